@@ -1,0 +1,46 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A growable output buffer, the sink of all encoders.  An allocation failure
+ * is remembered: later appends do nothing and prof_buf_failed() tells, so
+ * encoders check once, at their end.
+ *
+ * Context: any thread, one at a time; not in a signal.
+ */
+
+
+#ifndef _PROF_BUF_H_INCLUDED_
+#define _PROF_BUF_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+
+typedef struct {
+    char      *data;    /* owned, malloc()ed; not null-terminated */
+    size_t     len;
+    size_t     size;
+    unsigned   failed:1;
+} prof_buf_t;
+
+
+PROF_HIDDEN_BEGIN
+
+void prof_buf_init(prof_buf_t *b);
+
+/* frees the data; the buffer is empty and usable afterwards */
+void prof_buf_free(prof_buf_t *b);
+
+void prof_buf_append(prof_buf_t *b, const void *data, size_t len);
+void prof_buf_puts(prof_buf_t *b, const char *s);
+void prof_buf_printf(prof_buf_t *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+PROF_HIDDEN_END
+
+
+#define prof_buf_failed(b)  ((b)->failed)
+
+
+#endif /* _PROF_BUF_H_INCLUDED_ */

@@ -1,0 +1,63 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The counters of one capture.  Every sample that is lost, cut or thinned out
+ * has one; each format shows them.  A new counter is one line in the table.
+ *
+ * Context: plain memory, written by the thread that owns the capture and by
+ * the signal handler that interrupts it.
+ */
+
+
+#ifndef _PROF_STATS_H_INCLUDED_
+#define _PROF_STATS_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+
+/* name, what it counts */
+
+#define PROF_STATS(x)                                                         \
+    x(samples,          "samples taken")                                      \
+    x(lost_overrun,     "timer expirations that came too late to be taken")   \
+    x(lost_ring,        "samples lost because the sample ring was full")      \
+    x(lost_tree,        "samples cut because the call tree was full")         \
+    x(thinned,          "samples merged into a neighbour to save memory")     \
+    x(truncated,        "stacks cut at the depth limit")                      \
+    x(no_unwind,        "stacks that ended at code without unwind info")      \
+    x(bad_stack,        "stacks that ended at an unreadable address")         \
+    x(scanned,          "frames recovered by a stack scan")                   \
+    x(turns,            "turns")                                              \
+    x(turns_unsampled,  "turns too short for a sample")                       \
+    x(slowdowns,        "times the governor halved the frequency")            \
+    x(own_handler_ns,   "nanoseconds spent in the sample handler")            \
+    x(own_fold_ns,      "nanoseconds spent folding samples")
+
+
+typedef struct {
+#define PROF_STATS_FIELD(name, text)  uint64_t  name;
+    PROF_STATS(PROF_STATS_FIELD)
+#undef PROF_STATS_FIELD
+} prof_stats_t;
+
+
+typedef struct {
+    const char  *name;      /* as in outputs: "lost_ring" */
+    const char  *text;      /* what it counts, for people */
+    size_t       offset;    /* in prof_stats_t */
+} prof_stats_desc_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* ends with a NULL name */
+extern const prof_stats_desc_t  prof_stats_desc[];
+
+uint64_t prof_stats_get(const prof_stats_t *st, const prof_stats_desc_t *d);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_STATS_H_INCLUDED_ */

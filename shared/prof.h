@@ -1,0 +1,146 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The profiler core's only public header.  The core samples the stacks of the
+ * calling thread while that thread runs a "turn" of a capture, and makes a
+ * profile of it; what a turn belongs to is its caller's business.
+ *
+ * Life of a capture:
+ *
+ *     prof_process_init()             once, before fork()
+ *     s = prof_sampler_create()       when the first capture of a thread begins
+ *     c = prof_capture_create()
+ *     prof_turn_run(s, c, ...)        any number of times, captures by turns
+ *     p = prof_capture_finish(c)      the profile; then in any thread:
+ *     prof_profile_symbolize(p), encoder->encode(p)
+ *     prof_sampler_destroy(s)         when the last capture is gone
+ *
+ * All times are nanoseconds of CLOCK_MONOTONIC or, for "cpu", of
+ * CLOCK_THREAD_CPUTIME_ID.
+ */
+
+
+#ifndef _PROF_H_INCLUDED_
+#define _PROF_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_buf.h"
+#include "base/prof_stats.h"
+#include "encode/prof_encode.h"
+#include "profile/prof_profile.h"
+#include "unwind/prof_unwind.h"
+
+
+#define PROF_FREQUENCY_MIN      1
+#define PROF_FREQUENCY_MAX      10000
+#define PROF_FREQUENCY_DEFAULT  1000
+
+#define PROF_MEMORY_MIN         (128 * 1024)
+#define PROF_MEMORY_DEFAULT     (4 * 1024 * 1024)
+#define PROF_MEMORY_MAX         (1024 * 1024 * 1024)
+
+
+typedef struct prof_sampler_s  prof_sampler_t;
+typedef struct prof_capture_s  prof_capture_t;
+
+typedef void (*prof_turn_pt)(void *data);
+
+
+typedef struct {
+    uint32_t    frequency;      /* Hz, PROF_FREQUENCY_MIN .. _MAX */
+    uint32_t    mode;           /* prof_mode_e */
+    size_t      memory;         /* bytes for call tree and timeline */
+} prof_capture_conf_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Builds the unwind tables of all loaded objects.  Call it in the parent of
+ * all processes that will profile: they share its memory.  Calling it again
+ * renews the tables if an object was loaded since.
+ * Returns PROF_OK or PROF_ERROR.
+ * Context: not in a signal; no sampler of this process may exist.
+ */
+int prof_process_init(void);
+void prof_process_done(void);
+
+/* the tables in force; NULL before prof_process_init() */
+const prof_unwind_t *prof_process_unwind(void);
+
+
+/*
+ * Prepares the calling thread for sampling: a timer for it, a sample ring, an
+ * alternate signal stack, and the process's signal handler.  Renews the unwind
+ * tables if objects were loaded since.
+ * Returns NULL on failure, with *err set to a static text and errno set.
+ * Context: the thread that will be sampled; not in a signal.
+ */
+prof_sampler_t *prof_sampler_create(const char **err);
+
+/*
+ * Undoes all that prof_sampler_create() did: the timer is deleted, a signal
+ * still pending is consumed, handler and alternate stack are put back.
+ * Context: the same thread; no turn may be running.
+ */
+void prof_sampler_destroy(prof_sampler_t *s);
+
+
+/*
+ * Starts a capture: its wall time begins now.  Its memory is reserved here
+ * and never grows.  Returns NULL when memory is short.
+ */
+prof_capture_t *prof_capture_create(const prof_capture_conf_t *conf);
+void prof_capture_destroy(prof_capture_t *c);
+
+/*
+ * A frame name for prof_turn_run() and prof_capture_gap().  The text is
+ * copied; the same text gives the same frame.  When there are too many,
+ * PROF_FRAME_WAITING.
+ */
+uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
+
+/*
+ * Names the cause of the waiting since the last turn or the last call of this
+ * function.  frame is a code address or a name.
+ */
+void prof_capture_gap(prof_capture_t *c, uintptr_t frame);
+
+/*
+ * Runs fn(data) as a turn of the capture c: the thread is sampled, and all
+ * time until fn returns is the capture's.  "what" stands for the turn when no
+ * sample falls into it: the address of a function, or a name.
+ *
+ * Turns nest: a turn of another capture inside this one interrupts it, a turn
+ * of the same capture is part of it.  fn may call prof_turn_end(c): the rest
+ * of the turn is then nobody's, and c may be destroyed before fn returns.
+ *
+ * Context: the sampler's thread; not in a signal.
+ */
+void prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
+    prof_turn_pt fn, void *data);
+
+/* ends the capture's part in the turns running now, if any */
+void prof_turn_end(prof_sampler_t *s, prof_capture_t *c);
+
+/* the capture whose turn is running, or NULL */
+prof_capture_t *prof_turn_current(const prof_sampler_t *s);
+
+/*
+ * Ends the capture and gives its profile, which the caller owns; the capture
+ * remains to be destroyed.  The profile is not symbolized yet.
+ * Returns NULL when memory is short.
+ * Context: the sampler's thread, outside of a turn of c.
+ */
+prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
+
+/* counters so far; wall, running and CPU time so far; each may be NULL */
+void prof_capture_totals(const prof_capture_t *c, prof_stats_t *st,
+    uint64_t *wall, uint64_t *running, uint64_t *cpu);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_H_INCLUDED_ */

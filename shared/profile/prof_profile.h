@@ -1,0 +1,157 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The profile: the immutable result of a capture, and all that an encoder
+ * may look at.
+ *
+ * A profile owns its memory and refers to nothing of the process it came
+ * from: addresses are link-time addresses within an object that is known by
+ * path and build-id.  It can be built by hand, as the tests of the encoders
+ * do.
+ *
+ * Units: all times are nanoseconds.  Weights: "wall" counts all time, "cpu"
+ * only the time in which the thread was on a processor; every entry carries
+ * both.
+ *
+ * Context: one thread at a time; not in a signal.
+ */
+
+
+#ifndef _PROF_PROFILE_H_INCLUDED_
+#define _PROF_PROFILE_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_stats.h"
+
+
+#define PROF_NONE  UINT32_MAX
+
+
+typedef struct {
+    char      *path;            /* owned */
+    char      *build_id;        /* owned; lower-case hex, "" when unknown */
+    uint64_t   start;           /* link-time addresses of the code */
+    uint64_t   end;
+    uint64_t   offset;          /* file offset of start */
+    uint64_t   base;            /* load bias in the process */
+} prof_profile_object_t;
+
+
+/*
+ * A frame: an address in an object, or a name without code ("[waiting]").
+ * A pc of the innermost frame is the interrupted instruction, any other one
+ * is a return address: look up pc - 1 there (call != 0).
+ */
+
+typedef struct {
+    uint32_t   object;          /* index, or PROF_NONE */
+    uint32_t   call;            /* pc is a return address */
+    uint64_t   pc;              /* link-time; raw when object == PROF_NONE */
+    uint64_t   function;        /* start of the unwind entry, 0: unknown */
+    uint64_t   function_len;
+    char      *name;            /* owned; NULL until named.  After
+                                   prof_profile_symbolize() never NULL */
+    char      *file;            /* owned; NULL: unknown */
+    uint32_t   line;            /* 0: unknown */
+    uint32_t   exact;           /* name is the function's own (else it is
+                                   made of object and offset) */
+} prof_frame_t;
+
+
+/* a node of the call tree; parents precede their children */
+
+typedef struct {
+    uint32_t   parent;          /* index, or PROF_NONE for a root */
+    uint32_t   frame;           /* index */
+} prof_node_t;
+
+
+typedef enum {
+    PROF_ENTRY_SAMPLE = 0,      /* inside a turn: a sampled stack */
+    PROF_ENTRY_TURN,            /* a turn, or part of one, without a sample:
+                                   the node is what was called */
+    PROF_ENTRY_GAP              /* between two turns: cpu is 0 */
+} prof_entry_e;
+
+
+/* the timeline: entries in order of time, without holes */
+
+typedef struct {
+    uint32_t   node;            /* innermost frame of the stack */
+    uint32_t   kind;            /* prof_entry_e */
+    uint64_t   wall;
+    uint64_t   cpu;
+} prof_entry_t;
+
+
+/* a fact about the capture that outputs print: "request", "GET /a HTTP/1.1" */
+
+typedef struct {
+    char      *name;            /* owned */
+    char      *value;           /* owned; any bytes, null-terminated */
+} prof_fact_t;
+
+
+typedef enum {
+    PROF_MODE_WALL = 0,
+    PROF_MODE_CPU
+} prof_mode_e;
+
+
+typedef struct prof_profile_s  prof_profile_t;
+
+struct prof_profile_s {
+    uint32_t                mode;           /* prof_mode_e: what to show
+                                               first */
+    char                   *title;          /* owned, never NULL:
+                                               "GET /index.html" */
+    uint64_t                start_realtime; /* since the Epoch */
+    uint32_t                frequency;      /* asked, Hz */
+    uint32_t                frequency_end;  /* in force at the end, Hz */
+    uint64_t                wall;           /* turns + gaps */
+    uint64_t                running;        /* turns only, wall clock */
+    uint64_t                cpu;            /* turns only, CPU clock */
+
+    prof_stats_t            stats;
+
+    prof_profile_object_t  *objects;
+    uint32_t                nobjects;
+    prof_frame_t           *frames;
+    uint32_t                nframes;
+    prof_node_t            *nodes;
+    uint32_t                nnodes;
+    prof_entry_t           *entries;
+    uint32_t                nentries;
+    prof_fact_t            *facts;
+    uint32_t                nfacts;
+};
+
+
+PROF_HIDDEN_BEGIN
+
+/* an empty profile, or NULL when memory is short */
+prof_profile_t *prof_profile_create(const char *title);
+void prof_profile_destroy(prof_profile_t *p);
+
+/* copies both strings; PROF_OK or PROF_ERROR (memory) */
+int prof_profile_fact(prof_profile_t *p, const char *name,
+    const char *value, size_t len);
+
+/*
+ * Gives every frame a name: that of the symbol which starts exactly at the
+ * frame's unwind entry, else object and offset ("nginx+0x51970").  Never that
+ * of the nearest lower symbol.  Reads .symtab and .dynsym of the object's
+ * file, and of its separate debug file found by build-id, when the build-id
+ * is still the same; otherwise, and when nothing can be read, offsets serve.
+ * C++ and Rust names come out demangled.
+ * Returns PROF_OK, or PROF_ERROR when memory is short.
+ * Context: any thread; slow (files).
+ */
+int prof_profile_symbolize(prof_profile_t *p);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_PROFILE_H_INCLUDED_ */

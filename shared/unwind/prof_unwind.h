@@ -1,0 +1,133 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The unwinder: tables built from the .eh_frame of every loaded object, and a
+ * stack walk that reads only these tables and the stack itself.
+ *
+ * A prof_unwind_t is an immutable snapshot of the objects loaded when it was
+ * made.  It may be built in a parent process and used in its children, and be
+ * read by any number of threads and signal handlers at once.
+ */
+
+
+#ifndef _PROF_UNWIND_H_INCLUDED_
+#define _PROF_UNWIND_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_stats.h"
+
+#include <ucontext.h>
+
+
+#define PROF_BUILD_ID_MAX  32
+
+
+typedef struct prof_unwind_s  prof_unwind_t;
+
+
+/* one loaded ELF object; all addresses are those of this process */
+
+typedef struct {
+    uintptr_t   base;           /* load bias: address - link-time address */
+    uintptr_t   start;          /* lowest executable address */
+    uintptr_t   end;            /* one past the highest */
+    uint64_t    offset;         /* file offset of "start" */
+    const char *path;           /* "/usr/sbin/nginx", "[vdso]"; never NULL */
+    uint8_t     build_id[PROF_BUILD_ID_MAX];
+    uint32_t    build_id_len;   /* 0: the object has none */
+} prof_object_t;
+
+
+/* what a snapshot is made of, for status pages, tools and tests */
+
+typedef struct {
+    uint32_t    objects;
+    uint32_t    rows;           /* after merging */
+    uint32_t    unsupported;    /* rows whose rule cannot be expressed */
+    size_t      bytes;
+    uint64_t    build_ns;
+} prof_unwind_info_t;
+
+
+/*
+ * Caller-owned cache of recent (pc -> row) look-ups, one for each sampled
+ * thread; zero-filled before its first use and whenever the snapshot changes.
+ */
+
+typedef struct {
+    struct {
+        uintptr_t   pc;
+        uint64_t    row;
+    } slot[1024];
+} prof_walk_cache_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Builds a snapshot of all objects that are loaded now.
+ * Returns NULL when memory is short.
+ * Context: not in a signal.
+ */
+prof_unwind_t *prof_unwind_create(void);
+
+/* Context: not in a signal; nobody else may still use the snapshot */
+void prof_unwind_destroy(prof_unwind_t *u);
+
+/*
+ * Tells in well under a microsecond whether an object was loaded or unloaded
+ * since the snapshot was made.
+ * Context: not in a signal.
+ */
+int prof_unwind_stale(const prof_unwind_t *u);
+
+void prof_unwind_info(const prof_unwind_t *u, prof_unwind_info_t *info);
+
+/*
+ * The objects, sorted by start.  Valid as long as the snapshot.
+ */
+const prof_object_t *prof_unwind_objects(const prof_unwind_t *u,
+    uint32_t *n);
+
+/* The object whose executable range holds the address, or NULL. */
+const prof_object_t *prof_unwind_object(const prof_unwind_t *u,
+    uintptr_t pc);
+
+/*
+ * Start and length of the unwind entry (FDE) that covers the address, that is
+ * of the function, or part of a function, that the code belongs to.
+ * Returns the start, or 0 when no entry covers the address.
+ * Reads the object's .eh_frame_hdr: the object must still be loaded.
+ * Context: not in a signal.
+ */
+uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
+    size_t *len);
+
+/*
+ * Walks the stack of an interrupted thread.
+ *
+ * uc    the context that the kernel gave to the signal handler
+ * top   frames whose CFA is above this address are not recorded: the walk is
+ *       complete when it meets the first of them.  The stack is read only
+ *       within [sp, top).
+ * pcs   receives the addresses, innermost first.  The first is the
+ *       interrupted instruction, the others are return addresses.
+ * max   room in pcs
+ * st    counters truncated, no_unwind, bad_stack and scanned are advanced
+ *
+ * *end is set to 0 when the walk reached top, else to the fixed frame name
+ * (PROF_FRAME_TRUNCATED, _NO_UNWIND, _BAD_STACK) that tells why it ended.
+ * Returns the number of addresses written.
+ *
+ * Context: signal handler.  No call, no lock, no allocation, no TLS.
+ */
+uint32_t prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
+    const ucontext_t *uc, uintptr_t top, uintptr_t *pcs, uint32_t max,
+    prof_stats_t *st, uint32_t *end);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_UNWIND_H_INCLUDED_ */
