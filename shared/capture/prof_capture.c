@@ -1,0 +1,152 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "capture/prof_capture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+
+prof_capture_t *
+prof_capture_create(const prof_capture_conf_t *conf)
+{
+    char            *p;
+    size_t           half;
+    prof_capture_t  *c;
+
+    c = calloc(1, sizeof(prof_capture_t));
+    if (c == NULL) {
+        return NULL;
+    }
+
+    half = conf->memory / 2 / 4096 * 4096;
+
+    p = mmap(NULL, 2 * half, PROT_READ|PROT_WRITE,
+             MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED) {
+        free(c);
+        return NULL;
+    }
+
+    c->memory = p;
+    c->memory_size = 2 * half;
+
+    c->start = prof_clock(CLOCK_MONOTONIC);
+    c->start_realtime = prof_clock(CLOCK_REALTIME);
+    c->mark = c->start;
+
+    prof_tree_init(&c->tree, p, half);
+    prof_timeline_init(&c->timeline, p + half, half, c->start_realtime);
+
+    c->mode = conf->mode;
+    c->frequency = conf->frequency;
+    c->period = 1000000000 / conf->frequency;
+
+    /*
+     * A random first offset: turns shorter than the period are sampled in
+     * proportion to their length.
+     */
+
+    c->rest = 1 + prof_timeline_random(&c->timeline) % c->period;
+
+    return c;
+}
+
+
+void
+prof_capture_destroy(prof_capture_t *c)
+{
+    uint32_t  i;
+
+    for (i = 0; i < c->nnames; i++) {
+        free(c->names[i]);
+    }
+
+    (void) munmap(c->memory, c->memory_size);
+    free(c);
+}
+
+
+uintptr_t
+prof_capture_name(prof_capture_t *c, const char *text, size_t len)
+{
+    char      *name;
+    uint32_t   i;
+
+    for (i = 0; i < c->nnames; i++) {
+
+        if (strncmp(c->names[i], text, len) == 0 && c->names[i][len] == '\0') {
+            return PROF_FRAME_FIXED + i;
+        }
+    }
+
+    if (i == PROF_NAMES_MAX) {
+        return PROF_FRAME_WAITING;
+    }
+
+    name = strndup(text, len);
+    if (name == NULL) {
+        return PROF_FRAME_WAITING;
+    }
+
+    c->names[c->nnames++] = name;
+
+    return PROF_FRAME_FIXED + i;
+}
+
+
+void
+prof_capture_gap(prof_capture_t *c, uintptr_t frame)
+{
+    uint32_t  node;
+    uint64_t  now;
+
+    now = prof_clock(CLOCK_MONOTONIC);
+    node = prof_tree_frame(&c->tree, frame, &c->stats);
+
+    prof_capture_add(c, node, PROF_ENTRY_GAP, now - c->mark, 0);
+
+    c->wall += now - c->mark;
+    c->mark = now;
+}
+
+
+void
+prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t kind,
+    uint64_t wall, uint64_t cpu)
+{
+    if (prof_timeline_add(&c->timeline, node, kind, wall, cpu, &c->stats)
+        == PROF_LIMIT
+        && c->period < PROF_PERIOD_MAX / 2)
+    {
+        c->period *= 2;
+        c->stats.slowdowns++;
+    }
+}
+
+
+void
+prof_capture_totals(const prof_capture_t *c, prof_stats_t *st,
+    uint64_t *wall, uint64_t *running, uint64_t *cpu)
+{
+    if (st) {
+        *st = c->stats;
+    }
+
+    if (wall) {
+        *wall = c->wall;
+    }
+
+    if (running) {
+        *running = c->running;
+    }
+
+    if (cpu) {
+        *cpu = c->cpu;
+    }
+}

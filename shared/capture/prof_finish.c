@@ -1,0 +1,296 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * From a capture to its profile: addresses of this process become addresses
+ * within objects, so that the profile can leave the process, and the thread
+ * that names the frames needs neither the tables nor the objects.
+ */
+
+
+#include "capture/prof_capture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+typedef struct {
+    prof_profile_t        *profile;
+    const prof_capture_t  *capture;
+    const prof_unwind_t   *unwind;
+    uint32_t              *objects;     /* snapshot's index -> profile's */
+    uint64_t              *keys;        /* of the frames */
+    uint32_t              *slots;       /* hash of keys -> frame */
+    uint32_t               mask;
+} prof_finish_t;
+
+
+static int prof_finish_nodes(prof_finish_t *f);
+static uint32_t prof_finish_frame(prof_finish_t *f, uint64_t key);
+static int prof_finish_address(prof_finish_t *f, prof_frame_t *frame,
+    uint64_t key);
+static int prof_finish_name(const prof_capture_t *c, prof_frame_t *frame,
+    uintptr_t pc);
+static uint32_t prof_finish_object(prof_finish_t *f, const prof_object_t *obj);
+
+
+static const char  *prof_frame_fixed[PROF_FRAME_FIXED] = {
+    [PROF_FRAME_TRUNCATED] = "[truncated]",
+    [PROF_FRAME_NO_UNWIND] = "[no unwind info]",
+    [PROF_FRAME_BAD_STACK] = "[bad stack]",
+    [PROF_FRAME_TREE_FULL] = "[call tree full]",
+    [PROF_FRAME_WAITING] = "[waiting]",
+    [PROF_FRAME_TURN] = "[turn]"
+};
+
+
+prof_profile_t *
+prof_capture_finish(prof_capture_t *c, const char *title)
+{
+    uint32_t         n;
+    prof_finish_t    f;
+    prof_profile_t  *p;
+
+    p = prof_profile_create(title);
+    if (p == NULL) {
+        return NULL;
+    }
+
+    p->mode = c->mode;
+    p->start_realtime = c->start_realtime;
+    p->frequency = c->frequency;
+    p->frequency_end = 1000000000 / c->period;
+    p->wall = c->wall;
+    p->running = c->running;
+    p->cpu = c->cpu;
+    p->stats = c->stats;
+
+    memset(&f, 0, sizeof(prof_finish_t));
+
+    f.profile = p;
+    f.capture = c;
+    f.unwind = prof_process_unwind();
+
+    (void) prof_unwind_objects(f.unwind, &n);
+
+    f.objects = malloc((n + 1) * sizeof(uint32_t));
+    p->objects = calloc(n + 1, sizeof(prof_profile_object_t));
+    p->entries = malloc((c->timeline.n + 1) * sizeof(prof_entry_t));
+
+    if (f.objects == NULL || p->objects == NULL || p->entries == NULL) {
+        goto failed;
+    }
+
+    memset(f.objects, 0xff, n * sizeof(uint32_t));
+
+    memcpy(p->entries, c->timeline.entries,
+           c->timeline.n * sizeof(prof_entry_t));
+    p->nentries = c->timeline.n;
+
+    if (prof_finish_nodes(&f) != PROF_OK) {
+        goto failed;
+    }
+
+    goto done;
+
+failed:
+
+    prof_profile_destroy(p);
+    p = NULL;
+
+done:
+
+    free(f.objects);
+    free(f.keys);
+    free(f.slots);
+
+    return p;
+}
+
+
+static int
+prof_finish_nodes(prof_finish_t *f)
+{
+    uint32_t                 i, n, size;
+    prof_profile_t          *p;
+    const prof_tree_node_t  *node;
+
+    p = f->profile;
+    n = f->capture->tree.nnodes;
+
+    for (size = 64; size < 2 * n; size *= 2) { /* void */ }
+
+    f->mask = size - 1;
+    f->slots = malloc(size * sizeof(uint32_t));
+    f->keys = malloc(n * sizeof(uint64_t));
+    p->frames = calloc(n, sizeof(prof_frame_t));
+    p->nodes = malloc(n * sizeof(prof_node_t));
+
+    if (f->slots == NULL || f->keys == NULL
+        || p->frames == NULL || p->nodes == NULL)
+    {
+        return PROF_ERROR;
+    }
+
+    memset(f->slots, 0xff, size * sizeof(uint32_t));
+
+    for (i = 0; i < n; i++) {
+        node = &f->capture->tree.nodes[i];
+
+        p->nodes[i].parent = node->parent;
+        p->nodes[i].frame = prof_finish_frame(f, node->key);
+        p->nnodes = i + 1;
+
+        if (p->nodes[i].frame == PROF_NONE) {
+            return PROF_ERROR;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+static uint32_t
+prof_finish_frame(prof_finish_t *f, uint64_t key)
+{
+    uint32_t         i, n;
+    prof_profile_t  *p;
+
+    p = f->profile;
+
+    for (i = (key * 0x9e3779b97f4a7c15) >> 32; /* void */ ; i++) {
+
+        n = f->slots[i & f->mask];
+
+        if (n == PROF_NONE) {
+            break;
+        }
+
+        if (f->keys[n] == key) {
+            return n;
+        }
+    }
+
+    n = p->nframes++;
+
+    f->slots[i & f->mask] = n;
+    f->keys[n] = key;
+
+    if (prof_finish_address(f, &p->frames[n], key) != PROF_OK) {
+        return PROF_NONE;
+    }
+
+    return n;
+}
+
+
+static int
+prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
+{
+    size_t                len;
+    uintptr_t             pc, at, start;
+    const prof_object_t  *obj;
+
+    pc = prof_key_pc(key);
+
+    frame->object = PROF_NONE;
+    frame->call = prof_key_call(key);
+    frame->pc = pc;
+
+    if (prof_frame_is_name(pc)) {
+        return prof_finish_name(f->capture, frame, pc);
+    }
+
+    at = frame->call ? pc - 1 : pc;
+
+    obj = prof_unwind_object(f->unwind, at);
+    if (obj == NULL) {
+        return PROF_OK;
+    }
+
+    frame->object = prof_finish_object(f, obj);
+    if (frame->object == PROF_NONE) {
+        return PROF_ERROR;
+    }
+
+    frame->pc = pc - obj->base;
+
+    len = 0;
+    start = prof_unwind_function(f->unwind, at, &len);
+
+    if (start) {
+        frame->function = start - obj->base;
+        frame->function_len = len;
+    }
+
+    return PROF_OK;
+}
+
+
+static int
+prof_finish_name(const prof_capture_t *c, prof_frame_t *frame, uintptr_t pc)
+{
+    const char  *name;
+
+    if (pc < PROF_FRAME_FIXED) {
+        name = prof_frame_fixed[pc];
+
+    } else if (pc - PROF_FRAME_FIXED < c->nnames) {
+        name = c->names[pc - PROF_FRAME_FIXED];
+
+    } else {
+        name = NULL;
+    }
+
+    /* an address in the first page, from a damaged stack */
+
+    if (name == NULL) {
+        name = prof_frame_fixed[PROF_FRAME_BAD_STACK];
+    }
+
+    frame->name = strdup(name);
+
+    return frame->name ? PROF_OK : PROF_ERROR;
+}
+
+
+static uint32_t
+prof_finish_object(prof_finish_t *f, const prof_object_t *obj)
+{
+    char                   *hex;
+    uint32_t                i, n;
+    prof_profile_t         *p;
+    prof_profile_object_t  *po;
+
+    p = f->profile;
+    n = obj - prof_unwind_objects(f->unwind, &i);
+
+    if (f->objects[n] != PROF_NONE) {
+        return f->objects[n];
+    }
+
+    hex = malloc(2 * obj->build_id_len + 1);
+    if (hex == NULL) {
+        return PROF_NONE;
+    }
+
+    for (i = 0; i < obj->build_id_len; i++) {
+        hex[2 * i] = "0123456789abcdef"[obj->build_id[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[obj->build_id[i] & 0xf];
+    }
+
+    hex[2 * i] = '\0';
+
+    po = &p->objects[p->nobjects];
+
+    po->build_id = hex;
+    po->path = strdup(obj->path);
+    po->base = obj->base;
+    po->start = obj->start - obj->base;
+    po->end = obj->end - obj->base;
+    po->offset = obj->offset;
+
+    f->objects[n] = p->nobjects++;
+
+    return po->path ? f->objects[n] : PROF_NONE;
+}

@@ -1,0 +1,143 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The sample ring: the signal handler appends raw records, the thread that it
+ * interrupts takes them out when no signal can come.  One producer, one
+ * consumer.  A record is contiguous: one that would cross the end of the
+ * memory leaves a filler record there and begins at the start.
+ *
+ * head and tail only grow; their difference is the fill.  The producer
+ * publishes a record by a release store of head, which pairs with the
+ * consumer's acquire load; the consumer frees by a release store of tail.
+ */
+
+
+#ifndef _PROF_RING_H_INCLUDED_
+#define _PROF_RING_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+
+/* deep enough for 5,000 stacks of 24 frames between two drains */
+#define PROF_RING_SIZE    (1024 * 1024)
+
+#define PROF_RING_FILLER  UINT32_MAX
+
+
+typedef struct {
+    uint32_t    size;           /* of the whole record, a multiple of 8 */
+    uint32_t    nframes;        /* or PROF_RING_FILLER */
+    uint32_t    end;            /* as prof_walk() sets it */
+    uint32_t    unused;
+    uint64_t    wall;           /* clocks at the sample */
+    uint64_t    cpu;
+    uintptr_t   pcs[];
+} prof_record_t;
+
+
+#define PROF_RECORD_MAX                                                       \
+    (sizeof(prof_record_t) + PROF_MAX_DEPTH * sizeof(uintptr_t))
+
+
+typedef struct {
+    char       *data;           /* PROF_RING_SIZE bytes */
+    uint64_t    head;
+    uint64_t    tail;
+} prof_ring_t;
+
+
+static inline size_t
+prof_ring_used(const prof_ring_t *ring)
+{
+    return __atomic_load_n(&ring->head, __ATOMIC_RELAXED)
+           - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+}
+
+
+/*
+ * Room for a record of PROF_RECORD_MAX bytes, or NULL when the ring is full.
+ * Context: signal handler.
+ */
+
+static inline prof_record_t *
+prof_ring_reserve(prof_ring_t *ring)
+{
+    size_t          pos, rest, need;
+    prof_record_t  *rec;
+
+    pos = ring->head % PROF_RING_SIZE;
+    rest = PROF_RING_SIZE - pos;
+
+    need = PROF_RECORD_MAX;
+    if (rest < PROF_RECORD_MAX) {
+        need += rest;
+    }
+
+    if (prof_ring_used(ring) + need > PROF_RING_SIZE) {
+        return NULL;
+    }
+
+    rec = (prof_record_t *) (ring->data + pos);
+
+    if (rest < PROF_RECORD_MAX) {
+
+        if (rest >= sizeof(prof_record_t)) {
+            rec->size = rest;
+            rec->nframes = PROF_RING_FILLER;
+        }
+
+        __atomic_store_n(&ring->head, ring->head + rest, __ATOMIC_RELEASE);
+        rec = (prof_record_t *) ring->data;
+    }
+
+    return rec;
+}
+
+
+/* Context: signal handler; rec is from prof_ring_reserve(), nframes is set */
+
+static inline void
+prof_ring_commit(prof_ring_t *ring, prof_record_t *rec)
+{
+    rec->size = sizeof(prof_record_t) + rec->nframes * sizeof(uintptr_t);
+
+    __atomic_store_n(&ring->head, ring->head + rec->size, __ATOMIC_RELEASE);
+}
+
+
+/* the oldest record, or NULL; it remains until prof_ring_pop() */
+
+static inline prof_record_t *
+prof_ring_peek(prof_ring_t *ring)
+{
+    size_t          rest;
+    prof_record_t  *rec;
+
+    while (ring->tail != __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE)) {
+
+        rest = PROF_RING_SIZE - ring->tail % PROF_RING_SIZE;
+        rec = (prof_record_t *) (ring->data + PROF_RING_SIZE - rest);
+
+        if (rest >= sizeof(prof_record_t)
+            && rec->nframes != PROF_RING_FILLER)
+        {
+            return rec;
+        }
+
+        __atomic_store_n(&ring->tail, ring->tail + rest, __ATOMIC_RELEASE);
+    }
+
+    return NULL;
+}
+
+
+static inline void
+prof_ring_pop(prof_ring_t *ring, const prof_record_t *rec)
+{
+    __atomic_store_n(&ring->tail, ring->tail + rec->size, __ATOMIC_RELEASE);
+}
+
+
+#endif /* _PROF_RING_H_INCLUDED_ */

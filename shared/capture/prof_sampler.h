@@ -1,0 +1,86 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The sampler of one thread: timer, ring, alternate stack.  The timer runs in
+ * turns only.  Its signal handler finds everything through the pointer that
+ * the kernel hands over with the timer's signal, so no thread-local storage is
+ * involved.
+ *
+ * The fields below "the handler's" are written by the owning thread while
+ * armed is 0 and by the handler while it is 1; the handler interrupts that
+ * same thread, so plain accesses with a compiler barrier suffice.
+ */
+
+
+#ifndef _PROF_SAMPLER_H_INCLUDED_
+#define _PROF_SAMPLER_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_stats.h"
+#include "capture/prof_ring.h"
+#include "prof.h"
+#include "unwind/prof_unwind.h"
+
+#include <signal.h>
+#include <time.h>
+
+
+/*
+ * The governor: when the samples' cost exceeds one part in PROF_SHARE of the
+ * sampled time, the frequency is halved.  The cost of a sample is the
+ * handler's own time, plus what the handler cannot see: the timer's interrupt
+ * and the kernel's way to the handler and back (5 to 20 us on virtual
+ * machines, 1 to 3 on bare metal).
+ */
+
+#define PROF_SHARE         10
+#define PROF_DELIVERY_NS   5000
+#define PROF_GOVERN_EVERY  32
+
+#define PROF_PERIOD_MAX    1000000000
+
+
+typedef struct prof_turn_s  prof_turn_t;
+
+struct prof_sampler_s {
+    const prof_unwind_t  *unwind;
+    prof_walk_cache_t    *cache;
+    prof_ring_t           ring;
+    timer_t               timer;
+    stack_t               old_stack;
+    void                 *memory;       /* ring, cache, alternate stack */
+    size_t                memory_size;
+    unsigned              own_stack:1;
+
+    prof_turn_t          *turn;         /* innermost, or NULL */
+
+    /* the handler's */
+
+    volatile int          armed;
+    clockid_t             cpu_clock;
+    uintptr_t             top;
+    uint64_t              period;       /* ns */
+    uint64_t              start;        /* of the turn */
+    uint64_t              running;      /* of the capture before the turn */
+    size_t                fill;         /* of the ring that slows down */
+    uint64_t              taken;        /* in the capture, for the governor */
+    prof_stats_t         *stats;
+};
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Context: signal handler (prof_handler_sig.c holds nothing else).
+ */
+void prof_handler(int signo, siginfo_t *si, void *uc);
+
+/* reads the clock; may be called in a signal */
+uint64_t prof_clock(clockid_t id);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_SAMPLER_H_INCLUDED_ */

@@ -1,0 +1,149 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "capture/prof_timeline.h"
+
+
+#define PROF_TIMELINE_BLOCK  4
+
+
+static void prof_timeline_compact(prof_timeline_t *tl, prof_stats_t *st);
+static void prof_timeline_merge(prof_timeline_t *tl, prof_entry_t *to,
+    const prof_entry_t *from, prof_stats_t *st);
+
+
+void
+prof_timeline_init(prof_timeline_t *tl, void *mem, size_t size, uint64_t seed)
+{
+    tl->entries = mem;
+    tl->n = 0;
+    tl->max = size / sizeof(prof_entry_t);
+    tl->random = seed | 1;
+}
+
+
+int
+prof_timeline_add(prof_timeline_t *tl, uint32_t node, uint32_t kind,
+    uint64_t wall, uint64_t cpu, prof_stats_t *st)
+{
+    int            rc;
+    prof_entry_t  *e;
+
+    if (tl->n) {
+        e = &tl->entries[tl->n - 1];
+
+        if (e->node == node && e->kind == kind) {
+            e->wall += wall;
+            e->cpu += cpu;
+            return PROF_OK;
+        }
+    }
+
+    rc = PROF_OK;
+
+    if (tl->n == tl->max) {
+        prof_timeline_compact(tl, st);
+        rc = PROF_LIMIT;
+    }
+
+    e = &tl->entries[tl->n++];
+
+    e->node = node;
+    e->kind = kind;
+    e->wall = wall;
+    e->cpu = cpu;
+
+    return rc;
+}
+
+
+void
+prof_timeline_extend(prof_timeline_t *tl, uint64_t wall, uint64_t cpu)
+{
+    if (tl->n) {
+        tl->entries[tl->n - 1].wall += wall;
+        tl->entries[tl->n - 1].cpu += cpu;
+    }
+}
+
+
+uint64_t
+prof_timeline_random(prof_timeline_t *tl)
+{
+    /* xorshift64: Marsaglia, "Xorshift RNGs", triple (13, 7, 17) */
+
+    tl->random ^= tl->random << 13;
+    tl->random ^= tl->random >> 7;
+    tl->random ^= tl->random << 17;
+
+    return tl->random;
+}
+
+
+static void
+prof_timeline_compact(prof_timeline_t *tl, prof_stats_t *st)
+{
+    uint32_t       i, j, n;
+    prof_entry_t  *ran, *waited, e;
+
+    n = 0;
+
+    for (i = 0; i < tl->n; i += PROF_TIMELINE_BLOCK) {
+
+        ran = NULL;
+        waited = NULL;
+
+        for (j = i; j < tl->n && j < i + PROF_TIMELINE_BLOCK; j++) {
+
+            e = tl->entries[j];
+
+            if (e.kind == PROF_ENTRY_GAP) {
+
+                if (waited) {
+                    prof_timeline_merge(tl, waited, &e, st);
+                    continue;
+                }
+
+                waited = &tl->entries[n];
+
+            } else {
+
+                if (ran) {
+                    prof_timeline_merge(tl, ran, &e, st);
+                    continue;
+                }
+
+                ran = &tl->entries[n];
+            }
+
+            tl->entries[n++] = e;
+        }
+    }
+
+    tl->n = n;
+}
+
+
+static void
+prof_timeline_merge(prof_timeline_t *tl, prof_entry_t *to,
+    const prof_entry_t *from, prof_stats_t *st)
+{
+    uint64_t  sum;
+
+    sum = to->wall + from->wall;
+
+    if (sum && prof_timeline_random(tl) % sum < from->wall) {
+        to->node = from->node;
+        to->kind = from->kind;
+    }
+
+    to->wall = sum;
+    to->cpu += from->cpu;
+
+    if (from->kind == PROF_ENTRY_SAMPLE) {
+        st->thinned++;
+    }
+}

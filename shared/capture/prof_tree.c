@@ -1,0 +1,141 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "capture/prof_tree.h"
+#include "profile/prof_profile.h"
+
+#include <string.h>
+
+
+static uint32_t prof_tree_child(prof_tree_t *t, uint32_t parent,
+    uint64_t key);
+static uint32_t prof_tree_chain(const prof_tree_t *t, uint32_t parent,
+    uint64_t key);
+
+
+void
+prof_tree_init(prof_tree_t *t, void *mem, size_t size)
+{
+    uint32_t  n;
+
+    /* one chain for each node at most: both arrays fit for any size */
+
+    for (n = 64; 2 * n * (sizeof(uint32_t) + sizeof(prof_tree_node_t)) <= size;
+         n *= 2)
+    {
+        /* void */
+    }
+
+    t->nodes = mem;
+    t->max = (size - n * sizeof(uint32_t)) / sizeof(prof_tree_node_t);
+    t->chains = (uint32_t *) (t->nodes + t->max);
+    t->mask = n - 1;
+    t->nnodes = 0;
+
+    memset(t->chains, 0xff, n * sizeof(uint32_t));
+
+    t->full = prof_tree_child(t, PROF_NONE, prof_key(PROF_FRAME_TREE_FULL, 0));
+}
+
+
+uint32_t
+prof_tree_stack(prof_tree_t *t, const uintptr_t *pcs, uint32_t n, uint32_t end,
+    prof_stats_t *st)
+{
+    uint32_t  i, node, child;
+
+    node = PROF_NONE;
+
+    if (end) {
+        node = prof_tree_child(t, PROF_NONE, prof_key(end, 0));
+
+        if (node == PROF_NONE) {
+            goto full;
+        }
+    }
+
+    for (i = n; i-- > 0; node = child) {
+        child = prof_tree_child(t, node, prof_key(pcs[i], i));
+
+        if (child == PROF_NONE) {
+            goto full;
+        }
+    }
+
+    if (node == PROF_NONE) {
+        return prof_tree_frame(t, PROF_FRAME_TURN, st);
+    }
+
+    return node;
+
+full:
+
+    st->lost_tree++;
+
+    return (node == PROF_NONE) ? t->full : node;
+}
+
+
+uint32_t
+prof_tree_frame(prof_tree_t *t, uintptr_t pc, prof_stats_t *st)
+{
+    uint32_t  node;
+
+    node = prof_tree_child(t, PROF_NONE, prof_key(pc, 0));
+
+    if (node == PROF_NONE) {
+        st->lost_tree++;
+        return t->full;
+    }
+
+    return node;
+}
+
+
+static uint32_t
+prof_tree_child(prof_tree_t *t, uint32_t parent, uint64_t key)
+{
+    uint32_t           i, chain;
+    prof_tree_node_t  *node;
+
+    chain = prof_tree_chain(t, parent, key);
+
+    for (i = t->chains[chain]; i != PROF_NONE; i = node->next) {
+        node = &t->nodes[i];
+
+        if (node->key == key && node->parent == parent) {
+            return i;
+        }
+    }
+
+    if (t->nnodes == t->max) {
+        return PROF_NONE;
+    }
+
+    i = t->nnodes++;
+
+    node = &t->nodes[i];
+    node->key = key;
+    node->parent = parent;
+    node->next = t->chains[chain];
+
+    t->chains[chain] = i;
+
+    return i;
+}
+
+
+static uint32_t
+prof_tree_chain(const prof_tree_t *t, uint32_t parent, uint64_t key)
+{
+    uint64_t  h;
+
+    /* the 64-bit golden ratio spreads both, the upper half is mixed best */
+
+    h = (key ^ ((uint64_t) parent << 40) ^ parent) * 0x9e3779b97f4a7c15;
+
+    return (uint32_t) (h >> 32) & t->mask;
+}

@@ -1,0 +1,69 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The call tree of a capture: stacks that share their outer frames share
+ * nodes.  A node is 16 bytes, found through one array of chains.  The memory
+ * is given at the start and never grows; when it is used up, a new stack ends
+ * at the deepest node that exists.
+ *
+ * Context: the capture's thread; not in a signal.
+ */
+
+
+#ifndef _PROF_TREE_H_INCLUDED_
+#define _PROF_TREE_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_stats.h"
+
+
+/*
+ * A frame's key: whether the address is a return address matters, because
+ * the one behind a call that does not return belongs to the next function.
+ */
+
+#define prof_key(pc, call)  (((uint64_t) (pc) << 1) | ((call) != 0))
+#define prof_key_pc(key)    ((uintptr_t) ((key) >> 1))
+#define prof_key_call(key)  ((uint32_t) ((key) & 1))
+
+
+typedef struct {
+    uint64_t           key;
+    uint32_t           parent;      /* index, PROF_NONE for a root */
+    uint32_t           next;        /* in the chain, PROF_NONE at its end */
+} prof_tree_node_t;
+
+
+typedef struct {
+    prof_tree_node_t  *nodes;
+    uint32_t          *chains;
+    uint32_t           nnodes;
+    uint32_t           max;         /* nodes there is room for */
+    uint32_t           mask;        /* number of chains - 1 */
+    uint32_t           full;        /* root for stacks without a node */
+} prof_tree_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Lays the tree out in size bytes at mem (aligned to 8, zero or not).
+ */
+void prof_tree_init(prof_tree_t *t, void *mem, size_t size);
+
+/*
+ * The node of a stack: pcs innermost first, as prof_walk() gives them; end is
+ * a frame name that becomes the outermost frame, or 0.
+ */
+uint32_t prof_tree_stack(prof_tree_t *t, const uintptr_t *pcs, uint32_t n,
+    uint32_t end, prof_stats_t *st);
+
+/* the node of one frame alone, the start of a function or a name */
+uint32_t prof_tree_frame(prof_tree_t *t, uintptr_t pc, prof_stats_t *st);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_TREE_H_INCLUDED_ */

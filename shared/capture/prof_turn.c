@@ -1,0 +1,227 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Turns: arming and disarming the sampler around a call, and folding what was
+ * sampled into the capture's tree and timeline.
+ *
+ * Weights.  Each sample of a turn weighs the time since the sample before it
+ * (the first: since the turn's start), the last one also the rest of the turn;
+ * a turn without a sample is an entry of its own.  So the entries of a turn sum
+ * to its length on both clocks exactly, whatever was lost or slowed down.
+ *
+ * The time to the next sample is carried over from turn to turn.
+ */
+
+
+#include "capture/prof_capture.h"
+
+
+#define prof_barrier()  __asm__ volatile ("" ::: "memory")
+
+
+static void prof_turn_start(prof_sampler_t *s, prof_turn_t *turn);
+static void prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn);
+static void prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn,
+    uint64_t wall, uint64_t cpu);
+static void prof_turn_timer(prof_sampler_t *s, uint64_t first,
+    uint64_t period, uint64_t *rest);
+
+
+__attribute__((noinline)) void
+prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
+    prof_turn_pt fn, void *data)
+{
+    prof_turn_t   turn;
+    prof_turn_t  *prev;
+
+    prev = s->turn;
+
+    if (prev && prev->capture == c) {
+        fn(data);
+        return;
+    }
+
+    if (prev && prev->capture) {
+        prof_turn_stop(s, prev);
+    }
+
+    /*
+     * Asking for the frame address makes this function keep a frame pointer,
+     * so the CFA of fn is below it and the CFA of this function above.
+     */
+
+    turn.prev = prev;
+    turn.capture = c;
+    turn.what = what;
+    turn.top = (uintptr_t) __builtin_frame_address(0);
+
+    s->turn = &turn;
+
+    prof_turn_start(s, &turn);
+
+    fn(data);
+
+    if (turn.capture) {
+        prof_turn_stop(s, &turn);
+    }
+
+    s->turn = prev;
+
+    if (prev && prev->capture) {
+        prof_turn_start(s, prev);
+    }
+}
+
+
+void
+prof_turn_end(prof_sampler_t *s, prof_capture_t *c)
+{
+    prof_turn_t  *turn;
+
+    for (turn = s->turn; turn; turn = turn->prev) {
+
+        if (turn->capture != c) {
+            continue;
+        }
+
+        if (turn == s->turn) {
+            prof_turn_stop(s, turn);
+        }
+
+        turn->capture = NULL;
+    }
+}
+
+
+prof_capture_t *
+prof_turn_current(const prof_sampler_t *s)
+{
+    return s->turn ? s->turn->capture : NULL;
+}
+
+
+static void
+prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
+{
+    prof_capture_t  *c;
+
+    c = turn->capture;
+
+    s->stats = &c->stats;
+    s->top = turn->top;
+    s->period = c->period;
+    s->running = c->running;
+    s->taken = c->taken;
+    s->fill = PROF_RING_SIZE / 2;
+
+    prof_capture_gap(c, PROF_FRAME_WAITING);
+
+    c->stats.turns++;
+
+    turn->wall = c->mark;
+    turn->cpu = prof_clock(s->cpu_clock);
+
+    s->start = turn->wall;
+
+    prof_barrier();
+    s->armed = 1;
+
+    prof_turn_timer(s, c->rest, s->period, NULL);
+}
+
+
+static void
+prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn)
+{
+    uint64_t         wall, cpu;
+    prof_capture_t  *c;
+
+    c = turn->capture;
+
+    prof_turn_timer(s, 0, 0, &c->rest);
+
+    s->armed = 0;
+    prof_barrier();
+
+    wall = prof_clock(CLOCK_MONOTONIC);
+    cpu = prof_clock(s->cpu_clock);
+
+    c->period = s->period;
+    c->taken = s->taken;
+
+    if (c->rest == 0 || c->rest > c->period) {
+        c->rest = c->period;
+    }
+
+    c->mark = wall;
+    c->wall += wall - turn->wall;
+    c->running += wall - turn->wall;
+    c->cpu += cpu - turn->cpu;
+
+    prof_turn_fold(s, turn, wall, cpu);
+
+    c->stats.own_fold_ns += prof_clock(CLOCK_MONOTONIC) - wall;
+}
+
+
+static void
+prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
+    uint64_t cpu)
+{
+    uint32_t         node;
+    uint64_t         last_wall, last_cpu;
+    prof_record_t   *rec;
+    prof_capture_t  *c;
+
+    c = turn->capture;
+    last_wall = turn->wall;
+    last_cpu = turn->cpu;
+
+    rec = prof_ring_peek(&s->ring);
+
+    if (rec == NULL) {
+        c->stats.turns_unsampled++;
+
+        node = prof_tree_frame(&c->tree, turn->what, &c->stats);
+        prof_capture_add(c, node, PROF_ENTRY_TURN, wall - last_wall,
+                         cpu - last_cpu);
+        return;
+    }
+
+    for ( /* void */ ; rec; rec = prof_ring_peek(&s->ring)) {
+
+        node = prof_tree_stack(&c->tree, rec->pcs, rec->nframes, rec->end,
+                               &c->stats);
+
+        prof_capture_add(c, node, PROF_ENTRY_SAMPLE, rec->wall - last_wall,
+                         rec->cpu - last_cpu);
+
+        last_wall = rec->wall;
+        last_cpu = rec->cpu;
+
+        prof_ring_pop(&s->ring, rec);
+    }
+
+    prof_timeline_extend(&c->timeline, wall - last_wall, cpu - last_cpu);
+}
+
+
+static void
+prof_turn_timer(prof_sampler_t *s, uint64_t first, uint64_t period,
+    uint64_t *rest)
+{
+    struct itimerspec  it, old;
+
+    it.it_value.tv_sec = first / 1000000000;
+    it.it_value.tv_nsec = first % 1000000000;
+    it.it_interval.tv_sec = period / 1000000000;
+    it.it_interval.tv_nsec = period % 1000000000;
+
+    (void) timer_settime(s->timer, 0, &it, &old);
+
+    if (rest) {
+        *rest = (uint64_t) old.it_value.tv_sec * 1000000000
+                + old.it_value.tv_nsec;
+    }
+}
