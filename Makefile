@@ -1,0 +1,158 @@
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# For developers; nginx itself builds the module by the "config" script.
+# "make help" tells what there is.
+
+
+CC ?= cc
+ifeq ($(origin CC), default)
+CC = cc
+endif
+
+CFLAGS ?= -O2 -g
+
+# where everything is built
+BUILD ?= build
+
+# nginx sources: the headers of an installed nginx (package nginx-dev), or a
+# complete source tree; it is only read
+NGINX_SRC ?= /usr/share/nginx/src
+
+# the nginx binary that the tests run
+NGINX ?= $(shell PATH=$$PATH:/usr/sbin:/usr/local/sbin command -v nginx)
+
+# one test: T=t/profile.t
+T ?= t $(BUILD)/t
+
+PROVE ?= prove
+PROVE_FLAGS ?=
+
+CPPCHECK ?= cppcheck
+VALGRIND ?= valgrind
+NODE ?= node
+
+
+NAME = ngx_http_profile_module
+ROOT := $(CURDIR)
+
+override BUILD := $(abspath $(BUILD))
+override NGINX_SRC := $(abspath $(NGINX_SRC))
+
+
+# the flags nginx was configured with decide which code the module contains
+
+ifneq ($(wildcard $(NGINX_SRC)/conf_flags),)
+CONF_FLAGS = $$(bash -c '. $(NGINX_SRC)/conf_flags;                           \
+                         printf "%s " "$${NGX_CONF_FLAGS[@]}"')
+else
+CONF_FLAGS = --with-compat --with-threads                                     \
+             --with-http_ssl_module --with-http_v2_module                     \
+             $$(grep -q -e --with-http_v3_module $(NGINX_SRC)/auto/options    \
+                && echo --with-http_v3_module)
+endif
+
+
+HDRS = $(sort $(wildcard shared/*.h shared/*/*.h shared/assets/*))
+CORE_SRCS = $(sort $(wildcard shared/*.[cS] shared/*/*.[cS]))
+GLUE_SRCS = $(sort $(wildcard $(NAME)/*.[ch]))
+UNIT_SRCS = $(sort $(wildcard t/unit/prof_*_test.c))
+BENCH_SRCS = $(sort $(wildcard bench/bench_*.c))
+TOOL_SRCS = $(sort $(wildcard tools/*.c))
+FIXTURES = $(sort $(wildcard t/fixtures/*.S))
+
+CORE_OBJS = $(patsubst shared/%,$(BUILD)/core/%.o,$(CORE_SRCS))
+FIXTURE_OBJS = $(patsubst t/fixtures/%,$(BUILD)/fixtures/%.o,$(FIXTURES))
+UNITS = $(patsubst t/unit/%_test.c,$(BUILD)/t/%.t,$(UNIT_SRCS))
+BENCHES = $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRCS))
+TOOLS = $(patsubst tools/%.c,$(BUILD)/tools/%,$(TOOL_SRCS))
+
+# as nginx compiles its addons, so that the core has no warnings there either
+WARN = -W -Wall -Wpointer-arith -Wno-unused-parameter -Werror
+
+COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared
+LIBS = -ljansson -lelf -lpthread -lrt
+
+
+.PHONY: all core unit test test-deps asan static valgrind bench tools lint    \
+        install demo clean help module FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+
+all: module	## build the module: build/ngx_http_profile_module.so
+
+
+# The module.  nginx's configure must run within nginx's sources and may write
+# there, so it gets a directory of links.
+
+OBJ = $(BUILD)/nginx
+SO = $(BUILD)/$(NAME).so
+
+module:	$(OBJ)/objs/Makefile
+	@$(MAKE) -s --no-print-directory -C $(OBJ) -f objs/Makefile modules
+	@cmp -s $(OBJ)/objs/$(NAME).so $(SO)                                  \
+	    || { cp $(OBJ)/objs/$(NAME).so $(SO) && echo "built $(SO)"; }
+
+$(OBJ)/objs/Makefile: $(BUILD)/nginx.args config
+	@test -f $(NGINX_SRC)/auto/module || {                                \
+	    echo "no nginx sources in $(NGINX_SRC): install the package"      \
+	         "nginx-dev, or set NGINX_SRC to nginx's sources" >&2;        \
+	    exit 1; }
+	@rm -rf $(OBJ) && mkdir -p $(OBJ)
+	@for f in $(NGINX_SRC)/*; do                                          \
+	    case $${f##*/} in objs | Makefile) ;; *) ln -s $$f $(OBJ);; esac; \
+	done
+	@cd $(OBJ) && { test -e configure || ln -s auto/configure configure; }
+	cd $(OBJ) && ./configure --with-cc="$(CC)" --with-cc-opt="$(CFLAGS)"  \
+	    --builddir=objs $(CONF_FLAGS) --add-dynamic-module=$(ROOT)        \
+	    > configure.log || { tail -n 20 configure.log; exit 1; }
+
+# configure runs again only when one of these changes
+$(BUILD)/nginx.args: FORCE
+	@mkdir -p $(BUILD)
+	@{ echo "$(CC)" "$(CFLAGS)" "$(NGINX_SRC)"; echo "$(CONF_FLAGS)";     \
+	   echo "$(HDRS)" "$(CORE_SRCS)" "$(GLUE_SRCS)";                      \
+	   cat $(NGINX_SRC)/src/core/nginx.h; } > $@.new 2>&1
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+
+core: $(BUILD)/libprof.a	## build the profiler core alone, without nginx
+
+# the name is recorded so that an archive has no objects of removed sources
+$(BUILD)/libprof.a: $(CORE_OBJS) $(BUILD)/core.args
+	@rm -f $@
+	$(AR) rcs $@ $(CORE_OBJS)
+
+$(BUILD)/core.args: FORCE
+	@mkdir -p $(BUILD)
+	@echo "$(CC)" "$(CFLAGS)" "$(CORE_SRCS)" > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$(BUILD)/core/%.o: shared/% $(BUILD)/core.args
+	@mkdir -p $(@D)
+	$(COMPILE) -c -o $@ $<
+
+$(BUILD)/fixtures/%.o: t/fixtures/% $(BUILD)/core.args
+	@mkdir -p $(@D)
+	$(COMPILE) -c -o $@ $<
+
+$(BUILD)/t/%.t: t/unit/%_test.c t/unit/tap.h $(FIXTURE_OBJS) $(BUILD)/libprof.a
+	@mkdir -p $(@D)
+	$(COMPILE) -I t/unit -MF $(BUILD)/t/$*.d -o $@ $<                     \
+	    $(FIXTURE_OBJS) $(BUILD)/libprof.a $(LIBS)
+
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libprof.a
+	@mkdir -p $(@D)
+	$(COMPILE) -o $@ $< $(BUILD)/libprof.a $(LIBS)
+
+$(BUILD)/tools/%: tools/%.c $(BUILD)/libprof.a
+	@mkdir -p $(@D)
+	$(COMPILE) -o $@ $< $(BUILD)/libprof.a $(LIBS)
+
+-include $(CORE_OBJS:.o=.d) $(wildcard $(BUILD)/t/*.d $(BUILD)/bench/*.d      \
+          $(BUILD)/tools/*.d $(BUILD)/fixtures/*.d)
+
+
+clean:	## remove all that was built
+	rm -rf $(BUILD)
