@@ -19,6 +19,9 @@
 #include <stdint.h>
 
 
+#define PROF_VERSION  "0.1.0"
+
+
 /*
  * nginx loads modules with RTLD_GLOBAL: every symbol that is not hidden would
  * become part of the worker's global scope.

@@ -34,6 +34,10 @@ void prof_buf_free(prof_buf_t *b);
 
 void prof_buf_append(prof_buf_t *b, const void *data, size_t len);
 void prof_buf_puts(prof_buf_t *b, const char *s);
+
+/* in decimal; far cheaper than prof_buf_printf() */
+void prof_buf_number(prof_buf_t *b, uint64_t n);
+
 void prof_buf_printf(prof_buf_t *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

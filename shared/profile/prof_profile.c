@@ -1,0 +1,100 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Owns the memory of a profile.  All arrays and strings are malloc()ed one by
+ * one, so that a capture or a test can build a profile with plain libc calls.
+ *
+ * Context: one thread at a time; not in a signal.
+ */
+
+
+#include "profile/prof_profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+prof_profile_t *
+prof_profile_create(const char *title)
+{
+    prof_profile_t  *p;
+
+    p = calloc(1, sizeof(prof_profile_t));
+    if (p == NULL) {
+        return NULL;
+    }
+
+    p->title = strdup(title);
+    if (p->title == NULL) {
+        free(p);
+        return NULL;
+    }
+
+    return p;
+}
+
+
+void
+prof_profile_destroy(prof_profile_t *p)
+{
+    uint32_t  i;
+
+    if (p == NULL) {
+        return;
+    }
+
+    for (i = 0; i < p->nobjects; i++) {
+        free(p->objects[i].path);
+        free(p->objects[i].build_id);
+    }
+
+    for (i = 0; i < p->nframes; i++) {
+        free(p->frames[i].name);
+        free(p->frames[i].file);
+    }
+
+    for (i = 0; i < p->nfacts; i++) {
+        free(p->facts[i].name);
+        free(p->facts[i].value);
+    }
+
+    free(p->objects);
+    free(p->frames);
+    free(p->nodes);
+    free(p->entries);
+    free(p->facts);
+    free(p->title);
+    free(p);
+}
+
+
+int
+prof_profile_fact(prof_profile_t *p, const char *name, const char *value,
+    size_t len)
+{
+    prof_fact_t  *fact;
+
+    fact = realloc(p->facts, (p->nfacts + 1) * sizeof(prof_fact_t));
+    if (fact == NULL) {
+        return PROF_ERROR;
+    }
+
+    p->facts = fact;
+    fact += p->nfacts;
+
+    fact->name = strdup(name);
+    if (fact->name == NULL) {
+        return PROF_ERROR;
+    }
+
+    fact->value = strndup(value, len);
+    if (fact->value == NULL) {
+        free(fact->name);
+        return PROF_ERROR;
+    }
+
+    p->nfacts++;
+
+    return PROF_OK;
+}

@@ -1,0 +1,49 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Function names from the symbol tables of ELF files.
+ *
+ * Context: any thread; not in a signal; slow (files).
+ */
+
+
+#ifndef _PROF_SYMBOL_H_INCLUDED_
+#define _PROF_SYMBOL_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "profile/prof_profile.h"
+
+
+#define PROF_SYMBOL_DEBUG_ROOT  "/usr/lib/debug"
+
+
+/* an address whose name is wanted; link-time addresses */
+
+typedef struct {
+    uint64_t   pc;              /* inside of the instruction */
+    uint64_t   function;        /* start of the unwind entry, 0: unknown */
+    char      *name;            /* owned by the caller, as in the symbol
+                                   table; NULL: no symbol fits exactly */
+    uint64_t   value;           /* of the symbol that gave the name */
+    uint32_t   rank;            /* its rank among the fitting ones */
+} prof_symbol_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Names those of the n addresses for which the object's own file, or its
+ * separate debug file below debug_root, has a symbol that fits exactly.
+ * The array must be sorted by pc, and all names be NULL.
+ * Returns PROF_OK, also when no file can be used, or PROF_ERROR when memory
+ * is short.
+ */
+int prof_symbol_find(const prof_profile_object_t *o, const char *debug_root,
+    prof_symbol_t *syms, uint32_t n);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_SYMBOL_H_INCLUDED_ */
