@@ -1,0 +1,144 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Collapsed stacks, "root;caller;leaf 1234": the lingua franca of flamegraph
+ * tools.  Weights are nanoseconds of the profile's mode, and sum to the
+ * profile's total exactly.
+ */
+
+
+#include "encode/prof_encode.h"
+#include "encode/prof_text.h"
+#include "encode/prof_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+static int prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b);
+static void prof_encode_folded_line(const prof_view_t *v, uint32_t node,
+    uint32_t *stack, uint64_t weight, prof_buf_t *b);
+static char *prof_encode_folded_name(const prof_frame_t *f);
+
+
+const prof_encoder_t  prof_encode_folded = {
+    "folded",
+    "text/plain; charset=utf-8",
+    "folded.txt",
+    prof_encode_folded_encode
+};
+
+
+static int
+prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
+{
+    uint32_t                 i, *stack;
+    prof_view_t             *v;
+    const prof_view_node_t  *node;
+
+    v = prof_view_create(p, prof_encode_folded_name);
+    if (v == NULL) {
+        return PROF_ERROR;
+    }
+
+    stack = malloc(((size_t) v->depth + 1) * sizeof(uint32_t));
+    if (stack == NULL) {
+        prof_view_destroy(v);
+        return PROF_ERROR;
+    }
+
+    /* depth first, each node before its children */
+
+    i = v->root;
+
+    while (i != PROF_NONE) {
+        node = &v->nodes[i];
+
+        if (node->self[p->mode]) {
+            prof_encode_folded_line(v, i, stack, node->self[p->mode], b);
+        }
+
+        if (node->child != PROF_NONE) {
+            i = node->child;
+            continue;
+        }
+
+        while (node->next == PROF_NONE && node->parent != PROF_NONE) {
+            node = &v->nodes[node->parent];
+        }
+
+        i = node->next;
+    }
+
+    free(stack);
+    prof_view_destroy(v);
+
+    return prof_buf_failed(b) ? PROF_ERROR : PROF_OK;
+}
+
+
+static void
+prof_encode_folded_line(const prof_view_t *v, uint32_t node, uint32_t *stack,
+    uint64_t weight, prof_buf_t *b)
+{
+    uint32_t  n;
+
+    n = 0;
+
+    for ( /* void */ ; node != PROF_NONE; node = v->nodes[node].parent) {
+        stack[n++] = v->nodes[node].function;
+    }
+
+    for ( ;; ) {
+        prof_buf_puts(b, v->functions[stack[--n]].name);
+
+        if (n == 0) {
+            break;
+        }
+
+        prof_buf_append(b, ";", 1);
+    }
+
+    prof_buf_append(b, " ", 1);
+    prof_buf_number(b, weight);
+    prof_buf_append(b, "\n", 1);
+}
+
+
+/*
+ * The format has no escapes.  A name must not look like the end of a line or
+ * like two frames, and readers differ in what else they take for a separator.
+ */
+
+static char *
+prof_encode_folded_name(const prof_frame_t *f)
+{
+    char           *name, *p;
+    size_t          len;
+    unsigned char   c;
+
+    if (f->name[0] == '\0') {
+        return strdup("?");
+    }
+
+    len = strlen(f->name);
+
+    name = prof_text_utf8(f->name, &len);
+    if (name == NULL) {
+        return NULL;
+    }
+
+    for (p = name; *p; p++) {
+        c = (unsigned char) *p;
+
+        if (c == ';') {
+            *p = ':';
+
+        } else if (c < 0x20 || c == 0x7f) {
+            *p = '?';
+        }
+    }
+
+    return name;
+}

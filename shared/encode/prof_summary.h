@@ -1,0 +1,65 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What a profile says about itself besides its stacks, the same in all
+ * formats: the facts of the capture, how long it took, and how far it can be
+ * trusted (samples taken and lost, asked and effective frequency, CPU clock
+ * beside the sampled sums, the profiler's own time).
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_SUMMARY_H_INCLUDED_
+#define _PROF_SUMMARY_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_buf.h"
+#include "profile/prof_profile.h"
+
+
+typedef enum {
+    PROF_SUMMARY_TEXT = 0,      /* the only one with a value, not a number */
+    PROF_SUMMARY_COUNT,
+    PROF_SUMMARY_HZ,
+    PROF_SUMMARY_NS
+} prof_summary_e;
+
+
+typedef struct {
+    const char  *name;          /* for machines: "lost_ring" */
+    const char  *text;          /* for people; the name of a fact is its own */
+    uint32_t     unit;          /* prof_summary_e */
+    const char  *value;         /* any bytes */
+    uint64_t     number;
+} prof_summary_t;
+
+
+/* anything but PROF_OK ends the summary and is returned by it */
+
+typedef int (*prof_summary_pt)(void *data, const prof_summary_t *item);
+
+
+PROF_HIDDEN_BEGIN
+
+/* calls fn with each item; strings are valid during the call */
+int prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data);
+
+/*
+ * The same in one line, as the name of the picture of a mode:
+ * "wall: GET /a, 123.4 ms, 118 samples at 956 Hz (asked: 1000), 0 lost"
+ */
+void prof_summary_line(const prof_profile_t *p, uint32_t mode, prof_buf_t *b);
+
+/* "wall", "cpu" */
+const char *prof_summary_mode(uint32_t mode);
+
+/* "123.4 ms" */
+void prof_summary_duration(prof_buf_t *b, uint64_t ns);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_SUMMARY_H_INCLUDED_ */

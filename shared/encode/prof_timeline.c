@@ -1,0 +1,160 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Making a timeline shorter is sampling it a second time.  Runs are collected
+ * in groups of nearly equal weight, and of each group the stack that is found
+ * at one point of it stands for the group.  The points are spread evenly, so a
+ * stack's share of the whole is expected to remain what it was; taking the
+ * heaviest of each group would favor the common stacks.  A run that is as
+ * heavy as a group stays as it is.
+ */
+
+
+#include "encode/prof_timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+/* the fraction of the golden ratio, whose multiples are spread most evenly */
+
+#define PROF_TIMELINE_STEP  0x9e3779b97f4a7c15
+
+
+static void prof_timeline_shorten(prof_timeline_t *t, uint32_t max);
+static void prof_timeline_group(prof_timeline_t *t, uint32_t first,
+    uint32_t last, uint64_t weight);
+static void prof_timeline_push(prof_timeline_t *t, uint32_t node,
+    uint64_t weight);
+
+
+int
+prof_timeline_init(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t mode, uint32_t max)
+{
+    uint32_t             i;
+    uint64_t             weight;
+    const prof_entry_t  *e;
+
+    memset(t, 0, sizeof(prof_timeline_t));
+
+    t->runs = malloc(((size_t) p->nentries + 1) * sizeof(prof_timeline_run_t));
+    if (t->runs == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < p->nentries; i++) {
+        e = &p->entries[i];
+
+        weight = mode == PROF_MODE_CPU ? e->cpu : e->wall;
+
+        if (weight) {
+            prof_timeline_push(t, v->map[e->node], weight);
+            t->total += weight;
+        }
+    }
+
+    if (t->nruns > max) {
+        prof_timeline_shorten(t, max);
+    }
+
+    return PROF_OK;
+}
+
+
+void
+prof_timeline_free(prof_timeline_t *t)
+{
+    free(t->runs);
+    t->runs = NULL;
+}
+
+
+static void
+prof_timeline_shorten(prof_timeline_t *t, uint32_t max)
+{
+    uint32_t  first, i, n;
+    uint64_t  target, weight;
+
+    n = t->nruns;
+    t->nmerged = n;
+    t->nruns = 0;
+
+    /*
+     * Each heavy run may leave an unfilled group before it: twice the total
+     * by the target, and one more for the last group, is what can come out.
+     */
+
+    target = t->total / (max - 1) * 2 + 2;
+
+    first = 0;
+    weight = 0;
+
+    for (i = 0; i < n; i++) {
+
+        if (t->runs[i].weight >= target) {
+            prof_timeline_group(t, first, i, weight);
+            prof_timeline_group(t, i, i + 1, t->runs[i].weight);
+
+            first = i + 1;
+            weight = 0;
+
+            continue;
+        }
+
+        weight += t->runs[i].weight;
+
+        if (weight >= target) {
+            prof_timeline_group(t, first, i + 1, weight);
+
+            first = i + 1;
+            weight = 0;
+        }
+    }
+
+    prof_timeline_group(t, first, n, weight);
+}
+
+
+/*
+ * The runs [first, last) become one.  It is written where they are read, and
+ * never ahead of them.
+ */
+
+static void
+prof_timeline_group(prof_timeline_t *t, uint32_t first, uint32_t last,
+    uint64_t weight)
+{
+    uint32_t  i;
+    uint64_t  part, point;
+
+    if (first == last) {
+        return;
+    }
+
+    part = (first * PROF_TIMELINE_STEP) >> 32;
+    point = (uint64_t) (((unsigned __int128) weight * part) >> 32);
+
+    for (i = first; i < last - 1 && point >= t->runs[i].weight; i++) {
+        point -= t->runs[i].weight;
+    }
+
+    prof_timeline_push(t, t->runs[i].node, weight);
+}
+
+
+static void
+prof_timeline_push(prof_timeline_t *t, uint32_t node, uint64_t weight)
+{
+    prof_timeline_run_t  *run;
+
+    if (t->nruns && t->runs[t->nruns - 1].node == node) {
+        t->runs[t->nruns - 1].weight += weight;
+        return;
+    }
+
+    run = &t->runs[t->nruns++];
+    run->node = node;
+    run->weight = weight;
+}

@@ -1,0 +1,266 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Profiles built by hand, for tests of what reads profiles.  A failed
+ * allocation ends the test.
+ */
+
+
+#ifndef _PROF_FIXTURE_H_INCLUDED_
+#define _PROF_FIXTURE_H_INCLUDED_
+
+
+#include "profile/prof_profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+#define FIXTURE_UNUSED  __attribute__((unused))
+
+
+FIXTURE_UNUSED static prof_profile_t *fixture_create(const char *title);
+FIXTURE_UNUSED static uint32_t fixture_object(prof_profile_t *p,
+    const char *path, const char *build_id);
+FIXTURE_UNUSED static uint32_t fixture_frame(prof_profile_t *p,
+    uint32_t object, uint64_t pc, const char *name);
+FIXTURE_UNUSED static uint32_t fixture_node(prof_profile_t *p,
+    uint32_t parent, uint32_t frame);
+FIXTURE_UNUSED static void fixture_entry(prof_profile_t *p, uint32_t node,
+    uint32_t kind, uint64_t wall, uint64_t cpu);
+FIXTURE_UNUSED static uint32_t fixture_stack(prof_profile_t *p,
+    uint32_t object, const char *names);
+FIXTURE_UNUSED static prof_profile_t *fixture_typical(void);
+FIXTURE_UNUSED static void *fixture_grow(void *array, uint32_t n,
+    size_t size);
+FIXTURE_UNUSED static char *fixture_copy(const char *s);
+
+
+static prof_profile_t *
+fixture_create(const char *title)
+{
+    prof_profile_t  *p;
+
+    p = prof_profile_create(title);
+    if (p == NULL) {
+        abort();
+    }
+
+    p->frequency = 1000;
+    p->frequency_end = 1000;
+
+    return p;
+}
+
+
+static uint32_t
+fixture_object(prof_profile_t *p, const char *path, const char *build_id)
+{
+    prof_profile_object_t  *o;
+
+    p->objects = fixture_grow(p->objects, p->nobjects,
+                              sizeof(prof_profile_object_t));
+
+    o = &p->objects[p->nobjects];
+    memset(o, 0, sizeof(prof_profile_object_t));
+
+    o->path = fixture_copy(path);
+    o->build_id = fixture_copy(build_id);
+    o->start = 0x1000;
+    o->end = 0x100000;
+    o->offset = 0x1000;
+
+    return p->nobjects++;
+}
+
+
+/* a NULL name is left to the symbolizer */
+
+static uint32_t
+fixture_frame(prof_profile_t *p, uint32_t object, uint64_t pc,
+    const char *name)
+{
+    prof_frame_t  *f;
+
+    p->frames = fixture_grow(p->frames, p->nframes, sizeof(prof_frame_t));
+
+    f = &p->frames[p->nframes];
+    memset(f, 0, sizeof(prof_frame_t));
+
+    f->object = object;
+    f->pc = pc;
+    f->name = name ? fixture_copy(name) : NULL;
+    f->exact = name && object != PROF_NONE;
+
+    return p->nframes++;
+}
+
+
+static uint32_t
+fixture_node(prof_profile_t *p, uint32_t parent, uint32_t frame)
+{
+    p->nodes = fixture_grow(p->nodes, p->nnodes, sizeof(prof_node_t));
+
+    p->nodes[p->nnodes].parent = parent;
+    p->nodes[p->nnodes].frame = frame;
+
+    return p->nnodes++;
+}
+
+
+/* keeps the profile's totals in step, as a capture would */
+
+static void
+fixture_entry(prof_profile_t *p, uint32_t node, uint32_t kind, uint64_t wall,
+    uint64_t cpu)
+{
+    p->entries = fixture_grow(p->entries, p->nentries, sizeof(prof_entry_t));
+
+    p->entries[p->nentries].node = node;
+    p->entries[p->nentries].kind = kind;
+    p->entries[p->nentries].wall = wall;
+    p->entries[p->nentries].cpu = cpu;
+    p->nentries++;
+
+    p->wall += wall;
+
+    if (kind != PROF_ENTRY_GAP) {
+        p->running += wall;
+        p->cpu += cpu;
+        p->stats.samples += kind == PROF_ENTRY_SAMPLE;
+    }
+}
+
+
+/*
+ * The node of a stack written as "root/caller/leaf".  Frames and nodes that
+ * exist already are used again.
+ */
+
+static uint32_t
+fixture_stack(prof_profile_t *p, uint32_t object, const char *names)
+{
+    char      name[256];
+    size_t    len;
+    uint32_t  frame, node, parent;
+
+    parent = PROF_NONE;
+
+    for ( ;; ) {
+        len = strcspn(names, "/");
+
+        (void) snprintf(name, sizeof(name), "%.*s", (int) len, names);
+
+        for (frame = 0; frame < p->nframes; frame++) {
+            if (p->frames[frame].object == object
+                && strcmp(p->frames[frame].name, name) == 0)
+            {
+                break;
+            }
+        }
+
+        if (frame == p->nframes) {
+            frame = fixture_frame(p, object, 0x1000 + 0x10 * frame, name);
+        }
+
+        for (node = 0; node < p->nnodes; node++) {
+            if (p->nodes[node].parent == parent
+                && p->nodes[node].frame == frame)
+            {
+                break;
+            }
+        }
+
+        if (node == p->nnodes) {
+            node = fixture_node(p, parent, frame);
+        }
+
+        if (names[len] == '\0') {
+            return node;
+        }
+
+        names += len + 1;
+        parent = node;
+    }
+}
+
+
+/* a capture as it usually is: two turns, a gap between them, two objects */
+
+static prof_profile_t *
+fixture_typical(void)
+{
+    uint32_t         exe, libc, node, waiting;
+    prof_profile_t  *p;
+
+    p = fixture_create("GET /index.html");
+
+    p->start_realtime = 1700000000123456789;
+    p->frequency = 1000;
+    p->frequency_end = 500;
+
+    exe = fixture_object(p, "/usr/sbin/server", "0d7fd93d");
+    libc = fixture_object(p, "/usr/lib/libc.so.6", "51657f81");
+
+    node = fixture_stack(p, exe, "main/run/handler/parse");
+    fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1000000, 990000);
+    fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1000000, 1000000);
+
+    node = fixture_stack(p, exe, "main/run/handler/send");
+    node = fixture_node(p, node, fixture_frame(p, libc, 0x2000, "writev"));
+    fixture_entry(p, node, PROF_ENTRY_SAMPLE, 900000, 500000);
+
+    waiting = fixture_stack(p, PROF_NONE, "[waiting]");
+    fixture_entry(p, waiting, PROF_ENTRY_GAP, 250000000, 0);
+
+    node = fixture_stack(p, exe, "main/run/finish");
+    fixture_entry(p, node, PROF_ENTRY_TURN, 40000, 39000);
+
+    p->stats.turns = 2;
+    p->stats.turns_unsampled = 1;
+    p->stats.lost_overrun = 1;
+    p->stats.truncated = 2;
+    p->stats.own_handler_ns = 3500;
+    p->stats.own_fold_ns = 1200;
+
+    prof_profile_fact(p, "request", "GET /index.html HTTP/1.1", 24);
+
+    return p;
+}
+
+
+static void *
+fixture_grow(void *array, uint32_t n, size_t size)
+{
+    /* room for n items is there up to the next power of two */
+
+    if (n & (n - 1)) {
+        return array;
+    }
+
+    array = realloc(array, size * (n ? 2 * (size_t) n : 1));
+    if (array == NULL) {
+        abort();
+    }
+
+    return array;
+}
+
+
+static char *
+fixture_copy(const char *s)
+{
+    char  *copy;
+
+    copy = strdup(s);
+    if (copy == NULL) {
+        abort();
+    }
+
+    return copy;
+}
+
+
+#endif /* _PROF_FIXTURE_H_INCLUDED_ */
