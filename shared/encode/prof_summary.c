@@ -185,7 +185,7 @@ prof_summary_stats(const prof_profile_t *p, prof_summary_ctx_t *ctx)
         exact += p->frames[i].exact != 0;
     }
 
-    prof_summary_number(ctx, "frames", "distinct addresses and names in stacks",
+    prof_summary_number(ctx, "frames", "distinct addresses in the stacks",
                         PROF_SUMMARY_COUNT, p->nframes);
     prof_summary_number(ctx, "frames_named",
                         "of these, known by the name of a function",

@@ -101,10 +101,19 @@ prof_demangle_is_mangled(const char *name)
 int
 prof_demangle(char **name)
 {
-    char  *text;
+    int    rc;
+    char  *at, *out, *text;
 
     if (!prof_demangle_is_mangled(*name)) {
         return PROF_OK;
+    }
+
+    /* "@plt" is no part of the encoding */
+
+    at = strchr(*name, '@');
+
+    if (at) {
+        *at = '\0';
     }
 
     text = prof_demangle_rust(*name);
@@ -113,12 +122,21 @@ prof_demangle(char **name)
         text = prof_demangle_cxx(*name);
     }
 
-    if (text == NULL && asprintf(&text, "[mangled] %s", *name) == -1) {
+    rc = asprintf(&out, "%s%s%s%s", text ? "" : "[mangled] ",
+                  text ? text : *name, at ? "@" : "", at ? at + 1 : "");
+
+    free(text);
+
+    if (rc == -1) {
+        if (at) {
+            *at = '@';
+        }
+
         return PROF_ERROR;
     }
 
     free(*name);
-    *name = text;
+    *name = out;
 
     return PROF_OK;
 }
@@ -175,7 +193,7 @@ prof_demangle_rust(const char *name)
 {
     char        *dst, *text;
     size_t       len, parts;
-    const char  *p, *part;
+    const char  *end, *p, *part;
 
     if (strncmp(name, "_ZN", 3) != 0) {
         return NULL;
@@ -193,6 +211,8 @@ prof_demangle_rust(const char *name)
 
         parts++;
     }
+
+    end = p;
 
     if (parts < 2 || !prof_demangle_rust_hash(part, len)) {
         return NULL;
@@ -216,6 +236,12 @@ prof_demangle_rust(const char *name)
         }
 
         dst = prof_demangle_rust_copy(dst, part, len);
+    }
+
+    /* what follows the "E": the compiler's ".cold", not LLVM's own numbers */
+
+    if (end[1] == '.' && strncmp(end + 1, ".llvm.", 6) != 0) {
+        dst = stpcpy(dst, end + 1);
     }
 
     *dst = '\0';
