@@ -56,11 +56,13 @@ typedef struct {
  * thread; zero-filled before its first use and whenever the snapshot changes.
  */
 
+#define PROF_WALK_CACHE  1024
+
 typedef struct {
     struct {
         uintptr_t   pc;
         uint64_t    row;
-    } slot[1024];
+    } slot[PROF_WALK_CACHE];
 } prof_walk_cache_t;
 
 
@@ -111,7 +113,7 @@ uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
  * uc    the context that the kernel gave to the signal handler
  * top   frames whose CFA is above this address are not recorded: the walk is
  *       complete when it meets the first of them.  The stack is read only
- *       within [sp, top).
+ *       within [sp, top), sp being lowered by the ABI's red zone.
  * pcs   receives the addresses, innermost first.  The first is the
  *       interrupted instruction, the others are return addresses.
  * max   room in pcs
@@ -121,7 +123,8 @@ uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
  * (PROF_FRAME_TRUNCATED, _NO_UNWIND, _BAD_STACK) that tells why it ended.
  * Returns the number of addresses written.
  *
- * Context: signal handler.  No call, no lock, no allocation, no TLS.
+ * Context: signal handler.  No call, no lock, no allocation, no TLS; errno is
+ * not touched.
  */
 uint32_t prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
     const ucontext_t *uc, uintptr_t top, uintptr_t *pcs, uint32_t max,

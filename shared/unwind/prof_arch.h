@@ -1,0 +1,77 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the unwinder must know of the processor.  Each architecture's header
+ * defines its kinds of rows, and these names:
+ *
+ * PROF_ARCH_DWARF_RA     DWARF number of the return address column
+ * PROF_ARCH_RED_ZONE     bytes below sp that the running code may use
+ * PROF_ARCH_DWARF_AUX    the register whose rule is a row's "aux"
+ * PROF_ARCH_DWARF_NONE   no register
+ * PROF_ARCH_SIGFRAME_UC  where, from sp, a signal frame has its ucontext_t
+ *
+ * for the builder, not in a signal:
+ *
+ * prof_arch_cfi_reg()    the rule that a DWARF register belongs to
+ * prof_arch_row()        row and aux for a CFI state
+ *
+ * for the walk:
+ *
+ * prof_arch_regs()       registers of an interrupted context
+ * prof_arch_cfa()        CFA of a frame, for rows that need only prof_regs_t
+ * prof_arch_extra()      the register that any other row needs
+ * prof_arch_extra_cfa()  CFA of such a frame
+ * prof_arch_preserved()  whether that register may be saved by callees
+ * prof_arch_context()    a register of an interrupted context
+ * prof_arch_moved()      whether this CFA is beyond the frame
+ * prof_arch_pop()        goes to the caller
+ * prof_arch_saved()      address of a saved register
+ * prof_arch_called()     whether the instruction before an address is a call
+ * prof_arch_readable()   whether a word of memory can be read
+ */
+
+
+#ifndef _PROF_ARCH_H_INCLUDED_
+#define _PROF_ARCH_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "unwind/prof_cfi.h"
+#include "unwind/prof_row.h"
+
+#include <ucontext.h>
+
+
+/* the registers that a walk follows */
+
+typedef struct {
+    uintptr_t  pc;
+    uintptr_t  sp;
+    uintptr_t  fp;
+    uintptr_t  lr;      /* link register, where there is one */
+    uintptr_t  call;    /* 1: pc is a return address, 0: an instruction */
+} prof_regs_t;
+
+
+/* stack words are not ours: no sanitizer knows what is valid there */
+
+static inline __attribute__((no_sanitize_address)) uintptr_t
+prof_arch_load(uintptr_t addr)
+{
+    return *(const volatile uintptr_t *) addr;
+}
+
+
+#if (__x86_64__)
+#include "unwind/prof_arch_x86_64.h"
+
+#elif (__aarch64__)
+#include "unwind/prof_arch_aarch64.h"
+
+#else
+#error "the unwinder has no code for this architecture"
+#endif
+
+
+#endif /* _PROF_ARCH_H_INCLUDED_ */

@@ -1,0 +1,88 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The call frame instructions: runs those of an FDE and tells, for each piece
+ * of its code, how the registers that the unwinder follows are restored.
+ *
+ * Context: not in a signal; the object must stay loaded.
+ */
+
+
+#ifndef _PROF_CFI_H_INCLUDED_
+#define _PROF_CFI_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "unwind/prof_eh.h"
+
+
+typedef enum {
+    PROF_CFI_SAME = 0,          /* the caller's value is still in place */
+    PROF_CFI_UNDEFINED,
+    PROF_CFI_OFFSET,            /* saved at CFA + off; the CFA: reg + off */
+    PROF_CFI_EXPRESSION,        /* saved at, or for the CFA equal to, what
+                                   the expression yields */
+    PROF_CFI_OTHER              /* anything else */
+} prof_cfi_how_e;
+
+
+typedef struct {
+    uint32_t            how;    /* prof_cfi_how_e */
+    uint32_t            len;    /* of expr */
+    union {
+        int64_t         off;
+        const uint8_t  *expr;
+    } u;
+} prof_cfi_rule_t;
+
+
+/* the registers whose rules are kept */
+
+typedef enum {
+    PROF_CFI_RA = 0,            /* return address */
+    PROF_CFI_FP,                /* frame pointer */
+    PROF_CFI_SP,                /* stack pointer */
+    PROF_CFI_AUX,               /* see prof_row.h */
+    PROF_CFI_REGS,
+    PROF_CFI_IGNORED
+} prof_cfi_reg_e;
+
+
+typedef struct {
+    uint64_t            cfa_reg;    /* DWARF number */
+    prof_cfi_rule_t     cfa;
+    prof_cfi_rule_t     reg[PROF_CFI_REGS];
+    unsigned            signal:1;
+    unsigned            unsupported:1;
+} prof_cfi_state_t;
+
+
+/* what a CIE's initial instructions leave behind, kept for the next FDE */
+
+typedef struct {
+    prof_cie_t          cie;
+    const uint8_t      *start;      /* of the CIE that initial belongs to */
+    prof_cfi_state_t    initial;
+} prof_cfi_cie_t;
+
+
+/* the rules in "state" hold from pc up to the pc of the next call */
+
+typedef void (*prof_cfi_emit_pt)(void *data, uintptr_t pc,
+    const prof_cfi_state_t *state);
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Calls emit for each piece of the FDE's code, in order.  Code whose
+ * instructions cannot be followed is emitted as unsupported.
+ */
+void prof_cfi_run(prof_cfi_cie_t *cie, const prof_fde_t *fde,
+    prof_cfi_emit_pt emit, void *data);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_CFI_H_INCLUDED_ */
