@@ -41,7 +41,7 @@ prof_capture_create(const prof_capture_conf_t *conf)
     c->mark = c->start;
 
     prof_tree_init(&c->tree, p, half);
-    prof_timeline_init(&c->timeline, p + half, half, c->start_realtime);
+    prof_entries_init(&c->timeline, p + half, half, c->start_realtime);
 
     c->mode = conf->mode;
     c->frequency = conf->frequency;
@@ -52,7 +52,7 @@ prof_capture_create(const prof_capture_conf_t *conf)
      * proportion to their length.
      */
 
-    c->rest = 1 + prof_timeline_random(&c->timeline) % c->period;
+    c->rest = 1 + prof_entries_random(&c->timeline) % c->period;
 
     return c;
 }
@@ -120,7 +120,7 @@ void
 prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t kind,
     uint64_t wall, uint64_t cpu)
 {
-    if (prof_timeline_add(&c->timeline, node, kind, wall, cpu, &c->stats)
+    if (prof_entries_add(&c->timeline, node, kind, wall, cpu, &c->stats)
         == PROF_LIMIT
         && c->period < PROF_PERIOD_MAX / 2)
     {

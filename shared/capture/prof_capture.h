@@ -17,7 +17,7 @@
 #include "base/prof_base.h"
 #include "base/prof_stats.h"
 #include "capture/prof_sampler.h"
-#include "capture/prof_timeline.h"
+#include "capture/prof_entries.h"
 #include "capture/prof_tree.h"
 #include "prof.h"
 
@@ -27,7 +27,7 @@
 
 struct prof_capture_s {
     prof_tree_t      tree;
-    prof_timeline_t  timeline;
+    prof_entries_t   timeline;
     prof_stats_t     stats;
     void            *memory;
     size_t           memory_size;

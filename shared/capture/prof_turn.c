@@ -203,7 +203,7 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
         prof_ring_pop(&s->ring, rec);
     }
 
-    prof_timeline_extend(&c->timeline, wall - last_wall, cpu - last_cpu);
+    prof_entries_extend(&c->timeline, wall - last_wall, cpu - last_cpu);
 }
 
 

@@ -13,8 +13,8 @@
  */
 
 
-#ifndef _PROF_TIMELINE_H_INCLUDED_
-#define _PROF_TIMELINE_H_INCLUDED_
+#ifndef _PROF_ENTRIES_H_INCLUDED_
+#define _PROF_ENTRIES_H_INCLUDED_
 
 
 #include "base/prof_base.h"
@@ -27,27 +27,27 @@ typedef struct {
     uint32_t       n;
     uint32_t       max;
     uint64_t       random;      /* state of the generator, not 0 */
-} prof_timeline_t;
+} prof_entries_t;
 
 
 PROF_HIDDEN_BEGIN
 
-void prof_timeline_init(prof_timeline_t *tl, void *mem, size_t size,
+void prof_entries_init(prof_entries_t *tl, void *mem, size_t size,
     uint64_t seed);
 
 /*
  * Returns PROF_LIMIT when entries had to be merged to make room: the caller
  * should sample less often.  Otherwise PROF_OK.  The entry is added anyway.
  */
-int prof_timeline_add(prof_timeline_t *tl, uint32_t node, uint32_t kind,
+int prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
     uint64_t wall, uint64_t cpu, prof_stats_t *st);
 
 /* adds weight to the last entry, if any */
-void prof_timeline_extend(prof_timeline_t *tl, uint64_t wall, uint64_t cpu);
+void prof_entries_extend(prof_entries_t *tl, uint64_t wall, uint64_t cpu);
 
-uint64_t prof_timeline_random(prof_timeline_t *tl);
+uint64_t prof_entries_random(prof_entries_t *tl);
 
 PROF_HIDDEN_END
 
 
-#endif /* _PROF_TIMELINE_H_INCLUDED_ */
+#endif /* _PROF_ENTRIES_H_INCLUDED_ */

@@ -4,19 +4,19 @@
  */
 
 
-#include "capture/prof_timeline.h"
+#include "capture/prof_entries.h"
 
 
-#define PROF_TIMELINE_BLOCK  4
+#define PROF_ENTRIES_BLOCK  4
 
 
-static void prof_timeline_compact(prof_timeline_t *tl, prof_stats_t *st);
-static void prof_timeline_merge(prof_timeline_t *tl, prof_entry_t *to,
+static void prof_entries_compact(prof_entries_t *tl, prof_stats_t *st);
+static void prof_entries_merge(prof_entries_t *tl, prof_entry_t *to,
     const prof_entry_t *from, prof_stats_t *st);
 
 
 void
-prof_timeline_init(prof_timeline_t *tl, void *mem, size_t size, uint64_t seed)
+prof_entries_init(prof_entries_t *tl, void *mem, size_t size, uint64_t seed)
 {
     tl->entries = mem;
     tl->n = 0;
@@ -26,7 +26,7 @@ prof_timeline_init(prof_timeline_t *tl, void *mem, size_t size, uint64_t seed)
 
 
 int
-prof_timeline_add(prof_timeline_t *tl, uint32_t node, uint32_t kind,
+prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
     uint64_t wall, uint64_t cpu, prof_stats_t *st)
 {
     int            rc;
@@ -45,7 +45,7 @@ prof_timeline_add(prof_timeline_t *tl, uint32_t node, uint32_t kind,
     rc = PROF_OK;
 
     if (tl->n == tl->max) {
-        prof_timeline_compact(tl, st);
+        prof_entries_compact(tl, st);
         rc = PROF_LIMIT;
     }
 
@@ -61,7 +61,7 @@ prof_timeline_add(prof_timeline_t *tl, uint32_t node, uint32_t kind,
 
 
 void
-prof_timeline_extend(prof_timeline_t *tl, uint64_t wall, uint64_t cpu)
+prof_entries_extend(prof_entries_t *tl, uint64_t wall, uint64_t cpu)
 {
     if (tl->n) {
         tl->entries[tl->n - 1].wall += wall;
@@ -71,7 +71,7 @@ prof_timeline_extend(prof_timeline_t *tl, uint64_t wall, uint64_t cpu)
 
 
 uint64_t
-prof_timeline_random(prof_timeline_t *tl)
+prof_entries_random(prof_entries_t *tl)
 {
     /* xorshift64: Marsaglia, "Xorshift RNGs", triple (13, 7, 17) */
 
@@ -84,26 +84,26 @@ prof_timeline_random(prof_timeline_t *tl)
 
 
 static void
-prof_timeline_compact(prof_timeline_t *tl, prof_stats_t *st)
+prof_entries_compact(prof_entries_t *tl, prof_stats_t *st)
 {
     uint32_t       i, j, n;
     prof_entry_t  *ran, *waited, e;
 
     n = 0;
 
-    for (i = 0; i < tl->n; i += PROF_TIMELINE_BLOCK) {
+    for (i = 0; i < tl->n; i += PROF_ENTRIES_BLOCK) {
 
         ran = NULL;
         waited = NULL;
 
-        for (j = i; j < tl->n && j < i + PROF_TIMELINE_BLOCK; j++) {
+        for (j = i; j < tl->n && j < i + PROF_ENTRIES_BLOCK; j++) {
 
             e = tl->entries[j];
 
             if (e.kind == PROF_ENTRY_GAP) {
 
                 if (waited) {
-                    prof_timeline_merge(tl, waited, &e, st);
+                    prof_entries_merge(tl, waited, &e, st);
                     continue;
                 }
 
@@ -112,7 +112,7 @@ prof_timeline_compact(prof_timeline_t *tl, prof_stats_t *st)
             } else {
 
                 if (ran) {
-                    prof_timeline_merge(tl, ran, &e, st);
+                    prof_entries_merge(tl, ran, &e, st);
                     continue;
                 }
 
@@ -128,14 +128,14 @@ prof_timeline_compact(prof_timeline_t *tl, prof_stats_t *st)
 
 
 static void
-prof_timeline_merge(prof_timeline_t *tl, prof_entry_t *to,
+prof_entries_merge(prof_entries_t *tl, prof_entry_t *to,
     const prof_entry_t *from, prof_stats_t *st)
 {
     uint64_t  sum;
 
     sum = to->wall + from->wall;
 
-    if (sum && prof_timeline_random(tl) % sum < from->wall) {
+    if (sum && prof_entries_random(tl) % sum < from->wall) {
         to->node = from->node;
         to->kind = from->kind;
     }

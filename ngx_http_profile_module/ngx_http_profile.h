@@ -1,0 +1,253 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the files of the module share.
+ *
+ * A request that carries a trigger gets a context.  The context is "live" from
+ * the trigger until the reply is sent or the request is freed, and "tracked"
+ * while the worker's events are watched for it.  While at least one context is
+ * tracked the worker is "armed": a handful of function pointers are replaced
+ * (ngx_http_profile_track.c).  When the last one ends, all are put back.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "prof.h"
+
+
+/*
+ * A bit of ngx_connection_t.buffered that says "the profile is not sent yet":
+ * nginx keeps a request that has such a bit set, and calls the filters when
+ * the connection becomes writable.  nginx's own modules use 0x01 to 0x20.
+ */
+
+#define NGX_HTTP_PROFILE_BUFFERED      0x80
+
+#define NGX_HTTP_PROFILE_MAX_CAPTURES  16
+#define NGX_HTTP_PROFILE_MAX_OWNED     4096
+#define NGX_HTTP_PROFILE_ID_LEN        32
+
+
+typedef struct {
+    ngx_array_t                args;         /* of ngx_str_t: names in use */
+    ngx_array_t                headers;      /* of ngx_str_t: names in use */
+    ngx_array_t                locations;    /* of loc conf *: enabled ones */
+    ngx_uint_t                 max_captures;
+    ngx_uint_t                 precontent;   /* index in the phase engine */
+} ngx_http_profile_main_conf_t;
+
+
+typedef struct {
+    ngx_flag_t                 enable;
+    ngx_array_t               *allow;        /* of ngx_cidr_t */
+    ngx_http_complex_value_t  *condition;
+    ngx_uint_t                 mode;
+    ngx_uint_t                 frequency;
+    const prof_encoder_t      *format;
+    ngx_str_t                  arg;
+    ngx_str_t                  header;
+    ngx_msec_t                 timeout;
+    size_t                     buffer;
+} ngx_http_profile_loc_conf_t;
+
+
+/*
+ * What a trigger asks for.  A value that was not given is empty; error is
+ * set if one is wrong, and is shown to permitted clients only.
+ */
+
+typedef struct {
+    ngx_str_t                  arg;          /* name found in the query */
+    ngx_str_t                  header;       /* name found in the headers */
+    ngx_str_t                  error;
+    ngx_uint_t                 mode;
+    ngx_uint_t                 frequency;
+    const prof_encoder_t      *format;
+    unsigned                   mode_given:1;
+    unsigned                   frequency_given:1;
+} ngx_http_profile_trigger_t;
+
+
+/* r->ctx of a request that sent a trigger header */
+
+typedef struct {
+    ngx_table_elt_t           *header;       /* the first one */
+    ngx_uint_t                 n;
+} ngx_http_profile_mark_t;
+
+
+/*
+ * A request (the main one, a subrequest) of a tracked context, with what is
+ * wrapped between the turns: memory of the main request's pool.
+ */
+
+typedef struct ngx_http_profile_part_s  ngx_http_profile_part_t;
+
+struct ngx_http_profile_part_s {
+    ngx_http_profile_part_t      *next;
+    ngx_http_request_t           *request;
+    ngx_http_event_handler_pt     write_event_handler;
+    ngx_resolver_ctx_t           *resolver_ctx;
+    ngx_resolver_handler_pt       resolver_handler;
+};
+
+
+/* the reply: an error text, or the encoded profile */
+
+typedef struct {
+    ngx_uint_t                 status;
+    ngx_str_t                  content_type;
+    ngx_str_t                  extension;    /* empty: not a download */
+    ngx_str_t                  body;
+    unsigned                   ready:1;
+} ngx_http_profile_reply_t;
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_UNDECIDED = 0,
+    NGX_HTTP_PROFILE_REFUSED,
+    NGX_HTTP_PROFILE_ADMITTED
+} ngx_http_profile_verdict_e;
+
+
+typedef struct ngx_http_profile_render_s  ngx_http_profile_render_t;
+
+
+typedef struct {
+    ngx_queue_t                   queue;     /* in the list of live ones */
+    ngx_http_request_t           *request;   /* the main one */
+    ngx_http_profile_trigger_t    trigger;
+    ngx_http_profile_verdict_e    verdict;
+    ngx_http_profile_loc_conf_t  *conf;      /* that the verdict is from */
+    u_char                        id[NGX_HTTP_PROFILE_ID_LEN];
+
+    /* what the trigger was taken out of, to be put back on refusal */
+
+    ngx_str_t                     args;
+    ngx_str_t                     unparsed_uri;
+    ngx_str_t                     stripped_args;
+    ngx_str_t                     stripped_uri;
+    ngx_table_elt_t              *header;
+
+    /* tracking */
+
+    prof_capture_t               *capture;
+    prof_profile_t               *profile;   /* the capture's, once ended */
+    ngx_queue_t                   owned;
+    ngx_uint_t                    nowned;
+    ngx_http_profile_part_t      *parts;
+    ngx_event_handler_pt          read_handler;   /* of a fake connection */
+    ngx_event_handler_pt          write_handler;
+    ngx_event_t                   timer;
+
+    /* replacing the response */
+
+    ngx_uint_t                    status;
+    ngx_http_profile_reply_t      reply;
+    ngx_http_profile_render_t    *render;
+
+    unsigned                      tracked:1;
+    unsigned                      slot:1;
+    unsigned                      sink:1;
+    unsigned                      timedout:1;
+} ngx_http_profile_ctx_t;
+
+
+/* ngx_http_profile_module.c */
+
+extern ngx_module_t  ngx_http_profile_module;
+
+/* ngx_http_profile_trigger.c */
+
+ngx_int_t ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
+    ngx_uint_t offset);
+ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
+    ngx_http_profile_main_conf_t *pmcf, ngx_http_profile_trigger_t *t);
+ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t);
+ngx_int_t ngx_http_profile_parse_mode(ngx_str_t *value, ngx_uint_t *mode);
+ngx_int_t ngx_http_profile_parse_frequency(ngx_str_t *value,
+    ngx_uint_t *frequency);
+ngx_int_t ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t,
+    u_char *p, u_char *last);
+
+/* ngx_http_profile_strip.c */
+
+ngx_int_t ngx_http_profile_strip(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_access.c */
+
+char *ngx_http_profile_allow(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+ngx_array_t *ngx_http_profile_allow_default(ngx_conf_t *cf);
+ngx_int_t ngx_http_profile_access_any(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_http_profile_main_conf_t *pmcf);
+ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_http_profile_loc_conf_t *plcf);
+
+/* ngx_http_profile_capture.c */
+
+ngx_int_t ngx_http_profile_begin(ngx_http_request_t *r);
+ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
+ngx_int_t ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
+ngx_uint_t ngx_http_profile_check_all(void);
+void ngx_http_profile_end(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
+
+extern ngx_queue_t  ngx_http_profile_live;
+extern ngx_uint_t   ngx_http_profile_nlive;
+extern ngx_uint_t   ngx_http_profile_slots;
+
+/* ngx_http_profile_track.c: the worker's pointers and the event loop */
+
+ngx_int_t ngx_http_profile_track(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_untrack(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_disarm(void);
+ngx_uint_t ngx_http_profile_armed(void);
+prof_sampler_t *ngx_http_profile_sampler(void);
+
+/* ngx_http_profile_owned.c: whose an event is */
+
+void ngx_http_profile_owned_init(void);
+ngx_http_profile_ctx_t *ngx_http_profile_owner(ngx_event_t *ev,
+    ngx_uint_t timer);
+void ngx_http_profile_own_event(ngx_http_profile_ctx_t *ctx, ngx_event_t *ev);
+void ngx_http_profile_own_connection(ngx_http_profile_ctx_t *ctx,
+    ngx_connection_t *c, ngx_uint_t client);
+void ngx_http_profile_disown_event(ngx_event_t *ev);
+void ngx_http_profile_settle(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_disown_all(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_turn.c: turns, and what is wrapped between them */
+
+void ngx_http_profile_turn(ngx_http_profile_ctx_t *ctx, uintptr_t what,
+    prof_turn_pt fn, void *data);
+void ngx_http_profile_turn_forget(ngx_http_profile_ctx_t *ctx);
+ngx_http_profile_ctx_t *ngx_http_profile_turn_ctx(void);
+ngx_http_profile_part_t *ngx_http_profile_add_part(ngx_http_profile_ctx_t *ctx,
+    ngx_http_request_t *r);
+void ngx_http_profile_unwrap(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_filter.c */
+
+ngx_int_t ngx_http_profile_filter_init(ngx_conf_t *cf);
+ngx_int_t ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_render.c */
+
+ngx_int_t ngx_http_profile_render(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_render_done(void);
+
+
+#endif /* _NGX_HTTP_PROFILE_H_INCLUDED_ */

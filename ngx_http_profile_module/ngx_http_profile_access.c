@@ -1,0 +1,263 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Who may profile: profile_allow and profile_if.
+ */
+
+
+#include "ngx_http_profile.h"
+
+
+static char *ngx_http_profile_allow_one(ngx_conf_t *cf, ngx_array_t *allow,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_profile_allow_unix(ngx_array_t *allow);
+static void ngx_http_profile_log_refused(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, const char *directive);
+
+
+static ngx_str_t  ngx_http_profile_defaults[] = {
+    ngx_string("127.0.0.0/8"),
+    ngx_string("::1"),
+    ngx_string("unix:"),
+    ngx_null_string
+};
+
+
+char *
+ngx_http_profile_allow(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_profile_loc_conf_t *plcf = conf;
+
+    char        *rv;
+    ngx_str_t   *value;
+    ngx_uint_t   i;
+
+    if (plcf->allow == NGX_CONF_UNSET_PTR) {
+
+        plcf->allow = ngx_array_create(cf->pool, 4, sizeof(ngx_cidr_t));
+        if (plcf->allow == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        rv = ngx_http_profile_allow_one(cf, plcf->allow, &value[i]);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+ngx_array_t *
+ngx_http_profile_allow_default(ngx_conf_t *cf)
+{
+    ngx_str_t    *value;
+    ngx_array_t  *allow;
+
+    allow = ngx_array_create(cf->pool, 4, sizeof(ngx_cidr_t));
+    if (allow == NULL) {
+        return NULL;
+    }
+
+    for (value = ngx_http_profile_defaults; value->len; value++) {
+        if (ngx_http_profile_allow_one(cf, allow, value) != NGX_CONF_OK) {
+            return NULL;
+        }
+    }
+
+    return allow;
+}
+
+
+static char *
+ngx_http_profile_allow_one(ngx_conf_t *cf, ngx_array_t *allow,
+    ngx_str_t *value)
+{
+    ngx_int_t    rc;
+    ngx_str_t    all;
+    ngx_cidr_t  *cidr;
+
+    if (ngx_strcmp(value->data, "unix:") == 0) {
+        return ngx_http_profile_allow_unix(allow) == NGX_OK ? NGX_CONF_OK
+                                                            : NGX_CONF_ERROR;
+    }
+
+    if (ngx_strcmp(value->data, "all") == 0) {
+
+        ngx_str_set(&all, "0.0.0.0/0");
+
+        if (ngx_http_profile_allow_one(cf, allow, &all) != NGX_CONF_OK
+            || ngx_http_profile_allow_unix(allow) != NGX_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+
+#if (NGX_HAVE_INET6)
+        ngx_str_set(&all, "::/0");
+
+        return ngx_http_profile_allow_one(cf, allow, &all);
+#else
+        return NGX_CONF_OK;
+#endif
+    }
+
+#if !(NGX_HAVE_INET6)
+    if (ngx_strcmp(value->data, "::1") == 0) {
+        return NGX_CONF_OK;
+    }
+#endif
+
+    cidr = ngx_array_push(allow);
+    if (cidr == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    rc = ngx_ptocidr(value, cidr);
+
+    if (rc == NGX_ERROR) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid value \"%V\" in \"profile_allow\" "
+                           "directive, it must be an address, a CIDR block, "
+                           "\"unix:\" or \"all\"", value);
+        return NGX_CONF_ERROR;
+    }
+
+    if (rc == NGX_DONE) {
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                           "low address bits of \"%V\" in \"profile_allow\" "
+                           "directive are meaningless", value);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_allow_unix(ngx_array_t *allow)
+{
+    ngx_cidr_t  *cidr;
+
+    cidr = ngx_array_push(allow);
+    if (cidr == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(cidr, sizeof(ngx_cidr_t));
+    cidr->family = AF_UNIX;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Whether there is a location that would admit the client's address.  It
+ * answers most of those who may not profile before anything is done for them.
+ */
+
+ngx_int_t
+ngx_http_profile_access_any(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_http_profile_main_conf_t *pmcf)
+{
+    ngx_uint_t                     i;
+    ngx_array_t                   *last;
+    ngx_http_profile_loc_conf_t  **plcf;
+
+    plcf = pmcf->locations.elts;
+    last = NULL;
+
+    for (i = 0; i < pmcf->locations.nelts; i++) {
+
+        /* most locations inherit the same list */
+
+        if (plcf[i]->allow == last) {
+            continue;
+        }
+
+        last = plcf[i]->allow;
+
+        if (ngx_cidr_match(r->connection->sockaddr, last) == NGX_OK) {
+            return NGX_OK;
+        }
+    }
+
+    ngx_http_profile_log_refused(r, t, "profile_allow");
+
+    return NGX_DECLINED;
+}
+
+
+/*
+ * Whether the location admits the request.  NGX_OK, or NGX_DECLINED.
+ */
+
+ngx_int_t
+ngx_http_profile_access(ngx_http_request_t *r, ngx_http_profile_trigger_t *t,
+    ngx_http_profile_loc_conf_t *plcf)
+{
+    ngx_str_t   value;
+    ngx_str_t  *name, *given;
+
+    if (!plcf->enable) {
+        return NGX_DECLINED;
+    }
+
+    name = t->arg.len ? &plcf->arg : &plcf->header;
+    given = t->arg.len ? &t->arg : &t->header;
+
+    if (name->len != given->len
+        || ngx_strncasecmp(name->data, given->data, name->len) != 0)
+    {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_cidr_match(r->connection->sockaddr, plcf->allow) != NGX_OK) {
+        ngx_http_profile_log_refused(r, t, "profile_allow");
+        return NGX_DECLINED;
+    }
+
+    if (plcf->condition == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, plcf->condition, &value) == NGX_OK
+        && value.len && (value.len != 1 || value.data[0] != '0'))
+    {
+        return NGX_OK;
+    }
+
+    ngx_http_profile_log_refused(r, t, "profile_if");
+
+    return NGX_DECLINED;
+}
+
+
+/* one line a second at most: refused clients must not fill the log */
+
+static void
+ngx_http_profile_log_refused(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, const char *directive)
+{
+    static time_t      last;
+    static ngx_uint_t  omitted;
+
+    if (last == ngx_time()) {
+        omitted++;
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                  "profile: trigger \"%V\" refused by \"%s\", "
+                  "%ui more not logged",
+                  t->arg.len ? &t->arg : &t->header, directive, omitted);
+
+    last = ngx_time();
+    omitted = 0;
+}

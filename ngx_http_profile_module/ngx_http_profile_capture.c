@@ -1,0 +1,549 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The life of a triggered request's context: begun in the POST_READ phase,
+ * admitted or refused where the request ends up, completed when nginx has
+ * nothing left to send, dropped when the request is freed before.
+ */
+
+
+#include "ngx_http_profile.h"
+
+#include <sys/random.h>
+
+
+static ngx_http_profile_ctx_t *ngx_http_profile_create(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_first_turn(void *data);
+static void ngx_http_profile_refuse(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
+    ngx_uint_t status, ngx_str_t *text);
+static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx,
+    const char *name, ngx_str_t *value);
+static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
+static void ngx_http_profile_cleanup(void *data);
+
+
+ngx_queue_t  ngx_http_profile_live;
+ngx_uint_t   ngx_http_profile_nlive;
+ngx_uint_t   ngx_http_profile_slots;
+
+
+static ngx_str_t  ngx_http_profile_too_many =
+    ngx_string("too many captures are running in this worker\n");
+
+static ngx_str_t  ngx_http_profile_no_memory =
+    ngx_string("the profile could not be made, see the error log\n");
+
+
+ngx_int_t
+ngx_http_profile_begin(ngx_http_request_t *r)
+{
+    ngx_http_profile_ctx_t        *ctx;
+    ngx_http_profile_trigger_t     t;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    ngx_str_null(&t.arg);
+    ngx_str_null(&t.header);
+
+    if (ngx_http_profile_find_trigger(r, pmcf, &t) != NGX_OK
+        || ngx_http_profile_access_any(r, &t, pmcf) != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_profile_create(r);
+    if (ctx == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ctx->trigger.arg = t.arg;
+    ctx->trigger.header = t.header;
+
+    if (ngx_http_profile_parse_trigger(r, &ctx->trigger) == NGX_ERROR
+        || ngx_http_profile_strip(ctx) != NGX_OK
+        || ngx_http_profile_start(ctx) != NGX_OK)
+    {
+        ngx_http_profile_unstrip(ctx);
+        ngx_http_profile_drop(ctx);
+        return NGX_DECLINED;
+    }
+
+    /*
+     * The rest of the phases runs from here: the first turn begins and ends
+     * in this call.  The request may be gone afterwards.
+     */
+
+    r->phase_handler++;
+
+    ngx_http_profile_turn(ctx, (uintptr_t) ngx_http_core_run_phases,
+                          ngx_http_profile_first_turn, r);
+
+    return NGX_DONE;
+}
+
+
+static ngx_http_profile_ctx_t *
+ngx_http_profile_create(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t      *cln;
+    ngx_http_profile_ctx_t  *ctx;
+    u_char                   id[NGX_HTTP_PROFILE_ID_LEN / 2];
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_profile_ctx_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    ctx = cln->data;
+    ngx_memzero(ctx, sizeof(ngx_http_profile_ctx_t));
+
+    if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id)) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
+                      "profile: getrandom() failed");
+        return NULL;
+    }
+
+    ngx_hex_dump(ctx->id, id, sizeof(id));
+
+    ctx->request = r;
+    ngx_queue_init(&ctx->owned);
+
+    cln->handler = ngx_http_profile_cleanup;
+
+    ngx_queue_insert_tail(&ngx_http_profile_live, &ctx->queue);
+    ngx_http_profile_nlive++;
+
+    return ctx;
+}
+
+
+static ngx_int_t
+ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
+{
+    prof_capture_conf_t           conf;
+    ngx_http_request_t           *r;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    r = ctx->request;
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    conf.frequency = ctx->trigger.frequency_given ? ctx->trigger.frequency
+                                                  : plcf->frequency;
+    conf.mode = PROF_MODE_WALL;
+    conf.memory = plcf->buffer;
+
+    if (ctx->trigger.error.len) {
+        conf.frequency = PROF_FREQUENCY_MIN;
+        conf.memory = PROF_MEMORY_MIN;
+    }
+
+    if (ngx_http_profile_track(ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ctx->capture = prof_capture_create(&conf);
+
+    if (ctx->capture == NULL) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
+                      "profile: cannot allocate the memory of a capture");
+        return NGX_ERROR;
+    }
+
+    ctx->timer.handler = ngx_http_profile_timeout_handler;
+    ctx->timer.data = ctx;
+    ctx->timer.log = ngx_cycle->log;
+    ctx->timer.cancelable = 1;
+
+    ngx_add_timer(&ctx->timer, plcf->timeout);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_first_turn(void *data)
+{
+    ngx_http_request_t *r = data;
+
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    ngx_http_core_run_phases(r);
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* the context of a request or of a subrequest's main request, or NULL */
+
+ngx_http_profile_ctx_t *
+ngx_http_profile_find(ngx_http_request_t *r)
+{
+    ngx_queue_t             *q;
+    ngx_http_profile_ctx_t  *ctx;
+
+    if (ngx_http_profile_nlive == 0) {
+        return NULL;
+    }
+
+    for (q = ngx_queue_head(&ngx_http_profile_live);
+         q != ngx_queue_sentinel(&ngx_http_profile_live);
+         q = ngx_queue_next(q))
+    {
+        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
+
+        if (ctx->request == r->main) {
+            return ctx;
+        }
+    }
+
+    return NULL;
+}
+
+
+/*
+ * Decides for the location in which the request is now; it may be asked again
+ * in another one.  NGX_OK: admitted, ctx->reply is set if that is answered
+ * with an error.  NGX_DECLINED: refused.
+ */
+
+ngx_int_t
+ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_request_t            *r;
+    ngx_http_profile_loc_conf_t   *plcf;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    r = ctx->request;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    if (ctx->verdict != NGX_HTTP_PROFILE_UNDECIDED && ctx->conf == plcf) {
+        return ctx->verdict == NGX_HTTP_PROFILE_ADMITTED ? NGX_OK
+                                                         : NGX_DECLINED;
+    }
+
+    ctx->conf = plcf;
+
+    if (ngx_http_profile_access(r, &ctx->trigger, plcf) != NGX_OK) {
+        ngx_http_profile_refuse(ctx);
+        return NGX_DECLINED;
+    }
+
+    ctx->verdict = NGX_HTTP_PROFILE_ADMITTED;
+
+    if (ngx_http_profile_strip(ctx) != NGX_OK) {
+        ngx_http_profile_refuse(ctx);
+        return NGX_DECLINED;
+    }
+
+    if (ctx->timer.timer_set) {
+        ngx_add_timer(&ctx->timer, plcf->timeout);
+    }
+
+    if (ctx->trigger.error.len) {
+        ngx_http_profile_set_error(ctx, NGX_HTTP_BAD_REQUEST,
+                                   &ctx->trigger.error);
+        return NGX_OK;
+    }
+
+    if (ctx->slot) {
+        return NGX_OK;
+    }
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    if (ngx_http_profile_slots >= pmcf->max_captures) {
+        ngx_http_profile_set_error(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
+                                   &ngx_http_profile_too_many);
+        return NGX_OK;
+    }
+
+    ctx->slot = 1;
+    ngx_http_profile_slots++;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_refuse(ngx_http_profile_ctx_t *ctx)
+{
+    ctx->verdict = NGX_HTTP_PROFILE_REFUSED;
+
+    if (ctx->slot) {
+        ctx->slot = 0;
+        ngx_http_profile_slots--;
+    }
+
+    ngx_http_profile_unstrip(ctx);
+}
+
+
+static void
+ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx, ngx_uint_t status,
+    ngx_str_t *text)
+{
+    ctx->reply.status = status;
+    ctx->reply.body = *text;
+    ngx_str_set(&ctx->reply.content_type, "text/plain");
+}
+
+
+/*
+ * Whether nginx is done with the response that is being swallowed: the
+ * request is finalized, and only our own bit and what the replaced response
+ * cannot fill keeps it.
+ */
+
+static ngx_uint_t
+ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    return ctx->sink
+           && r->http_state == NGX_HTTP_WRITING_REQUEST_STATE
+           && !r->buffered
+           && r->postponed == NULL
+           && !(r->connection->buffered & NGX_HTTP_GZIP_BUFFERED);
+}
+
+
+/* ends the capture and starts rendering, if the request is complete */
+
+void
+ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
+{
+    if (!ctx->tracked || !ngx_http_profile_complete(ctx)) {
+        return;
+    }
+
+    ngx_http_profile_end(ctx);
+    ngx_http_profile_untrack(ctx);
+
+    if (ctx->reply.status == 0) {
+
+        ngx_http_profile_add_facts(ctx);
+
+        if (ctx->profile && ngx_http_profile_render(ctx) == NGX_OK) {
+            return;
+        }
+
+        ngx_http_profile_set_error(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                   &ngx_http_profile_no_memory);
+    }
+
+    ctx->reply.ready = 1;
+    ngx_post_event(ctx->request->connection->write, &ngx_posted_events);
+}
+
+
+/*
+ * A request may be finalized by code that ran outside of its turns.
+ * Returns 1 if something was completed.
+ */
+
+ngx_uint_t
+ngx_http_profile_check_all(void)
+{
+    ngx_uint_t               found;
+    ngx_queue_t             *q, *next;
+    ngx_http_profile_ctx_t  *ctx;
+
+    found = 0;
+
+    for (q = ngx_queue_head(&ngx_http_profile_live);
+         q != ngx_queue_sentinel(&ngx_http_profile_live);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
+
+        if (ctx->tracked) {
+            ngx_http_profile_check_complete(ctx);
+            found |= !ctx->tracked;
+        }
+    }
+
+    return found;
+}
+
+
+/* makes the profile of the capture, if that was not done yet */
+
+void
+ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
+{
+    u_char              *p;
+    ngx_http_request_t  *r;
+    u_char               title[NGX_MAX_ERROR_STR];
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    if (ctx->capture == NULL) {
+        return;
+    }
+
+    if (ctx->profile == NULL && ctx->reply.status == 0) {
+        r = ctx->request;
+
+        p = ngx_slprintf(title, title + sizeof(title) - 1, "%V %V",
+                         &r->method_name, &r->uri);
+        *p = '\0';
+
+        ctx->profile = prof_capture_finish(ctx->capture, (char *) title);
+    }
+
+    ngx_http_profile_turn_forget(ctx);
+    prof_capture_destroy(ctx->capture);
+    ctx->capture = NULL;
+}
+
+
+static void
+ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_str_t                  value;
+    ngx_time_t                *tp;
+    ngx_http_request_t        *r;
+    ngx_http_core_srv_conf_t  *cscf;
+    ngx_http_core_loc_conf_t  *clcf;
+    u_char                     buf[NGX_INT64_LEN * 2 + 16];
+
+    r = ctx->request;
+
+    if (ctx->profile == NULL) {
+        return;
+    }
+
+    ctx->profile->mode = ctx->trigger.mode_given ? ctx->trigger.mode
+                                                 : ctx->conf->mode;
+
+    ngx_http_profile_add_fact(ctx, "request", &r->request_line);
+    ngx_http_profile_add_fact(ctx, "host", &r->headers_in.server);
+
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+    ngx_http_profile_add_fact(ctx, "server", &cscf->server_name);
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    ngx_http_profile_add_fact(ctx, "location", &clcf->name);
+
+    value.data = buf;
+
+    value.len = ngx_sprintf(buf, "%ui", ctx->status) - buf;
+    ngx_http_profile_add_fact(ctx, "status", &value);
+
+    tp = ngx_timeofday();
+    value.len = ngx_sprintf(buf, "%T.%03M", tp->sec - r->start_sec
+                            - (tp->msec < r->start_msec),
+                            (tp->msec + 1000 - r->start_msec) % 1000)
+                - buf;
+    ngx_http_profile_add_fact(ctx, "request_time", &value);
+
+    value.len = ngx_sprintf(buf, "%P", ngx_pid) - buf;
+    ngx_http_profile_add_fact(ctx, "worker", &value);
+
+    ngx_str_set(&value, NGINX_VER);
+    ngx_http_profile_add_fact(ctx, "software", &value);
+
+    value.data = ctx->id;
+    value.len = NGX_HTTP_PROFILE_ID_LEN;
+    ngx_http_profile_add_fact(ctx, "id", &value);
+
+    if (ctx->timedout) {
+        ngx_str_set(&value, "profile_timeout");
+        ngx_http_profile_add_fact(ctx, "ended_by", &value);
+    }
+}
+
+
+/* without memory for a fact the profile still serves */
+
+static void
+ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx, const char *name,
+    ngx_str_t *value)
+{
+    (void) prof_profile_fact(ctx->profile, name, (char *) value->data,
+                             value->len);
+}
+
+
+/*
+ * The capture ends here, the request goes on.  What was captured is sent when
+ * the request is complete.
+ */
+
+static void
+ngx_http_profile_timeout_handler(ngx_event_t *ev)
+{
+    ngx_http_profile_ctx_t *ctx = ev->data;
+
+    if (ctx->verdict != NGX_HTTP_PROFILE_ADMITTED) {
+        ngx_http_profile_unstrip(ctx);
+        ngx_http_profile_drop(ctx);
+        return;
+    }
+
+    ctx->timedout = 1;
+
+    prof_capture_gap(ctx->capture, PROF_FRAME_WAITING);
+    ngx_http_profile_end(ctx);
+}
+
+
+/* forgets the request; nothing of it remains but the memory of its pool */
+
+void
+ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
+{
+    if (ctx->request == NULL) {
+        return;
+    }
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    ngx_http_profile_untrack(ctx);
+
+    if (ctx->capture) {
+        ngx_http_profile_turn_forget(ctx);
+        prof_capture_destroy(ctx->capture);
+        ctx->capture = NULL;
+    }
+
+    if (ctx->profile) {
+        prof_profile_destroy(ctx->profile);
+        ctx->profile = NULL;
+    }
+
+    if (ctx->slot) {
+        ctx->slot = 0;
+        ngx_http_profile_slots--;
+    }
+
+    ngx_queue_remove(&ctx->queue);
+    ngx_http_profile_nlive--;
+
+    ctx->request = NULL;
+}
+
+
+static void
+ngx_http_profile_cleanup(void *data)
+{
+    ngx_http_profile_ctx_t *ctx = data;
+
+    ngx_http_profile_render_abandon(ctx);
+    ngx_http_profile_drop(ctx);
+}

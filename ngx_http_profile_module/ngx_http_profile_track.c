@@ -1,0 +1,399 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Arming a worker.  nginx runs code for a request through ev->handler(ev) in
+ * three places of its event loop: accepted events, expired timers, posted
+ * events.  While armed, the poll posts all events instead of running them, and
+ * this file runs the three places itself, so that it can look up whose event
+ * it is.  No event handler of a real connection is ever replaced.
+ *
+ * Replaced while armed, and put back when the last context is untracked:
+ *
+ *     ngx_event_actions.process_events    the poll and the dispatch
+ *     ngx_event_actions.add, .add_conn    connections that a turn opens
+ *     ngx_event_timer_rbtree.insert       timers that a turn sets
+ *     one checker of the phase engine     where requests are admitted
+ */
+
+
+#include "ngx_http_profile.h"
+
+
+typedef struct {
+    ngx_uint_t                 armed;        /* number of tracked contexts */
+    prof_sampler_t            *sampler;
+    ngx_event_t                timer;        /* keeps the tree from empty */
+    ngx_connection_t           connection;   /* of the timer */
+    ngx_event_actions_t        actions;      /* nginx's own */
+    ngx_rbtree_insert_pt       insert;
+    ngx_http_phase_handler_t  *phase;
+    ngx_http_phase_handler_pt  checker;
+} ngx_http_profile_worker_t;
+
+
+static ngx_int_t ngx_http_profile_arm(void);
+static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
+    ngx_msec_t timer, ngx_uint_t flags);
+static void ngx_http_profile_process_posted(ngx_queue_t *posted);
+static void ngx_http_profile_expire_timers(void);
+static void ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer);
+static void ngx_http_profile_event_turn(void *data);
+static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
+    ngx_uint_t flags);
+static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
+static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+static ngx_int_t ngx_http_profile_checker(ngx_http_request_t *r,
+    ngx_http_phase_handler_t *ph);
+static void ngx_http_profile_idle_timer(ngx_event_t *ev);
+
+
+/* one worker is one process and one thread */
+
+static ngx_http_profile_worker_t  worker;
+
+
+ngx_int_t
+ngx_http_profile_track(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_connection_t  *c;
+
+    if (worker.sampler == NULL && ngx_http_profile_arm() != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    worker.armed++;
+    ctx->tracked = 1;
+
+    c = ctx->request->connection;
+
+    ngx_http_profile_own_connection(ctx, c, 1);
+
+    return ngx_http_profile_add_part(ctx, ctx->request) ? NGX_OK : NGX_ERROR;
+}
+
+
+/* disarming waits until no turn is running: ngx_http_profile_disarm() */
+
+void
+ngx_http_profile_untrack(ngx_http_profile_ctx_t *ctx)
+{
+    if (!ctx->tracked) {
+        return;
+    }
+
+    ngx_http_profile_unwrap(ctx);
+    ngx_http_profile_disown_all(ctx);
+
+    ctx->tracked = 0;
+    worker.armed--;
+}
+
+
+ngx_uint_t
+ngx_http_profile_armed(void)
+{
+    return worker.armed;
+}
+
+
+prof_sampler_t *
+ngx_http_profile_sampler(void)
+{
+    return worker.sampler;
+}
+
+
+static ngx_int_t
+ngx_http_profile_arm(void)
+{
+    const char                    *err;
+    ngx_http_core_main_conf_t     *cmcf;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    worker.sampler = prof_sampler_create(&err);
+
+    if (worker.sampler == NULL) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: %s", err);
+        return NGX_ERROR;
+    }
+
+    ngx_http_profile_owned_init();
+
+    worker.actions = ngx_event_actions;
+
+    ngx_event_actions.process_events = ngx_http_profile_process_events;
+    ngx_event_actions.add = ngx_http_profile_add_event;
+
+    if (ngx_event_actions.add_conn) {
+        ngx_event_actions.add_conn = ngx_http_profile_add_connection;
+    }
+
+    /*
+     * ngx_rbtree_insert() does not call insert for an empty tree, so a timer
+     * that nobody waits for is kept in it.  nginx reads the fd of an event's
+     * connection in debug messages.
+     */
+
+    worker.connection.fd = (ngx_socket_t) -1;
+
+    worker.timer.handler = ngx_http_profile_idle_timer;
+    worker.timer.data = &worker.connection;
+    worker.timer.log = ngx_cycle->log;
+    worker.timer.cancelable = 1;
+
+    ngx_http_profile_idle_timer(&worker.timer);
+
+    worker.insert = ngx_event_timer_rbtree.insert;
+    ngx_event_timer_rbtree.insert = ngx_http_profile_insert_timer;
+
+    cmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_core_module);
+    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_profile_module);
+
+    worker.phase = &cmcf->phase_engine.handlers[pmcf->precontent];
+    worker.checker = worker.phase->checker;
+    worker.phase->checker = ngx_http_profile_checker;
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile armed");
+
+    return NGX_OK;
+}
+
+
+/* called whenever no turn is running */
+
+void
+ngx_http_profile_disarm(void)
+{
+    if (worker.armed || worker.sampler == NULL
+        || ngx_http_profile_turn_ctx() != NULL)
+    {
+        return;
+    }
+
+    worker.phase->checker = worker.checker;
+
+    ngx_event_timer_rbtree.insert = worker.insert;
+    ngx_del_timer(&worker.timer);
+
+    ngx_event_actions.process_events = worker.actions.process_events;
+    ngx_event_actions.add = worker.actions.add;
+    ngx_event_actions.add_conn = worker.actions.add_conn;
+
+    prof_sampler_destroy(worker.sampler);
+    worker.sampler = NULL;
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile disarmed");
+}
+
+
+static ngx_int_t
+ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
+    ngx_uint_t flags)
+{
+    ngx_int_t  rc;
+
+    /* completing may post an event and set a timer */
+
+    if (ngx_http_profile_check_all() && timer > 1) {
+        timer = 1;
+    }
+
+    ngx_http_profile_disarm();
+
+    if (worker.sampler == NULL) {
+        return worker.actions.process_events(cycle, timer, flags);
+    }
+
+    rc = worker.actions.process_events(cycle, timer, flags|NGX_POST_EVENTS);
+
+    /* from here on as in ngx_process_events_and_timers() */
+
+    ngx_http_profile_process_posted(&ngx_posted_accept_events);
+
+    if (ngx_accept_mutex_held) {
+        ngx_shmtx_unlock(&ngx_accept_mutex);
+    }
+
+    ngx_http_profile_expire_timers();
+
+    ngx_http_profile_process_posted(&ngx_posted_events);
+
+    return rc;
+}
+
+
+static void
+ngx_http_profile_process_posted(ngx_queue_t *posted)
+{
+    ngx_queue_t  *q;
+    ngx_event_t  *ev;
+
+    while (!ngx_queue_empty(posted)) {
+
+        q = ngx_queue_head(posted);
+        ev = ngx_queue_data(q, ngx_event_t, queue);
+
+        ngx_delete_posted_event(ev);
+
+        ngx_http_profile_dispatch(ev, 0);
+    }
+}
+
+
+static void
+ngx_http_profile_expire_timers(void)
+{
+    ngx_event_t        *ev;
+    ngx_rbtree_node_t  *node, *root, *sentinel;
+
+    sentinel = ngx_event_timer_rbtree.sentinel;
+
+    for ( ;; ) {
+        root = ngx_event_timer_rbtree.root;
+
+        if (root == sentinel) {
+            return;
+        }
+
+        node = ngx_rbtree_min(root, sentinel);
+
+        if ((ngx_msec_int_t) (node->key - ngx_current_msec) > 0) {
+            return;
+        }
+
+        ev = ngx_rbtree_data(node, ngx_event_t, timer);
+
+        ngx_rbtree_delete(&ngx_event_timer_rbtree, &ev->timer);
+
+#if (NGX_DEBUG)
+        ev->timer.left = NULL;
+        ev->timer.right = NULL;
+        ev->timer.parent = NULL;
+#endif
+
+        ev->timer_set = 0;
+        ev->timedout = 1;
+
+        ngx_http_profile_dispatch(ev, 1);
+    }
+}
+
+
+static void
+ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
+{
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = ngx_http_profile_owner(ev, timer);
+
+    if (ctx == NULL) {
+        ev->handler(ev);
+        return;
+    }
+
+    ngx_http_profile_turn(ctx, (uintptr_t) ev->handler,
+                          ngx_http_profile_event_turn, ev);
+}
+
+
+static void
+ngx_http_profile_event_turn(void *data)
+{
+    ngx_event_t *ev = data;
+
+    ev->handler(ev);
+}
+
+
+static ngx_int_t
+ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
+{
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = ngx_http_profile_turn_ctx();
+
+    if (ctx && !ev->accept) {
+        ngx_http_profile_own_event(ctx, ev);
+    }
+
+    return worker.actions.add(ev, event, flags);
+}
+
+
+static ngx_int_t
+ngx_http_profile_add_connection(ngx_connection_t *c)
+{
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = ngx_http_profile_turn_ctx();
+
+    if (ctx) {
+        ngx_http_profile_own_connection(ctx, c, 0);
+    }
+
+    return worker.actions.add_conn(c);
+}
+
+
+static void
+ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel)
+{
+    ngx_event_t             *ev;
+    ngx_http_profile_ctx_t  *ctx;
+
+    ev = ngx_rbtree_data(node, ngx_event_t, timer);
+    ctx = ngx_http_profile_turn_ctx();
+
+    if (ctx) {
+        ngx_http_profile_own_event(ctx, ev);
+
+    } else {
+        ngx_http_profile_disown_event(ev);
+    }
+
+    worker.insert(root, node, sentinel);
+}
+
+
+/* stands before the first handler of the precontent or the content phase */
+
+static ngx_int_t
+ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
+{
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = ngx_http_profile_find(r);
+
+    if (ctx == NULL || !ctx->tracked) {
+        return worker.checker(r, ph);
+    }
+
+    if (r != r->main) {
+        (void) ngx_http_profile_add_part(ctx, r);
+        return worker.checker(r, ph);
+    }
+
+    if (!ctx->sink
+        && ngx_http_profile_admit(ctx) == NGX_OK
+        && ctx->reply.status)
+    {
+        return ngx_http_profile_send_error(ctx);
+    }
+
+    return worker.checker(r, ph);
+}
+
+
+/* about twelve days: the longest time that epoll_wait() takes is 24 */
+
+static void
+ngx_http_profile_idle_timer(ngx_event_t *ev)
+{
+    ngx_add_timer(ev, 0x3fffffff);
+}
