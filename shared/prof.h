@@ -89,8 +89,8 @@ void prof_sampler_destroy(prof_sampler_t *s);
 
 
 /*
- * Starts a capture: its wall time begins now.  Its memory is reserved here
- * and never grows.  Returns NULL when memory is short.
+ * Makes a capture; its wall time begins with its first turn.  Its memory is
+ * reserved here and never grows.  Returns NULL when memory is short.
  */
 prof_capture_t *prof_capture_create(const prof_capture_conf_t *conf);
 void prof_capture_destroy(prof_capture_t *c);

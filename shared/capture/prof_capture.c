@@ -36,9 +36,7 @@ prof_capture_create(const prof_capture_conf_t *conf)
     c->memory = p;
     c->memory_size = 2 * half;
 
-    c->start = prof_clock(CLOCK_MONOTONIC);
     c->start_realtime = prof_clock(CLOCK_REALTIME);
-    c->mark = c->start;
 
     prof_tree_init(&c->tree, p, half);
     prof_entries_init(&c->timeline, p + half, half, c->start_realtime);

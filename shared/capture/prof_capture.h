@@ -39,7 +39,6 @@ struct prof_capture_s {
     uint64_t         taken;
 
     uint64_t         start_realtime;
-    uint64_t         start;         /* CLOCK_MONOTONIC */
     uint64_t         mark;          /* end of the last turn or named gap */
     uint64_t         wall;
     uint64_t         running;

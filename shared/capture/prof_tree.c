@@ -7,8 +7,6 @@
 #include "capture/prof_tree.h"
 #include "profile/prof_profile.h"
 
-#include <string.h>
-
 
 static uint32_t prof_tree_child(prof_tree_t *t, uint32_t parent,
     uint64_t key);
@@ -34,8 +32,6 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
     t->chains = (uint32_t *) (t->nodes + t->max);
     t->mask = n - 1;
     t->nnodes = 0;
-
-    memset(t->chains, 0xff, n * sizeof(uint32_t));
 
     t->full = prof_tree_child(t, PROF_NONE, prof_key(PROF_FRAME_TREE_FULL, 0));
 }
@@ -103,11 +99,11 @@ prof_tree_child(prof_tree_t *t, uint32_t parent, uint64_t key)
 
     chain = prof_tree_chain(t, parent, key);
 
-    for (i = t->chains[chain]; i != PROF_NONE; i = node->next) {
-        node = &t->nodes[i];
+    for (i = t->chains[chain]; i != 0; i = node->next) {
+        node = &t->nodes[i - 1];
 
         if (node->key == key && node->parent == parent) {
-            return i;
+            return i - 1;
         }
     }
 
@@ -122,7 +118,7 @@ prof_tree_child(prof_tree_t *t, uint32_t parent, uint64_t key)
     node->parent = parent;
     node->next = t->chains[chain];
 
-    t->chains[chain] = i;
+    t->chains[chain] = i + 1;
 
     return i;
 }

@@ -32,13 +32,13 @@
 typedef struct {
     uint64_t           key;
     uint32_t           parent;      /* index, PROF_NONE for a root */
-    uint32_t           next;        /* in the chain, PROF_NONE at its end */
+    uint32_t           next;        /* in the chain: index + 1, 0 at its end */
 } prof_tree_node_t;
 
 
 typedef struct {
     prof_tree_node_t  *nodes;
-    uint32_t          *chains;
+    uint32_t          *chains;      /* index + 1 of the first, 0: empty */
     uint32_t           nnodes;
     uint32_t           max;         /* nodes there is room for */
     uint32_t           mask;        /* number of chains - 1 */
@@ -49,7 +49,8 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Lays the tree out in size bytes at mem (aligned to 8, zero or not).
+ * Lays the tree out in size bytes at mem, which are zero and aligned to 8.
+ * Pages that are not needed yet are not touched.
  */
 void prof_tree_init(prof_tree_t *t, void *mem, size_t size);
 

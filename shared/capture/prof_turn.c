@@ -115,9 +115,12 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     s->taken = c->taken;
     s->fill = PROF_RING_SIZE / 2;
 
-    prof_capture_gap(c, PROF_FRAME_WAITING);
+    if (c->stats.turns++) {
+        prof_capture_gap(c, PROF_FRAME_WAITING);
 
-    c->stats.turns++;
+    } else {
+        c->mark = prof_clock(CLOCK_MONOTONIC);
+    }
 
     turn->wall = c->mark;
     turn->cpu = prof_clock(s->cpu_clock);
