@@ -22,15 +22,14 @@ NGINX_SRC ?= /usr/share/nginx/src
 # the nginx binary that the tests run
 NGINX ?= $(shell PATH=$$PATH:/usr/sbin:/usr/local/sbin command -v nginx)
 
-# one test: T=t/profile.t
+# tests to run: T=t/profile.t
 T ?= t $(BUILD)/t
+
+# what installs missing packages; DEPS=: for nothing
+DEPS ?= tools/install-deps
 
 PROVE ?= prove
 PROVE_FLAGS ?=
-
-CPPCHECK ?= cppcheck
-VALGRIND ?= valgrind
-NODE ?= node
 
 
 NAME = ngx_http_profile_module
@@ -74,8 +73,8 @@ COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared
 LIBS = -ljansson -lelf -lpthread -lrt
 
 
-.PHONY: all core unit test test-deps asan static valgrind bench tools lint    \
-        install demo clean help module FORCE
+.PHONY: all module core tools units unit test prove asan static valgrind      \
+        bench benches lint install demo clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -154,5 +153,91 @@ $(BUILD)/tools/%: tools/%.c $(BUILD)/libprof.a
           $(BUILD)/tools/*.d $(BUILD)/fixtures/*.d)
 
 
+tools: $(TOOLS)	## build the programs of tools/ over the core
+
+
+# Tests.  Each target installs what is missing, and then calls make again:
+# what is installed decides how things are built.
+
+PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)
+
+units: $(UNITS)
+	@rm -f $(filter-out $(UNITS),$(wildcard $(BUILD)/t/*.t))
+
+unit:	## run the unit tests of the core, without nginx
+	@$(MAKE) -s --no-print-directory units
+	$(PROVE) $(PROVE_FLAGS) $(BUILD)/t
+
+test:	## run all tests, or those in T
+	@$(DEPS) test
+	@$(MAKE) -s --no-print-directory module units tools
+	@$(MAKE) -s --no-print-directory prove
+
+prove:
+	$(PROVE_ENV) $(PROVE) $(PROVE_FLAGS) -r $(T)
+
+ASAN = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined
+
+asan:	## run all tests with sanitizers in nginx, the module and the core
+	@$(DEPS) test
+	CC="$(CC)" NGINX_SRC=$(NGINX_SRC) tools/build-nginx asan $(BUILD)/asan
+	@$(MAKE) -s --no-print-directory unit BUILD=$(BUILD)/asan-unit        \
+	    CFLAGS="$(ASAN)"
+	TEST_NGINX_TIMEOUT=60 TEST_NGINX_BINARY=$(BUILD)/asan/objs/nginx      \
+	    TEST_NGINX_MODULE=$(BUILD)/asan/objs/$(NAME).so                   \
+	    $(PROVE) $(PROVE_FLAGS) -r $(filter-out $(BUILD)/t,$(T))
+
+static:	## run the tests of t/ with the module linked into nginx
+	@$(DEPS) test
+	CC="$(CC)" NGINX_SRC=$(NGINX_SRC) tools/build-nginx static            \
+	    $(BUILD)/static
+	TEST_NGINX_BINARY=$(BUILD)/static/objs/nginx TEST_NGINX_MODULE=       \
+	    $(PROVE) $(PROVE_FLAGS) -r $(filter-out $(BUILD)/t,$(T))
+
+valgrind:	## run the unit tests in valgrind
+	@$(DEPS) valgrind
+	@$(MAKE) -s --no-print-directory units
+	$(PROVE) $(PROVE_FLAGS) -e "valgrind -q --error-exitcode=99           \
+	    --leak-check=full" $(BUILD)/t
+
+bench:	## build and run the benchmarks of the core
+	@$(MAKE) -s --no-print-directory benches
+	@for b in $(BENCHES); do echo "$${b##*/}"; $$b || exit 1; done
+
+benches: $(BENCHES)
+
+lint:	## check style, layers and whitespace; let analyzers read the sources
+	@$(DEPS) lint
+	tools/check-style
+	tools/check-layers
+	@test ! -x tools/check-signal-safe || tools/check-signal-safe
+	git diff --check
+	cppcheck -q --error-exitcode=1 --inline-suppr -I shared               \
+	    --enable=warning,portability --suppress=missingIncludeSystem      \
+	    $(filter %.c,$(CORE_SRCS))
+	@for f in $(filter %.c,$(CORE_SRCS)); do                              \
+	    clang --analyze -Xclang -analyzer-werror -I shared $$f -o /dev/null \
+	        || exit 1;                                                    \
+	done
+
+
+MODULES_PATH = $(shell $(NGINX) -V 2>&1                                       \
+                       | sed -n -e 's/.*--modules-path=\([^ ]*\).*/\1/p')
+
+install: module	## install the module where nginx looks for modules
+	install -d $(DESTDIR)$(MODULES_PATH)
+	install -m 644 $(SO) $(DESTDIR)$(MODULES_PATH)
+
+demo:	## start nginx with an example to look at
+	@$(DEPS) demo
+	@$(MAKE) -s --no-print-directory module
+	@NGINX=$(NGINX) MODULE=$(SO) tools/demo
+
 clean:	## remove all that was built
 	rm -rf $(BUILD)
+
+help:	## print this
+	@sed -n -e 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
+	@echo
+	@echo "variables: CC CFLAGS BUILD NGINX_SRC NGINX T PROVE_FLAGS" \
+	      "DEPS DESTDIR"
