@@ -43,14 +43,17 @@
 #include <ucontext.h>
 
 
-/* the registers that a walk follows */
+/*
+ * The registers that a walk follows.  A pop writes no two neighbours: gcc would
+ * write them as one vector, and wait for it when it reads them one by one.
+ */
 
 typedef struct {
     uintptr_t  pc;
+    uint32_t   call;    /* 1: pc is a return address, 0: an instruction */
     uintptr_t  sp;
-    uintptr_t  fp;
     uintptr_t  lr;      /* link register, where there is one */
-    uintptr_t  call;    /* 1: pc is a return address, 0: an instruction */
+    uintptr_t  fp;
 } prof_regs_t;
 
 

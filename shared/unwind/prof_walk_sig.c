@@ -45,11 +45,9 @@ typedef struct {
 } prof_walk_t;
 
 
-/* what a walk does after a frame that needed more than a row */
-
 typedef enum {
-    PROF_WALK_CFA = 0,      /* the CFA is known: as usual */
-    PROF_WALK_NEXT,         /* the frame is recorded, f is its caller */
+    PROF_WALK_NEXT = 0,     /* f is a frame that is not recorded yet */
+    PROF_WALK_CFA,          /* the same, and its CFA is known */
     PROF_WALK_COMPLETE,
     PROF_WALK_TRUNCATED,
     PROF_WALK_NO_UNWIND,
@@ -57,10 +55,10 @@ typedef enum {
 } prof_walk_e;
 
 
+static prof_walk_e prof_walk_start(prof_walk_t *w);
 static prof_walk_e prof_walk_rare(prof_walk_t *w, uint64_t row,
     uintptr_t *cfa);
-static prof_walk_e prof_walk_beyond(prof_walk_t *w, uint64_t row,
-    uintptr_t cfa);
+static prof_walk_e prof_walk_beyond(prof_walk_t *w, uintptr_t cfa);
 static prof_walk_e prof_walk_record(prof_walk_t *w);
 static prof_walk_e prof_walk_signal(prof_walk_t *w);
 static int prof_walk_extra(prof_walk_t *w, uint64_t row, uintptr_t *cfa);
@@ -76,12 +74,10 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
     const ucontext_t *uc, uintptr_t top, uintptr_t *pcs, uint32_t max,
     prof_stats_t *st, uint32_t *end)
 {
-    uint32_t     n;
     uint64_t     row;
     uintptr_t    at, cfa, slot;
-    prof_regs_t  f;
-    prof_walk_e  rc;
     prof_walk_t  w;
+    prof_walk_e  rc;
 
     w.u = u;
     w.uc = uc;
@@ -92,27 +88,15 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
     w.max = max;
     w.st = st;
 
-    n = 0;
-    prof_arch_regs(&f, uc);
+    prof_arch_regs(&w.f, uc);
 
-    if (f.sp >= top && f.sp - top < PROF_WALK_STACK_MAX) {
-        *end = 0;
-        return 0;
-    }
+    rc = prof_walk_start(&w);
 
-    if ((f.sp & 7) || top - f.sp > PROF_WALK_STACK_MAX) {
-        w.f = f;
-        (void) prof_walk_record(&w);
-
-        *end = prof_walk_end(PROF_WALK_BAD_STACK, st);
-        return w.n;
-    }
-
-    for ( ;; ) {
+    while (rc == PROF_WALK_NEXT) {
 
         /* the code that a return address belongs to is that of its call */
 
-        at = f.pc - f.call;
+        at = w.f.pc - w.f.call;
         slot = (at ^ at >> 10) % PROF_WALK_CACHE;
         row = cache->slot[slot].row;
 
@@ -122,53 +106,54 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
             cache->slot[slot].row = row;
         }
 
-        if (__builtin_expect(!prof_arch_cfa(&f, row, top, &cfa), 0)) {
-            w.f = f;
-            w.n = n;
-
+        if (__builtin_expect(!prof_arch_cfa(&w.f, row, top, &cfa), 0)) {
             rc = prof_walk_rare(&w, row, &cfa);
 
-            f = w.f;
-            n = w.n;
-
-            if (rc == PROF_WALK_NEXT) {
-                continue;
-            }
-
             if (rc != PROF_WALK_CFA) {
-                break;
-            }
-        }
-
-        if (__builtin_expect(cfa > top || !prof_arch_moved(&f, cfa), 0)) {
-            w.f = f;
-            w.n = n;
-
-            rc = prof_walk_beyond(&w, row, cfa);
-
-            f = w.f;
-            n = w.n;
-
-            if (rc == PROF_WALK_NEXT) {
                 continue;
             }
-
-            break;
         }
 
-        if (__builtin_expect(n == max, 0)) {
+        if (__builtin_expect(cfa > top || !prof_arch_moved(&w.f, cfa), 0)) {
+            rc = prof_walk_beyond(&w, cfa);
+            continue;
+        }
+
+        if (__builtin_expect(w.n == max, 0)) {
             rc = PROF_WALK_TRUNCATED;
             break;
         }
 
-        pcs[n++] = f.pc;
+        pcs[w.n++] = w.f.pc;
 
-        prof_arch_pop(&f, row, cfa, top);
+        prof_arch_pop(&w.f, row, cfa, top);
+
+        rc = PROF_WALK_NEXT;
     }
 
     *end = prof_walk_end(rc, st);
 
-    return n;
+    return w.n;
+}
+
+
+static prof_walk_e
+prof_walk_start(prof_walk_t *w)
+{
+    uintptr_t  sp;
+
+    sp = w->f.sp;
+
+    if (sp >= w->top && sp - w->top < PROF_WALK_STACK_MAX) {
+        return PROF_WALK_COMPLETE;
+    }
+
+    if ((sp & 7) || w->top - sp > PROF_WALK_STACK_MAX) {
+        (void) prof_walk_record(w);
+        return PROF_WALK_BAD_STACK;
+    }
+
+    return PROF_WALK_NEXT;
 }
 
 
@@ -212,7 +197,7 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
 /* frames whose CFA is above top, or is none */
 
 static __attribute__((noinline)) prof_walk_e
-prof_walk_beyond(prof_walk_t *w, uint64_t row, uintptr_t cfa)
+prof_walk_beyond(prof_walk_t *w, uintptr_t cfa)
 {
     prof_walk_e  rc;
 
