@@ -166,10 +166,16 @@ typedef struct {
 
 extern ngx_module_t  ngx_http_profile_module;
 
+PROF_HIDDEN_BEGIN
+
 /* ngx_http_profile_trigger.c */
+
+extern ngx_uint_t  ngx_http_profile_nmarks;
 
 ngx_int_t ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
     ngx_uint_t offset);
+ngx_str_t *ngx_http_profile_find_arg(ngx_http_request_t *r,
+    ngx_array_t *names);
 ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
     ngx_http_profile_main_conf_t *pmcf, ngx_http_profile_trigger_t *t);
 ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
@@ -248,6 +254,8 @@ ngx_int_t ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx);
 ngx_int_t ngx_http_profile_render(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_render_done(void);
+
+PROF_HIDDEN_END
 
 
 #endif /* _NGX_HTTP_PROFILE_H_INCLUDED_ */

@@ -13,9 +13,12 @@
 
 
 static ngx_int_t ngx_http_profile_header_filter(ngx_http_request_t *r);
-static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
+static ngx_int_t ngx_http_profile_filter_header(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_filter_body(ngx_http_request_t *r,
+    ngx_chain_t *in);
+static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r,
@@ -49,16 +52,36 @@ ngx_http_profile_filter_init(ngx_conf_t *cf)
 }
 
 
+/* all that the filters cost while nobody profiles */
+
 static ngx_int_t
 ngx_http_profile_header_filter(ngx_http_request_t *r)
 {
-    ngx_http_profile_ctx_t  *ctx;
-
-    if (ngx_http_profile_nlive == 0 || r != r->main) {
+    if (ngx_http_profile_nlive == 0) {
         return ngx_http_next_header_filter(r);
     }
 
-    ctx = ngx_http_profile_find(r);
+    return ngx_http_profile_filter_header(r);
+}
+
+
+static ngx_int_t
+ngx_http_profile_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    if (ngx_http_profile_nlive == 0) {
+        return ngx_http_next_body_filter(r, in);
+    }
+
+    return ngx_http_profile_filter_body(r, in);
+}
+
+
+__attribute__((noinline)) static ngx_int_t
+ngx_http_profile_filter_header(ngx_http_request_t *r)
+{
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = (r == r->main) ? ngx_http_profile_find(r) : NULL;
 
     if (ctx == NULL || !ctx->tracked) {
         return ngx_http_next_header_filter(r);
@@ -110,14 +133,10 @@ ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx)
 }
 
 
-static ngx_int_t
-ngx_http_profile_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+__attribute__((noinline)) static ngx_int_t
+ngx_http_profile_filter_body(ngx_http_request_t *r, ngx_chain_t *in)
 {
     ngx_http_profile_ctx_t  *ctx;
-
-    if (ngx_http_profile_nlive == 0) {
-        return ngx_http_next_body_filter(r, in);
-    }
 
     ctx = ngx_http_profile_find(r);
 

@@ -33,9 +33,15 @@ static ngx_int_t ngx_http_profile_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
 static ngx_int_t ngx_http_profile_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_look(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_init_module(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_profile_init_process(ngx_cycle_t *cycle);
 static void ngx_http_profile_exit_process(ngx_cycle_t *cycle);
+
+
+/* the shortest name of an argument that may be a trigger */
+
+static size_t  ngx_http_profile_min_arg;
 
 
 static ngx_conf_post_t  ngx_http_profile_buffer_post =
@@ -162,10 +168,29 @@ ngx_module_t  ngx_http_profile_module = {
 };
 
 
+/* every request passes here: the common case is two comparisons */
+
 static ngx_int_t
 ngx_http_profile_handler(ngx_http_request_t *r)
 {
-    if (r->args.len == 0
+    if (r->args.len < ngx_http_profile_min_arg
+        && ngx_http_profile_nmarks == 0)
+    {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_profile_look(r);
+}
+
+
+__attribute__((noinline)) static ngx_int_t
+ngx_http_profile_look(ngx_http_request_t *r)
+{
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    if (ngx_http_profile_find_arg(r, &pmcf->args) == NULL
         && ngx_http_get_module_ctx(r, ngx_http_profile_module) == NULL)
     {
         return NGX_DECLINED;
@@ -670,7 +695,8 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
 static ngx_int_t
 ngx_http_profile_init_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                     n;
+    ngx_str_t                     *name;
+    ngx_uint_t                     i, n;
     ngx_http_phase_handler_t      *ph;
     ngx_http_core_main_conf_t     *cmcf;
     ngx_http_profile_main_conf_t  *pmcf;
@@ -681,6 +707,14 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 
     if (pmcf == NULL || pmcf->locations.nelts == 0) {
         return NGX_OK;
+    }
+
+    ngx_http_profile_min_arg = NGX_MAX_SIZE_T_VALUE;
+    name = pmcf->args.elts;
+
+    for (i = 0; i < pmcf->args.nelts; i++) {
+        ngx_http_profile_min_arg = ngx_min(ngx_http_profile_min_arg,
+                                           name[i].len);
     }
 
     /* the handlers of the precontent phase stand before those of content */

@@ -39,7 +39,8 @@ typedef struct {
 } ngx_http_profile_trigger_def_t;
 
 
-static ngx_int_t ngx_http_profile_find_arg(ngx_http_request_t *r,
+static void ngx_http_profile_unmark(void *data);
+static ngx_int_t ngx_http_profile_find_in_args(ngx_http_request_t *r,
     ngx_http_profile_main_conf_t *pmcf, ngx_http_profile_trigger_t *t);
 static ngx_int_t ngx_http_profile_find_header(ngx_http_request_t *r,
     ngx_http_profile_main_conf_t *pmcf, ngx_http_profile_trigger_t *t);
@@ -69,6 +70,11 @@ static ngx_int_t ngx_http_profile_set_frequency(ngx_http_profile_trigger_t *t,
     ngx_str_t *value);
 static ngx_int_t ngx_http_profile_takes_frequency(ngx_http_request_t *r,
     ngx_str_t *text);
+
+
+/* requests of this worker that came with a trigger header */
+
+ngx_uint_t  ngx_http_profile_nmarks;
 
 
 static ngx_http_profile_mode_t  ngx_http_profile_modes[] = {
@@ -106,7 +112,7 @@ static ngx_http_profile_param_t  ngx_http_profile_params[] = {
 
 static ngx_http_profile_trigger_def_t  ngx_http_profile_triggers[] = {
 
-    { ngx_http_profile_find_arg,
+    { ngx_http_profile_find_in_args,
       ngx_http_profile_parse_args,
       offsetof(ngx_http_profile_trigger_t, arg) },
 
@@ -133,23 +139,37 @@ ngx_int_t
 ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
     ngx_uint_t offset)
 {
+    ngx_pool_cleanup_t       *cln;
     ngx_http_profile_mark_t  *mark;
 
     mark = ngx_http_get_module_ctx(r, ngx_http_profile_module);
 
     if (mark == NULL) {
-        mark = ngx_pcalloc(r->pool, sizeof(ngx_http_profile_mark_t));
-        if (mark == NULL) {
+        cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_profile_mark_t));
+        if (cln == NULL) {
             return NGX_ERROR;
         }
 
+        cln->handler = ngx_http_profile_unmark;
+        ngx_http_profile_nmarks++;
+
+        mark = cln->data;
         mark->header = h;
+        mark->n = 0;
+
         ngx_http_set_ctx(r, mark, ngx_http_profile_module);
     }
 
     mark->n++;
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_unmark(void *data)
+{
+    ngx_http_profile_nmarks--;
 }
 
 
@@ -188,43 +208,66 @@ ngx_http_profile_parse_trigger(ngx_http_request_t *r,
 }
 
 
-static ngx_int_t
-ngx_http_profile_find_arg(ngx_http_request_t *r,
-    ngx_http_profile_main_conf_t *pmcf, ngx_http_profile_trigger_t *t)
+/*
+ * The first of the names that is the name of an argument, or NULL.  Every
+ * request with arguments pays for this: memchr() makes long ones cheap, and
+ * what is shorter than the name is not looked at.
+ */
+
+ngx_str_t *
+ngx_http_profile_find_arg(ngx_http_request_t *r, ngx_array_t *names)
 {
-    u_char      *p, *last;
+    u_char      *p, *last, ch;
     ngx_str_t   *name, *end;
 
-    name = pmcf->args.elts;
-    end = name + pmcf->args.nelts;
+    last = r->args.data + r->args.len;
+
+    name = names->elts;
+    end = name + names->nelts;
 
     for ( /* void */ ; name < end; name++) {
 
         p = r->args.data;
-        last = p + r->args.len;
 
-        while (p) {
-            if ((size_t) (last - p) >= name->len
-                && *p == *name->data
-                && ngx_memcmp(p, name->data, name->len) == 0
-                && (p + name->len == last || p[name->len] == '='
-                    || p[name->len] == '&'))
+        while ((size_t) (last - p) >= name->len) {
+
+            ch = (p + name->len < last) ? p[name->len] : '&';
+
+            if ((ch == '=' || ch == '&') && *p == *name->data
+                && ngx_memcmp(p, name->data, name->len) == 0)
             {
-                t->arg = *name;
-                return NGX_OK;
+                return name;
             }
-
-            /* a jump by memchr() makes long queries cheap */
 
             p = memchr(p, '&', last - p);
 
-            if (p && ++p == last) {
+            if (p == NULL) {
                 break;
             }
+
+            p++;
         }
     }
 
-    return NGX_DECLINED;
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_profile_find_in_args(ngx_http_request_t *r,
+    ngx_http_profile_main_conf_t *pmcf, ngx_http_profile_trigger_t *t)
+{
+    ngx_str_t  *name;
+
+    name = ngx_http_profile_find_arg(r, &pmcf->args);
+
+    if (name == NULL) {
+        return NGX_DECLINED;
+    }
+
+    t->arg = *name;
+
+    return NGX_OK;
 }
 
 
