@@ -145,10 +145,15 @@ prof_encode_speedscope_frame(const prof_profile_t *p,
 
     prof_buf_init(&name);
 
-    /* such a name would keep the viewer's importer from ever ending */
+    /*
+     * The viewer demangles names by their prefix, "_Release" as well, and its
+     * importer never ends if its policy forbids WebAssembly.
+     */
 
-    if (prof_demangle_is_mangled(func->name)) {
-        prof_buf_puts(&name, "[mangled] ");
+    if (strncmp(func->name, "_R", 2) == 0
+        || prof_demangle_is_mangled(func->name))
+    {
+        prof_buf_puts(&name, " ");
     }
 
     prof_buf_puts(&name, func->name);

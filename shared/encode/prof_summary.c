@@ -160,7 +160,8 @@ static void
 prof_summary_stats(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 {
     size_t                    len;
-    uint32_t                  exact, i, unit;
+    uint32_t                  code, exact, i, unit;
+    const prof_frame_t       *f;
     const prof_stats_desc_t  *d;
 
     prof_summary_number(ctx, "lost", "samples lost by any cause",
@@ -179,16 +180,20 @@ prof_summary_stats(const prof_profile_t *p, prof_summary_ctx_t *ctx)
                             prof_stats_get(&p->stats, d));
     }
 
+    code = 0;
     exact = 0;
 
     for (i = 0; i < p->nframes; i++) {
-        exact += p->frames[i].exact != 0;
+        f = &p->frames[i];
+
+        code += f->object != PROF_NONE || !prof_frame_is_name(f->pc);
+        exact += f->exact != 0;
     }
 
-    prof_summary_number(ctx, "frames", "distinct addresses in the stacks",
-                        PROF_SUMMARY_COUNT, p->nframes);
-    prof_summary_number(ctx, "frames_named",
-                        "of these, known by the name of a function",
+    prof_summary_number(ctx, "addresses", "distinct addresses in the stacks",
+                        PROF_SUMMARY_COUNT, code);
+    prof_summary_number(ctx, "addresses_named",
+                        "of these, known by the name of their function",
                         PROF_SUMMARY_COUNT, exact);
 }
 

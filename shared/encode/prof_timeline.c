@@ -7,7 +7,8 @@
  * at one point of it stands for the group.  The points are spread evenly, so a
  * stack's share of the whole is expected to remain what it was; taking the
  * heaviest of each group would favor the common stacks.  A run that is as
- * heavy as a group stays as it is.
+ * heavy as a group stays as it is: long waits do not make the groups of what
+ * ran between them larger.
  */
 
 
@@ -23,6 +24,8 @@
 
 
 static void prof_timeline_shorten(prof_timeline_t *t, uint32_t max);
+static uint32_t prof_timeline_groups(prof_timeline_t *t, uint32_t n,
+    uint64_t target, int make);
 static void prof_timeline_group(prof_timeline_t *t, uint32_t first,
     uint32_t last, uint64_t weight);
 static void prof_timeline_push(prof_timeline_t *t, uint32_t node,
@@ -74,46 +77,78 @@ prof_timeline_free(prof_timeline_t *t)
 static void
 prof_timeline_shorten(prof_timeline_t *t, uint32_t max)
 {
-    uint32_t  first, i, n;
-    uint64_t  target, weight;
+    uint32_t  n;
+    uint64_t  high, low, mid;
 
     n = t->nruns;
-    t->nmerged = n;
-    t->nruns = 0;
+    low = 1;
 
     /*
      * Each heavy run may leave an unfilled group before it: twice the total
      * by the target, and one more for the last group, is what can come out.
      */
 
-    target = t->total / (max - 1) * 2 + 2;
+    high = t->total / (max - 1) * 2 + 2;
+
+    while (low < high) {
+        mid = low + (high - low) / 2;
+
+        if (prof_timeline_groups(t, n, mid, 0) > max) {
+            low = mid + 1;
+
+        } else {
+            high = mid;
+        }
+    }
+
+    t->nmerged = n;
+    t->nruns = 0;
+
+    (void) prof_timeline_groups(t, n, high, 1);
+}
+
+
+/* the number of groups of that weight; makes them, or only counts */
+
+static uint32_t
+prof_timeline_groups(prof_timeline_t *t, uint32_t n, uint64_t target,
+    int make)
+{
+    uint32_t  first, groups, i;
+    uint64_t  weight;
 
     first = 0;
+    groups = 0;
     weight = 0;
 
     for (i = 0; i < n; i++) {
 
-        if (t->runs[i].weight >= target) {
-            prof_timeline_group(t, first, i, weight);
-            prof_timeline_group(t, i, i + 1, t->runs[i].weight);
+        if (t->runs[i].weight >= target && i > first) {
 
-            first = i + 1;
+            if (make) {
+                prof_timeline_group(t, first, i, weight);
+            }
+
+            groups++;
+            first = i;
             weight = 0;
-
-            continue;
         }
 
         weight += t->runs[i].weight;
 
-        if (weight >= target) {
-            prof_timeline_group(t, first, i + 1, weight);
+        if (weight >= target || i == n - 1) {
 
+            if (make) {
+                prof_timeline_group(t, first, i + 1, weight);
+            }
+
+            groups++;
             first = i + 1;
             weight = 0;
         }
     }
 
-    prof_timeline_group(t, first, n, weight);
+    return groups;
 }
 
 
@@ -128,10 +163,6 @@ prof_timeline_group(prof_timeline_t *t, uint32_t first, uint32_t last,
 {
     uint32_t  i;
     uint64_t  part, point;
-
-    if (first == last) {
-        return;
-    }
 
     part = (first * PROF_TIMELINE_STEP) >> 32;
     point = (uint64_t) (((unsigned __int128) weight * part) >> 32);

@@ -11,6 +11,7 @@
 #define _PROF_FIXTURE_H_INCLUDED_
 
 
+#include "base/prof_buf.h"
 #include "profile/prof_profile.h"
 
 #include <stdio.h>
@@ -19,6 +20,10 @@
 
 
 #define FIXTURE_UNUSED  __attribute__((unused))
+
+/* tells whether the output is what was recorded in t/fixtures/golden/NAME */
+
+#define is_golden(b, name)  fixture_golden(__FILE__, name, b)
 
 
 FIXTURE_UNUSED static prof_profile_t *fixture_create(const char *title);
@@ -33,6 +38,8 @@ FIXTURE_UNUSED static void fixture_entry(prof_profile_t *p, uint32_t node,
 FIXTURE_UNUSED static uint32_t fixture_stack(prof_profile_t *p,
     uint32_t object, const char *names);
 FIXTURE_UNUSED static prof_profile_t *fixture_typical(void);
+FIXTURE_UNUSED static int fixture_golden(const char *source,
+    const char *name, const prof_buf_t *b);
 FIXTURE_UNUSED static void *fixture_grow(void *array, uint32_t n,
     size_t size);
 FIXTURE_UNUSED static char *fixture_copy(const char *s);
@@ -162,7 +169,11 @@ fixture_stack(prof_profile_t *p, uint32_t object, const char *names)
         }
 
         if (frame == p->nframes) {
-            frame = fixture_frame(p, object, 0x1000 + 0x10 * frame, name);
+            frame = fixture_frame(p, object,
+                                  object == PROF_NONE
+                                  ? PROF_FRAME_FIXED + frame
+                                  : 0x1000 + 0x10 * frame,
+                                  name);
         }
 
         for (node = 0; node < p->nnodes; node++) {
@@ -228,6 +239,71 @@ fixture_typical(void)
     prof_profile_fact(p, "request", "GET /index.html HTTP/1.1", 24);
 
     return p;
+}
+
+
+/*
+ * With TEST_GOLDEN_RECORD in the environment the file is written instead; see
+ * t/fixtures/golden/record.sh.
+ */
+
+static int
+fixture_golden(const char *source, const char *name, const prof_buf_t *b)
+{
+    int          same;
+    char         path[4096];
+    FILE        *f;
+    size_t       dir, i, line;
+    prof_buf_t   want;
+
+    dir = strrchr(source, '/') ? strrchr(source, '/') - source : 0;
+
+    (void) snprintf(path, sizeof(path), "%.*s/../fixtures/golden/%s",
+                    (int) dir, source, name);
+
+    if (getenv("TEST_GOLDEN_RECORD")) {
+        f = fopen(path, "w");
+        same = f && fwrite(b->data, 1, b->len, f) == b->len;
+        same = f && fclose(f) == 0 && same;
+        return same;
+    }
+
+    f = fopen(path, "r");
+    if (f == NULL) {
+        printf("# cannot open %s\n", path);
+        return 0;
+    }
+
+    prof_buf_init(&want);
+
+    for (i = fread(path, 1, sizeof(path), f);
+         i > 0;
+         i = fread(path, 1, sizeof(path), f))
+    {
+        prof_buf_append(&want, path, i);
+    }
+
+    fclose(f);
+
+    line = 1;
+
+    for (i = 0; i < want.len && i < b->len; i++) {
+        if (want.data[i] != b->data[i]) {
+            break;
+        }
+
+        line += want.data[i] == '\n';
+    }
+
+    same = i == want.len && i == b->len;
+
+    if (!same) {
+        printf("# %s differs in line %zu\n", name, line);
+    }
+
+    prof_buf_free(&want);
+
+    return same;
 }
 
 

@@ -1,0 +1,160 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "tap.h"
+
+#include "base/prof_buf.h"
+
+
+static void test_append(void);
+static void test_printf(void);
+static void test_number(void);
+static void test_failure(void);
+
+
+int
+main(void)
+{
+    test_append();
+    test_printf();
+    test_number();
+    test_failure();
+
+    return done_testing();
+}
+
+
+static void
+test_append(void)
+{
+    char        byte;
+    size_t      i, wrong;
+    prof_buf_t  b;
+
+    prof_buf_init(&b);
+    is_int(b.len, 0, "empty at first");
+
+    prof_buf_append(&b, "", 0);
+    ok(b.data == NULL && !prof_buf_failed(&b), "nothing appended");
+
+    for (i = 0; i < 100000; i++) {
+        byte = (char) (i * 31);
+        prof_buf_append(&b, &byte, 1);
+    }
+
+    prof_buf_puts(&b, "end");
+
+    is_int(b.len, 100003, "length");
+    ok(!prof_buf_failed(&b), "grown");
+
+    wrong = 0;
+
+    for (i = 0; i < 100000; i++) {
+        wrong += b.data[i] != (char) (i * 31);
+    }
+
+    is_int(wrong, 0, "bytes kept while growing");
+    is_mem(b.data + 100000, "end", 3, "string without its null");
+
+    prof_buf_free(&b);
+    ok(b.data == NULL && b.len == 0, "freed");
+
+    prof_buf_puts(&b, "again");
+    is_int(b.len, 5, "usable after free");
+
+    prof_buf_free(&b);
+}
+
+
+static void
+test_printf(void)
+{
+    char        want[9001];
+    size_t      i;
+    prof_buf_t  b;
+
+    prof_buf_init(&b);
+
+    prof_buf_printf(&b, "%s-%d", "a", 7);
+    is_int(b.len, 3, "printf - length");
+    is_mem(b.data, "a-7", 3, "printf - text");
+
+    prof_buf_free(&b);
+
+    /* longer than what is allocated at first, and just filling it */
+
+    memset(want, 'x', 9000);
+    want[9000] = '\0';
+
+    prof_buf_printf(&b, "%s", want);
+    is_int(b.len, 9000, "printf - long");
+    is_mem(b.data, want, 9000, "printf - long text");
+
+    prof_buf_free(&b);
+
+    for (i = 4090; i < 4100; i++) {
+        prof_buf_printf(&b, "%*s", (int) i, "y");
+
+        if (b.len != i || b.data[i - 1] != 'y') {
+            break;
+        }
+
+        prof_buf_free(&b);
+    }
+
+    is_int(i, 4100, "printf - around the size of the allocation");
+
+    prof_buf_free(&b);
+}
+
+
+static void
+test_number(void)
+{
+    prof_buf_t  b;
+
+    prof_buf_init(&b);
+
+    prof_buf_number(&b, 0);
+    prof_buf_puts(&b, " ");
+    prof_buf_number(&b, 10);
+    prof_buf_puts(&b, " ");
+    prof_buf_number(&b, 9007199254740993);
+    prof_buf_puts(&b, " ");
+    prof_buf_number(&b, UINT64_MAX);
+    prof_buf_append(&b, "", 1);
+
+    is_str(b.data, "0 10 9007199254740993 18446744073709551615", "numbers");
+
+    prof_buf_free(&b);
+}
+
+
+static void
+test_failure(void)
+{
+    prof_buf_t  b;
+
+    prof_buf_init(&b);
+    prof_buf_puts(&b, "abc");
+
+    /* the length is refused before the data is looked at */
+
+    prof_buf_append(&b, "x", SIZE_MAX - 1);
+
+    ok(prof_buf_failed(&b), "too long");
+    is_int(b.len, 3, "nothing added by the failure");
+
+    prof_buf_puts(&b, "def");
+    prof_buf_number(&b, 1);
+    prof_buf_printf(&b, "%d", 2);
+
+    is_int(b.len, 3, "nothing added after the failure");
+    ok(prof_buf_failed(&b), "failure is remembered");
+
+    prof_buf_free(&b);
+    ok(!prof_buf_failed(&b), "forgotten with the data");
+}

@@ -1,0 +1,114 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "tap.h"
+
+#include "prof_fixture.h"
+#include "encode/prof_encode.h"
+
+
+static void test_create(void);
+static void test_facts(void);
+static void test_names_without_files(void);
+
+
+int
+main(void)
+{
+    test_create();
+    test_facts();
+    test_names_without_files();
+
+    return done_testing();
+}
+
+
+static void
+test_create(void)
+{
+    char             title[] = "a title";
+    prof_profile_t  *p;
+
+    p = prof_profile_create(title);
+    title[0] = 'X';
+
+    is_str(p->title, "a title", "title is copied");
+    ok(p->nframes == 0 && p->nentries == 0 && p->mode == PROF_MODE_WALL
+       && p->wall == 0 && p->stats.samples == 0, "empty");
+
+    is_int(prof_profile_symbolize(p), PROF_OK, "nothing to symbolize");
+
+    prof_profile_destroy(p);
+    prof_profile_destroy(NULL);
+}
+
+
+static void
+test_facts(void)
+{
+    char             name[16];
+    uint32_t         i, wrong;
+    prof_profile_t  *p;
+
+    p = fixture_create("facts");
+
+    is_int(prof_profile_fact(p, "request", "GET / HTTP/1.1", 5), PROF_OK,
+           "fact added");
+    is_str(p->facts[0].name, "request", "name");
+    is_str(p->facts[0].value, "GET /", "value, as long as told");
+
+    for (i = 1; i < 100; i++) {
+        (void) snprintf(name, sizeof(name), "%u", i);
+        prof_profile_fact(p, name, name, strlen(name));
+    }
+
+    wrong = 0;
+
+    for (i = 1; i < p->nfacts; i++) {
+        wrong += strtoul(p->facts[i].name, NULL, 10) != i
+                 || strtoul(p->facts[i].value, NULL, 10) != i;
+    }
+
+    is_int(p->nfacts, 100, "many facts");
+    is_int(wrong, 0, "in order");
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_names_without_files(void)
+{
+    uint32_t         exe, f[6], lib;
+    prof_profile_t  *p;
+
+    p = fixture_create("offsets");
+
+    exe = fixture_object(p, "/nonexistent/dir/server", "00");
+    lib = fixture_object(p, "lib.so.1", "");
+
+    f[0] = fixture_frame(p, lib, 0x1234, NULL);
+    f[1] = fixture_frame(p, exe, 0x51999, NULL);
+    p->frames[f[1]].function = 0x51970;
+    f[2] = fixture_frame(p, exe, 0x51fff, NULL);
+    f[3] = fixture_frame(p, PROF_NONE, 0xdeadbeef, NULL);
+    f[4] = fixture_frame(p, PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
+    f[5] = fixture_frame(p, exe, 0x51970, "named already");
+
+    is_int(prof_profile_symbolize(p), PROF_OK, "symbolize");
+
+    is_str(p->frames[f[0]].name, "lib.so.1+0x1234", "offset of the address");
+    is_str(p->frames[f[1]].name, "server+0x51970", "offset of the function");
+    is_str(p->frames[f[2]].name, "server+0x51fff", "no function is known");
+    is_str(p->frames[f[3]].name, "[unknown]+0xdeadbeef", "no object is known");
+    is_str(p->frames[f[4]].name, "[waiting]", "a name is left alone");
+    is_str(p->frames[f[5]].name, "named already", "so is a function's name");
+
+    ok(!p->frames[f[0]].exact && !p->frames[f[1]].exact
+       && !p->frames[f[3]].exact, "offsets are not exact names");
+
+    prof_profile_destroy(p);
+}
