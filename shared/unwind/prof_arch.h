@@ -3,18 +3,13 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * What the unwinder must know of the processor.  Each architecture's header
- * defines its kinds of rows, and these names:
+ * defines its kinds of rows, and these names; prof_arch_*.c makes the rows.
  *
  * PROF_ARCH_DWARF_RA     DWARF number of the return address column
  * PROF_ARCH_RED_ZONE     bytes below sp that the running code may use
  * PROF_ARCH_DWARF_AUX    the register whose rule is a row's "aux"
  * PROF_ARCH_DWARF_NONE   no register
  * PROF_ARCH_SIGFRAME_UC  where, from sp, a signal frame has its ucontext_t
- *
- * for the builder, not in a signal:
- *
- * prof_arch_cfi_reg()    the rule that a DWARF register belongs to
- * prof_arch_row()        row and aux for a CFI state
  *
  * for the walk:
  *
@@ -27,8 +22,6 @@
  * prof_arch_moved()      whether this CFA is beyond the frame
  * prof_arch_pop()        goes to the caller
  * prof_arch_saved()      address of a saved register
- * prof_arch_called()     whether the instruction before an address is a call
- * prof_arch_readable()   whether a word of memory can be read
  */
 
 
@@ -37,7 +30,6 @@
 
 
 #include "base/prof_base.h"
-#include "unwind/prof_cfi.h"
 #include "unwind/prof_row.h"
 
 #include <ucontext.h>
@@ -57,9 +49,24 @@ typedef struct {
 } prof_regs_t;
 
 
+PROF_HIDDEN_BEGIN
+
+/*
+ * Whether the instruction before pc is a call.  Reads code there, if it can be
+ * read.  In prof_arch_*_sig.c.
+ */
+int prof_arch_called(uintptr_t pc) __attribute__((no_sanitize_address));
+
+PROF_HIDDEN_END
+
+
 /* stack words are not ours: no sanitizer knows what is valid there */
 
-static inline __attribute__((no_sanitize_address)) uintptr_t
+static inline uintptr_t prof_arch_load(uintptr_t addr)
+    __attribute__((no_sanitize_address));
+
+
+static inline uintptr_t
 prof_arch_load(uintptr_t addr)
 {
     return *(const volatile uintptr_t *) addr;

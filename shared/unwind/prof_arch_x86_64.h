@@ -24,10 +24,6 @@
 #define _PROF_ARCH_X86_64_H_INCLUDED_
 
 
-#include <errno.h>
-#include <sys/syscall.h>
-
-
 #define PROF_ROW_RSP        (PROF_ROW_ARCH + 0)
 #define PROF_ROW_RBP        (PROF_ROW_ARCH + 1)
 #define PROF_ROW_PLT        (PROF_ROW_ARCH + 2)
@@ -36,11 +32,15 @@
 #define PROF_ROW_INDEX_R9   (PROF_ROW_ARCH + 5)
 #define PROF_ROW_REG        16
 
-#define prof_row_signed_off(row)  ((int16_t) prof_row_off(row))
+#define PROF_ROW_DISP_MIN   (-0x800)
+#define PROF_ROW_DISP_MAX   0x7ff
+#define PROF_ROW_ADD_MAX    0xf
+
 #define prof_row_deref(disp, add)                                             \
     (((uint32_t) (disp) & 0xfff) << 4 | (uint32_t) (add))
-#define prof_row_disp(row)  (prof_row_signed_off(row) >> 4)
-#define prof_row_add(row)   (prof_row_off(row) & 0xf)
+#define prof_row_signed_off(row)  ((int16_t) prof_row_off(row))
+#define prof_row_disp(row)        (prof_row_signed_off(row) >> 4)
+#define prof_row_add(row)         (prof_row_off(row) & PROF_ROW_ADD_MAX)
 
 
 /* System V ABI, AMD64 supplement, figure 3.36 */
@@ -63,257 +63,31 @@
 #define PROF_ARCH_SIGFRAME_UC  0
 
 
-/* DWARF 5, 7.7.1 */
+static inline void prof_arch_regs(prof_regs_t *f, const ucontext_t *uc);
+static inline uintptr_t prof_arch_context(const ucontext_t *uc, uint32_t reg);
+static inline uintptr_t prof_arch_word(const prof_regs_t *f, uintptr_t addr,
+    uintptr_t top);
+static inline int prof_arch_cfa(const prof_regs_t *f, uint64_t row, uintptr_t
+    top, uintptr_t *cfa);
+static inline uint32_t prof_arch_extra(uint64_t row);
+static inline uintptr_t prof_arch_extra_cfa(const prof_regs_t *f, uint64_t row,
+    uintptr_t value, uintptr_t top);
+static inline int prof_arch_preserved(uint32_t reg);
+static inline int prof_arch_moved(const prof_regs_t *f, uintptr_t cfa);
+static inline uintptr_t prof_arch_saved(const prof_regs_t *f, int saved,
+    uintptr_t cfa, uintptr_t top);
+static inline void prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa,
+    uintptr_t top);
 
-#define PROF_OP_DEREF        0x06
-#define PROF_OP_AND          0x1a
-#define PROF_OP_MUL          0x1e
-#define PROF_OP_PLUS         0x22
-#define PROF_OP_PLUS_UCONST  0x23
-#define PROF_OP_SHL          0x24
-#define PROF_OP_GE           0x2a
-#define PROF_OP_LIT0         0x30
-#define PROF_OP_BREG0        0x70
 
-
-static inline prof_cfi_reg_e
-prof_arch_cfi_reg(uint64_t reg)
+static inline void
+prof_arch_regs(prof_regs_t *f, const ucontext_t *uc)
 {
-    switch (reg) {
-
-    case PROF_ARCH_DWARF_RA:
-        return PROF_CFI_RA;
-
-    case PROF_ARCH_DWARF_RBP:
-        return PROF_CFI_FP;
-
-    case PROF_ARCH_DWARF_RSP:
-        return PROF_CFI_SP;
-
-    case PROF_ARCH_DWARF_AUX:
-        return PROF_CFI_AUX;
-
-    default:
-        return PROF_CFI_IGNORED;
-    }
-}
-
-
-/* "fp" or "aux" of a row */
-
-static inline int
-prof_arch_row_saved(const prof_cfi_rule_t *rule)
-{
-    int64_t      off;
-    prof_read_t  r;
-
-    switch (rule->how) {
-
-    case PROF_CFI_SAME:
-        return 0;
-
-    case PROF_CFI_OFFSET:
-        off = rule->u.off;
-
-        if (off % 8 == 0 && off < 0 && off / 8 > PROF_ROW_LOST) {
-            return (int) (off / 8);
-        }
-
-        return PROF_ROW_LOST;
-
-    case PROF_CFI_EXPRESSION:
-        prof_read_init(&r, rule->u.expr, rule->u.expr + rule->len);
-
-        if (prof_read_u8(&r) != PROF_OP_BREG0 + PROF_ARCH_DWARF_RBP) {
-            return PROF_ROW_LOST;
-        }
-
-        off = prof_read_sleb(&r);
-
-        if (!r.failed && r.p == r.end
-            && off % 8 == 0 && off <= 0 && 1 - off / 8 <= INT8_MAX)
-        {
-            return (int) (1 - off / 8);
-        }
-
-        return PROF_ROW_LOST;
-
-    default:
-        return PROF_ROW_LOST;
-    }
-}
-
-
-/* the forms of an expression for the CFA that a row can express */
-
-static inline int
-prof_arch_row_expression(const prof_cfi_rule_t *cfa, uint32_t *kind,
-    uint32_t *off)
-{
-    size_t         len;
-    uint8_t        base, ge;
-    int64_t        disp;
-    uint64_t       add;
-    prof_read_t    r;
-
-    static const uint8_t  plt[] = {
-        PROF_OP_BREG0 + PROF_ARCH_DWARF_RSP, 8,
-        PROF_OP_BREG0 + PROF_ARCH_DWARF_RA, 0,
-        PROF_OP_LIT0 + 15, PROF_OP_AND, 0, PROF_OP_GE,
-        PROF_OP_LIT0 + 3, PROF_OP_SHL, PROF_OP_PLUS
-    };
-
-    static const uint8_t  index_r9[] = {
-        PROF_OP_BREG0 + PROF_ARCH_DWARF_RSP, 8,
-        PROF_OP_BREG0 + PROF_ARCH_DWARF_R9, 0,
-        PROF_OP_LIT0 + 8, PROF_OP_MUL, PROF_OP_PLUS
-    };
-
-    /* the literal that differs among linkers is at 6 */
-
-    if (cfa->len == sizeof(plt)
-        && memcmp(cfa->u.expr, plt, 6) == 0
-        && memcmp(cfa->u.expr + 7, plt + 7, sizeof(plt) - 7) == 0)
-    {
-        ge = cfa->u.expr[6];
-
-        if (ge < PROF_OP_LIT0 || ge >= PROF_OP_LIT0 + 16) {
-            return PROF_ERROR;
-        }
-
-        *kind = PROF_ROW_PLT;
-        *off = ge - PROF_OP_LIT0;
-
-        return PROF_OK;
-    }
-
-    prof_read_init(&r, cfa->u.expr, cfa->u.expr + cfa->len);
-
-    disp = 0;
-    len = sizeof(index_r9);
-
-    if (cfa->len > len && memcmp(cfa->u.expr, index_r9, len) == 0) {
-        *kind = PROF_ROW_INDEX_R9;
-        prof_read_skip(&r, len);
-
-    } else {
-        base = prof_read_u8(&r);
-        disp = prof_read_sleb(&r);
-
-        if (base == PROF_OP_BREG0 + PROF_ARCH_DWARF_RSP) {
-            *kind = PROF_ROW_DEREF_RSP;
-
-        } else if (base == PROF_OP_BREG0 + PROF_ARCH_DWARF_RBP) {
-            *kind = PROF_ROW_DEREF_RBP;
-
-        } else {
-            return PROF_ERROR;
-        }
-    }
-
-    if (prof_read_u8(&r) != PROF_OP_DEREF) {
-        return PROF_ERROR;
-    }
-
-    add = 0;
-
-    if (r.p < r.end) {
-
-        if (prof_read_u8(&r) != PROF_OP_PLUS_UCONST) {
-            return PROF_ERROR;
-        }
-
-        add = prof_read_uleb(&r);
-    }
-
-    if (r.failed || r.p != r.end || disp % 8 || add % 8
-        || disp / 8 < -0x800 || disp / 8 > 0x7ff || add / 8 > 0xf)
-    {
-        return PROF_ERROR;
-    }
-
-    *off = (*kind == PROF_ROW_INDEX_R9) ? (uint32_t) (add / 8)
-                                        : prof_row_deref(disp / 8, add / 8);
-
-    return PROF_OK;
-}
-
-
-/* a rule without its pc */
-
-static inline uint64_t
-prof_arch_row(const prof_cfi_state_t *state, int8_t *aux)
-{
-    int64_t                 n;
-    uint32_t                kind, off;
-    const prof_cfi_rule_t  *reg;
-
-    reg = state->reg;
-    *aux = 0;
-
-    if (state->unsupported) {
-        return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
-    }
-
-    if (state->signal) {
-        return prof_row(PROF_ROW_SIGFRAME, 0, 0);
-    }
-
-    if (reg[PROF_CFI_RA].how == PROF_CFI_UNDEFINED) {
-        return prof_row(PROF_ROW_END, 0, 0);
-    }
-
-    if (reg[PROF_CFI_RA].how != PROF_CFI_OFFSET
-        || reg[PROF_CFI_RA].u.off != -8
-        || reg[PROF_CFI_SP].how != PROF_CFI_SAME)
-    {
-        return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
-    }
-
-    switch (state->cfa.how) {
-
-    case PROF_CFI_OFFSET:
-        n = state->cfa.u.off / 8;
-
-        if (state->cfa.u.off % 8 || state->cfa_reg >= PROF_ARCH_DWARF_RA) {
-            return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
-        }
-
-        if (state->cfa_reg == PROF_ARCH_DWARF_RSP
-            || state->cfa_reg == PROF_ARCH_DWARF_RBP)
-        {
-            kind = (state->cfa_reg == PROF_ARCH_DWARF_RSP) ? PROF_ROW_RSP
-                                                           : PROF_ROW_RBP;
-            if (n < 0 || n > PROF_ROW_OFF_MAX) {
-                return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
-            }
-
-        } else {
-            kind = PROF_ROW_REG + (uint32_t) state->cfa_reg;
-
-            if (n < INT16_MIN || n > INT16_MAX) {
-                return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
-            }
-        }
-
-        off = (uint32_t) n & PROF_ROW_OFF_MAX;
-        break;
-
-    case PROF_CFI_EXPRESSION:
-
-        if (prof_arch_row_expression(&state->cfa, &kind, &off) == PROF_OK) {
-            break;
-        }
-
-        /* fall through */
-
-    default:
-        return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
-    }
-
-    *aux = (int8_t) prof_arch_row_saved(&reg[PROF_CFI_AUX]);
-
-    return prof_row(kind, off, prof_arch_row_saved(&reg[PROF_CFI_FP]));
+    f->pc = (uintptr_t) uc->uc_mcontext.gregs[REG_RIP];
+    f->sp = (uintptr_t) uc->uc_mcontext.gregs[REG_RSP];
+    f->fp = (uintptr_t) uc->uc_mcontext.gregs[REG_RBP];
+    f->lr = 0;
+    f->call = 0;
 }
 
 
@@ -329,17 +103,6 @@ prof_arch_context(const ucontext_t *uc, uint32_t reg)
     };
 
     return (uintptr_t) uc->uc_mcontext.gregs[greg[reg]];
-}
-
-
-static inline void
-prof_arch_regs(prof_regs_t *f, const ucontext_t *uc)
-{
-    f->pc = (uintptr_t) uc->uc_mcontext.gregs[REG_RIP];
-    f->sp = (uintptr_t) uc->uc_mcontext.gregs[REG_RSP];
-    f->fp = (uintptr_t) uc->uc_mcontext.gregs[REG_RBP];
-    f->lr = 0;
-    f->call = 0;
 }
 
 
@@ -480,80 +243,6 @@ prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa, uintptr_t top)
     f->pc = prof_arch_load(cfa - 8);
     f->sp = cfa;
     f->call = 1;
-}
-
-
-/* 0: the syscall found the word unreadable; errno is not touched */
-
-static inline int
-prof_arch_readable(uintptr_t addr)
-{
-    long           rc;
-    register long  size  __asm__("r10");
-
-    /*
-     * The kernel copies the new mask in before it looks at "how", which is
-     * invalid: so this changes nothing, and faults are reported.
-     */
-
-    size = 8;
-
-    __asm__ __volatile__("syscall"
-                         : "=a" (rc)
-                         : "0" ((long) SYS_rt_sigprocmask), "D" (-1L),
-                           "S" (addr), "d" (0L), "r" (size)
-                         : "rcx", "r11", "memory");
-
-    return rc == -EINVAL;
-}
-
-
-/* call rel32, or call r/m64 in each of its lengths */
-
-static inline __attribute__((no_sanitize_address)) int
-prof_arch_called(uintptr_t pc)
-{
-    int             len, mod, rm;
-    const uint8_t  *p;
-
-    if (!prof_arch_readable(pc - 8)) {
-        return 0;
-    }
-
-    p = (const uint8_t *) pc;
-
-    if (p[-5] == 0xe8) {
-        return 1;
-    }
-
-    for (len = 2; len <= 7; len++) {
-
-        if (p[-len] != 0xff || (p[1 - len] & 0x38) != 0x10) {
-            continue;
-        }
-
-        mod = p[1 - len] >> 6;
-        rm = p[1 - len] & 7;
-
-        if (mod == 3) {
-            rm = 2;
-
-        } else if (mod == 0 && rm == 5) {
-            rm = 6;
-
-        } else if (mod == 0 && rm == 4) {
-            rm = (len > 2 && (p[2 - len] & 7) == 5) ? 7 : 3;
-
-        } else {
-            rm = 2 + (mod == 1) + 4 * (mod == 2) + (rm == 4);
-        }
-
-        if (rm == len) {
-            return 1;
-        }
-    }
-
-    return 0;
 }
 
 

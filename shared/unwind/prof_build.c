@@ -12,11 +12,12 @@
  */
 
 
-#include "unwind/prof_arch.h"
+#include "unwind/prof_cfi.h"
 #include "unwind/prof_object.h"
 #include "unwind/prof_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,18 +28,10 @@
 #define PROF_BUILD_TRIES  16
 
 
-/* one FDE, where .eh_frame_hdr has no sorted table */
-
-typedef struct {
-    uintptr_t            start;
-    const uint8_t       *p;
-} prof_build_fde_t;
-
-
 typedef struct {
     prof_object_list_t   list;
 
-    uint8_t              *map;       /* the snapshot to be */
+    uint8_t             *map;       /* the snapshot to be */
     size_t               size;
     prof_unwind_t       *u;
     prof_range_t        *ranges;
@@ -48,10 +41,10 @@ typedef struct {
     uint32_t            *index;
     uint64_t            *rows;
 
-    uint8_t              *scratch;
+    uint8_t             *scratch;
     size_t               scratch_size;
     int8_t              *aux;
-    prof_build_fde_t    *fdes;
+    prof_eh_fde_t       *fdes;
 
     size_t               nindex;
     size_t               nrows;
@@ -69,8 +62,6 @@ static int prof_build_reserve(prof_build_t *b);
 static void *prof_build_map(size_t size);
 static void prof_build_fill(void *data);
 static void prof_build_object_rows(prof_build_t *b, const prof_eh_t *eh);
-static size_t prof_build_collect(prof_build_t *b, const prof_eh_t *eh);
-static void prof_build_sort(prof_build_fde_t *fde, size_t n);
 static void prof_build_entry(prof_build_t *b, const prof_eh_t *eh,
     const uint8_t *p);
 static void prof_build_emit(void *data, uintptr_t pc,
@@ -171,7 +162,7 @@ prof_build_reserve(prof_build_t *b)
 
         /*
          * An instruction that makes a row and the advance before it take two
-         * bytes; an FDE has two rows without such and takes at least twelve.
+         * bytes; an FDE has two rows without such, and a head.
          */
 
         len = object->eh.frame ? (size_t) (object->eh.frame_end
@@ -179,8 +170,8 @@ prof_build_reserve(prof_build_t *b)
                                : 0;
         b->max += len / 2 + 2;
 
-        if (object->eh.frame && object->eh.table == NULL && len / 12 > fdes) {
-            fdes = len / 12;
+        if (object->eh.table == NULL && prof_eh_max(len) > fdes) {
+            fdes = prof_eh_max(len);
         }
     }
 
@@ -193,7 +184,7 @@ prof_build_reserve(prof_build_t *b)
 
     b->size = head + b->max * (sizeof(uint64_t) + 1);
     b->scratch_size = prof_build_align(b->max)
-                      + fdes * sizeof(prof_build_fde_t);
+                      + fdes * sizeof(prof_eh_fde_t);
 
     b->map = prof_build_map(b->size);
     b->scratch = prof_build_map(b->scratch_size);
@@ -211,7 +202,7 @@ prof_build_reserve(prof_build_t *b)
     b->index = (uint32_t *) (b->map + head
                              - prof_build_align(pages * sizeof(uint32_t)));
     b->aux = (int8_t *) b->scratch;
-    b->fdes = (prof_build_fde_t *) (b->scratch + prof_build_align(b->max));
+    b->fdes = (prof_eh_fde_t *) (b->scratch + prof_build_align(b->max));
 
     return PROF_OK;
 }
@@ -289,7 +280,7 @@ prof_build_object_rows(prof_build_t *b, const prof_eh_t *eh)
         }
 
     } else {
-        n = prof_build_collect(b, eh);
+        n = prof_eh_list(eh, b->fdes);
 
         for (i = 0; i < n; i++) {
             prof_build_entry(b, eh, b->fdes[i].p);
@@ -298,63 +289,6 @@ prof_build_object_rows(prof_build_t *b, const prof_eh_t *eh)
 
     if (b->covered < b->end) {
         prof_build_row(b, b->covered, prof_row(PROF_ROW_NONE, 0, 0), 0);
-    }
-}
-
-
-static size_t
-prof_build_collect(prof_build_t *b, const prof_eh_t *eh)
-{
-    int             rc;
-    size_t          n;
-    prof_fde_t      fde;
-    const uint8_t  *p, *at;
-
-    n = 0;
-    p = eh->frame;
-
-    do {
-        at = p;
-        rc = prof_eh_entry(eh, &p, &b->cie.cie, &fde);
-
-        if (rc == PROF_OK) {
-            b->fdes[n].start = fde.start;
-            b->fdes[n].p = at;
-            n++;
-        }
-
-    } while (rc != PROF_ERROR);
-
-    prof_build_sort(b->fdes, n);
-
-    return n;
-}
-
-
-/*
- * Shell's method: qsort() may allocate, which is forbidden here, and what
- * linkers write is sorted but for a few pieces.
- */
-
-static void
-prof_build_sort(prof_build_fde_t *fde, size_t n)
-{
-    size_t             i, j, gap;
-    prof_build_fde_t  t;
-
-    for (gap = 1; gap < n / 3; gap = gap * 3 + 1) { /* void */ }
-
-    for ( /* void */ ; gap > 0; gap /= 3) {
-
-        for (i = gap; i < n; i++) {
-            t = fde[i];
-
-            for (j = i; j >= gap && fde[j - gap].start > t.start; j -= gap) {
-                fde[j] = fde[j - gap];
-            }
-
-            fde[j] = t;
-        }
     }
 }
 
@@ -389,7 +323,20 @@ prof_build_emit(void *data, uintptr_t pc, const prof_cfi_state_t *state)
     int8_t    aux;
     uint64_t  rule;
 
-    rule = prof_arch_row(state, &aux);
+    aux = 0;
+
+    if (state->unsupported) {
+        rule = prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
+
+    } else if (state->signal) {
+        rule = prof_row(PROF_ROW_SIGFRAME, 0, 0);
+
+    } else if (state->reg[PROF_CFI_RA].how == PROF_CFI_UNDEFINED) {
+        rule = prof_row(PROF_ROW_END, 0, 0);
+
+    } else {
+        rule = prof_arch_row(state, &aux);
+    }
 
     prof_build_row(b, pc, rule, aux);
 }

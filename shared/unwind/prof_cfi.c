@@ -7,6 +7,8 @@
 #include "unwind/prof_cfi.h"
 #include "unwind/prof_arch.h"
 
+#include <string.h>
+
 
 /* nested DW_CFA_remember_state; compilers use one level */
 
@@ -253,10 +255,10 @@ prof_cfi_cfa(prof_cfi_t *c, uint8_t op)
 static int
 prof_cfi_register(prof_cfi_t *c, uint8_t op)
 {
-    int64_t           off;
-    uint64_t          reg;
-    prof_cfi_rule_t   rule;
-    prof_cfi_reg_e    i;
+    int64_t          off;
+    uint64_t         reg;
+    prof_cfi_reg_e   i;
+    prof_cfi_rule_t  rule;
 
     if (op == PROF_CFA_REMEMBER_STATE || op == PROF_CFA_RESTORE_STATE) {
         return prof_cfi_state(c, op);

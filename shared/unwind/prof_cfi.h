@@ -82,6 +82,15 @@ PROF_HIDDEN_BEGIN
 void prof_cfi_run(prof_cfi_cie_t *cie, const prof_fde_t *fde,
     prof_cfi_emit_pt emit, void *data);
 
+/* the rule that a DWARF register belongs to; in prof_arch_*.c, as the next */
+prof_cfi_reg_e prof_arch_cfi_reg(uint64_t reg);
+
+/*
+ * The row, without its pc, for rules that can be followed to a caller, or
+ * PROF_ROW_UNSUPPORTED.
+ */
+uint64_t prof_arch_row(const prof_cfi_state_t *state, int8_t *aux);
+
 PROF_HIDDEN_END
 
 

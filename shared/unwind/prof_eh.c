@@ -6,6 +6,8 @@
 
 #include "unwind/prof_eh.h"
 
+#include <string.h>
+
 
 #define PROF_EH_LENGTH64  0xffffffff    /* a 64-bit length follows */
 
@@ -16,14 +18,15 @@ static int prof_eh_cie(const prof_eh_t *eh, const uint8_t *p,
     prof_cie_t *cie);
 static void prof_eh_augmentation(prof_cie_t *cie, const char *s,
     prof_read_t *r);
+static void prof_eh_sort(prof_eh_fde_t *fdes, size_t n);
 static const uint8_t *prof_eh_search(const prof_eh_t *eh, uintptr_t pc);
 
 
 int
 prof_eh_init(prof_eh_t *eh, const uint8_t *hdr, const uint8_t *hdr_end)
 {
-    uint64_t     n;
     uint8_t      frame, count, table;
+    uint64_t     n;
     prof_read_t  r;
 
     memset(eh, 0, sizeof(prof_eh_t));
@@ -268,6 +271,66 @@ prof_eh_table(const prof_eh_t *eh, size_t i)
     memcpy(&off, eh->table + i * 8 + 4, 4);
 
     return eh->hdr + off;
+}
+
+
+size_t
+prof_eh_list(const prof_eh_t *eh, prof_eh_fde_t *fdes)
+{
+    int             rc;
+    size_t          n;
+    prof_cie_t      cie;
+    prof_fde_t      fde;
+    const uint8_t  *p, *at;
+
+    memset(&cie, 0, sizeof(prof_cie_t));
+
+    n = 0;
+    p = eh->frame;
+
+    do {
+        at = p;
+        rc = prof_eh_entry(eh, &p, &cie, &fde);
+
+        if (rc == PROF_OK) {
+            fdes[n].start = fde.start;
+            fdes[n].p = at;
+            n++;
+        }
+
+    } while (rc != PROF_ERROR);
+
+    prof_eh_sort(fdes, n);
+
+    return n;
+}
+
+
+/*
+ * Shell's method: qsort() may allocate, which is forbidden while the loader is
+ * locked, and what linkers write is sorted but for a few pieces.
+ */
+
+static void
+prof_eh_sort(prof_eh_fde_t *fdes, size_t n)
+{
+    size_t         i, j, gap;
+    prof_eh_fde_t  t;
+
+    for (gap = 1; gap < n / 3; gap = gap * 3 + 1) { /* void */ }
+
+    for ( /* void */ ; gap > 0; gap /= 3) {
+
+        for (i = gap; i < n; i++) {
+            t = fdes[i];
+
+            for (j = i; j >= gap && fdes[j - gap].start > t.start; j -= gap) {
+                fdes[j] = fdes[j - gap];
+            }
+
+            fdes[j] = t;
+        }
+    }
 }
 
 

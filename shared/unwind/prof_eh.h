@@ -52,6 +52,19 @@ typedef struct {
 } prof_fde_t;
 
 
+/* an FDE in a list */
+
+typedef struct {
+    uintptr_t       start;
+    const uint8_t  *p;
+} prof_eh_fde_t;
+
+
+/* how many FDEs so many bytes can hold: length, CIE, start and size at least */
+
+#define prof_eh_max(len)  ((len) / 12)
+
+
 PROF_HIDDEN_BEGIN
 
 /*
@@ -70,6 +83,12 @@ int prof_eh_entry(const prof_eh_t *eh, const uint8_t **p, prof_cie_t *cie,
 
 /* i-th pair of the table: the address of its FDE */
 const uint8_t *prof_eh_table(const prof_eh_t *eh, size_t i);
+
+/*
+ * The FDEs of an object without a table, by address; their number.  fdes has
+ * room for prof_eh_max() of .eh_frame.
+ */
+size_t prof_eh_list(const prof_eh_t *eh, prof_eh_fde_t *fdes);
 
 /* PROF_OK: fde covers pc; PROF_ERROR: no FDE does */
 int prof_eh_find(const prof_eh_t *eh, uintptr_t pc, prof_fde_t *fde);

@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <link.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 

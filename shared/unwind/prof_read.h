@@ -15,8 +15,6 @@
 
 #include "base/prof_base.h"
 
-#include <string.h>
-
 
 /* pointer encodings: LSB Core 5.0, 10.5.1 */
 
@@ -44,48 +42,42 @@ typedef struct {
 } prof_read_t;
 
 
+PROF_HIDDEN_BEGIN
+
+void prof_read_skip(prof_read_t *r, uint64_t n);
+int64_t prof_read_sleb(prof_read_t *r);
+
+/* n bytes, at most eight, at any alignment */
+uint64_t prof_read_uint(prof_read_t *r, size_t n);
+
+/*
+ * The part of a pointer that is stored, before any base is added; the size
+ * of a range is encoded like this.
+ */
+uint64_t prof_read_form(prof_read_t *r, uint8_t encoding);
+
+/*
+ * A whole pointer; data is what data-relative ones count from.  Indirect ones
+ * fail: no producer encodes code addresses so, and the place they refer to has
+ * no known bounds.
+ */
+uintptr_t prof_read_pointer(prof_read_t *r, uint8_t encoding, uintptr_t data);
+
+PROF_HIDDEN_END
+
+
+static inline void prof_read_init(prof_read_t *r, const uint8_t *p,
+    const uint8_t *end);
+static inline uint8_t prof_read_u8(prof_read_t *r);
+static inline uint64_t prof_read_uleb(prof_read_t *r);
+
+
 static inline void
 prof_read_init(prof_read_t *r, const uint8_t *p, const uint8_t *end)
 {
     r->p = p;
     r->end = end;
     r->failed = (p > end);
-}
-
-
-static inline void
-prof_read_skip(prof_read_t *r, uint64_t n)
-{
-    if (r->failed || n > (uint64_t) (r->end - r->p)) {
-        r->p = r->end;
-        r->failed = 1;
-        return;
-    }
-
-    r->p += n;
-}
-
-
-static inline uint64_t
-prof_read_uint(prof_read_t *r, size_t n)
-{
-    uint64_t        v;
-    const uint8_t  *p;
-
-    p = r->p;
-    v = 0;
-
-    prof_read_skip(r, n);
-
-    if (r->failed) {
-        return 0;
-    }
-
-    /* n bytes of a little-endian machine, at any alignment */
-
-    memcpy(&v, p, n);
-
-    return v;
 }
 
 
@@ -123,113 +115,6 @@ prof_read_uleb(prof_read_t *r)
     } while (byte & 0x80);
 
     return v;
-}
-
-
-static inline int64_t
-prof_read_sleb(prof_read_t *r)
-{
-    uint8_t   byte;
-    uint64_t  v;
-    unsigned  shift;
-
-    v = 0;
-    shift = 0;
-
-    do {
-        byte = prof_read_u8(r);
-
-        if (shift < 64) {
-            v |= (uint64_t) (byte & 0x7f) << shift;
-        }
-
-        shift += 7;
-
-    } while (byte & 0x80);
-
-    if (shift < 64 && (byte & 0x40)) {
-        v |= ~(uint64_t) 0 << shift;
-    }
-
-    return (int64_t) v;
-}
-
-
-/*
- * The part of a pointer that is stored, before any base is added; the size
- * of a range is encoded like this.
- */
-
-static inline uint64_t
-prof_read_form(prof_read_t *r, uint8_t encoding)
-{
-    switch (encoding & PROF_PE_FORM) {
-
-    case PROF_PE_ABSPTR:
-        return prof_read_uint(r, sizeof(void *));
-
-    case PROF_PE_ULEB128:
-        return prof_read_uleb(r);
-
-    case PROF_PE_SLEB128:
-        return (uint64_t) prof_read_sleb(r);
-
-    case PROF_PE_UDATA2:
-        return prof_read_uint(r, 2);
-
-    case PROF_PE_UDATA4:
-        return prof_read_uint(r, 4);
-
-    case PROF_PE_SDATA2:
-        return (uint64_t) (int16_t) prof_read_uint(r, 2);
-
-    case PROF_PE_SDATA4:
-        return (uint64_t) (int32_t) prof_read_uint(r, 4);
-
-    case PROF_PE_UDATA8:
-    case PROF_PE_SDATA8:
-        return prof_read_uint(r, 8);
-
-    default:
-        r->failed = 1;
-        return 0;
-    }
-}
-
-
-/*
- * A whole pointer.  Indirect ones fail: no producer encodes code addresses
- * so, and the place they refer to has no known bounds.
- */
-
-static inline uintptr_t
-prof_read_pointer(prof_read_t *r, uint8_t encoding, uintptr_t data)
-{
-    uintptr_t  v, at;
-
-    at = (uintptr_t) r->p;
-    v = (uintptr_t) prof_read_form(r, encoding);
-
-    if (encoding & PROF_PE_INDIRECT) {
-        r->failed = 1;
-        return 0;
-    }
-
-    switch (encoding & PROF_PE_BASE) {
-
-    case 0:
-        return v;
-
-    case PROF_PE_PCREL:
-        return at + v;
-
-    case PROF_PE_DATAREL:
-        return data + v;
-
-    default:
-        r->failed = 1;
-        return 0;
-    }
 }
 
 

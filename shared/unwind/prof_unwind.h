@@ -30,13 +30,13 @@ typedef struct prof_unwind_s  prof_unwind_t;
 /* one loaded ELF object; all addresses are those of this process */
 
 typedef struct {
-    uintptr_t   base;           /* load bias: address - link-time address */
-    uintptr_t   start;          /* lowest executable address */
-    uintptr_t   end;            /* one past the highest */
-    uint64_t    offset;         /* file offset of "start" */
-    const char *path;           /* "/usr/sbin/nginx", "[vdso]"; never NULL */
-    uint8_t     build_id[PROF_BUILD_ID_MAX];
-    uint32_t    build_id_len;   /* 0: the object has none */
+    uintptr_t    base;          /* load bias: address - link-time address */
+    uintptr_t    start;         /* lowest executable address */
+    uintptr_t    end;           /* one past the highest */
+    uint64_t     offset;        /* file offset of "start" */
+    const char  *path;          /* "/usr/sbin/nginx", "[vdso]"; never NULL */
+    uint8_t      build_id[PROF_BUILD_ID_MAX];
+    uint32_t     build_id_len;  /* 0: the object has none */
 } prof_object_t;
 
 

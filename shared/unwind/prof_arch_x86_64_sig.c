@@ -1,0 +1,99 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * x86-64: recognizes calls.
+ *
+ * Context: signal handler.
+ */
+
+
+#include "unwind/prof_arch.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+
+#if (__x86_64__)
+
+
+static int prof_arch_readable(uintptr_t addr);
+
+
+/* call rel32, or call r/m64 in each of its lengths */
+
+int
+prof_arch_called(uintptr_t pc)
+{
+    int             len, mod, n, rm;
+    const uint8_t  *p;
+
+    if (!prof_arch_readable(pc - 8)) {
+        return 0;
+    }
+
+    p = (const uint8_t *) pc;
+
+    if (p[-5] == 0xe8) {
+        return 1;
+    }
+
+    for (len = 2; len <= 7; len++) {
+
+        if (p[-len] != 0xff || (p[1 - len] & 0x38) != 0x10) {
+            continue;
+        }
+
+        mod = p[1 - len] >> 6;
+        rm = p[1 - len] & 7;
+
+        /* opcode, ModRM, SIB, displacement */
+
+        if (mod == 3) {
+            n = 2;
+
+        } else if (mod == 0 && rm == 5) {
+            n = 6;
+
+        } else if (mod == 0 && rm == 4) {
+            n = (len > 2 && (p[2 - len] & 7) == 5) ? 7 : 3;
+
+        } else {
+            n = 2 + (rm == 4) + (mod == 1) + 4 * (mod == 2);
+        }
+
+        if (n == len) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* 0: the syscall found the word unreadable; errno is not touched */
+
+static int
+prof_arch_readable(uintptr_t addr)
+{
+    long           rc;
+    register long  size  __asm__("r10");
+
+    /*
+     * The kernel copies the new mask in before it looks at "how", which is
+     * invalid: so this changes nothing, and faults are reported.
+     */
+
+    size = 8;
+
+    __asm__ __volatile__("syscall"
+                         : "=a" (rc)
+                         : "0" ((long) SYS_rt_sigprocmask), "D" (-1L),
+                           "S" (addr), "d" (0L), "r" (size)
+                         : "rcx", "r11", "memory");
+
+    return rc == -EINVAL;
+}
+
+
+#endif
