@@ -1,0 +1,99 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The layers include each other in one direction only, the checker that says
+# so sees what it should, and the module exports nothing but what nginx needs.
+
+use strict;
+use warnings;
+
+use Cwd qw/ abs_path /;
+use File::Basename qw/ dirname /;
+use File::Path qw/ make_path /;
+use File::Temp qw/ tempdir /;
+use Test::More;
+
+my $root = abs_path(dirname(__FILE__) . '/..');
+my $check = "$root/tools/check-layers";
+
+my %tree = (
+    'shared/prof.h'                => '#include "base/prof_base.h"',
+    'shared/base/prof_base.h'      => '#include <stdint.h>',
+    'shared/profile/prof_x.h'      => '#include "base/prof_base.h"',
+    'shared/encode/prof_encode.c'  => '#include "profile/prof_x.h"',
+    'ngx_http_profile_module/ngx_http_profile.c' =>
+        "#include <ngx_http.h>\n#include \"prof.h\"",
+);
+
+is(check(), '', 'good layers pass');
+
+like(check('shared/base/prof_a.c' => '#include "profile/prof_x.h"'),
+     qr{^shared/base/prof_a\.c:1: base does not include "profile/prof_x\.h"$},
+     'an include upwards is seen');
+like(check('shared/encode/prof_a.c' => '#include "prof.h"'),
+     qr/encode does not include "prof\.h"/, 'the facade is above');
+like(check('shared/base/prof_a.c' => '#include "base/prof_none.h"'),
+     qr/is no header of the core/, 'an unknown header is seen');
+like(check('shared/base/prof_a.c' => '#include <ngx_core.h>'),
+     qr/is no header of the core/, 'an nginx header is seen');
+like(check('shared/base/prof_a.c' => 'ngx_int_t  i;'),
+     qr/does not know nginx: ngx_int_t/, 'an nginx type is seen');
+is(check('shared/base/prof_a.c' => '/* as ngx_int_t */'), '',
+     'a comment may speak of nginx');
+like(check('ngx_http_profile_module/ngx_http_profile_a.c' =>
+           '#include "base/prof_base.h"'),
+     qr/only "prof\.h" is for the module/, 'an inner header is seen');
+like(check('shared/base/prof_a.c' => '#include <jansson.h>'),
+     qr/<jansson\.h> belongs to/, 'the use of a library is seen');
+like(check('shared/base/prof_a.c' => '#include <zlib.h>'),
+     qr/<zlib\.h> has no owner/, 'a new library is seen');
+like(check('shared/base/prof_a.c' => "\ndl_iterate_phdr(f, NULL);"),
+     qr/prof_a\.c:2: dl_iterate_phdr\(\) belongs to/,
+     'the use of a function is seen');
+like(check('shared/base/prof_a_sig.c' => '#include <stdio.h>'),
+     qr/<stdio\.h> in a signal handler/, 'stdio in a handler is seen');
+like(check('shared/encode/prof_x.h' => ''), qr/there is also/,
+     'two files of the same name are seen');
+like(check('shared/base/util.c' => ''), qr/does not begin with prof/,
+     'a foreign name is seen');
+
+chdir($root) or die "chdir: $!\n";
+
+my $out = `$check`;
+is($out, '', 'the layers of the project');
+
+
+# nginx loads modules with RTLD_GLOBAL
+
+SKIP: {
+    my $so = $ENV{TEST_NGINX_MODULE} // 'build/ngx_http_profile_module.so';
+
+    skip('no dynamic module', 1) unless -f $so;
+
+    my @names = map { /\s(\S+)$/ ? $1 : () } `nm -D --defined-only $so`;
+
+    is_deeply([ sort grep { !/asan/ } @names ],
+              [ qw/ ngx_http_profile_module ngx_module_names ngx_module_order
+                    ngx_modules / ], 'symbols of the module');
+}
+
+done_testing();
+
+
+# of the good tree with these files in addition
+sub check {
+    my %files = (%tree, @_);
+
+    my $dir = tempdir(CLEANUP => 1);
+
+    for my $name (keys %files) {
+        make_path(dirname("$dir/$name"));
+
+        open my $f, '>', "$dir/$name" or die "$name: $!\n";
+        print $f "$files{$name}\n";
+        close $f;
+    }
+
+    return scalar `$check $dir`;
+}
