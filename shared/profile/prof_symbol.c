@@ -172,8 +172,8 @@ prof_symbol_vdso(const prof_profile_object_t *o, prof_symbol_t *syms,
     uint32_t n)
 {
     int          full, rc;
-    char        *image;
     Elf         *elf;
+    char        *image;
     size_t       size;
     Elf64_Ehdr  *eh;
 

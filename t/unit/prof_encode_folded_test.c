@@ -10,6 +10,9 @@
 #include "encode/prof_encode.h"
 
 
+#define R  "\xef\xbf\xbd"
+
+
 static void test_table(void);
 static void test_typical(void);
 static void test_modes(void);
@@ -133,8 +136,8 @@ test_names(void)
     fixture_entry(p, n, PROF_ENTRY_SAMPLE, 1, 1);
 
     encode(p, &b);
-    is_str(b.data, "a:b?1 2??\"<>&;?;bad\xef\xbf\xbd utf\xef\xbf\xbd\xef\xbf\xbd"
-           " 1\n", "separators and damaged characters are replaced");
+    is_str(b.data, "a:b?1 2??\"<>&;?;bad" R " utf" R R " 1\n",
+           "separators and damaged characters are replaced");
     prof_buf_free(&b);
     prof_profile_destroy(p);
 

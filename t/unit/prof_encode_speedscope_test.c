@@ -154,9 +154,9 @@ test_empty(void)
 static void
 test_names(void)
 {
+    json_t           *frames, *json;
     size_t            i;
     uint32_t          n;
-    json_t           *frames, *json;
     prof_profile_t   *p;
 
     static const struct {
@@ -243,8 +243,8 @@ test_prefixes(void)
 static void
 test_source(void)
 {
-    uint32_t         f, object;
     json_t          *frames, *json;
+    uint32_t         f, object;
     prof_profile_t  *p;
 
     p = fixture_create("source");
@@ -279,8 +279,8 @@ test_source(void)
 static void
 test_weights(void)
 {
-    uint64_t         most;
     json_t          *json;
+    uint64_t         most;
     prof_profile_t  *p;
 
     /* the largest number that the viewer's arithmetic has exactly */
@@ -327,7 +327,8 @@ test_many(void)
     for (i = 0; i < 250000; i++) {
         fixture_entry(p, node[i * 7919 % 500],
                       i % 1000 ? PROF_ENTRY_SAMPLE : PROF_ENTRY_GAP,
-                      i % 1000 ? 1000 + i % 7 : 50000000, i % 1000 ? i % 2 : 0);
+                      i % 1000 ? 1000 + i % 7 : 50000000,
+                      i % 1000 ? i % 2 : 0);
     }
 
     json = encode(p);
@@ -348,8 +349,8 @@ test_many(void)
 static void
 test_deep(void)
 {
-    uint32_t         f, i, node;
     json_t          *json;
+    uint32_t         f, i, node;
     prof_profile_t  *p;
 
     p = fixture_create("deep");

@@ -29,9 +29,10 @@ main(void)
 static void
 test_create(void)
 {
-    char             title[] = "a title";
+    char             title[16];
     prof_profile_t  *p;
 
+    strcpy(title, "a title");
     p = prof_profile_create(title);
     title[0] = 'X';
 

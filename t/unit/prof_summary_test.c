@@ -154,8 +154,8 @@ test_durations(void)
 static int
 collect(void *data, const prof_summary_t *item)
 {
-    char         line[256];
-    static char  *units[] = { "", "", " Hz", " ns" };
+    char                line[256];
+    static const char  *units[] = { "", "", " Hz", " ns" };
 
     if (item->unit == PROF_SUMMARY_TEXT) {
         (void) snprintf(line, sizeof(line), "|%s=%s|", item->name,

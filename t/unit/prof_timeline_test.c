@@ -114,7 +114,8 @@ test_limit(const char *name, uint32_t n, uint32_t max, uint64_t heavy)
     is_int(prof_timeline_init(&t, p, v, PROF_MODE_WALL, max), PROF_OK,
            "%s", name);
 
-    ok(t.nruns <= max && t.nruns > max / 3, "%s - %u of %u", name, t.nruns, n);
+    ok(t.nruns <= max && t.nruns > max / 3, "%s - %u of %u", name, t.nruns,
+       n);
     is_int(sum(&t), p->wall, "%s - sum", name);
     is_int(t.nmerged, n > max ? n : 0, "%s - says so", name);
 

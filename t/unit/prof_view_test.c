@@ -139,7 +139,7 @@ test_identity(void)
     p->frames[i].line = 7;
 
     v = prof_view_create(p, NULL);
-    is_int(v->nfunctions, 6, "object, function, file and line are the identity");
+    is_int(v->nfunctions, 6, "object, function, file and line differ");
     is_int(v->functions[0].frame, 0, "the first frame stands for a function");
     prof_view_destroy(v);
 
