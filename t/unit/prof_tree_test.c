@@ -1,0 +1,345 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The call tree, the entries of a timeline and the sample ring: what they
+ * keep, and what happens when their memory is used up.
+ */
+
+
+#include "tap.h"
+
+#include "capture/prof_entries.h"
+#include "capture/prof_ring.h"
+#include "capture/prof_tree.h"
+
+
+static void test_tree(void);
+static void test_tree_full(void);
+static void test_entries(void);
+static void test_entries_full(void);
+static void test_entries_unbiased(void);
+static void test_ring(void);
+static void test_ring_full(void);
+
+
+static void
+test_tree(void)
+{
+    uint32_t      a, b, c, d;
+    uintptr_t     ab[] = { 0x1002000, 0x1001000 };
+    uintptr_t     ac[] = { 0x1003000, 0x1001000 };
+    uintptr_t     bb[] = { 0x1001000, 0x1001000 };
+    prof_tree_t   t;
+    prof_stats_t  st;
+    static char   mem[65536] __attribute__((aligned(8)));
+
+    memset(&st, 0, sizeof(st));
+    prof_tree_init(&t, mem, sizeof(mem));
+
+    a = prof_tree_stack(&t, ab, 2, 0, &st);
+    b = prof_tree_stack(&t, ac, 2, 0, &st);
+    c = prof_tree_stack(&t, ab, 2, 0, &st);
+    d = prof_tree_stack(&t, bb, 2, 0, &st);
+
+    is_int(c, a, "the same stack has the same node");
+    ok(a != b, "another stack has another");
+    is_int(t.nodes[a].parent, t.nodes[b].parent, "they share their root");
+    is_int(t.nodes[d].parent, t.nodes[a].parent, "a recursion has two nodes");
+    ok(t.nodes[d].key != t.nodes[t.nodes[d].parent].key,
+       "an address and the same return address differ");
+
+    is_int(prof_key_pc(t.nodes[a].key), 0x1002000, "innermost address");
+    is_int(prof_key_call(t.nodes[a].key), 0, "is no return address");
+    is_int(prof_key_call(t.nodes[t.nodes[a].parent].key), 1,
+           "the one around it is");
+
+    c = prof_tree_stack(&t, ab, 2, PROF_FRAME_TRUNCATED, &st);
+    d = t.nodes[t.nodes[c].parent].parent;
+    is_int(prof_key_pc(t.nodes[d].key), PROF_FRAME_TRUNCATED,
+           "a stack that was cut has the cause as its root");
+
+    c = prof_tree_stack(&t, ab, 0, 0, &st);
+    is_int(prof_key_pc(t.nodes[c].key), PROF_FRAME_TURN,
+           "an empty stack is the turn itself");
+
+    is_int(st.lost_tree, 0, "nothing was lost");
+}
+
+
+static void
+test_tree_full(void)
+{
+    uint32_t      i, node, last;
+    uintptr_t     pcs[3];
+    prof_tree_t   t;
+    prof_stats_t  st;
+    static char   mem[8192] __attribute__((aligned(8)));
+    static char   guard[64];
+
+    memset(&st, 0, sizeof(st));
+    memset(guard, 0x5a, sizeof(guard));
+    prof_tree_init(&t, mem, sizeof(mem) - sizeof(guard));
+    memcpy(mem + sizeof(mem) - sizeof(guard), guard, sizeof(guard));
+
+    last = 0;
+
+    for (i = 0; i < 1000; i++) {
+        pcs[0] = 0x100000 + i;
+        pcs[1] = 0x200000;
+        pcs[2] = 0x300000;
+
+        node = prof_tree_stack(&t, pcs, 3, 0, &st);
+
+        if (node >= t.nnodes) {
+            break;
+        }
+
+        last = node;
+    }
+
+    is_int(i, 1000, "every stack has a node");
+    ok(st.lost_tree > 0 && st.lost_tree < 1000, "some were cut: %d",
+       (int) st.lost_tree);
+    is_int(prof_key_pc(t.nodes[last].key), 0x200000,
+           "and ended at the deepest node there was");
+
+    pcs[0] = 0x400000;
+    node = prof_tree_stack(&t, pcs, 1, 0, &st);
+    is_int(prof_key_pc(t.nodes[node].key), PROF_FRAME_TREE_FULL,
+           "one without any says that the tree is full");
+
+    is_int(t.nnodes, t.max, "all memory was used");
+    ok((char *) (t.chains + t.mask + 1) <= mem + sizeof(mem) - sizeof(guard),
+       "the parts fit into it");
+    is_mem(mem + sizeof(mem) - sizeof(guard), guard, sizeof(guard),
+           "and no more");
+}
+
+
+static void
+test_entries(void)
+{
+    prof_stats_t         st;
+    prof_entries_t       e;
+    static prof_entry_t  mem[8];
+
+    memset(&st, 0, sizeof(st));
+    prof_entries_init(&e, mem, sizeof(mem), 1);
+
+    prof_entries_extend(&e, 5, 5);
+    is_int(e.n, 0, "there is nothing to extend");
+
+    prof_entries_add(&e, 1, PROF_ENTRY_SAMPLE, 10, 9, &st);
+    prof_entries_add(&e, 1, PROF_ENTRY_SAMPLE, 20, 18, &st);
+    is_int(e.n, 1, "equal neighbors are one entry");
+    is_int(mem[0].wall, 30, "with the sum of their wall time");
+    is_int(mem[0].cpu, 27, "and of their CPU time");
+
+    prof_entries_add(&e, 1, PROF_ENTRY_TURN, 1, 1, &st);
+    is_int(e.n, 2, "another kind is another entry");
+
+    prof_entries_extend(&e, 100, 50);
+    is_int(mem[1].wall, 101, "the last one is extended");
+}
+
+
+static void
+test_entries_full(void)
+{
+    int                  rc, limits;
+    uint32_t             i;
+    uint64_t             wall, cpu, gaps;
+    prof_stats_t         st;
+    prof_entries_t       e;
+    static prof_entry_t  mem[101];
+
+    memset(&st, 0, sizeof(st));
+    prof_entries_init(&e, mem, 100 * sizeof(prof_entry_t), 12345);
+    memset(&mem[100], 0x5a, sizeof(prof_entry_t));
+
+    limits = 0;
+
+    for (i = 0; i < 100000; i++) {
+        rc = (i % 3 == 2)
+             ? prof_entries_add(&e, 7, PROF_ENTRY_GAP, 1000, 0, &st)
+             : prof_entries_add(&e, i % 5, PROF_ENTRY_SAMPLE, 10, 7, &st);
+
+        limits += (rc == PROF_LIMIT);
+    }
+
+    ok(limits > 10, "memory was made %d times", limits);
+    ok(e.n <= 100, "the limit holds");
+    is_int(mem[100].node, 0x5a5a5a5a, "nothing was written behind it");
+
+    wall = 0;
+    cpu = 0;
+    gaps = 0;
+
+    for (i = 0; i < e.n; i++) {
+        wall += mem[i].wall;
+        cpu += mem[i].cpu;
+
+        if (mem[i].kind == PROF_ENTRY_GAP) {
+            gaps += mem[i].wall;
+        }
+    }
+
+    is_int(wall, 66667 * 10 + 33333 * 1000, "all wall time is still there");
+    is_int(cpu, 66667 * 7, "all CPU time is still there");
+    is_int(gaps, 33333 * 1000, "waiting is not mixed with running");
+    ok(st.thinned > 0, "what was merged is counted");
+}
+
+
+/*
+ * A node with a tenth of the weight keeps about a tenth, on the average of
+ * many captures, whatever was merged.
+ */
+
+static void
+test_entries_unbiased(void)
+{
+    uint32_t             i, n;
+    uint64_t             rare, all;
+    prof_stats_t         st;
+    prof_entries_t       e;
+    static prof_entry_t  mem[64];
+
+    memset(&st, 0, sizeof(st));
+    rare = 0;
+    all = 0;
+
+    for (n = 0; n < 2000; n++) {
+        prof_entries_init(&e, mem, sizeof(mem), 0x9e3779b97f4a7c15 * (n + 1));
+
+        for (i = 0; i < 1000; i++) {
+            prof_entries_add(&e, i % 10 ? 1 + i % 2 : 3, PROF_ENTRY_SAMPLE,
+                             100, 100, &st);
+        }
+
+        for (i = 0; i < e.n; i++) {
+            all += mem[i].wall;
+
+            if (mem[i].node == 3) {
+                rare += mem[i].wall;
+            }
+        }
+    }
+
+    is_int(all, 2000 * 1000 * 100, "all is there");
+    ok(rare > all * 9 / 100 && rare < all * 11 / 100,
+       "a share of 10.00 %% stays one: %.2f %%", 100.0 * rare / all);
+}
+
+
+static void
+test_ring(void)
+{
+    int             i, n, wrong;
+    uint64_t        pushed, popped;
+    prof_ring_t     ring;
+    prof_record_t  *rec;
+
+    memset(&ring, 0, sizeof(ring));
+    ring.data = aligned_alloc(8, PROF_RING_SIZE);
+
+    ok(prof_ring_peek(&ring) == NULL, "a new ring is empty");
+
+    pushed = 0;
+    popped = 0;
+    wrong = 0;
+
+    for (i = 0; i < 20000; i++) {
+
+        rec = prof_ring_reserve(&ring);
+
+        if (rec) {
+            rec->nframes = (pushed * 7) % (PROF_MAX_DEPTH + 1);
+            rec->wall = pushed++;
+
+            for (n = 0; n < (int) rec->nframes; n++) {
+                rec->pcs[n] = rec->wall + n;
+            }
+
+            prof_ring_commit(&ring, rec);
+        }
+
+        if (rec && i % 3) {
+            continue;
+        }
+
+        for (n = 0; n < 3; n++) {
+            rec = prof_ring_peek(&ring);
+
+            if (rec == NULL) {
+                break;
+            }
+
+            wrong += rec->wall != popped
+                     || rec->nframes != (popped * 7) % (PROF_MAX_DEPTH + 1)
+                     || (rec->nframes
+                         && rec->pcs[rec->nframes - 1]
+                            != popped + rec->nframes - 1);
+            popped++;
+            prof_ring_pop(&ring, rec);
+        }
+    }
+
+    while ((rec = prof_ring_peek(&ring)) != NULL) {
+        wrong += rec->wall != popped++;
+        prof_ring_pop(&ring, rec);
+    }
+
+    ok(pushed * sizeof(prof_record_t) > PROF_RING_SIZE / 2, "it went round");
+    is_int(popped, pushed, "all records came out");
+    is_int(wrong, 0, "as they were put in, in order");
+    is_int(prof_ring_used(&ring), 0, "and the ring is empty again");
+
+    free(ring.data);
+}
+
+
+static void
+test_ring_full(void)
+{
+    int             n;
+    prof_ring_t     ring;
+    prof_record_t  *rec;
+
+    memset(&ring, 0, sizeof(ring));
+    ring.data = aligned_alloc(8, PROF_RING_SIZE);
+
+    for (n = 0; (rec = prof_ring_reserve(&ring)) != NULL; n++) {
+        rec->nframes = PROF_MAX_DEPTH;
+        rec->wall = n;
+        prof_ring_commit(&ring, rec);
+    }
+
+    ok(n > 400, "%d of the deepest records fit", n);
+
+    rec = prof_ring_peek(&ring);
+    is_int(rec->wall, 0, "a full ring keeps the oldest");
+    prof_ring_pop(&ring, rec);
+
+    rec = prof_ring_peek(&ring);
+    prof_ring_pop(&ring, rec);
+    ok(prof_ring_reserve(&ring) != NULL, "and takes more when it has room");
+
+    free(ring.data);
+}
+
+
+int
+main(void)
+{
+    test_tree();
+    test_tree_full();
+    test_entries();
+    test_entries_full();
+    test_entries_unbiased();
+    test_ring();
+    test_ring_full();
+
+    return done_testing();
+}

@@ -1,0 +1,640 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Captures and turns, with the real timer: sums, nesting, what is put back,
+ * and that nothing is allocated in the signal handler.
+ */
+
+
+#include "tap.h"
+
+#include "prof.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_ALLOCATOR  0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_ALLOCATOR  0
+#endif
+#endif
+
+#ifndef TEST_ALLOCATOR
+#define TEST_ALLOCATOR  1
+#endif
+
+
+#define MS  1000000
+
+
+typedef struct {
+    prof_sampler_t  *sampler;
+    prof_capture_t  *other;
+    prof_capture_t  *self;
+    int              ms;
+} test_job_t;
+
+
+static uint64_t test_now(clockid_t id);
+static void test_spin(int ms);
+static void test_wait(int ms);
+static void test_job(void *data);
+static void test_nested(void *data);
+static void test_self(void *data);
+static void test_end(void *data);
+static void test_short(void *data);
+static prof_capture_t *test_capture(uint32_t frequency);
+static uint64_t test_sum(const prof_profile_t *p, int kind, int cpu);
+static uint64_t test_below(const prof_profile_t *p, uintptr_t fn);
+
+static void test_sums(prof_sampler_t *s);
+static void test_turns(prof_sampler_t *s);
+static void test_short_turns(prof_sampler_t *s);
+static void test_two_captures(prof_sampler_t *s);
+static void test_end_in_turn(prof_sampler_t *s);
+static void test_names(prof_sampler_t *s);
+static void test_long_capture(prof_sampler_t *s);
+static void test_foreign_signal(prof_sampler_t *s);
+static void test_restored(void);
+static void test_allocator(void);
+static void test_allocating_handler(int signo);
+
+
+static volatile int       test_allocations;
+static volatile uint64_t  test_sink;
+
+
+#if (TEST_ALLOCATOR)
+
+/*
+ * The handler runs on the alternate stack and nothing else does, so an
+ * allocation there is one that the handler made.
+ */
+
+void *__libc_malloc(size_t size);
+void __libc_free(void *p);
+
+
+static void
+test_check_stack(void)
+{
+    stack_t  ss;
+
+    if (sigaltstack(NULL, &ss) == 0 && (ss.ss_flags & SS_ONSTACK)) {
+        test_allocations++;
+    }
+}
+
+
+void *
+malloc(size_t size)
+{
+    test_check_stack();
+    return __libc_malloc(size);
+}
+
+
+void
+free(void *p)
+{
+    test_check_stack();
+    __libc_free(p);
+}
+
+#endif
+
+
+static uint64_t
+test_now(clockid_t id)
+{
+    struct timespec  ts;
+
+    clock_gettime(id, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+
+__attribute__((noinline)) static void
+test_spin(int ms)
+{
+    uint64_t  end;
+
+    end = test_now(CLOCK_THREAD_CPUTIME_ID) + (uint64_t) ms * MS;
+
+    while (test_now(CLOCK_THREAD_CPUTIME_ID) < end) {
+        test_sink++;
+    }
+}
+
+
+static void
+test_wait(int ms)
+{
+    uint64_t         end;
+    struct timespec  ts;
+
+    end = test_now(CLOCK_MONOTONIC) + (uint64_t) ms * MS;
+
+    while (test_now(CLOCK_MONOTONIC) < end) {
+        ts.tv_sec = 0;
+        ts.tv_nsec = MS;
+        nanosleep(&ts, NULL);
+    }
+}
+
+
+__attribute__((noinline)) static void
+test_job(void *data)
+{
+    test_job_t  *job = data;
+
+    test_spin(job->ms);
+    test_sink++;
+}
+
+
+static void
+test_nested(void *data)
+{
+    test_job_t  *job = data;
+
+    test_spin(job->ms);
+    prof_turn_run(job->sampler, job->other, (uintptr_t) test_job, test_job,
+                  data);
+    test_spin(job->ms);
+}
+
+
+static void
+test_self(void *data)
+{
+    test_job_t  *job = data;
+
+    prof_turn_run(job->sampler, job->self, (uintptr_t) test_job, test_job,
+                  data);
+    test_sink++;
+}
+
+
+static void
+test_end(void *data)
+{
+    test_job_t  *job = data;
+
+    test_spin(job->ms);
+    prof_turn_end(job->sampler, job->self);
+    prof_capture_destroy(job->self);
+    test_spin(job->ms);
+}
+
+
+static void
+test_short(void *data)
+{
+    int  i;
+
+    for (i = 0; i < 20000; i++) {
+        test_sink++;
+    }
+}
+
+
+static prof_capture_t *
+test_capture(uint32_t frequency)
+{
+    prof_capture_conf_t  conf;
+
+    conf.frequency = frequency;
+    conf.mode = PROF_MODE_WALL;
+    conf.memory = PROF_MEMORY_DEFAULT;
+
+    return prof_capture_create(&conf);
+}
+
+
+/* of entries of a kind, or of all with kind -1 */
+
+static uint64_t
+test_sum(const prof_profile_t *p, int kind, int cpu)
+{
+    uint32_t  i;
+    uint64_t  sum;
+
+    sum = 0;
+
+    for (i = 0; i < p->nentries; i++) {
+        if (kind == -1 || (int) p->entries[i].kind == kind) {
+            sum += cpu ? p->entries[i].cpu : p->entries[i].wall;
+        }
+    }
+
+    return sum;
+}
+
+
+/* CPU time of entries with the function in their stack */
+
+static uint64_t
+test_below(const prof_profile_t *p, uintptr_t fn)
+{
+    uint32_t             i, node;
+    uint64_t             sum;
+    const prof_frame_t  *f;
+
+    sum = 0;
+
+    for (i = 0; i < p->nentries; i++) {
+
+        for (node = p->entries[i].node;
+             node != PROF_NONE;
+             node = p->nodes[node].parent)
+        {
+            f = &p->frames[p->nodes[node].frame];
+
+            if (f->object != PROF_NONE
+                && f->function + p->objects[f->object].base == fn)
+            {
+                sum += p->entries[i].cpu;
+                break;
+            }
+        }
+    }
+
+    return sum;
+}
+
+
+static void
+test_sums(prof_sampler_t *s)
+{
+    uint64_t         cpu, diff;
+    test_job_t       job;
+    prof_stats_t     st;
+    prof_profile_t  *p;
+    prof_capture_t  *c;
+
+    job.ms = 200;
+    c = test_capture(1000);
+
+    cpu = test_now(CLOCK_THREAD_CPUTIME_ID);
+    prof_turn_run(s, c, (uintptr_t) test_job, test_job, &job);
+    cpu = test_now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+
+    p = prof_capture_finish(c, "sums");
+    prof_capture_totals(c, &st, NULL, NULL, NULL);
+
+    ok(p->stats.samples + p->stats.lost_overrun >= 150,
+       "200 ms at 1000 Hz: %d samples, %d overruns", (int) p->stats.samples,
+       (int) p->stats.lost_overrun);
+    is_int(p->stats.turns, 1, "one turn");
+    is_int(st.samples, p->stats.samples, "counters are those of the capture");
+    is_int(test_sum(p, -1, 0), p->running, "wall weights sum to the turn");
+    is_int(test_sum(p, -1, 1), p->cpu, "CPU weights sum to the CPU clock");
+    is_int(p->wall, p->running, "nothing was waited for");
+
+    diff = cpu > p->cpu ? cpu - p->cpu : p->cpu - cpu;
+    ok(diff < cpu / 100, "and both to what was measured outside");
+
+    ok(test_below(p, (uintptr_t) test_spin) > p->cpu * 95 / 100,
+       "the function that ran is in the stacks");
+    is_int(p->stats.truncated + p->stats.no_unwind + p->stats.bad_stack, 0,
+           "all stacks are complete");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+static void
+test_turns(prof_sampler_t *s)
+{
+    int              i;
+    test_job_t       job;
+    prof_profile_t  *p;
+    prof_capture_t  *c;
+
+    job.ms = 5;
+    c = test_capture(1000);
+
+    for (i = 0; i < 10; i++) {
+        prof_turn_run(s, c, (uintptr_t) test_job, test_job, &job);
+        test_wait(5);
+    }
+
+    prof_capture_gap(c, PROF_FRAME_WAITING);
+    p = prof_capture_finish(c, "turns");
+
+    is_int(p->stats.turns, 10, "ten turns");
+    is_int(test_sum(p, -1, 0), p->wall, "turns and gaps are the whole");
+    is_int(test_sum(p, PROF_ENTRY_GAP, 0), p->wall - p->running,
+           "gaps are what is not running");
+    is_int(test_sum(p, PROF_ENTRY_GAP, 1), 0, "gaps have no CPU time");
+    ok(p->wall - p->running >= 50 * MS, "they are as long as they were");
+    ok(p->cpu >= 49 * MS && p->cpu < 60 * MS, "and so are the turns: %d us",
+       (int) (p->cpu / 1000));
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+/* turns far shorter than the period are sampled in proportion */
+
+static void
+test_short_turns(prof_sampler_t *s)
+{
+    int              i;
+    uint64_t         expected;
+    prof_profile_t  *p;
+    prof_capture_t  *c;
+
+    c = test_capture(1000);
+
+    for (i = 0; i < 5000; i++) {
+        prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
+    }
+
+    p = prof_capture_finish(c, "short");
+    expected = p->running / MS;
+
+    is_int(p->stats.turns, 5000, "5000 short turns");
+    ok(p->stats.samples + p->stats.lost_overrun >= expected / 2
+       && p->stats.samples <= expected * 3 / 2 + 2,
+       "%d samples in %d ms of them", (int) p->stats.samples, (int) expected);
+    is_int(p->stats.turns_unsampled + p->stats.samples >= 5000, 1,
+           "the others count as turns");
+    is_int(test_sum(p, -1, 0), p->wall, "and nothing is missing");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+static void
+test_two_captures(prof_sampler_t *s)
+{
+    test_job_t       job;
+    prof_profile_t  *pa, *pb;
+    prof_capture_t  *a, *b;
+
+    a = test_capture(1000);
+    b = test_capture(1000);
+
+    job.sampler = s;
+    job.other = b;
+    job.self = a;
+    job.ms = 30;
+
+    prof_turn_run(s, a, (uintptr_t) test_nested, test_nested, &job);
+    ok(prof_turn_current(s) == NULL, "no turn is left over");
+
+    prof_turn_run(s, a, (uintptr_t) test_self, test_self, &job);
+
+    pa = prof_capture_finish(a, "a");
+    pb = prof_capture_finish(b, "b");
+
+    ok(pa->cpu >= 88 * MS && pa->cpu < 100 * MS,
+       "the outer capture has its own time only: %d us",
+       (int) (pa->cpu / 1000));
+    ok(pb->cpu >= 29 * MS && pb->cpu < 40 * MS,
+       "the inner one has the rest: %d us", (int) (pb->cpu / 1000));
+    is_int(pa->stats.turns, 3, "an interrupted turn is two");
+    is_int(pb->stats.turns, 1, "a turn in the same capture's is none");
+    is_int(test_sum(pa, -1, 0), pa->wall, "sums of the outer one");
+    is_int(test_sum(pb, -1, 0), pb->wall, "sums of the inner one");
+    is_int(test_below(pb, (uintptr_t) test_nested), 0,
+           "the walk ends where the turn began");
+
+    prof_profile_destroy(pa);
+    prof_profile_destroy(pb);
+    prof_capture_destroy(a);
+    prof_capture_destroy(b);
+}
+
+
+static void
+test_end_in_turn(prof_sampler_t *s)
+{
+    test_job_t  job;
+
+    job.sampler = s;
+    job.self = test_capture(10000);
+    job.ms = 10;
+
+    prof_turn_run(s, job.self, (uintptr_t) test_end, test_end, &job);
+
+    ok(prof_turn_current(s) == NULL,
+       "a capture may end and go in the middle of its turn");
+}
+
+
+static void
+test_names(prof_sampler_t *s)
+{
+    int              i;
+    char             name[32];
+    uintptr_t        a, b;
+    prof_profile_t  *p;
+    prof_capture_t  *c;
+
+    c = test_capture(100);
+
+    a = prof_capture_name(c, "waiting: one", 12);
+    b = prof_capture_name(c, "waiting: one and more", 12);
+    is_int(a, b, "the same name is the same frame");
+    ok(a != prof_capture_name(c, "waiting: one and more", 21),
+       "a longer one is not");
+
+    for (i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "name %d", i);
+        b = prof_capture_name(c, name, strlen(name));
+    }
+
+    is_int(b, PROF_FRAME_WAITING, "too many are just waiting");
+
+    prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
+    test_wait(2);
+    prof_capture_gap(c, a);
+
+    p = prof_capture_finish(c, "names");
+    is_str(p->frames[p->nodes[p->entries[p->nentries - 1].node].frame].name,
+           "waiting: one", "a gap has its name");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+/* the least memory, the highest frequency: sums hold, the governor acts */
+
+static void
+test_long_capture(prof_sampler_t *s)
+{
+    int                  i;
+    test_job_t           job;
+    prof_profile_t      *p;
+    prof_capture_t      *c;
+    prof_capture_conf_t  conf;
+
+    conf.frequency = PROF_FREQUENCY_MAX;
+    conf.mode = PROF_MODE_WALL;
+    conf.memory = PROF_MEMORY_MIN;
+
+    job.ms = 1;
+    c = prof_capture_create(&conf);
+
+    for (i = 0; i < 400; i++) {
+        prof_turn_run(s, c, (uintptr_t) test_job, test_job, &job);
+        prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
+    }
+
+    p = prof_capture_finish(c, "long");
+
+    ok(p->stats.samples > 100, "%d samples at 10000 Hz",
+       (int) p->stats.samples);
+    is_int(test_sum(p, -1, 0), p->wall, "sums hold");
+    is_int(test_sum(p, -1, 1), p->cpu, "of both clocks");
+    ok(p->frequency_end <= p->frequency, "asked %d Hz, at the end %d Hz",
+       (int) p->frequency, (int) p->frequency_end);
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+/* anybody with the right may send the signal: it must do no harm */
+
+static void
+test_foreign_signal(prof_sampler_t *s)
+{
+    int               signo;
+    union sigval      value;
+    struct sigaction  sa;
+
+    for (signo = SIGRTMIN; signo <= SIGRTMAX; signo++) {
+        if (sigaction(signo, NULL, &sa) == 0 && (sa.sa_flags & SA_SIGINFO)) {
+            break;
+        }
+    }
+
+    ok(signo <= SIGRTMAX, "the sampler holds signal %d", signo);
+
+    kill(getpid(), signo);
+    value.sival_ptr = (void *) 16;
+    sigqueue(getpid(), signo, value);
+
+    ok(1, "and ignores those that are not its timer's");
+}
+
+
+static void
+test_restored(void)
+{
+    int               signo, held;
+    FILE             *f;
+    stack_t           before, after;
+    const char       *err;
+    prof_sampler_t   *s;
+    prof_capture_t   *c;
+    struct sigaction  sa;
+
+    sigaltstack(NULL, &before);
+
+    for (held = 0; held < 50; held++) {
+        s = prof_sampler_create(&err);
+        c = test_capture(10000);
+        prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
+        prof_sampler_destroy(s);
+        prof_capture_destroy(c);
+    }
+
+    held = 0;
+
+    for (signo = 1; signo <= SIGRTMAX; signo++) {
+        if (sigaction(signo, NULL, &sa) == 0
+            && (sa.sa_flags & SA_SIGINFO
+                || (sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN)))
+        {
+            held++;
+        }
+    }
+
+    is_int(held, 0, "no signal handler is left");
+
+    sigaltstack(NULL, &after);
+    is_int(after.ss_flags, before.ss_flags, "nor an alternate stack");
+
+    f = fopen("/proc/self/timers", "r");
+
+    if (f) {
+        is_int(fgetc(f), EOF, "nor a timer");
+        fclose(f);
+    }
+}
+
+
+/* that an allocation in a handler would have been seen */
+
+static void
+test_allocating_handler(int signo)
+{
+    free(malloc(100));
+}
+
+
+static void
+test_allocator(void)
+{
+    struct sigaction  sa, old;
+
+    memset(&sa, 0, sizeof(sa));
+    sa.sa_handler = test_allocating_handler;
+    sa.sa_flags = SA_ONSTACK;
+
+    is_int(test_allocations, 0, "no allocation in the signal handler");
+
+    sigaction(SIGUSR1, &sa, &old);
+    raise(SIGUSR1);
+    sigaction(SIGUSR1, &old, NULL);
+
+    is_int(test_allocations, 2, "it would have been seen");
+}
+
+
+int
+main(void)
+{
+    const char      *err;
+    prof_sampler_t  *s;
+
+    is_int(prof_process_init(), PROF_OK, "tables");
+
+    s = prof_sampler_create(&err);
+    ok(s != NULL, "sampler: %s", err ? err : "ok");
+
+    test_sums(s);
+    test_turns(s);
+    test_short_turns(s);
+    test_two_captures(s);
+    test_end_in_turn(s);
+    test_names(s);
+    test_long_capture(s);
+    test_foreign_signal(s);
+
+    if (TEST_ALLOCATOR) {
+        test_allocator();
+    }
+
+    prof_sampler_destroy(s);
+
+    test_restored();
+    prof_process_done();
+
+    return done_testing();
+}
