@@ -170,7 +170,8 @@ sub has_dynamic {
     return 0 unless -r "$self->{modules}/$file";
 
     my $last = $self->{dynamic}{$name} = "$self->{modules}/$file";
-    my ($status, $out) = $self->test_config("%%MODULES%%\nevents { }\n");
+    my ($status, $out) = $self->test_config("%%MODULES%%\n%%GLOBALS%%\n"
+                                            . "events { }\n");
 
     if ($status != 0) {
         $self->{dynamic}{$name} = undef;
@@ -229,7 +230,7 @@ sub nginx_v {
     my ($self) = @_;
 
     return $self->{version} //= do {
-        local %ENV = (%ENV, $self->sanitizer_env());
+        local %ENV = (%ENV, $self->sanitizer_env('detect_leaks=0'));
         `$self->{binary} -V 2>&1`;
     };
 }
@@ -465,11 +466,14 @@ sub exec_nginx {
 
 
 sub sanitizer_env {
-    my ($self) = @_;
+    my ($self, @options) = @_;
 
     my $to = "log_path=$self->{testdir}/sanitizer";
 
-    return (ASAN_OPTIONS => join(':', $ENV{ASAN_OPTIONS} || (), $to),
+    # nginx and each of its modules have tables of the same names
+
+    return (ASAN_OPTIONS => join(':', $ENV{ASAN_OPTIONS} || (), $to,
+                                 'detect_odr_violation=0', @options),
             UBSAN_OPTIONS => join(':', $ENV{UBSAN_OPTIONS} || (), $to,
                                   'print_stacktrace=1'));
 }
@@ -497,7 +501,10 @@ sub command {
         open STDIN, '<', '/dev/null';
         open STDOUT, '>&', $out;
         open STDERR, '>&', $out;
-        %ENV = (%ENV, $self->sanitizer_env());
+
+        # "nginx -t" leaves what it read to the kernel
+
+        %ENV = (%ENV, $self->sanitizer_env('detect_leaks=0'));
         exec { $argv[0] } @argv or POSIX::_exit(127);
     });
 

@@ -36,12 +36,13 @@ sub json { return $_[0]{json} }
 sub names { return map { $_->{name} } @{$_[0]{json}{profiles}} }
 
 
-# the profile whose name has the word, without regard to case: wall, cpu
+# the profile whose name begins with the word, without regard to case: wall,
+# cpu
 sub profile {
     my ($self, $word) = @_;
 
     for my $p (@{$self->{json}{profiles}}) {
-        next unless $p->{name} =~ /\b\Q$word\E\b/i;
+        next unless $p->{name} =~ /^\Q$word\E\b/i;
 
         return ProfileTest::Profile::One->new($self->{json}{shared}{frames},
                                               $p);
