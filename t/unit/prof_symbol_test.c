@@ -23,8 +23,9 @@
 #include <unistd.h>
 
 
-#define BUILD_ID  "0123456789abcdef0123456789abcdef01234567"
-#define OTHER_ID  "fedcba9876543210fedcba9876543210fedcba98"
+#define BUILD_ID   "0123456789abcdef0123456789abcdef01234567"
+#define ALMOST_ID  "0123456789abcdef0123456789abcdef01234566"
+#define OTHER_ID   "fedcba9876543210fedcba9876543210fedcba98"
 
 #define FLAGS  "-w -shared -fPIC -O1 -fcf-protection=none"
 
@@ -42,6 +43,8 @@ static void test_build_id(void);
 static void test_debug_file(void);
 static void test_no_build_id(void);
 static void test_extents(void);
+static void test_calls(void);
+static void test_versions(void);
 static void test_plt(void);
 static void test_vdso(void);
 static void test_exe(void);
@@ -147,6 +150,8 @@ main(void)
     test_debug_file();
     test_no_build_id();
     test_extents();
+    test_calls();
+    test_versions();
     test_plt();
     test_vdso();
     test_exe();
@@ -182,6 +187,11 @@ test_build_id(void)
     name = name_of(file("full.so"), OTHER_ID, address("local"),
                    address("local"));
     ok(strncmp(name, "full.so+0x", 10) == 0, "another build: %s", name);
+    free(name);
+
+    name = name_of(file("full.so"), ALMOST_ID, address("local"),
+                   address("local"));
+    ok(strncmp(name, "full.so+0x", 10) == 0, "nearly the build-id: %s", name);
     free(name);
 
     name = name_of(file("full.so"), "01234567", address("local"),
@@ -332,6 +342,47 @@ test_extents(void)
     free(name);
 
     free(path);
+}
+
+
+/* a call that never returns may be the last instruction of a function */
+
+static void
+test_calls(void)
+{
+    prof_profile_t  *p;
+
+    p = fixture_create("calls");
+    (void) fixture_object(p, file("stripped.so"), BUILD_ID);
+
+    (void) fixture_frame(p, 0, address("blob") + 8, NULL);
+    p->frames[0].function = address("blob");
+    p->frames[0].call = 1;
+
+    (void) fixture_frame(p, 0, address("blob") + 8, NULL);
+    p->frames[1].function = address("blob");
+
+    (void) prof_symbolize(p, dir);
+
+    is_str(p->frames[0].name, "blob", "return address at the end");
+    ok(!p->frames[1].exact, "interrupted there: %s", p->frames[1].name);
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_versions(void)
+{
+    char  *name;
+
+    is_int(run("cd %s && objcopy --redefine-sym local=local@@V_1.2"
+               " full.so versions.so", dir), 0, "symbol with a version");
+
+    name = name_of(file("versions.so"), BUILD_ID, address("local"),
+                   address("local"));
+    is_str(name, "local", "version is no part of the name");
+    free(name);
 }
 
 
