@@ -1,0 +1,188 @@
+package ProfileTest::Attribution;
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Questions that tests of attribution ask: whose code is in a profile, whether
+# its times add up, and whether the worker is afterwards what it was before.
+# For the last the worker must log to a file of its own, and requests must not:
+#
+#     error_log %%TESTDIR%%/worker.log debug_http;
+#     http { error_log %%TESTDIR%%/error.log info; ...
+
+use strict;
+use warnings;
+
+use Exporter qw/ import /;
+use List::Util qw/ max sum0 /;
+use Test::More;
+
+use ProfileTest;
+
+our @EXPORT = qw/ about code_of info is_attributed is_clean is_sum running
+    waiting worker_cpu /;
+
+# Kinds of code, by the name of a frame, its source or its object.  Code that
+# LuaJIT has compiled is in no object.
+my %CODE = (
+    lua => qr/lua|\blj_|^\[unknown\]/i,
+    njs => qr/njs|ngx_js|ngx_http_js/i,
+    zlib => qr/\b(?:libz|zlib|deflate|inflate)/i,
+);
+
+# stacks of one frame that stand for the time between two turns
+my $GAP = qr/^\[(?!turn\]|truncated|no unwind|bad stack|call tree)/;
+
+
+# The stacks with a frame of that kind, in all pictures.  The filters of all
+# modules are called for all responses: they are nobody's.
+sub code_of {
+    my ($p, $kind) = @_;
+
+    my $re = $CODE{$kind} or die "no kind of code: $kind\n";
+    my @names = map { $_->{name} } @{$p->json()->{shared}{frames}};
+    my @files = map { $_->{file} // '' } @{$p->json()->{shared}{frames}};
+    my @found;
+
+    for my $stack (map { @{$_->{samples}} } @{$p->json()->{profiles}}) {
+
+        for my $i (@$stack) {
+            last if $names[$i] =~ /^ngx_http_(?:output_filter|send_header)$/
+                    && $kind ne 'zlib';
+            next unless $names[$i] =~ $re || $files[$i] =~ $re;
+
+            push @found, join(';', @names[@$stack]);
+            last;
+        }
+    }
+
+    return @found;
+}
+
+
+sub info {
+    my ($p) = @_;
+    return $p->json()->{profile_info};
+}
+
+
+# in seconds
+sub running { return info($_[0])->{running} / 1e9 }
+
+sub waiting { return info($_[0])->{waiting} / 1e9 }
+
+
+# whether two numbers differ by less than a share of the larger one
+sub about {
+    my ($a, $b, $share) = @_;
+    return abs($a - $b) <= $share * max($a, $b);
+}
+
+
+# a test: nothing of that kind is in the profile
+sub is_attributed {
+    my ($p, $foreign, $name) = @_;
+
+    my @stacks = code_of($p, $foreign);
+
+    is(scalar @stacks, 0, "$name: nothing of others")
+        or diag(join("\n", @stacks));
+}
+
+
+# A test: the weights in each picture sum to what the capture has measured,
+# and each moment is either running or waiting.
+sub is_sum {
+    my ($p, $name) = @_;
+
+    my $info = info($p);
+    my $wall = $p->profile('wall');
+
+    my $gaps = sum0(map { $_->[1] }
+                    grep { @{$_->[0]} == 1 && $_->[0][0] =~ $GAP }
+                    $wall->stacks());
+
+    my %sums = (
+        wall => [ $wall->total(), $info->{wall} ],
+        running => [ $wall->total() - $gaps, $info->{running} ],
+        cpu => [ $p->profile('cpu')->total(), $info->{cpu} ],
+        kinds => [ $info->{running} + $info->{waiting}, $info->{wall} ],
+    );
+
+    my @wrong = map { "$_: @{$sums{$_}}" }
+                grep { !about(@{$sums{$_}}, 0.01) } sort keys %sums;
+
+    is("@wrong", '', "$name: weights add up");
+}
+
+
+# The worker's main thread by the kernel's count, in seconds: on a processor,
+# and waiting for one.  An empty list if the kernel does not tell.
+sub worker_cpu {
+    my ($t) = @_;
+
+    my ($pid) = $t->worker_pids();
+
+    open my $f, '<', "/proc/$pid/task/$pid/schedstat" or return ();
+
+    return map { $_ / 1e9 } (<$f> =~ /^(\d+) (\d+)/);
+}
+
+
+# A test: all that a capture replaces or installs in the worker is put back.
+# The first call takes the worker as it should be, and does not test.
+my %before;
+
+sub is_clean {
+    my ($t, $name) = @_;
+
+    my ($pid) = $t->worker_pids();
+
+    if (!$before{$pid}) {
+        $before{$pid} = state_of($pid);
+        return;
+    }
+
+    my ($armed, $disarmed, $now);
+
+    wait_for(sub {
+        my $log = $t->read_log('worker.log');
+
+        $armed = () = $log =~ /: profile armed/g;
+        $disarmed = () = $log =~ /: profile disarmed/g;
+        $now = state_of($pid);
+
+        return $armed == $disarmed && $now eq $before{$pid};
+    }, 5);
+
+    is("$now armed $armed", "$before{$pid} armed $disarmed",
+       "$name: nothing is left behind");
+}
+
+
+# signal handlers, timers and threads of a process
+sub state_of {
+    my ($pid) = @_;
+
+    open my $f, '<', "/proc/$pid/status" or return 'gone';
+    my $status = do { local $/; <$f> };
+
+    my ($caught) = $status =~ /^SigCgt:\s*(\S+)/m;
+    my ($blocked) = $status =~ /^SigBlk:\s*(\S+)/m;
+    my ($threads) = $status =~ /^Threads:\s*(\d+)/m;
+
+    # the C library installs two handlers of its own with the first thread
+    no warnings 'portable';
+    $caught = hex($caught) & ~(3 << 31);
+
+    my $timers = 0;
+
+    if (open my $g, '<', "/proc/$pid/timers") {
+        $timers = grep { /^ID:/ } <$g>;
+    }
+
+    return sprintf('signals %x blocked %s threads %d timers %d', $caught,
+                   $blocked, $threads, $timers);
+}
+
+
+1;

@@ -1,0 +1,277 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# One worker, one captured request, and eight clients that keep the worker
+# busy with something else: the profile has nothing of theirs.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET;
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+
+my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy /)->plan(27);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    default_type text/plain;
+    gzip_comp_level 9;
+    gzip_types text/plain;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        location /text {
+            gzip on;
+        }
+
+        location /small {
+            gzip on;
+        }
+
+        # ten megabytes in pieces
+        location /pieces {
+            gzip on;
+            proxy_pass http://127.0.0.1:8081;
+            proxy_buffer_size 16k;
+            proxy_buffers 64 16k;
+        }
+
+        # runs for about a millisecond
+        location /loop {
+            content_by_lua_block {
+                local x = 0
+                for i = 1, 50000 do
+                    x = x + math.sin(i)
+                end
+                ngx.print("done")
+            }
+        }
+
+        # the same, by turns
+        location /loops {
+            content_by_lua_block {
+                local x = 0
+                for i = 1, 100 do
+                    for k = 1, 400000 do
+                        x = x + math.sin(k)
+                    end
+                    ngx.sleep(0.001)
+                end
+                ngx.print("done")
+            }
+        }
+
+        # runs and does nothing else
+        location /busy {
+            content_by_lua_block {
+                local x = 0
+                for i = 1, 10000000 do
+                    x = x + math.sin(i)
+                end
+                ngx.print("done")
+            }
+        }
+    }
+}
+EOF
+
+# compressible, and new all the time
+
+my $text = '';
+
+for (my $i = 0; length($text) < 20e6; $i++) {
+    $text .= sprintf("line %d: the quick brown %x jumps over %s\n", $i,
+                     $i * 2654435761 % 4294967296, 'x' x ($i % 23));
+}
+
+$t->write_file('text', $text);
+$t->write_file('small', substr($text, 0, 30000));
+
+$t->run_daemon(\&pieces, substr($text, 0, 10e6));
+$t->run()->wait_for_socket(8081);
+
+my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
+
+my $small = http_get('/small', @gzip)->body();
+
+is_clean($t);
+
+
+# one turn, as the reply to the client waits for nothing
+
+my $load = $t->load('/loop', clients => 8);
+my $p = profile_get('/text', @gzip);
+served($load->stop(), 'one turn');
+
+my $cpu = $p->profile('cpu');
+
+cmp_ok(info($p)->{samples}, '>=', 200, 'one turn: samples');
+cmp_ok(info($p)->{frequency_asked}, '==', 1000, 'one turn: frequency');
+cmp_ok($cpu->weight_below(qr/^deflate/), '>', 0.9 * $cpu->total(),
+       'one turn: the time is in deflate()');
+is_attributed($p, 'lua', 'one turn');
+is_sum($p, 'one turn');
+is_clean($t, 'one turn');
+
+
+# many turns, between which the worker serves the others
+
+$load = $t->load('/loop', clients => 8);
+$p = profile_get('/pieces', @gzip);
+served($load->stop(), 'turns');
+
+$cpu = $p->profile('cpu');
+
+cmp_ok(info($p)->{turns}, '>=', 10, 'turns: there are many');
+cmp_ok(due($p), '>=', 200, 'turns: samples');
+cmp_ok($cpu->weight_below(qr/^deflate/), '>', 0.9 * $cpu->total(),
+       'turns: the time is in deflate()');
+is_attributed($p, 'lua', 'turns');
+is_sum($p, 'turns');
+is_clean($t, 'turns');
+
+
+# the other way round
+
+$load = $t->load('/small', clients => 8, @gzip);
+$p = profile_get('/loops');
+served($load->stop(), 'reverse');
+
+$cpu = $p->profile('cpu');
+
+cmp_ok(info($p)->{turns}, '>=', 100, 'reverse: turns');
+cmp_ok(due($p), '>=', 200, 'reverse: samples');
+cmp_ok($cpu->weight_below(qr/lua/), '>', 0.9 * $cpu->total(),
+       'reverse: the time is in Lua');
+is_attributed($p, 'zlib', 'reverse');
+is_sum($p, 'reverse');
+is_clean($t, 'reverse');
+
+
+# two captures by turns
+
+my $uri = '?performance_bar=flamegraph&profile_format=speedscope';
+my $one = http("GET /pieces$uri HTTP/1.1\r\nHost: localhost\r\n"
+               . "Accept-Encoding: gzip\r\nConnection: close\r\n\r\n",
+               start => 1);
+my $two = http("GET /loops$uri HTTP/1.1\r\nHost: localhost\r\n"
+               . "Connection: close\r\n\r\n", start => 1);
+
+$two = ProfileTest::Profile->new(http_end($two));
+$one = ProfileTest::Profile->new(http_end($one));
+
+is_attributed($one, 'lua', 'two captures, gzip');
+is_attributed($two, 'zlib', 'two captures, Lua');
+is_clean($t, 'two captures');
+
+
+# Where nothing blocks, the time of the turns is CPU time, by the thread's own
+# clock and by the kernel's, but for the time in which the processor was given
+# to other processes.  A virtual machine may lose its own processor unnoticed,
+# so the best of some tries counts.
+
+my ($by_clock, $by_kernel);
+
+for (1 .. 8) {
+    my ($used, $stolen) = worker_cpu($t);
+    $p = profile_get('/busy');
+
+    if (defined $used) {
+        my @after = worker_cpu($t);
+        ($used, $stolen) = ($after[0] - $used, $after[1] - $stolen);
+
+    } else {
+        ($used, $stolen) = (info($p)->{cpu} / 1e9, 0);
+    }
+
+    $by_kernel ||= about(info($p)->{cpu} / 1e9, $used, 0.05);
+    $by_clock ||= about(running($p), info($p)->{cpu} / 1e9 + $stolen, 0.05);
+
+    last if $by_clock && $by_kernel;
+
+    diag('running ', running($p), ', CPU ', info($p)->{cpu} / 1e9,
+         ", the kernel's $used, not running $stolen");
+    sleep(0.2);
+}
+
+ok($by_kernel, 'the CPU time is that of the worker');
+ok($by_clock, 'the time of the turns is CPU time');
+
+is(http_get('/small', @gzip)->body(), $small, 'others are served as before');
+
+
+sub served {
+    my ($result, $name) = @_;
+
+    ok($result->{failed} == 0 && $result->{requests} > 8,
+       "$name: others were served")
+        or diag(explain($result));
+}
+
+
+# samples that were taken, or came too late on a busy machine
+
+sub due {
+    my ($p) = @_;
+    return info($p)->{samples} + info($p)->{lost_overrun};
+}
+
+
+# an upstream that sends fifty pieces with a break before each
+
+sub pieces {
+    my ($body) = @_;
+
+    my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
+                                       LocalPort => port(8081), Listen => 5,
+                                       ReuseAddr => 1)
+        or die "listen: $!\n";
+
+    local $SIG{PIPE} = 'IGNORE';
+
+    while (my $client = $server->accept()) {
+        my $request = '';
+
+        while ($request !~ /\r\n\r\n/) {
+            sysread($client, $request, 65536, length($request)) or last;
+        }
+
+        next unless $request =~ /\r\n\r\n/;
+
+        syswrite($client, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                          . "Connection: close\r\n\r\n");
+
+        my $size = int(length($body) / 50);
+
+        for (my $at = 0; $at < length($body); $at += $size) {
+            my $piece = substr($body, $at, $size);
+
+            sleep(0.02);
+
+            while (length($piece)) {
+                my $n = syswrite($client, $piece) or last;
+                substr($piece, 0, $n, '');
+            }
+        }
+    }
+}
