@@ -60,6 +60,7 @@ static void test_end_in_turn(prof_sampler_t *s);
 static void test_names(prof_sampler_t *s);
 static void test_long_capture(prof_sampler_t *s);
 static void test_foreign_signal(prof_sampler_t *s);
+static int test_handlers(void);
 static void test_restored(void);
 static void test_allocator(void);
 static void test_allocating_handler(int signo);
@@ -533,20 +534,43 @@ test_foreign_signal(prof_sampler_t *s)
 }
 
 
+/* sanitizers have some of their own */
+
+static int
+test_handlers(void)
+{
+    int               signo, n;
+    struct sigaction  sa;
+
+    n = 0;
+
+    for (signo = 1; signo <= SIGRTMAX; signo++) {
+        if (sigaction(signo, NULL, &sa) == 0
+            && (sa.sa_flags & SA_SIGINFO
+                || (sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN)))
+        {
+            n++;
+        }
+    }
+
+    return n;
+}
+
+
 static void
 test_restored(void)
 {
-    int               signo, held;
-    FILE             *f;
-    stack_t           before, after;
-    const char       *err;
-    prof_sampler_t   *s;
-    prof_capture_t   *c;
-    struct sigaction  sa;
+    int              i, held;
+    FILE            *f;
+    stack_t          before, after;
+    const char      *err;
+    prof_sampler_t  *s;
+    prof_capture_t  *c;
 
+    held = test_handlers();
     sigaltstack(NULL, &before);
 
-    for (held = 0; held < 50; held++) {
+    for (i = 0; i < 50; i++) {
         s = prof_sampler_create(&err);
         c = test_capture(10000);
         prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
@@ -554,18 +578,7 @@ test_restored(void)
         prof_capture_destroy(c);
     }
 
-    held = 0;
-
-    for (signo = 1; signo <= SIGRTMAX; signo++) {
-        if (sigaction(signo, NULL, &sa) == 0
-            && (sa.sa_flags & SA_SIGINFO
-                || (sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN)))
-        {
-            held++;
-        }
-    }
-
-    is_int(held, 0, "no signal handler is left");
+    is_int(test_handlers(), held, "no signal handler is left");
 
     sigaltstack(NULL, &after);
     is_int(after.ss_flags, before.ss_flags, "nor an alternate stack");
