@@ -38,12 +38,23 @@
 
 
 typedef struct {
-    ngx_array_t                args;         /* of ngx_str_t: names in use */
     ngx_array_t                headers;      /* of ngx_str_t: names in use */
-    ngx_array_t                locations;    /* of loc conf *: enabled ones */
+    size_t                     min_arg;      /* length of the shortest name */
+    ngx_uint_t                 nlocations;   /* with profile_endpoint on */
     ngx_uint_t                 max_captures;
     ngx_uint_t                 precontent;   /* index in the phase engine */
 } ngx_http_profile_main_conf_t;
+
+
+typedef struct {
+    ngx_array_t                locations;    /* of loc conf *: enabled ones */
+} ngx_http_profile_srv_conf_t;
+
+
+/*
+ * profile_arg and profile_header are the same in all locations of a server:
+ * they are looked for before the location is known.
+ */
 
 
 typedef struct {
@@ -58,6 +69,17 @@ typedef struct {
     ngx_msec_t                 timeout;
     size_t                     buffer;
 } ngx_http_profile_loc_conf_t;
+
+
+/* a directive with a number, and what it may be */
+
+typedef struct {
+    char                      *(*set)(ngx_conf_t *cf, ngx_command_t *cmd,
+                                      void *conf);
+    ngx_uint_t                   min;
+    ngx_uint_t                   max;
+    const char                  *takes;
+} ngx_http_profile_limit_t;
 
 
 /*
@@ -75,14 +97,6 @@ typedef struct {
     unsigned                   mode_given:1;
     unsigned                   frequency_given:1;
 } ngx_http_profile_trigger_t;
-
-
-/* r->ctx of a request that sent a trigger header */
-
-typedef struct {
-    ngx_table_elt_t           *header;       /* the first one */
-    ngx_uint_t                 n;
-} ngx_http_profile_mark_t;
 
 
 /*
@@ -136,7 +150,10 @@ typedef struct {
     ngx_str_t                     unparsed_uri;
     ngx_str_t                     stripped_args;
     ngx_str_t                     stripped_uri;
-    ngx_table_elt_t              *header;
+    ngx_list_t                    headers;
+    ngx_list_t                    stripped_list;
+    ngx_list_part_t              *header_runs;    /* twice: as it was made */
+    ngx_uint_t                    nheader_runs;
 
     /* tracking */
 
@@ -159,7 +176,18 @@ typedef struct {
     unsigned                      slot:1;
     unsigned                      sink:1;
     unsigned                      timedout:1;
+    unsigned                      stripped_headers:1;
 } ngx_http_profile_ctx_t;
+
+
+/* an empty name is no name */
+
+#define ngx_http_profile_str_eq(s, p, n)                                      \
+    ((n) && (s)->len == (size_t) (n) && ngx_memcmp((s)->data, p, n) == 0)
+
+#define ngx_http_profile_is_header(h, name)                                   \
+    ((h)->key.len == (name)->len                                              \
+     && ngx_strncasecmp((h)->key.data, (name)->data, (name)->len) == 0)
 
 
 /* ngx_http_profile_module.c */
@@ -168,23 +196,58 @@ extern ngx_module_t  ngx_http_profile_module;
 
 PROF_HIDDEN_BEGIN
 
+/* ngx_http_profile_conf.c */
+
+char *ngx_http_profile_mode(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_frequency(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_profile_format(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
+
+extern ngx_http_profile_limit_t  ngx_http_profile_timeout_limit;
+extern ngx_http_profile_limit_t  ngx_http_profile_buffer_limit;
+extern ngx_http_profile_limit_t  ngx_http_profile_captures_limit;
+
+/* ngx_http_profile_phase.c: where requests are looked at while armed */
+
+void ngx_http_profile_arm_phases(void);
+void ngx_http_profile_disarm_phases(void);
+
 /* ngx_http_profile_trigger.c */
 
 extern ngx_uint_t  ngx_http_profile_nmarks;
 
 ngx_int_t ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
     ngx_uint_t offset);
-ngx_str_t *ngx_http_profile_find_arg(ngx_http_request_t *r,
-    ngx_array_t *names);
 ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
-    ngx_http_profile_main_conf_t *pmcf, ngx_http_profile_trigger_t *t);
+    ngx_http_profile_trigger_t *t);
 ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
+ngx_int_t ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name);
+ngx_table_elt_t *ngx_http_profile_find_header(ngx_http_request_t *r,
+    ngx_str_t *name, ngx_uint_t *n);
+
+/* ngx_http_profile_param.c */
+
+ngx_int_t ngx_http_profile_set_arg(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *name, ngx_str_t *value,
+    ngx_uint_t *seen);
+ngx_int_t ngx_http_profile_set_short(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *name, ngx_str_t *value,
+    ngx_uint_t *seen);
+ngx_int_t ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t,
+    u_char *p, u_char *last);
+ngx_int_t ngx_http_profile_error(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *name, const char *text,
+    ngx_str_t *takes);
 ngx_int_t ngx_http_profile_parse_mode(ngx_str_t *value, ngx_uint_t *mode);
 ngx_int_t ngx_http_profile_parse_frequency(ngx_str_t *value,
     ngx_uint_t *frequency);
-ngx_int_t ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t,
-    u_char *p, u_char *last);
 
 /* ngx_http_profile_strip.c */
 
@@ -196,15 +259,25 @@ void ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx);
 char *ngx_http_profile_allow(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_array_t *ngx_http_profile_allow_default(ngx_conf_t *cf);
 ngx_int_t ngx_http_profile_access_any(ngx_http_request_t *r,
-    ngx_http_profile_trigger_t *t, ngx_http_profile_main_conf_t *pmcf);
+    ngx_http_profile_trigger_t *t);
+ngx_int_t ngx_http_profile_access_address(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf);
 ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_http_profile_loc_conf_t *plcf);
+
+/* ngx_http_profile_admit.c */
+
+extern ngx_uint_t  ngx_http_profile_slots;
+
+ngx_int_t ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
+    ngx_uint_t status, ngx_str_t *text);
 
 /* ngx_http_profile_capture.c */
 
 ngx_int_t ngx_http_profile_begin(ngx_http_request_t *r);
 ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
-ngx_int_t ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
 ngx_uint_t ngx_http_profile_check_all(void);
 void ngx_http_profile_end(ngx_http_profile_ctx_t *ctx);
@@ -212,7 +285,6 @@ void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
 
 extern ngx_queue_t  ngx_http_profile_live;
 extern ngx_uint_t   ngx_http_profile_nlive;
-extern ngx_uint_t   ngx_http_profile_slots;
 
 /* ngx_http_profile_track.c: the worker's pointers and the event loop */
 

@@ -158,22 +158,30 @@ ngx_http_profile_allow_unix(ngx_array_t *allow)
 
 
 /*
- * Whether there is a location that would admit the client's address.  It
- * answers most of those who may not profile before anything is done for them.
+ * Whether there is a location in the server that would admit the client's
+ * address.  It answers most of those who may not profile before anything is
+ * done for them.
  */
 
 ngx_int_t
 ngx_http_profile_access_any(ngx_http_request_t *r,
-    ngx_http_profile_trigger_t *t, ngx_http_profile_main_conf_t *pmcf)
+    ngx_http_profile_trigger_t *t)
 {
     ngx_uint_t                     i;
     ngx_array_t                   *last;
+    ngx_http_profile_srv_conf_t   *pscf;
     ngx_http_profile_loc_conf_t  **plcf;
 
-    plcf = pmcf->locations.elts;
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    if (pscf->locations.nelts == 0) {
+        return NGX_DECLINED;
+    }
+
+    plcf = pscf->locations.elts;
     last = NULL;
 
-    for (i = 0; i < pmcf->locations.nelts; i++) {
+    for (i = 0; i < pscf->locations.nelts; i++) {
 
         /* most locations inherit the same list */
 
@@ -194,6 +202,20 @@ ngx_http_profile_access_any(ngx_http_request_t *r,
 }
 
 
+/* the part of the permission that does not need the request's variables */
+
+ngx_int_t
+ngx_http_profile_access_address(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf)
+{
+    if (!plcf->enable) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_cidr_match(r->connection->sockaddr, plcf->allow);
+}
+
+
 /*
  * Whether the location admits the request.  NGX_OK, or NGX_DECLINED.
  */
@@ -202,24 +224,14 @@ ngx_int_t
 ngx_http_profile_access(ngx_http_request_t *r, ngx_http_profile_trigger_t *t,
     ngx_http_profile_loc_conf_t *plcf)
 {
-    ngx_str_t   value;
-    ngx_str_t  *name, *given;
+    ngx_str_t  value;
 
-    if (!plcf->enable) {
-        return NGX_DECLINED;
-    }
+    if (ngx_http_profile_access_address(r, plcf) != NGX_OK) {
 
-    name = t->arg.len ? &plcf->arg : &plcf->header;
-    given = t->arg.len ? &t->arg : &t->header;
+        if (plcf->enable) {
+            ngx_http_profile_log_refused(r, t, "profile_allow");
+        }
 
-    if (name->len != given->len
-        || ngx_strncasecmp(name->data, given->data, name->len) != 0)
-    {
-        return NGX_DECLINED;
-    }
-
-    if (ngx_cidr_match(r->connection->sockaddr, plcf->allow) != NGX_OK) {
-        ngx_http_profile_log_refused(r, t, "profile_allow");
         return NGX_DECLINED;
     }
 

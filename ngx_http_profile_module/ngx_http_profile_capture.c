@@ -3,8 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The life of a triggered request's context: begun in the POST_READ phase,
- * admitted or refused where the request ends up, completed when nginx has
- * nothing left to send, dropped when the request is freed before.
+ * completed when nginx has nothing left to send, dropped when the request is
+ * refused, or freed before.
  */
 
 
@@ -16,9 +16,6 @@
 static ngx_http_profile_ctx_t *ngx_http_profile_create(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_first_turn(void *data);
-static void ngx_http_profile_refuse(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
-    ngx_uint_t status, ngx_str_t *text);
 static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx,
@@ -29,11 +26,7 @@ static void ngx_http_profile_cleanup(void *data);
 
 ngx_queue_t  ngx_http_profile_live;
 ngx_uint_t   ngx_http_profile_nlive;
-ngx_uint_t   ngx_http_profile_slots;
 
-
-static ngx_str_t  ngx_http_profile_too_many =
-    ngx_string("too many captures are running in this worker\n");
 
 static ngx_str_t  ngx_http_profile_no_memory =
     ngx_string("the profile could not be made, see the error log\n");
@@ -42,17 +35,14 @@ static ngx_str_t  ngx_http_profile_no_memory =
 ngx_int_t
 ngx_http_profile_begin(ngx_http_request_t *r)
 {
-    ngx_http_profile_ctx_t        *ctx;
-    ngx_http_profile_trigger_t     t;
-    ngx_http_profile_main_conf_t  *pmcf;
-
-    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+    ngx_http_profile_ctx_t      *ctx;
+    ngx_http_profile_trigger_t   t;
 
     ngx_str_null(&t.arg);
     ngx_str_null(&t.header);
 
-    if (ngx_http_profile_find_trigger(r, pmcf, &t) != NGX_OK
-        || ngx_http_profile_access_any(r, &t, pmcf) != NGX_OK)
+    if (ngx_http_profile_find_trigger(r, &t) != NGX_OK
+        || ngx_http_profile_access_any(r, &t) != NGX_OK)
     {
         return NGX_DECLINED;
     }
@@ -66,11 +56,13 @@ ngx_http_profile_begin(ngx_http_request_t *r)
     ctx->trigger.header = t.header;
 
     if (ngx_http_profile_parse_trigger(r, &ctx->trigger) == NGX_ERROR
-        || ngx_http_profile_strip(ctx) != NGX_OK
         || ngx_http_profile_start(ctx) != NGX_OK)
     {
-        ngx_http_profile_unstrip(ctx);
         ngx_http_profile_drop(ctx);
+        return NGX_DECLINED;
+    }
+
+    if (ngx_http_profile_locate(ctx) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -204,95 +196,6 @@ ngx_http_profile_find(ngx_http_request_t *r)
     }
 
     return NULL;
-}
-
-
-/*
- * Decides for the location in which the request is now; it may be asked again
- * in another one.  NGX_OK: admitted, ctx->reply is set if that is answered
- * with an error.  NGX_DECLINED: refused.
- */
-
-ngx_int_t
-ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
-{
-    ngx_http_request_t            *r;
-    ngx_http_profile_loc_conf_t   *plcf;
-    ngx_http_profile_main_conf_t  *pmcf;
-
-    r = ctx->request;
-
-    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
-
-    if (ctx->verdict != NGX_HTTP_PROFILE_UNDECIDED && ctx->conf == plcf) {
-        return ctx->verdict == NGX_HTTP_PROFILE_ADMITTED ? NGX_OK
-                                                         : NGX_DECLINED;
-    }
-
-    ctx->conf = plcf;
-
-    if (ngx_http_profile_access(r, &ctx->trigger, plcf) != NGX_OK) {
-        ngx_http_profile_refuse(ctx);
-        return NGX_DECLINED;
-    }
-
-    ctx->verdict = NGX_HTTP_PROFILE_ADMITTED;
-
-    if (ngx_http_profile_strip(ctx) != NGX_OK) {
-        ngx_http_profile_refuse(ctx);
-        return NGX_DECLINED;
-    }
-
-    if (ctx->timer.timer_set) {
-        ngx_add_timer(&ctx->timer, plcf->timeout);
-    }
-
-    if (ctx->trigger.error.len) {
-        ngx_http_profile_set_error(ctx, NGX_HTTP_BAD_REQUEST,
-                                   &ctx->trigger.error);
-        return NGX_OK;
-    }
-
-    if (ctx->slot) {
-        return NGX_OK;
-    }
-
-    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
-
-    if (ngx_http_profile_slots >= pmcf->max_captures) {
-        ngx_http_profile_set_error(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
-                                   &ngx_http_profile_too_many);
-        return NGX_OK;
-    }
-
-    ctx->slot = 1;
-    ngx_http_profile_slots++;
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_http_profile_refuse(ngx_http_profile_ctx_t *ctx)
-{
-    ctx->verdict = NGX_HTTP_PROFILE_REFUSED;
-
-    if (ctx->slot) {
-        ctx->slot = 0;
-        ngx_http_profile_slots--;
-    }
-
-    ngx_http_profile_unstrip(ctx);
-}
-
-
-static void
-ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx, ngx_uint_t status,
-    ngx_str_t *text)
-{
-    ctx->reply.status = status;
-    ctx->reply.body = *text;
-    ngx_str_set(&ctx->reply.content_type, "text/plain");
 }
 
 
@@ -488,8 +391,7 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 {
     ngx_http_profile_ctx_t *ctx = ev->data;
 
-    if (ctx->verdict != NGX_HTTP_PROFILE_ADMITTED) {
-        ngx_http_profile_unstrip(ctx);
+    if (ctx->verdict == NGX_HTTP_PROFILE_REFUSED) {
         ngx_http_profile_drop(ctx);
         return;
     }

@@ -13,7 +13,7 @@
  *     ngx_event_actions.process_events    the poll and the dispatch
  *     ngx_event_actions.add, .add_conn    connections that a turn opens
  *     ngx_event_timer_rbtree.insert       timers that a turn sets
- *     one checker of the phase engine     where requests are admitted
+ *     two checkers of the phase engine    ngx_http_profile_phase.c
  */
 
 
@@ -27,8 +27,6 @@ typedef struct {
     ngx_connection_t           connection;   /* of the timer */
     ngx_event_actions_t        actions;      /* nginx's own */
     ngx_rbtree_insert_pt       insert;
-    ngx_http_phase_handler_t  *phase;
-    ngx_http_phase_handler_pt  checker;
 } ngx_http_profile_worker_t;
 
 
@@ -44,8 +42,6 @@ static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
 static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
 static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
-static ngx_int_t ngx_http_profile_checker(ngx_http_request_t *r,
-    ngx_http_phase_handler_t *ph);
 static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 
 
@@ -108,9 +104,7 @@ ngx_http_profile_sampler(void)
 static ngx_int_t
 ngx_http_profile_arm(void)
 {
-    const char                    *err;
-    ngx_http_core_main_conf_t     *cmcf;
-    ngx_http_profile_main_conf_t  *pmcf;
+    const char  *err;
 
     worker.sampler = prof_sampler_create(&err);
 
@@ -149,14 +143,7 @@ ngx_http_profile_arm(void)
     worker.insert = ngx_event_timer_rbtree.insert;
     ngx_event_timer_rbtree.insert = ngx_http_profile_insert_timer;
 
-    cmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
-                                               ngx_http_core_module);
-    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
-                                               ngx_http_profile_module);
-
-    worker.phase = &cmcf->phase_engine.handlers[pmcf->precontent];
-    worker.checker = worker.phase->checker;
-    worker.phase->checker = ngx_http_profile_checker;
+    ngx_http_profile_arm_phases();
 
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile armed");
 
@@ -175,7 +162,7 @@ ngx_http_profile_disarm(void)
         return;
     }
 
-    worker.phase->checker = worker.checker;
+    ngx_http_profile_disarm_phases();
 
     ngx_event_timer_rbtree.insert = worker.insert;
     ngx_del_timer(&worker.timer);
@@ -358,35 +345,6 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     }
 
     worker.insert(root, node, sentinel);
-}
-
-
-/* stands before the first handler of the precontent or the content phase */
-
-static ngx_int_t
-ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
-{
-    ngx_http_profile_ctx_t  *ctx;
-
-    ctx = ngx_http_profile_find(r);
-
-    if (ctx == NULL || !ctx->tracked) {
-        return worker.checker(r, ph);
-    }
-
-    if (r != r->main) {
-        (void) ngx_http_profile_add_part(ctx, r);
-        return worker.checker(r, ph);
-    }
-
-    if (!ctx->sink
-        && ngx_http_profile_admit(ctx) == NGX_OK
-        && ctx->reply.status)
-    {
-        return ngx_http_profile_send_error(ctx);
-    }
-
-    return worker.checker(r, ph);
 }
 
 
