@@ -1,0 +1,193 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# A captured request among others of one connection, kept alive and pipelined:
+# the others get what they always got, and are not in the profile.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET;
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+
+my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy /)->plan(34);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    default_type text/plain;
+    gzip_comp_level 9;
+    gzip_types text/plain;
+
+    keepalive_requests 10000;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        location /text {
+            gzip on;
+        }
+
+        location /loop {
+            content_by_lua_block {
+                local x = 0
+                for i = 1, 200000 do
+                    x = x + math.sin(i)
+                end
+                ngx.print(ngx.var.request_uri)
+            }
+        }
+
+        location /proxy {
+            gzip on;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8081;
+
+        location / {
+            content_by_lua_block {
+                ngx.sleep(0.3)
+                ngx.print(string.rep("slow and steady\n", 1000))
+            }
+        }
+    }
+}
+EOF
+
+my $text = join('', map { sprintf("line %d: %x\n", $_,
+                                  $_ * 2654435761 % 4294967296) } 1 .. 50000);
+$t->write_file('text', $text);
+
+$t->run();
+
+my $args = 'performance_bar=flamegraph&profile_format=speedscope';
+
+my ($loop, $loop_args, $proxy) =
+    map { plain($_) } pipelined(map { get($_) } '/loop', '/loop?a=b', '/proxy');
+
+is_clean($t);
+
+
+# one after the other
+
+my $s = connection();
+
+for my $i (1 .. 3) {
+    is(plain(http(get('/loop'), socket => $s)), $loop, "before $i");
+
+    my $p = ProfileTest::Profile->new(http(get("/text?$args"), socket => $s));
+
+    is_attributed($p, 'lua', "kept alive $i");
+    cmp_ok($p->profile('cpu')->weight_below(qr/^deflate/), '>',
+           0.5 * $p->profile('cpu')->total(), "kept alive $i: deflate()");
+    is_sum($p, "kept alive $i");
+}
+
+is(plain(http(get('/loop?a=b'), socket => $s)), $loop_args, 'after');
+is_clean($t, 'kept alive');
+
+
+# all requests at once
+
+my @uris = ('/loop', "/text?$args", '/loop?a=b', '/loop', "/text?$args",
+            '/loop');
+my @got = pipelined(map { get($_) } @uris);
+
+is(plain($got[0]), $loop, 'pipelined, 1');
+is(plain($got[2]), $loop_args, 'pipelined, 3');
+is(plain($got[3]), $loop, 'pipelined, 4');
+is(plain($got[5]), $loop, 'pipelined, 6');
+
+for my $i (1, 4) {
+    my $p = ProfileTest::Profile->new($got[$i]);
+
+    is_attributed($p, 'lua', 'pipelined, ' . ($i + 1));
+    is(info($p)->{turns}, 1, 'pipelined, ' . ($i + 1) . ': one turn');
+}
+
+is_clean($t, 'pipelined');
+
+
+# the other requests come while the captured one waits and has a body
+
+my $body = "POST /proxy?$args HTTP/1.1\r\nHost: localhost\r\n"
+           . "Content-Length: 10\r\n\r\n0123456789";
+
+$s = connection();
+http($body, socket => $s, start => 1);
+sleep(0.1);
+http(get('/loop') . get('/loop?a=b'), socket => $s, start => 1);
+
+my $p = ProfileTest::Profile->new(http_end($s));
+
+cmp_ok(waiting($p), '>', 0.28, 'meanwhile: waits for its upstream');
+cmp_ok(running($p), '<', 0.1, 'meanwhile: does not run');
+is_attributed($p, 'lua', 'meanwhile');
+is(plain(http_end($s)), $loop, 'meanwhile: the second');
+is(plain(http_end($s)), $loop_args, 'meanwhile: the third');
+is_clean($t, 'meanwhile');
+
+
+# a body that is split, and the last of several captured requests in a row
+
+@got = pipelined($body, get('/proxy'), $body, get('/loop'));
+
+is(info(ProfileTest::Profile->new($_))->{status}, 200, 'in a row')
+    for @got[0, 2];
+is(plain($got[1]), $proxy, 'in a row: not captured');
+is(plain($got[3]), $loop, 'in a row: the last');
+is_clean($t, 'in a row');
+
+
+sub connection {
+    return IO::Socket::INET->new(Proto => 'tcp', PeerAddr => '127.0.0.1',
+                                 PeerPort => port(8080))
+        || die "connect: $!\n";
+}
+
+
+sub get {
+    my ($uri) = @_;
+    return "GET $uri HTTP/1.1\r\nHost: localhost\r\n"
+           . "Accept-Encoding: gzip\r\n\r\n";
+}
+
+
+sub pipelined {
+    my @requests = @_;
+
+    my $s = connection();
+    http(join('', @requests), socket => $s, start => 1);
+
+    return map { http_end($s) } @requests;
+}
+
+
+# a response without the time
+
+sub plain {
+    my ($response) = @_;
+
+    return $response->raw() =~ s/^Date: [^\r\n]*\r\n//mr;
+}
