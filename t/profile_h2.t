@@ -1,0 +1,317 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# One captured stream of an HTTP/2 connection with twenty: the profile has
+# nothing of the other streams, which get what they always got.
+
+use strict;
+use warnings;
+
+use IO::Select;
+use IO::Socket::INET;
+use Test::More;
+use Time::HiRes qw/ time /;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+
+my $t = ProfileTest->new()->has(qw/ debug gzip limit_req lua proxy v2 /)
+                          ->has_perl(qw/ Protocol::HTTP2::Client /)
+                          ->plan(42);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    default_type text/plain;
+    gzip_comp_level 9;
+    gzip_types text/plain;
+
+    limit_req_zone $uri zone=one:1m rate=5r/s;
+
+    server {
+        listen 127.0.0.1:8080 http2;
+
+        profile_endpoint on;
+
+        location /text {
+            gzip on;
+        }
+
+        location /loop {
+            content_by_lua_block {
+                local x = 0
+                for i = 1, 5 do
+                    for k = 1, 100000 do
+                        x = x + math.sin(k)
+                    end
+                    ngx.sleep(0.001)
+                end
+                ngx.print(ngx.var.request_uri)
+            }
+        }
+
+        location /sleep {
+            content_by_lua_block {
+                local x = 0
+                for i = 1, 20 do
+                    for k = 1, 200000 do
+                        x = x + math.sin(k)
+                    end
+                    ngx.sleep(0.01)
+                end
+                ngx.print("awake")
+            }
+        }
+
+        location /small {
+            gzip on;
+        }
+
+        location /proxy {
+            gzip on;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /limited {
+            limit_req zone=one burst=5;
+            alias %%TESTDIR%%/small;
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8081;
+
+        location / {
+            content_by_lua_block {
+                ngx.req.read_body()
+                local body = ngx.req.get_body_data() or ""
+                ngx.sleep(0.3)
+                ngx.print(#body .. string.rep(" slow and steady", 10000))
+            }
+        }
+    }
+}
+EOF
+
+my $text = join('', map { sprintf("line %d: %x\n", $_,
+                                  $_ * 2654435761 % 4294967296) } 1 .. 50000);
+$t->write_file('text', $text);
+$t->write_file('small', substr($text, 0, 30000));
+
+$t->run();
+
+my $args = 'performance_bar=flamegraph&profile_format=speedscope';
+
+my ($loop) = h2('/loop?a=b');
+my ($small) = h2('/small');
+
+is($loop->body(), '/loop?a=b', 'not captured');
+is_clean($t);
+
+
+# gzip among nineteen streams of Lua, and the reverse
+
+my ($p, @others) = among("/text?$args", ('/loop?a=b') x 19);
+
+is_attributed($p, 'lua', 'gzip');
+cmp_ok($p->profile('cpu')->weight_below(qr/^deflate/), '>',
+       0.8 * $p->profile('cpu')->total(), 'gzip: deflate()');
+is_sum($p, 'gzip');
+same($loop, 'gzip', @others);
+is_clean($t, 'gzip');
+
+($p, @others) = among("/sleep?$args", ('/small') x 19);
+
+is_attributed($p, 'zlib', 'Lua');
+cmp_ok(info($p)->{turns}, '>=', 20, 'Lua: turns');
+cmp_ok($p->profile('cpu')->weight_below(qr/lua/), '>',
+       0.8 * $p->profile('cpu')->total(), 'Lua: in Lua');
+is_sum($p, 'Lua');
+same($small, 'Lua', @others);
+is_clean($t, 'Lua');
+
+
+# an upstream
+
+($p, @others) = among("/proxy?$args", ('/loop?a=b') x 19);
+
+is_attributed($p, 'lua', 'proxy');
+cmp_ok(waiting($p), '>', 0.28, 'proxy: waits');
+cmp_ok(running($p), '<', 0.1, 'proxy: does not run');
+is_sum($p, 'proxy');
+same($loop, 'proxy', @others);
+is_clean($t, 'proxy');
+
+
+# a body in many frames
+
+($p, @others) = among([ "/proxy?$args", 'x' x 200000 ], ('/loop?a=b') x 19);
+
+is_attributed($p, 'lua', 'body');
+cmp_ok(waiting($p), '>', 0.28, 'body: waits');
+cmp_ok(running($p), '<', 0.1, 'body: does not run');
+same($loop, 'body', @others);
+is_clean($t, 'body');
+
+
+# the delay of a stream is a timer of the stream
+
+h2('/limited') for 1 .. 2;
+($p, @others) = among("/limited?$args", ('/loop?a=b') x 5);
+
+is_attributed($p, 'lua', 'limit_req');
+cmp_ok(waiting($p), '>', 0.1, 'limit_req: waits');
+cmp_ok(running($p), '<', 0.05, 'limit_req: does not run');
+same($loop, 'limit_req', @others);
+is_clean($t, 'limit_req');
+
+
+# all of them are captured
+
+my @all = h2(map { ("/text?$args", "/sleep?$args") } 1 .. 4);
+my @p = map { ProfileTest::Profile->new($_) } @all;
+
+is_attributed($p[$_], $_ % 2 ? 'zlib' : 'lua', "captured together, $_")
+    for 0 .. $#p;
+is_clean($t, 'captured together');
+
+
+# The client resets the captured stream, and keeps the others; then it goes
+# without a word.
+
+@others = h2(cancel => "/proxy?$args", ('/loop?a=b') x 10);
+same($loop, 'reset', @others);
+is_clean($t, 'reset');
+
+h2(leave => "/proxy?$args", ('/loop?a=b') x 10);
+is_clean($t, 'left');
+
+my $gone = () = $t->read_log('access.log') =~ m!/proxy\S* HTTP/2\.0" 499 !g;
+is($gone, 2, 'two captured requests ended early');
+
+is((h2('/loop?a=b'))[0]->body(), '/loop?a=b', 'served as before');
+
+
+# the profile of the first, and the responses to the others
+
+sub among {
+    my ($first, @others) = @_;
+
+    # not the first stream, whose requests may come before those of others
+
+    my @half = splice(@others, 0, @others / 2);
+    my @got = h2(@half, $first, @others);
+    my ($response) = splice(@got, scalar @half, 1);
+
+    return (ProfileTest::Profile->new($response), @got);
+}
+
+
+sub same {
+    my ($want, $name, @got) = @_;
+
+    my @wrong = grep { plain($_) ne plain($want) } @got;
+
+    is("@wrong", '', "$name: others are served as before");
+}
+
+
+sub plain {
+    my ($response) = @_;
+
+    return $response->raw() =~ s/^date: [^\r\n]*\r\n//mr;
+}
+
+
+# Sends all requests of one connection at once; returns the responses as if
+# HTTP/1.1 had brought them.  A request is a URI, or a URI and a body.
+#
+# cancel   the first request is reset after a while, and has no response
+# leave    the connection is closed after a while, nothing has a response
+
+sub h2 {
+    my @requests = @_;
+    my $how = $requests[0] =~ /^(?:cancel|leave)$/ ? shift @requests : '';
+
+    my $client = Protocol::HTTP2::Client->new(keepalive => 1);
+    my @got;
+
+    for my $i (0 .. $#requests) {
+        my ($uri, $body) = ref $requests[$i] ? @{$requests[$i]}
+                                             : ($requests[$i]);
+
+        $client->request(
+            ':scheme' => 'http',
+            ':authority' => 'localhost',
+            ':path' => $uri,
+            ':method' => defined $body ? 'POST' : 'GET',
+            headers => [ 'accept-encoding' => 'gzip' ],
+            defined $body ? (data => $body) : (),
+            on_done => sub { $got[$i] = as_http1(@_) },
+            on_error => sub {
+                $got[$i] = ProfileTest::Response->new('', "reset: @_");
+            },
+        );
+    }
+
+    my $s = IO::Socket::INET->new(Proto => 'tcp', PeerAddr => '127.0.0.1',
+                                  PeerPort => port(8080))
+        or die "connect: $!\n";
+
+    my $select = IO::Select->new($s);
+    my $end = time() + 20;
+    my $act = time() + 0.1;
+
+    while ((grep { defined } @got) < @requests && time() < $end) {
+
+        if ($how && time() > $act) {
+            return if $how eq 'leave';
+
+            # CANCEL, on the stream of the first request
+            $client->{con}->stream_error(1, 8);
+            $got[0] = 'cancelled';
+            $how = '';
+        }
+
+        while (my $frame = $client->next_frame()) {
+            $s->blocking(1);
+            syswrite($s, $frame);
+        }
+
+        next unless $select->can_read(0.02);
+        sysread($s, my $buf, 65536) or last;
+
+        $client->feed($buf);
+    }
+
+    shift @got if @got && $got[0] eq 'cancelled';
+
+    return map { $_ // ProfileTest::Response->new('', 'no response') } @got;
+}
+
+
+sub as_http1 {
+    my ($headers, $body) = @_;
+
+    my ($head, $status) = ('', 0);
+
+    while (my ($name, $value) = splice(@$headers, 0, 2)) {
+        $status = $value if $name eq ':status';
+        $head .= "$name: $value\r\n" unless $name =~ /^:/;
+    }
+
+    return ProfileTest::Response->new("HTTP/1.1 $status X\r\n$head\r\n"
+                                      . ($body // ''));
+}
