@@ -174,7 +174,15 @@ unit:	## run the unit tests of the core, without nginx
 test:	## run all tests, or those in T
 	@$(DEPS) test
 	@$(MAKE) -s --no-print-directory module units tools
+	@$(MAKE) -s --no-print-directory $(VIEWER)                            \
+	    || echo "no speedscope to check profiles with"
 	@$(MAKE) -s --no-print-directory prove
+
+# the viewer that profiles are checked with
+VIEWER = t/speedscope/node_modules/.package-lock.json
+
+$(VIEWER): t/speedscope/package-lock.json
+	cd $(<D) && npm ci --silent < /dev/null && touch node_modules/$(@F)
 
 prove:
 	$(PROVE_ENV) $(PROVE) $(PROVE_FLAGS) -r $(T)
@@ -242,7 +250,7 @@ demo:	## start nginx with an example to look at
 	@NGINX=$(NGINX) MODULE=$(SO) tools/demo
 
 clean:	## remove all that was built
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) t/speedscope/node_modules
 
 help:	## print this
 	@sed -n -e 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
