@@ -1,0 +1,117 @@
+package ProfileTest::Upstream;
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# An upstream server that answers with what it was sent, as it was sent.
+# Segments of the path ask for more than that:
+#
+#     /status=404/   the status
+#     /wait=300/     milliseconds until it answers
+#     /accel=/x/     X-Accel-Redirect: the rest of the path, from the slash on
+#     /cookie=a/     Set-Cookie, and some headers that caches look at
+
+use strict;
+use warnings;
+
+use Exporter qw/ import /;
+use IO::Socket::INET;
+use POSIX ();
+use Time::HiRes qw/ sleep /;
+
+our @EXPORT = qw/ run_upstream upstream_lines /;
+
+my $log = 'upstream.log';
+
+
+# on the port that stands for the given one; until the test ends
+sub run_upstream {
+    my ($t, $port) = @_;
+
+    my $s = IO::Socket::INET->new(Proto => 'tcp', LocalAddr => '127.0.0.1',
+                                  LocalPort => ProfileTest::port($port),
+                                  Listen => 64, ReuseAddr => 1)
+        or die "cannot listen: $!\n";
+
+    $t->write_file($log, '');
+
+    $t->run_daemon(sub {
+        local $SIG{CHLD} = 'IGNORE';
+
+        while (1) {
+            my $c = $s->accept() or next;
+            my $pid = fork();
+            next if !defined $pid || $pid;
+
+            close $s;
+            eval { answer($c, $t->testdir() . "/$log") };
+            POSIX::_exit(0);
+        }
+    });
+
+    close $s;
+}
+
+
+# the request lines of all requests so far
+sub upstream_lines {
+    my ($t) = @_;
+    return split(/\n/, $t->read_file($log));
+}
+
+
+sub answer {
+    my ($c, $file) = @_;
+
+    my $request = '';
+
+    alarm(60);
+
+    while ($request !~ /\r\n\r\n/) {
+        sysread($c, $request, 65536, length($request)) or return;
+    }
+
+    my ($head) = $request =~ /^(.*?\r\n\r\n)/s;
+    my $len = $head =~ /^Content-Length: *(\d+)/mi ? $1 : 0;
+
+    while (length($request) < length($head) + $len) {
+        sysread($c, $request, 65536, length($request)) or return;
+    }
+
+    my ($line) = $request =~ /^(.*)\r\n/;
+    my ($path) = $line =~ m{^\S+ ([^\s?]*)};
+
+    open my $f, '>>', $file or die "cannot open $file: $!\n";
+    syswrite($f, "$line\n");
+    close $f;
+
+    sleep($1 / 1000) if $path =~ m{/wait=(\d+)};
+
+    my $status = $path =~ m{/status=(\d{3})} ? $1 : 200;
+
+    my @headers = ('Content-Type: text/plain', 'Connection: close',
+                   'Content-Length: ' . length($request));
+
+    push @headers, "X-Accel-Redirect: $1" if $path =~ m{/accel=(/.*)};
+    push @headers, "Set-Cookie: $1=1", 'ETag: "an-etag"', 'Age: 10',
+                   'Last-Modified: Mon, 28 Sep 1970 06:00:00 GMT',
+                   'Cache-Control: public, max-age=600', 'X-Original: yes',
+                   'Expires: Thu, 31 Dec 2037 23:55:55 GMT',
+                   'Location: http://example.com/', 'Refresh: 10'
+        if $path =~ m{/cookie=(\w+)};
+
+    my $response = join("\r\n", "HTTP/1.1 $status Status", @headers, '', '')
+                   . ($line =~ /^HEAD / ? '' : $request);
+
+    my $sent = 0;
+
+    while ($sent < length($response)) {
+        $sent += syswrite($c, $response, 65536, $sent) || last;
+    }
+
+    # what the client still sends must not reset the connection
+    shutdown($c, 1);
+    1 while sysread($c, my $rest, 65536);
+}
+
+
+1;

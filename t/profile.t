@@ -1,0 +1,161 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The promise: one directive, one argument, and the answer is the flamegraph
+# of that one request.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Upstream;
+
+my $t = ProfileTest->new()->has(qw/ gzip proxy /)->plan(35);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    gzip_comp_level 9;
+    gzip_types text/plain;
+    gzip_min_length 1;
+    default_type text/plain;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        location / {
+        }
+
+        location /gzip/ {
+            alias %%TESTDIR%%/;
+            gzip on;
+        }
+
+        location /proxy/ {
+            proxy_pass http://127.0.0.1:8081/;
+        }
+    }
+}
+EOF
+
+$t->write_file('small.txt', "small\n");
+$t->write_file('large.txt', join('', map { "line $_ of many\n" } 1 .. 300000));
+
+run_upstream($t, 8081);
+$t->run();
+
+# nothing is different as long as nobody asks
+
+my $r = http_get('/small.txt');
+
+is($r->status(), 200, 'without a trigger');
+is($r->body(), "small\n", 'without a trigger, body');
+is($r->header('X-Profile-Id'), undef, 'without a trigger, no header');
+
+
+# the default format
+
+$r = http_get('/small.txt?performance_bar=flamegraph');
+
+is($r->status(), 200, 'flamegraph');
+is($r->header('Content-Type'), 'application/json', 'content type');
+like($r->header('X-Profile-Id'), qr/^[0-9a-f]{32}$/, 'id');
+is($r->header('X-Profiled-Status'), 200, 'status of the original');
+unlike($r->body(), qr/small\n/, 'not the body of the original');
+
+my $p = ProfileTest::Profile->new($r);
+my $info = $p->json()->{profile_info};
+
+is(scalar $p->names(), 2, 'two profiles');
+like(($p->names())[0], qr/^wall: GET \/small\.txt/, 'wall');
+like(($p->names())[1], qr/^cpu: GET \/small\.txt/, 'cpu');
+is($info->{id}, $r->header('X-Profile-Id'), 'the id is in the profile');
+like($info->{request}, qr{^GET /small\.txt\?performance_bar=flamegraph HTTP/1},
+     'the request line is in the profile');
+is($info->{status}, 200, 'the status is in the profile');
+is($info->{wall}, $info->{running} + $info->{waiting},
+   'the time is that of running and waiting');
+is($p->profile('wall')->total(), $info->{wall},
+   'the stacks of wall add up to the time');
+is($p->profile('cpu')->total(), $info->{cpu},
+   'the stacks of cpu add up to the CPU time');
+cmp_ok($info->{cpu}, '>', 0, 'there is CPU time');
+
+isnt(http_get('/small.txt?performance_bar=flamegraph')
+     ->header('X-Profile-Id'), $r->header('X-Profile-Id'),
+     'each profile has its own id');
+
+
+# a request that runs
+
+$p = profile_get('/gzip/large.txt', headers => [ 'Accept-Encoding: gzip' ]);
+$info = $p->json()->{profile_info};
+
+is($p->response()->header('Content-Encoding'), undef,
+   'the profile is not compressed');
+cmp_ok($info->{samples}, '>', 10, 'samples are taken');
+
+my $wall = $p->profile('wall');
+
+cmp_ok($wall->weight_below(qr/deflate|libz|zlib/), '>', $wall->total() / 2,
+       'compression is what takes the time')
+    or diag($wall->folded(20));
+cmp_ok($wall->weight_below(qr/^ngx_http_core_run_phases$/), '>',
+       $wall->total() / 2, 'names of functions of nginx');
+
+
+# a request that waits
+
+$p = profile_get('/proxy/wait=300/');
+$info = $p->json()->{profile_info};
+$wall = $p->profile('wall');
+
+cmp_ok($info->{waiting}, '>', 250e6, 'waiting for an upstream');
+cmp_ok($info->{waiting}, '<=', $info->{wall}, 'not more than there is time');
+cmp_ok($info->{cpu}, '<', 250e6, 'waiting takes no CPU time');
+cmp_ok($wall->weight_below(qr/wait/i), '>=', 250e6,
+       'waiting has a name in wall')
+    or diag($wall->folded(20));
+is($p->profile('cpu')->weight_below(qr/wait/i), 0,
+   'there is no waiting in cpu');
+cmp_ok(abs($info->{request_time} * 1e9 - $info->{wall}), '<', 20e6,
+       'the time is that of the request')
+    or diag("request_time $info->{request_time}, wall $info->{wall}");
+
+
+# folded stacks
+
+$r = http_get('/gzip/large.txt?performance_bar=flamegraph'
+              . '&profile_format=folded',
+              headers => [ 'Accept-Encoding: gzip' ]);
+
+is($r->status(), 200, 'folded');
+like($r->header('Content-Type'), qr{^text/plain\b}, 'folded, content type');
+
+my @lines = split(/\n/, $r->body());
+my @bad = grep { !/^\S.* \d+$/ } @lines;
+
+cmp_ok(scalar @lines, '>', 1, 'folded, stacks');
+is("@bad", '', 'folded, each line is a stack and a number');
+
+
+# and then it is as before
+
+is(http_get('/small.txt')->body(), "small\n", 'without a trigger, again');
+is(scalar(grep { /performance_bar/ } upstream_lines($t)), 0,
+   'the trigger does not get to the upstream');

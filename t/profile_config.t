@@ -1,0 +1,263 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Directives: where they may be, and that their values arrive.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new();
+
+
+# contexts
+
+my %all = (
+    profile_endpoint => [ 'on', 'off' ],
+    profile_allow => [ '127.0.0.1', '10.0.0.0/8 ::1', '2001:db8::/32',
+                       'unix:', 'all' ],
+    profile_if => [ '1', '$arg_token', '"$http_a$cookie_b"' ],
+    profile_mode => [ 'wall', 'cpu' ],
+    profile_format => [ 'speedscope', 'folded' ],
+    profile_timeout => [ '1ms', '30s', '1d' ],
+);
+
+my %server = (
+    profile_frequency => [ '1', '99', '10000' ],
+    profile_arg => [ 'profile', 'a-b_C9', 'off' ],
+    profile_header => [ 'X-Flamegraph', 'off' ],
+    profile_buffer => [ '128k', '1m', '1024m' ],
+);
+
+my %http = (profile_max_captures => [ '1', '1000' ]);
+
+config_ok('without any directive', '', '', '');
+
+for my $name (sort keys %all) {
+    for my $value (@{$all{$name}}) {
+        my $line = "$name $value;";
+        config_ok("$line in all contexts", $line, $line, $line);
+    }
+}
+
+for my $name (sort keys %server) {
+    for my $value (@{$server{$name}}) {
+        my $line = "$name $value;";
+        config_ok("$line in http and server", $line, $line, '');
+    }
+}
+
+for my $name (sort keys %http) {
+    config_ok("$name $_; in http", "$name $_;", '', '') for @{$http{$name}};
+}
+
+config_ok('profile_allow may be given more than once',
+          'profile_allow 127.0.0.1; profile_allow 10.0.0.1 ::1;', '', '');
+
+my ($status, $out) = $t->test_config("%%MODULES%%\nevents { }\n");
+is($status, 0, 'no http at all') or diag($out);
+
+($status, $out) = $t->test_config(<<'EOF');
+%%MODULES%%
+events { }
+http { profile_endpoint on; profile_allow 10.0.0.1/8; server { } }
+EOF
+
+is($status, 0, 'low address bits are accepted');
+like($out, qr/warn.*low address bits of "10\.0\.0\.1\/8" in "profile_allow"/,
+     'low address bits are told');
+
+
+# values
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    default_type text/plain;
+
+    server {
+        listen 127.0.0.1:8080;
+        server_name defaults;
+        profile_endpoint on;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        server_name values;
+
+        profile_endpoint on;
+        profile_mode cpu;
+        profile_format folded;
+        profile_frequency 123;
+
+        location /other/ {
+            profile_mode wall;
+            profile_format speedscope;
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        server_name names;
+
+        profile_endpoint on;
+        profile_arg flame;
+        profile_header X-Flame;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        server_name no-arg;
+
+        profile_endpoint on;
+        profile_arg off;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        server_name no-header;
+
+        profile_endpoint on;
+        profile_header off;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        server_name neither;
+
+        profile_endpoint on;
+        profile_arg off;
+        profile_header off;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        server_name disabled;
+
+        profile_endpoint off;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        server_name default-is-off;
+    }
+}
+EOF
+
+$t->write_file('a', "a\n");
+mkdir($t->testdir() . '/other') or die "mkdir: $!\n";
+$t->write_file('other/a', "a\n");
+
+$t->run();
+
+my $query = '?performance_bar=flamegraph';
+my $header = 'X-Profile: flamegraph';
+
+my $info = info(get('defaults', "/a$query"));
+
+is($info->{mode}, 'wall', 'default mode');
+is($info->{frequency_asked}, 1000, 'default frequency');
+is($info->{server}, 'defaults', 'the server is in the profile');
+is($info->{host}, 'defaults', 'the host is in the profile');
+
+my $r = get('values', "/a$query");
+
+like($r->header('Content-Disposition'), qr/-cpu-.*\.folded\.txt"$/,
+     'mode and format of the server');
+
+$info = info(get('values', "/a$query&profile_format=speedscope"));
+
+is($info->{mode}, 'cpu', 'mode of the server, format of the request');
+is($info->{frequency_asked}, 123, 'frequency of the server');
+
+$info = info(get('values', "/other/a$query&stackprof_mode=cpu"));
+
+is($info->{mode}, 'cpu', 'mode of the request, format of the location');
+is(info(get('values', "/other/a$query"))->{mode}, 'wall',
+   'mode of the location');
+is(info(get('values', "/other/a$query"))->{location}, '/other/',
+   'the location is in the profile');
+
+is(profiled(get('names', '/a?flame=flamegraph')), 1, 'other argument');
+is(profiled(get('names', "/a$query")), 0,
+   'other argument, not the default one');
+is(profiled(get('names', '/a', 'X-Flame: flamegraph')), 1, 'other header');
+is(profiled(get('names', '/a', $header)), 0,
+   'other header, not the default one');
+is(profiled(get('defaults', '/a?flame=flamegraph')), 0,
+   'argument of another server');
+is(profiled(get('defaults', '/a', 'X-Flame: flamegraph')), 0,
+   'header of another server');
+
+is(profiled(get('no-arg', "/a$query")), 0, 'no argument');
+is(profiled(get('no-arg', '/a', $header)), 1, 'no argument, but a header');
+is(profiled(get('no-header', "/a$query")), 1, 'no header, but an argument');
+is(profiled(get('no-header', '/a', $header)), 0, 'no header');
+is(profiled(get('neither', "/a$query", $header)), 0, 'neither');
+
+for my $off (qw/ off: a: performance_bar: /) {
+    is(profiled(get('neither', '/a', "$off flamegraph")), 0,
+       "neither, header $off");
+}
+
+is(profiled(get('neither', '/a?off=flamegraph&=flamegraph')), 0,
+   'neither, the argument is not named "off" nor empty');
+is(profiled(get('disabled', "/a$query", $header)), 0, 'disabled');
+is(profiled(get('default-is-off', "/a$query", $header)), 0, 'default is off');
+
+
+sub config_ok {
+    my ($name, $in_http, $in_server, $in_location) = @_;
+
+    my ($status, $out) = $t->test_config(<<EOF);
+%%MODULES%%
+events { }
+http {
+    $in_http
+    server {
+        $in_server
+        location / {
+            $in_location
+        }
+    }
+}
+EOF
+
+    is($status, 0, $name) or diag($out);
+}
+
+
+sub get {
+    my ($host, $uri, @headers) = @_;
+    return http_get($uri, headers => [ "Host: $host", @headers ]);
+}
+
+
+sub profiled {
+    my ($r) = @_;
+
+    return 1 if $r->status() == 200 && $r->header('X-Profile-Id');
+    return 0 if $r->status() == 200 && $r->body() eq "a\n";
+
+    return "neither: $r";
+}
+
+
+sub info {
+    my ($r) = @_;
+    return ProfileTest::Profile->new($r)->json()->{profile_info};
+}

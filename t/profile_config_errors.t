@@ -1,0 +1,160 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Errors in the configuration name the directive, the value, and the line.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new();
+
+
+# values: what the directive is told, what it says it takes
+
+my $name = 'a name of letters, digits, "_" and "-", or "off"';
+my $addr = 'an address, a CIDR block, "unix:" or "all"';
+my $hz = 'a number of samples a second from 1 to 10000';
+my $flag = '"on" or "off"';
+my $size = 'a size from 128k to 1024m';
+my $time = 'a time of at least 1ms';
+my $count = 'a number greater than zero';
+
+my @values = (
+    profile_endpoint => $flag, [ qw/ yes true 1 ON! /, '""' ],
+    profile_allow => $addr,
+        [ qw{ localhost 127.0.0 10.0.0.0/33 ::1/129 unix unix:/tmp/s none
+              10.0.0.1-10.0.0.9 300.1.1.1 }, '""', "x\xff" ],
+    profile_mode => '"wall" or "cpu"',
+        [ qw/ object Wall wal wallx /, '""', '$mode' ],
+    profile_frequency => $hz,
+        [ qw/ 0 10001 -1 1k 99Hz 1e3 99999999999999999999 /, '""' ],
+    profile_format => '"speedscope"', [ qw/ xml Folded speedscop /, '""' ],
+    profile_arg => $name, [ 'a=b', 'a&b', 'a b', "\xc3\xa4", '""', '$arg' ],
+    profile_header => $name, [ 'X:Y', 'X Y', "X\xff", '""', '$header' ],
+    profile_timeout => $time, [ qw/ 0 0s -1s 1x soon 999999999999999999y /,
+                                '""' ],
+    profile_buffer => $size, [ qw/ 0 127k 131071 1025m 2048m 1g -1k big
+                                   99999999999999999999m /, '""' ],
+    profile_max_captures => $count, [ qw/ 0 -1 many 1k 99999999999999999999 /,
+                                      '""' ],
+);
+
+while (my ($directive, $takes, $values) = splice(@values, 0, 3)) {
+    for my $value (@$values) {
+        my $in = $value eq '""' || $value !~ /[\s;]/ ? $value : "\"$value\"";
+        my $told = $value eq '""' ? '' : $value;
+
+        config_fails("$directive $value", "$directive $in;",
+                     qr/"\Q$told\E".*"\Q$directive\E".*\Q$takes\E/);
+    }
+}
+
+config_fails('a header that nginx reads', 'profile_header host;',
+             qr/"host" in "profile_header" directive, the header has a mean/);
+config_fails('a header that nginx reads', 'profile_header User-Agent;',
+             qr/"User-Agent" in "profile_header" directive/);
+
+
+# twice; profile_allow makes a list
+
+for my $line ('profile_endpoint on', 'profile_if 1', 'profile_mode cpu',
+              'profile_frequency 10', 'profile_format folded',
+              'profile_arg a', 'profile_arg off', 'profile_header b',
+              'profile_header off', 'profile_timeout 1s', 'profile_buffer 1m',
+              'profile_max_captures 5')
+{
+    my ($directive) = split(/ /, $line);
+
+    config_fails("$line, twice", "$line; $line;",
+                 qr/"\Q$directive\E" directive is duplicate/);
+}
+
+
+# number of arguments
+
+for my $directive (qw/ profile_endpoint profile_if profile_mode
+                       profile_frequency profile_format profile_arg
+                       profile_header profile_timeout profile_buffer
+                       profile_max_captures /)
+{
+    my $re = qr/invalid number of arguments in "\Q$directive\E" directive/;
+
+    config_fails("$directive without a value", "$directive;", $re);
+    config_fails("$directive with two values", "$directive 1 2;", $re);
+}
+
+config_fails('profile_allow without a value', 'profile_allow;',
+             qr/invalid number of arguments in "profile_allow" directive/);
+
+
+# variables
+
+config_fails('an unknown variable', 'profile_if $no_such_variable;',
+             qr/unknown "no_such_variable" variable/, 1);
+config_fails('half a variable', 'profile_if "${a";', qr/"a" variable/);
+
+
+# contexts
+
+for my $directive (qw/ profile_frequency profile_arg profile_header
+                       profile_buffer profile_max_captures /)
+{
+    config_fails("$directive in a location",
+                 "location / {\n\n $directive 1; }",
+                 qr/"\Q$directive\E" directive is not allowed here/, 0, 2);
+}
+
+config_fails('profile_max_captures in a server', 'profile_max_captures 1;',
+             qr/"profile_max_captures" directive is not allowed here/);
+config_fails('profile_endpoint in an if', 'if ($args) { profile_endpoint on; }',
+             qr/"profile_endpoint" directive is not allowed here/);
+config_fails('profile_endpoint in an if in a location',
+             'location / { if ($args) { profile_endpoint on; } }',
+             qr/"profile_endpoint" directive is not allowed here/);
+config_fails('profile_endpoint in limit_except',
+             'location / { limit_except GET { profile_endpoint on; } }',
+             qr/"profile_endpoint" directive is not allowed here/);
+
+my ($status, $out) = $t->test_config(<<'EOF');
+%%MODULES%%
+profile_endpoint on;
+events { }
+EOF
+
+isnt($status, 0, 'profile_endpoint outside of http');
+like($out, qr/emerg.*"profile_endpoint" directive is not allowed here in .*:/,
+     'profile_endpoint outside of http, error');
+
+
+sub config_fails {
+    my ($name, $lines, $re, $no_line, $more) = @_;
+
+    my $context = $lines =~ /^profile_max_captures/
+                  && $re !~ /not allowed/ ? 'http' : 'server';
+
+    my $config = <<'EOF';
+%%MODULES%%
+events { }
+http {
+    profile_endpoint on;
+EOF
+
+    $config .= $context eq 'http' ? "$lines\nserver { }\n}\n"
+                                  : "server {\n$lines\n}\n}\n";
+
+    my ($status, $out) = $t->test_config($config);
+    my ($before) = $t->expand($config) =~ /^(.*?)\Q$lines\E/s;
+    my $line = 1 + ($before =~ tr/\n//) + ($more // 0);
+
+    isnt($status, 0, "$name fails") or return;
+    like($out, qr/\[emerg\] .*$re/, "$name, error");
+    like($out, qr/test\.conf:$line$/m, "$name, line") unless $no_line;
+}
