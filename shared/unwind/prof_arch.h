@@ -52,10 +52,12 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Whether the instruction before pc is a call.  Reads code there, if it can be
- * read.  In prof_arch_*_sig.c.
+ * Whether the instruction before pc is a call, and where it went; target: 0 if
+ * that is not in the instruction.  Reads code there, if it can be read.
+ * In prof_arch_*_sig.c.
  */
-int prof_arch_called(uintptr_t pc) __attribute__((no_sanitize_address));
+int prof_arch_called(uintptr_t pc, uintptr_t *target)
+    __attribute__((no_sanitize_address));
 
 PROF_HIDDEN_END
 

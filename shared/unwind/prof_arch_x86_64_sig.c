@@ -11,6 +11,7 @@
 #include "unwind/prof_arch.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 
@@ -23,10 +24,13 @@ static int prof_arch_readable(uintptr_t addr);
 /* call rel32, or call r/m64 in each of its lengths */
 
 int
-prof_arch_called(uintptr_t pc)
+prof_arch_called(uintptr_t pc, uintptr_t *target)
 {
     int             len, mod, n, rm;
+    int32_t         rel;
     const uint8_t  *p;
+
+    *target = 0;
 
     if (!prof_arch_readable(pc - 8)) {
         return 0;
@@ -35,6 +39,8 @@ prof_arch_called(uintptr_t pc)
     p = (const uint8_t *) pc;
 
     if (p[-5] == 0xe8) {
+        memcpy(&rel, p - 4, 4);
+        *target = pc + (intptr_t) rel;
         return 1;
     }
 

@@ -6,66 +6,26 @@
  * address, load the caller's registers.  A row found is kept in the caller's
  * cache, so a stack much like the last one costs a few loads per frame.
  *
- * What is rare is in functions of its own: signal frames, frames whose CFA
- * depends on a register that the walk does not follow, and code without unwind
- * information, where the stack is scanned for a return address.
+ * What is rare is in functions of its own: signal frames, and frames whose CFA
+ * depends on a register that the walk does not follow.
  *
- * Context: signal handler.  Reads only the tables, the context, the stack from
- * its red zone up to top, and, when it scans, code before return addresses.
+ * Context: signal handler.  Reads only the tables, the context, and the stack
+ * from its red zone up to top.
  */
 
 
 #include "unwind/prof_arch.h"
 #include "unwind/prof_table.h"
-
-
-/*
- * A stack pointer farther than this from top is not on the same stack.  The
- * default limit for a stack is 8 MiB.
- */
-
-#define PROF_WALK_STACK_MAX  (256 * 1024 * 1024)
-
-
-/* words scanned; JIT compilers keep frames small: 21 words on average */
-
-#define PROF_WALK_SCAN_MAX   256
-
-
-typedef struct {
-    const prof_unwind_t  *u;
-    const ucontext_t     *uc;       /* of frame "base"; NULL: none is known */
-    uint32_t              base;
-    uintptr_t             top;
-    uintptr_t            *pcs;
-    uint32_t              n;
-    uint32_t              max;
-    prof_stats_t         *st;
-    prof_regs_t           f;
-} prof_walk_t;
-
-
-typedef enum {
-    PROF_WALK_NEXT = 0,     /* f is a frame that is not recorded yet */
-    PROF_WALK_CFA,          /* the same, and its CFA is known */
-    PROF_WALK_COMPLETE,
-    PROF_WALK_TRUNCATED,
-    PROF_WALK_NO_UNWIND,
-    PROF_WALK_BAD_STACK
-} prof_walk_e;
+#include "unwind/prof_walk.h"
 
 
 static prof_walk_e prof_walk_start(prof_walk_t *w);
 static prof_walk_e prof_walk_rare(prof_walk_t *w, uint64_t row,
     uintptr_t *cfa);
 static prof_walk_e prof_walk_beyond(prof_walk_t *w, uintptr_t cfa);
-static prof_walk_e prof_walk_record(prof_walk_t *w);
 static prof_walk_e prof_walk_signal(prof_walk_t *w);
 static int prof_walk_extra(prof_walk_t *w, uint64_t row, uintptr_t *cfa);
 static int prof_walk_aux(prof_walk_t *w, uintptr_t *value);
-static prof_walk_e prof_walk_scan(prof_walk_t *w);
-static int prof_walk_return(prof_walk_t *w, uintptr_t at, uint64_t *row);
-static uintptr_t prof_walk_scan_fp(prof_walk_t *w, uintptr_t at);
 static uint32_t prof_walk_end(prof_walk_e rc, prof_stats_t *st);
 
 
@@ -190,7 +150,7 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
         return PROF_WALK_COMPLETE;
     }
 
-    return prof_walk_scan(w);
+    return prof_walk_scan(w, 0);
 }
 
 
@@ -209,7 +169,7 @@ prof_walk_beyond(prof_walk_t *w, uintptr_t cfa)
 
         /* the frame pointer was lost, by a scan or by its row */
 
-        return prof_walk_scan(w);
+        return prof_walk_scan(w, 1);
     }
 
     rc = prof_walk_record(w);
@@ -218,7 +178,7 @@ prof_walk_beyond(prof_walk_t *w, uintptr_t cfa)
 }
 
 
-static prof_walk_e
+prof_walk_e
 prof_walk_record(prof_walk_t *w)
 {
     if (w->n == w->max) {
@@ -344,108 +304,6 @@ prof_walk_aux(prof_walk_t *w, uintptr_t *value)
     }
 
     return 1;
-}
-
-
-/*
- * Code made at run time has no unwind information.  The first word of the stack
- * that is a return address, and whose frame leads to another one, is its
- * caller's.
- */
-
-static prof_walk_e
-prof_walk_scan(prof_walk_t *w)
-{
-    uint32_t     i;
-    uint64_t     row;
-    uintptr_t    at, cfa;
-    prof_regs_t  f;
-    prof_walk_e  rc;
-
-    rc = prof_walk_record(w);
-
-    if (rc != PROF_WALK_NEXT) {
-        return rc;
-    }
-
-    at = w->f.sp;
-
-    for (i = 0; i < PROF_WALK_SCAN_MAX && w->top - at >= 8; i++, at += 8) {
-
-        if (!prof_walk_return(w, at, &row)) {
-            continue;
-        }
-
-        f.pc = prof_arch_load(at);
-        f.sp = at + 8;
-        f.fp = prof_walk_scan_fp(w, at);
-        f.lr = 0;
-        f.call = 1;
-
-        if (prof_row_kind(row) != PROF_ROW_END) {
-
-            if (!prof_arch_cfa(&f, row, w->top, &cfa)
-                || !prof_arch_moved(&f, cfa))
-            {
-                continue;
-            }
-
-            if (cfa <= w->top && !prof_walk_return(w, cfa - 8, &row)) {
-                continue;
-            }
-        }
-
-        w->f = f;
-        w->uc = NULL;
-        w->st->scanned++;
-
-        return PROF_WALK_NEXT;
-    }
-
-    return PROF_WALK_NO_UNWIND;
-}
-
-
-/* whether the word is an address after a call that the tables cover */
-
-static int
-prof_walk_return(prof_walk_t *w, uintptr_t at, uint64_t *row)
-{
-    uintptr_t  pc;
-
-    pc = prof_arch_load(at);
-    *row = prof_table_row(w->u, pc - 1);
-
-    return prof_row_known(*row) && prof_arch_called(pc);
-}
-
-
-/*
- * The frame pointer of the frame whose return address is at "at": that which
- * the code without information saved there, or left alone.  Otherwise lost.
- */
-
-static uintptr_t
-prof_walk_scan_fp(prof_walk_t *w, uintptr_t at)
-{
-    uint64_t   row;
-    uintptr_t  fp;
-
-    fp = w->f.fp;
-
-    if (fp & 7) {
-        return 0;
-    }
-
-    if (fp == at - 8 && fp >= w->f.sp) {
-        return prof_arch_load(fp);
-    }
-
-    if (fp > at && fp < w->top - 8 && prof_walk_return(w, fp + 8, &row)) {
-        return fp;
-    }
-
-    return 0;
 }
 
 

@@ -1,0 +1,67 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A walk in progress.
+ *
+ * Context: signal handler.
+ */
+
+
+#ifndef _PROF_WALK_H_INCLUDED_
+#define _PROF_WALK_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_stats.h"
+#include "unwind/prof_arch.h"
+#include "unwind/prof_unwind.h"
+
+
+/*
+ * A stack pointer farther than this from top is not on the same stack.  The
+ * default limit for a stack is 8 MiB.
+ */
+
+#define PROF_WALK_STACK_MAX  (256 * 1024 * 1024)
+
+
+typedef struct {
+    const prof_unwind_t  *u;
+    const ucontext_t     *uc;       /* of frame "base"; NULL: none is known */
+    uint32_t              base;
+    uintptr_t             top;
+    uintptr_t            *pcs;
+    uint32_t              n;
+    uint32_t              max;
+    prof_stats_t         *st;
+    prof_regs_t           f;        /* the frame after pcs[n - 1] */
+} prof_walk_t;
+
+
+typedef enum {
+    PROF_WALK_NEXT = 0,     /* f is a frame that is not recorded yet */
+    PROF_WALK_CFA,          /* the same, and its CFA is known */
+    PROF_WALK_COMPLETE,
+    PROF_WALK_TRUNCATED,
+    PROF_WALK_NO_UNWIND,
+    PROF_WALK_BAD_STACK
+} prof_walk_e;
+
+
+PROF_HIDDEN_BEGIN
+
+/* PROF_WALK_NEXT, or PROF_WALK_TRUNCATED when there is no room */
+prof_walk_e prof_walk_record(prof_walk_t *w);
+
+/*
+ * Goes to the caller of a frame that cannot be unwound, by scanning the stack
+ * for a return address.  "known" tells that an unwind entry covers the frame's
+ * code, but needs a register that was lost.
+ */
+prof_walk_e prof_walk_scan(prof_walk_t *w, int known);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_WALK_H_INCLUDED_ */

@@ -1,0 +1,889 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Walks from signal handlers through frames of every kind, to every end.
+ */
+
+
+#include "unwind/prof_unwind.h"
+
+#include "tap.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+
+typedef void (*fixture_callback_pt)(void);
+typedef void (*fixture_pt)(fixture_callback_pt fn);
+
+
+extern void fixture_nofp(fixture_callback_pt fn);
+extern void fixture_realign(fixture_callback_pt fn);
+extern void fixture_deref(fixture_callback_pt fn);
+extern void fixture_rbx(fixture_callback_pt fn);
+extern void fixture_rax(fixture_callback_pt fn);
+extern void fixture_r9(fixture_callback_pt fn);
+extern void fixture_nocfi(fixture_callback_pt fn);
+extern void fixture_nocfi_nofp(fixture_callback_pt fn);
+extern void fixture_end(fixture_callback_pt fn);
+extern void fixture_far(fixture_callback_pt fn);
+
+extern void  *__libc_stack_end;
+
+extern char  fixture_nofp_ret[], fixture_realign_ret[], fixture_deref_ret[],
+             fixture_rbx_ret[], fixture_rax_ret[], fixture_leaf_trap[],
+             fixture_r9_trap[], fixture_nocfi_ret[], fixture_nocfi_nofp_ret[],
+             fixture_end_ret[], fixture_far_ret[];
+
+
+static void test_kinds(void);
+static void test_kind(const char *name, fixture_pt fixture, char *ret);
+static void test_traps(void);
+static void test_end(void);
+static void test_lost(void);
+static void test_scan(void);
+static void test_jit(void);
+static void test_null(void);
+static void test_unloaded(void);
+static void test_top(void);
+static void test_depth(void);
+static void test_context(void);
+static void test_signal_frame(void);
+static void test_other_stack(void);
+static void test_child(void);
+static void test_cache(void);
+static void walk_reset(uintptr_t top);
+static void walk_handler(int signo, siginfo_t *si, void *ctx);
+static void nested_handler(int signo, siginfo_t *si, void *ctx);
+static void segv_handler(int signo, siginfo_t *si, void *ctx);
+static void install(int signo, void (*handler)(int, siginfo_t *, void *),
+    int flags);
+static void callback(void);
+static void callback_low(void);
+static void callback_fake(void);
+static void call(fixture_pt fixture, fixture_callback_pt fn);
+static void call_fp(fixture_pt fixture, fixture_callback_pt fn);
+static void call_null(void (*fn)(void));
+static int recurse(int n);
+static int within(uintptr_t pc, void *function);
+static void clear_stack(void);
+static int valgrind(void);
+
+
+static prof_unwind_t      *unwind;
+static prof_walk_cache_t   cache;
+static prof_stats_t        stats;
+static uintptr_t           walk_top;
+static uintptr_t           pcs[PROF_MAX_DEPTH];
+static uint32_t            walk_max;
+static uint32_t            walk_n;
+static uint32_t            walk_end;
+static ucontext_t          context;
+static uintptr_t           fake;
+static sigjmp_buf          jump;
+static void *volatile      frame_address;
+
+
+/* the code of fixture_nocfi, which is put where no object is */
+
+#define CALL_CODE_LEN  64
+
+
+int
+main(void)
+{
+#if !(__x86_64__)
+    return skip_all("fixtures are for x86-64");
+#endif
+
+    unwind = prof_unwind_create();
+
+    if (!ok(unwind != NULL, "snapshot")) {
+        return done_testing();
+    }
+
+    install(SIGUSR1, walk_handler, 0);
+    install(SIGTRAP, walk_handler, 0);
+
+    test_kinds();
+    test_traps();
+    test_end();
+    test_top();
+    test_depth();
+    test_context();
+    test_signal_frame();
+    test_other_stack();
+    test_child();
+    test_cache();
+
+    if (!valgrind()) {
+
+        /* what is scanned was not written: valgrind would say so */
+
+        test_lost();
+        test_scan();
+        test_jit();
+        test_null();
+        test_unloaded();
+    }
+
+    prof_unwind_destroy(unwind);
+
+    return done_testing();
+}
+
+
+static void
+test_kinds(void)
+{
+    test_kind("no frame pointer", fixture_nofp, fixture_nofp_ret);
+    test_kind("realigned stack", fixture_realign, fixture_realign_ret);
+    test_kind("CFA behind a pointer", fixture_deref, fixture_deref_ret);
+    test_kind("CFA in rbx", fixture_rbx, fixture_rbx_ret);
+}
+
+
+static __attribute__((noinline)) void
+test_kind(const char *name, fixture_pt fixture, char *ret)
+{
+    uint32_t  i;
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    call(fixture, callback);
+
+    is_int(walk_end, 0, "%s: complete", name);
+
+    if (!ok(walk_n >= 3, "%s: frames", name)) {
+        return;
+    }
+
+    ok(within(pcs[walk_n - 1], call), "%s: caller", name);
+    is_int(pcs[walk_n - 2], (uintptr_t) ret, "%s: frame", name);
+    ok(within(pcs[walk_n - 3], callback), "%s: callee", name);
+    is_int(stats.scanned, 0, "%s: not scanned", name);
+
+    /* and once more through a frame of which rbp is the base */
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    call_fp(fixture, callback);
+
+    i = walk_n;
+
+    is_int(walk_end, 0, "%s: complete, above it a frame pointer", name);
+    ok(i >= 3 && within(pcs[i - 1], call_fp)
+       && pcs[i - 2] == (uintptr_t) ret,
+       "%s: frame pointer found", name);
+}
+
+
+static __attribute__((noinline)) void
+test_traps(void)
+{
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    call(fixture_rax, NULL);
+
+    is_int(walk_end, 0, "CFA in rax: complete");
+    is_int(walk_n, 3, "CFA in rax: frames");
+    is_int(pcs[0], (uintptr_t) fixture_leaf_trap, "CFA in rax: callee");
+    is_int(pcs[1], (uintptr_t) fixture_rax_ret, "CFA in rax: frame");
+    ok(within(pcs[2], call), "CFA in rax: caller");
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    call(fixture_r9, NULL);
+
+    is_int(walk_end, 0, "CFA indexed by r9: complete");
+    is_int(walk_n, 2, "CFA indexed by r9: frames");
+    is_int(pcs[0], (uintptr_t) fixture_r9_trap, "CFA indexed by r9: frame");
+    ok(within(pcs[1], call), "CFA indexed by r9: caller");
+}
+
+
+static __attribute__((noinline)) void
+test_end(void)
+{
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    call(fixture_end, callback);
+
+    is_int(walk_end, 0, "outermost frame: complete");
+    ok(walk_n && pcs[walk_n - 1] == (uintptr_t) fixture_end_ret,
+       "outermost frame: nothing above");
+}
+
+
+static __attribute__((noinline)) void
+test_lost(void)
+{
+    uint32_t  i;
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    clear_stack();
+
+    call_fp(fixture_far, callback);
+
+    for (i = 0; i < walk_n && !within(pcs[i], callback); i++) { /* void */ }
+
+    ok(walk_n >= i + 3 && pcs[i + 1] == (uintptr_t) fixture_far_ret,
+       "rbp is lost: frame");
+    ok(walk_n >= i + 3 && within(pcs[i + 2], call_fp),
+       "rbp is lost: caller that needs it");
+    ok(stats.scanned > 0 || walk_n == i + 3,
+       "rbp is lost: scanned for the caller's caller");
+}
+
+
+static __attribute__((noinline)) void
+test_scan(void)
+{
+    int       i;
+    uint32_t  n;
+
+    static const struct {
+        const char  *name;
+        fixture_pt   fixture;
+        char        *ret;
+    } kind[] = {
+        { "no entry, with a frame pointer",
+          fixture_nocfi, fixture_nocfi_ret },
+        { "no entry, no frame pointer",
+          fixture_nocfi_nofp, fixture_nocfi_nofp_ret }
+    };
+
+    for (i = 0; i < 2; i++) {
+        walk_reset((uintptr_t) __builtin_frame_address(0));
+        clear_stack();
+
+        call_fp(kind[i].fixture, callback);
+
+        for (n = 0; n < walk_n && !within(pcs[n], callback); n++) {
+            /* void */
+        }
+
+        ok(stats.scanned > 0, "%s: scanned", kind[i].name);
+        ok(walk_n >= n + 3 && pcs[n + 1] == (uintptr_t) kind[i].ret,
+           "%s: frame", kind[i].name);
+        ok(walk_n >= n + 3 && within(pcs[n + 2], call_fp),
+           "%s: caller", kind[i].name);
+    }
+
+    /* only the first of them tells where its caller's frame is */
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    clear_stack();
+
+    call_fp(fixture_nocfi, callback);
+
+    is_int(walk_end, 0, "no entry: complete");
+    is_int(stats.scanned, 1, "no entry: scanned once");
+    ok(within(pcs[walk_n - 1], call_fp), "no entry: nothing above top");
+
+    /* the frame holds addresses after direct calls: these did not lead here */
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    call(fixture_nofp, callback);
+
+    for (n = 0; !within(pcs[n], callback); n++) { /* void */ }
+
+    fake = pcs[n];
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    clear_stack();
+
+    call(fixture_nocfi, callback_fake);
+
+    is_int(walk_end, 0, "calls that are over: complete");
+    ok(walk_n >= 3 && within(pcs[walk_n - 1], call)
+       && pcs[walk_n - 2] == (uintptr_t) fixture_nocfi_ret,
+       "calls that are over: passed over");
+}
+
+
+static __attribute__((noinline)) void
+test_jit(void)
+{
+    char    *code;
+    size_t   offset;
+
+    code = mmap(NULL, 4096, PROT_READ|PROT_WRITE|PROT_EXEC,
+                MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+
+    if (code == MAP_FAILED) {
+        diag("no executable memory");
+        return;
+    }
+
+    memcpy(code, (char *) fixture_nocfi, CALL_CODE_LEN);
+    offset = fixture_nocfi_ret - (char *) fixture_nocfi;
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    clear_stack();
+
+    call((fixture_pt) code, callback);
+
+    is_int(walk_end, 0, "code made at run time: complete");
+    is_int(stats.scanned, 1, "code made at run time: scanned");
+    ok(walk_n >= 3 && within(pcs[walk_n - 1], call)
+       && pcs[walk_n - 2] == (uintptr_t) code + offset
+       && within(pcs[walk_n - 3], callback),
+       "code made at run time: frames");
+
+    /* the walk may look at a part of its frame only */
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    clear_stack();
+
+    call((fixture_pt) code, callback_low);
+
+    is_int(walk_end, PROF_FRAME_NO_UNWIND, "nothing to find: end");
+    is_int(stats.no_unwind, 1, "nothing to find: counted");
+    is_int(pcs[walk_n - 1], (uintptr_t) code + offset,
+           "nothing to find: frame");
+
+    munmap(code, 4096);
+}
+
+
+static __attribute__((noinline)) void
+test_null(void)
+{
+    install(SIGSEGV, segv_handler, SA_NODEFER);
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    clear_stack();
+
+    if (sigsetjmp(jump, 1) == 0) {
+        call_null(NULL);
+    }
+
+    is_int(walk_end, 0, "call of a null pointer: complete");
+    is_int(walk_n, 1, "call of a null pointer: frames");
+    ok(within(pcs[0], call_null), "call of a null pointer: caller");
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    clear_stack();
+
+    if (sigsetjmp(jump, 1) == 0) {
+        call_null((void (*)(void)) 0x123456);
+    }
+
+    is_int(walk_end, 0, "call of a wild pointer: complete");
+    is_int(walk_n, 2, "call of a wild pointer: frames");
+    is_int(pcs[0], 0x123456, "call of a wild pointer: address");
+    ok(within(pcs[1], call_null), "call of a wild pointer: caller");
+
+    signal(SIGSEGV, SIG_DFL);
+}
+
+
+/*
+ * A word of the stack looks like a return address into an object that is not
+ * there any more: the walk may not read its code.
+ */
+
+static __attribute__((noinline)) void
+test_unloaded(void)
+{
+    void           *handle;
+    prof_unwind_t  *saved;
+
+    handle = dlopen("libresolv.so.2", RTLD_NOW);
+    fake = handle ? (uintptr_t) dlsym(handle, "ns_name_ntop") : 0;
+
+    if (fake == 0) {
+        diag("no library to unload");
+        return;
+    }
+
+    fake += 16;
+
+    saved = unwind;
+    unwind = prof_unwind_create();
+
+    dlclose(handle);
+
+    ok(prof_unwind_object(unwind, fake) != NULL, "unloaded: in the snapshot");
+    ok(dlopen("libresolv.so.2", RTLD_NOW|RTLD_NOLOAD) == NULL,
+       "unloaded: not in memory");
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    clear_stack();
+
+    call(fixture_nocfi, callback_fake);
+
+    is_int(walk_end, 0, "unloaded: complete");
+    ok(walk_n >= 3 && within(pcs[walk_n - 1], call)
+       && pcs[walk_n - 2] == (uintptr_t) fixture_nocfi_ret,
+       "unloaded: passed over");
+
+    prof_unwind_destroy(unwind);
+    unwind = saved;
+}
+
+
+static __attribute__((noinline)) void
+test_top(void)
+{
+    uint32_t  i, n;
+
+    /* with top at the stack's end, what is above the test's own top is seen */
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    call(fixture_nofp, callback);
+    n = walk_n;
+
+    walk_reset((uintptr_t) __libc_stack_end);
+    call(fixture_nofp, callback);
+
+    is_int(walk_end, 0, "top at the end of the stack: complete");
+    ok(walk_n > n + 1, "top at the end of the stack: %u frames", walk_n);
+
+    for (i = 0; i < walk_n && !within(pcs[i], test_top); i++) { /* void */ }
+
+    is_int(i, n, "top at the end of the stack: the rest is the same");
+
+    /* interrupted above top: there is nothing to record */
+
+    walk_reset((uintptr_t) &i - 4096);
+    call(fixture_nofp, callback);
+
+    is_int(walk_n, 0, "top below: no frames");
+    is_int(walk_end, 0, "top below: complete");
+}
+
+
+static __attribute__((noinline)) void
+test_depth(void)
+{
+    uint32_t  n;
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    call(fixture_nofp, callback);
+    n = walk_n;
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    walk_max = n;
+    call(fixture_nofp, callback);
+
+    is_int(walk_n, n, "room for all frames: frames");
+    is_int(walk_end, 0, "room for all frames: complete");
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    walk_max = n - 1;
+    call(fixture_nofp, callback);
+
+    is_int(walk_n, n - 1, "room for one less: frames");
+    is_int(walk_end, PROF_FRAME_TRUNCATED, "room for one less: truncated");
+    is_int(stats.truncated, 1, "room for one less: counted");
+    is_int(pcs[n - 1], 0, "room for one less: not written");
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    walk_max = 0;
+    call(fixture_nofp, callback);
+
+    is_int(walk_n, 0, "no room: frames");
+    is_int(walk_end, PROF_FRAME_TRUNCATED, "no room: truncated");
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    (void) recurse(1000);
+
+    is_int(walk_n, PROF_MAX_DEPTH, "recursion: frames");
+    is_int(walk_end, PROF_FRAME_TRUNCATED, "recursion: truncated");
+}
+
+
+/* a context with registers that no thread can have */
+
+static __attribute__((noinline)) void
+test_context(void)
+{
+#if (__x86_64__)
+
+    greg_t      sp, *reg;
+    uint32_t    i;
+    ucontext_t  uc;
+
+    static const struct {
+        const char  *name;
+        int64_t      sp;        /* relative, or absolute if large or 0 */
+        uint32_t     n;
+        uint32_t     end;
+    } bad[] = {
+        { "null",          0,                  1, PROF_FRAME_BAD_STACK },
+        { "small",         0x1008,             1, PROF_FRAME_BAD_STACK },
+        { "kernel",        -4096,              1, PROF_FRAME_BAD_STACK },
+        { "not canonical", (int64_t) 1 << 62,  1, PROF_FRAME_BAD_STACK },
+        { "odd",           1,                  1, PROF_FRAME_BAD_STACK },
+    };
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    call(fixture_nofp, callback);
+
+    reg = uc.uc_mcontext.gregs;
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        uc = context;
+        sp = (bad[i].sp == 1) ? reg[REG_RSP] + 1 : bad[i].sp;
+        reg[REG_RSP] = sp;
+
+        memset(&stats, 0, sizeof(stats));
+
+        walk_n = prof_walk(unwind, &cache, &uc, walk_top, pcs,
+                           PROF_MAX_DEPTH, &stats, &walk_end);
+
+        is_int(walk_n, bad[i].n, "stack pointer: %s: frames", bad[i].name);
+        is_int(walk_end, bad[i].end, "stack pointer: %s: end", bad[i].name);
+        is_int(stats.bad_stack, 1, "stack pointer: %s: counted", bad[i].name);
+    }
+
+    /* at an instruction that has rbp for its base */
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        uc = context;
+        reg[REG_RIP] = (greg_t) fixture_realign_ret;
+        reg[REG_RBP] = (bad[i].sp == 1) ? reg[REG_RSP] + 1 : bad[i].sp;
+
+        if (reg[REG_RBP] == 0) {
+
+            /* that is a lost one, and leads to a scan */
+
+            continue;
+        }
+
+        memset(&stats, 0, sizeof(stats));
+
+        walk_n = prof_walk(unwind, &cache, &uc, walk_top, pcs,
+                           PROF_MAX_DEPTH, &stats, &walk_end);
+
+        is_int(walk_n, 1, "frame pointer: %s: frames", bad[i].name);
+        is_int(walk_end, PROF_FRAME_BAD_STACK, "frame pointer: %s: end",
+               bad[i].name);
+    }
+
+#endif
+}
+
+
+static __attribute__((noinline)) void
+test_signal_frame(void)
+{
+    uint32_t  i;
+
+    install(SIGUSR2, nested_handler, 0);
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    raise(SIGUSR2);
+
+    signal(SIGUSR2, SIG_DFL);
+
+    is_int(walk_end, 0, "signal in a handler: complete");
+
+    for (i = 0; i < walk_n && !within(pcs[i], nested_handler); i++) {
+        /* void */
+    }
+
+    /* the trampoline, the system call that was interrupted, its callers */
+
+    ok(walk_n > i + 3, "signal in a handler: passed through the handler");
+    ok(within(pcs[walk_n - 1], raise),
+       "signal in a handler: what it interrupted");
+    is_int(stats.scanned, 0, "signal in a handler: not scanned");
+}
+
+
+/* a handler with a stack of its own is not on the stack that top belongs to */
+
+static __attribute__((noinline)) void
+test_other_stack(void)
+{
+    stack_t  ss, old;
+
+    memset(&ss, 0, sizeof(ss));
+    ss.ss_size = 65536;
+    ss.ss_sp = mmap(NULL, ss.ss_size, PROT_READ|PROT_WRITE,
+                    MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+
+    ok(sigaltstack(&ss, &old) == 0, "alternate stack");
+
+    install(SIGUSR2, nested_handler, SA_ONSTACK);
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    raise(SIGUSR2);
+
+    is_int(walk_end, PROF_FRAME_BAD_STACK, "alternate stack: end");
+    is_int(walk_n, 1, "alternate stack: frames");
+
+    /* the walk may run on one itself */
+
+    install(SIGUSR1, walk_handler, SA_ONSTACK);
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    call(fixture_nofp, callback);
+
+    is_int(walk_end, 0, "handler on an alternate stack: complete");
+    ok(within(pcs[walk_n - 1], call), "handler on an alternate stack: caller");
+
+    install(SIGUSR1, walk_handler, 0);
+    signal(SIGUSR2, SIG_DFL);
+    (void) sigaltstack(&old, NULL);
+
+    munmap(ss.ss_sp, ss.ss_size);
+}
+
+
+static __attribute__((noinline)) void
+test_child(void)
+{
+    int    status;
+    pid_t  pid;
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    fflush(stdout);
+    pid = fork();
+
+    if (pid == 0) {
+        call(fixture_rbx, callback);
+        _exit(walk_end == 0 && within(pcs[walk_n - 1], call) ? 0 : 1);
+    }
+
+    status = -1;
+    (void) waitpid(pid, &status, 0);
+
+    is_int(status, 0, "walk in a child");
+}
+
+
+/* the answers must be the same with what the cache holds and without */
+
+static __attribute__((noinline)) void
+test_cache(void)
+{
+    uint32_t   i, n;
+    uintptr_t  cold[PROF_MAX_DEPTH];
+
+    memset(&cache, 0, sizeof(cache));
+
+    walk_reset((uintptr_t) __libc_stack_end);
+    call(fixture_realign, callback);
+
+    n = walk_n;
+    memcpy(cold, pcs, sizeof(cold));
+
+    /* entries of other addresses */
+
+    for (i = 0; i < PROF_WALK_CACHE; i++) {
+
+        if (cache.slot[i].pc == 0) {
+            cache.slot[i].pc = 0x1000 + i;
+            cache.slot[i].row = UINT64_MAX;
+        }
+    }
+
+    walk_reset((uintptr_t) __libc_stack_end);
+    call(fixture_realign, callback);
+
+    is_int(walk_n, n, "warm cache: frames");
+
+    /* but for the addresses in this function */
+
+    for (i = 0; i < n && !within(cold[i], test_cache); i++) { /* void */ }
+
+    is_mem(pcs, cold, i * sizeof(uintptr_t), "warm cache: the same");
+}
+
+
+static void
+walk_reset(uintptr_t top)
+{
+    memset(&stats, 0, sizeof(stats));
+    memset(pcs, 0, sizeof(pcs));
+
+    walk_top = top;
+    walk_max = PROF_MAX_DEPTH;
+    walk_n = 0;
+    walk_end = UINT32_MAX;
+}
+
+
+static void
+walk_handler(int signo, siginfo_t *si, void *ctx)
+{
+    context = *(ucontext_t *) ctx;
+
+    walk_n = prof_walk(unwind, &cache, ctx, walk_top, pcs, walk_max, &stats,
+                       &walk_end);
+}
+
+
+static void
+nested_handler(int signo, siginfo_t *si, void *ctx)
+{
+    callback();
+
+    __asm__ volatile("");
+}
+
+
+static void
+segv_handler(int signo, siginfo_t *si, void *ctx)
+{
+    walk_handler(signo, si, ctx);
+    siglongjmp(jump, 1);
+}
+
+
+static void
+install(int signo, void (*handler)(int, siginfo_t *, void *), int flags)
+{
+    struct sigaction  sa;
+
+    memset(&sa, 0, sizeof(sa));
+    sa.sa_sigaction = handler;
+    sa.sa_flags = SA_SIGINFO|flags;
+
+    if (sigaction(signo, &sa, NULL) == -1) {
+        perror("sigaction");
+        exit(1);
+    }
+}
+
+
+static __attribute__((noinline)) void
+callback(void)
+{
+    raise(SIGUSR1);
+
+    __asm__ volatile("");
+}
+
+
+/* lets the walk see 32 bytes of its caller's frame */
+
+static __attribute__((noinline)) void
+callback_low(void)
+{
+    walk_top = (uintptr_t) __builtin_frame_address(0) + 16 + 32;
+
+    raise(SIGUSR1);
+
+    __asm__ volatile("");
+}
+
+
+/* fills the locals of its caller, fixture_nocfi, with an address */
+
+static __attribute__((noinline)) void
+callback_fake(void)
+{
+    int                  i;
+    volatile uintptr_t  *frame;
+
+    frame = __builtin_frame_address(0);
+
+    for (i = 2; i < 2 + 9; i++) {
+        frame[i] = fake;
+    }
+
+    raise(SIGUSR1);
+
+    __asm__ volatile("");
+}
+
+
+static __attribute__((noinline)) void
+call(fixture_pt fixture, fixture_callback_pt fn)
+{
+    fixture(fn);
+
+    __asm__ volatile("");
+}
+
+
+/* what asks for its frame address has rbp as the frame's base */
+
+static __attribute__((noinline)) void
+call_fp(fixture_pt fixture, fixture_callback_pt fn)
+{
+    frame_address = __builtin_frame_address(0);
+
+    fixture(fn);
+
+    __asm__ volatile("");
+}
+
+
+static __attribute__((noinline)) void
+call_null(void (*fn)(void))
+{
+    fn();
+
+    __asm__ volatile("");
+}
+
+
+static __attribute__((noinline)) int
+recurse(int n)
+{
+    volatile int  v;
+
+    if (n == 0) {
+        callback();
+        return 0;
+    }
+
+    v = recurse(n - 1);
+
+    return v + 1;
+}
+
+
+static int
+within(uintptr_t pc, void *function)
+{
+    size_t  len;
+
+    return prof_unwind_function(unwind, pc - 1, &len) == (uintptr_t) function;
+}
+
+
+/*
+ * What is scanned must not depend on what ran before.  Addresses of calls that
+ * are over cannot always be told from others.
+ */
+
+static __attribute__((noinline)) void
+clear_stack(void)
+{
+    volatile uintptr_t  word[1024];
+
+    size_t  i;
+
+    for (i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
+        word[i] = 0;
+    }
+
+    (void) word[0];
+}
+
+
+static int
+valgrind(void)
+{
+    const char  *preload;
+
+    preload = getenv("LD_PRELOAD");
+
+    return preload && strstr(preload, "vgpreload");
+}
