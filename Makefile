@@ -32,6 +32,9 @@ DEPS ?= tools/install-deps
 PROVE ?= prove
 PROVE_FLAGS ?=
 
+# processes of make
+JOBS ?= $(shell nproc)
+
 
 NAME = ngx_http_profile_module
 ROOT := $(CURDIR)
@@ -120,14 +123,17 @@ $(BUILD)/nginx.args: FORCE
 
 core: $(BUILD)/libprof.a	## build the profiler core alone, without nginx
 
-# the name is recorded so that an archive has no objects of removed sources
-$(BUILD)/libprof.a: $(CORE_OBJS) $(BUILD)/core.args
+# it has no objects of sources that were removed
+$(BUILD)/libprof.a: $(CORE_OBJS) $(BUILD)/core.list
 	@rm -f $@
 	$(AR) rcs $@ $(CORE_OBJS)
 
-$(BUILD)/core.args: FORCE
+$(BUILD)/core.list: LIST = $(CORE_SRCS)
+$(BUILD)/core.args: LIST = $(CC) $(CFLAGS)
+
+$(BUILD)/core.list $(BUILD)/core.args: FORCE
 	@mkdir -p $(BUILD)
-	@echo "$(CC)" "$(CFLAGS)" "$(CORE_SRCS)" > $@.new
+	@echo "$(LIST)" > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 $(BUILD)/core/%.o: shared/% $(BUILD)/core.args
@@ -161,6 +167,8 @@ tools: $(TOOLS)	## build the programs of tools/ over the core
 # Tests.  Each target installs what is missing, and then calls make again:
 # what is installed decides how things are built.
 
+SUB = $(MAKE) -s --no-print-directory -j $(JOBS)
+
 PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)
 
 units: $(UNITS)
@@ -168,15 +176,15 @@ units: $(UNITS)
 	@tools/check-signal-safe $(SIGNAL_OBJS)
 
 unit:	## run the unit tests of the core, without nginx
-	@$(MAKE) -s --no-print-directory units
+	@$(SUB) units
 	$(PROVE) $(PROVE_FLAGS) $(BUILD)/t
 
 test:	## run all tests, or those in T
 	@$(DEPS) test
-	@$(MAKE) -s --no-print-directory module units tools
-	@$(MAKE) -s --no-print-directory $(VIEWER)                            \
+	@$(SUB) module units tools
+	@$(SUB) $(VIEWER)                            \
 	    || echo "no speedscope to check profiles with"
-	@$(MAKE) -s --no-print-directory prove
+	@$(SUB) prove
 
 # the viewer that profiles are checked with
 VIEWER = t/speedscope/node_modules/.package-lock.json
@@ -192,7 +200,7 @@ ASAN = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined
 asan:	## run all tests with sanitizers in nginx, the module and the core
 	@$(DEPS) test
 	CC="$(CC)" NGINX_SRC=$(NGINX_SRC) tools/build-nginx asan $(BUILD)/asan
-	@$(MAKE) -s --no-print-directory unit BUILD=$(BUILD)/asan-unit        \
+	@$(SUB) unit BUILD=$(BUILD)/asan-unit        \
 	    CFLAGS="$(ASAN)"
 	TEST_NGINX_TIMEOUT=60 TEST_NGINX_BINARY=$(BUILD)/asan/objs/nginx      \
 	    TEST_NGINX_MODULE=$(BUILD)/asan/objs/$(NAME).so                   \
@@ -207,12 +215,12 @@ static:	## run the tests of t/ with the module linked into nginx
 
 valgrind:	## run the unit tests in valgrind
 	@$(DEPS) valgrind
-	@$(MAKE) -s --no-print-directory units
+	@$(SUB) units
 	$(PROVE) $(PROVE_FLAGS) -e "valgrind -q --error-exitcode=99           \
 	    --leak-check=full" $(BUILD)/t
 
 bench:	## build and run the benchmarks of the core
-	@$(MAKE) -s --no-print-directory benches
+	@$(SUB) benches
 	@for b in $(BENCHES); do echo "$${b##*/}"; $$b || exit 1; done
 
 benches: $(BENCHES)
@@ -221,7 +229,7 @@ lint:	## check style, layers, whitespace; let cppcheck read the core
 	@$(DEPS) lint
 	tools/check-style
 	tools/check-layers
-	@$(MAKE) -s --no-print-directory core
+	@$(SUB) core
 	tools/check-signal-safe $(SIGNAL_OBJS)
 	git diff --check
 	cppcheck -q --error-exitcode=1 -I shared --enable=warning,portability \
@@ -246,7 +254,7 @@ install: module	## install the module where nginx looks for modules
 
 demo:	## start nginx with an example to look at
 	@$(DEPS) demo
-	@$(MAKE) -s --no-print-directory module
+	@$(SUB) module
 	@NGINX=$(NGINX) MODULE=$(SO) tools/demo
 
 clean:	## remove all that was built
