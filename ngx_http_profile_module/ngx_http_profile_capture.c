@@ -398,7 +398,7 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 
     ctx->timedout = 1;
 
-    prof_capture_gap(ctx->capture, PROF_FRAME_WAITING);
+    prof_capture_gap(ctx->capture, NULL, 0, 0);
     ngx_http_profile_end(ctx);
 }
 

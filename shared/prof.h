@@ -96,17 +96,20 @@ prof_capture_t *prof_capture_create(const prof_capture_conf_t *conf);
 void prof_capture_destroy(prof_capture_t *c);
 
 /*
- * A frame name for prof_turn_run() and prof_capture_gap().  The text is
- * copied; the same text gives the same frame.  When there are too many,
- * PROF_FRAME_WAITING.
+ * A frame name for prof_turn_run(), prof_span_begin() and prof_capture_gap().
+ * The text is copied; the same text gives the same frame.  When there are too
+ * many, PROF_FRAME_WAITING.
  */
 uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
 
 /*
  * Names the cause of the waiting since the last turn or the last call of this
- * function.  frame is a code address or a name.
+ * function, until the given time (clamped to between that and now; 0 is now).
+ * frames are code addresses or names, innermost first; they stand below
+ * "[waiting]".  What nobody names is "[waiting]" alone.
  */
-void prof_capture_gap(prof_capture_t *c, uintptr_t frame);
+void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
+    uint64_t until);
 
 /*
  * Runs fn(data) as a turn of the capture c: the thread is sampled, and all
@@ -122,6 +125,17 @@ void prof_capture_gap(prof_capture_t *c, uintptr_t frame);
 void prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     prof_turn_pt fn, void *data);
 
+/*
+ * A span: a section of a turn that is timed exactly and named, whether or not
+ * a sample falls into it.  Spans nest, and stand outside of the sampled
+ * frames.  Both calls do nothing when the running turn is not one of c, which
+ * is only compared and may be gone.  prof_span_begin() returns 1 if it began
+ * one, and only then prof_span_end() must be called, in the reverse order.
+ * Context: the sampler's thread; not in a signal.
+ */
+int prof_span_begin(prof_sampler_t *s, prof_capture_t *c, uintptr_t frame);
+void prof_span_end(prof_sampler_t *s, prof_capture_t *c);
+
 /* ends the capture's part in the turns running now, if any */
 void prof_turn_end(prof_sampler_t *s, prof_capture_t *c);
 
@@ -135,6 +149,9 @@ prof_capture_t *prof_turn_current(const prof_sampler_t *s);
  * Context: the sampler's thread, outside of a turn of c.
  */
 prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
+
+/* the clock that all wall times are of, in ns; may be called in a signal */
+uint64_t prof_now(void);
 
 /* counters so far; wall, running and CPU time so far; each may be NULL */
 void prof_capture_totals(const prof_capture_t *c, prof_stats_t *st,

@@ -99,18 +99,39 @@ prof_capture_name(prof_capture_t *c, const char *text, size_t len)
 
 
 void
-prof_capture_gap(prof_capture_t *c, uintptr_t frame)
+prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
+    uint64_t until)
 {
     uint32_t  node;
     uint64_t  now;
 
     now = prof_clock(CLOCK_MONOTONIC);
-    node = prof_tree_frame(&c->tree, frame, &c->stats);
 
-    prof_capture_add(c, node, PROF_ENTRY_GAP, now - c->mark, 0);
+    if (until == 0 || until > now) {
+        until = now;
+    }
 
-    c->wall += now - c->mark;
-    c->mark = now;
+    if (until <= c->mark) {
+        return;
+    }
+
+    node = prof_tree_frame(&c->tree, PROF_NONE, PROF_FRAME_WAITING, &c->stats);
+
+    while (n) {
+        node = prof_tree_frame(&c->tree, node, frames[--n], &c->stats);
+    }
+
+    prof_capture_add(c, node, PROF_ENTRY_GAP, until - c->mark, 0);
+
+    c->wall += until - c->mark;
+    c->mark = until;
+}
+
+
+uint64_t
+prof_now(void)
+{
+    return prof_clock(CLOCK_MONOTONIC);
 }
 
 

@@ -24,6 +24,9 @@
 
 #define PROF_NAMES_MAX  256
 
+/* spans that may be open at once; deeper ones are part of these */
+#define PROF_SPANS_MAX  16
+
 
 struct prof_capture_s {
     prof_tree_t      tree;
@@ -49,15 +52,21 @@ struct prof_capture_s {
 };
 
 
-/* a turn; lives on the stack of prof_turn_run() */
+/*
+ * A turn; lives on the stack of prof_turn_run().  What was sampled is folded in
+ * segments: from the turn's start, or a border of a span, to the next one.
+ */
 
 struct prof_turn_s {
     prof_turn_t     *prev;
     prof_capture_t  *capture;       /* NULL: ended */
     uintptr_t        what;
     uintptr_t        top;
-    uint64_t         wall;          /* clocks at the start */
+    uint64_t         wall;          /* clocks at the start of the segment */
     uint64_t         cpu;
+    uint64_t         samples;       /* folded in the turn */
+    uint32_t         nspans;
+    uintptr_t        spans[PROF_SPANS_MAX];
 };
 
 

@@ -38,56 +38,37 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
 
 
 uint32_t
-prof_tree_stack(prof_tree_t *t, const uintptr_t *pcs, uint32_t n, uint32_t end,
-    prof_stats_t *st)
+prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
+    uint32_t n, prof_stats_t *st)
 {
-    uint32_t  i, node, child;
-
-    node = PROF_NONE;
-
-    if (end) {
-        node = prof_tree_child(t, PROF_NONE, prof_key(end, 0));
-
-        if (node == PROF_NONE) {
-            goto full;
-        }
-    }
+    uint32_t  i, child;
 
     for (i = n; i-- > 0; node = child) {
         child = prof_tree_child(t, node, prof_key(pcs[i], i));
 
         if (child == PROF_NONE) {
-            goto full;
+            st->lost_tree++;
+            return (node == PROF_NONE) ? t->full : node;
         }
     }
 
-    if (node == PROF_NONE) {
-        return prof_tree_frame(t, PROF_FRAME_TURN, st);
-    }
-
     return node;
-
-full:
-
-    st->lost_tree++;
-
-    return (node == PROF_NONE) ? t->full : node;
 }
 
 
 uint32_t
-prof_tree_frame(prof_tree_t *t, uintptr_t pc, prof_stats_t *st)
+prof_tree_frame(prof_tree_t *t, uint32_t node, uintptr_t pc, prof_stats_t *st)
 {
-    uint32_t  node;
+    uint32_t  child;
 
-    node = prof_tree_child(t, PROF_NONE, prof_key(pc, 0));
+    child = prof_tree_child(t, node, prof_key(pc, 0));
 
-    if (node == PROF_NONE) {
+    if (child == PROF_NONE) {
         st->lost_tree++;
-        return t->full;
+        return (node == PROF_NONE) ? t->full : node;
     }
 
-    return node;
+    return child;
 }
 
 

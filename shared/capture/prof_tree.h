@@ -55,14 +55,16 @@ PROF_HIDDEN_BEGIN
 void prof_tree_init(prof_tree_t *t, void *mem, size_t size);
 
 /*
- * The node of a stack: pcs innermost first, as prof_walk() gives them; end is
- * a frame name that becomes the outermost frame, or 0.
+ * The node of a stack below "node" (PROF_NONE: a whole stack).  pcs are
+ * innermost first, as prof_walk() gives them: an interrupted instruction, then
+ * return addresses.
  */
-uint32_t prof_tree_stack(prof_tree_t *t, const uintptr_t *pcs, uint32_t n,
-    uint32_t end, prof_stats_t *st);
+uint32_t prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
+    uint32_t n, prof_stats_t *st);
 
-/* the node of one frame alone, the start of a function or a name */
-uint32_t prof_tree_frame(prof_tree_t *t, uintptr_t pc, prof_stats_t *st);
+/* the node of one frame below "node": the start of a function, or a name */
+uint32_t prof_tree_frame(prof_tree_t *t, uint32_t node, uintptr_t pc,
+    prof_stats_t *st);
 
 PROF_HIDDEN_END
 

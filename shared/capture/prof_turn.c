@@ -5,10 +5,12 @@
  * Turns: arming and disarming the sampler around a call, and folding what was
  * sampled into the capture's tree and timeline.
  *
- * Weights.  Each sample of a turn weighs the time since the sample before it
- * (the first: since the turn's start), the last one also the rest of the turn;
- * a turn without a sample is an entry of its own.  So the entries of a turn sum
- * to its length on both clocks exactly, whatever was lost or slowed down.
+ * Weights.  A turn without spans is one segment; each border of a span begins
+ * another.  Each sample of a segment weighs the time since the sample before
+ * it (the first: since the segment's start), the last one also the rest of the
+ * segment; a segment without a sample is an entry of its own.  So the entries
+ * sum to the turn's length on both clocks exactly, and to each span's, whatever
+ * was lost or slowed down.
  *
  * The time to the next sample is carried over from turn to turn.
  */
@@ -22,6 +24,8 @@
 
 static void prof_turn_start(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn);
+static void prof_turn_border(prof_sampler_t *s, prof_turn_t *turn);
+static void prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn,
     uint64_t wall, uint64_t cpu);
 static void prof_turn_timer(prof_sampler_t *s, uint64_t first,
@@ -55,6 +59,7 @@ prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     turn.capture = c;
     turn.what = what;
     turn.top = (uintptr_t) __builtin_frame_address(0);
+    turn.nspans = 0;
 
     s->turn = &turn;
 
@@ -101,6 +106,40 @@ prof_turn_current(const prof_sampler_t *s)
 }
 
 
+int
+prof_span_begin(prof_sampler_t *s, prof_capture_t *c, uintptr_t frame)
+{
+    prof_turn_t  *turn;
+
+    turn = s->turn;
+
+    if (turn == NULL || turn->capture != c || turn->nspans == PROF_SPANS_MAX) {
+        return 0;
+    }
+
+    prof_turn_border(s, turn);
+    turn->spans[turn->nspans++] = frame;
+
+    return 1;
+}
+
+
+void
+prof_span_end(prof_sampler_t *s, prof_capture_t *c)
+{
+    prof_turn_t  *turn;
+
+    turn = s->turn;
+
+    if (turn == NULL || turn->capture != c || turn->nspans == 0) {
+        return;
+    }
+
+    prof_turn_border(s, turn);
+    turn->nspans--;
+}
+
+
 static void
 prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
 {
@@ -116,12 +155,13 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     s->fill = PROF_RING_SIZE / 2;
 
     if (c->stats.turns++) {
-        prof_capture_gap(c, PROF_FRAME_WAITING);
+        prof_capture_gap(c, NULL, 0, 0);
 
     } else {
         c->mark = prof_clock(CLOCK_MONOTONIC);
     }
 
+    turn->samples = 0;
     turn->wall = c->mark;
     turn->cpu = prof_clock(s->cpu_clock);
 
@@ -137,7 +177,6 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
 static void
 prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn)
 {
-    uint64_t         wall, cpu;
     prof_capture_t  *c;
 
     c = turn->capture;
@@ -147,9 +186,6 @@ prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn)
     s->armed = 0;
     prof_barrier();
 
-    wall = prof_clock(CLOCK_MONOTONIC);
-    cpu = prof_clock(s->cpu_clock);
-
     c->period = s->period;
     c->taken = s->taken;
 
@@ -157,12 +193,56 @@ prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn)
         c->rest = c->period;
     }
 
+    prof_turn_segment(s, turn);
+
+    if (turn->samples == 0) {
+        c->stats.turns_unsampled++;
+    }
+}
+
+
+/*
+ * A border of a span.  A sample that comes meanwhile is left out: it would see
+ * the profiler.
+ */
+
+static void
+prof_turn_border(prof_sampler_t *s, prof_turn_t *turn)
+{
+    s->armed = 0;
+    prof_barrier();
+
+    turn->capture->period = s->period;
+
+    prof_turn_segment(s, turn);
+
+    s->period = turn->capture->period;
+
+    prof_barrier();
+    s->armed = 1;
+}
+
+
+static void
+prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn)
+{
+    uint64_t         wall, cpu;
+    prof_capture_t  *c;
+
+    c = turn->capture;
+
+    wall = prof_clock(CLOCK_MONOTONIC);
+    cpu = prof_clock(s->cpu_clock);
+
+    prof_turn_fold(s, turn, wall, cpu);
+
     c->mark = wall;
     c->wall += wall - turn->wall;
     c->running += wall - turn->wall;
     c->cpu += cpu - turn->cpu;
 
-    prof_turn_fold(s, turn, wall, cpu);
+    turn->wall = wall;
+    turn->cpu = cpu;
 
     c->stats.own_fold_ns += prof_clock(CLOCK_MONOTONIC) - wall;
 }
@@ -172,7 +252,7 @@ static void
 prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
     uint64_t cpu)
 {
-    uint32_t         node;
+    uint32_t         i, node, root;
     uint64_t         last_wall, last_cpu;
     prof_record_t   *rec;
     prof_capture_t  *c;
@@ -180,13 +260,19 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
     c = turn->capture;
     last_wall = turn->wall;
     last_cpu = turn->cpu;
+    root = PROF_NONE;
+
+    for (i = 0; i < turn->nspans; i++) {
+        root = prof_tree_frame(&c->tree, root, turn->spans[i], &c->stats);
+    }
 
     rec = prof_ring_peek(&s->ring);
 
     if (rec == NULL) {
-        c->stats.turns_unsampled++;
+        node = turn->nspans ? root
+                            : prof_tree_frame(&c->tree, root, turn->what,
+                                              &c->stats);
 
-        node = prof_tree_frame(&c->tree, turn->what, &c->stats);
         prof_capture_add(c, node, PROF_ENTRY_TURN, wall - last_wall,
                          cpu - last_cpu);
         return;
@@ -194,14 +280,25 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
 
     for ( /* void */ ; rec; rec = prof_ring_peek(&s->ring)) {
 
-        node = prof_tree_stack(&c->tree, rec->pcs, rec->nframes, rec->end,
+        node = root;
+
+        if (rec->end) {
+            node = prof_tree_frame(&c->tree, node, rec->end, &c->stats);
+        }
+
+        node = prof_tree_stack(&c->tree, node, rec->pcs, rec->nframes,
                                &c->stats);
+
+        if (node == PROF_NONE) {
+            node = prof_tree_frame(&c->tree, node, PROF_FRAME_TURN, &c->stats);
+        }
 
         prof_capture_add(c, node, PROF_ENTRY_SAMPLE, rec->wall - last_wall,
                          rec->cpu - last_cpu);
 
         last_wall = rec->wall;
         last_cpu = rec->cpu;
+        turn->samples++;
 
         prof_ring_pop(&s->ring, rec);
     }

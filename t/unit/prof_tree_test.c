@@ -37,10 +37,10 @@ test_tree(void)
     memset(&st, 0, sizeof(st));
     prof_tree_init(&t, mem, sizeof(mem));
 
-    a = prof_tree_stack(&t, ab, 2, 0, &st);
-    b = prof_tree_stack(&t, ac, 2, 0, &st);
-    c = prof_tree_stack(&t, ab, 2, 0, &st);
-    d = prof_tree_stack(&t, bb, 2, 0, &st);
+    a = prof_tree_stack(&t, PROF_NONE, ab, 2, &st);
+    b = prof_tree_stack(&t, PROF_NONE, ac, 2, &st);
+    c = prof_tree_stack(&t, PROF_NONE, ab, 2, &st);
+    d = prof_tree_stack(&t, PROF_NONE, bb, 2, &st);
 
     is_int(c, a, "the same stack has the same node");
     ok(a != b, "another stack has another");
@@ -54,14 +54,12 @@ test_tree(void)
     is_int(prof_key_call(t.nodes[t.nodes[a].parent].key), 1,
            "the one around it is");
 
-    c = prof_tree_stack(&t, ab, 2, PROF_FRAME_TRUNCATED, &st);
-    d = t.nodes[t.nodes[c].parent].parent;
-    is_int(prof_key_pc(t.nodes[d].key), PROF_FRAME_TRUNCATED,
-           "a stack that was cut has the cause as its root");
+    c = prof_tree_frame(&t, PROF_NONE, PROF_FRAME_TRUNCATED, &st);
+    d = prof_tree_stack(&t, c, ab, 2, &st);
+    is_int(t.nodes[t.nodes[d].parent].parent, c,
+           "a stack may stand below another node");
 
-    c = prof_tree_stack(&t, ab, 0, 0, &st);
-    is_int(prof_key_pc(t.nodes[c].key), PROF_FRAME_TURN,
-           "an empty stack is the turn itself");
+    is_int(prof_tree_stack(&t, c, ab, 0, &st), c, "an empty stack is none");
 
     is_int(st.lost_tree, 0, "nothing was lost");
 }
@@ -89,7 +87,7 @@ test_tree_full(void)
         pcs[1] = 0x200000;
         pcs[2] = 0x300000;
 
-        node = prof_tree_stack(&t, pcs, 3, 0, &st);
+        node = prof_tree_stack(&t, PROF_NONE, pcs, 3, &st);
 
         if (node >= t.nnodes) {
             break;
@@ -105,7 +103,7 @@ test_tree_full(void)
            "and ended at the deepest node there was");
 
     pcs[0] = 0x400000;
-    node = prof_tree_stack(&t, pcs, 1, 0, &st);
+    node = prof_tree_stack(&t, PROF_NONE, pcs, 1, &st);
     is_int(prof_key_pc(t.nodes[node].key), PROF_FRAME_TREE_FULL,
            "one without any says that the tree is full");
 

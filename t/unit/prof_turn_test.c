@@ -58,6 +58,10 @@ static void test_short_turns(prof_sampler_t *s);
 static void test_two_captures(prof_sampler_t *s);
 static void test_end_in_turn(prof_sampler_t *s);
 static void test_names(prof_sampler_t *s);
+static void test_spans_job(void *data);
+static uint64_t test_in_spans(const prof_profile_t *p, const char *outer,
+    const char *inner);
+static void test_spans(prof_sampler_t *s);
 static void test_long_capture(prof_sampler_t *s);
 static void test_foreign_signal(prof_sampler_t *s);
 static int test_handlers(void);
@@ -328,7 +332,7 @@ test_turns(prof_sampler_t *s)
         test_wait(5);
     }
 
-    prof_capture_gap(c, PROF_FRAME_WAITING);
+    prof_capture_gap(c, NULL, 0, 0);
     p = prof_capture_finish(c, "turns");
 
     is_int(p->stats.turns, 10, "ten turns");
@@ -461,11 +465,119 @@ test_names(prof_sampler_t *s)
 
     prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
     test_wait(2);
-    prof_capture_gap(c, a);
+    prof_capture_gap(c, &a, 1, 0);
 
     p = prof_capture_finish(c, "names");
     is_str(p->frames[p->nodes[p->entries[p->nentries - 1].node].frame].name,
            "waiting: one", "a gap has its name");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+static void
+test_spans_job(void *data)
+{
+    test_job_t  *job = data;
+
+    int  began;
+
+    test_spin(job->ms);
+
+    began = prof_span_begin(job->sampler, job->self, PROF_FRAME_FIXED);
+    test_spin(job->ms);
+
+    prof_span_begin(job->sampler, job->self, PROF_FRAME_FIXED + 1);
+    test_short(NULL);
+    prof_span_end(job->sampler, job->self);
+
+    prof_span_end(job->sampler, job->self);
+
+    job->ms = began;
+
+    if (prof_span_begin(job->sampler, job->other, PROF_FRAME_FIXED)) {
+        job->ms = -1;
+    }
+}
+
+
+/* CPU time of entries whose outermost frames are the names */
+
+static uint64_t
+test_in_spans(const prof_profile_t *p, const char *outer, const char *inner)
+{
+    uint32_t     i, node, n;
+    uint64_t     sum;
+    const char  *names[64];
+
+    sum = 0;
+
+    for (i = 0; i < p->nentries; i++) {
+
+        n = 0;
+
+        for (node = p->entries[i].node;
+             node != PROF_NONE && n < 64;
+             node = p->nodes[node].parent)
+        {
+            names[n++] = p->frames[p->nodes[node].frame].name;
+        }
+
+        if (names[n - 1] && strcmp(names[n - 1], outer) == 0
+            && (inner == NULL
+                || (n > 1 && names[n - 2]
+                    && strcmp(names[n - 2], inner) == 0)))
+        {
+            sum += p->entries[i].cpu;
+        }
+    }
+
+    return sum;
+}
+
+
+static void
+test_spans(prof_sampler_t *s)
+{
+    uint64_t         outer, inner;
+    uintptr_t        name;
+    test_job_t       job;
+    prof_profile_t  *p;
+    prof_capture_t  *c;
+
+    c = test_capture(1000);
+
+    prof_capture_name(c, "outer", 5);
+    prof_capture_name(c, "inner", 5);
+    name = prof_capture_name(c, "cause", 5);
+
+    job.sampler = s;
+    job.self = c;
+    job.other = NULL;
+    job.ms = 20;
+
+    is_int(prof_span_begin(s, c, name), 0, "no span outside of a turn");
+
+    prof_turn_run(s, c, (uintptr_t) test_spans_job, test_spans_job, &job);
+    is_int(job.ms, 1, "spans begin in their capture's turn only");
+
+    test_wait(5);
+    prof_capture_gap(c, &name, 1, prof_now() - 2 * MS);
+    prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
+
+    p = prof_capture_finish(c, "spans");
+    outer = test_in_spans(p, "outer", NULL);
+    inner = test_in_spans(p, "outer", "inner");
+
+    ok(outer > 19 * MS && outer < p->cpu - 19 * MS,
+       "a span has its time: %d of %d us", (int) (outer / 1000),
+       (int) (p->cpu / 1000));
+    ok(inner > 0 && inner < 5 * MS, "one that no sample hits, too: %d us",
+       (int) (inner / 1000));
+    is_int(test_sum(p, -1, 0), p->wall, "nothing is lost at the borders");
+    is_int(test_sum(p, -1, 1), p->cpu, "on neither clock");
+    is_int(p->stats.turns, 2, "spans are no turns");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -637,6 +749,7 @@ main(void)
     test_two_captures(s);
     test_end_in_turn(s);
     test_names(s);
+    test_spans(s);
     test_long_capture(s);
     test_foreign_signal(s);
 
