@@ -18,9 +18,10 @@ use IO::Socket::INET;
 use POSIX ();
 use Time::HiRes qw/ sleep /;
 
-our @EXPORT = qw/ run_upstream upstream_lines /;
+our @EXPORT = qw/ run_upstream upstream_lines upstream_request /;
 
 my $log = 'upstream.log';
+my $last = 'upstream.last';
 
 
 # on the port that stands for the given one; until the test ends
@@ -43,7 +44,7 @@ sub run_upstream {
             next if !defined $pid || $pid;
 
             close $s;
-            eval { answer($c, $t->testdir() . "/$log") };
+            eval { answer($t, $c) };
             POSIX::_exit(0);
         }
     });
@@ -59,8 +60,19 @@ sub upstream_lines {
 }
 
 
+# the request before the last answer, all of it; and forgets it
+sub upstream_request {
+    my ($t) = @_;
+
+    my $request = $t->read_file($last);
+
+    unlink($t->testdir() . "/$last");
+    return $request;
+}
+
+
 sub answer {
-    my ($c, $file) = @_;
+    my ($t, $c) = @_;
 
     my $request = '';
 
@@ -80,9 +92,11 @@ sub answer {
     my ($line) = $request =~ /^(.*)\r\n/;
     my ($path) = $line =~ m{^\S+ ([^\s?]*)};
 
-    open my $f, '>>', $file or die "cannot open $file: $!\n";
+    open my $f, '>>', $t->testdir() . "/$log" or die "cannot open: $!\n";
     syswrite($f, "$line\n");
     close $f;
+
+    $t->write_file($last, $request);
 
     sleep($1 / 1000) if $path =~ m{/wait=(\d+)};
 
