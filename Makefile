@@ -169,7 +169,8 @@ tools: $(TOOLS)	## build the programs of tools/ over the core
 
 SUB = $(MAKE) -s --no-print-directory -j $(JOBS)
 
-PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)
+PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)              \
+            TEST_NGINX_CORE=$(BUILD)/libprof.a
 
 units: $(UNITS)
 	@rm -f $(filter-out $(UNITS),$(wildcard $(BUILD)/t/*.t))

@@ -170,8 +170,7 @@ sub has_dynamic {
     return 0 unless -r "$self->{modules}/$file";
 
     my $last = $self->{dynamic}{$name} = "$self->{modules}/$file";
-    my ($status, $out) = $self->test_config("%%MODULES%%\n%%GLOBALS%%\n"
-                                            . "events { }\n");
+    my ($status, $out) = $self->test_config("%%MODULES%%\nevents { }\n");
 
     if ($status != 0) {
         $self->{dynamic}{$name} = undef;
@@ -479,9 +478,14 @@ sub sanitizer_env {
 }
 
 
-# (exit status, output) of "nginx -t"
+# (exit status, output) of "nginx -t"; %%GLOBALS%% and %%GLOBALS_HTTP%% are
+# added, without which nginx opens files that are not the test's
 sub test_config {
     my ($self, $content) = @_;
+
+    $content .= "\n%%GLOBALS%%\n" unless $content =~ /%%GLOBALS%%/;
+    $content =~ s/^(\s*http\s*\{)/$1 %%GLOBALS_HTTP%% /m
+        unless $content =~ /%%GLOBALS_HTTP%%/;
 
     $self->write_file_expand('test.conf', $content);
 
