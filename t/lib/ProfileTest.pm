@@ -218,6 +218,13 @@ sub version {
 }
 
 
+# whether nginx was built with sanitizers
+sub sanitizers {
+    my ($self) = @_;
+    return $self->configure_arguments() =~ /-fsanitize=/;
+}
+
+
 sub configure_arguments {
     my ($self) = @_;
 
@@ -443,6 +450,17 @@ sub run {
         die "nginx does not start\n";
     }
 
+    # connections are accepted already, but a test may ask for the workers
+
+    my $conf = $self->read_file('nginx.conf');
+
+    if ($conf !~ /^\s*master_process\s+off;/m) {
+        my ($workers) = $conf =~ /^\s*worker_processes\s+(\d+);/m;
+
+        wait_for(sub { $self->worker_pids() >= ($workers || 1) })
+            or die "no workers\n";
+    }
+
     return $self;
 }
 
@@ -471,7 +489,14 @@ sub sanitizer_env {
 
     # nginx and each of its modules have tables of the same names
 
-    return (ASAN_OPTIONS => join(':', $ENV{ASAN_OPTIONS} || (), $to,
+    # PCRE2 leaves memory behind when nginx 1.22 compiles an expression
+
+    $self->write_file('lsan.supp', "leak:ngx_regex_malloc\n");
+
+    return (LSAN_OPTIONS => join(':', $ENV{LSAN_OPTIONS} || (),
+                                 "suppressions=$self->{testdir}/lsan.supp",
+                                 'print_suppressions=0'),
+            ASAN_OPTIONS => join(':', $ENV{ASAN_OPTIONS} || (), $to,
                                  'detect_odr_violation=0', @options),
             UBSAN_OPTIONS => join(':', $ENV{UBSAN_OPTIONS} || (), $to,
                                   'print_stacktrace=1'));
@@ -479,12 +504,14 @@ sub sanitizer_env {
 
 
 # (exit status, output) of "nginx -t"; %%GLOBALS%% and %%GLOBALS_HTTP%% are
-# added, without which nginx opens files that are not the test's
+# added, without which nginx opens files that are not the test's, but no line
 sub test_config {
     my ($self, $content) = @_;
 
+    my $http = $self->conf_globals_http() =~ tr/\n/ /r;
+
     $content .= "\n%%GLOBALS%%\n" unless $content =~ /%%GLOBALS%%/;
-    $content =~ s/^(\s*http\s*\{)/$1 %%GLOBALS_HTTP%% /m
+    $content =~ s/^(\s*http\s*\{)/$1 $http/m
         unless $content =~ /%%GLOBALS_HTTP%%/;
 
     $self->write_file_expand('test.conf', $content);
