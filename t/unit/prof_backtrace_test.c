@@ -12,11 +12,10 @@
  */
 
 
-#include "unwind/prof_unwind.h"
+#include "prof_unwind_fixture.h"
 
 #include "tap.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <signal.h>
@@ -41,22 +40,6 @@
 #define TEST_TF       0x100
 
 
-typedef void (*fixture_callback_pt)(void);
-typedef void (*fixture_pt)(fixture_callback_pt fn);
-
-
-extern void fixture_nofp(fixture_callback_pt fn);
-extern void fixture_realign(fixture_callback_pt fn);
-extern void fixture_deref(fixture_callback_pt fn);
-extern void fixture_rbx(fixture_callback_pt fn);
-extern void fixture_rax(fixture_callback_pt fn);
-extern void fixture_r9(fixture_callback_pt fn);
-extern void fixture_plt(fixture_callback_pt fn);
-extern void fixture_end(fixture_callback_pt fn);
-
-extern void  *__libc_stack_end;
-
-
 static void test_load(void);
 static void test_fixtures(void);
 static void test_lazy_binding(void);
@@ -73,7 +56,6 @@ static void handler(int signo, siginfo_t *si, void *ctx);
 static void compare(const ucontext_t *uc);
 static void show(uint32_t n, uint32_t end, void **frame, int m);
 static uint32_t random_next(void);
-static int valgrind(void);
 
 
 static prof_unwind_t          *unwind;
@@ -127,7 +109,7 @@ main(void)
     return skip_all("single-steps with an x86-64 flag");
 #endif
 
-    if (valgrind()) {
+    if (fixture_valgrind()) {
         return skip_all("valgrind does not single-step");
     }
 
@@ -564,15 +546,4 @@ random_next(void)
     seed = seed * 1664525 + 1013904223;
 
     return seed >> 8;
-}
-
-
-static int
-valgrind(void)
-{
-    const char  *preload;
-
-    preload = getenv("LD_PRELOAD");
-
-    return preload && strstr(preload, "vgpreload");
 }

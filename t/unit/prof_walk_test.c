@@ -6,39 +6,15 @@
  */
 
 
-#include "unwind/prof_unwind.h"
+#include "prof_unwind_fixture.h"
 
 #include "tap.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-
-typedef void (*fixture_callback_pt)(void);
-typedef void (*fixture_pt)(fixture_callback_pt fn);
-
-
-extern void fixture_nofp(fixture_callback_pt fn);
-extern void fixture_realign(fixture_callback_pt fn);
-extern void fixture_deref(fixture_callback_pt fn);
-extern void fixture_rbx(fixture_callback_pt fn);
-extern void fixture_rax(fixture_callback_pt fn);
-extern void fixture_r9(fixture_callback_pt fn);
-extern void fixture_nocfi(fixture_callback_pt fn);
-extern void fixture_nocfi_nofp(fixture_callback_pt fn);
-extern void fixture_end(fixture_callback_pt fn);
-extern void fixture_far(fixture_callback_pt fn);
-
-extern void  *__libc_stack_end;
-
-extern char  fixture_nofp_ret[], fixture_realign_ret[], fixture_deref_ret[],
-             fixture_rbx_ret[], fixture_rax_ret[], fixture_leaf_trap[],
-             fixture_r9_trap[], fixture_nocfi_ret[], fixture_nocfi_nofp_ret[],
-             fixture_end_ret[], fixture_far_ret[];
 
 
 static void test_kinds(void);
@@ -72,7 +48,6 @@ static void call_null(void (*fn)(void));
 static int recurse(int n);
 static int within(uintptr_t pc, void *function);
 static void clear_stack(void);
-static int valgrind(void);
 
 
 static prof_unwind_t      *unwind;
@@ -121,7 +96,7 @@ main(void)
     test_child();
     test_cache();
 
-    if (!valgrind()) {
+    if (!fixture_valgrind()) {
 
         /* what is scanned was not written: valgrind would say so */
 
@@ -392,26 +367,30 @@ test_null(void)
 static __attribute__((noinline)) void
 test_unloaded(void)
 {
-    void           *handle;
-    prof_unwind_t  *saved;
+    void                 *handle, *function;
+    const char           *name;
+    prof_unwind_t        *saved;
+    const prof_object_t  *object;
 
-    handle = dlopen("libresolv.so.2", RTLD_NOW);
-    fake = handle ? (uintptr_t) dlsym(handle, "ns_name_ntop") : 0;
+    handle = fixture_load(&function, &name);
 
-    if (fake == 0) {
+    if (function == NULL) {
         diag("no library to unload");
         return;
     }
 
-    fake += 16;
+    fake = (uintptr_t) function + 16;
 
     saved = unwind;
     unwind = prof_unwind_create();
 
     dlclose(handle);
 
-    ok(prof_unwind_object(unwind, fake) != NULL, "unloaded: in the snapshot");
-    ok(dlopen("libresolv.so.2", RTLD_NOW|RTLD_NOLOAD) == NULL,
+    object = prof_unwind_object(unwind, fake);
+
+    ok(object && strstr(object->path, name),
+       "unloaded: in the snapshot");
+    ok(dlopen(name, RTLD_NOW|RTLD_NOLOAD) == NULL,
        "unloaded: not in memory");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
@@ -875,15 +854,4 @@ clear_stack(void)
     }
 
     (void) word[0];
-}
-
-
-static int
-valgrind(void)
-{
-    const char  *preload;
-
-    preload = getenv("LD_PRELOAD");
-
-    return preload && strstr(preload, "vgpreload");
 }

@@ -1,0 +1,572 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Unwind entries to rows: rules that a row can and cannot express, objects
+ * without a sorted table of entries, and damaged data.
+ */
+
+
+#include "prof_unwind_fixture.h"
+
+#include "tap.h"
+
+#include "unwind/prof_arch.h"
+#include "unwind/prof_cfi.h"
+#include "unwind/prof_table.h"
+
+#include <sys/mman.h>
+
+
+#define TEST_DAMAGES  3000
+
+
+/* what an FDE's instructions emitted */
+
+typedef struct {
+    uint32_t    n;
+    uintptr_t   start;      /* the FDE's code */
+    uintptr_t   end;
+    uintptr_t   pc;         /* the last one */
+    unsigned    wrong;
+    uint64_t    row[16];
+    int8_t      aux[16];
+} emitted_t;
+
+
+static void test_fixture_rows(void);
+static void test_leb128(void);
+static void test_pointers(void);
+static void test_instructions(void);
+static void run(const uint8_t *insn, size_t len, emitted_t *e);
+static void test_without_table(void);
+static void test_damaged(void);
+static void damage(const prof_eh_t *eh, const uint8_t *copy, size_t len);
+static void emit(void *data, uintptr_t pc, const prof_cfi_state_t *state);
+static uint32_t random_next(void);
+
+
+static prof_unwind_t  *unwind;
+static uint32_t        seed = 1;
+
+
+int
+main(void)
+{
+    unwind = prof_unwind_create();
+
+    if (!ok(unwind != NULL, "snapshot")) {
+        return done_testing();
+    }
+
+    test_leb128();
+    test_pointers();
+
+#if (__x86_64__)
+    test_fixture_rows();
+    test_instructions();
+#endif
+
+    test_without_table();
+    test_damaged();
+
+    prof_unwind_destroy(unwind);
+
+    return done_testing();
+}
+
+
+static void
+test_leb128(void)
+{
+    size_t       i;
+    prof_read_t  r;
+
+    static const struct {
+        const char  *bytes;
+        size_t       len;
+        uint64_t     u;
+        int64_t      s;
+    } v[] = {
+        { "\x00", 1, 0, 0 },
+        { "\x02", 1, 2, 2 },
+        { "\x3f", 1, 63, 63 },
+        { "\x40", 1, 64, -64 },
+        { "\x7f", 1, 127, -1 },
+        { "\x80\x01", 2, 128, 128 },
+        { "\x80\x7f", 2, 16256, -128 },
+        { "\xe5\x8e\x26", 3, 624485, 624485 },
+        { "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 10,
+          (uint64_t) 1 << 63, INT64_MIN },
+        { "\x81\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", 12, 1, 1 }
+    };
+
+    for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        prof_read_init(&r, (const uint8_t *) v[i].bytes,
+                       (const uint8_t *) v[i].bytes + v[i].len);
+        is_int(prof_read_uleb(&r), v[i].u, "unsigned %d", (int) i);
+        ok(!r.failed && r.p == r.end, "unsigned %d: length", (int) i);
+
+        prof_read_init(&r, (const uint8_t *) v[i].bytes,
+                       (const uint8_t *) v[i].bytes + v[i].len);
+        is_int(prof_read_sleb(&r), v[i].s, "signed %d", (int) i);
+        ok(!r.failed && r.p == r.end, "signed %d: length", (int) i);
+
+        prof_read_init(&r, (const uint8_t *) v[i].bytes,
+                       (const uint8_t *) v[i].bytes + v[i].len - 1);
+        (void) prof_read_uleb(&r);
+        ok(r.failed, "cut %d", (int) i);
+    }
+}
+
+
+static void
+test_pointers(void)
+{
+    uint8_t      data[16];
+    prof_read_t  r;
+
+    memset(data, 0xff, sizeof(data));
+    data[0] = 0xfe;
+
+#define read_as(encoding, len)                                                \
+    (prof_read_init(&r, data, data + (len)), prof_read_pointer(&r, encoding, 5))
+
+    is_int(read_as(PROF_PE_UDATA2, 2), 0xfffe, "udata2");
+    is_int(read_as(PROF_PE_SDATA2, 2), -2, "sdata2");
+    is_int(read_as(PROF_PE_UDATA4, 4), 0xfffffffe, "udata4");
+    is_int(read_as(PROF_PE_SDATA4, 4), -2, "sdata4");
+    is_int(read_as(PROF_PE_ABSPTR, 8), -2, "absptr");
+    is_int(read_as(PROF_PE_SDATA8, 8), -2, "sdata8");
+    is_int(read_as(PROF_PE_PCREL|PROF_PE_SDATA4, 4), (uintptr_t) data - 2,
+           "relative to itself");
+    is_int(read_as(PROF_PE_DATAREL|PROF_PE_SDATA4, 4), 3, "relative to data");
+    ok(!r.failed, "all of these can be read");
+
+    (void) read_as(PROF_PE_SDATA4, 3);
+    ok(r.failed, "too short");
+    (void) read_as(PROF_PE_INDIRECT|PROF_PE_SDATA4, 4);
+    ok(r.failed, "indirect");
+    (void) read_as(0x20|PROF_PE_SDATA4, 4);
+    ok(r.failed, "relative to text");
+    (void) read_as(0x07, 8);
+    ok(r.failed, "unknown form");
+
+#undef read_as
+}
+
+
+#if (__x86_64__)
+
+/* the rows of entries that the assembler made, without their pc */
+
+static void
+test_fixture_rows(void)
+{
+    size_t    i;
+    uint64_t  row;
+
+    static const struct {
+        const char  *name;
+        char        *at;
+        uint64_t     row;
+        int          aux;
+    } v[] = {
+        { "CFA too far", fixture_odd_big,
+          prof_row(PROF_ROW_UNSUPPORTED, 0, 0), 0 },
+        { "CFA just near enough", fixture_odd_max,
+          prof_row(PROF_ROW_RSP, 0xffff, 0), 0 },
+        { "CFA unaligned", fixture_odd_unaligned,
+          prof_row(PROF_ROW_UNSUPPORTED, 0, 0), 0 },
+        { "return address elsewhere", fixture_odd_ra,
+          prof_row(PROF_ROW_UNSUPPORTED, 0, 0), 0 },
+        { "return address in a register", fixture_odd_ra_register,
+          prof_row(PROF_ROW_UNSUPPORTED, 0, 0), 0 },
+        { "other expression", fixture_odd_expression,
+          prof_row(PROF_ROW_UNSUPPORTED, 0, 0), 0 },
+        { "rsp", fixture_odd_good, prof_row(PROF_ROW_RSP, 4, 0), 0 },
+        { "rbp", fixture_odd_rbp, prof_row(PROF_ROW_RBP, 2, -2), -3 },
+        { "state restored", fixture_odd_restored,
+          prof_row(PROF_ROW_RSP, 4, 0), 0 },
+        { "gap", fixture_odd_gap, prof_row(PROF_ROW_NONE, 0, 0), 0 },
+        { "after the gap", (char *) fixture_last,
+          prof_row(PROF_ROW_RSP, 1, 0), 0 },
+        { "no entry", (char *) fixture_nocfi,
+          prof_row(PROF_ROW_NONE, 0, 0), 0 },
+        { "outermost frame", fixture_end_ret,
+          prof_row(PROF_ROW_END, 0, 0), 0 },
+        { "realigned stack", fixture_realign_ret,
+          prof_row(PROF_ROW_DEREF_RBP, prof_row_deref(-1, 0), 1), 3 },
+        { "CFA behind a pointer", fixture_deref_ret,
+          prof_row(PROF_ROW_DEREF_RSP, prof_row_deref(5, 1), -2), 0 },
+        { "CFA in rbx", fixture_rbx_ret, prof_row(PROF_ROW_REG + 3, 2, 0),
+          -2 },
+        { "CFA in rax", fixture_rax_ret, prof_row(PROF_ROW_REG + 0, 1, 0),
+          0 },
+        { "CFA indexed by r9", fixture_r9_trap,
+          prof_row(PROF_ROW_INDEX_R9, 1, 0), 0 },
+        { "lazy binding stub", (char *) fixture_plt,
+          prof_row(PROF_ROW_PLT, 11, 0), 0 },
+        { "register saved too far away", fixture_far_ret,
+          prof_row(PROF_ROW_RSP, 512, PROF_ROW_LOST), 0 }
+    };
+
+    for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        row = prof_table_row(unwind, (uintptr_t) v[i].at);
+
+        is_int(prof_row_rule(row), v[i].row, "row: %s", v[i].name);
+        is_int(unwind->aux[prof_table_find(unwind, (uintptr_t) v[i].at)],
+               v[i].aux, "aux: %s", v[i].name);
+    }
+
+    is_int(prof_table_row(unwind, 0x1000), 0, "row: no object");
+}
+
+
+/* instructions that no assembler makes; the code is at 0x1000..0x2000 */
+
+static void
+test_instructions(void)
+{
+    size_t     i;
+    emitted_t  e;
+
+    static const uint64_t  rsp1 = prof_row(PROF_ROW_RSP, 1, 0);
+    static const uint64_t  rsp2 = prof_row(PROF_ROW_RSP, 2, 0);
+    static const uint64_t  bad = prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
+
+    static const struct {
+        const char  *name;
+        const char  *insn;
+        size_t       len;
+        uint32_t     n;
+        uint64_t     row[3];
+        int          aux;           /* the last one's */
+    } v[] = {
+        { "none", "", 0, 1, { rsp1 }, 0 },
+        { "advance of 1", "\x41\x0e\x10", 3, 2, { rsp1, rsp2 }, 0 },
+        { "advance of 0", "\x40\x0e\x10", 3, 1, { rsp2 }, 0 },
+        { "advance, 1 byte", "\x02\xff\x0e\x10", 4, 2, { rsp1, rsp2 }, 0 },
+        { "advance, 2 bytes", "\x03\xff\x0f\x0e\x10", 5, 2, { rsp1, rsp2 },
+          0 },
+        { "advance, 4 bytes", "\x04\xff\x0f\0\0\x0e\x10", 7, 2,
+          { rsp1, rsp2 }, 0 },
+        { "advance to the end", "\x03\x00\x10\x0e\x10", 5, 1, { rsp1 }, 0 },
+        { "advance beyond", "\x03\x01\x10\x0e\x10", 5, 1, { bad }, 0 },
+        { "location", "\x01\x01\x10\0\0\0\0\0\0\x0e\x10", 11, 2,
+          { rsp1, rsp2 }, 0 },
+        { "location backwards", "\x01\xff\x0f\0\0\0\0\0\0\x0e\x10", 11, 1,
+          { bad }, 0 },
+        { "unknown after a row", "\x41\x3f\x41\x0e\x10", 5, 2, { rsp1, bad },
+          0 },
+        { "cut", "\x41\x0e", 2, 2, { rsp1, bad }, 0 },
+        { "cut in a number", "\x41\x0e\x80", 3, 2, { rsp1, bad }, 0 },
+        { "cut in an expression", "\x41\x0f\x09\x77\x08", 5, 2,
+          { rsp1, bad }, 0 },
+        { "restore without remember", "\x0b", 1, 1, { bad }, 0 },
+        { "remember too often", "\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a", 9, 1,
+          { bad }, 0 },
+        { "remember and restore", "\x0a\x0e\x10\x41\x0b", 5, 2,
+          { rsp2, rsp1 }, 0 },
+        { "factored offset", "\x13\x7e", 2, 1, { rsp2 }, 0 },
+        { "factored CFA", "\x12\x07\x7e", 3, 1, { rsp2 }, 0 },
+        { "offset of an expression", "\x0f\x03\x77\x08\x06\x0e\x10", 7, 1,
+          { bad }, 0 },
+        { "rbp extended", "\x05\x06\x02", 3, 1,
+          { prof_row(PROF_ROW_RSP, 1, -2) }, 0 },
+        { "rbp signed", "\x11\x06\x02", 3, 1,
+          { prof_row(PROF_ROW_RSP, 1, -2) }, 0 },
+        { "rbp negative", "\x2f\x06\x7e", 3, 1,
+          { prof_row(PROF_ROW_RSP, 1, PROF_ROW_LOST) }, 0 },
+        { "rbp at -1016", "\x05\x06\x7f", 3, 1,
+          { prof_row(PROF_ROW_RSP, 1, -127) }, 0 },
+        { "rbp at -1024", "\x05\x06\x80\x01", 4, 1,
+          { prof_row(PROF_ROW_RSP, 1, PROF_ROW_LOST) }, 0 },
+        { "rbp in a register", "\x09\x06\x00", 3, 1,
+          { prof_row(PROF_ROW_RSP, 1, PROF_ROW_LOST) }, 0 },
+        { "rbp undefined", "\x07\x06", 2, 1,
+          { prof_row(PROF_ROW_RSP, 1, PROF_ROW_LOST) }, 0 },
+        { "rbp is a value", "\x14\x06\x02", 3, 1,
+          { prof_row(PROF_ROW_RSP, 1, PROF_ROW_LOST) }, 0 },
+        { "rbp is an expression's value", "\x16\x06\x02\x76\x00", 5, 1,
+          { prof_row(PROF_ROW_RSP, 1, PROF_ROW_LOST) }, 0 },
+        { "rbp at rbp - 16", "\x10\x06\x02\x76\x70", 5, 1,
+          { prof_row(PROF_ROW_RSP, 1, 3) }, 0 },
+        { "rbp at rbp + 8", "\x10\x06\x02\x76\x08", 5, 1,
+          { prof_row(PROF_ROW_RSP, 1, PROF_ROW_LOST) }, 0 },
+        { "rbp at rsp - 16", "\x10\x06\x02\x77\x70", 5, 1,
+          { prof_row(PROF_ROW_RSP, 1, PROF_ROW_LOST) }, 0 },
+        { "rbp the same again", "\x86\x02\x08\x06", 4, 1, { rsp1 }, 0 },
+        { "rbp restored", "\x86\x02\xc6", 3, 1, { rsp1 }, 0 },
+        { "rbp restored, extended", "\x86\x02\x06\x06", 4, 1, { rsp1 }, 0 },
+        { "rbx", "\x83\x03", 2, 1, { rsp1 }, -3 },
+        { "r12 does not matter", "\x8c\x03", 2, 1, { rsp1 }, 0 },
+        { "r200 does not matter", "\x05\xc8\x01\x03", 4, 1, { rsp1 }, 0 },
+        { "rsp is not the CFA", "\x87\x02", 2, 1, { bad }, 0 },
+        { "CFA in r12", "\x0d\x0c", 2, 1,
+          { prof_row(PROF_ROW_REG + 12, 1, 0) }, 0 },
+        { "CFA below a register", "\x12\x00\x01", 3, 1,
+          { prof_row(PROF_ROW_REG + 0, -1, 0) }, 0 },
+        { "CFA in no register", "\x0d\x11", 2, 1, { bad }, 0 },
+        { "CFA below rsp", "\x12\x07\x01", 3, 1, { bad }, 0 },
+        { "CFA at *(rsp + 8) + 128", "\x0f\x06\x77\x08\x06\x23\x80\x01", 8, 1,
+          { bad }, 0 },
+        { "size of arguments", "\x2e\x20\x0e\x10", 4, 1, { rsp2 }, 0 }
+    };
+
+    for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        run((const uint8_t *) v[i].insn, v[i].len, &e);
+
+        is_int(e.n, v[i].n, "instructions: %s: rows", v[i].name);
+        is_mem(e.row, v[i].row, e.n * sizeof(uint64_t), "instructions: %s",
+               v[i].name);
+        is_int(e.aux[e.n - 1], v[i].aux, "instructions: %s: aux",
+               v[i].name);
+        is_int(e.wrong, 0, "instructions: %s: in order", v[i].name);
+    }
+}
+
+
+static void
+run(const uint8_t *insn, size_t len, emitted_t *e)
+{
+    uint8_t        *copy;
+    prof_fde_t      fde;
+    prof_cfi_cie_t  cie;
+
+    /* rsp + 8, return address at CFA - 8 */
+
+    static const uint8_t  initial[] = { 0x0c, 7, 8, 0x90, 1 };
+
+    memset(&cie, 0, sizeof(cie));
+    cie.cie.start = initial;
+    cie.cie.insn = initial;
+    cie.cie.insn_end = initial + sizeof(initial);
+    cie.cie.code_align = 1;
+    cie.cie.data_align = -8;
+    cie.cie.ra = PROF_ARCH_DWARF_RA;
+
+    /* of its very length, for tools that see reads beyond it */
+
+    copy = malloc(len ? len : 1);
+
+    if (copy == NULL) {
+        exit(1);
+    }
+
+    memcpy(copy, insn, len);
+
+    fde.start = 0x1000;
+    fde.end = 0x2000;
+    fde.insn = copy;
+    fde.insn_end = copy + len;
+
+    memset(e, 0, sizeof(emitted_t));
+    e->start = fde.start;
+    e->end = fde.end;
+
+    prof_cfi_run(&cie, &fde, emit, e);
+
+    free(copy);
+}
+
+#endif
+
+
+/* reading all of .eh_frame must give what the sorted table gives */
+
+static void
+test_without_table(void)
+{
+    int             rc;
+    size_t          j, n, listed, wrong;
+    uint32_t        i;
+    prof_eh_t       eh;
+    prof_fde_t      one, two;
+    prof_eh_fde_t  *fdes;
+
+    for (i = 0; i < unwind->info.objects; i++) {
+        eh = unwind->eh[i];
+
+        if (eh.table == NULL) {
+            continue;
+        }
+
+        n = eh.n;
+        eh.table = NULL;
+        eh.n = 0;
+
+        fdes = malloc(prof_eh_max(eh.frame_end - eh.frame)
+                      * sizeof(prof_eh_fde_t));
+
+        if (fdes == NULL) {
+            exit(1);
+        }
+
+        listed = prof_eh_list(&eh, fdes);
+        wrong = 0;
+
+        for (j = 0; j < listed && j < n; j++) {
+            wrong += fdes[j].p != prof_eh_table(&unwind->eh[i], j);
+        }
+
+        is_int(listed, n, "%s: entries", unwind->objects[i].path);
+        is_int(wrong, 0, "%s: the same", unwind->objects[i].path);
+
+        wrong = 0;
+
+        for (j = 0; j < 50; j++) {
+            rc = prof_eh_find(&unwind->eh[i], fdes[j * n / 50].start + j,
+                              &one);
+            wrong += rc != prof_eh_find(&eh, fdes[j * n / 50].start + j,
+                                        &two)
+                     || (rc == PROF_OK && one.start != two.start);
+        }
+
+        is_int(wrong, 0, "%s: found", unwind->objects[i].path);
+
+        free(fdes);
+    }
+}
+
+
+/* a copy of real entries with a few bytes changed: nothing is read beyond it */
+
+static void
+test_damaged(void)
+{
+    size_t            j, len, at;
+    uint8_t          *copy, byte[4];
+    uint32_t          i, k;
+    prof_eh_t         eh;
+    const prof_eh_t  *from;
+
+    i = prof_table_object(unwind, (uintptr_t) main);
+
+    if (!ok(i != PROF_TABLE_NONE, "object to damage")) {
+        return;
+    }
+
+    from = &unwind->eh[i];
+
+    if (from->hdr > from->frame) {
+        diag(".eh_frame_hdr does not come first");
+        return;
+    }
+
+    len = from->frame_end - from->hdr;
+    copy = malloc(len);
+
+    if (copy == NULL) {
+        exit(1);
+    }
+
+    memcpy(copy, from->hdr, len);
+
+    for (j = 0; j < TEST_DAMAGES; j++) {
+        at = random_next() % len;
+
+        if (j % 2) {
+            at = (from->frame - from->hdr) + at % 4096;
+        }
+
+        at = (at > len - 4) ? len - 4 : at;
+
+        memcpy(byte, copy + at, 4);
+
+        for (k = 0; k < 4; k++) {
+
+            if (random_next() % 2) {
+                copy[at + k] = (uint8_t) random_next();
+            }
+        }
+
+        if (prof_eh_init(&eh, copy, copy + len) == PROF_OK
+            && eh.frame >= copy && eh.frame < copy + len)
+        {
+            eh.frame_end = copy + len;
+            damage(&eh, copy, len);
+        }
+
+        memcpy(copy + at, byte, 4);
+    }
+
+    free(copy);
+
+    ok(1, "%d damages survived", TEST_DAMAGES);
+}
+
+
+static void
+damage(const prof_eh_t *eh, const uint8_t *copy, size_t len)
+{
+    int             rc;
+    uint32_t        n;
+    emitted_t       e;
+    prof_fde_t      fde;
+    const uint8_t  *p;
+    prof_cfi_cie_t  cie;
+
+    memset(&cie, 0, sizeof(cie));
+    p = eh->frame;
+    n = 0;
+
+    do {
+        rc = prof_eh_entry(eh, &p, &cie.cie, &fde);
+
+        if (rc == PROF_OK) {
+            memset(&e, 0, sizeof(e));
+            e.start = fde.start;
+            e.end = fde.end;
+
+            prof_cfi_run(&cie, &fde, emit, &e);
+
+            if (e.wrong || fde.insn < copy || fde.insn_end > copy + len) {
+                ok(0, "damaged entry stays within its code");
+            }
+        }
+
+    } while (rc != PROF_ERROR && n++ < 1000000);
+
+    if (n >= 1000000) {
+        ok(0, "damaged data ends");
+    }
+
+    for (n = 0; n < 10; n++) {
+        (void) prof_eh_find(eh, (uintptr_t) copy + random_next() - (1 << 23),
+                            &fde);
+    }
+}
+
+
+static void
+emit(void *data, uintptr_t pc, const prof_cfi_state_t *state)
+{
+    emitted_t *e = data;
+
+    if (pc < e->start || pc >= e->end || (e->n && pc <= e->pc)) {
+        e->wrong++;
+    }
+
+    e->pc = pc;
+
+    if (e->n < sizeof(e->row) / sizeof(e->row[0])) {
+
+        /* as the builder does */
+
+        e->row[e->n] = state->unsupported
+                       ? prof_row(PROF_ROW_UNSUPPORTED, 0, 0)
+                       : prof_arch_row(state, &e->aux[e->n]);
+    }
+
+    e->n++;
+}
+
+
+static uint32_t
+random_next(void)
+{
+    seed = seed * 1664525 + 1013904223;
+
+    return seed >> 8;
+}
