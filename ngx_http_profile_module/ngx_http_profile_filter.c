@@ -94,9 +94,15 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS) {
+    /* after these nginx does not wait for another response */
+
+    if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS
+        || r->filter_finalize)
+    {
         ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
-                      "profile: a switch of protocols cannot be replaced");
+                      "profile: a %s cannot be replaced",
+                      r->filter_finalize ? "response of a filter"
+                                         : "switch of protocols");
 
         ngx_http_profile_drop(ctx);
         return ngx_http_next_header_filter(r);
@@ -213,6 +219,7 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
 
     ngx_http_clean_header(r);
 
+    r->err_status = 0;
     r->header_sent = 0;
     r->header_only = 0;
     r->gzip_vary = 0;
@@ -327,12 +334,16 @@ ngx_http_profile_file_name(ngx_http_profile_ctx_t *ctx, ngx_str_t *value)
                                    &r->headers_in.server);
     p = ngx_http_profile_safe_name(p, last, &r->uri);
 
-    ngx_str_set(&mode, "-wall-");
+    if (p[-1] != '"' && p[-1] != '-') {
+        *p++ = '-';
+    }
+
+    ngx_str_set(&mode, "wall-");
 
     if ((ctx->trigger.mode_given ? ctx->trigger.mode : ctx->conf->mode)
         == PROF_MODE_CPU)
     {
-        ngx_str_set(&mode, "-cpu-");
+        ngx_str_set(&mode, "cpu-");
     }
 
     ngx_gmtime(r->start_sec, &tm);
