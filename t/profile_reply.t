@@ -1,0 +1,523 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The reply that is sent in place of a response: its status and headers, and
+# that nothing of the response is left in it.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use IO::Socket::INET;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Upstream;
+
+my $t = ProfileTest->new()
+    ->has(qw/ auth_basic autoindex charset empty_gif gzip limit_req proxy
+              rewrite ssi sub /);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    default_type text/plain;
+    log_format reply '$uri $status $body_bytes_sent "$request" '
+                     '[$upstream_response_length]';
+    access_log %%TESTDIR%%/reply.log reply;
+
+    limit_req_zone $binary_remote_addr zone=one:1m rate=1r/m;
+
+    map $http_upgrade $upgrade {
+        default upgrade;
+        '' close;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        listen 127.0.0.1:8082 sndbuf=4k;
+
+        profile_endpoint on;
+
+        location / {
+            add_header X-Added yes always;
+            add_trailer X-Trailer yes always;
+            expires 1h;
+        }
+
+        location /gzip/ {
+            alias %%TESTDIR%%/;
+            gzip on;
+            gzip_min_length 1;
+            gzip_vary on;
+        }
+
+        location /charset/ {
+            alias %%TESTDIR%%/;
+            charset utf-8;
+        }
+
+        location /sub/ {
+            alias %%TESTDIR%%/;
+            sub_filter_types text/plain;
+            sub_filter small large;
+            ssi on;
+        }
+
+        location /autoindex/ {
+            alias %%TESTDIR%%/;
+            autoindex on;
+        }
+
+        location /gif {
+            empty_gif;
+        }
+
+        location /return/ {
+            location /return/200 { return 200 "text"; }
+            location /return/201 { return 201; }
+            location /return/204 { return 204; }
+            location /return/301 { return 301 /other; }
+            location /return/302 { return 302 http://example.com/; }
+            location /return/307 { return 307 /other; }
+            location /return/308 { return 308 /other; }
+            location /return/400 { return 400; }
+            location /return/404 { return 404 "not here"; }
+            location /return/410 { return 410; }
+            location /return/418 { return 418; }
+            location /return/429 { return 429; }
+            location /return/500 { return 500; }
+            location /return/503 { return 503; }
+            location /return/599 { return 599; }
+            location /return/999 { return 999 "?"; }
+        }
+
+        location /return/444 {
+            return 444;
+        }
+
+        location /basic/ {
+            auth_basic closed;
+            auth_basic_user_file %%TESTDIR%%/users;
+        }
+
+        location /limit/ {
+            limit_req zone=one;
+            alias %%TESTDIR%%/;
+        }
+
+        location /size/ {
+            client_max_body_size 1;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /page/ {
+            error_page 404 /small.txt;
+        }
+
+        location /page-200/ {
+            error_page 404 =200 /small.txt;
+        }
+
+        location /page-302/ {
+            error_page 404 http://example.com/;
+        }
+
+        location /page-none/ {
+            error_page 404 /page-none/404;
+        }
+
+        location /proxy/ {
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /intercept/ {
+            proxy_intercept_errors on;
+            error_page 500 /small.txt;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /closed/ {
+            proxy_pass http://127.0.0.1:8083/;
+        }
+
+        location /timeout/ {
+            proxy_read_timeout 200ms;
+            proxy_pass http://127.0.0.1:8081/wait=2000/;
+        }
+
+        location /slow/ {
+            limit_rate 100;
+            alias %%TESTDIR%%/;
+        }
+
+        location /buffers/ {
+            proxy_buffers 4 4k;
+            proxy_buffer_size 4k;
+            proxy_max_temp_file_size 0;
+            proxy_pass http://127.0.0.1:8084/;
+        }
+
+        location /unbuffered/ {
+            proxy_buffering off;
+            proxy_pass http://127.0.0.1:8084/;
+        }
+
+        location /file/ {
+            proxy_buffers 4 4k;
+            proxy_pass http://127.0.0.1:8084/;
+        }
+
+        location /rate/ {
+            proxy_buffering off;
+            limit_rate 4m;
+            proxy_pass http://127.0.0.1:8084/;
+        }
+
+        location /upgrade/ {
+            proxy_http_version 1.1;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection $upgrade;
+            proxy_pass http://127.0.0.1:8085;
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8084;
+    }
+}
+EOF
+
+mkdir($t->testdir() . '/dir') or die "mkdir: $!\n";
+$t->write_file('small.txt', "small\n");
+$t->write_file('large.txt', join('', map { "line $_ of many\n" } 1 .. 100000));
+$t->write_file('users', "user:{PLAIN}password\n");
+
+run_upstream($t, 8081);
+run_upgrade($t, 8085);
+$t->run();
+
+my $arg = 'performance_bar=flamegraph';
+my $large = -s $t->testdir() . '/large.txt';
+
+my @names = sort('Server', 'Date', 'Content-Type', 'Content-Length',
+                 'Connection', 'Cache-Control', 'X-Content-Type-Options',
+                 'X-Profile-Id', 'X-Profiled-Status', 'Content-Disposition');
+
+
+# values
+
+my $r = http_get("/small.txt?$arg");
+
+is($r->header('Cache-Control'), 'private, no-store', 'Cache-Control');
+is($r->header('X-Content-Type-Options'), 'nosniff', 'X-Content-Type-Options');
+is($r->header('Content-Length'), length($r->body()), 'Content-Length');
+is_deeply([ names($r) ], \@names, 'headers');
+like($r, qr{^HTTP/1\.1 200 OK\r\n}, 'status line');
+
+
+# nothing is left of the original's headers
+
+for my $uri (qw{ /small.txt /gzip/small.txt /gzip/large.txt
+                 /charset/small.txt /sub/small.txt /autoindex/ /gif
+                 /proxy/cookie=a/ /return/302 /basic/ /proxy/status=206/cookie=a
+                 /proxy/status=401/cookie=a /none /proxy/status=201/cookie=a })
+{
+    $r = http_get("$uri?$arg", headers => [ 'Accept-Encoding: gzip',
+                                            'TE: trailers' ]);
+
+    is_deeply([ names($r) ], \@names, "headers of $uri") or diag($r);
+    is($r->header('Content-Type'), 'application/json', "type of $uri");
+    ProfileTest::Profile->new($r);
+}
+
+$r = http_get("/small.txt?$arg", headers => [ 'Range: bytes=1-2' ]);
+
+is_deeply([ names($r) ], \@names, 'headers of a range');
+is($r->header('X-Profiled-Status'), 206, 'status of a range');
+is($r->status(), 200, 'the reply is not a range');
+ProfileTest::Profile->new($r);
+
+is(http_get("/small.txt?$arg", headers => [ 'Range: bytes=100-' ])
+   ->header('X-Profiled-Status'), 416, 'status of a range that is not there');
+
+
+# statuses
+
+for my $status (200, 201, 204, 301, 302, 307, 308, 400, 404, 410, 418, 429,
+                500, 503, 599, 999)
+{
+    status_is("/return/$status", $status, "return $status");
+}
+
+for my $status (200, 204, 206, 301, 304, 400, 401, 404, 500, 502, 503, 600) {
+    status_is("/proxy/status=$status/", $status, "upstream, $status");
+}
+
+my $modified = http_get('/small.txt')->header('Last-Modified');
+my $etag = http_get('/small.txt')->header('ETag');
+
+status_is('/small.txt', 304, 'not modified',
+          "If-Modified-Since: $modified");
+status_is('/small.txt', 304, 'not modified, by its tag',
+          "If-None-Match: $etag");
+status_is('/none', 404, 'not found');
+status_is('/dir', 301, 'directory');
+status_is('/basic/', 401, 'no password');
+status_is('/basic/', 404, 'password', 'Authorization: Basic '
+          . 'dXNlcjpwYXNzd29yZA==');
+status_is('/closed/', 502, 'no upstream');
+status_is('/timeout/', 504, 'slow upstream');
+status_is('/limit/small.txt', 200, 'limit_req, the first');
+status_is('/limit/small.txt', 503, 'limit_req, the second');
+status_is('/page/', 404, 'error_page');
+status_is('/page-200/', 200, 'error_page =200');
+status_is('/page-302/', 302, 'error_page, redirect');
+status_is('/page-none/', 404, 'error_page that is missing');
+status_is('/intercept/status=500/', 500, 'upstream, error_page');
+
+is(http_post("/small.txt?$arg", 'body')->header('X-Profiled-Status'), 405,
+   'method not allowed');
+is(http_post("/size/?$arg", 'body')->header('X-Profiled-Status'), 413,
+   'body too large');
+
+is(http_get("/return/444?$arg") . '', '', 'a connection that is closed');
+
+
+# HEAD, as of any response
+
+for my $uri (qw{ /small.txt /none /return/200 /return/204 /return/301 /gif
+                 /proxy/ /proxy/status=500/ /gzip/large.txt /timeout/ })
+{
+    $r = http_head("$uri?$arg", headers => [ 'Accept-Encoding: gzip' ]);
+
+    is($r->status(), 200, "HEAD $uri");
+    is($r->body(), '', "HEAD $uri, no body");
+    is_deeply([ names($r) ], \@names, "HEAD $uri, headers");
+    cmp_ok($r->header('Content-Length'), '>', 100, "HEAD $uri, length");
+}
+
+
+# versions, connections
+
+$r = http("GET /proxy/?$arg HTTP/1.0\r\n\r\n");
+
+like($r, qr{^HTTP/1\.1 200 }, 'HTTP/1.0');
+is_deeply([ names($r) ], \@names, 'HTTP/1.0, headers');
+is($r->header('Connection'), 'close', 'HTTP/1.0, connection');
+ProfileTest::Profile->new($r);
+
+my $s = http("GET /small.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+             start => 1);
+http_end($s);
+
+is(http("GET /small.txt?$arg HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        socket => $s)->header('Connection'), 'keep-alive',
+   'HTTP/1.0, kept alive');
+is(http("GET /small.txt HTTP/1.0\r\n\r\n", socket => $s)->body(), "small\n",
+   'HTTP/1.0, the next request');
+
+$s = undef;
+
+for my $uri ('/return/204', '/return/301', '/none', '/small.txt', '/proxy/',
+             '/gzip/large.txt', '/proxy/status=500/', '/proxy/status=304/')
+{
+    $s ||= http("GET /small.txt HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                start => 1);
+    http_end($s);
+
+    $r = http("GET $uri?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n",
+              socket => $s);
+    is($r->header('Connection'), 'keep-alive', "kept alive after $uri");
+
+    http("GET /small.txt HTTP/1.1\r\nHost: localhost\r\n\r\n",
+         socket => $s, start => 1);
+}
+
+is(http_end($s)->body(), "small\n", 'the connection still works');
+
+
+# the reply itself is sent in pieces, to a client with small buffers
+
+$r = http_get("/gzip/large.txt?$arg&profile_frequency=10000",
+              headers => [ 'Accept-Encoding: gzip' ], port => 8082);
+
+is(length($r->body()), $r->header('Content-Length'), 'small buffers');
+ProfileTest::Profile->new($r);
+
+
+# the rate of the original is not that of the reply
+
+$r = http_get("/slow/small.txt?$arg", timeout => 8);
+
+is($r->error(), '', 'limit_rate');
+is(length($r->body()), $r->header('Content-Length'), 'limit_rate, length');
+
+
+# The original is produced to its end, however nginx gets it.
+
+for my $uri (qw{ buffers unbuffered file rate }) {
+    $r = http_get("/$uri/large.txt?$arg");
+
+    is($r->header('X-Profiled-Status'), 200, "$uri");
+    ProfileTest::Profile->new($r);
+}
+
+
+# names of files
+
+for my $case ([ '/small.txt', 'localhost-small.txt' ],
+              [ '/', 'localhost' ],
+              [ '/a/b/c', 'localhost-a-b-c' ],
+              [ '/%22;%20x=%0d%0a', 'localhost-x' ],
+              [ '/..;/%5c..%5c', 'localhost-..-..' ],
+              [ '/%c3%a4%ff%01%7f', 'localhost' ],
+              [ '/---//%2d', 'localhost' ],
+              [ '/a', 'example.com-a', 'EXAMPLE.com:8080' ],
+              [ '/a', '1-a', '[::1]' ],
+              [ '/a', '127.0.0.1-a', '127.0.0.1' ])
+{
+    my ($uri, $want, $host) = @$case;
+
+    $host ||= 'localhost';
+    $r = http_get("$uri?$arg", headers => [ "Host: $host" ]);
+
+    like($r->header('Content-Disposition') // $r,
+         qr/^attachment;\ filename="\Q$want\E-wall-
+            \d{8}T\d{6}Z\.speedscope\.json"$/x, "name, $host$uri");
+}
+
+for my $host ('h' x 63, join('.', ('h' x 60) x 4)) {
+    $r = http_get('/' . 'x' x 2000 . "?$arg", headers => [ "Host: $host" ]);
+
+    like($r->header('Content-Disposition'),
+         qr/^attachment; filename="[\w.-]{80,254}"$/, 'name, long');
+}
+
+
+# A filter that gives up makes nginx close the connection after the response:
+# there is no time for another one.
+
+$r = http_get("/small.txt?$arg", headers => [ 'If-Match: "other"' ]);
+
+is($r->status(), 412, 'precondition');
+is($r->header('X-Profile-Id'), undef, 'precondition, headers');
+like($t->read_log(), qr/profile: a response of a filter cannot be replaced/,
+     'precondition, log');
+
+
+# a switch of protocols is let through
+
+$s = http("GET /upgrade/?$arg&x=y HTTP/1.1\r\nHost: localhost\r\n"
+          . "Connection: Upgrade\r\nUpgrade: echo\r\n\r\n",
+          port => 8080, start => 1);
+$r = http_end($s);
+
+is($r->status(), 101, 'upgrade');
+is($r->header('X-Profile-Id'), undef, 'upgrade, headers');
+is($r->header('X-Request'), 'GET /upgrade/?x=y HTTP/1.1',
+   'upgrade, the upstream does not see the trigger');
+
+syswrite($s, "hello\n");
+is(scalar(readline($s)), "HELLO\n", 'upgrade, both directions work');
+syswrite($s, "again\n");
+is(scalar(readline($s)), "AGAIN\n", 'upgrade, again');
+close($s);
+
+like($t->read_log(), qr/profile: a switch of protocols cannot be replaced/,
+     'upgrade, log');
+
+is(http_get("/upgrade/?$arg")->header('X-Profiled-Status'), 426,
+   'no upgrade: replaced');
+
+
+# the access log has what was sent, and the line that asked for it
+
+$t->stop();
+
+my $log = $t->read_file('reply.log');
+
+like($log, qr{^/none 200 \d{3,} "GET /none\?\Q$arg\E HTTP/1\.1" \[-\]$}m,
+     'log, status and size of the reply');
+like($log, qr{^/buffers/large\.txt 200 \d+ ".*" \[$large\]$}m,
+     'log, all of the original is read');
+like($log, qr{^/unbuffered/large\.txt 200 \d+ ".*" \[$large\]$}m,
+     'log, all of the original is read, unbuffered');
+like($log, qr{^/rate/large\.txt 200 \d+ ".*" \[$large\]$}m,
+     'log, all of the original is read, with a limited rate');
+
+
+sub status_is {
+    my ($uri, $status, $name, @headers) = @_;
+
+    my $r = http_get("$uri?$arg", headers => [ @headers ]);
+
+    is($r->status(), 200, $name);
+    is($r->header('X-Profiled-Status'), $status, "$name, original");
+    is($r->header('Location') // '', '', "$name, no Location");
+
+    my $p = eval { ProfileTest::Profile->new($r) };
+
+    is($p && $p->json()->{profile_info}{status}, $status,
+       "$name, in the profile") or diag($r);
+}
+
+
+sub names {
+    my ($r) = @_;
+    return sort map { /^([^:]+):/ ? $1 : $_ } @{$r->{lines}};
+}
+
+
+# an upstream that switches to a protocol which answers in capitals
+sub run_upgrade {
+    my ($t, $port) = @_;
+
+    my $s = IO::Socket::INET->new(Proto => 'tcp', LocalAddr => '127.0.0.1',
+                                  LocalPort => port($port), Listen => 5,
+                                  ReuseAddr => 1)
+        or die "cannot listen: $!\n";
+
+    $t->run_daemon(sub {
+        while (my $c = $s->accept()) {
+            my ($line, $upgrade) = (scalar(readline($c)), 0);
+
+            $line =~ s/[\r\n]+\z//;
+
+            while (defined(my $h = readline($c))) {
+                $upgrade = 1 if $h =~ /^Upgrade: echo/i;
+                last if $h eq "\r\n";
+            }
+
+            if (!$upgrade) {
+                syswrite($c, "HTTP/1.1 426 Upgrade Required\r\n"
+                             . "Content-Length: 0\r\n"
+                             . "Connection: close\r\n\r\n");
+                close($c);
+                next;
+            }
+
+            syswrite($c, "HTTP/1.1 101 Switching Protocols\r\n"
+                         . "Upgrade: echo\r\nConnection: Upgrade\r\n"
+                         . "X-Request: $line\r\n\r\n");
+
+            while (defined(my $l = readline($c))) {
+                syswrite($c, uc $l);
+            }
+
+            close($c);
+        }
+    });
+
+    close($s);
+}
