@@ -122,8 +122,6 @@ ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx)
     ctx->status = r->headers_out.status;
     ctx->sink = 1;
 
-    r->connection->buffered |= NGX_HTTP_PROFILE_BUFFERED;
-
     /* as the header filter would have done */
 
     r->header_sent = 1;
@@ -133,6 +131,10 @@ ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx)
         || r->headers_out.status == NGX_HTTP_NOT_MODIFIED)
     {
         r->header_only = 1;
+    }
+
+    if (r->header_only) {
+        r->connection->buffered |= NGX_HTTP_PROFILE_BUFFERED;
     }
 
     return NGX_OK;
@@ -150,9 +152,19 @@ ngx_http_profile_filter_body(ngx_http_request_t *r, ngx_chain_t *in)
         return ngx_http_next_body_filter(r, in);
     }
 
+    /*
+     * Not before the end: code that flushes, as Lua's ngx.flush(true), waits
+     * until nothing is buffered.  After an upstream that failed midway only a
+     * flush comes, and the request is finalized.
+     */
+
     for ( /* void */ ; in; in = in->next) {
         in->buf->pos = in->buf->last;
         in->buf->file_pos = in->buf->file_last;
+
+        if (in->buf->last_buf || (in->buf->flush && r->upstream)) {
+            r->connection->buffered |= NGX_HTTP_PROFILE_BUFFERED;
+        }
     }
 
     if (ctx->reply.ready) {
