@@ -27,6 +27,7 @@ typedef struct {
     ngx_connection_t           connection;   /* of the timer */
     ngx_event_actions_t        actions;      /* nginx's own */
     ngx_rbtree_insert_pt       insert;
+    unsigned                   looped:1;     /* the event loop is ours */
 } ngx_http_profile_worker_t;
 
 
@@ -116,6 +117,7 @@ ngx_http_profile_arm(void)
 
     ngx_http_profile_owned_init();
 
+    worker.looped = 0;
     worker.actions = ngx_event_actions;
 
     ngx_event_actions.process_events = ngx_http_profile_process_events;
@@ -195,6 +197,8 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     if (worker.sampler == NULL) {
         return worker.actions.process_events(cycle, timer, flags);
     }
+
+    worker.looped = 1;
 
     rc = worker.actions.process_events(cycle, timer, flags|NGX_POST_EVENTS);
 
@@ -339,6 +343,17 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
 
     if (ctx) {
         ngx_http_profile_own_event(ctx, ev);
+
+        /*
+         * nginx itself ends the iteration in which it was armed, and would
+         * run what expires at once (a sleep of no time) outside of a turn
+         */
+
+        if (!worker.looped
+            && (ngx_msec_int_t) (node->key - ngx_current_msec) <= 0)
+        {
+            node->key = ngx_current_msec + 1;
+        }
 
     } else {
         ngx_http_profile_disown_event(ev);
