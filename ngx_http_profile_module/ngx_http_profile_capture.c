@@ -346,6 +346,10 @@ ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
     value.len = ngx_sprintf(buf, "%ui", ctx->status) - buf;
     ngx_http_profile_add_fact(ctx, "status", &value);
 
+    /* nginx's time is that of the poll before the last turn */
+
+    ngx_time_update();
+
     tp = ngx_timeofday();
     value.len = ngx_sprintf(buf, "%T.%03M", tp->sec - r->start_sec
                             - (tp->msec < r->start_msec),
