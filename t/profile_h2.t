@@ -136,8 +136,7 @@ is_clean($t, 'gzip');
 
 is_attributed($p, 'zlib', 'Lua');
 cmp_ok(info($p)->{turns}, '>=', 20, 'Lua: turns');
-cmp_ok($p->profile('cpu')->weight_below(qr/lua/), '>',
-       0.8 * $p->profile('cpu')->total(), 'Lua: in Lua');
+cmp_ok(share_of($p, 'lua'), '>', 0.8, 'Lua: in Lua');
 is_sum($p, 'Lua');
 same($small, 'Lua', @others);
 is_clean($t, 'Lua');

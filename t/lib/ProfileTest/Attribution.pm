@@ -19,7 +19,7 @@ use Test::More;
 use ProfileTest;
 
 our @EXPORT = qw/ about code_of info is_attributed is_clean is_sum running
-    waiting worker_cpu /;
+    share_of waiting worker_cpu /;
 
 # Kinds of code, by the name of a frame, its source or its object.  Code that
 # LuaJIT has compiled is in no object.
@@ -30,7 +30,7 @@ my %CODE = (
 );
 
 # stacks of one frame that stand for the time between two turns
-my $GAP = qr/^\[(?!turn\]|truncated|no unwind|bad stack|call tree)/;
+my $GAP = qr{^\[(?!turn\]|truncated|no unwind|bad stack|call tree|unknown\])};
 
 
 # The stacks with a frame of that kind, in all pictures.  The filters of all
@@ -38,19 +38,46 @@ my $GAP = qr/^\[(?!turn\]|truncated|no unwind|bad stack|call tree)/;
 sub code_of {
     my ($p, $kind) = @_;
 
+    my @found;
+
+    for my $picture (@{$p->json()->{profiles}}) {
+        push @found, map { $_->[0] } stacks_of($p, $picture, $kind);
+    }
+
+    return @found;
+}
+
+
+# their share of the CPU time
+sub share_of {
+    my ($p, $kind) = @_;
+
+    my $cpu = $p->profile('cpu');
+
+    return sum0(map { $_->[1] } stacks_of($p, $cpu->json(), $kind))
+           / ($cpu->total() || 1);
+}
+
+
+# [ names, weight ]
+sub stacks_of {
+    my ($p, $picture, $kind) = @_;
+
     my $re = $CODE{$kind} or die "no kind of code: $kind\n";
     my @names = map { $_->{name} } @{$p->json()->{shared}{frames}};
     my @files = map { $_->{file} // '' } @{$p->json()->{shared}{frames}};
     my @found;
 
-    for my $stack (map { @{$_->{samples}} } @{$p->json()->{profiles}}) {
+    for my $n (0 .. $#{$picture->{samples}}) {
+        my $stack = $picture->{samples}[$n];
 
         for my $i (@$stack) {
             last if $names[$i] =~ /^ngx_http_(?:output_filter|send_header)$/
                     && $kind ne 'zlib';
             next unless $names[$i] =~ $re || $files[$i] =~ $re;
 
-            push @found, join(';', @names[@$stack]);
+            push @found, [ join(';', @names[@$stack]),
+                           $picture->{weights}[$n] ];
             last;
         }
     }
