@@ -378,7 +378,7 @@ sub permitted {
     my $r = get('where', @_);
 
     return "no profile: $r\n" unless $r->header('X-Profile-Id');
-    return upstream_request($t);
+    return (upstream_requests($t))[-1];
 }
 
 

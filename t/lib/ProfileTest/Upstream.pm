@@ -18,10 +18,9 @@ use IO::Socket::INET;
 use POSIX ();
 use Time::HiRes qw/ sleep /;
 
-our @EXPORT = qw/ run_upstream upstream_lines upstream_request /;
+our @EXPORT = qw/ run_upstream upstream_requests upstream_lines /;
 
 my $log = 'upstream.log';
-my $last = 'upstream.last';
 
 
 # on the port that stands for the given one; until the test ends
@@ -53,21 +52,18 @@ sub run_upstream {
 }
 
 
-# the request lines of all requests so far
-sub upstream_lines {
+# all requests so far, as they came
+sub upstream_requests {
     my ($t) = @_;
-    return split(/\n/, $t->read_file($log));
+    my @requests = unpack('(N/a)*', $t->read_file($log));
+    return @requests;
 }
 
 
-# the request before the last answer, all of it; and forgets it
-sub upstream_request {
+# their request lines
+sub upstream_lines {
     my ($t) = @_;
-
-    my $request = $t->read_file($last);
-
-    unlink($t->testdir() . "/$last");
-    return $request;
+    return map { /^(.*)\r\n/ } upstream_requests($t);
 }
 
 
@@ -93,10 +89,8 @@ sub answer {
     my ($path) = $line =~ m{^\S+ ([^\s?]*)};
 
     open my $f, '>>', $t->testdir() . "/$log" or die "cannot open: $!\n";
-    syswrite($f, "$line\n");
+    syswrite($f, pack('N/a', $request));
     close $f;
-
-    $t->write_file($last, $request);
 
     sleep($1 / 1000) if $path =~ m{/wait=(\d+)};
 
