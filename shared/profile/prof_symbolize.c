@@ -141,15 +141,23 @@ prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f)
     uint64_t     offset;
     const char  *base, *slash;
 
-    base = "[unknown]";
+    f->exact = 0;
 
-    if (f->object != PROF_NONE) {
-        base = p->objects[f->object].path;
+    /*
+     * Made at run time.  An address would make each place in it a function of
+     * its own, and says nothing in another process.
+     */
 
-        slash = strrchr(base, '/');
-        if (slash) {
-            base = slash + 1;
-        }
+    if (f->object == PROF_NONE) {
+        f->name = strdup("[anonymous code]");
+        return f->name ? PROF_OK : PROF_ERROR;
+    }
+
+    base = p->objects[f->object].path;
+
+    slash = strrchr(base, '/');
+    if (slash) {
+        base = slash + 1;
     }
 
     offset = f->function ? f->function : f->pc;
@@ -159,7 +167,6 @@ prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f)
     }
 
     f->name = name;
-    f->exact = 0;
 
     return PROF_OK;
 }

@@ -104,7 +104,7 @@ test_names_without_files(void)
     is_str(p->frames[f[0]].name, "lib.so.1+0x1234", "offset of the address");
     is_str(p->frames[f[1]].name, "server+0x51970", "offset of the function");
     is_str(p->frames[f[2]].name, "server+0x51fff", "no function is known");
-    is_str(p->frames[f[3]].name, "[unknown]+0xdeadbeef", "no object is known");
+    is_str(p->frames[f[3]].name, "[anonymous code]", "no object is known");
     is_str(p->frames[f[4]].name, "[waiting]", "a name is left alone");
     is_str(p->frames[f[5]].name, "named already", "so is a function's name");
 
