@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 
 typedef struct {
@@ -47,9 +48,10 @@ static const char  *prof_frame_fixed[PROF_FRAME_FIXED] = {
 prof_profile_t *
 prof_capture_finish(prof_capture_t *c, const char *title)
 {
-    uint32_t         n;
-    prof_finish_t    f;
-    prof_profile_t  *p;
+    uint32_t              n;
+    prof_finish_t         f;
+    prof_profile_t       *p;
+    const prof_object_t  *obj;
 
     p = prof_profile_create(title);
     if (p == NULL) {
@@ -82,6 +84,14 @@ prof_capture_finish(prof_capture_t *c, const char *title)
     }
 
     memset(f.objects, 0xff, n * sizeof(uint32_t));
+
+    /* the program comes first, even if none of its code was seen */
+
+    obj = prof_unwind_object(f.unwind, getauxval(AT_ENTRY));
+
+    if (obj && prof_finish_object(&f, obj) == PROF_NONE) {
+        goto failed;
+    }
 
     memcpy(p->entries, c->timeline.entries,
            c->timeline.n * sizeof(prof_entry_t));
