@@ -74,8 +74,9 @@ TOOLS = $(patsubst tools/%.c,$(BUILD)/tools/%,$(TOOL_SRCS))
 # as nginx compiles its addons, so that the core has no warnings there either
 WARN = -W -Wall -Wpointer-arith -Wno-unused-parameter -Werror
 
-COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared
-LIBS = -ljansson -lelf -lpthread -lrt
+COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared         \
+          -I $(BUILD)/gen
+LIBS = -ljansson -lelf -lprotobuf-c -lz -lpthread -lrt
 
 
 .PHONY: all module core tools units unit test prove asan static valgrind      \
@@ -98,7 +99,7 @@ module:	$(OBJ)/objs/Makefile
 	@cmp -s $(OBJ)/objs/$(NAME).so $(SO)                                  \
 	    || { cp $(OBJ)/objs/$(NAME).so $(SO) && echo "built $(SO)"; }
 
-$(OBJ)/objs/Makefile: $(BUILD)/nginx.args config
+$(OBJ)/objs/Makefile: $(BUILD)/nginx.args config config.make
 	@test -f $(NGINX_SRC)/auto/module || {                                \
 	    echo "no nginx sources in $(NGINX_SRC): install the package"      \
 	         "nginx-dev, or set NGINX_SRC to nginx's sources" >&2;        \
@@ -135,6 +136,18 @@ $(BUILD)/core.list $(BUILD)/core.args: FORCE
 	@mkdir -p $(BUILD)
 	@echo "$(LIST)" > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+# protobuf-c's compiler is called so, or is a part of that of protobuf
+PROTOC ?= $(or $(shell command -v protoc-c),protoc)
+PROTO = $(BUILD)/gen/proto/profile.pb-c
+
+$(PROTO).c: $(PROTO).h
+
+$(PROTO).h: shared/proto/profile.proto
+	@mkdir -p $(BUILD)/gen
+	$(PROTOC) --c_out=$(BUILD)/gen --proto_path=shared $<
+
+$(filter %/prof_proto.c.o %_pprof.c.o,$(CORE_OBJS)): $(PROTO).h
 
 $(BUILD)/core/%.o: shared/% $(BUILD)/core.args
 	@mkdir -p $(@D)

@@ -41,6 +41,7 @@ extern const prof_encoder_t  *const prof_encoders[];
 const prof_encoder_t *prof_encoder_find(const char *name, size_t len);
 
 extern const prof_encoder_t  prof_encode_speedscope;
+extern const prof_encoder_t  prof_encode_pprof;
 extern const prof_encoder_t  prof_encode_folded;
 
 PROF_HIDDEN_END

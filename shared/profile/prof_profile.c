@@ -94,7 +94,23 @@ prof_profile_fact(prof_profile_t *p, const char *name, const char *value,
         return PROF_ERROR;
     }
 
+    fact->label = 0;
+
     p->nfacts++;
+
+    return PROF_OK;
+}
+
+
+int
+prof_profile_label(prof_profile_t *p, const char *name, const char *value,
+    size_t len)
+{
+    if (prof_profile_fact(p, name, value, len) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    p->facts[p->nfacts - 1].label = 1;
 
     return PROF_OK;
 }

@@ -91,6 +91,8 @@ typedef struct {
 typedef struct {
     char      *name;            /* owned */
     char      *value;           /* owned; any bytes, null-terminated */
+    uint32_t   label;           /* one of few values, by which profiles may
+                                   be told apart or grouped */
 } prof_fact_t;
 
 
@@ -116,7 +118,8 @@ struct prof_profile_s {
 
     prof_stats_t            stats;
 
-    prof_profile_object_t  *objects;
+    prof_profile_object_t  *objects;        /* the program first, if it is
+                                               known */
     uint32_t                nobjects;
     prof_frame_t           *frames;
     uint32_t                nframes;
@@ -137,6 +140,10 @@ void prof_profile_destroy(prof_profile_t *p);
 
 /* copies both strings; PROF_OK or PROF_ERROR (memory) */
 int prof_profile_fact(prof_profile_t *p, const char *name,
+    const char *value, size_t len);
+
+/* the same for a fact that is a label */
+int prof_profile_label(prof_profile_t *p, const char *name,
     const char *value, size_t len);
 
 /*

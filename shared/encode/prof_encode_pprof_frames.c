@@ -1,0 +1,208 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "encode/prof_encode_pprof.h"
+
+#include <stdlib.h>
+
+
+static void prof_encode_pprof_mappings(prof_pprof_t *e);
+static void prof_encode_pprof_functions(prof_pprof_t *e);
+static int prof_encode_pprof_cmp(const void *one, const void *two, void *data);
+static void prof_encode_pprof_locations(prof_pprof_t *e);
+
+
+void
+prof_encode_pprof_frames(prof_pprof_t *e)
+{
+    prof_encode_pprof_mappings(e);
+    prof_encode_pprof_functions(e);
+    prof_encode_pprof_locations(e);
+}
+
+
+static void
+prof_encode_pprof_mappings(prof_pprof_t *e)
+{
+    uint32_t                      i, object;
+    Prof__Mapping                 m, *mapping;
+    Prof__Profile                 part;
+    const prof_frame_t           *f;
+    const prof_profile_t         *p;
+    const prof_profile_object_t  *o;
+
+    p = e->profile;
+    mapping = &m;
+
+    for (object = 0; object < p->nobjects; object++) {
+        o = &p->objects[object];
+
+        prof__mapping__init(&m);
+
+        m.id = object + 1;
+        m.memory_start = o->start + o->base;
+        m.memory_limit = o->end + o->base;
+        m.file_offset = o->offset;
+        m.filename = prof_strings_add(&e->strings, o->path);
+        m.build_id = prof_strings_add(&e->strings, o->build_id);
+
+        /* without it readers ask the server for names, and fail */
+
+        m.has_functions = 1;
+
+        for (i = 0; i < p->nframes; i++) {
+            f = &p->frames[i];
+
+            if (f->object == object && f->file) {
+                m.has_filenames = 1;
+                m.has_line_numbers |= f->line != 0;
+            }
+        }
+
+        prof__profile__init(&part);
+        part.n_mapping = 1;
+        part.mapping = &mapping;
+
+        prof_encode_pprof_write(e, &part);
+    }
+}
+
+
+static void
+prof_encode_pprof_functions(prof_pprof_t *e)
+{
+    uint32_t               i, id;
+    Prof__Profile          part;
+    Prof__Function         f, *function;
+    prof_pprof_frame_t    *frame;
+    const prof_profile_t  *p;
+
+    p = e->profile;
+    function = &f;
+
+    for (i = 0; i < p->nframes; i++) {
+        frame = &e->frames[i];
+
+        frame->name = prof_strings_add(&e->strings, p->frames[i].name);
+
+        if (p->frames[i].file) {
+            frame->file = prof_strings_add(&e->strings, p->frames[i].file);
+        }
+
+        e->order[i] = i;
+    }
+
+    qsort_r(e->order, p->nframes, sizeof(uint32_t), prof_encode_pprof_cmp, e);
+
+    id = 0;
+
+    for (i = 0; i < p->nframes; i++) {
+        frame = &e->frames[e->order[i]];
+
+        if (i && prof_encode_pprof_cmp(&e->order[i - 1], &e->order[i], e) == 0)
+        {
+            frame->function = id;
+            continue;
+        }
+
+        frame->function = ++id;
+
+        prof__function__init(&f);
+
+        f.id = id;
+        f.name = frame->name;
+        f.system_name = frame->name;
+        f.filename = frame->file;
+
+        prof__profile__init(&part);
+        part.n_function = 1;
+        part.function = &function;
+
+        prof_encode_pprof_write(e, &part);
+    }
+}
+
+
+/* functions of one name remain apart if they begin at different places */
+
+static int
+prof_encode_pprof_cmp(const void *one, const void *two, void *data)
+{
+    prof_pprof_t *e = data;
+
+    uint32_t                   i, j;
+    const prof_frame_t        *f1, *f2;
+    const prof_pprof_frame_t  *p1, *p2;
+
+    i = *(const uint32_t *) one;
+    j = *(const uint32_t *) two;
+
+    f1 = &e->profile->frames[i];
+    f2 = &e->profile->frames[j];
+    p1 = &e->frames[i];
+    p2 = &e->frames[j];
+
+    if (p1->name != p2->name) {
+        return p1->name < p2->name ? -1 : 1;
+    }
+
+    if (p1->file != p2->file) {
+        return p1->file < p2->file ? -1 : 1;
+    }
+
+    if (f1->object != f2->object) {
+        return f1->object < f2->object ? -1 : 1;
+    }
+
+    return f1->function < f2->function ? -1 : f1->function > f2->function;
+}
+
+
+static void
+prof_encode_pprof_locations(prof_pprof_t *e)
+{
+    uint32_t               i;
+    Prof__Line             n, *line;
+    Prof__Profile          part;
+    Prof__Location         l, *location;
+    const prof_frame_t    *f;
+    const prof_profile_t  *p;
+
+    p = e->profile;
+    line = &n;
+    location = &l;
+
+    for (i = 0; i < p->nframes; i++) {
+        f = &p->frames[i];
+
+        prof__line__init(&n);
+        n.function_id = e->frames[i].function;
+        n.line = f->line;
+
+        prof__location__init(&l);
+        l.id = (uint64_t) i + 1;
+        l.n_line = 1;
+        l.line = &line;
+
+        if (f->object != PROF_NONE) {
+            l.mapping_id = (uint64_t) f->object + 1;
+            l.address = f->pc + p->objects[f->object].base;
+
+        } else if (!prof_frame_is_name(f->pc)) {
+            l.address = f->pc;
+        }
+
+        if (f->call && l.address) {
+            l.address--;
+        }
+
+        prof__profile__init(&part);
+        part.n_location = 1;
+        part.location = &location;
+
+        prof_encode_pprof_write(e, &part);
+    }
+}

@@ -1,0 +1,40 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A table of distinct strings, which are known by index; 0 is the empty one.
+ * They are what outputs take anywhere: valid UTF-8, with "?" in place of
+ * control characters, as a name may be printed on a terminal.
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_STRINGS_H_INCLUDED_
+#define _PROF_STRINGS_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+
+typedef struct {
+    char      **data;       /* owned, as the strings are */
+    uint32_t    n;
+    uint32_t    size;       /* room in data; a power of two */
+    uint32_t   *slots;      /* hash, twice as large: index + 1, or 0 */
+    unsigned    failed:1;   /* memory was short; kept until the end */
+} prof_strings_t;
+
+
+PROF_HIDDEN_BEGIN
+
+void prof_strings_init(prof_strings_t *t);
+void prof_strings_free(prof_strings_t *t);
+
+/* the index of a string of any bytes; 0 when memory is short */
+uint32_t prof_strings_add(prof_strings_t *t, const char *s);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_STRINGS_H_INCLUDED_ */

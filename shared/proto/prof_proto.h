@@ -1,0 +1,27 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The messages of profile.proto, as protobuf-c's compiler makes them.
+ *
+ * The generated declarations know nothing of visibility.  The library's own
+ * header comes first, as its functions are not ours to hide.
+ */
+
+
+#ifndef _PROF_PROTO_H_INCLUDED_
+#define _PROF_PROTO_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+#include <protobuf-c/protobuf-c.h>
+
+PROF_HIDDEN_BEGIN
+
+#include "proto/profile.pb-c.h"
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_PROTO_H_INCLUDED_ */

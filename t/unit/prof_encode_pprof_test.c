@@ -1,0 +1,617 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "tap.h"
+
+#include "prof_fixture.h"
+#include "encode/prof_encode.h"
+#include "proto/prof_proto.h"
+
+#include <zlib.h>
+
+
+#define R  "\xef\xbf\xbd"
+
+
+static void test_header(void);
+static void test_modes(void);
+static void test_empty(void);
+static void test_frames(void);
+static void test_samples(void);
+static void test_labels(void);
+static void test_comments(void);
+static void test_strings(void);
+static void test_valid(void);
+static void test_many(void);
+static Prof__Profile *decode(prof_profile_t *p);
+static const char *str(const Prof__Profile *pb, int64_t i);
+static const char *type(const Prof__Profile *pb, const Prof__ValueType *t);
+static const Prof__Location *location(const Prof__Profile *pb, uint64_t id);
+static const char *frame(const Prof__Profile *pb, uint64_t id);
+static const char *stack(const Prof__Profile *pb, size_t i);
+static int64_t sum(const Prof__Profile *pb, size_t value);
+static int has_comment(const Prof__Profile *pb, const char *text);
+static int is_valid(const Prof__Profile *pb);
+
+
+int
+main(void)
+{
+    test_header();
+    test_modes();
+    test_empty();
+    test_frames();
+    test_samples();
+    test_labels();
+    test_comments();
+    test_strings();
+    test_valid();
+    test_many();
+
+    return done_testing();
+}
+
+
+static void
+test_header(void)
+{
+    prof_profile_t  *p;
+    Prof__Profile   *pb;
+
+    p = fixture_typical();
+    pb = decode(p);
+
+    is_int(pb->time_nanos, p->start_realtime, "start");
+    is_int(pb->duration_nanos, p->wall, "duration");
+    is_int(pb->period, 1000000, "period");
+    is_str(type(pb, pb->period_type), "wall/nanoseconds", "type of the period");
+    is_str(str(pb, pb->default_sample_type), "wall", "default type");
+    is_str(str(pb, 0), "", "the first string");
+
+    is_int(pb->n_mapping, 2, "mappings");
+    is_str(str(pb, pb->mapping[0]->filename), "/usr/sbin/server", "program");
+    is_str(str(pb, pb->mapping[0]->build_id), "0d7fd93d", "its build-id");
+    is_str(str(pb, pb->mapping[1]->filename), "/usr/lib/libc.so.6", "library");
+
+    prof__profile__free_unpacked(pb, NULL);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_modes(void)
+{
+    prof_profile_t  *p;
+    Prof__Profile   *pb;
+
+    p = fixture_typical();
+
+    pb = decode(p);
+    is_int(pb->n_sample_type, 3, "wall: types");
+    is_str(type(pb, pb->sample_type[0]), "samples/count", "wall: first");
+    is_str(type(pb, pb->sample_type[1]), "cpu/nanoseconds", "wall: second");
+    is_str(type(pb, pb->sample_type[2]), "wall/nanoseconds", "wall: last");
+    is_int(pb->n_sample, 4, "wall: samples");
+    is_int(sum(pb, 0), 3, "wall: count");
+    is_int(sum(pb, 1), p->cpu, "wall: CPU time");
+    is_int(sum(pb, 2), p->wall, "wall: time");
+    prof__profile__free_unpacked(pb, NULL);
+
+    p->mode = PROF_MODE_CPU;
+
+    pb = decode(p);
+    is_int(pb->n_sample_type, 2, "cpu: types");
+    is_str(type(pb, pb->sample_type[0]), "samples/count", "cpu: first");
+    is_str(type(pb, pb->sample_type[1]), "cpu/nanoseconds", "cpu: last");
+    is_str(str(pb, pb->default_sample_type), "cpu", "cpu: default type");
+    is_str(type(pb, pb->period_type), "cpu/nanoseconds", "cpu: period");
+    is_int(pb->n_sample, 3, "cpu: waiting is left out");
+    is_int(sum(pb, 1), p->cpu, "cpu: CPU time");
+    prof__profile__free_unpacked(pb, NULL);
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_empty(void)
+{
+    prof_profile_t  *p;
+    Prof__Profile   *pb;
+
+    p = fixture_create("nothing");
+    p->frequency = 0;
+
+    pb = decode(p);
+
+    is_int(pb->n_sample_type, 3, "empty: types");
+    is_int(pb->n_sample, 0, "empty: samples");
+    is_int(pb->period, 0, "empty: period");
+    is_str(str(pb, 0), "", "empty: the first string");
+    ok(is_valid(pb), "empty: valid");
+
+    prof__profile__free_unpacked(pb, NULL);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_frames(void)
+{
+    uint32_t               exe, f[7], i, node;
+    prof_profile_t        *p;
+    Prof__Profile         *pb;
+    const Prof__Location  *l[7];
+
+    p = fixture_create("frames");
+    exe = fixture_object(p, "/usr/sbin/server", "0d7fd93d");
+    p->objects[exe].base = 0x55550000;
+
+    f[0] = fixture_frame(p, exe, 0x2000, "run");
+    f[1] = fixture_frame(p, exe, 0x2010, "run");
+    f[2] = fixture_frame(p, exe, 0x3000, "run");
+    f[3] = fixture_frame(p, PROF_NONE, 0x7f0000001000, NULL);
+    f[4] = fixture_frame(p, PROF_NONE, 0x7f0000002000, NULL);
+    f[5] = fixture_frame(p, PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
+    f[6] = fixture_frame(p, exe, 0x4000, "source");
+
+    p->frames[f[0]].function = 0x2000;
+    p->frames[f[1]].function = 0x2000;
+    p->frames[f[1]].call = 1;
+    p->frames[f[2]].function = 0x3000;
+    p->frames[f[4]].call = 1;
+    p->frames[f[6]].file = fixture_copy("source.c");
+    p->frames[f[6]].line = 42;
+
+    (void) prof_profile_symbolize(p);
+
+    node = PROF_NONE;
+
+    for (i = 0; i < 7; i++) {
+        node = fixture_node(p, node, f[i]);
+    }
+
+    fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1, 1);
+
+    pb = decode(p);
+    ok(is_valid(pb), "frames: valid");
+
+    for (i = 0; i < 7; i++) {
+        l[i] = location(pb, f[i] + 1);
+    }
+
+    is_int(pb->n_location, 7, "a location for each address");
+    is_int(l[0]->address, 0x55552000, "address in the process");
+    is_int(l[1]->address, 0x5555200f, "a caller's is within the call");
+    is_int(l[0]->line[0]->function_id, l[1]->line[0]->function_id,
+           "addresses of one function");
+    ok(l[0]->line[0]->function_id != l[2]->line[0]->function_id,
+       "another function of the same name");
+
+    is_int(l[3]->address, 0x7f0000001000, "code without object: address");
+    is_int(l[4]->address, 0x7f0000001fff, "code without object: caller");
+    is_int(l[3]->mapping_id, 0, "code without object: no mapping");
+    is_str(frame(pb, f[3] + 1), "[anonymous code]",
+           "code without object: name");
+    is_int(l[3]->line[0]->function_id, l[4]->line[0]->function_id,
+           "code without object: one function");
+
+    is_int(l[5]->address, 0, "no code: no address");
+    is_int(l[5]->mapping_id, 0, "no code: no mapping");
+    is_str(frame(pb, f[5] + 1), "[waiting]", "no code: name");
+
+    is_int(l[6]->line[0]->line, 42, "line");
+    is_str(str(pb, pb->function[l[6]->line[0]->function_id - 1]->filename),
+           "source.c", "file");
+    ok(pb->mapping[0]->has_filenames && pb->mapping[0]->has_line_numbers,
+       "the mapping has files and lines");
+
+    is_int(pb->mapping[0]->memory_start, 0x55551000, "mapping: start");
+    is_int(pb->mapping[0]->memory_limit, 0x55650000, "mapping: limit");
+    is_int(pb->mapping[0]->file_offset, 0x1000, "mapping: offset");
+
+    prof__profile__free_unpacked(pb, NULL);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_samples(void)
+{
+    uint32_t         exe, run, parse;
+    prof_profile_t  *p;
+    Prof__Profile   *pb;
+
+    p = fixture_create("samples");
+    exe = fixture_object(p, "/usr/sbin/server", "");
+
+    run = fixture_stack(p, exe, "main/run");
+    parse = fixture_stack(p, exe, "main/run/parse");
+
+    fixture_entry(p, parse, PROF_ENTRY_SAMPLE, 10, 8);
+    fixture_entry(p, run, PROF_ENTRY_TURN, 5, 4);
+    fixture_entry(p, parse, PROF_ENTRY_SAMPLE, 20, 16);
+    fixture_entry(p, run, PROF_ENTRY_GAP, 100, 0);
+    fixture_entry(p, run, PROF_ENTRY_SAMPLE, 0, 0);
+    fixture_entry(p, parse, PROF_ENTRY_TURN, 0, 0);
+
+    pb = decode(p);
+
+    is_int(pb->n_sample, 3, "equal stacks are one sample");
+    is_str(stack(pb, 0), "run/main", "the innermost first");
+    is_int(pb->sample[0]->value[0], 1, "turns are not counted");
+    is_int(pb->sample[0]->value[1], 4, "CPU time of turn and sample");
+    is_int(pb->sample[0]->value[2], 5, "time of turn and sample");
+    is_str(str(pb, pb->sample[0]->label[0]->str), "running", "running");
+    is_str(stack(pb, 1), "run/main", "a gap in the same stack");
+    is_int(pb->sample[1]->value[2], 100, "time of the gap");
+    is_str(str(pb, pb->sample[1]->label[0]->str), "waiting", "waiting");
+    is_str(stack(pb, 2), "parse/run/main", "the other stack");
+    is_int(pb->sample[2]->value[0], 2, "its samples");
+    is_int(pb->sample[2]->value[2], 30, "its time");
+
+    prof__profile__free_unpacked(pb, NULL);
+
+    /* sums above what the format can hold */
+
+    p->entries[0].wall = UINT64_MAX - 25;
+    pb = decode(p);
+    is_int(pb->sample[2]->value[2], INT64_MAX, "the largest number");
+    prof__profile__free_unpacked(pb, NULL);
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_labels(void)
+{
+    char                 name[16];
+    uint32_t             i;
+    prof_profile_t      *p;
+    Prof__Profile       *pb;
+    const Prof__Sample  *s;
+
+    p = fixture_typical();
+    prof_profile_label(p, "server", "example.com", 11);
+    prof_profile_label(p, "location", "", 0);
+
+    pb = decode(p);
+    s = pb->sample[0];
+
+    is_int(s->n_label, 2, "facts are no labels, nor are empty ones");
+    is_str(str(pb, s->label[0]->key), "state", "the sample's own");
+    is_str(str(pb, s->label[1]->key), "server", "name");
+    is_str(str(pb, s->label[1]->str), "example.com", "value");
+    prof__profile__free_unpacked(pb, NULL);
+
+    for (i = 0; i < 100; i++) {
+        (void) snprintf(name, sizeof(name), "label%u", i);
+        prof_profile_label(p, name, "x", 1);
+    }
+
+    pb = decode(p);
+    is_int(pb->sample[0]->n_label, 17, "the number of labels is bounded");
+    prof__profile__free_unpacked(pb, NULL);
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_comments(void)
+{
+    prof_profile_t  *p;
+    Prof__Profile   *pb;
+
+    p = fixture_typical();
+    prof_profile_fact(p, "none", "", 0);
+
+    pb = decode(p);
+
+    is_str(str(pb, pb->comment[0]),
+           "wall: GET /index.html, 252.9 ms, 3 samples at 1020 Hz "
+           "(asked: 1000), 1 lost, 2 truncated", "the first comment");
+    ok(has_comment(pb, "request: GET /index.html HTTP/1.1"), "a fact");
+    ok(has_comment(pb, "none: "), "an empty one");
+    ok(has_comment(pb, "start: 2023-11-14T22:13:20.123Z"), "start");
+    ok(has_comment(pb, "lost_overrun=1"), "counters");
+    ok(has_comment(pb, "sampled_wall=2900000"), "times");
+    ok(has_comment(pb, "addresses_named="), "the last number");
+
+    prof__profile__free_unpacked(pb, NULL);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_strings(void)
+{
+    uint32_t         node;
+    prof_profile_t  *p;
+    Prof__Profile   *pb;
+
+    p = fixture_create("strings");
+
+    node = fixture_node(p, PROF_NONE,
+                        fixture_frame(p, PROF_NONE, 8, "a\xff\x1b[31m\nb;c"));
+    node = fixture_node(p, node, fixture_frame(p, PROF_NONE, 9, ""));
+    node = fixture_node(p, node,
+                        fixture_frame(p, PROF_NONE, 10, "\xc3\xa4\x7f"));
+    fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1, 1);
+    prof_profile_fact(p, "uri", "/\r\nX: y", 8);
+
+    pb = decode(p);
+
+    is_str(stack(pb, 0), "\xc3\xa4?//a" R "?[31m?b;c", "names");
+    ok(has_comment(pb, "uri: /??X: y"), "facts");
+    ok(is_valid(pb), "strings: valid");
+
+    prof__profile__free_unpacked(pb, NULL);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_valid(void)
+{
+    prof_buf_t       b1, b2;
+    prof_profile_t  *p;
+    Prof__Profile   *pb;
+
+    p = fixture_typical();
+    pb = decode(p);
+    ok(is_valid(pb), "typical: valid");
+    prof__profile__free_unpacked(pb, NULL);
+
+    prof_buf_init(&b1);
+    prof_buf_init(&b2);
+    prof_encode_pprof.encode(p, &b1);
+    prof_encode_pprof.encode(p, &b2);
+
+    ok(b1.len == b2.len && memcmp(b1.data, b2.data, b1.len) == 0,
+       "the same profile gives the same bytes");
+
+    prof_buf_free(&b1);
+    prof_buf_free(&b2);
+    prof_profile_destroy(p);
+}
+
+
+/* more of everything than the first sizes of tables */
+
+static void
+test_many(void)
+{
+    char             name[32];
+    uint32_t         exe, i, node;
+    prof_profile_t  *p;
+    Prof__Profile   *pb;
+
+    p = fixture_create("many");
+    exe = fixture_object(p, "/usr/sbin/server", "0d7fd93d");
+    node = PROF_NONE;
+
+    for (i = 0; i < 5000; i++) {
+        (void) snprintf(name, sizeof(name), "function_%u", i);
+        node = fixture_node(p, node, fixture_frame(p, exe, 0x2000 + i, name));
+        fixture_entry(p, node, PROF_ENTRY_SAMPLE, i + 1, i);
+    }
+
+    pb = decode(p);
+
+    ok(is_valid(pb), "many: valid");
+    is_int(pb->n_sample, 5000, "many: samples");
+    is_int(pb->sample[4999]->n_location_id, 5000, "many: depth");
+    is_int(sum(pb, 2), p->wall, "many: time");
+    is_str(frame(pb, pb->sample[4999]->location_id[0]), "function_4999",
+           "many: the innermost");
+    is_str(frame(pb, pb->sample[4999]->location_id[4999]), "function_0",
+           "many: the outermost");
+
+    prof__profile__free_unpacked(pb, NULL);
+    prof_profile_destroy(p);
+}
+
+
+static Prof__Profile *
+decode(prof_profile_t *p)
+{
+    int             rc;
+    z_stream        z;
+    prof_buf_t      b, out;
+    Prof__Profile  *pb;
+    char            chunk[4096];
+
+    prof_buf_init(&b);
+    prof_buf_init(&out);
+    memset(&z, 0, sizeof(z_stream));
+
+    if (prof_encode_pprof.encode(p, &b) != PROF_OK
+        || inflateInit2(&z, 15 + 16) != Z_OK)
+    {
+        abort();
+    }
+
+    z.next_in = (unsigned char *) b.data;
+    z.avail_in = b.len;
+
+    do {
+        z.next_out = (unsigned char *) chunk;
+        z.avail_out = sizeof(chunk);
+
+        rc = inflate(&z, Z_NO_FLUSH);
+
+        prof_buf_append(&out, chunk, sizeof(chunk) - z.avail_out);
+
+    } while (rc == Z_OK);
+
+    inflateEnd(&z);
+
+    pb = prof__profile__unpack(NULL, out.len, (uint8_t *) out.data);
+
+    if (rc != Z_STREAM_END || z.avail_in || pb == NULL) {
+        abort();
+    }
+
+    prof_buf_free(&b);
+    prof_buf_free(&out);
+
+    return pb;
+}
+
+
+static const char *
+str(const Prof__Profile *pb, int64_t i)
+{
+    return i >= 0 && i < (int64_t) pb->n_string_table ? pb->string_table[i]
+                                                      : "?";
+}
+
+
+static const char *
+type(const Prof__Profile *pb, const Prof__ValueType *t)
+{
+    static char  text[64];
+
+    (void) snprintf(text, sizeof(text), "%s/%s", str(pb, t->type),
+                    str(pb, t->unit));
+
+    return text;
+}
+
+
+static const Prof__Location *
+location(const Prof__Profile *pb, uint64_t id)
+{
+    size_t  i;
+
+    for (i = 0; i < pb->n_location; i++) {
+        if (pb->location[i]->id == id) {
+            return pb->location[i];
+        }
+    }
+
+    abort();
+}
+
+
+static const char *
+frame(const Prof__Profile *pb, uint64_t id)
+{
+    return str(pb, pb->function[location(pb, id)->line[0]->function_id - 1]
+                   ->name);
+}
+
+
+static const char *
+stack(const Prof__Profile *pb, size_t i)
+{
+    size_t               n;
+    static char          text[1024];
+    const Prof__Sample  *s;
+
+    s = pb->sample[i];
+    text[0] = '\0';
+
+    for (n = 0; n < s->n_location_id; n++) {
+        strncat(text, n ? "/" : "", sizeof(text) - strlen(text) - 1);
+        strncat(text, frame(pb, s->location_id[n]),
+                sizeof(text) - strlen(text) - 1);
+    }
+
+    return text;
+}
+
+
+static int64_t
+sum(const Prof__Profile *pb, size_t value)
+{
+    size_t   i;
+    int64_t  n;
+
+    n = 0;
+
+    for (i = 0; i < pb->n_sample; i++) {
+        n += pb->sample[i]->value[value];
+    }
+
+    return n;
+}
+
+
+static int
+has_comment(const Prof__Profile *pb, const char *text)
+{
+    size_t  i;
+
+    for (i = 0; i < pb->n_comment; i++) {
+        if (strstr(str(pb, pb->comment[i]), text)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* what readers check, and what makes them look for names elsewhere */
+
+static int
+is_valid(const Prof__Profile *pb)
+{
+    size_t                 i, n;
+    const Prof__Sample    *s;
+    const Prof__Location  *l;
+
+    for (i = 0; i < pb->n_mapping; i++) {
+        if (pb->mapping[i]->id != i + 1 || !pb->mapping[i]->has_functions) {
+            return 0;
+        }
+    }
+
+    for (i = 0; i < pb->n_function; i++) {
+        if (pb->function[i]->id != i + 1
+            || pb->function[i]->name >= (int64_t) pb->n_string_table
+            || pb->function[i]->filename >= (int64_t) pb->n_string_table)
+        {
+            return 0;
+        }
+    }
+
+    for (i = 0; i < pb->n_location; i++) {
+        l = pb->location[i];
+
+        if (l->id != i + 1 || l->mapping_id > pb->n_mapping || l->n_line == 0
+            || l->line[0]->function_id == 0
+            || l->line[0]->function_id > pb->n_function)
+        {
+            return 0;
+        }
+    }
+
+    for (i = 0; i < pb->n_sample; i++) {
+        s = pb->sample[i];
+
+        if (s->n_value != pb->n_sample_type || s->n_location_id == 0) {
+            return 0;
+        }
+
+        for (n = 0; n < s->n_location_id; n++) {
+            if (s->location_id[n] == 0 || s->location_id[n] > pb->n_location) {
+                return 0;
+            }
+        }
+    }
+
+    for (i = 0; i < pb->n_comment; i++) {
+        if (pb->comment[i] >= (int64_t) pb->n_string_table) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
