@@ -6,12 +6,12 @@
  *
  * Prints the unwind table of a shared library, which is loaded for it, or by
  * default of this program.  A line is the link-time address that a row begins
- * at, the CFA, and where the caller's frame pointer and "aux" register were
- * saved, much as readelf has it (and with equations as in prof_arch_*.h):
+ * at, the CFA, and where the caller's registers were saved (x86-64: rbp, rbx;
+ * aarch64: x29, x30), much as readelf has it:
  *
  *     u           not saved
  *     c-16        at CFA - 16
- *     b-8         at the frame pointer - 8
+ *     b-8         at rbp - 8
  *     lost        elsewhere
  *
  * check-unwind-tables compares this with readelf's view of the same entries.
@@ -34,8 +34,15 @@
 static uint32_t dump_object(const prof_unwind_t *u, void *handle);
 static void dump_print(const prof_unwind_t *u, uint32_t object);
 static void dump_row(uint64_t row, int aux);
-static void dump_cfa(uint64_t row, char *text);
+static void dump_rule(uint64_t row, int aux);
+
+#if (__x86_64__)
 static void dump_saved(int saved);
+
+#elif (__aarch64__)
+static void dump_saved(int saved, int cfa);
+
+#endif
 
 
 int
@@ -132,8 +139,6 @@ dump_print(const prof_unwind_t *u, uint32_t object)
 static void
 dump_row(uint64_t row, int aux)
 {
-    char  cfa[DUMP_TEXT];
-
     switch (prof_row_kind(row)) {
 
     case PROF_ROW_NONE:
@@ -153,12 +158,7 @@ dump_row(uint64_t row, int aux)
         return;
     }
 
-    dump_cfa(row, cfa);
-
-    printf("%-20s", cfa);
-    dump_saved(prof_row_fp(row));
-    dump_saved(aux);
-    printf("\n");
+    dump_rule(row, aux);
 }
 
 
@@ -166,8 +166,9 @@ dump_row(uint64_t row, int aux)
 
 
 static void
-dump_cfa(uint64_t row, char *text)
+dump_rule(uint64_t row, int aux)
 {
+    char      text[DUMP_TEXT];
     uint32_t  kind;
 
     static const char  *reg[] = {
@@ -205,10 +206,12 @@ dump_cfa(uint64_t row, char *text)
         snprintf(text, DUMP_TEXT, "%s%+d", reg[kind - PROF_ROW_REG],
                  prof_row_signed_off(row) * 8);
     }
+
+    printf("%-20s", text);
+    dump_saved(prof_row_fp(row));
+    dump_saved(aux);
+    printf("\n");
 }
-
-
-#endif
 
 
 static void
@@ -227,3 +230,40 @@ dump_saved(int saved)
         printf(" b%d", (1 - saved) * 8);
     }
 }
+
+
+#elif (__aarch64__)
+
+
+static void
+dump_rule(uint64_t row, int aux)
+{
+    int  cfa;
+
+    cfa = (int) prof_row_off(row) * 16;
+
+    printf("%s+%-16d", (prof_row_kind(row) >= PROF_ROW_FP) ? "x29" : "sp",
+           cfa);
+
+    dump_saved(prof_row_fp(row), cfa);
+    dump_saved((int) prof_row_lr(row), cfa);
+    printf("\n");
+}
+
+
+static void
+dump_saved(int saved, int cfa)
+{
+    if (saved == 0) {
+        printf(" u");
+
+    } else if (saved == PROF_ROW_LOST) {
+        printf(" lost");
+
+    } else {
+        printf(" c%+d", (saved - 1) * 8 - cfa);
+    }
+}
+
+
+#endif

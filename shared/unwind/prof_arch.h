@@ -9,6 +9,7 @@
  * PROF_ARCH_RED_ZONE     bytes below sp that the running code may use
  * PROF_ARCH_DWARF_AUX    the register whose rule is a row's "aux"
  * PROF_ARCH_DWARF_NONE   no register
+ * PROF_ARCH_SCAN         whether a scan of the stack can find a caller
  * PROF_ARCH_SIGFRAME_UC  where, from sp, a signal frame has its ucontext_t
  *
  * for the walk:

@@ -57,6 +57,7 @@
 #define PROF_ARCH_DWARF_AUX   PROF_ARCH_DWARF_RBX
 
 #define PROF_ARCH_RED_ZONE    128
+#define PROF_ARCH_SCAN        1
 
 /* a handler's return has already popped the address of the trampoline */
 
@@ -67,8 +68,8 @@ static inline void prof_arch_regs(prof_regs_t *f, const ucontext_t *uc);
 static inline uintptr_t prof_arch_context(const ucontext_t *uc, uint32_t reg);
 static inline uintptr_t prof_arch_word(const prof_regs_t *f, uintptr_t addr,
     uintptr_t top);
-static inline int prof_arch_cfa(const prof_regs_t *f, uint64_t row, uintptr_t
-    top, uintptr_t *cfa);
+static inline int prof_arch_cfa(const prof_regs_t *f, uint64_t row,
+    uintptr_t top, uintptr_t *cfa);
 static inline uint32_t prof_arch_extra(uint64_t row);
 static inline uintptr_t prof_arch_extra_cfa(const prof_regs_t *f, uint64_t row,
     uintptr_t value, uintptr_t top);

@@ -165,7 +165,7 @@ prof_walk_beyond(prof_walk_t *w, uintptr_t cfa)
         return PROF_WALK_COMPLETE;
     }
 
-    if (w->f.fp == 0) {
+    if (PROF_ARCH_SCAN && w->f.fp == 0) {
 
         /* the frame pointer was lost, by a scan or by its row */
 

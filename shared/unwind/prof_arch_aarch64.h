@@ -1,0 +1,212 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * aarch64.  The return address is in x30 until it is saved; where, is part of
+ * a row's kind:
+ *
+ *     PROF_ROW_SP + lr     base = sp
+ *     PROF_ROW_FP + lr     base = x29
+ *
+ *     CFA            = base + 16 * off
+ *     return address = lr ? *(base + 8 * (lr - 1)) : x30
+ *     caller's x29   = fp ? *(base + 8 * (fp - 1)) : x29
+ *
+ * Signatures of return addresses are removed without being checked.
+ */
+
+
+#ifndef _PROF_ARCH_AARCH64_H_INCLUDED_
+#define _PROF_ARCH_AARCH64_H_INCLUDED_
+
+
+#define PROF_ROW_LR_MAX  111
+#define PROF_ROW_SP      16
+#define PROF_ROW_FP      (PROF_ROW_SP + PROF_ROW_LR_MAX + 1)
+
+#define prof_row_lr(row)                                                      \
+    (prof_row_kind(row) - (prof_row_kind(row) >= PROF_ROW_FP ? PROF_ROW_FP    \
+                                                             : PROF_ROW_SP))
+
+
+/* DWARF for the Arm 64-bit Architecture, 4.1 */
+
+#define PROF_ARCH_DWARF_FP    29
+#define PROF_ARCH_DWARF_RA    30
+#define PROF_ARCH_DWARF_SP    31
+#define PROF_ARCH_DWARF_NONE  UINT32_MAX
+
+#define PROF_ARCH_DWARF_AUX   PROF_ARCH_DWARF_NONE
+
+#define PROF_ARCH_RED_ZONE    0
+
+/* nothing tells where a frame ends that a saved x30 is found in */
+
+#define PROF_ARCH_SCAN        0
+
+/* a siginfo_t comes first */
+
+#define PROF_ARCH_SIGFRAME_UC  128
+
+
+static inline void prof_arch_regs(prof_regs_t *f, const ucontext_t *uc);
+static inline uintptr_t prof_arch_context(const ucontext_t *uc, uint32_t reg);
+static inline uintptr_t prof_arch_slot(const prof_regs_t *f, uint64_t row,
+    uint32_t slot);
+static inline int prof_arch_cfa(const prof_regs_t *f, uint64_t row,
+    uintptr_t top, uintptr_t *cfa);
+static inline uint32_t prof_arch_extra(uint64_t row);
+static inline uintptr_t prof_arch_extra_cfa(const prof_regs_t *f, uint64_t row,
+    uintptr_t value, uintptr_t top);
+static inline int prof_arch_preserved(uint32_t reg);
+static inline int prof_arch_moved(const prof_regs_t *f, uintptr_t cfa);
+static inline uintptr_t prof_arch_saved(const prof_regs_t *f, int saved,
+    uintptr_t cfa, uintptr_t top);
+static inline void prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa,
+    uintptr_t top);
+static inline uintptr_t prof_arch_strip(uintptr_t pc);
+
+
+static inline void
+prof_arch_regs(prof_regs_t *f, const ucontext_t *uc)
+{
+    f->pc = uc->uc_mcontext.pc;
+    f->sp = uc->uc_mcontext.sp;
+    f->fp = uc->uc_mcontext.regs[PROF_ARCH_DWARF_FP];
+    f->lr = uc->uc_mcontext.regs[PROF_ARCH_DWARF_RA];
+    f->call = 0;
+}
+
+
+static inline uintptr_t
+prof_arch_context(const ucontext_t *uc, uint32_t reg)
+{
+    return (reg < PROF_ARCH_DWARF_SP) ? uc->uc_mcontext.regs[reg] : 0;
+}
+
+
+/* the address of a slot, that is counted from 1 */
+
+static inline uintptr_t
+prof_arch_slot(const prof_regs_t *f, uint64_t row, uint32_t slot)
+{
+    return ((prof_row_kind(row) >= PROF_ROW_FP) ? f->fp : f->sp)
+           + 8 * (uintptr_t) (slot - 1);
+}
+
+
+/* 0, which is no valid CFA, where there is no return address */
+
+static inline int
+prof_arch_cfa(const prof_regs_t *f, uint64_t row, uintptr_t top,
+    uintptr_t *cfa)
+{
+    uint32_t   lr;
+    uintptr_t  at;
+
+    if (prof_row_kind(row) < PROF_ROW_SP) {
+        *cfa = 0;
+        return 0;
+    }
+
+    lr = prof_row_lr(row);
+    at = prof_arch_slot(f, row, 1);
+
+    *cfa = at + prof_row_off(row) * 16;
+
+    if (lr) {
+        at = prof_arch_slot(f, row, lr);
+
+        if ((at & 7) || at < f->sp || at > *cfa - 8) {
+            *cfa = 0;
+        }
+
+    } else if (f->call) {
+        *cfa = 0;
+    }
+
+    return 1;
+}
+
+
+static inline uint32_t
+prof_arch_extra(uint64_t row)
+{
+    return PROF_ARCH_DWARF_NONE;
+}
+
+
+static inline uintptr_t
+prof_arch_extra_cfa(const prof_regs_t *f, uint64_t row, uintptr_t value,
+    uintptr_t top)
+{
+    return 0;
+}
+
+
+static inline int
+prof_arch_preserved(uint32_t reg)
+{
+    return 1;
+}
+
+
+/* a function that has not saved anything has no frame yet */
+
+static inline int
+prof_arch_moved(const prof_regs_t *f, uintptr_t cfa)
+{
+    return (cfa > f->sp || (cfa == f->sp && !f->call)) && (cfa & 15) == 0;
+}
+
+
+static inline uintptr_t
+prof_arch_saved(const prof_regs_t *f, int saved, uintptr_t cfa, uintptr_t top)
+{
+    return 0;
+}
+
+
+/* the caller has seen to f->sp <= cfa <= top */
+
+static inline void
+prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa, uintptr_t top)
+{
+    int        fp;
+    uint32_t   lr;
+    uintptr_t  at, pc;
+
+    lr = prof_row_lr(row);
+    pc = lr ? prof_arch_load(prof_arch_slot(f, row, lr)) : f->lr;
+
+    fp = prof_row_fp(row);
+
+    if (fp) {
+        at = (fp == PROF_ROW_LOST) ? 0 : prof_arch_slot(f, row, fp);
+
+        f->fp = ((at & 7) || at < f->sp || at > top - 8) ? 0
+                                                         : prof_arch_load(at);
+    }
+
+    f->pc = prof_arch_strip(pc);
+    f->sp = cfa;
+    f->call = 1;
+}
+
+
+/* xpaclri, which does nothing where the processor knows no signatures */
+
+static inline uintptr_t
+prof_arch_strip(uintptr_t pc)
+{
+    register uintptr_t  lr  __asm__("x30");
+
+    lr = pc;
+
+    __asm__("hint #7" : "+r" (lr));
+
+    return lr;
+}
+
+
+#endif /* _PROF_ARCH_AARCH64_H_INCLUDED_ */
