@@ -72,8 +72,11 @@ BENCHES = $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRCS))
 TOOLS = $(patsubst tools/%.c,$(BUILD)/tools/%,$(TOOL_SRCS))
 
 # as nginx compiles its addons, so that the core has no warnings there either
-WARN = -W -Wall -Wpointer-arith -Wno-unused-parameter -Werror
+WARN = -W -Wall -Wpointer-arith -Wno-unused-parameter -Werror                 \
+       $(if $(findstring clang,$(shell $(CC) --version)),                     \
+         -Wconditional-uninitialized)
 
+WARN := $(WARN)
 COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared         \
           -I $(BUILD)/gen
 LIBS = -ljansson -lelf -lprotobuf-c -lz -lpthread -lrt
@@ -231,7 +234,8 @@ valgrind:	## run the unit tests in valgrind
 	@$(DEPS) valgrind
 	@$(SUB) units
 	$(PROVE) $(PROVE_FLAGS) -e "valgrind -q --error-exitcode=99           \
-	    --leak-check=full" $(BUILD)/t
+	    --leak-check=full --show-leak-kinds=definite                      \
+	    --errors-for-leak-kinds=definite" $(BUILD)/t
 
 bench:	## build and run the benchmarks of the core
 	@$(SUB) benches
