@@ -1,0 +1,231 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captured requests that wait for a name to be resolved.  The resolver's
+# connection serves all requests; what each does when it has the address is
+# its own.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET;
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+
+my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy /);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    default_type text/plain;
+    gzip_comp_level 9;
+    gzip_types text/plain;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        resolver 127.0.0.1:8053 ipv6=off;
+        resolver_timeout 2s;
+
+        location /small {
+            gzip on;
+            access_log off;
+        }
+
+        # the work, and with it the whole time, is gzip's
+
+        location /proxy/ {
+            gzip on;
+            proxy_set_header Host "";
+            proxy_pass http://$arg_host:%%PORT_8081%%/;
+        }
+
+        # the work is Lua's, and comes after the answer
+
+        location /lua/ {
+            content_by_lua_block {
+                local x = 0
+                local s = ngx.socket.tcp()
+                s:settimeouts(5000, 5000, 5000)
+                local ok, err = s:connect(ngx.var.arg_host, %%PORT_8081%%)
+                if not ok then
+                    ngx.status = 502
+                    ngx.print(err)
+                    return
+                end
+                for i = 1, 500 do
+                    for k = 1, 5000 do
+                        x = x + math.sin(k)
+                    end
+                end
+                s:close()
+                ngx.print("done")
+            }
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8081;
+
+        location / {
+            rewrite ^ /text break;
+        }
+    }
+}
+EOF
+
+my $text = join('', map { sprintf("line %d: %x\n", $_,
+                                  $_ * 2654435761 % 4294967296) } 1 .. 20000);
+$t->write_file('text', $text);
+$t->write_file('small', substr($text, 0, 20000));
+
+my $dns = IO::Socket::INET->new(Proto => 'udp', LocalAddr => '127.0.0.1',
+                                LocalPort => port(8053))
+    or die "bind: $!\n";
+$t->run_daemon(\&answer_names, $dns);
+$t->run()->plan(43);
+
+
+ok(http_get("/proxy/x?host=slow0.test")->body() eq $text, "resolved");
+is_clean($t);
+
+
+# the answer takes 0.3 seconds; the worker has other things to do meanwhile,
+# among them to resolve for others
+
+my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
+
+my $lua = $t->load('/lua/x?host=fast.test', clients => 2);
+my $p = profile_get("/proxy/x?host=slow1.test", @gzip);
+is($lua->stop()->{failed}, 0, 'proxy: others were served');
+
+is(info($p)->{status}, 200, 'proxy: status');
+cmp_ok(waiting($p), '>', 0.285, 'proxy: waits for the name');
+cmp_ok(share_of($p, 'zlib'), '>', 0.5, 'proxy: gzip');
+is_attributed($p, 'lua', 'proxy');
+is_sum($p, 'proxy');
+is_clean($t, 'proxy');
+
+my $zip = $t->load('/small', clients => 2, @gzip);
+$p = profile_get("/lua/x?host=slow2.test");
+is($zip->stop()->{failed}, 0, 'Lua: others were served');
+
+is(info($p)->{status}, 200, 'Lua: status');
+cmp_ok(waiting($p), '>', 0.285, 'Lua: waits for the name');
+cmp_ok(running($p), '>', 0.01, 'Lua: runs');
+cmp_ok(share_of($p, 'lua'), '>', 0.8, 'Lua: is in Lua');
+is_attributed($p, 'zlib', 'Lua');
+is_sum($p, 'Lua');
+is_clean($t, 'Lua');
+
+
+# from the resolver's cache; a name that is not; an answer that never comes
+
+for my $uri ('/proxy/x?host=slow1.test', '/lua/x?host=slow2.test') {
+    $p = profile_get($uri, @gzip);
+
+    is(info($p)->{status}, 200, "cached: $uri");
+    cmp_ok(info($p)->{wall}, '<', 0.28e9, "cached: $uri: does not wait");
+    is_clean($t, "cached: $uri");
+}
+
+for my $uri ('/proxy/x?host=none.test', '/lua/x?host=none.test') {
+    $p = profile_get($uri);
+
+    is(info($p)->{status}, 502, "no name: $uri");
+    is_clean($t, "no name: $uri");
+}
+
+for my $uri ('/proxy/x?host=silent1.test', '/lua/x?host=silent2.test') {
+    $p = profile_get($uri);
+
+    is(info($p)->{status}, 502, "silent: $uri");
+    cmp_ok(waiting($p), '>', 1.9, "silent: $uri: waits");
+    is_clean($t, "silent: $uri");
+}
+
+
+# the client leaves while the name is being resolved
+
+for my $uri ('/proxy/x?host=slow3.test', '/lua/x?host=slow4.test') {
+    my $s = http("GET $uri&performance_bar=flamegraph HTTP/1.0\r\n\r\n",
+                 start => 1);
+    sleep(0.1);
+    close $s;
+    is_clean($t, "left: $uri");
+}
+
+
+# two captured requests wait for the same name
+
+my $args = 'performance_bar=flamegraph&profile_format=speedscope';
+my @s = map {
+    http("GET $_?host=slow5.test&$args HTTP/1.1\r\nHost: localhost\r\n"
+         . "Connection: close\r\nAccept-Encoding: gzip\r\n\r\n", start => 1)
+} '/proxy/x', '/lua/x', '/proxy/x', '/lua/x';
+
+my @p = map { ProfileTest::Profile->new(http_end($_)) } @s;
+
+for my $i (0 .. 3) {
+    my ($own, $foreign) = $i % 2 ? qw/ lua zlib / : qw/ zlib lua /;
+
+    is_attributed($p[$i], $foreign, "same name $i");
+    cmp_ok(share_of($p[$i], $own), '>', 0.5, "same name $i: is there");
+}
+
+is_clean($t, 'same name');
+
+
+# fast* at once, slow* late, silent* not at all, and everything else is not
+
+sub answer_names {
+    my ($s) = @_;
+
+    while (1) {
+        my $from = recv($s, my $query, 512, 0) // next;
+
+        my ($id, $flags, @counts) = unpack('n6', $query);
+        my ($at, @labels) = (12);
+
+        while (my $len = unpack("x$at C", $query)) {
+            push @labels, substr($query, $at + 1, $len);
+            $at += 1 + $len;
+        }
+
+        my $name = join('.', @labels);
+        my $question = substr($query, 12, $at + 1 + 4 - 12);
+
+        next if $name =~ /^silent/;
+
+        my $found = $name =~ /^(?:fast|slow)/;
+
+        if (fork() == 0) {
+            sleep(0.3) if $name =~ /^slow/;
+
+            send($s, pack('n6', $id, $found ? 0x8180 : 0x8183, 1, $found, 0,
+                          0) . $question
+                     . ($found ? pack('n3 N n a4', 0xc00c, 1, 1, 3600, 4,
+                                      "\x7f\0\0\1") : ''), 0, $from);
+            POSIX::_exit(0);
+        }
+
+        1 while waitpid(-1, POSIX::WNOHANG()) > 0;
+    }
+}
