@@ -7,6 +7,7 @@ package ProfileTest::Upstream;
 #
 #     /status=404/   the status
 #     /wait=300/     milliseconds until it answers
+#     /hold=a/       it answers when upstream_release() is called with the name
 #     /accel=/x/     X-Accel-Redirect: the rest of the path, from the slash on
 #     /cookie=a/     Set-Cookie, and some headers that caches look at
 
@@ -18,7 +19,8 @@ use IO::Socket::INET;
 use POSIX ();
 use Time::HiRes qw/ sleep /;
 
-our @EXPORT = qw/ run_upstream upstream_requests upstream_lines /;
+our @EXPORT = qw/ run_upstream upstream_requests upstream_lines
+                  upstream_release /;
 
 my $log = 'upstream.log';
 
@@ -67,6 +69,12 @@ sub upstream_lines {
 }
 
 
+sub upstream_release {
+    my ($t, $name) = @_;
+    $t->write_file("release.$name", '');
+}
+
+
 sub answer {
     my ($t, $c) = @_;
 
@@ -93,6 +101,10 @@ sub answer {
     close $f;
 
     sleep($1 / 1000) if $path =~ m{/wait=(\d+)};
+
+    if ($path =~ m{/hold=(\w+)}) {
+        sleep(0.02) while !-e $t->testdir() . "/release.$1";
+    }
 
     my $status = $path =~ m{/status=(\d{3})} ? $1 : 200;
 
