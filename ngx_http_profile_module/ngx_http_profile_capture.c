@@ -336,10 +336,13 @@ ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
     ngx_http_profile_add_fact(ctx, "host", &r->headers_in.server);
 
     cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
-    ngx_http_profile_add_fact(ctx, "server", &cscf->server_name);
+    (void) prof_profile_label(ctx->profile, "server",
+                              (char *) cscf->server_name.data,
+                              cscf->server_name.len);
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-    ngx_http_profile_add_fact(ctx, "location", &clcf->name);
+    (void) prof_profile_label(ctx->profile, "location",
+                              (char *) clcf->name.data, clcf->name.len);
 
     value.data = buf;
 
