@@ -156,6 +156,8 @@ $(BUILD)/core/%.o: shared/% $(BUILD)/core.args
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
+$(BUILD)/core/assets/prof_assets.c.o: $(wildcard shared/assets/*)
+
 $(BUILD)/fixtures/%.o: t/fixtures/% $(BUILD)/core.args
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<

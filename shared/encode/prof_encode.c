@@ -13,6 +13,7 @@ const prof_encoder_t  *const prof_encoders[] = {
     &prof_encode_speedscope,
     &prof_encode_pprof,
     &prof_encode_folded,
+    &prof_encode_svg,
     NULL
 };
 

@@ -29,6 +29,10 @@ typedef struct {
      * changed.  Returns PROF_OK, or PROF_ERROR when memory is short.
      */
     int        (*encode)(const prof_profile_t *p, prof_buf_t *b);
+
+    const char  *csp;           /* the Content-Security-Policy to send with
+                                   it, or NULL */
+    unsigned     download:1;    /* to be saved, not shown by a browser */
 } prof_encoder_t;
 
 
@@ -43,6 +47,7 @@ const prof_encoder_t *prof_encoder_find(const char *name, size_t len);
 extern const prof_encoder_t  prof_encode_speedscope;
 extern const prof_encoder_t  prof_encode_pprof;
 extern const prof_encoder_t  prof_encode_folded;
+extern const prof_encoder_t  prof_encode_svg;
 
 PROF_HIDDEN_END
 

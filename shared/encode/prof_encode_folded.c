@@ -26,7 +26,9 @@ const prof_encoder_t  prof_encode_folded = {
     "folded",
     "text/plain; charset=utf-8",
     "folded.txt",
-    prof_encode_folded_encode
+    prof_encode_folded_encode,
+    NULL,
+    1
 };
 
 

@@ -61,7 +61,9 @@ const prof_encoder_t  prof_encode_pprof = {
     "pprof",
     "application/octet-stream",
     "pb.gz",
-    prof_encode_pprof_encode
+    prof_encode_pprof_encode,
+    NULL,
+    1
 };
 
 

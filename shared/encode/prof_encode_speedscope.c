@@ -64,7 +64,9 @@ const prof_encoder_t  prof_encode_speedscope = {
     "speedscope",
     "application/json",
     "speedscope.json",
-    prof_encode_speedscope_encode
+    prof_encode_speedscope_encode,
+    NULL,
+    1
 };
 
 

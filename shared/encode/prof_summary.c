@@ -35,7 +35,6 @@ static void prof_summary_text(prof_summary_ctx_t *ctx, const char *name,
 static void prof_summary_number(prof_summary_ctx_t *ctx, const char *name,
     const char *text, uint32_t unit, uint64_t number);
 static uint64_t prof_summary_lost(const prof_profile_t *p);
-static uint64_t prof_summary_frequency(const prof_profile_t *p);
 
 
 int
@@ -265,7 +264,7 @@ prof_summary_lost(const prof_profile_t *p)
 }
 
 
-static uint64_t
+uint64_t
 prof_summary_frequency(const prof_profile_t *p)
 {
     if (p->running == 0) {

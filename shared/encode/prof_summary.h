@@ -59,6 +59,9 @@ const char *prof_summary_mode(uint32_t mode);
 /* "123.4 ms" */
 void prof_summary_duration(prof_buf_t *b, uint64_t ns);
 
+/* samples taken for each second in turns, Hz */
+uint64_t prof_summary_frequency(const prof_profile_t *p);
+
 PROF_HIDDEN_END
 
 

@@ -1,0 +1,55 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Styles and scripts of pictures and pages, compiled in as they are in the
+ * files beside this one.
+ *
+ * They are put into documents, between the tags of their elements and nothing
+ * else, whose policy permits them by their hashes, which are constants.
+ * After a change of a file run tools/update-asset-hashes.
+ *
+ * None of them contains a carriage return, "]]>", "</script" or "</style".
+ */
+
+
+#ifndef _PROF_ASSETS_H_INCLUDED_
+#define _PROF_ASSETS_H_INCLUDED_
+
+
+#include "assets/prof_assets_hash.h"
+#include "base/prof_base.h"
+#include "base/prof_buf.h"
+
+
+/* a name for C, and the file */
+
+#define PROF_ASSETS(x)                                                        \
+    x(theme_css,  "prof_theme.css")                                           \
+    x(flame_css,  "prof_flame.css")                                           \
+    x(page_css,   "prof_page.css")                                            \
+    x(flame_js,   "prof_flame.js")                                            \
+    x(page_js,    "prof_page.js")
+
+
+typedef struct {
+    const char  *file;
+    const char  *start;
+    const char  *end;
+    const char  *hash;          /* as in a policy, quotes included */
+} prof_asset_t;
+
+
+PROF_HIDDEN_BEGIN
+
+#define PROF_ASSET_EXTERN(name, file)                                         \
+    extern const prof_asset_t  prof_asset_##name;
+PROF_ASSETS(PROF_ASSET_EXTERN)
+#undef PROF_ASSET_EXTERN
+
+void prof_asset_append(prof_buf_t *b, const prof_asset_t *asset);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_ASSETS_H_INCLUDED_ */

@@ -1,0 +1,25 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Made by tools/update-asset-hashes.
+ */
+
+
+#ifndef _PROF_ASSETS_HASH_H_INCLUDED_
+#define _PROF_ASSETS_HASH_H_INCLUDED_
+
+
+#define PROF_ASSET_HASH_theme_css                                           \
+    "'sha256-9jdNXp93tZ+0zwaXjEQI/cAinrD00NwPrZ4jPZLq+V8='"
+#define PROF_ASSET_HASH_flame_css                                           \
+    "'sha256-KOFpiIDh8uFxwZviy39yvMOYM6dh/SpavEqL/H/6Q+4='"
+#define PROF_ASSET_HASH_page_css                                            \
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+#define PROF_ASSET_HASH_flame_js                                            \
+    "'sha256-HwGpa8A01LvUzU06cIhPjSvjMxzzDVx+y/CaXjYMD/U='"
+#define PROF_ASSET_HASH_page_js                                             \
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+
+
+#endif /* _PROF_ASSETS_HASH_H_INCLUDED_ */

@@ -1,0 +1,612 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Makes flamegraphs interactive, in a picture and in a page.  The boxes are
+ * there already, with all that is told about them in their titles; this adds
+ * zoom, search, the order of rows, the keyboard, and keeps the state in the
+ * fragment of the URL.
+ *
+ * A document has one "prof-host" element, where the controls go, and one
+ * "prof-plot" for each mode, of which one is visible.
+ *
+ * A box is identified in the URL by a hash of the names from the root to it,
+ * so a link finds it in another profile as well.
+ */
+
+(function () {
+    'use strict';
+
+    const HTML = 'http://www.w3.org/1999/xhtml';
+    const SVG = 'http://www.w3.org/2000/svg';
+    const ROW = 18;
+    const PAD = 4;
+    const CRUMBS = 5;
+
+    const host = document.querySelector('.prof-host');
+    const plots = Array.from(document.querySelectorAll('.prof-plot'), parse);
+    const modes = Array.from(document.querySelectorAll('input[name="mode"]'));
+    const ui = {};
+    const initial = modes.length ? modes.find(m => m.checked).value
+                                 : plots.length && plots[0].mode;
+
+    let state = { mode: initial, order: 'icicle', find: '', zoom: '' };
+    let charWidth = 7;
+
+    if (host && plots.length) {
+        start();
+    }
+
+
+    function parse(svg) {
+        const plot = {
+            svg: svg,
+            area: svg.querySelector('.prof-area'),
+            viewport: svg.querySelector('.prof-zoom'),
+            mode: svg.dataset.mode,
+            total: Number(svg.dataset.total),
+            rows: Array.from(svg.querySelector('.prof-zoom').children),
+            boxes: [],
+            byElement: new Map(),
+            byHash: new Map()
+        };
+
+        let above = [];
+
+        plot.rows.forEach(function (row, depth) {
+            const boxes = [];
+            let p = 0;
+
+            for (const el of row.children) {
+                const x = parseFloat(el.getAttribute('x')) / 100;
+                const w = parseFloat(el.getAttribute('width')) / 100;
+
+                while (p < above.length - 1
+                       && above[p].x + above[p].w < x + w / 2)
+                {
+                    p++;
+                }
+
+                const parent = above[p] || null;
+                const told = el.firstElementChild.textContent.split('\n');
+                const label = el.lastElementChild;
+
+                const box = {
+                    el: el, x: x, w: w, depth: depth, parent: parent,
+                    name: told[0], weight: told[1], origin: told[2] || '',
+                    hash: hash(parent ? parent.hash : 0x811c9dc5, told[0]),
+                    text: label.localName === 'text' ? label : null,
+                    shown: null, hit: false, child: null,
+                    index: boxes.length, row: boxes
+                };
+
+                if (parent && !parent.child) {
+                    parent.child = box;
+                }
+
+                boxes.push(box);
+                plot.boxes.push(box);
+                plot.byElement.set(el, box);
+                plot.byHash.set(box.hash.toString(16), box);
+            }
+
+            above = boxes;
+        });
+
+        plot.root = plot.boxes[0];
+        plot.zoom = plot.root;
+
+        return plot;
+    }
+
+
+    function hash(h, text) {
+        for (let i = 0; i < text.length; i++) {
+            h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+        }
+
+        return Math.imul(h ^ 0x3b, 0x01000193) >>> 0;
+    }
+
+
+    function start() {
+        for (const el of document.querySelectorAll('.prof-hint')) {
+            el.remove();
+        }
+
+        controls();
+
+        for (const plot of plots) {
+            listen(plot);
+        }
+
+        for (const input of modes) {
+            input.addEventListener('change', () => go({ mode: input.value }));
+        }
+
+        window.addEventListener('resize', () => labels(current()));
+        window.addEventListener('hashchange', () => apply(read()));
+        window.addEventListener('popstate', () => apply(read()));
+        document.addEventListener('keydown', shortcut);
+
+        apply(read());
+    }
+
+
+    function element(name, attributes, parent, text) {
+        const el = document.createElementNS(HTML, name);
+
+        for (const key of Object.keys(attributes)) {
+            el.setAttribute(key, attributes[key]);
+        }
+
+        if (text) {
+            el.textContent = text;
+        }
+
+        if (parent) {
+            parent.appendChild(el);
+        }
+
+        return el;
+    }
+
+
+    function controls() {
+        const root = element('div', { 'class': 'prof-ui' }, host);
+        const tools = element('div', { 'class': 'tools' }, root);
+
+        ui.find = element('input', {
+            type: 'search', placeholder: 'Search functions  ( / )',
+            'aria-label': 'Search functions by text or regular expression',
+            spellcheck: 'false', autocomplete: 'off'
+        }, tools);
+
+        ui.match = element('output', { 'class': 'match' }, tools);
+        ui.order = element('button', { type: 'button' }, tools);
+        ui.reset = element('button', { type: 'button' }, tools, 'Reset');
+        ui.status = element('div', { 'class': 'status', role: 'status' },
+                            root);
+
+        ui.reset.title = 'Show all again, and forget the search (Esc)';
+
+        ui.find.addEventListener('input',
+            () => go({ find: ui.find.value }));
+        ui.order.addEventListener('click', () => go({
+            order: state.order === 'icicle' ? 'flame' : 'icicle'
+        }));
+        ui.reset.addEventListener('click',
+            () => go({ zoom: '', find: '' }, true));
+    }
+
+
+    function listen(plot) {
+        const svg = plot.svg;
+
+        svg.classList.add('prof-live');
+        svg.setAttribute('role', 'tree');
+        svg.setAttribute('aria-label', 'Flamegraph, ' + plot.mode);
+
+        for (const row of plot.rows) {
+            row.setAttribute('role', 'presentation');
+        }
+
+        roving(plot, plot.root);
+
+        svg.addEventListener('pointerover', function (e) {
+            const box = boxOf(plot, e.target);
+
+            if (box) {
+                tell(plot, box);
+            }
+        });
+
+        svg.addEventListener('pointerleave', () => crumbs(plot));
+        svg.addEventListener('focusout', () => crumbs(plot));
+
+        svg.addEventListener('focusin', function (e) {
+            const box = boxOf(plot, e.target);
+
+            if (box) {
+                tell(plot, box);
+            }
+        });
+
+        svg.addEventListener('click', function (e) {
+            const box = boxOf(plot, e.target);
+
+            if (box) {
+                roving(plot, box);
+                zoom(plot, box);
+            }
+        });
+
+        svg.addEventListener('keydown', e => move(plot, e));
+    }
+
+
+    function boxOf(plot, el) {
+        return plot.byElement.get(el) || plot.byElement.get(el.parentNode);
+    }
+
+
+    /* the one box that Tab leads to, and its name for who listens */
+
+    function roving(plot, box) {
+        if (plot.focus) {
+            plot.focus.el.removeAttribute('tabindex');
+        }
+
+        plot.focus = box;
+
+        box.el.setAttribute('tabindex', '0');
+        box.el.setAttribute('role', 'treeitem');
+        box.el.setAttribute('aria-level', box.depth + 1);
+        box.el.setAttribute('aria-label', box.name + ', ' + box.weight);
+    }
+
+
+    /* state */
+
+    function read() {
+        const found = { mode: initial, order: 'icicle', find: '', zoom: '' };
+
+        for (const [key, value] of
+             new URLSearchParams(location.hash.slice(1)))
+        {
+            if (key in found) {
+                found[key] = value;
+            }
+        }
+
+        return found;
+    }
+
+
+    function go(change, remember) {
+        const next = Object.assign({}, state, change);
+        const params = new URLSearchParams();
+
+        for (const key of Object.keys(next)) {
+            const plain = key === 'mode' ? initial
+                                         : key === 'order' ? 'icicle' : '';
+            if (next[key] !== plain) {
+                params.set(key, next[key]);
+            }
+        }
+
+        const fragment = '#' + params.toString();
+
+        if (fragment !== (location.hash || '#')) {
+            try {
+                history[remember ? 'pushState' : 'replaceState'](
+                    null, '', fragment);
+
+            } catch (e) {
+                location.replace(fragment);
+            }
+        }
+
+        apply(next);
+    }
+
+
+    function apply(next) {
+        state = next;
+
+        for (const input of modes) {
+            input.checked = input.value === state.mode;
+        }
+
+        const plot = current();
+
+        plot.zoom = plot.byHash.get(state.zoom) || plot.root;
+
+        const z = plot.zoom;
+
+        plot.viewport.setAttribute('x', -z.x / z.w * 100 + '%');
+        plot.viewport.setAttribute('width', 100 / z.w + '%');
+
+        plot.rows.forEach(function (row, depth) {
+            const y = state.order === 'flame' ? plot.rows.length - 1 - depth
+                                              : depth;
+            row.setAttribute('y', y * ROW);
+            row.classList.toggle('prof-above', depth < z.depth);
+        });
+
+        if (ui.find.value !== state.find) {
+            ui.find.value = state.find;
+        }
+
+        ui.order.textContent = state.order === 'flame' ? 'Icicle order'
+                                                      : 'Flame order';
+        ui.order.title = state.order === 'flame'
+                         ? 'Callers above, callees below'
+                         : 'Callers below, callees above';
+        ui.reset.disabled = !state.find && z === plot.root;
+
+        search(plot);
+        labels(plot);
+        crumbs(plot);
+    }
+
+
+    function current() {
+        return plots.find(plot => plot.mode === state.mode) || plots[0];
+    }
+
+
+    function zoom(plot, box) {
+        go({ zoom: box === plot.root ? '' : box.hash.toString(16) }, true);
+    }
+
+
+    /* search */
+
+    function search(plot) {
+        const z = plot.zoom;
+        let test = null, count = 0, share = 0;
+
+        if (state.find) {
+            test = matcher(state.find);
+        }
+
+        plot.svg.classList.toggle('prof-searching', test !== null);
+
+        for (const box of plot.boxes) {
+            const hit = test !== null && box !== plot.root && test(box.name);
+            const covered = box.parent
+                            && (box.parent.hit || box.parent.covered);
+
+            if (hit !== box.hit) {
+                box.el.classList.toggle('hit', hit);
+            }
+
+            box.hit = hit;
+            box.covered = covered;
+
+            if (hit) {
+                count++;
+
+                if (!covered) {
+                    share += Math.max(0, Math.min(box.x + box.w, z.x + z.w)
+                                         - Math.max(box.x, z.x));
+                }
+            }
+        }
+
+        ui.match.textContent = test === null ? ''
+            : 'matched ' + percent(share / z.w) + ', '
+              + duration(share * plot.total) + ', ' + count
+              + (count === 1 ? ' box' : ' boxes');
+    }
+
+
+    function matcher(text) {
+        try {
+            const re = new RegExp(text, 'i');
+            return name => re.test(name);
+
+        } catch (e) {
+            const lower = text.toLowerCase();
+            return name => name.toLowerCase().includes(lower);
+        }
+    }
+
+
+    /* what is told */
+
+    function tell(plot, box) {
+        ui.status.textContent = '';
+        element('b', {}, ui.status, box.name);
+
+        let text = '  ' + box.weight;
+
+        if (plot.zoom !== plot.root && box.depth >= plot.zoom.depth) {
+            text += ', ' + percent(box.w / plot.zoom.w) + ' of the zoomed';
+        }
+
+        if (box.origin) {
+            text += '  \u00b7  ' + box.origin;
+        }
+
+        ui.status.appendChild(document.createTextNode(text));
+    }
+
+
+    function crumbs(plot) {
+        const path = [];
+
+        ui.status.textContent = '';
+
+        if (plot.zoom === plot.root) {
+            ui.status.textContent = 'Click a box to zoom in, point at it for'
+                + ' its numbers, Tab and arrow keys go from box to box.';
+            return;
+        }
+
+        for (let box = plot.zoom; box; box = box.parent) {
+            path.unshift(box);
+        }
+
+        path.forEach(function (box, i) {
+            if (i > 0 && i < path.length - CRUMBS) {
+                if (i === 1) {
+                    ui.status.appendChild(
+                        document.createTextNode(' \u203a \u2026'));
+                }
+
+                return;
+            }
+
+            if (i) {
+                ui.status.appendChild(document.createTextNode(' \u203a '));
+            }
+
+            const crumb = element('button',
+                                  { type: 'button', 'class': 'crumb' },
+                                  ui.status, box.name);
+
+            crumb.addEventListener('click', () => zoom(plot, box));
+        });
+    }
+
+
+    /* each label as long as there is room for it */
+
+    function labels(plot) {
+        const width = plot.area.getBoundingClientRect().width;
+        const z = plot.zoom;
+        const scale = width / z.w;
+
+        if (!width) {
+            return;
+        }
+
+        measure(plot);
+
+        for (const box of plot.boxes) {
+            const left = (box.x - z.x) * scale;
+            const start = Math.max(left, 0);
+            const room = Math.min(left + box.w * scale, width) - start
+                         - 2 * PAD;
+            const n = Math.floor(room / charWidth);
+            let text = '';
+
+            if (n >= 3) {
+                text = box.name.length <= n ? box.name
+                                            : box.name.slice(0, n - 1)
+                                              + '\u2026';
+            }
+
+            label(box, text, start - left + PAD);
+        }
+    }
+
+
+    function label(box, text, x) {
+        if (!box.text) {
+
+            if (!text) {
+                return;
+            }
+
+            box.text = document.createElementNS(SVG, 'text');
+            box.text.setAttribute('y', '12.5');
+            box.el.appendChild(box.text);
+        }
+
+        if (box.shown !== text) {
+            box.text.textContent = text;
+            box.shown = text;
+        }
+
+        if (box.at !== x) {
+            box.text.setAttribute('x', x);
+            box.at = x;
+        }
+    }
+
+
+    function measure(plot) {
+        const text = plot.root.text;
+
+        if (plot.root.shown === null && text.getComputedTextLength) {
+            text.textContent = 'm'.repeat(100);
+            charWidth = text.getComputedTextLength() / 100 || charWidth;
+            text.textContent = '';
+            plot.root.shown = '';
+        }
+    }
+
+
+    function percent(share) {
+        return (share * 100).toFixed(share < 0.1 ? 2 : 1) + '%';
+    }
+
+
+    function duration(ns) {
+        return ns < 1e6 ? (ns / 1e3).toFixed(1) + ' us'
+                        : ns < 1e10 ? (ns / 1e6).toFixed(1) + ' ms'
+                                    : (ns / 1e9).toFixed(1) + ' s';
+    }
+
+
+    /* keyboard */
+
+    function shortcut(e) {
+        if (e.ctrlKey || e.metaKey || e.altKey) {
+            return;
+        }
+
+        if (e.key === '/' && e.target !== ui.find) {
+            e.preventDefault();
+            ui.find.focus();
+            ui.find.select();
+
+        } else if (e.key === 'Escape') {
+            const plot = current();
+
+            if (e.target === ui.find && state.find) {
+                go({ find: '' });
+
+            } else if (plot.zoom !== plot.root) {
+                zoom(plot, plot.zoom.parent);
+
+            } else {
+                go({ find: '' });
+            }
+        }
+    }
+
+
+    function move(plot, e) {
+        const box = boxOf(plot, e.target);
+        const down = state.order === 'icicle' ? 'ArrowDown' : 'ArrowUp';
+        const up = state.order === 'icicle' ? 'ArrowUp' : 'ArrowDown';
+        let next;
+
+        if (!box || e.ctrlKey || e.metaKey || e.altKey) {
+            return;
+        }
+
+        switch (e.key) {
+
+        case down:
+            next = box.child;
+            break;
+
+        case up:
+            next = box.parent;
+            break;
+
+        case 'ArrowLeft':
+            next = box.row[box.index - 1];
+            break;
+
+        case 'ArrowRight':
+            next = box.row[box.index + 1];
+            break;
+
+        case 'Home':
+            next = plot.zoom;
+            break;
+
+        case 'Enter':
+        case ' ':
+            e.preventDefault();
+            zoom(plot, box);
+            tell(plot, box);
+            return;
+
+        default:
+            return;
+        }
+
+        e.preventDefault();
+
+        if (next) {
+            roving(plot, next);
+            next.el.focus();
+        }
+    }
+})();

@@ -1,0 +1,72 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The boxes of a flamegraph as SVG, in a document of its own or in a page.
+ *
+ * All lengths along the time axis are percentages, so the picture is as wide
+ * as the window without a script.  Each row is a viewport, and each box one
+ * within it, which clips its own text.  All of it is in one viewport whose
+ * "x" and "width" are all that zooming has to change.
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_SVG_PLOT_H_INCLUDED_
+#define _PROF_SVG_PLOT_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_buf.h"
+#include "encode/prof_kind.h"
+#include "encode/prof_view.h"
+#include "profile/prof_profile.h"
+
+
+#define PROF_SVG_ROW    18      /* pixels */
+#define PROF_SVG_DEPTH  160     /* frames; deeper ones are not shown */
+
+
+typedef struct {
+    const prof_profile_t  *profile;
+    const prof_view_t     *view;
+    uint32_t               mode;
+    uint32_t               rows;        /* the one for the whole included */
+    uint64_t               min;         /* the least weight that is shown */
+    uint32_t               nshown;
+    uint32_t               nhidden;     /* too narrow or too deep */
+    uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
+    uint32_t              *cost;        /* of a function's box, in bytes */
+    uint32_t              *kind;        /* of a function */
+} prof_svg_plot_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Decides what is shown: the heaviest boxes, in about that many bytes.
+ * Returns PROF_OK, or PROF_ERROR when memory is short.
+ */
+int prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t mode, size_t size);
+void prof_svg_plot_free(prof_svg_plot_t *plot);
+
+/*
+ * Appends the element <svg class="prof-plot">; place is its attributes "x",
+ * "y" and "width", its height is rows * PROF_SVG_ROW.  Returns PROF_OK, or
+ * PROF_ERROR when memory is short.
+ */
+int prof_svg_plot_write(const prof_svg_plot_t *plot, const char *place,
+    prof_buf_t *b);
+
+/* the patterns that boxes are filled with, once in a document */
+void prof_svg_plot_defs(prof_buf_t *b);
+
+/* "800 of 1000 boxes are shown, ...": what is hidden, if nhidden; no markup */
+void prof_svg_plot_hidden(const prof_svg_plot_t *plot, prof_buf_t *b);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_SVG_PLOT_H_INCLUDED_ */
