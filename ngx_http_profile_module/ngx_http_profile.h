@@ -121,6 +121,7 @@ typedef struct {
     ngx_uint_t                 status;
     ngx_str_t                  content_type;
     ngx_str_t                  extension;    /* empty: not a download */
+    ngx_str_t                  csp;          /* its policy, or empty */
     ngx_str_t                  body;
     unsigned                   ready:1;
 } ngx_http_profile_reply_t;

@@ -288,6 +288,14 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
         return NGX_ERROR;
     }
 
+    if (ctx->reply.csp.len
+        && ngx_http_profile_add_header(r, "Content-Security-Policy",
+                                       &ctx->reply.csp)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     if (ctx->reply.extension.len == 0) {
         return NGX_OK;
     }

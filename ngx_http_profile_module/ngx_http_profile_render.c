@@ -191,9 +191,17 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *job)
         reply->content_type.data = (u_char *) p;
         reply->content_type.len = ngx_strlen(p);
 
-        p = job->encoder->extension;
-        reply->extension.data = (u_char *) p;
-        reply->extension.len = ngx_strlen(p);
+        if (job->encoder->download) {
+            p = job->encoder->extension;
+            reply->extension.data = (u_char *) p;
+            reply->extension.len = ngx_strlen(p);
+        }
+
+        if (job->encoder->csp) {
+            p = job->encoder->csp;
+            reply->csp.data = (u_char *) p;
+            reply->csp.len = ngx_strlen(p);
+        }
 
     } else {
         ngx_log_error(NGX_LOG_ERR, ctx->request->connection->log, 0,
