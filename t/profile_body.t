@@ -1,0 +1,272 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captured requests with bodies, and what comes behind them on the connection.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Upstream;
+
+my $t = ProfileTest->new()->has(qw/ proxy rewrite /);
+
+my $lua = !$t->has_module('lua') ? '' : <<'EOF';
+        location /lua/ {
+            content_by_lua_block {
+                ngx.req.read_body()
+                ngx.log(ngx.NOTICE, "BODY: ", #(ngx.req.get_body_data() or ""))
+                ngx.say("read")
+            }
+        }
+EOF
+
+$t->write_file_expand('nginx.conf', <<"EOF");
+%%MODULES%%
+%%GLOBALS%%
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    default_type text/plain;
+    client_body_buffer_size 4k;
+    client_max_body_size 10m;
+
+    server {
+        listen 127.0.0.1:8080;
+        profile_endpoint on;
+
+        location / {
+        }
+
+        location /proxy/ {
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /unbuffered/ {
+            proxy_request_buffering off;
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /return/ {
+            return 200 "returned\\n";
+        }
+
+        location /refused/ {
+            profile_if 0;
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /discard/ {
+            alias %%TESTDIR%%/;
+        }
+
+$lua
+    }
+}
+EOF
+
+$t->write_file('a', "a\n");
+
+run_upstream($t, 8081);
+$t->run();
+
+my $arg = 'performance_bar=flamegraph';
+my $wrong = "$arg&profile_mode=x";
+my $plain = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+my $body = join('', map { sprintf("%08d\n", $_) } 1 .. 20000);
+
+
+# bodies that get to the upstream
+
+for my $uri ('/proxy/', '/unbuffered/') {
+    for my $len (0, 1, 100, 4096, 5000, length($body)) {
+        my $r = http_post("$uri?$arg", substr($body, 0, $len));
+
+        is($r->header('X-Profiled-Status'), 200, "$uri, $len bytes");
+        is(sent(), substr($body, 0, $len), "$uri, $len bytes, the upstream");
+    }
+
+    my $s = http(post($uri, $arg, 30), start => 1);
+
+    for my $part ('first part', 'second part', 'third part') {
+        sleep(0.05);
+        syswrite($s, substr("$part.................", 0, 10));
+    }
+
+    my $p = ProfileTest::Profile->new(http_end($s));
+
+    is(sent(), 'first part' . 'second par' . 'third part', "$uri, in parts");
+    cmp_ok($p->json()->{profile_info}{waiting}, '>', 100e6,
+           "$uri, in parts, waiting for the client");
+}
+
+my $r = http(chunked('/proxy/', $arg, 'first', 'second', $body));
+
+is($r->header('X-Profiled-Status'), 200, 'chunked');
+is(sent(), "firstsecond$body", 'chunked, the upstream');
+
+SKIP: {
+    skip 'no lua', 2 unless $lua;
+
+    is(http_post("/lua/?$arg", 'x' x 1234)->header('X-Profiled-Status'), 200,
+       'lua');
+    ok(wait_for(sub { $t->read_log() =~ /BODY: 1234/ }), 'lua, body');
+}
+
+is(http_post("/refused/?$arg", 'body')->header('X-Profile-Id'), undef,
+   'not permitted');
+is(sent(), 'body', 'not permitted, the upstream');
+like((upstream_lines($t))[-1], qr/\?\Q$arg\E /, 'not permitted, arguments');
+
+
+# 100-continue
+
+for my $case ([ '/proxy/', $arg, 200, 200 ], [ '/return/', $arg, 200, 200 ],
+              [ '/proxy/', $wrong, 400, undef ],
+              [ '/return/', $wrong, 400, undef ])
+{
+    my ($uri, $args, $status, $profiled) = @$case;
+
+    my $s = http(post($uri, $args, 4, 'Expect: 100-continue'), start => 1);
+
+    # it waits for the 100
+
+    my $line = '';
+    1 while $line !~ /\r\n\r\n/ && sysread($s, $line, 1, length($line));
+    like($line, qr{^HTTP/1\.1 100 Continue\r\n}, "continue, $uri?$args");
+
+    syswrite($s, 'body');
+    $r = http_end($s);
+
+    is($r->status(), $status, "continue, $uri?$args, status");
+    is($r->header('X-Profiled-Status'), $profiled,
+       "continue, $uri?$args, original");
+    is(http($plain, socket => $s)->body(), "a\n",
+       "continue, $uri?$args, the next request");
+}
+
+
+# What nobody reads is not taken for the next request.  It comes at once, or
+# later than the answer.
+
+for my $uri (qw{ /discard/a /return/ /none /proxy/ }) {
+    for my $args ($arg, $wrong) {
+        my $name = "$uri?$args";
+        my $method = $uri eq '/discard/a' ? 'GET' : 'POST';
+
+        my $s = http(post($uri, $args, length($plain), '', $method) . $plain
+                     . $plain, start => 1);
+
+        is(kind(http_end($s)), $args eq $arg ? 'a profile' : 400,
+           "$name, at once");
+        is(kind(http_end($s)), 'a', "$name, at once, the next request");
+
+        next if $uri eq '/proxy/' && $args eq $arg;
+
+        $s = http(post($uri, $args, length($plain), '', $method),
+                  start => 1);
+
+        is(kind(http_end($s)), $args eq $arg ? 'a profile' : 400,
+           "$name, later");
+
+        syswrite($s, substr($plain, 0, 10));
+        sleep(0.05);
+        syswrite($s, substr($plain, 10));
+
+        is(kind(http($plain, socket => $s)), 'a',
+           "$name, later, the next request");
+
+        $s = http(chunked($uri, $args, $plain, $body) . $plain, start => 1);
+
+        is(kind(http_end($s)), $args eq $arg ? 'a profile' : 400,
+           "$name, chunked");
+        is(kind(http_end($s)), 'a', "$name, chunked, the next request");
+    }
+}
+
+$r = http(post('/return/', $wrong, 0, 'Transfer-Encoding: chunked')
+          . "nonsense\r\n");
+
+is($r->status(), 400, 'broken chunks');
+
+
+# pipelines
+
+my $s = http($plain . "GET /a?$arg HTTP/1.1\r\nHost: a\r\n\r\n" . $plain
+             . "GET /a?$wrong HTTP/1.1\r\nHost: a\r\n\r\n" x 2 . $plain
+             . "GET /return/?$arg HTTP/1.1\r\nHost: a\r\n\r\n" x 2
+             . post('/proxy/', $arg, 4) . 'body' . $plain
+             . "GET /proxy/?$arg HTTP/1.1\r\nHost: a\r\n\r\n"
+             . "HEAD /a?$arg HTTP/1.1\r\nHost: a\r\n\r\n", start => 1);
+
+is(join(', ', map { kind(http_end($s)) } 1 .. 11),
+   'a, a profile, a, 400, 400, a, a profile, a profile, a profile, a, '
+   . 'a profile', 'a pipeline');
+
+# the library knows the method of the last request only
+
+${*$s}{profile_test_method} = 'HEAD';
+$r = http_end($s);
+
+is($r->header('X-Profiled-Status'), 200, 'a pipeline, HEAD at its end');
+
+# a client that sends everything and then no more
+
+$s = http("GET /a?$arg HTTP/1.1\r\nHost: a\r\n\r\n" x 5 . $plain, start => 1);
+
+is(join(', ', map { kind(http_end($s)) } 1 .. 6),
+   'a profile, ' x 5 . 'a', 'profiles one after the other');
+is(kind(http("GET /a?$arg HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+             socket => $s)), 'a profile', 'the last one on a connection');
+is(sysread($s, my $rest, 1), 0, 'the connection is closed');
+
+
+# the body of the last request that the upstream got
+sub sent {
+    my ($body) = (upstream_requests($t))[-1] =~ /\r\n\r\n(.*)\z/s;
+    return $body;
+}
+
+
+# the head of a request with a body
+sub post {
+    my ($uri, $args, $len, $header, $method) = @_;
+
+    return ($method || 'POST') . " $uri?$args HTTP/1.1\r\nHost: a\r\n"
+           . ($header ? "$header\r\n" : '')
+           . ($len ? "Content-Length: $len\r\n" : '') . "\r\n";
+}
+
+
+sub chunked {
+    my ($uri, $args, @chunks) = @_;
+
+    return post($uri, $args, 0, 'Transfer-Encoding: chunked')
+           . join('', map { sprintf("%x\r\n%s\r\n", length($_), $_) }
+                      @chunks, '');
+}
+
+
+# "a profile", "a" (the contents of the file), or the status
+sub kind {
+    my ($r) = @_;
+
+    return $r->error() || 'nothing' if !$r->status();
+    return $r->status() if $r->status() != 200;
+    return $r->body() eq "a\n" ? 'a' : "neither: $r"
+        unless $r->header('X-Profile-Id');
+
+    ProfileTest::Profile->new($r);
+    return 'a profile';
+}
