@@ -122,6 +122,8 @@ typedef struct {
     ngx_str_t                  content_type;
     ngx_str_t                  extension;    /* empty: not a download */
     ngx_str_t                  csp;          /* its policy, or empty */
+    ngx_str_t                  vary;         /* what it was chosen by */
+    ngx_str_t                  encoding;     /* "gzip", or empty */
     ngx_str_t                  body;
     unsigned                   ready:1;
 } ngx_http_profile_reply_t;
@@ -316,6 +318,12 @@ ngx_http_profile_ctx_t *ngx_http_profile_turn_ctx(void);
 ngx_http_profile_part_t *ngx_http_profile_add_part(ngx_http_profile_ctx_t *ctx,
     ngx_http_request_t *r);
 void ngx_http_profile_unwrap(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_accept.c */
+
+const prof_encoder_t *ngx_http_profile_accept_format(
+    ngx_http_profile_ctx_t *ctx);
+ngx_uint_t ngx_http_profile_accept_gzip(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_filter.c */
 

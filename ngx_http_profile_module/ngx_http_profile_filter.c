@@ -21,6 +21,7 @@ static ngx_int_t ngx_http_profile_filter_body(ngx_http_request_t *r,
 static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
+static ngx_int_t ngx_http_profile_reply_optional(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r,
     const char *key, ngx_str_t *value);
 static ngx_int_t ngx_http_profile_file_name(ngx_http_profile_ctx_t *ctx,
@@ -288,15 +289,45 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    if (ctx->reply.csp.len
+    return ngx_http_profile_reply_optional(ctx);
+}
+
+
+/* headers of some formats and some clients only */
+
+static ngx_int_t
+ngx_http_profile_reply_optional(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_str_t                  value;
+    ngx_http_request_t        *r;
+    ngx_http_profile_reply_t  *reply;
+
+    r = ctx->request;
+    reply = &ctx->reply;
+
+    if (reply->csp.len
         && ngx_http_profile_add_header(r, "Content-Security-Policy",
-                                       &ctx->reply.csp)
+                                       &reply->csp)
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (ctx->reply.extension.len == 0) {
+    if (reply->vary.len
+        && ngx_http_profile_add_header(r, "Vary", &reply->vary) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (reply->encoding.len
+        && ngx_http_profile_add_header(r, "Content-Encoding",
+                                       &reply->encoding)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (reply->extension.len == 0) {
         return NGX_OK;
     }
 

@@ -21,6 +21,10 @@
 #define NGX_HTTP_PROFILE_POLL_FIRST  1
 #define NGX_HTTP_PROFILE_POLL_LAST   20
 
+/* what fits a packet is not worth it */
+
+#define NGX_HTTP_PROFILE_GZIP_MIN    1000
+
 
 struct ngx_http_profile_render_s {
     ngx_queue_t              queue;
@@ -37,14 +41,22 @@ struct ngx_http_profile_render_s {
     prof_buf_t               out;
     int                      rc;
     int                      done;
+
+    unsigned                 negotiated:1; /* the format, by Accept */
+    unsigned                 gzip:1;       /* the client takes it */
+    unsigned                 compressible:1;
+    unsigned                 compressed:1;
 };
 
 
 static ngx_int_t ngx_http_profile_render_thread(
     ngx_http_profile_render_t *job);
 static void *ngx_http_profile_render_cycle(void *data);
+static void ngx_http_profile_render_gzip(ngx_http_profile_render_t *job);
 static void ngx_http_profile_render_timer(ngx_event_t *ev);
 static void ngx_http_profile_render_finish(ngx_http_profile_render_t *job);
+static void ngx_http_profile_render_headers(ngx_http_profile_render_t *job,
+    ngx_http_profile_reply_t *reply);
 static void ngx_http_profile_render_free(ngx_http_profile_render_t *job);
 
 
@@ -67,8 +79,9 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx)
 
     prof_buf_init(&job->out);
 
-    job->encoder = ctx->trigger.format ? ctx->trigger.format
-                                       : ctx->conf->format;
+    job->encoder = ngx_http_profile_accept_format(ctx);
+    job->negotiated = ctx->trigger.format == NULL;
+    job->gzip = ngx_http_profile_accept_gzip(ctx);
     job->ctx = ctx;
     job->profile = ctx->profile;
 
@@ -134,9 +147,46 @@ ngx_http_profile_render_cycle(void *data)
         job->rc = job->encoder->encode(job->profile, &job->out);
     }
 
+    if (job->rc == PROF_OK) {
+        ngx_http_profile_render_gzip(job);
+    }
+
     __atomic_store_n(&job->done, 1, __ATOMIC_RELEASE);
 
     return NULL;
+}
+
+
+/* without memory for it, it is sent as it is */
+
+static void
+ngx_http_profile_render_gzip(ngx_http_profile_render_t *job)
+{
+    prof_buf_t  out;
+
+    if (job->out.len < NGX_HTTP_PROFILE_GZIP_MIN
+        || prof_gzip_is(job->out.data, job->out.len))
+    {
+        return;
+    }
+
+    job->compressible = 1;
+
+    if (!job->gzip) {
+        return;
+    }
+
+    prof_buf_init(&out);
+
+    if (prof_gzip(job->out.data, job->out.len, &out) != PROF_OK) {
+        prof_buf_free(&out);
+        return;
+    }
+
+    prof_buf_free(&job->out);
+
+    job->out = out;
+    job->compressed = 1;
 }
 
 
@@ -175,7 +225,6 @@ ngx_http_profile_render_timer(ngx_event_t *ev)
 static void
 ngx_http_profile_render_finish(ngx_http_profile_render_t *job)
 {
-    const char                *p;
     ngx_http_profile_ctx_t    *ctx;
     ngx_http_profile_reply_t  *reply;
 
@@ -187,21 +236,7 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *job)
         reply->body.data = (u_char *) job->out.data;
         reply->body.len = job->out.len;
 
-        p = job->encoder->content_type;
-        reply->content_type.data = (u_char *) p;
-        reply->content_type.len = ngx_strlen(p);
-
-        if (job->encoder->download) {
-            p = job->encoder->extension;
-            reply->extension.data = (u_char *) p;
-            reply->extension.len = ngx_strlen(p);
-        }
-
-        if (job->encoder->csp) {
-            p = job->encoder->csp;
-            reply->csp.data = (u_char *) p;
-            reply->csp.len = ngx_strlen(p);
-        }
+        ngx_http_profile_render_headers(job, reply);
 
     } else {
         ngx_log_error(NGX_LOG_ERR, ctx->request->connection->log, 0,
@@ -215,6 +250,44 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *job)
     reply->ready = 1;
 
     ngx_post_event(ctx->request->connection->write, &ngx_posted_events);
+}
+
+
+static void
+ngx_http_profile_render_headers(ngx_http_profile_render_t *job,
+    ngx_http_profile_reply_t *reply)
+{
+    const char  *p;
+
+    p = job->encoder->content_type;
+    reply->content_type.data = (u_char *) p;
+    reply->content_type.len = ngx_strlen(p);
+
+    if (job->encoder->download) {
+        p = job->encoder->extension;
+        reply->extension.data = (u_char *) p;
+        reply->extension.len = ngx_strlen(p);
+    }
+
+    if (job->encoder->csp) {
+        p = job->encoder->csp;
+        reply->csp.data = (u_char *) p;
+        reply->csp.len = ngx_strlen(p);
+    }
+
+    if (job->negotiated && job->compressible) {
+        ngx_str_set(&reply->vary, "Accept, Accept-Encoding");
+
+    } else if (job->negotiated) {
+        ngx_str_set(&reply->vary, "Accept");
+
+    } else if (job->compressible) {
+        ngx_str_set(&reply->vary, "Accept-Encoding");
+    }
+
+    if (job->compressed) {
+        ngx_str_set(&reply->encoding, "gzip");
+    }
 }
 
 

@@ -28,7 +28,9 @@
 #include "base/prof_base.h"
 #include "base/prof_buf.h"
 #include "base/prof_stats.h"
+#include "encode/prof_accept.h"
 #include "encode/prof_encode.h"
+#include "encode/prof_gzip.h"
 #include "profile/prof_profile.h"
 #include "unwind/prof_unwind.h"
 

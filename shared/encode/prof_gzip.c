@@ -119,6 +119,15 @@ prof_gzip(const void *data, size_t len, prof_buf_t *out)
 }
 
 
+/* RFC 1952, 2.3.1: ID1 and ID2 */
+
+int
+prof_gzip_is(const void *data, size_t len)
+{
+    return len > 2 && memcmp(data, "\x1f\x8b", 2) == 0;
+}
+
+
 static void
 prof_gzip_write(prof_gzip_t *gz, const unsigned char *data, size_t len,
     int flush)

@@ -36,6 +36,9 @@ int prof_gzip_finish(prof_gzip_t *gz);
 /* all of a text at once; PROF_OK or PROF_ERROR (memory) */
 int prof_gzip(const void *data, size_t len, prof_buf_t *out);
 
+/* whether it is compressed already */
+int prof_gzip_is(const void *data, size_t len);
+
 PROF_HIDDEN_END
 
 
