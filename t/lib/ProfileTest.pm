@@ -790,7 +790,8 @@ sub sanitizer_reports {
 
     # nginx shifts bits into the sign of integers
 
-    $s =~ s{^.*\bsrc/\w+/ngx_\w+\.c:[\d:]+ runtime error: left shift .*\n}{}mg;
+    $s =~ s{^.*\bsrc/\w+/ngx_\w+\.c:[\d:]+ \s runtime\ error:\ left\ shift
+            \ .*\n}{}mgx;
 
     return $s;
 }
