@@ -13,13 +13,13 @@
 #define PROF_ASSET_HASH_theme_css                                           \
     "'sha256-9jdNXp93tZ+0zwaXjEQI/cAinrD00NwPrZ4jPZLq+V8='"
 #define PROF_ASSET_HASH_flame_css                                           \
-    "'sha256-KOFpiIDh8uFxwZviy39yvMOYM6dh/SpavEqL/H/6Q+4='"
+    "'sha256-BEPJM19qK3vH5bbzWoTHd5VhYIhYYm3tHWX6sskMu3c='"
 #define PROF_ASSET_HASH_page_css                                            \
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+    "'sha256-nrerWxXBDwiqCheIKTZ1uQwA1Bdkpw8h+iPCXwzCO3g='"
 #define PROF_ASSET_HASH_flame_js                                            \
     "'sha256-HwGpa8A01LvUzU06cIhPjSvjMxzzDVx+y/CaXjYMD/U='"
 #define PROF_ASSET_HASH_page_js                                             \
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+    "'sha256-VJLNZ6AMVcX+Tre32ZBUYepbChs9op1N3BMPDnlU/No='"
 
 
 #endif /* _PROF_ASSETS_HASH_H_INCLUDED_ */

@@ -1,0 +1,124 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The page around the flamegraph: links to the other formats, tables that can
+ * be sorted, names that can be looked up in the picture.
+ */
+
+(function () {
+    'use strict';
+
+    formats();
+
+    for (const table of document.querySelectorAll('.times')) {
+        sortable(table);
+    }
+
+    for (const code of document.querySelectorAll('#functions th > code')) {
+        lookup(code);
+    }
+
+    for (const input of document.querySelectorAll('input[name="mode"]')) {
+        input.addEventListener('change', () => heaviestFirst(input.value));
+
+        if (input.checked && !input.defaultChecked) {
+            heaviestFirst(input.value);
+        }
+    }
+
+
+    /* the same URL in another format; a saved page has none */
+
+    function formats() {
+        const nav = document.querySelector('.formats');
+
+        if (!/^https?:$/.test(location.protocol)) {
+            return;
+        }
+
+        for (const a of nav.querySelectorAll('[data-format]')) {
+            a.href = location.pathname + query(a.dataset.format);
+        }
+
+        nav.hidden = false;
+    }
+
+
+    /* arguments of the application remain as they were written */
+
+    function query(format) {
+        const kept = location.search.slice(1).split('&').filter(
+            arg => arg && !/^profile_format(=|$)/.test(arg));
+
+        kept.push('profile_format=' + format);
+
+        return '?' + kept.join('&');
+    }
+
+
+    function sortable(table) {
+        const heads = Array.from(table.tHead.rows[0].cells);
+
+        heads.forEach(function (th, column) {
+            if (!th.classList.contains('num')) {
+                return;
+            }
+
+            const button = document.createElement('button');
+
+            button.type = 'button';
+            button.className = 'sort';
+            button.textContent = th.textContent;
+            th.textContent = '';
+            th.appendChild(button);
+
+            button.addEventListener('click', () => sort(table, heads,
+                                                        column));
+        });
+    }
+
+
+    function heaviestFirst(mode) {
+        for (const table of document.querySelectorAll('.times')) {
+            const heads = Array.from(table.tHead.rows[0].cells);
+
+            sort(table, heads,
+                 heads.findIndex(th => th.classList.contains(mode)));
+        }
+    }
+
+
+    function sort(table, heads, column) {
+        const body = table.tBodies[0];
+        const ns = row => Number(row.cells[column].dataset.ns);
+
+        for (const row of Array.from(body.rows).sort((a, b) => ns(b) - ns(a)))
+        {
+            body.appendChild(row);
+        }
+
+        heads.forEach((th, i) => i === column
+                      ? th.setAttribute('aria-sort', 'descending')
+                      : th.removeAttribute('aria-sort'));
+    }
+
+
+    function lookup(code) {
+        const name = code.textContent;
+        const button = document.createElement('button');
+
+        button.type = 'button';
+        button.className = 'lookup';
+        button.title = 'Find it in the flamegraph';
+        code.replaceWith(button);
+        button.appendChild(code);
+
+        button.addEventListener('click', function () {
+            const state = new URLSearchParams(location.hash.slice(1));
+
+            state.set('find', '^' + name.replace(/[^\w\s]/g, '\\$&') + '$');
+            location.hash = state.toString();
+            document.querySelector('.graph').scrollIntoView();
+        });
+    }
+})();

@@ -14,6 +14,7 @@ const prof_encoder_t  *const prof_encoders[] = {
     &prof_encode_pprof,
     &prof_encode_folded,
     &prof_encode_svg,
+    &prof_encode_html,
     NULL
 };
 

@@ -48,6 +48,7 @@ extern const prof_encoder_t  prof_encode_speedscope;
 extern const prof_encoder_t  prof_encode_pprof;
 extern const prof_encoder_t  prof_encode_folded;
 extern const prof_encoder_t  prof_encode_svg;
+extern const prof_encoder_t  prof_encode_html;
 
 PROF_HIDDEN_END
 

@@ -20,7 +20,7 @@ typedef struct {
 } prof_kind_object_t;
 
 
-static uint32_t prof_kind_of_object(const char *path);
+static uint32_t prof_kind_of_path(const char *path);
 static int prof_kind_enters(const char *name);
 static int prof_kind_cmp(const void *one, const void *two);
 
@@ -98,21 +98,7 @@ prof_kind(const prof_profile_t *p, const prof_frame_t *f)
 {
     uint32_t  kind;
 
-    if (f->object == PROF_NONE) {
-
-        if (!prof_frame_is_name(f->pc)) {
-            return PROF_KIND_UNKNOWN;
-        }
-
-        if (f->pc == PROF_FRAME_WAITING) {
-            return PROF_KIND_WAITING;
-        }
-
-        return f->pc < PROF_FRAME_FIXED || f->name[0] != '['
-               ? PROF_KIND_MARK : PROF_KIND_WAITING;
-    }
-
-    kind = prof_kind_of_object(prof_kind_object(p->objects[f->object].path));
+    kind = prof_kind_object(p, f);
 
     if (kind == PROF_KIND_LIBC && f->exact && prof_kind_enters(f->name)) {
         return PROF_KIND_KERNEL;
@@ -122,19 +108,36 @@ prof_kind(const prof_profile_t *p, const prof_frame_t *f)
 }
 
 
+uint32_t
+prof_kind_object(const prof_profile_t *p, const prof_frame_t *f)
+{
+    if (f->object != PROF_NONE) {
+        return prof_kind_of_path(p->objects[f->object].path);
+    }
+
+    if (!prof_frame_is_name(f->pc)) {
+        return PROF_KIND_UNKNOWN;
+    }
+
+    if (f->pc == PROF_FRAME_WAITING) {
+        return PROF_KIND_WAITING;
+    }
+
+    return f->pc < PROF_FRAME_FIXED || f->name[0] != '[' ? PROF_KIND_MARK
+                                                         : PROF_KIND_WAITING;
+}
+
+
 void
 prof_kind_text(const prof_profile_t *p, uint32_t kind, prof_buf_t *b)
 {
-    uint32_t     i;
-    const char  *name;
+    uint32_t  i;
 
     if (kind == PROF_KIND_PROGRAM) {
 
         for (i = 0; i < p->nobjects; i++) {
-            name = prof_kind_object(p->objects[i].path);
-
-            if (prof_kind_of_object(name) == PROF_KIND_PROGRAM) {
-                prof_buf_puts(b, name);
+            if (prof_kind_of_path(p->objects[i].path) == PROF_KIND_PROGRAM) {
+                prof_buf_puts(b, prof_kind_file(p->objects[i].path));
                 return;
             }
         }
@@ -145,7 +148,7 @@ prof_kind_text(const prof_profile_t *p, uint32_t kind, prof_buf_t *b)
 
 
 const char *
-prof_kind_object(const char *path)
+prof_kind_file(const char *path)
 {
     const char  *slash;
 
@@ -156,10 +159,12 @@ prof_kind_object(const char *path)
 
 
 static uint32_t
-prof_kind_of_object(const char *name)
+prof_kind_of_path(const char *path)
 {
     size_t       i;
-    const char  *found;
+    const char  *found, *name;
+
+    name = prof_kind_file(path);
 
     for (i = 0;
          i < sizeof(prof_kind_objects) / sizeof(prof_kind_objects[0]);

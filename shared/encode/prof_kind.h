@@ -54,8 +54,9 @@ PROF_HIDDEN_BEGIN
 /* PROF_KIND_MAX of them */
 extern const prof_kind_t  prof_kinds[];
 
-/* the kind of a symbolized frame */
+/* the kind of a symbolized frame; the same, but kernel entries are LIBC */
 uint32_t prof_kind(const prof_profile_t *p, const prof_frame_t *f);
+uint32_t prof_kind_object(const prof_profile_t *p, const prof_frame_t *f);
 
 /*
  * What the kind is called in this profile: the program has the name of its
@@ -63,8 +64,8 @@ uint32_t prof_kind(const prof_profile_t *p, const prof_frame_t *f);
  */
 void prof_kind_text(const prof_profile_t *p, uint32_t kind, prof_buf_t *b);
 
-/* the last part of an object's path */
-const char *prof_kind_object(const char *path);
+/* the last part of a path */
+const char *prof_kind_file(const char *path);
 
 PROF_HIDDEN_END
 

@@ -23,6 +23,10 @@
 
 #define PROF_SVG_LABELED   64
 
+/* or no room for a line around it */
+
+#define PROF_SVG_LINED     512
+
 #define PROF_SVG_NAME_MAX  512
 
 /* what a box takes besides the texts of its function */
@@ -280,6 +284,7 @@ prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n, uint64_t x,
     prof_buf_puts(b, "%\" class=\"");
     prof_buf_puts(b, prof_kinds[plot->kind[node->function]].name);
     prof_buf_puts(b, prof_svg_plot_shade(func->name));
+    prof_buf_puts(b, part < total / PROF_SVG_LINED ? " x" : "");
 
     prof_buf_puts(b, "\"><title>");
     prof_markup_text(b, func->name, len, PROF_SVG_NAME_MAX);
@@ -316,7 +321,7 @@ prof_svg_plot_origin(const prof_svg_plot_t *plot, const prof_frame_t *f,
     const char  *name;
 
     if (f->object != PROF_NONE) {
-        name = prof_kind_object(plot->profile->objects[f->object].path);
+        name = prof_kind_file(plot->profile->objects[f->object].path);
 
         prof_buf_puts(b, "\n");
         prof_markup_text(b, name, strlen(name), PROF_SVG_NAME_MAX);

@@ -1,0 +1,365 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A page that needs nothing else: the flamegraphs of both modes, tables, the
+ * facts and counters of the capture, and links to the other formats.
+ *
+ * Modes are switched by the style alone.  The script adds what it adds to the
+ * picture (prof_encode_svg.c), sorts tables, and makes the links: where a
+ * document is, only its reader knows.
+ */
+
+
+#include "assets/prof_assets.h"
+#include "encode/prof_encode.h"
+#include "encode/prof_html_tables.h"
+#include "encode/prof_kind.h"
+#include "encode/prof_markup.h"
+#include "encode/prof_notes.h"
+#include "encode/prof_summary.h"
+#include "encode/prof_svg_plot.h"
+
+#include <string.h>
+
+
+/* without one, browsers ask the site for it */
+
+#define PROF_HTML_ICON                                                        \
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' "           \
+    "viewBox='0 0 16 16'%3E"                                                  \
+    "%3Cpath fill='%23e8825f' d='M1 1h14v4H1z'/%3E"                           \
+    "%3Cpath fill='%23f2b55c' d='M1 6h9v4H1z'/%3E"                            \
+    "%3Cpath fill='%234db394' d='M4 11h6v4H4z'/%3E%3C/svg%3E"
+
+/* of each of the flamegraphs */
+
+#define PROF_HTML_SIZE      800000
+
+#define PROF_HTML_TEXT_MAX  2048
+
+#define PROF_HTML_CSP                                                         \
+    "default-src 'none'; "                                                    \
+    "style-src " PROF_ASSET_HASH_theme_css " " PROF_ASSET_HASH_flame_css " "  \
+    PROF_ASSET_HASH_page_css "; "                                             \
+    "script-src " PROF_ASSET_HASH_flame_js " " PROF_ASSET_HASH_page_js "; "   \
+    "img-src data:; "                                                         \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "           \
+    "sandbox allow-scripts allow-downloads"
+
+
+static int prof_encode_html_encode(const prof_profile_t *p, prof_buf_t *b);
+static void prof_encode_html_head(const prof_profile_t *p, prof_buf_t *b);
+static void prof_encode_html_modes(const prof_profile_t *p, prof_buf_t *b);
+static void prof_encode_html_note(void *data, const prof_buf_t *line,
+    int warning);
+static int prof_encode_html_plots(const prof_profile_t *p,
+    const prof_view_t *v, prof_buf_t *b);
+static int prof_encode_html_plot(const prof_svg_plot_t *plot, prof_buf_t *b);
+static void prof_encode_html_legend(const prof_svg_plot_t *plot,
+    prof_buf_t *b);
+static int prof_encode_html_fact(void *data, const prof_summary_t *item);
+static int prof_encode_html_counter(void *data, const prof_summary_t *item);
+static void prof_encode_html_formats(prof_buf_t *b);
+static void prof_encode_html_text(prof_buf_t *b, const char *s);
+
+
+const prof_encoder_t  prof_encode_html = {
+    "html",
+    "text/html; charset=utf-8",
+    "html",
+    prof_encode_html_encode,
+    PROF_HTML_CSP,
+    0
+};
+
+
+static int
+prof_encode_html_encode(const prof_profile_t *p, prof_buf_t *b)
+{
+    int           rc;
+    prof_view_t  *v;
+
+    v = prof_view_create(p, NULL);
+    if (v == NULL) {
+        return PROF_ERROR;
+    }
+
+    prof_encode_html_head(p, b);
+
+    prof_buf_puts(b, "<ul class=\"notes\">\n");
+    prof_notes(p, v, prof_encode_html_note, b);
+    prof_buf_puts(b, "</ul>\n");
+
+    rc = prof_encode_html_plots(p, v, b);
+
+    if (rc == PROF_OK) {
+        rc = prof_html_tables(p, v, b);
+    }
+
+    prof_view_destroy(v);
+
+    if (rc != PROF_OK) {
+        return rc;
+    }
+
+    prof_buf_puts(b, "<div class=\"pair\">\n<section><h2>Facts</h2>\n"
+                     "<div class=\"wide\"><table id=\"facts\"><tbody>\n");
+    (void) prof_summary(p, prof_encode_html_fact, b);
+    prof_buf_puts(b, "</tbody></table></div></section>\n"
+                     "<section><h2>Counters</h2>\n"
+                     "<div class=\"wide\"><table id=\"counters\"><tbody>\n");
+    (void) prof_summary(p, prof_encode_html_counter, b);
+    prof_buf_puts(b, "</tbody></table></div></section>\n</div>\n</main>\n"
+                     "<script>");
+    prof_asset_append(b, &prof_asset_flame_js);
+    prof_buf_puts(b, "</script>\n<script>");
+    prof_asset_append(b, &prof_asset_page_js);
+    prof_buf_puts(b, "</script>\n</body>\n</html>\n");
+
+    return prof_buf_failed(b) ? PROF_ERROR : PROF_OK;
+}
+
+
+static void
+prof_encode_html_head(const prof_profile_t *p, prof_buf_t *b)
+{
+    prof_buf_puts(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+                     "<meta charset=\"utf-8\">\n"
+                     "<meta name=\"viewport\" "
+                     "content=\"width=device-width, initial-scale=1\">\n"
+                     "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                     "<link rel=\"icon\" href=\"" PROF_HTML_ICON "\">\n"
+                     "<title>");
+    prof_encode_html_text(b, p->title);
+    prof_buf_puts(b, " - profile</title>\n<style>");
+    prof_asset_append(b, &prof_asset_theme_css);
+    prof_buf_puts(b, "</style>\n<style>");
+    prof_asset_append(b, &prof_asset_flame_css);
+    prof_buf_puts(b, "</style>\n<style>");
+    prof_asset_append(b, &prof_asset_page_css);
+
+    prof_buf_puts(b, "</style>\n</head>\n<body class=\"prof-page\">\n"
+                     "<header>\n<h1>");
+    prof_encode_html_text(b, p->title);
+    prof_buf_puts(b, "</h1>\n");
+
+    prof_encode_html_formats(b);
+
+    prof_buf_puts(b, "</header>\n<main>\n");
+}
+
+
+static void
+prof_encode_html_formats(prof_buf_t *b)
+{
+    size_t       i;
+    const char  *name;
+
+    /* the links have no targets before the script has run */
+
+    prof_buf_puts(b, "<nav class=\"formats\" aria-label=\"Formats\" hidden>"
+                     "<span>Again as</span>\n");
+
+    for (i = 0; prof_encoders[i]; i++) {
+        name = prof_encoders[i]->name;
+
+        if (prof_encoders[i] != &prof_encode_html) {
+            prof_buf_printf(b, "<a data-format=\"%s\" title=\"Runs the "
+                            "request again, and profiles it as %s\">%s</a>\n",
+                            name, name, name);
+        }
+    }
+
+    prof_buf_puts(b, "</nav>\n");
+}
+
+
+static void
+prof_encode_html_note(void *data, const prof_buf_t *line, int warning)
+{
+    prof_buf_t *b = data;
+
+    prof_buf_puts(b, warning ? "<li class=\"warn\">" : "<li>");
+    prof_markup_text(b, line->data, line->len, PROF_HTML_TEXT_MAX);
+    prof_buf_puts(b, "</li>\n");
+}
+
+
+static int
+prof_encode_html_plots(const prof_profile_t *p, const prof_view_t *v,
+    prof_buf_t *b)
+{
+    int              rc;
+    uint32_t         m;
+    prof_svg_plot_t  plot;
+
+    prof_encode_html_modes(p, b);
+
+    prof_buf_puts(b, "<div class=\"prof-host\"></div>\n"
+                     "<svg class=\"defs\" aria-hidden=\"true\">");
+    prof_svg_plot_defs(b);
+    prof_buf_puts(b, "</svg>\n");
+
+    rc = PROF_OK;
+
+    for (m = 0; m < PROF_VIEW_MODES && rc == PROF_OK; m++) {
+        rc = prof_svg_plot_init(&plot, p, v, m, PROF_HTML_SIZE);
+
+        if (rc == PROF_OK) {
+            rc = prof_encode_html_plot(&plot, b);
+        }
+
+        prof_svg_plot_free(&plot);
+    }
+
+    prof_buf_puts(b, "</section>\n");
+
+    return rc;
+}
+
+
+static void
+prof_encode_html_modes(const prof_profile_t *p, prof_buf_t *b)
+{
+    uint32_t  m;
+
+    static const char  *text[] = { "Wall time", "CPU time" };
+    static const char  *title[] = { "Running and waiting", "Running only" };
+
+    prof_buf_puts(b, "<section class=\"graph\">\n<fieldset class=\"modes\">"
+                     "<legend>Mode</legend>\n");
+
+    for (m = 0; m < PROF_VIEW_MODES; m++) {
+        prof_buf_printf(b, "<label title=\"%s\"><input type=\"radio\" "
+                        "name=\"mode\" id=\"prof-%s\" value=\"%s\"%s>"
+                        "<span>%s <small>",
+                        title[m], prof_summary_mode(m), prof_summary_mode(m),
+                        m == p->mode ? " checked" : "", text[m]);
+        prof_summary_duration(b, m == PROF_MODE_CPU ? p->cpu : p->wall);
+        prof_buf_puts(b, "</small></span></label>\n");
+    }
+
+    prof_buf_puts(b, "</fieldset>\n");
+}
+
+
+static int
+prof_encode_html_plot(const prof_svg_plot_t *plot, prof_buf_t *b)
+{
+    int         rc;
+    prof_buf_t  text;
+
+    prof_buf_printf(b, "<div class=\"%s\">\n", prof_summary_mode(plot->mode));
+
+    prof_buf_init(&text);
+    rc = PROF_OK;
+
+    if (plot->nshown == 0) {
+        prof_notes_empty(plot->profile, &text);
+
+        prof_buf_puts(b, "<p class=\"empty\">");
+        prof_markup_text(b, text.data, text.len, PROF_HTML_TEXT_MAX);
+        prof_buf_puts(b, "</p>\n");
+
+    } else {
+        rc = prof_svg_plot_write(plot, "width=\"100%\"", b);
+        prof_encode_html_legend(plot, b);
+    }
+
+    if (plot->nshown && plot->nhidden) {
+        prof_svg_plot_hidden(plot, &text);
+
+        prof_buf_puts(b, "<p class=\"soft\">");
+        prof_markup_text(b, text.data, text.len, PROF_HTML_TEXT_MAX);
+        prof_buf_puts(b, "</p>\n");
+    }
+
+    prof_buf_free(&text);
+    prof_buf_puts(b, "</div>\n");
+
+    return rc;
+}
+
+
+static void
+prof_encode_html_legend(const prof_svg_plot_t *plot, prof_buf_t *b)
+{
+    uint32_t    i;
+    prof_buf_t  text;
+
+    prof_buf_puts(b, "<ul class=\"prof-legend\">\n");
+
+    for (i = 0; i < PROF_KIND_MAX; i++) {
+
+        if (plot->kinds[i] == 0) {
+            continue;
+        }
+
+        prof_buf_init(&text);
+        prof_kind_text(plot->profile, i, &text);
+
+        prof_buf_printf(b, "<li><svg class=\"chip %s\" aria-hidden=\"true\">"
+                        "<rect width=\"100%%\" height=\"100%%\"/></svg>",
+                        prof_kinds[i].name);
+        prof_markup_text(b, text.data, text.len, PROF_HTML_TEXT_MAX);
+        prof_buf_puts(b, "</li>\n");
+
+        prof_buf_free(&text);
+    }
+
+    prof_buf_puts(b, "</ul>\n");
+}
+
+
+static int
+prof_encode_html_fact(void *data, const prof_summary_t *item)
+{
+    prof_buf_t *b = data;
+
+    if (item->unit == PROF_SUMMARY_TEXT) {
+        prof_buf_puts(b, "<tr><th scope=\"row\">");
+        prof_encode_html_text(b, item->name);
+        prof_buf_puts(b, "</th><td>");
+        prof_encode_html_text(b, item->value);
+        prof_buf_puts(b, "</td></tr>\n");
+    }
+
+    return PROF_OK;
+}
+
+
+static int
+prof_encode_html_counter(void *data, const prof_summary_t *item)
+{
+    prof_buf_t *b = data;
+
+    if (item->unit == PROF_SUMMARY_TEXT) {
+        return PROF_OK;
+    }
+
+    prof_buf_puts(b, "<tr><th scope=\"row\">");
+    prof_encode_html_text(b, item->text);
+    prof_buf_puts(b, " <code>");
+    prof_encode_html_text(b, item->name);
+    prof_buf_puts(b, "</code></th><td class=\"num\">");
+
+    if (item->unit == PROF_SUMMARY_NS) {
+        prof_summary_duration(b, item->number);
+
+    } else {
+        prof_buf_number(b, item->number);
+        prof_buf_puts(b, item->unit == PROF_SUMMARY_HZ ? " Hz" : "");
+    }
+
+    prof_buf_puts(b, "</td></tr>\n");
+
+    return PROF_OK;
+}
+
+
+static void
+prof_encode_html_text(prof_buf_t *b, const char *s)
+{
+    prof_markup_text(b, s, strlen(s), PROF_HTML_TEXT_MAX);
+}
