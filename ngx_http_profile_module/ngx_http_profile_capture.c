@@ -424,9 +424,9 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
     }
 
     ngx_http_profile_untrack(ctx);
+    ngx_http_profile_turn_forget(ctx);
 
     if (ctx->capture) {
-        ngx_http_profile_turn_forget(ctx);
         prof_capture_destroy(ctx->capture);
         ctx->capture = NULL;
     }

@@ -106,7 +106,9 @@ ngx_http_profile_turn_forget(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_profile_frame_t  *frame;
 
-    prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
+    if (ctx->capture) {
+        prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
+    }
 
     for (frame = ngx_http_profile_frame; frame; frame = frame->prev) {
         if (frame->ctx == ctx) {
