@@ -6,8 +6,8 @@
  * timers in these, and single events whose timer a turn has set.
  *
  * What is here is a lookup by address.  Nothing is ever written to an event,
- * and an event that is not nginx's own memory is not even read: it may be
- * freed at any time without notice.  The worst that a stale entry can do is to
+ * and an event that is not nginx's own memory is not even read but when it is
+ * dispatched: it may be freed at any time without notice.  The worst that a stale entry can do is to
  * give one turn to the wrong request, and a changed connection is noticed by
  * its number.
  */
@@ -29,6 +29,7 @@ typedef struct {
 } ngx_http_profile_owned_t;
 
 
+static ngx_http_profile_ctx_t *ngx_http_profile_log_owner(ngx_log_t *log);
 static ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
 static ngx_http_profile_owned_t *ngx_http_profile_lookup(void *key);
 static ngx_http_profile_owned_t *ngx_http_profile_own(
@@ -52,7 +53,10 @@ ngx_http_profile_owned_init(void)
 }
 
 
-/* the context that the event belongs to, or NULL */
+/*
+ * The context that the event belongs to, or NULL.  The event is about to be
+ * handled, so it may be read.
+ */
 
 ngx_http_profile_ctx_t *
 ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer)
@@ -65,17 +69,13 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer)
 
     if (c == NULL) {
 
-        if (!timer) {
-            return NULL;
+        o = timer ? ngx_http_profile_lookup(ev) : NULL;
+
+        if (o == NULL) {
+            return ngx_http_profile_log_owner(ev->log);
         }
 
         /* fired: the memory may serve another purpose from now on */
-
-        o = ngx_http_profile_lookup(ev);
-
-        if (o == NULL) {
-            return NULL;
-        }
 
         ctx = o->ctx;
         ngx_http_profile_disown(o);
@@ -85,19 +85,48 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer)
 
     o = ngx_http_profile_lookup(c);
 
-    if (o == NULL) {
-        return NULL;
+    if (o && o->client) {
+        return o->ctx;
     }
 
-    if (!o->client
-        && (c->fd == (ngx_socket_t) -1 || c->idle || c->number != o->number
-            || c->data != o->data))
-    {
+    if (o && (c->number != o->number || c->data != o->data)) {
         ngx_http_profile_disown(o);
+        o = NULL;
+    }
+
+    if (c->fd == (ngx_socket_t) -1 || c->idle) {
         return NULL;
     }
 
-    return o->ctx;
+    return o ? o->ctx : ngx_http_profile_log_owner(c->log);
+}
+
+
+/*
+ * A request may be entered outside of its turns, by events of others: when a
+ * name is resolved for it, or when Lua code of another request wakes it up.
+ * What it begins there is known by where it logs, which is its connection's
+ * log, and for nobody else.
+ */
+
+static ngx_http_profile_ctx_t *
+ngx_http_profile_log_owner(ngx_log_t *log)
+{
+    ngx_queue_t             *q;
+    ngx_http_profile_ctx_t  *ctx;
+
+    for (q = ngx_queue_head(&ngx_http_profile_live);
+         q != ngx_queue_sentinel(&ngx_http_profile_live);
+         q = ngx_queue_next(q))
+    {
+        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
+
+        if (ctx->tracked && ctx->request->connection->log == log) {
+            return ctx;
+        }
+    }
+
+    return NULL;
 }
 
 
