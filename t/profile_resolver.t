@@ -9,12 +9,12 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
 use ProfileTest;
 use ProfileTest::Attribution;
+use ProfileTest::Names;
 
 my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy /);
 
@@ -96,10 +96,7 @@ my $text = join('', map { sprintf("line %d: %x\n", $_,
 $t->write_file('text', $text);
 $t->write_file('small', substr($text, 0, 20000));
 
-my $dns = IO::Socket::INET->new(Proto => 'udp', LocalAddr => '127.0.0.1',
-                                LocalPort => port(8053))
-    or die "bind: $!\n";
-$t->run_daemon(\&answer_names, $dns);
+run_names($t, 8053);
 $t->run()->plan(43);
 
 
@@ -191,41 +188,3 @@ for my $i (0 .. 3) {
 }
 
 is_clean($t, 'same name');
-
-
-# fast* at once, slow* late, silent* not at all, and everything else is not
-
-sub answer_names {
-    my ($s) = @_;
-
-    while (1) {
-        my $from = recv($s, my $query, 512, 0) // next;
-
-        my ($id, $flags, @counts) = unpack('n6', $query);
-        my ($at, @labels) = (12);
-
-        while (my $len = unpack("x$at C", $query)) {
-            push @labels, substr($query, $at + 1, $len);
-            $at += 1 + $len;
-        }
-
-        my $name = join('.', @labels);
-        my $question = substr($query, 12, $at + 1 + 4 - 12);
-
-        next if $name =~ /^silent/;
-
-        my $found = $name =~ /^(?:fast|slow)/;
-
-        if (fork() == 0) {
-            sleep(0.3) if $name =~ /^slow/;
-
-            send($s, pack('n6', $id, $found ? 0x8180 : 0x8183, 1, $found, 0,
-                          0) . $question
-                     . ($found ? pack('n3 N n a4', 0xc00c, 1, 1, 3600, 4,
-                                      "\x7f\0\0\1") : ''), 0, $from);
-            POSIX::_exit(0);
-        }
-
-        1 while waitpid(-1, POSIX::WNOHANG()) > 0;
-    }
-}

@@ -24,13 +24,13 @@ our @EXPORT = qw/ about code_of info is_attributed is_clean is_sum running
 # Kinds of code, by the name of a frame, its source or its object.  Code that
 # LuaJIT has compiled is in no object.
 my %CODE = (
-    lua => qr/lua|\blj_|^\[unknown\]/i,
+    lua => qr{lua|\blj_|^\[(?:unknown\]|anonymous)}i,
     njs => qr/njs|ngx_js|ngx_http_js/i,
     zlib => qr/\b(?:libz|zlib|deflate|inflate)/i,
 );
 
 # stacks of one frame that stand for the time between two turns
-my $GAP = qr{^\[(?!turn\]|truncated|no unwind|bad stack|call tree|unknown\])};
+my $GAP = qr{^\[(?!turn\]|truncated|no unwind|bad stack|call tree|unknown\]|anonymous)};
 
 
 # The stacks with a frame of that kind, in all pictures.  The filters of all
