@@ -10,11 +10,11 @@
  * another such word, or above top.
  *
  * Frames also hold return addresses of calls that are over, in places they did
- * not write to yet.  What tells these apart, often, is where the call went:
- * code that no entry covers was called through a pointer, or is the call's very
- * target.  The nearest word with such a call is the best candidate.  If there
- * is none nearby, then the code was probably jumped to, and the first
- * candidate of any kind will do.
+ * not write to since.  What tells these apart, often, is where the call went:
+ * the code was called through a pointer, or is the call's very target.  Such a
+ * word nearby is taken for a fact.  Another one below it, whose call went
+ * elsewhere, is that of a function that jumped into the code, as LuaJIT's
+ * interpreter does, if unwinding from there leads to the fact.
  *
  * Context: signal handler.  Reads also code, before supposed return addresses.
  */
@@ -34,8 +34,19 @@
 #define PROF_SCAN_NEAR  64
 
 
-static int prof_scan_frame(const prof_walk_t *w, int known, uintptr_t at,
-    prof_regs_t *f, int *passed);
+/* what speaks for a word that looks like a return address */
+
+#define PROF_SCAN_LEADS  0x1    /* unwinding from there leads to another one */
+#define PROF_SCAN_LOST   0x2    /* it would need a register that is lost */
+#define PROF_SCAN_HERE   0x4    /* the call may have gone to the code */
+
+
+static int prof_scan_caller(const prof_walk_t *w, int known,
+    prof_regs_t *caller);
+static uint32_t prof_scan_frame(const prof_walk_t *w, uintptr_t at,
+    prof_regs_t *f);
+static int prof_scan_leads(const prof_walk_t *w, prof_regs_t f,
+    uintptr_t fact);
 static int prof_scan_return(const prof_walk_t *w, uintptr_t at, uint64_t *row,
     uintptr_t *target);
 static uintptr_t prof_scan_fp(const prof_walk_t *w, uintptr_t at);
@@ -44,36 +55,13 @@ static uintptr_t prof_scan_fp(const prof_walk_t *w, uintptr_t at);
 prof_walk_e
 prof_walk_scan(prof_walk_t *w, int known)
 {
-    int          found, passed;
-    uint32_t     i;
-    uintptr_t    at;
-    prof_regs_t  f, caller;
+    int          found;
+    prof_regs_t  caller;
     prof_walk_e  rc;
 
-    found = 0;
-    at = w->f.sp;
+    found = prof_scan_caller(w, known, &caller);
 
-    for (i = 0; i < PROF_SCAN_MAX && w->top - at >= 8; i++, at += 8) {
-
-        if (found && i >= PROF_SCAN_NEAR) {
-            break;
-        }
-
-        if (!prof_scan_frame(w, known, at, &f, &passed)
-            || (found && passed))
-        {
-            continue;
-        }
-
-        found = 1;
-        caller = f;
-
-        if (!passed) {
-            break;
-        }
-    }
-
-    if (!found && known && w->top - at < 8) {
+    if (!found && known && w->top - w->f.sp < PROF_SCAN_MAX * 8) {
 
         /* a known function has a known caller, which must be above top */
 
@@ -98,16 +86,58 @@ prof_walk_scan(prof_walk_t *w, int known)
 }
 
 
-/*
- * Whether the word at "at" may be a return address: f is the frame it leads to
- * then.  passed: the call went to a function that has an unwind entry, so not
- * to the code that the scan is for.
- */
-
 static int
-prof_scan_frame(const prof_walk_t *w, int known, uintptr_t at, prof_regs_t *f,
-    int *passed)
+prof_scan_caller(const prof_walk_t *w, int known, prof_regs_t *caller)
 {
+    uint32_t     flags;
+    uintptr_t    at, end, fact, near;
+    prof_regs_t  f;
+
+    end = (w->top - w->f.sp) / 8;
+    near = (end < PROF_SCAN_NEAR) ? end : PROF_SCAN_NEAR;
+    end = (end < PROF_SCAN_MAX) ? end : PROF_SCAN_MAX;
+
+    near = w->f.sp + near * 8;
+    end = w->f.sp + end * 8;
+    fact = 0;
+
+    for (at = w->f.sp; at < near && !known; at += 8) {
+        flags = prof_scan_frame(w, at, caller);
+
+        if ((flags & PROF_SCAN_HERE)
+            && (flags & (PROF_SCAN_LEADS|PROF_SCAN_LOST)))
+        {
+            fact = at;
+
+            /* what is below a frame pointer is the frame's own */
+
+            end = (at == w->f.fp + 8) ? w->f.sp : at;
+            break;
+        }
+    }
+
+    for (at = w->f.sp; at < end; at += 8) {
+        flags = prof_scan_frame(w, at, &f);
+
+        if (fact ? (flags && prof_scan_leads(w, f, fact))
+                 : ((flags & PROF_SCAN_LEADS)
+                    || (known && (flags & PROF_SCAN_LOST))))
+        {
+            *caller = f;
+            return 1;
+        }
+    }
+
+    return fact != 0;
+}
+
+
+/* 0: the word is no return address; f is the frame it would lead to */
+
+static uint32_t
+prof_scan_frame(const prof_walk_t *w, uintptr_t at, prof_regs_t *f)
+{
+    uint32_t   flags;
     uint64_t   row, next;
     uintptr_t  cfa, target;
 
@@ -115,27 +145,56 @@ prof_scan_frame(const prof_walk_t *w, int known, uintptr_t at, prof_regs_t *f,
         return 0;
     }
 
-    *passed = !known && target
-              && prof_row_known(prof_table_row(w->u, target));
-
     f->pc = prof_arch_load(at);
     f->call = 1;
     f->sp = at + 8;
     f->lr = 0;
     f->fp = prof_scan_fp(w, at);
 
+    flags = 0;
+
+    if (target == 0 || !prof_row_known(prof_table_row(w->u, target))) {
+        flags |= PROF_SCAN_HERE;
+    }
+
     if (prof_row_kind(row) == PROF_ROW_END) {
-        return 1;
+        return flags | PROF_SCAN_LEADS;
     }
 
     if (!prof_arch_cfa(f, row, w->top, &cfa) || !prof_arch_moved(f, cfa)) {
-
-        /* what it leads to is to be scanned for as well */
-
-        return f->fp == 0 && !*passed;
+        return f->fp ? 0 : flags | PROF_SCAN_LOST;
     }
 
-    return cfa > w->top || prof_scan_return(w, cfa - 8, &next, &target);
+    if (cfa > w->top || prof_scan_return(w, cfa - 8, &next, &target)) {
+        return flags | PROF_SCAN_LEADS;
+    }
+
+    return 0;
+}
+
+
+/* whether one of the next callers of f returns to what the word "fact" says */
+
+static int
+prof_scan_leads(const prof_walk_t *w, prof_regs_t f, uintptr_t fact)
+{
+    uint64_t   row;
+    uintptr_t  cfa;
+
+    do {
+        row = prof_table_row(w->u, f.pc - f.call);
+
+        if (!prof_arch_cfa(&f, row, w->top, &cfa)
+            || cfa > w->top || !prof_arch_moved(&f, cfa))
+        {
+            return 0;
+        }
+
+        prof_arch_pop(&f, row, cfa, w->top);
+
+    } while (cfa - 8 < fact);
+
+    return cfa - 8 == fact;
 }
 
 

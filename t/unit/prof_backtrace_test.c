@@ -8,7 +8,8 @@
  * instruction of prologues, epilogues and lazy binding is met.
  *
  * Where libgcc gives up, at code without unwind entries, the walk goes on by
- * scanning the stack.  Such stacks are counted, and must be rare.
+ * scanning the stack.  Such stacks must end as all others, and are rare but
+ * for code that is made at run time.
  */
 
 
@@ -43,6 +44,7 @@
 static void test_load(void);
 static void test_fixtures(void);
 static void test_lazy_binding(void);
+static void test_jit(void);
 static void test_mixture(void);
 static void work_libc(void);
 static int work_compare(const void *one, const void *two);
@@ -72,6 +74,8 @@ static volatile sig_atomic_t   stepping;    /* instructions left */
 static volatile uint64_t       compared;
 static volatile uint64_t       different;
 static volatile uint64_t       scanned;
+static volatile uint64_t       incomplete;  /* of these */
+static volatile uintptr_t      outermost;
 static volatile uint64_t       steps;
 
 /* looked up when the test runs: nothing else needs these libraries */
@@ -94,6 +98,11 @@ static int             (*c_sign_init)(void *ctx, void *pctx, const void *md,
 static int             (*c_sign)(void *ctx, void *sig, size_t *len,
                                  const void *data, size_t n);
 static void             *c_key[2];
+
+static void             *pcre2, *pattern;
+static void           *(*p_compile)(const char *pattern, size_t len,
+                                    uint32_t options, int *err,
+                                    size_t *offset, void *ctx);
 
 static unsigned char     plain[16384];
 static unsigned char     packed[32768];
@@ -148,6 +157,7 @@ main(void)
 
     test_fixtures();
     test_lazy_binding();
+    test_jit();
     test_mixture();
 
     diag("%" PRIu64 " stacks, %" PRIu64 " of them single steps, %" PRIu64
@@ -243,16 +253,12 @@ static void
 test_lazy_binding(void)
 {
     int        err;
-    void      *lib, *code;
     size_t     offset;
     uint64_t   before;
-    void      *(*compile)(const char *pattern, size_t len, uint32_t options,
-                          int *err, size_t *offset, void *ctx);
-    void       (*code_free)(void *code);
 
-    lib = dlopen("libpcre2-8.so.0", RTLD_LAZY);
+    pcre2 = dlopen("libpcre2-8.so.0", RTLD_LAZY);
 
-    if (lib == NULL) {
+    if (pcre2 == NULL) {
         diag("no libpcre2");
         return;
     }
@@ -261,21 +267,73 @@ test_lazy_binding(void)
     memset(&cache, 0, sizeof(cache));
     unwind = prof_unwind_create();
 
-    compile = dlsym(lib, "pcre2_compile_8");
-    code_free = dlsym(lib, "pcre2_code_free_8");
+    p_compile = dlsym(pcre2, "pcre2_compile_8");
 
     before = steps;
     different = 0;
 
     step_begin(20 * TEST_WINDOW);
-    code = compile("^/(a|b+)[0-9]{2,}", 17, 0, &err, &offset, NULL);
+    pattern = p_compile("^/(a|b+)[0-9]{2,}", 17, 0, &err, &offset, NULL);
     step_end();
-
-    code_free(code);
 
     ok(steps - before > TEST_WINDOW, "lazy binding: %d steps",
        (int) (steps - before));
     is_int(different, 0, "lazy binding: as libgcc");
+}
+
+
+static void
+test_jit(void)
+{
+    int        i;
+    void      *match;
+    uint64_t   before;
+    int      (*jit_compile)(void *code, uint32_t options);
+    void    *(*match_create)(void *code, void *ctx);
+    void     (*match_free)(void *match);
+    int      (*run)(void *code, const void *text, size_t len, size_t start,
+                    uint32_t options, void *match, void *ctx);
+    void     (*code_free)(void *code);
+
+    if (pcre2 == NULL) {
+        return;
+    }
+
+    jit_compile = dlsym(pcre2, "pcre2_jit_compile_8");
+    match_create = dlsym(pcre2, "pcre2_match_data_create_from_pattern_8");
+    match_free = dlsym(pcre2, "pcre2_match_data_free_8");
+    run = dlsym(pcre2, "pcre2_match_8");
+    code_free = dlsym(pcre2, "pcre2_code_free_8");
+
+    if (jit_compile(pattern, 1) != 0) {
+        diag("libpcre2 has no JIT compiler");
+        code_free(pattern);
+        return;
+    }
+
+    match = match_create(pattern, NULL);
+
+    different = 0;
+    scanned = 0;
+    incomplete = 0;
+    before = steps;
+
+    step_begin(20 * TEST_WINDOW);
+
+    for (i = 0; i < 100; i++) {
+        (void) run(pattern, "/abbbbbbbbbbbbbbbb/bbbbbbb123", 29, i % 20, 0,
+                   match, NULL);
+    }
+
+    step_end();
+
+    ok(scanned > 100, "JIT: %d of %d steps are in it", (int) scanned,
+       (int) (steps - before));
+    is_int(incomplete, 0, "JIT: complete");
+    is_int(different, 0, "JIT: as libgcc outside of it");
+
+    match_free(match);
+    code_free(pattern);
 }
 
 
@@ -317,8 +375,9 @@ test_mixture(void)
        (int) (compared - steps));
     ok(steps >= TEST_STEPS, "%d single steps", (int) steps);
     is_int(different, 0, "all stacks as libgcc");
-    ok(scanned < compared / 1000, "%d stacks end at code without entries",
+    ok(scanned < compared / 1000, "%d stacks meet code without entries",
        (int) scanned);
+    is_int(incomplete, 0, "all of them are complete");
 }
 
 
@@ -496,6 +555,11 @@ compare(const ucontext_t *uc)
 
     if (stats.scanned != before) {
         scanned++;
+
+        if (end != 0 || pcs[n - 1] != outermost) {
+            incomplete++;
+        }
+
         return;
     }
 
@@ -511,7 +575,11 @@ compare(const ucontext_t *uc)
         if (different++ < 3) {
             show(n, end, want + i, m - i);
         }
+
+        return;
     }
+
+    outermost = pcs[n - 1];
 }
 
 
