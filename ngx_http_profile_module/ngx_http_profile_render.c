@@ -21,10 +21,6 @@
 #define NGX_HTTP_PROFILE_POLL_FIRST  1
 #define NGX_HTTP_PROFILE_POLL_LAST   20
 
-/* what fits a packet is not worth it */
-
-#define NGX_HTTP_PROFILE_GZIP_MIN    1000
-
 
 struct ngx_http_profile_render_s {
     ngx_queue_t              queue;
@@ -164,9 +160,7 @@ ngx_http_profile_render_gzip(ngx_http_profile_render_t *job)
 {
     prof_buf_t  out;
 
-    if (job->out.len < NGX_HTTP_PROFILE_GZIP_MIN
-        || prof_gzip_is(job->out.data, job->out.len))
-    {
+    if (prof_gzip_is(job->out.data, job->out.len)) {
         return;
     }
 

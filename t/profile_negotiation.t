@@ -1,0 +1,251 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Which format a client gets, in which encoding, and under which name.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use IO::Uncompress::Gunzip qw/ gunzip /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ gzip rewrite /);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    default_type text/plain;
+    gzip_comp_level 9;
+    gzip_types *;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        location /text {
+            gzip on;
+            gzip_vary on;
+        }
+
+        location /folded {
+            profile_format folded;
+        }
+
+        location /empty {
+            return 204;
+        }
+    }
+}
+EOF
+
+$t->write_file('text', join('', map { sprintf("line %d: %x\n", $_,
+                                      $_ * 2654435761 % 4294967296) }
+                                1 .. 20000));
+$t->write_file('folded', 'x');
+$t->run();
+
+my $arg = 'performance_bar=flamegraph';
+
+my %TYPES = (
+    speedscope => 'application/json',
+    folded     => 'text/plain; charset=utf-8',
+    pprof      => 'application/octet-stream',
+    svg        => 'image/svg+xml',
+    html       => 'text/html; charset=utf-8',
+);
+
+# the formats there are: the message says what is taken
+my %formats = map { $_ => 1 }
+                  http_get("/text?$arg&profile_format=?")->body() =~ /"(\w+)"/g;
+
+cmp_ok(scalar(keys %formats), '>=', 3, 'formats');
+is_deeply([ grep { !$TYPES{$_} } keys %formats ], [], 'all of them are known');
+
+
+# the trigger, then Accept, then the directive
+
+is(type("/text?$arg"), $TYPES{speedscope}, 'nothing is said');
+is(type("/folded?$arg"), $TYPES{folded}, 'a directive');
+is(type("/text?$arg", '*/*'), $TYPES{speedscope}, 'curl');
+is(type("/folded?$arg", '*/*'), $TYPES{folded}, 'curl and a directive');
+
+for my $format (sort keys %formats) {
+    my ($type) = $TYPES{$format} =~ /^([^;]+)/;
+
+    is(type("/text?$arg", $type), $TYPES{$format}, "$format: accepted");
+    is(type("/folded?$arg", "*/*;q=0.9, $type"), $TYPES{$format},
+       "$format: preferred to the directive's");
+    is(type("/folded?$arg&profile_format=$format", 'text/plain'),
+       $TYPES{$format}, "$format: asked for");
+}
+
+is(type("/text?$arg", 'text/plain;q=0.2, application/json;q=0.1'),
+   $TYPES{folded}, 'qualities');
+is(type("/text?$arg", 'text/plain;q=0.1', 'application/octet-stream'),
+   $TYPES{pprof}, 'two headers');
+is(type("/text?$arg", 'application/vnd.google.protobuf'), $TYPES{pprof},
+   'another name of a type');
+is(type("/folded?$arg", 'image/png'), $TYPES{folded},
+   'nothing of it is there');
+
+my $browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,'
+              . 'image/avif,image/webp,*/*;q=0.8';
+
+is(type("/text?$arg", $browser),
+   $formats{html} ? $TYPES{html} : $TYPES{speedscope}, 'a browser');
+
+
+# caches
+
+is(vary("/text?$arg"), 'Accept, Accept-Encoding', 'Vary: negotiated');
+is(vary("/text?$arg", 'application/octet-stream'), 'Accept',
+   'Vary: never compressed');
+is(vary("/text?$arg&profile_format=folded"), 'Accept-Encoding',
+   'Vary: asked for');
+is(vary("/text?$arg&profile_format=pprof"), undef,
+   'Vary: asked for, and never compressed');
+is(vary("/text?$arg&profile_mode=x"), undef, 'Vary: an error');
+is(http_get("/text?$arg")->header('Cache-Control'), 'private, no-store',
+   'not to be stored');
+
+
+# compression
+
+my $r = get("/text?$arg", 'Accept-Encoding: gzip');
+
+is($r->header('Content-Encoding'), 'gzip', 'gzip');
+is($r->header('Content-Length'), length($r->body()), 'gzip: length');
+is(scalar(() = $r->header('Vary')), 1, 'gzip: one Vary');
+like($r->content(), qr/^\{.*\}$/s, 'gzip: content');
+
+for my $case ([ 'gzip;q=0', undef ], [ 'br, *;q=0.5', 'gzip' ],
+              [ 'identity, gzip;q=0.5', undef ], [ 'deflate', undef ],
+              [ 'gzip;q=0.001', 'gzip' ])
+{
+    my ($accept, $want) = @$case;
+
+    $r = get("/text?$arg", "Accept-Encoding: $accept");
+    is($r->header('Content-Encoding'), $want, "gzip: $accept");
+}
+
+is(get("/text?$arg", 'Accept-Encoding: br', 'Accept-Encoding: gzip')
+   ->header('Content-Encoding'), 'gzip', 'gzip: two headers');
+
+$r = get("/text?$arg&profile_format=pprof", 'Accept-Encoding: gzip');
+
+is($r->header('Content-Encoding'), undef, 'gzip: not twice');
+
+my $body = $r->body();
+my $raw;
+
+ok(gunzip(\$body => \$raw) && $raw !~ /^\x1f\x8b/, 'gzip: compressed once');
+
+$r = http_head("/text?$arg", headers => [ 'Accept-Encoding: gzip' ]);
+
+is($r->status() . $r->header('Content-Encoding'), '200gzip', 'gzip: HEAD');
+is($r->body(), '', 'gzip: HEAD has no body');
+
+is(get("/empty?$arg", 'Accept: text/plain')->header('Content-Type'),
+   $TYPES{folded}, 'a response without content');
+
+
+# names of downloads are safe anywhere
+
+my $time = qr/\d{8}T\d{6}Z/;
+
+is(name("/text?$arg"), 'localhost-text-wall-TIME.speedscope.json',
+   'name: host, path, mode, time');
+is(name("/text?$arg&profile_mode=cpu&profile_format=pprof"),
+   'localhost-text-cpu-TIME.pb.gz', 'name: another mode and format');
+
+for my $uri ('/%22%0d%0aX-Injected:%20y', '/..%2f..%2fetc/%00passwd',
+             '/%e2%80%ae%c3%a4%ff', '/a;b=c,d\'e<f>', '/' . '%22;' x 300)
+{
+    for my $host ('localhost', '[::1]', 'a' x 250, '*"\\;')  {
+
+        my $s = http("GET $uri?$arg&profile_format=folded HTTP/1.0\r\n"
+                     . "Host: $host\r\n\r\n");
+
+        next if $s->status() == 400 && !$s->header('X-Profile-Id');
+
+        my $name = $s->header('Content-Disposition') // '';
+        like($name, qr/^attachment; [ ] filename="(?:[\w.-]{1,200}-)?wall-
+                       $time\.folded\.txt"$/x,
+             'name: ' . substr("$host$uri", 0, 60));
+        is($s->header('X-Injected'), undef, 'name: no header in it');
+    }
+}
+
+
+# what comes in no order that anybody would write: the worker survives it, and
+# there is always an answer
+
+my @words = ('text/plain', 'application/json', '*/*', '*', 'text/*', 'q=', ';',
+             ',', '=', '"', '\\', '0.5', '1', '1.0000001', ' ', "\t", '/',
+             "\xff", 'gzip', 'identity', 'x' x 500);
+my $seed = 1;
+my $failed = 0;
+
+for my $i (1 .. 200) {
+    my ($accept, $encoding) = map { join('', map { $words[pick(@words)] }
+                                                 1 .. pick(1 .. 30)) } 1, 2;
+
+    $r = get("/folded?$arg", "Accept: $accept", "Accept-Encoding: $encoding");
+
+    next if $r->status() == 200
+            && grep { $_ eq $r->header('Content-Type') } values %TYPES;
+
+    diag("Accept: $accept, Accept-Encoding: $encoding: $r") if !$failed++;
+}
+
+is($failed, 0, 'random headers');
+
+
+sub get {
+    my ($uri, @headers) = @_;
+    return http_get($uri, headers => \@headers);
+}
+
+
+sub type {
+    my ($uri, @accept) = @_;
+    return get($uri, map { "Accept: $_" } @accept)->header('Content-Type');
+}
+
+
+sub vary {
+    my ($uri, @accept) = @_;
+    return get($uri, map { "Accept: $_" } @accept)->header('Vary');
+}
+
+
+sub name {
+    my ($uri) = @_;
+
+    my ($name) = (get($uri)->header('Content-Disposition') // '')
+                 =~ /^attachment; filename="([^"]*)"$/ or return undef;
+
+    return $name =~ s/$time/TIME/r;
+}
+
+
+# the same in each run
+
+sub pick {
+    $seed = ($seed * 1103515245 + 12345) % 2147483648;
+    return ($seed >> 8) % scalar(@_);
+}
