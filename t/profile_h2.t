@@ -227,13 +227,6 @@ sub same {
 }
 
 
-sub plain {
-    my ($response) = @_;
-
-    return $response->raw() =~ s/^date: [^\r\n]*\r\n//mr;
-}
-
-
 # Sends all requests of one connection at once; returns the responses as if
 # HTTP/1.1 had brought them.  A request is a URI, or a URI and a body.
 #

@@ -182,12 +182,3 @@ sub pipelined {
 
     return map { http_end($s) } @requests;
 }
-
-
-# a response without the time
-
-sub plain {
-    my ($response) = @_;
-
-    return $response->raw() =~ s/^Date: [^\r\n]*\r\n//mr;
-}

@@ -18,8 +18,8 @@ use Test::More;
 
 use ProfileTest;
 
-our @EXPORT = qw/ about code_of info is_attributed is_clean is_sum running
-    share_of waiting worker_cpu /;
+our @EXPORT = qw/ about code_of info is_attributed is_captured is_clean is_sum
+    plain running share_of waiting worker_cpu /;
 
 # Kinds of code, by the name of a frame, its source or its object.  Code that
 # LuaJIT has compiled is in no object.
@@ -139,6 +139,62 @@ sub is_sum {
                 grep { !about(@{$sums{$_}}, 0.01) } sort keys %sums;
 
     is("@wrong", '', "$name: weights add up");
+}
+
+
+# Seven tests: gets the profile of a request that waits more than it runs, in a
+# worker that is kept busy by others, and the same request without a profile
+# before and after it.
+#
+# foreign  kind of the others' code; lua
+# waits    seconds at least; 0
+# runs     seconds of CPU time at most; 0.05
+# status   of the response; 200
+# get      how to get it, instead of http_get(); others are passed to it
+sub is_captured {
+    my ($t, $name, $uri, %extra) = @_;
+
+    my $foreign = delete $extra{foreign} || 'lua';
+    my $waits = delete $extra{waits} || 0;
+    my $runs = delete $extra{runs} || 0.05;
+    my $status = delete $extra{status} || 200;
+    my $get = delete $extra{get} || \&http_get;
+
+    my $before = $get->($uri, %extra);
+    my $query = 'performance_bar=flamegraph&profile_format=speedscope';
+    my $response = $get->($uri . ($uri =~ /\?/ ? '&' : '?') . $query, %extra);
+    my $p = eval { ProfileTest::Profile->new($response) };
+
+    SKIP: {
+        if (!$p) {
+            fail("$name: $@");
+            skip('no profile', 4);
+        }
+
+        is(info($p)->{status}, $status, "$name: status");
+        is_attributed($p, $foreign, $name);
+        is_sum($p, $name);
+
+        # nginx's timers count from the time at which it has last looked at
+        # the clock
+
+        cmp_ok(waiting($p), '>', 0.95 * $waits - 0.03, "$name: waits");
+        cmp_ok(info($p)->{cpu} / 1e9, '<', $runs, "$name: runs");
+    }
+
+    is(plain($get->($uri, %extra)), plain($before), "$name: as before");
+    is_clean($t, $name);
+
+    return $p;
+}
+
+
+# a response without what differs from one to the next
+
+sub plain {
+    my ($response) = @_;
+
+    return $response->raw() =~ s/^(?:Date|X-Differs): [^\r\n]*\r\n//gmir;
 }
 
 

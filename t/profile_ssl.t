@@ -1,0 +1,189 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captured requests over TLS, and to upstreams over TLS, while other clients
+# keep the worker busy with Lua.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+
+my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy ssl /)
+                          ->has_perl('IO::Socket::SSL')
+                          ->has_program('openssl')
+                          ->plan(8 * 7 + 18);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    default_type text/plain;
+    gzip_comp_level 9;
+    gzip_types text/plain;
+
+    ssl_certificate localhost.crt;
+    ssl_certificate_key localhost.key;
+
+    upstream kept {
+        server 127.0.0.1:8444;
+        keepalive 4;
+    }
+
+    upstream failing {
+        server 127.0.0.1:8445 max_fails=0;
+        server 127.0.0.1:8444 backup;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        listen 127.0.0.1:8443 ssl;
+
+        profile_endpoint on;
+
+        location /text {
+            gzip on;
+        }
+
+        location /loop {
+            content_by_lua_block {
+                local x = 0
+                for i = 1, 50000 do
+                    x = x + math.sin(i)
+                end
+                ngx.print(ngx.var.request_uri)
+            }
+        }
+
+        location /proxy {
+            proxy_pass https://127.0.0.1:8444/;
+        }
+
+        location /new {
+            proxy_ssl_session_reuse off;
+            proxy_pass https://127.0.0.1:8444/;
+        }
+
+        location /kept {
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_pass https://kept/;
+        }
+
+        location /failing {
+            proxy_pass https://failing/;
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8444 ssl;
+
+        keepalive_requests 10000;
+
+        location / {
+            content_by_lua_block {
+                ngx.sleep(0.2)
+                ngx.print(string.rep("slow and steady\n", 1000))
+                ngx.flush()
+                ngx.sleep(0.1)
+                ngx.print(string.rep("slow and steady\n", 1000))
+            }
+        }
+    }
+
+    # no TLS here
+
+    server {
+        listen 127.0.0.1:8445;
+    }
+}
+EOF
+
+my $text = join('', map { sprintf("line %d: %x\n", $_,
+                                  $_ * 2654435761 % 4294967296) } 1 .. 50000);
+$t->write_file('text', $text);
+$t->write_certificate('localhost');
+$t->run();
+
+my @tls = (port => 8443, SSL => 1);
+my $args = 'performance_bar=flamegraph&profile_format=speedscope';
+
+my $loop = http_get('/loop', @tls, keepalive => 1);
+is_clean($t);
+
+my $load = $t->load('/loop', @tls, clients => 3);
+
+
+# a response that is written by turns
+
+is_captured($t, 'gzip', '/text', @tls, runs => 1,
+            headers => [ 'Accept-Encoding: gzip' ]);
+
+
+# upstreams, over TLS from the client on and not
+
+is_captured($t, 'upstream', '/proxy', waits => 0.3);
+is_captured($t, 'both', '/proxy', @tls, waits => 0.3);
+is_captured($t, 'without session', '/new', @tls, waits => 0.3);
+is_captured($t, 'kept alive', '/kept', @tls, waits => 0.3) for 1 .. 3;
+is_captured($t, 'another upstream', '/failing', @tls, waits => 0.3);
+
+
+# among others of one connection
+
+my $s = ProfileTest::HTTP::connect_to(8443, 1);
+
+for my $i (1 .. 3) {
+    is(plain(http(get('/loop'), socket => $s)), plain($loop), "others $i");
+
+    my $p = ProfileTest::Profile->new(http(get("/text?$args"), socket => $s));
+
+    is_attributed($p, 'lua', "among others $i");
+    cmp_ok(share_of($p, 'zlib'), '>', 0.5, "among others $i: gzip");
+}
+
+http(get('/loop') . get("/text?$args") . get('/loop') . get("/text?$args")
+     . get('/loop'), socket => $s, start => 1);
+
+my @got = map { http_end($s) } 1 .. 5;
+
+is(plain($got[$_]), plain($loop), "pipelined $_") for 0, 2, 4;
+is_attributed(ProfileTest::Profile->new($got[$_]), 'lua', "pipelined $_")
+    for 1, 3;
+
+is_clean($t, 'pipelined');
+
+
+# the client closes TLS, or the connection, while it waits
+
+for my $how (qw/ shutdown close /) {
+    $s = ProfileTest::HTTP::connect_to(8443, 1);
+    http(get("/proxy?$args"), socket => $s, start => 1);
+    select(undef, undef, undef, 0.1);
+
+    $how eq 'shutdown' ? $s->close() : CORE::close($s);
+    is_clean($t, "left by $how");
+}
+
+is($load->stop()->{failed}, 0, 'others were served');
+
+
+sub get {
+    my ($uri) = @_;
+    return "GET $uri HTTP/1.1\r\nHost: localhost\r\n"
+           . "Accept-Encoding: gzip\r\n\r\n";
+}
