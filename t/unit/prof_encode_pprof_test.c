@@ -10,6 +10,7 @@
 #include "encode/prof_encode.h"
 #include "proto/prof_proto.h"
 
+#include <unistd.h>
 #include <zlib.h>
 
 
@@ -26,6 +27,7 @@ static void test_comments(void);
 static void test_strings(void);
 static void test_valid(void);
 static void test_many(void);
+static int go_pprof(prof_profile_t *p);
 static Prof__Profile *decode(prof_profile_t *p);
 static const char *str(const Prof__Profile *pb, int64_t i);
 static const char *type(const Prof__Profile *pb, const Prof__ValueType *t);
@@ -134,6 +136,11 @@ test_empty(void)
     ok(is_valid(pb), "empty: valid");
 
     prof__profile__free_unpacked(pb, NULL);
+
+    if (system("command -v go > /dev/null") == 0) {
+        is_int(go_pprof(p), 0, "empty: read by pprof");
+    }
+
     prof_profile_destroy(p);
 }
 
@@ -414,6 +421,41 @@ test_many(void)
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
+}
+
+
+/* the exit status of pprof's own reader */
+
+static int
+go_pprof(prof_profile_t *p)
+{
+    int         fd, rc;
+    prof_buf_t  b;
+    char        path[64], command[256];
+
+    prof_buf_init(&b);
+
+    (void) snprintf(path, sizeof(path), "/tmp/prof_encode_pprof_XXXXXX");
+
+    fd = mkstemp(path);
+
+    if (fd == -1 || prof_encode_pprof.encode(p, &b) != PROF_OK
+        || write(fd, b.data, b.len) != (ssize_t) b.len)
+    {
+        abort();
+    }
+
+    (void) snprintf(command, sizeof(command),
+                    "HOME=/tmp go tool pprof -raw %s 2> /dev/null"
+                    " | grep -q '^samples/count cpu/nanoseconds'", path);
+
+    rc = system(command);
+
+    (void) unlink(path);
+    close(fd);
+    prof_buf_free(&b);
+
+    return rc;
 }
 
 
