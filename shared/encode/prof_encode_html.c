@@ -267,7 +267,7 @@ prof_encode_html_plot(const prof_svg_plot_t *plot, prof_buf_t *b)
         prof_encode_html_legend(plot, b);
     }
 
-    if (plot->nshown && plot->nhidden) {
+    if (plot->nshown && (plot->nhidden || plot->ndeep)) {
         prof_svg_plot_hidden(plot, &text);
 
         prof_buf_puts(b, "<p class=\"soft\">");

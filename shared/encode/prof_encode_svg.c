@@ -132,7 +132,7 @@ prof_encode_svg_plot(const prof_svg_plot_t *plot, prof_buf_t *b)
     y += plot->rows * PROF_SVG_ROW + 12;
     y = prof_encode_svg_legend(plot, y, &body);
 
-    if (plot->nhidden) {
+    if (plot->nhidden || plot->ndeep) {
         prof_encode_svg_hidden(plot, y + 12, &body);
         y += PROF_SVG_LINE;
     }

@@ -129,6 +129,7 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
     plot->rows = 1;
     plot->nshown = 0;
     plot->nhidden = 0;
+    plot->ndeep = 0;
     memset(plot->kinds, 0, sizeof(plot->kinds));
 
     for (i = 0; i < v->nnodes; i++) {
@@ -139,8 +140,13 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
             continue;
         }
 
-        if (total < min || node->depth >= PROF_SVG_DEPTH) {
+        if (total < min) {
             plot->nhidden++;
+            continue;
+        }
+
+        if (node->depth >= PROF_SVG_DEPTH) {
+            plot->ndeep++;
             continue;
         }
 
@@ -380,12 +386,17 @@ prof_svg_plot_defs(prof_buf_t *b)
 void
 prof_svg_plot_hidden(const prof_svg_plot_t *plot, prof_buf_t *b)
 {
-    prof_buf_printf(b, "%u of %u boxes are shown, none of the others is wider "
-                    "than ", plot->nshown, plot->nshown + plot->nhidden);
-    prof_markup_percent(b, plot->min, plot->view->total[plot->mode], 3);
-    prof_buf_puts(b, "%");
+    prof_buf_printf(b, "%u of %u boxes are shown, ", plot->nshown,
+                    plot->nshown + plot->ndeep + plot->nhidden);
 
-    if (plot->rows > PROF_SVG_DEPTH) {
-        prof_buf_printf(b, " or within the first %u frames", PROF_SVG_DEPTH);
+    if (plot->ndeep) {
+        prof_buf_printf(b, "those below the first %u frames are not%s",
+                        PROF_SVG_DEPTH, plot->nhidden ? ", " : "");
+    }
+
+    if (plot->nhidden) {
+        prof_buf_puts(b, "none of the others is wider than ");
+        prof_markup_percent(b, plot->min, plot->view->total[plot->mode], 3);
+        prof_buf_puts(b, "%");
     }
 }

@@ -35,7 +35,8 @@ typedef struct {
     uint32_t               rows;        /* the one for the whole included */
     uint64_t               min;         /* the least weight that is shown */
     uint32_t               nshown;
-    uint32_t               nhidden;     /* too narrow or too deep */
+    uint32_t               nhidden;     /* too narrow */
+    uint32_t               ndeep;       /* wide enough, but too deep */
     uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
     uint32_t              *cost;        /* of a function's box, in bytes */
     uint32_t              *kind;        /* of a function */
@@ -63,7 +64,7 @@ int prof_svg_plot_write(const prof_svg_plot_t *plot, const char *place,
 /* the patterns that boxes are filled with, once in a document */
 void prof_svg_plot_defs(prof_buf_t *b);
 
-/* "800 of 1000 boxes are shown, ...": what is hidden, if nhidden; no markup */
+/* "800 of 1000 boxes are shown, ...": for when not all are; no markup */
 void prof_svg_plot_hidden(const prof_svg_plot_t *plot, prof_buf_t *b);
 
 PROF_HIDDEN_END

@@ -1,0 +1,285 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * t/browser.t has a browser open such pages.
+ */
+
+
+#include "tap.h"
+
+#include <inttypes.h>
+
+#include "prof_fixture.h"
+#include "prof_document.h"
+
+
+static void test_document(void);
+static void test_formats(void);
+static void test_tables(void);
+static void test_recursion(void);
+static void test_mode(void);
+static void test_hostile(void);
+static void test_empty(void);
+static void test_many(void);
+
+
+int
+main(void)
+{
+    test_document();
+    test_formats();
+    test_tables();
+    test_recursion();
+    test_mode();
+    test_hostile();
+    test_empty();
+    test_many();
+
+    return done_testing();
+}
+
+
+static void
+test_document(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = fixture_typical();
+    text = document_create(&prof_encode_html, p);
+
+    document_policy(text, &prof_encode_html);
+
+    is_str(prof_encode_html.content_type, "text/html; charset=utf-8", "type");
+    is_int(prof_encode_html.download, 0, "shown, not saved");
+
+    ok(strncmp(text, "<!DOCTYPE html>\n<html lang=\"en\">", 32) == 0,
+       "HTML with a language");
+    ok(strstr(text, "<title>GET /index.html - profile</title>") != NULL,
+       "title");
+    ok(strstr(text, "<h1>GET /index.html</h1>") != NULL, "heading");
+    ok(strstr(text, ">250.0 ms waiting<") == NULL
+       && strstr(text, ", 250.0 ms waiting</li>") != NULL, "notes");
+
+    ok(strstr(text, "<th scope=\"row\">request</th>"
+                    "<td>GET /index.html HTTP/1.1</td>") != NULL, "fact");
+    ok(strstr(text, "<code>lost_overrun</code></th><td class=\"num\">1</td>")
+       != NULL, "counter");
+    ok(strstr(text, "<code>cpu</code></th><td class=\"num\">2.5 ms</td>")
+       != NULL, "CPU clock");
+    ok(strstr(text, "<code>sampled_cpu</code></th>"
+                    "<td class=\"num\">2.5 ms</td>") != NULL, "sampled sum");
+    ok(strstr(text, "<code>frequency_effective</code></th>"
+                    "<td class=\"num\">1020 Hz</td>") != NULL, "frequency");
+    ok(strstr(text, "<code>own_handler_ns</code></th>"
+                    "<td class=\"num\">3.5 us</td>") != NULL, "own time");
+
+    is_int(document_count(text, "<svg class=\"prof-plot\""), 2,
+           "a flamegraph of each mode");
+    is_int(document_count(text, "style=\""), 0, "no styles in attributes");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_formats(void)
+{
+    char             link[64], *text;
+    size_t           i;
+    prof_profile_t  *p;
+
+    p = fixture_typical();
+    text = document_create(&prof_encode_html, p);
+
+    for (i = 0; prof_encoders[i]; i++) {
+        (void) snprintf(link, sizeof(link), "<a data-format=\"%s\"",
+                        prof_encoders[i]->name);
+
+        is_int(document_count(text, link),
+               prof_encoders[i] != &prof_encode_html, "link to %s",
+               prof_encoders[i]->name);
+    }
+
+    ok(strstr(text, "title=\"Runs the request again") != NULL,
+       "what a link does is told");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_tables(void)
+{
+    char            *row, *text;
+    prof_profile_t  *p;
+
+    p = fixture_typical();
+    text = document_create(&prof_encode_html, p);
+
+    row = strstr(text, "<code>handler</code> <small>server</small>");
+    ok(row != NULL, "function and its object");
+
+    if (row) {
+        *strstr(row, "</tr>") = '\0';
+        ok(strstr(row, "<td class=\"wall num\" data-ns=\"0\"></td>") != NULL,
+           "function - self");
+        ok(strstr(row, "<td class=\"wall num\" data-ns=\"2900000\">2.9 ms "
+                       "<small>1.1%</small></td>") != NULL,
+           "function - total");
+        ok(strstr(row, "<td class=\"cpu num\" data-ns=\"2490000\">2.5 ms "
+                       "<small>98.5%</small></td>") != NULL,
+           "function - total CPU");
+    }
+
+    free(text);
+    text = document_create(&prof_encode_html, p);
+
+    row = strstr(text, "<code title=\"/usr/lib/libc.so.6\">libc.so.6</code>");
+    ok(row != NULL, "object");
+
+    if (row) {
+        *strstr(row, "</tr>") = '\0';
+        ok(strstr(row, "<td class=\"wall num\" data-ns=\"900000\">") != NULL,
+           "object - self");
+    }
+
+    free(text);
+    text = document_create(&prof_encode_html, p);
+
+    row = strstr(text, "</svg>kernel entry</th>");
+    ok(row != NULL, "kind");
+
+    if (row) {
+        *strstr(row, "</tr>") = '\0';
+        ok(strstr(row, "<td class=\"cpu num\" data-ns=\"500000\">") != NULL,
+           "kind - self CPU");
+    }
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_recursion(void)
+{
+    char            *row, *text;
+    uint32_t         object;
+    prof_profile_t  *p;
+
+    p = fixture_create("recursion");
+    object = fixture_object(p, "/usr/bin/server", "");
+
+    fixture_entry(p, fixture_stack(p, object, "f/g/f/g/f"),
+                  PROF_ENTRY_SAMPLE, 3000000, 3000000);
+    fixture_entry(p, fixture_stack(p, object, "f"), PROF_ENTRY_SAMPLE,
+                  1000000, 1000000);
+    fixture_entry(p, fixture_stack(p, object, "g"), PROF_ENTRY_SAMPLE,
+                  1000000, 1000000);
+
+    text = document_create(&prof_encode_html, p);
+
+    row = strstr(text, "<code>f</code>");
+    ok(row && strstr(row, "data-ns=\"4000000\">4.0 ms <small>80%</small>")
+              < strstr(row, "</tr>"), "recursion - self");
+    ok(row && document_count(row, "data-ns=\"12000000\"") == 0,
+       "recursion - counted once");
+
+    row = strstr(text, "<code>g</code>");
+    ok(row && strstr(row, "data-ns=\"4000000\">4.0 ms <small>80%</small>")
+              < strstr(row, "</tr>"), "recursion - total");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_mode(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = fixture_typical();
+    text = document_create(&prof_encode_html, p);
+    ok(strstr(text, "id=\"prof-wall\" value=\"wall\" checked>") != NULL,
+       "wall is shown first");
+    free(text);
+
+    p->mode = PROF_MODE_CPU;
+    text = document_create(&prof_encode_html, p);
+    ok(strstr(text, "id=\"prof-cpu\" value=\"cpu\" checked>") != NULL,
+       "the mode of the profile is shown first");
+    free(text);
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_hostile(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = document_hostile();
+    text = document_create(&prof_encode_html, p);
+
+    document_policy(text, &prof_encode_html);
+
+    is_int(document_count(text, "<evil"), 0, "hostile - no elements");
+    is_int(document_count(text, "alert('"), 0, "hostile - no calls");
+    is_int(document_count(text, "<!--"), 0, "hostile - no comments");
+    ok(strstr(text, "<td>]]&gt;&lt;/script&gt;&lt;script&gt;alert(") != NULL,
+       "hostile - the texts are there");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_empty(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = fixture_create("GET /");
+    prof_profile_fact(p, "request", "GET / HTTP/1.1", 14);
+    p->cpu = 38000;
+
+    text = document_create(&prof_encode_html, p);
+
+    is_int(document_count(text, "<p class=\"empty\">0 samples, the request "
+                                "used 38.0 us of CPU time</p>"), 2,
+           "empty - a sentence in place of a canvas");
+    is_int(document_count(text, "<svg class=\"prof-plot\""), 0,
+           "empty - no canvas");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_many(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = document_many();
+    text = document_create(&prof_encode_html, p);
+
+    ok(strlen(text) < 2000000, "many - %zu bytes", strlen(text));
+    is_int(document_count(text, " boxes are shown, none of the others is "), 2,
+           "many - what is hidden is told");
+    ok(strstr(text, "The 100 heaviest of 500 functions.") != NULL,
+       "many - functions that are left out are told");
+
+    free(text);
+    prof_profile_destroy(p);
+}

@@ -1,0 +1,372 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * t/browser.t has a browser open such documents.
+ */
+
+
+#include "tap.h"
+
+#include <inttypes.h>
+
+#include "prof_fixture.h"
+#include "prof_document.h"
+#include "encode/prof_svg_plot.h"
+
+
+typedef struct {
+    char     class[16];
+    double   x;
+    double   width;
+    int      row;
+} box_t;
+
+
+static void test_typical(void);
+static void test_document(void);
+static void test_hostile(void);
+static void test_empty(void);
+static void test_mode(void);
+static void test_many(void);
+static void test_deep(void);
+static size_t handlers(const char *text);
+static size_t boxes(const char *text, box_t *box, size_t max);
+static void check_boxes(const char *text, const char *name);
+
+
+int
+main(void)
+{
+    test_typical();
+    test_document();
+    test_hostile();
+    test_empty();
+    test_mode();
+    test_many();
+    test_deep();
+
+    return done_testing();
+}
+
+
+/* the boxes alone: the style and the script around them change often */
+
+static void
+test_typical(void)
+{
+    prof_buf_t        b;
+    prof_view_t      *v;
+    prof_profile_t   *p;
+    prof_svg_plot_t   plot;
+
+    p = fixture_typical();
+    v = prof_view_create(p, NULL);
+
+    prof_buf_init(&b);
+
+    is_int(prof_svg_plot_init(&plot, p, v, PROF_MODE_WALL, 100000), PROF_OK,
+           "typical - init");
+    is_int(prof_svg_plot_write(&plot, "width=\"100%\"", &b), PROF_OK,
+           "typical - write");
+    ok(is_golden(&b, "typical.svg-plot"), "typical");
+    is_int(plot.rows, 6, "typical - rows");
+    is_int(plot.nshown, 8, "typical - boxes");
+    is_int(plot.nhidden, 0, "typical - nothing is hidden");
+    is_int(plot.kinds[PROF_KIND_PROGRAM], 6, "typical - of the program");
+    is_int(plot.kinds[PROF_KIND_KERNEL], 1, "typical - of the kernel");
+    is_int(plot.kinds[PROF_KIND_WAITING], 1, "typical - waiting");
+
+    prof_svg_plot_free(&plot);
+    prof_buf_free(&b);
+    prof_view_destroy(v);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_document(void)
+{
+    char            *markup, *text;
+    prof_profile_t  *p;
+
+    p = fixture_typical();
+    text = document_create(&prof_encode_svg, p);
+
+    document_xml(text, "document");
+    document_policy(text, &prof_encode_svg);
+
+    is_str(prof_encode_svg.content_type, "image/svg+xml", "type");
+    is_int(prof_encode_svg.download, 0, "shown, not saved");
+
+    ok(strstr(text, "<title id=\"prof-title\">GET /index.html</title>")
+       != NULL, "accessible name");
+    ok(strstr(text, "252.9 ms from start to end: 2.9 ms running in 2 turns, "
+                    "250.0 ms waiting<") != NULL, "times");
+    ok(strstr(text, "3 samples, 1020 Hz (asked: 1000 Hz), lost: 1 (1 too "
+                    "late, 0 ring full), truncated: 2<") != NULL, "samples");
+    ok(strstr(text, "CPU clock: 2.5 ms, sum of the stacks: 2.5 ms, the "
+                    "profiler&#39;s own time: 4.7 us<") != NULL, "clocks");
+    ok(strstr(text, "class=\"warn\"") != NULL, "warnings");
+    ok(strstr(text, "<text x=\"18\" y=\"12\">server</text>") != NULL,
+       "legend");
+
+    check_boxes(text, "typical");
+
+    is_int(document_count(text, "href"), 0, "no links");
+
+    /* the style is before it, the script is after it */
+
+    markup = strstr(text, "<defs>");
+    *strstr(text, "<script>") = '\0';
+
+    is_int(handlers(markup), 0, "no event handlers");
+    is_int(handlers(" on=a onload=x one two=2\nonclick = y"), 2,
+           "they would be found");
+    is_int(document_count(markup, "style="), 0, "no styles in attributes");
+    is_int(document_count(markup, "http"), 0, "no references");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_hostile(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = document_hostile();
+    text = document_create(&prof_encode_svg, p);
+
+    document_xml(text, "hostile");
+    document_policy(text, &prof_encode_svg);
+    check_boxes(text, "hostile");
+
+    is_int(document_count(text, "<evil"), 0, "hostile - no elements");
+    is_int(document_count(text, "alert('"), 0, "hostile - no calls");
+    is_int(document_count(text, "\xe2\x80\xae"), 0,
+           "hostile - nothing changes the direction");
+    ok(document_count(text, "onclick=&quot;alert(&#39;evil&#39;)") > 0,
+       "hostile - the texts are there");
+    ok(strstr(text, "<title>std::map&lt;std::string, int&gt;::operator[](")
+       != NULL, "hostile - C++ is readable");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_empty(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = fixture_create("GET /");
+    text = document_create(&prof_encode_svg, p);
+
+    document_xml(text, "empty");
+    ok(strstr(text, "0 samples, the capture used 0.0 us of CPU time<")
+       != NULL, "empty - says so");
+
+    free(text);
+    prof_profile_destroy(p);
+
+    p = fixture_create("GET /");
+    prof_profile_fact(p, "request", "GET / HTTP/1.1", 14);
+    fixture_entry(p, fixture_stack(p, PROF_NONE, "run"), PROF_ENTRY_TURN,
+                  41000, 38000);
+    p->stats.turns = 1;
+
+    text = document_create(&prof_encode_svg, p);
+
+    ok(strstr(text, ">0 samples, the request used 38.0 us of CPU time: ")
+       != NULL, "0 samples - says so");
+    check_boxes(text, "0 samples");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_mode(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = fixture_typical();
+    p->mode = PROF_MODE_CPU;
+    text = document_create(&prof_encode_svg, p);
+
+    ok(strstr(text, "data-mode=\"cpu\" data-total=\"2529000\"") != NULL,
+       "the mode of the profile");
+    is_int(document_count(text, "[waiting]"), 0, "waiting needs no CPU");
+
+    check_boxes(text, "cpu");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_many(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = document_many();
+    text = document_create(&prof_encode_svg, p);
+
+    ok(strlen(text) < 2000000, "many - %zu bytes", strlen(text));
+    ok(strlen(text) > 1000000, "many - the room is used");
+    ok(strstr(text, " boxes are shown, none of the others is wider than ")
+       != NULL, "many - what is hidden is told");
+
+    document_xml(text, "many");
+    check_boxes(text, "many");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_deep(void)
+{
+    char            *text;
+    uint32_t         f, i, node;
+    prof_profile_t  *p;
+
+    p = fixture_create("deep");
+    f = fixture_frame(p, PROF_NONE, 8, "f");
+    node = PROF_NONE;
+
+    for (i = 0; i < 4096; i++) {
+        node = fixture_node(p, node, f);
+    }
+
+    fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1000, 1000);
+
+    text = document_create(&prof_encode_svg, p);
+
+    is_int(document_count(text, "<title>f\n"), PROF_SVG_DEPTH,
+           "deep - as many as there may be");
+    ok(strstr(text, "160 of 4096 boxes are shown, those below the first 160 "
+                    "frames are not") != NULL, "deep - says so");
+    check_boxes(text, "deep");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+/* attributes "on...=" */
+
+static size_t
+handlers(const char *text)
+{
+    size_t  len, n;
+
+    n = 0;
+
+    for (text = strstr(text, "on"); text; text = strstr(text + 1, "on")) {
+        len = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+
+        n += strchr(" \n\t\"'", text[-1]) && len > 2
+             && text[len + strspn(text + len, " ")] == '=';
+    }
+
+    return n;
+}
+
+
+/* the boxes of the first flamegraph, in order */
+
+static size_t
+boxes(const char *text, box_t *box, size_t max)
+{
+    int     row, y;
+    size_t  n;
+
+    n = 0;
+    row = -1;
+
+    text = strstr(text, "<svg class=\"prof-zoom\">");
+
+    for ( /* void */ ; text && n < max; text = strchr(text, '\n')) {
+        text += *text == '\n';
+
+        if (sscanf(text, "<svg y=\"%d\" height=", &y) == 1) {
+            row++;
+
+            if (y != row * PROF_SVG_ROW) {
+                return 0;
+            }
+        }
+
+        if (sscanf(text, "<svg x=\"%lf%%\" width=\"%lf%%\" class=\"%15[^\"]",
+                   &box[n].x, &box[n].width, box[n].class)
+            == 3)
+        {
+            box[n++].row = row;
+        }
+
+        if (strncmp(text, "</svg></svg>", 12) == 0) {
+            break;
+        }
+    }
+
+    return n;
+}
+
+
+/* each box is on one of the row above, and beside those of its row */
+
+static void
+check_boxes(const char *text, const char *name)
+{
+    box_t   *box;
+    size_t   above, i, n, outside, overlapping;
+
+    box = calloc(20000, sizeof(box_t));
+    if (box == NULL) {
+        abort();
+    }
+
+    n = boxes(text, box, 20000);
+    ok(n > 0, "%s - %zu boxes", name, n);
+
+    above = 0;
+    outside = 0;
+    overlapping = 0;
+
+    for (i = 1; i < n; i++) {
+
+        if (box[i].row == box[i - 1].row) {
+            overlapping += box[i].x < box[i - 1].x + box[i - 1].width - 2e-4;
+        }
+
+        while (above < i
+               && (box[above].row < box[i].row - 1
+                   || (box[above].row == box[i].row - 1
+                       && box[above].x + box[above].width
+                          < box[i].x + box[i].width / 2)))
+        {
+            above++;
+        }
+
+        outside += box[above].row != box[i].row - 1
+                   || box[i].x < box[above].x - 2e-4
+                   || box[i].x + box[i].width
+                      > box[above].x + box[above].width + 2e-4;
+    }
+
+    is_int(overlapping, 0, "%s - boxes do not overlap", name);
+    is_int(outside, 0, "%s - boxes are on their callers", name);
+
+    free(box);
+}

@@ -1,0 +1,175 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "tap.h"
+
+#include "prof_fixture.h"
+#include "encode/prof_kind.h"
+
+
+static void test_objects(void);
+static void test_calls(void);
+static void test_names(void);
+static void test_text(void);
+static void check_name(uint64_t pc, const char *name, uint32_t kind);
+
+
+int
+main(void)
+{
+    test_objects();
+    test_calls();
+    test_names();
+    test_text();
+
+    return done_testing();
+}
+
+
+static void
+test_objects(void)
+{
+    size_t           i;
+    uint32_t         frame, object;
+    prof_profile_t  *p;
+
+    static const struct {
+        const char  *path;
+        uint32_t     kind;
+    } paths[] = {
+        { "/usr/sbin/nginx", PROF_KIND_PROGRAM },
+        { "/opt/lua/sbin/nginx", PROF_KIND_PROGRAM },
+        { "/usr/lib/nginx/modules/ngx_http_echo_module.so",
+          PROF_KIND_MODULE },
+        { "/usr/lib/nginx/modules/ngx_http_lua_module.so",
+          PROF_KIND_SCRIPT },
+        { "/usr/lib/nginx/modules/ngx_http_js_module.so", PROF_KIND_SCRIPT },
+        { "/usr/lib/nginx/modules/ngx_http_perl_module.so",
+          PROF_KIND_SCRIPT },
+        { "/lib/x86_64-linux-gnu/libluajit-5.1.so.2", PROF_KIND_SCRIPT },
+        { "/lib/x86_64-linux-gnu/libc.so.6", PROF_KIND_LIBC },
+        { "/lib/x86_64-linux-gnu/libc-2.31.so", PROF_KIND_LIBC },
+        { "/lib/x86_64-linux-gnu/libm.so.6", PROF_KIND_LIBC },
+        { "/lib64/ld-linux-x86-64.so.2", PROF_KIND_LIBC },
+        { "/lib/x86_64-linux-gnu/libcrypt.so.1", PROF_KIND_LIBRARY },
+        { "/lib/x86_64-linux-gnu/libcrypto.so.3", PROF_KIND_TLS },
+        { "/lib/x86_64-linux-gnu/libssl.so.3", PROF_KIND_TLS },
+        { "/lib/x86_64-linux-gnu/libz.so.1.2.13", PROF_KIND_ZLIB },
+        { "/lib/x86_64-linux-gnu/libbrotlienc.so.1", PROF_KIND_ZLIB },
+        { "/lib/x86_64-linux-gnu/libpcre2-8.so.0", PROF_KIND_LIBRARY },
+        { "[vdso]", PROF_KIND_KERNEL },
+        { "[unknown]", PROF_KIND_LIBRARY }
+    };
+
+    p = fixture_create("objects");
+
+    for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        object = fixture_object(p, paths[i].path, "");
+        frame = fixture_frame(p, object, 0x1000, "f");
+
+        is_int(prof_kind(p, &p->frames[frame]), paths[i].kind, "%s",
+               paths[i].path);
+    }
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_calls(void)
+{
+    size_t           i;
+    uint32_t         frame, libc, program;
+    prof_profile_t  *p;
+
+    static const char  *in[] = { "accept4", "writev", "write", "__write",
+                                 "__libc_pread64", "sendfile64",
+                                 "epoll_wait", "open64" };
+    static const char  *out[] = { "memcpy", "snprintf", "malloc", "writes",
+                                  "_", "zzz", "" };
+
+    p = fixture_create("calls");
+    libc = fixture_object(p, "/lib/libc.so.6", "");
+    program = fixture_object(p, "/usr/sbin/nginx", "");
+
+    for (i = 0; i < sizeof(in) / sizeof(in[0]); i++) {
+        frame = fixture_frame(p, libc, 0x1000, in[i]);
+        is_int(prof_kind(p, &p->frames[frame]), PROF_KIND_KERNEL,
+               "%s() enters the kernel", in[i]);
+        is_int(prof_kind_object(p, &p->frames[frame]), PROF_KIND_LIBC,
+               "%s() is in the C library", in[i]);
+    }
+
+    for (i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
+        frame = fixture_frame(p, libc, 0x1000, out[i]);
+        is_int(prof_kind(p, &p->frames[frame]), PROF_KIND_LIBC,
+               "%s() does not", out[i]);
+    }
+
+    frame = fixture_frame(p, program, 0x1000, "write");
+    is_int(prof_kind(p, &p->frames[frame]), PROF_KIND_PROGRAM,
+           "nor does a write() elsewhere");
+
+    frame = fixture_frame(p, libc, 0x1000, "write");
+    p->frames[frame].exact = 0;
+    is_int(prof_kind(p, &p->frames[frame]), PROF_KIND_LIBC,
+           "nor what is not known to be it");
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_names(void)
+{
+    check_name(PROF_FRAME_WAITING, "[waiting]", PROF_KIND_WAITING);
+    check_name(PROF_FRAME_FIXED, "[waiting: client]", PROF_KIND_WAITING);
+    check_name(PROF_FRAME_TRUNCATED, "[truncated]", PROF_KIND_MARK);
+    check_name(PROF_FRAME_TURN, "[turn]", PROF_KIND_MARK);
+    check_name(PROF_FRAME_FIXED, "access phase", PROF_KIND_MARK);
+    check_name(PROF_FRAME_NAMED, "0x1000", PROF_KIND_UNKNOWN);
+    check_name(0x7f0012345678, "0x7f0012345678", PROF_KIND_UNKNOWN);
+}
+
+
+static void
+test_text(void)
+{
+    prof_buf_t       b;
+    prof_profile_t  *p;
+
+    p = fixture_create("text");
+    (void) fixture_object(p, "/lib/libc.so.6", "");
+    (void) fixture_object(p, "/usr/sbin/nginx", "");
+
+    prof_buf_init(&b);
+    prof_kind_text(p, PROF_KIND_PROGRAM, &b);
+    prof_buf_puts(&b, ", ");
+    prof_kind_text(p, PROF_KIND_LIBC, &b);
+    prof_buf_append(&b, "", 1);
+    is_str(b.data, "nginx, C library", "the program has its name");
+    prof_buf_free(&b);
+
+    prof_profile_destroy(p);
+
+    is_str(prof_kind_file("/usr/sbin/nginx"), "nginx", "last part");
+    is_str(prof_kind_file("[vdso]"), "[vdso]", "no parts");
+    is_str(prof_kind_file("/usr/"), "/usr/", "no last part");
+    is_str(prof_kind_file(""), "", "nothing");
+}
+
+
+static void
+check_name(uint64_t pc, const char *name, uint32_t kind)
+{
+    uint32_t         frame;
+    prof_profile_t  *p;
+
+    p = fixture_create("names");
+    frame = fixture_frame(p, PROF_NONE, pc, name);
+    is_int(prof_kind(p, &p->frames[frame]), kind, "%s", name);
+    prof_profile_destroy(p);
+}
