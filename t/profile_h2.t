@@ -15,12 +15,30 @@ use Time::HiRes qw/ time /;
 
 use ProfileTest;
 use ProfileTest::Attribution;
+use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ debug gzip limit_req lua proxy v2 /)
-                          ->has_perl(qw/ Protocol::HTTP2::Client /)
-                          ->plan(42);
+my $t = ProfileTest->new()->has(qw/ debug gzip limit_req proxy rewrite v2 /)
+                          ->has_perl(qw/ Protocol::HTTP2::Client /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
+# works by turns
+my $lua = $t->has_module('lua') ? <<'EOF' : '';
+        location /turns {
+            content_by_lua_block {
+                local x = 0
+                for i = 1, 20 do
+                    for k = 1, 200000 do
+                        x = x + math.sin(k)
+                    end
+                    ngx.sleep(0.01)
+                end
+                ngx.print("done")
+            }
+        }
+EOF
+
+$t->plan($lua ? 48 : 42);
+
+$t->write_file_expand('nginx.conf', <<'EOF' =~ s/%%LUA%%/$lua/r);
 %%MODULES%%
 %%GLOBALS%%
 error_log %%TESTDIR%%/worker.log debug_http;
@@ -42,6 +60,7 @@ http {
 
     server {
         listen 127.0.0.1:8080 http2;
+        listen 127.0.0.1:8082;
 
         profile_endpoint on;
 
@@ -49,30 +68,12 @@ http {
             gzip on;
         }
 
+        # matches in about a millisecond that it does not
         location /loop {
-            content_by_lua_block {
-                local x = 0
-                for i = 1, 5 do
-                    for k = 1, 100000 do
-                        x = x + math.sin(k)
-                    end
-                    ngx.sleep(0.001)
-                end
-                ngx.print(ngx.var.request_uri)
+            if ($uri ~ "(a+)+$") {
+                return 404;
             }
-        }
-
-        location /sleep {
-            content_by_lua_block {
-                local x = 0
-                for i = 1, 20 do
-                    for k = 1, 200000 do
-                        x = x + math.sin(k)
-                    end
-                    ngx.sleep(0.01)
-                end
-                ngx.print("awake")
-            }
+            return 200 $request_uri;
         }
 
         location /small {
@@ -81,26 +82,15 @@ http {
 
         location /proxy {
             gzip on;
-            proxy_pass http://127.0.0.1:8081/;
+            proxy_pass http://127.0.0.1:8081/wait=300/;
         }
 
         location /limited {
             limit_req zone=one burst=5;
             alias %%TESTDIR%%/small;
         }
-    }
 
-    server {
-        listen 127.0.0.1:8081;
-
-        location / {
-            content_by_lua_block {
-                ngx.req.read_body()
-                local body = ngx.req.get_body_data() or ""
-                ngx.sleep(0.3)
-                ngx.print(#body .. string.rep(" slow and steady", 10000))
-            }
-        }
+%%LUA%%
     }
 }
 EOF
@@ -110,43 +100,58 @@ my $text = join('', map { sprintf("line %d: %x\n", $_,
 $t->write_file('text', $text);
 $t->write_file('small', substr($text, 0, 30000));
 
+run_upstream($t, 8081);
 $t->run();
 
 my $args = 'performance_bar=flamegraph&profile_format=speedscope';
 
-my ($loop) = h2('/loop?a=b');
+my $busy = '/loopaaaaaaaaaaaaaa!';
+my ($loop) = h2($busy);
 my ($small) = h2('/small');
 
-is($loop->body(), '/loop?a=b', 'not captured');
+is($loop->body(), $busy, 'not captured');
 is_clean($t);
 
+# over the whole time, on other connections
+my $load = $t->load($busy, port => 8082, clients => 2);
 
-# gzip among nineteen streams of Lua, and the reverse
 
-my ($p, @others) = among("/text?$args", ('/loop?a=b') x 19);
+# gzip among nineteen streams of regular expressions, and the reverse
 
-is_attributed($p, 'lua', 'gzip');
+my ($p, @others) = among("/text?$args", ($busy) x 19);
+
+is_attributed($p, 'pcre', 'gzip');
 cmp_ok($p->profile('cpu')->weight_below(qr/^deflate/), '>',
        0.8 * $p->profile('cpu')->total(), 'gzip: deflate()');
 is_sum($p, 'gzip');
 same($loop, 'gzip', @others);
 is_clean($t, 'gzip');
 
-($p, @others) = among("/sleep?$args", ('/small') x 19);
+($p, @others) = among("/loopaaaaaaaaaaaaaaaaaaa!?$args", ('/small') x 19);
 
-is_attributed($p, 'zlib', 'Lua');
-cmp_ok(info($p)->{turns}, '>=', 20, 'Lua: turns');
-cmp_ok(share_of($p, 'lua'), '>', 0.8, 'Lua: in Lua');
-is_sum($p, 'Lua');
-same($small, 'Lua', @others);
-is_clean($t, 'Lua');
+is_attributed($p, 'zlib', 'match');
+cmp_ok(share_of($p, 'pcre'), '>', 0.8, 'match: regular expressions');
+is_sum($p, 'match');
+same($small, 'match', @others);
+is_clean($t, 'match');
+
+if ($lua) {
+    ($p, @others) = among("/turns?$args", ('/small', $busy) x 10);
+
+    is_attributed($p, 'zlib', 'turns');
+    is_attributed($p, 'pcre', 'turns');
+    cmp_ok(info($p)->{turns}, '>=', 20, 'turns: there are many');
+    cmp_ok(share_of($p, 'lua'), '>', 0.8, 'turns: in Lua');
+    is_sum($p, 'turns');
+    is_clean($t, 'turns');
+}
 
 
 # an upstream
 
-($p, @others) = among("/proxy?$args", ('/loop?a=b') x 19);
+($p, @others) = among("/proxy?$args", ($busy) x 19);
 
-is_attributed($p, 'lua', 'proxy');
+is_attributed($p, 'pcre', 'proxy');
 cmp_ok(waiting($p), '>', 0.28, 'proxy: waits');
 cmp_ok(running($p), '<', 0.1, 'proxy: does not run');
 is_sum($p, 'proxy');
@@ -156,9 +161,9 @@ is_clean($t, 'proxy');
 
 # a body in many frames
 
-($p, @others) = among([ "/proxy?$args", 'x' x 200000 ], ('/loop?a=b') x 19);
+($p, @others) = among([ "/proxy?$args", 'x' x 200000 ], ($busy) x 19);
 
-is_attributed($p, 'lua', 'body');
+is_attributed($p, 'pcre', 'body');
 cmp_ok(waiting($p), '>', 0.28, 'body: waits');
 cmp_ok(running($p), '<', 0.1, 'body: does not run');
 same($loop, 'body', @others);
@@ -168,9 +173,9 @@ is_clean($t, 'body');
 # the delay of a stream is a timer of the stream
 
 h2('/limited') for 1 .. 2;
-($p, @others) = among("/limited?$args", ('/loop?a=b') x 5);
+($p, @others) = among("/limited?$args", ($busy) x 5);
 
-is_attributed($p, 'lua', 'limit_req');
+is_attributed($p, 'pcre', 'limit_req');
 cmp_ok(waiting($p), '>', 0.1, 'limit_req: waits');
 cmp_ok(running($p), '<', 0.05, 'limit_req: does not run');
 same($loop, 'limit_req', @others);
@@ -179,28 +184,28 @@ is_clean($t, 'limit_req');
 
 # all of them are captured
 
-my @all = h2(map { ("/text?$args", "/sleep?$args") } 1 .. 4);
-my @p = map { ProfileTest::Profile->new($_) } @all;
+my @all = h2(map { ("/text?$args", "/proxy?$args") } 1 .. 4);
 
-is_attributed($p[$_], $_ % 2 ? 'zlib' : 'lua', "captured together, $_")
-    for 0 .. $#p;
+is_attributed(ProfileTest::Profile->new($all[$_]), 'pcre',
+              "captured together, $_") for 0 .. $#all;
 is_clean($t, 'captured together');
 
 
 # The client resets the captured stream, and keeps the others; then it goes
 # without a word.
 
-@others = h2(cancel => "/proxy?$args", ('/loop?a=b') x 10);
+@others = h2(cancel => "/proxy?$args", ($busy) x 10);
 same($loop, 'reset', @others);
 is_clean($t, 'reset');
 
-h2(leave => "/proxy?$args", ('/loop?a=b') x 10);
+h2(leave => "/proxy?$args", ($busy) x 10);
 is_clean($t, 'left');
 
 my $gone = () = $t->read_log('access.log') =~ m!/proxy\S* HTTP/2\.0" 499 !g;
 is($gone, 2, 'two captured requests ended early');
+is($load->stop()->{failed}, 0, 'other connections were served');
 
-is((h2('/loop?a=b'))[0]->body(), '/loop?a=b', 'served as before');
+is((h2($busy))[0]->body(), $busy, 'served as before');
 
 
 # the profile of the first, and the responses to the others

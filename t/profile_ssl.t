@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # Captured requests over TLS, and to upstreams over TLS, while other clients
-# keep the worker busy with Lua.
+# keep the worker busy with regular expressions.
 
 use strict;
 use warnings;
@@ -12,11 +12,12 @@ use Test::More;
 
 use ProfileTest;
 use ProfileTest::Attribution;
+use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy ssl /)
+my $t = ProfileTest->new()->has(qw/ debug gzip proxy rewrite ssl /)
                           ->has_perl('IO::Socket::SSL')
                           ->has_program('openssl')
-                          ->plan(8 * 7 + 18);
+                          ->plan(7 * 7 + 18);
 
 $t->write_file_expand('nginx.conf', <<'EOF');
 %%MODULES%%
@@ -59,14 +60,12 @@ http {
             gzip on;
         }
 
+        # matches in about a millisecond that it does not
         location /loop {
-            content_by_lua_block {
-                local x = 0
-                for i = 1, 50000 do
-                    x = x + math.sin(i)
-                end
-                ngx.print(ngx.var.request_uri)
+            if ($uri ~ "(a+)+$") {
+                return 404;
             }
+            return 200 $request_uri;
         }
 
         location /proxy {
@@ -95,13 +94,7 @@ http {
         keepalive_requests 10000;
 
         location / {
-            content_by_lua_block {
-                ngx.sleep(0.2)
-                ngx.print(string.rep("slow and steady\n", 1000))
-                ngx.flush()
-                ngx.sleep(0.1)
-                ngx.print(string.rep("slow and steady\n", 1000))
-            }
+            proxy_pass http://127.0.0.1:8081/wait=200/;
         }
     }
 
@@ -117,15 +110,18 @@ my $text = join('', map { sprintf("line %d: %x\n", $_,
                                   $_ * 2654435761 % 4294967296) } 1 .. 50000);
 $t->write_file('text', $text);
 $t->write_certificate('localhost');
+
+run_upstream($t, 8081);
 $t->run();
 
 my @tls = (port => 8443, SSL => 1);
 my $args = 'performance_bar=flamegraph&profile_format=speedscope';
 
-my $loop = http_get('/loop', @tls, keepalive => 1);
+my $busy = '/loopaaaaaaaaaaaaaa!';
+my $loop = http_get($busy, @tls, keepalive => 1);
 is_clean($t);
 
-my $load = $t->load('/loop', @tls, clients => 3);
+my $load = $t->load($busy, @tls, clients => 3);
 
 
 # a response that is written by turns
@@ -136,11 +132,11 @@ is_captured($t, 'gzip', '/text', @tls, runs => 1,
 
 # upstreams, over TLS from the client on and not
 
-is_captured($t, 'upstream', '/proxy', waits => 0.3);
-is_captured($t, 'both', '/proxy', @tls, waits => 0.3);
-is_captured($t, 'without session', '/new', @tls, waits => 0.3);
-is_captured($t, 'kept alive', '/kept', @tls, waits => 0.3) for 1 .. 3;
-is_captured($t, 'another upstream', '/failing', @tls, waits => 0.3);
+is_captured($t, 'upstream', '/proxy', waits => 0.2);
+is_captured($t, 'both', '/proxy', @tls, waits => 0.2);
+is_captured($t, 'without session', '/new', @tls, waits => 0.2);
+is_captured($t, 'kept alive', '/kept', @tls, waits => 0.2) for 1 .. 2;
+is_captured($t, 'another upstream', '/failing', @tls, waits => 0.2);
 
 
 # among others of one connection
@@ -148,21 +144,21 @@ is_captured($t, 'another upstream', '/failing', @tls, waits => 0.3);
 my $s = ProfileTest::HTTP::connect_to(8443, 1);
 
 for my $i (1 .. 3) {
-    is(plain(http(get('/loop'), socket => $s)), plain($loop), "others $i");
+    is(plain(http(get($busy), socket => $s)), plain($loop), "others $i");
 
     my $p = ProfileTest::Profile->new(http(get("/text?$args"), socket => $s));
 
-    is_attributed($p, 'lua', "among others $i");
+    is_attributed($p, 'pcre', "among others $i");
     cmp_ok(share_of($p, 'zlib'), '>', 0.5, "among others $i: gzip");
 }
 
-http(get('/loop') . get("/text?$args") . get('/loop') . get("/text?$args")
-     . get('/loop'), socket => $s, start => 1);
+http(get($busy) . get("/text?$args") . get($busy) . get("/text?$args")
+     . get($busy), socket => $s, start => 1);
 
 my @got = map { http_end($s) } 1 .. 5;
 
 is(plain($got[$_]), plain($loop), "pipelined $_") for 0, 2, 4;
-is_attributed(ProfileTest::Profile->new($got[$_]), 'lua', "pipelined $_")
+is_attributed(ProfileTest::Profile->new($got[$_]), 'pcre', "pipelined $_")
     for 1, 3;
 
 is_clean($t, 'pipelined');

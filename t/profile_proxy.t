@@ -1,0 +1,322 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captured requests with upstreams, while other clients use the same upstreams
+# and keep the worker busy with regular expressions: kept-alive connections that go from one
+# request to another, responses that come in pieces, caches.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET;
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+
+my $t = ProfileTest->new()->has(qw/ debug gzip proxy rewrite /)
+                          ->plan(15 * 7 + 10);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    default_type text/plain;
+    gzip_comp_level 9;
+    gzip_types text/plain;
+
+    proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
+
+    upstream kept {
+        server 127.0.0.1:8081;
+        keepalive 2;
+    }
+
+    upstream two {
+        server 127.0.0.1:8082 max_fails=0;
+        server 127.0.0.1:8081 backup;
+        keepalive 2;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+
+        # their own code matches in about a millisecond that it does not, and
+        # their upstream is the same
+
+        location /loop {
+            if ($uri ~ "(a+)+$") {
+                return 404;
+            }
+            rewrite ^ /fast break;
+            proxy_pass http://kept;
+        }
+
+        location /new {
+            proxy_set_header Connection close;
+            proxy_pass http://127.0.0.1:8081/wait;
+        }
+
+        location /kept {
+            proxy_pass http://kept/wait;
+        }
+
+        location /gzip {
+            gzip on;
+            proxy_pass http://kept/pieces;
+        }
+
+        location /unbuffered {
+            gzip on;
+            proxy_buffering off;
+            proxy_pass http://kept/pieces;
+        }
+
+        location /temp {
+            gzip on;
+            proxy_buffers 4 4k;
+            proxy_buffer_size 4k;
+            proxy_busy_buffers_size 8k;
+            proxy_pass http://kept/big;
+        }
+
+        location /limited {
+            proxy_limit_rate 100k;
+            proxy_buffers 4 4k;
+            proxy_buffer_size 4k;
+            proxy_busy_buffers_size 8k;
+            proxy_pass http://kept/forty;
+        }
+
+        location /chunked {
+            proxy_pass http://kept/chunked;
+        }
+
+        location /stream {
+            proxy_request_buffering off;
+            proxy_pass http://kept/wait;
+        }
+
+        location /next {
+            proxy_pass http://two/wait;
+        }
+
+        location /cut {
+            proxy_next_upstream error timeout http_502;
+            proxy_pass http://two/cut;
+        }
+
+        location /cached {
+            proxy_cache cache;
+            proxy_cache_valid 1h;
+            proxy_cache_lock on;
+            proxy_pass http://kept/wait;
+        }
+
+        location /stale {
+            proxy_cache cache;
+            proxy_cache_valid 1s;
+            proxy_cache_use_stale updating;
+            proxy_cache_background_update on;
+            proxy_pass http://kept/wait;
+        }
+    }
+}
+EOF
+
+$t->run_daemon(\&server, IO::Socket::INET->new(LocalAddr => '127.0.0.1',
+    LocalPort => port(8081), Listen => 64, ReuseAddr => 1));
+
+# it accepts, and closes the connection at once
+$t->run_daemon(\&closer, IO::Socket::INET->new(LocalAddr => '127.0.0.1',
+    LocalPort => port(8082), Listen => 64, ReuseAddr => 1));
+
+$t->run();
+my $busy = '/loopaaaaaaaaaaaaaa!';
+
+is(http_get($busy)->body(), 'fast', 'others');
+is_clean($t);
+
+my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
+my $load = $t->load($busy, clients => 3);
+
+is_captured($t, 'new connection', '/new', waits => 0.15);
+is_captured($t, 'kept alive', '/kept', waits => 0.15) for 1 .. 3;
+is_captured($t, 'pieces', '/gzip', @gzip, waits => 0.15, runs => 0.2);
+is_captured($t, 'unbuffered', '/unbuffered', @gzip, waits => 0.15,
+            runs => 0.2);
+is_captured($t, 'temporary file', '/temp', @gzip, runs => 1);
+is_captured($t, 'rate limit', '/limited', waits => 0.2);
+is_captured($t, 'chunked', '/chunked', waits => 0.15);
+is_captured($t, 'body', '/kept', waits => 0.15, get => \&post);
+is_captured($t, 'streamed body', '/stream', waits => 0.15, get => \&post);
+is_captured($t, 'next upstream', '/next', waits => 0.15);
+is_captured($t, 'no upstream', '/cut', status => 502);
+is_captured($t, 'head', '/kept', waits => 0.15, get => \&head);
+
+# the request before has filled the cache
+is_captured($t, 'hit', '/cached');
+
+
+# a miss that waits for the one who fills the cache, and that one
+
+my $query = 'performance_bar=flamegraph&profile_format=speedscope';
+my $get = "HTTP/1.0\r\n\r\n";
+
+my $first = http("GET /cached/2?$query $get", start => 1);
+sleep(0.05);
+my $second = http("GET /cached/2?$query $get", start => 1);
+
+$second = ProfileTest::Profile->new(http_end($second));
+$first = ProfileTest::Profile->new(http_end($first));
+
+cmp_ok(waiting($first), '>', 0.12, 'fills the cache');
+cmp_ok(waiting($second), '>', 0.05, 'waits for who fills the cache');
+is_attributed($first, 'pcre', 'fills the cache');
+is_attributed($second, 'pcre', 'waits for who fills the cache');
+is_clean($t, 'cache lock');
+
+
+# The response is stale, the update goes on after it: a subrequest of the
+# captured request.
+
+http_get('/stale');
+sleep(2.1);
+my $p = profile_get('/stale');
+
+cmp_ok(info($p)->{wall}, '<', 0.2e9, 'stale: does not wait');
+is_attributed($p, 'pcre', 'stale');
+is_clean($t, 'stale');
+
+is($load->stop()->{failed}, 0, 'others were served');
+
+
+sub post {
+    my ($uri, %extra) = @_;
+    return http_post($uri, 'x' x 300000, %extra);
+}
+
+
+# the answer to HEAD has no body, so the profile comes by GET
+
+sub head {
+    my ($uri, %extra) = @_;
+
+    return http_get($uri, %extra) if $uri =~ /performance_bar/;
+    return http_head($uri, %extra);
+}
+
+
+sub closer {
+    my ($listen) = @_;
+    close($_) while $_ = $listen->accept();
+}
+
+
+# keeps connections alive, and serves each in a process of its own
+
+sub server {
+    my ($listen) = @_;
+
+    local $SIG{CHLD} = 'IGNORE';
+
+    while (1) {
+        my $s = $listen->accept() or next;
+
+        if (!fork()) {
+            close $listen;
+            alarm(60);
+            1 while serve($s);
+            POSIX::_exit(0);
+        }
+
+        close $s;
+    }
+}
+
+
+sub serve {
+    my ($s) = @_;
+
+    my $request = '';
+
+    while ($request !~ /\r\n\r\n/) {
+        sysread($s, $request, 65536, length($request)) or return;
+    }
+
+    my ($head) = $request =~ /^(.*?\r\n\r\n)/s;
+    my $len = $head =~ /^Content-Length: *(\d+)/mi ? $1 : 0;
+
+    while (length($request) < length($head) + $len) {
+        sysread($s, $request, 65536, length($request)) or return;
+    }
+
+    my ($method, $what) = $head =~ m{^(\S+) /(\w+)};
+    my $close = $head =~ /^Connection: close/mi;
+
+    return if $what eq 'cut';
+
+    my @pieces = pieces($what);
+    my $chunked = $what eq 'chunked';
+    my $length = 0;
+    my $started;
+
+    $length += length($_) for grep { !ref } @pieces;
+
+    for my $piece (@pieces, '') {
+        if (ref $piece) {
+            sleep($$piece);
+            next;
+        }
+
+        my $out = $chunked ? sprintf("%x\r\n%s\r\n", length($piece), $piece)
+                           : $piece;
+        $out = '' if $method eq 'HEAD';
+        $out = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+               . 'Connection: ' . ($close ? 'close' : 'keep-alive') . "\r\n"
+               . ($chunked ? 'Transfer-Encoding: chunked'
+                           : "Content-Length: $length")
+               . "\r\n\r\n$out" if !$started++;
+
+        while (length($out)) {
+            my $n = syswrite($s, $out) or return;
+            substr($out, 0, $n, '');
+        }
+    }
+
+    return !$close;
+}
+
+
+# parts of the body, and references to seconds to sleep before them
+
+sub pieces {
+    my ($what) = @_;
+
+    return 'fast' if $what eq 'fast';
+    return (\0.15, 'slow and steady') if $what eq 'wait';
+    return 'x' x 40960 if $what eq 'forty';
+
+    my @lines = map { sprintf("%x\n", $_ * 2654435761 % 4294967296) }
+                    1 .. 100000;
+
+    return join('', @lines) if $what eq 'big';
+    return map { (\0.015, join('', splice(@lines, 0, 500))) } 1 .. 10;
+}
