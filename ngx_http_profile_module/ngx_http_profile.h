@@ -42,8 +42,23 @@ typedef struct {
     size_t                     min_arg;      /* length of the shortest name */
     ngx_uint_t                 nlocations;   /* with profile_endpoint on */
     ngx_uint_t                 max_captures;
-    ngx_uint_t                 precontent;   /* index in the phase engine */
+    ngx_array_t                names;        /* ngx_http_profile_name_t */
+
+    /* the phase engine's entries, from init_process on */
+
+    ngx_uint_t                 nphases;
+    ngx_uint_t                 precontent;   /* index of the first one */
+    ngx_http_phase_handler_pt *checkers;     /* nginx's own */
+    ngx_str_t                 *phases;       /* names of spans */
 } ngx_http_profile_main_conf_t;
+
+
+/* a phase handler, and the name of the module that registered it */
+
+typedef struct {
+    ngx_http_handler_pt        handler;
+    char                      *module;
+} ngx_http_profile_name_t;
 
 
 typedef struct {
@@ -66,6 +81,7 @@ typedef struct {
     const prof_encoder_t      *format;
     ngx_str_t                  arg;
     ngx_str_t                  header;
+    ngx_flag_t                 spans;
     ngx_msec_t                 timeout;
     size_t                     buffer;
 } ngx_http_profile_loc_conf_t;
@@ -112,7 +128,31 @@ struct ngx_http_profile_part_s {
     ngx_http_event_handler_pt     write_event_handler;
     ngx_resolver_ctx_t           *resolver_ctx;
     ngx_resolver_handler_pt       resolver_handler;
+    unsigned                      aio:1;
 };
+
+
+/*
+ * What begins a turn: an event, with its connection if it has one, or another
+ * way into a part of the request.
+ */
+
+typedef struct {
+    ngx_event_t                  *event;
+    ngx_connection_t             *connection;
+    ngx_http_request_t           *request;
+    ngx_resolver_ctx_t           *resolver;
+    unsigned                      timer:1;   /* the event's timer expired */
+} ngx_http_profile_wake_t;
+
+
+/* the event loop while armed; times are those of prof_now(), 0 is none yet */
+
+typedef struct {
+    uint64_t                      last_end;  /* of the poll before */
+    uint64_t                      poll_start;
+    uint64_t                      poll_end;
+} ngx_http_profile_loop_t;
 
 
 /* the reply: an error text, or the encoded profile */
@@ -179,6 +219,7 @@ typedef struct {
     unsigned                      slot:1;
     unsigned                      sink:1;
     unsigned                      timedout:1;
+    unsigned                      spans:1;
     unsigned                      stripped_headers:1;
 } ngx_http_profile_ctx_t;
 
@@ -218,8 +259,25 @@ extern ngx_http_profile_limit_t  ngx_http_profile_captures_limit;
 
 /* ngx_http_profile_phase.c: where requests are looked at while armed */
 
+ngx_int_t ngx_http_profile_init_phases(ngx_cycle_t *cycle);
 void ngx_http_profile_arm_phases(void);
 void ngx_http_profile_disarm_phases(void);
+
+ngx_uint_t ngx_http_profile_begin_span(ngx_http_profile_ctx_t *ctx,
+    ngx_str_t *name);
+
+/* ngx_http_profile_names.c: whose a phase handler is */
+
+ngx_int_t ngx_http_profile_watch_modules(ngx_conf_t *cf);
+char *ngx_http_profile_module_name(ngx_http_profile_main_conf_t *pmcf,
+    ngx_http_handler_pt handler);
+
+/* ngx_http_profile_gap.c: what a request waited for */
+
+void ngx_http_profile_gap(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake);
+uintptr_t ngx_http_profile_wake_name(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake);
 
 /* ngx_http_profile_trigger.c */
 
@@ -296,12 +354,14 @@ void ngx_http_profile_untrack(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_disarm(void);
 ngx_uint_t ngx_http_profile_armed(void);
 prof_sampler_t *ngx_http_profile_sampler(void);
+ngx_http_profile_loop_t *ngx_http_profile_loop(void);
 
 /* ngx_http_profile_owned.c: whose an event is */
 
 void ngx_http_profile_owned_init(void);
 ngx_http_profile_ctx_t *ngx_http_profile_owner(ngx_event_t *ev,
     ngx_uint_t timer);
+ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
 void ngx_http_profile_own_event(ngx_http_profile_ctx_t *ctx, ngx_event_t *ev);
 void ngx_http_profile_own_connection(ngx_http_profile_ctx_t *ctx,
     ngx_connection_t *c, ngx_uint_t client);
@@ -311,8 +371,9 @@ void ngx_http_profile_disown_all(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_turn.c: turns, and what is wrapped between them */
 
-void ngx_http_profile_turn(ngx_http_profile_ctx_t *ctx, uintptr_t what,
-    prof_turn_pt fn, void *data);
+void ngx_http_profile_turn(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
+    void *data);
 void ngx_http_profile_turn_forget(ngx_http_profile_ctx_t *ctx);
 ngx_http_profile_ctx_t *ngx_http_profile_turn_ctx(void);
 ngx_http_profile_part_t *ngx_http_profile_add_part(ngx_http_profile_ctx_t *ctx,

@@ -73,7 +73,7 @@ ngx_http_profile_begin(ngx_http_request_t *r)
 
     r->phase_handler++;
 
-    ngx_http_profile_turn(ctx, (uintptr_t) ngx_http_core_run_phases,
+    ngx_http_profile_turn(ctx, NULL, (uintptr_t) ngx_http_core_run_phases,
                           ngx_http_profile_first_turn, r);
 
     return NGX_DONE;
@@ -129,6 +129,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
                                                   : plcf->frequency;
     conf.mode = PROF_MODE_WALL;
     conf.memory = plcf->buffer;
+    ctx->spans = plcf->spans;
 
     if (ctx->trigger.error.len) {
         conf.frequency = PROF_FREQUENCY_MIN;
@@ -158,7 +159,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_first_turn(void *data)
 {
     ngx_http_request_t *r = data;
@@ -405,7 +406,7 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 
     ctx->timedout = 1;
 
-    prof_capture_gap(ctx->capture, NULL, 0, 0);
+    ngx_http_profile_gap(ctx, NULL);
     ngx_http_profile_end(ctx);
 }
 

@@ -91,6 +91,13 @@ static ngx_command_t  ngx_http_profile_commands[] = {
       offsetof(ngx_http_profile_loc_conf_t, header),
       NULL },
 
+    { ngx_string("profile_spans"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, spans),
+      NULL },
+
     { ngx_string("profile_timeout"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_http_profile_limited,
@@ -117,7 +124,7 @@ static ngx_command_t  ngx_http_profile_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_profile_module_ctx = {
-    NULL,                                  /* preconfiguration */
+    ngx_http_profile_watch_modules,        /* preconfiguration */
     ngx_http_profile_init,                 /* postconfiguration */
 
     ngx_http_profile_create_main_conf,     /* create main configuration */
@@ -193,11 +200,17 @@ ngx_http_profile_create_main_conf(ngx_conf_t *cf)
      * set by ngx_pcalloc():
      *
      *     pmcf->nlocations = 0;
+     *     pmcf->nphases = 0;
      *     pmcf->precontent = 0;
+     *     pmcf->checkers = NULL;
+     *     pmcf->phases = NULL;
      */
 
     if (ngx_array_init(&pmcf->headers, cf->pool, 1, sizeof(ngx_str_t))
-        != NGX_OK)
+        != NGX_OK
+        || ngx_array_init(&pmcf->names, cf->pool, 32,
+                          sizeof(ngx_http_profile_name_t))
+           != NGX_OK)
     {
         return NULL;
     }
@@ -264,6 +277,7 @@ ngx_http_profile_create_loc_conf(ngx_conf_t *cf)
     conf->condition = NGX_CONF_UNSET_PTR;
     conf->mode = NGX_CONF_UNSET_UINT;
     conf->frequency = NGX_CONF_UNSET_UINT;
+    conf->spans = NGX_CONF_UNSET;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->buffer = NGX_CONF_UNSET_SIZE;
 
@@ -285,6 +299,7 @@ ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
                               PROF_FREQUENCY_DEFAULT);
     ngx_conf_merge_str_value(conf->arg, prev->arg, "performance_bar");
     ngx_conf_merge_str_value(conf->header, prev->header, "X-Profile");
+    ngx_conf_merge_value(conf->spans, prev->spans, 1);
     ngx_conf_merge_msec_value(conf->timeout, prev->timeout, 60000);
     ngx_conf_merge_size_value(conf->buffer, prev->buffer,
                               PROF_MEMORY_DEFAULT);
@@ -442,9 +457,6 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
 static ngx_int_t
 ngx_http_profile_init_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                     n;
-    ngx_http_phase_handler_t      *ph;
-    ngx_http_core_main_conf_t     *cmcf;
     ngx_http_profile_main_conf_t  *pmcf;
 
     ngx_queue_init(&ngx_http_profile_live);
@@ -457,19 +469,7 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 
     ngx_http_profile_min_arg = pmcf->min_arg;
 
-    /* the handlers of the precontent phase stand before those of content */
-
-    cmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_core_module);
-    ph = cmcf->phase_engine.handlers;
-
-    for (n = 0; ph[n].checker != ngx_http_core_content_phase; n++) {
-        /* void */
-    }
-
-    pmcf->precontent = n
-                       - cmcf->phases[NGX_HTTP_PRECONTENT_PHASE].handlers.nelts;
-
-    return NGX_OK;
+    return ngx_http_profile_init_phases(cycle);
 }
 
 

@@ -30,7 +30,6 @@ typedef struct {
 
 
 static ngx_http_profile_ctx_t *ngx_http_profile_log_owner(ngx_log_t *log);
-static ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
 static ngx_http_profile_owned_t *ngx_http_profile_lookup(void *key);
 static ngx_http_profile_owned_t *ngx_http_profile_own(
     ngx_http_profile_ctx_t *ctx, void *key);
@@ -264,7 +263,7 @@ ngx_http_profile_disown_all(ngx_http_profile_ctx_t *ctx)
 
 /* the connection that the event is part of, by its place in nginx's arrays */
 
-static ngx_connection_t *
+ngx_connection_t *
 ngx_http_profile_connection(ngx_event_t *ev)
 {
     volatile ngx_cycle_t  *cycle;

@@ -23,11 +23,11 @@
 typedef struct {
     ngx_uint_t                 armed;        /* number of tracked contexts */
     prof_sampler_t            *sampler;
+    ngx_http_profile_loop_t    loop;
     ngx_event_t                timer;        /* keeps the tree from empty */
     ngx_connection_t           connection;   /* of the timer */
     ngx_event_actions_t        actions;      /* nginx's own */
     ngx_rbtree_insert_pt       insert;
-    unsigned                   looped:1;     /* the event loop is ours */
 } ngx_http_profile_worker_t;
 
 
@@ -102,6 +102,13 @@ ngx_http_profile_sampler(void)
 }
 
 
+ngx_http_profile_loop_t *
+ngx_http_profile_loop(void)
+{
+    return &worker.loop;
+}
+
+
 static ngx_int_t
 ngx_http_profile_arm(void)
 {
@@ -116,8 +123,8 @@ ngx_http_profile_arm(void)
     }
 
     ngx_http_profile_owned_init();
+    ngx_memzero(&worker.loop, sizeof(ngx_http_profile_loop_t));
 
-    worker.looped = 0;
     worker.actions = ngx_event_actions;
 
     ngx_event_actions.process_events = ngx_http_profile_process_events;
@@ -198,9 +205,12 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
         return worker.actions.process_events(cycle, timer, flags);
     }
 
-    worker.looped = 1;
+    worker.loop.last_end = worker.loop.poll_end;
+    worker.loop.poll_start = prof_now();
 
     rc = worker.actions.process_events(cycle, timer, flags|NGX_POST_EVENTS);
+
+    worker.loop.poll_end = prof_now();
 
     /* from here on as in ngx_process_events_and_timers() */
 
@@ -278,7 +288,8 @@ ngx_http_profile_expire_timers(void)
 static void
 ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 {
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_http_profile_ctx_t   *ctx;
+    ngx_http_profile_wake_t   wake;
 
     ctx = ngx_http_profile_owner(ev, timer);
 
@@ -287,12 +298,18 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
         return;
     }
 
-    ngx_http_profile_turn(ctx, (uintptr_t) ev->handler,
+    wake.event = ev;
+    wake.connection = ngx_http_profile_connection(ev);
+    wake.request = NULL;
+    wake.resolver = NULL;
+    wake.timer = timer;
+
+    ngx_http_profile_turn(ctx, &wake, (uintptr_t) ev->handler,
                           ngx_http_profile_event_turn, ev);
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_event_turn(void *data)
 {
     ngx_event_t *ev = data;
@@ -349,7 +366,7 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
          * run what expires at once (a sleep of no time) outside of a turn
          */
 
-        if (!worker.looped
+        if (worker.loop.poll_start == 0
             && (ngx_msec_int_t) (node->key - ngx_current_msec) <= 0)
         {
             node->key = ngx_current_msec + 1;

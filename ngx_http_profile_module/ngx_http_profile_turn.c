@@ -48,13 +48,14 @@ static ngx_http_profile_frame_t  *ngx_http_profile_frame;
 
 
 /*
- * Runs fn(data) as a turn of the request.  The request, and the context with
+ * Runs fn(data) as a turn of the request; wake is NULL for the first one, which
+ * nothing was waited for before.  The request, and the context with
  * it, may be gone when it returns.
  */
 
-void
-ngx_http_profile_turn(ngx_http_profile_ctx_t *ctx, uintptr_t what,
-    prof_turn_pt fn, void *data)
+PROF_GLUE void
+ngx_http_profile_turn(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
 {
     ngx_http_profile_frame_t  frame;
 
@@ -70,6 +71,15 @@ ngx_http_profile_turn(ngx_http_profile_ctx_t *ctx, uintptr_t what,
     ngx_http_profile_frame = &frame;
 
     if (ctx->capture) {
+
+        if (wake) {
+            ngx_http_profile_gap(ctx, wake);
+
+            if (ctx->spans) {
+                what = ngx_http_profile_wake_name(ctx, wake);
+            }
+        }
+
         prof_turn_run(ngx_http_profile_sampler(), ctx->capture, what, fn,
                       data);
     } else {
@@ -151,6 +161,8 @@ ngx_http_profile_wrap(ngx_http_profile_ctx_t *ctx)
 
     for (part = ctx->parts; part; part = part->next) {
         r = part->request;
+
+        part->aio = r->aio;
 
         if (r->write_event_handler != ngx_http_request_empty_handler) {
             part->write_event_handler = r->write_event_handler;
@@ -240,16 +252,20 @@ ngx_http_profile_fake(ngx_connection_t *c)
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_write_event_handler(ngx_http_request_t *r)
 {
     ngx_http_profile_ctx_t   *ctx;
     ngx_http_profile_part_t  *part;
+    ngx_http_profile_wake_t   wake;
 
     ctx = ngx_http_profile_find(r);
     part = ngx_http_profile_add_part(ctx, r);
 
-    ngx_http_profile_turn(ctx, (uintptr_t) part->write_event_handler,
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = r;
+
+    ngx_http_profile_turn(ctx, &wake, (uintptr_t) part->write_event_handler,
                           ngx_http_profile_write_turn, r);
 }
 
@@ -259,7 +275,7 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
  * only after we returned.
  */
 
-static void
+PROF_GLUE static void
 ngx_http_profile_write_turn(void *data)
 {
     ngx_http_request_t *r = data;
@@ -274,12 +290,13 @@ ngx_http_profile_write_turn(void *data)
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
 {
     ngx_http_request_t       *r;
     ngx_http_profile_ctx_t   *ctx;
     ngx_http_profile_part_t  *part;
+    ngx_http_profile_wake_t   wake;
 
     /* only those of ngx_http_upstream_t are wrapped, their data is this */
 
@@ -288,12 +305,16 @@ ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
     ctx = ngx_http_profile_find(r);
     part = ngx_http_profile_add_part(ctx, r);
 
-    ngx_http_profile_turn(ctx, (uintptr_t) part->resolver_handler,
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = r;
+    wake.resolver = rctx;
+
+    ngx_http_profile_turn(ctx, &wake, (uintptr_t) part->resolver_handler,
                           ngx_http_profile_resolver_turn, rctx);
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_resolver_turn(void *data)
 {
     ngx_resolver_ctx_t *rctx = data;
@@ -302,35 +323,45 @@ ngx_http_profile_resolver_turn(void *data)
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_read_handler(ngx_event_t *ev)
 {
     ngx_connection_t        *c;
     ngx_http_profile_ctx_t  *ctx;
+    ngx_http_profile_wake_t   wake;
 
     c = ev->data;
     ctx = ngx_http_profile_find(c->data);
 
-    ngx_http_profile_turn(ctx, (uintptr_t) ctx->read_handler,
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.event = ev;
+    wake.connection = c;
+
+    ngx_http_profile_turn(ctx, &wake, (uintptr_t) ctx->read_handler,
                           ngx_http_profile_fake_turn, ev);
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_write_handler(ngx_event_t *ev)
 {
     ngx_connection_t        *c;
     ngx_http_profile_ctx_t  *ctx;
+    ngx_http_profile_wake_t   wake;
 
     c = ev->data;
     ctx = ngx_http_profile_find(c->data);
 
-    ngx_http_profile_turn(ctx, (uintptr_t) ctx->write_handler,
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.event = ev;
+    wake.connection = c;
+
+    ngx_http_profile_turn(ctx, &wake, (uintptr_t) ctx->write_handler,
                           ngx_http_profile_fake_turn, ev);
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_fake_turn(void *data)
 {
     ngx_event_t *ev = data;

@@ -113,10 +113,14 @@ uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
 void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
     uint64_t until);
 
+/* when the last turn, or the last gap that was named, ended */
+uint64_t prof_capture_mark(const prof_capture_t *c);
+
 /*
  * Runs fn(data) as a turn of the capture c: the thread is sampled, and all
- * time until fn returns is the capture's.  "what" stands for the turn when no
- * sample falls into it: the address of a function, or a name.
+ * time until fn returns is the capture's.  "what" is the address of a
+ * function, which stands for the turn when no sample falls into it, or a name,
+ * which is a span around all of it.
  *
  * Turns nest: a turn of another capture inside this one interrupts it, a turn
  * of the same capture is part of it.  fn may call prof_turn_end(c): the rest

@@ -45,6 +45,14 @@
 
 
 /*
+ * Functions that stand between what is profiled and the profiler: sampled
+ * stacks do not show them.
+ */
+
+#define PROF_GLUE  __attribute__((noinline, section("prof_glue")))
+
+
+/*
  * A frame is an address, or the name of something that is no code.  Names are
  * small integers: no code lives in the first page of the address space.
  * 0 .. PROF_FRAME_FIXED - 1 are the fixed names below, the rest up to

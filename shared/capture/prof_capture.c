@@ -11,6 +11,12 @@
 #include <sys/mman.h>
 
 
+#define PROF_TOUCH  (64 * 1024)
+
+
+static void prof_capture_touch(void *mem, size_t size);
+
+
 prof_capture_t *
 prof_capture_create(const prof_capture_conf_t *conf)
 {
@@ -41,6 +47,13 @@ prof_capture_create(const prof_capture_conf_t *conf)
     prof_tree_init(&c->tree, p, half);
     prof_entries_init(&c->timeline, p + half, half, c->start_realtime);
 
+    /* what a small capture needs is there before its time is taken */
+
+    prof_capture_touch(c->tree.nodes, PROF_TOUCH);
+    prof_capture_touch(c->tree.chains,
+                       ((size_t) c->tree.mask + 1) * sizeof(uint32_t));
+    prof_capture_touch(c->timeline.entries, PROF_TOUCH);
+
     c->mode = conf->mode;
     c->frequency = conf->frequency;
     c->period = 1000000000 / conf->frequency;
@@ -53,6 +66,17 @@ prof_capture_create(const prof_capture_conf_t *conf)
     c->rest = 1 + prof_entries_random(&c->timeline) % c->period;
 
     return c;
+}
+
+
+static void
+prof_capture_touch(void *mem, size_t size)
+{
+    size_t  i;
+
+    for (i = 0; i < size && i < PROF_TOUCH; i += 4096) {
+        *((volatile char *) mem + i) = 0;
+    }
 }
 
 
@@ -125,6 +149,35 @@ prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
 
     c->wall += until - c->mark;
     c->mark = until;
+}
+
+
+void
+prof_capture_resume(prof_capture_t *c)
+{
+    uint64_t             now;
+    const prof_entry_t  *last;
+
+    last = c->timeline.n ? &c->timeline.entries[c->timeline.n - 1] : NULL;
+
+    if (last == NULL || last->kind != PROF_ENTRY_GAP) {
+        prof_capture_gap(c, NULL, 0, 0);
+        return;
+    }
+
+    now = prof_clock(CLOCK_MONOTONIC);
+
+    prof_entries_extend(&c->timeline, now - c->mark, 0);
+
+    c->wall += now - c->mark;
+    c->mark = now;
+}
+
+
+uint64_t
+prof_capture_mark(const prof_capture_t *c)
+{
+    return c->mark;
 }
 
 

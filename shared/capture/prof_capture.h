@@ -42,7 +42,7 @@ struct prof_capture_s {
     uint64_t         taken;
 
     uint64_t         start_realtime;
-    uint64_t         mark;          /* end of the last turn or named gap */
+    uint64_t         mark;          /* end of the last turn or gap */
     uint64_t         wall;
     uint64_t         running;
     uint64_t         cpu;
@@ -71,6 +71,9 @@ struct prof_turn_s {
 
 
 PROF_HIDDEN_BEGIN
+
+/* the time until the turn that begins now belongs to the gap before it */
+void prof_capture_resume(prof_capture_t *c);
 
 /* adds to the timeline, and samples less often when its memory is short */
 void prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t kind,

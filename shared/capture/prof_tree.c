@@ -19,11 +19,12 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
 {
     uint32_t  n;
 
-    /* one chain for each node at most: both arrays fit for any size */
+    /*
+     * Four to eight nodes for each chain, when the tree is full: a small array
+     * of chains is soon in the cache, and is soon touched as a whole.
+     */
 
-    for (n = 64; 2 * n * (sizeof(uint32_t) + sizeof(prof_tree_node_t)) <= size;
-         n *= 2)
-    {
+    for (n = 64; 8 * n * sizeof(prof_tree_node_t) <= size; n *= 2) {
         /* void */
     }
 
@@ -37,6 +38,12 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
 }
 
 
+/* the linker makes them: all functions that are PROF_GLUE */
+
+extern const char  __start_prof_glue[] __attribute__((visibility("hidden")));
+extern const char  __stop_prof_glue[] __attribute__((visibility("hidden")));
+
+
 uint32_t
 prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
     uint32_t n, prof_stats_t *st)
@@ -44,6 +51,14 @@ prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
     uint32_t  i, child;
 
     for (i = n; i-- > 0; node = child) {
+
+        if (pcs[i] >= (uintptr_t) __start_prof_glue
+            && pcs[i] < (uintptr_t) __stop_prof_glue)
+        {
+            child = node;
+            continue;
+        }
+
         child = prof_tree_child(t, node, prof_key(pcs[i], i));
 
         if (child == PROF_NONE) {

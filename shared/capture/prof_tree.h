@@ -57,7 +57,7 @@ void prof_tree_init(prof_tree_t *t, void *mem, size_t size);
 /*
  * The node of a stack below "node" (PROF_NONE: a whole stack).  pcs are
  * innermost first, as prof_walk() gives them: an interrupted instruction, then
- * return addresses.
+ * return addresses.  Functions that are PROF_GLUE are left out.
  */
 uint32_t prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
     uint32_t n, prof_stats_t *st);

@@ -32,7 +32,7 @@ static void prof_turn_timer(prof_sampler_t *s, uint64_t first,
     uint64_t period, uint64_t *rest);
 
 
-__attribute__((noinline)) void
+PROF_GLUE void
 prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     prof_turn_pt fn, void *data)
 {
@@ -60,6 +60,10 @@ prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     turn.what = what;
     turn.top = (uintptr_t) __builtin_frame_address(0);
     turn.nspans = 0;
+
+    if (prof_frame_is_name(what)) {
+        turn.spans[turn.nspans++] = what;
+    }
 
     s->turn = &turn;
 
@@ -155,7 +159,7 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     s->fill = PROF_RING_SIZE / 2;
 
     if (c->stats.turns++) {
-        prof_capture_gap(c, NULL, 0, 0);
+        prof_capture_resume(c);
 
     } else {
         c->mark = prof_clock(CLOCK_MONOTONIC);

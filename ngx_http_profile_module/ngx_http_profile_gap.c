@@ -1,0 +1,400 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Gaps: what a request waited for between two turns.  The cause is found when
+ * the next turn begins, from what wakes the request and from the state that it
+ * is in: nobody has touched either since the last turn.
+ *
+ * A gap has two parts: until what was waited for was there, and from then on,
+ * while the worker ran code of other requests.  When it was there is known
+ * exactly if the worker slept (then the poll returned because of it), if it
+ * was a timer, or if it was data on a TCP connection (the kernel knows when
+ * they came, to the millisecond).  Otherwise it came while the worker ran
+ * other code between two polls, and the middle of that time is taken.
+ */
+
+
+#include "ngx_http_profile.h"
+
+#include <netinet/tcp.h>
+
+
+/* shorter delays are the event loop's own work, not other requests' */
+#define NGX_HTTP_PROFILE_BUSY_NS   50000
+
+/* a poll that took longer than this has slept */
+#define NGX_HTTP_PROFILE_SLEEP_NS  20000
+
+
+static uint64_t ngx_http_profile_ready(ngx_http_profile_wake_t *wake);
+static ngx_http_profile_part_t *ngx_http_profile_waiting_part(
+    ngx_http_profile_ctx_t *ctx, ngx_http_profile_wake_t *wake);
+static u_char *ngx_http_profile_cause(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part, u_char *p,
+    u_char *last);
+static u_char *ngx_http_profile_client_cause(ngx_http_request_t *r,
+    ngx_event_t *ev, u_char *p, u_char *last);
+static u_char *ngx_http_profile_part_cause(ngx_http_profile_part_t *part,
+    u_char *p, u_char *last);
+static u_char *ngx_http_profile_upstream_cause(ngx_http_upstream_t *u,
+    u_char *p, u_char *last);
+static u_char *ngx_http_profile_socket_cause(ngx_connection_t *c, u_char *p,
+    u_char *last);
+
+
+static char  ngx_http_profile_busy[] = "worker busy with other requests";
+
+
+/*
+ * Closes the gap before a turn; wake is NULL when the capture ends in it.
+ */
+
+void
+ngx_http_profile_gap(ngx_http_profile_ctx_t *ctx, ngx_http_profile_wake_t *wake)
+{
+    u_char                   *p;
+    uint64_t                  ready, now;
+    uintptr_t                 frames[2];
+    ngx_uint_t                n;
+    ngx_http_profile_part_t  *part;
+    u_char                    text[NGX_MAX_ERROR_STR / 4];
+
+    part = ngx_http_profile_waiting_part(ctx, wake);
+
+    p = ngx_http_profile_cause(ctx, wake, part, text, text + sizeof(text));
+
+    frames[0] = prof_capture_name(ctx->capture, (char *) text, p - text);
+    n = 1;
+
+    if (part && part->request != part->request->main) {
+        p = ngx_slprintf(text, text + sizeof(text), "subrequest %V",
+                         &part->request->uri);
+
+        frames[1] = prof_capture_name(ctx->capture, (char *) text, p - text);
+        n = 2;
+    }
+
+    now = prof_now();
+    ready = wake ? ngx_http_profile_ready(wake) : now;
+    ready = ngx_max(ready, prof_capture_mark(ctx->capture));
+
+    if (ready + NGX_HTTP_PROFILE_BUSY_NS > now) {
+        ready = now;
+    }
+
+    prof_capture_gap(ctx->capture, frames, n, ready);
+
+    if (ready < now) {
+        frames[0] = prof_capture_name(ctx->capture, ngx_http_profile_busy,
+                                      sizeof(ngx_http_profile_busy) - 1);
+        prof_capture_gap(ctx->capture, frames, 1, 0);
+    }
+}
+
+
+/* the span of a turn: what began it */
+
+uintptr_t
+ngx_http_profile_wake_name(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake)
+{
+    const char               *name;
+    ngx_http_profile_part_t  *part;
+
+    part = ngx_http_profile_waiting_part(ctx, wake);
+
+    if (wake->resolver) {
+        name = "event: resolver";
+
+    } else if (part && part->aio) {
+        name = "event: disk or thread pool";
+
+    } else if (wake->connection == ctx->request->connection) {
+        name = "event: client";
+
+    } else if (part && part->request->upstream && wake->connection) {
+        name = "event: upstream";
+
+    } else if (wake->connection) {
+        name = "event: script socket";
+
+    } else if (wake->timer) {
+        name = "event: timer";
+
+    } else {
+        name = "event";
+    }
+
+    return prof_capture_name(ctx->capture, name, ngx_strlen(name));
+}
+
+
+/* when the request could have run */
+
+static uint64_t
+ngx_http_profile_ready(ngx_http_profile_wake_t *wake)
+{
+    uint64_t                  ready, now;
+    socklen_t                 len;
+    struct tcp_info           ti;
+    ngx_http_profile_loop_t  *loop;
+
+    loop = ngx_http_profile_loop();
+    now = prof_now();
+
+    /* in the iteration in which the worker was armed */
+
+    if (loop->poll_end == 0) {
+        return now;
+    }
+
+    if (loop->poll_end - loop->poll_start > NGX_HTTP_PROFILE_SLEEP_NS
+        || loop->last_end == 0)
+    {
+        return loop->poll_end;
+    }
+
+    if (wake->timer) {
+        ready = (uint64_t) wake->event->timer.key * 1000000;
+
+    } else {
+        ready = loop->last_end + (loop->poll_start - loop->last_end) / 2;
+
+        len = sizeof(struct tcp_info);
+
+        if (wake->connection && wake->event == wake->connection->read
+            && getsockopt(wake->connection->fd, IPPROTO_TCP, TCP_INFO, &ti,
+                          &len)
+               == 0)
+        {
+            ready = now - (uint64_t) ti.tcpi_last_data_recv * 1000000;
+        }
+    }
+
+    return ngx_min(ngx_max(ready, loop->last_end), loop->poll_start);
+}
+
+
+/* the part of the request that waited for what has come, or NULL */
+
+static ngx_http_profile_part_t *
+ngx_http_profile_waiting_part(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake)
+{
+    ngx_http_request_t       *r;
+    ngx_http_profile_part_t  *part, *any;
+
+    any = NULL;
+
+    for (part = ctx->parts; part; part = part->next) {
+        r = part->request;
+
+        if (r->done) {
+            continue;
+        }
+
+        if (wake && wake->request == r) {
+            return part;
+        }
+
+        if (wake && wake->connection && r->upstream
+            && r->upstream->peer.connection == wake->connection)
+        {
+            return part;
+        }
+
+#if (NGX_HTTP_CACHE)
+        if (wake && wake->event && r->cache
+            && wake->event == &r->cache->wait_event)
+        {
+            return part;
+        }
+#endif
+
+        /* parts are listed from the youngest to the main request */
+
+        if (any == NULL
+            && (part->aio || (r->upstream && r->upstream->peer.connection)))
+        {
+            any = part;
+        }
+    }
+
+    /* something else has come: what is waited for says most about the gap */
+
+    if (wake && (wake->timer || (wake->connection
+        && wake->connection != ctx->request->connection)))
+    {
+        return NULL;
+    }
+
+    return any;
+}
+
+
+static u_char *
+ngx_http_profile_cause(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part, u_char *p,
+    u_char *last)
+{
+    u_char              *end;
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    c = wake ? wake->connection : NULL;
+
+    if (wake && wake->resolver) {
+        return ngx_slprintf(p, last, "resolver %V", &wake->resolver->name);
+    }
+
+    if (c == r->connection) {
+        end = ngx_http_profile_client_cause(r, wake->event, p, last);
+
+        if (end != p) {
+            return end;
+        }
+    }
+
+    if (part) {
+        end = ngx_http_profile_part_cause(part, p, last);
+
+        if (end != p) {
+            return end;
+        }
+    }
+
+    if (c && c != r->connection) {
+        return ngx_http_profile_socket_cause(c, p, last);
+    }
+
+    if (wake && wake->timer && c == NULL) {
+        return ngx_slprintf(p, last, "script timer");
+    }
+
+    if (c == r->connection && wake->event == c->write) {
+        return ngx_slprintf(p, last, "client not reading");
+    }
+
+    return ngx_slprintf(p, last, "unknown");
+}
+
+
+static u_char *
+ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
+    u_char *p, u_char *last)
+{
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    /* a delayed request has sent nothing yet, a delayed response has */
+
+    if (ev == c->write && c->write->delayed) {
+        return ngx_slprintf(p, last, r->header_sent ? "limit_rate"
+                                                    : "limit_req");
+    }
+
+    if (r->reading_body) {
+        return ngx_slprintf(p, last, "client sending the request body");
+    }
+
+    return p;
+}
+
+
+static u_char *
+ngx_http_profile_part_cause(ngx_http_profile_part_t *part, u_char *p,
+    u_char *last)
+{
+    ngx_http_request_t   *r;
+    ngx_http_upstream_t  *u;
+
+    r = part->request;
+    u = r->upstream;
+
+    if (part->aio) {
+        return ngx_slprintf(p, last, "disk or thread pool");
+    }
+
+#if (NGX_HTTP_CACHE)
+    if (r->cache && r->cache->waiting) {
+        return ngx_slprintf(p, last, "cache lock");
+    }
+#endif
+
+    if (u && u->resolved && u->resolved->ctx) {
+        return ngx_slprintf(p, last, "resolver %V", &u->resolved->host);
+    }
+
+    if (u && u->peer.connection && u->peer.name && u->state) {
+        return ngx_http_profile_upstream_cause(u, p, last);
+    }
+
+    return p;
+}
+
+
+static u_char *
+ngx_http_profile_upstream_cause(ngx_http_upstream_t *u, u_char *p,
+    u_char *last)
+{
+    char              *what;
+    ngx_connection_t  *c;
+
+    c = u->peer.connection;
+
+    if (c->read->delayed) {
+        what = "limit_rate of upstream";
+
+    } else if (u->state->connect_time == (ngx_msec_t) -1) {
+
+        what = "upstream connect";
+
+#if (NGX_HTTP_SSL)
+        if (c->ssl) {
+            what = "upstream TLS handshake";
+        }
+#endif
+
+    } else if (u->state->header_time == (ngx_msec_t) -1) {
+
+        if (c->write->timer_set || u->request_body_blocked) {
+            what = "sending to upstream";
+
+        } else if (u->buffer.start == NULL || u->buffer.last == u->buffer.start) {
+            what = "upstream first byte";
+
+        } else {
+            what = "upstream header";
+        }
+
+    } else {
+        what = "upstream body";
+    }
+
+    return ngx_slprintf(p, last, "%s %V", what, u->peer.name);
+}
+
+
+/* a connection that no upstream of nginx has: a script's */
+
+static u_char *
+ngx_http_profile_socket_cause(ngx_connection_t *c, u_char *p, u_char *last)
+{
+    size_t          len;
+    socklen_t       socklen;
+    ngx_sockaddr_t  sa;
+    u_char          text[NGX_SOCKADDR_STRLEN];
+
+    socklen = sizeof(ngx_sockaddr_t);
+
+    if (getpeername(c->fd, &sa.sockaddr, &socklen) == -1) {
+        return ngx_slprintf(p, last, "script socket connect");
+    }
+
+    len = ngx_sock_ntop(&sa.sockaddr, socklen, text, sizeof(text), 1);
+
+    return ngx_slprintf(p, last, "script socket %*s", len, text);
+}
