@@ -75,7 +75,8 @@ prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc)
     now = prof_clock(CLOCK_MONOTONIC);
 
     s->stats->samples++;
-    s->stats->own_handler_ns += now - start;
+    s->stats->own_handler_ns += (now - start < PROF_HANDLER_MAX_NS)
+                                ? now - start : PROF_HANDLER_MAX_NS;
 
     prof_handler_govern(s, now);
 }

@@ -32,14 +32,17 @@
  * sampled time, the frequency is halved.  The cost of a sample is the
  * handler's own time, plus what the handler cannot see: the timer's interrupt
  * and the kernel's way to the handler and back (5 to 20 us on virtual
- * machines, 1 to 3 on bare metal).
+ * machines, 1 to 3 on bare metal).  A handler that took longer than
+ * PROF_HANDLER_MAX_NS was preempted, which is no cost of its own: on a busy
+ * machine it would slow the sampling down for nothing.
  */
 
-#define PROF_SHARE         10
-#define PROF_DELIVERY_NS   5000
-#define PROF_GOVERN_EVERY  32
+#define PROF_SHARE           10
+#define PROF_DELIVERY_NS     5000
+#define PROF_HANDLER_MAX_NS  50000
+#define PROF_GOVERN_EVERY    32
 
-#define PROF_PERIOD_MAX    1000000000
+#define PROF_PERIOD_MAX      1000000000
 
 
 typedef struct prof_turn_s  prof_turn_t;

@@ -24,14 +24,18 @@ our @EXPORT = qw/ about code_of info is_attributed is_captured is_clean is_sum
 # Kinds of code, by the name of a frame, its source or its object.  Code that
 # LuaJIT has compiled is in no object.
 my %CODE = (
-    lua => qr{lua|\blj_|^\[(?:unknown\]|anonymous)}i,
+    lua => qr/lua|\blj_|^\[anonymous code\]/i,
     pcre => qr/pcre|^ngx_regex_exec$/,
     njs => qr/njs|ngx_js|ngx_http_js/i,
     zlib => qr/\b(?:libz|zlib|deflate|inflate)/i,
 );
 
-# stacks of one frame that stand for the time between two turns
-my $GAP = qr{^\[(?!turn\]|truncated|no unwind|bad stack|call tree|unknown\]|anonymous)};
+# the outermost frame of stacks that stand for the time between two turns
+my $GAP = qr{^\[(?!turn\]|truncated|no unwind|bad stack|call tree|anonymous)};
+
+
+# Spans are named by modules whose handlers all requests pass.
+my $SPAN = qr/^(?:phase |event|header filters|body filters)/;
 
 
 # The stacks with a frame of that kind, in all pictures.  The filters of all
@@ -76,6 +80,7 @@ sub stacks_of {
             last if $names[$i] =~ /^ngx_http_(?:output_filter|send_header)$/
                     && $kind ne 'zlib';
             next unless $names[$i] =~ $re || $files[$i] =~ $re;
+            next if $names[$i] =~ $SPAN;
 
             push @found, [ join(';', @names[@$stack]),
                            $picture->{weights}[$n] ];
@@ -126,7 +131,7 @@ sub is_sum {
     my $wall = $p->profile('wall');
 
     my $gaps = sum0(map { $_->[1] }
-                    grep { @{$_->[0]} == 1 && $_->[0][0] =~ $GAP }
+                    grep { $_->[0][0] =~ $GAP }
                     $wall->stacks());
 
     my %sums = (
