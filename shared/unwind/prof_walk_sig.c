@@ -206,31 +206,36 @@ prof_walk_signal(prof_walk_t *w)
     sp = w->f.sp + PROF_ARCH_SIGFRAME_UC;
 
     if (sp > w->top || w->top - sp < sizeof(ucontext_t)) {
-        (void) prof_walk_record(w);
-        return PROF_WALK_BAD_STACK;
+
+        /* the CFA is what sp was, and that is above its copy */
+
+        return PROF_WALK_COMPLETE;
     }
 
     uc = (const ucontext_t *) sp;
     prof_arch_regs(&f, uc);
 
-    /* a handler that ran on a stack of its own */
-
-    if ((f.sp & 7) || f.sp <= w->f.sp) {
-        (void) prof_walk_record(w);
-        return PROF_WALK_BAD_STACK;
-    }
-
-    if (f.sp > w->top) {
+    if (f.sp > w->top && f.sp - w->top < PROF_WALK_STACK_MAX) {
         return PROF_WALK_COMPLETE;
     }
 
     rc = prof_walk_record(w);
 
+    if (rc != PROF_WALK_NEXT) {
+        return rc;
+    }
+
+    /* a handler that ran on a stack of its own */
+
+    if ((f.sp & 7) || f.sp <= sp || f.sp > w->top) {
+        return PROF_WALK_BAD_STACK;
+    }
+
     w->f = f;
     w->uc = uc;
     w->base = w->n;
 
-    return rc;
+    return PROF_WALK_NEXT;
 }
 
 

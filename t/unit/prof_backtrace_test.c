@@ -235,6 +235,7 @@ test_fixtures(void)
     for (i = 0; i < sizeof(kind) / sizeof(kind[0]); i++) {
         before = steps;
         different = 0;
+        scanned = 0;
 
         step_begin(TEST_WINDOW);
         kind[i].fixture(work_none);
@@ -243,6 +244,7 @@ test_fixtures(void)
         ok(steps - before > 5, "%s: %d steps", kind[i].name,
            (int) (steps - before));
         is_int(different, 0, "%s: as libgcc", kind[i].name);
+        is_int(scanned, 0, "%s: not scanned", kind[i].name);
     }
 }
 
@@ -271,6 +273,7 @@ test_lazy_binding(void)
 
     before = steps;
     different = 0;
+    scanned = 0;
 
     step_begin(20 * TEST_WINDOW);
     pattern = p_compile("^/(a|b+)[0-9]{2,}", 17, 0, &err, &offset, NULL);
@@ -279,6 +282,7 @@ test_lazy_binding(void)
     ok(steps - before > TEST_WINDOW, "lazy binding: %d steps",
        (int) (steps - before));
     is_int(different, 0, "lazy binding: as libgcc");
+    is_int(scanned, 0, "lazy binding: not scanned");
 }
 
 

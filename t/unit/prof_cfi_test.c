@@ -38,6 +38,7 @@ static void test_fixture_rows(void);
 static void test_leb128(void);
 static void test_pointers(void);
 static void test_instructions(void);
+static void test_calls(void);
 static void run(const uint8_t *insn, size_t len, emitted_t *e);
 static void test_without_table(void);
 static void test_damaged(void);
@@ -65,6 +66,7 @@ main(void)
 #if (__x86_64__)
     test_fixture_rows();
     test_instructions();
+    test_calls();
 #endif
 
     test_without_table();
@@ -324,6 +326,61 @@ test_instructions(void)
                v[i].name);
         is_int(e.wrong, 0, "instructions: %s: in order", v[i].name);
     }
+}
+
+
+/* which instructions are calls, and where they go */
+
+static void
+test_calls(void)
+{
+    size_t     i;
+    uint8_t    code[16];
+    uintptr_t  pc, target;
+
+    static const struct {
+        const char  *name;
+        const char  *insn;
+        size_t       len;
+        int          call;
+        int          target;        /* relative to the next instruction */
+    } v[] = {
+        { "call rel32", "\xe8\x78\x56\x00\x00", 5, 1, 0x5678 },
+        { "call rel32 backwards", "\xe8\xf0\xff\xff\xff", 5, 1, -16 },
+        { "call *%rax", "\xff\xd0", 2, 1, 0 },
+        { "call *%r11", "\x41\xff\xd3", 3, 1, 0 },
+        { "call *(%rax)", "\xff\x10", 2, 1, 0 },
+        { "call *(%r12)", "\x41\xff\x14\x24", 4, 1, 0 },
+        { "call *(%rax,%rcx,8)", "\xff\x14\xc8", 3, 1, 0 },
+        { "call *0x10(%rax)", "\xff\x50\x10", 3, 1, 0 },
+        { "call *0x10(%rax,%rcx,8)", "\xff\x54\xc8\x10", 4, 1, 0 },
+        { "call *0x110(%rax)", "\xff\x90\x10\x01\x00\x00", 6, 1, 0 },
+        { "call *0x110(%rax,%rcx,8)", "\xff\x94\xc8\x10\x01\x00\x00", 7, 1,
+          0 },
+        { "call *0x110(,%rcx,8)", "\xff\x14\xcd\x10\x01\x00\x00", 7, 1, 0 },
+        { "call *0x110(%rip)", "\xff\x15\x10\x01\x00\x00", 6, 1, 0 },
+        { "jmp rel32", "\xe9\x78\x56\x00\x00", 5, 0, 0 },
+        { "jmp *%rax", "\xff\xe0", 2, 0, 0 },
+        { "push (%rax)", "\xff\x30", 2, 0, 0 },
+        { "inc (%rax)", "\xff\x00", 2, 0, 0 },
+        { "call *(%rax), nop", "\xff\x10\x90", 3, 0, 0 },
+        { "call *%rax, nop", "\xff\xd0\x90", 3, 0, 0 },
+        { "ret", "\xc3", 1, 0, 0 }
+    };
+
+    for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        memset(code, 0x90, sizeof(code));
+        memcpy(code + 8, v[i].insn, v[i].len);
+
+        pc = (uintptr_t) code + 8 + v[i].len;
+
+        is_int(prof_arch_called(pc, &target), v[i].call, "%s: a call",
+               v[i].name);
+        is_int(target, v[i].target ? pc + v[i].target : 0, "%s: target",
+               v[i].name);
+    }
+
+    is_int(prof_arch_called(0x1000, &target), 0, "unreadable code");
 }
 
 

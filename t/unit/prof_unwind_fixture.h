@@ -33,12 +33,13 @@ extern void fixture_nocfi(fixture_callback_pt fn);
 extern void fixture_nocfi_nofp(fixture_callback_pt fn);
 extern void fixture_end(fixture_callback_pt fn);
 extern void fixture_far(fixture_callback_pt fn);
+extern void fixture_noreturn(fixture_callback_pt fn);
 extern void fixture_last(fixture_callback_pt fn);
 
 extern char  fixture_nofp_ret[], fixture_realign_ret[], fixture_deref_ret[],
              fixture_rbx_ret[], fixture_rax_ret[], fixture_leaf_trap[],
              fixture_r9_trap[], fixture_nocfi_ret[], fixture_nocfi_nofp_ret[],
-             fixture_end_ret[], fixture_far_ret[];
+             fixture_end_ret[], fixture_far_ret[], fixture_noreturn_ret[];
 
 extern char  fixture_odd[], fixture_odd_big[], fixture_odd_max[],
              fixture_odd_unaligned[], fixture_odd_ra[],

@@ -21,8 +21,11 @@ static void test_kinds(void);
 static void test_kind(const char *name, fixture_pt fixture, char *ret);
 static void test_traps(void);
 static void test_end(void);
+static void test_noreturn(void);
 static void test_lost(void);
 static void test_scan(void);
+static void test_scan_over(const char *name, uintptr_t address, int first,
+    int last);
 static void test_jit(void);
 static void test_null(void);
 static void test_unloaded(void);
@@ -36,18 +39,21 @@ static void test_cache(void);
 static void walk_reset(uintptr_t top);
 static void walk_handler(int signo, siginfo_t *si, void *ctx);
 static void nested_handler(int signo, siginfo_t *si, void *ctx);
+static void nested_handler_top(int signo, siginfo_t *si, void *ctx);
 static void segv_handler(int signo, siginfo_t *si, void *ctx);
 static void install(int signo, void (*handler)(int, siginfo_t *, void *),
     int flags);
 static void callback(void);
 static void callback_low(void);
 static void callback_fake(void);
+static void callback_locals(void *frame);
+static void callback_jump(void);
+static void callback_signal(void);
 static void call(fixture_pt fixture, fixture_callback_pt fn);
 static void call_fp(fixture_pt fixture, fixture_callback_pt fn);
 static void call_null(void (*fn)(void));
 static int recurse(int n);
 static int within(uintptr_t pc, void *function);
-static void clear_stack(void);
 
 
 static prof_unwind_t      *unwind;
@@ -59,7 +65,9 @@ static uint32_t            walk_max;
 static uint32_t            walk_n;
 static uint32_t            walk_end;
 static ucontext_t          context;
+static uintptr_t           nested_top;
 static uintptr_t           fake;
+static int                 fake_first, fake_last;
 static sigjmp_buf          jump;
 static void *volatile      frame_address;
 
@@ -88,6 +96,7 @@ main(void)
     test_kinds();
     test_traps();
     test_end();
+    test_noreturn();
     test_top();
     test_depth();
     test_context();
@@ -196,12 +205,27 @@ test_end(void)
 
 
 static __attribute__((noinline)) void
+test_noreturn(void)
+{
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    if (sigsetjmp(jump, 1) == 0) {
+        call(fixture_noreturn, callback_jump);
+    }
+
+    is_int(walk_end, 0, "last instruction is a call: complete");
+    ok(walk_n > 2 && within(pcs[walk_n - 1], call)
+       && pcs[walk_n - 2] == (uintptr_t) fixture_noreturn_ret,
+       "last instruction is a call: frames");
+}
+
+
+static __attribute__((noinline)) void
 test_lost(void)
 {
     uint32_t  i;
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    clear_stack();
 
     call_fp(fixture_far, callback);
 
@@ -235,11 +259,10 @@ test_scan(void)
 
     for (i = 0; i < 2; i++) {
         walk_reset((uintptr_t) __builtin_frame_address(0));
-        clear_stack();
 
-        call_fp(kind[i].fixture, callback);
+        call_fp(kind[i].fixture, callback_fake);
 
-        for (n = 0; n < walk_n && !within(pcs[n], callback); n++) {
+        for (n = 0; n < walk_n && !within(pcs[n], callback_fake); n++) {
             /* void */
         }
 
@@ -253,9 +276,8 @@ test_scan(void)
     /* only the first of them tells where its caller's frame is */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    clear_stack();
 
-    call_fp(fixture_nocfi, callback);
+    call_fp(fixture_nocfi, callback_fake);
 
     is_int(walk_end, 0, "no entry: complete");
     is_int(stats.scanned, 1, "no entry: scanned once");
@@ -268,17 +290,30 @@ test_scan(void)
 
     for (n = 0; !within(pcs[n], callback); n++) { /* void */ }
 
-    fake = pcs[n];
+    test_scan_over("calls that are over", pcs[n], 0, 7);
+
+    /* and after an indirect one, from which unwinding leads nowhere */
+
+    test_scan_over("a call that is over", (uintptr_t) fixture_noreturn_ret,
+                   0, 0);
+}
+
+
+static __attribute__((noinline)) void
+test_scan_over(const char *name, uintptr_t address, int first, int last)
+{
+    fake = address;
+    fake_first = first;
+    fake_last = last;
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    clear_stack();
 
     call(fixture_nocfi, callback_fake);
 
-    is_int(walk_end, 0, "calls that are over: complete");
+    is_int(walk_end, 0, "%s: complete", name);
     ok(walk_n >= 3 && within(pcs[walk_n - 1], call)
        && pcs[walk_n - 2] == (uintptr_t) fixture_nocfi_ret,
-       "calls that are over: passed over");
+       "%s: passed over", name);
 }
 
 
@@ -287,6 +322,8 @@ test_jit(void)
 {
     char    *code;
     size_t   offset;
+
+    fake = 0;
 
     code = mmap(NULL, 4096, PROT_READ|PROT_WRITE|PROT_EXEC,
                 MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
@@ -300,21 +337,19 @@ test_jit(void)
     offset = fixture_nocfi_ret - (char *) fixture_nocfi;
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    clear_stack();
 
-    call((fixture_pt) code, callback);
+    call((fixture_pt) code, callback_fake);
 
     is_int(walk_end, 0, "code made at run time: complete");
     is_int(stats.scanned, 1, "code made at run time: scanned");
     ok(walk_n >= 3 && within(pcs[walk_n - 1], call)
        && pcs[walk_n - 2] == (uintptr_t) code + offset
-       && within(pcs[walk_n - 3], callback),
+       && within(pcs[walk_n - 3], callback_fake),
        "code made at run time: frames");
 
     /* the walk may look at a part of its frame only */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    clear_stack();
 
     call((fixture_pt) code, callback_low);
 
@@ -333,7 +368,6 @@ test_null(void)
     install(SIGSEGV, segv_handler, SA_NODEFER);
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    clear_stack();
 
     if (sigsetjmp(jump, 1) == 0) {
         call_null(NULL);
@@ -344,7 +378,6 @@ test_null(void)
     ok(within(pcs[0], call_null), "call of a null pointer: caller");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    clear_stack();
 
     if (sigsetjmp(jump, 1) == 0) {
         call_null((void (*)(void)) 0x123456);
@@ -380,6 +413,8 @@ test_unloaded(void)
     }
 
     fake = (uintptr_t) function + 16;
+    fake_first = 0;
+    fake_last = 7;
 
     saved = unwind;
     unwind = prof_unwind_create();
@@ -394,7 +429,6 @@ test_unloaded(void)
        "unloaded: not in memory");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    clear_stack();
 
     call(fixture_nocfi, callback_fake);
 
@@ -428,6 +462,22 @@ test_top(void)
     for (i = 0; i < walk_n && !within(pcs[i], test_top); i++) { /* void */ }
 
     is_int(i, n, "top at the end of the stack: the rest is the same");
+
+    /* a frame is recorded if its CFA is not above top */
+
+    call_fp(fixture_nofp, callback);
+    walk_reset((uintptr_t) frame_address + 16);
+    call_fp(fixture_nofp, callback);
+
+    is_int(walk_end, 0, "top is a CFA: complete");
+    ok(within(pcs[walk_n - 1], call_fp), "top is a CFA: recorded");
+
+    walk_reset((uintptr_t) frame_address + 8);
+    call_fp(fixture_nofp, callback);
+
+    is_int(walk_end, 0, "top is below a CFA: complete");
+    is_int(pcs[walk_n - 1], (uintptr_t) fixture_nofp_ret,
+           "top is below a CFA: not recorded");
 
     /* interrupted above top: there is nothing to record */
 
@@ -486,9 +536,10 @@ test_context(void)
 {
 #if (__x86_64__)
 
-    greg_t      sp, *reg;
-    uint32_t    i;
-    ucontext_t  uc;
+    char        *ret[2];
+    greg_t       sp, *reg;
+    uint32_t     i, j;
+    ucontext_t   uc;
 
     static const struct {
         const char  *name;
@@ -523,11 +574,18 @@ test_context(void)
         is_int(stats.bad_stack, 1, "stack pointer: %s: counted", bad[i].name);
     }
 
-    /* at an instruction that has rbp for its base */
+    /* at instructions that have rbp for their base */
 
-    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    call_fp(fixture_nofp, callback);
+
+    ret[0] = fixture_realign_ret;
+    ret[1] = (char *) pcs[walk_n - 1];
+
+    for (j = 0; j < 2 * sizeof(bad) / sizeof(bad[0]); j++) {
+        i = j / 2;
         uc = context;
-        reg[REG_RIP] = (greg_t) fixture_realign_ret;
+        reg[REG_RIP] = (greg_t) ret[j % 2];
         reg[REG_RBP] = (bad[i].sp == 1) ? reg[REG_RSP] + 1 : bad[i].sp;
 
         if (reg[REG_RBP] == 0) {
@@ -542,9 +600,10 @@ test_context(void)
         walk_n = prof_walk(unwind, &cache, &uc, walk_top, pcs,
                            PROF_MAX_DEPTH, &stats, &walk_end);
 
-        is_int(walk_n, 1, "frame pointer: %s: frames", bad[i].name);
-        is_int(walk_end, PROF_FRAME_BAD_STACK, "frame pointer: %s: end",
-               bad[i].name);
+        is_int(walk_n, 1, "frame pointer: %s, %d: frames", bad[i].name,
+               (int) j % 2);
+        is_int(walk_end, PROF_FRAME_BAD_STACK, "frame pointer: %s, %d: end",
+               bad[i].name, (int) j % 2);
     }
 
 #endif
@@ -554,7 +613,9 @@ test_context(void)
 static __attribute__((noinline)) void
 test_signal_frame(void)
 {
-    uint32_t  i;
+    uint32_t    i, j;
+    uintptr_t   trampoline;
+    ucontext_t  uc, frame[2];
 
     install(SIGUSR2, nested_handler, 0);
 
@@ -576,6 +637,61 @@ test_signal_frame(void)
     ok(within(pcs[walk_n - 1], raise),
        "signal in a handler: what it interrupted");
     is_int(stats.scanned, 0, "signal in a handler: not scanned");
+
+    trampoline = pcs[i + 1];
+
+    /* registers of what was interrupted are those in the signal frame */
+
+    install(SIGUSR2, nested_handler, 0);
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    call(fixture_rbx, callback_signal);
+
+    is_int(walk_end, 0, "CFA in rbx above a signal frame: complete");
+    ok(within(pcs[walk_n - 1], call)
+       && pcs[walk_n - 2] == (uintptr_t) fixture_rbx_ret,
+       "CFA in rbx above a signal frame: frames");
+
+    /* top in the signal frame, and between it and what it interrupted */
+
+    install(SIGUSR2, nested_handler_top, 0);
+
+    for (j = 0; j < 2; j++) {
+        walk_reset(0);
+        nested_top = j ? sizeof(ucontext_t) + 8 : 0;
+        raise(SIGUSR2);
+
+        is_int(walk_end, 0, "top in a signal frame, %d: complete", (int) j);
+        ok(walk_n > 0 && within(pcs[walk_n - 1], nested_handler_top),
+           "top in a signal frame, %d: the handler is the last", (int) j);
+    }
+
+    signal(SIGUSR2, SIG_DFL);
+
+#if (__x86_64__)
+
+    /* a signal frame that leads downwards */
+
+    uc = context;
+    uc.uc_mcontext.gregs[REG_RIP] = (greg_t) trampoline;
+    uc.uc_mcontext.gregs[REG_RSP] = (greg_t) frame;
+
+    frame[0] = context;
+
+    for (j = 0; j < 3; j++) {
+        frame[0].uc_mcontext.gregs[REG_RSP] = (greg_t) frame - 64 + 65 * j;
+
+        walk_reset((uintptr_t) (frame + 2));
+        walk_n = prof_walk(unwind, &cache, &uc, walk_top, pcs, walk_max,
+                           &stats, &walk_end);
+
+        is_int(walk_n, 1, "signal frame leads downwards, %d: frames",
+               (int) j);
+        is_int(walk_end, PROF_FRAME_BAD_STACK,
+               "signal frame leads downwards, %d: end", (int) j);
+    }
+
+#endif
 }
 
 
@@ -715,6 +831,19 @@ nested_handler(int signo, siginfo_t *si, void *ctx)
 }
 
 
+/* its CFA is where the signal frame's ucontext_t is */
+
+static void
+nested_handler_top(int signo, siginfo_t *si, void *ctx)
+{
+    walk_top = (uintptr_t) ctx + nested_top;
+
+    callback();
+
+    __asm__ volatile("");
+}
+
+
 static void
 segv_handler(int signo, siginfo_t *si, void *ctx)
 {
@@ -755,27 +884,58 @@ callback_low(void)
 {
     walk_top = (uintptr_t) __builtin_frame_address(0) + 16 + 32;
 
+    callback_locals(__builtin_frame_address(0));
     raise(SIGUSR1);
 
     __asm__ volatile("");
 }
 
 
-/* fills the locals of its caller, fixture_nocfi, with an address */
-
 static __attribute__((noinline)) void
 callback_fake(void)
 {
-    int                  i;
-    volatile uintptr_t  *frame;
-
-    frame = __builtin_frame_address(0);
-
-    for (i = 2; i < 2 + 9; i++) {
-        frame[i] = fake;
-    }
-
+    callback_locals(__builtin_frame_address(0));
     raise(SIGUSR1);
+
+    __asm__ volatile("");
+}
+
+
+/*
+ * Writes to the eight words of locals, or more, that the caller of a callback
+ * has.  It did not, so what a scan finds there would depend on what ran before:
+ * addresses of calls that are over cannot always be told from others.
+ */
+
+static void
+callback_locals(void *frame)
+{
+    int                  i;
+    volatile uintptr_t  *local;
+
+    /* after the frame pointer and the return address */
+
+    local = (uintptr_t *) frame + 2;
+
+    for (i = 0; i < 8; i++) {
+        local[i] = (i >= fake_first && i <= fake_last) ? fake : 0;
+    }
+}
+
+
+static __attribute__((noinline)) void
+callback_jump(void)
+{
+    raise(SIGUSR1);
+
+    siglongjmp(jump, 1);
+}
+
+
+static __attribute__((noinline)) void
+callback_signal(void)
+{
+    raise(SIGUSR2);
 
     __asm__ volatile("");
 }
@@ -834,24 +994,4 @@ within(uintptr_t pc, void *function)
     size_t  len;
 
     return prof_unwind_function(unwind, pc - 1, &len) == (uintptr_t) function;
-}
-
-
-/*
- * What is scanned must not depend on what ran before.  Addresses of calls that
- * are over cannot always be told from others.
- */
-
-static __attribute__((noinline)) void
-clear_stack(void)
-{
-    volatile uintptr_t  word[1024];
-
-    size_t  i;
-
-    for (i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
-        word[i] = 0;
-    }
-
-    (void) word[0];
 }
