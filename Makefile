@@ -201,14 +201,15 @@ unit:	## run the unit tests of the core, without nginx
 test:	## run all tests, or those in T
 	@$(DEPS) test
 	@$(SUB) module units tools
-	@$(SUB) $(VIEWER)                            \
-	    || echo "no speedscope to check profiles with"
+	@$(SUB) $(NODE_MODULES)                                               \
+	    || echo "no speedscope or browser to check profiles with"
 	@$(SUB) prove
 
-# the viewer that profiles are checked with
-VIEWER = t/speedscope/node_modules/.package-lock.json
+# the viewer that profiles are checked with, and what drives a browser
+NODE_MODULES = t/speedscope/node_modules/.package-lock.json                   \
+               t/browser/node_modules/.package-lock.json
 
-$(VIEWER): t/speedscope/package-lock.json
+$(NODE_MODULES): %/node_modules/.package-lock.json: %/package-lock.json
 	cd $(<D) && npm ci --silent < /dev/null && touch node_modules/$(@F)
 
 prove:
@@ -278,7 +279,7 @@ demo:	## start nginx with an example to look at
 	@NGINX=$(NGINX) MODULE=$(SO) tools/demo
 
 clean:	## remove all that was built
-	rm -rf $(BUILD) t/speedscope/node_modules
+	rm -rf $(BUILD) t/speedscope/node_modules t/browser/node_modules
 
 help:	## print this
 	@sed -n -e 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | expand -t 12

@@ -75,11 +75,12 @@
                     name: told[0], weight: told[1], origin: told[2] || '',
                     hash: hash(parent ? parent.hash : 0x811c9dc5, told[0]),
                     text: label.localName === 'text' ? label : null,
-                    shown: null, hit: false, child: null,
+                    shown: null, hit: false,
+                    child: null,    /* the heaviest */
                     index: boxes.length, row: boxes
                 };
 
-                if (parent && !parent.child) {
+                if (parent && !(parent.child && parent.child.w >= w)) {
                     parent.child = box;
                 }
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * t/browser.t has a browser open such documents.
+ * t/profile_browser.t has a browser open such documents.
  */
 
 
