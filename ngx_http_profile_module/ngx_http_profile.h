@@ -38,18 +38,18 @@
 
 
 typedef struct {
-    ngx_array_t                headers;      /* of ngx_str_t: names in use */
-    size_t                     min_arg;      /* length of the shortest name */
-    ngx_uint_t                 nlocations;   /* with profile_endpoint on */
-    ngx_uint_t                 max_captures;
-    ngx_array_t                names;        /* ngx_http_profile_name_t */
+    ngx_array_t                 headers;      /* of ngx_str_t: names in use */
+    size_t                      min_arg;      /* length of the shortest name */
+    ngx_uint_t                  nlocations;   /* with profile_endpoint on */
+    ngx_uint_t                  max_captures;
+    ngx_array_t                 names;        /* ngx_http_profile_name_t */
 
     /* the phase engine's entries, from init_process on */
 
-    ngx_uint_t                 nphases;
-    ngx_uint_t                 precontent;   /* index of the first one */
-    ngx_http_phase_handler_pt *checkers;     /* nginx's own */
-    ngx_str_t                 *phases;       /* names of spans */
+    ngx_uint_t                  nphases;
+    ngx_uint_t                  precontent;   /* index of the first one */
+    ngx_http_phase_handler_pt  *checkers;     /* nginx's own */
+    ngx_str_t                  *phases;       /* names of spans */
 } ngx_http_profile_main_conf_t;
 
 
@@ -66,11 +66,7 @@ typedef struct {
 } ngx_http_profile_srv_conf_t;
 
 
-/*
- * profile_arg and profile_header are the same in all locations of a server:
- * they are looked for before the location is known.
- */
-
+/* profile_arg and profile_header are those of the server in all locations */
 
 typedef struct {
     ngx_flag_t                 enable;

@@ -118,8 +118,8 @@ ngx_http_profile_create(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
 {
-    prof_capture_conf_t           conf;
     ngx_http_request_t           *r;
+    prof_capture_conf_t           conf;
     ngx_http_profile_loc_conf_t  *plcf;
 
     r = ctx->request;
@@ -397,7 +397,9 @@ ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx, const char *name,
 static void
 ngx_http_profile_timeout_handler(ngx_event_t *ev)
 {
-    ngx_http_profile_ctx_t *ctx = ev->data;
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = ev->data;
 
     if (ctx->verdict == NGX_HTTP_PROFILE_REFUSED) {
         ngx_http_profile_drop(ctx);

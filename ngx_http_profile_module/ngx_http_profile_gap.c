@@ -363,7 +363,9 @@ ngx_http_profile_upstream_cause(ngx_http_upstream_t *u, u_char *p,
         if (c->write->timer_set || u->request_body_blocked) {
             what = "sending to upstream";
 
-        } else if (u->buffer.start == NULL || u->buffer.last == u->buffer.start) {
+        } else if (u->buffer.start == NULL
+                   || u->buffer.last == u->buffer.start)
+        {
             what = "upstream first byte";
 
         } else {

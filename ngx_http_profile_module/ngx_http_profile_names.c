@@ -94,7 +94,7 @@ char *
 ngx_http_profile_module_name(ngx_http_profile_main_conf_t *pmcf,
     ngx_http_handler_pt handler)
 {
-    ngx_uint_t               i;
+    ngx_uint_t                i;
     ngx_http_profile_name_t  *name;
 
     name = pmcf->names.elts;

@@ -7,9 +7,9 @@
  *
  * What is here is a lookup by address.  Nothing is ever written to an event,
  * and an event that is not nginx's own memory is not even read but when it is
- * dispatched: it may be freed at any time without notice.  The worst that a stale entry can do is to
- * give one turn to the wrong request, and a changed connection is noticed by
- * its number.
+ * dispatched: it may be freed at any time without notice.  The worst that a
+ * stale entry can do is to give one turn to the wrong request, and a changed
+ * connection is noticed by its number.
  */
 
 
@@ -359,8 +359,8 @@ static ngx_uint_t
 ngx_http_profile_shared(ngx_http_profile_ctx_t *ctx, ngx_connection_t *c)
 {
     ngx_uint_t                  i;
-    ngx_resolver_connection_t  *rec;
     ngx_http_core_loc_conf_t   *clcf;
+    ngx_resolver_connection_t  *rec;
 
 #if (NGX_HTTP_V2)
     if (ctx->request->stream

@@ -255,11 +255,11 @@ PROF_GLUE static ngx_int_t
 ngx_http_profile_run_checker(ngx_http_request_t *r,
     ngx_http_profile_ctx_t *ctx, ngx_http_phase_handler_t *ph, ngx_uint_t n)
 {
-    ngx_int_t           rc;
-    ngx_str_t          *name;
-    ngx_uint_t          spans;
-    uintptr_t           handler;
-    prof_capture_t     *c;
+    ngx_int_t        rc;
+    ngx_str_t       *name;
+    uintptr_t        handler;
+    ngx_uint_t       spans;
+    prof_capture_t  *c;
 
     static ngx_str_t  content = ngx_string("phase content");
 

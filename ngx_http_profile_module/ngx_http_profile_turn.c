@@ -82,6 +82,7 @@ ngx_http_profile_turn(ngx_http_profile_ctx_t *ctx,
 
         prof_turn_run(ngx_http_profile_sampler(), ctx->capture, what, fn,
                       data);
+
     } else {
         fn(data);
     }
@@ -326,8 +327,8 @@ ngx_http_profile_resolver_turn(void *data)
 PROF_GLUE static void
 ngx_http_profile_read_handler(ngx_event_t *ev)
 {
-    ngx_connection_t        *c;
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_connection_t         *c;
+    ngx_http_profile_ctx_t   *ctx;
     ngx_http_profile_wake_t   wake;
 
     c = ev->data;
@@ -345,8 +346,8 @@ ngx_http_profile_read_handler(ngx_event_t *ev)
 PROF_GLUE static void
 ngx_http_profile_write_handler(ngx_event_t *ev)
 {
-    ngx_connection_t        *c;
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_connection_t         *c;
+    ngx_http_profile_ctx_t   *ctx;
     ngx_http_profile_wake_t   wake;
 
     c = ev->data;

@@ -71,7 +71,11 @@ SKIP: {
 
     skip('no dynamic module', 1) unless -f $so;
 
-    my @names = map { /\s(\S+)$/ ? $1 : () } `nm -D --defined-only $so`;
+    # num: value size type bind visibility section name; hidden ones bind to
+    # nothing outside
+    my @names = map { (split)[-1] }
+                grep { /^\s*\d+:/ && !/ (?:UND|HIDDEN) / && (split) == 8 }
+                `readelf -W --dyn-syms $so`;
 
     is_deeply([ sort grep { !/asan/ } @names ],
               [ qw/ ngx_http_profile_module ngx_module_names ngx_module_order

@@ -38,10 +38,12 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
 }
 
 
-/* the linker makes them: all functions that are PROF_GLUE */
+/* the linker makes them, if there are functions that are PROF_GLUE */
 
-extern const char  __start_prof_glue[] __attribute__((visibility("hidden")));
-extern const char  __stop_prof_glue[] __attribute__((visibility("hidden")));
+extern const char  __start_prof_glue[]
+    __attribute__((weak, visibility("hidden")));
+extern const char  __stop_prof_glue[]
+    __attribute__((weak, visibility("hidden")));
 
 
 uint32_t
