@@ -1,0 +1,232 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captured requests that are delayed: the time is there, to the millisecond,
+# and it is waiting.  First alone, then while other clients keep the worker
+# busy.
+
+use strict;
+use warnings;
+
+use IO::Select;
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+use ProfileTest::Upstream;
+
+my $t = ProfileTest->new()->has(qw/ auth_basic debug limit_req proxy rewrite /)
+                          ->plan(2 * 6 * 7 + 23);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    limit_req_zone $uri zone=one:1m rate=5r/s;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        # matches in about a millisecond that it does not
+        location /loop {
+            if ($uri ~ "(a+)+$") {
+                return 404;
+            }
+            return 200 done;
+        }
+
+        location /text { }
+
+        location /upstream {
+            proxy_pass http://127.0.0.1:8081/wait=300/;
+        }
+
+        location /body {
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /streamed {
+            proxy_request_buffering off;
+            proxy_http_version 1.1;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        # the second and each one after it waits for 200 ms
+        location /limit_req {
+            limit_req zone=one burst=20;
+            rewrite ^ /text break;
+        }
+
+        location /limit_rate {
+            limit_rate 1000k;
+        }
+
+        location /auth {
+            auth_delay 300ms;
+            auth_basic "closed";
+            auth_basic_user_file %%TESTDIR%%/none;
+        }
+    }
+}
+EOF
+
+$t->write_file('text', 'x' x 300000);
+$t->write_file('limit_rate', 'x' x 300000);
+$t->write_file('none', '');
+
+run_upstream($t, 8081);
+$t->run();
+
+my $busy = '/loopaaaaaaaaaaaaaa!';
+
+is(http_get($busy)->body(), 'done', 'others');
+is_clean($t);
+
+# uri, seconds it takes, what makes it
+
+my @cases = (
+    [ '/upstream', 0.3 ],
+    [ '/limit_req', 0.15 ],
+    [ '/auth', 0.3, 401 ],
+    [ '/body', 0.3, 200, \&slow_post ],
+    [ '/streamed', 0.3, 200, \&slow_post ],
+
+    # nobody waits for a body that is discarded
+    [ '/text', 0, 405, \&slow_post ],
+);
+
+for my $load (0, 1) {
+    my $others = $load && $t->load($busy, clients => 3);
+
+    for my $case (@cases) {
+        my ($uri, $delay, $status, $get) = @$case;
+        my $name = $uri . ($load ? ' among others' : '');
+
+        is_captured($t, $name, $uri, waits => $delay, status => $status,
+                    get => $get || \&http_get, runs => 0.02);
+    }
+
+    is($others->stop()->{failed}, 0, 'others were served') if $load;
+}
+
+
+# What the client and nginx measure: the answer takes as long as the request
+# and, besides, only the time to make the picture.
+
+my $start = time();
+my $p = profile_get('/upstream');
+my $took = time() - $start;
+my $info = info($p);
+my $wall = $info->{wall} / 1e9;
+
+cmp_ok($wall, '<=', $took, 'not longer than for the client');
+cmp_ok($wall, '>=', 0.3, 'not shorter than the delay');
+cmp_ok(abs($wall - $info->{request_time}), '<=', 0.002 + 0.01 * $wall,
+       'as long as nginx says');
+cmp_ok(waiting($p), '>=', 0.95 * 0.3, 'waits for the upstream');
+cmp_ok(running($p), '<', 0.015, 'runs but little');
+cmp_ok($p->profile('wall')->weight_self(qr/^\[/), '>=', 0.95 * 0.3e9,
+       'the picture of the wall clock has it');
+cmp_ok($p->profile('cpu')->total(), '<', 0.015e9,
+       'the picture of the CPU has not');
+
+
+# The rate of the response is for those who get it; neither the profile nor
+# what is in it waits.
+
+$start = time();
+is(length(http_get('/limit_rate')->body()), 300000, 'limit_rate');
+cmp_ok(time() - $start, '>', 0.15, 'limit_rate: takes its time');
+
+$p = profile_get('/limit_rate');
+cmp_ok(info($p)->{wall}, '<', 0.15e9, 'limit_rate: captured');
+is_clean($t, 'limit_rate');
+
+
+# Clients that read slowly: nothing of the profile is kept for them but its
+# text, and the worker profiles others meanwhile.
+
+my $args = 'performance_bar=flamegraph&profile_format=speedscope';
+my @s = map {
+    http("GET /upstream?$args HTTP/1.0\r\n\r\n", start => 1)
+} 1 .. 4;
+
+sleep(0.6);
+is_clean($t, 'slow reader');
+
+my @plain = map { http_get($_)->status() } '/text', $busy;
+is("@plain", '200 200', 'slow reader: others are served');
+
+for my $s (@s) {
+    is(read_slowly($s)->status(), 200, 'slow reader');
+}
+
+is_clean($t, 'slow reader, after');
+
+
+# a request that comes byte by byte, and one that never ends
+
+my $request = "GET /text?$args HTTP/1.1\r\nHost: localhost\r\n"
+              . "Connection: close\r\n\r\n";
+my $s = ProfileTest::HTTP::connect_to(8080);
+
+for my $byte (split(//, $request)) {
+    syswrite($s, $byte);
+    sleep(0.001);
+}
+
+is(info(ProfileTest::Profile->new(http_end($s)))->{status}, 200,
+   'byte by byte');
+
+$s = http("POST /body?$args HTTP/1.1\r\nHost: localhost\r\n"
+          . "Content-Length: 100\r\n\r\n0123456789", start => 1);
+sleep(0.1);
+close $s;
+is_clean($t, 'body without end');
+
+is(http_get($busy)->body(), 'done', 'served as before');
+
+
+sub slow_post {
+    my ($uri, %extra) = @_;
+
+    my $s = ProfileTest::HTTP::connect_to(8080);
+
+    http("POST $uri HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+         . "Connection: close\r\n\r\n", socket => $s, start => 1);
+
+    for (1 .. 10) {
+        sleep(0.031);
+        syswrite($s, 'x' x 100);
+    }
+
+    return http_end($s);
+}
+
+
+sub read_slowly {
+    my ($s) = @_;
+
+    my ($raw, $select) = ('', IO::Select->new($s));
+
+    while ($select->can_read(5) && sysread($s, my $buf, 500)) {
+        $raw .= $buf;
+        sleep(0.002);
+    }
+
+    return ProfileTest::Response->new($raw);
+}
