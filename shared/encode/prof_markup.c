@@ -24,6 +24,12 @@ prof_markup_text(prof_buf_t *b, const char *s, size_t len, size_t max)
     size_t       n;
     const char  *last, *plain, *text;
 
+    /* an empty buffer may have no memory */
+
+    if (len == 0) {
+        return;
+    }
+
     last = s + len;
     plain = s;
 
