@@ -83,7 +83,7 @@ LIBS = -ljansson -lelf -lprotobuf-c -lz -lpthread -lrt
 
 
 .PHONY: all module core tools units unit test prove asan static valgrind      \
-        bench benches lint analyze install demo clean help FORCE
+        bench benches fuzz fuzzers lint analyze install demo clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -245,6 +245,35 @@ bench:	## build and run the benchmarks of the core
 	@for b in $(BENCHES); do echo "$${b##*/}"; $$b || exit 1; done
 
 benches: $(BENCHES)
+
+# Fuzzing, by the libFuzzer of clang
+
+FUZZ_SRCS = $(sort $(wildcard t/fuzz/prof_fuzz_*.c))
+FUZZERS = $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRCS))
+FUZZ = address,undefined -fno-sanitize-recover=undefined
+
+# for all of them together
+FUZZ_SECONDS ?= 60
+
+fuzz:	## fuzz the encoders and the parsers of the core, FUZZ_SECONDS=60
+	@$(DEPS) fuzz
+	@$(SUB) fuzzers
+	@time=$$(($(FUZZ_SECONDS) / $(words $(FUZZERS))));                    \
+	for f in $(FUZZERS); do                                               \
+	    mkdir -p $$f.corpus && echo "$${f##*/}: $$time s"                 \
+	    && $$f -max_total_time=$$time -len_control=0 -max_len=2048       \
+	           -artifact_prefix=$$f. $$f.corpus > $$f.log 2>&1            \
+	    || { tail -n 30 $$f.log; exit 1; };                               \
+	done
+
+fuzzers:
+	@$(MAKE) -s --no-print-directory CC=clang BUILD=$(BUILD)/fuzz         \
+	    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,$(FUZZ)"                 \
+	    $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRCS))
+
+$(BUILD)/prof_fuzz_%: t/fuzz/prof_fuzz_%.c $(BUILD)/libprof.a
+	$(COMPILE) -I t/unit -fsanitize=fuzzer,$(FUZZ) -o $@ $<               \
+	    $(BUILD)/libprof.a $(LIBS)
 
 lint:	## check style, layers, whitespace; let cppcheck read the core
 	@$(DEPS) lint

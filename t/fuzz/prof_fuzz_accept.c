@@ -1,0 +1,68 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Values of Accept and Accept-Encoding: the first byte chooses the default.
+ */
+
+
+#include "encode/prof_accept.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char                  *s;
+    size_t                 i, len, n;
+    const prof_encoder_t  *def, *e;
+
+    if (size == 0) {
+        return 0;
+    }
+
+    for (n = 0; prof_encoders[n]; n++) { /* void */ }
+
+    def = prof_encoders[data[0] % n];
+    len = size - 1;
+
+    /* of the exact size, so that reading past the end is seen */
+
+    s = malloc(len + (len == 0));
+    if (s == NULL) {
+        abort();
+    }
+
+    memcpy(s, data + 1, len);
+
+    e = prof_accept_encoder(s, len, def);
+
+    for (i = 0; prof_encoders[i] != e; i++) {
+        if (prof_encoders[i] == NULL) {
+            abort();
+        }
+    }
+
+    /* who names nothing gets the default, and no encoding */
+
+    if (memchr(s, '/', len) == NULL && memchr(s, '*', len) == NULL
+        && e != def)
+    {
+        abort();
+    }
+
+    if (prof_accept_gzip(s, len) && memchr(s, '*', len) == NULL
+        && memchr(s, 'z', len) == NULL && memchr(s, 'Z', len) == NULL)
+    {
+        abort();
+    }
+
+    free(s);
+
+    return 0;
+}
