@@ -22,6 +22,7 @@ typedef void (*fixture_callback_pt)(void);
 typedef void (*fixture_pt)(fixture_callback_pt fn);
 
 
+extern void fixture_call(fixture_pt fixture, fixture_callback_pt fn);
 extern void fixture_nofp(fixture_callback_pt fn);
 extern void fixture_realign(fixture_callback_pt fn);
 extern void fixture_deref(fixture_callback_pt fn);
@@ -34,12 +35,15 @@ extern void fixture_nocfi_nofp(fixture_callback_pt fn);
 extern void fixture_end(fixture_callback_pt fn);
 extern void fixture_far(fixture_callback_pt fn);
 extern void fixture_noreturn(fixture_callback_pt fn);
+extern void fixture_jump(fixture_callback_pt fn);
+extern void fixture_null(fixture_callback_pt fn);
 extern void fixture_last(fixture_callback_pt fn);
 
 extern char  fixture_nofp_ret[], fixture_realign_ret[], fixture_deref_ret[],
              fixture_rbx_ret[], fixture_rax_ret[], fixture_leaf_trap[],
              fixture_r9_trap[], fixture_nocfi_ret[], fixture_nocfi_nofp_ret[],
-             fixture_end_ret[], fixture_far_ret[], fixture_noreturn_ret[];
+             fixture_end_ret[], fixture_far_ret[], fixture_noreturn_ret[],
+             fixture_jump_ret[], fixture_jump_code_ret[];
 
 extern char  fixture_odd[], fixture_odd_big[], fixture_odd_max[],
              fixture_odd_unaligned[], fixture_odd_ra[],

@@ -24,8 +24,8 @@ static void test_end(void);
 static void test_noreturn(void);
 static void test_lost(void);
 static void test_scan(void);
-static void test_scan_over(const char *name, uintptr_t address, int first,
-    int last);
+static void test_scan_over(const char *name, int nofp, uintptr_t address,
+    int first, int last);
 static void test_jit(void);
 static void test_null(void);
 static void test_unloaded(void);
@@ -44,12 +44,12 @@ static void segv_handler(int signo, siginfo_t *si, void *ctx);
 static void install(int signo, void (*handler)(int, siginfo_t *, void *),
     int flags);
 static void callback(void);
+static void callback_fp(void);
 static void callback_low(void);
 static void callback_fake(void);
 static void callback_locals(void *frame);
 static void callback_jump(void);
 static void callback_signal(void);
-static void call(fixture_pt fixture, fixture_callback_pt fn);
 static void call_fp(fixture_pt fixture, fixture_callback_pt fn);
 static void call_null(void (*fn)(void));
 static int recurse(int n);
@@ -139,7 +139,7 @@ test_kind(const char *name, fixture_pt fixture, char *ret)
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
-    call(fixture, callback);
+    fixture_call(fixture, callback);
 
     is_int(walk_end, 0, "%s: complete", name);
 
@@ -147,7 +147,7 @@ test_kind(const char *name, fixture_pt fixture, char *ret)
         return;
     }
 
-    ok(within(pcs[walk_n - 1], call), "%s: caller", name);
+    ok(within(pcs[walk_n - 1], fixture_call), "%s: caller", name);
     is_int(pcs[walk_n - 2], (uintptr_t) ret, "%s: frame", name);
     ok(within(pcs[walk_n - 3], callback), "%s: callee", name);
     is_int(stats.scanned, 0, "%s: not scanned", name);
@@ -172,22 +172,22 @@ test_traps(void)
 {
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
-    call(fixture_rax, NULL);
+    fixture_call(fixture_rax, NULL);
 
     is_int(walk_end, 0, "CFA in rax: complete");
     is_int(walk_n, 3, "CFA in rax: frames");
     is_int(pcs[0], (uintptr_t) fixture_leaf_trap, "CFA in rax: callee");
     is_int(pcs[1], (uintptr_t) fixture_rax_ret, "CFA in rax: frame");
-    ok(within(pcs[2], call), "CFA in rax: caller");
+    ok(within(pcs[2], fixture_call), "CFA in rax: caller");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
-    call(fixture_r9, NULL);
+    fixture_call(fixture_r9, NULL);
 
     is_int(walk_end, 0, "CFA indexed by r9: complete");
     is_int(walk_n, 2, "CFA indexed by r9: frames");
     is_int(pcs[0], (uintptr_t) fixture_r9_trap, "CFA indexed by r9: frame");
-    ok(within(pcs[1], call), "CFA indexed by r9: caller");
+    ok(within(pcs[1], fixture_call), "CFA indexed by r9: caller");
 }
 
 
@@ -196,11 +196,22 @@ test_end(void)
 {
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
-    call(fixture_end, callback);
+    fixture_call(fixture_end, callback);
 
     is_int(walk_end, 0, "outermost frame: complete");
     ok(walk_n && pcs[walk_n - 1] == (uintptr_t) fixture_end_ret,
        "outermost frame: nothing above");
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    if (sigsetjmp(jump, 1) == 0) {
+        fixture_call(fixture_null, callback_jump);
+    }
+
+    is_int(walk_end, 0, "null return address: complete");
+    ok(walk_n && within(pcs[walk_n - 1], callback_jump),
+       "null return address: nothing above");
+    is_int(stats.scanned, 0, "null return address: not scanned");
 }
 
 
@@ -210,11 +221,11 @@ test_noreturn(void)
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
     if (sigsetjmp(jump, 1) == 0) {
-        call(fixture_noreturn, callback_jump);
+        fixture_call(fixture_noreturn, callback_jump);
     }
 
     is_int(walk_end, 0, "last instruction is a call: complete");
-    ok(walk_n > 2 && within(pcs[walk_n - 1], call)
+    ok(walk_n > 2 && within(pcs[walk_n - 1], fixture_call)
        && pcs[walk_n - 2] == (uintptr_t) fixture_noreturn_ret,
        "last instruction is a call: frames");
 }
@@ -237,6 +248,16 @@ test_lost(void)
        "rbp is lost: caller that needs it");
     ok(stats.scanned > 0 || walk_n == i + 3,
        "rbp is lost: scanned for the caller's caller");
+
+    /* what needs it is above top, and has no return address below top */
+
+    walk_reset((uintptr_t) frame_address + 8);
+
+    call_fp(fixture_far, callback);
+
+    is_int(walk_end, 0, "rbp is lost, top: complete");
+    is_int(pcs[walk_n - 1], (uintptr_t) fixture_far_ret,
+           "rbp is lost, top: frame");
 }
 
 
@@ -286,33 +307,61 @@ test_scan(void)
     /* the frame holds addresses after direct calls: these did not lead here */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
 
     for (n = 0; !within(pcs[n], callback); n++) { /* void */ }
 
-    test_scan_over("calls that are over", pcs[n], 0, 7);
+    test_scan_over("calls that are over", 1, pcs[n], 0, 2);
+
+    /* and one that would find its caller by the frame pointer of the frame */
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    fixture_call(fixture_nofp, callback_fp);
+
+    for (n = 0; !within(pcs[n], callback_fp); n++) { /* void */ }
+
+    test_scan_over("call with a frame pointer", 0, pcs[n], 0, 7);
 
     /* and after an indirect one, from which unwinding leads nowhere */
 
-    test_scan_over("a call that is over", (uintptr_t) fixture_noreturn_ret,
-                   0, 0);
+    test_scan_over("indirect call", 0, (uintptr_t) fixture_noreturn_ret, 0, 0);
+
+    /* a direct call, whose target jumped into the code */
+
+    fake = 0;
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+
+    fixture_call(fixture_jump, callback_fake);
+
+    is_int(walk_end, 0, "jump: complete");
+    ok(walk_n >= 4 && within(pcs[walk_n - 1], fixture_call)
+       && pcs[walk_n - 2] == (uintptr_t) fixture_jump_ret
+       && pcs[walk_n - 3] == (uintptr_t) fixture_jump_code_ret,
+       "jump: frames");
 }
 
 
 static __attribute__((noinline)) void
-test_scan_over(const char *name, uintptr_t address, int first, int last)
+test_scan_over(const char *name, int nofp, uintptr_t address, int first,
+    int last)
 {
+    char      *ret;
+    uint32_t   n;
+
     fake = address;
     fake_first = first;
     fake_last = last;
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
-    call(fixture_nocfi, callback_fake);
+    fixture_call(nofp ? fixture_nocfi_nofp : fixture_nocfi, callback_fake);
 
-    is_int(walk_end, 0, "%s: complete", name);
-    ok(walk_n >= 3 && within(pcs[walk_n - 1], call)
-       && pcs[walk_n - 2] == (uintptr_t) fixture_nocfi_ret,
+    ret = nofp ? fixture_nocfi_nofp_ret : fixture_nocfi_ret;
+
+    for (n = 0; n < walk_n && pcs[n] != (uintptr_t) ret; n++) { /* void */ }
+
+    ok(n + 1 < walk_n && within(pcs[n + 1], fixture_call),
        "%s: passed over", name);
 }
 
@@ -338,11 +387,11 @@ test_jit(void)
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
-    call((fixture_pt) code, callback_fake);
+    fixture_call((fixture_pt) code, callback_fake);
 
     is_int(walk_end, 0, "code made at run time: complete");
     is_int(stats.scanned, 1, "code made at run time: scanned");
-    ok(walk_n >= 3 && within(pcs[walk_n - 1], call)
+    ok(walk_n >= 3 && within(pcs[walk_n - 1], fixture_call)
        && pcs[walk_n - 2] == (uintptr_t) code + offset
        && within(pcs[walk_n - 3], callback_fake),
        "code made at run time: frames");
@@ -351,7 +400,7 @@ test_jit(void)
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
-    call((fixture_pt) code, callback_low);
+    fixture_call((fixture_pt) code, callback_low);
 
     is_int(walk_end, PROF_FRAME_NO_UNWIND, "nothing to find: end");
     is_int(stats.no_unwind, 1, "nothing to find: counted");
@@ -430,10 +479,10 @@ test_unloaded(void)
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
-    call(fixture_nocfi, callback_fake);
+    fixture_call(fixture_nocfi, callback_fake);
 
     is_int(walk_end, 0, "unloaded: complete");
-    ok(walk_n >= 3 && within(pcs[walk_n - 1], call)
+    ok(walk_n >= 3 && within(pcs[walk_n - 1], fixture_call)
        && pcs[walk_n - 2] == (uintptr_t) fixture_nocfi_ret,
        "unloaded: passed over");
 
@@ -450,11 +499,11 @@ test_top(void)
     /* with top at the stack's end, what is above the test's own top is seen */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
     n = walk_n;
 
     walk_reset((uintptr_t) __libc_stack_end);
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
 
     is_int(walk_end, 0, "top at the end of the stack: complete");
     ok(walk_n > n + 1, "top at the end of the stack: %u frames", walk_n);
@@ -482,7 +531,7 @@ test_top(void)
     /* interrupted above top: there is nothing to record */
 
     walk_reset((uintptr_t) &i - 4096);
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
 
     is_int(walk_n, 0, "top below: no frames");
     is_int(walk_end, 0, "top below: complete");
@@ -495,19 +544,19 @@ test_depth(void)
     uint32_t  n;
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
     n = walk_n;
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     walk_max = n;
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
 
     is_int(walk_n, n, "room for all frames: frames");
     is_int(walk_end, 0, "room for all frames: complete");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     walk_max = n - 1;
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
 
     is_int(walk_n, n - 1, "room for one less: frames");
     is_int(walk_end, PROF_FRAME_TRUNCATED, "room for one less: truncated");
@@ -516,7 +565,7 @@ test_depth(void)
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     walk_max = 0;
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
 
     is_int(walk_n, 0, "no room: frames");
     is_int(walk_end, PROF_FRAME_TRUNCATED, "no room: truncated");
@@ -555,7 +604,7 @@ test_context(void)
     };
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
 
     reg = uc.uc_mcontext.gregs;
 
@@ -645,12 +694,13 @@ test_signal_frame(void)
     install(SIGUSR2, nested_handler, 0);
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
-    call(fixture_rbx, callback_signal);
+    fixture_call(fixture_rbx, callback_signal);
 
     is_int(walk_end, 0, "CFA in rbx above a signal frame: complete");
-    ok(within(pcs[walk_n - 1], call)
+    ok(within(pcs[walk_n - 1], fixture_call)
        && pcs[walk_n - 2] == (uintptr_t) fixture_rbx_ret,
        "CFA in rbx above a signal frame: frames");
+    is_int(stats.scanned, 0, "CFA in rbx above a signal frame: not scanned");
 
     /* top in the signal frame, and between it and what it interrupted */
 
@@ -724,10 +774,11 @@ test_other_stack(void)
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
-    call(fixture_nofp, callback);
+    fixture_call(fixture_nofp, callback);
 
     is_int(walk_end, 0, "handler on an alternate stack: complete");
-    ok(within(pcs[walk_n - 1], call), "handler on an alternate stack: caller");
+    ok(within(pcs[walk_n - 1], fixture_call),
+       "handler on an alternate stack: caller");
 
     install(SIGUSR1, walk_handler, 0);
     signal(SIGUSR2, SIG_DFL);
@@ -749,8 +800,8 @@ test_child(void)
     pid = fork();
 
     if (pid == 0) {
-        call(fixture_rbx, callback);
-        _exit(walk_end == 0 && within(pcs[walk_n - 1], call) ? 0 : 1);
+        fixture_call(fixture_rbx, callback);
+        _exit(walk_end == 0 && within(pcs[walk_n - 1], fixture_call) ? 0 : 1);
     }
 
     status = -1;
@@ -771,7 +822,7 @@ test_cache(void)
     memset(&cache, 0, sizeof(cache));
 
     walk_reset((uintptr_t) __libc_stack_end);
-    call(fixture_realign, callback);
+    fixture_call(fixture_realign, callback);
 
     n = walk_n;
     memcpy(cold, pcs, sizeof(cold));
@@ -787,7 +838,7 @@ test_cache(void)
     }
 
     walk_reset((uintptr_t) __libc_stack_end);
-    call(fixture_realign, callback);
+    fixture_call(fixture_realign, callback);
 
     is_int(walk_n, n, "warm cache: frames");
 
@@ -877,6 +928,17 @@ callback(void)
 }
 
 
+static __attribute__((noinline)) void
+callback_fp(void)
+{
+    frame_address = __builtin_frame_address(0);
+
+    raise(SIGUSR1);
+
+    __asm__ volatile("");
+}
+
+
 /* lets the walk see 32 bytes of its caller's frame */
 
 static __attribute__((noinline)) void
@@ -936,15 +998,6 @@ static __attribute__((noinline)) void
 callback_signal(void)
 {
     raise(SIGUSR2);
-
-    __asm__ volatile("");
-}
-
-
-static __attribute__((noinline)) void
-call(fixture_pt fixture, fixture_callback_pt fn)
-{
-    fixture(fn);
 
     __asm__ volatile("");
 }
