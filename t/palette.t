@@ -88,12 +88,13 @@ sub check {
     for my $vision (sort keys %VISION) {
         my @near;
 
-        for my $i (0 .. $#KINDS) {
-            for my $j (0 .. $i - 1) {
-                my $d = distance($c->{$KINDS[$i]}, $c->{$KINDS[$j]},
-                                 $vision);
+        my @all = (@KINDS, 'all');
 
-                push @near, sprintf('%s and %s: %.1f', @KINDS[$j, $i], $d)
+        for my $i (0 .. $#all) {
+            for my $j (0 .. $i - 1) {
+                my $d = distance($c->{$all[$i]}, $c->{$all[$j]}, $vision);
+
+                push @near, sprintf('%s and %s: %.1f', @all[$j, $i], $d)
                     if $d < DISTANCE;
             }
         }

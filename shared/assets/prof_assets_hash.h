@@ -13,11 +13,11 @@
 #define PROF_ASSET_HASH_theme_css                                           \
     "'sha256-9zA9LICaz4AGHW7p5+RTqnlpQP6pt5f5Y6B3J1LDfJ0='"
 #define PROF_ASSET_HASH_flame_css                                           \
-    "'sha256-BEPJM19qK3vH5bbzWoTHd5VhYIhYYm3tHWX6sskMu3c='"
+    "'sha256-0cxKFHi17osIn7WdS0yyZwA5NlYPgfoMe+J/z1/IOU0='"
 #define PROF_ASSET_HASH_page_css                                            \
-    "'sha256-nrerWxXBDwiqCheIKTZ1uQwA1Bdkpw8h+iPCXwzCO3g='"
+    "'sha256-nr0AWfMhRt7ZsVnN/YrhiJtPe3V6j1Pqp/63RHwJ/DI='"
 #define PROF_ASSET_HASH_flame_js                                            \
-    "'sha256-WE17IBuNSQ15mnoNvn38smLXZP2omci/6YihHnupmW4='"
+    "'sha256-KEPLhrNlIvtRuGTxIqh2PVPrn/HzLJjHNXsojkPAi0U='"
 #define PROF_ASSET_HASH_page_js                                             \
     "'sha256-VJLNZ6AMVcX+Tre32ZBUYepbChs9op1N3BMPDnlU/No='"
 

@@ -217,6 +217,7 @@
 
             if (box) {
                 roving(plot, box);
+                box.el.focus({ preventScroll: true });
                 zoom(plot, box);
             }
         });

@@ -25,6 +25,7 @@ struct prof_html_table_s {
     const prof_profile_t   *profile;
     const prof_view_t      *view;
     prof_buf_t             *out;
+    uint32_t               *functions;  /* their kinds */
     uint32_t               *kind;       /* of a group */
     void                  (*name)(prof_html_table_t *t, uint32_t group);
 };
@@ -62,7 +63,11 @@ prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
     n = v->nfunctions > p->nobjects ? v->nfunctions : p->nobjects;
 
     t.kind = calloc(n + PROF_KIND_MAX, sizeof(uint32_t));
-    if (t.kind == NULL) {
+    t.functions = prof_kind_functions(p, v);
+
+    if (t.kind == NULL || t.functions == NULL) {
+        free(t.kind);
+        free(t.functions);
         return PROF_ERROR;
     }
 
@@ -81,6 +86,7 @@ prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
     }
 
     free(t.kind);
+    free(t.functions);
 
     return rc;
 }
@@ -101,8 +107,7 @@ prof_html_functions(prof_html_table_t *t)
 
     for (i = 0; i < n; i++) {
         group[i] = i;
-        t->kind[i] = prof_kind(t->profile,
-                          &t->profile->frames[t->view->functions[i].frame]);
+        t->kind[i] = t->functions[i];
     }
 
     totals = prof_totals_create(t->view, group, n);
@@ -198,13 +203,14 @@ prof_html_objects(prof_html_table_t *t)
     for (i = 0; i < t->view->nfunctions; i++) {
         f = &t->profile->frames[t->view->functions[i].frame];
 
-        group[i] = f->object;
-
         if (f->object == PROF_NONE) {
-            group[i] = t->profile->nobjects + prof_kind(t->profile, f);
-        }
+            group[i] = t->profile->nobjects + t->functions[i];
+            t->kind[group[i]] = t->functions[i];
 
-        t->kind[group[i]] = prof_kind_object(t->profile, f);
+        } else {
+            group[i] = f->object;
+            t->kind[group[i]] = prof_kind_object(t->profile, f);
+        }
     }
 
     t->name = prof_html_object_name;
@@ -230,8 +236,7 @@ prof_html_kinds(prof_html_table_t *t)
     }
 
     for (i = 0; i < t->view->nfunctions; i++) {
-        group[i] = prof_kind(t->profile,
-                          &t->profile->frames[t->view->functions[i].frame]);
+        group[i] = t->functions[i];
         t->kind[group[i]] = group[i];
     }
 

@@ -123,8 +123,41 @@ prof_kind_object(const prof_profile_t *p, const prof_frame_t *f)
         return PROF_KIND_WAITING;
     }
 
-    return f->pc < PROF_FRAME_FIXED || f->name[0] != '[' ? PROF_KIND_MARK
-                                                         : PROF_KIND_WAITING;
+    if (f->pc < PROF_FRAME_FIXED) {
+        return PROF_KIND_NOTE;
+    }
+
+    return f->name[0] == '[' ? PROF_KIND_WAITING : PROF_KIND_SPAN;
+}
+
+
+uint32_t *
+prof_kind_functions(const prof_profile_t *p, const prof_view_t *v)
+{
+    uint32_t                 i, *kind;
+    const prof_view_node_t  *node;
+
+    kind = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
+    if (kind == NULL) {
+        return NULL;
+    }
+
+    for (i = 0; i < v->nfunctions; i++) {
+        kind[i] = prof_kind(p, &p->frames[v->functions[i].frame]);
+    }
+
+    for (i = 0; i < v->nnodes; i++) {
+        node = &v->nodes[i];
+
+        if (node->parent != PROF_NONE
+            && kind[node->function] == PROF_KIND_SPAN
+            && kind[v->nodes[node->parent].function] == PROF_KIND_WAITING)
+        {
+            kind[node->function] = PROF_KIND_WAITING;
+        }
+    }
+
+    return kind;
 }
 
 

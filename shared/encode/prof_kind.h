@@ -16,6 +16,7 @@
 
 #include "base/prof_base.h"
 #include "base/prof_buf.h"
+#include "encode/prof_view.h"
 #include "profile/prof_profile.h"
 
 
@@ -32,7 +33,8 @@
     x(LIBRARY,  "l",  "other libraries")                                      \
     x(UNKNOWN,  "u",  "generated code")                                       \
     x(WAITING,  "w",  "waiting")                                              \
-    x(MARK,     "n",  "note")
+    x(SPAN,     "h",  "stages")                                               \
+    x(NOTE,     "n",  "notes")
 
 
 typedef enum {
@@ -57,6 +59,13 @@ extern const prof_kind_t  prof_kinds[];
 /* the kind of a symbolized frame; the same, but kernel entries are LIBC */
 uint32_t prof_kind(const prof_profile_t *p, const prof_frame_t *f);
 uint32_t prof_kind_object(const prof_profile_t *p, const prof_frame_t *f);
+
+/*
+ * The kinds of the functions of a view.  Names below one that is waiting tell
+ * what it waits for.
+ * Returns an array for free(), or NULL when memory is short.
+ */
+uint32_t *prof_kind_functions(const prof_profile_t *p, const prof_view_t *v);
 
 /*
  * What the kind is called in this profile: the program has the name of its

@@ -59,7 +59,7 @@ prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
     plot->mode = mode;
 
     plot->cost = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
-    plot->kind = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
+    plot->kind = prof_kind_functions(p, v);
 
     if (plot->cost == NULL || plot->kind == NULL) {
         return PROF_ERROR;
@@ -76,7 +76,6 @@ prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
         prof_svg_plot_origin(plot, f, &b);
 
         plot->cost[i] = (uint32_t) b.len;
-        plot->kind[i] = prof_kind(p, f);
     }
 
     prof_buf_free(&b);

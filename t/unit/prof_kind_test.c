@@ -13,6 +13,7 @@
 static void test_objects(void);
 static void test_calls(void);
 static void test_names(void);
+static void test_below(void);
 static void test_text(void);
 static void check_name(uint64_t pc, const char *name, uint32_t kind);
 
@@ -23,6 +24,7 @@ main(void)
     test_objects();
     test_calls();
     test_names();
+    test_below();
     test_text();
 
     return done_testing();
@@ -127,11 +129,42 @@ test_names(void)
 {
     check_name(PROF_FRAME_WAITING, "[waiting]", PROF_KIND_WAITING);
     check_name(PROF_FRAME_FIXED, "[waiting: client]", PROF_KIND_WAITING);
-    check_name(PROF_FRAME_TRUNCATED, "[truncated]", PROF_KIND_MARK);
-    check_name(PROF_FRAME_TURN, "[turn]", PROF_KIND_MARK);
-    check_name(PROF_FRAME_FIXED, "access phase", PROF_KIND_MARK);
+    check_name(PROF_FRAME_TRUNCATED, "[truncated]", PROF_KIND_NOTE);
+    check_name(PROF_FRAME_TURN, "[turn]", PROF_KIND_NOTE);
+    check_name(PROF_FRAME_FIXED, "access phase", PROF_KIND_SPAN);
     check_name(PROF_FRAME_NAMED, "0x1000", PROF_KIND_UNKNOWN);
     check_name(0x7f0012345678, "0x7f0012345678", PROF_KIND_UNKNOWN);
+}
+
+
+static void
+test_below(void)
+{
+    uint32_t         node, object, *kind;
+    prof_view_t     *v;
+    prof_profile_t  *p;
+
+    p = fixture_create("below");
+    object = fixture_object(p, "/usr/sbin/nginx", "");
+
+    /* frames: [waiting], upstream, 10.0.0.1, access phase, run */
+
+    (void) fixture_stack(p, PROF_NONE, "[waiting]/upstream/10.0.0.1");
+    node = fixture_stack(p, PROF_NONE, "access phase");
+    (void) fixture_node(p, node, fixture_frame(p, object, 0x1000, "run"));
+
+    v = prof_view_create(p, NULL);
+    kind = prof_kind_functions(p, v);
+
+    is_int(kind[0], PROF_KIND_WAITING, "waiting");
+    is_int(kind[1], PROF_KIND_WAITING, "what for");
+    is_int(kind[2], PROF_KIND_WAITING, "whom for");
+    is_int(kind[3], PROF_KIND_SPAN, "not waiting");
+    is_int(kind[4], PROF_KIND_PROGRAM, "code");
+
+    free(kind);
+    prof_view_destroy(v);
+    prof_profile_destroy(p);
 }
 
 
