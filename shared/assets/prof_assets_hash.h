@@ -19,7 +19,7 @@
 #define PROF_ASSET_HASH_flame_js                                            \
     "'sha256-KEPLhrNlIvtRuGTxIqh2PVPrn/HzLJjHNXsojkPAi0U='"
 #define PROF_ASSET_HASH_page_js                                             \
-    "'sha256-VJLNZ6AMVcX+Tre32ZBUYepbChs9op1N3BMPDnlU/No='"
+    "'sha256-JHMUfuFnw0cbeZgWaXxFGYeO3raSzHoW1AX2qD6nVdE='"
 
 
 #endif /* _PROF_ASSETS_HASH_H_INCLUDED_ */

@@ -36,19 +36,38 @@
             return;
         }
 
+        /* modes are switched in more than one way: look when it matters */
+
+        for (const event of ['pointerover', 'focusin']) {
+            nav.addEventListener(event, () => links(nav));
+        }
+
+        links(nav);
+        nav.hidden = false;
+    }
+
+
+    function links(nav) {
         for (const a of nav.querySelectorAll('[data-format]')) {
             a.href = location.pathname + query(a.dataset.format);
         }
-
-        nav.hidden = false;
     }
 
 
     /* arguments of the application remain as they were written */
 
     function query(format) {
-        const kept = location.search.slice(1).split('&').filter(
+        const mode = document.querySelector('input[name="mode"]:checked');
+        const args = location.search.slice(1).split('&');
+
+        let kept = args.filter(
             arg => arg && !/^profile_format(=|$)/.test(arg));
+
+        if (!mode.defaultChecked) {
+            kept = kept.filter(
+                arg => !/^(profile|stackprof)_mode(=|$)/.test(arg));
+            kept.push('profile_mode=' + mode.value);
+        }
 
         kept.push('profile_format=' + format);
 

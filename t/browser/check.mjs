@@ -290,6 +290,9 @@ async function html() {
         Array.from(document.querySelectorAll('#functions tbody .num'))
              .filter(e => e.getBoundingClientRect().width)
              .map(e => e.className));
+    await page.hover('.formats a[data-format="svg"]');
+    out.cpuLink = await page.getAttribute('.formats a[data-format="svg"]',
+                                          'href');
     await page.click('label:has-text("Wall time")');
 
     await page.click('#functions th.wall:has-text("Total") .sort');
@@ -303,6 +306,7 @@ async function html() {
     out.lookup = { ...await look(page), name };
 
     out.text = await page.evaluate(() => document.body.innerText);
+    await page.hover('.formats a[data-format="svg"]');
     out.links = await page.evaluate(() =>
         Array.from(document.querySelectorAll('.formats a'), a => a.href));
 
