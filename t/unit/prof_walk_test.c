@@ -6,12 +6,9 @@
  */
 
 
-#include "prof_unwind_fixture.h"
-
-#include "tap.h"
+#include "prof_walk_fixture.h"
 
 #include <setjmp.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,13 +19,6 @@ static void test_kind(const char *name, fixture_pt fixture, char *ret);
 static void test_traps(void);
 static void test_end(void);
 static void test_noreturn(void);
-static void test_lost(void);
-static void test_scan(void);
-static void test_scan_over(const char *name, int nofp, uintptr_t address,
-    int first, int last);
-static void test_jit(void);
-static void test_null(void);
-static void test_unloaded(void);
 static void test_top(void);
 static void test_depth(void);
 static void test_context(void);
@@ -36,45 +26,15 @@ static void test_signal_frame(void);
 static void test_other_stack(void);
 static void test_child(void);
 static void test_cache(void);
-static void walk_reset(uintptr_t top);
-static void walk_handler(int signo, siginfo_t *si, void *ctx);
 static void nested_handler(int signo, siginfo_t *si, void *ctx);
 static void nested_handler_top(int signo, siginfo_t *si, void *ctx);
-static void segv_handler(int signo, siginfo_t *si, void *ctx);
-static void install(int signo, void (*handler)(int, siginfo_t *, void *),
-    int flags);
-static void callback(void);
-static void callback_fp(void);
-static void callback_low(void);
-static void callback_fake(void);
-static void callback_locals(void *frame);
 static void callback_jump(void);
 static void callback_signal(void);
-static void call_fp(fixture_pt fixture, fixture_callback_pt fn);
-static void call_null(void (*fn)(void));
 static int recurse(int n);
-static int within(uintptr_t pc, void *function);
 
 
-static prof_unwind_t      *unwind;
-static prof_walk_cache_t   cache;
-static prof_stats_t        stats;
-static uintptr_t           walk_top;
-static uintptr_t           pcs[PROF_MAX_DEPTH];
-static uint32_t            walk_max;
-static uint32_t            walk_n;
-static uint32_t            walk_end;
-static ucontext_t          context;
-static uintptr_t           nested_top;
-static uintptr_t           fake;
-static int                 fake_first, fake_last;
-static sigjmp_buf          jump;
-static void *volatile      frame_address;
-
-
-/* the code of fixture_nocfi, which is put where no object is */
-
-#define CALL_CODE_LEN  64
+static uintptr_t   nested_top;
+static sigjmp_buf  jump;
 
 
 int
@@ -104,17 +64,6 @@ main(void)
     test_other_stack();
     test_child();
     test_cache();
-
-    if (!fixture_valgrind()) {
-
-        /* what is scanned was not written: valgrind would say so */
-
-        test_lost();
-        test_scan();
-        test_jit();
-        test_null();
-        test_unloaded();
-    }
 
     prof_unwind_destroy(unwind);
 
@@ -228,266 +177,6 @@ test_noreturn(void)
     ok(walk_n > 2 && within(pcs[walk_n - 1], fixture_call)
        && pcs[walk_n - 2] == (uintptr_t) fixture_noreturn_ret,
        "last instruction is a call: frames");
-}
-
-
-static __attribute__((noinline)) void
-test_lost(void)
-{
-    uint32_t  i;
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-
-    call_fp(fixture_far, callback);
-
-    for (i = 0; i < walk_n && !within(pcs[i], callback); i++) { /* void */ }
-
-    ok(walk_n >= i + 3 && pcs[i + 1] == (uintptr_t) fixture_far_ret,
-       "rbp is lost: frame");
-    ok(walk_n >= i + 3 && within(pcs[i + 2], call_fp),
-       "rbp is lost: caller that needs it");
-    ok(stats.scanned > 0 || walk_n == i + 3,
-       "rbp is lost: scanned for the caller's caller");
-
-    /* what needs it is above top, and has no return address below top */
-
-    walk_reset((uintptr_t) frame_address + 8);
-
-    call_fp(fixture_far, callback);
-
-    is_int(walk_end, 0, "rbp is lost, top: complete");
-    is_int(pcs[walk_n - 1], (uintptr_t) fixture_far_ret,
-           "rbp is lost, top: frame");
-}
-
-
-static __attribute__((noinline)) void
-test_scan(void)
-{
-    int       i;
-    uint32_t  n;
-
-    static const struct {
-        const char  *name;
-        fixture_pt   fixture;
-        char        *ret;
-    } kind[] = {
-        { "no entry, with a frame pointer",
-          fixture_nocfi, fixture_nocfi_ret },
-        { "no entry, no frame pointer",
-          fixture_nocfi_nofp, fixture_nocfi_nofp_ret }
-    };
-
-    for (i = 0; i < 2; i++) {
-        walk_reset((uintptr_t) __builtin_frame_address(0));
-
-        call_fp(kind[i].fixture, callback_fake);
-
-        for (n = 0; n < walk_n && !within(pcs[n], callback_fake); n++) {
-            /* void */
-        }
-
-        ok(stats.scanned > 0, "%s: scanned", kind[i].name);
-        ok(walk_n >= n + 3 && pcs[n + 1] == (uintptr_t) kind[i].ret,
-           "%s: frame", kind[i].name);
-        ok(walk_n >= n + 3 && within(pcs[n + 2], call_fp),
-           "%s: caller", kind[i].name);
-    }
-
-    /* only the first of them tells where its caller's frame is */
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-
-    call_fp(fixture_nocfi, callback_fake);
-
-    is_int(walk_end, 0, "no entry: complete");
-    is_int(stats.scanned, 1, "no entry: scanned once");
-    ok(within(pcs[walk_n - 1], call_fp), "no entry: nothing above top");
-
-    /* the frame holds addresses after direct calls: these did not lead here */
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-    fixture_call(fixture_nofp, callback);
-
-    for (n = 0; !within(pcs[n], callback); n++) { /* void */ }
-
-    test_scan_over("calls that are over", 1, pcs[n], 0, 2);
-
-    /* and one that would find its caller by the frame pointer of the frame */
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-    fixture_call(fixture_nofp, callback_fp);
-
-    for (n = 0; !within(pcs[n], callback_fp); n++) { /* void */ }
-
-    test_scan_over("call with a frame pointer", 0, pcs[n], 0, 7);
-
-    /* and after an indirect one, from which unwinding leads nowhere */
-
-    test_scan_over("indirect call", 0, (uintptr_t) fixture_noreturn_ret, 0, 0);
-
-    /* a direct call, whose target jumped into the code */
-
-    fake = 0;
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-
-    fixture_call(fixture_jump, callback_fake);
-
-    is_int(walk_end, 0, "jump: complete");
-    ok(walk_n >= 4 && within(pcs[walk_n - 1], fixture_call)
-       && pcs[walk_n - 2] == (uintptr_t) fixture_jump_ret
-       && pcs[walk_n - 3] == (uintptr_t) fixture_jump_code_ret,
-       "jump: frames");
-}
-
-
-static __attribute__((noinline)) void
-test_scan_over(const char *name, int nofp, uintptr_t address, int first,
-    int last)
-{
-    char      *ret;
-    uint32_t   n;
-
-    fake = address;
-    fake_first = first;
-    fake_last = last;
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-
-    fixture_call(nofp ? fixture_nocfi_nofp : fixture_nocfi, callback_fake);
-
-    ret = nofp ? fixture_nocfi_nofp_ret : fixture_nocfi_ret;
-
-    for (n = 0; n < walk_n && pcs[n] != (uintptr_t) ret; n++) { /* void */ }
-
-    ok(n + 1 < walk_n && within(pcs[n + 1], fixture_call),
-       "%s: passed over", name);
-}
-
-
-static __attribute__((noinline)) void
-test_jit(void)
-{
-    char    *code;
-    size_t   offset;
-
-    fake = 0;
-
-    code = mmap(NULL, 4096, PROT_READ|PROT_WRITE|PROT_EXEC,
-                MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
-
-    if (code == MAP_FAILED) {
-        diag("no executable memory");
-        return;
-    }
-
-    memcpy(code, (char *) fixture_nocfi, CALL_CODE_LEN);
-    offset = fixture_nocfi_ret - (char *) fixture_nocfi;
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-
-    fixture_call((fixture_pt) code, callback_fake);
-
-    is_int(walk_end, 0, "code made at run time: complete");
-    is_int(stats.scanned, 1, "code made at run time: scanned");
-    ok(walk_n >= 3 && within(pcs[walk_n - 1], fixture_call)
-       && pcs[walk_n - 2] == (uintptr_t) code + offset
-       && within(pcs[walk_n - 3], callback_fake),
-       "code made at run time: frames");
-
-    /* the walk may look at a part of its frame only */
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-
-    fixture_call((fixture_pt) code, callback_low);
-
-    is_int(walk_end, PROF_FRAME_NO_UNWIND, "nothing to find: end");
-    is_int(stats.no_unwind, 1, "nothing to find: counted");
-    is_int(pcs[walk_n - 1], (uintptr_t) code + offset,
-           "nothing to find: frame");
-
-    munmap(code, 4096);
-}
-
-
-static __attribute__((noinline)) void
-test_null(void)
-{
-    install(SIGSEGV, segv_handler, SA_NODEFER);
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-
-    if (sigsetjmp(jump, 1) == 0) {
-        call_null(NULL);
-    }
-
-    is_int(walk_end, 0, "call of a null pointer: complete");
-    is_int(walk_n, 1, "call of a null pointer: frames");
-    ok(within(pcs[0], call_null), "call of a null pointer: caller");
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-
-    if (sigsetjmp(jump, 1) == 0) {
-        call_null((void (*)(void)) 0x123456);
-    }
-
-    is_int(walk_end, 0, "call of a wild pointer: complete");
-    is_int(walk_n, 2, "call of a wild pointer: frames");
-    is_int(pcs[0], 0x123456, "call of a wild pointer: address");
-    ok(within(pcs[1], call_null), "call of a wild pointer: caller");
-
-    signal(SIGSEGV, SIG_DFL);
-}
-
-
-/*
- * A word of the stack looks like a return address into an object that is not
- * there any more: the walk may not read its code.
- */
-
-static __attribute__((noinline)) void
-test_unloaded(void)
-{
-    void                 *handle, *function;
-    const char           *name;
-    prof_unwind_t        *saved;
-    const prof_object_t  *object;
-
-    handle = fixture_load(&function, &name);
-
-    if (function == NULL) {
-        diag("no library to unload");
-        return;
-    }
-
-    fake = (uintptr_t) function + 16;
-    fake_first = 0;
-    fake_last = 7;
-
-    saved = unwind;
-    unwind = prof_unwind_create();
-
-    dlclose(handle);
-
-    object = prof_unwind_object(unwind, fake);
-
-    ok(object && strstr(object->path, name),
-       "unloaded: in the snapshot");
-    ok(dlopen(name, RTLD_NOW|RTLD_NOLOAD) == NULL,
-       "unloaded: not in memory");
-
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-
-    fixture_call(fixture_nocfi, callback_fake);
-
-    is_int(walk_end, 0, "unloaded: complete");
-    ok(walk_n >= 3 && within(pcs[walk_n - 1], fixture_call)
-       && pcs[walk_n - 2] == (uintptr_t) fixture_nocfi_ret,
-       "unloaded: passed over");
-
-    prof_unwind_destroy(unwind);
-    unwind = saved;
 }
 
 
@@ -851,29 +540,6 @@ test_cache(void)
 
 
 static void
-walk_reset(uintptr_t top)
-{
-    memset(&stats, 0, sizeof(stats));
-    memset(pcs, 0, sizeof(pcs));
-
-    walk_top = top;
-    walk_max = PROF_MAX_DEPTH;
-    walk_n = 0;
-    walk_end = UINT32_MAX;
-}
-
-
-static void
-walk_handler(int signo, siginfo_t *si, void *ctx)
-{
-    context = *(ucontext_t *) ctx;
-
-    walk_n = prof_walk(unwind, &cache, ctx, walk_top, pcs, walk_max, &stats,
-                       &walk_end);
-}
-
-
-static void
 nested_handler(int signo, siginfo_t *si, void *ctx)
 {
     callback();
@@ -895,96 +561,6 @@ nested_handler_top(int signo, siginfo_t *si, void *ctx)
 }
 
 
-static void
-segv_handler(int signo, siginfo_t *si, void *ctx)
-{
-    walk_handler(signo, si, ctx);
-    siglongjmp(jump, 1);
-}
-
-
-static void
-install(int signo, void (*handler)(int, siginfo_t *, void *), int flags)
-{
-    struct sigaction  sa;
-
-    memset(&sa, 0, sizeof(sa));
-    sa.sa_sigaction = handler;
-    sa.sa_flags = SA_SIGINFO|flags;
-
-    if (sigaction(signo, &sa, NULL) == -1) {
-        perror("sigaction");
-        exit(1);
-    }
-}
-
-
-static __attribute__((noinline)) void
-callback(void)
-{
-    raise(SIGUSR1);
-
-    __asm__ volatile("");
-}
-
-
-static __attribute__((noinline)) void
-callback_fp(void)
-{
-    frame_address = __builtin_frame_address(0);
-
-    raise(SIGUSR1);
-
-    __asm__ volatile("");
-}
-
-
-/* lets the walk see 32 bytes of its caller's frame */
-
-static __attribute__((noinline)) void
-callback_low(void)
-{
-    walk_top = (uintptr_t) __builtin_frame_address(0) + 16 + 32;
-
-    callback_locals(__builtin_frame_address(0));
-    raise(SIGUSR1);
-
-    __asm__ volatile("");
-}
-
-
-static __attribute__((noinline)) void
-callback_fake(void)
-{
-    callback_locals(__builtin_frame_address(0));
-    raise(SIGUSR1);
-
-    __asm__ volatile("");
-}
-
-
-/*
- * Writes to the eight words of locals, or more, that the caller of a callback
- * has.  It did not, so what a scan finds there would depend on what ran before:
- * addresses of calls that are over cannot always be told from others.
- */
-
-static void
-callback_locals(void *frame)
-{
-    int                  i;
-    volatile uintptr_t  *local;
-
-    /* after the frame pointer and the return address */
-
-    local = (uintptr_t *) frame + 2;
-
-    for (i = 0; i < 8; i++) {
-        local[i] = (i >= fake_first && i <= fake_last) ? fake : 0;
-    }
-}
-
-
 static __attribute__((noinline)) void
 callback_jump(void)
 {
@@ -1003,28 +579,6 @@ callback_signal(void)
 }
 
 
-/* what asks for its frame address has rbp as the frame's base */
-
-static __attribute__((noinline)) void
-call_fp(fixture_pt fixture, fixture_callback_pt fn)
-{
-    frame_address = __builtin_frame_address(0);
-
-    fixture(fn);
-
-    __asm__ volatile("");
-}
-
-
-static __attribute__((noinline)) void
-call_null(void (*fn)(void))
-{
-    fn();
-
-    __asm__ volatile("");
-}
-
-
 static __attribute__((noinline)) int
 recurse(int n)
 {
@@ -1038,13 +592,4 @@ recurse(int n)
     v = recurse(n - 1);
 
     return v + 1;
-}
-
-
-static int
-within(uintptr_t pc, void *function)
-{
-    size_t  len;
-
-    return prof_unwind_function(unwind, pc - 1, &len) == (uintptr_t) function;
 }
