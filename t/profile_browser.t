@@ -214,7 +214,7 @@ sub picture {
     is($s->{crumb}{zoom}, '100%', "$name, out by the path");
 
     cmp_ok($s->{found}{hits}, '>', 0, "$name, found");
-    like($s->{found}{match}, qr/^matched [\d.]+%, [\d.]+ m?u?s, \d+ box/,
+    like($s->{found}{match}, qr/^matched (?:at least )?[\d.]+%, [\d.]+ m?u?s, \d+ box/,
          "$name, matched share");
     like($s->{found}{hash}, qr/find=ngx_http_/, "$name, search in the URL");
     is($s->{nothing}{hits}, 0, "$name, no expression, but a text");

@@ -17,7 +17,7 @@
 #define PROF_ASSET_HASH_page_css                                            \
     "'sha256-nr0AWfMhRt7ZsVnN/YrhiJtPe3V6j1Pqp/63RHwJ/DI='"
 #define PROF_ASSET_HASH_flame_js                                            \
-    "'sha256-KEPLhrNlIvtRuGTxIqh2PVPrn/HzLJjHNXsojkPAi0U='"
+    "'sha256-5pEyTh2iGBRS8OIBYobI2T7fS9CumfdAkultciMKit4='"
 #define PROF_ASSET_HASH_page_js                                             \
     "'sha256-JHMUfuFnw0cbeZgWaXxFGYeO3raSzHoW1AX2qD6nVdE='"
 

@@ -44,6 +44,7 @@
             viewport: svg.querySelector('.prof-zoom'),
             mode: svg.dataset.mode,
             total: Number(svg.dataset.total),
+            partial: 'partial' in svg.dataset,
             rows: Array.from(svg.querySelector('.prof-zoom').children),
             boxes: [],
             byElement: new Map(),
@@ -366,18 +367,18 @@
             box.hit = hit;
             box.covered = covered;
 
-            if (hit) {
-                count++;
+            const part = Math.min(box.x + box.w, z.x + z.w)
+                         - Math.max(box.x, z.x);
 
-                if (!covered) {
-                    share += Math.max(0, Math.min(box.x + box.w, z.x + z.w)
-                                         - Math.max(box.x, z.x));
-                }
+            if (hit && part > 0) {
+                count++;
+                share += covered ? 0 : part;
             }
         }
 
         ui.match.textContent = test === null ? ''
-            : 'matched ' + percent(share / z.w) + ', '
+            : (plot.partial ? 'matched at least ' : 'matched ')
+              + percent(share / z.w) + ', '
               + duration(share * plot.total) + ', ' + count
               + (count === 1 ? ' box' : ' boxes');
     }

@@ -251,6 +251,7 @@ prof_svg_plot_all(const prof_svg_plot_t *plot, const char *place,
                     place, plot->rows * PROF_SVG_ROW,
                     prof_summary_mode(plot->mode));
     prof_buf_number(b, total);
+    prof_buf_puts(b, plot->nhidden || plot->ndeep ? "\" data-partial=\"" : "");
     prof_buf_puts(b, "\"><rect class=\"prof-area\" width=\"100%\" "
                      "height=\"100%\"/><svg class=\"prof-zoom\">\n"
                      "<svg y=\"0\" height=\"");

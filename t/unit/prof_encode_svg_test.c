@@ -226,6 +226,9 @@ test_many(void)
     ok(strstr(text, " boxes are shown, none of the others is wider than ")
        != NULL, "many - what is hidden is told");
 
+    ok(strstr(text, " data-partial=\"\"><rect class=\"prof-area\"") != NULL,
+       "many - also to the search");
+
     document_xml(text, "many");
     check_boxes(text, "many");
 
