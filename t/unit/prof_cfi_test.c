@@ -380,7 +380,12 @@ test_calls(void)
                v[i].name);
     }
 
-    is_int(prof_arch_called(0x1000, &target), 0, "unreadable code");
+    if (!fixture_valgrind()) {
+
+        /* it reports the system call that finds this out */
+
+        is_int(prof_arch_called(0x1000, &target), 0, "unreadable code");
+    }
 }
 
 
