@@ -233,9 +233,10 @@ static:	## run the tests of t/ with the module linked into nginx
 	TEST_NGINX_BINARY=$(BUILD)/static/objs/nginx TEST_NGINX_MODULE=       \
 	    $(PROVE) $(PROVE_FLAGS) -r $(filter-out $(BUILD)/t,$(T))
 
-valgrind:	## run the unit tests in valgrind
+valgrind:	## run the unit tests, and captures of all kinds, in valgrind
 	@$(DEPS) valgrind
-	@$(SUB) units
+	@$(SUB) units module
+	tools/check-valgrind $(BUILD)/$(NAME).so
 	$(PROVE) $(PROVE_FLAGS) -e "valgrind -q --error-exitcode=99           \
 	    --leak-check=full --show-leak-kinds=definite                      \
 	    --errors-for-leak-kinds=definite" $(BUILD)/t
