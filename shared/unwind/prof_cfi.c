@@ -63,7 +63,8 @@ typedef struct {
 } prof_cfi_t;
 
 
-static void prof_cfi_exec(prof_cfi_t *c);
+static void prof_cfi_exec(prof_cfi_t *c, const uint8_t *insn,
+    const uint8_t *end);
 static int prof_cfi_location(prof_cfi_t *c, uint8_t op);
 static int prof_cfi_cfa(prof_cfi_t *c, uint8_t op);
 static int prof_cfi_register(prof_cfi_t *c, uint8_t op);
@@ -94,8 +95,7 @@ prof_cfi_run(prof_cfi_cie_t *cie, const prof_fde_t *fde,
         c.pc = 0;
         c.end = 0;
 
-        prof_read_init(&c.r, cie->cie.insn, cie->cie.insn_end);
-        prof_cfi_exec(&c);
+        prof_cfi_exec(&c, cie->cie.insn, cie->cie.insn_end);
 
         if (cie->cie.ra != PROF_ARCH_DWARF_RA) {
             c.state.unsupported = 1;
@@ -113,8 +113,7 @@ prof_cfi_run(prof_cfi_cie_t *cie, const prof_fde_t *fde,
     c.end = fde->end;
     c.depth = 0;
 
-    prof_read_init(&c.r, fde->insn, fde->insn_end);
-    prof_cfi_exec(&c);
+    prof_cfi_exec(&c, fde->insn, fde->insn_end);
 
     if (c.pc < c.end) {
         c.emit(c.data, c.pc, &c.state);
@@ -123,10 +122,12 @@ prof_cfi_run(prof_cfi_cie_t *cie, const prof_fde_t *fde,
 
 
 static void
-prof_cfi_exec(prof_cfi_t *c)
+prof_cfi_exec(prof_cfi_t *c, const uint8_t *insn, const uint8_t *end)
 {
     int      rc;
     uint8_t  op;
+
+    prof_read_init(&c->r, insn, end);
 
     while (c->r.p < c->r.end) {
         op = prof_read_u8(&c->r);

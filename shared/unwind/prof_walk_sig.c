@@ -124,6 +124,8 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
 {
     prof_walk_e  rc;
 
+    *cfa = 0;
+
     switch (prof_row_kind(row)) {
 
     case PROF_ROW_END:
