@@ -44,6 +44,9 @@ static const test_type_t  test_types[] = {
     { "TEXT/Plain", "speedscope", "folded" },
     { " \ttext/plain \t", "speedscope", "folded" },
     { "text/plain; charset=utf-8", "speedscope", "folded" },
+    { "text/html", "speedscope", "html" },
+    { "image/svg+xml", "speedscope", "svg" },
+    { "image/png, image/*;q=0.5", "folded", "svg" },
     { "text/*", "pprof", "folded" },
     { "Text/*", "pprof", "folded" },
 
@@ -72,8 +75,11 @@ static const test_type_t  test_types[] = {
     { "text/*, application/json", "folded", "speedscope" },
     { "*/*, text/plain;q=0.5", "folded", "speedscope" },
     { "*/*;q=0.5, text/plain;q=0.4", "folded", "speedscope" },
-    { "text/*;q=0.9, text/plain;q=0.1, */*;q=0.5", "folded", "speedscope" },
-    { "text/plain;q=0.1, text/*;q=0.9, */*;q=0.5", "folded", "speedscope" },
+    { "text/*;q=0.9, text/plain;q=0.1, */*;q=0.5", "folded", "html" },
+    { "text/*;q=0.9, text/plain;q=0.1, text/html;q=0.2, */*;q=0.5", "folded",
+      "speedscope" },
+    { "text/plain;q=0.1, text/html;q=0.2, text/*;q=0.9, */*;q=0.5", "folded",
+      "speedscope" },
 
     /* refusals */
 
@@ -87,15 +93,24 @@ static const test_type_t  test_types[] = {
     /* nothing of it is there */
 
     { "image/png", "speedscope", "speedscope" },
-    { "image/png, image/*;q=0.5", "folded", "folded" },
+    { "audio/mpeg, audio/*;q=0.5", "folded", "folded" },
     { "application/*+json", "folded", "folded" },
     { "text/plainer, text/plai, text", "speedscope", "speedscope" },
     { "text/**, */plain, text/", "speedscope", "speedscope" },
 
+    /* of browsers, and of one for an <img> */
+
+    { "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+      "speedscope", "html" },
+    { "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,"
+      "image/webp,image/apng,*/*;q=0.8", "speedscope", "html" },
+    { "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8",
+      "speedscope", "svg" },
+
     /* of a library of Java, of jQuery, of Prometheus */
 
     { "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "folded",
-      "folded" },
+      "html" },
     { "application/json, text/javascript, */*; q=0.01", "folded",
       "speedscope" },
     { "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4"
