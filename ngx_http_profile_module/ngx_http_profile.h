@@ -49,7 +49,8 @@ typedef struct {
     ngx_uint_t                  nphases;
     ngx_uint_t                  precontent;   /* index of the first one */
     ngx_http_phase_handler_pt  *checkers;     /* nginx's own */
-    ngx_str_t                  *phases;       /* names of spans */
+    ngx_http_handler_pt        *handlers;     /* as they were laid out */
+    ngx_str_t                  *phases;       /* names of their spans */
 } ngx_http_profile_main_conf_t;
 
 

@@ -203,6 +203,7 @@ ngx_http_profile_create_main_conf(ngx_conf_t *cf)
      *     pmcf->nphases = 0;
      *     pmcf->precontent = 0;
      *     pmcf->checkers = NULL;
+     *     pmcf->handlers = NULL;
      *     pmcf->phases = NULL;
      */
 

@@ -19,6 +19,8 @@ static ngx_int_t ngx_http_profile_content(ngx_http_request_t *r,
     ngx_http_profile_ctx_t *ctx, ngx_http_phase_handler_t *ph, ngx_uint_t n);
 static ngx_int_t ngx_http_profile_run_checker(ngx_http_request_t *r,
     ngx_http_profile_ctx_t *ctx, ngx_http_phase_handler_t *ph, ngx_uint_t n);
+static ngx_str_t *ngx_http_profile_phase_name(ngx_http_phase_handler_t *ph,
+    ngx_uint_t n);
 static ngx_int_t ngx_http_profile_top_header_filter(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_top_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
@@ -72,9 +74,12 @@ ngx_http_profile_init_phases(ngx_cycle_t *cycle)
 
     pmcf->checkers = ngx_palloc(cycle->pool,
                                 n * sizeof(ngx_http_phase_handler_pt));
+    pmcf->handlers = ngx_palloc(cycle->pool, n * sizeof(ngx_http_handler_pt));
     pmcf->phases = ngx_pcalloc(cycle->pool, n * sizeof(ngx_str_t));
 
-    if (pmcf->checkers == NULL || pmcf->phases == NULL) {
+    if (pmcf->checkers == NULL || pmcf->handlers == NULL
+        || pmcf->phases == NULL)
+    {
         return NGX_ERROR;
     }
 
@@ -113,6 +118,7 @@ ngx_http_profile_init_phases(ngx_cycle_t *cycle)
         for (k = 0; k < count && n < pmcf->nphases; k++, n++) {
 
             pmcf->checkers[n] = ph[n].checker;
+            pmcf->handlers[n] = ph[n].handler;
 
             if (ngx_http_profile_name_phase(cycle, pmcf, n,
                                             ngx_http_profile_phase_names[i],
@@ -249,6 +255,32 @@ ngx_http_profile_content(ngx_http_request_t *r, ngx_http_profile_ctx_t *ctx,
 }
 
 
+/* by the handler, which may have been moved since the entries were named */
+
+static ngx_str_t *
+ngx_http_profile_phase_name(ngx_http_phase_handler_t *ph, ngx_uint_t n)
+{
+    ngx_uint_t                     i;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_profile_pmcf;
+
+    if (pmcf->handlers[n] == ph->handler) {
+        return &pmcf->phases[n];
+    }
+
+    for (i = 0; i < pmcf->nphases; i++) {
+        if (pmcf->handlers[i] == ph->handler
+            && pmcf->checkers[i] == pmcf->checkers[n])
+        {
+            return &pmcf->phases[i];
+        }
+    }
+
+    return &pmcf->phases[n];
+}
+
+
 /* the request, and the context with it, may be gone when a handler returns */
 
 PROF_GLUE static ngx_int_t
@@ -264,7 +296,7 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
     static ngx_str_t  content = ngx_string("phase content");
 
     c = ctx->capture;
-    name = &ngx_http_profile_pmcf->phases[n];
+    name = ngx_http_profile_phase_name(ph, n);
     handler = 0;
 
     /* a location's content handler runs instead of those of the phase */
