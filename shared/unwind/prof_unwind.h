@@ -123,6 +123,9 @@ uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
  * (PROF_FRAME_TRUNCATED, _NO_UNWIND, _BAD_STACK) that tells why it ended.
  * Returns the number of addresses written.
  *
+ * At code without unwind information the stack is scanned for a return address
+ * (prof_scan_sig.c); that makes system calls, which change nothing.
+ *
  * Context: signal handler.  No call, no lock, no allocation, no TLS; errno is
  * not touched.
  */
