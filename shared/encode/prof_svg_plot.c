@@ -27,6 +27,10 @@
 
 #define PROF_SVG_LINED     512
 
+/* if more than this part is hidden, a search says that it does not see all */
+
+#define PROF_SVG_PARTIAL   1000
+
 #define PROF_SVG_NAME_MAX  512
 
 /* what a box takes besides the texts of its function */
@@ -129,6 +133,7 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
     plot->nshown = 0;
     plot->nhidden = 0;
     plot->ndeep = 0;
+    plot->hidden = 0;
     memset(plot->kinds, 0, sizeof(plot->kinds));
 
     for (i = 0; i < v->nnodes; i++) {
@@ -139,13 +144,19 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
             continue;
         }
 
-        if (total < min) {
-            plot->nhidden++;
-            continue;
-        }
+        if (total < min || node->depth >= PROF_SVG_DEPTH) {
 
-        if (node->depth >= PROF_SVG_DEPTH) {
-            plot->ndeep++;
+            /* what it stands on has the weight of all that is below */
+
+            if (node->depth <= PROF_SVG_DEPTH
+                && (node->parent == PROF_NONE
+                    || v->nodes[node->parent].total[plot->mode] >= min))
+            {
+                plot->hidden += total;
+            }
+
+            plot->nhidden += total < min;
+            plot->ndeep += total >= min;
             continue;
         }
 
@@ -251,7 +262,8 @@ prof_svg_plot_all(const prof_svg_plot_t *plot, const char *place,
                     place, plot->rows * PROF_SVG_ROW,
                     prof_summary_mode(plot->mode));
     prof_buf_number(b, total);
-    prof_buf_puts(b, plot->nhidden || plot->ndeep ? "\" data-partial=\"" : "");
+    prof_buf_puts(b, plot->hidden > total / PROF_SVG_PARTIAL
+                     ? "\" data-partial=\"" : "");
     prof_buf_puts(b, "\"><rect class=\"prof-area\" width=\"100%\" "
                      "height=\"100%\"/><svg class=\"prof-zoom\">\n"
                      "<svg y=\"0\" height=\"");
@@ -399,4 +411,8 @@ prof_svg_plot_hidden(const prof_svg_plot_t *plot, prof_buf_t *b)
         prof_markup_percent(b, plot->min, plot->view->total[plot->mode], 3);
         prof_buf_puts(b, "%");
     }
+
+    prof_buf_puts(b, "; they have ");
+    prof_markup_percent(b, plot->hidden, plot->view->total[plot->mode], 2);
+    prof_buf_puts(b, "% of the time");
 }

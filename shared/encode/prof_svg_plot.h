@@ -37,6 +37,7 @@ typedef struct {
     uint32_t               nshown;
     uint32_t               nhidden;     /* too narrow */
     uint32_t               ndeep;       /* wide enough, but too deep */
+    uint64_t               hidden;      /* weight of those together */
     uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
     uint32_t              *cost;        /* of a function's box, in bytes */
     uint32_t              *kind;        /* of a function */

@@ -29,6 +29,7 @@ static void test_hostile(void);
 static void test_empty(void);
 static void test_mode(void);
 static void test_many(void);
+static void test_hidden(void);
 static void test_deep(void);
 static size_t handlers(const char *text);
 static size_t boxes(const char *text, box_t *box, size_t max);
@@ -44,6 +45,7 @@ main(void)
     test_empty();
     test_mode();
     test_many();
+    test_hidden();
     test_deep();
 
     return done_testing();
@@ -238,6 +240,48 @@ test_many(void)
 
 
 static void
+test_hidden(void)
+{
+    char            *text;
+    uint32_t         i;
+    prof_profile_t  *p;
+
+    p = fixture_create("hidden");
+    fixture_entry(p, fixture_stack(p, PROF_NONE, "main/run"),
+                  PROF_ENTRY_SAMPLE, 100000000, 0);
+    fixture_entry(p, fixture_stack(p, PROF_NONE, "main/short/shorter"),
+                  PROF_ENTRY_SAMPLE, 4000, 0);
+
+    text = document_create(&prof_encode_svg, p);
+
+    ok(strstr(text, ">2 of 4 boxes are shown, none of the others is wider "
+                    "than 0.005%; they have 0% of the time<") != NULL,
+       "hidden - told");
+    ok(strstr(text, "\" data-partial=\"\"><rect") == NULL,
+       "hidden - so little does not matter");
+    free(text);
+
+    for (i = 0; i < 100; i++) {
+        (void) fixture_node(p, 0, fixture_frame(p, PROF_NONE,
+                                                PROF_FRAME_FIXED + i, "f"));
+        p->frames[p->nframes - 1].line = i + 1;
+        fixture_entry(p, p->nnodes - 1, PROF_ENTRY_SAMPLE, 4000, 0);
+    }
+
+    text = document_create(&prof_encode_svg, p);
+
+    ok(strstr(text, ">2 of 104 boxes are shown, none of the others is wider "
+                    "than 0.005%; they have 0.4% of the time<") != NULL,
+       "hidden - together");
+    ok(strstr(text, "\" data-partial=\"\"><rect") != NULL,
+       "hidden - the search knows");
+
+    free(text);
+    prof_profile_destroy(p);
+}
+
+
+static void
 test_deep(void)
 {
     char            *text;
@@ -259,7 +303,8 @@ test_deep(void)
     is_int(document_count(text, "<title>f\n"), PROF_SVG_DEPTH,
            "deep - as many as there may be");
     ok(strstr(text, "160 of 4096 boxes are shown, those below the first 160 "
-                    "frames are not") != NULL, "deep - says so");
+                    "frames are not; they have 100% of the time<") != NULL,
+       "deep - says so");
     check_boxes(text, "deep");
 
     free(text);
