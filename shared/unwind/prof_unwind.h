@@ -115,12 +115,14 @@ uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
  *       complete when it meets the first of them.  The stack is read only
  *       within [sp, top), sp being lowered by the ABI's red zone.
  * pcs   receives the addresses, innermost first.  The first is the
- *       interrupted instruction, the others are return addresses.
+ *       interrupted instruction, the others are return addresses.  One that
+ *       would read as a name (a call of a null pointer) is left out.
  * max   room in pcs
  * st    counters truncated, no_unwind, bad_stack and scanned are advanced
  *
- * *end is set to 0 when the walk reached top, else to the fixed frame name
- * (PROF_FRAME_TRUNCATED, _NO_UNWIND, _BAD_STACK) that tells why it ended.
+ * *end is set to 0 when the walk reached top or the outermost frame, else to
+ * the fixed frame name (PROF_FRAME_TRUNCATED, _NO_UNWIND, _BAD_STACK) that
+ * tells why it ended.
  * Returns the number of addresses written.
  *
  * At code without unwind information the stack is scanned for a return address
