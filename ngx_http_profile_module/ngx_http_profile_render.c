@@ -29,6 +29,7 @@ struct ngx_http_profile_render_s {
     ngx_msec_t               wait;
     pthread_t                thread;
     ngx_http_profile_ctx_t  *ctx;          /* NULL: nobody waits any more */
+    unsigned                 joined:1;
 
     /* the thread's, until done is set */
 
@@ -147,6 +148,8 @@ ngx_http_profile_render_cycle(void *data)
         ngx_http_profile_render_gzip(job);
     }
 
+    prof_profile_destroy(job->profile);
+
     __atomic_store_n(&job->done, 1, __ATOMIC_RELEASE);
 
     return NULL;
@@ -204,8 +207,7 @@ ngx_http_profile_render_timer(ngx_event_t *ev)
     (void) pthread_join(job->thread, NULL);
 
     ngx_queue_remove(&job->queue);
-    prof_profile_destroy(job->profile);
-    job->profile = NULL;
+    job->joined = 1;
 
     if (job->ctx == NULL) {
         ngx_http_profile_render_free(job);
@@ -301,7 +303,7 @@ ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
     ctx->render = NULL;
     job->ctx = NULL;
 
-    if (job->profile == NULL) {
+    if (job->joined) {
         ngx_http_profile_render_free(job);
     }
 }

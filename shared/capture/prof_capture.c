@@ -89,7 +89,12 @@ prof_capture_destroy(prof_capture_t *c)
         free(c->names[i]);
     }
 
-    (void) munmap(c->memory, c->memory_size);
+    /* the profile may have taken it over */
+
+    if (c->memory) {
+        (void) munmap(c->memory, c->memory_size);
+    }
+
     free(c);
 }
 

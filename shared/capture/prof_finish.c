@@ -77,9 +77,8 @@ prof_capture_finish(prof_capture_t *c, const char *title)
 
     f.objects = malloc((n + 1) * sizeof(uint32_t));
     p->objects = calloc(n + 1, sizeof(prof_profile_object_t));
-    p->entries = malloc((c->timeline.n + 1) * sizeof(prof_entry_t));
 
-    if (f.objects == NULL || p->objects == NULL || p->entries == NULL) {
+    if (f.objects == NULL || p->objects == NULL) {
         goto failed;
     }
 
@@ -93,13 +92,21 @@ prof_capture_finish(prof_capture_t *c, const char *title)
         goto failed;
     }
 
-    memcpy(p->entries, c->timeline.entries,
-           c->timeline.n * sizeof(prof_entry_t));
-    p->nentries = c->timeline.n;
-
     if (prof_finish_nodes(&f) != PROF_OK) {
         goto failed;
     }
+
+    /*
+     * A long timeline is not copied, nor is its memory returned here: this is
+     * the thread that has other things to do.
+     */
+
+    p->entries = c->timeline.entries;
+    p->nentries = c->timeline.n;
+    p->memory = c->memory;
+    p->memory_size = c->memory_size;
+
+    c->memory = NULL;
 
     goto done;
 

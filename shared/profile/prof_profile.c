@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Owns the memory of a profile.  All arrays and strings are malloc()ed one by
- * one, so that a capture or a test can build a profile with plain libc calls.
+ * one, so that a capture or a test can build a profile with plain libc calls;
+ * only the entries may be in a mapping, which a capture leaves to its profile.
  *
  * Context: one thread at a time; not in a signal.
  */
@@ -13,6 +14,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 
 prof_profile_t *
@@ -59,10 +61,16 @@ prof_profile_destroy(prof_profile_t *p)
         free(p->facts[i].value);
     }
 
+    if (p->memory) {
+        (void) munmap(p->memory, p->memory_size);
+
+    } else {
+        free(p->entries);
+    }
+
     free(p->objects);
     free(p->frames);
     free(p->nodes);
-    free(p->entries);
     free(p->facts);
     free(p->title);
     free(p);

@@ -127,6 +127,9 @@ struct prof_profile_s {
     uint32_t                nnodes;
     prof_entry_t           *entries;
     uint32_t                nentries;
+    void                   *memory;         /* the mapping that the entries
+                                               are in; NULL: malloc()ed */
+    size_t                  memory_size;
     prof_fact_t            *facts;
     uint32_t                nfacts;
 };
