@@ -149,8 +149,9 @@ void prof_turn_end(prof_sampler_t *s, prof_capture_t *c);
 prof_capture_t *prof_turn_current(const prof_sampler_t *s);
 
 /*
- * Ends the capture and gives its profile, which the caller owns, and which has
- * the memory of the capture; the capture remains to be destroyed.  The profile is not symbolized yet.
+ * Ends the capture and gives its profile, which the caller owns, and which
+ * has the memory of the capture; the capture remains to be destroyed.  The
+ * profile is not symbolized yet.
  * Returns NULL when memory is short.
  * Context: the sampler's thread, outside of a turn of c.
  */
