@@ -296,7 +296,9 @@ ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
                                                     : "limit_req");
     }
 
-    if (r->reading_body) {
+    /* -1: none was read, 0: all of it was */
+
+    if (r->request_body && r->request_body->rest > 0) {
         return ngx_slprintf(p, last, "client sending the request body");
     }
 
