@@ -25,7 +25,7 @@ my %all = (
                        'unix:', 'all' ],
     profile_if => [ '1', '$arg_token', '"$http_a$cookie_b"' ],
     profile_mode => [ 'wall', 'cpu' ],
-    profile_format => [ 'speedscope', 'folded' ],
+    profile_format => [ 'speedscope', 'folded', 'html', 'svg', 'pprof' ],
     profile_timeout => [ '1ms', '30s', '1d' ],
 );
 
@@ -33,6 +33,7 @@ my %server = (
     profile_frequency => [ '1', '99', '10000' ],
     profile_arg => [ 'profile', 'a-b_C9', 'off' ],
     profile_header => [ 'X-Flamegraph', 'off' ],
+    profile_spans => [ 'on', 'off' ],
     profile_buffer => [ '128k', '1m', '1024m' ],
 );
 
@@ -146,6 +147,14 @@ http {
 
     server {
         listen 127.0.0.1:8080;
+        server_name no-spans;
+
+        profile_endpoint on;
+        profile_spans off;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
         server_name disabled;
 
         profile_endpoint off;
@@ -191,6 +200,9 @@ is(info(get('values', "/other/a$query"))->{mode}, 'wall',
    'mode of the location');
 is(info(get('values', "/other/a$query"))->{location}, '/other/',
    'the location is in the profile');
+
+cmp_ok(phases(get('defaults', "/a$query")), '>', 1, 'spans');
+is(phases(get('no-spans', "/a$query")), 0, 'no spans');
 
 is(profiled(get('names', '/a?flame=flamegraph')), 1, 'other argument');
 is(profiled(get('names', "/a$query")), 0,
@@ -260,4 +272,11 @@ sub profiled {
 sub info {
     my ($r) = @_;
     return ProfileTest::Profile->new($r)->json()->{profile_info};
+}
+
+
+sub phases {
+    my ($r) = @_;
+    return ProfileTest::Profile->new($r)->profile('wall')
+           ->count_frames(qr/^phase /);
 }

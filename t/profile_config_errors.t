@@ -29,6 +29,7 @@ my $count = 'a number greater than zero';
 
 my @values = (
     profile_endpoint => $flag, [ qw/ yes true 1 ON! /, '""' ],
+    profile_spans => $flag, [ qw/ yes 1 /, '""' ],
     profile_allow => $addr,
         [ qw{ localhost 127.0.0 10.0.0.0/33 ::1/129 unix unix:/tmp/s none
               10.0.0.1-10.0.0.9 300.1.1.1 }, '""', "x\xff" ],
@@ -68,7 +69,8 @@ config_fails('a header that nginx reads', 'profile_header User-Agent;',
 for my $line ('profile_endpoint on', 'profile_if 1', 'profile_mode cpu',
               'profile_frequency 10', 'profile_format folded',
               'profile_arg a', 'profile_arg off', 'profile_header b',
-              'profile_header off', 'profile_timeout 1s', 'profile_buffer 1m',
+              'profile_header off', 'profile_spans on',
+              'profile_timeout 1s', 'profile_buffer 1m',
               'profile_max_captures 5')
 {
     my ($directive) = split(/ /, $line);
@@ -82,8 +84,8 @@ for my $line ('profile_endpoint on', 'profile_if 1', 'profile_mode cpu',
 
 for my $directive (qw/ profile_endpoint profile_if profile_mode
                        profile_frequency profile_format profile_arg
-                       profile_header profile_timeout profile_buffer
-                       profile_max_captures /)
+                       profile_header profile_spans profile_timeout
+                       profile_buffer profile_max_captures /)
 {
     my $re = qr/invalid number of arguments in "\Q$directive\E" directive/;
 
@@ -105,7 +107,7 @@ config_fails('half a variable', 'profile_if "${a";', qr/"a" variable/);
 # contexts
 
 for my $directive (qw/ profile_frequency profile_arg profile_header
-                       profile_buffer profile_max_captures /)
+                       profile_spans profile_buffer profile_max_captures /)
 {
     config_fails("$directive in a location",
                  "location / {\n\n $directive 1; }",
