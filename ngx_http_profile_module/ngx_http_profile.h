@@ -26,8 +26,7 @@
 
 /*
  * A bit of ngx_connection_t.buffered that says "the profile is not sent yet":
- * nginx keeps a request that has such a bit set, and calls the filters when
- * the connection becomes writable.  nginx's own modules use 0x01 to 0x20.
+ * nginx keeps a request that has it set.  Its own modules use 0x01 to 0x20.
  */
 
 #define NGX_HTTP_PROFILE_BUFFERED      0x80
@@ -349,7 +348,6 @@ extern ngx_uint_t   ngx_http_profile_nlive;
 ngx_int_t ngx_http_profile_track(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_untrack(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_disarm(void);
-ngx_uint_t ngx_http_profile_armed(void);
 prof_sampler_t *ngx_http_profile_sampler(void);
 ngx_http_profile_loop_t *ngx_http_profile_loop(void);
 
@@ -383,10 +381,12 @@ const prof_encoder_t *ngx_http_profile_accept_format(
     ngx_http_profile_ctx_t *ctx);
 ngx_uint_t ngx_http_profile_accept_gzip(ngx_http_profile_ctx_t *ctx);
 
-/* ngx_http_profile_filter.c */
+/* ngx_http_profile_filter.c, ngx_http_profile_reply.c */
 
 ngx_int_t ngx_http_profile_filter_init(ngx_conf_t *cf);
 ngx_int_t ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_writer(ngx_http_request_t *r);
+ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_render.c */
 

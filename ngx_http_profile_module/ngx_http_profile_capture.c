@@ -226,12 +226,24 @@ ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx)
 void
 ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
 {
+    ngx_event_t         *wev;
+    ngx_http_request_t  *r;
+
     if (!ctx->tracked || !ngx_http_profile_complete(ctx)) {
         return;
     }
 
     ngx_http_profile_end(ctx);
     ngx_http_profile_untrack(ctx);
+
+    r = ctx->request;
+    wev = r->connection->write;
+
+    r->write_event_handler = ngx_http_profile_writer;
+
+    if (wev->timer_set && !wev->delayed) {
+        ngx_del_timer(wev);
+    }
 
     if (ctx->reply.status == 0) {
 
@@ -246,7 +258,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
     }
 
     ctx->reply.ready = 1;
-    ngx_post_event(ctx->request->connection->write, &ngx_posted_events);
+    ngx_post_event(wev, &ngx_posted_events);
 }
 
 

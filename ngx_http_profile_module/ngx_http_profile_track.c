@@ -88,13 +88,6 @@ ngx_http_profile_untrack(ngx_http_profile_ctx_t *ctx)
 }
 
 
-ngx_uint_t
-ngx_http_profile_armed(void)
-{
-    return worker.armed;
-}
-
-
 prof_sampler_t *
 ngx_http_profile_sampler(void)
 {
