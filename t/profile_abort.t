@@ -1,0 +1,283 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captured requests that do not go well: the upstream refuses, fails midway or
+# is silent, or the client leaves.  What is known is answered, and nothing is
+# left behind.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET;
+use Socket qw/ SOL_SOCKET SO_LINGER /;
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+
+my $t = ProfileTest->new()->has(qw/ debug gzip proxy rewrite ssi /)
+                          ->plan(14 * 7 + 21);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    log_format status '$uri $status';
+
+    gzip_comp_level 9;
+    gzip_types text/plain;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+        access_log %%TESTDIR%%/status.log status;
+
+        # matches in about a millisecond that it does not
+        location /loop {
+            access_log off;
+            if ($uri ~ "(a+)+$") {
+                return 404;
+            }
+            return 200 done;
+        }
+
+        location / {
+            proxy_read_timeout 300ms;
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /gzip/ {
+            gzip on;
+            proxy_read_timeout 300ms;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /unbuffered/ {
+            proxy_buffering off;
+            proxy_read_timeout 300ms;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /unbuffered_gzip/ {
+            gzip on;
+            proxy_buffering off;
+            proxy_read_timeout 300ms;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /ignore/ {
+            proxy_ignore_client_abort on;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /refused {
+            proxy_pass http://127.0.0.1:8082;
+        }
+
+        location /none {
+            root %%TESTDIR%%/nowhere;
+        }
+
+        location /text {
+            gzip on;
+        }
+
+        location /ssi {
+            ssi on;
+            ssi_types text/plain;
+        }
+    }
+}
+EOF
+
+my $text = join('', map { sprintf("line %d: %x\n", $_,
+                                  $_ * 2654435761 % 4294967296) } 1 .. 15000);
+
+$t->write_file('text', $text);
+$t->write_file('ssi', '<!--#include virtual="/midway" -->'
+                      . '<!--#include virtual="/reset" --> end');
+
+$t->run_daemon(\&server, IO::Socket::INET->new(LocalAddr => '127.0.0.1',
+    LocalPort => port(8081), Listen => 64, ReuseAddr => 1));
+port(8082);
+
+$t->run();
+
+my $busy = '/loopaaaaaaaaaaaaaa!';
+my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
+
+is(http_get($busy)->body(), 'done', 'others');
+is_clean($t);
+
+my $load = $t->load($busy, clients => 2);
+
+
+# upstreams that fail
+
+is_captured($t, 'not found', '/none', status => 404);
+is_captured($t, 'refused', '/refused', status => 502);
+is_captured($t, 'closed', '/closed', status => 502);
+is_captured($t, 'reset', '/reset', status => 502);
+is_captured($t, 'HTTP/0.9', '/nonsense', status => 9);
+is_captured($t, 'invalid', '/invalid', status => 502);
+is_captured($t, 'silent', '/silent', status => 504, waits => 0.3);
+
+is_captured($t, 'midway', '/midway', waits => 0.1, cut => 1);
+is_captured($t, 'midway, gzip', '/gzip/midway', @gzip, waits => 0.1, cut => 1);
+is_captured($t, 'midway, unbuffered', '/unbuffered/midway', waits => 0.1, cut => 1);
+is_captured($t, 'midway, unbuffered, gzip', '/unbuffered_gzip/midway', @gzip,
+            waits => 0.1, cut => 1);
+is_captured($t, 'stalled', '/stalled', waits => 0.3, cut => 1);
+is_captured($t, 'stalled, unbuffered', '/unbuffered/stalled', waits => 0.3, cut => 1);
+is_captured($t, 'in a subrequest', '/ssi', waits => 0.1);
+
+
+# clients that leave: in the request, while it waits, when the profile is
+# being made, while it is sent
+
+my $args = 'performance_bar=flamegraph&profile_format=speedscope';
+
+for my $how (qw/ close reset /) {
+
+    for my $uri (qw( /slow /gzip/slow /unbuffered/slow /ignore/slow )) {
+        my $s = http("GET $uri?$args HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                     start => 1);
+        sleep(0.05);
+        leave($s, $how);
+        is_clean($t, "$how: $uri");
+    }
+
+    my $s = http("POST /slow?$args HTTP/1.1\r\nHost: localhost\r\n"
+                 . "Content-Length: 100\r\n\r\n0123", start => 1);
+    sleep(0.05);
+    leave($s, $how);
+    is_clean($t, "$how: in the body");
+
+    # one long turn, the profile, and its text in small pieces
+
+    for my $i (1 .. 10) {
+        $s = http("GET /text?$args HTTP/1.1\r\nHost: localhost\r\n"
+                  . "Accept-Encoding: gzip\r\n\r\n", start => 1);
+        sleep(0.004 * $i);
+        leave($s, $how);
+    }
+
+    is_clean($t, "$how: any time");
+
+    # a client that has said all it has to say is still there
+
+    $s = http("GET /slow?$args HTTP/1.0\r\n\r\n", start => 1);
+    shutdown($s, 1) if $how eq 'close';
+    sleep(0.3);
+    close $s;
+    is_clean($t, "$how: half");
+}
+
+my $log = $t->read_log('status.log');
+my $gone = () = $log =~ m!^\S*/slow 499$!mg;
+
+cmp_ok($gone, '>=', 6, 'nginx has seen clients leave');
+
+
+# leaving many at once, of which some are answered
+
+my @s = map {
+    http("GET /slow?$args HTTP/1.0\r\n\r\n", start => 1)
+} 1 .. 8;
+
+sleep(0.05);
+leave($s[$_], 'reset') for 0, 2, 4, 6;
+
+my @p = map { eval { ProfileTest::Profile->new(http_end($_)) } } @s[1, 3, 5, 7];
+
+is(scalar(grep { $_ } @p), 4, 'those who stayed are answered');
+is(scalar(grep { $_ && waiting($_) > 0.15 } @p), 4, 'they have waited');
+is_clean($t, 'some have left');
+
+is($load->stop()->{failed}, 0, 'others were served');
+is(http_get($busy)->body(), 'done', 'served as before');
+
+
+sub leave {
+    my ($s, $how) = @_;
+
+    setsockopt($s, SOL_SOCKET, SO_LINGER, pack('ii', 1, 0))
+        if $how eq 'reset';
+    close $s;
+}
+
+
+sub server {
+    my ($listen) = @_;
+
+    local $SIG{CHLD} = 'IGNORE';
+
+    while (1) {
+        my $s = $listen->accept() or next;
+
+        if (!fork()) {
+            close $listen;
+            alarm(60);
+            answer($s);
+            POSIX::_exit(0);
+        }
+
+        close $s;
+    }
+}
+
+
+sub answer {
+    my ($s) = @_;
+
+    my $request = '';
+
+    while ($request !~ /\r\n\r\n/) {
+        sysread($s, $request, 65536, length($request)) or return;
+    }
+
+    my ($what) = $request =~ m{^\S+ /(\w+)};
+    my $head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+               . "Content-Length: 40000\r\n\r\n";
+    my $half = 'half of it, ' x 1000;
+
+    if ($what eq 'reset') {
+        leave($s, 'reset');
+
+    } elsif ($what eq 'nonsense') {
+        syswrite($s, "\0\1\2 nonsense\r\n\r\n");
+
+    } elsif ($what eq 'invalid') {
+        syswrite($s, "HTTP/1.1 200 OK\r\n\0: nonsense\r\n\r\n");
+
+    } elsif ($what eq 'silent') {
+        sleep(1);
+
+    } elsif ($what eq 'midway') {
+        syswrite($s, $head . $half);
+        sleep(0.1);
+
+    } elsif ($what eq 'stalled') {
+        syswrite($s, $head . $half);
+        sleep(1);
+
+    } elsif ($what eq 'slow') {
+        sleep(0.1);
+        syswrite($s, $head . 'x' x 20000);
+        sleep(0.1);
+        syswrite($s, 'x' x 20000);
+    }
+}
