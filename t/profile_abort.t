@@ -18,7 +18,7 @@ use ProfileTest;
 use ProfileTest::Attribution;
 
 my $t = ProfileTest->new()->has(qw/ debug gzip proxy rewrite ssi /)
-                          ->plan(14 * 7 + 21);
+                          ->plan(15 * 7 + 21);
 
 $t->write_file_expand('nginx.conf', <<'EOF');
 %%MODULES%%
@@ -95,6 +95,11 @@ http {
             gzip on;
         }
 
+        location /impatient {
+            send_timeout 1ms;
+            rewrite ^ /text break;
+        }
+
         location /ssi {
             ssi on;
             ssi_types text/plain;
@@ -143,6 +148,11 @@ is_captured($t, 'midway, unbuffered, gzip', '/unbuffered_gzip/midway', @gzip,
 is_captured($t, 'stalled', '/stalled', waits => 0.3, cut => 1);
 is_captured($t, 'stalled, unbuffered', '/unbuffered/stalled', waits => 0.3, cut => 1);
 is_captured($t, 'in a subrequest', '/ssi', waits => 0.1);
+
+
+# making the profile takes longer than the client may, and is not its fault
+
+is_captured($t, 'send_timeout', '/impatient');
 
 
 # clients that leave: in the request, while it waits, when the profile is

@@ -1,0 +1,135 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captured requests that are shorter than a sampling period.  One such request
+# is shown although no sample may hit it, and all of them together are sampled
+# in proportion to their length.
+
+use strict;
+use warnings;
+
+use List::Util qw/ sum0 /;
+use Test::More;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+
+my $t = ProfileTest->new()->has(qw/ debug gzip rewrite /)->plan(28);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    default_type text/plain;
+    gzip_comp_level 9;
+    gzip_types text/plain;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        location /return {
+            return 200 short;
+        }
+
+        location /file { }
+
+        location /none { }
+
+        # matches in about a millisecond that it does not
+        location /loop {
+            if ($uri ~ "(a+)+$") {
+                return 404;
+            }
+            return 200 done;
+        }
+
+        location /small {
+            gzip on;
+        }
+    }
+}
+EOF
+
+$t->write_file('file', 'a file');
+$t->write_file('small', join('', map { sprintf("line %d: %x\n", $_,
+                                $_ * 2654435761 % 4294967296) } 1 .. 1000));
+
+$t->run();
+
+my $busy = '/loopaaaaaaaaaaaaaa!';
+my $args = 'performance_bar=flamegraph&profile_format=speedscope';
+
+http_get($busy);
+is_clean($t);
+
+
+# one sample in a second, and yet the request is there
+
+for my $case ([ '/return', 200 ], [ '/file', 200 ], [ '/none', 404 ]) {
+    my ($uri, $status) = @$case;
+
+    my $p = profile_get("$uri?$args&profile_frequency=1");
+    my $info = info($p);
+    my $wall = $p->profile('wall');
+
+    is($info->{status}, $status, "$uri: status");
+    is_sum($p, $uri);
+    cmp_ok($info->{turns}, '>', 0, "$uri: turns");
+    cmp_ok($wall->total(), '>', 0, "$uri: takes time");
+    cmp_ok($wall->total(), '<', 0.02e9, "$uri: not much");
+    cmp_ok($wall->count_stacks(qr/^(?:ngx_|phase )/), '>', 0,
+           "$uri: what ran has a name") or diag($wall->folded());
+    is_clean($t, $uri);
+}
+
+
+# As many samples as the time that they ran for asks for.  With about a hundred
+# expected, chance makes less than a third and more than three times as many
+# for nobody.
+
+my ($samples, $due) = (0, 0);
+
+for (1 .. 200) {
+    my $info = info(profile_get("$busy?$args&profile_frequency=500"));
+
+    $samples += $info->{samples} + $info->{lost_overrun};
+    $due += $info->{running} / 1e9 * 500;
+}
+
+cmp_ok($samples, '>', $due / 3, 'samples, not too few') or diag($due);
+cmp_ok($samples, '<', $due * 3, 'samples, not too many') or diag($due);
+
+
+# each is short, and between others
+
+my $load = $t->load('/small', clients => 3,
+                    headers => [ 'Accept-Encoding: gzip' ]);
+my (@foreign, @long, $pcre);
+
+for (1 .. 100) {
+    my $p = profile_get($busy);
+
+    push @foreign, code_of($p, 'zlib');
+    push @long, info($p)->{cpu} if info($p)->{cpu} > 0.02e9;
+    $pcre += share_of($p, 'pcre');
+}
+
+is(scalar(@foreign), 0, 'among others: nothing of others')
+    or diag(join("\n", @foreign));
+is("@long", '', 'among others: as short as before');
+cmp_ok($pcre, '>', 10, 'among others: what it does is there');
+is_clean($t, 'among others');
+is($load->stop()->{failed}, 0, 'others were served');
