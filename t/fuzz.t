@@ -40,8 +40,10 @@ cmp_ok(scalar @fuzzers, '>', 0, 'there are some');
 
 for my $fuzzer (@fuzzers) {
     my $name = basename($fuzzer);
-    my $out = `$fuzzer -runs=@{[ RUNS ]} -seed=1 -len_control=0 \
-                       -max_len=2048 -artifact_prefix=$dir/ 2>&1`;
+    my $command = join(' ', $fuzzer, '-runs=' . RUNS, '-seed=1',
+                       '-len_control=0', '-max_len=2048',
+                       "-artifact_prefix=$dir/");
+    my $out = `$command 2>&1`;
 
     is($?, 0, $name) or diag($out);
     like($out, qr/^Done @{[ RUNS ]} runs/m, "$name: all runs");

@@ -56,6 +56,9 @@ http {
 
         profile_endpoint on;
 
+        # nginx leaves the sessions that it keeps at its exit
+        proxy_ssl_session_reuse off;
+
         location /text {
             gzip on;
         }
