@@ -14,6 +14,7 @@ use Time::HiRes qw/ sleep time /;
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Attribution ();
 use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ auth_request gzip proxy rewrite /);
@@ -137,6 +138,8 @@ $t->run();
 
 my $arg = 'performance_bar=flamegraph';
 my $name = 'name0';
+my $worker = ($t->worker_pids())[0];
+my $before = ProfileTest::Attribution::state_of($worker);
 
 
 # as many as there may be
@@ -262,6 +265,13 @@ is($p->profile('wall')->total(), $info->{wall}, 'a small buffer, the sum');
 cmp_ok($p->profile('wall')->weight_below(qr/deflate/), '>',
        $info->{wall} / 2, 'a small buffer, the picture')
     or diag($p->profile('wall')->folded(20));
+
+
+# and of all that nothing is left
+
+ok(wait_for(sub { ProfileTest::Attribution::state_of($worker) eq $before }),
+   'timers, signals and threads are those of before')
+    or diag("$before\n", ProfileTest::Attribution::state_of($worker));
 
 
 sub on { return (headers => [ 'Host: on', 'Accept-Encoding: gzip', @_ ]) }

@@ -14,6 +14,7 @@ use Test::More;
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Attribution ();
 use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ proxy rewrite ssi /);
@@ -258,6 +259,8 @@ run_upstream($t, 8081);
 $t->run();
 
 my $arg = 'performance_bar=flamegraph';
+my $worker = ($t->worker_pids())[0];
+my $before = ProfileTest::Attribution::state_of($worker);
 
 
 # what is a trigger
@@ -406,6 +409,15 @@ is(scalar(grep { /profile_mode=x/ } upstream_lines($t)), 0,
 
 is(got('where', "/on-accel-off?$arg&profile_mode=x"), 400,
    'wrong: the application is not asked where it would have led');
+
+
+# captures that were not wanted in the end leave no trace
+
+got('where', "/off-$_?$arg") for qw/ off-off on-off redirect deny if return /;
+
+ok(wait_for(sub { ProfileTest::Attribution::state_of($worker) eq $before }),
+   'timers, signals and threads are those of before')
+    or diag("$before\n", ProfileTest::Attribution::state_of($worker));
 
 
 # the log has what is left, and what is put back
