@@ -39,8 +39,7 @@ static void ngx_http_profile_write_event_handler(ngx_http_request_t *r);
 static void ngx_http_profile_write_turn(void *data);
 static void ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx);
 static void ngx_http_profile_resolver_turn(void *data);
-static void ngx_http_profile_read_handler(ngx_event_t *ev);
-static void ngx_http_profile_write_handler(ngx_event_t *ev);
+static void ngx_http_profile_fake_handler(ngx_event_t *ev);
 static void ngx_http_profile_fake_turn(void *data);
 
 
@@ -179,8 +178,8 @@ ngx_http_profile_wrap(ngx_http_profile_ctx_t *ctx)
         ctx->read_handler = c->read->handler;
         ctx->write_handler = c->write->handler;
 
-        c->read->handler = ngx_http_profile_read_handler;
-        c->write->handler = ngx_http_profile_write_handler;
+        c->read->handler = ngx_http_profile_fake_handler;
+        c->write->handler = ngx_http_profile_fake_handler;
     }
 }
 
@@ -233,11 +232,11 @@ ngx_http_profile_unwrap(ngx_http_profile_ctx_t *ctx)
 
     c = ctx->request->connection;
 
-    if (c->read->handler == ngx_http_profile_read_handler) {
+    if (c->read->handler == ngx_http_profile_fake_handler) {
         c->read->handler = ctx->read_handler;
     }
 
-    if (c->write->handler == ngx_http_profile_write_handler) {
+    if (c->write->handler == ngx_http_profile_fake_handler) {
         c->write->handler = ctx->write_handler;
     }
 }
@@ -324,40 +323,25 @@ ngx_http_profile_resolver_turn(void *data)
 }
 
 
+/* both of a fake connection's events have it */
+
 PROF_GLUE static void
-ngx_http_profile_read_handler(ngx_event_t *ev)
+ngx_http_profile_fake_handler(ngx_event_t *ev)
 {
     ngx_connection_t         *c;
+    ngx_event_handler_pt      handler;
     ngx_http_profile_ctx_t   *ctx;
     ngx_http_profile_wake_t   wake;
 
     c = ev->data;
     ctx = ngx_http_profile_find(c->data);
+    handler = (ev == c->read) ? ctx->read_handler : ctx->write_handler;
 
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.event = ev;
     wake.connection = c;
 
-    ngx_http_profile_turn(ctx, &wake, (uintptr_t) ctx->read_handler,
-                          ngx_http_profile_fake_turn, ev);
-}
-
-
-PROF_GLUE static void
-ngx_http_profile_write_handler(ngx_event_t *ev)
-{
-    ngx_connection_t         *c;
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_wake_t   wake;
-
-    c = ev->data;
-    ctx = ngx_http_profile_find(c->data);
-
-    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
-    wake.event = ev;
-    wake.connection = c;
-
-    ngx_http_profile_turn(ctx, &wake, (uintptr_t) ctx->write_handler,
+    ngx_http_profile_turn(ctx, &wake, (uintptr_t) handler,
                           ngx_http_profile_fake_turn, ev);
 }
 
