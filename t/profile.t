@@ -81,7 +81,7 @@ unlike($r->body(), qr/small\n/, 'not the body of the original');
 my $p = ProfileTest::Profile->new($r);
 my $info = $p->json()->{profile_info};
 
-is(scalar $p->names(), 2, 'two profiles');
+is(scalar $p->names(), 3, 'three profiles');
 like(($p->names())[0], qr/^wall: GET \/small\.txt/, 'wall');
 like(($p->names())[1], qr/^cpu: GET \/small\.txt/, 'cpu');
 is($info->{id}, $r->header('X-Profile-Id'), 'the id is in the profile');

@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The file format of speedscope: the wall-clock and the CPU timeline of the
- * same capture as two profiles of one file.
+ * same capture, and the one of its mode by module, as three profiles of one
+ * file.  The frames of the last are objects: they follow those of functions.
  *
  * The only user of jansson, which writes all that has strings in it.  The
  * stacks are arrays of small integers, millions of them; a tree of JSON values
@@ -46,10 +47,15 @@ static void prof_encode_speedscope_frames(const prof_profile_t *p,
     const prof_view_t *v, prof_buf_t *b);
 static json_t *prof_encode_speedscope_frame(const prof_profile_t *p,
     const prof_view_function_t *func);
+static void prof_encode_speedscope_modules(const prof_profile_t *p,
+    const prof_view_t *v, prof_buf_t *b);
 static int prof_encode_speedscope_profile(const prof_profile_t *p,
-    const prof_view_t *v, uint32_t mode, prof_buf_t *b);
-static int prof_encode_speedscope_stacks(const prof_view_t *v,
-    const prof_timeline_t *t, prof_buf_t *b);
+    const prof_view_t *v, uint32_t mode, int modules, prof_buf_t *b);
+static int prof_encode_speedscope_stacks(const prof_profile_t *p,
+    const prof_view_t *v, const prof_timeline_t *t, int modules,
+    prof_buf_t *b);
+static uint32_t prof_encode_speedscope_stack(const prof_profile_t *p,
+    const prof_view_t *v, uint32_t node, int modules, uint32_t *stack);
 static void prof_encode_speedscope_info(const prof_profile_t *p,
     prof_buf_t *b);
 static int prof_encode_speedscope_item(void *data, const prof_summary_t *item);
@@ -101,7 +107,12 @@ prof_encode_speedscope_encode(const prof_profile_t *p, prof_buf_t *b)
 
     for (mode = 0; mode < PROF_VIEW_MODES && rc == PROF_OK; mode++) {
         prof_buf_puts(b, mode ? ",\n" : "\n");
-        rc = prof_encode_speedscope_profile(p, v, mode, b);
+        rc = prof_encode_speedscope_profile(p, v, mode, 0, b);
+    }
+
+    if (rc == PROF_OK) {
+        prof_buf_puts(b, ",\n");
+        rc = prof_encode_speedscope_profile(p, v, p->mode, 1, b);
     }
 
     prof_buf_puts(b, "\n]}\n");
@@ -131,7 +142,33 @@ prof_encode_speedscope_frames(const prof_profile_t *p, const prof_view_t *v,
                             PROF_SPEEDSCOPE_FLAGS, b);
     }
 
+    prof_encode_speedscope_modules(p, v, b);
+
     prof_buf_puts(b, "\n]}");
+}
+
+
+static void
+prof_encode_speedscope_modules(const prof_profile_t *p, const prof_view_t *v,
+    prof_buf_t *b)
+{
+    uint32_t     i;
+    const char  *path, *name;
+
+    for (i = 0; i < p->nobjects; i++) {
+        path = p->objects[i].path;
+        name = strrchr(path, '/');
+        name = name ? name + 1 : path;
+
+        prof_buf_puts(b, i || v->nfunctions ? ",\n" : "\n");
+        prof_encode_speedscope_dump(
+            json_pack("{s:o, s:o}",
+                      "name", prof_encode_speedscope_string(name,
+                                                            strlen(name)),
+                      "file", prof_encode_speedscope_string(path,
+                                                            strlen(path))),
+            PROF_SPEEDSCOPE_FLAGS, b);
+    }
 }
 
 
@@ -208,7 +245,7 @@ failed:
 
 static int
 prof_encode_speedscope_profile(const prof_profile_t *p, const prof_view_t *v,
-    uint32_t mode, prof_buf_t *b)
+    uint32_t mode, int modules, prof_buf_t *b)
 {
     int              rc;
     json_t          *head;
@@ -222,6 +259,11 @@ prof_encode_speedscope_profile(const prof_profile_t *p, const prof_view_t *v,
     rc = PROF_ERROR;
 
     prof_buf_init(&name);
+
+    if (modules) {
+        prof_buf_puts(&name, "by module, ");
+    }
+
     prof_summary_line(p, mode, &name);
 
     if (t.nmerged) {
@@ -245,7 +287,7 @@ prof_encode_speedscope_profile(const prof_profile_t *p, const prof_view_t *v,
     prof_buf_puts(b, ",\"endValue\":");
     prof_buf_number(b, t.total);
 
-    rc = prof_encode_speedscope_stacks(v, &t, b);
+    rc = prof_encode_speedscope_stacks(p, v, &t, modules, b);
 
     prof_buf_puts(b, "}");
 
@@ -259,49 +301,106 @@ done:
 
 
 static int
-prof_encode_speedscope_stacks(const prof_view_t *v, const prof_timeline_t *t,
-    prof_buf_t *b)
+prof_encode_speedscope_stacks(const prof_profile_t *p, const prof_view_t *v,
+    const prof_timeline_t *t, int modules, prof_buf_t *b)
 {
-    uint32_t  i, n, node, *stack;
+    int        rc;
+    uint32_t   i, k, n, last, nweights, *stack, *prev, *swap;
+    uint64_t  *weights;
 
     stack = malloc(((size_t) v->depth + 1) * sizeof(uint32_t));
-    if (stack == NULL) {
-        return PROF_ERROR;
+    prev = malloc(((size_t) v->depth + 1) * sizeof(uint32_t));
+    weights = malloc(((size_t) t->nruns + 1) * sizeof(uint64_t));
+
+    rc = PROF_ERROR;
+
+    if (stack == NULL || prev == NULL || weights == NULL) {
+        goto done;
     }
 
     prof_buf_puts(b, ",\n\"samples\":[");
 
+    last = 0;
+    nweights = 0;
+
     for (i = 0; i < t->nruns; i++) {
 
-        n = 0;
+        n = prof_encode_speedscope_stack(p, v, t->runs[i].node, modules,
+                                         stack);
 
-        for (node = t->runs[i].node;
-             node != PROF_NONE;
-             node = v->nodes[node].parent)
+        /* different functions of the same modules */
+
+        if (nweights && n == last
+            && memcmp(stack, prev, n * sizeof(uint32_t)) == 0)
         {
-            stack[n++] = v->nodes[node].function;
+            weights[nweights - 1] += t->runs[i].weight;
+            continue;
         }
 
-        prof_buf_puts(b, i ? ",\n[" : "\n[");
+        prof_buf_puts(b, nweights ? ",\n[" : "\n[");
 
-        while (n) {
-            prof_buf_number(b, stack[--n]);
-            prof_buf_puts(b, n ? "," : "]");
+        for (k = n; k > 0; k--) {
+            prof_buf_number(b, stack[k - 1]);
+            prof_buf_puts(b, k > 1 ? "," : "]");
         }
+
+        weights[nweights++] = t->runs[i].weight;
+
+        last = n;
+        swap = prev;
+        prev = stack;
+        stack = swap;
     }
 
     prof_buf_puts(b, "],\n\"weights\":[");
 
-    for (i = 0; i < t->nruns; i++) {
+    for (i = 0; i < nweights; i++) {
         prof_buf_puts(b, i ? "," : "");
-        prof_buf_number(b, t->runs[i].weight);
+        prof_buf_number(b, weights[i]);
     }
 
     prof_buf_puts(b, "]");
 
-    free(stack);
+    rc = PROF_OK;
 
-    return PROF_OK;
+done:
+
+    free(stack);
+    free(prev);
+    free(weights);
+
+    return rc;
+}
+
+
+/* frames of a node, innermost first; calls within a module are one frame */
+
+static uint32_t
+prof_encode_speedscope_stack(const prof_profile_t *p, const prof_view_t *v,
+    uint32_t node, int modules, uint32_t *stack)
+{
+    uint32_t  n, frame, object;
+
+    for (n = 0; node != PROF_NONE; node = v->nodes[node].parent) {
+
+        frame = v->nodes[node].function;
+
+        if (modules) {
+            object = p->frames[v->functions[frame].frame].object;
+
+            if (object != PROF_NONE) {
+                frame = v->nfunctions + object;
+            }
+
+            if (n && stack[n - 1] == frame) {
+                continue;
+            }
+        }
+
+        stack[n++] = frame;
+    }
+
+    return n;
 }
 
 

@@ -86,9 +86,12 @@ test_header(void)
     is_str(string(json, "name"), "GET /index.html", "name");
     is_int(integer(json, "activeProfileIndex"), 1, "the mode is shown first");
 
-    is_int(json_array_size(json_object_get(json, "profiles")), 2, "profiles");
+    is_int(json_array_size(json_object_get(json, "profiles")), 3, "profiles");
     ok(contains(string(profile(json, 0), "name"), "wall: "), "wall - name");
     ok(contains(string(profile(json, 1), "name"), "cpu: "), "cpu - name");
+    ok(contains(string(profile(json, 2), "name"), "by module, cpu: "),
+       "by module - name");
+    is_int(check_stacks(json, 2, "by module"), p->cpu, "by module - sum");
     is_str(string(profile(json, 0), "type"), "sampled", "type");
     is_str(string(profile(json, 0), "unit"), "nanoseconds", "unit");
 
@@ -262,7 +265,9 @@ test_source(void)
     json = encode(p);
     frames = json_object_get(json_object_get(json, "shared"), "frames");
 
-    is_int(json_array_size(frames), 3, "addresses of a function are a frame");
+    is_int(json_array_size(frames), 4, "addresses of a function are a frame");
+    is_str(string(json_array_get(frames, 3), "name"), "libx.so",
+           "behind the functions are the modules");
 
     is_str(string(json_array_get(frames, 0), "file"), "/usr/lib/libx.so",
            "object");
