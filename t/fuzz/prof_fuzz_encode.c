@@ -243,7 +243,7 @@ fuzz_check_json(const prof_buf_t *b)
     json = json_loadb(b->data, b->len, 0, NULL);
 
     fuzz_assert(json_is_object(json));
-    fuzz_assert(json_array_size(json_object_get(json, "profiles")) == 2);
+    fuzz_assert(json_array_size(json_object_get(json, "profiles")) == 3);
 
     json_decref(json);
 }

@@ -47,11 +47,12 @@ fails('a weight too many', qr/profile 1: 3 samples, 4 weights/,
 fails('a sum', qr/weights sum to 252940001/,
     sub { $_[0]{profiles}[0]{weights}[0]++ });
 fails('a frame that does not exist', qr/sample 2 is empty or has a frame/,
-    sub { $_[0]{profiles}[0]{samples}[2] = [ 8 ] });
+    sub { $_[0]{profiles}[0]{samples}[2] =
+              [ scalar @{$_[0]{shared}{frames}} ] });
 fails('a mangled name', qr/mangled name "_Z3foov"/,
     sub { $_[0]{shared}{frames}[0]{name} = '_Z3foov' });
 fails('the profile shown first', qr/activeProfileIndex/,
-    sub { $_[0]{activeProfileIndex} = 2 });
+    sub { $_[0]{activeProfileIndex} = @{$_[0]{profiles}} });
 
 spew("$temp/x.speedscope.json", '{');
 ($status, $out, $err) = check("$temp/x.speedscope.json");
