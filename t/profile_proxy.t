@@ -16,8 +16,8 @@ use Time::HiRes qw/ sleep /;
 use ProfileTest;
 use ProfileTest::Attribution;
 
-my $t = ProfileTest->new()->has(qw/ debug gzip proxy rewrite /)
-                          ->plan(15 * 7 + 10);
+my $t = ProfileTest->new()->has(qw/ auth_request debug gzip proxy rewrite /)
+                          ->plan(18 * 7 + 11);
 
 $t->write_file_expand('nginx.conf', <<'EOF');
 %%MODULES%%
@@ -123,6 +123,26 @@ http {
             proxy_pass http://two/cut;
         }
 
+        # its first upstream is free for others before its second answers
+
+        location /released {
+            auth_request /auth;
+            proxy_set_header Connection close;
+            proxy_pass http://127.0.0.1:8081/wait;
+        }
+
+        location = /auth {
+            proxy_pass http://kept/fast;
+        }
+
+        # works when its upstream answers
+
+        location /zip {
+            gzip on;
+            proxy_buffers 32 8k;
+            proxy_pass http://kept/some;
+        }
+
         location /cached {
             proxy_cache cache;
             proxy_cache_valid 1h;
@@ -173,6 +193,12 @@ is_captured($t, 'head', '/kept', waits => 0.15, get => \&head);
 
 # the request before has filled the cache
 is_captured($t, 'hit', '/cached');
+
+# connections that were the request's, and are those of others while it waits
+my $zip = $t->load('/zip', clients => 3, @gzip);
+is_captured($t, 'released', '/released', waits => 0.15, foreign => 'zlib',
+            runs => 0.015) for 1 .. 3;
+is($zip->stop()->{failed}, 0, 'released: others were served');
 
 
 # a miss that waits for the one who fills the cache, and that one
@@ -318,5 +344,6 @@ sub pieces {
                     1 .. 100000;
 
     return join('', @lines) if $what eq 'big';
+    return join('', @lines[0 .. 4999]) if $what eq 'some';
     return map { (\0.015, join('', splice(@lines, 0, 500))) } 1 .. 10;
 }
