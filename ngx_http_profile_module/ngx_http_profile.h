@@ -22,6 +22,7 @@
 #include <ngx_http.h>
 
 #include "prof.h"
+#include "ngx_http_profile_conf.h"
 
 
 /*
@@ -31,67 +32,8 @@
 
 #define NGX_HTTP_PROFILE_BUFFERED      0x80
 
-#define NGX_HTTP_PROFILE_MAX_CAPTURES  16
 #define NGX_HTTP_PROFILE_MAX_OWNED     4096
 #define NGX_HTTP_PROFILE_ID_LEN        32
-
-
-typedef struct {
-    ngx_array_t                 headers;      /* of ngx_str_t: names in use */
-    size_t                      min_arg;      /* length of the shortest name */
-    ngx_uint_t                  nlocations;   /* with profile_endpoint on */
-    ngx_uint_t                  max_captures;
-    ngx_array_t                 names;        /* ngx_http_profile_name_t */
-
-    /* the phase engine's entries, from init_process on */
-
-    ngx_uint_t                  nphases;
-    ngx_uint_t                  precontent;   /* index of the first one */
-    ngx_http_phase_handler_pt  *checkers;     /* nginx's own */
-    ngx_http_handler_pt        *handlers;     /* as they were laid out */
-    ngx_str_t                  *phases;       /* names of their spans */
-} ngx_http_profile_main_conf_t;
-
-
-/* a phase handler, and the name of the module that registered it */
-
-typedef struct {
-    ngx_http_handler_pt        handler;
-    char                      *module;
-} ngx_http_profile_name_t;
-
-
-typedef struct {
-    ngx_array_t                locations;    /* of loc conf *: enabled ones */
-} ngx_http_profile_srv_conf_t;
-
-
-/* profile_arg and profile_header are those of the server in all locations */
-
-typedef struct {
-    ngx_flag_t                 enable;
-    ngx_array_t               *allow;        /* of ngx_cidr_t */
-    ngx_http_complex_value_t  *condition;
-    ngx_uint_t                 mode;
-    ngx_uint_t                 frequency;
-    const prof_encoder_t      *format;
-    ngx_str_t                  arg;
-    ngx_str_t                  header;
-    ngx_flag_t                 spans;
-    ngx_msec_t                 timeout;
-    size_t                     buffer;
-} ngx_http_profile_loc_conf_t;
-
-
-/* a directive with a number, and what it may be */
-
-typedef struct {
-    char                      *(*set)(ngx_conf_t *cf, ngx_command_t *cmd,
-                                      void *conf);
-    ngx_uint_t                   min;
-    ngx_uint_t                   max;
-    const char                  *takes;
-} ngx_http_profile_limit_t;
 
 
 /*
@@ -235,23 +177,6 @@ typedef struct {
 extern ngx_module_t  ngx_http_profile_module;
 
 PROF_HIDDEN_BEGIN
-
-/* ngx_http_profile_conf.c */
-
-char *ngx_http_profile_mode(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_profile_frequency(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-char *ngx_http_profile_format(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-
-ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
-    ngx_http_profile_main_conf_t *pmcf);
-
-extern ngx_http_profile_limit_t  ngx_http_profile_timeout_limit;
-extern ngx_http_profile_limit_t  ngx_http_profile_buffer_limit;
-extern ngx_http_profile_limit_t  ngx_http_profile_captures_limit;
 
 /* ngx_http_profile_phase.c: where requests are looked at while armed */
 
