@@ -166,6 +166,8 @@ bench_profile(uint32_t fanout)
 
         p->entries[i].node = node;
         p->entries[i].kind = PROF_ENTRY_SAMPLE;
+        p->entries[i].labels = PROF_NONE;
+        p->entries[i].count = 1;
         p->entries[i].wall = 1000000;
         p->entries[i].cpu = 990000;
     }

@@ -36,6 +36,7 @@ prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
         e = &tl->entries[tl->n - 1];
 
         if (e->node == node && e->kind == kind) {
+            e->count += kind == PROF_ENTRY_SAMPLE;
             e->wall += wall;
             e->cpu += cpu;
             return PROF_OK;
@@ -53,6 +54,8 @@ prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
 
     e->node = node;
     e->kind = kind;
+    e->labels = PROF_NONE;
+    e->count = kind == PROF_ENTRY_SAMPLE;
     e->wall = wall;
     e->cpu = cpu;
 
@@ -140,6 +143,7 @@ prof_entries_merge(prof_entries_t *tl, prof_entry_t *to,
         to->kind = from->kind;
     }
 
+    to->count += from->count;
     to->wall = sum;
     to->cpu += from->cpu;
 

@@ -35,7 +35,7 @@ const prof_encoder_t  prof_encode_folded = {
 static int
 prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
 {
-    uint32_t                 i, *stack;
+    uint32_t                 i, mode, *stack;
     prof_view_t             *v;
     const prof_view_node_t  *node;
 
@@ -53,12 +53,13 @@ prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
     /* depth first, each node before its children */
 
     i = v->root;
+    mode = prof_view_mode(p);
 
     while (i != PROF_NONE) {
         node = &v->nodes[i];
 
-        if (node->self[p->mode]) {
-            prof_encode_folded_line(v, i, stack, node->self[p->mode], b);
+        if (node->self[mode]) {
+            prof_encode_folded_line(v, i, stack, node->self[mode], b);
         }
 
         if (node->child != PROF_NONE) {

@@ -235,7 +235,7 @@ prof_encode_html_modes(const prof_profile_t *p, prof_buf_t *b)
                         "name=\"mode\" id=\"prof-%s\" value=\"%s\"%s>"
                         "<span>%s <small>",
                         title[m], prof_summary_mode(m), prof_summary_mode(m),
-                        m == p->mode ? " checked" : "", text[m]);
+                        m == prof_view_mode(p) ? " checked" : "", text[m]);
         prof_summary_duration(b, m == PROF_MODE_CPU ? p->cpu : p->wall);
         prof_buf_puts(b, "</small></span></label>\n");
     }

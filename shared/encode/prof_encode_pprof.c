@@ -321,7 +321,7 @@ prof_encode_pprof_samples(prof_pprof_t *e)
     for (i = 0; i < p->nentries; i++) {
         entry = &p->entries[e->order[i]];
 
-        sum.count += entry->kind == PROF_ENTRY_SAMPLE;
+        sum.count += entry->count;
         sum.wall += entry->wall;
         sum.cpu += entry->cpu;
 

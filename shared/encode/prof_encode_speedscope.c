@@ -94,7 +94,7 @@ prof_encode_speedscope_encode(const prof_profile_t *p, prof_buf_t *b)
                      "exporter", PROF_SPEEDSCOPE_EXPORTER,
                      "name", prof_encode_speedscope_string(p->title,
                                                            strlen(p->title)),
-                     "activeProfileIndex", (int) p->mode);
+                     "activeProfileIndex", (int) prof_view_mode(p));
 
     prof_buf_puts(b, "{");
     prof_encode_speedscope_dump(head, PROF_SPEEDSCOPE_FLAGS|JSON_EMBED, b);
@@ -112,7 +112,7 @@ prof_encode_speedscope_encode(const prof_profile_t *p, prof_buf_t *b)
 
     if (rc == PROF_OK) {
         prof_buf_puts(b, ",\n");
-        rc = prof_encode_speedscope_profile(p, v, p->mode, 1, b);
+        rc = prof_encode_speedscope_profile(p, v, prof_view_mode(p), 1, b);
     }
 
     prof_buf_puts(b, "\n]}\n");

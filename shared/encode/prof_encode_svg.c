@@ -85,7 +85,7 @@ prof_encode_svg_encode(const prof_profile_t *p, prof_buf_t *b)
         return PROF_ERROR;
     }
 
-    rc = prof_svg_plot_init(&plot, p, v, p->mode, PROF_SVG_SIZE);
+    rc = prof_svg_plot_init(&plot, p, v, prof_view_mode(p), PROF_SVG_SIZE);
 
     if (rc == PROF_OK) {
         rc = prof_encode_svg_plot(&plot, b);

@@ -119,7 +119,7 @@ prof_html_functions(prof_html_table_t *t)
     }
 
     shown = prof_html_choose(totals, n);
-    prof_totals_sort(totals, shown, t->profile->mode);
+    prof_totals_sort(totals, shown, prof_view_mode(t->profile));
 
     t->name = prof_html_function_name;
     prof_html_head(t, "functions", "Functions", "Function");
@@ -264,7 +264,7 @@ prof_html_group(prof_html_table_t *t, const uint32_t *group, uint32_t n)
         return PROF_ERROR;
     }
 
-    prof_totals_sort(totals, n, t->profile->mode);
+    prof_totals_sort(totals, n, prof_view_mode(t->profile));
 
     for (i = 0; i < n; i++) {
         if (totals[i].total[PROF_MODE_WALL] || totals[i].total[PROF_MODE_CPU])

@@ -74,7 +74,17 @@ prof_summary_line(const prof_profile_t *p, uint32_t mode, prof_buf_t *b)
 const char *
 prof_summary_mode(uint32_t mode)
 {
-    return mode == PROF_MODE_CPU ? "cpu" : "wall";
+    switch (mode) {
+
+    case PROF_MODE_CPU:
+        return "cpu";
+
+    case PROF_MODE_OBJECT:
+        return "object";
+
+    default:
+        return "wall";
+    }
 }
 
 
@@ -100,6 +110,11 @@ prof_summary_facts(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 
     prof_summary_text(ctx, "title", "title", p->title);
     prof_summary_text(ctx, "mode", "mode", prof_summary_mode(p->mode));
+
+    if (p->scope) {
+        prof_summary_text(ctx, "scope", "scope", p->scope);
+    }
+
     prof_summary_start(p, ctx);
 
     for (i = 0; i < p->nfacts; i++) {

@@ -53,7 +53,7 @@ int prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data);
  */
 void prof_summary_line(const prof_profile_t *p, uint32_t mode, prof_buf_t *b);
 
-/* "wall", "cpu" */
+/* "wall", "cpu", "object" */
 const char *prof_summary_mode(uint32_t mode);
 
 /* "123.4 ms" */

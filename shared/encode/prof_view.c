@@ -320,7 +320,7 @@ prof_view_weigh(prof_view_ctx_t *ctx)
 
         node->self[PROF_MODE_WALL] += e->wall;
         node->self[PROF_MODE_CPU] += e->cpu;
-        node->samples += e->kind == PROF_ENTRY_SAMPLE;
+        node->samples += e->count;
     }
 
     for (i = v->nnodes; i > 0; i--) {

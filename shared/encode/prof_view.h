@@ -31,6 +31,12 @@ typedef struct {
 } prof_view_function_t;
 
 
+/* of the times, that of the mode */
+
+#define prof_view_mode(p)                                                     \
+    ((p)->mode == PROF_MODE_CPU ? PROF_MODE_CPU : PROF_MODE_WALL)
+
+
 /* parents precede their children */
 
 typedef struct {

@@ -17,6 +17,10 @@
 #include <sys/mman.h>
 
 
+static int prof_profile_label_is(const prof_label_t *label, const char *name,
+    const char *value, const char *unit);
+
+
 prof_profile_t *
 prof_profile_create(const char *title)
 {
@@ -61,6 +65,12 @@ prof_profile_destroy(prof_profile_t *p)
         free(p->facts[i].value);
     }
 
+    for (i = 0; i < p->nlabels; i++) {
+        free(p->labels[i].name);
+        free(p->labels[i].value);
+        free(p->labels[i].unit);
+    }
+
     if (p->memory) {
         (void) munmap(p->memory, p->memory_size);
 
@@ -72,6 +82,9 @@ prof_profile_destroy(prof_profile_t *p)
     free(p->frames);
     free(p->nodes);
     free(p->facts);
+    free(p->allocs);
+    free(p->labels);
+    free(p->scope);
     free(p->title);
     free(p);
 }
@@ -121,4 +134,103 @@ prof_profile_label(prof_profile_t *p, const char *name, const char *value,
     p->facts[p->nfacts - 1].label = 1;
 
     return PROF_OK;
+}
+
+
+int
+prof_profile_scope(prof_profile_t *p, const char *scope)
+{
+    char  *copy;
+
+    copy = strdup(scope);
+    if (copy == NULL) {
+        return PROF_ERROR;
+    }
+
+    free(p->scope);
+    p->scope = copy;
+
+    return PROF_OK;
+}
+
+
+uint32_t
+prof_profile_labels(prof_profile_t *p, uint32_t set, const char *name,
+    const char *value, const char *unit)
+{
+    uint32_t       i;
+    prof_label_t  *label;
+
+    if (prof_profile_label_find(p, set, name)) {
+        return set;
+    }
+
+    /* what was made last is what is asked for again */
+
+    for (i = p->nlabels; i > 0; i--) {
+        label = &p->labels[i - 1];
+
+        if (label->rest == set
+            && prof_profile_label_is(label, name, value, unit))
+        {
+            return i - 1;
+        }
+    }
+
+    label = realloc(p->labels, ((size_t) p->nlabels + 1)
+                               * sizeof(prof_label_t));
+    if (label == NULL) {
+        return PROF_NONE;
+    }
+
+    p->labels = label;
+    label += p->nlabels;
+
+    label->rest = set;
+    label->name = strdup(name);
+    label->value = strdup(value);
+    label->unit = unit ? strdup(unit) : NULL;
+
+    if (label->name == NULL || label->value == NULL
+        || (unit && label->unit == NULL))
+    {
+        free(label->name);
+        free(label->value);
+        free(label->unit);
+
+        return PROF_NONE;
+    }
+
+    return p->nlabels++;
+}
+
+
+static int
+prof_profile_label_is(const prof_label_t *label, const char *name,
+    const char *value, const char *unit)
+{
+    if (strcmp(label->name, name) != 0 || strcmp(label->value, value) != 0) {
+        return 0;
+    }
+
+    if (label->unit == NULL || unit == NULL) {
+        return label->unit == unit;
+    }
+
+    return strcmp(label->unit, unit) == 0;
+}
+
+
+const prof_label_t *
+prof_profile_label_find(const prof_profile_t *p, uint32_t set,
+    const char *name)
+{
+    for ( /* void */ ; set != PROF_NONE; set = p->labels[set].rest) {
+
+        if (strcmp(p->labels[set].name, name) == 0) {
+            return &p->labels[set];
+        }
+    }
+
+    return NULL;
 }

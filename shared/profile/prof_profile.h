@@ -10,9 +10,12 @@
  * path and build-id.  It can be built by hand, as the tests of the encoders
  * do.
  *
- * Units: all times are nanoseconds.  Weights: "wall" counts all time, "cpu"
- * only the time in which the thread was on a processor; every entry carries
- * both.
+ * Units: all times are nanoseconds, all sizes are bytes.  Weights: "wall"
+ * counts all time, "cpu" only the time in which the thread was on a processor;
+ * every entry carries both.
+ *
+ * There are two things that stacks can be of, and a profile may have both:
+ * time, the entries, and memory, the allocations.
  *
  * Context: one thread at a time; not in a signal.
  */
@@ -76,14 +79,53 @@ typedef enum {
 } prof_entry_e;
 
 
-/* the timeline: entries in order of time, without holes */
+/*
+ * The timeline: entries in order of time, without holes; or, in a profile that
+ * is "aggregated", the sums of entries, in no order.
+ */
 
 typedef struct {
     uint32_t   node;            /* innermost frame of the stack */
     uint32_t   kind;            /* prof_entry_e */
+    uint32_t   labels;          /* a set of labels, or PROF_NONE */
+    uint32_t   count;           /* samples that were taken for it */
     uint64_t   wall;
     uint64_t   cpu;
 } prof_entry_t;
+
+
+/*
+ * What was allocated by one stack, and how much of it was not yet freed at the
+ * end.  Sampled allocations are scaled up already: the numbers are estimates
+ * of all that was allocated.
+ */
+
+typedef struct {
+    uint32_t   node;            /* innermost frame of the stack */
+    uint32_t   labels;          /* a set of labels, or PROF_NONE */
+    uint64_t   alloc_objects;
+    uint64_t   alloc_space;     /* bytes, as they were asked for */
+    uint64_t   inuse_objects;
+    uint64_t   inuse_space;     /* bytes */
+} prof_alloc_t;
+
+
+/*
+ * Labels tell apart entries, or allocations, of one stack: "worker", "thread",
+ * "location".  Values should be few: databases make a series of each set.
+ *
+ * A set of labels is a chain, and is known by the index of its last label.
+ * Sets share what they have in common; prof_profile_labels() makes them.
+ */
+
+typedef struct {
+    uint32_t   rest;            /* the set without this label: a lower index,
+                                   or PROF_NONE */
+    char      *name;            /* owned; once in a set */
+    char      *value;           /* owned; any bytes, null-terminated */
+    char      *unit;            /* owned; "bytes": value is a number in
+                                   decimal; NULL: it is a text */
+} prof_label_t;
 
 
 /* a fact about the capture that outputs print: "request", "GET /a HTTP/1.1" */
@@ -97,8 +139,9 @@ typedef struct {
 
 
 typedef enum {
-    PROF_MODE_WALL = 0,
-    PROF_MODE_CPU
+    PROF_MODE_WALL = 0,         /* time, running and waiting */
+    PROF_MODE_CPU,              /* time, running only */
+    PROF_MODE_OBJECT            /* memory */
 } prof_mode_e;
 
 
@@ -109,12 +152,30 @@ struct prof_profile_s {
                                                first */
     char                   *title;          /* owned, never NULL:
                                                "GET /index.html" */
+    char                   *scope;          /* owned; whose work it is:
+                                               "request", "endpoint",
+                                               "worker", "all"; NULL: not
+                                               told */
     uint64_t                start_realtime; /* since the Epoch */
     uint32_t                frequency;      /* asked, Hz */
     uint32_t                frequency_end;  /* in force at the end, Hz */
+    uint64_t                duration;       /* from the start to the end;
+                                               0: that is wall, which in a
+                                               profile of several threads is
+                                               the sum of theirs */
     uint64_t                wall;           /* turns + gaps */
     uint64_t                running;        /* turns only, wall clock */
     uint64_t                cpu;            /* turns only, CPU clock */
+
+    /* memory, if there are allocations or the mode is of them */
+
+    uint64_t                alloc_interval; /* bytes between two sampled
+                                               allocations on average; 0: all
+                                               were counted */
+    uint64_t                peak_objects;   /* the most that was in use at one
+                                               time, not necessarily the same
+                                               time for both */
+    uint64_t                peak_space;
 
     prof_stats_t            stats;
 
@@ -127,9 +188,14 @@ struct prof_profile_s {
     uint32_t                nnodes;
     prof_entry_t           *entries;
     uint32_t                nentries;
+    uint32_t                aggregated;     /* entries have no order */
     void                   *memory;         /* the mapping that the entries
                                                are in; NULL: malloc()ed */
     size_t                  memory_size;
+    prof_alloc_t           *allocs;         /* malloc()ed */
+    uint32_t                nallocs;
+    prof_label_t           *labels;
+    uint32_t                nlabels;
     prof_fact_t            *facts;
     uint32_t                nfacts;
 };
@@ -148,6 +214,22 @@ int prof_profile_fact(prof_profile_t *p, const char *name,
 /* the same for a fact that is a label */
 int prof_profile_label(prof_profile_t *p, const char *name,
     const char *value, size_t len);
+
+/* copies the text; PROF_OK or PROF_ERROR (memory) */
+int prof_profile_scope(prof_profile_t *p, const char *scope);
+
+/*
+ * The set that has all labels of another one (PROF_NONE: none) and that label;
+ * the same arguments give the same set.  unit: NULL for a text.  A label of
+ * that name in the other set remains, and nothing is added.
+ * Returns PROF_NONE when memory is short.
+ */
+uint32_t prof_profile_labels(prof_profile_t *p, uint32_t set,
+    const char *name, const char *value, const char *unit);
+
+/* the label of that name in a set, or NULL */
+const prof_label_t *prof_profile_label_find(const prof_profile_t *p,
+    uint32_t set, const char *name);
 
 /*
  * Gives every frame a name: that of the symbol which starts exactly at the

@@ -81,7 +81,7 @@ fuzz_profile(fuzz_t *z)
 
     p = fixture_create(fuzz_text(z));
 
-    p->mode = fuzz_number(z, 1) % 2;
+    p->mode = fuzz_number(z, 1) % 3;
     p->frequency = fuzz_number(z, 2);
     p->frequency_end = fuzz_number(z, 2);
     p->start_realtime = fuzz_number(z, 8);

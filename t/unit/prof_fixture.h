@@ -127,6 +127,8 @@ fixture_entry(prof_profile_t *p, uint32_t node, uint32_t kind, uint64_t wall,
 
     p->entries[p->nentries].node = node;
     p->entries[p->nentries].kind = kind;
+    p->entries[p->nentries].labels = PROF_NONE;
+    p->entries[p->nentries].count = kind == PROF_ENTRY_SAMPLE;
     p->entries[p->nentries].wall = wall;
     p->entries[p->nentries].cpu = cpu;
     p->nentries++;

@@ -12,6 +12,7 @@
 
 static void test_create(void);
 static void test_facts(void);
+static void test_labels(void);
 static void test_names_without_files(void);
 
 
@@ -20,6 +21,7 @@ main(void)
 {
     test_create();
     test_facts();
+    test_labels();
     test_names_without_files();
 
     return done_testing();
@@ -75,6 +77,62 @@ test_facts(void)
 
     is_int(p->nfacts, 100, "many facts");
     is_int(wrong, 0, "in order");
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_labels(void)
+{
+    char             name[16];
+    uint32_t         a, ab, b, i, same, set, sets[100];
+    prof_profile_t  *p;
+
+    p = fixture_create("labels");
+
+    a = prof_profile_labels(p, PROF_NONE, "worker", "17", NULL);
+    b = prof_profile_labels(p, PROF_NONE, "thread", "pool", NULL);
+    ab = prof_profile_labels(p, a, "thread", "pool", NULL);
+
+    ok(a != PROF_NONE && b != PROF_NONE && ab != PROF_NONE, "sets");
+    ok(a != b && ab != a && ab != b, "different sets");
+
+    is_int(prof_profile_labels(p, PROF_NONE, "worker", "17", NULL), a,
+           "the same set again");
+    is_int(prof_profile_labels(p, a, "thread", "pool", NULL), ab,
+           "the same longer set again");
+    is_int(prof_profile_labels(p, ab, "worker", "18", NULL), ab,
+           "a label that is there remains");
+
+    is_str(prof_profile_label_find(p, ab, "worker")->value, "17", "found");
+    is_str(prof_profile_label_find(p, ab, "thread")->value, "pool",
+           "found, the last one");
+    ok(prof_profile_label_find(p, b, "worker") == NULL, "not in that set");
+    ok(prof_profile_label_find(p, PROF_NONE, "worker") == NULL, "no set");
+
+    set = prof_profile_labels(p, a, "size", "4096", "bytes");
+    ok(set != prof_profile_labels(p, a, "size", "4096", NULL),
+       "a number is not a text");
+    is_str(p->labels[set].unit, "bytes", "unit");
+
+    for (i = 0; i < 100; i++) {
+        (void) snprintf(name, sizeof(name), "%u", i);
+        sets[i] = prof_profile_labels(p, a, "n", name, NULL);
+    }
+
+    same = 0;
+
+    for (i = 0; i < 100; i++) {
+        (void) snprintf(name, sizeof(name), "%u", i);
+        same += prof_profile_labels(p, a, "n", name, NULL) == sets[i];
+    }
+
+    is_int(same, 100, "many sets");
+
+    is_int(prof_profile_scope(p, "worker"), PROF_OK, "scope");
+    is_int(prof_profile_scope(p, "all"), PROF_OK, "another scope");
+    is_str(p->scope, "all", "the last one");
 
     prof_profile_destroy(p);
 }

@@ -133,9 +133,11 @@ test_entries(void)
     is_int(e.n, 1, "equal neighbors are one entry");
     is_int(mem[0].wall, 30, "with the sum of their wall time");
     is_int(mem[0].cpu, 27, "and of their CPU time");
+    is_int(mem[0].count, 2, "and of their samples");
 
     prof_entries_add(&e, 1, PROF_ENTRY_TURN, 1, 1, &st);
     is_int(e.n, 2, "another kind is another entry");
+    is_int(mem[1].count, 0, "which is no sample");
 
     prof_entries_extend(&e, 100, 50);
     is_int(mem[1].wall, 101, "the last one is extended");
