@@ -317,7 +317,6 @@ ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
 
 ngx_int_t ngx_http_profile_render(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_render_done(void);
 
 PROF_HIDDEN_END
 

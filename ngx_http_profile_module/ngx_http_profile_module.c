@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_job.h"
 
 
 static ngx_int_t ngx_http_profile_init(ngx_conf_t *cf);
@@ -264,6 +265,6 @@ static void
 ngx_http_profile_exit_process(ngx_cycle_t *cycle)
 {
     ngx_http_profile_disarm();
-    ngx_http_profile_render_done();
+    ngx_http_profile_job_finish_all();
     prof_process_done();
 }
