@@ -32,6 +32,7 @@
 #include "encode/prof_encode.h"
 #include "encode/prof_gzip.h"
 #include "html/prof_html.h"
+#include "profile/prof_archive.h"
 #include "profile/prof_profile.h"
 #include "unwind/prof_unwind.h"
 

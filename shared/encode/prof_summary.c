@@ -282,9 +282,15 @@ prof_summary_lost(const prof_profile_t *p)
 uint64_t
 prof_summary_frequency(const prof_profile_t *p)
 {
+    double  frequency;
+
     if (p->running == 0) {
         return 0;
     }
 
-    return (uint64_t) (p->stats.samples * 1e9 / p->running + 0.5);
+    frequency = p->stats.samples * 1e9 / p->running + 0.5;
+
+    /* numbers that no capture makes may come from an archive */
+
+    return frequency < 1e18 ? (uint64_t) frequency : (uint64_t) 1e18;
 }

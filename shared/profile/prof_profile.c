@@ -60,6 +60,11 @@ prof_profile_destroy(prof_profile_t *p)
         free(p->frames[i].file);
     }
 
+    for (i = 0; i < p->ninlines; i++) {
+        free(p->inlines[i].name);
+        free(p->inlines[i].file);
+    }
+
     for (i = 0; i < p->nfacts; i++) {
         free(p->facts[i].name);
         free(p->facts[i].value);
@@ -80,6 +85,7 @@ prof_profile_destroy(prof_profile_t *p)
 
     free(p->objects);
     free(p->frames);
+    free(p->inlines);
     free(p->nodes);
     free(p->facts);
     free(p->allocs);

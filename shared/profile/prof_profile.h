@@ -56,11 +56,29 @@ typedef struct {
     uint64_t   function_len;
     char      *name;            /* owned; NULL until named.  After
                                    prof_profile_symbolize() never NULL */
-    char      *file;            /* owned; NULL: unknown */
-    uint32_t   line;            /* 0: unknown */
+    char      *file;            /* owned; source of the function; NULL:
+                                   unknown */
+    uint32_t   line;            /* of the address, in that file; 0: unknown */
+    uint32_t   start_line;      /* of the function; 0: unknown */
     uint32_t   exact;           /* name is the function's own (else it is
                                    made of object and offset) */
+    uint32_t   inlines;         /* the first of its inlines */
+    uint32_t   ninlines;
 } prof_frame_t;
+
+
+/*
+ * A function that the compiler put into another one.  Those of an address
+ * follow each other from the outermost one; the first was called by the
+ * function of the frame, at the frame's line.
+ */
+
+typedef struct {
+    char      *name;            /* owned */
+    char      *file;            /* owned; NULL: unknown */
+    uint32_t   line;            /* in that file; 0: unknown */
+    uint32_t   start_line;
+} prof_inline_t;
 
 
 /* a node of the call tree; parents precede their children */
@@ -184,6 +202,8 @@ struct prof_profile_s {
     uint32_t                nobjects;
     prof_frame_t           *frames;
     uint32_t                nframes;
+    prof_inline_t          *inlines;
+    uint32_t                ninlines;
     prof_node_t            *nodes;
     uint32_t                nnodes;
     prof_entry_t           *entries;

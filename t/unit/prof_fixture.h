@@ -38,6 +38,7 @@ FIXTURE_UNUSED static void fixture_entry(prof_profile_t *p, uint32_t node,
 FIXTURE_UNUSED static uint32_t fixture_stack(prof_profile_t *p,
     uint32_t object, const char *names);
 FIXTURE_UNUSED static prof_profile_t *fixture_typical(void);
+FIXTURE_UNUSED static prof_profile_t *fixture_full(void);
 FIXTURE_UNUSED static int fixture_golden(const char *source,
     const char *name, const prof_buf_t *b);
 FIXTURE_UNUSED static void *fixture_grow(void *array, uint32_t n,
@@ -239,6 +240,57 @@ fixture_typical(void)
     p->stats.own_fold_ns = 1200;
 
     prof_profile_fact(p, "request", "GET /index.html HTTP/1.1", 24);
+
+    return p;
+}
+
+
+/* a profile that has all there can be */
+
+static prof_profile_t *
+fixture_full(void)
+{
+    uint32_t         set;
+    prof_profile_t  *p;
+
+    p = fixture_typical();
+
+    p->duration = 12345;
+    p->alloc_interval = 524288;
+    p->peak_objects = 3;
+    p->peak_space = 5000;
+    p->aggregated = 1;
+    p->objects[0].base = 0x7f0000000000;
+
+    prof_profile_scope(p, "worker");
+    prof_profile_label(p, "server", "example.com", 11);
+
+    set = prof_profile_labels(p, PROF_NONE, "worker", "17", NULL);
+
+    p->entries[0].labels = set;
+    p->entries[0].count = 7;
+
+    p->allocs = fixture_grow(NULL, 0, sizeof(prof_alloc_t));
+    p->allocs[0].node = p->entries[0].node;
+    p->allocs[0].labels = prof_profile_labels(p, set, "size", "4096",
+                                              "bytes");
+    p->allocs[0].alloc_objects = 10;
+    p->allocs[0].alloc_space = 40960;
+    p->allocs[0].inuse_objects = 1;
+    p->allocs[0].inuse_space = UINT64_MAX;
+    p->nallocs = 1;
+
+    p->inlines = calloc(2, sizeof(prof_inline_t));
+    p->inlines[0].name = fixture_copy("outer");
+    p->inlines[0].file = fixture_copy("a.c");
+    p->inlines[0].line = 21;
+    p->inlines[1].name = fixture_copy("inner");
+    p->ninlines = 2;
+
+    p->frames[0].file = fixture_copy("main.c");
+    p->frames[0].line = 11;
+    p->frames[0].start_line = 10;
+    p->frames[0].ninlines = 2;
 
     return p;
 }

@@ -1,0 +1,451 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Archives: what is read is what was written, and what was damaged is not
+ * read.
+ */
+
+
+#include "tap.h"
+
+#include "prof_fixture.h"
+#include "prof_document.h"
+#include "prof_repack.h"
+#include "encode/prof_encode.h"
+#include "profile/prof_archive.h"
+
+
+static void test_round_trip(const char *what, prof_profile_t *p);
+static void test_again(void);
+static void test_unsymbolized(void);
+static void test_stats(void);
+static void test_size(void);
+static void test_truncated(void);
+static void test_flipped(void);
+static void test_made_up(void);
+static void test_version(void);
+static uint32_t test_valid(const prof_profile_t *p);
+
+
+int
+main(void)
+{
+    test_round_trip("empty", fixture_create(""));
+    test_round_trip("typical", fixture_typical());
+    test_round_trip("hostile", document_hostile());
+    test_round_trip("full", fixture_full());
+    test_again();
+    test_unsymbolized();
+    test_stats();
+    test_size();
+    test_truncated();
+    test_flipped();
+    test_made_up();
+    test_version();
+
+    return done_testing();
+}
+
+
+static void
+test_round_trip(const char *what, prof_profile_t *p)
+{
+    size_t           i;
+    uint32_t         mode;
+    prof_buf_t       got, want, archive;
+    prof_profile_t  *copy;
+
+    for (mode = PROF_MODE_WALL; mode <= PROF_MODE_OBJECT; mode++) {
+
+        p->mode = mode;
+
+        prof_buf_init(&archive);
+        is_int(prof_archive_write(p, &archive), PROF_OK, "%s: written", what);
+
+        copy = prof_archive_read(archive.data, archive.len, NULL);
+        ok(copy != NULL, "%s: read", what);
+
+        for (i = 0; copy && prof_encoders[i]; i++) {
+            prof_buf_init(&got);
+            prof_buf_init(&want);
+
+            prof_encoders[i]->encode(p, &want);
+            prof_encoders[i]->encode(copy, &got);
+
+            ok(got.len == want.len
+               && (got.len == 0 || memcmp(got.data, want.data, got.len) == 0),
+               "%s: the same in mode %" PRIu32 " as %s", what, mode,
+               prof_encoders[i]->name);
+
+            prof_buf_free(&got);
+            prof_buf_free(&want);
+        }
+
+        prof_profile_destroy(copy);
+        prof_buf_free(&archive);
+    }
+
+    prof_profile_destroy(p);
+}
+
+
+/* what no format shows is there as well, or archives would differ */
+
+static void
+test_again(void)
+{
+    prof_buf_t       one, two;
+    prof_profile_t  *p, *copy;
+
+    p = fixture_full();
+
+    prof_buf_init(&one);
+    prof_buf_init(&two);
+
+    prof_archive_write(p, &one);
+    copy = prof_archive_read(one.data, one.len, NULL);
+    prof_archive_write(copy, &two);
+
+    ok(one.len == two.len && memcmp(one.data, two.data, one.len) == 0,
+       "the archive of an archived profile is the same");
+
+    is_str(copy->scope, "worker", "scope");
+    is_int(copy->duration, 12345, "duration");
+    is_int(copy->alloc_interval, 524288, "interval of allocations");
+    is_int(copy->peak_objects, 3, "peak, objects");
+    is_int(copy->peak_space, 5000, "peak, bytes");
+    is_int(copy->aggregated, 1, "aggregated");
+    is_int(copy->objects[0].base, 0x7f0000000000, "base of an object");
+    is_int(copy->entries[0].count, 7, "samples of an entry");
+    is_str(prof_profile_label_find(copy, copy->entries[0].labels,
+                                   "worker")->value,
+           "17", "label of an entry");
+    is_str(prof_profile_label_find(copy, copy->allocs[0].labels,
+                                   "size")->unit,
+           "bytes", "unit of a label");
+    is_int(copy->allocs[0].inuse_space, UINT64_MAX, "a large number");
+    is_int(copy->frames[0].ninlines, 2, "inlined functions");
+    is_str(copy->inlines[copy->frames[0].inlines + 1].name, "inner",
+           "their names");
+    is_int(copy->inlines[copy->frames[0].inlines].line, 21, "their lines");
+    ok(copy->inlines[1].file == NULL, "a file that is not known");
+    is_int(copy->frames[0].line, 11, "line");
+    is_int(copy->frames[0].start_line, 10, "line of the function");
+
+    /* the last label, and one more */
+
+    ok(prof_profile_labels(copy, copy->entries[0].labels, "n", "1", NULL)
+       != PROF_NONE, "labels can be added");
+
+    prof_buf_free(&one);
+    prof_buf_free(&two);
+    prof_profile_destroy(copy);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_unsymbolized(void)
+{
+    uint32_t         exe;
+    prof_buf_t       b;
+    prof_profile_t  *p, *copy;
+
+    p = fixture_create("addresses");
+    exe = fixture_object(p, "/nonexistent/server", "");
+    fixture_node(p, PROF_NONE, fixture_frame(p, exe, 0x1234, NULL));
+
+    prof_buf_init(&b);
+    prof_archive_write(p, &b);
+    copy = prof_archive_read(b.data, b.len, NULL);
+
+    ok(copy && copy->frames[0].name == NULL, "a frame without a name");
+
+    if (copy) {
+        prof_profile_symbolize(copy);
+        is_str(copy->frames[0].name, "server+0x1234", "gets one later");
+    }
+
+    prof_buf_free(&b);
+    prof_profile_destroy(copy);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_stats(void)
+{
+    uint64_t                  n;
+    uint32_t                  same;
+    prof_buf_t                b;
+    prof_profile_t           *p, *copy;
+    const prof_stats_desc_t  *d;
+
+    p = fixture_create("counters");
+
+    n = 1;
+
+    for (d = prof_stats_desc; d->name; d++) {
+        memcpy((char *) &p->stats + d->offset, &n, sizeof(n));
+        n = n * 3 + 1;
+    }
+
+    prof_buf_init(&b);
+    prof_archive_write(p, &b);
+    copy = prof_archive_read(b.data, b.len, NULL);
+
+    same = copy && memcmp(&p->stats, &copy->stats, sizeof(prof_stats_t)) == 0;
+    ok(same, "all counters");
+
+    prof_buf_free(&b);
+    prof_profile_destroy(copy);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_size(void)
+{
+    prof_buf_t       b;
+    prof_profile_t  *copy, *p;
+
+    p = document_many();
+
+    prof_buf_init(&b);
+    prof_archive_write(p, &b);
+
+    diag("%" PRIu32 " entries and %" PRIu32 " nodes in %zu bytes",
+         p->nentries, p->nnodes, b.len);
+
+    ok(b.len < p->nnodes * 4 + p->nentries * 8, "it is compact");
+
+    copy = prof_archive_read(b.data, b.len, NULL);
+
+    ok(copy && copy->nnodes == p->nnodes && copy->nentries == p->nentries
+       && memcmp(copy->nodes, p->nodes, p->nnodes * sizeof(prof_node_t)) == 0
+       && memcmp(copy->entries, p->entries,
+                 p->nentries * sizeof(prof_entry_t))
+          == 0, "all of them are read");
+
+    prof_profile_destroy(copy);
+    prof_buf_free(&b);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_truncated(void)
+{
+    char            *copy;
+    size_t           len, read;
+    uint32_t         told;
+    prof_buf_t       b;
+    const char      *err;
+    prof_profile_t  *p;
+
+    p = fixture_full();
+    prof_buf_init(&b);
+    prof_archive_write(p, &b);
+    prof_profile_destroy(p);
+
+    read = 0;
+    told = 0;
+
+    for (len = 0; len < b.len; len++) {
+
+        /* no byte more is there, so that a sanitizer sees if one is read */
+
+        copy = malloc(len + 1);
+        memcpy(copy, b.data, len);
+        copy = realloc(copy, len ? len : 1);
+
+        err = NULL;
+        p = prof_archive_read(copy, len, &err);
+
+        read += p != NULL;
+        told += err != NULL;
+
+        prof_profile_destroy(p);
+        free(copy);
+    }
+
+    is_int(read, 0, "none of %zu truncated ones is read", b.len);
+    is_int(told, b.len, "and each time it is told");
+
+    prof_buf_free(&b);
+}
+
+
+static void
+test_flipped(void)
+{
+    size_t           bit, read;
+    prof_buf_t       b;
+    prof_profile_t  *p;
+
+    p = fixture_full();
+    prof_buf_init(&b);
+    prof_archive_write(p, &b);
+    prof_profile_destroy(p);
+
+    read = 0;
+
+    for (bit = 0; bit < 8 * b.len; bit++) {
+        b.data[bit / 8] ^= 1 << bit % 8;
+
+        p = prof_archive_read(b.data, b.len, NULL);
+        read += p != NULL;
+        prof_profile_destroy(p);
+
+        b.data[bit / 8] ^= 1 << bit % 8;
+    }
+
+    is_int(read, 0, "none of %zu with a changed bit is read", 8 * b.len);
+
+    p = prof_archive_read(b.data, b.len, NULL);
+    ok(p != NULL, "the right one is");
+    prof_profile_destroy(p);
+
+    prof_buf_free(&b);
+}
+
+
+/* damage that has the right checksum */
+
+static void
+test_made_up(void)
+{
+    size_t           i, read, refused, size;
+    uint32_t         c, wrong;
+    prof_buf_t       b, out;
+    const char      *err;
+    unsigned char   *content, was;
+    prof_profile_t  *p;
+
+    static const unsigned char  values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+
+    p = fixture_full();
+    prof_buf_init(&b);
+    prof_archive_write(p, &b);
+    prof_profile_destroy(p);
+
+    content = repack_content(&b, &size);
+
+    read = 0;
+    refused = 0;
+    wrong = 0;
+
+    for (i = 0; i < size; i++) {
+        for (c = 0; c < sizeof(values); c++) {
+            was = content[i];
+            content[i] = values[c];
+
+            prof_buf_init(&out);
+            repack(content, size, &out);
+
+            p = prof_archive_read(out.data, out.len, &err);
+
+            if (p) {
+                read++;
+                wrong += !test_valid(p);
+
+            } else {
+                refused++;
+                wrong += err == NULL;
+            }
+
+            prof_profile_destroy(p);
+            prof_buf_free(&out);
+
+            content[i] = was;
+        }
+    }
+
+    ok(read > size && refused > size, "%zu are read, %zu are not", read,
+       refused);
+    is_int(wrong, 0, "no index is out of bounds");
+
+    prof_buf_init(&out);
+    repack(content, size - 1, &out);
+    ok(prof_archive_read(out.data, out.len, &err) == NULL, "too short");
+    is_str(err, "damaged archive of a profile", "told");
+    prof_buf_free(&out);
+
+    free(content);
+    prof_buf_free(&b);
+}
+
+
+static void
+test_version(void)
+{
+    char         data[64];
+    const char  *err;
+
+    memset(data, 0, sizeof(data));
+    memcpy(data, "profarc\n\x7f", 9);
+
+    ok(prof_archive_read(data, sizeof(data), &err) == NULL,
+       "not read: another version");
+    is_str(err, "archive of a profile, of another version", "told");
+
+    ok(prof_archive_read("<html>", 6, &err) == NULL, "not read: a page");
+    is_str(err, "not an archive of a profile", "told");
+
+    ok(prof_archive_read("", 0, &err) == NULL, "not read: nothing");
+}
+
+
+static uint32_t
+test_valid(const prof_profile_t *p)
+{
+    uint32_t  i;
+
+    for (i = 0; i < p->nframes; i++) {
+        if ((p->frames[i].object != PROF_NONE
+             && p->frames[i].object >= p->nobjects)
+            || p->frames[i].inlines > p->ninlines
+            || p->frames[i].ninlines > p->ninlines - p->frames[i].inlines)
+        {
+            return 0;
+        }
+    }
+
+    for (i = 0; i < p->nnodes; i++) {
+        if ((p->nodes[i].parent != PROF_NONE && p->nodes[i].parent >= i)
+            || p->nodes[i].frame >= p->nframes)
+        {
+            return 0;
+        }
+    }
+
+    for (i = 0; i < p->nlabels; i++) {
+        if ((p->labels[i].rest != PROF_NONE && p->labels[i].rest >= i)
+            || p->labels[i].name == NULL || p->labels[i].value == NULL)
+        {
+            return 0;
+        }
+    }
+
+    for (i = 0; i < p->nentries; i++) {
+        if (p->entries[i].node >= p->nnodes
+            || p->entries[i].kind > PROF_ENTRY_GAP
+            || (p->entries[i].labels != PROF_NONE
+                && p->entries[i].labels >= p->nlabels))
+        {
+            return 0;
+        }
+    }
+
+    for (i = 0; i < p->nallocs; i++) {
+        if (p->allocs[i].node >= p->nnodes
+            || (p->allocs[i].labels != PROF_NONE
+                && p->allocs[i].labels >= p->nlabels))
+        {
+            return 0;
+        }
+    }
+
+    return p->mode <= PROF_MODE_OBJECT && p->title != NULL;
+}
