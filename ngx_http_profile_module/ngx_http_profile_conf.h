@@ -26,6 +26,7 @@ typedef struct {
     ngx_array_t                 headers;      /* of ngx_str_t: names in use */
     size_t                      min_arg;      /* length of the shortest name */
     ngx_uint_t                  nlocations;   /* with profile_endpoint on */
+    ngx_uint_t                  nconsoles;    /* with profile_console */
     ngx_uint_t                  max_captures;
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
 
@@ -49,6 +50,7 @@ typedef struct {
 
 typedef struct {
     ngx_array_t                locations;    /* of loc conf *: enabled ones */
+    ngx_str_t                  console;      /* its URL, or empty */
 } ngx_http_profile_srv_conf_t;
 
 

@@ -10,6 +10,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_console.h"
 
 
 static ngx_int_t ngx_http_profile_header_filter(ngx_http_request_t *r);
@@ -301,4 +302,34 @@ ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx)
     ngx_http_finalize_request(r, rc);
 
     return NGX_OK;
+}
+
+
+/*
+ * A response of the console: what filters above this one add, or change, is
+ * meant for the site's own.  A subrequest's goes to those that put it in its
+ * place.
+ */
+
+ngx_int_t
+ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out)
+{
+    ngx_int_t  rc;
+
+    if (r != r->main) {
+        rc = ngx_http_send_header(r);
+
+    } else {
+        r->err_status = 0;
+        r->allow_ranges = 0;
+
+        rc = ngx_http_profile_header_filter(r);
+    }
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    return (r == r->main) ? ngx_http_profile_body_filter(r, out)
+                          : ngx_http_output_filter(r, out);
 }

@@ -30,6 +30,7 @@ ngx_http_profile_create_main_conf(ngx_conf_t *cf)
      * set by ngx_pcalloc():
      *
      *     pmcf->nlocations = 0;
+     *     pmcf->nconsoles = 0;
      *     pmcf->nphases = 0;
      *     pmcf->precontent = 0;
      *     pmcf->checkers = NULL;
@@ -74,6 +75,12 @@ ngx_http_profile_create_srv_conf(ngx_conf_t *cf)
     if (pscf == NULL) {
         return NULL;
     }
+
+    /*
+     * set by ngx_pcalloc():
+     *
+     *     pscf->console = { 0, NULL };
+     */
 
     if (ngx_array_init(&pscf->locations, cf->pool, 4, sizeof(void *))
         != NGX_OK)

@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_console.h"
 #include "ngx_http_profile_job.h"
 
 
@@ -103,6 +104,13 @@ static ngx_command_t  ngx_http_profile_commands[] = {
       offsetof(ngx_http_profile_loc_conf_t, buffer),
       &ngx_http_profile_buffer_limit },
 
+    { ngx_string("profile_console"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      ngx_http_profile_console,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("profile_max_captures"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
       ngx_http_profile_limited,
@@ -188,7 +196,7 @@ ngx_http_profile_init(ngx_conf_t *cf)
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
 
     if (pmcf->nlocations == 0) {
-        return NGX_OK;
+        return pmcf->nconsoles ? ngx_http_profile_filter_init(cf) : NGX_OK;
     }
 
     /*
@@ -226,7 +234,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
 
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 
-    if (pmcf == NULL || pmcf->nlocations == 0) {
+    if (pmcf == NULL || pmcf->nlocations + pmcf->nconsoles == 0) {
         return NGX_OK;
     }
 

@@ -1,0 +1,216 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Files of the console that are compiled in.
+ */
+
+
+#include "ngx_http_profile.h"
+#include "ngx_http_profile_assets.h"
+#include "ngx_http_profile_console.h"
+
+
+/* hash and name, the rest of the URL */
+
+#define NGX_HTTP_PROFILE_ASSET_MAX  64
+
+
+typedef struct {
+    const char  *name;
+    u_char      *start;
+    u_char      *end;
+    char         path[NGX_HTTP_PROFILE_ASSET_MAX];  /* empty: not yet used */
+} ngx_http_profile_asset_t;
+
+
+static ngx_http_profile_asset_t *ngx_http_profile_asset_find(
+    const char *name, size_t len);
+static void ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
+    ngx_http_profile_answer_t *answer);
+static void ngx_http_profile_asset_put(ngx_http_profile_call_t *call,
+    u_char *name, size_t len, prof_buf_t *b);
+
+
+/* the assembler looks for the files where the compiler looks for headers */
+
+#define NGX_HTTP_PROFILE_ASSET_DATA(id, dir, file)                            \
+    __asm__(".pushsection .rodata\n"                                          \
+            ".hidden ngx_http_profile_asset_" #id "_start\n"                  \
+            ".globl ngx_http_profile_asset_" #id "_start\n"                   \
+            "ngx_http_profile_asset_" #id "_start:\n"                         \
+            ".incbin \"" dir file "\"\n"                                      \
+            ".hidden ngx_http_profile_asset_" #id "_end\n"                    \
+            ".globl ngx_http_profile_asset_" #id "_end\n"                     \
+            "ngx_http_profile_asset_" #id "_end:\n"                           \
+            ".byte 0\n"                                                       \
+            ".popsection\n");                                                 \
+                                                                              \
+    extern u_char  ngx_http_profile_asset_##id##_start[]                      \
+        __attribute__((visibility("hidden")));                                \
+    extern u_char  ngx_http_profile_asset_##id##_end[]                        \
+        __attribute__((visibility("hidden")));
+
+NGX_HTTP_PROFILE_ASSETS(NGX_HTTP_PROFILE_ASSET_DATA)
+
+
+#define NGX_HTTP_PROFILE_ASSET_ENTRY(id, dir, file)                           \
+    { file, ngx_http_profile_asset_##id##_start,                              \
+      ngx_http_profile_asset_##id##_end, "" },
+
+static ngx_http_profile_asset_t  ngx_http_profile_assets[] = {
+    NGX_HTTP_PROFILE_ASSETS(NGX_HTTP_PROFILE_ASSET_ENTRY)
+    { NULL, NULL, NULL, "" }
+};
+
+
+static ngx_http_profile_asset_t *
+ngx_http_profile_asset_find(const char *name, size_t len)
+{
+    uint32_t                   crc;
+    ngx_http_profile_asset_t  *asset;
+
+    for (asset = ngx_http_profile_assets; asset->name; asset++) {
+
+        if (ngx_strlen(asset->name) != len
+            || ngx_strncmp(asset->name, name, len) != 0)
+        {
+            continue;
+        }
+
+        if (asset->path[0] == '\0') {
+            crc = ngx_crc32_long(asset->start, asset->end - asset->start);
+
+            (void) ngx_snprintf((u_char *) asset->path,
+                                NGX_HTTP_PROFILE_ASSET_MAX,
+                                "assets/%08xD/%s%Z", crc, asset->name);
+        }
+
+        return asset;
+    }
+
+    return NULL;
+}
+
+
+char *
+ngx_http_profile_asset_path(const char *name)
+{
+    ngx_http_profile_asset_t  *asset;
+
+    asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
+
+    return asset ? asset->path : NULL;
+}
+
+
+/* the hash of another version is that of a page from before an upgrade */
+
+ngx_int_t
+ngx_http_profile_asset_route(ngx_http_profile_call_t *call)
+{
+    u_char                     *name, *last;
+    ngx_http_profile_asset_t   *asset;
+    ngx_http_profile_answer_t   answer;
+
+    last = call->rest.data + call->rest.len;
+    name = ngx_strlchr(call->rest.data, last, '/');
+
+    asset = name ? ngx_http_profile_asset_find((char *) name + 1,
+                                               last - name - 1)
+                 : NULL;
+
+    if (asset == NULL) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                    "the console has no asset \"%V\"",
+                                    &call->rest);
+    }
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    answer.body.data = asset->start;
+    answer.body.len = asset->end - asset->start;
+    answer.compressible = 1;
+    answer.immutable = ngx_strlen(asset->path) == call->path.len
+                       && ngx_strncmp(asset->path, call->path.data,
+                                      call->path.len)
+                          == 0;
+
+    ngx_http_profile_asset_type(asset, &answer);
+
+    return ngx_http_profile_answer(call, &answer);
+}
+
+
+static void
+ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
+    ngx_http_profile_answer_t *answer)
+{
+    const char  *suffix;
+
+    suffix = strrchr(asset->name, '.');
+
+    if (ngx_strcmp(suffix, ".css") == 0) {
+        ngx_str_set(&answer->type, "text/css; charset=utf-8");
+
+    } else if (ngx_strcmp(suffix, ".js") == 0) {
+        ngx_str_set(&answer->type, "text/javascript; charset=utf-8");
+
+    } else {
+        ngx_str_set(&answer->type, "text/html; charset=utf-8");
+        answer->csp = NGX_HTTP_PROFILE_CSP_PAGE;
+    }
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_page(ngx_http_profile_call_t *call, const char *name)
+{
+    u_char                     *p, *open, *close;
+    prof_buf_t                  b;
+    ngx_http_profile_asset_t   *asset;
+    ngx_http_profile_answer_t   answer;
+
+    asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
+
+    prof_buf_init(&b);
+
+    for (p = asset->start; /* void */ ; p = close + 2) {
+
+        open = ngx_strlcasestrn(p, asset->end, (u_char *) "{{", 1);
+        close = open ? ngx_strlcasestrn(open, asset->end, (u_char *) "}}", 1)
+                     : NULL;
+
+        if (close == NULL) {
+            break;
+        }
+
+        prof_buf_append(&b, p, open - p);
+        ngx_http_profile_asset_put(call, open + 2, close - open - 2, &b);
+    }
+
+    prof_buf_append(&b, p, asset->end - p);
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    ngx_http_profile_asset_type(asset, &answer);
+    answer.compressible = 1;
+
+    return ngx_http_profile_answer_buf(call, &answer, &b);
+}
+
+
+static void
+ngx_http_profile_asset_put(ngx_http_profile_call_t *call, u_char *name,
+    size_t len, prof_buf_t *b)
+{
+    ngx_http_profile_asset_t  *asset;
+
+    prof_buf_puts(b, call->root);
+
+    asset = ngx_http_profile_asset_find((char *) name, len);
+
+    if (asset) {
+        prof_buf_puts(b, asset->path);
+    }
+}
