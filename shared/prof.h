@@ -160,6 +160,46 @@ prof_capture_t *prof_turn_current(const prof_sampler_t *s);
  */
 prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
 
+/*
+ * Captures of the whole process: all its threads, those that begin later too.
+ * The calling thread is the main one.
+ *
+ * prof_process_start() begins the capture c, a new one.  In the mode "cpu" the
+ * CPU time of all threads is captured, in the mode "wall" all time of the main
+ * thread, and the CPU time of the others.
+ * paced  whether the main thread tells, from now on and in all captures, when
+ *        it has nothing to do, by prof_process_idle() and prof_process_busy().
+ *        What "wall" shows without it is CPU time.
+ * Captures overlap, and may be of different frequencies.  Each is to be ended
+ * by prof_process_finish() or prof_process_cancel().
+ * Returns PROF_OK, PROF_LIMIT when PROF_PROCESS_CAPTURES of them are running,
+ * or PROF_ERROR; *err is a static text then.
+ *
+ * prof_process_drain() is to be called a few times in a second: it takes the
+ * samples, and finds new threads.
+ *
+ * prof_process_finish() gives the profile as prof_capture_finish() does, in
+ * which entries have the label "thread".  There is no timeline, but an entry
+ * for each stack.  The capture remains to be destroyed.
+ *
+ * Threads that block all signals but those of faults are sampled too; those
+ * that block even these show as "[not sampled]".  Handlers run on the stacks of
+ * the threads, if they have no alternate one, and need 16 KB there.
+ *
+ * Context: the main thread, outside of a signal.
+ */
+
+#define PROF_PROCESS_CAPTURES  8
+
+int prof_process_start(prof_capture_t *c, int paced, const char **err);
+void prof_process_drain(void);
+prof_profile_t *prof_process_finish(prof_capture_t *c, const char *title);
+void prof_process_cancel(prof_capture_t *c);
+
+/* the main thread is going to wait, and has waited; cheap without captures */
+void prof_process_idle(void);
+void prof_process_busy(void);
+
 /* the clock that all wall times are of, in ns; may be called in a signal */
 uint64_t prof_now(void);
 

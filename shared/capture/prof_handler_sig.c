@@ -4,8 +4,9 @@
  *
  * All that runs in the sampling signal, apart from the stack walk.  No
  * allocation, no lock, no log, no thread-local storage but errno.  What this
- * file may call is checked against a list: clock_gettime() and
- * timer_settime() are safe in signals (POSIX.1-2017, XSH 2.4.3).
+ * file may call is checked against a list: clock_gettime(), raise(),
+ * sigaction() and timer_settime() are safe in signals (POSIX.1-2017, XSH
+ * 2.4.3).
  */
 
 
@@ -14,38 +15,92 @@
 #include <errno.h>
 
 
+static void prof_handler_pass(int signo, siginfo_t *si, void *uc);
 static void prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc);
 static void prof_handler_govern(prof_sampler_t *s, uint64_t now);
 static void prof_handler_slow_down(prof_sampler_t *s);
 
 
+struct sigaction  prof_signal_fault;
+
+
 void
 prof_handler(int signo, siginfo_t *si, void *uc)
 {
-    int              err;
-    prof_sampler_t  *s;
+    int             err;
+    prof_expiry_t  *e;
 
     /* anybody may send the signal, but only a timer carries our pointer */
 
-    if (si->si_code != SI_TIMER || si->si_value.sival_ptr == NULL) {
-        return;
-    }
+    e = si->si_value.sival_ptr;
 
-    s = si->si_value.sival_ptr;
-
-    if (!s->armed) {
+    if (si->si_code != SI_TIMER || e == NULL) {
+        prof_handler_pass(signo, si, uc);
         return;
     }
 
     err = errno;
+
+    e->handler(e, si, uc);
+
+    errno = err;
+}
+
+
+/*
+ * A fault goes to the handler that was there before; if there was none, it
+ * comes again when this handler is left, and ends the process.
+ */
+
+static void
+prof_handler_pass(int signo, siginfo_t *si, void *uc)
+{
+    if (signo != SIGFPE) {
+        return;
+    }
+
+    if (prof_signal_fault.sa_flags & SA_SIGINFO) {
+        prof_signal_fault.sa_sigaction(signo, si, uc);
+        return;
+    }
+
+    if (prof_signal_fault.sa_handler == SIG_IGN && si->si_code <= 0) {
+        return;
+    }
+
+    if (prof_signal_fault.sa_handler == SIG_DFL
+        || prof_signal_fault.sa_handler == SIG_IGN)
+    {
+        (void) sigaction(signo, &prof_signal_fault, NULL);
+
+        if (si->si_code <= 0) {
+            (void) raise(signo);
+        }
+
+        return;
+    }
+
+    prof_signal_fault.sa_handler(signo);
+}
+
+
+void
+prof_sampler_expired(prof_expiry_t *e, const siginfo_t *si,
+    const ucontext_t *uc)
+{
+    prof_sampler_t  *s;
+
+    s = (prof_sampler_t *) e;
+
+    if (!s->armed) {
+        return;
+    }
 
     if (si->si_overrun > 0) {
         s->stats->lost_overrun += si->si_overrun;
     }
 
     prof_handler_sample(s, uc);
-
-    errno = err;
 }
 
 

@@ -2,8 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Owns the process's signal handler and, for each sampled thread, a timer.
- * Everything that is installed is counted or remembered, and put back.
+ * Makes the sampler of a thread, and puts everything back.
  */
 
 
@@ -17,30 +16,11 @@
 #include <unistd.h>
 
 
-/* glibc before 2.39 has no name for the field (timer_create(2)) */
-
-#ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id  _sigev_un._tid
-#endif
-
 /* room for the kernel's frame with all vector registers, and for the walk */
 #define PROF_ALTSTACK_SIZE  (64 * 1024)
 
 
-static int prof_signal_hold(void);
-static void prof_signal_release(void);
-static int prof_sampler_timer(prof_sampler_t *s);
 static int prof_sampler_stack(prof_sampler_t *s, void *mem);
-
-
-/*
- * The signal: a real-time one that nobody uses.  SIGPROF and SIGALRM have
- * other users (LuaJIT's profiler, gperftools; timers of event loops).
- */
-
-static int               prof_signo;
-static int               prof_signal_users;
-static struct sigaction  prof_signal_old;
 
 
 prof_sampler_t *
@@ -52,7 +32,9 @@ prof_sampler_create(const char **err)
 
     *err = "cannot build the unwind tables";
 
-    if (prof_signal_users == 0 && prof_process_init() != PROF_OK) {
+    if (prof_signal_users(PROF_SIGNAL_OWN) == 0
+        && prof_process_init() != PROF_OK)
+    {
         return NULL;
     }
 
@@ -93,14 +75,19 @@ prof_sampler_create(const char **err)
 
     *err = "no free real-time signal";
 
-    if (prof_signal_hold() != PROF_OK) {
+    if (prof_signal_hold(PROF_SIGNAL_OWN) != PROF_OK) {
         goto failed_stack;
     }
 
     *err = "timer_create() failed";
 
-    if (prof_sampler_timer(s) != PROF_OK) {
-        prof_signal_release();
+    s->expiry.handler = prof_sampler_expired;
+
+    if (prof_signal_timer(PROF_SIGNAL_OWN, CLOCK_MONOTONIC,
+                          syscall(SYS_gettid), &s->expiry, &s->timer)
+        != PROF_OK)
+    {
+        prof_signal_release(PROF_SIGNAL_OWN);
         goto failed_stack;
     }
 
@@ -130,7 +117,7 @@ prof_sampler_destroy(prof_sampler_t *s)
 
     (void) timer_delete(s->timer);
 
-    prof_signal_release();
+    prof_signal_release(PROF_SIGNAL_OWN);
 
     if (s->own_stack) {
         (void) sigaltstack(&s->old_stack, NULL);
@@ -138,23 +125,6 @@ prof_sampler_destroy(prof_sampler_t *s)
 
     (void) munmap(s->memory, s->memory_size);
     free(s);
-}
-
-
-static int
-prof_sampler_timer(prof_sampler_t *s)
-{
-    struct sigevent  sev;
-
-    memset(&sev, 0, sizeof(struct sigevent));
-
-    sev.sigev_notify = SIGEV_THREAD_ID;
-    sev.sigev_signo = prof_signo;
-    sev.sigev_value.sival_ptr = s;
-    sev.sigev_notify_thread_id = syscall(SYS_gettid);
-
-    return timer_create(CLOCK_MONOTONIC, &sev, &s->timer) ? PROF_ERROR
-                                                          : PROF_OK;
 }
 
 
@@ -186,76 +156,4 @@ prof_sampler_stack(prof_sampler_t *s, void *mem)
     s->own_stack = 1;
 
     return PROF_OK;
-}
-
-
-static int
-prof_signal_hold(void)
-{
-    int               signo;
-    struct sigaction  sa;
-
-    if (prof_signal_users) {
-        prof_signal_users++;
-        return PROF_OK;
-    }
-
-    for (signo = SIGRTMIN; signo <= SIGRTMAX; signo++) {
-
-        if (sigaction(signo, NULL, &prof_signal_old) == 0
-            && !(prof_signal_old.sa_flags & SA_SIGINFO)
-            && prof_signal_old.sa_handler == SIG_DFL)
-        {
-            break;
-        }
-    }
-
-    if (signo > SIGRTMAX) {
-        errno = EBUSY;
-        return PROF_ERROR;
-    }
-
-    memset(&sa, 0, sizeof(struct sigaction));
-    sa.sa_sigaction = prof_handler;
-    sa.sa_flags = SA_SIGINFO|SA_RESTART|SA_ONSTACK;
-    sigfillset(&sa.sa_mask);
-
-    if (sigaction(signo, &sa, NULL) == -1) {
-        return PROF_ERROR;
-    }
-
-    prof_signo = signo;
-    prof_signal_users = 1;
-
-    return PROF_OK;
-}
-
-
-/*
- * The default action of a real-time signal ends the process, so one that is
- * still pending is consumed before the handler goes.
- */
-
-static void
-prof_signal_release(void)
-{
-    sigset_t         set, old;
-    struct timespec  zero;
-
-    if (--prof_signal_users) {
-        return;
-    }
-
-    sigemptyset(&set);
-    sigaddset(&set, prof_signo);
-
-    (void) pthread_sigmask(SIG_BLOCK, &set, &old);
-
-    zero.tv_sec = 0;
-    zero.tv_nsec = 0;
-
-    while (sigtimedwait(&set, NULL, &zero) == prof_signo) { /* void */ }
-
-    (void) sigaction(prof_signo, &prof_signal_old, NULL);
-    (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

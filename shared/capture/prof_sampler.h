@@ -20,6 +20,7 @@
 #include "base/prof_base.h"
 #include "base/prof_stats.h"
 #include "capture/prof_ring.h"
+#include "capture/prof_signal.h"
 #include "prof.h"
 #include "unwind/prof_unwind.h"
 
@@ -48,6 +49,7 @@
 typedef struct prof_turn_s  prof_turn_t;
 
 struct prof_sampler_s {
+    prof_expiry_t         expiry;       /* the first member */
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
     prof_ring_t           ring;
@@ -78,7 +80,8 @@ PROF_HIDDEN_BEGIN
 /*
  * Context: signal handler (prof_handler_sig.c holds nothing else).
  */
-void prof_handler(int signo, siginfo_t *si, void *uc);
+void prof_sampler_expired(prof_expiry_t *e, const siginfo_t *si,
+    const ucontext_t *uc);
 
 /* reads the clock; may be called in a signal */
 uint64_t prof_clock(clockid_t id);

@@ -60,6 +60,13 @@ PROF_HIDDEN_BEGIN
 int prof_arch_called(uintptr_t pc, uintptr_t *target)
     __attribute__((no_sanitize_address));
 
+/*
+ * Whether the signal interrupted a system call that waited: such a call fails
+ * with EINTR, or is about to be made again.  In prof_arch_*_sig.c.
+ */
+int prof_arch_waited(const ucontext_t *uc)
+    __attribute__((no_sanitize_address));
+
 PROF_HIDDEN_END
 
 

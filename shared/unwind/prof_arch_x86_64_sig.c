@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * x86-64: recognizes calls.
+ * x86-64: recognizes calls, and system calls.
  *
  * Context: signal handler.
  */
@@ -99,6 +99,25 @@ prof_arch_readable(uintptr_t addr)
                          : "rcx", "r11", "memory");
 
     return rc == -EINVAL;
+}
+
+
+/* syscall; the instruction before the first one of a page may not be mapped */
+
+int
+prof_arch_waited(const ucontext_t *uc)
+{
+    const uint8_t  *p;
+
+    p = (const uint8_t *) uc->uc_mcontext.gregs[REG_RIP];
+
+    if (p[0] == 0x0f && p[1] == 0x05) {
+        return 1;
+    }
+
+    return ((uintptr_t) p & 0xfff) >= 2
+           && uc->uc_mcontext.gregs[REG_RAX] == -EINTR
+           && p[-2] == 0x0f && p[-1] == 0x05;
 }
 
 

@@ -1,0 +1,376 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "capture/prof_process.h"
+
+#include <string.h>
+
+
+static prof_slot_t *prof_process_slot(const prof_capture_t *c);
+static void prof_process_rate(void);
+static void prof_process_govern(uint64_t own, uint64_t cpu);
+static void prof_process_end(prof_slot_t *slot);
+static void prof_process_close(void);
+
+
+prof_process_t  prof_process;
+
+
+int
+prof_process_start(prof_capture_t *c, int paced, const char **err)
+{
+    int              i;
+    prof_mark_t     *mark;
+    prof_slot_t     *slot;
+    prof_thread_t   *t;
+    struct timespec  ts;
+
+    *err = "too many captures of all threads at once";
+
+    slot = prof_process_slot(NULL);
+
+    if (slot == NULL) {
+        return PROF_LIMIT;
+    }
+
+    if (prof_process.ncaptures == 0) {
+
+        *err = "cannot build the unwind tables";
+
+        if (prof_signal_users(PROF_SIGNAL_OWN) == 0
+            && prof_process_init() != PROF_OK)
+        {
+            return PROF_ERROR;
+        }
+
+        *err = "no free real-time signal";
+
+        if (prof_signal_hold(PROF_SIGNAL_OWN) != PROF_OK) {
+            return PROF_ERROR;
+        }
+
+        /* the coarse clock advances at ticks */
+
+        (void) clock_getres(CLOCK_MONOTONIC_COARSE, &ts);
+
+        prof_process.tick = ts.tv_nsec;
+        prof_process.paced = paced;
+        prof_process.period = c->period;
+    }
+
+    *err = NULL;
+
+    prof_process_drain();
+
+    memset(slot, 0, sizeof(prof_slot_t));
+    prof_process_entries(slot, c);
+
+    prof_process.ncaptures++;
+    prof_process.wall += (c->mode == PROF_MODE_WALL);
+
+    slot->start = prof_clock(CLOCK_MONOTONIC);
+    slot->start_cpu = prof_clock(CLOCK_PROCESS_CPUTIME_ID);
+
+    prof_process_scan();
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+        t = &prof_threads[i];
+
+        if (t->tid == 0) {
+            continue;
+        }
+
+        mark = &t->marks[slot - prof_process.slots];
+
+        mark->cpu = prof_thread_cpu(t);
+        mark->busy = slot->start - t->idle;
+        mark->due = 0;
+        mark->node = PROF_NONE;
+
+        if (t->main) {
+            slot->start_idle = t->idle;
+        }
+    }
+
+    prof_process_rate();
+
+    return PROF_OK;
+}
+
+
+static prof_slot_t *
+prof_process_slot(const prof_capture_t *c)
+{
+    int  i;
+
+    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+
+        if (prof_process.slots[i].capture == c) {
+            return &prof_process.slots[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* all timers have the period of the capture that has the shortest */
+
+static void
+prof_process_rate(void)
+{
+    int                    i;
+    uint64_t               period;
+    const prof_capture_t  *c;
+
+    period = PROF_PERIOD_MAX;
+
+    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+        c = prof_process.slots[i].capture;
+
+        if (c && c->period < period) {
+            period = c->period;
+        }
+    }
+
+    prof_process.period = period;
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+
+        if (prof_threads[i].tid) {
+            prof_thread_set(&prof_threads[i]);
+        }
+    }
+}
+
+
+void
+prof_process_drain(void)
+{
+    int             i;
+    uint64_t        own, cpu, start;
+    prof_thread_t  *t;
+
+    if (prof_process.ncaptures == 0) {
+        return;
+    }
+
+    start = prof_clock(CLOCK_MONOTONIC);
+    own = 0;
+    cpu = 0;
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+        t = &prof_threads[i];
+
+        if (t->tid) {
+            own += t->stats.own_handler_ns - t->passed.own_handler_ns;
+            cpu -= t->cpu;
+
+            prof_process_fold(t);
+        }
+    }
+
+    prof_process_scan();
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+        cpu += prof_threads[i].tid ? prof_threads[i].cpu : 0;
+    }
+
+    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+
+        if (prof_process.slots[i].capture) {
+            prof_process.slots[i].capture->stats.own_fold_ns +=
+                                        prof_clock(CLOCK_MONOTONIC) - start;
+        }
+    }
+
+    prof_process_govern(own, cpu);
+}
+
+
+/* samples that cost more than a part of the time they are of come less often */
+
+static void
+prof_process_govern(uint64_t own, uint64_t cpu)
+{
+    int              i;
+    uint64_t         samples;
+    prof_capture_t  *c;
+
+    samples = cpu / prof_process.period;
+    own += samples * PROF_DELIVERY_NS;
+
+    if ((int64_t) cpu <= 0 || samples < PROF_GOVERN_EVERY
+        || own * PROF_SHARE < cpu || prof_process.period >= PROF_PERIOD_MAX / 2)
+    {
+        return;
+    }
+
+    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+        c = prof_process.slots[i].capture;
+
+        if (c && c->period < 2 * prof_process.period) {
+            c->period = 2 * prof_process.period;
+            c->stats.slowdowns++;
+        }
+    }
+
+    prof_process_rate();
+}
+
+
+void
+prof_process_idle(void)
+{
+    prof_thread_t  *t;
+
+    t = prof_process.main;
+
+    if (prof_process.ncaptures == 0 || t == NULL || !t->paced) {
+        return;
+    }
+
+    prof_thread_timer(t->fine_timer, 0, 0, &prof_process.rest);
+
+    prof_process.idle_since = prof_clock(CLOCK_MONOTONIC);
+}
+
+
+void
+prof_process_busy(void)
+{
+    uint64_t        first;
+    prof_thread_t  *t;
+
+    t = prof_process.main;
+
+    if (prof_process.idle_since == 0) {
+        return;
+    }
+
+    if (t && t->paced) {
+        first = prof_process.rest;
+
+        t->idle += prof_clock(CLOCK_MONOTONIC) - prof_process.idle_since;
+
+        if (first == 0 || first > t->period) {
+            first = t->period;
+        }
+
+        prof_thread_timer(t->fine_timer, first, t->period, NULL);
+    }
+
+    prof_process.idle_since = 0;
+}
+
+
+prof_profile_t *
+prof_process_finish(prof_capture_t *c, const char *title)
+{
+    char            *name;
+    uint32_t         i;
+    prof_entry_t    *e;
+    prof_profile_t  *p;
+
+    prof_process_cancel(c);
+
+    p = prof_capture_finish(c, title);
+    if (p == NULL) {
+        return NULL;
+    }
+
+    for (i = 0; i < p->nentries; i++) {
+        e = &p->entries[i];
+
+        if (e->labels != PROF_NONE) {
+            name = c->names[e->labels - PROF_FRAME_FIXED];
+            e->labels = prof_profile_labels(p, PROF_NONE, "thread", name,
+                                            NULL);
+        }
+    }
+
+    return p;
+}
+
+
+void
+prof_process_cancel(prof_capture_t *c)
+{
+    prof_slot_t  *slot;
+
+    slot = prof_process_slot(c);
+
+    if (slot == NULL) {
+        return;
+    }
+
+    prof_process_drain();
+    prof_process_end(slot);
+
+    slot->capture = NULL;
+
+    prof_process.wall -= (c->mode == PROF_MODE_WALL);
+
+    if (--prof_process.ncaptures == 0) {
+        prof_process_close();
+        return;
+    }
+
+    prof_process_rate();
+}
+
+
+static void
+prof_process_end(prof_slot_t *slot)
+{
+    int              i;
+    uint64_t         total, idle;
+    prof_capture_t  *c;
+
+    c = slot->capture;
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+
+        if (prof_threads[i].tid) {
+            prof_process_tail(slot, &prof_threads[i]);
+        }
+    }
+
+    /* the process's clock has also what nobody was there to read */
+
+    total = prof_clock(CLOCK_PROCESS_CPUTIME_ID) - slot->start_cpu;
+
+    if (total > c->cpu + PROF_PROCESS_UNSEEN) {
+        prof_process_named(slot, "[threads that ended]", PROF_ENTRY_TURN,
+                           PROF_NONE, total - c->cpu, total - c->cpu);
+    }
+
+    c->wall = prof_clock(CLOCK_MONOTONIC) - slot->start;
+
+    idle = prof_process.main ? prof_process.main->idle - slot->start_idle : 0;
+
+    if (c->mode == PROF_MODE_WALL && idle) {
+        prof_process_named(slot, "[idle]", PROF_ENTRY_GAP, PROF_NONE, idle, 0);
+    }
+}
+
+
+static void
+prof_process_close(void)
+{
+    int  i;
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+
+        if (prof_threads[i].tid) {
+            prof_thread_close(&prof_threads[i]);
+        }
+    }
+
+    prof_signal_release(PROF_SIGNAL_OWN);
+
+    memset(&prof_process, 0, sizeof(prof_process_t));
+}

@@ -1,0 +1,196 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Sampling all threads of the process, for any number of captures at once.
+ *
+ * Each thread has one pair of timers and one ring, whatever the number of
+ * captures.  The timers follow the highest frequency that is asked for; when
+ * the rings are emptied, each capture takes the samples that are due for it.
+ * A sample weighs the time since the one before that its capture took, so the
+ * weights of a thread sum to its CPU time, whatever was lost or thinned out.
+ *
+ * Two timers, because those of a CPU clock expire at ticks of the kernel only
+ * (250 per second, say).  Up to that rate a thread's CPU timer does it alone:
+ * nobody is woken.  Above it the CPU timer starts a monotonic one, which stops
+ * when it finds the thread waiting.  What it finds there is no sample: that
+ * time was used by what ran before.
+ *
+ * Wall time is that of one thread, the "main" one, which says when it has
+ * nothing to do.  Until then its monotonic timer runs, and nothing else does.
+ *
+ * Contexts: the main thread, not in a signal, but for the handlers, which are
+ * in prof_process_sig.c.  A handler may run in another thread at any time
+ * until its timers are deleted; "armed" and "inside" are how the main thread
+ * knows that none does.
+ */
+
+
+#ifndef _PROF_PROCESS_H_INCLUDED_
+#define _PROF_PROCESS_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_stats.h"
+#include "capture/prof_capture.h"
+#include "capture/prof_ring.h"
+#include "capture/prof_signal.h"
+#include "prof.h"
+#include "unwind/prof_unwind.h"
+
+
+/* that are sampled at once; more are not, and are known by their CPU time */
+#define PROF_PROCESS_THREADS  512
+
+/* parts of the address space that may be a thread's stack */
+#define PROF_PROCESS_RANGES   4096
+
+#define PROF_THREAD_NAME      16
+
+/* CPU time of the process that may be an error of clocks, ns */
+#define PROF_PROCESS_UNSEEN   1000000
+
+
+typedef struct {
+    uintptr_t             start;
+    uintptr_t             end;
+} prof_range_t;
+
+
+/* what a capture knows of a thread; clocks are of the last sample it took */
+
+typedef struct {
+    uint64_t              cpu;
+    uint64_t              busy;
+    uint64_t              due;
+    uint32_t              node;         /* of that sample, or PROF_NONE */
+} prof_mark_t;
+
+
+typedef struct prof_thread_s  prof_thread_t;
+
+struct prof_thread_s {
+    prof_expiry_t         tick;         /* the first member */
+    prof_expiry_t         fine;
+
+    int                   tid;          /* 0: free */
+    int                   seen;         /* in the last scan */
+    int                   main;
+    int                   timers;       /* there are */
+    prof_signal_e         signal;
+    clockid_t             clock;        /* its CPU clock, for other threads */
+    timer_t               tick_timer;
+    timer_t               fine_timer;
+    char                  name[PROF_THREAD_NAME];
+    int                   deaf;         /* it has blocked both signals */
+    void                 *memory;
+    size_t                memory_size;
+    uint64_t              cpu;          /* at the last drain */
+    uint64_t              stale;        /* CPU time without a sample */
+    prof_stats_t          passed;       /* stats that captures have */
+    prof_mark_t           marks[PROF_PROCESS_CAPTURES];
+
+    /* the handlers' */
+
+    int                   armed;
+    int                   inside;
+    int                   running;      /* the fine timer */
+    int                   paced;        /* by the main thread itself */
+    int                   coarse;       /* ticks are enough for the period */
+    uint64_t              period;       /* ns, of the highest frequency */
+    uint64_t              due;          /* clock of the next sample */
+    uint64_t              idle;         /* ns, that the main thread was */
+    const prof_unwind_t  *unwind;
+    prof_walk_cache_t    *cache;
+    prof_range_t         *ranges;       /* sorted */
+    uint32_t              nranges;
+    prof_range_t          stack;
+    prof_ring_t           ring;
+    prof_stats_t          stats;
+};
+
+
+/* a capture of the process; entries are one for each stack and thread */
+
+typedef struct {
+    prof_capture_t       *capture;      /* NULL: free */
+    uint32_t             *chains;       /* hash of entries: index + 1 */
+    uint32_t              mask;
+    uint64_t              start;        /* clocks */
+    uint64_t              start_cpu;
+    uint64_t              start_idle;
+} prof_slot_t;
+
+
+typedef struct {
+    uint32_t              ncaptures;
+    uint32_t              wall;         /* of these, of wall time */
+    int                   paced;        /* the main thread says when it waits */
+    prof_slot_t           slots[PROF_PROCESS_CAPTURES];
+    prof_thread_t        *main;
+    char                  name[PROF_THREAD_NAME];  /* of the program */
+    uint64_t              tick;         /* ns, the kernel's */
+    uint64_t              period;       /* ns, of all timers */
+    uint64_t              idle_since;   /* 0: not idle */
+    uint64_t              rest;         /* of the main thread's timer */
+} prof_process_t;
+
+
+PROF_HIDDEN_BEGIN
+
+extern prof_process_t  prof_process;
+
+/*
+ * Memory of threads is reused, but never given back: see prof_signal.h.  Those
+ * in use are the ones with a tid.
+ */
+extern prof_thread_t   prof_threads[PROF_PROCESS_THREADS];
+
+
+/* prof_process_thread.c */
+
+/* finds new threads, and those that have ended, whose timers are deleted */
+void prof_process_scan(void);
+
+/* sets the thread's timers for prof_process.period */
+void prof_thread_set(prof_thread_t *t);
+void prof_thread_timer(timer_t timer, uint64_t first, uint64_t period,
+    uint64_t *rest);
+
+/* deletes the timers, and gives the memory back */
+void prof_thread_close(prof_thread_t *t);
+
+/* the thread's CPU time; 0 if it has ended */
+uint64_t prof_thread_cpu(const prof_thread_t *t);
+
+
+/* prof_process_fold.c */
+
+/* lays out the entries in the capture's memory */
+void prof_process_entries(prof_slot_t *slot, prof_capture_t *c);
+
+/* takes the thread's samples out of its ring, into all captures */
+void prof_process_fold(prof_thread_t *t);
+
+/* the time after the last sample: its stack gets it */
+void prof_process_tail(prof_slot_t *slot, prof_thread_t *t);
+
+/* weight that has no stack of its own: the node is one frame, of that name */
+void prof_process_named(prof_slot_t *slot, const char *name, uint32_t kind,
+    uint32_t labels, uint64_t wall, uint64_t cpu);
+
+/* what the entries of a thread have as "labels": a name of the capture */
+uint32_t prof_process_label(prof_slot_t *slot, const prof_thread_t *t);
+
+
+/* prof_process_sig.c; context: signal handler */
+
+void prof_thread_ticked(prof_expiry_t *e, const siginfo_t *si,
+    const ucontext_t *uc);
+void prof_thread_expired(prof_expiry_t *e, const siginfo_t *si,
+    const ucontext_t *uc);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_PROCESS_H_INCLUDED_ */

@@ -1,0 +1,315 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * From the rings of the threads into the captures.  There is no timeline: the
+ * threads have run at the same time.  An entry is the sum of all samples with
+ * the same stack in threads of the same name, so memory grows with what is
+ * different, not with time.
+ */
+
+
+#include "capture/prof_process.h"
+
+#include <string.h>
+
+
+static void prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
+    const prof_record_t *rec);
+static int prof_process_due(const prof_capture_t *c, prof_mark_t *mark,
+    uint64_t clock);
+static uint32_t prof_process_node(prof_capture_t *c,
+    const prof_record_t *rec);
+static void prof_process_pass(prof_thread_t *t);
+static void prof_process_add(prof_slot_t *slot, const prof_entry_t *e);
+
+
+/*
+ * What the timeline of another capture would have is divided: half as many
+ * chains as entries, or fewer.
+ */
+
+void
+prof_process_entries(prof_slot_t *slot, prof_capture_t *c)
+{
+    size_t    size;
+    uint32_t  n;
+
+    size = (size_t) c->timeline.max * sizeof(prof_entry_t);
+
+    for (n = 64; 4 * n * sizeof(prof_entry_t) <= size; n *= 2) { /* void */ }
+
+    c->timeline.max = (size - n * sizeof(uint32_t))
+                      / (sizeof(prof_entry_t) + sizeof(uint32_t));
+
+    slot->capture = c;
+    slot->mask = n - 1;
+    slot->chains = (uint32_t *) (c->timeline.entries + c->timeline.max);
+}
+
+
+void
+prof_process_fold(prof_thread_t *t)
+{
+    uint32_t        i;
+    prof_record_t  *rec;
+
+    for (rec = prof_ring_peek(&t->ring); rec; rec = prof_ring_peek(&t->ring)) {
+
+        for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+
+            if (prof_process.slots[i].capture) {
+                prof_process_sample(&prof_process.slots[i], t, rec);
+            }
+        }
+
+        t->stale = 0;
+
+        prof_ring_pop(&t->ring, rec);
+    }
+
+    prof_process_pass(t);
+}
+
+
+static void
+prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
+    const prof_record_t *rec)
+{
+    int              wall;
+    uint64_t         clock;
+    prof_mark_t     *mark;
+    prof_entry_t     e;
+    prof_capture_t  *c;
+
+    c = slot->capture;
+    mark = &t->marks[slot - prof_process.slots];
+    wall = (t->main && prof_process.paced && c->mode == PROF_MODE_WALL);
+
+    /* a thread that waits in the kernel uses no CPU time there */
+
+    if (rec->unused && !wall) {
+        return;
+    }
+
+    /* a sample from before this capture began */
+
+    clock = wall ? rec->wall : rec->cpu;
+
+    if (rec->cpu < mark->cpu || (wall && rec->wall < mark->busy)
+        || !prof_process_due(c, mark, clock))
+    {
+        return;
+    }
+
+    mark->node = prof_process_node(c, rec);
+
+    e.node = mark->node;
+    e.kind = PROF_ENTRY_SAMPLE;
+    e.labels = prof_process_label(slot, t);
+    e.count = 1;
+    e.cpu = rec->cpu - mark->cpu;
+    e.wall = wall ? rec->wall - mark->busy : e.cpu;
+
+    prof_process_add(slot, &e);
+
+    mark->cpu = rec->cpu;
+    mark->busy = rec->wall;
+
+    c->stats.samples++;
+}
+
+
+/* whether a sample of that time is one for the capture: see the handler */
+
+static int
+prof_process_due(const prof_capture_t *c, prof_mark_t *mark, uint64_t clock)
+{
+    if (mark->due == 0) {
+        mark->due = clock;
+    }
+
+    if (clock + prof_process.period / 2 < mark->due) {
+        return 0;
+    }
+
+    mark->due += c->period;
+
+    if (mark->due + c->period / 2 < clock) {
+        mark->due = clock + c->period;
+    }
+
+    return 1;
+}
+
+
+static uint32_t
+prof_process_node(prof_capture_t *c, const prof_record_t *rec)
+{
+    uint32_t  node;
+
+    node = PROF_NONE;
+
+    if (rec->end) {
+        c->stats.truncated += (rec->end == PROF_FRAME_TRUNCATED);
+        c->stats.no_unwind += (rec->end == PROF_FRAME_NO_UNWIND);
+        c->stats.bad_stack += (rec->end == PROF_FRAME_BAD_STACK);
+
+        node = prof_tree_frame(&c->tree, node, rec->end, &c->stats);
+    }
+
+    node = prof_tree_stack(&c->tree, node, rec->pcs, rec->nframes, &c->stats);
+
+    if (node == PROF_NONE) {
+        node = prof_tree_frame(&c->tree, node, PROF_FRAME_BAD_STACK,
+                               &c->stats);
+    }
+
+    return node;
+}
+
+
+/* what the handler counted goes to all captures */
+
+static void
+prof_process_pass(prof_thread_t *t)
+{
+    uint32_t         i;
+    prof_stats_t     st;
+    prof_capture_t  *c;
+
+    st = t->stats;
+
+    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+        c = prof_process.slots[i].capture;
+
+        if (c) {
+            c->stats.lost_ring += st.lost_ring - t->passed.lost_ring;
+            c->stats.scanned += st.scanned - t->passed.scanned;
+            c->stats.own_handler_ns += st.own_handler_ns
+                                       - t->passed.own_handler_ns;
+        }
+    }
+
+    t->passed = st;
+}
+
+
+void
+prof_process_tail(prof_slot_t *slot, prof_thread_t *t)
+{
+    uint64_t         cpu, busy;
+    prof_mark_t     *mark;
+    prof_entry_t     e;
+    prof_capture_t  *c;
+
+    c = slot->capture;
+    mark = &t->marks[slot - prof_process.slots];
+
+    cpu = t->cpu > mark->cpu ? t->cpu - mark->cpu : 0;
+    busy = cpu;
+
+    if (t->main && prof_process.paced && c->mode == PROF_MODE_WALL) {
+        busy = prof_clock(CLOCK_MONOTONIC) - t->idle - mark->busy;
+    }
+
+    if (mark->node == PROF_NONE) {
+
+        if (cpu || busy) {
+            prof_process_named(slot, "[not sampled]", PROF_ENTRY_TURN,
+                               prof_process_label(slot, t), busy, cpu);
+        }
+
+        return;
+    }
+
+    e.node = mark->node;
+    e.kind = PROF_ENTRY_SAMPLE;
+    e.labels = prof_process_label(slot, t);
+    e.count = 0;
+    e.wall = busy;
+    e.cpu = cpu;
+
+    prof_process_add(slot, &e);
+}
+
+
+void
+prof_process_named(prof_slot_t *slot, const char *name, uint32_t kind,
+    uint32_t labels, uint64_t wall, uint64_t cpu)
+{
+    prof_entry_t     e;
+    prof_capture_t  *c;
+
+    c = slot->capture;
+
+    e.node = prof_tree_frame(&c->tree, PROF_NONE,
+                             prof_capture_name(c, name, strlen(name)),
+                             &c->stats);
+    e.kind = kind;
+    e.labels = labels;
+    e.count = 0;
+    e.wall = wall;
+    e.cpu = cpu;
+
+    prof_process_add(slot, &e);
+}
+
+
+uint32_t
+prof_process_label(prof_slot_t *slot, const prof_thread_t *t)
+{
+    return prof_capture_name(slot->capture, t->name, strlen(t->name));
+}
+
+
+/* when there is no room, it is added to the entry that was made last */
+
+static void
+prof_process_add(prof_slot_t *slot, const prof_entry_t *e)
+{
+    uint32_t         i, hash, *next;
+    prof_entry_t    *to;
+    prof_capture_t  *c;
+
+    c = slot->capture;
+
+    c->running += e->kind == PROF_ENTRY_GAP ? 0 : e->wall;
+    c->cpu += e->cpu;
+
+    hash = (e->node * 0x9e3779b9) ^ (e->labels * 0x85ebca6b) ^ e->kind;
+    hash = (hash ^ hash >> 15) & slot->mask;
+
+    next = slot->chains + slot->mask + 1;
+
+    for (i = slot->chains[hash]; i != 0; i = next[i - 1]) {
+        to = &c->timeline.entries[i - 1];
+
+        if (to->node == e->node && to->labels == e->labels
+            && to->kind == e->kind)
+        {
+            break;
+        }
+    }
+
+    if (i == 0 && c->timeline.n < c->timeline.max) {
+        i = ++c->timeline.n;
+
+        next[i - 1] = slot->chains[hash];
+        slot->chains[hash] = i;
+
+        c->timeline.entries[i - 1] = *e;
+        return;
+    }
+
+    if (i == 0) {
+        i = c->timeline.n;
+        c->stats.thinned++;
+    }
+
+    to = &c->timeline.entries[i - 1];
+
+    to->count += e->count;
+    to->wall += e->wall;
+    to->cpu += e->cpu;
+}

@@ -1,0 +1,202 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What runs in a sampled thread when one of its timers expires.  It writes to
+ * nothing but the thread's own struct and ring, at a bounded cost.
+ */
+
+
+#include "capture/prof_process.h"
+#include "unwind/prof_arch.h"
+
+
+static int prof_thread_enter(prof_thread_t *t);
+static void prof_thread_leave(prof_thread_t *t);
+static void prof_thread_sample(prof_thread_t *t, const ucontext_t *uc);
+static uintptr_t prof_thread_top(prof_thread_t *t, uintptr_t sp);
+static void prof_thread_fine(prof_thread_t *t, uint64_t period);
+
+
+/* the CPU timer */
+
+void
+prof_thread_ticked(prof_expiry_t *e, const siginfo_t *si,
+    const ucontext_t *uc)
+{
+    prof_thread_t  *t;
+
+    t = (prof_thread_t *) e;
+
+    if (!prof_thread_enter(t)) {
+        return;
+    }
+
+    if (t->coarse) {
+        prof_thread_sample(t, uc);
+
+    } else if (!t->running) {
+        prof_thread_fine(t, t->period);
+        prof_thread_sample(t, uc);
+    }
+
+    prof_thread_leave(t);
+}
+
+
+/* the monotonic timer */
+
+void
+prof_thread_expired(prof_expiry_t *e, const siginfo_t *si,
+    const ucontext_t *uc)
+{
+    prof_thread_t  *t;
+
+    t = (prof_thread_t *) ((char *) e - offsetof(prof_thread_t, fine));
+
+    if (!prof_thread_enter(t)) {
+        return;
+    }
+
+    if (!t->paced && prof_arch_waited(uc)) {
+        prof_thread_fine(t, 0);
+
+    } else {
+        prof_thread_sample(t, uc);
+    }
+
+    prof_thread_leave(t);
+}
+
+
+static int
+prof_thread_enter(prof_thread_t *t)
+{
+    __atomic_store_n(&t->inside, 1, __ATOMIC_SEQ_CST);
+
+    if (!__atomic_load_n(&t->armed, __ATOMIC_SEQ_CST)) {
+        prof_thread_leave(t);
+        return 0;
+    }
+
+    return 1;
+}
+
+
+static void
+prof_thread_leave(prof_thread_t *t)
+{
+    __atomic_store_n(&t->inside, 0, __ATOMIC_SEQ_CST);
+}
+
+
+/*
+ * Half a period early is in time: clocks do not agree exactly, and the date of
+ * the next sample does not depend on when this one came.
+ */
+
+static void
+prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
+{
+    uint64_t        start, clock, cpu;
+    prof_regs_t     regs;
+    prof_record_t  *rec;
+
+    start = prof_clock(CLOCK_MONOTONIC);
+    cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID);
+    clock = t->paced ? start - t->idle : cpu;
+
+    if (clock + t->period / 2 < t->due) {
+        return;
+    }
+
+    if (t->due == 0) {
+        t->due = clock;
+    }
+
+    t->due += t->period;
+
+    if (t->due + t->period / 2 < clock) {
+        t->stats.lost_overrun += (clock - t->due) / t->period;
+        t->due = clock + t->period;
+    }
+
+    rec = prof_ring_reserve(&t->ring);
+
+    if (rec == NULL) {
+        t->stats.lost_ring++;
+        return;
+    }
+
+    prof_arch_regs(&regs, uc);
+
+    rec->wall = start - t->idle;
+    rec->cpu = cpu;
+    rec->nframes = prof_walk(t->unwind, t->cache, uc,
+                             prof_thread_top(t, regs.sp), rec->pcs,
+                             PROF_MAX_DEPTH, &t->stats, &rec->end);
+
+    /* whether it ran is for the captures of CPU time */
+
+    rec->unused = t->paced && prof_arch_waited(uc);
+
+    prof_ring_commit(&t->ring, rec);
+
+    t->stats.own_handler_ns += prof_clock(CLOCK_MONOTONIC) - start;
+}
+
+
+/*
+ * The end of the stack that the thread is on.  It may have more than one; that
+ * of the main thread grows down.
+ */
+
+static uintptr_t
+prof_thread_top(prof_thread_t *t, uintptr_t sp)
+{
+    uint32_t             low, high, i;
+    const prof_range_t  *range;
+
+    if (sp >= t->stack.start && sp < t->stack.end) {
+        return t->stack.end;
+    }
+
+    low = 0;
+    high = t->nranges;
+
+    while (low < high) {
+        i = low + (high - low) / 2;
+
+        if (t->ranges[i].end <= sp) {
+            low = i + 1;
+
+        } else {
+            high = i;
+        }
+    }
+
+    range = &t->ranges[low];
+
+    if (low == t->nranges || sp < range->start) {
+        return sp;
+    }
+
+    t->stack = *range;
+
+    return range->end;
+}
+
+
+static void
+prof_thread_fine(prof_thread_t *t, uint64_t period)
+{
+    struct itimerspec  it;
+
+    t->running = (period != 0);
+
+    it.it_value.tv_sec = period / 1000000000;
+    it.it_value.tv_nsec = period % 1000000000;
+    it.it_interval = it.it_value;
+
+    (void) timer_settime(t->fine_timer, 0, &it, NULL);
+}

@@ -1,0 +1,481 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The threads: found in /proc, which also tells their names, and what they
+ * have blocked; their timers, and the memory of their handlers.
+ */
+
+
+#include "capture/prof_process.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+
+/* the CPU clock of a thread (include/linux/posix-timers_types.h) */
+#define prof_thread_clock(tid)  ((clockid_t) (~(unsigned) (tid) << 3 | 6))
+
+/* how far a main thread's stack may grow */
+#define PROF_STACK_GROWTH  (64 * 1024 * 1024)
+
+/* what a handler may take when its thread is not interrupted */
+#define PROF_LEAVE_TRIES   1000
+
+
+static prof_thread_t *prof_thread_find(int tid);
+static prof_thread_t *prof_thread_open(int tid);
+static int prof_thread_memory(prof_thread_t *t);
+static void prof_thread_status(prof_thread_t *t);
+static void prof_thread_ranges(prof_thread_t *t);
+static void prof_thread_timers(prof_thread_t *t);
+static void prof_thread_delete(prof_thread_t *t);
+
+
+prof_thread_t  prof_threads[PROF_PROCESS_THREADS];
+
+
+void
+prof_process_scan(void)
+{
+    int             i, tid;
+    DIR            *dir;
+    uint64_t        cpu;
+    prof_thread_t  *t;
+    struct dirent  *de;
+
+    dir = opendir("/proc/self/task");
+    if (dir == NULL) {
+        return;
+    }
+
+    for (de = readdir(dir); de; de = readdir(dir)) {
+        tid = atoi(de->d_name);
+
+        if (tid <= 0) {
+            continue;
+        }
+
+        t = prof_thread_find(tid);
+
+        /* the number may have been given to another thread */
+
+        if (t && prof_thread_cpu(t) < t->cpu) {
+            prof_thread_close(t);
+            t = NULL;
+        }
+
+        if (t == NULL) {
+            t = prof_thread_open(tid);
+        }
+
+        if (t) {
+            t->seen = 1;
+        }
+    }
+
+    (void) closedir(dir);
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+        t = &prof_threads[i];
+
+        if (t->tid == 0) {
+            continue;
+        }
+
+        if (!t->seen) {
+            prof_thread_close(t);
+            continue;
+        }
+
+        t->seen = 0;
+
+        /* it may have blocked the signal meanwhile */
+
+        cpu = prof_thread_cpu(t);
+        t->stale += cpu > t->cpu ? cpu - t->cpu : 0;
+        t->cpu = cpu > t->cpu ? cpu : t->cpu;
+
+        if (t->stale > 4 * (prof_process.period + prof_process.tick)) {
+            t->stale = 0;
+            prof_thread_delete(t);
+            prof_thread_timers(t);
+        }
+    }
+}
+
+
+static prof_thread_t *
+prof_thread_find(int tid)
+{
+    int  i;
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+        if (prof_threads[i].tid == tid) {
+            return &prof_threads[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+static prof_thread_t *
+prof_thread_open(int tid)
+{
+    int             i;
+    prof_thread_t  *t;
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+        t = &prof_threads[i];
+
+        if (t->tid == 0 && !__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST)) {
+            break;
+        }
+    }
+
+    if (i == PROF_PROCESS_THREADS) {
+        return NULL;
+    }
+
+    if (t->memory == NULL && prof_thread_memory(t) != PROF_OK) {
+        return NULL;
+    }
+
+    t->tid = tid;
+    t->main = (tid == (int) syscall(SYS_gettid));
+    t->clock = prof_thread_clock(tid);
+    t->unwind = prof_process_unwind();
+    t->cpu = 0;
+    t->stale = 0;
+    t->due = 0;
+    t->idle = 0;
+    t->stack.start = 0;
+    t->stack.end = 0;
+    t->ring.head = 0;
+    t->ring.tail = 0;
+
+    memset(t->cache, 0, sizeof(prof_walk_cache_t));
+    memset(&t->stats, 0, sizeof(prof_stats_t));
+    memset(&t->passed, 0, sizeof(prof_stats_t));
+
+    /* one that is new in a capture has all its time in it */
+
+    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+        memset(&t->marks[i], 0, sizeof(prof_mark_t));
+        t->marks[i].node = PROF_NONE;
+    }
+
+    if (t->main) {
+        prof_process.main = t;
+    }
+
+    prof_thread_ranges(t);
+    prof_thread_timers(t);
+
+    return t;
+}
+
+
+static int
+prof_thread_memory(prof_thread_t *t)
+{
+    char    *p;
+    size_t   size;
+
+    /* mapped, so that pages which are never touched cost nothing */
+
+    size = PROF_RING_SIZE + sizeof(prof_walk_cache_t)
+           + PROF_PROCESS_RANGES * sizeof(prof_range_t);
+
+    p = mmap(NULL, size, PROT_READ|PROT_WRITE,
+             MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED) {
+        return PROF_ERROR;
+    }
+
+    t->memory = p;
+    t->memory_size = size;
+
+    t->ring.data = p;
+    p += PROF_RING_SIZE;
+    t->cache = (prof_walk_cache_t *) p;
+    p += sizeof(prof_walk_cache_t);
+    t->ranges = (prof_range_t *) p;
+
+    return PROF_OK;
+}
+
+
+/* what can be written is what may be a stack */
+
+static void
+prof_thread_ranges(prof_thread_t *t)
+{
+    char           line[512], perm[8];
+    FILE          *f;
+    unsigned long  start, end;
+
+    t->nranges = 0;
+
+    f = fopen("/proc/self/maps", "re");
+    if (f == NULL) {
+        return;
+    }
+
+    while (t->nranges < PROF_PROCESS_RANGES && fgets(line, sizeof(line), f)) {
+
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, perm) != 3
+            || perm[0] != 'r' || perm[1] != 'w')
+        {
+            continue;
+        }
+
+        if (strstr(line, "[stack]")) {
+            start -= PROF_STACK_GROWTH;
+        }
+
+        t->ranges[t->nranges].start = start;
+        t->ranges[t->nranges].end = end;
+        t->nranges++;
+    }
+
+    (void) fclose(f);
+}
+
+
+/*
+ * Its name, and the signal that it has not blocked.  A thread that has the
+ * name of the main one is called "thread": it was not given one.
+ */
+
+static void
+prof_thread_status(prof_thread_t *t)
+{
+    char                path[64], line[256], name[PROF_THREAD_NAME];
+    FILE               *f;
+    unsigned long long  blocked;
+
+    name[0] = '\0';
+    blocked = 0;
+
+    (void) snprintf(path, sizeof(path), "/proc/self/task/%d/status", t->tid);
+
+    f = fopen(path, "re");
+
+    while (f && fgets(line, sizeof(line), f)) {
+        (void) sscanf(line, "Name: %15[^\n]", name);
+        (void) sscanf(line, "SigBlk: %llx", &blocked);
+    }
+
+    if (f) {
+        (void) fclose(f);
+    }
+
+    t->signal = PROF_SIGNAL_OWN;
+    t->deaf = 0;
+
+    if (blocked >> (prof_signal_number(PROF_SIGNAL_OWN) - 1) & 1) {
+        t->signal = PROF_SIGNAL_FAULT;
+        t->deaf = (blocked >> (SIGFPE - 1) & 1);
+    }
+
+    if (t->main) {
+        memcpy(prof_process.name, name, PROF_THREAD_NAME);
+        (void) strcpy(t->name, "main");
+
+    } else if (strcmp(name, prof_process.name) == 0 || name[0] == '\0') {
+        (void) strcpy(t->name, "thread");
+
+    } else {
+        memcpy(t->name, name, PROF_THREAD_NAME);
+    }
+}
+
+
+static void
+prof_thread_timers(prof_thread_t *t)
+{
+    prof_thread_status(t);
+
+    if (t->deaf) {
+        return;
+    }
+
+    t->tick.handler = prof_thread_ticked;
+    t->fine.handler = prof_thread_expired;
+    t->running = 0;
+    t->paced = 0;
+
+    if (prof_signal_hold(t->signal) != PROF_OK) {
+        return;
+    }
+
+    if (prof_signal_timer(t->signal, t->clock, t->tid, &t->tick,
+                          &t->tick_timer)
+        != PROF_OK)
+    {
+        prof_signal_release(t->signal);
+        return;
+    }
+
+    if (prof_signal_timer(t->signal, CLOCK_MONOTONIC, t->tid, &t->fine,
+                          &t->fine_timer)
+        != PROF_OK)
+    {
+        (void) timer_delete(t->tick_timer);
+        prof_signal_release(t->signal);
+        return;
+    }
+
+    t->timers = 1;
+
+    __atomic_store_n(&t->armed, 1, __ATOMIC_SEQ_CST);
+
+    prof_thread_set(t);
+}
+
+
+static void
+prof_thread_delete(prof_thread_t *t)
+{
+    int              i;
+    struct timespec  ts;
+
+    __atomic_store_n(&t->armed, 0, __ATOMIC_SEQ_CST);
+
+    if (!t->timers) {
+        return;
+    }
+
+    (void) timer_delete(t->tick_timer);
+    (void) timer_delete(t->fine_timer);
+
+    t->timers = 0;
+
+    ts.tv_sec = 0;
+    ts.tv_nsec = 20000;
+
+    for (i = 0; i < PROF_LEAVE_TRIES; i++) {
+
+        if (!__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST)) {
+            break;
+        }
+
+        (void) nanosleep(&ts, NULL);
+    }
+
+    prof_signal_release(t->signal);
+}
+
+
+/* memory that a handler is still using is kept, and used again later */
+
+void
+prof_thread_close(prof_thread_t *t)
+{
+    int  i;
+
+    prof_thread_delete(t);
+
+    if (prof_process.ncaptures) {
+        prof_process_fold(t);
+    }
+
+    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+
+        if (prof_process.slots[i].capture) {
+            prof_process_tail(&prof_process.slots[i], t);
+        }
+    }
+
+    t->tid = 0;
+
+    if (t->main) {
+        prof_process.main = NULL;
+    }
+
+    if (!__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST)) {
+        (void) munmap(t->memory, t->memory_size);
+        t->memory = NULL;
+    }
+}
+
+
+uint64_t
+prof_thread_cpu(const prof_thread_t *t)
+{
+    struct timespec  ts;
+
+    if (clock_gettime(t->clock, &ts) == -1) {
+        return t->cpu;
+    }
+
+    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+
+void
+prof_thread_set(prof_thread_t *t)
+{
+    uint64_t  period, clock, first;
+
+    if (!t->timers) {
+        return;
+    }
+
+    period = prof_process.period;
+
+    t->paced = t->main && prof_process.paced
+               && (prof_process.wall || period < prof_process.tick);
+    t->period = period;
+    t->coarse = (period >= prof_process.tick);
+
+    clock = t->paced ? prof_clock(CLOCK_MONOTONIC) - t->idle
+                     : prof_thread_cpu(t);
+
+    /* at a random time, so that what is short is seen in proportion */
+
+    first = 1 + prof_clock(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15 % period;
+
+    t->due = clock + first;
+
+    prof_thread_timer(t->fine_timer, 0, 0, NULL);
+    t->running = 0;
+
+    if (t->paced) {
+        prof_thread_timer(t->tick_timer, 0, 0, NULL);
+        prof_thread_timer(t->fine_timer, first, period, NULL);
+        return;
+    }
+
+    prof_thread_timer(t->tick_timer, first,
+                      t->coarse ? period : prof_process.tick, NULL);
+}
+
+
+void
+prof_thread_timer(timer_t timer, uint64_t first, uint64_t period,
+    uint64_t *rest)
+{
+    struct itimerspec  it, old;
+
+    it.it_value.tv_sec = first / 1000000000;
+    it.it_value.tv_nsec = first % 1000000000;
+    it.it_interval.tv_sec = period / 1000000000;
+    it.it_interval.tv_nsec = period % 1000000000;
+
+    (void) timer_settime(timer, 0, &it, &old);
+
+    if (rest) {
+        *rest = (uint64_t) old.it_value.tv_sec * 1000000000
+                + old.it_value.tv_nsec;
+    }
+}

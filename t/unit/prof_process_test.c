@@ -1,0 +1,608 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Captures of all threads: sums against the clocks, threads that begin, end,
+ * and block signals, captures of different frequencies at once, and what is
+ * put back.
+ */
+
+
+#include "tap.h"
+
+#include "prof.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+
+#define MS  1000000
+
+
+typedef struct {
+    const char     *name;
+    int             ms;             /* of CPU time */
+    sigset_t        blocked;
+    uint64_t        used;           /* CPU time that it had, when it ended */
+    volatile int    done;
+    pthread_t       thread;
+} test_thread_t;
+
+
+static uint64_t test_clock(clockid_t id);
+static void test_spin(int ms);
+static void test_leaf(void);
+static void *test_run(void *data);
+static void test_start(test_thread_t *t, const char *name, int ms);
+static void test_drain_until_joined(test_thread_t *t);
+static prof_capture_t *test_capture(uint32_t frequency, uint32_t mode);
+static uint64_t test_cpu(const prof_profile_t *p, const char *thread);
+static uint64_t test_count(const prof_profile_t *p, const char *thread);
+static uint64_t test_named(const prof_profile_t *p, const char *name);
+static int test_handlers(void);
+
+static void test_sum(void);
+static void test_threads(void);
+static void test_blocked(void);
+static void test_overlap(void);
+static void test_late(void);
+static void test_wall(void);
+static void test_idle_threads(void);
+static void test_limit(void);
+static void test_fault(void);
+static void test_fault_handler(int signo);
+static void test_signal_handler(int signo, siginfo_t *si, void *uc);
+
+
+static volatile uint64_t  test_sink;
+static volatile int       test_faults;
+
+
+static uint64_t
+test_clock(clockid_t id)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(id, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+
+__attribute__((noinline)) static void
+test_leaf(void)
+{
+    int  i;
+
+    for (i = 0; i < 1000; i++) {
+        test_sink += i;
+    }
+}
+
+
+static void
+test_spin(int ms)
+{
+    uint64_t  end;
+
+    end = test_clock(CLOCK_THREAD_CPUTIME_ID) + (uint64_t) ms * MS;
+
+    while (test_clock(CLOCK_THREAD_CPUTIME_ID) < end) {
+        test_leaf();
+    }
+}
+
+
+static void *
+test_run(void *data)
+{
+    test_thread_t *t = data;
+
+    (void) pthread_sigmask(SIG_BLOCK, &t->blocked, NULL);
+    (void) prctl(PR_SET_NAME, t->name);
+
+    test_spin(t->ms);
+
+    t->used = test_clock(CLOCK_THREAD_CPUTIME_ID);
+    t->done = 1;
+
+    return NULL;
+}
+
+
+static void
+test_start(test_thread_t *t, const char *name, int ms)
+{
+    t->name = name;
+    t->ms = ms;
+    t->used = 0;
+    t->done = 0;
+
+    if (pthread_create(&t->thread, NULL, test_run, t) != 0) {
+        abort();
+    }
+}
+
+
+/* as an event loop does: a drain, and a while without */
+
+static void
+test_drain_until_joined(test_thread_t *t)
+{
+    while (!t->done) {
+        (void) usleep(20000);
+        prof_process_drain();
+    }
+
+    (void) pthread_join(t->thread, NULL);
+}
+
+
+static prof_capture_t *
+test_capture(uint32_t frequency, uint32_t mode)
+{
+    int                   rc;
+    const char           *err;
+    prof_capture_t       *c;
+    prof_capture_conf_t   conf;
+
+    conf.frequency = frequency;
+    conf.mode = mode;
+    conf.memory = PROF_MEMORY_DEFAULT;
+
+    c = prof_capture_create(&conf);
+    rc = prof_process_start(c, mode == PROF_MODE_WALL, &err);
+
+    if (rc != PROF_OK) {
+        diag("prof_process_start(): %s", err);
+        abort();
+    }
+
+    return c;
+}
+
+
+/* of all threads, if the name is NULL */
+
+static uint64_t
+test_cpu(const prof_profile_t *p, const char *thread)
+{
+    uint32_t             i;
+    uint64_t             sum;
+    const prof_label_t  *label;
+
+    sum = 0;
+
+    for (i = 0; i < p->nentries; i++) {
+        label = prof_profile_label_find(p, p->entries[i].labels, "thread");
+
+        if (thread == NULL || (label && strcmp(label->value, thread) == 0)) {
+            sum += p->entries[i].cpu;
+        }
+    }
+
+    return sum;
+}
+
+
+static uint64_t
+test_count(const prof_profile_t *p, const char *thread)
+{
+    uint32_t             i;
+    uint64_t             sum;
+    const prof_label_t  *label;
+
+    sum = 0;
+
+    for (i = 0; i < p->nentries; i++) {
+        label = prof_profile_label_find(p, p->entries[i].labels, "thread");
+
+        if (label && strcmp(label->value, thread) == 0) {
+            sum += p->entries[i].count;
+        }
+    }
+
+    return sum;
+}
+
+
+/* wall time of stacks that are the name only */
+
+static uint64_t
+test_named(const prof_profile_t *p, const char *name)
+{
+    uint32_t             i;
+    uint64_t             sum;
+    const prof_node_t   *node;
+    const prof_frame_t  *frame;
+
+    sum = 0;
+
+    for (i = 0; i < p->nentries; i++) {
+        node = &p->nodes[p->entries[i].node];
+        frame = &p->frames[node->frame];
+
+        if (frame->name && strcmp(frame->name, name) == 0) {
+            sum += p->entries[i].wall;
+        }
+    }
+
+    return sum;
+}
+
+
+static int
+test_handlers(void)
+{
+    int               signo, n;
+    struct sigaction  sa;
+
+    n = 0;
+
+    for (signo = 1; signo <= SIGRTMAX; signo++) {
+
+        if (sigaction(signo, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL) {
+            n++;
+        }
+    }
+
+    return n;
+}
+
+
+static void
+test_sum(void)
+{
+    uint64_t         before, after;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    c = test_capture(99, PROF_MODE_CPU);
+    before = test_clock(CLOCK_PROCESS_CPUTIME_ID);
+
+    test_spin(500);
+    prof_process_drain();
+    test_spin(500);
+
+    after = test_clock(CLOCK_PROCESS_CPUTIME_ID);
+    p = prof_process_finish(c, "sum");
+    prof_capture_destroy(c);
+
+    ok(test_cpu(p, NULL) >= after - before
+       && test_cpu(p, NULL) < after - before + 20 * MS,
+       "the entries sum to the process's CPU time: %" PRIu64 " us of %" PRIu64,
+       test_cpu(p, NULL) / 1000, (after - before) / 1000);
+    ok(p->cpu == test_cpu(p, NULL), "and the profile says so");
+    ok(p->stats.samples >= 94 && p->stats.samples <= 105,
+       "%" PRIu64 " samples at 99 Hz", p->stats.samples);
+    is_int(p->stats.bad_stack + p->stats.truncated + p->stats.no_unwind, 0,
+           "all stacks are complete");
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_threads(void)
+{
+    test_thread_t    one, two;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    sigemptyset(&one.blocked);
+    sigemptyset(&two.blocked);
+
+    c = test_capture(1000, PROF_MODE_CPU);
+
+    test_start(&one, "first", 300);
+    test_start(&two, "second", 600);
+    test_drain_until_joined(&one);
+    test_drain_until_joined(&two);
+
+    p = prof_process_finish(c, "threads");
+    prof_capture_destroy(c);
+
+    ok(test_cpu(p, "first") > 200 * MS && test_cpu(p, "first") <= one.used,
+       "a thread: %" PRIu64 " us of %" PRIu64, test_cpu(p, "first") / 1000,
+       one.used / 1000);
+    ok(test_cpu(p, "second") > 500 * MS && test_cpu(p, "second") <= two.used,
+       "another: %" PRIu64 " us of %" PRIu64, test_cpu(p, "second") / 1000,
+       two.used / 1000);
+    ok(test_cpu(p, NULL) >= one.used + two.used,
+       "what nobody saw of them is in the sum");
+    ok(test_count(p, "second") > 425, "%" PRIu64 " samples of 600 ms at 1 kHz",
+       test_count(p, "second"));
+    ok(p->stats.bad_stack + p->stats.truncated + p->stats.no_unwind
+       <= p->stats.samples / 100, "their stacks are complete");
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_blocked(void)
+{
+    test_thread_t    most, all;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    sigfillset(&most.blocked);
+    sigdelset(&most.blocked, SIGFPE);
+    sigfillset(&all.blocked);
+
+    test_start(&most, "most", 400);
+    test_start(&all, "all", 400);
+    (void) usleep(10000);
+
+    c = test_capture(200, PROF_MODE_CPU);
+
+    test_drain_until_joined(&most);
+    test_drain_until_joined(&all);
+
+    p = prof_process_finish(c, "blocked");
+    prof_capture_destroy(c);
+
+    ok(test_count(p, "most") > 50, "a thread that blocks all signals but those"
+       " of faults: %" PRIu64 " samples", test_count(p, "most"));
+    is_int(test_count(p, "all"), 0, "none of one that blocks these too");
+    ok(test_cpu(p, "all") > 200 * MS, "but its CPU time is there");
+    ok(test_named(p, "[not sampled]") >= test_cpu(p, "all"),
+       "and what is known of it is said");
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_overlap(void)
+{
+    uint64_t         before, ms;
+    prof_capture_t  *slow, *fast;
+    prof_profile_t  *p, *q;
+
+    slow = test_capture(99, PROF_MODE_CPU);
+    test_spin(500);
+
+    fast = test_capture(1000, PROF_MODE_CPU);
+    before = test_clock(CLOCK_PROCESS_CPUTIME_ID);
+
+    test_spin(1000);
+    prof_process_drain();
+    test_spin(500);
+
+    ms = (test_clock(CLOCK_PROCESS_CPUTIME_ID) - before) / MS;
+    q = prof_process_finish(fast, "fast");
+    prof_capture_destroy(fast);
+
+    ok(q->stats.samples > ms * 95 / 100 && q->stats.samples < ms * 105 / 100,
+       "1000 Hz: %" PRIu64 " samples of %" PRIu64 " ms", q->stats.samples, ms);
+
+    test_spin(500);
+
+    p = prof_process_finish(slow, "slow");
+    prof_capture_destroy(slow);
+
+    ms = p->cpu / MS;
+
+    ok(p->stats.samples > ms * 94 / 1000 && p->stats.samples < ms * 104 / 1000,
+       "99 Hz beside it: %" PRIu64 " samples of %" PRIu64 " ms",
+       p->stats.samples, ms);
+
+    prof_profile_destroy(p);
+    prof_profile_destroy(q);
+}
+
+
+static void
+test_late(void)
+{
+    int              i;
+    test_thread_t    t;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    sigemptyset(&t.blocked);
+
+    c = test_capture(100, PROF_MODE_CPU);
+
+    for (i = 0; i < 20; i++) {
+        test_start(&t, "short", 5);
+        (void) pthread_join(t.thread, NULL);
+    }
+
+    p = prof_process_finish(c, "late");
+    prof_capture_destroy(c);
+
+    ok(test_named(p, "[threads that ended]") >= 90 * MS,
+       "threads that were never seen are in the sum: %" PRIu64 " us",
+       test_named(p, "[threads that ended]") / 1000);
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_wall(void)
+{
+    int              i;
+    uint64_t         before, after;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    before = test_clock(CLOCK_MONOTONIC);
+    c = test_capture(1000, PROF_MODE_WALL);
+
+    for (i = 0; i < 20; i++) {
+        test_spin(5);
+        (void) usleep(3000);            /* the main thread is busy with it */
+
+        prof_process_idle();
+        (void) usleep(15000);
+        prof_process_busy();
+
+        prof_process_drain();
+    }
+
+    p = prof_process_finish(c, "wall");
+    after = test_clock(CLOCK_MONOTONIC);
+    prof_capture_destroy(c);
+
+    ok(p->wall <= after - before && p->wall > after - before - 20 * MS,
+       "the wall time is that of the main thread");
+    ok(test_named(p, "[idle]") >= 300 * MS, "time with nothing to do");
+    ok(p->running >= 160 * MS && p->running + test_named(p, "[idle]")
+       <= p->wall + MS, "the rest was busy: %" PRIu64 " ms of %" PRIu64,
+       p->running / MS, p->wall / MS);
+    ok(p->cpu >= 100 * MS && p->cpu <= p->running, "or waited, without CPU"
+       " time: %" PRIu64 " ms", p->cpu / MS);
+    ok(p->stats.samples >= 80, "%" PRIu64 " samples", p->stats.samples);
+
+    prof_profile_destroy(p);
+}
+
+
+/* who waits is not woken: the sleep would end */
+
+static void
+test_idle_threads(void)
+{
+    int              rc;
+    prof_capture_t  *c;
+    struct timespec  ts;
+
+    c = test_capture(1000, PROF_MODE_CPU);
+
+    ts.tv_sec = 0;
+    ts.tv_nsec = 300 * MS;
+
+    rc = nanosleep(&ts, NULL);
+
+    is_int(rc, 0, "a thread that sleeps is not interrupted");
+
+    prof_process_cancel(c);
+    prof_capture_destroy(c);
+}
+
+
+static void
+test_limit(void)
+{
+    int                   i;
+    const char           *err;
+    prof_capture_t       *c[PROF_PROCESS_CAPTURES + 1];
+    prof_capture_conf_t   conf;
+
+    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+        c[i] = test_capture(100 + i, PROF_MODE_CPU);
+    }
+
+    conf.frequency = 99;
+    conf.mode = PROF_MODE_CPU;
+    conf.memory = PROF_MEMORY_MIN;
+
+    c[i] = prof_capture_create(&conf);
+    is_int(prof_process_start(c[i], 0, &err), PROF_LIMIT, "one too many");
+
+    for (i = 0; i <= PROF_PROCESS_CAPTURES; i++) {
+        prof_process_cancel(c[i]);
+        prof_capture_destroy(c[i]);
+    }
+}
+
+
+static void
+test_fault_handler(int signo)
+{
+    test_faults++;
+}
+
+
+static void
+test_signal_handler(int signo, siginfo_t *si, void *uc)
+{
+    test_faults += 100;
+}
+
+
+/* SIGFPE that is not a timer's goes to whom it belonged */
+
+static void
+test_fault(void)
+{
+    test_thread_t      t;
+    prof_capture_t    *c;
+    struct sigaction   sa;
+
+    memset(&sa, 0, sizeof(struct sigaction));
+    sa.sa_handler = test_fault_handler;
+    (void) sigaction(SIGFPE, &sa, NULL);
+
+    sigfillset(&t.blocked);
+    sigdelset(&t.blocked, SIGFPE);
+    test_start(&t, "most", 100);
+    (void) usleep(10000);
+
+    c = test_capture(100, PROF_MODE_CPU);
+
+    (void) sigaction(SIGFPE, NULL, &sa);
+    ok(sa.sa_handler != test_fault_handler, "SIGFPE is used");
+
+    (void) raise(SIGFPE);
+    is_int(test_faults, 1, "a signal of somebody else's is passed on");
+
+    (void) pthread_join(t.thread, NULL);
+    prof_process_drain();
+
+    (void) sigaction(SIGFPE, NULL, &sa);
+    ok(sa.sa_handler == test_fault_handler,
+       "SIGFPE is put back when the thread has gone");
+
+    memset(&sa, 0, sizeof(struct sigaction));
+    sa.sa_sigaction = test_signal_handler;
+    sa.sa_flags = SA_SIGINFO;
+    (void) sigaction(SIGFPE, &sa, NULL);
+
+    test_start(&t, "most", 100);
+    (void) usleep(10000);
+    prof_process_drain();
+
+    (void) raise(SIGFPE);
+    is_int(test_faults, 101, "to a handler of the other kind, too");
+
+    (void) pthread_join(t.thread, NULL);
+
+    prof_process_cancel(c);
+    prof_capture_destroy(c);
+
+    (void) signal(SIGFPE, SIG_DFL);
+}
+
+
+int
+main(void)
+{
+    int  handlers;
+
+    handlers = test_handlers();
+
+    test_sum();
+    test_threads();
+    test_blocked();
+    test_overlap();
+    test_late();
+    test_wall();
+    test_idle_threads();
+    test_limit();
+    test_fault();
+
+    is_int(test_handlers(), handlers, "no handler is left");
+
+    prof_process_done();
+
+    return done_testing();
+}
