@@ -34,6 +34,7 @@
 #include "encode/prof_text.h"
 #include "html/prof_html.h"
 #include "profile/prof_archive.h"
+#include "profile/prof_merge.h"
 #include "profile/prof_profile.h"
 #include "unwind/prof_unwind.h"
 

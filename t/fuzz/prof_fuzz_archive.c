@@ -3,14 +3,15 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Archives: by the first byte the rest is an archive, or the content of one
- * with the right checksum.  What is read is good for an encoder, and is the
- * same after it was written and read again.
+ * with the right checksum.  What is read is the same after it was written and
+ * read again, and is good for an encoder, alone or merged with itself.
  */
 
 
 #include "prof_repack.h"
 #include "encode/prof_encode.h"
 #include "profile/prof_archive.h"
+#include "profile/prof_merge.h"
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -57,10 +58,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static void
 fuzz_profile(prof_profile_t *p, uint8_t choice)
 {
-    size_t           n;
-    uint32_t         i;
-    prof_buf_t       again, b, out;
-    prof_profile_t  *copy;
+    size_t                 n;
+    uint32_t               i;
+    prof_buf_t             again, b, out;
+    prof_profile_t        *copy, *merged;
+    const prof_profile_t  *both[2];
 
     for (n = 0; prof_encoders[n]; n++) { /* void */ }
 
@@ -82,11 +84,22 @@ fuzz_profile(prof_profile_t *p, uint8_t choice)
     for (i = 0; i < p->nobjects; i++) {
         p->objects[i].path[0] = '\0';
         p->objects[i].build_id[0] = '\0';
+        copy->objects[i].path[0] = '\0';
+        copy->objects[i].build_id[0] = '\0';
     }
 
     fuzz_assert(prof_profile_symbolize(p) == PROF_OK);
-    fuzz_assert(prof_encoders[choice % n]->encode(p, &out) == PROF_OK);
 
+    both[0] = p;
+    both[1] = copy;
+    merged = prof_profile_merge(both, NULL, 2, p->title, choice % 2);
+    fuzz_assert(merged != NULL && prof_profile_symbolize(merged) == PROF_OK);
+
+    fuzz_assert(prof_encoders[choice % n]->encode(choice % 3 ? merged : p,
+                                                  &out)
+                == PROF_OK);
+
+    prof_profile_destroy(merged);
     prof_profile_destroy(copy);
     prof_buf_free(&b);
     prof_buf_free(&again);

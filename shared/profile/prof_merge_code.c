@@ -1,0 +1,313 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Objects and frames of many profiles.
+ */
+
+
+#include "profile/prof_merge_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+static uint32_t prof_merge_object(prof_merge_t *m,
+    const prof_profile_object_t *o);
+static int prof_merge_same_object(const prof_profile_object_t *one,
+    const prof_profile_object_t *two);
+static uint32_t prof_merge_frame(prof_merge_t *m, const prof_profile_t *p,
+    uint32_t frame);
+static uint32_t prof_merge_add_frame(prof_merge_t *m, uint32_t object,
+    const prof_frame_t *f);
+static int prof_merge_describe(prof_profile_t *to, uint32_t frame,
+    const prof_profile_t *p, const prof_frame_t *f);
+static int prof_merge_inlines(prof_profile_t *to, uint32_t frame,
+    const prof_profile_t *p, const prof_frame_t *f);
+static int prof_merge_text(char **to, const char *from);
+
+
+int
+prof_merge_objects(prof_merge_t *m, const prof_profile_t *p)
+{
+    uint32_t  i;
+
+    for (i = 0; i < p->nobjects; i++) {
+
+        m->object[i] = prof_merge_object(m, &p->objects[i]);
+
+        if (m->object[i] == PROF_NONE) {
+            return PROF_ERROR;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+static uint32_t
+prof_merge_object(prof_merge_t *m, const prof_profile_object_t *o)
+{
+    void                   *array;
+    uint32_t                i;
+    prof_profile_t         *to;
+    prof_profile_object_t  *copy;
+
+    to = m->profile;
+
+    for (i = 0; i < to->nobjects; i++) {
+        if (prof_merge_same_object(&to->objects[i], o)) {
+            return i;
+        }
+    }
+
+    array = prof_merge_grow(to->objects, to->nobjects,
+                            sizeof(prof_profile_object_t));
+    if (array == NULL) {
+        return PROF_NONE;
+    }
+
+    to->objects = array;
+    copy = &to->objects[to->nobjects];
+
+    *copy = *o;
+    copy->path = strdup(o->path);
+    copy->build_id = strdup(o->build_id);
+
+    to->nobjects++;
+
+    if (copy->path == NULL || copy->build_id == NULL) {
+        return PROF_NONE;
+    }
+
+    return to->nobjects - 1;
+}
+
+
+/* the load bias is that of a process, and no part of what an object is */
+
+static int
+prof_merge_same_object(const prof_profile_object_t *one,
+    const prof_profile_object_t *two)
+{
+    if (one->build_id[0] || two->build_id[0]) {
+        return strcmp(one->build_id, two->build_id) == 0;
+    }
+
+    return one->start == two->start && one->end == two->end
+           && strcmp(one->path, two->path) == 0;
+}
+
+
+int
+prof_merge_frames(prof_merge_t *m, const prof_profile_t *p)
+{
+    uint32_t  i;
+
+    for (i = 0; i < p->nframes; i++) {
+
+        m->frame[i] = prof_merge_frame(m, p, i);
+
+        if (m->frame[i] == PROF_NONE
+            || prof_merge_describe(m->profile, m->frame[i], p, &p->frames[i])
+               != PROF_OK)
+        {
+            return PROF_ERROR;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+static uint32_t
+prof_merge_frame(prof_merge_t *m, const prof_profile_t *p, uint32_t frame)
+{
+    uint32_t             i, object;
+    const prof_frame_t  *f;
+
+    f = &p->frames[frame];
+    object = PROF_NONE;
+
+    if (f->object != PROF_NONE) {
+        object = m->object[f->object];
+
+    } else if (prof_frame_is_name(f->pc) && f->name) {
+        return prof_merge_name(m, f->pc, f->name);
+    }
+
+    i = prof_map_add(&m->frames, f->pc, object << 1 | (f->call != 0),
+                     m->profile->nframes);
+
+    if (i == m->profile->nframes) {
+        return prof_merge_add_frame(m, object, f);
+    }
+
+    return i;
+}
+
+
+uint32_t
+prof_merge_name(prof_merge_t *m, uint64_t pc, const char *name)
+{
+    uint32_t       i;
+    prof_frame_t  *f, key;
+
+    /* those of our own are told from others' by their number */
+
+    for (i = 0; i < m->profile->nframes; i++) {
+        f = &m->profile->frames[i];
+
+        if (f->object == PROF_NONE && prof_frame_is_name(f->pc) && f->name
+            && (f->pc == pc
+                || (f->pc >= PROF_FRAME_FIXED && pc >= PROF_FRAME_FIXED))
+            && strcmp(f->name, name) == 0)
+        {
+            return i;
+        }
+    }
+
+    memset(&key, 0, sizeof(prof_frame_t));
+    key.pc = pc;
+
+    i = prof_merge_add_frame(m, PROF_NONE, &key);
+
+    if (i != PROF_NONE
+        && prof_merge_text(&m->profile->frames[i].name, name) != PROF_OK)
+    {
+        return PROF_NONE;
+    }
+
+    return i;
+}
+
+
+static uint32_t
+prof_merge_add_frame(prof_merge_t *m, uint32_t object, const prof_frame_t *f)
+{
+    void            *array;
+    prof_frame_t    *copy;
+    prof_profile_t  *to;
+
+    to = m->profile;
+
+    array = prof_merge_grow(to->frames, to->nframes, sizeof(prof_frame_t));
+    if (array == NULL) {
+        return PROF_NONE;
+    }
+
+    to->frames = array;
+    copy = &to->frames[to->nframes++];
+
+    memset(copy, 0, sizeof(prof_frame_t));
+
+    copy->object = object;
+    copy->call = f->call != 0;
+    copy->pc = f->pc;
+    copy->function = f->function;
+    copy->function_len = f->function_len;
+
+    return to->nframes - 1;
+}
+
+
+/* names and lines; those of a frame that has its own name are preferred */
+
+static int
+prof_merge_describe(prof_profile_t *to, uint32_t frame,
+    const prof_profile_t *p, const prof_frame_t *f)
+{
+    prof_frame_t  *copy;
+
+    copy = &to->frames[frame];
+
+    if (f->name == NULL || (copy->name && (copy->exact || !f->exact))) {
+        return PROF_OK;
+    }
+
+    copy->exact = f->exact != 0;
+    copy->line = f->line;
+    copy->start_line = f->start_line;
+
+    if (prof_merge_text(&copy->name, f->name) != PROF_OK
+        || prof_merge_text(&copy->file, f->file) != PROF_OK)
+    {
+        return PROF_ERROR;
+    }
+
+    return prof_merge_inlines(to, frame, p, f);
+}
+
+
+static int
+prof_merge_inlines(prof_profile_t *to, uint32_t frame,
+    const prof_profile_t *p, const prof_frame_t *f)
+{
+    void                 *array;
+    uint32_t              i;
+    prof_inline_t        *copy;
+    const prof_inline_t  *in;
+
+    to->frames[frame].inlines = to->ninlines;
+    to->frames[frame].ninlines = 0;
+
+    for (i = 0; i < f->ninlines; i++) {
+        in = &p->inlines[f->inlines + i];
+
+        array = prof_merge_grow(to->inlines, to->ninlines,
+                                sizeof(prof_inline_t));
+        if (array == NULL) {
+            return PROF_ERROR;
+        }
+
+        to->inlines = array;
+        copy = &to->inlines[to->ninlines++];
+
+        memset(copy, 0, sizeof(prof_inline_t));
+
+        copy->line = in->line;
+        copy->start_line = in->start_line;
+
+        if (prof_merge_text(&copy->name, in->name) != PROF_OK
+            || prof_merge_text(&copy->file, in->file) != PROF_OK)
+        {
+            return PROF_ERROR;
+        }
+
+        to->frames[frame].ninlines++;
+    }
+
+    return PROF_OK;
+}
+
+
+static int
+prof_merge_text(char **to, const char *from)
+{
+    char  *copy;
+
+    copy = NULL;
+
+    if (from) {
+        copy = strdup(from);
+        if (copy == NULL) {
+            return PROF_ERROR;
+        }
+    }
+
+    free(*to);
+    *to = copy;
+
+    return PROF_OK;
+}
+
+
+void *
+prof_merge_grow(void *array, uint32_t n, size_t size)
+{
+    if (n & (n - 1)) {
+        return array;
+    }
+
+    return realloc(array, size * (n ? 2 * (size_t) n : 1));
+}

@@ -1,0 +1,72 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the files of prof_merge.h share.
+ *
+ * Context: any thread, one at a time; not in a signal.
+ */
+
+
+#ifndef _PROF_MERGE_CODE_H_INCLUDED_
+#define _PROF_MERGE_CODE_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_map.h"
+#include "profile/prof_merge.h"
+#include "profile/prof_profile.h"
+
+
+struct prof_merge_s {
+    prof_profile_t  *profile;   /* the result */
+    uint32_t         flags;     /* PROF_MERGE_* */
+    uint32_t         n;         /* profiles that were added */
+    uint32_t         full;      /* the node for what has no room, or NONE */
+    uint64_t         end;       /* the latest of all */
+
+    prof_map_t       frames;    /* object, call and address -> frame */
+    prof_map_t       nodes;     /* parent and frame -> node */
+    prof_map_t       entries;   /* node, labels and kind -> entry */
+    prof_map_t       allocs;    /* node, labels -> allocation */
+
+    /* of the profile that is being added: its index -> the result's */
+
+    uint32_t        *object;
+    uint32_t        *frame;
+    uint32_t        *node;
+    uint32_t        *label;
+};
+
+
+PROF_HIDDEN_BEGIN
+
+/* fill in object[] and frame[]; PROF_OK or PROF_ERROR (memory) */
+int prof_merge_objects(prof_merge_t *m, const prof_profile_t *p);
+int prof_merge_frames(prof_merge_t *m, const prof_profile_t *p);
+
+/*
+ * Labels of entries, and stacks; base is the set for all of the profile that
+ * is being added.  PROF_OK or PROF_ERROR (memory).
+ */
+int prof_merge_labels(prof_merge_t *m, const prof_profile_t *p,
+    uint32_t base);
+int prof_merge_nodes(prof_merge_t *m, const prof_profile_t *p);
+int prof_merge_entries(prof_merge_t *m, const prof_profile_t *p,
+    uint32_t base);
+int prof_merge_allocs(prof_merge_t *m, const prof_profile_t *p,
+    uint32_t base);
+
+/* the frame of a name, or PROF_NONE when memory is short */
+uint32_t prof_merge_name(prof_merge_t *m, uint64_t pc, const char *name);
+
+/*
+ * An array with room for one item more: it is moved when n is a power of two.
+ * NULL when memory is short; the array is then as it was.
+ */
+void *prof_merge_grow(void *array, uint32_t n, size_t size);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_MERGE_CODE_H_INCLUDED_ */

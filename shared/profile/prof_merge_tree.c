@@ -1,0 +1,262 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The tree of many profiles, and what its stacks are of.
+ */
+
+
+#include "profile/prof_merge_code.h"
+
+#include <string.h>
+
+
+/* in node[]: what is deeper than the result's node is missing */
+
+#define PROF_MERGE_CUT  0x80000000
+
+
+static uint32_t prof_merge_node(prof_merge_t *m, uint32_t parent,
+    uint32_t frame);
+static int prof_merge_add_node(prof_merge_t *m, uint32_t parent,
+    uint32_t frame);
+static uint32_t prof_merge_full(prof_merge_t *m);
+
+
+int
+prof_merge_labels(prof_merge_t *m, const prof_profile_t *p, uint32_t base)
+{
+    uint32_t             i, rest;
+    const prof_label_t  *label;
+
+    for (i = 0; i < p->nlabels; i++) {
+        label = &p->labels[i];
+
+        rest = label->rest == PROF_NONE ? base : m->label[label->rest];
+
+        m->label[i] = prof_profile_labels(m->profile, rest, label->name,
+                                          label->value, label->unit);
+
+        if (m->label[i] == PROF_NONE) {
+            return PROF_ERROR;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+int
+prof_merge_nodes(prof_merge_t *m, const prof_profile_t *p)
+{
+    uint32_t            i, parent;
+    const prof_node_t  *node;
+
+    for (i = 0; i < p->nnodes; i++) {
+        node = &p->nodes[i];
+
+        parent = node->parent == PROF_NONE ? PROF_NONE
+                                           : m->node[node->parent];
+
+        m->node[i] = prof_merge_node(m, parent, m->frame[node->frame]);
+
+        if (m->node[i] == PROF_NONE) {
+            return PROF_ERROR;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+static uint32_t
+prof_merge_node(prof_merge_t *m, uint32_t parent, uint32_t frame)
+{
+    uint32_t  i, n;
+    uint64_t  key;
+
+    if (parent != PROF_NONE && (parent & PROF_MERGE_CUT)) {
+        return parent;
+    }
+
+    n = m->profile->nnodes;
+    key = (uint64_t) parent << 32 | frame;
+
+    if (n < PROF_MERGE_NODES) {
+        i = prof_map_add(&m->nodes, key, 0, n);
+
+        if (i == n && prof_merge_add_node(m, parent, frame) != PROF_OK) {
+            return PROF_NONE;
+        }
+
+        return i;
+    }
+
+    i = prof_map_find(&m->nodes, key, 0);
+
+    if (i != UINT32_MAX) {
+        return i;
+    }
+
+    if (parent == PROF_NONE) {
+        parent = prof_merge_full(m);
+    }
+
+    return parent == PROF_NONE ? PROF_NONE : parent | PROF_MERGE_CUT;
+}
+
+
+static int
+prof_merge_add_node(prof_merge_t *m, uint32_t parent, uint32_t frame)
+{
+    void            *array;
+    prof_profile_t  *to;
+
+    to = m->profile;
+
+    array = prof_merge_grow(to->nodes, to->nnodes, sizeof(prof_node_t));
+    if (array == NULL) {
+        return PROF_ERROR;
+    }
+
+    to->nodes = array;
+    to->nodes[to->nnodes].parent = parent;
+    to->nodes[to->nnodes].frame = frame;
+    to->nnodes++;
+
+    return PROF_OK;
+}
+
+
+/* the one root that there is room for in any case */
+
+static uint32_t
+prof_merge_full(prof_merge_t *m)
+{
+    uint32_t  frame;
+
+    if (m->full != PROF_NONE) {
+        return m->full;
+    }
+
+    frame = prof_merge_name(m, PROF_FRAME_TREE_FULL, "[call tree full]");
+
+    if (frame == PROF_NONE
+        || prof_merge_add_node(m, PROF_NONE, frame) != PROF_OK)
+    {
+        return PROF_NONE;
+    }
+
+    m->full = m->profile->nnodes - 1;
+
+    return m->full;
+}
+
+
+int
+prof_merge_entries(prof_merge_t *m, const prof_profile_t *p, uint32_t base)
+{
+    void                *array;
+    uint32_t             i, k, labels, node;
+    prof_entry_t        *to;
+    prof_profile_t      *out;
+    const prof_entry_t  *e;
+
+    out = m->profile;
+
+    for (i = 0; i < p->nentries; i++) {
+        e = &p->entries[i];
+
+        node = m->node[e->node];
+
+        if (node & PROF_MERGE_CUT) {
+            node &= ~PROF_MERGE_CUT;
+            out->stats.lost_tree += e->count;
+        }
+
+        labels = e->labels == PROF_NONE ? base : m->label[e->labels];
+
+        k = out->nentries;
+
+        if (!(m->flags & PROF_MERGE_TIMELINES)) {
+            k = prof_map_add(&m->entries, (uint64_t) node << 32 | labels,
+                             e->kind, k);
+            if (k == UINT32_MAX) {
+                return PROF_ERROR;
+            }
+        }
+
+        if (k == out->nentries) {
+            array = prof_merge_grow(out->entries, k, sizeof(prof_entry_t));
+            if (array == NULL) {
+                return PROF_ERROR;
+            }
+
+            out->entries = array;
+            out->nentries++;
+
+            memset(&out->entries[k], 0, sizeof(prof_entry_t));
+        }
+
+        to = &out->entries[k];
+
+        to->node = node;
+        to->kind = e->kind;
+        to->labels = labels;
+        to->count = e->count < UINT32_MAX - to->count ? to->count + e->count
+                                                      : UINT32_MAX;
+        to->wall += e->wall;
+        to->cpu += e->cpu;
+    }
+
+    return PROF_OK;
+}
+
+
+int
+prof_merge_allocs(prof_merge_t *m, const prof_profile_t *p, uint32_t base)
+{
+    void                *array;
+    uint32_t             i, k, labels, node;
+    prof_alloc_t        *to;
+    prof_profile_t      *out;
+    const prof_alloc_t  *a;
+
+    out = m->profile;
+
+    for (i = 0; i < p->nallocs; i++) {
+        a = &p->allocs[i];
+
+        node = m->node[a->node] & ~PROF_MERGE_CUT;
+        labels = a->labels == PROF_NONE ? base : m->label[a->labels];
+
+        k = prof_map_add(&m->allocs, (uint64_t) node << 32 | labels, 0,
+                         out->nallocs);
+        if (k == UINT32_MAX) {
+            return PROF_ERROR;
+        }
+
+        if (k == out->nallocs) {
+            array = prof_merge_grow(out->allocs, k, sizeof(prof_alloc_t));
+            if (array == NULL) {
+                return PROF_ERROR;
+            }
+
+            out->allocs = array;
+            out->nallocs++;
+
+            memset(&out->allocs[k], 0, sizeof(prof_alloc_t));
+        }
+
+        to = &out->allocs[k];
+
+        to->node = node;
+        to->labels = labels;
+        to->alloc_objects += a->alloc_objects;
+        to->alloc_space += a->alloc_space;
+        to->inuse_objects += a->inuse_objects;
+        to->inuse_space += a->inuse_space;
+    }
+
+    return PROF_OK;
+}
