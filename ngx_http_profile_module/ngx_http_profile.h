@@ -246,6 +246,8 @@ ngx_int_t ngx_http_profile_access_address(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
 ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_http_profile_loc_conf_t *plcf);
+ngx_int_t ngx_http_profile_permits(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf);
 
 /* ngx_http_profile_admit.c */
 

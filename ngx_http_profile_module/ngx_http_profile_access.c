@@ -12,6 +12,8 @@
 static char *ngx_http_profile_allow_one(ngx_conf_t *cf, ngx_array_t *allow,
     ngx_str_t *value);
 static ngx_int_t ngx_http_profile_allow_unix(ngx_array_t *allow);
+static const char *ngx_http_profile_refused_by(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf);
 static void ngx_http_profile_log_refused(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, const char *directive);
 
@@ -224,30 +226,53 @@ ngx_int_t
 ngx_http_profile_access(ngx_http_request_t *r, ngx_http_profile_trigger_t *t,
     ngx_http_profile_loc_conf_t *plcf)
 {
+    const char  *directive;
+
+    directive = ngx_http_profile_refused_by(r, plcf);
+
+    if (directive == NULL) {
+        return NGX_OK;
+    }
+
+    if (plcf->enable) {
+        ngx_http_profile_log_refused(r, t, directive);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* the same for a request that did not ask: refusing it is no news */
+
+ngx_int_t
+ngx_http_profile_permits(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf)
+{
+    return ngx_http_profile_refused_by(r, plcf) ? NGX_DECLINED : NGX_OK;
+}
+
+
+static const char *
+ngx_http_profile_refused_by(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf)
+{
     ngx_str_t  value;
 
     if (ngx_http_profile_access_address(r, plcf) != NGX_OK) {
-
-        if (plcf->enable) {
-            ngx_http_profile_log_refused(r, t, "profile_allow");
-        }
-
-        return NGX_DECLINED;
+        return "profile_allow";
     }
 
     if (plcf->condition == NULL) {
-        return NGX_OK;
+        return NULL;
     }
 
     if (ngx_http_complex_value(r, plcf->condition, &value) == NGX_OK
         && value.len && (value.len != 1 || value.data[0] != '0'))
     {
-        return NGX_OK;
+        return NULL;
     }
 
-    ngx_http_profile_log_refused(r, t, "profile_if");
-
-    return NGX_DECLINED;
+    return "profile_if";
 }
 
 

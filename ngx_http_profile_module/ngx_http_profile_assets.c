@@ -104,6 +104,18 @@ ngx_http_profile_asset_path(const char *name)
 }
 
 
+void
+ngx_http_profile_asset(const char *name, ngx_str_t *text)
+{
+    ngx_http_profile_asset_t  *asset;
+
+    asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
+
+    text->data = asset->start;
+    text->len = asset->end - asset->start;
+}
+
+
 /* the hash of another version is that of a page from before an upgrade */
 
 ngx_int_t

@@ -7,6 +7,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_bar.h"
 #include "ngx_http_profile_console.h"
 
 
@@ -29,6 +30,13 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
 
     { ngx_string("assets/*"), NGX_HTTP_GET, ngx_http_profile_asset_route,
       "styles and scripts of the pages", 0 },
+
+    { ngx_string("bar.js"), NGX_HTTP_GET, ngx_http_profile_bar_script_route,
+      "the script of the Performance Bar", NGX_HTTP_PROFILE_FILE },
+
+    { ngx_string("bar/requests"), NGX_HTTP_GET,
+      ngx_http_profile_bar_facts_route,
+      "facts of recent requests, by \"id\"", 0 },
 
     { ngx_null_string, 0, NULL, NULL, 0 }
 };

@@ -78,7 +78,8 @@ SKIP: {
                 `readelf -W --dyn-syms $so`;
 
     is_deeply([ sort grep { !/asan/ } @names ],
-              [ qw/ ngx_http_profile_module ngx_module_names ngx_module_order
+              [ qw/ ngx_http_profile_bar_filter_module
+                    ngx_http_profile_module ngx_module_names ngx_module_order
                     ngx_modules / ], 'symbols of the module');
 }
 

@@ -1,0 +1,194 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the bar asks the console for.
+ */
+
+
+#include "ngx_http_profile_bar.h"
+
+
+/* a page asks for its own request, and for as many of its scripts */
+
+#define NGX_HTTP_PROFILE_BAR_IDS  64
+
+
+static json_t *ngx_http_profile_bar_modes(void);
+static json_t *ngx_http_profile_bar_requests(ngx_shm_zone_t *zone,
+    ngx_str_t *ids);
+static json_t *ngx_http_profile_bar_json(ngx_http_profile_bar_facts_t *facts);
+static json_t *ngx_http_profile_bar_json_text(u_char *text);
+static json_t *ngx_http_profile_bar_json_time(ngx_int_t ms);
+
+
+ngx_int_t
+ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
+{
+    json_t                            *json;
+    ngx_int_t                          rc;
+    ngx_str_t                          ids;
+    ngx_http_profile_bar_main_conf_t  *bmcf;
+
+    bmcf = ngx_http_get_module_main_conf(call->request,
+                                         ngx_http_profile_bar_filter_module);
+
+    if (bmcf->zone == NULL) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                             "there are no facts without \"profile_bar on\"");
+    }
+
+    rc = ngx_http_profile_call_arg(call, "id", &ids);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+        ids.len = 0;
+    }
+
+    json = json_pack("{s:o, s:o}",
+                     "modes", ngx_http_profile_bar_modes(),
+                     "requests", ngx_http_profile_bar_requests(bmcf->zone,
+                                                               &ids));
+
+    return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
+}
+
+
+static json_t *
+ngx_http_profile_bar_modes(void)
+{
+    json_t      *list;
+    ngx_str_t   *name;
+    ngx_uint_t   mode;
+
+    static ngx_str_t  names[] = {
+        ngx_string("wall"),
+        ngx_string("cpu"),
+        ngx_string("object"),
+        ngx_null_string
+    };
+
+    list = json_array();
+
+    for (name = names; name->len; name++) {
+        if (ngx_http_profile_parse_mode(name, &mode) == NGX_OK) {
+            json_array_append_new(list, json_stringn((char *) name->data,
+                                                     name->len));
+        }
+    }
+
+    return list;
+}
+
+
+/* ids that nobody knows, or not yet, are left out */
+
+static json_t *
+ngx_http_profile_bar_requests(ngx_shm_zone_t *zone, ngx_str_t *ids)
+{
+    u_char                        *p, *last, *end;
+    json_t                        *list;
+    ngx_uint_t                     n;
+    ngx_http_profile_bar_facts_t   facts;
+
+    list = json_array();
+
+    p = ids->data;
+    last = p + ids->len;
+
+    for (n = 0; p < last && n < NGX_HTTP_PROFILE_BAR_IDS; n++) {
+
+        end = ngx_strlchr(p, last, ',');
+
+        if (end == NULL) {
+            end = last;
+        }
+
+        if (end - p == NGX_HTTP_PROFILE_ID_LEN
+            && ngx_http_profile_bar_find(zone, p, &facts))
+        {
+            json_array_append_new(list, ngx_http_profile_bar_json(&facts));
+        }
+
+        p = end + 1;
+    }
+
+    return list;
+}
+
+
+static json_t *
+ngx_http_profile_bar_json(ngx_http_profile_bar_facts_t *facts)
+{
+    json_t                           *list;
+    ngx_uint_t                        i;
+    ngx_http_profile_bar_upstream_t  *u;
+
+    list = json_array();
+
+    for (i = 0; i < facts->nupstreams; i++) {
+        u = &facts->upstreams[i];
+
+        json_array_append_new(list,
+            json_pack("{s:o, s:I, s:o, s:o, s:o, s:I}",
+                      "peer", ngx_http_profile_bar_json_text(u->peer),
+                      "status", (json_int_t) u->status,
+                      "connect", ngx_http_profile_bar_json_time(u->connect),
+                      "header", ngx_http_profile_bar_json_time(u->header),
+                      "response", ngx_http_profile_bar_json_time(u->response),
+                      "received", (json_int_t) u->received));
+    }
+
+    return json_pack("{s:s#, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I,"
+                     " s:I, s:o, s:o, s:o, s:o, s:b, s:o}",
+                     "id", facts->id, (int) NGX_HTTP_PROFILE_ID_LEN,
+                     "start", (json_int_t) facts->start,
+                     "method", ngx_http_profile_bar_json_text(facts->method),
+                     "uri", ngx_http_profile_bar_json_text(facts->uri),
+                     "status", (json_int_t) facts->status,
+                     "total", (json_int_t) facts->total,
+                     "worker", (json_int_t) facts->worker,
+                     "sent", (json_int_t) facts->sent,
+                     "received", (json_int_t) facts->received,
+                     "connection", (json_int_t) facts->connection,
+                     "connection_requests",
+                     (json_int_t) facts->connection_requests,
+                     "protocol",
+                     ngx_http_profile_bar_json_text(facts->protocol),
+                     "cache", ngx_http_profile_bar_json_text(facts->cache),
+                     "tls", ngx_http_profile_bar_json_text(facts->tls),
+                     "cipher", ngx_http_profile_bar_json_text(facts->cipher),
+                     "tls_reused", facts->tls_reused[0] == 'r',
+                     "upstreams", list);
+}
+
+
+static json_t *
+ngx_http_profile_bar_json_text(u_char *text)
+{
+    char    *copy;
+    size_t   len;
+    json_t  *json;
+
+    if (text[0] == '\0') {
+        return json_null();
+    }
+
+    len = ngx_strlen(text);
+    copy = prof_text_utf8((char *) text, &len);
+
+    json = copy ? json_stringn(copy, len) : json_null();
+    free(copy);
+
+    return json;
+}
+
+
+static json_t *
+ngx_http_profile_bar_json_time(ngx_int_t ms)
+{
+    return ms < 0 ? json_null() : json_integer(ms);
+}

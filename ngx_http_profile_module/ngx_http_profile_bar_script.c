@@ -1,0 +1,97 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The bar's script.  Its styles are a string in it: pages may forbid inline
+ * styles, and style sheets from anywhere, but not those that a script makes
+ * for a shadow tree of its own.
+ */
+
+
+#include "ngx_http_profile_bar.h"
+#include "ngx_http_profile_assets.h"
+
+
+/* where the styles go */
+
+static ngx_str_t  ngx_http_profile_bar_mark = ngx_string("'{{style}}'");
+
+
+ngx_int_t
+ngx_http_profile_bar_script_init(ngx_conf_t *cf,
+    ngx_http_profile_bar_main_conf_t *bmcf)
+{
+    u_char     *p, *at;
+    uint32_t    crc;
+    ngx_str_t   theme, style, script, *mark;
+
+    ngx_http_profile_asset("prof_theme.css", &theme);
+    ngx_http_profile_asset("bar.css", &style);
+    ngx_http_profile_asset("bar.js", &script);
+
+    mark = &ngx_http_profile_bar_mark;
+    at = ngx_strnstr(script.data, (char *) mark->data, script.len);
+
+    p = ngx_pnalloc(cf->pool, theme.len + style.len + script.len);
+    bmcf->path.data = ngx_pnalloc(cf->pool, sizeof("bar.js?v=01234567"));
+
+    if (at == NULL || p == NULL || bmcf->path.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    bmcf->script.data = p;
+
+    p = ngx_cpymem(p, script.data, at - script.data);
+    *p++ = '`';
+    p = ngx_cpymem(p, theme.data, theme.len);
+    p = ngx_cpymem(p, style.data, style.len);
+    *p++ = '`';
+
+    at += mark->len;
+    p = ngx_cpymem(p, at, script.data + script.len - at);
+
+    bmcf->script.len = p - bmcf->script.data;
+
+    crc = ngx_crc32_long(bmcf->script.data, bmcf->script.len);
+
+    p = ngx_sprintf(bmcf->path.data, "bar.js?v=%08xD", crc);
+
+    bmcf->path.len = p - bmcf->path.data;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_profile_bar_script_route(ngx_http_profile_call_t *call)
+{
+    ngx_str_t                         *args, *path;
+    ngx_http_profile_answer_t          answer;
+    ngx_http_profile_bar_main_conf_t  *bmcf;
+
+    bmcf = ngx_http_get_module_main_conf(call->request,
+                                         ngx_http_profile_bar_filter_module);
+
+    if (bmcf->script.len == 0) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                             "there is no bar without \"profile_bar on\"");
+    }
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    /* a page from before an upgrade asks for another version */
+
+    args = &call->request->args;
+    path = &bmcf->path;
+
+    answer.immutable = args->len && args->len < path->len
+                       && ngx_strncmp(path->data + path->len - args->len,
+                                      args->data, args->len)
+                          == 0;
+
+    answer.body = bmcf->script;
+    answer.compressible = 1;
+    ngx_str_set(&answer.type, "text/javascript; charset=utf-8");
+
+    return ngx_http_profile_answer(call, &answer);
+}

@@ -1,0 +1,586 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The Performance Bar's way into pages: which ones get it, where, and what
+# becomes of their headers.  Who may not profile gets the same bytes as
+# without it.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use IO::Socket::INET;
+use JSON::PP qw/ decode_json /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ gzip proxy ssi sub /);
+
+my $common = <<'EOF';
+        location / {
+            sub_filter PLACE '</body';
+            sub_filter_once off;
+        }
+
+        location /plain/ {
+            alias %%TESTDIR%%/;
+        }
+
+        location /gzip/ {
+            gzip on;
+            gzip_min_length 0;
+            alias %%TESTDIR%%/;
+        }
+
+        location /ssi/ {
+            ssi on;
+            alias %%TESTDIR%%/;
+        }
+
+        location /proxy/ {
+            proxy_pass http://127.0.0.1:8082/;
+        }
+
+        location /stream/ {
+            proxy_pass http://127.0.0.1:8082/;
+            proxy_buffering off;
+        }
+
+        location /small/ {
+            gzip off;
+            output_buffers 1 7;
+            postpone_output 0;
+            alias %%TESTDIR%%/;
+        }
+
+        location /late/ {
+            proxy_pass http://127.0.0.1:8083/;
+            proxy_buffering off;
+        }
+
+        location /cached {
+            add_header Cache-Control 'public, max-age=60';
+            add_header Expires 'Thu, 01 Jan 2037 00:00:00 GMT';
+            add_header Surrogate-Control 'max-age=60';
+            add_header Some-CDN-Cache-Control 'max-age=60';
+            add_header X-Accel-Expires 60;
+            add_header Content-MD5 Q2hlY2sgSW50ZWdyaXR5IQ==;
+            add_header X-Kept yes;
+            alias %%TESTDIR%%/page.html;
+            default_type text/html;
+        }
+
+        location /status/ {
+            default_type text/html;
+
+            location /status/404 {
+                return 404;
+            }
+
+            location /status/302 {
+                return 302 /page.html;
+            }
+
+            location /status/204 {
+                return 204;
+            }
+
+            location /status/200 {
+                return 200 "<p>a</p>";
+            }
+
+            location /status/empty {
+                return 200 "";
+            }
+        }
+
+        location /attached {
+            add_header Content-Disposition 'attachment; filename=a.html';
+            alias %%TESTDIR%%/page.html;
+            default_type text/html;
+        }
+
+        location /inline {
+            add_header Content-Disposition 'inline; filename=a.html';
+            alias %%TESTDIR%%/page.html;
+            default_type text/html;
+        }
+
+        location /compressed {
+            add_header Content-Encoding br;
+            alias %%TESTDIR%%/page.html;
+            default_type text/html;
+        }
+
+        location /wide {
+            alias %%TESTDIR%%/page.html;
+            default_type 'text/html; charset=utf-16';
+        }
+
+        location /sse {
+            alias %%TESTDIR%%/page.html;
+            default_type text/event-stream;
+        }
+
+        location /text {
+            alias %%TESTDIR%%/page.html;
+            default_type text/plain;
+        }
+
+        location /policy {
+            add_header Content-Security-Policy "default-src 'none'; style-src 'nonce-no'; Script-Src 'self' 'nonce-abc+/='; img-src 'self'";
+            alias %%TESTDIR%%/page.html;
+            default_type text/html;
+        }
+
+        location /styles {
+            add_header Content-Security-Policy "style-src 'nonce-no'";
+            alias %%TESTDIR%%/page.html;
+            default_type text/html;
+        }
+EOF
+
+my $bars = <<'EOF';
+        location /nonce {
+            set $n 'a"b<c';
+            profile_bar_nonce $n;
+            alias %%TESTDIR%%/page.html;
+            default_type text/html;
+        }
+
+        location /off/ {
+            profile_bar off;
+            alias %%TESTDIR%%/;
+        }
+
+        location /endpoint/ {
+            profile_endpoint off;
+            alias %%TESTDIR%%/;
+        }
+
+        location /cookie/ {
+            profile_if $cookie_profile;
+            alias %%TESTDIR%%/;
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+EOF
+
+$t->write_file_expand('nginx.conf', <<"EOF");
+%%MODULES%%
+%%GLOBALS%%
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    types {
+        text/html html;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        listen unix:%%TESTDIR%%/bar.sock;
+
+        profile_endpoint on;
+        profile_allow unix: 127.0.0.1;
+        profile_bar on;
+
+$common
+$bars
+    }
+
+    # the same without anything of the module
+
+    server {
+        listen 127.0.0.1:8081;
+
+$common
+    }
+
+    # the same for somebody who may not
+
+    server {
+        listen 127.0.0.1:8084;
+
+        profile_endpoint on;
+        profile_allow 192.0.2.1;
+        profile_bar on;
+
+$common
+$bars
+    }
+
+    server {
+        listen 127.0.0.1:8082;
+
+        location / {
+        }
+
+        location /chunked/ {
+            alias %%TESTDIR%%/;
+            ssi on;
+        }
+    }
+}
+EOF
+
+my $page = "<!DOCTYPE html>\n<title>A page</title>\n<body>\n"
+    . "<script>document.write('</body>')</script>\n"
+    . ("<p>" . 'x' x 60 . "</p>\n") x 40 . "</BODY>\n</html>\n";
+
+$t->write_file('page.html', $page);
+$t->write_file('long.html', $page =~ s/(?=<\/BODY)/'<p>' . 'y' x 300000/er);
+$t->write_file('sub.html', "<p>a</p>PLACE></html>");
+$t->write_file('none.html', '<p>no end of the body </bod');
+$t->write_file('include.html',
+               '<p>a</p><!--#include virtual="/ssi/tail.html" --><p>z</p>');
+$t->write_file('tail.html', "<p>tail</p></body></html>");
+$t->write_file('held.html', '<p>a</p> < b </bod>' x 100 . '</body>');
+
+run_late($t);
+$t->run();
+
+my $bar = qr{<script\ async\ src="/-/profile/bar\.js\?v=[0-9a-f]{8}"
+             \ data-id="[0-9a-f]{32}"\ data-console="/-/profile/"
+             \ data-arg="performance_bar"\ data-method="GET"></script>}x;
+
+
+# where it is put
+
+placed($_) for qw{ /page.html /plain/page.html /gzip/page.html /ssi/page.html
+                   /proxy/page.html /stream/page.html /small/page.html
+                   /proxy/chunked/page.html /cached /inline /styles
+                   /long.html /plain/long.html /proxy/long.html
+                   /gzip/long.html /small/long.html };
+
+like(body('/sub.html'), qr{^<p>a</p>$bar</body></html>$},
+     'in what sub_filter makes');
+like(body('/none.html'), qr{^<p>no end of the body </bod$bar$},
+     'without an end, at the end');
+like(body('/small/none.html'), qr{^<p>no end of the body </bod$bar$},
+     'without an end, small buffers');
+like(body('/ssi/include.html'),
+     qr{^<p>a</p><p>tail</p>$bar</body></html><p>z</p>$},
+     'in what a subrequest brings, once');
+like(body('/small/held.html'),
+     qr{^(?:<p>a</p>\ <\ b\ </bod>){100}$bar</body>$}x,
+     'bytes are held back many times');
+like(body('/status/404'), qr{404 Not Found.*$bar</body>}s, 'error page');
+like(body('/status/200'), qr{^<p>a</p>$bar$}, 'text of a directive');
+like(page('/page.html', headers => [ 'Sec-Fetch-Dest: document' ]),
+     qr/$bar/, 'Sec-Fetch-Dest: document');
+like(page('/page.html', unix => $t->testdir() . '/bar.sock'), qr/$bar/,
+     'unix socket');
+like(page('/page.html', version => '1.0'), qr/$bar/, 'HTTP/1.0');
+
+
+# nothing waits for the end
+
+for my $uri (qw{ /late/split /late/rest }) {
+    my $s = page($uri, start => 1);
+    my $got = '';
+
+    wait_for(sub { sysread($s, $got, 65536, length($got)); $got =~ /first/ });
+    like($got, qr/first/, "$uri, what is there is sent");
+    go_on($t);
+    wait_for(sub { !sysread($s, $got, 65536, length($got)) });
+
+    $got =~ s/^.*?\r\n\r\n//s;
+    $got =~ s/([0-9a-f]+)\r\n(.*?)\r\n(?=[0-9a-f]+\r\n)/$2/gs;
+    $got =~ s/0\r\n\r\n$//;
+
+    like($got, qr{^<p>first</p><p>second</p>$bar(?:</body></html>)?$},
+         "$uri, in what comes later");
+}
+
+
+# headers
+
+my $r = page('/plain/page.html');
+my $plain = http_get('/plain/page.html', port => 8081);
+
+is($r->header('Cache-Control'), 'private, no-store', 'cache control');
+is($r->header($_), undef, "no $_") for qw/ ETag Last-Modified Accept-Ranges /;
+isnt($plain->header($_), undef, "$_ of the page")
+    for qw/ ETag Last-Modified Accept-Ranges /;
+is($r->header('Content-Length'), length($r->body()), 'length');
+cmp_ok($r->header('Content-Length') // 0, '>', length($page), 'longer');
+
+$r = page('/cached');
+is($r->header('Cache-Control'), 'private, no-store', 'other cache control');
+is(scalar(() = "$r" =~ /^Cache-Control:/mg), 1, 'one cache control');
+is($r->header($_), undef, "no other $_")
+    for qw/ Expires Surrogate-Control Some-CDN-Cache-Control X-Accel-Expires
+            Content-MD5 /;
+is($r->header('X-Kept'), 'yes', 'other headers are kept');
+
+$r = page('/plain/page.html', headers => [ 'Range: bytes=0-9' ]);
+is($r->status(), 200, 'no range of a page with a bar');
+
+$r = page('/gzip/page.html', headers => [ 'Accept-Encoding: gzip' ]);
+is($r->header('Content-Encoding'), 'gzip', 'compressed');
+like($r->content(), qr/$bar<\/BODY>/, 'compressed, with a bar');
+is($r->header('Cache-Control'), 'private, no-store', 'compressed, no store');
+
+like(page('/policy'), qr{ nonce="abc\+/="></script></BODY},
+     'nonce of the policy');
+like(page('/nonce'), qr{ nonce="a&quot;b&lt;c"></script></BODY},
+     'nonce of the directive');
+
+my %ids = map { page('/page.html') =~ /data-id="(\w+)"/ ? ($1 => 1) : () }
+              1 .. 5;
+is(scalar keys %ids, 5, 'each page has its own id');
+
+like(http_post('/status/200', '', headers => [ 'Accept: text/html' ]),
+     qr/data-method="POST"/, 'POST');
+
+
+# what gets none, though it is for a client that may profile
+
+my $etag = $plain->header('ETag');
+
+for my $case (
+    [ 'script', '/plain/page.html', 'Sec-Fetch-Dest: empty' ],
+    [ 'frame', '/plain/page.html', 'Sec-Fetch-Dest: iframe' ],
+    [ 'library', '/plain/page.html', 'X-Requested-With: XMLHttpRequest' ],
+    [ 'no page is asked for', '/plain/page.html', 'Accept: */*' ],
+    [ 'not modified', '/plain/page.html', "If-None-Match: $etag" ],
+    [ 'redirect', '/status/302' ],
+    [ 'no content', '/status/204' ],
+    [ 'empty', '/status/empty' ],
+    [ 'attachment', '/attached' ],
+    [ 'compressed before', '/compressed' ],
+    [ 'UTF-16', '/wide' ],
+    [ 'events', '/sse' ],
+    [ 'text', '/text' ],
+)
+{
+    my ($name, $uri, @headers) = @$case;
+
+    same($name, $uri, 8080, @headers);
+}
+
+same('range of a script', '/plain/page.html', 8080, 'Sec-Fetch-Dest: empty',
+     'Range: bytes=0-9');
+
+unlike(page('/off/page.html'), qr/bar\.js/, 'off in a location');
+unlike(page('/endpoint/page.html'), qr/bar\.js/,
+       'no bar where nobody profiles');
+unlike(page('/-/profile/status'), qr/bar\.js/, 'the console has none');
+unlike(page('/page.html?performance_bar=flamegraph'), qr/bar\.js/,
+       'a profile has none');
+unlike(page('/page.html?performance_bar=flamegraph&profile_format=folded'),
+       qr/_bar_body/, 'it is in no profile');
+
+my $head = http_head('/plain/page.html', headers => [ 'Accept: text/html' ]);
+is($head->header('Content-Length'), length($page), 'HEAD');
+is($head->header('ETag'), $etag, 'HEAD, ETag');
+
+like($t->read_log(),
+     qr/no bar in a page that came with "Content-Encoding: br"/,
+     'the log says why');
+
+
+# somebody who may not
+
+same("not permitted, $_", $_, 8084)
+    for qw{ /page.html /plain/page.html /gzip/page.html /ssi/include.html
+            /proxy/page.html /cached /status/404 /policy /sub.html
+            /none.html };
+
+same('not permitted, data', '/plain/page.html', 8084,
+     'Sec-Fetch-Dest: empty');
+
+unlike(page('/cookie/page.html'), qr/bar\.js|Server-Timing/, 'condition');
+like(page('/cookie/page.html', headers => [ 'Cookie: profile=1' ]), qr/$bar/,
+     'condition that holds');
+unlike($t->read_log(), qr/refused/, 'nobody was refused anything');
+
+
+# data
+
+$r = http_get('/plain/page.html', headers => [ 'Sec-Fetch-Dest: empty' ]);
+like($r->header('Server-Timing') // '', qr/^profile;desc="[0-9a-f]{32}"$/,
+     'data');
+is($r->header('ETag'), $etag, 'data, ETag');
+is($r->body(), $page, 'data, body');
+is(http_get('/page.html', headers => [ 'Sec-Fetch-Dest: image' ])
+       ->header('Server-Timing'), undef, 'images');
+is(http_get('/page.html', headers => [ 'Accept: image/webp,*/*' ])
+       ->header('Server-Timing'), undef, 'images of old');
+is(http_get('/page.html')->header('Server-Timing'), undef, 'tools');
+
+
+# facts
+
+my ($id) = page('/proxy/page.html') =~ /data-id="(\w+)"/;
+my $facts = facts($id);
+
+is($facts->{method}, 'GET', 'facts, method');
+is($facts->{uri}, '/proxy/page.html', 'facts, URI');
+is($facts->{status}, 200, 'facts, status');
+is($facts->{protocol}, 'HTTP/1.1', 'facts, protocol');
+is($facts->{tls}, undef, 'facts, no TLS');
+is($facts->{connection_requests}, 1, 'facts, connection');
+like($facts->{worker}, qr/^\d+$/, 'facts, worker');
+cmp_ok($facts->{sent}, '>', length($page), 'facts, sent');
+is($facts->{upstreams}[0]{peer}, '127.0.0.1:' . port(8082),
+   'facts, upstream');
+is($facts->{upstreams}[0]{status}, 200, 'facts, status of the upstream');
+like($facts->{upstreams}[0]{$_}, qr/^\d+$/, "facts, $_ of the upstream")
+    for qw/ connect header response received /;
+
+my %answer = %{decode_json(http_get('/-/profile/bar/requests?id=a,,'
+                                    . 'f' x 32 . ",$id")->content())};
+is(scalar @{$answer{requests}}, 1, 'facts, unknown ids');
+is_deeply([ @{$answer{modes}}[0, 1] ], [ qw/ wall cpu / ], 'modes');
+
+(my $path) = page('/page.html') =~ m{src="(/-/profile/bar\.js\?v=\w+)"};
+$r = http_get($path);
+is($r->status(), 200, 'script');
+like($r->header('Content-Type'), qr{^text/javascript}, 'script, type');
+like($r->header('Cache-Control'), qr/immutable/, 'script, cached');
+like($r->content(), qr/--prof-bg.*\.pill/s, 'script, styles');
+unlike(http_get('/-/profile/bar.js?v=0')->header('Cache-Control'),
+       qr/immutable/, 'script of another version, not cached');
+
+
+# configurations
+
+my $locations = 'location / { } location /-/p { profile_console; }';
+
+for my $case (
+    [ 'no console', 'profile_bar on; profile_endpoint on;',
+      qr{\[emerg\].*"profile_bar\ on"\ needs\ a\ console:\ add
+         \ "location\ /-/profile/\ \{\ profile_console;\ \}"
+         \ to\ the\ server\ in\ \S+:\d+}x ],
+    [ 'nobody profiles', "profile_bar on; $locations",
+      qr{\[warn\].*"profile_bar\ on"\ shows\ nothing\ without
+         \ "profile_endpoint\ on"}x ],
+    [ 'off', "profile_bar off; profile_endpoint on; $locations",
+      qr/successful/ ],
+    [ 'any text', "profile_bar maybe; $locations",
+      qr/invalid value "maybe" in "profile_bar" directive, it must be/ ],
+)
+{
+    my ($name, $directives, $want) = @$case;
+
+    my (undef, $out) = $t->test_config(
+        "%%MODULES%%\nevents { }\nhttp { server { listen 127.0.0.1:8089; "
+        . "$directives } }\n");
+
+    like($out, $want, "configuration, $name");
+}
+
+
+sub page {
+    my ($uri, %options) = @_;
+
+    my @headers = @{delete $options{headers} || []};
+
+    push @headers, 'Accept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.8'
+        unless grep { /^Accept:/ } @headers;
+
+    return http_get($uri, headers => \@headers, %options);
+}
+
+
+sub body {
+    return page(@_)->content();
+}
+
+
+# of a request that has ended, or ends soon
+sub facts {
+    my ($id) = @_;
+
+    return wait_for(sub {
+        my $r = http_get("/-/profile/bar/requests?id=$id");
+
+        return decode_json($r->content())->{requests}[0];
+    });
+}
+
+
+sub placed {
+    my ($uri) = @_;
+
+    my $got = body($uri);
+    my $want = http_get($uri, port => 8081)->content();
+
+    my $n = ($got =~ s/$bar(?=<\/BODY>)//g);
+
+    is($n, 1, "$uri, one bar before the end");
+    ok($got eq $want, "$uri, all other bytes")
+        or diag(length($got) . ' of ' . length($want));
+}
+
+
+# as a server without the module answers
+sub same {
+    my ($name, $uri, $port, @headers) = @_;
+
+    my ($got, $want) = map {
+        my $s = page($uri, port => $_, headers => \@headers) . '';
+        $s =~ s/^Date: .*\r\n//m;
+        $s =~ s/^Location: http:\/\/[^\/]+//m;
+        $s =~ s/^Server-Timing: .*\r\n//m if $port == 8080;
+        $s;
+    } ($port, 8081);
+
+    ok($got eq $want, $name) or diag($got, "\n", $want);
+}
+
+
+# An upstream that sends a part of a page, and the rest when go_on() says so.
+# The parts are split in the end tag.
+sub run_late {
+    my ($t) = @_;
+
+    my $s = IO::Socket::INET->new(Proto => 'tcp', LocalAddr => '127.0.0.1',
+                                  LocalPort => port(8083), Listen => 5,
+                                  ReuseAddr => 1)
+        or die "cannot listen: $!\n";
+
+    $t->run_daemon(sub {
+        while (my $c = $s->accept()) {
+            my $line = readline($c) // '';
+
+            while (defined(my $header = readline($c))) {
+                last if $header eq "\r\n";
+            }
+
+            syswrite($c, "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n"
+                         . '<p>first</p>');
+
+            wait_for(sub { -e $t->testdir() . '/go' });
+            unlink($t->testdir() . '/go');
+
+            for my $part ('<p>second</p><', '/bo', "dy></html>") {
+                last if $line =~ /rest/ && $part ne '<p>second</p><';
+                syswrite($c, $line =~ /rest/ ? $part =~ s/<$//r : $part);
+                select(undef, undef, undef, 0.05);
+            }
+
+            close($c);
+        }
+    });
+
+    close($s);
+}
+
+
+sub go_on {
+    my ($t) = @_;
+
+    $t->write_file('go', '');
+}
