@@ -22,6 +22,9 @@
 #define NGX_HTTP_PROFILE_MAX_CAPTURES  16
 
 
+typedef struct ngx_http_profile_store_s  ngx_http_profile_store_t;
+
+
 typedef struct {
     ngx_array_t                 headers;      /* of ngx_str_t: names in use */
     size_t                      min_arg;      /* length of the shortest name */
@@ -29,6 +32,7 @@ typedef struct {
     ngx_uint_t                  nconsoles;    /* with profile_console */
     ngx_uint_t                  max_captures;
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
+    ngx_http_profile_store_t   *store;        /* NULL: there is none */
 
     /* the phase engine's entries, from init_process on */
 
@@ -109,6 +113,14 @@ ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
 extern ngx_http_profile_limit_t  ngx_http_profile_timeout_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_buffer_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_captures_limit;
+
+/* ngx_http_profile_store_conf.c */
+
+char *ngx_http_profile_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_profile_store_init(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
 
 PROF_HIDDEN_END
 

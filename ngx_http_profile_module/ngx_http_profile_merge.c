@@ -31,6 +31,7 @@ ngx_http_profile_create_main_conf(ngx_conf_t *cf)
      *
      *     pmcf->nlocations = 0;
      *     pmcf->nconsoles = 0;
+     *     pmcf->store = NULL;
      *     pmcf->nphases = 0;
      *     pmcf->precontent = 0;
      *     pmcf->checkers = NULL;
@@ -62,7 +63,7 @@ ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_uint_value(pmcf->max_captures,
                              NGX_HTTP_PROFILE_MAX_CAPTURES);
 
-    return NGX_CONF_OK;
+    return ngx_http_profile_store_init(cf, pmcf);
 }
 
 

@@ -30,9 +30,6 @@
 #include "ngx_http_profile.h"
 
 
-typedef struct ngx_http_profile_store_s  ngx_http_profile_store_t;
-
-
 /*
  * Texts are what the client sent, any bytes; longer ones are cut.  Times of
  * the capture are in nanoseconds, waited is wall without the turns.
@@ -88,12 +85,6 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/*
- * While configurations are read: this configuration has use for a store.  If
- * no directive gives it one, a zone of the default size is made.
- */
-void ngx_http_profile_store_want(ngx_conf_t *cf);
-
 /* the store of the configuration that the request has, or NULL: none */
 ngx_http_profile_store_t *ngx_http_profile_store(ngx_http_request_t *r);
 
@@ -137,7 +128,11 @@ ngx_array_t *ngx_http_profile_store_list(ngx_http_profile_store_t *store,
 ngx_int_t ngx_http_profile_store_delete(ngx_http_profile_store_t *store,
     ngx_str_t *id);
 
-/* pinned entries stay until they are deleted or no longer pinned; no disk */
+/*
+ * Pinned entries stay until they are deleted or no longer pinned.
+ * NGX_DECLINED: there is none of that id.
+ * Context: no disk but four bytes that are written to its file.
+ */
 ngx_int_t ngx_http_profile_store_pin(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_uint_t pinned);
 

@@ -1,0 +1,440 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Archives in files.  A profile is the file of its id in one directory: the
+ * record, the texts, the archive.  It is written to a file of another name,
+ * with the process id of who writes it, which is renamed when it is whole.
+ *
+ * Nothing is synced to the disk: what nginx has written survives its own death,
+ * and after that of the machine the checksums tell what is left of it.
+ *
+ * Files are written and removed without the lock.  The zone counts them before
+ * they are there, and until they are gone.
+ */
+
+
+#include "ngx_http_profile_zone.h"
+
+
+/* files that one removes at a time */
+#define NGX_HTTP_PROFILE_CLAIMS  16
+
+/* how long to wait for others who remove files, in milliseconds */
+#define NGX_HTTP_PROFILE_WAIT    5000
+
+/* how often the manager looks, in milliseconds */
+#define NGX_HTTP_PROFILE_SWEEP   1000
+
+
+static uint32_t ngx_http_profile_files_reserve(
+    ngx_http_profile_store_t *store, ngx_str_t *parts, uint64_t bytes);
+static ngx_int_t ngx_http_profile_files_write(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_log_t *log);
+static ngx_int_t ngx_http_profile_files_write_parts(ngx_fd_t fd,
+    ngx_str_t *parts);
+static void ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
+    ngx_http_profile_claim_t *claims, ngx_uint_t n);
+static void ngx_http_profile_files_expire(ngx_http_profile_store_t *store);
+
+
+ngx_int_t
+ngx_http_profile_files_add(ngx_http_profile_store_t *store, ngx_str_t *parts,
+    ngx_log_t *log)
+{
+    uint32_t    n;
+    uint64_t    bytes;
+    ngx_int_t   rc;
+    ngx_uint_t  i;
+
+    bytes = 0;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_PARTS; i++) {
+        bytes += parts[i].len;
+    }
+
+    n = ngx_http_profile_files_reserve(store, parts, bytes);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_profile_files_write(store, parts, log);
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    if (rc == NGX_OK) {
+        ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_READY, 0);
+        store->zone->added++;
+
+    } else {
+        ngx_http_profile_zone_remove(store, n);
+        store->zone->failed++;
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return rc;
+}
+
+
+/* an entry that is being written, when there is room for it */
+
+static uint32_t
+ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, uint64_t bytes)
+{
+    uint32_t                    n, blocks;
+    ngx_uint_t                  k, waited;
+    ngx_http_profile_record_t  *record;
+    ngx_http_profile_claim_t    claims[NGX_HTTP_PROFILE_CLAIMS];
+
+    record = (ngx_http_profile_record_t *) parts[0].data;
+
+    blocks = ngx_http_profile_zone_blocks(sizeof(ngx_http_profile_node_t)
+                               + ngx_http_profile_record_texts(record));
+
+    for (waited = 0; waited < NGX_HTTP_PROFILE_WAIT; /* void */ ) {
+
+        ngx_http_profile_zone_lock(store, 1);
+
+        if (ngx_http_profile_room_none(store, blocks, bytes)) {
+            ngx_http_profile_zone_unlock(store);
+            break;
+        }
+
+        n = ngx_http_profile_zone_find(store, record->id);
+
+        if (n != NGX_HTTP_PROFILE_NONE) {
+            ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
+                                       0);
+
+        } else if (store->zone->bytes + bytes <= (uint64_t) store->max) {
+
+            n = ngx_http_profile_zone_insert(store, parts,
+                                             NGX_HTTP_PROFILE_PARTS - 1,
+                                             NGX_HTTP_PROFILE_WRITING, bytes);
+
+            if (n != NGX_HTTP_PROFILE_NONE) {
+                ngx_http_profile_zone_unlock(store);
+                return n;
+            }
+        }
+
+        k = ngx_http_profile_room_claim(store, blocks, bytes, claims,
+                                        NGX_HTTP_PROFILE_CLAIMS);
+
+        ngx_http_profile_zone_unlock(store);
+
+        if (k) {
+            ngx_http_profile_files_remove(store, claims, k);
+
+        } else {
+            ngx_msleep(1);
+            waited++;
+        }
+    }
+
+    ngx_http_profile_zone_lock(store, 1);
+    store->zone->dropped++;
+    ngx_http_profile_zone_unlock(store);
+
+    return NGX_HTTP_PROFILE_NONE;
+}
+
+
+static ngx_int_t
+ngx_http_profile_files_write(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_log_t *log)
+{
+    ngx_fd_t                    fd;
+    ngx_int_t                   rc;
+    ngx_http_profile_record_t  *record;
+    u_char                      temp[NGX_MAX_PATH], name[NGX_MAX_PATH];
+
+    record = (ngx_http_profile_record_t *) parts[0].data;
+
+    ngx_http_profile_files_name(store, record->id, 0, name);
+    ngx_http_profile_files_name(store, record->id, ngx_pid, temp);
+
+    fd = open((char *) temp, O_WRONLY|O_CREAT|O_TRUNC|O_NOFOLLOW|O_CLOEXEC,
+              0600);
+
+    if (fd == NGX_INVALID_FILE) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: open() \"%s\" failed", temp);
+        return NGX_ERROR;
+    }
+
+    rc = ngx_http_profile_files_write_parts(fd, parts);
+
+    if (rc != NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: write() to \"%s\" failed", temp);
+    }
+
+    if (ngx_close_file(fd) == NGX_FILE_ERROR && rc == NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: close() \"%s\" failed", temp);
+        rc = NGX_ERROR;
+    }
+
+    if (rc == NGX_OK && ngx_rename_file(temp, name) == NGX_FILE_ERROR) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: rename() \"%s\" to \"%s\" failed",
+                      temp, name);
+        rc = NGX_ERROR;
+    }
+
+    if (rc != NGX_OK) {
+        (void) ngx_delete_file(temp);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_profile_files_write_parts(ngx_fd_t fd, ngx_str_t *parts)
+{
+    u_char      *p;
+    size_t       len;
+    ssize_t      n;
+    ngx_uint_t   i;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_PARTS; i++) {
+        p = parts[i].data;
+
+        for (len = parts[i].len; len; len -= n) {
+            n = write(fd, p, len);
+
+            if (n == -1 && ngx_errno == NGX_EINTR) {
+                n = 0;
+            }
+
+            if (n == -1) {
+                return NGX_ERROR;
+            }
+
+            p += n;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* removes claimed files, and then the entries */
+
+static void
+ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
+    ngx_http_profile_claim_t *claims, ngx_uint_t n)
+{
+    ngx_uint_t  i;
+    u_char      name[NGX_MAX_PATH];
+
+    for (i = 0; i < n; i++) {
+
+        if (claims[i].writer) {
+            ngx_http_profile_files_name(store, claims[i].id, claims[i].writer,
+                                        name);
+            (void) ngx_delete_file(name);
+        }
+
+        ngx_http_profile_files_name(store, claims[i].id, 0, name);
+
+        if (ngx_delete_file(name) == NGX_FILE_ERROR
+            && ngx_errno != NGX_ENOENT)
+        {
+            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
+                          "profile: unlink() \"%s\" failed", name);
+        }
+    }
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    for (i = 0; i < n; i++) {
+        ngx_http_profile_zone_remove(store, claims[i].n);
+    }
+
+    ngx_http_profile_zone_unlock(store);
+}
+
+
+/* the name of a file, or of that which a process writes first */
+
+void
+ngx_http_profile_files_name(ngx_http_profile_store_t *store, u_char *id,
+    uint32_t writer, u_char *name)
+{
+    u_char  *p, *last;
+
+    last = name + NGX_MAX_PATH - 1;
+
+    p = ngx_slprintf(name, last, "%V/%*s", &store->path->name,
+                     (size_t) NGX_HTTP_PROFILE_ID_LEN, id);
+
+    if (writer) {
+        p = ngx_slprintf(p, last, ".%uD", writer);
+    }
+
+    *p = '\0';
+}
+
+
+/*
+ * Reads a file whole.  NGX_DECLINED: it is gone, or is not what was written.
+ */
+
+ngx_int_t
+ngx_http_profile_files_read(ngx_http_profile_store_t *store, u_char *id,
+    ngx_http_profile_stored_t **st, ngx_log_t *log)
+{
+    u_char                     *p;
+    size_t                      size, texts;
+    ssize_t                     n;
+    ngx_fd_t                    fd;
+    ngx_file_info_t             fi;
+    ngx_http_profile_record_t   record;
+    u_char                      name[NGX_MAX_PATH];
+
+    ngx_http_profile_files_name(store, id, 0, name);
+
+    fd = open((char *) name, O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
+
+    if (fd == NGX_INVALID_FILE) {
+        return (ngx_errno == NGX_ENOENT) ? NGX_DECLINED : NGX_ERROR;
+    }
+
+    *st = NULL;
+
+    if (ngx_fd_info(fd, &fi) == NGX_FILE_ERROR
+        || read(fd, &record, sizeof(record)) != sizeof(record))
+    {
+        (void) ngx_close_file(fd);
+        return NGX_DECLINED;
+    }
+
+    texts = ngx_http_profile_record_texts(&record);
+    size = ngx_file_size(&fi) - sizeof(record);
+
+    *st = ngx_alloc(sizeof(ngx_http_profile_stored_t) + size, log);
+
+    if (*st == NULL) {
+        (void) ngx_close_file(fd);
+        return NGX_ERROR;
+    }
+
+    p = (u_char *) (*st + 1);
+    n = read(fd, p, size);
+
+    (void) ngx_close_file(fd);
+
+    if (n != (ssize_t) size || record.size + texts != size
+        || ngx_memcmp(record.id, id, NGX_HTTP_PROFILE_ID_LEN) != 0
+        || ngx_http_profile_record_valid(&record, p) != NGX_OK
+        || ngx_crc32_long(p + texts, (size_t) record.size)
+           != record.archive_crc)
+    {
+        ngx_free(*st);
+        return NGX_DECLINED;
+    }
+
+    ngx_http_profile_record_read(&record, p, *st);
+    (*st)->archive = p + texts;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_profile_files_pin(ngx_http_profile_store_t *store, u_char *id,
+    ngx_uint_t pinned, ngx_log_t *log)
+{
+    ngx_fd_t  fd;
+    uint32_t  value;
+    u_char    name[NGX_MAX_PATH];
+
+    value = (uint32_t) pinned;
+
+    ngx_http_profile_files_name(store, id, 0, name);
+
+    fd = open((char *) name, O_WRONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
+
+    if (fd == NGX_INVALID_FILE
+        || pwrite(fd, &value, sizeof(uint32_t),
+                  offsetof(ngx_http_profile_record_t, pinned))
+           != sizeof(uint32_t))
+    {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: cannot write to \"%s\"", name);
+    }
+
+    if (fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(fd);
+    }
+}
+
+
+/* runs in nginx's cache manager */
+
+ngx_msec_t
+ngx_http_profile_files_manager(void *data)
+{
+    ngx_http_profile_store_t *store = data;
+
+    ngx_uint_t                n;
+    ngx_http_profile_claim_t  claims[NGX_HTTP_PROFILE_CLAIMS];
+
+    if (store->inactive) {
+        ngx_http_profile_files_expire(store);
+    }
+
+    do {
+        ngx_http_profile_zone_lock(store, 1);
+        n = ngx_http_profile_room_claim(store, 0, 0, claims,
+                                        NGX_HTTP_PROFILE_CLAIMS);
+        ngx_http_profile_zone_unlock(store);
+
+        ngx_http_profile_files_remove(store, claims, n);
+
+    } while (n == NGX_HTTP_PROFILE_CLAIMS && !ngx_quit && !ngx_terminate);
+
+    return NGX_HTTP_PROFILE_SWEEP;
+}
+
+
+static void
+ngx_http_profile_files_expire(ngx_http_profile_store_t *store)
+{
+    time_t                    now;
+    uint32_t                  n, newer;
+    ngx_http_profile_node_t  *node;
+
+    now = ngx_time();
+
+    if (now - store->swept < ngx_min(store->inactive / 4, 10)) {
+        return;
+    }
+
+    store->swept = now;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    for (n = store->zone->ready.oldest; n != NGX_HTTP_PROFILE_NONE;
+         n = newer)
+    {
+        node = ngx_http_profile_node(store, n);
+        newer = node->newer;
+
+        if (!node->record.pinned
+            && now - (time_t) node->touched >= store->inactive)
+        {
+            ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
+                                       0);
+            store->zone->expired++;
+        }
+    }
+
+    ngx_http_profile_zone_unlock(store);
+}

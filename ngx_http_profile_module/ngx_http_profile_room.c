@@ -1,0 +1,136 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Room for a new entry: the oldest ones go, but not those that are pinned.
+ */
+
+
+#include "ngx_http_profile_zone.h"
+
+#include <signal.h>
+
+
+static ngx_uint_t ngx_http_profile_room_abandoned(
+    ngx_http_profile_node_t *node);
+
+
+/* nothing is thrown away for what would not fit in the end */
+
+ngx_uint_t
+ngx_http_profile_room_none(ngx_http_profile_store_t *store, uint32_t blocks,
+    uint64_t bytes)
+{
+    ngx_http_profile_zone_t  *zone;
+
+    zone = store->zone;
+
+    return blocks > zone->nblocks - zone->pinned_blocks
+           || (store->path
+               && bytes + zone->pinned_bytes > (uint64_t) store->max);
+}
+
+
+void
+ngx_http_profile_room_make(ngx_http_profile_store_t *store, uint32_t blocks)
+{
+    uint32_t                  n, newer;
+    ngx_http_profile_node_t  *node;
+
+    for (n = store->zone->ready.oldest;
+         n != NGX_HTTP_PROFILE_NONE && store->zone->nfree < blocks;
+         n = newer)
+    {
+        node = ngx_http_profile_node(store, n);
+        newer = node->newer;
+
+        if (!node->record.pinned) {
+            ngx_http_profile_zone_remove(store, n);
+            store->zone->evicted++;
+        }
+    }
+}
+
+
+/*
+ * Files are removed without the lock, so who removes one claims it before, and
+ * it counts until it is gone.  Claims what nobody removes yet, and then, if
+ * there is not room for so many blocks and bytes, the oldest ones.  Returns how
+ * many were claimed.
+ */
+
+ngx_uint_t
+ngx_http_profile_room_claim(ngx_http_profile_store_t *store, uint32_t blocks,
+    uint64_t bytes, ngx_http_profile_claim_t *claims, ngx_uint_t max)
+{
+    uint32_t                  n, newer;
+    uint64_t                  nfree, used;
+    ngx_uint_t                k, abandoned;
+    ngx_http_profile_node_t  *node;
+
+    k = 0;
+    nfree = store->zone->nfree;
+    used = store->zone->bytes;
+
+    for (n = store->zone->removed.oldest; n != NGX_HTTP_PROFILE_NONE;
+         n = newer)
+    {
+        node = ngx_http_profile_node(store, n);
+        newer = node->newer;
+
+        abandoned = ngx_http_profile_room_abandoned(node);
+
+        if (abandoned || node->state == NGX_HTTP_PROFILE_REMOVING) {
+            nfree += node->nblocks;
+            used -= node->bytes;
+        }
+
+        if (abandoned && k < max) {
+            claims[k].n = n;
+            claims[k].writer = node->owner;
+            ngx_memcpy(claims[k].id, node->record.id,
+                       NGX_HTTP_PROFILE_ID_LEN);
+            k++;
+
+            node->owner = ngx_pid;
+            node->state = NGX_HTTP_PROFILE_REMOVING;
+        }
+    }
+
+    for (n = store->zone->ready.oldest;
+         n != NGX_HTTP_PROFILE_NONE && k < max
+         && (nfree < blocks || used + bytes > (uint64_t) store->max);
+         n = newer)
+    {
+        node = ngx_http_profile_node(store, n);
+        newer = node->newer;
+
+        if (node->record.pinned) {
+            continue;
+        }
+
+        nfree += node->nblocks;
+        used -= node->bytes;
+
+        claims[k].n = n;
+        claims[k].writer = 0;
+        ngx_memcpy(claims[k].id, node->record.id, NGX_HTTP_PROFILE_ID_LEN);
+        k++;
+
+        ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
+                                   ngx_pid);
+        store->zone->evicted++;
+    }
+
+    return k;
+}
+
+
+/* nobody writes it or removes it any more */
+
+static ngx_uint_t
+ngx_http_profile_room_abandoned(ngx_http_profile_node_t *node)
+{
+    return node->owner == 0
+           || (kill((pid_t) node->owner, 0) == -1 && ngx_errno == ESRCH);
+}

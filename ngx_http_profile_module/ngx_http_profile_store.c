@@ -1,0 +1,410 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The store, as the rest of the module sees it.
+ */
+
+
+#include "ngx_http_profile_zone.h"
+
+
+static ngx_int_t ngx_http_profile_store_add_memory(
+    ngx_http_profile_store_t *store, ngx_str_t *parts, ngx_log_t *log);
+static uint32_t ngx_http_profile_store_lookup(ngx_http_profile_store_t *store,
+    ngx_str_t *id);
+static ngx_int_t ngx_http_profile_store_copy(ngx_http_profile_store_t *store,
+    ngx_str_t *id, ngx_uint_t archive, ngx_http_profile_stored_t **st,
+    ngx_log_t *log);
+static ngx_int_t ngx_http_profile_store_check(ngx_http_profile_store_t *store,
+    ngx_http_profile_stored_t *st, uint32_t crc, ngx_log_t *log);
+
+
+ngx_http_profile_store_t *
+ngx_http_profile_store(ngx_http_request_t *r)
+{
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    return pmcf->store;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_add(ngx_http_profile_store_t *store,
+    ngx_http_profile_stored_t *st, ngx_log_t *log)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  parts[NGX_HTTP_PROFILE_PARTS];
+    ngx_http_profile_record_t  record;
+
+    ngx_http_profile_record_make(&record, st, &parts[1]);
+
+    parts[0].data = (u_char *) &record;
+    parts[0].len = sizeof(ngx_http_profile_record_t);
+
+    parts[5].data = st->archive;
+    parts[5].len = st->size;
+
+    rc = store->path ? ngx_http_profile_files_add(store, parts, log)
+                     : ngx_http_profile_store_add_memory(store, parts, log);
+
+    if (rc == NGX_DECLINED) {
+        ngx_log_error(NGX_LOG_WARN, log, 0,
+                      "profile: %*s of %uz bytes does not fit in the store",
+                      (size_t) NGX_HTTP_PROFILE_ID_LEN, st->id, st->size);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_profile_store_add_memory(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_log_t *log)
+{
+    size_t                      len;
+    uint32_t                    n, blocks;
+    ngx_int_t                   rc;
+    ngx_uint_t                  i;
+    ngx_http_profile_record_t  *record;
+
+    record = (ngx_http_profile_record_t *) parts[0].data;
+    len = offsetof(ngx_http_profile_node_t, record);
+
+    for (i = 0; i < NGX_HTTP_PROFILE_PARTS; i++) {
+        len += parts[i].len;
+    }
+
+    blocks = ngx_http_profile_zone_blocks(len);
+    rc = NGX_OK;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    n = ngx_http_profile_zone_find(store, record->id);
+
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_zone_remove(store, n);
+    }
+
+    if (ngx_http_profile_room_none(store, blocks, 0)) {
+        store->zone->dropped++;
+        rc = NGX_DECLINED;
+
+    } else {
+        ngx_http_profile_room_make(store, blocks);
+
+        (void) ngx_http_profile_zone_insert(store, parts,
+                                            NGX_HTTP_PROFILE_PARTS,
+                                            NGX_HTTP_PROFILE_READY, 0);
+        store->zone->added++;
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
+    ngx_http_profile_stored_t **st, ngx_log_t *log)
+{
+    ngx_int_t                   rc;
+    ngx_http_profile_stored_t  *facts;
+
+    if (store->path == NULL) {
+        return ngx_http_profile_store_copy(store, id, 1, st, log);
+    }
+
+    rc = ngx_http_profile_store_copy(store, id, 0, &facts, log);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    rc = ngx_http_profile_files_read(store, facts->id, st, log);
+
+    if (rc == NGX_OK) {
+        (*st)->pinned = facts->pinned;
+
+    } else if (rc == NGX_DECLINED) {
+        (void) ngx_http_profile_store_check(store, facts, 0, log);
+    }
+
+    ngx_free(facts);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
+    ngx_http_profile_stored_t **st, ngx_log_t *log)
+{
+    return ngx_http_profile_store_copy(store, id, 0, st, log);
+}
+
+
+/* the entry of an id that may be anything; the lock is taken */
+
+static uint32_t
+ngx_http_profile_store_lookup(ngx_http_profile_store_t *store, ngx_str_t *id)
+{
+    u_char  ch;
+    size_t  i;
+
+    if (id->len != NGX_HTTP_PROFILE_ID_LEN) {
+        return NGX_HTTP_PROFILE_NONE;
+    }
+
+    for (i = 0; i < id->len; i++) {
+        ch = id->data[i];
+
+        if (!((ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f'))) {
+            return NGX_HTTP_PROFILE_NONE;
+        }
+    }
+
+    return ngx_http_profile_zone_find(store, id->data);
+}
+
+
+static ngx_int_t
+ngx_http_profile_store_copy(ngx_http_profile_store_t *store, ngx_str_t *id,
+    ngx_uint_t archive, ngx_http_profile_stored_t **st, ngx_log_t *log)
+{
+    u_char                     *texts;
+    size_t                      len, size;
+    uint32_t                    n, crc;
+    ngx_http_profile_node_t    *node;
+    ngx_http_profile_cursor_t   cursor;
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    n = ngx_http_profile_store_lookup(store, id);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_zone_unlock(store);
+        return NGX_DECLINED;
+    }
+
+    node = ngx_http_profile_node(store, n);
+    node->touched = ngx_time();
+
+    len = ngx_http_profile_record_texts(&node->record);
+    size = archive ? (size_t) node->record.size : 0;
+    crc = node->record.archive_crc;
+
+    *st = ngx_alloc(sizeof(ngx_http_profile_stored_t) + len + size, log);
+
+    if (*st == NULL) {
+        ngx_http_profile_zone_unlock(store);
+        return NGX_ERROR;
+    }
+
+    texts = (u_char *) (*st + 1);
+
+    ngx_http_profile_zone_open(store, n, &cursor);
+    ngx_http_profile_zone_read(&cursor, texts, len + size);
+
+    ngx_http_profile_record_read(&node->record, texts, *st);
+
+    ngx_http_profile_zone_unlock(store);
+
+    (*st)->archive = archive ? texts + len : NULL;
+
+    if (archive && ngx_http_profile_store_check(store, *st, crc, log)
+                   != NGX_OK)
+    {
+        ngx_free(*st);
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+/* an archive that was damaged, or whose file is gone, is none */
+
+static ngx_int_t
+ngx_http_profile_store_check(ngx_http_profile_store_t *store,
+    ngx_http_profile_stored_t *st, uint32_t crc, ngx_log_t *log)
+{
+    uint32_t   n;
+    ngx_str_t  id;
+
+    if (st->archive && ngx_crc32_long(st->archive, st->size) == crc) {
+        return NGX_OK;
+    }
+
+    id.data = st->id;
+    id.len = NGX_HTTP_PROFILE_ID_LEN;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    n = ngx_http_profile_store_lookup(store, &id);
+
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        store->zone->torn++;
+
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "profile: the stored profile %V is damaged", &id);
+
+        if (store->path) {
+            ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
+                                       0);
+
+        } else {
+            ngx_http_profile_zone_remove(store, n);
+        }
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return NGX_DECLINED;
+}
+
+
+ngx_array_t *
+ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
+    ngx_uint_t max, ngx_uint_t *more)
+{
+    u_char                     *texts;
+    size_t                      len;
+    uint32_t                    n;
+    ngx_array_t                *list;
+    ngx_http_profile_node_t    *node;
+    ngx_http_profile_cursor_t   cursor;
+    ngx_http_profile_stored_t  *st;
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    *more = store->zone->entries > max;
+    max = ngx_min(max, store->zone->entries);
+
+    list = ngx_array_create(pool, ngx_max(max, 1),
+                            sizeof(ngx_http_profile_stored_t));
+
+    for (n = store->zone->ready.newest;
+         list && n != NGX_HTTP_PROFILE_NONE && list->nelts < max;
+         n = node->older)
+    {
+        node = ngx_http_profile_node(store, n);
+        len = ngx_http_profile_record_texts(&node->record);
+
+        st = ngx_array_push(list);
+        texts = ngx_pnalloc(pool, len ? len : 1);
+
+        if (st == NULL || texts == NULL) {
+            list = NULL;
+            break;
+        }
+
+        ngx_http_profile_zone_open(store, n, &cursor);
+        ngx_http_profile_zone_read(&cursor, texts, len);
+
+        ngx_http_profile_record_read(&node->record, texts, st);
+        st->archive = NULL;
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return list;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_delete(ngx_http_profile_store_t *store, ngx_str_t *id)
+{
+    uint32_t  n;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    n = ngx_http_profile_store_lookup(store, id);
+
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        store->zone->deleted++;
+
+        if (store->path) {
+            ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
+                                       0);
+
+        } else {
+            ngx_http_profile_zone_remove(store, n);
+        }
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return (n == NGX_HTTP_PROFILE_NONE) ? NGX_DECLINED : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_pin(ngx_http_profile_store_t *store, ngx_str_t *id,
+    ngx_uint_t pinned)
+{
+    uint32_t  n;
+
+    pinned = pinned ? 1 : 0;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    n = ngx_http_profile_store_lookup(store, id);
+
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_zone_pin(store, n, pinned);
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        return NGX_DECLINED;
+    }
+
+    if (store->path) {
+        ngx_http_profile_files_pin(store, id->data, pinned, ngx_cycle->log);
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_profile_store_stat(ngx_http_profile_store_t *store,
+    ngx_http_profile_store_stat_t *stat)
+{
+    ngx_http_profile_zone_t  *zone;
+
+    ngx_memzero(stat, sizeof(ngx_http_profile_store_stat_t));
+
+    stat->zone = store->name;
+    stat->inactive = store->inactive;
+
+    if (store->path) {
+        stat->path = store->path->name;
+        stat->disk_max = store->max;
+    }
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    zone = store->zone;
+
+    stat->memory_size = (size_t) zone->nblocks * NGX_HTTP_PROFILE_BLOCK;
+    stat->memory_used = (size_t) (zone->nblocks - zone->nfree)
+                        * NGX_HTTP_PROFILE_BLOCK;
+    stat->disk_used = zone->bytes;
+    stat->entries = zone->entries;
+    stat->pinned = zone->pinned;
+    stat->added = zone->added;
+    stat->evicted = zone->evicted;
+    stat->expired = zone->expired;
+    stat->deleted = zone->deleted;
+    stat->dropped = zone->dropped;
+    stat->failed = zone->failed;
+    stat->torn = zone->torn;
+
+    ngx_http_profile_zone_unlock(store);
+}
