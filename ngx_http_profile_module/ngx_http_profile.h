@@ -48,6 +48,7 @@ typedef struct {
     ngx_uint_t                 mode;
     ngx_uint_t                 frequency;
     const prof_encoder_t      *format;
+    unsigned                   record:1;     /* not "flamegraph" */
     unsigned                   mode_given:1;
     unsigned                   frequency_given:1;
 } ngx_http_profile_trigger_t;
@@ -102,7 +103,9 @@ typedef struct {
     ngx_str_t                  csp;          /* its policy, or empty */
     ngx_str_t                  vary;         /* what it was chosen by */
     ngx_str_t                  encoding;     /* "gzip", or empty */
+    ngx_str_t                  dropped;      /* why it is not in the store */
     ngx_str_t                  body;
+    unsigned                   stored:1;
     unsigned                   ready:1;
 } ngx_http_profile_reply_t;
 
@@ -127,6 +130,7 @@ typedef struct {
 
     /* what the trigger was taken out of, to be put back on refusal */
 
+    ngx_str_t                     request_line;
     ngx_str_t                     args;
     ngx_str_t                     unparsed_uri;
     ngx_str_t                     stripped_args;
@@ -155,7 +159,11 @@ typedef struct {
 
     unsigned                      tracked:1;
     unsigned                      slot:1;
-    unsigned                      sink:1;
+    unsigned                      decided:1;  /* by the response's header:
+                                                 one of the next two */
+    unsigned                      sink:1;     /* it is replaced */
+    unsigned                      record:1;   /* it is recorded */
+    unsigned                      crowded:1;  /* it would have been */
     unsigned                      timedout:1;
     unsigned                      spans:1;
     unsigned                      stripped_headers:1;
@@ -265,6 +273,7 @@ ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
 void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
 ngx_uint_t ngx_http_profile_check_all(void);
 void ngx_http_profile_end(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
 
 extern ngx_queue_t  ngx_http_profile_live;
@@ -314,10 +323,21 @@ ngx_int_t ngx_http_profile_filter_init(ngx_conf_t *cf);
 ngx_int_t ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_writer(ngx_http_request_t *r);
 ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
+    ngx_str_t *value);
+ngx_int_t ngx_http_profile_add_id(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_add_link(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_keep.c: a response that is recorded */
+
+ngx_int_t ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_render.c */
 
-ngx_int_t ngx_http_profile_render(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_render(ngx_http_profile_ctx_t *ctx,
+    ngx_uint_t reply);
 void ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx);
 
 PROF_HIDDEN_END

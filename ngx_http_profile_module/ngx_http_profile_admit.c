@@ -107,6 +107,14 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
     pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
 
     if (ngx_http_profile_slots >= pmcf->max_captures) {
+
+        /* who keeps his response does not lose it for this */
+
+        if (ctx->trigger.record) {
+            ctx->crowded = 1;
+            return NGX_OK;
+        }
+
         ngx_http_profile_set_error(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
                                    &ngx_http_profile_too_many);
         return NGX_OK;

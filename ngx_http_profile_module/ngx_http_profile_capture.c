@@ -17,7 +17,6 @@ static ngx_http_profile_ctx_t *ngx_http_profile_create(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_first_turn(void *data);
 static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx,
     const char *name, ngx_str_t *value);
 static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
@@ -104,6 +103,7 @@ ngx_http_profile_create(ngx_http_request_t *r)
     ngx_hex_dump(ctx->id, id, sizeof(id));
 
     ctx->request = r;
+    ctx->request_line = r->request_line;
     ngx_queue_init(&ctx->owned);
 
     cln->handler = ngx_http_profile_cleanup;
@@ -249,7 +249,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
 
         ngx_http_profile_add_facts(ctx);
 
-        if (ctx->profile && ngx_http_profile_render(ctx) == NGX_OK) {
+        if (ctx->profile && ngx_http_profile_render(ctx, 1) == NGX_OK) {
             return;
         }
 
@@ -310,6 +310,8 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
+    ngx_http_profile_turn_forget(ctx);
+
     if (ctx->profile == NULL && ctx->reply.status == 0) {
         r = ctx->request;
 
@@ -320,13 +322,12 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
         ctx->profile = prof_capture_finish(ctx->capture, (char *) title);
     }
 
-    ngx_http_profile_turn_forget(ctx);
     prof_capture_destroy(ctx->capture);
     ctx->capture = NULL;
 }
 
 
-static void
+void
 ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
 {
     ngx_str_t                  value;
@@ -345,7 +346,7 @@ ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
     ctx->profile->mode = ctx->trigger.mode_given ? ctx->trigger.mode
                                                  : ctx->conf->mode;
 
-    ngx_http_profile_add_fact(ctx, "request", &r->request_line);
+    ngx_http_profile_add_fact(ctx, "request", &ctx->request_line);
     ngx_http_profile_add_fact(ctx, "host", &r->headers_in.server);
 
     cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
@@ -422,6 +423,11 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 
     ngx_http_profile_gap(ctx, NULL);
     ngx_http_profile_end(ctx);
+
+    if (ctx->record) {
+        ngx_http_profile_keep(ctx);
+        ngx_http_profile_drop(ctx);
+    }
 }
 
 
@@ -469,5 +475,6 @@ ngx_http_profile_cleanup(void *data)
     ngx_http_profile_ctx_t *ctx = data;
 
     ngx_http_profile_render_abandon(ctx);
+    ngx_http_profile_keep_cleanup(ctx);
     ngx_http_profile_drop(ctx);
 }

@@ -10,6 +10,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_store.h"
 #include "ngx_http_profile_console.h"
 
 
@@ -19,6 +20,7 @@ static ngx_int_t ngx_http_profile_body_filter(ngx_http_request_t *r,
 static ngx_int_t ngx_http_profile_filter_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_filter_body(ngx_http_request_t *r,
     ngx_chain_t *in);
+static ngx_int_t ngx_http_profile_record(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx);
 
@@ -67,11 +69,12 @@ ngx_http_profile_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 __attribute__((noinline)) static ngx_int_t
 ngx_http_profile_filter_header(ngx_http_request_t *r)
 {
+    ngx_uint_t               store;
     ngx_http_profile_ctx_t  *ctx;
 
     ctx = (r == r->main) ? ngx_http_profile_find(r) : NULL;
 
-    if (ctx == NULL || !ctx->tracked) {
+    if (ctx == NULL || !ctx->tracked || ctx->decided) {
         return ngx_http_next_header_filter(r);
     }
 
@@ -82,21 +85,49 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
+    if (ctx->trigger.record && ctx->reply.status == 0) {
+        return ngx_http_profile_record(ctx);
+    }
+
     /* after these nginx does not wait for another response */
 
     if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS
         || r->filter_finalize)
     {
+        store = ngx_http_profile_store(r) && ctx->reply.status == 0;
+
         ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
-                      "profile: a %s cannot be replaced",
+                      "profile: a %s cannot be replaced%s",
                       r->filter_finalize ? "response of a filter"
-                                         : "switch of protocols");
+                                         : "switch of protocols",
+                      store ? ", recording it" : "");
+
+        if (store) {
+            return ngx_http_profile_record(ctx);
+        }
 
         ngx_http_profile_drop(ctx);
         return ngx_http_next_header_filter(r);
     }
 
     return ngx_http_profile_replace(ctx);
+}
+
+
+/* the response goes out as it is, with the profile's name in its header */
+
+static ngx_int_t
+ngx_http_profile_record(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    if (ngx_http_profile_keep_header(ctx) != NGX_OK) {
+        ngx_http_profile_drop(ctx);
+    }
+
+    return ngx_http_next_header_filter(r);
 }
 
 
@@ -108,6 +139,7 @@ ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
 
     ctx->status = r->headers_out.status;
+    ctx->decided = 1;
     ctx->sink = 1;
 
     if (ctx->status == 0) {

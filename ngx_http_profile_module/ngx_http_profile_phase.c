@@ -223,7 +223,7 @@ ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
         return ngx_http_profile_pmcf->checkers[n](r, ph);
     }
 
-    if (n == ngx_http_profile_rewrite_index && r == r->main && !ctx->sink) {
+    if (n == ngx_http_profile_rewrite_index && r == r->main && !ctx->decided) {
         (void) ngx_http_profile_locate(ctx);
     }
 
@@ -244,7 +244,7 @@ ngx_http_profile_content(ngx_http_request_t *r, ngx_http_profile_ctx_t *ctx,
     if (r != r->main) {
         (void) ngx_http_profile_add_part(ctx, r);
 
-    } else if (!ctx->sink
+    } else if (!ctx->decided
                && ngx_http_profile_admit(ctx) == NGX_OK
                && ctx->reply.status)
     {

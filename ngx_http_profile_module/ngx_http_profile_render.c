@@ -10,28 +10,36 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_job.h"
+#include "ngx_http_profile_store.h"
 
 
 struct ngx_http_profile_render_s {
-    ngx_http_profile_job_t   job;
-    ngx_http_profile_ctx_t  *ctx;          /* NULL: nobody waits any more */
-    unsigned                 ended:1;
+    ngx_http_profile_job_t      job;
+    ngx_http_profile_ctx_t     *ctx;         /* NULL: nobody waits any more */
+    unsigned                    ended:1;
+    unsigned                    slot:1;      /* that was the context's */
 
     /* the thread's, until the job is done */
 
-    prof_profile_t          *profile;
-    const prof_encoder_t    *encoder;
-    prof_buf_t               out;
-    int                      rc;
+    prof_profile_t             *profile;
+    ngx_http_profile_store_t   *store;       /* NULL: there is none */
+    ngx_http_profile_stored_t  *facts;       /* of the store's entry */
+    ngx_int_t                   stored;
+    const prof_encoder_t       *encoder;     /* NULL: it is stored only */
+    prof_buf_t                  out;
+    int                         rc;
 
-    unsigned                 negotiated:1; /* the format, by Accept */
-    unsigned                 gzip:1;       /* the client takes it */
-    unsigned                 compressible:1;
-    unsigned                 compressed:1;
+    unsigned                    negotiated:1; /* the format, by Accept */
+    unsigned                    gzip:1;       /* the client takes it */
+    unsigned                    compressible:1;
+    unsigned                    compressed:1;
 };
 
 
+static ngx_http_profile_stored_t *ngx_http_profile_facts(
+    ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_render_work(void *data);
+static void ngx_http_profile_render_store(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_gzip(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_done(void *data);
 static void ngx_http_profile_render_finish(ngx_http_profile_render_t *render);
@@ -40,10 +48,10 @@ static void ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
 static void ngx_http_profile_render_free(ngx_http_profile_render_t *render);
 
 
-/* the job takes the profile over */
+/* the job takes the profile over; without a reply it is stored only */
 
 ngx_int_t
-ngx_http_profile_render(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 {
     ngx_http_profile_render_t  *render;
 
@@ -54,25 +62,91 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx)
 
     prof_buf_init(&render->out);
 
-    render->encoder = ngx_http_profile_accept_format(ctx);
-    render->negotiated = ctx->trigger.format == NULL;
-    render->gzip = ngx_http_profile_accept_gzip(ctx);
-    render->ctx = ctx;
     render->profile = ctx->profile;
+    render->store = ngx_http_profile_store(ctx->request);
+
+    if (render->store) {
+        render->facts = ngx_http_profile_facts(ctx);
+    }
+
+    if (reply) {
+        render->encoder = ngx_http_profile_accept_format(ctx);
+        render->negotiated = ctx->trigger.format == NULL;
+        render->gzip = ngx_http_profile_accept_gzip(ctx);
+        render->ctx = ctx;
+    }
 
     render->job.work = ngx_http_profile_render_work;
     render->job.done = ngx_http_profile_render_done;
     render->job.data = render;
 
-    if (ngx_http_profile_job_start(&render->job) != NGX_OK) {
-        ngx_free(render);
+    if ((render->store && render->facts == NULL)
+        || ngx_http_profile_job_start(&render->job) != NGX_OK)
+    {
+        ngx_http_profile_render_free(render);
         return NGX_ERROR;
     }
 
     ctx->profile = NULL;
-    ctx->render = render;
+
+    if (reply) {
+        ctx->render = render;
+
+    } else {
+        render->slot = ctx->slot;
+        ctx->slot = 0;
+    }
 
     return NGX_OK;
+}
+
+
+/* what the store's lists say of the request */
+
+static ngx_http_profile_stored_t *
+ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
+{
+    u_char                     *p;
+    ngx_http_request_t         *r;
+    ngx_http_profile_stored_t  *st;
+
+    r = ctx->request;
+
+    st = ngx_calloc(sizeof(ngx_http_profile_stored_t) + r->method_name.len
+                    + r->headers_in.server.len + r->unparsed_uri.len,
+                    ngx_cycle->log);
+    if (st == NULL) {
+        return NULL;
+    }
+
+    p = (u_char *) (st + 1);
+
+    ngx_str_set(&st->scope, "request");
+
+    st->method.data = p;
+    st->method.len = r->method_name.len;
+    p = ngx_cpymem(p, r->method_name.data, r->method_name.len);
+
+    st->host.data = p;
+    st->host.len = r->headers_in.server.len;
+    p = ngx_cpymem(p, r->headers_in.server.data, r->headers_in.server.len);
+
+    st->uri.data = p;
+    st->uri.len = r->unparsed_uri.len;
+    ngx_memcpy(p, r->unparsed_uri.data, r->unparsed_uri.len);
+
+    ngx_memcpy(st->id, ctx->id, NGX_HTTP_PROFILE_ID_LEN);
+
+    st->start = (uint64_t) r->start_sec * 1000 + r->start_msec;
+    st->status = ctx->status;
+    st->mode = ctx->profile->mode;
+    st->wall = ctx->profile->wall;
+    st->cpu = ctx->profile->cpu;
+    st->waited = ctx->profile->wall - ctx->profile->running;
+    st->samples = ctx->profile->stats.samples;
+    st->worker = ngx_pid;
+
+    return st;
 }
 
 
@@ -83,15 +157,52 @@ ngx_http_profile_render_work(void *data)
 
     render->rc = prof_profile_symbolize(render->profile);
 
-    if (render->rc == PROF_OK) {
-        render->rc = render->encoder->encode(render->profile, &render->out);
+    if (render->rc == PROF_OK && render->store) {
+        ngx_http_profile_render_store(render);
     }
 
-    if (render->rc == PROF_OK) {
-        ngx_http_profile_render_gzip(render);
+    if (render->rc == PROF_OK && render->encoder) {
+        render->rc = render->encoder->encode(render->profile, &render->out);
+
+        if (render->rc == PROF_OK) {
+            ngx_http_profile_render_gzip(render);
+        }
     }
 
     prof_profile_destroy(render->profile);
+}
+
+
+/* before it is encoded: who reads the reply finds the profile in the store */
+
+static void
+ngx_http_profile_render_store(ngx_http_profile_render_t *render)
+{
+    int         rc;
+    prof_buf_t  archive;
+
+    prof_buf_init(&archive);
+
+    rc = prof_archive_write(render->profile, &archive);
+
+    if (rc == PROF_OK) {
+        render->facts->archive = (u_char *) archive.data;
+        render->facts->size = archive.len;
+
+        render->stored = ngx_http_profile_store_add(render->store,
+                                                    render->facts,
+                                                    ngx_cycle->log);
+
+    } else {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "profile: %*s was not stored, it %s",
+                      (size_t) NGX_HTTP_PROFILE_ID_LEN, render->facts->id,
+                      (rc == PROF_LIMIT) ? "is too large"
+                                         : "needs more memory");
+        render->stored = NGX_ERROR;
+    }
+
+    prof_buf_free(&archive);
 }
 
 
@@ -133,6 +244,10 @@ ngx_http_profile_render_done(void *data)
 
     render->ended = 1;
 
+    if (render->slot) {
+        ngx_http_profile_slots--;
+    }
+
     if (render->ctx == NULL) {
         ngx_http_profile_render_free(render);
         return;
@@ -157,6 +272,16 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *render)
         reply->body.len = render->out.len;
 
         ngx_http_profile_render_headers(render, reply);
+
+        reply->stored = render->store && render->stored == NGX_OK;
+
+        if (render->stored == NGX_DECLINED) {
+            ngx_str_set(&reply->dropped, "does not fit in the store");
+
+        } else if (render->stored != NGX_OK) {
+            ngx_str_set(&reply->dropped,
+                        "the store failed, see the error log");
+        }
 
     } else {
         ngx_log_error(NGX_LOG_ERR, ctx->request->connection->log, 0,
@@ -237,5 +362,10 @@ static void
 ngx_http_profile_render_free(ngx_http_profile_render_t *render)
 {
     prof_buf_free(&render->out);
+
+    if (render->facts) {
+        ngx_free(render->facts);
+    }
+
     ngx_free(render);
 }

@@ -8,11 +8,10 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_console.h"
 
 
 static ngx_int_t ngx_http_profile_reply_optional(ngx_http_profile_ctx_t *ctx);
-static ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r,
-    const char *key, ngx_str_t *value);
 static ngx_int_t ngx_http_profile_file_name(ngx_http_profile_ctx_t *ctx,
     ngx_str_t *value);
 static u_char *ngx_http_profile_safe_name(u_char *p, u_char *last,
@@ -58,9 +57,6 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
     r->headers_out.content_type_len = ctx->reply.content_type.len;
     r->headers_out.content_length_n = ctx->reply.body.len;
 
-    value.data = ctx->id;
-    value.len = NGX_HTTP_PROFILE_ID_LEN;
-
     if (ngx_http_profile_add_header(r, "Cache-Control",
                                     &ngx_http_profile_no_store)
         != NGX_OK
@@ -81,7 +77,7 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
         return NGX_OK;
     }
 
-    if (ngx_http_profile_add_header(r, "X-Profile-Id", &value) != NGX_OK) {
+    if (ngx_http_profile_add_id(ctx) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -113,6 +109,18 @@ ngx_http_profile_reply_optional(ngx_http_profile_ctx_t *ctx)
 
     r = ctx->request;
     reply = &ctx->reply;
+
+    if (reply->stored && ngx_http_profile_add_link(ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (reply->dropped.len
+        && ngx_http_profile_add_header(r, "X-Profile-Dropped",
+                                       &reply->dropped)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
     if (reply->csp.len
         && ngx_http_profile_add_header(r, "Content-Security-Policy",
@@ -148,7 +156,50 @@ ngx_http_profile_reply_optional(ngx_http_profile_ctx_t *ctx)
 }
 
 
-static ngx_int_t
+ngx_int_t
+ngx_http_profile_add_id(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_str_t  value;
+
+    value.data = ctx->id;
+    value.len = NGX_HTTP_PROFILE_ID_LEN;
+
+    return ngx_http_profile_add_header(ctx->request, "X-Profile-Id", &value);
+}
+
+
+/* where the profile is: the relation is one that is registered for this */
+
+ngx_int_t
+ngx_http_profile_add_link(ngx_http_profile_ctx_t *ctx)
+{
+    u_char     *p;
+    ngx_str_t  *url, value;
+
+    url = ngx_http_profile_console_url(ctx->request);
+
+    if (url == NULL) {
+        return NGX_OK;
+    }
+
+    value.len = sizeof("<p/>; rel=\"describedby\"; title=\"profile\"") - 1
+                + url->len + NGX_HTTP_PROFILE_ID_LEN;
+
+    p = ngx_pnalloc(ctx->request->pool, value.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    value.data = p;
+
+    ngx_sprintf(p, "<%Vp/%*s>; rel=\"describedby\"; title=\"profile\"",
+                url, (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id);
+
+    return ngx_http_profile_add_header(ctx->request, "Link", &value);
+}
+
+
+ngx_int_t
 ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value)
 {

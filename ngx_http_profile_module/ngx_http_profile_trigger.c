@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_store.h"
 
 
 /* a trigger: where a request is searched, and what is read there */
@@ -56,7 +57,8 @@ static ngx_http_profile_trigger_def_t  ngx_http_profile_triggers[] = {
 };
 
 
-static ngx_str_t  ngx_http_profile_takes_action = ngx_string("\"flamegraph\"");
+static ngx_str_t  ngx_http_profile_takes_action =
+    ngx_string("\"flamegraph\" or \"record\"");
 
 
 /*
@@ -394,6 +396,19 @@ ngx_http_profile_set_action(ngx_http_request_t *r,
 {
     if (ngx_http_profile_str_eq(value, "flamegraph", 10)) {
         return NGX_OK;
+    }
+
+    if (ngx_http_profile_str_eq(value, "record", 6)) {
+        t->record = 1;
+
+        if (ngx_http_profile_store(r)) {
+            return NGX_OK;
+        }
+
+        return ngx_http_profile_error(r, t, name,
+                                      "has no store to record to, "
+                                      "profile_console, profile_zone and "
+                                      "profile_store make one", NULL);
     }
 
     return ngx_http_profile_error(r, t, name, "takes",

@@ -136,7 +136,7 @@ $t->run();
 
 my $arg = 'performance_bar=flamegraph';
 
-my $action = qr/takes "flamegraph"/;
+my $action = qr/takes "flamegraph" or "record"/;
 my $mode = qr/takes "wall" or "cpu"/;
 my $format = qr/takes "speedscope"(?: or "\w+")+/;
 my $hz = qr/takes a number from 1 to 10000/;

@@ -1,0 +1,565 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# Recorded responses are those that are not recorded, byte for byte, but for
+# the headers that name the profile; and the profile is in the store.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET;
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use ProfileTest;
+use ProfileTest::Store;
+
+my $t = ProfileTest->new()->has(qw/ auth_basic gzip proxy rewrite ssi /);
+
+$t->write_file_expand('nginx.conf', <<'EOF2');
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 2;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    profile_store %%TESTDIR%%/store;
+
+    gzip_types text/plain;
+    log_format line '$uri $status $body_bytes_sent';
+    access_log %%TESTDIR%%/access.log line;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+        client_max_body_size 10m;
+        error_page 404 /404.html;
+        lingering_close off;
+
+        location / { }
+
+        location /gz/ {
+            alias %%TESTDIR%%/;
+            gzip on;
+        }
+
+        location /ssi/ {
+            alias %%TESTDIR%%/;
+            ssi on;
+            ssi_types *;
+        }
+
+        location /auth {
+            auth_basic "x";
+            auth_basic_user_file %%TESTDIR%%/users;
+        }
+
+        location /moved { return 301 /elsewhere?a=b; }
+        location /empty { return 204; }
+        location /gone { return 410 "gone, $args"; }
+        location /deny { deny all; }
+        location /drop { return 444; }
+
+        location /limited/ {
+            alias %%TESTDIR%%/;
+            limit_rate 2m;
+            limit_rate_after 64k;
+        }
+
+        location /app/ {
+            proxy_http_version 1.1;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection $http_connection;
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /old/ {
+            proxy_pass http://127.0.0.1:8081/app/;
+        }
+
+        location /stream/ {
+            profile_timeout 300ms;
+            proxy_buffering off;
+            proxy_http_version 1.1;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection $http_connection;
+            proxy_pass http://127.0.0.1:8081/app/;
+        }
+
+        location /refused/ { proxy_pass http://127.0.0.1:8083; }
+
+        location /internal/ {
+            internal;
+            alias %%TESTDIR%%/;
+        }
+
+        location /-/profile/ { profile_console; }
+    }
+
+    server {
+        listen 127.0.0.1:8082;
+        listen unix:%%TESTDIR%%/sock;
+        profile_endpoint on;
+
+        location / { }
+        location /off { profile_endpoint off; }
+        location /if { profile_if $arg_yes; }
+    }
+}
+EOF2
+
+$t->write_file('small', "small\n");
+$t->write_file('large', join('', map { "line $_ of a large file\n" }
+                                 1 .. 60000));
+$t->write_file('page.html', "a<!--# include virtual=\"/small\" -->b"
+                            . "<!--# include virtual=\"/app/chunked\" -->c\n");
+$t->write_file('404.html', "a page of our own\n");
+$t->write_file('users', "u:{PLAIN}p\n");
+mkdir $t->testdir() . '/dir' or die "mkdir: $!\n";
+
+my $store = $t->testdir() . '/store';
+
+$t->run_daemon(\&upstream);
+$t->wait_for_socket(8081) or die "no upstream\n";
+$t->run();
+
+my $owner = (stat $store)[4];
+is($owner, $> == 0 ? getpwnam($t->{user}) : $>,
+   'the directory is the user\'s of the workers');
+is((stat $store)[2] & 07777, 0700, 'and of nobody else');
+
+
+# the same bytes
+
+my $tag = (http_get('/small')->header('ETag') // '');
+my $auth = 'Authorization: Basic dTpw';
+
+my @cases = (
+    [ 'a small file', 'GET /small' ],
+    [ 'a large one', 'GET /large' ],
+    [ 'a slow one', 'GET /limited/large' ],
+    [ 'HEAD', 'HEAD /large' ],
+    [ 'not modified', 'GET /small', [ "If-None-Match: $tag" ] ],
+    [ 'a precondition that fails', 'GET /small', [ 'If-Match: "x"' ] ],
+    [ 'a range', 'GET /large', [ 'Range: bytes=10-1000' ] ],
+    [ 'ranges', 'GET /large', [ 'Range: bytes=10-19,100000-200000' ] ],
+    [ 'a range that is none', 'GET /large', [ 'Range: bytes=99999999-' ] ],
+    [ 'gzip', 'GET /gz/large', [ 'Accept-Encoding: gzip' ] ],
+    [ 'a page for an error', 'GET /none' ],
+    [ 'a redirect to a directory', 'GET /dir' ],
+    [ 'a redirect', 'GET /moved' ],
+    [ 'no content', 'GET /empty' ],
+    [ 'a text of the configuration', 'GET /gone' ],
+    [ 'forbidden', 'GET /deny' ],
+    [ 'unauthorized', 'GET /auth/small' ],
+    [ 'authorized, not found', 'GET /auth/small', [ $auth ] ],
+    [ 'a method that is not allowed', 'POST /small', [], 'a=b' ],
+    [ 'an unknown method', 'FROB /small' ],
+    [ 'a subrequest', 'GET /ssi/page.html' ],
+    [ 'an application', 'GET /app/plain?a=b' ],
+    [ 'chunks', 'GET /app/chunked' ],
+    [ 'HTTP/1.0 behind', 'GET /old/plain' ],
+    [ 'POST', 'POST /app/plain', [], 'x' x 10000 ],
+    [ 'PUT with a large body', 'PUT /app/plain', [], 'y' x 300000 ],
+    [ 'DELETE', 'DELETE /app/plain?a&b' ],
+    [ 'an error of the application', 'GET /app/error' ],
+    [ 'a redirect inside', 'GET /app/accel' ],
+    [ 'a stream', 'GET /app/stream' ],
+    [ 'a response that breaks off', 'GET /app/broken' ],
+    [ 'no application', 'GET /refused/' ],
+    [ 'a switch of protocols', 'GET /app/upgrade',
+      [ 'Connection: upgrade', 'Upgrade: echo' ] ],
+    [ 'HTTP/1.0', 'GET /large', [], undef, '1.0' ],
+);
+
+my (@same, @ids);
+
+for my $case (@cases) {
+    my ($name, $line, $headers, $body, $version) = @$case;
+
+    my ($method, $uri) = split(/ /, $line);
+    my $with = $uri . ($uri =~ /\?/ ? '&' : '?') . 'performance_bar=record';
+
+    my @send = ($headers || [], $body, $version || '1.1');
+
+    my $plain = raw($method, $uri, @send);
+    my $by_arg = raw($method, $with, @send);
+    my $by_header = raw($method, $uri, [ @{$headers || []},
+                                         'X-Profile: record; frequency=100' ],
+                        @send[1, 2]);
+
+    my @both = ([ argument => $by_arg ], [ header => $by_header ]);
+
+    for my $pair (@both) {
+        my ($how, $response) = @$pair;
+
+        my ($id) = $response =~ /^X-Profile-Id: (\w+)\r\n/m;
+        push @ids, [ "$name, by $how", $id // '', $method, $uri,
+                     $response =~ m{^HTTP/1.1 (\d+)} ? $1 : 0 ];
+
+        my $link = "Link: </-/profile/p/" . ($id // '')
+                   . '>; rel="describedby"; title="profile"';
+
+        $response =~ s/^X-Profile-Id: [0-9a-f]{32}\r\n//m or $response .= '!';
+        $response =~ s/^\Q$link\E\r\n//m or $response .= '?';
+
+        ok(canonical($response) eq canonical($plain),
+           "the same bytes: $name, by $how")
+            or diag(map { substr(canonical($_), 0, 1500) . "\n--\n" }
+                    $plain, $response);
+    }
+}
+
+my %ids = map { $_->[1] => 1 } @ids;
+is(scalar(keys %ids), scalar(@ids), 'each has an id of its own');
+
+my $found;
+wait_for(sub { $found = ProfileTest::Store::read_store($store);
+               !grep { !$found->{$_->[1]} } @ids });
+
+for my $expected (@ids) {
+    my ($name, $id, $method, $uri, $status) = @$expected;
+    my $st = $found->{$id} || {};
+
+    is($st->{error}, undef, "$name: stored whole");
+    is(join(' ', map { $_ // '-' } @$st{qw/ scope method host uri status /}),
+       "request $method localhost $uri $status", "$name: its facts");
+}
+
+is(scalar(grep { $_->{mode} != 0 || $_->{wall} == 0
+                 || $_->{waited} > $_->{wall} || $_->{cpu} > $_->{wall} }
+               values %$found), 0, 'times are plausible');
+
+my %pids = map { $_ => 1 } $t->worker_pids();
+is(scalar(grep { !$pids{$_->{worker}} } values %$found), 0, 'so are workers');
+
+my ($limited) = grep { $_->{uri} eq '/limited/large' } values %$found;
+cmp_ok($limited->{waited} / 1e6, '>', 300,
+       'what the client is sent slowly is waited for');
+
+
+# the client leaves
+
+my %before = %$found;
+
+my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => port(8080));
+print $s "GET /app/silent?performance_bar=record HTTP/1.1\r\n"
+         . "Host: localhost\r\n\r\n";
+wait_for(sub { -e $t->testdir() . '/silent' });
+close $s;
+
+my ($st) = wait_for_new(1);
+is("$st->{uri} $st->{status}", '/app/silent 499',
+   'a request whose client left is recorded');
+
+$s = http_get('/limited/large?performance_bar=record', start => 1);
+sysread($s, my $buf, 100);
+my ($id) = $buf;
+close $s;
+
+($st) = wait_for_new(1);
+is("$st->{uri} $st->{status}", '/limited/large 200',
+   'so is a download that was cut off');
+
+
+# streams that do not end
+
+for my $case ([ 'a stream', '/stream/endless', [] ],
+              [ 'a switch of protocols', '/stream/ticker',
+                [ 'Connection: upgrade', 'Upgrade: echo' ] ])
+{
+    my ($name, $uri, $headers) = @$case;
+
+    $s = http_get("$uri?performance_bar=record", start => 1,
+                  headers => $headers);
+
+    ($st) = wait_for_new(1);
+    is($st->{uri}, $uri, "$name: in the store");
+    cmp_ok($st->{wall} / 1e6, '>=', 250, "$name: until the timeout");
+    cmp_ok($st->{wall} / 1e6, '<', 5000, "$name: and not longer");
+
+    my $bytes = read_for($s, 0.3);
+    my $more = read_for($s, 0.5);
+    like($bytes, qr/^X-Profile-Id: $st->{id}\r$/m, "$name: its id");
+    cmp_ok(length($more), '>', 0, "$name: goes on");
+    close $s;
+}
+
+# one that is silent beyond the timeout
+
+$s = http_get('/stream/late?performance_bar=record', start => 1);
+my $r = http_end($s);
+($st) = wait_for_new(1);
+is($r->header('X-Profile-Id'), $st->{id}, 'late: its id');
+is("$st->{uri} $st->{status}", '/stream/late 200', 'late: its status');
+cmp_ok($st->{wall}, '<', 900e6, 'late: its time ended before');
+
+
+# 101 in place of a flamegraph, and other things that cannot be replaced
+
+$s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => port(8080));
+print $s "GET /app/upgrade?performance_bar=flamegraph HTTP/1.1\r\n"
+         . "Host: localhost\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
+$r = read_for($s, 10, qr/ready\n/);
+like($r, qr/^HTTP\/1.1 101 .*^X-Profile-Id: /ms, 'an upgrade is recorded');
+syswrite($s, "hello\n");
+is(read_for($s, 10, qr/\n/), "hello\n", 'and works');
+close $s;
+
+($st) = wait_for_new(1);
+is($st->{status}, 101, 'an upgrade is in the store');
+
+$r = http_get('/small?performance_bar=flamegraph',
+              headers => [ 'If-Match: "x"' ]);
+is($r->status(), 412, 'a precondition that fails is not replaced');
+($st) = wait_for_new(1);
+is($st->{id}, $r->header('X-Profile-Id'), 'it is recorded');
+
+
+# replaced responses are stored as well
+
+$r = http_get('/small?performance_bar=flamegraph&profile_format=folded'
+              . '&stackprof_mode=cpu');
+is($r->status(), 200, 'a flamegraph');
+ok(-e "$store/" . $r->header('X-Profile-Id'),
+   'it is there when the reply is');
+like($r->header('Link'), qr{^</-/profile/p/[0-9a-f]{32}>},
+     'the reply links to it');
+($st) = wait_for_new(1);
+is("$st->{mode} $st->{status}", '1 200', 'with its mode');
+
+$r = http_get('/small?performance_bar=flamegraph', port => 8082);
+is($r->header('Link'), undef, 'no link without a console');
+wait_for_new(1);
+
+
+# mistakes, and who may not
+
+for my $uri (qw{ /small?performance_bar=records
+                 /small?performance_bar=record&profile_mode=x
+                 /small?performance_bar=record&profile_frequency=0 })
+{
+    is(http_get($uri)->status(), 400, "400: $uri");
+}
+
+for my $uri (qw{ /off?performance_bar=record /if?performance_bar=record }) {
+    $r = http_get($uri, port => 8082);
+    is($r->header('X-Profile-Id'), undef, "not recorded: $uri");
+}
+
+my $none = ProfileTest::Store::read_store($store);
+is(scalar(keys %$none), scalar(keys %before), 'nothing of them is stored');
+
+
+# a response on a connection that goes on
+
+$s = undef;
+
+for my $i (1 .. 3) {
+    my $request = "GET /small?performance_bar=record HTTP/1.1\r\n"
+                  . "Host: localhost\r\n\r\n";
+
+    $s //= IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                 PeerPort => port(8080));
+    $r = http($request x 2, socket => $s);
+    is($r->body(), "small\n", "pipelined $i");
+    is(http_end($s)->body(), "small\n", 'and the one behind it');
+}
+
+wait_for_new(6);
+pass('all are stored');
+
+
+sub raw {
+    my ($method, $uri, $headers, $body, $version) = @_;
+
+    my @lines = ('Host: localhost', @$headers);
+
+    push @lines, 'Connection: close' unless grep { /^Connection:/ } @lines;
+    push @lines, 'Content-Length: ' . length($body) if defined $body;
+
+    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                  PeerPort => port(8080))
+        or return '';
+
+    print $s join("\r\n", "$method $uri HTTP/$version", @lines, '', '')
+             . ($body // '');
+
+    if ($uri =~ /upgrade/) {
+        my $r = read_for($s, 5, qr/\r\n\r\nready\n/);
+        syswrite($s, "one\n");
+        $r .= read_for($s, 5, qr/one\n/);
+        syswrite($s, "quit\n");
+        return $r . read_for($s, 5);
+    }
+
+    return read_for($s, 20);
+}
+
+
+# what comes until the connection is closed, or the pattern, or the time is up
+sub read_for {
+    my ($s, $seconds, $re) = @_;
+
+    my $end = time() + $seconds;
+    my $buf = '';
+
+    while (time() < $end && !($re && $buf =~ $re)) {
+        my $in = '';
+        vec($in, fileno($s), 1) = 1;
+
+        next if select($in, undef, undef, $end - time()) < 1;
+        last unless sysread($s, $buf, 65536, length($buf));
+    }
+
+    return $buf;
+}
+
+
+# without what differs between any two responses
+sub canonical {
+    my ($response) = @_;
+
+    $response =~ s/^Date: .*\r\n//m;
+    $response =~ s/^(X-Time|X-Port): .*\r\n//mg;
+
+    # events come one by one, or two at a time
+
+    $response =~ s/\r\n(?:[0-9a-f]+\r\n(?=data:)|0\r\n\r\n)//g
+        if $response =~ m{^Content-Type: text/event-stream\r}m;
+
+    if ($response =~ /boundary=(\d+)/) {
+        my $boundary = $1;
+        $response =~ s/$boundary/BOUNDARY/g;
+    }
+
+    return $response;
+}
+
+
+# so many new entries
+sub wait_for_new {
+    my ($n) = @_;
+
+    my @new;
+
+    wait_for(sub {
+        my $now = ProfileTest::Store::read_store($store);
+        @new = map { $now->{$_} } grep { !$before{$_} } keys %$now;
+        return @new >= $n;
+    }) or diag("waited for $n, there are " . scalar(@new));
+
+    $before{$_->{id}} = 1 for @new;
+
+    return @new;
+}
+
+
+sub upstream {
+    my $server = IO::Socket::INET->new(Listen => 64, ReuseAddr => 1,
+                                       LocalAddr => '127.0.0.1',
+                                       LocalPort => port(8081))
+        or die "listen: $!\n";
+
+    local $SIG{CHLD} = 'IGNORE';
+    local $SIG{PIPE} = 'DEFAULT';
+
+    while (my $c = $server->accept()) {
+        next if fork();
+
+        alarm(30);
+        $c->autoflush(1);
+        answer($c);
+        close $c;
+        POSIX::_exit(0);
+    }
+}
+
+
+sub answer {
+    my ($c) = @_;
+
+    my ($line, $len, $head) = ('', 0, '');
+
+    while (defined(my $l = <$c>)) {
+        $line ||= $l;
+        $len = $1 if $l =~ /^Content-Length: (\d+)/i;
+        $head .= $l;
+        last if $l =~ /^\r?\n$/;
+    }
+
+    read($c, my $body, $len) if $len;
+
+    my ($what) = $line =~ m{^\w+ /app/(\w+)} or return;
+
+    if ($what eq 'chunked' || $what eq 'stream' || $what eq 'broken'
+        || $what eq 'endless' || $what eq 'late')
+    {
+        sleep(0.8) if $what eq 'late';
+
+        print $c "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+                 . ($what =~ /stream|endless/
+                    ? "Content-Type: text/event-stream\r\n"
+                      . "X-Accel-Buffering: no\r\n" : '')
+                 . "Connection: close\r\n\r\n";
+
+        my @chunks = map { sprintf("%x\r\ndata: %03d\n\n\r\n", 11, $_) }
+                         1 .. ($what eq 'endless' ? 600 : 5);
+        push @chunks, "0\r\n\r\n" unless $what eq 'broken';
+
+        if ($what =~ /stream|endless/) {
+            for my $chunk (@chunks) {
+                print $c $chunk;
+                sleep(0.05);
+            }
+
+        } else {
+
+            # at once: how it is cut on the way decides how nginx cuts it
+
+            print $c join('', @chunks);
+        }
+
+    } elsif ($what eq 'upgrade' || $what eq 'ticker') {
+        print $c "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n"
+                 . "Connection: upgrade\r\n\r\nready\n";
+
+        for (1 .. ($what eq 'ticker' ? 600 : 0)) {
+            print $c "tick\n";
+            sleep(0.05);
+        }
+
+        while (defined(my $l = <$c>)) {
+            last if $l eq "quit\n";
+            print $c $l;
+        }
+
+    } elsif ($what eq 'silent') {
+        $t->write_file('silent', 1);
+        sleep(20);
+
+    } elsif ($what eq 'accel') {
+        print $c "HTTP/1.1 200 OK\r\nX-Accel-Redirect: /internal/large\r\n"
+                 . "Content-Length: 0\r\nConnection: close\r\n\r\n";
+
+    } elsif ($what eq 'error') {
+        print $c "HTTP/1.1 500 No\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\n"
+                 . "Content-Length: 3\r\nConnection: close\r\n\r\nno\n";
+
+    } else {
+        my $echo = "$line$head" . ($body // '');
+
+        # the lines of the module's own trigger would show here
+
+        print $c "HTTP/1.1 200 OK\r\nContent-Length: " . length($echo)
+                 . "\r\nX-Odd:  two  spaces\r\nConnection: close\r\n\r\n"
+                 . $echo;
+    }
+}
