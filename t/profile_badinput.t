@@ -153,7 +153,7 @@ my @values = ('', ' ', '%', '%%', '%2', '%zz', '%00', "\xff\xfe", "\x80",
               '99999999999999999999999999', 'x' x 3000, '%61' x 1000);
 
 my %args = (performance_bar => [ $action, 'flamegrap', 'flamegraphs',
-                                 'Flamegraph', 'FLAMEGRAPH', '1', 'record',
+                                 'Flamegraph', 'FLAMEGRAPH', '1', 'Record',
                                  'flame%67raph', 'flamegraph%20' ],
             profile_mode => [ $mode, 'Wall', 'wal', 'walll', 'object', 'CPU',
                               '%63pu', 'wall%00' ],
@@ -225,6 +225,12 @@ for my $param ('x', 'x=1', 'Mode=cpu', 'mode =cpu', '=', '=cpu', 'profile_mode'
 {
     push @cases, [ 'X-Profile', $unknown, '/x', "flamegraph; $param" ];
 }
+
+# there is no store here
+
+push @cases, [ 'performance_bar', qr/has no store to record to/,
+               '/x?performance_bar=record' ],
+             [ 'X-Profile', qr/has no store to record to/, '/x', 'record' ];
 
 push @cases, [ 'mode', $twice, '/x', 'flamegraph; mode=cpu; mode=wall' ],
              [ 'frequency', $twice, '/x',
