@@ -22,6 +22,7 @@
 #include <ngx_http.h>
 
 #include "prof.h"
+#include "ngx_http_profile_account.h"
 #include "ngx_http_profile_conf.h"
 
 
@@ -32,7 +33,6 @@
 
 #define NGX_HTTP_PROFILE_BUFFERED      0x80
 
-#define NGX_HTTP_PROFILE_MAX_OWNED     4096
 #define NGX_HTTP_PROFILE_ID_LEN        32
 
 
@@ -52,46 +52,6 @@ typedef struct {
     unsigned                   mode_given:1;
     unsigned                   frequency_given:1;
 } ngx_http_profile_trigger_t;
-
-
-/*
- * A request (the main one, a subrequest) of a tracked context, with what is
- * wrapped between the turns: memory of the main request's pool.
- */
-
-typedef struct ngx_http_profile_part_s  ngx_http_profile_part_t;
-
-struct ngx_http_profile_part_s {
-    ngx_http_profile_part_t      *next;
-    ngx_http_request_t           *request;
-    ngx_http_event_handler_pt     write_event_handler;
-    ngx_resolver_ctx_t           *resolver_ctx;
-    ngx_resolver_handler_pt       resolver_handler;
-    unsigned                      aio:1;
-};
-
-
-/*
- * What begins a turn: an event, with its connection if it has one, or another
- * way into a part of the request.
- */
-
-typedef struct {
-    ngx_event_t                  *event;
-    ngx_connection_t             *connection;
-    ngx_http_request_t           *request;
-    ngx_resolver_ctx_t           *resolver;
-    unsigned                      timer:1;   /* the event's timer expired */
-} ngx_http_profile_wake_t;
-
-
-/* the event loop while armed; times are those of prof_now(), 0 is none yet */
-
-typedef struct {
-    uint64_t                      last_end;  /* of the poll before */
-    uint64_t                      poll_start;
-    uint64_t                      poll_end;
-} ngx_http_profile_loop_t;
 
 
 /* the reply: an error text, or the encoded profile */
@@ -120,7 +80,7 @@ typedef enum {
 typedef struct ngx_http_profile_render_s  ngx_http_profile_render_t;
 
 
-typedef struct {
+struct ngx_http_profile_ctx_s {
     ngx_queue_t                   queue;     /* in the list of live ones */
     ngx_http_request_t           *request;   /* the main one */
     ngx_http_profile_trigger_t    trigger;
@@ -142,13 +102,9 @@ typedef struct {
 
     /* tracking */
 
+    ngx_http_profile_track_t     *track;     /* while tracked is set */
     prof_capture_t               *capture;
     prof_profile_t               *profile;   /* the capture's, once ended */
-    ngx_queue_t                   owned;
-    ngx_uint_t                    nowned;
-    ngx_http_profile_part_t      *parts;
-    ngx_event_handler_pt          read_handler;   /* of a fake connection */
-    ngx_event_handler_pt          write_handler;
     ngx_event_t                   timer;
 
     /* replacing the response */
@@ -167,7 +123,7 @@ typedef struct {
     unsigned                      timedout:1;
     unsigned                      spans:1;
     unsigned                      stripped_headers:1;
-} ngx_http_profile_ctx_t;
+};
 
 
 /* an empty name is no name */
@@ -278,38 +234,6 @@ void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
 
 extern ngx_queue_t  ngx_http_profile_live;
 extern ngx_uint_t   ngx_http_profile_nlive;
-
-/* ngx_http_profile_track.c: the worker's pointers and the event loop */
-
-ngx_int_t ngx_http_profile_track(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_untrack(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_disarm(void);
-prof_sampler_t *ngx_http_profile_sampler(void);
-ngx_http_profile_loop_t *ngx_http_profile_loop(void);
-
-/* ngx_http_profile_owned.c: whose an event is */
-
-void ngx_http_profile_owned_init(void);
-ngx_http_profile_ctx_t *ngx_http_profile_owner(ngx_event_t *ev,
-    ngx_uint_t timer);
-ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
-void ngx_http_profile_own_event(ngx_http_profile_ctx_t *ctx, ngx_event_t *ev);
-void ngx_http_profile_own_connection(ngx_http_profile_ctx_t *ctx,
-    ngx_connection_t *c, ngx_uint_t client);
-void ngx_http_profile_disown_event(ngx_event_t *ev);
-void ngx_http_profile_settle(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_disown_all(ngx_http_profile_ctx_t *ctx);
-
-/* ngx_http_profile_turn.c: turns, and what is wrapped between them */
-
-void ngx_http_profile_turn(ngx_http_profile_ctx_t *ctx,
-    ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
-    void *data);
-void ngx_http_profile_turn_forget(ngx_http_profile_ctx_t *ctx);
-ngx_http_profile_ctx_t *ngx_http_profile_turn_ctx(void);
-ngx_http_profile_part_t *ngx_http_profile_add_part(ngx_http_profile_ctx_t *ctx,
-    ngx_http_request_t *r);
-void ngx_http_profile_unwrap(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_accept.c */
 

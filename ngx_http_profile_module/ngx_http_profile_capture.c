@@ -15,7 +15,7 @@
 
 static ngx_http_profile_ctx_t *ngx_http_profile_create(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_first_turn(void *data);
+static void ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx);
 static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx,
     const char *name, ngx_str_t *value);
@@ -65,15 +65,7 @@ ngx_http_profile_begin(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    /*
-     * The rest of the phases runs from here: the first turn begins and ends
-     * in this call.  The request may be gone afterwards.
-     */
-
-    r->phase_handler++;
-
-    ngx_http_profile_turn(ctx, NULL, (uintptr_t) ngx_http_core_run_phases,
-                          ngx_http_profile_first_turn, r);
+    ngx_http_profile_run_request(ctx->track);
 
     return NGX_DONE;
 }
@@ -82,9 +74,15 @@ ngx_http_profile_begin(ngx_http_request_t *r)
 static ngx_http_profile_ctx_t *
 ngx_http_profile_create(ngx_http_request_t *r)
 {
-    ngx_pool_cleanup_t      *cln;
-    ngx_http_profile_ctx_t  *ctx;
-    u_char                   id[NGX_HTTP_PROFILE_ID_LEN / 2];
+    ngx_pool_cleanup_t        *cln;
+    ngx_http_profile_ctx_t    *ctx;
+    ngx_http_profile_track_t  *tr;
+    u_char                     id[NGX_HTTP_PROFILE_ID_LEN / 2];
+
+    tr = ngx_http_profile_track(r);
+    if (tr == NULL) {
+        return NULL;
+    }
 
     cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_profile_ctx_t));
     if (cln == NULL) {
@@ -104,7 +102,11 @@ ngx_http_profile_create(ngx_http_request_t *r)
 
     ctx->request = r;
     ctx->request_line = r->request_line;
-    ngx_queue_init(&ctx->owned);
+    ctx->track = tr;
+
+    tr->ctx = ctx;
+    tr->id.len = NGX_HTTP_PROFILE_ID_LEN;
+    tr->id.data = ctx->id;
 
     cln->handler = ngx_http_profile_cleanup;
 
@@ -136,9 +138,11 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
         conf.memory = PROF_MEMORY_MIN;
     }
 
-    if (ngx_http_profile_track(ctx) != NGX_OK) {
+    if (ngx_http_profile_arm_sampler() != NGX_OK) {
         return NGX_ERROR;
     }
+
+    ctx->tracked = 1;
 
     ctx->capture = prof_capture_create(&conf);
 
@@ -159,44 +163,20 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
 }
 
 
-PROF_GLUE static void
-ngx_http_profile_first_turn(void *data)
-{
-    ngx_http_request_t *r = data;
-
-    ngx_connection_t  *c;
-
-    c = r->connection;
-
-    ngx_http_core_run_phases(r);
-    ngx_http_run_posted_requests(c);
-}
-
-
 /* the context of a request or of a subrequest's main request, or NULL */
 
 ngx_http_profile_ctx_t *
 ngx_http_profile_find(ngx_http_request_t *r)
 {
-    ngx_queue_t             *q;
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_http_profile_track_t  *tr;
 
     if (ngx_http_profile_nlive == 0) {
         return NULL;
     }
 
-    for (q = ngx_queue_head(&ngx_http_profile_live);
-         q != ngx_queue_sentinel(&ngx_http_profile_live);
-         q = ngx_queue_next(q))
-    {
-        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
+    tr = ngx_http_profile_find_track(r);
 
-        if (ctx->request == r->main) {
-            return ctx;
-        }
-    }
-
-    return NULL;
+    return tr ? tr->ctx : NULL;
 }
 
 
@@ -234,7 +214,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
     }
 
     ngx_http_profile_end(ctx);
-    ngx_http_profile_untrack(ctx);
+    ngx_http_profile_end_tracking(ctx);
 
     r = ctx->request;
     wev = r->connection->write;
@@ -299,6 +279,7 @@ void
 ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
 {
     u_char              *p;
+    prof_stats_t         stats;
     ngx_http_request_t  *r;
     u_char               title[NGX_MAX_ERROR_STR];
 
@@ -310,7 +291,7 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    ngx_http_profile_turn_forget(ctx);
+    prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
 
     if (ctx->profile == NULL && ctx->reply.status == 0) {
         r = ctx->request;
@@ -322,8 +303,23 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
         ctx->profile = prof_capture_finish(ctx->capture, (char *) title);
     }
 
+    prof_capture_totals(ctx->capture, &stats, NULL, NULL, NULL);
+    ctx->track->samples = stats.samples;
+
     prof_capture_destroy(ctx->capture);
     ctx->capture = NULL;
+}
+
+
+/* the request stays tracked, so that it is found, until it is dropped */
+
+static void
+ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx)
+{
+    if (ctx->tracked) {
+        ctx->tracked = 0;
+        ngx_http_profile_release_sampler();
+    }
 }
 
 
@@ -444,12 +440,22 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
         ngx_del_timer(&ctx->timer);
     }
 
-    ngx_http_profile_untrack(ctx);
-    ngx_http_profile_turn_forget(ctx);
-
     if (ctx->capture) {
+        prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
         prof_capture_destroy(ctx->capture);
         ctx->capture = NULL;
+    }
+
+    ngx_http_profile_end_tracking(ctx);
+
+    ctx->track->ctx = NULL;
+
+    if (ctx->verdict != NGX_HTTP_PROFILE_ADMITTED) {
+        ctx->track->id.len = 0;
+    }
+
+    if (!ctx->track->accounted) {
+        ngx_http_profile_untrack(ctx->track);
     }
 
     if (ctx->profile) {

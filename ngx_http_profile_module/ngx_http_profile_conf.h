@@ -30,6 +30,7 @@ typedef struct {
     size_t                      min_arg;      /* length of the shortest name */
     ngx_uint_t                  nlocations;   /* with profile_endpoint on */
     ngx_uint_t                  nconsoles;    /* with profile_console */
+    ngx_uint_t                  accounting;   /* on in a server */
     ngx_uint_t                  max_captures;
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
     ngx_http_profile_store_t   *store;        /* NULL: there is none */
@@ -55,6 +56,7 @@ typedef struct {
 typedef struct {
     ngx_array_t                locations;    /* of loc conf *: enabled ones */
     ngx_str_t                  console;      /* its URL, or empty */
+    ngx_flag_t                 accounting;
 } ngx_http_profile_srv_conf_t;
 
 
@@ -93,6 +95,8 @@ PROF_HIDDEN_BEGIN
 void *ngx_http_profile_create_main_conf(ngx_conf_t *cf);
 char *ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf);
 void *ngx_http_profile_create_srv_conf(ngx_conf_t *cf);
+char *ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent,
+    void *child);
 void *ngx_http_profile_create_loc_conf(ngx_conf_t *cf);
 char *ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);

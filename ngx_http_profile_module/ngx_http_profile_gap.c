@@ -26,8 +26,10 @@
 /* a poll that took longer than this has slept */
 #define NGX_HTTP_PROFILE_SLEEP_NS  20000
 
+/* after a busier time than this the kernel is asked when data came */
+#define NGX_HTTP_PROFILE_ASK_NS    2000000
 
-static uint64_t ngx_http_profile_ready(ngx_http_profile_wake_t *wake);
+
 static ngx_http_profile_part_t *ngx_http_profile_waiting_part(
     ngx_http_profile_ctx_t *ctx, ngx_http_profile_wake_t *wake);
 static u_char *ngx_http_profile_cause(ngx_http_profile_ctx_t *ctx,
@@ -76,7 +78,7 @@ ngx_http_profile_gap(ngx_http_profile_ctx_t *ctx, ngx_http_profile_wake_t *wake)
     }
 
     now = prof_now();
-    ready = wake ? ngx_http_profile_ready(wake) : now;
+    ready = wake ? ngx_http_profile_ready(wake, now) : now;
     ready = ngx_max(ready, prof_capture_mark(ctx->capture));
 
     if (ready + NGX_HTTP_PROFILE_BUSY_NS > now) {
@@ -132,16 +134,15 @@ ngx_http_profile_wake_name(ngx_http_profile_ctx_t *ctx,
 
 /* when the request could have run */
 
-static uint64_t
-ngx_http_profile_ready(ngx_http_profile_wake_t *wake)
+uint64_t
+ngx_http_profile_ready(ngx_http_profile_wake_t *wake, uint64_t now)
 {
-    uint64_t                  ready, now;
+    uint64_t                  ready;
     socklen_t                 len;
     struct tcp_info           ti;
     ngx_http_profile_loop_t  *loop;
 
-    loop = ngx_http_profile_loop();
-    now = prof_now();
+    loop = &ngx_http_profile_loop;
 
     /* in the iteration in which the worker was armed */
 
@@ -161,9 +162,12 @@ ngx_http_profile_ready(ngx_http_profile_wake_t *wake)
     } else {
         ready = loop->last_end + (loop->poll_start - loop->last_end) / 2;
 
+        /* a system call, for the milliseconds that it tells */
+
         len = sizeof(struct tcp_info);
 
-        if (wake->connection && wake->event == wake->connection->read
+        if (loop->poll_start - loop->last_end > NGX_HTTP_PROFILE_ASK_NS
+            && wake->connection && wake->event == wake->connection->read
             && getsockopt(wake->connection->fd, IPPROTO_TCP, TCP_INFO, &ti,
                           &len)
                == 0)
@@ -187,7 +191,7 @@ ngx_http_profile_waiting_part(ngx_http_profile_ctx_t *ctx,
 
     any = NULL;
 
-    for (part = ctx->parts; part; part = part->next) {
+    for (part = ctx->track->parts; part; part = part->next) {
         r = part->request;
 
         if (r->done) {

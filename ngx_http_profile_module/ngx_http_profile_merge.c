@@ -32,6 +32,7 @@ ngx_http_profile_create_main_conf(ngx_conf_t *cf)
      *     pmcf->nlocations = 0;
      *     pmcf->nconsoles = 0;
      *     pmcf->store = NULL;
+     *     pmcf->accounting = 0;
      *     pmcf->nphases = 0;
      *     pmcf->precontent = 0;
      *     pmcf->checkers = NULL;
@@ -89,7 +90,28 @@ ngx_http_profile_create_srv_conf(ngx_conf_t *cf)
         return NULL;
     }
 
+    pscf->accounting = NGX_CONF_UNSET;
+
     return pscf;
+}
+
+
+char *
+ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_profile_srv_conf_t *prev = parent;
+    ngx_http_profile_srv_conf_t *conf = child;
+
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    ngx_conf_merge_value(conf->accounting, prev->accounting, 0);
+
+    if (conf->accounting) {
+        pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+        pmcf->accounting = 1;
+    }
+
+    return NGX_CONF_OK;
 }
 
 

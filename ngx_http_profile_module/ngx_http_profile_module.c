@@ -12,7 +12,10 @@
 #include "ngx_http_profile_job.h"
 
 
+static ngx_int_t ngx_http_profile_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_profile_init(ngx_conf_t *cf);
+static ngx_int_t ngx_http_profile_first_handler(ngx_conf_t *cf,
+    ngx_uint_t phase, ngx_http_handler_pt handler);
 static ngx_int_t ngx_http_profile_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_look(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_init_module(ngx_cycle_t *cycle);
@@ -22,7 +25,11 @@ static void ngx_http_profile_exit_process(ngx_cycle_t *cycle);
 
 /* the shortest name of an argument that may be a trigger */
 
-static size_t  ngx_http_profile_min_arg;
+static size_t      ngx_http_profile_min_arg;
+
+/* this worker is armed for all of its life */
+
+static ngx_uint_t  ngx_http_profile_accounting;
 
 
 static ngx_command_t  ngx_http_profile_commands[] = {
@@ -132,19 +139,26 @@ static ngx_command_t  ngx_http_profile_commands[] = {
       0,
       NULL },
 
+    { ngx_string("profile_accounting"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_SRV_CONF_OFFSET,
+      offsetof(ngx_http_profile_srv_conf_t, accounting),
+      NULL },
+
       ngx_null_command
 };
 
 
 static ngx_http_module_t  ngx_http_profile_module_ctx = {
-    ngx_http_profile_watch_modules,        /* preconfiguration */
+    ngx_http_profile_preconfiguration,     /* preconfiguration */
     ngx_http_profile_init,                 /* postconfiguration */
 
     ngx_http_profile_create_main_conf,     /* create main configuration */
     ngx_http_profile_init_main_conf,       /* init main configuration */
 
     ngx_http_profile_create_srv_conf,      /* create server configuration */
-    NULL,                                  /* merge server configuration */
+    ngx_http_profile_merge_srv_conf,       /* merge server configuration */
 
     ngx_http_profile_create_loc_conf,      /* create location configuration */
     ngx_http_profile_merge_loc_conf        /* merge location configuration */
@@ -167,7 +181,10 @@ ngx_module_t  ngx_http_profile_module = {
 };
 
 
-/* every request passes here: the common case is two comparisons */
+/*
+ * Every request passes here: the common case is two comparisons.  Where
+ * requests are accounted, any query is long enough.
+ */
 
 static ngx_int_t
 ngx_http_profile_handler(ngx_http_request_t *r)
@@ -185,42 +202,100 @@ ngx_http_profile_handler(ngx_http_request_t *r)
 __attribute__((noinline)) static ngx_int_t
 ngx_http_profile_look(ngx_http_request_t *r)
 {
+    ngx_uint_t                    asked;
+    ngx_http_profile_track_t     *tr;
     ngx_http_profile_loc_conf_t  *plcf;
+    ngx_http_profile_srv_conf_t  *pscf;
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
-    if (ngx_http_profile_find_arg(&r->args, &plcf->arg) != NGX_OK
-        && ngx_http_get_module_ctx(r, ngx_http_profile_module) == NULL)
-    {
-        return NGX_DECLINED;
+    asked = ngx_http_profile_find_arg(&r->args, &plcf->arg) == NGX_OK
+            || ngx_http_get_module_ctx(r, ngx_http_profile_module);
+
+    tr = NULL;
+
+    if (pscf->accounting) {
+
+        tr = ngx_http_profile_track(r);
+
+        if (tr) {
+            tr->accounted = 1;
+        }
     }
 
-    return ngx_http_profile_begin(r);
+    if (asked && ngx_http_profile_begin(r) == NGX_DONE) {
+        return NGX_DONE;
+    }
+
+    return tr ? ngx_http_profile_account_begin(tr) : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_profile_preconfiguration(ngx_conf_t *cf)
+{
+    if (ngx_http_profile_add_variables(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_profile_watch_modules(cf);
 }
 
 
 static ngx_int_t
 ngx_http_profile_init(ngx_conf_t *cf)
 {
-    ngx_array_t                   *handlers;
-    ngx_http_handler_pt           *h;
-    ngx_http_core_main_conf_t     *cmcf;
     ngx_http_profile_main_conf_t  *pmcf;
 
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+
+    /*
+     * Handlers of the POST_READ phase run from the last to the first: as the
+     * first one, this handler runs after realip's.
+     */
+
+    if (pmcf->nlocations + pmcf->accounting
+        && ngx_http_profile_first_handler(cf, NGX_HTTP_POST_READ_PHASE,
+                                          ngx_http_profile_handler)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    /* those of the log phase run in order: all others see the final times */
+
+    if (pmcf->accounting
+        && ngx_http_profile_first_handler(cf, NGX_HTTP_LOG_PHASE,
+                                          ngx_http_profile_account_log)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
     if (pmcf->nlocations == 0) {
         return pmcf->nconsoles ? ngx_http_profile_filter_init(cf) : NGX_OK;
     }
 
-    /*
-     * Handlers of a phase run from the last to the first: as the first one,
-     * this handler runs after realip's.
-     */
+    if (ngx_http_profile_init_headers(cf, pmcf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_profile_filter_init(cf);
+}
+
+
+static ngx_int_t
+ngx_http_profile_first_handler(ngx_conf_t *cf, ngx_uint_t phase,
+    ngx_http_handler_pt handler)
+{
+    ngx_array_t                *handlers;
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
 
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
 
-    handlers = &cmcf->phases[NGX_HTTP_POST_READ_PHASE].handlers;
+    handlers = &cmcf->phases[phase].handlers;
 
     if (ngx_array_push(handlers) == NULL) {
         return NGX_ERROR;
@@ -231,13 +306,9 @@ ngx_http_profile_init(ngx_conf_t *cf)
     ngx_memmove(&h[1], &h[0],
                 (handlers->nelts - 1) * sizeof(ngx_http_handler_pt));
 
-    h[0] = ngx_http_profile_handler;
+    h[0] = handler;
 
-    if (ngx_http_profile_init_headers(cf, pmcf) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    return ngx_http_profile_filter_init(cf);
+    return NGX_OK;
 }
 
 
@@ -273,20 +344,36 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 
-    if (pmcf == NULL || pmcf->nlocations == 0) {
+    if (pmcf == NULL) {
         return NGX_OK;
     }
 
     ngx_http_profile_min_arg = pmcf->min_arg;
 
-    return ngx_http_profile_init_phases(cycle);
+    /* caches' managers serve nobody */
+
+    if (pmcf->accounting && ngx_process != NGX_PROCESS_HELPER) {
+
+        if (ngx_http_profile_arm() != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_profile_min_arg = 0;
+        ngx_http_profile_accounting = 1;
+    }
+
+    return pmcf->nlocations ? ngx_http_profile_init_phases(cycle) : NGX_OK;
 }
 
 
 static void
 ngx_http_profile_exit_process(ngx_cycle_t *cycle)
 {
-    ngx_http_profile_disarm();
+    if (ngx_http_profile_accounting) {
+        ngx_http_profile_disarm();
+    }
+
+    ngx_http_profile_disarm_idle();
     ngx_http_profile_job_finish_all();
     prof_process_done();
 }

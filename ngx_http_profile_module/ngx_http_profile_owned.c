@@ -5,63 +5,105 @@
  * Whose an event is.  Owned are connections, with both their events and the
  * timers in these, and single events whose timer a turn has set.
  *
- * What is here is a lookup by address.  Nothing is ever written to an event,
- * and an event that is not nginx's own memory is not even read but when it is
- * dispatched: it may be freed at any time without notice.  The worst that a
- * stale entry can do is to give one turn to the wrong request, and a changed
- * connection is noticed by its number.
+ * A connection is found by its place in nginx's array, so that every request
+ * can afford it.  A single event is found by its address.  Nothing is ever
+ * written to an event, and an event that is not nginx's own memory is not even
+ * read but when it is dispatched: it may be freed at any time without notice.
+ * The worst that a stale entry can do is to give one turn to the wrong request,
+ * and a changed connection is noticed by its number.
  */
 
 
+#include "ngx_http_profile_account.h"
 #include "ngx_http_profile.h"
 
 
+/* a connection */
+
 typedef struct {
-    ngx_rbtree_node_t         node;         /* key: address of the connection
-                                               or of the event */
-    ngx_queue_t               queue;        /* in ctx->owned */
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_connection_t         *connection;   /* NULL: a single event */
-    ngx_atomic_uint_t         number;
-    void                     *data;         /* connection's, when known */
-    unsigned                  client:1;     /* until the request is freed */
-    unsigned                  settled:1;
+    ngx_queue_t                queue;       /* in track->connections */
+    ngx_http_profile_track_t  *track;       /* NULL: nobody's */
+    ngx_atomic_uint_t          number;
+    void                      *data;        /* connection's, when known */
+    uint64_t                   aside;       /* ns of CPU time */
+    unsigned                   client:1;    /* until the request is freed */
+    unsigned                   settled:1;
+} ngx_http_profile_slot_t;
+
+
+/* an event of somebody else's memory */
+
+typedef struct {
+    ngx_rbtree_node_t          node;        /* key: its address */
+    ngx_queue_t                queue;       /* in track->events */
+    ngx_http_profile_track_t  *track;
 } ngx_http_profile_owned_t;
 
 
-static ngx_http_profile_ctx_t *ngx_http_profile_log_owner(ngx_log_t *log);
-static ngx_http_profile_owned_t *ngx_http_profile_lookup(void *key);
-static ngx_http_profile_owned_t *ngx_http_profile_own(
-    ngx_http_profile_ctx_t *ctx, void *key);
+static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
+static ngx_http_profile_owned_t *ngx_http_profile_lookup(ngx_event_t *ev);
 static void ngx_http_profile_disown(ngx_http_profile_owned_t *o);
-static ngx_uint_t ngx_http_profile_shared(ngx_http_profile_ctx_t *ctx,
+static void ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot);
+static ngx_uint_t ngx_http_profile_shared(ngx_http_profile_track_t *tr,
     ngx_connection_t *c);
-static ngx_uint_t ngx_http_profile_resolver_event(ngx_http_profile_ctx_t *ctx,
-    ngx_event_t *ev);
+static ngx_uint_t ngx_http_profile_resolver_event(
+    ngx_http_profile_track_t *tr, ngx_event_t *ev);
 
 
-static ngx_rbtree_t       ngx_http_profile_owned;
-static ngx_rbtree_node_t  ngx_http_profile_owned_sentinel;
+/* nginx's arrays, and ours beside them */
+
+static ngx_uint_t                ngx_http_profile_nslots;
+static ngx_event_t              *ngx_http_profile_read_events;
+static ngx_event_t              *ngx_http_profile_write_events;
+static ngx_connection_t         *ngx_http_profile_connections;
+static ngx_http_profile_slot_t  *ngx_http_profile_table;
+
+static ngx_rbtree_t              ngx_http_profile_owned;
+static ngx_rbtree_node_t         ngx_http_profile_owned_sentinel;
+
+/* what the logs of all clients' connections have in common */
+
+static ngx_log_handler_pt        ngx_http_profile_log_handler;
 
 
-void
+ngx_int_t
 ngx_http_profile_owned_init(void)
 {
     ngx_rbtree_init(&ngx_http_profile_owned, &ngx_http_profile_owned_sentinel,
                     ngx_rbtree_insert_value);
+
+    ngx_http_profile_nslots = ngx_cycle->connection_n;
+    ngx_http_profile_connections = ngx_cycle->connections;
+    ngx_http_profile_read_events = ngx_cycle->read_events;
+    ngx_http_profile_write_events = ngx_cycle->write_events;
+
+    ngx_http_profile_table = ngx_calloc(ngx_http_profile_nslots
+                                        * sizeof(ngx_http_profile_slot_t),
+                                        ngx_cycle->log);
+
+    return ngx_http_profile_table ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_http_profile_owned_done(void)
+{
+    ngx_free(ngx_http_profile_table);
+    ngx_http_profile_table = NULL;
 }
 
 
 /*
- * The context that the event belongs to, or NULL.  The event is about to be
+ * The request that the event belongs to, or NULL.  The event is about to be
  * handled, so it may be read.
  */
 
-ngx_http_profile_ctx_t *
+ngx_http_profile_track_t *
 ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer)
 {
     ngx_connection_t          *c;
-    ngx_http_profile_ctx_t    *ctx;
+    ngx_http_profile_slot_t   *slot;
+    ngx_http_profile_track_t  *tr;
     ngx_http_profile_owned_t  *o;
 
     c = ngx_http_profile_connection(ev);
@@ -76,28 +118,29 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer)
 
         /* fired: the memory may serve another purpose from now on */
 
-        ctx = o->ctx;
+        tr = o->track;
         ngx_http_profile_disown(o);
 
-        return ctx;
+        return tr;
     }
 
-    o = ngx_http_profile_lookup(c);
+    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
 
-    if (o && o->client) {
-        return o->ctx;
+    if (slot->track && slot->client) {
+        return slot->track;
     }
 
-    if (o && (c->number != o->number || c->data != o->data)) {
-        ngx_http_profile_disown(o);
-        o = NULL;
+    if (slot->track
+        && (c->number != slot->number || c->data != slot->data))
+    {
+        ngx_http_profile_disown_connection(slot);
     }
 
-    if (c->fd == (ngx_socket_t) -1 || c->idle) {
+    if (c->fd == (ngx_socket_t) -1 || c->idle || ev->accept) {
         return NULL;
     }
 
-    return o ? o->ctx : ngx_http_profile_log_owner(c->log);
+    return slot->track ? slot->track : ngx_http_profile_log_owner(c->log);
 }
 
 
@@ -108,79 +151,105 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer)
  * log, and for nobody else.
  */
 
-static ngx_http_profile_ctx_t *
+static ngx_http_profile_track_t *
 ngx_http_profile_log_owner(ngx_log_t *log)
 {
-    ngx_queue_t             *q;
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_http_log_ctx_t  *ctx;
 
-    for (q = ngx_queue_head(&ngx_http_profile_live);
-         q != ngx_queue_sentinel(&ngx_http_profile_live);
-         q = ngx_queue_next(q))
+    if (log == NULL || log->data == NULL
+        || log->handler != ngx_http_profile_log_handler)
     {
-        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
-
-        if (ctx->tracked && ctx->request->connection->log == log) {
-            return ctx;
-        }
+        return NULL;
     }
 
-    return NULL;
+    ctx = log->data;
+
+    return ctx->request ? ngx_http_profile_find_track(ctx->request) : NULL;
 }
 
 
 void
-ngx_http_profile_own_event(ngx_http_profile_ctx_t *ctx, ngx_event_t *ev)
+ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 {
-    ngx_connection_t  *c;
+    ngx_connection_t          *c;
+    ngx_http_profile_owned_t  *o;
 
     c = ngx_http_profile_connection(ev);
 
     if (c) {
-        ngx_http_profile_own_connection(ctx, c, 0);
+        ngx_http_profile_own_connection(tr, c, 0);
         return;
     }
 
-    c = ctx->request->connection;
+    c = tr->request->connection;
 
-    if (ev == &ctx->timer || ev == c->read || ev == c->write
-        || ngx_http_profile_resolver_event(ctx, ev))
+    if ((tr->ctx && ev == &tr->ctx->timer) || ev == c->read || ev == c->write
+        || ngx_http_profile_resolver_event(tr, ev))
     {
         return;
     }
 
-    (void) ngx_http_profile_own(ctx, ev);
+    ngx_http_profile_disown_event(ev);
+
+    if (tr->nevents == NGX_HTTP_PROFILE_MAX_EVENTS) {
+        return;
+    }
+
+    o = ngx_calloc(sizeof(ngx_http_profile_owned_t), ngx_cycle->log);
+    if (o == NULL) {
+        return;
+    }
+
+    o->node.key = (ngx_rbtree_key_t) ev;
+    o->track = tr;
+
+    ngx_rbtree_insert(&ngx_http_profile_owned, &o->node);
+    ngx_queue_insert_tail(&tr->events, &o->queue);
+    tr->nevents++;
 }
 
 
 void
-ngx_http_profile_own_connection(ngx_http_profile_ctx_t *ctx,
+ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
     ngx_connection_t *c, ngx_uint_t client)
 {
-    ngx_http_profile_owned_t  *o;
+    ngx_http_profile_slot_t  *slot;
 
     /* a fake connection's events are wrapped instead */
 
-    if (c < ngx_cycle->connections
-        || c >= ngx_cycle->connections + ngx_cycle->connection_n
-        || (!client && ngx_http_profile_shared(ctx, c)))
+    if (client) {
+        ngx_http_profile_log_handler = c->log->handler;
+    }
+
+    if (c < ngx_http_profile_connections
+        || c >= ngx_http_profile_connections + ngx_http_profile_nslots)
     {
         return;
     }
 
-    o = ngx_http_profile_lookup(c);
+    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
 
-    if (o && (o->client || (o->ctx == ctx && o->number == c->number))) {
+    if (slot->track
+        && (slot->client
+            || (slot->track == tr && slot->number == c->number)))
+    {
         return;
     }
 
-    o = ngx_http_profile_own(ctx, c);
-
-    if (o) {
-        o->connection = c;
-        o->number = c->number;
-        o->client = client;
+    if (!client && ngx_http_profile_shared(tr, c)) {
+        return;
     }
+
+    if (slot->track) {
+        ngx_http_profile_disown_connection(slot);
+    }
+
+    slot->track = tr;
+    slot->number = c->number;
+    slot->client = client;
+    slot->settled = 0;
+
+    ngx_queue_insert_tail(&tr->connections, &slot->queue);
 }
 
 
@@ -193,7 +262,7 @@ ngx_http_profile_disown_event(ngx_event_t *ev)
 
     o = ngx_http_profile_lookup(ev);
 
-    if (o && o->connection == NULL) {
+    if (o) {
         ngx_http_profile_disown(o);
     }
 }
@@ -205,56 +274,63 @@ ngx_http_profile_disown_event(ngx_event_t *ev)
  */
 
 void
-ngx_http_profile_settle(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_settle(ngx_http_profile_track_t *tr)
 {
-    ngx_queue_t               *q, *next;
-    ngx_connection_t          *c;
-    ngx_http_profile_part_t   *part;
-    ngx_http_profile_owned_t  *o;
+    ngx_queue_t              *q, *next;
+    ngx_connection_t         *c;
+    ngx_http_profile_part_t  *part;
+    ngx_http_profile_slot_t  *slot;
 
-    for (part = ctx->parts; part; part = part->next) {
+    for (part = tr->parts; part; part = part->next) {
 
         if (part->request->upstream
             && part->request->upstream->peer.connection)
         {
             c = part->request->upstream->peer.connection;
-            ngx_http_profile_own_connection(ctx, c, 0);
+            ngx_http_profile_own_connection(tr, c, 0);
         }
     }
 
-    for (q = ngx_queue_head(&ctx->owned);
-         q != ngx_queue_sentinel(&ctx->owned);
+    for (q = ngx_queue_head(&tr->connections);
+         q != ngx_queue_sentinel(&tr->connections);
          q = next)
     {
         next = ngx_queue_next(q);
 
-        o = ngx_queue_data(q, ngx_http_profile_owned_t, queue);
-        c = o->connection;
+        slot = ngx_queue_data(q, ngx_http_profile_slot_t, queue);
 
-        if (c == NULL || o->client) {
+        if (slot->client) {
             continue;
         }
 
-        if (c->fd == (ngx_socket_t) -1 || c->idle || c->number != o->number
-            || (o->settled && c->data != o->data))
+        c = &ngx_http_profile_connections[slot - ngx_http_profile_table];
+
+        if (c->fd == (ngx_socket_t) -1 || c->idle || c->number != slot->number
+            || (slot->settled && c->data != slot->data))
         {
-            ngx_http_profile_disown(o);
+            ngx_http_profile_disown_connection(slot);
             continue;
         }
 
-        o->data = c->data;
-        o->settled = 1;
+        slot->data = c->data;
+        slot->settled = 1;
     }
 }
 
 
 void
-ngx_http_profile_disown_all(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_disown_all(ngx_http_profile_track_t *tr)
 {
     ngx_queue_t  *q;
 
-    while (!ngx_queue_empty(&ctx->owned)) {
-        q = ngx_queue_head(&ctx->owned);
+    while (!ngx_queue_empty(&tr->connections)) {
+        q = ngx_queue_head(&tr->connections);
+        ngx_http_profile_disown_connection(
+                          ngx_queue_data(q, ngx_http_profile_slot_t, queue));
+    }
+
+    while (!ngx_queue_empty(&tr->events)) {
+        q = ngx_queue_head(&tr->events);
         ngx_http_profile_disown(ngx_queue_data(q, ngx_http_profile_owned_t,
                                                queue));
     }
@@ -266,77 +342,81 @@ ngx_http_profile_disown_all(ngx_http_profile_ctx_t *ctx)
 ngx_connection_t *
 ngx_http_profile_connection(ngx_event_t *ev)
 {
-    volatile ngx_cycle_t  *cycle;
-
-    cycle = ngx_cycle;
-
-    if (ev >= cycle->read_events
-        && ev < cycle->read_events + cycle->connection_n)
+    if (ev >= ngx_http_profile_read_events
+        && ev < ngx_http_profile_read_events + ngx_http_profile_nslots)
     {
-        return &cycle->connections[ev - cycle->read_events];
+        return &ngx_http_profile_connections[ev
+                                             - ngx_http_profile_read_events];
     }
 
-    if (ev >= cycle->write_events
-        && ev < cycle->write_events + cycle->connection_n)
+    if (ev >= ngx_http_profile_write_events
+        && ev < ngx_http_profile_write_events + ngx_http_profile_nslots)
     {
-        return &cycle->connections[ev - cycle->write_events];
+        return &ngx_http_profile_connections[ev
+                                             - ngx_http_profile_write_events];
     }
 
     return NULL;
 }
 
 
-static ngx_http_profile_owned_t *
-ngx_http_profile_lookup(void *key)
+void
+ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t cpu)
 {
+    ngx_http_profile_slot_t  *slot;
+
+    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
+
+    if (slot->number != c->number && slot->track == NULL) {
+        slot->number = c->number;
+        slot->aside = 0;
+    }
+
+    slot->aside += cpu;
+}
+
+
+uint64_t
+ngx_http_profile_take_aside(ngx_connection_t *c)
+{
+    uint64_t                  cpu;
+    ngx_http_profile_slot_t  *slot;
+
+    if (c < ngx_http_profile_connections
+        || c >= ngx_http_profile_connections + ngx_http_profile_nslots)
+    {
+        return 0;
+    }
+
+    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
+
+    cpu = (slot->number == c->number) ? slot->aside : 0;
+    slot->aside = 0;
+
+    return cpu;
+}
+
+
+static ngx_http_profile_owned_t *
+ngx_http_profile_lookup(ngx_event_t *ev)
+{
+    ngx_rbtree_key_t    key;
     ngx_rbtree_node_t  *node, *sentinel;
 
+    key = (ngx_rbtree_key_t) ev;
     node = ngx_http_profile_owned.root;
     sentinel = ngx_http_profile_owned.sentinel;
 
     while (node != sentinel) {
 
-        if (node->key == (ngx_rbtree_key_t) key) {
+        if (node->key == key) {
             return (ngx_http_profile_owned_t *) node;
         }
 
-        node = ((ngx_rbtree_key_t) key < node->key) ? node->left : node->right;
+        node = (key < node->key) ? node->left : node->right;
     }
 
     return NULL;
-}
-
-
-/* a new entry in place of the one there may be, or NULL */
-
-static ngx_http_profile_owned_t *
-ngx_http_profile_own(ngx_http_profile_ctx_t *ctx, void *key)
-{
-    ngx_http_profile_owned_t  *o;
-
-    o = ngx_http_profile_lookup(key);
-
-    if (o) {
-        ngx_http_profile_disown(o);
-    }
-
-    if (ctx->nowned == NGX_HTTP_PROFILE_MAX_OWNED) {
-        return NULL;
-    }
-
-    o = ngx_calloc(sizeof(ngx_http_profile_owned_t), ngx_cycle->log);
-    if (o == NULL) {
-        return NULL;
-    }
-
-    o->node.key = (ngx_rbtree_key_t) key;
-    o->ctx = ctx;
-
-    ngx_rbtree_insert(&ngx_http_profile_owned, &o->node);
-    ngx_queue_insert_tail(&ctx->owned, &o->queue);
-    ctx->nowned++;
-
-    return o;
 }
 
 
@@ -345,8 +425,17 @@ ngx_http_profile_disown(ngx_http_profile_owned_t *o)
 {
     ngx_rbtree_delete(&ngx_http_profile_owned, &o->node);
     ngx_queue_remove(&o->queue);
-    o->ctx->nowned--;
+    o->track->nevents--;
     ngx_free(o);
+}
+
+
+static void
+ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot)
+{
+    ngx_queue_remove(&slot->queue);
+    slot->track = NULL;
+    slot->client = 0;
 }
 
 
@@ -356,21 +445,21 @@ ngx_http_profile_disown(ngx_http_profile_owned_t *o)
  */
 
 static ngx_uint_t
-ngx_http_profile_shared(ngx_http_profile_ctx_t *ctx, ngx_connection_t *c)
+ngx_http_profile_shared(ngx_http_profile_track_t *tr, ngx_connection_t *c)
 {
     ngx_uint_t                  i;
     ngx_http_core_loc_conf_t   *clcf;
     ngx_resolver_connection_t  *rec;
 
 #if (NGX_HTTP_V2)
-    if (ctx->request->stream
-        && c == ctx->request->stream->connection->connection)
+    if (tr->request->stream
+        && c == tr->request->stream->connection->connection)
     {
         return 1;
     }
 #endif
 
-    clcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_core_module);
+    clcf = ngx_http_get_module_loc_conf(tr->request, ngx_http_core_module);
 
     if (clcf->resolver == NULL) {
         return 0;
@@ -389,11 +478,11 @@ ngx_http_profile_shared(ngx_http_profile_ctx_t *ctx, ngx_connection_t *c)
 
 
 static ngx_uint_t
-ngx_http_profile_resolver_event(ngx_http_profile_ctx_t *ctx, ngx_event_t *ev)
+ngx_http_profile_resolver_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 {
     ngx_http_core_loc_conf_t  *clcf;
 
-    clcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_core_module);
+    clcf = ngx_http_get_module_loc_conf(tr->request, ngx_http_core_module);
 
     return clcf->resolver && clcf->resolver->event == ev;
 }

@@ -242,7 +242,7 @@ ngx_http_profile_content(ngx_http_request_t *r, ngx_http_profile_ctx_t *ctx,
     ngx_http_phase_handler_t *ph, ngx_uint_t n)
 {
     if (r != r->main) {
-        (void) ngx_http_profile_add_part(ctx, r);
+        (void) ngx_http_profile_add_part(ctx->track, r);
 
     } else if (!ctx->decided
                && ngx_http_profile_admit(ctx) == NGX_OK

@@ -8,30 +8,34 @@
  * this file runs the three places itself, so that it can look up whose event
  * it is.  No event handler of a real connection is ever replaced.
  *
- * Replaced while armed, and put back when the last context is untracked:
+ * Replaced while armed, and put back when the last request is untracked:
  *
  *     ngx_event_actions.process_events    the poll and the dispatch
  *     ngx_event_actions.add, .add_conn    connections that a turn opens
  *     ngx_event_timer_rbtree.insert       timers that a turn sets
- *     two checkers of the phase engine    ngx_http_profile_phase.c
+ *
+ * and while one of them is captured, what ngx_http_profile_phase.c says.
  */
 
 
+#include "ngx_http_profile_account.h"
 #include "ngx_http_profile.h"
 
 
 typedef struct {
-    ngx_uint_t                 armed;        /* number of tracked contexts */
-    prof_sampler_t            *sampler;
-    ngx_http_profile_loop_t    loop;
+    ngx_uint_t                 users;        /* that need it armed */
+    ngx_uint_t                 captures;     /* that need the sampler */
+    prof_sampler_t            *sampler;      /* while there are captures */
     ngx_event_t                timer;        /* keeps the tree from empty */
     ngx_connection_t           connection;   /* of the timer */
     ngx_event_actions_t        actions;      /* nginx's own */
     ngx_rbtree_insert_pt       insert;
+    unsigned                   armed:1;
 } ngx_http_profile_worker_t;
 
 
-static ngx_int_t ngx_http_profile_arm(void);
+static ngx_int_t ngx_http_profile_arm_loop(void);
+static void ngx_http_profile_disarm_sampler(void);
 static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
 static void ngx_http_profile_process_posted(ngx_queue_t *posted);
@@ -41,6 +45,7 @@ static void ngx_http_profile_event_turn(void *data);
 static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
     ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
+static ngx_http_profile_track_t *ngx_http_profile_running(void);
 static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static void ngx_http_profile_idle_timer(ngx_event_t *ev);
@@ -50,41 +55,109 @@ static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 
 static ngx_http_profile_worker_t  worker;
 
+ngx_http_profile_loop_t           ngx_http_profile_loop;
+
+
+/* the loop is watched from here on; until the same number of disarm() */
 
 ngx_int_t
-ngx_http_profile_track(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_arm(void)
 {
-    ngx_connection_t  *c;
-
-    if (worker.sampler == NULL && ngx_http_profile_arm() != NGX_OK) {
+    if (!worker.armed && ngx_http_profile_arm_loop() != NGX_OK) {
         return NGX_ERROR;
     }
 
-    worker.armed++;
-    ctx->tracked = 1;
+    worker.users++;
 
-    c = ctx->request->connection;
-
-    ngx_http_profile_own_connection(ctx, c, 1);
-
-    return ngx_http_profile_add_part(ctx, ctx->request) ? NGX_OK : NGX_ERROR;
+    return NGX_OK;
 }
 
 
-/* disarming waits until no turn is running: ngx_http_profile_disarm() */
+/* disarming waits until no turn is running */
 
 void
-ngx_http_profile_untrack(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_disarm(void)
 {
-    if (!ctx->tracked) {
+    worker.users--;
+    ngx_http_profile_disarm_idle();
+}
+
+
+/* called whenever no turn is running */
+
+void
+ngx_http_profile_disarm_idle(void)
+{
+    if (ngx_http_profile_frame) {
         return;
     }
 
-    ngx_http_profile_unwrap(ctx);
-    ngx_http_profile_disown_all(ctx);
+    if (worker.sampler && worker.captures == 0) {
+        ngx_http_profile_disarm_sampler();
+    }
 
-    ctx->tracked = 0;
-    worker.armed--;
+    if (worker.users || !worker.armed) {
+        return;
+    }
+
+    ngx_event_timer_rbtree.insert = worker.insert;
+    ngx_del_timer(&worker.timer);
+
+    ngx_event_actions.process_events = worker.actions.process_events;
+    ngx_event_actions.add = worker.actions.add;
+    ngx_event_actions.add_conn = worker.actions.add_conn;
+
+    ngx_http_profile_owned_done();
+
+    worker.armed = 0;
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile disarmed");
+}
+
+
+/* the sampler, and the pointers that captures need, for one more of them */
+
+ngx_int_t
+ngx_http_profile_arm_sampler(void)
+{
+    const char  *err;
+
+    if (worker.sampler == NULL) {
+
+        worker.sampler = prof_sampler_create(&err);
+
+        if (worker.sampler == NULL) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                          "profile: %s", err);
+            return NGX_ERROR;
+        }
+
+        ngx_http_profile_arm_phases();
+    }
+
+    worker.captures++;
+
+    return NGX_OK;
+}
+
+
+/* the sampler goes when no turn is running */
+
+void
+ngx_http_profile_release_sampler(void)
+{
+    worker.captures--;
+    ngx_http_profile_disarm_idle();
+}
+
+
+static void
+ngx_http_profile_disarm_sampler(void)
+{
+    ngx_http_profile_disarm_phases();
+
+    prof_sampler_destroy(worker.sampler);
+    worker.sampler = NULL;
 }
 
 
@@ -95,28 +168,17 @@ ngx_http_profile_sampler(void)
 }
 
 
-ngx_http_profile_loop_t *
-ngx_http_profile_loop(void)
-{
-    return &worker.loop;
-}
-
-
 static ngx_int_t
-ngx_http_profile_arm(void)
+ngx_http_profile_arm_loop(void)
 {
-    const char  *err;
-
-    worker.sampler = prof_sampler_create(&err);
-
-    if (worker.sampler == NULL) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "profile: %s", err);
+    if (ngx_http_profile_owned_init() != NGX_OK) {
         return NGX_ERROR;
     }
 
-    ngx_http_profile_owned_init();
-    ngx_memzero(&worker.loop, sizeof(ngx_http_profile_loop_t));
+    ngx_memzero(&ngx_http_profile_loop, sizeof(ngx_http_profile_loop_t));
+    ngx_http_profile_loop.since = prof_now();
+
+    ngx_http_profile_account_init();
 
     worker.actions = ngx_event_actions;
 
@@ -145,7 +207,7 @@ ngx_http_profile_arm(void)
     worker.insert = ngx_event_timer_rbtree.insert;
     ngx_event_timer_rbtree.insert = ngx_http_profile_insert_timer;
 
-    ngx_http_profile_arm_phases();
+    worker.armed = 1;
 
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile armed");
 
@@ -153,38 +215,12 @@ ngx_http_profile_arm(void)
 }
 
 
-/* called whenever no turn is running */
-
-void
-ngx_http_profile_disarm(void)
-{
-    if (worker.armed || worker.sampler == NULL
-        || ngx_http_profile_turn_ctx() != NULL)
-    {
-        return;
-    }
-
-    ngx_http_profile_disarm_phases();
-
-    ngx_event_timer_rbtree.insert = worker.insert;
-    ngx_del_timer(&worker.timer);
-
-    ngx_event_actions.process_events = worker.actions.process_events;
-    ngx_event_actions.add = worker.actions.add;
-    ngx_event_actions.add_conn = worker.actions.add_conn;
-
-    prof_sampler_destroy(worker.sampler);
-    worker.sampler = NULL;
-
-    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile disarmed");
-}
-
-
 static ngx_int_t
 ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags)
 {
-    ngx_int_t  rc;
+    ngx_int_t                 rc;
+    ngx_http_profile_loop_t  *loop;
 
     /* completing may post an event and set a timer */
 
@@ -192,18 +228,21 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
         timer = 1;
     }
 
-    ngx_http_profile_disarm();
+    ngx_http_profile_disarm_idle();
 
-    if (worker.sampler == NULL) {
+    if (!worker.armed) {
         return worker.actions.process_events(cycle, timer, flags);
     }
 
-    worker.loop.last_end = worker.loop.poll_end;
-    worker.loop.poll_start = prof_now();
+    loop = &ngx_http_profile_loop;
+
+    loop->last_end = loop->poll_end;
+    loop->poll_start = loop->since;
 
     rc = worker.actions.process_events(cycle, timer, flags|NGX_POST_EVENTS);
 
-    worker.loop.poll_end = prof_now();
+    loop->poll_end = prof_now();
+    loop->since = loop->poll_end;
 
     /* from here on as in ngx_process_events_and_timers() */
 
@@ -281,13 +320,20 @@ ngx_http_profile_expire_timers(void)
 static void
 ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 {
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_wake_t   wake;
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
 
-    ctx = ngx_http_profile_owner(ev, timer);
+    /* the last turn may have been one of this iteration */
 
-    if (ctx == NULL) {
+    if (!worker.armed) {
         ev->handler(ev);
+        return;
+    }
+
+    tr = ngx_http_profile_owner(ev, timer);
+
+    if (tr == NULL) {
+        ngx_http_profile_run_event(ev);
         return;
     }
 
@@ -297,7 +343,7 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
     wake.resolver = NULL;
     wake.timer = timer;
 
-    ngx_http_profile_turn(ctx, &wake, (uintptr_t) ev->handler,
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) ev->handler,
                           ngx_http_profile_event_turn, ev);
 }
 
@@ -314,12 +360,18 @@ ngx_http_profile_event_turn(void *data)
 static ngx_int_t
 ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 {
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_http_profile_frame_t  *frame;
 
-    ctx = ngx_http_profile_turn_ctx();
+    frame = ngx_http_profile_frame;
 
-    if (ctx && !ev->accept) {
-        ngx_http_profile_own_event(ctx, ev);
+    if (frame && !ev->accept) {
+
+        if (frame->track) {
+            ngx_http_profile_own_event(frame->track, ev);
+
+        } else if (frame->accept) {
+            frame->connection = ngx_http_profile_connection(ev);
+        }
     }
 
     return worker.actions.add(ev, event, flags);
@@ -329,15 +381,24 @@ ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 static ngx_int_t
 ngx_http_profile_add_connection(ngx_connection_t *c)
 {
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_http_profile_track_t  *tr;
 
-    ctx = ngx_http_profile_turn_ctx();
+    tr = ngx_http_profile_running();
 
-    if (ctx) {
-        ngx_http_profile_own_connection(ctx, c, 0);
+    if (tr) {
+        ngx_http_profile_own_connection(tr, c, 0);
     }
 
     return worker.actions.add_conn(c);
+}
+
+
+/* the request whose turn it is, or NULL */
+
+static ngx_http_profile_track_t *
+ngx_http_profile_running(void)
+{
+    return ngx_http_profile_frame ? ngx_http_profile_frame->track : NULL;
 }
 
 
@@ -345,21 +406,21 @@ static void
 ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel)
 {
-    ngx_event_t             *ev;
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_event_t               *ev;
+    ngx_http_profile_track_t  *tr;
 
     ev = ngx_rbtree_data(node, ngx_event_t, timer);
-    ctx = ngx_http_profile_turn_ctx();
+    tr = ngx_http_profile_running();
 
-    if (ctx) {
-        ngx_http_profile_own_event(ctx, ev);
+    if (tr) {
+        ngx_http_profile_own_event(tr, ev);
 
         /*
          * nginx itself ends the iteration in which it was armed, and would
          * run what expires at once (a sleep of no time) outside of a turn
          */
 
-        if (worker.loop.poll_start == 0
+        if (ngx_http_profile_loop.poll_start == 0
             && (ngx_msec_int_t) (node->key - ngx_current_msec) <= 0)
         {
             node->key = ngx_current_msec + 1;

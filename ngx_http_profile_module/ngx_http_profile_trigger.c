@@ -84,7 +84,7 @@ ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
     cln->handler = ngx_http_profile_unmark;
     ngx_http_profile_nmarks++;
 
-    ngx_http_set_ctx(r, cln, ngx_http_profile_module);
+    ngx_http_set_ctx(r, &ngx_http_profile_marked, ngx_http_profile_module);
 
     return NGX_OK;
 }

@@ -20,18 +20,19 @@
  */
 
 
+#include "ngx_http_profile_account.h"
 #include "ngx_http_profile.h"
 
 
-typedef struct ngx_http_profile_frame_s  ngx_http_profile_frame_t;
+static void ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
+    ngx_http_profile_track_t *tr, uintptr_t handler);
+static void ngx_http_profile_leave(ngx_http_profile_frame_t *frame);
+static void ngx_http_profile_first_turn(void *data);
+static void ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
+    void *data);
 
-struct ngx_http_profile_frame_s {
-    ngx_http_profile_frame_t  *prev;
-    ngx_http_profile_ctx_t    *ctx;          /* NULL: gone meanwhile */
-};
-
-
-static void ngx_http_profile_wrap(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_wrap(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part);
 static ngx_uint_t ngx_http_profile_fake(ngx_connection_t *c);
 
@@ -43,123 +44,254 @@ static void ngx_http_profile_fake_handler(ngx_event_t *ev);
 static void ngx_http_profile_fake_turn(void *data);
 
 
-static ngx_http_profile_frame_t  *ngx_http_profile_frame;
+ngx_http_profile_frame_t  *ngx_http_profile_frame;
 
 
 /*
  * Runs fn(data) as a turn of the request; wake is NULL for the first one, which
- * nothing was waited for before.  The request, and the context with
- * it, may be gone when it returns.
+ * nothing was waited for before.  The request, and all that belongs to it, may
+ * be gone when it returns.
  */
 
 PROF_GLUE void
-ngx_http_profile_turn(ngx_http_profile_ctx_t *ctx,
+ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
 {
     ngx_http_profile_frame_t  frame;
 
-    if (ngx_http_profile_frame && ngx_http_profile_frame->ctx == ctx) {
+    if (ngx_http_profile_frame && ngx_http_profile_frame->track == tr) {
         fn(data);
         return;
     }
 
-    ngx_http_profile_unwrap(ctx);
+    ngx_http_profile_unwrap(tr);
 
-    frame.prev = ngx_http_profile_frame;
-    frame.ctx = ctx;
-    ngx_http_profile_frame = &frame;
+    ngx_http_profile_enter(&frame, tr, what);
 
-    if (ctx->capture) {
+    if (wake) {
+        ngx_http_profile_account_gap(tr, wake, frame.start);
 
-        if (wake) {
-            ngx_http_profile_gap(ctx, wake);
+    } else {
+        ngx_http_profile_account_start(tr, frame.start);
+    }
 
-            if (ctx->spans) {
-                what = ngx_http_profile_wake_name(ctx, wake);
-            }
-        }
-
-        prof_turn_run(ngx_http_profile_sampler(), ctx->capture, what, fn,
-                      data);
+    if (tr->ctx && tr->ctx->capture) {
+        ngx_http_profile_capture_turn(tr->ctx, wake, what, fn, data);
 
     } else {
         fn(data);
     }
 
-    ngx_http_profile_frame = frame.prev;
+    ngx_http_profile_leave(&frame);
+}
 
-    if (frame.ctx && ctx->tracked) {
-        ngx_http_profile_settle(ctx);
-        ngx_http_profile_wrap(ctx);
-        ngx_http_profile_check_complete(ctx);
+
+PROF_GLUE static void
+ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
+{
+    if (wake) {
+        ngx_http_profile_gap(ctx, wake);
+
+        if (ctx->spans) {
+            what = ngx_http_profile_wake_name(ctx, wake);
+        }
+    }
+
+    prof_turn_run(ngx_http_profile_sampler(), ctx->capture, what, fn, data);
+}
+
+
+/*
+ * The first turn of a request, in the POST_READ phase: the rest of the phases
+ * runs from here, so the turn begins and ends in this call.  The request may be
+ * gone when it returns.
+ */
+
+void
+ngx_http_profile_run_request(ngx_http_profile_track_t *tr)
+{
+    tr->request->phase_handler++;
+
+    ngx_http_profile_turn(tr, NULL, (uintptr_t) ngx_http_core_run_phases,
+                          ngx_http_profile_first_turn, tr->request);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_first_turn(void *data)
+{
+    ngx_http_request_t *r = data;
+
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    ngx_http_core_run_phases(r);
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* an event that is nobody's, unless it begins a request */
+
+void
+ngx_http_profile_run_event(ngx_event_t *ev)
+{
+    ngx_http_profile_frame_t  frame;
+
+    ngx_http_profile_enter(&frame, NULL, (uintptr_t) ev->handler);
+
+    frame.connection = ngx_http_profile_connection(ev);
+    frame.accept = ev->accept;
+
+    ev->handler(ev);
+
+    ngx_http_profile_leave(&frame);
+}
+
+
+static void
+ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
+    ngx_http_profile_track_t *tr, uintptr_t handler)
+{
+    frame->prev = ngx_http_profile_frame;
+    frame->track = tr;
+    frame->connection = NULL;
+    frame->handler = handler;
+    frame->accept = 0;
+    frame->tail = 0;
+
+    /* what ran before the first turn of a request was for it */
+
+    if (frame->prev && (frame->prev->track || (tr && tr->times.turns))) {
+        (void) ngx_http_profile_charge(frame->prev);
+    }
+
+    frame->start = ngx_http_profile_loop.since;
+
+    ngx_http_profile_frame = frame;
+}
+
+
+static void
+ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
+{
+    uint64_t                   now;
+    ngx_http_profile_track_t  *tr;
+
+    now = ngx_http_profile_charge(frame);
+
+    ngx_http_profile_frame = frame->prev;
+
+    tr = frame->track;
+
+    /* a turn within another one, which was ready to go on */
+
+    if (frame->prev && frame->prev->track && !frame->prev->track->closed) {
+        frame->prev->track->times.stall += now - frame->start;
+    }
+
+    if (tr) {
+        ngx_http_profile_account_turn(tr, now);
+        ngx_http_profile_settle(tr);
+        ngx_http_profile_wrap(tr);
+
+        if (tr->ctx) {
+            ngx_http_profile_check_complete(tr->ctx);
+        }
     }
 
     if (ngx_http_profile_frame == NULL) {
-        ngx_http_profile_disarm();
+        ngx_http_profile_disarm_idle();
     }
 }
 
 
-/* the context whose turn is running, or NULL */
+/*
+ * The event that runs turns out to begin this request: from its start on it is
+ * a turn.  NGX_DECLINED: not all of it is.
+ */
 
-ngx_http_profile_ctx_t *
-ngx_http_profile_turn_ctx(void)
-{
-    return ngx_http_profile_frame ? ngx_http_profile_frame->ctx : NULL;
-}
-
-
-/* the context goes, or its capture ends, maybe in the middle of its turn */
-
-void
-ngx_http_profile_turn_forget(ngx_http_profile_ctx_t *ctx)
+ngx_int_t
+ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
 {
     ngx_http_profile_frame_t  *frame;
 
-    if (ctx->capture) {
-        prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
+    frame = ngx_http_profile_frame;
+
+    if (frame == NULL || frame->track || frame->tail
+        || frame->connection != tr->request->connection)
+    {
+        return NGX_DECLINED;
     }
 
+    frame->track = tr;
+
+    return NGX_OK;
+}
+
+
+/* the request goes, maybe in the middle of its turn */
+
+void
+ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_frame_t  *frame;
+
     for (frame = ngx_http_profile_frame; frame; frame = frame->prev) {
-        if (frame->ctx == ctx) {
-            frame->ctx = NULL;
+        if (frame->track == tr) {
+            frame->track = NULL;
+            frame->tail = 1;
         }
     }
 }
 
 
+/* the capture whose turn is running, or NULL */
+
+ngx_http_profile_ctx_t *
+ngx_http_profile_turn_ctx(void)
+{
+    ngx_http_profile_frame_t  *frame;
+
+    frame = ngx_http_profile_frame;
+
+    return (frame && frame->track) ? frame->track->ctx : NULL;
+}
+
+
 ngx_http_profile_part_t *
-ngx_http_profile_add_part(ngx_http_profile_ctx_t *ctx, ngx_http_request_t *r)
+ngx_http_profile_add_part(ngx_http_profile_track_t *tr, ngx_http_request_t *r)
 {
     ngx_http_profile_part_t  *part;
 
-    for (part = ctx->parts; part; part = part->next) {
+    for (part = tr->parts; part; part = part->next) {
         if (part->request == r) {
             return part;
         }
     }
 
-    part = ngx_pcalloc(ctx->request->pool, sizeof(ngx_http_profile_part_t));
+    part = ngx_pcalloc(tr->request->pool, sizeof(ngx_http_profile_part_t));
     if (part == NULL) {
         return NULL;
     }
 
     part->request = r;
-    part->next = ctx->parts;
-    ctx->parts = part;
+    part->next = tr->parts;
+    tr->parts = part;
 
     return part;
 }
 
 
 static void
-ngx_http_profile_wrap(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
 {
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
     ngx_http_profile_part_t  *part;
 
-    for (part = ctx->parts; part; part = part->next) {
+    for (part = tr->parts; part; part = part->next) {
         r = part->request;
 
         part->aio = r->aio;
@@ -172,11 +304,11 @@ ngx_http_profile_wrap(ngx_http_profile_ctx_t *ctx)
         ngx_http_profile_wrap_resolver(part);
     }
 
-    c = ctx->request->connection;
+    c = tr->request->connection;
 
     if (ngx_http_profile_fake(c)) {
-        ctx->read_handler = c->read->handler;
-        ctx->write_handler = c->write->handler;
+        tr->read_handler = c->read->handler;
+        tr->write_handler = c->write->handler;
 
         c->read->handler = ngx_http_profile_fake_handler;
         c->write->handler = ngx_http_profile_fake_handler;
@@ -204,14 +336,14 @@ ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part)
 
 
 void
-ngx_http_profile_unwrap(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_unwrap(ngx_http_profile_track_t *tr)
 {
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
     ngx_http_upstream_t      *u;
     ngx_http_profile_part_t  *part;
 
-    for (part = ctx->parts; part; part = part->next) {
+    for (part = tr->parts; part; part = part->next) {
         r = part->request;
 
         if (r->write_event_handler == ngx_http_profile_write_event_handler) {
@@ -230,14 +362,14 @@ ngx_http_profile_unwrap(ngx_http_profile_ctx_t *ctx)
         part->resolver_ctx = NULL;
     }
 
-    c = ctx->request->connection;
+    c = tr->request->connection;
 
     if (c->read->handler == ngx_http_profile_fake_handler) {
-        c->read->handler = ctx->read_handler;
+        c->read->handler = tr->read_handler;
     }
 
     if (c->write->handler == ngx_http_profile_fake_handler) {
-        c->write->handler = ctx->write_handler;
+        c->write->handler = tr->write_handler;
     }
 }
 
@@ -255,17 +387,17 @@ ngx_http_profile_fake(ngx_connection_t *c)
 PROF_GLUE static void
 ngx_http_profile_write_event_handler(ngx_http_request_t *r)
 {
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_part_t  *part;
-    ngx_http_profile_wake_t   wake;
+    ngx_http_profile_part_t   *part;
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
 
-    ctx = ngx_http_profile_find(r);
-    part = ngx_http_profile_add_part(ctx, r);
+    tr = ngx_http_profile_find_track(r);
+    part = ngx_http_profile_add_part(tr, r);
 
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.request = r;
 
-    ngx_http_profile_turn(ctx, &wake, (uintptr_t) part->write_event_handler,
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) part->write_event_handler,
                           ngx_http_profile_write_turn, r);
 }
 
@@ -293,23 +425,23 @@ ngx_http_profile_write_turn(void *data)
 PROF_GLUE static void
 ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
 {
-    ngx_http_request_t       *r;
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_part_t  *part;
-    ngx_http_profile_wake_t   wake;
+    ngx_http_request_t        *r;
+    ngx_http_profile_part_t   *part;
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
 
     /* only those of ngx_http_upstream_t are wrapped, their data is this */
 
     r = rctx->data;
 
-    ctx = ngx_http_profile_find(r);
-    part = ngx_http_profile_add_part(ctx, r);
+    tr = ngx_http_profile_find_track(r);
+    part = ngx_http_profile_add_part(tr, r);
 
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.request = r;
     wake.resolver = rctx;
 
-    ngx_http_profile_turn(ctx, &wake, (uintptr_t) part->resolver_handler,
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) part->resolver_handler,
                           ngx_http_profile_resolver_turn, rctx);
 }
 
@@ -328,20 +460,20 @@ ngx_http_profile_resolver_turn(void *data)
 PROF_GLUE static void
 ngx_http_profile_fake_handler(ngx_event_t *ev)
 {
-    ngx_connection_t         *c;
-    ngx_event_handler_pt      handler;
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_wake_t   wake;
+    ngx_connection_t          *c;
+    ngx_event_handler_pt       handler;
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
 
     c = ev->data;
-    ctx = ngx_http_profile_find(c->data);
-    handler = (ev == c->read) ? ctx->read_handler : ctx->write_handler;
+    tr = ngx_http_profile_find_track(c->data);
+    handler = (ev == c->read) ? tr->read_handler : tr->write_handler;
 
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.event = ev;
     wake.connection = c;
 
-    ngx_http_profile_turn(ctx, &wake, (uintptr_t) handler,
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) handler,
                           ngx_http_profile_fake_turn, ev);
 }
 

@@ -204,6 +204,9 @@ void prof_process_busy(void);
 /* the clock that all wall times are of, in ns; may be called in a signal */
 uint64_t prof_now(void);
 
+/* the calling thread's CPU time, in ns: a system call; may be called so too */
+uint64_t prof_cpu_now(void);
+
 /* counters so far; wall, running and CPU time so far; each may be NULL */
 void prof_capture_totals(const prof_capture_t *c, prof_stats_t *st,
     uint64_t *wall, uint64_t *running, uint64_t *cpu);

@@ -92,8 +92,9 @@ http {
 
         location /stall {
             content_by_lua_block {
-                local till = os.clock() + 0.4
-                while os.clock() < till do end
+                ngx.update_time()
+                local till = ngx.now() + 0.4
+                while ngx.now() < till do ngx.update_time() end
                 ngx.say("stalled")
             }
         }

@@ -193,6 +193,13 @@ prof_now(void)
 }
 
 
+uint64_t
+prof_cpu_now(void)
+{
+    return prof_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+
 void
 prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t kind,
     uint64_t wall, uint64_t cpu)

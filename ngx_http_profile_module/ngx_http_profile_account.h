@@ -1,0 +1,235 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Tracked requests: whose code a worker runs now, and where the time of each
+ * request goes.
+ *
+ * A request is tracked from the POST_READ phase until it is freed: because it
+ * is captured, or because its server has profile_accounting on.  All times are
+ * nanoseconds of prof_now(), 0 is none yet.
+ *
+ * Context: a worker, not in a signal.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_ACCOUNT_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_ACCOUNT_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "prof.h"
+
+
+/* events in memory that is not nginx's own, of one request */
+
+#define NGX_HTTP_PROFILE_MAX_EVENTS  4096
+
+
+typedef struct ngx_http_profile_ctx_s    ngx_http_profile_ctx_t;
+typedef struct ngx_http_profile_part_s   ngx_http_profile_part_t;
+typedef struct ngx_http_profile_frame_s  ngx_http_profile_frame_t;
+
+
+/*
+ * A request (the main one, a subrequest) of a tracked one, with what is
+ * wrapped between the turns: memory of the main request's pool.
+ */
+
+struct ngx_http_profile_part_s {
+    ngx_http_profile_part_t      *next;
+    ngx_http_request_t           *request;
+    ngx_http_event_handler_pt     write_event_handler;
+    ngx_resolver_ctx_t           *resolver_ctx;
+    ngx_resolver_handler_pt       resolver_handler;
+    unsigned                      aio:1;
+};
+
+
+/*
+ * Where a request's time went so far: wall = running + wait + stall, and it is
+ * $request_time.
+ */
+
+typedef struct {
+    uint64_t                      wall;
+    uint64_t                      running;   /* in turns, wall clock */
+    uint64_t                      cpu;       /* with its share of the loop */
+    uint64_t                      wait;      /* for others than the worker */
+    uint64_t                      stall;     /* ready, the worker was busy */
+    uint64_t                      longest;   /* turn */
+    ngx_uint_t                    turns;
+} ngx_http_profile_times_t;
+
+
+typedef struct {
+    ngx_http_request_t           *request;   /* the main one; NULL: gone */
+    ngx_http_profile_ctx_t       *ctx;       /* of its capture, or NULL */
+    ngx_str_t                     id;        /* of its profile, or empty */
+    uint64_t                      samples;   /* in it */
+
+    /* what belongs to it */
+
+    ngx_queue_t                   connections;
+    ngx_queue_t                   events;
+    ngx_uint_t                    nevents;
+    ngx_http_profile_part_t      *parts;
+    ngx_http_profile_part_t       part;      /* of the main request */
+    ngx_event_handler_pt          read_handler;   /* of a fake connection */
+    ngx_event_handler_pt          write_handler;
+
+    /* its time; charged is what times has of the turn that runs */
+
+    uint64_t                      start;     /* of $request_time */
+    uint64_t                      mark;      /* end of the last turn */
+    uint64_t                      turn;      /* running time of this turn */
+    ngx_http_profile_times_t      times;
+
+    unsigned                      accounted:1;  /* not only for a capture */
+    unsigned                      closed:1;     /* logged: times are final */
+} ngx_http_profile_track_t;
+
+
+/*
+ * What begins a turn: an event, with its connection if it has one, or another
+ * way into a part of the request.
+ */
+
+typedef struct {
+    ngx_event_t                  *event;
+    ngx_connection_t             *connection;
+    ngx_http_request_t           *request;
+    ngx_resolver_ctx_t           *resolver;
+    unsigned                      timer:1;   /* the event's timer expired */
+} ngx_http_profile_wake_t;
+
+
+/* what the worker runs: an event of nobody, or a turn; on the stack */
+
+struct ngx_http_profile_frame_s {
+    ngx_http_profile_frame_t     *prev;
+    ngx_http_profile_track_t     *track;     /* NULL: nobody's, or gone */
+    ngx_connection_t             *connection;   /* the event's, or NULL */
+    uint64_t                      start;
+    uintptr_t                     handler;
+    unsigned                      accept:1;
+    unsigned                      tail:1;    /* of a request that is gone */
+};
+
+
+typedef struct {
+    uint64_t                      last_end;  /* of the poll before */
+    uint64_t                      poll_start;
+    uint64_t                      poll_end;
+    uint64_t                      since;     /* not charged to anybody yet */
+} ngx_http_profile_loop_t;
+
+
+extern ngx_http_profile_loop_t  ngx_http_profile_loop;
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_track.c: the worker's pointers and the event loop */
+
+/*
+ * The loop is watched while somebody needs it, and there is a sampler while
+ * captures need it; both end when no turn is running.
+ */
+ngx_int_t ngx_http_profile_arm(void);
+void ngx_http_profile_disarm(void);
+ngx_int_t ngx_http_profile_arm_sampler(void);
+void ngx_http_profile_release_sampler(void);
+void ngx_http_profile_disarm_idle(void);
+prof_sampler_t *ngx_http_profile_sampler(void);
+
+/* ngx_http_profile_account.c: tracked requests, and whose the time is */
+
+/* what the module's context of a request is that has only a trigger header */
+extern ngx_http_profile_track_t  ngx_http_profile_marked;
+
+/*
+ * Tracks a request: the one that is there already, or a new one, which arms
+ * the worker.  NULL: no memory, said in the error log.
+ */
+ngx_http_profile_track_t *ngx_http_profile_track(ngx_http_request_t *r);
+void ngx_http_profile_untrack(ngx_http_profile_track_t *tr);
+
+/* of the request or of a subrequest's main request; NULL: not tracked */
+ngx_http_profile_track_t *ngx_http_profile_find_track(ngx_http_request_t *r);
+
+void ngx_http_profile_account_init(void);
+ngx_int_t ngx_http_profile_account_begin(ngx_http_profile_track_t *tr);
+void ngx_http_profile_account_start(ngx_http_profile_track_t *tr,
+    uint64_t begin);
+void ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t begin);
+
+/* charges the time since the last call to what has run: the frame */
+uint64_t ngx_http_profile_charge(ngx_http_profile_frame_t *frame);
+
+/* a turn of the request ends */
+void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,
+    uint64_t now);
+
+/* the times until now; after the request was logged, until then */
+void ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
+    ngx_http_profile_times_t *times);
+
+/* a handler of the log phase, before all others */
+ngx_int_t ngx_http_profile_account_log(ngx_http_request_t *r);
+
+/* ngx_http_profile_variables.c */
+
+ngx_int_t ngx_http_profile_add_variables(ngx_conf_t *cf);
+
+/* ngx_http_profile_owned.c: whose an event is */
+
+ngx_int_t ngx_http_profile_owned_init(void);
+void ngx_http_profile_owned_done(void);
+ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
+    ngx_uint_t timer);
+ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
+void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
+    ngx_event_t *ev);
+void ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
+    ngx_connection_t *c, ngx_uint_t client);
+void ngx_http_profile_disown_event(ngx_event_t *ev);
+void ngx_http_profile_settle(ngx_http_profile_track_t *tr);
+void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);
+
+/*
+ * CPU time that was spent for a connection before it had a request; taking it
+ * leaves none.
+ */
+void ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t cpu);
+uint64_t ngx_http_profile_take_aside(ngx_connection_t *c);
+
+/* ngx_http_profile_turn.c: turns, and what is wrapped between them */
+
+extern ngx_http_profile_frame_t  *ngx_http_profile_frame;
+
+void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
+    void *data);
+void ngx_http_profile_run_request(ngx_http_profile_track_t *tr);
+void ngx_http_profile_run_event(ngx_event_t *ev);
+ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
+void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
+ngx_http_profile_ctx_t *ngx_http_profile_turn_ctx(void);
+ngx_http_profile_part_t *ngx_http_profile_add_part(
+    ngx_http_profile_track_t *tr, ngx_http_request_t *r);
+void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);
+
+/* ngx_http_profile_gap.c: when the request could have run */
+
+uint64_t ngx_http_profile_ready(ngx_http_profile_wake_t *wake, uint64_t now);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_ACCOUNT_H_INCLUDED_ */

@@ -1,0 +1,311 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# Accounting of every request: the variables in the access log, for requests
+# that run, wait, and are kept from running; beside captures, and without them.
+
+use strict;
+use warnings;
+
+use List::Util qw/ max min sum0 /;
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use ProfileTest;
+use ProfileTest::Upstream;
+
+my $t = ProfileTest->new()->has(qw/ lua proxy rewrite /);
+
+$t->write_file_expand('nginx.conf', <<'EOC');
+%%MODULES%%
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    log_format times '$request_uri rt=$request_time cpu=$profile_cpu_time '
+                     'wait=$profile_wait_time stall=$profile_stall_time '
+                     'turns=$profile_turns longest=$profile_longest_turn '
+                     'samples=$profile_samples id=$profile_id '
+                     'timing=$profile_server_timing';
+    access_log %%TESTDIR%%/times.log times;
+
+    profile_accounting on;
+    proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
+
+    server {
+        listen 127.0.0.1:8080;
+        profile_endpoint on;
+
+        location / { }
+
+        location /upstream {
+            add_header Server-Timing $profile_server_timing;
+            proxy_pass http://127.0.0.1:8081/wait=300/;
+        }
+
+        location /cached {
+            add_header Server-Timing $profile_server_timing;
+            proxy_cache one;
+            proxy_cache_valid 1m;
+            proxy_pass http://127.0.0.1:8081/wait=200/;
+        }
+
+        location /redirected {
+            error_page 404 = /other;
+        }
+
+        location /other {
+            proxy_pass http://127.0.0.1:8081/wait=200/;
+        }
+
+        location /parts {
+            content_by_lua_block {
+                ngx.location.capture("/upstream")
+                ngx.say("done")
+            }
+        }
+
+        location /sleep {
+            content_by_lua_block {
+                ngx.sleep(0.2)
+                ngx.say("slept")
+            }
+        }
+
+        location /busy {
+            content_by_lua_block {
+                ngx.update_time()
+                local till = ngx.now() + 0.3
+                while ngx.now() < till do ngx.update_time() end
+                ngx.say("was busy")
+            }
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8082;
+        profile_accounting off;
+
+        location / { }
+    }
+}
+EOC
+
+$t->write_file('text', 'x' x 1000);
+run_upstream($t, 8081);
+$t->run();
+
+
+# one request, one turn
+
+is(http_get('/text?static')->status(), 200, 'static');
+my $l = line('/text?static');
+
+is($l->{turns}, 1, 'static: one turn');
+cmp_ok($l->{cpu}, '>', 0, 'static: CPU time');
+cmp_ok($l->{longest}, '>', 0, 'static: longest turn');
+is($l->{samples}, 0, 'static: no samples');
+is($l->{id}, '-', 'static: no profile');
+like($l->{$_}, qr/^\d+\.\d{6}$/, "static: $_ is seconds")
+    for qw/ cpu wait stall longest /;
+like($l->{timing}, qr{
+    ^nginx-total;dur=\d+\.\d{3},[ ]
+    nginx-cpu;dur=\d+\.\d{3},[ ]
+    nginx-wait;dur=\d+\.\d{3},[ ]
+    nginx-stall;dur=\d+\.\d{3}$ }x, 'static: Server-Timing');
+sums($l, 'static');
+
+is(http_get('/text?other', port => 8082)->status(), 200, 'not accounted');
+$l = line('/text?other');
+is($l->{$_}, '-', "not accounted: no $_")
+    for qw/ cpu wait stall turns longest samples id timing /;
+
+
+# waiting
+
+waits('/upstream', 0.3, 'upstream');
+waits('/redirected', 0.2, 'after a redirect');
+waits('/sleep', 0.2, 'script timer');
+waits('/parts', 0.3, 'subrequest');
+
+
+# the header comes in two parts
+
+my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                 PeerPort => port(8080));
+print $sock "GET /text?slow HTTP/1.0\r\n";
+sleep 0.3;
+print $sock "\r\n";
+1 while sysread($sock, my $buf, 4096);
+
+$l = line('/text?slow');
+cmp_ok($l->{wait}, '>=', 0.28, 'header: waits');
+sums($l, 'header');
+
+
+# the header of the response has what is known then
+
+my $r = http_get('/upstream?timing');
+my ($total, $cpu) = $r->header('Server-Timing')
+                    =~ /nginx-total;dur=([\d.]+), nginx-cpu;dur=([\d.]+)/;
+cmp_ok($total, '>=', 290, 'Server-Timing: total at the header');
+cmp_ok($cpu, '<', 200, 'Server-Timing: cpu');
+like($r->header('Server-Timing'), qr/, nginx-upstream;dur=(29\d|[3-9]\d\d)$/,
+     'Server-Timing: upstream');
+
+like(http_get('/cached')->header('Server-Timing'),
+     qr/nginx-upstream;dur=(19\d|[2-9]\d\d)/, 'Server-Timing: cache miss');
+
+$r = http_get('/cached');
+unlike($r->header('Server-Timing'), qr/nginx-upstream/,
+       'Server-Timing: nothing of the upstream from a cache');
+($total) = $r->header('Server-Timing') =~ /nginx-total;dur=([\d.]+)/;
+cmp_ok($total, '<', 150, 'Server-Timing: total of this request');
+
+
+# the worker runs something else
+
+my $waiting = http_get('/upstream?stalled', start => 1);
+sleep 0.1;
+my $busy = http_get('/busy', start => 1);
+sleep 0.05;
+my $queued = http_get('/text?queued', start => 1);
+http_end($_) for $waiting, $busy, $queued;
+
+$l = line('/busy');
+cmp_ok($l->{longest}, '>=', 0.28, 'busy: longest turn');
+cmp_ok($l->{cpu}, '>', 0.1, 'busy: CPU time');
+cmp_ok($l->{cpu}, '<=', $l->{rt} + 0.002, 'busy: not more than it took');
+sums($l, 'busy');
+
+my $held = $l->{longest};
+$l = line('/upstream?stalled');
+cmp_ok($l->{stall}, '>=', $held - 0.3 + 0.1 - 0.05, 'stalled: stall');
+cmp_ok($l->{stall}, '<=', $held, 'stalled: not longer');
+sums($l, 'stalled');
+
+
+# beside a capture
+
+my $p = profile_get('/upstream?captured');
+$l = line_like(qr/^\/upstream\?captured/);
+is($l->{id}, $p->response()->header('X-Profile-Id'), 'captured: id');
+cmp_ok($l->{turns}, '>=', 3, 'captured: turns');
+cmp_ok($l->{wait}, '>=', 0.28, 'captured: wait');
+cmp_ok($p->profile('wall')->weight_below(qr/^upstream first byte/), '>=', 0.28e9,
+       'captured: profile');
+sums($l, 'captured');
+
+
+# each request in a connection has its own
+
+my $k = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => port(8080));
+print $k map { "GET /text?pipe$_ HTTP/1.1\r\nHost: localhost\r\n"
+               . ($_ == 5 ? "Connection: close\r\n" : '') . "\r\n" } 1 .. 5;
+1 while sysread($k, $buf, 65536);
+
+for (1 .. 5) {
+    $l = line("/text?pipe$_");
+    is($l->{turns}, 1, "pipelined $_: one turn") if $_ < 5;
+    sums($l, "pipelined $_");
+}
+
+
+# under load: sums hold, and CPU times sum to the worker's
+
+my ($worker) = $t->worker_pids();
+my $log = length $t->read_file('times.log');
+my $before = cpu_of($worker);
+
+my $load = $t->load('/text?load', clients => 4);
+sleep 2;
+my $got = $load->stop();
+sleep 0.1;
+
+my $used = cpu_of($worker) - $before;
+my @lines = map { parsed($_) }
+            split /\n/, substr $t->read_file('times.log'), $log;
+my $accounted = sum0(map { $_->{cpu} } @lines);
+
+is($got->{failed}, 0, 'load: no request failed');
+cmp_ok(scalar @lines, '>=', $got->{requests}, 'load: all are logged');
+cmp_ok(abs($accounted / $used - 1), '<=', 0.05, 'load: CPU times add up')
+    or diag("$accounted of $used s in ", scalar @lines, ' requests');
+
+# $request_time is looked up when a poll ends, not when a turn does
+
+my @off = grep { off($_) > 0.0021 + $_->{longest} } @lines;
+is(scalar @off, 0, 'load: all sums hold') or diag(explain($off[0]));
+
+
+sub waits {
+    my ($uri, $seconds, $name) = @_;
+
+    is(http_get("$uri?w")->status(), 200, $name);
+    my $l = line("$uri?w");
+
+    cmp_ok($l->{turns}, '>=', 2, "$name: turns");
+    cmp_ok($l->{wait} + $l->{stall}, '>=', $seconds * 0.95, "$name: waits");
+    cmp_ok($l->{cpu}, '<', $seconds, "$name: does not run");
+    sums($l, $name);
+}
+
+
+# the total is that of $request_time, which is cut to milliseconds
+sub sums {
+    my ($l, $name) = @_;
+
+    cmp_ok(off($l), '<=', 0.0025 + max($l->{longest}, 0.01 * $l->{rt}),
+           "$name: it is the request's time") or diag(explain($l));
+}
+
+
+sub off {
+    my ($l) = @_;
+
+    my ($total) = $l->{timing} =~ /nginx-total;dur=([\d.]+)/;
+
+    return abs($total / 1000 - $l->{rt});
+}
+
+
+sub line {
+    my ($uri) = @_;
+    return line_like(qr/^\Q$uri\E /);
+}
+
+
+sub line_like {
+    my ($re) = @_;
+    my @found;
+
+    wait_for(sub { @found = grep { /$re/ }
+                            split /\n/, $t->read_file('times.log') });
+
+    return parsed($found[-1] // '');
+}
+
+
+sub parsed {
+    my ($line) = @_;
+
+    my ($timing) = $line =~ / timing=(.*)/;
+
+    return { $line =~ /(\w+)=(\S+)/g, timing => $timing };
+}
+
+
+# seconds of CPU time, by the scheduler's clock
+sub cpu_of {
+    my ($pid) = @_;
+
+    open my $f, '<', "/proc/$pid/schedstat" or return 0;
+    return (split / /, <$f>)[0] / 1e9;
+}
