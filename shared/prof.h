@@ -16,6 +16,17 @@
  *     prof_profile_symbolize(p), encoder->encode(p)
  *     prof_sampler_destroy(s)         when the last capture is gone
  *
+ * What a capture's turns allocate is counted by a "heap", while there is one:
+ *
+ *     prof_capture_heap(c, s, conf)   from now on
+ *     prof_capture_finish(c)          the profile has its allocations, too
+ *
+ * A heap of its own counts what all threads of the process allocate:
+ *
+ *     h = prof_heap_create(conf)
+ *     p = prof_heap_finish(h)
+ *     prof_heap_destroy(h)
+ *
  * All times are nanoseconds of CLOCK_MONOTONIC or, for "cpu", of
  * CLOCK_THREAD_CPUTIME_ID.
  */
@@ -47,7 +58,12 @@
 #define PROF_MEMORY_DEFAULT     (4 * 1024 * 1024)
 #define PROF_MEMORY_MAX         (1024 * 1024 * 1024)
 
+/* bytes between two sampled allocations; 0: all are counted */
+#define PROF_INTERVAL_DEFAULT   (512 * 1024)
+#define PROF_INTERVAL_MAX       (1024 * 1024 * 1024)
 
+
+typedef struct prof_heap_s  prof_heap_t;
 typedef struct prof_sampler_s  prof_sampler_t;
 typedef struct prof_capture_s  prof_capture_t;
 
@@ -59,6 +75,30 @@ typedef struct {
     uint32_t    mode;           /* prof_mode_e */
     size_t      memory;         /* bytes for call tree and timeline */
 } prof_capture_conf_t;
+
+
+/*
+ * The memory that is reserved is up to 2.7 times conf->memory; what is not
+ * needed is not touched.
+ */
+
+typedef struct {
+    size_t      memory;         /* PROF_MEMORY_MIN .. _MAX */
+    uint64_t    interval;       /* bytes, 0 .. PROF_INTERVAL_MAX */
+    uint32_t    process;        /* 1: all threads; 0: turns of a capture */
+} prof_heap_conf_t;
+
+
+/* as in prof_alloc_t, of all stacks; peaks as in prof_profile_t */
+
+typedef struct {
+    uint64_t    alloc_objects;
+    uint64_t    alloc_space;
+    uint64_t    inuse_objects;
+    uint64_t    inuse_space;
+    uint64_t    peak_objects;
+    uint64_t    peak_space;
+} prof_heap_totals_t;
 
 
 PROF_HIDDEN_BEGIN
@@ -200,6 +240,46 @@ void prof_process_cancel(prof_capture_t *c);
 /* the main thread is going to wait, and has waited; cheap without captures */
 void prof_process_idle(void);
 void prof_process_busy(void);
+
+/*
+ * Counts what the capture's turns allocate from now on; conf->process is 0.
+ * Memory that is freed counts as freed whoever frees it, until the capture is
+ * destroyed.  Returns PROF_OK, or PROF_ERROR with *err set to a static text and
+ * errno set; the capture goes on without.
+ * Context: the sampler's thread, also in a turn; not in a signal.  Other
+ * threads may allocate meanwhile.
+ */
+int prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
+    const prof_heap_conf_t *conf, const char **err);
+
+/* the capture's heap, or NULL */
+prof_heap_t *prof_capture_get_heap(prof_capture_t *c);
+
+/*
+ * Counts what all threads of the process allocate, conf->process being 1.
+ * Several heaps of the process share samples, those of the shortest interval.
+ * Needs the unwind tables; who has made a heap makes and destroys all that
+ * there are at a time.  Returns NULL with *err set to a static text and errno.
+ */
+prof_heap_t *prof_heap_create(const prof_heap_conf_t *conf, const char **err);
+
+/* puts everything back when it was the last heap */
+void prof_heap_destroy(prof_heap_t *h);
+
+/*
+ * What was allocated since the heap was made, and what of that is in use.  The
+ * heap remains, and counts on.  NULL when memory is short.
+ */
+prof_profile_t *prof_heap_finish(prof_heap_t *h, const char *title);
+
+void prof_heap_totals(prof_heap_t *h, prof_heap_totals_t *totals);
+
+/* the block will be freed with what the capture is of: as if it were freed */
+void prof_heap_forget(prof_heap_t *h, void *block);
+
+/* what this thread allocates between these calls is not counted; they nest */
+void prof_heap_mute(void);
+void prof_heap_unmute(void);
 
 /* the clock that all wall times are of, in ns; may be called in a signal */
 uint64_t prof_now(void);

@@ -21,3 +21,12 @@ prof_stats_get(const prof_stats_t *st, const prof_stats_desc_t *d)
 {
     return *(const uint64_t *) ((const char *) st + d->offset);
 }
+
+
+void
+prof_stats_add(prof_stats_t *st, const prof_stats_t *from)
+{
+#define PROF_STATS_ADD(name, text)  st->name += from->name;
+    PROF_STATS(PROF_STATS_ADD)
+#undef PROF_STATS_ADD
+}

@@ -32,6 +32,9 @@
     x(turns,            "turns")                                              \
     x(turns_unsampled,  "turns too short for a sample")                       \
     x(slowdowns,        "times the governor halved the frequency")            \
+    x(allocations,      "allocations that were counted, or sampled")          \
+    x(lost_live,        "allocations of which the end could not be followed") \
+    x(lost_hooks,       "calls that could not be counted")                    \
     x(own_handler_ns,   "nanoseconds spent in the sample handler")            \
     x(own_fold_ns,      "nanoseconds spent folding samples")
 
@@ -56,6 +59,9 @@ PROF_HIDDEN_BEGIN
 extern const prof_stats_desc_t  prof_stats_desc[];
 
 uint64_t prof_stats_get(const prof_stats_t *st, const prof_stats_desc_t *d);
+
+/* adds each counter of "from" */
+void prof_stats_add(prof_stats_t *st, const prof_stats_t *from);
 
 PROF_HIDDEN_END
 

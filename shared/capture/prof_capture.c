@@ -5,6 +5,7 @@
 
 
 #include "capture/prof_capture.h"
+#include "capture/prof_heap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,10 @@ prof_capture_destroy(prof_capture_t *c)
 {
     uint32_t  i;
 
+    if (c->heap) {
+        prof_heap_destroy(c->heap);
+    }
+
     for (i = 0; i < c->nnames; i++) {
         free(c->names[i]);
     }
@@ -116,7 +121,10 @@ prof_capture_name(prof_capture_t *c, const char *text, size_t len)
         return PROF_FRAME_WAITING;
     }
 
+    prof_heap_mute();
     name = strndup(text, len);
+    prof_heap_unmute();
+
     if (name == NULL) {
         return PROF_FRAME_WAITING;
     }

@@ -49,6 +49,8 @@ struct prof_capture_s {
 
     char            *names[PROF_NAMES_MAX];
     uint32_t         nnames;
+
+    prof_heap_t     *heap;          /* NULL: allocations are not counted */
 };
 
 

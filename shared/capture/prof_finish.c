@@ -9,6 +9,7 @@
 
 
 #include "capture/prof_capture.h"
+#include "capture/prof_heap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 typedef struct {
     prof_profile_t        *profile;
-    const prof_capture_t  *capture;
+    const prof_capture_t  *capture;     /* NULL: there are no names */
     const prof_unwind_t   *unwind;
     uint32_t              *objects;     /* snapshot's index -> profile's */
     uint64_t              *keys;        /* of the frames */
@@ -26,7 +27,12 @@ typedef struct {
 } prof_finish_t;
 
 
-static int prof_finish_nodes(prof_finish_t *f);
+static int prof_finish_start(prof_finish_t *f, uint32_t nodes);
+static void prof_finish_end(prof_finish_t *f);
+static int prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree);
+static int prof_finish_heap(prof_finish_t *f, prof_heap_t *h);
+static int prof_finish_allocs(prof_profile_t *p, const prof_heap_t *h,
+    uint32_t base);
 static uint32_t prof_finish_frame(prof_finish_t *f, uint64_t key);
 static int prof_finish_address(prof_finish_t *f, prof_frame_t *frame,
     uint64_t key);
@@ -48,10 +54,8 @@ static const char  *prof_frame_fixed[PROF_FRAME_FIXED] = {
 prof_profile_t *
 prof_capture_finish(prof_capture_t *c, const char *title)
 {
-    uint32_t              n;
-    prof_finish_t         f;
-    prof_profile_t       *p;
-    const prof_object_t  *obj;
+    prof_finish_t    f;
+    prof_profile_t  *p;
 
     p = prof_profile_create(title);
     if (p == NULL) {
@@ -71,30 +75,19 @@ prof_capture_finish(prof_capture_t *c, const char *title)
 
     f.profile = p;
     f.capture = c;
-    f.unwind = prof_process_unwind();
 
-    (void) prof_unwind_objects(f.unwind, &n);
-
-    f.objects = malloc((n + 1) * sizeof(uint32_t));
-    p->objects = calloc(n + 1, sizeof(prof_profile_object_t));
-
-    if (f.objects == NULL || p->objects == NULL) {
-        goto failed;
+    if (prof_finish_start(&f, c->tree.nnodes
+                              + (c->heap ? c->heap->tree.nnodes : 0))
+        != PROF_OK
+        || prof_finish_nodes(&f, &c->tree) != PROF_OK
+        || (c->heap && prof_finish_heap(&f, c->heap) != PROF_OK))
+    {
+        prof_finish_end(&f);
+        prof_profile_destroy(p);
+        return NULL;
     }
 
-    memset(f.objects, 0xff, n * sizeof(uint32_t));
-
-    /* the program comes first, even if none of its code was seen */
-
-    obj = prof_unwind_object(f.unwind, getauxval(AT_ENTRY));
-
-    if (obj && prof_finish_object(&f, obj) == PROF_NONE) {
-        goto failed;
-    }
-
-    if (prof_finish_nodes(&f) != PROF_OK) {
-        goto failed;
-    }
+    prof_finish_end(&f);
 
     /*
      * A long timeline is not copied, nor is its memory returned here: this is
@@ -108,59 +101,189 @@ prof_capture_finish(prof_capture_t *c, const char *title)
 
     c->memory = NULL;
 
-    goto done;
+    return p;
+}
 
-failed:
 
-    prof_profile_destroy(p);
-    p = NULL;
+prof_profile_t *
+prof_heap_finish(prof_heap_t *h, const char *title)
+{
+    prof_finish_t    f;
+    prof_profile_t  *p;
 
-done:
+    p = prof_profile_create(title);
+    if (p == NULL) {
+        return NULL;
+    }
 
-    free(f.objects);
-    free(f.keys);
-    free(f.slots);
+    p->mode = PROF_MODE_OBJECT;
+    p->start_realtime = h->start_realtime;
+    p->duration = prof_clock(CLOCK_MONOTONIC) - h->start;
+
+    memset(&f, 0, sizeof(prof_finish_t));
+
+    f.profile = p;
+
+    /* other threads allocate: the tree may grow until it is read */
+
+    if (prof_finish_start(&f, h->tree.max) != PROF_OK
+        || prof_finish_heap(&f, h) != PROF_OK)
+    {
+        prof_profile_destroy(p);
+        p = NULL;
+    }
+
+    prof_finish_end(&f);
 
     return p;
 }
 
 
 static int
-prof_finish_nodes(prof_finish_t *f)
+prof_finish_start(prof_finish_t *f, uint32_t nodes)
 {
-    uint32_t                 i, n, size;
-    prof_profile_t          *p;
-    const prof_tree_node_t  *node;
+    uint32_t              n, size;
+    prof_profile_t       *p;
+    const prof_object_t  *obj;
 
     p = f->profile;
-    n = f->capture->tree.nnodes;
 
-    for (size = 64; size < 2 * n; size *= 2) { /* void */ }
+    f->unwind = prof_process_unwind();
+
+    (void) prof_unwind_objects(f->unwind, &n);
+
+    for (size = 64; size < 2 * nodes; size *= 2) { /* void */ }
 
     f->mask = size - 1;
+    f->objects = malloc((n + 1) * sizeof(uint32_t));
     f->slots = malloc(size * sizeof(uint32_t));
-    f->keys = malloc(n * sizeof(uint64_t));
-    p->frames = calloc(n, sizeof(prof_frame_t));
-    p->nodes = malloc(n * sizeof(prof_node_t));
+    f->keys = malloc(nodes * sizeof(uint64_t));
+    p->objects = calloc(n + 1, sizeof(prof_profile_object_t));
+    p->frames = calloc(nodes, sizeof(prof_frame_t));
+    p->nodes = malloc(nodes * sizeof(prof_node_t));
 
-    if (f->slots == NULL || f->keys == NULL
-        || p->frames == NULL || p->nodes == NULL)
+    if (f->objects == NULL || f->slots == NULL || f->keys == NULL
+        || p->objects == NULL || p->frames == NULL || p->nodes == NULL)
     {
         return PROF_ERROR;
     }
 
+    memset(f->objects, 0xff, n * sizeof(uint32_t));
     memset(f->slots, 0xff, size * sizeof(uint32_t));
 
-    for (i = 0; i < n; i++) {
-        node = &f->capture->tree.nodes[i];
+    /* the program comes first, even if none of its code was seen */
 
-        p->nodes[i].parent = node->parent;
-        p->nodes[i].frame = prof_finish_frame(f, node->key);
-        p->nnodes = i + 1;
+    obj = prof_unwind_object(f->unwind, getauxval(AT_ENTRY));
 
-        if (p->nodes[i].frame == PROF_NONE) {
+    if (obj && prof_finish_object(f, obj) == PROF_NONE) {
+        return PROF_ERROR;
+    }
+
+    return PROF_OK;
+}
+
+
+static void
+prof_finish_end(prof_finish_t *f)
+{
+    free(f->objects);
+    free(f->keys);
+    free(f->slots);
+}
+
+
+/* appends the tree's nodes to those that the profile has */
+
+static int
+prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree)
+{
+    uint32_t                 i, base;
+    prof_node_t             *to;
+    prof_profile_t          *p;
+    const prof_tree_node_t  *node;
+
+    p = f->profile;
+    base = p->nnodes;
+
+    for (i = 0; i < tree->nnodes; i++) {
+        node = &tree->nodes[i];
+        to = &p->nodes[base + i];
+
+        to->parent = (node->parent == PROF_NONE) ? PROF_NONE
+                                                 : base + node->parent;
+        to->frame = prof_finish_frame(f, node->key);
+        p->nnodes++;
+
+        if (to->frame == PROF_NONE) {
             return PROF_ERROR;
         }
+    }
+
+    return PROF_OK;
+}
+
+
+/*
+ * What was in use is read at once.  What is counted meanwhile would wait for
+ * the lock, and naming an object allocates: so only the sums are copied.
+ */
+
+static int
+prof_finish_heap(prof_finish_t *f, prof_heap_t *h)
+{
+    int              rc;
+    uint32_t         base;
+    prof_tree_t      tree;
+    prof_profile_t  *p;
+
+    p = f->profile;
+    base = p->nnodes;
+
+    p->allocs = malloc(h->tree.max * sizeof(prof_alloc_t));
+
+    if (p->allocs == NULL || !prof_heap_lock(h)) {
+        return PROF_ERROR;
+    }
+
+    tree = h->tree;
+
+    p->alloc_interval = h->interval;
+    p->peak_objects = h->peak_objects + 0.5;
+    p->peak_space = h->peak_space + 0.5;
+
+    h->stats.lost_hooks = __atomic_load_n(&h->missed, __ATOMIC_RELAXED);
+    prof_stats_add(&p->stats, &h->stats);
+
+    rc = prof_finish_allocs(p, h, base);
+
+    prof_heap_unlock(h);
+
+    return (rc == PROF_OK) ? prof_finish_nodes(f, &tree) : rc;
+}
+
+
+static int
+prof_finish_allocs(prof_profile_t *p, const prof_heap_t *h, uint32_t base)
+{
+    uint32_t                  i;
+    prof_alloc_t             *a;
+    const prof_heap_count_t  *count;
+
+    for (i = 0; i < h->tree.nnodes; i++) {
+        count = &h->counts[i];
+
+        if (count->alloc_objects == 0) {
+            continue;
+        }
+
+        a = &p->allocs[p->nallocs++];
+
+        a->node = base + i;
+        a->labels = PROF_NONE;
+        a->alloc_objects = count->alloc_objects + 0.5;
+        a->alloc_space = count->alloc_space + 0.5;
+        a->inuse_objects = count->inuse_objects + 0.5;
+        a->inuse_space = count->inuse_space + 0.5;
     }
 
     return PROF_OK;
@@ -252,7 +375,7 @@ prof_finish_name(const prof_capture_t *c, prof_frame_t *frame, uintptr_t pc)
     if (pc < PROF_FRAME_FIXED) {
         name = prof_frame_fixed[pc];
 
-    } else if (pc - PROF_FRAME_FIXED < c->nnames) {
+    } else if (c && pc - PROF_FRAME_FIXED < c->nnames) {
         name = c->names[pc - PROF_FRAME_FIXED];
 
     } else {

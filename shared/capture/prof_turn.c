@@ -17,6 +17,7 @@
 
 
 #include "capture/prof_capture.h"
+#include "capture/prof_heap.h"
 
 
 #define prof_barrier()  __asm__ volatile ("" ::: "memory")
@@ -175,6 +176,10 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     s->armed = 1;
 
     prof_turn_timer(s, c->rest, s->period, NULL);
+
+    if (c->heap) {
+        prof_heap_turn(c->heap, turn);
+    }
 }
 
 
@@ -184,6 +189,10 @@ prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn)
     prof_capture_t  *c;
 
     c = turn->capture;
+
+    if (c->heap) {
+        prof_heap_turn(NULL, NULL);
+    }
 
     prof_turn_timer(s, 0, 0, &c->rest);
 

@@ -23,6 +23,10 @@
  * prof_arch_moved()      whether this CFA is beyond the frame
  * prof_arch_pop()        goes to the caller
  * prof_arch_saved()      address of a saved register
+ *
+ * for a walk of the running thread's own stack:
+ *
+ * prof_arch_here()       registers of the function that it is used in
  */
 
 

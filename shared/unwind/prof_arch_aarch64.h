@@ -49,6 +49,7 @@
 #define PROF_ARCH_SIGFRAME_UC  128
 
 
+static inline void prof_arch_here(ucontext_t *uc);
 static inline void prof_arch_regs(prof_regs_t *f, const ucontext_t *uc);
 static inline uintptr_t prof_arch_context(const ucontext_t *uc, uint32_t reg);
 static inline uintptr_t prof_arch_slot(const prof_regs_t *f, uint64_t row,
@@ -65,6 +66,33 @@ static inline uintptr_t prof_arch_saved(const prof_regs_t *f, int saved,
 static inline void prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa,
     uintptr_t top);
 static inline uintptr_t prof_arch_strip(uintptr_t pc);
+
+
+/* the registers that callees preserve; others do not matter to callers */
+
+static inline __attribute__((always_inline)) void
+prof_arch_here(ucontext_t *uc)
+{
+    uint32_t     i;
+    mcontext_t  *m;
+
+    m = &uc->uc_mcontext;
+
+    for (i = 0; i < 29; i++) {
+        m->regs[i] = 0;
+    }
+
+    __asm__ volatile ("adr x9, .\n\t"
+                      "str x9, %0\n\t"
+                      "mov x9, sp\n\t"
+                      "str x9, %1\n\t"
+                      "str x29, %2\n\t"
+                      "str x30, %3"
+                      : "=m" (m->pc), "=m" (m->sp), "=m" (m->regs[29]),
+                        "=m" (m->regs[30])
+                      :
+                      : "x9");
+}
 
 
 static inline void

@@ -64,6 +64,7 @@
 #define PROF_ARCH_SIGFRAME_UC  0
 
 
+static inline void prof_arch_here(ucontext_t *uc);
 static inline void prof_arch_regs(prof_regs_t *f, const ucontext_t *uc);
 static inline uintptr_t prof_arch_context(const ucontext_t *uc, uint32_t reg);
 static inline uintptr_t prof_arch_word(const prof_regs_t *f, uintptr_t addr,
@@ -79,6 +80,43 @@ static inline uintptr_t prof_arch_saved(const prof_regs_t *f, int saved,
     uintptr_t cfa, uintptr_t top);
 static inline void prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa,
     uintptr_t top);
+
+
+/* the registers that callees preserve; others do not matter to callers */
+
+static inline __attribute__((always_inline)) void
+prof_arch_here(ucontext_t *uc)
+{
+    greg_t  *g;
+
+    g = uc->uc_mcontext.gregs;
+
+    __asm__ volatile ("leaq 0(%%rip), %%rax\n\t"
+                      "movq %%rax, %0\n\t"
+                      "movq %%rsp, %1\n\t"
+                      "movq %%rbp, %2\n\t"
+                      "movq %%rbx, %3\n\t"
+                      "movq %%r12, %4\n\t"
+                      "movq %%r13, %5\n\t"
+                      "movq %%r14, %6\n\t"
+                      "movq %%r15, %7"
+                      : "=m" (g[REG_RIP]), "=m" (g[REG_RSP]),
+                        "=m" (g[REG_RBP]), "=m" (g[REG_RBX]),
+                        "=m" (g[REG_R12]), "=m" (g[REG_R13]),
+                        "=m" (g[REG_R14]), "=m" (g[REG_R15])
+                      :
+                      : "rax");
+
+    g[REG_RAX] = 0;
+    g[REG_RCX] = 0;
+    g[REG_RDX] = 0;
+    g[REG_RSI] = 0;
+    g[REG_RDI] = 0;
+    g[REG_R8] = 0;
+    g[REG_R9] = 0;
+    g[REG_R10] = 0;
+    g[REG_R11] = 0;
+}
 
 
 static inline void

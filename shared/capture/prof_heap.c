@@ -1,0 +1,333 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The life of heaps, and the list of those that there are.
+ *
+ * Context: the owner, which is one thread as long as there are heaps; not in a
+ * signal.
+ */
+
+
+#include "capture/prof_capture.h"
+#include "capture/prof_heap.h"
+#include "capture/prof_hooks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+
+
+/*
+ * One node and one block for so many bytes of memory that were asked for: with
+ * the default, there are 65536 nodes and twice as many places for blocks.
+ */
+
+#define PROF_HEAP_UNIT     64
+
+/* a reader that was stopped for longer than this many looks is a bug */
+#define PROF_HEAP_PATIENCE  1000000
+
+#define prof_heap_align(n)  (((n) + 63) & ~(size_t) 63)
+
+
+static prof_heap_t *prof_heap_map(size_t memory, uint32_t nblocks);
+static int prof_heap_add(prof_heap_t *h);
+static void prof_heap_remove(prof_heap_t *h);
+static void prof_heap_choose(void);
+
+
+prof_heap_state_t  prof_heap_state;
+
+static pthread_t  prof_heap_owner;
+static uint32_t   prof_heap_users;
+
+
+prof_heap_t *
+prof_heap_create(const prof_heap_conf_t *conf, const char **err)
+{
+    uint32_t      n;
+    prof_heap_t  *h;
+
+    *err = "another thread of the process counts allocations";
+
+    if (prof_heap_users && !pthread_equal(prof_heap_owner, pthread_self())) {
+        errno = EBUSY;
+        return NULL;
+    }
+
+    *err = "cannot allocate memory";
+
+    for (n = 64; n * PROF_HEAP_UNIT * 4 < conf->memory; n *= 2) { /* void */ }
+
+    prof_heap_mute();
+
+    h = prof_heap_map(conf->memory, n);
+    if (h == NULL) {
+        prof_heap_unmute();
+        return NULL;
+    }
+
+    h->process = conf->process;
+    h->interval = conf->interval;
+    h->unwind = prof_process_unwind();
+    h->start_realtime = prof_clock(CLOCK_REALTIME);
+    h->start = prof_clock(CLOCK_MONOTONIC);
+    h->random = h->start;
+    h->rest = h->interval ? prof_heap_draw(h->interval, &h->random) : 0;
+
+    if (prof_hooks_hold(err) != PROF_OK) {
+        goto failed;
+    }
+
+    *err = "too many captures of allocations";
+
+    if (prof_heap_add(h) != PROF_OK) {
+        prof_hooks_release();
+        errno = EBUSY;
+        goto failed;
+    }
+
+    prof_heap_unmute();
+    *err = NULL;
+
+    return h;
+
+failed:
+
+    (void) munmap(h, h->size);
+    prof_heap_unmute();
+
+    return NULL;
+}
+
+
+int
+prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
+    const prof_heap_conf_t *conf, const char **err)
+{
+    c->heap = prof_heap_create(conf, err);
+
+    if (c->heap == NULL) {
+        return PROF_ERROR;
+    }
+
+    if (s->turn && s->turn->capture == c) {
+        prof_heap_turn(c->heap, s->turn);
+    }
+
+    return PROF_OK;
+}
+
+
+prof_heap_t *
+prof_capture_get_heap(prof_capture_t *c)
+{
+    return c->heap;
+}
+
+
+static prof_heap_t *
+prof_heap_map(size_t memory, uint32_t nblocks)
+{
+    char         *p;
+    size_t        size, tree, counts, live, maps, pcs;
+    prof_heap_t  *h;
+
+    tree = memory / PROF_HEAP_UNIT * (sizeof(prof_tree_node_t) + 4);
+    counts = memory / PROF_HEAP_UNIT * sizeof(prof_heap_count_t);
+    live = prof_live_size(nblocks);
+    maps = PROF_HEAP_MAPS_MAX * sizeof(prof_heap_map_t);
+    pcs = PROF_MAX_DEPTH * sizeof(uintptr_t);
+
+    size = prof_heap_align(sizeof(prof_heap_t)) + live + prof_heap_align(tree)
+           + prof_heap_align(counts) + prof_heap_align(maps) + pcs
+           + sizeof(prof_walk_cache_t);
+
+    p = mmap(NULL, size, PROT_READ|PROT_WRITE,
+             MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED) {
+        return NULL;
+    }
+
+#ifdef MADV_WIPEONFORK
+
+    /* without it, a child that allocates before it calls exec() counts, too */
+
+    (void) madvise(p, size, MADV_WIPEONFORK);
+
+#endif
+
+    h = (prof_heap_t *) p;
+    h->size = size;
+
+    p += prof_heap_align(sizeof(prof_heap_t));
+    prof_live_init(&h->live, p, nblocks);
+
+    p += live;
+    prof_tree_init(&h->tree, p, tree);
+
+    p += prof_heap_align(tree);
+    h->counts = (prof_heap_count_t *) p;
+
+    if (h->tree.max > memory / PROF_HEAP_UNIT) {
+        h->tree.max = memory / PROF_HEAP_UNIT;
+    }
+
+    p += prof_heap_align(counts);
+    h->maps = (prof_heap_map_t *) p;
+
+    p += prof_heap_align(maps);
+    h->pcs = (uintptr_t *) p;
+
+    p += pcs;
+    h->cache = (prof_walk_cache_t *) p;
+
+    return h;
+}
+
+
+void
+prof_heap_destroy(prof_heap_t *h)
+{
+    uint32_t  i;
+
+    prof_heap_remove(h);
+
+    if (prof_heap_thread.heap == h) {
+        prof_heap_turn(NULL, NULL);
+    }
+
+    prof_hooks_release();
+
+    /* what other threads still look at; a few instructions, if they run */
+
+    for (i = 0; i < PROF_HEAP_PATIENCE; i++) {
+
+        if (__atomic_load_n(&prof_heap_state.readers, __ATOMIC_SEQ_CST) == 0) {
+            (void) munmap(h, h->size);
+            return;
+        }
+
+        (void) sched_yield();
+    }
+}
+
+
+static int
+prof_heap_add(prof_heap_t *h)
+{
+    uint32_t  i;
+
+    for (i = 0; prof_heap_state.heaps[i]; i++) {
+
+        if (i + 1 == PROF_HEAPS_MAX) {
+            return PROF_ERROR;
+        }
+    }
+
+    if (prof_heap_users++ == 0) {
+        prof_heap_owner = pthread_self();
+        prof_heap_thread.owner = 1;
+    }
+
+    h->on = 1;
+
+    __atomic_store_n(&prof_heap_state.heaps[i], h, __ATOMIC_SEQ_CST);
+
+    if (i >= prof_heap_state.n) {
+        prof_heap_state.n = i + 1;
+    }
+
+    prof_heap_choose();
+
+    return PROF_OK;
+}
+
+
+static void
+prof_heap_remove(prof_heap_t *h)
+{
+    uint32_t  i;
+
+    for (i = 0; i < prof_heap_state.n; i++) {
+
+        if (prof_heap_state.heaps[i] == h) {
+            __atomic_store_n(&prof_heap_state.heaps[i], NULL,
+                             __ATOMIC_SEQ_CST);
+        }
+    }
+
+    if (--prof_heap_users == 0) {
+        prof_heap_state.n = 0;
+        prof_heap_thread.owner = 0;
+    }
+
+    prof_heap_choose();
+}
+
+
+/* all captures of the process share the samples: those of the shortest one */
+
+static void
+prof_heap_choose(void)
+{
+    uint32_t      i, n;
+    uint64_t      interval;
+    prof_heap_t  *h;
+
+    n = 0;
+    interval = 0;
+
+    for (i = 0; i < prof_heap_state.n; i++) {
+        h = prof_heap_state.heaps[i];
+
+        if (h == NULL || !h->process) {
+            continue;
+        }
+
+        if (n++ == 0 || h->interval < interval) {
+            interval = h->interval;
+        }
+    }
+
+    prof_heap_state.interval = interval;
+    prof_heap_state.process = n;
+}
+
+
+void
+prof_heap_mute(void)
+{
+    prof_heap_thread.inside++;
+}
+
+
+void
+prof_heap_unmute(void)
+{
+    prof_heap_thread.inside--;
+}
+
+
+void
+prof_heap_totals(prof_heap_t *h, prof_heap_totals_t *totals)
+{
+    memset(totals, 0, sizeof(prof_heap_totals_t));
+
+    if (!prof_heap_lock(h)) {
+        return;
+    }
+
+    totals->alloc_objects = h->sum.alloc_objects + 0.5;
+    totals->alloc_space = h->sum.alloc_space + 0.5;
+    totals->inuse_objects = h->sum.inuse_objects + 0.5;
+    totals->inuse_space = h->sum.inuse_space + 0.5;
+    totals->peak_objects = h->peak_objects + 0.5;
+    totals->peak_space = h->peak_space + 0.5;
+
+    prof_heap_unlock(h);
+}

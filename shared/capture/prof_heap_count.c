@@ -1,0 +1,332 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What hooks call after an allocation: whether it is sampled, by which stack it
+ * was made, and for whom it counts.
+ *
+ * Nothing here and in prof_heap_block.c allocates, nor does what is called from
+ * there; hooks must leave errno as it is, and nothing here touches it.
+ */
+
+
+#include "capture/prof_capture.h"
+#include "capture/prof_heap.h"
+#include "capture/prof_hooks.h"
+#include "unwind/prof_arch.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/auxv.h>
+
+
+/* tries before others are let run, and how often they are */
+
+#define PROF_HEAP_SPIN   64
+#define PROF_HEAP_YIELD  100000
+
+static void prof_heap_record(prof_heap_t *h, void *p, size_t size,
+    double weight, prof_heap_kind_e kind, const prof_turn_t *turn);
+static uint32_t prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn);
+static int prof_heap_process_sample(prof_heap_thread_t *t, size_t size);
+static int prof_heap_turn_sample(prof_heap_t *h, size_t size);
+static double prof_heap_weight(uint64_t interval, size_t size);
+
+
+__thread prof_heap_thread_t  prof_heap_thread;
+
+
+PROF_GLUE void
+prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind)
+{
+    double               weight;
+    uint32_t             i;
+    prof_heap_t         *h;
+    prof_heap_thread_t  *t;
+
+    t = &prof_heap_thread;
+    t->inside++;
+
+    h = t->heap;
+
+    if (h && prof_heap_turn_sample(h, size)) {
+        prof_heap_record(h, p, size, prof_heap_weight(h->interval, size), kind,
+                         t->turn);
+    }
+
+    if (prof_heap_state.process && prof_heap_process_sample(t, size)) {
+
+        weight = prof_heap_weight(t->interval, size);
+
+        prof_heap_enter();
+
+        for (i = 0; i < prof_heap_state.n; i++) {
+            h = __atomic_load_n(&prof_heap_state.heaps[i], __ATOMIC_SEQ_CST);
+
+            if (h && h->process) {
+                prof_heap_record(h, p, size, weight, kind, NULL);
+            }
+        }
+
+        prof_heap_leave();
+    }
+
+    t->inside--;
+}
+
+
+PROF_GLUE static void
+prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
+    prof_heap_kind_e kind, const prof_turn_t *turn)
+{
+    prof_live_block_t   block;
+    prof_heap_count_t  *count;
+
+    if (!h->on || !prof_heap_lock(h)) {
+        return;
+    }
+
+    block.size = size;
+    block.weight = weight;
+    block.node = prof_heap_stack(h, turn);
+
+    count = &h->counts[block.node];
+
+    count->alloc_objects += weight;
+    count->alloc_space += weight * size;
+
+    h->sum.alloc_objects += weight;
+    h->sum.alloc_space += weight * size;
+
+    h->stats.allocations++;
+
+    if (kind == PROF_HEAP_MAP) {
+        prof_heap_add_map(h, p, &block);
+
+    } else {
+        prof_heap_add_block(h, p, &block);
+    }
+
+    prof_heap_unlock(h);
+}
+
+
+/* the node of the running stack, from the caller of the hook outwards */
+
+PROF_GLUE static uint32_t
+prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn)
+{
+    uint32_t    i, n, end, node;
+    uintptr_t   top;
+    ucontext_t  uc;
+
+    top = turn ? turn->top : prof_heap_top();
+
+    prof_arch_here(&uc);
+
+    n = prof_walk(h->unwind, h->cache, &uc, top, h->pcs, PROF_MAX_DEPTH,
+                  &h->stats, &end);
+
+    node = PROF_NONE;
+
+    for (i = 0; turn && i < turn->nspans; i++) {
+        node = prof_tree_frame(&h->tree, node, turn->spans[i], &h->stats);
+    }
+
+    if (end) {
+        node = prof_tree_frame(&h->tree, node, end, &h->stats);
+    }
+
+    node = prof_tree_stack(&h->tree, node, h->pcs, n, &h->stats);
+
+    if (node == PROF_NONE) {
+        node = prof_tree_frame(&h->tree, node, PROF_FRAME_TURN, &h->stats);
+    }
+
+    return node;
+}
+
+
+/*
+ * Where a thread's stack ends.  The C library has what pthread_self() tells at
+ * the end of the stack of each thread but the first, which has there what the
+ * kernel gave to the program.
+ */
+
+uintptr_t
+prof_heap_top(void)
+{
+    uintptr_t  self, here;
+
+    self = (uintptr_t) pthread_self();
+    here = (uintptr_t) __builtin_frame_address(0);
+
+    if (self > here && self - here < 256 * 1024 * 1024) {
+        return self & ~(uintptr_t) 15;
+    }
+
+    return (uintptr_t) getauxval(AT_RANDOM) & ~(uintptr_t) 15;
+}
+
+
+/* prof_heap_wants() has counted the bytes, unless a turn is running */
+
+static int
+prof_heap_process_sample(prof_heap_thread_t *t, size_t size)
+{
+    if (t->interval != prof_heap_state.interval || t->random == 0) {
+
+        if (t->random == 0) {
+            t->random = (uintptr_t) t ^ prof_clock(CLOCK_MONOTONIC);
+        }
+
+        t->interval = prof_heap_state.interval;
+        t->rest = t->interval ? prof_heap_draw(t->interval, &t->random) : 0;
+        t->rest -= (double) size;
+
+    } else if (t->heap) {
+        t->rest -= (double) size;
+    }
+
+    if (t->rest > 0) {
+        return 0;
+    }
+
+    t->rest = t->interval ? prof_heap_draw(t->interval, &t->random) : 0;
+
+    return 1;
+}
+
+
+static int
+prof_heap_turn_sample(prof_heap_t *h, size_t size)
+{
+    if (h->interval == 0) {
+        return 1;
+    }
+
+    h->rest -= (double) size;
+
+    if (h->rest > 0) {
+        return 0;
+    }
+
+    h->rest = prof_heap_draw(h->interval, &h->random);
+
+    return 1;
+}
+
+
+double
+prof_heap_draw(uint64_t interval, uint64_t *random)
+{
+    /* xorshift64*: Vigna, "An experimental exploration", table 3 */
+
+    *random |= (*random == 0);
+    *random ^= *random >> 12;
+    *random ^= *random << 25;
+    *random ^= *random >> 27;
+
+    /* 53 bits, uniform in (0, 1] */
+
+    return -log(((*random * 0x2545f4914f6cdd1d >> 11) + 1) * 0x1p-53)
+           * (double) interval;
+}
+
+
+static double
+prof_heap_weight(uint64_t interval, size_t size)
+{
+    if (interval == 0) {
+        return 1;
+    }
+
+    return -1 / expm1(-(double) size / (double) interval);
+}
+
+
+void
+prof_heap_turn(prof_heap_t *h, const prof_turn_t *turn)
+{
+    prof_heap_thread_t  *t;
+
+    t = &prof_heap_thread;
+
+    t->heap = NULL;
+
+    if (h) {
+        prof_hooks_refresh();
+    }
+
+    t->turn = turn;
+
+    /* a hook in a signal handler finds both or none */
+
+    __asm__ volatile ("" ::: "memory");
+
+    t->heap = h;
+}
+
+
+/*
+ * The lock is held for a stack walk at most.  A signal handler that allocates
+ * where its thread holds a lock does not wait for it.
+ */
+
+int
+prof_heap_lock(prof_heap_t *h)
+{
+    uint32_t  n;
+
+    if (prof_heap_thread.locked) {
+        __atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+
+    prof_heap_thread.locked = 1;
+
+    for (n = 0; n < PROF_HEAP_YIELD; n++) {
+
+        if (__atomic_exchange_n(&h->lock, 1, __ATOMIC_ACQUIRE) == 0) {
+            return 1;
+        }
+
+        if (n >= PROF_HEAP_SPIN) {
+            (void) sched_yield();
+        }
+    }
+
+    prof_heap_thread.locked = 0;
+    __atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
+
+    return 0;
+}
+
+
+void
+prof_heap_unlock(prof_heap_t *h)
+{
+    __atomic_store_n(&h->lock, 0, __ATOMIC_RELEASE);
+    prof_heap_thread.locked = 0;
+}
+
+
+/* the owner itself takes heaps out of the list */
+
+void
+prof_heap_enter(void)
+{
+    if (!prof_heap_thread.owner) {
+        __atomic_fetch_add(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+
+void
+prof_heap_leave(void)
+{
+    if (!prof_heap_thread.owner) {
+        __atomic_fetch_sub(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
+    }
+}

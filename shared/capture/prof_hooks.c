@@ -1,0 +1,412 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Owns what was written to slots.  A record is a slot's address and the word
+ * that was there; records are in a hash by the address, in a mapping of fixed
+ * size.  Putting back looks at the objects that are loaded then, and at slots
+ * that still hold a hook: an object that went away took its slots with it, and
+ * what somebody else has written there stays.
+ *
+ * The lock orders those who patch.  It is taken before the loader's, and no
+ * hook waits for it.
+ */
+
+
+#include "capture/prof_hooks.h"
+#include "capture/prof_sampler.h"
+#include "unwind/prof_object.h"
+#include "unwind/prof_slot.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+
+#define PROF_HOOKS_RECORDS  8192
+
+
+typedef struct {
+    uintptr_t           *at;        /* NULL: free */
+    uintptr_t            old;
+} prof_hooks_record_t;
+
+
+typedef struct {
+    volatile uint32_t     lock;
+    volatile uint32_t     armed;
+    prof_hooks_record_t  *records;
+    uint32_t              nrecords;
+    uintptr_t             page;     /* its size */
+    uint64_t              adds;     /* the loader's counters */
+    uint64_t              subs;
+    prof_hooks_info_t     info;
+} prof_hooks_t;
+
+
+/* what a slot should hold */
+
+typedef struct {
+    uintptr_t           (*word)(const prof_slot_batch_t *batch,
+                                const prof_slot_t *slot);
+} prof_hooks_patch_t;
+
+
+static int prof_hooks_find_real(void);
+static void prof_hooks_write(prof_hooks_patch_t *patch);
+static void prof_hooks_pin(void);
+static int prof_hooks_lock(int wait);
+static void prof_hooks_unlock(void);
+static void prof_hooks_patch(void *data, const prof_slot_batch_t *batch);
+static uintptr_t prof_hooks_hook(const prof_slot_batch_t *batch,
+    const prof_slot_t *slot);
+static uintptr_t prof_hooks_old(const prof_slot_batch_t *batch,
+    const prof_slot_t *slot);
+static prof_hooks_record_t *prof_hooks_record(uintptr_t *at);
+
+
+#define PROF_HOOKS_NAME(name)  #name,
+
+static const char *const  prof_hooks_names[] = {
+    PROF_HOOKS(PROF_HOOKS_NAME)
+    NULL
+};
+
+
+void  *prof_hooks_real[PROF_HOOKS_N];
+
+static prof_hooks_t  prof_hooks;
+
+static prof_hooks_patch_t  prof_hooks_put = { prof_hooks_hook };
+static prof_hooks_patch_t  prof_hooks_put_back = { prof_hooks_old };
+
+
+int
+prof_hooks_hold(const char **err)
+{
+    uint64_t  start;
+
+    if (prof_hooks.info.users) {
+        prof_hooks.info.users++;
+        return PROF_OK;
+    }
+
+    start = prof_clock(CLOCK_MONOTONIC);
+
+    *err = "malloc() is no function of a shared object";
+
+    if (prof_hooks_find_real() != PROF_OK) {
+        errno = ENOSYS;
+        return PROF_ERROR;
+    }
+
+    *err = "cannot allocate memory";
+
+    prof_hooks.records = mmap(NULL,
+                              PROF_HOOKS_RECORDS * sizeof(prof_hooks_record_t),
+                              PROT_READ|PROT_WRITE,
+                              MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (prof_hooks.records == MAP_FAILED) {
+        prof_hooks.records = NULL;
+        return PROF_ERROR;
+    }
+
+    prof_hooks_pin();
+
+    memset(&prof_hooks.info, 0, sizeof(prof_hooks_info_t));
+
+    prof_hooks.info.users = 1;
+    prof_hooks.nrecords = 0;
+    prof_hooks.page = sysconf(_SC_PAGESIZE);
+
+    (void) prof_hooks_lock(1);
+
+    prof_hooks_write(&prof_hooks_put);
+
+    prof_hooks.armed = 1;
+
+    prof_hooks_unlock();
+
+    prof_hooks.info.ns = prof_clock(CLOCK_MONOTONIC) - start;
+    *err = NULL;
+
+    return PROF_OK;
+}
+
+
+void
+prof_hooks_release(void)
+{
+    if (--prof_hooks.info.users) {
+        return;
+    }
+
+    (void) prof_hooks_lock(1);
+
+    prof_hooks.armed = 0;
+
+    prof_hooks_write(&prof_hooks_put_back);
+
+    (void) munmap(prof_hooks.records,
+                  PROF_HOOKS_RECORDS * sizeof(prof_hooks_record_t));
+    prof_hooks.records = NULL;
+
+    prof_hooks_unlock();
+}
+
+
+void
+prof_hooks_refresh(void)
+{
+    int  err;
+
+    if (!prof_hooks.armed
+        || !prof_object_changed(prof_hooks.adds, prof_hooks.subs))
+    {
+        return;
+    }
+
+    err = errno;
+
+    /* whoever patches now has seen the object, or the next call will */
+
+    if (prof_hooks_lock(0)) {
+
+        if (prof_hooks.armed) {
+            prof_hooks_write(&prof_hooks_put);
+        }
+
+        prof_hooks_unlock();
+    }
+
+    errno = err;
+}
+
+
+void
+prof_hooks_info(prof_hooks_info_t *info)
+{
+    *info = prof_hooks.info;
+}
+
+
+static int
+prof_hooks_find_real(void)
+{
+    uint32_t  i;
+
+    for (i = 0; i < PROF_HOOKS_N; i++) {
+        prof_hooks_real[i] = prof_slot_function(prof_hooks_names[i]);
+    }
+
+    for (i = PROF_HOOK_malloc; i <= PROF_HOOK_free; i++) {
+        if (prof_hooks_real[i] == NULL) {
+            return PROF_ERROR;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+static void
+prof_hooks_write(prof_hooks_patch_t *patch)
+{
+    prof_slot_each(prof_hooks_names, prof_hooks_patch, patch,
+                   &prof_hooks.adds, &prof_hooks.subs);
+}
+
+
+/* our own object stays, even if it is closed: see prof_hooks.h */
+
+static void
+prof_hooks_pin(void)
+{
+    void     *handle;
+    Dl_info   info;
+
+    static int  pinned;
+
+    if (pinned || dladdr(&prof_hooks, &info) == 0) {
+        return;
+    }
+
+    handle = dlopen(info.dli_fname, RTLD_NOW|RTLD_NOLOAD|RTLD_NODELETE);
+
+    if (handle) {
+        (void) dlclose(handle);
+    }
+
+    pinned = 1;
+}
+
+
+static int
+prof_hooks_lock(int wait)
+{
+    while (__atomic_exchange_n(&prof_hooks.lock, 1, __ATOMIC_ACQUIRE)) {
+
+        if (!wait) {
+            return 0;
+        }
+
+        (void) sched_yield();
+    }
+
+    return 1;
+}
+
+
+static void
+prof_hooks_unlock(void)
+{
+    __atomic_store_n(&prof_hooks.lock, 0, __ATOMIC_RELEASE);
+}
+
+
+/*
+ * Writes the words of one object.  Pages that are read-only are opened once for
+ * all slots on them, and closed again.  Other threads may call through a slot
+ * meanwhile: they find the old word or the new one.
+ */
+
+static void
+prof_hooks_patch(void *data, const prof_slot_batch_t *batch)
+{
+    prof_hooks_patch_t *patch = data;
+
+    uint32_t            i;
+    uintptr_t           page, open, old, new;
+    const prof_slot_t  *slot;
+
+    open = 0;
+
+    for (i = 0; i < batch->n; i++) {
+        slot = &batch->slots[i];
+        old = __atomic_load_n(slot->at, __ATOMIC_RELAXED);
+        new = patch->word(batch, slot);
+
+        if (new == old) {
+            continue;
+        }
+
+        page = (uintptr_t) slot->at / prof_hooks.page * prof_hooks.page;
+
+        if (open && open != page) {
+            (void) mprotect((void *) open, prof_hooks.page, PROT_READ);
+            open = 0;
+        }
+
+        if (slot->relro && !open) {
+
+            if (mprotect((void *) page, prof_hooks.page,
+                         PROT_READ|PROT_WRITE)
+                == -1)
+            {
+                prof_hooks.info.left++;
+                continue;
+            }
+
+            open = page;
+            prof_hooks.info.protects += 2;
+        }
+
+        (void) __atomic_compare_exchange_n(slot->at, &old, new, 0,
+                                           __ATOMIC_RELEASE,
+                                           __ATOMIC_RELAXED);
+    }
+
+    if (open) {
+        (void) mprotect((void *) open, prof_hooks.page, PROT_READ);
+    }
+}
+
+
+/* the word that the slot should have while hooks are armed; it is recorded */
+
+static uintptr_t
+prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot)
+{
+    uintptr_t             word, hook;
+    prof_hooks_record_t  *record;
+
+    word = *slot->at;
+    hook = (uintptr_t) prof_hooks_calls[slot->name];
+
+    if (word == hook || prof_hooks_real[slot->name] == NULL) {
+        return word;
+    }
+
+    if (word != (uintptr_t) prof_hooks_real[slot->name]
+        && !(slot->foreign && word >= batch->start && word < batch->end))
+    {
+        prof_hooks.info.left++;
+        return word;
+    }
+
+    record = prof_hooks_record(slot->at);
+
+    if (record == NULL) {
+        prof_hooks.info.left++;
+        return word;
+    }
+
+    if (record->at == NULL) {
+        record->at = slot->at;
+        prof_hooks.nrecords++;
+    }
+
+    record->old = word;
+    prof_hooks.info.slots++;
+
+    return hook;
+}
+
+
+/* the word that the slot should have without hooks */
+
+static uintptr_t
+prof_hooks_old(const prof_slot_batch_t *batch, const prof_slot_t *slot)
+{
+    prof_hooks_record_t  *record;
+
+    if (*slot->at != (uintptr_t) prof_hooks_calls[slot->name]) {
+        return *slot->at;
+    }
+
+    record = prof_hooks_record(slot->at);
+
+    /* a copy that the program has made of another slot has no record */
+
+    return (record && record->at)
+           ? record->old : (uintptr_t) prof_hooks_real[slot->name];
+}
+
+
+/* the slot's record, or a free one, or NULL when they are used up */
+
+static prof_hooks_record_t *
+prof_hooks_record(uintptr_t *at)
+{
+    uint32_t              i;
+    prof_hooks_record_t  *record;
+
+    for (i = (uintptr_t) at / sizeof(uintptr_t); /* void */ ; i++) {
+
+        record = &prof_hooks.records[i % PROF_HOOKS_RECORDS];
+
+        if (record->at == at) {
+            return record;
+        }
+
+        if (record->at == NULL) {
+            break;
+        }
+    }
+
+    return (prof_hooks.nrecords < PROF_HOOKS_RECORDS / 2) ? record : NULL;
+}

@@ -1,0 +1,94 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Hooks: while they are armed, calls of the functions that allocate and free
+ * memory come to functions of ours, which call the real ones and tell
+ * prof_heap.c.  What is replaced is the addresses in the slots of all loaded
+ * objects (unwind/prof_slot.h), the C library's own among them.
+ *
+ * A slot is replaced if it holds the address of the function that the process
+ * uses, or was not bound yet.  One that leads elsewhere, to an allocator that
+ * an object has for itself, is left alone: so are then the pointers which that
+ * allocator gives out, since both come and go through slots of one object.
+ *
+ * A program may have copied the address of a hook, so hooks remain valid for
+ * the life of the process, and do nothing but the call while nobody captures.
+ *
+ * Objects that are loaded while hooks are armed get them when a symbol of an
+ * object is looked up next (dlsym), and at the start of a turn.
+ */
+
+
+#ifndef _PROF_HOOKS_H_INCLUDED_
+#define _PROF_HOOKS_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+
+/* one line for each function, and the hook of each in prof_hooks_calls.c */
+
+#define PROF_HOOKS(x)                                                         \
+    x(malloc)                                                                 \
+    x(calloc)                                                                 \
+    x(realloc)                                                                \
+    x(free)                                                                   \
+    x(posix_memalign)                                                         \
+    x(aligned_alloc)                                                          \
+    x(memalign)                                                               \
+    x(mmap)                                                                   \
+    x(mmap64)                                                                 \
+    x(mremap)                                                                 \
+    x(munmap)                                                                 \
+    x(dlsym)                                                                  \
+    x(dlvsym)
+
+
+typedef enum {
+#define PROF_HOOKS_INDEX(name)  PROF_HOOK_##name,
+    PROF_HOOKS(PROF_HOOKS_INDEX)
+#undef PROF_HOOKS_INDEX
+    PROF_HOOKS_N
+} prof_hook_e;
+
+
+typedef struct {
+    uint32_t    users;
+    uint32_t    slots;      /* that hold a hook */
+    uint32_t    left;       /* slots that lead elsewhere, or did not fit */
+    uint32_t    protects;   /* calls of mprotect() to open and close pages */
+    uint64_t    ns;         /* that arming took */
+} prof_hooks_info_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* the real functions, in the order of prof_hook_e; NULL: there is none */
+extern void *prof_hooks_real[PROF_HOOKS_N];
+
+/* the hooks, in the same order */
+extern void *const  prof_hooks_calls[PROF_HOOKS_N];
+
+/*
+ * Arms the hooks, or counts another user of hooks that are.
+ * Returns PROF_OK, or PROF_ERROR with *err set to a static text and errno.
+ * Context: not in a signal.  Other threads may allocate meanwhile.
+ */
+int prof_hooks_hold(const char **err);
+
+/* the last user's call puts all slots back.  Context: the same */
+void prof_hooks_release(void);
+
+/*
+ * Gives objects that were loaded since their hooks; without such well under a
+ * microsecond.  Context: any thread, not in a signal.
+ */
+void prof_hooks_refresh(void);
+
+void prof_hooks_info(prof_hooks_info_t *info);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_HOOKS_H_INCLUDED_ */

@@ -1,0 +1,272 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The hooks.  Each behaves as the function that it stands for, whatever its
+ * arguments; what the real function calls through slots in its turn is part of
+ * it and not counted.
+ *
+ * Context: any thread, at any time, also in signal handlers of programs that
+ * allocate there.
+ */
+
+
+#include "capture/prof_heap.h"
+#include "capture/prof_hooks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+
+typedef void *(*prof_hook_malloc_pt)(size_t size);
+typedef void *(*prof_hook_calloc_pt)(size_t n, size_t size);
+typedef void *(*prof_hook_realloc_pt)(void *p, size_t size);
+typedef void (*prof_hook_free_pt)(void *p);
+typedef int (*prof_hook_posix_memalign_pt)(void **p, size_t align,
+    size_t size);
+typedef void *(*prof_hook_memalign_pt)(size_t align, size_t size);
+typedef void *(*prof_hook_mmap_pt)(void *p, size_t len, int prot, int flags,
+    int fd, off_t offset);
+typedef void *(*prof_hook_mremap_pt)(void *p, size_t old, size_t len,
+    int flags, void *to);
+typedef int (*prof_hook_munmap_pt)(void *p, size_t len);
+
+
+#define prof_hook_real(name, type)  ((type) prof_hooks_real[PROF_HOOK_##name])
+
+
+static void *prof_hook_malloc(size_t size);
+static void *prof_hook_calloc(size_t n, size_t size);
+static void *prof_hook_realloc(void *p, size_t size);
+static void prof_hook_free(void *p);
+static int prof_hook_posix_memalign(void **p, size_t align, size_t size);
+static void *prof_hook_aligned_alloc(size_t align, size_t size);
+static void *prof_hook_memalign(size_t align, size_t size);
+static void *prof_hook_mmap(void *p, size_t len, int prot, int flags, int fd,
+    off_t offset);
+static void *prof_hook_mmap64(void *p, size_t len, int prot, int flags, int fd,
+    off_t offset);
+static void *prof_hook_mremap(void *p, size_t old, size_t len, int flags,
+    void *to);
+static int prof_hook_munmap(void *p, size_t len);
+static void prof_hook_mapped(void *p, size_t len, int prot, int flags);
+
+
+/* in assembler: they must not be seen as callers (prof_hooks_dlsym.S) */
+
+PROF_HIDDEN_BEGIN
+
+void *prof_hook_dlsym(void *handle, const char *name);
+void *prof_hook_dlvsym(void *handle, const char *name, const char *version);
+
+PROF_HIDDEN_END
+
+
+#define PROF_HOOKS_CALL(name)  (void *) prof_hook_##name,
+
+void *const  prof_hooks_calls[] = {
+    PROF_HOOKS(PROF_HOOKS_CALL)
+};
+
+
+PROF_GLUE static void *
+prof_hook_malloc(size_t size)
+{
+    void  *p;
+
+    prof_heap_thread.inside++;
+    p = prof_hook_real(malloc, prof_hook_malloc_pt)(size);
+    prof_heap_thread.inside--;
+
+    if (prof_heap_wants(size) && p) {
+        prof_heap_allocated(p, size, PROF_HEAP_BLOCK);
+    }
+
+    return p;
+}
+
+
+PROF_GLUE static void *
+prof_hook_calloc(size_t n, size_t size)
+{
+    void  *p;
+
+    prof_heap_thread.inside++;
+    p = prof_hook_real(calloc, prof_hook_calloc_pt)(n, size);
+    prof_heap_thread.inside--;
+
+    if (p && prof_heap_wants(n * size)) {
+        prof_heap_allocated(p, n * size, PROF_HEAP_BLOCK);
+    }
+
+    return p;
+}
+
+
+PROF_GLUE static void *
+prof_hook_realloc(void *p, size_t size)
+{
+    void  *new;
+
+    if (p && prof_heap_state.n) {
+        prof_heap_moving(p);
+    }
+
+    prof_heap_thread.inside++;
+    new = prof_hook_real(realloc, prof_hook_realloc_pt)(p, size);
+    prof_heap_thread.inside--;
+
+    if (p && prof_heap_state.n) {
+        prof_heap_moved(p, new || size == 0);
+    }
+
+    if (new && prof_heap_wants(size)) {
+        prof_heap_allocated(new, size, PROF_HEAP_BLOCK);
+    }
+
+    return new;
+}
+
+
+PROF_GLUE static void
+prof_hook_free(void *p)
+{
+    if (p && prof_heap_state.n) {
+        prof_heap_freed(p);
+    }
+
+    prof_heap_thread.inside++;
+    prof_hook_real(free, prof_hook_free_pt)(p);
+    prof_heap_thread.inside--;
+}
+
+
+PROF_GLUE static int
+prof_hook_posix_memalign(void **p, size_t align, size_t size)
+{
+    int  rc;
+
+    prof_heap_thread.inside++;
+    rc = prof_hook_real(posix_memalign, prof_hook_posix_memalign_pt)(p, align,
+                                                                     size);
+    prof_heap_thread.inside--;
+
+    if (rc == 0 && *p && prof_heap_wants(size)) {
+        prof_heap_allocated(*p, size, PROF_HEAP_BLOCK);
+    }
+
+    return rc;
+}
+
+
+PROF_GLUE static void *
+prof_hook_aligned_alloc(size_t align, size_t size)
+{
+    void  *p;
+
+    prof_heap_thread.inside++;
+    p = prof_hook_real(aligned_alloc, prof_hook_memalign_pt)(align, size);
+    prof_heap_thread.inside--;
+
+    if (p && prof_heap_wants(size)) {
+        prof_heap_allocated(p, size, PROF_HEAP_BLOCK);
+    }
+
+    return p;
+}
+
+
+PROF_GLUE static void *
+prof_hook_memalign(size_t align, size_t size)
+{
+    void  *p;
+
+    prof_heap_thread.inside++;
+    p = prof_hook_real(memalign, prof_hook_memalign_pt)(align, size);
+    prof_heap_thread.inside--;
+
+    if (p && prof_heap_wants(size)) {
+        prof_heap_allocated(p, size, PROF_HEAP_BLOCK);
+    }
+
+    return p;
+}
+
+
+PROF_GLUE static void *
+prof_hook_mmap(void *p, size_t len, int prot, int flags, int fd, off_t offset)
+{
+    void  *map;
+
+    map = prof_hook_real(mmap, prof_hook_mmap_pt)(p, len, prot, flags, fd,
+                                                  offset);
+
+    if (map != MAP_FAILED) {
+        prof_hook_mapped(map, len, prot, flags);
+    }
+
+    return map;
+}
+
+
+PROF_GLUE static void *
+prof_hook_mmap64(void *p, size_t len, int prot, int flags, int fd,
+    off_t offset)
+{
+    void  *map;
+
+    map = prof_hook_real(mmap64, prof_hook_mmap_pt)(p, len, prot, flags, fd,
+                                                    offset);
+
+    if (map != MAP_FAILED) {
+        prof_hook_mapped(map, len, prot, flags);
+    }
+
+    return map;
+}
+
+
+/* memory that is only reserved, or is that of a file, is not allocated */
+
+PROF_GLUE static void
+prof_hook_mapped(void *p, size_t len, int prot, int flags)
+{
+    if ((flags & MAP_ANONYMOUS) && !(flags & MAP_FIXED) && prot != PROT_NONE
+        && prof_heap_wants(len))
+    {
+        prof_heap_allocated(p, len, PROF_HEAP_MAP);
+    }
+}
+
+
+/* without MREMAP_FIXED "to" is whatever was in its register */
+
+PROF_GLUE static void *
+prof_hook_mremap(void *p, size_t old, size_t len, int flags, void *to)
+{
+    void  *map;
+
+    map = prof_hook_real(mremap, prof_hook_mremap_pt)(p, old, len, flags, to);
+
+    if (map == MAP_FAILED || prof_heap_state.n == 0) {
+        return map;
+    }
+
+    if (prof_heap_unmapped(p, old ? old : len) && prof_heap_wants(len)) {
+        prof_heap_allocated(map, len, PROF_HEAP_MAP);
+    }
+
+    return map;
+}
+
+
+PROF_GLUE static int
+prof_hook_munmap(void *p, size_t len)
+{
+    if (prof_heap_state.n) {
+        (void) prof_heap_unmapped(p, len);
+    }
+
+    return prof_hook_real(munmap, prof_hook_munmap_pt)(p, len);
+}

@@ -1,0 +1,80 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Blocks of memory that were allocated and are not freed yet, by address.  A
+ * bucket is one line of the cache: seven addresses, and how many that belong
+ * here had to go to one of the next buckets.  So it is one look, in nearly all
+ * cases, to see that a block is unknown, which most are.
+ *
+ * The memory is given at the start and never grows.  Nothing is moved.
+ *
+ * Context: prof_live_find() any thread at any time; all else under the lock of
+ * the table's owner.  A block is found by the thread that frees it if it was
+ * added before that thread got its address.
+ */
+
+
+#ifndef _PROF_LIVE_H_INCLUDED_
+#define _PROF_LIVE_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+
+#define PROF_LIVE_BUCKET  7
+
+/* buckets that are searched for a place, after the first one */
+#define PROF_LIVE_NEXT    7
+
+
+typedef struct {
+    uint64_t              size;     /* bytes */
+    double                weight;   /* blocks that it stands for */
+    uint32_t              node;
+} prof_live_block_t;
+
+
+typedef struct {
+    uintptr_t             addresses[PROF_LIVE_BUCKET];
+    uint64_t              away;
+} prof_live_bucket_t;
+
+
+typedef struct {
+    prof_live_bucket_t   *buckets;
+    prof_live_block_t    *blocks;   /* PROF_LIVE_BUCKET for each bucket */
+    uint32_t              mask;     /* number of buckets - 1 */
+    uint32_t              n;
+} prof_live_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* the bytes that a table of n buckets takes; n is a power of 2 */
+size_t prof_live_size(uint32_t n);
+
+/* mem is zero and aligned to 64 */
+void prof_live_init(prof_live_t *l, void *mem, uint32_t n);
+
+/* the block at the address, or NULL */
+prof_live_block_t *prof_live_find(const prof_live_t *l, uintptr_t address);
+
+/* a place for a block that is not there, to be filled in; NULL: full */
+prof_live_block_t *prof_live_reserve(prof_live_t *l, uintptr_t address);
+
+/* the block is filled in: it can be found from now on */
+void prof_live_commit(prof_live_t *l, prof_live_block_t *block,
+    uintptr_t address);
+
+void prof_live_remove(prof_live_t *l, prof_live_block_t *block,
+    uintptr_t address);
+
+/* the block is found by another address of the same bucket */
+void prof_live_rename(prof_live_t *l, prof_live_block_t *block,
+    uintptr_t address);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_LIVE_H_INCLUDED_ */
