@@ -331,18 +331,22 @@ prof_hooks_patch(void *data, const prof_slot_batch_t *batch)
 static uintptr_t
 prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot)
 {
-    uintptr_t             word, hook;
+    uintptr_t             word, hook, real;
     prof_hooks_record_t  *record;
 
     word = *slot->at;
     hook = (uintptr_t) prof_hooks_calls[slot->name];
+    real = (uintptr_t) prof_hooks_real[slot->name];
 
-    if (word == hook || prof_hooks_real[slot->name] == NULL) {
+    if (word == hook || real == 0) {
         return word;
     }
 
-    if (word != (uintptr_t) prof_hooks_real[slot->name]
-        && !(slot->foreign && word >= batch->start && word < batch->end))
+    /* one that is not bound yet leads to a stub, and will lead to the real */
+
+    if (word != real
+        && !(word >= batch->start && word < batch->end
+             && (slot->own == 0 || slot->own == real)))
     {
         prof_hooks.info.left++;
         return word;

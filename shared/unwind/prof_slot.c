@@ -76,7 +76,7 @@ static const void *prof_slot_pointer(const prof_slot_object_t *object,
 static void prof_slot_relocations(prof_slot_object_t *object,
     const ElfW(Rela) *rela, size_t n);
 static void prof_slot_add(prof_slot_object_t *object, uintptr_t at,
-    uint32_t name, uint32_t foreign);
+    uint32_t name, const ElfW(Sym) *sym);
 static int prof_slot_writable(const prof_slot_object_t *object, uintptr_t at);
 static void prof_slot_flush(prof_slot_object_t *object);
 
@@ -312,7 +312,7 @@ prof_slot_relocations(prof_slot_object_t *object, const ElfW(Rela) *rela,
             if (strcmp(search->names[k], name) == 0) {
                 prof_slot_add(object,
                               object->info->dlpi_addr + rela[i].r_offset, k,
-                              sym->st_shndx == SHN_UNDEF);
+                              sym);
                 break;
             }
         }
@@ -322,7 +322,7 @@ prof_slot_relocations(prof_slot_object_t *object, const ElfW(Rela) *rela,
 
 static void
 prof_slot_add(prof_slot_object_t *object, uintptr_t at, uint32_t name,
-    uint32_t foreign)
+    const ElfW(Sym) *sym)
 {
     prof_slot_t  *slot;
 
@@ -339,7 +339,8 @@ prof_slot_add(prof_slot_object_t *object, uintptr_t at, uint32_t name,
     slot->at = (uintptr_t *) at;
     slot->name = name;
     slot->relro = (at >= object->relro && at < object->relro_end);
-    slot->foreign = foreign;
+    slot->own = (sym->st_shndx == SHN_UNDEF)
+                ? 0 : object->info->dlpi_addr + sym->st_value;
 }
 
 

@@ -27,9 +27,9 @@
 
 typedef struct {
     uintptr_t   *at;
+    uintptr_t    own;       /* the object's function of that name, or 0 */
     uint32_t     name;      /* index of the function's name */
-    uint32_t     relro:1;   /* on a page that is read-only */
-    uint32_t     foreign:1; /* the object does not define the function */
+    uint32_t     relro;     /* on a page that is read-only */
 } prof_slot_t;
 
 

@@ -1,0 +1,948 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Heaps: counts and bytes by stack, of turns and of the process, exact and
+ * sampled; what is freed by whom; memory that is full.
+ */
+
+
+#include "capture/prof_heap.h"
+#include "prof.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+
+#ifndef __has_feature
+#define __has_feature(x)  0
+#endif
+
+#ifndef __SANITIZE_ADDRESS__
+#define __SANITIZE_ADDRESS__  0
+#endif
+
+/*
+ * A sanitizer's strdup() calls no malloc(), and its malloc() ends the program
+ * when too much is asked for.  gcc says that there is one, clang is asked.
+ */
+
+#if (__has_feature(address_sanitizer) || __SANITIZE_ADDRESS__)
+#define TEST_SANITIZED  1
+#else
+#define TEST_SANITIZED  0
+#endif
+
+#define TEST_KNOWN   (15 - TEST_SANITIZED)
+#define TEST_BYTES   (10 * 1000 + 300 + 700 + 128 + 192                       \
+                      + 13 * !TEST_SANITIZED)
+
+#define TEST_RUNS    50
+#define TEST_SIZES   3000
+
+
+/* what one stack has allocated */
+
+typedef struct {
+    uint64_t         stacks;
+    uint64_t         alloc_objects;
+    uint64_t         alloc_space;
+    uint64_t         inuse_objects;
+    uint64_t         inuse_space;
+} test_sum_t;
+
+
+typedef struct {
+    prof_sampler_t  *sampler;
+    prof_capture_t  *capture;
+    prof_capture_t  *other;
+} test_job_t;
+
+
+static prof_capture_t *test_capture(prof_sampler_t *s, uint64_t interval);
+static prof_heap_t *test_process(uint64_t interval);
+static int test_below(const prof_profile_t *p, uint32_t node, void *fn);
+static void test_sum(const prof_profile_t *p, void *fn, test_sum_t *sum);
+static void *test_alloc(size_t n);
+static void test_free(void *p);
+static void test_known(void *data);
+static void test_leak(void *data);
+static void test_spans(void *data);
+static void test_nested(void *data);
+static void test_nested_other(void *data);
+static void test_map(void *data);
+static void test_odd(void *data);
+static void test_late(void *data);
+static void *test_free_thread(void *data);
+static void *test_alloc_thread(void *data);
+static void test_many(void *data);
+static void test_sizes(void *data);
+
+static void test_exact(prof_sampler_t *s);
+static void test_kept(prof_sampler_t *s);
+static void test_two(prof_sampler_t *s);
+static void test_mapped(prof_sampler_t *s);
+static void test_arguments(prof_sampler_t *s);
+static void test_begun_late(prof_sampler_t *s);
+static void test_threads(prof_sampler_t *s);
+static void test_full(prof_sampler_t *s);
+static void test_fork(prof_sampler_t *s);
+static void test_sampled(prof_sampler_t *s);
+static void test_sampled_process(prof_sampler_t *s);
+static void test_without(prof_sampler_t *s);
+
+
+static void  *test_kept_block;
+static void  *test_blocks[200000];
+
+
+int
+main(void)
+{
+    const char      *err;
+    prof_sampler_t  *s;
+
+    if (prof_process_init() != PROF_OK) {
+        ok(0, "unwind tables");
+        return done_testing();
+    }
+
+    s = prof_sampler_create(&err);
+
+    if (s == NULL) {
+        ok(0, "sampler: %s", err);
+        return done_testing();
+    }
+
+    test_exact(s);
+    test_kept(s);
+    test_two(s);
+    test_mapped(s);
+
+    if (!TEST_SANITIZED) {
+        test_arguments(s);
+    }
+
+    test_begun_late(s);
+    test_threads(s);
+    test_full(s);
+    test_fork(s);
+    test_sampled(s);
+    test_sampled_process(s);
+    test_without(s);
+
+    prof_sampler_destroy(s);
+    prof_process_done();
+
+    return done_testing();
+}
+
+
+static prof_capture_t *
+test_capture(prof_sampler_t *s, uint64_t interval)
+{
+    const char           *err;
+    prof_capture_t       *c;
+    prof_heap_conf_t      heap;
+    prof_capture_conf_t   conf;
+
+    conf.frequency = 100;
+    conf.mode = PROF_MODE_OBJECT;
+    conf.memory = PROF_MEMORY_DEFAULT;
+
+    c = prof_capture_create(&conf);
+
+    heap.memory = PROF_MEMORY_DEFAULT;
+    heap.interval = interval;
+    heap.process = 0;
+
+    if (prof_capture_heap(c, s, &heap, &err) != PROF_OK) {
+        diag("%s", err);
+    }
+
+    return c;
+}
+
+
+static prof_heap_t *
+test_process(uint64_t interval)
+{
+    const char        *err;
+    prof_heap_t       *h;
+    prof_heap_conf_t   heap;
+
+    heap.memory = PROF_MEMORY_DEFAULT;
+    heap.interval = interval;
+    heap.process = 1;
+
+    h = prof_heap_create(&heap, &err);
+
+    if (h == NULL) {
+        diag("%s", err);
+    }
+
+    return h;
+}
+
+
+static int
+test_below(const prof_profile_t *p, uint32_t node, void *fn)
+{
+    uint64_t             at;
+    const prof_frame_t  *frame;
+
+    for ( /* void */ ; node != PROF_NONE; node = p->nodes[node].parent) {
+        frame = &p->frames[p->nodes[node].frame];
+
+        if (frame->object == PROF_NONE) {
+            continue;
+        }
+
+        at = frame->function + p->objects[frame->object].base;
+
+        if (at == (uintptr_t) fn) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+test_sum(const prof_profile_t *p, void *fn, test_sum_t *sum)
+{
+    uint32_t             i;
+    const prof_alloc_t  *a;
+
+    memset(sum, 0, sizeof(test_sum_t));
+
+    for (i = 0; i < p->nallocs; i++) {
+        a = &p->allocs[i];
+
+        if (fn && !test_below(p, a->node, fn)) {
+            continue;
+        }
+
+        sum->stacks++;
+        sum->alloc_objects += a->alloc_objects;
+        sum->alloc_space += a->alloc_space;
+        sum->inuse_objects += a->inuse_objects;
+        sum->inuse_space += a->inuse_space;
+    }
+}
+
+
+__attribute__((noinline)) static void *
+test_alloc(size_t n)
+{
+    void  *p;
+
+    p = malloc(n);
+
+    /* not a tail call: this function is part of the stack */
+
+    __asm__ volatile ("" ::: "memory");
+
+    return p;
+}
+
+
+/* compilers leave out the allocation of a block that is only freed */
+
+__attribute__((noinline)) static void
+test_free(void *p)
+{
+    __asm__ volatile ("" : "+r" (p));
+
+    free(p);
+}
+
+
+__attribute__((noinline)) static void
+test_known(void *data)
+{
+    int    i;
+    void  *p, *q;
+
+    for (i = 0; i < 10; i++) {
+        p = test_alloc(1000);
+        memset(p, 0, 1000);
+        free(p);
+    }
+
+    p = calloc(30, 10);
+    q = realloc(p, 700);
+    free(q);
+
+    if (posix_memalign(&p, 64, 128) == 0) {
+        free(p);
+    }
+
+    test_free(aligned_alloc(64, 192));
+    test_free(strdup("twelve bytes"));
+}
+
+
+static void
+test_exact(prof_sampler_t *s)
+{
+    test_sum_t            sum;
+    prof_capture_t       *c;
+    prof_profile_t       *p;
+    prof_heap_totals_t    totals;
+
+    c = test_capture(s, 0);
+
+    free(test_alloc(5000));
+    prof_turn_run(s, c, (uintptr_t) test_known, test_known, NULL);
+    free(test_alloc(5000));
+
+    prof_heap_totals(prof_capture_get_heap(c), &totals);
+
+    p = prof_capture_finish(c, "exact");
+
+    is_int(p->mode, PROF_MODE_OBJECT, "mode");
+
+    test_sum(p, test_known, &sum);
+
+    is_int(sum.alloc_objects, TEST_KNOWN, "blocks that a turn has allocated");
+    is_int(sum.alloc_space, TEST_BYTES, "bytes of these");
+    is_int(sum.inuse_objects, 0, "all of them were freed");
+    is_int(sum.inuse_space, 0, "with their bytes");
+    is_int(sum.stacks, 6 - TEST_SANITIZED, "stacks");
+
+    test_sum(p, test_alloc, &sum);
+
+    is_int(sum.alloc_objects, 10, "blocks of one function in the turn");
+    is_int(sum.alloc_space, 10000, "their bytes");
+
+    test_sum(p, NULL, &sum);
+
+    is_int(sum.alloc_objects, TEST_KNOWN, "nothing else");
+    is_int(totals.alloc_objects, TEST_KNOWN, "totals: blocks");
+    is_int(totals.alloc_space, sum.alloc_space, "totals: bytes");
+    is_int(totals.inuse_space, 0, "totals: bytes in use");
+    is_int(p->stats.allocations, TEST_KNOWN, "counter");
+    is_int(p->stats.lost_live + p->stats.lost_hooks, 0, "nothing is lost");
+    is_int(p->peak_objects, 1, "peak of blocks");
+    is_int(p->peak_space, 1000, "peak of bytes");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+__attribute__((noinline)) static void
+test_leak(void *data)
+{
+    test_kept_block = test_alloc(1000000);
+    test_blocks[0] = test_alloc(300);
+    test_blocks[1] = test_alloc(20);
+}
+
+
+__attribute__((noinline)) static void
+test_spans(void *data)
+{
+    test_job_t *job = data;
+
+    uintptr_t  name;
+
+    name = prof_capture_name(job->capture, "span", 4);
+
+    if (prof_span_begin(job->sampler, job->capture, name)) {
+        test_leak(NULL);
+        prof_span_end(job->sampler, job->capture);
+    }
+}
+
+
+static void
+test_kept(prof_sampler_t *s)
+{
+    uint32_t         i, node, spans;
+    pthread_t        thread;
+    test_job_t       job;
+    test_sum_t       sum;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    c = test_capture(s, 0);
+
+    job.sampler = s;
+    job.capture = c;
+    prof_turn_run(s, c, (uintptr_t) test_spans, test_spans, &job);
+
+    /* outside of turns, by another thread, and as if */
+
+    free(test_blocks[0]);
+
+    if (pthread_create(&thread, NULL, test_free_thread, test_blocks[1]) == 0) {
+        (void) pthread_join(thread, NULL);
+    }
+
+    p = prof_capture_finish(c, "kept");
+
+    test_sum(p, test_leak, &sum);
+
+    is_int(sum.alloc_objects, 3, "blocks in a span");
+    is_int(sum.inuse_objects, 1, "what is freed later is not in use");
+    is_int(sum.inuse_space, 1000000, "what is kept is");
+    is_int(p->peak_space, 1000320, "peak");
+
+    spans = 0;
+
+    for (i = 0; i < p->nallocs; i++) {
+        node = p->allocs[i].node;
+
+        while (p->nodes[node].parent != PROF_NONE) {
+            node = p->nodes[node].parent;
+        }
+
+        if (p->frames[p->nodes[node].frame].object == PROF_NONE) {
+            is_str(p->frames[p->nodes[node].frame].name, "span",
+                   "stacks are below the span");
+            spans++;
+        }
+    }
+
+    is_int(spans, p->nallocs, "all of them");
+
+    prof_profile_destroy(p);
+
+    prof_heap_forget(prof_capture_get_heap(c), test_kept_block);
+
+    p = prof_heap_finish(prof_capture_get_heap(c), "again");
+
+    test_sum(p, test_leak, &sum);
+
+    is_int(sum.inuse_space, 0, "a block may be forgotten");
+    is_int(sum.alloc_space, 1000320, "which was allocated nevertheless");
+    is_int(p->nentries, 0, "a heap has no timeline");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+
+    free(test_kept_block);
+}
+
+
+static void *
+test_free_thread(void *data)
+{
+    free(data);
+
+    return NULL;
+}
+
+
+__attribute__((noinline)) static void
+test_nested(void *data)
+{
+    test_job_t *job = data;
+
+    free(test_alloc(100));
+
+    prof_turn_run(job->sampler, job->other, (uintptr_t) test_nested_other,
+                  test_nested_other, NULL);
+
+    prof_heap_mute();
+    free(test_alloc(1));
+    prof_heap_unmute();
+
+    free(test_alloc(100));
+}
+
+
+__attribute__((noinline)) static void
+test_nested_other(void *data)
+{
+    free(test_alloc(7));
+}
+
+
+/* turns of two captures, one inside the other */
+
+static void
+test_two(prof_sampler_t *s)
+{
+    test_job_t       job;
+    test_sum_t       sum;
+    prof_profile_t  *p;
+
+    job.sampler = s;
+    job.capture = test_capture(s, 0);
+    job.other = test_capture(s, 0);
+
+    prof_turn_run(s, job.capture, (uintptr_t) test_nested, test_nested, &job);
+
+    p = prof_capture_finish(job.capture, "outer");
+    test_sum(p, NULL, &sum);
+
+    is_int(sum.alloc_objects, 2, "blocks of the outer turn");
+    is_int(sum.alloc_space, 200, "bytes of the outer turn");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(job.capture);
+
+    p = prof_capture_finish(job.other, "inner");
+    test_sum(p, NULL, &sum);
+
+    is_int(sum.alloc_objects, 1, "blocks of the inner turn");
+    is_int(sum.alloc_space, 7, "bytes of the inner turn");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(job.other);
+}
+
+
+__attribute__((noinline)) static void
+test_map(void *data)
+{
+    char  *p, *q;
+
+    p = mmap(NULL, 40960, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1,
+             0);
+
+    /* a hole, the start, and what is left is moved */
+
+    (void) munmap(p + 8192, 4096);
+    (void) munmap(p, 4096);
+
+    q = mremap(p + 12288, 28672, 65536, MREMAP_MAYMOVE);
+
+    /* reserved only, and no memory at all */
+
+    (void) munmap(mmap(NULL, 409600, PROT_NONE, MAP_PRIVATE|MAP_ANONYMOUS, -1,
+                       0),
+                  409600);
+
+    *(void **) data = q;
+    test_kept_block = p + 4096;
+}
+
+
+static void
+test_mapped(prof_sampler_t *s)
+{
+    void                 *map;
+    prof_capture_t       *c;
+    prof_heap_totals_t    totals;
+
+    c = test_capture(s, 0);
+
+    prof_turn_run(s, c, (uintptr_t) test_map, test_map, &map);
+
+    prof_heap_totals(prof_capture_get_heap(c), &totals);
+
+    is_int(totals.alloc_space, 40960 + 65536, "mapped memory");
+    is_int(totals.inuse_space, 4096 + 65536, "less what was unmapped");
+
+    (void) munmap(map, 65536);
+    (void) munmap(test_kept_block, 4096);
+
+    prof_heap_totals(prof_capture_get_heap(c), &totals);
+
+    is_int(totals.inuse_space, 0, "all is unmapped");
+    is_int(totals.inuse_objects, 0, "mappings in use");
+
+    prof_capture_destroy(c);
+}
+
+
+__attribute__((noinline)) static void
+test_odd(void *data)
+{
+    void             *p, *q;
+    volatile size_t   huge;
+
+    huge = SIZE_MAX / 2;
+
+    errno = 0;
+    p = malloc(huge);
+    ok(p == NULL && errno == ENOMEM, "too much memory");
+
+    p = calloc(huge, 3);
+    ok(p == NULL, "too many elements");
+
+    p = malloc(10);
+    q = realloc(p, huge);
+    ok(q == NULL, "too much to reallocate");
+
+    errno = 17;
+    free(q ? q : p);
+    free(NULL);
+    is_int(errno, 17, "errno");
+
+    p = realloc(NULL, 5);
+    q = realloc(p, 0);
+    ok(q == NULL, "realloc() as free()");
+
+    p = &q;
+    is_int(posix_memalign(&p, 3, 10), EINVAL, "wrong alignment");
+    ok(p == &q, "the pointer is untouched");
+
+    test_free(malloc(0));
+}
+
+
+static void
+test_arguments(prof_sampler_t *s)
+{
+    prof_capture_t       *c;
+    prof_heap_totals_t    totals;
+
+    c = test_capture(s, 0);
+
+    prof_turn_run(s, c, (uintptr_t) test_odd, test_odd, NULL);
+
+    prof_heap_totals(prof_capture_get_heap(c), &totals);
+
+    is_int(totals.inuse_objects, 0, "odd arguments: blocks in use");
+    is_int(totals.inuse_space, 0, "odd arguments: bytes in use");
+    ok(totals.alloc_objects >= 3, "odd arguments: %lu blocks",
+       (unsigned long) totals.alloc_objects);
+
+    prof_capture_destroy(c);
+}
+
+
+static void
+test_late(void *data)
+{
+    test_job_t *job = data;
+
+    const char        *err;
+    prof_heap_conf_t   heap;
+
+    free(test_alloc(100));
+
+    heap.memory = PROF_MEMORY_MIN;
+    heap.interval = 0;
+    heap.process = 0;
+
+    is_int(prof_capture_heap(job->capture, job->sampler, &heap, &err), PROF_OK,
+           "a heap that begins in a turn");
+
+    free(test_alloc(50));
+}
+
+
+static void
+test_begun_late(prof_sampler_t *s)
+{
+    test_job_t            job;
+    prof_heap_totals_t    totals;
+    prof_capture_conf_t   conf;
+
+    conf.frequency = 100;
+    conf.mode = PROF_MODE_OBJECT;
+    conf.memory = PROF_MEMORY_MIN;
+
+    job.sampler = s;
+    job.capture = prof_capture_create(&conf);
+
+    prof_turn_run(s, job.capture, (uintptr_t) test_late, test_late, &job);
+
+    prof_heap_totals(prof_capture_get_heap(job.capture), &totals);
+
+    ok(totals.alloc_space >= 50 && totals.alloc_space < 100,
+       "counts from then on");
+
+    prof_capture_destroy(job.capture);
+}
+
+
+__attribute__((noinline)) static void *
+test_alloc_thread(void *data)
+{
+    int  i;
+
+    for (i = 0; i < 1000; i++) {
+        free(test_alloc(10));
+    }
+
+    test_blocks[(uintptr_t) data] = test_alloc(77);
+
+    return NULL;
+}
+
+
+/* all threads of the process, beside a capture of turns */
+
+static void
+test_threads(prof_sampler_t *s)
+{
+    uint32_t         i;
+    pthread_t        threads[4];
+    test_sum_t       sum;
+    prof_heap_t     *h;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    h = test_process(0);
+    c = test_capture(s, 0);
+
+    for (i = 0; i < 4; i++) {
+        (void) pthread_create(&threads[i], NULL, test_alloc_thread,
+                              (void *) (uintptr_t) i);
+    }
+
+    prof_turn_run(s, c, (uintptr_t) test_known, test_known, NULL);
+
+    for (i = 0; i < 4; i++) {
+        (void) pthread_join(threads[i], NULL);
+    }
+
+    p = prof_capture_finish(c, "turn");
+    test_sum(p, NULL, &sum);
+
+    is_int(sum.alloc_objects, TEST_KNOWN, "threads: a turn has its own");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+
+    p = prof_heap_finish(h, "process");
+
+    test_sum(p, test_alloc_thread, &sum);
+
+    is_int(sum.alloc_objects, 4004, "threads: blocks of all");
+    is_int(sum.alloc_space, 4 * 1000 * 10 + 4 * 77, "threads: bytes of all");
+    is_int(sum.inuse_objects, 4, "threads: blocks in use");
+
+    test_sum(p, test_known, &sum);
+
+    is_int(sum.alloc_objects, TEST_KNOWN, "threads: the turn's are among them");
+    is_int(p->stats.lost_hooks, 0, "threads: nothing is lost");
+    is_int(p->stats.bad_stack + p->stats.no_unwind, 0,
+           "threads: stacks are whole");
+
+    prof_profile_destroy(p);
+    prof_heap_destroy(h);
+
+    for (i = 0; i < 4; i++) {
+        free(test_blocks[i]);
+    }
+}
+
+
+static void
+test_many(void *data)
+{
+    uint32_t  i;
+
+    for (i = 0; i < 200000; i++) {
+        test_blocks[i] = malloc(1);
+    }
+}
+
+
+static void
+test_full(prof_sampler_t *s)
+{
+    uint32_t              i;
+    uint64_t              followed;
+    prof_capture_t       *c;
+    prof_profile_t       *p;
+    prof_heap_totals_t    totals;
+
+    c = test_capture(s, 0);
+
+    prof_turn_run(s, c, (uintptr_t) test_many, test_many, NULL);
+
+    prof_heap_totals(prof_capture_get_heap(c), &totals);
+
+    is_int(totals.alloc_objects, 200000, "more blocks than can be followed");
+    ok(totals.inuse_objects > 65536 && totals.inuse_objects < 200000,
+       "%lu are", (unsigned long) totals.inuse_objects);
+
+    followed = totals.inuse_objects;
+
+    for (i = 0; i < 200000; i++) {
+        free(test_blocks[i]);
+    }
+
+    prof_heap_totals(prof_capture_get_heap(c), &totals);
+    is_int(totals.inuse_objects, 0, "none of these is lost");
+
+    p = prof_capture_finish(c, "full");
+    is_int(p->stats.lost_live, 200000 - followed, "the others are counted");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+/* a child has the hooks, but does not count, and does not wait */
+
+static void
+test_fork(prof_sampler_t *s)
+{
+    int              status;
+    pid_t            pid;
+    prof_heap_t     *h;
+
+    h = test_process(0);
+    h->lock = 1;
+
+    pid = fork();
+
+    if (pid == 0) {
+        status = h->on || h->live.buckets;
+        free(test_alloc(100));
+        free(realloc(test_alloc(10), 10000));
+        _exit(status);
+    }
+
+    h->lock = 0;
+
+    (void) waitpid(pid, &status, 0);
+
+    is_int(status, 0, "a child that allocates");
+
+    prof_heap_destroy(h);
+}
+
+
+/* sizes from 16 bytes to a megabyte, mostly small */
+
+__attribute__((noinline)) static void
+test_sizes(void *data)
+{
+    uint32_t   i;
+    uint64_t  *bytes, x;
+
+    bytes = data;
+    x = 12345;
+
+    for (i = 0; i < TEST_SIZES; i++) {
+        x = x * 6364136223846793005 + 1442695040888963407;
+        *bytes += (size_t) 16 << (x >> 60);
+
+        free(test_alloc((size_t) 16 << (x >> 60)));
+    }
+}
+
+
+static void
+test_sampled(prof_sampler_t *s)
+{
+    int               i;
+    double            objects, space;
+    uint64_t          bytes, sampled;
+    test_sum_t        sum;
+    prof_capture_t   *c;
+    prof_profile_t   *p;
+
+    bytes = 0;
+    objects = 0;
+    space = 0;
+    sampled = 0;
+
+    for (i = 0; i < TEST_RUNS; i++) {
+        c = test_capture(s, 512);
+        bytes = 0;
+
+        prof_turn_run(s, c, (uintptr_t) test_sizes, test_sizes, &bytes);
+
+        p = prof_capture_finish(c, "sampled");
+        test_sum(p, NULL, &sum);
+
+        objects += sum.alloc_objects;
+        space += sum.alloc_space;
+        sampled += p->stats.allocations;
+
+        is_int(p->alloc_interval, 512, "interval");
+
+        prof_profile_destroy(p);
+        prof_capture_destroy(c);
+    }
+
+    objects /= (double) TEST_RUNS * TEST_SIZES;
+    space /= (double) TEST_RUNS * bytes;
+
+    diag("sampled %.1f %%: objects %.4f of the truth, bytes %.4f",
+         100.0 * sampled / TEST_RUNS / TEST_SIZES, objects, space);
+
+    ok(sampled < TEST_RUNS * TEST_SIZES, "not all are counted");
+    ok(space > 0.98 && space < 1.02, "bytes within 2 %% of the truth");
+    ok(objects > 0.98 && objects < 1.02, "blocks within 2 %% of the truth");
+}
+
+
+static void
+test_sampled_process(prof_sampler_t *s)
+{
+    int              i;
+    double           space, other;
+    uint64_t         bytes;
+    test_sum_t       sum;
+    prof_heap_t     *h, *second;
+    prof_profile_t  *p;
+
+    bytes = 0;
+    space = 0;
+    other = 0;
+
+    for (i = 0; i < TEST_RUNS; i++) {
+        h = test_process(16384);
+        second = test_process(4096);
+        bytes = 0;
+
+        test_sizes(&bytes);
+
+        p = prof_heap_finish(h, "sampled");
+        test_sum(p, test_sizes, &sum);
+        space += sum.alloc_space;
+        prof_profile_destroy(p);
+
+        p = prof_heap_finish(second, "sampled");
+        test_sum(p, test_sizes, &sum);
+        other += sum.alloc_space;
+        prof_profile_destroy(p);
+
+        prof_heap_destroy(h);
+        prof_heap_destroy(second);
+    }
+
+    space /= (double) TEST_RUNS * bytes;
+    other /= (double) TEST_RUNS * bytes;
+
+    diag("process: bytes %.4f and %.4f of the truth", space, other);
+
+    ok(space > 0.98 && space < 1.02, "process: bytes within 2 %%");
+    ok(other > 0.98 && other < 1.02, "process: with another interval");
+}
+
+
+/* a capture without a heap is as before */
+
+static void
+test_without(prof_sampler_t *s)
+{
+    prof_capture_t       *c;
+    prof_profile_t       *p;
+    prof_capture_conf_t   conf;
+
+    conf.frequency = 100;
+    conf.mode = PROF_MODE_WALL;
+    conf.memory = PROF_MEMORY_MIN;
+
+    c = prof_capture_create(&conf);
+
+    prof_turn_run(s, c, (uintptr_t) test_known, test_known, NULL);
+
+    p = prof_capture_finish(c, "without");
+
+    is_int(p->nallocs, 0, "no heap, no allocations");
+    ok(prof_capture_get_heap(c) == NULL, "no heap");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
