@@ -1,0 +1,315 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Uses the Performance Bar of a page as an operator does:
+ *
+ *     npm ci && node bar.mjs SCENARIO URL...
+ *
+ * The scenario is "click" (each button of pages, to its flamegraph), "use"
+ * (mouse, keyboard, colors, what is remembered), "requests" (those of
+ * scripts), "replace" (a page that changes itself), or "none" (no bar).
+ * Prints a JSON object: what went wrong on the way, and what was seen.  It
+ * judges nothing, profile_bar_browser.t does.
+ *
+ * The browser is that of CHROMIUM, or chromium in PATH.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+
+
+const SIZE = { width: 1200, height: 700 };
+const TAG = 'nginx-performance-bar';
+const AXE = readFileSync(new URL('node_modules/axe-core/axe.min.js',
+                                 import.meta.url), 'utf8');
+
+const [scenario, ...urls] = process.argv.slice(2);
+const [url] = urls;
+const scenarios = { click, use, requests, replace, none };
+
+const executablePath = process.env.CHROMIUM
+    || execFileSync('sh', ['-c', 'command -v chromium || '
+                                 + 'command -v chromium-browser'],
+                    { encoding: 'utf8' }).trim();
+
+const out = { console: [], violations: [], elsewhere: [], axe: [] };
+
+const browser = await chromium.launch({
+    executablePath,
+    args: process.getuid() ? [] : ['--no-sandbox']
+});
+
+try {
+    await scenarios[scenario]();
+
+} finally {
+    await browser.close();
+}
+
+console.log(JSON.stringify(out));
+
+
+async function open(options = {}, which = url) {
+    const context = await browser.newContext({
+        viewport: SIZE, ignoreHTTPSErrors: true, ...options
+    });
+
+    context.on('page', page => watch(page));
+
+    const page = await context.newPage();
+
+    page.setDefaultTimeout(15000);
+
+    await page.goto(which);
+
+    return page;
+}
+
+
+function watch(page) {
+    page.on('console', message => {
+        if (message.type() !== 'log') {
+            out.console.push(message.text());
+        }
+    });
+
+    page.on('pageerror', error => out.console.push(error.message));
+
+    page.on('request', request => {
+        const { protocol, origin } = new URL(request.url());
+
+        if (/^(https?|wss?):$/.test(protocol)
+            && !urls.some(which => new URL(which).origin === origin))
+        {
+            out.elsewhere.push(request.url());
+        }
+    });
+}
+
+
+/* the bar has what the console knows of the page's request */
+
+async function known(page) {
+    await page.waitForSelector(`${TAG} .strip li:has-text("sent")`,
+                               { state: 'attached' });
+}
+
+
+function text(page, selector) {
+    return page.evaluate(([tag, selector]) => Array.from(
+        document.querySelector(tag).shadowRoot.querySelectorAll(selector),
+        e => e.innerText.replace(/\s+/g, ' ').trim()), [TAG, selector]);
+}
+
+
+async function check(page, when) {
+    await page.evaluate(AXE);
+
+    const result = await page.evaluate(() => axe.run(document, {
+        resultTypes: ['violations', 'incomplete']
+    }));
+
+    out.axe.push(...result.violations.map(
+        v => `${when}: ${v.id}: ${v.nodes.map(n => n.html).join(' ')}`));
+    out.axePassed = (out.axePassed || 0) + result.passes.length;
+}
+
+
+async function click() {
+    out.pages = [];
+
+    for (const which of urls) {
+        const page = await open({}, which);
+
+        out.pages.push(await clickAll(page));
+        await page.context().close();
+    }
+}
+
+
+async function clickAll(page) {
+    const seen = { flamegraphs: {} };
+
+    await known(page);
+
+    seen.buttons = await text(page, '.strip [role=group] a');
+
+    for (const name of seen.buttons) {
+        await page.click(`${TAG} .strip a:has-text("${name}")`);
+        await page.waitForSelector('.prof-plot svg', { state: 'attached' });
+
+        seen.flamegraphs[name] = await page.evaluate(() => ({
+            url: location.pathname + location.search,
+            title: document.title,
+            mode: (document.querySelector('input[name="mode"]:checked')
+                   || {}).value,
+            boxes: document.querySelectorAll('.prof-zoom > svg > svg').length,
+            text: document.body.innerText
+        }));
+
+        await page.goBack();
+        await known(page);
+    }
+
+    await page.click(`${TAG} button:has-text("Details")`);
+    seen.details = await text(page, '#details table');
+
+    await page.click(`${TAG} a:has-text("Open the console")`);
+    seen.consolePage = page.url();
+
+    return seen;
+}
+
+
+async function use() {
+    const page = await open({ colorScheme: 'light' });
+
+    await known(page);
+    await check(page, 'light');
+
+    const shown = () => page.evaluate(tag => {
+        const root = document.querySelector(tag).shadowRoot;
+
+        return {
+            bar: root.querySelector('section').checkVisibility(),
+            pill: root.querySelector('.pill').checkVisibility(),
+            details: root.querySelector('#details').checkVisibility(),
+            focus: root.activeElement && root.activeElement.innerText,
+            background: getComputedStyle(root.querySelector('section'))
+                .backgroundColor,
+            font: getComputedStyle(root.querySelector('.name')).fontSize
+        };
+    }, TAG);
+
+    out.first = await shown();
+    out.host = await page.evaluate(tag => document.querySelector(tag)
+                                          .parentElement.localName, TAG);
+
+    /* order of the focus */
+
+    out.order = [];
+
+    for (let i = 0; i < 8; i++) {
+        await page.keyboard.press('Tab');
+        out.order.push((await shown()).focus);
+    }
+
+    /* panels */
+
+    await page.click(`${TAG} button:has-text("Details")`);
+    out.panel = await shown();
+    await check(page, 'details');
+    await page.reload();
+    await known(page);
+    out.panelAgain = await shown();
+
+    /* collapsed, by keyboard */
+
+    await page.focus(`${TAG} button:has-text("Hide")`);
+    await page.keyboard.press('Enter');
+    out.collapsed = await shown();
+    await check(page, 'collapsed');
+    await page.reload();
+    await page.waitForSelector(`${TAG} .pill`);
+    out.collapsedAgain = await shown();
+    await page.keyboard.press('p');
+    await page.keyboard.press('b');
+    out.hidden = await shown();
+    await page.keyboard.press('p');
+    await page.keyboard.press('b');
+    out.back = await shown();
+    await page.click(`${TAG} .pill`);
+    out.expanded = await shown();
+
+    /* letters of a text are no shortcut */
+
+    await page.focus('input');
+    await page.keyboard.type('pb');
+    out.typed = await shown();
+    await page.evaluate(() => document.activeElement.blur());
+
+    await page.emulateMedia({ media: 'print' });
+    out.print = await shown();
+    await page.emulateMedia({ media: 'screen', colorScheme: 'dark' });
+    out.dark = await shown();
+    await check(page, 'dark');
+
+    /* what a shell makes of the text is up to the test */
+
+    await page.context().grantPermissions(['clipboard-read',
+                                           'clipboard-write']);
+    await page.click(`${TAG} button:has-text("Copy as curl")`);
+    await page.waitForSelector(`${TAG} .note:has-text("Copied")`);
+    out.curl = await page.evaluate(() => navigator.clipboard.readText());
+    await check(page, 'note');
+}
+
+
+async function requests() {
+    const page = await open();
+
+    await known(page);
+    await page.waitForSelector(`${TAG} button:has-text("Requests 3")`);
+    await page.click(`${TAG} button:has-text("Requests")`);
+    await page.waitForFunction(tag => !document.querySelector(tag).shadowRoot
+                               .querySelector('#requests').innerText
+                               .includes('…'), TAG);
+
+    out.rows = await text(page, '#requests tbody tr');
+    await check(page, 'requests');
+
+    const [popup] = await Promise.all([
+        page.waitForEvent('popup'),
+        page.click(`${TAG} #requests tr:has-text("/api/get") a`)
+    ]);
+
+    await popup.waitForSelector('.prof-plot svg', { state: 'attached' });
+    out.flamegraph = { url: popup.url(), title: await popup.title() };
+}
+
+
+/* as scripts do that fetch a page and put its body in place of the old one */
+
+async function replace() {
+    const page = await open();
+
+    await known(page);
+
+    out.before = await page.evaluate(tag => document.querySelectorAll(tag)
+                                            .length, TAG);
+
+    await page.evaluate(async () => {
+        const answer = await fetch(location.href,
+                                   { headers: { Accept: 'text/html' } });
+        const text = await answer.text();
+
+        /* this one was fetched: it has no bar, so the other one's is reused */
+
+        const old = document.querySelector('script[data-id]');
+        const script = document.createElement('script');
+
+        script.src = old.src;
+
+        for (const [name, value] of Object.entries(old.dataset)) {
+            script.dataset[name] = value;
+        }
+
+        document.body.innerHTML = text;
+        document.body.append(script);
+
+        await new Promise(done => script.addEventListener('load', done));
+    });
+
+    await known(page);
+    out.after = await page.evaluate(tag => document.querySelectorAll(tag)
+                                           .length, TAG);
+}
+
+
+async function none() {
+    const page = await open();
+
+    await page.waitForLoadState('networkidle');
+    out.bars = await page.locator(TAG).count();
+}

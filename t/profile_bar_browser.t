@@ -1,0 +1,284 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The Performance Bar in a browser: its buttons lead to a flamegraph of the
+# page's request, whoever made the page and whatever its policy is; it can be
+# used with a keyboard, and by who cannot see well; it says nothing wrong.
+
+use strict;
+use warnings;
+
+use Cwd qw/ abs_path /;
+use File::Basename qw/ dirname /;
+use JSON::PP qw/ decode_json /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $root = dirname(abs_path(__FILE__));
+
+my $t = ProfileTest->new()->has(qw/ gzip proxy ssi ssl v2 /)
+    ->has_program(qw/ node openssl /);
+
+$t->skip_all("run \"npm ci\" in $root/browser first")
+    unless -d "$root/browser/node_modules/axe-core";
+$t->skip_all('no chromium')
+    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    types {
+        text/html html;
+    }
+
+    ssl_certificate localhost.crt;
+    ssl_certificate_key localhost.key;
+
+    proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
+
+    server {
+        listen 127.0.0.1:8080;
+        listen 127.0.0.1:8081 ssl http2;
+
+        profile_endpoint on;
+        profile_bar on;
+        profile_frequency 5000;
+
+        location / {
+        }
+
+        location /gzip/ {
+            gzip on;
+            alias %%TESTDIR%%/;
+        }
+
+        location /ssi/ {
+            ssi on;
+            alias %%TESTDIR%%/;
+        }
+
+        location /proxy/ {
+            proxy_pass http://127.0.0.1:8082/;
+        }
+
+        location /cached/ {
+            proxy_pass http://127.0.0.1:8082/;
+            proxy_cache cache;
+            proxy_cache_valid 1h;
+        }
+
+        location /strict/ {
+            add_header Content-Security-Policy "default-src 'self'; require-trusted-types-for 'script'";
+            alias %%TESTDIR%%/;
+        }
+
+        location /nonce/ {
+            add_header Content-Security-Policy "default-src 'none'; connect-src 'self'; script-src 'nonce-$request_id' 'strict-dynamic'";
+            alias %%TESTDIR%%/;
+        }
+
+        location /silent/ {
+            add_header Content-Security-Policy "default-src 'none'; script-src 'self'; frame-src 'self'";
+            alias %%TESTDIR%%/;
+        }
+
+        location /api/ {
+            default_type application/json;
+            return 200 '{}';
+        }
+
+        location /not/ {
+            profile_if 0;
+            alias %%TESTDIR%%/;
+        }
+
+        location = /favicon.ico {
+            return 204;
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8082;
+
+        location / {
+        }
+    }
+}
+EOF
+
+$t->write_certificate('localhost');
+
+my $head = '<!DOCTYPE html><html lang="en"><head><title>A page</title>'
+    . '<meta charset="utf-8">';
+my $style = '<style>* { font-size: 40px !important;'
+    . ' display: none !important }'
+    . ' html, body, main, h1, p, input, label { display: block !important }</style>';
+my $main = '<main><h1>A page</h1><p>text <label>Text <input></label></p>';
+
+$t->write_file('page.html', "$head</head><body>$main</main></body></html>");
+$t->write_file('styled.html',
+               "$head$style</head><body>$main</main></body></html>");
+$t->write_file('include.html', "$head</head><body>$main"
+               . '<!--#include virtual="/ssi/part.html" --></body></html>');
+$t->write_file('part.html', '<p>a part</p></main>');
+$t->write_file('frames.html', "$head</head><body>$main"
+               . '<iframe title="a frame" src="/page.html"></iframe></main>'
+               . '</body></html>');
+$t->write_file('scripts.html', "$head</head><body>$main</main><script>"
+    . "fetch('/api/get?a=1'); fetch('/api/post', { method: 'POST' });"
+    . "const x = new XMLHttpRequest(); x.open('GET', '/api/x'); x.send();"
+    . '</script></body></html>');
+
+$t->run();
+
+my $http = 'http://127.0.0.1:' . port(8080);
+my $https = 'https://127.0.0.1:' . port(8081);
+
+
+# buttons
+
+my @cases = (
+    [ 'static', "$http/page.html" ],
+    [ 'with arguments', "$http/page.html?q=%22%3Cb%3E&profile_mode=x#part" ],
+    [ 'compressed', "$http/gzip/page.html" ],
+    [ 'SSI', "$http/ssi/include.html" ],
+    [ 'proxied', "$http/proxy/page.html" ],
+    [ 'from a cache', "$http/cached/page.html" ],
+    [ 'TLS and HTTP/2', "$https/page.html" ],
+    [ 'strict policy', "$http/strict/page.html" ],
+    [ 'nonce', "$http/nonce/page.html" ],
+);
+
+my $all = browser('click', map { $_->[1] } @cases);
+
+unharmed('buttons', $all);
+
+for my $case (@cases) {
+    my ($name, $url) = @$case;
+
+    my $s = shift @{$all->{pages}};
+    my ($path) = $url =~ m{^https?://[^/]+([^?#]*)};
+
+    cmp_ok(scalar @{$s->{buttons}}, '>=', 2, "$name, buttons");
+
+    for my $mode (@{$s->{buttons}}) {
+        my $f = $s->{flamegraphs}{$mode};
+
+        like($f->{url}, qr/^\Q$path\E\?(?:q=%22%3Cb%3E&)?
+                           performance_bar=flamegraph&
+                           stackprof_mode=\L$mode\E$/x, "$name, $mode, URL");
+        like($f->{title}, qr/^GET \Q$path\E/, "$name, $mode, title");
+        is($f->{mode}, lc $mode, "$name, $mode, mode")
+            unless $mode eq 'Object';
+        cmp_ok($f->{boxes}, '>', 3, "$name, $mode, boxes");
+        unlike($f->{text}, qr/_bar_/, "$name, $mode, without the bar");
+    }
+
+    my $details = join("\n", @{$s->{details}});
+
+    like($details, qr{request GET \Q$path\E}, "$name, details");
+    like($details, qr{Upstream 127\.0\.0\.1:\d+ status 200},
+         "$name, upstream") if $name eq 'proxied';
+    like($details, qr{cache HIT}, "$name, hit") if $name eq 'from a cache';
+    like($details, qr{protocol HTTP/2\.0 TLS TLSv1\.\d \w+},
+         "$name, protocol") if $name =~ /TLS/;
+    like($s->{consolePage}, qr{^https?://[^/]+/-/profile/}, "$name, console");
+}
+
+
+# its use; the page's styles try to get at it
+
+my $s = browser('use', "$http/styled.html");
+
+unharmed('use', $s);
+is($s->{host}, 'html', 'use, outside of the body');
+is($s->{first}{font}, '13px', 'use, styles of the page stay out');
+ok($s->{first}{bar} && !$s->{first}{pill}, 'use, shown');
+like(join(' ', map { $_ // '-' } @{$s->{order}}),
+     qr/^- Wall CPU (?:Object )?Details Hide - /,
+     'use, order of the focus, after what the page has');
+ok(!$s->{first}{details} && $s->{panel}{details}, 'use, details');
+ok($s->{panelAgain}{details}, 'use, details are remembered');
+ok(!$s->{collapsed}{bar} && $s->{collapsed}{pill}, 'use, collapsed');
+like($s->{collapsed}{focus}, qr/^[\d.]+ ms$/, 'use, focus stays in the bar');
+ok($s->{collapsedAgain}{pill}, 'use, collapsed is remembered');
+ok(!$s->{hidden}{pill} && !$s->{hidden}{bar}, 'use, hidden by keys');
+ok($s->{back}{pill}, 'use, back by keys');
+ok($s->{expanded}{bar}, 'use, expanded');
+ok($s->{typed}{bar}, 'use, typing a text');
+ok(!$s->{print}{bar}, 'use, not printed');
+isnt($s->{dark}{background}, $s->{first}{background}, 'use, dark');
+cmp_ok($s->{axePassed}, '>', 20, 'use, rules were applied');
+
+my ($url) = $s->{curl} =~ /^curl -OJ '(\S+)'$/;
+is($url, "$http/styled.html?performance_bar=flamegraph&stackprof_mode=wall",
+   'use, command for a shell') or diag($s->{curl});
+
+
+# requests of scripts
+
+$s = browser('requests', "$http/scripts.html");
+
+unharmed('requests', $s);
+is(scalar(grep { m{^GET /api/get\?a=1 200 \d+ ms } } @{$s->{rows}}), 1,
+   'requests, fetch()') or diag(join("\n", @{$s->{rows}}));
+is(scalar(grep { m{^POST /api/post 200 } } @{$s->{rows}}), 1,
+   'requests, POST');
+is(scalar(grep { m{^GET /api/x 200 } } @{$s->{rows}}), 1,
+   'requests, XMLHttpRequest');
+like($s->{flamegraph}{url}, qr{/api/get\?a=1&performance_bar=flamegraph},
+     'requests, flamegraph');
+like($s->{flamegraph}{title}, qr{^GET /api/get}, 'requests, its title');
+
+
+# pages of other kinds
+
+$s = browser('replace', "$http/page.html");
+unharmed('replaced body', $s);
+is("$s->{before} $s->{after}", '1 1', 'replaced body, one bar');
+
+$s = browser('none', "$http/not/page.html");
+unharmed('not permitted', $s);
+is($s->{bars}, 0, 'not permitted, no bar');
+
+$s = browser('none', "$http/frames.html");
+unharmed('frames', $s);
+is($s->{bars}, 1, 'frames, one bar');
+
+
+sub browser {
+    my ($scenario, @urls) = @_;
+
+    my ($status, $out) = $t->command('node', "$root/browser/bar.mjs",
+                                     $scenario, @urls);
+
+    is($status, 0, "$scenario in a browser") or diag($out);
+
+    my ($json) = ($out // '') =~ /^(\{.*\})$/m;
+
+    return $json ? decode_json($json) : {};
+}
+
+
+sub unharmed {
+    my ($name, $s) = @_;
+
+    is(join("\n", @{$s->{console}}), '', "$name, no messages");
+    is(join("\n", @{$s->{elsewhere}}), '', "$name, nothing elsewhere");
+    is(join("\n", @{$s->{axe}}), '', "$name, accessible");
+}
