@@ -1,0 +1,275 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# The store on a disk: its limit to the byte, what goes and what stays, what a
+# restart finds, and a disk that fails.
+
+use strict;
+use warnings;
+
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use ProfileTest;
+use ProfileTest::Store;
+
+use constant MAX => 100000;
+
+my $t = ProfileTest->new()->has(qw/ rewrite /);
+
+my $dir = $t->testdir();
+
+configure(MAX, '');
+
+$t->write_file('file', "file\n");
+$t->run();
+
+
+# the limit
+
+my @ids = record(40);
+is(scalar(grep { -e "$dir/store/$_" } @ids), 40, 'all are there');
+
+my $largest = 0;
+
+# nobody moves while the files are counted
+
+for my $round (1 .. 10) {
+    my @sockets = map { http_get('/file?performance_bar=record', start => 1) }
+                      1 .. 12;
+    http_end($_) for @sockets;
+
+    my @pids = $t->child_processes($t->{pid});
+
+    kill 'STOP', @pids;
+    wait_for(sub { !grep { state_of($_) ne 'T' } @pids });
+    my $bytes = ProfileTest::Store::store_size("$dir/store");
+    kill 'CONT', @pids;
+
+    $largest = $bytes if $bytes > $largest;
+}
+
+cmp_ok($largest, '<=', MAX, "never more than the limit: $largest");
+
+@ids = (@ids, record(120));
+
+my ($bytes, $files) = ProfileTest::Store::store_size("$dir/store");
+my $found = ProfileTest::Store::read_store("$dir/store");
+my ($size) = sort { $b <=> $a } map { $_->{length} } values %$found;
+
+cmp_ok($bytes, '<=', MAX, "within the limit: $bytes");
+cmp_ok($bytes, '>', MAX - 2 * $size, 'and filled up to it');
+is(scalar(grep { $_->{error} } values %$found), 0, 'all are whole');
+
+my @last = @ids[-($files - 1) .. -1];
+is(scalar(grep { $found->{$_} } @last), scalar(@last), 'the oldest ones went');
+
+
+# what a restart finds
+
+$t->stop();
+
+my ($pinned, $torn, $short) = (sort { $found->{$a}{stored}
+                                      <=> $found->{$b}{stored} }
+                               keys %$found)[0 .. 2];
+
+patch("$dir/store/$pinned", 8, pack('L', 1));
+patch("$dir/store/$torn", 60, 'x');
+truncate("$dir/store/$short", 300) or die "truncate: $!\n";
+
+$t->write_file("store/$ids[-1].99999999", 'unfinished');
+$t->write_file('store/' . 'f' x 32, 'nonsense');
+$t->write_file('store/README', 'of somebody else');
+$t->write_file('store/' . 'a' x 31, 'a name that is none');
+symlink('/etc/passwd', "$dir/store/" . 'e' x 32) or die "symlink: $!\n";
+
+$t->run();
+
+ok(!-e "$dir/store/$torn", 'a damaged file is removed');
+ok(!-e "$dir/store/$short", 'one that was cut is, too');
+ok(!-e "$dir/store/$ids[-1].99999999", 'one that was not finished');
+ok(!-e "$dir/store/" . 'f' x 32, 'one that is no profile');
+ok(!-l "$dir/store/" . 'e' x 32, 'a link');
+ok(-e '/etc/passwd', 'but not what it points to');
+ok(-e "$dir/store/README", 'other files are left alone');
+ok(-e "$dir/store/" . 'a' x 31, 'those with similar names as well');
+ok(-e "$dir/store/$pinned", 'a pinned profile is still there');
+
+my $log = $t->read_log();
+like($log, qr/profile: \d+ profiles found in "\Q$dir\E\/store"/,
+     'the log says how many were found');
+like($log, qr/\[error\].*"\Q$dir\E\/store\/$torn" was not a whole profile/,
+     'and which ones were not whole');
+
+unlink("$dir/store/README", "$dir/store/" . 'a' x 31);
+
+@ids = record(120);
+
+($bytes, $files) = ProfileTest::Store::store_size("$dir/store");
+cmp_ok($bytes, '<=', MAX, "within the limit: $bytes");
+cmp_ok($bytes, '>', MAX - 2 * $size, 'and filled up to it');
+ok(-e "$dir/store/$pinned", 'the pinned one has stayed');
+
+$found = ProfileTest::Store::read_store("$dir/store");
+@last = @ids[-($files - 2) .. -1];
+is(scalar(grep { $found->{$_} } @last), scalar(@last), 'the oldest ones went');
+
+
+# a lower limit, by a reload, and one that nothing fits in
+
+configure(30000, '');
+reload();
+
+ok(wait_for(sub { ProfileTest::Store::store_size("$dir/store") <= 30000 }),
+   'a lower limit is kept');
+ok(-e "$dir/store/$pinned", 'the pinned one has stayed');
+
+configure((-s "$dir/store/$pinned") + 100, '');
+reload();
+
+wait_for(sub { (ProfileTest::Store::store_size("$dir/store"))[1] == 1 });
+is(join(' ', keys %{ProfileTest::Store::read_store("$dir/store")}), $pinned,
+   'only the pinned one fits');
+
+my $r = http_get('/file?performance_bar=flamegraph');
+is($r->status(), 200, 'one that does not fit is sent');
+is($r->header('X-Profile-Dropped'), 'does not fit in the store',
+   'and says that it is not stored');
+is($r->header('Link'), undef, 'there is no link');
+like($t->read_log(), qr/\[warn\].*does not fit in the store/,
+     'so does the log');
+
+
+# killed, all at once
+
+configure(1000000, '');
+reload();
+
+@ids = record(50);
+
+$t->allow(qr/exited on signal 9|was locked by/);
+
+my @pids = ($t->child_processes($t->{pid}), $t->{pid});
+kill 'KILL', $t->{pid}, @pids;
+waitpid($t->{pid}, 0);
+wait_for(sub { !grep { kill 0, $_ } @pids });
+unlink("$dir/nginx.pid");
+
+$t->run();
+
+$found = ProfileTest::Store::read_store("$dir/store");
+is(scalar(grep { $found->{$_} && !$found->{$_}{error} } @ids), 50,
+   'all are there after everybody was killed');
+
+
+# those that nobody looks at
+
+configure(1000000, 'inactive=2s');
+reload();
+
+my ($fresh) = record(1);
+ok(-e "$dir/store/$fresh", 'a new one');
+ok(wait_for(sub { (ProfileTest::Store::store_size("$dir/store"))[1] == 1 },
+            20), 'those that nobody looks at go');
+ok(-e "$dir/store/$pinned", 'but not the pinned one');
+
+
+# another directory; one that does not work
+
+configure(1000000, '', 'elsewhere/');
+reload();
+
+my ($other) = record(1, 'elsewhere');
+ok(-e "$dir/elsewhere/$other", 'another directory');
+ok(!-e "$dir/store/$other", 'not the one before');
+
+rename("$dir/elsewhere", "$dir/gone") or die "rename: $!\n";
+
+$r = http_get('/file?performance_bar=record');
+is($r->body(), "file\n", 'without a directory the response is the same');
+
+$r = http_get('/file?performance_bar=flamegraph');
+is($r->status(), 200, 'and the flamegraph');
+is($r->header('X-Profile-Dropped'), 'the store failed, see the error log',
+   'which says that it is not stored');
+like($t->read_log(), qr/\[error\].*open\(\) "\Q$dir\E\/elsewhere\/\w+\.\d+" /,
+     'the log says why');
+
+
+sub configure {
+    my ($max, $more, $path) = @_;
+
+    $path //= "$dir/store";
+
+    $t->write_file_expand('nginx.conf', <<"EOF2");
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 2;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    profile_zone store:1m;
+    profile_store $path max=$max $more;
+
+    server {
+        listen 127.0.0.1:8080;
+        profile_endpoint on;
+    }
+}
+EOF2
+}
+
+
+# ids of new profiles, oldest first, once all are stored
+sub record {
+    my ($n, $where) = @_;
+
+    my @new;
+
+    for (1 .. $n) {
+        my $r = http_get('/file?performance_bar=record');
+        my $id = $r->header('X-Profile-Id') or next;
+
+        push @new, $id;
+
+        # one after the other, so that their order is known
+
+        wait_for(sub { -e "$dir/" . ($where || 'store') . "/$id" });
+    }
+
+    return @new;
+}
+
+
+# until the old workers are gone, which have the old limits
+sub reload {
+    my @old = $t->child_processes($t->{pid});
+
+    $t->reload();
+    wait_for(sub { !grep { kill 0, $_ } @old });
+}
+
+
+sub state_of {
+    my ($pid) = @_;
+
+    open my $f, '<', "/proc/$pid/stat" or return '';
+    return <$f> =~ /^\d+ \(.*\) (\S)/s ? $1 : '';
+}
+
+
+sub patch {
+    my ($file, $pos, $bytes) = @_;
+
+    open my $f, '+<', $file or die "$file: $!\n";
+    binmode $f;
+    seek $f, $pos, 0;
+    print $f $bytes;
+    close $f;
+}
