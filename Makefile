@@ -83,7 +83,8 @@ LIBS = -ljansson -lelf -lprotobuf-c -lz -lm -lpthread -lrt
 
 
 .PHONY: all module core tools units unit test prove asan static valgrind      \
-        bench benches fuzz fuzzers lint analyze install demo clean help FORCE
+        bench benches fuzz fuzzers lint analyze install demo viewer clean     \
+        help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -296,12 +297,27 @@ analyze:	## let clang's analyzer read the core
 
 
 
+# speedscope, for the console; pages do without it
+
+viewer: $(BUILD)/viewer/index.html	## take the viewer from npm
+
+$(BUILD)/viewer/index.html: tools/build-viewer viewer/package-lock.json
+	tools/build-viewer $(BUILD)/viewer
+
+
 MODULES_PATH = $(shell $(NGINX) -V 2>&1                                       \
                        | sed -n -e 's/.*--modules-path=\([^ ]*\).*/\1/p')
+
+PREFIX = $(shell $(NGINX) -V 2>&1 | sed -n -e 's/.*--prefix=\([^ ]*\).*/\1/p')
 
 install: module	## install the module where nginx looks for modules
 	install -d $(DESTDIR)$(MODULES_PATH)
 	install -m 644 $(SO) $(DESTDIR)$(MODULES_PATH)
+	@$(SUB) viewer || echo "without the viewer: the console has pages only"
+	test ! -f $(BUILD)/viewer/index.html || {                             \
+	    install -d $(DESTDIR)$(PREFIX)/profile_viewer                     \
+	    && install -m 644 $(BUILD)/viewer/*                               \
+	           $(DESTDIR)$(PREFIX)/profile_viewer; }
 
 demo:	## start nginx with an example to look at
 	@$(DEPS) demo

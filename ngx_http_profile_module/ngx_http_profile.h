@@ -257,6 +257,7 @@ ngx_int_t ngx_http_profile_add_link(ngx_http_profile_ctx_t *ctx);
 ngx_int_t ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx);
+u_char *ngx_http_profile_safe_name(u_char *p, u_char *last, ngx_str_t *part);
 
 /* ngx_http_profile_render.c */
 

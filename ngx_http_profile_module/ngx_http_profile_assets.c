@@ -28,7 +28,7 @@ static ngx_http_profile_asset_t *ngx_http_profile_asset_find(
     const char *name, size_t len);
 static void ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
     ngx_http_profile_answer_t *answer);
-static void ngx_http_profile_asset_put(ngx_http_profile_call_t *call,
+static void ngx_http_profile_page_put(ngx_http_profile_page_t *page,
     u_char *name, size_t len, prof_buf_t *b);
 
 
@@ -132,7 +132,7 @@ ngx_http_profile_asset_route(ngx_http_profile_call_t *call)
                                                last - name - 1)
                  : NULL;
 
-    if (asset == NULL) {
+    if (asset == NULL || ngx_strstr(asset->name, ".html")) {
         return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
                                     "the console has no asset \"%V\"",
                                     &call->rest);
@@ -169,8 +169,7 @@ ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
         ngx_str_set(&answer->type, "text/javascript; charset=utf-8");
 
     } else {
-        ngx_str_set(&answer->type, "text/html; charset=utf-8");
-        answer->csp = NGX_HTTP_PROFILE_CSP_PAGE;
+        ngx_str_set(&answer->type, "image/svg+xml");
     }
 }
 
@@ -178,14 +177,39 @@ ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
 ngx_int_t
 ngx_http_profile_answer_page(ngx_http_profile_call_t *call, const char *name)
 {
-    u_char                     *p, *open, *close;
     prof_buf_t                  b;
-    ngx_http_profile_asset_t   *asset;
+    ngx_http_profile_page_t     page;
     ngx_http_profile_answer_t   answer;
 
-    asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
-
     prof_buf_init(&b);
+
+    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
+
+    page.root.data = (u_char *) (*call->root ? call->root : "./");
+    page.root.len = ngx_strlen(page.root.data);
+    page.id = call->rest;
+    page.viewer = ngx_http_profile_viewer_there(call->request);
+
+    ngx_http_profile_page(name, &page, &b);
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    ngx_str_set(&answer.type, "text/html; charset=utf-8");
+    answer.csp = NGX_HTTP_PROFILE_CSP_PAGE;
+    answer.compressible = 1;
+
+    return ngx_http_profile_answer_buf(call, &answer, &b);
+}
+
+
+void
+ngx_http_profile_page(const char *name, ngx_http_profile_page_t *page,
+    prof_buf_t *b)
+{
+    u_char                    *p, *open, *close;
+    ngx_http_profile_asset_t  *asset;
+
+    asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
 
     for (p = asset->start; /* void */ ; p = close + 2) {
 
@@ -197,28 +221,33 @@ ngx_http_profile_answer_page(ngx_http_profile_call_t *call, const char *name)
             break;
         }
 
-        prof_buf_append(&b, p, open - p);
-        ngx_http_profile_asset_put(call, open + 2, close - open - 2, &b);
+        prof_buf_append(b, p, open - p);
+        ngx_http_profile_page_put(page, open + 2, close - open - 2, b);
     }
 
-    prof_buf_append(&b, p, asset->end - p);
-
-    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
-
-    ngx_http_profile_asset_type(asset, &answer);
-    answer.compressible = 1;
-
-    return ngx_http_profile_answer_buf(call, &answer, &b);
+    prof_buf_append(b, p, asset->end - p);
 }
 
 
 static void
-ngx_http_profile_asset_put(ngx_http_profile_call_t *call, u_char *name,
+ngx_http_profile_page_put(ngx_http_profile_page_t *page, u_char *name,
     size_t len, prof_buf_t *b)
 {
     ngx_http_profile_asset_t  *asset;
 
-    prof_buf_puts(b, call->root);
+    if (len == sizeof(":id") - 1 && ngx_strncmp(name, ":id", len) == 0) {
+        prof_markup_text(b, (char *) page->id.data, page->id.len,
+                         NGX_HTTP_PROFILE_ID_LEN);
+        return;
+    }
+
+    if (len && name[0] == ':') {
+        prof_buf_puts(b, page->viewer ? "on" : "off");
+        return;
+    }
+
+    prof_markup_text(b, (char *) page->root.data, page->root.len,
+                     page->root.len);
 
     asset = ngx_http_profile_asset_find((char *) name, len);
 

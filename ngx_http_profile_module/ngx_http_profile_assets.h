@@ -6,8 +6,9 @@
  * they are in the directory "assets", and prof_theme.css of the core.
  *
  * Styles and scripts are served below "assets/HASH/", where a new version has
- * another URL.  In pages, "{{NAME}}" stands for the relative URL of the asset
- * NAME, and "{{}}" for that of the console.
+ * another URL.  In pages, "{{NAME}}" stands for the URL of the asset NAME,
+ * "{{}}" for that of the console, "{{:id}}" for a profile's id, and
+ * "{{:viewer}}" for "on" if there is a viewer.
  */
 
 
@@ -24,12 +25,18 @@
 /* a name for C, the directory, the file */
 
 #define NGX_HTTP_PROFILE_ASSETS(x)                                            \
-    x(theme_css,     "assets/",  "prof_theme.css")                            \
-    x(console_css,   "assets/",  "console.css")                               \
-    x(console_js,    "assets/",  "console.js")                                \
-    x(status_html,   "assets/",  "status.html")                               \
-    x(bar_css,       "assets/",  "bar.css")                                   \
-    x(bar_js,        "assets/",  "bar.js")
+    x(theme_css,      "assets/",  "prof_theme.css")                           \
+    x(icon_svg,       "assets/",  "icon.svg")                                 \
+    x(console_css,    "assets/",  "console.css")                              \
+    x(console_js,     "assets/",  "console.js")                               \
+    x(profiles_html,  "assets/",  "profiles.html")                            \
+    x(profiles_js,    "assets/",  "profiles.js")                              \
+    x(profile_html,   "assets/",  "profile.html")                             \
+    x(profile_js,     "assets/",  "profile.js")                               \
+    x(status_html,    "assets/",  "status.html")                              \
+    x(status_js,      "assets/",  "status.js")                               \
+    x(bar_css,        "assets/",  "bar.css")                                  \
+    x(bar_js,         "assets/",  "bar.js")
 
 
 PROF_HIDDEN_BEGIN

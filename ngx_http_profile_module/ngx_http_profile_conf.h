@@ -74,6 +74,7 @@ typedef struct {
     ngx_flag_t                 spans;
     ngx_msec_t                 timeout;
     size_t                     buffer;
+    ngx_str_t                  viewer;       /* directory; empty: none */
 } ngx_http_profile_loc_conf_t;
 
 

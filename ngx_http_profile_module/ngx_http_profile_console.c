@@ -8,28 +8,44 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_bar.h"
-#include "ngx_http_profile_console.h"
+#include "ngx_http_profile_profiles.h"
 
 
 static ngx_int_t ngx_http_profile_console_handler(ngx_http_request_t *r);
 static void ngx_http_profile_console_accept(ngx_http_profile_call_t *call);
 static ngx_int_t ngx_http_profile_console_allow(
     ngx_http_profile_call_t *call);
-static ngx_int_t ngx_http_profile_index_route(ngx_http_profile_call_t *call);
+static ngx_int_t ngx_http_profile_help_route(ngx_http_profile_call_t *call);
 
 
 /* the only list of what the console serves */
 
 ngx_http_profile_route_t  ngx_http_profile_routes[] = {
 
-    { ngx_string(""), NGX_HTTP_GET, ngx_http_profile_index_route,
-      "what there is", 0 },
+    { ngx_string(""), NGX_HTTP_GET, ngx_http_profile_list_route,
+      "stored profiles", 0 },
+
+    { ngx_string("profiles"), NGX_HTTP_GET, ngx_http_profile_list_route,
+      "the same", 0 },
+
+    { ngx_string("p/*"), NGX_HTTP_GET, ngx_http_profile_one_route,
+      "p/ID: a profile, p/ID/FORMAT: in that format", 0 },
+
+    { ngx_string("p/*"), NGX_HTTP_POST|NGX_HTTP_DELETE,
+      ngx_http_profile_change_route,
+      "p/ID/pin, p/ID/unpin, p/ID/delete", 0 },
+
+    { ngx_string("help"), NGX_HTTP_GET, ngx_http_profile_help_route,
+      "this list", 0 },
 
     { ngx_string("status"), NGX_HTTP_GET, ngx_http_profile_status_route,
       "the state of the profiler", 0 },
 
+    { ngx_string("viewer/*"), NGX_HTTP_GET, ngx_http_profile_viewer_route,
+      "the viewer of profiles", NGX_HTTP_PROFILE_FILE },
+
     { ngx_string("assets/*"), NGX_HTTP_GET, ngx_http_profile_asset_route,
-      "styles and scripts of the pages", 0 },
+      "styles and scripts of the pages", NGX_HTTP_PROFILE_FILE },
 
     { ngx_string("bar.js"), NGX_HTTP_GET, ngx_http_profile_bar_script_route,
       "the script of the Performance Bar", NGX_HTTP_PROFILE_FILE },
@@ -177,7 +193,9 @@ ngx_http_profile_console_accept(ngx_http_profile_call_t *call)
 
     static ngx_str_t  name = ngx_string("Accept");
 
-    if (call->json) {
+    if (call->json
+        || (call->route && (call->route->flags & NGX_HTTP_PROFILE_FILE)))
+    {
         return;
     }
 
@@ -272,7 +290,7 @@ ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
 /* what the console serves */
 
 static ngx_int_t
-ngx_http_profile_index_route(ngx_http_profile_call_t *call)
+ngx_http_profile_help_route(ngx_http_profile_call_t *call)
 {
     json_t                          *list;
     const ngx_http_profile_route_t  *route;

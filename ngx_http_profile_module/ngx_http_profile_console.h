@@ -50,7 +50,7 @@
 
 #define NGX_HTTP_PROFILE_CSP_VIEWER                                           \
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; "              \
-    "style-src 'self' 'unsafe-inline'; connect-src 'self'; "                  \
+    "style-src 'self' 'unsafe-inline'; connect-src 'self' blob:; "            \
     "font-src 'self'; img-src 'self' data:; "                                 \
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
@@ -118,6 +118,15 @@ typedef struct {
                                                       client takes it */
     unsigned                         compressible:1;
 } ngx_http_profile_answer_t;
+
+
+/* what a page is filled with; all is escaped */
+
+typedef struct {
+    ngx_str_t                        root;    /* URL of the console */
+    ngx_str_t                        id;      /* of a profile, or empty */
+    ngx_uint_t                       viewer;
+} ngx_http_profile_page_t;
 
 
 PROF_HIDDEN_BEGIN
@@ -212,14 +221,25 @@ ngx_int_t ngx_http_profile_asset_route(ngx_http_profile_call_t *call);
  */
 char *ngx_http_profile_asset_path(const char *name);
 
-/* a page: an HTML file of the assets, with the paths of others in it */
+/* a page: an HTML file of the assets; its id is what call->rest is */
 ngx_int_t ngx_http_profile_answer_page(ngx_http_profile_call_t *call,
     const char *name);
+
+/* the same for responses of the site, appended to b */
+void ngx_http_profile_page(const char *name, ngx_http_profile_page_t *page,
+    prof_buf_t *b);
 
 
 /* ngx_http_profile_status.c */
 
 ngx_int_t ngx_http_profile_status_route(ngx_http_profile_call_t *call);
+
+/* ngx_http_profile_viewer.c: files of the viewer, if it is installed */
+
+char *ngx_http_profile_viewer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+ngx_int_t ngx_http_profile_viewer_default(ngx_conf_t *cf, ngx_str_t *viewer);
+ngx_uint_t ngx_http_profile_viewer_there(ngx_http_request_t *r);
+ngx_int_t ngx_http_profile_viewer_route(ngx_http_profile_call_t *call);
 
 /* ngx_http_profile_filter.c: a response past all filters but our own */
 

@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_console.h"
 
 
 static char *ngx_http_profile_add_location(ngx_conf_t *cf,
@@ -131,6 +132,7 @@ ngx_http_profile_create_loc_conf(ngx_conf_t *cf)
      *     conf->format = NULL;
      *     conf->arg = { 0, NULL };
      *     conf->header = { 0, NULL };
+     *     conf->viewer = { 0, NULL };
      */
 
     conf->enable = NGX_CONF_UNSET;
@@ -167,6 +169,19 @@ ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     if (conf->format == NULL) {
         conf->format = prev->format ? prev->format : prof_encoders[0];
+    }
+
+    if (conf->viewer.data == NULL) {
+
+        /* looked for once, through the parent */
+
+        if (prev->viewer.data == NULL
+            && ngx_http_profile_viewer_default(cf, &prev->viewer) != NGX_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+
+        conf->viewer = prev->viewer;
     }
 
     if (conf->allow == NULL) {

@@ -118,6 +118,13 @@ static ngx_command_t  ngx_http_profile_commands[] = {
       0,
       NULL },
 
+    { ngx_string("profile_viewer"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_viewer,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("profile_max_captures"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
       ngx_http_profile_limited,

@@ -14,8 +14,6 @@
 static ngx_int_t ngx_http_profile_reply_optional(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_file_name(ngx_http_profile_ctx_t *ctx,
     ngx_str_t *value);
-static u_char *ngx_http_profile_safe_name(u_char *p, u_char *last,
-    ngx_str_t *part);
 
 
 static ngx_str_t  ngx_http_profile_no_store =
@@ -276,7 +274,9 @@ ngx_http_profile_file_name(ngx_http_profile_ctx_t *ctx, ngx_str_t *value)
 }
 
 
-static u_char *
+/* what may follow a quote, or another part */
+
+u_char *
 ngx_http_profile_safe_name(u_char *p, u_char *last, ngx_str_t *part)
 {
     u_char  ch;

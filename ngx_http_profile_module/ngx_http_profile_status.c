@@ -7,9 +7,11 @@
 
 
 #include "ngx_http_profile.h"
-#include "ngx_http_profile_console.h"
+#include "ngx_http_profile_profiles.h"
 
 
+static json_t *ngx_http_profile_status_worker(void);
+static json_t *ngx_http_profile_status_store(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_unwind(void);
 static json_t *ngx_http_profile_status_captures(void);
 
@@ -23,14 +25,71 @@ ngx_http_profile_status_route(ngx_http_profile_call_t *call)
         return ngx_http_profile_answer_page(call, "status.html");
     }
 
-    json = json_pack("{s:s, s:I, s:I, s:o, s:o*}",
-                     "nginx", NGINX_VERSION,
-                     "pid", (json_int_t) ngx_pid,
-                     "time", (json_int_t) ngx_time(),
+    json = json_pack("{s:o, s:o, s:o*, s:o*}",
+                     "worker", ngx_http_profile_status_worker(),
                      "captures", ngx_http_profile_status_captures(),
+                     "store", ngx_http_profile_status_store(call->request),
                      "unwind", ngx_http_profile_status_unwind());
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
+}
+
+
+static json_t *
+ngx_http_profile_status_worker(void)
+{
+    return json_pack("{s:I, s:s, s:I, s:I, s:I}",
+                     "pid", (json_int_t) ngx_pid,
+                     "nginx", NGINX_VERSION,
+                     "slots", (json_int_t) ngx_http_profile_slots,
+                     "connections", (json_int_t) (ngx_cycle->connection_n
+                                              - ngx_cycle->free_connection_n),
+                     "connections_max", (json_int_t) ngx_cycle->connection_n);
+}
+
+
+static json_t *
+ngx_http_profile_status_store(ngx_http_request_t *r)
+{
+    json_t                         *json;
+    ngx_http_profile_store_t       *store;
+    ngx_http_profile_store_stat_t   st;
+
+    store = ngx_http_profile_store(r);
+
+    if (store == NULL) {
+        return NULL;
+    }
+
+    ngx_http_profile_store_stat(store, &st);
+
+    json = json_pack("{s:s%, s:I, s:I, s:I, s:I}",
+                     "zone", (char *) st.zone.data, st.zone.len,
+                     "memory_size", (json_int_t) st.memory_size,
+                     "memory_used", (json_int_t) st.memory_used,
+                     "profiles", (json_int_t) st.entries,
+                     "pinned", (json_int_t) st.pinned);
+
+    if (json && st.path.len) {
+        (void) json_object_update_new(json,
+                   json_pack("{s:s%, s:I, s:I, s:I}",
+                             "path", (char *) st.path.data, st.path.len,
+                             "disk_max", (json_int_t) st.disk_max,
+                             "disk_used", (json_int_t) st.disk_used,
+                             "inactive_s", (json_int_t) st.inactive));
+    }
+
+    (void) json_object_update_new(json,
+                   json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                             "added", (json_int_t) st.added,
+                             "evicted", (json_int_t) st.evicted,
+                             "expired", (json_int_t) st.expired,
+                             "deleted", (json_int_t) st.deleted,
+                             "dropped", (json_int_t) st.dropped,
+                             "failed", (json_int_t) st.failed,
+                             "torn", (json_int_t) st.torn));
+
+    return json;
 }
 
 

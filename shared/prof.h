@@ -42,6 +42,8 @@
 #include "encode/prof_accept.h"
 #include "encode/prof_encode.h"
 #include "encode/prof_gzip.h"
+#include "encode/prof_markup.h"
+#include "encode/prof_summary.h"
 #include "encode/prof_text.h"
 #include "html/prof_html.h"
 #include "profile/prof_archive.h"

@@ -104,7 +104,7 @@ is($r->header('Content-Type'), 'application/json', 'status, content type');
 
 my $json = decode_json($r->content());
 
-ok((grep { $_ == $json->{pid} } $t->worker_pids()), 'status, a worker');
+ok((grep { $_ == $json->{worker}{pid} } $t->worker_pids()), 'status, a worker');
 cmp_ok($json->{unwind}{rows}, '>', 1000, 'status, unwind tables');
 is_deeply($json->{captures}, [], 'status, no captures');
 
@@ -165,7 +165,7 @@ $r = http_get('/-/profile/status',
               headers => [ 'Accept: text/html, application/json;q=0.9' ]);
 like($r->header('Content-Type'), qr{^text/html}, 'for a browser');
 
-my ($css) = $r->content() =~ m{href="(assets/[^"]*/console\.css)"};
+my ($css) = $r->content() =~ m{href="./(assets/[^"]*/console\.css)"};
 isnt($css, undef, 'a style in the page');
 
 $r = http_get("/-/profile/$css", headers => [ 'Accept-Encoding: gzip' ]);

@@ -1,0 +1,221 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the pages of the console share: requests to it, numbers as texts, and
+ * the elements that pages are made of.  All texts of profiles get into pages
+ * as texts, never as markup.
+ */
+
+const prof = (function () {
+    'use strict';
+
+    const data = document.documentElement.dataset;
+
+    return {
+        root: data.root, id: data.id, viewer: data.viewer === 'on',
+        get, change, fetch: request, make, svg, show, note, clear,
+        duration, bytes, number, time, percent, sentence, sorter
+    };
+
+
+    /* a JSON answer; an Error with what the console says otherwise */
+
+    async function get(path) {
+        const r = await request(path, { headers: {
+            Accept: 'application/json'
+        } });
+
+        return r.json();
+    }
+
+
+    async function change(method, path) {
+        return request(path, { method, headers: {
+            'Accept': 'application/json', 'X-Profile-Console': '1'
+        } });
+    }
+
+
+    async function request(path, options) {
+        let r;
+
+        try {
+            r = await window.fetch(data.root + path,
+                            { cache: 'no-store', ...options });
+
+        } catch (e) {
+            throw new Error('The server does not answer.');
+        }
+
+        if (r.ok) {
+            return r;
+        }
+
+        const text = await r.text();
+        let said = '';
+
+        try {
+            said = JSON.parse(text).error;
+
+        } catch (e) {
+            if (/^text\/plain/.test(r.headers.get('Content-Type'))) {
+                said = text;
+            }
+        }
+
+        throw new Error(said ? sentence(said)
+                             : `The server answers ${r.status} `
+                               + `${r.statusText}.`);
+    }
+
+
+    function sentence(text) {
+        const t = text.trim().replace(/[.]$/, '');
+
+        return t.charAt(0).toUpperCase() + t.slice(1) + '.';
+    }
+
+
+    /* make('td', { class: 'num' }, 'a text', element) */
+
+    function make(name, attributes, ...content) {
+        return fill(document.createElement(name), attributes, content);
+    }
+
+
+    function svg(name, attributes, ...content) {
+        return fill(document.createElementNS('http://www.w3.org/2000/svg',
+                                             name), attributes, content);
+    }
+
+
+    function fill(e, attributes, content) {
+        for (const [key, value] of Object.entries(attributes || {})) {
+            if (value === true) {
+                e.setAttribute(key, '');
+
+            } else if (value !== false && value !== undefined
+                       && value !== null)
+            {
+                e.setAttribute(key, value);
+            }
+        }
+
+        e.append(...content.filter(c => c !== undefined && c !== null));
+
+        return e;
+    }
+
+
+    function show(id, visible) {
+        document.getElementById(id).hidden = !visible;
+    }
+
+
+    function clear(e, ...content) {
+        e.replaceChildren(...content);
+    }
+
+
+    /* what went wrong; nothing hides it */
+
+    function note(text) {
+        const e = document.getElementById('note');
+
+        e.textContent = text || '';
+        e.hidden = !text;
+    }
+
+
+    function duration(ns) {
+        const units = [['s', 1e9], ['ms', 1e6], ['\u00b5s', 1e3]];
+
+        for (const [unit, size] of units) {
+            if (ns >= size) {
+                return (ns / size).toFixed(ns >= 1e12 ? 0 : 1) + ' ' + unit;
+            }
+        }
+
+        return ns ? ns + ' ns' : '0';
+    }
+
+
+    function bytes(n) {
+        const units = ['GiB', 'MiB', 'KiB'];
+
+        for (let i = 0; i < units.length; i++) {
+            const size = 2 ** (10 * (units.length - i));
+
+            if (n >= size) {
+                return (n / size).toFixed(1) + ' ' + units[i];
+            }
+        }
+
+        return n + ' B';
+    }
+
+
+    function number(n) {
+        return n.toLocaleString('en-US');
+    }
+
+
+    function percent(part, whole) {
+        return whole ? (100 * part / whole).toFixed(0) + '%' : '';
+    }
+
+
+    /* of the day, with the date if that is not today */
+
+    function time(ms) {
+        const d = new Date(ms);
+        const two = n => String(n).padStart(2, '0');
+        const clock = two(d.getHours()) + ':' + two(d.getMinutes()) + ':'
+                      + two(d.getSeconds());
+        const date = d.getFullYear() + '-' + two(d.getMonth() + 1) + '-'
+                     + two(d.getDate());
+        const today = d.toDateString() === new Date().toDateString();
+
+        return make('time', { datetime: d.toISOString(),
+                              title: date + ' ' + clock },
+                    today ? clock : date + ' ' + clock);
+    }
+
+
+    /*
+     * Makes buttons of the headings that have a data-sort; changed(key,
+     * direction) is called with 1 or -1.
+     */
+
+    function sorter(table, key, direction, changed) {
+        for (const th of table.tHead.querySelectorAll('[data-sort]')) {
+            const button = make('button', { type: 'button', class: 'sort' },
+                                th.textContent);
+
+            clear(th, button);
+
+            button.addEventListener('click', function () {
+                const first = th.dataset.first === 'up' ? 1 : -1;
+
+                direction = key === th.dataset.sort ? -direction : first;
+                key = th.dataset.sort;
+                mark();
+                changed(key, direction);
+            });
+        }
+
+        mark();
+
+        function mark() {
+            for (const th of table.tHead.querySelectorAll('[data-sort]')) {
+                if (th.dataset.sort === key) {
+                    th.setAttribute('aria-sort', direction > 0
+                                    ? 'ascending' : 'descending');
+
+                } else {
+                    th.removeAttribute('aria-sort');
+                }
+            }
+        }
+    }
+})();

@@ -1,0 +1,355 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * One profile: the viewer and the flamegraph, each in a frame, the facts, and
+ * others to compare it with.
+ *
+ * The viewer is given the profile and not its URL: what the console says
+ * instead of a profile is for this page to show, the viewer would call it an
+ * unrecognized format.
+ */
+
+(function () {
+    'use strict';
+
+    const c = prof;
+    const path = `p/${c.id}`;
+
+    const panes = {
+        viewer: { tab: 'tab-viewer', open: viewer },
+        graph: { tab: 'tab-graph', open: graph },
+        details: { tab: 'tab-facts', open: details },
+        diff: { tab: 'tab-diff', open: diff }
+    };
+
+    let profile;
+
+    start();
+
+
+    async function start() {
+        try {
+            profile = await c.get(path + '.json');
+
+        } catch (e) {
+            c.note(e.message);
+            c.show('tabs', false);
+            return;
+        }
+
+        const text = document.getElementById('title');
+
+        document.title = profile.title + ' - profile';
+        text.textContent = profile.title;
+
+        facts();
+        formats();
+        buttons();
+        tabs();
+    }
+
+
+    function facts() {
+        const p = profile;
+        const list = document.getElementById('facts');
+
+        fact('Status', p.status ? c.make('span',
+            { class: p.status >= 400 ? 'tag bad' : 'tag' },
+            String(p.status)) : null);
+        fact('Captured', c.time(p.start));
+        fact('Host', p.host);
+        fact('Scope', p.scope === 'request' ? '' : p.scope);
+        fact('Wall', c.duration(p.wall));
+        fact('CPU', c.duration(p.cpu) + share(p.cpu));
+        fact('Waited', c.duration(p.waited) + share(p.waited));
+        fact('Samples', c.number(p.samples));
+        fact('Worker', p.worker ? String(p.worker) : '');
+
+        function fact(name, value) {
+            if (value) {
+                list.append(c.make('div', null, c.make('dt', null, name),
+                                   c.make('dd', null, value)));
+            }
+        }
+
+        function share(ns) {
+            return p.wall && ns ? ` (${c.percent(ns, p.wall)})` : '';
+        }
+    }
+
+
+    function formats() {
+        const list = document.getElementById('formats');
+        const menu = document.getElementById('menu');
+
+        const names = {
+            speedscope: 'speedscope',
+            pprof: 'pprof, for go tool pprof',
+            folded: 'Folded stacks',
+            svg: 'SVG picture',
+            html: 'HTML page'
+        };
+
+        for (const f of profile.formats) {
+            list.append(c.make('li', null,
+                c.make('a', {
+                        href: `${c.root}${path}/${f.name}`,
+                        download: f.download ? '' : `${c.id}.${f.extension}`
+                    }, names[f.name] || f.name,
+                    c.make('span', { class: 'soft' }, '.' + f.extension))));
+        }
+
+        document.addEventListener('click', function (e) {
+            if (!menu.contains(e.target) || e.target.closest('a')) {
+                menu.open = false;
+            }
+        });
+
+        menu.addEventListener('keydown', function (e) {
+            if (e.key === 'Escape' && menu.open) {
+                menu.open = false;
+                menu.querySelector('summary').focus();
+            }
+        });
+    }
+
+
+    function buttons() {
+        const pin = document.getElementById('pin');
+
+        c.show('tools', true);
+        label();
+
+        pin.addEventListener('click', () => attempt(async function () {
+            await c.change('POST',
+                           `${path}/${profile.pinned ? 'unpin' : 'pin'}`);
+            profile.pinned = !profile.pinned;
+            label();
+        }));
+
+        document.getElementById('delete').addEventListener('click',
+            () => attempt(async function () {
+                if (confirm(`Delete the profile of ${profile.title}?`)) {
+                    await c.change('DELETE', path);
+                    location.href = c.root;
+                }
+            }));
+
+        function label() {
+            pin.textContent = profile.pinned ? 'Unpin' : 'Pin';
+            pin.title = profile.pinned
+                ? 'Let newer profiles take its place'
+                : 'Keep it when the store is full';
+        }
+    }
+
+
+    async function attempt(action) {
+        try {
+            await action();
+            c.note('');
+
+        } catch (e) {
+            c.note(e.message);
+        }
+    }
+
+
+    function tabs() {
+        const list = Array.from(document.querySelectorAll('[role="tab"]'));
+
+        c.show('tab-viewer', c.viewer);
+
+        for (const name of Object.keys(panes)) {
+            const tab = document.getElementById(panes[name].tab);
+
+            tab.addEventListener('click', function () {
+                history.replaceState(null, '', '#' + name);
+                select(name);
+            });
+        }
+
+        document.getElementById('tabs').addEventListener('keydown',
+            function (e) {
+                const there = list.filter(tab => !tab.hidden);
+                const i = there.indexOf(e.target);
+                const next = { ArrowRight: i + 1, ArrowLeft: i - 1,
+                               Home: 0, End: there.length - 1 }[e.key];
+
+                if (i >= 0 && next !== undefined) {
+                    const tab = there[(next + there.length) % there.length];
+
+                    e.preventDefault();
+                    tab.focus();
+                    tab.click();
+                }
+            });
+
+        window.addEventListener('hashchange', named);
+        named();
+    }
+
+
+    function named() {
+        const name = location.hash.slice(1);
+
+        select(panes[name] && (name !== 'viewer' || c.viewer) ? name
+               : c.viewer ? 'viewer' : 'graph');
+    }
+
+
+    function select(name) {
+        for (const n of Object.keys(panes)) {
+            const tab = document.getElementById(panes[n].tab);
+
+            tab.setAttribute('aria-selected', String(n === name));
+            tab.tabIndex = n === name ? 0 : -1;
+            c.show(n, n === name);
+        }
+
+        const pane = document.getElementById(name);
+
+        if (!pane.childElementCount) {
+            panes[name].open(pane);
+        }
+    }
+
+
+    async function viewer(pane) {
+        const wait = c.make('p', { class: 'empty' }, 'Loading ...');
+
+        pane.append(wait);
+
+        try {
+            const r = await c.fetch(`${path}/speedscope`);
+            const file = await r.json();
+
+            check(file);
+
+            const url = URL.createObjectURL(
+                new Blob([JSON.stringify(file)],
+                         { type: 'application/json' }));
+
+            c.clear(pane, frame('Viewer', `${c.root}viewer/index.html`
+                    + `#profileURL=${encodeURIComponent(url)}`
+                    + `&title=${encodeURIComponent(profile.title)}`
+                    + '&view=' + (profile.scope === 'request'
+                                  || !profile.scope ? 'time-ordered'
+                                                    : 'left-heavy')));
+
+        } catch (e) {
+            c.clear(pane, c.make('p', { class: 'empty' }, e.message));
+        }
+    }
+
+
+    /* an empty one would be an empty viewer */
+
+    function check(file) {
+        if (!file.profiles || !file.profiles.some(p => p.endValue > 0)) {
+            throw new Error('There is nothing in this profile to view: '
+                            + 'it has no samples.');
+        }
+    }
+
+
+    function graph(pane) {
+        pane.append(frame('Flamegraph', `${c.root}${path}/html`));
+    }
+
+
+    function frame(title, src) {
+        return c.make('iframe', { title, src });
+    }
+
+
+    function details(pane) {
+        const groups = [['Facts', i => i.unit === undefined],
+                        ['Counters', i => i.unit !== undefined]];
+
+        const grid = c.make('div', { class: 'cards' });
+
+        for (const [title, test] of groups) {
+            const items = profile.summary.filter(test);
+
+            grid.append(c.make('section', { class: 'card' },
+                c.make('h2', null, title),
+                c.make('table', null, c.make('tbody', null,
+                    ...items.map(i => c.make('tr', null,
+                        c.make('th', { scope: 'row' }, i.text),
+                        c.make('td', { class: i.unit ? 'num' : '' },
+                               value(i))))))));
+        }
+
+        pane.append(grid);
+    }
+
+
+    function value(item) {
+        switch (item.unit) {
+        case 'ns':
+            return c.duration(item.value);
+
+        case 'hz':
+            return c.number(item.value) + ' Hz';
+
+        case 'bytes':
+            return c.bytes(item.value);
+
+        case 'count':
+            return c.number(item.value);
+
+        default:
+            return String(item.value);
+        }
+    }
+
+
+    /* others of the same URI first */
+
+    async function diff(pane) {
+        let list;
+
+        try {
+            list = (await c.get('profiles.json')).profiles;
+
+        } catch (e) {
+            c.clear(pane, c.make('p', { class: 'empty' }, e.message));
+            return;
+        }
+
+        const others = list.filter(p => p.id !== c.id)
+            .sort((a, b) => same(b) - same(a) || b.start - a.start)
+            .slice(0, 50);
+
+        if (!others.length) {
+            pane.append(c.make('p', { class: 'empty' },
+                               'There is no other profile.'));
+            return;
+        }
+
+        pane.append(
+            c.make('h2', null, 'Compare with'),
+            c.make('div', { class: 'wide' }, c.make('table', null,
+                c.make('tbody', null, ...others.map(p => c.make('tr', null,
+                    c.make('td', null, c.time(p.start)),
+                    c.make('td', null, p.method + ' ', link(p)),
+                    c.make('td', null, p.mode),
+                    c.make('td', { class: 'num' }, c.duration(p.wall)),
+                    c.make('td', { class: 'num' },
+                           c.duration(p.cpu) + ' CPU')))))));
+
+        function same(p) {
+            return (p.uri === profile.uri) + (p.method === profile.method)
+                   + (p.scope === profile.scope);
+        }
+
+        function link(p) {
+            const [a, b] = p.start < profile.start ? [p.id, c.id]
+                                                   : [c.id, p.id];
+
+            return c.make('a', { href: `${c.root}diff?a=${a}&b=${b}` },
+                          p.uri || p.id);
+        }
+    }
+})();

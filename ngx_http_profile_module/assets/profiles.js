@@ -1,0 +1,315 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The list of profiles.  It is asked for again while the page is visible;
+ * rows are kept, so that neither selection nor focus is lost.
+ */
+
+(function () {
+    'use strict';
+
+    const c = prof;
+    const INTERVAL = 2000;
+
+    const table = document.getElementById('list');
+    const body = table.tBodies[0];
+    const filter = document.getElementById('filter');
+    const live = document.getElementById('live');
+    const all = document.getElementById('all');
+
+    const rows = new Map();
+    const chosen = new Set();
+
+    let profiles = [];
+    let more = false;
+    let key = 'start';
+    let direction = -1;
+    let timer = 0;
+
+    filter.value = new URLSearchParams(location.hash.slice(1)).get('filter')
+                   || '';
+
+    c.sorter(table, key, direction, function (k, d) {
+        key = k;
+        direction = d;
+        draw();
+    });
+
+    filter.addEventListener('input', function () {
+        history.replaceState(null, '', filter.value
+            ? '#filter=' + encodeURIComponent(filter.value)
+            : location.pathname + location.search);
+        draw();
+    });
+
+    document.getElementById('tools').addEventListener('submit',
+        e => e.preventDefault());
+
+    document.addEventListener('keydown', function (e) {
+        if (e.key === '/' && !e.ctrlKey && !e.metaKey && !e.altKey
+            && !/^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName))
+        {
+            e.preventDefault();
+            filter.focus();
+        }
+    });
+
+    live.addEventListener('change', schedule);
+    document.addEventListener('visibilitychange', schedule);
+
+    all.addEventListener('change', function () {
+        for (const p of profiles) {
+            if (!rows.get(p.id).row.isConnected || !all.checked) {
+                chosen.delete(p.id);
+
+            } else {
+                chosen.add(p.id);
+            }
+        }
+
+        draw();
+    });
+
+    button('compare', function () {
+        const [a, b] = profiles.filter(p => chosen.has(p.id))
+                               .sort((x, y) => x.start - y.start);
+
+        location.href = `${c.root}diff?a=${a.id}&b=${b.id}`;
+    });
+
+    button('pin', function (selected) {
+        const action = selected.every(p => p.pinned) ? 'unpin' : 'pin';
+
+        return each(selected, p => c.change('POST', `p/${p.id}/${action}`));
+    });
+
+    button('delete', function (selected) {
+        if (confirm(selected.length === 1
+                    ? `Delete the profile of ${selected[0].method} `
+                      + `${selected[0].uri}?`
+                    : `Delete ${selected.length} profiles?`))
+        {
+            return each(selected, p => c.change('DELETE', `p/${p.id}`));
+        }
+    });
+
+    load();
+
+
+    function button(id, action) {
+        document.getElementById(id).addEventListener('click',
+            () => action(profiles.filter(p => chosen.has(p.id))));
+    }
+
+
+    async function each(selected, change) {
+        try {
+            for (const p of selected) {
+                await change(p);
+                chosen.delete(p.id);
+            }
+
+        } catch (e) {
+            c.note(e.message);
+            return;
+        }
+
+        await load();
+    }
+
+
+    async function load() {
+        clearTimeout(timer);
+
+        try {
+            const list = await c.get('profiles.json');
+
+            profiles = list.profiles;
+            more = list.more;
+            c.note('');
+
+        } catch (e) {
+            c.note(e.message);
+        }
+
+        draw();
+        schedule();
+    }
+
+
+    function schedule() {
+        clearTimeout(timer);
+
+        if (live.checked && document.visibilityState === 'visible') {
+            timer = setTimeout(load, INTERVAL);
+        }
+    }
+
+
+    /* all words, each anywhere */
+
+    function matches(p) {
+        const text = [p.method, p.host + p.uri, p.status || '', p.mode,
+                      p.scope, p.worker, p.id, p.pinned ? 'pinned' : '']
+                     .join(' ').toLowerCase();
+
+        return filter.value.toLowerCase().split(/\s+/)
+                     .every(word => text.includes(word));
+    }
+
+
+    function draw() {
+        const known = new Set(profiles.map(p => p.id));
+
+        for (const id of rows.keys()) {
+            if (!known.has(id)) {
+                rows.delete(id);
+                chosen.delete(id);
+            }
+        }
+
+        const shown = profiles.filter(matches).sort(order);
+        const wanted = shown.map(row);
+
+        /* moving an element takes its focus away */
+
+        if (wanted.length !== body.rows.length
+            || wanted.some((r, i) => r !== body.rows[i]))
+        {
+            const focus = document.activeElement;
+
+            c.clear(body, ...wanted);
+
+            if (focus && body.contains(focus)) {
+                focus.focus();
+            }
+        }
+
+        table.classList.toggle('hosts',
+            new Set(profiles.map(p => p.host)).size > 1);
+
+        c.show('some', shown.length);
+        c.show('none', !profiles.length
+                       && document.getElementById('note').hidden);
+        c.show('nothing', profiles.length && !shown.length);
+
+        document.getElementById('count').textContent =
+            (shown.length < profiles.length
+             ? `${shown.length} of ${profiles.length}`
+             : String(profiles.length))
+            + (more ? ', the newest' : '');
+
+        choose();
+    }
+
+
+    function order(a, b) {
+        const [x, y] = [a[key], b[key]];
+
+        return (x < y ? -1 : x > y ? 1 : b.start - a.start) * direction;
+    }
+
+
+    function choose() {
+        const selected = profiles.filter(p => chosen.has(p.id));
+        const visible = profiles.filter(p => rows.has(p.id)
+                                         && rows.get(p.id).row.isConnected);
+
+        document.getElementById('compare').disabled = selected.length !== 2;
+        document.getElementById('pin').disabled = !selected.length;
+        document.getElementById('delete').disabled = !selected.length;
+        document.getElementById('pin').textContent =
+            selected.length && selected.every(p => p.pinned) ? 'Unpin'
+                                                             : 'Pin';
+        document.getElementById('compare').title =
+            selected.length === 2 ? '' : 'Select two profiles';
+
+        all.checked = visible.length && visible.every(p => chosen.has(p.id));
+        all.indeterminate = !all.checked && selected.length > 0;
+
+        for (const { row, box, id } of rows.values()) {
+            box.checked = chosen.has(id);
+            row.classList.toggle('chosen', chosen.has(id));
+        }
+    }
+
+
+    /* the only thing that may change in a row is the pin */
+
+    function row(p) {
+        let r = rows.get(p.id);
+
+        if (!r) {
+            r = build(p);
+            rows.set(p.id, r);
+        }
+
+        r.pin.hidden = !p.pinned;
+
+        return r.row;
+    }
+
+
+    function build(p) {
+        const box = c.make('input', {
+            'type': 'checkbox',
+            'aria-label': `Select ${p.method} ${p.uri}`
+        });
+        const pin = c.make('span', { class: 'tag' }, 'pinned');
+        const link = c.make('a', { href: `${c.root}p/${p.id}` },
+                            p.uri || p.id);
+        const num = (...text) => c.make('td', { class: 'num' }, ...text);
+
+        box.addEventListener('change', function () {
+            if (box.checked) {
+                chosen.add(p.id);
+
+            } else {
+                chosen.delete(p.id);
+            }
+
+            choose();
+        });
+
+        const row = c.make('tr', null,
+            c.make('td', null, box),
+            c.make('td', null, c.time(p.start)),
+            c.make('td', null, p.method),
+            c.make('td', { class: 'uri' }, link, ' ',
+                   p.scope && p.scope !== 'request'
+                   ? c.make('span', { class: 'tag' }, p.scope) : null,
+                   ' ', pin,
+                   p.host ? c.make('div', { class: 'soft host' }, p.host) : null),
+            num(p.status ? c.make('span',
+                    { class: p.status >= 400 ? 'tag bad' : '' },
+                    String(p.status)) : ''),
+            c.make('td', null, p.mode),
+            num(c.duration(p.wall)),
+            num(c.duration(p.cpu)),
+            num(c.duration(p.waited)),
+            c.make('td', null, split(p)),
+            num(c.number(p.samples)),
+            num(String(p.worker || '')));
+
+        return { row, box, pin, id: p.id };
+    }
+
+
+    function split(p) {
+        const share = ns => p.wall ? 100 * Math.min(ns, p.wall) / p.wall : 0;
+        const cpu = share(p.cpu);
+        const waited = share(p.waited);
+
+        return c.svg('svg', {
+                'class': 'split', 'viewBox': '0 0 100 10',
+                'preserveAspectRatio': 'none', 'role': 'img',
+                'aria-label': `${cpu.toFixed(0)}% CPU, `
+                              + `${waited.toFixed(0)}% waiting`
+            },
+            c.svg('rect', { class: 'cpu', width: cpu, height: 10 }),
+            c.svg('rect', { class: 'busy', x: cpu, height: 10,
+                            width: Math.max(0, 100 - cpu - waited) }),
+            c.svg('rect', { class: 'waited', x: 100 - waited, width: waited,
+                            height: 10 }));
+    }
+})();

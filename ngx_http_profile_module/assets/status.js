@@ -1,0 +1,161 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The state of the profiler: a card for each part of the answer.  Parts that
+ * have no form of their own here are shown as they are.
+ */
+
+(function () {
+    'use strict';
+
+    const c = prof;
+    const INTERVAL = 2000;
+
+    const live = document.getElementById('live');
+    const cards = document.getElementById('cards');
+
+    const titles = {
+        unwind: 'Unwind tables', store: 'Store', captures: 'Live captures',
+        workers: 'Workers', worker: 'This worker'
+    };
+
+    let timer = 0;
+
+    live.addEventListener('change', schedule);
+    document.addEventListener('visibilitychange', schedule);
+    load();
+
+
+    async function load() {
+        clearTimeout(timer);
+
+        try {
+            draw(await c.get('status.json'));
+            c.note('');
+
+        } catch (e) {
+            c.note(e.message);
+        }
+
+        schedule();
+    }
+
+
+    function schedule() {
+        clearTimeout(timer);
+
+        if (live.checked && document.visibilityState === 'visible') {
+            timer = setTimeout(load, INTERVAL);
+        }
+    }
+
+
+    function draw(status) {
+        c.clear(cards, ...Object.entries(status)
+            .filter(([key, value]) => value !== null
+                                      && typeof value === 'object')
+            .map(([key, value]) => card(key, value)));
+    }
+
+
+    function card(key, value) {
+        const title = c.make('h2', null, titles[key] || label(key));
+
+        if (!Array.isArray(value)) {
+            return c.make('section', { class: 'card' }, title,
+                          use(value), pairs(value));
+        }
+
+        return c.make('section', { class: 'card whole' }, title,
+            value.length ? c.make('div', { class: 'wide' }, rows(value))
+                         : c.make('p', { class: 'soft' }, 'None.'));
+    }
+
+
+    /* how full it is */
+
+    function use(value) {
+        const max = value.disk_max || value.memory_size;
+        const used = value.disk_max ? value.disk_used : value.memory_used;
+
+        if (!max) {
+            return null;
+        }
+
+        const share = Math.min(100, 100 * used / max);
+
+        return c.svg('svg', {
+                'class': 'use', 'viewBox': '0 0 100 8', 'role': 'img',
+                'preserveAspectRatio': 'none',
+                'aria-label': `${share.toFixed(0)}% used`
+            },
+            c.svg('rect', { width: share, height: 8 }));
+    }
+
+
+    function pairs(value) {
+        return c.make('table', null, c.make('tbody', null,
+            ...Object.entries(value).map(([key, v]) => c.make('tr', null,
+                c.make('th', { scope: 'row' }, label(key)),
+                c.make('td', { class: typeof v === 'number' ? 'num' : '' },
+                       text(key, v))))));
+    }
+
+
+    function rows(list) {
+        const keys = Object.keys(Object.assign({}, ...list));
+
+        return c.make('table', null,
+            c.make('thead', null, c.make('tr', null,
+                ...keys.map(key => c.make('th', {
+                    scope: 'col',
+                    class: typeof list[0][key] === 'number' ? 'num' : ''
+                }, label(key))))),
+            c.make('tbody', null, ...list.map(item => c.make('tr', null,
+                ...keys.map(key => c.make('td', {
+                    class: typeof item[key] === 'number' ? 'num' : ''
+                }, text(key, item[key])))))));
+    }
+
+
+    /* "build_ns" is a time, and the name tells */
+
+    function label(key) {
+        const t = key.replace(/_(ns|bytes|s)$/, '').replace(/_/g, ' ');
+
+        return key === 'id' || key === 'pid' || key === 'uri'
+               ? t.toUpperCase() : t.charAt(0).toUpperCase() + t.slice(1);
+    }
+
+
+    function text(key, value) {
+        if (value === null || value === undefined) {
+            return '';
+        }
+
+        if (typeof value === 'object') {
+            return Array.isArray(value)
+                ? value.map(v => text(key, v)).join(', ')
+                : Object.entries(value).map(([k, v]) =>
+                    `${label(k)} ${text(k, v)}`).join(', ');
+        }
+
+        if (typeof value !== 'number') {
+            return value === true ? 'yes' : value === false ? 'no' : value;
+        }
+
+        if (/(_ns|^wall|^cpu|^running|^waited)$/.test(key)) {
+            return c.duration(value);
+        }
+
+        if (/(bytes|memory|_size|_used|_max)$/.test(key)) {
+            return c.bytes(value);
+        }
+
+        if (/_s$/.test(key)) {
+            return c.number(value) + ' s';
+        }
+
+        return /^p?id$|worker/.test(key) ? String(value) : c.number(value);
+    }
+})();

@@ -1,0 +1,250 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Stored profiles: their list, and what may be done with one of them.
+ */
+
+
+#include "ngx_http_profile.h"
+#include "ngx_http_profile_console.h"
+#include "ngx_http_profile_profiles.h"
+
+
+#define NGX_HTTP_PROFILE_LIST_MAX  1000
+
+
+static ngx_int_t ngx_http_profile_no_store(ngx_http_profile_call_t *call);
+static json_t *ngx_http_profile_entry_text(ngx_str_t *s);
+static ngx_uint_t ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
+    const char *action);
+
+
+ngx_int_t
+ngx_http_profile_list_route(ngx_http_profile_call_t *call)
+{
+    json_t                     *list;
+    ngx_uint_t                  i, more;
+    ngx_array_t                *entries;
+    ngx_http_profile_store_t   *store;
+    ngx_http_profile_stored_t  *st;
+
+    if (!call->json) {
+        return ngx_http_profile_answer_page(call, "profiles.html");
+    }
+
+    store = ngx_http_profile_store(call->request);
+
+    if (store == NULL) {
+        return ngx_http_profile_no_store(call);
+    }
+
+    more = 0;
+    entries = ngx_http_profile_store_list(store, call->request->pool,
+                                          NGX_HTTP_PROFILE_LIST_MAX, &more);
+    if (entries == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    list = json_array();
+    st = entries->elts;
+
+    for (i = 0; i < entries->nelts; i++) {
+        json_array_append_new(list, ngx_http_profile_entry_json(&st[i]));
+    }
+
+    return ngx_http_profile_answer_json(call, NGX_HTTP_OK,
+                          json_pack("{s:o, s:b}", "profiles", list,
+                                    "more", (int) (more != 0)));
+}
+
+
+static ngx_int_t
+ngx_http_profile_no_store(ngx_http_profile_call_t *call)
+{
+    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "there is no store, see the \"profile_zone\" "
+                          "directive");
+}
+
+
+/* numbers of nanoseconds are exact up to 2^53, which is 104 days */
+
+json_t *
+ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
+{
+    return json_pack("{s:s%, s:I, s:o, s:o, s:o, s:o, s:i, s:s, s:I, s:I, "
+                     "s:I, s:I, s:i, s:I, s:b}",
+                     "id", st->id, (size_t) NGX_HTTP_PROFILE_ID_LEN,
+                     "start", (json_int_t) st->start,
+                     "scope", ngx_http_profile_entry_text(&st->scope),
+                     "method", ngx_http_profile_entry_text(&st->method),
+                     "host", ngx_http_profile_entry_text(&st->host),
+                     "uri", ngx_http_profile_entry_text(&st->uri),
+                     "status", (int) st->status,
+                     "mode", prof_summary_mode(st->mode),
+                     "wall", (json_int_t) st->wall,
+                     "cpu", (json_int_t) st->cpu,
+                     "waited", (json_int_t) st->waited,
+                     "samples", (json_int_t) st->samples,
+                     "worker", (int) st->worker,
+                     "size", (json_int_t) st->size,
+                     "pinned", (int) st->pinned);
+}
+
+
+static json_t *
+ngx_http_profile_entry_text(ngx_str_t *s)
+{
+    char    *text;
+    size_t   len;
+    json_t  *json;
+
+    len = s->len;
+
+    text = prof_text_utf8((char *) s->data, &len);
+    if (text == NULL) {
+        return NULL;
+    }
+
+    json = json_stringn_nocheck(text, len);
+    free(text);
+
+    return json;
+}
+
+
+/* "p/ID", "p/ID/FORMAT" */
+
+ngx_int_t
+ngx_http_profile_one_route(ngx_http_profile_call_t *call)
+{
+    u_char                     *slash;
+    ngx_int_t                   rc;
+    ngx_str_t                   id, format;
+    const prof_encoder_t       *encoder;
+    ngx_http_profile_store_t   *store;
+    ngx_http_profile_stored_t  *st;
+
+    store = ngx_http_profile_store(call->request);
+
+    if (store == NULL) {
+        return ngx_http_profile_no_store(call);
+    }
+
+    id = call->rest;
+    encoder = NULL;
+
+    slash = ngx_strlchr(id.data, id.data + id.len, '/');
+
+    if (slash) {
+        id.len = slash - id.data;
+
+        format.data = slash + 1;
+        format.len = call->rest.len - id.len - 1;
+
+        encoder = prof_encoder_find((char *) format.data, format.len);
+
+        if (encoder == NULL) {
+            return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                        "there is no format \"%V\"", &format);
+        }
+    }
+
+    rc = ngx_http_profile_store_find(store, &id, &st,
+                                     call->request->connection->log);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_profile_answer_no_profile(call, &id);
+    }
+
+    ngx_free(st);
+
+    if (encoder == NULL && !call->json) {
+        return ngx_http_profile_answer_page(call, "profile.html");
+    }
+
+    return ngx_http_profile_picture(call, store, &id, encoder);
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
+    ngx_str_t *id)
+{
+    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "there is no profile \"%V\": the store was full and "
+                          "it was the oldest, or it was deleted", id);
+}
+
+
+/* DELETE "p/ID"; POST "p/ID/pin", "p/ID/unpin", "p/ID/delete" */
+
+ngx_int_t
+ngx_http_profile_change_route(ngx_http_profile_call_t *call)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  id;
+    ngx_http_profile_store_t  *store;
+
+    store = ngx_http_profile_store(call->request);
+
+    if (store == NULL) {
+        return ngx_http_profile_no_store(call);
+    }
+
+    if (call->request->method == NGX_HTTP_DELETE
+        || ngx_http_profile_entry_action(call, "/delete"))
+    {
+        id = call->rest;
+        rc = ngx_http_profile_store_delete(store, &id);
+
+    } else if (ngx_http_profile_entry_action(call, "/pin")) {
+        id = call->rest;
+        rc = ngx_http_profile_store_pin(store, &id, 1);
+
+    } else if (ngx_http_profile_entry_action(call, "/unpin")) {
+        id = call->rest;
+        rc = ngx_http_profile_store_pin(store, &id, 0);
+
+    } else {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                  "a profile takes \"pin\", \"unpin\" and "
+                                  "\"delete\", not \"%V\"", &call->rest);
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_profile_answer_no_profile(call, &id);
+    }
+
+    return (rc == NGX_OK) ? ngx_http_profile_answer_nothing(call)
+                          : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+/* takes the action off the path */
+
+static ngx_uint_t
+ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
+    const char *action)
+{
+    size_t      len;
+    ngx_str_t  *rest;
+
+    rest = &call->rest;
+    len = ngx_strlen(action);
+
+    if (rest->len <= len
+        || ngx_strncmp(rest->data + rest->len - len, action, len) != 0)
+    {
+        return 0;
+    }
+
+    rest->len -= len;
+
+    return 1;
+}
