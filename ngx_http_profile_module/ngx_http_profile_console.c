@@ -9,6 +9,7 @@
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_bar.h"
 #include "ngx_http_profile_profiles.h"
+#include "ngx_http_profile_server.h"
 
 
 static ngx_int_t ngx_http_profile_console_handler(ngx_http_request_t *r);
@@ -53,6 +54,28 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
     { ngx_string("bar/requests"), NGX_HTTP_GET,
       ngx_http_profile_bar_facts_route,
       "facts of recent requests, by \"id\"", 0 },
+
+    { ngx_string("cpu"), NGX_HTTP_GET, ngx_http_profile_cpu_route,
+      "CPU time of the workers: seconds=, frequency=, format=, workers=", 0 },
+
+    { ngx_string("wall"), NGX_HTTP_GET, ngx_http_profile_wall_route,
+      "all time of the workers, waiting too: as \"cpu\"", 0 },
+
+    { ngx_string("debug/pprof/profile"), NGX_HTTP_GET,
+      ngx_http_profile_cpu_route,
+      "CPU time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/wall"), NGX_HTTP_GET,
+      ngx_http_profile_wall_route,
+      "all time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/cmdline"), NGX_HTTP_GET,
+      ngx_http_profile_go_cmdline_route,
+      "the command line", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/symbol"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_go_symbol_route, "names of functions",
+      NGX_HTTP_PROFILE_PPROF|NGX_HTTP_PROFILE_HARMLESS },
 
     { ngx_null_string, 0, NULL, NULL, 0 }
 };

@@ -10,6 +10,7 @@
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_console.h"
 #include "ngx_http_profile_job.h"
+#include "ngx_http_profile_server.h"
 
 
 static ngx_int_t ngx_http_profile_preconfiguration(ngx_conf_t *cf);
@@ -327,6 +328,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 
     if (pmcf == NULL || pmcf->nlocations + pmcf->nconsoles == 0) {
+        ngx_http_profile_inbox_close();
         return NGX_OK;
     }
 
@@ -338,7 +340,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
-    return NGX_OK;
+    return ngx_http_profile_inbox_init(cycle);
 }
 
 
@@ -369,6 +371,10 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
         ngx_http_profile_accounting = 1;
     }
 
+    if (ngx_http_profile_inbox_open(cycle) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return pmcf->nlocations ? ngx_http_profile_init_phases(cycle) : NGX_OK;
 }
 
@@ -376,6 +382,8 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 static void
 ngx_http_profile_exit_process(ngx_cycle_t *cycle)
 {
+    ngx_http_profile_share_exit();
+
     if (ngx_http_profile_accounting) {
         ngx_http_profile_disarm();
     }

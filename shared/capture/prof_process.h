@@ -124,6 +124,7 @@ typedef struct {
 
 typedef struct {
     uint32_t              ncaptures;
+    uint32_t              scans;
     uint32_t              wall;         /* of these, of wall time */
     int                   paced;        /* the main thread says when it waits */
     prof_slot_t           slots[PROF_PROCESS_CAPTURES];
@@ -147,10 +148,18 @@ extern prof_process_t  prof_process;
 extern prof_thread_t   prof_threads[PROF_PROCESS_THREADS];
 
 
+/* prof_process_scan.c: finds new threads, and those that have ended */
+
+void prof_process_scan(void);
+
+
 /* prof_process_thread.c */
 
-/* finds new threads, and those that have ended, whose timers are deleted */
-void prof_process_scan(void);
+/* NULL: there are too many, or there is no memory */
+prof_thread_t *prof_thread_open(int tid);
+
+/* makes the timers anew, for the signals that it has not blocked now */
+void prof_thread_renew(prof_thread_t *t);
 
 /* sets the thread's timers for prof_process.period */
 void prof_thread_set(prof_thread_t *t);

@@ -98,7 +98,7 @@ prof_thread_leave(prof_thread_t *t)
 static void
 prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
 {
-    uint64_t        start, clock, cpu;
+    uint64_t        start, clock, cpu, now;
     prof_regs_t     regs;
     prof_record_t  *rec;
 
@@ -142,7 +142,10 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
 
     prof_ring_commit(&t->ring, rec);
 
-    t->stats.own_handler_ns += prof_clock(CLOCK_MONOTONIC) - start;
+    now = prof_clock(CLOCK_MONOTONIC);
+
+    t->stats.own_handler_ns += (now - start < PROF_HANDLER_MAX_NS)
+                               ? now - start : PROF_HANDLER_MAX_NS;
 }
 
 

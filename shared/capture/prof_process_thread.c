@@ -2,17 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The threads: found in /proc, which also tells their names, and what they
- * have blocked; their timers, and the memory of their handlers.
+ * A thread: its name and what signals it has blocked, which /proc tells, its
+ * timers, and the memory of its handlers.
  */
 
 
 #include "capture/prof_process.h"
 
-#include <dirent.h>
-#include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -29,8 +26,6 @@
 #define PROF_LEAVE_TRIES   1000
 
 
-static prof_thread_t *prof_thread_find(int tid);
-static prof_thread_t *prof_thread_open(int tid);
 static int prof_thread_memory(prof_thread_t *t);
 static void prof_thread_status(prof_thread_t *t);
 static void prof_thread_ranges(prof_thread_t *t);
@@ -41,96 +36,13 @@ static void prof_thread_delete(prof_thread_t *t);
 prof_thread_t  prof_threads[PROF_PROCESS_THREADS];
 
 
-void
-prof_process_scan(void)
-{
-    int             i, tid;
-    DIR            *dir;
-    uint64_t        cpu;
-    prof_thread_t  *t;
-    struct dirent  *de;
-
-    dir = opendir("/proc/self/task");
-    if (dir == NULL) {
-        return;
-    }
-
-    for (de = readdir(dir); de; de = readdir(dir)) {
-        tid = atoi(de->d_name);
-
-        if (tid <= 0) {
-            continue;
-        }
-
-        t = prof_thread_find(tid);
-
-        /* the number may have been given to another thread */
-
-        if (t && prof_thread_cpu(t) < t->cpu) {
-            prof_thread_close(t);
-            t = NULL;
-        }
-
-        if (t == NULL) {
-            t = prof_thread_open(tid);
-        }
-
-        if (t) {
-            t->seen = 1;
-        }
-    }
-
-    (void) closedir(dir);
-
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
-        t = &prof_threads[i];
-
-        if (t->tid == 0) {
-            continue;
-        }
-
-        if (!t->seen) {
-            prof_thread_close(t);
-            continue;
-        }
-
-        t->seen = 0;
-
-        /* it may have blocked the signal meanwhile */
-
-        cpu = prof_thread_cpu(t);
-        t->stale += cpu > t->cpu ? cpu - t->cpu : 0;
-        t->cpu = cpu > t->cpu ? cpu : t->cpu;
-
-        if (t->stale > 4 * (prof_process.period + prof_process.tick)) {
-            t->stale = 0;
-            prof_thread_delete(t);
-            prof_thread_timers(t);
-        }
-    }
-}
-
-
-static prof_thread_t *
-prof_thread_find(int tid)
-{
-    int  i;
-
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
-        if (prof_threads[i].tid == tid) {
-            return &prof_threads[i];
-        }
-    }
-
-    return NULL;
-}
-
-
-static prof_thread_t *
+prof_thread_t *
 prof_thread_open(int tid)
 {
     int             i;
     prof_thread_t  *t;
+
+    t = prof_threads;
 
     for (i = 0; i < PROF_PROCESS_THREADS; i++) {
         t = &prof_threads[i];
@@ -340,6 +252,14 @@ prof_thread_timers(prof_thread_t *t)
     __atomic_store_n(&t->armed, 1, __ATOMIC_SEQ_CST);
 
     prof_thread_set(t);
+}
+
+
+void
+prof_thread_renew(prof_thread_t *t)
+{
+    prof_thread_delete(t);
+    prof_thread_timers(t);
 }
 
 

@@ -36,6 +36,7 @@ typedef struct {
 
 static uint64_t test_clock(clockid_t id);
 static void test_spin(int ms);
+static void test_block(int ms);
 static void test_leaf(void);
 static void *test_run(void *data);
 static void test_start(test_thread_t *t, const char *name, int ms);
@@ -71,6 +72,20 @@ test_clock(clockid_t id)
     (void) clock_gettime(id, &ts);
 
     return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+
+/* a sleep that signals do not end */
+
+static void
+test_block(int ms)
+{
+    struct timespec  ts;
+
+    ts.tv_sec = 0;
+    ts.tv_nsec = ms * MS;
+
+    while (nanosleep(&ts, &ts) == -1) { /* void */ }
 }
 
 
@@ -439,7 +454,7 @@ test_wall(void)
 
     for (i = 0; i < 20; i++) {
         test_spin(5);
-        (void) usleep(3000);            /* the main thread is busy with it */
+        test_block(3);                  /* the main thread is busy with it */
 
         prof_process_idle();
         (void) usleep(15000);

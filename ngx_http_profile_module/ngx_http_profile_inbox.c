@@ -1,0 +1,329 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Inboxes of workers: a pair of datagram sockets for each, made by the master.
+ * Beside them a page of memory tells which process has which number.
+ *
+ * What a process that was killed had not read is there for the one that takes
+ * its place: messages say for how long they are good.
+ */
+
+
+#include "ngx_http_profile.h"
+#include "ngx_http_profile_server.h"
+
+#include <ngx_channel.h>
+
+#include <sys/mman.h>
+
+
+typedef struct {
+    int                   out;          /* everybody writes to it */
+    int                   in;           /* the worker reads from it */
+} ngx_http_profile_pair_t;
+
+
+static ngx_int_t ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair,
+    ngx_log_t *log);
+static void ngx_http_profile_inbox_handler(ngx_event_t *ev);
+static ngx_int_t ngx_http_profile_inbox_read(int in,
+    ngx_http_profile_message_t *m, int *fd);
+static void ngx_http_profile_inbox_take(ngx_http_profile_message_t *m, int fd);
+
+
+static ngx_http_profile_pair_t  *ngx_http_profile_pairs;
+static volatile ngx_pid_t       *ngx_http_profile_pids;   /* shared */
+static ngx_uint_t                ngx_http_profile_nworkers;
+
+
+ngx_int_t
+ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
+{
+    ngx_uint_t        i, n;
+    ngx_core_conf_t  *ccf;
+
+    /* a process without a master remains the only one */
+
+    if (ngx_process == NGX_PROCESS_SINGLE && ngx_http_profile_nworkers) {
+        return NGX_OK;
+    }
+
+    ngx_http_profile_inbox_close();
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+
+    n = ccf->master ? (ngx_uint_t) ccf->worker_processes : 1;
+
+    ngx_http_profile_pairs = ngx_alloc(n * sizeof(ngx_http_profile_pair_t),
+                                       cycle->log);
+    if (ngx_http_profile_pairs == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_profile_pids = mmap(NULL, n * sizeof(ngx_pid_t),
+                                 PROT_READ|PROT_WRITE,
+                                 MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+
+    if (ngx_http_profile_pids == MAP_FAILED) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
+                      "profile: mmap() failed");
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+
+        if (ngx_http_profile_inbox_pair(&ngx_http_profile_pairs[i],
+                                        cycle->log)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        ngx_http_profile_nworkers = i + 1;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair, ngx_log_t *log)
+{
+    int  s[2];
+
+    if (socketpair(AF_UNIX, SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0, s)
+        == -1)
+    {
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                      "profile: socketpair() failed");
+        return NGX_ERROR;
+    }
+
+    pair->out = s[0];
+    pair->in = s[1];
+
+    return NGX_OK;
+}
+
+
+/* those of the configuration before: its workers have their own copies */
+
+void
+ngx_http_profile_inbox_close(void)
+{
+    ngx_uint_t  i;
+
+    if (ngx_http_profile_nworkers == 0) {
+        return;
+    }
+
+    for (i = 0; i < ngx_http_profile_nworkers; i++) {
+        (void) close(ngx_http_profile_pairs[i].out);
+        (void) close(ngx_http_profile_pairs[i].in);
+    }
+
+    (void) munmap((void *) ngx_http_profile_pids,
+                  ngx_http_profile_nworkers * sizeof(ngx_pid_t));
+
+    ngx_free(ngx_http_profile_pairs);
+
+    ngx_http_profile_nworkers = 0;
+}
+
+
+ngx_int_t
+ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
+{
+    ngx_uint_t  i;
+
+    if (ngx_http_profile_nworkers == 0 || ngx_process == NGX_PROCESS_HELPER) {
+        return NGX_OK;
+    }
+
+    for (i = 0; i < ngx_http_profile_nworkers; i++) {
+
+        if (i != ngx_worker) {
+            (void) close(ngx_http_profile_pairs[i].in);
+        }
+    }
+
+    /* nginx closes no "channel" when it exits, nor does it complain of one */
+
+    if (ngx_add_channel_event(cycle, ngx_http_profile_pairs[ngx_worker].in,
+                              NGX_READ_EVENT, ngx_http_profile_inbox_handler)
+        == NGX_ERROR)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_http_profile_pids[ngx_worker] = ngx_pid;
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_profile_inbox_workers(void)
+{
+    return ngx_http_profile_nworkers;
+}
+
+
+ngx_pid_t
+ngx_http_profile_inbox_pid(ngx_uint_t worker)
+{
+    return ngx_http_profile_pids[worker];
+}
+
+
+ngx_int_t
+ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
+    int fd)
+{
+    ssize_t          n;
+    struct iovec     iov;
+    struct msghdr    msg;
+    struct cmsghdr  *cmsg;
+
+    union {
+        struct cmsghdr  align;
+        char            data[CMSG_SPACE(sizeof(int))];
+    } control;
+
+    m->size = sizeof(ngx_http_profile_message_t);
+    m->worker = ngx_worker;
+    m->pid = ngx_pid;
+
+    ngx_memzero(&msg, sizeof(struct msghdr));
+
+    iov.iov_base = m;
+    iov.iov_len = sizeof(ngx_http_profile_message_t);
+
+    msg.msg_iov = &iov;
+    msg.msg_iovlen = 1;
+
+    if (fd != -1) {
+        ngx_memzero(&control, sizeof(control));
+
+        msg.msg_control = &control;
+        msg.msg_controllen = sizeof(control);
+
+        cmsg = CMSG_FIRSTHDR(&msg);
+        cmsg->cmsg_level = SOL_SOCKET;
+        cmsg->cmsg_type = SCM_RIGHTS;
+        cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+
+        ngx_memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+    }
+
+    n = sendmsg(ngx_http_profile_pairs[worker].out, &msg, 0);
+
+    if (n == -1) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: cannot reach worker %ui", worker);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_inbox_handler(ngx_event_t *ev)
+{
+    int                          fd;
+    ngx_connection_t            *c;
+    ngx_http_profile_message_t   m;
+
+    c = ev->data;
+
+    while (ngx_http_profile_inbox_read(c->fd, &m, &fd) == NGX_OK) {
+        ngx_http_profile_inbox_take(&m, fd);
+    }
+}
+
+
+/* NGX_DECLINED: there is nothing more */
+
+static ngx_int_t
+ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m, int *fd)
+{
+    ssize_t          n;
+    struct iovec     iov;
+    struct msghdr    msg;
+    struct cmsghdr  *cmsg;
+
+    union {
+        struct cmsghdr  align;
+        char            data[CMSG_SPACE(sizeof(int))];
+    } control;
+
+    ngx_memzero(&msg, sizeof(struct msghdr));
+
+    iov.iov_base = m;
+    iov.iov_len = sizeof(ngx_http_profile_message_t);
+
+    msg.msg_iov = &iov;
+    msg.msg_iovlen = 1;
+    msg.msg_control = &control;
+    msg.msg_controllen = sizeof(control);
+
+    n = recvmsg(in, &msg, MSG_CMSG_CLOEXEC);
+
+    if (n == -1) {
+
+        if (ngx_errno != NGX_EAGAIN) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                          "profile: recvmsg() failed");
+        }
+
+        return NGX_DECLINED;
+    }
+
+    *fd = -1;
+
+    cmsg = CMSG_FIRSTHDR(&msg);
+
+    if (cmsg && cmsg->cmsg_level == SOL_SOCKET
+        && cmsg->cmsg_type == SCM_RIGHTS)
+    {
+        ngx_memcpy(fd, CMSG_DATA(cmsg), sizeof(int));
+    }
+
+    if (n != sizeof(ngx_http_profile_message_t) || m->size != (uint32_t) n) {
+        m->type = NGX_HTTP_PROFILE_CANCEL;
+        m->id = 0;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_inbox_take(ngx_http_profile_message_t *m, int fd)
+{
+    if (m->type == NGX_HTTP_PROFILE_ORDER && fd != -1) {
+        ngx_http_profile_share_order(m, fd);
+        return;
+    }
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    switch (m->type) {
+
+    case NGX_HTTP_PROFILE_CANCEL:
+        ngx_http_profile_share_cancel(m);
+        break;
+
+    case NGX_HTTP_PROFILE_WRITING:
+    case NGX_HTTP_PROFILE_REPORT:
+        ngx_http_profile_server_report(m);
+        break;
+
+    default:
+        break;
+    }
+}

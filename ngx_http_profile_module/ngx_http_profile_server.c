@@ -1,0 +1,465 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The asker's part in a capture of workers: orders, reports, the time that
+ * workers have, and the answer.
+ */
+
+
+#include "ngx_http_profile.h"
+#include "ngx_http_profile_server.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+
+/* after the end it is looked whether those that are silent are alive, ms */
+#define NGX_HTTP_PROFILE_LOOK  100
+
+#define NGX_HTTP_PROFILE_FILE_LEN  64
+
+
+static ngx_http_profile_server_t *ngx_http_profile_server_create(
+    ngx_http_profile_call_t *call, ngx_http_profile_wanted_t *wanted);
+static void ngx_http_profile_server_order(ngx_http_profile_server_t *s,
+    ngx_http_profile_member_t *member);
+static ngx_http_profile_server_t *ngx_http_profile_server_find(uint64_t id);
+static void ngx_http_profile_server_timer(ngx_event_t *ev);
+static ngx_uint_t ngx_http_profile_server_silent(ngx_http_profile_server_t *s,
+    ngx_uint_t last);
+static void ngx_http_profile_server_merged(void *data);
+static ngx_int_t ngx_http_profile_server_answer(ngx_http_profile_server_t *s);
+static ngx_int_t ngx_http_profile_server_refuse(ngx_http_profile_server_t *s);
+static void ngx_http_profile_server_abort(ngx_http_profile_call_t *call);
+static void ngx_http_profile_server_free(ngx_http_profile_server_t *s);
+
+
+static ngx_queue_t  ngx_http_profile_servers = {
+    &ngx_http_profile_servers, &ngx_http_profile_servers
+};
+
+static uint32_t  ngx_http_profile_server_count;
+
+
+ngx_int_t
+ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted)
+{
+    ngx_uint_t                  i;
+    ngx_http_profile_server_t  *s;
+
+    s = ngx_http_profile_server_create(call, wanted);
+
+    if (s == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_profile_call_hold(call, ngx_http_profile_server_abort, s)
+        != NGX_DONE)
+    {
+        ngx_http_profile_server_free(s);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (i = 0; i < s->nmembers; i++) {
+        ngx_http_profile_server_order(s, &s->members[i]);
+    }
+
+    /* the worker does not exit before its client has the answer */
+
+    ngx_add_timer(&s->timer, s->pending ? wanted->time + NGX_HTTP_PROFILE_LOOK
+                                        : 0);
+
+    return NGX_DONE;
+}
+
+
+static ngx_http_profile_server_t *
+ngx_http_profile_server_create(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted)
+{
+    ngx_uint_t                  i, n;
+    ngx_http_profile_server_t  *s;
+
+    n = ngx_http_profile_inbox_workers();
+
+    s = ngx_calloc(sizeof(ngx_http_profile_server_t)
+                   + n * sizeof(ngx_http_profile_member_t),
+                   call->request->connection->log);
+    if (s == NULL) {
+        return NULL;
+    }
+
+    s->call = call;
+    s->wanted = *wanted;
+    s->gzip = ngx_http_profile_call_gzip(call);
+    s->id = (uint64_t) ngx_pid << 32 | ++ngx_http_profile_server_count;
+    s->end = prof_now() + (uint64_t) wanted->time * 1000000;
+
+    for (i = 0; i < n; i++) {
+
+        if (wanted->worker == -1 || wanted->worker == (ngx_int_t) i) {
+            s->members[s->nmembers].worker = i;
+            s->members[s->nmembers].fd = -1;
+            s->nmembers++;
+        }
+    }
+
+    prof_buf_init(&s->out);
+
+    s->connection.fd = (ngx_socket_t) -1;
+    s->connection.data = s;
+
+    s->timer.handler = ngx_http_profile_server_timer;
+    s->timer.data = &s->connection;
+    s->timer.log = ngx_cycle->log;
+
+    ngx_queue_insert_tail(&ngx_http_profile_servers, &s->queue);
+
+    return s;
+}
+
+
+static void
+ngx_http_profile_server_order(ngx_http_profile_server_t *s,
+    ngx_http_profile_member_t *member)
+{
+    ngx_http_profile_message_t  m;
+
+    ngx_memzero(&m, sizeof(ngx_http_profile_message_t));
+
+    m.type = NGX_HTTP_PROFILE_ORDER;
+    m.id = s->id;
+    m.end = s->end;
+    m.conf = s->wanted.conf;
+
+    member->pid = ngx_http_profile_inbox_pid(member->worker);
+    member->state = NGX_HTTP_PROFILE_MEMBER_GONE;
+    member->fd = memfd_create("profile", MFD_CLOEXEC);
+
+    if (member->fd == -1) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: memfd_create() failed");
+        return;
+    }
+
+    if (ngx_http_profile_inbox_send(member->worker, &m, member->fd)
+        == NGX_OK)
+    {
+        member->state = NGX_HTTP_PROFILE_MEMBER_ASKED;
+        s->pending++;
+    }
+}
+
+
+void
+ngx_http_profile_server_report(ngx_http_profile_message_t *m)
+{
+    ngx_uint_t                  i;
+    ngx_http_profile_member_t  *member;
+    ngx_http_profile_server_t  *s;
+
+    s = ngx_http_profile_server_find(m->id);
+
+    if (s == NULL) {
+        return;
+    }
+
+    for (i = 0; i < s->nmembers; i++) {
+        member = &s->members[i];
+
+        if (member->worker != m->worker
+            || (member->state != NGX_HTTP_PROFILE_MEMBER_ASKED
+                && member->state != NGX_HTTP_PROFILE_MEMBER_WRITING))
+        {
+            continue;
+        }
+
+        member->pid = m->pid;
+        member->report = m->report;
+
+        if (m->type == NGX_HTTP_PROFILE_WRITING) {
+            member->state = NGX_HTTP_PROFILE_MEMBER_WRITING;
+            return;
+        }
+
+        member->state = NGX_HTTP_PROFILE_MEMBER_DONE;
+
+        /* not from here: the call's end may be that of its connection */
+
+        if (--s->pending == 0) {
+            ngx_del_timer(&s->timer);
+            ngx_add_timer(&s->timer, 0);
+        }
+    }
+}
+
+
+static ngx_http_profile_server_t *
+ngx_http_profile_server_find(uint64_t id)
+{
+    ngx_queue_t                *q;
+    ngx_http_profile_server_t  *s;
+
+    for (q = ngx_queue_head(&ngx_http_profile_servers);
+         q != ngx_queue_sentinel(&ngx_http_profile_servers);
+         q = ngx_queue_next(q))
+    {
+        s = ngx_queue_data(q, ngx_http_profile_server_t, queue);
+
+        if (s->id == id && !s->merging) {
+            return s;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* all have reported, or had the time to */
+
+static void
+ngx_http_profile_server_timer(ngx_event_t *ev)
+{
+    uint64_t                    now;
+    ngx_uint_t                  writing;
+    ngx_connection_t           *c;
+    ngx_http_profile_server_t  *s;
+
+    c = ev->data;
+    s = c->data;
+    now = prof_now();
+
+    if (s->pending) {
+        writing = ngx_http_profile_server_silent(s,
+                      now >= s->end + NGX_HTTP_PROFILE_GRACE * 1000000ULL);
+
+        if (s->pending
+            && (!writing || now < s->end + NGX_HTTP_PROFILE_GRACE_BUSY
+                                           * 1000000ULL))
+        {
+            ngx_add_timer(ev, NGX_HTTP_PROFILE_LOOK);
+            return;
+        }
+    }
+
+    s->merging = 1;
+
+    s->job.work = ngx_http_profile_server_merge;
+    s->job.done = ngx_http_profile_server_merged;
+    s->job.data = s;
+
+    if (ngx_http_profile_job_start(&s->job) != NGX_OK) {
+        s->merged.failed = 1;
+        ngx_http_profile_server_merged(s);
+    }
+}
+
+
+/*
+ * Gives up those that are not there any more, and with "last" all that have
+ * said nothing.  Returns whether the rest is writing.
+ */
+
+static ngx_uint_t
+ngx_http_profile_server_silent(ngx_http_profile_server_t *s, ngx_uint_t last)
+{
+    ngx_uint_t                  i, writing;
+    ngx_http_profile_member_t  *member;
+
+    writing = 1;
+
+    for (i = 0; i < s->nmembers; i++) {
+        member = &s->members[i];
+
+        if (member->state != NGX_HTTP_PROFILE_MEMBER_ASKED
+            && member->state != NGX_HTTP_PROFILE_MEMBER_WRITING)
+        {
+            continue;
+        }
+
+        if (kill(member->pid, 0) == -1 && ngx_errno == NGX_ESRCH) {
+            member->state = NGX_HTTP_PROFILE_MEMBER_GONE;
+            s->pending--;
+            continue;
+        }
+
+        if (member->state == NGX_HTTP_PROFILE_MEMBER_ASKED) {
+
+            if (!last) {
+                writing = 0;
+                continue;
+            }
+
+            member->state = NGX_HTTP_PROFILE_MEMBER_SILENT;
+            s->pending--;
+        }
+    }
+
+    return writing;
+}
+
+
+static void
+ngx_http_profile_server_merged(void *data)
+{
+    ngx_http_profile_server_t *s = data;
+
+    ngx_int_t                 rc;
+    ngx_http_profile_call_t  *call;
+
+    call = s->call;
+
+    if (call) {
+        rc = ngx_http_profile_server_answer(s);
+
+        ngx_http_profile_server_free(s);
+        ngx_http_profile_call_end(call, rc);
+
+        return;
+    }
+
+    ngx_http_profile_server_free(s);
+}
+
+
+static ngx_int_t
+ngx_http_profile_server_answer(ngx_http_profile_server_t *s)
+{
+    u_char                     *p;
+    ngx_tm_t                    tm;
+    const prof_encoder_t       *format;
+    ngx_http_profile_call_t    *call;
+    ngx_http_profile_answer_t   answer;
+
+    call = s->call;
+    format = s->wanted.format;
+
+    if (s->merged.failed) {
+        return ngx_http_profile_answer_error(call,
+                            NGX_HTTP_INTERNAL_SERVER_ERROR,
+                            "there is no memory for the profile");
+    }
+
+    if (s->merged.nworkers == 0) {
+        return ngx_http_profile_server_refuse(s);
+    }
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    answer.type.data = (u_char *) format->content_type;
+    answer.type.len = ngx_strlen(format->content_type);
+    answer.csp = format->csp;
+    answer.gzipped = s->merged.gzipped;
+    answer.compressible = s->merged.compressible;
+
+    if (format->download) {
+        p = ngx_pnalloc(call->request->pool, NGX_HTTP_PROFILE_FILE_LEN);
+        if (p == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        ngx_gmtime(ngx_time(), &tm);
+
+        answer.file.data = p;
+        answer.file.len = ngx_snprintf(p, NGX_HTTP_PROFILE_FILE_LEN,
+                              "nginx-%s-%04d%02d%02d-%02d%02d%02d.%s",
+                              s->wanted.conf.mode == PROF_MODE_CPU
+                                  ? "cpu" : "wall",
+                              tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
+                              tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
+                              format->extension)
+                          - p;
+    }
+
+    return ngx_http_profile_answer_buf(call, &answer, &s->out);
+}
+
+
+/* nobody took part */
+
+static ngx_int_t
+ngx_http_profile_server_refuse(ngx_http_profile_server_t *s)
+{
+    ngx_uint_t                i;
+    ngx_http_profile_call_t  *call;
+
+    call = s->call;
+
+    for (i = 0; i < s->nmembers; i++) {
+
+        if (s->members[i].state == NGX_HTTP_PROFILE_MEMBER_DONE
+            && s->members[i].report == NGX_HTTP_PROFILE_BUSY)
+        {
+            if (ngx_http_profile_call_header(call, "Retry-After", "5")
+                != NGX_OK)
+            {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
+            return ngx_http_profile_answer_error(call,
+                                NGX_HTTP_TOO_MANY_REQUESTS,
+                                "%d captures are running already, which is "
+                                "the limit", PROF_PROCESS_CAPTURES);
+        }
+    }
+
+    return ngx_http_profile_answer_error(call, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                         "no worker took part: %s",
+                                         s->merged.left_out);
+}
+
+
+/* the client goes away: nobody needs what the workers do */
+
+static void
+ngx_http_profile_server_abort(ngx_http_profile_call_t *call)
+{
+    ngx_uint_t                   i;
+    ngx_http_profile_server_t   *s;
+    ngx_http_profile_message_t   m;
+
+    s = call->data;
+    s->call = NULL;
+
+    if (s->merging) {
+        return;
+    }
+
+    ngx_memzero(&m, sizeof(ngx_http_profile_message_t));
+
+    m.type = NGX_HTTP_PROFILE_CANCEL;
+    m.id = s->id;
+
+    for (i = 0; i < s->nmembers; i++) {
+
+        if (s->members[i].state == NGX_HTTP_PROFILE_MEMBER_ASKED) {
+            (void) ngx_http_profile_inbox_send(s->members[i].worker, &m, -1);
+        }
+    }
+
+    ngx_http_profile_server_free(s);
+}
+
+
+static void
+ngx_http_profile_server_free(ngx_http_profile_server_t *s)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < s->nmembers; i++) {
+
+        if (s->members[i].fd != -1) {
+            (void) close(s->members[i].fd);
+        }
+    }
+
+    if (s->timer.timer_set) {
+        ngx_del_timer(&s->timer);
+    }
+
+    ngx_queue_remove(&s->queue);
+    prof_buf_free(&s->out);
+    ngx_free(s);
+}

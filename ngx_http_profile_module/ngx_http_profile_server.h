@@ -1,0 +1,206 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Captures of workers.
+ *
+ * A client asks one worker, the "asker".  The asker sends an order to each
+ * worker that is to take part, and with it a file in memory that nobody else
+ * knows.  A worker captures its own threads until the time that the order
+ * says, writes the archive of its profile to the file, and reports.  The asker
+ * merges what it got, in a thread, and answers.
+ *
+ * Orders and reports are datagrams: each worker has an inbox, a socket that
+ * the master made before it started the workers.  So a worker is woken when
+ * there is something to do and only then; nothing is shared that a worker
+ * could leave locked or broken when it dies; and the kernel frees the files,
+ * whoever is left.  Workers of one configuration have the inboxes of one
+ * another; after a reload the old and the new ones do not meet.
+ *
+ * Context: the worker's event loop, unless said otherwise.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_SERVER_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_SERVER_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "prof.h"
+#include "ngx_http_profile_console.h"
+#include "ngx_http_profile_job.h"
+
+
+/* a worker that does not report so long after the end is left out, ms */
+#define NGX_HTTP_PROFILE_GRACE       3000
+
+/* while it writes its archive, ms more */
+#define NGX_HTTP_PROFILE_GRACE_BUSY  5000
+
+#define NGX_HTTP_PROFILE_SECONDS_MIN  100          /* ms */
+#define NGX_HTTP_PROFILE_SECONDS_MAX  600000
+
+/* a profile may be so large, compressed */
+#define NGX_HTTP_PROFILE_SHARE_MAX    (64 * 1024 * 1024)
+
+/* memory of one worker's share */
+#define NGX_HTTP_PROFILE_SHARE_MEMORY  (16 * 1024 * 1024)
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_ORDER = 0,      /* to workers */
+    NGX_HTTP_PROFILE_CANCEL,
+    NGX_HTTP_PROFILE_WRITING,        /* to the asker: captured, not written */
+    NGX_HTTP_PROFILE_REPORT          /* to the asker: that was all */
+} ngx_http_profile_message_e;
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_DONE = 0,       /* the file has the archive */
+    NGX_HTTP_PROFILE_EARLY,          /* it has, but the worker exits */
+    NGX_HTTP_PROFILE_BUSY,           /* too many captures at once */
+    NGX_HTTP_PROFILE_LATE,           /* the order came after its end */
+    NGX_HTTP_PROFILE_FAILED          /* no memory; it is in the log */
+} ngx_http_profile_report_e;
+
+
+typedef struct {
+    uint32_t                    size;        /* of this struct */
+    uint32_t                    type;        /* ngx_http_profile_message_e */
+    uint32_t                    report;      /* ngx_http_profile_report_e */
+    uint32_t                    worker;      /* the sender's number */
+    ngx_pid_t                   pid;         /* the sender's */
+    uint64_t                    id;          /* the asker's, for the capture */
+    uint64_t                    end;         /* of prof_now() */
+    prof_capture_conf_t         conf;
+} ngx_http_profile_message_t;
+
+
+/* what is asked for */
+
+typedef struct {
+    prof_capture_conf_t         conf;
+    ngx_msec_t                  time;
+    const prof_encoder_t       *format;
+    ngx_int_t                   worker;      /* a number, or -1: all */
+} ngx_http_profile_wanted_t;
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_MEMBER_ASKED = 0,
+    NGX_HTTP_PROFILE_MEMBER_WRITING,
+    NGX_HTTP_PROFILE_MEMBER_DONE,    /* has reported */
+    NGX_HTTP_PROFILE_MEMBER_SILENT,  /* has not, in time */
+    NGX_HTTP_PROFILE_MEMBER_GONE     /* there is no such process */
+} ngx_http_profile_member_e;
+
+
+/* a worker that takes part, as the asker sees it */
+
+typedef struct {
+    ngx_uint_t                  worker;      /* number */
+    ngx_pid_t                   pid;
+    int                         fd;          /* for its archive */
+    ngx_http_profile_member_e   state;
+    ngx_uint_t                  report;      /* once it is "done" */
+} ngx_http_profile_member_t;
+
+
+/* what the thread that merges makes */
+
+typedef struct {
+    ngx_uint_t                  nworkers;    /* that are in the profile */
+    char                        took_part[256];
+    char                        left_out[256];
+    unsigned                    failed:1;    /* no memory */
+    unsigned                    compressible:1;
+    unsigned                    gzipped:1;
+} ngx_http_profile_merged_t;
+
+
+typedef struct {
+    ngx_queue_t                 queue;
+    uint64_t                    id;
+    uint64_t                    end;         /* of prof_now() */
+    ngx_http_profile_call_t    *call;        /* NULL: the client is gone */
+    ngx_http_profile_wanted_t   wanted;
+    ngx_uint_t                  pending;     /* members without a report */
+    ngx_event_t                 timer;
+    ngx_connection_t            connection;  /* for nginx's debug messages */
+    ngx_http_profile_job_t      job;
+    unsigned                    merging:1;   /* the rest is the thread's */
+    unsigned                    gzip:1;      /* the client takes it */
+    ngx_http_profile_merged_t   merged;
+    prof_buf_t                  out;
+    ngx_uint_t                  nmembers;
+    ngx_http_profile_member_t   members[];
+} ngx_http_profile_server_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_inbox.c */
+
+/* in the master, before workers are started */
+ngx_int_t ngx_http_profile_inbox_init(ngx_cycle_t *cycle);
+
+/* in the master: the configuration has no use for them */
+void ngx_http_profile_inbox_close(void);
+
+/* in a worker, as it starts */
+ngx_int_t ngx_http_profile_inbox_open(ngx_cycle_t *cycle);
+
+/* the number of workers, and the process id of one; 0: there is none now */
+ngx_uint_t ngx_http_profile_inbox_workers(void);
+ngx_pid_t ngx_http_profile_inbox_pid(ngx_uint_t worker);
+
+/*
+ * Sends a message, with a descriptor unless fd is -1.  Does not wait.
+ * NGX_ERROR: the worker cannot take it now.
+ */
+ngx_int_t ngx_http_profile_inbox_send(ngx_uint_t worker,
+    ngx_http_profile_message_t *m, int fd);
+
+
+/* ngx_http_profile_share.c: a worker's part in a capture */
+
+/* takes the descriptor over */
+void ngx_http_profile_share_order(ngx_http_profile_message_t *m, int fd);
+void ngx_http_profile_share_cancel(ngx_http_profile_message_t *m);
+
+/* the worker exits: what it has goes to those who asked */
+void ngx_http_profile_share_exit(void);
+
+
+/* ngx_http_profile_server.c: the asker's part */
+
+/*
+ * Begins a capture that answers the call.  NGX_DONE, as a handler of the
+ * console does, or an answer.
+ */
+ngx_int_t ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted);
+
+void ngx_http_profile_server_report(ngx_http_profile_message_t *m);
+
+
+/* ngx_http_profile_server_merge.c: what is done in a thread */
+
+void ngx_http_profile_server_merge(void *data);
+
+
+/* ngx_http_profile_server_route.c: routes of the console */
+
+ngx_int_t ngx_http_profile_cpu_route(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_wall_route(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_go_cmdline_route(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_go_symbol_route(ngx_http_profile_call_t *call);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_SERVER_H_INCLUDED_ */

@@ -1,0 +1,369 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A worker's share in a capture of workers.
+ *
+ * While there are shares, a timer takes the samples out of the rings.  It is
+ * "cancelable", as are those of the shares: a worker that shuts down does not
+ * wait for them, but reports what it has.
+ */
+
+
+#include "ngx_http_profile.h"
+#include "ngx_http_profile_server.h"
+
+
+#define NGX_HTTP_PROFILE_DRAIN  100      /* ms */
+
+
+typedef struct {
+    ngx_queue_t              queue;
+    uint64_t                 id;
+    uint64_t                 end;
+    ngx_uint_t               asker;      /* its number */
+    int                      fd;
+    prof_capture_t          *capture;
+    ngx_event_t              timer;
+    ngx_connection_t         connection; /* for nginx's debug messages */
+    ngx_http_profile_job_t   job;
+
+    /* the thread's */
+
+    prof_profile_t          *profile;
+    ngx_uint_t               report;
+} ngx_http_profile_share_t;
+
+
+static ngx_int_t ngx_http_profile_share_begin(ngx_http_profile_message_t *m,
+    int fd, ngx_uint_t *report);
+static ngx_int_t ngx_http_profile_share_start(ngx_http_profile_share_t *share,
+    prof_capture_conf_t *conf);
+static void ngx_http_profile_share_timer(ngx_event_t *ev);
+static void ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
+    ngx_uint_t report);
+static void ngx_http_profile_share_write(void *data);
+static ngx_int_t ngx_http_profile_share_file(int fd, prof_buf_t *b);
+static void ngx_http_profile_share_done(void *data);
+static void ngx_http_profile_share_report(ngx_uint_t asker, uint64_t id,
+    ngx_uint_t type, ngx_uint_t report);
+static void ngx_http_profile_share_free(ngx_http_profile_share_t *share);
+static void ngx_http_profile_drain_begin(void);
+static void ngx_http_profile_drain_timer(ngx_event_t *ev);
+
+
+/* those that capture now */
+
+static ngx_queue_t  ngx_http_profile_shares = {
+    &ngx_http_profile_shares, &ngx_http_profile_shares
+};
+
+static ngx_event_t       ngx_http_profile_drain;
+static ngx_connection_t  ngx_http_profile_drain_connection;
+
+
+void
+ngx_http_profile_share_order(ngx_http_profile_message_t *m, int fd)
+{
+    ngx_uint_t  report;
+
+    if (ngx_http_profile_share_begin(m, fd, &report) != NGX_OK) {
+        ngx_http_profile_share_report(m->worker, m->id,
+                                      NGX_HTTP_PROFILE_REPORT, report);
+        (void) close(fd);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_profile_share_begin(ngx_http_profile_message_t *m, int fd,
+    ngx_uint_t *report)
+{
+    uint64_t                   now;
+    ngx_int_t                  rc;
+    ngx_http_profile_share_t  *share;
+
+    *report = NGX_HTTP_PROFILE_LATE;
+
+    now = prof_now();
+
+    if (m->end <= now) {
+        return NGX_ERROR;
+    }
+
+    *report = NGX_HTTP_PROFILE_FAILED;
+
+    share = ngx_calloc(sizeof(ngx_http_profile_share_t), ngx_cycle->log);
+    if (share == NULL) {
+        return NGX_ERROR;
+    }
+
+    share->id = m->id;
+    share->end = m->end;
+    share->asker = m->worker;
+    share->fd = fd;
+
+    rc = ngx_http_profile_share_start(share, &m->conf);
+
+    if (rc != NGX_OK) {
+        *report = (rc == NGX_BUSY) ? NGX_HTTP_PROFILE_BUSY
+                                   : NGX_HTTP_PROFILE_FAILED;
+        ngx_free(share);
+        return NGX_ERROR;
+    }
+
+    share->connection.fd = (ngx_socket_t) -1;
+    share->connection.data = share;
+
+    share->timer.handler = ngx_http_profile_share_timer;
+    share->timer.data = &share->connection;
+    share->timer.log = ngx_cycle->log;
+    share->timer.cancelable = 1;
+
+    ngx_add_timer(&share->timer, (m->end - now) / 1000000 + 1);
+
+    if (ngx_queue_empty(&ngx_http_profile_shares)) {
+        ngx_http_profile_drain_begin();
+    }
+
+    ngx_queue_insert_tail(&ngx_http_profile_shares, &share->queue);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_share_start(ngx_http_profile_share_t *share,
+    prof_capture_conf_t *conf)
+{
+    int          rc;
+    const char  *err;
+
+    share->capture = prof_capture_create(conf);
+
+    if (share->capture == NULL) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: no memory to capture the worker");
+        return NGX_ERROR;
+    }
+
+    rc = prof_process_start(share->capture, 0, &err);
+
+    if (rc == PROF_OK) {
+        return NGX_OK;
+    }
+
+    prof_capture_destroy(share->capture);
+
+    if (rc == PROF_LIMIT) {
+        return NGX_BUSY;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno, "profile: %s", err);
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_http_profile_share_timer(ngx_event_t *ev)
+{
+    ngx_connection_t  *c;
+
+    c = ev->data;
+
+    ngx_http_profile_share_finish(c->data, NGX_HTTP_PROFILE_DONE);
+}
+
+
+static void
+ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
+    ngx_uint_t report)
+{
+    ngx_queue_remove(&share->queue);
+
+    if (share->timer.timer_set) {
+        ngx_del_timer(&share->timer);
+    }
+
+    if (ngx_queue_empty(&ngx_http_profile_shares)) {
+        ngx_del_timer(&ngx_http_profile_drain);
+    }
+
+    share->profile = prof_process_finish(share->capture, "worker");
+
+    prof_capture_destroy(share->capture);
+    share->capture = NULL;
+
+    share->report = report;
+
+    share->job.work = ngx_http_profile_share_write;
+    share->job.done = ngx_http_profile_share_done;
+    share->job.data = share;
+
+    ngx_http_profile_share_report(share->asker, share->id,
+                                  NGX_HTTP_PROFILE_WRITING, share->report);
+
+    if (ngx_http_profile_job_start(&share->job) != NGX_OK) {
+        ngx_http_profile_share_write(share);
+        ngx_http_profile_share_done(share);
+    }
+}
+
+
+/* in a thread */
+
+static void
+ngx_http_profile_share_write(void *data)
+{
+    ngx_http_profile_share_t *share = data;
+
+    prof_buf_t  out;
+
+    prof_buf_init(&out);
+
+    if (share->profile == NULL
+        || prof_archive_write(share->profile, &out) != PROF_OK
+        || prof_buf_failed(&out)
+        || ngx_http_profile_share_file(share->fd, &out) != NGX_OK)
+    {
+        share->report = NGX_HTTP_PROFILE_FAILED;
+    }
+
+    prof_buf_free(&out);
+
+    if (share->profile) {
+        prof_profile_destroy(share->profile);
+        share->profile = NULL;
+    }
+}
+
+
+static ngx_int_t
+ngx_http_profile_share_file(int fd, prof_buf_t *b)
+{
+    size_t   len;
+    ssize_t  n;
+
+    for (len = 0; len < b->len; len += n) {
+        n = write(fd, b->data + len, b->len - len);
+
+        if (n == -1) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_share_done(void *data)
+{
+    ngx_http_profile_share_t *share = data;
+
+    if (share->report == NGX_HTTP_PROFILE_FAILED) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "profile: no memory for the profile of the worker");
+    }
+
+    ngx_http_profile_share_report(share->asker, share->id,
+                                  NGX_HTTP_PROFILE_REPORT, share->report);
+    ngx_http_profile_share_free(share);
+}
+
+
+static void
+ngx_http_profile_share_report(ngx_uint_t asker, uint64_t id, ngx_uint_t type,
+    ngx_uint_t report)
+{
+    ngx_http_profile_message_t  m;
+
+    ngx_memzero(&m, sizeof(ngx_http_profile_message_t));
+
+    m.type = type;
+    m.report = report;
+    m.id = id;
+
+    (void) ngx_http_profile_inbox_send(asker, &m, -1);
+}
+
+
+void
+ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
+{
+    ngx_queue_t               *q;
+    ngx_http_profile_share_t  *share;
+
+    for (q = ngx_queue_head(&ngx_http_profile_shares);
+         q != ngx_queue_sentinel(&ngx_http_profile_shares);
+         q = ngx_queue_next(q))
+    {
+        share = ngx_queue_data(q, ngx_http_profile_share_t, queue);
+
+        if (share->id != m->id || share->asker != m->worker) {
+            continue;
+        }
+
+        ngx_queue_remove(q);
+        ngx_del_timer(&share->timer);
+
+        if (ngx_queue_empty(&ngx_http_profile_shares)) {
+            ngx_del_timer(&ngx_http_profile_drain);
+        }
+
+        prof_process_cancel(share->capture);
+        prof_capture_destroy(share->capture);
+
+        ngx_http_profile_share_free(share);
+
+        return;
+    }
+}
+
+
+static void
+ngx_http_profile_share_free(ngx_http_profile_share_t *share)
+{
+    (void) close(share->fd);
+
+    ngx_free(share);
+}
+
+
+void
+ngx_http_profile_share_exit(void)
+{
+    ngx_queue_t               *q;
+    ngx_http_profile_share_t  *share;
+
+    while (!ngx_queue_empty(&ngx_http_profile_shares)) {
+        q = ngx_queue_head(&ngx_http_profile_shares);
+        share = ngx_queue_data(q, ngx_http_profile_share_t, queue);
+
+        ngx_http_profile_share_finish(share, NGX_HTTP_PROFILE_EARLY);
+    }
+}
+
+
+static void
+ngx_http_profile_drain_begin(void)
+{
+    ngx_http_profile_drain_connection.fd = (ngx_socket_t) -1;
+
+    ngx_http_profile_drain.handler = ngx_http_profile_drain_timer;
+    ngx_http_profile_drain.data = &ngx_http_profile_drain_connection;
+    ngx_http_profile_drain.log = ngx_cycle->log;
+    ngx_http_profile_drain.cancelable = 1;
+
+    ngx_add_timer(&ngx_http_profile_drain, NGX_HTTP_PROFILE_DRAIN);
+}
+
+
+static void
+ngx_http_profile_drain_timer(ngx_event_t *ev)
+{
+    prof_process_drain();
+
+    ngx_add_timer(ev, NGX_HTTP_PROFILE_DRAIN);
+}

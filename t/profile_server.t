@@ -1,0 +1,314 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captures of workers: sums against the CPU time of the processes, which
+# workers, formats, wrong parameters, captures at the same time, and what
+# readers of pprof ask for.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use JSON::PP qw/ decode_json /;
+use List::Util qw/ sum0 /;
+use Test::More;
+use Time::HiRes qw/ time sleep /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Pprof;
+use ProfileTest::Profile;
+
+my $t = ProfileTest->new()->has(qw/ gzip proxy rewrite /);
+
+$t->write_file_expand('nginx.conf', <<'EOF2');
+
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 4;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    default_type text/plain;
+    gzip_types text/plain;
+    gzip_comp_level 9;
+
+    server {
+        listen 127.0.0.1:8080 reuseport;
+        listen unix:%%TESTDIR%%/console;
+
+        profile_endpoint on;
+
+        location /text {
+            gzip on;
+        }
+
+        location /proxy/ {
+            proxy_pass http://127.0.0.1:8080/;
+        }
+
+        location /return {
+            return 200 "ok\n";
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+
+        location /debug/pprof/ {
+            profile_console;
+        }
+    }
+}
+
+EOF2
+
+$t->write_file('text', join('', map { "line $_ " . rand() . "\n" } 1 .. 20000));
+$t->write_file('small', 'small');
+$t->run();
+
+###############################################################################
+
+# nothing to do, nothing captured
+
+my $p = cpu('seconds=0.3&format=pprof');
+
+is($p->period_type(), 'cpu/nanoseconds', 'pprof: period type');
+is(join(' ', $p->types()), 'samples/count cpu/nanoseconds', 'pprof: types');
+cmp_ok(abs($p->duration() - 0.3e9), '<', 0.1e9, 'the duration');
+cmp_ok($p->total('cpu/nanoseconds'), '<', 0.1e9, 'idle workers use no time');
+
+# all workers under mixed load, which begins and ends within the capture
+
+my @pids = $t->worker_pids();
+my $used = used(@pids);
+my $end = time() + 6;
+my $capture = http_get('/-/profile/cpu?seconds=6&format=pprof', start => 1);
+
+sleep(0.5);
+
+my @load = mixed();
+sleep($end - 2.5 - time());
+$_->stop() for @load;
+
+$used = used(@pids) - $used;
+
+my $got = http_end($capture, timeout => 30);
+$p = ProfileTest::Pprof->new($got->body());
+
+my $sum = $p->total('cpu/nanoseconds') / 1e9;
+
+is((grep { /^left_out/ } $p->comments())[0], undef, 'all took part');
+cmp_ok(abs($sum / $used - 1), '<', 0.03,
+    "CPU time: $sum s in the profile, $used s used by the processes");
+
+my ($pids) = map { /^workers: (.*)/ } $p->comments();
+is(join(' ', sort split(/, /, $pids)), join(' ', sort @pids),
+    'the workers that took part are named');
+
+ok((grep { grep { /deflate/ } @{$_->{stack}} } $p->samples())
+   && (grep { grep { /^ngx_/ } @{$_->{stack}} } $p->samples()),
+    'what they do is there');
+
+# captures of different frequencies at the same time, and one of a request
+
+@load = $t->load('/text', clients => 2,
+                 headers => [ 'Accept-Encoding: gzip' ]);
+
+my @at_once = map { http_get("/-/profile/cpu?seconds=2&format=pprof"
+                             . "&frequency=$_", start => 1) }
+    99, 1000, 99;
+
+sleep(0.2);
+my $request = profile_get('/text?performance_bar=flamegraph',
+                          headers => [ 'Accept-Encoding: gzip' ]);
+
+cmp_ok($request->profile('cpu')->weight_below(qr/^ngx_http_/), '>', 0,
+    'a request is captured beside them');
+
+for my $frequency (99, 1000, 99) {
+    $p = ProfileTest::Pprof->new(http_end(shift @at_once, timeout => 30)
+                                     ->body());
+
+    my $expected = $p->total('cpu/nanoseconds') / 1e9 * $frequency;
+    my $samples = $p->total('samples/count');
+
+    ok(close_to($samples, $expected, 0.05 + 5 / $frequency),
+        "$frequency Hz: $samples samples of $expected");
+}
+
+$_->stop() for @load;
+
+# Go's tool, twice at once
+
+@load = mixed();
+
+SKIP: {
+    skip 'no go', 4
+        unless (($t->command('sh', '-c', 'command -v go'))[0] == 0);
+
+    my $url = 'http://127.0.0.1:' . port(8080)
+              . '/debug/pprof/profile?seconds=1';
+    my $tool = "PPROF_TMPDIR=" . $t->testdir() . " go tool pprof -top";
+
+    my ($rc, $out) = $t->command('sh', '-c',
+        "cd " . $t->testdir() . "; $tool '$url' >one 2>&1 & "
+        . "$tool '$url' >two 2>&1; wait \$! || exit; cat one; echo; cat two");
+
+    is($rc, 0, 'go tool pprof, twice at once');
+    is(() = $out =~ /^Type: cpu$/mg, 2, 'both profiles are of CPU time');
+    is(() = $out =~ /^Duration: (?:1|9\d\dm|1\.\d+)\w*,/mg, 2, "of a second");
+    is(() = $out =~ /deflate|libz/g ? 1 : 0, 1, 'with what the workers do');
+}
+
+# requests that collectors make by default
+
+for my $agent ([ 'Alloy', '/debug/pprof/profile?seconds=1', [
+                     'User-Agent: Alloy/v1.5.1 (linux; binary)',
+                     'Accept-Encoding: gzip' ] ],
+               [ 'Parca', '/debug/pprof/profile?seconds=1', [
+                     'User-Agent: Parca/v0.22.0', 'Accept-Encoding: gzip',
+                     'Accept: */*' ] ],
+               [ 'a collector of wall time', '/debug/pprof/wall?seconds=1', [
+                     'Accept-Encoding: gzip' ] ])
+{
+    my ($name, $uri, $headers) = @$agent;
+    $got = http_get($uri, headers => $headers, timeout => 30);
+
+    is($got->status(), 200, "$name: status");
+    is($got->header('Content-Type'), 'application/octet-stream',
+        "$name: type of the content");
+    like($got->header('Content-Disposition'), qr/^attachment; filename=/,
+        "$name: a download");
+    is($got->header('Content-Encoding'), undef,
+        "$name: compressed by itself only");
+    cmp_ok(ProfileTest::Pprof->new($got->body())->total('samples/count'),
+        '>', 0, "$name: samples");
+}
+
+# one worker
+
+my ($pid) = @pids;
+
+$p = cpu("seconds=0.5&format=pprof&workers=$pid");
+is((map { /^workers: (.*)/ } $p->comments())[0], $pid, 'one by its pid');
+
+$p = cpu("seconds=0.5&format=pprof&workers=self");
+like((map { /^workers: (.*)/ } $p->comments())[0], qr/^\d+$/, 'the one asked');
+
+$_->stop() for @load;
+
+# wall
+
+$got = http_get('/-/profile/wall?seconds=0.5&format=pprof', timeout => 30);
+$p = ProfileTest::Pprof->new($got->body());
+
+is($p->default_type(), 'wall', 'wall time is what is shown');
+
+# other formats
+
+$got = http_get('/-/profile/cpu?seconds=0.2', headers => [ 'Accept: text/html' ]);
+like($got->header('Content-Type'), qr{^text/html}, 'browsers get a page');
+
+$got = http_get('/-/profile/cpu?seconds=0.2&format=svg');
+is($got->header('Content-Type'), 'image/svg+xml', 'a picture');
+
+$got = http_get('/-/profile/cpu?seconds=0.2', unix => $t->testdir()
+                                                      . '/console');
+ok(decode_json($got->body())->{profiles}, 'speedscope, by a unix socket');
+
+is(http_head('/-/profile/cpu?seconds=300')->status(), 204,
+    'a HEAD takes no time');
+
+# wrong parameters
+
+for my $wrong (
+    [ 'seconds=0', qr/"seconds" is "0", it must be a number from 0.1 to 600/ ],
+    [ 'seconds=601', qr/from 0.1 to 600/ ],
+    [ 'seconds=', qr/"seconds" is ""/ ],
+    [ 'seconds=abc', qr/"seconds" is "abc"/ ],
+    [ 'frequency=0', qr/"frequency" is "0", it must be .* from 1 to 10000/ ],
+    [ 'frequency=10001', qr/1 to 10000/ ],
+    [ 'format=xml', qr/"format" is "xml", it must be "speedscope" or / ],
+    [ 'workers=1', qr/"workers" is "1", it must be "all", "self" or / ],
+    [ 'workers=x', qr/"workers" is "x"/ ])
+{
+    my ($args, $text) = @$wrong;
+    $got = http_get("/-/profile/cpu?$args");
+
+    is($got->status(), 400, "$args: status");
+    like($got->body(), $text, "$args: what it takes");
+}
+
+$got = http_get('/debug/pprof/profile?seconds=x');
+is($got->status(), 400, 'for Go: status');
+is($got->header('X-Go-Pprof'), 1, 'for Go: the text is to be shown');
+like($got->header('Content-Type'), qr{^text/plain}, 'for Go: type');
+
+like(http_get('/debug/pprof/cmdline')->body(), qr/nginx\0.*-c\0/s,
+    'cmdline: arguments');
+is(http_get('/debug/pprof/symbol')->body(), "num_symbols: 1\n", 'symbol');
+is(http_post('/debug/pprof/symbol', '0x1234')->body(), "num_symbols: 1\n",
+    'symbol: none is unknown in a profile');
+
+# too many
+
+@at_once = map { http_get('/-/profile/cpu?seconds=2&workers=' . $pid,
+                          start => 1) } 1 .. 8;
+sleep(0.3);
+
+$got = http_get('/debug/pprof/profile?seconds=1&workers=' . $pid);
+is($got->status(), 429, 'too many at once: status');
+like($got->header('Retry-After'), qr/^\d+$/, 'too many: when to come again');
+like($got->body(), qr/8 captures/, 'too many: why');
+
+is(scalar(grep { http_end($_, timeout => 30)->status() == 200 } @at_once), 8,
+    'the others are not disturbed');
+
+
+###############################################################################
+
+sub cpu {
+    my ($args) = @_;
+
+    my $got = http_get("/-/profile/cpu?$args", timeout => 30);
+
+    return ProfileTest::Pprof->new($got->body());
+}
+
+
+sub close_to {
+    my ($got, $expected, $part) = @_;
+
+    return abs($got - $expected) <= $part * $expected;
+}
+
+
+sub mixed {
+    return (
+        $t->load('/text', clients => 2,
+                 headers => [ 'Accept-Encoding: gzip' ]),
+        $t->load('/proxy/small', clients => 1),
+        $t->load('/return', clients => 1),
+    );
+}
+
+
+# CPU time of all threads of all workers, in seconds
+sub used {
+    my $sum = 0;
+
+    for my $file (map { glob("/proc/$_/task/*/schedstat") } @_) {
+        open my $f, '<', $file or next;
+        $sum += (split / /, <$f>)[0] / 1e9;
+    }
+
+    return $sum;
+}
