@@ -86,6 +86,8 @@ typedef struct {
     ngx_pid_t                        worker;
     off_t                            sent;
     off_t                            received;
+    ngx_http_profile_times_t         times;     /* if it has been accounted */
+    ngx_uint_t                       accounted;
     ngx_uint_t                       connection;
     ngx_uint_t                       connection_requests;
     ngx_uint_t                       nupstreams;

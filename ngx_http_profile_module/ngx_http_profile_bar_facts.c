@@ -148,8 +148,9 @@ static void
 ngx_http_profile_bar_fill(ngx_http_request_t *r,
     ngx_http_profile_bar_facts_t *facts)
 {
-    ngx_time_t       *tp;
-    ngx_msec_int_t    ms;
+    ngx_time_t                *tp;
+    ngx_msec_int_t             ms;
+    ngx_http_profile_track_t  *tr;
 
     tp = ngx_timeofday();
 
@@ -162,6 +163,13 @@ ngx_http_profile_bar_fill(ngx_http_request_t *r,
     facts->worker = ngx_pid;
     facts->sent = r->connection->sent;
     facts->received = r->request_length;
+    tr = ngx_http_profile_find_track(r);
+
+    if (tr && tr->accounted) {
+        ngx_http_profile_account_times(tr, &facts->times);
+        facts->accounted = 1;
+    }
+
     facts->connection = r->connection->number;
     facts->connection_requests = r->connection->requests;
 

@@ -109,11 +109,11 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    /* a profile is not to show what the bar costs */
+    /* what is replaced needs no bar, and is not to show what it costs */
 
     capture = ngx_http_profile_find(r);
 
-    if (capture && capture->tracked) {
+    if (capture && !capture->trigger.record) {
         return ngx_http_next_header_filter(r);
     }
 

@@ -160,7 +160,8 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
 {
     u_char                            *p;
     size_t                             len;
-    ngx_str_t                          id, src, nonce, method;
+    ngx_str_t                          id, src, nonce, profile;
+    ngx_http_profile_ctx_t            *capture;
     ngx_http_profile_loc_conf_t       *plcf;
     ngx_http_profile_bar_main_conf_t  *bmcf;
 
@@ -172,7 +173,14 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
 
     id.data = ctx->id;
     id.len = NGX_HTTP_PROFILE_ID_LEN;
-    method = r->method_name;
+
+    ngx_str_null(&profile);
+    capture = ngx_http_profile_find(r);
+
+    if (capture) {
+        profile.data = capture->id;
+        profile.len = NGX_HTTP_PROFILE_ID_LEN;
+    }
 
     bmcf = ngx_http_get_module_main_conf(r,
                                          ngx_http_profile_bar_filter_module);
@@ -190,9 +198,11 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
 
     len = sizeof("<script async></script>") - 1
           + sizeof(" src=\"\" data-id=\"\" data-console=\"\" data-arg=\"\" "
-                   "data-method=\"\" nonce=\"\"") - 1
+                   "data-header=\"\" data-method=\"\" data-profile=\"\" "
+                   "nonce=\"\"") - 1
           + 6 * (src.len + id.len + conf->console->len + plcf->arg.len
-                 + method.len + nonce.len);
+                 + plcf->header.len + r->method_name.len + profile.len
+                 + nonce.len);
 
     ctx->snippet.data = ngx_pnalloc(r->pool, len);
     if (ctx->snippet.data == NULL) {
@@ -206,7 +216,12 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
     p = ngx_http_profile_bar_attribute(p, "data-id", &id);
     p = ngx_http_profile_bar_attribute(p, "data-console", conf->console);
     p = ngx_http_profile_bar_attribute(p, "data-arg", &plcf->arg);
-    p = ngx_http_profile_bar_attribute(p, "data-method", &method);
+    p = ngx_http_profile_bar_attribute(p, "data-header", &plcf->header);
+    p = ngx_http_profile_bar_attribute(p, "data-method", &r->method_name);
+
+    if (profile.len) {
+        p = ngx_http_profile_bar_attribute(p, "data-profile", &profile);
+    }
 
     if (nonce.len) {
         p = ngx_http_profile_bar_attribute(p, "nonce", &nonce);

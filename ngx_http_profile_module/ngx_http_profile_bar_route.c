@@ -7,6 +7,7 @@
 
 
 #include "ngx_http_profile_bar.h"
+#include "ngx_http_profile_store.h"
 
 
 /* a page asks for its own request, and for as many of its scripts */
@@ -17,7 +18,13 @@
 static json_t *ngx_http_profile_bar_modes(void);
 static json_t *ngx_http_profile_bar_requests(ngx_shm_zone_t *zone,
     ngx_str_t *ids);
+static json_t *ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call,
+    ngx_str_t *ids);
+static ngx_uint_t ngx_http_profile_bar_next_id(ngx_str_t *rest,
+    ngx_str_t *id);
 static json_t *ngx_http_profile_bar_json(ngx_http_profile_bar_facts_t *facts);
+static json_t *ngx_http_profile_bar_json_times(
+    ngx_http_profile_bar_facts_t *facts);
 static json_t *ngx_http_profile_bar_json_text(u_char *text);
 static json_t *ngx_http_profile_bar_json_time(ngx_int_t ms);
 
@@ -26,8 +33,7 @@ ngx_int_t
 ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
 {
     json_t                            *json;
-    ngx_int_t                          rc;
-    ngx_str_t                          ids;
+    ngx_str_t                          ids, profiles;
     ngx_http_profile_bar_main_conf_t  *bmcf;
 
     bmcf = ngx_http_get_module_main_conf(call->request,
@@ -38,18 +44,19 @@ ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
                              "there are no facts without \"profile_bar on\"");
     }
 
-    rc = ngx_http_profile_call_arg(call, "id", &ids);
+    ngx_str_null(&ids);
+    ngx_str_null(&profiles);
 
-    if (rc == NGX_ERROR) {
+    if (ngx_http_profile_call_arg(call, "id", &ids) == NGX_ERROR
+        || ngx_http_profile_call_arg(call, "profile", &profiles) == NGX_ERROR)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (rc == NGX_DECLINED) {
-        ids.len = 0;
-    }
-
-    json = json_pack("{s:o, s:o}",
+    json = json_pack("{s:o, s:o, s:o}",
                      "modes", ngx_http_profile_bar_modes(),
+                     "profiles", ngx_http_profile_bar_profiles(call,
+                                                               &profiles),
                      "requests", ngx_http_profile_bar_requests(bmcf->zone,
                                                                &ids));
 
@@ -89,34 +96,92 @@ ngx_http_profile_bar_modes(void)
 static json_t *
 ngx_http_profile_bar_requests(ngx_shm_zone_t *zone, ngx_str_t *ids)
 {
-    u_char                        *p, *last, *end;
     json_t                        *list;
+    ngx_str_t                      rest, id;
     ngx_uint_t                     n;
     ngx_http_profile_bar_facts_t   facts;
 
     list = json_array();
+    rest = *ids;
 
-    p = ids->data;
-    last = p + ids->len;
+    for (n = 0; n < NGX_HTTP_PROFILE_BAR_IDS; n++) {
 
-    for (n = 0; p < last && n < NGX_HTTP_PROFILE_BAR_IDS; n++) {
-
-        end = ngx_strlchr(p, last, ',');
-
-        if (end == NULL) {
-            end = last;
+        if (!ngx_http_profile_bar_next_id(&rest, &id)) {
+            break;
         }
 
-        if (end - p == NGX_HTTP_PROFILE_ID_LEN
-            && ngx_http_profile_bar_find(zone, p, &facts))
-        {
+        if (ngx_http_profile_bar_find(zone, id.data, &facts)) {
             json_array_append_new(list, ngx_http_profile_bar_json(&facts));
         }
-
-        p = end + 1;
     }
 
     return list;
+}
+
+
+/* those that are in the store by now */
+
+static json_t *
+ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call, ngx_str_t *ids)
+{
+    json_t                     *list;
+    ngx_str_t                   rest, id;
+    ngx_log_t                  *log;
+    ngx_uint_t                  n;
+    ngx_http_profile_store_t   *store;
+    ngx_http_profile_stored_t  *st;
+
+    list = json_array();
+    rest = *ids;
+
+    log = call->request->connection->log;
+    store = ngx_http_profile_store(call->request);
+
+    if (store == NULL) {
+        return list;
+    }
+
+    for (n = 0; n < NGX_HTTP_PROFILE_BAR_IDS; n++) {
+
+        if (!ngx_http_profile_bar_next_id(&rest, &id)) {
+            break;
+        }
+
+        if (ngx_http_profile_store_find(store, &id, &st, log) == NGX_OK) {
+            json_array_append_new(list, json_stringn((char *) st->id,
+                                                     sizeof(st->id)));
+            ngx_free(st);
+        }
+    }
+
+    return list;
+}
+
+
+/* takes an id from a list with commas; 0: there are no more */
+
+static ngx_uint_t
+ngx_http_profile_bar_next_id(ngx_str_t *rest, ngx_str_t *id)
+{
+    u_char  *comma, *last;
+
+    while (rest->len) {
+
+        last = rest->data + rest->len;
+        comma = ngx_strlchr(rest->data, last, ',');
+
+        id->data = rest->data;
+        id->len = (comma ? comma : last) - rest->data;
+
+        rest->data = comma ? comma + 1 : last;
+        rest->len = last - rest->data;
+
+        if (id->len == NGX_HTTP_PROFILE_ID_LEN) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -143,7 +208,7 @@ ngx_http_profile_bar_json(ngx_http_profile_bar_facts_t *facts)
     }
 
     return json_pack("{s:s#, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I,"
-                     " s:I, s:o, s:o, s:o, s:o, s:b, s:o}",
+                     " s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
                      "id", facts->id, (int) NGX_HTTP_PROFILE_ID_LEN,
                      "start", (json_int_t) facts->start,
                      "method", ngx_http_profile_bar_json_text(facts->method),
@@ -162,7 +227,30 @@ ngx_http_profile_bar_json(ngx_http_profile_bar_facts_t *facts)
                      "tls", ngx_http_profile_bar_json_text(facts->tls),
                      "cipher", ngx_http_profile_bar_json_text(facts->cipher),
                      "tls_reused", facts->tls_reused[0] == 'r',
+                     "times", ngx_http_profile_bar_json_times(facts),
                      "upstreams", list);
+}
+
+
+static json_t *
+ngx_http_profile_bar_json_times(ngx_http_profile_bar_facts_t *facts)
+{
+    ngx_http_profile_times_t  *times;
+
+    times = &facts->times;
+
+    if (!facts->accounted) {
+        return json_null();
+    }
+
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
+                     "wall", times->wall / 1e6,
+                     "running", times->running / 1e6,
+                     "cpu", times->cpu / 1e6,
+                     "wait", times->wait / 1e6,
+                     "stall", times->stall / 1e6,
+                     "longest", times->longest / 1e6,
+                     "turns", (json_int_t) times->turns);
 }
 
 

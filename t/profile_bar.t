@@ -251,7 +251,8 @@ $t->run();
 
 my $bar = qr{<script\ async\ src="/-/profile/bar\.js\?v=[0-9a-f]{8}"
              \ data-id="[0-9a-f]{32}"\ data-console="/-/profile/"
-             \ data-arg="performance_bar"\ data-method="GET"></script>}x;
+             \ data-arg="performance_bar"\ data-header="X-Profile"
+             \ data-method="GET"></script>}x;
 
 
 # where it is put
