@@ -25,6 +25,7 @@ typedef struct {
     ngx_uint_t                 nlocations;    /* that may have a bar */
     ngx_shm_zone_t            *zone;          /* of facts */
     ngx_str_t                  script;        /* with its styles */
+    ngx_str_t                  modes;         /* "wall cpu" */
     ngx_str_t                  path;          /* "bar.js?v=01234567": another
                                                  version has another URL */
 } ngx_http_profile_bar_main_conf_t;

@@ -109,11 +109,16 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    /* what is replaced needs no bar, and is not to show what it costs */
+    /*
+     * What is replaced needs no bar, and is not to show what it costs; and
+     * the bar does not watch itself when it records something.
+     */
 
     capture = ngx_http_profile_find(r);
 
-    if (capture && !capture->trigger.record) {
+    if (capture && (kind == NGX_HTTP_PROFILE_BAR_DATA
+                    || !capture->trigger.record))
+    {
         return ngx_http_next_header_filter(r);
     }
 

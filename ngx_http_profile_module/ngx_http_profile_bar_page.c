@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile_bar.h"
+#include "ngx_http_profile_store.h"
 
 
 static ngx_str_t *ngx_http_profile_bar_request_header(ngx_http_request_t *r,
@@ -198,8 +199,9 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
 
     len = sizeof("<script async></script>") - 1
           + sizeof(" src=\"\" data-id=\"\" data-console=\"\" data-arg=\"\" "
-                   "data-header=\"\" data-method=\"\" data-profile=\"\" "
-                   "nonce=\"\"") - 1
+                   "data-header=\"\" data-method=\"\" data-modes=\"\" "
+                   "data-store data-profile=\"\" nonce=\"\"") - 1
+          + bmcf->modes.len
           + 6 * (src.len + id.len + conf->console->len + plcf->arg.len
                  + plcf->header.len + r->method_name.len + profile.len
                  + nonce.len);
@@ -218,6 +220,11 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
     p = ngx_http_profile_bar_attribute(p, "data-arg", &plcf->arg);
     p = ngx_http_profile_bar_attribute(p, "data-header", &plcf->header);
     p = ngx_http_profile_bar_attribute(p, "data-method", &r->method_name);
+    p = ngx_http_profile_bar_attribute(p, "data-modes", &bmcf->modes);
+
+    if (ngx_http_profile_store(r)) {
+        p = ngx_cpymem(p, " data-store", sizeof(" data-store") - 1);
+    }
 
     if (profile.len) {
         p = ngx_http_profile_bar_attribute(p, "data-profile", &profile);

@@ -15,7 +15,6 @@
 #define NGX_HTTP_PROFILE_BAR_IDS  64
 
 
-static json_t *ngx_http_profile_bar_modes(void);
 static json_t *ngx_http_profile_bar_requests(ngx_shm_zone_t *zone,
     ngx_str_t *ids);
 static json_t *ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call,
@@ -53,41 +52,13 @@ ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    json = json_pack("{s:o, s:o, s:o}",
-                     "modes", ngx_http_profile_bar_modes(),
+    json = json_pack("{s:o, s:o}",
                      "profiles", ngx_http_profile_bar_profiles(call,
                                                                &profiles),
                      "requests", ngx_http_profile_bar_requests(bmcf->zone,
                                                                &ids));
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
-}
-
-
-static json_t *
-ngx_http_profile_bar_modes(void)
-{
-    json_t      *list;
-    ngx_str_t   *name;
-    ngx_uint_t   mode;
-
-    static ngx_str_t  names[] = {
-        ngx_string("wall"),
-        ngx_string("cpu"),
-        ngx_string("object"),
-        ngx_null_string
-    };
-
-    list = json_array();
-
-    for (name = names; name->len; name++) {
-        if (ngx_http_profile_parse_mode(name, &mode) == NGX_OK) {
-            json_array_append_new(list, json_stringn((char *) name->data,
-                                                     name->len));
-        }
-    }
-
-    return list;
 }
 
 

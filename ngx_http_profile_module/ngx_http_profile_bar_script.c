@@ -12,6 +12,19 @@
 #include "ngx_http_profile_assets.h"
 
 
+static ngx_int_t ngx_http_profile_bar_modes(ngx_conf_t *cf,
+    ngx_http_profile_bar_main_conf_t *bmcf);
+
+
+/* in the order of their buttons */
+
+static ngx_str_t  ngx_http_profile_bar_mode_names[] = {
+    ngx_string("wall"),
+    ngx_string("cpu"),
+    ngx_string("object"),
+    ngx_null_string
+};
+
 /* where the styles go */
 
 static ngx_str_t  ngx_http_profile_bar_mark = ngx_string("'{{style}}'");
@@ -57,6 +70,49 @@ ngx_http_profile_bar_script_init(ngx_conf_t *cf,
     p = ngx_sprintf(bmcf->path.data, "bar.js?v=%08xD", crc);
 
     bmcf->path.len = p - bmcf->path.data;
+
+    return ngx_http_profile_bar_modes(cf, bmcf);
+}
+
+
+/* those that there are, with spaces */
+
+static ngx_int_t
+ngx_http_profile_bar_modes(ngx_conf_t *cf,
+    ngx_http_profile_bar_main_conf_t *bmcf)
+{
+    u_char      *p;
+    size_t       len;
+    ngx_str_t   *name;
+    ngx_uint_t   mode;
+
+    len = 0;
+
+    for (name = ngx_http_profile_bar_mode_names; name->len; name++) {
+        len += name->len + 1;
+    }
+
+    p = ngx_pnalloc(cf->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    bmcf->modes.data = p;
+
+    for (name = ngx_http_profile_bar_mode_names; name->len; name++) {
+
+        if (ngx_http_profile_parse_mode(name, &mode) != NGX_OK) {
+            continue;
+        }
+
+        if (p > bmcf->modes.data) {
+            *p++ = ' ';
+        }
+
+        p = ngx_cpymem(p, name->data, name->len);
+    }
+
+    bmcf->modes.len = p - bmcf->modes.data;
 
     return NGX_OK;
 }

@@ -179,14 +179,14 @@ for my $case (@cases) {
     for my $mode (@{$s->{buttons}}) {
         my $f = $s->{flamegraphs}{$mode};
 
-        like($f->{url}, qr/^\Q$path\E\?(?:q=%22%3Cb%3E&)?
-                           performance_bar=flamegraph&
-                           stackprof_mode=\L$mode\E$/x, "$name, $mode, URL");
+        like($f->{page}, qr{/-/profile/p/[0-9a-f]{32}$},
+             "$name, $mode, page of a profile");
         like($f->{title}, qr/^GET \Q$path\E/, "$name, $mode, title");
         is($f->{mode}, lc $mode, "$name, $mode, mode")
             unless $mode eq 'Object';
         cmp_ok($f->{boxes}, '>', 3, "$name, $mode, boxes");
-        unlike($f->{text}, qr/_bar_/, "$name, $mode, without the bar");
+        unlike($f->{text}, qr/_bar_(?:create|snippet|data)/,
+               "$name, $mode, without the bar");
     }
 
     my $details = join("\n", @{$s->{details}});
@@ -241,8 +241,7 @@ is(scalar(grep { m{^POST /api/post 200 } } @{$s->{rows}}), 1,
    'requests, POST');
 is(scalar(grep { m{^GET /api/x 200 } } @{$s->{rows}}), 1,
    'requests, XMLHttpRequest');
-like($s->{flamegraph}{url}, qr{/api/get\?a=1&performance_bar=flamegraph},
-     'requests, flamegraph');
+like($s->{note}, qr{^Recorded /api/get\?a=1\.}, 'requests, recorded');
 like($s->{flamegraph}{title}, qr{^GET /api/get}, 'requests, its title');
 
 

@@ -64,9 +64,9 @@
 
     let page = { ...script.dataset };
     let facts = null;
-    let modes = [];
-    let scopes = [];
     let failure = '';
+    let forbidden = false;
+    let recording = null;
     let timer = 0;
     let attempt = 0;
 
@@ -75,6 +75,7 @@
     const state = restore();
     const ui = build();
 
+    heed();
     observe();
     shortcut();
     show();
@@ -280,6 +281,22 @@
     }
 
 
+    /* a page may permit the script, and not what it asks for */
+
+    function heed() {
+        document.addEventListener('securitypolicyviolation', function (event) {
+            if (event.effectiveDirective === 'connect-src'
+                && event.blockedURI.includes(page.console))
+            {
+                forbidden = true;
+                failure = 'The policy of the page (connect-src) keeps the '
+                          + 'bar from asking the console.';
+                render();
+            }
+        });
+    }
+
+
     /* requests of scripts, without a change to what makes them */
 
     function observe() {
@@ -321,7 +338,7 @@
     function ask() {
         clearTimeout(timer);
 
-        if (wanted.size === 0 || attempt >= PATIENCE.length) {
+        if (wanted.size === 0 || forbidden || attempt >= PATIENCE.length) {
             render();
             return;
         }
@@ -345,7 +362,8 @@
             failure = '';
 
         } catch (error) {
-            failure = `The console does not answer: ${error.message}`;
+            failure = failure
+                      || `The console does not answer: ${error.message}`;
         }
 
         render();
@@ -354,9 +372,6 @@
 
 
     function learn(answer) {
-        modes = answer.modes || [];
-        scopes = answer.scopes || [];
-
         for (const one of answer.requests) {
             wanted.delete(one.id);
 
@@ -513,67 +528,199 @@
     }
 
 
-    /* the URL that answers with a flamegraph of what another one does */
+    /* without what an earlier profile has asked for */
 
-    function profileURL(url, mode) {
+    function plain(url) {
         const u = new URL(url, location.href);
         const own = new RegExp('^(' + [
             page.arg, 'stackprof_mode', 'profile_mode', 'profile_format'
         ].map(name => name.replace(/[^\w-]/g, '\\$&')).join('|') + ')(=|$)');
+        const args = u.search.slice(1).split('&');
 
-        const kept = u.search.slice(1).split('&')
-            .filter(arg => arg && !own.test(arg));
+        if (page.arg && args.some(arg => arg.startsWith(page.arg + '='))) {
+            u.search = args.filter(arg => !own.test(arg)).join('&');
+        }
 
-        kept.push(`${page.arg}=flamegraph`, `stackprof_mode=${mode}`);
-
-        u.search = '?' + kept.join('&');
         u.hash = '';
+
+        return u;
+    }
+
+
+    function profileURL(url, mode, action = 'flamegraph') {
+        const u = plain(url);
+
+        u.search += (u.search ? '&' : '?')
+                    + `${page.arg}=${action}&stackprof_mode=${mode}`;
 
         return u.href;
     }
 
 
     function profileLinks(url, of, options) {
-        return modes.filter(mode => MODES[mode]).map(mode => el('a', {
+        return page.modes.split(' ').map(mode => el('a', {
             class: 'button',
-            href: profileURL(url + options.args, mode),
-            target: options.target,
-            rel: options.target && 'noopener',
+            href: page.arg ? profileURL(url, mode) : '#',
             text: MODES[mode][0],
             title: `Flamegraph of ${of}: ${MODES[mode][1]}`,
             'aria-label': `${MODES[mode][0]} flamegraph of ${of}`,
             'data-key': `${options.key}-${mode}`,
-            on: { click: options.click }
+            on: { click: event => options.click(event, mode) }
         }));
     }
 
 
     function renderButtons() {
-        const usable = page.arg && page.method === 'GET' && modes.length > 0;
+        ui.buttons.hidden = page.method !== 'GET' || !page.modes
+                            || !(page.arg || canRecord());
 
-        ui.buttons.hidden = !usable;
-
-        if (!usable) {
+        if (ui.buttons.hidden) {
             return;
         }
 
         ui.buttons.replaceChildren(
             el('span', { text: 'Flamegraph' }),
             ...profileLinks(location.href, 'this page', {
-                args: '', key: 'page',
-                click: event => recording(event)
+                key: 'page',
+                click: (event, mode) => clicked(event, () => record({
+                    url: location.href, mode, what: 'this page',
+                    accept: 'text/html,application/xhtml+xml,*/*;q=0.8',
+                    done: id => location.assign(profilePage(id))
+                }))
             }));
     }
 
 
-    /* the page stays until the answer is there */
+    /*
+     * Links lead to the flamegraph in place of what is asked for.  Where
+     * profiles can be stored, clicks record it instead, and then open the
+     * page of the profile.
+     */
 
-    function recording(event) {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) {
+    function canRecord() {
+        return page.store !== undefined && !forbidden;
+    }
+
+
+    function clicked(event, act) {
+        if (event.ctrlKey || event.metaKey || event.shiftKey
+            || !canRecord())
+        {
             return;
         }
 
-        note('Recording this page once more…', { progress: true });
+        event.preventDefault();
+        act();
+    }
+
+
+    function profilePage(id) {
+        return `${page.console}p/${id}`;
+    }
+
+
+    /* asks once more, with a trigger, and drops what comes */
+
+    async function record({ url, mode, what, accept, done }) {
+        const abort = new AbortController();
+        const label = `Recording ${what} once more`;
+
+        if (recording) {
+            recording.abort();
+        }
+
+        recording = abort;
+
+        const start = performance.now();
+        const elapsed = el('span', { class: 'num', 'aria-hidden': 'true' });
+        const ticks = setInterval(() => {
+            elapsed.textContent = ` ${seconds(performance.now() - start)}`;
+        }, 100);
+
+        note(label + '…', {
+            progress: label,
+            children: [elapsed, button('Cancel', () => {
+                abort.abort();
+                note();
+            }, { 'data-key': 'cancel' })]
+        });
+
+        try {
+            const id = await recorded(url, mode, accept, abort.signal);
+
+            await stored(id, abort.signal);
+            note();
+            done(id);
+
+        } catch (error) {
+            if (!abort.signal.aborted) {
+                note(`Not recorded: ${error.message}`, {
+                    warn: true,
+                    children: page.arg ? [el('a', {
+                        href: profileURL(url, mode),
+                        text: 'Profile in place of it'
+                    })] : []
+                });
+            }
+
+        } finally {
+            clearInterval(ticks);
+        }
+    }
+
+
+    async function recorded(url, mode, accept, signal) {
+        const headers = { Accept: accept };
+
+        if (page.header) {
+            headers[page.header] = `record; mode=${mode}`;
+        }
+
+        const answer = await fetch(page.header ? plain(url)
+                                   : profileURL(url, mode, 'record'), {
+            headers, signal, cache: 'no-store', credentials: 'same-origin'
+        });
+
+        const id = answer.headers.get('X-Profile-Id');
+
+        if (!id) {
+            throw new Error(answer.headers.get('X-Profile-Dropped')
+                            || `the answer is ${answer.status}, `
+                               + 'without a profile');
+        }
+
+        /* the request ends when all was read */
+
+        for (const reader = answer.body && answer.body.getReader();
+             reader && !(await reader.read()).done; )
+        {
+            /* void */
+        }
+
+        return id;
+    }
+
+
+    /* a profile is stored soon after its request has ended */
+
+    async function stored(id, signal) {
+        for (const pause of PATIENCE) {
+            await new Promise(done => setTimeout(done, pause));
+
+            const answer = await fetch(
+                `${page.console}bar/requests?profile=${id}`,
+                { signal, cache: 'no-store', credentials: 'same-origin' });
+
+            if (!answer.ok) {
+                throw new Error(`the console answers ${answer.status}`);
+            }
+
+            if ((await answer.json()).profiles.length) {
+                return;
+            }
+        }
+
+        throw new Error('the profile is not in the store');
     }
 
 
@@ -584,7 +731,7 @@
         ui.note.replaceChildren(...(text ? [
             el('span', { text }),
             options.progress
-                ? el('progress', { 'aria-label': text }) : null,
+                ? el('progress', { 'aria-label': options.progress }) : null,
             ...(options.children || []),
             options.progress ? null
                 : button('Close', () => note(), { 'data-key': 'close' })
@@ -629,7 +776,7 @@
 
         ui.panels.details.replaceChildren(
             el('div', { class: 'columns' }, ...columns.filter(Boolean),
-               el('div', null, ...actions())));
+               el('div', { class: 'actions' }, ...actions(), ...hints())));
     }
 
 
@@ -644,6 +791,14 @@
         }
 
         return table('Time', rows);
+    }
+
+
+    function hints() {
+        return facts && !facts.times ? [el('p', {
+            text: 'profile_accounting on; would tell the time on the CPU, '
+                  + 'and how long the worker was busy with others.'
+        })] : [];
     }
 
 
@@ -695,6 +850,13 @@
     function actions() {
         const list = [el('h2', { text: 'Do' })];
 
+        if (page.profile) {
+            list.push(el('p', null, el('a', {
+                href: profilePage(page.profile),
+                text: 'Open the profile of this page', 'data-key': 'profile'
+            })));
+        }
+
         list.push(el('p', null, el('a', {
             href: page.console, text: 'Open the console', 'data-key': 'console'
         })));
@@ -726,13 +888,9 @@
 
 
     async function copy() {
-        const url = new URL(location.href);
-        url.hash = '';
-
+        const url = quoted(profileURL(location.href, 'wall'));
         const command = page.method === 'GET'
-            ? `curl -OJ ${quoted(profileURL(url.href, 'wall'))}`
-            : `curl -OJ -X ${page.method} ${quoted(profileURL(url.href,
-                                                               'wall'))}`;
+            ? `curl -OJ ${url}` : `curl -OJ -X ${page.method} ${url}`;
 
         try {
             await navigator.clipboard.writeText(command);
@@ -815,13 +973,30 @@
     function requestActions(request, path) {
         const group = el('span', { class: 'group' });
 
-        if (page.arg && request.facts && request.facts.method === 'GET') {
+        if (request.facts && request.facts.method === 'GET' && page.modes
+            && (page.arg || canRecord()))
+        {
             group.append(...profileLinks(request.entry.name, path, {
-                args: '', target: '_blank', key: request.id
+                key: request.id,
+                click: (event, mode) => clicked(event, () => record({
+                    url: request.entry.name, mode, what: path, accept: '*/*',
+                    done: id => note(`Recorded ${path}.`, {
+                        children: [el('a', {
+                            href: profilePage(id), text: 'Open the profile',
+                            target: '_blank', rel: 'noopener',
+                            'data-key': 'profile'
+                        })]
+                    })
+                }))
             }));
         }
 
         return group;
+    }
+
+
+    function seconds(value) {
+        return `${(value / 1000).toFixed(1)} s`;
     }
 
 

@@ -137,17 +137,7 @@ async function clickAll(page) {
 
     for (const name of seen.buttons) {
         await page.click(`${TAG} .strip a:has-text("${name}")`);
-        await page.waitForSelector('.prof-plot svg', { state: 'attached' });
-
-        seen.flamegraphs[name] = await page.evaluate(() => ({
-            url: location.pathname + location.search,
-            title: document.title,
-            mode: (document.querySelector('input[name="mode"]:checked')
-                   || {}).value,
-            boxes: document.querySelectorAll('.prof-zoom > svg > svg').length,
-            text: document.body.innerText
-        }));
-
+        seen.flamegraphs[name] = await flamegraph(page);
         await page.goBack();
         await known(page);
     }
@@ -159,6 +149,51 @@ async function clickAll(page) {
     seen.consolePage = page.url();
 
     return seen;
+}
+
+
+/* of a page that is one, or has one in a frame */
+
+async function flamegraph(page) {
+    await page.waitForURL(/performance_bar=flamegraph|\/p\/[0-9a-f]{32}$/);
+
+    const frame = await until(async () => {
+        for (const frame of page.frames()) {
+            if (await frame.locator('.prof-plot svg').count()) {
+                return frame;
+            }
+        }
+    });
+
+    return {
+        page: page.url(),
+        pageTitle: await page.title(),
+        ...await frame.evaluate(() => ({
+            url: location.pathname + location.search,
+            title: document.title,
+            mode: (document.querySelector('input[name="mode"]:checked')
+                   || {}).value,
+            boxes: document.querySelectorAll('.prof-zoom > svg > svg').length,
+            text: document.body.innerText
+        }))
+    };
+}
+
+
+async function until(condition) {
+    const end = Date.now() + 15000;
+
+    while (Date.now() < end) {
+        const result = await condition();
+
+        if (result) {
+            return result;
+        }
+
+        await new Promise(done => setTimeout(done, 50));
+    }
+
+    throw new Error(`in vain: ${condition}`);
 }
 
 
@@ -259,13 +294,16 @@ async function requests() {
     out.rows = await text(page, '#requests tbody tr');
     await check(page, 'requests');
 
+    await page.click(`${TAG} #requests tr:has-text("/api/get") a`);
+    await page.waitForSelector(`${TAG} .note a`);
+    await check(page, 'recorded');
+    out.note = (await text(page, '.note')).join();
+
     const [popup] = await Promise.all([
-        page.waitForEvent('popup'),
-        page.click(`${TAG} #requests tr:has-text("/api/get") a`)
+        page.waitForEvent('popup'), page.click(`${TAG} .note a`)
     ]);
 
-    await popup.waitForSelector('.prof-plot svg', { state: 'attached' });
-    out.flamegraph = { url: popup.url(), title: await popup.title() };
+    out.flamegraph = await flamegraph(popup);
 }
 
 
