@@ -1,0 +1,775 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The memory of the store, without nginx: a process that adds, pins and
+ * deletes is killed again and again, at any instruction, and after each death
+ * the zone is checked from end to end: every block is free or of one entry,
+ * lists, hash and sums agree, no archive is torn, and what was said to be
+ * there is there.
+ *
+ * usage: zone_test ROUNDS
+ */
+
+
+#include "ngx_http_profile_zone.h"
+
+#include "tap.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+
+#define TEST_ZONE   (192 * 1024)
+#define TEST_OPS    4000000
+#define TEST_PINS   5
+
+
+typedef enum {
+    TEST_NONE = 0,
+    TEST_ADD,
+    TEST_DELETE,
+    TEST_PIN,
+    TEST_UNPIN
+} test_op_e;
+
+
+/* what the process that dies says before and after an operation */
+
+typedef struct {
+    volatile uint32_t  op;
+    volatile uint32_t  n;
+    volatile uint32_t  rc;
+    volatile uint32_t  done;
+} test_entry_t;
+
+
+typedef struct {
+    volatile uint32_t  count;
+    volatile uint32_t  n;              /* of the last entry that was added */
+    uint32_t           pins[TEST_PINS];
+    test_entry_t       ops[TEST_OPS];
+} test_journal_t;
+
+
+typedef struct {
+    unsigned           added:1;
+    unsigned           gone:1;
+    unsigned           pinned:1;
+    unsigned           kept:1;         /* it was pinned, maybe for a while */
+    unsigned           doubt:1;        /* he died in the middle of it */
+    unsigned           missing:1;
+} test_known_t;
+
+
+static void test_live(unsigned seed);
+static void test_do(test_op_e op, uint32_t n);
+static void test_replay(void);
+static int test_zone(void);
+static int test_blocks(void);
+static int test_entries(void);
+static int test_promises(void);
+static void test_id(uint32_t n, u_char *id);
+static size_t test_archive(uint32_t n, u_char *p);
+static int test_whole(uint32_t n, int *present);
+static void test_reload(void);
+static void test_limits(void);
+
+
+static ngx_http_profile_store_t   store;
+static ngx_shm_zone_t             shm_zone;
+static test_journal_t            *journal;
+static test_known_t              *known;
+static uint32_t                   replayed;
+static ngx_atomic_t              *mutex;
+
+
+/* what of nginx the store uses */
+
+volatile ngx_cycle_t    *ngx_cycle;
+volatile ngx_time_t     *ngx_cached_time;
+ngx_pid_t                ngx_pid;
+ngx_uint_t               ngx_test_config;
+sig_atomic_t             ngx_quit, ngx_terminate;
+ngx_module_t             ngx_http_profile_module;
+uint32_t                 ngx_crc32_table256[256];
+
+static ngx_cycle_t       test_cycle;
+static ngx_log_t         test_log;
+static ngx_time_t        test_time;
+
+
+void
+ngx_shmtx_lock(ngx_shmtx_t *mtx)
+{
+    while (!__sync_bool_compare_and_swap(mutex, 0, ngx_pid)) { /* void */ }
+}
+
+
+void
+ngx_shmtx_unlock(ngx_shmtx_t *mtx)
+{
+    (void) __sync_bool_compare_and_swap(mutex, ngx_pid, 0);
+}
+
+
+void *
+ngx_alloc(size_t size, ngx_log_t *log)
+{
+    return malloc(size);
+}
+
+
+void *
+ngx_pnalloc(ngx_pool_t *pool, size_t size)
+{
+    return malloc(size);
+}
+
+
+ngx_array_t *
+ngx_array_create(ngx_pool_t *pool, ngx_uint_t n, size_t size)
+{
+    return NULL;
+}
+
+
+void *
+ngx_array_push(ngx_array_t *a)
+{
+    return NULL;
+}
+
+
+void
+ngx_log_error_core(ngx_uint_t level, ngx_log_t *log, ngx_err_t err,
+    const char *fmt, ...)
+{
+}
+
+
+u_char * ngx_cdecl
+ngx_slprintf(u_char *buf, u_char *last, const char *fmt, ...)
+{
+    return buf;
+}
+
+
+ngx_int_t
+ngx_hextoi(u_char *line, size_t n)
+{
+    char  text[17];
+
+    memcpy(text, line, n);
+    text[n] = '\0';
+
+    return strtoul(text, NULL, 16);
+}
+
+
+void
+ngx_http_profile_load(ngx_http_profile_store_t *s, ngx_log_t *log)
+{
+}
+
+
+int
+main(int argc, char **argv)
+{
+    int        bad;
+    pid_t      pid;
+    uint32_t   i, k, rounds, inside;
+    u_char    *p;
+
+    rounds = argc > 1 ? (uint32_t) atoi(argv[1]) : 2000;
+
+    for (i = 0; i < 256; i++) {
+        ngx_crc32_table256[i] = i;
+
+        for (k = 0; k < 8; k++) {
+            ngx_crc32_table256[i] = (ngx_crc32_table256[i] >> 1)
+                          ^ ((ngx_crc32_table256[i] & 1) ? 0xedb88320 : 0);
+        }
+    }
+
+    p = mmap(NULL, TEST_ZONE + 4096 + sizeof(test_journal_t),
+             PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS|MAP_NORESERVE,
+             -1, 0);
+    known = calloc(TEST_OPS, sizeof(test_known_t));
+
+    if (p == MAP_FAILED || known == NULL) {
+        return 1;
+    }
+
+    test_cycle.log = &test_log;
+    ngx_cycle = &test_cycle;
+    ngx_cached_time = &test_time;
+    ngx_pid = getpid();
+
+    mutex = (ngx_atomic_t *) p;
+    journal = (test_journal_t *) (p + 4096 + TEST_ZONE);
+
+    shm_zone.shm.addr = p + 64;
+    shm_zone.data = &store;
+
+    ((ngx_slab_pool_t *) shm_zone.shm.addr)->start = p + 4096;
+    ((ngx_slab_pool_t *) shm_zone.shm.addr)->end = p + 4096 + TEST_ZONE;
+
+    is_int(ngx_http_profile_zone_init(&shm_zone, NULL), NGX_OK, "a zone");
+
+    inside = 0;
+    bad = 0;
+
+    for (i = 0; i < rounds && !bad && journal->count < TEST_OPS / 2; i++) {
+        pid = fork();
+
+        if (pid == 0) {
+            ngx_pid = getpid();
+            test_live(i);
+            _exit(0);
+        }
+
+        usleep(random() % 1500);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+
+        /* as the master does */
+
+        (void) __sync_bool_compare_and_swap(mutex, (ngx_atomic_uint_t) pid,
+                                            0);
+
+        inside += store.zone->changing;
+
+        test_replay();
+        bad = test_zone();
+    }
+
+    is_int(bad, 0, "%u operations, killed %u times", journal->count, i);
+    ok(inside > rounds / 50, "%u times in the middle of a change", inside);
+    is_int(store.zone->torn, 0, "no entry was torn");
+    ok(store.zone->evicted > rounds, "the zone was full");
+
+    test_reload();
+    test_limits();
+
+    return done_testing();
+}
+
+
+/* until killed */
+
+static void
+test_live(unsigned seed)
+{
+    uint32_t  i, n;
+
+    for ( ;; ) {
+
+        i = rand_r(&seed) % TEST_PINS;
+
+        switch (rand_r(&seed) % 8) {
+
+        case 0:
+            n = journal->n - rand_r(&seed) % 20;
+            test_do(TEST_DELETE, n);
+            break;
+
+        case 1:
+            if (journal->pins[i]) {
+                n = journal->pins[i];
+                test_do(TEST_UNPIN, n);
+                journal->pins[i] = 0;
+
+            } else {
+                n = journal->n;
+                journal->pins[i] = n;
+                test_do(TEST_PIN, n);
+            }
+
+            break;
+
+        default:
+            test_do(TEST_ADD, journal->n + 1);
+        }
+
+        if (journal->count == TEST_OPS) {
+            return;
+        }
+    }
+}
+
+
+static void
+test_do(test_op_e op, uint32_t n)
+{
+    ngx_int_t                   rc;
+    ngx_str_t                   id;
+    test_entry_t               *e;
+    ngx_http_profile_stored_t   st;
+    u_char                      text[NGX_HTTP_PROFILE_ID_LEN];
+
+    static u_char  archive[16384];
+
+    e = &journal->ops[journal->count];
+    e->done = 0;
+    e->n = n;
+    e->op = op;
+
+    if (op == TEST_ADD) {
+        journal->n = n;
+    }
+
+    journal->count++;
+
+    test_id(n, text);
+
+    id.data = text;
+    id.len = sizeof(text);
+
+    if (op == TEST_ADD) {
+        ngx_memzero(&st, sizeof(st));
+        ngx_memcpy(st.id, text, sizeof(text));
+
+        st.uri = id;
+        st.uri.len = n % 32;
+        st.archive = archive;
+        st.size = test_archive(n, archive);
+
+        rc = ngx_http_profile_store_add(&store, &st, &test_log);
+
+    } else if (op == TEST_DELETE) {
+        rc = ngx_http_profile_store_delete(&store, &id);
+
+    } else {
+        rc = ngx_http_profile_store_pin(&store, &id, op == TEST_PIN);
+    }
+
+    e->rc = (rc == NGX_OK);
+    e->done = 1;
+}
+
+
+/* what the zone must have, by what he said before he died */
+
+static void
+test_replay(void)
+{
+    test_known_t  *k;
+    test_entry_t  *e;
+
+    for ( /* void */ ; replayed < journal->count; replayed++) {
+
+        e = &journal->ops[replayed];
+        k = &known[e->n];
+
+        if (!e->done) {
+            k->doubt = 1;
+        }
+
+        if (e->op == TEST_PIN) {
+            k->kept = 1;
+        }
+
+        if (!e->rc || !e->done) {
+            continue;
+        }
+
+        switch (e->op) {
+
+        case TEST_ADD:
+            k->added = 1;
+            break;
+
+        case TEST_DELETE:
+            k->gone = 1;
+            break;
+
+        default:
+            k->pinned = (e->op == TEST_PIN);
+        }
+    }
+}
+
+
+static int
+test_zone(void)
+{
+    int  bad;
+
+    /* the next one who comes puts it in order */
+
+    ngx_http_profile_zone_lock(&store, 1);
+    bad = test_blocks() || test_entries();
+    ngx_http_profile_zone_unlock(&store);
+
+    return bad || test_promises();
+}
+
+
+/* each block is free, or of one entry */
+
+static int
+test_blocks(void)
+{
+    char      *seen;
+    uint32_t   n, i, used, nfree;
+
+    seen = calloc(store.zone->nblocks, 1);
+    nfree = 0;
+    used = 0;
+
+    for (n = store.zone->free; n != NGX_HTTP_PROFILE_NONE;
+         n = ngx_http_profile_next(store.links[n]))
+    {
+        if (n >= store.zone->nblocks || seen[n]++) {
+            diag("block %u is free twice, or is none", n);
+            return 1;
+        }
+
+        nfree++;
+    }
+
+    for (i = 0; i < store.zone->nblocks; i++) {
+
+        if (!(store.links[i] & NGX_HTTP_PROFILE_HEAD)) {
+            continue;
+        }
+
+        for (n = i; n != NGX_HTTP_PROFILE_NONE;
+             n = ngx_http_profile_next(store.links[n]))
+        {
+            if (n >= store.zone->nblocks || seen[n]++) {
+                diag("block %u has two owners, or is none", n);
+                return 1;
+            }
+
+            used++;
+        }
+    }
+
+    free(seen);
+
+    if (nfree != store.zone->nfree || nfree + used != store.zone->nblocks) {
+        diag("%u blocks are free, %u are used, of %u; the zone says %u", nfree,
+             used, store.zone->nblocks, store.zone->nfree);
+        return 1;
+    }
+
+    return 0;
+}
+
+
+static int
+test_entries(void)
+{
+    uint32_t                  n, newer, count, pinned, blocks;
+    uint64_t                  order;
+    ngx_http_profile_node_t  *node;
+
+    newer = NGX_HTTP_PROFILE_NONE;
+    order = UINT64_MAX;
+    count = 0;
+    pinned = 0;
+    blocks = 0;
+
+    for (n = store.zone->ready.newest; n != NGX_HTTP_PROFILE_NONE;
+         n = node->older)
+    {
+        node = ngx_http_profile_node(&store, n);
+
+        if (node->newer != newer || node->order >= order
+            || !(store.links[n] & NGX_HTTP_PROFILE_HEAD)
+            || ngx_http_profile_zone_find(&store, node->record.id) != n)
+        {
+            diag("the entry in block %u is not where it should be", n);
+            return 1;
+        }
+
+        newer = n;
+        order = node->order;
+        count++;
+
+        if (node->record.pinned) {
+            pinned++;
+            blocks += node->nblocks;
+        }
+    }
+
+    if (store.zone->ready.oldest != newer || store.zone->entries != count
+        || store.zone->pinned != pinned || store.zone->pinned_blocks != blocks
+        || store.zone->busy != 0 || store.zone->bytes != 0)
+    {
+        diag("sums are wrong: %u entries, %u pinned", count, pinned);
+        return 1;
+    }
+
+    return 0;
+}
+
+
+/*
+ * An entry that was added is there, whole, unless it was deleted, or an older
+ * one was needed: then all that are as old are gone as well.
+ */
+
+static int
+test_promises(void)
+{
+    int            present, missing;
+    uint32_t       n;
+    test_known_t  *k;
+
+    missing = 0;
+
+    for (n = journal->n; n && n + 2000 > journal->n; n--) {
+        k = &known[n];
+
+        if (test_whole(n, &present)) {
+            diag("entry %u is torn", n);
+            return 1;
+        }
+
+        if (present && k->gone) {
+            diag("entry %u was deleted", n);
+            return 1;
+        }
+
+        if (k->doubt || !k->added || k->gone) {
+            continue;
+        }
+
+        if (!present && k->pinned) {
+            diag("entry %u was pinned, and is gone", n);
+            return 1;
+        }
+
+        if (present && k->missing) {
+            diag("entry %u has come again", n);
+            return 1;
+        }
+
+        if (present && missing && !k->kept) {
+            diag("entry %u is there, but newer ones are gone", n);
+            return 1;
+        }
+
+        if (!present) {
+            k->missing = 1;
+            missing = 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+test_whole(uint32_t n, int *present)
+{
+    int                         bad;
+    ngx_int_t                   rc;
+    ngx_str_t                   id;
+    ngx_http_profile_stored_t  *st;
+    u_char                      text[NGX_HTTP_PROFILE_ID_LEN];
+
+    static u_char  archive[16384];
+
+    test_id(n, text);
+
+    id.data = text;
+    id.len = sizeof(text);
+
+    rc = ngx_http_profile_store_get(&store, &id, &st, &test_log);
+
+    *present = (rc == NGX_OK);
+
+    if (rc != NGX_OK) {
+        return 0;
+    }
+
+    bad = st->size != test_archive(n, archive)
+          || memcmp(st->archive, archive, st->size) != 0
+          || st->uri.len != n % 32
+          || memcmp(st->uri.data, text, st->uri.len) != 0;
+
+    free(st);
+
+    return bad;
+}
+
+
+static void
+test_id(uint32_t n, u_char *id)
+{
+    char  text[NGX_HTTP_PROFILE_ID_LEN + 1];
+
+    (void) snprintf(text, sizeof(text), "%08x%024x", n * 2654435761U, n);
+    memcpy(id, text, NGX_HTTP_PROFILE_ID_LEN);
+}
+
+
+/* sizes around those of blocks, and some that are large */
+
+static size_t
+test_archive(uint32_t n, u_char *p)
+{
+    size_t    size, i;
+    uint32_t  x;
+
+    size = (n % 13 == 0) ? 9000 + n % 5000 : n % 1700;
+    x = n * 2246822519U;
+
+    for (i = 0; i < size; i++) {
+        x = x * 1664525 + 1013904223;
+        p[i] = x >> 24;
+    }
+
+    return size;
+}
+
+
+/* another process sees the same zone elsewhere; what is damaged goes */
+
+static void
+test_reload(void)
+{
+    int                        present;
+    u_char                    *p;
+    uint32_t                   n, entries;
+    ngx_http_profile_store_t   before;
+
+    before = store;
+    entries = store.zone->entries;
+
+    is_int(ngx_http_profile_zone_init(&shm_zone, &before), NGX_OK,
+           "the zone again");
+    is_int(store.zone->entries, entries, "with its entries");
+
+    /* a zone is made of words and bytes only */
+
+    p = malloc(TEST_ZONE);
+    memcpy(p, store.pool->start, TEST_ZONE);
+
+    store.links = (uint32_t *) (p + ((u_char *) store.links
+                                     - store.pool->start));
+    store.buckets = (uint32_t *) (p + ((u_char *) store.buckets
+                                       - store.pool->start));
+    store.blocks = p + (store.blocks - store.pool->start);
+    store.zone = (ngx_http_profile_zone_t *) p;
+
+    is_int(test_zone(), 0, "a copy of it at another address");
+
+    n = store.zone->ready.newest;
+    store.blocks[(size_t) n * NGX_HTTP_PROFILE_BLOCK
+                 + offsetof(ngx_http_profile_node_t, record) + 60]++;
+    store.zone->changing = 1;
+
+    ngx_http_profile_zone_lock(&store, 0);
+    ngx_http_profile_zone_unlock(&store);
+
+    is_int(store.zone->entries, entries - 1, "an entry that is damaged goes");
+    is_int(store.zone->torn, 1, "and is counted");
+    is_int(test_blocks() || test_entries(), 0, "the others are in order");
+
+    /* no chain may lead out of the zone, or into another one */
+
+    for (n = 0; n < store.zone->nblocks; n++) {
+        if (store.links[n] & NGX_HTTP_PROFILE_HEAD) {
+            store.links[n] = NGX_HTTP_PROFILE_HEAD|NGX_HTTP_PROFILE_USED
+                             |(n % 3 ? n : store.zone->nblocks + n);
+        }
+    }
+
+    store.zone->changing = 1;
+
+    ngx_http_profile_zone_lock(&store, 0);
+    ngx_http_profile_zone_unlock(&store);
+
+    is_int(test_blocks() || test_entries(), 0, "wild links");
+    ok(store.zone->nfree > store.zone->nblocks / 2, "blocks are free again");
+
+    (void) test_whole(journal->n, &present);
+
+    free(p);
+
+    is_int(ngx_http_profile_zone_init(&shm_zone, &before), NGX_OK,
+           "and back");
+}
+
+
+static void
+test_limits(void)
+{
+    u_char                         *archive;
+    ngx_str_t                       id;
+    uint32_t                        i;
+    ngx_http_profile_stored_t       st;
+    ngx_http_profile_store_stat_t   stat;
+    u_char                          text[NGX_HTTP_PROFILE_ID_LEN];
+
+    ngx_http_profile_store_stat(&store, &stat);
+
+    archive = calloc(1, stat.memory_size);
+
+    ngx_memzero(&st, sizeof(st));
+
+    st.archive = archive;
+    st.size = stat.memory_size - sizeof(ngx_http_profile_node_t) + 1;
+    test_id(1, st.id);
+
+    ok(stat.entries > 10, "there are entries");
+    is_int(ngx_http_profile_store_add(&store, &st, &test_log), NGX_DECLINED,
+           "a byte too many");
+
+    i = (uint32_t) stat.entries;
+    ngx_http_profile_store_stat(&store, &stat);
+    is_int(stat.entries, i, "takes nothing away");
+    is_int(stat.dropped, 1, "and is counted");
+
+    /* pinned ones leave only the rest */
+
+    id.data = text;
+    id.len = sizeof(text);
+
+    for (i = journal->n; i && i + 100 > journal->n; i--) {
+        test_id(i, text);
+        (void) ngx_http_profile_store_pin(&store, &id, 1);
+    }
+
+    ngx_http_profile_store_stat(&store, &stat);
+    ok(stat.pinned > 0, "some are pinned");
+
+    st.size -= 1;
+    is_int(ngx_http_profile_store_add(&store, &st, &test_log), NGX_DECLINED,
+           "all of the zone, but some is pinned");
+
+    for (i = journal->n; i; i--) {
+        test_id(i, text);
+        (void) ngx_http_profile_store_pin(&store, &id, 0);
+    }
+
+    is_int(ngx_http_profile_store_add(&store, &st, &test_log), NGX_OK,
+           "all of it");
+
+    ngx_http_profile_store_stat(&store, &stat);
+    is_int(stat.entries, 1, "it is alone");
+    is_int(stat.memory_used, stat.memory_size, "and fills the zone");
+
+    memcpy(text, st.id, sizeof(text));
+    text[0] = 'G';
+    is_int(ngx_http_profile_store_delete(&store, &id), NGX_DECLINED,
+           "an id that is none");
+    id.len--;
+    is_int(ngx_http_profile_store_delete(&store, &id), NGX_DECLINED,
+           "one that is too short");
+
+    memcpy(text, st.id, sizeof(text));
+    id.len++;
+    is_int(ngx_http_profile_store_delete(&store, &id), NGX_OK, "its own");
+
+    ngx_http_profile_store_stat(&store, &stat);
+    is_int(stat.memory_used, 0, "the zone is empty");
+
+    free(archive);
+}
