@@ -151,7 +151,10 @@ $(PROTO).h: shared/proto/profile.proto
 	@mkdir -p $(BUILD)/gen
 	$(PROTOC) --c_out=$(BUILD)/gen --proto_path=shared $<
 
-$(filter %/prof_proto.c.o %_pprof.c.o,$(CORE_OBJS)): $(PROTO).h
+PROTO_SRCS = shared/proto/prof_proto.c                                        \
+             $(wildcard shared/encode/prof_encode_pprof*.c)
+
+$(patsubst shared/%,$(BUILD)/core/%.o,$(PROTO_SRCS)): $(PROTO).h
 
 $(BUILD)/core/%.o: shared/% $(BUILD)/core.args
 	@mkdir -p $(@D)

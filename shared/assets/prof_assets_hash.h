@@ -15,11 +15,11 @@
 #define PROF_ASSET_HASH_flame_css                                           \
     "'sha256-0cxKFHi17osIn7WdS0yyZwA5NlYPgfoMe+J/z1/IOU0='"
 #define PROF_ASSET_HASH_page_css                                            \
-    "'sha256-nr0AWfMhRt7ZsVnN/YrhiJtPe3V6j1Pqp/63RHwJ/DI='"
+    "'sha256-aGy83NF4eksje2aOb9ANe6QLTuXRO5pl8+E37xrKtIQ='"
 #define PROF_ASSET_HASH_flame_js                                            \
-    "'sha256-5pEyTh2iGBRS8OIBYobI2T7fS9CumfdAkultciMKit4='"
+    "'sha256-QwlUxrtbbqsRB54GbR57qpN7yVeAOUoYMboiDgRD8q8='"
 #define PROF_ASSET_HASH_page_js                                             \
-    "'sha256-JHMUfuFnw0cbeZgWaXxFGYeO3raSzHoW1AX2qD6nVdE='"
+    "'sha256-3wmtAGUi3UBx28BcIsBLfRM+aMEEu5Hn14cpBY7SOEc='"
 
 
 #endif /* _PROF_ASSETS_HASH_H_INCLUDED_ */

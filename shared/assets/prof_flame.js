@@ -7,7 +7,7 @@
  * fragment of the URL.
  *
  * A document has one "prof-host" element, where the controls go, and one
- * "prof-plot" for each mode, of which one is visible.
+ * "prof-plot" for each mode, that is a measure, of which one is visible.
  *
  * A box is identified in the URL by a hash of the names from the root to it,
  * so a link finds it in another profile as well.
@@ -43,6 +43,7 @@
             area: svg.querySelector('.prof-area'),
             viewport: svg.querySelector('.prof-zoom'),
             mode: svg.dataset.mode,
+            unit: svg.dataset.unit,
             total: Number(svg.dataset.total),
             partial: 'partial' in svg.dataset,
             rows: Array.from(svg.querySelector('.prof-zoom').children),
@@ -379,7 +380,7 @@
         ui.match.textContent = test === null ? ''
             : (plot.partial ? 'matched at least ' : 'matched ')
               + percent(share / z.w) + ', '
-              + duration(share * plot.total) + ', ' + count
+              + amount(share * plot.total, plot.unit) + ', ' + count
               + (count === 1 ? ' box' : ' boxes');
     }
 
@@ -527,10 +528,23 @@
     }
 
 
-    function duration(ns) {
-        return ns < 1e6 ? (ns / 1e3).toFixed(1) + ' us'
-                        : ns < 1e10 ? (ns / 1e6).toFixed(1) + ' ms'
-                                    : (ns / 1e9).toFixed(1) + ' s';
+    function amount(n, unit) {
+        switch (unit) {
+
+        case 'ns':
+            return n < 1e6 ? (n / 1e3).toFixed(1) + ' us'
+                           : n < 1e10 ? (n / 1e6).toFixed(1) + ' ms'
+                                      : (n / 1e9).toFixed(1) + ' s';
+
+        case 'bytes':
+            return n < 1024 ? Math.round(n) + ' B'
+                            : n < 1024 ** 2 ? (n / 1024).toFixed(1) + ' KB'
+                                            : (n / 1024 ** 2).toFixed(1)
+                                              + ' MB';
+
+        default:
+            return String(Math.round(n));
+        }
     }
 
 

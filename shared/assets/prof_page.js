@@ -66,7 +66,7 @@
         if (!mode.defaultChecked) {
             kept = kept.filter(
                 arg => !/^(profile|stackprof)_mode(=|$)/.test(arg));
-            kept.push('profile_mode=' + mode.value);
+            kept.push('profile_mode=' + mode.dataset.mode);
         }
 
         kept.push('profile_format=' + format);
@@ -109,10 +109,10 @@
 
     function sort(table, heads, column) {
         const body = table.tBodies[0];
-        const ns = row => Number(row.cells[column].dataset.ns);
+        const value = row => Number(row.cells[column].dataset.value);
+        const rows = Array.from(body.rows);
 
-        for (const row of Array.from(body.rows).sort((a, b) => ns(b) - ns(a)))
-        {
+        for (const row of rows.sort((a, b) => value(b) - value(a))) {
             body.appendChild(row);
         }
 

@@ -3,8 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Collapsed stacks, "root;caller;leaf 1234": the lingua franca of flamegraph
- * tools.  Weights are nanoseconds of the profile's mode, and sum to the
- * profile's total exactly.
+ * tools.  Weights are nanoseconds or bytes, by the profile's mode, and sum to
+ * the profile's total exactly.
  */
 
 
@@ -19,7 +19,7 @@
 static int prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b);
 static void prof_encode_folded_line(const prof_view_t *v, uint32_t node,
     uint32_t *stack, uint64_t weight, prof_buf_t *b);
-static char *prof_encode_folded_name(const prof_frame_t *f);
+static char *prof_encode_folded_name(const char *name);
 
 
 const prof_encoder_t  prof_encode_folded = {
@@ -35,17 +35,22 @@ const prof_encoder_t  prof_encode_folded = {
 static int
 prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
 {
-    uint32_t                 i, mode, *stack;
+    uint32_t                 i, measure, *stack;
+    uint64_t                 weight;
     prof_view_t             *v;
     const prof_view_node_t  *node;
 
-    v = prof_view_create(p, prof_encode_folded_name);
+    measure = prof_measure_first(p);
+
+    v = prof_view_create(p, prof_encode_folded_name, &measure, 1);
     if (v == NULL) {
         return PROF_ERROR;
     }
 
     stack = malloc(((size_t) v->depth + 1) * sizeof(uint32_t));
-    if (stack == NULL) {
+
+    if (stack == NULL || prof_view_order(v, 0) != PROF_OK) {
+        free(stack);
         prof_view_destroy(v);
         return PROF_ERROR;
     }
@@ -53,13 +58,14 @@ prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
     /* depth first, each node before its children */
 
     i = v->root;
-    mode = prof_view_mode(p);
 
     while (i != PROF_NONE) {
         node = &v->nodes[i];
 
-        if (node->self[mode]) {
-            prof_encode_folded_line(v, i, stack, node->self[mode], b);
+        weight = prof_view_self(v, i, 0);
+
+        if (weight) {
+            prof_encode_folded_line(v, i, stack, weight, b);
         }
 
         if (node->child != PROF_NONE) {
@@ -115,24 +121,24 @@ prof_encode_folded_line(const prof_view_t *v, uint32_t node, uint32_t *stack,
  */
 
 static char *
-prof_encode_folded_name(const prof_frame_t *f)
+prof_encode_folded_name(const char *name)
 {
-    char           *name, *p;
+    char           *p, *text;
     size_t          len;
     unsigned char   c;
 
-    if (f->name[0] == '\0') {
+    if (name[0] == '\0') {
         return strdup("?");
     }
 
-    len = strlen(f->name);
+    len = strlen(name);
 
-    name = prof_text_utf8(f->name, &len);
-    if (name == NULL) {
+    text = prof_text_utf8(name, &len);
+    if (text == NULL) {
         return NULL;
     }
 
-    for (p = name; *p; p++) {
+    for (p = text; *p; p++) {
         c = (unsigned char) *p;
 
         if (c == ';') {
@@ -143,5 +149,5 @@ prof_encode_folded_name(const prof_frame_t *f)
         }
     }
 
-    return name;
+    return text;
 }

@@ -2,17 +2,18 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A page that needs nothing else: the flamegraphs of both modes, tables, the
+ * A page that needs nothing else: the flamegraphs of all measures, tables, the
  * facts and counters of the capture, and links to the other formats.
  *
- * Modes are switched by the style alone.  The script adds what it adds to the
- * picture (prof_encode_svg.c), sorts tables, and makes the links: where a
+ * Measures are switched by the style alone.  The script adds what it adds to
+ * the picture (prof_encode_svg.c), sorts tables, and makes the links: where a
  * document is, only its reader knows.
  */
 
 
 #include "assets/prof_assets.h"
 #include "encode/prof_encode.h"
+#include "encode/prof_html_labels.h"
 #include "encode/prof_html_tables.h"
 #include "encode/prof_kind.h"
 #include "encode/prof_markup.h"
@@ -32,9 +33,9 @@
     "%3Cpath fill='%23f2b55c' d='M1 6h9v4H1z'/%3E"                            \
     "%3Cpath fill='%234db394' d='M4 11h6v4H4z'/%3E%3C/svg%3E"
 
-/* of each of the flamegraphs */
+/* of all flamegraphs */
 
-#define PROF_HTML_SIZE      800000
+#define PROF_HTML_SIZE      1600000
 
 #define PROF_HTML_TEXT_MAX  2048
 
@@ -50,7 +51,8 @@
 
 static int prof_encode_html_encode(const prof_profile_t *p, prof_buf_t *b);
 static void prof_encode_html_head(const prof_profile_t *p, prof_buf_t *b);
-static void prof_encode_html_modes(const prof_profile_t *p, prof_buf_t *b);
+static void prof_encode_html_measures(const prof_profile_t *p,
+    const prof_view_t *v, prof_buf_t *b);
 static void prof_encode_html_note(void *data, const prof_buf_t *line,
     int warning);
 static int prof_encode_html_plots(const prof_profile_t *p,
@@ -78,23 +80,32 @@ static int
 prof_encode_html_encode(const prof_profile_t *p, prof_buf_t *b)
 {
     int           rc;
+    uint32_t      n, list[PROF_MEASURE_MAX];
     prof_view_t  *v;
 
-    v = prof_view_create(p, NULL);
-    if (v == NULL) {
+    n = prof_measure_list(p, list);
+
+    v = prof_view_create(p, NULL, list, n);
+
+    if (v == NULL || prof_view_order(v, PROF_SVG_SHARE) != PROF_OK) {
+        prof_view_destroy(v);
         return PROF_ERROR;
     }
 
     prof_encode_html_head(p, b);
 
     prof_buf_puts(b, "<ul class=\"notes\">\n");
-    prof_notes(p, v, prof_encode_html_note, b);
+    prof_notes(p, prof_encode_html_note, b);
     prof_buf_puts(b, "</ul>\n");
 
     rc = prof_encode_html_plots(p, v, b);
 
     if (rc == PROF_OK) {
         rc = prof_html_tables(p, v, b);
+    }
+
+    if (rc == PROF_OK) {
+        rc = prof_html_labels(p, v, b);
     }
 
     prof_view_destroy(v);
@@ -191,10 +202,10 @@ prof_encode_html_plots(const prof_profile_t *p, const prof_view_t *v,
     prof_buf_t *b)
 {
     int              rc;
-    uint32_t         m;
+    uint32_t         k;
     prof_svg_plot_t  plot;
 
-    prof_encode_html_modes(p, b);
+    prof_encode_html_measures(p, v, b);
 
     prof_buf_puts(b, "<div class=\"prof-host\"></div>\n"
                      "<svg class=\"defs\" aria-hidden=\"true\">");
@@ -203,8 +214,9 @@ prof_encode_html_plots(const prof_profile_t *p, const prof_view_t *v,
 
     rc = PROF_OK;
 
-    for (m = 0; m < PROF_VIEW_MODES && rc == PROF_OK; m++) {
-        rc = prof_svg_plot_init(&plot, p, v, m, PROF_HTML_SIZE);
+    for (k = 0; k < v->ncolumns && rc == PROF_OK; k++) {
+        rc = prof_svg_plot_init(&plot, p, v, v->measure[k],
+                                PROF_HTML_SIZE / v->ncolumns);
 
         if (rc == PROF_OK) {
             rc = prof_encode_html_plot(&plot, b);
@@ -220,23 +232,27 @@ prof_encode_html_plots(const prof_profile_t *p, const prof_view_t *v,
 
 
 static void
-prof_encode_html_modes(const prof_profile_t *p, prof_buf_t *b)
+prof_encode_html_measures(const prof_profile_t *p, const prof_view_t *v,
+    prof_buf_t *b)
 {
-    uint32_t  m;
-
-    static const char  *text[] = { "Wall time", "CPU time" };
-    static const char  *title[] = { "Running and waiting", "Running only" };
+    uint32_t               k, m;
+    const prof_measure_t  *measure;
 
     prof_buf_puts(b, "<section class=\"graph\">\n<fieldset class=\"modes\">"
                      "<legend>Mode</legend>\n");
 
-    for (m = 0; m < PROF_VIEW_MODES; m++) {
+    for (k = 0; k < v->ncolumns; k++) {
+        m = v->measure[k];
+        measure = &prof_measures[m];
+
         prof_buf_printf(b, "<label title=\"%s\"><input type=\"radio\" "
-                        "name=\"mode\" id=\"prof-%s\" value=\"%s\"%s>"
-                        "<span>%s <small>",
-                        title[m], prof_summary_mode(m), prof_summary_mode(m),
-                        m == prof_view_mode(p) ? " checked" : "", text[m]);
-        prof_summary_duration(b, m == PROF_MODE_CPU ? p->cpu : p->wall);
+                        "name=\"mode\" id=\"prof-%s\" value=\"%s\" "
+                        "data-mode=\"%s\"%s><span>%s <small>",
+                        measure->title, measure->name, measure->name,
+                        prof_measure_mode(m),
+                        m == prof_measure_first(p) ? " checked" : "",
+                        measure->text);
+        prof_measure_value(b, measure->unit, prof_measure_total(p, m));
         prof_buf_puts(b, "</small></span></label>\n");
     }
 
@@ -250,13 +266,20 @@ prof_encode_html_plot(const prof_svg_plot_t *plot, prof_buf_t *b)
     int         rc;
     prof_buf_t  text;
 
-    prof_buf_printf(b, "<div class=\"%s\">\n", prof_summary_mode(plot->mode));
+    prof_buf_printf(b, "<div class=\"by %s\">\n",
+                    prof_measures[plot->measure].name);
 
     prof_buf_init(&text);
     rc = PROF_OK;
 
     if (plot->nshown == 0) {
-        prof_notes_empty(plot->profile, &text);
+        if (prof_measure_is_memory(plot->measure)) {
+            prof_buf_puts(&text, prof_measures[plot->measure].title);
+            prof_buf_puts(&text, ": none");
+
+        } else {
+            prof_notes_empty(plot->profile, &text);
+        }
 
         prof_buf_puts(b, "<p class=\"empty\">");
         prof_markup_text(b, text.data, text.len, PROF_HTML_TEXT_MAX);
@@ -344,12 +367,20 @@ prof_encode_html_counter(void *data, const prof_summary_t *item)
     prof_encode_html_text(b, item->name);
     prof_buf_puts(b, "</code></th><td class=\"num\">");
 
-    if (item->unit == PROF_SUMMARY_NS) {
-        prof_summary_duration(b, item->number);
+    switch (item->unit) {
 
-    } else {
+    case PROF_SUMMARY_NS:
+        prof_summary_duration(b, item->number);
+        break;
+
+    case PROF_SUMMARY_BYTES:
+        prof_summary_size(b, item->number);
+        break;
+
+    default:
         prof_buf_number(b, item->number);
         prof_buf_puts(b, item->unit == PROF_SUMMARY_HZ ? " Hz" : "");
+        break;
     }
 
     prof_buf_puts(b, "</td></tr>\n");

@@ -8,6 +8,7 @@
 
 #include "encode/prof_encode.h"
 #include "encode/prof_encode_pprof.h"
+#include "encode/prof_measure.h"
 #include "encode/prof_summary.h"
 
 #include <inttypes.h>
@@ -21,17 +22,19 @@
 
 #define PROF_PPROF_LINE    76
 
-#define PROF_PPROF_VALUES  3
-#define PROF_PPROF_STATES  2
-
-
-/* of the entries of one stack and state */
 
 typedef struct {
-    uint64_t  count;
-    uint64_t  wall;
-    uint64_t  cpu;
-} prof_pprof_sum_t;
+    const char  *name;
+    const char  *unit;
+} prof_pprof_type_t;
+
+
+/* of a mode; types end with a NULL name */
+
+typedef struct {
+    prof_pprof_type_t  types[PROF_PPROF_VALUES + 1];
+    prof_pprof_type_t  period;
+} prof_pprof_types_t;
 
 
 static int prof_encode_pprof_encode(const prof_profile_t *p, prof_buf_t *b);
@@ -44,17 +47,37 @@ static void prof_encode_pprof_type(prof_pprof_t *e, Prof__ValueType *type,
 static void prof_encode_pprof_comments(prof_pprof_t *e);
 static int prof_encode_pprof_item(void *data, const prof_summary_t *item);
 static void prof_encode_pprof_comment(prof_pprof_t *e);
-static void prof_encode_pprof_labels(prof_pprof_t *e);
-static void prof_encode_pprof_samples(prof_pprof_t *e);
-static int prof_encode_pprof_sample_cmp(const void *one, const void *two,
-    void *data);
-static void prof_encode_pprof_sample(prof_pprof_t *e, uint32_t node,
-    const prof_pprof_sum_t *sum);
-static size_t prof_encode_pprof_stack(prof_pprof_t *e, uint32_t node);
 static void prof_encode_pprof_strings(prof_pprof_t *e);
-static int64_t prof_encode_pprof_int(uint64_t n);
 static void prof_encode_pprof_append(ProtobufCBuffer *sink, size_t len,
     const uint8_t *data);
+
+
+/*
+ * The types of readers' own: Go, Pyroscope and Parca know "samples/count" and
+ * "cpu/nanoseconds" of a CPU profile, and that it has no others.  The last
+ * type is what readers show that ignore default_sample_type.  The types of
+ * memory, in this order, are those of Go's heap.
+ */
+
+static const prof_pprof_types_t  prof_pprof_types[] = {
+
+    [PROF_MODE_WALL] = {
+        { { "samples", "count" }, { "cpu", "nanoseconds" },
+          { "wall", "nanoseconds" } },
+        { "wall", "nanoseconds" }
+    },
+
+    [PROF_MODE_CPU] = {
+        { { "samples", "count" }, { "cpu", "nanoseconds" } },
+        { "cpu", "nanoseconds" }
+    },
+
+    [PROF_MODE_OBJECT] = {
+        { { "alloc_objects", "count" }, { "alloc_space", "bytes" },
+          { "inuse_objects", "count" }, { "inuse_space", "bytes" } },
+        { "space", "bytes" }
+    }
+};
 
 
 const prof_encoder_t  prof_encode_pprof = {
@@ -76,7 +99,6 @@ prof_encode_pprof_encode(const prof_profile_t *p, prof_buf_t *b)
         prof_encode_pprof_header(&e);
         prof_encode_pprof_comments(&e);
         prof_encode_pprof_frames(&e);
-        prof_encode_pprof_labels(&e);
         prof_encode_pprof_samples(&e);
         prof_encode_pprof_strings(&e);
 
@@ -102,12 +124,16 @@ prof_encode_pprof_init(prof_pprof_t *e, const prof_profile_t *p,
     prof_strings_init(&e->strings);
 
     n = p->nframes > p->nentries ? p->nframes : p->nentries;
+    n = n > p->nallocs ? n : p->nallocs;
 
     e->frames = calloc((size_t) p->nframes + 1, sizeof(prof_pprof_frame_t));
+    e->inlines = calloc((size_t) p->ninlines + 1, sizeof(prof_pprof_frame_t));
     e->order = calloc((size_t) n + 1, sizeof(uint32_t));
     e->gz = prof_gzip_create(b);
 
-    if (e->frames == NULL || e->order == NULL || e->gz == NULL) {
+    if (e->frames == NULL || e->inlines == NULL || e->order == NULL
+        || e->gz == NULL)
+    {
         return PROF_ERROR;
     }
 
@@ -129,6 +155,7 @@ prof_encode_pprof_done(prof_pprof_t *e)
     prof_strings_free(&e->strings);
     prof_buf_free(&e->line);
     free(e->frames);
+    free(e->inlines);
     free(e->order);
     free(e->stack);
 
@@ -136,42 +163,43 @@ prof_encode_pprof_done(prof_pprof_t *e)
 }
 
 
-/*
- * The types of readers' own: Go, Pyroscope and Parca know "samples/count" and
- * "cpu/nanoseconds" of a CPU profile, and that it has no others.  The last
- * type is what readers show that ignore default_sample_type.
- */
-
 static void
 prof_encode_pprof_header(prof_pprof_t *e)
 {
-    const char            *mode;
-    Prof__Profile          part;
-    Prof__ValueType        types[PROF_PPROF_VALUES];
-    Prof__ValueType       *type[PROF_PPROF_VALUES];
-    const prof_profile_t  *p;
+    uint32_t                   i;
+    Prof__Profile              part;
+    Prof__ValueType            period, types[PROF_PPROF_VALUES];
+    Prof__ValueType           *type[PROF_PPROF_VALUES];
+    const prof_profile_t      *p;
+    const prof_pprof_types_t  *t;
 
     p = e->profile;
-    mode = prof_summary_mode(p->mode);
-
-    type[0] = &types[0];
-    type[1] = &types[1];
-    type[2] = &types[2];
-
-    prof_encode_pprof_type(e, type[0], "samples", "count");
-    prof_encode_pprof_type(e, type[1], "cpu", "nanoseconds");
-    prof_encode_pprof_type(e, type[2], mode, "nanoseconds");
+    t = &prof_pprof_types[p->mode];
 
     prof__profile__init(&part);
 
-    part.n_sample_type = p->mode == PROF_MODE_CPU ? 2 : 3;
-    part.sample_type = type;
-    part.default_sample_type = prof_strings_add(&e->strings, mode);
-    part.period_type = type[2];
-    part.time_nanos = prof_encode_pprof_int(p->start_realtime);
-    part.duration_nanos = prof_encode_pprof_int(p->wall);
+    for (i = 0; t->types[i].name; i++) {
+        type[i] = &types[i];
+        prof_encode_pprof_type(e, type[i], t->types[i].name, t->types[i].unit);
+    }
 
-    if (p->frequency) {
+    part.n_sample_type = i;
+    part.sample_type = type;
+
+    prof_encode_pprof_type(e, &period, t->period.name, t->period.unit);
+
+    part.period_type = &period;
+    part.default_sample_type = prof_strings_add(&e->strings,
+                                   prof_measures[prof_measure_first(p)].name);
+    part.time_nanos = prof_encode_pprof_int(p->start_realtime);
+    part.duration_nanos = prof_encode_pprof_int(p->duration ? p->duration
+                                                            : p->wall);
+
+    if (p->mode == PROF_MODE_OBJECT) {
+        part.period = prof_encode_pprof_int(p->alloc_interval
+                                            ? p->alloc_interval : 1);
+
+    } else if (p->frequency) {
         part.period = PROF_PPROF_NSEC / p->frequency;
     }
 
@@ -195,7 +223,7 @@ prof_encode_pprof_type(prof_pprof_t *e, Prof__ValueType *type,
 static void
 prof_encode_pprof_comments(prof_pprof_t *e)
 {
-    prof_summary_line(e->profile, e->profile->mode, &e->line);
+    prof_summary_line(e->profile, prof_measure_first(e->profile), &e->line);
     prof_encode_pprof_comment(e);
 
     if (prof_summary(e->profile, prof_encode_pprof_item, e) != PROF_OK) {
@@ -258,186 +286,6 @@ prof_encode_pprof_comment(prof_pprof_t *e)
 }
 
 
-/*
- * Labels become series in databases: only what has few values is one.  The
- * place of the sample's own is the first.
- */
-
-static void
-prof_encode_pprof_labels(prof_pprof_t *e)
-{
-    uint32_t            i;
-    Prof__Label        *label;
-    const prof_fact_t  *fact;
-
-    for (i = 0; i < e->profile->nfacts; i++) {
-        fact = &e->profile->facts[i];
-
-        if (!fact->label || fact->value[0] == '\0'
-            || e->nlabels == PROF_PPROF_LABELS)
-        {
-            continue;
-        }
-
-        label = &e->labels[e->nlabels++];
-        e->label[e->nlabels] = label;
-
-        prof__label__init(label);
-        label->key = prof_strings_add(&e->strings, fact->name);
-        label->str = prof_strings_add(&e->strings, fact->value);
-    }
-}
-
-
-/* one for each stack and state; the entries are sorted to find them */
-
-static void
-prof_encode_pprof_samples(prof_pprof_t *e)
-{
-    uint32_t               i;
-    Prof__Label            state[PROF_PPROF_STATES];
-    prof_pprof_sum_t       sum;
-    const prof_entry_t    *entry;
-    const prof_profile_t  *p;
-
-    p = e->profile;
-
-    prof__label__init(&state[0]);
-    state[0].key = prof_strings_add(&e->strings, "state");
-    state[0].str = prof_strings_add(&e->strings, "running");
-
-    state[1] = state[0];
-    state[1].str = prof_strings_add(&e->strings, "waiting");
-
-    for (i = 0; i < p->nentries; i++) {
-        e->order[i] = i;
-    }
-
-    qsort_r(e->order, p->nentries, sizeof(uint32_t),
-            prof_encode_pprof_sample_cmp, e);
-
-    memset(&sum, 0, sizeof(prof_pprof_sum_t));
-
-    for (i = 0; i < p->nentries; i++) {
-        entry = &p->entries[e->order[i]];
-
-        sum.count += entry->count;
-        sum.wall += entry->wall;
-        sum.cpu += entry->cpu;
-
-        if (i + 1 < p->nentries
-            && prof_encode_pprof_sample_cmp(&e->order[i], &e->order[i + 1], e)
-               == 0)
-        {
-            continue;
-        }
-
-        e->label[0] = &state[entry->kind == PROF_ENTRY_GAP];
-
-        prof_encode_pprof_sample(e, entry->node, &sum);
-
-        memset(&sum, 0, sizeof(prof_pprof_sum_t));
-    }
-}
-
-
-static int
-prof_encode_pprof_sample_cmp(const void *one, const void *two, void *data)
-{
-    prof_pprof_t *e = data;
-
-    int                  gap1, gap2;
-    const prof_entry_t  *e1, *e2;
-
-    e1 = &e->profile->entries[*(const uint32_t *) one];
-    e2 = &e->profile->entries[*(const uint32_t *) two];
-
-    if (e1->node != e2->node) {
-        return e1->node < e2->node ? -1 : 1;
-    }
-
-    gap1 = e1->kind == PROF_ENTRY_GAP;
-    gap2 = e2->kind == PROF_ENTRY_GAP;
-
-    return gap1 - gap2;
-}
-
-
-static void
-prof_encode_pprof_sample(prof_pprof_t *e, uint32_t node,
-    const prof_pprof_sum_t *sum)
-{
-    int64_t                values[PROF_PPROF_VALUES];
-    Prof__Sample           s, *sample;
-    Prof__Profile          part;
-    const prof_profile_t  *p;
-
-    p = e->profile;
-    sample = &s;
-
-    values[0] = prof_encode_pprof_int(sum->count);
-    values[1] = prof_encode_pprof_int(sum->cpu);
-    values[2] = prof_encode_pprof_int(sum->wall);
-
-    if (values[0] == 0 && values[1] == 0
-        && (p->mode == PROF_MODE_CPU || values[2] == 0))
-    {
-        return;
-    }
-
-    prof__sample__init(&s);
-
-    s.n_location_id = prof_encode_pprof_stack(e, node);
-    s.location_id = e->stack;
-    s.n_value = p->mode == PROF_MODE_CPU ? 2 : 3;
-    s.value = values;
-    s.n_label = 1 + e->nlabels;
-    s.label = e->label;
-
-    prof__profile__init(&part);
-    part.n_sample = 1;
-    part.sample = &sample;
-
-    prof_encode_pprof_write(e, &part);
-}
-
-
-static size_t
-prof_encode_pprof_stack(prof_pprof_t *e, uint32_t node)
-{
-    size_t              n;
-    uint32_t            i;
-    uint64_t           *stack;
-    const prof_node_t  *nodes;
-
-    nodes = e->profile->nodes;
-    n = 0;
-
-    for (i = node; i != PROF_NONE; i = nodes[i].parent) {
-        n++;
-    }
-
-    if (n > e->depth) {
-        stack = realloc(e->stack, 2 * n * sizeof(uint64_t));
-        if (stack == NULL) {
-            e->strings.failed = 1;
-            return 0;
-        }
-
-        e->stack = stack;
-        e->depth = 2 * n;
-    }
-
-    n = 0;
-
-    for (i = node; i != PROF_NONE; i = nodes[i].parent) {
-        e->stack[n++] = (uint64_t) nodes[i].frame + 1;
-    }
-
-    return n;
-}
-
-
 static void
 prof_encode_pprof_strings(prof_pprof_t *e)
 {
@@ -451,7 +299,7 @@ prof_encode_pprof_strings(prof_pprof_t *e)
 }
 
 
-static int64_t
+int64_t
 prof_encode_pprof_int(uint64_t n)
 {
     return n < INT64_MAX ? (int64_t) n : INT64_MAX;

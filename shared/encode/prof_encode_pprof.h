@@ -23,7 +23,8 @@
 #include "proto/prof_proto.h"
 
 
-#define PROF_PPROF_LABELS  16
+#define PROF_PPROF_LABELS  16   /* of the profile */
+#define PROF_PPROF_VALUES  4    /* of a sample, at most */
 
 
 typedef struct {
@@ -40,12 +41,13 @@ typedef struct {
     const prof_profile_t  *profile;
     prof_strings_t         strings;
     prof_pprof_frame_t    *frames;
-    uint32_t              *order;       /* frames or entries, sorted */
+    prof_pprof_frame_t    *inlines;
+    uint32_t              *order;       /* frames, entries or allocations,
+                                           sorted */
     uint64_t              *stack;
     size_t                 depth;       /* room in it */
     prof_buf_t             line;        /* a comment being made */
     Prof__Label            labels[PROF_PPROF_LABELS];
-    Prof__Label           *label[PROF_PPROF_LABELS + 1];
     uint32_t               nlabels;
 } prof_pprof_t;
 
@@ -55,7 +57,13 @@ PROF_HIDDEN_BEGIN
 /* objects, functions and addresses */
 void prof_encode_pprof_frames(prof_pprof_t *e);
 
+/* entries, or allocations */
+void prof_encode_pprof_samples(prof_pprof_t *e);
+
 void prof_encode_pprof_write(prof_pprof_t *e, Prof__Profile *part);
+
+/* the largest number for what is too large */
+int64_t prof_encode_pprof_int(uint64_t n);
 
 PROF_HIDDEN_END
 

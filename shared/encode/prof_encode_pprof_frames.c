@@ -11,8 +11,14 @@
 
 static void prof_encode_pprof_mappings(prof_pprof_t *e);
 static void prof_encode_pprof_functions(prof_pprof_t *e);
+static void prof_encode_pprof_inlines(prof_pprof_t *e, uint32_t id);
+static void prof_encode_pprof_function(prof_pprof_t *e,
+    const prof_pprof_frame_t *frame, uint32_t line);
 static int prof_encode_pprof_cmp(const void *one, const void *two, void *data);
+static int prof_encode_pprof_inline_cmp(const void *one, const void *two);
 static void prof_encode_pprof_locations(prof_pprof_t *e);
+static size_t prof_encode_pprof_lines(prof_pprof_t *e, uint32_t frame,
+    Prof__Line *lines);
 
 
 void
@@ -56,9 +62,10 @@ prof_encode_pprof_mappings(prof_pprof_t *e)
         for (i = 0; i < p->nframes; i++) {
             f = &p->frames[i];
 
-            if (f->object == object && f->file) {
-                m.has_filenames = 1;
-                m.has_line_numbers |= f->line != 0;
+            if (f->object == object) {
+                m.has_filenames |= f->file != NULL;
+                m.has_line_numbers |= f->file && f->line;
+                m.has_inline_frames |= f->ninlines != 0;
             }
         }
 
@@ -71,17 +78,19 @@ prof_encode_pprof_mappings(prof_pprof_t *e)
 }
 
 
+/*
+ * Functions are numbered in the order of their names: first those of frames,
+ * then those that were inlined.
+ */
+
 static void
 prof_encode_pprof_functions(prof_pprof_t *e)
 {
     uint32_t               i, id;
-    Prof__Profile          part;
-    Prof__Function         f, *function;
     prof_pprof_frame_t    *frame;
     const prof_profile_t  *p;
 
     p = e->profile;
-    function = &f;
 
     for (i = 0; i < p->nframes; i++) {
         frame = &e->frames[i];
@@ -110,19 +119,84 @@ prof_encode_pprof_functions(prof_pprof_t *e)
 
         frame->function = ++id;
 
-        prof__function__init(&f);
-
-        f.id = id;
-        f.name = frame->name;
-        f.system_name = frame->name;
-        f.filename = frame->file;
-
-        prof__profile__init(&part);
-        part.n_function = 1;
-        part.function = &function;
-
-        prof_encode_pprof_write(e, &part);
+        prof_encode_pprof_function(e, frame,
+                                   p->frames[e->order[i]].start_line);
     }
+
+    prof_encode_pprof_inlines(e, id);
+}
+
+
+static void
+prof_encode_pprof_inlines(prof_pprof_t *e, uint32_t id)
+{
+    uint32_t               i, k;
+    prof_pprof_frame_t    *frame, **order;
+    const prof_profile_t  *p;
+
+    p = e->profile;
+
+    order = malloc(((size_t) p->ninlines + 1) * sizeof(prof_pprof_frame_t *));
+    if (order == NULL) {
+        e->strings.failed = 1;
+        return;
+    }
+
+    for (i = 0; i < p->ninlines; i++) {
+        frame = &e->inlines[i];
+        order[i] = frame;
+
+        frame->name = prof_strings_add(&e->strings, p->inlines[i].name);
+
+        if (p->inlines[i].file) {
+            frame->file = prof_strings_add(&e->strings, p->inlines[i].file);
+        }
+    }
+
+    qsort(order, p->ninlines, sizeof(prof_pprof_frame_t *),
+          prof_encode_pprof_inline_cmp);
+
+    for (i = 0; i < p->ninlines; i++) {
+        frame = order[i];
+
+        if (i && prof_encode_pprof_inline_cmp(&order[i - 1], &order[i]) == 0)
+        {
+            frame->function = id;
+            continue;
+        }
+
+        frame->function = ++id;
+        k = (uint32_t) (frame - e->inlines);
+
+        prof_encode_pprof_function(e, frame, p->inlines[k].start_line);
+    }
+
+    free(order);
+}
+
+
+static void
+prof_encode_pprof_function(prof_pprof_t *e, const prof_pprof_frame_t *frame,
+    uint32_t line)
+{
+    Prof__Profile   part;
+    Prof__Function  f, *function;
+
+    function = &f;
+
+    prof__function__init(&f);
+
+    f.id = frame->function;
+    f.name = frame->name;
+    f.system_name = frame->name;
+    f.filename = frame->file;
+    f.start_line = line;
+
+    prof__profile__init(&part);
+    part.n_function = 1;
+    part.function = &function;
+
+    prof_encode_pprof_write(e, &part);
 }
 
 
@@ -133,6 +207,7 @@ prof_encode_pprof_cmp(const void *one, const void *two, void *data)
 {
     prof_pprof_t *e = data;
 
+    int                        rc;
     uint32_t                   i, j;
     const prof_frame_t        *f1, *f2;
     const prof_pprof_frame_t  *p1, *p2;
@@ -145,12 +220,10 @@ prof_encode_pprof_cmp(const void *one, const void *two, void *data)
     p1 = &e->frames[i];
     p2 = &e->frames[j];
 
-    if (p1->name != p2->name) {
-        return p1->name < p2->name ? -1 : 1;
-    }
+    rc = prof_encode_pprof_inline_cmp(&p1, &p2);
 
-    if (p1->file != p2->file) {
-        return p1->file < p2->file ? -1 : 1;
+    if (rc) {
+        return rc;
     }
 
     if (f1->object != f2->object) {
@@ -161,31 +234,47 @@ prof_encode_pprof_cmp(const void *one, const void *two, void *data)
 }
 
 
+static int
+prof_encode_pprof_inline_cmp(const void *one, const void *two)
+{
+    const prof_pprof_frame_t  *p1, *p2;
+
+    p1 = *(const prof_pprof_frame_t *const *) one;
+    p2 = *(const prof_pprof_frame_t *const *) two;
+
+    if (p1->name != p2->name) {
+        return p1->name < p2->name ? -1 : 1;
+    }
+
+    return p1->file < p2->file ? -1 : p1->file > p2->file;
+}
+
+
 static void
 prof_encode_pprof_locations(prof_pprof_t *e)
 {
     uint32_t               i;
-    Prof__Line             n, *line;
+    Prof__Line             lines[1 + PROF_MAX_INLINES];
+    Prof__Line            *line[1 + PROF_MAX_INLINES];
     Prof__Profile          part;
     Prof__Location         l, *location;
     const prof_frame_t    *f;
     const prof_profile_t  *p;
 
     p = e->profile;
-    line = &n;
     location = &l;
+
+    for (i = 0; i <= PROF_MAX_INLINES; i++) {
+        line[i] = &lines[i];
+    }
 
     for (i = 0; i < p->nframes; i++) {
         f = &p->frames[i];
 
-        prof__line__init(&n);
-        n.function_id = e->frames[i].function;
-        n.line = f->line;
-
         prof__location__init(&l);
         l.id = (uint64_t) i + 1;
-        l.n_line = 1;
-        l.line = &line;
+        l.n_line = prof_encode_pprof_lines(e, i, lines);
+        l.line = line;
 
         if (f->object != PROF_NONE) {
             l.mapping_id = (uint64_t) f->object + 1;
@@ -205,4 +294,30 @@ prof_encode_pprof_locations(prof_pprof_t *e)
 
         prof_encode_pprof_write(e, &part);
     }
+}
+
+
+/* the innermost first */
+
+static size_t
+prof_encode_pprof_lines(prof_pprof_t *e, uint32_t frame, Prof__Line *lines)
+{
+    size_t               n;
+    uint32_t             k;
+    const prof_frame_t  *f;
+
+    f = &e->profile->frames[frame];
+    n = 0;
+
+    for (k = f->ninlines; k > 0 && n < PROF_MAX_INLINES; k--) {
+        prof__line__init(&lines[n]);
+        lines[n].function_id = e->inlines[f->inlines + k - 1].function;
+        lines[n++].line = e->profile->inlines[f->inlines + k - 1].line;
+    }
+
+    prof__line__init(&lines[n]);
+    lines[n].function_id = e->frames[frame].function;
+    lines[n++].line = f->line;
+
+    return n;
 }

@@ -2,68 +2,61 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The file format of speedscope: the wall-clock and the CPU timeline of the
- * same capture, and the one of its mode by module, as three profiles of one
- * file.  The frames of the last are objects: they follow those of functions.
+ * The file format of speedscope: a profile for each measure of the same
+ * capture, in the order of time; the first of them by module; and for each set
+ * of labels, if there are several.  The frames of the one by module are
+ * objects: they follow those of functions.
  *
- * The only user of jansson, which writes all that has strings in it.  The
- * stacks are arrays of small integers, millions of them; a tree of JSON values
- * takes 1 KB for a stack of 22, and three times as long, so they are
+ * The stacks are arrays of small integers, millions of them; a tree of JSON
+ * values takes 1 KB for a stack of 22, and three times as long, so they are
  * written directly.
- *
- * The published schema permits members of our own: "profile_info" has the
- * summary.
  */
 
 
 #include "encode/prof_encode.h"
+#include "encode/prof_label_sets.h"
+#include "encode/prof_speedscope_json.h"
 #include "encode/prof_summary.h"
-#include "encode/prof_text.h"
 #include "encode/prof_timeline.h"
 #include "encode/prof_view.h"
-#include "profile/prof_demangle.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 
-#define PROF_SPEEDSCOPE_SCHEMA                                                \
-    "https://www.speedscope.app/file-format-schema.json"
-
-#define PROF_SPEEDSCOPE_EXPORTER  "ngx_http_profile_module@" PROF_VERSION
-
 /* more make the viewer slow: 100,000 take it 7 seconds and 600 MB to load */
 
-#define PROF_SPEEDSCOPE_MAX       100000
+#define PROF_SPEEDSCOPE_MAX   100000
 
-#define PROF_SPEEDSCOPE_FLAGS     (JSON_COMPACT|JSON_ENCODE_ANY)
+/* profiles of labels: the heaviest sets */
+
+#define PROF_SPEEDSCOPE_SETS  32
+
+
+typedef struct {
+    uint32_t    measure;
+    uint32_t    labels;         /* a set, or PROF_TIMELINE_ALL */
+    unsigned    modules:1;
+} prof_speedscope_what_t;
 
 
 static int prof_encode_speedscope_encode(const prof_profile_t *p,
     prof_buf_t *b);
-static void prof_encode_speedscope_frames(const prof_profile_t *p,
+static int prof_encode_speedscope_profiles(const prof_profile_t *p,
     const prof_view_t *v, prof_buf_t *b);
-static json_t *prof_encode_speedscope_frame(const prof_profile_t *p,
-    const prof_view_function_t *func);
-static void prof_encode_speedscope_modules(const prof_profile_t *p,
+static int prof_encode_speedscope_labels(const prof_profile_t *p,
     const prof_view_t *v, prof_buf_t *b);
 static int prof_encode_speedscope_profile(const prof_profile_t *p,
-    const prof_view_t *v, uint32_t mode, int modules, prof_buf_t *b);
+    const prof_view_t *v, const prof_speedscope_what_t *what, prof_buf_t *b);
+static void prof_encode_speedscope_name(const prof_profile_t *p,
+    const prof_timeline_t *t, const prof_speedscope_what_t *what,
+    prof_buf_t *name);
 static int prof_encode_speedscope_stacks(const prof_profile_t *p,
     const prof_view_t *v, const prof_timeline_t *t, int modules,
     prof_buf_t *b);
 static uint32_t prof_encode_speedscope_stack(const prof_profile_t *p,
     const prof_view_t *v, uint32_t node, int modules, uint32_t *stack);
-static void prof_encode_speedscope_info(const prof_profile_t *p,
-    prof_buf_t *b);
-static int prof_encode_speedscope_item(void *data, const prof_summary_t *item);
-static json_t *prof_encode_speedscope_string(const char *s, size_t len);
-static void prof_encode_speedscope_dump(json_t *json, size_t flags,
-    prof_buf_t *b);
-static int prof_encode_speedscope_write(const char *data, size_t len,
-    void *arg);
 
 
 const prof_encoder_t  prof_encode_speedscope = {
@@ -80,41 +73,27 @@ static int
 prof_encode_speedscope_encode(const prof_profile_t *p, prof_buf_t *b)
 {
     int           rc;
-    json_t       *head;
-    uint32_t      mode;
+    uint32_t      active, list[PROF_MEASURE_MAX];
     prof_view_t  *v;
 
-    v = prof_view_create(p, NULL);
+    v = prof_view_create(p, NULL, NULL, 0);
     if (v == NULL) {
         return PROF_ERROR;
     }
 
-    head = json_pack("{s:s, s:s, s:o, s:i}",
-                     "$schema", PROF_SPEEDSCOPE_SCHEMA,
-                     "exporter", PROF_SPEEDSCOPE_EXPORTER,
-                     "name", prof_encode_speedscope_string(p->title,
-                                                           strlen(p->title)),
-                     "activeProfileIndex", (int) prof_view_mode(p));
+    active = prof_measure_list(p, list) - 1;
+
+    while (active && list[active] != prof_measure_first(p)) {
+        active--;
+    }
 
     prof_buf_puts(b, "{");
-    prof_encode_speedscope_dump(head, PROF_SPEEDSCOPE_FLAGS|JSON_EMBED, b);
-    prof_encode_speedscope_info(p, b);
-    prof_encode_speedscope_frames(p, v, b);
+    prof_speedscope_head(b, p, active);
+    prof_speedscope_info(b, p);
+    prof_speedscope_frames(b, p, v);
 
-    rc = PROF_OK;
-
-    prof_buf_puts(b, ",\n\"profiles\":[");
-
-    for (mode = 0; mode < PROF_VIEW_MODES && rc == PROF_OK; mode++) {
-        prof_buf_puts(b, mode ? ",\n" : "\n");
-        rc = prof_encode_speedscope_profile(p, v, mode, 0, b);
-    }
-
-    if (rc == PROF_OK) {
-        prof_buf_puts(b, ",\n");
-        rc = prof_encode_speedscope_profile(p, v, prof_view_mode(p), 1, b);
-    }
-
+    prof_buf_puts(b, ",\n\"profiles\":[\n");
+    rc = prof_encode_speedscope_profiles(p, v, b);
     prof_buf_puts(b, "\n]}\n");
 
     prof_view_destroy(v);
@@ -127,167 +106,102 @@ prof_encode_speedscope_encode(const prof_profile_t *p, prof_buf_t *b)
 }
 
 
-static void
-prof_encode_speedscope_frames(const prof_profile_t *p, const prof_view_t *v,
+static int
+prof_encode_speedscope_profiles(const prof_profile_t *p, const prof_view_t *v,
     prof_buf_t *b)
 {
-    uint32_t  i;
+    uint32_t                i, n, list[PROF_MEASURE_MAX];
+    prof_speedscope_what_t  what;
 
-    prof_buf_puts(b, ",\n\"shared\":{\"frames\":[");
+    n = prof_measure_list(p, list);
 
-    for (i = 0; i < v->nfunctions; i++) {
-        prof_buf_puts(b, i ? ",\n" : "\n");
-        prof_encode_speedscope_dump(
-                            prof_encode_speedscope_frame(p, &v->functions[i]),
-                            PROF_SPEEDSCOPE_FLAGS, b);
+    what.labels = PROF_TIMELINE_ALL;
+    what.modules = 0;
+
+    for (i = 0; i < n; i++) {
+        what.measure = list[i];
+
+        if (prof_encode_speedscope_profile(p, v, &what, b) != PROF_OK) {
+            return PROF_ERROR;
+        }
+
+        prof_buf_puts(b, ",\n");
     }
 
-    prof_encode_speedscope_modules(p, v, b);
+    what.measure = prof_measure_first(p);
+    what.modules = 1;
 
-    prof_buf_puts(b, "\n]}");
+    if (prof_encode_speedscope_profile(p, v, &what, b) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    return prof_encode_speedscope_labels(p, v, b);
 }
 
 
-static void
-prof_encode_speedscope_modules(const prof_profile_t *p, const prof_view_t *v,
+static int
+prof_encode_speedscope_labels(const prof_profile_t *p, const prof_view_t *v,
     prof_buf_t *b)
 {
-    uint32_t     i;
-    const char  *path, *name;
+    int                     rc;
+    uint32_t                i;
+    prof_label_sets_t       sets;
+    prof_speedscope_what_t  what;
 
-    for (i = 0; i < p->nobjects; i++) {
-        path = p->objects[i].path;
-        name = strrchr(path, '/');
-        name = name ? name + 1 : path;
+    rc = prof_label_sets_init(&sets, p);
 
-        prof_buf_puts(b, i || v->nfunctions ? ",\n" : "\n");
-        prof_encode_speedscope_dump(
-            json_pack("{s:o, s:o}",
-                      "name", prof_encode_speedscope_string(name,
-                                                            strlen(name)),
-                      "file", prof_encode_speedscope_string(path,
-                                                            strlen(path))),
-            PROF_SPEEDSCOPE_FLAGS, b);
-    }
-}
+    what.measure = prof_measure_first(p);
+    what.modules = 0;
 
-
-static json_t *
-prof_encode_speedscope_frame(const prof_profile_t *p,
-    const prof_view_function_t *func)
-{
-    json_t              *json;
-    const char          *file;
-    prof_buf_t           name;
-    const prof_frame_t  *f;
-
-    f = &p->frames[func->frame];
-
-    prof_buf_init(&name);
-
-    /*
-     * The viewer demangles names by their prefix, "_Release" as well, and its
-     * importer never ends if its policy forbids WebAssembly.
-     */
-
-    if (strncmp(func->name, "_R", 2) == 0
-        || prof_demangle_is_mangled(func->name))
+    for (i = 0;
+         rc == PROF_OK && sets.n > 1 && i < sets.n && i < PROF_SPEEDSCOPE_SETS;
+         i++)
     {
-        prof_buf_puts(&name, " ");
+        prof_buf_puts(b, ",\n");
+
+        what.labels = sets.sets[i].labels;
+        rc = prof_encode_speedscope_profile(p, v, &what, b);
     }
 
-    prof_buf_puts(&name, func->name);
+    prof_label_sets_free(&sets);
 
-    json = json_object();
-
-    if (prof_buf_failed(&name)
-        || json_object_set_new(json, "name",
-                               prof_encode_speedscope_string(name.data,
-                                                             name.len)))
-    {
-        goto failed;
-    }
-
-    /* without a source file, the object serves; it also chooses the color */
-
-    file = f->file;
-
-    if (file == NULL && f->object != PROF_NONE) {
-        file = p->objects[f->object].path;
-    }
-
-    if (file
-        && json_object_set_new(json, "file",
-                               prof_encode_speedscope_string(file,
-                                                             strlen(file))))
-    {
-        goto failed;
-    }
-
-    if (f->file && f->line
-        && json_object_set_new(json, "line", json_integer(f->line)))
-    {
-        goto failed;
-    }
-
-    prof_buf_free(&name);
-
-    return json;
-
-failed:
-
-    prof_buf_free(&name);
-    json_decref(json);
-
-    return NULL;
+    return rc;
 }
 
 
 static int
 prof_encode_speedscope_profile(const prof_profile_t *p, const prof_view_t *v,
-    uint32_t mode, int modules, prof_buf_t *b)
+    const prof_speedscope_what_t *what, prof_buf_t *b)
 {
     int              rc;
-    json_t          *head;
     prof_buf_t       name;
     prof_timeline_t  t;
 
-    if (prof_timeline_init(&t, p, v, mode, PROF_SPEEDSCOPE_MAX) != PROF_OK) {
+    static const char  *units[] = { "nanoseconds", "bytes", "none" };
+
+    if (prof_timeline_init(&t, p, v, what->measure, what->labels,
+                           PROF_SPEEDSCOPE_MAX)
+        != PROF_OK)
+    {
         return PROF_ERROR;
     }
 
     rc = PROF_ERROR;
 
     prof_buf_init(&name);
-
-    if (modules) {
-        prof_buf_puts(&name, "by module, ");
-    }
-
-    prof_summary_line(p, mode, &name);
-
-    if (t.nmerged) {
-        prof_buf_printf(&name, ", %" PRIu32 " stacks shown as %" PRIu32,
-                        t.nmerged, t.nruns);
-    }
+    prof_encode_speedscope_name(p, &t, what, &name);
 
     if (prof_buf_failed(&name)) {
         goto done;
     }
 
-    head = json_pack("{s:s, s:o, s:s, s:i}",
-                     "type", "sampled",
-                     "name", prof_encode_speedscope_string(name.data,
-                                                           name.len),
-                     "unit", "nanoseconds",
-                     "startValue", 0);
-
-    prof_buf_puts(b, "{");
-    prof_encode_speedscope_dump(head, PROF_SPEEDSCOPE_FLAGS|JSON_EMBED, b);
-    prof_buf_puts(b, ",\"endValue\":");
+    prof_buf_puts(b, "{\"type\":\"sampled\",\"name\":");
+    prof_speedscope_string(b, name.data, name.len);
+    prof_buf_printf(b, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":",
+                    units[prof_measures[what->measure].unit]);
     prof_buf_number(b, t.total);
 
-    rc = prof_encode_speedscope_stacks(p, v, &t, modules, b);
+    rc = prof_encode_speedscope_stacks(p, v, &t, what->modules, b);
 
     prof_buf_puts(b, "}");
 
@@ -297,6 +211,32 @@ done:
     prof_timeline_free(&t);
 
     return rc;
+}
+
+
+static void
+prof_encode_speedscope_name(const prof_profile_t *p, const prof_timeline_t *t,
+    const prof_speedscope_what_t *what, prof_buf_t *name)
+{
+    const prof_measure_t  *measure;
+
+    if (what->labels == PROF_TIMELINE_ALL) {
+        prof_buf_puts(name, what->modules ? "by module, " : "");
+        prof_summary_line(p, what->measure, name);
+
+    } else {
+        measure = &prof_measures[what->measure];
+
+        prof_label_sets_text(p, what->labels, name);
+        prof_buf_puts(name, name->len ? ": " : "no label: ");
+        prof_buf_printf(name, "%s, ", measure->name);
+        prof_measure_value(name, measure->unit, t->total);
+    }
+
+    if (t->nmerged) {
+        prof_buf_printf(name, ", %" PRIu32 " stacks shown as %" PRIu32,
+                        t->nmerged, t->nruns);
+    }
 }
 
 
@@ -401,100 +341,4 @@ prof_encode_speedscope_stack(const prof_profile_t *p, const prof_view_t *v,
     }
 
     return n;
-}
-
-
-static void
-prof_encode_speedscope_info(const prof_profile_t *p, prof_buf_t *b)
-{
-    json_t  *info;
-
-    info = json_object();
-
-    if (info && prof_summary(p, prof_encode_speedscope_item, info) != PROF_OK)
-    {
-        json_decref(info);
-        info = NULL;
-    }
-
-    prof_buf_puts(b, ",\n\"profile_info\":");
-    prof_encode_speedscope_dump(info, PROF_SPEEDSCOPE_FLAGS, b);
-}
-
-
-static int
-prof_encode_speedscope_item(void *data, const prof_summary_t *item)
-{
-    int      rc;
-    char    *name;
-    size_t   len;
-    json_t  *info, *value;
-
-    info = data;
-
-    if (item->unit == PROF_SUMMARY_TEXT) {
-        value = prof_encode_speedscope_string(item->value,
-                                              strlen(item->value));
-
-    } else {
-        value = json_integer(item->number < INT64_MAX
-                             ? (json_int_t) item->number : INT64_MAX);
-    }
-
-    len = strlen(item->name);
-
-    name = prof_text_utf8(item->name, &len);
-    if (name == NULL) {
-        json_decref(value);
-        return PROF_ERROR;
-    }
-
-    rc = json_object_set_new(info, name, value) ? PROF_ERROR : PROF_OK;
-
-    free(name);
-
-    return rc;
-}
-
-
-static json_t *
-prof_encode_speedscope_string(const char *s, size_t len)
-{
-    char    *text;
-    json_t  *json;
-
-    text = prof_text_utf8(s, &len);
-    if (text == NULL) {
-        return NULL;
-    }
-
-    json = json_stringn(text, len);
-
-    free(text);
-
-    return json;
-}
-
-
-/* consumes the value, which may be NULL when memory was short */
-
-static void
-prof_encode_speedscope_dump(json_t *json, size_t flags, prof_buf_t *b)
-{
-    if (json == NULL
-        || json_dump_callback(json, prof_encode_speedscope_write, b, flags))
-    {
-        b->failed = 1;
-    }
-
-    json_decref(json);
-}
-
-
-static int
-prof_encode_speedscope_write(const char *data, size_t len, void *arg)
-{
-    prof_buf_append(arg, data, len);
-
-    return 0;
 }

@@ -35,7 +35,7 @@
 
 #define PROF_SVG_DESC                                                         \
     "A flamegraph: each box is a function, its width is its share of the "    \
-    "time, and it touches the function that called it."
+    "whole, and it touches the function that called it."
 
 #define PROF_SVG_TEXT_MAX  512
 #define PROF_SVG_LINE      18
@@ -77,21 +77,29 @@ static int
 prof_encode_svg_encode(const prof_profile_t *p, prof_buf_t *b)
 {
     int              rc;
+    uint32_t         measure;
     prof_view_t     *v;
     prof_svg_plot_t  plot;
 
-    v = prof_view_create(p, NULL);
+    measure = prof_measure_first(p);
+
+    v = prof_view_create(p, NULL, &measure, 1);
     if (v == NULL) {
         return PROF_ERROR;
     }
 
-    rc = prof_svg_plot_init(&plot, p, v, prof_view_mode(p), PROF_SVG_SIZE);
+    rc = prof_view_order(v, PROF_SVG_SHARE);
 
     if (rc == PROF_OK) {
-        rc = prof_encode_svg_plot(&plot, b);
+        rc = prof_svg_plot_init(&plot, p, v, measure, PROF_SVG_SIZE);
+
+        if (rc == PROF_OK) {
+            rc = prof_encode_svg_plot(&plot, b);
+        }
+
+        prof_svg_plot_free(&plot);
     }
 
-    prof_svg_plot_free(&plot);
     prof_view_destroy(v);
 
     return prof_buf_failed(b) ? PROF_ERROR : rc;
@@ -111,16 +119,18 @@ prof_encode_svg_plot(const prof_svg_plot_t *plot, prof_buf_t *b)
 
     lines.out = &body;
     lines.y = 46;
-    prof_notes(plot->profile, plot->view, prof_encode_svg_line, &lines);
+    prof_notes(plot->profile, prof_encode_svg_line, &lines);
 
     y = lines.y - 4;
 
     prof_buf_printf(&body, "<text class=\"soft prof-hint\" x=\"1%%\" "
                     "y=\"%u\">Each box is a function, and its width is its "
-                    "share of the time.</text>\n"
+                    "share of the %s.</text>\n"
                     "<foreignObject class=\"prof-host\" x=\"1%%\" y=\"%u\" "
                     "width=\"98%%\" height=\"%u\"/>\n",
-                    y + PROF_SVG_TOOLS - 8, y, PROF_SVG_TOOLS);
+                    y + PROF_SVG_TOOLS - 8,
+                    prof_measure_is_memory(plot->measure) ? "memory" : "time",
+                    y, PROF_SVG_TOOLS);
 
     y += PROF_SVG_TOOLS + 4;
 

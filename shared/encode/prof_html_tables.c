@@ -2,14 +2,15 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Each cell of a time is there for each mode, and the page shows one of them.
+ * Each cell of a value is there for each measure, and the page shows one of
+ * them.
  */
 
 
 #include "encode/prof_html_tables.h"
 #include "encode/prof_kind.h"
 #include "encode/prof_markup.h"
-#include "encode/prof_summary.h"
+#include "encode/prof_measure.h"
 #include "encode/prof_totals.h"
 
 #include <stdlib.h>
@@ -27,12 +28,14 @@ struct prof_html_table_s {
     prof_buf_t             *out;
     uint32_t               *functions;  /* their kinds */
     uint32_t               *kind;       /* of a group */
+    uint32_t                first;      /* the column to be sorted by */
     void                  (*name)(prof_html_table_t *t, uint32_t group);
 };
 
 
 static int prof_html_functions(prof_html_table_t *t);
-static uint32_t prof_html_choose(prof_total_t *totals, uint32_t n);
+static uint32_t prof_html_choose(prof_html_table_t *t, prof_total_t *totals,
+    uint32_t n);
 static int prof_html_objects(prof_html_table_t *t);
 static int prof_html_kinds(prof_html_table_t *t);
 static int prof_html_group(prof_html_table_t *t, const uint32_t *group,
@@ -40,8 +43,8 @@ static int prof_html_group(prof_html_table_t *t, const uint32_t *group,
 static void prof_html_head(prof_html_table_t *t, const char *id,
     const char *caption, const char *column);
 static void prof_html_row(prof_html_table_t *t, const prof_total_t *total);
-static void prof_html_time(prof_html_table_t *t, uint32_t mode,
-    uint64_t time, uint32_t bar);
+static void prof_html_value(prof_html_table_t *t, uint32_t column,
+    uint64_t value, uint32_t bar);
 static void prof_html_function_name(prof_html_table_t *t, uint32_t group);
 static void prof_html_object_name(prof_html_table_t *t, uint32_t group);
 static void prof_html_kind_name(prof_html_table_t *t, uint32_t group);
@@ -57,6 +60,7 @@ prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
     t.profile = p;
     t.view = v;
     t.out = b;
+    t.first = prof_view_column(v, prof_measure_first(p));
 
     /* of functions, or of objects and of what has none */
 
@@ -118,8 +122,8 @@ prof_html_functions(prof_html_table_t *t)
         return PROF_ERROR;
     }
 
-    shown = prof_html_choose(totals, n);
-    prof_totals_sort(totals, shown, prof_view_mode(t->profile));
+    shown = prof_html_choose(t, totals, n);
+    prof_totals_sort(totals, shown, t->first);
 
     t->name = prof_html_function_name;
     prof_html_head(t, "functions", "Functions", "Function");
@@ -149,9 +153,9 @@ prof_html_functions(prof_html_table_t *t)
  */
 
 static uint32_t
-prof_html_choose(prof_total_t *totals, uint32_t n)
+prof_html_choose(prof_html_table_t *t, prof_total_t *totals, uint32_t n)
 {
-    uint32_t      i, j, last, m, shown;
+    uint32_t      i, j, k, last, part, shown;
     prof_total_t  best;
 
     if (n <= PROF_HTML_ROWS) {
@@ -159,19 +163,20 @@ prof_html_choose(prof_total_t *totals, uint32_t n)
     }
 
     shown = 0;
+    part = PROF_HTML_ROWS / (2 * t->view->ncolumns);
 
-    for (m = 0; m < PROF_VIEW_MODES; m++) {
+    for (k = 0; k < t->view->ncolumns; k++) {
 
-        prof_totals_sort(totals + shown, n - shown, m);
-        shown += PROF_HTML_ROWS / 4;
+        prof_totals_sort(totals + shown, n - shown, k);
+        shown += part;
 
-        last = shown + PROF_HTML_ROWS / 4;
+        last = shown + part;
 
         for ( /* void */ ; shown < last && shown < n; shown++) {
             j = shown;
 
             for (i = shown + 1; i < n; i++) {
-                if (totals[i].total[m] > totals[j].total[m]) {
+                if (totals[i].total[k] > totals[j].total[k]) {
                     j = i;
                 }
             }
@@ -256,7 +261,7 @@ prof_html_kinds(prof_html_table_t *t)
 static int
 prof_html_group(prof_html_table_t *t, const uint32_t *group, uint32_t n)
 {
-    uint32_t       i;
+    uint32_t       i, k;
     prof_total_t  *totals;
 
     totals = prof_totals_create(t->view, group, n);
@@ -264,12 +269,15 @@ prof_html_group(prof_html_table_t *t, const uint32_t *group, uint32_t n)
         return PROF_ERROR;
     }
 
-    prof_totals_sort(totals, n, prof_view_mode(t->profile));
+    prof_totals_sort(totals, n, t->first);
 
     for (i = 0; i < n; i++) {
-        if (totals[i].total[PROF_MODE_WALL] || totals[i].total[PROF_MODE_CPU])
-        {
-            prof_html_row(t, &totals[i]);
+        for (k = 0; k < t->view->ncolumns; k++) {
+
+            if (totals[i].total[k]) {
+                prof_html_row(t, &totals[i]);
+                break;
+            }
         }
     }
 
@@ -285,20 +293,20 @@ static void
 prof_html_head(prof_html_table_t *t, const char *id, const char *caption,
     const char *column)
 {
-    uint32_t     m;
-    const char  *mode;
+    uint32_t     k;
+    const char  *name;
 
     prof_buf_printf(t->out, "<section><h2>%s</h2>\n<div class=\"wide\">"
                     "<table class=\"times\" id=\"%s\"><thead><tr>"
                     "<th scope=\"col\">%s</th>", caption, id, column);
 
-    for (m = 0; m < PROF_VIEW_MODES; m++) {
-        mode = prof_summary_mode(m);
+    for (k = 0; k < t->view->ncolumns; k++) {
+        name = prof_measures[t->view->measure[k]].name;
 
-        prof_buf_printf(t->out, "<th scope=\"col\" class=\"%s num\">Self</th>"
-                        "<th scope=\"col\" class=\"%s\"></th>"
-                        "<th scope=\"col\" class=\"%s num\">Total</th>",
-                        mode, mode, mode);
+        prof_buf_printf(t->out, "<th scope=\"col\" class=\"by %s num\">Self"
+                        "</th><th scope=\"col\" class=\"by %s\"></th>"
+                        "<th scope=\"col\" class=\"by %s num\">Total</th>",
+                        name, name, name);
     }
 
     prof_buf_puts(t->out, "</tr></thead>\n<tbody>\n");
@@ -308,7 +316,7 @@ prof_html_head(prof_html_table_t *t, const char *id, const char *caption,
 static void
 prof_html_row(prof_html_table_t *t, const prof_total_t *total)
 {
-    uint32_t  m;
+    uint32_t  k;
 
     prof_buf_puts(t->out, "<tr><th scope=\"row\"><svg class=\"chip ");
     prof_buf_puts(t->out, prof_kinds[t->kind[total->group]].name);
@@ -319,9 +327,9 @@ prof_html_row(prof_html_table_t *t, const prof_total_t *total)
 
     prof_buf_puts(t->out, "</th>");
 
-    for (m = 0; m < PROF_VIEW_MODES; m++) {
-        prof_html_time(t, m, total->self[m], 1);
-        prof_html_time(t, m, total->total[m], 0);
+    for (k = 0; k < t->view->ncolumns; k++) {
+        prof_html_value(t, k, total->self[k], 1);
+        prof_html_value(t, k, total->total[k], 0);
     }
 
     prof_buf_puts(t->out, "</tr>\n");
@@ -329,32 +337,36 @@ prof_html_row(prof_html_table_t *t, const prof_total_t *total)
 
 
 static void
-prof_html_time(prof_html_table_t *t, uint32_t mode, uint64_t time,
+prof_html_value(prof_html_table_t *t, uint32_t column, uint64_t value,
     uint32_t bar)
 {
-    uint64_t  whole;
+    uint64_t               whole;
+    const prof_measure_t  *measure;
 
-    whole = t->view->total[mode];
+    whole = t->view->whole[column];
+    measure = &prof_measures[t->view->measure[column]];
 
-    prof_buf_printf(t->out, "<td class=\"%s num\" data-ns=\"",
-                    prof_summary_mode(mode));
-    prof_buf_number(t->out, time);
+    prof_buf_puts(t->out, "<td class=\"by ");
+    prof_buf_puts(t->out, measure->name);
+    prof_buf_puts(t->out, " num\" data-value=\"");
+    prof_buf_number(t->out, value);
     prof_buf_puts(t->out, "\">");
 
-    if (time) {
-        prof_summary_duration(t->out, time);
+    if (value) {
+        prof_measure_value(t->out, measure->unit, value);
         prof_buf_puts(t->out, " <small>");
-        prof_markup_percent(t->out, time, whole, 1);
+        prof_markup_percent(t->out, value, whole, 1);
         prof_buf_puts(t->out, "%</small>");
     }
 
     prof_buf_puts(t->out, "</td>");
 
     if (bar) {
-        prof_buf_printf(t->out, "<td class=\"%s\"><svg class=\"bar\" "
-                        "aria-hidden=\"true\"><rect width=\"",
-                        prof_summary_mode(mode));
-        prof_markup_percent(t->out, time, whole, 1);
+        prof_buf_puts(t->out, "<td class=\"by ");
+        prof_buf_puts(t->out, measure->name);
+        prof_buf_puts(t->out, "\"><svg class=\"bar\" aria-hidden=\"true\">"
+                              "<rect width=\"");
+        prof_markup_percent(t->out, value, whole, 1);
         prof_buf_puts(t->out, "%\" height=\"100%\"/></svg></td>");
     }
 }
@@ -363,11 +375,13 @@ prof_html_time(prof_html_table_t *t, uint32_t mode, uint64_t time,
 static void
 prof_html_function_name(prof_html_table_t *t, uint32_t group)
 {
-    const char          *name;
-    const prof_frame_t  *f;
+    const char                  *name;
+    const prof_frame_t          *f;
+    const prof_view_function_t  *func;
 
-    name = t->view->functions[group].name;
-    f = &t->profile->frames[t->view->functions[group].frame];
+    func = &t->view->functions[group];
+    name = func->name;
+    f = &t->profile->frames[func->frame];
 
     prof_buf_puts(t->out, "<code>");
     prof_markup_text(t->out, name, strlen(name), PROF_HTML_NAME_MAX);
@@ -378,7 +392,8 @@ prof_html_function_name(prof_html_table_t *t, uint32_t group)
 
         prof_buf_puts(t->out, " <small>");
         prof_markup_text(t->out, name, strlen(name), PROF_HTML_NAME_MAX);
-        prof_buf_puts(t->out, "</small>");
+        prof_buf_puts(t->out, func->inlined ? ", inlined</small>"
+                                            : "</small>");
     }
 }
 

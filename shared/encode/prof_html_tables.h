@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Tables of self and total times for a page: by function, by module or
+ * Tables of self and total weights for a page: by function, by module or
  * library, and by kind of code.
  *
  * Context: any thread; not in a signal.
@@ -19,7 +19,7 @@
 #include "profile/prof_profile.h"
 
 
-/* rows of functions: the heaviest by self and by total, in both modes */
+/* rows of functions: the heaviest by self and by total, by each measure */
 
 #define PROF_HTML_ROWS  100
 

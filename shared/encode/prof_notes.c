@@ -4,6 +4,7 @@
  */
 
 
+#include "encode/prof_measure.h"
 #include "encode/prof_notes.h"
 #include "encode/prof_summary.h"
 
@@ -13,13 +14,15 @@
 
 typedef struct {
     const prof_profile_t  *profile;
-    const prof_view_t     *view;
     prof_notes_pt          fn;
     void                  *data;
     prof_buf_t             line;
 } prof_notes_ctx_t;
 
 
+static void prof_notes_memory(prof_notes_ctx_t *ctx);
+static void prof_notes_objects(prof_notes_ctx_t *ctx, const char *text,
+    uint64_t space, uint64_t objects);
 static void prof_notes_times(prof_notes_ctx_t *ctx);
 static void prof_notes_samples(prof_notes_ctx_t *ctx);
 static void prof_notes_clock(prof_notes_ctx_t *ctx);
@@ -30,21 +33,28 @@ static void prof_notes_line(prof_notes_ctx_t *ctx, int warning);
 
 
 void
-prof_notes(const prof_profile_t *p, const prof_view_t *v, prof_notes_pt fn,
-    void *data)
+prof_notes(const prof_profile_t *p, prof_notes_pt fn, void *data)
 {
+    uint32_t          n, list[PROF_MEASURE_MAX];
     prof_notes_ctx_t  ctx;
 
     ctx.profile = p;
-    ctx.view = v;
     ctx.fn = fn;
     ctx.data = data;
     prof_buf_init(&ctx.line);
 
-    prof_notes_times(&ctx);
-    prof_notes_samples(&ctx);
-    prof_notes_clock(&ctx);
-    prof_notes_doubts(&ctx);
+    n = prof_measure_list(p, list);
+
+    if (prof_measure_is_memory(list[n - 1])) {
+        prof_notes_memory(&ctx);
+    }
+
+    if (!prof_measure_is_memory(list[0])) {
+        prof_notes_times(&ctx);
+        prof_notes_samples(&ctx);
+        prof_notes_clock(&ctx);
+        prof_notes_doubts(&ctx);
+    }
 
     prof_buf_free(&ctx.line);
 }
@@ -72,14 +82,61 @@ prof_notes_empty(const prof_profile_t *p, prof_buf_t *b)
 
 
 static void
+prof_notes_memory(prof_notes_ctx_t *ctx)
+{
+    const prof_profile_t  *p;
+
+    p = ctx->profile;
+
+    prof_notes_objects(ctx, "Allocated: ",
+                       prof_measure_total(p, PROF_MEASURE_ALLOC_SPACE),
+                       prof_measure_total(p, PROF_MEASURE_ALLOC_OBJECTS));
+    prof_notes_objects(ctx, ", in use at the end: ",
+                       prof_measure_total(p, PROF_MEASURE_INUSE_SPACE),
+                       prof_measure_total(p, PROF_MEASURE_INUSE_OBJECTS));
+
+    if (p->peak_space) {
+        prof_notes_objects(ctx, ", at most at one time: ", p->peak_space,
+                           p->peak_objects);
+    }
+
+    prof_notes_line(ctx, 0);
+
+    if (p->alloc_interval) {
+        prof_buf_puts(&ctx->line, "Allocations were sampled, ");
+        prof_summary_interval(p, &ctx->line);
+        prof_buf_puts(&ctx->line, ": all numbers of them are estimates");
+        prof_notes_line(ctx, 0);
+    }
+}
+
+
+static void
+prof_notes_objects(prof_notes_ctx_t *ctx, const char *text, uint64_t space,
+    uint64_t objects)
+{
+    prof_buf_puts(&ctx->line, text);
+    prof_summary_size(&ctx->line, space);
+    prof_buf_printf(&ctx->line, " in %" PRIu64 " object%s", objects,
+                    objects == 1 ? "" : "s");
+}
+
+
+static void
 prof_notes_times(prof_notes_ctx_t *ctx)
 {
     const prof_profile_t  *p;
 
     p = ctx->profile;
 
+    if (p->duration) {
+        prof_summary_duration(&ctx->line, p->duration);
+        prof_buf_puts(&ctx->line, " from start to end, ");
+    }
+
     prof_summary_duration(&ctx->line, p->wall);
-    prof_buf_puts(&ctx->line, " from start to end: ");
+    prof_buf_puts(&ctx->line, p->duration ? " of all threads: "
+                                          : " from start to end: ");
     prof_summary_duration(&ctx->line, p->running);
     prof_buf_printf(&ctx->line, " running in %" PRIu64 " turn%s, ",
                     p->stats.turns, p->stats.turns == 1 ? "" : "s");
@@ -123,14 +180,21 @@ prof_notes_samples(prof_notes_ctx_t *ctx)
 static void
 prof_notes_clock(prof_notes_ctx_t *ctx)
 {
+    uint32_t               i;
+    uint64_t               cpu;
     const prof_profile_t  *p;
 
     p = ctx->profile;
+    cpu = 0;
+
+    for (i = 0; i < p->nentries; i++) {
+        cpu += p->entries[i].cpu;
+    }
 
     prof_buf_puts(&ctx->line, "CPU clock: ");
     prof_summary_duration(&ctx->line, p->cpu);
     prof_buf_puts(&ctx->line, ", sum of the stacks: ");
-    prof_summary_duration(&ctx->line, ctx->view->total[PROF_MODE_CPU]);
+    prof_summary_duration(&ctx->line, cpu);
     prof_buf_puts(&ctx->line, ", the profiler's own time: ");
     prof_summary_duration(&ctx->line, p->stats.own_handler_ns
                                       + p->stats.own_fold_ns);

@@ -15,7 +15,6 @@
 
 #include "base/prof_base.h"
 #include "base/prof_buf.h"
-#include "encode/prof_view.h"
 #include "profile/prof_profile.h"
 
 
@@ -28,8 +27,7 @@ typedef void (*prof_notes_pt)(void *data, const prof_buf_t *line,
 PROF_HIDDEN_BEGIN
 
 /* calls fn with each line, which is not escaped; warnings come last */
-void prof_notes(const prof_profile_t *p, const prof_view_t *v,
-    prof_notes_pt fn, void *data);
+void prof_notes(const prof_profile_t *p, prof_notes_pt fn, void *data);
 
 /* "0 samples, the request used 38.0 us of CPU time": why nothing is there */
 void prof_notes_empty(const prof_profile_t *p, prof_buf_t *b);

@@ -4,6 +4,7 @@
  */
 
 
+#include "encode/prof_measure.h"
 #include "encode/prof_summary.h"
 
 #include <inttypes.h>
@@ -25,6 +26,8 @@ typedef struct {
 static void prof_summary_facts(const prof_profile_t *p,
     prof_summary_ctx_t *ctx);
 static void prof_summary_times(const prof_profile_t *p,
+    prof_summary_ctx_t *ctx);
+static void prof_summary_memory(const prof_profile_t *p,
     prof_summary_ctx_t *ctx);
 static void prof_summary_stats(const prof_profile_t *p,
     prof_summary_ctx_t *ctx);
@@ -48,6 +51,7 @@ prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data)
 
     prof_summary_facts(p, &ctx);
     prof_summary_times(p, &ctx);
+    prof_summary_memory(p, &ctx);
     prof_summary_stats(p, &ctx);
 
     return ctx.rc;
@@ -55,12 +59,19 @@ prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data)
 
 
 void
-prof_summary_line(const prof_profile_t *p, uint32_t mode, prof_buf_t *b)
+prof_summary_line(const prof_profile_t *p, uint32_t measure, prof_buf_t *b)
 {
-    prof_buf_printf(b, "%s: %s, ", prof_summary_mode(mode), p->title);
-    prof_summary_duration(b, mode == PROF_MODE_CPU ? p->cpu : p->wall);
+    prof_buf_printf(b, "%s: %s, ", prof_measures[measure].name, p->title);
+    prof_measure_value(b, prof_measures[measure].unit,
+                       prof_measure_total(p, measure));
+    prof_buf_puts(b, ", ");
 
-    prof_buf_printf(b, ", %" PRIu64 " samples at %" PRIu64 " Hz (asked: %"
+    if (prof_measure_is_memory(measure)) {
+        prof_summary_interval(p, b);
+        return;
+    }
+
+    prof_buf_printf(b, "%" PRIu64 " samples at %" PRIu64 " Hz (asked: %"
                     PRIu32 "), %" PRIu64 " lost",
                     p->stats.samples, prof_summary_frequency(p),
                     p->frequency, prof_summary_lost(p));
@@ -68,6 +79,19 @@ prof_summary_line(const prof_profile_t *p, uint32_t mode, prof_buf_t *b)
     if (p->stats.truncated) {
         prof_buf_printf(b, ", %" PRIu64 " truncated", p->stats.truncated);
     }
+}
+
+
+void
+prof_summary_interval(const prof_profile_t *p, prof_buf_t *b)
+{
+    if (p->alloc_interval == 0) {
+        prof_buf_puts(b, "all allocations");
+        return;
+    }
+
+    prof_buf_puts(b, "one sample each ");
+    prof_summary_size(b, p->alloc_interval);
 }
 
 
@@ -91,15 +115,14 @@ prof_summary_mode(uint32_t mode)
 void
 prof_summary_duration(prof_buf_t *b, uint64_t ns)
 {
-    if (ns < 1000000) {
-        prof_buf_printf(b, "%.1f us", ns / 1e3);
+    prof_measure_value(b, PROF_UNIT_NS, ns);
+}
 
-    } else if (ns < 10 * PROF_SUMMARY_NSEC) {
-        prof_buf_printf(b, "%.1f ms", ns / 1e6);
 
-    } else {
-        prof_buf_printf(b, "%.1f s", ns / 1e9);
-    }
+void
+prof_summary_size(prof_buf_t *b, uint64_t bytes)
+{
+    prof_measure_value(b, PROF_UNIT_BYTES, bytes);
 }
 
 
@@ -141,7 +164,14 @@ prof_summary_times(const prof_profile_t *p, prof_summary_ctx_t *ctx)
         wall[e->kind] += e->wall;
     }
 
-    prof_summary_number(ctx, "wall", "time from start to end",
+    if (p->duration) {
+        prof_summary_number(ctx, "duration", "time from start to end",
+                            PROF_SUMMARY_NS, p->duration);
+    }
+
+    prof_summary_number(ctx, "wall",
+                        p->duration ? "time of all threads"
+                                    : "time from start to end",
                         PROF_SUMMARY_NS, p->wall);
     prof_summary_number(ctx, "running", "time in turns",
                         PROF_SUMMARY_NS, p->running);
@@ -167,6 +197,41 @@ prof_summary_times(const prof_profile_t *p, prof_summary_ctx_t *ctx)
     prof_summary_number(ctx, "frequency_effective",
                         "samples taken for each second in turns",
                         PROF_SUMMARY_HZ, prof_summary_frequency(p));
+}
+
+
+static void
+prof_summary_memory(const prof_profile_t *p, prof_summary_ctx_t *ctx)
+{
+    uint32_t               i, m, n, unit, list[PROF_MEASURE_MAX];
+    const prof_measure_t  *measure;
+
+    n = prof_measure_list(p, list);
+
+    if (!prof_measure_is_memory(list[n - 1])) {
+        return;
+    }
+
+    for (i = 0; i < n; i++) {
+        m = list[i];
+        measure = &prof_measures[m];
+
+        if (prof_measure_is_memory(m)) {
+            unit = measure->unit == PROF_UNIT_BYTES ? PROF_SUMMARY_BYTES
+                                                    : PROF_SUMMARY_COUNT;
+            prof_summary_number(ctx, measure->name, measure->title, unit,
+                                prof_measure_total(p, m));
+        }
+    }
+
+    prof_summary_number(ctx, "peak_space", "most bytes in use at one time",
+                        PROF_SUMMARY_BYTES, p->peak_space);
+    prof_summary_number(ctx, "peak_objects",
+                        "most allocations in use at one time",
+                        PROF_SUMMARY_COUNT, p->peak_objects);
+    prof_summary_number(ctx, "alloc_interval",
+                        "bytes between two sampled allocations, 0: all",
+                        PROF_SUMMARY_BYTES, p->alloc_interval);
 }
 
 

@@ -24,7 +24,8 @@ typedef enum {
     PROF_SUMMARY_TEXT = 0,      /* the only one with a value, not a number */
     PROF_SUMMARY_COUNT,
     PROF_SUMMARY_HZ,
-    PROF_SUMMARY_NS
+    PROF_SUMMARY_NS,
+    PROF_SUMMARY_BYTES
 } prof_summary_e;
 
 
@@ -48,16 +49,22 @@ PROF_HIDDEN_BEGIN
 int prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data);
 
 /*
- * The same in one line, as the name of the picture of a mode:
+ * The same in one line, as the name of the picture of a measure:
  * "wall: GET /a, 123.4 ms, 118 samples at 956 Hz (asked: 1000), 0 lost"
+ * "alloc_space: GET /a, 1.5 MB, all allocations"
  */
-void prof_summary_line(const prof_profile_t *p, uint32_t mode, prof_buf_t *b);
+void prof_summary_line(const prof_profile_t *p, uint32_t measure,
+    prof_buf_t *b);
 
 /* "wall", "cpu", "object" */
 const char *prof_summary_mode(uint32_t mode);
 
-/* "123.4 ms" */
+/* "123.4 ms", "1.5 MB" */
 void prof_summary_duration(prof_buf_t *b, uint64_t ns);
+void prof_summary_size(prof_buf_t *b, uint64_t bytes);
+
+/* "all allocations", "one sample each 512.0 KB" */
+void prof_summary_interval(const prof_profile_t *p, prof_buf_t *b);
 
 /* samples taken for each second in turns, Hz */
 uint64_t prof_summary_frequency(const prof_profile_t *p);

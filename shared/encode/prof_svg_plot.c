@@ -8,16 +8,12 @@
 
 
 #include "encode/prof_markup.h"
-#include "encode/prof_summary.h"
+#include "encode/prof_measure.h"
 #include "encode/prof_svg_plot.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-
-/* boxes that are narrower than this part of the whole are never shown */
-
-#define PROF_SVG_SHARE     20000
 
 /* a box that is narrower than this part has no room for a text */
 
@@ -38,54 +34,39 @@
 #define PROF_SVG_BOX       150
 
 
+static int prof_svg_plot_costs(prof_svg_plot_t *plot);
+static int prof_svg_plot_wide(prof_svg_plot_t *plot, uint64_t min);
 static size_t prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min);
 static void prof_svg_plot_all(const prof_svg_plot_t *plot, const char *place,
     prof_buf_t *b);
 static void prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n,
     uint64_t x, prof_buf_t *b);
 static void prof_svg_plot_origin(const prof_svg_plot_t *plot,
-    const prof_frame_t *f, prof_buf_t *b);
+    const prof_view_function_t *func, prof_buf_t *b);
 static const char *prof_svg_plot_shade(const char *name);
 
 
 int
 prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
-    const prof_view_t *v, uint32_t mode, size_t size)
+    const prof_view_t *v, uint32_t measure, size_t size)
 {
-    uint32_t             i;
-    uint64_t             high, low, mid;
-    prof_buf_t           b;
-    const prof_frame_t  *f;
+    uint64_t  high, low, mid, whole;
 
     memset(plot, 0, sizeof(prof_svg_plot_t));
     plot->profile = p;
     plot->view = v;
-    plot->mode = mode;
+    plot->measure = measure;
+    plot->column = prof_view_column(v, measure);
 
-    plot->cost = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
-    plot->kind = prof_kind_functions(p, v);
+    whole = v->whole[plot->column];
+    low = whole / PROF_SVG_SHARE + 1;
+    high = whole + 1;
 
-    if (plot->cost == NULL || plot->kind == NULL) {
+    if (prof_svg_plot_costs(plot) != PROF_OK
+        || prof_svg_plot_wide(plot, low) != PROF_OK)
+    {
         return PROF_ERROR;
     }
-
-    prof_buf_init(&b);
-
-    for (i = 0; i < v->nfunctions; i++) {
-        f = &p->frames[v->functions[i].frame];
-
-        b.len = 0;
-        prof_markup_text(&b, v->functions[i].name,
-                         strlen(v->functions[i].name), PROF_SVG_NAME_MAX);
-        prof_svg_plot_origin(plot, f, &b);
-
-        plot->cost[i] = (uint32_t) b.len;
-    }
-
-    prof_buf_free(&b);
-
-    low = v->total[mode] / PROF_SVG_SHARE + 1;
-    high = v->total[mode] + 1;
 
     while (low < high) {
         mid = low + (high - low) / 2;
@@ -110,6 +91,72 @@ prof_svg_plot_free(prof_svg_plot_t *plot)
 {
     free(plot->cost);
     free(plot->kind);
+    free(plot->wide);
+}
+
+
+static int
+prof_svg_plot_costs(prof_svg_plot_t *plot)
+{
+    uint32_t            i;
+    prof_buf_t          b;
+    const prof_view_t  *v;
+
+    v = plot->view;
+
+    plot->cost = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
+    plot->kind = prof_kind_functions(plot->profile, v);
+
+    if (plot->cost == NULL || plot->kind == NULL) {
+        return PROF_ERROR;
+    }
+
+    prof_buf_init(&b);
+
+    for (i = 0; i < v->nfunctions; i++) {
+        b.len = 0;
+        prof_markup_text(&b, v->functions[i].name,
+                         strlen(v->functions[i].name), PROF_SVG_NAME_MAX);
+        prof_svg_plot_origin(plot, &v->functions[i], &b);
+
+        plot->cost[i] = (uint32_t) b.len;
+    }
+
+    prof_buf_free(&b);
+
+    return PROF_OK;
+}
+
+
+/* most nodes are too narrow in any case, and are looked at only once */
+
+static int
+prof_svg_plot_wide(prof_svg_plot_t *plot, uint64_t min)
+{
+    uint32_t   i, n;
+    uint64_t   total;
+    uint32_t  *wide;
+
+    n = plot->view->nnodes;
+
+    wide = malloc(((size_t) n + 1) * sizeof(uint32_t));
+    if (wide == NULL) {
+        return PROF_ERROR;
+    }
+
+    plot->wide = wide;
+
+    for (i = 0; i < n; i++) {
+        total = prof_view_total(plot->view, i, plot->column);
+
+        plot->nnodes += total != 0;
+
+        if (total >= min) {
+            wide[plot->nwide++] = i;
+        }
+    }
+
+    return PROF_OK;
 }
 
 
@@ -119,46 +166,40 @@ static size_t
 prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
 {
     size_t                   size;
-    uint32_t                 f, i;
-    uint64_t                 labeled, total;
+    uint32_t                 f, i, n;
+    uint64_t                 labeled, total, whole;
     const prof_view_t       *v;
     const prof_view_node_t  *node;
 
     v = plot->view;
+    whole = v->whole[plot->column];
 
     size = 0;
-    labeled = v->total[plot->mode] / PROF_SVG_LABELED;
+    labeled = whole / PROF_SVG_LABELED;
 
     plot->rows = 1;
     plot->nshown = 0;
-    plot->nhidden = 0;
     plot->ndeep = 0;
-    plot->hidden = 0;
+    plot->hidden = whole;
     memset(plot->kinds, 0, sizeof(plot->kinds));
 
-    for (i = 0; i < v->nnodes; i++) {
-        node = &v->nodes[i];
-        total = node->total[plot->mode];
+    for (i = 0; i < plot->nwide; i++) {
+        n = plot->wide[i];
+        node = &v->nodes[n];
+        total = prof_view_total(v, n, plot->column);
 
-        if (total == 0) {
+        if (total < min) {
             continue;
         }
 
-        if (total < min || node->depth >= PROF_SVG_DEPTH) {
-
-            /* what it stands on has the weight of all that is below */
-
-            if (node->depth <= PROF_SVG_DEPTH
-                && (node->parent == PROF_NONE
-                    || v->nodes[node->parent].total[plot->mode] >= min))
-            {
-                plot->hidden += total;
-            }
-
-            plot->nhidden += total < min;
-            plot->ndeep += total >= min;
+        if (node->depth >= PROF_SVG_DEPTH) {
+            plot->ndeep++;
             continue;
         }
+
+        /* what is shown is a tree: the rest is what ended elsewhere */
+
+        plot->hidden -= prof_view_self(v, n, plot->column);
 
         f = node->function;
 
@@ -172,6 +213,8 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
         size += PROF_SVG_BOX + plot->cost[f] * (total >= labeled ? 2 : 1);
     }
 
+    plot->nhidden = plot->nnodes - plot->nshown - plot->ndeep;
+
     return size;
 }
 
@@ -181,7 +224,7 @@ prof_svg_plot_write(const prof_svg_plot_t *plot, const char *place,
     prof_buf_t *b)
 {
     uint32_t                 child, i, last, n, next, *queue;
-    uint64_t                 left, *x;
+    uint64_t                 left, total, *x;
     const prof_view_t       *v;
     const prof_view_node_t  *node;
 
@@ -206,9 +249,10 @@ prof_svg_plot_write(const prof_svg_plot_t *plot, const char *place,
 
     for (child = v->root; child != PROF_NONE; child = v->nodes[child].next) {
         x[child] = left;
-        left += v->nodes[child].total[plot->mode];
+        total = prof_view_total(v, child, plot->column);
+        left += total;
 
-        if (v->nodes[child].total[plot->mode] >= plot->min) {
+        if (total >= plot->min) {
             queue[last++] = child;
         }
     }
@@ -229,9 +273,10 @@ prof_svg_plot_write(const prof_svg_plot_t *plot, const char *place,
                  child = v->nodes[child].next)
             {
                 x[child] = left;
-                left += v->nodes[child].total[plot->mode];
+                total = prof_view_total(v, child, plot->column);
+                left += total;
 
-                if (v->nodes[child].total[plot->mode] >= plot->min) {
+                if (total >= plot->min) {
                     queue[last++] = child;
                 }
             }
@@ -253,30 +298,32 @@ static void
 prof_svg_plot_all(const prof_svg_plot_t *plot, const char *place,
     prof_buf_t *b)
 {
-    uint64_t  total;
+    uint64_t               whole;
+    const prof_measure_t  *measure;
 
-    total = plot->view->total[plot->mode];
+    whole = plot->view->whole[plot->column];
+    measure = &prof_measures[plot->measure];
 
     prof_buf_printf(b, "<svg class=\"prof-plot\" %s height=\"%u\" "
-                    "data-mode=\"%s\" data-total=\"",
-                    place, plot->rows * PROF_SVG_ROW,
-                    prof_summary_mode(plot->mode));
-    prof_buf_number(b, total);
-    prof_buf_puts(b, plot->hidden > total / PROF_SVG_PARTIAL
+                    "data-mode=\"%s\" data-unit=\"%s\" data-total=\"",
+                    place, plot->rows * PROF_SVG_ROW, measure->name,
+                    prof_measure_unit(measure->unit));
+    prof_buf_number(b, whole);
+    prof_buf_puts(b, plot->hidden > whole / PROF_SVG_PARTIAL
                      ? "\" data-partial=\"" : "");
     prof_buf_puts(b, "\"><rect class=\"prof-area\" width=\"100%\" "
                      "height=\"100%\"/><svg class=\"prof-zoom\">\n"
                      "<svg y=\"0\" height=\"");
     prof_buf_number(b, PROF_SVG_ROW - 1);
     prof_buf_puts(b, "\">\n<svg x=\"0%\" width=\"100%\" class=\"all\">"
-                     "<title>all ");
-    prof_buf_puts(b, prof_summary_mode(plot->mode));
-    prof_buf_puts(b, " time\n");
-    prof_summary_duration(b, total);
+                     "<title>");
+    prof_buf_puts(b, measure->whole);
+    prof_buf_puts(b, "\n");
+    prof_measure_value(b, measure->unit, whole);
     prof_buf_puts(b, ", 100%</title><rect width=\"100%\" height=\"100%\"/>"
-                     "<text x=\"4\" y=\"12.5\">all ");
-    prof_buf_puts(b, prof_summary_mode(plot->mode));
-    prof_buf_puts(b, " time</text></svg>\n</svg>\n");
+                     "<text x=\"4\" y=\"12.5\">");
+    prof_buf_puts(b, measure->whole);
+    prof_buf_puts(b, "</text></svg>\n</svg>\n");
 }
 
 
@@ -285,14 +332,17 @@ prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n, uint64_t x,
     prof_buf_t *b)
 {
     size_t                       len;
-    uint64_t                     part, total;
+    uint32_t                     unit;
+    uint64_t                     part, self, total;
     const prof_view_node_t      *node;
     const prof_view_function_t  *func;
 
     node = &plot->view->nodes[n];
     func = &plot->view->functions[node->function];
-    total = plot->view->total[plot->mode];
-    part = node->total[plot->mode];
+    unit = prof_measures[plot->measure].unit;
+    total = plot->view->whole[plot->column];
+    part = prof_view_total(plot->view, n, plot->column);
+    self = prof_view_self(plot->view, n, plot->column);
     len = strlen(func->name);
 
     prof_buf_puts(b, "<svg x=\"");
@@ -307,17 +357,17 @@ prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n, uint64_t x,
     prof_buf_puts(b, "\"><title>");
     prof_markup_text(b, func->name, len, PROF_SVG_NAME_MAX);
     prof_buf_puts(b, "\n");
-    prof_summary_duration(b, part);
+    prof_measure_value(b, unit, part);
     prof_buf_puts(b, ", ");
     prof_markup_percent(b, part, total, 2);
     prof_buf_puts(b, "%");
 
-    if (node->self[plot->mode]) {
+    if (self) {
         prof_buf_puts(b, ", self ");
-        prof_summary_duration(b, node->self[plot->mode]);
+        prof_measure_value(b, unit, self);
     }
 
-    prof_svg_plot_origin(plot, &plot->profile->frames[func->frame], b);
+    prof_svg_plot_origin(plot, func, b);
     prof_buf_puts(b, "</title><rect width=\"100%\" height=\"100%\"/>");
 
     if (part >= total / PROF_SVG_LABELED) {
@@ -333,26 +383,35 @@ prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n, uint64_t x,
 /* where the function is from, on a line of its own */
 
 static void
-prof_svg_plot_origin(const prof_svg_plot_t *plot, const prof_frame_t *f,
-    prof_buf_t *b)
+prof_svg_plot_origin(const prof_svg_plot_t *plot,
+    const prof_view_function_t *func, prof_buf_t *b)
 {
+    uint32_t     object;
     const char  *name;
 
-    if (f->object != PROF_NONE) {
-        name = prof_kind_file(plot->profile->objects[f->object].path);
+    object = plot->profile->frames[func->frame].object;
+
+    if (object != PROF_NONE) {
+        name = prof_kind_file(plot->profile->objects[object].path);
 
         prof_buf_puts(b, "\n");
         prof_markup_text(b, name, strlen(name), PROF_SVG_NAME_MAX);
     }
 
-    if (f->file) {
-        prof_buf_puts(b, f->object == PROF_NONE ? "\n" : ", ");
-        prof_markup_text(b, f->file, strlen(f->file), PROF_SVG_NAME_MAX);
+    if (func->file) {
+        prof_buf_puts(b, object == PROF_NONE ? "\n" : ", ");
+        prof_markup_text(b, func->file, strlen(func->file),
+                         PROF_SVG_NAME_MAX);
 
-        if (f->line) {
+        if (func->line) {
             prof_buf_puts(b, ":");
-            prof_buf_number(b, f->line);
+            prof_buf_number(b, func->line);
         }
+    }
+
+    if (func->inlined) {
+        prof_buf_puts(b, object == PROF_NONE && func->file == NULL
+                         ? "\ninlined" : ", inlined");
     }
 }
 
@@ -408,11 +467,13 @@ prof_svg_plot_hidden(const prof_svg_plot_t *plot, prof_buf_t *b)
 
     if (plot->nhidden) {
         prof_buf_puts(b, "none of the others is wider than ");
-        prof_markup_percent(b, plot->min, plot->view->total[plot->mode], 3);
+        prof_markup_percent(b, plot->min, plot->view->whole[plot->column], 3);
         prof_buf_puts(b, "%");
     }
 
     prof_buf_puts(b, "; they have ");
-    prof_markup_percent(b, plot->hidden, plot->view->total[plot->mode], 2);
-    prof_buf_puts(b, "% of the time");
+    prof_markup_percent(b, plot->hidden, plot->view->whole[plot->column], 2);
+    prof_buf_puts(b, "% of the ");
+    prof_buf_puts(b, prof_measure_is_memory(plot->measure) ? "whole"
+                                                           : "time");
 }

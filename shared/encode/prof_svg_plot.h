@@ -4,7 +4,7 @@
  *
  * The boxes of a flamegraph as SVG, in a document of its own or in a page.
  *
- * All lengths along the time axis are percentages, so the picture is as wide
+ * All lengths along the axis are percentages, so the picture is as wide
  * as the window without a script.  Each row is a viewport, and each box one
  * within it, which clips its own text.  All of it is in one viewport whose
  * "x" and "width" are all that zooming has to change.
@@ -27,17 +27,25 @@
 #define PROF_SVG_ROW    18      /* pixels */
 #define PROF_SVG_DEPTH  160     /* frames; deeper ones are not shown */
 
+/* boxes that are narrower than this part of the whole are never shown */
+
+#define PROF_SVG_SHARE  20000
+
 
 typedef struct {
     const prof_profile_t  *profile;
     const prof_view_t     *view;
-    uint32_t               mode;
+    uint32_t               measure;     /* prof_measure_e */
+    uint32_t               column;      /* of the view */
     uint32_t               rows;        /* the one for the whole included */
     uint64_t               min;         /* the least weight that is shown */
     uint32_t               nshown;
     uint32_t               nhidden;     /* too narrow */
     uint32_t               ndeep;       /* wide enough, but too deep */
     uint64_t               hidden;      /* weight of those together */
+    uint32_t              *wide;        /* nodes that may be wide enough */
+    uint32_t               nwide;
+    uint32_t               nnodes;      /* of any weight */
     uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
     uint32_t              *cost;        /* of a function's box, in bytes */
     uint32_t              *kind;        /* of a function */
@@ -47,11 +55,12 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Decides what is shown: the heaviest boxes, in about that many bytes.
+ * Decides what is shown: the heaviest boxes, in about that many bytes.  The
+ * view has an order, by PROF_SVG_SHARE.
  * Returns PROF_OK, or PROF_ERROR when memory is short.
  */
 int prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
-    const prof_view_t *v, uint32_t mode, size_t size);
+    const prof_view_t *v, uint32_t measure, size_t size);
 void prof_svg_plot_free(prof_svg_plot_t *plot);
 
 /*

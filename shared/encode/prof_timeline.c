@@ -23,6 +23,11 @@
 #define PROF_TIMELINE_STEP  0x9e3779b97f4a7c15
 
 
+static void prof_timeline_entries(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t measure, uint32_t labels);
+static void prof_timeline_allocs(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t measure, uint32_t labels);
+static int prof_timeline_cmp(const void *one, const void *two);
 static void prof_timeline_shorten(prof_timeline_t *t, uint32_t max);
 static uint32_t prof_timeline_groups(prof_timeline_t *t, uint32_t n,
     uint64_t target, int make);
@@ -34,28 +39,24 @@ static void prof_timeline_push(prof_timeline_t *t, uint32_t node,
 
 int
 prof_timeline_init(prof_timeline_t *t, const prof_profile_t *p,
-    const prof_view_t *v, uint32_t mode, uint32_t max)
+    const prof_view_t *v, uint32_t measure, uint32_t labels, uint32_t max)
 {
-    uint32_t             i;
-    uint64_t             weight;
-    const prof_entry_t  *e;
+    size_t  n;
 
     memset(t, 0, sizeof(prof_timeline_t));
 
-    t->runs = malloc(((size_t) p->nentries + 1) * sizeof(prof_timeline_run_t));
+    n = prof_measure_is_memory(measure) ? p->nallocs : p->nentries;
+
+    t->runs = malloc((n + 1) * sizeof(prof_timeline_run_t));
     if (t->runs == NULL) {
         return PROF_ERROR;
     }
 
-    for (i = 0; i < p->nentries; i++) {
-        e = &p->entries[i];
+    if (prof_measure_is_memory(measure)) {
+        prof_timeline_allocs(t, p, v, measure, labels);
 
-        weight = mode == PROF_MODE_CPU ? e->cpu : e->wall;
-
-        if (weight) {
-            prof_timeline_push(t, v->map[e->node], weight);
-            t->total += weight;
-        }
+    } else {
+        prof_timeline_entries(t, p, v, measure, labels);
     }
 
     if (t->nruns > max) {
@@ -63,6 +64,71 @@ prof_timeline_init(prof_timeline_t *t, const prof_profile_t *p,
     }
 
     return PROF_OK;
+}
+
+
+static void
+prof_timeline_entries(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t measure, uint32_t labels)
+{
+    uint32_t             i;
+    uint64_t             weight;
+    const prof_entry_t  *e;
+
+    for (i = 0; i < p->nentries; i++) {
+        e = &p->entries[i];
+
+        weight = prof_measure_entry(e, measure);
+
+        if (weight && (labels == PROF_TIMELINE_ALL || labels == e->labels)) {
+            prof_timeline_push(t, v->map[e->node], weight);
+            t->total += weight;
+        }
+    }
+}
+
+
+static void
+prof_timeline_allocs(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t measure, uint32_t labels)
+{
+    uint32_t              i, n;
+    uint64_t              weight;
+    const prof_alloc_t   *a;
+    prof_timeline_run_t   run;
+
+    for (i = 0; i < p->nallocs; i++) {
+        a = &p->allocs[i];
+
+        weight = prof_measure_alloc(a, measure);
+
+        if (weight && (labels == PROF_TIMELINE_ALL || labels == a->labels)) {
+            prof_timeline_push(t, v->map[a->node], weight);
+            t->total += weight;
+        }
+    }
+
+    qsort(t->runs, t->nruns, sizeof(prof_timeline_run_t), prof_timeline_cmp);
+
+    n = t->nruns;
+    t->nruns = 0;
+
+    for (i = 0; i < n; i++) {
+        run = t->runs[i];
+        prof_timeline_push(t, run.node, run.weight);
+    }
+}
+
+
+static int
+prof_timeline_cmp(const void *one, const void *two)
+{
+    const prof_timeline_run_t  *r1, *r2;
+
+    r1 = one;
+    r2 = two;
+
+    return r1->node < r2->node ? -1 : r1->node > r2->node;
 }
 
 

@@ -33,15 +33,21 @@ typedef struct {
 } prof_timeline_t;
 
 
+/* all, whatever their labels */
+
+#define PROF_TIMELINE_ALL  (PROF_NONE - 1)
+
+
 PROF_HIDDEN_BEGIN
 
 /*
- * The entries that have a weight in the mode.  If there are more than max
- * runs, neighbors share a stack; the total remains exact.
- * Returns PROF_OK, or PROF_ERROR when memory is short.
+ * The entries that have a weight in the measure, all of them or those with
+ * that set of labels.  Allocations have no order: theirs is that of the view.
+ * If there are more than max runs, neighbors share a stack; the total remains
+ * exact.  Returns PROF_OK, or PROF_ERROR when memory is short.
  */
 int prof_timeline_init(prof_timeline_t *t, const prof_profile_t *p,
-    const prof_view_t *v, uint32_t mode, uint32_t max);
+    const prof_view_t *v, uint32_t measure, uint32_t labels, uint32_t max);
 void prof_timeline_free(prof_timeline_t *t);
 
 PROF_HIDDEN_END

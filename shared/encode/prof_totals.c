@@ -9,106 +9,148 @@
 #include <stdlib.h>
 
 
-static uint32_t prof_totals_leave(const prof_view_t *v, const uint32_t *group,
-    uint32_t *open, uint32_t node);
+typedef struct {
+    const prof_view_t  *view;
+    const uint32_t     *group;
+    uint32_t           *open;       /* nodes of a group on the path */
+    uint32_t           *path;       /* node by depth */
+    uint32_t            depth;      /* nodes on the path */
+} prof_totals_ctx_t;
+
+
+static void prof_totals_enter(prof_totals_ctx_t *ctx, uint32_t node);
+static void prof_totals_leave(prof_totals_ctx_t *ctx, uint32_t depth);
 static int prof_totals_cmp(const void *one, const void *two, void *data);
 
+
+/*
+ * Nodes are taken in their own order, which is nearly that of their paths, as
+ * a capture adds a stack from its root on: so the path to a node is mostly that
+ * of the one before, and memory is read from start to end.
+ */
 
 prof_total_t *
 prof_totals_create(const prof_view_t *v, const uint32_t *group, uint32_t n)
 {
-    uint32_t                 i, m, node, *open;
-    prof_total_t            *totals;
-    const prof_view_node_t  *nd;
+    uint32_t            g, i, k;
+    prof_total_t       *totals;
+    prof_totals_ctx_t   ctx;
 
-    open = calloc((size_t) n + 1, sizeof(uint32_t));
+    ctx.view = v;
+    ctx.group = group;
+    ctx.depth = 0;
+    ctx.open = calloc((size_t) n + 1, sizeof(uint32_t));
+    ctx.path = calloc((size_t) v->depth + 1, sizeof(uint32_t));
+
     totals = calloc((size_t) n + 1, sizeof(prof_total_t));
 
-    if (open == NULL || totals == NULL) {
-        free(open);
+    if (ctx.open == NULL || ctx.path == NULL || totals == NULL) {
         free(totals);
-        return NULL;
+        totals = NULL;
+        goto done;
     }
 
     for (i = 0; i < n; i++) {
         totals[i].group = i;
     }
 
-    node = v->root;
+    for (i = 0; i < v->nnodes; i++) {
+        prof_totals_enter(&ctx, i);
 
-    while (node != PROF_NONE) {
-        nd = &v->nodes[node];
-        i = group[nd->function];
+        g = group[v->nodes[i].function];
 
-        for (m = 0; m < PROF_VIEW_MODES; m++) {
-            totals[i].self[m] += nd->self[m];
+        for (k = 0; k < v->ncolumns; k++) {
+            totals[g].self[k] += prof_view_self(v, i, k);
 
-            if (open[i] == 0) {
-                totals[i].total[m] += nd->total[m];
+            if (ctx.open[g] == 1) {
+                totals[g].total[k] += prof_view_total(v, i, k);
             }
         }
-
-        open[i]++;
-
-        node = nd->child != PROF_NONE
-               ? nd->child : prof_totals_leave(v, group, open, node);
     }
 
-    free(open);
+done:
+
+    free(ctx.open);
+    free(ctx.path);
 
     return totals;
 }
 
 
-/* leaves a node without children; returns the one to be entered next */
+/* makes the path that of the node */
 
-static uint32_t
-prof_totals_leave(const prof_view_t *v, const uint32_t *group, uint32_t *open,
-    uint32_t node)
+static void
+prof_totals_enter(prof_totals_ctx_t *ctx, uint32_t node)
 {
-    const prof_view_node_t  *nd;
+    uint32_t                 above, depth, i;
+    const prof_view_node_t  *nodes;
 
-    for ( ;; ) {
-        nd = &v->nodes[node];
+    nodes = ctx->view->nodes;
+    depth = nodes[node].depth;
 
-        open[group[nd->function]]--;
+    /* up to where both are the same */
 
-        if (nd->next != PROF_NONE) {
-            return nd->next;
+    above = depth;
+
+    for (i = nodes[node].parent; i != PROF_NONE; i = nodes[i].parent) {
+
+        if (above <= ctx->depth && ctx->path[above - 1] == i) {
+            break;
         }
 
-        if (nd->parent == PROF_NONE) {
-            return PROF_NONE;
-        }
+        above--;
+    }
 
-        node = nd->parent;
+    prof_totals_leave(ctx, above);
+
+    ctx->depth = depth + 1;
+
+    for (i = node; /* void */ ; i = nodes[i].parent) {
+        ctx->path[depth] = i;
+        ctx->open[ctx->group[nodes[i].function]]++;
+
+        if (depth-- == above) {
+            break;
+        }
+    }
+}
+
+
+static void
+prof_totals_leave(prof_totals_ctx_t *ctx, uint32_t depth)
+{
+    uint32_t  node;
+
+    while (ctx->depth > depth) {
+        node = ctx->path[--ctx->depth];
+        ctx->open[ctx->group[ctx->view->nodes[node].function]]--;
     }
 }
 
 
 void
-prof_totals_sort(prof_total_t *totals, uint32_t n, uint32_t mode)
+prof_totals_sort(prof_total_t *totals, uint32_t n, uint32_t column)
 {
-    qsort_r(totals, n, sizeof(prof_total_t), prof_totals_cmp, &mode);
+    qsort_r(totals, n, sizeof(prof_total_t), prof_totals_cmp, &column);
 }
 
 
 static int
 prof_totals_cmp(const void *one, const void *two, void *data)
 {
-    uint32_t             mode;
+    uint32_t             column;
     const prof_total_t  *t1, *t2;
 
-    mode = *(uint32_t *) data;
+    column = *(uint32_t *) data;
     t1 = one;
     t2 = two;
 
-    if (t1->self[mode] != t2->self[mode]) {
-        return t1->self[mode] < t2->self[mode] ? 1 : -1;
+    if (t1->self[column] != t2->self[column]) {
+        return t1->self[column] < t2->self[column] ? 1 : -1;
     }
 
-    if (t1->total[mode] != t2->total[mode]) {
-        return t1->total[mode] < t2->total[mode] ? 1 : -1;
+    if (t1->total[column] != t2->total[column]) {
+        return t1->total[column] < t2->total[column] ? 1 : -1;
     }
 
     return t1->group < t2->group ? -1 : t1->group > t2->group;

@@ -17,10 +17,12 @@
 #include "encode/prof_view.h"
 
 
+/* by columns of the view */
+
 typedef struct {
     uint32_t   group;
-    uint64_t   self[PROF_VIEW_MODES];
-    uint64_t   total[PROF_VIEW_MODES];
+    uint64_t   self[PROF_MEASURE_MAX];
+    uint64_t   total[PROF_MEASURE_MAX];
 } prof_total_t;
 
 
@@ -34,8 +36,8 @@ PROF_HIDDEN_BEGIN
 prof_total_t *prof_totals_create(const prof_view_t *v, const uint32_t *group,
     uint32_t n);
 
-/* by self, then by total, in that mode; the largest first */
-void prof_totals_sort(prof_total_t *totals, uint32_t n, uint32_t mode);
+/* by self, then by total, in that column; the largest first */
+void prof_totals_sort(prof_total_t *totals, uint32_t n, uint32_t column);
 
 PROF_HIDDEN_END
 

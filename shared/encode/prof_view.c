@@ -9,6 +9,7 @@
 
 
 #include "encode/prof_view.h"
+#include "encode/prof_view_weigh.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,28 +24,31 @@ typedef struct {
 typedef struct {
     const prof_profile_t  *profile;
     prof_view_t           *view;
+    prof_view_name_pt      name;
     uint32_t              *function;    /* frame -> function */
+    uint32_t              *inlined;     /* inline -> function */
     prof_view_hash_t       hash;
 } prof_view_ctx_t;
 
 
-static int prof_view_functions(prof_view_ctx_t *ctx, prof_view_name_pt name);
-static uint32_t prof_view_function(prof_view_ctx_t *ctx, uint32_t frame,
-    const char *text);
-static int prof_view_same(const prof_frame_t *one, const prof_frame_t *two);
+static int prof_view_functions(prof_view_ctx_t *ctx);
+static uint32_t prof_view_named(prof_view_ctx_t *ctx,
+    prof_view_function_t *func);
+static uint32_t prof_view_function(prof_view_ctx_t *ctx,
+    const prof_view_function_t *func);
+static int prof_view_same(const prof_view_ctx_t *ctx,
+    const prof_view_function_t *one, const prof_view_function_t *two);
 static int prof_view_nodes(prof_view_ctx_t *ctx);
 static uint32_t prof_view_node(prof_view_ctx_t *ctx, uint32_t parent,
     uint32_t function);
-static void prof_view_weigh(prof_view_ctx_t *ctx);
-static int prof_view_order(prof_view_t *v);
-static int prof_view_cmp(const void *one, const void *two, void *data);
-static int prof_view_hash_init(prof_view_hash_t *h, uint32_t n);
+static int prof_view_hash_init(prof_view_hash_t *h, size_t n);
 static uint64_t prof_view_hash_add(uint64_t hash, uint64_t value);
 static uint64_t prof_view_hash_text(uint64_t hash, const char *s);
 
 
 prof_view_t *
-prof_view_create(const prof_profile_t *p, prof_view_name_pt name)
+prof_view_create(const prof_profile_t *p, prof_view_name_pt name,
+    const uint32_t *measures, uint32_t n)
 {
     int              rc;
     prof_view_t     *v;
@@ -60,19 +64,20 @@ prof_view_create(const prof_profile_t *p, prof_view_name_pt name)
     memset(&ctx, 0, sizeof(prof_view_ctx_t));
     ctx.profile = p;
     ctx.view = v;
+    ctx.name = name;
 
-    rc = prof_view_functions(&ctx, name);
+    rc = prof_view_functions(&ctx);
 
     if (rc == PROF_OK) {
         rc = prof_view_nodes(&ctx);
     }
 
     free(ctx.function);
+    free(ctx.inlined);
     free(ctx.hash.slots);
 
-    if (rc == PROF_OK) {
-        prof_view_weigh(&ctx);
-        rc = prof_view_order(v);
+    if (rc == PROF_OK && n) {
+        rc = prof_view_weigh(v, p, measures, n);
     }
 
     if (rc != PROF_OK) {
@@ -89,6 +94,10 @@ prof_view_destroy(prof_view_t *v)
 {
     uint32_t  i;
 
+    if (v == NULL) {
+        return;
+    }
+
     if (v->names) {
         for (i = 0; i < v->nfunctions; i++) {
             free(v->names[i]);
@@ -99,59 +108,68 @@ prof_view_destroy(prof_view_t *v)
     free(v->functions);
     free(v->nodes);
     free(v->map);
+    free(v->self);
+    free(v->total);
     free(v);
 }
 
 
 static int
-prof_view_functions(prof_view_ctx_t *ctx, prof_view_name_pt name)
+prof_view_functions(prof_view_ctx_t *ctx)
 {
-    char                  *text;
-    uint32_t               i, n;
+    size_t                 n;
+    uint32_t               i, k;
     prof_view_t           *v;
+    const prof_frame_t    *f;
+    const prof_inline_t   *in;
     const prof_profile_t  *p;
+    prof_view_function_t   func;
 
     p = ctx->profile;
     v = ctx->view;
 
-    if (prof_view_hash_init(&ctx->hash, p->nframes) != PROF_OK) {
+    n = (size_t) p->nframes + p->ninlines;
+
+    ctx->function = calloc((size_t) p->nframes + 1, sizeof(uint32_t));
+    ctx->inlined = calloc((size_t) p->ninlines + 1, sizeof(uint32_t));
+    v->functions = calloc(n + 1, sizeof(prof_view_function_t));
+    v->names = ctx->name ? calloc(n + 1, sizeof(char *)) : NULL;
+
+    if (ctx->function == NULL || ctx->inlined == NULL || v->functions == NULL
+        || (ctx->name && v->names == NULL)
+        || prof_view_hash_init(&ctx->hash, n) != PROF_OK)
+    {
         return PROF_ERROR;
-    }
-
-    ctx->function = calloc(p->nframes + 1, sizeof(uint32_t));
-    v->functions = calloc(p->nframes + 1, sizeof(prof_view_function_t));
-
-    if (ctx->function == NULL || v->functions == NULL) {
-        return PROF_ERROR;
-    }
-
-    if (name) {
-        v->names = calloc(p->nframes + 1, sizeof(char *));
-        if (v->names == NULL) {
-            return PROF_ERROR;
-        }
     }
 
     for (i = 0; i < p->nframes; i++) {
+        f = &p->frames[i];
 
-        if (name == NULL) {
-            ctx->function[i] = prof_view_function(ctx, i, NULL);
-            continue;
-        }
+        func.name = f->name;
+        func.file = f->file;
+        func.line = f->start_line;
+        func.frame = i;
+        func.inlined = 0;
 
-        text = name(&p->frames[i]);
-        if (text == NULL) {
+        ctx->function[i] = prof_view_named(ctx, &func);
+
+        if (ctx->function[i] == PROF_NONE) {
             return PROF_ERROR;
         }
 
-        n = v->nfunctions;
-        ctx->function[i] = prof_view_function(ctx, i, text);
+        for (k = f->inlines; k < f->inlines + f->ninlines; k++) {
+            in = &p->inlines[k];
 
-        if (v->nfunctions == n) {
-            free(text);
+            func.name = in->name;
+            func.file = in->file;
+            func.line = in->start_line;
+            func.inlined = 1;
 
-        } else {
-            v->names[n] = text;
+            ctx->inlined[k] = prof_view_named(ctx, &func);
+
+            if (ctx->inlined[k] == PROF_NONE) {
+                return PROF_ERROR;
+            }
         }
     }
 
@@ -160,23 +178,55 @@ prof_view_functions(prof_view_ctx_t *ctx, prof_view_name_pt name)
 
 
 static uint32_t
-prof_view_function(prof_view_ctx_t *ctx, uint32_t frame, const char *text)
+prof_view_named(prof_view_ctx_t *ctx, prof_view_function_t *func)
 {
-    uint32_t               i, slot;
-    uint64_t               hash;
-    prof_view_t           *v;
-    const prof_frame_t    *f, *frames;
-    prof_view_function_t  *func;
+    char         *text;
+    uint32_t      i, n;
+    prof_view_t  *v;
+
+    if (ctx->name == NULL) {
+        return prof_view_function(ctx, func);
+    }
+
+    text = ctx->name(func->name);
+    if (text == NULL) {
+        return PROF_NONE;
+    }
+
+    func->name = text;
 
     v = ctx->view;
-    frames = ctx->profile->frames;
-    f = &frames[frame];
+    n = v->nfunctions;
+    i = prof_view_function(ctx, func);
 
-    if (text) {
-        hash = prof_view_hash_text(0, text);
+    if (v->nfunctions == n) {
+        free(text);
 
     } else {
-        hash = prof_view_hash_text(f->function, f->name);
+        v->names[n] = text;
+    }
+
+    return i;
+}
+
+
+static uint32_t
+prof_view_function(prof_view_ctx_t *ctx, const prof_view_function_t *func)
+{
+    uint32_t             i, slot;
+    uint64_t             hash;
+    prof_view_t         *v;
+    const prof_frame_t  *f;
+
+    v = ctx->view;
+    f = &ctx->profile->frames[func->frame];
+
+    if (ctx->name) {
+        hash = prof_view_hash_text(0, func->name);
+
+    } else {
+        hash = prof_view_hash_text(func->inlined ? 0 : f->function,
+                                   func->name);
         hash = prof_view_hash_add(hash, f->object);
     }
 
@@ -185,30 +235,41 @@ prof_view_function(prof_view_ctx_t *ctx, uint32_t frame, const char *text)
          slot = (slot + 1) & ctx->hash.mask)
     {
         i = ctx->hash.slots[slot] - 1;
-        func = &v->functions[i];
 
-        if (text ? strcmp(text, func->name) == 0
-                 : prof_view_same(f, &frames[func->frame]))
-        {
+        if (prof_view_same(ctx, func, &v->functions[i])) {
             return i;
         }
     }
 
-    func = &v->functions[v->nfunctions++];
-    func->name = text ? text : f->name;
-    func->frame = frame;
+    i = v->nfunctions++;
 
-    ctx->hash.slots[slot] = v->nfunctions;
+    v->functions[i] = *func;
+    ctx->hash.slots[slot] = i + 1;
 
-    return v->nfunctions - 1;
+    return i;
 }
 
 
 static int
-prof_view_same(const prof_frame_t *one, const prof_frame_t *two)
+prof_view_same(const prof_view_ctx_t *ctx, const prof_view_function_t *one,
+    const prof_view_function_t *two)
 {
-    if (one->object != two->object || one->function != two->function
-        || one->line != two->line || strcmp(one->name, two->name) != 0)
+    const prof_frame_t  *f1, *f2;
+
+    if (strcmp(one->name, two->name) != 0) {
+        return 0;
+    }
+
+    if (ctx->name) {
+        return 1;
+    }
+
+    f1 = &ctx->profile->frames[one->frame];
+    f2 = &ctx->profile->frames[two->frame];
+
+    if (f1->object != f2->object || one->inlined != two->inlined
+        || one->line != two->line
+        || (!one->inlined && f1->function != f2->function))
     {
         return 0;
     }
@@ -224,22 +285,31 @@ prof_view_same(const prof_frame_t *one, const prof_frame_t *two)
 static int
 prof_view_nodes(prof_view_ctx_t *ctx)
 {
-    uint32_t               i, parent;
+    size_t                 n;
+    uint32_t               i, k, parent;
     prof_view_t           *v;
     const prof_node_t     *node;
+    const prof_frame_t    *f;
     const prof_profile_t  *p;
 
     p = ctx->profile;
     v = ctx->view;
 
     free(ctx->hash.slots);
+    ctx->hash.slots = NULL;
 
-    if (prof_view_hash_init(&ctx->hash, p->nnodes) != PROF_OK) {
+    n = p->nnodes;
+
+    for (i = 0; p->ninlines && i < p->nnodes; i++) {
+        n += p->frames[p->nodes[i].frame].ninlines;
+    }
+
+    if (n >= PROF_NONE || prof_view_hash_init(&ctx->hash, n) != PROF_OK) {
         return PROF_ERROR;
     }
 
-    v->map = calloc((size_t) p->nnodes + 1, sizeof(uint32_t));
-    v->nodes = calloc((size_t) p->nnodes + 1, sizeof(prof_view_node_t));
+    v->map = malloc(((size_t) p->nnodes + 1) * sizeof(uint32_t));
+    v->nodes = malloc((n + 1) * sizeof(prof_view_node_t));
 
     if (v->map == NULL || v->nodes == NULL) {
         return PROF_ERROR;
@@ -247,6 +317,7 @@ prof_view_nodes(prof_view_ctx_t *ctx)
 
     for (i = 0; i < p->nnodes; i++) {
         node = &p->nodes[i];
+        f = &p->frames[node->frame];
 
         parent = PROF_NONE;
 
@@ -254,7 +325,13 @@ prof_view_nodes(prof_view_ctx_t *ctx)
             parent = v->map[node->parent];
         }
 
-        v->map[i] = prof_view_node(ctx, parent, ctx->function[node->frame]);
+        parent = prof_view_node(ctx, parent, ctx->function[node->frame]);
+
+        for (k = f->inlines; k < f->inlines + f->ninlines; k++) {
+            parent = prof_view_node(ctx, parent, ctx->inlined[k]);
+        }
+
+        v->map[i] = parent;
     }
 
     return PROF_OK;
@@ -289,6 +366,7 @@ prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
     node->function = function;
     node->child = PROF_NONE;
     node->next = PROF_NONE;
+    node->depth = 0;
 
     if (parent != PROF_NONE) {
         node->depth = v->nodes[parent].depth + 1;
@@ -302,135 +380,14 @@ prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
 }
 
 
-static void
-prof_view_weigh(prof_view_ctx_t *ctx)
-{
-    uint32_t               i, m;
-    prof_view_t           *v;
-    prof_view_node_t      *node;
-    const prof_entry_t    *e;
-    const prof_profile_t  *p;
-
-    p = ctx->profile;
-    v = ctx->view;
-
-    for (i = 0; i < p->nentries; i++) {
-        e = &p->entries[i];
-        node = &v->nodes[v->map[e->node]];
-
-        node->self[PROF_MODE_WALL] += e->wall;
-        node->self[PROF_MODE_CPU] += e->cpu;
-        node->samples += e->count;
-    }
-
-    for (i = v->nnodes; i > 0; i--) {
-        node = &v->nodes[i - 1];
-
-        for (m = 0; m < PROF_VIEW_MODES; m++) {
-            node->total[m] += node->self[m];
-            v->total[m] += node->self[m];
-
-            if (node->parent != PROF_NONE) {
-                v->nodes[node->parent].total[m] += node->total[m];
-            }
-        }
-    }
-}
-
-
-/*
- * Links the children of each node in the order of their names.  Only the
- * functions are sorted, nodes are then taken function by function.
- */
-
 static int
-prof_view_order(prof_view_t *v)
-{
-    int                rc;
-    uint32_t           f, i, *first, *head, *next, *order;
-    prof_view_node_t  *node;
-
-    rc = PROF_ERROR;
-
-    order = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
-    first = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
-    next = malloc(((size_t) v->nnodes + 1) * sizeof(uint32_t));
-
-    if (order == NULL || first == NULL || next == NULL) {
-        goto done;
-    }
-
-    for (i = 0; i < v->nfunctions; i++) {
-        order[i] = i;
-        first[i] = PROF_NONE;
-    }
-
-    qsort_r(order, v->nfunctions, sizeof(uint32_t), prof_view_cmp,
-            v->functions);
-
-    for (i = 0; i < v->nnodes; i++) {
-        f = v->nodes[i].function;
-        next[i] = first[f];
-        first[f] = i;
-    }
-
-    for (f = v->nfunctions; f > 0; f--) {
-
-        for (i = first[order[f - 1]]; i != PROF_NONE; i = next[i]) {
-            node = &v->nodes[i];
-
-            head = &v->root;
-
-            if (node->parent != PROF_NONE) {
-                head = &v->nodes[node->parent].child;
-            }
-
-            node->next = *head;
-            *head = i;
-        }
-    }
-
-    rc = PROF_OK;
-
-done:
-
-    free(order);
-    free(first);
-    free(next);
-
-    return rc;
-}
-
-
-static int
-prof_view_cmp(const void *one, const void *two, void *data)
-{
-    int                    rc;
-    uint32_t               f1, f2;
-    prof_view_function_t  *functions;
-
-    functions = data;
-    f1 = *(const uint32_t *) one;
-    f2 = *(const uint32_t *) two;
-
-    rc = strcmp(functions[f1].name, functions[f2].name);
-
-    if (rc == 0) {
-        return f1 < f2 ? -1 : f1 > f2;
-    }
-
-    return rc;
-}
-
-
-static int
-prof_view_hash_init(prof_view_hash_t *h, uint32_t n)
+prof_view_hash_init(prof_view_hash_t *h, size_t n)
 {
     size_t  size;
 
     /* at most half full */
 
-    for (size = 16; size < (size_t) n * 2; size *= 2) { /* void */ }
+    for (size = 16; size < n * 2; size *= 2) { /* void */ }
 
     h->slots = calloc(size, sizeof(uint32_t));
     if (h->slots == NULL) {

@@ -110,6 +110,7 @@ prof_archive_head(prof_archive_in_t *in, prof_profile_t *p)
     p->alloc_interval = prof_archive_in_number(in);
     p->peak_objects = prof_archive_in_number(in);
     p->peak_space = prof_archive_in_number(in);
+    p->inuse = prof_archive_in_below(in, 2);
     p->aggregated = prof_archive_in_below(in, 2);
 }
 
@@ -227,8 +228,12 @@ prof_archive_frames(prof_archive_in_t *in, prof_profile_t *p)
         f->start_line = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
         f->exact = prof_archive_in_below(in, 2);
         f->inlines = prof_archive_in_below(in, (uint64_t) p->ninlines + 1);
-        f->ninlines = prof_archive_in_below(in, (uint64_t) p->ninlines
-                                             - f->inlines + 1);
+        f->ninlines = prof_archive_in_below(in, PROF_MAX_INLINES + 1);
+
+        if (f->ninlines > p->ninlines - f->inlines) {
+            prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+            f->ninlines = 0;
+        }
     }
 }
 
@@ -254,7 +259,7 @@ prof_archive_nodes(prof_archive_in_t *in, prof_profile_t *p)
 static void
 prof_archive_labels(prof_archive_in_t *in, prof_profile_t *p)
 {
-    uint32_t       i;
+    uint32_t       i, k, n;
     prof_label_t  *label;
 
     p->labels = prof_archive_in_array(in, &p->nlabels, PROF_ARCHIVE_LABEL,
@@ -267,6 +272,15 @@ prof_archive_labels(prof_archive_in_t *in, prof_profile_t *p)
         label->name = prof_archive_in_some(in);
         label->value = prof_archive_in_some(in);
         label->unit = prof_archive_in_text(in);
+
+        n = 1;
+
+        for (k = label->rest; k != PROF_NONE; k = p->labels[k].rest) {
+            if (++n > PROF_MAX_LABELS) {
+                prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+                return;
+            }
+        }
     }
 }
 

@@ -81,6 +81,7 @@ prof_archive_facts(prof_buf_t *b, const prof_profile_t *p)
     prof_archive_number(b, p->alloc_interval);
     prof_archive_number(b, p->peak_objects);
     prof_archive_number(b, p->peak_space);
+    prof_archive_number(b, p->inuse != 0);
     prof_archive_number(b, p->aggregated != 0);
 
     /* by name: there may be others when it is read */

@@ -235,6 +235,7 @@ prof_merge_times(prof_merge_t *m, const prof_profile_t *p)
 
     if (m->n == 0) {
         to->mode = p->mode;
+        to->inuse = p->inuse;
         to->start_realtime = p->start_realtime;
         to->frequency_end = p->frequency_end;
     }

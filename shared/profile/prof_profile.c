@@ -164,11 +164,15 @@ uint32_t
 prof_profile_labels(prof_profile_t *p, uint32_t set, const char *name,
     const char *value, const char *unit)
 {
-    uint32_t       i;
+    uint32_t       i, n;
     prof_label_t  *label;
 
-    if (prof_profile_label_find(p, set, name)) {
-        return set;
+    n = 0;
+
+    for (i = set; i != PROF_NONE; i = p->labels[i].rest) {
+        if (++n == PROF_MAX_LABELS || strcmp(p->labels[i].name, name) == 0) {
+            return set;
+        }
     }
 
     /* what was made last is what is asked for again */

@@ -29,7 +29,10 @@
 #include "base/prof_stats.h"
 
 
-#define PROF_NONE  UINT32_MAX
+#define PROF_NONE         UINT32_MAX
+
+#define PROF_MAX_INLINES  32    /* of one frame */
+#define PROF_MAX_LABELS   16    /* in one set */
 
 
 typedef struct {
@@ -194,6 +197,7 @@ struct prof_profile_s {
                                                time, not necessarily the same
                                                time for both */
     uint64_t                peak_space;
+    uint32_t                inuse;          /* show what is in use first */
 
     prof_stats_t            stats;
 
@@ -241,7 +245,8 @@ int prof_profile_scope(prof_profile_t *p, const char *scope);
 /*
  * The set that has all labels of another one (PROF_NONE: none) and that label;
  * the same arguments give the same set.  unit: NULL for a text.  A label of
- * that name in the other set remains, and nothing is added.
+ * that name in the other set remains, and nothing is added; nor is one more
+ * than PROF_MAX_LABELS.
  * Returns PROF_NONE when memory is short.
  */
 uint32_t prof_profile_labels(prof_profile_t *p, uint32_t set,

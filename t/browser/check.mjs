@@ -298,7 +298,7 @@ async function html() {
     await page.click('#functions th.wall:has-text("Total") .sort');
     out.totals = await page.evaluate(() =>
         Array.from(document.querySelectorAll('#functions tbody tr'),
-                   row => Number(row.cells[3].dataset.ns)));
+                   row => Number(row.cells[3].dataset.value)));
 
     const name = await page.textContent('#functions tbody tr code');
     await page.click('#functions tbody tr .lookup');

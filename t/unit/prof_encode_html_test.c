@@ -125,12 +125,15 @@ test_tables(void)
 
     if (row) {
         *strstr(row, "</tr>") = '\0';
-        ok(strstr(row, "<td class=\"wall num\" data-ns=\"0\"></td>") != NULL,
+        ok(strstr(row, "<td class=\"by wall num\" data-value=\"0\"></td>")
+           != NULL,
            "function - self");
-        ok(strstr(row, "<td class=\"wall num\" data-ns=\"2900000\">2.9 ms "
+        ok(strstr(row, "<td class=\"by wall num\" "
+                       "data-value=\"2900000\">2.9 ms "
                        "<small>1.1%</small></td>") != NULL,
            "function - total");
-        ok(strstr(row, "<td class=\"cpu num\" data-ns=\"2490000\">2.5 ms "
+        ok(strstr(row, "<td class=\"by cpu num\" "
+                       "data-value=\"2490000\">2.5 ms "
                        "<small>98.5%</small></td>") != NULL,
            "function - total CPU");
     }
@@ -143,7 +146,8 @@ test_tables(void)
 
     if (row) {
         *strstr(row, "</tr>") = '\0';
-        ok(strstr(row, "<td class=\"wall num\" data-ns=\"900000\">") != NULL,
+        ok(strstr(row, "<td class=\"by wall num\" "
+                       "data-value=\"900000\">") != NULL,
            "object - self");
     }
 
@@ -155,7 +159,8 @@ test_tables(void)
 
     if (row) {
         *strstr(row, "</tr>") = '\0';
-        ok(strstr(row, "<td class=\"cpu num\" data-ns=\"500000\">") != NULL,
+        ok(strstr(row, "<td class=\"by cpu num\" "
+                       "data-value=\"500000\">") != NULL,
            "kind - self CPU");
     }
 
@@ -184,13 +189,13 @@ test_recursion(void)
     text = document_create(&prof_encode_html, p);
 
     row = strstr(text, "<code>f</code>");
-    ok(row && strstr(row, "data-ns=\"4000000\">4.0 ms <small>80%</small>")
+    ok(row && strstr(row, "data-value=\"4000000\">4.0 ms <small>80%</small>")
               < strstr(row, "</tr>"), "recursion - self");
-    ok(row && document_count(row, "data-ns=\"12000000\"") == 0,
+    ok(row && document_count(row, "data-value=\"12000000\"") == 0,
        "recursion - counted once");
 
     row = strstr(text, "<code>g</code>");
-    ok(row && strstr(row, "data-ns=\"4000000\">4.0 ms <small>80%</small>")
+    ok(row && strstr(row, "data-value=\"4000000\">4.0 ms <small>80%</small>")
               < strstr(row, "</tr>"), "recursion - total");
 
     free(text);
@@ -206,13 +211,14 @@ test_mode(void)
 
     p = fixture_typical();
     text = document_create(&prof_encode_html, p);
-    ok(strstr(text, "id=\"prof-wall\" value=\"wall\" checked>") != NULL,
-       "wall is shown first");
+    ok(strstr(text, "id=\"prof-wall\" value=\"wall\" data-mode=\"wall\" "
+                    "checked>") != NULL, "wall is shown first");
     free(text);
 
     p->mode = PROF_MODE_CPU;
     text = document_create(&prof_encode_html, p);
-    ok(strstr(text, "id=\"prof-cpu\" value=\"cpu\" checked>") != NULL,
+    ok(strstr(text, "id=\"prof-cpu\" value=\"cpu\" data-mode=\"cpu\" "
+                    "checked>") != NULL,
        "the mode of the profile is shown first");
     free(text);
 

@@ -258,7 +258,8 @@ test_source(void)
 
     f = fixture_frame(p, object, 0x2000, "two");
     p->frames[f].file = fixture_copy("two.c");
-    p->frames[f].line = 12;
+    p->frames[f].start_line = 12;
+    p->frames[f].line = 14;
 
     (void) fixture_frame(p, PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
 

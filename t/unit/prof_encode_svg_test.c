@@ -36,6 +36,11 @@ static size_t boxes(const char *text, box_t *box, size_t max);
 static void check_boxes(const char *text, const char *name);
 
 
+static const uint32_t  test_measures[] = {
+    PROF_MEASURE_WALL, PROF_MEASURE_CPU
+};
+
+
 int
 main(void)
 {
@@ -63,11 +68,12 @@ test_typical(void)
     prof_svg_plot_t   plot;
 
     p = fixture_typical();
-    v = prof_view_create(p, NULL);
+    v = prof_view_create(p, NULL, test_measures, 2);
+    (void) prof_view_order(v, PROF_SVG_SHARE);
 
     prof_buf_init(&b);
 
-    is_int(prof_svg_plot_init(&plot, p, v, PROF_MODE_WALL, 100000), PROF_OK,
+    is_int(prof_svg_plot_init(&plot, p, v, PROF_MEASURE_WALL, 100000), PROF_OK,
            "typical - init");
     is_int(prof_svg_plot_write(&plot, "width=\"100%\"", &b), PROF_OK,
            "typical - write");
@@ -203,7 +209,8 @@ test_mode(void)
     p->mode = PROF_MODE_CPU;
     text = document_create(&prof_encode_svg, p);
 
-    ok(strstr(text, "data-mode=\"cpu\" data-total=\"2529000\"") != NULL,
+    ok(strstr(text, "data-mode=\"cpu\" data-unit=\"ns\" "
+                    "data-total=\"2529000\"") != NULL,
        "the mode of the profile");
     is_int(document_count(text, "[waiting]"), 0, "waiting needs no CPU");
 
@@ -264,7 +271,7 @@ test_hidden(void)
     for (i = 0; i < 100; i++) {
         (void) fixture_node(p, 0, fixture_frame(p, PROF_NONE,
                                                 PROF_FRAME_FIXED + i, "f"));
-        p->frames[p->nframes - 1].line = i + 1;
+        p->frames[p->nframes - 1].start_line = i + 1;
         fixture_entry(p, p->nnodes - 1, PROF_ENTRY_SAMPLE, 4000, 0);
     }
 

@@ -18,6 +18,11 @@ static void test_text(void);
 static void check_name(uint64_t pc, const char *name, uint32_t kind);
 
 
+static const uint32_t  test_measures[] = {
+    PROF_MEASURE_WALL, PROF_MEASURE_CPU
+};
+
+
 int
 main(void)
 {
@@ -153,7 +158,7 @@ test_below(void)
     node = fixture_stack(p, PROF_NONE, "access phase");
     (void) fixture_node(p, node, fixture_frame(p, object, 0x1000, "run"));
 
-    v = prof_view_create(p, NULL);
+    v = prof_view_create(p, NULL, test_measures, 2);
     kind = prof_kind_functions(p, v);
 
     is_int(kind[0], PROF_KIND_WAITING, "waiting");

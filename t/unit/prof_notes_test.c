@@ -137,14 +137,12 @@ test_empty(void)
 static char *
 notes(const prof_profile_t *p)
 {
-    char         *text;
-    prof_buf_t    b;
-    prof_view_t  *v;
+    char        *text;
+    prof_buf_t   b;
 
-    v = prof_view_create(p, NULL);
     prof_buf_init(&b);
 
-    prof_notes(p, v, add, &b);
+    prof_notes(p, add, &b);
 
     text = strndup(b.data, b.len);
     if (text == NULL) {
@@ -152,7 +150,6 @@ notes(const prof_profile_t *p)
     }
 
     prof_buf_free(&b);
-    prof_view_destroy(v);
 
     return text;
 }

@@ -7,6 +7,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
+#include "encode/prof_measure.h"
 #include "encode/prof_summary.h"
 
 
@@ -110,14 +111,14 @@ test_lines(void)
     p = fixture_typical();
 
     prof_buf_init(&b);
-    prof_summary_line(p, PROF_MODE_WALL, &b);
+    prof_summary_line(p, PROF_MEASURE_WALL, &b);
     prof_buf_append(&b, "", 1);
     is_str(b.data, "wall: GET /index.html, 252.9 ms, 3 samples at 1020 Hz"
            " (asked: 1000), 1 lost, 2 truncated", "line");
     prof_buf_free(&b);
 
     p->stats.truncated = 0;
-    prof_summary_line(p, PROF_MODE_CPU, &b);
+    prof_summary_line(p, PROF_MEASURE_CPU, &b);
     prof_buf_append(&b, "", 1);
     is_str(b.data, "cpu: GET /index.html, 2.5 ms, 3 samples at 1020 Hz"
            " (asked: 1000), 1 lost", "line of CPU, nothing truncated");
@@ -155,7 +156,7 @@ static int
 collect(void *data, const prof_summary_t *item)
 {
     char                line[256];
-    static const char  *units[] = { "", "", " Hz", " ns" };
+    static const char  *units[] = { "", "", " Hz", " ns", " B" };
 
     if (item->unit == PROF_SUMMARY_TEXT) {
         (void) snprintf(line, sizeof(line), "|%s=%s|", item->name,

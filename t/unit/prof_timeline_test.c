@@ -21,6 +21,11 @@ static void test_shares(void);
 static uint64_t sum(const prof_timeline_t *t);
 
 
+static const uint32_t  test_measures[] = {
+    PROF_MEASURE_WALL, PROF_MEASURE_CPU
+};
+
+
 int
 main(void)
 {
@@ -59,9 +64,11 @@ test_runs(void)
     fixture_entry(p, a, PROF_ENTRY_SAMPLE, 0, 0);
     fixture_entry(p, a, PROF_ENTRY_TURN, 4, 3);
 
-    v = prof_view_create(p, NULL);
+    v = prof_view_create(p, NULL, test_measures, 2);
 
-    is_int(prof_timeline_init(&t, p, v, PROF_MODE_WALL, MAX), PROF_OK, "wall");
+    is_int(prof_timeline_init(&t, p, v, PROF_MEASURE_WALL,
+                              PROF_TIMELINE_ALL, MAX),
+           PROF_OK, "wall");
     is_int(t.nruns, 3, "wall - equal neighbors are one");
     is_int(t.runs[0].weight, 3, "wall - their sum");
     is_int(t.runs[1].weight, 100, "wall - gap");
@@ -71,7 +78,9 @@ test_runs(void)
     is_int(t.nmerged, 0, "wall - all kept");
     prof_timeline_free(&t);
 
-    is_int(prof_timeline_init(&t, p, v, PROF_MODE_CPU, MAX), PROF_OK, "cpu");
+    is_int(prof_timeline_init(&t, p, v, PROF_MEASURE_CPU,
+                              PROF_TIMELINE_ALL, MAX),
+           PROF_OK, "cpu");
     is_int(t.nruns, 1, "cpu - what has none is not there");
     is_int(t.total, 4, "cpu - total");
     prof_timeline_free(&t);
@@ -109,9 +118,11 @@ test_limit(const char *name, uint32_t n, uint32_t max, uint64_t heavy)
         }
     }
 
-    v = prof_view_create(p, NULL);
+    v = prof_view_create(p, NULL, test_measures, 2);
 
-    is_int(prof_timeline_init(&t, p, v, PROF_MODE_WALL, max), PROF_OK,
+    is_int(prof_timeline_init(&t, p, v, PROF_MEASURE_WALL,
+                              PROF_TIMELINE_ALL, max),
+           PROF_OK,
            "%s", name);
 
     ok(t.nruns <= max && t.nruns > max / 3, "%s - %u of %u", name, t.nruns,
@@ -160,8 +171,9 @@ test_shares(void)
                       PROF_ENTRY_SAMPLE, 1000, 1000);
     }
 
-    v = prof_view_create(p, NULL);
-    (void) prof_timeline_init(&t, p, v, PROF_MODE_WALL, MAX);
+    v = prof_view_create(p, NULL, test_measures, 2);
+    (void) prof_timeline_init(&t, p, v, PROF_MEASURE_WALL, PROF_TIMELINE_ALL,
+                              MAX);
 
     share = 0;
 

@@ -13,10 +13,18 @@
 static void test_empty(void);
 static void test_merging(void);
 static void test_identity(void);
+static void test_inlines(void);
+static void test_weights(void);
+static void test_share(void);
 static void test_names(void);
 static void test_recursion(void);
 static void test_links(void);
-static char *first_letter(const prof_frame_t *f);
+static char *first_letter(const char *name);
+
+
+static const uint32_t  test_measures[] = {
+    PROF_MEASURE_WALL, PROF_MEASURE_CPU
+};
 
 
 int
@@ -25,6 +33,9 @@ main(void)
     test_empty();
     test_merging();
     test_identity();
+    test_inlines();
+    test_weights();
+    test_share();
     test_names();
     test_recursion();
     test_links();
@@ -40,11 +51,12 @@ test_empty(void)
     prof_profile_t  *p;
 
     p = fixture_create("empty");
-    v = prof_view_create(p, NULL);
+    v = prof_view_create(p, NULL, test_measures, 2);
+    is_int(prof_view_order(v, 0), PROF_OK, "order");
 
     ok(v && v->nnodes == 0 && v->nfunctions == 0 && v->depth == 0
        && v->root == PROF_NONE, "empty");
-    is_int(v->total[PROF_MODE_WALL], 0, "empty - total");
+    is_int(v->whole[0], 0, "empty - total");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);
@@ -80,7 +92,8 @@ test_merging(void)
     fixture_entry(p, n[3], PROF_ENTRY_SAMPLE, 100, 50);
     fixture_entry(p, n[4], PROF_ENTRY_TURN, 1000, 0);
 
-    v = prof_view_create(p, NULL);
+    v = prof_view_create(p, NULL, test_measures, 2);
+    is_int(prof_view_order(v, 0), PROF_OK, "order");
 
     is_int(v->nfunctions, 2, "functions");
     is_int(v->nnodes, 2, "nodes");
@@ -92,18 +105,15 @@ test_merging(void)
 
     node = &v->nodes[v->map[n[0]]];
     is_str(v->functions[node->function].name, "main", "root - name");
-    is_int(node->self[PROF_MODE_WALL], 1, "root - self");
-    is_int(node->total[PROF_MODE_WALL], 1111, "root - total");
-    is_int(node->total[PROF_MODE_CPU], 56, "root - CPU total");
-    is_int(node->samples, 1, "root - samples");
+    is_int(prof_view_self(v, v->map[n[0]], 0), 1, "root - self");
+    is_int(prof_view_total(v, v->map[n[0]], 0), 1111, "root - total");
+    is_int(prof_view_total(v, v->map[n[0]], 1), 56, "root - CPU total");
 
-    node = &v->nodes[v->map[n[2]]];
-    is_int(node->self[PROF_MODE_WALL], 1110, "callee - self");
-    is_int(node->self[PROF_MODE_CPU], 55, "callee - CPU self");
-    is_int(node->samples, 2, "callee - samples, not turns");
+    is_int(prof_view_self(v, v->map[n[2]], 0), 1110, "callee - self");
+    is_int(prof_view_self(v, v->map[n[2]], 1), 55, "callee - CPU self");
 
-    is_int(v->total[PROF_MODE_WALL], 1111, "total");
-    is_int(v->total[PROF_MODE_CPU], 56, "CPU total");
+    is_int(v->whole[0], 1111, "total");
+    is_int(v->whole[1], 56, "CPU total");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);
@@ -136,13 +146,155 @@ test_identity(void)
 
     i = fixture_frame(p, a, 0x1003, "init");
     p->frames[i].file = fixture_copy("b.c");
-    p->frames[i].line = 7;
+    p->frames[i].start_line = 7;
+    p->frames[i].line = 8;
 
-    v = prof_view_create(p, NULL);
+    i = fixture_frame(p, a, 0x1004, "init");
+    p->frames[i].file = fixture_copy("b.c");
+    p->frames[i].start_line = 7;
+    p->frames[i].line = 9;
+
+    v = prof_view_create(p, NULL, test_measures, 2);
+    is_int(prof_view_order(v, 0), PROF_OK, "order");
     is_int(v->nfunctions, 6, "object, function, file and line differ");
     is_int(v->functions[0].frame, 0, "the first frame stands for a function");
     prof_view_destroy(v);
 
+    prof_profile_destroy(p);
+}
+
+
+/* an address with inlined functions is as many nodes */
+
+static void
+test_inlines(void)
+{
+    uint32_t         f[3], n[3];
+    prof_view_t     *v;
+    prof_profile_t  *p;
+
+    p = fixture_create("inlines");
+    (void) fixture_object(p, "/bin/x", "");
+
+    p->inlines = calloc(3, sizeof(prof_inline_t));
+    p->ninlines = 3;
+    p->inlines[0].name = fixture_copy("outer");
+    p->inlines[1].name = fixture_copy("inner");
+    p->inlines[1].file = fixture_copy("x.h");
+    p->inlines[1].start_line = 5;
+    p->inlines[2].name = fixture_copy("outer");
+
+    f[0] = fixture_frame(p, 0, 0x1010, "main");
+    f[1] = fixture_frame(p, 0, 0x1020, "main");
+    f[2] = fixture_frame(p, 0, 0x2000, "outer");
+    p->frames[f[0]].ninlines = 2;
+    p->frames[f[1]].inlines = 2;
+    p->frames[f[1]].ninlines = 1;
+
+    n[0] = fixture_node(p, PROF_NONE, f[0]);
+    n[1] = fixture_node(p, PROF_NONE, f[1]);
+    n[2] = fixture_node(p, n[0], f[2]);
+
+    fixture_entry(p, n[0], PROF_ENTRY_SAMPLE, 1, 1);
+    fixture_entry(p, n[1], PROF_ENTRY_SAMPLE, 10, 10);
+    fixture_entry(p, n[2], PROF_ENTRY_SAMPLE, 100, 100);
+
+    v = prof_view_create(p, NULL, test_measures, 2);
+
+    is_int(v->nnodes, 4, "inlines - nodes");
+    is_int(v->nfunctions, 4,
+           "inlines - a function that is called is another one");
+    is_str(v->functions[v->nodes[v->map[n[0]]].function].name, "inner",
+           "inlines - the innermost function");
+    is_int(v->functions[v->nodes[v->map[n[0]]].function].line, 5,
+           "inlines - begins there");
+    is_int(v->nodes[v->map[n[0]]].depth, 2, "inlines - depth");
+    is_int(v->nodes[v->map[n[0]]].parent, v->map[n[1]],
+           "inlines - the same function at two addresses");
+    is_int(prof_view_self(v, v->map[n[1]], 0), 10, "inlines - self");
+    is_int(prof_view_total(v, v->map[n[1]], 0), 111, "inlines - total");
+    is_int(v->nodes[v->map[n[2]]].parent, v->map[n[0]],
+           "inlines - what the innermost calls");
+    is_int(v->depth, 4, "inlines - depth of all");
+
+    prof_view_destroy(v);
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_weights(void)
+{
+    uint32_t         m, n, list[PROF_MEASURE_MAX];
+    prof_view_t     *v;
+    prof_profile_t  *p;
+
+    p = fixture_full();
+
+    n = prof_measure_list(p, list);
+    is_int(n, 6, "weights - time and memory");
+
+    v = prof_view_create(p, NULL, list, n);
+
+    is_int(v->whole[prof_view_column(v, PROF_MEASURE_CPU)], p->cpu,
+           "weights - cpu");
+    is_int(v->whole[prof_view_column(v, PROF_MEASURE_ALLOC_OBJECTS)], 10,
+           "weights - objects");
+    is_int(v->whole[prof_view_column(v, PROF_MEASURE_ALLOC_SPACE)], 40960,
+           "weights - bytes");
+
+    prof_view_destroy(v);
+
+    m = PROF_MEASURE_INUSE_OBJECTS;
+    v = prof_view_create(p, NULL, &m, 1);
+    is_int(v->ncolumns, 1, "weights - only one");
+    is_int(v->whole[0], 1, "weights - that one");
+    prof_view_destroy(v);
+
+    p->nallocs = 0;
+    is_int(prof_measure_list(p, list), 2, "weights - time");
+    is_int(list[0], PROF_MEASURE_WALL, "weights - wall time");
+
+    p->mode = PROF_MODE_OBJECT;
+    p->nentries = 0;
+    is_int(prof_measure_list(p, list), 4, "weights - memory");
+    is_int(prof_measure_first(p), PROF_MEASURE_ALLOC_SPACE,
+           "weights - allocated is shown first");
+    p->inuse = 1;
+    is_int(prof_measure_first(p), PROF_MEASURE_INUSE_SPACE,
+           "weights - or what is in use");
+
+    prof_profile_destroy(p);
+}
+
+
+/* what is below a node that nobody will see is not put in order */
+
+static void
+test_share(void)
+{
+    uint32_t         large, n[2], small;
+    prof_view_t     *v;
+    prof_profile_t  *p;
+
+    p = fixture_create("share");
+
+    n[0] = fixture_stack(p, PROF_NONE, "main/large/leaf");
+    n[1] = fixture_stack(p, PROF_NONE, "main/small/leaf");
+    fixture_entry(p, n[0], PROF_ENTRY_SAMPLE, 990, 0);
+    fixture_entry(p, n[1], PROF_ENTRY_SAMPLE, 8, 0);
+
+    v = prof_view_create(p, NULL, test_measures, 1);
+    is_int(prof_view_order(v, 100), PROF_OK, "share - order");
+
+    large = v->nodes[v->root].child;
+    small = v->nodes[large].next;
+
+    ok(small != PROF_NONE, "share - children of large ones");
+    is_int(v->nodes[large].child, v->map[n[0]], "share - of that too");
+    is_int(v->nodes[small].child, PROF_NONE, "share - not of small ones");
+
+    prof_view_destroy(v);
     prof_profile_destroy(p);
 }
 
@@ -162,7 +314,8 @@ test_names(void)
     n[2] = fixture_stack(p, exe, "main/beta");
     n[3] = fixture_stack(p, exe, "more/beta");
 
-    v = prof_view_create(p, first_letter);
+    v = prof_view_create(p, first_letter, test_measures, 2);
+    is_int(prof_view_order(v, 0), PROF_OK, "order of names");
 
     is_int(v->nfunctions, 3, "functions by the name made of them");
     is_int(v->nnodes, 3, "nodes of these functions");
@@ -194,11 +347,12 @@ test_recursion(void)
 
     fixture_entry(p, node, PROF_ENTRY_SAMPLE, 7, 3);
 
-    v = prof_view_create(p, NULL);
+    v = prof_view_create(p, NULL, test_measures, 2);
+    is_int(prof_view_order(v, 0), PROF_OK, "order");
 
     is_int(v->nnodes, 100000, "recursion is kept");
     is_int(v->depth, 100000, "however deep");
-    is_int(v->nodes[v->root].total[PROF_MODE_WALL], 7, "and adds up");
+    is_int(prof_view_total(v, v->root, 0), 7, "and adds up");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);
@@ -226,7 +380,8 @@ test_links(void)
         fixture_entry(p, node, PROF_ENTRY_SAMPLE, i, i);
     }
 
-    v = prof_view_create(p, NULL);
+    v = prof_view_create(p, NULL, test_measures, 2);
+    is_int(prof_view_order(v, 0), PROF_OK, "order");
 
     met = 0;
     wrong = 0;
@@ -256,7 +411,7 @@ test_links(void)
 
 
 static char *
-first_letter(const prof_frame_t *f)
+first_letter(const char *name)
 {
-    return strndup(f->name, 1);
+    return strndup(name, 1);
 }
