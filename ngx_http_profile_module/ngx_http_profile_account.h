@@ -129,10 +129,9 @@ typedef struct {
 } ngx_http_profile_loop_t;
 
 
-extern ngx_http_profile_loop_t  ngx_http_profile_loop;
-
-
 PROF_HIDDEN_BEGIN
+
+extern ngx_http_profile_loop_t  ngx_http_profile_loop;
 
 /* ngx_http_profile_track.c: the worker's pointers and the event loop */
 
