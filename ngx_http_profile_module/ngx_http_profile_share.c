@@ -10,11 +10,15 @@
  */
 
 
+#include "ngx_http_profile_account.h"
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_server.h"
 
 
 #define NGX_HTTP_PROFILE_DRAIN  100      /* ms */
+
+/* the fewest in a second that kernels have, but for odd ones */
+#define NGX_HTTP_PROFILE_TICKS  100
 
 
 typedef struct {
@@ -27,6 +31,7 @@ typedef struct {
     ngx_event_t              timer;
     ngx_connection_t         connection; /* for nginx's debug messages */
     ngx_http_profile_job_t   job;
+    unsigned                 armed:1;
 
     /* the thread's */
 
@@ -47,6 +52,7 @@ static ngx_int_t ngx_http_profile_share_file(int fd, prof_buf_t *b);
 static void ngx_http_profile_share_done(void *data);
 static void ngx_http_profile_share_report(ngx_uint_t asker, uint64_t id,
     ngx_uint_t type, ngx_uint_t report);
+static void ngx_http_profile_share_disarm(ngx_http_profile_share_t *share);
 static void ngx_http_profile_share_free(ngx_http_profile_share_t *share);
 static void ngx_http_profile_drain_begin(void);
 static void ngx_http_profile_drain_timer(ngx_event_t *ev);
@@ -147,11 +153,22 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
         return NGX_ERROR;
     }
 
-    rc = prof_process_start(share->capture, 0, &err);
+    /* who wants more samples than there are ticks, or what is no CPU time */
+
+    if ((conf->mode == PROF_MODE_WALL
+         || conf->frequency > NGX_HTTP_PROFILE_TICKS)
+        && ngx_http_profile_arm() == NGX_OK)
+    {
+        share->armed = 1;
+    }
+
+    rc = prof_process_start(share->capture, share->armed, &err);
 
     if (rc == PROF_OK) {
         return NGX_OK;
     }
+
+    ngx_http_profile_share_disarm(share);
 
     prof_capture_destroy(share->capture);
 
@@ -191,6 +208,8 @@ ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
     }
 
     share->profile = prof_process_finish(share->capture, "worker");
+
+    ngx_http_profile_share_disarm(share);
 
     prof_capture_destroy(share->capture);
     share->capture = NULL;
@@ -313,11 +332,22 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
         }
 
         prof_process_cancel(share->capture);
+        ngx_http_profile_share_disarm(share);
         prof_capture_destroy(share->capture);
 
         ngx_http_profile_share_free(share);
 
         return;
+    }
+}
+
+
+static void
+ngx_http_profile_share_disarm(ngx_http_profile_share_t *share)
+{
+    if (share->armed) {
+        share->armed = 0;
+        ngx_http_profile_disarm();
     }
 }
 

@@ -215,7 +215,7 @@ ngx_http_profile_arm_loop(void)
 }
 
 
-static ngx_int_t
+PROF_GLUE static ngx_int_t
 ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags)
 {
@@ -239,7 +239,11 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     loop->last_end = loop->poll_end;
     loop->poll_start = loop->since;
 
+    prof_process_idle();
+
     rc = worker.actions.process_events(cycle, timer, flags|NGX_POST_EVENTS);
+
+    prof_process_busy();
 
     loop->poll_end = prof_now();
     loop->since = loop->poll_end;
@@ -260,7 +264,7 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_process_posted(ngx_queue_t *posted)
 {
     ngx_queue_t  *q;
@@ -278,7 +282,7 @@ ngx_http_profile_process_posted(ngx_queue_t *posted)
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_expire_timers(void)
 {
     ngx_event_t        *ev;
@@ -317,7 +321,7 @@ ngx_http_profile_expire_timers(void)
 }
 
 
-static void
+PROF_GLUE static void
 ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 {
     ngx_http_profile_wake_t    wake;

@@ -108,7 +108,7 @@ ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
  * gone when it returns.
  */
 
-void
+PROF_GLUE void
 ngx_http_profile_run_request(ngx_http_profile_track_t *tr)
 {
     tr->request->phase_handler++;
@@ -134,7 +134,7 @@ ngx_http_profile_first_turn(void *data)
 
 /* an event that is nobody's, unless it begins a request */
 
-void
+PROF_GLUE void
 ngx_http_profile_run_event(ngx_event_t *ev)
 {
     ngx_http_profile_frame_t  frame;

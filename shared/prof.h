@@ -210,9 +210,12 @@ prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
  * prof_process_start() begins the capture c, a new one.  In the mode "cpu" the
  * CPU time of all threads is captured, in the mode "wall" all time of the main
  * thread, and the CPU time of the others.
- * paced  whether the main thread tells, from now on and in all captures, when
- *        it has nothing to do, by prof_process_idle() and prof_process_busy().
- *        What "wall" shows without it is CPU time.
+ * paced  whether the main thread tells, until the capture is ended, when it
+ *        has nothing to do, by prof_process_idle() and prof_process_busy().
+ *        It is then sampled at any frequency while it is busy, and not
+ *        otherwise.  Without it "wall" shows CPU time, and frequencies above
+ *        that of the kernel's ticks are reached by threads that are busy for
+ *        longer than a tick.
  * Captures overlap, and may be of different frequencies.  Each is to be ended
  * by prof_process_finish() or prof_process_cancel().
  * Returns PROF_OK, PROF_LIMIT when PROF_PROCESS_CAPTURES of them are running,

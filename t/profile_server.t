@@ -137,7 +137,11 @@ for my $frequency (99, 1000, 99) {
     $p = ProfileTest::Pprof->new(http_end(shift @at_once, timeout => 30)
                                      ->body());
 
-    my $expected = $p->total('cpu/nanoseconds') / 1e9 * $frequency;
+    # waiting for events takes time that is not sampled, but read from the clock
+
+    my $expected = $p->total('cpu/nanoseconds',
+                             sub { $_[0]{stack}[0] ne '[idle]' })
+                   / 1e9 * $frequency;
     my $samples = $p->total('samples/count');
 
     ok(close_to($samples, $expected, 0.05 + 5 / $frequency),
@@ -203,14 +207,28 @@ is((map { /^workers: (.*)/ } $p->comments())[0], $pid, 'one by its pid');
 $p = cpu("seconds=0.5&format=pprof&workers=self");
 like((map { /^workers: (.*)/ } $p->comments())[0], qr/^\d+$/, 'the one asked');
 
+# wall time: all workers, all of the time, what they did and what they did not
+
+for my $frequency (99, 1000) {
+    $got = http_get('/-/profile/wall?seconds=1&format=pprof'
+                    . "&frequency=$frequency", timeout => 30);
+    $p = ProfileTest::Pprof->new($got->body());
+
+    is($p->default_type(), 'wall', "wall, $frequency Hz: what is shown");
+
+    my ($wall) = map { /^wall=(\d+)/ } $p->comments();
+    my $idle = $p->total('wall/nanoseconds',
+                         sub { $_[0]{stack}[0] eq '[idle]' });
+    my $busy = $p->total('wall/nanoseconds') - $idle;
+
+    cmp_ok($wall, '>', 3e9, 'wall: a second of each worker');
+    cmp_ok(abs($idle + $busy - $wall), '<', $wall / 100, 'wall: all of it');
+    cmp_ok($idle, '>', 0, 'wall: workers have nothing to do');
+    cmp_ok($busy, '>', 0, 'wall: and have something to do');
+    cmp_ok($p->total('cpu/nanoseconds'), '<=', $wall, 'wall: and CPU time');
+}
+
 $_->stop() for @load;
-
-# wall
-
-$got = http_get('/-/profile/wall?seconds=0.5&format=pprof', timeout => 30);
-$p = ProfileTest::Pprof->new($got->body());
-
-is($p->default_type(), 'wall', 'wall time is what is shown');
 
 # other formats
 

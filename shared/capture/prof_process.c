@@ -13,6 +13,7 @@ static prof_slot_t *prof_process_slot(const prof_capture_t *c);
 static void prof_process_rate(void);
 static void prof_process_govern(uint64_t own, uint64_t cpu);
 static void prof_process_end(prof_slot_t *slot);
+static void prof_process_end_idle(prof_slot_t *slot);
 static void prof_process_close(void);
 
 
@@ -57,7 +58,6 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
         (void) clock_getres(CLOCK_MONOTONIC_COARSE, &ts);
 
         prof_process.tick = ts.tv_nsec;
-        prof_process.paced = paced;
         prof_process.period = c->period;
     }
 
@@ -68,8 +68,10 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
     memset(slot, 0, sizeof(prof_slot_t));
     prof_process_entries(slot, c);
 
+    slot->paced = paced;
+
     prof_process.ncaptures++;
-    prof_process.wall += (c->mode == PROF_MODE_WALL);
+    prof_process.paced += paced;
 
     slot->start = prof_clock(CLOCK_MONOTONIC);
     slot->start_cpu = prof_clock(CLOCK_PROCESS_CPUTIME_ID);
@@ -85,13 +87,14 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 
         mark = &t->marks[slot - prof_process.slots];
 
-        mark->cpu = prof_thread_cpu(t);
+        mark->cpu = prof_thread_cpu(t) - t->idle_cpu;
         mark->busy = slot->start - t->idle;
         mark->due = 0;
         mark->node = PROF_NONE;
 
         if (t->main) {
             slot->start_idle = t->idle;
+            slot->start_idle_cpu = t->idle_cpu;
         }
     }
 
@@ -236,6 +239,7 @@ prof_process_idle(void)
     prof_thread_timer(t->fine_timer, 0, 0, &prof_process.rest);
 
     prof_process.idle_since = prof_clock(CLOCK_MONOTONIC);
+    prof_process.idle_since_cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 
@@ -254,6 +258,8 @@ prof_process_busy(void)
     if (t && t->paced) {
         first = prof_process.rest;
 
+        t->idle_cpu += prof_clock(CLOCK_THREAD_CPUTIME_ID)
+                       - prof_process.idle_since_cpu;
         t->idle += prof_clock(CLOCK_MONOTONIC) - prof_process.idle_since;
 
         if (first == 0 || first > t->period) {
@@ -312,7 +318,7 @@ prof_process_cancel(prof_capture_t *c)
 
     slot->capture = NULL;
 
-    prof_process.wall -= (c->mode == PROF_MODE_WALL);
+    prof_process.paced -= slot->paced;
 
     if (--prof_process.ncaptures == 0) {
         prof_process_close();
@@ -327,7 +333,7 @@ static void
 prof_process_end(prof_slot_t *slot)
 {
     int              i;
-    uint64_t         total, idle;
+    uint64_t         total;
     prof_capture_t  *c;
 
     c = slot->capture;
@@ -339,6 +345,8 @@ prof_process_end(prof_slot_t *slot)
         }
     }
 
+    prof_process_end_idle(slot);
+
     /* the process's clock has also what nobody was there to read */
 
     total = prof_clock(CLOCK_PROCESS_CPUTIME_ID) - slot->start_cpu;
@@ -349,12 +357,35 @@ prof_process_end(prof_slot_t *slot)
     }
 
     c->wall = prof_clock(CLOCK_MONOTONIC) - slot->start;
+}
 
-    idle = prof_process.main ? prof_process.main->idle - slot->start_idle : 0;
 
-    if (c->mode == PROF_MODE_WALL && idle) {
-        prof_process_named(slot, "[idle]", PROF_ENTRY_GAP, PROF_NONE, idle, 0);
+/* what the main thread used to wait is shown even where waiting is not */
+
+static void
+prof_process_end_idle(prof_slot_t *slot)
+{
+    uint32_t        kind, label;
+    uint64_t        wall, cpu;
+    prof_thread_t  *t;
+
+    t = prof_process.main;
+
+    if (t == NULL || t->idle == slot->start_idle) {
+        return;
     }
+
+    cpu = t->idle_cpu - slot->start_idle_cpu;
+    wall = cpu;
+    kind = PROF_ENTRY_TURN;
+    label = prof_process_label(slot, t);
+
+    if (slot->capture->mode == PROF_MODE_WALL) {
+        wall = t->idle - slot->start_idle;
+        kind = PROF_ENTRY_GAP;
+    }
+
+    prof_process_named(slot, "[idle]", kind, label, wall, cpu);
 }
 
 

@@ -17,7 +17,9 @@
  * time was used by what ran before.
  *
  * Wall time is that of one thread, the "main" one, which says when it has
- * nothing to do.  Until then its monotonic timer runs, and nothing else does.
+ * nothing to do.  Until then its monotonic timer runs, and nothing else does;
+ * what it uses to wait is known exactly.  So the clocks of samples and marks
+ * are without the time in which it was idle.
  *
  * Contexts: the main thread, not in a signal, but for the handlers, which are
  * in prof_process_sig.c.  A handler may run in another thread at any time
@@ -100,6 +102,7 @@ struct prof_thread_s {
     uint64_t              period;       /* ns, of the highest frequency */
     uint64_t              due;          /* clock of the next sample */
     uint64_t              idle;         /* ns, that the main thread was */
+    uint64_t              idle_cpu;     /* and used for it */
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
     prof_range_t         *ranges;       /* sorted */
@@ -114,25 +117,28 @@ struct prof_thread_s {
 
 typedef struct {
     prof_capture_t       *capture;      /* NULL: free */
+    int                   paced;
     uint32_t             *chains;       /* hash of entries: index + 1 */
     uint32_t              mask;
     uint64_t              start;        /* clocks */
     uint64_t              start_cpu;
     uint64_t              start_idle;
+    uint64_t              start_idle_cpu;
 } prof_slot_t;
 
 
 typedef struct {
     uint32_t              ncaptures;
     uint32_t              scans;
-    uint32_t              wall;         /* of these, of wall time */
-    int                   paced;        /* the main thread says when it waits */
+    uint32_t              paced;        /* captures for which the main thread
+                                           says when it waits */
     prof_slot_t           slots[PROF_PROCESS_CAPTURES];
     prof_thread_t        *main;
     char                  name[PROF_THREAD_NAME];  /* of the program */
     uint64_t              tick;         /* ns, the kernel's */
     uint64_t              period;       /* ns, of all timers */
-    uint64_t              idle_since;   /* 0: not idle */
+    uint64_t              idle_since;   /* clocks; 0: not idle */
+    uint64_t              idle_since_cpu;
     uint64_t              rest;         /* of the main thread's timer */
 } prof_process_t;
 

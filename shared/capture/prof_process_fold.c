@@ -84,7 +84,7 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
 
     c = slot->capture;
     mark = &t->marks[slot - prof_process.slots];
-    wall = (t->main && prof_process.paced && c->mode == PROF_MODE_WALL);
+    wall = (t->main && slot->paced && c->mode == PROF_MODE_WALL);
 
     /* a thread that waits in the kernel uses no CPU time there */
 
@@ -206,10 +206,11 @@ prof_process_tail(prof_slot_t *slot, prof_thread_t *t)
     c = slot->capture;
     mark = &t->marks[slot - prof_process.slots];
 
-    cpu = t->cpu > mark->cpu ? t->cpu - mark->cpu : 0;
+    cpu = t->cpu - t->idle_cpu;
+    cpu = cpu > mark->cpu ? cpu - mark->cpu : 0;
     busy = cpu;
 
-    if (t->main && prof_process.paced && c->mode == PROF_MODE_WALL) {
+    if (t->main && slot->paced && c->mode == PROF_MODE_WALL) {
         busy = prof_clock(CLOCK_MONOTONIC) - t->idle - mark->busy;
     }
 

@@ -103,7 +103,7 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
     prof_record_t  *rec;
 
     start = prof_clock(CLOCK_MONOTONIC);
-    cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID);
+    cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID) - t->idle_cpu;
     clock = t->paced ? start - t->idle : cpu;
 
     if (clock + t->period / 2 < t->due) {

@@ -68,6 +68,7 @@ prof_thread_open(int tid)
     t->stale = 0;
     t->due = 0;
     t->idle = 0;
+    t->idle_cpu = 0;
     t->stack.start = 0;
     t->stack.end = 0;
     t->ring.head = 0;
@@ -353,13 +354,12 @@ prof_thread_set(prof_thread_t *t)
 
     period = prof_process.period;
 
-    t->paced = t->main && prof_process.paced
-               && (prof_process.wall || period < prof_process.tick);
+    t->paced = t->main && prof_process.paced;
     t->period = period;
     t->coarse = (period >= prof_process.tick);
 
     clock = t->paced ? prof_clock(CLOCK_MONOTONIC) - t->idle
-                     : prof_thread_cpu(t);
+                     : prof_thread_cpu(t) - t->idle_cpu;
 
     /* at a random time, so that what is short is seen in proportion */
 

@@ -322,16 +322,16 @@ test_threads(void)
     p = prof_process_finish(c, "threads");
     prof_capture_destroy(c);
 
-    ok(test_cpu(p, "first") > 200 * MS && test_cpu(p, "first") <= one.used,
+    ok(test_cpu(p, "first") > 100 * MS && test_cpu(p, "first") <= one.used,
        "a thread: %" PRIu64 " us of %" PRIu64, test_cpu(p, "first") / 1000,
        one.used / 1000);
-    ok(test_cpu(p, "second") > 500 * MS && test_cpu(p, "second") <= two.used,
+    ok(test_cpu(p, "second") > 200 * MS && test_cpu(p, "second") <= two.used,
        "another: %" PRIu64 " us of %" PRIu64, test_cpu(p, "second") / 1000,
        two.used / 1000);
     ok(test_cpu(p, NULL) >= one.used + two.used,
        "what nobody saw of them is in the sum");
-    ok(test_count(p, "second") > 425, "%" PRIu64 " samples of 600 ms at 1 kHz",
-       test_count(p, "second"));
+    ok(test_count(p, "second") > test_cpu(p, "second") / MS * 6 / 10,
+       "%" PRIu64 " samples of it at 1 kHz", test_count(p, "second"));
     ok(p->stats.bad_stack + p->stats.truncated + p->stats.no_unwind
        <= p->stats.samples / 100, "their stacks are complete");
 
@@ -362,10 +362,12 @@ test_blocked(void)
     p = prof_process_finish(c, "blocked");
     prof_capture_destroy(c);
 
-    ok(test_count(p, "most") > 50, "a thread that blocks all signals but those"
-       " of faults: %" PRIu64 " samples", test_count(p, "most"));
+    ok(test_count(p, "most") > 5
+       && test_count(p, "most") > test_cpu(p, "most") / MS / 5 * 6 / 10,
+       "a thread that blocks all signals but those of faults: %" PRIu64
+       " samples", test_count(p, "most"));
     is_int(test_count(p, "all"), 0, "none of one that blocks these too");
-    ok(test_cpu(p, "all") > 200 * MS, "but its CPU time is there");
+    ok(test_cpu(p, "all") > 50 * MS, "but its CPU time is there");
     ok(test_named(p, "[not sampled]") >= test_cpu(p, "all"),
        "and what is known of it is said");
 
