@@ -216,7 +216,7 @@ for my $frequency (99, 1000) {
 
     is($p->default_type(), 'wall', "wall, $frequency Hz: what is shown");
 
-    my ($wall) = map { /^wall=(\d+)/ } $p->comments();
+    my ($wall) = map { /\bwall=(\d+)/ } $p->comments();
     my $idle = $p->total('wall/nanoseconds',
                          sub { $_[0]{stack}[0] eq '[idle]' });
     my $busy = $p->total('wall/nanoseconds') - $idle;
