@@ -744,7 +744,8 @@
             el('th', { scope: 'row' },
                 swatch ? el('span', { class: `swatch ${swatch}` }) : null,
                 document.createTextNode(name)),
-            el('td', { class: swatch ? 'num' : null, text: value }));
+            el('td', { class: swatch === undefined ? null : 'num',
+                       text: value }));
     }
 
 
@@ -786,8 +787,8 @@
             .map(([name, t]) => row(PARTS[name], ms(t), name));
 
         if (facts.times) {
-            rows.push(row('turns of the worker', facts.times.turns),
-                      row('longest turn', ms(facts.times.longest)));
+            rows.push(row('turns of the worker', facts.times.turns, ''),
+                      row('longest turn', ms(facts.times.longest), ''));
         }
 
         return table('Time', rows);
@@ -1008,6 +1009,10 @@
     function ms(value) {
         if (value >= 10000) {
             return `${(value / 1000).toFixed(1)} s`;
+        }
+
+        if (value > 0 && value < 0.1) {
+            return `${Math.round(value * 1000)} µs`;
         }
 
         return value >= 100 || Number.isInteger(value)

@@ -1,0 +1,61 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Takes pictures of the Performance Bar, for tools/screenshot:
+ *
+ *     node screenshot-bar.mjs URL DIRECTORY
+ *
+ * The page of the URL makes three requests.
+ */
+
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+
+const BAR = 'nginx-performance-bar';
+
+const [url, directory] = process.argv.slice(2);
+
+const executablePath = process.env.CHROMIUM
+    || execFileSync('sh', ['-c', 'command -v chromium || '
+                                 + 'command -v chromium-browser'],
+                    { encoding: 'utf8' }).trim();
+
+const browser = await chromium.launch({
+    executablePath,
+    args: process.getuid() ? [] : ['--no-sandbox']
+});
+
+
+try {
+    await shoot('bar-light', 'light', 'Details');
+    await shoot('bar-dark', 'dark', 'Details');
+    await shoot('bar-requests', 'light', 'Requests');
+    await shoot('bar-collapsed', 'light', 'Hide');
+
+} finally {
+    await browser.close();
+}
+
+
+async function shoot(name, colorScheme, button) {
+    const context = await browser.newContext({
+        colorScheme, ignoreHTTPSErrors: true,
+        viewport: { width: 1280, height: 560 }
+    });
+
+    const page = await context.newPage();
+
+    await page.goto(url);
+    await page.waitForSelector(`${BAR} .strip li:has-text("sent")`);
+    await page.waitForSelector(`${BAR} button:has-text("Requests 3")`);
+    await page.click(`${BAR} button:has-text("${button}")`);
+
+    await page.waitForFunction(bar => !document.querySelector(bar).shadowRoot
+        .querySelector('#requests').textContent.includes('…'), BAR);
+
+    await page.mouse.move(1, 1);
+    await page.screenshot({ path: path.join(directory, name + '.png') });
+    await context.close();
+}
