@@ -129,9 +129,9 @@ ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (path->name.len + NGX_HTTP_PROFILE_NAME_LEN >= NGX_MAX_PATH) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid value \"%V\" in \"%V\" directive, "
-                           "it must be a shorter path",
-                           &value[1], &cmd->name);
+                           "the path in \"%V\" directive is longer than "
+                           "%d bytes", &cmd->name,
+                           (int) (NGX_MAX_PATH - NGX_HTTP_PROFILE_NAME_LEN));
         return NGX_CONF_ERROR;
     }
 

@@ -26,6 +26,8 @@ my $flag = '"on" or "off"';
 my $size = 'a size from 128k to 1024m';
 my $time = 'a time of at least 1ms';
 my $count = 'a number greater than zero';
+my $zone = 'a name and a size of at least 32k';
+my $limits = '"max=" and a size, or "inactive=" and a time, greater than zero';
 
 my @values = (
     profile_endpoint => $flag, [ qw/ yes true 1 ON! /, '""' ],
@@ -46,6 +48,8 @@ my @values = (
                                    99999999999999999999m /, '""' ],
     profile_max_captures => $count, [ qw/ 0 -1 many 1k 99999999999999999999 /,
                                       '""' ],
+    profile_zone => $zone, [ qw/ a a: :1m a:0 a:1 a:31k a:x a:-1m 1m
+                                 a:99999999999999999999 /, '""' ],
 );
 
 while (my ($directive, $takes, $values) = splice(@values, 0, 3)) {
@@ -57,6 +61,24 @@ while (my ($directive, $takes, $values) = splice(@values, 0, 3)) {
                      qr/"\Q$told\E".*"\Q$directive\E".*\Q$takes\E/);
     }
 }
+
+for my $value (qw/ max=0 max= max=x max=-1 inactive=0 inactive= inactive=x
+                   inactive=-1s size=1m on MAX=1m /, '""')
+{
+    my $told = $value eq '""' ? '' : $value;
+
+    config_fails("profile_store $value", "profile_store store $value;",
+                 qr/"\Q$told\E" in "profile_store".*\Q$limits\E/);
+}
+
+config_fails('a path that is too long', 'profile_store ' . 'a' x 4090 . ';',
+             qr/the path in "profile_store" directive is longer than \d+ bytes/);
+config_fails('the path of something else',
+             'proxy_cache_path store keys_zone=z:1m; profile_store store;',
+             qr/the same path name ".*store" used in/);
+config_fails('the zone of something else',
+             'limit_req_zone $uri zone=z:1m rate=1r/s; profile_zone z:1m;',
+             qr/zone "z" is already declared for a different use/, 1);
 
 config_fails('a header that nginx reads', 'profile_header host;',
              qr/"host" in "profile_header" directive, the header has a mean/);
@@ -71,7 +93,8 @@ for my $line ('profile_endpoint on', 'profile_if 1', 'profile_mode cpu',
               'profile_arg a', 'profile_arg off', 'profile_header b',
               'profile_header off', 'profile_spans on',
               'profile_timeout 1s', 'profile_buffer 1m',
-              'profile_max_captures 5')
+              'profile_max_captures 5', 'profile_zone a:1m',
+              'profile_store store')
 {
     my ($directive) = split(/ /, $line);
 
@@ -85,7 +108,7 @@ for my $line ('profile_endpoint on', 'profile_if 1', 'profile_mode cpu',
 for my $directive (qw/ profile_endpoint profile_if profile_mode
                        profile_frequency profile_format profile_arg
                        profile_header profile_spans profile_timeout
-                       profile_buffer profile_max_captures /)
+                       profile_buffer profile_max_captures profile_zone /)
 {
     my $re = qr/invalid number of arguments in "\Q$directive\E" directive/;
 
@@ -107,7 +130,8 @@ config_fails('half a variable', 'profile_if "${a";', qr/"a" variable/);
 # contexts
 
 for my $directive (qw/ profile_frequency profile_arg profile_header
-                       profile_spans profile_buffer profile_max_captures /)
+                       profile_spans profile_buffer profile_max_captures
+                       profile_zone profile_store /)
 {
     config_fails("$directive in a location",
                  "location / {\n\n $directive 1; }",
@@ -139,7 +163,8 @@ like($out, qr/emerg.*"profile_endpoint" directive is not allowed here in .*:/,
 sub config_fails {
     my ($name, $lines, $re, $no_line, $more) = @_;
 
-    my $context = $lines =~ /^profile_max_captures/
+    my $context = $lines =~ /^(?:profile_(?:max_captures|zone|store)|proxy_cac
+                               |limit_req_zone)/x
                   && $re !~ /not allowed/ ? 'http' : 'server';
 
     my $config = <<'EOF';

@@ -1,0 +1,309 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# What is in the profile of a recorded response: all of the request's time, also
+# that of sending it, and nothing of others.  HTTP/2; more captures than may be
+# at once; the store in memory.
+
+use strict;
+use warnings;
+
+use JSON::PP qw/ decode_json /;
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ gzip limit_req proxy rewrite v2 /)
+                          ->has_program('curl');
+
+$t->write_file_expand('nginx.conf', <<'EOF2');
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    log_format times '$sent_http_x_profile_id $request_time $status $uri';
+    access_log %%TESTDIR%%/times.log times;
+
+    profile_zone store:256k;
+    profile_max_captures 3;
+    profile_endpoint on;
+
+    gzip_comp_level 9;
+    gzip_types text/plain;
+    default_type text/plain;
+
+    limit_req_zone $uri zone=one:1m rate=5r/s;
+
+    server {
+        listen 127.0.0.1:8080;
+        listen 127.0.0.1:8081 http2;
+
+        location / { }
+
+        location /-/profile/ { profile_console; }
+
+        location /gz/ {
+            alias %%TESTDIR%%/;
+            gzip on;
+        }
+
+        location /rate/ {
+            alias %%TESTDIR%%/;
+            limit_rate 4m;
+        }
+
+        location /req/ {
+            alias %%TESTDIR%%/;
+            limit_req zone=one burst=5;
+        }
+
+        location /proxy/ {
+            proxy_pass http://127.0.0.1:8082/;
+        }
+
+        location /pass/ {
+            proxy_buffering off;
+            proxy_pass http://127.0.0.1:8082/;
+        }
+
+        location /error/ {
+            proxy_pass http://127.0.0.1:8083/;
+            error_page 502 = /small;
+        }
+
+        location /empty { return 204; }
+        location /moved { return 302 /small; }
+
+        # matches in a millisecond that it does not
+        location /loop {
+            if ($uri ~ "(a+)+$") {
+                return 404;
+            }
+            return 200 done;
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8082;
+        profile_endpoint off;
+
+        location / {
+            limit_rate 3m;
+        }
+    }
+}
+EOF2
+
+my $text = join('', map { sprintf("line %d: %x\n", $_,
+                                  $_ * 2654435761 % 4294967296) } 1 .. 50000);
+
+$t->write_file('text', $text);
+$t->write_file('large', $text x 10);
+$t->write_file('small', "small\n");
+$t->run();
+
+
+# the sums
+
+my @uris = qw{ /small /text /gz/text /rate/text /req/small /req/small
+               /proxy/text /pass/text /error/x /empty /moved };
+
+for my $protocol (qw{ HTTP/1 HTTP/2 }) {
+    my @ids;
+
+    for my $uri (@uris) {
+        my ($plain) = curl($protocol, $uri);
+        my ($with, $id) = curl($protocol, $uri,
+                               '-H', 'X-Profile: record; frequency=1000');
+
+        ok($with eq $plain, "$protocol $uri: the same")
+            or diag(substr($plain, 0, 500), substr($with, 0, 500));
+        push @ids, [ $id, $uri ];
+    }
+
+    for (@ids) {
+        my ($id, $uri) = @$_;
+
+        my $st = stored($id);
+        my ($time) = wait_for(sub {
+            ($t->read_file('times.log') =~ /^\Q$id\E ([\d.]+) /m)[0];
+        });
+
+        is($st->{uri}, $uri, "$protocol $uri: in the store");
+
+        # nginx's clock stands while it runs, which it does all the time for
+        # what is short
+
+        cmp_ok(abs($st->{wall} / 1e9 - ($time || 0)), '<',
+               0.03 + 0.02 * ($time || 0),
+               "$protocol $uri: all of its time, $time")
+            or diag($st->{wall} / 1e9);
+    }
+}
+
+
+# the client does not read
+
+my $s = http_get('/large?performance_bar=record', start => 1);
+my $load = $t->load('/loopaaaaaaaaaaaaaa!', clients => 2, seconds => 20);
+
+sleep(0.5);
+my $r = http_end($s);
+$load->stop();
+
+ok($r->body() eq $text x 10, 'a slow client gets all of it');
+
+my $p = speedscope($r->header('X-Profile-Id'));
+cmp_ok($p->profile('wall')->weight_below(qr/^client not reading/), '>', 0.2,
+       'it was waited for');
+is($p->profile('wall')->count_frames(qr/pcre|regex_exec/), 0,
+   'nothing of others is in the profile');
+
+$p = speedscope((curl('HTTP/1', '/gz/text', '-H', 'X-Profile: record',
+                      '-H', 'Accept-Encoding: gzip'))[1]);
+cmp_ok($p->profile('cpu')->weight_below(qr/deflate/), '>',
+       0.5 * $p->profile('cpu')->total(), 'the work of its filters is');
+
+
+# too many at once
+
+my @sockets = map { http_get('/rate/text?performance_bar=record', start => 1) }
+                  1 .. 3;
+
+for my $i (1 .. 3) {
+    sleep(0.02);
+    $r = http_get('/small?performance_bar=record');
+    is($r->body(), "small\n", "too many, $i: the response is the same");
+    is($r->header('X-Profile-Id'), undef, "too many, $i: it has no id");
+    is($r->header('X-Profile-Dropped'),
+       'too many captures are running in this worker',
+       "too many, $i: the header says why");
+}
+
+is(http_get('/small?performance_bar=flamegraph')->status(), 429,
+   'a flamegraph is refused');
+
+for my $socket (@sockets) {
+    $r = http_end($socket);
+    is($r->body(), $text, 'those that are running are whole');
+    is(stored($r->header('X-Profile-Id'))->{uri}, '/rate/text',
+       'and stored');
+}
+
+ok(wait_for(sub { http_get('/small?performance_bar=record')
+                      ->header('X-Profile-Id') }), 'there is room again');
+
+
+# the list: newest first, pinned, deleted
+
+my @ids = map { (curl('HTTP/1', "/small?n=$_&performance_bar=record"))[1] }
+              1 .. 5;
+stored($_) for @ids;
+
+is(join(' ', map { $_->{id} } (list())[0 .. 4]), join(' ', reverse @ids),
+   'the newest ones come first');
+
+is(change('POST', "p/$ids[2]/pin"), 204, 'pin');
+is(join(' ', map { $_->{id} } (list())[0 .. 4]), join(' ', reverse @ids),
+   'a pinned one stays where it is');
+is(join(' ', map { $_->{id} } grep { $_->{pinned} } list()), $ids[2],
+   'and is the only one');
+
+is(change('DELETE', "p/$ids[3]"), 204, 'delete');
+is(change('DELETE', "p/$ids[3]"), 404, 'once');
+is(join(' ', map { $_->{id} } (list())[0 .. 3]), join(' ', @ids[4, 2, 1, 0]),
+   'it is gone');
+
+for my $id ('0' x 32, '../x', 'A' x 32, $ids[0] . '0', substr($ids[0], 1),
+            uc($ids[4]) . 'x', '%2e%2e')
+{
+    is(http_get("/-/profile/p/$id.json")->status(), 404, "none: $id");
+}
+
+# until the zone is full: what is pinned is the only old one
+
+my @more = map { http_get('/small?performance_bar=flamegraph')
+                     ->header('X-Profile-Id') } 1 .. 200;
+
+my @list = list();
+
+is($list[0]{id}, $more[-1], 'the newest one');
+cmp_ok(scalar(@list), '<', 200, 'not all of them have room');
+is($list[-1]{id}, $ids[2], 'the oldest one is the one that is pinned');
+is(join(' ', map { $_->{id} } @list[0 .. $#list - 1]),
+   join(' ', reverse @more[-$#list .. -1]), 'the others are the last ones');
+
+$t->reload();
+
+is(join(' ', map { "$_->{id} $_->{pinned}" } list()),
+   join(' ', map { "$_->{id} $_->{pinned}" } @list), 'a reload keeps all');
+
+is(change('POST', "p/$ids[2]/unpin"), 204, 'unpin');
+is(scalar(grep { $_->{pinned} } list()), 0, 'none is pinned');
+
+
+sub curl {
+    my ($protocol, $uri, @more) = @_;
+
+    my ($port, @how) = $protocol eq 'HTTP/2'
+                       ? (8081, '--http2-prior-knowledge') : 8080;
+
+    my ($status, $out) = $t->command('curl', '-sSi', '--raw', '-m', 20, @how,
+                                     @more, '-H', 'Host: localhost',
+                                     'http://127.0.0.1:' . port($port) . $uri);
+
+    $out =~ s/^date: .*\r\n//im;
+    my ($id) = $out =~ /^x-profile-id: (\w+)\r/im;
+    $out =~ s/^x-profile-id: .*\r\n//im;
+    $out =~ s/^link: .*\r\n//im;
+
+    return ($out, $id // 'none');
+}
+
+
+sub stored {
+    my ($id) = @_;
+
+    my $json;
+
+    wait_for(sub {
+        ($json) = grep { $_->{id} eq $id } list();
+        return $json;
+    });
+
+    return $json || {};
+}
+
+
+sub list {
+    my $r = http_get('/-/profile/profiles.json');
+    return @{(eval { decode_json($r->body()) } || {})->{profiles} || []};
+}
+
+
+sub change {
+    my ($method, $path) = @_;
+
+    return http("$method /-/profile/$path HTTP/1.1\r\nHost: localhost\r\n"
+                . "Connection: close\r\nX-Profile-Console: 1\r\n"
+                . "Content-Length: 0\r\n\r\n")->status();
+}
+
+
+sub speedscope {
+    my ($id) = @_;
+
+    stored($id);
+
+    return ProfileTest::Profile->new(
+        http_get("/-/profile/p/$id/speedscope"));
+}
