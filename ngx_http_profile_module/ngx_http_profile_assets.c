@@ -177,9 +177,13 @@ ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
 ngx_int_t
 ngx_http_profile_answer_page(ngx_http_profile_call_t *call, const char *name)
 {
-    prof_buf_t                  b;
-    ngx_http_profile_page_t     page;
-    ngx_http_profile_answer_t   answer;
+    prof_buf_t                    b;
+    ngx_http_profile_page_t       page;
+    ngx_http_profile_answer_t     answer;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(call->request,
+                                        ngx_http_profile_module);
 
     prof_buf_init(&b);
 
@@ -188,7 +192,7 @@ ngx_http_profile_answer_page(ngx_http_profile_call_t *call, const char *name)
     page.root.data = (u_char *) (*call->root ? call->root : "./");
     page.root.len = ngx_strlen(page.root.data);
     page.id = call->rest;
-    page.viewer = ngx_http_profile_viewer_there(call->request);
+    page.viewer = plcf->viewer.len != 0;
 
     ngx_http_profile_page(name, &page, &b);
 

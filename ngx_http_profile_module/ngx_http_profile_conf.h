@@ -56,6 +56,7 @@ typedef struct {
 typedef struct {
     ngx_array_t                locations;    /* of loc conf *: enabled ones */
     ngx_str_t                  console;      /* its URL, or empty */
+    ngx_str_t                 *viewer;       /* that console's */
     ngx_flag_t                 accounting;
 } ngx_http_profile_srv_conf_t;
 

@@ -96,6 +96,8 @@ static struct {
 char *
 ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
+    ngx_http_profile_loc_conf_t *plcf = conf;
+
     u_char                        *p;
     size_t                         len;
     ngx_str_t                     *url;
@@ -134,6 +136,8 @@ ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_OK;
     }
 
+    pscf->viewer = &plcf->viewer;
+
     len = clcf->name.len + 2 * ngx_escape_uri(NULL, clcf->name.data,
                                               clcf->name.len, NGX_ESCAPE_URI);
 
@@ -163,6 +167,17 @@ ngx_http_profile_console_url(ngx_http_request_t *r)
     pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
     return pscf->console.len ? &pscf->console : NULL;
+}
+
+
+ngx_uint_t
+ngx_http_profile_console_viewer(ngx_http_request_t *r)
+{
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    return pscf->viewer && pscf->viewer->len;
 }
 
 

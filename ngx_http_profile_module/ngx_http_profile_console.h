@@ -145,6 +145,9 @@ extern ngx_http_profile_route_t  ngx_http_profile_routes[];
  */
 ngx_str_t *ngx_http_profile_console_url(ngx_http_request_t *r);
 
+/* whether that console has a viewer */
+ngx_uint_t ngx_http_profile_console_viewer(ngx_http_request_t *r);
+
 
 /*
  * ngx_http_profile_route.c: sets base, path, rest, root, and the route.
@@ -238,7 +241,6 @@ ngx_int_t ngx_http_profile_status_route(ngx_http_profile_call_t *call);
 
 char *ngx_http_profile_viewer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_int_t ngx_http_profile_viewer_default(ngx_conf_t *cf, ngx_str_t *viewer);
-ngx_uint_t ngx_http_profile_viewer_there(ngx_http_request_t *r);
 ngx_int_t ngx_http_profile_viewer_route(ngx_http_profile_call_t *call);
 
 /* ngx_http_profile_filter.c: a response past all filters but our own */

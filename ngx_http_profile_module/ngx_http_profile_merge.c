@@ -83,6 +83,7 @@ ngx_http_profile_create_srv_conf(ngx_conf_t *cf)
      * set by ngx_pcalloc():
      *
      *     pscf->console = { 0, NULL };
+     *     pscf->viewer = NULL;
      */
 
     if (ngx_array_init(&pscf->locations, cf->pool, 4, sizeof(void *))

@@ -9,6 +9,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_console.h"
 #include "ngx_http_profile_job.h"
 #include "ngx_http_profile_store.h"
 
@@ -29,6 +30,7 @@ struct ngx_http_profile_render_s {
     prof_buf_t                  out;
     int                         rc;
 
+    unsigned                    page:1;       /* of the console, instead */
     unsigned                    negotiated:1; /* the format, by Accept */
     unsigned                    gzip:1;       /* the client takes it */
     unsigned                    compressible:1;
@@ -43,6 +45,7 @@ static void ngx_http_profile_render_store(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_gzip(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_done(void *data);
 static void ngx_http_profile_render_finish(ngx_http_profile_render_t *render);
+static void ngx_http_profile_render_page(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
     ngx_http_profile_reply_t *reply);
 static void ngx_http_profile_render_free(ngx_http_profile_render_t *render);
@@ -74,6 +77,12 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
         render->negotiated = ctx->trigger.format == NULL;
         render->gzip = ngx_http_profile_accept_gzip(ctx);
         render->ctx = ctx;
+
+        /* what a browser gets, unless the page itself was asked for */
+
+        render->page = render->negotiated && render->store
+                       && render->encoder == &prof_encode_html
+                       && ngx_http_profile_console_url(ctx->request);
     }
 
     render->job.work = ngx_http_profile_render_work;
@@ -161,7 +170,9 @@ ngx_http_profile_render_work(void *data)
         ngx_http_profile_render_store(render);
     }
 
-    if (render->rc == PROF_OK && render->encoder) {
+    render->page &= (render->stored == NGX_OK);
+
+    if (render->rc == PROF_OK && render->encoder && !render->page) {
         render->rc = render->encoder->encode(render->profile, &render->out);
 
         if (render->rc == PROF_OK) {
@@ -266,6 +277,10 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *render)
     ctx = render->ctx;
     reply = &ctx->reply;
 
+    if (render->rc == PROF_OK && render->page) {
+        ngx_http_profile_render_page(render);
+    }
+
     if (render->rc == PROF_OK && !prof_buf_failed(&render->out)) {
         reply->status = NGX_HTTP_OK;
         reply->body.data = (u_char *) render->out.data;
@@ -299,6 +314,25 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *render)
 
 
 static void
+ngx_http_profile_render_page(ngx_http_profile_render_t *render)
+{
+    ngx_http_request_t       *r;
+    ngx_http_profile_page_t   page;
+
+    r = render->ctx->request;
+
+    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
+
+    page.root = *ngx_http_profile_console_url(r);
+    page.id.data = render->ctx->id;
+    page.id.len = NGX_HTTP_PROFILE_ID_LEN;
+    page.viewer = ngx_http_profile_console_viewer(r);
+
+    ngx_http_profile_page("profile.html", &page, &render->out);
+}
+
+
+static void
 ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
     ngx_http_profile_reply_t *reply)
 {
@@ -315,7 +349,7 @@ ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
     }
 
     if (render->encoder->csp) {
-        p = render->encoder->csp;
+        p = render->page ? NGX_HTTP_PROFILE_CSP_PAGE : render->encoder->csp;
         reply->csp.data = (u_char *) p;
         reply->csp.len = ngx_strlen(p);
     }

@@ -115,17 +115,6 @@ ngx_http_profile_viewer_default(ngx_conf_t *cf, ngx_str_t *viewer)
 }
 
 
-ngx_uint_t
-ngx_http_profile_viewer_there(ngx_http_request_t *r)
-{
-    ngx_http_profile_loc_conf_t  *plcf;
-
-    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
-
-    return plcf->viewer.len != 0;
-}
-
-
 ngx_int_t
 ngx_http_profile_viewer_route(ngx_http_profile_call_t *call)
 {

@@ -117,6 +117,9 @@
     function buttons() {
         const pin = document.getElementById('pin');
 
+        const link = document.getElementById('link');
+
+        link.hidden = link.pathname === location.pathname;
         c.show('tools', true);
         label();
 
