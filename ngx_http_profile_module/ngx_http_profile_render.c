@@ -116,12 +116,25 @@ static ngx_http_profile_stored_t *
 ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
 {
     u_char                     *p;
+    ngx_str_t                   method;
     ngx_http_request_t         *r;
     ngx_http_profile_stored_t  *st;
 
     r = ctx->request;
 
-    st = ngx_calloc(sizeof(ngx_http_profile_stored_t) + r->method_name.len
+    /* as it was sent: an internal redirect may have made GET of it */
+
+    method = ctx->request_line;
+    p = ngx_strlchr(method.data, method.data + method.len, ' ');
+
+    if (p) {
+        method.len = p - method.data;
+
+    } else {
+        method = r->method_name;
+    }
+
+    st = ngx_calloc(sizeof(ngx_http_profile_stored_t) + method.len
                     + r->headers_in.server.len + r->unparsed_uri.len,
                     ngx_cycle->log);
     if (st == NULL) {
@@ -133,8 +146,8 @@ ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
     ngx_str_set(&st->scope, "request");
 
     st->method.data = p;
-    st->method.len = r->method_name.len;
-    p = ngx_cpymem(p, r->method_name.data, r->method_name.len);
+    st->method.len = method.len;
+    p = ngx_cpymem(p, method.data, method.len);
 
     st->host.data = p;
     st->host.len = r->headers_in.server.len;

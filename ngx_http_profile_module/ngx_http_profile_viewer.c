@@ -174,7 +174,10 @@ ngx_http_profile_viewer_route(ngx_http_profile_call_t *call)
     }
 
     if (rc != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return ngx_http_profile_answer_error(call,
+                          NGX_HTTP_INTERNAL_SERVER_ERROR,
+                          "the viewer's file \"%V\" cannot be read, see the "
+                          "error log", name);
     }
 
     answer.csp = NGX_HTTP_PROFILE_CSP_VIEWER;

@@ -23,6 +23,7 @@
     };
 
     let profile;
+    let title;
 
     start();
 
@@ -37,10 +38,13 @@
             return;
         }
 
-        const text = document.getElementById('title');
+        /* as it was asked for, the profile knows what it has become */
 
-        document.title = profile.title + ' - profile';
-        text.textContent = profile.title;
+        title = profile.scope === 'request' ? `${profile.method} ${profile.uri}`
+                                            : profile.title;
+
+        document.title = title + ' - profile';
+        document.getElementById('title').textContent = title;
 
         facts();
         formats();
@@ -132,7 +136,7 @@
 
         document.getElementById('delete').addEventListener('click',
             () => attempt(async function () {
-                if (confirm(`Delete the profile of ${profile.title}?`)) {
+                if (confirm(`Delete the profile of ${title}?`)) {
                     await c.change('DELETE', path);
                     location.href = c.root;
                 }
@@ -228,6 +232,7 @@
             const file = await r.json();
 
             check(file);
+            await c.fetch('viewer/index.html');
 
             const url = URL.createObjectURL(
                 new Blob([JSON.stringify(file)],
@@ -235,7 +240,7 @@
 
             c.clear(pane, frame('Viewer', `${c.root}viewer/index.html`
                     + `#profileURL=${encodeURIComponent(url)}`
-                    + `&title=${encodeURIComponent(profile.title)}`
+                    + `&title=${encodeURIComponent(title)}`
                     + '&view=' + (profile.scope === 'request'
                                   || !profile.scope ? 'time-ordered'
                                                     : 'left-heavy')));

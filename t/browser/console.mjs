@@ -1,0 +1,452 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Uses the console in a browser, as operators do:
+ *
+ *     node console.mjs SCENARIO URL [URL of another site]
+ *
+ * Prints a JSON object: what was seen, and what went wrong on the way.  It
+ * judges nothing, profile_console_browser.t does.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+
+
+const [scenario, url, other] = process.argv.slice(2);
+const scenarios = { walk, users, lists, gone, foreign, plain, refused };
+
+const executablePath = process.env.CHROMIUM
+    || execFileSync('sh', ['-c', 'command -v chromium || '
+                                 + 'command -v chromium-browser'],
+                    { encoding: 'utf8' }).trim();
+
+const axe = readFileSync(createRequire(import.meta.url)
+                         .resolve('axe-core/axe.min.js'), 'utf8');
+
+const out = { console: [], elsewhere: [], axe: {} };
+
+const browser = await chromium.launch({
+    executablePath,
+    args: process.getuid() ? [] : ['--no-sandbox']
+});
+
+try {
+    await scenarios[scenario]();
+
+} catch (e) {
+    out.failed = e.stack;
+
+} finally {
+    await browser.close();
+}
+
+console.log(JSON.stringify(out));
+
+
+async function open(path, options = {}) {
+    const context = await browser.newContext({
+        viewport: { width: 1200, height: 800 }, ...options
+    });
+    const page = await context.newPage();
+
+    page.setDefaultTimeout(20000);
+
+    page.on('console', message => {
+        if (message.type() === 'error'
+            || (message.type() === 'warning'
+                && !/WebGL|GL Driver/.test(message.text())))
+        {
+            out.console.push(message.text());
+        }
+    });
+
+    page.on('pageerror', error => out.console.push(error.message));
+
+    page.on('request', request => {
+        const target = request.url();
+
+        if (!/^(data|blob):/.test(target)
+            && new URL(target).origin !== new URL(url).origin)
+        {
+            out.elsewhere.push(target);
+        }
+    });
+
+    if (path !== null) {
+        const response = await page.goto(url + path);
+
+        page.status = response.status();
+        page.headers = response.headers();
+    }
+
+    return page;
+}
+
+
+/* the policy of the page does not stop what the browser itself runs */
+
+async function check(page, name) {
+    const cdp = await page.context().newCDPSession(page);
+
+    await cdp.send('Page.setBypassCSP', { enabled: true });
+    await cdp.send('Runtime.evaluate', { expression: axe });
+
+    const { result } = await cdp.send('Runtime.evaluate', {
+        expression: 'axe.run(document, { iframes: false }).then(r => '
+                    + 'r.violations.map(v => v.id + ": " + v.nodes.map('
+                    + 'n => n.target.join(" ")).join(", ")))',
+        awaitPromise: true, returnByValue: true
+    });
+
+    out.axe[name] = result.value;
+    await cdp.detach();
+}
+
+
+function shown(page, selector) {
+    return page.locator(selector).first().isVisible();
+}
+
+
+function rows(page) {
+    return page.evaluate(() =>
+        Array.from(document.querySelectorAll('#list tbody tr'),
+                   row => Array.from(row.cells,
+                                     cell => cell.innerText.split('\n')[0])));
+}
+
+
+async function list(page, n) {
+    await page.waitForFunction(
+        n => document.querySelectorAll('#list tbody tr').length === n, n);
+
+    return rows(page);
+}
+
+
+/* speedscope has drawn something */
+
+async function viewed(page) {
+    const handle = await page.waitForSelector('#viewer iframe');
+    const frame = await handle.contentFrame();
+
+    await frame.waitForFunction(
+        () => document.querySelectorAll('canvas').length > 1);
+
+    return frame.evaluate(() => document.body.innerText);
+}
+
+
+/* from a page of the site to its flamegraph, and through the console */
+
+async function walk() {
+    const page = await open('/page?performance_bar=flamegraph');
+
+    out.status = page.status;
+    out.headers = page.headers;
+    out.viewer = await viewed(page);
+    out.title = await page.title();
+    out.heading = await page.textContent('h1');
+    out.facts = await page.innerText('#facts');
+    out.fallback = await shown(page, '.fallback');
+    await check(page, 'profile');
+
+    await page.click('text=Permanent link');
+    await page.waitForURL('**/p/*');
+    out.permanent = page.url();
+    out.viewerAgain = await viewed(page);
+
+    /* tabs, by the keyboard */
+
+    await page.focus('#tab-viewer');
+    await page.keyboard.press('ArrowRight');
+
+    const graph = await (await page.waitForSelector('#graph iframe'))
+        .contentFrame();
+
+    await graph.waitForSelector('.prof-plot');
+    out.graph = await graph.evaluate(
+        () => document.querySelectorAll('.prof-zoom svg svg').length);
+    out.focus = await page.evaluate(() => document.activeElement.id);
+
+    await page.keyboard.press('ArrowRight');
+    out.details = await page.innerText('#details');
+    await check(page, 'facts');
+
+    await page.keyboard.press('End');
+    await page.waitForSelector('#diff table, #diff .empty');
+    out.hash = new URL(page.url()).hash;
+    await page.reload();
+    await page.waitForSelector('#tab-diff[aria-selected]');
+    out.selected = await page.getAttribute('#tab-diff', 'aria-selected');
+
+    /* downloads */
+
+    await page.click('summary');
+    out.formats = await page.evaluate(() =>
+        Array.from(document.querySelectorAll('#formats a'),
+                   a => a.getAttribute('href')));
+
+    const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.click('#formats a[href$="/speedscope"]')
+    ]);
+
+    out.download = download.suggestedFilename();
+
+    /* the list */
+
+    await page.click('nav a:text("Profiles")');
+    await page.waitForSelector('#list tbody tr');
+    out.rows = await rows(page);
+    await check(page, 'profiles');
+
+    /* pin and delete */
+
+    await page.check('#list tbody tr:first-child input');
+    await page.click('#pin');
+    await page.waitForSelector('#list tbody tr .tag:text("pinned")');
+    out.pinned = await rows(page);
+
+    await page.check('#list tbody tr:first-child input');
+    out.unpin = await page.textContent('#pin');
+
+    page.on('dialog', dialog => {
+        out.asked = dialog.message();
+        dialog.accept();
+    });
+
+    await page.click('#delete');
+    await page.waitForSelector('#none', { state: 'visible' });
+    out.deleted = await rows(page);
+    await check(page, 'empty');
+
+    /* status */
+
+    await page.click('nav a:text("Status")');
+    await page.waitForSelector('.card');
+    out.cards = await page.evaluate(() =>
+        Array.from(document.querySelectorAll('.card h2'),
+                   e => e.textContent));
+    await check(page, 'status');
+}
+
+
+/* filter, sort, live refresh; needs GET /a, GET /b and POST /c */
+
+async function lists() {
+    const page = await open('/-/profile/');
+
+    out.all = await list(page, 3);
+
+    await page.keyboard.press('/');
+    await page.keyboard.type('post');
+    out.post = await list(page, 1);
+    out.count = await page.textContent('#count');
+    out.hash = new URL(page.url()).hash;
+
+    await page.fill('#filter', 'no such thing');
+    await list(page, 0);
+    out.nothing = await shown(page, '#nothing');
+
+    await page.reload();
+    out.kept = await page.inputValue('#filter');
+    await page.fill('#filter', '');
+
+    await list(page, 3);
+    await page.click('.sort:text("URI")');
+    out.up = (await rows(page)).map(r => r[3]);
+    await page.click('.sort:text("URI")');
+    out.down = (await rows(page)).map(r => r[3]);
+    out.sorted = await page.getAttribute('th[data-sort="uri"]', 'aria-sort');
+
+    /* another comes while nobody touches the page */
+
+    await page.check('#list tbody tr:nth-child(2) input');
+    await page.focus('#list tbody tr:nth-child(2) input');
+    await fetch(url + '/d?performance_bar=record');
+    out.live = (await list(page, 4)).map(r => r[3]);
+    out.checked = await page.evaluate(() =>
+        Array.from(document.querySelectorAll('#list tbody input'),
+                   e => e.checked));
+    out.focused = await page.evaluate(() =>
+        document.activeElement.getAttribute('aria-label'));
+
+    await page.uncheck('#live');
+    await fetch(url + '/e?performance_bar=record');
+    await page.waitForTimeout(2500);
+    out.still = (await rows(page)).length;
+    await page.check('#live');
+    await list(page, 5);
+
+    /* colors of the night */
+
+    const dark = await open('/-/profile/', { colorScheme: 'dark' });
+
+    await list(dark, 5);
+
+    const color = p => p.evaluate(
+        () => getComputedStyle(document.body).backgroundColor);
+
+    out.colors = [await color(page), await color(dark)];
+    await check(dark, 'dark');
+
+    const narrow = await open('/-/profile/',
+                              { viewport: { width: 400, height: 700 } });
+
+    await list(narrow, 5);
+    out.overflow = await narrow.evaluate(
+        () => document.documentElement.scrollWidth);
+}
+
+
+/* two at once, each with a page of its own; one deletes the other's */
+
+async function users() {
+    const [a, b] = await Promise.all([
+        open('/a?performance_bar=flamegraph'),
+        open('/b?performance_bar=flamegraph')
+    ]);
+
+    out.viewers = await Promise.all([viewed(a), viewed(b)]);
+    out.titles = [await a.title(), await b.title()];
+
+    const id = await a.getAttribute('html', 'data-id');
+
+    await b.goto(url + '/-/profile/');
+    await b.waitForSelector(`#list a[href$="${id}"]`);
+    await b.locator('tr', { has: b.locator(`a[href$="${id}"]`) })
+           .locator('input').check();
+
+    b.on('dialog', dialog => dialog.accept());
+    await b.click('#delete');
+    await b.waitForSelector(`#list a[href$="${id}"]`, { state: 'detached' });
+
+    await a.click('#pin');
+    await a.waitForSelector('#note', { state: 'visible' });
+    out.note = await a.textContent('#note');
+}
+
+
+/* a profile that is not there */
+
+async function gone() {
+    const page = await open(null);
+
+    page.on('dialog', dialog => {
+        out.dialog = dialog.message();
+        dialog.dismiss();
+    });
+
+    const response = await page.goto(url + '/-/profile/p/' + '0'.repeat(32));
+
+    out.status = response.status();
+    out.text = await page.innerText('body');
+}
+
+
+/* another site, in the same browser */
+
+async function foreign() {
+    const page = await open(null);
+
+    const { profiles } =
+        await (await fetch(url + '/-/profile/profiles.json')).json();
+    const target = `${url}/-/profile/p/${profiles[0].id}`;
+
+    await page.goto(other);
+
+    out.tried = await page.evaluate(async target => {
+        const tried = [];
+
+        for (const [method, path, headers, mode] of [
+            ['POST', '/delete', {}, 'no-cors'],
+            ['POST', '/pin', {}, 'no-cors'],
+            ['POST', '/delete', { 'X-Profile-Console': '1' }, 'cors'],
+            ['DELETE', '', { 'X-Profile-Console': '1' }, 'cors'],
+            ['GET', '/speedscope', {}, 'cors']
+        ]) {
+            try {
+                const r = await fetch(target + path, {
+                    method, headers, mode, credentials: 'include'
+                });
+
+                tried.push(r.type);
+
+            } catch (e) {
+                tried.push('refused');
+            }
+        }
+
+        return tried;
+    }, target);
+
+    /* a form that sends itself */
+
+    await page.evaluate(target => {
+        const form = document.createElement('form');
+
+        form.method = 'post';
+        form.action = target + '/delete';
+        document.body.append(form);
+        form.submit();
+    }, target);
+
+    await page.waitForURL('**/delete');
+    out.form = await page.innerText('body');
+
+    /* in a frame */
+
+    await page.goto(other);
+    await page.evaluate(target => {
+        const frame = document.createElement('iframe');
+
+        frame.src = target;
+        document.body.append(frame);
+    }, target);
+
+    await page.waitForFunction(() => frames.length === 1);
+    await page.waitForTimeout(500);
+    out.framed = await page.frames()[1].evaluate(
+        () => document.querySelectorAll('#tabs').length).catch(() => 0);
+    out.frame = page.frames()[1].url();
+
+    const after = await (await fetch(url + '/-/profile/profiles.json'))
+        .json();
+
+    out.profiles = [profiles, after.profiles];
+}
+
+
+/* without a viewer */
+
+async function plain() {
+    const page = await open('/page?performance_bar=flamegraph');
+
+    const frame = await (await page.waitForSelector('#graph iframe'))
+        .contentFrame();
+
+    await frame.waitForSelector('.prof-plot');
+    out.boxes = await frame.evaluate(
+        () => document.querySelectorAll('.prof-zoom svg svg').length);
+    out.viewer = await shown(page, '#tab-viewer');
+}
+
+
+/* a console that is closed to those who may profile */
+
+async function refused() {
+    const page = await open('/page?performance_bar=flamegraph');
+
+    out.status = page.status;
+    out.fallback = await shown(page, '.fallback');
+    out.text = await page.innerText('body');
+
+    await page.goto(url + '/page?performance_bar=flamegraph'
+                    + '&profile_format=html');
+    out.boxes = await page.evaluate(
+        () => document.querySelectorAll('.prof-zoom svg svg').length);
+}
