@@ -7,11 +7,10 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
+#include "prof_pprof_reader.h"
 #include "encode/prof_encode.h"
-#include "proto/prof_proto.h"
 
 #include <unistd.h>
-#include <zlib.h>
 
 
 #define R  "\xef\xbf\xbd"
@@ -28,15 +27,6 @@ static void test_strings(void);
 static void test_valid(void);
 static void test_many(void);
 static int go_pprof(prof_profile_t *p);
-static Prof__Profile *decode(prof_profile_t *p);
-static const char *str(const Prof__Profile *pb, int64_t i);
-static const char *type(const Prof__Profile *pb, const Prof__ValueType *t);
-static const Prof__Location *location(const Prof__Profile *pb, uint64_t id);
-static const char *frame(const Prof__Profile *pb, uint64_t id);
-static const char *stack(const Prof__Profile *pb, size_t i);
-static int64_t sum(const Prof__Profile *pb, size_t value);
-static int has_comment(const Prof__Profile *pb, const char *text);
-static int is_valid(const Prof__Profile *pb);
 
 
 int
@@ -64,19 +54,23 @@ test_header(void)
     Prof__Profile   *pb;
 
     p = fixture_typical();
-    pb = decode(p);
+    pb = pprof_decode(p);
 
     is_int(pb->time_nanos, p->start_realtime, "start");
     is_int(pb->duration_nanos, p->wall, "duration");
     is_int(pb->period, 1000000, "period");
-    is_str(type(pb, pb->period_type), "wall/nanoseconds", "type of the period");
-    is_str(str(pb, pb->default_sample_type), "wall", "default type");
-    is_str(str(pb, 0), "", "the first string");
+    is_str(pprof_type(pb, pb->period_type), "wall/nanoseconds",
+           "type of the period");
+    is_str(pprof_str(pb, pb->default_sample_type), "wall", "default type");
+    is_str(pprof_str(pb, 0), "", "the first string");
 
     is_int(pb->n_mapping, 2, "mappings");
-    is_str(str(pb, pb->mapping[0]->filename), "/usr/sbin/server", "program");
-    is_str(str(pb, pb->mapping[0]->build_id), "0d7fd93d", "its build-id");
-    is_str(str(pb, pb->mapping[1]->filename), "/usr/lib/libc.so.6", "library");
+    is_str(pprof_str(pb, pb->mapping[0]->filename), "/usr/sbin/server",
+           "program");
+    is_str(pprof_str(pb, pb->mapping[0]->build_id), "0d7fd93d",
+           "its build-id");
+    is_str(pprof_str(pb, pb->mapping[1]->filename), "/usr/lib/libc.so.6",
+           "library");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -91,27 +85,29 @@ test_modes(void)
 
     p = fixture_typical();
 
-    pb = decode(p);
+    pb = pprof_decode(p);
     is_int(pb->n_sample_type, 3, "wall: types");
-    is_str(type(pb, pb->sample_type[0]), "samples/count", "wall: first");
-    is_str(type(pb, pb->sample_type[1]), "cpu/nanoseconds", "wall: second");
-    is_str(type(pb, pb->sample_type[2]), "wall/nanoseconds", "wall: last");
+    is_str(pprof_type(pb, pb->sample_type[0]), "samples/count", "wall: first");
+    is_str(pprof_type(pb, pb->sample_type[1]), "cpu/nanoseconds",
+           "wall: second");
+    is_str(pprof_type(pb, pb->sample_type[2]), "wall/nanoseconds",
+           "wall: last");
     is_int(pb->n_sample, 4, "wall: samples");
-    is_int(sum(pb, 0), 3, "wall: count");
-    is_int(sum(pb, 1), p->cpu, "wall: CPU time");
-    is_int(sum(pb, 2), p->wall, "wall: time");
+    is_int(pprof_sum(pb, 0), 3, "wall: count");
+    is_int(pprof_sum(pb, 1), p->cpu, "wall: CPU time");
+    is_int(pprof_sum(pb, 2), p->wall, "wall: time");
     prof__profile__free_unpacked(pb, NULL);
 
     p->mode = PROF_MODE_CPU;
 
-    pb = decode(p);
+    pb = pprof_decode(p);
     is_int(pb->n_sample_type, 2, "cpu: types");
-    is_str(type(pb, pb->sample_type[0]), "samples/count", "cpu: first");
-    is_str(type(pb, pb->sample_type[1]), "cpu/nanoseconds", "cpu: last");
-    is_str(str(pb, pb->default_sample_type), "cpu", "cpu: default type");
-    is_str(type(pb, pb->period_type), "cpu/nanoseconds", "cpu: period");
+    is_str(pprof_type(pb, pb->sample_type[0]), "samples/count", "cpu: first");
+    is_str(pprof_type(pb, pb->sample_type[1]), "cpu/nanoseconds", "cpu: last");
+    is_str(pprof_str(pb, pb->default_sample_type), "cpu", "cpu: default type");
+    is_str(pprof_type(pb, pb->period_type), "cpu/nanoseconds", "cpu: period");
     is_int(pb->n_sample, 3, "cpu: waiting is left out");
-    is_int(sum(pb, 1), p->cpu, "cpu: CPU time");
+    is_int(pprof_sum(pb, 1), p->cpu, "cpu: CPU time");
     prof__profile__free_unpacked(pb, NULL);
 
     prof_profile_destroy(p);
@@ -127,13 +123,13 @@ test_empty(void)
     p = fixture_create("nothing");
     p->frequency = 0;
 
-    pb = decode(p);
+    pb = pprof_decode(p);
 
     is_int(pb->n_sample_type, 3, "empty: types");
     is_int(pb->n_sample, 0, "empty: samples");
     is_int(pb->period, 0, "empty: period");
-    is_str(str(pb, 0), "", "empty: the first string");
-    ok(is_valid(pb), "empty: valid");
+    is_str(pprof_str(pb, 0), "", "empty: the first string");
+    ok(pprof_is_valid(pb), "empty: valid");
 
     prof__profile__free_unpacked(pb, NULL);
 
@@ -183,11 +179,11 @@ test_frames(void)
 
     fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1, 1);
 
-    pb = decode(p);
-    ok(is_valid(pb), "frames: valid");
+    pb = pprof_decode(p);
+    ok(pprof_is_valid(pb), "frames: valid");
 
     for (i = 0; i < 7; i++) {
-        l[i] = location(pb, f[i] + 1);
+        l[i] = pprof_location(pb, f[i] + 1);
     }
 
     is_int(pb->n_location, 7, "a location for each address");
@@ -201,17 +197,18 @@ test_frames(void)
     is_int(l[3]->address, 0x7f0000001000, "code without object: address");
     is_int(l[4]->address, 0x7f0000001fff, "code without object: caller");
     is_int(l[3]->mapping_id, 0, "code without object: no mapping");
-    is_str(frame(pb, f[3] + 1), "[anonymous code]",
+    is_str(pprof_frame(pb, f[3] + 1), "[anonymous code]",
            "code without object: name");
     is_int(l[3]->line[0]->function_id, l[4]->line[0]->function_id,
            "code without object: one function");
 
     is_int(l[5]->address, 0, "no code: no address");
     is_int(l[5]->mapping_id, 0, "no code: no mapping");
-    is_str(frame(pb, f[5] + 1), "[waiting]", "no code: name");
+    is_str(pprof_frame(pb, f[5] + 1), "[waiting]", "no code: name");
 
     is_int(l[6]->line[0]->line, 42, "line");
-    is_str(str(pb, pb->function[l[6]->line[0]->function_id - 1]->filename),
+    is_str(pprof_str(pb,
+           pb->function[l[6]->line[0]->function_id - 1]->filename),
            "source.c", "file");
     ok(pb->mapping[0]->has_filenames && pb->mapping[0]->has_line_numbers,
        "the mapping has files and lines");
@@ -245,18 +242,18 @@ test_samples(void)
     fixture_entry(p, run, PROF_ENTRY_SAMPLE, 0, 0);
     fixture_entry(p, parse, PROF_ENTRY_TURN, 0, 0);
 
-    pb = decode(p);
+    pb = pprof_decode(p);
 
     is_int(pb->n_sample, 3, "equal stacks are one sample");
-    is_str(stack(pb, 0), "run/main", "the innermost first");
+    is_str(pprof_stack(pb, 0), "run/main", "the innermost first");
     is_int(pb->sample[0]->value[0], 1, "turns are not counted");
     is_int(pb->sample[0]->value[1], 4, "CPU time of turn and sample");
     is_int(pb->sample[0]->value[2], 5, "time of turn and sample");
-    is_str(str(pb, pb->sample[0]->label[0]->str), "running", "running");
-    is_str(stack(pb, 1), "run/main", "a gap in the same stack");
+    is_str(pprof_str(pb, pb->sample[0]->label[0]->str), "running", "running");
+    is_str(pprof_stack(pb, 1), "run/main", "a gap in the same stack");
     is_int(pb->sample[1]->value[2], 100, "time of the gap");
-    is_str(str(pb, pb->sample[1]->label[0]->str), "waiting", "waiting");
-    is_str(stack(pb, 2), "parse/run/main", "the other stack");
+    is_str(pprof_str(pb, pb->sample[1]->label[0]->str), "waiting", "waiting");
+    is_str(pprof_stack(pb, 2), "parse/run/main", "the other stack");
     is_int(pb->sample[2]->value[0], 2, "its samples");
     is_int(pb->sample[2]->value[2], 30, "its time");
 
@@ -265,7 +262,7 @@ test_samples(void)
     /* sums above what the format can hold */
 
     p->entries[0].wall = UINT64_MAX - 25;
-    pb = decode(p);
+    pb = pprof_decode(p);
     is_int(pb->sample[2]->value[2], INT64_MAX, "the largest number");
     prof__profile__free_unpacked(pb, NULL);
 
@@ -286,13 +283,13 @@ test_labels(void)
     prof_profile_label(p, "server", "example.com", 11);
     prof_profile_label(p, "location", "", 0);
 
-    pb = decode(p);
+    pb = pprof_decode(p);
     s = pb->sample[0];
 
     is_int(s->n_label, 2, "facts are no labels, nor are empty ones");
-    is_str(str(pb, s->label[0]->key), "state", "the sample's own");
-    is_str(str(pb, s->label[1]->key), "server", "name");
-    is_str(str(pb, s->label[1]->str), "example.com", "value");
+    is_str(pprof_str(pb, s->label[0]->key), "state", "the sample's own");
+    is_str(pprof_str(pb, s->label[1]->key), "server", "name");
+    is_str(pprof_str(pb, s->label[1]->str), "example.com", "value");
     prof__profile__free_unpacked(pb, NULL);
 
     for (i = 0; i < 100; i++) {
@@ -300,7 +297,7 @@ test_labels(void)
         prof_profile_label(p, name, "x", 1);
     }
 
-    pb = decode(p);
+    pb = pprof_decode(p);
     is_int(pb->sample[0]->n_label, 17, "the number of labels is bounded");
     prof__profile__free_unpacked(pb, NULL);
 
@@ -317,17 +314,17 @@ test_comments(void)
     p = fixture_typical();
     prof_profile_fact(p, "none", "", 0);
 
-    pb = decode(p);
+    pb = pprof_decode(p);
 
-    is_str(str(pb, pb->comment[0]),
+    is_str(pprof_str(pb, pb->comment[0]),
            "wall: GET /index.html, 252.9 ms, 3 samples at 1020 Hz "
            "(asked: 1000), 1 lost, 2 truncated", "the first comment");
-    ok(has_comment(pb, "request: GET /index.html HTTP/1.1"), "a fact");
-    ok(has_comment(pb, "none: "), "an empty one");
-    ok(has_comment(pb, "start: 2023-11-14T22:13:20.123Z"), "start");
-    ok(has_comment(pb, "lost_overrun=1"), "counters");
-    ok(has_comment(pb, "sampled_wall=2900000"), "times");
-    ok(has_comment(pb, "addresses_named="), "the last number");
+    ok(pprof_has_comment(pb, "request: GET /index.html HTTP/1.1"), "a fact");
+    ok(pprof_has_comment(pb, "none: "), "an empty one");
+    ok(pprof_has_comment(pb, "start: 2023-11-14T22:13:20.123Z"), "start");
+    ok(pprof_has_comment(pb, "lost_overrun=1"), "counters");
+    ok(pprof_has_comment(pb, "sampled_wall=2900000"), "times");
+    ok(pprof_has_comment(pb, "addresses_named="), "the last number");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -351,11 +348,11 @@ test_strings(void)
     fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1, 1);
     prof_profile_fact(p, "uri", "/\r\nX: y", 8);
 
-    pb = decode(p);
+    pb = pprof_decode(p);
 
-    is_str(stack(pb, 0), "\xc3\xa4?//a" R "?[31m?b;c", "names");
-    ok(has_comment(pb, "uri: /??X: y"), "facts");
-    ok(is_valid(pb), "strings: valid");
+    is_str(pprof_stack(pb, 0), "\xc3\xa4?//a" R "?[31m?b;c", "names");
+    ok(pprof_has_comment(pb, "uri: /??X: y"), "facts");
+    ok(pprof_is_valid(pb), "strings: valid");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -370,8 +367,8 @@ test_valid(void)
     Prof__Profile   *pb;
 
     p = fixture_typical();
-    pb = decode(p);
-    ok(is_valid(pb), "typical: valid");
+    pb = pprof_decode(p);
+    ok(pprof_is_valid(pb), "typical: valid");
     prof__profile__free_unpacked(pb, NULL);
 
     prof_buf_init(&b1);
@@ -408,15 +405,15 @@ test_many(void)
         fixture_entry(p, node, PROF_ENTRY_SAMPLE, i + 1, i);
     }
 
-    pb = decode(p);
+    pb = pprof_decode(p);
 
-    ok(is_valid(pb), "many: valid");
+    ok(pprof_is_valid(pb), "many: valid");
     is_int(pb->n_sample, 5000, "many: samples");
     is_int(pb->sample[4999]->n_location_id, 5000, "many: depth");
-    is_int(sum(pb, 2), p->wall, "many: time");
-    is_str(frame(pb, pb->sample[4999]->location_id[0]), "function_4999",
+    is_int(pprof_sum(pb, 2), p->wall, "many: time");
+    is_str(pprof_frame(pb, pb->sample[4999]->location_id[0]), "function_4999",
            "many: the innermost");
-    is_str(frame(pb, pb->sample[4999]->location_id[4999]), "function_0",
+    is_str(pprof_frame(pb, pb->sample[4999]->location_id[4999]), "function_0",
            "many: the outermost");
 
     prof__profile__free_unpacked(pb, NULL);
@@ -456,204 +453,4 @@ go_pprof(prof_profile_t *p)
     prof_buf_free(&b);
 
     return rc;
-}
-
-
-static Prof__Profile *
-decode(prof_profile_t *p)
-{
-    int             rc;
-    z_stream        z;
-    prof_buf_t      b, out;
-    Prof__Profile  *pb;
-    char            chunk[4096];
-
-    prof_buf_init(&b);
-    prof_buf_init(&out);
-    memset(&z, 0, sizeof(z_stream));
-
-    if (prof_encode_pprof.encode(p, &b) != PROF_OK
-        || inflateInit2(&z, 15 + 16) != Z_OK)
-    {
-        abort();
-    }
-
-    z.next_in = (unsigned char *) b.data;
-    z.avail_in = b.len;
-
-    do {
-        z.next_out = (unsigned char *) chunk;
-        z.avail_out = sizeof(chunk);
-
-        rc = inflate(&z, Z_NO_FLUSH);
-
-        prof_buf_append(&out, chunk, sizeof(chunk) - z.avail_out);
-
-    } while (rc == Z_OK);
-
-    inflateEnd(&z);
-
-    pb = prof__profile__unpack(NULL, out.len, (uint8_t *) out.data);
-
-    if (rc != Z_STREAM_END || z.avail_in || pb == NULL) {
-        abort();
-    }
-
-    prof_buf_free(&b);
-    prof_buf_free(&out);
-
-    return pb;
-}
-
-
-static const char *
-str(const Prof__Profile *pb, int64_t i)
-{
-    return i >= 0 && i < (int64_t) pb->n_string_table ? pb->string_table[i]
-                                                      : "?";
-}
-
-
-static const char *
-type(const Prof__Profile *pb, const Prof__ValueType *t)
-{
-    static char  text[64];
-
-    (void) snprintf(text, sizeof(text), "%s/%s", str(pb, t->type),
-                    str(pb, t->unit));
-
-    return text;
-}
-
-
-static const Prof__Location *
-location(const Prof__Profile *pb, uint64_t id)
-{
-    size_t  i;
-
-    for (i = 0; i < pb->n_location; i++) {
-        if (pb->location[i]->id == id) {
-            return pb->location[i];
-        }
-    }
-
-    abort();
-}
-
-
-static const char *
-frame(const Prof__Profile *pb, uint64_t id)
-{
-    return str(pb, pb->function[location(pb, id)->line[0]->function_id - 1]
-                   ->name);
-}
-
-
-static const char *
-stack(const Prof__Profile *pb, size_t i)
-{
-    size_t               n;
-    static char          text[1024];
-    const Prof__Sample  *s;
-
-    s = pb->sample[i];
-    text[0] = '\0';
-
-    for (n = 0; n < s->n_location_id; n++) {
-        strncat(text, n ? "/" : "", sizeof(text) - strlen(text) - 1);
-        strncat(text, frame(pb, s->location_id[n]),
-                sizeof(text) - strlen(text) - 1);
-    }
-
-    return text;
-}
-
-
-static int64_t
-sum(const Prof__Profile *pb, size_t value)
-{
-    size_t   i;
-    int64_t  n;
-
-    n = 0;
-
-    for (i = 0; i < pb->n_sample; i++) {
-        n += pb->sample[i]->value[value];
-    }
-
-    return n;
-}
-
-
-static int
-has_comment(const Prof__Profile *pb, const char *text)
-{
-    size_t  i;
-
-    for (i = 0; i < pb->n_comment; i++) {
-        if (strstr(str(pb, pb->comment[i]), text)) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
-/* what readers check, and what makes them look for names elsewhere */
-
-static int
-is_valid(const Prof__Profile *pb)
-{
-    size_t                 i, n;
-    const Prof__Sample    *s;
-    const Prof__Location  *l;
-
-    for (i = 0; i < pb->n_mapping; i++) {
-        if (pb->mapping[i]->id != i + 1 || !pb->mapping[i]->has_functions) {
-            return 0;
-        }
-    }
-
-    for (i = 0; i < pb->n_function; i++) {
-        if (pb->function[i]->id != i + 1
-            || pb->function[i]->name >= (int64_t) pb->n_string_table
-            || pb->function[i]->filename >= (int64_t) pb->n_string_table)
-        {
-            return 0;
-        }
-    }
-
-    for (i = 0; i < pb->n_location; i++) {
-        l = pb->location[i];
-
-        if (l->id != i + 1 || l->mapping_id > pb->n_mapping || l->n_line == 0
-            || l->line[0]->function_id == 0
-            || l->line[0]->function_id > pb->n_function)
-        {
-            return 0;
-        }
-    }
-
-    for (i = 0; i < pb->n_sample; i++) {
-        s = pb->sample[i];
-
-        if (s->n_value != pb->n_sample_type || s->n_location_id == 0) {
-            return 0;
-        }
-
-        for (n = 0; n < s->n_location_id; n++) {
-            if (s->location_id[n] == 0 || s->location_id[n] > pb->n_location) {
-                return 0;
-            }
-        }
-    }
-
-    for (i = 0; i < pb->n_comment; i++) {
-        if (pb->comment[i] >= (int64_t) pb->n_string_table) {
-            return 0;
-        }
-    }
-
-    return 1;
 }
