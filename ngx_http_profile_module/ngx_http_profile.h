@@ -157,13 +157,6 @@ ngx_int_t ngx_http_profile_watch_modules(ngx_conf_t *cf);
 char *ngx_http_profile_module_name(ngx_http_profile_main_conf_t *pmcf,
     ngx_http_handler_pt handler);
 
-/* ngx_http_profile_gap.c: what a request waited for */
-
-void ngx_http_profile_gap(ngx_http_profile_ctx_t *ctx,
-    ngx_http_profile_wake_t *wake);
-uintptr_t ngx_http_profile_wake_name(ngx_http_profile_ctx_t *ctx,
-    ngx_http_profile_wake_t *wake);
-
 /* ngx_http_profile_trigger.c */
 
 extern ngx_uint_t  ngx_http_profile_nmarks;

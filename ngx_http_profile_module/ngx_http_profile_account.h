@@ -133,6 +133,9 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_loop_t  ngx_http_profile_loop;
 
+/* there is one while captures, profile_keep or stalls need it, or NULL */
+extern prof_watch_t  *ngx_http_profile_watch;
+
 /* ngx_http_profile_track.c: the worker's pointers and the event loop */
 
 /*
@@ -224,8 +227,18 @@ ngx_http_profile_part_t *ngx_http_profile_add_part(
     ngx_http_profile_track_t *tr, ngx_http_request_t *r);
 void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);
 
-/* ngx_http_profile_gap.c: when the request could have run */
+/* ngx_http_profile_gap.c: what a request waited for, into a capture of it */
 
+void ngx_http_profile_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
+    ngx_http_profile_wake_t *wake);
+void ngx_http_profile_first_gap(ngx_http_profile_track_t *tr,
+    prof_capture_t *c, uint64_t begin);
+
+/* the name of a turn: what began it */
+uintptr_t ngx_http_profile_wake_name(ngx_http_profile_track_t *tr,
+    prof_capture_t *c, ngx_http_profile_wake_t *wake);
+
+/* when the request could have run */
 uint64_t ngx_http_profile_ready(ngx_http_profile_wake_t *wake, uint64_t now);
 
 PROF_HIDDEN_END

@@ -417,7 +417,7 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 
     ctx->timedout = 1;
 
-    ngx_http_profile_gap(ctx, NULL);
+    ngx_http_profile_gap(ctx->track, ctx->capture, NULL);
     ngx_http_profile_end(ctx);
 
     if (ctx->record) {

@@ -15,7 +15,7 @@
  */
 
 
-#include "ngx_http_profile.h"
+#include "ngx_http_profile_account.h"
 
 #include <netinet/tcp.h>
 
@@ -30,9 +30,10 @@
 #define NGX_HTTP_PROFILE_ASK_NS    2000000
 
 
+static void ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until);
 static ngx_http_profile_part_t *ngx_http_profile_waiting_part(
-    ngx_http_profile_ctx_t *ctx, ngx_http_profile_wake_t *wake);
-static u_char *ngx_http_profile_cause(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
+static u_char *ngx_http_profile_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part, u_char *p,
     u_char *last);
 static u_char *ngx_http_profile_client_cause(ngx_http_request_t *r,
@@ -45,15 +46,13 @@ static u_char *ngx_http_profile_socket_cause(ngx_connection_t *c, u_char *p,
     u_char *last);
 
 
-static char  ngx_http_profile_busy[] = "worker busy with other requests";
-
-
 /*
  * Closes the gap before a turn; wake is NULL when the capture ends in it.
  */
 
 void
-ngx_http_profile_gap(ngx_http_profile_ctx_t *ctx, ngx_http_profile_wake_t *wake)
+ngx_http_profile_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
+    ngx_http_profile_wake_t *wake)
 {
     u_char                   *p;
     uint64_t                  ready, now;
@@ -62,35 +61,79 @@ ngx_http_profile_gap(ngx_http_profile_ctx_t *ctx, ngx_http_profile_wake_t *wake)
     ngx_http_profile_part_t  *part;
     u_char                    text[NGX_MAX_ERROR_STR / 4];
 
-    part = ngx_http_profile_waiting_part(ctx, wake);
+    part = ngx_http_profile_waiting_part(tr, wake);
 
-    p = ngx_http_profile_cause(ctx, wake, part, text, text + sizeof(text));
+    p = ngx_http_profile_cause(tr, wake, part, text, text + sizeof(text));
 
-    frames[0] = prof_capture_name(ctx->capture, (char *) text, p - text);
+    frames[0] = prof_capture_name(c, (char *) text, p - text);
     n = 1;
 
     if (part && part->request != part->request->main) {
         p = ngx_slprintf(text, text + sizeof(text), "subrequest %V",
                          &part->request->uri);
 
-        frames[1] = prof_capture_name(ctx->capture, (char *) text, p - text);
+        frames[1] = prof_capture_name(c, (char *) text, p - text);
         n = 2;
     }
 
     now = prof_now();
     ready = wake ? ngx_http_profile_ready(wake, now) : now;
-    ready = ngx_max(ready, prof_capture_mark(ctx->capture));
+    ready = ngx_max(ready, prof_capture_mark(c));
 
     if (ready + NGX_HTTP_PROFILE_BUSY_NS > now) {
         ready = now;
     }
 
-    prof_capture_gap(ctx->capture, frames, n, ready);
+    prof_capture_gap(c, frames, n, ready);
 
     if (ready < now) {
-        frames[0] = prof_capture_name(ctx->capture, ngx_http_profile_busy,
-                                      sizeof(ngx_http_profile_busy) - 1);
-        prof_capture_gap(ctx->capture, frames, 1, 0);
+        ngx_http_profile_busy_gap(c, now);
+    }
+}
+
+
+/* the time before the first turn, which began when the frame did */
+
+void
+ngx_http_profile_first_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
+    uint64_t begin)
+{
+    uint64_t   from;
+    uintptr_t  frame;
+
+    static char  header[] = "client sending the request header";
+
+    from = tr->start + tr->times.wait;
+
+    prof_capture_begin(c, tr->start);
+
+    if (begin < from + NGX_HTTP_PROFILE_BUSY_NS) {
+        from = begin;
+    }
+
+    frame = prof_capture_name(c, header, sizeof(header) - 1);
+    prof_capture_gap(c, &frame, 1, from);
+
+    if (from < begin) {
+        ngx_http_profile_busy_gap(c, begin);
+    }
+}
+
+
+static void
+ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until)
+{
+    uintptr_t  frame;
+
+    static char  busy[] = "worker busy with other requests";
+
+    frame = prof_capture_name(c, busy, sizeof(busy) - 1);
+
+    if (ngx_http_profile_watch) {
+        prof_watch_gap(ngx_http_profile_watch, c, &frame, 1, until);
+
+    } else {
+        prof_capture_gap(c, &frame, 1, until);
     }
 }
 
@@ -98,13 +141,13 @@ ngx_http_profile_gap(ngx_http_profile_ctx_t *ctx, ngx_http_profile_wake_t *wake)
 /* the span of a turn: what began it */
 
 uintptr_t
-ngx_http_profile_wake_name(ngx_http_profile_ctx_t *ctx,
+ngx_http_profile_wake_name(ngx_http_profile_track_t *tr, prof_capture_t *c,
     ngx_http_profile_wake_t *wake)
 {
     const char               *name;
     ngx_http_profile_part_t  *part;
 
-    part = ngx_http_profile_waiting_part(ctx, wake);
+    part = ngx_http_profile_waiting_part(tr, wake);
 
     if (wake->resolver) {
         name = "event: resolver";
@@ -112,7 +155,7 @@ ngx_http_profile_wake_name(ngx_http_profile_ctx_t *ctx,
     } else if (part && part->aio) {
         name = "event: disk or thread pool";
 
-    } else if (wake->connection == ctx->request->connection) {
+    } else if (wake->connection == tr->request->connection) {
         name = "event: client";
 
     } else if (part && part->request->upstream && wake->connection) {
@@ -128,7 +171,7 @@ ngx_http_profile_wake_name(ngx_http_profile_ctx_t *ctx,
         name = "event";
     }
 
-    return prof_capture_name(ctx->capture, name, ngx_strlen(name));
+    return prof_capture_name(c, name, ngx_strlen(name));
 }
 
 
@@ -183,7 +226,7 @@ ngx_http_profile_ready(ngx_http_profile_wake_t *wake, uint64_t now)
 /* the part of the request that waited for what has come, or NULL */
 
 static ngx_http_profile_part_t *
-ngx_http_profile_waiting_part(ngx_http_profile_ctx_t *ctx,
+ngx_http_profile_waiting_part(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake)
 {
     ngx_http_request_t       *r;
@@ -191,7 +234,7 @@ ngx_http_profile_waiting_part(ngx_http_profile_ctx_t *ctx,
 
     any = NULL;
 
-    for (part = ctx->track->parts; part; part = part->next) {
+    for (part = tr->parts; part; part = part->next) {
         r = part->request;
 
         if (r->done) {
@@ -228,7 +271,7 @@ ngx_http_profile_waiting_part(ngx_http_profile_ctx_t *ctx,
     /* something else has come: what is waited for says most about the gap */
 
     if (wake && (wake->timer || (wake->connection
-        && wake->connection != ctx->request->connection)))
+        && wake->connection != tr->request->connection)))
     {
         return NULL;
     }
@@ -238,7 +281,7 @@ ngx_http_profile_waiting_part(ngx_http_profile_ctx_t *ctx,
 
 
 static u_char *
-ngx_http_profile_cause(ngx_http_profile_ctx_t *ctx,
+ngx_http_profile_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part, u_char *p,
     u_char *last)
 {
@@ -246,7 +289,7 @@ ngx_http_profile_cause(ngx_http_profile_ctx_t *ctx,
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
-    r = ctx->request;
+    r = tr->request;
     c = wake ? wake->connection : NULL;
 
     if (wake && wake->resolver) {

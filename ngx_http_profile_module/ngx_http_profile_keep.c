@@ -92,7 +92,7 @@ ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx)
     }
 
     if (ctx->capture && ngx_http_profile_turn_ctx() != ctx) {
-        ngx_http_profile_gap(ctx, NULL);
+        ngx_http_profile_gap(ctx->track, ctx->capture, NULL);
     }
 
     ngx_http_profile_end(ctx);

@@ -90,11 +90,24 @@ PROF_GLUE static void
 ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
 {
-    if (wake) {
-        ngx_http_profile_gap(ctx, wake);
+    ngx_http_profile_track_t  *tr;
+
+    static char  header[] = "request header and start of the capture";
+
+    tr = ctx->track;
+
+    if (wake == NULL) {
+        ngx_http_profile_first_gap(tr, ctx->capture,
+                                   ngx_http_profile_frame->start);
+        prof_capture_ran(ctx->capture,
+                         prof_capture_name(ctx->capture, header,
+                                           sizeof(header) - 1));
+
+    } else {
+        ngx_http_profile_gap(tr, ctx->capture, wake);
 
         if (ctx->spans) {
-            what = ngx_http_profile_wake_name(ctx, wake);
+            what = ngx_http_profile_wake_name(tr, ctx->capture, wake);
         }
     }
 

@@ -68,6 +68,7 @@
 typedef struct prof_heap_s  prof_heap_t;
 typedef struct prof_sampler_s  prof_sampler_t;
 typedef struct prof_capture_s  prof_capture_t;
+typedef struct prof_watch_s    prof_watch_t;
 
 typedef void (*prof_turn_pt)(void *data);
 
@@ -158,6 +159,25 @@ uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
  */
 void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
     uint64_t until);
+
+/*
+ * The capture's time begins at "start", which may be before now and before its
+ * first turn.  It is the first call for a capture; without it the first turn
+ * is the beginning.
+ */
+void prof_capture_begin(prof_capture_t *c, uint64_t start);
+
+/*
+ * Empties a capture that is not in use any more, of the same memory, so that
+ * another one costs little.  Not after prof_capture_finish().
+ */
+void prof_capture_reuse(prof_capture_t *c);
+
+/*
+ * Counts the time since prof_capture_mark() until now as running: of a turn
+ * that was begun before it was known to be one.
+ */
+void prof_capture_ran(prof_capture_t *c, uintptr_t frame);
 
 /* when the last turn, or the last gap that was named, ended */
 uint64_t prof_capture_mark(const prof_capture_t *c);
@@ -285,6 +305,41 @@ void prof_heap_forget(prof_heap_t *h, void *block);
 /* what this thread allocates between these calls is not counted; they nest */
 void prof_heap_mute(void);
 void prof_heap_unmute(void);
+
+/*
+ * A watch samples the calling thread all the time, at a low frequency of its
+ * CPU time.  Who may want the samples need not be known before.
+ *
+ * prof_watch_top() says that what is called from now on by the function with
+ * the frame address "top" is sampled; 0: nothing is.
+ *
+ * New samples are those since the last prof_watch_turn() or prof_watch_pass().
+ * Older ones are kept for prof_watch_gap() only, some thousand of them.
+ *
+ * prof_watch_turn() says that what has run until "end" was a turn of the
+ * capture: it has the new samples, the time since prof_capture_mark(), and
+ * the CPU time "cpu".  "what" is a function or a name and stands outside of
+ * the stacks.  The capture must have been begun by prof_capture_begin(), and
+ * has no other turns.
+ *
+ * prof_watch_stack() adds the oldest new sample alone, which stays new;
+ * PROF_LIMIT: there is none.
+ *
+ * prof_watch_gap() is prof_capture_gap() with what was sampled meanwhile below
+ * the frames.
+ *
+ * Context: the thread that is watched, not in a signal.
+ */
+prof_watch_t *prof_watch_create(uint32_t frequency, const char **err);
+void prof_watch_destroy(prof_watch_t *w);
+void prof_watch_top(prof_watch_t *w, uintptr_t top);
+int prof_watch_new(const prof_watch_t *w);
+void prof_watch_pass(prof_watch_t *w);
+void prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t what,
+    uint64_t end, uint64_t cpu);
+int prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall);
+void prof_watch_gap(prof_watch_t *w, prof_capture_t *c,
+    const uintptr_t *frames, uint32_t n, uint64_t until);
 
 /* the clock that all wall times are of, in ns; may be called in a signal */
 uint64_t prof_now(void);

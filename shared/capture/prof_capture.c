@@ -50,10 +50,10 @@ prof_capture_create(const prof_capture_conf_t *conf)
 
     /* what a small capture needs is there before its time is taken */
 
-    prof_capture_touch(c->tree.nodes, PROF_TOUCH);
+    prof_capture_touch(c->tree.nodes, half);
     prof_capture_touch(c->tree.chains,
                        ((size_t) c->tree.mask + 1) * sizeof(uint32_t));
-    prof_capture_touch(c->timeline.entries, PROF_TOUCH);
+    prof_capture_touch(c->timeline.entries, half);
 
     c->mode = conf->mode;
     c->frequency = conf->frequency;
@@ -101,6 +101,67 @@ prof_capture_destroy(prof_capture_t *c)
     }
 
     free(c);
+}
+
+
+void
+prof_capture_begin(prof_capture_t *c, uint64_t start)
+{
+    c->mark = start;
+}
+
+
+void
+prof_capture_reuse(prof_capture_t *c)
+{
+    uint32_t  i;
+
+    /* names that are the same each time stay */
+
+    if (c->nnames > PROF_NAMES_MAX / 4) {
+
+        for (i = 0; i < c->nnames; i++) {
+            free(c->names[i]);
+        }
+
+        c->nnames = 0;
+    }
+
+    c->start_realtime = prof_clock(CLOCK_REALTIME);
+
+    memset(c->tree.chains, 0, (c->tree.mask + 1) * sizeof(uint32_t));
+    prof_tree_init(&c->tree, c->memory, c->memory_size / 2);
+    c->timeline.n = 0;
+
+    memset(&c->stats, 0, sizeof(prof_stats_t));
+
+    c->mark = 0;
+    c->wall = 0;
+    c->running = 0;
+    c->cpu = 0;
+}
+
+
+void
+prof_capture_ran(prof_capture_t *c, uintptr_t frame)
+{
+    uint32_t  node;
+    uint64_t  now;
+
+    now = prof_clock(CLOCK_MONOTONIC);
+
+    if (now <= c->mark) {
+        return;
+    }
+
+    node = prof_tree_frame(&c->tree, PROF_NONE, frame, &c->stats);
+
+    prof_capture_add(c, node, PROF_ENTRY_TURN, now - c->mark, now - c->mark);
+
+    c->wall += now - c->mark;
+    c->running += now - c->mark;
+    c->cpu += now - c->mark;
+    c->mark = now;
 }
 
 

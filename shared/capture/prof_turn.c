@@ -162,7 +162,7 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     if (c->stats.turns++) {
         prof_capture_resume(c);
 
-    } else {
+    } else if (c->mark == 0) {
         c->mark = prof_clock(CLOCK_MONOTONIC);
     }
 

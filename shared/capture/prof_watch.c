@@ -1,0 +1,303 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "capture/prof_watch.h"
+#include "capture/prof_capture.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+
+static const prof_record_t *prof_watch_next(const prof_watch_t *w,
+    uint64_t *pos);
+static void prof_watch_wait(prof_capture_t *c, uint32_t node, uint64_t until);
+static uint32_t prof_watch_node(prof_capture_t *c, uint32_t node,
+    const prof_record_t *rec);
+
+
+prof_watch_t *
+prof_watch_create(uint32_t frequency, const char **err)
+{
+    char               *p;
+    uint64_t            period;
+    prof_watch_t       *w;
+    struct itimerspec   it;
+
+    *err = "cannot build the unwind tables";
+
+    if (prof_process_unwind() == NULL && prof_process_init() != PROF_OK) {
+        return NULL;
+    }
+
+    *err = "cannot allocate memory";
+
+    w = calloc(1, sizeof(prof_watch_t));
+    if (w == NULL) {
+        return NULL;
+    }
+
+    w->memory_size = PROF_RING_SIZE + sizeof(prof_walk_cache_t);
+
+    p = mmap(NULL, w->memory_size, PROT_READ|PROT_WRITE,
+             MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED) {
+        free(w);
+        return NULL;
+    }
+
+    w->memory = p;
+    w->ring.data = p;
+    w->cache = (prof_walk_cache_t *) (p + PROF_RING_SIZE);
+    w->unwind = prof_process_unwind();
+    w->expiry.handler = prof_watch_expired;
+
+    *err = "no free real-time signal";
+
+    if (prof_signal_hold(PROF_SIGNAL_OWN) != PROF_OK) {
+        goto failed;
+    }
+
+    *err = "timer_create() failed";
+
+    if (prof_signal_timer(PROF_SIGNAL_OWN, CLOCK_THREAD_CPUTIME_ID,
+                          syscall(SYS_gettid), &w->expiry, &w->timer)
+        != PROF_OK)
+    {
+        prof_signal_release(PROF_SIGNAL_OWN);
+        goto failed;
+    }
+
+    period = 1000000000 / frequency;
+
+    it.it_value.tv_sec = period / 1000000000;
+    it.it_value.tv_nsec = period % 1000000000;
+    it.it_interval = it.it_value;
+
+    (void) timer_settime(w->timer, 0, &it, NULL);
+
+    *err = NULL;
+
+    return w;
+
+failed:
+
+    (void) munmap(w->memory, w->memory_size);
+    free(w);
+
+    return NULL;
+}
+
+
+void
+prof_watch_destroy(prof_watch_t *w)
+{
+    w->top = 0;
+
+    (void) timer_delete(w->timer);
+
+    prof_signal_release(PROF_SIGNAL_OWN);
+
+    (void) munmap(w->memory, w->memory_size);
+    free(w);
+}
+
+
+void
+prof_watch_top(prof_watch_t *w, uintptr_t top)
+{
+    w->top = top;
+}
+
+
+int
+prof_watch_new(const prof_watch_t *w)
+{
+    return __atomic_load_n(&w->ring.head, __ATOMIC_RELAXED) != w->seen;
+}
+
+
+/* half of the ring is for what may come before the next turn ends */
+
+void
+prof_watch_pass(prof_watch_t *w)
+{
+    prof_record_t  *rec;
+
+    w->seen = __atomic_load_n(&w->ring.head, __ATOMIC_ACQUIRE);
+
+    while (prof_ring_used(&w->ring) > PROF_RING_SIZE / 2) {
+
+        rec = prof_ring_peek(&w->ring);
+        if (rec == NULL) {
+            break;
+        }
+
+        prof_ring_pop(&w->ring, rec);
+    }
+}
+
+
+/* the record at *pos or after it, which goes to the one behind */
+
+static const prof_record_t *
+prof_watch_next(const prof_watch_t *w, uint64_t *pos)
+{
+    size_t                rest;
+    const prof_record_t  *rec;
+
+    while (*pos != __atomic_load_n(&w->ring.head, __ATOMIC_ACQUIRE)) {
+
+        rest = PROF_RING_SIZE - *pos % PROF_RING_SIZE;
+        rec = (const prof_record_t *) (w->ring.data + PROF_RING_SIZE - rest);
+
+        if (rest >= sizeof(prof_record_t)
+            && rec->nframes != PROF_RING_FILLER)
+        {
+            *pos += rec->size;
+            return rec;
+        }
+
+        *pos += rest;
+    }
+
+    return NULL;
+}
+
+
+int
+prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall)
+{
+    uint64_t              pos;
+    const prof_record_t  *rec;
+
+    pos = w->seen;
+    rec = prof_watch_next(w, &pos);
+
+    if (rec == NULL) {
+        return PROF_LIMIT;
+    }
+
+    prof_capture_add(c, prof_watch_node(c, PROF_NONE, rec),
+                     PROF_ENTRY_SAMPLE, wall, 0);
+
+    c->stats.samples++;
+
+    return PROF_OK;
+}
+
+
+void
+prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t what,
+    uint64_t end, uint64_t cpu)
+{
+    uint32_t              root, n;
+    uint64_t              last, part, used, wall, pos;
+    const prof_record_t  *rec;
+
+    last = c->mark;
+    wall = (end > last) ? end - last : 0;
+    used = 0;
+    n = 0;
+
+    root = prof_tree_frame(&c->tree, PROF_NONE, what, &c->stats);
+    pos = w->seen;
+
+    while ((rec = prof_watch_next(w, &pos)) != NULL) {
+
+        if (rec->wall <= last || rec->wall >= end) {
+            continue;
+        }
+
+        part = (double) cpu * (rec->wall - last) / wall;
+
+        prof_capture_add(c, prof_watch_node(c, root, rec), PROF_ENTRY_SAMPLE,
+                         rec->wall - last, part);
+
+        used += part;
+        last = rec->wall;
+        n++;
+    }
+
+    if (n) {
+        prof_entries_extend(&c->timeline, end - last, cpu - used);
+
+    } else {
+        prof_capture_add(c, root, PROF_ENTRY_TURN, wall, cpu);
+        c->stats.turns_unsampled++;
+    }
+
+    prof_watch_pass(w);
+
+    c->stats.samples += n;
+    c->stats.turns++;
+    c->mark += wall;
+    c->wall += wall;
+    c->running += wall;
+    c->cpu += cpu;
+}
+
+
+void
+prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
+    uint32_t n, uint64_t until)
+{
+    uint32_t              node;
+    uint64_t              pos;
+    const prof_record_t  *rec;
+
+    node = prof_tree_frame(&c->tree, PROF_NONE, PROF_FRAME_WAITING, &c->stats);
+
+    while (n) {
+        node = prof_tree_frame(&c->tree, node, frames[--n], &c->stats);
+    }
+
+    pos = w->ring.tail;
+
+    while ((rec = prof_watch_next(w, &pos)) != NULL) {
+
+        if (rec->wall > c->mark && rec->wall < until) {
+            prof_watch_wait(c, prof_watch_node(c, node, rec), rec->wall);
+        }
+    }
+
+    /* what is left is too short for a sample, or was no CPU time */
+
+    prof_watch_wait(c, node, until);
+}
+
+
+static void
+prof_watch_wait(prof_capture_t *c, uint32_t node, uint64_t until)
+{
+    if (until <= c->mark) {
+        return;
+    }
+
+    prof_capture_add(c, node, PROF_ENTRY_GAP, until - c->mark, 0);
+
+    c->wall += until - c->mark;
+    c->mark = until;
+}
+
+
+static uint32_t
+prof_watch_node(prof_capture_t *c, uint32_t node, const prof_record_t *rec)
+{
+    if (rec->end) {
+        node = prof_tree_frame(&c->tree, node, rec->end, &c->stats);
+    }
+
+    node = prof_tree_stack(&c->tree, node, rec->pcs, rec->nframes, &c->stats);
+
+    if (node == PROF_NONE) {
+        node = prof_tree_frame(&c->tree, node, PROF_FRAME_TURN, &c->stats);
+    }
+
+    return node;
+}

@@ -1,0 +1,51 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A watch samples one thread all the time, at a low frequency of its CPU time,
+ * before it is known whom the samples are for: when something has run, its
+ * caller gives what was sampled meanwhile to a capture, or drops it.  A turn
+ * costs a comparison then, and the timer wakes nobody.
+ *
+ * Only what runs below a frame that the caller has noted is sampled.
+ *
+ * Context: the thread that is watched; not in a signal but for the handler,
+ * which is in prof_watch_sig.c.
+ */
+
+
+#ifndef _PROF_WATCH_H_INCLUDED_
+#define _PROF_WATCH_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_stats.h"
+#include "capture/prof_ring.h"
+#include "capture/prof_signal.h"
+#include "prof.h"
+#include "unwind/prof_unwind.h"
+
+
+struct prof_watch_s {
+    prof_expiry_t         expiry;       /* the first member */
+    const prof_unwind_t  *unwind;
+    prof_walk_cache_t    *cache;
+    prof_ring_t           ring;
+    prof_stats_t          stats;
+    timer_t               timer;
+    void                 *memory;       /* ring, cache */
+    size_t                memory_size;
+    uint64_t              seen;         /* of the ring: new ones follow */
+    volatile uintptr_t    top;          /* 0: nothing is sampled */
+};
+
+
+PROF_HIDDEN_BEGIN
+
+void prof_watch_expired(prof_expiry_t *e, const siginfo_t *si,
+    const ucontext_t *uc);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_WATCH_H_INCLUDED_ */
