@@ -218,6 +218,7 @@ void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
 /* ngx_http_profile_capture.c */
 
 ngx_int_t ngx_http_profile_begin(ngx_http_request_t *r);
+ngx_http_profile_ctx_t *ngx_http_profile_create(ngx_http_request_t *r);
 ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
 void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
 ngx_uint_t ngx_http_profile_check_all(void);

@@ -16,6 +16,8 @@
 
 #include "ngx_http_profile_account.h"
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_light.h"
+#include "ngx_http_profile_stall.h"
 
 
 /* after so much time in turns the CPU clock is read */
@@ -94,6 +96,10 @@ ngx_http_profile_untrack(ngx_http_profile_track_t *tr)
         return;
     }
 
+    if (tr->light) {
+        ngx_http_profile_light_drop(tr);
+    }
+
     ngx_http_profile_unwrap(tr);
     ngx_http_profile_disown_all(tr);
     ngx_http_profile_turn_forget(tr);
@@ -159,6 +165,8 @@ ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 {
     if (ngx_http_profile_adopt(tr) == NGX_OK) {
         ngx_http_profile_account_start(tr, ngx_http_profile_frame->start);
+        ngx_http_profile_light_begin(tr, ngx_http_profile_frame->start);
+
         return NGX_DECLINED;
     }
 
@@ -252,6 +260,7 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
     if (tr) {
         if (!tr->closed) {
             tr->turn += wall;
+            tr->turn_cpu += cpu;
             tr->times.cpu += cpu;
         }
 
@@ -332,6 +341,7 @@ ngx_http_profile_account_turn(ngx_http_profile_track_t *tr, uint64_t now)
     tr->times.running += tr->turn;
     tr->times.longest = ngx_max(tr->times.longest, tr->turn);
     tr->turn = 0;
+    tr->turn_cpu = 0;
     tr->mark = now;
 }
 
@@ -372,6 +382,7 @@ ngx_int_t
 ngx_http_profile_account_log(ngx_http_request_t *r)
 {
     ngx_http_profile_times_t   times;
+    ngx_http_profile_frame_t  *frame;
     ngx_http_profile_track_t  *tr;
 
     if (r != r->main) {
@@ -380,11 +391,38 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
 
     tr = ngx_http_profile_find_track(r);
 
-    if (tr && tr->accounted && !tr->closed) {
-        ngx_http_profile_account_times(tr, &times);
-        tr->times = times;
-        tr->closed = 1;
+    if (tr == NULL || !tr->accounted || tr->closed) {
+        return NGX_OK;
     }
+
+    ngx_http_profile_account_times(tr, &times);
+
+    frame = ngx_http_profile_frame;
+
+    if (frame && frame->track != tr) {
+        frame = NULL;
+    }
+
+    if (frame && ngx_http_profile_stall_ns
+        && ngx_http_profile_loop.since - frame->start
+           >= ngx_http_profile_stall_ns)
+    {
+        ngx_http_profile_stall(frame, tr,
+                               ngx_http_profile_loop.since - frame->start);
+    }
+
+    if (tr->light) {
+
+        if (frame) {
+            ngx_http_profile_light_turn(tr, ngx_http_profile_loop.since,
+                                        tr->turn_cpu);
+        }
+
+        ngx_http_profile_light_log(tr);
+    }
+
+    tr->times = times;
+    tr->closed = 1;
 
     return NGX_OK;
 }

@@ -87,7 +87,11 @@ typedef struct {
     uint64_t                      start;     /* of $request_time */
     uint64_t                      mark;      /* end of the last turn */
     uint64_t                      turn;      /* running time of this turn */
+    uint64_t                      turn_cpu;
     ngx_http_profile_times_t      times;
+
+    prof_capture_t               *light;     /* of profile_keep, or NULL */
+    uintptr_t                     what;      /* in it: what began the turn */
 
     unsigned                      accounted:1;  /* not only for a capture */
     unsigned                      closed:1;     /* logged: times are final */
@@ -116,8 +120,10 @@ struct ngx_http_profile_frame_s {
     ngx_connection_t             *connection;   /* the event's, or NULL */
     uint64_t                      start;
     uintptr_t                     handler;
+    uintptr_t                     top;       /* of what is called from it */
     unsigned                      accept:1;
     unsigned                      tail:1;    /* of a request that is gone */
+    unsigned                      noted:1;   /* that it takes long */
 };
 
 
@@ -148,6 +154,10 @@ ngx_int_t ngx_http_profile_arm_sampler(void);
 void ngx_http_profile_release_sampler(void);
 void ngx_http_profile_disarm_idle(void);
 prof_sampler_t *ngx_http_profile_sampler(void);
+
+/* the watch is there while somebody needs it; without one things go on */
+void ngx_http_profile_watch_start(ngx_uint_t frequency);
+void ngx_http_profile_watch_stop(void);
 
 /* ngx_http_profile_account.c: tracked requests, and whose the time is */
 
@@ -225,6 +235,10 @@ void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
 ngx_http_profile_ctx_t *ngx_http_profile_turn_ctx(void);
 ngx_http_profile_part_t *ngx_http_profile_add_part(
     ngx_http_profile_track_t *tr, ngx_http_request_t *r);
+
+/* ngx_http_profile_wrap.c: pointers that stand there between turns */
+
+void ngx_http_profile_wrap(ngx_http_profile_track_t *tr);
 void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);
 
 /* ngx_http_profile_gap.c: what a request waited for, into a capture of it */

@@ -17,6 +17,7 @@
 #include <ngx_http.h>
 
 #include "prof.h"
+#include "ngx_http_profile_light.h"
 
 
 #define NGX_HTTP_PROFILE_MAX_CAPTURES  16
@@ -30,7 +31,11 @@ typedef struct {
     size_t                      min_arg;      /* length of the shortest name */
     ngx_uint_t                  nlocations;   /* with profile_endpoint on */
     ngx_uint_t                  nconsoles;    /* with profile_console */
-    ngx_uint_t                  accounting;   /* on in a server */
+    ngx_uint_t                  accounting;   /* or more, in a server */
+    ngx_uint_t                  nkeeps;       /* with profile_keep */
+    ngx_uint_t                  watch_frequency;  /* 0: not for all requests */
+    ngx_msec_t                  stall;        /* 0: off */
+    ngx_shm_zone_t             *stall_zone;   /* NULL: off */
     ngx_uint_t                  max_captures;
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
     ngx_http_profile_store_t   *store;        /* NULL: there is none */
@@ -58,6 +63,9 @@ typedef struct {
     ngx_str_t                  console;      /* its URL, or empty */
     ngx_str_t                 *viewer;       /* that console's */
     ngx_flag_t                 accounting;
+    ngx_http_profile_light_t  *keep;         /* NULL: off */
+    ngx_uint_t                 track;        /* all requests, for one of these
+                                                or for stalls */
 } ngx_http_profile_srv_conf_t;
 
 

@@ -34,6 +34,9 @@ ngx_http_profile_create_main_conf(ngx_conf_t *cf)
      *     pmcf->nconsoles = 0;
      *     pmcf->store = NULL;
      *     pmcf->accounting = 0;
+     *     pmcf->nkeeps = 0;
+     *     pmcf->watch_frequency = 0;
+     *     pmcf->stall_zone = NULL;
      *     pmcf->nphases = 0;
      *     pmcf->precontent = 0;
      *     pmcf->checkers = NULL;
@@ -52,6 +55,7 @@ ngx_http_profile_create_main_conf(ngx_conf_t *cf)
 
     pmcf->min_arg = NGX_MAX_SIZE_T_VALUE;
     pmcf->max_captures = NGX_CONF_UNSET_UINT;
+    pmcf->stall = NGX_CONF_UNSET_MSEC;
 
     return pmcf;
 }
@@ -61,6 +65,19 @@ char *
 ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf)
 {
     ngx_http_profile_main_conf_t *pmcf = conf;
+
+    ngx_conf_init_msec_value(pmcf->stall, 0);
+
+    /* some samples in the shortest stall, up to the kernel's rate */
+
+    if (pmcf->stall) {
+        pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
+                                        NGX_HTTP_PROFILE_LIGHT_FREQUENCY);
+        pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
+                                        4000 / pmcf->stall + 1);
+        pmcf->watch_frequency = ngx_min(pmcf->watch_frequency,
+                                        NGX_HTTP_PROFILE_LIGHT_MAX);
+    }
 
     ngx_conf_init_uint_value(pmcf->max_captures,
                              NGX_HTTP_PROFILE_MAX_CAPTURES);
@@ -93,6 +110,7 @@ ngx_http_profile_create_srv_conf(ngx_conf_t *cf)
     }
 
     pscf->accounting = NGX_CONF_UNSET;
+    pscf->keep = NGX_CONF_UNSET_PTR;
 
     return pscf;
 }
@@ -107,9 +125,12 @@ ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_profile_main_conf_t  *pmcf;
 
     ngx_conf_merge_value(conf->accounting, prev->accounting, 0);
+    ngx_conf_merge_ptr_value(conf->keep, prev->keep, NULL);
 
-    if (conf->accounting) {
-        pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+
+    if (conf->accounting || conf->keep || pmcf->stall) {
+        conf->track = 1;
         pmcf->accounting = 1;
     }
 

@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_stall.h"
 #include "ngx_http_profile_console.h"
 #include "ngx_http_profile_job.h"
 #include "ngx_http_profile_server.h"
@@ -154,6 +155,20 @@ static ngx_command_t  ngx_http_profile_commands[] = {
       offsetof(ngx_http_profile_srv_conf_t, accounting),
       NULL },
 
+    { ngx_string("profile_keep"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE123,
+      ngx_http_profile_light_keep,
+      NGX_HTTP_SRV_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_stall_threshold"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_stall_threshold,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
       ngx_null_command
 };
 
@@ -223,7 +238,7 @@ ngx_http_profile_look(ngx_http_request_t *r)
 
     tr = NULL;
 
-    if (pscf->accounting) {
+    if (pscf->track) {
 
         tr = ngx_http_profile_track(r);
 
@@ -327,7 +342,9 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
 
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 
-    if (pmcf == NULL || pmcf->nlocations + pmcf->nconsoles == 0) {
+    if (pmcf == NULL
+        || pmcf->nlocations + pmcf->nconsoles + pmcf->watch_frequency == 0)
+    {
         ngx_http_profile_inbox_close();
         return NGX_OK;
     }
@@ -369,6 +386,11 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 
         ngx_http_profile_min_arg = 0;
         ngx_http_profile_accounting = 1;
+        ngx_http_profile_stall_ns = (uint64_t) pmcf->stall * 1000000;
+
+        if (pmcf->watch_frequency) {
+            ngx_http_profile_watch_start(pmcf->watch_frequency);
+        }
     }
 
     if (ngx_http_profile_inbox_open(cycle) != NGX_OK) {
@@ -385,6 +407,11 @@ ngx_http_profile_exit_process(ngx_cycle_t *cycle)
     ngx_http_profile_share_exit();
 
     if (ngx_http_profile_accounting) {
+
+        if (ngx_http_profile_watch) {
+            ngx_http_profile_watch_stop();
+        }
+
         ngx_http_profile_disarm();
     }
 

@@ -8,11 +8,13 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_profiles.h"
+#include "ngx_http_profile_stall.h"
 
 
 static json_t *ngx_http_profile_status_worker(void);
 static json_t *ngx_http_profile_status_store(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_unwind(void);
+static json_t *ngx_http_profile_status_stalls(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_captures(void);
 
 
@@ -25,9 +27,10 @@ ngx_http_profile_status_route(ngx_http_profile_call_t *call)
         return ngx_http_profile_answer_page(call, "status.html");
     }
 
-    json = json_pack("{s:o, s:o, s:o*, s:o*}",
+    json = json_pack("{s:o, s:o, s:o*, s:o*, s:o*}",
                      "worker", ngx_http_profile_status_worker(),
                      "captures", ngx_http_profile_status_captures(),
+                     "stalls", ngx_http_profile_status_stalls(call->request),
                      "store", ngx_http_profile_status_store(call->request),
                      "unwind", ngx_http_profile_status_unwind());
 
@@ -115,6 +118,52 @@ ngx_http_profile_status_unwind(void)
                      "unsupported", (json_int_t) info.unsupported,
                      "bytes", (json_int_t) info.bytes,
                      "build_ns", (json_int_t) info.build_ns);
+}
+
+
+static json_t *
+ngx_http_profile_status_stalls(ngx_http_request_t *r)
+{
+    char                          *request;
+    size_t                         len;
+    json_t                        *list;
+    ngx_uint_t                     i, n;
+    ngx_http_profile_stall_t      *st;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    if (pmcf->stall_zone == NULL) {
+        return NULL;
+    }
+
+    st = ngx_palloc(r->pool, NGX_HTTP_PROFILE_STALLS
+                             * sizeof(ngx_http_profile_stall_t));
+    if (st == NULL) {
+        return NULL;
+    }
+
+    list = json_array();
+    n = ngx_http_profile_stalls(pmcf->stall_zone, st);
+
+    for (i = 0; i < n; i++) {
+
+        len = ngx_strlen(st[i].request);
+        request = prof_text_utf8((char *) st[i].request, &len);
+
+        (void) json_array_append_new(list,
+                   json_pack("{s:I, s:I, s:I, s:s*, s:s, s:s}",
+                             "wall", (json_int_t) st[i].wall,
+                             "time", (json_int_t) st[i].when,
+                             "worker", (json_int_t) st[i].worker,
+                             "request", request,
+                             "handler", (char *) st[i].handler,
+                             "stack", (char *) st[i].stack));
+
+        free(request);
+    }
+
+    return list;
 }
 
 

@@ -210,7 +210,7 @@ ngx_http_profile_store_init(ngx_conf_t *cf,
     ngx_str_t                  name;
     ngx_http_profile_store_t  *store;
 
-    if (pmcf->store == NULL && pmcf->nconsoles == 0) {
+    if (pmcf->store == NULL && pmcf->nconsoles + pmcf->nkeeps == 0) {
         return NGX_CONF_OK;
     }
 

@@ -1,0 +1,58 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * profile_keep: captures that go on for a share of all requests, cheap because
+ * they have only what the watch (shared/prof.h) and the accounting know, and
+ * that are kept if a condition is true when the request is logged.
+ *
+ * Context: the event loop of a worker.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_LIGHT_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_LIGHT_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_profile_account.h"
+
+
+/* of a worker at a time; requests beyond these are not kept */
+#define NGX_HTTP_PROFILE_MAX_LIGHT  1024
+
+/* samples a second */
+#define NGX_HTTP_PROFILE_LIGHT_FREQUENCY  99
+#define NGX_HTTP_PROFILE_LIGHT_MAX        250
+
+
+typedef struct {
+    ngx_http_complex_value_t   condition;
+    ngx_uint_t                 share;        /* of 10000 requests */
+} ngx_http_profile_light_t;
+
+
+PROF_HIDDEN_BEGIN
+
+char *ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+/* begins one, if the server has profile_keep and it is the request's turn */
+void ngx_http_profile_light_begin(ngx_http_profile_track_t *tr,
+    uint64_t begin);
+void ngx_http_profile_light_gap(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake);
+void ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
+    uint64_t cpu);
+
+/* the request is logged: the profile goes to the store, or nowhere */
+void ngx_http_profile_light_log(ngx_http_profile_track_t *tr);
+void ngx_http_profile_light_drop(ngx_http_profile_track_t *tr);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_LIGHT_H_INCLUDED_ */

@@ -1,0 +1,200 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# profile_keep: of all requests only those are kept for which the condition is
+# true when they are logged, with their causes of waiting and their samples.
+
+use strict;
+use warnings;
+
+use List::Util qw/ sum0 /;
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use ProfileTest;
+use ProfileTest::Upstream;
+
+my $t = ProfileTest->new()->has(qw/ lua proxy rewrite /);
+
+$t->write_file_expand('nginx.conf', <<'EOC');
+%%MODULES%%
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    log_format keep '$request_uri id=$profile_id samples=$profile_samples';
+    access_log %%TESTDIR%%/keep.log keep;
+
+    map $request_time $slow {
+        "~^0\.[01]"  0;
+        default      1;
+    }
+
+    map $status $failed {
+        "~^5"    1;
+        default  0;
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        profile_keep $slow$failed frequency=200;
+
+        location / { }
+
+        location /upstream {
+            proxy_pass http://127.0.0.1:8081/wait=300/;
+        }
+
+        location /busy {
+            content_by_lua_block {
+                ngx.update_time()
+                local till = ngx.now() + 0.4
+                while ngx.now() < till do ngx.update_time() end
+                ngx.say("was busy")
+            }
+        }
+
+        location /failed {
+            return 503;
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8082;
+        profile_keep 1 share=50%;
+
+        location / { }
+    }
+
+    server {
+        listen 127.0.0.1:8083;
+        profile_endpoint on;
+
+        location / { }
+    }
+}
+EOC
+
+# a map has "0" and "1": the two together are "00" for what is not kept
+
+(my $conf = $t->read_file('nginx.conf')) =~ s/\$slow\$failed/\$keep/;
+$conf =~ s/(map \$request_time)/map \$slow\$failed \$keep {
+        "00"     0;
+        default  1;
+    }
+
+    $1/;
+$t->write_file('nginx.conf', $conf);
+
+$t->write_file('text', 'x' x 1000);
+run_upstream($t, 8081);
+$t->run();
+
+is(http_get('/text?fast')->status(), 200, 'fast');
+is(id_of('/text?fast'), '-', 'fast: not kept');
+
+is(http_get('/upstream?slow')->status(), 200, 'slow');
+my $id = id_of('/upstream?slow');
+like($id, qr/^[0-9a-f]{32}$/, 'slow: kept');
+
+my $p = kept($id);
+cmp_ok(below($p, qr/^\[waiting\];upstream first byte 127\.0\.0\.1:\d+$/), '>=',
+       0.28e9, 'slow: the cause');
+cmp_ok(below($p, qr/^\[waiting\];unknown/), '<=', 0.003e9,
+       'slow: nothing unknown');
+cmp_ok(below($p, qr/^event: client/), '>', 0, 'slow: first turn');
+cmp_ok(below($p, qr/^event: upstream/), '>', 0, 'slow: turns');
+is(abs(below($p, qr/./) / 1e9 - 0.3) < 0.15, 1, 'slow: all of it');
+
+is(http_get('/failed')->status(), 503, 'failed');
+like(id_of('/failed'), qr/^[0-9a-f]{32}$/, 'failed: kept');
+
+is(http_get('/busy')->status(), 200, 'busy');
+$id = id_of('/busy');
+$p = kept($id);
+cmp_ok(below($p, qr/^event: client/), '>=', 0.38e9, 'busy: the turn');
+cmp_ok(below($p, qr/^event: client;.*;ngx_http_lua_run_thread;/), '>=', 0.2e9,
+       'busy: sampled in Lua') or diag($p);
+cmp_ok(line_of('/busy')->{samples}, '>=', 5, 'busy: samples');
+
+
+# among others
+
+my $waiting = http_get('/upstream?among', start => 1);
+sleep 0.1;
+my $busy = http_get('/busy?other', start => 1);
+http_end($_) for $waiting, $busy;
+
+$p = kept(id_of('/upstream?among'));
+cmp_ok(below($p, qr/^\[waiting\];worker busy with other requests/), '>=',
+       0.1e9, 'among others: stalled');
+cmp_ok(below($p, qr/^\[waiting\];worker busy with other requests;.*lua/), '>=',
+       0.08e9, 'among others: by what') or diag($p);
+unlike($p, qr/busy\?other|\/busy/, 'among others: not by whom');
+
+
+# a share of all
+
+my $n = 200;
+http_get('/text?share', port => 8082) for 1 .. $n;
+wait_for(sub { lines_of('/text?share') == $n });
+my $kept = grep { $_->{id} ne '-' } lines_of('/text?share');
+cmp_ok($kept, '>=', $n * 0.3, 'share: not fewer');
+cmp_ok($kept, '<=', $n * 0.7, 'share: not more');
+
+is(http_get('/text?none', port => 8083)->status(), 200, 'none');
+is(id_of('/text?none'), '-', 'none: another server');
+
+
+sub kept {
+    my ($id) = @_;
+    my $r;
+
+    wait_for(sub { $r = http_get("/-/profile/p/$id/folded");
+                   $r->status() == 200 });
+
+    return $r->content();
+}
+
+
+sub below {
+    my ($folded, $re) = @_;
+
+    return sum0(map { my ($stack, $weight) = /^(.*) (\d+)$/;
+                      $stack =~ $re ? $weight : 0 }
+                split /\n/, $folded);
+}
+
+
+sub id_of {
+    my ($uri) = @_;
+    return (line_of($uri) || {})->{id};
+}
+
+
+sub line_of {
+    my ($uri) = @_;
+
+    wait_for(sub { lines_of($uri) });
+
+    return (lines_of($uri))[-1];
+}
+
+
+sub lines_of {
+    my ($uri) = @_;
+
+    return map { +{ /(\w+)=(\S+)/g } }
+           grep { /^\Q$uri\E / } split /\n/, $t->read_file('keep.log');
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# profile_stall_threshold: what keeps a worker from everything else is logged,
+# with what it ran, and not more often than once in a second.
+
+use strict;
+use warnings;
+
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ lua rewrite /);
+
+$t->write_file_expand('nginx.conf', <<'EOC');
+%%MODULES%%
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    profile_stall_threshold 100ms;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        location / {
+            return 200 fast;
+        }
+
+        location /busy {
+            content_by_lua_block {
+                ngx.update_time()
+                local till = ngx.now() + 0.3
+                while ngx.now() < till do ngx.update_time() end
+                ngx.say("was busy")
+            }
+        }
+
+        location /sleep {
+            content_by_lua_block {
+                ngx.sleep(0.3)
+                ngx.say("slept")
+            }
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+}
+EOC
+
+$t->run();
+
+http_get('/');
+http_get('/sleep');
+
+my $start = time();
+http_get("/busy?$_") for 1 .. 5;
+my $seconds = time() - $start;
+
+ok(wait_for(sub { stalls() >= 2 }), 'stalls are logged');
+sleep 0.1;
+
+my @lines = stalls();
+cmp_ok(scalar @lines, '<=', $seconds + 2, 'not more than one in a second');
+
+like($lines[0], qr/\[warn\]/, 'as a warning');
+my ($ms) = $lines[0] =~ /held for (\d+) ms by "GET \/busy\?1 localhost"/;
+cmp_ok($ms // 0, '>=', 280, 'request and time');
+like($lines[0], qr/, handler: (\w|nginx\+0x)/, 'what the event loop called');
+like($lines[0], qr/, running: .*ngx_http_lua_run_thread/, 'what it ran');
+like($lines[0], qr/, 0 more not logged/, 'the first one');
+like(join('', @lines[1 .. $#lines]), qr/, [1-9]\d* more not logged/,
+     'those left out are counted');
+unlike("@lines", qr/sleep/, 'who sleeps holds nobody');
+
+my $json = http_get('/-/profile/status.json')->content();
+like($json, qr/"stalls":\s*\[\s*\{/, 'the console has a list');
+like($json, qr/"request":\s*"GET \/busy\?\d localhost"/, 'of requests');
+
+
+sub stalls {
+    return grep { /profile: the worker was held/ } split /\n/, $t->read_log();
+}
