@@ -189,7 +189,7 @@ ngx_http_profile_stall_profile(uintptr_t handler)
     }
 
     prof_capture_begin(c, 1);
-    prof_capture_ran(c, handler);
+    prof_capture_ran(c, handler, 2, 0);
 
     if (ngx_http_profile_watch) {
         (void) prof_watch_stack(ngx_http_profile_watch, c, 1);

@@ -79,6 +79,7 @@ PROF_GLUE static void
 ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
 {
+    uint64_t                   now;
     ngx_http_profile_track_t  *tr;
 
     static char  header[] = "request header and start of the capture";
@@ -88,9 +89,13 @@ ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
     if (wake == NULL) {
         ngx_http_profile_first_gap(tr, ctx->capture,
                                    ngx_http_profile_frame->start);
+
+        now = ngx_http_profile_charge(ngx_http_profile_frame);
+
         prof_capture_ran(ctx->capture,
                          prof_capture_name(ctx->capture, header,
-                                           sizeof(header) - 1));
+                                           sizeof(header) - 1),
+                         now, tr->turn_cpu);
 
     } else {
         ngx_http_profile_gap(tr, ctx->capture, wake);

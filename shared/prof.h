@@ -174,10 +174,11 @@ void prof_capture_begin(prof_capture_t *c, uint64_t start);
 void prof_capture_reuse(prof_capture_t *c);
 
 /*
- * Counts the time since prof_capture_mark() until now as running: of a turn
+ * Counts the time since prof_capture_mark() until "end" as running: of a turn
  * that was begun before it was known to be one.
  */
-void prof_capture_ran(prof_capture_t *c, uintptr_t frame);
+void prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
+    uint64_t cpu);
 
 /* when the last turn, or the last gap that was named, ended */
 uint64_t prof_capture_mark(const prof_capture_t *c);

@@ -167,7 +167,7 @@ sub gaps {
 
     return sum0(map { $_->[1] }
                 grep { $_->[0][0] eq '[waiting]'
-                       && ($_->[0][-1] // '') =~ $cause
+                       && (grep { $_ =~ $cause } @{$_->[0]})
                        && (!$outer || $_->[0][1] eq $outer) }
                 $p->profile('wall')->stacks()) / 1e9;
 }

@@ -143,25 +143,23 @@ prof_capture_reuse(prof_capture_t *c)
 
 
 void
-prof_capture_ran(prof_capture_t *c, uintptr_t frame)
+prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
+    uint64_t cpu)
 {
     uint32_t  node;
-    uint64_t  now;
+    uint64_t  wall;
 
-    now = prof_clock(CLOCK_MONOTONIC);
-
-    if (now <= c->mark) {
-        return;
-    }
+    wall = (end > c->mark) ? end - c->mark : 0;
+    cpu = (cpu < wall) ? cpu : wall;
 
     node = prof_tree_frame(&c->tree, PROF_NONE, frame, &c->stats);
 
-    prof_capture_add(c, node, PROF_ENTRY_TURN, now - c->mark, now - c->mark);
+    prof_capture_add(c, node, PROF_ENTRY_TURN, wall, cpu);
 
-    c->wall += now - c->mark;
-    c->running += now - c->mark;
-    c->cpu += now - c->mark;
-    c->mark = now;
+    c->wall += wall;
+    c->running += wall;
+    c->cpu += cpu;
+    c->mark += wall;
 }
 
 

@@ -80,6 +80,11 @@ sub stacks_of {
     for my $n (0 .. $#{$picture->{samples}}) {
         my $stack = $picture->{samples}[$n];
 
+        # what others ran is there in its place, and nowhere else
+
+        next if @$stack > 2 && $names[$stack->[1]]
+                               eq 'worker busy with other requests';
+
         for my $i (@$stack) {
             last if $names[$i] =~ /^ngx_http_(?:output_filter|send_header)$/
                     && $kind ne 'zlib';
