@@ -24,6 +24,7 @@
 #include "prof.h"
 #include "ngx_http_profile_account.h"
 #include "ngx_http_profile_conf.h"
+#include "ngx_http_profile_object.h"
 
 
 /*
@@ -105,6 +106,7 @@ struct ngx_http_profile_ctx_s {
     ngx_http_profile_track_t     *track;     /* while tracked is set */
     prof_capture_t               *capture;
     prof_profile_t               *profile;   /* the capture's, once ended */
+    ngx_http_profile_object_t    *object;    /* of the mode "object" */
     ngx_event_t                   timer;
 
     /* replacing the response */
@@ -150,6 +152,8 @@ void ngx_http_profile_disarm_phases(void);
 
 ngx_uint_t ngx_http_profile_begin_span(ngx_http_profile_ctx_t *ctx,
     ngx_str_t *name);
+void ngx_http_profile_end_span(ngx_http_profile_ctx_t *ctx,
+    prof_capture_t *c);
 
 /* ngx_http_profile_names.c: whose a phase handler is */
 
@@ -185,6 +189,7 @@ ngx_int_t ngx_http_profile_error(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_str_t *name, const char *text,
     ngx_str_t *takes);
 ngx_int_t ngx_http_profile_parse_mode(ngx_str_t *value, ngx_uint_t *mode);
+ngx_str_t *ngx_http_profile_mode_name(ngx_uint_t mode);
 ngx_int_t ngx_http_profile_parse_frequency(ngx_str_t *value,
     ngx_uint_t *frequency);
 

@@ -44,6 +44,7 @@ ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
     }
 
     if (ngx_http_profile_strip(ctx) == NGX_OK) {
+        ngx_http_profile_object_begin(ctx);
         return NGX_OK;
     }
 

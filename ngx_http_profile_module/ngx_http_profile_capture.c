@@ -151,6 +151,8 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
         return NGX_ERROR;
     }
 
+    ngx_http_profile_object_begin(ctx);
+
     ctx->timer.handler = ngx_http_profile_timeout_handler;
     ctx->timer.data = ctx;
     ctx->timer.log = ngx_cycle->log;
@@ -299,13 +301,18 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
                          &r->method_name, &r->uri);
         *p = '\0';
 
+        ngx_http_profile_object_end(ctx);
+
         ctx->profile = prof_capture_finish(ctx->capture, (char *) title);
     }
 
     prof_capture_totals(ctx->capture, &stats, NULL, NULL, NULL);
     ctx->track->samples = stats.samples;
 
-    prof_capture_destroy(ctx->capture);
+    if (!ngx_http_profile_object_take(ctx)) {
+        prof_capture_destroy(ctx->capture);
+    }
+
     ctx->capture = NULL;
 }
 
@@ -383,6 +390,8 @@ ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
         ngx_str_set(&value, "profile_timeout");
         ngx_http_profile_add_fact(ctx, "ended_by", &value);
     }
+
+    ngx_http_profile_object_facts(ctx);
 }
 
 
@@ -461,6 +470,8 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
         prof_profile_destroy(ctx->profile);
         ctx->profile = NULL;
     }
+
+    ngx_http_profile_object_drop(ctx);
 
     if (ctx->slot) {
         ctx->slot = 0;

@@ -31,6 +31,18 @@ ngx_http_profile_limit_t  ngx_http_profile_buffer_limit = {
     "a size from 128k to 1024m"
 };
 
+ngx_http_profile_limit_t  ngx_http_profile_interval_limit = {
+    ngx_conf_set_size_slot,
+    0, PROF_INTERVAL_MAX,
+    "a size from 0 to 1024m"
+};
+
+ngx_http_profile_limit_t  ngx_http_profile_grace_limit = {
+    ngx_conf_set_msec_slot,
+    0, 60000,
+    "a time from 0 to 60s"
+};
+
 ngx_http_profile_limit_t  ngx_http_profile_captures_limit = {
     ngx_conf_set_num_slot,
     1, NGX_MAX_INT_T_VALUE,
@@ -54,7 +66,7 @@ ngx_http_profile_mode(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (ngx_http_profile_parse_mode(&value[1], &plcf->mode) != NGX_OK) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid value \"%V\" in \"%V\" directive, "
-                           "it must be \"wall\" or \"cpu\"",
+                           "it must be \"wall\", \"cpu\" or \"object\"",
                            &value[1], &cmd->name);
         return NGX_CONF_ERROR;
     }

@@ -83,6 +83,8 @@ typedef struct {
     ngx_flag_t                 spans;
     ngx_msec_t                 timeout;
     size_t                     buffer;
+    size_t                     object_interval;
+    ngx_msec_t                 object_grace;
     ngx_str_t                  viewer;       /* directory; empty: none */
 } ngx_http_profile_loc_conf_t;
 
@@ -127,6 +129,8 @@ ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
 extern ngx_http_profile_limit_t  ngx_http_profile_timeout_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_buffer_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_captures_limit;
+extern ngx_http_profile_limit_t  ngx_http_profile_interval_limit;
+extern ngx_http_profile_limit_t  ngx_http_profile_grace_limit;
 
 /* ngx_http_profile_store_conf.c */
 

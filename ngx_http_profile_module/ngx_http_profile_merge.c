@@ -165,6 +165,8 @@ ngx_http_profile_create_loc_conf(ngx_conf_t *cf)
     conf->spans = NGX_CONF_UNSET;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->buffer = NGX_CONF_UNSET_SIZE;
+    conf->object_interval = NGX_CONF_UNSET_SIZE;
+    conf->object_grace = NGX_CONF_UNSET_MSEC;
 
     return conf;
 }
@@ -188,6 +190,9 @@ ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_msec_value(conf->timeout, prev->timeout, 60000);
     ngx_conf_merge_size_value(conf->buffer, prev->buffer,
                               PROF_MEMORY_DEFAULT);
+    ngx_conf_merge_size_value(conf->object_interval, prev->object_interval,
+                              PROF_INTERVAL_DEFAULT);
+    ngx_conf_merge_msec_value(conf->object_grace, prev->object_grace, 0);
 
     if (conf->format == NULL) {
         conf->format = prev->format ? prev->format : prof_encoders[0];

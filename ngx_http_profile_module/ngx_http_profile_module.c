@@ -127,6 +127,20 @@ static ngx_command_t  ngx_http_profile_commands[] = {
       0,
       NULL },
 
+    { ngx_string("profile_object_interval"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_limited,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, object_interval),
+      &ngx_http_profile_interval_limit },
+
+    { ngx_string("profile_object_grace"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_limited,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, object_grace),
+      &ngx_http_profile_grace_limit },
+
     { ngx_string("profile_max_captures"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
       ngx_http_profile_limited,

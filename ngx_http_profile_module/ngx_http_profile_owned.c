@@ -195,7 +195,10 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
         return;
     }
 
+    prof_heap_mute();
     o = ngx_calloc(sizeof(ngx_http_profile_owned_t), ngx_cycle->log);
+    prof_heap_unmute();
+
     if (o == NULL) {
         return;
     }

@@ -52,6 +52,7 @@ static ngx_int_t ngx_http_profile_takes_frequency(ngx_http_request_t *r,
 static ngx_http_profile_mode_t  ngx_http_profile_modes[] = {
     { ngx_string("wall"), PROF_MODE_WALL },
     { ngx_string("cpu"), PROF_MODE_CPU },
+    { ngx_string("object"), PROF_MODE_OBJECT },
     { ngx_null_string, 0 }
 };
 
@@ -241,6 +242,22 @@ ngx_http_profile_parse_mode(ngx_str_t *value, ngx_uint_t *mode)
 }
 
 
+ngx_str_t *
+ngx_http_profile_mode_name(ngx_uint_t mode)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; ngx_http_profile_modes[i].name.len; i++) {
+
+        if (ngx_http_profile_modes[i].mode == mode) {
+            break;
+        }
+    }
+
+    return &ngx_http_profile_modes[i].name;
+}
+
+
 ngx_int_t
 ngx_http_profile_parse_frequency(ngx_str_t *value, ngx_uint_t *frequency)
 {
@@ -270,7 +287,7 @@ ngx_http_profile_set_mode(ngx_http_profile_trigger_t *t, ngx_str_t *value)
 static ngx_int_t
 ngx_http_profile_takes_mode(ngx_http_request_t *r, ngx_str_t *text)
 {
-    ngx_str_set(text, "\"wall\" or \"cpu\"");
+    ngx_str_set(text, "\"wall\", \"cpu\" or \"object\"");
 
     return NGX_OK;
 }

@@ -316,8 +316,12 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
 
     rc = ngx_http_profile_pmcf->checkers[n](r, ph);
 
-    while (spans--) {
+    if (spans > 1) {
         prof_span_end(ngx_http_profile_sampler(), c);
+    }
+
+    if (spans) {
+        ngx_http_profile_end_span(ctx, c);
     }
 
     return rc;
@@ -346,7 +350,7 @@ ngx_http_profile_top_header_filter(ngx_http_request_t *r)
     rc = ngx_http_profile_header_top(r);
 
     if (spans) {
-        prof_span_end(ngx_http_profile_sampler(), c);
+        ngx_http_profile_end_span(ctx, c);
     }
 
     return rc;
@@ -375,7 +379,7 @@ ngx_http_profile_top_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     rc = ngx_http_profile_body_top(r, in);
 
     if (spans) {
-        prof_span_end(ngx_http_profile_sampler(), c);
+        ngx_http_profile_end_span(ctx, c);
     }
 
     return rc;
@@ -395,5 +399,24 @@ ngx_http_profile_begin_span(ngx_http_profile_ctx_t *ctx, ngx_str_t *name)
 
     frame = prof_capture_name(ctx->capture, (char *) name->data, name->len);
 
-    return prof_span_begin(ngx_http_profile_sampler(), ctx->capture, frame);
+    if (!prof_span_begin(ngx_http_profile_sampler(), ctx->capture, frame)) {
+        return 0;
+    }
+
+    ngx_http_profile_object_push(ctx, name);
+
+    return 1;
+}
+
+
+/* the context may be gone: it is there as long as its capture is running */
+
+void
+ngx_http_profile_end_span(ngx_http_profile_ctx_t *ctx, prof_capture_t *c)
+{
+    if (prof_turn_current(ngx_http_profile_sampler()) == c) {
+        ngx_http_profile_object_pop(ctx);
+    }
+
+    prof_span_end(ngx_http_profile_sampler(), c);
 }

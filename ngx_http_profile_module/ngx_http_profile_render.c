@@ -40,6 +40,7 @@ struct ngx_http_profile_render_s {
 
 static ngx_http_profile_stored_t *ngx_http_profile_facts(
     ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_render_late(void *data);
 static void ngx_http_profile_render_work(void *data);
 static void ngx_http_profile_render_store(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_gzip(ngx_http_profile_render_t *render);
@@ -89,8 +90,15 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
     render->job.done = ngx_http_profile_render_done;
     render->job.data = render;
 
-    if ((render->store && render->facts == NULL)
-        || ngx_http_profile_job_start(&render->job) != NGX_OK)
+    if (render->store && render->facts == NULL) {
+        ngx_http_profile_render_free(render);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_profile_object_wait(ctx, ctx->profile,
+                                     ngx_http_profile_render_late, render)
+        != NGX_OK
+        && ngx_http_profile_job_start(&render->job) != NGX_OK)
     {
         ngx_http_profile_render_free(render);
         return NGX_ERROR;
@@ -169,6 +177,22 @@ ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
     st->worker = ngx_pid;
 
     return st;
+}
+
+
+static void
+ngx_http_profile_render_late(void *data)
+{
+    ngx_http_profile_render_t *render = data;
+
+    if (ngx_http_profile_job_start(&render->job) == NGX_OK) {
+        return;
+    }
+
+    prof_profile_destroy(render->profile);
+
+    render->rc = PROF_ERROR;
+    ngx_http_profile_render_done(render);
 }
 
 

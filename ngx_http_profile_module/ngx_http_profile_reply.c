@@ -228,7 +228,7 @@ ngx_http_profile_file_name(ngx_http_profile_ctx_t *ctx, ngx_str_t *value)
 {
     u_char              *p, *last;
     ngx_tm_t             tm;
-    ngx_str_t            mode;
+    ngx_str_t           *mode;
     ngx_http_request_t  *r;
     u_char               buf[256];
 
@@ -247,18 +247,13 @@ ngx_http_profile_file_name(ngx_http_profile_ctx_t *ctx, ngx_str_t *value)
         *p++ = '-';
     }
 
-    ngx_str_set(&mode, "wall-");
-
-    if ((ctx->trigger.mode_given ? ctx->trigger.mode : ctx->conf->mode)
-        == PROF_MODE_CPU)
-    {
-        ngx_str_set(&mode, "cpu-");
-    }
+    mode = ngx_http_profile_mode_name(ctx->trigger.mode_given
+                                      ? ctx->trigger.mode : ctx->conf->mode);
 
     ngx_gmtime(r->start_sec, &tm);
 
-    p = ngx_slprintf(p, buf + sizeof(buf), "%V%4d%02d%02dT%02d%02d%02dZ.%V\"",
-                     &mode, tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
+    p = ngx_slprintf(p, buf + sizeof(buf), "%V-%4d%02d%02dT%02d%02d%02dZ.%V\"",
+                     mode, tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
                      tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
                      &ctx->reply.extension);
 

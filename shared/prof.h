@@ -278,6 +278,12 @@ void prof_process_busy(void);
 int prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
     const prof_heap_conf_t *conf, const char **err);
 
+/*
+ * What is in use by now, in a profile of the capture that was not changed
+ * since prof_capture_finish() gave it: memory may be freed somewhat later.
+ */
+void prof_capture_settle(prof_capture_t *c, prof_profile_t *p);
+
 /* the capture's heap, or NULL */
 prof_heap_t *prof_capture_get_heap(prof_capture_t *c);
 

@@ -137,7 +137,7 @@ $t->run();
 my $arg = 'performance_bar=flamegraph';
 
 my $action = qr/takes "flamegraph" or "record"/;
-my $mode = qr/takes "wall" or "cpu"/;
+my $mode = qr/takes "wall", "cpu" or "object"/;
 my $format = qr/takes "speedscope"(?: or "\w+")+/;
 my $hz = qr/takes a number from 1 to 10000/;
 my $twice = qr/was given more than once/;
@@ -155,9 +155,9 @@ my @values = ('', ' ', '%', '%%', '%2', '%zz', '%00', "\xff\xfe", "\x80",
 my %args = (performance_bar => [ $action, 'flamegrap', 'flamegraphs',
                                  'Flamegraph', 'FLAMEGRAPH', '1', 'Record',
                                  'flame%67raph', 'flamegraph%20' ],
-            profile_mode => [ $mode, 'Wall', 'wal', 'walll', 'object', 'CPU',
+            profile_mode => [ $mode, 'Wall', 'wal', 'walll', 'objects', 'CPU',
                               '%63pu', 'wall%00' ],
-            stackprof_mode => [ $mode, 'Wall', 'wal', 'walll', 'object' ],
+            stackprof_mode => [ $mode, 'Wall', 'wal', 'walll', 'Object' ],
             profile_format => [ $format, 'xml', 'json', 'Folded', 'folded%0a',
                                 'speedscopespeedscope', 'fold' ],
             profile_frequency => [ $hz, '0', '10001', '100000000', '1k', '99Hz',
@@ -280,8 +280,8 @@ my $r = http(request("/x?$arg&profile_mode=x", 'HEAD'));
 
 is($r->status(), 400, 'HEAD');
 is($r->body(), '', 'HEAD, no body');
-is($r->header('Content-Length'), length("profile_mode takes \"wall\" or "
-                                        . "\"cpu\"\n"), 'HEAD, length');
+is($r->header('Content-Length'), length('profile_mode takes "wall", "cpu" or '
+                                        . "\"object\"\n"), 'HEAD, length');
 
 
 # without a mistake it is the same for those who may not

@@ -24,7 +24,9 @@ my %all = (
     profile_allow => [ '127.0.0.1', '10.0.0.0/8 ::1', '2001:db8::/32',
                        'unix:', 'all' ],
     profile_if => [ '1', '$arg_token', '"$http_a$cookie_b"' ],
-    profile_mode => [ 'wall', 'cpu' ],
+    profile_mode => [ 'wall', 'cpu', 'object' ],
+    profile_object_interval => [ '0', '1', '512k', '1024m' ],
+    profile_object_grace => [ '0', '1ms', '60s' ],
     profile_format => [ 'speedscope', 'folded', 'html', 'svg', 'pprof' ],
     profile_timeout => [ '1ms', '30s', '1d' ],
 );

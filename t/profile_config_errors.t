@@ -35,8 +35,8 @@ my @values = (
     profile_allow => $addr,
         [ qw{ localhost 127.0.0 10.0.0.0/33 ::1/129 unix unix:/tmp/s none
               10.0.0.1-10.0.0.9 300.1.1.1 }, '""', "x\xff" ],
-    profile_mode => '"wall" or "cpu"',
-        [ qw/ object Wall wal wallx /, '""', '$mode' ],
+    profile_mode => '"wall", "cpu" or "object"',
+        [ qw/ objects Wall wal wallx /, '""', '$mode' ],
     profile_frequency => $hz,
         [ qw/ 0 10001 -1 1k 99Hz 1e3 99999999999999999999 /, '""' ],
     profile_format => '"speedscope"', [ qw/ xml Folded speedscop /, '""' ],
@@ -46,6 +46,10 @@ my @values = (
                                 '""' ],
     profile_buffer => $size, [ qw/ 0 127k 131071 1025m 2048m 1g -1k big
                                    99999999999999999999m /, '""' ],
+    profile_object_interval => 'a size from 0 to 1024m',
+        [ qw/ 1025m -1 2g all 99999999999999999999m /, '""' ],
+    profile_object_grace => 'a time from 0 to 60s',
+        [ qw/ 61s 60001ms -1s 1x soon /, '""' ],
     profile_max_captures => $count, [ qw/ 0 -1 many 1k 99999999999999999999 /,
                                       '""' ],
     profile_zone => $zone, [ qw/ a a: :1m a:0 a:1 a:31k a:x a:-1m 1m
@@ -93,6 +97,7 @@ for my $line ('profile_endpoint on', 'profile_if 1', 'profile_mode cpu',
               'profile_arg a', 'profile_arg off', 'profile_header b',
               'profile_header off', 'profile_spans on',
               'profile_timeout 1s', 'profile_buffer 1m',
+              'profile_object_interval 0', 'profile_object_grace 1s',
               'profile_max_captures 5', 'profile_zone a:1m',
               'profile_store store')
 {
@@ -108,7 +113,9 @@ for my $line ('profile_endpoint on', 'profile_if 1', 'profile_mode cpu',
 for my $directive (qw/ profile_endpoint profile_if profile_mode
                        profile_frequency profile_format profile_arg
                        profile_header profile_spans profile_timeout
-                       profile_buffer profile_max_captures profile_zone /)
+                       profile_buffer profile_object_interval
+                       profile_object_grace profile_max_captures
+                       profile_zone /)
 {
     my $re = qr/invalid number of arguments in "\Q$directive\E" directive/;
 

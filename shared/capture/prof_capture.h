@@ -51,6 +51,7 @@ struct prof_capture_s {
     uint32_t         nnames;
 
     prof_heap_t     *heap;          /* NULL: allocations are not counted */
+    uint32_t         heap_base;     /* of its nodes in the profile */
 };
 
 

@@ -76,6 +76,8 @@ prof_capture_finish(prof_capture_t *c, const char *title)
     f.profile = p;
     f.capture = c;
 
+    c->heap_base = c->tree.nnodes;
+
     if (prof_finish_start(&f, c->tree.nnodes
                               + (c->heap ? c->heap->tree.nnodes : 0))
         != PROF_OK
@@ -287,6 +289,32 @@ prof_finish_allocs(prof_profile_t *p, const prof_heap_t *h, uint32_t base)
     }
 
     return PROF_OK;
+}
+
+
+void
+prof_capture_settle(prof_capture_t *c, prof_profile_t *p)
+{
+    uint32_t                  i;
+    prof_heap_t              *h;
+    prof_alloc_t             *a;
+    const prof_heap_count_t  *count;
+
+    h = c->heap;
+
+    if (h == NULL || !prof_heap_lock(h)) {
+        return;
+    }
+
+    for (i = 0; i < p->nallocs; i++) {
+        a = &p->allocs[i];
+        count = &h->counts[a->node - c->heap_base];
+
+        a->inuse_objects = count->inuse_objects + 0.5;
+        a->inuse_space = count->inuse_space + 0.5;
+    }
+
+    prof_heap_unlock(h);
 }
 
 

@@ -1,0 +1,192 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The mode "object": what a request allocates and leaves behind, by stack, with
+# a module that allocates what it is told to.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Module;
+use ProfileTest::Pprof;
+
+my $t = ProfileTest->new();
+my $so = build_module($t, 'ngx_http_object_test_module');
+
+$t->write_file_expand('nginx.conf', <<"EOF");
+%%MODULES%%
+load_module $so;
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+        profile_format pprof;
+
+        location / {
+            object_test;
+        }
+
+        location /object {
+            object_test;
+            profile_mode object;
+        }
+    }
+
+    # all is in one block of the pool
+    server {
+        listen 127.0.0.1:8081;
+        request_pool_size 32k;
+
+        profile_endpoint on;
+        profile_format pprof;
+
+        location / {
+            object_test;
+        }
+    }
+}
+EOF
+
+$t->run();
+
+my $args = 'performance_bar=flamegraph&stackprof_mode=object';
+my @types = qw{ alloc_objects/count alloc_space/bytes
+                inuse_objects/count inuse_space/bytes };
+
+# what is known
+
+my $p = object('/?known=20');
+
+is_deeply([ $p->types() ], \@types, 'types');
+is_deeply(sums($p, 'known'), [ 20, 20000, 0, 0 ], 'known blocks');
+
+# a leak is named with its stack
+
+$p = object('/?leak=1048576&known=3');
+
+is_deeply(sums($p, 'leak'), [ 1, 1048576, 1, 1048576 ], 'a leak');
+is_deeply(sums($p, 'known'), [ 3, 3000, 0, 0 ], 'beside known blocks');
+
+my ($leak) = grep { $_->{values}[3] >= 1048576 } $p->samples();
+
+is($leak->{stack}[0], 'ngx_http_object_test_leak', 'leak: who calls malloc()');
+is($leak->{stack}[1], 'ngx_http_object_test_handler', 'leak: and whose it is');
+like(join(' ', @{$leak->{stack}}), qr/phase content/,
+     'leak: in the content phase');
+unlike(join(' ', @{$leak->{stack}}), qr/prof_|ngx_http_profile/,
+       'leak: no function of the profiler');
+
+my @others = grep { $_->{values}[3]
+                    && $_->{stack}[0] ne 'ngx_http_object_test_leak' }
+             $p->samples();
+
+is_deeply(\@others, [], 'leak: nothing else is left');
+
+# the mode of a location
+
+$p = ProfileTest::Pprof->new(
+    http_get('/object?known=7&performance_bar=flamegraph')->body());
+
+is_deeply(sums($p, 'known'), [ 7, 7000, 0, 0 ], 'the mode of a location');
+
+# pools: a block that makes the pool grow is the stack's, and goes with it
+
+$p = object('/?pool=3000');
+
+my $pool = sums($p, 'pool');
+
+is($pool->[0], 1, 'pool: one block');
+cmp_ok($pool->[1], '>=', 3000, 'pool: its bytes');
+is($pool->[2], 0, 'pool: it goes with the request');
+
+is(pool_bytes('/?pool=900') - pool_bytes('/?pool=100'), 800,
+   'pool: bytes by phase, exactly');
+
+# memory that a cleanup of the pool frees is in use when the reply is made
+
+is_deeply(sums(object('/?cleanup=5000'), 'cleanup'), [ 1, 5000, 1, 5000 ],
+          'a cleanup comes later');
+
+# threads are not turns
+
+is_deeply(sums(object('/?thread=50&known=1'), 'thread'), [ 0, 0, 0, 0 ],
+          'what other threads allocate is not counted');
+
+# every format, and the mode by a header
+
+for my $format (qw/ speedscope svg html folded pprof /) {
+    my $r = http_get("/?known=1&$args&profile_format=$format");
+
+    is($r->status(), 200, "$format: reply");
+}
+
+my $r = http_get('/?known=2',
+                 headers => [ 'X-Profile: flamegraph; mode=object' ]);
+
+is_deeply(sums(ProfileTest::Pprof->new($r->body()), 'known'),
+          [ 2, 2000, 0, 0 ], 'by a header');
+like($r->header('Content-Disposition'), qr/-object-\d+T\d+Z\.pb\.gz"/,
+     'file name');
+
+$r = http_get("/?performance_bar=flamegraph&profile_mode=objects");
+
+is($r->status(), 400, 'no such mode');
+is($r->body(), qq{profile_mode takes "wall", "cpu" or "object"\n},
+   'what there is');
+
+# no allocations in other modes
+
+$p = ProfileTest::Pprof->new(
+    http_get('/?known=7&performance_bar=flamegraph')->body());
+
+unlike(join(' ', $p->types()), qr/alloc/, 'not in the mode "wall"');
+
+
+sub object {
+    my ($uri) = @_;
+
+    $uri .= ($uri =~ /\?/ ? '&' : '?') . $args;
+
+    return ProfileTest::Pprof->new(http_get($uri)->body());
+}
+
+
+# of the stacks of a function: all four sums
+sub sums {
+    my ($p, $name) = @_;
+
+    return [ map {
+        $p->total($_, sub {
+            grep { $_ eq "ngx_http_object_test_$name" } @{$_[0]{stack}}
+        })
+    } @types ];
+}
+
+
+# of the request's pool, in the content phase
+sub pool_bytes {
+    my ($uri) = @_;
+
+    my $r = http_get("$uri&$args", port => 8081);
+
+    my ($n) = join("\n", ProfileTest::Pprof->new($r->body())->comments())
+              =~ /request_pool.*phase content (\d+)/ or return 0;
+
+    return $n;
+}
