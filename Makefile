@@ -313,9 +313,13 @@ MODULES_PATH = $(shell $(NGINX) -V 2>&1                                       \
 
 PREFIX = $(shell $(NGINX) -V 2>&1 | sed -n -e 's/.*--prefix=\([^ ]*\).*/\1/p')
 
-install: module	## install the module where nginx looks for modules
-	install -d $(DESTDIR)$(MODULES_PATH)
+# where programs go
+BINDIR ?= /usr/local/bin
+
+install: module	## install the module where nginx looks for it, and nginx-profile
+	install -d $(DESTDIR)$(MODULES_PATH) $(DESTDIR)$(BINDIR)
 	install -m 644 $(SO) $(DESTDIR)$(MODULES_PATH)
+	install -m 755 tools/nginx-profile $(DESTDIR)$(BINDIR)
 	@$(SUB) viewer || echo "without the viewer: the console has pages only"
 	test ! -f $(BUILD)/viewer/index.html || {                             \
 	    install -d $(DESTDIR)$(PREFIX)/profile_viewer                     \
