@@ -329,7 +329,9 @@ install: module	## install the module where nginx looks for it, and nginx-profil
 demo:	## start nginx with an example to look at
 	@$(DEPS) demo
 	@$(SUB) module
-	@NGINX=$(NGINX) MODULE=$(SO) tools/demo
+	@$(SUB) viewer 2> /dev/null                                           \
+	    || echo "without npm: profiles are shown without the viewer"
+	@NGINX=$(NGINX) MODULE=$(SO) VIEWER=$(BUILD)/viewer tools/demo
 
 clean:	## remove all that was built
 	rm -rf $(BUILD) t/speedscope/node_modules t/browser/node_modules

@@ -11,7 +11,7 @@
 #include "ngx_http_profile_stall.h"
 
 
-static json_t *ngx_http_profile_status_worker(void);
+static json_t *ngx_http_profile_status_worker(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_store(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_unwind(void);
 static json_t *ngx_http_profile_status_stalls(ngx_http_request_t *r);
@@ -27,27 +27,32 @@ ngx_http_profile_status_route(ngx_http_profile_call_t *call)
         return ngx_http_profile_answer_page(call, "status.html");
     }
 
-    json = json_pack("{s:o, s:o, s:o*, s:o*, s:o*}",
-                     "worker", ngx_http_profile_status_worker(),
-                     "captures", ngx_http_profile_status_captures(),
-                     "stalls", ngx_http_profile_status_stalls(call->request),
+    json = json_pack("{s:o, s:o*, s:o*, s:o*, s:o}",
+                     "worker", ngx_http_profile_status_worker(call->request),
                      "store", ngx_http_profile_status_store(call->request),
-                     "unwind", ngx_http_profile_status_unwind());
+                     "unwind", ngx_http_profile_status_unwind(),
+                     "stalls", ngx_http_profile_status_stalls(call->request),
+                     "captures", ngx_http_profile_status_captures());
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
 }
 
 
 static json_t *
-ngx_http_profile_status_worker(void)
+ngx_http_profile_status_worker(ngx_http_request_t *r)
 {
-    return json_pack("{s:I, s:s, s:I, s:I, s:I}",
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I}",
                      "pid", (json_int_t) ngx_pid,
-                     "nginx", NGINX_VERSION,
-                     "slots", (json_int_t) ngx_http_profile_slots,
+                     "version", NGINX_VERSION,
+                     "captures", (json_int_t) ngx_http_profile_slots,
+                     "max_captures", (json_int_t) pmcf->max_captures,
                      "connections", (json_int_t) (ngx_cycle->connection_n
                                               - ngx_cycle->free_connection_n),
-                     "connections_max", (json_int_t) ngx_cycle->connection_n);
+                     "max_connections", (json_int_t) ngx_cycle->connection_n);
 }
 
 

@@ -339,13 +339,19 @@
         pane.append(
             c.make('h2', null, 'Compare with'),
             c.make('div', { class: 'wide' }, c.make('table', null,
+                c.make('thead', null, c.make('tr', null,
+                    ...['Time', 'Request', 'Mode', 'Wall', 'CPU'].map(t =>
+                        c.make('th', {
+                            scope: 'col',
+                            class: /Wall|CPU/.test(t) ? 'num' : ''
+                        }, t)))),
                 c.make('tbody', null, ...others.map(p => c.make('tr', null,
                     c.make('td', null, c.time(p.start)),
                     c.make('td', null, p.method + ' ', link(p)),
                     c.make('td', null, p.mode),
                     c.make('td', { class: 'num' }, c.duration(p.wall)),
                     c.make('td', { class: 'num' },
-                           c.duration(p.cpu) + ' CPU')))))));
+                           c.duration(p.cpu))))))));
 
         function same(p) {
             return (p.uri === profile.uri) + (p.method === profile.method)

@@ -97,8 +97,7 @@
         return c.make('table', null, c.make('tbody', null,
             ...Object.entries(value).map(([key, v]) => c.make('tr', null,
                 c.make('th', { scope: 'row' }, label(key)),
-                c.make('td', { class: typeof v === 'number' ? 'num' : '' },
-                       text(key, v))))));
+                c.make('td', { class: 'value' }, text(key, v))))));
     }
 
 
@@ -148,7 +147,7 @@
             return c.duration(value);
         }
 
-        if (/(bytes|memory|_size|_used|_max)$/.test(key)) {
+        if (/(bytes|memory|_size|_used|disk_max)$/.test(key)) {
             return c.bytes(value);
         }
 
