@@ -16,7 +16,8 @@
 
     const titles = {
         unwind: 'Unwind tables', store: 'Store', captures: 'Live captures',
-        workers: 'Workers', worker: 'This worker'
+        workers: 'Workers', worker: 'This worker',
+        stalls: 'Longest stalls of the event loop'
     };
 
     let timer = 0;
@@ -141,6 +142,10 @@
 
         if (typeof value !== 'number') {
             return value === true ? 'yes' : value === false ? 'no' : value;
+        }
+
+        if (key === 'time') {
+            return c.time(value * 1000);
         }
 
         if (/(_ns|^wall|^cpu|^running|^waited)$/.test(key)) {
