@@ -61,6 +61,9 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
     { ngx_string("wall"), NGX_HTTP_GET, ngx_http_profile_wall_route,
       "all time of the workers, waiting too: as \"cpu\"", 0 },
 
+    { ngx_string("object"), NGX_HTTP_GET, ngx_http_profile_object_route,
+      "what the workers allocate: seconds=, interval=, format=, workers=", 0 },
+
     { ngx_string("debug/pprof/profile"), NGX_HTTP_GET,
       ngx_http_profile_cpu_route,
       "CPU time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
@@ -68,6 +71,14 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
     { ngx_string("debug/pprof/wall"), NGX_HTTP_GET,
       ngx_http_profile_wall_route,
       "all time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/allocs"), NGX_HTTP_GET,
+      ngx_http_profile_object_route,
+      "what is allocated, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/heap"), NGX_HTTP_GET,
+      ngx_http_profile_heap_route,
+      "what of it stays in use, for Go's clients", NGX_HTTP_PROFILE_PPROF },
 
     { ngx_string("debug/pprof/cmdline"), NGX_HTTP_GET,
       ngx_http_profile_go_cmdline_route,

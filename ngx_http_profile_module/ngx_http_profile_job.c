@@ -88,6 +88,10 @@ ngx_http_profile_job_cycle(void *data)
 {
     ngx_http_profile_job_t *job = data;
 
+    /* what the profiler allocates is nobody's */
+
+    prof_heap_mute();
+
     job->work(job->data);
 
     __atomic_store_n(&job->finished, 1, __ATOMIC_RELEASE);

@@ -133,6 +133,7 @@ ngx_http_profile_server_order(ngx_http_profile_server_t *s,
     m.id = s->id;
     m.end = s->end;
     m.conf = s->wanted.conf;
+    m.interval = s->wanted.interval;
 
     member->pid = ngx_http_profile_inbox_pid(member->worker);
     member->state = NGX_HTTP_PROFILE_MEMBER_GONE;
@@ -365,8 +366,8 @@ ngx_http_profile_server_answer(ngx_http_profile_server_t *s)
         answer.file.data = p;
         answer.file.len = ngx_snprintf(p, NGX_HTTP_PROFILE_FILE_LEN,
                               "nginx-%s-%04d%02d%02d-%02d%02d%02d.%s",
-                              s->wanted.conf.mode == PROF_MODE_CPU
-                                  ? "cpu" : "wall",
+                              ngx_http_profile_mode_name(
+                                  s->wanted.conf.mode)->data,
                               tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
                               tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
                               format->extension)

@@ -76,6 +76,7 @@ typedef struct {
     ngx_pid_t                   pid;         /* the sender's */
     uint64_t                    id;          /* the asker's, for the capture */
     uint64_t                    end;         /* of prof_now() */
+    uint64_t                    interval;    /* of sampled allocations */
     prof_capture_conf_t         conf;
 } ngx_http_profile_message_t;
 
@@ -87,6 +88,8 @@ typedef struct {
     ngx_msec_t                  time;
     const prof_encoder_t       *format;
     ngx_int_t                   worker;      /* a number, or -1: all */
+    uint64_t                    interval;    /* of sampled allocations */
+    unsigned                    inuse:1;     /* what is in use comes first */
 } ngx_http_profile_wanted_t;
 
 
@@ -197,6 +200,8 @@ void ngx_http_profile_server_merge(void *data);
 
 ngx_int_t ngx_http_profile_cpu_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_wall_route(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_object_route(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_heap_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_go_cmdline_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_go_symbol_route(ngx_http_profile_call_t *call);
 

@@ -244,6 +244,8 @@ ngx_http_profile_server_facts(ngx_http_profile_server_t *s, prof_profile_t *p)
 
     m = &s->merged;
 
+    p->inuse = s->wanted.inuse;
+
     (void) prof_profile_scope(p, s->wanted.worker == -1 ? "all" : "worker");
     (void) prof_profile_fact(p, "workers", m->took_part,
                              ngx_strlen(m->took_part));

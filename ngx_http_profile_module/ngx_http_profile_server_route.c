@@ -17,10 +17,12 @@
 
 
 static ngx_int_t ngx_http_profile_server_route(ngx_http_profile_call_t *call,
-    ngx_uint_t mode);
+    ngx_uint_t mode, ngx_uint_t inuse);
 static ngx_int_t ngx_http_profile_wanted_seconds(
     ngx_http_profile_call_t *call, ngx_http_profile_wanted_t *wanted);
 static ngx_int_t ngx_http_profile_wanted_frequency(
+    ngx_http_profile_call_t *call, ngx_http_profile_wanted_t *wanted);
+static ngx_int_t ngx_http_profile_wanted_interval(
     ngx_http_profile_call_t *call, ngx_http_profile_wanted_t *wanted);
 static ngx_int_t ngx_http_profile_wanted_format(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
@@ -37,32 +39,50 @@ static ngx_int_t ngx_http_profile_go_text(ngx_http_profile_call_t *call,
 ngx_int_t
 ngx_http_profile_cpu_route(ngx_http_profile_call_t *call)
 {
-    return ngx_http_profile_server_route(call, PROF_MODE_CPU);
+    return ngx_http_profile_server_route(call, PROF_MODE_CPU, 0);
 }
 
 
 ngx_int_t
 ngx_http_profile_wall_route(ngx_http_profile_call_t *call)
 {
-    return ngx_http_profile_server_route(call, PROF_MODE_WALL);
+    return ngx_http_profile_server_route(call, PROF_MODE_WALL, 0);
+}
+
+
+ngx_int_t
+ngx_http_profile_object_route(ngx_http_profile_call_t *call)
+{
+    return ngx_http_profile_server_route(call, PROF_MODE_OBJECT, 0);
+}
+
+
+ngx_int_t
+ngx_http_profile_heap_route(ngx_http_profile_call_t *call)
+{
+    return ngx_http_profile_server_route(call, PROF_MODE_OBJECT, 1);
 }
 
 
 static ngx_int_t
-ngx_http_profile_server_route(ngx_http_profile_call_t *call, ngx_uint_t mode)
+ngx_http_profile_server_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
+    ngx_uint_t inuse)
 {
     ngx_int_t                  rc;
     ngx_http_profile_wanted_t  wanted;
 
     ngx_memzero(&wanted, sizeof(ngx_http_profile_wanted_t));
 
+    wanted.inuse = inuse;
     wanted.conf.mode = mode;
     wanted.conf.memory = NGX_HTTP_PROFILE_SHARE_MEMORY;
 
     rc = ngx_http_profile_wanted_seconds(call, &wanted);
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_profile_wanted_frequency(call, &wanted);
+        rc = (mode == PROF_MODE_OBJECT)
+             ? ngx_http_profile_wanted_interval(call, &wanted)
+             : ngx_http_profile_wanted_frequency(call, &wanted);
     }
 
     if (rc == NGX_DECLINED) {
@@ -96,7 +116,10 @@ ngx_http_profile_wanted_seconds(ngx_http_profile_call_t *call,
     ngx_int_t  rc, ms;
     ngx_str_t  value;
 
-    wanted->time = (call->route->flags & NGX_HTTP_PROFILE_PPROF)
+    /* Go's clients wait for CPU profiles, and not for those of memory */
+
+    wanted->time = ((call->route->flags & NGX_HTTP_PROFILE_PPROF)
+                    && wanted->conf.mode != PROF_MODE_OBJECT)
                    ? NGX_HTTP_PROFILE_GO_SECONDS : NGX_HTTP_PROFILE_SECONDS;
 
     rc = ngx_http_profile_call_arg(call, "seconds", &value);
@@ -142,6 +165,39 @@ ngx_http_profile_wanted_frequency(ngx_http_profile_call_t *call,
     }
 
     wanted->conf.frequency = frequency;
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_profile_wanted_interval(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted)
+{
+    ssize_t                       size;
+    ngx_int_t                     rc;
+    ngx_str_t                     value;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(call->request,
+                                        ngx_http_profile_module);
+
+    wanted->interval = plcf->object_interval;
+
+    rc = ngx_http_profile_call_arg(call, "interval", &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
+    }
+
+    size = ngx_parse_size(&value);
+
+    if (size < 0 || size > PROF_INTERVAL_MAX) {
+        return ngx_http_profile_wanted_wrong(call, "interval", &value,
+                                             "a size from 0 to 1024m");
+    }
+
+    wanted->interval = size;
 
     return NGX_DECLINED;
 }

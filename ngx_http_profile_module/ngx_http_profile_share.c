@@ -28,6 +28,7 @@ typedef struct {
     ngx_uint_t               asker;      /* its number */
     int                      fd;
     prof_capture_t          *capture;
+    prof_heap_t             *heap;       /* instead, of allocations */
     ngx_event_t              timer;
     ngx_connection_t         connection; /* for nginx's debug messages */
     ngx_http_profile_job_t   job;
@@ -44,6 +45,8 @@ static ngx_int_t ngx_http_profile_share_begin(ngx_http_profile_message_t *m,
     int fd, ngx_uint_t *report);
 static ngx_int_t ngx_http_profile_share_start(ngx_http_profile_share_t *share,
     prof_capture_conf_t *conf);
+static ngx_int_t ngx_http_profile_share_heap(ngx_http_profile_share_t *share,
+    ngx_http_profile_message_t *m);
 static void ngx_http_profile_share_timer(ngx_event_t *ev);
 static void ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
     ngx_uint_t report);
@@ -109,7 +112,9 @@ ngx_http_profile_share_begin(ngx_http_profile_message_t *m, int fd,
     share->asker = m->worker;
     share->fd = fd;
 
-    rc = ngx_http_profile_share_start(share, &m->conf);
+    rc = (m->conf.mode == PROF_MODE_OBJECT)
+         ? ngx_http_profile_share_heap(share, m)
+         : ngx_http_profile_share_start(share, &m->conf);
 
     if (rc != NGX_OK) {
         *report = (rc == NGX_BUSY) ? NGX_HTTP_PROFILE_BUSY
@@ -182,6 +187,33 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
 }
 
 
+static ngx_int_t
+ngx_http_profile_share_heap(ngx_http_profile_share_t *share,
+    ngx_http_profile_message_t *m)
+{
+    const char        *err;
+    prof_heap_conf_t   conf;
+
+    conf.memory = m->conf.memory;
+    conf.interval = m->interval;
+    conf.process = 1;
+
+    share->heap = prof_heap_create(&conf, &err);
+
+    if (share->heap) {
+        return NGX_OK;
+    }
+
+    if (ngx_errno == NGX_EBUSY) {
+        return NGX_BUSY;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno, "profile: %s", err);
+
+    return NGX_ERROR;
+}
+
+
 static void
 ngx_http_profile_share_timer(ngx_event_t *ev)
 {
@@ -207,12 +239,19 @@ ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
         ngx_del_timer(&ngx_http_profile_drain);
     }
 
-    share->profile = prof_process_finish(share->capture, "worker");
+    if (share->heap) {
+        share->profile = prof_heap_finish(share->heap, "worker");
+        prof_heap_destroy(share->heap);
+        share->heap = NULL;
 
-    ngx_http_profile_share_disarm(share);
+    } else {
+        share->profile = prof_process_finish(share->capture, "worker");
 
-    prof_capture_destroy(share->capture);
-    share->capture = NULL;
+        ngx_http_profile_share_disarm(share);
+
+        prof_capture_destroy(share->capture);
+        share->capture = NULL;
+    }
 
     share->report = report;
 
@@ -331,9 +370,14 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
             ngx_del_timer(&ngx_http_profile_drain);
         }
 
-        prof_process_cancel(share->capture);
-        ngx_http_profile_share_disarm(share);
-        prof_capture_destroy(share->capture);
+        if (share->heap) {
+            prof_heap_destroy(share->heap);
+
+        } else {
+            prof_process_cancel(share->capture);
+            ngx_http_profile_share_disarm(share);
+            prof_capture_destroy(share->capture);
+        }
 
         ngx_http_profile_share_free(share);
 

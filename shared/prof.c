@@ -3,7 +3,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The process's unwind tables: one snapshot, replaced when objects were
- * loaded since it was made and nobody samples.
+ * loaded since it was made and nobody samples or holds it.
  */
 
 
@@ -11,6 +11,7 @@
 
 
 static prof_unwind_t  *prof_unwind;
+static uint32_t        prof_holds;
 
 
 int
@@ -18,7 +19,7 @@ prof_process_init(void)
 {
     prof_unwind_t  *u;
 
-    if (prof_unwind && !prof_unwind_stale(prof_unwind)) {
+    if (prof_unwind && (prof_holds || !prof_unwind_stale(prof_unwind))) {
         return PROF_OK;
     }
 
@@ -42,6 +43,20 @@ prof_process_done(void)
         prof_unwind_destroy(prof_unwind);
         prof_unwind = NULL;
     }
+}
+
+
+void
+prof_process_hold(void)
+{
+    prof_holds++;
+}
+
+
+void
+prof_process_release(void)
+{
+    prof_holds--;
 }
 
 

@@ -116,6 +116,10 @@ PROF_HIDDEN_BEGIN
 int prof_process_init(void);
 void prof_process_done(void);
 
+/* the tables in force now remain so; each hold is to be released */
+void prof_process_hold(void);
+void prof_process_release(void);
+
 /* the tables in force; NULL before prof_process_init() */
 const prof_unwind_t *prof_process_unwind(void);
 

@@ -113,8 +113,11 @@ prof_heap_finish(prof_heap_t *h, const char *title)
     prof_finish_t    f;
     prof_profile_t  *p;
 
+    prof_heap_mute();
+
     p = prof_profile_create(title);
     if (p == NULL) {
+        prof_heap_unmute();
         return NULL;
     }
 
@@ -136,6 +139,7 @@ prof_heap_finish(prof_heap_t *h, const char *title)
     }
 
     prof_finish_end(&f);
+    prof_heap_unmute();
 
     return p;
 }

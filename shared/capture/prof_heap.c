@@ -12,6 +12,7 @@
 #include "capture/prof_capture.h"
 #include "capture/prof_heap.h"
 #include "capture/prof_hooks.h"
+#include "capture/prof_signal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -70,6 +71,15 @@ prof_heap_create(const prof_heap_conf_t *conf, const char **err)
         return NULL;
     }
 
+    /* what walks stacks already relies on the tables as they are */
+
+    if (conf->process && prof_signal_users(PROF_SIGNAL_OWN) == 0
+        && prof_process_init() != PROF_OK)
+    {
+        *err = "cannot build the unwind tables";
+        goto failed;
+    }
+
     h->process = conf->process;
     h->interval = conf->interval;
     h->unwind = prof_process_unwind();
@@ -89,6 +99,8 @@ prof_heap_create(const prof_heap_conf_t *conf, const char **err)
         errno = EBUSY;
         goto failed;
     }
+
+    prof_process_hold();
 
     prof_heap_unmute();
     *err = NULL;
@@ -196,6 +208,7 @@ prof_heap_destroy(prof_heap_t *h)
     uint32_t  i;
 
     prof_heap_remove(h);
+    prof_process_release();
 
     if (prof_heap_thread.heap == h) {
         prof_heap_turn(NULL, NULL);

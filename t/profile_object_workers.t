@@ -1,0 +1,159 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# What workers allocate: all requests, threads too, sampled or not, in our
+# paths and in those of Go's clients.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Module;
+use ProfileTest::Pprof;
+
+my $t = ProfileTest->new();
+my $so = build_module($t, 'ngx_http_object_test_module');
+
+$t->write_file_expand('nginx.conf', <<"EOF");
+%%MODULES%%
+load_module $so;
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    server {
+        listen 127.0.0.1:8080;
+
+        location / {
+            object_test;
+        }
+
+        location /-/profile/ {
+            profile_console;
+            profile_object_interval 64k;
+        }
+
+        location /debug/pprof/ {
+            profile_console;
+        }
+    }
+}
+EOF
+
+$t->run();
+
+my @types = qw{ alloc_objects/count alloc_space/bytes
+                inuse_objects/count inuse_space/bytes };
+
+# all of it
+
+my $p = capture('/-/profile/object?seconds=1&interval=0&format=pprof',
+                map { ('/?known=100', '/?thread=50', '/?leak=5000') } 1 .. 5);
+
+is_deeply([ $p->types() ], \@types, 'types');
+is_deeply(sums($p, 'known'), [ 500, 500_000, 0, 0 ], 'requests');
+is_deeply(sums($p, 'thread'), [ 250, 125_000, 0, 0 ], 'threads');
+is_deeply(sums($p, 'leak'), [ 5, 25_000, 5, 25_000 ], 'what is left');
+like(join("\n", $p->comments()), qr/^scope: all$/m, 'scope');
+
+my @own = grep { grep { /prof_/ } @{$_->{stack}} } $p->samples();
+is(scalar @own, 0, 'the profiler itself is not in it')
+    or diag(join("\n", map { join(' ', @{$_->{stack}}) } @own));
+
+# sampled: each block of 128k counts with a probability of 86 %
+
+$p = capture('/-/profile/object?seconds=1&format=pprof',
+             map { '/?known=10000' } 1 .. 40);
+
+is($p->period(), 65536, 'the interval');
+
+my $sum = sums($p, 'known');
+
+cmp_ok(abs($sum->[1] / 400_000_000 - 1), '<', 0.08,
+       "sampled: $sum->[1] bytes of 400000000");
+cmp_ok(abs($sum->[0] / 400_000 - 1), '<', 0.08,
+       "sampled: $sum->[0] blocks of 400000");
+
+# Go's clients
+
+$p = capture('/debug/pprof/allocs?seconds=1&interval=1k',
+             map { '/?leak=400000' } 1 .. 5);
+
+is_deeply([ $p->types() ], \@types, 'allocs: types');
+is($p->default_type(), 'alloc_space', 'allocs: what is shown first');
+is(sums($p, 'leak')->[1], 2_000_000, 'allocs: bytes');
+
+$p = capture('/debug/pprof/heap?seconds=1&interval=0',
+             map { ('/?leak=400', '/?known=3') } 1 .. 5);
+
+is($p->default_type(), 'inuse_space', 'heap: what is shown first');
+is_deeply(sums($p, 'leak'), [ 5, 2000, 5, 2000 ], 'heap: bytes');
+is($p->total('inuse_space/bytes', sub {
+       grep { $_ eq 'ngx_http_object_test_known' } @{$_[0]{stack}}
+   }), 0, 'heap: what was freed');
+
+# two at a time, of different intervals, and one that is left
+
+my @two = map {
+    http_get("/-/profile/object?seconds=1.5&format=pprof&interval=$_",
+             start => 1)
+} 0, 1000;
+
+my $gone = http_get('/-/profile/object?seconds=600', start => 1);
+
+sleep(0.3);
+http_get('/?known=1000') for 1 .. 20;
+close($gone);
+
+my ($all, $some) = map {
+    ProfileTest::Pprof->new(http_end($_, timeout => 20)->body())
+} @two;
+
+is_deeply(sums($all, 'known'), [ 20_000, 20_000_000, 0, 0 ], 'two at a time');
+cmp_ok(abs(sums($some, 'known')->[1] / 20_000_000 - 1), '<', 0.1,
+       'of another interval');
+
+# errors
+
+for my $value (qw/ -1 x 1025m 1t /) {
+    my $r = http_get("/-/profile/object?interval=$value");
+
+    is($r->status(), 400, "interval=$value");
+    like($r->body(), qr/interval.*$value.*a size from 0 to 1024m/,
+         "interval=$value: what it takes");
+}
+
+
+sub capture {
+    my ($uri, @requests) = @_;
+
+    my $s = http_get($uri, start => 1);
+
+    sleep(0.3);
+    http_get($_) for @requests;
+
+    return ProfileTest::Pprof->new(http_end($s, timeout => 20)->body());
+}
+
+
+sub sums {
+    my ($p, $name) = @_;
+
+    return [ map {
+        $p->total($_, sub {
+            grep { $_ eq "ngx_http_object_test_$name" } @{$_[0]{stack}}
+        })
+    } @types ];
+}
