@@ -26,6 +26,9 @@
 /* how often the manager looks, in milliseconds */
 #define NGX_HTTP_PROFILE_SWEEP   1000
 
+/* and for files that others have written, in seconds */
+#define NGX_HTTP_PROFILE_SEARCH  10
+
 
 static uint32_t ngx_http_profile_files_reserve(
     ngx_http_profile_store_t *store, ngx_str_t *parts, uint64_t bytes);
@@ -399,6 +402,11 @@ ngx_http_profile_files_manager(void *data)
         ngx_http_profile_files_remove(store, claims, n);
 
     } while (n == NGX_HTTP_PROFILE_CLAIMS && !ngx_quit && !ngx_terminate);
+
+    if (ngx_time() - store->searched >= NGX_HTTP_PROFILE_SEARCH) {
+        store->searched = ngx_time();
+        ngx_http_profile_load(store, ngx_cycle->log);
+    }
 
     return NGX_HTTP_PROFILE_SWEEP;
 }

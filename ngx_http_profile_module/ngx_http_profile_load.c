@@ -2,10 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What a start finds in the directory of the store.  The master reads the
- * heads of all files; those that are not whole, that do not fit, or that a
- * process left behind which is gone, are removed.  Files of other names are
- * left alone.
+ * Files in the directory of the store that its zone does not know: all of them
+ * when nginx starts, later those of processes with another zone, which end
+ * after a reload or an upgrade.  The heads are read; files that are not whole,
+ * that do not fit, or that a process left behind which is gone, are removed.
+ * Files of other names are left alone.
  */
 
 
@@ -16,6 +17,9 @@
 
 /* how long a process that is there may write a file, in seconds */
 #define NGX_HTTP_PROFILE_WRITE_TIME  60
+
+/* until when a new file may be that of an entry about to be ready */
+#define NGX_HTTP_PROFILE_NEW_TIME    5
 
 
 typedef struct {
@@ -29,6 +33,8 @@ static void ngx_http_profile_load_dir(ngx_http_profile_store_t *store,
     ngx_array_t *found, ngx_log_t *log);
 static void ngx_http_profile_load_name(ngx_http_profile_store_t *store,
     u_char *p, size_t len, ngx_array_t *found, ngx_log_t *log);
+static ngx_uint_t ngx_http_profile_load_known(
+    ngx_http_profile_store_t *store, u_char *id);
 static void ngx_http_profile_load_left(ngx_http_profile_store_t *store,
     u_char *id, uint32_t writer);
 static ngx_int_t ngx_http_profile_load_head(ngx_http_profile_store_t *store,
@@ -43,10 +49,12 @@ static int ngx_libc_cdecl ngx_http_profile_load_compare(const void *one,
 void
 ngx_http_profile_load(ngx_http_profile_store_t *store, ngx_log_t *log)
 {
-    ngx_uint_t                 i;
+    ngx_uint_t                 i, n;
     ngx_pool_t                *pool;
     ngx_array_t               *array;
     ngx_http_profile_found_t  *found;
+
+    n = 0;
 
     pool = ngx_create_pool(NGX_DEFAULT_POOL_SIZE, log);
     if (pool == NULL) {
@@ -58,25 +66,34 @@ ngx_http_profile_load(ngx_http_profile_store_t *store, ngx_log_t *log)
     if (array) {
         ngx_http_profile_load_dir(store, array, log);
 
+        n = array->nelts;
+
         found = array->elts;
 
         ngx_qsort(found, array->nelts, sizeof(ngx_http_profile_found_t),
                   ngx_http_profile_load_compare);
 
-        for (i = 0; i < array->nelts; i++) {
+        for (i = 0; i < n; i++) {
             ngx_http_profile_load_insert(store, &found[i]);
         }
 
-        /* the newest came first */
+        if (n) {
 
-        ngx_http_profile_zone_check(store);
+            /* by age: the newest came first */
+
+            ngx_http_profile_zone_lock(store, 1);
+            ngx_http_profile_zone_check(store);
+            ngx_http_profile_zone_unlock(store);
+        }
     }
 
     ngx_destroy_pool(pool);
 
-    ngx_log_error(NGX_LOG_NOTICE, log, 0,
-                  "profile: %uD profiles found in \"%V\"",
-                  store->zone->entries, &store->path->name);
+    if (n) {
+        ngx_log_error(NGX_LOG_NOTICE, log, 0,
+                      "profile: %ui profiles found in \"%V\"",
+                      n, &store->path->name);
+    }
 }
 
 
@@ -108,6 +125,7 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
     size_t                      i;
     uint64_t                    bytes;
     ngx_int_t                   writer;
+    ngx_file_info_t             fi;
     ngx_http_profile_found_t   *f;
     ngx_http_profile_record_t   record;
     u_char                      name[NGX_MAX_PATH];
@@ -133,13 +151,24 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
         return;
     }
 
+    ngx_http_profile_files_name(store, p, 0, name);
+
+    if (ngx_http_profile_load_known(store, p)
+        || (ngx_process == NGX_PROCESS_HELPER
+            && ngx_file_info(name, &fi) != NGX_FILE_ERROR
+            && ngx_file_mtime(&fi) + NGX_HTTP_PROFILE_NEW_TIME > ngx_time()))
+    {
+        return;
+    }
+
     if (ngx_http_profile_load_head(store, p, &record, texts, &bytes)
         != NGX_OK)
     {
-        ngx_http_profile_files_name(store, p, 0, name);
         (void) ngx_delete_file(name);
 
+        ngx_http_profile_zone_lock(store, 1);
         store->zone->torn++;
+        ngx_http_profile_zone_unlock(store);
 
         ngx_log_error(NGX_LOG_ERR, log, 0,
                       "profile: \"%s\" was not a whole profile", name);
@@ -153,6 +182,40 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
         f->pinned = record.pinned;
         ngx_memcpy(f->id, record.id, NGX_HTTP_PROFILE_ID_LEN);
     }
+}
+
+
+/* in either list of the zone */
+
+static ngx_uint_t
+ngx_http_profile_load_known(ngx_http_profile_store_t *store, u_char *id)
+{
+    uint32_t                  n;
+    ngx_http_profile_node_t  *node;
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    n = ngx_http_profile_zone_find(store, id);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+
+        for (n = store->zone->removed.oldest;
+             n != NGX_HTTP_PROFILE_NONE;
+             n = node->newer)
+        {
+            node = ngx_http_profile_node(store, n);
+
+            if (ngx_memcmp(node->record.id, id, NGX_HTTP_PROFILE_ID_LEN)
+                == 0)
+            {
+                break;
+            }
+        }
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return n != NGX_HTTP_PROFILE_NONE;
 }
 
 
@@ -252,25 +315,31 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
 
     n = NGX_HTTP_PROFILE_NONE;
 
+    ngx_http_profile_zone_lock(store, 1);
+
     if (store->zone->bytes + bytes <= (uint64_t) store->max) {
         n = ngx_http_profile_zone_insert(store, parts, 2,
                                          NGX_HTTP_PROFILE_READY, bytes);
     }
 
     if (n == NGX_HTTP_PROFILE_NONE) {
-        ngx_http_profile_files_name(store, found->id, 0, name);
-        (void) ngx_delete_file(name);
-
         store->zone->evicted++;
-        return;
+
+    } else {
+        node = ngx_http_profile_node(store, n);
+
+        node->order = record.stored;
+        node->touched = (uint32_t) (record.stored / 1000);
+
+        store->zone->order = ngx_max(store->zone->order, record.stored);
     }
 
-    node = ngx_http_profile_node(store, n);
+    ngx_http_profile_zone_unlock(store);
 
-    node->order = record.stored;
-    node->touched = (uint32_t) (record.stored / 1000);
-
-    store->zone->order = ngx_max(store->zone->order, record.stored);
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_files_name(store, found->id, 0, name);
+        (void) ngx_delete_file(name);
+    }
 }
 
 

@@ -15,6 +15,8 @@ static void ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor,
     u_char *data, size_t len);
 static ngx_http_profile_list_t *ngx_http_profile_zone_list(
     ngx_http_profile_store_t *store, ngx_http_profile_node_t *node);
+static uint64_t ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
+    ngx_http_profile_node_t *node);
 static void ngx_http_profile_zone_unlink(ngx_http_profile_store_t *store,
     uint32_t n);
 static void ngx_http_profile_zone_count(ngx_http_profile_store_t *store,
@@ -177,7 +179,7 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
     node->state = state;
     node->owner = (state == NGX_HTTP_PROFILE_WRITING) ? ngx_pid : 0;
     node->touched = ngx_time();
-    node->order = ++zone->order;
+    node->order = ngx_http_profile_zone_order(store, node);
     node->bytes = bytes;
 
     ngx_memory_barrier();
@@ -187,6 +189,19 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
     ngx_http_profile_zone_link(store, first);
 
     return first;
+}
+
+
+/* grows, and goes with the time, so that files of others have their places */
+
+static uint64_t
+ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
+    ngx_http_profile_node_t *node)
+{
+    store->zone->order = ngx_max(store->zone->order + 1,
+                                 node->record.stored);
+
+    return store->zone->order;
 }
 
 
@@ -235,7 +250,7 @@ ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
     node->state = state;
 
     if (state == NGX_HTTP_PROFILE_READY) {
-        node->order = ++store->zone->order;
+        node->order = ngx_http_profile_zone_order(store, node);
     }
 
     ngx_http_profile_zone_link(store, n);

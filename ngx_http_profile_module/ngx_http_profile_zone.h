@@ -136,6 +136,7 @@ struct ngx_http_profile_store_s {
     off_t                      max;
     time_t                     inactive;
     time_t                     swept;     /* when inactive was looked at */
+    time_t                     searched;  /* when the directory was */
     ngx_shm_zone_t            *shm_zone;
 
     ngx_slab_pool_t           *pool;      /* for its mutex */
@@ -264,7 +265,7 @@ ngx_msec_t ngx_http_profile_files_manager(void *data);
 void ngx_http_profile_files_name(ngx_http_profile_store_t *store, u_char *id,
     uint32_t writer, u_char *name);
 
-/* ngx_http_profile_load.c: what a start finds in the directory; no lock */
+/* ngx_http_profile_load.c: files that the zone does not know; takes the lock */
 
 void ngx_http_profile_load(ngx_http_profile_store_t *store, ngx_log_t *log);
 

@@ -23,6 +23,7 @@ my $dir = $t->testdir();
 configure(MAX, '');
 
 $t->write_file('file', "file\n");
+$t->write_file('large', 'x' x 20000);
 $t->run();
 
 
@@ -175,6 +176,22 @@ ok(wait_for(sub { (ProfileTest::Store::store_size("$dir/store"))[1] == 1 },
 ok(-e "$dir/store/$pinned", 'but not the pinned one');
 
 
+# a reload to another zone, while an old worker still records
+
+my $s = http_get('/slow?performance_bar=record', start => 1);
+select undef, undef, undef, 0.2;
+
+configure(1000000, '', undef, '512k');
+$t->reload();
+
+my $slow = http_end($s)->header('X-Profile-Id');
+
+ok(wait_for(sub { -e "$dir/store/$slow" }), 'the old worker has written it');
+ok(!listed($slow), 'the new ones do not know it');
+ok(wait_for(sub { listed($slow) }, 40), 'but they find it');
+ok(listed($pinned), 'and have the others');
+
+
 # another directory; one that does not work
 
 configure(1000000, '', 'elsewhere/');
@@ -198,9 +215,10 @@ like($t->read_log(), qr/\[error\].*open\(\) "\Q$dir\E\/elsewhere\/\w+\.\d+" /,
 
 
 sub configure {
-    my ($max, $more, $path) = @_;
+    my ($max, $more, $path, $zone) = @_;
 
     $path //= "$dir/store";
+    $zone //= '1m';
 
     $t->write_file_expand('nginx.conf', <<"EOF2");
 %%MODULES%%
@@ -214,15 +232,29 @@ events {
 http {
     %%GLOBALS_HTTP%%
 
-    profile_zone store:1m;
+    profile_zone store:$zone;
     profile_store $path max=$max $more;
 
     server {
         listen 127.0.0.1:8080;
         profile_endpoint on;
+
+        location / { }
+        location /-/profile/ { profile_console; }
+
+        location = /slow {
+            alias %%TESTDIR%%/large;
+            limit_rate 10k;
+        }
     }
 }
 EOF2
+}
+
+
+sub listed {
+    my ($id) = @_;
+    return http_get('/-/profile/profiles.json')->body() =~ /"$id"/;
 }
 
 
