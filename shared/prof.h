@@ -40,6 +40,7 @@
 #include "base/prof_buf.h"
 #include "base/prof_stats.h"
 #include "encode/prof_accept.h"
+#include "encode/prof_diff.h"
 #include "encode/prof_encode.h"
 #include "encode/prof_gzip.h"
 #include "encode/prof_markup.h"

@@ -85,8 +85,28 @@ sub check {
                '>=', CONTRAST, "$name: text on $kind");
     }
 
+    my @changes = ('same', map { ("more$_", "less$_") } 1 .. 3);
+
+    for my $change (@changes) {
+        cmp_ok(contrast($c->{$change eq 'same' ? 'fg' : 'box-fg'},
+                        $c->{$change}),
+               '>=', CONTRAST, "$name: text on $change");
+    }
+
     for my $vision (sort keys %VISION) {
         my @near;
+
+        for my $i (0 .. $#changes) {
+            for my $j (0 .. $i - 1) {
+                my $d = distance(@{$c}{@changes[$i, $j]}, $vision);
+
+                push @near, sprintf('%s and %s: %.1f', @changes[$j, $i], $d)
+                    if $d < DISTANCE;
+            }
+        }
+
+        is(join(', ', @near), '', "$name: changes differ ($vision)");
+        @near = ();
 
         my @all = (@KINDS, 'all');
 

@@ -11,15 +11,15 @@
 
 
 #define PROF_ASSET_HASH_theme_css                                           \
-    "'sha256-9zA9LICaz4AGHW7p5+RTqnlpQP6pt5f5Y6B3J1LDfJ0='"
+    "'sha256-ftrQObfY2jxXFjuHkayg0c0F3zdE5uATGYZHSkkzU20='"
 #define PROF_ASSET_HASH_flame_css                                           \
-    "'sha256-0cxKFHi17osIn7WdS0yyZwA5NlYPgfoMe+J/z1/IOU0='"
+    "'sha256-8sbwb99jmE+T3TNyUvC1HU1hiZ+yvgFNw1i1NtnkNnM='"
 #define PROF_ASSET_HASH_page_css                                            \
-    "'sha256-aGy83NF4eksje2aOb9ANe6QLTuXRO5pl8+E37xrKtIQ='"
+    "'sha256-4rU99pOxuvS97aVuPyzNEUUpgZUpU0L0WBBFVCzbu5Q='"
 #define PROF_ASSET_HASH_flame_js                                            \
     "'sha256-QwlUxrtbbqsRB54GbR57qpN7yVeAOUoYMboiDgRD8q8='"
 #define PROF_ASSET_HASH_page_js                                             \
-    "'sha256-3wmtAGUi3UBx28BcIsBLfRM+aMEEu5Hn14cpBY7SOEc='"
+    "'sha256-H2nVQ7oDSHa5su9i7unNdL9ZA6//nl8UyyINj8q9HRA='"
 
 
 #endif /* _PROF_ASSETS_HASH_H_INCLUDED_ */

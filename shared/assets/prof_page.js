@@ -32,7 +32,7 @@
     function formats() {
         const nav = document.querySelector('.formats');
 
-        if (!/^https?:$/.test(location.protocol)) {
+        if (!nav || !/^https?:$/.test(location.protocol)) {
             return;
         }
 
@@ -100,9 +100,12 @@
     function heaviestFirst(mode) {
         for (const table of document.querySelectorAll('.times')) {
             const heads = Array.from(table.tHead.rows[0].cells);
+            const column = heads.findIndex(
+                th => th.classList.contains(mode));
 
-            sort(table, heads,
-                 heads.findIndex(th => th.classList.contains(mode)));
+            if (column !== -1) {
+                sort(table, heads, column);
+            }
         }
     }
 

@@ -11,9 +11,9 @@
  */
 
 
-#include "assets/prof_assets.h"
 #include "encode/prof_encode.h"
 #include "encode/prof_html_labels.h"
+#include "encode/prof_html_page.h"
 #include "encode/prof_html_tables.h"
 #include "encode/prof_kind.h"
 #include "encode/prof_markup.h"
@@ -24,37 +24,14 @@
 #include <string.h>
 
 
-/* without one, browsers ask the site for it */
-
-#define PROF_HTML_ICON                                                        \
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' "           \
-    "viewBox='0 0 16 16'%3E"                                                  \
-    "%3Cpath fill='%23e8825f' d='M1 1h14v4H1z'/%3E"                           \
-    "%3Cpath fill='%23f2b55c' d='M1 6h9v4H1z'/%3E"                            \
-    "%3Cpath fill='%234db394' d='M4 11h6v4H4z'/%3E%3C/svg%3E"
-
 /* of all flamegraphs */
 
 #define PROF_HTML_SIZE      1600000
 
-#define PROF_HTML_TEXT_MAX  2048
-
-#define PROF_HTML_CSP                                                         \
-    "default-src 'none'; "                                                    \
-    "style-src " PROF_ASSET_HASH_theme_css " " PROF_ASSET_HASH_flame_css " "  \
-    PROF_ASSET_HASH_page_css "; "                                             \
-    "script-src " PROF_ASSET_HASH_flame_js " " PROF_ASSET_HASH_page_js "; "   \
-    "img-src data:; "                                                         \
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "           \
-    "sandbox allow-scripts allow-downloads"
-
 
 static int prof_encode_html_encode(const prof_profile_t *p, prof_buf_t *b);
-static void prof_encode_html_head(const prof_profile_t *p, prof_buf_t *b);
 static void prof_encode_html_measures(const prof_profile_t *p,
     const prof_view_t *v, prof_buf_t *b);
-static void prof_encode_html_note(void *data, const prof_buf_t *line,
-    int warning);
 static int prof_encode_html_plots(const prof_profile_t *p,
     const prof_view_t *v, prof_buf_t *b);
 static int prof_encode_html_plot(const prof_svg_plot_t *plot, prof_buf_t *b);
@@ -63,7 +40,6 @@ static void prof_encode_html_legend(const prof_svg_plot_t *plot,
 static int prof_encode_html_fact(void *data, const prof_summary_t *item);
 static int prof_encode_html_counter(void *data, const prof_summary_t *item);
 static void prof_encode_html_formats(prof_buf_t *b);
-static void prof_encode_html_text(prof_buf_t *b, const char *s);
 
 
 const prof_encoder_t  prof_encode_html = {
@@ -92,10 +68,12 @@ prof_encode_html_encode(const prof_profile_t *p, prof_buf_t *b)
         return PROF_ERROR;
     }
 
-    prof_encode_html_head(p, b);
+    prof_html_page_open(b, p->title, " - profile");
+    prof_encode_html_formats(b);
+    prof_buf_puts(b, "</header>\n<main>\n");
 
     prof_buf_puts(b, "<ul class=\"notes\">\n");
-    prof_notes(p, prof_encode_html_note, b);
+    prof_notes(p, prof_html_note, b);
     prof_buf_puts(b, "</ul>\n");
 
     rc = prof_encode_html_plots(p, v, b);
@@ -121,43 +99,10 @@ prof_encode_html_encode(const prof_profile_t *p, prof_buf_t *b)
                      "<section><h2>Counters</h2>\n"
                      "<div class=\"wide\"><table id=\"counters\"><tbody>\n");
     (void) prof_summary(p, prof_encode_html_counter, b);
-    prof_buf_puts(b, "</tbody></table></div></section>\n</div>\n</main>\n"
-                     "<script>");
-    prof_asset_append(b, &prof_asset_flame_js);
-    prof_buf_puts(b, "</script>\n<script>");
-    prof_asset_append(b, &prof_asset_page_js);
-    prof_buf_puts(b, "</script>\n</body>\n</html>\n");
+    prof_buf_puts(b, "</tbody></table></div></section>\n</div>\n");
+    prof_html_page_close(b);
 
     return prof_buf_failed(b) ? PROF_ERROR : PROF_OK;
-}
-
-
-static void
-prof_encode_html_head(const prof_profile_t *p, prof_buf_t *b)
-{
-    prof_buf_puts(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
-                     "<meta charset=\"utf-8\">\n"
-                     "<meta name=\"viewport\" "
-                     "content=\"width=device-width, initial-scale=1\">\n"
-                     "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                     "<link rel=\"icon\" href=\"" PROF_HTML_ICON "\">\n"
-                     "<title>");
-    prof_encode_html_text(b, p->title);
-    prof_buf_puts(b, " - profile</title>\n<style>");
-    prof_asset_append(b, &prof_asset_theme_css);
-    prof_buf_puts(b, "</style>\n<style>");
-    prof_asset_append(b, &prof_asset_flame_css);
-    prof_buf_puts(b, "</style>\n<style>");
-    prof_asset_append(b, &prof_asset_page_css);
-
-    prof_buf_puts(b, "</style>\n</head>\n<body class=\"prof-page\">\n"
-                     "<header>\n<h1>");
-    prof_encode_html_text(b, p->title);
-    prof_buf_puts(b, "</h1>\n");
-
-    prof_encode_html_formats(b);
-
-    prof_buf_puts(b, "</header>\n<main>\n");
 }
 
 
@@ -186,17 +131,6 @@ prof_encode_html_formats(prof_buf_t *b)
 }
 
 
-static void
-prof_encode_html_note(void *data, const prof_buf_t *line, int warning)
-{
-    prof_buf_t *b = data;
-
-    prof_buf_puts(b, warning ? "<li class=\"warn\">" : "<li>");
-    prof_markup_text(b, line->data, line->len, PROF_HTML_TEXT_MAX);
-    prof_buf_puts(b, "</li>\n");
-}
-
-
 static int
 prof_encode_html_plots(const prof_profile_t *p, const prof_view_t *v,
     prof_buf_t *b)
@@ -215,8 +149,7 @@ prof_encode_html_plots(const prof_profile_t *p, const prof_view_t *v,
     rc = PROF_OK;
 
     for (k = 0; k < v->ncolumns && rc == PROF_OK; k++) {
-        rc = prof_svg_plot_init(&plot, p, v, v->measure[k],
-                                PROF_HTML_SIZE / v->ncolumns);
+        rc = prof_svg_plot_init(&plot, p, v, k, PROF_HTML_SIZE / v->ncolumns);
 
         if (rc == PROF_OK) {
             rc = prof_encode_html_plot(&plot, b);
@@ -342,9 +275,9 @@ prof_encode_html_fact(void *data, const prof_summary_t *item)
 
     if (item->unit == PROF_SUMMARY_TEXT) {
         prof_buf_puts(b, "<tr><th scope=\"row\">");
-        prof_encode_html_text(b, item->name);
+        prof_html_text(b, item->name);
         prof_buf_puts(b, "</th><td>");
-        prof_encode_html_text(b, item->value);
+        prof_html_text(b, item->value);
         prof_buf_puts(b, "</td></tr>\n");
     }
 
@@ -362,9 +295,9 @@ prof_encode_html_counter(void *data, const prof_summary_t *item)
     }
 
     prof_buf_puts(b, "<tr><th scope=\"row\">");
-    prof_encode_html_text(b, item->text);
+    prof_html_text(b, item->text);
     prof_buf_puts(b, " <code>");
-    prof_encode_html_text(b, item->name);
+    prof_html_text(b, item->name);
     prof_buf_puts(b, "</code></th><td class=\"num\">");
 
     switch (item->unit) {
@@ -386,11 +319,4 @@ prof_encode_html_counter(void *data, const prof_summary_t *item)
     prof_buf_puts(b, "</td></tr>\n");
 
     return PROF_OK;
-}
-
-
-static void
-prof_encode_html_text(prof_buf_t *b, const char *s)
-{
-    prof_markup_text(b, s, strlen(s), PROF_HTML_TEXT_MAX);
 }

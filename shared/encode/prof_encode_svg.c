@@ -13,6 +13,7 @@
 
 #include "assets/prof_assets.h"
 #include "encode/prof_encode.h"
+#include "encode/prof_encode_svg.h"
 #include "encode/prof_kind.h"
 #include "encode/prof_markup.h"
 #include "encode/prof_notes.h"
@@ -21,17 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
-/* with the script and the style it remains below 2 MB */
-
-#define PROF_SVG_SIZE      1800000
-
-#define PROF_SVG_CSP                                                          \
-    "default-src 'none'; "                                                    \
-    "style-src " PROF_ASSET_HASH_theme_css " " PROF_ASSET_HASH_flame_css "; " \
-    "script-src " PROF_ASSET_HASH_flame_js "; "                               \
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "           \
-    "sandbox allow-scripts"
 
 #define PROF_SVG_DESC                                                         \
     "A flamegraph: each box is a function, its width is its share of the "    \
@@ -50,7 +40,6 @@ typedef struct {
 
 
 static int prof_encode_svg_encode(const prof_profile_t *p, prof_buf_t *b);
-static int prof_encode_svg_plot(const prof_svg_plot_t *plot, prof_buf_t *b);
 static void prof_encode_svg_open(const prof_svg_plot_t *plot, uint32_t height,
     prof_buf_t *b);
 static void prof_encode_svg_line(void *data, const prof_buf_t *line,
@@ -59,6 +48,8 @@ static void prof_encode_svg_text(prof_buf_t *b, const char *class, uint32_t y,
     const char *s, size_t len);
 static uint32_t prof_encode_svg_legend(const prof_svg_plot_t *plot,
     uint32_t y, prof_buf_t *b);
+static void prof_encode_svg_kind(prof_buf_t *b, uint32_t n, uint32_t *y,
+    const char *class, const char *text, size_t len);
 static void prof_encode_svg_hidden(const prof_svg_plot_t *plot, uint32_t y,
     prof_buf_t *b);
 
@@ -91,10 +82,10 @@ prof_encode_svg_encode(const prof_profile_t *p, prof_buf_t *b)
     rc = prof_view_order(v, PROF_SVG_SHARE);
 
     if (rc == PROF_OK) {
-        rc = prof_svg_plot_init(&plot, p, v, measure, PROF_SVG_SIZE);
+        rc = prof_svg_plot_init(&plot, p, v, 0, PROF_SVG_SIZE);
 
         if (rc == PROF_OK) {
-            rc = prof_encode_svg_plot(&plot, b);
+            rc = prof_encode_svg_document(&plot, b);
         }
 
         prof_svg_plot_free(&plot);
@@ -106,8 +97,8 @@ prof_encode_svg_encode(const prof_profile_t *p, prof_buf_t *b)
 }
 
 
-static int
-prof_encode_svg_plot(const prof_svg_plot_t *plot, prof_buf_t *b)
+int
+prof_encode_svg_document(const prof_svg_plot_t *plot, prof_buf_t *b)
 {
     int               rc;
     char              place[64];
@@ -119,7 +110,13 @@ prof_encode_svg_plot(const prof_svg_plot_t *plot, prof_buf_t *b)
 
     lines.out = &body;
     lines.y = 46;
-    prof_notes(plot->profile, prof_encode_svg_line, &lines);
+
+    if (plot->style) {
+        plot->style->notes(plot, prof_encode_svg_line, &lines);
+
+    } else {
+        prof_notes(plot->profile, prof_encode_svg_line, &lines);
+    }
 
     y = lines.y - 4;
 
@@ -222,42 +219,54 @@ prof_encode_svg_text(prof_buf_t *b, const char *class, uint32_t y,
 static uint32_t
 prof_encode_svg_legend(const prof_svg_plot_t *plot, uint32_t y, prof_buf_t *b)
 {
-    uint32_t    i, n;
-    prof_buf_t  text;
+    uint32_t            i, n;
+    prof_buf_t          text;
+    const prof_kind_t  *kind;
 
     prof_buf_puts(b, "<g class=\"prof-legend\">\n");
 
     n = 0;
 
-    for (i = 0; i < PROF_KIND_MAX; i++) {
-
-        if (plot->kinds[i] == 0) {
-            continue;
+    if (plot->style) {
+        for (kind = plot->style->legend; kind->name; kind++) {
+            prof_encode_svg_kind(b, n++, &y, kind->name, kind->text,
+                                 strlen(kind->text));
         }
+    }
 
-        if (n && n % PROF_SVG_COLUMNS == 0) {
-            y += PROF_SVG_LINE;
+    for (i = 0; plot->style == NULL && i < PROF_KIND_MAX; i++) {
+
+        if (plot->kinds[i]) {
+            prof_buf_init(&text);
+            prof_kind_text(plot->profile, i, &text);
+            prof_encode_svg_kind(b, n++, &y, prof_kinds[i].name, text.data,
+                                 text.len);
+            prof_buf_free(&text);
         }
-
-        prof_buf_init(&text);
-        prof_kind_text(plot->profile, i, &text);
-
-        prof_buf_printf(b, "<svg x=\"%u%%\" y=\"%u\" width=\"19%%\" "
-                        "height=\"16\" class=\"%s\"><rect x=\"0\" y=\"2\" "
-                        "width=\"12\" height=\"12\"/>"
-                        "<text x=\"18\" y=\"12\">",
-                        1 + n % PROF_SVG_COLUMNS * (98 / PROF_SVG_COLUMNS), y,
-                        prof_kinds[i].name);
-        prof_markup_text(b, text.data, text.len, PROF_SVG_TEXT_MAX);
-        prof_buf_puts(b, "</text></svg>\n");
-
-        prof_buf_free(&text);
-        n++;
     }
 
     prof_buf_puts(b, "</g>\n");
 
     return y + PROF_SVG_LINE;
+}
+
+
+static void
+prof_encode_svg_kind(prof_buf_t *b, uint32_t n, uint32_t *y,
+    const char *class, const char *text, size_t len)
+{
+    if (n && n % PROF_SVG_COLUMNS == 0) {
+        *y += PROF_SVG_LINE;
+    }
+
+    prof_buf_printf(b, "<svg x=\"%u%%\" y=\"%u\" width=\"19%%\" "
+                    "height=\"16\" class=\"%s\"><rect x=\"0\" y=\"2\" "
+                    "width=\"12\" height=\"12\"/>"
+                    "<text x=\"18\" y=\"12\">",
+                    1 + n % PROF_SVG_COLUMNS * (98 / PROF_SVG_COLUMNS), *y,
+                    class);
+    prof_markup_text(b, text, len, PROF_SVG_TEXT_MAX);
+    prof_buf_puts(b, "</text></svg>\n");
 }
 
 

@@ -48,15 +48,16 @@ static const char *prof_svg_plot_shade(const char *name);
 
 int
 prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
-    const prof_view_t *v, uint32_t measure, size_t size)
+    const prof_view_t *v, uint32_t column, size_t size)
 {
     uint64_t  high, low, mid, whole;
 
     memset(plot, 0, sizeof(prof_svg_plot_t));
     plot->profile = p;
     plot->view = v;
-    plot->measure = measure;
-    plot->column = prof_view_column(v, measure);
+    plot->column = column;
+    plot->measure = v->measure[column];
+    plot->mode = prof_measures[plot->measure].name;
 
     whole = v->whole[plot->column];
     low = whole / PROF_SVG_SHARE + 1;
@@ -306,7 +307,7 @@ prof_svg_plot_all(const prof_svg_plot_t *plot, const char *place,
 
     prof_buf_printf(b, "<svg class=\"prof-plot\" %s height=\"%u\" "
                     "data-mode=\"%s\" data-unit=\"%s\" data-total=\"",
-                    place, plot->rows * PROF_SVG_ROW, measure->name,
+                    place, plot->rows * PROF_SVG_ROW, plot->mode,
                     prof_measure_unit(measure->unit));
     prof_buf_number(b, whole);
     prof_buf_puts(b, plot->hidden > whole / PROF_SVG_PARTIAL
@@ -350,8 +351,15 @@ prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n, uint64_t x,
     prof_buf_puts(b, "%\" width=\"");
     prof_markup_percent(b, part, total, 4);
     prof_buf_puts(b, "%\" class=\"");
-    prof_buf_puts(b, prof_kinds[plot->kind[node->function]].name);
-    prof_buf_puts(b, prof_svg_plot_shade(func->name));
+
+    if (plot->style) {
+        prof_buf_puts(b, plot->style->class(plot, n));
+
+    } else {
+        prof_buf_puts(b, prof_kinds[plot->kind[node->function]].name);
+        prof_buf_puts(b, prof_svg_plot_shade(func->name));
+    }
+
     prof_buf_puts(b, part < total / PROF_SVG_LINED ? " x" : "");
 
     prof_buf_puts(b, "\"><title>");
@@ -365,6 +373,10 @@ prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n, uint64_t x,
     if (self) {
         prof_buf_puts(b, ", self ");
         prof_measure_value(b, unit, self);
+    }
+
+    if (plot->style) {
+        plot->style->tell(plot, n, b);
     }
 
     prof_svg_plot_origin(plot, func, b);

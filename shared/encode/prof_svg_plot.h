@@ -20,6 +20,7 @@
 #include "base/prof_base.h"
 #include "base/prof_buf.h"
 #include "encode/prof_kind.h"
+#include "encode/prof_notes.h"
 #include "encode/prof_view.h"
 #include "profile/prof_profile.h"
 
@@ -32,11 +33,38 @@
 #define PROF_SVG_SHARE  20000
 
 
+typedef struct prof_svg_plot_s  prof_svg_plot_t;
+
+
+/* a picture that tells something else than what kinds of code there are */
+
 typedef struct {
+
+    /* of the box of a node: its class, and what is told after its weight */
+
+    const char         *(*class)(const prof_svg_plot_t *plot, uint32_t node);
+    void                (*tell)(const prof_svg_plot_t *plot, uint32_t node,
+                                prof_buf_t *b);
+
+    /* lines above the picture */
+
+    void                (*notes)(const prof_svg_plot_t *plot,
+                                 prof_notes_pt fn, void *data);
+
+    const prof_kind_t    *legend;       /* all classes; ends with NULL */
+} prof_svg_style_t;
+
+
+struct prof_svg_plot_s {
     const prof_profile_t  *profile;
     const prof_view_t     *view;
-    uint32_t               measure;     /* prof_measure_e */
     uint32_t               column;      /* of the view */
+    uint32_t               measure;     /* prof_measure_e */
+    const char            *mode;        /* what the script calls it: the name
+                                           of the measure, or another */
+    const prof_svg_style_t
+                          *style;       /* NULL: kinds of code */
+    const void            *data;        /* of the style */
     uint32_t               rows;        /* the one for the whole included */
     uint64_t               min;         /* the least weight that is shown */
     uint32_t               nshown;
@@ -49,7 +77,7 @@ typedef struct {
     uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
     uint32_t              *cost;        /* of a function's box, in bytes */
     uint32_t              *kind;        /* of a function */
-} prof_svg_plot_t;
+};
 
 
 PROF_HIDDEN_BEGIN
@@ -60,7 +88,7 @@ PROF_HIDDEN_BEGIN
  * Returns PROF_OK, or PROF_ERROR when memory is short.
  */
 int prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
-    const prof_view_t *v, uint32_t measure, size_t size);
+    const prof_view_t *v, uint32_t column, size_t size);
 void prof_svg_plot_free(prof_svg_plot_t *plot);
 
 /*

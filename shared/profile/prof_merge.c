@@ -38,6 +38,7 @@ prof_merge_create(const char *title, uint32_t flags)
     m->full = PROF_NONE;
 
     prof_map_init(&m->frames);
+    prof_map_init(&m->names);
     prof_map_init(&m->nodes);
     prof_map_init(&m->entries);
     prof_map_init(&m->allocs);
@@ -63,6 +64,7 @@ prof_merge_finish(prof_merge_t *m)
     p = m->profile;
 
     prof_map_free(&m->frames);
+    prof_map_free(&m->names);
     prof_map_free(&m->nodes);
     prof_map_free(&m->entries);
     prof_map_free(&m->allocs);

@@ -38,6 +38,14 @@
 #define PROF_MERGE_TIMELINES  1
 
 /*
+ * Functions with names of their own are the same if the names are, in objects
+ * of the same path, and remain without addresses: for profiles of different
+ * builds of a program.  All of them must be symbolized.
+ */
+
+#define PROF_MERGE_NAMES      2
+
+/*
  * Nodes of the tree, at most: a deeper stack then ends early, which the
  * counter "lost_tree" tells
  */

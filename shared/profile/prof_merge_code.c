@@ -18,6 +18,11 @@ static int prof_merge_same_object(const prof_profile_object_t *one,
     const prof_profile_object_t *two);
 static uint32_t prof_merge_frame(prof_merge_t *m, const prof_profile_t *p,
     uint32_t frame);
+static uint32_t prof_merge_function(prof_merge_t *m, const prof_profile_t *p,
+    const prof_frame_t *f, uint32_t object);
+static int prof_merge_same_names(const prof_profile_t *to, uint32_t frame,
+    const prof_profile_t *p, const prof_frame_t *f);
+static uint64_t prof_merge_hash(uint64_t hash, const char *s);
 static uint32_t prof_merge_add_frame(prof_merge_t *m, uint32_t object,
     const prof_frame_t *f);
 static int prof_merge_describe(prof_profile_t *to, uint32_t frame,
@@ -136,6 +141,10 @@ prof_merge_frame(prof_merge_t *m, const prof_profile_t *p, uint32_t frame)
         return prof_merge_name(m, f->pc, f->name);
     }
 
+    if (object != PROF_NONE && f->exact && (m->flags & PROF_MERGE_NAMES)) {
+        return prof_merge_function(m, p, f, object);
+    }
+
     i = prof_map_add(&m->frames, f->pc, object << 1 | (f->call != 0),
                      m->profile->nframes);
 
@@ -144,6 +153,86 @@ prof_merge_frame(prof_merge_t *m, const prof_profile_t *p, uint32_t frame)
     }
 
     return i;
+}
+
+
+static uint32_t
+prof_merge_function(prof_merge_t *m, const prof_profile_t *p,
+    const prof_frame_t *f, uint32_t object)
+{
+    uint32_t         i, k;
+    uint64_t         hash;
+    prof_frame_t     key;
+    prof_profile_t  *to;
+
+    to = m->profile;
+
+    /* the first build of it stands for all */
+
+    for (k = 0; strcmp(to->objects[k].path, to->objects[object].path); k++) {
+        /* void */
+    }
+
+    object = k;
+    hash = prof_merge_hash(0xcbf29ce484222325, f->name);
+
+    for (k = 0; k < f->ninlines; k++) {
+        hash = prof_merge_hash(hash, p->inlines[f->inlines + k].name);
+    }
+
+    /* another name of the same hash takes the next number */
+
+    for ( /* void */ ; /* void */ ; hash++) {
+        i = prof_map_add(&m->names, hash, object, to->nframes);
+
+        if (i == to->nframes) {
+            memset(&key, 0, sizeof(prof_frame_t));
+            key.call = f->call;
+
+            return prof_merge_add_frame(m, object, &key);
+        }
+
+        if (i == UINT32_MAX || prof_merge_same_names(to, i, p, f)) {
+            return i;
+        }
+    }
+}
+
+
+static int
+prof_merge_same_names(const prof_profile_t *to, uint32_t frame,
+    const prof_profile_t *p, const prof_frame_t *f)
+{
+    uint32_t             k;
+    const prof_frame_t  *copy;
+
+    copy = &to->frames[frame];
+
+    if (strcmp(copy->name, f->name) != 0 || copy->ninlines != f->ninlines) {
+        return 0;
+    }
+
+    for (k = 0; k < f->ninlines; k++) {
+        if (strcmp(to->inlines[copy->inlines + k].name,
+                   p->inlines[f->inlines + k].name)
+            != 0)
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static uint64_t
+prof_merge_hash(uint64_t hash, const char *s)
+{
+    do {
+        hash = (hash ^ (unsigned char) *s) * 0x100000001b3;
+    } while (*s++);
+
+    return hash;
 }
 
 

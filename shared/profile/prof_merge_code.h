@@ -26,6 +26,7 @@ struct prof_merge_s {
     uint64_t         end;       /* the latest of all */
 
     prof_map_t       frames;    /* object, call and address -> frame */
+    prof_map_t       names;     /* object, hash of a name -> frame */
     prof_map_t       nodes;     /* parent and frame -> node */
     prof_map_t       entries;   /* node, labels and kind -> entry */
     prof_map_t       allocs;    /* node, labels -> allocation */

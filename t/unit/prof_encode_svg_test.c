@@ -73,7 +73,7 @@ test_typical(void)
 
     prof_buf_init(&b);
 
-    is_int(prof_svg_plot_init(&plot, p, v, PROF_MEASURE_WALL, 100000), PROF_OK,
+    is_int(prof_svg_plot_init(&plot, p, v, 0, 100000), PROF_OK,
            "typical - init");
     is_int(prof_svg_plot_write(&plot, "width=\"100%\"", &b), PROF_OK,
            "typical - write");

@@ -1,0 +1,50 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What all pages with flamegraphs have in common.
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_HTML_PAGE_H_INCLUDED_
+#define _PROF_HTML_PAGE_H_INCLUDED_
+
+
+#include "assets/prof_assets.h"
+#include "base/prof_base.h"
+#include "base/prof_buf.h"
+
+
+#define PROF_HTML_TEXT_MAX  2048
+
+#define PROF_HTML_CSP                                                         \
+    "default-src 'none'; "                                                    \
+    "style-src " PROF_ASSET_HASH_theme_css " " PROF_ASSET_HASH_flame_css " "  \
+    PROF_ASSET_HASH_page_css "; "                                             \
+    "script-src " PROF_ASSET_HASH_flame_js " " PROF_ASSET_HASH_page_js "; "   \
+    "img-src data:; "                                                         \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "           \
+    "sandbox allow-scripts allow-downloads"
+
+
+PROF_HIDDEN_BEGIN
+
+/* up to the end of the heading, within the element "header" */
+void prof_html_page_open(prof_buf_t *b, const char *title,
+    const char *suffix);
+
+/* the end of the element "main", and all below */
+void prof_html_page_close(prof_buf_t *b);
+
+/* a text, cut if it is too long */
+void prof_html_text(prof_buf_t *b, const char *s);
+
+/* a line of prof_notes() as an item of a list; data is the buffer */
+void prof_html_note(void *data, const prof_buf_t *line, int warning);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_HTML_PAGE_H_INCLUDED_ */
