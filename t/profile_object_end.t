@@ -1,0 +1,218 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The mode "object": what is in use when a request ends, if it is recorded, and
+# some time later; requests of many turns and parts among others; scripts.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use POSIX ();
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Module;
+use ProfileTest::Pprof;
+
+# at the end nginx unloads LuaJIT, and LeakSanitizer looks for its thread-local
+# storage where that was
+
+$ENV{ASAN_OPTIONS} = join(':', $ENV{ASAN_OPTIONS} || (), 'detect_leaks=0');
+
+my $t = ProfileTest->new()->has(qw/ lua js /);
+my $so = build_module($t, 'ngx_http_object_test_module');
+
+$t->write_file_expand('nginx.conf', <<"EOF");
+%%MODULES%%
+load_module $so;
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    js_path %%TESTDIR%%;
+    js_import test.js;
+
+    profile_zone profiles:4m;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+        profile_format pprof;
+
+        location / {
+            object_test;
+        }
+
+        location /grace {
+            object_test;
+            profile_object_grace 700ms;
+        }
+
+        # by turns, with subrequests that allocate
+        location /turns {
+            content_by_lua_block {
+                for i = 1, 10 do
+                    ngx.location.capture("/part?known=3")
+                    ngx.sleep(0.02)
+                end
+                ngx.print("done")
+            }
+        }
+
+        location /lua {
+            content_by_lua_block {
+                local s = string.rep("x", tonumber(ngx.var.arg_n))
+                ngx.print(#s)
+            }
+        }
+
+        location /js {
+            js_content test.content;
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+}
+EOF
+
+$t->write_file('test.js', <<'EOF');
+function content(r) {
+    var a = new Uint8Array(Number(r.args.n));
+    r.return(200, String(a.length) + "\n");
+}
+export default { content };
+EOF
+
+$t->run();
+
+my $object = 'performance_bar=flamegraph&stackprof_mode=object';
+my @types = qw{ alloc_objects/count alloc_space/bytes
+                inuse_objects/count inuse_space/bytes };
+
+# replaced, and recorded: the second sees what cleanups have done
+
+my $p = profile("/?cleanup=5000&leak=100&$object");
+
+is_deeply(sums($p, 'cleanup'), [ 1, 5000, 1, 5000 ], 'replaced: a cleanup');
+is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ], 'replaced: a leak');
+
+$p = recorded('/?cleanup=5000&leak=100&pool=3000');
+
+is_deeply(sums($p, 'cleanup'), [ 1, 5000, 0, 0 ], 'recorded: a cleanup');
+is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ], 'recorded: a leak');
+is(sums($p, 'pool')->[2], 0, 'recorded: the pool');
+
+# some time later
+
+$p = profile("/?later=7000&leak=100&$object");
+
+is_deeply(sums($p, 'later'), [ 1, 7000, 1, 7000 ], 'freed too late');
+
+sleep(0.5);
+$p = profile("/grace?later=7000&leak=100&$object");
+
+is_deeply(sums($p, 'later'), [ 1, 7000, 0, 0 ], 'freed in time');
+is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ], 'and a leak');
+
+my ($space, $blocks) = join("\n", $p->comments())
+    =~ /^in_use_before_grace: (\d+) bytes in (\d+) blocks$/m;
+
+cmp_ok($space, '>=', 7100, 'bytes in use before');
+cmp_ok($blocks, '>=', 2, 'blocks in use before');
+
+$p = recorded('/grace?later=7000&leak=100');
+
+is_deeply(sums($p, 'later'), [ 1, 7000, 0, 0 ], 'recorded: freed in time');
+is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ], 'recorded: and a leak');
+
+# a client that does not wait
+
+my $s = http_get("/grace?leak=100&$object", start => 1);
+
+sleep(0.2);
+close($s);
+
+# turns of one request among those of others
+
+my $load = $t->load('/?known=50', clients => 8);
+
+for (1 .. 3) {
+    $p = profile("/turns?$object");
+
+    is_deeply(sums($p, 'known'), [ 30, 30_000, 0, 0 ],
+              'turns: its own allocations, and nothing else');
+}
+
+is($load->stop()->{failed}, 0, 'no request failed');
+
+# the memory of scripts: Lua's is mapped, in pages, and has a header
+
+my $page = POSIX::sysconf(POSIX::_SC_PAGESIZE());
+
+for my $mb (2, 4, 8) {
+    my $n = $mb * 1024 * 1024;
+
+    is(largest("/lua?n=$n"), $n + $page, "lua: $mb megabytes");
+    is(largest("/js?n=$n"), $n, "js: $mb megabytes");
+}
+
+
+# bytes of the largest block
+sub largest {
+    my ($uri) = @_;
+
+    my @blocks = sort { $b <=> $a }
+                 map { $_->{values}[1] / $_->{values}[0] }
+                 profile("$uri&$object")->samples();
+
+    return $blocks[0];
+}
+
+
+sub profile {
+    my ($uri) = @_;
+
+    return ProfileTest::Pprof->new(http_get($uri)->body());
+}
+
+
+sub recorded {
+    my ($uri) = @_;
+
+    my $r = http_get($uri . ($uri =~ /\?/ ? '&' : '?')
+                     . 'performance_bar=record&stackprof_mode=object');
+    my $id = $r->header('X-Profile-Id');
+    my $stored;
+
+    wait_for(sub {
+        $stored = http_get("/-/profile/p/$id/pprof");
+        return $stored->status() == 200;
+    });
+
+    return ProfileTest::Pprof->new($stored->body());
+}
+
+
+# of the stacks of a function: all four sums
+sub sums {
+    my ($p, $name) = @_;
+
+    return [ map {
+        $p->total($_, sub {
+            grep { $_ eq "ngx_http_object_test_$name" } @{$_[0]{stack}}
+        })
+    } @types ];
+}
