@@ -1,0 +1,111 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Takes pictures of the console, for tools/screenshot:
+ *
+ *     node screenshot-console.mjs URL DIRECTORY
+ *
+ * Requests of the site are recorded first, so that there is something to see.
+ */
+
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+
+const [url, directory] = process.argv.slice(2);
+
+const executablePath = process.env.CHROMIUM
+    || execFileSync('sh', ['-c', 'command -v chromium || '
+                                 + 'command -v chromium-browser'],
+                    { encoding: 'utf8' }).trim();
+
+const browser = await chromium.launch({
+    executablePath,
+    args: process.getuid() ? [] : ['--no-sandbox']
+});
+
+const context = await browser.newContext({ ignoreHTTPSErrors: true });
+
+try {
+    for (const request of [
+        '/shop', '/api/items?page=2', '/none', 'POST /api/reviews',
+        '/api/items?page=3', '/shop', '/-/profile/status.json', '/shop'
+    ]) {
+        const [uri, method] = request.split(' ').reverse();
+
+        await context.request.fetch(url + uri, {
+            method: method || 'GET', headers: { 'X-Profile': 'record' }
+        });
+    }
+
+    const list = await wait(8);
+    const shop = list.filter(p => p.uri === '/shop').map(p => p.id);
+
+    await shoot('console-list', '', 'light', 470, async page => {
+        await page.check('#list tbody tr:nth-child(3) input');
+        await page.check('#list tbody tr:nth-child(8) input');
+        await page.uncheck('#live');
+    });
+
+    await shoot('console-viewer', 'p/' + shop[0], 'light', 760, viewed);
+    await shoot('console-dark', 'p/' + shop[0] + '#graph', 'dark', 760,
+                page => framed(page, '#graph'));
+    await shoot('console-status', 'status', 'light', 760);
+
+} finally {
+    await browser.close();
+}
+
+
+async function wait(n) {
+    for ( ;; ) {
+        const r = await context.request.get(
+            url + '/-/profile/profiles.json');
+        const { profiles } = await r.json();
+
+        if (profiles.length >= n) {
+            return profiles;
+        }
+    }
+}
+
+
+async function shoot(name, where, colorScheme, height, use) {
+    const page = await (await browser.newContext({
+        colorScheme, ignoreHTTPSErrors: true,
+        viewport: { width: 1280, height }
+    })).newPage();
+
+    await page.goto(`${url}/-/profile/${where}`);
+    await page.waitForSelector('#list tbody tr, #tools button, .card');
+
+    if (use) {
+        await use(page);
+    }
+
+    await page.mouse.move(1, 1);
+    await page.screenshot({ path: path.join(directory, name + '.png') });
+    await page.context().close();
+}
+
+
+async function framed(page, pane) {
+    const frame = await (await page.waitForSelector(`${pane} iframe`))
+        .contentFrame();
+
+    await frame.waitForSelector('.prof-plot');
+}
+
+
+/* two frames after there is something to draw */
+
+async function viewed(page) {
+    const frame = await (await page.waitForSelector('#viewer iframe'))
+        .contentFrame();
+
+    await frame.waitForFunction(
+        () => document.querySelectorAll('canvas').length > 1);
+    await frame.evaluate(() => new Promise(done =>
+        setTimeout(() => requestAnimationFrame(done), 500)));
+}
