@@ -31,6 +31,7 @@
     x(console_js,     "assets/",  "console.js")                               \
     x(profiles_html,  "assets/",  "profiles.html")                            \
     x(profiles_js,    "assets/",  "profiles.js")                              \
+    x(capture_js,     "assets/",  "capture.js")                               \
     x(profile_html,   "assets/",  "profile.html")                             \
     x(profile_js,     "assets/",  "profile.js")                               \
     x(status_html,    "assets/",  "status.html")                              \

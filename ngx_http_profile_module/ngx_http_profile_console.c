@@ -55,13 +55,17 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
       ngx_http_profile_bar_facts_route,
       "facts of recent requests, by \"id\"", 0 },
 
-    { ngx_string("cpu"), NGX_HTTP_GET, ngx_http_profile_cpu_route,
-      "CPU time of the workers: seconds=, frequency=, format=, workers=", 0 },
+    { ngx_string("cpu"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_cpu_route,
+      "CPU time of the workers: seconds=, frequency=, format=, workers=; "
+      "POST stores it", 0 },
 
-    { ngx_string("wall"), NGX_HTTP_GET, ngx_http_profile_wall_route,
+    { ngx_string("wall"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_wall_route,
       "all time of the workers, waiting too: as \"cpu\"", 0 },
 
-    { ngx_string("object"), NGX_HTTP_GET, ngx_http_profile_object_route,
+    { ngx_string("object"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_object_route,
       "what the workers allocate: seconds=, interval=, format=, workers=", 0 },
 
     { ngx_string("debug/pprof/profile"), NGX_HTTP_GET,

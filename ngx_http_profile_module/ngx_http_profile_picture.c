@@ -144,8 +144,9 @@ ngx_http_profile_picture_args(ngx_http_profile_picture_t *pic,
         if (ngx_http_profile_parse_mode(&value, &pic->mode) != NGX_OK) {
             *answer = ngx_http_profile_answer_error(call,
                                   NGX_HTTP_BAD_REQUEST,
-                                  "profile_mode is \"%V\", it takes \"wall\" "
-                                  "or \"cpu\"", &value);
+                                  "profile_mode is \"%V\", it takes "
+                                  "\"wall\", \"cpu\" or \"object\"",
+                                  &value);
             return NGX_DECLINED;
         }
 

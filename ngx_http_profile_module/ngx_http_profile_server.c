@@ -347,6 +347,10 @@ ngx_http_profile_server_answer(ngx_http_profile_server_t *s)
         return ngx_http_profile_server_refuse(s);
     }
 
+    if (s->wanted.store) {
+        return ngx_http_profile_server_kept(s);
+    }
+
     ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
 
     answer.type.data = (u_char *) format->content_type;

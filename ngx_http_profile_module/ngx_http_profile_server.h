@@ -33,6 +33,7 @@
 #include "prof.h"
 #include "ngx_http_profile_console.h"
 #include "ngx_http_profile_job.h"
+#include "ngx_http_profile_store.h"
 
 
 /* a worker that does not report so long after the end is left out, ms */
@@ -89,6 +90,9 @@ typedef struct {
     const prof_encoder_t       *format;
     ngx_int_t                   worker;      /* a number, or -1: all */
     uint64_t                    interval;    /* of sampled allocations */
+    ngx_http_profile_store_t   *store;       /* where it goes; NULL: it is
+                                                sent */
+    u_char                      id[NGX_HTTP_PROFILE_ID_LEN];
     unsigned                    inuse:1;     /* what is in use comes first */
 } ngx_http_profile_wanted_t;
 
@@ -117,6 +121,7 @@ typedef struct {
 
 typedef struct {
     ngx_uint_t                  nworkers;    /* that are in the profile */
+    ngx_int_t                   stored;
     char                        took_part[256];
     char                        left_out[256];
     unsigned                    failed:1;    /* no memory */
@@ -194,6 +199,15 @@ void ngx_http_profile_server_report(ngx_http_profile_message_t *m);
 /* ngx_http_profile_server_merge.c: what is done in a thread */
 
 void ngx_http_profile_server_merge(void *data);
+
+
+/* ngx_http_profile_server_keep.c: a capture that is stored */
+
+ngx_int_t ngx_http_profile_server_keep_init(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted);
+ngx_int_t ngx_http_profile_server_keep(ngx_http_profile_server_t *s,
+    prof_profile_t *p);
+ngx_int_t ngx_http_profile_server_kept(ngx_http_profile_server_t *s);
 
 
 /* ngx_http_profile_server_route.c: routes of the console */

@@ -47,9 +47,14 @@ ngx_http_profile_server_merge(void *data)
     if (s->merged.nworkers) {
         ngx_http_profile_server_facts(s, p);
 
-        if (prof_profile_symbolize(p) != PROF_OK
-            || s->wanted.format->encode(p, &s->out) != PROF_OK
-            || prof_buf_failed(&s->out))
+        if (prof_profile_symbolize(p) != PROF_OK) {
+            s->merged.failed = 1;
+
+        } else if (s->wanted.store) {
+            s->merged.stored = ngx_http_profile_server_keep(s, p);
+
+        } else if (s->wanted.format->encode(p, &s->out) != PROF_OK
+                   || prof_buf_failed(&s->out))
         {
             s->merged.failed = 1;
 

@@ -93,6 +93,10 @@ ngx_http_profile_server_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
         rc = ngx_http_profile_wanted_worker(call, &wanted);
     }
 
+    if (rc == NGX_DECLINED && call->request->method == NGX_HTTP_POST) {
+        rc = ngx_http_profile_server_keep_init(call, &wanted);
+    }
+
     if (rc != NGX_DECLINED) {
         return rc;
     }

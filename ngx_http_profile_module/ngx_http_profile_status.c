@@ -8,6 +8,7 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_profiles.h"
+#include "ngx_http_profile_server.h"
 #include "ngx_http_profile_stall.h"
 
 
@@ -16,6 +17,7 @@ static json_t *ngx_http_profile_status_store(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_unwind(void);
 static json_t *ngx_http_profile_status_stalls(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_captures(void);
+static json_t *ngx_http_profile_status_workers(void);
 
 
 ngx_int_t
@@ -27,12 +29,13 @@ ngx_http_profile_status_route(ngx_http_profile_call_t *call)
         return ngx_http_profile_answer_page(call, "status.html");
     }
 
-    json = json_pack("{s:o, s:o*, s:o*, s:o*, s:o}",
+    json = json_pack("{s:o, s:o*, s:o*, s:o*, s:o, s:o}",
                      "worker", ngx_http_profile_status_worker(call->request),
                      "store", ngx_http_profile_status_store(call->request),
                      "unwind", ngx_http_profile_status_unwind(),
                      "stalls", ngx_http_profile_status_stalls(call->request),
-                     "captures", ngx_http_profile_status_captures());
+                     "captures", ngx_http_profile_status_captures(),
+                     "workers", ngx_http_profile_status_workers());
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
 }
@@ -213,6 +216,33 @@ ngx_http_profile_status_captures(void)
         free(uri);
 
         json_array_append_new(list, json);
+    }
+
+    return list;
+}
+
+
+/* those that a capture of workers asks */
+
+static json_t *
+ngx_http_profile_status_workers(void)
+{
+    json_t      *list;
+    ngx_pid_t    pid;
+    ngx_uint_t   i;
+
+    list = json_array();
+
+    for (i = 0; i < ngx_http_profile_inbox_workers(); i++) {
+        pid = ngx_http_profile_inbox_pid(i);
+
+        if (pid) {
+            (void) json_array_append_new(list,
+                       json_pack("{s:I, s:I, s:b}",
+                                 "worker", (json_int_t) i,
+                                 "pid", (json_int_t) pid,
+                                 "this", (int) (pid == ngx_pid)));
+        }
     }
 
     return list;

@@ -183,6 +183,22 @@ like($s->{note}, qr/^There is no profile/, 'user, the profile was deleted');
 is(join("\n", grep { !/404/ } @{$s->{console}}), '', 'users, no messages');
 
 
+# all workers
+
+my $load = $t->load('/page');
+
+$s = browser('workers', 8080);
+$load->stop();
+
+is($s->{workers}, 3, 'workers, one or all of them');
+like($s->{wrong}, qr/^"seconds" is "0", it must be a number from 0\.1/i,
+     'workers, wrong');
+like($s->{viewer}, qr/all workers/, 'workers, viewer');
+is($s->{heading}, 'all workers', 'workers, heading');
+like($s->{facts}, qr/Scope\s+all\s.*Mode\s+cpu/s, 'workers, facts');
+unharmed('workers', $s);
+
+
 # what is not there
 
 $s = browser('gone', 8080);

@@ -252,6 +252,36 @@ is(scalar @{profiles()}, 2, 'deleted');
 is(http_get("/-/profile/p/$posted/svg")->status(), 404, 'it is gone');
 
 
+# captures of workers
+
+my $n = @{profiles()};
+
+is(http_get('/-/profile/cpu?seconds=0.1&format=folded')->status(), 200,
+   'workers, not stored');
+is(send_request('POST', 'cpu?seconds=0.1')->status(), 403,
+   'workers, another site');
+is(scalar @{profiles()}, $n, 'workers, nothing is stored');
+
+$r = change('POST', 'wall?seconds=0.2&frequency=1000');
+is($r->status(), 201, 'workers, stored');
+
+my $stored = decode_json($r->body())->{id};
+($p) = grep { $_->{id} eq $stored } @{profiles()};
+
+is($p->{scope}, 'all', 'workers, scope');
+is($p->{mode}, 'wall', 'workers, mode');
+is($p->{uri}, 'all workers', 'workers, title');
+like(http_get("/-/profile/p/$stored/speedscope")->body(), qr/all workers/,
+     'workers, profile');
+is(change('POST', 'cpu?seconds=x')->status(), 400, 'workers, wrong');
+
+my ($pid) = $t->worker_pids();
+
+$r = change('POST', "cpu?seconds=0.1&workers=$pid");
+($p) = grep { $_->{scope} eq 'worker' } @{profiles()};
+is($p->{worker}, $pid, 'one worker');
+
+
 # clients that do not wait
 
 for (1 .. 30) {

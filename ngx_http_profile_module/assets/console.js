@@ -29,8 +29,8 @@ const prof = (function () {
     }
 
 
-    async function change(method, path) {
-        return request(path, { method, headers: {
+    async function change(method, path, signal) {
+        return request(path, { method, signal, headers: {
             'Accept': 'application/json', 'X-Profile-Console': '1'
         } });
     }
@@ -44,7 +44,8 @@ const prof = (function () {
                             { cache: 'no-store', ...options });
 
         } catch (e) {
-            throw new Error('The server does not answer.');
+            throw e.name === 'AbortError' ? e
+                : new Error('The server does not answer.');
         }
 
         if (r.ok) {

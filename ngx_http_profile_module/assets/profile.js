@@ -63,6 +63,7 @@
         fact('Captured', c.time(p.start));
         fact('Host', p.host);
         fact('Scope', p.scope === 'request' ? '' : p.scope);
+        fact('Mode', p.scope === 'request' ? '' : p.mode);
         fact('Wall', c.duration(p.wall));
         fact('CPU', c.duration(p.cpu) + share(p.cpu));
         fact('Waited', c.duration(p.waited) + share(p.waited));

@@ -16,7 +16,8 @@ import { chromium } from 'playwright-core';
 
 
 const [scenario, url, other] = process.argv.slice(2);
-const scenarios = { walk, users, lists, gone, foreign, plain, refused };
+const scenarios = { walk, users, lists, gone, foreign, plain, refused,
+                    workers };
 
 const executablePath = process.env.CHROMIUM
     || execFileSync('sh', ['-c', 'command -v chromium || '
@@ -449,4 +450,36 @@ async function refused() {
                     + '&profile_format=html');
     out.boxes = await page.evaluate(
         () => document.querySelectorAll('.prof-zoom svg svg').length);
+}
+
+
+/* all workers, while they have something to do */
+
+async function workers() {
+    const page = await open('/-/profile/');
+
+    await page.click('#capture summary');
+    await check(page, 'capture');
+    await page.fill('#capture-seconds', '600');
+    await page.fill('#capture-frequency', '500');
+    out.workers = await page.evaluate(() =>
+        document.getElementById('capture-workers').options.length);
+
+    await page.click('#capture-start');
+    await page.waitForSelector('#capture-state:has-text("s left")');
+    await page.click('#capture-start:has-text("Stop")');
+    await page.waitForSelector('#capture-state:has-text("Stopped.")');
+
+    await page.fill('#capture-seconds', '0');
+    await page.click('#capture-start');
+    await page.waitForSelector('#capture-state:has-text("must be")');
+    out.wrong = await page.textContent('#capture-state');
+    out.console = [];
+
+    await page.fill('#capture-seconds', '1');
+    await page.click('#capture-start');
+    await page.waitForURL('**/p/*');
+    out.viewer = await viewed(page);
+    out.heading = await page.textContent('h1');
+    out.facts = await page.innerText('#facts');
 }

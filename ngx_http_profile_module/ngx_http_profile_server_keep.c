@@ -1,0 +1,112 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Captures of workers that go to the store: who asks by POST gets the id of
+ * the profile, and not the profile.
+ */
+
+
+#include "ngx_http_profile.h"
+#include "ngx_http_profile_server.h"
+#include "ngx_http_profile_store.h"
+
+#include <sys/random.h>
+
+
+/* before it begins; NGX_DECLINED, or an answer */
+
+ngx_int_t
+ngx_http_profile_server_keep_init(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted)
+{
+    u_char  id[NGX_HTTP_PROFILE_ID_LEN / 2];
+
+    wanted->store = ngx_http_profile_store(call->request);
+
+    if (wanted->store == NULL) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                 "there is no store, see the "
+                                 "\"profile_zone\" directive");
+    }
+
+    if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id)) {
+        ngx_log_error(NGX_LOG_ERR, call->request->connection->log, ngx_errno,
+                      "profile: getrandom() failed");
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_hex_dump(wanted->id, id, sizeof(id));
+
+    return NGX_DECLINED;
+}
+
+
+/* in the thread */
+
+ngx_int_t
+ngx_http_profile_server_keep(ngx_http_profile_server_t *s, prof_profile_t *p)
+{
+    ngx_int_t                  rc;
+    prof_buf_t                 archive;
+    ngx_http_profile_stored_t  st;
+
+    prof_buf_init(&archive);
+
+    if (prof_archive_write(p, &archive) != PROF_OK) {
+        prof_buf_free(&archive);
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&st, sizeof(ngx_http_profile_stored_t));
+
+    ngx_memcpy(st.id, s->wanted.id, NGX_HTTP_PROFILE_ID_LEN);
+
+    st.start = p->start_realtime / 1000000;
+    st.mode = p->mode;
+    st.wall = p->wall;
+    st.cpu = p->cpu;
+    st.waited = (p->wall > p->running && p->mode == PROF_MODE_WALL)
+                ? p->wall - p->running : 0;
+    st.samples = p->stats.samples;
+    st.archive = (u_char *) archive.data;
+    st.size = archive.len;
+
+    st.uri.data = (u_char *) p->title;
+    st.uri.len = ngx_strlen(p->title);
+
+    if (s->wanted.worker == -1) {
+        ngx_str_set(&st.scope, "all");
+
+    } else {
+        ngx_str_set(&st.scope, "worker");
+        st.worker = s->members[0].pid;
+    }
+
+    rc = ngx_http_profile_store_add(s->wanted.store, &st, ngx_cycle->log);
+
+    prof_buf_free(&archive);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_profile_server_kept(ngx_http_profile_server_t *s)
+{
+    if (s->merged.stored == NGX_DECLINED) {
+        return ngx_http_profile_answer_error(s->call,
+                                   NGX_HTTP_INSUFFICIENT_STORAGE,
+                                   "the profile does not fit in the store");
+    }
+
+    if (s->merged.stored != NGX_OK) {
+        return ngx_http_profile_answer_error(s->call,
+                                   NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                   "the store failed, see the error log");
+    }
+
+    return ngx_http_profile_answer_json(s->call, NGX_HTTP_CREATED,
+                                   json_pack("{s:s%}", "id", s->wanted.id,
+                                   (size_t) NGX_HTTP_PROFILE_ID_LEN));
+}
