@@ -13,6 +13,7 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use ProfileTest;
+use ProfileTest::Record;
 use ProfileTest::Store;
 
 my $t = ProfileTest->new()->has(qw/ auth_basic gzip proxy rewrite ssi /);
@@ -179,43 +180,7 @@ my @cases = (
     [ 'HTTP/1.0', 'GET /large', [], undef, '1.0' ],
 );
 
-my (@same, @ids);
-
-for my $case (@cases) {
-    my ($name, $line, $headers, $body, $version) = @$case;
-
-    my ($method, $uri) = split(/ /, $line);
-    my $with = $uri . ($uri =~ /\?/ ? '&' : '?') . 'performance_bar=record';
-
-    my @send = ($headers || [], $body, $version || '1.1');
-
-    my $plain = raw($method, $uri, @send);
-    my $by_arg = raw($method, $with, @send);
-    my $by_header = raw($method, $uri, [ @{$headers || []},
-                                         'X-Profile: record; frequency=100' ],
-                        @send[1, 2]);
-
-    my @both = ([ argument => $by_arg ], [ header => $by_header ]);
-
-    for my $pair (@both) {
-        my ($how, $response) = @$pair;
-
-        my ($id) = $response =~ /^X-Profile-Id: (\w+)\r\n/m;
-        push @ids, [ "$name, by $how", $id // '', $method, $uri,
-                     $response =~ m{^HTTP/1.1 (\d+)} ? $1 : 0 ];
-
-        my $link = "Link: </-/profile/p/" . ($id // '')
-                   . '>; rel="describedby"; title="profile"';
-
-        $response =~ s/^X-Profile-Id: [0-9a-f]{32}\r\n//m or $response .= '!';
-        $response =~ s/^\Q$link\E\r\n//m or $response .= '?';
-
-        ok(canonical($response) eq canonical($plain),
-           "the same bytes: $name, by $how")
-            or diag(map { substr(canonical($_), 0, 1500) . "\n--\n" }
-                    $plain, $response);
-    }
-}
+my @ids = map { same_recorded(@$_) } @cases;
 
 my %ids = map { $_->[1] => 1 } @ids;
 is(scalar(keys %ids), scalar(@ids), 'each has an id of its own');
@@ -378,73 +343,6 @@ for my $i (1 .. 3) {
 
 wait_for_new(6);
 pass('all are stored');
-
-
-sub raw {
-    my ($method, $uri, $headers, $body, $version) = @_;
-
-    my @lines = ('Host: localhost', @$headers);
-
-    push @lines, 'Connection: close' unless grep { /^Connection:/ } @lines;
-    push @lines, 'Content-Length: ' . length($body) if defined $body;
-
-    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
-                                  PeerPort => port(8080))
-        or return '';
-
-    print $s join("\r\n", "$method $uri HTTP/$version", @lines, '', '')
-             . ($body // '');
-
-    if ($uri =~ /upgrade/) {
-        my $r = read_for($s, 5, qr/\r\n\r\nready\n/);
-        syswrite($s, "one\n");
-        $r .= read_for($s, 5, qr/one\n/);
-        syswrite($s, "quit\n");
-        return $r . read_for($s, 5);
-    }
-
-    return read_for($s, 20);
-}
-
-
-# what comes until the connection is closed, or the pattern, or the time is up
-sub read_for {
-    my ($s, $seconds, $re) = @_;
-
-    my $end = time() + $seconds;
-    my $buf = '';
-
-    while (time() < $end && !($re && $buf =~ $re)) {
-        my $in = '';
-        vec($in, fileno($s), 1) = 1;
-
-        next if select($in, undef, undef, $end - time()) < 1;
-        last unless sysread($s, $buf, 65536, length($buf));
-    }
-
-    return $buf;
-}
-
-
-# without what differs between any two responses
-sub canonical {
-    my ($response) = @_;
-
-    $response =~ s/^Date: .*\r\n//m;
-    $response =~ s/^(X-Time|X-Port): .*\r\n//mg;
-
-    # events come one by one, or two at a time
-
-    $response =~ s/\r\n(?:[0-9a-f]+\r\n(?=data:)|0\r\n\r\n)//g
-        if $response =~ m{^Content-Type: text/event-stream\r}m;
-
-    if ($response =~ /boundary=(\d+)/) {
-        my $boundary = $1;
-        $response =~ s/$boundary/BOUNDARY/g;
-    }
-
-    return $response;
-}
 
 
 # so many new entries

@@ -212,6 +212,12 @@ stored($_) for @ids;
 is(join(' ', map { $_->{id} } (list())[0 .. 4]), join(' ', reverse @ids),
    'the newest ones come first');
 
+my $link = http_get('/small?performance_bar=record')->header('Link');
+my ($url) = $link =~ /^<(.*)>/;
+
+ok(wait_for(sub { http_get($url)->status() == 200 }), 'the link leads there');
+is(change('DELETE', $url =~ s{^/-/profile/}{}r), 204, 'and to be deleted');
+
 is(change('POST', "p/$ids[2]/pin"), 204, 'pin');
 is(join(' ', map { $_->{id} } (list())[0 .. 4]), join(' ', reverse @ids),
    'a pinned one stays where it is');
