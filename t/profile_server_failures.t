@@ -1,0 +1,285 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captures of workers that are killed, exit, are busy, or that nobody waits for
+# any more: there is an answer every time, it names who is not in it, and
+# nothing is left behind.  TEST_NGINX_ROUNDS are made of each, 3.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+use Time::HiRes qw/ time sleep /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Pprof;
+
+my $t = ProfileTest->new()->has(qw/ rewrite /)->allow(qr/on signal 9/)
+                          ->allow(qr/cannot reach worker/);
+
+$t->write_file_expand('nginx.conf', <<'EOF2');
+
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 4;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        location / {
+            return 200 "ok\n";
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+}
+
+EOF2
+
+$t->run();
+
+my $rounds = $ENV{TEST_NGINX_ROUNDS} || 3;
+
+# killed in the middle
+
+for my $round (1 .. $rounds) {
+    my ($s, $asker) = ask();
+    my ($victim) = grep { $_ != $asker } $t->worker_pids();
+
+    my $begin = time();
+    start($s, 1, 99);
+    sleep(0.3);
+    kill 'KILL', $victim;
+
+    my $p = answer($s);
+
+    ok(defined $p, "killed, $round: an answer");
+    cmp_ok(time() - $begin, '<', 1 + 3 + 2, 'in time');
+    is(named($p, 'left_out'), "$victim (died)", 'who died is named');
+    is(scalar(split(/, /, named($p, 'workers'))), 3, 'the others are in it');
+
+    ok(wait_for(sub { $t->worker_pids() == 4 }), 'there is a new one');
+}
+
+# the new one takes part
+
+my ($s) = ask();
+start($s, 0.2, 99);
+is(named(answer($s), 'left_out'), undef, 'all of them take part again');
+
+# killed and asked at once: the order waits for the one that comes instead
+
+for my $round (1 .. $rounds) {
+    ($s, my $asker) = ask();
+    my ($victim) = grep { $_ != $asker } $t->worker_pids();
+
+    kill 'STOP', $victim;
+    start($s, 1, 99);
+    sleep(0.1);
+    kill 'KILL', $victim;
+
+    my $p = answer($s);
+
+    ok(defined $p, "killed before it was asked, $round: an answer");
+    unlike(named($p, 'workers'), qr/\b$victim\b/, 'without it');
+
+    ok(wait_for(sub { $t->worker_pids() == 4 }), 'there is a new one');
+}
+
+# one that does not answer
+
+($s, my $asker) = ask();
+my ($stopped) = grep { $_ != $asker } $t->worker_pids();
+kill 'STOP', $stopped;
+
+my $begin = time();
+start($s, 0.2, 99);
+my $p = answer($s);
+
+is(named($p, 'left_out'), "$stopped (no answer)", 'one that is stopped');
+cmp_ok(time() - $begin, '>', 3, 'it had its time');
+kill 'CONT', $stopped;
+
+start($s, 0.2, 99);
+is(named(answer($s), 'left_out'), undef, 'it goes on');
+
+# a reload: old workers give what they have
+
+for my $round (1 .. $rounds) {
+    ($s) = ask();
+    start($s, 1, 1000);
+    sleep(0.3);
+    $t->reload();
+
+    $p = answer($s);
+
+    ok(defined $p, "reload, $round: an answer");
+    is(scalar(split(/, /, named($p, 'workers'))), 4, 'all are in it');
+    like(named($p, 'workers'), qr/until it exited/, 'some until they exited');
+
+    ok(wait_for(sub { $t->worker_pids() == 4 }), 'there are new ones');
+}
+
+($s) = ask();
+start($s, 0.2, 99);
+is(named(answer($s), 'left_out'), undef, 'all new ones take part');
+
+# a new binary: captures of both, the new one goes again.  nginx takes the
+# signal only as a daemon
+
+my $port = port(8080);
+my $other = port(8081);
+my $dir = $t->testdir();
+
+$t->write_file('daemon.conf', $t->read_file('nginx.conf')
+                                  =~ s/daemon off/daemon on/r
+                                  =~ s/nginx\.pid/daemon.pid/r
+                                  =~ s/127\.0\.0\.1:$port/127.0.0.1:$other/r);
+
+my ($rc, $out) = $t->command($t->{binary}, '-p', "$dir/", '-c',
+                             "$dir/daemon.conf", '-e', "$dir/error.log");
+is($rc, 0, 'a daemon') or diag($out);
+
+my ($master) = $t->read_file('daemon.pid') =~ /^(\d+)/;
+ok(wait_for(sub { workers($master) == 4 }), 'its workers');
+
+for my $round (1 .. $rounds) {
+    my @old = workers($master);
+
+    $s = ProfileTest::HTTP::connect_to(8081);
+    start($s, 1.5, 99);
+    kill 'USR2', $master;
+
+    my $new;
+
+    ok(wait_for(sub { ($new) = $t->read_file('daemon.pid') =~ /^(\d+)\n/;
+                      $new && $new != $master && workers($new) == 4 }),
+        "upgrade, $round: new workers");
+
+    my @both = map { http_get('/-/profile/cpu?seconds=0.5&format=pprof',
+                              start => 1, port => 8081) } 1 .. 6;
+    $p = answer($s);
+
+    is(join(' ', sort(pids($p))), join(' ', sort @old),
+        'the old workers answer');
+    is(scalar(grep { http_end($_, timeout => 20)->status() == 200 } @both), 6,
+        'whoever is asked');
+
+    kill 'QUIT', $new;
+    ok(wait_for(sub { !-e "$dir/daemon.pid.oldbin" }), 'the new one goes');
+}
+
+kill 'QUIT', $master;
+ok(wait_for(sub { !kill(0, $master) }), 'the daemon ends');
+
+# clients that go away
+
+for my $round (1 .. $rounds) {
+    ($s, $asker) = ask();
+    start($s, 30, 1000);
+    sleep(0.3);
+
+    my @pids = $t->worker_pids();
+    my @armed = grep { signals($_) } @pids;
+    is(scalar @armed, 4, "client abort, $round: all capture");
+
+    close $s;
+
+    ok(wait_for(sub { !grep { signals($_) } @pids }),
+        'and put everything back');
+}
+
+# and idle workers do not wake up
+
+my %before = map { $_ => switches($_) } $t->worker_pids();
+sleep(2);
+my @woken = grep { switches($_) > $before{$_} } $t->worker_pids();
+
+is("@woken", '', 'no worker wakes up when nothing is captured');
+
+# files and timers go, too
+
+my @left = grep { m{memfd:profile} }
+           map { readlink($_) // () }
+           map { glob("/proc/$_/fd/*") } $t->worker_pids();
+is("@left", '', 'no file is left open');
+
+###############################################################################
+
+# a connection, and the worker that serves it
+sub ask {
+    my $s = ProfileTest::HTTP::connect_to(8080);
+    start($s, 0.1, 99, 'workers=self');
+    return ($s, (pids(answer($s)))[0]);
+}
+
+
+sub start {
+    my ($s, $seconds, $frequency, @more) = @_;
+
+    http_get('/-/profile/cpu?' . join('&', "seconds=$seconds",
+                                      "frequency=$frequency", 'format=pprof',
+                                      @more),
+             socket => $s, start => 1, keepalive => 1);
+}
+
+
+sub answer {
+    my ($s) = @_;
+    my $got = http_end($s, timeout => 30);
+
+    diag($got->raw()), return unless $got->status() == 200;
+    return ProfileTest::Pprof->new($got->body());
+}
+
+
+sub named {
+    my ($p, $name) = @_;
+    return (map { /^$name: (.*)/s ? $1 : () } $p->comments())[0];
+}
+
+
+sub pids { return named($_[0], 'workers') =~ /(\d+)/g }
+
+
+# of any master
+sub workers {
+    my ($master) = @_;
+
+    return grep {
+        open my $f, '<', "/proc/$_/cmdline";
+        $f && (<$f> // '') =~ /^nginx: worker process[\0 ]*$/;
+    } $t->child_processes($master);
+}
+
+
+sub status {
+    my ($pid, $name) = @_;
+    open my $f, '<', "/proc/$pid/status" or return '';
+    return (map { /^$name:\s+(\S+)/ ? $1 : () } <$f>)[0] // '';
+}
+
+
+# real-time signals that are caught, but for the C library's own
+sub signals { return hex(substr(status($_[0], 'SigCgt'), 0, 8)) >> 1 }
+
+
+sub switches {
+    return status($_[0], 'voluntary_ctxt_switches')
+           + status($_[0], 'nonvoluntary_ctxt_switches');
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The threads of a pool in a profile of the workers: nginx blocks all signals in
+# them but those of faults, and their CPU time and stacks are there anyway.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+use Time::HiRes qw/ time sleep /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Pprof;
+
+my $t = ProfileTest->new()->has(qw/ threads /);
+
+$t->write_file_expand('nginx.conf', <<'EOF2');
+
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 2;
+thread_pool default threads=3;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    sendfile off;
+    aio threads;
+    output_buffers 2 1m;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+}
+
+EOF2
+
+$t->write_file('large', 'x' x 20_000_000);
+$t->run();
+
+http_get('/large', timeout => 30);
+
+my @workers = $t->worker_pids();
+
+for my $frequency (99, 1000) {
+    my $end = time() + 5;
+    my $s = http_get('/-/profile/cpu?seconds=5&format=pprof'
+                     . "&frequency=$frequency", start => 1);
+
+    sleep(0.5);
+
+    my $before = used();
+    my $load = $t->load('/large', clients => 2);
+    sleep($end - 2 - time());
+    $load->stop();
+    my $used = used() - $before;
+
+    my $p = ProfileTest::Pprof->new(http_end($s, timeout => 30)->body());
+
+    my $in_pool = sub {
+        ($_[0]{labels}{thread} // '') eq 'thread'
+        && grep { /^(?:pread|__pread|__libc_pread)/ } @{$_[0]{stack}};
+    };
+
+    my $threads = $p->total('cpu/nanoseconds',
+        sub { ($_[0]{labels}{thread} // '') eq 'thread' }) / 1e9;
+
+    cmp_ok($used, '>', 0.05, "$frequency Hz: the threads were used");
+    cmp_ok(abs($threads / $used - 1), '<', 0.03,
+        "their CPU time: $threads s in the profile, $used s of the threads");
+    cmp_ok($p->total('cpu/nanoseconds', $in_pool) / 1e9, '>', $used * 0.7,
+        'nearly all of it where they read files');
+    cmp_ok($p->total('samples/count', $in_pool), '>', 3, 'in samples');
+}
+
+is(scalar(grep { signal_number($_) } @workers), 0,
+    'SIGFPE is nobody\'s afterwards');
+
+###############################################################################
+
+# CPU time of the threads that are not the first of their process, in seconds
+sub used {
+    my $sum = 0;
+
+    for my $pid (@workers) {
+        for my $task (glob("/proc/$pid/task/*")) {
+            next if $task =~ m{/$pid$};
+            open my $f, '<', "$task/schedstat" or next;
+            $sum += (split / /, <$f>)[0] / 1e9;
+        }
+    }
+
+    return $sum;
+}
+
+
+# whether the process catches SIGFPE, 8
+sub signal_number {
+    my ($pid) = @_;
+
+    open my $f, '<', "/proc/$pid/status" or return 1;
+    my ($caught) = map { /^SigCgt:\s+(\S+)/ ? $1 : () } <$f>;
+
+    return hex(substr($caught, -2)) & 0x80;
+}
