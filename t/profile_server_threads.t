@@ -9,6 +9,7 @@ use strict;
 use warnings;
 
 use File::Basename qw/ dirname /;
+use POSIX ();
 use Test::More;
 use Time::HiRes qw/ time sleep /;
 
@@ -51,7 +52,7 @@ EOF2
 $t->write_file('large', 'x' x 20_000_000);
 $t->run();
 
-http_get('/large', timeout => 30);
+read_much(time() + 0.3);        # the threads begin
 
 my @workers = $t->worker_pids();
 
@@ -63,9 +64,7 @@ for my $frequency (99, 1000) {
     sleep(0.5);
 
     my $before = used();
-    my $load = $t->load('/large', clients => 2);
-    sleep($end - 2 - time());
-    $load->stop();
+    read_much($end - 1.5);
     my $used = used() - $before;
 
     my $p = ProfileTest::Pprof->new(http_end($s, timeout => 30)->body());
@@ -90,6 +89,24 @@ is(scalar(grep { signal_number($_) } @workers), 0,
     'SIGFPE is nobody\'s afterwards');
 
 ###############################################################################
+
+# two connections, read until then as fast as possible
+sub read_much {
+    my ($end) = @_;
+
+    my @pids = map { $t->start_child(sub {
+        while (time() < $end) {
+            my $s = http_get('/large', start => 1);
+
+            while (time() < $end && sysread($s, my $buf, 1_000_000)) { }
+        }
+
+        POSIX::_exit(0);
+    }) } 1, 2;
+
+    waitpid($_, 0), $t->forget_child($_) for @pids;
+}
+
 
 # CPU time of the threads that are not the first of their process, in seconds
 sub used {
