@@ -79,7 +79,7 @@ WARN = -W -Wall -Wpointer-arith -Wno-unused-parameter -Werror                 \
 WARN := $(WARN)
 COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared         \
           -I $(BUILD)/gen
-LIBS = -ljansson -lelf -lprotobuf-c -lz -lm -lpthread -lrt
+LIBS = -ljansson -ldw -lelf -lprotobuf-c -lz -lm -lpthread -lrt
 
 
 .PHONY: all module core tools units unit test prove asan static valgrind      \

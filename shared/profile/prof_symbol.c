@@ -28,8 +28,6 @@
 #include <unistd.h>
 
 
-static Elf *prof_symbol_open(const prof_profile_object_t *o, const char *path,
-    int *fd);
 static int prof_symbol_file(const prof_profile_object_t *o, const char *path,
     prof_symbol_t *syms, uint32_t n, int *used,
     int *full);
@@ -114,8 +112,7 @@ prof_symbol_file(const prof_profile_object_t *o, const char *path,
         rc = prof_symbol_plt(elf, syms, n);
     }
 
-    elf_end(elf);
-    close(fd);
+    prof_symbol_close(elf, fd);
 
     return rc;
 }
@@ -123,7 +120,7 @@ prof_symbol_file(const prof_profile_object_t *o, const char *path,
 
 /* the file, if it is the one that the object was loaded from */
 
-static Elf *
+Elf *
 prof_symbol_open(const prof_profile_object_t *o, const char *path, int *fd)
 {
     Elf          *elf;
@@ -160,10 +157,17 @@ prof_symbol_open(const prof_profile_object_t *o, const char *path, int *fd)
 
 failed:
 
-    elf_end(elf);
-    close(*fd);
+    prof_symbol_close(elf, *fd);
 
     return NULL;
+}
+
+
+void
+prof_symbol_close(Elf *elf, int fd)
+{
+    elf_end(elf);
+    close(fd);
 }
 
 

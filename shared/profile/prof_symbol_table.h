@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What an ELF file tells about addresses: the parts of prof_symbol_find().
+ * ELF files, and what their tables tell about addresses.
  *
  * Context: any thread; not in a signal; slow (files).
  */
@@ -21,7 +21,27 @@
 struct Elf;
 
 
+/* larger files of debugging information are not read */
+
+#define PROF_SYMBOL_DEBUG_MAX  (512 * 1024 * 1024)
+
+
 PROF_HIDDEN_BEGIN
+
+/*
+ * A file, if it is the one that the object was loaded from, or its debug file:
+ * NULL if it is not, or cannot be read.
+ */
+struct Elf *prof_symbol_open(const prof_profile_object_t *o,
+    const char *path, int *fd);
+void prof_symbol_close(struct Elf *elf, int fd);
+
+/*
+ * The same for the file that has the debugging information of the object, its
+ * own or its debug file below debug_root; NULL if there is none.
+ */
+struct Elf *prof_symbol_debug(const prof_profile_object_t *o,
+    const char *debug_root, int *fd);
 
 /*
  * From .symtab and .dynsym; *full is set if there is a .symtab.

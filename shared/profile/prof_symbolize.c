@@ -8,6 +8,7 @@
 
 
 #include "profile/prof_demangle.h"
+#include "profile/prof_lines.h"
 #include "profile/prof_profile.h"
 #include "profile/prof_symbol.h"
 #include "profile/prof_symbolize.h"
@@ -37,6 +38,7 @@ prof_symbolize(prof_profile_t *p, const char *debug_root)
 {
     int        rc;
     uint32_t   i, n, next, *order;
+    uint64_t   deadline;
 
     order = malloc((p->nframes + 1) * sizeof(uint32_t));
     if (order == NULL) {
@@ -54,6 +56,7 @@ prof_symbolize(prof_profile_t *p, const char *debug_root)
     qsort_r(order, n, sizeof(uint32_t), prof_symbolize_cmp, p->frames);
 
     rc = PROF_OK;
+    deadline = prof_lines_now() + PROF_LINES_TIME;
 
     for (i = 0; i < n && rc == PROF_OK; i = next) {
 
@@ -64,6 +67,10 @@ prof_symbolize(prof_profile_t *p, const char *debug_root)
         }
 
         rc = prof_symbolize_object(p, order + i, next - i, debug_root);
+
+        if (rc == PROF_OK && p->frames[order[i]].object != PROF_NONE) {
+            rc = prof_lines(p, order + i, next - i, debug_root, deadline);
+        }
     }
 
     free(order);

@@ -1,0 +1,378 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Files, lines and inlined functions, of objects that are compiled here.
+ */
+
+
+#include "base/prof_base.h"
+
+#include "tap.h"
+
+#include "prof_fixture.h"
+#include "profile/prof_lines.h"
+#include "profile/prof_symbolize.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+
+#define BUILD_ID  "0123456789abcdef0123456789abcdef01234567"
+#define OTHER_ID  "76543210fedcba9876543210fedcba9876543210"
+#define FLAGS     "-shared -fPIC -O2 -g"
+
+
+static void test_inlines(const char *path, const char *build_id,
+    const char *label);
+static void test_none(const char *path, const char *build_id,
+    const char *label);
+static void test_names(void);
+static void test_deadline(void);
+static void test_damaged(void);
+static int prepare(void);
+static uint64_t address(const char *symbol);
+static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static const char *file(const char *name);
+static prof_profile_t *profile(const char *path, const char *build_id);
+
+
+/*
+ * lib_inner() and lib_middle() are in lib_outer(), and lib_at() gives the
+ * address behind its call: in lib_inner().
+ */
+
+static const char  source[] =
+    "void *lib_at(void);\n"                                     /* 1 */
+    "__attribute__((noinline)) void *lib_at(void)\n"
+    "{\n"
+    "    return __builtin_return_address(0);\n"
+    "}\n"                                                       /* 5 */
+    "static inline __attribute__((always_inline)) void *\n"
+    "lib_inner(volatile int *n)\n"
+    "{\n"
+    "    void *p = lib_at();\n"
+    "    *n += 1;\n"                                            /* 10 */
+    "    return p;\n"
+    "}\n"
+    "static inline __attribute__((always_inline)) void *\n"
+    "lib_middle(volatile int *n)\n"
+    "{\n"                                                       /* 15 */
+    "    *n += 2;\n"
+    "    return lib_inner(n);\n"
+    "}\n"
+    "void *lib_outer(volatile int *n);\n"
+    "void *lib_outer(volatile int *n)\n"                        /* 20 */
+    "{\n"
+    "    *n += 3;\n"
+    "    return lib_middle(n);\n"
+    "}\n"
+    "void *lib_plain(volatile int *n);\n"                       /* 25 */
+    "void *lib_plain(volatile int *n)\n"
+    "{\n"
+    "    void *p = lib_at();\n"
+    "    *n += 4;\n"
+    "    return p;\n"                                           /* 30 */
+    "}\n";
+
+
+static char       dir[256];
+static uintptr_t  base;
+static uint64_t   inlined, outer, plain, plain_start;
+
+
+int
+main(void)
+{
+    if (prepare()) {
+        return skip_all("no compiler, or no objcopy");
+    }
+
+    test_inlines(file("full.so"), BUILD_ID, "with debugging information");
+    test_inlines(file("stripped.so"), BUILD_ID, "separate debug file");
+    test_inlines(file("compressed.so"), BUILD_ID, "compressed");
+    test_none(file("other.so"), OTHER_ID, "none");
+    test_none(file("stripped.so"), OTHER_ID, "another build");
+    test_names();
+    test_deadline();
+    test_damaged();
+
+    (void) run("rm -rf %s", dir);
+
+    return done_testing();
+}
+
+
+static void
+test_inlines(const char *path, const char *build_id, const char *label)
+{
+    prof_frame_t    *f;
+    prof_inline_t   *in;
+    prof_profile_t  *p;
+
+    p = profile(path, build_id);
+
+    is_int(prof_symbolize(p, dir), PROF_OK, "%s", label);
+
+    f = &p->frames[0];
+    in = &p->inlines[f->inlines];
+
+    is_str(f->name, "lib_outer", "%s - function", label);
+    ok(f->file && strstr(f->file, "lib.c"), "%s - file", label);
+    is_int(f->start_line, 20, "%s - where it begins", label);
+    is_int(f->line, 23, "%s - line of the call of what is in it", label);
+
+    if (is_int(f->ninlines, 2, "%s - inlines", label)) {
+        is_str(in[0].name, "lib_middle", "%s - the first", label);
+        is_int(in[0].line, 17, "%s - its line", label);
+        is_int(in[0].start_line, 14, "%s - where it begins", label);
+        is_str(in[1].name, "lib_inner", "%s - the innermost", label);
+        is_int(in[1].line, 9, "%s - the line of the address", label);
+        ok(in[1].file && strstr(in[1].file, "lib.c"), "%s - its file", label);
+    }
+
+    f = &p->frames[1];
+
+    is_str(f->name, "lib_plain", "%s - another function", label);
+    is_int(f->ninlines, 0, "%s - has nothing in it", label);
+    is_int(f->line, 28, "%s - its line", label);
+    is_int(f->start_line, 26, "%s - where it begins", label);
+
+    is_str(p->frames[2].name, "[waiting]", "%s - what is no code", label);
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_none(const char *path, const char *build_id, const char *label)
+{
+    prof_profile_t  *p;
+
+    p = profile(path, build_id);
+
+    is_int(prof_symbolize(p, dir), PROF_OK, "%s", label);
+    ok(p->frames[0].file == NULL && p->frames[0].line == 0
+       && p->frames[0].ninlines == 0 && p->ninlines == 0,
+       "%s - nothing is told", label);
+    ok(p->frames[0].name != NULL, "%s - but a name", label);
+
+    prof_profile_destroy(p);
+}
+
+
+/* a function that no symbol names */
+
+static void
+test_names(void)
+{
+    prof_profile_t  *p;
+
+    p = profile(file("full.so"), BUILD_ID);
+    p->frames[0].function = 0;
+    p->frames[0].pc = outer + (inlined - outer);
+    p->frames[0].name = fixture_copy("full.so+0x1");
+    p->frames[0].exact = 0;
+
+    is_int(prof_lines(p, (const uint32_t[]) { 0 }, 1, dir, UINT64_MAX),
+           PROF_OK, "names");
+    is_str(p->frames[0].name, "lib_outer", "a name of the information");
+    is_int(p->frames[0].exact, 1, "is an exact one");
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_deadline(void)
+{
+    prof_profile_t  *p;
+
+    p = profile(file("full.so"), BUILD_ID);
+
+    is_int(prof_lines(p, (const uint32_t[]) { 0 }, 1, dir,
+                      prof_lines_now() - 1),
+           PROF_OK, "no time is left");
+    ok(p->frames[0].line == 0, "then there are no lines");
+
+    prof_profile_destroy(p);
+}
+
+
+/* the contents of a file need not be what they should be */
+
+static void
+test_damaged(void)
+{
+    char            *data;
+    FILE            *f;
+    size_t           i, len, runs;
+    prof_profile_t  *p;
+
+    data = malloc(1 << 20);
+    f = fopen(file("full.so"), "r");
+    len = fread(data, 1, 1 << 20, f);
+    fclose(f);
+
+    runs = 0;
+
+    for (i = 0; i < 400; i++) {
+
+        /* whatever is in the second half: debugging information, tables */
+
+        data[len / 4 + (i * 7919) % (len / 2)] ^= 1 << i % 8;
+
+        if (i % 10) {
+            continue;
+        }
+
+        f = fopen(file("damaged.so"), "w");
+        (void) fwrite(data, 1, len, f);
+        fclose(f);
+
+        p = profile(file("damaged.so"), BUILD_ID);
+        runs += prof_symbolize(p, "/nonexistent") == PROF_OK
+                && p->frames[0].name != NULL;
+        prof_profile_destroy(p);
+    }
+
+    is_int(runs, 40, "damaged files");
+
+    free(data);
+}
+
+
+static int
+prepare(void)
+{
+    int            n;
+    char           name[32];
+    void          *lib, *at;
+    FILE          *f;
+    Dl_info        info;
+    const char    *cc, *tmp;
+    void        *(*call)(int *n);
+
+    tmp = getenv("TMPDIR");
+    cc = getenv("CC") ? getenv("CC") : "cc";
+
+    (void) snprintf(dir, sizeof(dir), "%s/prof_lines.XXXXXX",
+                    tmp ? tmp : "/tmp");
+
+    if (mkdtemp(dir) == NULL) {
+        return 1;
+    }
+
+    f = fopen(file("lib.c"), "w");
+
+    if (f == NULL || fwrite(source, 1, sizeof(source) - 1, f)
+                     != sizeof(source) - 1
+        || fclose(f) != 0)
+    {
+        return 1;
+    }
+
+    (void) snprintf(name, sizeof(name), "%.2s", BUILD_ID);
+
+    if (run("cd %s && %s " FLAGS " -Wl,--build-id=0x" BUILD_ID
+            " -o full.so lib.c", dir, cc)
+        || run("cd %s && strip -o stripped.so full.so", dir)
+        || run("cd %s && strip -o other.so full.so"
+               " && objcopy --remove-section=.note.gnu.build-id other.so",
+               dir)
+        || run("cd %s && objcopy --compress-debug-sections=zlib full.so"
+               " compressed.so", dir)
+        || run("cd %s && mkdir -p .build-id/%s && objcopy --only-keep-debug"
+               " full.so .build-id/%s/%s.debug", dir, name, name,
+               BUILD_ID + 2))
+    {
+        return 1;
+    }
+
+    lib = dlopen(file("full.so"), RTLD_NOW|RTLD_LOCAL);
+    at = lib ? dlsym(lib, "lib_outer") : NULL;
+
+    if (at == NULL || !dladdr(at, &info)) {
+        diag("%s", dlerror());
+        return 1;
+    }
+
+    base = (uintptr_t) info.dli_fbase;
+
+    n = 0;
+    memcpy(&call, &at, sizeof(at));
+    inlined = (uintptr_t) call(&n) - base;
+    outer = (uintptr_t) at - base;
+
+    at = dlsym(lib, "lib_plain");
+    memcpy(&call, &at, sizeof(at));
+    plain = (uintptr_t) call(&n) - base;
+    plain_start = address("lib_plain");
+
+    return dlsym(lib, "lib_at") == NULL;
+}
+
+
+static uint64_t
+address(const char *symbol)
+{
+    void  *lib;
+
+    lib = dlopen(file("full.so"), RTLD_NOW|RTLD_LOCAL);
+
+    return (uintptr_t) dlsym(lib, symbol) - base;
+}
+
+
+static int
+run(const char *fmt, ...)
+{
+    char     command[4096];
+    va_list  args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(command, sizeof(command), fmt, args);
+    va_end(args);
+
+    return system(command);
+}
+
+
+/* valid until the fourth call after it */
+
+static const char *
+file(const char *name)
+{
+    static char    paths[4][512];
+    static size_t  n;
+
+    n = (n + 1) % 4;
+
+    (void) snprintf(paths[n], sizeof(paths[n]), "%s/%s", dir, name);
+
+    return paths[n];
+}
+
+
+static prof_profile_t *
+profile(const char *path, const char *build_id)
+{
+    uint32_t         f;
+    prof_profile_t  *p;
+
+    p = fixture_create("lines");
+    (void) fixture_object(p, path, build_id);
+
+    f = fixture_frame(p, 0, inlined, NULL);
+    p->frames[f].function = outer;
+    p->frames[f].call = 1;
+
+    f = fixture_frame(p, 0, plain, NULL);
+    p->frames[f].function = plain_start;
+    p->frames[f].call = 1;
+
+    (void) fixture_frame(p, PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
+
+    return p;
+}
