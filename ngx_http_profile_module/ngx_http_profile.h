@@ -45,6 +45,7 @@
 typedef struct {
     ngx_str_t                  arg;          /* name found in the query */
     ngx_str_t                  header;       /* name found in the headers */
+    ngx_str_t                  order;        /* of the bar, which fits */
     ngx_str_t                  error;
     ngx_uint_t                 mode;
     ngx_uint_t                 frequency;

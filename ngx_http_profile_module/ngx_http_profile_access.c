@@ -293,7 +293,9 @@ ngx_http_profile_log_refused(ngx_http_request_t *r,
     ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                   "profile: trigger \"%V\" refused by \"%s\", "
                   "%ui more not logged",
-                  t->arg.len ? &t->arg : &t->header, directive, omitted);
+                  t->arg.len ? &t->arg
+                             : t->header.len ? &t->header : &t->order,
+                  directive, omitted);
 
     last = ngx_time();
     omitted = 0;

@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_bar.h"
 
 
 static void ngx_http_profile_refuse(ngx_http_profile_ctx_t *ctx);
@@ -79,7 +80,10 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
 
     ctx->conf = plcf;
 
-    if (ngx_http_profile_access(r, &ctx->trigger, plcf) != NGX_OK) {
+    if (ngx_http_profile_access(r, &ctx->trigger, plcf) != NGX_OK
+        || (ctx->trigger.order.len
+            && ngx_http_profile_bar_take(ctx) != NGX_OK))
+    {
         ngx_http_profile_refuse(ctx);
         return NGX_DECLINED;
     }

@@ -14,15 +14,6 @@
 #define NGX_HTTP_PROFILE_BAR_ZONE  (512 * 1024)
 
 
-/* in shared memory */
-
-typedef struct {
-    ngx_uint_t                       next;
-    ngx_uint_t                       n;
-    ngx_http_profile_bar_facts_t     facts[1];
-} ngx_http_profile_bar_ring_t;
-
-
 static ngx_int_t ngx_http_profile_bar_zone_init(ngx_shm_zone_t *zone,
     void *data);
 static ngx_int_t ngx_http_profile_bar_log(ngx_http_request_t *r);

@@ -70,7 +70,7 @@ ngx_module_t  ngx_http_profile_bar_filter_module = {
     NGX_HTTP_MODULE,                       /* module type */
     NULL,                                  /* init master */
     NULL,                                  /* init module */
-    NULL,                                  /* init process */
+    ngx_http_profile_bar_order_init,       /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
     NULL,                                  /* exit process */
@@ -99,6 +99,13 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
     }
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    /* what costs least and tells most is asked first */
+
+    if (ngx_http_profile_access_address(r, plcf) != NGX_OK) {
+        return ngx_http_next_header_filter(r);
+    }
+
     kind = ngx_http_profile_bar_kind(r);
 
     if (kind == NGX_HTTP_PROFILE_BAR_NOTHING

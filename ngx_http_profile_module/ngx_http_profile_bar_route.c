@@ -15,6 +15,8 @@
 #define NGX_HTTP_PROFILE_BAR_IDS  64
 
 
+static json_t *ngx_http_profile_bar_json_order(ngx_shm_zone_t *zone,
+    ngx_str_t *id);
 static json_t *ngx_http_profile_bar_requests(ngx_shm_zone_t *zone,
     ngx_str_t *ids);
 static json_t *ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call,
@@ -32,7 +34,7 @@ ngx_int_t
 ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
 {
     json_t                            *json;
-    ngx_str_t                          ids, profiles;
+    ngx_str_t                          ids, profiles, order;
     ngx_http_profile_bar_main_conf_t  *bmcf;
 
     bmcf = ngx_http_get_module_main_conf(call->request,
@@ -45,20 +47,46 @@ ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
 
     ngx_str_null(&ids);
     ngx_str_null(&profiles);
+    ngx_str_null(&order);
 
     if (ngx_http_profile_call_arg(call, "id", &ids) == NGX_ERROR
-        || ngx_http_profile_call_arg(call, "profile", &profiles) == NGX_ERROR)
+        || ngx_http_profile_call_arg(call, "profile", &profiles) == NGX_ERROR
+        || ngx_http_profile_call_arg(call, "order", &order) == NGX_ERROR)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    json = json_pack("{s:o, s:o}",
+    json = json_pack("{s:o*, s:o, s:o}",
+                     "order", ngx_http_profile_bar_json_order(bmcf->zone,
+                                                              &order),
                      "profiles", ngx_http_profile_bar_profiles(call,
                                                                &profiles),
                      "requests", ngx_http_profile_bar_requests(bmcf->zone,
                                                                &ids));
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
+}
+
+
+/* its profile's id, an empty one while it waits; NULL: there is none */
+
+static json_t *
+ngx_http_profile_bar_json_order(ngx_shm_zone_t *zone, ngx_str_t *id)
+{
+    ngx_int_t  rc;
+    u_char     profile[NGX_HTTP_PROFILE_ID_LEN];
+
+    if (id->len != NGX_HTTP_PROFILE_ID_LEN) {
+        return NULL;
+    }
+
+    rc = ngx_http_profile_bar_order_state(zone, id->data, profile);
+
+    if (rc == NGX_ERROR) {
+        return NULL;
+    }
+
+    return json_stringn((char *) profile, rc == NGX_OK ? sizeof(profile) : 0);
 }
 
 

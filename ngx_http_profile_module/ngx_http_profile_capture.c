@@ -38,6 +38,7 @@ ngx_http_profile_begin(ngx_http_request_t *r)
 
     ngx_str_null(&t.arg);
     ngx_str_null(&t.header);
+    ngx_str_null(&t.order);
 
     if (ngx_http_profile_find_trigger(r, &t) != NGX_OK
         || ngx_http_profile_access_any(r, &t) != NGX_OK)
@@ -52,6 +53,7 @@ ngx_http_profile_begin(ngx_http_request_t *r)
 
     ctx->trigger.arg = t.arg;
     ctx->trigger.header = t.header;
+    ctx->trigger.order = t.order;
 
     if (ngx_http_profile_parse_trigger(r, &ctx->trigger) == NGX_ERROR
         || ngx_http_profile_start(ctx) != NGX_OK)

@@ -51,6 +51,11 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
     { ngx_string("bar.js"), NGX_HTTP_GET, ngx_http_profile_bar_script_route,
       "the script of the Performance Bar", NGX_HTTP_PROFILE_FILE },
 
+    { ngx_string("bar/order"), NGX_HTTP_POST,
+      ngx_http_profile_bar_order_route,
+      "record the next request of a \"method\" to a \"uri\", in a \"mode\"",
+      0 },
+
     { ngx_string("bar/requests"), NGX_HTTP_GET,
       ngx_http_profile_bar_facts_route,
       "facts of recent requests, by \"id\"", 0 },

@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_bar.h"
 #include "ngx_http_profile_stall.h"
 #include "ngx_http_profile_console.h"
 #include "ngx_http_profile_job.h"
@@ -227,7 +228,8 @@ static ngx_int_t
 ngx_http_profile_handler(ngx_http_request_t *r)
 {
     if (r->args.len < ngx_http_profile_min_arg
-        && ngx_http_profile_nmarks == 0)
+        && ngx_http_profile_nmarks == 0
+        && *ngx_http_profile_bar_waiting == 0)
     {
         return NGX_DECLINED;
     }
@@ -248,7 +250,8 @@ ngx_http_profile_look(ngx_http_request_t *r)
     pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
     asked = ngx_http_profile_find_arg(&r->args, &plcf->arg) == NGX_OK
-            || ngx_http_get_module_ctx(r, ngx_http_profile_module);
+            || ngx_http_get_module_ctx(r, ngx_http_profile_module)
+            || *ngx_http_profile_bar_waiting;
 
     tr = NULL;
 

@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_bar.h"
 #include "ngx_http_profile_store.h"
 
 
@@ -24,6 +25,10 @@ static void ngx_http_profile_unmark(void *data);
 static ngx_int_t ngx_http_profile_find_in_args(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 static ngx_int_t ngx_http_profile_find_in_headers(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t);
+static ngx_int_t ngx_http_profile_find_order(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t);
+static ngx_int_t ngx_http_profile_parse_order(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 static ngx_int_t ngx_http_profile_parse_args(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
@@ -52,6 +57,10 @@ static ngx_http_profile_trigger_def_t  ngx_http_profile_triggers[] = {
     { ngx_http_profile_find_in_headers,
       ngx_http_profile_parse_header,
       offsetof(ngx_http_profile_trigger_t, header) },
+
+    { ngx_http_profile_find_order,
+      ngx_http_profile_parse_order,
+      offsetof(ngx_http_profile_trigger_t, order) },
 
     { NULL, NULL, 0 }
 };
@@ -249,6 +258,41 @@ ngx_http_profile_find_in_headers(ngx_http_request_t *r,
     }
 
     t->header = plcf->header;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_find_order(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t)
+{
+    ngx_uint_t  mode;
+
+    if (t->arg.len || t->header.len
+        || ngx_http_profile_bar_ordered(r, &mode) != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    ngx_str_set(&t->order, "an order of the bar");
+
+    return NGX_OK;
+}
+
+
+/* it is taken when the request is admitted; somebody may have been faster */
+
+static ngx_int_t
+ngx_http_profile_parse_order(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t)
+{
+    if (ngx_http_profile_bar_ordered(r, &t->mode) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    t->mode_given = 1;
+    t->record = 1;
 
     return NGX_OK;
 }

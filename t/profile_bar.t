@@ -455,6 +455,74 @@ unlike(http_get('/-/profile/bar.js?v=0')->header('Cache-Control'),
        qr/immutable/, 'script of another version, not cached');
 
 
+# orders
+
+my @orderly = (headers => [ 'X-Profile-Console: 1' ]);
+
+for my $case (
+    [ 'no method', 'uri=/a&mode=wall', '"method" must have from 1 to 15' ],
+    [ 'no URI', 'method=GET&mode=wall', '"uri" must have from 1 to 255' ],
+    [ 'mode', 'method=GET&uri=/a&mode=x',
+      '"mode" is "x", it must be "wall", "cpu" or "object"' ],
+)
+{
+    my ($name, $args, $want) = @$case;
+
+    $r = http_post("/-/profile/bar/order?$args", '', @orderly);
+    is($r->status(), 400, "order, $name");
+    like($r->body(), qr/\Q$want\E/, "order, $name, error");
+}
+
+is(http_post('/-/profile/bar/order?method=GET&uri=/a&mode=wall', '')
+       ->status(), 403, 'order of another site');
+
+my $order = order('POST', '/status/200', 'cpu');
+
+is(ordered($order), '', 'order waits');
+is(http_get('/status/200')->header('X-Profile-Id'), undef,
+   'order, another method');
+is(http_post('/status/404', '')->header('X-Profile-Id'), undef,
+   'order, another URI');
+
+$r = http_post('/status/200?a=b', 'c=d');
+like($r->header('X-Profile-Id') // '', qr/^[0-9a-f]{32}$/, 'order is taken');
+is($r->body(), '<p>a</p>', 'order, the response is the same');
+is(ordered($order), $r->header('X-Profile-Id'), 'order, its profile');
+is(http_post('/status/200', '')->header('X-Profile-Id'), undef,
+   'order, once only');
+
+my $stored = wait_for(sub {
+    my $r = http_get("/-/profile/bar/requests?profile=" . ordered($order));
+    return decode_json($r->content())->{profiles}[0];
+});
+is($stored, ordered($order), 'order, the profile is stored');
+is(decode_json(http_get("/-/profile/p/$stored.json")->content())->{mode},
+   'cpu', 'order, mode');
+
+$order = order('POST', '/status/200', 'wall');
+is(http_post("/-/profile/bar/order?cancel=$order", '', @orderly)->status(),
+   204, 'order is canceled');
+is(ordered($order), undef, 'order is void');
+is(http_post('/status/200', '')->header('X-Profile-Id'), undef,
+   'order is void for others');
+
+$order = order('POST', '/cookie/page.html', 'wall');
+is(http_post('/cookie/page.html', '')->header('X-Profile-Id'), undef,
+   'order, not permitted');
+is(ordered($order), '', 'order, not permitted, it goes on waiting');
+like(http_post('/cookie/page.html', '',
+               headers => [ 'Cookie: profile=1' ])->header('X-Profile-Id')
+     // '', qr/^[0-9a-f]{32}$/, 'order, permitted');
+
+$order = order('GET', '/plain/page.html', 'wall');
+is(http_get('/plain/page.html', unix => $t->testdir() . '/bar.sock')
+       ->header('X-Profile-Id'), undef, 'order of another client');
+
+my @orders = map { order('GET', "/$_", 'wall') } 1 .. 15;
+is(http_post('/-/profile/bar/order?method=GET&uri=/16&mode=wall', '',
+             @orderly)->status(), 429, 'too many orders');
+
+
 # configurations
 
 my $locations = 'location / { } location /-/p { profile_console; }';
@@ -497,6 +565,25 @@ sub page {
 
 sub body {
     return page(@_)->content();
+}
+
+
+sub order {
+    my ($method, $uri, $mode) = @_;
+
+    my $r = http_post("/-/profile/bar/order?method=$method&uri=$uri"
+                      . "&mode=$mode", '', @orderly);
+
+    return decode_json($r->content())->{id};
+}
+
+
+# the profile, empty while the order waits
+sub ordered {
+    my ($id) = @_;
+
+    return decode_json(http_get("/-/profile/bar/requests?order=$id")
+                       ->content())->{order};
 }
 
 

@@ -243,6 +243,9 @@ is(scalar(grep { m{^GET /api/x 200 } } @{$s->{rows}}), 1,
    'requests, XMLHttpRequest');
 like($s->{note}, qr{^Recorded /api/get\?a=1\.}, 'requests, recorded');
 like($s->{flamegraph}{title}, qr{^GET /api/get}, 'requests, its title');
+like($s->{waiting}, qr{^Waiting for the next POST /api/post}, 'requests, next');
+like($s->{next}{title}, qr{^POST /api/post}, 'requests, the next one');
+is($s->{canceled}, 204, 'requests, the next one is not awaited');
 
 
 # pages of other kinds
@@ -250,6 +253,17 @@ like($s->{flamegraph}{title}, qr{^GET /api/get}, 'requests, its title');
 $s = browser('replace', "$http/page.html");
 unharmed('replaced body', $s);
 is("$s->{before} $s->{after}", '1 1', 'replaced body, one bar');
+
+$s = browser('links', "$http/silent/page.html");
+is(scalar(grep { !/Content Security Policy/ } @{$s->{console}}), 0,
+   'policy without connections, no other messages');
+is(scalar(grep { /^Connecting to/ } @{$s->{console}}), 1,
+   'policy without connections, tried once')
+    or diag(join("\n", @{$s->{console}}));
+like($s->{text}, qr/policy of the page \(connect-src\)/,
+     'policy without connections, the reason');
+like($s->{flamegraph}{page}, qr{page\.html\?performance_bar=flamegraph},
+     'policy without connections, a link');
 
 $s = browser('none', "$http/not/page.html");
 unharmed('not permitted', $s);

@@ -305,6 +305,8 @@
         }
 
         new PerformanceObserver(function (list) {
+            const before = wanted.size;
+
             for (const entry of list.getEntries()) {
                 const id = (entry.serverTiming || []).find(
                     metric => metric.name === 'profile');
@@ -323,9 +325,11 @@
                 }
             }
 
-            attempt = 0;
-            render();
-            ask();
+            if (wanted.size > before) {
+                attempt = 0;
+                render();
+                ask();
+            }
         }).observe({ type: 'resource', buffered: true });
     }
 
@@ -350,20 +354,13 @@
     async function fetchFacts() {
         try {
             const ids = Array.from(wanted).slice(-64).join(',');
-            const answer = await fetch(
-                `${page.console}bar/requests?id=${ids}`,
-                { cache: 'no-store', credentials: 'same-origin' });
 
-            if (!answer.ok) {
-                throw new Error(`status ${answer.status}`);
-            }
-
-            learn(await answer.json());
+            learn(await consoleAsks(`bar/requests?id=${ids}`));
             failure = '';
 
         } catch (error) {
             failure = failure
-                      || `The console does not answer: ${error.message}`;
+                      || `The bar knows nothing: ${error.message}`;
         }
 
         render();
@@ -621,9 +618,24 @@
 
     /* asks once more, with a trigger, and drops what comes */
 
-    async function record({ url, mode, what, accept, done }) {
+    function record({ url, mode, what, accept, done }) {
+        return waiting(`Recording ${what} once more`, async signal => {
+            const id = await recorded(url, mode, accept, signal);
+
+            await stored(id, signal);
+            note();
+            done(id);
+
+        }, null, page.arg ? [el('a', {
+            href: profileURL(url, mode), text: 'Profile in place of it'
+        })] : []);
+    }
+
+
+    /* one thing at a time, with the time it takes, and a way out */
+
+    async function waiting(text, act, cancel, otherwise = []) {
         const abort = new AbortController();
-        const label = `Recording ${what} once more`;
 
         if (recording) {
             recording.abort();
@@ -631,14 +643,18 @@
 
         recording = abort;
 
+        if (cancel) {
+            abort.signal.addEventListener('abort', cancel);
+        }
+
         const start = performance.now();
         const elapsed = el('span', { class: 'num', 'aria-hidden': 'true' });
         const ticks = setInterval(() => {
             elapsed.textContent = ` ${seconds(performance.now() - start)}`;
         }, 100);
 
-        note(label + '…', {
-            progress: label,
+        note(text + '…', {
+            progress: text,
             children: [elapsed, button('Cancel', () => {
                 abort.abort();
                 note();
@@ -646,20 +662,12 @@
         });
 
         try {
-            const id = await recorded(url, mode, accept, abort.signal);
-
-            await stored(id, abort.signal);
-            note();
-            done(id);
+            await act(abort.signal);
 
         } catch (error) {
             if (!abort.signal.aborted) {
                 note(`Not recorded: ${error.message}`, {
-                    warn: true,
-                    children: page.arg ? [el('a', {
-                        href: profileURL(url, mode),
-                        text: 'Profile in place of it'
-                    })] : []
+                    warn: true, children: otherwise
                 });
             }
 
@@ -707,15 +715,10 @@
         for (const pause of PATIENCE) {
             await new Promise(done => setTimeout(done, pause));
 
-            const answer = await fetch(
-                `${page.console}bar/requests?profile=${id}`,
-                { signal, cache: 'no-store', credentials: 'same-origin' });
+            const answer = await consoleAsks(`bar/requests?profile=${id}`,
+                                             signal);
 
-            if (!answer.ok) {
-                throw new Error(`the console answers ${answer.status}`);
-            }
-
-            if ((await answer.json()).profiles.length) {
+            if (answer.profiles.length) {
                 return;
             }
         }
@@ -974,6 +977,8 @@
     function requestActions(request, path) {
         const group = el('span', { class: 'group' });
 
+        const url = new URL(request.entry.name);
+
         if (request.facts && request.facts.method === 'GET' && page.modes
             && (page.arg || canRecord()))
         {
@@ -982,17 +987,81 @@
                 click: (event, mode) => clicked(event, () => record({
                     url: request.entry.name, mode, what: path, accept: '*/*',
                     done: id => note(`Recorded ${path}.`, {
-                        children: [el('a', {
-                            href: profilePage(id), text: 'Open the profile',
-                            target: '_blank', rel: 'noopener',
-                            'data-key': 'profile'
-                        })]
+                        children: [profileLink(id)]
                     })
                 }))
             }));
         }
 
+        if (request.facts && request.facts.method !== 'GET' && canRecord()) {
+            group.append(button('Record the next one', () => recordNext(
+                request.facts.method, url.pathname), {
+                'data-key': `${request.id}-next`,
+                'aria-label': `Record the next ${request.facts.method} ${path}`
+            }));
+        }
+
         return group;
+    }
+
+
+    /*
+     * What a script has sent cannot be sent once more: the bar does not know
+     * it, and it may do something.  So the next one is recorded.
+     */
+
+    async function recordNext(method, pathname) {
+        const text = `Waiting for the next ${method} ${pathname}`;
+        let id = '';
+
+        await waiting(text, async signal => {
+            const order = await consoleAsks('bar/order?' + new URLSearchParams({
+                method, uri: decodeURI(pathname), mode: 'wall'
+            }), signal, 'POST');
+
+            id = order.id;
+
+            for (;;) {
+                await new Promise(done => setTimeout(done, 300));
+
+                const answer = await consoleAsks(
+                    `bar/requests?order=${id}`, signal);
+
+                if (answer.order === undefined) {
+                    throw new Error('it has not come');
+                }
+
+                if (answer.order) {
+                    await stored(answer.order, signal);
+                    note(`Recorded ${method} ${pathname}.`, {
+                        children: [profileLink(answer.order)]
+                    });
+                    return;
+                }
+            }
+        }, () => id && consoleAsks(`bar/order?cancel=${id}`, null, 'POST'));
+    }
+
+
+    async function consoleAsks(path, signal, method = 'GET') {
+        const answer = await fetch(page.console + path, {
+            method, signal, cache: 'no-store', credentials: 'same-origin',
+            headers: method === 'GET' ? {} : { 'X-Profile-Console': '1' }
+        });
+
+        if (!answer.ok) {
+            throw new Error(`the console answers ${answer.status}`);
+        }
+
+        return answer.status === 204 ? null : answer.json();
+    }
+
+
+    function profileLink(id) {
+        return el('a', {
+            href: profilePage(id), text: 'Open the profile',
+            target: '_blank', rel: 'noopener', 'data-key': 'profile'
+        });
     }
 
 

@@ -324,7 +324,7 @@ prof_html_end_tag(prof_html_t *h)
 
     for (name = prof_html_raw_elements; *name; name++) {
 
-        if (prof_html_is(h, *name)) {
+        if (**name == h->name[0] && prof_html_is(h, *name)) {
             h->state = PROF_HTML_RAW;
             h->escape = 0;
             h->dashes = 0;

@@ -7,7 +7,8 @@
  *
  * The scenario is "click" (each button of pages, to its flamegraph), "use"
  * (mouse, keyboard, colors, what is remembered), "requests" (those of
- * scripts), "replace" (a page that changes itself), or "none" (no bar).
+ * scripts), "replace" (a page that changes itself), "links" (a page that must
+ * not ask for anything), or "none" (no bar).
  * Prints a JSON object: what went wrong on the way, and what was seen.  It
  * judges nothing, profile_bar_browser.t does.
  *
@@ -26,7 +27,7 @@ const AXE = readFileSync(new URL('node_modules/axe-core/axe.min.js',
 
 const [scenario, ...urls] = process.argv.slice(2);
 const [url] = urls;
-const scenarios = { click, use, requests, replace, none };
+const scenarios = { click, use, requests, replace, links, none };
 
 const executablePath = process.env.CHROMIUM
     || execFileSync('sh', ['-c', 'command -v chromium || '
@@ -304,6 +305,35 @@ async function requests() {
     ]);
 
     out.flamegraph = await flamegraph(popup);
+
+    /* what cannot be asked for once more */
+
+    await page.click(`${TAG} button:has-text("Record the next one")`);
+    await page.waitForSelector(`${TAG} .note:has-text("Waiting for")`);
+    await check(page, 'waiting');
+    out.waiting = (await text(page, '.note')).join();
+    await page.waitForResponse(response =>
+                               response.url().includes('requests?order='));
+    await page.evaluate(() => fetch('/api/post', { method: 'POST' }));
+    await page.waitForSelector(`${TAG} .note:has-text("Recorded POST") a`);
+
+    const [next] = await Promise.all([
+        page.waitForEvent('popup'), page.click(`${TAG} .note a`)
+    ]);
+
+    out.next = await flamegraph(next);
+
+    /* one that nobody waits for any more */
+
+    await page.click(`${TAG} button:has-text("Record the next one")`);
+    await page.waitForResponse(response =>
+                               response.url().includes('requests?order='));
+    const [answer] = await Promise.all([
+        page.waitForResponse(response => response.url().includes('cancel=')),
+        page.click(`${TAG} .note button:has-text("Cancel")`)
+    ]);
+
+    out.canceled = answer.status();
 }
 
 
@@ -342,6 +372,18 @@ async function replace() {
     await known(page);
     out.after = await page.evaluate(tag => document.querySelectorAll(tag)
                                            .length, TAG);
+}
+
+
+async function links() {
+    const page = await open();
+
+    await page.click(`${TAG} button:has-text("Details")`);
+    await page.waitForSelector(`${TAG} #details:has-text("connect-src")`);
+    out.text = (await text(page, '#details')).join();
+
+    await page.click(`${TAG} .strip a:has-text("Wall")`);
+    out.flamegraph = await flamegraph(page);
 }
 
 
