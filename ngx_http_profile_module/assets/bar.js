@@ -26,6 +26,8 @@
 
     const PATIENCE = [0, 100, 200, 400, 800, 1500, 3000, 6000, 12000, 24000];
 
+    const AFTER_FAILURE = 5;
+
     const MODES = {
         wall: ['Wall', 'all of its time, running and waiting'],
         cpu: ['CPU', 'the time it was running'],
@@ -361,6 +363,8 @@
         } catch (error) {
             failure = failure
                       || `The bar knows nothing: ${error.message}`;
+
+            attempt = Math.max(attempt, AFTER_FAILURE);
         }
 
         render();
