@@ -110,6 +110,8 @@ struct ngx_http_profile_ctx_s {
     ngx_http_profile_object_t    *object;    /* of the mode "object" */
     ngx_event_t                   timer;
 
+    ngx_uint_t                    endpoints; /* bits: those that it is for */
+
     /* replacing the response */
 
     ngx_uint_t                    status;
@@ -123,6 +125,7 @@ struct ngx_http_profile_ctx_s {
     unsigned                      sink:1;     /* it is replaced */
     unsigned                      record:1;   /* it is recorded */
     unsigned                      crowded:1;  /* it would have been */
+    unsigned                      endpoint:1; /* was for endpoints only */
     unsigned                      timedout:1;
     unsigned                      spans:1;
     unsigned                      stripped_headers:1;
@@ -144,6 +147,10 @@ struct ngx_http_profile_ctx_s {
 extern ngx_module_t  ngx_http_profile_module;
 
 PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_module.c: requests without a trigger too, or not */
+
+void ngx_http_profile_look_at_all(ngx_uint_t on);
 
 /* ngx_http_profile_phase.c: where requests are looked at while armed */
 
@@ -224,6 +231,7 @@ void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
 /* ngx_http_profile_capture.c */
 
 ngx_int_t ngx_http_profile_begin(ngx_http_request_t *r);
+ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
 ngx_http_profile_ctx_t *ngx_http_profile_create(ngx_http_request_t *r);
 ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
 void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);

@@ -13,7 +13,6 @@
 #include <sys/random.h>
 
 
-static ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx);
 static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx,
@@ -118,7 +117,7 @@ ngx_http_profile_create(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_request_t           *r;

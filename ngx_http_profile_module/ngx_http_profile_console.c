@@ -179,6 +179,13 @@ ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+ngx_uint_t
+ngx_http_profile_is_console(ngx_http_core_loc_conf_t *clcf)
+{
+    return clcf->handler == ngx_http_profile_console_handler;
+}
+
+
 ngx_str_t *
 ngx_http_profile_console_url(ngx_http_request_t *r)
 {

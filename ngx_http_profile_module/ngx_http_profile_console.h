@@ -145,6 +145,8 @@ extern ngx_http_profile_route_t  ngx_http_profile_routes[];
  */
 ngx_str_t *ngx_http_profile_console_url(ngx_http_request_t *r);
 
+ngx_uint_t ngx_http_profile_is_console(ngx_http_core_loc_conf_t *clcf);
+
 /* whether that console has a viewer */
 ngx_uint_t ngx_http_profile_console_viewer(ngx_http_request_t *r);
 

@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Inboxes of workers: a pair of datagram sockets for each, made by the master.
- * Beside them a page of memory tells which process has which number.
+ * Beside them a page of memory tells which process has which number, and has
+ * counters for captures that end after so many requests of all workers.
  *
  * What a process that was killed had not read is there for the one that takes
  * its place: messages say for how long they are good.
@@ -15,7 +16,24 @@
 
 #include <ngx_channel.h>
 
+#include <signal.h>
 #include <sys/mman.h>
+
+
+/* a counter that workers take from, and the process that it was made for */
+
+typedef struct {
+    ngx_atomic_t          owner;        /* process id; 0: free */
+    ngx_atomic_t          left;
+} ngx_http_profile_ticket_t;
+
+
+/* what workers share */
+
+typedef struct {
+    ngx_http_profile_ticket_t  tickets[NGX_HTTP_PROFILE_TICKETS];
+    volatile ngx_pid_t         pids[];
+} ngx_http_profile_board_t;
 
 
 typedef struct {
@@ -24,17 +42,21 @@ typedef struct {
 } ngx_http_profile_pair_t;
 
 
+#define ngx_http_profile_board_size(n)                                        \
+    (sizeof(ngx_http_profile_board_t) + (n) * sizeof(ngx_pid_t))
+
+
 static ngx_int_t ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair,
     ngx_log_t *log);
 static void ngx_http_profile_inbox_handler(ngx_event_t *ev);
 static ngx_int_t ngx_http_profile_inbox_read(int in,
     ngx_http_profile_message_t *m, int *fd);
-static void ngx_http_profile_inbox_take(ngx_http_profile_message_t *m, int fd);
+static void ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd);
 
 
-static ngx_http_profile_pair_t  *ngx_http_profile_pairs;
-static volatile ngx_pid_t       *ngx_http_profile_pids;   /* shared */
-static ngx_uint_t                ngx_http_profile_nworkers;
+static ngx_http_profile_pair_t   *ngx_http_profile_pairs;
+static ngx_http_profile_board_t  *ngx_http_profile_board;
+static ngx_uint_t                 ngx_http_profile_nworkers;
 
 
 ngx_int_t
@@ -61,11 +83,11 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
-    ngx_http_profile_pids = mmap(NULL, n * sizeof(ngx_pid_t),
-                                 PROT_READ|PROT_WRITE,
-                                 MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+    ngx_http_profile_board = mmap(NULL, ngx_http_profile_board_size(n),
+                                  PROT_READ|PROT_WRITE,
+                                  MAP_SHARED|MAP_ANONYMOUS, -1, 0);
 
-    if (ngx_http_profile_pids == MAP_FAILED) {
+    if (ngx_http_profile_board == MAP_FAILED) {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
                       "profile: mmap() failed");
         return NGX_ERROR;
@@ -123,8 +145,8 @@ ngx_http_profile_inbox_close(void)
         (void) close(ngx_http_profile_pairs[i].in);
     }
 
-    (void) munmap((void *) ngx_http_profile_pids,
-                  ngx_http_profile_nworkers * sizeof(ngx_pid_t));
+    (void) munmap(ngx_http_profile_board,
+                  ngx_http_profile_board_size(ngx_http_profile_nworkers));
 
     ngx_free(ngx_http_profile_pairs);
 
@@ -157,7 +179,7 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
-    ngx_http_profile_pids[ngx_worker] = ngx_pid;
+    ngx_http_profile_board->pids[ngx_worker] = ngx_pid;
 
     return NGX_OK;
 }
@@ -173,7 +195,72 @@ ngx_http_profile_inbox_workers(void)
 ngx_pid_t
 ngx_http_profile_inbox_pid(ngx_uint_t worker)
 {
-    return ngx_http_profile_pids[worker];
+    return ngx_http_profile_board->pids[worker];
+}
+
+
+/* those of processes that have died are free */
+
+ngx_int_t
+ngx_http_profile_inbox_ticket(ngx_uint_t n)
+{
+    ngx_uint_t                  i;
+    ngx_atomic_uint_t           owner;
+    ngx_http_profile_ticket_t  *ticket;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_TICKETS; i++) {
+        ticket = &ngx_http_profile_board->tickets[i];
+        owner = ticket->owner;
+
+        if (owner && (kill((ngx_pid_t) owner, 0) == 0
+                      || ngx_errno != NGX_ESRCH))
+        {
+            continue;
+        }
+
+        if (ngx_atomic_cmp_set(&ticket->owner, owner, ngx_pid)) {
+            ticket->left = n;
+            return i;
+        }
+    }
+
+    return NGX_BUSY;
+}
+
+
+void
+ngx_http_profile_inbox_return(ngx_uint_t ticket)
+{
+    ngx_http_profile_board->tickets[ticket].left = 0;
+    ngx_http_profile_board->tickets[ticket].owner = 0;
+}
+
+
+ngx_uint_t
+ngx_http_profile_inbox_take(ngx_uint_t ticket)
+{
+    ngx_atomic_t       *left;
+    ngx_atomic_uint_t   n;
+
+    left = &ngx_http_profile_board->tickets[ticket].left;
+
+    do {
+        n = *left;
+
+        if (n == 0) {
+            return 0;
+        }
+
+    } while (!ngx_atomic_cmp_set(left, n, n - 1));
+
+    return 1;
+}
+
+
+ngx_uint_t
+ngx_http_profile_inbox_left(ngx_uint_t ticket)
+{
+    return ngx_http_profile_board->tickets[ticket].left;
 }
 
 
@@ -239,7 +326,7 @@ ngx_http_profile_inbox_handler(ngx_event_t *ev)
     c = ev->data;
 
     while (ngx_http_profile_inbox_read(c->fd, &m, &fd) == NGX_OK) {
-        ngx_http_profile_inbox_take(&m, fd);
+        ngx_http_profile_inbox_got(&m, fd);
     }
 }
 
@@ -301,7 +388,7 @@ ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m, int *fd)
 
 
 static void
-ngx_http_profile_inbox_take(ngx_http_profile_message_t *m, int fd)
+ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
 {
     if (m->type == NGX_HTTP_PROFILE_ORDER && fd != -1) {
         ngx_http_profile_share_order(m, fd);

@@ -9,6 +9,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_endpoint.h"
 #include "ngx_http_profile_store.h"
 
 
@@ -80,9 +81,14 @@ ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx)
 void
 ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx)
 {
+    if (ctx->request && ctx->endpoints) {
+        ngx_http_profile_endpoint_take(ctx);
+        return;
+    }
+
     if (ctx->request == NULL || ctx->verdict != NGX_HTTP_PROFILE_ADMITTED
         || !(ctx->record || ctx->trigger.record)
-        || ctx->crowded || ctx->reply.status)
+        || ctx->endpoint || ctx->crowded || ctx->reply.status)
     {
         return;
     }

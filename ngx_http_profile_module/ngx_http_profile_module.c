@@ -11,6 +11,7 @@
 #include "ngx_http_profile_bar.h"
 #include "ngx_http_profile_stall.h"
 #include "ngx_http_profile_console.h"
+#include "ngx_http_profile_endpoint.h"
 #include "ngx_http_profile_job.h"
 #include "ngx_http_profile_server.h"
 
@@ -268,7 +269,26 @@ ngx_http_profile_look(ngx_http_request_t *r)
         return NGX_DONE;
     }
 
+    if (!asked && ngx_http_profile_nendpoints
+        && ngx_http_profile_endpoint_begin(r) == NGX_DONE)
+    {
+        return NGX_DONE;
+    }
+
     return tr ? ngx_http_profile_account_begin(tr) : NGX_DECLINED;
+}
+
+
+void
+ngx_http_profile_look_at_all(ngx_uint_t on)
+{
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_profile_module);
+
+    ngx_http_profile_min_arg = (on || ngx_http_profile_accounting)
+                               ? 0 : pmcf->min_arg;
 }
 
 
@@ -295,7 +315,7 @@ ngx_http_profile_init(ngx_conf_t *cf)
      * first one, this handler runs after realip's.
      */
 
-    if (pmcf->nlocations + pmcf->accounting
+    if (pmcf->nlocations + pmcf->accounting + pmcf->nconsoles
         && ngx_http_profile_first_handler(cf, NGX_HTTP_POST_READ_PHASE,
                                           ngx_http_profile_handler)
            != NGX_OK)
@@ -414,7 +434,8 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
-    return pmcf->nlocations ? ngx_http_profile_init_phases(cycle) : NGX_OK;
+    return pmcf->nlocations + pmcf->nconsoles
+           ? ngx_http_profile_init_phases(cycle) : NGX_OK;
 }
 
 

@@ -46,12 +46,34 @@ ngx_int_t
 ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted)
 {
+    ngx_int_t                   ticket;
     ngx_uint_t                  i;
     ngx_http_profile_server_t  *s;
+
+    ticket = 0;
+
+    if (wanted->filter.requests) {
+        ticket = ngx_http_profile_inbox_ticket(wanted->filter.requests);
+
+        if (ticket == NGX_BUSY) {
+            return ngx_http_profile_answer_error(call,
+                                NGX_HTTP_TOO_MANY_REQUESTS,
+                                "%d captures of requests are running already, "
+                                "which is the limit",
+                                NGX_HTTP_PROFILE_TICKETS);
+        }
+
+        wanted->filter.ticket = ticket;
+    }
 
     s = ngx_http_profile_server_create(call, wanted);
 
     if (s == NULL) {
+
+        if (wanted->filter.requests) {
+            ngx_http_profile_inbox_return(ticket);
+        }
+
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -133,6 +155,7 @@ ngx_http_profile_server_order(ngx_http_profile_server_t *s,
     m.id = s->id;
     m.end = s->end;
     m.conf = s->wanted.conf;
+    m.filter = s->wanted.filter;
     m.interval = s->wanted.interval;
 
     member->pid = ngx_http_profile_inbox_pid(member->worker);
@@ -464,7 +487,12 @@ ngx_http_profile_server_free(ngx_http_profile_server_t *s)
         ngx_del_timer(&s->timer);
     }
 
+    if (s->wanted.filter.requests) {
+        ngx_http_profile_inbox_return(s->wanted.filter.ticket);
+    }
+
     ngx_queue_remove(&s->queue);
     prof_buf_free(&s->out);
+    free(s->merged.times);
     ngx_free(s);
 }

@@ -32,6 +32,7 @@
 
 #include "prof.h"
 #include "ngx_http_profile_console.h"
+#include "ngx_http_profile_endpoint.h"
 #include "ngx_http_profile_job.h"
 #include "ngx_http_profile_store.h"
 
@@ -47,6 +48,9 @@
 
 /* a profile may be so large, compressed */
 #define NGX_HTTP_PROFILE_SHARE_MAX    (64 * 1024 * 1024)
+
+/* captures of so many requests, in all workers */
+#define NGX_HTTP_PROFILE_TICKETS      64
 
 /* memory of one worker's share */
 #define NGX_HTTP_PROFILE_SHARE_MEMORY  (16 * 1024 * 1024)
@@ -79,6 +83,7 @@ typedef struct {
     uint64_t                    end;         /* of prof_now() */
     uint64_t                    interval;    /* of sampled allocations */
     prof_capture_conf_t         conf;
+    ngx_http_profile_filter_t   filter;
 } ngx_http_profile_message_t;
 
 
@@ -86,6 +91,7 @@ typedef struct {
 
 typedef struct {
     prof_capture_conf_t         conf;
+    ngx_http_profile_filter_t   filter;
     ngx_msec_t                  time;
     const prof_encoder_t       *format;
     ngx_int_t                   worker;      /* a number, or -1: all */
@@ -124,6 +130,10 @@ typedef struct {
     ngx_int_t                   stored;
     char                        took_part[256];
     char                        left_out[256];
+    ngx_uint_t                  requests;    /* of an endpoint */
+    ngx_uint_t                  skipped;
+    uint32_t                   *times;       /* us, of malloc() */
+    ngx_uint_t                  ntimes;
     unsigned                    failed:1;    /* no memory */
     unsigned                    compressible:1;
     unsigned                    gzipped:1;
@@ -167,6 +177,17 @@ ngx_uint_t ngx_http_profile_inbox_workers(void);
 ngx_pid_t ngx_http_profile_inbox_pid(ngx_uint_t worker);
 
 /*
+ * A counter that all workers take from: its number, or NGX_BUSY.  It is the
+ * process's until it is returned.
+ */
+ngx_int_t ngx_http_profile_inbox_ticket(ngx_uint_t n);
+void ngx_http_profile_inbox_return(ngx_uint_t ticket);
+
+/* whether there was one left */
+ngx_uint_t ngx_http_profile_inbox_take(ngx_uint_t ticket);
+ngx_uint_t ngx_http_profile_inbox_left(ngx_uint_t ticket);
+
+/*
  * Sends a message, with a descriptor unless fd is -1.  Does not wait.
  * NGX_ERROR: the worker cannot take it now.
  */
@@ -208,6 +229,24 @@ ngx_int_t ngx_http_profile_server_keep_init(ngx_http_profile_call_t *call,
 ngx_int_t ngx_http_profile_server_keep(ngx_http_profile_server_t *s,
     prof_profile_t *p);
 ngx_int_t ngx_http_profile_server_kept(ngx_http_profile_server_t *s);
+
+
+/* ngx_http_profile_server_times.c: requests of an endpoint; in the thread */
+
+void ngx_http_profile_server_take_times(ngx_http_profile_server_t *s,
+    prof_profile_t *p);
+void ngx_http_profile_server_spread(ngx_http_profile_server_t *s,
+    prof_profile_t *p);
+
+
+/* ngx_http_profile_wanted.c: what the arguments of a call ask for */
+
+/*
+ * Returns NGX_DECLINED, or the result of an answer that says what is wrong.
+ * wanted is zero, but for the mode and the memory.
+ */
+ngx_int_t ngx_http_profile_wanted(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted);
 
 
 /* ngx_http_profile_server_route.c: routes of the console */

@@ -75,7 +75,10 @@ ngx_http_profile_server_keep(ngx_http_profile_server_t *s, prof_profile_t *p)
     st.uri.data = (u_char *) p->title;
     st.uri.len = ngx_strlen(p->title);
 
-    if (s->wanted.worker == -1) {
+    if (s->wanted.filter.enabled) {
+        ngx_str_set(&st.scope, "endpoint");
+
+    } else if (s->wanted.worker == -1) {
         ngx_str_set(&st.scope, "all");
 
     } else {

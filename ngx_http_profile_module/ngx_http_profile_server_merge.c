@@ -16,6 +16,8 @@
 
 static prof_profile_t *ngx_http_profile_server_sum(
     ngx_http_profile_server_t *s);
+static const char *ngx_http_profile_server_title(
+    ngx_http_profile_server_t *s);
 static ngx_int_t ngx_http_profile_server_add(ngx_http_profile_server_t *s,
     prof_merge_t *merge, ngx_http_profile_member_t *member);
 static prof_profile_t *ngx_http_profile_server_read(int fd);
@@ -73,8 +75,7 @@ ngx_http_profile_server_sum(ngx_http_profile_server_t *s)
     ngx_uint_t     i;
     prof_merge_t  *merge;
 
-    merge = prof_merge_create(s->wanted.worker == -1 ? "all workers"
-                                                     : "worker", 0);
+    merge = prof_merge_create(ngx_http_profile_server_title(s), 0);
     if (merge == NULL) {
         return NULL;
     }
@@ -91,6 +92,24 @@ ngx_http_profile_server_sum(ngx_http_profile_server_t *s)
     }
 
     return prof_merge_finish(merge);
+}
+
+
+static const char *
+ngx_http_profile_server_title(ngx_http_profile_server_t *s)
+{
+    ngx_http_profile_filter_t  *f;
+
+    f = &s->wanted.filter;
+
+    if (f->enabled) {
+        return f->location[0] ? f->location
+                              : f->uri[0] ? f->uri
+                                          : f->server[0] ? f->server
+                                                         : "all requests";
+    }
+
+    return s->wanted.worker == -1 ? "all workers" : "worker";
 }
 
 
@@ -117,6 +136,10 @@ ngx_http_profile_server_add(ngx_http_profile_server_t *s, prof_merge_t *merge,
     if (p == NULL) {
         member->report = NGX_HTTP_PROFILE_FAILED;
         return NGX_DECLINED;
+    }
+
+    if (s->wanted.filter.enabled) {
+        ngx_http_profile_server_take_times(s, p);
     }
 
     *ngx_sprintf((u_char *) number, "%ui", member->worker) = '\0';
@@ -251,7 +274,15 @@ ngx_http_profile_server_facts(ngx_http_profile_server_t *s, prof_profile_t *p)
 
     p->inuse = s->wanted.inuse;
 
-    (void) prof_profile_scope(p, s->wanted.worker == -1 ? "all" : "worker");
+    if (s->wanted.filter.enabled) {
+        (void) prof_profile_scope(p, "endpoint");
+        ngx_http_profile_server_spread(s, p);
+
+    } else {
+        (void) prof_profile_scope(p, s->wanted.worker == -1 ? "all"
+                                                            : "worker");
+    }
+
     (void) prof_profile_fact(p, "workers", m->took_part,
                              ngx_strlen(m->took_part));
 
@@ -264,7 +295,7 @@ ngx_http_profile_server_facts(ngx_http_profile_server_t *s, prof_profile_t *p)
 
     /* they have run at the same time, and one that is busy ends a bit late */
 
-    if (p->mode == PROF_MODE_CPU) {
+    if (p->mode == PROF_MODE_CPU && !s->wanted.filter.enabled) {
         p->wall /= m->nworkers;
     }
 }

@@ -22,22 +22,23 @@
 
 
 typedef struct {
-    ngx_queue_t              queue;
-    uint64_t                 id;
-    uint64_t                 end;
-    ngx_uint_t               asker;      /* its number */
-    int                      fd;
-    prof_capture_t          *capture;
-    prof_heap_t             *heap;       /* instead, of allocations */
-    ngx_event_t              timer;
-    ngx_connection_t         connection; /* for nginx's debug messages */
-    ngx_http_profile_job_t   job;
-    unsigned                 armed:1;
+    ngx_queue_t                   queue;
+    uint64_t                      id;
+    uint64_t                      end;
+    ngx_uint_t                    asker;       /* its number */
+    int                           fd;
+    prof_capture_t               *capture;
+    prof_heap_t                  *heap;        /* instead, of allocations */
+    ngx_http_profile_endpoint_t  *endpoint;    /* instead, of requests */
+    ngx_event_t                   timer;
+    ngx_connection_t              connection;  /* for nginx's debug messages */
+    ngx_http_profile_job_t        job;
+    unsigned                      armed:1;
 
     /* the thread's */
 
-    prof_profile_t          *profile;
-    ngx_uint_t               report;
+    prof_profile_t               *profile;
+    ngx_uint_t                    report;
 } ngx_http_profile_share_t;
 
 
@@ -45,6 +46,8 @@ static ngx_int_t ngx_http_profile_share_begin(ngx_http_profile_message_t *m,
     int fd, ngx_uint_t *report);
 static ngx_int_t ngx_http_profile_share_start(ngx_http_profile_share_t *share,
     prof_capture_conf_t *conf);
+static ngx_int_t ngx_http_profile_share_endpoint(
+    ngx_http_profile_share_t *share, ngx_http_profile_message_t *m);
 static ngx_int_t ngx_http_profile_share_heap(ngx_http_profile_share_t *share,
     ngx_http_profile_message_t *m);
 static void ngx_http_profile_share_timer(ngx_event_t *ev);
@@ -112,9 +115,15 @@ ngx_http_profile_share_begin(ngx_http_profile_message_t *m, int fd,
     share->asker = m->worker;
     share->fd = fd;
 
-    rc = (m->conf.mode == PROF_MODE_OBJECT)
-         ? ngx_http_profile_share_heap(share, m)
-         : ngx_http_profile_share_start(share, &m->conf);
+    if (m->filter.enabled) {
+        rc = ngx_http_profile_share_endpoint(share, m);
+
+    } else if (m->conf.mode == PROF_MODE_OBJECT) {
+        rc = ngx_http_profile_share_heap(share, m);
+
+    } else {
+        rc = ngx_http_profile_share_start(share, &m->conf);
+    }
 
     if (rc != NGX_OK) {
         *report = (rc == NGX_BUSY) ? NGX_HTTP_PROFILE_BUSY
@@ -188,6 +197,20 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
 
 
 static ngx_int_t
+ngx_http_profile_share_endpoint(ngx_http_profile_share_t *share,
+    ngx_http_profile_message_t *m)
+{
+    share->endpoint = ngx_http_profile_endpoint_create(&m->filter, &m->conf);
+
+    if (share->endpoint) {
+        return NGX_OK;
+    }
+
+    return ngx_errno == NGX_EBUSY ? NGX_BUSY : NGX_ERROR;
+}
+
+
+static ngx_int_t
 ngx_http_profile_share_heap(ngx_http_profile_share_t *share,
     ngx_http_profile_message_t *m)
 {
@@ -239,7 +262,11 @@ ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
         ngx_del_timer(&ngx_http_profile_drain);
     }
 
-    if (share->heap) {
+    if (share->endpoint) {
+        share->profile = ngx_http_profile_endpoint_finish(share->endpoint);
+        share->endpoint = NULL;
+
+    } else if (share->heap) {
         share->profile = prof_heap_finish(share->heap, "worker");
         prof_heap_destroy(share->heap);
         share->heap = NULL;
@@ -370,7 +397,10 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
             ngx_del_timer(&ngx_http_profile_drain);
         }
 
-        if (share->heap) {
+        if (share->endpoint) {
+            ngx_http_profile_endpoint_cancel(share->endpoint);
+
+        } else if (share->heap) {
             prof_heap_destroy(share->heap);
 
         } else {
@@ -437,7 +467,24 @@ ngx_http_profile_drain_begin(void)
 static void
 ngx_http_profile_drain_timer(ngx_event_t *ev)
 {
+    ngx_queue_t               *q, *next;
+    ngx_http_profile_share_t  *share;
+
     prof_process_drain();
 
     ngx_add_timer(ev, NGX_HTTP_PROFILE_DRAIN);
+
+    for (q = ngx_queue_head(&ngx_http_profile_shares);
+         q != ngx_queue_sentinel(&ngx_http_profile_shares);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        share = ngx_queue_data(q, ngx_http_profile_share_t, queue);
+
+        if (share->endpoint
+            && ngx_http_profile_endpoint_full(share->endpoint))
+        {
+            ngx_http_profile_share_finish(share, NGX_HTTP_PROFILE_DONE);
+        }
+    }
 }

@@ -88,6 +88,12 @@ like(join("\n", $p->comments()), qr/^workers: \d+$/m, 'one worker');
 
 like($out, qr/^<!DOCTYPE html>/i, 'a page, to the standard output');
 
+($rc, $out) = tool('-u', $unix, '-s', '0.3', '--location', '/', '-n', '5',
+                   '-o', "$dir/a.pb.gz", '-q');
+
+$p = ProfileTest::Pprof->new($t->read_file('a.pb.gz'));
+like(join("\n", $p->comments()), qr/^scope: endpoint$/m, 'requests');
+
 # a command
 
 ($rc, $out) = tool('-u', $unix, '-s', '0.3', '-o', "$dir/b.html", '-d', '0.1',

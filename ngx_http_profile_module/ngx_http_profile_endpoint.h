@@ -1,0 +1,83 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Captures of an endpoint: all requests, or the next so many, of a URI prefix,
+ * a server, a location.  Each is captured as one that asked for it, but for its
+ * response, which is its own; and when it ends, its profile is added to those
+ * before it.
+ *
+ * Requests that would make the capture cost more than a tenth of the time are
+ * counted and left alone.
+ *
+ * Context: the worker's event loop.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_ENDPOINT_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_ENDPOINT_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "prof.h"
+
+
+#define NGX_HTTP_PROFILE_FILTER_LEN    256
+#define NGX_HTTP_PROFILE_REQUESTS_MAX  100000
+
+/* of a worker, whose times are told one by one */
+#define NGX_HTTP_PROFILE_TIMES_MAX     10000
+
+
+/* texts are empty, or null-terminated; part of a message between workers */
+
+typedef struct {
+    char              uri[NGX_HTTP_PROFILE_FILTER_LEN];       /* prefix */
+    char              server[NGX_HTTP_PROFILE_FILTER_LEN];    /* name */
+    char              location[NGX_HTTP_PROFILE_FILTER_LEN];  /* name */
+    uint32_t          requests;      /* 0: any number */
+    uint32_t          ticket;        /* of ngx_http_profile_inbox_ticket() */
+    uint32_t          enabled;       /* it is a capture of an endpoint */
+} ngx_http_profile_filter_t;
+
+
+typedef struct ngx_http_profile_endpoint_s  ngx_http_profile_endpoint_t;
+struct ngx_http_profile_ctx_s;
+
+
+PROF_HIDDEN_BEGIN
+
+/* begins; NULL with errno NGX_EBUSY: too many, or NULL: no memory */
+ngx_http_profile_endpoint_t *ngx_http_profile_endpoint_create(
+    ngx_http_profile_filter_t *filter, prof_capture_conf_t *conf);
+
+/* whether all requests that it waits for were there */
+ngx_uint_t ngx_http_profile_endpoint_full(ngx_http_profile_endpoint_t *ep);
+
+/*
+ * Ends; the profile, which the caller owns, or NULL: no memory.  It has the
+ * facts "requests", "skipped" and "times", of each in microseconds.
+ */
+prof_profile_t *ngx_http_profile_endpoint_finish(
+    ngx_http_profile_endpoint_t *ep);
+void ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep);
+
+/*
+ * In the POST_READ phase: NGX_DECLINED, or NGX_DONE if the request is captured
+ * and has run.
+ */
+ngx_int_t ngx_http_profile_endpoint_begin(ngx_http_request_t *r);
+
+/* a request that is captured ends */
+void ngx_http_profile_endpoint_take(struct ngx_http_profile_ctx_s *ctx);
+
+/* captures that look at requests now */
+extern ngx_uint_t  ngx_http_profile_nendpoints;
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_ENDPOINT_H_INCLUDED_ */
