@@ -106,7 +106,7 @@ typedef struct {
     double                 rest;        /* bytes to the next sample */
     uint64_t               interval;    /* that it was drawn for */
     uint64_t               random;
-    uint32_t               inside;      /* a hook, or muted code */
+    uint32_t               inside;      /* counting, or muted code */
     uint32_t               locked;      /* it holds a heap's lock */
     uint32_t               owner;
 } prof_heap_thread_t;
@@ -162,10 +162,6 @@ void prof_heap_add_block(prof_heap_t *h, void *p,
 void prof_heap_add_map(prof_heap_t *h, void *p,
     const prof_live_block_t *block);
 
-/* around looking at the list of heaps */
-void prof_heap_enter(void);
-void prof_heap_leave(void);
-
 /* whether it was taken; if not, that is counted */
 int prof_heap_lock(prof_heap_t *h);
 void prof_heap_unlock(prof_heap_t *h);
@@ -201,6 +197,29 @@ prof_heap_wants(size_t size)
     t->rest -= (double) size;
 
     return t->rest <= 0;
+}
+
+
+/*
+ * Around looking at the list of heaps: the owner itself takes heaps out of it,
+ * and so knows when it looks.
+ */
+
+static inline void
+prof_heap_enter(void)
+{
+    if (!prof_heap_thread.owner) {
+        __atomic_fetch_add(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+
+static inline void
+prof_heap_leave(void)
+{
+    if (!prof_heap_thread.owner) {
+        __atomic_fetch_sub(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
+    }
 }
 
 

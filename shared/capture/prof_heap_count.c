@@ -310,23 +310,3 @@ prof_heap_unlock(prof_heap_t *h)
     __atomic_store_n(&h->lock, 0, __ATOMIC_RELEASE);
     prof_heap_thread.locked = 0;
 }
-
-
-/* the owner itself takes heaps out of the list */
-
-void
-prof_heap_enter(void)
-{
-    if (!prof_heap_thread.owner) {
-        __atomic_fetch_add(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
-    }
-}
-
-
-void
-prof_heap_leave(void)
-{
-    if (!prof_heap_thread.owner) {
-        __atomic_fetch_sub(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
-    }
-}

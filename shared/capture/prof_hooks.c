@@ -29,6 +29,10 @@
 #define PROF_HOOKS_RECORDS  8192
 
 
+#define prof_hooks_is_map(name)                                               \
+    ((name) >= PROF_HOOK_mmap && (name) <= PROF_HOOK_munmap)
+
+
 typedef struct {
     uintptr_t           *at;        /* NULL: free */
     uintptr_t            old;
@@ -331,14 +335,20 @@ prof_hooks_patch(void *data, const prof_slot_batch_t *batch)
 static uintptr_t
 prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot)
 {
-    uintptr_t             word, hook, real;
+    uintptr_t             word, hook, real, allocator;
     prof_hooks_record_t  *record;
 
     word = *slot->at;
     hook = (uintptr_t) prof_hooks_calls[slot->name];
     real = (uintptr_t) prof_hooks_real[slot->name];
+    allocator = (uintptr_t) prof_hooks_real[PROF_HOOK_malloc];
 
-    if (word == hook || real == 0) {
+    /* what the allocator maps, it gives out as blocks */
+
+    if (word == hook || real == 0
+        || (prof_hooks_is_map(slot->name) && batch->start <= allocator
+            && allocator < batch->end))
+    {
         return word;
     }
 

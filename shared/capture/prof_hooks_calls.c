@@ -3,8 +3,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The hooks.  Each behaves as the function that it stands for, whatever its
- * arguments; what the real function calls through slots in its turn is part of
- * it and not counted.
+ * arguments.
  *
  * Context: any thread, at any time, also in signal handlers of programs that
  * allocate there.
@@ -63,6 +62,12 @@ void *prof_hook_dlvsym(void *handle, const char *name, const char *version);
 PROF_HIDDEN_END
 
 
+/* the numbers that are written there */
+
+_Static_assert(PROF_HOOK_dlsym == 11 && PROF_HOOK_dlvsym == 12,
+               "prof_hooks_dlsym.S has other numbers");
+
+
 #define PROF_HOOKS_CALL(name)  (void *) prof_hook_##name,
 
 void *const  prof_hooks_calls[] = {
@@ -75,9 +80,7 @@ prof_hook_malloc(size_t size)
 {
     void  *p;
 
-    prof_heap_thread.inside++;
     p = prof_hook_real(malloc, prof_hook_malloc_pt)(size);
-    prof_heap_thread.inside--;
 
     if (prof_heap_wants(size) && p) {
         prof_heap_allocated(p, size, PROF_HEAP_BLOCK);
@@ -92,9 +95,7 @@ prof_hook_calloc(size_t n, size_t size)
 {
     void  *p;
 
-    prof_heap_thread.inside++;
     p = prof_hook_real(calloc, prof_hook_calloc_pt)(n, size);
-    prof_heap_thread.inside--;
 
     if (p && prof_heap_wants(n * size)) {
         prof_heap_allocated(p, n * size, PROF_HEAP_BLOCK);
@@ -113,9 +114,7 @@ prof_hook_realloc(void *p, size_t size)
         prof_heap_moving(p);
     }
 
-    prof_heap_thread.inside++;
     new = prof_hook_real(realloc, prof_hook_realloc_pt)(p, size);
-    prof_heap_thread.inside--;
 
     if (p && prof_heap_state.n) {
         prof_heap_moved(p, new || size == 0);
@@ -136,9 +135,7 @@ prof_hook_free(void *p)
         prof_heap_freed(p);
     }
 
-    prof_heap_thread.inside++;
     prof_hook_real(free, prof_hook_free_pt)(p);
-    prof_heap_thread.inside--;
 }
 
 
@@ -147,10 +144,8 @@ prof_hook_posix_memalign(void **p, size_t align, size_t size)
 {
     int  rc;
 
-    prof_heap_thread.inside++;
     rc = prof_hook_real(posix_memalign, prof_hook_posix_memalign_pt)(p, align,
                                                                      size);
-    prof_heap_thread.inside--;
 
     if (rc == 0 && *p && prof_heap_wants(size)) {
         prof_heap_allocated(*p, size, PROF_HEAP_BLOCK);
@@ -165,9 +160,7 @@ prof_hook_aligned_alloc(size_t align, size_t size)
 {
     void  *p;
 
-    prof_heap_thread.inside++;
     p = prof_hook_real(aligned_alloc, prof_hook_memalign_pt)(align, size);
-    prof_heap_thread.inside--;
 
     if (p && prof_heap_wants(size)) {
         prof_heap_allocated(p, size, PROF_HEAP_BLOCK);
@@ -182,9 +175,7 @@ prof_hook_memalign(size_t align, size_t size)
 {
     void  *p;
 
-    prof_heap_thread.inside++;
     p = prof_hook_real(memalign, prof_hook_memalign_pt)(align, size);
-    prof_heap_thread.inside--;
 
     if (p && prof_heap_wants(size)) {
         prof_heap_allocated(p, size, PROF_HEAP_BLOCK);

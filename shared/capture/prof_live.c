@@ -7,9 +7,6 @@
 #include "capture/prof_live.h"
 
 
-static uint32_t prof_live_home(const prof_live_t *l, uintptr_t address);
-static prof_live_block_t *prof_live_search(const prof_live_t *l, uint32_t home,
-    uintptr_t address);
 static uintptr_t *prof_live_address(const prof_live_t *l,
     const prof_live_block_t *block);
 
@@ -18,7 +15,8 @@ size_t
 prof_live_size(uint32_t n)
 {
     return n * (sizeof(prof_live_bucket_t)
-                + PROF_LIVE_BUCKET * sizeof(prof_live_block_t));
+                + PROF_LIVE_BUCKET * sizeof(prof_live_block_t))
+           + PROF_LIVE_SEEN / 8;
 }
 
 
@@ -27,15 +25,9 @@ prof_live_init(prof_live_t *l, void *mem, uint32_t n)
 {
     l->buckets = mem;
     l->blocks = (prof_live_block_t *) (l->buckets + n);
+    l->seen = (uint64_t *) (l->blocks + n * PROF_LIVE_BUCKET);
     l->mask = n - 1;
     l->n = 0;
-}
-
-
-prof_live_block_t *
-prof_live_find(const prof_live_t *l, uintptr_t address)
-{
-    return prof_live_search(l, prof_live_home(l, address), address);
 }
 
 
@@ -45,7 +37,7 @@ prof_live_reserve(prof_live_t *l, uintptr_t address)
     uint32_t              i, k, home;
     prof_live_bucket_t   *bucket;
 
-    home = prof_live_home(l, address);
+    home = prof_live_hash(address) & l->mask;
 
     for (k = 0; k <= PROF_LIVE_NEXT; k++) {
         bucket = &l->buckets[(home + k) & l->mask];
@@ -66,9 +58,12 @@ prof_live_reserve(prof_live_t *l, uintptr_t address)
 void
 prof_live_commit(prof_live_t *l, prof_live_block_t *block, uintptr_t address)
 {
-    uint32_t  home;
+    uint32_t  hash, home;
 
-    home = prof_live_home(l, address);
+    hash = prof_live_hash(address);
+    home = hash & l->mask;
+
+    *prof_live_seen(l, hash) |= (uint64_t) 1 << hash % 64;
 
     if ((block - l->blocks) / PROF_LIVE_BUCKET != home) {
         l->buckets[home].away++;
@@ -87,7 +82,7 @@ prof_live_remove(prof_live_t *l, prof_live_block_t *block, uintptr_t address)
 {
     uint32_t  home;
 
-    home = prof_live_home(l, address);
+    home = prof_live_hash(address) & l->mask;
 
     __atomic_store_n(prof_live_address(l, block), 0, __ATOMIC_RELEASE);
 
@@ -106,21 +101,13 @@ prof_live_rename(prof_live_t *l, prof_live_block_t *block, uintptr_t address)
 }
 
 
-/* no two blocks are nearer than 16 bytes */
-
-static uint32_t
-prof_live_home(const prof_live_t *l, uintptr_t address)
+prof_live_block_t *
+prof_live_search(const prof_live_t *l, uint32_t hash, uintptr_t address)
 {
-    return (uint32_t) (((uint64_t) (address >> 4) * 0x9e3779b97f4a7c15) >> 32)
-           & l->mask;
-}
-
-
-static prof_live_block_t *
-prof_live_search(const prof_live_t *l, uint32_t home, uintptr_t address)
-{
-    uint32_t             i, k, n;
+    uint32_t             i, k, n, home;
     prof_live_bucket_t  *bucket;
+
+    home = hash & l->mask;
 
     n = __atomic_load_n(&l->buckets[home].away, __ATOMIC_RELAXED)
         ? PROF_LIVE_NEXT : 0;

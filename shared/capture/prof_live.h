@@ -4,8 +4,11 @@
  *
  * Blocks of memory that were allocated and are not freed yet, by address.  A
  * bucket is one line of the cache: seven addresses, and how many that belong
- * here had to go to one of the next buckets.  So it is one look, in nearly all
- * cases, to see that a block is unknown, which most are.
+ * here had to go to one of the next buckets.
+ *
+ * Most blocks that are looked for are unknown.  Each of PROF_LIVE_SEEN bits
+ * says whether there ever was one among its part of the addresses, and these
+ * bits are few enough to stay in the processor's first cache.
  *
  * The memory is given at the start and never grows.  Nothing is moved.
  *
@@ -23,6 +26,8 @@
 
 
 #define PROF_LIVE_BUCKET  7
+
+#define PROF_LIVE_SEEN    (64 * 1024)
 
 /* buckets that are searched for a place, after the first one */
 #define PROF_LIVE_NEXT    7
@@ -44,6 +49,7 @@ typedef struct {
 typedef struct {
     prof_live_bucket_t   *buckets;
     prof_live_block_t    *blocks;   /* PROF_LIVE_BUCKET for each bucket */
+    uint64_t             *seen;
     uint32_t              mask;     /* number of buckets - 1 */
     uint32_t              n;
 } prof_live_t;
@@ -57,8 +63,9 @@ size_t prof_live_size(uint32_t n);
 /* mem is zero and aligned to 64 */
 void prof_live_init(prof_live_t *l, void *mem, uint32_t n);
 
-/* the block at the address, or NULL */
-prof_live_block_t *prof_live_find(const prof_live_t *l, uintptr_t address);
+/* the block at the address, or NULL; hash is prof_live_hash(address) */
+prof_live_block_t *prof_live_search(const prof_live_t *l, uint32_t hash,
+    uintptr_t address);
 
 /* a place for a block that is not there, to be filled in; NULL: full */
 prof_live_block_t *prof_live_reserve(prof_live_t *l, uintptr_t address);
@@ -75,6 +82,41 @@ void prof_live_rename(prof_live_t *l, prof_live_block_t *block,
     uintptr_t address);
 
 PROF_HIDDEN_END
+
+
+/* no two blocks are nearer than 16 bytes */
+
+static inline uint32_t
+prof_live_hash(uintptr_t address)
+{
+    return (uint32_t) (((uint64_t) (address >> 4) * 0x9e3779b97f4a7c15) >> 32);
+}
+
+
+/* the word of the hash's bit, which is bit hash % 64 */
+
+static inline uint64_t *
+prof_live_seen(const prof_live_t *l, uint32_t hash)
+{
+    return &l->seen[hash / 64 % (PROF_LIVE_SEEN / 64)];
+}
+
+
+static inline prof_live_block_t *
+prof_live_find(const prof_live_t *l, uintptr_t address)
+{
+    uint32_t  hash;
+
+    hash = prof_live_hash(address);
+
+    if (!(__atomic_load_n(prof_live_seen(l, hash), __ATOMIC_RELAXED)
+          & (uint64_t) 1 << hash % 64))
+    {
+        return NULL;
+    }
+
+    return prof_live_search(l, hash, address);
+}
 
 
 #endif /* _PROF_LIVE_H_INCLUDED_ */
