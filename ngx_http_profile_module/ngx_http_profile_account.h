@@ -46,6 +46,7 @@ struct ngx_http_profile_part_s {
     ngx_http_event_handler_pt     write_event_handler;
     ngx_resolver_ctx_t           *resolver_ctx;
     ngx_resolver_handler_pt       resolver_handler;
+    ngx_http_client_body_handler_pt  post_handler;
     unsigned                      aio:1;
 };
 
@@ -109,6 +110,7 @@ typedef struct {
     ngx_http_request_t           *request;
     ngx_resolver_ctx_t           *resolver;
     unsigned                      timer:1;   /* the event's timer expired */
+    unsigned                      body:1;    /* the request's body is there */
 } ngx_http_profile_wake_t;
 
 

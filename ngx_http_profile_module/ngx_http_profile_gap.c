@@ -40,7 +40,7 @@ static u_char *ngx_http_profile_client_cause(ngx_http_request_t *r,
     ngx_event_t *ev, u_char *p, u_char *last);
 static u_char *ngx_http_profile_part_cause(ngx_http_profile_part_t *part,
     u_char *p, u_char *last);
-static u_char *ngx_http_profile_upstream_cause(ngx_http_upstream_t *u,
+static u_char *ngx_http_profile_upstream_cause(ngx_http_request_t *r,
     u_char *p, u_char *last);
 static u_char *ngx_http_profile_socket_cause(ngx_connection_t *c, u_char *p,
     u_char *last);
@@ -58,6 +58,7 @@ ngx_http_profile_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
     uint64_t                  ready, now;
     uintptr_t                 frames[2];
     ngx_uint_t                n;
+    ngx_http_request_t       *r;
     ngx_http_profile_part_t  *part;
     u_char                    text[NGX_MAX_ERROR_STR / 4];
 
@@ -68,9 +69,13 @@ ngx_http_profile_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
     frames[0] = prof_capture_name(c, (char *) text, p - text);
     n = 1;
 
-    if (part && part->request != part->request->main) {
-        p = ngx_slprintf(text, text + sizeof(text), "subrequest %V",
-                         &part->request->uri);
+    /* what the client asked for is not named again */
+
+    r = part ? part->request : tr->request;
+
+    if (r->internal) {
+        p = ngx_slprintf(text, text + sizeof(text), "%s %V",
+                         r == r->main ? "redirect" : "subrequest", &r->uri);
 
         frames[1] = prof_capture_name(c, (char *) text, p - text);
         n = 2;
@@ -155,7 +160,7 @@ ngx_http_profile_wake_name(ngx_http_profile_track_t *tr, prof_capture_t *c,
     } else if (part && part->aio) {
         name = "event: disk or thread pool";
 
-    } else if (wake->connection == tr->request->connection) {
+    } else if (wake->body || wake->connection == tr->request->connection) {
         name = "event: client";
 
     } else if (part && part->request->upstream && wake->connection) {
@@ -296,6 +301,10 @@ ngx_http_profile_cause(ngx_http_profile_track_t *tr,
         return ngx_slprintf(p, last, "resolver %V", &wake->resolver->name);
     }
 
+    if (wake && wake->body) {
+        return ngx_slprintf(p, last, "client sending the request body");
+    }
+
     if (c == r->connection) {
         end = ngx_http_profile_client_cause(r, wake->event, p, last);
 
@@ -339,13 +348,23 @@ ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
     /* a delayed request has sent nothing yet, a delayed response has */
 
     if (ev == c->write && c->write->delayed) {
-        return ngx_slprintf(p, last, r->header_sent ? "limit_rate"
-                                                    : "limit_req");
+        if (r->header_sent) {
+            return ngx_slprintf(p, last, "limit_rate");
+        }
+
+        return ngx_slprintf(p, last, r->headers_out.www_authenticate
+                                     ? "auth_delay" : "limit_req");
     }
 
-    /* -1: none was read, 0: all of it was */
+    /* -1: none was read, 0: all of it was, but for what a stream holds */
 
-    if (r->request_body && r->request_body->rest > 0) {
+    if (r->request_body
+        && (r->request_body->rest > 0
+#if (NGX_HTTP_V2 && nginx_version >= 1021002)
+            || (r->stream && ev == c->read && !r->request_body->last_saved)
+#endif
+           ))
+    {
         return ngx_slprintf(p, last, "client sending the request body");
     }
 
@@ -378,7 +397,7 @@ ngx_http_profile_part_cause(ngx_http_profile_part_t *part, u_char *p,
     }
 
     if (u && u->peer.connection && u->peer.name && u->state) {
-        return ngx_http_profile_upstream_cause(u, p, last);
+        return ngx_http_profile_upstream_cause(r, p, last);
     }
 
     return p;
@@ -386,12 +405,16 @@ ngx_http_profile_part_cause(ngx_http_profile_part_t *part, u_char *p,
 
 
 static u_char *
-ngx_http_profile_upstream_cause(ngx_http_upstream_t *u, u_char *p,
+ngx_http_profile_upstream_cause(ngx_http_request_t *r, u_char *p,
     u_char *last)
 {
-    char              *what;
-    ngx_connection_t  *c;
+    char                       *what;
+    ngx_uint_t                  i, n;
+    ngx_connection_t           *c;
+    ngx_http_upstream_t        *u;
+    ngx_http_upstream_state_t  *state;
 
+    u = r->upstream;
     c = u->peer.connection;
 
     if (c->read->delayed) {
@@ -425,7 +448,16 @@ ngx_http_profile_upstream_cause(ngx_http_upstream_t *u, u_char *p,
         what = "upstream body";
     }
 
-    return ngx_slprintf(p, last, "%s %V", what, u->peer.name);
+    p = ngx_slprintf(p, last, "%s %V", what, u->peer.name);
+
+    /* a redirect puts an empty one between those of its parts */
+
+    state = r->upstream_states->elts;
+    i = r->upstream_states->nelts;
+
+    for (n = 0; i && state[i - 1].peer; n++, i--) { /* void */ }
+
+    return n > 1 ? ngx_slprintf(p, last, " (try %ui)", n) : p;
 }
 
 

@@ -42,6 +42,8 @@ typedef struct {
 
 static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
 static ngx_http_profile_owned_t *ngx_http_profile_lookup(ngx_event_t *ev);
+static void ngx_http_profile_find_part(ngx_http_profile_track_t *tr,
+    void *data);
 static void ngx_http_profile_disown(ngx_http_profile_owned_t *o);
 static void ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot);
 static ngx_uint_t ngx_http_profile_shared(ngx_http_profile_track_t *tr,
@@ -315,8 +317,31 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
             continue;
         }
 
+        if (!slot->settled) {
+            ngx_http_profile_find_part(tr, c->data);
+        }
+
         slot->data = c->data;
         slot->settled = 1;
+    }
+}
+
+
+/*
+ * The data of an upstream's connection is its request, maybe a subrequest; that
+ * of a script's socket is something else.  nginx signs its requests.
+ */
+
+static void
+ngx_http_profile_find_part(ngx_http_profile_track_t *tr, void *data)
+{
+    ngx_http_request_t *r = data;
+
+    if (r && r->signature == NGX_HTTP_MODULE && r != tr->request
+        && r->connection == tr->request->connection
+        && r->main == tr->request)
+    {
+        (void) ngx_http_profile_add_part(tr, r);
     }
 }
 

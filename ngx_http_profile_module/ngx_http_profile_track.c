@@ -22,6 +22,9 @@
 #include "ngx_http_profile.h"
 
 
+/* over timers and posted events, between two polls */
+#define NGX_HTTP_PROFILE_PASSES  16
+
 /* while there are captures, for what others run; ticks are 4 ms */
 #define NGX_HTTP_PROFILE_WATCH_FREQUENCY  250
 
@@ -256,6 +259,8 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags)
 {
     ngx_int_t                 rc;
+    ngx_msec_t                msec;
+    ngx_uint_t                passes;
     ngx_http_profile_loop_t  *loop;
 
     /* completing may post an event and set a timer */
@@ -292,9 +297,21 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
         ngx_shmtx_unlock(&ngx_accept_mutex);
     }
 
-    ngx_http_profile_expire_timers();
+    /*
+     * Scripts may move nginx's time on while they run.  What is due by then,
+     * nginx would run itself before the next poll.
+     */
 
-    ngx_http_profile_process_posted(&ngx_posted_events);
+    passes = NGX_HTTP_PROFILE_PASSES;
+
+    do {
+        msec = ngx_current_msec;
+
+        ngx_http_profile_expire_timers();
+
+        ngx_http_profile_process_posted(&ngx_posted_events);
+
+    } while (msec != ngx_current_msec && --passes);
 
     return rc;
 }
@@ -360,6 +377,7 @@ ngx_http_profile_expire_timers(void)
 PROF_GLUE static void
 ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 {
+    ngx_connection_t          *c;
     ngx_http_profile_wake_t    wake;
     ngx_http_profile_track_t  *tr;
 
@@ -382,6 +400,15 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
     wake.request = NULL;
     wake.resolver = NULL;
     wake.timer = timer;
+    wake.body = 0;
+
+    /* posted for a stream, whose connection is none of nginx's array */
+
+    c = tr->request->connection;
+
+    if (wake.connection == NULL && (ev == c->read || ev == c->write)) {
+        wake.connection = c;
+    }
 
     ngx_http_profile_turn(tr, &wake, (uintptr_t) ev->handler,
                           ngx_http_profile_event_turn, ev);

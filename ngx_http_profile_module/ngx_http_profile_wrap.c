@@ -3,7 +3,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Most turns begin in the event loop (ngx_http_profile_track.c).  nginx also
- * enters a request in three other ways, from events that are not the request's
+ * enters a request in four other ways, from events that are not the request's
  * own, and these are caught by function pointers that stand
  * there between the turns and only then:
  *
@@ -11,6 +11,8 @@
  *                               of each part, that is the main request and
  *                               its subrequests
  *     resolver_ctx->handler     names resolved for an upstream
+ *     r->request_body->post_handler
+ *                               a stream's body is complete
  *     fc->read, fc->write       the fake connection of an HTTP/2 or HTTP/3
  *                               stream, whose handlers the real connection's
  *                               events call
@@ -30,6 +32,8 @@ static void ngx_http_profile_write_event_handler(ngx_http_request_t *r);
 static void ngx_http_profile_write_turn(void *data);
 static void ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx);
 static void ngx_http_profile_resolver_turn(void *data);
+static void ngx_http_profile_post_handler(ngx_http_request_t *r);
+static void ngx_http_profile_post_turn(void *data);
 static void ngx_http_profile_fake_handler(ngx_event_t *ev);
 static void ngx_http_profile_fake_turn(void *data);
 
@@ -62,6 +66,13 @@ ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
 
         c->read->handler = ngx_http_profile_fake_handler;
         c->write->handler = ngx_http_profile_fake_handler;
+
+        r = tr->request;
+
+        if (r->request_body && r->request_body->post_handler) {
+            tr->part.post_handler = r->request_body->post_handler;
+            r->request_body->post_handler = ngx_http_profile_post_handler;
+        }
     }
 }
 
@@ -112,7 +123,14 @@ ngx_http_profile_unwrap(ngx_http_profile_track_t *tr)
         part->resolver_ctx = NULL;
     }
 
-    c = tr->request->connection;
+    r = tr->request;
+    c = r->connection;
+
+    if (r->request_body
+        && r->request_body->post_handler == ngx_http_profile_post_handler)
+    {
+        r->request_body->post_handler = tr->part.post_handler;
+    }
 
     if (c->read->handler == ngx_http_profile_fake_handler) {
         c->read->handler = tr->read_handler;
@@ -202,6 +220,38 @@ ngx_http_profile_resolver_turn(void *data)
     ngx_resolver_ctx_t *rctx = data;
 
     rctx->handler(rctx);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_post_handler(ngx_http_request_t *r)
+{
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_find_track(r);
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = r;
+    wake.body = 1;
+
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) tr->part.post_handler,
+                          ngx_http_profile_post_turn, r);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_post_turn(void *data)
+{
+    ngx_http_request_t *r = data;
+
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    r->request_body->post_handler(r);
+
+    ngx_http_run_posted_requests(c);
 }
 
 

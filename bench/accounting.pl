@@ -1,0 +1,276 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# What profile_accounting, profile_keep and profile_stall_threshold cost every
+# request: throughput and CPU time per request, as ratios to nginx with the
+# module loaded and nothing switched on.
+#
+# All variants are there at once, and are loaded in turns, one short run each;
+# a ratio is that of a run to the mean of the plain runs before and after it.
+# "plain" itself is among the variants: that is what the machine's noise makes
+# of equal things.  Printed are the median and the quartiles of the rounds.
+#
+# With --instructions: instructions in user space per request, by callgrind.
+#
+# needs wrk; usage: bench/accounting.pl [--instructions] [ROUNDS [SECONDS]]
+
+use strict;
+use warnings;
+
+use File::Temp qw/ tempdir /;
+use IO::Socket::INET;
+use Time::HiRes qw/ sleep /;
+
+use constant SHORT => 200;
+use constant LONG => 1200;
+
+my $instructions = @ARGV && $ARGV[0] eq '--instructions' && shift;
+my ($rounds, $seconds) = (@ARGV, 15, 2)[0, 1];
+$seconds = $ARGV[1] || 2;
+
+my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
+my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
+my $user = $> == 0 ? 'user root;' : '';
+
+my $dir = tempdir(CLEANUP => 1);
+
+$module = `realpath $module`;
+chomp $module;
+
+my @variants = (
+    [ plain => '' ],
+    [ accounting => 'profile_accounting on;' ],
+    [ 'accounting, logged' => 'profile_accounting on;', 1 ],
+    [ 'plain, logged' => '', 1 ],
+    [ 'keep at 99 Hz' => 'profile_keep 0; profile_store '
+                         . "$dir/store;" ],
+    [ stalls => 'profile_stall_threshold 50ms;' ],
+);
+
+my %loads = ('1 KB file' => '/small.html', 'proxied' => '/proxied');
+
+my $times = 'cpu=$profile_cpu_time wait=$profile_wait_time '
+            . 'stall=$profile_stall_time turns=$profile_turns';
+
+mkdir "$dir/html";
+write_file("$dir/html/small.html", 'x' x 1000);
+
+if ($instructions) {
+    count_instructions();
+    exit;
+}
+
+my $upstream = start('upstream', '', undef, 'return 200 hello;');
+my @servers = map { start($_->[0], @$_[1, 2]) } @variants;
+my @again = start('plain again', '');
+
+sleep 1;
+
+for my $load (sort keys %loads) {
+    printf "%-24s %26s  %26s\n", $load, 'throughput', 'CPU per request';
+
+    my %ratios;
+
+    for my $round (0 .. $rounds) {
+        my @got = map { measure($_, $loads{$load}) } @servers, @again;
+
+        # the first one warms up
+        next if $round == 0;
+
+        my ($a, $b) = @got[0, -1];
+
+        for my $i (0 .. $#got) {
+            my $name = $i == $#got ? 'plain again' : $variants[$i][0];
+            my ($rate, $cpu) = $i == 0 || $i == $#got
+                ? ($a->{rate}, $a->{cpu})
+                : (($a->{rate} + $b->{rate}) / 2, ($a->{cpu} + $b->{cpu}) / 2);
+
+            push @{$ratios{$name}[0]}, $got[$i]{rate} / $rate;
+            push @{$ratios{$name}[1]}, $got[$i]{cpu} / $cpu;
+        }
+    }
+
+    for my $name ((map { $_->[0] } @variants[1 .. $#variants]),
+                  'plain again')
+    {
+        printf "  %-22s %26s  %26s\n", $name,
+               map { quartiles(@$_) } @{$ratios{$name}};
+    }
+}
+
+stop($_) for $upstream, @servers, @again;
+
+
+sub quartiles {
+    my @v = sort { $a <=> $b } @_;
+
+    return sprintf '%.3f (%.3f .. %.3f)', @v[@v / 2, @v / 4, @v * 3 / 4];
+}
+
+
+sub measure {
+    my ($server, $uri) = @_;
+
+    my $before = cpu_of($server->{worker});
+    my $out = `wrk -t1 -c8 -d${seconds}s http://127.0.0.1:$server->{port}$uri`;
+    my $cpu = cpu_of($server->{worker}) - $before;
+
+    my ($n) = $out =~ /(\d+) requests in/ or die "no wrk: $out\n";
+    my ($rate) = $out =~ m{Requests/sec:\s+([\d.]+)};
+
+    return { rate => $rate, cpu => $cpu / $n };
+}
+
+
+sub cpu_of {
+    my ($pid) = @_;
+
+    open my $f, '<', "/proc/$pid/schedstat" or die "no worker: $!\n";
+    return (split / /, <$f>)[0];
+}
+
+
+sub start {
+    my ($name, $conf, $log, $content, @command) = @_;
+
+    (my $file = $name) =~ s/\W/-/g;
+
+    my $port = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
+               ->sockport();
+    my $to = $upstream ? $upstream->{port} : $port;
+
+    $log = $log ? "log_format times '$times'; access_log $dir/$file.access "
+                  . 'times buffer=64k;'
+                : 'access_log off;';
+    $content ||= "root $dir/html;";
+
+    write_file("$dir/$file.conf", <<"EOC");
+load_module $module;
+$user
+daemon off;
+@{[ @command ? 'master_process off;' : 'worker_processes 1;' ]}
+pid $dir/$file.pid;
+error_log $dir/$file.log;
+events { worker_connections 512; }
+http {
+    $log
+    keepalive_requests 1000000000;
+    client_body_temp_path $dir/$file.body;
+    proxy_temp_path $dir/$file.proxy;
+    fastcgi_temp_path $dir/$file.fastcgi;
+    uwsgi_temp_path $dir/$file.uwsgi;
+    scgi_temp_path $dir/$file.scgi;
+    $conf
+    upstream one { server 127.0.0.1:$to; keepalive 16; }
+    server {
+        listen 127.0.0.1:$port;
+        location / { $content }
+        location /proxied {
+            proxy_pass http://one/;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+        }
+    }
+}
+EOC
+
+    my $pid = fork() // die "fork: $!\n";
+
+    if ($pid == 0) {
+        open STDERR, '>', "$dir/$file.err" or die;
+        exec @command, $nginx, '-c', "$dir/$file.conf", '-e',
+             "$dir/$file.log"
+            or die "no @command: $!\n";
+    }
+
+    for (1 .. 300) {
+        IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") and last;
+        sleep 0.1;
+    }
+
+    my ($worker) = `pgrep -P $pid` =~ /(\d+)/;
+
+    return { port => $port, pid => $pid, worker => $worker };
+}
+
+
+sub stop {
+    my ($server) = @_;
+
+    kill 'QUIT', $server->{pid};
+    waitpid $server->{pid}, 0;
+}
+
+
+sub count_instructions {
+    $upstream = start('upstream', '', undef, 'return 200 hello;');
+
+    my %plain;
+
+    printf "%-24s %10s %10s %10s\n", 'instructions per request', 'total',
+           'added', 'ratio';
+
+    for my $load (sort keys %loads) {
+        for my $variant (@variants) {
+            my ($short, $long) = map { callgrind(@$variant[0 .. 2], $loads{$load},
+                                               $_) }
+                                     SHORT, LONG;
+            my $n = ($long - $short) / (LONG - SHORT);
+            my $base = $variant->[2] ? 'logged' : '';
+
+            $plain{"$load$base"} = $n if $variant->[0] =~ /^plain/;
+            my $plain = $plain{"$load$base"} || $plain{$load};
+
+            printf "  %-22s %10.0f %10.0f %10.3f\n", "$variant->[0], $load",
+                   $n, $n - $plain, $n / $plain;
+        }
+    }
+
+    stop($upstream);
+}
+
+
+sub callgrind {
+    my ($name, $conf, $log, $uri, $n) = @_;
+
+    my $server = start("callgrind", $conf, $log, undef, 'valgrind',
+                       '--tool=callgrind', "--callgrind-out-file=$dir/out");
+    my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$server->{port}")
+        or die "nginx did not start\n";
+
+    for (1 .. $n) {
+        print $s "GET $uri HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+        my $data = '';
+
+        while ($data !~ /\r\n\r\n/) {
+            sysread($s, $data, 4096, length $data) or die "closed\n";
+        }
+
+        my ($len) = $data =~ /Content-Length: (\d+)/ or die $data;
+        my $end = index($data, "\r\n\r\n") + 4 + $len;
+
+        while (length $data < $end) {
+            sysread($s, $data, 4096, length $data) or die "closed\n";
+        }
+    }
+
+    close $s;
+    stop($server);
+
+    open my $f, '<', "$dir/out" or die "no callgrind: $!\n";
+    local $/;
+    my ($total) = <$f> =~ /^(?:summary|totals): (\d+)/m;
+
+    return $total;
+}
+
+
+sub write_file {
+    my ($name, $text) = @_;
+
+    open my $f, '>', $name or die "$name: $!\n";
+    print $f $text;
+    close $f or die "$name: $!\n";
+}
