@@ -181,7 +181,7 @@ ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 void
 ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 {
-    uint64_t             from;
+    uint64_t             from, *aside;
     ngx_time_t          *tp;
     ngx_msec_int_t       ms;
     ngx_connection_t    *c;
@@ -213,7 +213,12 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
     }
 #endif
 
-    tr->times.cpu = ngx_http_profile_take_aside(c);
+    aside = ngx_http_profile_aside(c);
+
+    if (aside) {
+        tr->times.cpu = *aside;
+        *aside = 0;
+    }
 }
 
 
@@ -240,7 +245,7 @@ ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
 uint64_t
 ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
 {
-    uint64_t                   now, wall, cpu;
+    uint64_t                   now, wall, cpu, *aside;
     ngx_http_profile_track_t  *tr;
 
     now = prof_now();
@@ -265,7 +270,11 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
         }
 
     } else if (frame->connection && !frame->tail) {
-        ngx_http_profile_put_aside(frame->connection, cpu);
+        aside = ngx_http_profile_aside(frame->connection);
+
+        if (aside) {
+            *aside += cpu;
+        }
     }
 
     return now;

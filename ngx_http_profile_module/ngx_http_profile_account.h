@@ -41,13 +41,13 @@ typedef struct ngx_http_profile_frame_s  ngx_http_profile_frame_t;
  */
 
 struct ngx_http_profile_part_s {
-    ngx_http_profile_part_t      *next;
-    ngx_http_request_t           *request;
-    ngx_http_event_handler_pt     write_event_handler;
-    ngx_resolver_ctx_t           *resolver_ctx;
-    ngx_resolver_handler_pt       resolver_handler;
-    ngx_http_client_body_handler_pt  post_handler;
-    unsigned                      aio:1;
+    ngx_http_profile_part_t          *next;
+    ngx_http_request_t               *request;
+    ngx_http_event_handler_pt         write_event_handler;
+    ngx_resolver_ctx_t               *resolver_ctx;
+    ngx_resolver_handler_pt           resolver_handler;
+    ngx_http_client_body_handler_pt   post_handler;
+    unsigned                          aio:1;
 };
 
 
@@ -157,6 +157,8 @@ void ngx_http_profile_release_sampler(void);
 void ngx_http_profile_disarm_idle(void);
 prof_sampler_t *ngx_http_profile_sampler(void);
 
+/* ngx_http_profile_watch.c */
+
 /* the watch is there while somebody needs it; without one things go on */
 void ngx_http_profile_watch_start(ngx_uint_t frequency);
 void ngx_http_profile_watch_stop(void);
@@ -217,11 +219,10 @@ void ngx_http_profile_settle(ngx_http_profile_track_t *tr);
 void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);
 
 /*
- * CPU time that was spent for a connection before it had a request; taking it
- * leaves none.
+ * Where CPU time is noted that is spent for a connection before it has a
+ * request; NULL: it is a stream's.
  */
-void ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t cpu);
-uint64_t ngx_http_profile_take_aside(ngx_connection_t *c);
+uint64_t *ngx_http_profile_aside(ngx_connection_t *c);
 
 /* ngx_http_profile_turn.c: turns, and what is wrapped between them */
 

@@ -388,10 +388,16 @@ ngx_http_profile_connection(ngx_event_t *ev)
 }
 
 
-void
-ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t cpu)
+uint64_t *
+ngx_http_profile_aside(ngx_connection_t *c)
 {
     ngx_http_profile_slot_t  *slot;
+
+    if (c < ngx_http_profile_connections
+        || c >= ngx_http_profile_connections + ngx_http_profile_nslots)
+    {
+        return NULL;
+    }
 
     slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
 
@@ -400,28 +406,7 @@ ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t cpu)
         slot->aside = 0;
     }
 
-    slot->aside += cpu;
-}
-
-
-uint64_t
-ngx_http_profile_take_aside(ngx_connection_t *c)
-{
-    uint64_t                  cpu;
-    ngx_http_profile_slot_t  *slot;
-
-    if (c < ngx_http_profile_connections
-        || c >= ngx_http_profile_connections + ngx_http_profile_nslots)
-    {
-        return 0;
-    }
-
-    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
-
-    cpu = (slot->number == c->number) ? slot->aside : 0;
-    slot->aside = 0;
-
-    return cpu;
+    return &slot->aside;
 }
 
 

@@ -32,7 +32,6 @@
 typedef struct {
     ngx_uint_t                 users;        /* that need it armed */
     ngx_uint_t                 captures;     /* that need the sampler */
-    ngx_uint_t                 watchers;     /* that need the watch */
     prof_sampler_t            *sampler;      /* while there are captures */
     ngx_event_t                timer;        /* keeps the tree from empty */
     ngx_connection_t           connection;   /* of the timer */
@@ -64,7 +63,6 @@ static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 static ngx_http_profile_worker_t  worker;
 
 ngx_http_profile_loop_t           ngx_http_profile_loop;
-prof_watch_t                     *ngx_http_profile_watch;
 
 
 /* the loop is watched from here on; until the same number of disarm() */
@@ -169,34 +167,6 @@ ngx_http_profile_disarm_sampler(void)
 
     prof_sampler_destroy(worker.sampler);
     worker.sampler = NULL;
-}
-
-
-void
-ngx_http_profile_watch_start(ngx_uint_t frequency)
-{
-    const char  *err;
-
-    if (worker.watchers++ || ngx_http_profile_watch) {
-        return;
-    }
-
-    ngx_http_profile_watch = prof_watch_create(frequency, &err);
-
-    if (ngx_http_profile_watch == NULL) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "profile: %s", err);
-    }
-}
-
-
-void
-ngx_http_profile_watch_stop(void)
-{
-    if (--worker.watchers == 0 && ngx_http_profile_watch) {
-        prof_watch_destroy(ngx_http_profile_watch);
-        ngx_http_profile_watch = NULL;
-    }
 }
 
 
