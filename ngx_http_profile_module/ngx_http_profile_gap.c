@@ -15,7 +15,7 @@
  */
 
 
-#include "ngx_http_profile_account.h"
+#include "ngx_http_profile.h"
 
 #include <netinet/tcp.h>
 

@@ -14,7 +14,6 @@
  */
 
 
-#include "ngx_http_profile_account.h"
 #include "ngx_http_profile.h"
 
 

@@ -8,7 +8,6 @@
  */
 
 
-#include "ngx_http_profile_account.h"
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_light.h"
 #include "ngx_http_profile_stall.h"
