@@ -356,6 +356,12 @@ ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
                                      ? "auth_delay" : "limit_req");
     }
 
+    /* all was sent, and what the client still sends is thrown away */
+
+    if (r->lingering_time) {
+        return ngx_slprintf(p, last, "client closing the connection");
+    }
+
     /* -1: none was read, 0: all of it was, but for what a stream holds */
 
     if (r->request_body
