@@ -34,6 +34,8 @@
     x(capture_js,     "assets/",  "capture.js")                               \
     x(profile_html,   "assets/",  "profile.html")                             \
     x(profile_js,     "assets/",  "profile.js")                               \
+    x(diff_html,      "assets/",  "diff.html")                                \
+    x(diff_js,        "assets/",  "diff.js")                                  \
     x(status_html,    "assets/",  "status.html")                              \
     x(status_js,      "assets/",  "status.js")                               \
     x(bar_css,        "assets/",  "bar.css")                                  \

@@ -36,6 +36,12 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
       ngx_http_profile_change_route,
       "p/ID/pin, p/ID/unpin, p/ID/delete", 0 },
 
+    { ngx_string("diff"), NGX_HTTP_GET, ngx_http_profile_diff_route,
+      "what changed between two profiles: a=ID, b=ID, shares=on", 0 },
+
+    { ngx_string("diff/*"), NGX_HTTP_GET, ngx_http_profile_diff_route,
+      "diff/FORMAT: the same as a picture", 0 },
+
     { ngx_string("help"), NGX_HTTP_GET, ngx_http_profile_help_route,
       "this list", 0 },
 

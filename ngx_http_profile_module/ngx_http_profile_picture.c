@@ -7,7 +7,6 @@
 
 
 #include "ngx_http_profile.h"
-#include "ngx_http_profile_job.h"
 #include "ngx_http_profile_profiles.h"
 
 
@@ -16,40 +15,13 @@
 #define NGX_HTTP_PROFILE_PICTURES  8
 
 
-typedef struct {
-    ngx_http_profile_job_t      job;
-    ngx_http_profile_call_t    *call;       /* NULL: the client is gone */
-
-    /* the thread's, until it is done */
-
-    ngx_http_profile_store_t   *store;
-    ngx_str_t                   id;
-    const prof_encoder_t       *encoder;    /* NULL: JSON */
-    ngx_uint_t                  mode;
-    u_char                      id_data[NGX_HTTP_PROFILE_ID_LEN];
-    ngx_http_profile_stored_t  *st;
-    prof_buf_t                  out;
-    ngx_int_t                   rc;
-    const char                 *err;
-
-    unsigned                    mode_given:1;
-    unsigned                    gzip:1;
-    unsigned                    gzipped:1;
-} ngx_http_profile_picture_t;
-
-
 static ngx_int_t ngx_http_profile_picture_args(
     ngx_http_profile_picture_t *pic, ngx_http_profile_call_t *call,
     ngx_int_t *answer);
 static void ngx_http_profile_picture_abort(ngx_http_profile_call_t *call);
 static void ngx_http_profile_picture_work(void *data);
-static int ngx_http_profile_picture_make(ngx_http_profile_picture_t *pic,
-    prof_profile_t *p);
-static int ngx_http_profile_picture_json(ngx_http_profile_picture_t *pic,
-    prof_profile_t *p);
-static int ngx_http_profile_picture_item(void *data,
-    const prof_summary_t *item);
-static json_t *ngx_http_profile_picture_formats(void);
+static prof_profile_t *ngx_http_profile_picture_read(
+    ngx_http_profile_picture_t *pic, ngx_uint_t i);
 static void ngx_http_profile_picture_gzip(ngx_http_profile_picture_t *pic);
 static void ngx_http_profile_picture_done(void *data);
 static ngx_int_t ngx_http_profile_picture_answer(
@@ -63,10 +35,10 @@ static ngx_uint_t  ngx_http_profile_npictures;
 
 ngx_int_t
 ngx_http_profile_picture(ngx_http_profile_call_t *call,
-    ngx_http_profile_store_t *store, ngx_str_t *id,
-    const prof_encoder_t *encoder)
+    ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked)
 {
     ngx_int_t                    rc;
+    ngx_uint_t                   i;
     ngx_http_profile_picture_t  *pic;
 
     if (ngx_http_profile_npictures >= NGX_HTTP_PROFILE_PICTURES) {
@@ -88,14 +60,18 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    *pic = *asked;
+
     prof_buf_init(&pic->out);
 
     pic->store = store;
-    pic->encoder = encoder;
     pic->gzip = ngx_http_profile_call_gzip(call);
-    pic->id.data = pic->id_data;
-    pic->id.len = ngx_min(id->len, NGX_HTTP_PROFILE_ID_LEN);
-    ngx_memcpy(pic->id.data, id->data, pic->id.len);
+
+    for (i = 0; i < pic->n; i++) {
+        pic->id[i].data = pic->id_data[i];
+        pic->id[i].len = ngx_min(asked->id[i].len, NGX_HTTP_PROFILE_ID_LEN);
+        ngx_memcpy(pic->id[i].data, asked->id[i].data, pic->id[i].len);
+    }
 
     if (ngx_http_profile_picture_args(pic, call, &rc) != NGX_OK) {
         ngx_free(pic);
@@ -191,144 +167,64 @@ ngx_http_profile_picture_work(void *data)
 {
     ngx_http_profile_picture_t *pic = data;
 
+    ngx_uint_t       i;
+    prof_profile_t  *p[2];
+
+    for (i = 0; i < pic->n; i++) {
+        p[i] = ngx_http_profile_picture_read(pic, i);
+
+        if (p[i] == NULL) {
+            break;
+        }
+    }
+
+    if (i == pic->n) {
+        pic->rc = NGX_ERROR;
+        pic->err = "no memory";
+
+        if (pic->make(pic, p) == PROF_OK && !prof_buf_failed(&pic->out)) {
+            ngx_http_profile_picture_gzip(pic);
+            pic->rc = NGX_OK;
+        }
+    }
+
+    while (i--) {
+        prof_profile_destroy(p[i]);
+    }
+}
+
+
+static prof_profile_t *
+ngx_http_profile_picture_read(ngx_http_profile_picture_t *pic, ngx_uint_t i)
+{
     prof_profile_t  *p;
 
-    pic->rc = ngx_http_profile_store_get(pic->store, &pic->id, &pic->st,
+    pic->missing = i;
+
+    pic->rc = ngx_http_profile_store_get(pic->store, &pic->id[i], &pic->st[i],
                                          ngx_cycle->log);
     if (pic->rc != NGX_OK) {
-        return;
+        return NULL;
     }
 
     pic->rc = NGX_ERROR;
 
-    p = prof_archive_read(pic->st->archive, pic->st->size, &pic->err);
+    p = prof_archive_read(pic->st[i]->archive, pic->st[i]->size, &pic->err);
     if (p == NULL) {
-        return;
+        return NULL;
     }
 
     if (pic->mode_given) {
         p->mode = pic->mode;
     }
 
-    if (prof_profile_symbolize(p) == PROF_OK
-        && ngx_http_profile_picture_make(pic, p) == PROF_OK)
-    {
-        ngx_http_profile_picture_gzip(pic);
-        pic->rc = NGX_OK;
+    if (prof_profile_symbolize(p) != PROF_OK) {
+        prof_profile_destroy(p);
+        pic->err = "no memory";
+        return NULL;
     }
 
-    prof_profile_destroy(p);
-}
-
-
-static int
-ngx_http_profile_picture_make(ngx_http_profile_picture_t *pic,
-    prof_profile_t *p)
-{
-    int  rc;
-
-    pic->err = "no memory";
-
-    rc = pic->encoder ? pic->encoder->encode(p, &pic->out)
-                      : ngx_http_profile_picture_json(pic, p);
-
-    return prof_buf_failed(&pic->out) ? PROF_ERROR : rc;
-}
-
-
-/* the facts of the store, and what the profile says about itself */
-
-static int
-ngx_http_profile_picture_json(ngx_http_profile_picture_t *pic,
-    prof_profile_t *p)
-{
-    int      rc;
-    char    *text;
-    json_t  *json, *summary;
-
-    json = ngx_http_profile_entry_json(pic->st);
-    summary = json_array();
-
-    rc = prof_summary(p, ngx_http_profile_picture_item, summary);
-
-    if (json_object_set_new(json, "title", json_string(p->title)) != 0) {
-        (void) json_object_set_new(json, "title", json_string("?"));
-    }
-
-    if (json_object_set_new(json, "summary", summary) != 0
-        || json_object_set_new(json, "formats",
-                               ngx_http_profile_picture_formats())
-           != 0)
-    {
-        rc = PROF_ERROR;
-    }
-
-    text = (rc == PROF_OK) ? json_dumps(json, JSON_COMPACT) : NULL;
-
-    json_decref(json);
-
-    if (text == NULL) {
-        return PROF_ERROR;
-    }
-
-    prof_buf_puts(&pic->out, text);
-    free(text);
-
-    return PROF_OK;
-}
-
-
-static int
-ngx_http_profile_picture_item(void *data, const prof_summary_t *item)
-{
-    json_t *summary = data;
-
-    char    *text;
-    size_t   len;
-    json_t  *json;
-
-    static const char  *units[] = {
-        "", "count", "hz", "ns", "bytes"
-    };
-
-    json = json_pack("{s:s, s:s}", "name", item->name,
-                     "text", item->text ? item->text : item->name);
-
-    if (item->unit != PROF_SUMMARY_TEXT) {
-        (void) json_object_set_new(json, "value",
-                                   json_integer((json_int_t) item->number));
-        (void) json_object_set_new(json, "unit",
-                                   json_string(units[item->unit]));
-
-    } else {
-        len = strlen(item->value);
-        text = prof_text_utf8(item->value, &len);
-
-        (void) json_object_set_new(json, "value",
-                                   json_string(text ? text : ""));
-        free(text);
-    }
-
-    return json_array_append_new(summary, json) == 0 ? PROF_OK : PROF_ERROR;
-}
-
-
-static json_t *
-ngx_http_profile_picture_formats(void)
-{
-    json_t      *list;
-    ngx_uint_t   i;
-
-    list = json_array();
-
-    for (i = 0; prof_encoders[i]; i++) {
-        (void) json_array_append_new(list, json_pack("{s:s, s:s, s:b}",
-                         "name", prof_encoders[i]->name,
-                         "extension", prof_encoders[i]->extension,
-                         "download", (int) prof_encoders[i]->download));
-    }
-
-    return list;
+    return p;
 }
 
 
@@ -370,7 +266,8 @@ ngx_http_profile_picture_done(void *data)
     }
 
     prof_buf_free(&pic->out);
-    ngx_free(pic->st);
+    ngx_free(pic->st[0]);
+    ngx_free(pic->st[1]);
     ngx_free(pic);
 }
 
@@ -384,7 +281,8 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
     call = pic->call;
 
     if (pic->rc == NGX_DECLINED) {
-        return ngx_http_profile_answer_no_profile(call, &pic->id);
+        return ngx_http_profile_answer_no_profile(call,
+                                                  &pic->id[pic->missing]);
     }
 
     if (pic->rc != NGX_OK) {
@@ -399,21 +297,27 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
     answer.gzipped = pic->gzipped;
     answer.compressible = 1;
 
-    if (pic->encoder == NULL) {
-        ngx_str_set(&answer.type, "application/json");
-        return ngx_http_profile_answer_buf(call, &answer, &pic->out);
+    if (pic->diff) {
+        answer.type.data = (u_char *) pic->diff->content_type;
+        answer.csp = pic->diff->csp;
+        answer.framed = 1;
+
+    } else if (pic->encoder) {
+        answer.type.data = (u_char *) pic->encoder->content_type;
+        answer.csp = pic->encoder->csp;
+        answer.framed = !pic->encoder->download;
+
+        if (pic->encoder->download
+            && ngx_http_profile_picture_file(pic, &answer.file) != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+    } else {
+        answer.type.data = (u_char *) "application/json";
     }
 
-    answer.type.data = (u_char *) pic->encoder->content_type;
-    answer.type.len = ngx_strlen(pic->encoder->content_type);
-    answer.csp = pic->encoder->csp;
-    answer.framed = !pic->encoder->download;
-
-    if (pic->encoder->download
-        && ngx_http_profile_picture_file(pic, &answer.file) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    answer.type.len = ngx_strlen(answer.type.data);
 
     return ngx_http_profile_answer_buf(call, &answer, &pic->out);
 }
@@ -430,7 +334,7 @@ ngx_http_profile_picture_file(ngx_http_profile_picture_t *pic,
     ngx_http_profile_stored_t  *st;
     u_char                      buf[256];
 
-    st = pic->st;
+    st = pic->st[0];
 
     buf[0] = '"';
 

@@ -14,7 +14,8 @@
 #define NGX_HTTP_PROFILE_LIST_MAX  1000
 
 
-static ngx_int_t ngx_http_profile_no_store(ngx_http_profile_call_t *call);
+static int ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p);
 static json_t *ngx_http_profile_entry_text(ngx_str_t *s);
 static ngx_uint_t ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
     const char *action);
@@ -59,7 +60,7 @@ ngx_http_profile_list_route(ngx_http_profile_call_t *call)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_profile_no_store(ngx_http_profile_call_t *call)
 {
     return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
@@ -119,12 +120,13 @@ ngx_http_profile_entry_text(ngx_str_t *s)
 ngx_int_t
 ngx_http_profile_one_route(ngx_http_profile_call_t *call)
 {
-    u_char                     *slash;
-    ngx_int_t                   rc;
-    ngx_str_t                   id, format;
-    const prof_encoder_t       *encoder;
-    ngx_http_profile_store_t   *store;
-    ngx_http_profile_stored_t  *st;
+    u_char                      *slash;
+    ngx_int_t                    rc;
+    ngx_str_t                    id, format;
+    const prof_encoder_t        *encoder;
+    ngx_http_profile_store_t    *store;
+    ngx_http_profile_stored_t   *st;
+    ngx_http_profile_picture_t   asked;
 
     store = ngx_http_profile_store(call->request);
 
@@ -168,7 +170,23 @@ ngx_http_profile_one_route(ngx_http_profile_call_t *call)
         return ngx_http_profile_answer_page(call, "profile.html");
     }
 
-    return ngx_http_profile_picture(call, store, &id, encoder);
+    ngx_memzero(&asked, sizeof(ngx_http_profile_picture_t));
+
+    asked.n = 1;
+    asked.id[0] = id;
+    asked.encoder = encoder;
+    asked.make = encoder ? ngx_http_profile_one_encode
+                         : ngx_http_profile_picture_json;
+
+    return ngx_http_profile_picture(call, store, &asked);
+}
+
+
+static int
+ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p)
+{
+    return pic->encoder->encode(p[0], &pic->out);
 }
 
 

@@ -46,6 +46,7 @@
 #include "encode/prof_markup.h"
 #include "encode/prof_summary.h"
 #include "encode/prof_text.h"
+#include "encode/prof_totals.h"
 #include "html/prof_html.h"
 #include "profile/prof_archive.h"
 #include "profile/prof_merge.h"

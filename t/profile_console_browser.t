@@ -183,6 +183,26 @@ like($s->{note}, qr/^There is no profile/, 'user, the profile was deleted');
 is(join("\n", grep { !/404/ } @{$s->{console}}), '', 'users, no messages');
 
 
+# two profiles compared
+
+$s = browser('compare', 8080);
+
+ok($s->{alone} && $s->{one}, 'compare, takes two');
+cmp_ok($s->{plain}{boxes}, '>', 5, 'compare, boxes');
+is($s->{plain}{heading}, 'none', 'compare, one heading is enough');
+like($s->{plain}{text}, qr/Functions that changed most/, 'compare, table');
+like($s->{rows}, qr/Before\s+GET.*After\s+GET.*Change\s.*[\x{2212}+]/s,
+     'compare, facts');
+like($s->{changed}, qr/profile_mode=cpu&shares=on/, 'compare, in the URL');
+is($s->{measure}, 'cpu', 'compare, measure');
+
+my ($first, $second) = $s->{url} =~ /a=(\w+)&b=(\w+)/;
+like($s->{swapped}, qr/a=$second&b=$first/, 'compare, swapped');
+like($s->{wrong}, qr/^There is no profile "x"/, 'compare, wrong');
+is(join("\n", grep { !/404/ } @{$s->{console}}), '', 'compare, no messages');
+is(join("\n", @{$s->{axe}{compare}}), '', 'compare, accessible');
+
+
 # all workers
 
 my $load = $t->load('/page');

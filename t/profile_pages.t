@@ -252,6 +252,46 @@ is(scalar @{profiles()}, 2, 'deleted');
 is(http_get("/-/profile/p/$posted/svg")->status(), 404, 'it is gone');
 
 
+# two compared
+
+my ($a, $b) = map { $_->{id} } @{profiles()};
+
+$json = decode_json(http_get("/-/profile/diff.json?a=$a&b=$b")->content());
+is($json->{before}{id}, $a, 'diff, before');
+is($json->{after}{id}, $b, 'diff, after');
+is($json->{shares}, JSON::PP::false, 'diff, weights');
+cmp_ok(scalar @{$json->{functions}}, '>', 2, 'diff, functions');
+
+my ($before, $after) = (0, 0);
+
+for my $f (@{$json->{functions}}) {
+    $before += $f->{self}[0];
+    $after += $f->{self}[1];
+}
+
+is($after - $before, $json->{after}{wall} - $json->{before}{wall},
+   'diff, all of the change');
+
+like(http_get("/-/profile/diff/svg?a=$a&b=$b")->content(), qr/<svg/,
+     'diff, svg');
+like(http_get("/-/profile/diff/html?a=$a&b=$b&shares=on&profile_mode=cpu")
+         ->content(), qr/<html/, 'diff, html');
+is(http_get("/-/profile/diff?a=$a&b=$b")->status(), 200, 'diff, page');
+
+$json = decode_json(http_get("/-/profile/diff.json?a=$a&b=$a")->content());
+is_deeply($json->{functions}, [], 'diff, nothing changed');
+
+my %wrong = (
+    "diff/svg?a=$a" => 400, "diff/svg?b=$b" => 400,
+    "diff/svg?a=$a&b=$b&shares=x" => 400,
+    "diff/svg?a=$a&b=$b&profile_mode=x" => 400,
+    "diff/pprof?a=$a&b=$b" => 404, "diff/svg?a=$a&b=x" => 404,
+    "diff/svg?a=%00&b=$b" => 404, "diff.json?a=$a&b=" => 404,
+);
+
+is(http_get("/-/profile/$_")->status(), $wrong{$_}, $_) for sort keys %wrong;
+
+
 # captures of workers
 
 my $n = @{profiles()};

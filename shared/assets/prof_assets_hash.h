@@ -15,11 +15,11 @@
 #define PROF_ASSET_HASH_flame_css                                           \
     "'sha256-8sbwb99jmE+T3TNyUvC1HU1hiZ+yvgFNw1i1NtnkNnM='"
 #define PROF_ASSET_HASH_page_css                                            \
-    "'sha256-4rU99pOxuvS97aVuPyzNEUUpgZUpU0L0WBBFVCzbu5Q='"
+    "'sha256-ZenrBb6ZeI5pOEj6tU2V5aT5BSXmam7peFQ5jwFDCdI='"
 #define PROF_ASSET_HASH_flame_js                                            \
     "'sha256-QwlUxrtbbqsRB54GbR57qpN7yVeAOUoYMboiDgRD8q8='"
 #define PROF_ASSET_HASH_page_js                                             \
-    "'sha256-H2nVQ7oDSHa5su9i7unNdL9ZA6//nl8UyyINj8q9HRA='"
+    "'sha256-PlGoZIZeCFmMOMzTLuiIDHdDDbyvcL68V3/T1OEseWg='"
 
 
 #endif /* _PROF_ASSETS_HASH_H_INCLUDED_ */

@@ -8,6 +8,12 @@
 (function () {
     'use strict';
 
+    /* a page around this one has its own heading */
+
+    if (window.parent !== window) {
+        document.body.classList.add('framed');
+    }
+
     formats();
 
     for (const table of document.querySelectorAll('.times')) {

@@ -17,7 +17,7 @@ import { chromium } from 'playwright-core';
 
 const [scenario, url, other] = process.argv.slice(2);
 const scenarios = { walk, users, lists, gone, foreign, plain, refused,
-                    workers };
+                    workers, compare };
 
 const executablePath = process.env.CHROMIUM
     || execFileSync('sh', ['-c', 'command -v chromium || '
@@ -482,4 +482,64 @@ async function workers() {
     out.viewer = await viewed(page);
     out.heading = await page.textContent('h1');
     out.facts = await page.innerText('#facts');
+}
+
+
+/* from the list to what has changed; needs two profiles */
+
+async function compare() {
+    const page = await open('/-/profile/');
+
+    await page.waitForSelector('#list tbody tr');
+    out.alone = await page.isDisabled('#compare');
+    await page.check('#list tbody tr:nth-child(1) input');
+    out.one = await page.isDisabled('#compare');
+    await page.check('#list tbody tr:nth-child(2) input');
+    await page.click('#compare');
+    await page.waitForURL('**/diff?**');
+
+    out.plain = await compared(page);
+    out.rows = await page.innerText('#rows');
+    out.url = page.url();
+    await check(page, 'compare');
+
+    await page.check('#shares');
+    out.shares = await compared(page, 'shares of the whole are compared');
+
+    await page.selectOption('#measure', 'cpu');
+    out.cpu = await compared(page, 'all cpu time');
+    out.changed = page.url();
+
+    await page.click('#swap');
+    await page.waitForURL('**/diff?**');
+    await compared(page);
+    out.swapped = page.url();
+    out.measure = await page.inputValue('#measure');
+
+    await page.goto(url + '/-/profile/diff?a=x&b=y');
+    await page.waitForSelector('#note', { state: 'visible' });
+    out.wrong = await page.textContent('#note');
+}
+
+
+async function compared(page, text = '') {
+    for ( ;; ) {
+        const handle = await page.waitForSelector('#pane iframe');
+        const frame = await handle.contentFrame();
+
+        if (frame) {
+            const seen = await frame.waitForSelector('.prof-plot')
+                .then(() => frame.evaluate(() => ({
+                    boxes: document.querySelectorAll('.prof-zoom svg svg')
+                                   .length,
+                    text: document.body.textContent,
+                    heading: getComputedStyle(
+                        document.querySelector('header')).display
+                }))).catch(() => null);
+
+            if (seen && seen.text.includes(text)) {
+                return seen;
+            }
+        }
+    }
 }

@@ -39,8 +39,7 @@ try {
         });
     }
 
-    const list = await wait(8);
-    const shop = list.filter(p => p.uri === '/shop').map(p => p.id);
+    const shop = await stored('/shop', 3);
 
     await shoot('console-list', '', 'light', 470, async page => {
         await page.check('#list tbody tr:nth-child(3) input');
@@ -51,6 +50,8 @@ try {
     await shoot('console-viewer', 'p/' + shop[0], 'light', 760, viewed);
     await shoot('console-dark', 'p/' + shop[0] + '#graph', 'dark', 760,
                 page => framed(page, '#graph'));
+    await shoot('console-diff', `diff?a=${shop[2]}&b=${shop[0]}`, 'light', 760,
+                page => framed(page, '#pane'));
     await shoot('console-status', 'status', 'light', 760);
 
 } finally {
@@ -58,14 +59,15 @@ try {
 }
 
 
-async function wait(n) {
+async function stored(uri, n) {
     for ( ;; ) {
         const r = await context.request.get(
             url + '/-/profile/profiles.json');
         const { profiles } = await r.json();
+        const found = profiles.filter(p => p.uri === uri);
 
-        if (profiles.length >= n) {
-            return profiles;
+        if (found.length >= n) {
+            return found.map(p => p.id);
         }
     }
 }
@@ -78,7 +80,7 @@ async function shoot(name, where, colorScheme, height, use) {
     })).newPage();
 
     await page.goto(`${url}/-/profile/${where}`);
-    await page.waitForSelector('#list tbody tr, #tools button, .card');
+    await page.waitForSelector('#tools:not([hidden]) #pin, #swap, .card');
 
     if (use) {
         await use(page);
