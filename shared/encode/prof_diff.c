@@ -208,6 +208,7 @@ prof_diff_side(const prof_profile_t *p, uint32_t labels)
 uint64_t
 prof_diff_scale(const prof_diff_t *d, uint64_t weight)
 {
+    double           scaled;
     const uint64_t  *whole;
 
     whole = d->view->whole;
@@ -216,8 +217,12 @@ prof_diff_scale(const prof_diff_t *d, uint64_t weight)
         return weight;
     }
 
-    return (uint64_t) ((double) weight / whole[PROF_DIFF_BEFORE]
-                       * whole[PROF_DIFF_AFTER]);
+    scaled = (double) weight / whole[PROF_DIFF_BEFORE]
+             * whole[PROF_DIFF_AFTER];
+
+    /* sums of what an archive says may be larger than their parts */
+
+    return scaled < 1e18 ? (uint64_t) scaled : (uint64_t) 1e18;
 }
 
 

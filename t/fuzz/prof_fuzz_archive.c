@@ -4,11 +4,13 @@
  *
  * Archives: by the first byte the rest is an archive, or the content of one
  * with the right checksum.  What is read is the same after it was written and
- * read again, and is good for an encoder, alone or merged with itself.
+ * read again, and is good for an encoder: alone, merged with itself, and
+ * compared with what it was.
  */
 
 
 #include "prof_repack.h"
+#include "encode/prof_diff.h"
 #include "encode/prof_encode.h"
 #include "profile/prof_archive.h"
 #include "profile/prof_merge.h"
@@ -60,7 +62,7 @@ fuzz_profile(prof_profile_t *p, uint8_t choice)
 {
     size_t                 n;
     uint32_t               i;
-    prof_buf_t             again, b, out;
+    prof_buf_t             again, b, diff, out;
     prof_profile_t        *copy, *merged;
     const prof_profile_t  *both[2];
 
@@ -69,6 +71,7 @@ fuzz_profile(prof_profile_t *p, uint8_t choice)
     prof_buf_init(&b);
     prof_buf_init(&again);
     prof_buf_init(&out);
+    prof_buf_init(&diff);
 
     fuzz_assert(prof_archive_write(p, &b) == PROF_OK);
 
@@ -99,6 +102,12 @@ fuzz_profile(prof_profile_t *p, uint8_t choice)
                                                   &out)
                 == PROF_OK);
 
+    fuzz_assert(prof_profile_symbolize(copy) == PROF_OK);
+    fuzz_assert(prof_diff_encoders[choice % 2]->encode(p, merged, choice % 2,
+                                                       &diff)
+                == PROF_OK);
+
+    prof_buf_free(&diff);
     prof_profile_destroy(merged);
     prof_profile_destroy(copy);
     prof_buf_free(&b);
