@@ -11,6 +11,7 @@
  */
 
 
+#include "profile/prof_fetch.h"
 #include "profile/prof_symbol.h"
 #include "profile/prof_symbol_table.h"
 
@@ -31,6 +32,8 @@
 static int prof_symbol_file(const prof_profile_object_t *o, const char *path,
     prof_symbol_t *syms, uint32_t n, int *used,
     int *full);
+static int prof_symbol_fetch(const prof_profile_object_t *o,
+    prof_symbol_t *syms, uint32_t n);
 static int prof_symbol_vdso(const prof_profile_object_t *o,
     prof_symbol_t *syms, uint32_t n);
 static int prof_symbol_same_build(const prof_profile_object_t *o, Elf *elf);
@@ -87,7 +90,31 @@ prof_symbol_find(const prof_profile_object_t *o, const char *debug_root,
         return PROF_OK;
     }
 
-    return prof_symbol_file(o, path, syms, n, &used, &full);
+    if (prof_symbol_file(o, path, syms, n, &used, &full) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    return full ? PROF_OK : prof_symbol_fetch(o, syms, n);
+}
+
+
+static int
+prof_symbol_fetch(const prof_profile_object_t *o, prof_symbol_t *syms,
+    uint32_t n)
+{
+    int    full, rc, used;
+    char  *path;
+
+    path = prof_fetch(o->build_id);
+    if (path == NULL) {
+        return PROF_OK;
+    }
+
+    rc = prof_symbol_file(o, path, syms, n, &used, &full);
+
+    free(path);
+
+    return rc;
 }
 
 

@@ -6,12 +6,14 @@
  */
 
 
+#include "profile/prof_fetch.h"
 #include "profile/prof_symbol_table.h"
 
 #include <gelf.h>
 #include <libelf.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,8 +27,8 @@ Elf *
 prof_symbol_debug(const prof_profile_object_t *o, const char *debug_root,
     int *fd)
 {
-    char         path[PATH_MAX];
-    struct Elf  *elf;
+    Elf   *elf;
+    char  *fetched, path[PATH_MAX];
 
     elf = prof_symbol_debug_file(o, o->path, fd);
 
@@ -37,6 +39,15 @@ prof_symbol_debug(const prof_profile_object_t *o, const char *debug_root,
            < (int) sizeof(path))
     {
         elf = prof_symbol_debug_file(o, path, fd);
+    }
+
+    if (elf == NULL) {
+        fetched = prof_fetch(o->build_id);
+
+        if (fetched) {
+            elf = prof_symbol_debug_file(o, fetched, fd);
+            free(fetched);
+        }
     }
 
     return elf;

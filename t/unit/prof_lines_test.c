@@ -14,8 +14,13 @@
 #include "profile/prof_lines.h"
 #include "profile/prof_symbolize.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 
@@ -30,6 +35,8 @@ static void test_none(const char *path, const char *build_id,
     const char *label);
 static void test_names(void);
 static void test_deadline(void);
+static void test_fetched(void);
+static pid_t serve(int s);
 static void test_damaged(void);
 static int prepare(void);
 static uint64_t address(const char *symbol);
@@ -96,6 +103,7 @@ main(void)
     test_none(file("stripped.so"), OTHER_ID, "another build");
     test_names();
     test_deadline();
+    test_fetched();
     test_damaged();
 
     (void) run("rm -rf %s", dir);
@@ -197,6 +205,120 @@ test_deadline(void)
     ok(p->frames[0].line == 0, "then there are no lines");
 
     prof_profile_destroy(p);
+}
+
+
+/* a server has the debug file, if it is asked */
+
+static void
+test_fetched(void)
+{
+    int                 s;
+    char                text[64];
+    pid_t               pid;
+    socklen_t           len;
+    prof_profile_t     *p;
+    struct sockaddr_in  sin;
+
+    if (dlopen("libdebuginfod.so.1", RTLD_LAZY) == NULL) {
+        diag("no client of debuginfod");
+        return;
+    }
+
+    memset(&sin, 0, sizeof(sin));
+    sin.sin_family = AF_INET;
+    sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    len = sizeof(sin);
+
+    s = socket(AF_INET, SOCK_STREAM, 0);
+
+    if (bind(s, (struct sockaddr *) &sin, len) == -1 || listen(s, 8) == -1
+        || getsockname(s, (struct sockaddr *) &sin, &len) == -1)
+    {
+        diag("no server");
+        return;
+    }
+
+    pid = serve(s);
+    close(s);
+
+    (void) snprintf(text, sizeof(text), "http://127.0.0.1:%d/",
+                    ntohs(sin.sin_port));
+    (void) setenv("DEBUGINFOD_CACHE_PATH", file("cache"), 1);
+    (void) setenv("no_proxy", "*", 1);
+
+    p = profile(file("stripped.so"), BUILD_ID);
+    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK, "servers - none");
+    is_int(p->frames[0].line, 0, "servers - nobody is asked");
+    prof_profile_destroy(p);
+
+    (void) setenv("DEBUGINFOD_URLS", text, 1);
+
+    p = profile(file("stripped.so"), BUILD_ID);
+    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK, "servers - one");
+    is_str(p->frames[0].name, "lib_outer", "servers - name");
+    is_int(p->frames[0].line, 23, "servers - line");
+    is_int(p->frames[0].ninlines, 2, "servers - inlines");
+    prof_profile_destroy(p);
+
+    p = profile(file("stripped.so"), OTHER_ID);
+    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK,
+           "servers - it has not all files");
+    is_int(p->frames[0].line, 0, "servers - then nothing is told");
+    prof_profile_destroy(p);
+
+    (void) unsetenv("DEBUGINFOD_URLS");
+
+    (void) kill(pid, SIGKILL);
+    (void) waitpid(pid, NULL, 0);
+}
+
+
+/* a server of one file */
+
+static pid_t
+serve(int s)
+{
+    int       c;
+    char     *data, request[1024];
+    FILE     *f;
+    pid_t     pid;
+    size_t    len;
+    ssize_t   n;
+
+    pid = fork();
+
+    if (pid != 0) {
+        return pid;
+    }
+
+    data = malloc(1 << 20);
+    (void) snprintf(request, sizeof(request), ".build-id/%.2s/%s.debug",
+                    BUILD_ID, BUILD_ID + 2);
+    f = fopen(file(request), "r");
+    len = f ? fread(data, 1, 1 << 20, f) : 0;
+
+    for ( ;; ) {
+        c = accept(s, NULL, NULL);
+        n = read(c, request, sizeof(request) - 1);
+        request[n > 0 ? n : 0] = '\0';
+
+        if (strncmp(request, "GET /buildid/" BUILD_ID "/debuginfo ",
+                    sizeof("GET /buildid/" BUILD_ID "/debuginfo ") - 1)
+            == 0)
+        {
+            (void) dprintf(c, "HTTP/1.1 200 OK\r\nConnection: close\r\n"
+                           "Content-Length: %zu\r\n\r\n", len);
+            n = write(c, data, len);
+
+        } else {
+            (void) dprintf(c, "HTTP/1.1 404 Not Found\r\n"
+                           "Connection: close\r\nContent-Length: 0\r\n"
+                           "\r\n");
+        }
+
+        close(c);
+    }
 }
 
 
