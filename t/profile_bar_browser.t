@@ -248,6 +248,17 @@ like($s->{next}{title}, qr{^POST /api/post}, 'requests, the next one');
 is($s->{canceled}, 204, 'requests, the next one is not awaited');
 
 
+# requests of others
+
+$s = browser('endpoint', "$http/page.html");
+
+unharmed('endpoint', $s);
+like($s->{note}, qr{^Recording all requests to /page\.html for 10 s},
+     'endpoint, said');
+like($s->{flamegraph}{text}, qr{requests\s+20\b}, 'endpoint, all of them')
+    or diag($s->{flamegraph}{text});
+
+
 # pages of other kinds
 
 $s = browser('replace', "$http/page.html");

@@ -28,6 +28,10 @@
 
     const AFTER_FAILURE = 5;
 
+    /* how long an endpoint is recorded, in s */
+
+    const ENDPOINT = 10;
+
     const MODES = {
         wall: ['Wall', 'all of its time, running and waiting'],
         cpu: ['CPU', 'the time it was running'],
@@ -869,6 +873,15 @@
             href: page.console, text: 'Open the console', 'data-key': 'console'
         })));
 
+        if (canRecord()) {
+            list.push(el('p', null,
+                button(`This endpoint for ${ENDPOINT} s`, recordEndpoint, {
+                    'data-key': 'endpoint',
+                    title: 'All requests to this path, of everybody, '
+                           + 'by all workers'
+                })));
+        }
+
         if (page.arg) {
             list.push(el('p', null,
                 button('Copy as curl', copy, { 'data-key': 'curl' })));
@@ -1047,14 +1060,39 @@
     }
 
 
+    /* what others ask of the page's path, in all workers */
+
+    function recordEndpoint() {
+        const { pathname } = location;
+        const text = `Recording all requests to ${pathname} `
+                     + `for ${ENDPOINT} s`;
+
+        return waiting(text, async signal => {
+            const { id } = await consoleAsks('wall?' + new URLSearchParams({
+                uri: decodeURI(pathname), seconds: ENDPOINT
+            }), signal, 'POST');
+
+            await stored(id, signal);
+            note(`Recorded the requests to ${pathname}.`, {
+                children: [profileLink(id)]
+            });
+        });
+    }
+
+
     async function consoleAsks(path, signal, method = 'GET') {
         const answer = await fetch(page.console + path, {
             method, signal, cache: 'no-store', credentials: 'same-origin',
-            headers: method === 'GET' ? {} : { 'X-Profile-Console': '1' }
+            headers: {
+                Accept: 'application/json',
+                ...(method === 'GET' ? {} : { 'X-Profile-Console': '1' })
+            }
         });
 
         if (!answer.ok) {
-            throw new Error(`the console answers ${answer.status}`);
+            const { error } = await answer.json().catch(() => ({}));
+
+            throw new Error(error || `the console answers ${answer.status}`);
         }
 
         return answer.status === 204 ? null : answer.json();

@@ -7,8 +7,10 @@
  *
  * The scenario is "click" (each button of pages, to its flamegraph), "use"
  * (mouse, keyboard, colors, what is remembered), "requests" (those of
- * scripts), "replace" (a page that changes itself), "links" (a page that must
- * not ask for anything), or "none" (no bar).
+ * scripts), "endpoint" (those of others), "replace" (a page that changes
+ * itself), "links" (a page that must not ask for anything), or "none" (no
+ * bar).
+ *
  * Prints a JSON object: what went wrong on the way, and what was seen.  It
  * judges nothing, profile_bar_browser.t does.
  *
@@ -27,7 +29,8 @@ const AXE = readFileSync(new URL('node_modules/axe-core/axe.min.js',
 
 const [scenario, ...urls] = process.argv.slice(2);
 const [url] = urls;
-const scenarios = { click, use, requests, replace, links, none };
+const scenarios = { click, use, requests, endpoint, replace, links,
+                    none };
 
 const executablePath = process.env.CHROMIUM
     || execFileSync('sh', ['-c', 'command -v chromium || '
@@ -334,6 +337,33 @@ async function requests() {
     ]);
 
     out.canceled = answer.status();
+}
+
+
+/* what others do with the page's path */
+
+async function endpoint() {
+    const page = await open();
+
+    await known(page);
+    await page.click(`${TAG} button:has-text("Details")`);
+    await page.click(`${TAG} button:has-text("This endpoint for")`);
+    await page.waitForSelector(`${TAG} .note:has-text("Recording all")`);
+    out.note = (await text(page, '.note')).join();
+
+    for (let i = 0; i < 20; i++) {
+        await page.evaluate(() => fetch(location.href,
+                                        { cache: 'no-store' }));
+    }
+
+    await page.waitForSelector(`${TAG} .note:has-text("Recorded the") a`,
+                               { timeout: 60000 });
+
+    const [popup] = await Promise.all([
+        page.waitForEvent('popup'), page.click(`${TAG} .note a`)
+    ]);
+
+    out.flamegraph = await flamegraph(popup);
 }
 
 
