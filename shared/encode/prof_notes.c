@@ -108,6 +108,19 @@ prof_notes_memory(prof_notes_ctx_t *ctx)
         prof_buf_puts(&ctx->line, ": all numbers of them are estimates");
         prof_notes_line(ctx, 0);
     }
+
+    if (p->stats.lost_live) {
+        prof_buf_printf(&ctx->line, "More allocations at a time than can be "
+                        "followed: %" PRIu64 " are not among those in use",
+                        p->stats.lost_live);
+        prof_notes_line(ctx, 1);
+    }
+
+    if (p->stats.lost_hooks) {
+        prof_buf_printf(&ctx->line, "Allocations or frees that could not be "
+                        "counted: %" PRIu64, p->stats.lost_hooks);
+        prof_notes_line(ctx, 1);
+    }
 }
 
 

@@ -11,6 +11,7 @@
 
 
 static void test_lines(void);
+static void test_memory(void);
 static void test_doubts(void);
 static void test_empty(void);
 static char *notes(const prof_profile_t *p);
@@ -23,10 +24,41 @@ int
 main(void)
 {
     test_lines();
+    test_memory();
     test_doubts();
     test_empty();
 
     return done_testing();
+}
+
+
+static void
+test_memory(void)
+{
+    char            *text;
+    prof_profile_t  *p;
+
+    p = prof_profile_create("memory");
+    p->mode = PROF_MODE_OBJECT;
+    p->stats.no_unwind = 3;
+
+    text = notes(p);
+    ok(strstr(text, "Allocated: ") != NULL && strstr(text, "followed") == NULL
+       && strstr(text, "counted") == NULL,
+       "memory: nothing to doubt");
+    free(text);
+
+    p->stats.lost_live = 7;
+    p->stats.lost_hooks = 8;
+
+    text = notes(p);
+    ok(strstr(text, "More allocations at a time than can be followed: 7 are "
+                    "not among those in use\n") != NULL, "memory: too many");
+    ok(strstr(text, "Allocations or frees that could not be counted: 8\n")
+       != NULL, "memory: not counted");
+    free(text);
+
+    prof_profile_destroy(p);
 }
 
 
