@@ -49,6 +49,8 @@ typedef struct {
     ngx_str_t                  error;
     ngx_uint_t                 mode;
     ngx_uint_t                 frequency;
+    ngx_msec_t                 msec;         /* of an endpoint's capture, or */
+    ngx_uint_t                 requests;     /* so many; 0: not given */
     const prof_encoder_t      *format;
     unsigned                   record:1;     /* not "flamegraph" */
     unsigned                   mode_given:1;

@@ -28,6 +28,9 @@
 #define NGX_HTTP_PROFILE_FILTER_LEN    256
 #define NGX_HTTP_PROFILE_REQUESTS_MAX  100000
 
+/* how long they are waited for, if nothing else is said, ms */
+#define NGX_HTTP_PROFILE_REQUESTS_MSEC  60000
+
 /* of a worker, whose times are told one by one */
 #define NGX_HTTP_PROFILE_TIMES_MAX     10000
 
@@ -70,6 +73,13 @@ void ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep);
  * and has run.
  */
 ngx_int_t ngx_http_profile_endpoint_begin(ngx_http_request_t *r);
+
+/*
+ * ngx_http_profile_endpoint_trigger.c: answers the request that asks for the
+ * others of its location.  The context is dropped.
+ */
+ngx_int_t ngx_http_profile_endpoint_answer(
+    struct ngx_http_profile_ctx_s *ctx);
 
 /* a request that is captured ends */
 void ngx_http_profile_endpoint_take(struct ngx_http_profile_ctx_s *ctx);

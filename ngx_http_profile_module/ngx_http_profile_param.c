@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_server.h"
 
 
 typedef struct {
@@ -47,6 +48,14 @@ static ngx_int_t ngx_http_profile_set_frequency(ngx_http_profile_trigger_t *t,
     ngx_str_t *value);
 static ngx_int_t ngx_http_profile_takes_frequency(ngx_http_request_t *r,
     ngx_str_t *text);
+static ngx_int_t ngx_http_profile_set_seconds(ngx_http_profile_trigger_t *t,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_profile_takes_seconds(ngx_http_request_t *r,
+    ngx_str_t *text);
+static ngx_int_t ngx_http_profile_set_requests(ngx_http_profile_trigger_t *t,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_profile_takes_requests(ngx_http_request_t *r,
+    ngx_str_t *text);
 
 
 static ngx_http_profile_mode_t  ngx_http_profile_modes[] = {
@@ -76,6 +85,18 @@ static ngx_http_profile_param_t  ngx_http_profile_params[] = {
       ngx_string("frequency"),
       ngx_http_profile_set_frequency,
       ngx_http_profile_takes_frequency },
+
+    { ngx_string("profile_seconds"),
+      ngx_null_string,
+      ngx_string("seconds"),
+      ngx_http_profile_set_seconds,
+      ngx_http_profile_takes_seconds },
+
+    { ngx_string("profile_requests"),
+      ngx_null_string,
+      ngx_string("requests"),
+      ngx_http_profile_set_requests,
+      ngx_http_profile_takes_requests },
 
     { ngx_null_string, ngx_null_string, ngx_null_string, NULL, NULL }
 };
@@ -119,7 +140,8 @@ ngx_http_profile_set_short(ngx_http_request_t *r,
 
     return ngx_http_profile_error(r, t, &t->header,
                                   "has an unknown parameter, it takes mode, "
-                                  "format and frequency", NULL);
+                                  "format, frequency, seconds and requests",
+                                  NULL);
 }
 
 
@@ -281,6 +303,60 @@ ngx_http_profile_set_mode(ngx_http_profile_trigger_t *t, ngx_str_t *value)
     t->mode_given = 1;
 
     return ngx_http_profile_parse_mode(value, &t->mode);
+}
+
+
+static ngx_int_t
+ngx_http_profile_set_seconds(ngx_http_profile_trigger_t *t, ngx_str_t *value)
+{
+    ngx_int_t  ms;
+
+    ms = ngx_atofp(value->data, value->len, 3);
+
+    if (ms < NGX_HTTP_PROFILE_SECONDS_MIN
+        || ms > NGX_HTTP_PROFILE_SECONDS_MAX)
+    {
+        return NGX_ERROR;
+    }
+
+    t->msec = ms;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_takes_seconds(ngx_http_request_t *r, ngx_str_t *text)
+{
+    ngx_str_set(text, "a number from 0.1 to 600");
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_set_requests(ngx_http_profile_trigger_t *t, ngx_str_t *value)
+{
+    ngx_int_t  n;
+
+    n = ngx_atoi(value->data, value->len);
+
+    if (n < 1 || n > NGX_HTTP_PROFILE_REQUESTS_MAX) {
+        return NGX_ERROR;
+    }
+
+    t->requests = n;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_takes_requests(ngx_http_request_t *r, ngx_str_t *text)
+{
+    ngx_str_set(text, "a number from 1 to 100000");
+
+    return NGX_OK;
 }
 
 

@@ -11,6 +11,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_endpoint.h"
 
 
 static ngx_int_t ngx_http_profile_checker(ngx_http_request_t *r,
@@ -244,11 +245,15 @@ ngx_http_profile_content(ngx_http_request_t *r, ngx_http_profile_ctx_t *ctx,
     if (r != r->main) {
         (void) ngx_http_profile_add_part(ctx->track, r);
 
-    } else if (!ctx->decided
-               && ngx_http_profile_admit(ctx) == NGX_OK
-               && ctx->reply.status)
-    {
-        return ngx_http_profile_send_error(ctx);
+    } else if (!ctx->decided && ngx_http_profile_admit(ctx) == NGX_OK) {
+
+        if (ctx->reply.status) {
+            return ngx_http_profile_send_error(ctx);
+        }
+
+        if (ctx->trigger.msec || ctx->trigger.requests) {
+            return ngx_http_profile_endpoint_answer(ctx);
+        }
     }
 
     return ngx_http_profile_run_checker(r, ctx, ph, n);

@@ -12,12 +12,9 @@
 #include "ngx_http_profile_server.h"
 
 
-#define NGX_HTTP_PROFILE_FREQUENCY         99
-#define NGX_HTTP_PROFILE_SECONDS           5000     /* ms */
-#define NGX_HTTP_PROFILE_GO_SECONDS        30000    /* ms, as in Go */
-
-/* for so many requests, if they do not come, ms */
-#define NGX_HTTP_PROFILE_REQUESTS_SECONDS  60000
+#define NGX_HTTP_PROFILE_FREQUENCY   99
+#define NGX_HTTP_PROFILE_SECONDS     5000        /* ms */
+#define NGX_HTTP_PROFILE_GO_SECONDS  30000       /* ms, as in Go */
 
 
 static ngx_int_t ngx_http_profile_wanted_seconds(
@@ -171,7 +168,7 @@ ngx_http_profile_wanted_seconds(ngx_http_profile_call_t *call,
                    ? NGX_HTTP_PROFILE_GO_SECONDS : NGX_HTTP_PROFILE_SECONDS;
 
     if (wanted->filter.requests) {
-        wanted->time = NGX_HTTP_PROFILE_REQUESTS_SECONDS;
+        wanted->time = NGX_HTTP_PROFILE_REQUESTS_MSEC;
     }
 
     rc = ngx_http_profile_call_arg(call, "seconds", &value);

@@ -141,7 +141,7 @@ my $mode = qr/takes "wall", "cpu" or "object"/;
 my $format = qr/takes "speedscope"(?: or "\w+")+/;
 my $hz = qr/takes a number from 1 to 10000/;
 my $twice = qr/was given more than once/;
-my $unknown = qr/has an unknown parameter, it takes mode, format and/;
+my $unknown = qr/has an unknown parameter, it takes mode, format, /;
 
 
 # values that no parameter takes

@@ -42,6 +42,7 @@ http {
     server {
         listen 127.0.0.1:8080 reuseport;
         server_name one;
+        profile_endpoint on;
 
         location /text {
             gzip on;
@@ -196,6 +197,43 @@ my $waited = $p->total('wall/nanoseconds',
                        sub { grep { $_ eq '[waiting]' } @{$_[0]{stack}} });
 cmp_ok($waited, '>', 0.15e9, 'they waited');
 ok((grep { grep { /upstream/ } @{$_->{stack}} } $p->samples()), 'for what');
+
+# by the trigger of a location; the request that asks is not one of them
+
+$s = http_get('/text?performance_bar=flamegraph&profile_requests=3'
+              . '&profile_format=pprof&profile_mode=cpu', start => 1);
+sleep(0.3);
+http_get($_) for '/text', '/loop', '/text', '/moved/x', '/text';
+
+$got = http_end($s, timeout => 70);
+$p = ProfileTest::Pprof->new($got->body());
+
+is($got->status(), 200, 'trigger: status');
+is(named($p, 'requests'), 3, 'trigger: requests of the location');
+is($p->default_type(), 'cpu', 'trigger: mode');
+is(named($p, 'title'), '/text', 'trigger: location');
+
+$begin = time();
+$p = ProfileTest::Pprof->new(http_get('/text', headers => [
+         'X-Profile: flamegraph; seconds=0.5; format=pprof' ])->body());
+
+cmp_ok(time() - $begin, '>=', 0.5, 'trigger header: seconds');
+is(named($p, 'requests'), 0, 'trigger header: none came');
+
+for my $wrong (
+    [ 'profile_seconds=0', qr/profile_seconds takes a number from 0.1 to 600/ ],
+    [ 'profile_requests=a', qr/profile_requests takes a number from 1 to 100000/ ],
+    [ 'profile_requests=1&profile_mode=object', qr/are for flamegraphs in the/ ])
+{
+    my ($args, $text) = @$wrong;
+    $got = http_get("/text?performance_bar=flamegraph&$args");
+
+    is($got->status(), 400, "$args: status");
+    like($got->body(), $text, 'what it takes');
+}
+
+$got = http_get('/text?profile_requests=1', @gzip);
+is($got->content(), $plain->content(), 'without the trigger it is nothing');
 
 # the console is no endpoint; none came
 
