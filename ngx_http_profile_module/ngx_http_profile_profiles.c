@@ -11,9 +11,12 @@
 #include "ngx_http_profile_profiles.h"
 
 
-#define NGX_HTTP_PROFILE_LIST_MAX  1000
+#define NGX_HTTP_PROFILE_LIST_MAX   1000
+#define NGX_HTTP_PROFILE_LIST_POOL  65536
 
 
+static int ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p);
 static int ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 static json_t *ngx_http_profile_entry_text(ngx_str_t *s);
@@ -24,11 +27,8 @@ static ngx_uint_t ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
 ngx_int_t
 ngx_http_profile_list_route(ngx_http_profile_call_t *call)
 {
-    json_t                     *list;
-    ngx_uint_t                  i, more;
-    ngx_array_t                *entries;
-    ngx_http_profile_store_t   *store;
-    ngx_http_profile_stored_t  *st;
+    ngx_http_profile_store_t    *store;
+    ngx_http_profile_picture_t   asked;
 
     if (!call->json) {
         return ngx_http_profile_answer_page(call, "profiles.html");
@@ -40,21 +40,50 @@ ngx_http_profile_list_route(ngx_http_profile_call_t *call)
         return ngx_http_profile_no_store(call);
     }
 
+    ngx_memzero(&asked, sizeof(ngx_http_profile_picture_t));
+
+    asked.make = ngx_http_profile_list_make;
+
+    return ngx_http_profile_picture(call, store, &asked);
+}
+
+
+/* in the thread: a long list takes milliseconds */
+
+static int
+ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p)
+{
+    json_t                     *list;
+    ngx_uint_t                  i, more;
+    ngx_pool_t                 *pool;
+    ngx_array_t                *entries;
+    ngx_http_profile_stored_t  *st;
+
+    pool = ngx_create_pool(NGX_HTTP_PROFILE_LIST_POOL, ngx_cycle->log);
+    if (pool == NULL) {
+        return PROF_ERROR;
+    }
+
     more = 0;
-    entries = ngx_http_profile_store_list(store, call->request->pool,
+    entries = ngx_http_profile_store_list(pic->store, pool,
                                           NGX_HTTP_PROFILE_LIST_MAX, &more);
     if (entries == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        ngx_destroy_pool(pool);
+        return PROF_ERROR;
     }
 
     list = json_array();
     st = entries->elts;
 
     for (i = 0; i < entries->nelts; i++) {
-        json_array_append_new(list, ngx_http_profile_entry_json(&st[i]));
+        (void) json_array_append_new(list,
+                                     ngx_http_profile_entry_json(&st[i]));
     }
 
-    return ngx_http_profile_answer_json(call, NGX_HTTP_OK,
+    ngx_destroy_pool(pool);
+
+    return ngx_http_profile_picture_dump(pic,
                           json_pack("{s:o, s:b}", "profiles", list,
                                     "more", (int) (more != 0)));
 }

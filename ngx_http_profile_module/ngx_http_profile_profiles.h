@@ -18,8 +18,7 @@
 
 
 /*
- * Something made of one or two stored profiles by a thread, with memory of its
- * own.
+ * Something made of stored profiles by a thread, with memory of its own.
  */
 
 typedef struct ngx_http_profile_picture_s  ngx_http_profile_picture_t;
@@ -32,7 +31,7 @@ struct ngx_http_profile_picture_s {
 
     /* what is asked for; these are set by who asks */
 
-    ngx_uint_t                    n;           /* profiles, 1 or 2 */
+    ngx_uint_t                    n;           /* profiles, 0 to 2 */
     ngx_str_t                     id[2];
     ngx_http_profile_picture_pt   make;
     const prof_encoder_t         *encoder;     /* for make */
