@@ -38,6 +38,7 @@ static ngx_uint_t ngx_http_profile_endpoint_match(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep);
 static ngx_uint_t ngx_http_profile_endpoint_located(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep);
+static ngx_uint_t ngx_http_profile_endpoint_mode(ngx_uint_t mask);
 static ngx_int_t ngx_http_profile_endpoint_start(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep, ngx_uint_t mask);
 static void ngx_http_profile_endpoint_add(ngx_http_profile_endpoint_t *ep,
@@ -217,6 +218,8 @@ ngx_http_profile_endpoint_start(ngx_http_request_t *r,
     ctx->trigger.record = 1;
     ctx->trigger.frequency_given = 1;
     ctx->trigger.frequency = ep->conf.frequency;
+    ctx->trigger.mode_given = 1;
+    ctx->trigger.mode = ngx_http_profile_endpoint_mode(mask);
 
     if (ngx_http_profile_start(ctx) != NGX_OK) {
         ctx->endpoints = 0;
@@ -229,6 +232,26 @@ ngx_http_profile_endpoint_start(ngx_http_request_t *r,
     ngx_http_profile_run_request(ctx->track);
 
     return NGX_DONE;
+}
+
+
+/* memory, if any of them is about it: the others have their times anyway */
+
+static ngx_uint_t
+ngx_http_profile_endpoint_mode(ngx_uint_t mask)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_ENDPOINTS; i++) {
+
+        if ((mask & (ngx_uint_t) 1 << i)
+            && ngx_http_profile_endpoints[i].conf.mode == PROF_MODE_OBJECT)
+        {
+            return PROF_MODE_OBJECT;
+        }
+    }
+
+    return PROF_MODE_WALL;
 }
 
 

@@ -43,20 +43,18 @@ ngx_http_profile_wanted(ngx_http_profile_call_t *call,
 {
     ngx_int_t  rc;
 
-    rc = NGX_DECLINED;
-
-    if (wanted->conf.mode != PROF_MODE_OBJECT) {
-        rc = ngx_http_profile_wanted_filter(call, wanted);
-    }
+    rc = ngx_http_profile_wanted_filter(call, wanted);
 
     if (rc == NGX_DECLINED) {
         rc = ngx_http_profile_wanted_seconds(call, wanted);
     }
 
+    if (rc == NGX_DECLINED && wanted->conf.mode == PROF_MODE_OBJECT) {
+        rc = ngx_http_profile_wanted_interval(call, wanted);
+    }
+
     if (rc == NGX_DECLINED) {
-        rc = (wanted->conf.mode == PROF_MODE_OBJECT)
-             ? ngx_http_profile_wanted_interval(call, wanted)
-             : ngx_http_profile_wanted_frequency(call, wanted);
+        rc = ngx_http_profile_wanted_frequency(call, wanted);
     }
 
     if (rc == NGX_DECLINED) {

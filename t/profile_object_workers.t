@@ -108,6 +108,14 @@ is($p->total('inuse_space/bytes', sub {
        grep { $_ eq 'ngx_http_object_test_known' } @{$_[0]{stack}}
    }), 0, 'heap: what was freed');
 
+# requests of an endpoint: each is counted as a whole
+
+$p = capture('/-/profile/object?seconds=1&uri=/kept&format=pprof',
+             map { ('/kept?known=4&leak=100', '/?known=100') } 1 .. 5);
+
+is_deeply(sums($p, 'known'), [ 20, 20_000, 0, 0 ], 'an endpoint: blocks');
+is_deeply(sums($p, 'leak'), [ 5, 500, 5, 500 ], 'an endpoint: leaks');
+
 # two at a time, of different intervals, and one that is left
 
 my @two = map {
