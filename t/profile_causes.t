@@ -336,7 +336,7 @@ my @cases = (
       undef, 0.3 ],
     [ 'proxy_limit_rate', '/limited', qr/^limit_rate of upstream $upstream$/ ],
     [ 'disk', '/disk', qr/^disk or thread pool$/ ],
-    [ 'limit_req', '/limit_req', qr/^limit_req$/, \&twice, 0.35 ],
+    [ 'limit_req', '/limit_req', qr/^limit_req$/, \&twice, 0.25 ],
     [ 'limit_rate', '/limit_rate', qr/^limit_rate$/, undef, 0.3 ],
     [ 'slow reader', '/reader', qr/^client not reading$/, \&slow_reader ],
     [ 'cache lock', '/cached/%d', qr/^cache lock$/, \&after_another, 0.3 ],

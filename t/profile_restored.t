@@ -1,0 +1,140 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# Whatever is replaced in nginx and in the worker while requests are captured is
+# put back after the last one: a module of the test reads it all.
+
+use strict;
+use warnings;
+
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use ProfileTest;
+use ProfileTest::Module;
+use ProfileTest::Upstream;
+
+my $t = ProfileTest->new()->has(qw/ auth_basic gzip proxy rewrite /);
+my $so = build_module($t, 'ngx_http_pointers_test_module');
+
+$t->write_file_expand('nginx.conf', <<"EOF");
+%%MODULES%%
+load_module $so;
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    gzip on;
+    gzip_types text/plain;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        location / { }
+
+        location /upstream {
+            proxy_pass http://127.0.0.1:8081/wait=300/;
+        }
+
+        location /closed {
+            auth_basic closed;
+            auth_basic_user_file %%TESTDIR%%/none;
+        }
+
+        location = /pointers {
+            pointers_test;
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+}
+EOF
+
+$t->write_file('text', 'x' x 10000);
+$t->write_file('none', '');
+run_upstream($t, 8081);
+$t->run();
+
+my $before = http_get('/pointers')->body();
+
+like($before, qr/^process_events [0-9A-F]+\n/, 'pointers');
+cmp_ok(() = $before =~ /^checker/mg, '>', 5, 'phases');
+
+
+# while a request is captured they are ours
+
+my $waiting = http_get('/upstream?performance_bar=flamegraph', start => 1);
+sleep 0.1;
+
+my %was = named($before);
+my %are = named(http_get('/pointers')->body());
+
+isnt($are{$_}, $was{$_}, "$_ is replaced")
+    for qw/ process_events add insert header_filter body_filter /,
+        'checker 0', 'checker 5';
+is($are{client}, $was{client}, 'no handler of a connection is');
+like(join('', %are), qr/ID/, 'there is a timer');
+
+is(http_end($waiting)->status(), 200, 'a capture');
+restored('after a capture');
+
+
+# others
+
+for my $mode (qw/ wall cpu /) {
+    profile_get("/upstream?profile_mode=$mode", headers =>
+                [ 'Accept-Encoding: gzip' ]);
+    restored("after the mode $mode");
+}
+
+http_get('/upstream?performance_bar=record');
+restored('after a recorded one');
+
+http_get('/closed?performance_bar=flamegraph');
+restored('after an error');
+
+http_get('/text?performance_bar=wrong');
+restored('after a bad trigger');
+
+my $left = http_get('/upstream?performance_bar=flamegraph', start => 1);
+sleep 0.1;
+close $left;
+restored('after a client that left');
+
+my @many = map { http_get("/upstream?performance_bar=flamegraph&$_",
+                          start => 1) } 1 .. 5;
+http_end($_) for @many;
+restored('after five at once');
+
+
+# what a thread does may end later than the answer is sent
+sub restored {
+    my ($name) = @_;
+    my $now;
+
+    wait_for(sub { ($now = http_get('/pointers')->body()) eq $before }, 3);
+
+    is($now, $before, "$name: all as before");
+}
+
+
+sub named {
+    my ($text) = @_;
+
+    my %named = map { /^(checker \d+|signal \d+|[a-z]\w+) (.*)/ ? ($1, $2)
+                                                                : () }
+                split /\n/, $text;
+    $named{timers} = join(' ', $text =~ /^(ID: \d+)/mg);
+
+    return %named;
+}
