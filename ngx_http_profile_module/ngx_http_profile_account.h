@@ -47,6 +47,9 @@ struct ngx_http_profile_part_s {
     ngx_resolver_ctx_t               *resolver_ctx;
     ngx_resolver_handler_pt           resolver_handler;
     ngx_http_client_body_handler_pt   post_handler;
+    ngx_int_t                       (*process_header)(ngx_http_request_t *r);
+    void                            (*finalize_request)(ngx_http_request_t *r,
+                                                        ngx_int_t rc);
     unsigned                          aio:1;
 };
 

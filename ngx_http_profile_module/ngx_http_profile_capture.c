@@ -324,6 +324,7 @@ static void
 ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx)
 {
     if (ctx->tracked) {
+        ngx_http_profile_unwrap_upstreams(ctx);
         ctx->tracked = 0;
         ngx_http_profile_release_sampler();
     }

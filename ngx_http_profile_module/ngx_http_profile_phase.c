@@ -188,6 +188,8 @@ ngx_http_profile_arm_phases(void)
 
     ngx_http_profile_body_top = ngx_http_top_body_filter;
     ngx_http_top_body_filter = ngx_http_profile_top_body_filter;
+
+    ngx_http_profile_arm_log();
 }
 
 
@@ -205,6 +207,8 @@ ngx_http_profile_disarm_phases(void)
         ngx_http_profile_phases[n].checker =
                                            ngx_http_profile_pmcf->checkers[n];
     }
+
+    ngx_http_profile_disarm_log();
 
     ngx_http_top_header_filter = ngx_http_profile_header_top;
     ngx_http_top_body_filter = ngx_http_profile_body_top;
@@ -313,7 +317,8 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
         name = &content;
     }
 
-    spans = ngx_http_profile_begin_span(ctx, name);
+    spans = ngx_http_profile_begin_part(ctx, r);
+    spans += ngx_http_profile_begin_span(ctx, name);
 
     if (spans && handler) {
         spans += prof_span_begin(ngx_http_profile_sampler(), c, handler);

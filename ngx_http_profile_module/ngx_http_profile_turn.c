@@ -222,6 +222,7 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
         ngx_http_profile_wrap(tr);
 
         if (tr->ctx) {
+            ngx_http_profile_wrap_upstreams(tr->ctx);
             ngx_http_profile_check_complete(tr->ctx);
         }
     }
