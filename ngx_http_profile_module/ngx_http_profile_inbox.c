@@ -43,7 +43,8 @@ typedef struct {
 
 
 #define ngx_http_profile_board_size(n)                                        \
-    (sizeof(ngx_http_profile_board_t) + (n) * sizeof(ngx_pid_t))
+    (sizeof(ngx_http_profile_board_t)                                         \
+     + (n) * (sizeof(ngx_pid_t) + sizeof(ngx_http_profile_pair_t)))
 
 
 static ngx_int_t ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair,
@@ -77,12 +78,6 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
 
     n = ccf->master ? (ngx_uint_t) ccf->worker_processes : 1;
 
-    ngx_http_profile_pairs = ngx_alloc(n * sizeof(ngx_http_profile_pair_t),
-                                       cycle->log);
-    if (ngx_http_profile_pairs == NULL) {
-        return NGX_ERROR;
-    }
-
     ngx_http_profile_board = mmap(NULL, ngx_http_profile_board_size(n),
                                   PROT_READ|PROT_WRITE,
                                   MAP_SHARED|MAP_ANONYMOUS, -1, 0);
@@ -92,6 +87,11 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
                       "profile: mmap() failed");
         return NGX_ERROR;
     }
+
+    /* the same in all processes: they have it from the master */
+
+    ngx_http_profile_pairs = (ngx_http_profile_pair_t *)
+                                 &ngx_http_profile_board->pids[n];
 
     for (i = 0; i < n; i++) {
 
@@ -147,8 +147,6 @@ ngx_http_profile_inbox_close(void)
 
     (void) munmap(ngx_http_profile_board,
                   ngx_http_profile_board_size(ngx_http_profile_nworkers));
-
-    ngx_free(ngx_http_profile_pairs);
 
     ngx_http_profile_nworkers = 0;
 }
