@@ -210,9 +210,16 @@ ok(wait_for(sub { http_get('/small?performance_bar=record')
 
 # the list: newest first, pinned, deleted
 
-my @ids = map { (curl('HTTP/1', "/small?n=$_&performance_bar=record"))[1] }
-              1 .. 5;
-stored($_) for @ids;
+my @ids;
+
+for (1 .. 5) {
+    my ($id) = (curl('HTTP/1', "/small?n=$_&performance_bar=record"))[1];
+
+    # one after the other, so that their order is known
+
+    stored($id);
+    push @ids, $id;
+}
 
 is(join(' ', map { $_->{id} } (list())[0 .. 4]), join(' ', reverse @ids),
    'the newest ones come first');
