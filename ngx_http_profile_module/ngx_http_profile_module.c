@@ -221,7 +221,7 @@ ngx_module_t  ngx_http_profile_module = {
 
 
 /*
- * Every request passes here: the common case is two comparisons.  Where
+ * Every request passes here: the common case is three comparisons.  Where
  * requests are accounted, any query is long enough.
  */
 

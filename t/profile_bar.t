@@ -518,6 +518,13 @@ $order = order('GET', '/plain/page.html', 'wall');
 is(http_get('/plain/page.html', unix => $t->testdir() . '/bar.sock')
        ->header('X-Profile-Id'), undef, 'order of another client');
 
+$order = order('POST', '/status/200', 'wall');
+$t->reload();
+is(facts($id)->{uri}, '/proxy/page.html', 'facts after a reload');
+is(ordered($order), '', 'order after a reload');
+like(http_post('/status/200', '')->header('X-Profile-Id') // '',
+     qr/^[0-9a-f]{32}$/, 'order is taken after a reload');
+
 my @orders = map { order('GET', "/$_", 'wall') } 1 .. 15;
 is(http_post('/-/profile/bar/order?method=GET&uri=/16&mode=wall', '',
              @orderly)->status(), 429, 'too many orders');

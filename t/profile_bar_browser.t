@@ -223,7 +223,8 @@ ok($s->{expanded}{bar}, 'use, expanded');
 ok($s->{typed}{bar}, 'use, typing a text');
 ok(!$s->{print}{bar}, 'use, not printed');
 isnt($s->{dark}{background}, $s->{first}{background}, 'use, dark');
-cmp_ok($s->{axePassed}, '>', 20, 'use, rules were applied');
+cmp_ok($s->{axePassed}, '>', 100, 'use, rules were applied to the bar');
+cmp_ok($s->{axeContrast}, '>', 30, 'use, colors were seen');
 
 my ($url) = $s->{curl} =~ /^curl -OJ '(\S+)'$/;
 is($url, "$http/styled.html?performance_bar=flamegraph&stackprof_mode=wall",

@@ -137,7 +137,8 @@
         root.adoptedStyleSheets = [sheet];
 
         host.style.cssText = 'all: initial !important;'
-                             + 'display: contents !important';
+                             + 'position: fixed !important;'
+                             + 'z-index: 2147483647 !important';
 
         const u = { host, root };
 
