@@ -430,7 +430,12 @@ test_build_library(void)
 
     fprintf(f, "#include <stdlib.h>\n"
                "void *test_so_alloc(size_t n) { return malloc(n); }\n"
-               "void test_so_free(void *p) { free(p); }\n");
+               "void test_so_free(void *p) { free(p); }\n"
+               "void *(*test_so_pointer)(size_t n) = malloc;\n"
+               "void *(*const test_so_table[])(size_t n) = { malloc };\n"
+               "void *test_so_call(size_t n) { return test_so_pointer(n); }\n"
+               "void *test_so_look(size_t n) { return test_so_table[0](n); }"
+               "\n");
 
     ok(pclose(f) == 0, "a library to load");
 }
@@ -482,6 +487,18 @@ test_loaded(void)
     prof_heap_totals(h, &after);
 
     is_int(after.inuse_space, before.inuse_space, "which it frees");
+
+    /* addresses in data, and in constants */
+
+    *(void **) &alloc = dlsym(handle, "test_so_call");
+    release(alloc(100));
+    *(void **) &alloc = dlsym(handle, "test_so_look");
+    release(alloc(1000));
+
+    prof_heap_totals(h, &before);
+
+    is_int(before.alloc_space - after.alloc_space, 1100,
+           "pointers to the function have hooks");
 
     test_release(h);
     test_count_slots();
