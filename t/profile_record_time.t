@@ -62,6 +62,11 @@ http {
             limit_rate 4m;
         }
 
+        location /hold/ {
+            alias %%TESTDIR%%/;
+            limit_rate 300k;
+        }
+
         location /req/ {
             alias %%TESTDIR%%/;
             limit_req zone=one burst=5;
@@ -181,7 +186,7 @@ cmp_ok($p->profile('cpu')->weight_below(qr/deflate/), '>',
 
 # too many at once
 
-my @sockets = map { http_get('/rate/text?performance_bar=record', start => 1) }
+my @sockets = map { http_get('/hold/text?performance_bar=record', start => 1) }
                   1 .. 3;
 
 for my $i (1 .. 3) {
@@ -200,7 +205,7 @@ is(http_get('/small?performance_bar=flamegraph')->status(), 429,
 for my $socket (@sockets) {
     $r = http_end($socket);
     is($r->body(), $text, 'those that are running are whole');
-    is(stored($r->header('X-Profile-Id'))->{uri}, '/rate/text',
+    is(stored($r->header('X-Profile-Id'))->{uri}, '/hold/text',
        'and stored');
 }
 
