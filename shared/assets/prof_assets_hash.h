@@ -15,7 +15,7 @@
 #define PROF_ASSET_HASH_flame_css                                           \
     "'sha256-8sbwb99jmE+T3TNyUvC1HU1hiZ+yvgFNw1i1NtnkNnM='"
 #define PROF_ASSET_HASH_page_css                                            \
-    "'sha256-ZenrBb6ZeI5pOEj6tU2V5aT5BSXmam7peFQ5jwFDCdI='"
+    "'sha256-FXrO3QJkb0+Kx7IEcBgmJSOe+I88KS95d1YDbwf4EfY='"
 #define PROF_ASSET_HASH_flame_js                                            \
     "'sha256-QwlUxrtbbqsRB54GbR57qpN7yVeAOUoYMboiDgRD8q8='"
 #define PROF_ASSET_HASH_page_js                                             \
