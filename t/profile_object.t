@@ -102,6 +102,23 @@ my @others = grep { $_->{values}[3]
 
 is_deeply(\@others, [], 'leak: nothing else is left');
 
+# as readers of pprof see it
+
+SKIP: {
+    my ($status) = $t->command('go', 'version');
+    skip 'no go', 3 if $status;
+
+    $t->write_file('leak.pb.gz', http_get("/?leak=3145728&$args")->body());
+
+    my $file = $t->testdir() . '/leak.pb.gz';
+    my ($rc, $top) = $t->command('go', 'tool', 'pprof', '-top',
+                                 '-sample_index=inuse_space', $file);
+
+    is($rc, 0, 'pprof: reads it');
+    like($top, qr/^Type: inuse_space$/m, 'pprof: what is in use');
+    like($top, qr/^\s+3MB .* ngx_http_object_test_leak$/m, 'pprof: the leak');
+}
+
 # the mode of a location
 
 $p = ProfileTest::Pprof->new(
