@@ -13,6 +13,8 @@
 #
 # With --instructions: instructions in user space per request, by callgrind.
 #
+# VARIANTS is an expression for the variants to be measured.
+#
 # needs wrk; usage: bench/accounting.pl [--instructions] [ROUNDS [SECONDS]]
 
 use strict;
@@ -46,6 +48,12 @@ my @variants = (
     [ 'keep at 99 Hz' => 'profile_keep 0;' ],
     [ stalls => 'profile_stall_threshold 50ms;' ],
 );
+
+# plain, and those that match
+
+my $which = $ENV{VARIANTS} // '';
+@variants = ($variants[0], grep { $_->[0] =~ /$which/ }
+                                @variants[1 .. $#variants]);
 
 my %loads = ('1 KB file' => '/small.html', 'proxied' => '/proxied');
 

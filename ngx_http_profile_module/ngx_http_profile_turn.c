@@ -78,7 +78,7 @@ PROF_GLUE static void
 ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
 {
-    uint64_t                   now;
+    uintptr_t                  frame;
     ngx_http_profile_track_t  *tr;
 
     static char  header[] = "request header and start of the capture";
@@ -89,12 +89,10 @@ ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
         ngx_http_profile_first_gap(tr, ctx->capture,
                                    ngx_http_profile_frame->start);
 
-        now = ngx_http_profile_charge(ngx_http_profile_frame);
+        /* most of it is the profiler's, and not what the request runs */
 
-        prof_capture_ran(ctx->capture,
-                         prof_capture_name(ctx->capture, header,
-                                           sizeof(header) - 1),
-                         now, tr->turn_cpu);
+        frame = prof_capture_name(ctx->capture, header, sizeof(header) - 1);
+        prof_capture_gap(ctx->capture, &frame, 1, 0);
 
     } else {
         ngx_http_profile_gap(tr, ctx->capture, wake);
