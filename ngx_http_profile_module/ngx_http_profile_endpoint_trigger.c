@@ -79,6 +79,20 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
                       "flamegraphs in the modes \"wall\" and \"cpu\"");
     }
 
+    /* a browser gets the console's page, if it has one */
+
+    if (call->negotiated && wanted.format == &prof_encode_html
+        && ngx_http_profile_console_url(r))
+    {
+        rc = ngx_http_profile_server_keep_init(call, &wanted);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
+        wanted.page = 1;
+    }
+
     return ngx_http_profile_server_begin(call, &wanted);
 }
 

@@ -370,7 +370,7 @@ ngx_http_profile_server_answer(ngx_http_profile_server_t *s)
         return ngx_http_profile_server_refuse(s);
     }
 
-    if (s->wanted.store) {
+    if (ngx_http_profile_server_is_kept(s)) {
         return ngx_http_profile_server_kept(s);
     }
 

@@ -99,6 +99,8 @@ typedef struct {
     ngx_http_profile_store_t   *store;       /* where it goes; NULL: it is
                                                 sent */
     u_char                      id[NGX_HTTP_PROFILE_ID_LEN];
+    unsigned                    page:1;      /* a browser's: it gets the page
+                                                of what is stored */
     unsigned                    inuse:1;     /* what is in use comes first */
 } ngx_http_profile_wanted_t;
 
@@ -228,6 +230,7 @@ ngx_int_t ngx_http_profile_server_keep_init(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
 ngx_int_t ngx_http_profile_server_keep(ngx_http_profile_server_t *s,
     prof_profile_t *p);
+ngx_uint_t ngx_http_profile_server_is_kept(ngx_http_profile_server_t *s);
 ngx_int_t ngx_http_profile_server_kept(ngx_http_profile_server_t *s);
 
 

@@ -14,6 +14,9 @@
 #include <sys/random.h>
 
 
+static ngx_int_t ngx_http_profile_server_page(ngx_http_profile_server_t *s);
+
+
 /* before it begins; NGX_DECLINED, or an answer */
 
 ngx_int_t
@@ -94,9 +97,23 @@ ngx_http_profile_server_keep(ngx_http_profile_server_t *s, prof_profile_t *p)
 }
 
 
+/* whether it is not sent: a page that needs no store is better than none */
+
+ngx_uint_t
+ngx_http_profile_server_is_kept(ngx_http_profile_server_t *s)
+{
+    return s->wanted.store
+           && (s->merged.stored == NGX_OK || !s->wanted.page);
+}
+
+
 ngx_int_t
 ngx_http_profile_server_kept(ngx_http_profile_server_t *s)
 {
+    if (s->wanted.page) {
+        return ngx_http_profile_server_page(s);
+    }
+
     if (s->merged.stored == NGX_DECLINED) {
         return ngx_http_profile_answer_error(s->call,
                                    NGX_HTTP_INSUFFICIENT_STORAGE,
@@ -112,4 +129,36 @@ ngx_http_profile_server_kept(ngx_http_profile_server_t *s)
     return ngx_http_profile_answer_json(s->call, NGX_HTTP_CREATED,
                                    json_pack("{s:s%}", "id", s->wanted.id,
                                    (size_t) NGX_HTTP_PROFILE_ID_LEN));
+}
+
+
+/* the page of the profile, in place of the response */
+
+static ngx_int_t
+ngx_http_profile_server_page(ngx_http_profile_server_t *s)
+{
+    prof_buf_t                  b;
+    ngx_http_request_t         *r;
+    ngx_http_profile_page_t     page;
+    ngx_http_profile_answer_t   answer;
+
+    r = s->call->request;
+
+    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
+
+    page.root = *ngx_http_profile_console_url(r);
+    page.id.data = s->wanted.id;
+    page.id.len = NGX_HTTP_PROFILE_ID_LEN;
+    page.viewer = ngx_http_profile_console_viewer(r);
+
+    prof_buf_init(&b);
+    ngx_http_profile_page("profile.html", &page, &b);
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    ngx_str_set(&answer.type, "text/html; charset=utf-8");
+    answer.csp = NGX_HTTP_PROFILE_CSP_PAGE;
+    answer.compressible = 1;
+
+    return ngx_http_profile_answer_buf(s->call, &answer, &b);
 }

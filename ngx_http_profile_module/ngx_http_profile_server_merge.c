@@ -54,9 +54,15 @@ ngx_http_profile_server_merge(void *data)
 
         } else if (s->wanted.store) {
             s->merged.stored = ngx_http_profile_server_keep(s, p);
+        }
 
-        } else if (s->wanted.format->encode(p, &s->out) != PROF_OK
-                   || prof_buf_failed(&s->out))
+        if (s->merged.failed || ngx_http_profile_server_is_kept(s)) {
+            prof_profile_destroy(p);
+            return;
+        }
+
+        if (s->wanted.format->encode(p, &s->out) != PROF_OK
+            || prof_buf_failed(&s->out))
         {
             s->merged.failed = 1;
 
