@@ -25,6 +25,7 @@ static ngx_int_t ngx_http_profile_look(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_init_module(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_profile_init_process(ngx_cycle_t *cycle);
 static void ngx_http_profile_exit_process(ngx_cycle_t *cycle);
+static void ngx_http_profile_exit_master(ngx_cycle_t *cycle);
 
 
 /* the shortest name of an argument that may be a trigger */
@@ -215,7 +216,7 @@ ngx_module_t  ngx_http_profile_module = {
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
     ngx_http_profile_exit_process,         /* exit process */
-    NULL,                                  /* exit master */
+    ngx_http_profile_exit_master,          /* exit master */
     NGX_MODULE_V1_PADDING
 };
 
@@ -455,5 +456,13 @@ ngx_http_profile_exit_process(ngx_cycle_t *cycle)
 
     ngx_http_profile_disarm_idle();
     ngx_http_profile_job_finish_all();
+    ngx_http_profile_inbox_close();
     prof_process_done();
+}
+
+
+static void
+ngx_http_profile_exit_master(ngx_cycle_t *cycle)
+{
+    ngx_http_profile_inbox_close();
 }

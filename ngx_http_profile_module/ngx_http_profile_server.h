@@ -168,7 +168,7 @@ PROF_HIDDEN_BEGIN
 /* in the master, before workers are started */
 ngx_int_t ngx_http_profile_inbox_init(ngx_cycle_t *cycle);
 
-/* in the master: the configuration has no use for them */
+/* the configuration has no use for them, or the process exits */
 void ngx_http_profile_inbox_close(void);
 
 /* in a worker, as it starts */

@@ -322,6 +322,22 @@ $r = change('POST', "cpu?seconds=0.1&workers=$pid");
 is($p->{worker}, $pid, 'one worker');
 
 
+# an endpoint, for a browser: the page of what is stored
+
+my $page = http_get('/index.html?performance_bar=flamegraph'
+                    . '&profile_requests=1&profile_seconds=30',
+                    headers => [ 'Accept: text/html' ], start => 1);
+
+ok(wait_for(sub {
+    http_get('/index.html');
+    ($p) = grep { $_->{scope} eq 'endpoint' } @{profiles()};
+}), 'endpoint, stored');
+
+$page = http_end($page);
+is($page->status(), 200, 'endpoint, page');
+like($page->content(), qr/data-id="$p->{id}"/, 'endpoint, page, its id');
+
+
 # clients that do not wait
 
 for (1 .. 30) {
