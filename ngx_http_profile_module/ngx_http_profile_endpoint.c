@@ -424,5 +424,6 @@ ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep)
     ep->used = 0;
 
     ngx_http_profile_nendpoints--;
-    ngx_http_profile_look_at_all(ngx_http_profile_nendpoints);
+    ngx_http_profile_look_at_all(ngx_http_profile_nendpoints
+                                 + ngx_http_profile_nlocated);
 }

@@ -257,7 +257,7 @@ ngx_http_profile_look(ngx_http_request_t *r)
 
     tr = NULL;
 
-    if (pscf->track) {
+    if (pscf->track || ngx_http_profile_nlocated) {
 
         tr = ngx_http_profile_track(r);
 

@@ -12,6 +12,7 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_endpoint.h"
+#include "ngx_http_profile_server.h"
 
 
 static ngx_int_t ngx_http_profile_checker(ngx_http_request_t *r,
@@ -223,6 +224,10 @@ ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
 
     n = ph - ngx_http_profile_phases;
     ctx = ngx_http_profile_find(r);
+
+    if (n == ngx_http_profile_rewrite_index && ngx_http_profile_nlocated) {
+        ngx_http_profile_scope(r);
+    }
 
     if (ctx == NULL || !ctx->tracked) {
         return ngx_http_profile_pmcf->checkers[n](r, ph);

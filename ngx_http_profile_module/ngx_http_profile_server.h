@@ -207,6 +207,16 @@ void ngx_http_profile_share_cancel(ngx_http_profile_message_t *m);
 void ngx_http_profile_share_exit(void);
 
 
+/* ngx_http_profile_scope.c: of which location the time is */
+
+/* captures that want to know */
+extern ngx_uint_t  ngx_http_profile_nlocated;
+
+ngx_int_t ngx_http_profile_scope_begin(void);
+void ngx_http_profile_scope_end(void);
+void ngx_http_profile_scope(ngx_http_request_t *r);
+
+
 /* ngx_http_profile_server.c: the asker's part */
 
 /*

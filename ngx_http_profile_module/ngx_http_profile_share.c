@@ -34,6 +34,7 @@ typedef struct {
     ngx_connection_t              connection;  /* for nginx's debug messages */
     ngx_http_profile_job_t        job;
     unsigned                      armed:1;
+    unsigned                      located:1;
 
     /* the thread's */
 
@@ -175,6 +176,11 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
     {
         share->armed = 1;
     }
+
+    /* whose the time is: of which location the request that a worker runs */
+
+    share->located = share->armed && conf->mode == PROF_MODE_WALL
+                     && ngx_http_profile_scope_begin() == NGX_OK;
 
     rc = prof_process_start(share->capture, share->armed, &err);
 
@@ -419,6 +425,11 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
 static void
 ngx_http_profile_share_disarm(ngx_http_profile_share_t *share)
 {
+    if (share->located) {
+        share->located = 0;
+        ngx_http_profile_scope_end();
+    }
+
     if (share->armed) {
         share->armed = 0;
         ngx_http_profile_disarm();

@@ -9,6 +9,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_server.h"
 #include "ngx_http_profile_light.h"
 #include "ngx_http_profile_stall.h"
 
@@ -181,6 +182,10 @@ ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
     if (ngx_http_profile_watch) {
         prof_watch_top(ngx_http_profile_watch, frame->top);
     }
+
+    if (ngx_http_profile_nlocated) {
+        ngx_http_profile_scope(tr ? tr->request : NULL);
+    }
 }
 
 
@@ -195,6 +200,11 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
     ngx_http_profile_frame = frame->prev;
 
     tr = frame->track;
+
+    if (ngx_http_profile_nlocated) {
+        ngx_http_profile_scope(frame->prev && frame->prev->track
+                               ? frame->prev->track->request : NULL);
+    }
 
     if (ngx_http_profile_stall_ns
         && now - frame->start >= ngx_http_profile_stall_ns && !frame->noted)

@@ -274,6 +274,12 @@ void prof_process_idle(void);
 void prof_process_busy(void);
 
 /*
+ * What the main thread runs from now on: the label "location" of its samples.
+ * NULL: nothing that has one.  The text must remain for as long as the process.
+ */
+void prof_process_scope(const char *scope);
+
+/*
  * Counts what the capture's turns allocate from now on; conf->process is 0.
  * Memory that is freed counts as freed whoever frees it, until the capture is
  * destroyed.  Returns PROF_OK, or PROF_ERROR with *err set to a static text and

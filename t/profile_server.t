@@ -226,6 +226,16 @@ for my $frequency (99, 1000) {
     cmp_ok($idle, '>', 0, 'wall: workers have nothing to do');
     cmp_ok($busy, '>', 0, 'wall: and have something to do');
     cmp_ok($p->total('cpu/nanoseconds'), '<=', $wall, 'wall: and CPU time');
+
+    my $text = $p->total('wall/nanoseconds', sub {
+        ($_[0]{labels}{location} // '') eq '/text' });
+    my $other = $p->total('wall/nanoseconds', sub {
+        ($_[0]{labels}{location} // '') eq '/text'
+        && !grep { /deflate|gzip|text|^libz|crc32|^ngx_|^nginx/ }
+                @{$_[0]{stack}} });
+
+    cmp_ok($text, '>', $busy / 3, 'wall: most of it for one location');
+    cmp_ok($other, '<', $text / 10, 'wall: and what is its is its own');
 }
 
 $_->stop() for @load;

@@ -12,6 +12,8 @@
 static prof_slot_t *prof_process_slot(const prof_capture_t *c);
 static void prof_process_rate(void);
 static void prof_process_govern(uint64_t own, uint64_t cpu);
+static uint32_t prof_process_labels(const prof_capture_t *c,
+    prof_profile_t *p, uint32_t label);
 static void prof_process_end(prof_slot_t *slot);
 static void prof_process_end_idle(prof_slot_t *slot);
 static void prof_process_close(void);
@@ -276,7 +278,6 @@ prof_process_busy(void)
 prof_profile_t *
 prof_process_finish(prof_capture_t *c, const char *title)
 {
-    char            *name;
     uint32_t         i;
     prof_entry_t    *e;
     prof_profile_t  *p;
@@ -292,13 +293,41 @@ prof_process_finish(prof_capture_t *c, const char *title)
         e = &p->entries[i];
 
         if (e->labels != PROF_NONE) {
-            name = c->names[e->labels - PROF_FRAME_FIXED];
-            e->labels = prof_profile_labels(p, PROF_NONE, "thread", name,
-                                            NULL);
+            e->labels = prof_process_labels(c, p, e->labels);
         }
     }
 
     return p;
+}
+
+
+static uint32_t
+prof_process_labels(const prof_capture_t *c, prof_profile_t *p, uint32_t label)
+{
+    uint32_t  set, thread, scope;
+
+    thread = (label & ((1 << PROF_LABEL_BITS) - 1)) - PROF_FRAME_FIXED;
+    scope = (label >> PROF_LABEL_BITS) - PROF_FRAME_FIXED;
+    set = PROF_NONE;
+
+    if (thread < c->nnames) {
+        set = prof_profile_labels(p, set, "thread", c->names[thread], NULL);
+    }
+
+    if (scope < c->nnames) {
+        set = prof_profile_labels(p, set, "location", c->names[scope], NULL);
+    }
+
+    return set;
+}
+
+
+void
+prof_process_scope(const char *scope)
+{
+    if (prof_process.main) {
+        prof_process.main->scope = scope;
+    }
 }
 
 
@@ -378,7 +407,7 @@ prof_process_end_idle(prof_slot_t *slot)
     cpu = t->idle_cpu - slot->start_idle_cpu;
     wall = cpu;
     kind = PROF_ENTRY_TURN;
-    label = prof_process_label(slot, t);
+    label = prof_process_label(slot, t, NULL);
 
     if (slot->capture->mode == PROF_MODE_WALL) {
         wall = t->idle - slot->start_idle;

@@ -49,6 +49,9 @@
 
 #define PROF_THREAD_NAME      16
 
+/* the names in an entry's labels: the thread's, and above it the scope's */
+#define PROF_LABEL_BITS       12
+
 /* CPU time of the process that may be an error of clocks, ns */
 #define PROF_PROCESS_UNSEEN   1000000
 
@@ -99,6 +102,7 @@ struct prof_thread_s {
     int                   running;      /* the fine timer */
     int                   paced;        /* by the main thread itself */
     int                   coarse;       /* ticks are enough for the period */
+    const char           *scope;        /* of what it runs, or NULL */
     uint64_t              period;       /* ns, of the highest frequency */
     uint64_t              due;          /* clock of the next sample */
     uint64_t              idle;         /* ns, that the main thread was */
@@ -194,8 +198,9 @@ void prof_process_tail(prof_slot_t *slot, prof_thread_t *t);
 void prof_process_named(prof_slot_t *slot, const char *name, uint32_t kind,
     uint32_t labels, uint64_t wall, uint64_t cpu);
 
-/* what the entries of a thread have as "labels": a name of the capture */
-uint32_t prof_process_label(prof_slot_t *slot, const prof_thread_t *t);
+/* what entries have as "labels": two names of the capture, or one */
+uint32_t prof_process_label(prof_slot_t *slot, const prof_thread_t *t,
+    const char *scope);
 
 
 /* prof_process_sig.c; context: signal handler */

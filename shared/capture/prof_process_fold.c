@@ -106,7 +106,7 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
 
     e.node = mark->node;
     e.kind = PROF_ENTRY_SAMPLE;
-    e.labels = prof_process_label(slot, t);
+    e.labels = prof_process_label(slot, t, rec->scope);
     e.count = 1;
     e.cpu = rec->cpu - mark->cpu;
     e.wall = wall ? rec->wall - mark->busy : e.cpu;
@@ -218,7 +218,7 @@ prof_process_tail(prof_slot_t *slot, prof_thread_t *t)
 
         if (cpu || busy) {
             prof_process_named(slot, "[not sampled]", PROF_ENTRY_TURN,
-                               prof_process_label(slot, t), busy, cpu);
+                               prof_process_label(slot, t, NULL), busy, cpu);
         }
 
         return;
@@ -226,7 +226,7 @@ prof_process_tail(prof_slot_t *slot, prof_thread_t *t)
 
     e.node = mark->node;
     e.kind = PROF_ENTRY_SAMPLE;
-    e.labels = prof_process_label(slot, t);
+    e.labels = prof_process_label(slot, t, NULL);
     e.count = 0;
     e.wall = busy;
     e.cpu = cpu;
@@ -258,9 +258,19 @@ prof_process_named(prof_slot_t *slot, const char *name, uint32_t kind,
 
 
 uint32_t
-prof_process_label(prof_slot_t *slot, const prof_thread_t *t)
+prof_process_label(prof_slot_t *slot, const prof_thread_t *t,
+    const char *scope)
 {
-    return prof_capture_name(slot->capture, t->name, strlen(t->name));
+    uint32_t  label;
+
+    label = prof_capture_name(slot->capture, t->name, strlen(t->name));
+
+    if (scope) {
+        label |= prof_capture_name(slot->capture, scope, strlen(scope))
+                 << PROF_LABEL_BITS;
+    }
+
+    return label;
 }
 
 

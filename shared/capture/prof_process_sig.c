@@ -132,6 +132,7 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
 
     rec->wall = start - t->idle;
     rec->cpu = cpu;
+    rec->scope = t->scope;
     rec->nframes = prof_walk(t->unwind, t->cache, uc,
                              prof_thread_top(t, regs.sp), rec->pcs,
                              PROF_MAX_DEPTH, &t->stats, &rec->end);

@@ -27,13 +27,14 @@
 
 
 typedef struct {
-    uint32_t    size;           /* of the whole record, a multiple of 8 */
-    uint32_t    nframes;        /* or PROF_RING_FILLER */
-    uint32_t    end;            /* as prof_walk() sets it */
-    uint32_t    unused;
-    uint64_t    wall;           /* clocks at the sample */
-    uint64_t    cpu;
-    uintptr_t   pcs[];
+    uint32_t     size;          /* of the whole record, a multiple of 8 */
+    uint32_t     nframes;       /* or PROF_RING_FILLER */
+    uint32_t     end;           /* as prof_walk() sets it */
+    uint32_t     unused;
+    uint64_t     wall;          /* clocks at the sample */
+    uint64_t     cpu;
+    const char  *scope;         /* as prof_process_scope() set it */
+    uintptr_t    pcs[];
 } prof_record_t;
 
 
