@@ -168,16 +168,13 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
         return NGX_ERROR;
     }
 
-    /* who wants more samples than there are ticks, or what is no CPU time */
-
+    /* for more samples than there are ticks, and for what is no CPU time */
     if ((conf->mode == PROF_MODE_WALL
          || conf->frequency > NGX_HTTP_PROFILE_TICKS)
         && ngx_http_profile_arm() == NGX_OK)
     {
         share->armed = 1;
     }
-
-    /* whose the time is: of which location the request that a worker runs */
 
     share->located = share->armed && conf->mode == PROF_MODE_WALL
                      && ngx_http_profile_scope_begin() == NGX_OK;

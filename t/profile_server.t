@@ -168,7 +168,7 @@ SKIP: {
 
     is($rc, 0, 'go tool pprof, twice at once');
     is(() = $out =~ /^Type: cpu$/mg, 2, 'both profiles are of CPU time');
-    is(() = $out =~ /^Duration: (?:1|9\d\dm|1\.\d+)\w*,/mg, 2, "of a second");
+    is(() = $out =~ /^Duration: [\d.]+m?s,/mg, 2, 'of a second or so');
     is(() = $out =~ /deflate|libz/g ? 1 : 0, 1, 'with what the workers do');
 }
 
