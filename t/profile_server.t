@@ -144,7 +144,11 @@ for my $frequency (99, 1000, 99) {
                    / 1e9 * $frequency;
     my $samples = $p->total('samples/count');
 
-    ok(close_to($samples, $expected, 0.05 + 5 / $frequency),
+    # a worker that is kept from its processor most of the time has less
+
+    my $part = $expected < 0.4 * $frequency ? 0.4 : 0.05 + 5 / $frequency;
+
+    ok(close_to($samples, $expected, $part),
         "$frequency Hz: $samples samples of $expected");
 }
 
