@@ -31,6 +31,8 @@ typedef struct {
 
 static void ngx_http_profile_object_late(ngx_event_t *ev);
 static void ngx_http_profile_forget_pool(prof_heap_t *h, ngx_pool_t *pool);
+static ngx_uint_t ngx_http_profile_object_span(
+    ngx_http_profile_object_t *object, ngx_str_t *name);
 static void ngx_http_profile_object_border(ngx_http_profile_ctx_t *ctx);
 static size_t ngx_http_profile_pool_fill(ngx_pool_t *pool);
 static void ngx_http_profile_object_fact(ngx_http_profile_ctx_t *ctx,
@@ -68,8 +70,7 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    object->spans[0].name = ngx_http_profile_object_other;
-    object->nspans = 1;
+    ngx_http_profile_object_span(object, &ngx_http_profile_object_other);
     object->request_pool = r->pool;
 
     /* that of a stream is shared by all streams of its connection */
@@ -273,28 +274,46 @@ ngx_http_profile_object_push(ngx_http_profile_ctx_t *ctx, ngx_str_t *name)
 
     ngx_http_profile_object_border(ctx);
 
-    for (i = 0; i < object->nspans; i++) {
-        if (object->spans[i].name.data == name->data) {
-            break;
-        }
-    }
-
-    if (i == object->nspans) {
-
-        if (i < NGX_HTTP_PROFILE_POOL_SPANS) {
-            object->spans[i].name = *name;
-            object->nspans++;
-
-        } else {
-            i = 0;
-        }
-    }
+    i = ngx_http_profile_object_span(object, name);
 
     if (object->depth < NGX_HTTP_PROFILE_POOL_NESTED) {
         object->nested[object->depth] = i;
     }
 
     object->depth++;
+}
+
+
+/* the span's number; when there are too many, that of what no span took */
+
+static ngx_uint_t
+ngx_http_profile_object_span(ngx_http_profile_object_t *object,
+    ngx_str_t *name)
+{
+    size_t                         len;
+    ngx_uint_t                     i;
+    ngx_http_profile_pool_span_t  *span;
+
+    len = ngx_min(name->len, NGX_HTTP_PROFILE_POOL_NAME);
+
+    for (i = 0; i < object->nspans; i++) {
+        span = &object->spans[i];
+
+        if (span->len == len && ngx_memcmp(span->name, name->data, len) == 0) {
+            return i;
+        }
+    }
+
+    if (i == NGX_HTTP_PROFILE_POOL_SPANS) {
+        return 0;
+    }
+
+    span = &object->spans[object->nspans++];
+
+    span->len = len;
+    ngx_memcpy(span->name, name->data, len);
+
+    return i;
 }
 
 
@@ -393,8 +412,8 @@ ngx_http_profile_object_fact(ngx_http_profile_ctx_t *ctx, const char *name,
         bytes = connection ? span->connection : span->request;
 
         if (bytes) {
-            p = ngx_slprintf(p, last, "%s%V %uz", p == text ? "" : ", ",
-                             &span->name, bytes);
+            p = ngx_slprintf(p, last, "%s%*s %uz", p == text ? "" : ", ",
+                             span->len, span->name, bytes);
         }
     }
 

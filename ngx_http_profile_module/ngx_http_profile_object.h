@@ -22,12 +22,14 @@
 
 #define NGX_HTTP_PROFILE_POOL_SPANS   64
 #define NGX_HTTP_PROFILE_POOL_NESTED  16
+#define NGX_HTTP_PROFILE_POOL_NAME    64
 
 
 /* bytes taken from pools while a span was the innermost one */
 
 typedef struct {
-    ngx_str_t                      name;
+    size_t                         len;
+    u_char                         name[NGX_HTTP_PROFILE_POOL_NAME];
     size_t                         request;
     size_t                         connection;
 } ngx_http_profile_pool_span_t;
@@ -80,7 +82,10 @@ void ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx);
 /* what was measured of pools, as facts of the profile */
 void ngx_http_profile_object_facts(ngx_http_profile_ctx_t *ctx);
 
-/* a span begins, or the innermost one ends; both for every span */
+/*
+ * A span begins, or the innermost one ends; both for every span.  The name is
+ * copied.
+ */
 void ngx_http_profile_object_push(ngx_http_profile_ctx_t *ctx,
     ngx_str_t *name);
 void ngx_http_profile_object_pop(ngx_http_profile_ctx_t *ctx);
