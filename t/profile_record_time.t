@@ -209,8 +209,9 @@ for my $socket (@sockets) {
        'and stored');
 }
 
-ok(wait_for(sub { http_get('/small?performance_bar=record')
-                      ->header('X-Profile-Id') }), 'there is room again');
+my $again = wait_for(sub { http_get('/small?performance_bar=record')
+                               ->header('X-Profile-Id') });
+is(stored($again)->{uri}, '/small', 'there is room again');
 
 
 # the list: newest first, pinned, deleted
