@@ -26,6 +26,7 @@ typedef struct {
     ngx_http_profile_job_t     job;
     prof_profile_t            *profile;   /* entries: handler, stack */
     int                        rc;
+    ngx_uint_t                 omitted;   /* stalls since the line before */
     ngx_http_profile_stall_t   stall;
 } ngx_http_profile_stall_job_t;
 
@@ -40,9 +41,7 @@ static void ngx_http_profile_stall_names(prof_profile_t *p, uint32_t node,
 static void ngx_http_profile_stall_add(ngx_http_profile_stall_t *stall);
 
 
-uint64_t           ngx_http_profile_stall_ns;
-
-static ngx_uint_t  ngx_http_profile_stall_omitted;
+uint64_t  ngx_http_profile_stall_ns;
 
 
 char *
@@ -124,7 +123,8 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
     ngx_http_profile_frame_t      *f;
     ngx_http_profile_stall_job_t  *job;
 
-    static time_t  last;
+    static time_t      last;
+    static ngx_uint_t  omitted;
 
     /* what called it has not run longer by itself */
 
@@ -133,7 +133,7 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
     }
 
     if (last == ngx_time()) {
-        ngx_http_profile_stall_omitted++;
+        omitted++;
         return;
     }
 
@@ -146,7 +146,10 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
 
     job->stall.wall = wall;
     job->stall.when = last;
+    job->omitted = omitted;
     job->stall.worker = ngx_pid;
+
+    omitted = 0;
 
     if (tr) {
         r = tr->request;
@@ -246,9 +249,7 @@ ngx_http_profile_stall_done(void *data)
                   st->request[0] ? "\"" : "",
                   st->handler[0] ? st->handler : (u_char *) "unknown",
                   st->stack[0] ? st->stack : (u_char *) "not sampled",
-                  ngx_http_profile_stall_omitted);
-
-    ngx_http_profile_stall_omitted = 0;
+                  job->omitted);
 
     ngx_http_profile_stall_add(st);
 
