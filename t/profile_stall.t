@@ -65,7 +65,7 @@ http_get('/');
 http_get('/sleep');
 
 my $start = time();
-http_get("/busy?$_") for 1 .. 5;
+http_get("/busy?$_") for 1 .. 6;
 my $seconds = time() - $start;
 
 ok(wait_for(sub { stalls() >= 2 }), 'stalls are logged');
