@@ -37,8 +37,12 @@
     x(diff_html,      "assets/",  "diff.html")                                \
     x(diff_js,        "assets/",  "diff.js")                                  \
     x(status_html,    "assets/",  "status.html")                              \
-    x(status_js,      "assets/",  "status.js")                               \
+    x(status_js,      "assets/",  "status.js")                                \
     x(bar_css,        "assets/",  "bar.css")                                  \
+    x(bar_dom_js,     "assets/",  "bar_dom.js")                               \
+    x(bar_facts_js,   "assets/",  "bar_facts.js")                             \
+    x(bar_orders_js,  "assets/",  "bar_orders.js")                            \
+    x(bar_panels_js,  "assets/",  "bar_panels.js")                            \
     x(bar_js,         "assets/",  "bar.js")
 
 

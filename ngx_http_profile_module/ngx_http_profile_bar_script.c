@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The bar's script.  Its styles are a string in it: pages may forbid inline
- * styles, and style sheets from anywhere, but not those that a script makes
- * for a shadow tree of its own.
+ * The bar's script: one function, made of several files.  Its styles are a
+ * string in it: pages may forbid inline styles, and style sheets from anywhere,
+ * but not those that a script makes for a shadow tree of its own.
  */
 
 
@@ -12,6 +12,7 @@
 #include "ngx_http_profile_assets.h"
 
 
+static void ngx_http_profile_bar_put(prof_buf_t *b, const char *name);
 static ngx_int_t ngx_http_profile_bar_modes(ngx_conf_t *cf,
     ngx_http_profile_bar_main_conf_t *bmcf);
 
@@ -25,45 +26,56 @@ static ngx_str_t  ngx_http_profile_bar_mode_names[] = {
     ngx_null_string
 };
 
-/* where the styles go */
+/* what the script is made of, in this order: the last one begins */
 
-static ngx_str_t  ngx_http_profile_bar_mark = ngx_string("'{{style}}'");
+static const char  *ngx_http_profile_bar_files[] = {
+    "bar_dom.js",
+    "bar_facts.js",
+    "bar_orders.js",
+    "bar_panels.js",
+    "bar.js",
+    NULL
+};
+
+static const char  ngx_http_profile_bar_head[] =
+    "(function () {\n'use strict';\n\nconst STYLE = `";
 
 
 ngx_int_t
 ngx_http_profile_bar_script_init(ngx_conf_t *cf,
     ngx_http_profile_bar_main_conf_t *bmcf)
 {
-    u_char     *p, *at;
-    uint32_t    crc;
-    ngx_str_t   theme, style, script, *mark;
+    u_char       *p;
+    uint32_t      crc;
+    prof_buf_t    b;
+    const char  **file;
 
-    ngx_http_profile_asset("prof_theme.css", &theme);
-    ngx_http_profile_asset("bar.css", &style);
-    ngx_http_profile_asset("bar.js", &script);
+    prof_buf_init(&b);
 
-    mark = &ngx_http_profile_bar_mark;
-    at = ngx_strnstr(script.data, (char *) mark->data, script.len);
+    prof_buf_puts(&b, ngx_http_profile_bar_head);
+    ngx_http_profile_bar_put(&b, "prof_theme.css");
+    ngx_http_profile_bar_put(&b, "bar.css");
+    prof_buf_puts(&b, "`;\n");
 
-    p = ngx_pnalloc(cf->pool, theme.len + style.len + script.len);
+    for (file = ngx_http_profile_bar_files; *file; file++) {
+        prof_buf_puts(&b, "\n");
+        ngx_http_profile_bar_put(&b, *file);
+    }
+
+    prof_buf_puts(&b, "})();\n");
+
+    bmcf->script.len = b.len;
+    bmcf->script.data = prof_buf_failed(&b) ? NULL
+                                            : ngx_pnalloc(cf->pool, b.len);
     bmcf->path.data = ngx_pnalloc(cf->pool, sizeof("bar.js?v=01234567"));
 
-    if (at == NULL || p == NULL || bmcf->path.data == NULL) {
+    if (bmcf->script.data == NULL || bmcf->path.data == NULL) {
+        prof_buf_free(&b);
         return NGX_ERROR;
     }
 
-    bmcf->script.data = p;
-
-    p = ngx_cpymem(p, script.data, at - script.data);
-    *p++ = '`';
-    p = ngx_cpymem(p, theme.data, theme.len);
-    p = ngx_cpymem(p, style.data, style.len);
-    *p++ = '`';
-
-    at += mark->len;
-    p = ngx_cpymem(p, at, script.data + script.len - at);
-
-    bmcf->script.len = p - bmcf->script.data;
+    ngx_memcpy(bmcf->script.data, b.data, b.len);
+    prof_buf_free(&b);
 
     crc = ngx_crc32_long(bmcf->script.data, bmcf->script.len);
 
@@ -72,6 +84,16 @@ ngx_http_profile_bar_script_init(ngx_conf_t *cf,
     bmcf->path.len = p - bmcf->path.data;
 
     return ngx_http_profile_bar_modes(cf, bmcf);
+}
+
+
+static void
+ngx_http_profile_bar_put(prof_buf_t *b, const char *name)
+{
+    ngx_str_t  text;
+
+    ngx_http_profile_asset(name, &text);
+    prof_buf_append(b, text.data, text.len);
 }
 
 

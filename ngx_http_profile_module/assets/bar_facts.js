@@ -1,0 +1,219 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the bar knows: facts of the page's own request, and of those that its
+ * scripts have made.
+ */
+
+const MAX_REQUESTS = 100;
+
+/* how long to wait for facts that are not there yet, in ms */
+
+const PATIENCE = [0, 100, 200, 400, 800, 1500, 3000, 6000, 12000, 24000];
+
+const AFTER_FAILURE = 5;
+
+const PARTS = {
+    cpu: 'on CPU',
+    preempted: 'running, without the CPU',
+    connect: 'waiting for upstream, connect',
+    first: 'waiting for upstream, first byte',
+    body: 'waiting for upstream, rest',
+    stall: 'loop stall: the worker was busy',
+    other: 'waiting for the client, or else'
+};
+
+const requests = [];
+const wanted = new Set();
+
+let facts = null;
+let failure = '';
+let forbidden = false;
+let timer = 0;
+let attempt = 0;
+
+
+/* a page may permit the script, and not what it asks for */
+
+function heed() {
+    document.addEventListener('securitypolicyviolation', function (event) {
+        if (event.effectiveDirective === 'connect-src'
+            && event.blockedURI.includes(page.console))
+        {
+            forbidden = true;
+            failure = 'The policy of the page (connect-src) keeps the '
+                      + 'bar from asking the console.';
+            render();
+        }
+    });
+}
+
+
+/* requests of scripts, without a change to what makes them */
+
+function observe() {
+    if (!window.PerformanceObserver) {
+        return;
+    }
+
+    new PerformanceObserver(function (list) {
+        const before = wanted.size;
+
+        for (const entry of list.getEntries()) {
+            const id = (entry.serverTiming || []).find(
+                metric => metric.name === 'profile');
+
+            if (!id || !/^(fetch|xmlhttprequest)$/.test(
+                    entry.initiatorType))
+            {
+                continue;
+            }
+
+            requests.push({ id: id.description, entry, facts: null });
+            wanted.add(id.description);
+
+            if (requests.length > MAX_REQUESTS) {
+                wanted.delete(requests.shift().id);
+            }
+        }
+
+        if (wanted.size > before) {
+            attempt = 0;
+            render();
+            ask();
+        }
+    }).observe({ type: 'resource', buffered: true });
+}
+
+
+/* the page is another one, or the first */
+
+function newPage() {
+    facts = null;
+    attempt = 0;
+    wanted.add(page.id);
+}
+
+
+/*
+ * Facts are there when the request has ended, which for the page's own may
+ * be after this script has run.
+ */
+
+function ask() {
+    clearTimeout(timer);
+
+    if (wanted.size === 0 || forbidden || attempt >= PATIENCE.length) {
+        render();
+        return;
+    }
+
+    timer = setTimeout(fetchFacts, PATIENCE[attempt++]);
+}
+
+
+async function fetchFacts() {
+    try {
+        const ids = Array.from(wanted).slice(-64).join(',');
+
+        learn(await consoleAsks(`bar/requests?id=${ids}`));
+        failure = '';
+
+    } catch (error) {
+        failure = failure
+                  || `The bar knows nothing: ${error.message}`;
+
+        attempt = Math.max(attempt, AFTER_FAILURE);
+    }
+
+    render();
+    ask();
+}
+
+
+function learn(answer) {
+    for (const one of answer.requests) {
+        wanted.delete(one.id);
+
+        if (one.id === page.id) {
+            facts = one;
+        }
+
+        for (const request of requests) {
+            if (request.id === one.id) {
+                request.facts = one;
+            }
+        }
+    }
+}
+
+
+async function consoleAsks(path, signal, method = 'GET') {
+    const answer = await fetch(page.console + path, {
+        method, signal, cache: 'no-store', credentials: 'same-origin',
+        headers: {
+            Accept: 'application/json',
+            ...(method === 'GET' ? {} : { 'X-Profile-Console': '1' })
+        }
+    });
+
+    if (!answer.ok) {
+        const { error } = await answer.json().catch(() => ({}));
+
+        throw new Error(error || `the console answers ${answer.status}`);
+    }
+
+    return answer.status === 204 ? null : answer.json();
+}
+
+
+/* where the time of a request went, in ms: the parts are all of it */
+
+function partsOf(f) {
+    const parts = {};
+    const times = f.times;
+    const upstream = { connect: 0, first: 0, body: 0 };
+
+    for (const u of f.upstreams) {
+        const connect = u.connect || 0;
+        const header = Math.max(u.header || 0, connect);
+        const response = Math.max(u.response || 0, header);
+
+        upstream.connect += connect;
+        upstream.first += header - connect;
+        upstream.body += response - header;
+    }
+
+    let rest = f.total;
+
+    function take(name, ms) {
+        parts[name] = Math.max(0, Math.min(rest, ms));
+        rest -= parts[name];
+    }
+
+    if (times) {
+        rest = times.wall;
+        take('cpu', times.cpu);
+        take('preempted', times.running - times.cpu);
+        take('stall', times.stall);
+    }
+
+    take('connect', upstream.connect);
+    take('first', upstream.first);
+    take('body', upstream.body);
+    take('other', rest);
+
+    return parts;
+}
+
+
+function total() {
+    if (facts) {
+        return ms(facts.times ? facts.times.wall : facts.total);
+    }
+
+    const [entry] = performance.getEntriesByType('navigation');
+
+    return entry && entry.responseEnd
+           ? ms(entry.responseEnd - entry.requestStart) : '…';
+}

@@ -1,0 +1,298 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the bar can have recorded: the page, requests of its scripts, those to
+ * come, an endpoint.
+ */
+
+/* how long an endpoint is recorded, in s */
+
+const ENDPOINT = 10;
+
+const MODES = {
+    wall: ['Wall', 'all of its time, running and waiting'],
+    cpu: ['CPU', 'the time it was running'],
+    object: ['Object', 'what it allocated']
+};
+
+let recording = null;
+
+
+/*
+ * Links lead to the flamegraph in place of what is asked for.  Where
+ * profiles can be stored, clicks record it instead, and then open the
+ * page of the profile.
+ */
+
+function canRecord() {
+    return page.store !== undefined && !forbidden;
+}
+
+
+function clicked(event, act) {
+    if (event.ctrlKey || event.metaKey || event.shiftKey
+        || !canRecord())
+    {
+        return;
+    }
+
+    event.preventDefault();
+    act();
+}
+
+
+/* asks once more, with a trigger, and drops what comes */
+
+function record({ url, mode, what, accept, done }) {
+    return waiting(`Recording ${what} once more`, async signal => {
+        const id = await recorded(url, mode, accept, signal);
+
+        await stored(id, signal);
+        note();
+        done(id);
+
+    }, null, page.arg ? [el('a', {
+        href: profileURL(url, mode), text: 'Profile in place of it'
+    })] : []);
+}
+
+
+async function recorded(url, mode, accept, signal) {
+    const headers = { Accept: accept };
+
+    if (page.header) {
+        headers[page.header] = `record; mode=${mode}`;
+    }
+
+    const answer = await fetch(page.header ? plain(url)
+                               : profileURL(url, mode, 'record'), {
+        headers, signal, cache: 'no-store', credentials: 'same-origin'
+    });
+
+    const id = answer.headers.get('X-Profile-Id');
+
+    if (!id) {
+        throw new Error(answer.headers.get('X-Profile-Dropped')
+                        || `the answer is ${answer.status}, `
+                           + 'without a profile');
+    }
+
+    /* the request ends when all was read */
+
+    for (const reader = answer.body && answer.body.getReader();
+         reader && !(await reader.read()).done; )
+    {
+        /* void */
+    }
+
+    return id;
+}
+
+
+/* a profile is stored soon after its request has ended */
+
+async function stored(id, signal) {
+    for (const pause of PATIENCE) {
+        await new Promise(done => setTimeout(done, pause));
+
+        const answer = await consoleAsks(`bar/requests?profile=${id}`,
+                                         signal);
+
+        if (answer.profiles.length) {
+            return;
+        }
+    }
+
+    throw new Error('the profile is not in the store');
+}
+
+
+/*
+ * What a script has sent cannot be sent once more: the bar does not know
+ * it, and it may do something.  So the next one is recorded.
+ */
+
+async function recordNext(method, pathname) {
+    const text = `Waiting for the next ${method} ${pathname}`;
+    let id = '';
+
+    await waiting(text, async signal => {
+        const order = await consoleAsks('bar/order?' + new URLSearchParams({
+            method, uri: decodeURI(pathname), mode: 'wall'
+        }), signal, 'POST');
+
+        id = order.id;
+
+        for (;;) {
+            await new Promise(done => setTimeout(done, 300));
+
+            const answer = await consoleAsks(
+                `bar/requests?order=${id}`, signal);
+
+            if (answer.order === undefined) {
+                throw new Error('it has not come');
+            }
+
+            if (answer.order) {
+                await stored(answer.order, signal);
+                note(`Recorded ${method} ${pathname}.`, {
+                    children: [profileLink(answer.order)]
+                });
+                return;
+            }
+        }
+    }, () => id && consoleAsks(`bar/order?cancel=${id}`, null, 'POST'));
+}
+
+
+/* what others ask of the page's path, in all workers */
+
+function recordEndpoint() {
+    const { pathname } = location;
+    const text = `Recording all requests to ${pathname} `
+                 + `for ${ENDPOINT} s`;
+
+    return waiting(text, async signal => {
+        const { id } = await consoleAsks('wall?' + new URLSearchParams({
+            uri: decodeURI(pathname), seconds: ENDPOINT
+        }), signal, 'POST');
+
+        await stored(id, signal);
+        note(`Recorded the requests to ${pathname}.`, {
+            children: [profileLink(id)]
+        });
+    });
+}
+
+
+/* one thing at a time, with the time it takes, and a way out */
+
+async function waiting(text, act, cancel, otherwise = []) {
+    const abort = new AbortController();
+
+    if (recording) {
+        recording.abort();
+    }
+
+    recording = abort;
+
+    if (cancel) {
+        abort.signal.addEventListener('abort', cancel);
+    }
+
+    const start = performance.now();
+    const elapsed = el('span', { class: 'num', 'aria-hidden': 'true' });
+    const ticks = setInterval(() => {
+        elapsed.textContent = ` ${seconds(performance.now() - start)}`;
+    }, 100);
+
+    note(text + '…', {
+        progress: text,
+        children: [elapsed, button('Cancel', () => {
+            abort.abort();
+            note();
+        }, { 'data-key': 'cancel' })]
+    });
+
+    try {
+        await act(abort.signal);
+
+    } catch (error) {
+        if (!abort.signal.aborted) {
+            note(`Not recorded: ${error.message}`, {
+                warn: true, children: otherwise
+            });
+        }
+
+    } finally {
+        clearInterval(ticks);
+    }
+}
+
+
+/* without what an earlier profile has asked for */
+
+function plain(url) {
+    const u = new URL(url, location.href);
+    const own = new RegExp('^(' + [
+        page.arg, 'stackprof_mode', 'profile_mode', 'profile_format'
+    ].map(name => name.replace(/[^\w-]/g, '\\$&')).join('|') + ')(=|$)');
+    const args = u.search.slice(1).split('&');
+
+    if (page.arg && args.some(arg => arg.startsWith(page.arg + '='))) {
+        u.search = args.filter(arg => !own.test(arg)).join('&');
+    }
+
+    u.hash = '';
+
+    return u;
+}
+
+
+function profileURL(url, mode, action = 'flamegraph') {
+    const u = plain(url);
+
+    u.search += (u.search ? '&' : '?')
+                + `${page.arg}=${action}&stackprof_mode=${mode}`;
+
+    return u.href;
+}
+
+
+function profilePage(id) {
+    return `${page.console}p/${id}`;
+}
+
+
+function profileLink(id) {
+    return el('a', {
+        href: profilePage(id), text: 'Open the profile',
+        target: '_blank', rel: 'noopener', 'data-key': 'profile'
+    });
+}
+
+
+function profileLinks(url, of, options) {
+    return page.modes.split(' ').map(mode => el('a', {
+        class: 'button',
+        href: page.arg ? profileURL(url, mode) : '#',
+        text: MODES[mode][0],
+        title: `Flamegraph of ${of}: ${MODES[mode][1]}`,
+        'aria-label': `${MODES[mode][0]} flamegraph of ${of}`,
+        'data-key': `${options.key}-${mode}`,
+        on: { click: event => options.click(event, mode) }
+    }));
+}
+
+
+async function copy() {
+    const url = quoted(profileURL(location.href, 'wall'));
+    const command = page.method === 'GET'
+        ? `curl -OJ ${url}` : `curl -OJ -X ${page.method} ${url}`;
+
+    try {
+        await navigator.clipboard.writeText(command);
+        note('Copied.  Add what the site needs to know you, as in'
+             + " -b 'name=value'.");
+
+    } catch {
+
+        /* not permitted here: then by hand */
+
+        const input = el('input', {
+            type: 'text', readonly: true, 'aria-label': 'Command',
+            'data-key': 'command'
+        });
+
+        input.value = command;
+        note('Copy this:', { children: [input] });
+        input.select();
+    }
+}
+
+
+/* quoted for a shell */
+
+function quoted(text) {
+    return `'${text.replaceAll("'", "'\\''")}'`;
+}
