@@ -28,7 +28,11 @@ static ngx_http_profile_asset_t *ngx_http_profile_asset_find(
     const char *name, size_t len);
 static void ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
     ngx_http_profile_answer_t *answer);
+static void ngx_http_profile_page_fill(ngx_http_profile_page_t *page,
+    ngx_http_profile_asset_t *asset, prof_buf_t *b);
 static void ngx_http_profile_page_put(ngx_http_profile_page_t *page,
+    u_char *name, size_t len, prof_buf_t *b);
+static void ngx_http_profile_page_value(ngx_http_profile_page_t *page,
     u_char *name, size_t len, prof_buf_t *b);
 
 
@@ -210,10 +214,20 @@ void
 ngx_http_profile_page(const char *name, ngx_http_profile_page_t *page,
     prof_buf_t *b)
 {
-    u_char                    *p, *open, *close;
     ngx_http_profile_asset_t  *asset;
 
     asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
+    page->name = asset->name;
+
+    ngx_http_profile_page_fill(page, asset, b);
+}
+
+
+static void
+ngx_http_profile_page_fill(ngx_http_profile_page_t *page,
+    ngx_http_profile_asset_t *asset, prof_buf_t *b)
+{
+    u_char  *p, *open, *close;
 
     for (p = asset->start; /* void */ ; p = close + 2) {
 
@@ -239,23 +253,49 @@ ngx_http_profile_page_put(ngx_http_profile_page_t *page, u_char *name,
 {
     ngx_http_profile_asset_t  *asset;
 
-    if (len == sizeof(":id") - 1 && ngx_strncmp(name, ":id", len) == 0) {
-        prof_markup_text(b, (char *) page->id.data, page->id.len,
-                         NGX_HTTP_PROFILE_ID_LEN);
+    if (len && name[0] == ':') {
+        ngx_http_profile_page_value(page, name + 1, len - 1, b);
         return;
     }
 
-    if (len && name[0] == ':') {
-        prof_buf_puts(b, page->viewer ? "on" : "off");
+    asset = ngx_http_profile_asset_find((char *) name, len);
+
+    if (asset && ngx_strstr(asset->name, ".html")) {
+        ngx_http_profile_page_fill(page, asset, b);
         return;
     }
 
     prof_markup_text(b, (char *) page->root.data, page->root.len,
                      page->root.len);
 
-    asset = ngx_http_profile_asset_find((char *) name, len);
-
     if (asset) {
         prof_buf_puts(b, asset->path);
     }
+}
+
+
+static void
+ngx_http_profile_page_value(ngx_http_profile_page_t *page, u_char *name,
+    size_t len, prof_buf_t *b)
+{
+    static ngx_str_t  at = ngx_string("at ");
+
+    if (len > at.len && ngx_strncmp(name, at.data, at.len) == 0) {
+
+        if (ngx_strlen(page->name) == len - at.len
+            && ngx_strncmp(page->name, name + at.len, len - at.len) == 0)
+        {
+            prof_buf_puts(b, " aria-current=\"page\"");
+        }
+
+        return;
+    }
+
+    if (ngx_strncmp(name, "id", len) == 0) {
+        prof_markup_text(b, (char *) page->id.data, page->id.len,
+                         NGX_HTTP_PROFILE_ID_LEN);
+        return;
+    }
+
+    prof_buf_puts(b, page->viewer ? "on" : "off");
 }

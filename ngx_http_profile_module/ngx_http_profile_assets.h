@@ -6,9 +6,13 @@
  * they are in the directory "assets", and prof_theme.css of the core.
  *
  * Styles and scripts are served below "assets/HASH/", where a new version has
- * another URL.  In pages, "{{NAME}}" stands for the URL of the asset NAME,
- * "{{}}" for that of the console, "{{:id}}" for a profile's id, and
- * "{{:viewer}}" for "on" if there is a viewer.
+ * another URL.  In pages stand
+ *
+ *     {{}}           for the URL of the console
+ *     {{NAME}}       for the URL of the asset NAME; if it is HTML, for itself
+ *     {{:id}}        for a profile's id
+ *     {{:viewer}}    for "on" if there is a viewer, or "off"
+ *     {{:at NAME}}   for an attribute of links to NAME, if that is this page
  */
 
 
@@ -29,6 +33,8 @@
     x(icon_svg,       "assets/",  "icon.svg")                                 \
     x(console_css,    "assets/",  "console.css")                              \
     x(console_js,     "assets/",  "console.js")                               \
+    x(head_html,      "assets/",  "head.html")                                \
+    x(top_html,       "assets/",  "top.html")                                 \
     x(profiles_html,  "assets/",  "profiles.html")                            \
     x(profiles_js,    "assets/",  "profiles.js")                              \
     x(capture_js,     "assets/",  "capture.js")                               \

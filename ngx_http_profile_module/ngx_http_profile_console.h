@@ -126,6 +126,7 @@ typedef struct {
     ngx_str_t                        root;    /* URL of the console */
     ngx_str_t                        id;      /* of a profile, or empty */
     ngx_uint_t                       viewer;
+    const char                      *name;    /* set by .._profile_page() */
 } ngx_http_profile_page_t;
 
 

@@ -165,6 +165,11 @@ $r = http_get('/-/profile/status',
               headers => [ 'Accept: text/html, application/json;q=0.9' ]);
 like($r->header('Content-Type'), qr{^text/html}, 'for a browser');
 
+is_deeply([ $r->content() =~ m{<a href="./(\w*)" aria-current="page">} ],
+          [ 'status' ], 'the current page');
+like($r->content(), qr{<meta charset="utf-8">.*<title>Status}s, 'its head');
+unlike($r->content(), qr/\{\{|\}\}/, 'all is filled in');
+
 my ($css) = $r->content() =~ m{href="./(assets/[^"]*/console\.css)"};
 isnt($css, undef, 'a style in the page');
 
