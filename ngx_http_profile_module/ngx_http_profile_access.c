@@ -7,6 +7,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_line.h"
 
 
 static char *ngx_http_profile_allow_one(ngx_conf_t *cf, ngx_array_t *allow,
@@ -276,17 +277,17 @@ ngx_http_profile_refused_by(ngx_http_request_t *r,
 }
 
 
-/* one line a second at most: refused clients must not fill the log */
+/* refused clients must not fill the log */
 
 static void
 ngx_http_profile_log_refused(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, const char *directive)
 {
-    static time_t      last;
-    static ngx_uint_t  omitted;
+    ngx_uint_t  omitted;
 
-    if (last == ngx_time()) {
-        omitted++;
+    static ngx_http_profile_line_t  line;
+
+    if (ngx_http_profile_line(&line, &omitted) != NGX_OK) {
         return;
     }
 
@@ -296,7 +297,4 @@ ngx_http_profile_log_refused(ngx_http_request_t *r,
                   t->arg.len ? &t->arg
                              : t->header.len ? &t->header : &t->order,
                   directive, omitted);
-
-    last = ngx_time();
-    omitted = 0;
 }

@@ -10,6 +10,7 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_endpoint.h"
+#include "ngx_http_profile_line.h"
 #include "ngx_http_profile_store.h"
 
 
@@ -22,7 +23,10 @@ static ngx_str_t  ngx_http_profile_crowded =
 ngx_int_t
 ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
 {
+    ngx_uint_t           omitted;
     ngx_http_request_t  *r;
+
+    static ngx_http_profile_line_t  line;
 
     r = ctx->request;
 
@@ -30,8 +34,11 @@ ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
     ctx->status = r->headers_out.status;
 
     if (ctx->crowded) {
-        ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
-                      "profile: not recorded, %V", &ngx_http_profile_crowded);
+        if (ngx_http_profile_line(&line, &omitted) == NGX_OK) {
+            ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
+                          "profile: not recorded, %V, %ui more not logged",
+                          &ngx_http_profile_crowded, omitted);
+        }
 
         (void) ngx_http_profile_add_header(r, "X-Profile-Dropped",
                                            &ngx_http_profile_crowded);

@@ -9,6 +9,7 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_job.h"
+#include "ngx_http_profile_line.h"
 #include "ngx_http_profile_stall.h"
 
 
@@ -119,12 +120,12 @@ void
 ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
     ngx_http_profile_track_t *tr, uint64_t wall)
 {
+    ngx_uint_t                     omitted;
     ngx_http_request_t            *r;
     ngx_http_profile_frame_t      *f;
     ngx_http_profile_stall_job_t  *job;
 
-    static time_t      last;
-    static ngx_uint_t  omitted;
+    static ngx_http_profile_line_t  line;
 
     /* what called it has not run longer by itself */
 
@@ -132,12 +133,9 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
         f->noted = 1;
     }
 
-    if (last == ngx_time()) {
-        omitted++;
+    if (ngx_http_profile_line(&line, &omitted) != NGX_OK) {
         return;
     }
-
-    last = ngx_time();
 
     job = ngx_calloc(sizeof(ngx_http_profile_stall_job_t), ngx_cycle->log);
     if (job == NULL) {
@@ -145,11 +143,9 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
     }
 
     job->stall.wall = wall;
-    job->stall.when = last;
+    job->stall.when = ngx_time();
     job->omitted = omitted;
     job->stall.worker = ngx_pid;
-
-    omitted = 0;
 
     if (tr) {
         r = tr->request;

@@ -10,6 +10,7 @@ use strict;
 use warnings;
 
 use JSON::PP qw/ decode_json /;
+use List::Util qw/ sum /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
@@ -202,6 +203,25 @@ for my $i (1 .. 3) {
 is(http_get('/small?performance_bar=flamegraph')->status(), 429,
    'a flamegraph is refused');
 
+# a line a second, which knows of all those before it
+
+my $dropped = 3;
+my @omitted = not_recorded();
+
+wait_for(sub {
+    my $lines = @omitted;
+
+    sleep(0.1);
+    http_get('/small?performance_bar=record');
+    $dropped++;
+
+    @omitted = not_recorded();
+    return @omitted > $lines;
+});
+
+is(@omitted + sum(@omitted), $dropped, 'each is in the log, or counted');
+cmp_ok(scalar @omitted, '<', $dropped, 'but not each in a line of its own');
+
 for my $socket (@sockets) {
     $r = http_end($socket);
     is($r->body(), $text, 'those that are running are whole');
@@ -330,4 +350,10 @@ sub speedscope {
 
     return ProfileTest::Profile->new(
         http_get("/-/profile/p/$id/speedscope"));
+}
+
+
+# how many each line of the log has left out
+sub not_recorded {
+    return $t->read_log() =~ /not recorded, .*, (\d+) more not logged/g;
 }
