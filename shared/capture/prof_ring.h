@@ -108,6 +108,15 @@ prof_ring_commit(prof_ring_t *ring, prof_record_t *rec)
 }
 
 
+/* what is at a place between tail and head */
+
+static inline prof_record_t *
+prof_ring_at(const prof_ring_t *ring, uint64_t pos)
+{
+    return (prof_record_t *) (ring->data + pos % PROF_RING_SIZE);
+}
+
+
 /* the oldest record, or NULL; it remains until prof_ring_pop() */
 
 static inline prof_record_t *
@@ -119,7 +128,7 @@ prof_ring_peek(prof_ring_t *ring)
     while (ring->tail != __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE)) {
 
         rest = PROF_RING_SIZE - ring->tail % PROF_RING_SIZE;
-        rec = (prof_record_t *) (ring->data + PROF_RING_SIZE - rest);
+        rec = prof_ring_at(ring, ring->tail);
 
         if (rest >= sizeof(prof_record_t)
             && rec->nframes != PROF_RING_FILLER)

@@ -15,6 +15,9 @@
 
 static const prof_record_t *prof_watch_next(const prof_watch_t *w,
     uint64_t *pos);
+static uint64_t prof_watch_since(const prof_watch_t *w, uint64_t mark);
+static void prof_watch_add(prof_capture_t *c, uint32_t node, const prof_record_t *rec,
+    uint64_t until);
 static void prof_watch_wait(prof_capture_t *c, uint32_t node, uint64_t until);
 static uint32_t prof_watch_node(prof_capture_t *c, uint32_t node,
     const prof_record_t *rec);
@@ -41,7 +44,8 @@ prof_watch_create(uint32_t frequency, const char **err)
         return NULL;
     }
 
-    w->memory_size = PROF_RING_SIZE + sizeof(prof_walk_cache_t);
+    w->memory_size = PROF_RING_SIZE + sizeof(prof_walk_cache_t)
+                     + PROF_WATCH_PASSED * sizeof(prof_watch_passed_t);
 
     p = mmap(NULL, w->memory_size, PROT_READ|PROT_WRITE,
              MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
@@ -54,6 +58,7 @@ prof_watch_create(uint32_t frequency, const char **err)
     w->memory = p;
     w->ring.data = p;
     w->cache = (prof_walk_cache_t *) (p + PROF_RING_SIZE);
+    w->passed = (prof_watch_passed_t *) (w->cache + 1);
     w->unwind = prof_process_unwind();
     w->expiry.handler = prof_watch_expired;
 
@@ -127,18 +132,31 @@ prof_watch_new(const prof_watch_t *w)
 void
 prof_watch_pass(prof_watch_t *w)
 {
-    prof_record_t  *rec;
+    uint64_t              pos;
+    prof_record_t        *old;
+    const prof_record_t  *rec;
+    prof_watch_passed_t  *passed;
 
-    w->seen = __atomic_load_n(&w->ring.head, __ATOMIC_ACQUIRE);
+    pos = w->seen;
+
+    while ((rec = prof_watch_next(w, &pos)) != NULL) {
+
+        passed = &w->passed[w->npassed++ % PROF_WATCH_PASSED];
+
+        passed->pos = pos - rec->size;
+        passed->wall = rec->wall;
+    }
+
+    w->seen = pos;
 
     while (prof_ring_used(&w->ring) > PROF_RING_SIZE / 2) {
 
-        rec = prof_ring_peek(&w->ring);
-        if (rec == NULL) {
+        old = prof_ring_peek(&w->ring);
+        if (old == NULL) {
             break;
         }
 
-        prof_ring_pop(&w->ring, rec);
+        prof_ring_pop(&w->ring, old);
     }
 }
 
@@ -154,7 +172,7 @@ prof_watch_next(const prof_watch_t *w, uint64_t *pos)
     while (*pos != __atomic_load_n(&w->ring.head, __ATOMIC_ACQUIRE)) {
 
         rest = PROF_RING_SIZE - *pos % PROF_RING_SIZE;
-        rec = (const prof_record_t *) (w->ring.data + PROF_RING_SIZE - rest);
+        rec = prof_ring_at(&w->ring, *pos);
 
         if (rest >= sizeof(prof_record_t)
             && rec->nframes != PROF_RING_FILLER)
@@ -248,7 +266,7 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
     uint32_t n, uint64_t until)
 {
     uint32_t              node;
-    uint64_t              pos;
+    uint64_t              i, pos;
     const prof_record_t  *rec;
 
     node = prof_tree_frame(&c->tree, PROF_NONE, PROF_FRAME_WAITING, &c->stats);
@@ -257,18 +275,56 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
         node = prof_tree_frame(&c->tree, node, frames[--n], &c->stats);
     }
 
-    pos = w->ring.tail;
+    for (i = prof_watch_since(w, c->mark); i < w->npassed; i++) {
+
+        pos = w->passed[i % PROF_WATCH_PASSED].pos;
+
+        prof_watch_add(c, node, prof_ring_at(&w->ring, pos), until);
+    }
+
+    pos = w->seen;
 
     while ((rec = prof_watch_next(w, &pos)) != NULL) {
-
-        if (rec->wall > c->mark && rec->wall < until) {
-            prof_watch_wait(c, prof_watch_node(c, node, rec), rec->wall);
-        }
+        prof_watch_add(c, node, rec, until);
     }
 
     /* what is left is too short for a sample, or was no CPU time */
 
     prof_watch_wait(c, node, until);
+}
+
+
+/*
+ * The first of those passed that are later than the mark.  The latest come
+ * first: a gap is mostly shorter than the time between two samples.
+ */
+
+static uint64_t
+prof_watch_since(const prof_watch_t *w, uint64_t mark)
+{
+    uint64_t                    i;
+    const prof_watch_passed_t  *passed;
+
+    for (i = w->npassed; i && w->npassed - i < PROF_WATCH_PASSED; i--) {
+
+        passed = &w->passed[(i - 1) % PROF_WATCH_PASSED];
+
+        if (passed->wall <= mark || passed->pos < w->ring.tail) {
+            break;
+        }
+    }
+
+    return i;
+}
+
+
+static void
+prof_watch_add(prof_capture_t *c, uint32_t node, const prof_record_t *rec,
+    uint64_t until)
+{
+    if (rec->wall > c->mark && rec->wall < until) {
+        prof_watch_wait(c, prof_watch_node(c, node, rec), rec->wall);
+    }
 }
 
 

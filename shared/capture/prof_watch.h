@@ -26,6 +26,18 @@
 #include "unwind/prof_unwind.h"
 
 
+/* more than half of the ring's records */
+#define PROF_WATCH_PASSED  8192
+
+
+/* a record that was passed: its place in the ring, and when it was taken */
+
+typedef struct {
+    uint64_t              pos;
+    uint64_t              wall;
+} prof_watch_passed_t;
+
+
 struct prof_watch_s {
     prof_expiry_t         expiry;       /* the first member */
     const prof_unwind_t  *unwind;
@@ -33,7 +45,9 @@ struct prof_watch_s {
     prof_ring_t           ring;
     prof_stats_t          stats;
     timer_t               timer;
-    void                 *memory;       /* ring, cache */
+    prof_watch_passed_t  *passed;       /* the latest ones, in turns */
+    uint64_t              npassed;
+    void                 *memory;       /* ring, cache, passed */
     size_t                memory_size;
     uint64_t              seen;         /* of the ring: new ones follow */
     volatile uintptr_t    top;          /* 0: nothing is sampled */
