@@ -211,7 +211,9 @@ ngx_int_t ngx_http_profile_add_variables(ngx_conf_t *cf);
 ngx_int_t ngx_http_profile_owned_init(void);
 void ngx_http_profile_owned_done(void);
 ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
-    ngx_uint_t timer);
+    ngx_connection_t *c, ngx_uint_t timer);
+
+/* NULL: the event is of somebody else's memory */
 ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
 void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
@@ -235,7 +237,7 @@ void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
     void *data);
 void ngx_http_profile_run_request(ngx_http_profile_track_t *tr);
-void ngx_http_profile_run_event(ngx_event_t *ev);
+void ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c);
 ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
 void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
 ngx_http_profile_ctx_t *ngx_http_profile_turn_ctx(void);
@@ -254,12 +256,25 @@ void ngx_http_profile_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
 void ngx_http_profile_first_gap(ngx_http_profile_track_t *tr,
     prof_capture_t *c, uint64_t begin);
 
+/* when the request could have run */
+uint64_t ngx_http_profile_ready(ngx_http_profile_wake_t *wake, uint64_t now);
+
+/* ngx_http_profile_cause.c: why there was a gap; wake may be NULL */
+
+/* the part of the request that waited for what has come, or NULL */
+ngx_http_profile_part_t *ngx_http_profile_waiting_part(
+    ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
+
+/* these write to p, not beyond last, and return the end */
+u_char *ngx_http_profile_cause(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part, u_char *p,
+    u_char *last);
+u_char *ngx_http_profile_put(u_char *p, u_char *last, char *text);
+u_char *ngx_http_profile_put_str(u_char *p, u_char *last, ngx_str_t *text);
+
 /* the name of a turn: what began it */
 uintptr_t ngx_http_profile_wake_name(ngx_http_profile_track_t *tr,
     prof_capture_t *c, ngx_http_profile_wake_t *wake);
-
-/* when the request could have run */
-uint64_t ngx_http_profile_ready(ngx_http_profile_wake_t *wake, uint64_t now);
 
 PROF_HIDDEN_END
 

@@ -95,19 +95,16 @@ ngx_http_profile_owned_done(void)
 
 
 /*
- * The request that the event belongs to, or NULL.  The event is about to be
- * handled, so it may be read.
+ * The request that the event of this connection belongs to, or NULL.  The event
+ * is about to be handled, so it may be read.
  */
 
 ngx_http_profile_track_t *
-ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer)
+ngx_http_profile_owner(ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer)
 {
-    ngx_connection_t          *c;
     ngx_http_profile_slot_t   *slot;
     ngx_http_profile_track_t  *tr;
     ngx_http_profile_owned_t  *o;
-
-    c = ngx_http_profile_connection(ev);
 
     if (c == NULL) {
 

@@ -346,7 +346,7 @@ ngx_http_profile_expire_timers(void)
 PROF_GLUE static void
 ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 {
-    ngx_connection_t          *c;
+    ngx_connection_t          *c, *client;
     ngx_http_profile_wake_t    wake;
     ngx_http_profile_track_t  *tr;
 
@@ -357,15 +357,16 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
         return;
     }
 
-    tr = ngx_http_profile_owner(ev, timer);
+    c = ngx_http_profile_connection(ev);
+    tr = ngx_http_profile_owner(ev, c, timer);
 
     if (tr == NULL) {
-        ngx_http_profile_run_event(ev);
+        ngx_http_profile_run_event(ev, c);
         return;
     }
 
     wake.event = ev;
-    wake.connection = ngx_http_profile_connection(ev);
+    wake.connection = c;
     wake.request = NULL;
     wake.resolver = NULL;
     wake.timer = timer;
@@ -373,10 +374,10 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 
     /* posted for a stream, whose connection is none of nginx's array */
 
-    c = tr->request->connection;
+    client = tr->request->connection;
 
-    if (wake.connection == NULL && (ev == c->read || ev == c->write)) {
-        wake.connection = c;
+    if (c == NULL && (ev == client->read || ev == client->write)) {
+        wake.connection = client;
     }
 
     ngx_http_profile_turn(tr, &wake, (uintptr_t) ev->handler,

@@ -140,7 +140,7 @@ ngx_http_profile_first_turn(void *data)
 /* an event that is nobody's, unless it begins a request */
 
 PROF_GLUE void
-ngx_http_profile_run_event(ngx_event_t *ev)
+ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 {
     ngx_http_profile_frame_t  frame;
 
@@ -148,7 +148,7 @@ ngx_http_profile_run_event(ngx_event_t *ev)
 
     ngx_http_profile_enter(&frame, NULL, (uintptr_t) ev->handler);
 
-    frame.connection = ngx_http_profile_connection(ev);
+    frame.connection = c;
     frame.accept = ev->accept;
 
     ev->handler(ev);

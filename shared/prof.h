@@ -159,7 +159,7 @@ uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
 
 /*
  * Names the cause of the waiting since the last turn or the last call of this
- * function, until the given time (clamped to between that and now; 0 is now).
+ * function, until the given time, which is not later than now; 0 is now.
  * frames are code addresses or names, innermost first; they stand below
  * "[waiting]".  What nobody names is "[waiting]" alone.
  */

@@ -91,7 +91,7 @@ prof_capture_destroy(prof_capture_t *c)
     }
 
     for (i = 0; i < c->nnames; i++) {
-        free(c->names[i]);
+        free(c->names[i].text);
     }
 
     /* the profile may have taken it over */
@@ -121,7 +121,7 @@ prof_capture_reuse(prof_capture_t *c)
     if (c->nnames > PROF_NAMES_MAX / 4) {
 
         for (i = 0; i < c->nnames; i++) {
-            free(c->names[i]);
+            free(c->names[i].text);
         }
 
         c->nnames = 0;
@@ -166,12 +166,14 @@ prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
 uintptr_t
 prof_capture_name(prof_capture_t *c, const char *text, size_t len)
 {
-    char      *name;
-    uint32_t   i;
+    char                 *name;
+    uint32_t              i;
+    prof_capture_name_t  *n;
 
     for (i = 0; i < c->nnames; i++) {
+        n = &c->names[i];
 
-        if (strncmp(c->names[i], text, len) == 0 && c->names[i][len] == '\0') {
+        if (n->len == len && memcmp(n->text, text, len) == 0) {
             return PROF_FRAME_FIXED + i;
         }
     }
@@ -188,7 +190,9 @@ prof_capture_name(prof_capture_t *c, const char *text, size_t len)
         return PROF_FRAME_WAITING;
     }
 
-    c->names[c->nnames++] = name;
+    c->names[i].text = name;
+    c->names[i].len = strlen(name);
+    c->nnames++;
 
     return PROF_FRAME_FIXED + i;
 }
@@ -199,12 +203,9 @@ prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
     uint64_t until)
 {
     uint32_t  node;
-    uint64_t  now;
 
-    now = prof_clock(CLOCK_MONOTONIC);
-
-    if (until == 0 || until > now) {
-        until = now;
+    if (until == 0) {
+        until = prof_clock(CLOCK_MONOTONIC);
     }
 
     if (until <= c->mark) {

@@ -28,30 +28,36 @@
 #define PROF_SPANS_MAX  16
 
 
+typedef struct {
+    char                 *text;
+    size_t                len;
+} prof_capture_name_t;
+
+
 struct prof_capture_s {
-    prof_tree_t      tree;
-    prof_entries_t   timeline;
-    prof_stats_t     stats;
-    void            *memory;
-    size_t           memory_size;
+    prof_tree_t           tree;
+    prof_entries_t        timeline;
+    prof_stats_t          stats;
+    void                 *memory;
+    size_t                memory_size;
 
-    uint32_t         mode;
-    uint32_t         frequency;     /* asked */
-    uint64_t         period;        /* in force, ns */
-    uint64_t         rest;          /* ns until the next sample is due */
-    uint64_t         taken;
+    uint32_t              mode;
+    uint32_t              frequency;     /* asked */
+    uint64_t              period;        /* in force, ns */
+    uint64_t              rest;          /* ns until the next sample is due */
+    uint64_t              taken;
 
-    uint64_t         start_realtime;
-    uint64_t         mark;          /* end of the last turn or gap */
-    uint64_t         wall;
-    uint64_t         running;
-    uint64_t         cpu;
+    uint64_t              start_realtime;
+    uint64_t              mark;          /* end of the last turn or gap */
+    uint64_t              wall;
+    uint64_t              running;
+    uint64_t              cpu;
 
-    char            *names[PROF_NAMES_MAX];
-    uint32_t         nnames;
+    uint32_t              nnames;
+    prof_capture_name_t   names[PROF_NAMES_MAX];
 
-    prof_heap_t     *heap;          /* NULL: allocations are not counted */
-    uint32_t         heap_base;     /* of its nodes in the profile */
+    prof_heap_t          *heap;          /* NULL: allocations are not counted */
+    uint32_t              heap_base;     /* of its nodes in the profile */
 };
 
 

@@ -408,7 +408,7 @@ prof_finish_name(const prof_capture_t *c, prof_frame_t *frame, uintptr_t pc)
         name = prof_frame_fixed[pc];
 
     } else if (c && pc - PROF_FRAME_FIXED < c->nnames) {
-        name = c->names[pc - PROF_FRAME_FIXED];
+        name = c->names[pc - PROF_FRAME_FIXED].text;
 
     } else {
         name = NULL;

@@ -311,11 +311,13 @@ prof_process_labels(const prof_capture_t *c, prof_profile_t *p, uint32_t label)
     set = PROF_NONE;
 
     if (thread < c->nnames) {
-        set = prof_profile_labels(p, set, "thread", c->names[thread], NULL);
+        set = prof_profile_labels(p, set, "thread", c->names[thread].text,
+                                  NULL);
     }
 
     if (scope < c->nnames) {
-        set = prof_profile_labels(p, set, "location", c->names[scope], NULL);
+        set = prof_profile_labels(p, set, "location", c->names[scope].text,
+                                  NULL);
     }
 
     return set;

@@ -16,8 +16,8 @@
 static const prof_record_t *prof_watch_next(const prof_watch_t *w,
     uint64_t *pos);
 static uint64_t prof_watch_since(const prof_watch_t *w, uint64_t mark);
-static void prof_watch_add(prof_capture_t *c, uint32_t node, const prof_record_t *rec,
-    uint64_t until);
+static void prof_watch_add(prof_capture_t *c, uint32_t node,
+    const prof_record_t *rec, uint64_t until);
 static void prof_watch_wait(prof_capture_t *c, uint32_t node, uint64_t until);
 static uint32_t prof_watch_node(prof_capture_t *c, uint32_t node,
     const prof_record_t *rec);
