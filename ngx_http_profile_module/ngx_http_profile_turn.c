@@ -193,9 +193,13 @@ static void
 ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
 {
     uint64_t                   now, cpu;
+    ngx_uint_t                 sampled;
     ngx_http_profile_track_t  *tr;
 
     now = ngx_http_profile_charge(frame);
+
+    sampled = ngx_http_profile_watch
+              && prof_watch_new(ngx_http_profile_watch);
 
     ngx_http_profile_frame = frame->prev;
 
@@ -210,6 +214,7 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
         && now - frame->start >= ngx_http_profile_stall_ns && !frame->noted)
     {
         ngx_http_profile_stall(frame, tr, now - frame->start);
+        ngx_http_profile_loop.since = prof_now();
     }
 
     /* a turn within another one, which was ready to go on */
@@ -239,8 +244,12 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
         prof_watch_top(ngx_http_profile_watch,
                        frame->prev ? frame->prev->top : 0);
 
-        if (prof_watch_new(ngx_http_profile_watch)) {
+        if (sampled) {
             prof_watch_pass(ngx_http_profile_watch);
+
+            /* what is our own work is nobody's, and is not taken for a sleep */
+
+            ngx_http_profile_loop.since = prof_now();
         }
     }
 
