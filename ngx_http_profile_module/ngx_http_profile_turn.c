@@ -18,6 +18,8 @@ static void ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
     ngx_http_profile_track_t *tr, uintptr_t handler);
 static void ngx_http_profile_leave(ngx_http_profile_frame_t *frame);
 static void ngx_http_profile_first_turn(void *data);
+static void ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn,
+    void *data);
 static void ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
     void *data);
@@ -68,10 +70,28 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
             ngx_http_profile_light_gap(tr, wake);
         }
 
-        fn(data);
+        ngx_http_profile_own_turn(what, fn, data);
     }
 
     ngx_http_profile_leave(&frame);
+}
+
+
+/* a turn that is not captured; it may be within one that is */
+
+PROF_GLUE static void
+ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn, void *data)
+{
+    prof_sampler_t  *s;
+
+    s = ngx_http_profile_sampler();
+
+    if (s && prof_turn_current(s)) {
+        prof_turn_run(s, NULL, what, fn, data);
+        return;
+    }
+
+    fn(data);
 }
 
 

@@ -196,7 +196,8 @@ uint64_t prof_capture_mark(const prof_capture_t *c);
  * which is a span around all of it.
  *
  * Turns nest: a turn of another capture inside this one interrupts it, a turn
- * of the same capture is part of it.  fn may call prof_turn_end(c): the rest
+ * of the same capture is part of it.  c is NULL for a turn that nobody
+ * captures, and that may interrupt one.  fn may call prof_turn_end(c): the rest
  * of the turn is then nobody's, and c may be destroyed before fn returns.
  *
  * Context: the sampler's thread; not in a signal.

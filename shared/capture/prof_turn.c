@@ -68,7 +68,9 @@ prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
 
     s->turn = &turn;
 
-    prof_turn_start(s, &turn);
+    if (c) {
+        prof_turn_start(s, &turn);
+    }
 
     fn(data);
 

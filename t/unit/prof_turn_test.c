@@ -63,6 +63,7 @@ static void test_sums(prof_sampler_t *s);
 static void test_turns(prof_sampler_t *s);
 static void test_short_turns(prof_sampler_t *s);
 static void test_two_captures(prof_sampler_t *s);
+static void test_nobodys(prof_sampler_t *s);
 static void test_end_in_turn(prof_sampler_t *s);
 static void test_names(prof_sampler_t *s);
 static void test_spans_job(void *data);
@@ -431,6 +432,39 @@ test_two_captures(prof_sampler_t *s)
 
 
 static void
+test_nobodys(prof_sampler_t *s)
+{
+    test_job_t       job;
+    prof_profile_t  *p;
+    prof_capture_t  *c;
+
+    c = test_capture(1000);
+
+    job.sampler = s;
+    job.other = NULL;
+    job.self = c;
+    job.ms = 30;
+
+    prof_turn_run(s, c, (uintptr_t) test_nested, test_nested, &job);
+
+    p = prof_capture_finish(c, "nobody's");
+
+    ok(p->cpu >= 58 * MS && p->cpu < 70 * MS,
+       "what a turn of nobody took is not the capture's: %d us",
+       (int) (p->cpu / 1000));
+    is_int(test_below(p, (uintptr_t) test_job), 0, "nor its samples");
+    is_int(test_sum(p, -1, 0), p->wall, "sums of what was interrupted");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+
+    prof_turn_run(s, NULL, (uintptr_t) test_job, test_job, &job);
+
+    ok(prof_turn_current(s) == NULL, "it may also stand alone");
+}
+
+
+static void
 test_end_in_turn(prof_sampler_t *s)
 {
     test_job_t  job;
@@ -759,6 +793,7 @@ main(void)
     test_turns(s);
     test_short_turns(s);
     test_two_captures(s);
+    test_nobodys(s);
     test_end_in_turn(s);
     test_names(s);
     test_spans(s);
