@@ -44,6 +44,7 @@
     x(diff_js,        "assets/",  "diff.js")                                  \
     x(status_html,    "assets/",  "status.html")                              \
     x(status_js,      "assets/",  "status.js")                                \
+    x(pprof_html,     "assets/",  "pprof.html")                               \
     x(bar_css,        "assets/",  "bar.css")                                  \
     x(bar_dom_js,     "assets/",  "bar_dom.js")                               \
     x(bar_facts_js,   "assets/",  "bar_facts.js")                             \

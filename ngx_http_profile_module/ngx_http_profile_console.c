@@ -79,6 +79,10 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
       ngx_http_profile_object_route,
       "what the workers allocate: seconds=, interval=, format=, workers=", 0 },
 
+    { ngx_string("debug/pprof/"), NGX_HTTP_GET,
+      ngx_http_profile_go_index_route,
+      "what there is for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
     { ngx_string("debug/pprof/profile"), NGX_HTTP_GET,
       ngx_http_profile_cpu_route,
       "CPU time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
@@ -101,7 +105,8 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
 
     { ngx_string("debug/pprof/symbol"), NGX_HTTP_GET|NGX_HTTP_POST,
       ngx_http_profile_go_symbol_route, "names of functions",
-      NGX_HTTP_PROFILE_PPROF|NGX_HTTP_PROFILE_HARMLESS },
+      NGX_HTTP_PROFILE_PPROF|NGX_HTTP_PROFILE_HARMLESS
+                            |NGX_HTTP_PROFILE_BODY },
 
     { ngx_null_string, 0, NULL, NULL, 0 }
 };
@@ -300,6 +305,11 @@ ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
     route = call->route;
 
     if (route == NULL) {
+
+        if (ngx_http_profile_go_is(&r->uri)) {
+            call->route = &ngx_http_profile_go_nowhere;
+        }
+
         return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
                                     "the console has nothing at \"%V\"",
                                     &r->uri);

@@ -268,6 +268,14 @@ ngx_int_t ngx_http_profile_cpu_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_wall_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_object_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_heap_route(ngx_http_profile_call_t *call);
+
+/* ngx_http_profile_go.c, ngx_http_profile_symbol.c: for Go's clients */
+
+/* what calls have for a route that Go's clients ask for in vain */
+extern ngx_http_profile_route_t  ngx_http_profile_go_nowhere;
+
+ngx_uint_t ngx_http_profile_go_is(ngx_str_t *uri);
+ngx_int_t ngx_http_profile_go_index_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_go_cmdline_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_go_symbol_route(ngx_http_profile_call_t *call);
 

@@ -2,8 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Routes of the console for captures of workers: our own, and those that Go's
- * net/http/pprof has, for its clients.
+ * Routes of the console for captures of workers.
  */
 
 
@@ -13,8 +12,6 @@
 
 static ngx_int_t ngx_http_profile_server_route(ngx_http_profile_call_t *call,
     ngx_uint_t mode, ngx_uint_t inuse);
-static ngx_int_t ngx_http_profile_go_text(ngx_http_profile_call_t *call,
-    ngx_str_t *text);
 
 
 ngx_int_t
@@ -75,66 +72,4 @@ ngx_http_profile_server_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
     }
 
     return ngx_http_profile_server_begin(call, &wanted);
-}
-
-
-/* as Go's: arguments, each but the last one followed by a null character */
-
-ngx_int_t
-ngx_http_profile_go_cmdline_route(ngx_http_profile_call_t *call)
-{
-    int        i;
-    u_char    *p;
-    ngx_str_t  text;
-
-    text.len = 0;
-
-    for (i = 0; i < ngx_argc; i++) {
-        text.len += ngx_strlen(ngx_argv[i]) + 1;
-    }
-
-    text.data = ngx_pnalloc(call->request->pool, text.len);
-    if (text.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    p = text.data;
-
-    for (i = 0; i < ngx_argc; i++) {
-        p = ngx_cpymem(p, ngx_argv[i], ngx_strlen(ngx_argv[i]) + 1);
-    }
-
-    text.len--;
-
-    return ngx_http_profile_go_text(call, &text);
-}
-
-
-/*
- * Addresses in our profiles come with the names of their functions, so there
- * are none to be asked for; clients look whether this is there.
- */
-
-ngx_int_t
-ngx_http_profile_go_symbol_route(ngx_http_profile_call_t *call)
-{
-    ngx_str_t  text;
-
-    ngx_str_set(&text, "num_symbols: 1\n");
-
-    return ngx_http_profile_go_text(call, &text);
-}
-
-
-static ngx_int_t
-ngx_http_profile_go_text(ngx_http_profile_call_t *call, ngx_str_t *text)
-{
-    ngx_http_profile_answer_t  answer;
-
-    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
-
-    answer.body = *text;
-    ngx_str_set(&answer.type, "text/plain; charset=utf-8");
-
-    return ngx_http_profile_answer(call, &answer);
 }

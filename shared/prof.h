@@ -125,6 +125,15 @@ void prof_process_release(void);
 /* the tables in force; NULL before prof_process_init() */
 const prof_unwind_t *prof_process_unwind(void);
 
+/*
+ * A profile whose frames are addresses of this process, so that
+ * prof_profile_symbolize() names them: nodes[i] has that of pcs[i], or is
+ * PROF_NONE, where no code can be.  Returns NULL when memory is short, or there
+ * are no tables.
+ */
+prof_profile_t *prof_process_addresses(const uintptr_t *pcs, uint32_t n,
+    uint32_t *nodes);
+
 
 /*
  * Prepares the calling thread for sampling: a timer for it, a sample ring, an

@@ -206,7 +206,7 @@ sleep(0.3);
 http_get($_) for '/text', '/loop', '/text', '/moved/x', '/text';
 
 $got = http_end($s, timeout => 70);
-$p = ProfileTest::Pprof->new($got->body());
+$p = ProfileTest::Pprof->new($got);
 
 is($got->status(), 200, 'trigger: status');
 is(named($p, 'requests'), 3, 'trigger: requests of the location');
@@ -277,7 +277,7 @@ sub start {
 
 sub answer {
     my ($s) = @_;
-    return ProfileTest::Pprof->new(http_end($s, timeout => 70)->body());
+    return ProfileTest::Pprof->new(http_end($s, timeout => 70));
 }
 
 

@@ -189,7 +189,7 @@ sub object {
 
     $uri .= ($uri =~ /\?/ ? '&' : '?') . $args;
 
-    return ProfileTest::Pprof->new(http_get($uri)->body());
+    return ProfileTest::Pprof->new(http_get($uri));
 }
 
 

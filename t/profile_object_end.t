@@ -186,7 +186,7 @@ sub largest {
 sub profile {
     my ($uri) = @_;
 
-    return ProfileTest::Pprof->new(http_get($uri)->body());
+    return ProfileTest::Pprof->new(http_get($uri));
 }
 
 

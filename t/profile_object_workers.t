@@ -130,7 +130,7 @@ http_get('/?known=1000') for 1 .. 20;
 close($gone);
 
 my ($all, $some) = map {
-    ProfileTest::Pprof->new(http_end($_, timeout => 20)->body())
+    ProfileTest::Pprof->new(http_end($_, timeout => 20))
 } @two;
 
 is_deeply(sums($all, 'known'), [ 20_000, 20_000_000, 0, 0 ], 'two at a time');

@@ -3,8 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # Captures of workers: sums against the CPU time of the processes, which
-# workers, formats, wrong parameters, captures at the same time, and what
-# readers of pprof ask for.
+# workers, formats, wrong parameters, and captures at the same time.
 
 use strict;
 use warnings;
@@ -13,7 +12,7 @@ use File::Basename qw/ dirname /;
 use JSON::PP qw/ decode_json /;
 use List::Util qw/ sum0 /;
 use Test::More;
-use Time::HiRes qw/ time sleep /;
+use Time::HiRes qw/ clock_gettime sleep time /;
 
 use lib dirname(__FILE__) . '/lib';
 
@@ -101,7 +100,7 @@ $_->stop() for @load;
 $used = used(@pids) - $used;
 
 my $got = http_end($capture, timeout => 30);
-$p = ProfileTest::Pprof->new($got->body());
+$p = ProfileTest::Pprof->new($got);
 
 my $sum = $p->total('cpu/nanoseconds') / 1e9;
 
@@ -122,7 +121,7 @@ ok((grep { grep { /deflate/ } @{$_->{stack}} } $p->samples())
 @load = $t->load('/text', clients => 2,
                  headers => [ 'Accept-Encoding: gzip' ]);
 
-my @at_once = map { http_get("/-/profile/cpu?seconds=2&format=pprof"
+my @at_once = map { http_get("/-/profile/cpu?seconds=4&format=pprof"
                              . "&frequency=$_", start => 1) }
     99, 1000, 99;
 
@@ -134,8 +133,7 @@ cmp_ok($request->profile('cpu')->weight_below(qr/^ngx_http_/), '>', 0,
     'a request is captured beside them');
 
 for my $frequency (99, 1000, 99) {
-    $p = ProfileTest::Pprof->new(http_end(shift @at_once, timeout => 30)
-                                     ->body());
+    $p = ProfileTest::Pprof->new(http_end(shift @at_once, timeout => 30));
 
     # waiting for events takes time that is not sampled, but read from the
     # clock; so do threads that make profiles of other captures
@@ -145,62 +143,18 @@ for my $frequency (99, 1000, 99) {
                    / 1e9 * $frequency;
     my $samples = $p->total('samples/count');
 
-    # a worker that is kept from its processor most of the time has less
+    # one more or less for each worker; a worker that is kept from its
+    # processor most of the time has less
 
-    my $part = $expected < 0.4 * $frequency ? 0.4 : 0.05 + 5 / $frequency;
+    my $part = $expected < 0.4 * $frequency ? 0.4 : 0.05;
 
-    ok(close_to($samples, $expected, $part),
+    cmp_ok(abs($samples - $expected), '<=', $part * $expected + @pids,
         "$frequency Hz: $samples samples of $expected");
 }
 
 $_->stop() for @load;
 
-# Go's tool, twice at once
-
 @load = mixed();
-
-SKIP: {
-    skip 'no go', 4
-        unless (($t->command('sh', '-c', 'command -v go'))[0] == 0);
-
-    my $url = 'http://127.0.0.1:' . port(8080)
-              . '/debug/pprof/profile?seconds=1';
-    my $tool = "PPROF_TMPDIR=" . $t->testdir() . " go tool pprof -top";
-
-    my ($rc, $out) = $t->command('sh', '-c',
-        "cd " . $t->testdir() . "; $tool '$url' >one 2>&1 & "
-        . "$tool '$url' >two 2>&1; wait \$! || exit; cat one; echo; cat two");
-
-    is($rc, 0, 'go tool pprof, twice at once');
-    is(() = $out =~ /^Type: cpu$/mg, 2, 'both profiles are of CPU time');
-    is(() = $out =~ /^Duration: [\d.]+m?s,/mg, 2, 'of a second or so');
-    is(() = $out =~ /deflate|libz/g ? 1 : 0, 1, 'with what the workers do');
-}
-
-# requests that collectors make by default
-
-for my $agent ([ 'Alloy', '/debug/pprof/profile?seconds=1', [
-                     'User-Agent: Alloy/v1.5.1 (linux; binary)',
-                     'Accept-Encoding: gzip' ] ],
-               [ 'Parca', '/debug/pprof/profile?seconds=1', [
-                     'User-Agent: Parca/v0.22.0', 'Accept-Encoding: gzip',
-                     'Accept: */*' ] ],
-               [ 'a collector of wall time', '/debug/pprof/wall?seconds=1', [
-                     'Accept-Encoding: gzip' ] ])
-{
-    my ($name, $uri, $headers) = @$agent;
-    $got = http_get($uri, headers => $headers, timeout => 30);
-
-    is($got->status(), 200, "$name: status");
-    is($got->header('Content-Type'), 'application/octet-stream',
-        "$name: type of the content");
-    like($got->header('Content-Disposition'), qr/^attachment; filename=/,
-        "$name: a download");
-    is($got->header('Content-Encoding'), undef,
-        "$name: compressed by itself only");
-    cmp_ok(ProfileTest::Pprof->new($got->body())->total('samples/count'),
-        '>', 0, "$name: samples");
-}
 
 # one worker
 
@@ -217,7 +171,7 @@ like((map { /^workers: (.*)/ } $p->comments())[0], qr/^\d+$/, 'the one asked');
 for my $frequency (99, 1000) {
     $got = http_get('/-/profile/wall?seconds=1&format=pprof'
                     . "&frequency=$frequency", timeout => 30);
-    $p = ProfileTest::Pprof->new($got->body());
+    $p = ProfileTest::Pprof->new($got);
 
     is($p->default_type(), 'wall', "wall, $frequency Hz: what is shown");
 
@@ -287,9 +241,6 @@ like($got->header('Content-Type'), qr{^text/plain}, 'for Go: type');
 
 like(http_get('/debug/pprof/cmdline')->body(), qr/nginx\0.*-c\0/s,
     'cmdline: arguments');
-is(http_get('/debug/pprof/symbol')->body(), "num_symbols: 1\n", 'symbol');
-is(http_post('/debug/pprof/symbol', '0x1234')->body(), "num_symbols: 1\n",
-    'symbol: none is unknown in a profile');
 
 # too many
 
@@ -313,14 +264,7 @@ sub cpu {
 
     my $got = http_get("/-/profile/cpu?$args", timeout => 30);
 
-    return ProfileTest::Pprof->new($got->body());
-}
-
-
-sub close_to {
-    my ($got, $expected, $part) = @_;
-
-    return abs($got - $expected) <= $part * $expected;
+    return ProfileTest::Pprof->new($got);
 }
 
 
@@ -334,14 +278,14 @@ sub mixed {
 }
 
 
-# CPU time of all threads of all workers, in seconds
+# CPU time of all workers, in seconds, by the clock that getrusage() reads:
+# threads that have ended are in it
 sub used {
-    my $sum = 0;
+    my (@pids) = @_;
 
-    for my $file (map { glob("/proc/$_/task/*/schedstat") } @_) {
-        open my $f, '<', $file or next;
-        $sum += (split / /, <$f>)[0] / 1e9;
-    }
+    use integer;
+    my @clocks = map { ~$_ << 3 | 2 } @pids;
+    no integer;
 
-    return $sum;
+    return sum0(map { clock_gettime($_) } @clocks);
 }

@@ -4,7 +4,7 @@
 #
 # Captures of workers that are killed, exit, are busy, or that nobody waits for
 # any more: there is an answer every time, it names who is not in it, and
-# nothing is left behind.  TEST_NGINX_ROUNDS are made of each, 3.
+# nothing is left behind.  TEST_NGINX_ROUNDS are made of each, 10.
 
 use strict;
 use warnings;
@@ -53,7 +53,7 @@ EOF2
 
 $t->run();
 
-my $rounds = $ENV{TEST_NGINX_ROUNDS} || 3;
+my $rounds = $ENV{TEST_NGINX_ROUNDS} || 10;
 
 # killed in the middle
 
@@ -244,7 +244,7 @@ sub answer {
     my $got = http_end($s, timeout => 30);
 
     diag($got->raw()), return unless $got->status() == 200;
-    return ProfileTest::Pprof->new($got->body());
+    return ProfileTest::Pprof->new($got);
 }
 
 

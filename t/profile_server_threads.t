@@ -67,7 +67,7 @@ for my $frequency (99, 1000) {
     read_much($end - 1.5);
     my $used = used() - $before;
 
-    my $p = ProfileTest::Pprof->new(http_end($s, timeout => 30)->body());
+    my $p = ProfileTest::Pprof->new(http_end($s, timeout => 30));
 
     my $in_pool = sub {
         ($_[0]{labels}{thread} // '') eq 'thread'

@@ -25,11 +25,16 @@ my %PACKED = (
 );
 
 
+# of a response, or of the bytes of a file
 sub new {
-    my ($class, $gz) = @_;
+    my ($class, $from) = @_;
+
+    my $gz = ref $from ? $from->body() : $from;
 
     IO::Uncompress::Gunzip::gunzip(\$gz => \my $raw, Transparent => 0)
-        or die "not compressed: $IO::Uncompress::Gunzip::GunzipError\n";
+        or die "no profile: $IO::Uncompress::Gunzip::GunzipError: "
+               . (ref $from ? $from->error() . ' ' : '')
+               . substr(ref $from ? $from->raw() : $from, 0, 1000) . "\n";
 
     return bless { pb => message('Profile', $raw) }, $class;
 }

@@ -1,0 +1,51 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Addresses of this process that come from elsewhere, to be named.
+ */
+
+
+#include "capture/prof_capture.h"
+
+#include <string.h>
+
+
+prof_profile_t *
+prof_process_addresses(const uintptr_t *pcs, uint32_t n, uint32_t *nodes)
+{
+    uint32_t              i;
+    prof_stats_t          stats;
+    prof_capture_t       *c;
+    prof_profile_t       *p;
+    prof_capture_conf_t   conf;
+
+    if (prof_process_unwind() == NULL) {
+        return NULL;
+    }
+
+    /* the tree has half of it */
+
+    conf.frequency = PROF_FREQUENCY_MIN;
+    conf.mode = PROF_MODE_CPU;
+    conf.memory = PROF_MEMORY_MIN + (size_t) n * 4 * sizeof(prof_tree_node_t);
+
+    c = prof_capture_create(&conf);
+    if (c == NULL) {
+        return NULL;
+    }
+
+    memset(&stats, 0, sizeof(prof_stats_t));
+
+    for (i = 0; i < n; i++) {
+        nodes[i] = prof_frame_is_name(pcs[i])
+                   ? PROF_NONE
+                   : prof_tree_frame(&c->tree, PROF_NONE, pcs[i], &stats);
+    }
+
+    p = prof_capture_finish(c, "addresses");
+
+    prof_capture_destroy(c);
+
+    return p;
+}
