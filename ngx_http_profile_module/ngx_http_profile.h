@@ -194,7 +194,9 @@ ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
-ngx_int_t ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name);
+u_char *ngx_http_profile_arg_shift(ngx_pool_t *pool, ngx_str_t *name);
+ngx_int_t ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name,
+    u_char *shift);
 ngx_table_elt_t *ngx_http_profile_find_header(ngx_http_request_t *r,
     ngx_str_t *name, ngx_uint_t *n);
 

@@ -79,6 +79,7 @@ typedef struct {
     ngx_uint_t                 frequency;
     const prof_encoder_t      *format;
     ngx_str_t                  arg;
+    u_char                    *arg_shift;    /* see .._profile_find_arg() */
     ngx_str_t                  header;
     ngx_flag_t                 spans;
     ngx_msec_t                 timeout;

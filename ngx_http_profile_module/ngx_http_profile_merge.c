@@ -11,6 +11,8 @@
 #include "ngx_http_profile_console.h"
 
 
+static ngx_int_t ngx_http_profile_merge_arg(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf);
 static char *ngx_http_profile_add_location(ngx_conf_t *cf,
     ngx_http_profile_loc_conf_t *conf);
 static ngx_int_t ngx_http_profile_add_name(ngx_array_t *names,
@@ -153,6 +155,7 @@ ngx_http_profile_create_loc_conf(ngx_conf_t *cf)
      *
      *     conf->format = NULL;
      *     conf->arg = { 0, NULL };
+     *     conf->arg_shift = NULL;
      *     conf->header = { 0, NULL };
      *     conf->viewer = { 0, NULL };
      */
@@ -184,7 +187,6 @@ ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_uint_value(conf->mode, prev->mode, PROF_MODE_WALL);
     ngx_conf_merge_uint_value(conf->frequency, prev->frequency,
                               PROF_FREQUENCY_DEFAULT);
-    ngx_conf_merge_str_value(conf->arg, prev->arg, "performance_bar");
     ngx_conf_merge_str_value(conf->header, prev->header, "X-Profile");
     ngx_conf_merge_value(conf->spans, prev->spans, 1);
     ngx_conf_merge_msec_value(conf->timeout, prev->timeout, 60000);
@@ -196,6 +198,10 @@ ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     if (conf->format == NULL) {
         conf->format = prev->format ? prev->format : prof_encoders[0];
+    }
+
+    if (ngx_http_profile_merge_arg(cf, prev, conf) != NGX_OK) {
+        return NGX_CONF_ERROR;
     }
 
     if (conf->viewer.data == NULL) {
@@ -227,6 +233,26 @@ ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     return conf->enable ? ngx_http_profile_add_location(cf, conf)
                         : NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_merge_arg(ngx_conf_t *cf, ngx_http_profile_loc_conf_t *prev,
+    ngx_http_profile_loc_conf_t *conf)
+{
+    ngx_conf_merge_str_value(conf->arg, prev->arg, "performance_bar");
+
+    if (conf->arg.data == prev->arg.data) {
+        conf->arg_shift = prev->arg_shift;
+    }
+
+    if (conf->arg.len == 0 || conf->arg_shift) {
+        return NGX_OK;
+    }
+
+    conf->arg_shift = ngx_http_profile_arg_shift(cf->pool, &conf->arg);
+
+    return conf->arg_shift ? NGX_OK : NGX_ERROR;
 }
 
 

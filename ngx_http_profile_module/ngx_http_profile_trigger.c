@@ -149,40 +149,63 @@ ngx_http_profile_parse_trigger(ngx_http_request_t *r,
 
 
 /*
+ * How far a name may be moved along a query where a byte stands below its end:
+ * until it has that byte there itself, or until all of it is behind that.
+ */
+
+u_char *
+ngx_http_profile_arg_shift(ngx_pool_t *pool, ngx_str_t *name)
+{
+    size_t   i;
+    u_char  *shift;
+
+    shift = ngx_pnalloc(pool, 256);
+    if (shift == NULL) {
+        return NULL;
+    }
+
+    ngx_memset(shift, ngx_min(name->len, 255), 256);
+
+    for (i = 0; i + 1 < name->len; i++) {
+        shift[name->data[i]] = (u_char) ngx_min(name->len - 1 - i, 255);
+    }
+
+    return shift;
+}
+
+
+/*
  * Whether there is an argument of that name.  Every request with arguments
- * pays for this: memchr() makes long ones cheap, and what is shorter than the
- * name is not looked at.
+ * pays for this: by Horspool's way of searching, most bytes of the query are
+ * never looked at, and of those that are, one at a time.
  */
 
 ngx_int_t
-ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name)
+ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name, u_char *shift)
 {
-    u_char  *p, *last, ch;
+    u_char  *p, *start, *last, end;
 
-    if (name->len == 0) {
+    if (name->len == 0 || name->len > args->len) {
         return NGX_DECLINED;
     }
 
-    p = args->data;
-    last = p + args->len;
+    end = name->data[name->len - 1];
+    last = args->data + args->len;
 
-    while ((size_t) (last - p) >= name->len) {
+    for (p = args->data + name->len - 1; p < last; p += shift[*p]) {
 
-        ch = (p + name->len < last) ? p[name->len] : '&';
+        if (*p != end) {
+            continue;
+        }
 
-        if ((ch == '=' || ch == '&') && *p == *name->data
-            && ngx_memcmp(p, name->data, name->len) == 0)
+        start = p + 1 - name->len;
+
+        if ((p + 1 == last || p[1] == '=' || p[1] == '&')
+            && (start == args->data || start[-1] == '&')
+            && ngx_memcmp(start, name->data, name->len) == 0)
         {
             return NGX_OK;
         }
-
-        p = memchr(p, '&', last - p);
-
-        if (p == NULL) {
-            break;
-        }
-
-        p++;
     }
 
     return NGX_DECLINED;
@@ -231,7 +254,9 @@ ngx_http_profile_find_in_args(ngx_http_request_t *r,
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
-    if (ngx_http_profile_find_arg(&r->args, &plcf->arg) != NGX_OK) {
+    if (ngx_http_profile_find_arg(&r->args, &plcf->arg, plcf->arg_shift)
+        != NGX_OK)
+    {
         return NGX_DECLINED;
     }
 

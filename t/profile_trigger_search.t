@@ -1,0 +1,90 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The name of the trigger is found wherever an argument has it, and nowhere
+# else: names that repeat themselves, of one letter and of hundreds, in queries
+# made of their pieces.  The queries are the same in each run.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ rewrite /);
+
+my @names = ('performance_bar', 'a', 'aa', 'aaab', 'abab', 'baaa', 'abcabcab',
+             'x-y_z', join('', map { chr(97 + $_ % 23) } 1 .. 300));
+
+my $servers = join('', map { <<"EOF2" } 0 .. $#names);
+    server {
+        listen 127.0.0.1:8080;
+        server_name name$_;
+        profile_endpoint on;
+        profile_arg $names[$_];
+        location / { return 200 "original\\n"; }
+    }
+EOF2
+
+$t->write_file_expand('nginx.conf', <<"EOF2");
+%%MODULES%%
+%%GLOBALS%%
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    keepalive_requests 100000;
+    large_client_header_buffers 4 32k;
+
+$servers
+}
+EOF2
+
+$t->run();
+
+srand(1);
+
+for my $i (0 .. $#names) {
+    my $name = $names[$i];
+    my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                       PeerPort => port(8080));
+    my ($wrong, $found) = ('', 0);
+
+    for (1 .. 300) {
+        my $query = query($name);
+        my $there = grep { /^\Q$name\E(?:=|\z)/ } split(/&/, $query);
+
+        # no value is one that a trigger takes
+
+        my $status = http_get("/?$query", socket => $socket, keepalive => 1,
+                              headers => [ "Host: name$i" ])->status();
+
+        $wrong .= "$status: $query\n" if $status != ($there ? 400 : 200);
+        $found++ if $there;
+    }
+
+    is($wrong, '', 'found where it is: ' . substr($name, 0, 20));
+    cmp_ok($found, '>', 30, 'and it often is');
+    cmp_ok($found, '<', 270, 'but not always');
+}
+
+
+# what looks like the name, to its last letter
+sub query {
+    my ($name) = @_;
+
+    my $n = length($name);
+    my @pieces = ($name, $name, '&', '&', '&', '=', '=1&', substr($name, 1),
+                  substr($name, 0, $n - 1), substr($name, int($n / 2)),
+                  substr($name, -1), substr($name, 0, 1), 'q', "x=$name");
+
+    return join('', map { $pieces[rand(@pieces)] } 0 .. rand(8));
+}
