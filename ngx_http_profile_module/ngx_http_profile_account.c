@@ -2,15 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Where the time of each request goes, without sampling.
- *
- * The wall clock is read at the ends of turns, and what lies between two
- * readings is charged to what has run.  The clock of the thread's CPU time is
- * a system call, so it is read once in a while, and turns are charged by their
- * wall time and by how much CPU time a nanosecond of turns has cost of late.
- * Thus polls, logging and freeing are spread over the requests that they are
- * for, and the sum over all requests is the worker's CPU time.  A long turn is
- * charged by the clock itself.
+ * Where the time of each request goes, without sampling: the wall clock is read
+ * at the ends of turns, and what lies between two readings is charged to what
+ * has run.
  */
 
 
@@ -19,36 +13,18 @@
 #include "ngx_http_profile_stall.h"
 
 
-/* after so much time in turns the CPU clock is read */
-#define NGX_HTTP_PROFILE_WINDOW_NS  2000000
+/* nginx's time may be behind by that when a request is logged */
+#define NGX_HTTP_PROFILE_BEHIND_NS  100000
 
-/* a turn as long as this is charged by the CPU clock */
-#define NGX_HTTP_PROFILE_LONG_NS    1000000
-
-/* CPU time of a turn's nanosecond; more is not the turns' */
-#define NGX_HTTP_PROFILE_MAX_SCALE  4.0
-
-/* CPU time that may be charged, or given back, later */
-#define NGX_HTTP_PROFILE_MAX_DEBT   20000000.0
-
-
-typedef struct {
-    uint64_t               clock;      /* CPU time of the thread, last read */
-    uint64_t               wall;       /* of turns, since then */
-    uint64_t               charged;    /* CPU time, since then */
-    double                 scale;      /* CPU time a nanosecond of turns */
-    double                 debt;       /* not charged in earlier windows */
-} ngx_http_profile_cpu_t;
+#define NGX_HTTP_PROFILE_MSEC       1000000
 
 
 static void ngx_http_profile_track_cleanup(void *data);
-static uint64_t ngx_http_profile_charge_cpu(uint64_t wall);
-static void ngx_http_profile_next_window(uint64_t used);
+static uint64_t ngx_http_profile_poll(uint64_t begin);
+static void ngx_http_profile_update_time(uint64_t now);
 
 
-static ngx_http_profile_cpu_t  ngx_http_profile_cpu;
-
-ngx_http_profile_track_t       ngx_http_profile_marked;
+ngx_http_profile_track_t  ngx_http_profile_marked;
 
 
 ngx_http_profile_track_t *
@@ -146,17 +122,6 @@ ngx_http_profile_find_track(ngx_http_request_t *r)
 }
 
 
-void
-ngx_http_profile_account_init(void)
-{
-    ngx_http_profile_cpu.clock = prof_cpu_now();
-    ngx_http_profile_cpu.wall = 0;
-    ngx_http_profile_cpu.charged = 0;
-    ngx_http_profile_cpu.scale = 1;
-    ngx_http_profile_cpu.debt = 0;
-}
-
-
 /* in the POST_READ phase, of a request that nobody captures */
 
 ngx_int_t
@@ -180,28 +145,26 @@ ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 void
 ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 {
+    int64_t              ms;
     uint64_t             from, *aside;
-    ngx_time_t          *tp;
-    ngx_msec_int_t       ms;
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
     r = tr->request;
     c = r->connection;
 
-    /* nginx's time is that of the end of a poll, for both */
+    from = ngx_http_profile_poll(begin);
 
-    tp = ngx_timeofday();
-    ms = (ngx_msec_int_t)
-             ((tp->sec - r->start_sec) * 1000 + (tp->msec - r->start_msec));
+    /* later than the poll if a script has moved nginx's time on since then */
 
-    from = ngx_http_profile_loop.poll_end;
+    ms = ngx_http_profile_loop.poll_msec
+         - ((uint64_t) r->start_sec * 1000 + r->start_msec);
 
-    if (from == 0 || from > begin) {
-        from = begin;
-    }
+    tr->start = from - ms * 1000000;
+    tr->start = ngx_min(tr->start, begin);
 
-    tr->start = from - (uint64_t) ngx_max(ms, 0) * 1000000;
+    from = ngx_max(from, tr->start);
+
     tr->times.wait = from - tr->start;
     tr->times.stall = begin - from;
     tr->mark = begin;
@@ -218,6 +181,36 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
         tr->times.cpu = *aside;
         *aside = 0;
     }
+}
+
+
+/* when the poll ended, of which nginx's time is until somebody updates it */
+
+static uint64_t
+ngx_http_profile_poll(uint64_t begin)
+{
+    int64_t                   ago;
+    uint64_t                  now;
+    struct timeval            tv;
+    ngx_http_profile_loop_t  *loop;
+
+    loop = &ngx_http_profile_loop;
+
+    if (loop->poll_end) {
+        return ngx_min(loop->poll_end, begin);
+    }
+
+    /* of the iteration in which the worker was armed: to a millisecond */
+
+    loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
+
+    ngx_gettimeofday(&tv);
+    now = prof_now();
+
+    ago = ((uint64_t) tv.tv_sec * 1000000 + tv.tv_usec
+           - loop->poll_msec * 1000) * 1000 - NGX_HTTP_PROFILE_MSEC;
+
+    return ngx_min(now - ngx_max(ago, 0), begin);
 }
 
 
@@ -238,103 +231,6 @@ ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
     tr->times.wait += ready - tr->mark;
     tr->times.stall += begin - ready;
     tr->mark = begin;
-}
-
-
-uint64_t
-ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
-{
-    uint64_t                   now, wall, cpu, *aside;
-    ngx_http_profile_track_t  *tr;
-
-    now = prof_now();
-    wall = now - ngx_http_profile_loop.since;
-    ngx_http_profile_loop.since = now;
-
-    tr = frame->track;
-
-    /* what a request does when it has been logged is spread over all */
-
-    if ((tr ? tr->closed : frame->tail) && wall < NGX_HTTP_PROFILE_LONG_NS) {
-        return now;
-    }
-
-    cpu = ngx_http_profile_charge_cpu(wall);
-
-    if (tr) {
-        if (!tr->closed) {
-            tr->turn += wall;
-            tr->turn_cpu += cpu;
-            tr->times.cpu += cpu;
-        }
-
-    } else if (frame->connection && !frame->tail) {
-        aside = ngx_http_profile_aside(frame->connection);
-
-        if (aside) {
-            *aside += cpu;
-        }
-    }
-
-    return now;
-}
-
-
-static uint64_t
-ngx_http_profile_charge_cpu(uint64_t wall)
-{
-    uint64_t                 cpu, used;
-    ngx_http_profile_cpu_t  *acc;
-
-    acc = &ngx_http_profile_cpu;
-
-    acc->wall += wall;
-
-    if (wall >= NGX_HTTP_PROFILE_LONG_NS) {
-
-        used = prof_cpu_now() - acc->clock;
-
-        cpu = (used > acc->charged) ? used - acc->charged : 0;
-        cpu = ngx_min(cpu, wall);
-
-        acc->charged += cpu;
-        ngx_http_profile_next_window(used);
-
-        return cpu;
-    }
-
-    cpu = (uint64_t) (wall * acc->scale);
-    acc->charged += cpu;
-
-    if (acc->wall >= NGX_HTTP_PROFILE_WINDOW_NS) {
-        ngx_http_profile_next_window(prof_cpu_now() - acc->clock);
-    }
-
-    return cpu;
-}
-
-
-static void
-ngx_http_profile_next_window(uint64_t used)
-{
-    double                   scale;
-    ngx_http_profile_cpu_t  *acc;
-
-    acc = &ngx_http_profile_cpu;
-
-    acc->debt += (double) used - (double) acc->charged;
-    acc->debt = ngx_min(acc->debt, NGX_HTTP_PROFILE_MAX_DEBT);
-    acc->debt = ngx_max(acc->debt, -NGX_HTTP_PROFILE_MAX_DEBT);
-
-    /* half of the debt: windows are not all of one length */
-
-    scale = ((double) used + acc->debt / 2) / acc->wall;
-    scale = ngx_min(scale, NGX_HTTP_PROFILE_MAX_SCALE);
-
-    acc->scale = ngx_max(scale, 0);
-    acc->clock += used;
-    acc->wall = 0;
-    acc->charged = 0;
 }
 
 
@@ -404,6 +300,7 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
     }
 
     ngx_http_profile_account_times(tr, &times);
+    ngx_http_profile_update_time(tr->start + times.wall);
 
     frame = ngx_http_profile_frame;
 
@@ -433,4 +330,23 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
     tr->closed = 1;
 
     return NGX_OK;
+}
+
+
+/*
+ * $request_time is the difference of two times of polls, and lacks what was
+ * run since the last one.
+ */
+
+static void
+ngx_http_profile_update_time(uint64_t now)
+{
+    ngx_http_profile_loop_t  *loop;
+
+    loop = &ngx_http_profile_loop;
+
+    if (now - loop->updated >= NGX_HTTP_PROFILE_BEHIND_NS) {
+        ngx_time_update();
+        loop->updated = now;
+    }
 }

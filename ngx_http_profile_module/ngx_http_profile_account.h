@@ -136,8 +136,16 @@ typedef struct {
     uint64_t                      last_end;  /* of the poll before */
     uint64_t                      poll_start;
     uint64_t                      poll_end;
+    uint64_t                      poll_msec; /* nginx's time at its end */
+    uint64_t                      updated;   /* when that was looked up */
     uint64_t                      since;     /* not charged to anybody yet */
 } ngx_http_profile_loop_t;
+
+
+/* of an ngx_time_t, since the Epoch */
+
+#define ngx_http_profile_msec(tp)                                             \
+    ((uint64_t) (tp)->sec * 1000 + (tp)->msec)
 
 
 PROF_HIDDEN_BEGIN
@@ -181,15 +189,11 @@ void ngx_http_profile_untrack(ngx_http_profile_track_t *tr);
 /* of the request or of a subrequest's main request; NULL: not tracked */
 ngx_http_profile_track_t *ngx_http_profile_find_track(ngx_http_request_t *r);
 
-void ngx_http_profile_account_init(void);
 ngx_int_t ngx_http_profile_account_begin(ngx_http_profile_track_t *tr);
 void ngx_http_profile_account_start(ngx_http_profile_track_t *tr,
     uint64_t begin);
 void ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t begin);
-
-/* charges the time since the last call to what has run: the frame */
-uint64_t ngx_http_profile_charge(ngx_http_profile_frame_t *frame);
 
 /* a turn of the request ends */
 void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,
@@ -201,6 +205,13 @@ void ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
 
 /* a handler of the log phase, before all others */
 ngx_int_t ngx_http_profile_account_log(ngx_http_request_t *r);
+
+/* ngx_http_profile_cpu.c: CPU time, and whose it is */
+
+void ngx_http_profile_cpu_init(void);
+
+/* charges the time since the last call to what has run: the frame */
+uint64_t ngx_http_profile_charge(ngx_http_profile_frame_t *frame);
 
 /* ngx_http_profile_variables.c */
 

@@ -295,6 +295,10 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
 
     prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
 
+    /* nginx's time is that of the poll before the last turn */
+
+    ngx_time_update();
+
     if (ctx->profile == NULL && ctx->reply.status == 0) {
         r = ctx->request;
 
@@ -366,10 +370,6 @@ ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
 
     value.len = ngx_sprintf(buf, "%ui", ctx->status) - buf;
     ngx_http_profile_add_fact(ctx, "status", &value);
-
-    /* nginx's time is that of the poll before the last turn */
-
-    ngx_time_update();
 
     tp = ngx_timeofday();
     value.len = ngx_sprintf(buf, "%T.%03M", tp->sec - r->start_sec

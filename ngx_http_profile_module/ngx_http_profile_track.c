@@ -186,7 +186,7 @@ ngx_http_profile_arm_loop(void)
     ngx_memzero(&ngx_http_profile_loop, sizeof(ngx_http_profile_loop_t));
     ngx_http_profile_loop.since = prof_now();
 
-    ngx_http_profile_account_init();
+    ngx_http_profile_cpu_init();
 
     worker.actions = ngx_event_actions;
 
@@ -256,6 +256,8 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     prof_process_busy();
 
     loop->poll_end = prof_now();
+    loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
+    loop->updated = loop->poll_end;
     loop->since = loop->poll_end;
 
     /* from here on as in ngx_process_events_and_timers() */

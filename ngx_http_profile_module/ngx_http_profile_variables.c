@@ -13,6 +13,8 @@
 
 static ngx_int_t ngx_http_profile_variable_id(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+static uint64_t ngx_http_profile_us(ngx_http_profile_times_t *times,
+    uintptr_t offset);
 static ngx_int_t ngx_http_profile_variable_time(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_profile_variable_turns(ngx_http_request_t *r,
@@ -95,6 +97,15 @@ ngx_http_profile_variable_id(ngx_http_request_t *r,
 }
 
 
+/* of a member of the times: rounded, so that many of them can be summed */
+
+static uint64_t
+ngx_http_profile_us(ngx_http_profile_times_t *times, uintptr_t offset)
+{
+    return (*(uint64_t *) ((u_char *) times + offset) + 500) / 1000;
+}
+
+
 /* seconds, to the microsecond */
 
 static ngx_int_t
@@ -116,7 +127,7 @@ ngx_http_profile_variable_time(ngx_http_request_t *r,
 
     ngx_http_profile_account_times(tr, &times);
 
-    us = *(uint64_t *) ((u_char *) &times + data) / 1000;
+    us = ngx_http_profile_us(&times, data);
 
     p = ngx_sprintf(text, "%uL.%06uL", us / 1000000, us % 1000000);
 
@@ -217,7 +228,7 @@ ngx_http_profile_variable_timing(ngx_http_request_t *r,
 
     for (i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
 
-        us = *(uint64_t *) ((u_char *) &times + metrics[i].offset) / 1000;
+        us = ngx_http_profile_us(&times, metrics[i].offset);
 
         p = ngx_slprintf(p, last, "%s%s;dur=%uL.%03uL", i ? ", " : "",
                          metrics[i].name, us / 1000, us % 1000);

@@ -82,7 +82,7 @@ http {
         location /busy {
             content_by_lua_block {
                 ngx.update_time()
-                local till = ngx.now() + 0.3
+                local till = ngx.now() + 0.6
                 while ngx.now() < till do ngx.update_time() end
                 ngx.say("was busy")
             }
@@ -180,14 +180,14 @@ my $queued = http_get('/text?queued', start => 1);
 http_end($_) for $waiting, $busy, $queued;
 
 $l = line('/busy');
-cmp_ok($l->{longest}, '>=', 0.28, 'busy: longest turn');
+cmp_ok($l->{longest}, '>=', 0.58, 'busy: longest turn');
 cmp_ok($l->{cpu}, '>', 0.01, 'busy: CPU time');
 cmp_ok($l->{cpu}, '<=', $l->{rt} + 0.002, 'busy: not more than it took');
 sums($l, 'busy');
 
 my $held = $l->{longest};
 $l = line('/upstream?stalled');
-cmp_ok($l->{stall}, '>=', $held - 0.3 + 0.1 - 0.05, 'stalled: stall');
+cmp_ok($l->{stall}, '>=', $held - 0.3 + 0.1 - 0.3, 'stalled: stall');
 cmp_ok($l->{stall}, '<=', $held, 'stalled: not longer');
 sums($l, 'stalled');
 
@@ -239,9 +239,9 @@ cmp_ok(scalar @lines, '>=', $got->{requests}, 'load: all are logged');
 cmp_ok(abs($accounted / $used - 1), '<=', 0.05, 'load: CPU times add up')
     or diag("$accounted of $used s in ", scalar @lines, ' requests');
 
-# $request_time is looked up when a poll ends, and lacks what was run since then
+# a machine that is busy may stop the worker between two looks at the clock
 
-my @off = grep { off($_) > 0.0021 + $_->{longest} } @lines;
+my @off = grep { off($_) > 0.0011 } @lines;
 cmp_ok(scalar @off, '<=', 0.01 * @lines, 'load: sums hold')
     or diag(explain($off[0]));
 
@@ -259,11 +259,11 @@ sub waits {
 }
 
 
-# the total is that of $request_time, which is cut to milliseconds
+# $request_time is in milliseconds, of a clock that may be 0.1 ms behind
 sub sums {
     my ($l, $name) = @_;
 
-    cmp_ok(off($l), '<=', 0.0025 + max($l->{longest}, 0.01 * $l->{rt}),
+    cmp_ok(off($l), '<=', max(0.0011, 0.01 * $l->{rt}),
            "$name: it is the request's time") or diag(explain($l));
 }
 
