@@ -47,7 +47,7 @@ override NGINX_SRC := $(abspath $(NGINX_SRC))
 
 ifneq ($(wildcard $(NGINX_SRC)/conf_flags),)
 CONF_FLAGS = $$(bash -c '. $(NGINX_SRC)/conf_flags;                           \
-                         printf "%s " "$${NGX_CONF_FLAGS[@]}"')
+                         printf "%q " "$${NGX_CONF_FLAGS[@]}"')
 else
 CONF_FLAGS = --with-compat --with-threads                                     \
              --with-http_ssl_module --with-http_v2_module                     \
@@ -113,8 +113,9 @@ $(OBJ)/objs/Makefile: $(BUILD)/nginx.args config config.make
 	    case $${f##*/} in objs | Makefile) ;; *) ln -s $$f $(OBJ);; esac; \
 	done
 	@cd $(OBJ) && { test -e configure || ln -s auto/configure configure; }
-	cd $(OBJ) && ./configure --with-cc="$(CC)" --with-cc-opt="$(CFLAGS)"  \
-	    --builddir=objs $(CONF_FLAGS) --add-dynamic-module=$(ROOT)        \
+	@cd $(OBJ) && eval ./configure "$(CONF_FLAGS)" --with-cc='"$(CC)"'    \
+	    --with-cc-opt='"$(CFLAGS)"' --builddir=objs                       \
+	    --add-dynamic-module='"$(ROOT)"'                                  \
 	    > configure.log || { tail -n 20 configure.log; exit 1; }
 
 # configure runs again only when one of these changes

@@ -13,7 +13,7 @@ static uint32_t ngx_http_profile_record_crc(ngx_http_profile_record_t *record,
     ngx_str_t *texts, ngx_uint_t n);
 
 
-static u_char  ngx_http_profile_record_magic[8] = "ngxprof1";
+static u_char  ngx_http_profile_record_magic[] = "ngxprof1";
 
 
 void

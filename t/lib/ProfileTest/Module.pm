@@ -37,7 +37,8 @@ sub build_module {
     my ($status, $out) = $t->command($ENV{CC} || 'cc', '-shared', '-fPIC',
         '-O1', '-g', '-W', '-Wall', '-Wno-unused-parameter', '-Werror',
         '-o', $so, (map { ('-I', "$nginx/$_") } qw{ objs src/core src/event
-        src/event/modules src/os/unix src/http src/http/modules src/http/v2
+        src/event/modules src/event/quic src/os/unix src/http src/http/modules
+        src/http/v2 src/http/v3
         }), "$root/t/fixtures/$name.c");
 
     if ($status) {
