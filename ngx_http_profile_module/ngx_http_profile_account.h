@@ -83,7 +83,7 @@ typedef struct {
     ngx_uint_t                    nevents;
     ngx_http_profile_part_t      *parts;
     ngx_http_profile_part_t       part;      /* of the main request */
-    ngx_event_handler_pt          read_handler;   /* of a fake connection */
+    ngx_event_handler_pt          read_handler;   /* of a stream */
     ngx_event_handler_pt          write_handler;
 
     /* its time; charged is what times has of the turn that runs */
@@ -233,6 +233,22 @@ void ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 void ngx_http_profile_disown_event(ngx_event_t *ev);
 void ngx_http_profile_settle(ngx_http_profile_track_t *tr);
 void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);
+ngx_http_log_ctx_t *ngx_http_profile_client_log(ngx_log_t *log);
+
+/*
+ * ngx_http_profile_shared.c: what a turn may touch but what serves other
+ * requests as well
+ */
+
+/* the connection below a stream; NULL: the request has its own */
+ngx_connection_t *ngx_http_profile_below(ngx_http_request_t *r);
+ngx_uint_t ngx_http_profile_shared(ngx_http_request_t *r,
+    ngx_connection_t *c);
+ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
+    ngx_event_t *ev);
+
+/* whether an event is QUIC's own; c is its connection, or NULL */
+ngx_uint_t ngx_http_profile_quic_event(ngx_event_t *ev, ngx_connection_t *c);
 
 /*
  * Where CPU time is noted that is spent for a connection before it has a
@@ -259,6 +275,10 @@ ngx_http_profile_part_t *ngx_http_profile_add_part(
 
 void ngx_http_profile_wrap(ngx_http_profile_track_t *tr);
 void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);
+
+/* the handler of an event of the request's, wrapped or not */
+uintptr_t ngx_http_profile_event_code(ngx_http_profile_track_t *tr,
+    ngx_event_t *ev);
 
 /* ngx_http_profile_gap.c: what a request waited for, into a capture of it */
 

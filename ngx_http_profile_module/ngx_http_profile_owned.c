@@ -45,10 +45,6 @@ static void ngx_http_profile_find_part(ngx_http_profile_track_t *tr,
     void *data);
 static void ngx_http_profile_disown(ngx_http_profile_owned_t *o);
 static void ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot);
-static ngx_uint_t ngx_http_profile_shared(ngx_http_profile_track_t *tr,
-    ngx_connection_t *c);
-static ngx_uint_t ngx_http_profile_resolver_event(
-    ngx_http_profile_track_t *tr, ngx_event_t *ev);
 
 
 /* nginx's arrays, and ours beside them */
@@ -154,15 +150,20 @@ ngx_http_profile_log_owner(ngx_log_t *log)
 {
     ngx_http_log_ctx_t  *ctx;
 
-    if (log == NULL || log->data == NULL
-        || log->handler != ngx_http_profile_log_handler)
-    {
-        return NULL;
-    }
+    ctx = ngx_http_profile_client_log(log);
 
-    ctx = log->data;
+    return (ctx && ctx->request) ? ngx_http_profile_find_track(ctx->request)
+                                 : NULL;
+}
 
-    return ctx->request ? ngx_http_profile_find_track(ctx->request) : NULL;
+
+/* what the log of a client's connection knows, or NULL: it is none */
+
+ngx_http_log_ctx_t *
+ngx_http_profile_client_log(ngx_log_t *log)
+{
+    return (log && log->handler == ngx_http_profile_log_handler) ? log->data
+                                                                 : NULL;
 }
 
 
@@ -182,7 +183,7 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
     c = tr->request->connection;
 
     if ((tr->ctx && ev == &tr->ctx->timer) || ev == c->read || ev == c->write
-        || ngx_http_profile_resolver_event(tr, ev))
+        || ngx_http_profile_shared_event(tr->request, ev))
     {
         return;
     }
@@ -216,7 +217,7 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 {
     ngx_http_profile_slot_t  *slot;
 
-    /* a fake connection's events are wrapped instead */
+    /* a stream's of HTTP/2 is not in the array, its events are wrapped */
 
     if (client) {
         ngx_http_profile_log_handler = c->log->handler;
@@ -237,7 +238,7 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
         return;
     }
 
-    if (!client && ngx_http_profile_shared(tr, c)) {
+    if (!client && ngx_http_profile_shared(tr->request, c)) {
         return;
     }
 
@@ -445,53 +446,4 @@ ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot)
     ngx_queue_remove(&slot->queue);
     slot->track = NULL;
     slot->client = 0;
-}
-
-
-/*
- * Connections that a turn may touch but that serve other requests as well: an
- * HTTP/2 or QUIC connection below a stream, and those of a resolver.
- */
-
-static ngx_uint_t
-ngx_http_profile_shared(ngx_http_profile_track_t *tr, ngx_connection_t *c)
-{
-    ngx_uint_t                  i;
-    ngx_http_core_loc_conf_t   *clcf;
-    ngx_resolver_connection_t  *rec;
-
-#if (NGX_HTTP_V2)
-    if (tr->request->stream
-        && c == tr->request->stream->connection->connection)
-    {
-        return 1;
-    }
-#endif
-
-    clcf = ngx_http_get_module_loc_conf(tr->request, ngx_http_core_module);
-
-    if (clcf->resolver == NULL) {
-        return 0;
-    }
-
-    rec = clcf->resolver->connections.elts;
-
-    for (i = 0; i < clcf->resolver->connections.nelts; i++) {
-        if (rec[i].udp == c || rec[i].tcp == c) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
-static ngx_uint_t
-ngx_http_profile_resolver_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
-{
-    ngx_http_core_loc_conf_t  *clcf;
-
-    clcf = ngx_http_get_module_loc_conf(tr->request, ngx_http_core_module);
-
-    return clcf->resolver && clcf->resolver->event == ev;
 }

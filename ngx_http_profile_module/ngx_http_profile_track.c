@@ -382,7 +382,7 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
         wake.connection = client;
     }
 
-    ngx_http_profile_turn(tr, &wake, (uintptr_t) ev->handler,
+    ngx_http_profile_turn(tr, &wake, ngx_http_profile_event_code(tr, ev),
                           ngx_http_profile_event_turn, ev);
 }
 

@@ -13,9 +13,9 @@
  *     resolver_ctx->handler     names resolved for an upstream
  *     r->request_body->post_handler
  *                               a stream's body is complete
- *     fc->read, fc->write       the fake connection of an HTTP/2 or HTTP/3
- *                               stream, whose handlers the real connection's
- *                               events call
+ *     fc->read, fc->write       the connection of an HTTP/2 or HTTP/3 stream,
+ *                               whose handlers the real connection's events
+ *                               call, QUIC's when it is closed
  *
  * All of this is memory that lives as long as the request, and is put back
  * before the request's own code runs.
@@ -26,7 +26,6 @@
 
 
 static void ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part);
-static ngx_uint_t ngx_http_profile_fake(ngx_connection_t *c);
 
 static void ngx_http_profile_write_event_handler(ngx_http_request_t *r);
 static void ngx_http_profile_write_turn(void *data);
@@ -34,8 +33,8 @@ static void ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx);
 static void ngx_http_profile_resolver_turn(void *data);
 static void ngx_http_profile_post_handler(ngx_http_request_t *r);
 static void ngx_http_profile_post_turn(void *data);
-static void ngx_http_profile_fake_handler(ngx_event_t *ev);
-static void ngx_http_profile_fake_turn(void *data);
+static void ngx_http_profile_stream_handler(ngx_event_t *ev);
+static void ngx_http_profile_stream_turn(void *data);
 
 
 void
@@ -58,14 +57,14 @@ ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
         ngx_http_profile_wrap_resolver(part);
     }
 
-    c = tr->request->connection;
+    if (ngx_http_profile_below(tr->request)) {
+        c = tr->request->connection;
 
-    if (ngx_http_profile_fake(c)) {
         tr->read_handler = c->read->handler;
         tr->write_handler = c->write->handler;
 
-        c->read->handler = ngx_http_profile_fake_handler;
-        c->write->handler = ngx_http_profile_fake_handler;
+        c->read->handler = ngx_http_profile_stream_handler;
+        c->write->handler = ngx_http_profile_stream_handler;
 
         r = tr->request;
 
@@ -132,23 +131,28 @@ ngx_http_profile_unwrap(ngx_http_profile_track_t *tr)
         r->request_body->post_handler = tr->part.post_handler;
     }
 
-    if (c->read->handler == ngx_http_profile_fake_handler) {
+    if (c->read->handler == ngx_http_profile_stream_handler) {
         c->read->handler = tr->read_handler;
     }
 
-    if (c->write->handler == ngx_http_profile_fake_handler) {
+    if (c->write->handler == ngx_http_profile_stream_handler) {
         c->write->handler = tr->write_handler;
     }
 }
 
 
-/* a stream's connection: a copy, that no poll knows */
-
-static ngx_uint_t
-ngx_http_profile_fake(ngx_connection_t *c)
+uintptr_t
+ngx_http_profile_event_code(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 {
-    return c < ngx_cycle->connections
-           || c >= ngx_cycle->connections + ngx_cycle->connection_n;
+    ngx_event_handler_pt  handler;
+
+    handler = ev->handler;
+
+    if (handler == ngx_http_profile_stream_handler) {
+        handler = ev->write ? tr->write_handler : tr->read_handler;
+    }
+
+    return (uintptr_t) handler;
 }
 
 
@@ -255,31 +259,29 @@ ngx_http_profile_post_turn(void *data)
 }
 
 
-/* both of a fake connection's events have it */
+/* both events of a stream's connection have it */
 
 PROF_GLUE static void
-ngx_http_profile_fake_handler(ngx_event_t *ev)
+ngx_http_profile_stream_handler(ngx_event_t *ev)
 {
     ngx_connection_t          *c;
-    ngx_event_handler_pt       handler;
     ngx_http_profile_wake_t    wake;
     ngx_http_profile_track_t  *tr;
 
     c = ev->data;
     tr = ngx_http_profile_find_track(c->data);
-    handler = (ev == c->read) ? tr->read_handler : tr->write_handler;
 
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.event = ev;
     wake.connection = c;
 
-    ngx_http_profile_turn(tr, &wake, (uintptr_t) handler,
-                          ngx_http_profile_fake_turn, ev);
+    ngx_http_profile_turn(tr, &wake, ngx_http_profile_event_code(tr, ev),
+                          ngx_http_profile_stream_turn, ev);
 }
 
 
 PROF_GLUE static void
-ngx_http_profile_fake_turn(void *data)
+ngx_http_profile_stream_turn(void *data)
 {
     ngx_event_t *ev = data;
 

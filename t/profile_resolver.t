@@ -53,7 +53,7 @@ http {
 
         location /proxy/ {
             gzip on;
-            proxy_set_header Host "";
+            proxy_set_header Host localhost;
             proxy_pass http://$arg_host:%%PORT_8081%%/;
         }
 
