@@ -19,6 +19,8 @@ static int ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 static int ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
+static ngx_int_t ngx_http_profile_list_arg(ngx_http_profile_call_t *call,
+    const char *name, ngx_int_t max, ngx_int_t *n);
 static json_t *ngx_http_profile_entry_text(ngx_str_t *s);
 static ngx_uint_t ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
     const char *action);
@@ -27,6 +29,7 @@ static ngx_uint_t ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
 ngx_int_t
 ngx_http_profile_list_route(ngx_http_profile_call_t *call)
 {
+    ngx_int_t                    rc, before, limit;
     ngx_http_profile_store_t    *store;
     ngx_http_profile_picture_t   asked;
 
@@ -40,11 +43,55 @@ ngx_http_profile_list_route(ngx_http_profile_call_t *call)
         return ngx_http_profile_no_store(call);
     }
 
+    before = 0;
+    limit = NGX_HTTP_PROFILE_LIST_MAX;
+
+    rc = ngx_http_profile_list_arg(call, "before", NGX_MAX_INT_T_VALUE,
+                                   &before);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_profile_list_arg(call, "limit",
+                                       NGX_HTTP_PROFILE_LIST_MAX, &limit);
+    }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
     ngx_memzero(&asked, sizeof(ngx_http_profile_picture_t));
 
     asked.make = ngx_http_profile_list_make;
+    asked.before = before;
+    asked.limit = limit;
 
     return ngx_http_profile_picture(call, store, &asked);
+}
+
+
+/* NGX_DECLINED, or an answer; *n remains if it is not given */
+
+static ngx_int_t
+ngx_http_profile_list_arg(ngx_http_profile_call_t *call, const char *name,
+    ngx_int_t max, ngx_int_t *n)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    rc = ngx_http_profile_call_arg(call, name, &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
+    }
+
+    *n = ngx_atoi(value.data, value.len);
+
+    if (*n >= 1 && *n <= max) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_profile_answer_error(call, NGX_HTTP_BAD_REQUEST,
+                                "\"%s\" is \"%V\", it must be a number from "
+                                "1 to %i", name, &value, max);
 }
 
 
@@ -54,7 +101,7 @@ static int
 ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
     prof_profile_t **p)
 {
-    json_t                     *list;
+    json_t                     *list, *json;
     ngx_uint_t                  i, more;
     ngx_pool_t                 *pool;
     ngx_array_t                *entries;
@@ -66,8 +113,8 @@ ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
     }
 
     more = 0;
-    entries = ngx_http_profile_store_list(pic->store, pool,
-                                          NGX_HTTP_PROFILE_LIST_MAX, &more);
+    entries = ngx_http_profile_store_list(pic->store, pool, pic->before,
+                                          pic->limit, &more);
     if (entries == NULL) {
         ngx_destroy_pool(pool);
         return PROF_ERROR;
@@ -77,15 +124,24 @@ ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
     st = entries->elts;
 
     for (i = 0; i < entries->nelts; i++) {
-        (void) json_array_append_new(list,
-                                     ngx_http_profile_entry_json(&st[i]));
+        json = ngx_http_profile_entry_json(&st[i]);
+
+        (void) json_object_set_new(json, "order",
+                                   json_integer((json_int_t) st[i].order));
+        (void) json_array_append_new(list, json);
+    }
+
+    json = json_pack("{s:o, s:b}", "profiles", list,
+                     "more", (int) (more != 0));
+
+    if (more) {
+        (void) json_object_set_new(json, "next",
+                   json_integer((json_int_t) st[entries->nelts - 1].order));
     }
 
     ngx_destroy_pool(pool);
 
-    return ngx_http_profile_picture_dump(pic,
-                          json_pack("{s:o, s:b}", "profiles", list,
-                                    "more", (int) (more != 0)));
+    return ngx_http_profile_picture_dump(pic, json);
 }
 
 
@@ -103,7 +159,9 @@ ngx_http_profile_no_store(ngx_http_profile_call_t *call)
 json_t *
 ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
 {
-    return json_pack("{s:s%, s:I, s:o, s:o, s:o, s:o, s:i, s:s, s:I, s:I, "
+    json_t  *json;
+
+    json = json_pack("{s:s%, s:I, s:o, s:o, s:o, s:o, s:i, s:s, s:I, s:I, "
                      "s:I, s:I, s:i, s:I, s:b}",
                      "id", st->id, (size_t) NGX_HTTP_PROFILE_ID_LEN,
                      "start", (json_int_t) st->start,
@@ -120,6 +178,16 @@ ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
                      "worker", (int) st->worker,
                      "size", (json_int_t) st->size,
                      "pinned", (int) st->pinned);
+
+    if (st->mode == PROF_MODE_OBJECT) {
+        (void) json_object_update_new(json,
+                   json_pack("{s:I, s:I, s:I}",
+                             "allocated", (json_int_t) st->allocated,
+                             "allocations", (json_int_t) st->allocations,
+                             "in_use", (json_int_t) st->in_use));
+    }
+
+    return json;
 }
 
 

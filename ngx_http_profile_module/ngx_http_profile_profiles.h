@@ -37,6 +37,8 @@ struct ngx_http_profile_picture_s {
     const prof_encoder_t         *encoder;     /* for make */
     const prof_diff_encoder_t    *diff;
     ngx_uint_t                    flags;       /* PROF_DIFF_... */
+    uint64_t                      before;      /* of the list */
+    ngx_uint_t                    limit;
 
     /* the thread's, until it is done */
 

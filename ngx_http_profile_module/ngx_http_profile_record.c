@@ -13,7 +13,7 @@ static uint32_t ngx_http_profile_record_crc(ngx_http_profile_record_t *record,
     ngx_str_t *texts, ngx_uint_t n);
 
 
-static u_char  ngx_http_profile_record_magic[] = "ngxprof1";
+static u_char  ngx_http_profile_record_magic[] = "ngxprof2";
 
 
 void
@@ -51,6 +51,9 @@ ngx_http_profile_record_make(ngx_http_profile_record_t *record,
     record->cpu = st->cpu;
     record->waited = st->waited;
     record->samples = st->samples;
+    record->allocated = st->allocated;
+    record->allocations = st->allocations;
+    record->in_use = st->in_use;
     record->size = st->size;
 
     ngx_memcpy(record->id, st->id, NGX_HTTP_PROFILE_ID_LEN);
@@ -138,6 +141,10 @@ ngx_http_profile_record_read(ngx_http_profile_record_t *record,
     st->cpu = record->cpu;
     st->waited = record->waited;
     st->samples = record->samples;
+    st->allocated = record->allocated;
+    st->allocations = record->allocations;
+    st->in_use = record->in_use;
+    st->order = 0;
     st->worker = record->worker;
     st->pinned = record->pinned != 0;
     st->size = (size_t) record->size;

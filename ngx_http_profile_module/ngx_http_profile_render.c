@@ -169,12 +169,10 @@ ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
 
     st->start = (uint64_t) r->start_sec * 1000 + r->start_msec;
     st->status = ctx->status;
-    st->mode = ctx->profile->mode;
-    st->wall = ctx->profile->wall;
-    st->cpu = ctx->profile->cpu;
     st->waited = ctx->profile->wall - ctx->profile->running;
-    st->samples = ctx->profile->stats.samples;
     st->worker = ngx_pid;
+
+    ngx_http_profile_store_measure(st, ctx->profile);
 
     return st;
 }

@@ -66,14 +66,12 @@ ngx_http_profile_server_keep(ngx_http_profile_server_t *s, prof_profile_t *p)
     ngx_memcpy(st.id, s->wanted.id, NGX_HTTP_PROFILE_ID_LEN);
 
     st.start = p->start_realtime / 1000000;
-    st.mode = p->mode;
-    st.wall = p->wall;
-    st.cpu = p->cpu;
     st.waited = (p->wall > p->running && p->mode == PROF_MODE_WALL)
                 ? p->wall - p->running : 0;
-    st.samples = p->stats.samples;
     st.archive = (u_char *) archive.data;
     st.size = archive.len;
+
+    ngx_http_profile_store_measure(&st, p);
 
     st.uri.data = (u_char *) p->title;
     st.uri.len = ngx_strlen(p->title);

@@ -269,7 +269,7 @@ ngx_http_profile_store_check(ngx_http_profile_store_t *store,
 
 ngx_array_t *
 ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
-    ngx_uint_t max, ngx_uint_t *more)
+    uint64_t before, ngx_uint_t max, ngx_uint_t *more)
 {
     u_char                     *texts;
     size_t                      len;
@@ -281,17 +281,27 @@ ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
 
     ngx_http_profile_zone_lock(store, 0);
 
-    *more = store->zone->entries > max;
-    max = ngx_min(max, store->zone->entries);
+    *more = 0;
 
-    list = ngx_array_create(pool, ngx_max(max, 1),
+    n = ngx_min(max, store->zone->entries);
+    list = ngx_array_create(pool, ngx_max(n, 1),
                             sizeof(ngx_http_profile_stored_t));
 
     for (n = store->zone->ready.newest;
-         list && n != NGX_HTTP_PROFILE_NONE && list->nelts < max;
+         list && n != NGX_HTTP_PROFILE_NONE;
          n = node->older)
     {
         node = ngx_http_profile_node(store, n);
+
+        if (before && node->order >= before) {
+            continue;
+        }
+
+        if (list->nelts == max) {
+            *more = 1;
+            break;
+        }
+
         len = ngx_http_profile_record_texts(&node->record);
 
         st = ngx_array_push(list);
@@ -306,6 +316,7 @@ ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
         ngx_http_profile_zone_read(&cursor, texts, len);
 
         ngx_http_profile_record_read(&node->record, texts, st);
+        st->order = node->order;
         st->archive = NULL;
     }
 
@@ -369,6 +380,25 @@ ngx_http_profile_store_pin(ngx_http_profile_store_t *store, ngx_str_t *id,
     }
 
     return NGX_OK;
+}
+
+
+void
+ngx_http_profile_store_measure(ngx_http_profile_stored_t *st,
+    prof_profile_t *p)
+{
+    uint32_t  i;
+
+    st->mode = p->mode;
+    st->wall = p->wall;
+    st->cpu = p->cpu;
+    st->samples = p->stats.samples;
+
+    for (i = 0; i < p->nallocs; i++) {
+        st->allocated += p->allocs[i].alloc_space;
+        st->allocations += p->allocs[i].alloc_objects;
+        st->in_use += p->allocs[i].inuse_space;
+    }
 }
 
 

@@ -48,8 +48,13 @@ typedef struct {
     uint64_t     cpu;
     uint64_t     waited;
     uint64_t     samples;
+    uint64_t     allocated;     /* bytes; of the mode "object", or zero */
+    uint64_t     allocations;
+    uint64_t     in_use;        /* bytes */
     uint32_t     worker;        /* process id */
     unsigned     pinned:1;      /* ignored by ngx_http_profile_store_add() */
+    uint64_t     order;         /* in the store: newer ones have a larger one;
+                                   set in lists */
     size_t       size;          /* of the archive, in bytes */
     u_char      *archive;       /* NULL in lists */
 } ngx_http_profile_stored_t;
@@ -113,11 +118,12 @@ ngx_int_t ngx_http_profile_store_find(ngx_http_profile_store_t *store,
 
 /*
  * The facts of at most max entries, the newest first, in a new array of
- * ngx_http_profile_stored_t; *more is set if there are others.
+ * ngx_http_profile_stored_t: of those whose order is below "before", unless
+ * that is 0.  *more is set if there are others, older ones.
  * Context: no disk; the pool's thread.
  */
 ngx_array_t *ngx_http_profile_store_list(ngx_http_profile_store_t *store,
-    ngx_pool_t *pool, ngx_uint_t max, ngx_uint_t *more);
+    ngx_pool_t *pool, uint64_t before, ngx_uint_t max, ngx_uint_t *more);
 
 /*
  * NGX_DECLINED: there is none of that id.  Deleted entries are gone for all at
@@ -135,6 +141,13 @@ ngx_int_t ngx_http_profile_store_delete(ngx_http_profile_store_t *store,
  */
 ngx_int_t ngx_http_profile_store_pin(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_uint_t pinned);
+
+/*
+ * What lists say of the profile itself: all from mode to in_use but waited,
+ * which depends on what was captured.
+ */
+void ngx_http_profile_store_measure(ngx_http_profile_stored_t *st,
+    prof_profile_t *p);
 
 void ngx_http_profile_store_stat(ngx_http_profile_store_t *store,
     ngx_http_profile_store_stat_t *stat);

@@ -170,6 +170,7 @@ static void
 ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
 {
     uint32_t                   n, i;
+    ngx_http_profile_node_t   *node;
     ngx_http_profile_zone_t   *zone;
     ngx_http_profile_place_t  *places;
 
@@ -215,6 +216,15 @@ ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
               ngx_http_profile_zone_compare);
 
     for (i = 0; i < count; i++) {
+        node = ngx_http_profile_node(store, places[i].n);
+
+        /* no two have the same: those from files have only milliseconds */
+
+        node->order = ngx_max(places[i].order, i ? places[i - 1].order + 1
+                                                 : 0);
+        places[i].order = node->order;
+        zone->order = ngx_max(zone->order, node->order);
+
         ngx_http_profile_zone_link(store, places[i].n);
     }
 

@@ -166,6 +166,13 @@ is(join('', map { $_ ? 1 : 0 } @{$s->{checked}}), '0010',
    'list, live, the selection stays');
 is($s->{focused}, 'Select GET /b', 'list, live, the focus stays');
 is($s->{still}, 4, 'list, not live');
+is("@{$s->{few}}", '/e /d', 'list, two at a time');
+is("@{$s->{older}}", '/e /d /c /b /a', 'list, older ones');
+ok(!$s->{more}, 'list, no more of them');
+is("@{$s->{newer}}", '/f /e /d /c /b /a', 'list, a newer one, older ones stay');
+like("@{$s->{fewer}}", qr{^/e /d /b /a *pinned$},
+     'list, changes of older ones');
+like($s->{memory}[9], qr/^[\d.]+ \wi?B in [\d,]+$/, 'list, memory');
 isnt($s->{colors}[0], $s->{colors}[1], 'list, dark');
 cmp_ok($s->{overflow}, '<=', 400, 'list, narrow');
 unharmed('list', $s);

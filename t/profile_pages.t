@@ -322,6 +322,61 @@ $r = change('POST', "cpu?seconds=0.1&workers=$pid");
 is($p->{worker}, $pid, 'one worker');
 
 
+# the list, page by page
+
+my @all = map { $_->{id} } @{profiles()};
+
+for my $limit (1, 2, 3, scalar @all) {
+    my (@got, $pages);
+    my $before = '';
+
+    do {
+        my $list = list("limit=$limit$before");
+
+        push @got, map { $_->{id} } @{$list->{profiles}};
+        $pages++;
+        $before = $list->{more} ? "&before=$list->{next}" : '';
+
+    } while ($before);
+
+    is("@got", "@all", "list, $limit at a time");
+    is($pages, int((@all + $limit - 1) / $limit), 'no more pages than that');
+}
+
+is_deeply(list('before=1'), { profiles => [], more => JSON::PP::false },
+          'list, before all');
+
+for my $args (qw/ limit=0 limit=1001 limit=x limit= before=0 before=-1
+                  before=99999999999999999999 before=id /)
+{
+    my ($name, $value) = split(/=/, $args);
+
+    $r = http_get("/-/profile/profiles.json?$args");
+    is($r->status(), 400, "list, $args");
+    like($r->content(), qr/\"$name\\" is \\"\Q$value\E\\", it must be a/,
+         "list, $args, error");
+}
+
+
+# memory
+
+http_get('/index.html?performance_bar=record&profile_mode=object');
+ok(wait_for(sub { ($p) = grep { $_->{mode} eq 'object' } @{profiles()} }),
+   'memory, stored');
+
+cmp_ok($p->{allocated}, '>', 1000, 'memory, bytes');
+cmp_ok($p->{allocations}, '>=', 1, 'memory, number');
+cmp_ok($p->{in_use}, '<', $p->{allocated}, 'memory, in use');
+is((profiles())->[1]{allocated}, undef, 'not of others');
+
+$r = change('POST', 'object?seconds=0.2&interval=0');
+$stored = decode_json($r->body())->{id};
+http_get('/index.html');
+($p) = grep { $_->{id} eq $stored } @{profiles()};
+is($p->{mode}, 'object', 'memory of workers');
+like($p->{allocated}, qr/^\d+$/, 'memory of workers, bytes');
+
+
 # an endpoint, for a browser: the page of what is stored
 
 my $page = http_get('/index.html?performance_bar=flamegraph'
@@ -350,8 +405,14 @@ ok(wait_for(sub { http_get("$one/html")->status() == 200 }),
 
 
 sub profiles {
-    return decode_json(http_get('/-/profile/profiles.json')->content())
-               ->{profiles};
+    return list('')->{profiles};
+}
+
+
+sub list {
+    my ($args) = @_;
+
+    return decode_json(http_get("/-/profile/profiles.json?$args")->content());
 }
 
 

@@ -1,8 +1,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The list of profiles.  It is asked for again while the page is visible;
- * rows are kept, so that neither selection nor focus is lost.
+ * The list of profiles.  Its newest ones are asked for again while the page is
+ * visible, older ones by a button; rows are kept, so that neither selection
+ * nor focus is lost.
  */
 
 (function () {
@@ -10,6 +11,10 @@
 
     const c = prof;
     const INTERVAL = 2000;
+
+    /* how many at a time; the server has a limit of its own */
+
+    const limit = new URLSearchParams(location.search).get('limit');
 
     const table = document.getElementById('list');
     const body = table.tBodies[0];
@@ -20,8 +25,10 @@
     const rows = new Map();
     const chosen = new Set();
 
+    let newest = [];
+    let older = [];
     let profiles = [];
-    let more = false;
+    let next = null;
     let key = 'start';
     let direction = -1;
     let timer = 0;
@@ -93,6 +100,8 @@
         }
     });
 
+    document.getElementById('older').addEventListener('click', loadOlder);
+
     load();
 
 
@@ -107,6 +116,10 @@
             for (const p of selected) {
                 await change(p);
                 chosen.delete(p.id);
+
+                if (!newest.includes(p)) {
+                    await renew(p);
+                }
             }
 
         } catch (e) {
@@ -122,10 +135,7 @@
         clearTimeout(timer);
 
         try {
-            const list = await c.get('profiles.json');
-
-            profiles = list.profiles;
-            more = list.more;
+            take(await page({}));
             c.note('');
 
         } catch (e) {
@@ -134,6 +144,62 @@
 
         draw();
         schedule();
+    }
+
+
+    function page(args) {
+        const query = new URLSearchParams(limit ? { limit, ...args } : args);
+
+        return c.get(`profiles.json?${query}`);
+    }
+
+
+    /* those that newer ones have driven off this page are older ones now */
+
+    function take(list) {
+        const known = new Set(list.profiles.map(p => p.id));
+        const last = list.profiles[list.profiles.length - 1];
+
+        if (!list.more) {
+            older = [];
+            next = null;
+
+        } else if (!older.length) {
+            next = list.next;
+
+        } else {
+            older = [...newest.filter(p => p.order < last.order), ...older]
+                    .filter(p => !known.has(p.id));
+        }
+
+        newest = list.profiles;
+        profiles = [...newest, ...older];
+    }
+
+
+    async function loadOlder() {
+        try {
+            const list = await page({ before: next });
+
+            older.push(...list.profiles);
+            next = list.more ? list.next : null;
+            profiles = [...newest, ...older];
+            draw();
+
+        } catch (e) {
+            c.note(e.message);
+        }
+    }
+
+
+    /* one that load() does not ask for: as it is after a change, or gone */
+
+    async function renew(p) {
+        const list = await page({ before: p.order + 1, limit: 1 });
+        const [now] = list.profiles;
+
+        older = older.flatMap(o => o !== p ? [o]
+                                   : now && now.id === p.id ? [now] : []);
     }
 
 
@@ -197,7 +263,9 @@
             (shown.length < profiles.length
              ? `${shown.length} of ${profiles.length}`
              : String(profiles.length))
-            + (more ? ', the newest' : '');
+            + (next ? ', the newest' : '');
+
+        c.show('more', next !== null);
 
         choose();
     }
@@ -284,14 +352,22 @@
                     { class: p.status >= 400 ? 'tag bad' : '' },
                     String(p.status)) : ''),
             c.make('td', null, p.mode),
-            num(c.duration(p.wall)),
-            num(c.duration(p.cpu)),
-            num(c.duration(p.waited)),
-            c.make('td', null, split(p)),
+            num(p.wall ? c.duration(p.wall) : ''),
+            num(p.wall ? c.duration(p.cpu) : ''),
+            num(p.wall ? c.duration(p.waited) : ''),
+            c.make('td', null, p.mode === 'object' ? memory(p) : split(p)),
             num(c.number(p.samples)),
             num(String(p.worker || '')));
 
         return { row, box, pin, id: p.id };
+    }
+
+
+    function memory(p) {
+        return c.make('span', {
+            title: `${c.number(p.allocations)} allocations, `
+                   + `${c.bytes(p.in_use)} in use at the end`
+        }, `${c.bytes(p.allocated)} in ${c.number(p.allocations)}`);
     }
 
 

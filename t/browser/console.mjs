@@ -283,6 +283,35 @@ async function lists() {
     await page.check('#live');
     await list(page, 5);
 
+    /* two at a time; what newer ones drive off the page stays */
+
+    const few = await open('/-/profile/?limit=2');
+
+    out.few = (await list(few, 2)).map(r => r[3]);
+    await few.click('#older');
+    await list(few, 4);
+    await few.click('#older');
+    out.older = (await list(few, 5)).map(r => r[3]);
+    out.more = await shown(few, '#older');
+    await fetch(url + '/f?performance_bar=record');
+    out.newer = (await list(few, 6)).map(r => r[3]);
+
+    await few.check('#list tbody tr:last-child input');
+    await few.click('#pin');
+    await few.waitForSelector('#list tbody tr:last-child .tag');
+    await few.check('#list tbody tr:nth-child(1) input');
+    await few.uncheck('#list tbody tr:last-child input');
+    await few.check('#list tbody tr:nth-child(4) input');
+    few.on('dialog', dialog => dialog.accept());
+    await few.click('#delete');
+    out.fewer = (await list(few, 4)).map(r => r[3]);
+    await list(page, 4);
+
+    /* memory */
+
+    await fetch(url + '/o?performance_bar=record&profile_mode=object');
+    out.memory = (await list(page, 5)).find(r => r[5] === 'object');
+
     /* colors of the night */
 
     const dark = await open('/-/profile/', { colorScheme: 'dark' });

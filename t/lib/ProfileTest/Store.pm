@@ -9,8 +9,8 @@ use warnings;
 
 use Compress::Zlib qw/ crc32 /;
 
-use constant HEAD => 'a8 L6 S4 Q7 a32';
-use constant HEAD_SIZE => 8 + 6 * 4 + 4 * 2 + 7 * 8 + 32;
+use constant HEAD => 'a8 L6 S4 Q10 a32';
+use constant HEAD_SIZE => 8 + 6 * 4 + 4 * 2 + 10 * 8 + 32;
 
 
 # { id => { facts } } of a directory; damaged ones have nothing but "error"
@@ -44,7 +44,8 @@ sub read_stored {
 
     (@st{qw/ magic pinned crc archive_crc status mode worker /},
      @texts[0 .. 3],
-     @st{qw/ stored start wall cpu waited samples size id /}) =
+     @st{qw/ stored start wall cpu waited samples allocated allocations
+            in_use size id /}) =
         unpack(HEAD, $content);
 
     my $texts = 0;
@@ -58,7 +59,7 @@ sub read_stored {
 
     $st{length} = length($content);
 
-    return { error => 'magic' } if $st{magic} ne 'ngxprof1';
+    return { error => 'magic' } if $st{magic} ne 'ngxprof2';
     return { error => 'length' } if length($content) != $pos + $st{size};
     return { error => 'crc' } if crc32(substr($content, 16, $pos - 16))
                                  != $st{crc};
