@@ -254,11 +254,14 @@ ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
 void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
 ngx_uint_t ngx_http_profile_check_all(void);
 void ngx_http_profile_end(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
 
 extern ngx_queue_t  ngx_http_profile_live;
 extern ngx_uint_t   ngx_http_profile_nlive;
+
+/* ngx_http_profile_facts.c */
+
+void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_accept.c */
 

@@ -68,8 +68,8 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
 
     { ngx_string("cpu"), NGX_HTTP_GET|NGX_HTTP_POST,
       ngx_http_profile_cpu_route,
-      "CPU time of the workers: seconds=, frequency=, format=, workers=; "
-      "POST stores it", 0 },
+      "CPU time of the workers: seconds=, frequency=, format=, workers=, "
+      "labels=; POST stores it", 0 },
 
     { ngx_string("wall"), NGX_HTTP_GET|NGX_HTTP_POST,
       ngx_http_profile_wall_route,

@@ -27,9 +27,12 @@ struct ngx_http_profile_endpoint_s {
     uint64_t                    cost;        /* ns */
     ngx_uint_t                  requests;
     ngx_uint_t                  skipped;
+    ngx_uint_t                  traces;      /* requests with labels, yet */
+    uint64_t                    lost_traces; /* samples of others */
     uint32_t                   *times;       /* us */
     ngx_uint_t                  ntimes;
     unsigned                    used:1;
+    unsigned                    traced:1;
     unsigned                    failed:1;    /* no memory */
 };
 
@@ -42,7 +45,9 @@ static ngx_uint_t ngx_http_profile_endpoint_mode(ngx_uint_t mask);
 static ngx_int_t ngx_http_profile_endpoint_start(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep, ngx_uint_t mask);
 static void ngx_http_profile_endpoint_add(ngx_http_profile_endpoint_t *ep,
-    prof_profile_t *p);
+    ngx_http_request_t *r, prof_profile_t *p);
+static int ngx_http_profile_endpoint_merge(ngx_http_profile_endpoint_t *ep,
+    ngx_http_request_t *r, prof_profile_t *p);
 static void ngx_http_profile_endpoint_facts(ngx_http_profile_endpoint_t *ep,
     prof_profile_t *p);
 static void ngx_http_profile_endpoint_number(prof_profile_t *p,
@@ -58,7 +63,7 @@ ngx_uint_t  ngx_http_profile_nendpoints;
 
 ngx_http_profile_endpoint_t *
 ngx_http_profile_endpoint_create(ngx_http_profile_filter_t *filter,
-    prof_capture_conf_t *conf)
+    prof_capture_conf_t *conf, ngx_uint_t traces)
 {
     ngx_time_t                   *tp;
     ngx_uint_t                    i;
@@ -81,6 +86,8 @@ ngx_http_profile_endpoint_create(ngx_http_profile_filter_t *filter,
 
     ep->filter = *filter;
     ep->conf = *conf;
+    ep->traces = traces;
+    ep->traced = (traces != 0);
     ep->start = prof_now();
 
     tp = ngx_timeofday();
@@ -286,7 +293,7 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
         if (ep->filter.requests == 0
             || ngx_http_profile_inbox_take(ep->filter.ticket))
         {
-            ngx_http_profile_endpoint_add(ep, ctx->profile);
+            ngx_http_profile_endpoint_add(ep, ctx->request, ctx->profile);
         }
 
         ep->cost += prof_now() - start;
@@ -296,11 +303,11 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
 
 static void
 ngx_http_profile_endpoint_add(ngx_http_profile_endpoint_t *ep,
-    prof_profile_t *p)
+    ngx_http_request_t *r, prof_profile_t *p)
 {
     uint64_t  us;
 
-    if (ep->failed || prof_merge_add(ep->merge, p, NULL, 0) != PROF_OK) {
+    if (ep->failed || ngx_http_profile_endpoint_merge(ep, r, p) != PROF_OK) {
         ep->failed = 1;
         return;
     }
@@ -311,6 +318,40 @@ ngx_http_profile_endpoint_add(ngx_http_profile_endpoint_t *ep,
         us = p->wall / 1000;
         ep->times[ep->ntimes++] = (uint32_t) ngx_min(us, UINT32_MAX);
     }
+}
+
+
+static int
+ngx_http_profile_endpoint_merge(ngx_http_profile_endpoint_t *ep,
+    ngx_http_request_t *r, prof_profile_t *p)
+{
+    prof_trace_t        trace;
+    prof_merge_label_t  labels[2];
+    char                trace_id[PROF_TRACE_ID_LEN + 1];
+    char                span_id[PROF_SPAN_ID_LEN + 1];
+
+    if (!ep->traced || ngx_http_profile_trace(r, &trace) != NGX_OK) {
+        return prof_merge_add(ep->merge, p, NULL, 0);
+    }
+
+    if (ep->traces == 0) {
+        ep->lost_traces += p->stats.samples;
+        return prof_merge_add(ep->merge, p, NULL, 0);
+    }
+
+    ep->traces--;
+
+    prof_trace_text(&trace, trace_id, span_id);
+
+    labels[0].name = "trace_id";
+    labels[0].value = trace_id;
+    labels[0].unit = NULL;
+
+    labels[1].name = "span_id";
+    labels[1].value = span_id;
+    labels[1].unit = NULL;
+
+    return prof_merge_add(ep->merge, p, labels, 2);
 }
 
 
@@ -337,6 +378,7 @@ ngx_http_profile_endpoint_finish(ngx_http_profile_endpoint_t *ep)
 
     if (p) {
         p->mode = ep->conf.mode;
+        p->stats.lost_traces = ep->lost_traces;
 
         if (p->start_realtime == 0) {
             p->start_realtime = ep->start_realtime;

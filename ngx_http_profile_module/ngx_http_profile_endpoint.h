@@ -53,9 +53,13 @@ struct ngx_http_profile_ctx_s;
 
 PROF_HIDDEN_BEGIN
 
-/* begins; NULL with errno NGX_EBUSY: too many, or NULL: no memory */
+/*
+ * Begins; so many requests get labels of their traces.  NULL with errno
+ * NGX_EBUSY: too many captures, or NULL: no memory.
+ */
 ngx_http_profile_endpoint_t *ngx_http_profile_endpoint_create(
-    ngx_http_profile_filter_t *filter, prof_capture_conf_t *conf);
+    ngx_http_profile_filter_t *filter, prof_capture_conf_t *conf,
+    ngx_uint_t traces);
 
 /* whether all requests that it waits for were there */
 ngx_uint_t ngx_http_profile_endpoint_full(ngx_http_profile_endpoint_t *ep);

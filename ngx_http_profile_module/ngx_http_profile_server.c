@@ -157,6 +157,7 @@ ngx_http_profile_server_order(ngx_http_profile_server_t *s,
     m.conf = s->wanted.conf;
     m.filter = s->wanted.filter;
     m.interval = s->wanted.interval;
+    m.traces = s->wanted.traces / s->nmembers;
 
     member->pid = ngx_http_profile_inbox_pid(member->worker);
     member->state = NGX_HTTP_PROFILE_MEMBER_GONE;

@@ -52,6 +52,9 @@
 /* captures of so many requests, in all workers */
 #define NGX_HTTP_PROFILE_TICKETS      64
 
+/* traces that are told apart in a profile: collectors take 16000 samples */
+#define NGX_HTTP_PROFILE_TRACES       4000
+
 /* memory of one worker's share */
 #define NGX_HTTP_PROFILE_SHARE_MEMORY  (16 * 1024 * 1024)
 
@@ -82,6 +85,7 @@ typedef struct {
     uint64_t                    id;          /* the asker's, for the capture */
     uint64_t                    end;         /* of prof_now() */
     uint64_t                    interval;    /* of sampled allocations */
+    uint64_t                    traces;      /* to tell apart */
     prof_capture_conf_t         conf;
     ngx_http_profile_filter_t   filter;
 } ngx_http_profile_message_t;
@@ -96,6 +100,7 @@ typedef struct {
     const prof_encoder_t       *format;
     ngx_int_t                   worker;      /* a number, or -1: all */
     uint64_t                    interval;    /* of sampled allocations */
+    ngx_uint_t                  traces;      /* to tell apart */
     ngx_http_profile_store_t   *store;       /* where it goes; NULL: it is
                                                 sent */
     u_char                      id[NGX_HTTP_PROFILE_ID_LEN];
@@ -207,14 +212,17 @@ void ngx_http_profile_share_cancel(ngx_http_profile_message_t *m);
 void ngx_http_profile_share_exit(void);
 
 
-/* ngx_http_profile_scope.c: of which location the time is */
+/* ngx_http_profile_scope.c: of which location, and trace, the time is */
 
 /* captures that want to know */
 extern ngx_uint_t  ngx_http_profile_nlocated;
 
-ngx_int_t ngx_http_profile_scope_begin(void);
-void ngx_http_profile_scope_end(void);
+ngx_int_t ngx_http_profile_scope_begin(ngx_uint_t traced);
+void ngx_http_profile_scope_end(ngx_uint_t traced);
 void ngx_http_profile_scope(ngx_http_request_t *r);
+
+/* that the request belongs to; NGX_DECLINED: none */
+ngx_int_t ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace);
 
 
 /* ngx_http_profile_server.c: the asker's part */
@@ -232,6 +240,7 @@ void ngx_http_profile_server_report(ngx_http_profile_message_t *m);
 /* ngx_http_profile_server_merge.c: what is done in a thread */
 
 void ngx_http_profile_server_merge(void *data);
+ngx_int_t ngx_http_profile_server_write(prof_profile_t *p, int fd);
 
 
 /* ngx_http_profile_server_keep.c: a capture that is stored */

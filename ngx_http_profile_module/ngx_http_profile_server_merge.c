@@ -168,6 +168,30 @@ ngx_http_profile_server_add(ngx_http_profile_server_t *s, prof_merge_t *merge,
 }
 
 
+/* what a worker has, for the one that asks */
+
+ngx_int_t
+ngx_http_profile_server_write(prof_profile_t *p, int fd)
+{
+    size_t      len;
+    ssize_t     n;
+    prof_buf_t  out;
+
+    prof_buf_init(&out);
+
+    n = (prof_archive_write(p, &out) == PROF_OK && !prof_buf_failed(&out))
+        ? 0 : -1;
+
+    for (len = 0; n != -1 && len < out.len; len += n) {
+        n = write(fd, out.data + len, out.len - len);
+    }
+
+    prof_buf_free(&out);
+
+    return n == -1 ? NGX_ERROR : NGX_OK;
+}
+
+
 /* a worker is trusted no more than a file: it may have died in the middle */
 
 static prof_profile_t *

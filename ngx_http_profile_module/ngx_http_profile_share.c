@@ -35,6 +35,7 @@ typedef struct {
     ngx_http_profile_job_t        job;
     unsigned                      armed:1;
     unsigned                      located:1;
+    unsigned                      traced:1;
 
     /* the thread's */
 
@@ -46,7 +47,7 @@ typedef struct {
 static ngx_int_t ngx_http_profile_share_begin(ngx_http_profile_message_t *m,
     int fd, ngx_uint_t *report);
 static ngx_int_t ngx_http_profile_share_start(ngx_http_profile_share_t *share,
-    prof_capture_conf_t *conf);
+    ngx_http_profile_message_t *m);
 static ngx_int_t ngx_http_profile_share_endpoint(
     ngx_http_profile_share_t *share, ngx_http_profile_message_t *m);
 static ngx_int_t ngx_http_profile_share_heap(ngx_http_profile_share_t *share,
@@ -54,8 +55,8 @@ static ngx_int_t ngx_http_profile_share_heap(ngx_http_profile_share_t *share,
 static void ngx_http_profile_share_timer(ngx_event_t *ev);
 static void ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
     ngx_uint_t report);
+static void ngx_http_profile_share_leave(ngx_http_profile_share_t *share);
 static void ngx_http_profile_share_write(void *data);
-static ngx_int_t ngx_http_profile_share_file(int fd, prof_buf_t *b);
 static void ngx_http_profile_share_done(void *data);
 static void ngx_http_profile_share_report(ngx_uint_t asker, uint64_t id,
     ngx_uint_t type, ngx_uint_t report);
@@ -123,7 +124,7 @@ ngx_http_profile_share_begin(ngx_http_profile_message_t *m, int fd,
         rc = ngx_http_profile_share_heap(share, m);
 
     } else {
-        rc = ngx_http_profile_share_start(share, &m->conf);
+        rc = ngx_http_profile_share_start(share, m);
     }
 
     if (rc != NGX_OK) {
@@ -155,12 +156,12 @@ ngx_http_profile_share_begin(ngx_http_profile_message_t *m, int fd,
 
 static ngx_int_t
 ngx_http_profile_share_start(ngx_http_profile_share_t *share,
-    prof_capture_conf_t *conf)
+    ngx_http_profile_message_t *m)
 {
     int          rc;
     const char  *err;
 
-    share->capture = prof_capture_create(conf);
+    share->capture = prof_capture_create(&m->conf);
 
     if (share->capture == NULL) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
@@ -169,15 +170,21 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
     }
 
     /* for more samples than there are ticks, and for what is no CPU time */
-    if ((conf->mode == PROF_MODE_WALL
-         || conf->frequency > NGX_HTTP_PROFILE_TICKS)
+    if ((m->conf.mode == PROF_MODE_WALL
+         || m->conf.frequency > NGX_HTTP_PROFILE_TICKS
+         || m->traces)
         && ngx_http_profile_arm() == NGX_OK)
     {
         share->armed = 1;
     }
 
-    share->located = share->armed && conf->mode == PROF_MODE_WALL
-                     && ngx_http_profile_scope_begin() == NGX_OK;
+    share->traced = share->armed && m->traces
+                    && prof_process_traces(share->capture, m->traces)
+                       == PROF_OK;
+
+    share->located = share->armed
+                     && (m->conf.mode == PROF_MODE_WALL || share->traced)
+                     && ngx_http_profile_scope_begin(share->traced) == NGX_OK;
 
     rc = prof_process_start(share->capture, share->armed, &err);
 
@@ -203,7 +210,8 @@ static ngx_int_t
 ngx_http_profile_share_endpoint(ngx_http_profile_share_t *share,
     ngx_http_profile_message_t *m)
 {
-    share->endpoint = ngx_http_profile_endpoint_create(&m->filter, &m->conf);
+    share->endpoint = ngx_http_profile_endpoint_create(&m->filter, &m->conf,
+                                                       m->traces);
 
     if (share->endpoint) {
         return NGX_OK;
@@ -255,15 +263,7 @@ static void
 ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
     ngx_uint_t report)
 {
-    ngx_queue_remove(&share->queue);
-
-    if (share->timer.timer_set) {
-        ngx_del_timer(&share->timer);
-    }
-
-    if (ngx_queue_empty(&ngx_http_profile_shares)) {
-        ngx_del_timer(&ngx_http_profile_drain);
-    }
+    ngx_http_profile_share_leave(share);
 
     if (share->endpoint) {
         share->profile = ngx_http_profile_endpoint_finish(share->endpoint);
@@ -299,6 +299,21 @@ ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
 }
 
 
+static void
+ngx_http_profile_share_leave(ngx_http_profile_share_t *share)
+{
+    ngx_queue_remove(&share->queue);
+
+    if (share->timer.timer_set) {
+        ngx_del_timer(&share->timer);
+    }
+
+    if (ngx_queue_empty(&ngx_http_profile_shares)) {
+        ngx_del_timer(&ngx_http_profile_drain);
+    }
+}
+
+
 /* in a thread */
 
 static void
@@ -306,42 +321,16 @@ ngx_http_profile_share_write(void *data)
 {
     ngx_http_profile_share_t *share = data;
 
-    prof_buf_t  out;
-
-    prof_buf_init(&out);
-
     if (share->profile == NULL
-        || prof_archive_write(share->profile, &out) != PROF_OK
-        || prof_buf_failed(&out)
-        || ngx_http_profile_share_file(share->fd, &out) != NGX_OK)
+        || ngx_http_profile_server_write(share->profile, share->fd) != NGX_OK)
     {
         share->report = NGX_HTTP_PROFILE_FAILED;
     }
-
-    prof_buf_free(&out);
 
     if (share->profile) {
         prof_profile_destroy(share->profile);
         share->profile = NULL;
     }
-}
-
-
-static ngx_int_t
-ngx_http_profile_share_file(int fd, prof_buf_t *b)
-{
-    size_t   len;
-    ssize_t  n;
-
-    for (len = 0; len < b->len; len += n) {
-        n = write(fd, b->data + len, b->len - len);
-
-        if (n == -1) {
-            return NGX_ERROR;
-        }
-    }
-
-    return NGX_OK;
 }
 
 
@@ -393,12 +382,7 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
             continue;
         }
 
-        ngx_queue_remove(q);
-        ngx_del_timer(&share->timer);
-
-        if (ngx_queue_empty(&ngx_http_profile_shares)) {
-            ngx_del_timer(&ngx_http_profile_drain);
-        }
+        ngx_http_profile_share_leave(share);
 
         if (share->endpoint) {
             ngx_http_profile_endpoint_cancel(share->endpoint);
@@ -424,7 +408,7 @@ ngx_http_profile_share_disarm(ngx_http_profile_share_t *share)
 {
     if (share->located) {
         share->located = 0;
-        ngx_http_profile_scope_end();
+        ngx_http_profile_scope_end(share->traced);
     }
 
     if (share->armed) {

@@ -29,6 +29,8 @@ static const prof_encoder_t *ngx_http_profile_wanted_accept(
     ngx_http_profile_call_t *call);
 static ngx_int_t ngx_http_profile_wanted_worker(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
+static ngx_int_t ngx_http_profile_wanted_labels(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted);
 static ngx_int_t ngx_http_profile_wanted_wrong(ngx_http_profile_call_t *call,
     const char *name, ngx_str_t *value, const char *takes);
 static ngx_int_t ngx_http_profile_wanted_filter(ngx_http_profile_call_t *call,
@@ -63,6 +65,10 @@ ngx_http_profile_wanted(ngx_http_profile_call_t *call,
 
     if (rc == NGX_DECLINED) {
         rc = ngx_http_profile_wanted_worker(call, wanted);
+    }
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_profile_wanted_labels(call, wanted);
     }
 
     return rc;
@@ -350,6 +356,32 @@ ngx_http_profile_wanted_worker(ngx_http_profile_call_t *call,
 
     return ngx_http_profile_wanted_wrong(call, "workers", &value,
                       "\"all\", \"self\" or the process id of a worker");
+}
+
+
+/* off unless asked for: each request may be a label of its own */
+
+static ngx_int_t
+ngx_http_profile_wanted_labels(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    rc = ngx_http_profile_call_arg(call, "labels", &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
+    }
+
+    if (ngx_strcmp(value.data, "trace") != 0) {
+        return ngx_http_profile_wanted_wrong(call, "labels", &value,
+                                             "\"trace\"");
+    }
+
+    wanted->traces = NGX_HTTP_PROFILE_TRACES;
+
+    return NGX_DECLINED;
 }
 
 

@@ -39,6 +39,7 @@
 #include "base/prof_base.h"
 #include "base/prof_buf.h"
 #include "base/prof_stats.h"
+#include "base/prof_trace.h"
 #include "encode/prof_accept.h"
 #include "encode/prof_diff.h"
 #include "encode/prof_encode.h"
@@ -288,6 +289,17 @@ void prof_process_busy(void);
  * NULL: nothing that has one.  The text must remain for as long as the process.
  */
 void prof_process_scope(const char *scope);
+
+/*
+ * Samples of the capture get the labels "trace_id" and "span_id" of what the
+ * main thread runs from now on (NULL: of no trace), of so many traces at most.
+ * PROF_ERROR: no memory, it goes on without.
+ */
+
+#define PROF_TRACES_MAX  16000
+
+int prof_process_traces(prof_capture_t *c, uint32_t max);
+void prof_process_trace(const prof_trace_t *trace);
 
 /*
  * Counts what the capture's turns allocate from now on; conf->process is 0.

@@ -25,6 +25,7 @@
     x(lost_ring,        "samples lost because the sample ring was full")      \
     x(lost_tree,        "samples cut because the call tree was full")         \
     x(thinned,          "samples merged into a neighbour to save memory")     \
+    x(lost_traces,      "samples of traces that were too many")               \
     x(truncated,        "stacks cut at the depth limit")                      \
     x(no_unwind,        "stacks that ended at code without unwind info")      \
     x(bad_stack,        "stacks that ended at an unreadable address")         \

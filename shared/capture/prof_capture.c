@@ -90,6 +90,10 @@ prof_capture_destroy(prof_capture_t *c)
         prof_heap_destroy(c->heap);
     }
 
+    if (c->traces) {
+        prof_traces_destroy(c->traces);
+    }
+
     for (i = 0; i < c->nnames; i++) {
         free(c->names[i].text);
     }

@@ -18,6 +18,7 @@
 #include "base/prof_stats.h"
 #include "capture/prof_sampler.h"
 #include "capture/prof_entries.h"
+#include "capture/prof_traces.h"
 #include "capture/prof_tree.h"
 #include "prof.h"
 
@@ -55,6 +56,8 @@ struct prof_capture_s {
 
     uint32_t              nnames;
     prof_capture_name_t   names[PROF_NAMES_MAX];
+
+    prof_traces_t        *traces;        /* NULL: they are not told apart */
 
     prof_heap_t          *heap;          /* NULL: allocations are not counted */
     uint32_t              heap_base;     /* of its nodes in the profile */

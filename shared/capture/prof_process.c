@@ -304,10 +304,12 @@ prof_process_finish(prof_capture_t *c, const char *title)
 static uint32_t
 prof_process_labels(const prof_capture_t *c, prof_profile_t *p, uint32_t label)
 {
-    uint32_t  set, thread, scope;
+    uint32_t  set, mask, thread, scope, trace;
 
-    thread = (label & ((1 << PROF_LABEL_BITS) - 1)) - PROF_FRAME_FIXED;
-    scope = (label >> PROF_LABEL_BITS) - PROF_FRAME_FIXED;
+    mask = (1 << PROF_LABEL_BITS) - 1;
+    thread = (label & mask) - PROF_FRAME_FIXED;
+    scope = (label >> PROF_LABEL_BITS & mask) - PROF_FRAME_FIXED;
+    trace = label >> PROF_LABEL_TRACE;
     set = PROF_NONE;
 
     if (thread < c->nnames) {
@@ -320,7 +322,7 @@ prof_process_labels(const prof_capture_t *c, prof_profile_t *p, uint32_t label)
                                   NULL);
     }
 
-    return set;
+    return trace ? prof_traces_labels(c->traces, trace, p, set) : set;
 }
 
 
@@ -329,6 +331,40 @@ prof_process_scope(const char *scope)
 {
     if (prof_process.main) {
         prof_process.main->scope = scope;
+    }
+}
+
+
+int
+prof_process_traces(prof_capture_t *c, uint32_t max)
+{
+    c->traces = prof_traces_create(max < PROF_TRACES_MAX ? max
+                                                         : PROF_TRACES_MAX);
+
+    return c->traces ? PROF_OK : PROF_ERROR;
+}
+
+
+/* the handler, which may run between any two lines, takes a whole one */
+
+void
+prof_process_trace(const prof_trace_t *trace)
+{
+    prof_thread_t  *t;
+
+    t = prof_process.main;
+
+    if (t == NULL) {
+        return;
+    }
+
+    t->traced = 0;
+
+    if (trace) {
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        t->trace = *trace;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        t->traced = 1;
     }
 }
 

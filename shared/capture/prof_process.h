@@ -34,6 +34,7 @@
 
 #include "base/prof_base.h"
 #include "base/prof_stats.h"
+#include "base/prof_trace.h"
 #include "capture/prof_capture.h"
 #include "capture/prof_ring.h"
 #include "capture/prof_signal.h"
@@ -49,8 +50,12 @@
 
 #define PROF_THREAD_NAME      16
 
-/* the names in an entry's labels: the thread's, and above it the scope's */
-#define PROF_LABEL_BITS       12
+/*
+ * In an entry's labels: the thread's name, above it the scope's, above that the
+ * number of the trace
+ */
+#define PROF_LABEL_BITS       9
+#define PROF_LABEL_TRACE      (2 * PROF_LABEL_BITS)
 
 /* CPU time of the process that may be an error of clocks, ns */
 #define PROF_PROCESS_UNSEEN   1000000
@@ -103,6 +108,8 @@ struct prof_thread_s {
     int                   paced;        /* by the main thread itself */
     int                   coarse;       /* ticks are enough for the period */
     const char           *scope;        /* of what it runs, or NULL */
+    int                   traced;       /* what it runs is of the trace */
+    prof_trace_t          trace;
     uint64_t              period;       /* ns, of the highest frequency */
     uint64_t              due;          /* clock of the next sample */
     uint64_t              idle;         /* ns, that the main thread was */

@@ -108,6 +108,12 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
     e.kind = PROF_ENTRY_SAMPLE;
     e.labels = prof_process_label(slot, t, rec->scope);
     e.count = 1;
+
+    if (c->traces) {
+        e.labels |= prof_traces_number(c->traces, &rec->trace, &c->stats)
+                    << PROF_LABEL_TRACE;
+    }
+
     e.cpu = rec->cpu - mark->cpu;
     e.wall = wall ? rec->wall - mark->busy : e.cpu;
 

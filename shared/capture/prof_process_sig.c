@@ -18,6 +18,9 @@ static uintptr_t prof_thread_top(prof_thread_t *t, uintptr_t sp);
 static void prof_thread_fine(prof_thread_t *t, uint64_t period);
 
 
+static const prof_trace_t  prof_thread_no_trace;
+
+
 /* the CPU timer */
 
 void
@@ -133,6 +136,7 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
     rec->wall = start - t->idle;
     rec->cpu = cpu;
     rec->scope = t->scope;
+    rec->trace = t->traced ? t->trace : prof_thread_no_trace;
     rec->nframes = prof_walk(t->unwind, t->cache, uc,
                              prof_thread_top(t, regs.sp), rec->pcs,
                              PROF_MAX_DEPTH, &t->stats, &rec->end);

@@ -70,6 +70,7 @@ prof_thread_open(int tid)
     t->idle = 0;
     t->idle_cpu = 0;
     t->scope = NULL;
+    t->traced = 0;
     t->stack.start = 0;
     t->stack.end = 0;
     t->ring.head = 0;

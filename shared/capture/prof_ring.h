@@ -18,23 +18,25 @@
 
 
 #include "base/prof_base.h"
+#include "base/prof_trace.h"
 
 
-/* deep enough for 5,000 stacks of 24 frames between two drains */
+/* deep enough for 3,500 stacks of 24 frames between two drains */
 #define PROF_RING_SIZE    (1024 * 1024)
 
 #define PROF_RING_FILLER  UINT32_MAX
 
 
 typedef struct {
-    uint32_t     size;          /* of the whole record, a multiple of 8 */
-    uint32_t     nframes;       /* or PROF_RING_FILLER */
-    uint32_t     end;           /* as prof_walk() sets it */
-    uint32_t     unused;
-    uint64_t     wall;          /* clocks at the sample */
-    uint64_t     cpu;
-    const char  *scope;         /* as prof_process_scope() set it */
-    uintptr_t    pcs[];
+    uint32_t      size;         /* of the whole record, a multiple of 8 */
+    uint32_t      nframes;      /* or PROF_RING_FILLER */
+    uint32_t      end;          /* as prof_walk() sets it */
+    uint32_t      unused;
+    uint64_t      wall;         /* clocks at the sample */
+    uint64_t      cpu;
+    const char   *scope;        /* as prof_process_scope() set it */
+    prof_trace_t  trace;        /* as prof_process_trace() did */
+    uintptr_t     pcs[];
 } prof_record_t;
 
 

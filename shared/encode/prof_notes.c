@@ -247,6 +247,8 @@ prof_notes_doubts(prof_notes_ctx_t *ctx)
         prof_notes_line(ctx, 1);
     }
 
+    prof_notes_count(ctx, st->lost_traces,
+                     "without their trace, of which there were too many");
     prof_notes_count(ctx, st->truncated, "deeper than the limit");
     prof_notes_count(ctx, st->no_unwind,
                      "end at code without unwind information");

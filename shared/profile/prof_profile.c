@@ -17,6 +17,9 @@
 #include <sys/mman.h>
 
 
+static int prof_profile_map(prof_profile_t *p);
+static uint64_t prof_profile_label_hash(const char *name, const char *value,
+    const char *unit);
 static int prof_profile_label_is(const prof_label_t *label, const char *name,
     const char *value, const char *unit);
 
@@ -89,6 +92,7 @@ prof_profile_destroy(prof_profile_t *p)
     free(p->nodes);
     free(p->facts);
     free(p->allocs);
+    prof_map_free(&p->label_map);
     free(p->labels);
     free(p->scope);
     free(p->title);
@@ -175,15 +179,21 @@ prof_profile_labels(prof_profile_t *p, uint32_t set, const char *name,
         }
     }
 
-    /* what was made last is what is asked for again */
+    if (prof_profile_map(p) != PROF_OK) {
+        return PROF_NONE;
+    }
 
-    for (i = p->nlabels; i > 0; i--) {
-        label = &p->labels[i - 1];
+    for (i = prof_map_find(&p->label_map,
+                           prof_profile_label_hash(name, value, unit), set);
+         i < p->nlabels;
+         i++)
+    {
+        label = &p->labels[i];
 
         if (label->rest == set
             && prof_profile_label_is(label, name, value, unit))
         {
-            return i - 1;
+            return i;
         }
     }
 
@@ -212,6 +222,59 @@ prof_profile_labels(prof_profile_t *p, uint32_t set, const char *name,
     }
 
     return p->nlabels++;
+}
+
+
+/* those that are new, or that somebody else has put there */
+
+static int
+prof_profile_map(prof_profile_t *p)
+{
+    uint32_t       i;
+    prof_label_t  *label;
+
+    for (i = p->nmapped; i < p->nlabels; i++) {
+        label = &p->labels[i];
+
+        if (prof_map_add(&p->label_map,
+                         prof_profile_label_hash(label->name, label->value,
+                                                 label->unit),
+                         label->rest, i)
+            == UINT32_MAX)
+        {
+            return PROF_ERROR;
+        }
+
+        p->nmapped = i + 1;
+    }
+
+    return PROF_OK;
+}
+
+
+static uint64_t
+prof_profile_label_hash(const char *name, const char *value, const char *unit)
+{
+    uint32_t     i;
+    uint64_t     hash;
+    const char  *text, *texts[3];
+
+    texts[0] = name;
+    texts[1] = value;
+    texts[2] = unit ? unit : "";
+
+    hash = 0;
+
+    for (i = 0; i < 3; i++) {
+
+        for (text = texts[i]; *text; text++) {
+            hash = (hash ^ (unsigned char) *text) * 0x100000001b3;
+        }
+
+        hash = (hash ^ 0x100) * 0x100000001b3;
+    }
+
+    return hash;
 }
 
 

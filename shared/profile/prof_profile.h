@@ -26,6 +26,7 @@
 
 
 #include "base/prof_base.h"
+#include "base/prof_map.h"
 #include "base/prof_stats.h"
 
 
@@ -220,6 +221,9 @@ struct prof_profile_s {
     uint32_t                nallocs;
     prof_label_t           *labels;
     uint32_t                nlabels;
+    prof_map_t              label_map;      /* hash of a label, and its rest,
+                                               to the first such label */
+    uint32_t                nmapped;        /* labels that are in it */
     prof_fact_t            *facts;
     uint32_t                nfacts;
 };

@@ -53,6 +53,8 @@ static void test_blocked(void);
 static void test_overlap(void);
 static void test_late(void);
 static void test_wall(void);
+static void test_traces(void);
+static uint64_t test_traced(const prof_profile_t *p, const char *span);
 static void test_idle_threads(void);
 static void test_limit(void);
 static void test_fault(void);
@@ -445,6 +447,86 @@ test_late(void)
 }
 
 
+/* two traces and a part without, of which the second has no room */
+
+static void
+test_traces(void)
+{
+    uint64_t         mute;
+    prof_trace_t     one, two;
+    prof_capture_t  *c, *all;
+    prof_profile_t  *p;
+
+    (void) prof_trace_parse(&one, "00-00000000000000000000000000000001-"
+                                  "000000000000000a-01", 55);
+    (void) prof_trace_parse(&two, "00-00000000000000000000000000000002-"
+                                  "000000000000000b-01", 55);
+
+    c = test_capture(1000, PROF_MODE_CPU);
+    all = test_capture(1000, PROF_MODE_CPU);
+
+    is_int(prof_process_traces(c, 1), PROF_OK, "room for one trace");
+    is_int(prof_process_traces(all, 100), PROF_OK, "room for many");
+
+    prof_process_trace(&one);
+    test_spin(200);
+    prof_process_drain();
+
+    prof_process_trace(&two);
+    test_spin(200);
+    prof_process_drain();
+
+    prof_process_trace(NULL);
+    test_spin(200);
+
+    p = prof_process_finish(c, "traces");
+    prof_capture_destroy(c);
+
+    ok(test_traced(p, "000000000000000a") > 150 * MS
+       && test_traced(p, "000000000000000a") < 250 * MS, "the first trace");
+    is_int(test_traced(p, "000000000000000b"), 0, "not the second");
+
+    mute = p->cpu - test_traced(p, "000000000000000a");
+    ok(mute > 350 * MS, "all else has no label");
+    ok(p->stats.lost_traces > 20
+       && p->stats.lost_traces < p->stats.samples / 2 + 10,
+       "%" PRIu64 " samples lost their trace", p->stats.lost_traces);
+
+    prof_profile_destroy(p);
+
+    p = prof_process_finish(all, "traces");
+    prof_capture_destroy(all);
+
+    ok(test_traced(p, "000000000000000a") > 150 * MS
+       && test_traced(p, "000000000000000b") > 150 * MS
+       && test_traced(p, "000000000000000b") < 250 * MS, "both traces");
+    is_int(p->stats.lost_traces, 0, "none is lost");
+
+    prof_profile_destroy(p);
+}
+
+
+static uint64_t
+test_traced(const prof_profile_t *p, const char *span)
+{
+    uint32_t             i;
+    uint64_t             sum;
+    const prof_label_t  *label;
+
+    sum = 0;
+
+    for (i = 0; i < p->nentries; i++) {
+        label = prof_profile_label_find(p, p->entries[i].labels, "span_id");
+
+        if (label && strcmp(label->value, span) == 0) {
+            sum += p->entries[i].cpu;
+        }
+    }
+
+    return sum;
+}
+
+
 static void
 test_wall(void)
 {
@@ -615,6 +697,7 @@ main(void)
     test_overlap();
     test_late();
     test_wall();
+    test_traces();
     test_idle_threads();
     test_limit();
     test_fault();
