@@ -155,16 +155,22 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 
     from = ngx_http_profile_poll(begin);
 
-    /* later than the poll if a script has moved nginx's time on since then */
-
     ms = ngx_http_profile_loop.poll_msec
          - ((uint64_t) r->start_sec * 1000 + r->start_msec);
 
+    if (ms < 0) {
+
+        /*
+         * Nginx's time was moved on since then, by a script or when another
+         * request was logged.  This one was there already.
+         */
+
+        r->start_sec = (time_t) (ngx_http_profile_loop.poll_msec / 1000);
+        r->start_msec = (ngx_msec_t) (ngx_http_profile_loop.poll_msec % 1000);
+        ms = 0;
+    }
+
     tr->start = from - ms * 1000000;
-    tr->start = ngx_min(tr->start, begin);
-
-    from = ngx_max(from, tr->start);
-
     tr->times.wait = from - tr->start;
     tr->times.stall = begin - from;
     tr->mark = begin;
@@ -224,7 +230,7 @@ ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
         return;
     }
 
-    ready = ngx_http_profile_ready(wake, begin);
+    ready = ngx_http_profile_ready(tr, wake, begin);
     ready = ngx_max(ready, tr->mark);
     ready = ngx_min(ready, begin);
 

