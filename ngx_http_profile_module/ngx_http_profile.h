@@ -277,8 +277,8 @@ void ngx_http_profile_writer(ngx_http_request_t *r);
 ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
 ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
-ngx_int_t ngx_http_profile_add_id(ngx_http_profile_ctx_t *ctx);
-ngx_int_t ngx_http_profile_add_link(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id);
+ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);
 
 /* ngx_http_profile_keep.c: a response that is recorded */
 

@@ -79,18 +79,18 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
                       "flamegraphs in the modes \"wall\" and \"cpu\"");
     }
 
-    /* a browser gets the console's page, if it has one */
-
-    if (call->negotiated && wanted.format == &prof_encode_html
-        && ngx_http_profile_console_url(r))
-    {
+    if (ngx_http_profile_store(r)) {
         rc = ngx_http_profile_server_keep_init(call, &wanted);
 
         if (rc != NGX_DECLINED) {
             return rc;
         }
 
-        wanted.page = 1;
+        /* a browser gets the console's page, if it has one */
+
+        wanted.page = call->negotiated && wanted.format == &prof_encode_html
+                      && ngx_http_profile_console_url(r);
+        wanted.sent = !wanted.page;
     }
 
     return ngx_http_profile_server_begin(call, &wanted);

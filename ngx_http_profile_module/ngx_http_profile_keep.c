@@ -45,8 +45,8 @@ ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
         return NGX_DECLINED;
     }
 
-    if (ngx_http_profile_add_id(ctx) != NGX_OK
-        || ngx_http_profile_add_link(ctx) != NGX_OK)
+    if (ngx_http_profile_add_id(r, ctx->id) != NGX_OK
+        || ngx_http_profile_add_link(r, ctx->id) != NGX_OK)
     {
         return NGX_ERROR;
     }

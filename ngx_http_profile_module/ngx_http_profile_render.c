@@ -326,11 +326,10 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *render)
         reply->stored = render->store && render->stored == NGX_OK;
 
         if (render->stored == NGX_DECLINED) {
-            ngx_str_set(&reply->dropped, "does not fit in the store");
+            ngx_str_set(&reply->dropped, NGX_HTTP_PROFILE_STORE_FULL);
 
         } else if (render->stored != NGX_OK) {
-            ngx_str_set(&reply->dropped,
-                        "the store failed, see the error log");
+            ngx_str_set(&reply->dropped, NGX_HTTP_PROFILE_STORE_FAILED);
         }
 
     } else {

@@ -75,7 +75,7 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
         return NGX_OK;
     }
 
-    if (ngx_http_profile_add_id(ctx) != NGX_OK) {
+    if (ngx_http_profile_add_id(r, ctx->id) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -108,7 +108,7 @@ ngx_http_profile_reply_optional(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
     reply = &ctx->reply;
 
-    if (reply->stored && ngx_http_profile_add_link(ctx) != NGX_OK) {
+    if (reply->stored && ngx_http_profile_add_link(r, ctx->id) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -155,26 +155,26 @@ ngx_http_profile_reply_optional(ngx_http_profile_ctx_t *ctx)
 
 
 ngx_int_t
-ngx_http_profile_add_id(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id)
 {
     ngx_str_t  value;
 
-    value.data = ctx->id;
+    value.data = id;
     value.len = NGX_HTTP_PROFILE_ID_LEN;
 
-    return ngx_http_profile_add_header(ctx->request, "X-Profile-Id", &value);
+    return ngx_http_profile_add_header(r, "X-Profile-Id", &value);
 }
 
 
 /* where the profile is: the relation is one that is registered for this */
 
 ngx_int_t
-ngx_http_profile_add_link(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id)
 {
     u_char     *p;
     ngx_str_t  *url, value;
 
-    url = ngx_http_profile_console_url(ctx->request);
+    url = ngx_http_profile_console_url(r);
 
     if (url == NULL) {
         return NGX_OK;
@@ -183,7 +183,7 @@ ngx_http_profile_add_link(ngx_http_profile_ctx_t *ctx)
     value.len = sizeof("<p/>; rel=\"describedby\"; title=\"profile\"") - 1
                 + url->len + NGX_HTTP_PROFILE_ID_LEN;
 
-    p = ngx_pnalloc(ctx->request->pool, value.len);
+    p = ngx_pnalloc(r->pool, value.len);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -191,9 +191,9 @@ ngx_http_profile_add_link(ngx_http_profile_ctx_t *ctx)
     value.data = p;
 
     ngx_sprintf(p, "<%Vp/%*s>; rel=\"describedby\"; title=\"profile\"",
-                url, (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id);
+                url, (size_t) NGX_HTTP_PROFILE_ID_LEN, id);
 
-    return ngx_http_profile_add_header(ctx->request, "Link", &value);
+    return ngx_http_profile_add_header(r, "Link", &value);
 }
 
 

@@ -102,10 +102,11 @@ typedef struct {
     uint64_t                    interval;    /* of sampled allocations */
     ngx_uint_t                  traces;      /* to tell apart */
     ngx_http_profile_store_t   *store;       /* where it goes; NULL: it is
-                                                sent */
+                                                only sent */
     u_char                      id[NGX_HTTP_PROFILE_ID_LEN];
     unsigned                    page:1;      /* a browser's: it gets the page
                                                 of what is stored */
+    unsigned                    sent:1;      /* as well as stored */
     unsigned                    inuse:1;     /* what is in use comes first */
 } ngx_http_profile_wanted_t;
 
@@ -243,6 +244,11 @@ void ngx_http_profile_server_merge(void *data);
 ngx_int_t ngx_http_profile_server_write(prof_profile_t *p, int fd);
 
 
+/* ngx_http_profile_server_answer.c: as a handler of the console does */
+
+ngx_int_t ngx_http_profile_server_answer(ngx_http_profile_server_t *s);
+
+
 /* ngx_http_profile_server_keep.c: a capture that is stored */
 
 ngx_int_t ngx_http_profile_server_keep_init(ngx_http_profile_call_t *call,
@@ -251,6 +257,9 @@ ngx_int_t ngx_http_profile_server_keep(ngx_http_profile_server_t *s,
     prof_profile_t *p);
 ngx_uint_t ngx_http_profile_server_is_kept(ngx_http_profile_server_t *s);
 ngx_int_t ngx_http_profile_server_kept(ngx_http_profile_server_t *s);
+
+/* of an answer that is the profile, or its page: where it is, or why not */
+ngx_int_t ngx_http_profile_server_keep_headers(ngx_http_profile_server_t *s);
 
 
 /* ngx_http_profile_server_times.c: requests of an endpoint; in the thread */

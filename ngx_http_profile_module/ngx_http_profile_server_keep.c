@@ -100,8 +100,36 @@ ngx_http_profile_server_keep(ngx_http_profile_server_t *s, prof_profile_t *p)
 ngx_uint_t
 ngx_http_profile_server_is_kept(ngx_http_profile_server_t *s)
 {
-    return s->wanted.store
+    return s->wanted.store && !s->wanted.sent
            && (s->merged.stored == NGX_OK || !s->wanted.page);
+}
+
+
+ngx_int_t
+ngx_http_profile_server_keep_headers(ngx_http_profile_server_t *s)
+{
+    u_char              *id;
+    ngx_http_request_t  *r;
+
+    r = s->call->request;
+    id = s->wanted.id;
+
+    if (s->wanted.store == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_profile_add_id(r, id) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (s->merged.stored == NGX_OK) {
+        return ngx_http_profile_add_link(r, id);
+    }
+
+    return ngx_http_profile_call_header(s->call, "X-Profile-Dropped",
+                                        s->merged.stored == NGX_DECLINED
+                                        ? NGX_HTTP_PROFILE_STORE_FULL
+                                        : NGX_HTTP_PROFILE_STORE_FAILED);
 }
 
 
@@ -115,13 +143,14 @@ ngx_http_profile_server_kept(ngx_http_profile_server_t *s)
     if (s->merged.stored == NGX_DECLINED) {
         return ngx_http_profile_answer_error(s->call,
                                    NGX_HTTP_INSUFFICIENT_STORAGE,
-                                   "the profile does not fit in the store");
+                                   "the profile "
+                                   NGX_HTTP_PROFILE_STORE_FULL);
     }
 
     if (s->merged.stored != NGX_OK) {
         return ngx_http_profile_answer_error(s->call,
                                    NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                   "the store failed, see the error log");
+                                   NGX_HTTP_PROFILE_STORE_FAILED);
     }
 
     return ngx_http_profile_answer_json(s->call, NGX_HTTP_CREATED,
@@ -141,6 +170,10 @@ ngx_http_profile_server_page(ngx_http_profile_server_t *s)
     ngx_http_profile_answer_t   answer;
 
     r = s->call->request;
+
+    if (ngx_http_profile_server_keep_headers(s) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
 

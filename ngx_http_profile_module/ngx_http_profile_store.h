@@ -30,6 +30,11 @@
 #include "ngx_http_profile.h"
 
 
+/* what is said of a profile that is not stored */
+#define NGX_HTTP_PROFILE_STORE_FULL    "does not fit in the store"
+#define NGX_HTTP_PROFILE_STORE_FAILED  "the store failed, see the error log"
+
+
 /*
  * Texts are what the client sent, any bytes; longer ones are cut.  Times of
  * the capture are in nanoseconds, waited is wall without the turns.

@@ -213,6 +213,19 @@ is(named($p, 'requests'), 3, 'trigger: requests of the location');
 is($p->default_type(), 'cpu', 'trigger: mode');
 is(named($p, 'title'), '/text', 'trigger: location');
 
+my $id = $got->header('X-Profile-Id');
+like($id, qr/^[0-9a-f]{32}$/, 'trigger: id');
+is($got->header('Link'), "</-/profile/p/$id>; rel=\"describedby\"; "
+                         . 'title="profile"', 'trigger: link');
+is($got->header('X-Profile-Dropped'), undef, 'trigger: it is stored');
+
+# what is stored is what was sent
+
+my $stored = ProfileTest::Pprof->new(http_get("/-/profile/p/$id/pprof"));
+is(named($stored, 'requests'), 3, 'trigger: stored');
+is($stored->total('cpu/nanoseconds'), $p->total('cpu/nanoseconds'),
+   'trigger: stored, the same time');
+
 $begin = time();
 $p = ProfileTest::Pprof->new(http_get('/text', headers => [
          'X-Profile: flamegraph; seconds=0.5; format=pprof' ])->body());
