@@ -271,3 +271,15 @@ ngx_http_profile_light_drop(ngx_http_profile_track_t *tr)
     ngx_http_profile_light_used--;
     tr->light = NULL;
 }
+
+
+/* a worker ends */
+
+void
+ngx_http_profile_light_exit(void)
+{
+    while (ngx_http_profile_light_nfree) {
+        prof_capture_destroy(
+                  ngx_http_profile_light_free[--ngx_http_profile_light_nfree]);
+    }
+}

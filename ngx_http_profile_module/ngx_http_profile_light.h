@@ -51,6 +51,7 @@ void ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
 /* the request is logged: the profile goes to the store, or nowhere */
 void ngx_http_profile_light_log(ngx_http_profile_track_t *tr);
 void ngx_http_profile_light_drop(ngx_http_profile_track_t *tr);
+void ngx_http_profile_light_exit(void);
 
 PROF_HIDDEN_END
 

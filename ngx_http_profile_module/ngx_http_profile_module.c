@@ -446,6 +446,7 @@ static void
 ngx_http_profile_exit_process(ngx_cycle_t *cycle)
 {
     ngx_http_profile_share_exit();
+    ngx_http_profile_light_exit();
 
     if (ngx_http_profile_accounting) {
 

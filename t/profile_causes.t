@@ -365,7 +365,9 @@ my @cases = (
 
 my $number = 0;
 
-check($_) for @cases;
+# what makes a file slow is preloaded, which sanitizers do not take
+
+check($_) for grep { $_->[0] ne 'disk' || !$t->sanitizers() } @cases;
 
 # others take a part, then most of the worker's time
 

@@ -585,7 +585,7 @@ recurse(int n)
     volatile int  v;
 
     if (n == 0) {
-        callback();
+        fixture_call(fixture_nofp, callback);
         return 0;
     }
 
