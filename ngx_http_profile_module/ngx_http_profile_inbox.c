@@ -3,8 +3,9 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Inboxes of workers: a pair of datagram sockets for each, made by the master.
- * Beside them a page of memory tells which process has which number, and has
- * counters for captures that end after so many requests of all workers.
+ * Beside them is memory that tells which process has which number, with what
+ * workers tell of themselves, and counters for captures that end after so many
+ * requests of all workers.
  *
  * What a process that was killed had not read is there for the one that takes
  * its place: messages say for how long they are good.
@@ -28,23 +29,32 @@ typedef struct {
 } ngx_http_profile_ticket_t;
 
 
-/* what workers share */
-
-typedef struct {
-    ngx_http_profile_ticket_t  tickets[NGX_HTTP_PROFILE_TICKETS];
-    volatile ngx_pid_t         pids[];
-} ngx_http_profile_board_t;
-
-
 typedef struct {
     int                   out;          /* everybody writes to it */
     int                   in;           /* the worker reads from it */
 } ngx_http_profile_pair_t;
 
 
+/* a worker's; the same pair in all processes: they have it from the master */
+
+typedef struct {
+    ngx_http_profile_state_t   state;
+    volatile ngx_pid_t         pid;
+    ngx_http_profile_pair_t    pair;
+} ngx_http_profile_place_t;
+
+
+/* what workers share */
+
+typedef struct {
+    ngx_http_profile_ticket_t  tickets[NGX_HTTP_PROFILE_TICKETS];
+    ngx_http_profile_place_t   places[];
+} ngx_http_profile_board_t;
+
+
 #define ngx_http_profile_board_size(n)                                        \
     (sizeof(ngx_http_profile_board_t)                                         \
-     + (n) * (sizeof(ngx_pid_t) + sizeof(ngx_http_profile_pair_t)))
+     + (n) * sizeof(ngx_http_profile_place_t))
 
 
 static ngx_int_t ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair,
@@ -55,7 +65,6 @@ static ngx_int_t ngx_http_profile_inbox_read(int in,
 static void ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd);
 
 
-static ngx_http_profile_pair_t   *ngx_http_profile_pairs;
 static ngx_http_profile_board_t  *ngx_http_profile_board;
 static ngx_uint_t                 ngx_http_profile_nworkers;
 
@@ -88,15 +97,10 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
-    /* the same in all processes: they have it from the master */
-
-    ngx_http_profile_pairs = (ngx_http_profile_pair_t *)
-                                 &ngx_http_profile_board->pids[n];
-
     for (i = 0; i < n; i++) {
 
-        if (ngx_http_profile_inbox_pair(&ngx_http_profile_pairs[i],
-                                        cycle->log)
+        if (ngx_http_profile_inbox_pair(
+                &ngx_http_profile_board->places[i].pair, cycle->log)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -134,15 +138,18 @@ ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair, ngx_log_t *log)
 void
 ngx_http_profile_inbox_close(void)
 {
-    ngx_uint_t  i;
+    ngx_uint_t                 i;
+    ngx_http_profile_place_t  *places;
 
     if (ngx_http_profile_nworkers == 0) {
         return;
     }
 
+    places = ngx_http_profile_board->places;
+
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
-        (void) close(ngx_http_profile_pairs[i].out);
-        (void) close(ngx_http_profile_pairs[i].in);
+        (void) close(places[i].pair.out);
+        (void) close(places[i].pair.in);
     }
 
     (void) munmap(ngx_http_profile_board,
@@ -155,29 +162,34 @@ ngx_http_profile_inbox_close(void)
 ngx_int_t
 ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
 {
-    ngx_uint_t  i;
+    ngx_uint_t                 i;
+    ngx_http_profile_place_t  *places;
 
     if (ngx_http_profile_nworkers == 0 || ngx_process == NGX_PROCESS_HELPER) {
         return NGX_OK;
     }
 
+    places = ngx_http_profile_board->places;
+
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
 
         if (i != ngx_worker) {
-            (void) close(ngx_http_profile_pairs[i].in);
+            (void) close(places[i].pair.in);
         }
     }
 
     /* nginx closes no "channel" when it exits, nor does it complain of one */
 
-    if (ngx_add_channel_event(cycle, ngx_http_profile_pairs[ngx_worker].in,
+    if (ngx_add_channel_event(cycle, places[ngx_worker].pair.in,
                               NGX_READ_EVENT, ngx_http_profile_inbox_handler)
         == NGX_ERROR)
     {
         return NGX_ERROR;
     }
 
-    ngx_http_profile_board->pids[ngx_worker] = ngx_pid;
+    ngx_http_profile_state_open();
+
+    places[ngx_worker].pid = ngx_pid;
 
     return NGX_OK;
 }
@@ -193,7 +205,14 @@ ngx_http_profile_inbox_workers(void)
 ngx_pid_t
 ngx_http_profile_inbox_pid(ngx_uint_t worker)
 {
-    return ngx_http_profile_board->pids[worker];
+    return ngx_http_profile_board->places[worker].pid;
+}
+
+
+ngx_http_profile_state_t *
+ngx_http_profile_inbox_state(ngx_uint_t worker)
+{
+    return &ngx_http_profile_board->places[worker].state;
 }
 
 
@@ -302,7 +321,7 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
         ngx_memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
     }
 
-    n = sendmsg(ngx_http_profile_pairs[worker].out, &msg, 0);
+    n = sendmsg(ngx_http_profile_board->places[worker].pair.out, &msg, 0);
 
     if (n == -1) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
@@ -406,6 +425,10 @@ ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
     case NGX_HTTP_PROFILE_WRITING:
     case NGX_HTTP_PROFILE_REPORT:
         ngx_http_profile_server_report(m);
+        break;
+
+    case NGX_HTTP_PROFILE_STATE:
+        ngx_http_profile_state_write();
         break;
 
     default:

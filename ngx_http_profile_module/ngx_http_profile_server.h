@@ -34,6 +34,7 @@
 #include "ngx_http_profile_console.h"
 #include "ngx_http_profile_endpoint.h"
 #include "ngx_http_profile_job.h"
+#include "ngx_http_profile_state.h"
 #include "ngx_http_profile_store.h"
 
 
@@ -63,7 +64,8 @@ typedef enum {
     NGX_HTTP_PROFILE_ORDER = 0,      /* to workers */
     NGX_HTTP_PROFILE_CANCEL,
     NGX_HTTP_PROFILE_WRITING,        /* to the asker: captured, not written */
-    NGX_HTTP_PROFILE_REPORT          /* to the asker: that was all */
+    NGX_HTTP_PROFILE_REPORT,         /* to the asker: that was all */
+    NGX_HTTP_PROFILE_STATE           /* to workers: tell of yourself */
 } ngx_http_profile_message_e;
 
 
@@ -183,6 +185,9 @@ ngx_int_t ngx_http_profile_inbox_open(ngx_cycle_t *cycle);
 /* the number of workers, and the process id of one; 0: there is none now */
 ngx_uint_t ngx_http_profile_inbox_workers(void);
 ngx_pid_t ngx_http_profile_inbox_pid(ngx_uint_t worker);
+
+/* what it tells of itself, see ngx_http_profile_state.h */
+ngx_http_profile_state_t *ngx_http_profile_inbox_state(ngx_uint_t worker);
 
 /*
  * A counter that all workers take from: its number, or NGX_BUSY.  It is the

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The state of the profiler in the worker that was asked.
+ * The state of the profiler in all workers.  The one that is asked asks the
+ * others, and does not wait long for those that are busy.
  */
 
 
@@ -11,51 +12,203 @@
 #include "ngx_http_profile_server.h"
 #include "ngx_http_profile_stall.h"
 
+#include <signal.h>
 
-static json_t *ngx_http_profile_status_worker(ngx_http_request_t *r);
+
+/* how often it is looked for what the others tell, and how long, ms */
+#define NGX_HTTP_PROFILE_STATUS_LOOK  5
+#define NGX_HTTP_PROFILE_STATUS_WAIT  250
+
+
+/* of the request's pool */
+
+typedef struct {
+    uint64_t                   asked;       /* of prof_now() */
+    ngx_http_profile_call_t   *call;
+    ngx_event_t                timer;
+    ngx_connection_t           connection;  /* for nginx's debug messages */
+} ngx_http_profile_status_t;
+
+
+static ngx_http_profile_status_t *ngx_http_profile_status_create(
+    ngx_http_profile_call_t *call);
+static ngx_uint_t ngx_http_profile_status_ready(uint64_t asked);
+static void ngx_http_profile_status_timer(ngx_event_t *ev);
+static void ngx_http_profile_status_abort(ngx_http_profile_call_t *call);
+static ngx_int_t ngx_http_profile_status_answer(ngx_http_profile_call_t *call,
+    uint64_t asked);
+static ngx_pid_t ngx_http_profile_status_pid(ngx_uint_t worker);
 static json_t *ngx_http_profile_status_store(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_unwind(void);
 static json_t *ngx_http_profile_status_stalls(ngx_http_request_t *r);
-static json_t *ngx_http_profile_status_captures(void);
-static json_t *ngx_http_profile_status_workers(void);
+static void ngx_http_profile_status_workers(uint64_t asked, json_t *workers,
+    json_t *captures);
+static void ngx_http_profile_status_captures(ngx_http_profile_state_t *state,
+    ngx_pid_t pid, json_t *captures);
 
 
 ngx_int_t
 ngx_http_profile_status_route(ngx_http_profile_call_t *call)
 {
-    json_t  *json;
+    uint64_t                    now;
+    ngx_uint_t                  i;
+    ngx_http_profile_status_t  *status;
 
     if (!call->json) {
         return ngx_http_profile_answer_page(call, "status.html");
     }
 
-    json = json_pack("{s:o, s:o*, s:o*, s:o*, s:o, s:o}",
-                     "worker", ngx_http_profile_status_worker(call->request),
+    now = prof_now();
+
+    ngx_http_profile_state_write();
+
+    for (i = 0; i < ngx_http_profile_inbox_workers(); i++) {
+
+        if (i != ngx_worker && ngx_http_profile_status_pid(i)) {
+            ngx_http_profile_state_ask(i);
+        }
+    }
+
+    if (ngx_http_profile_status_ready(now)) {
+        return ngx_http_profile_status_answer(call, now);
+    }
+
+    status = ngx_http_profile_status_create(call);
+
+    if (status == NULL
+        || ngx_http_profile_call_hold(call, ngx_http_profile_status_abort,
+                                      status)
+           != NGX_DONE)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    status->asked = now;
+
+    ngx_add_timer(&status->timer, NGX_HTTP_PROFILE_STATUS_LOOK);
+
+    return NGX_DONE;
+}
+
+
+static ngx_http_profile_status_t *
+ngx_http_profile_status_create(ngx_http_profile_call_t *call)
+{
+    ngx_http_profile_status_t  *status;
+
+    status = ngx_pcalloc(call->request->pool,
+                         sizeof(ngx_http_profile_status_t));
+    if (status == NULL) {
+        return NULL;
+    }
+
+    status->call = call;
+
+    status->connection.fd = (ngx_socket_t) -1;
+    status->connection.data = status;
+
+    status->timer.handler = ngx_http_profile_status_timer;
+    status->timer.data = &status->connection;
+    status->timer.log = ngx_cycle->log;
+
+    return status;
+}
+
+
+/* all that are there have told */
+
+static ngx_uint_t
+ngx_http_profile_status_ready(uint64_t asked)
+{
+    ngx_uint_t                i;
+    ngx_http_profile_state_t  state;
+
+    for (i = 0; i < ngx_http_profile_inbox_workers(); i++) {
+
+        if (ngx_http_profile_status_pid(i)
+            && ngx_http_profile_state_read(i, asked, &state) != NGX_OK)
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static void
+ngx_http_profile_status_timer(ngx_event_t *ev)
+{
+    ngx_int_t                   rc;
+    ngx_connection_t           *c;
+    ngx_http_profile_call_t    *call;
+    ngx_http_profile_status_t  *status;
+
+    c = ev->data;
+    status = c->data;
+    call = status->call;
+
+    if (!ngx_http_profile_status_ready(status->asked)
+        && prof_now() - status->asked
+           < NGX_HTTP_PROFILE_STATUS_WAIT * 1000000ULL)
+    {
+        ngx_add_timer(ev, NGX_HTTP_PROFILE_STATUS_LOOK);
+        return;
+    }
+
+    rc = ngx_http_profile_status_answer(call, status->asked);
+
+    ngx_http_profile_call_end(call, rc);
+}
+
+
+static void
+ngx_http_profile_status_abort(ngx_http_profile_call_t *call)
+{
+    ngx_http_profile_status_t  *status;
+
+    status = call->data;
+
+    if (status->timer.timer_set) {
+        ngx_del_timer(&status->timer);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
+{
+    json_t  *json, *workers, *captures;
+
+    workers = json_array();
+    captures = json_array();
+
+    ngx_http_profile_status_workers(asked, workers, captures);
+
+    json = json_pack("{s:{s:I, s:s}, s:o*, s:o*, s:o*, s:o, s:o}",
+                     "worker",
+                         "pid", (json_int_t) ngx_pid,
+                         "version", NGINX_VERSION,
                      "store", ngx_http_profile_status_store(call->request),
                      "unwind", ngx_http_profile_status_unwind(),
                      "stalls", ngx_http_profile_status_stalls(call->request),
-                     "captures", ngx_http_profile_status_captures(),
-                     "workers", ngx_http_profile_status_workers());
+                     "captures", captures,
+                     "workers", workers);
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
 }
 
 
-static json_t *
-ngx_http_profile_status_worker(ngx_http_request_t *r)
+/* 0: there is none; one that has died has left its number */
+
+static ngx_pid_t
+ngx_http_profile_status_pid(ngx_uint_t worker)
 {
-    ngx_http_profile_main_conf_t  *pmcf;
+    ngx_pid_t  pid;
 
-    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+    pid = ngx_http_profile_inbox_pid(worker);
 
-    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I}",
-                     "pid", (json_int_t) ngx_pid,
-                     "version", NGINX_VERSION,
-                     "captures", (json_int_t) ngx_http_profile_slots,
-                     "max_captures", (json_int_t) pmcf->max_captures,
-                     "connections", (json_int_t) (ngx_cycle->connection_n
-                                              - ngx_cycle->free_connection_n),
-                     "max_connections", (json_int_t) ngx_cycle->connection_n);
+    return (pid && kill(pid, 0) == -1 && ngx_errno == NGX_ESRCH) ? 0 : pid;
 }
 
 
@@ -175,75 +328,76 @@ ngx_http_profile_status_stalls(ngx_http_request_t *r)
 }
 
 
-static json_t *
-ngx_http_profile_status_captures(void)
+/* those that a capture of workers asks, and what they capture */
+
+static void
+ngx_http_profile_status_workers(uint64_t asked, json_t *workers,
+    json_t *captures)
 {
-    char                    *uri;
-    size_t                   len;
-    json_t                  *list, *json;
-    uint64_t                 wall, running, cpu;
-    ngx_queue_t             *q;
-    prof_stats_t             st;
-    ngx_http_profile_ctx_t  *ctx;
+    json_t                    *json;
+    ngx_pid_t                  pid;
+    ngx_uint_t                 i, busy;
+    ngx_http_profile_state_t   state;
 
-    list = json_array();
+    for (i = 0; i < ngx_http_profile_inbox_workers(); i++) {
+        pid = ngx_http_profile_status_pid(i);
 
-    for (q = ngx_queue_head(&ngx_http_profile_live);
-         q != ngx_queue_sentinel(&ngx_http_profile_live);
-         q = ngx_queue_next(q))
-    {
-        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
-
-        if (ctx->capture == NULL
-            || ctx->verdict == NGX_HTTP_PROFILE_REFUSED)
-        {
+        if (pid == 0) {
             continue;
         }
 
-        prof_capture_totals(ctx->capture, &st, &wall, &running, &cpu);
+        busy = ngx_http_profile_state_read(i, asked, &state) != NGX_OK;
 
-        len = ctx->request->uri.len;
-        uri = prof_text_utf8((char *) ctx->request->uri.data, &len);
+        json = json_pack("{s:I, s:I, s:b, s:b}",
+                         "worker", (json_int_t) i,
+                         "pid", (json_int_t) pid,
+                         "this", (int) (pid == ngx_pid),
+                         "busy", (int) busy);
 
-        json = json_pack("{s:s%, s:s*, s:I, s:I, s:I, s:I}",
-                         "id", ctx->id, (size_t) NGX_HTTP_PROFILE_ID_LEN,
-                         "uri", uri,
-                         "wall", (json_int_t) wall,
-                         "running", (json_int_t) running,
-                         "cpu", (json_int_t) cpu,
-                         "samples", (json_int_t) st.samples);
+        if (!busy) {
+            (void) json_object_update_new(json,
+                       json_pack("{s:I, s:I, s:I, s:I}",
+                                 "captures", (json_int_t) state.captures,
+                                 "max_captures",
+                                 (json_int_t) state.max_captures,
+                                 "connections",
+                                 (json_int_t) state.connections,
+                                 "max_connections",
+                                 (json_int_t) state.max_connections));
 
-        free(uri);
+            ngx_http_profile_status_captures(&state, pid, captures);
+        }
 
-        json_array_append_new(list, json);
+        (void) json_array_append_new(workers, json);
     }
-
-    return list;
 }
 
 
-/* those that a capture of workers asks */
-
-static json_t *
-ngx_http_profile_status_workers(void)
+static void
+ngx_http_profile_status_captures(ngx_http_profile_state_t *state,
+    ngx_pid_t pid, json_t *captures)
 {
-    json_t      *list;
-    ngx_pid_t    pid;
-    ngx_uint_t   i;
+    char                              *uri;
+    size_t                             len;
+    ngx_uint_t                         i;
+    ngx_http_profile_state_capture_t  *live;
 
-    list = json_array();
+    for (i = 0; i < state->nlive; i++) {
+        live = &state->live[i];
 
-    for (i = 0; i < ngx_http_profile_inbox_workers(); i++) {
-        pid = ngx_http_profile_inbox_pid(i);
+        len = live->uri_len;
+        uri = prof_text_utf8((char *) live->uri, &len);
 
-        if (pid) {
-            (void) json_array_append_new(list,
-                       json_pack("{s:I, s:I, s:b}",
-                                 "worker", (json_int_t) i,
-                                 "pid", (json_int_t) pid,
-                                 "this", (int) (pid == ngx_pid)));
-        }
+        (void) json_array_append_new(captures,
+                   json_pack("{s:s%, s:s*, s:I, s:I, s:I, s:I, s:I}",
+                             "id", live->id, (size_t) NGX_HTTP_PROFILE_ID_LEN,
+                             "uri", uri,
+                             "wall", (json_int_t) live->wall,
+                             "running", (json_int_t) live->running,
+                             "cpu", (json_int_t) live->cpu,
+                             "samples", (json_int_t) live->samples,
+                             "worker", (json_int_t) pid));
+
+        free(uri);
     }
-
-    return list;
 }

@@ -1,0 +1,162 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The status of all workers, whichever is asked: what they count and capture,
+# one that does not answer, one that has died.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use JSON::PP qw/ decode_json /;
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new();
+
+$t->write_file_expand('nginx.conf', <<'EOF2');
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 3;
+
+events {
+    worker_connections 100;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    profile_endpoint on;
+    profile_max_captures 20;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        location / { }
+        location /slow/ {
+            alias %%TESTDIR%%/;
+            limit_rate 20k;
+        }
+        location /-/profile/ { profile_console; }
+    }
+}
+EOF2
+
+$t->write_file('text', 'x' x 100000);
+$t->run();
+
+my @pids = $t->worker_pids();
+
+
+# all of them
+
+my $status = status();
+
+is_deeply([ sort { $a <=> $b } map { $_->{pid} } @{$status->{workers}} ],
+          [ sort { $a <=> $b } @pids ], 'all workers');
+is(join(' ', map { $_->{worker} } @{$status->{workers}}), '0 1 2', 'by number');
+is(scalar(grep { $_->{busy} } @{$status->{workers}}), 0, 'none is busy');
+is(scalar(grep { $_->{captures} != 0 } @{$status->{workers}}), 0,
+   'they capture nothing');
+is(scalar(grep { $_->{max_captures} != 20 } @{$status->{workers}}), 0,
+   'how many they may');
+is(scalar(grep { $_->{max_connections} != 100 } @{$status->{workers}}), 0,
+   'connections they may have');
+
+my ($this) = grep { $_->{this} } @{$status->{workers}};
+is($this->{pid}, $status->{worker}{pid}, 'the one that was asked');
+cmp_ok($this->{connections}, '>', 0, 'it has a connection');
+
+
+# captures in any of them
+
+my @slow = map { http_get("/slow/text?n=$_&performance_bar=record",
+                          start => 1) } 1 .. 12;
+
+for (1 .. 20) {
+    $status = status();
+    last if sum($status) != 12 || @{$status->{captures}} != 12;
+}
+
+is(sum($status), 12, 'captures, as all count them');
+is(scalar @{$status->{captures}}, 12, 'captures, one by one');
+is(join(' ', sort map { $_->{uri} } @{$status->{captures}}),
+   join(' ', ('/slow/text') x 12), 'their URIs');
+
+my %count;
+$count{$_->{worker}}++ for @{$status->{captures}};
+
+for my $worker (@{$status->{workers}}) {
+    is($worker->{captures}, $count{$worker->{pid}} || 0,
+       "captures of worker $worker->{worker}");
+}
+
+cmp_ok((sort { $a <=> $b } map { $_->{wall} } @{$status->{captures}})[0], '>',
+       0, 'their times');
+
+http_end($_) for @slow;
+
+
+# one that does not answer; those who ask leave at most one question to it
+
+my $stopped = $pids[0];
+kill('STOP', $stopped);
+
+my ($begin, $longest) = (time(), 0);
+
+for (1 .. 30) {
+    my $from = time();
+    $status = status();
+    my $took = time() - $from;
+    $longest = $took if $took > $longest;
+}
+
+my ($silent) = grep { $_->{pid} == $stopped } @{$status->{workers}};
+
+ok($silent->{busy}, 'a worker that does not answer');
+is($silent->{connections}, undef, 'nothing is known of it');
+is(scalar(grep { !$_->{busy} } @{$status->{workers}}), 2, 'the others answer');
+cmp_ok($longest, '<', 5, 'they do not wait for it');
+
+kill('CONT', $stopped);
+
+ok(wait_for(sub { !grep { $_->{busy} } @{status()->{workers}} }),
+   'it answers again');
+
+# and takes orders
+
+my $r = http_get('/-/profile/cpu?seconds=0.2&format=folded');
+is($r->status(), 200, 'all workers are captured');
+unlike($t->read_log(), qr/cannot reach worker/, 'nobody was left out');
+
+
+# one that dies
+
+kill('KILL', $stopped);
+$t->allow(qr/worker process $stopped exited on signal 9/);
+
+ok(wait_for(sub {
+    my @now = map { $_->{pid} } grep { !$_->{busy} } @{status()->{workers}};
+    return @now == 3 && !grep { $_ == $stopped } @now;
+}), 'another has its place');
+
+
+sub status {
+    return decode_json(http_get('/-/profile/status.json')->content());
+}
+
+
+sub sum {
+    my ($status) = @_;
+
+    my $sum = 0;
+    $sum += $_->{captures} || 0 for @{$status->{workers}};
+
+    return $sum;
+}
