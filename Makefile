@@ -83,7 +83,7 @@ LIBS = -ljansson -ldw -lelf -lprotobuf-c -lz -lm -lpthread -lrt
 
 
 .PHONY: all module core tools units unit test prove asan static valgrind      \
-        bench benches fuzz fuzzers lint analyze install demo viewer clean     \
+        bench benches scenarios fuzz fuzzers lint analyze install demo viewer clean     \
         help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -246,9 +246,15 @@ valgrind:	## run the unit tests, and captures of all kinds, in valgrind
 	    --leak-check=full --show-leak-kinds=definite                      \
 	    --errors-for-leak-kinds=definite" $(BUILD)/t
 
-bench:	## build and run the benchmarks of the core
+bench:	## run the benchmarks of the core, and scenarios that leave flamegraphs
+	@$(DEPS) bench
 	@$(SUB) benches
 	@for b in $(BENCHES); do echo "$${b##*/}"; $$b || exit 1; done
+	@$(SUB) scenarios
+
+scenarios: module	## load nginx in some ways: profile/SCENARIO/flamegraph.svg
+	NGINX=$(NGINX) MODULE=$(SO) $(if $(SECONDS),SECONDS=$(SECONDS))       \
+	    bench/scenarios.pl $(SCENARIOS)
 
 benches: $(BENCHES)
 

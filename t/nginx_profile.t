@@ -94,6 +94,17 @@ like($out, qr/^<!DOCTYPE html>/i, 'a page, to the standard output');
 $p = ProfileTest::Pprof->new($t->read_file('a.pb.gz'));
 like(join("\n", $p->comments()), qr/^scope: endpoint$/m, 'requests');
 
+($rc, $out) = tool('-u', $unix, '-s', '0.5', '-m', 'object', '-i', '0',
+                   '-o', "$dir/a.pb.gz", '-q');
+
+$p = ProfileTest::Pprof->new($t->read_file('a.pb.gz'));
+is(join(' ', $p->types()), 'alloc_objects/count alloc_space/bytes '
+   . 'inuse_objects/count inuse_space/bytes', 'what is allocated');
+
+($rc, $out) = tool('-u', $unix, '-s', '0.2', '-l', 'trace', '-o',
+                   "$dir/a.pb.gz", '-q');
+is("$rc $out", '0 ', 'labels of traces');
+
 # a command
 
 ($rc, $out) = tool('-u', $unix, '-s', '0.3', '-o', "$dir/b.html", '-d', '0.1',
@@ -112,7 +123,8 @@ like($out, qr/cannot run "no-such-program"/, 'and what of it');
 # what may be wrong
 
 is_wrong(qr/"\$?.*a\.xyz" does not tell a format/, '-o', "$dir/a.xyz");
-is_wrong(qr/--mode is "heap", it must be "cpu" or "wall"/, '-m', 'heap');
+is_wrong(qr/--mode is "heap", it must be "cpu", "wall" or "object"/,
+         '-m', 'heap');
 is_wrong(qr/--seconds is "x"/, '-s', 'x');
 is_wrong(qr/nginx answers 400: "seconds" is "700", it must be .* to 600/,
          '-u', $unix, '-s', '700');
@@ -121,8 +133,12 @@ is_wrong(qr/nginx answers 404: nothing/, '-u', "$http/nowhere");
 is_wrong(qr/nginx answers 403$/m, '-u', "$http/other/");
 is_wrong(qr/cannot connect to "$dir\/none"/, '-u', "unix:$dir/none");
 is_wrong(qr/the URL "ftp:\/\/host" is not of/, '-u', 'ftp://host');
-is_wrong(qr/cannot open "\/nowhere\/a\.svg"/, '-u', $unix, '-s', '0.1', '-o',
-         '/nowhere/a.svg');
+is_wrong(qr/cannot write to "\/nowhere": No such file/, '-u', $unix, '-s', '60',
+         '-o', '/nowhere/a.svg', '--', 'sleep', '60');
+is_wrong(qr/cannot open "$dir"/, '-u', $unix, '-s', '0.1', '-f', 'svg', '-o', $dir);
+is_wrong(qr/nginx answers 400: "interval" is "x"/, '-u', $unix, '-m', 'object',
+         '-i', 'x');
+is_wrong(qr/nginx answers 400: "labels" is "x"/, '-u', $unix, '-l', 'x');
 is_wrong(qr/unexpected argument "word"/, 'word');
 
 ($rc, $out) = tool('-u', "$http/other", '-s', '0.1', '-o', "$dir/d.svg", '-H',
