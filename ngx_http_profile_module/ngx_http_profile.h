@@ -55,6 +55,8 @@ typedef struct {
     unsigned                   record:1;     /* not "flamegraph" */
     unsigned                   mode_given:1;
     unsigned                   frequency_given:1;
+    unsigned                   spans:1;
+    unsigned                   spans_given:1;
 } ngx_http_profile_trigger_t;
 
 

@@ -129,7 +129,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
                                                   : plcf->frequency;
     conf.mode = PROF_MODE_WALL;
     conf.memory = plcf->buffer;
-    ctx->spans = plcf->spans;
+    ctx->spans = ctx->trigger.spans_given ? ctx->trigger.spans : plcf->spans;
 
     if (ctx->trigger.error.len) {
         conf.frequency = PROF_FREQUENCY_MIN;

@@ -41,6 +41,8 @@ static ngx_uint_t ngx_http_profile_endpoint_match(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep);
 static ngx_uint_t ngx_http_profile_endpoint_located(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep);
+static void ngx_http_profile_endpoint_spans(ngx_uint_t mask,
+    ngx_http_profile_trigger_t *t);
 static ngx_uint_t ngx_http_profile_endpoint_mode(ngx_uint_t mask);
 static ngx_int_t ngx_http_profile_endpoint_start(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep, ngx_uint_t mask);
@@ -228,6 +230,8 @@ ngx_http_profile_endpoint_start(ngx_http_request_t *r,
     ctx->trigger.mode_given = 1;
     ctx->trigger.mode = ngx_http_profile_endpoint_mode(mask);
 
+    ngx_http_profile_endpoint_spans(mask, &ctx->trigger);
+
     if (ngx_http_profile_start(ctx) != NGX_OK) {
         ctx->endpoints = 0;
         ngx_http_profile_drop(ctx);
@@ -259,6 +263,31 @@ ngx_http_profile_endpoint_mode(ngx_uint_t mask)
     }
 
     return PROF_MODE_WALL;
+}
+
+
+/* stages, if anybody asks for them; no stages, if all ask for none */
+
+static void
+ngx_http_profile_endpoint_spans(ngx_uint_t mask,
+    ngx_http_profile_trigger_t *t)
+{
+    ngx_uint_t                  i;
+    ngx_http_profile_filter_t  *f;
+
+    t->spans_given = 1;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_ENDPOINTS; i++) {
+
+        if (mask & (ngx_uint_t) 1 << i) {
+            f = &ngx_http_profile_endpoints[i].filter;
+
+            t->spans |= f->spans;
+            t->spans_given &= f->spans_given;
+        }
+    }
+
+    t->spans_given |= t->spans;
 }
 
 

@@ -44,6 +44,8 @@ typedef struct {
     uint32_t          requests;      /* 0: any number */
     uint32_t          ticket;        /* of ngx_http_profile_inbox_ticket() */
     uint32_t          enabled;       /* it is a capture of an endpoint */
+    uint32_t          spans_given;   /* 0: as it is configured */
+    uint32_t          spans;
 } ngx_http_profile_filter_t;
 
 

@@ -136,6 +136,8 @@ ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
         ngx_memcpy(f->location, clcf->name.data, clcf->name.len);
     }
 
+    f->spans_given = t->spans_given;
+    f->spans = t->spans;
     f->requests = t->requests;
     f->enabled = 1;
 

@@ -48,6 +48,10 @@ static ngx_int_t ngx_http_profile_set_frequency(ngx_http_profile_trigger_t *t,
     ngx_str_t *value);
 static ngx_int_t ngx_http_profile_takes_frequency(ngx_http_request_t *r,
     ngx_str_t *text);
+static ngx_int_t ngx_http_profile_set_spans(ngx_http_profile_trigger_t *t,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_profile_takes_spans(ngx_http_request_t *r,
+    ngx_str_t *text);
 static ngx_int_t ngx_http_profile_set_seconds(ngx_http_profile_trigger_t *t,
     ngx_str_t *value);
 static ngx_int_t ngx_http_profile_takes_seconds(ngx_http_request_t *r,
@@ -85,6 +89,12 @@ static ngx_http_profile_param_t  ngx_http_profile_params[] = {
       ngx_string("frequency"),
       ngx_http_profile_set_frequency,
       ngx_http_profile_takes_frequency },
+
+    { ngx_string("profile_spans"),
+      ngx_null_string,
+      ngx_string("spans"),
+      ngx_http_profile_set_spans,
+      ngx_http_profile_takes_spans },
 
     { ngx_string("profile_seconds"),
       ngx_null_string,
@@ -140,7 +150,8 @@ ngx_http_profile_set_short(ngx_http_request_t *r,
 
     return ngx_http_profile_error(r, t, &t->header,
                                   "has an unknown parameter, it takes mode, "
-                                  "format, frequency, seconds and requests",
+                                  "format, frequency, spans, seconds and "
+                                  "requests",
                                   NULL);
 }
 
@@ -303,6 +314,26 @@ ngx_http_profile_set_mode(ngx_http_profile_trigger_t *t, ngx_str_t *value)
     t->mode_given = 1;
 
     return ngx_http_profile_parse_mode(value, &t->mode);
+}
+
+
+static ngx_int_t
+ngx_http_profile_set_spans(ngx_http_profile_trigger_t *t, ngx_str_t *value)
+{
+    t->spans_given = 1;
+    t->spans = ngx_http_profile_str_eq(value, "on", 2);
+
+    return t->spans || ngx_http_profile_str_eq(value, "off", 3) ? NGX_OK
+                                                                : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_profile_takes_spans(ngx_http_request_t *r, ngx_str_t *text)
+{
+    ngx_str_set(text, "\"on\" or \"off\"");
+
+    return NGX_OK;
 }
 
 

@@ -161,10 +161,13 @@ my %args = (performance_bar => [ $action, 'flamegrap', 'flamegraphs',
             profile_format => [ $format, 'xml', 'json', 'Folded', 'folded%0a',
                                 'speedscopespeedscope', 'fold' ],
             profile_frequency => [ $hz, '0', '10001', '100000000', '1k', '99Hz',
-                                   '%31' ]);
+                                   '%31' ],
+            profile_spans => [ qr/takes "on" or "off"/, 'On', 'OFF', 'yes', '0',
+                               'on%00', 'of' ]);
 
 my %params = (mode => $args{profile_mode}, format => $args{profile_format},
-              frequency => $args{profile_frequency});
+              frequency => $args{profile_frequency},
+              spans => $args{profile_spans});
 
 my @cases;
 
@@ -185,7 +188,8 @@ for my $name (sort keys %args) {
 }
 
 my %good = (profile_mode => 'cpu', stackprof_mode => 'wall',
-            profile_format => 'folded', profile_frequency => 10);
+            profile_format => 'folded', profile_frequency => 10,
+            profile_spans => 'off');
 
 for my $name (sort keys %good) {
     push @cases, [ $name, $twice, "/x?$arg&$name=$good{$name}"

@@ -231,6 +231,8 @@ sub picture {
     is($s->{escaped}{zoom}, '100%', "$name, keyboard, out");
     is($s->{escaped}{hash}, '', "$name, keyboard, nothing in the URL");
 
+    without_stages($name, $s);
+
     cmp_ok($s->{narrow}{width}, '<', $p->{width} - 300, "$name, narrower");
     is($s->{narrow}{clipped}, 0, "$name, narrower, no text is clipped");
 
@@ -246,4 +248,55 @@ sub picture {
     my $shot = $t->testdir() . "/$name";
     cmp_ok(-s "$shot-$_.png", '>', 5000, "$name, $_ screenshot")
         for qw/ light dark /;
+}
+
+
+sub without_stages {
+    my ($name, $s) = @_;
+
+    my @with = @{$s->{staged}};
+    my @bare = @{$s->{bare}{tree}};
+
+    ok((grep { $_->{kind} eq 'h' } @with), "$name, stages");
+    is(join(' ', map { $_->{name} } grep { $_->{kind} eq 'h' } @bare), '',
+       "$name, left out");
+    is($s->{bare}{button}, 'Show stages', "$name, and back");
+    like($s->{bare}{hash}, qr/stages=off/, "$name, no stages in the URL");
+
+    my %paths;
+    $paths{$_->{path}}++ for @bare;
+    is(join(' ', grep { $paths{$_} > 1 } keys %paths), '',
+       "$name, no box twice without stages");
+    is(join(' ', map { $_->{path} } grep { !$_->{fits} } @bare), '',
+       "$name, boxes are on their callers without stages");
+
+    # each function has the width that it had below all stages
+
+    my %widths;
+    my %stage = map { $_->{name} => 1 } grep { $_->{kind} eq 'h' } @with;
+
+    for my $box (grep { $_->{kind} ne 'h' } @with) {
+        my $path = join ';', grep { !$stage{$_} } split /;/, $box->{path}, -1;
+        $widths{$path} += $box->{width};
+    }
+
+    is(join("\n", sort keys %paths), join("\n", sort keys %widths),
+       "$name, the same functions without stages");
+
+    is(join(' ', map { $_->{path} }
+            grep { abs($_->{width} - ($widths{$_->{path}} // 0)) > 0.01 } @bare),
+       '', "$name, of the same width without stages");
+
+    like($s->{bareZoomed}{hash}, qr/stages=off.*zoom=/,
+         "$name, zoomed without stages");
+    # it is another profile when it is loaded again
+
+    my ($function) = $s->{bareZoomed}{status} =~ /^(\S+)/;
+    like($s->{bareReloaded}{status}, qr/\x{203a} \Q$function\E$/,
+         "$name, another profile, the same function without stages");
+    ok(!$s->{bareReloaded}{fill}{h}, "$name, another profile, no stages");
+    like($s->{stagedZoomed}{status}, qr/\x{203a} \Q$function\E$/,
+         "$name, the same function with stages");
+    ok($s->{stagedReset}{fill}{h}, "$name, stages again");
+    is($s->{stagedReset}{hash}, '', "$name, stages, nothing in the URL");
 }

@@ -205,6 +205,14 @@ is(info(get('values', "/other/a$query"))->{location}, '/other/',
 
 cmp_ok(phases(get('defaults', "/a$query")), '>', 1, 'spans');
 is(phases(get('no-spans', "/a$query")), 0, 'no spans');
+is(phases(get('defaults', "/a$query&profile_spans=off")), 0,
+   'no spans for a request');
+cmp_ok(phases(get('no-spans', "/a$query&profile_spans=on")), '>', 1,
+       'spans for a request');
+is(phases(get('defaults', '/a', "$header; spans=off")), 0,
+   'no spans for a request, by a header');
+cmp_ok(phases(get('no-spans', '/a', "$header; spans=on")), '>', 1,
+       'spans for a request, by a header');
 
 is(profiled(get('names', '/a?flame=flamegraph')), 1, 'other argument');
 is(profiled(get('names', "/a$query")), 0,

@@ -226,6 +226,18 @@ is(named($stored, 'requests'), 3, 'trigger: stored');
 is($stored->total('cpu/nanoseconds'), $p->total('cpu/nanoseconds'),
    'trigger: stored, the same time');
 
+ok((grep { grep { /^phase / } @{$_->{stack}} } $p->samples()),
+   'trigger: stages');
+
+$s = http_get('/text?performance_bar=flamegraph&profile_requests=1'
+              . '&profile_format=pprof&profile_spans=off', start => 1);
+sleep(0.3);
+http_get('/text');
+$p = ProfileTest::Pprof->new(http_end($s, timeout => 70));
+
+is(scalar(grep { grep { /^(?:phase|event|body) / } @{$_->{stack}} }
+          $p->samples()), 0, 'trigger: no stages');
+
 $begin = time();
 $p = ProfileTest::Pprof->new(http_get('/text', headers => [
          'X-Profile: flamegraph; seconds=0.5; format=pprof' ])->body());

@@ -17,7 +17,7 @@
 #define PROF_ASSET_HASH_page_css                                            \
     "'sha256-FXrO3QJkb0+Kx7IEcBgmJSOe+I88KS95d1YDbwf4EfY='"
 #define PROF_ASSET_HASH_flame_js                                            \
-    "'sha256-QwlUxrtbbqsRB54GbR57qpN7yVeAOUoYMboiDgRD8q8='"
+    "'sha256-7NTheLVBqKRQh9jFN/zidgd82Ck4LttE6ouKTE28vcg='"
 #define PROF_ASSET_HASH_page_js                                             \
     "'sha256-PlGoZIZeCFmMOMzTLuiIDHdDDbyvcL68V3/T1OEseWg='"
 

@@ -3,8 +3,8 @@
  *
  * Makes flamegraphs interactive, in a picture and in a page.  The boxes are
  * there already, with all that is told about them in their titles; this adds
- * zoom, search, the order of rows, the keyboard, and keeps the state in the
- * fragment of the URL.
+ * zoom, search, the order of rows, a switch for stages, the keyboard, and keeps
+ * the state in the fragment of the URL.
  *
  * A document has one "prof-host" element, where the controls go, and one
  * "prof-plot" for each mode, that is a measure, of which one is visible.
@@ -29,7 +29,11 @@
     const initial = modes.length ? modes.find(m => m.checked).value
                                  : plots.length && plots[0].mode;
 
-    let state = { mode: initial, order: 'icicle', find: '', zoom: '' };
+    const plain = {
+        mode: initial, order: 'icicle', stages: 'on', find: '', zoom: ''
+    };
+
+    let state = plain;
     let charWidth = 7;
 
     if (host && plots.length) {
@@ -49,12 +53,13 @@
             rows: Array.from(svg.querySelector('.prof-zoom').children),
             boxes: [],
             byElement: new Map(),
-            byHash: new Map()
+            byHash: new Map(),
+            bare: null      /* without stages, when they were left out once */
         };
 
         let above = [];
 
-        plot.rows.forEach(function (row, depth) {
+        for (const row of plot.rows) {
             const boxes = [];
             let p = 0;
 
@@ -68,37 +73,158 @@
                     p++;
                 }
 
-                const parent = above[p] || null;
-                const told = el.firstElementChild.textContent.split('\n');
-                const label = el.lastElementChild;
-
-                const box = {
-                    el: el, x: x, w: w, depth: depth, parent: parent,
-                    name: told[0], weight: told[1], origin: told[2] || '',
-                    hash: hash(parent ? parent.hash : 0x811c9dc5, told[0]),
-                    text: label.localName === 'text' ? label : null,
-                    shown: null, hit: false,
-                    child: null,    /* the heaviest */
-                    index: boxes.length, row: boxes
-                };
-
-                if (parent && !(parent.child && parent.child.w >= w)) {
-                    parent.child = box;
-                }
-
-                boxes.push(box);
-                plot.boxes.push(box);
-                plot.byElement.set(el, box);
-                plot.byHash.set(box.hash.toString(16), box);
+                add(plot, el, x, w, above[p] || null, boxes);
             }
 
             above = boxes;
-        });
+        }
 
         plot.root = plot.boxes[0];
         plot.zoom = plot.root;
 
         return plot;
+    }
+
+
+    function add(plot, el, x, w, parent, row) {
+        const told = el.firstElementChild.textContent.split('\n');
+        const label = el.lastElementChild;
+
+        const box = {
+            el: el, x: x, w: w, depth: parent ? parent.depth + 1 : 0,
+            parent: parent, kids: [],
+            name: told[0], weight: told[1], origin: told[2] || '',
+            hash: hash(parent ? parent.hash : 0x811c9dc5, told[0]),
+            text: label.localName === 'text' ? label : null,
+            stage: el.classList.contains('h'),
+            shown: null, hit: false,
+            child: null,    /* the heaviest */
+            twin: null,     /* with stages, or without them */
+            index: row.length, row: row
+        };
+
+        if (parent) {
+            parent.kids.push(box);
+
+            if (!(parent.child && parent.child.w >= w)) {
+                parent.child = box;
+            }
+        }
+
+        row.push(box);
+        plot.boxes.push(box);
+        plot.byElement.set(el, box);
+        plot.byHash.set(box.hash.toString(16), box);
+
+        return box;
+    }
+
+
+    /*
+     * The same without stages: what they have called moves up, and boxes of
+     * one function become one.
+     */
+
+    function strip(plot) {
+        const bare = Object.assign({}, plot, {
+            viewport: plot.viewport.cloneNode(false),
+            rows: [], boxes: [], focus: null,
+            byElement: new Map(), byHash: new Map()
+        });
+
+        let groups = [{ boxes: [plot.root], parent: null, x: 0, w: 1 }];
+
+        while (groups.length) {
+            const el = plot.rows[bare.rows.length].cloneNode(false);
+            const row = [];
+            const below = [];
+
+            for (const group of groups) {
+                const box = add(bare, merged(plot, group), group.x, group.w,
+                                group.parent, row);
+
+                box.twin = group.boxes[0];
+                group.boxes.forEach(b => { b.twin = box; });
+
+                el.appendChild(box.el);
+                below.push(...called(group.boxes, box));
+            }
+
+            bare.rows.push(el);
+            bare.viewport.appendChild(el);
+            groups = below;
+        }
+
+        bare.root = bare.boxes[0];
+        bare.zoom = bare.root;
+
+        plot.svg.appendChild(bare.viewport);
+
+        for (const el of bare.rows) {
+            el.setAttribute('role', 'presentation');
+        }
+
+        roving(bare, bare.root);
+
+        return bare;
+    }
+
+
+    /* what the boxes have called, directly or by stages, heaviest first */
+
+    function called(boxes, parent) {
+        const groups = new Map();
+        const queue = boxes.flatMap(box => box.kids);
+
+        for (const box of queue) {
+
+            if (box.stage) {
+                box.twin = parent;
+                queue.push(...box.kids);
+                continue;
+            }
+
+            const key = box.name + '\n' + box.origin + '\n'
+                        + box.el.classList[0];
+            const group = groups.get(key)
+                          || { boxes: [], parent: parent, x: 0, w: 0 };
+
+            groups.set(key, group);
+            group.boxes.push(box);
+            group.w += box.w;
+        }
+
+        const list = Array.from(groups.values());
+        let x = parent.x;
+
+        list.sort((a, b) => a.boxes[0].name < b.boxes[0].name ? -1 : 1);
+
+        for (const group of list) {
+            group.boxes.sort((a, b) => b.w - a.w);
+            group.x = x;
+            x += group.w;
+        }
+
+        return list;
+    }
+
+
+    function merged(plot, group) {
+        const first = group.boxes[0];
+        const el = first.el.cloneNode(true);
+
+        el.removeAttribute('tabindex');
+        el.setAttribute('x', group.x * 100 + '%');
+        el.setAttribute('width', group.w * 100 + '%');
+
+        if (group.boxes.length > 1) {
+            el.firstElementChild.textContent = first.name + '\n'
+                + amount(group.w * plot.total, plot.unit) + ', '
+                + percent(group.w)
+                + (first.origin ? '\n' + first.origin : '');
+        }
+
+        return el;
     }
 
 
@@ -165,6 +291,7 @@
         }, tools);
 
         ui.match = element('output', { 'class': 'match' }, tools);
+        ui.stages = element('button', { type: 'button' }, tools);
         ui.order = element('button', { type: 'button' }, tools);
         ui.reset = element('button', { type: 'button' }, tools, 'Reset');
         ui.status = element('div', { 'class': 'status', role: 'status' },
@@ -177,6 +304,7 @@
         ui.order.addEventListener('click', () => go({
             order: state.order === 'icicle' ? 'flame' : 'icicle'
         }));
+        ui.stages.addEventListener('click', stages);
         ui.reset.addEventListener('click',
             () => go({ zoom: '', find: '' }, true));
     }
@@ -195,36 +323,31 @@
 
         roving(plot, plot.root);
 
-        svg.addEventListener('pointerover', function (e) {
-            const box = boxOf(plot, e.target);
+        for (const type of ['pointerover', 'focusin']) {
+            svg.addEventListener(type, function (e) {
+                const box = boxOf(current(), e.target);
 
-            if (box) {
-                tell(plot, box);
-            }
-        });
+                if (box) {
+                    tell(current(), box);
+                }
+            });
+        }
 
-        svg.addEventListener('pointerleave', () => crumbs(plot));
-        svg.addEventListener('focusout', () => crumbs(plot));
-
-        svg.addEventListener('focusin', function (e) {
-            const box = boxOf(plot, e.target);
-
-            if (box) {
-                tell(plot, box);
-            }
-        });
+        for (const type of ['pointerleave', 'focusout']) {
+            svg.addEventListener(type, () => crumbs(current()));
+        }
 
         svg.addEventListener('click', function (e) {
-            const box = boxOf(plot, e.target);
+            const box = boxOf(current(), e.target);
 
             if (box) {
-                roving(plot, box);
+                roving(current(), box);
                 box.el.focus({ preventScroll: true });
-                zoom(plot, box);
+                zoom(current(), box);
             }
         });
 
-        svg.addEventListener('keydown', e => move(plot, e));
+        svg.addEventListener('keydown', e => move(current(), e));
     }
 
 
@@ -252,7 +375,7 @@
     /* state */
 
     function read() {
-        const found = { mode: initial, order: 'icicle', find: '', zoom: '' };
+        const found = Object.assign({}, plain);
 
         for (const [key, value] of
              new URLSearchParams(location.hash.slice(1)))
@@ -271,9 +394,7 @@
         const params = new URLSearchParams();
 
         for (const key of Object.keys(next)) {
-            const plain = key === 'mode' ? initial
-                                         : key === 'order' ? 'icicle' : '';
-            if (next[key] !== plain) {
+            if (next[key] !== plain[key]) {
                 params.set(key, next[key]);
             }
         }
@@ -303,6 +424,14 @@
 
         const plot = current();
 
+        for (const one of [whole(), whole().bare]) {
+            if (one && one !== plot) {
+                one.viewport.setAttribute('display', 'none');
+            }
+        }
+
+        plot.viewport.removeAttribute('display');
+
         plot.zoom = plot.byHash.get(state.zoom) || plot.root;
 
         const z = plot.zoom;
@@ -326,6 +455,12 @@
         ui.order.title = state.order === 'flame'
                          ? 'Callers above, callees below'
                          : 'Callers below, callees above';
+        ui.stages.hidden = !whole().boxes.some(box => box.stage);
+        ui.stages.textContent = state.stages === 'off' ? 'Show stages'
+                                                       : 'Leave out stages';
+        ui.stages.title = state.stages === 'off'
+                          ? 'Phases, filters and events above functions'
+                          : 'Functions only, without phases, filters, events';
         ui.reset.disabled = !state.find && z === plot.root;
 
         search(plot);
@@ -334,8 +469,38 @@
     }
 
 
-    function current() {
+    function whole() {
         return plots.find(plot => plot.mode === state.mode) || plots[0];
+    }
+
+
+    function current() {
+        const plot = whole();
+
+        if (state.stages !== 'off') {
+            return plot;
+        }
+
+        plot.bare = plot.bare || strip(plot);
+
+        return plot.bare;
+    }
+
+
+    /* what is zoomed remains, or what has called it */
+
+    function stages() {
+        const off = state.stages !== 'off';
+        const plot = whole();
+
+        plot.bare = plot.bare || strip(plot);
+
+        const box = current().zoom.twin;
+
+        go({
+            stages: off ? 'off' : 'on',
+            zoom: box.parent ? box.hash.toString(16) : ''
+        });
     }
 
 

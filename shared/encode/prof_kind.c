@@ -161,6 +161,33 @@ prof_kind_functions(const prof_profile_t *p, const prof_view_t *v)
 }
 
 
+uint32_t *
+prof_kind_nodes(const prof_profile_t *p, const prof_view_t *v)
+{
+    uint32_t                 i, *kind;
+    const prof_view_node_t  *node;
+
+    kind = malloc(((size_t) v->nnodes + 1) * sizeof(uint32_t));
+    if (kind == NULL) {
+        return NULL;
+    }
+
+    for (i = 0; i < v->nnodes; i++) {
+        node = &v->nodes[i];
+
+        kind[i] = prof_kind(p, &p->frames[v->functions[node->function].frame]);
+
+        if (kind[i] == PROF_KIND_SPAN && node->parent != PROF_NONE
+            && kind[node->parent] == PROF_KIND_WAITING)
+        {
+            kind[i] = PROF_KIND_WAITING;
+        }
+    }
+
+    return kind;
+}
+
+
 void
 prof_kind_text(const prof_profile_t *p, uint32_t kind, prof_buf_t *b)
 {

@@ -67,6 +67,9 @@ uint32_t prof_kind_object(const prof_profile_t *p, const prof_frame_t *f);
  */
 uint32_t *prof_kind_functions(const prof_profile_t *p, const prof_view_t *v);
 
+/* the same of its nodes: one name may be both a stage and a cause */
+uint32_t *prof_kind_nodes(const prof_profile_t *p, const prof_view_t *v);
+
 /*
  * What the kind is called in this profile: the program has the name of its
  * file.  Not escaped.

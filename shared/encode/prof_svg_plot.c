@@ -106,7 +106,7 @@ prof_svg_plot_costs(prof_svg_plot_t *plot)
     v = plot->view;
 
     plot->cost = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
-    plot->kind = prof_kind_functions(plot->profile, v);
+    plot->kind = prof_kind_nodes(plot->profile, v);
 
     if (plot->cost == NULL || plot->kind == NULL) {
         return PROF_ERROR;
@@ -205,7 +205,7 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
         f = node->function;
 
         plot->nshown++;
-        plot->kinds[plot->kind[f]]++;
+        plot->kinds[plot->kind[n]]++;
 
         if (node->depth + 2 > plot->rows) {
             plot->rows = node->depth + 2;
@@ -356,7 +356,7 @@ prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n, uint64_t x,
         prof_buf_puts(b, plot->style->class(plot, n));
 
     } else {
-        prof_buf_puts(b, prof_kinds[plot->kind[node->function]].name);
+        prof_buf_puts(b, prof_kinds[plot->kind[n]].name);
         prof_buf_puts(b, prof_svg_plot_shade(func->name));
     }
 

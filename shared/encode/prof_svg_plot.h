@@ -76,7 +76,7 @@ struct prof_svg_plot_s {
     uint32_t               nnodes;      /* of any weight */
     uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
     uint32_t              *cost;        /* of a function's box, in bytes */
-    uint32_t              *kind;        /* of a function */
+    uint32_t              *kind;        /* of a node */
 };
 
 

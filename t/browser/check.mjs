@@ -20,7 +20,8 @@ import { chromium } from 'playwright-core';
 
 
 const SIZE = { width: 1000, height: 700 };
-const BOXES = '.prof-zoom > svg > svg';
+const ROWS = '.prof-zoom:not([display]) > svg';
+const BOXES = ROWS + ' > svg';
 
 const [scenario, url, screenshot] = process.argv.slice(2);
 const scenarios = { svg, html, glance, viewer };
@@ -91,7 +92,7 @@ async function open(options = {}, fragment = '') {
 /* what of the picture is to be seen */
 
 function look(page) {
-    return page.evaluate(BOXES => {
+    return page.evaluate(([ROWS, BOXES]) => {
         const plot = Array.from(document.querySelectorAll('.prof-plot'))
             .find(e => e.getBoundingClientRect().width > 0);
         const boxes = Array.from(plot.querySelectorAll(BOXES));
@@ -127,14 +128,14 @@ function look(page) {
                 ? document.body : document.documentElement).backgroundColor,
             search: document.querySelectorAll('input[type=search]').length,
             hits: plot.querySelectorAll('.hit').length,
-            rows: Array.from(plot.querySelectorAll('.prof-zoom > svg'),
+            rows: Array.from(plot.querySelectorAll(ROWS),
                              row => Number(row.getAttribute('y'))),
-            zoom: plot.querySelector('.prof-zoom').getAttribute('width'),
+            zoom: plot.querySelector(ROWS).parentNode.getAttribute('width'),
             match: (document.querySelector('.match') || {}).textContent,
             status: (document.querySelector('.status') || {}).textContent,
             hash: location.hash
         };
-    }, BOXES);
+    }, [ROWS, BOXES]);
 }
 
 
@@ -144,13 +145,13 @@ function look(page) {
  */
 
 function widest(page, row) {
-    return page.evaluate(row => {
+    return page.evaluate(([row, ROWS]) => {
         const plot = Array.from(document.querySelectorAll('.prof-plot'))
             .find(e => e.getBoundingClientRect().width > 0);
         const width = plot.querySelector('.prof-area')
                           .getBoundingClientRect().width;
 
-        const rows = Array.from(plot.querySelectorAll('.prof-zoom > svg'),
+        const rows = Array.from(plot.querySelectorAll(ROWS),
             (e, i) => Array.from(e.children, box => {
                 const r = box.querySelector('rect').getBoundingClientRect();
 
@@ -164,7 +165,72 @@ function widest(page, row) {
 
         return rows[row] || rows.find(box => box.width < width * 0.95)
                || rows[rows.length - 1];
-    }, row);
+    }, [row, ROWS]);
+}
+
+
+/* each box: its class, its name, how wide it is, and who has called it */
+
+function tree(page) {
+    return page.evaluate(ROWS => {
+        const plot = Array.from(document.querySelectorAll('.prof-plot'))
+            .find(e => e.getBoundingClientRect().width > 0);
+        let above = [];
+
+        return Array.from(plot.querySelectorAll(ROWS)).flatMap(row => {
+            const boxes = Array.from(row.children, el => {
+                const x = parseFloat(el.getAttribute('x'));
+                const width = parseFloat(el.getAttribute('width'));
+                const told = el.querySelector('title').textContent
+                               .split('\n');
+                const caller = above.find(box =>
+                    x + width / 2 >= box.x && x + width / 2 < box.x + box.width);
+
+                return {
+                    kind: el.classList[0], name: told[0], weight: told[1],
+                    x, width, level: el.getAttribute('aria-level'),
+                    path: (caller ? caller.path : '') + ';' + told[0],
+                    fits: !caller || (x > caller.x - 0.001
+                          && x + width < caller.x + caller.width + 0.001)
+                };
+            });
+
+            above = boxes;
+
+            return boxes;
+        });
+    }, ROWS);
+}
+
+
+/* the switch for stages, by the keyboard */
+
+async function stages(page) {
+    const toggle = 'button:has-text("stages")';
+
+    out.staged = await tree(page);
+
+    await page.focus(toggle);
+    await page.keyboard.press('Enter');
+    out.bare = { ...await look(page), tree: await tree(page),
+                 button: await page.textContent(toggle) };
+
+    /* as deep as it goes, and back to the same function with stages */
+
+    await page.focus('.prof-zoom:not([display]) [tabindex="0"]');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    out.bareZoomed = await look(page);
+
+    await page.reload();
+    out.bareReloaded = await look(page);
+
+    await page.click(toggle);
+    out.stagedZoomed = await look(page);
+
+    await page.click('button:has-text("Reset")');
+    out.stagedReset = await look(page);
 }
 
 
@@ -234,6 +300,8 @@ async function picture(page) {
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
     out.escaped = await look(page);
+
+    await stages(page);
 
     /* narrower */
 

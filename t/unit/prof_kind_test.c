@@ -14,6 +14,7 @@ static void test_objects(void);
 static void test_calls(void);
 static void test_names(void);
 static void test_below(void);
+static void test_nodes(void);
 static void test_text(void);
 static void check_name(uint64_t pc, const char *name, uint32_t kind);
 
@@ -30,6 +31,7 @@ main(void)
     test_calls();
     test_names();
     test_below();
+    test_nodes();
     test_text();
 
     return done_testing();
@@ -166,6 +168,35 @@ test_below(void)
     is_int(kind[2], PROF_KIND_WAITING, "whom for");
     is_int(kind[3], PROF_KIND_SPAN, "not waiting");
     is_int(kind[4], PROF_KIND_PROGRAM, "code");
+
+    free(kind);
+    prof_view_destroy(v);
+    prof_profile_destroy(p);
+}
+
+
+/* a name that is waited for in one place, and runs in another */
+
+static void
+test_nodes(void)
+{
+    uint32_t        *kind;
+    prof_view_t     *v;
+    prof_profile_t  *p;
+
+    p = fixture_create("nodes");
+
+    (void) fixture_stack(p, PROF_NONE, "[waiting]/subrequest a/timer");
+    (void) fixture_stack(p, PROF_NONE, "event/subrequest a");
+
+    v = prof_view_create(p, NULL, test_measures, 2);
+    kind = prof_kind_nodes(p, v);
+
+    is_int(kind[1], PROF_KIND_WAITING, "a subrequest that is waited for");
+    is_int(kind[2], PROF_KIND_WAITING, "what for");
+    is_int(kind[3], PROF_KIND_SPAN, "a stage");
+    is_int(kind[4], PROF_KIND_SPAN, "the subrequest runs");
+    is_int(v->nodes[1].function, v->nodes[4].function, "by the same name");
 
     free(kind);
     prof_view_destroy(v);
