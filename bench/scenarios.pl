@@ -25,7 +25,8 @@ use Time::HiRes qw/ sleep /;
 my $here = dirname(abs_path($0));
 my $tool = "$here/../tools/nginx-profile";
 
-my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
+# nginx itself takes the variable for sockets that it inherits
+my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
 my $module = abs_path($ENV{MODULE} || 'build/ngx_http_profile_module.so');
 my $modules = $ENV{MODULES_PATH} || '/usr/lib/nginx/modules';
 my $seconds = $ENV{SECONDS} // 5;

@@ -17,7 +17,8 @@ use IO::Socket::INET;
 use List::Util qw/ shuffle /;
 use Time::HiRes qw/ sleep /;
 
-my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
+# nginx itself takes the variable for sockets that it inherits
+my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
 my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
 my $rounds = $ENV{ROUNDS} || 7;
 my $seconds = $ENV{SECONDS} || 3;
