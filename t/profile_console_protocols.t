@@ -1,0 +1,193 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The console over TLS and over HTTP/2, with and without TLS: pages, data,
+# changes, captures that take a while, several at once on one connection, and
+# clients that leave.  All of it is as over plain HTTP/1.1.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use JSON::PP qw/ decode_json /;
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ ssl v2 /)
+                          ->has_program(qw/ curl openssl /);
+
+$t->write_file_expand('nginx.conf', <<'EOF2');
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 2;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    ssl_certificate localhost.crt;
+    ssl_certificate_key localhost.key;
+
+    profile_zone profiles:4m;
+
+    server {
+        listen 127.0.0.1:8080;
+        listen 127.0.0.1:8081 ssl;
+        listen 127.0.0.1:8082 http2;
+        listen 127.0.0.1:8083 ssl http2;
+
+        profile_endpoint on;
+
+        location / { }
+        location /-/profile/ { profile_console; }
+    }
+}
+EOF2
+
+$t->write_certificate('localhost');
+$t->write_file('index.html', 'a' x 10000);
+$t->run();
+
+my %how = (
+    'HTTP/1.1' => [ 'http', 8080, '--http1.1' ],
+    'HTTP/1.1 over TLS' => [ 'https', 8081, '--http1.1' ],
+    'HTTP/2' => [ 'http', 8082, '--http2-prior-knowledge' ],
+    'HTTP/2 over TLS' => [ 'https', 8083, '--http2' ]
+);
+
+my @changes = ('-H', 'X-Profile-Console: 1');
+my %page;
+
+for my $protocol (sort keys %how) {
+    my $version = $protocol =~ m{^HTTP/2} ? 2 : 1.1;
+    my $r = curl($protocol, 'status.json');
+
+    is($r->{status}, 200, "$protocol: status");
+    is($r->{version}, $version, "$protocol: its version");
+    is(scalar @{decode_json($r->{body})->{workers}}, 2, "$protocol: workers");
+    is($r->{headers}{'x-content-type-options'}, 'nosniff',
+       "$protocol: headers");
+
+
+    # pages, the same in all of them, and what belongs to them
+
+    $r = curl($protocol, 'profiles', '-H', 'Accept: text/html');
+    $page{$r->{body}}++;
+    like($r->{headers}{'content-security-policy'}, qr/^default-src 'none'/,
+         "$protocol: policy of a page");
+
+    my ($script) = $r->{body} =~ m{src="./(assets/\w+/profiles\.js)"};
+
+    $r = curl($protocol, $script, '--compressed');
+    is($r->{headers}{'content-encoding'}, 'gzip', "$protocol: script");
+    like($r->{body}, qr/The list of profiles/, "$protocol: script, its text");
+    like($r->{headers}{'cache-control'}, qr/immutable/,
+         "$protocol: script, cached");
+
+    $r = curl($protocol, 'status.json', '-I');
+    is("$r->{status} $r->{body}", '200 ', "$protocol: HEAD");
+    is(curl($protocol, 'none')->{status}, 404, "$protocol: nothing there");
+
+
+    # a profile, and changes of it
+
+    is(curl($protocol, 'cpu?seconds=0.1', '-X', 'POST')->{status}, 403,
+       "$protocol: a change of anybody's");
+    is(curl($protocol, 'cpu?seconds=0.1', '-X', 'POST', @changes,
+            '-H', 'Origin: https://elsewhere.example')->{status},
+       403, "$protocol: a change of another site");
+
+    $r = curl($protocol, 'cpu?seconds=0.1', '-X', 'POST', @changes,
+              '-H', 'Origin: ' . site($protocol));
+    is($r->{status}, 201, "$protocol: a capture, stored")
+        or diag($r->{body});
+
+    my $id = decode_json($r->{body})->{id};
+
+    is(curl($protocol, "p/$id/folded")->{status}, 200,
+       "$protocol: it is there");
+    is(curl($protocol, "p/$id", '-X', 'DELETE', @changes)->{status}, 204,
+       "$protocol: it is deleted");
+    is(curl($protocol, "p/$id")->{status}, 404, "$protocol: it is gone");
+    is(curl($protocol, 'debug/pprof/profile?seconds=x')
+           ->{headers}{'x-go-pprof'}, 1, "$protocol: an error for Go");
+
+
+    # one at a time would take six seconds
+
+    several($protocol);
+
+
+    # a client that leaves ends its capture
+
+    for (1 .. 9) {
+        $t->command('curl', '-sk', '-m', '0.2', '-o', '/dev/null',
+                    $how{$protocol}[2], url($protocol, 'wall?seconds=60'));
+    }
+
+    ok(wait_for(sub {
+        curl($protocol, 'wall?seconds=0.1&format=folded')->{status} == 200
+    }), "$protocol: captures of clients that have left are over");
+}
+
+is(scalar keys %page, 1, 'the same page for all');
+
+
+# curl itself fails to put several on a connection that begins with HTTP/2
+sub several {
+    my ($protocol) = @_;
+
+    return if $protocol eq 'HTTP/2';
+
+    my @files = map { "$protocol.$_.svg" =~ tr{/ }{--}r } 1 .. 4;
+    my $begin = time();
+
+    my ($status, $out) = $t->command('curl', '-sSk', '-Z', '-m', 20, '--fail',
+        $how{$protocol}[2], map { ('-o', $t->testdir() . "/$_",
+                                   url($protocol, 'cpu?seconds=1.5&format=svg'))
+                                } @files);
+
+    is($status, 0, "$protocol: four at once") or diag($out);
+    cmp_ok(time() - $begin, '<', 5, "$protocol: at the same time");
+    is(scalar(grep { $t->read_file($_) =~ m{<svg.*</svg>}s } @files), 4,
+       "$protocol: all are whole");
+}
+
+
+sub url {
+    my ($protocol, $path) = @_;
+
+    return site($protocol) . "/-/profile/$path";
+}
+
+
+sub site {
+    my ($scheme, $port) = @{$how{$_[0]}};
+
+    return "$scheme://127.0.0.1:" . port($port);
+}
+
+
+sub curl {
+    my ($protocol, $path, @more) = @_;
+
+    my ($status, $out) = $t->command('curl', '-sSki', '-m', 20,
+                                     $how{$protocol}[2], @more,
+                                     url($protocol, $path));
+
+    my ($head, $body) = split(/\r\n\r\n/, $out, 2);
+    my ($version, $code) = ($head // '') =~ m{^HTTP/(\S+) (\d+)};
+    my %headers = map { /^([^:]+): (.*)$/ ? (lc($1) => $2) : () }
+                  split(/\r\n/, $head // '');
+
+    return { version => $version, status => $code // "none: $out",
+             headers => \%headers, body => $body // '' };
+}
