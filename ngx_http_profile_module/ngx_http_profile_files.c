@@ -14,11 +14,15 @@
  */
 
 
+#include "ngx_http_profile_line.h"
 #include "ngx_http_profile_zone.h"
 
 
 /* files that one removes at a time */
 #define NGX_HTTP_PROFILE_CLAIMS  16
+
+/* what may be removed when the disk is full, as a multiple of what is new */
+#define NGX_HTTP_PROFILE_FULL    8
 
 /* how long to wait for others who remove files, in milliseconds */
 #define NGX_HTTP_PROFILE_WAIT    5000
@@ -32,10 +36,8 @@
 
 static uint32_t ngx_http_profile_files_reserve(
     ngx_http_profile_store_t *store, ngx_str_t *parts, uint64_t bytes);
-static ngx_int_t ngx_http_profile_files_write(ngx_http_profile_store_t *store,
-    ngx_str_t *parts, ngx_log_t *log);
-static ngx_int_t ngx_http_profile_files_write_parts(ngx_fd_t fd,
-    ngx_str_t *parts);
+static ngx_int_t ngx_http_profile_files_full(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, uint64_t bytes, ngx_log_t *log);
 static void ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
     ngx_http_profile_claim_t *claims, ngx_uint_t n);
 static void ngx_http_profile_files_expire(ngx_http_profile_store_t *store);
@@ -63,6 +65,10 @@ ngx_http_profile_files_add(ngx_http_profile_store_t *store, ngx_str_t *parts,
     }
 
     rc = ngx_http_profile_files_write(store, parts, log);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_profile_files_full(store, parts, bytes, log);
+    }
 
     ngx_http_profile_zone_lock(store, 1);
 
@@ -124,8 +130,8 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
             }
         }
 
-        k = ngx_http_profile_room_claim(store, blocks, bytes, claims,
-                                        NGX_HTTP_PROFILE_CLAIMS);
+        k = ngx_http_profile_room_claim(store, blocks, bytes, store->max,
+                                        claims, NGX_HTTP_PROFILE_CLAIMS);
 
         ngx_http_profile_zone_unlock(store);
 
@@ -146,84 +152,64 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
 }
 
 
-static ngx_int_t
-ngx_http_profile_files_write(ngx_http_profile_store_t *store,
-    ngx_str_t *parts, ngx_log_t *log)
-{
-    ngx_fd_t                    fd;
-    ngx_int_t                   rc;
-    ngx_http_profile_record_t  *record;
-    u_char                      temp[NGX_MAX_PATH], name[NGX_MAX_PATH];
-
-    record = (ngx_http_profile_record_t *) parts[0].data;
-
-    ngx_http_profile_files_name(store, record->id, 0, name);
-    ngx_http_profile_files_name(store, record->id, ngx_pid, temp);
-
-    fd = open((char *) temp, O_WRONLY|O_CREAT|O_TRUNC|O_NOFOLLOW|O_CLOEXEC,
-              0600);
-
-    if (fd == NGX_INVALID_FILE) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      "profile: open() \"%s\" failed", temp);
-        return NGX_ERROR;
-    }
-
-    rc = ngx_http_profile_files_write_parts(fd, parts);
-
-    if (rc != NGX_OK) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      "profile: write() to \"%s\" failed", temp);
-    }
-
-    if (ngx_close_file(fd) == NGX_FILE_ERROR && rc == NGX_OK) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      "profile: close() \"%s\" failed", temp);
-        rc = NGX_ERROR;
-    }
-
-    if (rc == NGX_OK && ngx_rename_file(temp, name) == NGX_FILE_ERROR) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      "profile: rename() \"%s\" to \"%s\" failed",
-                      temp, name);
-        rc = NGX_ERROR;
-    }
-
-    if (rc != NGX_OK) {
-        (void) ngx_delete_file(temp);
-    }
-
-    return rc;
-}
-
+/*
+ * The disk is full, whoever has filled it: the oldest ones go, as for the
+ * store's own limit.  But not if all of them would not be enough, and no more
+ * than some times as many bytes, in case that others take what is given up.
+ */
 
 static ngx_int_t
-ngx_http_profile_files_write_parts(ngx_fd_t fd, ngx_str_t *parts)
+ngx_http_profile_files_full(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, uint64_t bytes, ngx_log_t *log)
 {
-    u_char      *p;
-    size_t       len;
-    ssize_t      n;
-    ngx_uint_t   i;
+    uint64_t                  used, least;
+    ngx_int_t                 rc;
+    ngx_uint_t                k, gone, omitted;
+    ngx_http_profile_claim_t  claims[NGX_HTTP_PROFILE_CLAIMS];
 
-    for (i = 0; i < NGX_HTTP_PROFILE_PARTS; i++) {
-        p = parts[i].data;
+    /* a new one that was stored does not keep back one that was not */
 
-        for (len = parts[i].len; len; len -= n) {
-            n = write(fd, p, len);
+    static ngx_http_profile_line_t  lines[2];
 
-            if (n == -1 && ngx_errno == NGX_EINTR) {
-                n = 0;
-            }
+    gone = 0;
+    least = 0;
 
-            if (n == -1) {
-                return NGX_ERROR;
-            }
+    do {
+        ngx_http_profile_zone_lock(store, 1);
 
-            p += n;
+        used = store->zone->bytes;
+
+        if (gone == 0) {
+            least = (used > NGX_HTTP_PROFILE_FULL * bytes)
+                    ? used - NGX_HTTP_PROFILE_FULL * bytes : 0;
         }
+
+        /* its own bytes are among those that are used */
+
+        k = (used > least && used - store->zone->pinned_bytes >= 2 * bytes)
+            ? ngx_http_profile_room_claim(store, 0, bytes, used, claims,
+                                          NGX_HTTP_PROFILE_CLAIMS)
+            : 0;
+
+        ngx_http_profile_zone_unlock(store);
+
+        ngx_http_profile_files_remove(store, claims, k);
+
+        gone += k;
+        rc = k ? ngx_http_profile_files_write(store, parts, log)
+               : NGX_DECLINED;
+
+    } while (rc == NGX_DECLINED && k);
+
+    if (ngx_http_profile_line(&lines[rc == NGX_OK], &omitted) == NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, log, NGX_ENOSPC,
+                      "profile: the disk of \"%V\" is full, %ui profiles were "
+                      "removed, the new one was %sstored, %ui more not logged",
+                      &store->path->name, gone, rc == NGX_OK ? "" : "not ",
+                      omitted);
     }
 
-    return NGX_OK;
+    return (rc == NGX_DECLINED) ? NGX_ERROR : rc;
 }
 
 
@@ -395,7 +381,7 @@ ngx_http_profile_files_manager(void *data)
 
     do {
         ngx_http_profile_zone_lock(store, 1);
-        n = ngx_http_profile_room_claim(store, 0, 0, claims,
+        n = ngx_http_profile_room_claim(store, 0, 0, store->max, claims,
                                         NGX_HTTP_PROFILE_CLAIMS);
         ngx_http_profile_zone_unlock(store);
 

@@ -55,13 +55,14 @@ ngx_http_profile_room_make(ngx_http_profile_store_t *store, uint32_t blocks)
 /*
  * Files are removed without the lock, so who removes one claims it before, and
  * it counts until it is gone.  Claims what nobody removes yet, and then, if
- * there is not room for so many blocks and bytes, the oldest ones.  Returns how
- * many were claimed.
+ * there is not room for so many blocks and bytes, the oldest ones; limit is
+ * that of the store, or of a disk that is full.  Returns how many were claimed.
  */
 
 ngx_uint_t
 ngx_http_profile_room_claim(ngx_http_profile_store_t *store, uint32_t blocks,
-    uint64_t bytes, ngx_http_profile_claim_t *claims, ngx_uint_t max)
+    uint64_t bytes, uint64_t limit, ngx_http_profile_claim_t *claims,
+    ngx_uint_t max)
 {
     uint32_t                  n, newer;
     uint64_t                  nfree, used;
@@ -99,7 +100,7 @@ ngx_http_profile_room_claim(ngx_http_profile_store_t *store, uint32_t blocks,
 
     for (n = store->zone->ready.oldest;
          n != NGX_HTTP_PROFILE_NONE && k < max
-         && (nfree < blocks || used + bytes > (uint64_t) store->max);
+         && (nfree < blocks || used + bytes > limit);
          n = newer)
     {
         node = ngx_http_profile_node(store, n);

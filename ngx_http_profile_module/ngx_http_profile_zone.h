@@ -249,10 +249,10 @@ ngx_uint_t ngx_http_profile_room_none(ngx_http_profile_store_t *store,
 void ngx_http_profile_room_make(ngx_http_profile_store_t *store,
     uint32_t blocks);
 
-/* files: whose to remove */
+/* files: whose to remove, so that all are no more than limit bytes */
 ngx_uint_t ngx_http_profile_room_claim(ngx_http_profile_store_t *store,
-    uint32_t blocks, uint64_t bytes, ngx_http_profile_claim_t *claims,
-    ngx_uint_t max);
+    uint32_t blocks, uint64_t bytes, uint64_t limit,
+    ngx_http_profile_claim_t *claims, ngx_uint_t max);
 
 /* ngx_http_profile_files.c: archives in files; these take the lock */
 
@@ -263,6 +263,10 @@ ngx_int_t ngx_http_profile_files_read(ngx_http_profile_store_t *store,
 void ngx_http_profile_files_pin(ngx_http_profile_store_t *store, u_char *id,
     ngx_uint_t pinned, ngx_log_t *log);
 ngx_msec_t ngx_http_profile_files_manager(void *data);
+
+/* ngx_http_profile_files_write.c; NGX_DECLINED: the disk is full */
+ngx_int_t ngx_http_profile_files_write(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_log_t *log);
 
 /* name has NGX_MAX_PATH bytes; writer is 0, or the process id in the name */
 void ngx_http_profile_files_name(ngx_http_profile_store_t *store, u_char *id,

@@ -1,0 +1,170 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# A store on a disk that is full: of profiles, which make room for new ones, and
+# of files of others.  Requests do not notice.  The disk is a small one in
+# memory, for which the test has to be run by who may mount it.
+
+use strict;
+use warnings;
+
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use ProfileTest;
+use ProfileTest::Store;
+
+use constant DISK => 256 * 1024;
+
+my $t = ProfileTest->new()->has_program(qw/ mount umount /);
+my $dir = $t->testdir();
+
+mkdir("$dir/disk") or die "mkdir: $!\n";
+
+my ($status, $out) = $t->command('mount', '-t', 'tmpfs', '-o',
+                                 'size=' . DISK, 'tmpfs', "$dir/disk");
+$t->skip_all('no disk can be mounted') if $status;
+
+my $mounted = $$;
+
+END {
+    system('umount', '-l', "$dir/disk") if $mounted && $mounted == $$;
+}
+
+chmod(0755, "$dir/disk");
+
+$t->write_file_expand('nginx.conf', <<"EOF2");
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 2;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    profile_zone store:1m;
+    profile_store $dir/disk/store max=100m;
+
+    server {
+        listen 127.0.0.1:8080;
+        profile_endpoint on;
+
+        location / { }
+        location /-/profile/ { profile_console; }
+    }
+}
+EOF2
+
+$t->write_file('file', "file\n");
+$t->run();
+
+
+# full of profiles
+
+my @ids = record(200);
+
+my $found = ProfileTest::Store::read_store("$dir/disk/store");
+my ($bytes, $files) = ProfileTest::Store::store_size("$dir/disk/store");
+
+cmp_ok(scalar @ids, '==', 200, 'all say that they are recorded');
+cmp_ok($files * 4096, '>', DISK / 2, "the disk is in use: $bytes");
+is(scalar(grep { $_->{error} } values %$found), 0, 'all are whole');
+is($files, scalar keys %$found, 'nothing unfinished is left');
+ok($found->{$ids[-1]}, 'the newest one is there');
+ok(!$found->{$ids[0]}, 'the oldest one is gone');
+is(scalar(grep { !$found->{$_} } @ids[-($files - 2) .. -1]), 0,
+   'it is the oldest ones that went');
+
+my @lines = grep { /\[error\]/ } split(/\n/, $t->read_log());
+my $said = qr{the disk of "\Q$dir\E/disk/store" is full, \d+ profiles were }
+           . qr{removed, the new one was stored, \d+ more not logged};
+my @full = grep { /$said/ } @lines;
+
+cmp_ok(scalar @full, '>=', 1, 'the log says so');
+is(scalar @full, scalar @lines, 'and nothing else');
+cmp_ok(scalar @full, '<=', 2 * (time() - $^T + 1), 'in a line a second');
+
+my $evicted = stat_of('evicted');
+cmp_ok($evicted, '>', 50, 'those that went are counted');
+is(stat_of('failed'), 0, 'none has failed');
+
+
+# full of others' files: the profiles that there are make room
+
+fill();
+my @more = record(5);
+$found = ProfileTest::Store::read_store("$dir/disk/store");
+ok($found->{$more[-1]}, 'a new one, on a disk that others have filled');
+is(scalar(grep { $_->{error} } values %$found), 0, 'all are whole');
+
+
+# and when there are none
+
+unlink("$dir/disk/others");
+http("DELETE /-/profile/p/$_ HTTP/1.1\r\nHost: localhost\r\n"
+     . "Connection: close\r\nX-Profile-Console: 1\r\n\r\n") for keys %$found;
+ok(wait_for(sub {
+    !(ProfileTest::Store::store_size("$dir/disk/store"))[0]
+}), 'all are deleted');
+fill();
+
+my $r = http_get('/file?performance_bar=record');
+is($r->body(), "file\n", 'nothing can be stored: the response is the same');
+
+$r = http_get('/file?performance_bar=flamegraph');
+is($r->status(), 200, 'so is the flamegraph');
+is($r->header('X-Profile-Dropped'), 'the store failed, see the error log',
+   'which says that it is not stored');
+like($t->read_log(), qr/is full, 0 profiles were removed, the new one was not /,
+     'the log says why');
+is((ProfileTest::Store::store_size("$dir/disk/store"))[1], 0,
+   'nothing unfinished is left');
+cmp_ok(stat_of('failed'), '>=', 1, 'it is counted');
+
+unlink("$dir/disk/others");
+my ($again) = record(1);
+ok(wait_for(sub { -e "$dir/disk/store/$again" }), 'there is room again');
+
+
+# all that is left of the disk
+sub fill {
+    open my $f, '>', "$dir/disk/others" or die "others: $!\n";
+    my $old = select($f);
+    $| = 1;
+    select($old);
+    1 while syswrite($f, 'x' x 4096);
+    close $f;
+}
+
+
+# ids of new profiles, oldest first, once the last one was stored or dropped
+sub record {
+    my ($n) = @_;
+
+    my @new;
+
+    for (1 .. $n) {
+        my $before = stat_of('added') + stat_of('failed');
+
+        push @new, http_get('/file?performance_bar=record')
+                       ->header('X-Profile-Id') // ();
+
+        # one after the other, so that their order is known
+
+        wait_for(sub { stat_of('added') + stat_of('failed') > $before });
+    }
+
+    return @new;
+}
+
+
+sub stat_of {
+    my ($name) = @_;
+
+    return http_get('/-/profile/status.json')->body() =~ /"$name": ?(\d+)/
+           ? $1 : -1;
+}
