@@ -169,16 +169,21 @@ void ngx_http_profile_end_span(ngx_http_profile_ctx_t *ctx,
 
 /*
  * ngx_http_profile_spans.c: spans of what is neither a phase handler nor a
- * filter.  Log handlers are replaced while armed, an upstream's callbacks while
- * its request is captured.
+ * filter.  Log handlers are replaced while armed.
  */
 
 void ngx_http_profile_arm_log(void);
 void ngx_http_profile_disarm_log(void);
-void ngx_http_profile_wrap_upstreams(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_unwrap_upstreams(ngx_http_profile_ctx_t *ctx);
 ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_ctx_t *ctx,
     ngx_http_request_t *r);
+
+/*
+ * ngx_http_profile_upstream.c: callbacks of upstreams, which are replaced while
+ * their request is captured
+ */
+
+void ngx_http_profile_wrap_upstreams(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_unwrap_upstreams(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_names.c: whose a phase handler is */
 

@@ -47,9 +47,8 @@ struct ngx_http_profile_part_s {
     ngx_resolver_ctx_t               *resolver_ctx;
     ngx_resolver_handler_pt           resolver_handler;
     ngx_http_client_body_handler_pt   post_handler;
-    ngx_int_t                       (*process_header)(ngx_http_request_t *r);
-    void                            (*finalize_request)(ngx_http_request_t *r,
-                                                        ngx_int_t rc);
+    struct ngx_http_profile_callbacks_s
+                                     *callbacks;   /* of its upstream */
     unsigned                          aio:1;
 };
 

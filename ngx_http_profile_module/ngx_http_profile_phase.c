@@ -26,6 +26,8 @@ static ngx_str_t *ngx_http_profile_phase_name(ngx_http_phase_handler_t *ph,
 static ngx_int_t ngx_http_profile_top_header_filter(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_top_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
+static ngx_int_t ngx_http_profile_top_request_body_filter(
+    ngx_http_request_t *r, ngx_chain_t *in);
 static ngx_int_t ngx_http_profile_name_phase(ngx_cycle_t *cycle,
     ngx_http_profile_main_conf_t *pmcf, ngx_uint_t n, const char *phase,
     ngx_http_handler_pt handler);
@@ -41,6 +43,7 @@ static ngx_uint_t                         ngx_http_profile_rewrite_index;
 
 static ngx_http_output_header_filter_pt   ngx_http_profile_header_top;
 static ngx_http_output_body_filter_pt     ngx_http_profile_body_top;
+static ngx_http_request_body_filter_pt    ngx_http_profile_request_body_top;
 
 
 static const char  *ngx_http_profile_phase_names[] = {
@@ -190,6 +193,10 @@ ngx_http_profile_arm_phases(void)
     ngx_http_profile_body_top = ngx_http_top_body_filter;
     ngx_http_top_body_filter = ngx_http_profile_top_body_filter;
 
+    ngx_http_profile_request_body_top = ngx_http_top_request_body_filter;
+    ngx_http_top_request_body_filter =
+                                     ngx_http_profile_top_request_body_filter;
+
     ngx_http_profile_arm_log();
 }
 
@@ -213,6 +220,7 @@ ngx_http_profile_disarm_phases(void)
 
     ngx_http_top_header_filter = ngx_http_profile_header_top;
     ngx_http_top_body_filter = ngx_http_profile_body_top;
+    ngx_http_top_request_body_filter = ngx_http_profile_request_body_top;
 }
 
 
@@ -304,7 +312,7 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
     ngx_int_t        rc;
     ngx_str_t       *name;
     uintptr_t        handler;
-    ngx_uint_t       spans;
+    ngx_uint_t       inner, part, span;
     prof_capture_t  *c;
 
     static ngx_str_t  content = ngx_string("phase content");
@@ -322,20 +330,22 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
         name = &content;
     }
 
-    spans = ngx_http_profile_begin_part(ctx, r);
-    spans += ngx_http_profile_begin_span(ctx, name);
-
-    if (spans && handler) {
-        spans += prof_span_begin(ngx_http_profile_sampler(), c, handler);
-    }
+    part = ngx_http_profile_begin_part(ctx, r);
+    span = ngx_http_profile_begin_span(ctx, name);
+    inner = span && handler
+            && prof_span_begin(ngx_http_profile_sampler(), c, handler);
 
     rc = ngx_http_profile_pmcf->checkers[n](r, ph);
 
-    if (spans > 1) {
+    if (inner) {
         prof_span_end(ngx_http_profile_sampler(), c);
     }
 
-    if (spans) {
+    if (span) {
+        ngx_http_profile_end_span(ctx, c);
+    }
+
+    if (part) {
         ngx_http_profile_end_span(ctx, c);
     }
 
@@ -394,6 +404,40 @@ ngx_http_profile_top_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     rc = ngx_http_profile_body_top(r, in);
 
     if (spans) {
+        ngx_http_profile_end_span(ctx, c);
+    }
+
+    return rc;
+}
+
+
+PROF_GLUE static ngx_int_t
+ngx_http_profile_top_request_body_filter(ngx_http_request_t *r,
+    ngx_chain_t *in)
+{
+    ngx_int_t                rc;
+    ngx_uint_t               span;
+    prof_capture_t          *c;
+    ngx_http_profile_ctx_t  *ctx;
+
+    static ngx_str_t  name = ngx_string("request body filters");
+
+    ctx = ngx_http_profile_find(r);
+
+    if (ctx == NULL || !ctx->tracked) {
+        return ngx_http_profile_request_body_top(r, in);
+    }
+
+    /* an upstream that waits for the body is begun, and not yet asked */
+
+    ngx_http_profile_wrap_upstreams(ctx);
+
+    c = ctx->capture;
+    span = ngx_http_profile_begin_span(ctx, &name);
+
+    rc = ngx_http_profile_request_body_top(r, in);
+
+    if (span) {
         ngx_http_profile_end_span(ctx, c);
     }
 

@@ -2,8 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Spans of the log phase, of an upstream's callbacks, and of what a request was
- * redirected to.
+ * Spans of the log phase, and of what a request was redirected to.
  *
  * The handlers of the log phase stand in an array, and nginx calls all of them
  * with nothing but the request: while armed, the first place runs them all, and
@@ -16,9 +15,6 @@
 
 static ngx_int_t ngx_http_profile_log_phase(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_no_log(ngx_http_request_t *r);
-static ngx_int_t ngx_http_profile_process_header(ngx_http_request_t *r);
-static void ngx_http_profile_finalize_request(ngx_http_request_t *r,
-    ngx_int_t rc);
 
 
 /* of the cycle in which the worker was armed */
@@ -119,7 +115,7 @@ ngx_http_profile_log_phase(ngx_http_request_t *r)
         (void) ngx_http_profile_log_handlers[i](r);
 
         if (span) {
-            prof_span_end(ngx_http_profile_sampler(), c);
+            ngx_http_profile_end_span(ctx, c);
         }
     }
 
@@ -131,128 +127,6 @@ static ngx_int_t
 ngx_http_profile_no_log(ngx_http_request_t *r)
 {
     return NGX_OK;
-}
-
-
-/* at the end of a turn: nginx sets them when the upstream is begun */
-
-void
-ngx_http_profile_wrap_upstreams(ngx_http_profile_ctx_t *ctx)
-{
-    ngx_http_upstream_t      *u;
-    ngx_http_profile_part_t  *part;
-
-    if (!ctx->tracked || !ctx->spans) {
-        return;
-    }
-
-    for (part = ctx->track->parts; part; part = part->next) {
-        u = part->request->upstream;
-
-        if (u == NULL) {
-            continue;
-        }
-
-        if (u->process_header
-            && u->process_header != ngx_http_profile_process_header)
-        {
-            part->process_header = u->process_header;
-            u->process_header = ngx_http_profile_process_header;
-        }
-
-        if (u->finalize_request
-            && u->finalize_request != ngx_http_profile_finalize_request)
-        {
-            part->finalize_request = u->finalize_request;
-            u->finalize_request = ngx_http_profile_finalize_request;
-        }
-    }
-}
-
-
-void
-ngx_http_profile_unwrap_upstreams(ngx_http_profile_ctx_t *ctx)
-{
-    ngx_http_upstream_t      *u;
-    ngx_http_profile_part_t  *part;
-
-    for (part = ctx->track->parts; part; part = part->next) {
-        u = part->request->upstream;
-
-        if (u == NULL) {
-            continue;
-        }
-
-        if (u->process_header == ngx_http_profile_process_header) {
-            u->process_header = part->process_header;
-        }
-
-        if (u->finalize_request == ngx_http_profile_finalize_request) {
-            u->finalize_request = part->finalize_request;
-        }
-    }
-}
-
-
-PROF_GLUE static ngx_int_t
-ngx_http_profile_process_header(ngx_http_request_t *r)
-{
-    ngx_int_t                 rc;
-    ngx_uint_t                span;
-    prof_capture_t           *c;
-    ngx_http_upstream_t      *u;
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_part_t  *part;
-
-    static ngx_str_t  name = ngx_string("upstream: process header");
-
-    ctx = ngx_http_profile_find(r);
-    part = ngx_http_profile_add_part(ctx->track, r);
-
-    u = r->upstream;
-    u->process_header = part->process_header;
-
-    c = ctx->capture;
-    span = ngx_http_profile_begin_span(ctx, &name);
-
-    rc = u->process_header(r);
-
-    if (span) {
-        prof_span_end(ngx_http_profile_sampler(), c);
-    }
-
-    /* it may have set the function for what comes next */
-
-    part->process_header = u->process_header;
-    u->process_header = ngx_http_profile_process_header;
-
-    return rc;
-}
-
-
-PROF_GLUE static void
-ngx_http_profile_finalize_request(ngx_http_request_t *r, ngx_int_t rc)
-{
-    ngx_uint_t                span;
-    prof_capture_t           *c;
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_part_t  *part;
-
-    static ngx_str_t  name = ngx_string("upstream: finalize");
-
-    ctx = ngx_http_profile_find(r);
-    part = ngx_http_profile_add_part(ctx->track, r);
-
-    r->upstream->finalize_request = part->finalize_request;
-
-    c = ctx->capture;
-    span = ngx_http_profile_begin_span(ctx, &name);
-
-    part->finalize_request(r, rc);
-
-    if (span) {
-        prof_span_end(ngx_http_profile_sampler(), c);
-    }
 }
 
 

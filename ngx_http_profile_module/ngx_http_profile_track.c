@@ -408,6 +408,12 @@ ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
         if (frame->track) {
             ngx_http_profile_own_event(frame->track, ev);
 
+            /* nginx does that before it asks an upstream, maybe */
+
+            if (frame->track->ctx) {
+                ngx_http_profile_wrap_upstreams(frame->track->ctx);
+            }
+
         } else if (frame->accept) {
             frame->connection = ngx_http_profile_connection(ev);
         }

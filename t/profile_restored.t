@@ -8,6 +8,8 @@
 use strict;
 use warnings;
 
+use IO::Select;
+use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
@@ -49,6 +51,18 @@ http {
             auth_basic_user_file %%TESTDIR%%/none;
         }
 
+        location /late {
+            profile_timeout 300ms;
+            postpone_output 0;
+            proxy_pass http://127.0.0.1:8082;
+        }
+
+        location /late/direct {
+            profile_timeout 300ms;
+            proxy_buffering off;
+            proxy_pass http://127.0.0.1:8082;
+        }
+
         location = /pointers {
             pointers_test;
         }
@@ -63,7 +77,9 @@ EOF
 $t->write_file('text', 'x' x 10000);
 $t->write_file('none', '');
 run_upstream($t, 8081);
+$t->run_daemon(\&upstream);
 $t->run();
+$t->wait_for_socket(8082);
 
 my $before = http_get('/pointers')->body();
 
@@ -80,8 +96,8 @@ my %was = named($before);
 my %are = named(http_get('/pointers')->body());
 
 isnt($are{$_}, $was{$_}, "$_ is replaced")
-    for qw/ process_events add insert header_filter body_filter /,
-        'checker 0', 'checker 5';
+    for qw/ process_events add insert header_filter body_filter
+            request_body_filter /, 'checker 0', 'checker 5', 'log 0';
 is($are{client}, $was{client}, 'no handler of a connection is');
 like(join('', %are), qr/ID/, 'there is a timer');
 
@@ -117,6 +133,56 @@ http_end($_) for @many;
 restored('after five at once');
 
 
+# callbacks of an upstream, while its request goes on after the capture
+
+for my $uri (qw{ /late /late/direct }) {
+    my $plain = http_get($uri, start => 1);
+    my $own = callbacks($plain);
+    http_end($plain);
+
+    like($own, qr/^(?:[0-9A-F]+ ){6}[0-9A-F]+$/, "$uri: callbacks");
+
+    my $s = http_get("$uri?performance_bar=record", start => 1);
+    my $ours = callbacks($s);
+    my @own = split / /, $own;
+    my @ours = split / /, $ours;
+
+    isnt($ours[$_], $own[$_], "$uri: callback $_ is replaced") for 0 .. 5;
+
+    ok(wait_for(sub { callbacks($s) eq $own }, 3),
+       "$uri: all as before while the request goes on");
+    is(http_end($s)->status(), 200, "$uri: and on");
+    restored($uri);
+}
+
+
+# of the one upstream that nginx waits for, when its header was there
+sub callbacks {
+    my ($s) = @_;
+
+    IO::Select->new($s)->can_read(10);
+    my ($found) = http_get('/pointers')->body() =~ /^upstream (.*)$/m;
+
+    return $found // '';
+}
+
+
+# the header and a part of the body at once, the rest later
+sub upstream {
+    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16,
+                                       LocalPort => port(8082), ReuseAddr => 1)
+        or die "listen: $!\n";
+
+    while (my $c = $listen->accept()) {
+        sysread($c, my $request, 65536) or next;
+        syswrite($c, "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nab");
+        sleep 1.5;
+        syswrite($c, 'cd');
+        close $c;
+    }
+}
+
+
 # what a thread does may end later than the answer is sent
 sub restored {
     my ($name) = @_;
@@ -131,7 +197,7 @@ sub restored {
 sub named {
     my ($text) = @_;
 
-    my %named = map { /^(checker \d+|signal \d+|[a-z]\w+) (.*)/ ? ($1, $2)
+    my %named = map { /^((?:checker|log) \d+|signal \d+|[a-z]\w+) (.*)/ ? ($1, $2)
                                                                 : () }
                 split /\n/, $text;
     $named{timers} = join(' ', $text =~ /^(ID: \d+)/mg);

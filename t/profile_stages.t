@@ -8,12 +8,14 @@
 use strict;
 use warnings;
 
+use IO::Socket::INET;
 use Test::More;
 
 use ProfileTest;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ auth_request proxy rewrite /);
+my $t = ProfileTest->new()->has(qw/ auth_request empty_gif mirror proxy
+                                    rewrite /);
 
 $t->write_file_expand('nginx.conf', <<'EOC');
 %%MODULES%%
@@ -25,6 +27,13 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+
+    proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
+
+    upstream closed {
+        server 127.0.0.1:8083 max_fails=0;
+        server 127.0.0.1:8081 max_fails=0 backup;
+    }
 
     server {
         listen 127.0.0.1:8080;
@@ -43,6 +52,36 @@ http {
         location /auth {
             auth_request /check;
             proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /buffered {
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /direct {
+            proxy_buffering off;
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /cached {
+            proxy_cache one;
+            proxy_cache_valid 1m;
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /retried {
+            proxy_next_upstream error;
+            proxy_pass http://closed;
+        }
+
+        location /mirrored {
+            mirror /gif1;
+            mirror /gif2;
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /gif {
+            empty_gif;
         }
 
         location /plain {
@@ -69,7 +108,9 @@ http {
 EOC
 
 run_upstream($t, 8081);
+$t->run_daemon(\&closes);
 $t->run();
+$t->wait_for_socket(8083);
 
 my $p = profile_get('/wait=10/')->profile('wall');
 cmp_ok($p->weight_below(qr/^upstream: process header$/), '>', 0,
@@ -77,10 +118,38 @@ cmp_ok($p->weight_below(qr/^upstream: process header$/), '>', 0,
 cmp_ok($p->weight_below(qr/^upstream: finalize$/), '>', 0, 'finalizing');
 is($p->weight_below(qr/^(?:redirect|subrequest) /), 0, 'what was asked for');
 
+for my $uri (qw{ /buffered/wait=10/ /direct/wait=10/ }) {
+    my $r = http_post("$uri?performance_bar=flamegraph"
+                      . '&profile_format=speedscope', 'x' x 100000);
+
+    $p = ProfileTest::Profile->new($r)->profile('wall');
+    is(join(' ', map { count($p, qr/(?:^|;)$_$/) }
+            'upstream: create request', 'upstream: process header',
+            'upstream: input filter init', 'upstream: input filter',
+            'upstream: finalize', 'request body filters'), '1 1 1 1 1 1',
+       "$uri, callbacks");
+    is(count($p, qr/upstream: .*upstream: /), 0, "$uri, none within another");
+}
+
+$p = profile_get('/cached')->profile('wall');
+is(count($p, qr/upstream: create key$/), 1, 'the key of a cache');
+
+$p = profile_get('/retried')->profile('wall');
+is(count($p, qr/upstream: reinit request$/), 1, 'another try');
+is(count($p, qr/upstream first byte \S+ \(try 2\)$/), 1, 'by its number');
+
 $p = profile_get('/none')->profile('wall');
 cmp_ok($p->weight_below(qr/^redirect \/other$/), '>', 0, 'redirect');
 is(count($p, qr/(?:^|;)redirect \/other;.*phase content/), 1,
    'phases are below it');
+is(count($p, qr/redirect \/other;.*redirect \/other/), 0, 'once');
+
+# one after the other, both with a content handler
+
+$p = profile_get('/mirrored')->profile('wall');
+is(count($p, qr/(?:^|;)subrequest \/gif$_;phase content/), 1,
+   "subrequest $_") for 1, 2;
+is(count($p, qr/subrequest .*;subrequest /), 0, 'none within another');
 
 $p = profile_get('/auth')->profile('wall');
 cmp_ok($p->weight_below(qr/^subrequest \/check$/), '>', 0, 'subrequest');
@@ -103,6 +172,19 @@ is(scalar(grep { / "GET \/plain/ } split /\n/, $t->read_file('access.log')),
    1, 'logged once');
 is(scalar(grep { / "GET \/auth/ } split /\n/, $t->read_file('access.log')),
    1, 'a replaced one too');
+
+
+# asks, and gets no answer
+sub closes {
+    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16,
+                                       LocalPort => port(8083), ReuseAddr => 1)
+        or die "listen: $!\n";
+
+    while (my $c = $listen->accept()) {
+        sysread($c, my $request, 65536);
+        close $c;
+    }
+}
 
 
 sub count {
