@@ -165,7 +165,13 @@ void ngx_http_profile_disarm(void);
 ngx_int_t ngx_http_profile_arm_sampler(void);
 void ngx_http_profile_release_sampler(void);
 void ngx_http_profile_disarm_idle(void);
+ngx_uint_t ngx_http_profile_armed(void);
 prof_sampler_t *ngx_http_profile_sampler(void);
+
+/* ngx_http_profile_dispatch.c: what nginx does between two polls */
+
+void ngx_http_profile_process_posted(ngx_queue_t *posted);
+void ngx_http_profile_expire_timers(void);
 
 /* ngx_http_profile_watch.c */
 
@@ -222,6 +228,10 @@ ngx_int_t ngx_http_profile_owned_init(void);
 void ngx_http_profile_owned_done(void);
 ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
     ngx_connection_t *c, ngx_uint_t timer);
+
+/* in a turn of the request: the connection, or NULL, was its own before it */
+ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
+    ngx_connection_t *c);
 
 /* NULL: the event is of somebody else's memory */
 ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);

@@ -138,6 +138,25 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer)
 }
 
 
+ngx_uint_t
+ngx_http_profile_owns(ngx_http_profile_track_t *tr, ngx_connection_t *c)
+{
+    ngx_http_profile_slot_t  *slot;
+
+    if (c == NULL) {
+        return 0;
+    }
+
+    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
+
+    return slot->track == tr
+           && (slot->client
+               || (slot->settled && c->number == slot->number
+                   && c->data == slot->data && !c->idle
+                   && c->fd != (ngx_socket_t) -1));
+}
+
+
 /*
  * A request may be entered outside of its turns, by events of others: when a
  * name is resolved for it, or when Lua code of another request wakes it up.

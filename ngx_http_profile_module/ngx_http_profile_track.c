@@ -5,8 +5,9 @@
  * Arming a worker.  nginx runs code for a request through ev->handler(ev) in
  * three places of its event loop: accepted events, expired timers, posted
  * events.  While armed, the poll posts all events instead of running them, and
- * this file runs the three places itself, so that it can look up whose event
- * it is.  No event handler of a real connection is ever replaced.
+ * ngx_http_profile_dispatch.c runs the three places itself, so that it can look
+ * up whose event it is.  No event handler of a real connection is ever
+ * replaced.
  *
  * Replaced while armed, and put back when the last request is untracked:
  *
@@ -44,10 +45,6 @@ static ngx_int_t ngx_http_profile_arm_loop(void);
 static void ngx_http_profile_disarm_sampler(void);
 static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
-static void ngx_http_profile_process_posted(ngx_queue_t *posted);
-static void ngx_http_profile_expire_timers(void);
-static void ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer);
-static void ngx_http_profile_event_turn(void *data);
 static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
     ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
@@ -169,6 +166,13 @@ ngx_http_profile_disarm_sampler(void)
 }
 
 
+ngx_uint_t
+ngx_http_profile_armed(void)
+{
+    return worker.armed;
+}
+
+
 prof_sampler_t *
 ngx_http_profile_sampler(void)
 {
@@ -285,114 +289,6 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     } while (msec != ngx_current_msec && --passes);
 
     return rc;
-}
-
-
-PROF_GLUE static void
-ngx_http_profile_process_posted(ngx_queue_t *posted)
-{
-    ngx_queue_t  *q;
-    ngx_event_t  *ev;
-
-    while (!ngx_queue_empty(posted)) {
-
-        q = ngx_queue_head(posted);
-        ev = ngx_queue_data(q, ngx_event_t, queue);
-
-        ngx_delete_posted_event(ev);
-
-        ngx_http_profile_dispatch(ev, 0);
-    }
-}
-
-
-PROF_GLUE static void
-ngx_http_profile_expire_timers(void)
-{
-    ngx_event_t        *ev;
-    ngx_rbtree_node_t  *node, *root, *sentinel;
-
-    sentinel = ngx_event_timer_rbtree.sentinel;
-
-    for ( ;; ) {
-        root = ngx_event_timer_rbtree.root;
-
-        if (root == sentinel) {
-            return;
-        }
-
-        node = ngx_rbtree_min(root, sentinel);
-
-        if ((ngx_msec_int_t) (node->key - ngx_current_msec) > 0) {
-            return;
-        }
-
-        ev = ngx_rbtree_data(node, ngx_event_t, timer);
-
-        ngx_rbtree_delete(&ngx_event_timer_rbtree, &ev->timer);
-
-#if (NGX_DEBUG)
-        ev->timer.left = NULL;
-        ev->timer.right = NULL;
-        ev->timer.parent = NULL;
-#endif
-
-        ev->timer_set = 0;
-        ev->timedout = 1;
-
-        ngx_http_profile_dispatch(ev, 1);
-    }
-}
-
-
-PROF_GLUE static void
-ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
-{
-    ngx_connection_t          *c, *client;
-    ngx_http_profile_wake_t    wake;
-    ngx_http_profile_track_t  *tr;
-
-    /* the last turn may have been one of this iteration */
-
-    if (!worker.armed) {
-        ev->handler(ev);
-        return;
-    }
-
-    c = ngx_http_profile_connection(ev);
-    tr = ngx_http_profile_owner(ev, c, timer);
-
-    if (tr == NULL) {
-        ngx_http_profile_run_event(ev, c);
-        return;
-    }
-
-    wake.event = ev;
-    wake.connection = c;
-    wake.request = NULL;
-    wake.resolver = NULL;
-    wake.timer = timer;
-    wake.body = 0;
-
-    /* posted for a stream, whose connection is none of nginx's array */
-
-    client = tr->request->connection;
-
-    if (c == NULL && (ev == client->read || ev == client->write)) {
-        wake.connection = client;
-    }
-
-    ngx_http_profile_turn(tr, &wake, ngx_http_profile_event_code(tr, ev),
-                          ngx_http_profile_event_turn, ev);
-}
-
-
-PROF_GLUE static void
-ngx_http_profile_event_turn(void *data)
-{
-    ngx_event_t *ev = data;
-
-    ev->handler(ev);
 }
 
 
