@@ -122,7 +122,8 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
 
             n = ngx_http_profile_zone_insert(store, parts,
                                              NGX_HTTP_PROFILE_PARTS - 1,
-                                             NGX_HTTP_PROFILE_WRITING, bytes);
+                                             NGX_HTTP_PROFILE_WRITING, bytes,
+                                             NULL);
 
             if (n != NGX_HTTP_PROFILE_NONE) {
                 ngx_http_profile_zone_unlock(store);

@@ -319,7 +319,7 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
 
     if (store->zone->bytes + bytes <= (uint64_t) store->max) {
         n = ngx_http_profile_zone_insert(store, parts, 2,
-                                         NGX_HTTP_PROFILE_READY, bytes);
+                                         NGX_HTTP_PROFILE_READY, bytes, NULL);
     }
 
     if (n == NGX_HTTP_PROFILE_NONE) {

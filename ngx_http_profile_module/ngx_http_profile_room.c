@@ -31,11 +31,31 @@ ngx_http_profile_room_none(ngx_http_profile_store_t *store, uint32_t blocks,
 }
 
 
-void
+ngx_int_t
 ngx_http_profile_room_make(ngx_http_profile_store_t *store, uint32_t blocks)
 {
-    uint32_t                  n, newer;
+    uint32_t                  n, newer, busy;
     ngx_http_profile_node_t  *node;
+
+    busy = 0;
+
+    for (n = store->zone->removed.oldest; n != NGX_HTTP_PROFILE_NONE;
+         n = newer)
+    {
+        node = ngx_http_profile_node(store, n);
+        newer = node->newer;
+
+        if (ngx_http_profile_room_abandoned(node)) {
+            ngx_http_profile_zone_remove(store, n);
+
+        } else {
+            busy += node->nblocks;
+        }
+    }
+
+    if (blocks > store->zone->nblocks - store->zone->pinned_blocks - busy) {
+        return NGX_AGAIN;
+    }
 
     for (n = store->zone->ready.oldest;
          n != NGX_HTTP_PROFILE_NONE && store->zone->nfree < blocks;
@@ -49,6 +69,8 @@ ngx_http_profile_room_make(ngx_http_profile_store_t *store, uint32_t blocks)
             store->zone->evicted++;
         }
     }
+
+    return NGX_OK;
 }
 
 

@@ -9,13 +9,6 @@
 #include "ngx_http_profile_zone.h"
 
 
-static ngx_int_t ngx_http_profile_store_add_memory(
-    ngx_http_profile_store_t *store, ngx_str_t *parts, ngx_log_t *log);
-static uint32_t ngx_http_profile_store_lookup(ngx_http_profile_store_t *store,
-    ngx_str_t *id);
-static ngx_int_t ngx_http_profile_store_copy(ngx_http_profile_store_t *store,
-    ngx_str_t *id, ngx_uint_t archive, ngx_http_profile_stored_t **st,
-    ngx_log_t *log);
 static ngx_int_t ngx_http_profile_store_check(ngx_http_profile_store_t *store,
     ngx_http_profile_stored_t *st, uint32_t crc, ngx_log_t *log);
 
@@ -48,7 +41,7 @@ ngx_http_profile_store_add(ngx_http_profile_store_t *store,
     parts[5].len = st->size;
 
     rc = store->path ? ngx_http_profile_files_add(store, parts, log)
-                     : ngx_http_profile_store_add_memory(store, parts, log);
+                     : ngx_http_profile_memory_add(store, parts);
 
     if (rc == NGX_DECLINED) {
         ngx_log_error(NGX_LOG_WARN, log, 0,
@@ -60,65 +53,28 @@ ngx_http_profile_store_add(ngx_http_profile_store_t *store,
 }
 
 
-static ngx_int_t
-ngx_http_profile_store_add_memory(ngx_http_profile_store_t *store,
-    ngx_str_t *parts, ngx_log_t *log)
-{
-    size_t                      len;
-    uint32_t                    n, blocks;
-    ngx_int_t                   rc;
-    ngx_uint_t                  i;
-    ngx_http_profile_record_t  *record;
-
-    record = (ngx_http_profile_record_t *) parts[0].data;
-    len = offsetof(ngx_http_profile_node_t, record);
-
-    for (i = 0; i < NGX_HTTP_PROFILE_PARTS; i++) {
-        len += parts[i].len;
-    }
-
-    blocks = ngx_http_profile_zone_blocks(len);
-    rc = NGX_OK;
-
-    ngx_http_profile_zone_lock(store, 1);
-
-    n = ngx_http_profile_zone_find(store, record->id);
-
-    if (n != NGX_HTTP_PROFILE_NONE) {
-        ngx_http_profile_zone_remove(store, n);
-    }
-
-    if (ngx_http_profile_room_none(store, blocks, 0)) {
-        store->zone->dropped++;
-        rc = NGX_DECLINED;
-
-    } else {
-        ngx_http_profile_room_make(store, blocks);
-
-        (void) ngx_http_profile_zone_insert(store, parts,
-                                            NGX_HTTP_PROFILE_PARTS,
-                                            NGX_HTTP_PROFILE_READY, 0);
-        store->zone->added++;
-    }
-
-    ngx_http_profile_zone_unlock(store);
-
-    return rc;
-}
-
-
 ngx_int_t
 ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
     ngx_http_profile_stored_t **st, ngx_log_t *log)
 {
+    uint32_t                    crc;
     ngx_int_t                   rc;
     ngx_http_profile_stored_t  *facts;
 
     if (store->path == NULL) {
-        return ngx_http_profile_store_copy(store, id, 1, st, log);
+        rc = ngx_http_profile_memory_read(store, id, st, &crc, log);
+
+        if (rc == NGX_OK
+            && ngx_http_profile_store_check(store, *st, crc, log) != NGX_OK)
+        {
+            ngx_free(*st);
+            return NGX_DECLINED;
+        }
+
+        return rc;
     }
 
-    rc = ngx_http_profile_store_copy(store, id, 0, &facts, log);
+    rc = ngx_http_profile_store_find(store, id, &facts, log);
 
     if (rc != NGX_OK) {
         return rc;
@@ -139,17 +95,7 @@ ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
 }
 
 
-ngx_int_t
-ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
-    ngx_http_profile_stored_t **st, ngx_log_t *log)
-{
-    return ngx_http_profile_store_copy(store, id, 0, st, log);
-}
-
-
-/* the entry of an id that may be anything; the lock is taken */
-
-static uint32_t
+uint32_t
 ngx_http_profile_store_lookup(ngx_http_profile_store_t *store, ngx_str_t *id)
 {
     u_char  ch;
@@ -171,13 +117,13 @@ ngx_http_profile_store_lookup(ngx_http_profile_store_t *store, ngx_str_t *id)
 }
 
 
-static ngx_int_t
-ngx_http_profile_store_copy(ngx_http_profile_store_t *store, ngx_str_t *id,
-    ngx_uint_t archive, ngx_http_profile_stored_t **st, ngx_log_t *log)
+ngx_int_t
+ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
+    ngx_http_profile_stored_t **st, ngx_log_t *log)
 {
     u_char                     *texts;
-    size_t                      len, size;
-    uint32_t                    n, crc;
+    size_t                      len;
+    uint32_t                    n;
     ngx_http_profile_node_t    *node;
     ngx_http_profile_cursor_t   cursor;
 
@@ -194,10 +140,8 @@ ngx_http_profile_store_copy(ngx_http_profile_store_t *store, ngx_str_t *id,
     node->touched = ngx_time();
 
     len = ngx_http_profile_record_texts(&node->record);
-    size = archive ? (size_t) node->record.size : 0;
-    crc = node->record.archive_crc;
 
-    *st = ngx_alloc(sizeof(ngx_http_profile_stored_t) + len + size, log);
+    *st = ngx_alloc(sizeof(ngx_http_profile_stored_t) + len, log);
 
     if (*st == NULL) {
         ngx_http_profile_zone_unlock(store);
@@ -207,20 +151,13 @@ ngx_http_profile_store_copy(ngx_http_profile_store_t *store, ngx_str_t *id,
     texts = (u_char *) (*st + 1);
 
     ngx_http_profile_zone_open(store, n, &cursor);
-    ngx_http_profile_zone_read(&cursor, texts, len + size);
+    ngx_http_profile_zone_read(&cursor, texts, len);
 
     ngx_http_profile_record_read(&node->record, texts, *st);
 
     ngx_http_profile_zone_unlock(store);
 
-    (*st)->archive = archive ? texts + len : NULL;
-
-    if (archive && ngx_http_profile_store_check(store, *st, crc, log)
-                   != NGX_OK)
-    {
-        ngx_free(*st);
-        return NGX_DECLINED;
-    }
+    (*st)->archive = NULL;
 
     return NGX_OK;
 }

@@ -13,9 +13,10 @@
  *
  * Context: all functions may be called by any thread of a worker.  Those that
  * say "disk" read or write files, and belong in a job
- * (ngx_http_profile_job.h) and not in the event loop.  None waits for
- * anything but the disk and the mutex of the zone, which is held for as long
- * as it takes to copy an entry.
+ * (ngx_http_profile_job.h) and not in the event loop; so do those that copy
+ * an archive.  None waits for anything but the disk, others who write, and the
+ * mutex of the zone, which is held for as long as it takes to copy facts, or
+ * 64 kilobytes of an archive.
  */
 
 

@@ -11,8 +11,8 @@
 
 static void ngx_http_profile_zone_layout(ngx_http_profile_store_t *store,
     uint32_t nblocks);
-static void ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor,
-    u_char *data, size_t len);
+static u_char *ngx_http_profile_zone_piece(ngx_http_profile_cursor_t *cursor,
+    size_t *len);
 static ngx_http_profile_list_t *ngx_http_profile_zone_list(
     ngx_http_profile_store_t *store, ngx_http_profile_node_t *node);
 static uint64_t ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
@@ -132,7 +132,7 @@ ngx_http_profile_zone_blocks(size_t len)
 uint32_t
 ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_uint_t n, ngx_http_profile_state_e state,
-    uint64_t bytes)
+    uint64_t bytes, ngx_http_profile_cursor_t *archive)
 {
     size_t                      len;
     uint32_t                    first, last, k;
@@ -172,8 +172,12 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
     cursor.block = first;
     cursor.offset = offsetof(ngx_http_profile_node_t, record);
 
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < ngx_min(n, NGX_HTTP_PROFILE_PARTS - 1); i++) {
         ngx_http_profile_zone_write(&cursor, parts[i].data, parts[i].len);
+    }
+
+    if (archive) {
+        *archive = cursor;
     }
 
     node->state = state;
@@ -326,51 +330,50 @@ ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor, u_char *data,
     u_char  *p;
     size_t   n;
 
-    while (len) {
-
-        if (cursor->offset == NGX_HTTP_PROFILE_BLOCK) {
-            cursor->block = ngx_http_profile_next(
-                                        cursor->store->links[cursor->block]);
-            cursor->offset = 0;
-        }
-
-        p = cursor->store->blocks
-            + (size_t) cursor->block * NGX_HTTP_PROFILE_BLOCK;
-
-        n = ngx_min(len, NGX_HTTP_PROFILE_BLOCK - cursor->offset);
-
-        data = ngx_cpymem(data, p + cursor->offset, n);
-        cursor->offset += n;
-        len -= n;
+    for ( /* void */ ; len; len -= n) {
+        n = len;
+        p = ngx_http_profile_zone_piece(cursor, &n);
+        data = ngx_cpymem(data, p, n);
     }
 }
 
 
-static void
+void
 ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor, u_char *data,
     size_t len)
 {
     u_char  *p;
     size_t   n;
 
-    while (len) {
-
-        if (cursor->offset == NGX_HTTP_PROFILE_BLOCK) {
-            cursor->block = ngx_http_profile_next(
-                                        cursor->store->links[cursor->block]);
-            cursor->offset = 0;
-        }
-
-        p = cursor->store->blocks
-            + (size_t) cursor->block * NGX_HTTP_PROFILE_BLOCK;
-
-        n = ngx_min(len, NGX_HTTP_PROFILE_BLOCK - cursor->offset);
-
-        ngx_memcpy(p + cursor->offset, data, n);
-        cursor->offset += n;
+    for ( /* void */ ; len; len -= n) {
+        n = len;
+        p = ngx_http_profile_zone_piece(cursor, &n);
+        ngx_memcpy(p, data, n);
         data += n;
-        len -= n;
     }
+}
+
+
+/* where the next bytes are, of *len at most; the cursor is behind them then */
+
+static u_char *
+ngx_http_profile_zone_piece(ngx_http_profile_cursor_t *cursor, size_t *len)
+{
+    u_char  *p;
+
+    if (cursor->offset == NGX_HTTP_PROFILE_BLOCK) {
+        cursor->block = ngx_http_profile_next(
+                                        cursor->store->links[cursor->block]);
+        cursor->offset = 0;
+    }
+
+    p = cursor->store->blocks
+        + (size_t) cursor->block * NGX_HTTP_PROFILE_BLOCK + cursor->offset;
+
+    *len = ngx_min(*len, NGX_HTTP_PROFILE_BLOCK - cursor->offset);
+    cursor->offset += *len;
+
+    return p;
 }
 
 

@@ -77,7 +77,7 @@ typedef struct {
 
 typedef enum {
     NGX_HTTP_PROFILE_READY = 0,
-    NGX_HTTP_PROFILE_WRITING,   /* by owner */
+    NGX_HTTP_PROFILE_WRITING,   /* by owner: its file, or its archive */
     NGX_HTTP_PROFILE_REMOVING   /* by owner, or by anybody if there is none */
 } ngx_http_profile_state_e;
 
@@ -189,11 +189,14 @@ uint32_t ngx_http_profile_zone_blocks(size_t len);
 
 /*
  * Makes an entry of parts[0 .. n - 1]: the record and what follows it.  The
- * number of its first block, or NGX_HTTP_PROFILE_NONE: not enough are free.
+ * archive, if it is one of them, has its blocks then, but is not copied: that
+ * may take long, and is for who inserts it, without the lock, from where
+ * *archive says.  The number of the first block, or NGX_HTTP_PROFILE_NONE: not
+ * enough are free.
  */
 uint32_t ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_uint_t n, ngx_http_profile_state_e state,
-    uint64_t bytes);
+    uint64_t bytes, ngx_http_profile_cursor_t *archive);
 void ngx_http_profile_zone_remove(ngx_http_profile_store_t *store,
     uint32_t n);
 void ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
@@ -216,6 +219,8 @@ uint32_t ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store,
 void ngx_http_profile_zone_open(ngx_http_profile_store_t *store, uint32_t n,
     ngx_http_profile_cursor_t *cursor);
 void ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor,
+    u_char *data, size_t len);
+void ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor,
     u_char *data, size_t len);
 
 /* ngx_http_profile_zone_check.c: a new zone, or one that somebody died in */
@@ -245,14 +250,30 @@ void ngx_http_profile_record_read(ngx_http_profile_record_t *record,
 ngx_uint_t ngx_http_profile_room_none(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes);
 
-/* memory: removes the oldest ones until there is room */
-void ngx_http_profile_room_make(ngx_http_profile_store_t *store,
+/*
+ * Memory: removes the oldest ones until there is room.  NGX_AGAIN: there is
+ * not before others have written theirs; none was removed.
+ */
+ngx_int_t ngx_http_profile_room_make(ngx_http_profile_store_t *store,
     uint32_t blocks);
 
 /* files: whose to remove, so that all are no more than limit bytes */
 ngx_uint_t ngx_http_profile_room_claim(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes, uint64_t limit,
     ngx_http_profile_claim_t *claims, ngx_uint_t max);
+
+/* ngx_http_profile_store.c: of an id that may be anything */
+
+uint32_t ngx_http_profile_store_lookup(ngx_http_profile_store_t *store,
+    ngx_str_t *id);
+
+/* ngx_http_profile_memory.c: archives in memory; these take the lock */
+
+ngx_int_t ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
+    ngx_str_t *parts);
+ngx_int_t ngx_http_profile_memory_read(ngx_http_profile_store_t *store,
+    ngx_str_t *id, ngx_http_profile_stored_t **st, uint32_t *crc,
+    ngx_log_t *log);
 
 /* ngx_http_profile_files.c: archives in files; these take the lock */
 

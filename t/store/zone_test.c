@@ -69,6 +69,7 @@ static void test_replay(void);
 static int test_zone(void);
 static int test_blocks(void);
 static int test_entries(void);
+static int test_busy(void);
 static int test_promises(void);
 static void test_id(uint32_t n, u_char *id);
 static size_t test_archive(uint32_t n, u_char *p);
@@ -82,6 +83,7 @@ static ngx_shm_zone_t             shm_zone;
 static test_journal_t            *journal;
 static test_known_t              *known;
 static uint32_t                   replayed;
+static uint32_t                   unfinished;
 static ngx_atomic_t              *mutex;
 
 
@@ -246,7 +248,9 @@ main(int argc, char **argv)
     }
 
     is_int(bad, 0, "%u operations, killed %u times", journal->count, i);
-    ok(inside > rounds / 50, "%u times in the middle of a change", inside);
+    ok(unfinished > rounds / 100, "%u times while an archive was written",
+       unfinished);
+    ok(inside > rounds / 100, "%u times in the middle of a change", inside);
     is_int(store.zone->torn, 0, "no entry was torn");
     ok(store.zone->evicted > rounds, "the zone was full");
 
@@ -498,9 +502,51 @@ test_entries(void)
 
     if (store.zone->ready.oldest != newer || store.zone->entries != count
         || store.zone->pinned != pinned || store.zone->pinned_blocks != blocks
-        || store.zone->busy != 0 || store.zone->bytes != 0)
+        || store.zone->bytes != 0)
     {
         diag("sums are wrong: %u entries, %u pinned", count, pinned);
+        return 1;
+    }
+
+    return test_busy();
+}
+
+
+/*
+ * What he was writing when he died, and nothing of those before him: the next
+ * one who needs room removes it.
+ */
+
+static int
+test_busy(void)
+{
+    uint32_t                  n, count;
+    ngx_http_profile_node_t  *node;
+
+    count = 0;
+
+    for (n = store.zone->removed.newest; n != NGX_HTTP_PROFILE_NONE;
+         n = node->older)
+    {
+        node = ngx_http_profile_node(&store, n);
+
+        if (node->state != NGX_HTTP_PROFILE_WRITING
+            || !(store.links[n] & NGX_HTTP_PROFILE_HEAD)
+            || kill(node->owner, 0) == 0
+            || ngx_http_profile_zone_find(&store, node->record.id) == n)
+        {
+            diag("the entry in block %u is nobody's", n);
+            return 1;
+        }
+
+        count++;
+    }
+
+    unfinished += count;
+
+    if (count > 1 || count != store.zone->busy) {
+        diag("%u entries are unfinished, %u by the zone", count,
+             store.zone->busy);
         return 1;
     }
 
@@ -704,13 +750,17 @@ test_limits(void)
     u_char                         *archive;
     ngx_str_t                       id;
     uint32_t                        i;
-    ngx_http_profile_stored_t       st;
+    ngx_http_profile_stored_t       st, *got;
     ngx_http_profile_store_stat_t   stat;
     u_char                          text[NGX_HTTP_PROFILE_ID_LEN];
 
     ngx_http_profile_store_stat(&store, &stat);
 
     archive = calloc(1, stat.memory_size);
+
+    for (i = 0; i < stat.memory_size; i++) {
+        archive[i] = (u_char) (i * 2654435761U >> 24);
+    }
 
     ngx_memzero(&st, sizeof(st));
 
@@ -756,7 +806,15 @@ test_limits(void)
     is_int(stat.entries, 1, "it is alone");
     is_int(stat.memory_used, stat.memory_size, "and fills the zone");
 
+    /* which is read in pieces */
+
     memcpy(text, st.id, sizeof(text));
+    is_int(ngx_http_profile_store_get(&store, &id, &got, &test_log), NGX_OK,
+           "it is read");
+    ok(got->size == st.size && memcmp(got->archive, archive, st.size) == 0,
+       "and is what was written");
+    free(got);
+
     text[0] = 'G';
     is_int(ngx_http_profile_store_delete(&store, &id), NGX_DECLINED,
            "an id that is none");
