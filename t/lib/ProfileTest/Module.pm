@@ -16,9 +16,9 @@ our @EXPORT = qw/ build_module /;
 
 
 # Builds t/fixtures/NAME.c in the test's directory and returns the path of the
-# module, or skips the file.
+# module, or skips the file.  May be given more flags for the compiler.
 sub build_module {
-    my ($t, $name) = @_;
+    my ($t, $name, @flags) = @_;
 
     my $root = dirname(__FILE__) . '/../../..';
     my $from = dirname($ENV{TEST_NGINX_MODULE} || $ENV{TEST_NGINX_BINARY}
@@ -39,7 +39,7 @@ sub build_module {
         '-o', $so, (map { ('-I', "$nginx/$_") } qw{ objs src/core src/event
         src/event/modules src/event/quic src/os/unix src/http src/http/modules
         src/http/v2 src/http/v3
-        }), "$root/t/fixtures/$name.c");
+        }), @flags, "$root/t/fixtures/$name.c");
 
     if ($status) {
         Test::More::plan(skip_all => "$name is not built: $out");

@@ -1,0 +1,173 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# A stripped module and its separate debug file, as a package of debug symbols
+# installs it: offsets without it; with it names, files, lines, and functions
+# that were inlined, in what viewers and pprof read.  Nothing is restarted.
+#
+# The file goes where all programs look for such files, so this is for root.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Module;
+use ProfileTest::Pprof;
+
+use constant NAME => 'ngx_http_inlined_test';
+
+my $t = ProfileTest->new()->has_program(qw/ objcopy readelf strip /);
+my $so = build_module($t, NAME . '_module', '-O2', '-Wl,--build-id');
+
+my ($id) = ($t->command('readelf', '-n', $so))[1] =~ /Build ID: ([0-9a-f]+)/;
+my $debug = "/usr/lib/debug/.build-id/" . substr($id, 0, 2) . '/'
+            . substr($id, 2) . '.debug';
+
+$t->skip_all('/usr/lib/debug cannot be written') if $> != 0;
+
+my $made = $$;
+
+END {
+    if ($made && $made == $$) {
+        unlink($debug);
+        rmdir(dirname($debug));
+    }
+}
+
+run('objcopy', '--only-keep-debug', $so, "$so.debug");
+run('strip', '--strip-unneeded', $so);
+
+$t->write_file_expand('nginx.conf', <<"EOF2");
+%%MODULES%%
+load_module $so;
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    server {
+        listen 127.0.0.1:8080;
+        profile_endpoint on;
+        profile_frequency 1000;
+
+        location / {
+            inlined_test;
+        }
+    }
+}
+EOF2
+
+$t->run();
+
+
+# without it
+
+my $p = profile_get('/?work=100');
+
+cmp_ok(wall($p, qr/^@{[ NAME ]}_module\.so\+0x[0-9a-f]+$/), '>', 0.05e9,
+       'an offset in the module');
+is(wall($p, qr/^@{[ NAME ]}_(?:spin|step|handler)/), 0,
+   'nobody has told the names');
+
+
+# with it, in the same worker
+
+run('mkdir', '-p', dirname($debug));
+run('cp', "$so.debug", $debug);
+chmod(0644, $debug);
+
+$p = profile_get('/?work=100');
+
+my $total = wall($p, qr/^@{[ NAME ]}_handler$/);
+
+cmp_ok($total, '>', 0.05e9, 'the handler by its name');
+cmp_ok(wall($p, qr/^@{[ NAME ]}_spin$/), '>', 0.9 * $total,
+       'what it calls');
+is(wall($p, qr/_module\.so\+0x/), 0, 'no offset is left');
+
+cmp_ok(wall($p, qr/^@{[ NAME ]}_step\b/), '>', 0.9 * $total,
+       'and what was inlined there');
+
+my %line = lines();
+my %frame = map { $_->{name} => $_ } @{$p->json()->{shared}{frames}};
+
+for my $function (qw/ handler spin /) {
+    my $frame = $frame{NAME . "_$function"};
+
+    like($frame->{file}, qr{/t/fixtures/@{[ NAME ]}_module\.c$},
+         "$function: file");
+    cmp_ok(abs($frame->{line} - $line{$function}), '<=', 2,
+           "$function: line, about $line{$function}");
+}
+
+
+# inlined functions
+
+$p = ProfileTest::Pprof->new(http_get('/?work=100&performance_bar=flamegraph'
+                                      . '&profile_format=pprof'));
+
+my $type = 'wall/nanoseconds';
+my $spin = $p->total($type, in('spin'));
+my $step = $p->total($type, in('step'));
+
+cmp_ok($spin, '>', 0.05e9, 'pprof: what was called');
+cmp_ok($step, '>', 0.9 * $spin, 'pprof: what was inlined in it');
+
+my ($sample) = grep { in('step')->($_) } $p->samples();
+my ($at) = grep { $sample->{stack}[$_] eq NAME . '_step' }
+                0 .. $#{$sample->{stack}};
+is($sample->{stack}[$at + 1], NAME . '_spin', 'pprof: it is in its caller');
+
+my $html = http_get('/?work=100&performance_bar=flamegraph'
+                    . '&profile_format=html')->content();
+like($html, qr/@{[ NAME ]}_step[^<]*inlined/, 'html: it is marked');
+
+
+# a file of another build is not used
+
+$p = (run('objcopy', '--strip-all', $debug, $debug), profile_get('/?work=50'));
+is(wall($p, qr/^@{[ NAME ]}_(?:spin|step|handler)/), 0,
+   'a file without names has none');
+
+
+sub wall {
+    my ($p, $match) = @_;
+    return $p->profile('wall')->weight_below($match);
+}
+
+
+sub in {
+    my ($function) = @_;
+    return sub { grep { $_ eq NAME . "_$function" } @{$_[0]{stack}} };
+}
+
+
+# where functions begin in the source
+sub lines {
+    open my $f, '<', dirname(__FILE__) . '/fixtures/' . NAME . '_module.c'
+        or die "open: $!\n";
+
+    my %found;
+
+    while (<$f>) {
+        $found{$1} = $. if /^@{[ NAME ]}_(\w+)\([^;]*$/;
+    }
+
+    return %found;
+}
+
+
+sub run {
+    my ($status, $out) = $t->command(@_);
+    die "@_: $out" if $status;
+}
