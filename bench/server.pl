@@ -2,12 +2,14 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# What a capture of the worker costs: CPU time per request of a gzip load, as a
-# ratio to the same worker without a capture, in pairs that follow one another.
+# What a capture of the worker costs: CPU time per request and throughput, as
+# ratios to the same worker without a capture, in pairs that follow one another.
 # "again" is a second run without one: what the other ratios cannot resolve.
 # perf and gperftools (by LD_PRELOAD) stand beside it, if they are there.
 #
-# ROUNDS=7 SECONDS=3 bench/server.pl
+# LOADS="gzip static" ROUNDS=7 SECONDS=3 bench/server.pl
+#
+# The table has the median and the quartiles of the rounds.
 
 use strict;
 use warnings;
@@ -22,7 +24,15 @@ my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
 my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
 my $rounds = $ENV{ROUNDS} || 7;
 my $seconds = $ENV{SECONDS} || 3;
+my @loads = split(/\s+/, $ENV{LOADS} || 'gzip static');
 my $signal = 23;
+
+my %loads = (gzip => '/text', static => '/small');
+
+for (@loads) {
+    die "there is no load \"$_\", but " . join(', ', sort keys %loads) . "\n"
+        unless $loads{$_};
+}
 
 chomp(my $path = `realpath $module`);
 my ($gperftools) = glob('/usr/lib/*/libprofiler.so.0');
@@ -33,6 +43,8 @@ my $dir = tempdir(CLEANUP => 1);
 mkdir "$dir/html" or die;
 write_file("$dir/html/text", join('', map { "line $_ " . rand() . "\n" }
                                       1 .. 6000));
+
+write_file("$dir/html/small", 'x' x 1000);
 
 my %server = (ours => start('ours', "load_module $path;"));
 $server{theirs} = start('theirs', 'env CPUPROFILE; env CPUPROFILESIGNAL;'
@@ -55,29 +67,41 @@ my @variants = (
               99, 999 : (),
 );
 
-my %ratios;
+for my $load (@loads) {
+    my %ratios;
 
-for (1 .. $rounds) {
-    for my $variant (shuffle @variants) {
-        my ($name, $which, $begin) = @$variant;
-        my $plain = run($which);
-        my @end = $begin->();
-        my $cost = run($which);
-        $_->() for @end;
+    for (1 .. $rounds) {
+        for my $variant (shuffle @variants) {
+            my ($name, $which, $begin) = @$variant;
+            my $plain = run($which, $load);
+            my @end = $begin->();
+            my $captured = run($which, $load);
+            $_->() for @end;
 
-        push @{$ratios{$name}}, $cost / $plain if $plain && $cost;
+            push @{$ratios{$name}{$_}}, $captured->{$_} / $plain->{$_}
+                for qw/ cpu rate /;
+        }
     }
-}
 
-printf "%-20s %8s  %s\n", 'CPU per request', 'median', 'quartiles';
+    printf "%-20s %-28s %-28s\n", $load, 'CPU per request', 'requests/s';
 
-for (@variants) {
-    my @r = sort { $a <=> $b } @{$ratios{$_->[0]} || []} or next;
-    printf "%-20s %8.3f  %.3f .. %.3f  (%d)\n", $_->[0], $r[$#r / 2],
-           $r[$#r / 4], $r[$#r * 3 / 4], scalar @r;
+    for my $name (map { $_->[0] } @variants) {
+        printf "%-20s %-28s %-28s\n", $name,
+               map { spread(@{$ratios{$name}{$_}}) } qw/ cpu rate /;
+    }
+
+    print "\n";
 }
 
 kill 'QUIT', map { $_->{master} } values %server;
+
+
+sub spread {
+    my @r = sort { $a <=> $b } @_;
+
+    return sprintf('%.3f  (%.3f .. %.3f)', $r[$#r / 2], $r[$#r / 4],
+                   $r[$#r * 3 / 4]);
+}
 
 
 sub write_file {
@@ -135,18 +159,22 @@ END
 }
 
 
-# CPU time per request, in ns
+# CPU time per request, in ns, and requests per second
 sub run {
-    my ($which) = @_;
+    my ($which, $load) = @_;
     my $s = $server{$which};
 
     my $before = used($s->{worker});
     my $out = `wrk -t1 -c4 -d$seconds -H 'Accept-Encoding: gzip' \\
-               http://127.0.0.1:$s->{port}/text`;
-    my $after = used($s->{worker});
+               http://127.0.0.1:$s->{port}$loads{$load}`;
+    my $cpu = used($s->{worker}) - $before;
 
-    my ($requests) = $out =~ /(\d+) requests in/ or return;
-    return $requests && ($after - $before) / $requests;
+    my ($requests) = $out =~ /(\d+) requests in/;
+    my ($rate) = $out =~ m{^Requests/sec:\s+(\S+)}m;
+
+    die "wrk: $out\n" unless $requests && $rate && $cpu;
+
+    return { cpu => $cpu / $requests, rate => $rate };
 }
 
 
@@ -163,22 +191,39 @@ sub used {
 }
 
 
-# these begin something, and return what ends it
+# these begin something, and return what ends it; what does not begin is no
+# result
 
 sub capture {
     my ($mode, $frequency) = @_;
 
-    return child('curl', '-s', '-o', '/dev/null', "http://127.0.0.1:"
-                 . "$server{ours}{port}/-/profile/$mode?seconds="
-                 . ($seconds + 2) . "&frequency=$frequency&format=folded");
+    my $end = child('curl', '-s', '-o', '/dev/null', "http://127.0.0.1:"
+                    . "$server{ours}{port}/-/profile/$mode?seconds="
+                    . ($seconds + 5) . "&frequency=$frequency&format=folded");
+
+    # a real-time signal, but for the C library's own
+
+    open my $f, '<', "/proc/$server{ours}{worker}/status" or die;
+    my ($caught) = map { /^SigCgt:\s+(\S+)/ ? $1 : () } <$f>;
+
+    die "the worker is not captured\n" unless hex(substr($caught, 0, 8)) >> 1;
+
+    return $end;
 }
 
 
 sub perf {
     my ($frequency) = @_;
 
-    return child('perf', 'record', '-q', '-F', $frequency, '-g', '-o',
-                 "$dir/perf", '-p', $server{ours}{worker});
+    unlink "$dir/perf";
+
+    my $end = child('perf', 'record', '-q', '-F', $frequency, '-g', '-o',
+                    "$dir/perf", '-p', $server{ours}{worker});
+
+    return sub {
+        $end->();
+        die "perf has no samples\n" unless (-s "$dir/perf" || 0) > 5000;
+    };
 }
 
 
@@ -201,5 +246,12 @@ sub child {
 
 sub toggled {
     kill $signal, $server{theirs}{worker};
-    return sub { kill $signal, $server{theirs}{worker} };
+
+    return sub {
+        kill $signal, $server{theirs}{worker};
+        sleep(0.2);
+        die "gperftools has no samples\n" unless grep { (-s || 0) > 500 }
+                                                      glob("$dir/prof*");
+        unlink glob("$dir/prof*");
+    };
 }
