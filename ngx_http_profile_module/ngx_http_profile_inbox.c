@@ -295,14 +295,14 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
         char            data[CMSG_SPACE(sizeof(int))];
     } control;
 
-    m->size = sizeof(ngx_http_profile_message_t);
+    m->size = ngx_http_profile_message_size(m->type);
     m->worker = ngx_worker;
     m->pid = ngx_pid;
 
     ngx_memzero(&msg, sizeof(struct msghdr));
 
     iov.iov_base = m;
-    iov.iov_len = sizeof(ngx_http_profile_message_t);
+    iov.iov_len = m->size;
 
     msg.msg_iov = &iov;
     msg.msg_iovlen = 1;
@@ -395,7 +395,10 @@ ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m, int *fd)
         ngx_memcpy(fd, CMSG_DATA(cmsg), sizeof(int));
     }
 
-    if (n != sizeof(ngx_http_profile_message_t) || m->size != (uint32_t) n) {
+    if (n < (ssize_t) ngx_http_profile_message_size(NGX_HTTP_PROFILE_REPORT)
+        || m->size != (uint32_t) n
+        || m->size != ngx_http_profile_message_size(m->type))
+    {
         m->type = NGX_HTTP_PROFILE_CANCEL;
         m->id = 0;
     }

@@ -22,6 +22,8 @@ static ngx_http_profile_server_t *ngx_http_profile_server_create(
     ngx_http_profile_call_t *call, ngx_http_profile_wanted_t *wanted);
 static void ngx_http_profile_server_order(ngx_http_profile_server_t *s,
     ngx_http_profile_member_t *member);
+static ngx_int_t ngx_http_profile_server_send(
+    ngx_http_profile_member_t *member, ngx_http_profile_message_t *m);
 static ngx_http_profile_server_t *ngx_http_profile_server_find(uint64_t id);
 static void ngx_http_profile_server_timer(ngx_event_t *ev);
 static ngx_uint_t ngx_http_profile_server_silent(ngx_http_profile_server_t *s,
@@ -165,12 +167,39 @@ ngx_http_profile_server_order(ngx_http_profile_server_t *s,
         return;
     }
 
-    if (ngx_http_profile_inbox_send(member->worker, &m, member->fd)
-        == NGX_OK)
-    {
+    if (ngx_http_profile_server_send(member, &m) == NGX_OK) {
         member->state = NGX_HTTP_PROFILE_MEMBER_ASKED;
         s->pending++;
     }
+}
+
+
+/* who asks begins at once: one is there, however busy the machine may be */
+
+static ngx_int_t
+ngx_http_profile_server_send(ngx_http_profile_member_t *member,
+    ngx_http_profile_message_t *m)
+{
+    int  fd;
+
+    if (member->worker != ngx_worker) {
+        return ngx_http_profile_inbox_send(member->worker, m, member->fd);
+    }
+
+    fd = fcntl(member->fd, F_DUPFD_CLOEXEC, 0);
+
+    if (fd == -1) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: fcntl(F_DUPFD_CLOEXEC) failed");
+        return NGX_ERROR;
+    }
+
+    m->worker = ngx_worker;
+    m->pid = ngx_pid;
+
+    ngx_http_profile_share_order(m, fd);
+
+    return NGX_OK;
 }
 
 

@@ -78,8 +78,10 @@ typedef enum {
 } ngx_http_profile_report_e;
 
 
+/* what follows "end" is in orders only: a socket takes more of the others */
+
 typedef struct {
-    uint32_t                    size;        /* of this struct */
+    uint32_t                    size;        /* of the message */
     uint32_t                    type;        /* ngx_http_profile_message_e */
     uint32_t                    report;      /* ngx_http_profile_report_e */
     uint32_t                    worker;      /* the sender's number */
@@ -91,6 +93,11 @@ typedef struct {
     prof_capture_conf_t         conf;
     ngx_http_profile_filter_t   filter;
 } ngx_http_profile_message_t;
+
+#define ngx_http_profile_message_size(type)                                   \
+    ((type) == NGX_HTTP_PROFILE_ORDER                                         \
+     ? sizeof(ngx_http_profile_message_t)                                     \
+     : offsetof(ngx_http_profile_message_t, interval))
 
 
 /* what is asked for */

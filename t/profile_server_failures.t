@@ -118,6 +118,22 @@ kill 'CONT', $stopped;
 start($s, 0.2, 99);
 is(named(answer($s), 'left_out'), undef, 'it goes on');
 
+# those that come to it when it is over; who is asked takes part always
+
+($s, $asker) = ask();
+my @others = grep { $_ != $asker } $t->worker_pids();
+kill 'STOP', @others;
+
+$begin = time();
+start($s, 0.2, 99);
+sleep(0.5);
+kill 'CONT', @others;
+$p = answer($s);
+
+is(join(' ', sort(named($p, 'left_out') =~ /(\d+) \(busy until the end\)/g)),
+    join(' ', sort @others), 'those that were busy until the end');
+is(named($p, 'workers'), $asker, 'the one that was asked is there');
+
 # a reload: old workers give what they have
 
 for my $round (1 .. $rounds) {
