@@ -400,15 +400,20 @@ static void
 prof_process_end(prof_slot_t *slot)
 {
     int              i;
-    uint64_t         total;
+    uint64_t         end, total;
     prof_capture_t  *c;
 
     c = slot->capture;
 
+    /* one reading, so that the sums agree whoever runs meanwhile */
+
+    end = prof_clock(CLOCK_MONOTONIC);
+    c->wall = end - slot->start;
+
     for (i = 0; i < PROF_PROCESS_THREADS; i++) {
 
         if (prof_threads[i].tid) {
-            prof_process_tail(slot, &prof_threads[i]);
+            prof_process_tail(slot, &prof_threads[i], end);
         }
     }
 
@@ -422,8 +427,6 @@ prof_process_end(prof_slot_t *slot)
         prof_process_named(slot, "[threads that ended]", PROF_ENTRY_TURN,
                            PROF_NONE, total - c->cpu, total - c->cpu);
     }
-
-    c->wall = prof_clock(CLOCK_MONOTONIC) - slot->start;
 }
 
 

@@ -198,8 +198,8 @@ void prof_process_entries(prof_slot_t *slot, prof_capture_t *c);
 /* takes the thread's samples out of its ring, into all captures */
 void prof_process_fold(prof_thread_t *t);
 
-/* the time after the last sample: its stack gets it */
-void prof_process_tail(prof_slot_t *slot, prof_thread_t *t);
+/* the time from the last sample until "end": its stack gets it */
+void prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end);
 
 /* weight that has no stack of its own: the node is one frame, of that name */
 void prof_process_named(prof_slot_t *slot, const char *name, uint32_t kind,

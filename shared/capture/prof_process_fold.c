@@ -202,7 +202,7 @@ prof_process_pass(prof_thread_t *t)
 
 
 void
-prof_process_tail(prof_slot_t *slot, prof_thread_t *t)
+prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end)
 {
     uint64_t         cpu, busy;
     prof_mark_t     *mark;
@@ -217,7 +217,7 @@ prof_process_tail(prof_slot_t *slot, prof_thread_t *t)
     busy = cpu;
 
     if (t->main && slot->paced && c->mode == PROF_MODE_WALL) {
-        busy = prof_clock(CLOCK_MONOTONIC) - t->idle - mark->busy;
+        busy = end - t->idle - mark->busy;
     }
 
     if (mark->node == PROF_NONE) {

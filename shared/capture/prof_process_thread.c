@@ -315,7 +315,8 @@ prof_thread_close(prof_thread_t *t)
     for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
 
         if (prof_process.slots[i].capture) {
-            prof_process_tail(&prof_process.slots[i], t);
+            prof_process_tail(&prof_process.slots[i], t,
+                              prof_clock(CLOCK_MONOTONIC));
         }
     }
 
