@@ -172,6 +172,7 @@ prof_sampler_t *ngx_http_profile_sampler(void);
 
 void ngx_http_profile_process_posted(ngx_queue_t *posted);
 void ngx_http_profile_expire_timers(void);
+void ngx_http_profile_run_next(void);
 
 /* ngx_http_profile_watch.c */
 

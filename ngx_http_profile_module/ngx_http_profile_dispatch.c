@@ -125,33 +125,37 @@ ngx_http_profile_event_turn(void *data)
 }
 
 
-/*
- * What is posted next for the same request is part of the turn: an upstream's
- * connection is mostly readable and writable at once.  Captures have a turn for
- * each, which is named by its event.
- */
-
 PROF_GLUE static void
 ngx_http_profile_events_turn(void *data)
 {
     ngx_event_t *ev = data;
 
+    ev->handler(ev);
+
+    ngx_http_profile_run_next();
+}
+
+
+/*
+ * What is posted next for the request whose turn it is belongs to the turn: a
+ * connection is mostly readable and writable at once.  Captures have a turn for
+ * each event, which is named by it.
+ */
+
+PROF_GLUE void
+ngx_http_profile_run_next(void)
+{
+    ngx_event_t               *ev;
     ngx_queue_t               *q;
     ngx_http_profile_track_t  *tr;
 
     tr = ngx_http_profile_frame->track;
 
-    for ( ;; ) {
-        ev->handler(ev);
+    /* it may be gone after each of them */
 
-        /* the request may be gone */
-
-        if (ngx_http_profile_frame->track != tr
-            || ngx_queue_empty(&ngx_posted_events))
-        {
-            return;
-        }
-
+    while (tr && tr == ngx_http_profile_frame->track
+           && !ngx_queue_empty(&ngx_posted_events))
+    {
         q = ngx_queue_head(&ngx_posted_events);
         ev = ngx_queue_data(q, ngx_event_t, queue);
 
@@ -160,5 +164,7 @@ ngx_http_profile_events_turn(void *data)
         }
 
         ngx_delete_posted_event(ev);
+
+        ev->handler(ev);
     }
 }

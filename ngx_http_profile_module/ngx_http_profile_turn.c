@@ -174,6 +174,8 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
     ev->handler(ev);
 
+    ngx_http_profile_run_next();
+
     ngx_http_profile_leave(&frame);
 }
 
