@@ -19,12 +19,20 @@
 #define NGX_HTTP_PROFILE_MSEC       1000000
 
 
+static ngx_http_profile_track_t *ngx_http_profile_new_track(void);
 static void ngx_http_profile_track_cleanup(void *data);
 static uint64_t ngx_http_profile_poll(uint64_t begin);
 static void ngx_http_profile_update_time(uint64_t now);
 
 
-ngx_http_profile_track_t  ngx_http_profile_marked;
+ngx_http_profile_track_t         ngx_http_profile_marked;
+
+/*
+ * Those that were used, to be used again while the worker is armed: in the
+ * request's pool they would be what makes it grow.
+ */
+
+static ngx_http_profile_track_t  *ngx_http_profile_free_tracks;
 
 
 ngx_http_profile_track_t *
@@ -38,16 +46,22 @@ ngx_http_profile_track(ngx_http_request_t *r)
         return tr;
     }
 
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_profile_track_t));
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    if (cln == NULL) {
+        return NULL;
+    }
 
-    if (cln == NULL || ngx_http_profile_arm() != NGX_OK) {
+    tr = ngx_http_profile_new_track();
+    if (tr == NULL) {
         return NULL;
     }
 
     cln->handler = ngx_http_profile_track_cleanup;
+    cln->data = tr;
 
-    tr = cln->data;
-    ngx_memzero(tr, sizeof(ngx_http_profile_track_t));
+    if (ngx_http_profile_arm() != NGX_OK) {
+        return NULL;
+    }
 
     tr->request = r;
     tr->part.request = r;
@@ -85,10 +99,58 @@ ngx_http_profile_untrack(ngx_http_profile_track_t *tr)
 }
 
 
+static ngx_http_profile_track_t *
+ngx_http_profile_new_track(void)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_free_tracks;
+
+    if (tr) {
+        ngx_http_profile_free_tracks = tr->next;
+
+    } else {
+        prof_heap_mute();
+        tr = ngx_alloc(sizeof(ngx_http_profile_track_t), ngx_cycle->log);
+        prof_heap_unmute();
+    }
+
+    if (tr) {
+        ngx_memzero(tr, sizeof(ngx_http_profile_track_t));
+    }
+
+    return tr;
+}
+
+
 static void
 ngx_http_profile_track_cleanup(void *data)
 {
-    ngx_http_profile_untrack(data);
+    ngx_http_profile_track_t  *tr = data;
+
+    ngx_http_profile_untrack(tr);
+
+    if (!ngx_http_profile_armed()) {
+        ngx_free(tr);
+        return;
+    }
+
+    tr->next = ngx_http_profile_free_tracks;
+    ngx_http_profile_free_tracks = tr;
+}
+
+
+void
+ngx_http_profile_account_done(void)
+{
+    ngx_http_profile_track_t  *tr;
+
+    while (ngx_http_profile_free_tracks) {
+        tr = ngx_http_profile_free_tracks;
+        ngx_http_profile_free_tracks = tr->next;
+
+        ngx_free(tr);
+    }
 }
 
 

@@ -33,6 +33,7 @@
 typedef struct ngx_http_profile_ctx_s    ngx_http_profile_ctx_t;
 typedef struct ngx_http_profile_part_s   ngx_http_profile_part_t;
 typedef struct ngx_http_profile_frame_s  ngx_http_profile_frame_t;
+typedef struct ngx_http_profile_track_s  ngx_http_profile_track_t;
 
 
 /*
@@ -69,7 +70,8 @@ typedef struct {
 } ngx_http_profile_times_t;
 
 
-typedef struct {
+struct ngx_http_profile_track_s {
+    ngx_http_profile_track_t     *next;      /* of those not in use */
     ngx_http_request_t           *request;   /* the main one; NULL: gone */
     ngx_http_profile_ctx_t       *ctx;       /* of its capture, or NULL */
     ngx_str_t                     id;        /* of its profile, or empty */
@@ -98,7 +100,7 @@ typedef struct {
 
     unsigned                      accounted:1;  /* not only for a capture */
     unsigned                      closed:1;     /* logged: times are final */
-} ngx_http_profile_track_t;
+};
 
 
 /*
@@ -191,6 +193,9 @@ extern ngx_http_profile_track_t  ngx_http_profile_marked;
  */
 ngx_http_profile_track_t *ngx_http_profile_track(ngx_http_request_t *r);
 void ngx_http_profile_untrack(ngx_http_profile_track_t *tr);
+
+/* the worker is disarmed */
+void ngx_http_profile_account_done(void);
 
 /* of the request or of a subrequest's main request; NULL: not tracked */
 ngx_http_profile_track_t *ngx_http_profile_find_track(ngx_http_request_t *r);

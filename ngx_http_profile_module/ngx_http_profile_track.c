@@ -111,6 +111,7 @@ ngx_http_profile_disarm_idle(void)
     ngx_event_actions.add_conn = worker.actions.add_conn;
 
     ngx_http_profile_owned_done();
+    ngx_http_profile_account_done();
 
     worker.armed = 0;
 
