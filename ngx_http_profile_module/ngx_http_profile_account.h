@@ -312,6 +312,9 @@ uint64_t ngx_http_profile_ready(ngx_http_profile_track_t *tr,
 ngx_http_profile_part_t *ngx_http_profile_waiting_part(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
 
+/* what a request was redirected to, or a subrequest is for */
+ngx_str_t *ngx_http_profile_place(ngx_http_request_t *r);
+
 /* whether what has come is not what the request waits for */
 ngx_uint_t ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake);

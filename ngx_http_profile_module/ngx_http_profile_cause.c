@@ -186,6 +186,19 @@ ngx_http_profile_reads_body(ngx_http_request_t *r, ngx_event_t *ev)
 }
 
 
+/* a named location has no URI of its own */
+
+ngx_str_t *
+ngx_http_profile_place(ngx_http_request_t *r)
+{
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    return clcf->named ? &clcf->name : &r->uri;
+}
+
+
 /*
  * While an upstream works, nginx only looks whether the client is still there:
  * nothing is waited for that could have been there earlier.

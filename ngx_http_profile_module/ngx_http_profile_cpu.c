@@ -36,6 +36,7 @@ typedef struct {
 
 
 static uint64_t *ngx_http_profile_put_aside(ngx_http_profile_frame_t *frame);
+static ngx_uint_t ngx_http_profile_is_much(void);
 static uint64_t ngx_http_profile_charge_cpu(uint64_t wall);
 static void ngx_http_profile_next_window(uint64_t used);
 
@@ -69,10 +70,12 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
 
     /*
      * Spread over all is what a request does when it has been logged, and what
-     * is run for none, present or to come.
+     * is run for none, present or to come; but not if it is much.
      */
 
-    if ((tr ? tr->closed : aside == NULL) && wall < NGX_HTTP_PROFILE_LONG_NS) {
+    if ((tr ? tr->closed : aside == NULL)
+        && (wall < NGX_HTTP_PROFILE_LONG_NS || !ngx_http_profile_is_much()))
+    {
         return now;
     }
 
@@ -90,6 +93,20 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
     }
 
     return now;
+}
+
+
+/* it took long, but it may not have run all the time */
+
+static ngx_uint_t
+ngx_http_profile_is_much(void)
+{
+    ngx_http_profile_cpu_t  *acc;
+
+    acc = &ngx_http_profile_cpu;
+
+    return prof_cpu_now() - acc->clock
+           >= acc->charged + NGX_HTTP_PROFILE_LONG_NS;
 }
 
 

@@ -65,7 +65,7 @@ ngx_http_profile_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
     if (r->internal) {
         p = ngx_http_profile_put(text, last,
                                  r == r->main ? "redirect " : "subrequest ");
-        p = ngx_http_profile_put_str(p, last, &r->uri);
+        p = ngx_http_profile_put_str(p, last, ngx_http_profile_place(r));
 
         frames[1] = prof_capture_name(c, (char *) text, p - text);
         n = 2;

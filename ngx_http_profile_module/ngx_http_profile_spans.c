@@ -145,7 +145,8 @@ ngx_http_profile_begin_part(ngx_http_profile_ctx_t *ctx,
 
     name.data = text;
     name.len = ngx_snprintf(text, sizeof(text), "%s %V",
-                            r == r->main ? "redirect" : "subrequest", &r->uri)
+                            r == r->main ? "redirect" : "subrequest",
+                            ngx_http_profile_place(r))
                - text;
 
     return ngx_http_profile_begin_span(ctx, &name);

@@ -181,6 +181,39 @@ http {
             error_page 404 /first/400;
         }
 
+        location /named_missing {
+            alias %%TESTDIR%%/missing;
+            error_page 404 = @first;
+        }
+
+        location @first {
+            rewrite ^ /first/400 break;
+            proxy_pass http://127.0.0.1:8081;
+        }
+
+        location /chain {
+            recursive_error_pages on;
+            alias %%TESTDIR%%/missing;
+            error_page 404 /closes;
+        }
+
+        location /closes {
+            recursive_error_pages on;
+            proxy_pass http://127.0.0.1:8087;
+            error_page 502 = @first;
+        }
+
+        location /queue {
+            content_by_lua_block {
+                local s = ngx.socket.tcp()
+                s:connect("127.0.0.1", %%PORT_8081%%,
+                          { pool_size = 1, backlog = 10 })
+                s:send("GET /first/400 HTTP/1.0\r\n\r\n")
+                ngx.say(s:receive("*a"))
+                s:close()
+            }
+        }
+
         location /accel {
             proxy_pass http://127.0.0.1:8081/accel;
         }
@@ -291,6 +324,7 @@ $t->run_daemon(\&upstream, 8081);
 $t->run_daemon(\&upstream, 8082, 'silent');
 $t->run_daemon(\&upstream, 8084, 'handshake');
 $t->run_daemon(\&upstream, 8085, 'late');
+$t->run_daemon(\&upstream, 8087, 'closes');
 run_names($t, 8053);
 
 # nobody accepts, and no more fit
@@ -307,7 +341,7 @@ my @filling = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1',
     $t->run();
 }
 
-$t->wait_for_socket($_) for 8081, 8082, 8084, 8085;
+$t->wait_for_socket($_) for 8081, 8082, 8084, 8085, 8087;
 
 my $upstream = qr/127\.0\.0\.1:\d+/;
 
@@ -349,12 +383,21 @@ my @cases = (
       qr/^subrequest \/check;upstream first byte $upstream$/, undef, 0.35 ],
     [ 'error_page', '/missing',
       qr/^redirect \/first\/400;upstream first byte $upstream$/ ],
+    [ 'named location', '/named_missing',
+      qr/^redirect \@first;upstream first byte $upstream$/ ],
+    [ 'chain of error pages, first', '/chain',
+      qr/^redirect \/closes;upstream first byte 127\.0\.0\.1:@{[port(8087)]}$/,
+      undef, 0.2 ],
+    [ 'chain of error pages, last', '/chain',
+      qr/^redirect \@first;upstream first byte $upstream$/ ],
     [ 'X-Accel-Redirect', '/accel',
       qr/^redirect \/first\/400;upstream first byte $upstream$/ ],
     [ 'Lua subrequest', '/capture',
       qr/^subrequest \/first\/400;upstream first byte $upstream$/ ],
     [ 'sleep', '/sleep', qr/^script timer$/ ],
     [ 'socket', '/socket', qr/^script socket $upstream$/ ],
+    [ 'queue of a pool of sockets', '/queue', qr/^script socket $upstream$/,
+      \&queued, 0.7 ],
     [ 'TLS', '/first/400', qr/^upstream first byte $upstream$/,
       sub { http_get($_[0], SSL => 1, port => 8443) } ],
     [ 'HTTP/2', '/first/400', qr/^upstream first byte $upstream$/,
@@ -371,10 +414,13 @@ check($_) for grep { $_->[0] ne 'disk' || !$t->sanitizers() } @cases;
 
 # others take a part, then most of the worker's time
 
+my %again = map { $_ => 1 } 'first byte', 'header', 'body', 'unbuffered body',
+                            'sleep', 'TLS', 'HTTP/2';
+
 for my $clients (1, 4) {
     my $load = $t->load('/busy?ms=3', clients => $clients);
 
-    check($_, $clients) for @cases[6 .. 9, 26, 29];
+    check($_, $clients) for grep { $again{$_->[0]} } @cases;
     is($load->stop()->{failed}, 0, "$clients clients: all served");
 }
 
@@ -512,6 +558,17 @@ sub twice {
 }
 
 
+# for the place of another one
+sub queued {
+    my ($uri) = @_;
+
+    my $other = http_get('/queue', start => 1);
+    sleep 0.05;
+    http_get($uri);
+    http_end($other);
+}
+
+
 # the same entry of a cache
 sub after_another {
     my ($uri) = @_;
@@ -607,6 +664,8 @@ sub answer {
     $body -= sysread($c, my $rest, 65536) || return while $body > 0;
 
     sleep 5 if $how eq 'silent';
+    sleep 0.2 if $how eq 'closes';
+    return if $how eq 'closes';
 
     my ($part, $ms) = $request =~ m{/(first|header|body)/(\d+)};
     my $size = $request =~ m{/size/(\d+)} ? $1 : 4;
