@@ -54,6 +54,13 @@ ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
         ticket = ngx_http_profile_inbox_ticket(wanted->filter.requests);
 
         if (ticket == NGX_BUSY) {
+
+            if (ngx_http_profile_call_header(call, "Retry-After", "5")
+                != NGX_OK)
+            {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
             return ngx_http_profile_answer_error(call,
                                 NGX_HTTP_TOO_MANY_REQUESTS,
                                 "%d captures of requests are running already, "

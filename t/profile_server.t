@@ -88,10 +88,11 @@ cmp_ok($p->total('cpu/nanoseconds'), '<', 0.1e9, 'idle workers use no time');
 # machine needs more time for that
 
 my @pids = $t->worker_pids();
-my ($used, $got, @load);
+my ($used, $got, @load, %used);
 
 for my $seconds (6, 12, 24) {
     my $before = used(@pids);
+    my %before = map { $_ => used($_) } @pids;
     my $end = time() + $seconds;
     my $capture = http_get("/-/profile/cpu?seconds=$seconds&format=pprof",
                            start => 1);
@@ -102,6 +103,7 @@ for my $seconds (6, 12, 24) {
     $_->stop() for @load;
 
     $used = used(@pids) - $before;
+    $used{$_} = used($_) - $before{$_} for @pids;
     my $late = time() > $end - 0.5;
 
     $p = ProfileTest::Pprof->new(http_end($capture, timeout => 60));
@@ -117,6 +119,19 @@ cmp_ok(abs($sum / $used - 1), '<', 0.03,
 my ($pids) = map { /^workers: (.*)/ } $p->comments();
 is(join(' ', sort split(/, /, $pids)), join(' ', sort @pids),
     'the workers that took part are named');
+
+# the label is the number of the worker, in whose order they are named
+
+my @order = split(/, /, $pids);
+
+for my $i (0 .. $#order) {
+    my $own = $p->total('cpu/nanoseconds',
+                        sub { ($_[0]{labels}{worker} // '') eq $i }) / 1e9;
+    my $of = $used{$order[$i]};
+
+    cmp_ok(abs($own - $of), '<', 0.03 * $of + 0.01,
+        "worker $i: $own s in the profile, $of s used by the process");
+}
 
 ok((grep { grep { /deflate/ } @{$_->{stack}} } $p->samples())
    && (grep { grep { /^ngx_/ } @{$_->{stack}} } $p->samples()),
