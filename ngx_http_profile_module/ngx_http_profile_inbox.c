@@ -68,6 +68,10 @@ static void ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd);
 static ngx_http_profile_board_t  *ngx_http_profile_board;
 static ngx_uint_t                 ngx_http_profile_nworkers;
 
+/* this process has closed what others read from */
+
+static ngx_uint_t                 ngx_http_profile_opened;
+
 
 ngx_int_t
 ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
@@ -149,7 +153,10 @@ ngx_http_profile_inbox_close(void)
 
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
         (void) close(places[i].pair.out);
-        (void) close(places[i].pair.in);
+
+        if (!ngx_http_profile_opened || i == ngx_worker) {
+            (void) close(places[i].pair.in);
+        }
     }
 
     (void) munmap(ngx_http_profile_board,
@@ -187,6 +194,7 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
+    ngx_http_profile_opened = 1;
     ngx_http_profile_state_open();
 
     places[ngx_worker].pid = ngx_pid;

@@ -17,32 +17,21 @@
  * The browser is that of CHROMIUM, or chromium in PATH.
  */
 
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { chromium } from 'playwright-core';
+import { launch, readAxe } from './launch.mjs';
 
 
 const SIZE = { width: 1200, height: 700 };
 const TAG = 'nginx-performance-bar';
-const AXE = readFileSync(new URL('node_modules/axe-core/axe.min.js',
-                                 import.meta.url), 'utf8');
+const AXE = readAxe();
 
 const [scenario, ...urls] = process.argv.slice(2);
 const [url] = urls;
 const scenarios = { click, use, requests, endpoint, replace, links,
                     none };
 
-const executablePath = process.env.CHROMIUM
-    || execFileSync('sh', ['-c', 'command -v chromium || '
-                                 + 'command -v chromium-browser'],
-                    { encoding: 'utf8' }).trim();
-
 const out = { console: [], violations: [], elsewhere: [], axe: [] };
 
-const browser = await chromium.launch({
-    executablePath,
-    args: process.getuid() ? [] : ['--no-sandbox']
-});
+const browser = await launch();
 
 try {
     await scenarios[scenario]();

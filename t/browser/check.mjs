@@ -15,8 +15,7 @@
  * The browser is that of CHROMIUM, or chromium in PATH.
  */
 
-import { execFileSync } from 'node:child_process';
-import { chromium } from 'playwright-core';
+import { launch } from './launch.mjs';
 
 
 const SIZE = { width: 1000, height: 700 };
@@ -26,17 +25,9 @@ const BOXES = ROWS + ' > svg';
 const [scenario, url, screenshot] = process.argv.slice(2);
 const scenarios = { svg, html, glance, viewer };
 
-const executablePath = process.env.CHROMIUM
-    || execFileSync('sh', ['-c', 'command -v chromium || '
-                                 + 'command -v chromium-browser'],
-                    { encoding: 'utf8' }).trim();
-
 const out = { console: [], violations: [], requests: [], elsewhere: [] };
 
-const browser = await chromium.launch({
-    executablePath,
-    args: process.getuid() ? [] : ['--no-sandbox']
-});
+const browser = await launch();
 
 try {
     await scenarios[scenario]();

@@ -9,30 +9,18 @@
  * judges nothing, profile_console_browser.t does.
  */
 
-import { execFileSync } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
-import { chromium } from 'playwright-core';
+import { launch, readAxe } from './launch.mjs';
 
 
 const [scenario, url, other] = process.argv.slice(2);
 const scenarios = { walk, users, lists, gone, foreign, plain, refused,
                     workers, compare };
 
-const executablePath = process.env.CHROMIUM
-    || execFileSync('sh', ['-c', 'command -v chromium || '
-                                 + 'command -v chromium-browser'],
-                    { encoding: 'utf8' }).trim();
-
-const axe = readFileSync(createRequire(import.meta.url)
-                         .resolve('axe-core/axe.min.js'), 'utf8');
+const axe = readAxe();
 
 const out = { console: [], elsewhere: [], axe: {} };
 
-const browser = await chromium.launch({
-    executablePath,
-    args: process.getuid() ? [] : ['--no-sandbox']
-});
+const browser = await launch();
 
 try {
     await scenarios[scenario]();

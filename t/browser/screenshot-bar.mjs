@@ -8,24 +8,15 @@
  * The page of the URL makes three requests.
  */
 
-import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { chromium } from 'playwright-core';
+import { launch } from './launch.mjs';
 
 
 const BAR = 'nginx-performance-bar';
 
 const [url, directory] = process.argv.slice(2);
 
-const executablePath = process.env.CHROMIUM
-    || execFileSync('sh', ['-c', 'command -v chromium || '
-                                 + 'command -v chromium-browser'],
-                    { encoding: 'utf8' }).trim();
-
-const browser = await chromium.launch({
-    executablePath,
-    args: process.getuid() ? [] : ['--no-sandbox']
-});
+const browser = await launch();
 
 
 try {

@@ -7,22 +7,13 @@
  *     node screenshot.mjs URL DIRECTORY
  */
 
-import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { chromium } from 'playwright-core';
+import { launch } from './launch.mjs';
 
 
 const [url, directory] = process.argv.slice(2);
 
-const executablePath = process.env.CHROMIUM
-    || execFileSync('sh', ['-c', 'command -v chromium || '
-                                 + 'command -v chromium-browser'],
-                    { encoding: 'utf8' }).trim();
-
-const browser = await chromium.launch({
-    executablePath,
-    args: process.getuid() ? [] : ['--no-sandbox']
-});
+const browser = await launch();
 
 
 try {
