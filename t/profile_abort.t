@@ -9,13 +9,13 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
 use Socket qw/ SOL_SOCKET SO_LINGER /;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
 use ProfileTest;
 use ProfileTest::Attribution;
+use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ debug gzip proxy rewrite ssi /)
                           ->plan(15 * 7 + 21);
@@ -115,8 +115,7 @@ $t->write_file('text', $text);
 $t->write_file('ssi', '<!--#include virtual="/midway" -->'
                       . '<!--#include virtual="/reset" --> end');
 
-$t->run_daemon(\&server, IO::Socket::INET->new(LocalAddr => '127.0.0.1',
-    LocalPort => port(8081), Listen => 64, ReuseAddr => 1));
+run_server($t, 8081, sub { answer($_[0]) });
 port(8082);
 
 $t->run();
@@ -227,26 +226,6 @@ sub leave {
     setsockopt($s, SOL_SOCKET, SO_LINGER, pack('ii', 1, 0))
         if $how eq 'reset';
     close $s;
-}
-
-
-sub server {
-    my ($listen) = @_;
-
-    local $SIG{CHLD} = 'IGNORE';
-
-    while (1) {
-        my $s = $listen->accept() or next;
-
-        if (!fork()) {
-            close $listen;
-            alarm(60);
-            answer($s);
-            POSIX::_exit(0);
-        }
-
-        close $s;
-    }
 }
 
 

@@ -8,12 +8,12 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
 use ProfileTest;
 use ProfileTest::Attribution;
+use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ debug fastcgi rewrite /);
 
@@ -122,8 +122,7 @@ if ($uwsgi) {
     $t->wait_for_socket("$dir/uwsgi.sock") or die "no uwsgi\n";
 }
 
-$t->run_daemon(\&server, IO::Socket::INET->new(LocalAddr => '127.0.0.1',
-    LocalPort => port(8081), Listen => 64, ReuseAddr => 1));
+run_server($t, 8081, sub { 1 while answer($_[0]) });
 port(8082);
 
 $t->run();
@@ -156,26 +155,6 @@ sub post {
 
 
 # a FastCGI application; a process for each connection
-
-sub server {
-    my ($listen) = @_;
-
-    local $SIG{CHLD} = 'IGNORE';
-
-    while (1) {
-        my $s = $listen->accept() or next;
-
-        if (!fork()) {
-            close $listen;
-            alarm(60);
-            1 while answer($s);
-            POSIX::_exit(0);
-        }
-
-        close $s;
-    }
-}
-
 
 # answers one request in two pieces; returns whether others may follow
 

@@ -15,6 +15,7 @@ use Time::HiRes qw/ sleep /;
 
 use ProfileTest;
 use ProfileTest::Attribution;
+use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ auth_request debug gzip proxy rewrite /)
                           ->plan(18 * 7 + 11);
@@ -161,8 +162,7 @@ http {
 }
 EOF
 
-$t->run_daemon(\&server, IO::Socket::INET->new(LocalAddr => '127.0.0.1',
-    LocalPort => port(8081), Listen => 64, ReuseAddr => 1));
+run_server($t, 8081, sub { 1 while serve($_[0]) });
 
 # it accepts, and closes the connection at once
 $t->run_daemon(\&closer, IO::Socket::INET->new(LocalAddr => '127.0.0.1',
@@ -258,44 +258,13 @@ sub closer {
 
 # keeps connections alive, and serves each in a process of its own
 
-sub server {
-    my ($listen) = @_;
-
-    local $SIG{CHLD} = 'IGNORE';
-
-    while (1) {
-        my $s = $listen->accept() or next;
-
-        if (!fork()) {
-            close $listen;
-            alarm(60);
-            1 while serve($s);
-            POSIX::_exit(0);
-        }
-
-        close $s;
-    }
-}
-
-
 sub serve {
     my ($s) = @_;
 
-    my $request = '';
+    my $request = read_request($s) // return;
 
-    while ($request !~ /\r\n\r\n/) {
-        sysread($s, $request, 65536, length($request)) or return;
-    }
-
-    my ($head) = $request =~ /^(.*?\r\n\r\n)/s;
-    my $len = $head =~ /^Content-Length: *(\d+)/mi ? $1 : 0;
-
-    while (length($request) < length($head) + $len) {
-        sysread($s, $request, 65536, length($request)) or return;
-    }
-
-    my ($method, $what) = $head =~ m{^(\S+) /(\w+)};
-    my $close = $head =~ /^Connection: close/mi;
+    my ($method, $what) = $request =~ m{^(\S+) /(\w+)};
+    my $close = $request =~ /^Connection: close/mi;
 
     return if $what eq 'cut';
 

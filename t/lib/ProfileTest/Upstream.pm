@@ -10,6 +10,8 @@ package ProfileTest::Upstream;
 #     /hold=a/       it answers when upstream_release() is called with the name
 #     /accel=/x/     X-Accel-Redirect: the rest of the path, from the slash on
 #     /cookie=a/     Set-Cookie, and some headers that caches look at
+#
+# For other servers, run_server() has what accepts connections.
 
 use strict;
 use warnings;
@@ -19,22 +21,21 @@ use IO::Socket::INET;
 use POSIX ();
 use Time::HiRes qw/ sleep /;
 
-our @EXPORT = qw/ run_upstream upstream_requests upstream_lines
-                  upstream_release /;
+our @EXPORT = qw/ read_request run_server run_upstream upstream_requests
+                  upstream_lines upstream_release /;
 
 my $log = 'upstream.log';
 
 
-# on the port that stands for the given one; until the test ends
-sub run_upstream {
-    my ($t, $port) = @_;
+# serves connections to the port that stands for the given one, each in a process
+# of its own, until the test ends
+sub run_server {
+    my ($t, $port, $serve) = @_;
 
     my $s = IO::Socket::INET->new(Proto => 'tcp', LocalAddr => '127.0.0.1',
                                   LocalPort => ProfileTest::port($port),
                                   Listen => 64, ReuseAddr => 1)
         or die "cannot listen: $!\n";
-
-    $t->write_file($log, '');
 
     $t->run_daemon(sub {
         local $SIG{CHLD} = 'IGNORE';
@@ -45,12 +46,43 @@ sub run_upstream {
             next if !defined $pid || $pid;
 
             close $s;
-            eval { answer($t, $c) };
+            alarm(60);
+            eval { $serve->($c) };
             POSIX::_exit(0);
         }
     });
 
     close $s;
+}
+
+
+# header and body, or nothing
+sub read_request {
+    my ($c) = @_;
+
+    my $request = '';
+
+    while ($request !~ /\r\n\r\n/) {
+        sysread($c, $request, 65536, length($request)) or return;
+    }
+
+    my ($head) = $request =~ /^(.*?\r\n\r\n)/s;
+    my $len = $head =~ /^Content-Length: *(\d+)/mi ? $1 : 0;
+
+    while (length($request) < length($head) + $len) {
+        sysread($c, $request, 65536, length($request)) or return;
+    }
+
+    return $request;
+}
+
+
+sub run_upstream {
+    my ($t, $port) = @_;
+
+    $t->write_file($log, '');
+
+    run_server($t, $port, sub { answer($t, @_) });
 }
 
 
@@ -78,20 +110,7 @@ sub upstream_release {
 sub answer {
     my ($t, $c) = @_;
 
-    my $request = '';
-
-    alarm(60);
-
-    while ($request !~ /\r\n\r\n/) {
-        sysread($c, $request, 65536, length($request)) or return;
-    }
-
-    my ($head) = $request =~ /^(.*?\r\n\r\n)/s;
-    my $len = $head =~ /^Content-Length: *(\d+)/mi ? $1 : 0;
-
-    while (length($request) < length($head) + $len) {
-        sysread($c, $request, 65536, length($request)) or return;
-    }
+    my $request = read_request($c) // return;
 
     my ($line) = $request =~ /^(.*)\r\n/;
     my ($path) = $line =~ m{^\S+ ([^\s?]*)};
