@@ -107,6 +107,8 @@ is(join(' ', grep { !/cpu/ } @{$s->{cells}}), '',
    'html, tables of the other mode');
 is($s->{cpuLink}, "/large.txt?$args&profile_mode=cpu&profile_format=svg",
    'html, a link to the other mode');
+is($s->{bareLink}, "/large.txt?$args&profile_spans=off&profile_format=folded",
+   'html, a link to another format without stages');
 is("@{$s->{totals}}", join(' ', sort { $b <=> $a } @{$s->{totals}}),
    'html, a sorted table');
 cmp_ok($s->{lookup}{hits}, '>', 0, "html, $s->{lookup}{name} in the picture");

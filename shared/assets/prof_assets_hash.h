@@ -19,7 +19,7 @@
 #define PROF_ASSET_HASH_flame_js                                            \
     "'sha256-7NTheLVBqKRQh9jFN/zidgd82Ck4LttE6ouKTE28vcg='"
 #define PROF_ASSET_HASH_page_js                                             \
-    "'sha256-PlGoZIZeCFmMOMzTLuiIDHdDDbyvcL68V3/T1OEseWg='"
+    "'sha256-O6y7pj74FtRi3HPmLUfnjLmB/ejQN9TtDJR+eCiomRA='"
 
 
 #endif /* _PROF_ASSETS_HASH_H_INCLUDED_ */

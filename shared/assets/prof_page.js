@@ -75,6 +75,11 @@
             kept.push('profile_mode=' + mode.dataset.mode);
         }
 
+        if (/[#&]stages=off(&|$)/.test(location.hash)) {
+            kept = kept.filter(arg => !/^profile_spans(=|$)/.test(arg));
+            kept.push('profile_spans=off');
+        }
+
         kept.push('profile_format=' + format);
 
         return '?' + kept.join('&');

@@ -354,6 +354,12 @@ async function html() {
                                           'href');
     await page.click('label:has-text("Wall time")');
 
+    await page.click('button:has-text("Leave out stages")');
+    await page.hover('.formats a[data-format="folded"]');
+    out.bareLink = await page.getAttribute('.formats a[data-format="folded"]',
+                                           'href');
+    await page.click('button:has-text("Show stages")');
+
     await page.click('#functions th.wall:has-text("Total") .sort');
     out.totals = await page.evaluate(() =>
         Array.from(document.querySelectorAll('#functions tbody tr'),
