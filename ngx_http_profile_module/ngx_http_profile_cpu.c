@@ -70,11 +70,13 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
 
     /*
      * Spread over all is what a request does when it has been logged, and what
-     * is run for none, present or to come; but not if it is much.
+     * is run for none, present or to come, if it is not much.
      */
 
-    if ((tr ? tr->closed : aside == NULL)
-        && (wall < NGX_HTTP_PROFILE_LONG_NS || !ngx_http_profile_is_much()))
+    if (tr ? tr->closed
+           : (aside == NULL
+              && (wall < NGX_HTTP_PROFILE_LONG_NS || frame->tail
+                  || !ngx_http_profile_is_much())))
     {
         return now;
     }
@@ -82,11 +84,9 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
     cpu = ngx_http_profile_charge_cpu(wall);
 
     if (tr) {
-        if (!tr->closed) {
-            tr->turn += wall;
-            tr->turn_cpu += cpu;
-            tr->times.cpu += cpu;
-        }
+        tr->turn += wall;
+        tr->turn_cpu += cpu;
+        tr->times.cpu += cpu;
 
     } else if (aside) {
         *aside += cpu;
