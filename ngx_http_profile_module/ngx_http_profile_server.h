@@ -41,7 +41,7 @@
 /* a worker that does not report so long after the end is left out, ms */
 #define NGX_HTTP_PROFILE_GRACE       3000
 
-/* while it writes its archive, ms more */
+/* nor one that is still writing its archive by then */
 #define NGX_HTTP_PROFILE_GRACE_BUSY  5000
 
 #define NGX_HTTP_PROFILE_SECONDS_MIN  100          /* ms */
