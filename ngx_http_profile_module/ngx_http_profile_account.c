@@ -391,7 +391,9 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
                                         tr->turn_cpu);
         }
 
+        prof_heap_mute();
         ngx_http_profile_light_log(tr);
+        prof_heap_unmute();
     }
 
     tr->times = times;

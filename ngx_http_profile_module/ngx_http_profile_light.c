@@ -144,7 +144,11 @@ ngx_http_profile_light_begin(ngx_http_profile_track_t *tr, uint64_t begin)
         return;
     }
 
+    /* what the profiler allocates is nobody's */
+
+    prof_heap_mute();
     tr->light = ngx_http_profile_light_get();
+    prof_heap_unmute();
 
     if (tr->light) {
         ngx_http_profile_first_gap(tr, tr->light, begin);

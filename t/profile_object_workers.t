@@ -40,6 +40,9 @@ http {
     server {
         listen 127.0.0.1:8080;
 
+        # what the profiler allocates to keep all of them is not in it
+        profile_keep 1;
+
         location / {
             object_test;
         }
