@@ -1,0 +1,92 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# Upstreams whose filters are called with something else than the request:
+# memcached and gRPC.  Their callbacks are stages, and their responses remain
+# what they are.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET;
+use Test::More;
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ grpc memcached rewrite v2 /);
+
+$t->write_file_expand('nginx.conf', <<'EOC');
+%%MODULES%%
+%%GLOBALS%%
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        location /memcached {
+            set $memcached_key key;
+            memcached_pass 127.0.0.1:8082;
+        }
+
+        location /grpc {
+            grpc_pass 127.0.0.1:8083;
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8083 http2;
+
+        location /grpc {
+            alias %%TESTDIR%%/large;
+        }
+    }
+}
+EOC
+
+$t->write_file('large', 'x' x 300000);
+$t->run_daemon(\&memcached);
+$t->run();
+$t->wait_for_socket(8082);
+
+for my $uri (qw{ /memcached /grpc }) {
+    my $plain = http_get($uri);
+
+    cmp_ok(length($plain->body()), '>', 60000, "$uri: a response");
+    ok(http_get("$uri?performance_bar=record")->body() eq $plain->body(),
+       "$uri: the same one when it is recorded");
+
+    my $p = profile_get($uri);
+    is($p->response()->header('X-Profiled-Status'), 200, "$uri: profiled");
+
+    for my $name ('create request', 'process header', 'input filter init',
+                  'input filter', 'finalize')
+    {
+        cmp_ok($p->profile('wall')->weight_below(qr/^upstream: $name$/), '>',
+               0, "$uri: $name");
+    }
+}
+
+
+sub memcached {
+    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16,
+                                       LocalPort => port(8082), ReuseAddr => 1)
+        or die "listen: $!\n";
+
+    while (my $c = $listen->accept()) {
+        sysread($c, my $request, 4096) or next;
+        print $c "VALUE key 0 70000\r\n", 'v' x 70000, "\r\nEND\r\n";
+        close $c;
+    }
+}
