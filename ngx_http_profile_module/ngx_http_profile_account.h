@@ -248,7 +248,6 @@ void ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 void ngx_http_profile_disown_event(ngx_event_t *ev);
 void ngx_http_profile_settle(ngx_http_profile_track_t *tr);
 void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);
-ngx_http_log_ctx_t *ngx_http_profile_client_log(ngx_log_t *log);
 
 /*
  * ngx_http_profile_shared.c: what a turn may touch but what serves other
@@ -261,9 +260,6 @@ ngx_uint_t ngx_http_profile_shared(ngx_http_request_t *r,
     ngx_connection_t *c);
 ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
     ngx_event_t *ev);
-
-/* whether an event is QUIC's own; c is its connection, or NULL */
-ngx_uint_t ngx_http_profile_quic_event(ngx_event_t *ev, ngx_connection_t *c);
 
 /*
  * Where CPU time is noted that is spent for a connection before it has a

@@ -169,20 +169,15 @@ ngx_http_profile_log_owner(ngx_log_t *log)
 {
     ngx_http_log_ctx_t  *ctx;
 
-    ctx = ngx_http_profile_client_log(log);
+    if (log == NULL || log->data == NULL
+        || log->handler != ngx_http_profile_log_handler)
+    {
+        return NULL;
+    }
 
-    return (ctx && ctx->request) ? ngx_http_profile_find_track(ctx->request)
-                                 : NULL;
-}
+    ctx = log->data;
 
-
-/* what the log of a client's connection knows, or NULL: it is none */
-
-ngx_http_log_ctx_t *
-ngx_http_profile_client_log(ngx_log_t *log)
-{
-    return (log && log->handler == ngx_http_profile_log_handler) ? log->data
-                                                                 : NULL;
+    return ctx->request ? ngx_http_profile_find_track(ctx->request) : NULL;
 }
 
 

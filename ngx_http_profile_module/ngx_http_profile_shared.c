@@ -80,23 +80,3 @@ ngx_http_profile_shared_event(ngx_http_request_t *r, ngx_event_t *ev)
 
     return clcf->resolver && clcf->resolver->event == ev;
 }
-
-
-/*
- * The CPU time of these is spread over all requests.  Events that send and
- * those of timers log to their connection's log, which has no request.
- */
-
-ngx_uint_t
-ngx_http_profile_quic_event(ngx_event_t *ev, ngx_connection_t *c)
-{
-#if (NGX_HTTP_V3)
-    if (c) {
-        return ev->accept && c->listening && c->listening->quic;
-    }
-
-    return ngx_http_profile_client_log(ev->log) != NULL;
-#else
-    return 0;
-#endif
-}

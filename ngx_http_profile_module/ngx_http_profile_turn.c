@@ -170,7 +170,6 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
     frame.connection = c;
     frame.accept = ev->accept;
-    frame.tail = ngx_http_profile_quic_event(ev, c);
 
     ev->handler(ev);
 

@@ -1,0 +1,338 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captured streams of HTTP/3 connections with twenty: the profiles have nothing
+# of the other streams, which get what they always got.  nginx has HTTP/3 since
+# 1.25.0.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+use ProfileTest::H3;
+use ProfileTest::Module;
+use ProfileTest::Upstream;
+
+my $t = has_h3(ProfileTest->new()->has(qw/ debug limit_req proxy rewrite /));
+my $so = build_module($t, 'ngx_http_pointers_test_module');
+
+# what runs long and is no regular expression
+my $work = $t->has_module('gunzip') ? 'zlib'
+         : $t->has_module('lua') ? 'lua' : '';
+
+my %work = ('' => '', zlib => <<'EOF', lua => <<'EOF2');
+        location /work {
+            gunzip on;
+            gzip_static always;
+        }
+EOF
+        location /work {
+            content_by_lua_block {
+                local x = 0
+                for i = 1, 20 do
+                    for k = 1, 100000 do
+                        x = x + math.sin(k)
+                    end
+                    ngx.sleep(0.005)
+                end
+                ngx.print("done")
+            }
+        }
+EOF2
+
+$t->write_certificate('localhost');
+
+$t->write_file_expand('nginx.conf', <<"EOF" =~ s/%%WORK%%/$work{$work}/r);
+%%MODULES%%
+load_module $so;
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log debug_http;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    log_format times '\$request_uri rt=\$request_time status=\$status '
+                     'id=\$profile_id';
+    access_log %%TESTDIR%%/times.log times;
+
+    default_type text/plain;
+    limit_req_zone \$uri zone=one:1m rate=5r/s;
+
+    # a client that says nothing for so long is gone
+    keepalive_timeout 2s;
+
+    ssl_certificate localhost.crt;
+    ssl_certificate_key localhost.key;
+
+    server {
+        listen 127.0.0.1:8443 quic;
+        listen 127.0.0.1:8080;
+        listen 127.0.0.1:8082;
+
+        profile_endpoint on;
+
+        location / { }
+
+        # matches in about a millisecond that it does not
+        location /loop {
+            if (\$uri ~ "(a+)+\$") {
+                return 404;
+            }
+            return 200 \$uri;
+        }
+
+        location /proxy {
+            proxy_pass http://127.0.0.1:8081/wait=300/;
+        }
+
+        location /held {
+            proxy_pass http://127.0.0.1:8081/wait=20000/;
+        }
+
+        location /limited {
+            limit_req zone=one burst=5;
+            alias %%TESTDIR%%/small;
+        }
+
+%%WORK%%
+
+        location = /pointers {
+            pointers_test;
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+}
+EOF
+
+my $text = join('', map { sprintf("line %d: %x\n", $_,
+                                  $_ * 2654435761 % 4294967296) } 1 .. 50000);
+$t->write_file('text', $text);
+$t->write_file('work', $text x 4);
+$t->write_file('small', substr($text, 0, 30000));
+
+my ($failed, $out) = $t->command('gzip', '-1', $t->testdir() . '/work');
+die "gzip: $out\n" if $failed;
+
+run_upstream($t, 8081);
+$t->run();
+
+my $args = 'performance_bar=flamegraph&profile_format=speedscope';
+
+my $busy = '/loopaaaaaaaaaaaaaa!';
+my ($loop) = h3($t, [ $busy ]);
+my ($worked) = h3($t, [ $work ? '/work' : '/small' ]);
+
+is($loop->status(), 200, 'not captured: status');
+is($loop->body(), $busy, 'not captured: body');
+is_clean($t);
+
+my $pointers = http_get('/pointers')->body();
+
+
+# formats
+
+my %formats = (
+    speedscope => qr/^\{.*"shared":.*\}\s*$/s,
+    html => qr/^<!DOCTYPE html>.*<\/html>\s*$/si,
+    svg => qr/<svg.*<\/svg>\s*$/s,
+    pprof => qr/^\x1f\x8b/,
+    folded => qr/^(?:\S.* \d+\n)+$/,
+);
+
+for my $format (sort keys %formats) {
+    my ($r) = h3($t, [ "/text?performance_bar=flamegraph"
+                       . "&profile_format=$format" ]);
+
+    is($r->status(), 200, "$format: status");
+    like($r->body(), $formats{$format}, "$format: all of it");
+    is($r->header('X-Profiled-Status'), 200, "$format: status of the original");
+}
+
+my ($refused) = h3($t, [ '/text?performance_bar=flamegraph'
+                         . '&profile_format=none' ]);
+is($refused->status(), 400, 'a wrong format');
+is_clean($t, 'formats');
+
+
+# over the whole time, on other connections
+
+my $load = $t->load($busy, port => 8082, clients => 2);
+
+my ($p, @others) = among("/proxy?$args", ($busy) x 19);
+
+is_attributed($p, 'pcre', 'proxy');
+cmp_ok(waiting($p), '>', 0.28, 'proxy: waits');
+cmp_ok(running($p), '<', 0.1, 'proxy: does not run');
+is_sum($p, 'proxy');
+same($loop, 'proxy', @others);
+is_clean($t, 'proxy');
+
+
+# work among nineteen streams of regular expressions, and the reverse
+
+if ($work) {
+    ($p, @others) = among("/work?$args", ($busy) x 19);
+
+    is_attributed($p, 'pcre', 'work');
+    cmp_ok(share_of($p, $work), '>', 0.4, 'work: it is what runs');
+    is_sum($p, 'work');
+    same($loop, 'work', @others);
+    is_clean($t, 'work');
+
+    ($p, @others) = among("/loopaaaaaaaaaaaaaaaaaaa!?$args", ('/work') x 19);
+
+    is_attributed($p, $work, 'match');
+    cmp_ok(share_of($p, 'pcre'), '>', 0.8, 'match: regular expressions');
+    is_sum($p, 'match');
+    same($worked, 'match', @others);
+    is_clean($t, 'match');
+}
+
+
+# bodies
+
+@others = h3($t, [ $busy, "/proxy?$args", ($busy) x 8 ],
+             body => 'x' x 200000);
+$p = ProfileTest::Profile->new(splice(@others, 1, 1));
+
+is_attributed($p, 'pcre', 'body');
+cmp_ok(waiting($p), '>', 0.28, 'body: waits');
+is_sum($p, 'body');
+is(length((upstream_requests($t))[-1] =~ s/.*?\r\n\r\n//sr), 200000,
+   'body: all of it is sent to the upstream');
+same($loop, 'body', @others);
+is_clean($t, 'body');
+
+
+# the delay of a stream is a timer of the stream
+
+h3($t, [ '/limited' ]) for 1 .. 2;
+($p, @others) = among("/limited?$args", ($busy) x 5);
+
+is_attributed($p, 'pcre', 'limit_req');
+cmp_ok(waiting($p), '>', 0.05, 'limit_req: waits');
+cmp_ok(running($p), '<', 0.05, 'limit_req: does not run');
+like($p->profile('wall')->folded(), qr/^\[waiting\];limit_req /m,
+     'limit_req: the cause');
+same($loop, 'limit_req', @others);
+is_clean($t, 'limit_req');
+
+
+# all of them are captured
+
+my @all = h3($t, [ map { ("/small?$args", "/proxy?$args") } 1 .. 4 ]);
+
+is_attributed(ProfileTest::Profile->new($all[$_]), 'pcre',
+              "captured together, $_") for 0 .. $#all;
+is_clean($t, 'captured together');
+
+
+# the response goes out, the profile to the store
+
+my ($recorded) = h3($t, [ '/text?performance_bar=record' ]);
+my $id = $recorded->header('X-Profile-Id') // '';
+
+is($recorded->body(), $text, 'recorded: the original response');
+is(info(stored($id))->{status}, 200, 'recorded: profile');
+is_sum(stored($id), 'recorded');
+is_clean($t, 'recorded');
+
+
+# The client closes the connection while captured streams wait for an upstream;
+# then it goes without a word, and nginx closes the connection after a while.
+
+for my $how (qw/ quit leave /) {
+    h3($t, [ $busy, "/held?${how}none",
+             map { "/held?$how$_&performance_bar=$_" }
+             qw/ flamegraph record / ],
+       $how => 1);
+
+    my ($none, $flamegraph, $l) = map { line("/held?$how$_") }
+                                  qw/ none flamegraph record /;
+
+    is($flamegraph->{status}, $none->{status},
+       "$how: one that was to be replaced ended");
+    is($l->{status}, $none->{status}, "$how: a recorded one ended");
+
+    my $stored = stored($l->{id});
+
+    is_sum($stored, "$how: recorded");
+    cmp_ok(abs(info($stored)->{wall} / 1e9 - $l->{rt}), '<', 0.05,
+           "$how: recorded until then");
+    like($stored->profile('wall')->folded(),
+         qr/^\[waiting\];upstream first byte /m, "$how: the cause");
+    is_clean($t, $how);
+}
+
+is($load->stop()->{failed}, 0, 'other connections were served');
+is((h3($t, [ $busy ]))[0]->body(), $busy, 'served as before');
+
+
+# all pointers of the worker
+
+my $now;
+wait_for(sub { ($now = http_get('/pointers')->body()) eq $pointers });
+is($now, $pointers, 'nothing is replaced any more');
+
+
+# the profile of one stream, and the responses to the others
+sub among {
+    my ($first, @others) = @_;
+
+    # not the first stream, whose requests may come before those of others
+
+    my @half = splice(@others, 0, @others / 2);
+    my @got = h3($t, [ @half, $first, @others ]);
+    my ($response) = splice(@got, scalar @half, 1);
+
+    return (ProfileTest::Profile->new($response), @got);
+}
+
+
+sub same {
+    my ($want, $name, @got) = @_;
+
+    my @wrong = grep { plain($_) ne plain($want) } @got;
+
+    is("@wrong", '', "$name: others are served as before");
+}
+
+
+sub stored {
+    my ($id) = @_;
+    my $r;
+
+    wait_for(sub { $r = http_get("/-/profile/p/$id/speedscope");
+                   $r->status() == 200 });
+
+    return ProfileTest::Profile->new($r);
+}
+
+
+# of the log
+sub line {
+    my ($uri) = @_;
+    my %line;
+
+    wait_for(sub {
+        my ($line) = $t->read_file('times.log') =~ /^(\Q$uri\E.*)/m;
+
+        %line = $line =~ / (\w+)=(\S+)/g if $line;
+        return $line;
+    });
+
+    return \%line;
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Accounting of every request of HTTP/3: the times of streams, and of clients
+# that leave, and the worker's CPU time.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use ProfileTest;
+use ProfileTest::Attribution;
+use ProfileTest::H3;
+use ProfileTest::Upstream;
+
+my $t = has_h3(ProfileTest->new()->has(qw/ proxy rewrite /));
+
+$t->write_certificate('localhost');
+
+$t->write_file_expand('nginx.conf', <<'EOC');
+%%MODULES%%
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    log_format times '$request_uri rt=$request_time cpu=$profile_cpu_time '
+                     'wait=$profile_wait_time stall=$profile_stall_time '
+                     'turns=$profile_turns protocol=$server_protocol '
+                     'timing=$profile_server_timing';
+    access_log %%TESTDIR%%/times.log times;
+
+    ssl_certificate localhost.crt;
+    ssl_certificate_key localhost.key;
+
+    profile_accounting on;
+
+    server {
+        listen 127.0.0.1:8443 quic;
+
+        location / { }
+
+        # matches in about a millisecond that it does not
+        location /loop {
+            if ($uri ~ "(a+)+$") {
+                return 404;
+            }
+            return 200 $uri;
+        }
+
+        location /proxy {
+            proxy_pass http://127.0.0.1:8081/wait=300/;
+        }
+
+        location /held {
+            proxy_pass http://127.0.0.1:8081/wait=20000/;
+        }
+    }
+}
+EOC
+
+$t->write_file('small', 'x' x 30000);
+run_upstream($t, 8081);
+$t->run();
+
+my $busy = '/loopaaaaaaaaaaaaaa!';
+
+
+# streams of one connection
+
+my @mixed = ('/small?m', '/proxy?m', "$busy?m") x 6;
+my @got = h3($t, \@mixed);
+
+is(scalar(grep { $_->status() == 200 } @got), @mixed, 'served');
+
+my @lines = lines(qr/\?m\b/, scalar @mixed);
+is(scalar(grep { $_->{protocol} eq 'HTTP/3.0' } @lines), @mixed,
+   'all of them');
+
+my @off = grep { abs($_->{total} - $_->{rt}) > 0.0011 } @lines;
+is(scalar @off, 0, 'it is the time of the request')
+    or diag(explain(\@off));
+
+my ($least) = sort { $a <=> $b } map { $_->{wait} + $_->{stall} }
+              grep { $_->{uri} =~ m{^/proxy} } @lines;
+cmp_ok($least, '>', 0.28, 'waiting');
+
+
+# QUIC runs the streams of a connection that ends
+
+h3($t, [ $busy, '/held?left' ], quit => 1);
+
+my ($l) = lines(qr!^/held\?left!, 1);
+cmp_ok(abs($l->{total} - $l->{rt}), '<', 0.0011, 'left: its time');
+cmp_ok($l->{turns}, '>=', 2, 'left: its end is a turn');
+
+
+# the sum over all requests; handshakes are before any request
+
+SKIP: {
+    my ($before) = worker_cpu($t);
+    skip('the kernel does not count', 2) unless defined $before;
+
+    h3($t, [ ("$busy?sum") x 60 ]) for 1 .. 5;
+    @lines = lines(qr/\?sum/, 300);
+
+    my $used = (worker_cpu($t))[0] - $before;
+    my $cpu = 0;
+
+    $cpu += $_->{cpu} for @lines;
+
+    cmp_ok($cpu, '>', 0.7 * $used, 'CPU time of the worker');
+    cmp_ok($cpu, '<', 1.05 * $used, 'no more of it');
+}
+
+
+# the lines of the log with such URIs, when there are so many
+sub lines {
+    my ($uri, $n) = @_;
+    my @lines;
+
+    wait_for(sub {
+        @lines = grep { $_->{uri} =~ $uri }
+                 map { +{ / (\w+)=(\S+)/g, uri => s/ .*//r,
+                          total => /total;dur=([\d.]+)/ ? $1 / 1000 : 0 } }
+                 split /\n/, $t->read_file('times.log');
+        @lines >= $n;
+    });
+
+    return @lines;
+}
