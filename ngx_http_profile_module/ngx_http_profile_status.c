@@ -185,15 +185,15 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
 
     ngx_http_profile_status_workers(asked, workers, captures);
 
-    json = json_pack("{s:{s:I, s:s}, s:o*, s:o*, s:o*, s:o, s:o}",
+    json = json_pack("{s:{s:I, s:s}, s:o, s:o, s:o*, s:o*, s:o*}",
                      "worker",
                          "pid", (json_int_t) ngx_pid,
                          "version", NGINX_VERSION,
+                     "workers", workers,
+                     "captures", captures,
                      "store", ngx_http_profile_status_store(call->request),
                      "unwind", ngx_http_profile_status_unwind(),
-                     "stalls", ngx_http_profile_status_stalls(call->request),
-                     "captures", captures,
-                     "workers", workers);
+                     "stalls", ngx_http_profile_status_stalls(call->request));
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
 }

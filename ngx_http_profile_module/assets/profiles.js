@@ -365,6 +365,7 @@
 
     function memory(p) {
         return c.make('span', {
+            class: 'memory',
             title: `${c.number(p.allocations)} allocations, `
                    + `${c.bytes(p.in_use)} in use at the end`
         }, `${c.bytes(p.allocated)} in ${c.number(p.allocations)}`);

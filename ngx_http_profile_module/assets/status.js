@@ -16,7 +16,7 @@
 
     const titles = {
         unwind: 'Unwind tables', store: 'Store', captures: 'Live captures',
-        workers: 'Workers', worker: 'This worker',
+        workers: 'Workers',
         stalls: 'Longest stalls of the event loop'
     };
 
@@ -52,7 +52,12 @@
 
 
     function draw(status) {
-        c.clear(cards, ...Object.entries(status)
+        const { worker, ...parts } = status;
+
+        document.getElementById('version').textContent =
+            `nginx ${worker.version}, told by worker ${worker.pid}`;
+
+        c.clear(cards, ...Object.entries(parts)
             .filter(([key, value]) => value !== null
                                       && typeof value === 'object')
             .map(([key, value]) => card(key, value)));
