@@ -60,7 +60,14 @@ ngx_http_profile_go_symbol_route(ngx_http_profile_call_t *call)
     }
 
     if (r->headers_in.content_length_n > NGX_HTTP_PROFILE_ADDRESSES_LEN) {
-        return NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
+        rc = ngx_http_discard_request_body(r);
+
+        return rc == NGX_OK
+               ? ngx_http_profile_answer_error(call,
+                                    NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                    "the body has more than %d bytes",
+                                    NGX_HTTP_PROFILE_ADDRESSES_LEN)
+               : rc;
     }
 
     rc = ngx_http_read_client_request_body(r, ngx_http_profile_symbol_body);

@@ -264,8 +264,11 @@ my $many = http_post('/debug/pprof/symbol', join('+', ('1') x 4097));
 
 is($many->status(), 400, 'symbol: too many');
 is($many->header('X-Go-Pprof'), 1, 'symbol: the text is to be shown');
-is(http_post('/debug/pprof/symbol', '1' x 100_000)->status(), 413,
-    'symbol: too long');
+
+$many = http_post('/debug/pprof/symbol', '1' x 100_000);
+
+is($many->status(), 413, 'symbol: too long');
+is($many->header('X-Go-Pprof'), 1, 'symbol: the text is to be shown');
 is(http("POST /debug/pprof/symbol HTTP/1.1\r\nHost: localhost\r\n"
         . "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
         . sprintf("%x\r\n%s\r\n0\r\n\r\n", length($some[0]), $some[0]))
