@@ -44,7 +44,8 @@ sub has_h3 {
 # port    of the server; 8443
 # body    of all requests, which are POST then
 # leave   seconds after which the client goes without a word, and no responses
-# quit    the client closes the connection when the first response is there
+# quit    the client ends its requests and the connection, soon after the first
+#         responses are there
 sub h3 {
     my ($t, $uris, %extra) = @_;
 
@@ -56,9 +57,7 @@ sub h3 {
     my @command = $client eq 'curl' ? curl($dir, $uris, %extra)
                                     : gtlsclient($dir, $uris, %extra);
 
-    if ($extra{leave} || $client eq 'curl' && $extra{quit}) {
-        return left($t, $dir, \@command, %extra);
-    }
+    return left($dir, $extra{leave}, @command) if $extra{leave};
 
     my ($status, $out) = $t->command(@command);
 
@@ -67,28 +66,22 @@ sub h3 {
 }
 
 
-# curl says goodbye when it is asked to end, and not when it is killed
+# killed, it closes nothing
 sub left {
-    my ($t, $dir, $command, %extra) = @_;
+    my ($dir, $seconds, @command) = @_;
 
     my $pid = fork() // die "fork: $!\n";
 
     if (!$pid) {
         open STDOUT, '>', "$dir/stdout";
         open STDERR, '>', "$dir/stderr";
-        exec { $command->[0] } @$command or POSIX::_exit(127);
+        exec { $command[0] } @command or POSIX::_exit(127);
     }
 
-    if ($extra{leave}) {
-        sleep($extra{leave});
-        kill 'KILL', $pid;
-
-    } else {
-        wait_for(sub { -s "$dir/1.body" });
-        kill 'INT', $pid;
-    }
-
+    sleep($seconds);
+    kill 'KILL', $pid;
     waitpid($pid, 0);
+
     return;
 }
 
@@ -105,6 +98,7 @@ sub curl {
                    '-D', "$dir/$n.head", '-o', "$dir/$n.body",
                    defined $extra{body} ? ('--data-binary', "\@$dir/body")
                                         : (),
+                   $extra{quit} ? qw/ --max-time 1 / : (),
                    "https://127.0.0.1:$port$_") } @$uris);
 }
 
