@@ -337,6 +337,14 @@ ngx_http_profile_server_silent(ngx_http_profile_server_t *s, ngx_uint_t last)
         }
 
         if (kill(member->pid, 0) == -1 && ngx_errno == NGX_ESRCH) {
+
+            /* it may have exited, and its report is not read yet */
+
+            if (member->missed++ == 0) {
+                writing = 0;
+                continue;
+            }
+
             member->state = NGX_HTTP_PROFILE_MEMBER_GONE;
             s->pending--;
             continue;

@@ -137,6 +137,7 @@ typedef struct {
     int                         fd;          /* for its archive */
     ngx_http_profile_member_e   state;
     ngx_uint_t                  report;      /* once it is "done" */
+    ngx_uint_t                  missed;      /* looks: it was not there */
 } ngx_http_profile_member_t;
 
 

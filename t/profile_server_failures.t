@@ -55,6 +55,9 @@ $t->run();
 
 my $rounds = $ENV{TEST_NGINX_ROUNDS} || 10;
 
+# many of them take longer than a test may
+alarm(600 + 15 * $rounds);
+
 # killed in the middle
 
 for my $round (1 .. $rounds) {
@@ -146,6 +149,7 @@ for my $round (1 .. $rounds) {
 
     ok(defined $p, "reload, $round: an answer");
     is(scalar(split(/, /, named($p, 'workers'))), 4, 'all are in it');
+    is(named($p, 'left_out'), undef, 'and nobody is left out');
     is(scalar(() = named($p, 'workers') =~ /until it exited/g), 3,
         'the others until they exited');
 
