@@ -253,7 +253,10 @@ test_alloc(size_t n)
 }
 
 
-/* compilers leave out the allocation of a block that is only freed */
+/*
+ * Compilers leave out the allocation of a block that is only freed, or only
+ * compared with NULL.
+ */
 
 __attribute__((noinline)) static void
 test_free(void *p)
@@ -267,8 +270,10 @@ test_free(void *p)
 __attribute__((noinline)) static void
 test_known(void *data)
 {
-    int    i;
-    void  *p, *q;
+    void          *p, *q;
+    volatile int   i;
+
+    /* volatile: each call of a loop that is unrolled has a stack of its own */
 
     for (i = 0; i < 10; i++) {
         p = test_alloc(1000);
@@ -278,7 +283,7 @@ test_known(void *data)
 
     p = calloc(30, 10);
     q = realloc(p, 700);
-    free(q);
+    test_free(q);
 
     if (posix_memalign(&p, 64, 128) == 0) {
         free(p);
@@ -584,9 +589,11 @@ test_odd(void *data)
 
     errno = 0;
     p = malloc(huge);
+    __asm__ volatile ("" : "+r" (p));
     ok(p == NULL && errno == ENOMEM, "too much memory");
 
     p = calloc(huge, 3);
+    __asm__ volatile ("" : "+r" (p));
     ok(p == NULL, "too many elements");
 
     p = malloc(10);

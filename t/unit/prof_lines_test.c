@@ -294,7 +294,7 @@ serve(int s)
 
     data = malloc(1 << 20);
     (void) snprintf(request, sizeof(request), ".build-id/%.2s/%s.debug",
-                    BUILD_ID, BUILD_ID + 2);
+                    BUILD_ID, &BUILD_ID[2]);
     f = fopen(file(request), "r");
     len = f ? fread(data, 1, 1 << 20, f) : 0;
 
@@ -407,7 +407,7 @@ prepare(void)
                " compressed.so", dir)
         || run("cd %s && mkdir -p .build-id/%s && objcopy --only-keep-debug"
                " full.so .build-id/%s/%s.debug", dir, name, name,
-               BUILD_ID + 2))
+               &BUILD_ID[2]))
     {
         return 1;
     }

@@ -161,8 +161,9 @@ code_of_object(struct dl_phdr_info *info, size_t size, void *data)
     const ElfW(Phdr)     *ph;
     const prof_object_t  *object;
 
-    for (i = 0; i < info->dlpi_phnum; i++) {
-        ph = &info->dlpi_phdr[i];
+    ph = info->dlpi_phdr;
+
+    for (i = 0; i < info->dlpi_phnum; i++, ph++) {
 
         if (ph->p_type == PT_LOAD && (ph->p_flags & PF_X)) {
             break;
