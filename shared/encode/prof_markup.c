@@ -143,13 +143,14 @@ prof_markup_percent(prof_buf_t *b, uint64_t part, uint64_t whole,
     prof_buf_number(b, n / scale);
     n %= scale;
 
-    for (i = decimals; i > 0; i--) {
-        digits[i - 1] = (char) ('0' + n % 10);
+    while (decimals && n % 10 == 0) {
+        decimals--;
         n /= 10;
     }
 
-    while (decimals && digits[decimals - 1] == '0') {
-        decimals--;
+    for (i = decimals; i > 0; i--) {
+        digits[i - 1] = (char) ('0' + n % 10);
+        n /= 10;
     }
 
     if (decimals) {

@@ -112,7 +112,7 @@ prof_merge_add(prof_merge_t *m, const prof_profile_t *p,
 
     base = PROF_NONE;
 
-    for (i = 0; i < n; i++) {
+    for (i = 0; labels && i < n; i++) {
         base = prof_profile_labels(m->profile, base, labels[i].name,
                                    labels[i].value, labels[i].unit);
         if (base == PROF_NONE) {
