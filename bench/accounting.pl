@@ -31,7 +31,7 @@ my $instructions = @ARGV && $ARGV[0] eq '--instructions' && shift;
 my ($rounds, $seconds) = (@ARGV, 15, 2)[0, 1];
 $seconds = $ARGV[1] || 2;
 
-my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
+my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
 my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
 my $user = $> == 0 ? 'user root;' : '';
 

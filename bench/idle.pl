@@ -22,7 +22,7 @@ use Time::HiRes qw/ sleep /;
 use constant SHORT => 200;
 use constant LONG => 1200;
 
-my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
+my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
 my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
 my $user = $> == 0 ? 'user root;' : '';
 

@@ -27,7 +27,7 @@ use Time::HiRes qw/ sleep time /;
 use constant SAMPLES => $ENV{SAMPLES} || 100_000;
 use constant FREQUENCY => 10_000;
 
-my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
+my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
 my $modules = $ENV{MODULES_PATH} || '/usr/lib/nginx/modules';
 my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
 my $user = $> == 0 ? 'user root;' : '';
