@@ -45,6 +45,8 @@ static ngx_int_t ngx_http_profile_arm_loop(void);
 static void ngx_http_profile_disarm_sampler(void);
 static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
+static ngx_int_t ngx_http_profile_poll_events(ngx_cycle_t *cycle,
+    ngx_msec_t timer, ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
     ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
@@ -254,11 +256,7 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     loop->last_end = loop->poll_end;
     loop->poll_start = loop->since;
 
-    prof_process_idle();
-
-    rc = worker.actions.process_events(cycle, timer, flags|NGX_POST_EVENTS);
-
-    prof_process_busy();
+    rc = ngx_http_profile_poll_events(cycle, timer, flags|NGX_POST_EVENTS);
 
     loop->poll_end = prof_now();
     loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
@@ -288,6 +286,38 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
         ngx_http_profile_process_posted(&ngx_posted_events);
 
     } while (msec != ngx_current_msec && --passes);
+
+    return rc;
+}
+
+
+/*
+ * While the worker is sampled when it does not wait: what is there already is
+ * taken without a wait.
+ */
+
+static ngx_int_t
+ngx_http_profile_poll_events(ngx_cycle_t *cycle, ngx_msec_t timer,
+    ngx_uint_t flags)
+{
+    ngx_int_t  rc;
+
+    if (prof_process_paced()) {
+        rc = worker.actions.process_events(cycle, 0, flags);
+
+        if (rc != NGX_OK || timer == 0
+            || !ngx_queue_empty(&ngx_posted_accept_events)
+            || !ngx_queue_empty(&ngx_posted_events))
+        {
+            return rc;
+        }
+    }
+
+    prof_process_idle();
+
+    rc = worker.actions.process_events(cycle, timer, flags);
+
+    prof_process_busy();
 
     return rc;
 }

@@ -280,7 +280,8 @@ void prof_process_drain(void);
 prof_profile_t *prof_process_finish(prof_capture_t *c, const char *title);
 void prof_process_cancel(prof_capture_t *c);
 
-/* the main thread is going to wait, and has waited; cheap without captures */
+/* the main thread is going to wait, and has waited; cheap if none is paced */
+int prof_process_paced(void);
 void prof_process_idle(void);
 void prof_process_busy(void);
 

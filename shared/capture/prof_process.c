@@ -227,16 +227,24 @@ prof_process_govern(uint64_t own, uint64_t cpu)
 }
 
 
+int
+prof_process_paced(void)
+{
+    return prof_process.ncaptures && prof_process.main
+           && prof_process.main->paced;
+}
+
+
 void
 prof_process_idle(void)
 {
     prof_thread_t  *t;
 
-    t = prof_process.main;
-
-    if (prof_process.ncaptures == 0 || t == NULL || !t->paced) {
+    if (!prof_process_paced()) {
         return;
     }
+
+    t = prof_process.main;
 
     prof_thread_timer(t->fine_timer, 0, 0, &prof_process.rest);
 
