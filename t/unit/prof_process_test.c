@@ -42,6 +42,8 @@ static void *test_run(void *data);
 static void test_start(test_thread_t *t, const char *name, int ms);
 static void test_drain_until_joined(test_thread_t *t);
 static prof_capture_t *test_capture(uint32_t frequency, uint32_t mode);
+static uint64_t test_labelled(const prof_profile_t *p, const char *name,
+    const char *value);
 static uint64_t test_cpu(const prof_profile_t *p, const char *thread);
 static uint64_t test_count(const prof_profile_t *p, const char *thread);
 static uint64_t test_named(const prof_profile_t *p, const char *name);
@@ -185,10 +187,10 @@ test_capture(uint32_t frequency, uint32_t mode)
 }
 
 
-/* of all threads, if the name is NULL */
+/* CPU time of what has the label; of all, if the value is NULL */
 
 static uint64_t
-test_cpu(const prof_profile_t *p, const char *thread)
+test_labelled(const prof_profile_t *p, const char *name, const char *value)
 {
     uint32_t             i;
     uint64_t             sum;
@@ -197,14 +199,28 @@ test_cpu(const prof_profile_t *p, const char *thread)
     sum = 0;
 
     for (i = 0; i < p->nentries; i++) {
-        label = prof_profile_label_find(p, p->entries[i].labels, "thread");
+        label = prof_profile_label_find(p, p->entries[i].labels, name);
 
-        if (thread == NULL || (label && strcmp(label->value, thread) == 0)) {
+        if (value == NULL || (label && strcmp(label->value, value) == 0)) {
             sum += p->entries[i].cpu;
         }
     }
 
     return sum;
+}
+
+
+static uint64_t
+test_cpu(const prof_profile_t *p, const char *thread)
+{
+    return test_labelled(p, "thread", thread);
+}
+
+
+static uint64_t
+test_traced(const prof_profile_t *p, const char *span)
+{
+    return test_labelled(p, "span_id", span);
 }
 
 
@@ -532,27 +548,6 @@ test_traces(void)
     is_int(p->stats.lost_traces, 0, "none is lost");
 
     prof_profile_destroy(p);
-}
-
-
-static uint64_t
-test_traced(const prof_profile_t *p, const char *span)
-{
-    uint32_t             i;
-    uint64_t             sum;
-    const prof_label_t  *label;
-
-    sum = 0;
-
-    for (i = 0; i < p->nentries; i++) {
-        label = prof_profile_label_find(p, p->entries[i].labels, "span_id");
-
-        if (label && strcmp(label->value, span) == 0) {
-            sum += p->entries[i].cpu;
-        }
-    }
-
-    return sum;
 }
 
 
