@@ -53,6 +53,14 @@
 
 
 /*
+ * Functions that run for every request.  Compiler and linker put them side by
+ * side: what they cost is, above all, code that is in no cache.
+ */
+
+#define PROF_HOT  __attribute__((hot))
+
+
+/*
  * A frame is an address, or the name of something that is no code.  Names are
  * small integers: no code lives in the first page of the address space.
  * 0 .. PROF_FRAME_FIXED - 1 are the fixed names below, the rest up to

@@ -258,7 +258,7 @@ prof_capture_mark(const prof_capture_t *c)
 }
 
 
-uint64_t
+PROF_HOT uint64_t
 prof_now(void)
 {
     return prof_clock(CLOCK_MONOTONIC);

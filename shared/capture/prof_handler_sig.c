@@ -181,14 +181,3 @@ prof_handler_slow_down(prof_sampler_t *s)
 
     (void) timer_settime(s->timer, 0, &it, NULL);
 }
-
-
-uint64_t
-prof_clock(clockid_t id)
-{
-    struct timespec  ts;
-
-    (void) clock_gettime(id, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
-}

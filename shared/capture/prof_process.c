@@ -227,7 +227,7 @@ prof_process_govern(uint64_t own, uint64_t cpu)
 }
 
 
-int
+PROF_HOT int
 prof_process_paced(void)
 {
     return prof_process.ncaptures && prof_process.main
@@ -246,7 +246,7 @@ prof_process_idle(void)
 
     t = prof_process.main;
 
-    prof_thread_timer(t->fine_timer, 0, 0, &prof_process.rest);
+    prof_process.rest = prof_thread_pace(t, 0, 0);
 
     prof_process.idle_since = prof_clock(CLOCK_MONOTONIC);
     prof_process.idle_since_cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -276,7 +276,7 @@ prof_process_busy(void)
             first = t->period;
         }
 
-        prof_thread_timer(t->fine_timer, first, t->period, NULL);
+        (void) prof_thread_pace(t, first, t->period);
     }
 
     prof_process.idle_since = 0;

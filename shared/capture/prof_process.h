@@ -61,6 +61,15 @@
 #define PROF_PROCESS_UNSEEN   1000000
 
 
+/*
+ * Fine timers of a thread, which expire by turns above the rate of ticks.  The
+ * kernel sets one again when its signal is delivered.  While another one is due
+ * earlier, the machine's timer need not be set for it, which is a good part of
+ * what a signal costs in a virtual machine.
+ */
+#define PROF_FINE_TIMERS  2
+
+
 typedef struct {
     uintptr_t             start;
     uintptr_t             end;
@@ -90,7 +99,7 @@ struct prof_thread_s {
     prof_signal_e         signal;
     clockid_t             clock;        /* its CPU clock, for other threads */
     timer_t               tick_timer;
-    timer_t               fine_timer;
+    timer_t               fine_timers[PROF_FINE_TIMERS];
     char                  name[PROF_THREAD_NAME];
     int                   deaf;         /* it has blocked both signals */
     void                 *memory;
@@ -104,7 +113,7 @@ struct prof_thread_s {
 
     int                   armed;
     int                   inside;
-    int                   running;      /* the fine timer */
+    int                   running;      /* the fine timers */
     int                   paced;        /* by the main thread itself */
     int                   coarse;       /* ticks are enough for the period */
     const char           *scope;        /* of what it runs, or NULL */
@@ -180,8 +189,6 @@ void prof_thread_renew(prof_thread_t *t);
 
 /* sets the thread's timers for prof_process.period */
 void prof_thread_set(prof_thread_t *t);
-void prof_thread_timer(timer_t timer, uint64_t first, uint64_t period,
-    uint64_t *rest);
 
 /* deletes the timers, and gives the memory back */
 void prof_thread_close(prof_thread_t *t);
@@ -210,7 +217,16 @@ uint32_t prof_process_label(prof_slot_t *slot, const prof_thread_t *t,
     const char *scope);
 
 
-/* prof_process_sig.c; context: signal handler */
+/*
+ * prof_process_sig.c; context: signal handler, the first two anywhere
+ *
+ * A timer expires after "first" ns, and then with the period; 0: not any more.
+ * Returns what was left until the next time, or 0.
+ */
+uint64_t prof_thread_timer(timer_t timer, uint64_t first, uint64_t period);
+
+/* the same for the fine timers, as if they were one */
+uint64_t prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period);
 
 void prof_thread_ticked(prof_expiry_t *e, const siginfo_t *si,
     const ucontext_t *uc);

@@ -198,13 +198,48 @@ prof_thread_top(prof_thread_t *t, uintptr_t sp)
 static void
 prof_thread_fine(prof_thread_t *t, uint64_t period)
 {
-    struct itimerspec  it;
-
     t->running = (period != 0);
 
-    it.it_value.tv_sec = period / 1000000000;
-    it.it_value.tv_nsec = period % 1000000000;
-    it.it_interval = it.it_value;
+    (void) prof_thread_pace(t, period, period);
+}
 
-    (void) timer_settime(t->fine_timer, 0, &it, NULL);
+
+uint64_t
+prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period)
+{
+    int       i, n;
+    uint64_t  next, rest, left;
+
+    n = t->coarse ? 1 : PROF_FINE_TIMERS;
+    rest = 0;
+
+    for (i = 0; i < n; i++) {
+
+        next = period ? first + i * period : 0;
+        left = prof_thread_timer(t->fine_timers[i], next, n * period);
+
+        if (left && (rest == 0 || left < rest)) {
+            rest = left;
+        }
+    }
+
+    return rest;
+}
+
+
+uint64_t
+prof_thread_timer(timer_t timer, uint64_t first, uint64_t period)
+{
+    struct itimerspec  it, old;
+
+    it.it_value.tv_sec = first / 1000000000;
+    it.it_value.tv_nsec = first % 1000000000;
+    it.it_interval.tv_sec = period / 1000000000;
+    it.it_interval.tv_nsec = period % 1000000000;
+
+    if (timer_settime(timer, 0, &it, &old) == -1) {
+        return 0;
+    }
+
+    return (uint64_t) old.it_value.tv_sec * 1000000000 + old.it_value.tv_nsec;
 }

@@ -30,6 +30,7 @@ static int prof_thread_memory(prof_thread_t *t);
 static void prof_thread_status(prof_thread_t *t);
 static void prof_thread_ranges(prof_thread_t *t);
 static void prof_thread_timers(prof_thread_t *t);
+static int prof_thread_create_timers(prof_thread_t *t);
 static void prof_thread_delete(prof_thread_t *t);
 
 
@@ -233,19 +234,7 @@ prof_thread_timers(prof_thread_t *t)
         return;
     }
 
-    if (prof_signal_timer(t->signal, t->clock, t->tid, &t->tick,
-                          &t->tick_timer)
-        != PROF_OK)
-    {
-        prof_signal_release(t->signal);
-        return;
-    }
-
-    if (prof_signal_timer(t->signal, CLOCK_MONOTONIC, t->tid, &t->fine,
-                          &t->fine_timer)
-        != PROF_OK)
-    {
-        (void) timer_delete(t->tick_timer);
+    if (prof_thread_create_timers(t) != PROF_OK) {
         prof_signal_release(t->signal);
         return;
     }
@@ -255,6 +244,40 @@ prof_thread_timers(prof_thread_t *t)
     __atomic_store_n(&t->armed, 1, __ATOMIC_SEQ_CST);
 
     prof_thread_set(t);
+}
+
+
+static int
+prof_thread_create_timers(prof_thread_t *t)
+{
+    int  i;
+
+    if (prof_signal_timer(t->signal, t->clock, t->tid, &t->tick,
+                          &t->tick_timer)
+        != PROF_OK)
+    {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < PROF_FINE_TIMERS; i++) {
+
+        if (prof_signal_timer(t->signal, CLOCK_MONOTONIC, t->tid, &t->fine,
+                              &t->fine_timers[i])
+            == PROF_OK)
+        {
+            continue;
+        }
+
+        while (i > 0) {
+            (void) timer_delete(t->fine_timers[--i]);
+        }
+
+        (void) timer_delete(t->tick_timer);
+
+        return PROF_ERROR;
+    }
+
+    return PROF_OK;
 }
 
 
@@ -279,7 +302,10 @@ prof_thread_delete(prof_thread_t *t)
     }
 
     (void) timer_delete(t->tick_timer);
-    (void) timer_delete(t->fine_timer);
+
+    for (i = 0; i < PROF_FINE_TIMERS; i++) {
+        (void) timer_delete(t->fine_timers[i]);
+    }
 
     t->timers = 0;
 
@@ -355,6 +381,8 @@ prof_thread_set(prof_thread_t *t)
         return;
     }
 
+    (void) prof_thread_pace(t, 0, 0);
+
     period = prof_process.period;
 
     t->paced = t->main && prof_process.paced;
@@ -370,35 +398,14 @@ prof_thread_set(prof_thread_t *t)
 
     t->due = clock + first;
 
-    prof_thread_timer(t->fine_timer, 0, 0, NULL);
     t->running = 0;
 
     if (t->paced) {
-        prof_thread_timer(t->tick_timer, 0, 0, NULL);
-        prof_thread_timer(t->fine_timer, first, period, NULL);
+        (void) prof_thread_timer(t->tick_timer, 0, 0);
+        (void) prof_thread_pace(t, first, period);
         return;
     }
 
-    prof_thread_timer(t->tick_timer, first,
-                      t->coarse ? period : prof_process.tick, NULL);
-}
-
-
-void
-prof_thread_timer(timer_t timer, uint64_t first, uint64_t period,
-    uint64_t *rest)
-{
-    struct itimerspec  it, old;
-
-    it.it_value.tv_sec = first / 1000000000;
-    it.it_value.tv_nsec = first % 1000000000;
-    it.it_interval.tv_sec = period / 1000000000;
-    it.it_interval.tv_nsec = period % 1000000000;
-
-    (void) timer_settime(timer, 0, &it, &old);
-
-    if (rest) {
-        *rest = (uint64_t) old.it_value.tv_sec * 1000000000
-                + old.it_value.tv_nsec;
-    }
+    (void) prof_thread_timer(t->tick_timer, first,
+                             t->coarse ? period : prof_process.tick);
 }

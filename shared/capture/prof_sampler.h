@@ -83,10 +83,20 @@ PROF_HIDDEN_BEGIN
 void prof_sampler_expired(prof_expiry_t *e, const siginfo_t *si,
     const ucontext_t *uc);
 
-/* reads the clock; may be called in a signal */
-uint64_t prof_clock(clockid_t id);
-
 PROF_HIDDEN_END
+
+
+/* reads the clock; may be called in a signal */
+
+static inline uint64_t
+prof_clock(clockid_t id)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(id, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
 
 
 #endif /* _PROF_SAMPLER_H_INCLUDED_ */
