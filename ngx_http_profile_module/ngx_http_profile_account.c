@@ -19,174 +19,13 @@
 #define NGX_HTTP_PROFILE_MSEC       1000000
 
 
-static ngx_http_profile_track_t *ngx_http_profile_new_track(void);
-static void ngx_http_profile_track_cleanup(void *data);
 static uint64_t ngx_http_profile_poll(uint64_t begin);
 static void ngx_http_profile_update_time(uint64_t now);
 
 
-ngx_http_profile_track_t         ngx_http_profile_marked;
-
-/*
- * Those that were used, to be used again while the worker is armed: in the
- * request's pool they would be what makes it grow.
- */
-
-static ngx_http_profile_track_t  *ngx_http_profile_free_tracks;
-
-
-ngx_http_profile_track_t *
-ngx_http_profile_track(ngx_http_request_t *r)
-{
-    ngx_pool_cleanup_t        *cln;
-    ngx_http_profile_track_t  *tr;
-
-    tr = ngx_http_profile_find_track(r);
-    if (tr) {
-        return tr;
-    }
-
-    cln = ngx_pool_cleanup_add(r->pool, 0);
-    if (cln == NULL) {
-        return NULL;
-    }
-
-    tr = ngx_http_profile_new_track();
-    if (tr == NULL) {
-        return NULL;
-    }
-
-    cln->handler = ngx_http_profile_track_cleanup;
-    cln->data = tr;
-
-    if (ngx_http_profile_arm() != NGX_OK) {
-        return NULL;
-    }
-
-    tr->request = r;
-    tr->part.request = r;
-    tr->parts = &tr->part;
-
-    ngx_queue_init(&tr->connections);
-    ngx_queue_init(&tr->events);
-
-    ngx_http_set_ctx(r, tr, ngx_http_profile_module);
-
-    ngx_http_profile_own_connection(tr, r->connection, 1);
-
-    return tr;
-}
-
-
-void
-ngx_http_profile_untrack(ngx_http_profile_track_t *tr)
-{
-    if (tr->request == NULL) {
-        return;
-    }
-
-    if (tr->light) {
-        ngx_http_profile_light_drop(tr);
-    }
-
-    ngx_http_profile_unwrap(tr);
-    ngx_http_profile_disown_all(tr);
-    ngx_http_profile_turn_forget(tr);
-
-    tr->request = NULL;
-
-    ngx_http_profile_disarm();
-}
-
-
-static ngx_http_profile_track_t *
-ngx_http_profile_new_track(void)
-{
-    ngx_http_profile_track_t  *tr;
-
-    tr = ngx_http_profile_free_tracks;
-
-    if (tr) {
-        ngx_http_profile_free_tracks = tr->next;
-
-    } else {
-        prof_heap_mute();
-        tr = ngx_alloc(sizeof(ngx_http_profile_track_t), ngx_cycle->log);
-        prof_heap_unmute();
-    }
-
-    if (tr) {
-        ngx_memzero(tr, sizeof(ngx_http_profile_track_t));
-    }
-
-    return tr;
-}
-
-
-static void
-ngx_http_profile_track_cleanup(void *data)
-{
-    ngx_http_profile_track_t  *tr = data;
-
-    ngx_http_profile_untrack(tr);
-
-    if (!ngx_http_profile_armed()) {
-        ngx_free(tr);
-        return;
-    }
-
-    tr->next = ngx_http_profile_free_tracks;
-    ngx_http_profile_free_tracks = tr;
-}
-
-
-void
-ngx_http_profile_account_done(void)
-{
-    ngx_http_profile_track_t  *tr;
-
-    while (ngx_http_profile_free_tracks) {
-        tr = ngx_http_profile_free_tracks;
-        ngx_http_profile_free_tracks = tr->next;
-
-        ngx_free(tr);
-    }
-}
-
-
-/* a redirect clears the contexts of modules, but not the pool's cleanups */
-
-ngx_http_profile_track_t *
-ngx_http_profile_find_track(ngx_http_request_t *r)
-{
-    ngx_pool_cleanup_t        *cln;
-    ngx_http_profile_track_t  *tr;
-
-    r = r->main;
-
-    tr = ngx_http_get_module_ctx(r, ngx_http_profile_module);
-
-    if (tr) {
-        return tr->request ? tr : NULL;
-    }
-
-    for (cln = r->pool->cleanup; cln; cln = cln->next) {
-
-        if (cln->handler == ngx_http_profile_track_cleanup) {
-            tr = cln->data;
-            ngx_http_set_ctx(r, tr, ngx_http_profile_module);
-
-            return tr->request ? tr : NULL;
-        }
-    }
-
-    return NULL;
-}
-
-
 /* in the POST_READ phase, of a request that nobody captures */
 
-ngx_int_t
+PROF_HOT ngx_int_t
 ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 {
     if (ngx_http_profile_adopt(tr) == NGX_OK) {
@@ -204,7 +43,7 @@ ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 
 /* the first turn begins */
 
-void
+PROF_HOT void
 ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 {
     int64_t              ms;
@@ -254,7 +93,7 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 
 /* when the poll ended, of which nginx's time is until somebody updates it */
 
-static uint64_t
+PROF_HOT static uint64_t
 ngx_http_profile_poll(uint64_t begin)
 {
     int64_t                   ago;
@@ -282,7 +121,7 @@ ngx_http_profile_poll(uint64_t begin)
 }
 
 
-void
+PROF_HOT void
 ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t begin)
 {
@@ -302,7 +141,7 @@ ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
 }
 
 
-void
+PROF_HOT void
 ngx_http_profile_account_turn(ngx_http_profile_track_t *tr, uint64_t now)
 {
     if (tr->closed) {
@@ -318,7 +157,7 @@ ngx_http_profile_account_turn(ngx_http_profile_track_t *tr, uint64_t now)
 }
 
 
-void
+PROF_HOT void
 ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times)
 {
@@ -350,10 +189,9 @@ ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
 }
 
 
-ngx_int_t
+PROF_HOT ngx_int_t
 ngx_http_profile_account_log(ngx_http_request_t *r)
 {
-    ngx_http_profile_times_t   times;
     ngx_http_profile_frame_t  *frame;
     ngx_http_profile_track_t  *tr;
 
@@ -367,8 +205,10 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
         return NGX_OK;
     }
 
-    ngx_http_profile_account_times(tr, &times);
-    ngx_http_profile_update_time(tr->start + times.wall);
+    ngx_http_profile_account_times(tr, &tr->times);
+    tr->closed = 1;
+
+    ngx_http_profile_update_time(tr->start + tr->times.wall);
 
     frame = ngx_http_profile_frame;
 
@@ -382,9 +222,15 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
     {
         ngx_http_profile_stall(frame, tr,
                                ngx_http_profile_loop.since - frame->start);
+
+        /* it may have opened something, and is brief no more */
+
+        tr = ngx_http_profile_find_track(r);
     }
 
-    if (tr->light) {
+    tr = tr ? ngx_http_profile_brief_logged(tr) : NULL;
+
+    if (tr && tr->light) {
 
         if (frame) {
             ngx_http_profile_light_turn(tr, ngx_http_profile_loop.since,
@@ -396,9 +242,6 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
         prof_heap_unmute();
     }
 
-    tr->times = times;
-    tr->closed = 1;
-
     return NGX_OK;
 }
 
@@ -408,7 +251,7 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
  * run since the last one.
  */
 
-static void
+PROF_HOT static void
 ngx_http_profile_update_time(uint64_t now)
 {
     ngx_http_profile_loop_t  *loop;

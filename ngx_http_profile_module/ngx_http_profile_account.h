@@ -34,6 +34,7 @@ typedef struct ngx_http_profile_ctx_s    ngx_http_profile_ctx_t;
 typedef struct ngx_http_profile_part_s   ngx_http_profile_part_t;
 typedef struct ngx_http_profile_frame_s  ngx_http_profile_frame_t;
 typedef struct ngx_http_profile_track_s  ngx_http_profile_track_t;
+typedef struct ngx_http_profile_slot_s   ngx_http_profile_slot_t;
 
 
 /*
@@ -79,6 +80,7 @@ struct ngx_http_profile_track_s {
 
     /* what belongs to it */
 
+    ngx_http_profile_slot_t      *client;    /* its own connection's */
     ngx_queue_t                   connections;
     ngx_queue_t                   events;
     ngx_uint_t                    nevents;
@@ -100,6 +102,7 @@ struct ngx_http_profile_track_s {
 
     unsigned                      accounted:1;  /* not only for a capture */
     unsigned                      closed:1;     /* logged: times are final */
+    unsigned                      wrapped:1;    /* ngx_http_profile_wrap() */
 };
 
 
@@ -182,7 +185,7 @@ void ngx_http_profile_run_next(void);
 void ngx_http_profile_watch_start(ngx_uint_t frequency);
 void ngx_http_profile_watch_stop(void);
 
-/* ngx_http_profile_account.c: tracked requests, and whose the time is */
+/* ngx_http_profile_tracked.c: the requests that are tracked */
 
 /* what the module's context of a request is that has only a trigger header */
 extern ngx_http_profile_track_t  ngx_http_profile_marked;
@@ -194,11 +197,23 @@ extern ngx_http_profile_track_t  ngx_http_profile_marked;
 ngx_http_profile_track_t *ngx_http_profile_track(ngx_http_request_t *r);
 void ngx_http_profile_untrack(ngx_http_profile_track_t *tr);
 
+/*
+ * A request that begins with the event that runs is tracked until that ends,
+ * or until somebody asks for a lasting track.  NGX_DECLINED: it needs one.
+ */
+ngx_int_t ngx_http_profile_track_brief(ngx_http_request_t *r);
+ngx_http_profile_track_t *ngx_http_profile_lasting(
+    ngx_http_profile_track_t *tr);
+ngx_http_profile_track_t *ngx_http_profile_brief_logged(
+    ngx_http_profile_track_t *tr);
+
 /* the worker is disarmed */
-void ngx_http_profile_account_done(void);
+void ngx_http_profile_tracked_done(void);
 
 /* of the request or of a subrequest's main request; NULL: not tracked */
 ngx_http_profile_track_t *ngx_http_profile_find_track(ngx_http_request_t *r);
+
+/* ngx_http_profile_account.c: whose the time is */
 
 ngx_int_t ngx_http_profile_account_begin(ngx_http_profile_track_t *tr);
 void ngx_http_profile_account_start(ngx_http_profile_track_t *tr,
@@ -243,8 +258,9 @@ ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
 ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
 void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
+void ngx_http_profile_own_client(ngx_http_profile_track_t *tr);
 void ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
-    ngx_connection_t *c, ngx_uint_t client);
+    ngx_connection_t *c);
 void ngx_http_profile_disown_event(ngx_event_t *ev);
 void ngx_http_profile_settle(ngx_http_profile_track_t *tr);
 void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);

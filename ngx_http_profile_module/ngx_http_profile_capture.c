@@ -247,7 +247,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
  * Returns 1 if something was completed.
  */
 
-ngx_uint_t
+PROF_HOT ngx_uint_t
 ngx_http_profile_check_all(void)
 {
     ngx_uint_t               found;

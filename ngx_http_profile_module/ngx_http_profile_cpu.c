@@ -13,8 +13,12 @@
 #include "ngx_http_profile.h"
 
 
-/* after so much time in turns the CPU clock is read */
-#define NGX_HTTP_PROFILE_WINDOW_NS  2000000
+/*
+ * After so much time in turns the CPU clock is read.  The kernel brings its
+ * books up to date then, which may cost the worker the rest of its time slice.
+ */
+
+#define NGX_HTTP_PROFILE_WINDOW_NS  10000000
 
 /* a turn as long as this is charged by the CPU clock */
 #define NGX_HTTP_PROFILE_LONG_NS    1000000
@@ -55,7 +59,7 @@ ngx_http_profile_cpu_init(void)
 }
 
 
-uint64_t
+PROF_HOT uint64_t
 ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
 {
     uint64_t                   now, wall, cpu, *aside;
@@ -112,7 +116,7 @@ ngx_http_profile_is_much(void)
 
 /* where to charge what a connection's event runs, or NULL */
 
-static uint64_t *
+PROF_HOT static uint64_t *
 ngx_http_profile_put_aside(ngx_http_profile_frame_t *frame)
 {
     uint64_t          *aside;
@@ -140,7 +144,7 @@ ngx_http_profile_put_aside(ngx_http_profile_frame_t *frame)
 }
 
 
-static uint64_t
+PROF_HOT static uint64_t
 ngx_http_profile_charge_cpu(uint64_t wall)
 {
     uint64_t                 cpu, used;

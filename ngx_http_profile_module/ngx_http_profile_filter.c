@@ -44,7 +44,7 @@ ngx_http_profile_filter_init(ngx_conf_t *cf)
 
 /* all that the filters cost while nobody profiles */
 
-static ngx_int_t
+PROF_HOT static ngx_int_t
 ngx_http_profile_header_filter(ngx_http_request_t *r)
 {
     if (ngx_http_profile_nlive == 0) {

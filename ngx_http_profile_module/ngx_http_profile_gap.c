@@ -135,7 +135,7 @@ ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until)
 
 /* when the request could have run */
 
-uint64_t
+PROF_HOT uint64_t
 ngx_http_profile_ready(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t now)
 {

@@ -129,18 +129,20 @@ ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
 }
 
 
-void
+PROF_HOT void
 ngx_http_profile_light_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 {
     ngx_http_profile_srv_conf_t  *pscf;
 
     static char  client[] = "event: client";
 
+    if (ngx_http_profile_watch == NULL) {
+        return;
+    }
+
     pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
 
-    if (pscf->keep == NULL || ngx_http_profile_watch == NULL
-        || !ngx_http_profile_light_chosen(pscf->keep))
-    {
+    if (pscf->keep == NULL || !ngx_http_profile_light_chosen(pscf->keep)) {
         return;
     }
 
@@ -218,24 +220,32 @@ ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
 }
 
 
-void
-ngx_http_profile_light_log(ngx_http_profile_track_t *tr)
+PROF_HOT ngx_uint_t
+ngx_http_profile_light_wanted(ngx_http_request_t *r)
 {
-    u_char                       *p;
     ngx_str_t                     value;
-    ngx_http_request_t           *r;
-    ngx_http_profile_ctx_t       *ctx;
     ngx_http_profile_srv_conf_t  *pscf;
-    u_char                        title[NGX_MAX_ERROR_STR];
-
-    r = tr->request;
 
     pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
-    if (pscf->keep == NULL
-        || ngx_http_complex_value(r, &pscf->keep->condition, &value) != NGX_OK
-        || value.len == 0 || (value.len == 1 && value.data[0] == '0'))
-    {
+    return pscf->keep
+           && ngx_http_complex_value(r, &pscf->keep->condition, &value)
+              == NGX_OK
+           && value.len && (value.len > 1 || value.data[0] != '0');
+}
+
+
+void
+ngx_http_profile_light_log(ngx_http_profile_track_t *tr)
+{
+    u_char                  *p;
+    ngx_http_request_t      *r;
+    ngx_http_profile_ctx_t  *ctx;
+    u_char                   title[NGX_MAX_ERROR_STR];
+
+    r = tr->request;
+
+    if (!ngx_http_profile_light_wanted(r)) {
         return;
     }
 

@@ -48,7 +48,10 @@ void ngx_http_profile_light_gap(ngx_http_profile_track_t *tr,
 void ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
     uint64_t cpu);
 
-/* the request is logged: the profile goes to the store, or nowhere */
+/* the request is logged: whether the server wants to have it */
+ngx_uint_t ngx_http_profile_light_wanted(ngx_http_request_t *r);
+
+/* the profile goes to the store, or nowhere */
 void ngx_http_profile_light_log(ngx_http_profile_track_t *tr);
 void ngx_http_profile_light_drop(ngx_http_profile_track_t *tr);
 void ngx_http_profile_light_exit(void);

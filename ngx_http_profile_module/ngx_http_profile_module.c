@@ -226,7 +226,7 @@ ngx_module_t  ngx_http_profile_module = {
  * requests are accounted, any query is long enough.
  */
 
-static ngx_int_t
+PROF_HOT static ngx_int_t
 ngx_http_profile_handler(ngx_http_request_t *r)
 {
     if (r->args.len < ngx_http_profile_min_arg
@@ -251,15 +251,24 @@ ngx_http_profile_look(ngx_http_request_t *r)
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
     pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
-    asked = ngx_http_profile_find_arg(&r->args, &plcf->arg,
-                                      plcf->arg_shift)
-               == NGX_OK
+    asked = (r->args.len >= plcf->arg.len
+             && ngx_http_profile_find_arg(&r->args, &plcf->arg,
+                                          plcf->arg_shift)
+                == NGX_OK)
             || ngx_http_get_module_ctx(r, ngx_http_profile_module)
             || *ngx_http_profile_bar_waiting;
 
     tr = NULL;
 
     if (pscf->track || ngx_http_profile_nlocated) {
+
+        /* a brief one needs to be told when it is logged */
+
+        if (pscf->track && !asked && ngx_http_profile_nendpoints == 0
+            && ngx_http_profile_track_brief(r) == NGX_OK)
+        {
+            return NGX_DECLINED;
+        }
 
         tr = ngx_http_profile_track(r);
 

@@ -19,15 +19,15 @@
 
 /* a connection */
 
-typedef struct {
-    ngx_queue_t                queue;       /* in track->connections */
+struct ngx_http_profile_slot_s {
     ngx_http_profile_track_t  *track;       /* NULL: nobody's */
+    uint64_t                   aside;       /* ns of CPU time */
     ngx_atomic_uint_t          number;
     void                      *data;        /* connection's, when known */
-    uint64_t                   aside;       /* ns of CPU time */
-    unsigned                   client:1;    /* until the request is freed */
+    ngx_queue_t                queue;       /* in track->connections */
+    unsigned                   client:1;    /* it is track->client */
     unsigned                   settled:1;
-} ngx_http_profile_slot_t;
+};
 
 
 /* an event of somebody else's memory */
@@ -44,6 +44,7 @@ static ngx_http_profile_owned_t *ngx_http_profile_lookup(ngx_event_t *ev);
 static void ngx_http_profile_find_part(ngx_http_profile_track_t *tr,
     void *data);
 static void ngx_http_profile_disown(ngx_http_profile_owned_t *o);
+static ngx_http_profile_slot_t *ngx_http_profile_slot(ngx_connection_t *c);
 static void ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot);
 
 
@@ -95,7 +96,7 @@ ngx_http_profile_owned_done(void)
  * is about to be handled, so it may be read.
  */
 
-ngx_http_profile_track_t *
+PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_owner(ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer)
 {
     ngx_http_profile_slot_t   *slot;
@@ -138,7 +139,7 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer)
 }
 
 
-ngx_uint_t
+PROF_HOT ngx_uint_t
 ngx_http_profile_owns(ngx_http_profile_track_t *tr, ngx_connection_t *c)
 {
     ngx_http_profile_slot_t  *slot;
@@ -164,7 +165,7 @@ ngx_http_profile_owns(ngx_http_profile_track_t *tr, ngx_connection_t *c)
  * log, and for nobody else.
  */
 
-static ngx_http_profile_track_t *
+PROF_HOT static ngx_http_profile_track_t *
 ngx_http_profile_log_owner(ngx_log_t *log)
 {
     ngx_http_log_ctx_t  *ctx;
@@ -181,7 +182,7 @@ ngx_http_profile_log_owner(ngx_log_t *log)
 }
 
 
-void
+PROF_HOT void
 ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 {
     ngx_connection_t          *c;
@@ -190,7 +191,7 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
     c = ngx_http_profile_connection(ev);
 
     if (c) {
-        ngx_http_profile_own_connection(tr, c, 0);
+        ngx_http_profile_own_connection(tr, c);
         return;
     }
 
@@ -225,34 +226,49 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 }
 
 
-void
+/* until the request is freed */
+
+PROF_HOT void
+ngx_http_profile_own_client(ngx_http_profile_track_t *tr)
+{
+    ngx_connection_t         *c;
+    ngx_http_profile_slot_t  *slot;
+
+    c = tr->request->connection;
+
+    ngx_http_profile_log_handler = c->log->handler;
+
+    slot = ngx_http_profile_slot(c);
+
+    if (slot == NULL || (slot->track && slot->client)) {
+        return;
+    }
+
+    if (slot->track) {
+        ngx_http_profile_disown_connection(slot);
+    }
+
+    slot->track = tr;
+    slot->client = 1;
+
+    tr->client = slot;
+}
+
+
+PROF_HOT void
 ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
-    ngx_connection_t *c, ngx_uint_t client)
+    ngx_connection_t *c)
 {
     ngx_http_profile_slot_t  *slot;
 
-    /* a stream's of HTTP/2 is not in the array, its events are wrapped */
+    slot = ngx_http_profile_slot(c);
 
-    if (client) {
-        ngx_http_profile_log_handler = c->log->handler;
-    }
-
-    if (c < ngx_http_profile_connections
-        || c >= ngx_http_profile_connections + ngx_http_profile_nslots)
+    if (slot == NULL
+        || (slot->track
+            && (slot->client
+                || (slot->track == tr && slot->number == c->number)))
+        || ngx_http_profile_shared(tr->request, c))
     {
-        return;
-    }
-
-    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
-
-    if (slot->track
-        && (slot->client
-            || (slot->track == tr && slot->number == c->number)))
-    {
-        return;
-    }
-
-    if (!client && ngx_http_profile_shared(tr->request, c)) {
         return;
     }
 
@@ -262,7 +278,6 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 
     slot->track = tr;
     slot->number = c->number;
-    slot->client = client;
     slot->settled = 0;
 
     ngx_queue_insert_tail(&tr->connections, &slot->queue);
@@ -271,7 +286,7 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 
 /* somebody else sets a timer in this event */
 
-void
+PROF_HOT void
 ngx_http_profile_disown_event(ngx_event_t *ev)
 {
     ngx_http_profile_owned_t  *o;
@@ -289,7 +304,7 @@ ngx_http_profile_disown_event(ngx_event_t *ev)
  * closed, kept alive for others or given to somebody else has left.
  */
 
-void
+PROF_HOT void
 ngx_http_profile_settle(ngx_http_profile_track_t *tr)
 {
     ngx_queue_t              *q, *next;
@@ -303,7 +318,7 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
             && part->request->upstream->peer.connection)
         {
             c = part->request->upstream->peer.connection;
-            ngx_http_profile_own_connection(tr, c, 0);
+            ngx_http_profile_own_connection(tr, c);
         }
     }
 
@@ -314,10 +329,6 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
         next = ngx_queue_next(q);
 
         slot = ngx_queue_data(q, ngx_http_profile_slot_t, queue);
-
-        if (slot->client) {
-            continue;
-        }
 
         c = &ngx_http_profile_connections[slot - ngx_http_profile_table];
 
@@ -357,10 +368,16 @@ ngx_http_profile_find_part(ngx_http_profile_track_t *tr, void *data)
 }
 
 
-void
+PROF_HOT void
 ngx_http_profile_disown_all(ngx_http_profile_track_t *tr)
 {
     ngx_queue_t  *q;
+
+    if (tr->client) {
+        tr->client->track = NULL;
+        tr->client->client = 0;
+        tr->client = NULL;
+    }
 
     while (!ngx_queue_empty(&tr->connections)) {
         q = ngx_queue_head(&tr->connections);
@@ -378,7 +395,7 @@ ngx_http_profile_disown_all(ngx_http_profile_track_t *tr)
 
 /* the connection that the event is part of, by its place in nginx's arrays */
 
-ngx_connection_t *
+PROF_HOT ngx_connection_t *
 ngx_http_profile_connection(ngx_event_t *ev)
 {
     if (ev >= ngx_http_profile_read_events
@@ -399,18 +416,31 @@ ngx_http_profile_connection(ngx_event_t *ev)
 }
 
 
-uint64_t *
-ngx_http_profile_aside(ngx_connection_t *c)
-{
-    ngx_http_profile_slot_t  *slot;
+/* NULL: it is none of nginx's array, as those of streams are not */
 
+PROF_HOT static ngx_http_profile_slot_t *
+ngx_http_profile_slot(ngx_connection_t *c)
+{
     if (c < ngx_http_profile_connections
         || c >= ngx_http_profile_connections + ngx_http_profile_nslots)
     {
         return NULL;
     }
 
-    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
+    return &ngx_http_profile_table[c - ngx_http_profile_connections];
+}
+
+
+PROF_HOT uint64_t *
+ngx_http_profile_aside(ngx_connection_t *c)
+{
+    ngx_http_profile_slot_t  *slot;
+
+    slot = ngx_http_profile_slot(c);
+
+    if (slot == NULL) {
+        return NULL;
+    }
 
     if (slot->number != c->number && slot->track == NULL) {
         slot->number = c->number;
@@ -421,7 +451,7 @@ ngx_http_profile_aside(ngx_connection_t *c)
 }
 
 
-static ngx_http_profile_owned_t *
+PROF_HOT static ngx_http_profile_owned_t *
 ngx_http_profile_lookup(ngx_event_t *ev)
 {
     ngx_rbtree_key_t    key;
@@ -454,10 +484,9 @@ ngx_http_profile_disown(ngx_http_profile_owned_t *o)
 }
 
 
-static void
+PROF_HOT static void
 ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot)
 {
     ngx_queue_remove(&slot->queue);
     slot->track = NULL;
-    slot->client = 0;
 }

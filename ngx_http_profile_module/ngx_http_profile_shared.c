@@ -34,7 +34,7 @@ ngx_http_profile_below(ngx_http_request_t *r)
 }
 
 
-ngx_uint_t
+PROF_HOT ngx_uint_t
 ngx_http_profile_shared(ngx_http_request_t *r, ngx_connection_t *c)
 {
     ngx_uint_t                  i;

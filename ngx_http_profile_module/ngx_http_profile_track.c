@@ -45,7 +45,7 @@ static ngx_int_t ngx_http_profile_arm_loop(void);
 static void ngx_http_profile_disarm_sampler(void);
 static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
-static ngx_int_t ngx_http_profile_poll_events(ngx_cycle_t *cycle,
+static ngx_int_t ngx_http_profile_paced_poll(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
     ngx_uint_t flags);
@@ -65,7 +65,7 @@ ngx_http_profile_loop_t           ngx_http_profile_loop;
 
 /* the loop is watched from here on; until the same number of disarm() */
 
-ngx_int_t
+PROF_HOT ngx_int_t
 ngx_http_profile_arm(void)
 {
     if (!worker.armed && ngx_http_profile_arm_loop() != NGX_OK) {
@@ -80,7 +80,7 @@ ngx_http_profile_arm(void)
 
 /* disarming waits until no turn is running */
 
-void
+PROF_HOT void
 ngx_http_profile_disarm(void)
 {
     worker.users--;
@@ -90,7 +90,7 @@ ngx_http_profile_disarm(void)
 
 /* called whenever no turn is running */
 
-void
+PROF_HOT void
 ngx_http_profile_disarm_idle(void)
 {
     if (ngx_http_profile_frame) {
@@ -113,7 +113,7 @@ ngx_http_profile_disarm_idle(void)
     ngx_event_actions.add_conn = worker.actions.add_conn;
 
     ngx_http_profile_owned_done();
-    ngx_http_profile_account_done();
+    ngx_http_profile_tracked_done();
 
     worker.armed = 0;
 
@@ -169,7 +169,7 @@ ngx_http_profile_disarm_sampler(void)
 }
 
 
-ngx_uint_t
+PROF_HOT ngx_uint_t
 ngx_http_profile_armed(void)
 {
     return worker.armed;
@@ -241,7 +241,7 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
 
     /* completing may post an event and set a timer */
 
-    if (ngx_http_profile_check_all() && timer > 1) {
+    if (ngx_http_profile_nlive && ngx_http_profile_check_all() && timer > 1) {
         timer = 1;
     }
 
@@ -256,7 +256,9 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     loop->last_end = loop->poll_end;
     loop->poll_start = loop->since;
 
-    rc = ngx_http_profile_poll_events(cycle, timer, flags|NGX_POST_EVENTS);
+    rc = prof_process_paced()
+         ? ngx_http_profile_paced_poll(cycle, timer, flags|NGX_POST_EVENTS)
+         : worker.actions.process_events(cycle, timer, flags|NGX_POST_EVENTS);
 
     loop->poll_end = prof_now();
     loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
@@ -297,20 +299,18 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
  */
 
 static ngx_int_t
-ngx_http_profile_poll_events(ngx_cycle_t *cycle, ngx_msec_t timer,
+ngx_http_profile_paced_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags)
 {
     ngx_int_t  rc;
 
-    if (prof_process_paced()) {
-        rc = worker.actions.process_events(cycle, 0, flags);
+    rc = worker.actions.process_events(cycle, 0, flags);
 
-        if (rc != NGX_OK || timer == 0
-            || !ngx_queue_empty(&ngx_posted_accept_events)
-            || !ngx_queue_empty(&ngx_posted_events))
-        {
-            return rc;
-        }
+    if (rc != NGX_OK || timer == 0
+        || !ngx_queue_empty(&ngx_posted_accept_events)
+        || !ngx_queue_empty(&ngx_posted_events))
+    {
+        return rc;
     }
 
     prof_process_idle();
@@ -327,18 +327,21 @@ static ngx_int_t
 ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 {
     ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_track_t  *tr;
 
     frame = ngx_http_profile_frame;
 
     if (frame && !ev->accept) {
 
-        if (frame->track) {
-            ngx_http_profile_own_event(frame->track, ev);
+        tr = ngx_http_profile_running();
+
+        if (tr) {
+            ngx_http_profile_own_event(tr, ev);
 
             /* nginx does that before it asks an upstream, maybe */
 
-            if (frame->track->ctx) {
-                ngx_http_profile_wrap_upstreams(frame->track->ctx);
+            if (tr->ctx) {
+                ngx_http_profile_wrap_upstreams(tr->ctx);
             }
 
         } else if (frame->accept) {
@@ -358,23 +361,27 @@ ngx_http_profile_add_connection(ngx_connection_t *c)
     tr = ngx_http_profile_running();
 
     if (tr) {
-        ngx_http_profile_own_connection(tr, c, 0);
+        ngx_http_profile_own_connection(tr, c);
     }
 
     return worker.actions.add_conn(c);
 }
 
 
-/* the request whose turn it is, or NULL */
+/* the request whose turn it is, which gets something of its own, or NULL */
 
-static ngx_http_profile_track_t *
+PROF_HOT static ngx_http_profile_track_t *
 ngx_http_profile_running(void)
 {
-    return ngx_http_profile_frame ? ngx_http_profile_frame->track : NULL;
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_frame ? ngx_http_profile_frame->track : NULL;
+
+    return tr ? ngx_http_profile_lasting(tr) : NULL;
 }
 
 
-static void
+PROF_HOT static void
 ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel)
 {

@@ -180,7 +180,7 @@ ngx_http_profile_arg_shift(ngx_pool_t *pool, ngx_str_t *name)
  * never looked at, and of those that are, one at a time.
  */
 
-ngx_int_t
+PROF_HOT ngx_int_t
 ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name, u_char *shift)
 {
     u_char  *p, *start, *last, end;

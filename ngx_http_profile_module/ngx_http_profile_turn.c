@@ -173,13 +173,15 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
     ev->handler(ev);
 
-    ngx_http_profile_run_next();
+    if (frame.track) {
+        ngx_http_profile_run_next();
+    }
 
     ngx_http_profile_leave(&frame);
 }
 
 
-static void
+PROF_HOT static void
 ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
     ngx_http_profile_track_t *tr, uintptr_t handler)
 {
@@ -211,12 +213,16 @@ ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
 }
 
 
-static void
+PROF_HOT static void
 ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
 {
     uint64_t                   now, cpu;
     ngx_uint_t                 sampled;
     ngx_http_profile_track_t  *tr;
+
+    if (frame->track) {
+        (void) ngx_http_profile_lasting(frame->track);
+    }
 
     now = ngx_http_profile_charge(frame);
 
@@ -286,7 +292,7 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
  * a turn.  NGX_DECLINED: not all of it is.
  */
 
-ngx_int_t
+PROF_HOT ngx_int_t
 ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
 {
     ngx_http_profile_frame_t  *frame;
@@ -307,7 +313,7 @@ ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
 
 /* the request goes, maybe in the middle of its turn */
 
-void
+PROF_HOT void
 ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr)
 {
     ngx_http_profile_frame_t  *frame;

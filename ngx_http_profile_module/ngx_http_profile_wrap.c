@@ -37,12 +37,14 @@ static void ngx_http_profile_stream_handler(ngx_event_t *ev);
 static void ngx_http_profile_stream_turn(void *data);
 
 
-void
+PROF_HOT void
 ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
 {
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
     ngx_http_profile_part_t  *part;
+
+    tr->wrapped = 1;
 
     for (part = tr->parts; part; part = part->next) {
         r = part->request;
@@ -76,7 +78,7 @@ ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
 }
 
 
-static void
+PROF_HOT static void
 ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part)
 {
     ngx_http_upstream_t  *u;
@@ -95,13 +97,19 @@ ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part)
 }
 
 
-void
+PROF_HOT void
 ngx_http_profile_unwrap(ngx_http_profile_track_t *tr)
 {
     ngx_connection_t         *c;
     ngx_http_request_t       *r;
     ngx_http_upstream_t      *u;
     ngx_http_profile_part_t  *part;
+
+    if (!tr->wrapped) {
+        return;
+    }
+
+    tr->wrapped = 0;
 
     for (part = tr->parts; part; part = part->next) {
         r = part->request;
@@ -141,7 +149,7 @@ ngx_http_profile_unwrap(ngx_http_profile_track_t *tr)
 }
 
 
-uintptr_t
+PROF_HOT uintptr_t
 ngx_http_profile_event_code(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 {
     ngx_event_handler_pt  handler;
