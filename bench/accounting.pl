@@ -6,30 +6,36 @@
 # request: throughput and CPU time per request, as ratios to nginx with the
 # module loaded and nothing switched on.
 #
-# All variants are there at once, and are loaded in turns, one short run each;
-# a ratio is that of a run to the mean of the plain runs before and after it.
-# "plain" itself is among the variants: that is what the machine's noise makes
-# of equal things.  Printed are the median and the quartiles of the rounds.
+# In each round all variants are started anew, and loaded by turns, a tenth of a
+# second at a time, until each had its seconds.  Workers run on one CPU and the
+# load on another one.  A ratio is that to the mean of two plain ones; what these
+# differ by is what the machine's noise makes of equal things.  Printed are the
+# median and the quartiles of the rounds.
 #
 # With --instructions: instructions in user space per request, by callgrind.
 #
-# VARIANTS is an expression for the variants to be measured.
+# VARIANTS is an expression for the variants to be measured, LOADS for the loads.
 #
-# needs wrk; usage: bench/accounting.pl [--instructions] [ROUNDS [SECONDS]]
+# needs wrk and taskset, and two CPUs
+#
+# usage: bench/accounting.pl [--instructions] [ROUNDS [SECONDS]]
 
 use strict;
 use warnings;
 
 use File::Temp qw/ tempdir /;
 use IO::Socket::INET;
-use Time::HiRes qw/ sleep /;
+use List::Util qw/ shuffle /;
+use Time::HiRes qw/ sleep time /;
+
+use constant SLICE => 0.1;
 
 use constant SHORT => 200;
 use constant LONG => 1200;
 
 my $instructions = @ARGV && $ARGV[0] eq '--instructions' && shift;
-my ($rounds, $seconds) = (@ARGV, 15, 2)[0, 1];
-$seconds = $ARGV[1] || 2;
+my $rounds = $ARGV[0] || 16;
+my $seconds = $ARGV[1] || 2;
 
 my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
 my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
@@ -56,6 +62,9 @@ my $which = $ENV{VARIANTS} // '';
                                 @variants[1 .. $#variants]);
 
 my %loads = ('1 KB file' => '/small.html', 'proxied' => '/proxied');
+my $some = $ENV{LOADS} // '';
+
+delete @loads{grep { !/$some/ } keys %loads};
 
 my $times = 'cpu=$profile_cpu_time wait=$profile_wait_time '
             . 'stall=$profile_stall_time turns=$profile_turns';
@@ -68,45 +77,38 @@ if ($instructions) {
     exit;
 }
 
-my $upstream = start('upstream', '', undef, 'return 200 hello;');
-my @servers = map { start($_->[0], @$_[1, 2]) } @variants;
-my @again = start('plain again', '');
+push @variants, [ 'plain again' => '' ];
 
-sleep 1;
+my $upstream = start('upstream', '', undef, 'return 200 hello;');
 
 for my $load (sort keys %loads) {
     printf "%-24s %26s  %26s\n", $load, 'throughput', 'CPU per request';
 
-    my %ratios;
+    my (%rate, %cpu);
+
+    # the first one warms up
 
     for my $round (0 .. $rounds) {
-        my @got = map { measure($_, $loads{$load}) } @servers, @again;
+        my %got = measure($loads{$load});
+        my ($a, $b) = @got{'plain', 'plain again'};
 
-        # the first one warms up
-        next if $round == 0;
+        for my $name ($round ? keys %got : ()) {
+            my $of = $name =~ /^plain/ ? $a : {
+                rate => ($a->{rate} + $b->{rate}) / 2,
+                cpu => ($a->{cpu} + $b->{cpu}) / 2,
+            };
 
-        my ($a, $b) = @got[0, -1];
-
-        for my $i (0 .. $#got) {
-            my $name = $i == $#got ? 'plain again' : $variants[$i][0];
-            my ($rate, $cpu) = $i == 0 || $i == $#got
-                ? ($a->{rate}, $a->{cpu})
-                : (($a->{rate} + $b->{rate}) / 2, ($a->{cpu} + $b->{cpu}) / 2);
-
-            push @{$ratios{$name}[0]}, $got[$i]{rate} / $rate;
-            push @{$ratios{$name}[1]}, $got[$i]{cpu} / $cpu;
+            push @{$rate{$name}}, $got{$name}{rate} / $of->{rate};
+            push @{$cpu{$name}}, $got{$name}{cpu} / $of->{cpu};
         }
     }
 
-    for my $name ((map { $_->[0] } @variants[1 .. $#variants]),
-                  'plain again')
-    {
-        printf "  %-22s %26s  %26s\n", $name,
-               map { quartiles(@$_) } @{$ratios{$name}};
-    }
+    printf "  %-22s %26s  %26s\n", $_, quartiles(@{$rate{$_}}),
+           quartiles(@{$cpu{$_}})
+        for map { $_->[0] } @variants[1 .. $#variants];
 }
 
-stop($_) for $upstream, @servers, @again;
+stop($upstream);
 
 
 sub quartiles {
@@ -116,17 +118,74 @@ sub quartiles {
 }
 
 
+# requests a second, and CPU time of one in ns, by variant
+
 sub measure {
-    my ($server, $uri) = @_;
+    my ($uri) = @_;
 
-    my $before = cpu_of($server->{worker});
-    my $out = `wrk -t1 -c8 -d${seconds}s http://127.0.0.1:$server->{port}$uri`;
-    my $cpu = cpu_of($server->{worker}) - $before;
+    my %servers = map { $_->[0] => start(@$_[0 .. 2]) } shuffle @variants;
+    my @servers = values %servers;
 
-    my ($n) = $out =~ /(\d+) requests in/ or die "no wrk: $out\n";
-    my ($rate) = $out =~ m{Requests/sec:\s+([\d.]+)};
+    sleep 0.2;
+    load($_, $uri, $seconds * @servers * 1.1 + 1) for @servers;
 
-    return { rate => $rate, cpu => $cpu / $n };
+    my $end = time() + $seconds * @servers;
+
+    while (time() < $end) {
+        for my $s (shuffle @servers) {
+            my $from = time();
+
+            kill 'CONT', $s->{wrk};
+            sleep SLICE;
+            kill 'STOP', $s->{wrk};
+
+            $s->{time} += time() - $from;
+        }
+    }
+
+    # answers that are on their way count, the time until wrk ends does not
+
+    $_->{cpu} = cpu_of($_->{worker}) for @servers;
+    kill 'INT', map { $_->{wrk} } @servers;
+
+    my %got;
+
+    for my $name (keys %servers) {
+        my $s = $servers{$name};
+
+        kill 'CONT', $s->{wrk};
+        waitpid $s->{wrk}, 0;
+        stop($s);
+
+        my ($n) = read_file($s->{out}) =~ /(\d+) requests in/
+            or die "no wrk\n";
+
+        $got{$name} = { rate => $n / $s->{time},
+                        cpu => ($s->{cpu} - $s->{before}) / $n };
+    }
+
+    return %got;
+}
+
+
+# wrk, which is stopped
+
+sub load {
+    my ($s, $uri, $time) = @_;
+
+    $s->{out} = "$dir/wrk.$s->{port}";
+    $s->{time} = 0;
+    $s->{before} = cpu_of($s->{worker});
+    $s->{wrk} = fork() // die "fork: $!\n";
+
+    if ($s->{wrk} == 0) {
+        open STDOUT, '>', $s->{out} or die;
+        exec qw/ taskset -c 1 wrk -t1 -c32 /, '-d' . int($time) . 's',
+             "http://127.0.0.1:$s->{port}$uri" or die "no wrk: $!\n";
+    }
+
+    sleep 0.02;
+    kill 'STOP', $s->{wrk};
 }
 
 
@@ -146,6 +205,7 @@ sub start {
     my $port = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
                ->sockport();
     my $to = $upstream ? $upstream->{port} : $port;
+    my $cpu = $upstream ? 0 : 1;
 
     $log = $log ? "log_format times '$times'; access_log $dir/$file.access "
                   . 'times buffer=64k;'
@@ -186,17 +246,21 @@ EOC
 
     if ($pid == 0) {
         open STDERR, '>', "$dir/$file.err" or die;
-        exec @command, $nginx, '-c', "$dir/$file.conf", '-e',
-             "$dir/$file.log"
-            or die "no @command: $!\n";
+        exec qw/ taskset -c /, $cpu, @command, $nginx,
+             '-c', "$dir/$file.conf", '-e', "$dir/$file.log"
+            or die "no taskset: $!\n";
     }
+
+    my $worker;
 
     for (1 .. 300) {
-        IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") and last;
+        ($worker) = `pgrep -P $pid` =~ /(\d+)/;
+        $worker //= $pid if @command;
+
+        last if $worker
+                && IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port");
         sleep 0.1;
     }
-
-    my ($worker) = `pgrep -P $pid` =~ /(\d+)/;
 
     return { port => $port, pid => $pid, worker => $worker };
 }
@@ -280,4 +344,13 @@ sub write_file {
     open my $f, '>', $name or die "$name: $!\n";
     print $f $text;
     close $f or die "$name: $!\n";
+}
+
+
+sub read_file {
+    my ($name) = @_;
+
+    open my $f, '<', $name or die "$name: $!\n";
+    local $/;
+    return <$f> // '';
 }

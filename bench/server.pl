@@ -5,6 +5,7 @@
 # What a capture of the worker costs: CPU time per request and throughput, as
 # ratios to the same worker without a capture, in pairs that follow one another.
 # "again" is a second run without one: what the other ratios cannot resolve.
+# The worker runs on one CPU and the load on another one.
 # perf and gperftools (by LD_PRELOAD) stand beside it, if they are there.
 #
 # LOADS="gzip static" ROUNDS=7 SECONDS=3 bench/server.pl
@@ -142,7 +143,8 @@ http {
 END
 
     local %ENV = (%ENV, %env);
-    system($nginx, '-p', "$dir/", '-c', "$dir/$name.conf") == 0
+    system(qw/ taskset -c 0 /, $nginx, '-p', "$dir/",
+           '-c', "$dir/$name.conf") == 0
         or die "nginx does not start\n";
 
     my $master;
@@ -165,7 +167,7 @@ sub run {
     my $s = $server{$which};
 
     my $before = used($s->{worker});
-    my $out = `wrk -t1 -c4 -d$seconds -H 'Accept-Encoding: gzip' \\
+    my $out = `taskset -c 1 wrk -t1 -c4 -d$seconds -H 'Accept-Encoding: gzip' \\
                http://127.0.0.1:$s->{port}$loads{$load}`;
     my $cpu = used($s->{worker}) - $before;
 
