@@ -26,6 +26,7 @@ our @EXPORT = qw/ about code_of info is_attributed is_captured is_clean is_sum
 my %CODE = (
     lua => qr/lua|\blj_|^\[anonymous code\]/i,
     pcre => qr/pcre|^ngx_regex_exec$/,
+    map => qr/^ngx_http_map_find$/,
     njs => qr/njs|ngx_js|ngx_http_js/i,
     zlib => qr/\b(?:libz|zlib|deflate|inflate)/i,
 );
