@@ -208,7 +208,7 @@ test:	## run all tests, or those in T
 	@$(SUB) module units tools
 	@$(SUB) $(NODE_MODULES)                                               \
 	    || echo "no speedscope or browser to check profiles with"
-	@$(SUB) prove
+	@TEST_NGINX_INSTALLED=1 $(SUB) prove
 
 # the viewer that profiles are checked with, and what drives a browser
 NODE_MODULES = t/speedscope/node_modules/.package-lock.json                   \

@@ -188,7 +188,7 @@ sub has_program {
     for my $name (@names) {
         next if grep { -x "$_/$name" }
                      split(/:/, "$ENV{PATH}:/usr/sbin:/usr/local/sbin");
-        $self->skip_all("no program $name");
+        $self->lacks("program $name");
     }
 
     return $self;
@@ -199,11 +199,19 @@ sub has_perl {
     my ($self, @names) = @_;
 
     for my $name (@names) {
-        $self->skip_all("no Perl module $name")
-            unless eval "require $name; 1";
+        $self->lacks("Perl module $name") unless eval "require $name; 1";
     }
 
     return $self;
+}
+
+
+# what "make test" should have installed must not go without notice
+sub lacks {
+    my ($self, $what) = @_;
+
+    die "no $what\n" if $ENV{TEST_NGINX_INSTALLED};
+    $self->skip_all("no $what");
 }
 
 
