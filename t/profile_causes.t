@@ -22,6 +22,7 @@ use ProfileTest;
 use ProfileTest::Names;
 
 use constant DELAY => 0.4;
+use constant TRIES => 3;
 
 my $t = ProfileTest->new()->has(qw/ lua auth_request auth_basic limit_req ssi
                                     mirror proxy ssl v2 threads /)
@@ -447,11 +448,26 @@ cmp_ok($held + below($p, qr/^upstream first byte/), '>=', 0.95 * 0.5,
 cmp_ok(abs($line->{stall} - $held), '<=', 0.01, 'stall: $profile_stall_time');
 
 
+# A machine that does other things may stop the worker, or who answers it, at
+# any time: what holds in one of three tries holds.
 sub check {
     my ($case, $clients) = @_;
-    my ($name, $uri, $cause, $get, $delay) = @$case;
+    my ($name) = @$case;
+    my @wrong;
 
-    $name .= ", $clients clients" if $clients;
+    for (1 .. TRIES) {
+        @wrong = wrong($case, $clients) or last;
+    }
+
+    is(join("\n", @wrong), '', $clients ? "$name, $clients clients" : $name);
+}
+
+
+# what is not as it should be in a profile of the case
+sub wrong {
+    my ($case, $clients) = @_;
+    my (undef, $uri, $cause, $get, $delay) = @$case;
+
     $delay ||= DELAY;
     $number++;
 
@@ -465,20 +481,24 @@ sub check {
 
     my $waited = below($p, $cause);
     my $busy = below($p, qr/^worker busy with other requests/);
+    my $unknown = below($p, qr/^unknown/);
+    my $sum = sum0(map { (/^.* (\d+)$/)[0] } split /\n/, $p) / 1e9;
 
     $waited += $busy if $clients;
 
-    cmp_ok($waited, '>=', 0.95 * $delay, "$name: the cause") or diag($p);
-    cmp_ok(below($p, qr/^unknown/), '<=',
-           max(0.01 * below($p, qr/./), 0.0005), "$name: nothing unknown")
-        or diag($p);
+    my @wrong;
+
+    push @wrong, "the cause has $waited of $delay"
+        if $waited < 0.95 * $delay;
+    push @wrong, "$unknown unknown"
+        if $unknown > max(0.01 * below($p, qr/./), 0.0005);
 
     # $request_time is in milliseconds, of a clock that may be 0.1 ms behind
 
-    my $sum = sum0(map { (/^.* (\d+)$/)[0] } split /\n/, $p) / 1e9;
-    cmp_ok(abs($sum - $line->{rt}), '<=',
-           max(0.0011, 0.01 * $line->{rt}),
-           "$name: sums to the request's time") or diag("$sum $line->{rt}");
+    push @wrong, "sums to $sum of $line->{rt}"
+        if abs($sum - $line->{rt}) > max(0.0011, 0.01 * $line->{rt});
+
+    return @wrong ? (@wrong, $p) : ();
 }
 
 
