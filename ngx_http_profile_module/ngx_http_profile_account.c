@@ -18,8 +18,16 @@
 
 #define NGX_HTTP_PROFILE_MSEC       1000000
 
+/* now is in a turn of the request */
+
+#define ngx_http_profile_is_running(tr)                                       \
+    (ngx_http_profile_frame && ngx_http_profile_frame->track == (tr))
+
 
 static uint64_t ngx_http_profile_poll(uint64_t begin);
+static uint64_t ngx_http_profile_account_now(ngx_http_profile_track_t *tr);
+static void ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
+    ngx_http_profile_times_t *times, uint64_t now);
 static void ngx_http_profile_update_time(uint64_t now);
 
 
@@ -47,13 +55,11 @@ PROF_HOT void
 ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 {
     int64_t              ms;
-    uint64_t             from, *aside;
+    uint64_t             from;
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
     r = tr->request;
-    c = r->connection;
-
     from = ngx_http_profile_poll(begin);
 
     ms = ngx_http_profile_loop.poll_msec
@@ -76,17 +82,18 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
     tr->times.stall = begin - from;
     tr->mark = begin;
 
+    tr->times.cpu = 0;
+
+    if (ngx_http_profile_nasides) {
+        c = r->connection;
+
 #if (NGX_HTTP_V2)
-    if (r->stream) {
-        c = r->stream->connection->connection;
-    }
+        if (r->stream) {
+            c = r->stream->connection->connection;
+        }
 #endif
 
-    aside = ngx_http_profile_aside(c);
-
-    if (aside) {
-        tr->times.cpu = *aside;
-        *aside = 0;
+        tr->times.cpu = ngx_http_profile_take_aside(c);
     }
 }
 
@@ -157,7 +164,7 @@ ngx_http_profile_account_turn(ngx_http_profile_track_t *tr, uint64_t now)
 }
 
 
-PROF_HOT void
+void
 ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times)
 {
@@ -168,20 +175,33 @@ ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
         return;
     }
 
-    if (ngx_http_profile_frame && ngx_http_profile_frame->track == tr) {
-        now = ngx_http_profile_charge(ngx_http_profile_frame);
+    now = ngx_http_profile_account_now(tr);
 
-        *times = tr->times;
+    *times = tr->times;
+    ngx_http_profile_account_until(tr, times, now);
+}
 
+
+/* its turn, if it has one now, is charged until now */
+
+PROF_HOT static uint64_t
+ngx_http_profile_account_now(ngx_http_profile_track_t *tr)
+{
+    return ngx_http_profile_is_running(tr)
+           ? ngx_http_profile_charge(ngx_http_profile_frame) : prof_now();
+}
+
+
+PROF_HOT static void
+ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
+    ngx_http_profile_times_t *times, uint64_t now)
+{
+    if (ngx_http_profile_is_running(tr)) {
         times->turns++;
         times->running += tr->turn;
         times->longest = ngx_max(times->longest, tr->turn);
 
     } else {
-        now = prof_now();
-
-        *times = tr->times;
-
         times->wait += now - tr->mark;
     }
 
@@ -192,49 +212,64 @@ ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
 PROF_HOT ngx_int_t
 ngx_http_profile_account_log(ngx_http_request_t *r)
 {
+    uint64_t                   now;
     ngx_http_profile_frame_t  *frame;
     ngx_http_profile_track_t  *tr;
 
-    if (r != r->main) {
-        return NGX_OK;
-    }
+    if (r == ngx_http_profile_brief.request) {
+        tr = &ngx_http_profile_brief;
 
-    tr = ngx_http_profile_find_track(r);
+    } else {
+        tr = (r == r->main) ? ngx_http_profile_find_track(r) : NULL;
+    }
 
     if (tr == NULL || !tr->accounted || tr->closed) {
         return NGX_OK;
     }
 
-    ngx_http_profile_account_times(tr, &tr->times);
+    now = ngx_http_profile_account_now(tr);
+    ngx_http_profile_account_until(tr, &tr->times, now);
     tr->closed = 1;
 
-    ngx_http_profile_update_time(tr->start + tr->times.wall);
+    ngx_http_profile_update_time(now);
 
-    frame = ngx_http_profile_frame;
-
-    if (frame && frame->track != tr) {
-        frame = NULL;
-    }
+    frame = ngx_http_profile_is_running(tr) ? ngx_http_profile_frame : NULL;
 
     if (frame && ngx_http_profile_stall_ns
-        && ngx_http_profile_loop.since - frame->start
-           >= ngx_http_profile_stall_ns)
+        && now - frame->start >= ngx_http_profile_stall_ns)
     {
-        ngx_http_profile_stall(frame, tr,
-                               ngx_http_profile_loop.since - frame->start);
+        ngx_http_profile_stall(frame, tr, now - frame->start);
 
         /* it may have opened something, and is brief no more */
 
         tr = ngx_http_profile_find_track(r);
     }
 
-    tr = tr ? ngx_http_profile_brief_logged(tr) : NULL;
+    if (tr == &ngx_http_profile_brief) {
+
+        if (ngx_http_profile_watch == NULL
+            || !ngx_http_profile_light_wanted(r))
+        {
+            /* it is freed next, and what is run until then is nobody's */
+
+            if (frame) {
+                frame->track = NULL;
+                frame->tail = 1;
+
+            } else {
+                ngx_http_profile_turn_forget(tr);
+            }
+
+            return NGX_OK;
+        }
+
+        tr = ngx_http_profile_lasting(tr);
+    }
 
     if (tr && tr->light) {
 
         if (frame) {
-            ngx_http_profile_light_turn(tr, ngx_http_profile_loop.since,
-                                        tr->turn_cpu);
+            ngx_http_profile_light_turn(tr, now, tr->turn_cpu);
         }
 
         prof_heap_mute();

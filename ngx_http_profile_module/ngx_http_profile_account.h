@@ -72,9 +72,23 @@ typedef struct {
 
 
 struct ngx_http_profile_track_s {
-    ngx_http_profile_track_t     *next;      /* of those not in use */
     ngx_http_request_t           *request;   /* the main one; NULL: gone */
     ngx_http_profile_ctx_t       *ctx;       /* of its capture, or NULL */
+    prof_capture_t               *light;     /* of profile_keep, or NULL */
+    uintptr_t                     what;      /* in it: what began the turn */
+
+    unsigned                      accounted:1;  /* not only for a capture */
+    unsigned                      closed:1;     /* logged: times are final */
+    unsigned                      wrapped:1;    /* ngx_http_profile_wrap() */
+
+    /* its time */
+
+    uint64_t                      start;     /* of $request_time */
+    uint64_t                      mark;      /* end of the last turn */
+    uint64_t                      turn;      /* that runs, until now */
+    uint64_t                      turn_cpu;  /* of it */
+    ngx_http_profile_times_t      times;
+
     ngx_str_t                     id;        /* of its profile, or empty */
     uint64_t                      samples;   /* in it */
 
@@ -89,20 +103,7 @@ struct ngx_http_profile_track_s {
     ngx_event_handler_pt          read_handler;   /* of a stream */
     ngx_event_handler_pt          write_handler;
 
-    /* its time; charged is what times has of the turn that runs */
-
-    uint64_t                      start;     /* of $request_time */
-    uint64_t                      mark;      /* end of the last turn */
-    uint64_t                      turn;      /* running time of this turn */
-    uint64_t                      turn_cpu;
-    ngx_http_profile_times_t      times;
-
-    prof_capture_t               *light;     /* of profile_keep, or NULL */
-    uintptr_t                     what;      /* in it: what began the turn */
-
-    unsigned                      accounted:1;  /* not only for a capture */
-    unsigned                      closed:1;     /* logged: times are final */
-    unsigned                      wrapped:1;    /* ngx_http_profile_wrap() */
+    ngx_http_profile_track_t     *next;      /* of those not in use */
 };
 
 
@@ -156,6 +157,9 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_loop_t  ngx_http_profile_loop;
 
+/* the loop is watched */
+extern ngx_uint_t  ngx_http_profile_armed;
+
 /* there is one while captures, profile_keep or stalls need it, or NULL */
 extern prof_watch_t  *ngx_http_profile_watch;
 
@@ -170,7 +174,6 @@ void ngx_http_profile_disarm(void);
 ngx_int_t ngx_http_profile_arm_sampler(void);
 void ngx_http_profile_release_sampler(void);
 void ngx_http_profile_disarm_idle(void);
-ngx_uint_t ngx_http_profile_armed(void);
 prof_sampler_t *ngx_http_profile_sampler(void);
 
 /* ngx_http_profile_dispatch.c: what nginx does between two polls */
@@ -178,6 +181,11 @@ prof_sampler_t *ngx_http_profile_sampler(void);
 void ngx_http_profile_process_posted(ngx_queue_t *posted);
 void ngx_http_profile_expire_timers(void);
 void ngx_http_profile_run_next(void);
+
+/* around what the worker runs for tr, or, with NULL, for nobody */
+void ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
+    ngx_http_profile_track_t *tr, uintptr_t handler);
+void ngx_http_profile_leave(ngx_http_profile_frame_t *frame);
 
 /* ngx_http_profile_watch.c */
 
@@ -198,13 +206,16 @@ ngx_http_profile_track_t *ngx_http_profile_track(ngx_http_request_t *r);
 void ngx_http_profile_untrack(ngx_http_profile_track_t *tr);
 
 /*
- * A request that begins with the event that runs is tracked until that ends,
- * or until somebody asks for a lasting track.  NGX_DECLINED: it needs one.
+ * Most requests begin and end in one event, one after the other.  Until such a
+ * one turns out to do more, and somebody asks for a lasting track, it has no
+ * memory of its own but this one, and nothing that belongs to it is noted.
+ * Its request is NULL when there is none.
  */
+extern ngx_http_profile_track_t  ngx_http_profile_brief;
+
+/* NGX_DECLINED: the request needs a lasting one */
 ngx_int_t ngx_http_profile_track_brief(ngx_http_request_t *r);
 ngx_http_profile_track_t *ngx_http_profile_lasting(
-    ngx_http_profile_track_t *tr);
-ngx_http_profile_track_t *ngx_http_profile_brief_logged(
     ngx_http_profile_track_t *tr);
 
 /* the worker is disarmed */
@@ -248,7 +259,7 @@ ngx_int_t ngx_http_profile_add_variables(ngx_conf_t *cf);
 ngx_int_t ngx_http_profile_owned_init(void);
 void ngx_http_profile_owned_done(void);
 ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
-    ngx_connection_t *c, ngx_uint_t timer);
+    ngx_uint_t timer, ngx_connection_t **connection);
 
 /* in a turn of the request: the connection, or NULL, was its own before it */
 ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
@@ -256,14 +267,36 @@ ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
 
 /* NULL: the event is of somebody else's memory */
 ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
-void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
-    ngx_event_t *ev);
 void ngx_http_profile_own_client(ngx_http_profile_track_t *tr);
 void ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
     ngx_connection_t *c);
-void ngx_http_profile_disown_event(ngx_event_t *ev);
 void ngx_http_profile_settle(ngx_http_profile_track_t *tr);
 void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);
+
+/*
+ * CPU time that is spent for a connection before it has a request, in ns; and
+ * the number of connections for which there is some.
+ */
+extern ngx_uint_t  ngx_http_profile_nasides;
+
+void ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t ns);
+uint64_t ngx_http_profile_take_aside(ngx_connection_t *c);
+
+/* ngx_http_profile_events.c: events in memory of others */
+
+/* those that are owned, of all requests */
+extern ngx_uint_t  ngx_http_profile_nevents;
+
+void ngx_http_profile_events_init(void);
+
+/* with its connection, if it has one of nginx's array */
+void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
+    ngx_event_t *ev);
+void ngx_http_profile_disown_event(ngx_event_t *ev);
+void ngx_http_profile_disown_events(ngx_http_profile_track_t *tr);
+
+/* whose it was; NULL: nobody's */
+ngx_http_profile_track_t *ngx_http_profile_take_event(ngx_event_t *ev);
 
 /*
  * ngx_http_profile_shared.c: what a turn may touch but what serves other
@@ -277,12 +310,6 @@ ngx_uint_t ngx_http_profile_shared(ngx_http_request_t *r,
 ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
     ngx_event_t *ev);
 
-/*
- * Where CPU time is noted that is spent for a connection before it has a
- * request; NULL: it is a stream's.
- */
-uint64_t *ngx_http_profile_aside(ngx_connection_t *c);
-
 /* ngx_http_profile_turn.c: turns, and what is wrapped between them */
 
 extern ngx_http_profile_frame_t  *ngx_http_profile_frame;
@@ -291,7 +318,6 @@ void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
     void *data);
 void ngx_http_profile_run_request(ngx_http_profile_track_t *tr);
-void ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c);
 ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
 void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
 ngx_http_profile_ctx_t *ngx_http_profile_turn_ctx(void);

@@ -79,8 +79,10 @@ ngx_module_t  ngx_http_profile_bar_filter_module = {
 };
 
 
-static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
-static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
+PROF_HOT_DATA static ngx_http_output_header_filter_pt
+                                      ngx_http_next_header_filter;
+PROF_HOT_DATA static ngx_http_output_body_filter_pt
+                                      ngx_http_next_body_filter;
 
 
 static ngx_int_t

@@ -29,10 +29,11 @@ static void ngx_http_profile_bar_order_count(
 static void ngx_http_profile_bar_client(ngx_http_request_t *r, u_char *text);
 
 
-static ngx_atomic_t     ngx_http_profile_bar_nobody;
+PROF_HOT_DATA static ngx_atomic_t  ngx_http_profile_bar_nobody;
 static ngx_shm_zone_t  *ngx_http_profile_bar_zone;
 
-ngx_atomic_t  *ngx_http_profile_bar_waiting = &ngx_http_profile_bar_nobody;
+PROF_HOT_DATA ngx_atomic_t  *ngx_http_profile_bar_waiting =
+    &ngx_http_profile_bar_nobody;
 
 
 /* in a worker, of the configuration that it runs */

@@ -20,7 +20,7 @@ static void ngx_http_profile_cleanup(void *data);
 
 
 ngx_queue_t  ngx_http_profile_live;
-ngx_uint_t   ngx_http_profile_nlive;
+PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlive;
 
 
 static ngx_str_t  ngx_http_profile_no_memory =

@@ -32,6 +32,7 @@ typedef struct {
     ngx_uint_t                  nlocations;   /* with profile_endpoint on */
     ngx_uint_t                  nconsoles;    /* with profile_console */
     ngx_uint_t                  accounting;   /* or more, in a server */
+    ngx_uint_t                  untracked;    /* nothing of it, in a server */
     ngx_uint_t                  nkeeps;       /* with profile_keep */
     ngx_uint_t                  watch_frequency;  /* 0: not for all requests */
     ngx_msec_t                  stall;        /* 0: off */

@@ -39,13 +39,14 @@ typedef struct {
 } ngx_http_profile_cpu_t;
 
 
-static uint64_t *ngx_http_profile_put_aside(ngx_http_profile_frame_t *frame);
+static ngx_connection_t *ngx_http_profile_opening(
+    ngx_http_profile_frame_t *frame);
 static ngx_uint_t ngx_http_profile_is_much(void);
 static uint64_t ngx_http_profile_charge_cpu(uint64_t wall);
 static void ngx_http_profile_next_window(uint64_t used);
 
 
-static ngx_http_profile_cpu_t  ngx_http_profile_cpu;
+PROF_HOT_DATA static ngx_http_profile_cpu_t  ngx_http_profile_cpu;
 
 
 void
@@ -62,7 +63,8 @@ ngx_http_profile_cpu_init(void)
 PROF_HOT uint64_t
 ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
 {
-    uint64_t                   now, wall, cpu, *aside;
+    uint64_t                   now, wall, cpu;
+    ngx_connection_t          *c;
     ngx_http_profile_track_t  *tr;
 
     now = prof_now();
@@ -70,7 +72,7 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
     ngx_http_profile_loop.since = now;
 
     tr = frame->track;
-    aside = tr ? NULL : ngx_http_profile_put_aside(frame);
+    c = tr ? NULL : ngx_http_profile_opening(frame);
 
     /*
      * Spread over all is what a request does when it has been logged, and what
@@ -78,7 +80,7 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
      */
 
     if (tr ? tr->closed
-           : (aside == NULL
+           : (c == NULL
               && (wall < NGX_HTTP_PROFILE_LONG_NS || frame->tail
                   || !ngx_http_profile_is_much())))
     {
@@ -92,8 +94,8 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
         tr->turn_cpu += cpu;
         tr->times.cpu += cpu;
 
-    } else if (aside) {
-        *aside += cpu;
+    } else if (c) {
+        ngx_http_profile_put_aside(c, cpu);
     }
 
     return now;
@@ -114,12 +116,11 @@ ngx_http_profile_is_much(void)
 }
 
 
-/* where to charge what a connection's event runs, or NULL */
+/* the client's connection whose event has run, and which is to be charged */
 
-PROF_HOT static uint64_t *
-ngx_http_profile_put_aside(ngx_http_profile_frame_t *frame)
+PROF_HOT static ngx_connection_t *
+ngx_http_profile_opening(ngx_http_profile_frame_t *frame)
 {
-    uint64_t          *aside;
     ngx_connection_t  *c;
 
     c = frame->connection;
@@ -128,19 +129,16 @@ ngx_http_profile_put_aside(ngx_http_profile_frame_t *frame)
         return NULL;
     }
 
-    aside = ngx_http_profile_aside(c);
-
-    if (aside && c->fd == (ngx_socket_t) -1) {
+    if (c->fd == (ngx_socket_t) -1) {
 
         /* no request will come to take it */
 
-        ngx_http_profile_cpu.debt += *aside;
-        *aside = 0;
+        ngx_http_profile_cpu.debt += ngx_http_profile_take_aside(c);
 
         return NULL;
     }
 
-    return aside;
+    return c;
 }
 
 

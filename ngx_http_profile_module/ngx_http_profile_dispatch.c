@@ -8,9 +8,27 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_server.h"
+#include "ngx_http_profile_light.h"
+#include "ngx_http_profile_stall.h"
 
 
-static void ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer);
+/* nobody watches the loop but for the sums of times */
+
+#define ngx_http_profile_is_plain                                             \
+    (ngx_http_profile_watch == NULL && ngx_http_profile_nlocated == 0         \
+     && ngx_http_profile_stall_ns == 0)
+
+
+PROF_GLUE_INLINE void ngx_http_profile_dispatch(ngx_event_t *ev,
+    ngx_uint_t timer);
+PROF_GLUE_INLINE void ngx_http_profile_run_event(ngx_event_t *ev,
+    ngx_connection_t *c);
+static void ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr,
+    ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer);
+PROF_GLUE_INLINE void ngx_http_profile_init_frame(
+    ngx_http_profile_frame_t *frame, ngx_http_profile_track_t *tr,
+    uintptr_t handler);
 static void ngx_http_profile_event_turn(void *data);
 static void ngx_http_profile_events_turn(void *data);
 
@@ -72,27 +90,83 @@ ngx_http_profile_expire_timers(void)
 }
 
 
-PROF_GLUE static void
+/*
+ * Part of its callers, since a processor that was in the kernel does not
+ * remember to where the functions below the system call return, and each of
+ * them costs some nanoseconds for that.
+ */
+
+PROF_GLUE_INLINE void
 ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 {
-    ngx_connection_t          *c, *client;
-    ngx_http_profile_wake_t    wake;
+    ngx_connection_t          *c;
     ngx_http_profile_track_t  *tr;
 
     /* the last turn may have been one of this iteration */
 
-    if (!ngx_http_profile_armed()) {
+    if (!ngx_http_profile_armed) {
         ev->handler(ev);
         return;
     }
 
-    c = ngx_http_profile_connection(ev);
-    tr = ngx_http_profile_owner(ev, c, timer);
+    tr = ngx_http_profile_owner(ev, timer, &c);
 
-    if (tr == NULL) {
-        ngx_http_profile_run_event(ev, c);
+    if (tr) {
+        ngx_http_profile_dispatch_turn(tr, ev, c, timer);
         return;
     }
+
+    ngx_http_profile_run_event(ev, c);
+}
+
+
+/*
+ * An event that is nobody's, unless it begins a request.  Mostly nobody wants
+ * to know more than when it ended.
+ */
+
+PROF_GLUE_INLINE void
+ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
+{
+    ngx_http_profile_frame_t  frame;
+
+    frame.top = (uintptr_t) __builtin_frame_address(0);
+
+    if (ngx_http_profile_is_plain && ngx_http_profile_frame == NULL) {
+        ngx_http_profile_init_frame(&frame, NULL, (uintptr_t) ev->handler);
+
+    } else {
+        ngx_http_profile_enter(&frame, NULL, (uintptr_t) ev->handler);
+    }
+
+    frame.connection = c;
+    frame.accept = ev->accept;
+
+    ev->handler(ev);
+
+    if (ngx_http_profile_is_plain && frame.tail && frame.prev == NULL) {
+        ngx_http_profile_loop.since = prof_now();
+        ngx_http_profile_frame = NULL;
+        ngx_http_profile_brief.request = NULL;
+
+        return;
+    }
+
+    if (frame.track) {
+        ngx_http_profile_run_next();
+    }
+
+    ngx_http_profile_leave(&frame);
+    ngx_http_profile_brief.request = NULL;
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr, ngx_event_t *ev,
+    ngx_connection_t *c, ngx_uint_t timer)
+{
+    ngx_connection_t         *client;
+    ngx_http_profile_wake_t   wake;
 
     wake.event = ev;
     wake.connection = c;
@@ -166,5 +240,122 @@ ngx_http_profile_run_next(void)
         ngx_delete_posted_event(ev);
 
         ev->handler(ev);
+    }
+}
+
+
+PROF_GLUE_INLINE void
+ngx_http_profile_init_frame(ngx_http_profile_frame_t *frame,
+    ngx_http_profile_track_t *tr, uintptr_t handler)
+{
+    frame->prev = ngx_http_profile_frame;
+    frame->track = tr;
+    frame->connection = NULL;
+    frame->start = ngx_http_profile_loop.since;
+    frame->handler = handler;
+    frame->accept = 0;
+    frame->tail = 0;
+    frame->noted = 0;
+
+    ngx_http_profile_frame = frame;
+}
+
+
+PROF_HOT void
+ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
+    ngx_http_profile_track_t *tr, uintptr_t handler)
+{
+    ngx_http_profile_frame_t  *prev;
+
+    prev = ngx_http_profile_frame;
+
+    /* what ran before the first turn of a request was for it */
+
+    if (prev && (prev->track || (tr && tr->times.turns))) {
+        (void) ngx_http_profile_charge(prev);
+    }
+
+    ngx_http_profile_init_frame(frame, tr, handler);
+
+    if (ngx_http_profile_watch) {
+        prof_watch_top(ngx_http_profile_watch, frame->top);
+    }
+
+    if (ngx_http_profile_nlocated) {
+        ngx_http_profile_scope(tr ? tr->request : NULL);
+    }
+}
+
+
+PROF_HOT void
+ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
+{
+    uint64_t                   now, cpu;
+    ngx_uint_t                 sampled;
+    ngx_http_profile_track_t  *tr;
+
+    if (frame->track) {
+        (void) ngx_http_profile_lasting(frame->track);
+    }
+
+    now = ngx_http_profile_charge(frame);
+
+    sampled = ngx_http_profile_watch
+              && prof_watch_new(ngx_http_profile_watch);
+
+    ngx_http_profile_frame = frame->prev;
+
+    tr = frame->track;
+
+    if (ngx_http_profile_nlocated) {
+        ngx_http_profile_scope(frame->prev && frame->prev->track
+                               ? frame->prev->track->request : NULL);
+    }
+
+    if (ngx_http_profile_stall_ns
+        && now - frame->start >= ngx_http_profile_stall_ns && !frame->noted)
+    {
+        ngx_http_profile_stall(frame, tr, now - frame->start);
+        ngx_http_profile_loop.since = prof_now();
+    }
+
+    /* a turn within another one, which was ready to go on */
+
+    if (frame->prev && frame->prev->track && !frame->prev->track->closed) {
+        frame->prev->track->times.stall += now - frame->start;
+    }
+
+    if (tr) {
+        cpu = tr->turn_cpu;
+        ngx_http_profile_account_turn(tr, now);
+
+        if (tr->light) {
+            ngx_http_profile_light_turn(tr, now, cpu);
+        }
+
+        ngx_http_profile_settle(tr);
+        ngx_http_profile_wrap(tr);
+
+        if (tr->ctx) {
+            ngx_http_profile_wrap_upstreams(tr->ctx);
+            ngx_http_profile_check_complete(tr->ctx);
+        }
+    }
+
+    if (ngx_http_profile_watch) {
+        prof_watch_top(ngx_http_profile_watch,
+                       frame->prev ? frame->prev->top : 0);
+
+        if (sampled) {
+            prof_watch_pass(ngx_http_profile_watch);
+
+            /* what is our own work is nobody's, and is not taken for a sleep */
+
+            ngx_http_profile_loop.since = prof_now();
+        }
+    }
+
+    if (ngx_http_profile_frame == NULL) {
+        ngx_http_profile_disarm_idle();
     }
 }

@@ -60,7 +60,7 @@ static void ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep);
 static ngx_http_profile_endpoint_t
     ngx_http_profile_endpoints[NGX_HTTP_PROFILE_ENDPOINTS];
 
-ngx_uint_t  ngx_http_profile_nendpoints;
+PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nendpoints;
 
 
 ngx_http_profile_endpoint_t *

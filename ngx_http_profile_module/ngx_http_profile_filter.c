@@ -25,8 +25,10 @@ static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx);
 
 
-static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
-static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
+PROF_HOT_DATA static ngx_http_output_header_filter_pt
+                                      ngx_http_next_header_filter;
+PROF_HOT_DATA static ngx_http_output_body_filter_pt
+                                      ngx_http_next_body_filter;
 
 
 ngx_int_t

@@ -134,6 +134,9 @@ ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
     if (conf->accounting || conf->keep || pmcf->stall) {
         conf->track = 1;
         pmcf->accounting = 1;
+
+    } else {
+        pmcf->untracked = 1;
     }
 
     return NGX_CONF_OK;

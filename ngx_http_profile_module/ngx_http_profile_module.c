@@ -22,6 +22,8 @@ static ngx_int_t ngx_http_profile_first_handler(ngx_conf_t *cf,
     ngx_uint_t phase, ngx_http_handler_pt handler);
 static ngx_int_t ngx_http_profile_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_look(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_serve(ngx_http_request_t *r,
+    ngx_uint_t asked);
 static ngx_int_t ngx_http_profile_init_module(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_profile_init_process(ngx_cycle_t *cycle);
 static void ngx_http_profile_exit_process(ngx_cycle_t *cycle);
@@ -30,7 +32,15 @@ static void ngx_http_profile_exit_master(ngx_cycle_t *cycle);
 
 /* the shortest name of an argument that may be a trigger */
 
-static size_t      ngx_http_profile_min_arg;
+PROF_HOT_DATA static size_t      ngx_http_profile_min_arg;
+
+/* requests are of interest that nobody has asked to profile */
+
+PROF_HOT_DATA static ngx_uint_t  ngx_http_profile_all;
+
+/* and all are tracked, in all servers */
+
+PROF_HOT_DATA static ngx_uint_t  ngx_http_profile_everywhere;
 
 /* this worker is armed for all of its life */
 
@@ -221,22 +231,19 @@ ngx_module_t  ngx_http_profile_module = {
 };
 
 
-/*
- * Every request passes here: the common case is three comparisons.  Where
- * requests are accounted, any query is long enough.
- */
+/* every request passes here: the common case is four comparisons */
 
 PROF_HOT static ngx_int_t
 ngx_http_profile_handler(ngx_http_request_t *r)
 {
-    if (r->args.len < ngx_http_profile_min_arg
-        && ngx_http_profile_nmarks == 0
-        && *ngx_http_profile_bar_waiting == 0)
+    if (r->args.len >= ngx_http_profile_min_arg
+        || ngx_http_profile_nmarks
+        || *ngx_http_profile_bar_waiting)
     {
-        return NGX_DECLINED;
+        return ngx_http_profile_look(r);
     }
 
-    return ngx_http_profile_look(r);
+    return ngx_http_profile_all ? ngx_http_profile_serve(r, 0) : NGX_DECLINED;
 }
 
 
@@ -244,12 +251,9 @@ __attribute__((noinline)) static ngx_int_t
 ngx_http_profile_look(ngx_http_request_t *r)
 {
     ngx_uint_t                    asked;
-    ngx_http_profile_track_t     *tr;
     ngx_http_profile_loc_conf_t  *plcf;
-    ngx_http_profile_srv_conf_t  *pscf;
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
-    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
     asked = (r->args.len >= plcf->arg.len
              && ngx_http_profile_find_arg(&r->args, &plcf->arg,
@@ -258,13 +262,30 @@ ngx_http_profile_look(ngx_http_request_t *r)
             || ngx_http_get_module_ctx(r, ngx_http_profile_module)
             || *ngx_http_profile_bar_waiting;
 
+    return ngx_http_profile_serve(r, asked);
+}
+
+
+PROF_HOT static ngx_int_t
+ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
+{
+    ngx_uint_t                    track;
+    ngx_http_profile_track_t     *tr;
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    track = ngx_http_profile_everywhere;
     tr = NULL;
 
-    if (pscf->track || ngx_http_profile_nlocated) {
+    if (!track) {
+        pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+        track = pscf->track;
+    }
+
+    if (track || ngx_http_profile_nlocated) {
 
         /* a brief one needs to be told when it is logged */
 
-        if (pscf->track && !asked && ngx_http_profile_nendpoints == 0
+        if (track && !asked && ngx_http_profile_nendpoints == 0
             && ngx_http_profile_track_brief(r) == NGX_OK)
         {
             return NGX_DECLINED;
@@ -294,13 +315,7 @@ ngx_http_profile_look(ngx_http_request_t *r)
 void
 ngx_http_profile_look_at_all(ngx_uint_t on)
 {
-    ngx_http_profile_main_conf_t  *pmcf;
-
-    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
-                                               ngx_http_profile_module);
-
-    ngx_http_profile_min_arg = (on || ngx_http_profile_accounting)
-                               ? 0 : pmcf->min_arg;
+    ngx_http_profile_all = on || ngx_http_profile_accounting;
 }
 
 
@@ -433,8 +448,9 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
             return NGX_ERROR;
         }
 
-        ngx_http_profile_min_arg = 0;
         ngx_http_profile_accounting = 1;
+        ngx_http_profile_all = 1;
+        ngx_http_profile_everywhere = !pmcf->untracked;
         ngx_http_profile_stall_ns = (uint64_t) pmcf->stall * 1000000;
 
         if (pmcf->watch_frequency) {

@@ -3,14 +3,13 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Whose an event is.  Owned are connections, with both their events and the
- * timers in these, and single events whose timer a turn has set.
+ * timers in these, and single events whose timer a turn has set
+ * (ngx_http_profile_events.c).
  *
  * A connection is found by its place in nginx's array, so that every request
- * can afford it.  A single event is found by its address.  Nothing is ever
- * written to an event, and an event that is not nginx's own memory is not even
- * read but when it is dispatched: it may be freed at any time without notice.
- * The worst that a stale entry can do is to give one turn to the wrong request,
- * and a changed connection is noticed by its number.
+ * can afford it.  Nothing is ever written to an event.  The worst that a stale
+ * entry can do is to give one turn to the wrong request, and a changed
+ * connection is noticed by its number.
  */
 
 
@@ -30,45 +29,34 @@ struct ngx_http_profile_slot_s {
 };
 
 
-/* an event of somebody else's memory */
-
-typedef struct {
-    ngx_rbtree_node_t          node;        /* key: its address */
-    ngx_queue_t                queue;       /* in track->events */
-    ngx_http_profile_track_t  *track;
-} ngx_http_profile_owned_t;
-
-
 static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
-static ngx_http_profile_owned_t *ngx_http_profile_lookup(ngx_event_t *ev);
 static void ngx_http_profile_find_part(ngx_http_profile_track_t *tr,
     void *data);
-static void ngx_http_profile_disown(ngx_http_profile_owned_t *o);
 static ngx_http_profile_slot_t *ngx_http_profile_slot(ngx_connection_t *c);
+static ngx_http_profile_slot_t *ngx_http_profile_aside(ngx_connection_t *c);
 static void ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot);
 
 
 /* nginx's arrays, and ours beside them */
 
-static ngx_uint_t                ngx_http_profile_nslots;
-static ngx_event_t              *ngx_http_profile_read_events;
-static ngx_event_t              *ngx_http_profile_write_events;
-static ngx_connection_t         *ngx_http_profile_connections;
-static ngx_http_profile_slot_t  *ngx_http_profile_table;
+PROF_HOT_DATA static ngx_uint_t          ngx_http_profile_nslots;
+PROF_HOT_DATA static ngx_event_t        *ngx_http_profile_read_events;
+PROF_HOT_DATA static ngx_event_t        *ngx_http_profile_write_events;
+PROF_HOT_DATA static ngx_connection_t   *ngx_http_profile_connections;
+PROF_HOT_DATA static ngx_http_profile_slot_t
+                                        *ngx_http_profile_table;
 
-static ngx_rbtree_t              ngx_http_profile_owned;
-static ngx_rbtree_node_t         ngx_http_profile_owned_sentinel;
+PROF_HOT_DATA ngx_uint_t                 ngx_http_profile_nasides;
 
 /* what the logs of all clients' connections have in common */
 
-static ngx_log_handler_pt        ngx_http_profile_log_handler;
+PROF_HOT_DATA static ngx_log_handler_pt  ngx_http_profile_log_handler;
 
 
 ngx_int_t
 ngx_http_profile_owned_init(void)
 {
-    ngx_rbtree_init(&ngx_http_profile_owned, &ngx_http_profile_owned_sentinel,
-                    ngx_rbtree_insert_value);
+    ngx_http_profile_events_init();
 
     ngx_http_profile_nslots = ngx_cycle->connection_n;
     ngx_http_profile_connections = ngx_cycle->connections;
@@ -88,35 +76,37 @@ ngx_http_profile_owned_done(void)
 {
     ngx_free(ngx_http_profile_table);
     ngx_http_profile_table = NULL;
+    ngx_http_profile_nasides = 0;
 }
 
 
 /*
- * The request that the event of this connection belongs to, or NULL.  The event
- * is about to be handled, so it may be read.
+ * The request that the event belongs to, or NULL; and the event's connection.
+ * The event is about to be handled, so it may be read.
  */
 
 PROF_HOT ngx_http_profile_track_t *
-ngx_http_profile_owner(ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer)
+ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer,
+    ngx_connection_t **connection)
 {
+    ngx_connection_t          *c;
     ngx_http_profile_slot_t   *slot;
     ngx_http_profile_track_t  *tr;
-    ngx_http_profile_owned_t  *o;
+
+    c = ngx_http_profile_connection(ev);
+    *connection = c;
 
     if (c == NULL) {
 
-        o = timer ? ngx_http_profile_lookup(ev) : NULL;
+        tr = timer ? ngx_http_profile_take_event(ev) : NULL;
 
-        if (o == NULL) {
-            return ngx_http_profile_log_owner(ev->log);
-        }
+        return tr ? tr : ngx_http_profile_log_owner(ev->log);
+    }
 
-        /* fired: the memory may serve another purpose from now on */
+    /* as most are, and where the next request has not begun */
 
-        tr = o->track;
-        ngx_http_profile_disown(o);
-
-        return tr;
+    if (c->idle) {
+        return NULL;
     }
 
     slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
@@ -131,7 +121,7 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer)
         ngx_http_profile_disown_connection(slot);
     }
 
-    if (c->fd == (ngx_socket_t) -1 || c->idle || ev->accept) {
+    if (c->fd == (ngx_socket_t) -1 || ev->accept) {
         return NULL;
     }
 
@@ -179,50 +169,6 @@ ngx_http_profile_log_owner(ngx_log_t *log)
     ctx = log->data;
 
     return ctx->request ? ngx_http_profile_find_track(ctx->request) : NULL;
-}
-
-
-PROF_HOT void
-ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
-{
-    ngx_connection_t          *c;
-    ngx_http_profile_owned_t  *o;
-
-    c = ngx_http_profile_connection(ev);
-
-    if (c) {
-        ngx_http_profile_own_connection(tr, c);
-        return;
-    }
-
-    c = tr->request->connection;
-
-    if ((tr->ctx && ev == &tr->ctx->timer) || ev == c->read || ev == c->write
-        || ngx_http_profile_shared_event(tr->request, ev))
-    {
-        return;
-    }
-
-    ngx_http_profile_disown_event(ev);
-
-    if (tr->nevents == NGX_HTTP_PROFILE_MAX_EVENTS) {
-        return;
-    }
-
-    prof_heap_mute();
-    o = ngx_calloc(sizeof(ngx_http_profile_owned_t), ngx_cycle->log);
-    prof_heap_unmute();
-
-    if (o == NULL) {
-        return;
-    }
-
-    o->node.key = (ngx_rbtree_key_t) ev;
-    o->track = tr;
-
-    ngx_rbtree_insert(&ngx_http_profile_owned, &o->node);
-    ngx_queue_insert_tail(&tr->events, &o->queue);
-    tr->nevents++;
 }
 
 
@@ -281,21 +227,6 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
     slot->settled = 0;
 
     ngx_queue_insert_tail(&tr->connections, &slot->queue);
-}
-
-
-/* somebody else sets a timer in this event */
-
-PROF_HOT void
-ngx_http_profile_disown_event(ngx_event_t *ev)
-{
-    ngx_http_profile_owned_t  *o;
-
-    o = ngx_http_profile_lookup(ev);
-
-    if (o) {
-        ngx_http_profile_disown(o);
-    }
 }
 
 
@@ -385,11 +316,7 @@ ngx_http_profile_disown_all(ngx_http_profile_track_t *tr)
                           ngx_queue_data(q, ngx_http_profile_slot_t, queue));
     }
 
-    while (!ngx_queue_empty(&tr->events)) {
-        q = ngx_queue_head(&tr->events);
-        ngx_http_profile_disown(ngx_queue_data(q, ngx_http_profile_owned_t,
-                                               queue));
-    }
+    ngx_http_profile_disown_events(tr);
 }
 
 
@@ -431,56 +358,59 @@ ngx_http_profile_slot(ngx_connection_t *c)
 }
 
 
-PROF_HOT uint64_t *
+void
+ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t ns)
+{
+    ngx_http_profile_slot_t  *slot;
+
+    slot = ngx_http_profile_aside(c);
+
+    if (slot == NULL || ns == 0) {
+        return;
+    }
+
+    ngx_http_profile_nasides += (slot->aside == 0);
+    slot->aside += ns;
+}
+
+
+PROF_HOT uint64_t
+ngx_http_profile_take_aside(ngx_connection_t *c)
+{
+    uint64_t                  ns;
+    ngx_http_profile_slot_t  *slot;
+
+    slot = ngx_http_profile_aside(c);
+
+    if (slot == NULL || slot->aside == 0) {
+        return 0;
+    }
+
+    ns = slot->aside;
+    slot->aside = 0;
+    ngx_http_profile_nasides--;
+
+    return ns;
+}
+
+
+/* the connection's slot, without what is of another one before it */
+
+static ngx_http_profile_slot_t *
 ngx_http_profile_aside(ngx_connection_t *c)
 {
     ngx_http_profile_slot_t  *slot;
 
     slot = ngx_http_profile_slot(c);
 
-    if (slot == NULL) {
-        return NULL;
-    }
-
-    if (slot->number != c->number && slot->track == NULL) {
+    if (slot && slot->number != c->number && slot->track == NULL) {
         slot->number = c->number;
+
+        ngx_http_profile_nasides -= (slot->aside != 0);
         slot->aside = 0;
     }
 
-    return &slot->aside;
-}
-
-
-PROF_HOT static ngx_http_profile_owned_t *
-ngx_http_profile_lookup(ngx_event_t *ev)
-{
-    ngx_rbtree_key_t    key;
-    ngx_rbtree_node_t  *node, *sentinel;
-
-    key = (ngx_rbtree_key_t) ev;
-    node = ngx_http_profile_owned.root;
-    sentinel = ngx_http_profile_owned.sentinel;
-
-    while (node != sentinel) {
-
-        if (node->key == key) {
-            return (ngx_http_profile_owned_t *) node;
-        }
-
-        node = (key < node->key) ? node->left : node->right;
-    }
-
-    return NULL;
-}
-
-
-static void
-ngx_http_profile_disown(ngx_http_profile_owned_t *o)
-{
-    ngx_rbtree_delete(&ngx_http_profile_owned, &o->node);
-    ngx_queue_remove(&o->queue);
-    o->track->nevents--;
-    ngx_free(o);
+    return slot;
 }
 
 

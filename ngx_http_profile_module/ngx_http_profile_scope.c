@@ -13,7 +13,7 @@
 
 /* captures that want to know, and those of them that want the trace */
 
-ngx_uint_t         ngx_http_profile_nlocated;
+PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlocated;
 static ngx_uint_t  ngx_http_profile_ntraced;
 
 

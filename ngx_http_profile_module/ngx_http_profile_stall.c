@@ -42,7 +42,7 @@ static void ngx_http_profile_stall_names(prof_profile_t *p, uint32_t node,
 static void ngx_http_profile_stall_add(ngx_http_profile_stall_t *stall);
 
 
-uint64_t  ngx_http_profile_stall_ns;
+PROF_HOT_DATA uint64_t  ngx_http_profile_stall_ns;
 
 
 char *

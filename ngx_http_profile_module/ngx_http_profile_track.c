@@ -33,11 +33,8 @@ typedef struct {
     ngx_uint_t                 users;        /* that need it armed */
     ngx_uint_t                 captures;     /* that need the sampler */
     prof_sampler_t            *sampler;      /* while there are captures */
-    ngx_event_t                timer;        /* keeps the tree from empty */
-    ngx_connection_t           connection;   /* of the timer */
-    ngx_event_actions_t        actions;      /* nginx's own */
-    ngx_rbtree_insert_pt       insert;
-    unsigned                   armed:1;
+    ngx_rbtree_insert_pt       insert;       /* nginx's own, and these */
+    ngx_event_actions_t        actions;
 } ngx_http_profile_worker_t;
 
 
@@ -58,9 +55,15 @@ static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 
 /* one worker is one process and one thread */
 
-static ngx_http_profile_worker_t  worker;
+PROF_HOT_DATA static ngx_http_profile_worker_t  worker;
 
-ngx_http_profile_loop_t           ngx_http_profile_loop;
+PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_armed;
+PROF_HOT_DATA ngx_http_profile_loop_t           ngx_http_profile_loop;
+
+/* a timer that keeps the tree from being empty, and its connection */
+
+static ngx_event_t       ngx_http_profile_idle;
+static ngx_connection_t  ngx_http_profile_idle_connection;
 
 
 /* the loop is watched from here on; until the same number of disarm() */
@@ -68,7 +71,7 @@ ngx_http_profile_loop_t           ngx_http_profile_loop;
 PROF_HOT ngx_int_t
 ngx_http_profile_arm(void)
 {
-    if (!worker.armed && ngx_http_profile_arm_loop() != NGX_OK) {
+    if (!ngx_http_profile_armed && ngx_http_profile_arm_loop() != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -101,12 +104,12 @@ ngx_http_profile_disarm_idle(void)
         ngx_http_profile_disarm_sampler();
     }
 
-    if (worker.users || !worker.armed) {
+    if (worker.users || !ngx_http_profile_armed) {
         return;
     }
 
     ngx_event_timer_rbtree.insert = worker.insert;
-    ngx_del_timer(&worker.timer);
+    ngx_del_timer(&ngx_http_profile_idle);
 
     ngx_event_actions.process_events = worker.actions.process_events;
     ngx_event_actions.add = worker.actions.add;
@@ -115,7 +118,7 @@ ngx_http_profile_disarm_idle(void)
     ngx_http_profile_owned_done();
     ngx_http_profile_tracked_done();
 
-    worker.armed = 0;
+    ngx_http_profile_armed = 0;
 
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile disarmed");
 }
@@ -169,13 +172,6 @@ ngx_http_profile_disarm_sampler(void)
 }
 
 
-PROF_HOT ngx_uint_t
-ngx_http_profile_armed(void)
-{
-    return worker.armed;
-}
-
-
 prof_sampler_t *
 ngx_http_profile_sampler(void)
 {
@@ -210,19 +206,19 @@ ngx_http_profile_arm_loop(void)
      * connection in debug messages.
      */
 
-    worker.connection.fd = (ngx_socket_t) -1;
+    ngx_http_profile_idle_connection.fd = (ngx_socket_t) -1;
 
-    worker.timer.handler = ngx_http_profile_idle_timer;
-    worker.timer.data = &worker.connection;
-    worker.timer.log = ngx_cycle->log;
-    worker.timer.cancelable = 1;
+    ngx_http_profile_idle.handler = ngx_http_profile_idle_timer;
+    ngx_http_profile_idle.data = &ngx_http_profile_idle_connection;
+    ngx_http_profile_idle.log = ngx_cycle->log;
+    ngx_http_profile_idle.cancelable = 1;
 
-    ngx_http_profile_idle_timer(&worker.timer);
+    ngx_http_profile_idle_timer(&ngx_http_profile_idle);
 
     worker.insert = ngx_event_timer_rbtree.insert;
     ngx_event_timer_rbtree.insert = ngx_http_profile_insert_timer;
 
-    worker.armed = 1;
+    ngx_http_profile_armed = 1;
 
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile armed");
 
@@ -247,7 +243,7 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
 
     ngx_http_profile_disarm_idle();
 
-    if (!worker.armed) {
+    if (!ngx_http_profile_armed) {
         return worker.actions.process_events(cycle, timer, flags);
     }
 
@@ -405,7 +401,7 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
             node->key = ngx_current_msec + 1;
         }
 
-    } else {
+    } else if (ngx_http_profile_nevents) {
         ngx_http_profile_disown_event(ev);
     }
 

@@ -18,13 +18,7 @@ static void ngx_http_profile_track_cleanup(void *data);
 
 ngx_http_profile_track_t         ngx_http_profile_marked;
 
-/*
- * Most requests begin and end in one event, one after the other.  Until a
- * request turns out to do more, it has no memory of its own here, and nothing
- * that belongs to it is noted.
- */
-
-static ngx_http_profile_track_t  ngx_http_profile_brief;
+PROF_HOT_DATA ngx_http_profile_track_t  ngx_http_profile_brief;
 
 /*
  * Those that were used, to be used again while the worker is armed: in the
@@ -63,8 +57,6 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
 
     r = brief->request;
     brief->request = NULL;
-
-    ngx_http_set_ctx(r, NULL, ngx_http_profile_module);
 
     tr = ngx_http_profile_create_track(r);
 
@@ -183,7 +175,7 @@ ngx_http_profile_track_cleanup(void *data)
 
     ngx_http_profile_untrack(tr);
 
-    if (!ngx_http_profile_armed()) {
+    if (!ngx_http_profile_armed) {
         ngx_free(tr);
         return;
     }
@@ -217,16 +209,14 @@ ngx_http_profile_find_track(ngx_http_request_t *r)
 
     r = r->main;
 
+    if (r == ngx_http_profile_brief.request) {
+        return &ngx_http_profile_brief;
+    }
+
     tr = ngx_http_get_module_ctx(r, ngx_http_profile_module);
 
     if (tr) {
         return tr->request == r ? tr : NULL;
-    }
-
-    if (ngx_http_profile_brief.request == r && !ngx_http_profile_brief.closed) {
-        ngx_http_set_ctx(r, &ngx_http_profile_brief, ngx_http_profile_module);
-
-        return &ngx_http_profile_brief;
     }
 
     for (cln = r->pool->cleanup; cln; cln = cln->next) {
@@ -252,7 +242,7 @@ ngx_http_profile_track_brief(ngx_http_request_t *r)
 
     tr = &ngx_http_profile_brief;
 
-    if (tr->request && !tr->closed) {
+    if (tr->request) {
         return NGX_DECLINED;
     }
 
@@ -269,35 +259,7 @@ ngx_http_profile_track_brief(ngx_http_request_t *r)
     tr->turn_cpu = 0;
     ngx_memzero(&tr->times, sizeof(ngx_http_profile_times_t));
 
-    ngx_http_set_ctx(r, tr, ngx_http_profile_module);
-
     ngx_http_profile_account_start(tr, ngx_http_profile_frame->start);
 
     return NGX_OK;
-}
-
-
-/*
- * One that is to be kept gets a track, and its profile, when it is over.  Any
- * other is freed next, and what is run until then is nobody's.
- */
-
-PROF_HOT ngx_http_profile_track_t *
-ngx_http_profile_brief_logged(ngx_http_profile_track_t *tr)
-{
-    ngx_http_request_t  *r;
-
-    if (tr != &ngx_http_profile_brief) {
-        return tr;
-    }
-
-    r = tr->request;
-
-    if (ngx_http_profile_light_wanted(r)) {
-        return ngx_http_profile_track(r);
-    }
-
-    ngx_http_profile_turn_forget(tr);
-
-    return NULL;
 }

@@ -43,7 +43,7 @@ static void ngx_http_profile_trim(u_char **p, u_char **last);
 
 /* requests of this worker that came with a trigger header */
 
-ngx_uint_t  ngx_http_profile_nmarks;
+PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nmarks;
 
 
 /* of those that are found, the first one counts */

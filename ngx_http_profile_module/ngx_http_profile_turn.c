@@ -11,12 +11,8 @@
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_server.h"
 #include "ngx_http_profile_light.h"
-#include "ngx_http_profile_stall.h"
 
 
-static void ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
-    ngx_http_profile_track_t *tr, uintptr_t handler);
-static void ngx_http_profile_leave(ngx_http_profile_frame_t *frame);
 static void ngx_http_profile_first_turn(void *data);
 static void ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn,
     void *data);
@@ -25,7 +21,7 @@ static void ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
     void *data);
 
 
-ngx_http_profile_frame_t  *ngx_http_profile_frame;
+PROF_HOT_DATA ngx_http_profile_frame_t  *ngx_http_profile_frame;
 
 
 /*
@@ -154,136 +150,6 @@ ngx_http_profile_first_turn(void *data)
 
     ngx_http_core_run_phases(r);
     ngx_http_run_posted_requests(c);
-}
-
-
-/* an event that is nobody's, unless it begins a request */
-
-PROF_GLUE void
-ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
-{
-    ngx_http_profile_frame_t  frame;
-
-    frame.top = (uintptr_t) __builtin_frame_address(0);
-
-    ngx_http_profile_enter(&frame, NULL, (uintptr_t) ev->handler);
-
-    frame.connection = c;
-    frame.accept = ev->accept;
-
-    ev->handler(ev);
-
-    if (frame.track) {
-        ngx_http_profile_run_next();
-    }
-
-    ngx_http_profile_leave(&frame);
-}
-
-
-PROF_HOT static void
-ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
-    ngx_http_profile_track_t *tr, uintptr_t handler)
-{
-    frame->prev = ngx_http_profile_frame;
-    frame->track = tr;
-    frame->connection = NULL;
-    frame->handler = handler;
-    frame->accept = 0;
-    frame->tail = 0;
-    frame->noted = 0;
-
-    /* what ran before the first turn of a request was for it */
-
-    if (frame->prev && (frame->prev->track || (tr && tr->times.turns))) {
-        (void) ngx_http_profile_charge(frame->prev);
-    }
-
-    frame->start = ngx_http_profile_loop.since;
-
-    ngx_http_profile_frame = frame;
-
-    if (ngx_http_profile_watch) {
-        prof_watch_top(ngx_http_profile_watch, frame->top);
-    }
-
-    if (ngx_http_profile_nlocated) {
-        ngx_http_profile_scope(tr ? tr->request : NULL);
-    }
-}
-
-
-PROF_HOT static void
-ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
-{
-    uint64_t                   now, cpu;
-    ngx_uint_t                 sampled;
-    ngx_http_profile_track_t  *tr;
-
-    if (frame->track) {
-        (void) ngx_http_profile_lasting(frame->track);
-    }
-
-    now = ngx_http_profile_charge(frame);
-
-    sampled = ngx_http_profile_watch
-              && prof_watch_new(ngx_http_profile_watch);
-
-    ngx_http_profile_frame = frame->prev;
-
-    tr = frame->track;
-
-    if (ngx_http_profile_nlocated) {
-        ngx_http_profile_scope(frame->prev && frame->prev->track
-                               ? frame->prev->track->request : NULL);
-    }
-
-    if (ngx_http_profile_stall_ns
-        && now - frame->start >= ngx_http_profile_stall_ns && !frame->noted)
-    {
-        ngx_http_profile_stall(frame, tr, now - frame->start);
-        ngx_http_profile_loop.since = prof_now();
-    }
-
-    /* a turn within another one, which was ready to go on */
-
-    if (frame->prev && frame->prev->track && !frame->prev->track->closed) {
-        frame->prev->track->times.stall += now - frame->start;
-    }
-
-    if (tr) {
-        cpu = tr->turn_cpu;
-        ngx_http_profile_account_turn(tr, now);
-
-        if (tr->light) {
-            ngx_http_profile_light_turn(tr, now, cpu);
-        }
-
-        ngx_http_profile_settle(tr);
-        ngx_http_profile_wrap(tr);
-
-        if (tr->ctx) {
-            ngx_http_profile_wrap_upstreams(tr->ctx);
-            ngx_http_profile_check_complete(tr->ctx);
-        }
-    }
-
-    if (ngx_http_profile_watch) {
-        prof_watch_top(ngx_http_profile_watch,
-                       frame->prev ? frame->prev->top : 0);
-
-        if (sampled) {
-            prof_watch_pass(ngx_http_profile_watch);
-
-            /* what is our own work is nobody's, and is not taken for a sleep */
-
-            ngx_http_profile_loop.since = prof_now();
-        }
-    }
-
-    if (ngx_http_profile_frame == NULL) {
-        ngx_http_profile_disarm_idle();
-    }
 }
 
 

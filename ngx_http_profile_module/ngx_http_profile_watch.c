@@ -11,7 +11,7 @@
 #include "ngx_http_profile.h"
 
 
-prof_watch_t       *ngx_http_profile_watch;
+PROF_HOT_DATA prof_watch_t  *ngx_http_profile_watch;
 
 /* who needs it */
 

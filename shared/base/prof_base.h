@@ -52,12 +52,22 @@
 #define PROF_GLUE  __attribute__((noinline, section("prof_glue")))
 
 
+/* their parts */
+
+#define PROF_GLUE_INLINE  static inline __attribute__((always_inline))
+
+
 /*
  * Functions that run for every request.  Compiler and linker put them side by
  * side: what they cost is, above all, code that is in no cache.
  */
 
 #define PROF_HOT  __attribute__((hot))
+
+
+/* variables that these read: few lines of the cache */
+
+#define PROF_HOT_DATA  __attribute__((section("prof_hot")))
 
 
 /*
