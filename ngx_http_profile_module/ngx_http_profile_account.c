@@ -216,6 +216,8 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
     ngx_http_profile_frame_t  *frame;
     ngx_http_profile_track_t  *tr;
 
+    /* most requests: no more of it is read than its address */
+
     if (r == ngx_http_profile_brief.request) {
         tr = &ngx_http_profile_brief;
 

@@ -182,6 +182,9 @@ void ngx_http_profile_process_posted(ngx_queue_t *posted);
 void ngx_http_profile_expire_timers(void);
 void ngx_http_profile_run_next(void);
 
+/* the innermost one, or NULL */
+extern ngx_http_profile_frame_t  *ngx_http_profile_frame;
+
 /* around what the worker runs for tr, or, with NULL, for nobody */
 void ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
     ngx_http_profile_track_t *tr, uintptr_t handler);
@@ -311,8 +314,6 @@ ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
     ngx_event_t *ev);
 
 /* ngx_http_profile_turn.c: turns, and what is wrapped between them */
-
-extern ngx_http_profile_frame_t  *ngx_http_profile_frame;
 
 void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,

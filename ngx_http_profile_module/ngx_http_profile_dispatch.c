@@ -4,6 +4,7 @@
  *
  * The dispatch of a worker that is armed: posted events and expired timers are
  * run as nginx runs them, but as turns of the requests that they belong to.
+ * A frame on the stack says for whom the worker runs, and since when.
  */
 
 
@@ -31,6 +32,9 @@ PROF_GLUE_INLINE void ngx_http_profile_init_frame(
     uintptr_t handler);
 static void ngx_http_profile_event_turn(void *data);
 static void ngx_http_profile_events_turn(void *data);
+
+
+PROF_HOT_DATA ngx_http_profile_frame_t  *ngx_http_profile_frame;
 
 
 PROF_GLUE void

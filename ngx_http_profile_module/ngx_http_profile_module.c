@@ -255,10 +255,9 @@ ngx_http_profile_look(ngx_http_request_t *r)
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
-    asked = (r->args.len >= plcf->arg.len
-             && ngx_http_profile_find_arg(&r->args, &plcf->arg,
-                                          plcf->arg_shift)
-                == NGX_OK)
+    asked = ngx_http_profile_find_arg(&r->args, &plcf->arg,
+                                      plcf->arg_shift)
+               == NGX_OK
             || ngx_http_get_module_ctx(r, ngx_http_profile_module)
             || *ngx_http_profile_bar_waiting;
 

@@ -3,13 +3,12 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Turns: what the worker runs for one request without a break.  Most begin in
- * the event loop (ngx_http_profile_track.c), the others where nginx enters a
+ * the event loop (ngx_http_profile_dispatch.c), the others where nginx enters a
  * request from somebody else's event (ngx_http_profile_wrap.c).
  */
 
 
 #include "ngx_http_profile.h"
-#include "ngx_http_profile_server.h"
 #include "ngx_http_profile_light.h"
 
 
@@ -19,9 +18,6 @@ static void ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn,
 static void ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
     void *data);
-
-
-PROF_HOT_DATA ngx_http_profile_frame_t  *ngx_http_profile_frame;
 
 
 /*

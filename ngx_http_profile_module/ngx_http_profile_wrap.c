@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Most turns begin in the event loop (ngx_http_profile_track.c).  nginx also
+ * Most turns begin in the event loop (ngx_http_profile_dispatch.c).  nginx also
  * enters a request in four other ways, from events that are not the request's
  * own, and these are caught by function pointers that stand
  * there between the turns and only then:

@@ -701,7 +701,9 @@ sub answer {
     print $c "X-Accel-Redirect: /first/400\r\n" if $request =~ m{ /accel};
     print $c "Content-Length: $size\r\n\r\nab";
     $wait->('body');
-    print $c 'c' x ($size - 2);
+
+    # before its end, for who has read all of it
 
     $t->write_file('answered', time());
+    print $c 'c' x ($size - 2);
 }
