@@ -74,6 +74,7 @@ static int test_promises(void);
 static void test_id(uint32_t n, u_char *id);
 static size_t test_archive(uint32_t n, u_char *p);
 static int test_whole(uint32_t n, int *present);
+static void test_orphan(void);
 static void test_reload(void);
 static void test_limits(void);
 
@@ -254,6 +255,7 @@ main(int argc, char **argv)
     is_int(store.zone->torn, 0, "no entry was torn");
     ok(store.zone->evicted > rounds, "the zone was full");
 
+    test_orphan();
     test_reload();
     test_limits();
 
@@ -532,7 +534,7 @@ test_busy(void)
 
         if (node->state != NGX_HTTP_PROFILE_WRITING
             || !(store.links[n] & NGX_HTTP_PROFILE_HEAD)
-            || kill(node->owner, 0) == 0
+            || (node->owner && kill(node->owner, 0) == 0)
             || ngx_http_profile_zone_find(&store, node->record.id) == n)
         {
             diag("the entry in block %u is nobody's", n);
@@ -672,6 +674,31 @@ test_archive(uint32_t n, u_char *p)
     }
 
     return size;
+}
+
+
+/* one who was killed when his entry was written, but not yet his no more */
+
+static void
+test_orphan(void)
+{
+    test_do(TEST_ADD, journal->n + 1);
+
+    ngx_http_profile_zone_lock(&store, 1);
+    ngx_http_profile_zone_move(&store, store.zone->ready.newest,
+                               NGX_HTTP_PROFILE_WRITING, 0);
+    ngx_shmtx_unlock(&store.pool->mutex);
+
+    is_int(test_blocks() || test_entries(), 0, "an entry of nobody");
+
+    ngx_http_profile_zone_lock(&store, 0);
+    is_int(store.zone->busy, 1, "it stays when the zone is checked");
+    ngx_http_profile_zone_unlock(&store);
+
+    test_do(TEST_ADD, journal->n + 1);
+
+    is_int(store.zone->busy, 0, "and goes for the next one");
+    is_int(test_blocks() || test_entries(), 0, "the others stay");
 }
 
 

@@ -52,6 +52,7 @@ static int test_handlers(void);
 static void test_sum(void);
 static void test_threads(void);
 static void test_blocked(void);
+static void test_blocked_once(uint64_t *samples, uint64_t *due);
 static void test_overlap(void);
 static void test_overlap_once(int *fast_ok, int *slow_ok);
 static void test_late(void);
@@ -360,8 +361,30 @@ test_threads(void)
 }
 
 
+/* a machine that does other things takes ticks away: one good try of some */
+
 static void
 test_blocked(void)
+{
+    int       i;
+    uint64_t  samples, due;
+
+    for (i = 0; i < 5; i++) {
+        test_blocked_once(&samples, &due);
+
+        if (samples > due * 6 / 10) {
+            break;
+        }
+    }
+
+    ok(samples > 5 && samples > due * 6 / 10,
+       "a thread that blocks all signals but those of faults: %" PRIu64
+       " samples", samples);
+}
+
+
+static void
+test_blocked_once(uint64_t *samples, uint64_t *due)
 {
     test_thread_t    most, all;
     prof_capture_t  *c;
@@ -383,10 +406,9 @@ test_blocked(void)
     p = prof_process_finish(c, "blocked");
     prof_capture_destroy(c);
 
-    ok(test_count(p, "most") > 5
-       && test_count(p, "most") > test_cpu(p, "most") / MS / 5 * 6 / 10,
-       "a thread that blocks all signals but those of faults: %" PRIu64
-       " samples", test_count(p, "most"));
+    *samples = test_count(p, "most");
+    *due = test_cpu(p, "most") / MS / 5;
+
     is_int(test_count(p, "all"), 0, "none of one that blocks these too");
     ok(test_cpu(p, "all") > 50 * MS, "but its CPU time is there");
     ok(test_named(p, "[not sampled]") >= test_cpu(p, "all"),
@@ -396,7 +418,7 @@ test_blocked(void)
 }
 
 
-/* a machine that does other things takes ticks away: one good try of some */
+/* here too */
 
 static void
 test_overlap(void)
