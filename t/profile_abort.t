@@ -17,7 +17,7 @@ use ProfileTest;
 use ProfileTest::Attribution;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ debug gzip proxy rewrite ssi /)
+my $t = ProfileTest->new()->has(qw/ debug gzip map proxy rewrite ssi /)
                           ->plan(15 * 7 + 21);
 
 $t->write_file_expand('nginx.conf', <<'EOF');
@@ -32,6 +32,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
     error_log %%TESTDIR%%/error.log info;
 
     log_format status '$uri $status';
@@ -48,10 +49,7 @@ http {
         # matches in about a millisecond that it does not
         location /loop {
             access_log off;
-            if ($uri ~ "(a+)+$") {
-                return 404;
-            }
-            return 200 done;
+            return 200 "done$slow";
         }
 
         location / {

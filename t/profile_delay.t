@@ -17,7 +17,8 @@ use ProfileTest;
 use ProfileTest::Attribution;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ auth_basic debug limit_req proxy rewrite /)
+my $t = ProfileTest->new()->has(qw/ auth_basic debug limit_req map proxy
+                                    rewrite /)
                           ->plan(2 * 6 * 7 + 23);
 
 $t->write_file_expand('nginx.conf', <<'EOF');
@@ -32,6 +33,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
     error_log %%TESTDIR%%/error.log info;
 
     limit_req_zone $uri zone=one:1m rate=5r/s;
@@ -43,10 +45,7 @@ http {
 
         # matches in about a millisecond that it does not
         location /loop {
-            if ($uri ~ "(a+)+$") {
-                return 404;
-            }
-            return 200 done;
+            return 200 "done$slow";
         }
 
         location /text { }

@@ -20,7 +20,7 @@ use ProfileTest;
 use ProfileTest::Pprof;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ gzip proxy rewrite /);
+my $t = ProfileTest->new()->has(qw/ gzip map proxy rewrite /);
 
 $t->write_file_expand('nginx.conf', <<'EOF2');
 
@@ -34,6 +34,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
 
     default_type text/plain;
     gzip_types text/plain;
@@ -49,9 +50,7 @@ http {
         }
 
         location /loop {
-            if ($uri ~ "(a+)+$") {
-                return 404;
-            }
+            set $said $slow;
             rewrite ^ /small break;
         }
 

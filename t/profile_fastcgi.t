@@ -15,7 +15,7 @@ use ProfileTest;
 use ProfileTest::Attribution;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ debug fastcgi rewrite /);
+my $t = ProfileTest->new()->has(qw/ debug fastcgi map rewrite /);
 
 my $uwsgi = $t->has_module('uwsgi') && -x '/usr/bin/uwsgi-core'
             && -r '/usr/lib/uwsgi/plugins/python3_plugin.so';
@@ -41,6 +41,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
     error_log %%TESTDIR%%/error.log info;
 
     upstream kept {
@@ -59,10 +60,7 @@ http {
 
         # matches in about a millisecond that it does not
         location /loop {
-            if ($uri ~ "(a+)+$") {
-                return 404;
-            }
-            return 200 done;
+            return 200 "done$slow";
         }
 
         location /new {

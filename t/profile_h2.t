@@ -17,7 +17,7 @@ use ProfileTest;
 use ProfileTest::Attribution;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ debug gzip limit_req proxy rewrite v2 /)
+my $t = ProfileTest->new()->has(qw/ debug gzip limit_req map proxy rewrite v2 /)
                           ->has_perl(qw/ Protocol::HTTP2::Client /);
 
 # works by turns
@@ -50,6 +50,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
     error_log %%TESTDIR%%/error.log info;
 
     default_type text/plain;
@@ -70,10 +71,7 @@ http {
 
         # matches in about a millisecond that it does not
         location /loop {
-            if ($uri ~ "(a+)+$") {
-                return 404;
-            }
-            return 200 $request_uri;
+            return 200 "$request_uri$slow";
         }
 
         location /small {
@@ -120,7 +118,7 @@ my $load = $t->load($busy, port => 8082, clients => 2);
 
 my ($p, @others) = among("/text?$args", ($busy) x 19);
 
-is_attributed($p, 'pcre', 'gzip');
+is_attributed($p, 'map', 'gzip');
 cmp_ok($p->profile('cpu')->weight_below(qr/^deflate/), '>',
        0.8 * $p->profile('cpu')->total(), 'gzip: deflate()');
 is_sum($p, 'gzip');
@@ -130,7 +128,7 @@ is_clean($t, 'gzip');
 ($p, @others) = among("/loopaaaaaaaaaaaaaaaaaaa!?$args", ('/small') x 19);
 
 is_attributed($p, 'zlib', 'match');
-cmp_ok(share_of($p, 'pcre'), '>', 0.8, 'match: regular expressions');
+cmp_ok(share_of($p, 'map'), '>', 0.8, 'match: regular expressions');
 is_sum($p, 'match');
 same($small, 'match', @others);
 is_clean($t, 'match');
@@ -139,7 +137,7 @@ if ($lua) {
     ($p, @others) = among("/turns?$args", ('/small', $busy) x 10);
 
     is_attributed($p, 'zlib', 'turns');
-    is_attributed($p, 'pcre', 'turns');
+    is_attributed($p, 'map', 'turns');
     cmp_ok(info($p)->{turns}, '>=', 20, 'turns: there are many');
     cmp_ok(share_of($p, 'lua'), '>', 0.8, 'turns: in Lua');
     is_sum($p, 'turns');
@@ -151,7 +149,7 @@ if ($lua) {
 
 ($p, @others) = among("/proxy?$args", ($busy) x 19);
 
-is_attributed($p, 'pcre', 'proxy');
+is_attributed($p, 'map', 'proxy');
 cmp_ok(waiting($p), '>', 0.28, 'proxy: waits');
 cmp_ok(running($p), '<', 0.1, 'proxy: does not run');
 is_sum($p, 'proxy');
@@ -163,7 +161,7 @@ is_clean($t, 'proxy');
 
 ($p, @others) = among([ "/proxy?$args", 'x' x 200000 ], ($busy) x 19);
 
-is_attributed($p, 'pcre', 'body');
+is_attributed($p, 'map', 'body');
 cmp_ok(waiting($p), '>', 0.28, 'body: waits');
 cmp_ok(running($p), '<', 0.1, 'body: does not run');
 same($loop, 'body', @others);
@@ -175,7 +173,7 @@ is_clean($t, 'body');
 h2('/limited') for 1 .. 2;
 ($p, @others) = among("/limited?$args", ($busy) x 5);
 
-is_attributed($p, 'pcre', 'limit_req');
+is_attributed($p, 'map', 'limit_req');
 cmp_ok(waiting($p), '>', 0.1, 'limit_req: waits');
 cmp_ok(running($p), '<', 0.05, 'limit_req: does not run');
 same($loop, 'limit_req', @others);
@@ -186,7 +184,7 @@ is_clean($t, 'limit_req');
 
 my @all = h2(map { ("/text?$args", "/proxy?$args") } 1 .. 4);
 
-is_attributed(ProfileTest::Profile->new($all[$_]), 'pcre',
+is_attributed(ProfileTest::Profile->new($all[$_]), 'map',
               "captured together, $_") for 0 .. $#all;
 is_clean($t, 'captured together');
 

@@ -17,7 +17,7 @@ use ProfileTest::H3;
 use ProfileTest::Module;
 use ProfileTest::Upstream;
 
-my $t = has_h3(ProfileTest->new()->has(qw/ debug limit_req proxy rewrite /));
+my $t = has_h3(ProfileTest->new()->has(qw/ debug limit_req map proxy rewrite /));
 my $so = build_module($t, 'ngx_http_pointers_test_module');
 
 # what runs long and is no regular expression
@@ -59,6 +59,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
     error_log %%TESTDIR%%/error.log info;
 
     log_format times '\$request_uri rt=\$request_time status=\$status '
@@ -85,10 +86,7 @@ http {
 
         # matches in about a millisecond that it does not
         location /loop {
-            if (\$uri ~ "(a+)+\$") {
-                return 404;
-            }
-            return 200 \$uri;
+            return 200 "\$uri\$slow";
         }
 
         location /proxy {
@@ -173,7 +171,7 @@ my $load = $t->load($busy, port => 8082, clients => 2);
 
 my ($p, @others) = among("/proxy?$args", ($busy) x 19);
 
-is_attributed($p, 'pcre', 'proxy');
+is_attributed($p, 'map', 'proxy');
 cmp_ok(waiting($p), '>', 0.28, 'proxy: waits');
 cmp_ok(running($p), '<', 0.1, 'proxy: does not run');
 is_sum($p, 'proxy');
@@ -186,7 +184,7 @@ is_clean($t, 'proxy');
 if ($work) {
     ($p, @others) = among("/work?$args", ($busy) x 19);
 
-    is_attributed($p, 'pcre', 'work');
+    is_attributed($p, 'map', 'work');
     cmp_ok(share_of($p, $work), '>', 0.4, 'work: it is what runs');
     is_sum($p, 'work');
     same($loop, 'work', @others);
@@ -195,7 +193,7 @@ if ($work) {
     ($p, @others) = among("/loopaaaaaaaaaaaaaaaaaaa!?$args", ('/work') x 19);
 
     is_attributed($p, $work, 'match');
-    cmp_ok(share_of($p, 'pcre'), '>', 0.8, 'match: regular expressions');
+    cmp_ok(share_of($p, 'map'), '>', 0.8, 'match: regular expressions');
     is_sum($p, 'match');
     same($worked, 'match', @others);
     is_clean($t, 'match');
@@ -208,7 +206,7 @@ if ($work) {
              body => 'x' x 200000);
 $p = ProfileTest::Profile->new(splice(@others, 1, 1));
 
-is_attributed($p, 'pcre', 'body');
+is_attributed($p, 'map', 'body');
 cmp_ok(waiting($p), '>', 0.28, 'body: waits');
 is_sum($p, 'body');
 is(length((upstream_requests($t))[-1] =~ s/.*?\r\n\r\n//sr), 200000,
@@ -222,7 +220,7 @@ is_clean($t, 'body');
 h3($t, [ '/limited' ]) for 1 .. 2;
 ($p, @others) = among("/limited?$args", ($busy) x 5);
 
-is_attributed($p, 'pcre', 'limit_req');
+is_attributed($p, 'map', 'limit_req');
 cmp_ok(waiting($p), '>', 0.05, 'limit_req: waits');
 cmp_ok(running($p), '<', 0.05, 'limit_req: does not run');
 like($p->profile('wall')->folded(), qr/^\[waiting\];limit_req /m,
@@ -235,7 +233,7 @@ is_clean($t, 'limit_req');
 
 my @all = h3($t, [ map { ("/small?$args", "/proxy?$args") } 1 .. 4 ]);
 
-is_attributed(ProfileTest::Profile->new($all[$_]), 'pcre',
+is_attributed(ProfileTest::Profile->new($all[$_]), 'map',
               "captured together, $_") for 0 .. $#all;
 is_clean($t, 'captured together');
 

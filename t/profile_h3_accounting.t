@@ -15,7 +15,7 @@ use ProfileTest::Attribution;
 use ProfileTest::H3;
 use ProfileTest::Upstream;
 
-my $t = has_h3(ProfileTest->new()->has(qw/ proxy rewrite /));
+my $t = has_h3(ProfileTest->new()->has(qw/ map proxy rewrite /));
 
 $t->write_certificate('localhost');
 
@@ -30,6 +30,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
 
     log_format times '$request_uri rt=$request_time cpu=$profile_cpu_time '
                      'wait=$profile_wait_time stall=$profile_stall_time '
@@ -49,10 +50,7 @@ http {
 
         # matches in about a millisecond that it does not
         location /loop {
-            if ($uri ~ "(a+)+$") {
-                return 404;
-            }
-            return 200 $uri;
+            return 200 "$uri$slow";
         }
 
         location /proxy {

@@ -16,7 +16,7 @@ use ProfileTest;
 use ProfileTest::Attribution;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ debug gzip proxy rewrite /)->plan(34);
+my $t = ProfileTest->new()->has(qw/ debug gzip map proxy rewrite /)->plan(34);
 
 $t->write_file_expand('nginx.conf', <<'EOF');
 %%MODULES%%
@@ -30,6 +30,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
     error_log %%TESTDIR%%/error.log info;
 
     default_type text/plain;
@@ -49,10 +50,7 @@ http {
 
         # matches in about a millisecond that it does not
         location /loop {
-            if ($uri ~ "(a+)+$") {
-                return 404;
-            }
-            return 200 $request_uri;
+            return 200 "$request_uri$slow";
         }
 
         location /proxy {
@@ -88,7 +86,7 @@ for my $i (1 .. 3) {
 
     my $p = ProfileTest::Profile->new(http(get("/text?$args"), socket => $s));
 
-    is_attributed($p, 'pcre', "kept alive $i");
+    is_attributed($p, 'map', "kept alive $i");
     cmp_ok($p->profile('cpu')->weight_below(qr/^deflate/), '>',
            0.5 * $p->profile('cpu')->total(), "kept alive $i: deflate()");
     is_sum($p, "kept alive $i");
@@ -112,7 +110,7 @@ is(plain($got[5]), $loop, 'pipelined, 6');
 for my $i (1, 4) {
     my $p = ProfileTest::Profile->new($got[$i]);
 
-    is_attributed($p, 'pcre', 'pipelined, ' . ($i + 1));
+    is_attributed($p, 'map', 'pipelined, ' . ($i + 1));
     is(info($p)->{turns}, 1, 'pipelined, ' . ($i + 1) . ': one turn');
 }
 
@@ -133,7 +131,7 @@ my $p = ProfileTest::Profile->new(http_end($s));
 
 cmp_ok(waiting($p), '>', 0.28, 'meanwhile: waits for its upstream');
 cmp_ok(running($p), '<', 0.1, 'meanwhile: does not run');
-is_attributed($p, 'pcre', 'meanwhile');
+is_attributed($p, 'map', 'meanwhile');
 is(plain(http_end($s)), $loop, 'meanwhile: the second');
 is(plain(http_end($s)), $loop_args, 'meanwhile: the third');
 is_clean($t, 'meanwhile');

@@ -17,7 +17,7 @@ use ProfileTest;
 use ProfileTest::Attribution;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ auth_request debug gzip proxy rewrite /)
+my $t = ProfileTest->new()->has(qw/ auth_request debug gzip map proxy rewrite /)
                           ->plan(18 * 7 + 11);
 
 $t->write_file_expand('nginx.conf', <<'EOF');
@@ -32,6 +32,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
     error_log %%TESTDIR%%/error.log info;
 
     default_type text/plain;
@@ -63,9 +64,7 @@ http {
         # their upstream is the same
 
         location /loop {
-            if ($uri ~ "(a+)+$") {
-                return 404;
-            }
+            set $said $slow;
             rewrite ^ /fast break;
             proxy_pass http://kept;
         }
@@ -215,8 +214,8 @@ $first = ProfileTest::Profile->new(http_end($first));
 
 cmp_ok(waiting($first), '>', 0.12, 'fills the cache');
 cmp_ok(waiting($second), '>', 0.05, 'waits for who fills the cache');
-is_attributed($first, 'pcre', 'fills the cache');
-is_attributed($second, 'pcre', 'waits for who fills the cache');
+is_attributed($first, 'map', 'fills the cache');
+is_attributed($second, 'map', 'waits for who fills the cache');
 is_clean($t, 'cache lock');
 
 
@@ -228,7 +227,7 @@ sleep(2.1);
 my $p = profile_get('/stale');
 
 cmp_ok(info($p)->{wall}, '<', 0.2e9, 'stale: does not wait');
-is_attributed($p, 'pcre', 'stale');
+is_attributed($p, 'map', 'stale');
 is_clean($t, 'stale');
 
 is($load->stop()->{failed}, 0, 'others were served');

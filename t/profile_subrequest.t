@@ -15,8 +15,8 @@ use ProfileTest;
 use ProfileTest::Attribution;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ addition auth_request debug gzip mirror
-                                    proxy rewrite slice ssi /)
+my $t = ProfileTest->new()->has(qw/ addition auth_request debug gzip map
+                                    mirror proxy rewrite slice ssi /)
                           ->plan(11 * 7 + 10);
 
 $t->write_file_expand('nginx.conf', <<'EOF');
@@ -35,13 +35,7 @@ http {
 
     default_type text/html;
     gzip_comp_level 9;
-
-    # by a map, as the requests that are captured have regular expressions of
-    # their own
-    map $uri $slow {
-        "~(a+)+$"  1;
-        default    "";
-    }
+    %%SLOW_MAP%%
 
     proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
     slice 100k;
@@ -222,4 +216,4 @@ sub post {
 }
 
 
-sub captured { return is_captured($t, @_, foreign => 'map') }
+sub captured { return is_captured($t, @_) }

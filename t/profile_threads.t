@@ -16,7 +16,7 @@ use ProfileTest;
 use ProfileTest::Attribution;
 use ProfileTest::Upstream;
 
-my $t = ProfileTest->new()->has(qw/ debug gzip proxy rewrite ssi threads /)
+my $t = ProfileTest->new()->has(qw/ debug gzip map proxy rewrite ssi threads /)
                           ->plan(9 * 7 + 31);
 
 $t->write_file_expand('nginx.conf', <<'EOF');
@@ -34,6 +34,7 @@ events {
 
 http {
     %%GLOBALS_HTTP%%
+    %%SLOW_MAP%%
     error_log %%TESTDIR%%/error.log info;
 
     default_type text/plain;
@@ -56,9 +57,7 @@ http {
         # that they do not
 
         location /loop {
-            if ($uri ~ "(a+)+$") {
-                return 404;
-            }
+            set $said $slow;
             rewrite ^ /small break;
         }
 
@@ -161,7 +160,7 @@ for my $s (@s) {
     my $p = eval { ProfileTest::Profile->new(http_end($s)) };
 
     ok($p, 'at once') or diag($@) and next;
-    is_attributed($p, 'pcre', 'at once');
+    is_attributed($p, 'map', 'at once');
 }
 
 is_clean($t, 'at once');

@@ -300,7 +300,7 @@ sub write_file {
 
 
 # replaces %%TESTDIR%%, %%MODULES%%, %%GLOBALS%%, %%GLOBALS_HTTP%%,
-# %%PORT_8080%%, and 127.0.0.1:8080 to 127.0.0.1:8999 by their free ports
+# %%SLOW_MAP%%, %%PORT_8080%%, and 127.0.0.1:8080 to 127.0.0.1:8999 by their free ports
 sub write_file_expand {
     my ($self, $name, $content) = @_;
 
@@ -314,6 +314,7 @@ sub expand {
     $s =~ s/%%MODULES%%/$self->conf_modules()/ge;
     $s =~ s/%%GLOBALS%%/$self->conf_globals()/ge;
     $s =~ s/%%GLOBALS_HTTP%%/$self->conf_globals_http()/ge;
+    $s =~ s/%%SLOW_MAP%%/conf_slow_map()/ge;
     $s =~ s/%%TESTDIR%%/$self->{testdir}/g;
     $s =~ s/%%PORT_(8\d\d\d)%%/port($1)/ge;
     $s =~ s/\b127\.0\.0\.1:(8\d\d\d)\b/'127.0.0.1:' . port($1)/ge;
@@ -348,6 +349,14 @@ sub conf_globals {
     $s .= "env $_;\n" for qw/ ASAN_OPTIONS UBSAN_OPTIONS /;
 
     return $s . ($ENV{TEST_NGINX_GLOBALS} // '');
+}
+
+
+# $slow: for /loopaaaaaaaaaaaaaa! a regular expression finds in about a
+# millisecond that it does not match.  What is captured may match expressions of
+# its own, but has no map.
+sub conf_slow_map {
+    return 'map $uri $slow { "~(a+)+$" 1; default ""; }';
 }
 
 

@@ -162,7 +162,7 @@ sub is_sum {
 # worker that is kept busy by others, and the same request without a profile
 # before and after it.
 #
-# foreign  kind of the others' code; pcre
+# foreign  kind of the others' code; map, which is %%SLOW_MAP%%
 # waits    seconds at least; 0
 # runs     seconds of CPU time at most; 0.05
 # status   of the response; 200
@@ -171,7 +171,7 @@ sub is_sum {
 sub is_captured {
     my ($t, $name, $uri, %extra) = @_;
 
-    my $foreign = delete $extra{foreign} || 'pcre';
+    my $foreign = delete $extra{foreign} || 'map';
     my $waits = delete $extra{waits} || 0;
     my $runs = delete $extra{runs} || 0.05;
     my $status = delete $extra{status} || 200;
