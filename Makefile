@@ -195,6 +195,9 @@ SUB = $(MAKE) -s --no-print-directory -j $(JOBS)
 PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)              \
             TEST_NGINX_CORE=$(BUILD)/libprof.a
 
+# what failed runs again, by what $(1).state remembers
+run_tests = tools/run-tests $(BUILD)/$(1).state $(PROVE) $(PROVE_FLAGS) --
+
 units: $(UNITS)
 	@rm -f $(filter-out $(UNITS),$(wildcard $(BUILD)/t/*.t))
 	@tools/check-signal-safe $(SIGNAL_OBJS)
@@ -218,7 +221,7 @@ $(NODE_MODULES): %/node_modules/.package-lock.json: %/package-lock.json
 	cd $(<D) && npm ci --silent < /dev/null && touch node_modules/$(@F)
 
 prove:
-	$(PROVE_ENV) $(PROVE) $(PROVE_FLAGS) -r $(T)
+	$(PROVE_ENV) $(call run_tests,prove) $(T)
 
 ASAN = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined
 
@@ -229,14 +232,14 @@ asan:	## run all tests with sanitizers in nginx, the module and the core
 	    CFLAGS="$(ASAN)"
 	TEST_NGINX_TIMEOUT=60 TEST_NGINX_BINARY=$(BUILD)/asan/objs/nginx      \
 	    TEST_NGINX_MODULE=$(BUILD)/asan/objs/$(NAME).so                   \
-	    $(PROVE) $(PROVE_FLAGS) -r $(filter-out $(BUILD)/t,$(T))
+	    $(call run_tests,asan) $(filter-out $(BUILD)/t,$(T))
 
 static:	## run the tests of t/ with the module linked into nginx
 	@$(DEPS) test
 	CC="$(CC)" NGINX_SRC=$(NGINX_SRC) tools/build-nginx static            \
 	    $(BUILD)/static
 	TEST_NGINX_BINARY=$(BUILD)/static/objs/nginx TEST_NGINX_MODULE=       \
-	    $(PROVE) $(PROVE_FLAGS) -r $(filter-out $(BUILD)/t,$(T))
+	    $(call run_tests,static) $(filter-out $(BUILD)/t,$(T))
 
 valgrind:	## run the unit tests, and captures of all kinds, in valgrind
 	@$(DEPS) valgrind
