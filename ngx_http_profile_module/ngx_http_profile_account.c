@@ -10,6 +10,7 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_light.h"
+#include "ngx_http_profile_server.h"
 #include "ngx_http_profile_stall.h"
 
 
@@ -25,9 +26,13 @@
 
 
 static uint64_t ngx_http_profile_poll(uint64_t begin);
+__attribute__((noinline)) static ngx_int_t ngx_http_profile_account_end(
+    ngx_http_request_t *r, ngx_http_profile_track_t *tr);
 static uint64_t ngx_http_profile_account_now(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times, uint64_t now);
+static uint64_t ngx_http_profile_account_close(ngx_http_profile_track_t *tr);
+static void ngx_http_profile_account_late(void);
 static void ngx_http_profile_update_time(uint64_t now);
 
 
@@ -78,11 +83,10 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
     }
 
     tr->start = from - ms * 1000000;
-    tr->times.wait = from - tr->start;
-    tr->times.stall = begin - from;
+    tr->times.wait += from - tr->start;
+    tr->times.stall += begin - from;
     tr->mark = begin;
-
-    tr->times.cpu = 0;
+    tr->begun = 1;
 
     if (ngx_http_profile_nasides) {
         c = r->connection;
@@ -93,7 +97,7 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
         }
 #endif
 
-        tr->times.cpu = ngx_http_profile_take_aside(c);
+        tr->times.cpu += ngx_http_profile_take_aside(c);
     }
 }
 
@@ -170,6 +174,11 @@ ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
 {
     uint64_t  now;
 
+    if (!tr->begun) {
+        ngx_http_profile_account_start(tr, tr->mark);
+        ngx_http_profile_account_late();
+    }
+
     if (tr->closed) {
         *times = tr->times;
         return;
@@ -209,33 +218,57 @@ ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
 }
 
 
+/* most requests: no more of it is read than its address */
+
 PROF_HOT ngx_int_t
 ngx_http_profile_account_log(ngx_http_request_t *r)
 {
+    ngx_http_profile_frame_t  *frame;
+
+    if (r != ngx_http_profile_brief.request) {
+        return ngx_http_profile_account_end(r, r == r->main
+                                               ? ngx_http_profile_find_track(r)
+                                               : NULL);
+    }
+
+    frame = ngx_http_profile_frame;
+
+    /* nobody asks for its times, but for scripts, maybe, in a moment */
+
+    if (!ngx_http_profile_brief.begun && ngx_http_profile_is_plain
+        && frame && frame->track == &ngx_http_profile_brief
+        && frame->prev == NULL && ngx_http_profile_nasides == 0)
+    {
+        frame->track = NULL;
+        frame->tail = 1;
+
+        return NGX_OK;
+    }
+
+    return ngx_http_profile_account_end(r, &ngx_http_profile_brief);
+}
+
+
+PROF_HOT static ngx_int_t
+ngx_http_profile_account_end(ngx_http_request_t *r,
+    ngx_http_profile_track_t *tr)
+{
     uint64_t                   now;
     ngx_http_profile_frame_t  *frame;
-    ngx_http_profile_track_t  *tr;
-
-    /* most requests: no more of it is read than its address */
-
-    if (r == ngx_http_profile_brief.request) {
-        tr = &ngx_http_profile_brief;
-
-    } else {
-        tr = (r == r->main) ? ngx_http_profile_find_track(r) : NULL;
-    }
 
     if (tr == NULL || !tr->accounted || tr->closed) {
         return NGX_OK;
     }
 
-    now = ngx_http_profile_account_now(tr);
-    ngx_http_profile_account_until(tr, &tr->times, now);
-    tr->closed = 1;
+    frame = ngx_http_profile_is_running(tr) ? ngx_http_profile_frame : NULL;
+
+    if (!tr->begun) {
+        ngx_http_profile_account_start(tr, tr->mark);
+    }
+
+    now = ngx_http_profile_account_close(tr);
 
     ngx_http_profile_update_time(now);
-
-    frame = ngx_http_profile_is_running(tr) ? ngx_http_profile_frame : NULL;
 
     if (frame && ngx_http_profile_stall_ns
         && now - frame->start >= ngx_http_profile_stall_ns)
@@ -280,6 +313,38 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
     }
 
     return NGX_OK;
+}
+
+
+PROF_HOT static uint64_t
+ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
+{
+    uint64_t  now;
+
+    now = ngx_http_profile_account_now(tr);
+    ngx_http_profile_account_until(tr, &tr->times, now);
+    tr->closed = 1;
+
+    return now;
+}
+
+
+/* of the brief request: it was logged a moment ago, and its turn goes on */
+
+static void
+ngx_http_profile_account_late(void)
+{
+    ngx_http_profile_frame_t  *frame;
+
+    frame = ngx_http_profile_frame;
+
+    if (frame && frame->tail) {
+        frame->track = &ngx_http_profile_brief;
+
+        (void) ngx_http_profile_account_close(frame->track);
+
+        frame->track = NULL;
+    }
 }
 
 

@@ -78,6 +78,7 @@ struct ngx_http_profile_track_s {
     uintptr_t                     what;      /* in it: what began the turn */
 
     unsigned                      accounted:1;  /* not only for a capture */
+    unsigned                      begun:1;      /* its times are */
     unsigned                      closed:1;     /* logged: times are final */
     unsigned                      wrapped:1;    /* ngx_http_profile_wrap() */
 
@@ -146,6 +147,12 @@ typedef struct {
     uint64_t                      since;     /* not charged to anybody yet */
 } ngx_http_profile_loop_t;
 
+
+/* nobody watches the loop but for the sums of times */
+
+#define ngx_http_profile_is_plain                                             \
+    (ngx_http_profile_watch == NULL && ngx_http_profile_nlocated == 0         \
+     && ngx_http_profile_stall_ns == 0)
 
 /* of an ngx_time_t, since the Epoch */
 
@@ -216,6 +223,12 @@ void ngx_http_profile_untrack(ngx_http_profile_track_t *tr);
  */
 extern ngx_http_profile_track_t  ngx_http_profile_brief;
 
+/*
+ * Somebody reads its times, so they are known from its beginning and end when
+ * it is logged.  Else they are found when a script asks.
+ */
+extern ngx_uint_t  ngx_http_profile_brief_asked;
+
 /* NGX_DECLINED: the request needs a lasting one */
 ngx_int_t ngx_http_profile_track_brief(ngx_http_request_t *r);
 ngx_http_profile_track_t *ngx_http_profile_lasting(
@@ -256,6 +269,9 @@ uint64_t ngx_http_profile_charge(ngx_http_profile_frame_t *frame);
 /* ngx_http_profile_variables.c */
 
 ngx_int_t ngx_http_profile_add_variables(ngx_conf_t *cf);
+
+/* whether the configuration has a variable that tells a request's times */
+ngx_uint_t ngx_http_profile_asks_times(ngx_cycle_t *cycle);
 
 /* ngx_http_profile_owned.c: whose an event is */
 

@@ -14,13 +14,6 @@
 #include "ngx_http_profile_stall.h"
 
 
-/* nobody watches the loop but for the sums of times */
-
-#define ngx_http_profile_is_plain                                             \
-    (ngx_http_profile_watch == NULL && ngx_http_profile_nlocated == 0         \
-     && ngx_http_profile_stall_ns == 0)
-
-
 PROF_GLUE_INLINE void ngx_http_profile_dispatch(ngx_event_t *ev,
     ngx_uint_t timer);
 PROF_GLUE_INLINE void ngx_http_profile_run_event(ngx_event_t *ev,
@@ -149,7 +142,16 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
     ev->handler(ev);
 
     if (ngx_http_profile_is_plain && frame.tail && frame.prev == NULL) {
-        ngx_http_profile_loop.since = prof_now();
+
+        if (ngx_http_profile_brief.request && !ngx_http_profile_brief.begun) {
+
+            /* nobody has asked for its times, but they are in the sums */
+
+            frame.track = &ngx_http_profile_brief;
+        }
+
+        (void) ngx_http_profile_charge(&frame);
+
         ngx_http_profile_frame = NULL;
         ngx_http_profile_brief.request = NULL;
 

@@ -450,6 +450,7 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
         ngx_http_profile_accounting = 1;
         ngx_http_profile_all = 1;
         ngx_http_profile_everywhere = !pmcf->untracked;
+        ngx_http_profile_brief_asked = ngx_http_profile_asks_times(cycle);
         ngx_http_profile_stall_ns = (uint64_t) pmcf->stall * 1000000;
 
         if (pmcf->watch_frequency) {

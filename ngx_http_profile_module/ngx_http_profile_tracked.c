@@ -19,6 +19,7 @@ static void ngx_http_profile_track_cleanup(void *data);
 ngx_http_profile_track_t         ngx_http_profile_marked;
 
 PROF_HOT_DATA ngx_http_profile_track_t  ngx_http_profile_brief;
+PROF_HOT_DATA ngx_uint_t                ngx_http_profile_brief_asked;
 
 /*
  * Those that were used, to be used again while the worker is armed: in the
@@ -55,6 +56,10 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
         return tr;
     }
 
+    if (!brief->begun) {
+        ngx_http_profile_account_start(brief, brief->mark);
+    }
+
     r = brief->request;
     brief->request = NULL;
 
@@ -69,6 +74,7 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
 
     if (tr) {
         tr->accounted = 1;
+        tr->begun = 1;
         tr->closed = brief->closed;
         tr->start = brief->start;
         tr->mark = brief->mark;
@@ -253,13 +259,17 @@ ngx_http_profile_track_brief(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
+    tr->begun = 0;
     tr->closed = 0;
     tr->accounted = 1;
+    tr->mark = ngx_http_profile_frame->start;
     tr->turn = 0;
     tr->turn_cpu = 0;
     ngx_memzero(&tr->times, sizeof(ngx_http_profile_times_t));
 
-    ngx_http_profile_account_start(tr, ngx_http_profile_frame->start);
+    if (ngx_http_profile_brief_asked) {
+        ngx_http_profile_account_start(tr, tr->mark);
+    }
 
     return NGX_OK;
 }

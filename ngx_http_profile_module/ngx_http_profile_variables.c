@@ -23,6 +23,8 @@ static ngx_int_t ngx_http_profile_variable_samples(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_profile_variable_timing(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+static u_char *ngx_http_profile_digits(u_char *last, uint64_t n,
+    ngx_uint_t point);
 static ngx_int_t ngx_http_profile_set_value(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, u_char *text, u_char *last);
 static ngx_msec_t ngx_http_profile_upstream_time(ngx_http_request_t *r);
@@ -79,6 +81,33 @@ ngx_http_profile_add_variables(ngx_conf_t *cf)
 }
 
 
+/* that scripts ask for others is only known when they do */
+
+ngx_uint_t
+ngx_http_profile_asks_times(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                  i;
+    ngx_http_variable_t        *v;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_core_module);
+
+    v = cmcf->variables.elts;
+
+    for (i = 0; i < cmcf->variables.nelts; i++) {
+
+        if (v[i].get_handler == ngx_http_profile_variable_time
+            || v[i].get_handler == ngx_http_profile_variable_turns
+            || v[i].get_handler == ngx_http_profile_variable_timing)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static ngx_int_t
 ngx_http_profile_variable_id(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
@@ -112,8 +141,7 @@ static ngx_int_t
 ngx_http_profile_variable_time(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
-    u_char                    *p;
-    uint64_t                   us;
+    u_char                    *last;
     ngx_http_profile_times_t   times;
     ngx_http_profile_track_t  *tr;
     u_char                     text[NGX_INT64_LEN + sizeof(".000000")];
@@ -127,11 +155,12 @@ ngx_http_profile_variable_time(ngx_http_request_t *r,
 
     ngx_http_profile_account_times(tr, &times);
 
-    us = ngx_http_profile_us(&times, data);
+    last = text + sizeof(text);
 
-    p = ngx_sprintf(text, "%uL.%06uL", us / 1000000, us % 1000000);
-
-    return ngx_http_profile_set_value(r, v, text, p);
+    return ngx_http_profile_set_value(r, v,
+               ngx_http_profile_digits(last, ngx_http_profile_us(&times, data),
+                                       6),
+               last);
 }
 
 
@@ -139,10 +168,10 @@ static ngx_int_t
 ngx_http_profile_variable_turns(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
-    u_char                    *p;
+    u_char                    *last;
     ngx_http_profile_times_t   times;
     ngx_http_profile_track_t  *tr;
-    u_char                     text[NGX_INT_T_LEN];
+    u_char                     text[NGX_INT64_LEN];
 
     tr = ngx_http_profile_find_track(r);
 
@@ -153,9 +182,10 @@ ngx_http_profile_variable_turns(ngx_http_request_t *r,
 
     ngx_http_profile_account_times(tr, &times);
 
-    p = ngx_sprintf(text, "%ui", times.turns);
+    last = text + sizeof(text);
 
-    return ngx_http_profile_set_value(r, v, text, p);
+    return ngx_http_profile_set_value(r, v,
+               ngx_http_profile_digits(last, times.turns, 0), last);
 }
 
 
@@ -280,6 +310,35 @@ ngx_http_profile_upstream_time(ngx_http_request_t *r)
     }
 
     return sum;
+}
+
+
+/*
+ * Writes n in front of last, with so many digits behind a point, if any.  These
+ * stand in each line of a log, and what ngx_sprintf() takes for four of them is
+ * some percent of a small request.
+ */
+
+static u_char *
+ngx_http_profile_digits(u_char *last, uint64_t n, ngx_uint_t point)
+{
+    u_char      *p;
+    ngx_uint_t   i;
+
+    p = last;
+    i = 0;
+
+    do {
+        *--p = '0' + n % 10;
+        n /= 10;
+
+        if (++i == point) {
+            *--p = '.';
+        }
+
+    } while (n || i <= point);
+
+    return p;
 }
 
 

@@ -1,0 +1,203 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# No variable with times is in the configuration, so nobody reads the clock for
+# a request that ends in its first event, until a script asks: before the
+# request is logged, or after that.
+
+use strict;
+use warnings;
+
+use IO::Socket::INET;
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ js map /);
+
+$t->write_file_expand('nginx.conf', <<'EOC');
+%%MODULES%%
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+    worker_connections 64;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    js_path %%TESTDIR%%;
+    js_import times.js;
+    js_set $said times.ask;
+    js_set $worked times.work;
+    js_set $again times.ask_again;
+
+    log_format said '$request_uri $said$worked again: $again';
+
+    map $arg_asks $asks {
+        ""       0;
+        default  1;
+    }
+
+    access_log %%TESTDIR%%/said said if=$asks;
+
+    server {
+        listen 127.0.0.1:8080;
+        profile_accounting on;
+
+        location / { }
+
+        location /busy {
+            js_content times.busy;
+        }
+
+        location /later {
+            js_content times.later;
+        }
+    }
+}
+EOC
+
+$t->write_file('times.js', <<'EOF');
+var early = '';
+
+function ask(r) {
+    return ['turns', 'cpu_time', 'wait_time', 'stall_time', 'longest_turn',
+            'server_timing'].map(name => name + '=' + r.variables['profile_' + name]).join(' ');
+}
+
+function ask_again(r) {
+    return ask(r) + early;
+}
+
+function spin(ms) {
+    var till = Date.now() + ms;
+    while (Date.now() < till) { }
+}
+
+function work(r) {
+    spin(2);
+    return '';
+}
+
+function busy(r) {
+    early = r.args.early ? ' early: ' + ask(r) : '';
+    spin(20);
+    r.return(200, 'busy');
+}
+
+function later(r) {
+    setTimeout(() => r.return(200, 'busy'), 20);
+}
+
+export default { ask, ask_again, work, busy, later };
+EOF
+
+$t->write_file('text', 'x' x 1000);
+$t->run();
+
+my @s = map { client() } 1 .. 3;
+
+# each alone, after some of which nobody asks
+
+for (1 .. 5) {
+    get($s[0], '/busy');
+    get($s[0], '/text');
+}
+
+get($s[0], '/text?asks=alone');
+get($s[0], '/busy?asks=busy');
+get($s[0], '/busy?asks=early&early=1');
+get($s[0], '/text?asks=last');
+sleep 0.2;
+get($s[0], '/later');
+get($s[0], '/later?asks=later');
+
+# in one poll: each waits for those before it, and is charged for itself
+
+for my $n (1 .. 5) {
+    send_to($s[0], '/busy');
+    sleep 0.005;
+    send_to($s[1], '/busy');
+    send_to($s[2], "/text?asks=third$n");
+    answer($_) for @s;
+}
+
+my %said;
+
+ok(wait_for(sub {
+    %said = map { /^(\S+asks=(\w+)\S*) (.*)/ ? ($2 => $3) : () }
+            split /\n/, $t->read_file('said');
+    return keys %said == 10;
+}), 'what was asked for is there') or diag($t->read_file('said'));
+
+for my $name (sort keys %said) {
+    my $got = values_of($name);
+
+    is($got->{turns}, $name eq 'later' ? 2 : 1, "$name: turns");
+    like($said{$name}, qr/^(.*) again: \1/, "$name: the same when asked again");
+    cmp_ok($got->{cpu_time}, '>', 0, "$name: CPU time");
+    cmp_ok($got->{longest_turn}, '>', 0, "$name: longest turn");
+    like($said{$name}, qr/nginx-total;dur=\d\d?\./, "$name: all of its time");
+}
+
+for my $name (qw/ alone last later /) {
+    cmp_ok(values_of($name)->{cpu_time}, '<', 0.01, "$name: is short");
+}
+
+for my $name (qw/ busy early /) {
+    my $got = values_of($name);
+
+    cmp_ok(abs($got->{cpu_time} - 0.02), '<', 0.01, "$name: is long");
+    cmp_ok($got->{longest_turn}, '>', 0.015, "$name: so is its turn");
+}
+
+cmp_ok(values_of('later')->{wait_time}, '>=', 0.0185, 'later: waits');
+like($said{early}, qr/ early: turns=1 cpu_time=0\.00/,
+     'asked before it is logged');
+
+my @third = map { values_of("third$_") } 1 .. 5;
+
+cmp_ok(scalar(grep { $_->{longest_turn} < 0.01 && $_->{cpu_time} < 0.01 } @third), '>=',
+       4, 'one in a row: its own');
+cmp_ok(scalar(grep { $_->{stall_time} > 0.015 } @third), '>=', 1,
+       'one in a row: stalls by those before it');
+
+
+sub values_of {
+    my ($name) = @_;
+    return { ($said{$name} // '') =~ /(\w+)=(\S+)(?= .*again)/g };
+}
+
+
+sub client {
+    return IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                 PeerPort => port(8080)) || die;
+}
+
+
+sub send_to {
+    my ($s, $uri) = @_;
+    print $s "GET $uri HTTP/1.1\r\nHost: localhost\r\n\r\n";
+}
+
+
+sub get {
+    my ($s, $uri) = @_;
+
+    send_to($s, $uri);
+    answer($s);
+}
+
+
+sub answer {
+    my ($s) = @_;
+    my $data = '';
+
+    until ($data =~ /\r\n\r\n.*(?:x{1000}|busy)\z/s) {
+        sysread($s, $data, 65536, length $data) or die "closed: $data\n";
+    }
+}
