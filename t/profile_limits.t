@@ -233,8 +233,14 @@ cmp_ok($info->{wall}, '<', 1200e6, 'timeout, not too late');
 cmp_ok($info->{request_time}, '>', 1.4, 'timeout, time of the request');
 is($p->profile('wall')->total(), $info->{wall}, 'timeout, the sum');
 
-$info = ProfileTest::Profile->new(http_get("/short/?$arg", on()))
-        ->json()->{profile_info};
+# on a machine that does other things it may take as long
+
+for (1 .. 3) {
+    $info = ProfileTest::Profile->new(http_get("/short/?$arg", on()))
+            ->json()->{profile_info};
+    last unless $info->{ended_by};
+}
+
 is($info->{ended_by}, undef, 'no timeout');
 
 $r = http_get("/admitted/a?$arg", headers => [ 'Host: short' ]);

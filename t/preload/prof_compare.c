@@ -156,6 +156,21 @@ compare_handler(int signo, siginfo_t *si, void *ctx)
     c->nours = prof_walk(prof_process_unwind(), &compare_cache, uc,
                          compare_top, c->ours, PROF_MAX_DEPTH,
                          &compare_stats, &end);
+
+    compare_samples++;
+    compare_frames += c->nours;
+
+    if (end == 0) {
+        compare_complete++;
+    }
+
+    /* backtrace() reads what it finds in such a stack, and may die of it */
+
+    if (compare_stats.scanned != scanned) {
+        compare_scanned++;
+        goto done;
+    }
+
     c->ntheirs = backtrace(c->theirs, PROF_MAX_DEPTH);
 
     /* theirs begins with the handler and the kernel's trampoline */
@@ -167,26 +182,17 @@ compare_handler(int signo, siginfo_t *si, void *ctx)
     }
 
     c->skip = i;
-    compare_samples++;
-    compare_frames += c->nours;
 
-    if (end == 0) {
-        compare_complete++;
-    }
-
-    if (compare_stats.scanned != scanned) {
-        compare_scanned++;
-
-    } else if (c->ntheirs - i == (int) c->nours
-               && memcmp(c->ours, c->theirs + i,
-                         c->nours * sizeof(uintptr_t))
-                  == 0)
+    if (c->ntheirs - i == (int) c->nours
+        && memcmp(c->ours, c->theirs + i, c->nours * sizeof(uintptr_t)) == 0)
     {
         compare_equal++;
 
     } else if (compare_nshown < COMPARE_SHOWN) {
         compare_shown[compare_nshown++] = *c;
     }
+
+done:
 
     compare_arm();
 
