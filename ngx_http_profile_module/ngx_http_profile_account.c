@@ -268,8 +268,6 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
 
     now = ngx_http_profile_account_close(tr);
 
-    ngx_http_profile_update_time(now);
-
     if (frame && ngx_http_profile_stall_ns
         && now - frame->start >= ngx_http_profile_stall_ns)
     {
@@ -324,6 +322,8 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
     now = ngx_http_profile_account_now(tr);
     ngx_http_profile_account_until(tr, &tr->times, now);
     tr->closed = 1;
+
+    ngx_http_profile_update_time(now);
 
     return now;
 }
