@@ -236,7 +236,7 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
     /* nobody asks for its times, but for scripts, maybe, in a moment */
 
     if (!ngx_http_profile_brief.begun && ngx_http_profile_is_plain
-        && frame && frame->track == &ngx_http_profile_brief
+        && ngx_http_profile_is_running(&ngx_http_profile_brief)
         && frame->prev == NULL && ngx_http_profile_nasides == 0)
     {
         frame->track = NULL;

@@ -148,9 +148,11 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
             /* nobody has asked for its times, but they are in the sums */
 
             frame.track = &ngx_http_profile_brief;
-        }
+            (void) ngx_http_profile_charge(&frame);
 
-        (void) ngx_http_profile_charge(&frame);
+        } else {
+            ngx_http_profile_loop.since = prof_now();
+        }
 
         ngx_http_profile_frame = NULL;
         ngx_http_profile_brief.request = NULL;

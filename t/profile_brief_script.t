@@ -9,7 +9,6 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
@@ -64,9 +63,12 @@ EOC
 $t->write_file('times.js', <<'EOF');
 var early = '';
 
+var names = ['turns', 'cpu_time', 'wait_time', 'stall_time', 'longest_turn',
+             'server_timing'];
+
 function ask(r) {
-    return ['turns', 'cpu_time', 'wait_time', 'stall_time', 'longest_turn',
-            'server_timing'].map(name => name + '=' + r.variables['profile_' + name]).join(' ');
+    return names.map(name => name + '=' + r.variables['profile_' + name])
+                .join(' ');
 }
 
 function ask_again(r) {
@@ -99,7 +101,7 @@ EOF
 $t->write_file('text', 'x' x 1000);
 $t->run();
 
-my @s = map { client() } 1 .. 3;
+my @s = map { ProfileTest::HTTP::connect_to(8080) } 1 .. 3;
 
 # each alone, after some of which nobody asks
 
@@ -123,7 +125,7 @@ for my $n (1 .. 5) {
     sleep 0.005;
     send_to($s[1], '/busy');
     send_to($s[2], "/text?asks=third$n");
-    answer($_) for @s;
+    http_end($_) for @s;
 }
 
 my %said;
@@ -161,8 +163,8 @@ like($said{early}, qr/ early: turns=1 cpu_time=0\.00/,
 
 my @third = map { values_of("third$_") } 1 .. 5;
 
-cmp_ok(scalar(grep { $_->{longest_turn} < 0.01 && $_->{cpu_time} < 0.01 } @third), '>=',
-       4, 'one in a row: its own');
+cmp_ok(scalar(grep { $_->{longest_turn} < 0.01 && $_->{cpu_time} < 0.01 }
+                   @third), '>=', 4, 'one in a row: its own');
 cmp_ok(scalar(grep { $_->{stall_time} > 0.015 } @third), '>=', 1,
        'one in a row: stalls by those before it');
 
@@ -173,31 +175,13 @@ sub values_of {
 }
 
 
-sub client {
-    return IO::Socket::INET->new(PeerAddr => '127.0.0.1',
-                                 PeerPort => port(8080)) || die;
-}
-
-
 sub send_to {
     my ($s, $uri) = @_;
-    print $s "GET $uri HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    return http_get($uri, socket => $s, keepalive => 1, start => 1);
 }
 
 
 sub get {
     my ($s, $uri) = @_;
-
-    send_to($s, $uri);
-    answer($s);
-}
-
-
-sub answer {
-    my ($s) = @_;
-    my $data = '';
-
-    until ($data =~ /\r\n\r\n.*(?:x{1000}|busy)\z/s) {
-        sysread($s, $data, 65536, length $data) or die "closed: $data\n";
-    }
+    return http_end(send_to($s, $uri));
 }

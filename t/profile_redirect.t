@@ -173,31 +173,31 @@ my $load = $t->load($busy, clients => 3);
 my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
 my %wait = (waits => 0.1);
 
-my $p = captured('error_page', '/error_page', @gzip, runs => 0.3,
-                 status => 404);
+my $p = is_captured($t, 'error_page', '/error_page', @gzip, runs => 0.3,
+                    status => 404);
 cmp_ok(share_of($p, 'zlib'), '>', 0.5, 'error_page: the work is there');
 
-captured('error_page, status', '/error_status', status => 503);
-captured('error_page, named', '/error_named/wait=100/', %wait);
-captured('error_page, upstream', '/error_upstream/wait=100/', %wait);
-captured('error_page, intercepted', '/error_intercepted', waits => 0.2);
-captured('error_page, recursive', '/error_recursive/wait=100/');
+is_captured($t, 'error_page, status', '/error_status', status => 503);
+is_captured($t, 'error_page, named', '/error_named/wait=100/', %wait);
+is_captured($t, 'error_page, upstream', '/error_upstream/wait=100/', %wait);
+is_captured($t, 'error_page, intercepted', '/error_intercepted', waits => 0.2);
+is_captured($t, 'error_page, recursive', '/error_recursive/wait=100/');
 
-$p = captured('X-Accel-Redirect', '/accel/wait=100/accel=/internal',
-              @gzip, %wait, runs => 0.3);
+$p = is_captured($t, 'X-Accel-Redirect', '/accel/wait=100/accel=/internal',
+                 @gzip, %wait, runs => 0.3);
 cmp_ok(share_of($p, 'zlib'), '>', 0.5, 'X-Accel-Redirect: the work is there');
 
-captured('X-Accel-Redirect to an upstream',
-         '/accel/wait=100/accel=/upstream/1', waits => 0.2);
-captured('try_files, named', '/try/wait=100/', %wait);
-captured('try_files, file', '/try_file');
-captured('try_files, URI', '/try_uri', %wait);
-captured('try_files, status', '/try_status', status => 410);
-captured('index', '/dir/');
-captured('rewrite last', '/rewrite_last', %wait);
-captured('rewrite break', '/rewrite_break');
-captured('redirect', '/rewrite_redirect', status => 301);
-captured('return', '/return');
+is_captured($t, 'X-Accel-Redirect to an upstream',
+            '/accel/wait=100/accel=/upstream/1', waits => 0.2);
+is_captured($t, 'try_files, named', '/try/wait=100/', %wait);
+is_captured($t, 'try_files, file', '/try_file');
+is_captured($t, 'try_files, URI', '/try_uri', %wait);
+is_captured($t, 'try_files, status', '/try_status', status => 410);
+is_captured($t, 'index', '/dir/');
+is_captured($t, 'rewrite last', '/rewrite_last', %wait);
+is_captured($t, 'rewrite break', '/rewrite_break');
+is_captured($t, 'redirect', '/rewrite_redirect', status => 301);
+is_captured($t, 'return', '/return');
 
 
 # where the way ends it is off: the request is like any other
@@ -224,6 +224,3 @@ is_clean($t, 'left');
 
 is($load->stop()->{failed}, 0, 'others were served');
 is(plain(http_get('/text')), $text, 'served as before');
-
-
-sub captured { return is_captured($t, @_) }

@@ -166,25 +166,25 @@ is_clean($t);
 my $load = $t->load('/loop.html', clients => 3);
 my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
 
-captured('SSI', '/ssi', waits => 0.2);
+is_captured($t, 'SSI', '/ssi', waits => 0.2);
 
-my $p = captured('SSI, gzip', '/ssi_gzip', @gzip, waits => 0.2,
-                 runs => 1);
+my $p = is_captured($t, 'SSI, gzip', '/ssi_gzip', @gzip, waits => 0.2,
+                    runs => 1);
 cmp_ok(share_of($p, 'zlib'), '>', 0.7, 'SSI: work of the main request');
 
-captured('auth_request', '/auth', waits => 0.2);
+is_captured($t, 'auth_request', '/auth', waits => 0.2);
 
-$p = captured('auth_request, gzip', '/auth_gzip', @gzip, waits => 0.2,
-              runs => 1);
+$p = is_captured($t, 'auth_request, gzip', '/auth_gzip', @gzip, waits => 0.2,
+                 runs => 1);
 cmp_ok(share_of($p, 'zlib'), '>', 0.7, 'auth_request: work after it');
 
-captured('auth_request, denied', '/denied', waits => 0.2,
-         status => 403);
-captured('mirror', '/mirror');
-captured('mirror, body', '/mirror_body', get => \&post);
-captured('addition', '/addition', waits => 0.2);
-captured('slice', '/slice');
-captured('SSI in SSI', '/nested', waits => 0.4);
+is_captured($t, 'auth_request, denied', '/denied', waits => 0.2,
+            status => 403);
+is_captured($t, 'mirror', '/mirror');
+is_captured($t, 'mirror, body', '/mirror_body', get => \&post);
+is_captured($t, 'addition', '/addition', waits => 0.2);
+is_captured($t, 'slice', '/slice');
+is_captured($t, 'SSI in SSI', '/nested', waits => 0.4);
 
 
 # the work is that of the subrequest
@@ -214,6 +214,3 @@ sub post {
     my ($uri, %extra) = @_;
     return http_post($uri, 'x' x 10000, %extra);
 }
-
-
-sub captured { return is_captured($t, @_) }

@@ -300,7 +300,8 @@ sub write_file {
 
 
 # replaces %%TESTDIR%%, %%MODULES%%, %%GLOBALS%%, %%GLOBALS_HTTP%%,
-# %%SLOW_MAP%%, %%PORT_8080%%, and 127.0.0.1:8080 to 127.0.0.1:8999 by their free ports
+# %%SLOW_MAP%%, %%PORT_8080%%, and 127.0.0.1:8080 to 127.0.0.1:8999 by their
+# free ports
 sub write_file_expand {
     my ($self, $name, $content) = @_;
 
