@@ -25,9 +25,14 @@
     (ngx_http_profile_frame && ngx_http_profile_frame->track == (tr))
 
 
+static int64_t ngx_http_profile_waited(ngx_http_request_t *r);
 static uint64_t ngx_http_profile_poll(uint64_t begin);
+static ngx_uint_t ngx_http_profile_account_unasked(ngx_http_request_t *r,
+    ngx_uint_t *wanted);
 __attribute__((noinline)) static ngx_int_t ngx_http_profile_account_end(
     ngx_http_request_t *r, ngx_http_profile_track_t *tr);
+static ngx_int_t ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
+    ngx_http_profile_frame_t *frame, uint64_t now, ngx_uint_t wanted);
 static uint64_t ngx_http_profile_account_now(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times, uint64_t now);
@@ -59,7 +64,6 @@ ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 PROF_HOT void
 ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 {
-    int64_t              ms;
     uint64_t             from;
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
@@ -67,22 +71,7 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
     r = tr->request;
     from = ngx_http_profile_poll(begin);
 
-    ms = ngx_http_profile_loop.poll_msec
-         - ((uint64_t) r->start_sec * 1000 + r->start_msec);
-
-    if (ms < 0) {
-
-        /*
-         * Nginx's time was moved on since then, by a script or when another
-         * request was logged.  This one was there already.
-         */
-
-        r->start_sec = (time_t) (ngx_http_profile_loop.poll_msec / 1000);
-        r->start_msec = (ngx_msec_t) (ngx_http_profile_loop.poll_msec % 1000);
-        ms = 0;
-    }
-
-    tr->start = from - ms * 1000000;
+    tr->start = from - ngx_http_profile_waited(r) * NGX_HTTP_PROFILE_MSEC;
     tr->times.wait += from - tr->start;
     tr->times.stall += begin - from;
     tr->mark = begin;
@@ -99,6 +88,32 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 
         tr->times.cpu += ngx_http_profile_take_aside(c);
     }
+}
+
+
+/* milliseconds from the start of $request_time until the poll's end */
+
+PROF_HOT static int64_t
+ngx_http_profile_waited(ngx_http_request_t *r)
+{
+    int64_t  ms;
+
+    ms = ngx_http_profile_loop.poll_msec
+         - ((uint64_t) r->start_sec * 1000 + r->start_msec);
+
+    if (ms >= 0) {
+        return ms;
+    }
+
+    /*
+     * Nginx's time was moved on since then, by a script or when another
+     * request was logged.  This one was there already.
+     */
+
+    r->start_sec = (time_t) (ngx_http_profile_loop.poll_msec / 1000);
+    r->start_msec = (ngx_msec_t) (ngx_http_profile_loop.poll_msec % 1000);
+
+    return 0;
 }
 
 
@@ -134,15 +149,12 @@ ngx_http_profile_poll(uint64_t begin)
 
 PROF_HOT void
 ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, uint64_t begin)
+    uint64_t ready, uint64_t begin)
 {
-    uint64_t  ready;
-
     if (tr->closed) {
         return;
     }
 
-    ready = ngx_http_profile_ready(tr, wake, begin);
     ready = ngx_max(ready, tr->mark);
     ready = ngx_min(ready, begin);
 
@@ -223,7 +235,9 @@ ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
 PROF_HOT ngx_int_t
 ngx_http_profile_account_log(ngx_http_request_t *r)
 {
+    ngx_uint_t                 wanted;
     ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_track_t  *tr;
 
     if (r != ngx_http_profile_brief.request) {
         return ngx_http_profile_account_end(r, r == r->main
@@ -231,21 +245,53 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
                                                : NULL);
     }
 
+    tr = &ngx_http_profile_brief;
     frame = ngx_http_profile_frame;
 
-    /* nobody asks for its times, but for scripts, maybe, in a moment */
-
-    if (!ngx_http_profile_brief.begun && ngx_http_profile_is_plain
-        && ngx_http_profile_is_running(&ngx_http_profile_brief)
-        && frame->prev == NULL && ngx_http_profile_nasides == 0)
+    if (tr->begun || !ngx_http_profile_is_plain
+        || !ngx_http_profile_is_running(tr) || frame->prev
+        || ngx_http_profile_nasides)
     {
+        return ngx_http_profile_account_end(r, tr);
+    }
+
+    if (ngx_http_profile_account_unasked(r, &wanted)) {
         frame->track = NULL;
         frame->tail = 1;
 
         return NGX_OK;
     }
 
-    return ngx_http_profile_account_end(r, &ngx_http_profile_brief);
+    if (!tr->begun) {
+        ngx_http_profile_account_start(tr, tr->mark);
+    }
+
+    return ngx_http_profile_account_keep(tr, frame,
+                                         ngx_http_profile_account_close(tr),
+                                         wanted);
+}
+
+
+/*
+ * Of the brief request: nobody asks for its times, but for scripts, maybe, in a
+ * moment.  Scripts may also be what the condition of profile_keep asks.
+ */
+
+PROF_HOT static ngx_uint_t
+ngx_http_profile_account_unasked(ngx_http_request_t *r, ngx_uint_t *wanted)
+{
+    if (!ngx_http_profile_light_asked(r)) {
+        return 1;
+    }
+
+    /* for $request_time */
+
+    (void) ngx_http_profile_waited(r);
+    ngx_http_profile_update_time(prof_now());
+
+    *wanted = ngx_http_profile_light_wanted(r);
+
+    return !*wanted && !ngx_http_profile_brief.begun;
 }
 
 
@@ -278,11 +324,25 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
         tr = ngx_http_profile_find_track(r);
     }
 
+    if (tr == NULL || (tr != &ngx_http_profile_brief && tr->light == NULL)) {
+        return NGX_OK;
+    }
+
+    return ngx_http_profile_account_keep(tr, frame, now,
+                                         ngx_http_profile_light_wanted(r));
+}
+
+
+/* times are final: whether the request is kept, and what is left of it */
+
+PROF_HOT static ngx_int_t
+ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
+    ngx_http_profile_frame_t *frame, uint64_t now, ngx_uint_t wanted)
+{
     if (tr == &ngx_http_profile_brief) {
 
-        if (ngx_http_profile_watch == NULL
-            || !ngx_http_profile_light_wanted(r))
-        {
+        if (!wanted) {
+
             /* it is freed next, and what is run until then is nobody's */
 
             if (frame) {
@@ -301,13 +361,12 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
 
     if (tr && tr->light) {
 
-        if (frame) {
-            ngx_http_profile_light_turn(tr, now, tr->turn_cpu);
-        }
+        if (wanted) {
+            ngx_http_profile_light_log(tr, frame, now);
 
-        prof_heap_mute();
-        ngx_http_profile_light_log(tr);
-        prof_heap_unmute();
+        } else {
+            ngx_http_profile_light_drop(tr);
+        }
     }
 
     return NGX_OK;

@@ -35,6 +35,7 @@ typedef struct ngx_http_profile_part_s   ngx_http_profile_part_t;
 typedef struct ngx_http_profile_frame_s  ngx_http_profile_frame_t;
 typedef struct ngx_http_profile_track_s  ngx_http_profile_track_t;
 typedef struct ngx_http_profile_slot_s   ngx_http_profile_slot_t;
+typedef struct ngx_http_profile_light_s  ngx_http_profile_light_t;
 
 
 /*
@@ -74,8 +75,7 @@ typedef struct {
 struct ngx_http_profile_track_s {
     ngx_http_request_t           *request;   /* the main one; NULL: gone */
     ngx_http_profile_ctx_t       *ctx;       /* of its capture, or NULL */
-    prof_capture_t               *light;     /* of profile_keep, or NULL */
-    uintptr_t                     what;      /* in it: what began the turn */
+    ngx_http_profile_light_t     *light;     /* of profile_keep, or NULL */
 
     unsigned                      accounted:1;  /* not only for a capture */
     unsigned                      begun:1;      /* its times are */
@@ -148,11 +148,10 @@ typedef struct {
 } ngx_http_profile_loop_t;
 
 
-/* nobody watches the loop but for the sums of times */
+/* nobody wants to know where each turn begins and ends */
 
 #define ngx_http_profile_is_plain                                             \
-    (ngx_http_profile_watch == NULL && ngx_http_profile_nlocated == 0         \
-     && ngx_http_profile_stall_ns == 0)
+    (ngx_http_profile_nlocated == 0 && ngx_http_profile_stall_ns == 0)
 
 /* of an ngx_time_t, since the Epoch */
 
@@ -169,6 +168,9 @@ extern ngx_uint_t  ngx_http_profile_armed;
 
 /* there is one while captures, profile_keep or stalls need it, or NULL */
 extern prof_watch_t  *ngx_http_profile_watch;
+
+/* its part in each turn, which is there without one, too */
+extern prof_watch_spot_t  ngx_http_profile_spot;
 
 /* ngx_http_profile_track.c: the worker's pointers and the event loop */
 
@@ -196,6 +198,9 @@ extern ngx_http_profile_frame_t  *ngx_http_profile_frame;
 void ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
     ngx_http_profile_track_t *tr, uintptr_t handler);
 void ngx_http_profile_leave(ngx_http_profile_frame_t *frame);
+
+/* what was sampled is the frame's, which runs or has run until now */
+void ngx_http_profile_pass(ngx_http_profile_frame_t *frame);
 
 /* ngx_http_profile_watch.c */
 
@@ -246,7 +251,7 @@ ngx_int_t ngx_http_profile_account_begin(ngx_http_profile_track_t *tr);
 void ngx_http_profile_account_start(ngx_http_profile_track_t *tr,
     uint64_t begin);
 void ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, uint64_t begin);
+    uint64_t ready, uint64_t begin);
 
 /* a turn of the request ends */
 void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,
@@ -349,41 +354,6 @@ void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);
 /* the handler of an event of the request's, wrapped or not */
 uintptr_t ngx_http_profile_event_code(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
-
-/* ngx_http_profile_gap.c: what a request waited for, into a capture of it */
-
-void ngx_http_profile_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
-    ngx_http_profile_wake_t *wake);
-void ngx_http_profile_first_gap(ngx_http_profile_track_t *tr,
-    prof_capture_t *c, uint64_t begin);
-
-/* when the request could have run */
-uint64_t ngx_http_profile_ready(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, uint64_t now);
-
-/* ngx_http_profile_cause.c: why there was a gap; wake may be NULL */
-
-/* the part of the request that waited for what has come, or NULL */
-ngx_http_profile_part_t *ngx_http_profile_waiting_part(
-    ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
-
-/* what a request was redirected to, or a subrequest is for */
-ngx_str_t *ngx_http_profile_place(ngx_http_request_t *r);
-
-/* whether what has come is not what the request waits for */
-ngx_uint_t ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake);
-
-/* these write to p, not beyond last, and return the end */
-u_char *ngx_http_profile_cause(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part, u_char *p,
-    u_char *last);
-u_char *ngx_http_profile_put(u_char *p, u_char *last, char *text);
-u_char *ngx_http_profile_put_str(u_char *p, u_char *last, ngx_str_t *text);
-
-/* the name of a turn: what began it */
-uintptr_t ngx_http_profile_wake_name(ngx_http_profile_track_t *tr,
-    prof_capture_t *c, ngx_http_profile_wake_t *wake);
 
 PROF_HIDDEN_END
 

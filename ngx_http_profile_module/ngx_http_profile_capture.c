@@ -9,6 +9,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_gap.h"
 
 #include <sys/random.h>
 
@@ -352,7 +353,7 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 
     ctx->timedout = 1;
 
-    ngx_http_profile_gap(ctx->track, ctx->capture, NULL);
+    ngx_http_profile_last_gap(ctx);
     ngx_http_profile_end(ctx);
 
     if (ctx->record) {

@@ -2,29 +2,39 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The cause of a gap, in words.  It is told from what wakes the request and
+ * The cause of a gap, and its name.  It is told from what wakes the request and
  * from the state that it is in: nobody has touched either since the last turn.
  */
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_gap.h"
 
 
-static u_char *ngx_http_profile_client_cause(ngx_http_request_t *r,
-    ngx_event_t *ev, u_char *p, u_char *last);
+static ngx_http_profile_part_t *ngx_http_profile_waiting_part(
+    ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
+static void ngx_http_profile_find_text(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part,
+    ngx_http_profile_cause_t *cause);
+static ngx_int_t ngx_http_profile_client_cause(ngx_http_request_t *r,
+    ngx_event_t *ev, ngx_http_profile_cause_t *cause);
 static ngx_uint_t ngx_http_profile_reads_body(ngx_http_request_t *r,
     ngx_event_t *ev);
-static u_char *ngx_http_profile_part_cause(ngx_http_profile_part_t *part,
-    u_char *p, u_char *last);
-static u_char *ngx_http_profile_upstream_cause(ngx_http_request_t *r,
-    u_char *p, u_char *last);
-static u_char *ngx_http_profile_socket_cause(ngx_connection_t *c, u_char *p,
-    u_char *last);
+static ngx_int_t ngx_http_profile_part_cause(ngx_http_profile_part_t *part,
+    ngx_http_profile_cause_t *cause);
+static void ngx_http_profile_upstream_cause(ngx_http_request_t *r,
+    ngx_http_profile_cause_t *cause);
+static void ngx_http_profile_socket_cause(ngx_connection_t *c,
+    ngx_http_profile_cause_t *cause);
+static const char *ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part);
+static void ngx_http_profile_copy_name(ngx_http_profile_cause_t *cause,
+    ngx_str_t *name);
 
 
 /* the part of the request that waited for what has come, or NULL */
 
-ngx_http_profile_part_t *
+static ngx_http_profile_part_t *
 ngx_http_profile_waiting_part(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake)
 {
@@ -79,12 +89,39 @@ ngx_http_profile_waiting_part(ngx_http_profile_track_t *tr,
 }
 
 
-u_char *
-ngx_http_profile_cause(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part, u_char *p,
-    u_char *last)
+void
+ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause)
 {
-    u_char              *end;
+    ngx_http_request_t       *r;
+    ngx_http_profile_part_t  *part;
+
+    part = ngx_http_profile_waiting_part(tr, wake);
+
+    cause->len = 0;
+    cause->attempt = 1;
+    cause->inside = NULL;
+
+    ngx_http_profile_find_text(tr, wake, part, cause);
+
+    cause->event = wake ? ngx_http_profile_find_event(tr, wake, part) : NULL;
+
+    /* what the client asked for is not named again */
+
+    r = part ? part->request : tr->request;
+
+    if (r->internal) {
+        cause->inside = (r == r->main) ? "redirect " : "subrequest ";
+        cause->place = *ngx_http_profile_place(r);
+    }
+}
+
+
+static void
+ngx_http_profile_find_text(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part,
+    ngx_http_profile_cause_t *cause)
+{
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
@@ -92,49 +129,41 @@ ngx_http_profile_cause(ngx_http_profile_track_t *tr,
     c = wake ? wake->connection : NULL;
 
     if (wake && wake->resolver) {
-        p = ngx_http_profile_put(p, last, "resolver ");
-        return ngx_http_profile_put_str(p, last, &wake->resolver->name);
+        cause->text = "resolver ";
+        ngx_http_profile_copy_name(cause, &wake->resolver->name);
+
+    } else if (wake && wake->body) {
+        cause->text = "client sending the request body";
+
+    } else if (c == r->connection
+               && ngx_http_profile_client_cause(r, wake->event, cause)
+                  == NGX_OK)
+    {
+        return;
+
+    } else if (part && ngx_http_profile_part_cause(part, cause) == NGX_OK) {
+        return;
+
+    } else if (c && c != r->connection) {
+        ngx_http_profile_socket_cause(c, cause);
+
+    } else if (wake && wake->timer && c == NULL) {
+        cause->text = "script timer";
+
+    } else if (c == r->connection && wake->event == c->write) {
+        cause->text = "client not reading";
+
+    } else {
+        cause->text = "unknown";
     }
-
-    if (wake && wake->body) {
-        return ngx_http_profile_put(p, last, "client sending the request body");
-    }
-
-    if (c == r->connection) {
-        end = ngx_http_profile_client_cause(r, wake->event, p, last);
-
-        if (end != p) {
-            return end;
-        }
-    }
-
-    if (part) {
-        end = ngx_http_profile_part_cause(part, p, last);
-
-        if (end != p) {
-            return end;
-        }
-    }
-
-    if (c && c != r->connection) {
-        return ngx_http_profile_socket_cause(c, p, last);
-    }
-
-    if (wake && wake->timer && c == NULL) {
-        return ngx_http_profile_put(p, last, "script timer");
-    }
-
-    if (c == r->connection && wake->event == c->write) {
-        return ngx_http_profile_put(p, last, "client not reading");
-    }
-
-    return ngx_http_profile_put(p, last, "unknown");
 }
 
 
-static u_char *
+/* NGX_DECLINED: it is none of these */
+
+static ngx_int_t
 ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
-    u_char *p, u_char *last)
+    ngx_http_profile_cause_t *cause)
 {
     ngx_connection_t  *c;
 
@@ -143,26 +172,29 @@ ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
     /* a delayed request has sent nothing yet, a delayed response has */
 
     if (ev == c->write && c->write->delayed) {
+
         if (r->header_sent) {
-            return ngx_http_profile_put(p, last, "limit_rate");
+            cause->text = "limit_rate";
+
+        } else {
+            cause->text = r->headers_out.www_authenticate ? "auth_delay"
+                                                          : "limit_req";
         }
 
-        return ngx_http_profile_put(p, last,
-                                     r->headers_out.www_authenticate
-                                     ? "auth_delay" : "limit_req");
+    } else if (r->lingering_time) {
+
+        /* all was sent, and what the client still sends is thrown away */
+
+        cause->text = "client closing the connection";
+
+    } else if (ngx_http_profile_reads_body(r, ev)) {
+        cause->text = "client sending the request body";
+
+    } else {
+        return NGX_DECLINED;
     }
 
-    /* all was sent, and what the client still sends is thrown away */
-
-    if (r->lingering_time) {
-        return ngx_http_profile_put(p, last, "client closing the connection");
-    }
-
-    if (ngx_http_profile_reads_body(r, ev)) {
-        return ngx_http_profile_put(p, last, "client sending the request body");
-    }
-
-    return p;
+    return NGX_OK;
 }
 
 
@@ -229,9 +261,11 @@ ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
 }
 
 
-static u_char *
-ngx_http_profile_part_cause(ngx_http_profile_part_t *part, u_char *p,
-    u_char *last)
+/* NGX_DECLINED: it is none of these */
+
+static ngx_int_t
+ngx_http_profile_part_cause(ngx_http_profile_part_t *part,
+    ngx_http_profile_cause_t *cause)
 {
     ngx_http_request_t   *r;
     ngx_http_upstream_t  *u;
@@ -240,33 +274,36 @@ ngx_http_profile_part_cause(ngx_http_profile_part_t *part, u_char *p,
     u = r->upstream;
 
     if (part->aio) {
-        return ngx_http_profile_put(p, last, "disk or thread pool");
+        cause->text = "disk or thread pool";
+        return NGX_OK;
     }
 
 #if (NGX_HTTP_CACHE)
     if (r->cache && r->cache->waiting) {
-        return ngx_http_profile_put(p, last, "cache lock");
+        cause->text = "cache lock";
+        return NGX_OK;
     }
 #endif
 
     if (u && u->resolved && u->resolved->ctx) {
-        p = ngx_http_profile_put(p, last, "resolver ");
-        return ngx_http_profile_put_str(p, last, &u->resolved->host);
+        cause->text = "resolver ";
+        ngx_http_profile_copy_name(cause, &u->resolved->host);
+        return NGX_OK;
     }
 
     if (u && u->peer.connection && u->peer.name && u->state) {
-        return ngx_http_profile_upstream_cause(r, p, last);
+        ngx_http_profile_upstream_cause(r, cause);
+        return NGX_OK;
     }
 
-    return p;
+    return NGX_DECLINED;
 }
 
 
-static u_char *
-ngx_http_profile_upstream_cause(ngx_http_request_t *r, u_char *p,
-    u_char *last)
+static void
+ngx_http_profile_upstream_cause(ngx_http_request_t *r,
+    ngx_http_profile_cause_t *cause)
 {
-    char                       *what;
     ngx_uint_t                  i, n;
     ngx_connection_t           *c;
     ngx_http_upstream_t        *u;
@@ -276,38 +313,37 @@ ngx_http_profile_upstream_cause(ngx_http_request_t *r, u_char *p,
     c = u->peer.connection;
 
     if (c->read->delayed) {
-        what = "limit_rate of upstream ";
+        cause->text = "limit_rate of upstream ";
 
     } else if (u->state->connect_time == (ngx_msec_t) -1) {
 
-        what = "upstream connect ";
+        cause->text = "upstream connect ";
 
 #if (NGX_HTTP_SSL)
         if (c->ssl) {
-            what = "upstream TLS handshake ";
+            cause->text = "upstream TLS handshake ";
         }
 #endif
 
     } else if (u->state->header_time == (ngx_msec_t) -1) {
 
         if (c->write->timer_set || u->request_body_blocked) {
-            what = "sending to upstream ";
+            cause->text = "sending to upstream ";
 
         } else if (u->buffer.start == NULL
                    || u->buffer.last == u->buffer.start)
         {
-            what = "upstream first byte ";
+            cause->text = "upstream first byte ";
 
         } else {
-            what = "upstream header ";
+            cause->text = "upstream header ";
         }
 
     } else {
-        what = "upstream body ";
+        cause->text = "upstream body ";
     }
 
-    p = ngx_http_profile_put(p, last, what);
-    p = ngx_http_profile_put_str(p, last, u->peer.name);
+    ngx_http_profile_copy_name(cause, u->peer.name);
 
     /* a redirect puts an empty one between those of its parts */
 
@@ -316,89 +352,109 @@ ngx_http_profile_upstream_cause(ngx_http_request_t *r, u_char *p,
 
     for (n = 0; i && state[i - 1].peer; n++, i--) { /* void */ }
 
-    return n > 1 ? ngx_slprintf(p, last, " (try %ui)", n) : p;
+    cause->attempt = n;
 }
 
 
 /* a connection that no upstream of nginx has: a script's */
 
-static u_char *
-ngx_http_profile_socket_cause(ngx_connection_t *c, u_char *p, u_char *last)
+static void
+ngx_http_profile_socket_cause(ngx_connection_t *c,
+    ngx_http_profile_cause_t *cause)
 {
-    size_t          len;
     socklen_t       socklen;
     ngx_sockaddr_t  sa;
-    u_char          text[NGX_SOCKADDR_STRLEN];
 
     socklen = sizeof(ngx_sockaddr_t);
 
     if (getpeername(c->fd, &sa.sockaddr, &socklen) == -1) {
-        return ngx_http_profile_put(p, last, "script socket connect");
+        cause->text = "script socket connect";
+        return;
     }
 
-    len = ngx_sock_ntop(&sa.sockaddr, socklen, text, sizeof(text), 1);
-
-    return ngx_slprintf(p, last, "script socket %*s", len, text);
+    cause->text = "script socket ";
+    cause->len = ngx_sock_ntop(&sa.sockaddr, socklen, cause->name,
+                               sizeof(cause->name), 1);
 }
 
 
-/* each gap of each request is named, and ngx_slprintf() is slow for that */
+/* what began the turn */
 
-u_char *
-ngx_http_profile_put(u_char *p, u_char *last, char *text)
+static const char *
+ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part)
 {
-    ngx_str_t  s;
+    if (wake->resolver) {
+        return "event: resolver";
+    }
 
-    s.data = (u_char *) text;
-    s.len = ngx_strlen(text);
+    if (part && part->aio) {
+        return "event: disk or thread pool";
+    }
 
-    return ngx_http_profile_put_str(p, last, &s);
+    if (wake->body || wake->connection == tr->request->connection) {
+        return "event: client";
+    }
+
+    if (part && part->request->upstream && wake->connection) {
+        return "event: upstream";
+    }
+
+    if (wake->connection) {
+        return "event: script socket";
+    }
+
+    return wake->timer ? "event: timer" : "event";
 }
 
 
-u_char *
-ngx_http_profile_put_str(u_char *p, u_char *last, ngx_str_t *text)
+/* names of upstreams and hosts may be gone when the cause is asked for */
+
+static void
+ngx_http_profile_copy_name(ngx_http_profile_cause_t *cause, ngx_str_t *name)
 {
-    size_t  len;
-
-    len = ngx_min(text->len, (size_t) (last - p));
-
-    return ngx_cpymem(p, text->data, len);
+    cause->len = ngx_min(name->len, sizeof(cause->name));
+    ngx_memcpy(cause->name, name->data, cause->len);
 }
 
-
-/* the span of a turn: what began it */
 
 uintptr_t
-ngx_http_profile_wake_name(ngx_http_profile_track_t *tr, prof_capture_t *c,
-    ngx_http_profile_wake_t *wake)
+ngx_http_profile_cause_name(prof_capture_t *c,
+    ngx_http_profile_cause_t *cause)
 {
-    const char               *name;
-    ngx_http_profile_part_t  *part;
+    u_char  *p, *last;
+    u_char   text[NGX_MAX_ERROR_STR / 4];
 
-    part = ngx_http_profile_waiting_part(tr, wake);
+    last = text + sizeof(text);
 
-    if (wake->resolver) {
-        name = "event: resolver";
+    p = ngx_slprintf(text, last, "%s%*s", cause->text, cause->len,
+                     cause->name);
 
-    } else if (part && part->aio) {
-        name = "event: disk or thread pool";
-
-    } else if (wake->body || wake->connection == tr->request->connection) {
-        name = "event: client";
-
-    } else if (part && part->request->upstream && wake->connection) {
-        name = "event: upstream";
-
-    } else if (wake->connection) {
-        name = "event: script socket";
-
-    } else if (wake->timer) {
-        name = "event: timer";
-
-    } else {
-        name = "event";
+    if (cause->attempt > 1) {
+        p = ngx_slprintf(p, last, " (try %ui)", cause->attempt);
     }
 
-    return prof_capture_name(c, name, ngx_strlen(name));
+    return prof_capture_name(c, (char *) text, p - text);
+}
+
+
+uintptr_t
+ngx_http_profile_inside_name(prof_capture_t *c,
+    ngx_http_profile_cause_t *cause)
+{
+    u_char  *p;
+    u_char   text[NGX_MAX_ERROR_STR / 4];
+
+    p = ngx_slprintf(text, text + sizeof(text), "%s%V", cause->inside,
+                     &cause->place);
+
+    return prof_capture_name(c, (char *) text, p - text);
+}
+
+
+uintptr_t
+ngx_http_profile_event_name(prof_capture_t *c,
+    ngx_http_profile_cause_t *cause)
+{
+    return prof_capture_name(c, cause->event, ngx_strlen(cause->event));
 }

@@ -156,6 +156,11 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
         ngx_http_profile_frame = NULL;
         ngx_http_profile_brief.request = NULL;
+        ngx_http_profile_spot.top = 0;
+
+        if (ngx_http_profile_spot.fresh) {
+            ngx_http_profile_pass(&frame);
+        }
 
         return;
     }
@@ -266,6 +271,7 @@ ngx_http_profile_init_frame(ngx_http_profile_frame_t *frame,
     frame->noted = 0;
 
     ngx_http_profile_frame = frame;
+    ngx_http_profile_spot.top = frame->top;
 }
 
 
@@ -281,13 +287,13 @@ ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
 
     if (prev && (prev->track || (tr && tr->times.turns))) {
         (void) ngx_http_profile_charge(prev);
+
+        if (ngx_http_profile_spot.fresh) {
+            ngx_http_profile_pass(prev);
+        }
     }
 
     ngx_http_profile_init_frame(frame, tr, handler);
-
-    if (ngx_http_profile_watch) {
-        prof_watch_top(ngx_http_profile_watch, frame->top);
-    }
 
     if (ngx_http_profile_nlocated) {
         ngx_http_profile_scope(tr ? tr->request : NULL);
@@ -299,7 +305,6 @@ PROF_HOT void
 ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
 {
     uint64_t                   now, cpu;
-    ngx_uint_t                 sampled;
     ngx_http_profile_track_t  *tr;
 
     if (frame->track) {
@@ -308,10 +313,8 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
 
     now = ngx_http_profile_charge(frame);
 
-    sampled = ngx_http_profile_watch
-              && prof_watch_new(ngx_http_profile_watch);
-
     ngx_http_profile_frame = frame->prev;
+    ngx_http_profile_spot.top = frame->prev ? frame->prev->top : 0;
 
     tr = frame->track;
 
@@ -333,6 +336,10 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
         frame->prev->track->times.stall += now - frame->start;
     }
 
+    if (ngx_http_profile_spot.fresh) {
+        ngx_http_profile_pass(frame);
+    }
+
     if (tr) {
         cpu = tr->turn_cpu;
         ngx_http_profile_account_turn(tr, now);
@@ -350,20 +357,21 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
         }
     }
 
-    if (ngx_http_profile_watch) {
-        prof_watch_top(ngx_http_profile_watch,
-                       frame->prev ? frame->prev->top : 0);
-
-        if (sampled) {
-            prof_watch_pass(ngx_http_profile_watch);
-
-            /* what is our own work is nobody's, and is not taken for a sleep */
-
-            ngx_http_profile_loop.since = prof_now();
-        }
-    }
-
     if (ngx_http_profile_frame == NULL) {
         ngx_http_profile_disarm_idle();
     }
+}
+
+
+void
+ngx_http_profile_pass(ngx_http_profile_frame_t *frame)
+{
+    ngx_http_profile_light_age();
+
+    prof_watch_pass(ngx_http_profile_watch,
+                    frame->track ? (uintptr_t) frame->track->light : 0);
+
+    /* what is our own work is nobody's, and is not taken for a sleep */
+
+    ngx_http_profile_loop.since = prof_now();
 }

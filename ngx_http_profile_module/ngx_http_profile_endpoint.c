@@ -5,6 +5,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_gap.h"
 #include "ngx_http_profile_endpoint.h"
 #include "ngx_http_profile_server.h"
 
@@ -300,10 +301,7 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
 
     start = prof_now();
 
-    if (ctx->capture && ngx_http_profile_turn_ctx() != ctx) {
-        ngx_http_profile_gap(ctx->track, ctx->capture, NULL);
-    }
-
+    ngx_http_profile_last_gap(ctx);
     ngx_http_profile_end(ctx);
 
     if (ctx->profile == NULL) {

@@ -15,6 +15,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_gap.h"
 
 #include <netinet/tcp.h>
 
@@ -34,83 +35,75 @@ static uint64_t ngx_http_profile_arrived(ngx_http_profile_wake_t *wake,
     uint64_t now);
 
 
-/*
- * Closes the gap before a turn; wake is NULL when the capture ends in it.
- */
+PROF_HOT void
+ngx_http_profile_find_gap(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready,
+    ngx_http_profile_gap_t *gap)
+{
+    gap->ready = ready;
+    gap->end = ngx_http_profile_frame->start;
+
+    ngx_http_profile_find_cause(tr, wake, &gap->cause);
+}
+
+
+PROF_HOT void
+ngx_http_profile_first_gap(ngx_http_profile_track_t *tr, uint64_t begin,
+    ngx_http_profile_gap_t *gap)
+{
+    gap->ready = tr->start + tr->times.wait;
+    gap->end = begin;
+
+    gap->cause.text = "client sending the request header";
+    gap->cause.event = "event: client";
+    gap->cause.inside = NULL;
+    gap->cause.attempt = 1;
+    gap->cause.len = 0;
+}
+
 
 void
-ngx_http_profile_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
-    ngx_http_profile_wake_t *wake)
+ngx_http_profile_last_gap(ngx_http_profile_ctx_t *ctx)
 {
-    u_char                   *p, *last;
-    uint64_t                  ready, now;
-    uintptr_t                 frames[2];
-    ngx_uint_t                n;
-    ngx_http_request_t       *r;
-    ngx_http_profile_part_t  *part;
-    u_char                    text[NGX_MAX_ERROR_STR / 4];
+    ngx_http_profile_gap_t  gap;
 
-    part = ngx_http_profile_waiting_part(tr, wake);
+    if (ctx->capture == NULL || ngx_http_profile_turn_ctx() == ctx) {
+        return;
+    }
 
-    last = text + sizeof(text);
-    p = ngx_http_profile_cause(tr, wake, part, text, last);
+    gap.ready = prof_now();
+    gap.end = gap.ready;
 
-    frames[0] = prof_capture_name(c, (char *) text, p - text);
+    ngx_http_profile_find_cause(ctx->track, NULL, &gap.cause);
+    ngx_http_profile_add_gap(ctx->capture, &gap);
+}
+
+
+void
+ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap)
+{
+    uint64_t    ready;
+    uintptr_t   frames[2];
+    ngx_uint_t  n;
+
+    frames[0] = ngx_http_profile_cause_name(c, &gap->cause);
     n = 1;
 
-    /* what the client asked for is not named again */
-
-    r = part ? part->request : tr->request;
-
-    if (r->internal) {
-        p = ngx_http_profile_put(text, last,
-                                 r == r->main ? "redirect " : "subrequest ");
-        p = ngx_http_profile_put_str(p, last, ngx_http_profile_place(r));
-
-        frames[1] = prof_capture_name(c, (char *) text, p - text);
+    if (gap->cause.inside) {
+        frames[1] = ngx_http_profile_inside_name(c, &gap->cause);
         n = 2;
     }
 
-    now = wake ? ngx_http_profile_frame->start : prof_now();
-    ready = wake ? ngx_http_profile_ready(tr, wake, now) : now;
-    ready = ngx_max(ready, prof_capture_mark(c));
+    ready = ngx_max(gap->ready, prof_capture_mark(c));
 
-    if (ready + NGX_HTTP_PROFILE_BUSY_NS > now) {
-        ready = now;
+    if (ready + NGX_HTTP_PROFILE_BUSY_NS > gap->end) {
+        ready = gap->end;
     }
 
     prof_capture_gap(c, frames, n, ready);
 
-    if (ready < now) {
-        ngx_http_profile_busy_gap(c, now);
-    }
-}
-
-
-/* the time before the first turn, which began when the frame did */
-
-void
-ngx_http_profile_first_gap(ngx_http_profile_track_t *tr, prof_capture_t *c,
-    uint64_t begin)
-{
-    uint64_t   from;
-    uintptr_t  frame;
-
-    static char  header[] = "client sending the request header";
-
-    from = tr->start + tr->times.wait;
-
-    prof_capture_begin(c, tr->start);
-
-    if (begin < from + NGX_HTTP_PROFILE_BUSY_NS) {
-        from = begin;
-    }
-
-    frame = prof_capture_name(c, header, sizeof(header) - 1);
-    prof_capture_gap(c, &frame, 1, from);
-
-    if (from < begin) {
-        ngx_http_profile_busy_gap(c, begin);
+    if (ready < gap->end) {
+        ngx_http_profile_busy_gap(c, gap->end);
     }
 }
 

@@ -9,6 +9,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_gap.h"
 #include "ngx_http_profile_endpoint.h"
 #include "ngx_http_profile_line.h"
 #include "ngx_http_profile_store.h"
@@ -104,10 +105,7 @@ ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx)
         ctx->status = ctx->request->headers_out.status;
     }
 
-    if (ctx->capture && ngx_http_profile_turn_ctx() != ctx) {
-        ngx_http_profile_gap(ctx->track, ctx->capture, NULL);
-    }
-
+    ngx_http_profile_last_gap(ctx);
     ngx_http_profile_end(ctx);
     ngx_http_profile_keep(ctx);
 }

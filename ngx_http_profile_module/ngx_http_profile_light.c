@@ -2,139 +2,74 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * profile_keep.  A capture costs memory and page faults to make, so those that
- * were not kept serve again.
+ * profile_keep.
  */
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_gap.h"
 #include "ngx_http_profile_light.h"
-#include "ngx_http_profile_store.h"
 
 
 /* for call tree and timeline: a few hundred entries of each */
 #define NGX_HTTP_PROFILE_LIGHT_MEMORY  32768
 
+/* more turns than most requests have */
+#define NGX_HTTP_PROFILE_LIGHT_STEPS   24
 
-static char *ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_profile_light_t *keep, ngx_http_profile_main_conf_t *pmcf);
+
+/* a turn, and the gap before it */
+
+typedef struct {
+    ngx_http_profile_gap_t      gap;
+    uint64_t                    end;
+    uint64_t                    cpu;
+} ngx_http_profile_step_t;
+
+
+struct ngx_http_profile_light_s {
+    ngx_http_profile_track_t   *track;
+    ngx_queue_t                 queue;       /* of those that are in use */
+    uint64_t                    start;
+    uint32_t                    taken;       /* by the watch, at first step */
+    prof_capture_t             *capture;     /* of earlier steps, or NULL */
+    ngx_uint_t                  n;
+    ngx_http_profile_step_t     steps[NGX_HTTP_PROFILE_LIGHT_STEPS];
+};
+
+
 static ngx_uint_t ngx_http_profile_light_chosen(
-    ngx_http_profile_light_t *keep);
-static prof_capture_t *ngx_http_profile_light_get(void);
+    ngx_http_profile_keep_t *keep);
+static ngx_http_profile_light_t *ngx_http_profile_light_get(void);
+static void ngx_http_profile_light_step(ngx_http_profile_light_t *light,
+    uint64_t now, uint64_t cpu);
+static ngx_int_t ngx_http_profile_light_flush(
+    ngx_http_profile_light_t *light);
+static prof_capture_t *ngx_http_profile_light_capture(uint64_t start);
+static void ngx_http_profile_light_finish(ngx_http_profile_light_t *light,
+    ngx_http_profile_ctx_t *ctx);
 
 
-/* captures that nobody uses now */
+/* in use, those first that were begun or flushed first; and not in use */
 
-static prof_capture_t  *ngx_http_profile_light_free[
-                                                NGX_HTTP_PROFILE_MAX_LIGHT];
-static ngx_uint_t       ngx_http_profile_light_nfree;
-static ngx_uint_t       ngx_http_profile_light_used;
+static ngx_queue_t  ngx_http_profile_lights = {
+    &ngx_http_profile_lights,
+    &ngx_http_profile_lights
+};
 
+static ngx_queue_t  ngx_http_profile_free_lights = {
+    &ngx_http_profile_free_lights,
+    &ngx_http_profile_free_lights
+};
 
-char *
-ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_profile_srv_conf_t *pscf = conf;
-
-    ngx_str_t                         *value;
-    ngx_uint_t                         i;
-    ngx_http_profile_light_t          *keep;
-    ngx_http_profile_main_conf_t      *pmcf;
-    ngx_http_compile_complex_value_t   ccv;
-
-    if (pscf->keep != NGX_CONF_UNSET_PTR) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    if (cf->args->nelts == 2 && ngx_strcmp(value[1].data, "off") == 0) {
-        pscf->keep = NULL;
-        return NGX_CONF_OK;
-    }
-
-    keep = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_light_t));
-    if (keep == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    keep->share = 10000;
-
-    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
-    pmcf->nkeeps++;
-
-    for (i = 2; i < cf->args->nelts; i++) {
-        if (ngx_http_profile_light_param(cf, &value[i], keep, pmcf)
-            != NGX_CONF_OK)
-        {
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
-                                    NGX_HTTP_PROFILE_LIGHT_FREQUENCY);
-
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-    ccv.cf = cf;
-    ccv.value = &value[1];
-    ccv.complex_value = &keep->condition;
-
-    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    pscf->keep = keep;
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_profile_light_t *keep, ngx_http_profile_main_conf_t *pmcf)
-{
-    ngx_int_t  n;
-
-    if (ngx_strncmp(value->data, "share=", 6) == 0
-        && value->data[value->len - 1] == '%')
-    {
-        n = ngx_atofp(value->data + 6, value->len - 7, 2);
-
-        if (n > 0 && n <= 10000) {
-            keep->share = n;
-            return NGX_CONF_OK;
-        }
-    }
-
-    if (ngx_strncmp(value->data, "frequency=", 10) == 0) {
-
-        n = ngx_atoi(value->data + 10, value->len - 10);
-
-        if (n > 0 && n <= NGX_HTTP_PROFILE_LIGHT_MAX) {
-            pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
-                                            (ngx_uint_t) n);
-            return NGX_CONF_OK;
-        }
-    }
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V\" in \"profile_keep\" "
-                       "directive, it must be \"share=\" with a percentage "
-                       "from 0.01%% to 100%%, or \"frequency=\" with a number "
-                       "of samples a second from 1 to %d",
-                       value, NGX_HTTP_PROFILE_LIGHT_MAX);
-
-    return NGX_CONF_ERROR;
-}
+static ngx_uint_t  ngx_http_profile_nlights;
 
 
 PROF_HOT void
 ngx_http_profile_light_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 {
+    ngx_http_profile_light_t     *light;
     ngx_http_profile_srv_conf_t  *pscf;
-
-    static char  client[] = "event: client";
 
     if (ngx_http_profile_watch == NULL) {
         return;
@@ -146,77 +81,209 @@ ngx_http_profile_light_begin(ngx_http_profile_track_t *tr, uint64_t begin)
         return;
     }
 
-    /* what the profiler allocates is nobody's */
-
-    prof_heap_mute();
-    tr->light = ngx_http_profile_light_get();
-    prof_heap_unmute();
-
-    if (tr->light) {
-        ngx_http_profile_first_gap(tr, tr->light, begin);
-        tr->what = prof_capture_name(tr->light, client, sizeof(client) - 1);
+    light = ngx_http_profile_light_get();
+    if (light == NULL) {
+        return;
     }
+
+    light->track = tr;
+    light->start = tr->start;
+    light->taken = ngx_http_profile_spot.taken;
+    light->n = 0;
+
+    ngx_http_profile_first_gap(tr, begin, &light->steps[0].gap);
+
+    ngx_queue_insert_tail(&ngx_http_profile_lights, &light->queue);
+
+    tr->light = light;
 }
 
 
-static ngx_uint_t
-ngx_http_profile_light_chosen(ngx_http_profile_light_t *keep)
+PROF_HOT static ngx_uint_t
+ngx_http_profile_light_chosen(ngx_http_profile_keep_t *keep)
 {
     return keep->share == 10000
            || (ngx_uint_t) ngx_random() % 10000 < keep->share;
 }
 
 
-static prof_capture_t *
+PROF_HOT static ngx_http_profile_light_t *
 ngx_http_profile_light_get(void)
+{
+    ngx_queue_t               *q;
+    ngx_http_profile_light_t  *light;
+
+    if (!ngx_queue_empty(&ngx_http_profile_free_lights)) {
+
+        q = ngx_queue_head(&ngx_http_profile_free_lights);
+        ngx_queue_remove(q);
+
+        return ngx_queue_data(q, ngx_http_profile_light_t, queue);
+    }
+
+    if (ngx_http_profile_nlights == NGX_HTTP_PROFILE_MAX_LIGHT) {
+        return NULL;
+    }
+
+    /* what the profiler allocates is nobody's */
+
+    prof_heap_mute();
+    light = ngx_alloc(sizeof(ngx_http_profile_light_t), ngx_cycle->log);
+    prof_heap_unmute();
+
+    if (light) {
+        light->capture = NULL;
+        ngx_http_profile_nlights++;
+    }
+
+    return light;
+}
+
+
+PROF_HOT void
+ngx_http_profile_light_gap(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready)
+{
+    ngx_http_profile_light_t  *light;
+
+    light = tr->light;
+
+    ngx_http_profile_find_gap(tr, wake, ready, &light->steps[light->n].gap);
+}
+
+
+PROF_HOT void
+ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
+    uint64_t cpu)
+{
+    ngx_http_profile_light_t  *light;
+
+    light = tr->light;
+
+    ngx_http_profile_light_step(light, now, cpu);
+
+    if (light->n < NGX_HTTP_PROFILE_LIGHT_STEPS) {
+        return;
+    }
+
+    if (ngx_http_profile_light_flush(light) != NGX_OK) {
+        ngx_http_profile_light_drop(tr);
+    }
+
+    ngx_http_profile_loop.since = prof_now();
+}
+
+
+PROF_HOT static void
+ngx_http_profile_light_step(ngx_http_profile_light_t *light, uint64_t now,
+    uint64_t cpu)
+{
+    ngx_http_profile_step_t  *step;
+
+    step = &light->steps[light->n++];
+    step->end = now;
+    step->cpu = cpu;
+}
+
+
+void
+ngx_http_profile_light_age(void)
+{
+    ngx_queue_t               *q;
+    ngx_http_profile_light_t  *light;
+
+    while (!ngx_queue_empty(&ngx_http_profile_lights)) {
+
+        q = ngx_queue_head(&ngx_http_profile_lights);
+        light = ngx_queue_data(q, ngx_http_profile_light_t, queue);
+
+        if (ngx_http_profile_spot.taken - light->taken < PROF_WATCH_KEPT) {
+            return;
+        }
+
+        if (ngx_http_profile_light_flush(light) != NGX_OK) {
+            ngx_http_profile_light_drop(light->track);
+            continue;
+        }
+
+        light->taken = ngx_http_profile_spot.taken;
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&ngx_http_profile_lights, q);
+    }
+}
+
+
+/* what was written down becomes a capture, or more of it */
+
+static ngx_int_t
+ngx_http_profile_light_flush(ngx_http_profile_light_t *light)
+{
+    uintptr_t                 what;
+    ngx_uint_t                i;
+    prof_capture_t           *c;
+    ngx_http_profile_step_t  *step;
+
+    if (light->capture == NULL) {
+        light->capture = ngx_http_profile_light_capture(light->start);
+    }
+
+    c = light->capture;
+
+    if (c == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < light->n; i++) {
+        step = &light->steps[i];
+
+        ngx_http_profile_add_gap(c, &step->gap);
+
+        what = ngx_http_profile_event_name(c, &step->gap.cause);
+
+        prof_watch_turn(ngx_http_profile_watch, c, (uintptr_t) light, what,
+                        step->end, step->cpu);
+    }
+
+    /* before the turn that runs, if one does */
+
+    if (light->n < NGX_HTTP_PROFILE_LIGHT_STEPS) {
+        light->steps[0].gap = light->steps[light->n].gap;
+    }
+
+    light->n = 0;
+
+    return NGX_OK;
+}
+
+
+static prof_capture_t *
+ngx_http_profile_light_capture(uint64_t start)
 {
     prof_capture_t                *c;
     prof_capture_conf_t            conf;
     ngx_http_profile_main_conf_t  *pmcf;
 
-    if (ngx_http_profile_light_used == NGX_HTTP_PROFILE_MAX_LIGHT) {
-        return NULL;
-    }
+    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_profile_module);
 
-    if (ngx_http_profile_light_nfree) {
-        c = ngx_http_profile_light_free[--ngx_http_profile_light_nfree];
-        prof_capture_reuse(c);
+    ngx_memzero(&conf, sizeof(prof_capture_conf_t));
 
-    } else {
-        pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
-                                                   ngx_http_profile_module);
+    conf.frequency = pmcf->watch_frequency;
+    conf.mode = PROF_MODE_WALL;
+    conf.memory = NGX_HTTP_PROFILE_LIGHT_MEMORY;
 
-        ngx_memzero(&conf, sizeof(prof_capture_conf_t));
+    prof_heap_mute();
 
-        conf.frequency = pmcf->watch_frequency;
-        conf.mode = PROF_MODE_WALL;
-        conf.memory = NGX_HTTP_PROFILE_LIGHT_MEMORY;
-
-        c = prof_capture_create(&conf);
-    }
+    c = prof_capture_create(&conf);
 
     if (c) {
-        ngx_http_profile_light_used++;
+        prof_capture_begin(c, start);
     }
 
+    prof_heap_unmute();
+
     return c;
-}
-
-
-void
-ngx_http_profile_light_gap(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake)
-{
-    ngx_http_profile_gap(tr, tr->light, wake);
-    tr->what = ngx_http_profile_wake_name(tr, tr->light, wake);
-}
-
-
-void
-ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
-    uint64_t cpu)
-{
-    prof_watch_turn(ngx_http_profile_watch, tr->light, tr->what, now, cpu);
 }
 
 
@@ -236,23 +303,57 @@ ngx_http_profile_light_wanted(ngx_http_request_t *r)
 
 
 void
-ngx_http_profile_light_log(ngx_http_profile_track_t *tr)
+ngx_http_profile_light_log(ngx_http_profile_track_t *tr,
+    ngx_http_profile_frame_t *frame, uint64_t now)
 {
-    u_char                  *p;
-    ngx_http_request_t      *r;
-    ngx_http_profile_ctx_t  *ctx;
-    u_char                   title[NGX_MAX_ERROR_STR];
+    ngx_http_profile_ctx_t    *ctx;
+    ngx_http_profile_light_t  *light;
 
-    r = tr->request;
+    if (frame && ngx_http_profile_spot.fresh) {
+        ngx_http_profile_pass(frame);
+    }
 
-    if (!ngx_http_profile_light_wanted(r)) {
+    light = tr->light;
+
+    if (light == NULL) {
         return;
     }
 
-    ctx = ngx_http_profile_create(r);
-    if (ctx == NULL) {
-        return;
+    if (frame) {
+        ngx_http_profile_light_step(light, now, tr->turn_cpu);
     }
+
+    prof_heap_mute();
+
+    ctx = (ngx_http_profile_light_flush(light) == NGX_OK)
+          ? ngx_http_profile_create(tr->request) : NULL;
+
+    if (ctx) {
+        ngx_http_profile_light_finish(light, ctx);
+
+        if (ctx->profile) {
+            tr->samples = ctx->profile->stats.samples;
+        }
+
+        ngx_http_profile_keep(ctx);
+        ngx_http_profile_drop(ctx);
+    }
+
+    ngx_http_profile_light_drop(tr);
+
+    prof_heap_unmute();
+}
+
+
+static void
+ngx_http_profile_light_finish(ngx_http_profile_light_t *light,
+    ngx_http_profile_ctx_t *ctx)
+{
+    u_char              *p;
+    ngx_http_request_t  *r;
+    u_char               title[NGX_MAX_ERROR_STR];
+
+    r = ctx->request;
 
     p = ngx_slprintf(title, title + sizeof(title) - 1, "%V %V",
                      &r->method_name, &r->uri);
@@ -261,29 +362,27 @@ ngx_http_profile_light_log(ngx_http_profile_track_t *tr)
     ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
     ctx->verdict = NGX_HTTP_PROFILE_ADMITTED;
     ctx->status = r->err_status ? r->err_status : r->headers_out.status;
-    ctx->profile = prof_capture_finish(tr->light, (char *) title);
-
-    if (ctx->profile) {
-        tr->samples = ctx->profile->stats.samples;
-    }
-
-    /* its memory is the profile's now */
-
-    prof_capture_destroy(tr->light);
-    tr->light = NULL;
-    ngx_http_profile_light_used--;
-
-    ngx_http_profile_keep(ctx);
-    ngx_http_profile_drop(ctx);
+    ctx->profile = prof_capture_finish(light->capture, (char *) title);
 }
 
 
-void
+PROF_HOT void
 ngx_http_profile_light_drop(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_light_free[ngx_http_profile_light_nfree++] = tr->light;
-    ngx_http_profile_light_used--;
+    ngx_http_profile_light_t  *light;
+
+    light = tr->light;
     tr->light = NULL;
+
+    /* if it was finished, its memory is the profile's */
+
+    if (light->capture) {
+        prof_capture_destroy(light->capture);
+        light->capture = NULL;
+    }
+
+    ngx_queue_remove(&light->queue);
+    ngx_queue_insert_head(&ngx_http_profile_free_lights, &light->queue);
 }
 
 
@@ -292,8 +391,12 @@ ngx_http_profile_light_drop(ngx_http_profile_track_t *tr)
 void
 ngx_http_profile_light_exit(void)
 {
-    while (ngx_http_profile_light_nfree) {
-        prof_capture_destroy(
-                  ngx_http_profile_light_free[--ngx_http_profile_light_nfree]);
+    ngx_queue_t  *q;
+
+    while (!ngx_queue_empty(&ngx_http_profile_free_lights)) {
+        q = ngx_queue_head(&ngx_http_profile_free_lights);
+        ngx_queue_remove(q);
+
+        ngx_free(ngx_queue_data(q, ngx_http_profile_light_t, queue));
     }
 }

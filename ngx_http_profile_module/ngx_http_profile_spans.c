@@ -11,6 +11,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_gap.h"
 
 
 static ngx_int_t ngx_http_profile_log_phase(ngx_http_request_t *r);

@@ -9,6 +9,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_gap.h"
 #include "ngx_http_profile_light.h"
 
 
@@ -16,8 +17,8 @@ static void ngx_http_profile_first_turn(void *data);
 static void ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn,
     void *data);
 static void ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
-    ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
-    void *data);
+    ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what,
+    prof_turn_pt fn, void *data);
 
 
 /*
@@ -30,6 +31,7 @@ PROF_GLUE void
 ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
 {
+    uint64_t                  ready;
     ngx_http_profile_frame_t  frame;
 
     if (ngx_http_profile_frame && ngx_http_profile_frame->track == tr) {
@@ -43,15 +45,18 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
 
     ngx_http_profile_enter(&frame, tr, what);
 
+    ready = 0;
+
     if (wake) {
-        ngx_http_profile_account_gap(tr, wake, frame.start);
+        ready = ngx_http_profile_ready(tr, wake, frame.start);
+        ngx_http_profile_account_gap(tr, ready, frame.start);
 
     } else {
         ngx_http_profile_account_start(tr, frame.start);
     }
 
     if (tr->ctx && tr->ctx->capture) {
-        ngx_http_profile_capture_turn(tr->ctx, wake, what, fn, data);
+        ngx_http_profile_capture_turn(tr->ctx, wake, ready, what, fn, data);
 
     } else {
 
@@ -59,7 +64,7 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
             ngx_http_profile_light_begin(tr, frame.start);
 
         } else if (tr->light) {
-            ngx_http_profile_light_gap(tr, wake);
+            ngx_http_profile_light_gap(tr, wake, ready);
         }
 
         ngx_http_profile_own_turn(what, fn, data);
@@ -89,33 +94,40 @@ ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn, void *data)
 
 PROF_GLUE static void
 ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
-    ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
+    ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what,
+    prof_turn_pt fn, void *data)
 {
     uintptr_t                  frame;
+    prof_capture_t            *c;
+    ngx_http_profile_gap_t     gap;
     ngx_http_profile_track_t  *tr;
 
     static char  header[] = "request header and start of the capture";
 
     tr = ctx->track;
+    c = ctx->capture;
 
     if (wake == NULL) {
-        ngx_http_profile_first_gap(tr, ctx->capture,
-                                   ngx_http_profile_frame->start);
+        prof_capture_begin(c, tr->start);
+
+        ngx_http_profile_first_gap(tr, ngx_http_profile_frame->start, &gap);
+        ngx_http_profile_add_gap(c, &gap);
 
         /* most of it is the profiler's, and not what the request runs */
 
-        frame = prof_capture_name(ctx->capture, header, sizeof(header) - 1);
-        prof_capture_gap(ctx->capture, &frame, 1, 0);
+        frame = prof_capture_name(c, header, sizeof(header) - 1);
+        prof_capture_gap(c, &frame, 1, 0);
 
     } else {
-        ngx_http_profile_gap(tr, ctx->capture, wake);
+        ngx_http_profile_find_gap(tr, wake, ready, &gap);
+        ngx_http_profile_add_gap(c, &gap);
 
         if (ctx->spans) {
-            what = ngx_http_profile_wake_name(tr, ctx->capture, wake);
+            what = ngx_http_profile_event_name(c, &gap.cause);
         }
     }
 
-    prof_turn_run(ngx_http_profile_sampler(), ctx->capture, what, fn, data);
+    prof_turn_run(ngx_http_profile_sampler(), c, what, fn, data);
 }
 
 

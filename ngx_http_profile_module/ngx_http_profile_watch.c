@@ -11,7 +11,8 @@
 #include "ngx_http_profile.h"
 
 
-PROF_HOT_DATA prof_watch_t  *ngx_http_profile_watch;
+PROF_HOT_DATA prof_watch_t       *ngx_http_profile_watch;
+PROF_HOT_DATA prof_watch_spot_t   ngx_http_profile_spot;
 
 /* who needs it */
 
@@ -27,7 +28,8 @@ ngx_http_profile_watch_start(ngx_uint_t frequency)
         return;
     }
 
-    ngx_http_profile_watch = prof_watch_create(frequency, &err);
+    ngx_http_profile_watch = prof_watch_create(frequency,
+                                               &ngx_http_profile_spot, &err);
 
     if (ngx_http_profile_watch == NULL) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,

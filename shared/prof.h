@@ -107,6 +107,15 @@ typedef struct {
 } prof_heap_totals_t;
 
 
+/* what a watch and its caller tell each other in each turn */
+
+typedef struct {
+    volatile uintptr_t  top;    /* frame whose callees are sampled; 0: none */
+    volatile uint32_t   fresh;  /* there are new samples */
+    volatile uint32_t   taken;  /* bytes of samples, a number that wraps */
+} prof_watch_spot_t;
+
+
 PROF_HIDDEN_BEGIN
 
 /*
@@ -182,12 +191,6 @@ void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
  * is the beginning.
  */
 void prof_capture_begin(prof_capture_t *c, uint64_t start);
-
-/*
- * Empties a capture that is not in use any more, of the same memory, so that
- * another one costs little.  Not after prof_capture_finish().
- */
-void prof_capture_reuse(prof_capture_t *c);
 
 /*
  * Counts the time since prof_capture_mark() until "end" as running: of a turn
@@ -350,35 +353,33 @@ void prof_heap_unmute(void);
 
 /*
  * A watch samples the calling thread all the time, at a low frequency of its
- * CPU time.  Who may want the samples need not be known before.
+ * CPU time.  Whose the samples are need not be known before.  The spot is all 0
+ * first, and remains until prof_watch_destroy().
  *
- * prof_watch_top() says that what is called from now on by the function with
- * the frame address "top" is sampled; 0: nothing is.
+ * New samples are those since the last prof_watch_pass(), which says whose they
+ * are: "owner" is a number of the caller's.  A sample is kept until a call of
+ * it finds that PROF_WATCH_KEPT bytes or more have been taken since.
  *
- * New samples are those since the last prof_watch_turn() or prof_watch_pass().
- * Older ones are kept for prof_watch_gap() only, some thousand of them.
- *
- * prof_watch_turn() says that what has run until "end" was a turn of the
- * capture: it has the new samples, the time since prof_capture_mark(), and
- * the CPU time "cpu".  "what" is a function or a name and stands outside of
- * the stacks.  The capture must have been begun by prof_capture_begin(), and
- * has no other turns.
+ * prof_watch_turn() adds a turn to the capture, with the owner's samples that
+ * were passed, and is as prof_capture_ran(): "what" stands outside of the
+ * stacks.  prof_capture_begin() was called, and the capture has no other turns.
  *
  * prof_watch_stack() adds the oldest new sample alone, which stays new;
  * PROF_LIMIT: there is none.
- *
  * prof_watch_gap() is prof_capture_gap() with what was sampled meanwhile below
  * the frames.
  *
  * Context: the thread that is watched, not in a signal.
  */
-prof_watch_t *prof_watch_create(uint32_t frequency, const char **err);
+
+#define PROF_WATCH_KEPT  (256 * 1024)
+
+prof_watch_t *prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
+    const char **err);
 void prof_watch_destroy(prof_watch_t *w);
-void prof_watch_top(prof_watch_t *w, uintptr_t top);
-int prof_watch_new(const prof_watch_t *w);
-void prof_watch_pass(prof_watch_t *w);
-void prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t what,
-    uint64_t end, uint64_t cpu);
+void prof_watch_pass(prof_watch_t *w, uintptr_t owner);
+void prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
+    uintptr_t what, uint64_t end, uint64_t cpu);
 int prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall);
 void prof_watch_gap(prof_watch_t *w, prof_capture_t *c,
     const uintptr_t *frames, uint32_t n, uint64_t until);

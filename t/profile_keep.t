@@ -29,7 +29,8 @@ events {
 http {
     %%GLOBALS_HTTP%%
 
-    log_format keep '$request_uri id=$profile_id samples=$profile_samples';
+    log_format keep '$request_uri id=$profile_id '
+                     'samples=$profile_samples time=$request_time';
     access_log %%TESTDIR%%/keep.log keep;
 
     map $request_time $slow {
@@ -52,11 +53,54 @@ http {
             proxy_pass http://127.0.0.1:8081/wait=300/;
         }
 
+        location /held {
+            proxy_pass http://127.0.0.1:8081/hold=among/;
+        }
+
         location /busy {
             content_by_lua_block {
-                local till = os.clock() + 0.4
+                local till = os.clock() + (ngx.var.arg_for or 0.4)
                 while os.clock() < till do end
                 ngx.say("was busy")
+            }
+        }
+
+        location /sleeps {
+            content_by_lua_block {
+                for i = 1, tonumber(ngx.var.arg_times) do
+                    ngx.sleep(ngx.var.arg_each)
+                end
+
+                ngx.say("slept")
+            }
+        }
+
+        # stacks of the first are what the second one's must not push out
+
+        location /first {
+            content_by_lua_block {
+                local data = string.rep("x", 100000)
+                local till = os.clock() + 0.3
+                while os.clock() < till do ngx.md5_bin(data) end
+                ngx.say("was busy")
+            }
+        }
+
+        location /deep {
+            content_by_lua_block {
+                local till = os.clock() + 2.5
+
+                local function deep(n)
+                    if n == 0 then
+                        while os.clock() < till do end
+                        return
+                    end
+
+                    string.gsub("x", "x", function() deep(n - 1) end)
+                end
+
+                deep(150)
+                ngx.say("was deep")
             }
         }
 
@@ -130,17 +174,52 @@ cmp_ok(line_of('/busy')->{samples}, '>=', 5, 'busy: samples');
 
 # among others
 
-my $waiting = http_get('/upstream?among', start => 1);
+my $waiting = http_get('/held', start => 1);
 sleep 0.1;
-my $busy = http_get('/busy?other', start => 1);
+my $busy = http_get('/busy?for=1&other', start => 1);
+sleep 0.05;
+upstream_release($t, 'among');
 http_end($_) for $waiting, $busy;
 
-$p = kept(id_of('/upstream?among'));
+$p = kept(id_of('/held'));
 cmp_ok(below($p, qr/^\[waiting\];worker busy with other requests/), '>=',
        0.1e9, 'among others: stalled');
 cmp_ok(below($p, qr/^\[waiting\];worker busy with other requests;.*lua/), '>=',
        0.08e9, 'among others: by what') or diag($p);
 unlike($p, qr/busy\?other|\/busy/, 'among others: not by whom');
+
+
+# more turns than are noted before a capture is made of them
+
+for my $times (11, 22 .. 26, 47 .. 49) {
+    my $uri = "/sleeps?times=$times&each=0.02";
+
+    is(http_get($uri)->status(), 200, "$times turns");
+
+    $p = kept(id_of($uri));
+
+    my $slept = below($p, qr/^\[waiting\];script timer/);
+    my $all = below($p, qr/./);
+
+    cmp_ok($slept, '>=', $times * 0.019e9, "$times turns: all gaps");
+    cmp_ok(abs($all / 1e9 - line_of($uri)->{time}), '<=', 0.002,
+           "$times turns: all of it");
+}
+
+
+# a gap's stacks are there, whatever was sampled after it
+
+$waiting = http_get('/sleeps?times=6&each=0.05', start => 1);
+sleep 0.02;
+http_end(http_get($_, start => 1)) for '/first', '/deep';
+http_end($waiting);
+
+$p = kept(id_of('/sleeps?times=6&each=0.05'));
+
+cmp_ok(below($p, qr/^\[waiting\];worker busy[^;]*;.*md5/i), '>=', 0.15e9,
+       'old: by the first') or diag($p);
+cmp_ok(below($p, qr/^\[waiting\];worker busy[^;]*(;[^;]+){100}/), '>=', 1e9,
+       'old: by the second') or diag($p);
 
 
 # a share of all

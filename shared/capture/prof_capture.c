@@ -112,37 +112,8 @@ void
 prof_capture_begin(prof_capture_t *c, uint64_t start)
 {
     c->mark = start;
-}
-
-
-void
-prof_capture_reuse(prof_capture_t *c)
-{
-    uint32_t  i;
-
-    /* names that are the same each time stay */
-
-    if (c->nnames > PROF_NAMES_MAX / 4) {
-
-        for (i = 0; i < c->nnames; i++) {
-            free(c->names[i].text);
-        }
-
-        c->nnames = 0;
-    }
-
-    c->start_realtime = prof_clock(CLOCK_REALTIME);
-
-    memset(c->tree.chains, 0, (c->tree.mask + 1) * sizeof(uint32_t));
-    prof_tree_init(&c->tree, c->memory, c->memory_size / 2);
-    c->timeline.n = 0;
-
-    memset(&c->stats, 0, sizeof(prof_stats_t));
-
-    c->mark = 0;
-    c->wall = 0;
-    c->running = 0;
-    c->cpu = 0;
+    c->start_realtime = prof_clock(CLOCK_REALTIME) + start
+                        - prof_clock(CLOCK_MONOTONIC);
 }
 
 

@@ -24,7 +24,8 @@ static uint32_t prof_watch_node(prof_capture_t *c, uint32_t node,
 
 
 prof_watch_t *
-prof_watch_create(uint32_t frequency, const char **err)
+prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
+    const char **err)
 {
     char               *p;
     uint64_t            period;
@@ -60,6 +61,7 @@ prof_watch_create(uint32_t frequency, const char **err)
     w->cache = (prof_walk_cache_t *) (p + PROF_RING_SIZE);
     w->passed = (prof_watch_passed_t *) (w->cache + 1);
     w->unwind = prof_process_unwind();
+    w->spot = spot;
     w->expiry.handler = prof_watch_expired;
 
     *err = "no free real-time signal";
@@ -102,40 +104,30 @@ failed:
 void
 prof_watch_destroy(prof_watch_t *w)
 {
-    w->top = 0;
+    w->spot->top = 0;
 
     (void) timer_delete(w->timer);
 
     prof_signal_release(PROF_SIGNAL_OWN);
+
+    w->spot->fresh = 0;
 
     (void) munmap(w->memory, w->memory_size);
     free(w);
 }
 
 
-void
-prof_watch_top(prof_watch_t *w, uintptr_t top)
-{
-    w->top = top;
-}
-
-
-int
-prof_watch_new(const prof_watch_t *w)
-{
-    return __atomic_load_n(&w->ring.head, __ATOMIC_RELAXED) != w->seen;
-}
-
-
 /* half of the ring is for what may come before the next turn ends */
 
 void
-prof_watch_pass(prof_watch_t *w)
+prof_watch_pass(prof_watch_t *w, uintptr_t owner)
 {
     uint64_t              pos;
     prof_record_t        *old;
     const prof_record_t  *rec;
     prof_watch_passed_t  *passed;
+
+    w->spot->fresh = 0;
 
     pos = w->seen;
 
@@ -145,6 +137,7 @@ prof_watch_pass(prof_watch_t *w)
 
         passed->pos = pos - rec->size;
         passed->wall = rec->wall;
+        passed->owner = owner;
     }
 
     w->seen = pos;
@@ -211,12 +204,13 @@ prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall)
 
 
 void
-prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t what,
-    uint64_t end, uint64_t cpu)
+prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
+    uintptr_t what, uint64_t end, uint64_t cpu)
 {
-    uint32_t              root, n;
-    uint64_t              last, part, used, wall, pos;
-    const prof_record_t  *rec;
+    uint32_t                    root, n;
+    uint64_t                    i, last, part, used, wall;
+    const prof_record_t        *rec;
+    const prof_watch_passed_t  *passed;
 
     last = c->mark;
     wall = (end > last) ? end - last : 0;
@@ -224,13 +218,20 @@ prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t what,
     n = 0;
 
     root = prof_tree_frame(&c->tree, PROF_NONE, what, &c->stats);
-    pos = w->seen;
 
-    while ((rec = prof_watch_next(w, &pos)) != NULL) {
+    for (i = prof_watch_since(w, last); i < w->npassed; i++) {
 
-        if (rec->wall <= last || rec->wall >= end) {
+        passed = &w->passed[i % PROF_WATCH_PASSED];
+
+        if (passed->wall >= end) {
+            break;
+        }
+
+        if (passed->owner != owner) {
             continue;
         }
+
+        rec = prof_ring_at(&w->ring, passed->pos);
 
         part = (double) cpu * (rec->wall - last) / wall;
 
@@ -250,8 +251,6 @@ prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t what,
         c->stats.turns_unsampled++;
     }
 
-    prof_watch_pass(w);
-
     c->stats.samples += n;
     c->stats.turns++;
     c->mark += wall;
@@ -265,9 +264,10 @@ void
 prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
     uint32_t n, uint64_t until)
 {
-    uint32_t              node;
-    uint64_t              i, pos;
-    const prof_record_t  *rec;
+    uint32_t                    node;
+    uint64_t                    i, pos;
+    const prof_record_t        *rec;
+    const prof_watch_passed_t  *passed;
 
     node = prof_tree_frame(&c->tree, PROF_NONE, PROF_FRAME_WAITING, &c->stats);
 
@@ -277,9 +277,13 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
 
     for (i = prof_watch_since(w, c->mark); i < w->npassed; i++) {
 
-        pos = w->passed[i % PROF_WATCH_PASSED].pos;
+        passed = &w->passed[i % PROF_WATCH_PASSED];
 
-        prof_watch_add(c, node, prof_ring_at(&w->ring, pos), until);
+        if (passed->wall >= until) {
+            break;
+        }
+
+        prof_watch_add(c, node, prof_ring_at(&w->ring, passed->pos), until);
     }
 
     pos = w->seen;
@@ -294,27 +298,31 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
 }
 
 
-/*
- * The first of those passed that are later than the mark.  The latest come
- * first: a gap is mostly shorter than the time between two samples.
- */
+/* the first of those passed that is later than the mark, and still there */
 
 static uint64_t
 prof_watch_since(const prof_watch_t *w, uint64_t mark)
 {
-    uint64_t                    i;
+    uint64_t                    from, to, i;
     const prof_watch_passed_t  *passed;
 
-    for (i = w->npassed; i && w->npassed - i < PROF_WATCH_PASSED; i--) {
+    to = w->npassed;
+    from = (to > PROF_WATCH_PASSED) ? to - PROF_WATCH_PASSED : 0;
 
-        passed = &w->passed[(i - 1) % PROF_WATCH_PASSED];
+    while (from < to) {
+
+        i = from + (to - from) / 2;
+        passed = &w->passed[i % PROF_WATCH_PASSED];
 
         if (passed->wall <= mark || passed->pos < w->ring.tail) {
-            break;
+            from = i + 1;
+
+        } else {
+            to = i;
         }
     }
 
-    return i;
+    return from;
 }
 
 

@@ -4,8 +4,8 @@
  *
  * A watch samples one thread all the time, at a low frequency of its CPU time,
  * before it is known whom the samples are for: when something has run, its
- * caller gives what was sampled meanwhile to a capture, or drops it.  A turn
- * costs a comparison then, and the timer wakes nobody.
+ * caller says whose it was, and may ask later for what was sampled of it.  A
+ * turn costs a comparison then, and the timer wakes nobody.
  *
  * Only what runs below a frame that the caller has noted is sampled.
  *
@@ -35,11 +35,13 @@
 typedef struct {
     uint64_t              pos;
     uint64_t              wall;
+    uintptr_t             owner;
 } prof_watch_passed_t;
 
 
 struct prof_watch_s {
     prof_expiry_t         expiry;       /* the first member */
+    prof_watch_spot_t    *spot;
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
     prof_ring_t           ring;
@@ -50,7 +52,6 @@ struct prof_watch_s {
     void                 *memory;       /* ring, cache, passed */
     size_t                memory_size;
     uint64_t              seen;         /* of the ring: new ones follow */
-    volatile uintptr_t    top;          /* 0: nothing is sampled */
 };
 
 

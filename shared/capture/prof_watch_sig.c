@@ -19,7 +19,7 @@ prof_watch_expired(prof_expiry_t *e, const siginfo_t *si,
     prof_record_t  *rec;
 
     w = (prof_watch_t *) e;
-    top = w->top;
+    top = w->spot->top;
 
     if (top == 0) {
         return;
@@ -38,4 +38,7 @@ prof_watch_expired(prof_expiry_t *e, const siginfo_t *si,
                              PROF_MAX_DEPTH, &w->stats, &rec->end);
 
     prof_ring_commit(&w->ring, rec);
+
+    w->spot->taken = (uint32_t) w->ring.head;
+    w->spot->fresh = 1;
 }

@@ -19,39 +19,40 @@
 #define KEPT    (PROF_RING_SIZE / 2 / (sizeof(prof_record_t) + FRAMES * 8))
 
 
-static void gaps(prof_watch_t *w, prof_capture_t *c);
-static void turns(prof_watch_t *w, prof_capture_t *c);
+static void gaps(prof_watch_t *w);
+static void turns(prof_watch_t *w);
+static void kept(prof_watch_t *w);
 static void record(prof_watch_t *w);
-static uint64_t gap(prof_watch_t *w, prof_capture_t *c, uint64_t from,
+static prof_capture_t *capture(uint64_t start);
+static uint64_t gap(prof_watch_t *w, uint64_t from, uint64_t until,
+    uint64_t *wall);
+static uint64_t turn(prof_watch_t *w, uintptr_t owner, uint64_t from,
     uint64_t until);
 
 
-static uint64_t  count;
+static uint64_t           count;
+static prof_watch_spot_t  spot;
 
 
 int
 main(void)
 {
-    const char           *err;
-    prof_watch_t         *w;
-    prof_capture_t       *c;
-    prof_capture_conf_t   conf;
+    const char    *err;
+    prof_watch_t  *w;
 
-    memset(&conf, 0, sizeof(prof_capture_conf_t));
+    w = prof_watch_create(1, &spot, &err);
 
-    conf.frequency = 99;
-    conf.mode = PROF_MODE_WALL;
-    conf.memory = 4 * 1024 * 1024;
+    if (ok(w != NULL, "there is a watch")) {
+        gaps(w);
+        turns(w);
+        kept(w);
 
-    c = prof_capture_create(&conf);
-    w = prof_watch_create(1, &err);
-
-    if (ok(c != NULL && w != NULL, "there is a watch")) {
-        gaps(w, c);
-        turns(w, c);
+        spot.top = 1;
+        spot.fresh = 1;
 
         prof_watch_destroy(w);
-        prof_capture_destroy(c);
+
+        ok(spot.top == 0 && spot.fresh == 0, "it leaves nothing behind");
     }
 
     return done_testing();
@@ -59,11 +60,11 @@ main(void)
 
 
 static void
-gaps(prof_watch_t *w, prof_capture_t *c)
+gaps(prof_watch_t *w)
 {
-    uint64_t   i, now, right, sums, old;
+    uint64_t  i, now, right, sums, old, wall;
 
-    is_int(gap(w, c, 5, 10), 0, "nothing before the first sample");
+    is_int(gap(w, 5, 10, &wall), 0, "nothing before the first sample");
 
     right = 0;
     sums = 0;
@@ -75,26 +76,28 @@ gaps(prof_watch_t *w, prof_capture_t *c)
         /* some are new when it is asked */
 
         if (i % 3) {
-            prof_watch_pass(w);
+            prof_watch_pass(w, i);
         }
 
         now = count * STEP + STEP / 2;
 
-        right += gap(w, c, now - STEP, now) == 1;
-        sums += c->wall == STEP;
+        if (i % 10 == 9) {
+            right += gap(w, now - STEP, now, &wall) == 1;
+            sums += wall == STEP;
+        }
 
         if (i % 1000 == 999) {
-            right += gap(w, c, now - 300 * STEP, now) == 300;
-            right += gap(w, c, now - 300 * STEP, now - 100 * STEP) == 200;
-            sums += c->wall == 200 * STEP;
+            right += gap(w, now - 300 * STEP, now, &wall) == 300;
+            right += gap(w, now - 300 * STEP, now - 100 * STEP, &wall) == 200;
+            sums += wall == 200 * STEP;
 
-            old = gap(w, c, STEP / 2, now);
-            sums += c->wall == now - STEP / 2;
+            old = gap(w, STEP / 2, now, &wall);
+            sums += wall == now - STEP / 2;
         }
     }
 
-    is_int(right, 20040, "what was sampled in a gap is found, and no more");
-    is_int(sums, 20040, "gaps are as long as they were");
+    is_int(right, 2040, "what was sampled in a gap is found, and no more");
+    is_int(sums, 2040, "gaps are as long as they were");
     ok(old > KEPT - KEPT / 50 && old <= KEPT + 2,
        "of one that is older than the ring what there is: %d of %d",
        (int) old, (int) KEPT);
@@ -102,30 +105,93 @@ gaps(prof_watch_t *w, prof_capture_t *c)
 
 
 static void
-turns(prof_watch_t *w, prof_capture_t *c)
+turns(prof_watch_t *w)
 {
-    uint64_t  now;
+    uint64_t         now, wall;
+    prof_capture_t  *c;
 
-    prof_watch_pass(w);
+    prof_watch_pass(w, 0);
 
     now = count * STEP + STEP / 2;
 
+    /* of a turn, another one within it, and what is left of the first one */
+
     record(w);
     record(w);
+    prof_watch_pass(w, 1);
 
-    prof_capture_reuse(c);
-    prof_capture_begin(c, now);
+    record(w);
+    prof_watch_pass(w, 2);
 
-    ok(prof_watch_new(w), "there are new samples");
+    record(w);
 
-    prof_watch_turn(w, c, (uintptr_t) turns, now + 2 * STEP, STEP);
+    is_int(turn(w, 1, now, now + 4 * STEP), 2, "a turn has what was passed");
 
-    ok(!prof_watch_new(w), "a turn has taken them");
-    is_int(c->stats.samples, 2, "and both are in it");
-    is_int(c->running, 2 * STEP, "it is as long as it was");
+    prof_watch_pass(w, 1);
+
+    is_int(turn(w, 1, now, now + 4 * STEP), 3, "and not that of others");
+    is_int(turn(w, 1, now + STEP, now + 4 * STEP), 2, "from its start on");
+    is_int(turn(w, 1, now, now + 3 * STEP), 2, "until its end");
+    is_int(turn(w, 2, now + 2 * STEP, now + 3 * STEP), 1, "which have theirs");
+    is_int(turn(w, 3, now, now + 4 * STEP), 0, "or none");
+
+    c = capture(now);
+
+    prof_watch_turn(w, c, 1, (uintptr_t) turns, now + 4 * STEP, STEP);
+
+    is_int(c->running, 4 * STEP, "it is as long as it was");
     is_int(c->cpu, STEP, "and has its CPU time");
-    is_int(gap(w, c, now, now + 2 * STEP), 2,
+
+    prof_capture_destroy(c);
+
+    is_int(gap(w, now, now + 4 * STEP, &wall), 4,
            "for somebody else they are what the worker did meanwhile");
+}
+
+
+/* a turn has all of its samples until so much has come after them */
+
+static void
+kept(prof_watch_t *w)
+{
+    uint64_t  now, n, all, big;
+    uint32_t  taken;
+
+    prof_watch_pass(w, 0);
+
+    now = count * STEP + STEP / 2;
+    taken = spot.taken;
+
+    record(w);
+    record(w);
+    prof_watch_pass(w, 7);
+
+    n = 0;
+    all = 0;
+
+    while (spot.taken - taken < PROF_WATCH_KEPT) {
+        prof_watch_pass(w, 0);
+
+        all += turn(w, 7, now, now + 2 * STEP) == 2;
+        n++;
+
+        record(w);
+    }
+
+    ok(n > KEPT / 4, "many come after them: %d", (int) n);
+    is_int(all, n, "they are there all the time");
+
+    /* more than the ring takes */
+
+    for (big = 0; big < 4 * KEPT; big++) {
+        record(w);
+    }
+
+    is_int(turn(w, 7, now, now + 2 * STEP), 2, "and after a very long turn");
+
+    prof_watch_pass(w, 7);
+
+    is_int(turn(w, 7, now, now + 2 * STEP), 0, "and are gone when it is told");
 }
 
 
@@ -151,23 +217,74 @@ record(prof_watch_t *w)
     }
 
     prof_ring_commit(&w->ring, rec);
+
+    spot.taken = (uint32_t) w->ring.head;
+}
+
+
+static prof_capture_t *
+capture(uint64_t start)
+{
+    prof_capture_t       *c;
+    prof_capture_conf_t   conf;
+
+    memset(&conf, 0, sizeof(prof_capture_conf_t));
+
+    conf.frequency = 99;
+    conf.mode = PROF_MODE_WALL;
+    conf.memory = 4 * 1024 * 1024;
+
+    c = prof_capture_create(&conf);
+
+    if (c == NULL) {
+        perror("capture");
+        exit(1);
+    }
+
+    prof_capture_begin(c, start);
+
+    return c;
 }
 
 
 /* the samples in it */
 
 static uint64_t
-gap(prof_watch_t *w, prof_capture_t *c, uint64_t from, uint64_t until)
+gap(prof_watch_t *w, uint64_t from, uint64_t until, uint64_t *wall)
 {
-    uintptr_t  frame;
+    uint64_t         n;
+    uintptr_t        frame;
+    prof_capture_t  *c;
 
-    prof_capture_reuse(c);
-    prof_capture_begin(c, from);
+    c = capture(from);
 
     frame = prof_capture_name(c, "busy", 4);
     prof_watch_gap(w, c, &frame, 1, until);
 
     /* the last entry is what is left behind the last sample */
 
-    return c->timeline.n ? c->timeline.n - 1 : 0;
+    n = c->timeline.n ? c->timeline.n - 1 : 0;
+    *wall = c->wall;
+
+    prof_capture_destroy(c);
+
+    return n;
+}
+
+
+static uint64_t
+turn(prof_watch_t *w, uintptr_t owner, uint64_t from, uint64_t until)
+{
+    uint64_t         n;
+    prof_capture_t  *c;
+
+    c = capture(from);
+
+    prof_watch_turn(w, c, owner, (uintptr_t) turn, until, 0);
+
+    n = c->stats.samples;
+
+    prof_capture_destroy(c);
+
+    return n;
 }
