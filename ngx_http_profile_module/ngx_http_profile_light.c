@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * profile_keep.
+ * profile_keep: what is noted of a request, and its capture if it is kept.
  */
 
 
@@ -11,7 +11,7 @@
 #include "ngx_http_profile_light.h"
 
 
-/* for call tree and timeline: a few hundred entries of each */
+/* of the capture, for call tree and timeline: some hundred entries of each */
 #define NGX_HTTP_PROFILE_LIGHT_MEMORY  32768
 
 /* more turns than most requests have */
@@ -186,6 +186,8 @@ ngx_http_profile_light_step(ngx_http_profile_light_t *light, uint64_t now,
 }
 
 
+/* the watch still has the samples of what is flushed */
+
 void
 ngx_http_profile_light_age(void)
 {
@@ -214,7 +216,7 @@ ngx_http_profile_light_age(void)
 }
 
 
-/* what was written down becomes a capture, or more of it */
+/* what was noted becomes a capture, or more of it */
 
 static ngx_int_t
 ngx_http_profile_light_flush(ngx_http_profile_light_t *light)
