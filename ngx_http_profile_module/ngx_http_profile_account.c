@@ -339,34 +339,26 @@ PROF_HOT static ngx_int_t
 ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
     ngx_http_profile_frame_t *frame, uint64_t now, ngx_uint_t wanted)
 {
-    if (tr == &ngx_http_profile_brief) {
+    if (tr == &ngx_http_profile_brief && !wanted) {
 
-        if (!wanted) {
+        /* it is freed next, and what is run until then is nobody's */
 
-            /* it is freed next, and what is run until then is nobody's */
+        ngx_http_profile_turn_forget(tr);
 
-            if (frame) {
-                frame->track = NULL;
-                frame->tail = 1;
-
-            } else {
-                ngx_http_profile_turn_forget(tr);
-            }
-
-            return NGX_OK;
-        }
-
-        tr = ngx_http_profile_lasting(tr);
+        return NGX_OK;
     }
 
-    if (tr && tr->light) {
+    tr = ngx_http_profile_lasting(tr);
 
-        if (wanted) {
-            ngx_http_profile_light_log(tr, frame, now);
+    if (tr == NULL || tr->light == NULL) {
+        return NGX_OK;
+    }
 
-        } else {
-            ngx_http_profile_light_drop(tr);
-        }
+    if (wanted) {
+        ngx_http_profile_light_log(tr, frame, now);
+
+    } else {
+        ngx_http_profile_light_drop(tr);
     }
 
     return NGX_OK;

@@ -19,6 +19,7 @@
 #define KEPT    (PROF_RING_SIZE / 2 / (sizeof(prof_record_t) + FRAMES * 8))
 
 
+static void begins(void);
 static void gaps(prof_watch_t *w);
 static void turns(prof_watch_t *w);
 static void kept(prof_watch_t *w);
@@ -40,6 +41,8 @@ main(void)
     const char    *err;
     prof_watch_t  *w;
 
+    begins();
+
     w = prof_watch_create(1, &spot, &err);
 
     if (ok(w != NULL, "there is a watch")) {
@@ -56,6 +59,23 @@ main(void)
     }
 
     return done_testing();
+}
+
+
+/* a capture of what is past */
+
+static void
+begins(void)
+{
+    int64_t          ago;
+    prof_capture_t  *c;
+
+    c = capture(prof_now() - 5000000000);
+    ago = prof_clock(CLOCK_REALTIME) - c->start_realtime;
+
+    ok(ago >= 5000000000 && ago < 6000000000, "it began when it is said to");
+
+    prof_capture_destroy(c);
 }
 
 
