@@ -422,16 +422,16 @@ uintptr_t
 ngx_http_profile_cause_name(prof_capture_t *c,
     ngx_http_profile_cause_t *cause)
 {
-    u_char  *p, *last;
+    u_char  *p;
     u_char   text[NGX_MAX_ERROR_STR / 4];
 
-    last = text + sizeof(text);
+    /* ngx_slprintf() would be slow for that; texts are short */
 
-    p = ngx_slprintf(text, last, "%s%*s", cause->text, cause->len,
-                     cause->name);
+    p = ngx_cpymem(text, cause->text, ngx_strlen(cause->text));
+    p = ngx_cpymem(p, cause->name, cause->len);
 
     if (cause->attempt > 1) {
-        p = ngx_slprintf(p, last, " (try %ui)", cause->attempt);
+        p = ngx_sprintf(p, " (try %ui)", cause->attempt);
     }
 
     return prof_capture_name(c, (char *) text, p - text);
