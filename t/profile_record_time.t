@@ -123,8 +123,6 @@ my @uris = qw{ /small /text /gz/text /rate/text /req/small /req/small
                /proxy/text /pass/text /error/x /empty /moved };
 
 for my $protocol (qw{ HTTP/1 HTTP/2 }) {
-    my @ids;
-
     for my $uri (@uris) {
         my ($plain) = curl($protocol, $uri);
         my ($with, $id) = curl($protocol, $uri,
@@ -132,11 +130,6 @@ for my $protocol (qw{ HTTP/1 HTTP/2 }) {
 
         ok($with eq $plain, "$protocol $uri: the same")
             or diag(substr($plain, 0, 500), substr($with, 0, 500));
-        push @ids, [ $id, $uri ];
-    }
-
-    for (@ids) {
-        my ($id, $uri) = @$_;
 
         my $st = stored($id);
         my ($logged) = wait_for(sub {
