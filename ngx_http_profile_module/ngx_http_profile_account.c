@@ -274,7 +274,8 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
 
 /*
  * Of the brief request: nobody asks for its times, but for scripts, maybe, in a
- * moment.  Scripts may also be what the condition of profile_keep asks.
+ * moment.  If not, *wanted says whether profile_keep wants it; scripts may also
+ * be what its condition asks.
  */
 
 PROF_HOT static ngx_uint_t
