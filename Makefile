@@ -195,7 +195,7 @@ SUB = $(MAKE) -s --no-print-directory -j $(JOBS)
 PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)              \
             TEST_NGINX_CORE=$(BUILD)/libprof.a
 
-# what failed runs again, by what $(1).state remembers
+# a file that failed runs once more, by what $(1).state remembers
 run_tests = tools/run-tests $(BUILD)/$(1).state $(PROVE) $(PROVE_FLAGS) --
 
 units: $(UNITS)

@@ -1,0 +1,101 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# tools/run-tests: a file that fails twice fails the run, a file that passes
+# when it is run again is named, and a run with too many of these fails.
+
+use strict;
+use warnings;
+
+use Cwd qw/ abs_path /;
+use File::Basename qw/ dirname /;
+use File::Temp qw/ tempdir /;
+use Test::More;
+
+my $run_tests = abs_path(dirname(__FILE__) . '/../tools/run-tests');
+
+# Each run of a test file adds a line to FILE.runs.
+my $head = 'open my $f, ">>", "$0.runs" or die; print $f "\n"; close $f; '
+           . 'my $runs = (-s "$0.runs"); print "1..2\nok 1\n"; ';
+
+my %body = (
+    green    => 'print "ok 2\n";',
+    red      => 'print "not ok 2\n";',
+    unstable => 'print $runs > 1 ? "ok 2\n" : "not ok 2\n";',
+    third    => 'print $runs > 2 ? "ok 2\n" : "not ok 2\n";',
+    dies     => 'die "on purpose\n" if $runs == 1; print "ok 2\n";',
+    bail     => 'print "Bail out!  on purpose\n";',
+);
+
+my ($status, $out, $runs);
+
+run(qw/ green green /);
+is($status, 0, 'green: status');
+like($out, qr/^Files=2, Tests=4, .*\nResult: PASS\n\z/m, 'green: summary');
+is($runs, '1 1', 'green: each file is run once');
+
+run(qw/ green red /);
+isnt($status, 0, 'red: status');
+like($out, qr/^failed twice: \S+1-red\.t\n/m, 'red: the file is named');
+like($out, qr/^Files=2, Tests=4, .*\nResult: FAIL\n\z/m, 'red: summary');
+unlike($out, qr/unstable/, 'red: and is not called unstable');
+is($runs, '1 2', 'red: the file is run twice');
+
+run(qw/ green third /);
+isnt($status, 0, 'no file gets a third run: status');
+is($runs, '1 2', 'no file gets a third run');
+
+run(qw/ unstable green dies /);
+is($status, 0, 'two unstable: status');
+like($out, qr/^unstable,\ failed\ at\ first\ and\ passed\ then:
+              \ \S+0-unstable\.t\ \S+2-dies\.t\n/mx,
+     'two unstable: both are named');
+like($out, qr/^Files=3, .*\nResult: PASS, but 2 unstable\n\z/m,
+     'two unstable: summary of all files');
+is($runs, '2 1 2', 'two unstable: only they are run again');
+
+run(qw/ unstable unstable unstable green /);
+isnt($status, 0, 'three unstable: status');
+like($out, qr/^3 files are unstable, at most 2 may be$/m,
+     'three unstable: the reason');
+like($out, qr/^Files=4, .*\nResult: FAIL\n\z/m, 'three unstable: summary');
+
+run(qw/ unstable red /);
+isnt($status, 0, 'unstable and red: status');
+like($out, qr/^failed\ twice:\ \S+1-red\.t\n
+              unstable,\ [^:]+:\ \S+0-unstable\.t\n/mx,
+     'unstable and red: each is named as what it is');
+
+run(qw/ unstable bail /);
+isnt($status, 0, 'a run that is stopped has failed');
+
+run();
+isnt($status, 0, 'a run of no file has failed');
+
+done_testing();
+
+
+# makes these files, and runs them
+sub run {
+    my (@names) = @_;
+
+    my $dir = tempdir('run-tests-XXXXXXXXXX', TMPDIR => 1, CLEANUP => 1);
+    my @files;
+
+    for my $name (@names) {
+        push @files, sprintf('%s/%d-%s.t', $dir, scalar @files, $name);
+
+        open my $f, '>', $files[-1] or die "$files[-1]: $!\n";
+        print $f "$head$body{$name}\n";
+        close $f;
+    }
+
+    @files = "$dir/none.t" unless @files;
+
+    $out = `$run_tests $dir/state prove -- @files 2> $dir/stderr`;
+    $status = $?;
+    $runs = join(' ', map { -s "$_.runs" || 0 } @files);
+
+    diag($out) if $ENV{TEST_NGINX_VERBOSE};
+}
