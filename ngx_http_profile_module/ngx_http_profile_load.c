@@ -38,8 +38,7 @@ static ngx_uint_t ngx_http_profile_load_known(
 static void ngx_http_profile_load_left(ngx_http_profile_store_t *store,
     u_char *id, uint32_t writer);
 static ngx_int_t ngx_http_profile_load_head(ngx_http_profile_store_t *store,
-    u_char *id, ngx_http_profile_record_t *record, u_char *texts,
-    uint64_t *bytes);
+    u_char *id, ngx_http_profile_record_t *record, u_char *texts);
 static void ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     ngx_http_profile_found_t *found);
 static int ngx_libc_cdecl ngx_http_profile_load_compare(const void *one,
@@ -123,8 +122,7 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
     size_t len, ngx_array_t *found, ngx_log_t *log)
 {
     size_t                      i;
-    uint64_t                    bytes;
-    ngx_int_t                   writer;
+    ngx_int_t                   rc, writer;
     ngx_file_info_t             fi;
     ngx_http_profile_found_t   *f;
     ngx_http_profile_record_t   record;
@@ -161,9 +159,15 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
         return;
     }
 
-    if (ngx_http_profile_load_head(store, p, &record, texts, &bytes)
-        != NGX_OK)
-    {
+    rc = ngx_http_profile_load_head(store, p, &record, texts);
+
+    if (rc == NGX_ERROR) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: cannot read \"%s\"", name);
+        return;
+    }
+
+    if (rc == NGX_ABORT) {
         (void) ngx_delete_file(name);
 
         ngx_http_profile_zone_lock(store, 1);
@@ -172,6 +176,9 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
 
         ngx_log_error(NGX_LOG_ERR, log, 0,
                       "profile: \"%s\" was not a whole profile", name);
+    }
+
+    if (rc != NGX_OK) {
         return;
     }
 
@@ -243,48 +250,16 @@ ngx_http_profile_load_left(ngx_http_profile_store_t *store, u_char *id,
 
 static ngx_int_t
 ngx_http_profile_load_head(ngx_http_profile_store_t *store, u_char *id,
-    ngx_http_profile_record_t *record, u_char *texts, uint64_t *bytes)
+    ngx_http_profile_record_t *record, u_char *texts)
 {
-    size_t           len;
-    ngx_fd_t         fd;
-    ngx_int_t        rc;
-    ngx_file_info_t  fi;
-    u_char           name[NGX_MAX_PATH];
+    ngx_fd_t   fd;
+    ngx_int_t  rc;
 
-    ngx_http_profile_files_name(store, id, 0, name);
+    rc = ngx_http_profile_files_open(store, id, record, texts, &fd);
 
-    fd = open((char *) name, O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
-
-    if (fd == NGX_INVALID_FILE) {
-        return NGX_ERROR;
+    if (rc == NGX_OK) {
+        (void) ngx_close_file(fd);
     }
-
-    rc = NGX_ERROR;
-
-    if (ngx_fd_info(fd, &fi) == NGX_FILE_ERROR || !ngx_is_file(&fi)
-        || read(fd, record, sizeof(*record)) != (ssize_t) sizeof(*record))
-    {
-        goto done;
-    }
-
-    len = ngx_http_profile_record_texts(record);
-
-    *bytes = sizeof(*record) + len + record->size;
-
-    if (len > NGX_HTTP_PROFILE_MAX_TEXTS
-        || record->size > NGX_MAX_OFF_T_VALUE / 2
-        || *bytes != (uint64_t) ngx_file_size(&fi)
-        || read(fd, texts, len) != (ssize_t) len
-        || ngx_memcmp(record->id, id, NGX_HTTP_PROFILE_ID_LEN) != 0)
-    {
-        goto done;
-    }
-
-    rc = ngx_http_profile_record_valid(record, texts);
-
-done:
-
-    (void) ngx_close_file(fd);
 
     return rc;
 }
@@ -302,7 +277,7 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     u_char                      name[NGX_MAX_PATH];
     u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
-    if (ngx_http_profile_load_head(store, found->id, &record, texts, &bytes)
+    if (ngx_http_profile_load_head(store, found->id, &record, texts)
         != NGX_OK)
     {
         return;
@@ -313,6 +288,7 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     parts[1].data = texts;
     parts[1].len = ngx_http_profile_record_texts(&record);
 
+    bytes = parts[0].len + parts[1].len + record.size;
     n = NGX_HTTP_PROFILE_NONE;
 
     ngx_http_profile_zone_lock(store, 1);

@@ -110,13 +110,14 @@ ngx_http_profile_memory_reserve(ngx_http_profile_store_t *store,
 
 ngx_int_t
 ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
-    ngx_http_profile_stored_t **st, uint32_t *crc, ngx_log_t *log)
+    ngx_http_profile_stored_t **st, ngx_log_t *log)
 {
     u_char                     *p;
     size_t                      texts, left, len;
     uint32_t                    n;
     uint64_t                    order;
     ngx_http_profile_node_t    *node;
+    ngx_http_profile_stored_t  *found;
     ngx_http_profile_cursor_t   cursor;
     ngx_http_profile_record_t   record;
 
@@ -140,13 +141,13 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
     texts = ngx_http_profile_record_texts(&record);
     left = texts + (size_t) record.size;
 
-    *st = ngx_alloc(sizeof(ngx_http_profile_stored_t) + left, log);
+    found = ngx_alloc(sizeof(ngx_http_profile_stored_t) + left, log);
 
-    if (*st == NULL) {
+    if (found == NULL) {
         return NGX_ERROR;
     }
 
-    p = (u_char *) (*st + 1);
+    p = (u_char *) (found + 1);
 
     ngx_http_profile_zone_open(store, n, &cursor);
 
@@ -162,7 +163,7 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
             || node->order != order)
         {
             ngx_http_profile_zone_unlock(store);
-            ngx_free(*st);
+            ngx_free(found);
             return NGX_DECLINED;
         }
 
@@ -171,12 +172,18 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
         ngx_http_profile_zone_unlock(store);
     }
 
-    p = (u_char *) (*st + 1);
+    p = (u_char *) (found + 1);
 
-    ngx_http_profile_record_read(&record, p, *st);
+    ngx_http_profile_record_read(&record, p, found);
 
-    (*st)->archive = p + texts;
-    *crc = record.archive_crc;
+    found->archive = p + texts;
+
+    if (ngx_crc32_long(found->archive, found->size) != record.archive_crc) {
+        ngx_free(found);
+        return NGX_ABORT;
+    }
+
+    *st = found;
 
     return NGX_OK;
 }

@@ -285,6 +285,13 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
                                                   &pic->id[pic->missing]);
     }
 
+    if (pic->rc == NGX_ABORT) {
+        return ngx_http_profile_answer_error(call,
+                             NGX_HTTP_INTERNAL_SERVER_ERROR,
+                             "the profile \"%V\" is damaged, and was removed",
+                             &pic->id[pic->missing]);
+    }
+
     if (pic->rc != NGX_OK) {
         return ngx_http_profile_answer_error(call,
                              NGX_HTTP_INTERNAL_SERVER_ERROR,

@@ -71,7 +71,8 @@ ngx_http_profile_record_valid(ngx_http_profile_record_t *record,
 
     if (ngx_memcmp(record->magic, ngx_http_profile_record_magic,
                    sizeof(record->magic))
-        != 0)
+        != 0
+        || record->pinned > 1)
     {
         return NGX_ERROR;
     }

@@ -9,8 +9,8 @@
 #include "ngx_http_profile_zone.h"
 
 
-static ngx_int_t ngx_http_profile_store_check(ngx_http_profile_store_t *store,
-    ngx_http_profile_stored_t *st, uint32_t crc, ngx_log_t *log);
+static void ngx_http_profile_store_damaged(ngx_http_profile_store_t *store,
+    u_char *id, ngx_log_t *log);
 
 
 ngx_http_profile_store_t *
@@ -57,18 +57,14 @@ ngx_int_t
 ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
     ngx_http_profile_stored_t **st, ngx_log_t *log)
 {
-    uint32_t                    crc;
     ngx_int_t                   rc;
     ngx_http_profile_stored_t  *facts;
 
     if (store->path == NULL) {
-        rc = ngx_http_profile_memory_read(store, id, st, &crc, log);
+        rc = ngx_http_profile_memory_read(store, id, st, log);
 
-        if (rc == NGX_OK
-            && ngx_http_profile_store_check(store, *st, crc, log) != NGX_OK)
-        {
-            ngx_free(*st);
-            return NGX_DECLINED;
+        if (rc == NGX_ABORT) {
+            ngx_http_profile_store_damaged(store, id->data, log);
         }
 
         return rc;
@@ -85,8 +81,8 @@ ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
     if (rc == NGX_OK) {
         (*st)->pinned = facts->pinned;
 
-    } else if (rc == NGX_DECLINED) {
-        (void) ngx_http_profile_store_check(store, facts, 0, log);
+    } else if (rc != NGX_ERROR) {
+        ngx_http_profile_store_damaged(store, facts->id, log);
     }
 
     ngx_free(facts);
@@ -163,20 +159,16 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
 }
 
 
-/* an archive that was damaged, or whose file is gone, is none */
+/* an entry that is damaged, or whose file is gone, is removed */
 
-static ngx_int_t
-ngx_http_profile_store_check(ngx_http_profile_store_t *store,
-    ngx_http_profile_stored_t *st, uint32_t crc, ngx_log_t *log)
+static void
+ngx_http_profile_store_damaged(ngx_http_profile_store_t *store, u_char *data,
+    ngx_log_t *log)
 {
     uint32_t   n;
     ngx_str_t  id;
 
-    if (st->archive && ngx_crc32_long(st->archive, st->size) == crc) {
-        return NGX_OK;
-    }
-
-    id.data = st->id;
+    id.data = data;
     id.len = NGX_HTTP_PROFILE_ID_LEN;
 
     ngx_http_profile_zone_lock(store, 1);
@@ -199,8 +191,6 @@ ngx_http_profile_store_check(ngx_http_profile_store_t *store,
     }
 
     ngx_http_profile_zone_unlock(store);
-
-    return NGX_DECLINED;
 }
 
 

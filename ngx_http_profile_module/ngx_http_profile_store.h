@@ -112,7 +112,8 @@ ngx_int_t ngx_http_profile_store_add(ngx_http_profile_store_t *store,
 /*
  * A copy of the entry of that id, all in one piece of memory, which
  * ngx_free() frees.  The id comes from clients: anything may be in it.
- * NGX_DECLINED: there is none; NGX_ERROR: no memory, or the disk failed.
+ * NGX_DECLINED: there is none; NGX_ABORT: it is damaged, and is removed;
+ * NGX_ERROR: no memory, or the disk failed.  *st is set only on NGX_OK.
  * Context: disk.
  */
 ngx_int_t ngx_http_profile_store_get(ngx_http_profile_store_t *store,

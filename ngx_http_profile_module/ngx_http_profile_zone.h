@@ -36,6 +36,10 @@
 #define NGX_HTTP_PROFILE_TEXTS      { 31, 31, 255, 1023 }
 #define NGX_HTTP_PROFILE_MAX_TEXTS  (31 + 31 + 255 + 1023)
 
+/* the longest archive: of content that zlib could only make longer */
+#define NGX_HTTP_PROFILE_MAX_ARCHIVE                                          \
+    (PROF_ARCHIVE_MAX + PROF_ARCHIVE_MAX / 1024 + 4096)
+
 /* what an entry is written from: record, texts, archive */
 #define NGX_HTTP_PROFILE_PARTS   6
 
@@ -272,13 +276,25 @@ uint32_t ngx_http_profile_store_lookup(ngx_http_profile_store_t *store,
 ngx_int_t ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
     ngx_str_t *parts);
 ngx_int_t ngx_http_profile_memory_read(ngx_http_profile_store_t *store,
-    ngx_str_t *id, ngx_http_profile_stored_t **st, uint32_t *crc,
-    ngx_log_t *log);
+    ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
 
 /* ngx_http_profile_files.c: archives in files; these take the lock */
 
 ngx_int_t ngx_http_profile_files_add(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_log_t *log);
+/*
+ * Opens a file and reads its head; texts has NGX_HTTP_PROFILE_MAX_TEXTS bytes.
+ * The file is as long as its head says, and the archive is read next.  Failures
+ * are those of ngx_http_profile_files_read().
+ */
+ngx_int_t ngx_http_profile_files_open(ngx_http_profile_store_t *store,
+    u_char *id, ngx_http_profile_record_t *record, u_char *texts,
+    ngx_fd_t *fd);
+
+/*
+ * Reads a file whole.  NGX_DECLINED: there is no such file, NGX_ABORT: it is
+ * damaged, NGX_ERROR: it cannot be read.
+ */
 ngx_int_t ngx_http_profile_files_read(ngx_http_profile_store_t *store,
     u_char *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
 void ngx_http_profile_files_pin(ngx_http_profile_store_t *store, u_char *id,

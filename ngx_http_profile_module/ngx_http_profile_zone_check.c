@@ -220,9 +220,11 @@ ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
 
         /* no two have the same: those from files have only milliseconds */
 
-        node->order = ngx_max(places[i].order, i ? places[i - 1].order + 1
-                                                 : 0);
-        places[i].order = node->order;
+        if (i && places[i].order <= places[i - 1].order) {
+            places[i].order = places[i - 1].order + 1;
+        }
+
+        node->order = places[i].order;
         zone->order = ngx_max(zone->order, node->order);
 
         ngx_http_profile_zone_link(store, places[i].n);
