@@ -82,7 +82,7 @@ COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared         \
 LIBS = -ljansson -ldw -lelf -lprotobuf-c -lz -lm -lpthread -lrt
 
 
-.PHONY: all module core tools units unit test prove asan static valgrind      \
+.PHONY: all module core tools units unit test prove http3 asan static valgrind \
         bench benches scenarios fuzz fuzzers lint analyze install demo viewer clean     \
         help FORCE
 .DELETE_ON_ERROR:
@@ -192,8 +192,14 @@ tools: $(TOOLS)	## build the programs of tools/ over the core
 
 SUB = $(MAKE) -s --no-print-directory -j $(JOBS)
 
+# the nginx that tests of HTTP/3 run, if NGINX is too old for it
+HTTP3 = $(if $(findstring http_v3_module,$(shell $(NGINX) -V 2>&1)),,         \
+          $(BUILD)/http3)
+
 PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)              \
-            TEST_NGINX_CORE=$(BUILD)/libprof.a
+            TEST_NGINX_CORE=$(BUILD)/libprof.a                                \
+            $(addprefix TEST_NGINX_HTTP3=,                                    \
+              $(patsubst %/nginx,%,$(wildcard $(HTTP3)/objs/nginx)))
 
 # a file that failed runs once more, by what $(1).state remembers
 run_tests = tools/run-tests $(BUILD)/$(1).state $(PROVE) $(PROVE_FLAGS) --
@@ -211,7 +217,13 @@ test:	## run all tests, or those in T
 	@$(SUB) module units tools
 	@$(SUB) $(NODE_MODULES)                                               \
 	    || echo "no speedscope or browser to check profiles with"
+	@$(if $(and $(HTTP3),$(filter t t/profile_h3%,$(T))),$(SUB) http3)
 	@TEST_NGINX_INSTALLED=1 $(SUB) prove
+
+# an nginx with HTTP/3, without which its tests are skipped; see build-nginx
+http3:
+	@CC="$(CC)" JOBS=$(JOBS) tools/build-nginx http3 $(HTTP3)             \
+	    || { test $$? = 77 && echo "HTTP/3 is not tested"; }
 
 # the viewer that profiles are checked with, and what drives a browser
 NODE_MODULES = t/speedscope/node_modules/.package-lock.json                   \

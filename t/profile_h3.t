@@ -17,7 +17,7 @@ use ProfileTest::H3;
 use ProfileTest::Module;
 use ProfileTest::Upstream;
 
-my $t = has_h3(ProfileTest->new()->has(qw/ debug limit_req map proxy rewrite /));
+my $t = h3_test(qw/ debug limit_req map proxy rewrite /);
 my $so = build_module($t, 'ngx_http_pointers_test_module');
 
 # what runs long and is no regular expression

@@ -15,7 +15,7 @@ use ProfileTest::Attribution;
 use ProfileTest::H3;
 use ProfileTest::Upstream;
 
-my $t = has_h3(ProfileTest->new()->has(qw/ map proxy rewrite /));
+my $t = h3_test(qw/ map proxy rewrite /);
 
 $t->write_certificate('localhost');
 

@@ -17,7 +17,7 @@ my $run_tests = abs_path(dirname(__FILE__) . '/../tools/run-tests');
 
 # Each run of a test file adds a line to FILE.runs.
 my $head = 'open my $f, ">>", "$0.runs" or die; print $f "\n"; close $f; '
-           . 'my $runs = (-s "$0.runs"); print "1..2\nok 1\n"; ';
+           . 'my $runs = (-s "$0.runs"); ';
 
 my %body = (
     green    => 'print "ok 2\n";',
@@ -34,6 +34,11 @@ run(qw/ green green /);
 is($status, 0, 'green: status');
 like($out, qr/^Files=2, Tests=4, .*\nResult: PASS\n\z/m, 'green: summary');
 is($runs, '1 1', 'green: each file is run once');
+
+run(qw/ green skipped /);
+is($status, 0, 'skipped: status');
+like($out, qr/^skipped: \S+1-skipped\.t: on purpose\nFiles=.*\n.*\n\z/m,
+     'skipped: the summary names the file and the reason');
 
 run(qw/ green red /);
 isnt($status, 0, 'red: status');
@@ -87,7 +92,8 @@ sub run {
         push @files, sprintf('%s/%d-%s.t', $dir, scalar @files, $name);
 
         open my $f, '>', $files[-1] or die "$files[-1]: $!\n";
-        print $f "$head$body{$name}\n";
+        print $f $head, $name eq 'skipped' ? 'print "1..0 # SKIP on purpose\n";'
+                               : "print qq{1..2\nok 1\n}; $body{$name}\n";
         close $f;
     }
 

@@ -14,25 +14,29 @@ use Time::HiRes qw/ sleep /;
 
 use ProfileTest;
 
-our @EXPORT = qw/ has_h3 h3 /;
+our @EXPORT = qw/ h3_test h3 /;
 
 my ($client, $runs) = ('', 0);
 
 
-# skips the file without nginx's module, or without a client
-sub has_h3 {
-    my ($t) = @_;
+# A test of an nginx with HTTP/3: the one that "make test" built if the nginx
+# under test is too old.  The names are those of has().
+sub h3_test {
+    my (@names) = @_;
 
-    $t->has(qw/ ssl v3 /);
+    if (my $objs = $ENV{TEST_NGINX_HTTP3}) {
+        $ENV{TEST_NGINX_BINARY} = "$objs/nginx";
+        $ENV{TEST_NGINX_MODULE} = "$objs/ngx_http_profile_module.so";
+    }
+
+    my $t = ProfileTest->new()->has(qw/ ssl v3 /, @names);
 
     if (`curl -V 2>&1` =~ /^Features:.*\bHTTP3\b/m) {
         $client = 'curl';
 
-    } elsif (grep { -x "$_/gtlsclient" } split(/:/, $ENV{PATH})) {
-        $client = 'gtlsclient';
-
     } else {
-        $t->skip_all('no client that speaks HTTP/3');
+        $client = 'gtlsclient';
+        $t->has_program($client);
     }
 
     return $t;
