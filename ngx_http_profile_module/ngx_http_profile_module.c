@@ -485,6 +485,7 @@ ngx_http_profile_exit_process(ngx_cycle_t *cycle)
     ngx_http_profile_disarm_idle();
     ngx_http_profile_job_finish_all();
     ngx_http_profile_inbox_close();
+    prof_profile_forget();
     prof_process_done();
 }
 

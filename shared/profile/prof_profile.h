@@ -272,6 +272,12 @@ const prof_label_t *prof_profile_label_find(const prof_profile_t *p,
  */
 int prof_profile_symbolize(prof_profile_t *p);
 
+/*
+ * Frees the names that are kept for later profiles of the same code.
+ * Context: any thread; waits for threads that name a profile.
+ */
+void prof_profile_forget(void);
+
 PROF_HIDDEN_END
 
 

@@ -83,9 +83,8 @@ prof_symbol_find(const prof_profile_object_t *o, const char *debug_root,
         return PROF_OK;
     }
 
-    if (snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_root,
-                 o->build_id, o->build_id + strnlen(o->build_id, 2))
-        >= (int) sizeof(path))
+    if (prof_symbol_debug_path(o, debug_root, path, sizeof(path))
+        != PROF_OK)
     {
         return PROF_OK;
     }
@@ -95,6 +94,22 @@ prof_symbol_find(const prof_profile_object_t *o, const char *debug_root,
     }
 
     return full ? PROF_OK : prof_symbol_fetch(o, syms, n);
+}
+
+
+int
+prof_symbol_debug_path(const prof_profile_object_t *o, const char *debug_root,
+    char *path, size_t size)
+{
+    if (o->build_id[0] == '\0'
+        || snprintf(path, size, "%s/.build-id/%.2s/%s.debug", debug_root,
+                    o->build_id, o->build_id + strnlen(o->build_id, 2))
+           >= (int) size)
+    {
+        return PROF_ERROR;
+    }
+
+    return PROF_OK;
 }
 
 

@@ -43,6 +43,13 @@ PROF_HIDDEN_BEGIN
 int prof_symbol_find(const prof_profile_object_t *o, const char *debug_root,
     prof_symbol_t *syms, uint32_t n);
 
+/*
+ * The path of the separate debug file of an object.  PROF_ERROR: the object has
+ * no build-id, or the path is too long.
+ */
+int prof_symbol_debug_path(const prof_profile_object_t *o,
+    const char *debug_root, char *path, size_t size);
+
 PROF_HIDDEN_END
 
 

@@ -32,11 +32,9 @@ prof_symbol_debug(const prof_profile_object_t *o, const char *debug_root,
 
     elf = prof_symbol_debug_file(o, o->path, fd);
 
-    if (elf == NULL && o->build_id[0] != '\0'
-        && snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug",
-                    debug_root, o->build_id,
-                    o->build_id + strnlen(o->build_id, 2))
-           < (int) sizeof(path))
+    if (elf == NULL
+        && prof_symbol_debug_path(o, debug_root, path, sizeof(path))
+           == PROF_OK)
     {
         elf = prof_symbol_debug_file(o, path, fd);
     }

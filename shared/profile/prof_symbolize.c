@@ -9,21 +9,59 @@
 
 #include "profile/prof_demangle.h"
 #include "profile/prof_lines.h"
+#include "profile/prof_names.h"
 #include "profile/prof_profile.h"
 #include "profile/prof_symbol.h"
 #include "profile/prof_symbolize.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 
-static int prof_symbolize_object(prof_profile_t *p, const uint32_t *frames,
-    uint32_t n, const char *debug_root);
+/* the frames of one object, sorted by address */
+
+typedef struct {
+    prof_profile_t         *profile;
+    const char             *debug_root;
+    uint64_t                deadline;
+    prof_profile_object_t  *object;
+    prof_names_object_t    *names;      /* NULL: names are not kept */
+    uint32_t               *frames;
+    uint32_t                n;
+
+    /* of these: to be looked up in symbol tables, in debugging information */
+
+    uint32_t               *tables;
+    uint32_t                ntables;
+    uint32_t               *lines;
+    uint32_t                nlines;
+} prof_symbolize_t;
+
+
+static int prof_symbolize_all(prof_profile_t *p, const char *debug_root,
+    uint32_t *order);
+static int prof_symbolize_object(prof_symbolize_t *s);
+static int prof_symbolize_known(prof_symbolize_t *s);
+static int prof_symbolize_apply(prof_profile_t *p, prof_frame_t *f,
+    const prof_name_t *name);
+static int prof_symbolize_text(char **copy, const char *text);
+static int prof_symbolize_tables(prof_symbolize_t *s);
+static int prof_symbolize_lines(prof_symbolize_t *s);
+static void prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f);
+static uint64_t prof_symbolize_stamp(const prof_symbolize_t *s);
 static int prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f);
 static int prof_symbolize_cmp(const void *one, const void *two, void *data);
 static uint64_t prof_symbolize_pc(const prof_frame_t *f);
+
+
+/* the names that are kept, and all that reads files for them */
+
+static pthread_mutex_t  prof_symbolize_lock = PTHREAD_MUTEX_INITIALIZER;
 
 
 int
@@ -37,13 +75,44 @@ int
 prof_symbolize(prof_profile_t *p, const char *debug_root)
 {
     int        rc;
-    uint32_t   i, n, next, *order;
-    uint64_t   deadline;
+    uint32_t  *order;
 
-    order = malloc((p->nframes + 1) * sizeof(uint32_t));
+    /* three lists of frames */
+
+    order = malloc(3 * ((size_t) p->nframes + 1) * sizeof(uint32_t));
     if (order == NULL) {
         return PROF_ERROR;
     }
+
+    (void) pthread_mutex_lock(&prof_symbolize_lock);
+
+    rc = prof_symbolize_all(p, debug_root, order);
+
+    (void) pthread_mutex_unlock(&prof_symbolize_lock);
+
+    free(order);
+
+    return rc;
+}
+
+
+void
+prof_profile_forget(void)
+{
+    (void) pthread_mutex_lock(&prof_symbolize_lock);
+
+    prof_names_clear();
+
+    (void) pthread_mutex_unlock(&prof_symbolize_lock);
+}
+
+
+static int
+prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *order)
+{
+    int                rc;
+    uint32_t           i, n, next;
+    prof_symbolize_t   s;
 
     n = 0;
 
@@ -55,8 +124,15 @@ prof_symbolize(prof_profile_t *p, const char *debug_root)
 
     qsort_r(order, n, sizeof(uint32_t), prof_symbolize_cmp, p->frames);
 
+    memset(&s, 0, sizeof(prof_symbolize_t));
+
+    s.profile = p;
+    s.debug_root = debug_root;
+    s.deadline = prof_lines_now() + PROF_LINES_TIME;
+    s.tables = order + n;
+    s.lines = s.tables + n;
+
     rc = PROF_OK;
-    deadline = prof_lines_now() + PROF_LINES_TIME;
 
     for (i = 0; i < n && rc == PROF_OK; i = next) {
 
@@ -66,78 +142,285 @@ prof_symbolize(prof_profile_t *p, const char *debug_root)
             }
         }
 
-        rc = prof_symbolize_object(p, order + i, next - i, debug_root);
+        s.frames = order + i;
+        s.n = next - i;
 
-        if (rc == PROF_OK && p->frames[order[i]].object != PROF_NONE) {
-            rc = prof_lines(p, order + i, next - i, debug_root, deadline);
+        if (p->frames[order[i]].object != PROF_NONE) {
+            s.object = &p->objects[p->frames[order[i]].object];
+            rc = prof_symbolize_object(&s);
+        }
+
+        for ( /* void */ ; i < next && rc == PROF_OK; i++) {
+            if (p->frames[order[i]].name == NULL) {
+                rc = prof_symbolize_offset(p, &p->frames[order[i]]);
+            }
         }
     }
-
-    free(order);
 
     return rc;
 }
 
 
-/* frames are the indices of those of one object, sorted by address */
+static int
+prof_symbolize_object(prof_symbolize_t *s)
+{
+    uint32_t  i;
+
+    s->names = s->object->build_id[0] ? prof_names_object(s->object->build_id)
+                                      : NULL;
+
+    if (prof_symbolize_known(s) != PROF_OK
+        || prof_symbolize_tables(s) != PROF_OK
+        || prof_symbolize_lines(s) != PROF_OK)
+    {
+        return PROF_ERROR;
+    }
+
+    if (s->names) {
+        for (i = 0; i < s->nlines; i++) {
+            prof_symbolize_keep(s, &s->profile->frames[s->lines[i]]);
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+/* what earlier profiles have found, and the lists of what is to be found */
 
 static int
-prof_symbolize_object(prof_profile_t *p, const uint32_t *frames, uint32_t n,
-    const char *debug_root)
+prof_symbolize_known(prof_symbolize_t *s)
+{
+    int                 due;
+    uint32_t            i;
+    uint64_t            now, stamp;
+    prof_frame_t       *f;
+    const prof_name_t  *name;
+
+    s->ntables = 0;
+    s->nlines = 0;
+
+    if (s->names == NULL) {
+        memcpy(s->tables, s->frames, s->n * sizeof(uint32_t));
+        memcpy(s->lines, s->frames, s->n * sizeof(uint32_t));
+        s->ntables = s->n;
+        s->nlines = s->n;
+
+        return PROF_OK;
+    }
+
+    now = prof_lines_now();
+    stamp = prof_symbolize_stamp(s);
+    due = now >= s->names->retry || stamp != s->names->stamp;
+
+    for (i = 0; i < s->n; i++) {
+        f = &s->profile->frames[s->frames[i]];
+
+        name = prof_names_find(s->names, prof_symbolize_pc(f), f->function);
+
+        if (name == NULL) {
+            s->tables[s->ntables++] = s->frames[i];
+            s->lines[s->nlines++] = s->frames[i];
+            continue;
+        }
+
+        if (prof_symbolize_apply(s->profile, f, name) != PROF_OK) {
+            return PROF_ERROR;
+        }
+
+        if (!name->complete && due) {
+            s->lines[s->nlines++] = s->frames[i];
+
+            if (name->name == NULL) {
+                s->tables[s->ntables++] = s->frames[i];
+            }
+        }
+    }
+
+    if (due) {
+        s->names->retry = now + PROF_NAMES_RETRY;
+        s->names->stamp = stamp;
+    }
+
+    return PROF_OK;
+}
+
+
+static int
+prof_symbolize_apply(prof_profile_t *p, prof_frame_t *f,
+    const prof_name_t *name)
+{
+    uint32_t        i;
+    prof_inline_t  *in;
+
+    if (prof_symbolize_text(&f->name, name->name) != PROF_OK
+        || prof_symbolize_text(&f->file, name->file) != PROF_OK)
+    {
+        return PROF_ERROR;
+    }
+
+    f->exact = name->exact;
+    f->line = name->line;
+    f->start_line = name->start_line;
+
+    if (name->ninlines == 0) {
+        return PROF_OK;
+    }
+
+    in = realloc(p->inlines, ((size_t) p->ninlines + name->ninlines)
+                             * sizeof(prof_inline_t));
+    if (in == NULL) {
+        return PROF_ERROR;
+    }
+
+    p->inlines = in;
+
+    f->inlines = p->ninlines;
+    f->ninlines = 0;
+
+    for (i = 0; i < name->ninlines; i++) {
+        in = &p->inlines[p->ninlines];
+
+        memset(in, 0, sizeof(prof_inline_t));
+
+        in->line = name->inlines[i].line;
+        in->start_line = name->inlines[i].start_line;
+
+        p->ninlines++;
+        f->ninlines++;
+
+        if (prof_symbolize_text(&in->name, name->inlines[i].name) != PROF_OK
+            || prof_symbolize_text(&in->file, name->inlines[i].file)
+               != PROF_OK)
+        {
+            return PROF_ERROR;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+/* without a text *copy remains */
+
+static int
+prof_symbolize_text(char **copy, const char *text)
+{
+    char  *p;
+
+    if (text == NULL) {
+        return PROF_OK;
+    }
+
+    p = strdup(text);
+    if (p == NULL) {
+        return PROF_ERROR;
+    }
+
+    free(*copy);
+    *copy = p;
+
+    return PROF_OK;
+}
+
+
+static int
+prof_symbolize_tables(prof_symbolize_t *s)
 {
     int             rc;
     uint32_t        i;
     prof_frame_t   *f;
     prof_symbol_t  *syms;
 
-    syms = calloc(n, sizeof(prof_symbol_t));
+    if (s->ntables == 0) {
+        return PROF_OK;
+    }
+
+    syms = calloc(s->ntables, sizeof(prof_symbol_t));
     if (syms == NULL) {
         return PROF_ERROR;
     }
 
-    for (i = 0; i < n; i++) {
-        f = &p->frames[frames[i]];
+    for (i = 0; i < s->ntables; i++) {
+        f = &s->profile->frames[s->tables[i]];
 
         syms[i].pc = prof_symbolize_pc(f);
         syms[i].function = f->function;
     }
 
-    rc = PROF_OK;
-    f = &p->frames[frames[0]];
+    rc = prof_symbol_find(s->object, s->debug_root, syms, s->ntables);
 
-    if (f->object != PROF_NONE) {
-        rc = prof_symbol_find(&p->objects[f->object], debug_root, syms, n);
-    }
+    for (i = 0; i < s->ntables; i++) {
 
-    for (i = 0; i < n && rc == PROF_OK; i++) {
+        if (syms[i].name == NULL) {
+            continue;
+        }
 
-        if (syms[i].name) {
+        if (rc == PROF_OK) {
             rc = prof_demangle(&syms[i].name);
         }
 
-        if (rc != PROF_OK) {
-            break;
-        }
+        f = &s->profile->frames[s->tables[i]];
 
-        f = &p->frames[frames[i]];
-
-        if (syms[i].name) {
-            f->name = syms[i].name;
-            f->exact = 1;
-            syms[i].name = NULL;
-
-        } else {
-            rc = prof_symbolize_offset(p, f);
-        }
-    }
-
-    for (i = 0; i < n; i++) {
-        free(syms[i].name);
+        f->name = syms[i].name;
+        f->exact = 1;
     }
 
     free(syms);
 
     return rc;
+}
+
+
+static int
+prof_symbolize_lines(prof_symbolize_t *s)
+{
+    if (s->nlines == 0) {
+        return PROF_OK;
+    }
+
+    return prof_lines(s->profile, s->lines, s->nlines, s->debug_root,
+                      s->deadline);
+}
+
+
+static void
+prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f)
+{
+    prof_name_t  name;
+
+    name.pc = prof_symbolize_pc(f);
+    name.function = f->function;
+    name.complete = f->file != NULL;
+    name.exact = f->exact;
+    name.line = f->line;
+    name.start_line = f->start_line;
+    name.ninlines = f->ninlines;
+    name.name = f->name;
+    name.file = f->file;
+    name.inlines = s->profile->inlines + f->inlines;
+
+    prof_names_put(s->names, &name);
+}
+
+
+/* changes when the debug file of the object appears or is replaced */
+
+static uint64_t
+prof_symbolize_stamp(const prof_symbolize_t *s)
+{
+    char         path[PATH_MAX];
+    struct stat  st;
+
+    if (prof_symbol_debug_path(s->object, s->debug_root, path, sizeof(path))
+        != PROF_OK
+        || stat(path, &st) == -1)
+    {
+        return 0;
+    }
+
+    return ((uint64_t) st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec)
+           ^ ((uint64_t) st.st_ino << 40) ^ (uint64_t) st.st_size;
 }
 
 

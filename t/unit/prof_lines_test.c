@@ -483,6 +483,8 @@ profile(const char *path, const char *build_id)
     uint32_t         f;
     prof_profile_t  *p;
 
+    prof_profile_forget();
+
     p = fixture_create("lines");
     (void) fixture_object(p, path, build_id);
 

@@ -725,6 +725,8 @@ names(const char *path, const char *build_id, int full, const char *label)
         p->frames[f].function = address(s->function);
     }
 
+    prof_profile_forget();
+
     is_int(prof_symbolize(p, dir), PROF_OK, "%s", label);
 
     for (s = symbols, i = 0; s->function; s++, i += 2) {
@@ -758,6 +760,8 @@ name_of(const char *path, const char *build_id, uint64_t pc, uint64_t function)
     (void) fixture_object(p, path, build_id);
     (void) fixture_frame(p, 0, pc, NULL);
     p->frames[0].function = function;
+
+    prof_profile_forget();
 
     if (prof_symbolize(p, dir) != PROF_OK || p->frames[0].name == NULL) {
         diag("no name for %s", path);

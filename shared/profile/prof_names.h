@@ -1,0 +1,81 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The names that were found so far.  Code of one build has the same names in
+ * each profile, so files are read for the first profile only.
+ *
+ * Objects are known by their identity: the build-id, or a file that is proven
+ * to be the loaded one.  Addresses are link-time addresses within an object.
+ *
+ * The memory is bounded: names live in two generations of PROF_NAMES_MAX bytes
+ * together.  A name that is used moves to the younger one; when that one is
+ * full, the older one is freed and the younger one becomes the older one.
+ *
+ * Context: any thread, one at a time (prof_symbolize.c has the lock); not in a
+ * signal.
+ */
+
+
+#ifndef _PROF_NAMES_H_INCLUDED_
+#define _PROF_NAMES_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "profile/prof_profile.h"
+
+
+#define PROF_NAMES_MAX    (8 * 1024 * 1024)
+
+/* incomplete names are looked up again after this time, ns */
+#define PROF_NAMES_RETRY  60000000000
+
+
+/* what is known of an address; the owner of the strings is told elsewhere */
+
+typedef struct {
+    uint64_t        pc;         /* inside of the instruction */
+    uint64_t        function;   /* start of the unwind entry, 0: unknown */
+    uint32_t        complete;   /* comes from debugging information, so that
+                                   nothing is to be added */
+    uint32_t        exact;
+    uint32_t        line;
+    uint32_t        start_line;
+    uint32_t        ninlines;
+    char           *name;       /* NULL: no name is known */
+    char           *file;       /* NULL: unknown */
+    prof_inline_t  *inlines;
+} prof_name_t;
+
+
+typedef struct {
+    uint32_t        index;
+    char           *identity;
+    uint64_t        retry;      /* incomplete names count until then */
+    uint64_t        pause;      /* debugging information is not read before */
+    uint64_t        stamp;      /* of the debug file, 0: there was no file */
+} prof_names_object_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* the object of an identity, made when it is new; NULL: memory is short */
+prof_names_object_t *prof_names_object(const char *identity);
+
+/* NULL: not known; valid until the next call of these functions */
+const prof_name_t *prof_names_find(const prof_names_object_t *o, uint64_t pc,
+    uint64_t function);
+
+/* copies all of it; what does not fit into memory is left out */
+void prof_names_put(const prof_names_object_t *o, const prof_name_t *name);
+
+/* frees all names and objects */
+void prof_names_clear(void);
+
+/* bytes in use */
+size_t prof_names_size(void);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_NAMES_H_INCLUDED_ */
