@@ -152,7 +152,7 @@ extern ngx_module_t  ngx_http_profile_module;
 
 PROF_HIDDEN_BEGIN
 
-/* ngx_http_profile_module.c: requests without a trigger too, or not */
+/* ngx_http_profile_process.c: requests without a trigger too, or not */
 
 void ngx_http_profile_look_at_all(ngx_uint_t on);
 
@@ -262,6 +262,7 @@ void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
 ngx_uint_t ngx_http_profile_check_all(void);
 void ngx_http_profile_end(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_capture_exit(void);
 
 extern ngx_queue_t  ngx_http_profile_live;
 extern ngx_uint_t   ngx_http_profile_nlive;

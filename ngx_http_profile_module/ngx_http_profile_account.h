@@ -183,6 +183,7 @@ void ngx_http_profile_disarm(void);
 ngx_int_t ngx_http_profile_arm_sampler(void);
 void ngx_http_profile_release_sampler(void);
 void ngx_http_profile_disarm_idle(void);
+void ngx_http_profile_track_exit(void);
 prof_sampler_t *ngx_http_profile_sampler(void);
 
 /* ngx_http_profile_dispatch.c: what nginx does between two polls */
@@ -207,6 +208,7 @@ void ngx_http_profile_pass(ngx_http_profile_frame_t *frame);
 /* the watch is there while somebody needs it; without one things go on */
 void ngx_http_profile_watch_start(ngx_uint_t frequency);
 void ngx_http_profile_watch_stop(void);
+void ngx_http_profile_watch_exit(void);
 
 /* ngx_http_profile_tracked.c: the requests that are tracked */
 

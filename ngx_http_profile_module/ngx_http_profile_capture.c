@@ -20,7 +20,10 @@ static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
 static void ngx_http_profile_cleanup(void *data);
 
 
-ngx_queue_t  ngx_http_profile_live;
+ngx_queue_t  ngx_http_profile_live = {
+    &ngx_http_profile_live, &ngx_http_profile_live
+};
+
 PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlive;
 
 
@@ -421,4 +424,22 @@ ngx_http_profile_cleanup(void *data)
     ngx_http_profile_render_abandon(ctx);
     ngx_http_profile_keep_cleanup(ctx);
     ngx_http_profile_drop(ctx);
+}
+
+
+/* the process ends: nobody will ask for what is captured */
+
+void
+ngx_http_profile_capture_exit(void)
+{
+    ngx_queue_t             *q;
+    ngx_http_profile_ctx_t  *ctx;
+
+    while (!ngx_queue_empty(&ngx_http_profile_live)) {
+        q = ngx_queue_head(&ngx_http_profile_live);
+        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
+
+        ngx_http_profile_render_abandon(ctx);
+        ngx_http_profile_drop(ctx);
+    }
 }

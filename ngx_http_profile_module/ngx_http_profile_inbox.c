@@ -163,6 +163,7 @@ ngx_http_profile_inbox_close(void)
                   ngx_http_profile_board_size(ngx_http_profile_nworkers));
 
     ngx_http_profile_nworkers = 0;
+    ngx_http_profile_board = NULL;
 }
 
 
@@ -256,6 +257,10 @@ ngx_http_profile_inbox_ticket(ngx_uint_t n)
 void
 ngx_http_profile_inbox_return(ngx_uint_t ticket)
 {
+    if (ngx_http_profile_board == NULL) {
+        return;
+    }
+
     ngx_http_profile_board->tickets[ticket].left = 0;
     ngx_http_profile_board->tickets[ticket].owner = 0;
 }
@@ -302,6 +307,12 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
         struct cmsghdr  align;
         char            data[CMSG_SPACE(sizeof(int))];
     } control;
+
+    /* a request may be freed after the inboxes were closed */
+
+    if (worker >= ngx_http_profile_nworkers) {
+        return NGX_ERROR;
+    }
 
     m->size = ngx_http_profile_message_size(m->type);
     m->worker = ngx_worker;

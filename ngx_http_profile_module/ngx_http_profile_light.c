@@ -393,7 +393,15 @@ ngx_http_profile_light_drop(ngx_http_profile_track_t *tr)
 void
 ngx_http_profile_light_exit(void)
 {
-    ngx_queue_t  *q;
+    ngx_queue_t               *q;
+    ngx_http_profile_light_t  *light;
+
+    while (!ngx_queue_empty(&ngx_http_profile_lights)) {
+        q = ngx_queue_head(&ngx_http_profile_lights);
+        light = ngx_queue_data(q, ngx_http_profile_light_t, queue);
+
+        ngx_http_profile_light_drop(light->track);
+    }
 
     while (!ngx_queue_empty(&ngx_http_profile_free_lights)) {
         q = ngx_queue_head(&ngx_http_profile_free_lights);

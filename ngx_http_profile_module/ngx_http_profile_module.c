@@ -2,8 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Directives and the life of the module.  Nothing here runs for a request
- * but the trigger test.
+ * Directives.  Nothing here runs for a request but the trigger test.
  */
 
 
@@ -12,7 +11,7 @@
 #include "ngx_http_profile_stall.h"
 #include "ngx_http_profile_console.h"
 #include "ngx_http_profile_endpoint.h"
-#include "ngx_http_profile_job.h"
+#include "ngx_http_profile_process.h"
 #include "ngx_http_profile_server.h"
 
 
@@ -24,27 +23,6 @@ static ngx_int_t ngx_http_profile_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_look(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_serve(ngx_http_request_t *r,
     ngx_uint_t asked);
-static ngx_int_t ngx_http_profile_init_module(ngx_cycle_t *cycle);
-static ngx_int_t ngx_http_profile_init_process(ngx_cycle_t *cycle);
-static void ngx_http_profile_exit_process(ngx_cycle_t *cycle);
-static void ngx_http_profile_exit_master(ngx_cycle_t *cycle);
-
-
-/* the shortest name of an argument that may be a trigger */
-
-PROF_HOT_DATA static size_t      ngx_http_profile_min_arg;
-
-/* requests are of interest that nobody has asked to profile */
-
-PROF_HOT_DATA static ngx_uint_t  ngx_http_profile_all;
-
-/* and all are tracked, in all servers */
-
-PROF_HOT_DATA static ngx_uint_t  ngx_http_profile_everywhere;
-
-/* this worker is armed for all of its life */
-
-static ngx_uint_t  ngx_http_profile_accounting;
 
 
 static ngx_command_t  ngx_http_profile_commands[] = {
@@ -311,13 +289,6 @@ ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
 }
 
 
-void
-ngx_http_profile_look_at_all(ngx_uint_t on)
-{
-    ngx_http_profile_all = on || ngx_http_profile_accounting;
-}
-
-
 static ngx_int_t
 ngx_http_profile_preconfiguration(ngx_conf_t *cf)
 {
@@ -395,103 +366,4 @@ ngx_http_profile_first_handler(ngx_conf_t *cf, ngx_uint_t phase,
     h[0] = handler;
 
     return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_profile_init_module(ngx_cycle_t *cycle)
-{
-    ngx_http_profile_main_conf_t  *pmcf;
-
-    pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
-
-    if (pmcf == NULL
-        || pmcf->nlocations + pmcf->nconsoles + pmcf->watch_frequency == 0)
-    {
-        ngx_http_profile_inbox_close();
-        return NGX_OK;
-    }
-
-    /* here, before the workers are forked, so that they share the tables */
-
-    if (prof_process_init() != PROF_OK) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
-                      "profile: cannot build the unwind tables");
-        return NGX_ERROR;
-    }
-
-    return ngx_http_profile_inbox_init(cycle);
-}
-
-
-static ngx_int_t
-ngx_http_profile_init_process(ngx_cycle_t *cycle)
-{
-    ngx_http_profile_main_conf_t  *pmcf;
-
-    ngx_queue_init(&ngx_http_profile_live);
-
-    pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
-
-    if (pmcf == NULL) {
-        return NGX_OK;
-    }
-
-    ngx_http_profile_min_arg = pmcf->min_arg;
-
-    /* caches' managers serve nobody */
-
-    if (pmcf->accounting && ngx_process != NGX_PROCESS_HELPER) {
-
-        if (ngx_http_profile_arm() != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        ngx_http_profile_accounting = 1;
-        ngx_http_profile_all = 1;
-        ngx_http_profile_everywhere = !pmcf->untracked;
-        ngx_http_profile_brief_asked = ngx_http_profile_asks_times(cycle);
-        ngx_http_profile_stall_ns = (uint64_t) pmcf->stall * 1000000;
-
-        if (pmcf->watch_frequency) {
-            ngx_http_profile_watch_start(pmcf->watch_frequency);
-        }
-    }
-
-    if (ngx_http_profile_inbox_open(cycle) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    return pmcf->nlocations + pmcf->nconsoles
-           ? ngx_http_profile_init_phases(cycle) : NGX_OK;
-}
-
-
-static void
-ngx_http_profile_exit_process(ngx_cycle_t *cycle)
-{
-    ngx_http_profile_share_exit();
-    ngx_http_profile_light_exit();
-
-    if (ngx_http_profile_accounting) {
-
-        if (ngx_http_profile_watch) {
-            ngx_http_profile_watch_stop();
-        }
-
-        ngx_http_profile_disarm();
-    }
-
-    ngx_http_profile_disarm_idle();
-    ngx_http_profile_job_finish_all();
-    ngx_http_profile_inbox_close();
-    prof_profile_forget();
-    prof_process_done();
-}
-
-
-static void
-ngx_http_profile_exit_master(ngx_cycle_t *cycle)
-{
-    ngx_http_profile_inbox_close();
 }

@@ -20,6 +20,7 @@
 /* a capture that waits for memory to be freed */
 
 typedef struct {
+    ngx_queue_t                  queue;
     ngx_event_t                  timer;
     ngx_connection_t             connection;   /* for nginx's messages */
     prof_capture_t              *capture;
@@ -42,6 +43,10 @@ static void ngx_http_profile_object_fact(ngx_http_profile_ctx_t *ctx,
 /* the first one of each table: what no span took */
 
 static ngx_str_t  ngx_http_profile_object_other = ngx_string("other");
+
+static ngx_queue_t  ngx_http_profile_lates = {
+    &ngx_http_profile_lates, &ngx_http_profile_lates
+};
 
 
 void
@@ -184,6 +189,7 @@ ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
     late->timer.log = ngx_cycle->log;
 
     ngx_add_timer(&late->timer, ctx->object->grace);
+    ngx_queue_insert_tail(&ngx_http_profile_lates, &late->queue);
 
     return NGX_OK;
 }
@@ -204,6 +210,8 @@ ngx_http_profile_object_late(ngx_event_t *ev)
     late = c->data;
     profile = late->profile;
 
+    ngx_queue_remove(&late->queue);
+
     objects = 0;
     space = 0;
 
@@ -223,6 +231,29 @@ ngx_http_profile_object_late(ngx_event_t *ev)
     late->fn(late->data);
 
     ngx_free(late);
+}
+
+
+/* the process ends: what waits is not counted any more, and never comes */
+
+void
+ngx_http_profile_object_exit(void)
+{
+    ngx_queue_t              *q;
+    ngx_http_profile_late_t  *late;
+
+    for (q = ngx_queue_head(&ngx_http_profile_lates);
+         q != ngx_queue_sentinel(&ngx_http_profile_lates);
+         q = ngx_queue_next(q))
+    {
+        late = ngx_queue_data(q, ngx_http_profile_late_t, queue);
+
+        prof_capture_destroy(late->capture);
+
+        if (late->timer.timer_set) {
+            ngx_del_timer(&late->timer);
+        }
+    }
 }
 
 

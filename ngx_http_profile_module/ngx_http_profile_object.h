@@ -79,6 +79,9 @@ ngx_int_t ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
 
 void ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx);
 
+/* the process ends: no allocation is counted any more */
+void ngx_http_profile_object_exit(void);
+
 /* what was measured of pools, as facts of the profile */
 void ngx_http_profile_object_facts(ngx_http_profile_ctx_t *ctx);
 

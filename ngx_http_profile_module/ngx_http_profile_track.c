@@ -32,6 +32,7 @@
 typedef struct {
     ngx_uint_t                 users;        /* that need it armed */
     ngx_uint_t                 captures;     /* that need the sampler */
+    ngx_uint_t                 ended;        /* nothing may begin */
     prof_sampler_t            *sampler;      /* while there are captures */
     ngx_rbtree_insert_pt       insert;       /* nginx's own, and these */
     ngx_event_actions_t        actions;
@@ -39,6 +40,7 @@ typedef struct {
 
 
 static ngx_int_t ngx_http_profile_arm_loop(void);
+static void ngx_http_profile_disarm_loop(void);
 static void ngx_http_profile_disarm_sampler(void);
 static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
@@ -108,6 +110,16 @@ ngx_http_profile_disarm_idle(void)
         return;
     }
 
+    ngx_http_profile_disarm_loop();
+
+    ngx_http_profile_owned_done();
+    ngx_http_profile_tracked_done();
+}
+
+
+static void
+ngx_http_profile_disarm_loop(void)
+{
     ngx_event_timer_rbtree.insert = worker.insert;
     ngx_del_timer(&ngx_http_profile_idle);
 
@@ -115,12 +127,33 @@ ngx_http_profile_disarm_idle(void)
     ngx_event_actions.add = worker.actions.add;
     ngx_event_actions.add_conn = worker.actions.add_conn;
 
-    ngx_http_profile_owned_done();
-    ngx_http_profile_tracked_done();
-
     ngx_http_profile_armed = 0;
 
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile disarmed");
+}
+
+
+/*
+ * The process ends, even if a turn is running: it never returns.  What tracked
+ * requests refer to remains, since their pools may be destroyed later.
+ */
+
+void
+ngx_http_profile_track_exit(void)
+{
+    worker.ended = 1;
+
+    ngx_http_profile_frame = NULL;
+
+    if (worker.sampler) {
+        ngx_http_profile_disarm_sampler();
+    }
+
+    ngx_http_profile_watch_exit();
+
+    if (ngx_http_profile_armed) {
+        ngx_http_profile_disarm_loop();
+    }
 }
 
 
@@ -130,6 +163,10 @@ ngx_int_t
 ngx_http_profile_arm_sampler(void)
 {
     const char  *err;
+
+    if (worker.ended) {
+        return NGX_ERROR;
+    }
 
     if (worker.sampler == NULL) {
 
@@ -182,7 +219,7 @@ ngx_http_profile_sampler(void)
 static ngx_int_t
 ngx_http_profile_arm_loop(void)
 {
-    if (ngx_http_profile_owned_init() != NGX_OK) {
+    if (worker.ended || ngx_http_profile_owned_init() != NGX_OK) {
         return NGX_ERROR;
     }
 

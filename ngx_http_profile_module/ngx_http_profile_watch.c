@@ -41,7 +41,20 @@ ngx_http_profile_watch_start(ngx_uint_t frequency)
 void
 ngx_http_profile_watch_stop(void)
 {
-    if (--ngx_http_profile_watchers == 0 && ngx_http_profile_watch) {
+    if (--ngx_http_profile_watchers == 0) {
+        ngx_http_profile_watch_exit();
+    }
+}
+
+
+/* whoever needs it */
+
+void
+ngx_http_profile_watch_exit(void)
+{
+    ngx_http_profile_watchers = 0;
+
+    if (ngx_http_profile_watch) {
         prof_watch_destroy(ngx_http_profile_watch);
         ngx_http_profile_watch = NULL;
     }

@@ -90,4 +90,17 @@
 #define prof_frame_is_name(pc)  ((pc) < PROF_FRAME_NAMED)
 
 
+PROF_HIDDEN_BEGIN
+
+/*
+ * The object that this is a part of remains mapped for the rest of the
+ * process's life, even if it is closed: signals, hooks and threads may hold
+ * addresses of its code.  A program that is linked with it remains anyway.
+ * Context: not in a signal.
+ */
+void prof_pin(void);
+
+PROF_HIDDEN_END
+
+
 #endif /* _PROF_BASE_H_INCLUDED_ */

@@ -18,7 +18,6 @@
 #include "unwind/prof_object.h"
 #include "unwind/prof_slot.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -61,7 +60,6 @@ typedef struct {
 
 static int prof_hooks_find_real(void);
 static void prof_hooks_write(prof_hooks_patch_t *patch);
-static void prof_hooks_pin(void);
 static int prof_hooks_lock(int wait);
 static void prof_hooks_unlock(void);
 static void prof_hooks_patch(void *data, const prof_slot_batch_t *batch);
@@ -119,7 +117,7 @@ prof_hooks_hold(const char **err)
         return PROF_ERROR;
     }
 
-    prof_hooks_pin();
+    prof_pin();
 
     memset(&prof_hooks.info, 0, sizeof(prof_hooks_info_t));
 
@@ -222,30 +220,6 @@ prof_hooks_write(prof_hooks_patch_t *patch)
 {
     prof_slot_each(prof_hooks_names, prof_hooks_patch, patch,
                    &prof_hooks.adds, &prof_hooks.subs);
-}
-
-
-/* our own object stays, even if it is closed: see prof_hooks.h */
-
-static void
-prof_hooks_pin(void)
-{
-    void     *handle;
-    Dl_info   info;
-
-    static int  pinned;
-
-    if (pinned || dladdr(&prof_hooks, &info) == 0) {
-        return;
-    }
-
-    handle = dlopen(info.dli_fname, RTLD_NOW|RTLD_NOLOAD|RTLD_NODELETE);
-
-    if (handle) {
-        (void) dlclose(handle);
-    }
-
-    pinned = 1;
 }
 
 

@@ -50,6 +50,8 @@ prof_signal_hold(prof_signal_e which)
         return PROF_ERROR;
     }
 
+    prof_pin();
+
     if (which == PROF_SIGNAL_FAULT) {
         prof_signal_fault = s->old;
     }

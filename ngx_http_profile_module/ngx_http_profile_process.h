@@ -1,0 +1,43 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The life of the module in the master and in the workers.
+ *
+ * Nothing here fails nginx: what cannot be had is logged, and the profiler does
+ * without it.  docs/architecture.md has the list.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_PROCESS_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_PROCESS_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+PROF_HIDDEN_BEGIN
+
+/* the shortest name of an argument that may be a trigger */
+
+extern size_t      ngx_http_profile_min_arg;
+
+/* requests are of interest that nobody has asked to profile */
+
+extern ngx_uint_t  ngx_http_profile_all;
+
+/* and all are tracked, in all servers */
+
+extern ngx_uint_t  ngx_http_profile_everywhere;
+
+
+ngx_int_t ngx_http_profile_init_module(ngx_cycle_t *cycle);
+ngx_int_t ngx_http_profile_init_process(ngx_cycle_t *cycle);
+void ngx_http_profile_exit_process(ngx_cycle_t *cycle);
+void ngx_http_profile_exit_master(ngx_cycle_t *cycle);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_PROCESS_H_INCLUDED_ */
