@@ -149,7 +149,7 @@ main(int argc, char **argv)
     printf("A/A        %8.3f\n", again / walk);
     printf("ratio      %8.1f\n", libc_ns / walk);
 
-    prof_unwind_destroy(bench_unwind);
+    prof_unwind_release(bench_unwind);
 
     return 0;
 }

@@ -2,8 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The process's unwind tables: one snapshot, replaced when objects were
- * loaded since it was made and nobody samples or holds it.
+ * The process's unwind tables: the current snapshot.  Who samples by one that
+ * was current before holds it.
+ *
+ * As long as somebody has addresses that are not named yet, snapshots remember
+ * what is unloaded.
  */
 
 
@@ -11,52 +14,61 @@
 
 
 static prof_unwind_t  *prof_unwind;
-static uint32_t        prof_holds;
+static uint32_t        prof_users;
 
 
 int
 prof_process_init(void)
 {
+    return prof_process_refresh() ? PROF_OK : PROF_ERROR;
+}
+
+
+const prof_unwind_t *
+prof_process_refresh(void)
+{
     prof_unwind_t  *u;
 
-    if (prof_unwind && (prof_holds || !prof_unwind_stale(prof_unwind))) {
-        return PROF_OK;
+    if (prof_unwind && !prof_unwind_stale(prof_unwind)) {
+        return prof_unwind;
     }
 
-    u = prof_unwind_create();
-    if (u == NULL) {
-        return PROF_ERROR;
+    prof_heap_mute();
+
+    u = prof_unwind_update(prof_unwind, prof_users != 0);
+
+    /* without memory for new tables the old ones remain */
+
+    if (u) {
+        prof_unwind_release(prof_unwind);
+        prof_unwind = u;
     }
 
-    prof_process_done();
+    prof_heap_unmute();
 
-    prof_unwind = u;
-
-    return PROF_OK;
+    return prof_unwind;
 }
 
 
 void
 prof_process_done(void)
 {
-    if (prof_unwind) {
-        prof_unwind_destroy(prof_unwind);
-        prof_unwind = NULL;
-    }
+    prof_unwind_release(prof_unwind);
+    prof_unwind = NULL;
 }
 
 
 void
 prof_process_hold(void)
 {
-    prof_holds++;
+    prof_users++;
 }
 
 
 void
 prof_process_release(void)
 {
-    prof_holds--;
+    prof_users--;
 }
 
 

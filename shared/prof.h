@@ -121,19 +121,19 @@ PROF_HIDDEN_BEGIN
 /*
  * Builds the unwind tables of all loaded objects.  Call it in the parent of
  * all processes that will profile: they share its memory.  Calling it again
- * renews the tables if an object was loaded since.
- * Returns PROF_OK or PROF_ERROR.
- * Context: not in a signal; no sampler of this process may exist.
+ * renews the tables if an object was loaded or unloaded since.
+ * Context: not in a signal; one thread, which also makes captures.
  */
 int prof_process_init(void);
 void prof_process_done(void);
 
-/* the tables in force now remain so; each hold is to be released */
+/* the same; gives the tables, the old ones when memory is short, or NULL */
+const prof_unwind_t *prof_process_refresh(void);
+const prof_unwind_t *prof_process_unwind(void);     /* as last renewed */
+
+/* between them the tables remember what is unloaded, so that it has names */
 void prof_process_hold(void);
 void prof_process_release(void);
-
-/* the tables in force; NULL before prof_process_init() */
-const prof_unwind_t *prof_process_unwind(void);
 
 /*
  * A profile whose frames are addresses of this process, so that

@@ -31,8 +31,8 @@
 #define DUMP_TEXT  32
 
 
-static uint32_t dump_object(const prof_unwind_t *u, void *handle);
-static void dump_print(const prof_unwind_t *u, uint32_t object);
+static const prof_block_t *dump_object(const prof_unwind_t *u, void *handle);
+static void dump_print(const prof_block_t *block);
 static void dump_row(uint64_t row, int aux);
 static void dump_rule(uint64_t row, int aux);
 
@@ -48,9 +48,9 @@ static void dump_saved(int saved, int cfa);
 int
 main(int argc, char **argv)
 {
-    void           *handle;
-    uint32_t        object;
-    prof_unwind_t  *u;
+    void                *handle;
+    prof_unwind_t       *u;
+    const prof_block_t  *block;
 
     if (argc > 2 || (argc == 2 && *argv[1] == '-')) {
         fprintf(stderr, "usage: prof-unwind-dump [OBJECT]\n");
@@ -71,67 +71,64 @@ main(int argc, char **argv)
         return 1;
     }
 
-    object = argv[1] ? dump_object(u, handle)
-                     : prof_table_object(u, (uintptr_t) main);
+    block = argv[1] ? dump_object(u, handle)
+                    : prof_table_range(u, (uintptr_t) main)->shared->block;
 
-    if (object == PROF_TABLE_NONE) {
+    if (block == NULL) {
         fprintf(stderr, "prof-unwind-dump: no code in %s\n", argv[1]);
         return 1;
     }
 
-    dump_print(u, object);
+    dump_print(block);
 
-    prof_unwind_destroy(u);
+    prof_unwind_release(u);
 
     return 0;
 }
 
 
-static uint32_t
+static const prof_block_t *
 dump_object(const prof_unwind_t *u, void *handle)
 {
-    uint32_t          i, n;
-    struct link_map  *map;
+    uint32_t             i;
+    struct link_map     *map;
+    const prof_block_t  *block;
 
     if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == -1) {
-        return PROF_TABLE_NONE;
+        return NULL;
     }
 
-    (void) prof_unwind_objects(u, &n);
+    for (i = 0; i < u->info.objects; i++) {
+        block = u->ranges[i].shared->block;
 
-    for (i = 0; i < n; i++) {
-        if (u->objects[i].base == map->l_addr
-            && strcmp(u->objects[i].path, map->l_name) == 0)
+        if (block->object.base == map->l_addr
+            && strcmp(block->object.path, map->l_name) == 0)
         {
-            return i;
+            return block;
         }
     }
 
-    return PROF_TABLE_NONE;
+    return NULL;
 }
 
 
 static void
-dump_print(const prof_unwind_t *u, uint32_t object)
+dump_print(const prof_block_t *block)
 {
-    uint32_t             i, last;
-    uintptr_t            start;
-    const prof_range_t  *range;
+    uint32_t   i;
+    uintptr_t  start;
 
-    range = &u->ranges[object];
-    start = range->start - u->objects[object].base;
-    last = range->index[(range->end - range->start + PROF_TABLE_PAGE - 1)
-                        >> PROF_TABLE_PAGE_BITS];
+    start = block->object.start - block->object.base;
 
-    printf("%s: %u rows, code %lx..%lx\n", u->objects[object].path,
-           last + 1 - range->index[0], (unsigned long) start,
-           (unsigned long) (range->end - u->objects[object].base));
+    printf("%s: %u rows, code %lx..%lx\n", block->object.path, block->nrows,
+           (unsigned long) start,
+           (unsigned long) (block->object.end - block->object.base));
 
-    for (i = range->index[0]; i <= last; i++) {
+    for (i = 0; i < block->nrows; i++) {
         printf("%016lx ",
-               (unsigned long) (start + prof_row_pc(u->rows[i])));
+               (unsigned long) (start + prof_row_pc(block->rows[i])));
 
-        dump_row(u->rows[i], u->aux[i]);
+        dump_row(block->rows[i], block->aux[i]);
     }
 }
 

@@ -15,12 +15,15 @@ prof_profile_t *
 prof_process_addresses(const uintptr_t *pcs, uint32_t n, uint32_t *nodes)
 {
     uint32_t              i;
+    uintptr_t             pc;
     prof_stats_t          stats;
     prof_capture_t       *c;
     prof_profile_t       *p;
     prof_capture_conf_t   conf;
+    const prof_unwind_t  *u;
 
-    if (prof_process_unwind() == NULL) {
+    u = prof_process_refresh();
+    if (u == NULL) {
         return NULL;
     }
 
@@ -38,9 +41,15 @@ prof_process_addresses(const uintptr_t *pcs, uint32_t n, uint32_t *nodes)
     memset(&stats, 0, sizeof(prof_stats_t));
 
     for (i = 0; i < n; i++) {
-        nodes[i] = prof_frame_is_name(pcs[i])
-                   ? PROF_NONE
-                   : prof_tree_frame(&c->tree, PROF_NONE, pcs[i], &stats);
+        pc = pcs[i];
+
+        if (prof_frame_is_name(pc)) {
+            nodes[i] = PROF_NONE;
+            continue;
+        }
+
+        (void) prof_unwind_mark(&u, 1, &pc, 0);
+        nodes[i] = prof_tree_frame(&c->tree, PROF_NONE, pc, &stats);
     }
 
     p = prof_capture_finish(c, "addresses");

@@ -43,6 +43,8 @@ prof_capture_create(const prof_capture_conf_t *conf)
     c->memory = p;
     c->memory_size = 2 * half;
 
+    prof_process_hold();
+
     c->start_realtime = prof_clock(CLOCK_REALTIME);
 
     prof_tree_init(&c->tree, p, half);
@@ -85,6 +87,8 @@ void
 prof_capture_destroy(prof_capture_t *c)
 {
     uint32_t  i;
+
+    prof_process_release();
 
     if (c->heap) {
         prof_heap_destroy(c->heap);

@@ -20,7 +20,7 @@ typedef struct {
     prof_profile_t        *profile;
     const prof_capture_t  *capture;     /* NULL: there are no names */
     const prof_unwind_t   *unwind;
-    uint32_t              *objects;     /* snapshot's index -> profile's */
+    const prof_object_t  **objects;     /* of the profile's */
     uint64_t              *keys;        /* of the frames */
     uint32_t              *slots;       /* hash of keys -> frame */
     uint32_t               mask;
@@ -150,18 +150,20 @@ prof_finish_start(prof_finish_t *f, uint32_t nodes)
 {
     uint32_t              n, size;
     prof_profile_t       *p;
+    prof_unwind_info_t    info;
     const prof_object_t  *obj;
 
     p = f->profile;
 
     f->unwind = prof_process_unwind();
 
-    (void) prof_unwind_objects(f->unwind, &n);
+    prof_unwind_info(f->unwind, &info);
+    n = info.objects + info.unloaded;
 
     for (size = 64; size < 2 * nodes; size *= 2) { /* void */ }
 
     f->mask = size - 1;
-    f->objects = malloc((n + 1) * sizeof(uint32_t));
+    f->objects = malloc((n + 1) * sizeof(prof_object_t *));
     f->slots = malloc(size * sizeof(uint32_t));
     f->keys = malloc(nodes * sizeof(uint64_t));
     p->objects = calloc(n + 1, sizeof(prof_profile_object_t));
@@ -174,7 +176,6 @@ prof_finish_start(prof_finish_t *f, uint32_t nodes)
         return PROF_ERROR;
     }
 
-    memset(f->objects, 0xff, n * sizeof(uint32_t));
     memset(f->slots, 0xff, size * sizeof(uint32_t));
 
     /* the program comes first, even if none of its code was seen */
@@ -367,7 +368,7 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
 
     frame->object = PROF_NONE;
     frame->call = prof_key_call(key);
-    frame->pc = pc;
+    frame->pc = prof_unwind_unmark(pc);
 
     if (prof_frame_is_name(pc)) {
         return prof_finish_name(f->capture, frame, pc);
@@ -385,7 +386,7 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
         return PROF_ERROR;
     }
 
-    frame->pc = pc - obj->base;
+    frame->pc = prof_unwind_address(pc) - obj->base;
 
     len = 0;
     start = prof_unwind_function(f->unwind, at, &len);
@@ -435,10 +436,12 @@ prof_finish_object(prof_finish_t *f, const prof_object_t *obj)
     prof_profile_object_t  *po;
 
     p = f->profile;
-    n = obj - prof_unwind_objects(f->unwind, &i);
 
-    if (f->objects[n] != PROF_NONE) {
-        return f->objects[n];
+    for (n = p->nobjects; n > 0; n--) {
+
+        if (f->objects[n - 1] == obj) {
+            return n - 1;
+        }
     }
 
     hex = malloc(2 * obj->build_id_len + 1);
@@ -453,7 +456,10 @@ prof_finish_object(prof_finish_t *f, const prof_object_t *obj)
 
     hex[2 * i] = '\0';
 
-    po = &p->objects[p->nobjects];
+    n = p->nobjects++;
+    f->objects[n] = obj;
+
+    po = &p->objects[n];
 
     po->build_id = hex;
     po->path = strdup(obj->path);
@@ -462,7 +468,5 @@ prof_finish_object(prof_finish_t *f, const prof_object_t *obj)
     po->end = obj->end - obj->base;
     po->offset = obj->offset;
 
-    f->objects[n] = p->nobjects++;
-
-    return po->path ? f->objects[n] : PROF_NONE;
+    return po->path ? n : PROF_NONE;
 }

@@ -71,18 +71,15 @@ prof_heap_create(const prof_heap_conf_t *conf, const char **err)
         return NULL;
     }
 
-    /* what walks stacks already relies on the tables as they are */
+    h->unwind = prof_process_refresh();
 
-    if (conf->process && prof_signal_users(PROF_SIGNAL_OWN) == 0
-        && prof_process_init() != PROF_OK)
-    {
+    if (h->unwind == NULL) {
         *err = "cannot build the unwind tables";
         goto failed;
     }
 
     h->process = conf->process;
     h->interval = conf->interval;
-    h->unwind = prof_process_unwind();
     h->start_realtime = prof_clock(CLOCK_REALTIME);
     h->start = prof_clock(CLOCK_MONOTONIC);
     h->random = h->start;
@@ -100,6 +97,7 @@ prof_heap_create(const prof_heap_conf_t *conf, const char **err)
         goto failed;
     }
 
+    prof_unwind_hold(h->unwind);
     prof_process_hold();
 
     prof_heap_unmute();
@@ -221,11 +219,58 @@ prof_heap_destroy(prof_heap_t *h)
     for (i = 0; i < PROF_HEAP_PATIENCE; i++) {
 
         if (__atomic_load_n(&prof_heap_state.readers, __ATOMIC_SEQ_CST) == 0) {
+            prof_unwind_release(h->unwind);
             (void) munmap(h, h->size);
             return;
         }
 
         (void) sched_yield();
+    }
+}
+
+
+void
+prof_heap_renew(prof_heap_t *h)
+{
+    const prof_unwind_t  *old, *current;
+
+    current = prof_process_unwind();
+
+    if (h->unwind == current || !prof_heap_lock(h)) {
+        return;
+    }
+
+    old = h->unwind;
+
+    prof_unwind_hold(current);
+    h->unwind = current;
+
+    prof_heap_unlock(h);
+
+    prof_heap_mute();
+    prof_unwind_release(old);
+    prof_heap_unmute();
+}
+
+
+void
+prof_heap_renew_process(void)
+{
+    uint32_t      i;
+    prof_heap_t  *h;
+
+    if (prof_heap_state.process == 0) {
+        return;
+    }
+
+    (void) prof_process_refresh();
+
+    for (i = 0; i < prof_heap_state.n; i++) {
+        h = prof_heap_state.heaps[i];
+
+        if (h && h->process) {
+            prof_heap_renew(h);
+        }
     }
 }
 

@@ -153,6 +153,10 @@ double prof_heap_draw(uint64_t interval, uint64_t *random);
  */
 void prof_heap_turn(prof_heap_t *h, const prof_turn_t *turn);
 
+/* walks by the current tables from now on; the second: all of the process */
+void prof_heap_renew(prof_heap_t *h);
+void prof_heap_renew_process(void);
+
 /* the stack's top for threads outside of turns */
 uintptr_t prof_heap_top(void);
 

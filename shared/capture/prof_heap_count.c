@@ -117,6 +117,7 @@ prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
 PROF_GLUE static uint32_t
 prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn)
 {
+    int         known;
     uint32_t    i, n, end, node;
     uintptr_t   top;
     ucontext_t  uc;
@@ -127,6 +128,12 @@ prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn)
 
     n = prof_walk(h->unwind, h->cache, &uc, top, h->pcs, PROF_MAX_DEPTH,
                   &h->stats, &end);
+
+    known = prof_unwind_plain(h->unwind);
+
+    for (i = 0; i < n && !known; i++) {
+        (void) prof_unwind_mark(&h->unwind, 1, &h->pcs[i], i);
+    }
 
     node = PROF_NONE;
 
@@ -257,6 +264,7 @@ prof_heap_turn(prof_heap_t *h, const prof_turn_t *turn)
 
     if (h) {
         prof_hooks_refresh();
+        prof_heap_renew(h);
     }
 
     t->turn = turn;

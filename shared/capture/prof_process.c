@@ -4,6 +4,7 @@
  */
 
 
+#include "capture/prof_heap.h"
 #include "capture/prof_process.h"
 
 #include <string.h>
@@ -43,9 +44,7 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 
         *err = "cannot build the unwind tables";
 
-        if (prof_signal_users(PROF_SIGNAL_OWN) == 0
-            && prof_process_init() != PROF_OK)
-        {
+        if (prof_process_refresh() == NULL) {
             return PROF_ERROR;
         }
 
@@ -158,6 +157,8 @@ prof_process_drain(void)
     int             i;
     uint64_t        own, cpu, start;
     prof_thread_t  *t;
+
+    prof_heap_renew_process();
 
     if (prof_process.ncaptures == 0) {
         return;

@@ -73,7 +73,7 @@
 typedef struct {
     uintptr_t             start;
     uintptr_t             end;
-} prof_range_t;
+} prof_area_t;
 
 
 /* what a capture knows of a thread; clocks are of the last sample it took */
@@ -107,6 +107,8 @@ struct prof_thread_s {
     uint64_t              cpu;          /* at the last drain */
     uint64_t              stale;        /* CPU time without a sample */
     prof_stats_t          passed;       /* stats that captures have */
+    const prof_unwind_t  *before;       /* NULL, or tables by which a handler
+                                           may have begun to walk */
     prof_mark_t           marks[PROF_PROCESS_CAPTURES];
 
     /* the handlers' */
@@ -125,9 +127,9 @@ struct prof_thread_s {
     uint64_t              idle_cpu;     /* and used for it */
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
-    prof_range_t         *ranges;       /* sorted */
+    prof_area_t          *ranges;       /* sorted */
     uint32_t              nranges;
-    prof_range_t          stack;
+    prof_area_t           stack;
     prof_ring_t           ring;
     prof_stats_t          stats;
 };

@@ -10,10 +10,12 @@
 
 
 #include "capture/prof_process.h"
+#include "capture/prof_marks.h"
 
 #include <string.h>
 
 
+static void prof_process_renew(prof_thread_t *t, int unused);
 static void prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
     const prof_record_t *rec);
 static int prof_process_due(const prof_capture_t *c, prof_mark_t *mark,
@@ -51,10 +53,24 @@ prof_process_entries(prof_slot_t *slot, prof_capture_t *c)
 void
 prof_process_fold(prof_thread_t *t)
 {
+    int             unused;
     uint32_t        i;
+    prof_marks_t    marks;
     prof_record_t  *rec;
 
+    /* before the ring is read: a handler that has left has written there */
+
+    unused = !__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST);
+
+    memset(&marks, 0, sizeof(prof_marks_t));
+
+    prof_marks_add(&marks, t->before);
+    prof_marks_add(&marks, t->unwind);
+    prof_marks_add(&marks, prof_process_refresh());
+
     for (rec = prof_ring_peek(&t->ring); rec; rec = prof_ring_peek(&t->ring)) {
+
+        prof_marks_stack(&marks, rec);
 
         for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
 
@@ -68,7 +84,34 @@ prof_process_fold(prof_thread_t *t)
         prof_ring_pop(&t->ring, rec);
     }
 
+    prof_process_renew(t, unused);
     prof_process_pass(t);
+}
+
+
+/*
+ * Handlers of other threads: one that begins after the exchange takes the new
+ * tables; one that had begun may use the old ones until it was seen to leave.
+ */
+
+static void
+prof_process_renew(prof_thread_t *t, int unused)
+{
+    const prof_unwind_t  *current;
+
+    current = prof_process_unwind();
+
+    if (t->before && unused) {
+        prof_unwind_release(t->before);
+        t->before = NULL;
+    }
+
+    if (t->before == NULL && t->unwind != current) {
+        t->before = t->unwind;
+
+        prof_unwind_hold(current);
+        __atomic_store_n(&t->unwind, current, __ATOMIC_SEQ_CST);
+    }
 }
 
 

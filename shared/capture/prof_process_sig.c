@@ -137,7 +137,8 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
     rec->cpu = cpu;
     rec->scope = t->scope;
     rec->trace = t->traced ? t->trace : prof_thread_no_trace;
-    rec->nframes = prof_walk(t->unwind, t->cache, uc,
+    rec->nframes = prof_walk(__atomic_load_n(&t->unwind, __ATOMIC_SEQ_CST),
+                             t->cache, uc,
                              prof_thread_top(t, regs.sp), rec->pcs,
                              PROF_MAX_DEPTH, &t->stats, &rec->end);
 
@@ -162,8 +163,8 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
 static uintptr_t
 prof_thread_top(prof_thread_t *t, uintptr_t sp)
 {
-    uint32_t             low, high, i;
-    const prof_range_t  *range;
+    uint32_t            low, high, i;
+    const prof_area_t  *range;
 
     if (sp >= t->stack.start && sp < t->stack.end) {
         return t->stack.end;

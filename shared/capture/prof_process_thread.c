@@ -57,14 +57,24 @@ prof_thread_open(int tid)
         return NULL;
     }
 
-    if (t->memory == NULL && prof_thread_memory(t) != PROF_OK) {
+    if (t->memory) {
+
+        /* kept for a handler that has left since */
+
+        prof_unwind_release(t->unwind);
+        prof_unwind_release(t->before);
+
+    } else if (prof_thread_memory(t) != PROF_OK) {
         return NULL;
     }
+
+    prof_unwind_hold(prof_process_unwind());
 
     t->tid = tid;
     t->main = (tid == (int) syscall(SYS_gettid));
     t->clock = prof_thread_clock(tid);
     t->unwind = prof_process_unwind();
+    t->before = NULL;
     t->cpu = 0;
     t->stale = 0;
     t->due = 0;
@@ -108,7 +118,7 @@ prof_thread_memory(prof_thread_t *t)
     /* mapped, so that pages which are never touched cost nothing */
 
     size = PROF_RING_SIZE + sizeof(prof_walk_cache_t)
-           + PROF_PROCESS_RANGES * sizeof(prof_range_t);
+           + PROF_PROCESS_RANGES * sizeof(prof_area_t);
 
     p = mmap(NULL, size, PROT_READ|PROT_WRITE,
              MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
@@ -124,7 +134,7 @@ prof_thread_memory(prof_thread_t *t)
     p += PROF_RING_SIZE;
     t->cache = (prof_walk_cache_t *) p;
     p += sizeof(prof_walk_cache_t);
-    t->ranges = (prof_range_t *) p;
+    t->ranges = (prof_area_t *) p;
 
     return PROF_OK;
 }
@@ -353,6 +363,8 @@ prof_thread_close(prof_thread_t *t)
     }
 
     if (!__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST)) {
+        prof_unwind_release(t->unwind);
+        prof_unwind_release(t->before);
         (void) munmap(t->memory, t->memory_size);
         t->memory = NULL;
     }

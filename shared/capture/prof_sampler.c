@@ -32,9 +32,7 @@ prof_sampler_create(const char **err)
 
     *err = "cannot build the unwind tables";
 
-    if (prof_signal_users(PROF_SIGNAL_OWN) == 0
-        && prof_process_init() != PROF_OK)
-    {
+    if (prof_process_refresh() == NULL) {
         return NULL;
     }
 
@@ -61,6 +59,8 @@ prof_sampler_create(const char **err)
     s->memory_size = size;
 
     s->unwind = prof_process_unwind();
+    prof_unwind_hold(s->unwind);
+
     s->cpu_clock = CLOCK_THREAD_CPUTIME_ID;
     s->ring.data = p;
     p += PROF_RING_SIZE;
@@ -103,6 +103,7 @@ failed_stack:
 
 failed:
 
+    prof_unwind_release(s->unwind);
     (void) munmap(s->memory, s->memory_size);
     free(s);
 
@@ -123,6 +124,7 @@ prof_sampler_destroy(prof_sampler_t *s)
         (void) sigaltstack(&s->old_stack, NULL);
     }
 
+    prof_unwind_release(s->unwind);
     (void) munmap(s->memory, s->memory_size);
     free(s);
 }

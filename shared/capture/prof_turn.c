@@ -18,6 +18,7 @@
 
 #include "capture/prof_capture.h"
 #include "capture/prof_heap.h"
+#include "capture/prof_marks.h"
 
 
 #define prof_barrier()  __asm__ volatile ("" ::: "memory")
@@ -150,9 +151,15 @@ prof_span_end(prof_sampler_t *s, prof_capture_t *c)
 static void
 prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
 {
+    prof_marks_t     marks;
     prof_capture_t  *c;
 
     c = turn->capture;
+
+    /* the ring is empty: only the tables are renewed */
+
+    prof_marks_begin(&marks, &s->unwind);
+    prof_marks_end(&marks);
 
     s->stats = &c->stats;
     s->top = turn->top;
@@ -269,6 +276,7 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
 {
     uint32_t         i, node, root;
     uint64_t         last_wall, last_cpu;
+    prof_marks_t     marks;
     prof_record_t   *rec;
     prof_capture_t  *c;
 
@@ -293,7 +301,11 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
         return;
     }
 
+    prof_marks_begin(&marks, &s->unwind);
+
     for ( /* void */ ; rec; rec = prof_ring_peek(&s->ring)) {
+
+        prof_marks_stack(&marks, rec);
 
         node = root;
 
@@ -317,6 +329,8 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
 
         prof_ring_pop(&s->ring, rec);
     }
+
+    prof_marks_end(&marks);
 
     prof_entries_extend(&c->timeline, wall - last_wall, cpu - last_cpu);
 }

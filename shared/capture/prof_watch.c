@@ -6,6 +6,7 @@
 
 #include "capture/prof_watch.h"
 #include "capture/prof_capture.h"
+#include "capture/prof_marks.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,8 +14,8 @@
 #include <unistd.h>
 
 
-static const prof_record_t *prof_watch_next(const prof_watch_t *w,
-    uint64_t *pos);
+static void prof_watch_mark(prof_watch_t *w);
+static prof_record_t *prof_watch_next(const prof_watch_t *w, uint64_t *pos);
 static uint64_t prof_watch_since(const prof_watch_t *w, uint64_t mark);
 static void prof_watch_add(prof_capture_t *c, uint32_t node,
     const prof_record_t *rec, uint64_t until);
@@ -34,7 +35,7 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
 
     *err = "cannot build the unwind tables";
 
-    if (prof_process_unwind() == NULL && prof_process_init() != PROF_OK) {
+    if (prof_process_refresh() == NULL) {
         return NULL;
     }
 
@@ -61,6 +62,8 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     w->cache = (prof_walk_cache_t *) (p + PROF_RING_SIZE);
     w->passed = (prof_watch_passed_t *) (w->cache + 1);
     w->unwind = prof_process_unwind();
+    prof_unwind_hold(w->unwind);
+
     w->spot = spot;
     w->expiry.handler = prof_watch_expired;
 
@@ -88,12 +91,15 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
 
     (void) timer_settime(w->timer, 0, &it, NULL);
 
+    prof_process_hold();
+
     *err = NULL;
 
     return w;
 
 failed:
 
+    prof_unwind_release(w->unwind);
     (void) munmap(w->memory, w->memory_size);
     free(w);
 
@@ -111,6 +117,9 @@ prof_watch_destroy(prof_watch_t *w)
     prof_signal_release(PROF_SIGNAL_OWN);
 
     w->spot->fresh = 0;
+
+    prof_process_release();
+    prof_unwind_release(w->unwind);
 
     (void) munmap(w->memory, w->memory_size);
     free(w);
@@ -142,6 +151,8 @@ prof_watch_pass(prof_watch_t *w, uintptr_t owner)
 
     w->seen = pos;
 
+    prof_watch_mark(w);
+
     while (prof_ring_used(&w->ring) > PROF_RING_SIZE / 2) {
 
         old = prof_ring_peek(&w->ring);
@@ -154,13 +165,31 @@ prof_watch_pass(prof_watch_t *w, uintptr_t owner)
 }
 
 
+/* a signal may come meanwhile: its record is marked now or by the next call */
+
+static void
+prof_watch_mark(prof_watch_t *w)
+{
+    prof_marks_t    m;
+    prof_record_t  *rec;
+
+    prof_marks_begin(&m, &w->unwind);
+
+    while ((rec = prof_watch_next(w, &w->marked)) != NULL) {
+        prof_marks_stack(&m, rec);
+    }
+
+    prof_marks_end(&m);
+}
+
+
 /* the record at *pos or after it, which goes to the one behind */
 
-static const prof_record_t *
+static prof_record_t *
 prof_watch_next(const prof_watch_t *w, uint64_t *pos)
 {
-    size_t                rest;
-    const prof_record_t  *rec;
+    size_t          rest;
+    prof_record_t  *rec;
 
     while (*pos != __atomic_load_n(&w->ring.head, __ATOMIC_ACQUIRE)) {
 
@@ -186,6 +215,8 @@ prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall)
 {
     uint64_t              pos;
     const prof_record_t  *rec;
+
+    prof_watch_mark(w);
 
     pos = w->seen;
     rec = prof_watch_next(w, &pos);
@@ -269,6 +300,8 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
     const prof_record_t        *rec;
     const prof_watch_passed_t  *passed;
 
+    prof_watch_mark(w);
+
     node = prof_tree_frame(&c->tree, PROF_NONE, PROF_FRAME_WAITING, &c->stats);
 
     while (n) {
@@ -288,7 +321,7 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
 
     pos = w->seen;
 
-    while ((rec = prof_watch_next(w, &pos)) != NULL) {
+    while ((rec = prof_watch_next(w, &pos)) != NULL && pos <= w->marked) {
         prof_watch_add(c, node, rec, until);
     }
 

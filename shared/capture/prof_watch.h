@@ -51,6 +51,7 @@ struct prof_watch_s {
     uint64_t              npassed;
     void                 *memory;       /* ring, cache, passed */
     size_t                memory_size;
+    uint64_t              marked;       /* of the ring: up to here */
     uint64_t              seen;         /* of the ring: new ones follow */
 };
 

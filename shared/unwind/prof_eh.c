@@ -19,7 +19,6 @@ static int prof_eh_cie(const prof_eh_t *eh, const uint8_t *p,
 static void prof_eh_augmentation(prof_cie_t *cie, const char *s,
     prof_read_t *r);
 static void prof_eh_sort(prof_eh_fde_t *fdes, size_t n);
-static const uint8_t *prof_eh_search(const prof_eh_t *eh, uintptr_t pc);
 
 
 int
@@ -331,73 +330,4 @@ prof_eh_sort(prof_eh_fde_t *fdes, size_t n)
             fdes[j] = t;
         }
     }
-}
-
-
-int
-prof_eh_find(const prof_eh_t *eh, uintptr_t pc, prof_fde_t *fde)
-{
-    int             rc;
-    prof_cie_t      cie;
-    const uint8_t  *p;
-
-    if (eh->frame == NULL) {
-        return PROF_ERROR;
-    }
-
-    memset(&cie, 0, sizeof(prof_cie_t));
-
-    if (eh->table) {
-        p = prof_eh_search(eh, pc);
-
-        if (p && prof_eh_entry(eh, &p, &cie, fde) == PROF_OK
-            && pc >= fde->start && pc < fde->end)
-        {
-            return PROF_OK;
-        }
-
-        return PROF_ERROR;
-    }
-
-    p = eh->frame;
-
-    do {
-        rc = prof_eh_entry(eh, &p, &cie, fde);
-
-        if (rc == PROF_OK && pc >= fde->start && pc < fde->end) {
-            return PROF_OK;
-        }
-
-    } while (rc != PROF_ERROR);
-
-    return PROF_ERROR;
-}
-
-
-static const uint8_t *
-prof_eh_search(const prof_eh_t *eh, uintptr_t pc)
-{
-    size_t   lo, hi, mid;
-    int32_t  start;
-    int64_t  rel;
-
-    rel = (int64_t) (pc - (uintptr_t) eh->hdr);
-
-    lo = 0;
-    hi = eh->n;
-
-    while (lo < hi) {
-        mid = lo + (hi - lo) / 2;
-
-        memcpy(&start, eh->table + mid * 8, 4);
-
-        if (start <= rel) {
-            lo = mid + 1;
-
-        } else {
-            hi = mid;
-        }
-    }
-
-    return lo ? prof_eh_table(eh, lo - 1) : NULL;
 }

@@ -90,9 +90,6 @@ const uint8_t *prof_eh_table(const prof_eh_t *eh, size_t i);
  */
 size_t prof_eh_list(const prof_eh_t *eh, prof_eh_fde_t *fdes);
 
-/* PROF_OK: fde covers pc; PROF_ERROR: no FDE does */
-int prof_eh_find(const prof_eh_t *eh, uintptr_t pc, prof_fde_t *fde);
-
 PROF_HIDDEN_END
 
 

@@ -14,10 +14,6 @@
 #include <unistd.h>
 
 
-/* objects that may appear between counting and listing them */
-
-#define PROF_OBJECT_SPARE    8
-
 /* the kernel's mark on the name of a program that was replaced since */
 
 #define PROF_OBJECT_DELETED  " (deleted)"
@@ -25,25 +21,23 @@
 
 typedef struct {
     prof_object_list_t  *list;
-    uint32_t             size;      /* room in list->objects */
+    prof_object_pt       fn;
+    void                *data;
     uint32_t             seen;      /* objects, with or without code */
     uintptr_t            vdso;
-} prof_object_collect_t;
+    int                  rc;
+} prof_object_each_t;
 
 
 typedef struct {
     uint64_t             adds;
     uint64_t             subs;
-    prof_object_pt       fn;        /* NULL: only compare */
-    void                *data;
-    unsigned             same:1;
-} prof_object_lock_t;
+    int                  changed;
+} prof_object_counters_t;
 
 
 static void prof_object_exe(prof_object_list_t *list);
-static int prof_object_count(struct dl_phdr_info *info, size_t size,
-    void *data);
-static int prof_object_collect(struct dl_phdr_info *info, size_t size,
+static int prof_object_each(struct dl_phdr_info *info, size_t size,
     void *data);
 static int prof_object_code(const struct dl_phdr_info *info,
     prof_object_t *object);
@@ -54,52 +48,32 @@ static void prof_object_build_id(const struct dl_phdr_info *info,
     prof_object_t *object);
 static int prof_object_note(prof_object_t *object, const uint8_t *p,
     size_t len, size_t align);
-static void prof_object_sort(prof_object_list_t *list);
-static int prof_object_lock(struct dl_phdr_info *info, size_t size,
+static uint64_t prof_object_print(const prof_eh_t *eh);
+static int prof_object_one(struct dl_phdr_info *info, size_t size,
+    void *data);
+static int prof_object_counters(struct dl_phdr_info *info, size_t size,
     void *data);
 
 
 int
-prof_object_list(prof_object_list_t *list)
+prof_object_list(prof_object_list_t *list, prof_object_pt fn, void *data)
 {
-    prof_object_collect_t  c;
+    prof_object_each_t  each;
 
-    memset(list, 0, offsetof(prof_object_list_t, exe));
+    list->adds = 0;
+    list->subs = 0;
     prof_object_exe(list);
 
-    c.list = list;
-    c.vdso = (uintptr_t) getauxval(AT_SYSINFO_EHDR);
+    each.list = list;
+    each.fn = fn;
+    each.data = data;
+    each.seen = 0;
+    each.vdso = (uintptr_t) getauxval(AT_SYSINFO_EHDR);
+    each.rc = PROF_OK;
 
-    do {
-        free(list->objects);
+    (void) dl_iterate_phdr(prof_object_each, &each);
 
-        c.seen = 0;
-        (void) dl_iterate_phdr(prof_object_count, &c);
-
-        c.size = c.seen + PROF_OBJECT_SPARE;
-        list->objects = calloc(c.size, sizeof(prof_object_info_t));
-
-        if (list->objects == NULL) {
-            return PROF_ERROR;
-        }
-
-        c.seen = 0;
-        list->n = 0;
-        (void) dl_iterate_phdr(prof_object_collect, &c);
-
-    } while (c.seen > c.size);
-
-    prof_object_sort(list);
-
-    return PROF_OK;
-}
-
-
-void
-prof_object_list_free(prof_object_list_t *list)
-{
-    free(list->objects);
-    list->objects = NULL;
+    return each.rc;
 }
 
 
@@ -129,59 +103,45 @@ prof_object_exe(prof_object_list_t *list)
 
 
 static int
-prof_object_count(struct dl_phdr_info *info, size_t size, void *data)
+prof_object_each(struct dl_phdr_info *info, size_t size, void *data)
 {
-    prof_object_collect_t  *c = data;
+    prof_object_each_t *each = data;
 
-    c->seen++;
+    prof_object_info_t  object;
 
-    return 0;
-}
+    each->seen++;
+    each->list->adds = info->dlpi_adds;
+    each->list->subs = info->dlpi_subs;
 
+    memset(&object, 0, sizeof(prof_object_info_t));
 
-static int
-prof_object_collect(struct dl_phdr_info *info, size_t size, void *data)
-{
-    prof_object_collect_t *c = data;
-
-    prof_object_info_t  *object;
-
-    if (c->seen++ == c->size) {
-
-        /* the caller starts again */
-
-        return 1;
-    }
-
-    c->list->adds = info->dlpi_adds;
-    c->list->subs = info->dlpi_subs;
-
-    object = &c->list->objects[c->list->n];
-    memset(object, 0, sizeof(prof_object_info_t));
-
-    if (prof_object_code(info, &object->pub) != PROF_OK) {
+    if (prof_object_code(info, &object.pub) != PROF_OK) {
         return 0;
     }
 
-    if (c->seen == 1) {
-        object->pub.path = c->list->exe;
+    if (each->seen == 1) {
+        object.pub.path = each->list->exe;
 
-    } else if (c->vdso && (uintptr_t) info->dlpi_phdr - c->vdso < 4096) {
-        object->pub.path = "[vdso]";
+    } else if (each->vdso && (uintptr_t) info->dlpi_phdr - each->vdso < 4096) {
+        object.pub.path = "[vdso]";
 
     } else if (info->dlpi_name && info->dlpi_name[0] != '\0') {
-        object->pub.path = info->dlpi_name;
+        object.pub.path = info->dlpi_name;
 
     } else {
-        object->pub.path = "[unknown]";
+        object.pub.path = "[unknown]";
     }
 
-    prof_object_eh(info, &object->eh);
-    prof_object_build_id(info, &object->pub);
+    prof_object_eh(info, &object.eh);
+    prof_object_build_id(info, &object.pub);
 
-    c->list->n++;
+    if (object.pub.build_id_len == 0 && object.eh.hdr) {
+        object.print = prof_object_print(&object.eh);
+    }
 
-    return 0;
+    each->rc = each->fn(each->data, &object);
+
+    return each->rc != PROF_OK;
 }
 
 
@@ -359,66 +319,71 @@ prof_object_note(prof_object_t *object, const uint8_t *p, size_t len,
 }
 
 
-static void
-prof_object_sort(prof_object_list_t *list)
+/* FNV-1a; a file that was replaced has its entries elsewhere */
+
+static uint64_t
+prof_object_print(const prof_eh_t *eh)
 {
-    uint32_t            i, j;
-    prof_object_info_t  object;
+    uint64_t        hash;
+    const uint8_t  *p, *end;
 
-    for (i = 1; i < list->n; i++) {
-        object = list->objects[i];
+    hash = 0xcbf29ce484222325;
+    end = eh->table ? eh->table + eh->n * 8 : eh->frame_end;
 
-        for (j = i;
-             j > 0 && list->objects[j - 1].pub.start > object.pub.start;
-             j--)
-        {
-            list->objects[j] = list->objects[j - 1];
-        }
-
-        list->objects[j] = object;
+    for (p = eh->table ? eh->hdr : eh->frame; p < end; p++) {
+        hash = (hash ^ *p) * 0x100000001b3;
     }
+
+    return hash;
 }
 
 
-int
-prof_object_locked(uint64_t adds, uint64_t subs, prof_object_pt fn,
-    void *data)
+uint32_t
+prof_object_count(void)
 {
-    prof_object_lock_t  lock;
+    uint32_t  n;
 
-    lock.adds = adds;
-    lock.subs = subs;
-    lock.fn = fn;
-    lock.data = data;
-    lock.same = 0;
+    n = 0;
+    (void) dl_iterate_phdr(prof_object_one, &n);
 
-    /* the loader's lock is held during the call for the first object */
+    return n;
+}
 
-    (void) dl_iterate_phdr(prof_object_lock, &lock);
 
-    return lock.same ? PROF_OK : PROF_ERROR;
+static int
+prof_object_one(struct dl_phdr_info *info, size_t size, void *data)
+{
+    uint32_t *n = data;
+
+    (*n)++;
+
+    return 0;
 }
 
 
 int
 prof_object_changed(uint64_t adds, uint64_t subs)
 {
-    return prof_object_locked(adds, subs, NULL, NULL) != PROF_OK;
+    prof_object_counters_t  c;
+
+    c.adds = adds;
+    c.subs = subs;
+    c.changed = 0;
+
+    (void) dl_iterate_phdr(prof_object_counters, &c);
+
+    return c.changed;
 }
 
 
+/* called for the first object: the counters are the same for all */
+
 static int
-prof_object_lock(struct dl_phdr_info *info, size_t size, void *data)
+prof_object_counters(struct dl_phdr_info *info, size_t size, void *data)
 {
-    prof_object_lock_t *lock = data;
+    prof_object_counters_t *c = data;
 
-    if (info->dlpi_adds == lock->adds && info->dlpi_subs == lock->subs) {
-        lock->same = 1;
-
-        if (lock->fn) {
-            lock->fn(lock->data);
-        }
-    }
+    c->changed = (info->dlpi_adds != c->adds || info->dlpi_subs != c->subs);
 
     return 1;
 }

@@ -26,37 +26,35 @@
 typedef struct {
     prof_object_t    pub;       /* path belongs to the loader, or to the list */
     prof_eh_t        eh;
+    uint64_t         print;     /* without a build-id: hash of .eh_frame_hdr */
 } prof_object_info_t;
 
 
+/* PROF_OK: go on with the next object */
+
+typedef int (*prof_object_pt)(void *data, const prof_object_info_t *object);
+
+
 typedef struct {
-    prof_object_info_t  *objects;   /* owned; sorted by start */
-    uint32_t             n;
-    uint64_t             adds;
-    uint64_t             subs;
-    char                 exe[PATH_MAX];
+    uint64_t         adds;
+    uint64_t         subs;
+    char             exe[PATH_MAX];
 } prof_object_list_t;
-
-
-typedef void (*prof_object_pt)(void *data);
 
 
 PROF_HIDDEN_BEGIN
 
 /*
- * All objects that have code.  PROF_ERROR: memory is short.
- * The list is to be freed in either case.
+ * Calls fn for each object that has code, while no thread can load or unload
+ * one: what fn does not copy may be gone when this function returns.  fn must
+ * not allocate from the heap: another thread may hold the allocator's lock and
+ * wait for the loader's.
+ * Returns PROF_OK, or what fn returned when that was something else.
  */
-int prof_object_list(prof_object_list_t *list);
-void prof_object_list_free(prof_object_list_t *list);
+int prof_object_list(prof_object_list_t *list, prof_object_pt fn, void *data);
 
-/*
- * Runs fn(data) while no thread can load or unload an object.  fn must not
- * allocate: another thread may hold the allocator's lock and wait for the
- * loader's.  PROF_ERROR: the counters have changed, fn was not called.
- */
-int prof_object_locked(uint64_t adds, uint64_t subs, prof_object_pt fn,
-    void *data);
+/* the number of all objects */
+uint32_t prof_object_count(void);
 
 /* whether the counters are other ones now */
 int prof_object_changed(uint64_t adds, uint64_t subs);

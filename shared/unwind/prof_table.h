@@ -2,15 +2,20 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The snapshot's inside.  All of it is in one mapping, which is never written
- * after it was built, so that processes forked later share it:
+ * The inside of a snapshot.  Each object has a block: one mapping, which is
+ * never written after it was built, so that processes forked later share it:
  *
- *     prof_unwind_t, objects, ranges, eh, paths
- *     index     for each object and each page of PROF_TABLE_PAGE bytes of its
- *               code: number of the row in force at the page's first byte;
- *               one more entry at the object's end
- *     rows      for each object, sorted by pc; the first one is for pc 0
- *     aux       one byte for each row
+ *     prof_block_t, with the object's description
+ *     index      for each page of PROF_TABLE_PAGE bytes of code: number of the
+ *                row in force at the page's first byte; one more entry at the
+ *                end of the code
+ *     rows       sorted by pc; the first one is for pc 0
+ *     functions  starts and lengths of the unwind entries, sorted
+ *     aux        one byte for each row
+ *     path
+ *
+ * A block has all that is ever read of its object.  The snapshot is a small
+ * index of blocks, which snapshots share and count.
  *
  * Context: any, also in a signal.
  */
@@ -21,7 +26,6 @@
 
 
 #include "base/prof_base.h"
-#include "unwind/prof_eh.h"
 #include "unwind/prof_row.h"
 #include "unwind/prof_unwind.h"
 
@@ -32,33 +36,64 @@
 #define PROF_TABLE_PAGE       (1 << PROF_TABLE_PAGE_BITS)
 
 
+/* an unwind entry; relative to the object's first code byte */
+
+typedef struct {
+    uint32_t                start;
+    uint32_t                len;
+} prof_function_t;
+
+
+typedef struct {
+    prof_object_t           object;         /* the first member */
+    uint64_t                print;          /* as in prof_object_info_t */
+    const uint32_t         *index;
+    const uint64_t         *rows;
+    const prof_function_t  *functions;
+    const int8_t           *aux;
+    uint32_t                nrows;
+    uint32_t                nfunctions;
+    uint32_t                unsupported;    /* rows */
+    size_t                  size;           /* of the mapping */
+} prof_block_t;
+
+
+/* a block's owners are the snapshots that have it */
+
+typedef struct {
+    const prof_block_t     *block;
+    uint32_t                refs;
+} prof_shared_t;
+
+
 /* where an object's code is; what a look-up reads of it */
 
 typedef struct {
-    uintptr_t             start;
-    uintptr_t             end;
-    const uint32_t       *index;
+    uintptr_t               start;
+    uintptr_t               end;
+    const uint32_t         *index;
+    const uint64_t         *rows;
+    prof_shared_t          *shared;
+    uint32_t                load;           /* see prof_unwind_mark() */
 } prof_range_t;
 
 
 struct prof_unwind_s {
-    const prof_range_t   *ranges;       /* sorted, as objects and eh */
-    const prof_object_t  *objects;
-    const prof_eh_t      *eh;
-    const uint64_t       *rows;
-    const int8_t         *aux;
-    uint64_t              adds;         /* the loader's counters */
-    uint64_t              subs;
-    prof_unwind_info_t    info;
+    uint64_t                id;             /* no other snapshot has it */
+    const prof_range_t     *ranges;         /* sorted; loaded objects */
+    const prof_range_t     *gone;           /* unloaded, the oldest first */
+    uint32_t                plain;          /* all loads are 0, none is gone */
+    uint32_t                refs;
+    uint64_t                adds;           /* the loader's counters */
+    uint64_t                subs;
+    prof_unwind_info_t      info;
 };
 
 
-/* the number of the object whose code holds the address, or PROF_TABLE_NONE */
+/* the object whose code holds the address, or NULL */
 
-#define PROF_TABLE_NONE  UINT32_MAX
-
-static inline uint32_t
-prof_table_object(const prof_unwind_t *u, uintptr_t pc)
+static inline const prof_range_t *
+prof_table_range(const prof_unwind_t *u, uintptr_t pc)
 {
     uint32_t             lo, hi, mid;
     const prof_range_t  *range;
@@ -79,28 +114,20 @@ prof_table_object(const prof_unwind_t *u, uintptr_t pc)
     }
 
     if (lo == 0 || pc >= range[lo - 1].end) {
-        return PROF_TABLE_NONE;
+        return NULL;
     }
 
-    return lo - 1;
+    return &range[lo - 1];
 }
 
 
-/* the number of the row in force at the address, or PROF_TABLE_NONE */
+/* the number of the row in force at an address in the object's code */
 
 static inline uint32_t
-prof_table_find(const prof_unwind_t *u, uintptr_t pc)
+prof_table_find(const prof_range_t *range, uintptr_t pc)
 {
-    uint32_t             i, lo, hi, mid, rel;
-    const prof_range_t  *range;
+    uint32_t  lo, hi, mid, rel;
 
-    i = prof_table_object(u, pc);
-
-    if (i == PROF_TABLE_NONE) {
-        return PROF_TABLE_NONE;
-    }
-
-    range = &u->ranges[i];
     rel = (uint32_t) (pc - range->start);
 
     lo = range->index[rel >> PROF_TABLE_PAGE_BITS];
@@ -109,7 +136,7 @@ prof_table_find(const prof_unwind_t *u, uintptr_t pc)
     while (lo < hi) {
         mid = lo + (hi - lo + 1) / 2;
 
-        if (prof_row_pc(u->rows[mid]) <= rel) {
+        if (prof_row_pc(range->rows[mid]) <= rel) {
             lo = mid;
 
         } else {
@@ -124,12 +151,12 @@ prof_table_find(const prof_unwind_t *u, uintptr_t pc)
 static inline uint64_t
 prof_table_row(const prof_unwind_t *u, uintptr_t pc)
 {
-    uint32_t  i;
+    const prof_range_t  *range;
 
-    i = prof_table_find(u, pc);
+    range = prof_table_range(u, pc);
 
-    return (i == PROF_TABLE_NONE) ? prof_row(PROF_ROW_NONE, 0, 0)
-                                  : u->rows[i];
+    return range ? range->rows[prof_table_find(range, pc)]
+                 : prof_row(PROF_ROW_NONE, 0, 0);
 }
 
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Answers questions about a snapshot.  It is built in prof_build.c, and read
+ * Answers questions about a snapshot.  It is made in prof_snapshot.c, and read
  * by the walk in prof_walk_sig.c.
  *
  * Context: not in a signal.
@@ -12,22 +12,25 @@
 #include "unwind/prof_object.h"
 #include "unwind/prof_table.h"
 
-#include <sys/mman.h>
+
+#define prof_load(pc)  ((uint32_t) ((pc) >> PROF_LOAD_SHIFT))
 
 
-void
-prof_unwind_destroy(prof_unwind_t *u)
-{
-    if (u) {
-        (void) munmap(u, u->info.bytes);
-    }
-}
+static const prof_range_t *prof_unwind_range(const prof_unwind_t *u,
+    uintptr_t pc);
 
 
 int
 prof_unwind_stale(const prof_unwind_t *u)
 {
     return prof_object_changed(u->adds, u->subs);
+}
+
+
+int
+prof_unwind_plain(const prof_unwind_t *u)
+{
+    return u->plain;
 }
 
 
@@ -39,39 +42,144 @@ prof_unwind_info(const prof_unwind_t *u, prof_unwind_info_t *info)
 
 
 const prof_object_t *
-prof_unwind_objects(const prof_unwind_t *u, uint32_t *n)
+prof_unwind_object_at(const prof_unwind_t *u, uint32_t i)
 {
-    *n = u->info.objects;
-
-    return u->objects;
+    return (i < u->info.objects) ? &u->ranges[i].shared->block->object : NULL;
 }
 
 
 const prof_object_t *
 prof_unwind_object(const prof_unwind_t *u, uintptr_t pc)
 {
-    uint32_t  i;
+    const prof_range_t  *range;
 
-    i = prof_table_object(u, pc);
+    range = prof_unwind_range(u, pc);
 
-    return (i == PROF_TABLE_NONE) ? NULL : &u->objects[i];
+    return range ? &range->shared->block->object : NULL;
+}
+
+
+static const prof_range_t *
+prof_unwind_range(const prof_unwind_t *u, uintptr_t pc)
+{
+    uint32_t             i, load;
+    uintptr_t            at;
+    const prof_range_t  *range;
+
+    load = prof_load(pc);
+    at = prof_unwind_address(pc);
+
+    if (load >= PROF_LOAD_NONE) {
+        return NULL;
+    }
+
+    range = prof_table_range(u, at);
+
+    if (range && range->load == load) {
+        return range;
+    }
+
+    for (i = 0; i < u->info.unloaded; i++) {
+        range = &u->gone[i];
+
+        if (range->load == load && at >= range->start && at < range->end) {
+            return range;
+        }
+    }
+
+    return NULL;
 }
 
 
 uintptr_t
 prof_unwind_function(const prof_unwind_t *u, uintptr_t pc, size_t *len)
 {
-    uint32_t    i;
-    prof_fde_t  fde;
+    uint32_t                lo, hi, mid, rel;
+    const prof_block_t     *block;
+    const prof_range_t     *range;
+    const prof_function_t  *f;
 
-    i = prof_table_object(u, pc);
+    *len = 0;
 
-    if (i == PROF_TABLE_NONE || prof_eh_find(&u->eh[i], pc, &fde) != PROF_OK) {
-        *len = 0;
+    range = prof_unwind_range(u, pc);
+    if (range == NULL) {
         return 0;
     }
 
-    *len = fde.end - fde.start;
+    block = range->shared->block;
+    rel = (uint32_t) (prof_unwind_address(pc) - range->start);
 
-    return fde.start;
+    lo = 0;
+    hi = block->nfunctions;
+
+    while (lo < hi) {
+        mid = lo + (hi - lo) / 2;
+
+        if (block->functions[mid].start <= rel) {
+            lo = mid + 1;
+
+        } else {
+            hi = mid;
+        }
+    }
+
+    if (lo == 0) {
+        return 0;
+    }
+
+    f = &block->functions[lo - 1];
+
+    if (rel - f->start >= f->len) {
+        return 0;
+    }
+
+    *len = f->len;
+
+    return range->start + f->start;
+}
+
+
+int
+prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
+    uint32_t call)
+{
+    int                  rc;
+    uint32_t             i, load;
+    const prof_range_t  *range;
+
+    /* it is marked, or no address of a process */
+
+    if (prof_load(*pc)) {
+        return PROF_OK;
+    }
+
+    rc = PROF_OK;
+    load = PROF_LOAD_NONE;
+
+    for (i = 0; i < n; i++) {
+        range = prof_table_range(u[i], *pc - (call != 0));
+
+        if (range == NULL || range->load == load) {
+            continue;
+        }
+
+        if (load != PROF_LOAD_NONE) {
+            rc = PROF_LIMIT;
+            load = PROF_LOAD_NONE;
+            break;
+        }
+
+        load = range->load;
+    }
+
+    *pc |= (uintptr_t) load << PROF_LOAD_SHIFT;
+
+    return rc;
+}
+
+
+uintptr_t
+prof_unwind_unmark(uintptr_t pc)
+{
+    return (prof_load(pc) == PROF_LOAD_NONE) ? prof_unwind_address(pc) : pc;
 }

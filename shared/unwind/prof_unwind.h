@@ -6,8 +6,16 @@
  * stack walk that reads only these tables and the stack itself.
  *
  * A prof_unwind_t is an immutable snapshot of the objects loaded when it was
- * made.  It may be built in a parent process and used in its children, and be
- * read by any number of threads and signal handlers at once.
+ * made, and refers to nothing of these objects: they may be unloaded.  It may
+ * be built in a parent process and used in its children, and be read by any
+ * number of threads and signal handlers at once.  Snapshots are made, held and
+ * released by one thread.
+ *
+ * Which object an address is in depends on the time at which it was seen.  A
+ * *marked* address tells that by itself: above the bits of addresses it has the
+ * object's *load*, a number that no other object ever had at that place while
+ * snapshots remember.  Addresses of what was loaded at the beginning have the
+ * load 0, and look like any other.
  */
 
 
@@ -22,6 +30,21 @@
 
 
 #define PROF_BUILD_ID_MAX  32
+
+
+/* a load is above these bits: processes have addresses of at most 48 bits */
+
+#define PROF_LOAD_SHIFT  48
+
+/* the load of what was in no object, or in one that nobody knows */
+
+#define PROF_LOAD_NONE   0x7ffe
+
+
+/* the address without its mark, if it is in an object */
+
+#define prof_unwind_address(pc)                                               \
+    ((uintptr_t) (pc) & (((uintptr_t) 1 << PROF_LOAD_SHIFT) - 1))
 
 
 typedef struct prof_unwind_s  prof_unwind_t;
@@ -43,7 +66,8 @@ typedef struct {
 /* what a snapshot is made of, for status pages, tools and tests */
 
 typedef struct {
-    uint32_t    objects;
+    uint32_t    objects;        /* loaded */
+    uint32_t    unloaded;       /* that are remembered */
     uint32_t    rows;           /* after merging */
     uint32_t    unsupported;    /* rows whose rule cannot be expressed */
     size_t      bytes;
@@ -53,12 +77,15 @@ typedef struct {
 
 /*
  * Caller-owned cache of recent (pc -> row) look-ups, one for each sampled
- * thread; zero-filled before its first use and whenever the snapshot changes.
+ * thread; zero-filled before its first use.  A walk empties it when it has rows
+ * of another snapshot.
  */
 
 #define PROF_WALK_CACHE  1024
 
 typedef struct {
+    uint64_t        snapshot;   /* the one that the rows are of */
+
     struct {
         uintptr_t   pc;
         uint64_t    row;
@@ -75,8 +102,21 @@ PROF_HIDDEN_BEGIN
  */
 prof_unwind_t *prof_unwind_create(void);
 
-/* Context: not in a signal; nobody else may still use the snapshot */
-void prof_unwind_destroy(prof_unwind_t *u);
+/*
+ * Builds a snapshot of all objects that are loaded now, with what the old one
+ * knows of those that have not changed.  With "remember" it also knows what the
+ * old one has and is unloaded since, up to a limit.
+ * Returns NULL when memory is short.
+ * Context: not in a signal.
+ */
+prof_unwind_t *prof_unwind_update(const prof_unwind_t *old, int remember);
+
+/*
+ * A snapshot is made with one holder, and goes with its last one.
+ * Context: not in a signal; one thread.
+ */
+void prof_unwind_hold(const prof_unwind_t *u);
+void prof_unwind_release(const prof_unwind_t *u);
 
 /*
  * Tells in well under a microsecond whether an object was loaded or unloaded
@@ -88,24 +128,38 @@ int prof_unwind_stale(const prof_unwind_t *u);
 void prof_unwind_info(const prof_unwind_t *u, prof_unwind_info_t *info);
 
 /*
- * The objects, sorted by start.  Valid as long as the snapshot.
+ * The loaded object number i, by address, or NULL: there are not as many.
+ * Objects are valid as long as the snapshot, and the same in all snapshots.
  */
-const prof_object_t *prof_unwind_objects(const prof_unwind_t *u,
-    uint32_t *n);
+const prof_object_t *prof_unwind_object_at(const prof_unwind_t *u, uint32_t i);
 
-/* The object whose executable range holds the address, or NULL. */
+/* the object whose executable range holds the marked address, or NULL */
 const prof_object_t *prof_unwind_object(const prof_unwind_t *u,
     uintptr_t pc);
 
 /*
- * Start and length of the unwind entry (FDE) that covers the address, that is
- * of the function, or part of a function, that the code belongs to.
- * Returns the start, or 0 when no entry covers the address.
- * Reads the object's .eh_frame_hdr: the object must still be loaded.
- * Context: not in a signal.
+ * Start and length of the unwind entry (FDE) that covers the marked address,
+ * that is of the function, or part of a function, that the code belongs to.
+ * Returns the start, not marked, or 0 when no entry covers the address.
  */
 uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
     size_t *len);
+
+/*
+ * Marks an address that was seen while these n snapshots were current.
+ * call  not 0: the address is behind the code that is meant, as return
+ *       addresses are
+ * Returns PROF_OK, or PROF_LIMIT when the snapshots have different objects
+ * there: the load is PROF_LOAD_NONE then.
+ */
+int prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
+    uint32_t call);
+
+/* a marked address of no object, as it was before */
+uintptr_t prof_unwind_unmark(uintptr_t pc);
+
+/* whether marking by this snapshot changes no address */
+int prof_unwind_plain(const prof_unwind_t *u);
 
 /*
  * Walks the stack of an interrupted thread.

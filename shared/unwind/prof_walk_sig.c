@@ -18,6 +18,8 @@
 #include "unwind/prof_table.h"
 #include "unwind/prof_walk.h"
 
+#include <string.h>
+
 
 static prof_walk_e prof_walk_start(prof_walk_t *w);
 static prof_walk_e prof_walk_rare(prof_walk_t *w, uint64_t row,
@@ -49,6 +51,11 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
     w.st = st;
 
     prof_arch_regs(&w.f, uc);
+
+    if (__builtin_expect(cache->snapshot != u->id, 0)) {
+        memset(cache, 0, sizeof(prof_walk_cache_t));
+        cache->snapshot = u->id;
+    }
 
     rc = prof_walk_start(&w);
 
@@ -277,25 +284,33 @@ prof_walk_extra(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
 static int
 prof_walk_aux(prof_walk_t *w, uintptr_t *value)
 {
-    int          saved;
-    uint32_t     i, n;
-    uintptr_t    at, cfa;
-    prof_regs_t  f;
+    int                  saved;
+    uint32_t             i, n;
+    uint64_t             row;
+    uintptr_t            at, cfa;
+    prof_regs_t          f;
+    const prof_range_t  *range;
 
     prof_arch_regs(&f, w->uc);
     *value = prof_arch_context(w->uc, PROF_ARCH_DWARF_AUX);
 
     for (n = w->base; n < w->n; n++) {
-        i = prof_table_find(w->u, f.pc - f.call);
+        range = prof_table_range(w->u, f.pc - f.call);
 
-        if (i == PROF_TABLE_NONE
-            || !prof_arch_cfa(&f, w->u->rows[i], w->top, &cfa)
+        if (range == NULL) {
+            return 0;
+        }
+
+        i = prof_table_find(range, f.pc - f.call);
+        row = range->rows[i];
+
+        if (!prof_arch_cfa(&f, row, w->top, &cfa)
             || cfa > w->top || !prof_arch_moved(&f, cfa))
         {
             return 0;
         }
 
-        saved = w->u->aux[i];
+        saved = range->shared->block->aux[i];
 
         if (saved) {
             at = prof_arch_saved(&f, saved, cfa, w->top);
@@ -307,7 +322,7 @@ prof_walk_aux(prof_walk_t *w, uintptr_t *value)
             *value = prof_arch_load(at);
         }
 
-        prof_arch_pop(&f, w->u->rows[i], cfa, w->top);
+        prof_arch_pop(&f, row, cfa, w->top);
     }
 
     return 1;

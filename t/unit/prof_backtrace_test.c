@@ -163,7 +163,7 @@ main(void)
     diag("%" PRIu64 " stacks, %" PRIu64 " of them single steps, %" PRIu64
          " scanned", compared, steps, scanned);
 
-    prof_unwind_destroy(unwind);
+    prof_unwind_release(unwind);
 
     return done_testing();
 }
@@ -265,7 +265,7 @@ test_lazy_binding(void)
         return;
     }
 
-    prof_unwind_destroy(unwind);
+    prof_unwind_release(unwind);
     memset(&cache, 0, sizeof(cache));
     unwind = prof_unwind_create();
 

@@ -13,6 +13,7 @@
 
 #include "unwind/prof_arch.h"
 #include "unwind/prof_cfi.h"
+#include "unwind/prof_object.h"
 #include "unwind/prof_table.h"
 
 #include <sys/mman.h>
@@ -40,15 +41,16 @@ static void test_pointers(void);
 static void test_instructions(void);
 static void test_calls(void);
 static void run(const uint8_t *insn, size_t len, emitted_t *e);
-static void test_without_table(void);
-static void test_damaged(void);
+static int test_without_table(void *data, const prof_object_info_t *object);
+static int test_damaged(void *data, const prof_object_info_t *object);
 static void damage(const prof_eh_t *eh, const uint8_t *copy, size_t len);
 static void emit(void *data, uintptr_t pc, const prof_cfi_state_t *state);
 static uint32_t random_next(void);
 
 
-static prof_unwind_t  *unwind;
-static uint32_t        seed = 1;
+static prof_unwind_t       *unwind;
+static prof_object_list_t   list;
+static uint32_t             seed = 1;
 
 
 int
@@ -69,10 +71,10 @@ main(void)
     test_calls();
 #endif
 
-    test_without_table();
-    test_damaged();
+    (void) prof_object_list(&list, test_without_table, NULL);
+    (void) prof_object_list(&list, test_damaged, NULL);
 
-    prof_unwind_destroy(unwind);
+    prof_unwind_release(unwind);
 
     return done_testing();
 }
@@ -165,8 +167,10 @@ test_pointers(void)
 static void
 test_fixture_rows(void)
 {
-    size_t    i;
-    uint64_t  row;
+    size_t               i;
+    uint64_t             row;
+    uintptr_t            at;
+    const prof_range_t  *range;
 
     static const struct {
         const char  *name;
@@ -214,10 +218,12 @@ test_fixture_rows(void)
     };
 
     for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
-        row = prof_table_row(unwind, (uintptr_t) v[i].at);
+        at = (uintptr_t) v[i].at;
+        row = prof_table_row(unwind, at);
+        range = prof_table_range(unwind, at);
 
         is_int(prof_row_rule(row), v[i].row, "row: %s", v[i].name);
-        is_int(unwind->aux[prof_table_find(unwind, (uintptr_t) v[i].at)],
+        is_int(range->shared->block->aux[prof_table_find(range, at)],
                v[i].aux, "aux: %s", v[i].name);
     }
 
@@ -437,83 +443,73 @@ run(const uint8_t *insn, size_t len, emitted_t *e)
 
 /* reading all of .eh_frame must give what the sorted table gives */
 
-static void
-test_without_table(void)
+static int
+test_without_table(void *data, const prof_object_info_t *object)
 {
-    int             rc;
-    size_t          j, n, listed, wrong;
-    uint32_t        i;
+    size_t          j, n, len, listed, wrong, none;
     prof_eh_t       eh;
-    prof_fde_t      one, two;
     prof_eh_fde_t  *fdes;
 
-    for (i = 0; i < unwind->info.objects; i++) {
-        eh = unwind->eh[i];
+    eh = object->eh;
 
-        if (eh.table == NULL) {
-            continue;
-        }
-
-        n = eh.n;
-        eh.table = NULL;
-        eh.n = 0;
-
-        fdes = malloc(prof_eh_max(eh.frame_end - eh.frame)
-                      * sizeof(prof_eh_fde_t));
-
-        if (fdes == NULL) {
-            exit(1);
-        }
-
-        listed = prof_eh_list(&eh, fdes);
-        wrong = 0;
-
-        for (j = 0; j < listed && j < n; j++) {
-            wrong += fdes[j].p != prof_eh_table(&unwind->eh[i], j);
-        }
-
-        is_int(listed, n, "%s: entries", unwind->objects[i].path);
-        is_int(wrong, 0, "%s: the same", unwind->objects[i].path);
-
-        wrong = 0;
-
-        for (j = 0; j < 50; j++) {
-            rc = prof_eh_find(&unwind->eh[i], fdes[j * n / 50].start + j,
-                              &one);
-            wrong += rc != prof_eh_find(&eh, fdes[j * n / 50].start + j,
-                                        &two)
-                     || (rc == PROF_OK && one.start != two.start);
-        }
-
-        is_int(wrong, 0, "%s: found", unwind->objects[i].path);
-
-        free(fdes);
+    if (eh.table == NULL) {
+        return PROF_OK;
     }
+
+    n = eh.n;
+    eh.table = NULL;
+    eh.n = 0;
+
+    fdes = malloc(prof_eh_max(eh.frame_end - eh.frame)
+                  * sizeof(prof_eh_fde_t));
+
+    if (fdes == NULL) {
+        exit(1);
+    }
+
+    listed = prof_eh_list(&eh, fdes);
+    wrong = 0;
+    none = 0;
+
+    for (j = 0; j < listed && j < n; j++) {
+        wrong += fdes[j].p != prof_eh_table(&object->eh, j);
+        none += fdes[j].start >= object->pub.start
+                && prof_unwind_function(unwind, fdes[j].start, &len)
+                   != fdes[j].start;
+    }
+
+    is_int(listed, n, "%s: entries", object->pub.path);
+    is_int(wrong, 0, "%s: the same", object->pub.path);
+    is_int(none, 0, "%s: functions", object->pub.path);
+
+    free(fdes);
+
+    return PROF_OK;
 }
 
 
 /* a copy of real entries with a few bytes changed: nothing is read beyond it */
 
-static void
-test_damaged(void)
+static int
+test_damaged(void *data, const prof_object_info_t *object)
 {
     size_t            j, len, at;
     uint8_t          *copy, byte[4];
-    uint32_t          i, k;
+    uint32_t          k;
     prof_eh_t         eh;
     const prof_eh_t  *from;
 
-    i = prof_table_object(unwind, (uintptr_t) main);
-
-    if (!ok(i != PROF_TABLE_NONE, "object to damage")) {
-        return;
+    if ((uintptr_t) main < object->pub.start
+        || (uintptr_t) main >= object->pub.end)
+    {
+        return PROF_OK;
     }
 
-    from = &unwind->eh[i];
+    from = &object->eh;
 
     if (from->hdr > from->frame) {
         diag(".eh_frame_hdr does not come first");
-        return;
+        return PROF_OK;
     }
 
     len = from->frame_end - from->hdr;
@@ -556,6 +552,8 @@ test_damaged(void)
     free(copy);
 
     ok(1, "%d damages survived", TEST_DAMAGES);
+
+    return PROF_OK;
 }
 
 
@@ -592,11 +590,6 @@ damage(const prof_eh_t *eh, const uint8_t *copy, size_t len)
 
     if (n >= 1000000) {
         ok(0, "damaged data ends");
-    }
-
-    for (n = 0; n < 10; n++) {
-        (void) prof_eh_find(eh, (uintptr_t) copy + random_next() - (1 << 23),
-                            &fde);
     }
 }
 

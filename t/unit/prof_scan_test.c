@@ -62,7 +62,7 @@ main(void)
     test_null();
     test_unloaded();
 
-    prof_unwind_destroy(unwind);
+    prof_unwind_release(unwind);
 
     return done_testing();
 }
@@ -323,7 +323,7 @@ test_unloaded(void)
        && pcs[walk_n - 2] == (uintptr_t) fixture_nocfi_ret,
        "unloaded: passed over");
 
-    prof_unwind_destroy(unwind);
+    prof_unwind_release(unwind);
     unwind = saved;
 }
 

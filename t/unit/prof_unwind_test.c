@@ -56,8 +56,8 @@ main(void)
     test_shared();
     test_memory();
 
-    prof_unwind_destroy(unwind);
-    prof_unwind_destroy(NULL);
+    prof_unwind_release(unwind);
+    prof_unwind_release(NULL);
 
     return done_testing();
 }
@@ -70,7 +70,8 @@ test_info(void)
     prof_unwind_info_t  info;
 
     prof_unwind_info(unwind, &info);
-    (void) prof_unwind_objects(unwind, &n);
+
+    for (n = 0; prof_unwind_object_at(unwind, n); n++) { /* void */ }
 
     is_int(info.objects, n, "objects");
     ok(info.rows > 10000, "%u rows", info.rows);
@@ -91,13 +92,14 @@ test_objects(void)
 {
     char                  exe[PATH_MAX];
     ssize_t               len;
-    uint32_t              i, n, vdso;
-    const prof_object_t  *object, *self;
+    uint32_t              i, vdso;
+    const prof_object_t  *object, *last, *self;
 
-    object = prof_unwind_objects(unwind, &n);
+    last = prof_unwind_object_at(unwind, 0);
 
-    for (i = 1; i < n; i++) {
-        wrong += object[i].start < object[i - 1].end;
+    for (i = 1; (object = prof_unwind_object_at(unwind, i)) != NULL; i++) {
+        wrong += object->start < last->end;
+        last = object;
     }
 
     is_int(wrong, 0, "sorted, and without overlaps");
@@ -113,10 +115,10 @@ test_objects(void)
 
     is_str(self->path, exe, "the program's path");
 
-    for (i = 0, vdso = 0; i < n; i++) {
+    for (i = 0, vdso = 0; (object = prof_unwind_object_at(unwind, i)); i++) {
 
-        if (strcmp(object[i].path, "[vdso]") == 0) {
-            is_int(object[i].base, getauxval(AT_SYSINFO_EHDR),
+        if (strcmp(object->path, "[vdso]") == 0) {
+            is_int(object->base, getauxval(AT_SYSINFO_EHDR),
                    "the vdso's base");
             vdso++;
         }
@@ -403,8 +405,8 @@ test_stale(void)
     ok(prof_unwind_stale(u), "stale: an object was unloaded");
     ok(prof_unwind_stale(unwind), "stale: although all is as it was");
 
-    prof_unwind_destroy(unwind);
-    prof_unwind_destroy(u);
+    prof_unwind_release(unwind);
+    prof_unwind_release(u);
 
     unwind = prof_unwind_create();
 
@@ -457,7 +459,7 @@ test_memory(void)
 
     for (i = 0; i < 20; i++) {
         u = prof_unwind_create();
-        prof_unwind_destroy(u);
+        prof_unwind_release(u);
     }
 
     after = mappings();

@@ -65,7 +65,7 @@ main(void)
     test_child();
     test_cache();
 
-    prof_unwind_destroy(unwind);
+    prof_unwind_release(unwind);
 
     return done_testing();
 }

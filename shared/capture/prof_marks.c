@@ -1,0 +1,69 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "capture/prof_marks.h"
+#include "prof.h"
+
+#include <string.h>
+
+
+void
+prof_marks_begin(prof_marks_t *m, const prof_unwind_t **u)
+{
+    const prof_unwind_t  *current;
+
+    current = prof_process_refresh();
+
+    memset(m, 0, sizeof(prof_marks_t));
+
+    prof_marks_add(m, *u);
+    prof_marks_add(m, current);
+
+    if (*u != current) {
+        prof_unwind_hold(current);
+        __atomic_store_n(u, current, __ATOMIC_SEQ_CST);
+    }
+}
+
+
+void
+prof_marks_end(prof_marks_t *m)
+{
+    if (m->n > 1) {
+        prof_unwind_release(m->unwind[0]);
+    }
+}
+
+
+void
+prof_marks_add(prof_marks_t *m, const prof_unwind_t *u)
+{
+    if (u == NULL || (m->n && m->unwind[m->n - 1] == u)) {
+        return;
+    }
+
+    m->unwind[m->n++] = u;
+    m->plain = (m->n == 1 && prof_unwind_plain(u));
+}
+
+
+void
+prof_marks_stack(const prof_marks_t *m, prof_record_t *rec)
+{
+    uint32_t  i;
+
+    if (m->plain) {
+        return;
+    }
+
+    for (i = 0; i < rec->nframes; i++) {
+
+        if (prof_unwind_mark(m->unwind, m->n, &rec->pcs[i], i) != PROF_OK) {
+            rec->nframes = i + 1;
+            rec->end = PROF_FRAME_NO_UNWIND;
+        }
+    }
+}
