@@ -26,7 +26,7 @@
 
 
 static int64_t ngx_http_profile_waited(ngx_http_request_t *r);
-static uint64_t ngx_http_profile_poll(uint64_t begin);
+static uint64_t ngx_http_profile_poll_end(uint64_t begin);
 static ngx_uint_t ngx_http_profile_account_unasked(ngx_http_request_t *r,
     ngx_uint_t *wanted);
 __attribute__((noinline)) static ngx_int_t ngx_http_profile_account_end(
@@ -69,7 +69,7 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
     ngx_http_request_t  *r;
 
     r = tr->request;
-    from = ngx_http_profile_poll(begin);
+    from = ngx_http_profile_poll_end(begin);
 
     tr->start = from - ngx_http_profile_waited(r) * NGX_HTTP_PROFILE_MSEC;
     tr->times.wait += from - tr->start;
@@ -120,7 +120,7 @@ ngx_http_profile_waited(ngx_http_request_t *r)
 /* when the poll ended, of which nginx's time is until somebody updates it */
 
 PROF_HOT static uint64_t
-ngx_http_profile_poll(uint64_t begin)
+ngx_http_profile_poll_end(uint64_t begin)
 {
     int64_t                   ago;
     uint64_t                  now;
@@ -402,18 +402,24 @@ ngx_http_profile_account_late(void)
 
 /*
  * $request_time is the difference of two times of polls, and lacks what was
- * run since the last one.
+ * run since the last one.  The time of timers stays that of the poll: timers
+ * that are set in the same iteration would expire in another order.
  */
 
 PROF_HOT static void
 ngx_http_profile_update_time(uint64_t now)
 {
+    ngx_msec_t                msec;
     ngx_http_profile_loop_t  *loop;
 
     loop = &ngx_http_profile_loop;
 
     if (now - loop->updated >= NGX_HTTP_PROFILE_BEHIND_NS) {
+
+        msec = ngx_current_msec;
         ngx_time_update();
+        ngx_current_msec = msec;
+
         loop->updated = now;
     }
 }

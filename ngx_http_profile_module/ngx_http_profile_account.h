@@ -145,6 +145,7 @@ typedef struct {
     uint64_t                      poll_msec; /* nginx's time at its end */
     uint64_t                      updated;   /* when that was looked up */
     uint64_t                      since;     /* not charged to anybody yet */
+    ngx_msec_t                    due;       /* key of the timer that runs */
 } ngx_http_profile_loop_t;
 
 
@@ -186,11 +187,35 @@ void ngx_http_profile_disarm_idle(void);
 void ngx_http_profile_track_exit(void);
 prof_sampler_t *ngx_http_profile_sampler(void);
 
-/* ngx_http_profile_dispatch.c: what nginx does between two polls */
+/* ngx_http_profile_loop.c: the event loop while the worker is armed */
 
+/* an iteration of it runs, and none of nginx's own */
+extern ngx_uint_t  ngx_http_profile_iterating;
+
+/* it takes itself out after the iteration in which the worker is disarmed */
+void ngx_http_profile_loop_begin(void);
+void ngx_http_profile_loop_end(void);
+
+/* ngx_http_profile_poll.c: the poll of a worker that uses epoll */
+
+/* NGX_ERROR: the events cannot be dispatched in nginx's order, it is logged */
+ngx_int_t ngx_http_profile_poll_init(ngx_cycle_t *cycle);
+
+/* this poll is to be the module's; else nginx's own posts what it finds */
+ngx_uint_t ngx_http_profile_polls(ngx_uint_t flags);
+ngx_int_t ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
+    ngx_uint_t flags);
+
+/* what the poll has reported and is not handled yet */
+ngx_uint_t ngx_http_profile_polled_any(void);
+ngx_event_t *ngx_http_profile_polled_next(void);
+void ngx_http_profile_polled_take(ngx_event_t *ev);
+
+/* ngx_http_profile_dispatch.c: handlers, of each place of the loop */
+
+void ngx_http_profile_process_polled(void);
 void ngx_http_profile_process_posted(ngx_queue_t *posted);
 void ngx_http_profile_expire_timers(void);
-void ngx_http_profile_run_next(void);
 
 /* the innermost one, or NULL */
 extern ngx_http_profile_frame_t  *ngx_http_profile_frame;

@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The dispatch of a worker that is armed: posted events and expired timers are
- * run as nginx runs them, but as turns of the requests that they belong to.
- * A frame on the stack says for whom the worker runs, and since when.
+ * The dispatch of a worker that is armed: polled events, posted events and
+ * expired timers are run as nginx runs them, but as turns of the requests that
+ * they belong to.  A frame on the stack says for whom the worker runs, and
+ * since when.
  */
 
 
@@ -25,9 +26,41 @@ PROF_GLUE_INLINE void ngx_http_profile_init_frame(
     uintptr_t handler);
 static void ngx_http_profile_event_turn(void *data);
 static void ngx_http_profile_events_turn(void *data);
+static void ngx_http_profile_run_next(void);
 
 
 PROF_HOT_DATA ngx_http_profile_frame_t  *ngx_http_profile_frame;
+
+/* where events come from at the moment; NULL: the poll */
+
+PROF_HOT_DATA static ngx_queue_t        *ngx_http_profile_posted;
+
+/* that of timers: what is next in another place does not come next */
+
+static ngx_queue_t  ngx_http_profile_nothing = {
+    &ngx_http_profile_nothing, &ngx_http_profile_nothing
+};
+
+
+PROF_GLUE void
+ngx_http_profile_process_polled(void)
+{
+    ngx_event_t  *ev;
+
+    ngx_http_profile_posted = NULL;
+
+    for ( ;; ) {
+        ev = ngx_http_profile_polled_next();
+
+        if (ev == NULL) {
+            return;
+        }
+
+        ngx_http_profile_polled_take(ev);
+
+        ngx_http_profile_dispatch(ev, 0);
+    }
+}
 
 
 PROF_GLUE void
@@ -36,10 +69,15 @@ ngx_http_profile_process_posted(ngx_queue_t *posted)
     ngx_queue_t  *q;
     ngx_event_t  *ev;
 
+    ngx_http_profile_posted = posted;
+
     while (!ngx_queue_empty(posted)) {
 
         q = ngx_queue_head(posted);
         ev = ngx_queue_data(q, ngx_event_t, queue);
+
+        ngx_log_debug1(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
+                       "profile posted event %p", ev);
 
         ngx_delete_posted_event(ev);
 
@@ -53,6 +91,8 @@ ngx_http_profile_expire_timers(void)
 {
     ngx_event_t        *ev;
     ngx_rbtree_node_t  *node, *root, *sentinel;
+
+    ngx_http_profile_posted = &ngx_http_profile_nothing;
 
     sentinel = ngx_event_timer_rbtree.sentinel;
 
@@ -70,6 +110,13 @@ ngx_http_profile_expire_timers(void)
         }
 
         ev = ngx_rbtree_data(node, ngx_event_t, timer);
+
+        ngx_log_debug2(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
+                       "profile event timer: %p: %M", ev, node->key);
+
+        /* the key does not outlive the deletion */
+
+        ngx_http_profile_loop.due = node->key;
 
         ngx_rbtree_delete(&ngx_event_timer_rbtree, &ev->timer);
 
@@ -197,7 +244,7 @@ ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr, ngx_event_t *ev,
     }
 
     ngx_http_profile_turn(tr, &wake, ngx_http_profile_event_code(tr, ev),
-                          timer || (tr->ctx && tr->ctx->capture)
+                          (tr->ctx && tr->ctx->capture)
                           ? ngx_http_profile_event_turn
                           : ngx_http_profile_events_turn, ev);
 }
@@ -224,33 +271,46 @@ ngx_http_profile_events_turn(void *data)
 
 
 /*
- * What is posted next for the request whose turn it is belongs to the turn: a
- * connection is mostly readable and writable at once.  Captures have a turn for
- * each event, which is named by it.
+ * What comes next anyway, and is of the request whose turn it is, belongs to
+ * the turn: a connection is mostly readable and writable at once.  Captures
+ * have a turn for each event, which is named by it.
  */
 
-PROF_GLUE void
+PROF_GLUE static void
 ngx_http_profile_run_next(void)
 {
     ngx_event_t               *ev;
-    ngx_queue_t               *q;
+    ngx_queue_t               *posted;
     ngx_http_profile_track_t  *tr;
 
     tr = ngx_http_profile_frame->track;
+    posted = ngx_http_profile_posted;
 
     /* it may be gone after each of them */
 
-    while (tr && tr == ngx_http_profile_frame->track
-           && !ngx_queue_empty(&ngx_posted_events))
-    {
-        q = ngx_queue_head(&ngx_posted_events);
-        ev = ngx_queue_data(q, ngx_event_t, queue);
+    while (tr && tr == ngx_http_profile_frame->track) {
 
-        if (!ngx_http_profile_owns(tr, ngx_http_profile_connection(ev))) {
+        if (posted == NULL) {
+            ev = ngx_http_profile_polled_next();
+
+        } else {
+            ev = ngx_queue_empty(posted)
+                 ? NULL
+                 : ngx_queue_data(ngx_queue_head(posted), ngx_event_t, queue);
+        }
+
+        if (ev == NULL
+            || !ngx_http_profile_owns(tr, ngx_http_profile_connection(ev)))
+        {
             return;
         }
 
-        ngx_delete_posted_event(ev);
+        if (posted == NULL) {
+            ngx_http_profile_polled_take(ev);
+
+        } else {
+            ngx_delete_posted_event(ev);
+        }
 
         ev->handler(ev);
     }

@@ -3,11 +3,10 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Arming a worker.  nginx runs code for a request through ev->handler(ev) in
- * three places of its event loop: accepted events, expired timers, posted
- * events.  While armed, the poll posts all events instead of running them, and
- * ngx_http_profile_dispatch.c runs the three places itself, so that it can look
- * up whose event it is.  No event handler of a real connection is ever
- * replaced.
+ * four places of its event loop: polled events, accepted events, expired
+ * timers, posted events.  While armed, ngx_http_profile_loop.c runs the four
+ * places itself, in nginx's order, so that it can look up whose event it is.
+ * No event handler of a real connection is ever replaced.
  *
  * Replaced while armed, and put back when the last request is untracked:
  *
@@ -21,9 +20,6 @@
 
 #include "ngx_http_profile.h"
 
-
-/* over timers and posted events, between two polls */
-#define NGX_HTTP_PROFILE_PASSES  16
 
 /* while there are captures, for what others run; ticks are 4 ms */
 #define NGX_HTTP_PROFILE_WATCH_FREQUENCY  250
@@ -42,10 +38,6 @@ typedef struct {
 static ngx_int_t ngx_http_profile_arm_loop(void);
 static void ngx_http_profile_disarm_loop(void);
 static void ngx_http_profile_disarm_sampler(void);
-static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
-    ngx_msec_t timer, ngx_uint_t flags);
-static ngx_int_t ngx_http_profile_paced_poll(ngx_cycle_t *cycle,
-    ngx_msec_t timer, ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
     ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
@@ -60,7 +52,6 @@ static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 PROF_HOT_DATA static ngx_http_profile_worker_t  worker;
 
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_armed;
-PROF_HOT_DATA ngx_http_profile_loop_t           ngx_http_profile_loop;
 
 /* a timer that keeps the tree from being empty, and its connection */
 
@@ -110,6 +101,8 @@ ngx_http_profile_disarm_idle(void)
         return;
     }
 
+    /* the module's process_events() remains until its next call */
+
     ngx_http_profile_disarm_loop();
 
     ngx_http_profile_owned_done();
@@ -123,7 +116,6 @@ ngx_http_profile_disarm_loop(void)
     ngx_event_timer_rbtree.insert = worker.insert;
     ngx_del_timer(&ngx_http_profile_idle);
 
-    ngx_event_actions.process_events = worker.actions.process_events;
     ngx_event_actions.add = worker.actions.add;
     ngx_event_actions.add_conn = worker.actions.add_conn;
 
@@ -154,6 +146,8 @@ ngx_http_profile_track_exit(void)
     if (ngx_http_profile_armed) {
         ngx_http_profile_disarm_loop();
     }
+
+    ngx_http_profile_loop_end();
 }
 
 
@@ -219,18 +213,18 @@ ngx_http_profile_sampler(void)
 static ngx_int_t
 ngx_http_profile_arm_loop(void)
 {
-    if (worker.ended || ngx_http_profile_owned_init() != NGX_OK) {
+    if (worker.ended
+        || ngx_http_profile_poll_init((ngx_cycle_t *) ngx_cycle) != NGX_OK
+        || ngx_http_profile_owned_init() != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
-    ngx_memzero(&ngx_http_profile_loop, sizeof(ngx_http_profile_loop_t));
-    ngx_http_profile_loop.since = prof_now();
-
     ngx_http_profile_cpu_init();
+    ngx_http_profile_loop_begin();
 
     worker.actions = ngx_event_actions;
 
-    ngx_event_actions.process_events = ngx_http_profile_process_events;
     ngx_event_actions.add = ngx_http_profile_add_event;
 
     if (ngx_event_actions.add_conn) {
@@ -260,99 +254,6 @@ ngx_http_profile_arm_loop(void)
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile armed");
 
     return NGX_OK;
-}
-
-
-PROF_GLUE static ngx_int_t
-ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
-    ngx_uint_t flags)
-{
-    ngx_int_t                 rc;
-    ngx_msec_t                msec;
-    ngx_uint_t                passes;
-    ngx_http_profile_loop_t  *loop;
-
-    /* completing may post an event and set a timer */
-
-    if (ngx_http_profile_nlive && ngx_http_profile_check_all() && timer > 1) {
-        timer = 1;
-    }
-
-    ngx_http_profile_disarm_idle();
-
-    if (!ngx_http_profile_armed) {
-        return worker.actions.process_events(cycle, timer, flags);
-    }
-
-    loop = &ngx_http_profile_loop;
-
-    loop->last_end = loop->poll_end;
-    loop->poll_start = loop->since;
-
-    rc = prof_process_paced()
-         ? ngx_http_profile_paced_poll(cycle, timer, flags|NGX_POST_EVENTS)
-         : worker.actions.process_events(cycle, timer, flags|NGX_POST_EVENTS);
-
-    loop->poll_end = prof_now();
-    loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
-    loop->updated = loop->poll_end;
-    loop->since = loop->poll_end;
-
-    /* from here on as in ngx_process_events_and_timers() */
-
-    ngx_http_profile_process_posted(&ngx_posted_accept_events);
-
-    if (ngx_accept_mutex_held) {
-        ngx_shmtx_unlock(&ngx_accept_mutex);
-    }
-
-    /*
-     * Scripts may move nginx's time on while they run.  What is due by then,
-     * nginx would run itself before the next poll.
-     */
-
-    passes = NGX_HTTP_PROFILE_PASSES;
-
-    do {
-        msec = ngx_current_msec;
-
-        ngx_http_profile_expire_timers();
-
-        ngx_http_profile_process_posted(&ngx_posted_events);
-
-    } while (msec != ngx_current_msec && --passes);
-
-    return rc;
-}
-
-
-/*
- * While the worker is sampled when it does not wait: what is there already is
- * taken without a wait.
- */
-
-static ngx_int_t
-ngx_http_profile_paced_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
-    ngx_uint_t flags)
-{
-    ngx_int_t  rc;
-
-    rc = worker.actions.process_events(cycle, 0, flags);
-
-    if (rc != NGX_OK || timer == 0
-        || !ngx_queue_empty(&ngx_posted_accept_events)
-        || !ngx_queue_empty(&ngx_posted_events))
-    {
-        return rc;
-    }
-
-    prof_process_idle();
-
-    rc = worker.actions.process_events(cycle, timer, flags);
-
-    prof_process_busy();
-
-    return rc;
 }
 
 
@@ -428,11 +329,12 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
         ngx_http_profile_own_event(tr, ev);
 
         /*
-         * nginx itself ends the iteration in which it was armed, and would
-         * run what expires at once (a sleep of no time) outside of a turn
+         * nginx itself ends the iteration in which the worker was armed, and
+         * would run what expires at once (a sleep of no time) outside of a
+         * turn of the request that is captured
          */
 
-        if (ngx_http_profile_loop.poll_start == 0
+        if (!ngx_http_profile_iterating
             && (ngx_msec_int_t) (node->key - ngx_current_msec) <= 0)
         {
             node->key = ngx_current_msec + 1;

@@ -1,0 +1,134 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# The order in which a worker calls handlers is the same with the module and
+# without: for each event method, with a mutex for accept and without, and for
+# each directive that makes the module run the event loop.
+#
+# The handlers are those of ngx_http_order_test_module.c, which are ready at once
+# because the worker was kept.
+
+use strict;
+use warnings;
+
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use ProfileTest;
+use ProfileTest::Module;
+
+my $t = ProfileTest->new();
+my $so = build_module($t, 'ngx_http_order_test_module');
+
+my $format = 'log_format times "$request_uri $profile_cpu_time $request_time"; '
+             . 'access_log %%TESTDIR%%/times.log times;';
+
+my %directives = (
+    accounting => 'profile_accounting on;',
+    'accounting, logged' => "profile_accounting on; $format",
+    keep => 'profile_keep 0;',
+    stalls => 'profile_stall_threshold 1ms;',
+);
+
+for my $method (qw/ epoll poll select /) {
+    next unless has_method($method);
+
+    for my $mutex (qw/ off on /) {
+        for my $multi (qw/ off on /) {
+            my $events = "use $method; accept_mutex $mutex; "
+                         . "multi_accept $multi;";
+            my $plain = notes($events, 0, '');
+
+            like($plain, qr/^timer: end$/m, "$events all have run");
+
+            is(notes($events, 1, $directives{$_}), $plain, "$events $_")
+                for sort keys %directives;
+        }
+    }
+}
+
+
+
+# nginx is mostly built with epoll only
+sub has_method {
+    my ($method) = @_;
+
+    my ($status) = $t->test_config("events { use $method; }\nhttp { }\n");
+
+    return $status == 0;
+}
+
+
+# what the handlers note
+
+sub notes {
+    my ($events, $module, $directive) = @_;
+
+    my $modules = "load_module $so;";
+    $modules = "%%MODULES%%\n$modules" if $module;
+
+    my $workers = $events =~ /accept_mutex on/ ? 2 : 1;
+
+    $t->write_file_expand('nginx.conf', <<"EOC");
+$modules
+%%GLOBALS%%
+worker_processes $workers;
+
+events {
+    $events
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    $directive
+
+    server {
+        listen 127.0.0.1:8080;
+
+        location /order {
+            order_test;
+        }
+    }
+}
+EOC
+
+    $t->run();
+
+    my @stopped = one_worker($t->worker_pids());
+    my $notes;
+
+    if (http_get('/order?start')->body() ne 'started') {
+        $notes = 'not started';
+
+    } else {
+        my $r;
+
+        wait_for(sub { $r = http_get('/order?end'); $r->status() == 200 });
+        $notes = $r->body();
+    }
+
+    kill 'CONT', @stopped;
+    $t->stop();
+
+    return $notes;
+}
+
+
+# Of two workers, only one has the mutex.  The other one is stopped, and returned.
+
+sub one_worker {
+    my (@pids) = @_;
+
+    return if @pids < 2;
+
+    for my $pid (@pids) {
+        kill 'STOP', $pid;
+
+        return $pid if http_get('/order?end', timeout => 2)->status();
+
+        kill 'CONT', $pid;
+    }
+
+    die "no worker answers\n";
+}
