@@ -143,14 +143,23 @@ ngx_http_profile_ready(ngx_http_profile_track_t *tr,
         return now;
     }
 
-    if (loop->poll_end - loop->poll_start > NGX_HTTP_PROFILE_SLEEP_NS
-        || loop->last_end == 0)
+    /*
+     * A timer may have been due before the poll, which waited nevertheless:
+     * by nginx's time, which is that of the poll before it, it was not.
+     */
+
+    ready = wake->timer ? (uint64_t) loop->due * 1000000 : loop->poll_start;
+
+    if (loop->last_end == 0
+        || (loop->poll_end - loop->poll_start > NGX_HTTP_PROFILE_SLEEP_NS
+            && ready >= loop->poll_start))
     {
         return loop->poll_end;
     }
 
-    ready = wake->timer ? (uint64_t) wake->event->timer.key * 1000000
-                        : ngx_http_profile_arrived(wake, now);
+    if (!wake->timer) {
+        ready = ngx_http_profile_arrived(wake, now);
+    }
 
     return ngx_min(ngx_max(ready, loop->last_end), loop->poll_start);
 }
