@@ -652,11 +652,13 @@ sub child_processes {
 
 # Other processes
 
-# runs code or a program until the test ends
+# runs code or a program until the test ends, with all processes that it starts
 sub run_daemon {
     my ($self, @what) = @_;
 
     return $self->start_child(sub {
+        setpgrp();
+
         $what[0]->(@what[1 .. $#what]) if ref $what[0];
         POSIX::_exit(0) if ref $what[0];
 
@@ -698,7 +700,7 @@ sub stop_daemons {
     my ($self) = @_;
 
     for my $pid (@{$self->{children}}) {
-        kill 'TERM', $pid;
+        kill 'TERM', $pid, -$pid;
     }
 
     for my $pid (@{$self->{children}}) {
