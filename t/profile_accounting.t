@@ -79,11 +79,17 @@ http {
             }
         }
 
+        location /held {
+            proxy_pass http://127.0.0.1:8081/hold=answer/;
+        }
+
+        # from the file "busy" until the file "idle"
         location /busy {
             content_by_lua_block {
-                ngx.update_time()
-                local till = ngx.now() + 0.6
-                while ngx.now() < till do ngx.update_time() end
+                local till = os.time() + 20
+                io.open("%%TESTDIR%%/busy", "w"):close()
+                while not io.open("%%TESTDIR%%/idle") and os.time() < till do
+                end
                 ngx.say("was busy")
             }
         }
@@ -172,24 +178,49 @@ cmp_ok($total, '<', 150, 'Server-Timing: total of this request');
 
 # the worker runs something else
 
-my $waiting = http_get('/upstream?stalled', start => 1);
-sleep 0.1;
+my $dir = $t->testdir();
+
+my $waiting = http_get('/held?stalled', start => 1);
+wait_for(sub { grep { /stalled/ } upstream_lines($t) });
+
 my $busy = http_get('/busy', start => 1);
-sleep 0.05;
+wait_for(sub { -e "$dir/busy" });
+
 my $queued = http_get('/text?queued', start => 1);
+
+# When the upstream has sent its answer, nginx does not read it for a while.
+# The kernel knows to a tick when it came.
+
+my $begin = time();
+upstream_release($t, 'answer');
+wait_for(sub { -e "$dir/answered.answer" });
+my $answered = time();
+
+sleep 0.3;
+my $stalled = time() - $answered - 0.005;
+
+$t->write_file('idle', '');
 http_end($_) for $waiting, $busy, $queued;
+my $took = time() - $begin;
 
 $l = line('/busy');
-cmp_ok($l->{longest}, '>=', 0.58, 'busy: longest turn');
+cmp_ok($l->{longest}, '>=', $stalled, 'busy: longest turn');
 cmp_ok($l->{cpu}, '>', 0.01, 'busy: CPU time');
 cmp_ok($l->{cpu}, '<=', $l->{rt} + 0.002, 'busy: not more than it took');
 sums($l, 'busy');
 
-my $held = $l->{longest};
-$l = line('/upstream?stalled');
-cmp_ok($l->{stall}, '>=', $held - 0.3 + 0.1 - 0.3, 'stalled: stall');
-cmp_ok($l->{stall}, '<=', $held, 'stalled: not longer');
+$l = line('/held?stalled');
+cmp_ok($l->{stall}, '>=', $stalled, 'stalled: stall');
+cmp_ok($l->{stall}, '<=', $took + 0.005, 'stalled: not longer');
 sums($l, 'stalled');
+
+# nginx does not know yet that it is there
+
+$l = line('/text?queued');
+is($l->{turns}, 1, 'queued: one turn');
+cmp_ok($l->{wait} + $l->{stall} + $l->{longest}, '<', $stalled,
+       'queued: nothing of the time in which nginx did not accept it');
+sums($l, 'queued');
 
 
 # beside a capture

@@ -9,6 +9,7 @@ use strict;
 use warnings;
 
 use File::Basename qw/ dirname /;
+use JSON::PP qw/ decode_json /;
 use POSIX ();
 use Test::More;
 use Time::HiRes qw/ sleep /;
@@ -139,12 +140,27 @@ $p = recorded('/grace?later=7000&leak=100');
 is_deeply(sums($p, 'later'), [ 1, 7000, 0, 0 ], 'recorded: freed in time');
 is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ], 'recorded: and a leak');
 
-# a client that does not wait
+# A client that goes before the time is over gets no reply, and the profile is
+# stored.  Nginx has begun the request when it has answered two later ones.
 
-my $s = http_get("/grace?leak=100&$object", start => 1);
+my $s = http_get("/grace?gone=1&leak=100&$object", start => 1);
 
-sleep(0.2);
+http_get('/?known=1') for 1 .. 2;
 close($s);
+
+my $gone;
+
+ok(wait_for(sub {
+    ($gone) = grep { $_->{uri} =~ /gone/ }
+              @{decode_json(http_get('/-/profile/profiles.json')->body())
+                ->{profiles}};
+    return $gone;
+}), 'gone: the profile is stored');
+
+is_deeply(sums(stored($gone->{id}), 'leak'), [ 1, 100, 1, 100 ],
+          'gone: it is that of the request');
+ok($t->read_file('access.log') =~ m{ "GET /grace\?gone=1\S+ [^"]*" 499 0 },
+   'gone: nothing is sent');
 
 # turns of one request among those of others
 
@@ -195,7 +211,13 @@ sub recorded {
 
     my $r = http_get($uri . ($uri =~ /\?/ ? '&' : '?')
                      . 'performance_bar=record&stackprof_mode=object');
-    my $id = $r->header('X-Profile-Id');
+
+    return stored($r->header('X-Profile-Id'));
+}
+
+
+sub stored {
+    my ($id) = @_;
     my $stored;
 
     wait_for(sub {

@@ -341,8 +341,7 @@ for my $i (1 .. 3) {
     is(http_end($s)->body(), "small\n", 'and the one behind it');
 }
 
-wait_for_new(6);
-pass('all are stored');
+is(scalar(wait_for_new(6)), 6, 'all are stored');
 
 
 # so many new entries

@@ -35,6 +35,8 @@
 
 #define MS  1000000
 
+#define TEST_FORGED  1000
+
 
 typedef struct {
     prof_sampler_t  *sampler;
@@ -71,6 +73,7 @@ static uint64_t test_in_spans(const prof_profile_t *p, const char *outer,
     const char *inner);
 static void test_spans(prof_sampler_t *s);
 static void test_long_capture(prof_sampler_t *s);
+static void test_forge(void *data);
 static void test_foreign_signal(prof_sampler_t *s);
 static int test_handlers(void);
 static void test_restored(void);
@@ -662,13 +665,29 @@ test_long_capture(prof_sampler_t *s)
 }
 
 
+static void
+test_forge(void *data)
+{
+    int           i, *signo = data;
+    union sigval  value;
+
+    value.sival_ptr = (void *) 16;
+
+    for (i = 0; i < TEST_FORGED; i++) {
+        kill(getpid(), *signo);
+        sigqueue(getpid(), *signo, value);
+    }
+}
+
+
 /* anybody with the right may send the signal: it must do no harm */
 
 static void
 test_foreign_signal(prof_sampler_t *s)
 {
     int               signo;
-    union sigval      value;
+    prof_capture_t   *c;
+    prof_profile_t   *p;
     struct sigaction  sa;
 
     for (signo = SIGRTMIN; signo <= SIGRTMAX; signo++) {
@@ -679,11 +698,21 @@ test_foreign_signal(prof_sampler_t *s)
 
     ok(signo <= SIGRTMAX, "the sampler holds signal %d", signo);
 
-    kill(getpid(), signo);
-    value.sival_ptr = (void *) 16;
-    sigqueue(getpid(), signo, value);
+    c = test_capture(1);
 
-    ok(1, "and ignores those that are not its timer's");
+    prof_turn_run(s, c, (uintptr_t) test_forge, test_forge, &signo);
+
+    p = prof_capture_finish(c, "forged");
+
+    /* a turn that is shorter than a period may get one sample by chance */
+
+    ok(p->cpu < 1000 * MS, "a turn of %" PRIu64 " us", p->cpu / 1000);
+    ok(p->stats.samples <= 1, "%" PRIu64 " samples of %d signals that are not"
+       " its timer's", p->stats.samples, 2 * TEST_FORGED);
+    is_int(test_sum(p, -1, 1), p->cpu, "and the sums hold");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
 }
 
 

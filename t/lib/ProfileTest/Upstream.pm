@@ -7,7 +7,8 @@ package ProfileTest::Upstream;
 #
 #     /status=404/   the status
 #     /wait=300/     milliseconds until it answers
-#     /hold=a/       it answers when upstream_release() is called with the name
+#     /hold=a/       it answers when upstream_release() is called with the name,
+#                    and the file "answered.a" is there when it has
 #     /accel=/x/     X-Accel-Redirect: the rest of the path, from the slash on
 #     /cookie=a/     Set-Cookie, and some headers that caches look at
 #
@@ -146,6 +147,8 @@ sub answer {
     while ($sent < length($response)) {
         $sent += syswrite($c, $response, 65536, $sent) || last;
     }
+
+    $t->write_file("answered.$1", '') if $path =~ m{/hold=(\w+)};
 
     # what the client still sends must not reset the connection
     shutdown($c, 1);
