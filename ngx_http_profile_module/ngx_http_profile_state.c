@@ -47,6 +47,7 @@ ngx_http_profile_state_write(void)
     state->connections = ngx_cycle->connection_n
                          - ngx_cycle->free_connection_n;
     state->max_connections = ngx_cycle->connection_n;
+    state->refused = prof_signal_refused();
 
     ngx_http_profile_state_captures(state);
 

@@ -45,6 +45,7 @@ typedef struct {
     ngx_uint_t                        max_captures;
     ngx_uint_t                        connections;
     ngx_uint_t                        max_connections;
+    uint64_t                          refused;      /* signals */
     ngx_uint_t                        nlive;
     ngx_http_profile_state_capture_t  live[NGX_HTTP_PROFILE_STATE_CAPTURES];
 } ngx_http_profile_state_t;

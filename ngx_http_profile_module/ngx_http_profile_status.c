@@ -356,14 +356,16 @@ ngx_http_profile_status_workers(uint64_t asked, json_t *workers,
 
         if (!busy) {
             (void) json_object_update_new(json,
-                       json_pack("{s:I, s:I, s:I, s:I}",
+                       json_pack("{s:I, s:I, s:I, s:I, s:I}",
                                  "captures", (json_int_t) state.captures,
                                  "max_captures",
                                  (json_int_t) state.max_captures,
                                  "connections",
                                  (json_int_t) state.connections,
                                  "max_connections",
-                                 (json_int_t) state.max_connections));
+                                 (json_int_t) state.max_connections,
+                                 "refused_signals",
+                                 (json_int_t) state.refused));
 
             ngx_http_profile_status_captures(&state, pid, captures);
         }

@@ -155,11 +155,13 @@ prof_profile_t *prof_process_addresses(const uintptr_t *pcs, uint32_t n,
 prof_sampler_t *prof_sampler_create(const char **err);
 
 /*
- * Undoes all that prof_sampler_create() did: the timer is deleted, a signal
- * still pending is consumed, handler and alternate stack are put back.
- * Context: the same thread; no turn may be running.
+ * Deletes the timer, consumes a signal that is still pending, puts handler and
+ * alternate stack back.  Context: the same thread; no turn may be running.
  */
 void prof_sampler_destroy(prof_sampler_t *s);
+
+/* how many signals did nothing: forged ones, and late ones of deleted timers */
+uint64_t prof_signal_refused(void);
 
 
 /*
@@ -384,10 +386,8 @@ int prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall);
 void prof_watch_gap(prof_watch_t *w, prof_capture_t *c,
     const uintptr_t *frames, uint32_t n, uint64_t until);
 
-/* the clock that all wall times are of, in ns; may be called in a signal */
+/* wall time; the thread's CPU time, a system call; both also in a signal */
 uint64_t prof_now(void);
-
-/* the calling thread's CPU time, in ns: a system call; may be called so too */
 uint64_t prof_cpu_now(void);
 
 /* counters so far; wall, running and CPU time so far; each may be NULL */

@@ -6,44 +6,97 @@
  * allocation, no lock, no log, no thread-local storage but errno.  What this
  * file may call is checked against a list: clock_gettime(), raise(),
  * sigaction() and timer_settime() are safe in signals (POSIX.1-2017, XSH
- * 2.4.3).
+ * 2.4.3); syscall() asks for the thread's id, once in each thread.
  */
 
 
 #include "capture/prof_sampler.h"
+#include "unwind/prof_arch.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 
+static int prof_handler_mine(prof_expiry_t *e);
+static void prof_handler_refuse(void);
 static void prof_handler_pass(int signo, siginfo_t *si, void *uc);
-static void prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc);
+static void prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc,
+    uint64_t start);
 static void prof_handler_govern(prof_sampler_t *s, uint64_t now);
-static void prof_handler_slow_down(prof_sampler_t *s);
+static void prof_handler_slow_down(prof_sampler_t *s, uint64_t now);
 
 
 struct sigaction  prof_signal_fault;
+
+prof_expiry_t     prof_expiries[PROF_EXPIRIES];
+uint64_t          prof_signal_forged;
 
 
 void
 prof_handler(int signo, siginfo_t *si, void *uc)
 {
     int             err;
+    uintptr_t       word;
     prof_expiry_t  *e;
 
-    /* anybody may send the signal, but only a timer carries our pointer */
-
-    e = si->si_value.sival_ptr;
-
-    if (si->si_code != SI_TIMER || e == NULL) {
+    if (si->si_code != SI_TIMER) {
         prof_handler_pass(signo, si, uc);
         return;
     }
 
     err = errno;
 
-    e->handler(e, si, uc);
+    word = (uintptr_t) si->si_value.sival_ptr;
+    e = &prof_expiries[word % PROF_EXPIRIES];
+
+    (void) __atomic_fetch_add(&e->inside, 1, __ATOMIC_SEQ_CST);
+
+    if (word && __atomic_load_n(&e->word, __ATOMIC_SEQ_CST) == word
+        && prof_handler_mine(e))
+    {
+        e->handler(e->data, uc);
+
+    } else {
+        prof_handler_refuse();
+    }
+
+    (void) __atomic_fetch_sub(&e->inside, 1, __ATOMIC_SEQ_CST);
 
     errno = err;
+}
+
+
+/*
+ * Whether this thread is the entry's.  The thread pointer is as good as the
+ * thread's id, and costs no system call; only the right thread writes it.
+ */
+
+static int
+prof_handler_mine(prof_expiry_t *e)
+{
+    uintptr_t  thread;
+
+    thread = __atomic_load_n(&e->thread, __ATOMIC_RELAXED);
+
+    if (thread) {
+        return thread == prof_arch_thread();
+    }
+
+    if (syscall(SYS_gettid) != e->tid) {
+        return 0;
+    }
+
+    __atomic_store_n(&e->thread, prof_arch_thread(), __ATOMIC_RELAXED);
+
+    return 1;
+}
+
+
+static void
+prof_handler_refuse(void)
+{
+    (void) __atomic_fetch_add(&prof_signal_forged, 1, __ATOMIC_RELAXED);
 }
 
 
@@ -56,6 +109,7 @@ static void
 prof_handler_pass(int signo, siginfo_t *si, void *uc)
 {
     if (signo != SIGFPE) {
+        prof_handler_refuse();
         return;
     }
 
@@ -85,32 +139,41 @@ prof_handler_pass(int signo, siginfo_t *si, void *uc)
 
 
 void
-prof_sampler_expired(prof_expiry_t *e, const siginfo_t *si,
-    const ucontext_t *uc)
+prof_sampler_expired(void *data, const ucontext_t *uc)
 {
-    prof_sampler_t  *s;
+    prof_sampler_t *s = data;
 
-    s = (prof_sampler_t *) e;
+    uint64_t  now, lost;
 
     if (!s->armed) {
         return;
     }
 
-    if (si->si_overrun > 0) {
-        s->stats->lost_overrun += si->si_overrun;
+    now = prof_clock(CLOCK_MONOTONIC);
+
+    if (!prof_expiry_due(now, s->due, s->period)) {
+        return;
     }
 
-    prof_handler_sample(s, uc);
+    /* what the timer says of overruns, a sender could say as well */
+
+    if (now >= s->due + s->period) {
+        lost = (now - s->due) / s->period;
+        s->stats->lost_overrun += lost;
+        s->due += lost * s->period;
+    }
+
+    s->due += s->period;
+
+    prof_handler_sample(s, uc, now);
 }
 
 
 static void
-prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc)
+prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start)
 {
-    uint64_t        start, now;
+    uint64_t        now;
     prof_record_t  *rec;
-
-    start = prof_clock(CLOCK_MONOTONIC);
 
     rec = prof_ring_reserve(&s->ring);
 
@@ -147,7 +210,7 @@ prof_handler_govern(prof_sampler_t *s, uint64_t now)
 
     if (used > s->fill) {
         s->fill = used + (PROF_RING_SIZE - used) / 2;
-        prof_handler_slow_down(s);
+        prof_handler_slow_down(s, now);
         return;
     }
 
@@ -158,13 +221,13 @@ prof_handler_govern(prof_sampler_t *s, uint64_t now)
     own = s->stats->own_handler_ns + s->stats->samples * PROF_DELIVERY_NS;
 
     if (own * PROF_SHARE > s->running + now - s->start) {
-        prof_handler_slow_down(s);
+        prof_handler_slow_down(s, now);
     }
 }
 
 
 static void
-prof_handler_slow_down(prof_sampler_t *s)
+prof_handler_slow_down(prof_sampler_t *s, uint64_t now)
 {
     struct itimerspec  it;
 
@@ -173,6 +236,7 @@ prof_handler_slow_down(prof_sampler_t *s)
     }
 
     s->period *= 2;
+    s->due = now + s->period;
     s->stats->slowdowns++;
 
     it.it_value.tv_sec = s->period / 1000000000;

@@ -480,6 +480,10 @@ prof_process_close(void)
         }
     }
 
+    if (prof_process.fault) {
+        prof_signal_release(PROF_SIGNAL_FAULT);
+    }
+
     prof_signal_release(PROF_SIGNAL_OWN);
 
     memset(&prof_process, 0, sizeof(prof_process_t));

@@ -23,8 +23,8 @@
  *
  * Contexts: the main thread, not in a signal, but for the handlers, which are
  * in prof_process_sig.c.  A handler may run in another thread at any time
- * until its timers are deleted; "armed" and "inside" are how the main thread
- * knows that none does.
+ * until its timers are deleted; the entries of the thread's timers are how the
+ * main thread knows that none does (prof_signal.h).
  */
 
 
@@ -89,9 +89,8 @@ typedef struct {
 typedef struct prof_thread_s  prof_thread_t;
 
 struct prof_thread_s {
-    prof_expiry_t         tick;         /* the first member */
-    prof_expiry_t         fine;
-
+    prof_expiry_t        *tick;         /* NULL: none was made yet */
+    prof_expiry_t        *fine;
     int                   tid;          /* 0: free */
     int                   seen;         /* in the last scan */
     int                   main;
@@ -113,8 +112,6 @@ struct prof_thread_s {
 
     /* the handlers' */
 
-    int                   armed;
-    int                   inside;
     int                   running;      /* the fine timers */
     int                   paced;        /* by the main thread itself */
     int                   coarse;       /* ticks are enough for the period */
@@ -152,6 +149,7 @@ typedef struct {
 typedef struct {
     uint32_t              ncaptures;
     uint32_t              scans;
+    int                   fault;        /* SIGFPE is held */
     uint32_t              paced;        /* captures for which the main thread
                                            says when it waits */
     prof_slot_t           slots[PROF_PROCESS_CAPTURES];
@@ -169,10 +167,7 @@ PROF_HIDDEN_BEGIN
 
 extern prof_process_t  prof_process;
 
-/*
- * Memory of threads is reused, but never given back: see prof_signal.h.  Those
- * in use are the ones with a tid.
- */
+/* those in use are the ones with a tid; a handler may be inside of others */
 extern prof_thread_t   prof_threads[PROF_PROCESS_THREADS];
 
 
@@ -194,6 +189,9 @@ void prof_thread_set(prof_thread_t *t);
 
 /* deletes the timers, and gives the memory back */
 void prof_thread_close(prof_thread_t *t);
+
+/* whether no handler is using the thread's memory and tables */
+int prof_thread_quiet(const prof_thread_t *t);
 
 /* the thread's CPU time; 0 if it has ended */
 uint64_t prof_thread_cpu(const prof_thread_t *t);
@@ -230,10 +228,8 @@ uint64_t prof_thread_timer(timer_t timer, uint64_t first, uint64_t period);
 /* the same for the fine timers, as if they were one */
 uint64_t prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period);
 
-void prof_thread_ticked(prof_expiry_t *e, const siginfo_t *si,
-    const ucontext_t *uc);
-void prof_thread_expired(prof_expiry_t *e, const siginfo_t *si,
-    const ucontext_t *uc);
+void prof_thread_ticked(void *data, const ucontext_t *uc);
+void prof_thread_expired(void *data, const ucontext_t *uc);
 
 PROF_HIDDEN_END
 

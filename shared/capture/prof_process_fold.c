@@ -60,7 +60,7 @@ prof_process_fold(prof_thread_t *t)
 
     /* before the ring is read: a handler that has left has written there */
 
-    unused = !__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST);
+    unused = prof_thread_quiet(t);
 
     memset(&marks, 0, sizeof(prof_marks_t));
 

@@ -11,8 +11,6 @@
 #include "unwind/prof_arch.h"
 
 
-static int prof_thread_enter(prof_thread_t *t);
-static void prof_thread_leave(prof_thread_t *t);
 static void prof_thread_sample(prof_thread_t *t, const ucontext_t *uc);
 static uintptr_t prof_thread_top(prof_thread_t *t, uintptr_t sp);
 static void prof_thread_fine(prof_thread_t *t, uint64_t period);
@@ -24,16 +22,9 @@ static const prof_trace_t  prof_thread_no_trace;
 /* the CPU timer */
 
 void
-prof_thread_ticked(prof_expiry_t *e, const siginfo_t *si,
-    const ucontext_t *uc)
+prof_thread_ticked(void *data, const ucontext_t *uc)
 {
-    prof_thread_t  *t;
-
-    t = (prof_thread_t *) e;
-
-    if (!prof_thread_enter(t)) {
-        return;
-    }
+    prof_thread_t *t = data;
 
     if (t->coarse) {
         prof_thread_sample(t, uc);
@@ -42,24 +33,15 @@ prof_thread_ticked(prof_expiry_t *e, const siginfo_t *si,
         prof_thread_fine(t, t->period);
         prof_thread_sample(t, uc);
     }
-
-    prof_thread_leave(t);
 }
 
 
 /* the monotonic timer */
 
 void
-prof_thread_expired(prof_expiry_t *e, const siginfo_t *si,
-    const ucontext_t *uc)
+prof_thread_expired(void *data, const ucontext_t *uc)
 {
-    prof_thread_t  *t;
-
-    t = (prof_thread_t *) ((char *) e - offsetof(prof_thread_t, fine));
-
-    if (!prof_thread_enter(t)) {
-        return;
-    }
+    prof_thread_t *t = data;
 
     if (!t->paced && prof_arch_waited(uc)) {
         prof_thread_fine(t, 0);
@@ -67,29 +49,6 @@ prof_thread_expired(prof_expiry_t *e, const siginfo_t *si,
     } else {
         prof_thread_sample(t, uc);
     }
-
-    prof_thread_leave(t);
-}
-
-
-static int
-prof_thread_enter(prof_thread_t *t)
-{
-    __atomic_store_n(&t->inside, 1, __ATOMIC_SEQ_CST);
-
-    if (!__atomic_load_n(&t->armed, __ATOMIC_SEQ_CST)) {
-        prof_thread_leave(t);
-        return 0;
-    }
-
-    return 1;
-}
-
-
-static void
-prof_thread_leave(prof_thread_t *t)
-{
-    __atomic_store_n(&t->inside, 0, __ATOMIC_SEQ_CST);
 }
 
 

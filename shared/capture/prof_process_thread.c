@@ -22,15 +22,14 @@
 /* how far a main thread's stack may grow */
 #define PROF_STACK_GROWTH  (64 * 1024 * 1024)
 
-/* what a handler may take when its thread is not interrupted */
-#define PROF_LEAVE_TRIES   1000
-
 
 static int prof_thread_memory(prof_thread_t *t);
 static void prof_thread_status(prof_thread_t *t);
 static void prof_thread_ranges(prof_thread_t *t);
 static void prof_thread_timers(prof_thread_t *t);
 static int prof_thread_create_timers(prof_thread_t *t);
+static int prof_thread_publish(prof_thread_t *t);
+static void prof_thread_retire(prof_thread_t *t);
 static void prof_thread_delete(prof_thread_t *t);
 
 
@@ -48,7 +47,7 @@ prof_thread_open(int tid)
     for (i = 0; i < PROF_PROCESS_THREADS; i++) {
         t = &prof_threads[i];
 
-        if (t->tid == 0 && !__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST)) {
+        if (t->tid == 0 && prof_thread_quiet(t)) {
             break;
         }
     }
@@ -235,25 +234,68 @@ prof_thread_timers(prof_thread_t *t)
         return;
     }
 
-    t->tick.handler = prof_thread_ticked;
-    t->fine.handler = prof_thread_expired;
     t->running = 0;
     t->paced = 0;
 
-    if (prof_signal_hold(t->signal) != PROF_OK) {
+    /* a late one would end the process, so it is held as long as captures */
+
+    if (t->signal == PROF_SIGNAL_FAULT && !prof_process.fault) {
+
+        if (prof_signal_hold(PROF_SIGNAL_FAULT) != PROF_OK) {
+            return;
+        }
+
+        prof_process.fault = 1;
+    }
+
+    if (prof_thread_publish(t) != PROF_OK) {
         return;
     }
 
     if (prof_thread_create_timers(t) != PROF_OK) {
-        prof_signal_release(t->signal);
+        prof_thread_retire(t);
         return;
     }
 
     t->timers = 1;
 
-    __atomic_store_n(&t->armed, 1, __ATOMIC_SEQ_CST);
-
     prof_thread_set(t);
+}
+
+
+static int
+prof_thread_publish(prof_thread_t *t)
+{
+    t->tick = prof_expiry_publish(t->tid, prof_thread_ticked, t);
+
+    if (t->tick == NULL) {
+        return PROF_ERROR;
+    }
+
+    t->fine = prof_expiry_publish(t->tid, prof_thread_expired, t);
+
+    if (t->fine == NULL) {
+        prof_expiry_retire(t->tick);
+        return PROF_ERROR;
+    }
+
+    return PROF_OK;
+}
+
+
+static void
+prof_thread_retire(prof_thread_t *t)
+{
+    prof_expiry_retire(t->tick);
+    prof_expiry_retire(t->fine);
+}
+
+
+int
+prof_thread_quiet(const prof_thread_t *t)
+{
+    return (t->tick == NULL || prof_expiry_quiet(t->tick))
+           && (t->fine == NULL || prof_expiry_quiet(t->fine));
 }
 
 
@@ -262,8 +304,7 @@ prof_thread_create_timers(prof_thread_t *t)
 {
     int  i;
 
-    if (prof_signal_timer(t->signal, t->clock, t->tid, &t->tick,
-                          &t->tick_timer)
+    if (prof_signal_timer(t->signal, t->clock, t->tick, &t->tick_timer)
         != PROF_OK)
     {
         return PROF_ERROR;
@@ -271,7 +312,7 @@ prof_thread_create_timers(prof_thread_t *t)
 
     for (i = 0; i < PROF_FINE_TIMERS; i++) {
 
-        if (prof_signal_timer(t->signal, CLOCK_MONOTONIC, t->tid, &t->fine,
+        if (prof_signal_timer(t->signal, CLOCK_MONOTONIC, t->fine,
                               &t->fine_timers[i])
             == PROF_OK)
         {
@@ -302,10 +343,7 @@ prof_thread_renew(prof_thread_t *t)
 static void
 prof_thread_delete(prof_thread_t *t)
 {
-    int              i;
-    struct timespec  ts;
-
-    __atomic_store_n(&t->armed, 0, __ATOMIC_SEQ_CST);
+    int  i;
 
     if (!t->timers) {
         return;
@@ -319,19 +357,7 @@ prof_thread_delete(prof_thread_t *t)
 
     t->timers = 0;
 
-    ts.tv_sec = 0;
-    ts.tv_nsec = 20000;
-
-    for (i = 0; i < PROF_LEAVE_TRIES; i++) {
-
-        if (!__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST)) {
-            break;
-        }
-
-        (void) nanosleep(&ts, NULL);
-    }
-
-    prof_signal_release(t->signal);
+    prof_thread_retire(t);
 }
 
 
@@ -362,7 +388,7 @@ prof_thread_close(prof_thread_t *t)
         prof_process.main = NULL;
     }
 
-    if (!__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST)) {
+    if (prof_thread_quiet(t)) {
         prof_unwind_release(t->unwind);
         prof_unwind_release(t->before);
         (void) munmap(t->memory, t->memory_size);

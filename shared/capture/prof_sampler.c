@@ -79,21 +79,31 @@ prof_sampler_create(const char **err)
         goto failed_stack;
     }
 
+    *err = "no entry for a timer's signal";
+
+    s->expiry = prof_expiry_publish(syscall(SYS_gettid), prof_sampler_expired,
+                                    s);
+    if (s->expiry == NULL) {
+        goto failed_signal;
+    }
+
     *err = "timer_create() failed";
 
-    s->expiry.handler = prof_sampler_expired;
-
-    if (prof_signal_timer(PROF_SIGNAL_OWN, CLOCK_MONOTONIC,
-                          syscall(SYS_gettid), &s->expiry, &s->timer)
+    if (prof_signal_timer(PROF_SIGNAL_OWN, CLOCK_MONOTONIC, s->expiry,
+                          &s->timer)
         != PROF_OK)
     {
-        prof_signal_release(PROF_SIGNAL_OWN);
-        goto failed_stack;
+        prof_expiry_retire(s->expiry);
+        goto failed_signal;
     }
 
     *err = NULL;
 
     return s;
+
+failed_signal:
+
+    prof_signal_release(PROF_SIGNAL_OWN);
 
 failed_stack:
 
@@ -118,6 +128,7 @@ prof_sampler_destroy(prof_sampler_t *s)
 
     (void) timer_delete(s->timer);
 
+    prof_expiry_retire(s->expiry);
     prof_signal_release(PROF_SIGNAL_OWN);
 
     if (s->own_stack) {

@@ -3,9 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The sampler of one thread: timer, ring, alternate stack.  The timer runs in
- * turns only.  Its signal handler finds everything through the pointer that
- * the kernel hands over with the timer's signal, so no thread-local storage is
- * involved.
+ * turns only.  Its signal handler finds everything through the entry that the
+ * payload of the timer's signal names, so no thread-local storage is involved.
  *
  * The fields below "the handler's" are written by the owning thread while
  * armed is 0 and by the handler while it is 1; the handler interrupts that
@@ -49,7 +48,7 @@
 typedef struct prof_turn_s  prof_turn_t;
 
 struct prof_sampler_s {
-    prof_expiry_t         expiry;       /* the first member */
+    prof_expiry_t        *expiry;
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
     prof_ring_t           ring;
@@ -68,6 +67,7 @@ struct prof_sampler_s {
     uintptr_t             top;
     uint64_t              period;       /* ns */
     uint64_t              start;        /* of the turn */
+    uint64_t              due;          /* wall clock of the next sample */
     uint64_t              running;      /* of the capture before the turn */
     size_t                fill;         /* of the ring that slows down */
     uint64_t              taken;        /* in the capture, for the governor */
@@ -80,8 +80,7 @@ PROF_HIDDEN_BEGIN
 /*
  * Context: signal handler (prof_handler_sig.c holds nothing else).
  */
-void prof_sampler_expired(prof_expiry_t *e, const siginfo_t *si,
-    const ucontext_t *uc);
+void prof_sampler_expired(void *data, const ucontext_t *uc);
 
 PROF_HIDDEN_END
 

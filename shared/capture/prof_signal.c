@@ -5,9 +5,14 @@
 
 
 #include "capture/prof_signal.h"
+#include "prof.h"
+#include "unwind/prof_arch.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 
 /* glibc before 2.39 has no name for the field (timer_create(2)) */
@@ -24,7 +29,12 @@ typedef struct {
 } prof_signal_t;
 
 
+/* what a handler may take when its thread is not interrupted */
+#define PROF_EXPIRY_TRIES  1000
+
+
 static int prof_signal_free(void);
+static uintptr_t prof_expiry_word(uint32_t index);
 
 
 static prof_signal_t  prof_signals[2];
@@ -114,8 +124,8 @@ prof_signal_number(prof_signal_e which)
 
 
 int
-prof_signal_timer(prof_signal_e which, clockid_t clock, int tid,
-    prof_expiry_t *e, timer_t *timer)
+prof_signal_timer(prof_signal_e which, clockid_t clock,
+    const prof_expiry_t *e, timer_t *timer)
 {
     struct sigevent  sev;
 
@@ -123,10 +133,102 @@ prof_signal_timer(prof_signal_e which, clockid_t clock, int tid,
 
     sev.sigev_notify = SIGEV_THREAD_ID;
     sev.sigev_signo = prof_signals[which].signo;
-    sev.sigev_value.sival_ptr = e;
-    sev.sigev_notify_thread_id = tid;
+    sev.sigev_value.sival_ptr = (void *) e->word;
+    sev.sigev_notify_thread_id = e->tid;
 
     return timer_create(clock, &sev, timer) ? PROF_ERROR : PROF_OK;
+}
+
+
+uint64_t
+prof_signal_refused(void)
+{
+    return __atomic_load_n(&prof_signal_forged, __ATOMIC_RELAXED);
+}
+
+
+/* an entry with a handler inside may still be read by it */
+
+prof_expiry_t *
+prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)
+{
+    uint32_t        i;
+    uintptr_t       word;
+    prof_expiry_t  *e;
+
+    for (i = 0; i < PROF_EXPIRIES; i++) {
+        e = &prof_expiries[i];
+
+        if (e->word == 0 && prof_expiry_quiet(e)) {
+            break;
+        }
+    }
+
+    if (i == PROF_EXPIRIES) {
+        errno = EAGAIN;
+        return NULL;
+    }
+
+    word = prof_expiry_word(i);
+
+    if (word == 0) {
+        return NULL;
+    }
+
+    e->tid = tid;
+    e->thread = (tid == (int) syscall(SYS_gettid)) ? prof_arch_thread() : 0;
+    e->handler = handler;
+    e->data = data;
+
+    __atomic_store_n(&e->word, word, __ATOMIC_SEQ_CST);
+
+    return e;
+}
+
+
+/* 0 with errno set: there are no random numbers */
+
+static uintptr_t
+prof_expiry_word(uint32_t index)
+{
+    uintptr_t  word;
+
+    do {
+        if (getrandom(&word, sizeof(uintptr_t), GRND_NONBLOCK)
+            != sizeof(uintptr_t))
+        {
+            return 0;
+        }
+
+        word = word / PROF_EXPIRIES * PROF_EXPIRIES + index;
+
+    } while (word < PROF_EXPIRIES);
+
+    return word;
+}
+
+
+void
+prof_expiry_retire(prof_expiry_t *e)
+{
+    int              i;
+    struct timespec  ts;
+
+    __atomic_store_n(&e->word, 0, __ATOMIC_SEQ_CST);
+
+    ts.tv_sec = 0;
+    ts.tv_nsec = 20000;
+
+    for (i = 0; i < PROF_EXPIRY_TRIES && !prof_expiry_quiet(e); i++) {
+        (void) nanosleep(&ts, NULL);
+    }
+}
+
+
+int
+prof_expiry_quiet(const prof_expiry_t *e)
+{
+    return __atomic_load_n(&e->inside, __ATOMIC_SEQ_CST) == 0;
 }
 
 

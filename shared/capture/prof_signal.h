@@ -30,20 +30,36 @@
 
 
 /*
- * What a timer's signal carries: a pointer to this, the first member of what
- * the handler needs.  Its memory must be there until prof_signal_release()
- * of the last user has returned, and for timers of other threads ever after:
- * a handler may have been entered, and stopped before its first instruction.
+ * Any process of the same user can send either signal with any payload, and may
+ * be able to read the payloads of our timers in /proc/PID/timers.  So a payload
+ * is no pointer: it is a word that names an entry of a static table, in its low
+ * bits, and the entry's random generation.  The handler follows an entry only
+ * if the word is the one that is published there, and only in the thread that
+ * the entry is for.  All other signals are counted and do nothing.  A copied
+ * payload brings the handler into the right thread at a wrong time at worst, so
+ * handlers take no sample before it is due.
  */
 
-typedef struct prof_expiry_s  prof_expiry_t;
+typedef void (*prof_expiry_pt)(void *data, const ucontext_t *uc);
 
-typedef void (*prof_expiry_pt)(prof_expiry_t *e, const siginfo_t *si,
-    const ucontext_t *uc);
-
-struct prof_expiry_s {
+typedef struct {
+    uintptr_t       word;       /* the payload; 0: not published */
+    uint32_t        inside;     /* handlers that look at the entry */
+    int             tid;        /* of the thread that is signalled */
+    uintptr_t       thread;     /* its prof_arch_thread(); 0: not known yet */
     prof_expiry_pt  handler;
-};
+    void           *data;
+} prof_expiry_t;
+
+
+/*
+ * A power of two: the index is the word modulo this.  Each of 512 threads has
+ * two entries, and the rest is for samplers and watches.
+ */
+#define PROF_EXPIRIES  2048
+
+/* half a period early is in time: clocks do not agree exactly */
+#define prof_expiry_due(now, due, period)  ((now) + (period) / 2 >= (due))
 
 
 typedef enum {
@@ -67,11 +83,25 @@ int prof_signal_users(prof_signal_e which);
 int prof_signal_number(prof_signal_e which);
 
 /*
- * Makes a timer that signals the thread.  PROF_OK, or PROF_ERROR with errno
- * set.  The signal must be held.
+ * Makes a timer that signals the entry's thread.  PROF_OK, or PROF_ERROR with
+ * errno set.  The signal must be held.
  */
-int prof_signal_timer(prof_signal_e which, clockid_t clock, int tid,
-    prof_expiry_t *e, timer_t *timer);
+int prof_signal_timer(prof_signal_e which, clockid_t clock,
+    const prof_expiry_t *e, timer_t *timer);
+
+/*
+ * Publishes an entry for timers of the thread; NULL: none is free, or there are
+ * no random numbers.  From then on the handler may be called with data in that
+ * thread, until prof_expiry_retire().
+ */
+prof_expiry_t *prof_expiry_publish(int tid, prof_expiry_pt handler, void *data);
+
+/*
+ * Timers of the entry must have been deleted.  Waits for handlers that are
+ * inside, but not for long: until prof_expiry_quiet(), one may still use data.
+ */
+void prof_expiry_retire(prof_expiry_t *e);
+int prof_expiry_quiet(const prof_expiry_t *e);
 
 /* the handler of both; context: signal handler (prof_handler_sig.c) */
 void prof_handler(int signo, siginfo_t *si, void *uc);
@@ -81,6 +111,12 @@ void prof_handler(int signo, siginfo_t *si, void *uc);
  * installed, read by it.
  */
 extern struct sigaction  prof_signal_fault;
+
+/* written by prof_expiry_publish(), read by the handler */
+extern prof_expiry_t  prof_expiries[PROF_EXPIRIES];
+
+/* signals without a valid payload; see prof_signal_refused() */
+extern uint64_t  prof_signal_forged;
 
 PROF_HIDDEN_END
 

@@ -180,6 +180,7 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     turn->cpu = prof_clock(s->cpu_clock);
 
     s->start = turn->wall;
+    s->due = turn->wall + c->rest;
 
     prof_barrier();
     s->armed = 1;

@@ -29,7 +29,6 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     const char **err)
 {
     char               *p;
-    uint64_t            period;
     prof_watch_t       *w;
     struct itimerspec   it;
 
@@ -65,7 +64,7 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     prof_unwind_hold(w->unwind);
 
     w->spot = spot;
-    w->expiry.handler = prof_watch_expired;
+    w->period = 1000000000 / frequency;
 
     *err = "no free real-time signal";
 
@@ -73,20 +72,26 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
         goto failed;
     }
 
-    *err = "timer_create() failed";
+    *err = "no entry for a timer's signal";
 
-    if (prof_signal_timer(PROF_SIGNAL_OWN, CLOCK_THREAD_CPUTIME_ID,
-                          syscall(SYS_gettid), &w->expiry, &w->timer)
-        != PROF_OK)
-    {
-        prof_signal_release(PROF_SIGNAL_OWN);
-        goto failed;
+    w->expiry = prof_expiry_publish(syscall(SYS_gettid), prof_watch_expired,
+                                    w);
+    if (w->expiry == NULL) {
+        goto failed_signal;
     }
 
-    period = 1000000000 / frequency;
+    *err = "timer_create() failed";
 
-    it.it_value.tv_sec = period / 1000000000;
-    it.it_value.tv_nsec = period % 1000000000;
+    if (prof_signal_timer(PROF_SIGNAL_OWN, CLOCK_THREAD_CPUTIME_ID, w->expiry,
+                          &w->timer)
+        != PROF_OK)
+    {
+        prof_expiry_retire(w->expiry);
+        goto failed_signal;
+    }
+
+    it.it_value.tv_sec = w->period / 1000000000;
+    it.it_value.tv_nsec = w->period % 1000000000;
     it.it_interval = it.it_value;
 
     (void) timer_settime(w->timer, 0, &it, NULL);
@@ -96,6 +101,10 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     *err = NULL;
 
     return w;
+
+failed_signal:
+
+    prof_signal_release(PROF_SIGNAL_OWN);
 
 failed:
 
@@ -114,6 +123,7 @@ prof_watch_destroy(prof_watch_t *w)
 
     (void) timer_delete(w->timer);
 
+    prof_expiry_retire(w->expiry);
     prof_signal_release(PROF_SIGNAL_OWN);
 
     w->spot->fresh = 0;

@@ -40,7 +40,9 @@ typedef struct {
 
 
 struct prof_watch_s {
-    prof_expiry_t         expiry;       /* the first member */
+    prof_expiry_t        *expiry;
+    uint64_t              period;       /* ns */
+    uint64_t              due;          /* wall clock, before it no sample */
     prof_watch_spot_t    *spot;
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
@@ -58,8 +60,7 @@ struct prof_watch_s {
 
 PROF_HIDDEN_BEGIN
 
-void prof_watch_expired(prof_expiry_t *e, const siginfo_t *si,
-    const ucontext_t *uc);
+void prof_watch_expired(void *data, const ucontext_t *uc);
 
 PROF_HIDDEN_END
 

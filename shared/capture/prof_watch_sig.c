@@ -10,20 +10,30 @@
 #include "capture/prof_sampler.h"
 
 
+/* CPU time is not faster than wall time: signals this early are no timer's */
+
 void
-prof_watch_expired(prof_expiry_t *e, const siginfo_t *si,
-    const ucontext_t *uc)
+prof_watch_expired(void *data, const ucontext_t *uc)
 {
+    prof_watch_t *w = data;
+
+    uint64_t        now;
     uintptr_t       top;
-    prof_watch_t   *w;
     prof_record_t  *rec;
 
-    w = (prof_watch_t *) e;
     top = w->spot->top;
 
     if (top == 0) {
         return;
     }
+
+    now = prof_clock(CLOCK_MONOTONIC);
+
+    if (!prof_expiry_due(now, w->due, w->period)) {
+        return;
+    }
+
+    w->due = now + w->period;
 
     rec = prof_ring_reserve(&w->ring);
 
@@ -31,7 +41,7 @@ prof_watch_expired(prof_expiry_t *e, const siginfo_t *si,
         return;
     }
 
-    rec->wall = prof_clock(CLOCK_MONOTONIC);
+    rec->wall = now;
     rec->cpu = 0;
     rec->unused = 0;
     rec->nframes = prof_walk(w->unwind, w->cache, uc, top, rec->pcs,

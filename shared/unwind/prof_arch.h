@@ -27,6 +27,10 @@
  * for a walk of the running thread's own stack:
  *
  * prof_arch_here()       registers of the function that it is used in
+ *
+ * for handlers of signals:
+ *
+ * prof_arch_thread()     the thread pointer, which no two threads share
  */
 
 

@@ -237,4 +237,15 @@ prof_arch_strip(uintptr_t pc)
 }
 
 
+static inline uintptr_t
+prof_arch_thread(void)
+{
+    uintptr_t  thread;
+
+    __asm__ volatile ("mrs %0, tpidr_el0" : "=r" (thread));
+
+    return thread;
+}
+
+
 #endif /* _PROF_ARCH_AARCH64_H_INCLUDED_ */

@@ -285,4 +285,15 @@ prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa, uintptr_t top)
 }
 
 
+static inline uintptr_t
+prof_arch_thread(void)
+{
+    uintptr_t  thread;
+
+    __asm__ volatile ("mov %%fs:0, %0" : "=r" (thread));
+
+    return thread;
+}
+
+
 #endif /* _PROF_ARCH_X86_64_H_INCLUDED_ */

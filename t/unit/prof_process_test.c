@@ -705,9 +705,15 @@ test_fault(void)
     (void) pthread_join(t.thread, NULL);
     prof_process_drain();
 
+    (void) raise(SIGFPE);
+    is_int(test_faults, 2, "also when the thread has gone");
+
+    prof_process_cancel(c);
+    prof_capture_destroy(c);
+
     (void) sigaction(SIGFPE, NULL, &sa);
     ok(sa.sa_handler == test_fault_handler,
-       "SIGFPE is put back when the thread has gone");
+       "SIGFPE is put back with the capture");
 
     memset(&sa, 0, sizeof(struct sigaction));
     sa.sa_sigaction = test_signal_handler;
@@ -716,10 +722,11 @@ test_fault(void)
 
     test_start(&t, "most", 100);
     (void) usleep(10000);
-    prof_process_drain();
+
+    c = test_capture(100, PROF_MODE_CPU);
 
     (void) raise(SIGFPE);
-    is_int(test_faults, 101, "to a handler of the other kind, too");
+    is_int(test_faults, 102, "to a handler of the other kind, too");
 
     (void) pthread_join(t.thread, NULL);
 
