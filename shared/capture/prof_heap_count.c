@@ -15,6 +15,7 @@
 #include "capture/prof_hooks.h"
 #include "unwind/prof_arch.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -80,10 +81,24 @@ PROF_GLUE static void
 prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
     prof_heap_kind_e kind, const prof_turn_t *turn)
 {
+    int                 err;
     prof_live_block_t   block;
     prof_heap_count_t  *count;
 
-    if (!h->on || !prof_heap_lock(h)) {
+    if (!h->on) {
+        return;
+    }
+
+    /* a turn is run by the thread that renews the tables */
+
+    if (turn) {
+        err = errno;
+        (void) prof_process_refresh();
+        prof_heap_renew(h);
+        errno = err;
+    }
+
+    if (!prof_heap_lock(h)) {
         return;
     }
 

@@ -23,7 +23,6 @@ typedef struct {
     prof_object_list_t  *list;
     prof_object_pt       fn;
     void                *data;
-    uint32_t             seen;      /* objects, with or without code */
     uintptr_t            vdso;
     int                  rc;
 } prof_object_each_t;
@@ -62,12 +61,12 @@ prof_object_list(prof_object_list_t *list, prof_object_pt fn, void *data)
 
     list->adds = 0;
     list->subs = 0;
+    list->n = 0;
     prof_object_exe(list);
 
     each.list = list;
     each.fn = fn;
     each.data = data;
-    each.seen = 0;
     each.vdso = (uintptr_t) getauxval(AT_SYSINFO_EHDR);
     each.rc = PROF_OK;
 
@@ -109,7 +108,7 @@ prof_object_each(struct dl_phdr_info *info, size_t size, void *data)
 
     prof_object_info_t  object;
 
-    each->seen++;
+    each->list->n++;
     each->list->adds = info->dlpi_adds;
     each->list->subs = info->dlpi_subs;
 
@@ -119,7 +118,7 @@ prof_object_each(struct dl_phdr_info *info, size_t size, void *data)
         return 0;
     }
 
-    if (each->seen == 1) {
+    if (each->list->n == 1) {
         object.pub.path = each->list->exe;
 
     } else if (each->vdso && (uintptr_t) info->dlpi_phdr - each->vdso < 4096) {

@@ -38,6 +38,7 @@ typedef int (*prof_object_pt)(void *data, const prof_object_info_t *object);
 typedef struct {
     uint64_t         adds;
     uint64_t         subs;
+    uint32_t         n;         /* objects, with or without code */
     char             exe[PATH_MAX];
 } prof_object_list_t;
 
@@ -45,7 +46,8 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Calls fn for each object that has code, while no thread can load or unload
+ * Calls fn for each object that has code, in the order in which they were
+ * loaded, list->n being the object's place, while no thread can load or unload
  * one: what fn does not copy may be gone when this function returns.  fn must
  * not allocate from the heap: another thread may hold the allocator's lock and
  * wait for the loader's.

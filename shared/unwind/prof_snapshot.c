@@ -36,6 +36,8 @@ typedef struct {
     const prof_block_t   *block;
     const prof_range_t   *from;         /* in the old snapshot, or NULL */
     prof_shared_t        *shared;
+    uint32_t              place;        /* in the loader's list */
+    int                   same;         /* it was not unloaded meanwhile */
 } prof_found_t;
 
 
@@ -46,6 +48,8 @@ typedef struct {
     uint32_t              n;
     uint32_t              size;
     int                   remember;
+    uint32_t              unseen;       /* loads since the old snapshot that
+                                           are of no object found now */
 } prof_snapshot_t;
 
 
@@ -55,17 +59,17 @@ static const prof_range_t *prof_snapshot_known(const prof_unwind_t *old,
     const prof_object_info_t *object);
 static int prof_snapshot_share(prof_snapshot_t *s);
 static void prof_snapshot_drop(prof_snapshot_t *s);
+static void prof_snapshot_account(prof_snapshot_t *s);
+static int prof_snapshot_live(const prof_snapshot_t *s,
+    const prof_range_t *range);
 static int prof_snapshot_compare(const void *one, const void *two);
 static prof_unwind_t *prof_snapshot_make(prof_snapshot_t *s);
 static uint32_t prof_snapshot_load(const prof_snapshot_t *s,
-    const prof_found_t *found);
-static uint32_t prof_snapshot_next(uint32_t load, const prof_object_t *object,
-    const prof_range_t *ranges, uint32_t n);
+    const prof_found_t *found, prof_unwind_t *u);
 static void prof_snapshot_gone(const prof_snapshot_t *s, prof_unwind_t *u,
     prof_range_t *to);
 static int prof_snapshot_has(const prof_snapshot_t *s,
     const prof_range_t *range);
-static void prof_snapshot_unref(const prof_range_t *ranges, uint32_t n);
 static uint64_t prof_snapshot_now(void);
 
 
@@ -110,27 +114,6 @@ prof_unwind_update(const prof_unwind_t *old, int remember)
     }
 
     return u;
-}
-
-
-void
-prof_unwind_hold(const prof_unwind_t *u)
-{
-    ((prof_unwind_t *) u)->refs++;
-}
-
-
-void
-prof_unwind_release(const prof_unwind_t *u)
-{
-    if (u == NULL || --((prof_unwind_t *) u)->refs) {
-        return;
-    }
-
-    prof_snapshot_unref(u->ranges, u->info.objects);
-    prof_snapshot_unref(u->gone, u->info.unloaded);
-
-    free((prof_unwind_t *) u);
 }
 
 
@@ -185,6 +168,7 @@ prof_snapshot_object(void *data, const prof_object_info_t *object)
 
     found = &s->found[s->n];
 
+    found->place = s->list.n;
     found->from = prof_snapshot_known(s->old, object);
     found->block = found->from ? found->from->shared->block
                                : prof_block_build(object);
@@ -271,6 +255,51 @@ prof_snapshot_drop(prof_snapshot_t *s)
 }
 
 
+/*
+ * Which objects are still those of the old snapshot.  The loader counts loads,
+ * and appends what it loads to its list, so what may be new since is at the
+ * list's end.
+ *
+ * Loads that no new object accounts for are of objects that came and went, or
+ * were unloaded and loaded again.  One of these alone did nothing at the place
+ * of an object that is there before and after it.  If there are two, an object
+ * may have given its place to another one for a while.
+ */
+
+static void
+prof_snapshot_account(prof_snapshot_t *s)
+{
+    uint32_t       i, n;
+    uint64_t       adds;
+    prof_found_t  *found;
+
+    adds = s->list.adds - s->old->adds;
+    n = 0;
+
+    for (i = 0; i < s->n; i++) {
+        n += !prof_snapshot_live(s, s->found[i].from);
+    }
+
+    s->unseen = (adds > n) ? (uint32_t) (adds - n) : 0;
+
+    for (i = 0; i < s->n; i++) {
+        found = &s->found[i];
+
+        found->same = prof_snapshot_live(s, found->from)
+                      ? s->unseen < 2 || found->place + adds <= s->list.n
+                      : found->from && s->unseen == 0;
+    }
+}
+
+
+static int
+prof_snapshot_live(const prof_snapshot_t *s, const prof_range_t *range)
+{
+    return range >= s->old->ranges
+           && range < s->old->ranges + s->old->info.objects;
+}
+
+
 static int
 prof_snapshot_compare(const void *one, const void *two)
 {
@@ -300,6 +329,7 @@ prof_snapshot_make(prof_snapshot_t *s)
     max = s->n;
 
     if (s->remember) {
+        prof_snapshot_account(s);
         max += s->old->info.objects + s->old->info.unloaded;
     }
 
@@ -317,6 +347,8 @@ prof_snapshot_make(prof_snapshot_t *s)
     u->refs = 1;
     u->adds = s->list.adds;
     u->subs = s->list.subs;
+    u->doubts = s->remember ? s->old->doubts + (s->unseen != 0) : 0;
+    u->loads = s->remember ? s->old->loads : 0;
     u->info.objects = s->n;
     u->info.bytes = sizeof(prof_unwind_t) + max * sizeof(prof_range_t);
 
@@ -329,7 +361,7 @@ prof_snapshot_make(prof_snapshot_t *s)
         ranges[i].rows = block->rows;
         ranges[i].shared = s->found[i].shared;
         ranges[i].shared->refs++;
-        ranges[i].load = prof_snapshot_load(s, &s->found[i]);
+        ranges[i].load = prof_snapshot_load(s, &s->found[i], u);
 
         if (ranges[i].load) {
             u->plain = 0;
@@ -349,51 +381,25 @@ prof_snapshot_make(prof_snapshot_t *s)
 
 
 /*
- * What was at an object's addresses before, while somebody noted addresses,
- * may have been another object, or code of no object.
+ * Objects that are loaded while somebody notes addresses: what was in their
+ * place before may have been another object, or code of no object.
  */
 
 static uint32_t
-prof_snapshot_load(const prof_snapshot_t *s, const prof_found_t *found)
+prof_snapshot_load(const prof_snapshot_t *s, const prof_found_t *found,
+    prof_unwind_t *u)
 {
-    uint32_t              load;
-    const prof_object_t  *object;
-
     if (!s->remember) {
         return 0;
     }
 
-    if (found->from) {
+    if (found->same) {
         return found->from->load;
     }
 
-    object = &found->block->object;
+    u->loads = u->loads % (PROF_LOAD_NONE - 1) + 1;
 
-    load = prof_snapshot_next(1, object, s->old->ranges,
-                              s->old->info.objects);
-    load = prof_snapshot_next(load, object, s->old->gone,
-                              s->old->info.unloaded);
-
-    return (load < PROF_LOAD_NONE) ? load : PROF_LOAD_NONE;
-}
-
-
-static uint32_t
-prof_snapshot_next(uint32_t load, const prof_object_t *object,
-    const prof_range_t *ranges, uint32_t n)
-{
-    uint32_t  i;
-
-    for (i = 0; i < n; i++) {
-
-        if (ranges[i].start < object->end && ranges[i].end > object->start
-            && ranges[i].load >= load)
-        {
-            load = ranges[i].load + 1;
-        }
-    }
-
-    return load;
+    return u->loads;
 }
 
 
@@ -405,19 +411,23 @@ prof_snapshot_gone(const prof_snapshot_t *s, prof_unwind_t *u,
 {
     size_t                bytes;
     uint32_t              i, n;
-    const prof_range_t   *range;
     const prof_unwind_t  *old;
 
     old = s->old;
     n = 0;
 
-    for (i = 0; i < old->info.unloaded + old->info.objects; i++) {
+    for (i = 0; i < old->info.unloaded; i++) {
 
-        range = (i < old->info.unloaded) ? &old->gone[i]
-                                 : &old->ranges[i - old->info.unloaded];
+        if (!prof_snapshot_has(s, &old->gone[i])) {
+            to[n++] = old->gone[i];
+        }
+    }
 
-        if (!prof_snapshot_has(s, range)) {
-            to[n++] = *range;
+    for (i = 0; i < old->info.objects; i++) {
+
+        if (!prof_snapshot_has(s, &old->ranges[i])) {
+            to[n] = old->ranges[i];
+            to[n++].gone = u->id;
         }
     }
 
@@ -449,29 +459,12 @@ prof_snapshot_has(const prof_snapshot_t *s, const prof_range_t *range)
 
     for (i = 0; i < s->n; i++) {
 
-        if (s->found[i].from == range) {
+        if (s->found[i].from == range && s->found[i].same) {
             return 1;
         }
     }
 
     return 0;
-}
-
-
-static void
-prof_snapshot_unref(const prof_range_t *ranges, uint32_t n)
-{
-    uint32_t        i;
-    prof_shared_t  *shared;
-
-    for (i = 0; i < n; i++) {
-        shared = ranges[i].shared;
-
-        if (--shared->refs == 0) {
-            prof_block_free(shared->block);
-            free(shared);
-        }
-    }
 }
 
 

@@ -75,6 +75,8 @@ typedef struct {
     const uint64_t         *rows;
     prof_shared_t          *shared;
     uint32_t                load;           /* see prof_unwind_mark() */
+    uint64_t                gone;           /* id of the first snapshot that
+                                               was made after it was unloaded */
 } prof_range_t;
 
 
@@ -84,6 +86,9 @@ struct prof_unwind_s {
     const prof_range_t     *gone;           /* unloaded, the oldest first */
     uint32_t                plain;          /* all loads are 0, none is gone */
     uint32_t                refs;
+    uint32_t                loads;          /* the last load */
+    uint32_t                doubts;         /* snapshots before which objects
+                                               came and went unseen */
     uint64_t                adds;           /* the loader's counters */
     uint64_t                subs;
     prof_unwind_info_t      info;

@@ -2,22 +2,66 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Answers questions about a snapshot.  It is made in prof_snapshot.c, and read
- * by the walk in prof_walk_sig.c.
+ * Answers questions about a snapshot, and frees it.  It is made in
+ * prof_snapshot.c, and read by the walk in prof_walk_sig.c.
  *
  * Context: not in a signal.
  */
 
 
+#include "unwind/prof_block.h"
 #include "unwind/prof_object.h"
 #include "unwind/prof_table.h"
+
+#include <stdlib.h>
 
 
 #define prof_load(pc)  ((uint32_t) ((pc) >> PROF_LOAD_SHIFT))
 
 
+static void prof_unwind_unref(const prof_range_t *ranges, uint32_t n);
 static const prof_range_t *prof_unwind_range(const prof_unwind_t *u,
     uintptr_t pc);
+static int prof_unwind_loads(const prof_unwind_t *const *u, uint32_t n,
+    uintptr_t at, uint32_t *load);
+
+
+void
+prof_unwind_hold(const prof_unwind_t *u)
+{
+    ((prof_unwind_t *) u)->refs++;
+}
+
+
+void
+prof_unwind_release(const prof_unwind_t *u)
+{
+    if (u == NULL || --((prof_unwind_t *) u)->refs) {
+        return;
+    }
+
+    prof_unwind_unref(u->ranges, u->info.objects);
+    prof_unwind_unref(u->gone, u->info.unloaded);
+
+    free((prof_unwind_t *) u);
+}
+
+
+static void
+prof_unwind_unref(const prof_range_t *ranges, uint32_t n)
+{
+    uint32_t        i;
+    prof_shared_t  *shared;
+
+    for (i = 0; i < n; i++) {
+        shared = ranges[i].shared;
+
+        if (--shared->refs == 0) {
+            prof_block_free(shared->block);
+            free(shared);
+        }
+    }
+}
 
 
 int
@@ -143,9 +187,9 @@ int
 prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
     uint32_t call)
 {
-    int                  rc;
-    uint32_t             i, load;
-    const prof_range_t  *range;
+    int        rc;
+    uint32_t   load;
+    uintptr_t  at;
 
     /* it is marked, or no address of a process */
 
@@ -153,28 +197,74 @@ prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
         return PROF_OK;
     }
 
-    rc = PROF_OK;
+    at = *pc - (call != 0);
     load = PROF_LOAD_NONE;
 
-    for (i = 0; i < n; i++) {
-        range = prof_table_range(u[i], *pc - (call != 0));
-
-        if (range == NULL || range->load == load) {
-            continue;
-        }
-
-        if (load != PROF_LOAD_NONE) {
-            rc = PROF_LIMIT;
-            load = PROF_LOAD_NONE;
-            break;
-        }
-
-        load = range->load;
-    }
+    rc = prof_unwind_loads(u, n, at, &load);
 
     *pc |= (uintptr_t) load << PROF_LOAD_SHIFT;
 
     return rc;
+}
+
+
+/* the load of all objects that were at the address; there must be only one */
+
+static int
+prof_unwind_loads(const prof_unwind_t *const *u, uint32_t n, uintptr_t at,
+    uint32_t *load)
+{
+    uint32_t              i, all;
+    const prof_range_t   *range;
+    const prof_unwind_t  *last;
+
+    last = u[n - 1];
+    all = 0;
+
+    for (i = 0; i < n; i++) {
+        range = prof_table_range(u[i], at);
+
+        if (range && *load != PROF_LOAD_NONE && *load != range->load) {
+            goto unknown;
+        }
+
+        if (range) {
+            *load = range->load;
+            all++;
+        }
+    }
+
+    /* those between the first snapshot and the last one */
+
+    for (i = last->info.unloaded; i > 0; i--) {
+        range = &last->gone[i - 1];
+
+        if (range->gone <= u[0]->id) {
+            break;
+        }
+
+        if (at < range->start || at >= range->end || *load == range->load) {
+            continue;
+        }
+
+        if (*load != PROF_LOAD_NONE) {
+            goto unknown;
+        }
+
+        *load = range->load;
+    }
+
+    if (*load == PROF_LOAD_NONE || all == n || u[0]->doubts == last->doubts) {
+        return PROF_OK;
+    }
+
+    /* another one may have been there that no snapshot has */
+
+unknown:
+
+    *load = PROF_LOAD_NONE;
+
+    return PROF_LIMIT;
 }
 
 

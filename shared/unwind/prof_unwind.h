@@ -13,7 +13,7 @@
  *
  * Which object an address is in depends on the time at which it was seen.  A
  * *marked* address tells that by itself: above the bits of addresses it has the
- * object's *load*, a number that no other object ever had at that place while
+ * object's *load*, a number that is used again only after 32,000 loads while
  * snapshots remember.  Addresses of what was loaded at the beginning have the
  * load 0, and look like any other.
  */

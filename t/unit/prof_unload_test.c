@@ -1,0 +1,708 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Objects that come and go: addresses have the names of the object that was
+ * there, and nothing reads what is not mapped any more.
+ *
+ * Of each library one half is run and the other one is not.  The halves are the
+ * other way round in the library that is loaded in its place, so an address
+ * that is looked up in the wrong one is in code that never runs.
+ */
+
+
+#include "prof.h"
+#include "profile/prof_profile.h"
+#include "unwind/prof_unwind.h"
+
+#include "tap.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+
+#define TEST_LIBRARIES  4
+#define TEST_ROUNDS     60
+#define TEST_WORK       1000000
+
+/* more than are remembered */
+#define TEST_RELOADS    600
+
+
+typedef long (*test_work_pt)(long n);
+
+
+typedef struct {
+    char             path[64];
+    uintptr_t        work;          /* relative to the base */
+    uintptr_t        never;
+    uint32_t         named;         /* frames */
+} test_library_t;
+
+
+typedef struct {
+    void            *handle;
+    uintptr_t        base;
+    uintptr_t        pc;            /* in the function that runs */
+} test_loaded_t;
+
+
+static void test_build(test_library_t *lib, uint32_t n);
+static void test_load(test_library_t *lib, test_loaded_t *l);
+static void test_run(test_library_t *lib, long n);
+static void test_update(void);
+static void test_replaced(void);
+static int test_in(const prof_unwind_t *u, uintptr_t pc,
+    const test_library_t *lib);
+static void test_unseen(void);
+static void test_remembered(void);
+static void *test_loop(void *data);
+static void test_turns(void);
+static void test_turn(void *data);
+static void test_call(void *handle);
+static void test_watched(void);
+static void test_process(void);
+static uint32_t test_names(const prof_profile_t *p);
+static size_t test_mapped(void);
+
+
+static char            test_dir[] = "/tmp/prof-unload-XXXXXX";
+static test_library_t  test_libs[TEST_LIBRARIES];
+static volatile int    test_stop;
+static volatile long   test_loads[TEST_LIBRARIES];
+
+
+int
+main(void)
+{
+    uint32_t       i;
+    pthread_t      threads[2];
+    test_loaded_t  l;
+
+    if (mkdtemp(test_dir) == NULL) {
+        ok(0, "setup");
+        return done_testing();
+    }
+
+    for (i = 0; i < TEST_LIBRARIES; i++) {
+        test_build(&test_libs[i], i);
+        test_load(&test_libs[i], &l);
+        dlclose(l.handle);
+    }
+
+    test_update();
+    test_replaced();
+    test_unseen();
+    test_remembered();
+
+    is_int(prof_process_init(), PROF_OK, "tables");
+
+    for (i = 0; i < 2; i++) {
+        pthread_create(&threads[i], NULL, test_loop, &test_libs[2 + i]);
+    }
+
+    test_turns();
+    test_watched();
+    test_process();
+
+    test_stop = 1;
+
+    for (i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        ok(test_loads[2 + i] > 10, "thread %u: %ld loads", i,
+           test_loads[2 + i]);
+    }
+
+    prof_process_done();
+
+    for (i = 0; i < TEST_LIBRARIES; i++) {
+        (void) unlink(test_libs[i].path);
+    }
+
+    (void) rmdir(test_dir);
+
+    return done_testing();
+}
+
+
+static void
+test_build(test_library_t *lib, uint32_t n)
+{
+    FILE        *f;
+    char         command[512];
+    const char  *work, *never;
+
+    work = "long work(long n) { volatile long i, s = 0;"
+           " for (i = 0; i < n; i++) { s += i; } return s; }\n";
+    never = "void never(void) { __asm__ volatile (\".skip 4096, 0x90\"); }\n";
+
+    (void) snprintf(lib->path, sizeof(lib->path), "%s/lib%u.so", test_dir, n);
+    (void) snprintf(command, sizeof(command),
+                    "${CC:-cc} -O1 -fno-toplevel-reorder -shared -fPIC -x c -"
+                    " -Wl,--build-id -o %s", lib->path);
+
+    f = popen(command, "w");
+
+    fprintf(f, "%s%s%s", n % 2 ? never : "", work, n % 2 ? "" : never);
+
+    if (pclose(f) != 0) {
+        exit(skip_all("there is no compiler"));
+    }
+}
+
+
+static void
+test_load(test_library_t *lib, test_loaded_t *l)
+{
+    struct link_map  *map;
+
+    l->handle = dlopen(lib->path, RTLD_NOW);
+
+    if (l->handle == NULL || dlinfo(l->handle, RTLD_DI_LINKMAP, &map) != 0) {
+        printf("Bail out! %s\n", dlerror());
+        exit(1);
+    }
+
+    l->base = map->l_addr;
+    l->pc = (uintptr_t) dlsym(l->handle, "work") + 4;
+
+    lib->work = l->pc - 4 - l->base;
+    lib->never = (uintptr_t) dlsym(l->handle, "never") - l->base;
+}
+
+
+static void
+test_run(test_library_t *lib, long n)
+{
+    void          *handle;
+    test_work_pt   work;
+
+    handle = dlopen(lib->path, RTLD_NOW);
+    work = (test_work_pt) (uintptr_t) dlsym(handle, "work");
+
+    (void) work(n);
+
+    dlclose(handle);
+}
+
+
+/* an update takes what has not changed from the old snapshot */
+
+static void
+test_update(void)
+{
+    prof_unwind_t       *all, *more, *less;
+    test_loaded_t        l;
+    prof_unwind_info_t   before, info, after;
+
+    all = prof_unwind_create();
+
+    test_load(&test_libs[0], &l);
+    more = prof_unwind_update(all, 0);
+
+    dlclose(l.handle);
+    less = prof_unwind_update(more, 0);
+
+    prof_unwind_info(all, &before);
+    prof_unwind_info(more, &info);
+    prof_unwind_info(less, &after);
+
+    is_int(info.objects, before.objects + 1, "update: one more object");
+    ok(prof_unwind_object(all, (uintptr_t) main)
+       == prof_unwind_object(more, (uintptr_t) main),
+       "update: the others are the same");
+    ok(test_in(more, l.pc, &test_libs[0]), "update: the new one");
+    ok(prof_unwind_object(less, l.pc) == NULL, "update: it is gone");
+
+    diag("all objects: %.0f us, one: %.0f us, none: %.0f us",
+         (double) before.build_ns / 1e3, (double) info.build_ns / 1e3,
+         (double) after.build_ns / 1e3);
+
+    /* in any order */
+
+    prof_unwind_release(all);
+    ok(test_in(more, l.pc, &test_libs[0]), "update: the old one is released");
+    prof_unwind_release(more);
+    ok(prof_unwind_object(less, (uintptr_t) main) != NULL,
+       "update: the last one remains");
+    prof_unwind_release(less);
+}
+
+
+static void
+test_replaced(void)
+{
+    uintptr_t             one, two, unsure, first;
+    test_loaded_t         l, m;
+    const prof_unwind_t  *u[4], *set[3];
+
+    u[0] = prof_unwind_create();
+
+    test_load(&test_libs[0], &l);
+    u[1] = prof_unwind_update(u[0], 1);
+
+    dlclose(l.handle);
+    u[2] = prof_unwind_update(u[1], 1);
+
+    test_load(&test_libs[1], &m);
+    u[3] = prof_unwind_update(u[2], 1);
+
+    if (!ok(l.base == m.base, "replaced: at the same address")) {
+        exit(done_testing());
+    }
+
+    first = (uintptr_t) main;
+    is_int(prof_unwind_mark(&u[3], 1, &first, 0), PROF_OK, "mark: first");
+    ok(first == (uintptr_t) main, "mark: what was there is as it was");
+
+    one = l.pc;
+    is_int(prof_unwind_mark(&u[1], 1, &one, 0), PROF_OK, "mark: during");
+    ok(test_in(u[1], one, &test_libs[0]), "named during");
+    ok(test_in(u[2], one, &test_libs[0]), "named after it is unloaded");
+    ok(test_in(u[3], one, &test_libs[0]), "named after it is replaced");
+
+    one = l.pc;
+    is_int(prof_unwind_mark(u, 2, &one, 0), PROF_OK, "mark: loaded meanwhile");
+    ok(test_in(u[3], one, &test_libs[0]), "named if loaded meanwhile");
+
+    one = l.pc;
+    is_int(prof_unwind_mark(u + 1, 2, &one, 0), PROF_OK, "mark: unloaded");
+    ok(test_in(u[3], one, &test_libs[0]), "named if unloaded meanwhile");
+
+    two = m.pc;
+    is_int(prof_unwind_mark(&u[3], 1, &two, 0), PROF_OK, "mark: the next");
+    ok(test_in(u[3], two, &test_libs[1]), "named by the next one");
+
+    two = m.pc;
+    (void) prof_unwind_mark(u + 2, 2, &two, 1);
+    ok(test_in(u[3], two, &test_libs[1]), "named by the next one meanwhile");
+
+    /* it may have been in either of them */
+
+    unsure = m.pc;
+    set[0] = u[1];
+    set[1] = u[3];
+    is_int(prof_unwind_mark(set, 2, &unsure, 0), PROF_LIMIT, "mark: unsure");
+    ok(prof_unwind_object(u[3], unsure) == NULL, "unsure: not named");
+    ok(prof_unwind_unmark(unsure) == m.pc, "unsure: the address");
+
+    unsure = m.pc;
+    set[0] = u[0];
+    is_int(prof_unwind_mark(set, 2, &unsure, 0), PROF_LIMIT,
+           "mark: one between");
+
+    unsure = l.pc;
+    is_int(prof_unwind_mark(&u[2], 1, &unsure, 0), PROF_OK, "mark: none");
+    ok(prof_unwind_object(u[3], unsure) == NULL, "none: not named");
+
+    dlclose(m.handle);
+
+    for (int i = 0; i < 4; i++) {
+        prof_unwind_release(u[i]);
+    }
+}
+
+
+static int
+test_in(const prof_unwind_t *u, uintptr_t pc, const test_library_t *lib)
+{
+    size_t                len;
+    uintptr_t             start;
+    const prof_object_t  *object;
+
+    object = prof_unwind_object(u, pc);
+
+    if (object == NULL || strcmp(object->path, lib->path) != 0) {
+        diag("0x%lx is in %s", (unsigned long) pc,
+             object ? object->path : "no object");
+        return 0;
+    }
+
+    start = prof_unwind_function(u, pc, &len);
+
+    return start - object->base == lib->work && len > 8;
+}
+
+
+/* objects that no snapshot has, at the place of some that snapshots have */
+
+static void
+test_unseen(void)
+{
+    uintptr_t             pc;
+    test_loaded_t         l, m;
+    const prof_unwind_t  *u[2];
+
+    u[0] = prof_unwind_create();
+    test_load(&test_libs[0], &l);
+    u[1] = prof_unwind_update(u[0], 1);
+    prof_unwind_release(u[0]);
+    u[0] = u[1];
+
+    /* there was one load only: that of the same object */
+
+    dlclose(l.handle);
+    test_load(&test_libs[0], &l);
+    u[1] = prof_unwind_update(u[0], 1);
+
+    pc = l.pc;
+    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_OK, "loaded again");
+    ok(test_in(u[1], pc, &test_libs[0]), "loaded again: named");
+    prof_unwind_release(u[0]);
+    u[0] = u[1];
+
+    dlclose(l.handle);
+    test_load(&test_libs[1], &m);
+    dlclose(m.handle);
+    test_load(&test_libs[0], &l);
+    u[1] = prof_unwind_update(u[0], 1);
+
+    pc = l.pc;
+    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_LIMIT, "another one between");
+
+    pc = (uintptr_t) main;
+    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_OK, "another one elsewhere");
+    ok(pc == (uintptr_t) main, "another one elsewhere: named");
+
+    pc = l.pc;
+    is_int(prof_unwind_mark(&u[1], 1, &pc, 0), PROF_OK, "afterwards");
+    ok(test_in(u[1], pc, &test_libs[0]), "afterwards: named");
+    prof_unwind_release(u[0]);
+    u[0] = u[1];
+
+    dlclose(l.handle);
+    test_load(&test_libs[1], &m);
+    dlclose(m.handle);
+    u[1] = prof_unwind_update(u[0], 1);
+
+    pc = l.pc;
+    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_LIMIT,
+           "another one before the end");
+
+    prof_unwind_release(u[0]);
+    prof_unwind_release(u[1]);
+}
+
+
+/* memory is bounded, and is given back */
+
+static void
+test_remembered(void)
+{
+    int                  i;
+    size_t               before, after;
+    uintptr_t            pc;
+    prof_unwind_t       *u, *next;
+    test_loaded_t        l;
+    prof_unwind_info_t   info;
+
+    u = prof_unwind_create();
+    before = test_mapped();
+
+    for (i = 0; i < TEST_RELOADS; i++) {
+        test_load(&test_libs[i % 2], &l);
+        test_run(&test_libs[3], 1);
+
+        next = prof_unwind_update(u, 1);
+        prof_unwind_release(u);
+        u = next;
+
+        dlclose(l.handle);
+    }
+
+    prof_unwind_info(u, &info);
+
+    ok(info.unloaded > 1 && info.unloaded <= 256, "%u are remembered",
+       info.unloaded);
+
+    pc = l.pc;
+    (void) prof_unwind_mark((const prof_unwind_t *const *) &u, 1, &pc, 0);
+    ok(test_in(u, pc, &test_libs[1]), "the last one is named");
+
+    next = prof_unwind_update(u, 0);
+    prof_unwind_release(u);
+
+    prof_unwind_info(next, &info);
+    is_int(info.unloaded, 0, "forgotten");
+    ok(prof_unwind_object(next, pc) == NULL, "forgotten: not named");
+
+    after = test_mapped();
+    ok(after < before + 1024 * 1024, "%zu bytes more",
+       after > before ? after - before : 0);
+
+    prof_unwind_release(next);
+}
+
+
+static void *
+test_loop(void *data)
+{
+    test_library_t *lib = data;
+
+    while (!test_stop) {
+        test_run(lib, 2000000 + random() % 20000000);
+        test_loads[lib - test_libs]++;
+    }
+
+    return NULL;
+}
+
+
+static void
+test_turns(void)
+{
+    uint32_t              i, k, never;
+    const char           *err;
+    prof_profile_t       *p;
+    prof_sampler_t       *s;
+    prof_capture_t       *c;
+    prof_capture_conf_t   conf;
+
+    s = prof_sampler_create(&err);
+
+    if (!ok(s != NULL, "sampler")) {
+        diag("%s", err);
+        return;
+    }
+
+    conf.mode = PROF_MODE_WALL;
+    conf.frequency = 5000;
+    conf.memory = PROF_MEMORY_MIN;
+
+    never = 0;
+
+    for (i = 0; i < TEST_ROUNDS; i++) {
+        c = prof_capture_create(&conf);
+
+        for (k = 0; k < 4; k++) {
+            prof_turn_run(s, c, (uintptr_t) test_turn, test_turn, &i);
+        }
+
+        p = prof_capture_finish(c, "turns");
+        never += test_names(p);
+
+        prof_profile_destroy(p);
+        prof_capture_destroy(c);
+    }
+
+    prof_sampler_destroy(s);
+
+    is_int(never, 0, "turns: no wrong names");
+
+    for (i = 0; i < 2; i++) {
+        ok(test_libs[i].named > 0, "turns: %u frames of library %u",
+           test_libs[i].named, i);
+        test_libs[i].named = 0;
+    }
+}
+
+
+/* one library after the other, at the same place, in the same turn or not */
+
+static void
+test_turn(void *data)
+{
+    uint32_t *round = data;
+
+    static void      *handle;
+    static uint32_t   turns;
+
+    if (*round % 3 == 0) {
+        test_run(&test_libs[turns++ % 2], TEST_WORK);
+        test_run(&test_libs[turns++ % 2], TEST_WORK);
+        return;
+    }
+
+    if (handle == NULL) {
+        handle = dlopen(test_libs[turns++ % 2].path, RTLD_NOW);
+        test_call(handle);
+        return;
+    }
+
+    test_call(handle);
+    dlclose(handle);
+    handle = NULL;
+}
+
+
+static void
+test_call(void *handle)
+{
+    test_work_pt  work;
+
+    work = (test_work_pt) (uintptr_t) dlsym(handle, "work");
+
+    (void) work(TEST_WORK);
+}
+
+
+static void
+test_watched(void)
+{
+    void                 *handle;
+    uint32_t              i, never;
+    uint64_t              start, cpu;
+    const char           *err;
+    prof_watch_t         *w;
+    prof_capture_t       *c;
+    prof_profile_t       *p;
+    prof_watch_spot_t     spot;
+    prof_capture_conf_t   conf;
+
+    memset(&spot, 0, sizeof(prof_watch_spot_t));
+
+    w = prof_watch_create(250, &spot, &err);
+
+    if (!ok(w != NULL, "watch")) {
+        diag("%s", err);
+        return;
+    }
+
+    conf.mode = PROF_MODE_WALL;
+    conf.frequency = 250;
+    conf.memory = PROF_MEMORY_MIN;
+
+    never = 0;
+
+    for (i = 0; i < TEST_ROUNDS; i++) {
+        start = prof_now();
+        cpu = prof_cpu_now();
+
+        handle = dlopen(test_libs[i % 2].path, RTLD_NOW);
+        prof_watch_pass(w, 0);
+
+        spot.top = (uintptr_t) __builtin_frame_address(0);
+        test_call(handle);
+        dlclose(handle);
+        spot.top = 0;
+
+        prof_watch_pass(w, 1);
+
+        /* made when the library is gone */
+
+        c = prof_capture_create(&conf);
+        prof_capture_begin(c, start);
+        prof_watch_turn(w, c, 1, (uintptr_t) test_run, prof_now(),
+                        prof_cpu_now() - cpu);
+
+        p = prof_capture_finish(c, "watched");
+        never += test_names(p);
+
+        prof_profile_destroy(p);
+        prof_capture_destroy(c);
+    }
+
+    prof_watch_destroy(w);
+
+    is_int(never, 0, "watched: no wrong names");
+    ok(test_libs[0].named + test_libs[1].named > 0,
+       "watched: %u and %u frames of libraries", test_libs[0].named,
+       test_libs[1].named);
+}
+
+
+static void
+test_process(void)
+{
+    uint32_t              i, never;
+    const char           *err;
+    prof_profile_t       *p;
+    prof_capture_t       *c;
+    struct timespec       ts;
+    prof_capture_conf_t   conf;
+
+    conf.mode = PROF_MODE_CPU;
+    conf.frequency = 1000;
+    conf.memory = PROF_MEMORY_MIN;
+
+    never = 0;
+    ts.tv_sec = 0;
+
+    for (i = 0; i < TEST_ROUNDS; i++) {
+        c = prof_capture_create(&conf);
+
+        if (prof_process_start(c, 0, &err) != PROF_OK) {
+            ok(0, "process: %s", err);
+            return;
+        }
+
+        for (ts.tv_nsec = 1000000; ts.tv_nsec < 5000000;
+             ts.tv_nsec += 1000000)
+        {
+            (void) nanosleep(&ts, NULL);
+            prof_process_drain();
+        }
+
+        p = prof_process_finish(c, "process");
+        never += test_names(p);
+
+        prof_profile_destroy(p);
+        prof_capture_destroy(c);
+    }
+
+    is_int(never, 0, "process: no wrong names");
+    ok(test_libs[2].named + test_libs[3].named > 0,
+       "process: %u and %u frames of libraries", test_libs[2].named,
+       test_libs[3].named);
+}
+
+
+/* frames of functions that never run */
+
+static uint32_t
+test_names(const prof_profile_t *p)
+{
+    uint32_t                      i, k, never;
+    const prof_frame_t           *frame;
+    const prof_profile_object_t  *object;
+
+    never = 0;
+
+    for (i = 0; i < p->nframes; i++) {
+        frame = &p->frames[i];
+
+        if (frame->object == PROF_NONE) {
+            continue;
+        }
+
+        object = &p->objects[frame->object];
+
+        for (k = 0; k < TEST_LIBRARIES; k++) {
+
+            if (strcmp(object->path, test_libs[k].path) != 0) {
+                continue;
+            }
+
+            test_libs[k].named += (frame->function == test_libs[k].work);
+            never += (frame->function == test_libs[k].never
+                      || frame->pc < object->start
+                      || frame->pc > object->end);
+        }
+    }
+
+    return never;
+}
+
+
+static size_t
+test_mapped(void)
+{
+    FILE    *f;
+    size_t   pages;
+
+    pages = 0;
+    f = fopen("/proc/self/statm", "r");
+
+    if (f == NULL || fscanf(f, "%zu", &pages) != 1) {
+        pages = 0;
+    }
+
+    if (f) {
+        fclose(f);
+    }
+
+    return pages * (size_t) sysconf(_SC_PAGESIZE);
+}
