@@ -158,7 +158,7 @@ void ngx_http_profile_look_at_all(ngx_uint_t on);
 
 /* ngx_http_profile_phase.c: where requests are looked at while armed */
 
-ngx_int_t ngx_http_profile_init_phases(ngx_cycle_t *cycle);
+ngx_int_t ngx_http_profile_init_phases(void);
 void ngx_http_profile_arm_phases(void);
 void ngx_http_profile_disarm_phases(void);
 

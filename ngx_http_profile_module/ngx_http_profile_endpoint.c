@@ -318,7 +318,7 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
         }
 
         if (ep->filter.requests == 0
-            || ngx_http_profile_inbox_take(ep->filter.ticket))
+            || ngx_http_profile_ticket_take(ep->filter.ticket))
         {
             ngx_http_profile_endpoint_add(ep, ctx->request, ctx->profile);
         }
@@ -386,7 +386,7 @@ ngx_uint_t
 ngx_http_profile_endpoint_full(ngx_http_profile_endpoint_t *ep)
 {
     return ep->filter.requests
-           && ngx_http_profile_inbox_left(ep->filter.ticket) == 0;
+           && ngx_http_profile_ticket_left(ep->filter.ticket) == 0;
 }
 
 

@@ -42,7 +42,7 @@ typedef struct {
     char              server[NGX_HTTP_PROFILE_FILTER_LEN];    /* name */
     char              location[NGX_HTTP_PROFILE_FILTER_LEN];  /* name */
     uint32_t          requests;      /* 0: any number */
-    uint32_t          ticket;        /* of ngx_http_profile_inbox_ticket() */
+    uint32_t          ticket;        /* of ngx_http_profile_ticket_get() */
     uint32_t          enabled;       /* it is a capture of an endpoint */
     uint32_t          spans_given;   /* 0: as it is configured */
     uint32_t          spans;

@@ -19,15 +19,14 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 
-/* a counter that workers take from, and the process that it was made for */
+/* descriptors that nginx has for what it opens, beside those of workers */
+#define NGX_HTTP_PROFILE_INBOX_SPARE  16
 
-typedef struct {
-    ngx_atomic_t          owner;        /* process id; 0: free */
-    ngx_atomic_t          left;
-} ngx_http_profile_ticket_t;
 
+/* -1: there were no descriptors for it */
 
 typedef struct {
     int                   out;          /* everybody writes to it */
@@ -40,6 +39,7 @@ typedef struct {
 typedef struct {
     ngx_http_profile_state_t   state;
     volatile ngx_pid_t         pid;
+    volatile ngx_uint_t        deaf;    /* it does not read its inbox */
     ngx_http_profile_pair_t    pair;
 } ngx_http_profile_place_t;
 
@@ -57,13 +57,15 @@ typedef struct {
      + (n) * sizeof(ngx_http_profile_place_t))
 
 
-static ngx_int_t ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair,
-    ngx_log_t *log);
+static void ngx_http_profile_inbox_pairs(ngx_log_t *log);
+static ngx_uint_t ngx_http_profile_inbox_room(int fd);
 static void ngx_http_profile_inbox_handler(ngx_event_t *ev);
 static ngx_int_t ngx_http_profile_inbox_read(int in,
     ngx_http_profile_message_t *m, int *fd);
 static void ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd);
 
+
+/* NULL: there was no memory for it, or nobody needs it */
 
 static ngx_http_profile_board_t  *ngx_http_profile_board;
 static ngx_uint_t                 ngx_http_profile_nworkers;
@@ -73,16 +75,17 @@ static ngx_uint_t                 ngx_http_profile_nworkers;
 static ngx_uint_t                 ngx_http_profile_opened;
 
 
-ngx_int_t
+void
 ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
 {
-    ngx_uint_t        i, n;
-    ngx_core_conf_t  *ccf;
+    ngx_uint_t                 i, n;
+    ngx_core_conf_t           *ccf;
+    ngx_http_profile_board_t  *board;
 
     /* a process without a master remains the only one */
 
-    if (ngx_process == NGX_PROCESS_SINGLE && ngx_http_profile_nworkers) {
-        return NGX_OK;
+    if (ngx_process == NGX_PROCESS_SINGLE && ngx_http_profile_board) {
+        return;
     }
 
     ngx_http_profile_inbox_close();
@@ -91,49 +94,80 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
 
     n = ccf->master ? (ngx_uint_t) ccf->worker_processes : 1;
 
-    ngx_http_profile_board = mmap(NULL, ngx_http_profile_board_size(n),
-                                  PROT_READ|PROT_WRITE,
-                                  MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+    board = mmap(NULL, ngx_http_profile_board_size(n), PROT_READ|PROT_WRITE,
+                 MAP_SHARED|MAP_ANONYMOUS, -1, 0);
 
-    if (ngx_http_profile_board == MAP_FAILED) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
-                      "profile: mmap() failed");
-        return NGX_ERROR;
+    if (board == MAP_FAILED) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, ngx_errno,
+                      "profile: mmap() failed, captures of workers are not "
+                      "available until the next reload");
+        return;
     }
 
     for (i = 0; i < n; i++) {
-
-        if (ngx_http_profile_inbox_pair(
-                &ngx_http_profile_board->places[i].pair, cycle->log)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        ngx_http_profile_nworkers = i + 1;
+        board->places[i].pair.out = -1;
+        board->places[i].pair.in = -1;
     }
 
-    return NGX_OK;
+    ngx_http_profile_board = board;
+    ngx_http_profile_nworkers = n;
+
+    if (ccf->master) {
+        ngx_http_profile_inbox_pairs(cycle->log);
+    }
 }
 
 
-static ngx_int_t
-ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair, ngx_log_t *log)
+static void
+ngx_http_profile_inbox_pairs(ngx_log_t *log)
 {
-    int  s[2];
+    int         s[2];
+    ngx_uint_t  i;
 
-    if (socketpair(AF_UNIX, SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0, s)
-        == -1)
-    {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                      "profile: socketpair() failed");
-        return NGX_ERROR;
+    for (i = 0; i < ngx_http_profile_nworkers; i++) {
+
+        if (socketpair(AF_UNIX, SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0, s)
+            == -1)
+        {
+            break;
+        }
+
+        if (!ngx_http_profile_inbox_room(ngx_max(s[0], s[1]))) {
+            (void) close(s[0]);
+            (void) close(s[1]);
+            ngx_set_errno(NGX_EMFILE);
+            break;
+        }
+
+        ngx_http_profile_board->places[i].pair.out = s[0];
+        ngx_http_profile_board->places[i].pair.in = s[1];
     }
 
-    pair->out = s[0];
-    pair->in = s[1];
+    if (i < ngx_http_profile_nworkers) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: socketpair() failed, until the next reload "
+                      "%ui of %ui workers can be captured by themselves only",
+                      ngx_http_profile_nworkers - i,
+                      ngx_http_profile_nworkers);
+    }
+}
 
-    return NGX_OK;
+
+/*
+ * The kernel gives out the lowest descriptor that is free.  Those above it
+ * must do for what nginx opens when it starts workers.
+ */
+
+static ngx_uint_t
+ngx_http_profile_inbox_room(int fd)
+{
+    struct rlimit  rlmt;
+
+    return getrlimit(RLIMIT_NOFILE, &rlmt) == -1
+           || rlmt.rlim_cur == RLIM_INFINITY
+           || (rlim_t) fd + 2 * ngx_http_profile_nworkers
+              + NGX_HTTP_PROFILE_INBOX_SPARE
+              < rlmt.rlim_cur;
 }
 
 
@@ -142,20 +176,24 @@ ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair, ngx_log_t *log)
 void
 ngx_http_profile_inbox_close(void)
 {
-    ngx_uint_t                 i;
-    ngx_http_profile_place_t  *places;
+    ngx_uint_t                i;
+    ngx_http_profile_pair_t  *pair;
 
-    if (ngx_http_profile_nworkers == 0) {
+    if (ngx_http_profile_board == NULL) {
         return;
     }
 
-    places = ngx_http_profile_board->places;
-
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
-        (void) close(places[i].pair.out);
+        pair = &ngx_http_profile_board->places[i].pair;
+
+        if (pair->out == -1) {
+            continue;
+        }
+
+        (void) close(pair->out);
 
         if (!ngx_http_profile_opened || i == ngx_worker) {
-            (void) close(places[i].pair.in);
+            (void) close(pair->in);
         }
     }
 
@@ -167,40 +205,64 @@ ngx_http_profile_inbox_close(void)
 }
 
 
-ngx_int_t
+void
 ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
 {
     ngx_uint_t                 i;
-    ngx_http_profile_place_t  *places;
+    ngx_http_profile_pair_t   *pair;
+    ngx_http_profile_place_t  *place;
 
-    if (ngx_http_profile_nworkers == 0 || ngx_process == NGX_PROCESS_HELPER) {
-        return NGX_OK;
+    if (ngx_http_profile_board == NULL || ngx_process == NGX_PROCESS_HELPER) {
+        return;
     }
-
-    places = ngx_http_profile_board->places;
 
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
+        pair = &ngx_http_profile_board->places[i].pair;
 
-        if (i != ngx_worker) {
-            (void) close(places[i].pair.in);
+        if (i != ngx_worker && pair->in != -1) {
+            (void) close(pair->in);
         }
-    }
-
-    /* nginx closes no "channel" when it exits, nor does it complain of one */
-
-    if (ngx_add_channel_event(cycle, places[ngx_worker].pair.in,
-                              NGX_READ_EVENT, ngx_http_profile_inbox_handler)
-        == NGX_ERROR)
-    {
-        return NGX_ERROR;
     }
 
     ngx_http_profile_opened = 1;
     ngx_http_profile_state_open();
 
-    places[ngx_worker].pid = ngx_pid;
+    place = &ngx_http_profile_board->places[ngx_worker];
+    place->pid = ngx_pid;
+    place->deaf = (place->pair.in == -1);
 
-    return NGX_OK;
+    /* nginx closes no "channel" when it exits, nor does it complain of one */
+
+    if (!place->deaf
+        && ngx_add_channel_event(cycle, place->pair.in, NGX_READ_EVENT,
+                                 ngx_http_profile_inbox_handler)
+           == NGX_ERROR)
+    {
+        place->deaf = 1;
+
+        ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
+                      "profile: no connection for the inbox, this worker can "
+                      "be captured by itself only");
+    }
+}
+
+
+ngx_uint_t
+ngx_http_profile_inbox_reaches(ngx_uint_t worker)
+{
+    ngx_http_profile_place_t  *place;
+
+    if (worker == ngx_worker) {
+        return 1;
+    }
+
+    if (worker >= ngx_http_profile_nworkers) {
+        return 0;
+    }
+
+    place = &ngx_http_profile_board->places[worker];
+
+    return place->pair.out != -1 && !place->deaf;
 }
 
 
@@ -225,72 +287,10 @@ ngx_http_profile_inbox_state(ngx_uint_t worker)
 }
 
 
-/* those of processes that have died are free */
-
-ngx_int_t
-ngx_http_profile_inbox_ticket(ngx_uint_t n)
+ngx_http_profile_ticket_t *
+ngx_http_profile_inbox_tickets(void)
 {
-    ngx_uint_t                  i;
-    ngx_atomic_uint_t           owner;
-    ngx_http_profile_ticket_t  *ticket;
-
-    for (i = 0; i < NGX_HTTP_PROFILE_TICKETS; i++) {
-        ticket = &ngx_http_profile_board->tickets[i];
-        owner = ticket->owner;
-
-        if (owner && (kill((ngx_pid_t) owner, 0) == 0
-                      || ngx_errno != NGX_ESRCH))
-        {
-            continue;
-        }
-
-        if (ngx_atomic_cmp_set(&ticket->owner, owner, ngx_pid)) {
-            ticket->left = n;
-            return i;
-        }
-    }
-
-    return NGX_BUSY;
-}
-
-
-void
-ngx_http_profile_inbox_return(ngx_uint_t ticket)
-{
-    if (ngx_http_profile_board == NULL) {
-        return;
-    }
-
-    ngx_http_profile_board->tickets[ticket].left = 0;
-    ngx_http_profile_board->tickets[ticket].owner = 0;
-}
-
-
-ngx_uint_t
-ngx_http_profile_inbox_take(ngx_uint_t ticket)
-{
-    ngx_atomic_t       *left;
-    ngx_atomic_uint_t   n;
-
-    left = &ngx_http_profile_board->tickets[ticket].left;
-
-    do {
-        n = *left;
-
-        if (n == 0) {
-            return 0;
-        }
-
-    } while (!ngx_atomic_cmp_set(left, n, n - 1));
-
-    return 1;
-}
-
-
-ngx_uint_t
-ngx_http_profile_inbox_left(ngx_uint_t ticket)
-{
-    return ngx_http_profile_board->tickets[ticket].left;
+    return ngx_http_profile_board ? ngx_http_profile_board->tickets : NULL;
 }
 
 
@@ -308,15 +308,20 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
         char            data[CMSG_SPACE(sizeof(int))];
     } control;
 
-    /* a request may be freed after the inboxes were closed */
-
-    if (worker >= ngx_http_profile_nworkers) {
-        return NGX_ERROR;
-    }
-
     m->size = ngx_http_profile_message_size(m->type);
     m->worker = ngx_worker;
     m->pid = ngx_pid;
+
+    if (worker == ngx_worker) {
+        ngx_http_profile_inbox_got(m, fd);
+        return NGX_OK;
+    }
+
+    /* a request may be freed after the inboxes were closed */
+
+    if (!ngx_http_profile_inbox_reaches(worker)) {
+        return NGX_ERROR;
+    }
 
     ngx_memzero(&msg, sizeof(struct msghdr));
 
@@ -450,7 +455,10 @@ ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
         break;
 
     case NGX_HTTP_PROFILE_STATE:
-        ngx_http_profile_state_write();
+        if (ngx_http_profile_board) {
+            ngx_http_profile_state_write();
+        }
+
         break;
 
     default:

@@ -28,7 +28,7 @@ static ngx_int_t ngx_http_profile_top_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
 static ngx_int_t ngx_http_profile_top_request_body_filter(
     ngx_http_request_t *r, ngx_chain_t *in);
-static ngx_int_t ngx_http_profile_name_phase(ngx_cycle_t *cycle,
+static ngx_int_t ngx_http_profile_name_phase(ngx_pool_t *pool,
     ngx_http_profile_main_conf_t *pmcf, ngx_uint_t n, const char *phase,
     ngx_http_handler_pt handler);
 
@@ -60,27 +60,35 @@ static const char  *ngx_http_profile_phase_names[] = {
 };
 
 
-/* notes nginx's checkers, and names the handlers, once in a worker's life */
+/* notes nginx's checkers, and names the handlers, once for a configuration */
 
 ngx_int_t
-ngx_http_profile_init_phases(ngx_cycle_t *cycle)
+ngx_http_profile_init_phases(void)
 {
-    ngx_uint_t                     i, k, n, count;
+    ngx_pool_t                    *pool;
+    ngx_uint_t                     i, k, n, max, count;
     ngx_http_phase_handler_t      *ph;
     ngx_http_core_main_conf_t     *cmcf;
     ngx_http_profile_main_conf_t  *pmcf;
 
-    cmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_core_module);
-    pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
+    cmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_core_module);
+    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_profile_module);
 
+    if (pmcf->nphases) {
+        return NGX_OK;
+    }
+
+    pool = ngx_cycle->pool;
     ph = cmcf->phase_engine.handlers;
 
-    for (n = 0; ph[n].checker; n++) { /* void */ }
+    for (max = 0; ph[max].checker; max++) { /* void */ }
 
-    pmcf->checkers = ngx_palloc(cycle->pool,
-                                n * sizeof(ngx_http_phase_handler_pt));
-    pmcf->handlers = ngx_palloc(cycle->pool, n * sizeof(ngx_http_handler_pt));
-    pmcf->phases = ngx_pcalloc(cycle->pool, n * sizeof(ngx_str_t));
+    pmcf->checkers = ngx_palloc(pool,
+                                max * sizeof(ngx_http_phase_handler_pt));
+    pmcf->handlers = ngx_palloc(pool, max * sizeof(ngx_http_handler_pt));
+    pmcf->phases = ngx_pcalloc(pool, max * sizeof(ngx_str_t));
 
     if (pmcf->checkers == NULL || pmcf->handlers == NULL
         || pmcf->phases == NULL)
@@ -88,7 +96,6 @@ ngx_http_profile_init_phases(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
-    pmcf->nphases = n;
     n = 0;
 
     /* as ngx_http_init_phase_handlers() lays them out */
@@ -120,12 +127,12 @@ ngx_http_profile_init_phases(ngx_cycle_t *cycle)
             break;
         }
 
-        for (k = 0; k < count && n < pmcf->nphases; k++, n++) {
+        for (k = 0; k < count && n < max; k++, n++) {
 
             pmcf->checkers[n] = ph[n].checker;
             pmcf->handlers[n] = ph[n].handler;
 
-            if (ngx_http_profile_name_phase(cycle, pmcf, n,
+            if (ngx_http_profile_name_phase(pool, pmcf, n,
                                             ngx_http_profile_phase_names[i],
                                             ph[n].handler)
                 != NGX_OK)
@@ -135,12 +142,14 @@ ngx_http_profile_init_phases(ngx_cycle_t *cycle)
         }
     }
 
+    pmcf->nphases = max;
+
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_profile_name_phase(ngx_cycle_t *cycle,
+ngx_http_profile_name_phase(ngx_pool_t *pool,
     ngx_http_profile_main_conf_t *pmcf, ngx_uint_t n, const char *phase,
     ngx_http_handler_pt handler)
 {
@@ -154,7 +163,7 @@ ngx_http_profile_name_phase(ngx_cycle_t *cycle,
     len = ngx_strlen(phase) + sizeof("phase : ")
           + (module ? ngx_strlen(module) : 0);
 
-    name->data = ngx_pnalloc(cycle->pool, len);
+    name->data = ngx_pnalloc(pool, len);
     if (name->data == NULL) {
         return NGX_ERROR;
     }

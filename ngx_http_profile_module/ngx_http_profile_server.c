@@ -48,10 +48,17 @@ ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
     ngx_uint_t                  i;
     ngx_http_profile_server_t  *s;
 
+    if (ngx_http_profile_inbox_workers() == 0) {
+        return ngx_http_profile_answer_error(call,
+                            NGX_HTTP_SERVICE_UNAVAILABLE,
+                            "workers cannot be captured until nginx is "
+                            "reloaded, see the error log");
+    }
+
     ticket = 0;
 
     if (wanted->filter.requests) {
-        ticket = ngx_http_profile_inbox_ticket(wanted->filter.requests);
+        ticket = ngx_http_profile_ticket_get(wanted->filter.requests);
 
         if (ticket == NGX_BUSY) {
 
@@ -76,7 +83,7 @@ ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
     if (s == NULL) {
 
         if (wanted->filter.requests) {
-            ngx_http_profile_inbox_return(ticket);
+            ngx_http_profile_ticket_return(ticket);
         }
 
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -165,7 +172,12 @@ ngx_http_profile_server_order(ngx_http_profile_server_t *s,
     m.traces = s->wanted.traces / s->nmembers;
 
     member->pid = ngx_http_profile_inbox_pid(member->worker);
-    member->state = NGX_HTTP_PROFILE_MEMBER_GONE;
+    member->state = NGX_HTTP_PROFILE_MEMBER_REFUSED;
+
+    if (!ngx_http_profile_inbox_reaches(member->worker)) {
+        return;
+    }
+
     member->fd = memfd_create("profile", MFD_CLOEXEC);
 
     if (member->fd == -1) {
@@ -174,9 +186,14 @@ ngx_http_profile_server_order(ngx_http_profile_server_t *s,
         return;
     }
 
-    if (ngx_http_profile_server_send(member, &m) == NGX_OK) {
-        member->state = NGX_HTTP_PROFILE_MEMBER_ASKED;
-        s->pending++;
+    /* this worker's own report may come before the call returns */
+
+    member->state = NGX_HTTP_PROFILE_MEMBER_ASKED;
+    s->pending++;
+
+    if (ngx_http_profile_server_send(member, &m) != NGX_OK) {
+        member->state = NGX_HTTP_PROFILE_MEMBER_REFUSED;
+        s->pending--;
     }
 }
 
@@ -245,7 +262,7 @@ ngx_http_profile_server_report(ngx_http_profile_message_t *m)
 
         /* not from here: the call's end may be that of its connection */
 
-        if (--s->pending == 0) {
+        if (--s->pending == 0 && s->timer.timer_set) {
             ngx_del_timer(&s->timer);
             ngx_add_timer(&s->timer, 0);
         }
@@ -438,7 +455,7 @@ ngx_http_profile_server_free(ngx_http_profile_server_t *s)
     }
 
     if (s->wanted.filter.requests) {
-        ngx_http_profile_inbox_return(s->wanted.filter.ticket);
+        ngx_http_profile_ticket_return(s->wanted.filter.ticket);
     }
 
     ngx_queue_remove(&s->queue);

@@ -100,6 +100,14 @@ typedef struct {
      : offsetof(ngx_http_profile_message_t, interval))
 
 
+/* a counter that workers take from, and the process that it was made for */
+
+typedef struct {
+    ngx_atomic_t                owner;       /* process id; 0: free */
+    ngx_atomic_t                left;
+} ngx_http_profile_ticket_t;
+
+
 /* what is asked for */
 
 typedef struct {
@@ -125,7 +133,8 @@ typedef enum {
     NGX_HTTP_PROFILE_MEMBER_WRITING,
     NGX_HTTP_PROFILE_MEMBER_DONE,    /* has reported */
     NGX_HTTP_PROFILE_MEMBER_SILENT,  /* has not, in time */
-    NGX_HTTP_PROFILE_MEMBER_GONE     /* there is no such process */
+    NGX_HTTP_PROFILE_MEMBER_GONE,    /* there is no such process */
+    NGX_HTTP_PROFILE_MEMBER_REFUSED  /* no order could be sent to it */
 } ngx_http_profile_member_e;
 
 
@@ -181,35 +190,48 @@ PROF_HIDDEN_BEGIN
 
 /* ngx_http_profile_inbox.c */
 
-/* in the master, before workers are started */
-ngx_int_t ngx_http_profile_inbox_init(ngx_cycle_t *cycle);
+/*
+ * In the master, before workers are started.  What cannot be had is logged:
+ * without memory there are no workers for ngx_http_profile_inbox_workers(),
+ * without descriptors each worker reaches itself only.
+ */
+void ngx_http_profile_inbox_init(ngx_cycle_t *cycle);
 
 /* the configuration has no use for them, or the process exits */
 void ngx_http_profile_inbox_close(void);
 
 /* in a worker, as it starts */
-ngx_int_t ngx_http_profile_inbox_open(ngx_cycle_t *cycle);
+void ngx_http_profile_inbox_open(ngx_cycle_t *cycle);
 
 /* the number of workers, and the process id of one; 0: there is none now */
 ngx_uint_t ngx_http_profile_inbox_workers(void);
 ngx_pid_t ngx_http_profile_inbox_pid(ngx_uint_t worker);
 
+/* whether it has an inbox; a worker always reaches itself */
+ngx_uint_t ngx_http_profile_inbox_reaches(ngx_uint_t worker);
+
 /* what it tells of itself, see ngx_http_profile_state.h */
 ngx_http_profile_state_t *ngx_http_profile_inbox_state(ngx_uint_t worker);
+
+/* of all workers; NULL: there is no memory for them */
+ngx_http_profile_ticket_t *ngx_http_profile_inbox_tickets(void);
+
+/* ngx_http_profile_ticket.c */
 
 /*
  * A counter that all workers take from: its number, or NGX_BUSY.  It is the
  * process's until it is returned.
  */
-ngx_int_t ngx_http_profile_inbox_ticket(ngx_uint_t n);
-void ngx_http_profile_inbox_return(ngx_uint_t ticket);
+ngx_int_t ngx_http_profile_ticket_get(ngx_uint_t n);
+void ngx_http_profile_ticket_return(ngx_uint_t ticket);
 
 /* whether there was one left */
-ngx_uint_t ngx_http_profile_inbox_take(ngx_uint_t ticket);
-ngx_uint_t ngx_http_profile_inbox_left(ngx_uint_t ticket);
+ngx_uint_t ngx_http_profile_ticket_take(ngx_uint_t ticket);
+ngx_uint_t ngx_http_profile_ticket_left(ngx_uint_t ticket);
 
 /*
- * Sends a message, with a descriptor unless fd is -1.  Does not wait.
+ * Sends a message, with a descriptor unless fd is -1.  Does not wait.  What a
+ * worker sends to itself is done when the call returns.
  * NGX_ERROR: the worker cannot take it now.
  */
 ngx_int_t ngx_http_profile_inbox_send(ngx_uint_t worker,

@@ -255,6 +255,9 @@ ngx_http_profile_server_why(ngx_http_profile_member_t *member)
     case NGX_HTTP_PROFILE_MEMBER_GONE:
         return "died";
 
+    case NGX_HTTP_PROFILE_MEMBER_REFUSED:
+        return "not reached";
+
     case NGX_HTTP_PROFILE_MEMBER_DONE:
         break;
 

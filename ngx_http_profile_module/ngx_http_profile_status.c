@@ -58,6 +58,13 @@ ngx_http_profile_status_route(ngx_http_profile_call_t *call)
         return ngx_http_profile_answer_page(call, "status.html");
     }
 
+    if (ngx_http_profile_inbox_workers() == 0) {
+        return ngx_http_profile_answer_error(call,
+                            NGX_HTTP_SERVICE_UNAVAILABLE,
+                            "nothing is known of the workers until nginx is "
+                            "reloaded, see the error log");
+    }
+
     now = prof_now();
 
     ngx_http_profile_state_write();

@@ -164,6 +164,12 @@ ngx_http_profile_arm_sampler(void)
 
     if (worker.sampler == NULL) {
 
+        if (ngx_http_profile_init_phases() != NGX_OK) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                          "profile: no memory for the names of phases");
+            return NGX_ERROR;
+        }
+
         worker.sampler = prof_sampler_create(&err);
 
         if (worker.sampler == NULL) {

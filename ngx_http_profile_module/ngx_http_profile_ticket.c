@@ -1,0 +1,96 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Counters for captures that end after so many requests of all workers.
+ */
+
+
+#include "ngx_http_profile.h"
+#include "ngx_http_profile_server.h"
+
+#include <signal.h>
+
+
+/* those of processes that have died are free */
+
+ngx_int_t
+ngx_http_profile_ticket_get(ngx_uint_t n)
+{
+    ngx_uint_t                  i;
+    ngx_atomic_uint_t           owner;
+    ngx_http_profile_ticket_t  *tickets, *ticket;
+
+    tickets = ngx_http_profile_inbox_tickets();
+
+    for (i = 0; tickets && i < NGX_HTTP_PROFILE_TICKETS; i++) {
+        ticket = &tickets[i];
+        owner = ticket->owner;
+
+        if (owner && (kill((ngx_pid_t) owner, 0) == 0
+                      || ngx_errno != NGX_ESRCH))
+        {
+            continue;
+        }
+
+        if (ngx_atomic_cmp_set(&ticket->owner, owner, ngx_pid)) {
+            ticket->left = n;
+            return i;
+        }
+    }
+
+    return NGX_BUSY;
+}
+
+
+void
+ngx_http_profile_ticket_return(ngx_uint_t ticket)
+{
+    ngx_http_profile_ticket_t  *tickets;
+
+    tickets = ngx_http_profile_inbox_tickets();
+
+    if (tickets) {
+        tickets[ticket].left = 0;
+        tickets[ticket].owner = 0;
+    }
+}
+
+
+ngx_uint_t
+ngx_http_profile_ticket_take(ngx_uint_t ticket)
+{
+    ngx_atomic_t               *left;
+    ngx_atomic_uint_t           n;
+    ngx_http_profile_ticket_t  *tickets;
+
+    tickets = ngx_http_profile_inbox_tickets();
+
+    if (tickets == NULL) {
+        return 0;
+    }
+
+    left = &tickets[ticket].left;
+
+    do {
+        n = *left;
+
+        if (n == 0) {
+            return 0;
+        }
+
+    } while (!ngx_atomic_cmp_set(left, n, n - 1));
+
+    return 1;
+}
+
+
+ngx_uint_t
+ngx_http_profile_ticket_left(ngx_uint_t ticket)
+{
+    ngx_http_profile_ticket_t  *tickets;
+
+    tickets = ngx_http_profile_inbox_tickets();
+
+    return tickets ? tickets[ticket].left : 0;
+}

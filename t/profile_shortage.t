@@ -1,0 +1,153 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Reloads while the master has few descriptors left, with more workers than
+# before: the master lives and serves, and nginx gets the descriptors first.
+# Reloads that remove the module and add it again leave nothing behind.
+
+use strict;
+use warnings;
+
+use File::Basename qw/ dirname /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ rewrite /)->has_program('prlimit')
+                          ->allow(qr/Too many open files|truncated data/)
+                          # of nginx, which has none for epoll_create()
+                          ->allow(qr/exited with fatal code 2/);
+
+my $conf = <<'EOC';
+%%MODULES%%
+%%GLOBALS%%
+worker_processes 2;
+
+events {
+    worker_connections 64;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+
+        location / {
+            return 200 "ordinary";
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+}
+EOC
+
+my $more = $conf =~ s/worker_processes 2/worker_processes 8/r;
+my $plain = $conf =~ s/^.*(?:%%MODULES%%|profile).*\n(?:\s+\}\n)?//mgr;
+
+$t->write_file_expand('nginx.conf', $conf);
+$t->run();
+
+my $master = $t->{pid};
+my $used = settled();
+
+# Without the module there is a worker for each two descriptors.  A worker that
+# was there already, and did not go yet, has two as well.
+
+for my $spare (2 .. 10, 14, 20, 40) {
+    $t->write_file_expand('nginx.conf', $more);
+    limit($used + $spare);
+    renew();
+
+    lives() or die("$spare spare descriptors: the master is gone\n");
+    pass("$spare spare descriptors: the master lives");
+    is(http_get('/')->body(), 'ordinary', 'and serves');
+
+    my $r = http_get('/?performance_bar=flamegraph');
+    is($r->status(), 200, 'a request is captured');
+
+    $r = http_get('/-/profile/cpu?seconds=0.1&format=speedscope&workers=self');
+    like($r->status() . $r->body(), qr/^200|^503no worker took part/,
+        'a worker captures itself, or says that it cannot');
+
+    limit(1024);
+    $t->write_file_expand('nginx.conf', $conf);
+    renew();
+    settled();
+}
+
+like($t->read_log(), qr/profile: socketpair\(\) failed.*by themselves only/,
+    'the log says what is missing');
+
+my $r = http_get('/-/profile/cpu?seconds=1&format=speedscope');
+is($r->status(), 200, 'with descriptors all workers are captured');
+unlike($r->body(), qr/left_out/, 'none is left out');
+
+# all of them are there without a shortage
+
+$t->write_file_expand('nginx.conf', $more);
+renew();
+ok(wait_for(sub { $t->worker_pids() == 8 }), 'more workers');
+$r = http_get('/-/profile/cpu?seconds=1&format=speedscope');
+my ($workers) = $r->body() =~ /"workers":\s*"([^"]+)"/;
+is(scalar(() = ($workers // '') =~ /\d+/g), 8, 'all of them are captured')
+    or diag($r->body());
+
+# without the module, and with it again
+
+SKIP: {
+    skip('the module is linked into nginx', 2) if $t->{module} eq '';
+
+    my $before;
+
+    for my $round (1 .. 5) {
+        $t->write_file_expand('nginx.conf', $plain);
+        renew();
+        is(http_get('/')->body(), 'ordinary', 'without the module')
+            if $round == 1;
+
+        $t->write_file_expand('nginx.conf', $conf);
+        renew();
+
+        my $n = settled();
+        $before //= $n;
+        is($n, $before, "removed and added, $round: descriptors");
+    }
+}
+
+###############################################################################
+
+sub limit { $t->command('prlimit', '--pid', $master, "--nofile=$_[0]:4096") }
+
+
+# a process that ended is there until it is waited for
+sub lives {
+    open my $f, '<', "/proc/$master/stat" or return 0;
+    return <$f> !~ /\) Z/;
+}
+
+
+sub renew {
+    my %old = map { $_ => 1 } $t->worker_pids();
+
+    kill 'HUP', $master;
+
+    wait_for(sub { grep { !$old{$_} } $t->worker_pids() });
+    wait_for(sub { !grep { $old{$_} } $t->child_processes($master) });
+}
+
+
+# descriptors of the master when the old workers are gone
+sub settled {
+    wait_for(sub { $t->worker_pids() == 2
+                   && 2 == (() = $t->child_processes($master)) });
+
+    return scalar(() = glob("/proc/$master/fd/*"));
+}
