@@ -113,6 +113,8 @@ struct ngx_http_profile_ctx_s {
     prof_profile_t               *profile;   /* the capture's, once ended */
     ngx_http_profile_object_t    *object;    /* of the mode "object" */
     ngx_event_t                   timer;
+    ngx_uint_t                    frequency; /* asked; in force once it is
+                                                unfolded */
 
     ngx_uint_t                    endpoints; /* bits: those that it is for */
 
@@ -124,6 +126,7 @@ struct ngx_http_profile_ctx_s {
 
     unsigned                      tracked:1;
     unsigned                      slot:1;
+    unsigned                      unfolded:1;
     unsigned                      decided:1;  /* by the response's header:
                                                  one of the next two */
     unsigned                      sink:1;     /* it is replaced */
@@ -243,6 +246,10 @@ ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
 ngx_int_t ngx_http_profile_permits(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
 
+/* ngx_http_profile_client.c: whether a list of profile_allow admits it */
+
+ngx_int_t ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow);
+
 /* ngx_http_profile_admit.c */
 
 extern ngx_uint_t  ngx_http_profile_slots;
@@ -257,6 +264,7 @@ void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
 ngx_int_t ngx_http_profile_begin(ngx_http_request_t *r);
 ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
 ngx_http_profile_ctx_t *ngx_http_profile_create(ngx_http_request_t *r);
+void ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx);
 ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
 void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
 ngx_uint_t ngx_http_profile_check_all(void);

@@ -194,7 +194,7 @@ ngx_http_profile_access_any(ngx_http_request_t *r,
 
         last = plcf[i]->allow;
 
-        if (ngx_cidr_match(r->connection->sockaddr, last) == NGX_OK) {
+        if (ngx_http_profile_client(r, last) == NGX_OK) {
             return NGX_OK;
         }
     }
@@ -215,7 +215,7 @@ ngx_http_profile_access_address(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    return ngx_cidr_match(r->connection->sockaddr, plcf->allow);
+    return ngx_http_profile_client(r, plcf->allow);
 }
 
 

@@ -181,7 +181,7 @@ extern prof_watch_spot_t  ngx_http_profile_spot;
  */
 ngx_int_t ngx_http_profile_arm(void);
 void ngx_http_profile_disarm(void);
-ngx_int_t ngx_http_profile_arm_sampler(void);
+ngx_int_t ngx_http_profile_arm_sampler(ngx_uint_t frequency);
 void ngx_http_profile_release_sampler(void);
 void ngx_http_profile_disarm_idle(void);
 void ngx_http_profile_track_exit(void);

@@ -11,6 +11,8 @@
 #include "ngx_http_profile_bar.h"
 
 
+static ngx_uint_t ngx_http_profile_conditional(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf);
 static void ngx_http_profile_refuse(ngx_http_profile_ctx_t *ctx);
 
 
@@ -45,7 +47,11 @@ ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
     }
 
     if (ngx_http_profile_strip(ctx) == NGX_OK) {
-        ngx_http_profile_object_begin(ctx);
+
+        if (!ngx_http_profile_conditional(r, plcf)) {
+            ngx_http_profile_unfold(ctx);
+        }
+
         return NGX_OK;
     }
 
@@ -53,6 +59,30 @@ ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
     ngx_http_profile_drop(ctx);
 
     return NGX_ERROR;
+}
+
+
+/*
+ * Whether profile_if may refuse the request yet: in the location in which it
+ * is, or, before it has one, in any of the server.
+ */
+
+static ngx_uint_t
+ngx_http_profile_conditional(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf)
+{
+    ngx_http_core_srv_conf_t     *cscf;
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+
+    if (r->loc_conf != cscf->ctx->loc_conf) {
+        return plcf->condition != NULL;
+    }
+
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    return pscf->conditional;
 }
 
 
@@ -127,6 +157,8 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
 
     ctx->slot = 1;
     ngx_http_profile_slots++;
+
+    ngx_http_profile_unfold(ctx);
 
     return NGX_OK;
 }

@@ -129,8 +129,12 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
-    conf.frequency = ctx->trigger.frequency_given ? ctx->trigger.frequency
+    ctx->frequency = ctx->trigger.frequency_given ? ctx->trigger.frequency
                                                   : plcf->frequency;
+
+    /* whoever may be refused yet has what everybody has */
+
+    conf.frequency = ngx_min(ctx->frequency, plcf->frequency);
     conf.mode = PROF_MODE_WALL;
     conf.memory = plcf->buffer;
     ctx->spans = ctx->trigger.spans_given ? ctx->trigger.spans : plcf->spans;
@@ -140,7 +144,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
         conf.memory = PROF_MEMORY_MIN;
     }
 
-    if (ngx_http_profile_arm_sampler() != NGX_OK) {
+    if (ngx_http_profile_arm_sampler(plcf->frequency) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -154,7 +158,9 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    ngx_http_profile_object_begin(ctx);
+    if (ctx->verdict == NGX_HTTP_PROFILE_ADMITTED) {
+        ngx_http_profile_unfold(ctx);
+    }
 
     ctx->timer.handler = ngx_http_profile_timeout_handler;
     ctx->timer.data = ctx;
@@ -164,6 +170,34 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
     ngx_add_timer(&ctx->timer, plcf->timeout);
 
     return NGX_OK;
+}
+
+
+/* the client is known to be permitted: the capture becomes what was asked */
+
+void
+ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    if (ctx->capture == NULL || ctx->trigger.error.len) {
+        return;
+    }
+
+    plcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_profile_module);
+
+    if (!ctx->unfolded) {
+        ctx->unfolded = 1;
+
+        prof_capture_set_frequency(ngx_http_profile_sampler(), ctx->capture,
+                                   ctx->frequency);
+    }
+
+    if ((ctx->trigger.mode_given ? ctx->trigger.mode : plcf->mode)
+        == PROF_MODE_OBJECT)
+    {
+        ngx_http_profile_object_begin(ctx);
+    }
 }
 
 

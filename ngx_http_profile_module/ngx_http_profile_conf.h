@@ -38,6 +38,8 @@ typedef struct {
     ngx_msec_t                  stall;        /* 0: off */
     ngx_shm_zone_t             *stall_zone;   /* NULL: off */
     ngx_uint_t                  max_captures;
+    ngx_array_t                *local;        /* the default of allow, or NULL:
+                                                 it is not in use */
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
     ngx_http_profile_store_t   *store;        /* NULL: there is none */
 
@@ -61,6 +63,7 @@ typedef struct {
 
 typedef struct {
     ngx_array_t                locations;    /* of loc conf *: enabled ones */
+    ngx_uint_t                 conditional;  /* profile_if is in one of them */
     ngx_str_t                  console;      /* its URL, or empty */
     ngx_str_t                 *viewer;       /* that console's */
     ngx_flag_t                 accounting;

@@ -8,11 +8,13 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_bar.h"
+#include "ngx_http_profile_line.h"
 #include "ngx_http_profile_profiles.h"
 #include "ngx_http_profile_server.h"
 
 
 static ngx_int_t ngx_http_profile_console_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_console_client(ngx_http_request_t *r);
 static void ngx_http_profile_console_accept(ngx_http_profile_call_t *call);
 static ngx_int_t ngx_http_profile_console_allow(
     ngx_http_profile_call_t *call);
@@ -24,20 +26,22 @@ static ngx_int_t ngx_http_profile_help_route(ngx_http_profile_call_t *call);
 ngx_http_profile_route_t  ngx_http_profile_routes[] = {
 
     { ngx_string(""), NGX_HTTP_GET, ngx_http_profile_list_route,
-      "stored profiles", 0 },
+      "stored profiles", NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("profiles"), NGX_HTTP_GET, ngx_http_profile_list_route,
-      "the same", 0 },
+      "the same", NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("p/*"), NGX_HTTP_GET, ngx_http_profile_one_route,
-      "p/ID: a profile, p/ID/FORMAT: in that format", 0 },
+      "p/ID: a profile, p/ID/FORMAT: in that format",
+      NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("p/*"), NGX_HTTP_POST|NGX_HTTP_DELETE,
       ngx_http_profile_change_route,
       "p/ID/pin, p/ID/unpin, p/ID/delete", 0 },
 
     { ngx_string("diff"), NGX_HTTP_GET, ngx_http_profile_diff_route,
-      "what changed between two profiles: a=ID, b=ID, shares=on", 0 },
+      "what changed between two profiles: a=ID, b=ID, shares=on",
+      NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("diff/*"), NGX_HTTP_GET, ngx_http_profile_diff_route,
       "diff/FORMAT: the same as a picture", 0 },
@@ -46,7 +50,7 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
       "this list", 0 },
 
     { ngx_string("status"), NGX_HTTP_GET, ngx_http_profile_status_route,
-      "the state of the profiler", 0 },
+      "the state of the profiler", NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("viewer/*"), NGX_HTTP_GET, ngx_http_profile_viewer_route,
       "the viewer of profiles", NGX_HTTP_PROFILE_FILE },
@@ -225,6 +229,10 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
     ngx_int_t                 rc;
     ngx_http_profile_call_t  *call;
 
+    if (ngx_http_profile_console_client(r) != NGX_OK) {
+        return NGX_HTTP_FORBIDDEN;
+    }
+
     call = ngx_pcalloc(r->pool, sizeof(ngx_http_profile_call_t));
     if (call == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -256,6 +264,32 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
     }
 
     return call->route->handler(call);
+}
+
+
+/* in addition to what the location itself permits */
+
+static ngx_int_t
+ngx_http_profile_console_client(ngx_http_request_t *r)
+{
+    ngx_uint_t                    omitted;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    static ngx_http_profile_line_t  line;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    if (ngx_http_profile_client(r, plcf->allow) == NGX_OK) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_profile_line(&line, &omitted) == NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "profile: the console is refused by \"profile_allow\", "
+                      "%ui more not logged", omitted);
+    }
+
+    return NGX_DECLINED;
 }
 
 
@@ -334,9 +368,7 @@ ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
     if ((r->method == NGX_HTTP_HEAD ? NGX_HTTP_GET : r->method)
         & route->methods)
     {
-        return (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))
-               || (route->flags & NGX_HTTP_PROFILE_HARMLESS)
-               ? NGX_DECLINED : ngx_http_profile_check_origin(call);
+        return ngx_http_profile_check_origin(call);
     }
 
     p = allow;

@@ -61,7 +61,7 @@ typedef struct ngx_http_profile_call_s  ngx_http_profile_call_t;
 typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
 
 
-/* POST changes nothing: it may come from anywhere */
+/* POST changes nothing: it needs no header of the console */
 #define NGX_HTTP_PROFILE_HARMLESS  0x01
 
 /* reads the request's body; without it the body is discarded */
@@ -72,6 +72,10 @@ typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
 
 /* for Go's clients: errors as they print them */
 #define NGX_HTTP_PROFILE_PPROF     0x08
+
+/* the path, without a suffix and without a slash in what an asterisk stands
+   for, is a page, which has nothing in it before its scripts have run */
+#define NGX_HTTP_PROFILE_PAGE      0x10
 
 
 /*
@@ -210,8 +214,8 @@ ngx_int_t ngx_http_profile_call_header(ngx_http_profile_call_t *call,
 
 
 /*
- * ngx_http_profile_check.c: whether a change is wanted by our own pages.
- * Returns NGX_DECLINED if it is, or the result of the refusal.
+ * ngx_http_profile_check.c: whether the request comes from our own pages, or
+ * from no page.  Returns NGX_DECLINED if so, or the result of the refusal.
  */
 
 ngx_int_t ngx_http_profile_check_origin(ngx_http_profile_call_t *call);

@@ -34,6 +34,7 @@ ngx_http_profile_create_main_conf(ngx_conf_t *cf)
      *
      *     pmcf->nlocations = 0;
      *     pmcf->nconsoles = 0;
+     *     pmcf->local = NULL;
      *     pmcf->store = NULL;
      *     pmcf->accounting = 0;
      *     pmcf->nkeeps = 0;
@@ -101,6 +102,7 @@ ngx_http_profile_create_srv_conf(ngx_conf_t *cf)
     /*
      * set by ngx_pcalloc():
      *
+     *     pscf->conditional = 0;
      *     pscf->console = { 0, NULL };
      *     pscf->viewer = NULL;
      */
@@ -184,6 +186,8 @@ ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_profile_loc_conf_t *prev = parent;
     ngx_http_profile_loc_conf_t *conf = child;
 
+    ngx_http_profile_main_conf_t  *pmcf;
+
     ngx_conf_merge_value(conf->enable, prev->enable, 0);
     ngx_conf_merge_ptr_value(conf->allow, prev->allow, NULL);
     ngx_conf_merge_ptr_value(conf->condition, prev->condition, NULL);
@@ -222,16 +226,16 @@ ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     if (conf->allow == NULL) {
 
-        /* shared by all, through the parent */
+        pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
 
-        if (prev->allow == NGX_CONF_UNSET_PTR) {
-            prev->allow = ngx_http_profile_allow_default(cf);
-            if (prev->allow == NULL) {
+        if (pmcf->local == NULL) {
+            pmcf->local = ngx_http_profile_allow_default(cf);
+            if (pmcf->local == NULL) {
                 return NGX_CONF_ERROR;
             }
         }
 
-        conf->allow = prev->allow;
+        conf->allow = pmcf->local;
     }
 
     return conf->enable ? ngx_http_profile_add_location(cf, conf)
@@ -278,6 +282,7 @@ ngx_http_profile_add_location(ngx_conf_t *cf,
     }
 
     *plcf = conf;
+    pscf->conditional |= (conf->condition != NULL);
     pmcf->nlocations++;
 
     if (conf->arg.len) {

@@ -61,10 +61,7 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
-    if (ctx->capture == NULL || ctx->object || ctx->trigger.error.len
-        || (ctx->trigger.mode_given ? ctx->trigger.mode : plcf->mode)
-           != PROF_MODE_OBJECT)
-    {
+    if (ctx->object) {
         return;
     }
 

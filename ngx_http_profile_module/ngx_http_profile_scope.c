@@ -47,7 +47,7 @@ ngx_http_profile_scope(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_profile_scope_begin(ngx_uint_t traced)
 {
-    if (ngx_http_profile_arm_sampler() != NGX_OK) {
+    if (ngx_http_profile_arm_sampler(PROF_FREQUENCY_MAX) != NGX_OK) {
         return NGX_ERROR;
     }
 

@@ -151,10 +151,13 @@ ngx_http_profile_track_exit(void)
 }
 
 
-/* the sampler, and the pointers that captures need, for one more of them */
+/*
+ * The sampler, and the pointers that captures need, for one more of them.  The
+ * first one says how often the watch may look.
+ */
 
 ngx_int_t
-ngx_http_profile_arm_sampler(void)
+ngx_http_profile_arm_sampler(ngx_uint_t frequency)
 {
     const char  *err;
 
@@ -179,7 +182,8 @@ ngx_http_profile_arm_sampler(void)
         }
 
         ngx_http_profile_arm_phases();
-        ngx_http_profile_watch_start(NGX_HTTP_PROFILE_WATCH_FREQUENCY);
+        ngx_http_profile_watch_start(ngx_min(frequency,
+                                         NGX_HTTP_PROFILE_WATCH_FREQUENCY));
     }
 
     worker.captures++;

@@ -144,7 +144,6 @@ void prof_process_release(void);
 prof_profile_t *prof_process_addresses(const uintptr_t *pcs, uint32_t n,
     uint32_t *nodes);
 
-
 /*
  * Prepares the calling thread for sampling: a timer for it, a sample ring, an
  * alternate signal stack, and the process's signal handler.  Renews the unwind
@@ -163,7 +162,6 @@ void prof_sampler_destroy(prof_sampler_t *s);
 /* how many signals did nothing: forged ones, and late ones of deleted timers */
 uint64_t prof_signal_refused(void);
 
-
 /*
  * Makes a capture; its wall time begins with its first turn.  Its memory is
  * reserved here and never grows.  Returns NULL when memory is short.
@@ -171,10 +169,13 @@ uint64_t prof_signal_refused(void);
 prof_capture_t *prof_capture_create(const prof_capture_conf_t *conf);
 void prof_capture_destroy(prof_capture_t *c);
 
+/* from now on, also within a turn of the capture */
+void prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
+    uint32_t frequency);
+
 /*
- * A frame name for prof_turn_run(), prof_span_begin() and prof_capture_gap().
- * The text is copied; the same text gives the same frame.  When there are too
- * many, PROF_FRAME_WAITING.
+ * A frame name for prof_turn_run(), prof_span_begin() and prof_capture_gap():
+ * a copy, the same for the same text; PROF_FRAME_WAITING if there are too many.
  */
 uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
 
@@ -395,6 +396,5 @@ void prof_capture_totals(const prof_capture_t *c, prof_stats_t *st,
     uint64_t *wall, uint64_t *running, uint64_t *cpu);
 
 PROF_HIDDEN_END
-
 
 #endif /* _PROF_H_INCLUDED_ */

@@ -114,6 +114,30 @@ prof_turn_current(const prof_sampler_t *s)
 }
 
 
+void
+prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
+    uint32_t frequency)
+{
+    unsigned  running;
+
+    running = (prof_turn_current(s) == c);
+
+    if (running) {
+        prof_turn_timer(s, 0, 0, NULL);
+    }
+
+    c->frequency = frequency;
+    c->period = 1000000000 / frequency;
+    c->rest = 1 + prof_entries_random(&c->timeline) % c->period;
+
+    if (running) {
+        s->period = c->period;
+        s->due = prof_clock(CLOCK_MONOTONIC) + c->rest;
+        prof_turn_timer(s, c->rest, s->period, NULL);
+    }
+}
+
+
 int
 prof_span_begin(prof_sampler_t *s, prof_capture_t *c, uintptr_t frame)
 {

@@ -63,6 +63,8 @@ static uint64_t test_below(const prof_profile_t *p, uintptr_t fn);
 
 static void test_sums(prof_sampler_t *s);
 static void test_turns(prof_sampler_t *s);
+static void test_faster(void *data);
+static void test_frequency(prof_sampler_t *s);
 static void test_short_turns(prof_sampler_t *s);
 static void test_two_captures(prof_sampler_t *s);
 static void test_nobodys(prof_sampler_t *s);
@@ -321,6 +323,50 @@ test_sums(prof_sampler_t *s)
        "the function that ran is in the stacks");
     is_int(p->stats.truncated + p->stats.no_unwind + p->stats.bad_stack, 0,
            "all stacks are complete");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+static void
+test_faster(void *data)
+{
+    test_job_t *job = data;
+
+    test_spin(job->ms);
+    prof_capture_set_frequency(job->sampler, job->self, 1000);
+    test_spin(job->ms);
+}
+
+
+static void
+test_frequency(prof_sampler_t *s)
+{
+    int              n;
+    test_job_t       job;
+    prof_profile_t  *p;
+    prof_capture_t  *c;
+
+    c = test_capture(1);
+
+    job.sampler = s;
+    job.self = c;
+    job.ms = 100;
+
+    prof_turn_run(s, c, (uintptr_t) test_job, test_faster, &job);
+    prof_capture_set_frequency(s, c, 2);
+    job.ms = 50;
+    prof_turn_run(s, c, (uintptr_t) test_job, test_job, &job);
+
+    p = prof_capture_finish(c, "frequency");
+    n = (int) p->stats.samples;
+
+    ok(n + (int) p->stats.lost_overrun >= 70,
+       "another frequency within a turn: %d samples", n);
+    is_int(p->frequency, 2, "and between turns");
+    is_int(test_sum(p, -1, 0), p->wall, "wall weights sum to the whole");
+    is_int(test_sum(p, -1, 1), p->cpu, "CPU weights sum to the CPU clock");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -819,6 +865,7 @@ main(void)
     ok(s != NULL, "sampler: %s", err ? err : "ok");
 
     test_sums(s);
+    test_frequency(s);
     test_turns(s);
     test_short_turns(s);
     test_two_captures(s);
