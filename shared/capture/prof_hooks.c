@@ -10,12 +10,16 @@
  *
  * The lock orders those who patch.  It is taken before the loader's, and no
  * hook waits for it.
+ *
+ * Another thread may be in the middle of dlopen(): the loader lists an object
+ * before it writes the object's slots.  Such slots are looked at again later.
  */
 
 
 #include "capture/prof_hooks.h"
 #include "capture/prof_sampler.h"
 #include "unwind/prof_object.h"
+#include "unwind/prof_page.h"
 #include "unwind/prof_slot.h"
 
 #include <errno.h>
@@ -25,7 +29,11 @@
 #include <unistd.h>
 
 
-#define PROF_HOOKS_RECORDS  8192
+#define PROF_HOOKS_RECORDS    8192
+
+/* until the next look at what could not be replaced yet, ns; it doubles */
+#define PROF_HOOKS_DELAY      1000000
+#define PROF_HOOKS_DELAY_MAX  1000000000
 
 
 #define prof_hooks_is_map(name)                                               \
@@ -44,17 +52,22 @@ typedef struct {
     prof_hooks_record_t  *records;
     uint32_t              nrecords;
     uintptr_t             page;     /* its size */
+    uintptr_t             open;     /* page that is open, or 0 */
+    volatile uint32_t     later;    /* slots are to be looked at again */
+    uint64_t              next;     /* then; a wall clock */
+    uint64_t              delay;
     uint64_t              adds;     /* the loader's counters */
     uint64_t              subs;
     prof_hooks_info_t     info;
 } prof_hooks_t;
 
 
-/* what a slot should hold */
+/* what a slot should hold that holds "old", and what to do when it does */
 
 typedef struct {
     uintptr_t           (*word)(const prof_slot_batch_t *batch,
-                                const prof_slot_t *slot);
+                                const prof_slot_t *slot, uintptr_t old);
+    void                (*written)(const prof_slot_t *slot, uintptr_t old);
 } prof_hooks_patch_t;
 
 
@@ -62,11 +75,15 @@ static int prof_hooks_find_real(void);
 static void prof_hooks_write(prof_hooks_patch_t *patch);
 static int prof_hooks_lock(int wait);
 static void prof_hooks_unlock(void);
+static void prof_hooks_put_all(void);
 static void prof_hooks_patch(void *data, const prof_slot_batch_t *batch);
+static int prof_hooks_open(const prof_slot_t *slot);
+static void prof_hooks_close(void);
 static uintptr_t prof_hooks_hook(const prof_slot_batch_t *batch,
-    const prof_slot_t *slot);
+    const prof_slot_t *slot, uintptr_t word);
+static void prof_hooks_hooked(const prof_slot_t *slot, uintptr_t old);
 static uintptr_t prof_hooks_old(const prof_slot_batch_t *batch,
-    const prof_slot_t *slot);
+    const prof_slot_t *slot, uintptr_t word);
 static prof_hooks_record_t *prof_hooks_record(uintptr_t *at);
 
 
@@ -82,8 +99,11 @@ void  *prof_hooks_real[PROF_HOOKS_N];
 
 static prof_hooks_t  prof_hooks;
 
-static prof_hooks_patch_t  prof_hooks_put = { prof_hooks_hook };
-static prof_hooks_patch_t  prof_hooks_put_back = { prof_hooks_old };
+static prof_hooks_patch_t  prof_hooks_put = {
+    prof_hooks_hook, prof_hooks_hooked
+};
+
+static prof_hooks_patch_t  prof_hooks_put_back = { prof_hooks_old, NULL };
 
 
 int
@@ -127,7 +147,8 @@ prof_hooks_hold(const char **err)
 
     (void) prof_hooks_lock(1);
 
-    prof_hooks_write(&prof_hooks_put);
+    prof_hooks.delay = PROF_HOOKS_DELAY;
+    prof_hooks_put_all();
 
     prof_hooks.armed = 1;
 
@@ -164,10 +185,16 @@ prof_hooks_release(void)
 void
 prof_hooks_refresh(void)
 {
-    int  err;
+    int  err, changed;
 
-    if (!prof_hooks.armed
-        || !prof_object_changed(prof_hooks.adds, prof_hooks.subs))
+    if (!prof_hooks.armed) {
+        return;
+    }
+
+    changed = prof_object_changed(prof_hooks.adds, prof_hooks.subs);
+
+    if (!changed && (!prof_hooks.later
+                     || prof_clock(CLOCK_MONOTONIC) < prof_hooks.next))
     {
         return;
     }
@@ -178,8 +205,12 @@ prof_hooks_refresh(void)
 
     if (prof_hooks_lock(0)) {
 
+        if (changed) {
+            prof_hooks.delay = PROF_HOOKS_DELAY;
+        }
+
         if (prof_hooks.armed) {
-            prof_hooks_write(&prof_hooks_put);
+            prof_hooks_put_all();
         }
 
         prof_hooks_unlock();
@@ -196,10 +227,18 @@ prof_hooks_info(prof_hooks_info_t *info)
 }
 
 
+/* once: dlsym() waits while another thread is in dlopen() */
+
 static int
 prof_hooks_find_real(void)
 {
     uint32_t  i;
+
+    static int  found;
+
+    if (found) {
+        return PROF_OK;
+    }
 
     for (i = 0; i < PROF_HOOKS_N; i++) {
         prof_hooks_real[i] = prof_slot_function(prof_hooks_names[i]);
@@ -211,6 +250,8 @@ prof_hooks_find_real(void)
         }
     }
 
+    found = 1;
+
     return PROF_OK;
 }
 
@@ -220,6 +261,22 @@ prof_hooks_write(prof_hooks_patch_t *patch)
 {
     prof_slot_each(prof_hooks_names, prof_hooks_patch, patch,
                    &prof_hooks.adds, &prof_hooks.subs);
+}
+
+
+static void
+prof_hooks_put_all(void)
+{
+    prof_hooks.later = 0;
+    prof_hooks.info.left = 0;
+
+    prof_hooks_write(&prof_hooks_put);
+
+    prof_hooks.next = prof_clock(CLOCK_MONOTONIC) + prof_hooks.delay;
+
+    if (prof_hooks.delay < PROF_HOOKS_DELAY_MAX) {
+        prof_hooks.delay *= 2;
+    }
 }
 
 
@@ -258,61 +315,87 @@ prof_hooks_patch(void *data, const prof_slot_batch_t *batch)
     prof_hooks_patch_t *patch = data;
 
     uint32_t            i;
-    uintptr_t           page, open, old, new;
+    uintptr_t           old, new;
     const prof_slot_t  *slot;
-
-    open = 0;
 
     for (i = 0; i < batch->n; i++) {
         slot = &batch->slots[i];
         old = __atomic_load_n(slot->at, __ATOMIC_RELAXED);
-        new = patch->word(batch, slot);
+        new = patch->word(batch, slot, old);
 
-        if (new == old) {
+        if (new == old || (slot->relro && !prof_hooks_open(slot))) {
             continue;
         }
 
-        page = (uintptr_t) slot->at / prof_hooks.page * prof_hooks.page;
+        /* another thread may be binding the slot */
 
-        if (open && open != page) {
-            (void) mprotect((void *) open, prof_hooks.page, PROT_READ);
-            open = 0;
+        if (!__atomic_compare_exchange_n(slot->at, &old, new, 0,
+                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        {
+            prof_hooks.later = 1;
+            continue;
         }
 
-        if (slot->relro && !open) {
-
-            if (mprotect((void *) page, prof_hooks.page,
-                         PROT_READ|PROT_WRITE)
-                == -1)
-            {
-                prof_hooks.info.left++;
-                continue;
-            }
-
-            open = page;
-            prof_hooks.info.protects += 2;
+        if (patch->written) {
+            patch->written(slot, old);
         }
-
-        (void) __atomic_compare_exchange_n(slot->at, &old, new, 0,
-                                           __ATOMIC_RELEASE,
-                                           __ATOMIC_RELAXED);
     }
 
-    if (open) {
-        (void) mprotect((void *) open, prof_hooks.page, PROT_READ);
+    prof_hooks_close();
+}
+
+
+/* opens the slot's page, unless the loader has not made it read-only yet */
+
+static int
+prof_hooks_open(const prof_slot_t *slot)
+{
+    int        rc;
+    uintptr_t  page;
+
+    page = (uintptr_t) slot->at / prof_hooks.page * prof_hooks.page;
+
+    if (prof_hooks.open == page) {
+        return 1;
+    }
+
+    prof_hooks_close();
+
+    rc = prof_page_open(page, prof_hooks.page);
+
+    prof_hooks.later |= (rc == 0);
+    prof_hooks.info.left += (rc == PROF_ERROR);
+
+    if (rc != 1) {
+        return 0;
+    }
+
+    prof_hooks.open = page;
+    prof_hooks.info.protects += 2;
+
+    return 1;
+}
+
+
+static void
+prof_hooks_close(void)
+{
+    if (prof_hooks.open) {
+        prof_page_close(prof_hooks.open, prof_hooks.page);
+        prof_hooks.open = 0;
     }
 }
 
 
-/* the word that the slot should have while hooks are armed; it is recorded */
+/* the word that the slot should have while hooks are armed */
 
 static uintptr_t
-prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot)
+prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot,
+    uintptr_t word)
 {
-    uintptr_t             word, hook, real, allocator;
-    prof_hooks_record_t  *record;
+    int        inside;
+    uintptr_t  hook, real, allocator;
 
-    word = *slot->at;
     hook = (uintptr_t) prof_hooks_calls[slot->name];
     real = (uintptr_t) prof_hooks_real[slot->name];
     allocator = (uintptr_t) prof_hooks_real[PROF_HOOK_malloc];
@@ -326,44 +409,61 @@ prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot)
         return word;
     }
 
+    /* an offset in the object: the loader has not written the slot yet */
+
+    inside = (word >= batch->start && word < batch->end);
+
+    if (!inside && word < batch->end - batch->start) {
+        prof_hooks.later = 1;
+        return word;
+    }
+
     /* one that is not bound yet leads to a stub, and will lead to the real */
 
-    if (word != real
-        && !(word >= batch->start && word < batch->end
-             && (slot->own == 0 || slot->own == real)))
+    if ((word != real && !(inside && (slot->own == 0 || slot->own == real)))
+        || prof_hooks_record(slot->at) == NULL)
     {
         prof_hooks.info.left++;
         return word;
     }
 
-    record = prof_hooks_record(slot->at);
+    return hook;
+}
 
-    if (record == NULL) {
-        prof_hooks.info.left++;
-        return word;
-    }
+
+static void
+prof_hooks_hooked(const prof_slot_t *slot, uintptr_t old)
+{
+    prof_hooks_record_t  *record;
+
+    record = prof_hooks_record(slot->at);
 
     if (record->at == NULL) {
         record->at = slot->at;
         prof_hooks.nrecords++;
     }
 
-    record->old = word;
+    record->old = old;
     prof_hooks.info.slots++;
 
-    return hook;
+    /* a first call that runs now may bind it, and overwrite the hook */
+
+    if (old != (uintptr_t) prof_hooks_real[slot->name]) {
+        prof_hooks.later = 1;
+    }
 }
 
 
 /* the word that the slot should have without hooks */
 
 static uintptr_t
-prof_hooks_old(const prof_slot_batch_t *batch, const prof_slot_t *slot)
+prof_hooks_old(const prof_slot_batch_t *batch, const prof_slot_t *slot,
+    uintptr_t word)
 {
     prof_hooks_record_t  *record;
 
-    if (*slot->at != (uintptr_t) prof_hooks_calls[slot->name]) {
-        return *slot->at;
+    if (word != (uintptr_t) prof_hooks_calls[slot->name]) {
+        return word;
     }
 
     record = prof_hooks_record(slot->at);

@@ -5,6 +5,7 @@
 
 
 #include "capture/prof_heap.h"
+#include "capture/prof_hooks.h"
 #include "capture/prof_process.h"
 
 #include <string.h>
@@ -158,6 +159,7 @@ prof_process_drain(void)
     uint64_t        own, cpu, start;
     prof_thread_t  *t;
 
+    prof_hooks_refresh();
     prof_heap_renew_process();
 
     if (prof_process.ncaptures == 0) {

@@ -1,0 +1,149 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Captures of every mode beside two threads of the worker that load and unload
+# libraries all the time: with RELRO and all functions bound at once, with RELRO
+# and functions bound when they are called, and without RELRO.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use ProfileTest;
+use ProfileTest::Module;
+use ProfileTest::Pprof;
+
+my $ROUNDS = $ENV{TEST_NGINX_ROUNDS} || 60;
+
+my $t = ProfileTest->new()->has_program($ENV{CC} || 'cc');
+
+# calls of malloc(), its address in constants, and much to relocate
+
+$t->write_file('library.c', <<'EOF');
+#include <stdlib.h>
+#include <string.h>
+
+void *const dlopen_test_table[5000] = {
+    malloc, free, [2 ... 4999] = (void *) getenv
+};
+
+__attribute__((noinline)) void *
+dlopen_test_work(size_t size)
+{
+    int             i;
+    char           *p;
+    volatile long   n = 0;
+
+    for (i = 0; i < 200000; i++) {
+        n += i;
+    }
+
+    free(malloc(100));
+    p = malloc(size);
+
+    return p ? memset(p, (int) n, size) : NULL;
+}
+EOF
+
+my %flags = (now => 'relro,-z,now', lazy => 'relro,-z,lazy',
+             plain => 'norelro,-z,lazy');
+
+for my $name (sort keys %flags) {
+    my ($status, $out) = $t->command($ENV{CC} || 'cc', '-shared', '-fPIC', '-g',
+        '-O1', "-Wl,-z,$flags{$name}", '-o', $t->testdir() . "/$name.so",
+        $t->testdir() . '/library.c');
+    die "cc: $out\n" if $status != 0;
+}
+
+my $libraries = join(',', map { '"' . $t->testdir() . "/$_.so\"" }
+                     sort keys %flags);
+my $so = build_module($t, 'ngx_http_dlopen_test_module', '-pthread',
+                      "-DDLOPEN_TEST_LIBRARIES=$libraries");
+
+$t->write_file_expand('nginx.conf', <<"EOF");
+load_module $so;
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    profile_endpoint on;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        location / { }
+        location /loads { dlopen_test; }
+        location /-/profile/ { profile_console; }
+    }
+}
+EOF
+
+$t->write_file('page', 'x' x 100_000);
+$t->run();
+
+my ($pid) = $t->worker_pids();
+my $before = loads();
+
+# requests; each capture of memory replaces the slots and puts them back
+
+my ($bad, %seen) = (0);
+
+for my $round (1 .. $ROUNDS) {
+    for my $mode (qw/ object wall cpu /) {
+        my $p = eval {
+            profile_get("/page?performance_bar=flamegraph&stackprof_mode=$mode")
+        };
+
+        $bad++ unless $p && $p->response()->status() == 200;
+    }
+
+    last if $bad;
+}
+
+is($bad, 0, "$ROUNDS requests in each mode, all with a profile");
+
+# the worker: what the threads did has the names of the libraries' functions
+
+my %capture = map {
+    $_ => http_get("/-/profile/$_?seconds=3&format=pprof"
+                   . ($_ eq 'object' ? '&interval=4k' : '&frequency=500'),
+                   start => 1)
+} qw/ object wall cpu /;
+
+for my $mode (qw/ object wall cpu /) {
+    my $response = http_end($capture{$mode}, timeout => 60);
+    my $p = eval { ProfileTest::Pprof->new($response) };
+    my $type = $mode eq 'object' ? 'alloc_space/bytes' : 'cpu/nanoseconds';
+
+    if (!$p) {
+        fail("$mode: no profile: " . substr($response, 0, 300));
+        next;
+    }
+
+    next if $mode eq 'wall';    # it is of the main thread, which waits
+
+    cmp_ok($p->total($type, sub {
+        grep { /dlopen_test_work/ } @{$_[0]{stack}} }), '>',
+        0.1 * $p->total($type), "$mode: functions of what was loaded");
+}
+
+cmp_ok(loads() - $before, '>', 100, 'libraries were loaded meanwhile');
+is((split ' ', http_get('/loads?stop')->body())[1], 0, 'all of them work');
+is(join(' ', $t->worker_pids()), $pid, 'the worker is the same');
+
+###############################################################################
+
+sub loads {
+    return (split ' ', http_get('/loads')->body())[0];
+}
+
+###############################################################################
