@@ -19,6 +19,8 @@
 static int prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b);
 static void prof_encode_folded_line(const prof_view_t *v, uint32_t node,
     uint32_t *stack, uint64_t weight, prof_buf_t *b);
+static void prof_encode_folded_none(const prof_profile_t *p,
+    uint32_t measure, prof_buf_t *b);
 static char *prof_encode_folded_name(const char *name);
 
 
@@ -35,6 +37,7 @@ const prof_encoder_t  prof_encode_folded = {
 static int
 prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
 {
+    size_t                   start;
     uint32_t                 i, measure, *stack;
     uint64_t                 weight;
     prof_view_t             *v;
@@ -57,6 +60,7 @@ prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
 
     /* depth first, each node before its children */
 
+    start = b->len;
     i = v->root;
 
     while (i != PROF_NONE) {
@@ -80,10 +84,35 @@ prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
         i = node->next;
     }
 
+    if (b->len == start && prof_measure_is_memory(measure)) {
+        prof_encode_folded_none(p, measure, b);
+    }
+
     free(stack);
     prof_view_destroy(v);
 
     return prof_buf_failed(b) ? PROF_ERROR : PROF_OK;
+}
+
+
+/* an empty file would look like a failure */
+
+static void
+prof_encode_folded_none(const prof_profile_t *p, uint32_t measure,
+    prof_buf_t *b)
+{
+    uint32_t  i;
+
+    for (i = 0; i < p->nfacts; i++) {
+        if (strcmp(p->facts[i].name, "allocations_not_counted") == 0) {
+            prof_buf_puts(b, "[allocations were not counted] 0\n");
+            return;
+        }
+    }
+
+    prof_buf_puts(b, measure >= PROF_MEASURE_INUSE_SPACE
+                     ? "[nothing is in use] 0\n"
+                     : "[nothing was allocated] 0\n");
 }
 
 

@@ -9,7 +9,8 @@
  * The bytes are the same on all machines, refer to nothing outside of them,
  * and are compressed.  They begin with a version: archives of another one are
  * not read.  They need not be trusted: a checksum finds damage, and what is
- * made on purpose gives an error or a profile whose indices are all valid.
+ * made on purpose gives an error or a profile whose indices are all valid, and
+ * whose memory and depth are bounded.
  *
  * Context: any thread; not in a signal.
  */

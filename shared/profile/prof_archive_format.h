@@ -21,6 +21,10 @@
  * to it, or 0.
  *
  * A change of the content is a new version.
+ *
+ * The content is at most PROF_ARCHIVE_RATIO times as long as what it was
+ * compressed to, and PROF_ARCHIVE_SLACK more: a reader need not believe that a
+ * few bytes become hundreds of megabytes.
  */
 
 
@@ -40,6 +44,11 @@
 #define PROF_ARCHIVE_AT_CRC      12
 #define PROF_ARCHIVE_AT_SIZE     16
 #define PROF_ARCHIVE_HEAD        24
+
+/* profiles of real code have at most 10 */
+
+#define PROF_ARCHIVE_RATIO       32
+#define PROF_ARCHIVE_SLACK       (64 * 1024)
 
 
 #endif /* _PROF_ARCHIVE_FORMAT_H_INCLUDED_ */

@@ -14,6 +14,20 @@
 #include <zlib.h>
 
 
+/*
+ * The memory of a profile: of each byte of the content, and at most.  Labels
+ * with texts of one byte take 16 bytes, all else takes less.
+ */
+
+#define PROF_ARCHIVE_IN_BYTES  16
+#define PROF_ARCHIVE_IN_ROOM   (512 * 1024 * 1024)
+
+/* what malloc() adds to a text */
+
+#define PROF_ARCHIVE_IN_EXTRA  24
+
+
+static int prof_archive_in_take(prof_archive_in_t *in, size_t size);
 static uint64_t prof_archive_in_fixed(const unsigned char *p, size_t len);
 
 
@@ -45,6 +59,7 @@ prof_archive_in_open(prof_archive_in_t *in, const unsigned char *data,
     want = prof_archive_in_fixed(data + PROF_ARCHIVE_AT_SIZE, 8);
 
     if (len > UINT_MAX || want > PROF_ARCHIVE_MAX
+        || want > len * PROF_ARCHIVE_RATIO + PROF_ARCHIVE_SLACK
         || crc32(0, data + PROF_ARCHIVE_AT_SIZE, len - PROF_ARCHIVE_AT_SIZE)
            != prof_archive_in_fixed(data + PROF_ARCHIVE_AT_CRC, 4))
     {
@@ -70,6 +85,12 @@ prof_archive_in_open(prof_archive_in_t *in, const unsigned char *data,
 
     in->pos = in->content;
     in->last = in->content + want;
+
+    in->room = PROF_ARCHIVE_IN_BYTES * want + PROF_ARCHIVE_SLACK;
+
+    if (in->room > PROF_ARCHIVE_IN_ROOM) {
+        in->room = PROF_ARCHIVE_IN_ROOM;
+    }
 
     return PROF_OK;
 }
@@ -195,6 +216,10 @@ prof_archive_in_text(prof_archive_in_t *in)
         return NULL;
     }
 
+    if (prof_archive_in_take(in, len + PROF_ARCHIVE_IN_EXTRA) != PROF_OK) {
+        return NULL;
+    }
+
     s = strndup((const char *) in->pos, len);
     if (s == NULL) {
         prof_archive_in_fail(in, PROF_ARCHIVE_MEMORY);
@@ -235,6 +260,10 @@ prof_archive_in_array(prof_archive_in_t *in, uint32_t *n, size_t least,
         return NULL;
     }
 
+    if (prof_archive_in_take(in, (count + 1) * size) != PROF_OK) {
+        return NULL;
+    }
+
     array = calloc(count + 1, size);
 
     if (array == NULL) {
@@ -254,4 +283,20 @@ prof_archive_in_fail(prof_archive_in_t *in, const char *err)
     if (in->err == NULL) {
         in->err = err;
     }
+}
+
+
+/* memory is counted before it is taken */
+
+static int
+prof_archive_in_take(prof_archive_in_t *in, size_t size)
+{
+    if (size > in->room) {
+        prof_archive_in_fail(in, PROF_ARCHIVE_LARGE);
+        return PROF_ERROR;
+    }
+
+    in->room -= size;
+
+    return PROF_OK;
 }

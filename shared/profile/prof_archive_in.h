@@ -19,12 +19,14 @@
 
 #define PROF_ARCHIVE_DAMAGED  "damaged archive of a profile"
 #define PROF_ARCHIVE_MEMORY   "no memory for a profile"
+#define PROF_ARCHIVE_LARGE    "profile that takes too much memory"
 
 
 typedef struct {
     unsigned char        *content;      /* owned */
     const unsigned char  *pos;
     const unsigned char  *last;
+    size_t                room;         /* what the profile may still take */
     const char           *err;          /* static; NULL: none so far */
 } prof_archive_in_t;
 

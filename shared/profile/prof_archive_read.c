@@ -25,6 +25,13 @@
 #define PROF_ARCHIVE_ENTRY    6
 #define PROF_ARCHIVE_ALLOC    6
 
+/*
+ * Frames of a stack: those that are sampled, and what captures and merges put
+ * above them.  Time and output of encoders grow with the depth of each node.
+ */
+
+#define PROF_ARCHIVE_DEPTH    (2 * PROF_MAX_DEPTH)
+
 
 static void prof_archive_content(prof_archive_in_t *in, prof_profile_t *p);
 static void prof_archive_head(prof_archive_in_t *in, prof_profile_t *p);
@@ -241,18 +248,33 @@ prof_archive_frames(prof_archive_in_t *in, prof_profile_t *p)
 static void
 prof_archive_nodes(prof_archive_in_t *in, prof_profile_t *p)
 {
+    uint16_t     *depth;
     uint32_t      i;
     prof_node_t  *node;
 
     p->nodes = prof_archive_in_array(in, &p->nnodes, PROF_ARCHIVE_NODE,
                                   sizeof(prof_node_t));
 
+    depth = calloc((size_t) p->nnodes + 1, sizeof(uint16_t));
+
+    if (depth == NULL) {
+        prof_archive_in_fail(in, PROF_ARCHIVE_MEMORY);
+    }
+
     for (i = 0; i < p->nnodes && in->err == NULL; i++) {
         node = &p->nodes[i];
 
         node->parent = prof_archive_in_back(in, i);
         node->frame = prof_archive_in_below(in, p->nframes);
+
+        depth[i] = node->parent == PROF_NONE ? 1 : depth[node->parent] + 1;
+
+        if (depth[i] > PROF_ARCHIVE_DEPTH) {
+            prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+        }
     }
+
+    free(depth);
 }
 
 

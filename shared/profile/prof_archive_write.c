@@ -29,6 +29,8 @@ static void prof_archive_signed(prof_buf_t *b, uint64_t n);
 static void prof_archive_index(prof_buf_t *b, uint32_t n);
 static void prof_archive_text(prof_buf_t *b, const char *s);
 static int prof_archive_pack(prof_buf_t *b, const prof_buf_t *content);
+static int prof_archive_compress(char *to, uLong *len,
+    const prof_buf_t *content, int strategy);
 static void prof_archive_fixed(char *p, uint64_t n, size_t len);
 
 
@@ -288,20 +290,28 @@ prof_archive_pack(prof_buf_t *b, const prof_buf_t *content)
 {
     int     rc;
     char    head[PROF_ARCHIVE_HEAD], *body;
-    uLong   crc;
-    uLongf  len;
+    uLong   crc, len, size;
 
-    len = compressBound(content->len);
+    size = compressBound(content->len) + content->len / 8;
 
-    body = malloc(len);
+    body = malloc(size);
     if (body == NULL) {
         return PROF_ERROR;
     }
 
-    if (compress2((Bytef *) body, &len, (Bytef *) content->data, content->len,
-                  PROF_ARCHIVE_LEVEL)
-        != Z_OK)
+    len = size;
+    rc = prof_archive_compress(body, &len, content, Z_DEFAULT_STRATEGY);
+
+    /* codes alone make nothing shorter than an eighth */
+
+    if (rc == PROF_OK
+        && content->len > len * PROF_ARCHIVE_RATIO + PROF_ARCHIVE_SLACK)
     {
+        len = size;
+        rc = prof_archive_compress(body, &len, content, Z_HUFFMAN_ONLY);
+    }
+
+    if (rc != PROF_OK) {
         free(body);
         return PROF_ERROR;
     }
@@ -325,6 +335,36 @@ prof_archive_pack(prof_buf_t *b, const prof_buf_t *content)
     free(body);
 
     return rc;
+}
+
+
+static int
+prof_archive_compress(char *to, uLong *len, const prof_buf_t *content,
+    int strategy)
+{
+    int       rc;
+    z_stream  z;
+
+    memset(&z, 0, sizeof(z_stream));
+
+    if (deflateInit2(&z, PROF_ARCHIVE_LEVEL, Z_DEFLATED, MAX_WBITS,
+                     MAX_MEM_LEVEL - 1, strategy)
+        != Z_OK)
+    {
+        return PROF_ERROR;
+    }
+
+    z.next_in = (Bytef *) content->data;
+    z.avail_in = (uInt) content->len;
+    z.next_out = (Bytef *) to;
+    z.avail_out = (uInt) *len;
+
+    rc = deflate(&z, Z_FINISH);
+    *len = z.total_out;
+
+    (void) deflateEnd(&z);
+
+    return rc == Z_STREAM_END ? PROF_OK : PROF_ERROR;
 }
 
 

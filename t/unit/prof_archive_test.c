@@ -25,6 +25,13 @@ static void test_truncated(void);
 static void test_flipped(void);
 static void test_made_up(void);
 static void test_version(void);
+static void test_depth(void);
+static void test_expanding(void);
+static void test_expand(prof_buf_t *b, size_t size);
+static void test_similar(void);
+static void test_number(prof_buf_t *b, uint64_t n);
+static void test_begin(prof_buf_t *b);
+static const char *test_content(const prof_buf_t *content);
 static uint32_t test_valid(const prof_profile_t *p);
 
 
@@ -43,6 +50,9 @@ main(void)
     test_flipped();
     test_made_up();
     test_version();
+    test_depth();
+    test_expanding();
+    test_similar();
 
     return done_testing();
 }
@@ -394,6 +404,205 @@ test_version(void)
     is_str(err, "not an archive of a profile", "told");
 
     ok(prof_archive_read("", 0, &err) == NULL, "not read: nothing");
+}
+
+
+static void
+test_number(prof_buf_t *b, uint64_t n)
+{
+    char  c;
+
+    for ( /* void */ ; n >= 0x80; n >>= 7) {
+        c = (char) (n | 0x80);
+        prof_buf_append(b, &c, 1);
+    }
+
+    c = (char) n;
+    prof_buf_append(b, &c, 1);
+}
+
+
+/* the content until its facts begin: a title, no scope, numbers, no counters */
+
+static void
+test_begin(prof_buf_t *b)
+{
+    int  i;
+
+    prof_buf_init(b);
+    prof_buf_append(b, "\2x", 2);
+
+    for (i = 0; i < 15; i++) {
+        test_number(b, 0);
+    }
+}
+
+
+/* what is wrong with an archive of that content, or "read" */
+
+static const char *
+test_content(const prof_buf_t *content)
+{
+    prof_buf_t       b;
+    const char      *err;
+    prof_profile_t  *p;
+
+    prof_buf_init(&b);
+    repack((unsigned char *) content->data, content->len, &b);
+
+    p = prof_archive_read(b.data, b.len, &err);
+
+    prof_profile_destroy(p);
+    prof_buf_free(&b);
+
+    return p ? "read" : err;
+}
+
+
+static void
+test_depth(void)
+{
+    uint32_t    i, k;
+    prof_buf_t  b;
+
+    static const uint32_t  depths[] = { 2 * PROF_MAX_DEPTH,
+                                        2 * PROF_MAX_DEPTH + 1, 1000000 };
+
+    for (k = 0; k < 3; k++) {
+        test_begin(&b);
+
+        test_number(&b, 0);              /* facts, objects, inlines */
+        test_number(&b, 0);
+        test_number(&b, 0);
+        test_number(&b, 1);              /* a frame */
+
+        for (i = 0; i < 12; i++) {
+            test_number(&b, 0);
+        }
+
+        test_number(&b, depths[k]);
+
+        for (i = 0; i < depths[k]; i++) {
+            test_number(&b, i != 0);
+            test_number(&b, 0);
+        }
+
+        test_number(&b, 0);              /* labels, entries, allocations */
+        test_number(&b, 0);
+        test_number(&b, 0);
+
+        is_str(test_content(&b), k ? "damaged archive of a profile" : "read",
+               "a stack of %" PRIu32 " frames", depths[k]);
+
+        prof_buf_free(&b);
+    }
+}
+
+
+static void
+test_expanding(void)
+{
+    uint32_t         i;
+    prof_buf_t       b;
+    const char      *err;
+    prof_profile_t  *p;
+
+    /* texts of no bytes, which take the most memory */
+
+    test_begin(&b);
+    test_number(&b, 1000000);
+
+    for (i = 0; i < 1000000; i++) {
+        test_number(&b, 1);
+        test_number(&b, 1);
+        test_number(&b, 0);
+    }
+
+    is_str(test_content(&b), "profile that takes too much memory",
+           "a million facts in 3 MB");
+
+    prof_buf_free(&b);
+
+    test_expand(&b, PROF_ARCHIVE_MAX);
+
+    p = prof_archive_read(b.data, b.len, &err);
+    ok(p == NULL && b.len < 150000, "128 MB in %zu bytes", b.len);
+    is_str(err, "damaged archive of a profile", "told");
+
+    prof_profile_destroy(p);
+    prof_buf_free(&b);
+}
+
+
+/* an archive of that many zeros, compressed as much as zlib can */
+
+static void
+test_expand(prof_buf_t *b, size_t size)
+{
+    uLong           crc;
+    uLongf          len;
+    unsigned char  *data, *head;
+
+    len = compressBound(size);
+    data = calloc(1, size);
+    head = calloc(1, PROF_ARCHIVE_HEAD + len);
+
+    if (data == NULL || head == NULL
+        || compress2(head + PROF_ARCHIVE_HEAD, &len, data, size, 9) != Z_OK)
+    {
+        abort();
+    }
+
+    memcpy(head, PROF_ARCHIVE_MAGIC, PROF_ARCHIVE_AT_VERSION);
+    repack_number(head + PROF_ARCHIVE_AT_VERSION, PROF_ARCHIVE_VERSION, 4);
+    repack_number(head + PROF_ARCHIVE_AT_SIZE, size, 8);
+
+    crc = crc32(0, head + PROF_ARCHIVE_AT_SIZE,
+                PROF_ARCHIVE_HEAD - PROF_ARCHIVE_AT_SIZE + len);
+    repack_number(head + PROF_ARCHIVE_AT_CRC, crc, 4);
+
+    prof_buf_init(b);
+    prof_buf_append(b, head, PROF_ARCHIVE_HEAD + len);
+
+    free(head);
+    free(data);
+}
+
+
+/* a profile that can be compressed more than readers believe */
+
+static void
+test_similar(void)
+{
+    uint32_t         i, n;
+    prof_buf_t       b;
+    prof_profile_t  *copy, *p;
+
+    n = 2000000;
+    p = fixture_full();
+
+    free(p->entries);
+    p->entries = calloc(n, sizeof(prof_entry_t));
+    p->nentries = p->entries ? n : 0;
+
+    for (i = 0; i < p->nentries; i++) {
+        p->entries[i].labels = PROF_NONE;
+        p->entries[i].wall = 7;
+        p->entries[i].cpu = 7;
+    }
+
+    prof_buf_init(&b);
+    is_int(prof_archive_write(p, &b), PROF_OK, "two million similar entries");
+
+    copy = prof_archive_read(b.data, b.len, NULL);
+
+    ok(copy && copy->nentries == n
+       && memcmp(copy->entries, p->entries, n * sizeof(prof_entry_t)) == 0,
+       "are read: %zu bytes", b.len);
+
+    prof_profile_destroy(copy);
+    prof_buf_free(&b);
+    prof_profile_destroy(p);
 }
 
 

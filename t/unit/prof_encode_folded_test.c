@@ -19,6 +19,7 @@ static void test_modes(void);
 static void test_names(void);
 static void test_sums(void);
 static void test_deep(void);
+static void test_nothing(void);
 static void encode(prof_profile_t *p, prof_buf_t *b);
 
 
@@ -31,6 +32,7 @@ main(void)
     test_names();
     test_sums();
     test_deep();
+    test_nothing();
 
     return done_testing();
 }
@@ -234,6 +236,39 @@ test_deep(void)
 
 
 /* the output is a string, too */
+
+static void
+test_nothing(void)
+{
+    prof_buf_t       b;
+    prof_profile_t  *p;
+
+    p = fixture_create("nothing");
+    p->mode = PROF_MODE_OBJECT;
+
+    encode(p, &b);
+    is_mem(b.data, "[nothing was allocated] 0\n", b.len, "no allocations");
+    ok(b.len > 0, "are told");
+    prof_buf_free(&b);
+
+    p->inuse = 1;
+
+    encode(p, &b);
+    is_mem(b.data, "[nothing is in use] 0\n", b.len, "nothing in use");
+    ok(b.len > 0, "is told");
+    prof_buf_free(&b);
+
+    (void) prof_profile_fact(p, "allocations_not_counted", "no memory", 9);
+
+    encode(p, &b);
+    is_mem(b.data, "[allocations were not counted] 0\n", b.len,
+           "allocations that were not counted");
+    ok(b.len > 0, "are told");
+    prof_buf_free(&b);
+
+    prof_profile_destroy(p);
+}
+
 
 static void
 encode(prof_profile_t *p, prof_buf_t *b)
