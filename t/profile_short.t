@@ -94,21 +94,22 @@ for my $case ([ '/return', 200 ], [ '/file', 200 ], [ '/none', 404 ]) {
 }
 
 
-# As many samples as the time that they ran for asks for.  With about a hundred
-# expected, chance makes less than a third and more than three times as many
-# for nobody.
+# As many samples as the CPU time of the worker asks for, by the kernel's count.
+# Some of that time is not the request's: connections and replies.
 
-my ($samples, $due) = (0, 0);
+my $samples = 0;
+my ($used) = worker_cpu($t);
 
 for (1 .. 200) {
-    my $info = info(profile_get("$busy?$args&profile_frequency=500"));
+    my $info = info(profile_get("$busy?$args&profile_frequency=2000"));
 
     $samples += $info->{samples} + $info->{lost_overrun};
-    $due += $info->{running} / 1e9 * 500;
 }
 
-cmp_ok($samples, '>', $due / 3, 'samples, not too few') or diag($due);
-cmp_ok($samples, '<', $due * 3, 'samples, not too many') or diag($due);
+my $due = ((worker_cpu($t))[0] - $used) * 2000;
+
+cmp_ok($samples, '>', 0.6 * $due, "$samples samples of $due, not too few");
+cmp_ok($samples, '<', 1.25 * $due, "$samples samples of $due, not too many");
 
 
 # each is short, and between others
