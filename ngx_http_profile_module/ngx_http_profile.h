@@ -296,10 +296,12 @@ ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
 ngx_int_t ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id);
 ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);
 
-/* ngx_http_profile_keep.c: a response that is recorded */
+/* ngx_http_profile_keep.c: a profile that is queued to be made */
 
 ngx_int_t ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_keep_room(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_keep_capture(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx);
 u_char *ngx_http_profile_safe_name(u_char *p, u_char *last, ngx_str_t *part);
 

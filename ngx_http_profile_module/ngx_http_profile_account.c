@@ -325,7 +325,9 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
         tr = ngx_http_profile_find_track(r);
     }
 
-    if (tr == NULL || (tr != &ngx_http_profile_brief && tr->light == NULL)) {
+    if (tr == NULL
+        || (tr != &ngx_http_profile_brief && tr->light == NULL && !tr->dark))
+    {
         return NGX_OK;
     }
 
@@ -340,6 +342,12 @@ PROF_HOT static ngx_int_t
 ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
     ngx_http_profile_frame_t *frame, uint64_t now, ngx_uint_t wanted)
 {
+    ngx_http_profile_track_t  *lasting;
+
+    if (wanted && ngx_http_profile_light_admit(tr, now) != NGX_OK) {
+        wanted = 0;
+    }
+
     if (tr == &ngx_http_profile_brief && !wanted) {
 
         /* it is freed next, and what is run until then is nobody's */
@@ -349,11 +357,18 @@ ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
         return NGX_OK;
     }
 
-    tr = ngx_http_profile_lasting(tr);
+    lasting = ngx_http_profile_lasting(tr);
 
-    if (tr == NULL || tr->light == NULL) {
+    if (lasting == NULL || lasting->light == NULL) {
+
+        if (wanted) {
+            ngx_http_profile_light_lose(lasting ? lasting : tr);
+        }
+
         return NGX_OK;
     }
+
+    tr = lasting;
 
     if (wanted) {
         ngx_http_profile_light_log(tr, frame, now);

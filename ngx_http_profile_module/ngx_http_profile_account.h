@@ -81,6 +81,7 @@ struct ngx_http_profile_track_s {
     unsigned                      begun:1;      /* its times are */
     unsigned                      closed:1;     /* logged: times are final */
     unsigned                      wrapped:1;    /* ngx_http_profile_wrap() */
+    unsigned                      dark:1;       /* no memory for its light */
 
     /* its time */
 
@@ -92,6 +93,8 @@ struct ngx_http_profile_track_s {
 
     ngx_str_t                     id;        /* of its profile, or empty */
     uint64_t                      samples;   /* in it */
+    ngx_uint_t                    lost;      /* ngx_http_profile_loss_e: why
+                                                it has none */
 
     /* what belongs to it */
 

@@ -9,6 +9,7 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_bar.h"
+#include "ngx_http_profile_loss.h"
 
 
 static ngx_uint_t ngx_http_profile_conditional(ngx_http_request_t *r,
@@ -149,6 +150,9 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
             ctx->crowded = 1;
             return NGX_OK;
         }
+
+        ctx->track->lost = NGX_HTTP_PROFILE_LOSS_SLOTS;
+        ngx_http_profile_lose(ctx->track->lost, r->connection->log);
 
         ngx_http_profile_set_error(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
                                    &ngx_http_profile_too_many);

@@ -9,6 +9,7 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_console.h"
+#include "ngx_http_profile_loss.h"
 
 
 #define NGX_HTTP_PROFILE_GZIP_MIN  1024
@@ -135,6 +136,24 @@ ngx_http_profile_answer_headers(ngx_http_profile_call_t *call,
     return answer->file.len ? ngx_http_profile_answer_file(call,
                                                            &answer->file)
                             : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call, ngx_int_t rc)
+{
+    ngx_http_profile_lose(ngx_http_profile_loss_of(rc),
+                          call->request->connection->log);
+
+    if (rc != NGX_BUSY
+        || ngx_http_profile_call_header(call, "Retry-After", "1") != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_profile_answer_error(call, NGX_HTTP_TOO_MANY_REQUESTS,
+                                         "too many profiles wait to be made "
+                                         "in this worker");
 }
 
 

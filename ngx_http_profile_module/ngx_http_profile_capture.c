@@ -251,6 +251,10 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
+    if (ctx->reply.status == 0) {
+        ngx_http_profile_keep_room(ctx);
+    }
+
     ngx_http_profile_end(ctx);
     ngx_http_profile_end_tracking(ctx);
 
@@ -390,13 +394,14 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 
     ctx->timedout = 1;
 
+    if (ctx->record) {
+        ngx_http_profile_keep_capture(ctx);
+        ngx_http_profile_drop(ctx);
+        return;
+    }
+
     ngx_http_profile_last_gap(ctx);
     ngx_http_profile_end(ctx);
-
-    if (ctx->record) {
-        ngx_http_profile_keep(ctx);
-        ngx_http_profile_drop(ctx);
-    }
 }
 
 

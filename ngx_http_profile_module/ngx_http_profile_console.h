@@ -205,6 +205,10 @@ ngx_int_t ngx_http_profile_answer_nothing(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     ngx_uint_t status, const char *fmt, ...);
 
+/* the result of ngx_http_profile_job_room() or _start(), which is counted */
+ngx_int_t ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call,
+    ngx_int_t rc);
+
 /* whether the client takes gzip */
 ngx_uint_t ngx_http_profile_call_gzip(ngx_http_profile_call_t *call);
 

@@ -11,12 +11,19 @@
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_gap.h"
 #include "ngx_http_profile_endpoint.h"
-#include "ngx_http_profile_line.h"
+#include "ngx_http_profile_job.h"
+#include "ngx_http_profile_loss.h"
 #include "ngx_http_profile_store.h"
 
 
 static ngx_str_t  ngx_http_profile_crowded =
     ngx_string("too many captures are running in this worker");
+
+static ngx_str_t  ngx_http_profile_too_many_jobs =
+    ngx_string("too many profiles wait to be made in this worker\n");
+
+static ngx_str_t  ngx_http_profile_no_thread =
+    ngx_string("the profile could not be made, see the error log\n");
 
 
 /* the response begins; the context may be dropped */
@@ -24,10 +31,7 @@ static ngx_str_t  ngx_http_profile_crowded =
 ngx_int_t
 ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
 {
-    ngx_uint_t           omitted;
     ngx_http_request_t  *r;
-
-    static ngx_http_profile_line_t  line;
 
     r = ctx->request;
 
@@ -35,11 +39,9 @@ ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
     ctx->status = r->headers_out.status;
 
     if (ctx->crowded) {
-        if (ngx_http_profile_line(&line, &omitted) == NGX_OK) {
-            ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
-                          "profile: not recorded, %V, %ui more not logged",
-                          &ngx_http_profile_crowded, omitted);
-        }
+        ngx_http_profile_lose(NGX_HTTP_PROFILE_LOSS_SLOTS,
+                              r->connection->log);
+        ctx->track->lost = NGX_HTTP_PROFILE_LOSS_SLOTS;
 
         (void) ngx_http_profile_add_header(r, "X-Profile-Dropped",
                                            &ngx_http_profile_crowded);
@@ -57,7 +59,7 @@ ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
     /* the capture has ended before */
 
     if (ctx->capture == NULL) {
-        ngx_http_profile_keep(ctx);
+        (void) ngx_http_profile_keep(ctx);
         ngx_http_profile_drop(ctx);
     }
 
@@ -65,18 +67,72 @@ ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* gives the profile to a job, which stores it, whatever becomes of us */
+/* no profile is made for which there is no job: this needs no memory */
 
 void
+ngx_http_profile_keep_room(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_ASKED);
+
+    if (rc == NGX_OK) {
+        return;
+    }
+
+    ctx->track->lost = ngx_http_profile_loss_of(rc);
+    ngx_http_profile_lose(ctx->track->lost, ctx->request->connection->log);
+
+    if (rc == NGX_BUSY) {
+        ngx_http_profile_set_error(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
+                                   &ngx_http_profile_too_many_jobs);
+        return;
+    }
+
+    ngx_http_profile_set_error(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                               &ngx_http_profile_no_thread);
+}
+
+
+/* gives the profile to a job, which stores it, whatever becomes of us */
+
+ngx_int_t
 ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx)
 {
+    ngx_int_t  rc;
+
     ngx_http_profile_add_facts(ctx);
 
-    if (ctx->profile == NULL || ngx_http_profile_render(ctx, 0) != NGX_OK) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "profile: no memory or no thread to record %*s",
-                      (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id);
+    rc = ctx->profile ? ngx_http_profile_render(ctx, 0) : NGX_ERROR;
+
+    if (rc != NGX_OK) {
+        ctx->track->lost = ngx_http_profile_loss_of(rc);
+        ngx_http_profile_lose(ctx->track->lost, ngx_cycle->log);
     }
+
+    return rc;
+}
+
+
+/* the capture ends, and is made a profile if a job can be started for it */
+
+void
+ngx_http_profile_keep_capture(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_RECORDED);
+
+    if (rc != NGX_OK) {
+        ctx->track->lost = ngx_http_profile_loss_of(rc);
+        ngx_http_profile_lose(ctx->track->lost, ngx_cycle->log);
+        return;
+    }
+
+    ngx_http_profile_last_gap(ctx);
+    ngx_http_profile_end(ctx);
+
+    (void) ngx_http_profile_keep(ctx);
 }
 
 
@@ -105,7 +161,5 @@ ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx)
         ctx->status = ctx->request->headers_out.status;
     }
 
-    ngx_http_profile_last_gap(ctx);
-    ngx_http_profile_end(ctx);
-    ngx_http_profile_keep(ctx);
+    ngx_http_profile_keep_capture(ctx);
 }

@@ -8,7 +8,9 @@
 
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_gap.h"
+#include "ngx_http_profile_job.h"
 #include "ngx_http_profile_light.h"
+#include "ngx_http_profile_loss.h"
 
 
 /* of the capture, for call tree and timeline: some hundred entries of each */
@@ -77,12 +79,17 @@ ngx_http_profile_light_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 
     pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
 
-    if (pscf->keep == NULL || !ngx_http_profile_light_chosen(pscf->keep)) {
+    /* of one that is logged already it was asked before */
+
+    if (pscf->keep == NULL
+        || !(tr->closed || ngx_http_profile_light_chosen(pscf->keep)))
+    {
         return;
     }
 
     light = ngx_http_profile_light_get();
     if (light == NULL) {
+        tr->dark = 1;
         return;
     }
 
@@ -168,6 +175,7 @@ ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
 
     if (ngx_http_profile_light_flush(light) != NGX_OK) {
         ngx_http_profile_light_drop(tr);
+        tr->dark = 1;
     }
 
     ngx_http_profile_loop.since = prof_now();
@@ -204,6 +212,7 @@ ngx_http_profile_light_age(void)
         }
 
         if (ngx_http_profile_light_flush(light) != NGX_OK) {
+            light->track->dark = 1;
             ngx_http_profile_light_drop(light->track);
             continue;
         }
@@ -304,6 +313,63 @@ ngx_http_profile_light_wanted(ngx_http_request_t *r)
 }
 
 
+/*
+ * Before anything is made of it.  At a rate of N a second, N may follow each
+ * other at once.
+ */
+
+PROF_HOT ngx_int_t
+ngx_http_profile_light_admit(ngx_http_profile_track_t *tr, uint64_t now)
+{
+    uint64_t                      interval;
+    ngx_int_t                     rc;
+    ngx_http_profile_keep_t      *keep;
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
+    keep = pscf->keep;
+
+    if (tr == &ngx_http_profile_brief
+        && !ngx_http_profile_light_chosen(keep))
+    {
+        return NGX_DECLINED;
+    }
+
+    if (tr->dark) {
+        ngx_http_profile_light_lose(tr);
+        return NGX_BUSY;
+    }
+
+    interval = 1000000000 / keep->rate;
+
+    if (keep->next > now + 1000000000 - interval) {
+        tr->lost = NGX_HTTP_PROFILE_LOSS_RATE;
+        ngx_http_profile_lose(tr->lost, ngx_cycle->log);
+        return NGX_BUSY;
+    }
+
+    rc = ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_KEPT);
+
+    if (rc != NGX_OK) {
+        tr->lost = ngx_http_profile_loss_of(rc);
+        ngx_http_profile_lose(tr->lost, ngx_cycle->log);
+        return NGX_BUSY;
+    }
+
+    keep->next = ngx_max(keep->next, now) + interval;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_profile_light_lose(ngx_http_profile_track_t *tr)
+{
+    tr->lost = NGX_HTTP_PROFILE_LOSS_MEMORY;
+    ngx_http_profile_lose(tr->lost, ngx_cycle->log);
+}
+
+
 void
 ngx_http_profile_light_log(ngx_http_profile_track_t *tr,
     ngx_http_profile_frame_t *frame, uint64_t now)
@@ -337,8 +403,17 @@ ngx_http_profile_light_log(ngx_http_profile_track_t *tr,
             tr->samples = ctx->profile->stats.samples;
         }
 
-        ngx_http_profile_keep(ctx);
+        if (ngx_http_profile_keep(ctx) == NGX_OK) {
+            ngx_http_profile_losses.kept++;
+
+        } else {
+            tr->id.len = 0;
+        }
+
         ngx_http_profile_drop(ctx);
+
+    } else {
+        ngx_http_profile_light_lose(tr);
     }
 
     ngx_http_profile_light_drop(tr);

@@ -30,10 +30,17 @@
 #define NGX_HTTP_PROFILE_LIGHT_FREQUENCY  99
 #define NGX_HTTP_PROFILE_LIGHT_MAX        250
 
+/* profiles a second, of a worker */
+#define NGX_HTTP_PROFILE_LIGHT_RATE       10
+#define NGX_HTTP_PROFILE_LIGHT_RATE_MAX   1000
+
 
 typedef struct {
     ngx_http_complex_value_t   condition;
     ngx_uint_t                 share;        /* of 10000 requests */
+    ngx_uint_t                 rate;         /* profiles a second */
+    uint64_t                   next;         /* of a worker: when one more
+                                                is due at that rate */
 } ngx_http_profile_keep_t;
 
 
@@ -62,6 +69,16 @@ void ngx_http_profile_light_age(void);
 
 /* the request is logged: whether the server wants to have it */
 ngx_uint_t ngx_http_profile_light_wanted(ngx_http_request_t *r);
+
+/*
+ * One that is wanted: whether it can be kept.  NGX_DECLINED: it is not of the
+ * share.  NGX_BUSY: it is counted as lost.
+ */
+ngx_int_t ngx_http_profile_light_admit(ngx_http_profile_track_t *tr,
+    uint64_t now);
+
+/* it was admitted, and there is no memory for it */
+void ngx_http_profile_light_lose(ngx_http_profile_track_t *tr);
 
 /* the profile goes to the store; frame: of its turn, if it runs */
 void ngx_http_profile_light_log(ngx_http_profile_track_t *tr,

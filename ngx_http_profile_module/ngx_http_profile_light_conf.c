@@ -42,6 +42,7 @@ ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     keep->share = 10000;
+    keep->rate = NGX_HTTP_PROFILE_LIGHT_RATE;
 
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
     pmcf->nkeeps++;
@@ -101,12 +102,24 @@ ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
         }
     }
 
+    if (ngx_strncmp(value->data, "rate=", 5) == 0) {
+
+        n = ngx_atoi(value->data + 5, value->len - 5);
+
+        if (n > 0 && n <= NGX_HTTP_PROFILE_LIGHT_RATE_MAX) {
+            keep->rate = n;
+            return NGX_CONF_OK;
+        }
+    }
+
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "invalid parameter \"%V\" in \"profile_keep\" "
                        "directive, it must be \"share=\" with a percentage "
-                       "from 0.01%% to 100%%, or \"frequency=\" with a number "
-                       "of samples a second from 1 to %d",
-                       value, NGX_HTTP_PROFILE_LIGHT_MAX);
+                       "from 0.01%% to 100%%, \"frequency=\" with a number "
+                       "of samples a second from 1 to %d, or \"rate=\" with "
+                       "a number of profiles a second from 1 to %d",
+                       value, NGX_HTTP_PROFILE_LIGHT_MAX,
+                       NGX_HTTP_PROFILE_LIGHT_RATE_MAX);
 
     return NGX_CONF_ERROR;
 }

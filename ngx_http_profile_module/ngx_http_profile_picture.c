@@ -81,10 +81,14 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
     pic->job.work = ngx_http_profile_picture_work;
     pic->job.done = ngx_http_profile_picture_done;
     pic->job.data = pic;
+    pic->job.rank = NGX_HTTP_PROFILE_JOB_ASKED;
+    pic->job.size = sizeof(ngx_http_profile_picture_t);
 
-    if (ngx_http_profile_job_start(&pic->job) != NGX_OK) {
+    rc = ngx_http_profile_job_start(&pic->job);
+
+    if (rc != NGX_OK) {
         ngx_free(pic);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return ngx_http_profile_answer_no_job(call, rc);
     }
 
     ngx_http_profile_npictures++;
@@ -157,6 +161,10 @@ ngx_http_profile_picture_abort(ngx_http_profile_call_t *call)
 
     pic = call->data;
     pic->call = NULL;
+
+    if (ngx_http_profile_job_cancel(&pic->job) == NGX_OK) {
+        ngx_http_profile_picture_done(pic);
+    }
 }
 
 
@@ -292,7 +300,7 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
                              &pic->id[pic->missing]);
     }
 
-    if (pic->rc != NGX_OK) {
+    if (pic->rc != NGX_OK || !pic->job.worked) {
         return ngx_http_profile_answer_error(call,
                              NGX_HTTP_INTERNAL_SERVER_ERROR,
                              "the profile cannot be shown: %s",

@@ -11,6 +11,7 @@
 #include "ngx_http_profile.h"
 #include "ngx_http_profile_console.h"
 #include "ngx_http_profile_job.h"
+#include "ngx_http_profile_loss.h"
 #include "ngx_http_profile_store.h"
 
 
@@ -57,6 +58,7 @@ static void ngx_http_profile_render_free(ngx_http_profile_render_t *render);
 ngx_int_t
 ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 {
+    ngx_int_t                   rc;
     ngx_http_profile_render_t  *render;
 
     render = ngx_calloc(sizeof(ngx_http_profile_render_t), ngx_cycle->log);
@@ -89,19 +91,26 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
     render->job.work = ngx_http_profile_render_work;
     render->job.done = ngx_http_profile_render_done;
     render->job.data = render;
+    render->job.size = prof_profile_size(ctx->profile);
+    render->job.rank = reply ? NGX_HTTP_PROFILE_JOB_ASKED
+                     : ctx->slot ? NGX_HTTP_PROFILE_JOB_RECORDED
+                     : NGX_HTTP_PROFILE_JOB_KEPT;
 
     if (render->store && render->facts == NULL) {
         ngx_http_profile_render_free(render);
         return NGX_ERROR;
     }
 
-    if (ngx_http_profile_object_wait(ctx, ctx->profile,
-                                     ngx_http_profile_render_late, render)
-        != NGX_OK
-        && ngx_http_profile_job_start(&render->job) != NGX_OK)
-    {
+    rc = ngx_http_profile_object_wait(ctx, ctx->profile,
+                                      ngx_http_profile_render_late, render);
+
+    if (rc != NGX_OK) {
+        rc = ngx_http_profile_job_start(&render->job);
+    }
+
+    if (rc != NGX_OK) {
         ngx_http_profile_render_free(render);
-        return NGX_ERROR;
+        return rc;
     }
 
     ctx->profile = NULL;
@@ -183,14 +192,14 @@ ngx_http_profile_render_late(void *data)
 {
     ngx_http_profile_render_t *render = data;
 
-    if (ngx_http_profile_job_start(&render->job) == NGX_OK) {
-        return;
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_job_start(&render->job);
+
+    if (rc != NGX_OK) {
+        ngx_http_profile_lose(ngx_http_profile_loss_of(rc), ngx_cycle->log);
+        ngx_http_profile_render_done(render);
     }
-
-    prof_profile_destroy(render->profile);
-
-    render->rc = PROF_ERROR;
-    ngx_http_profile_render_done(render);
 }
 
 
@@ -216,6 +225,7 @@ ngx_http_profile_render_work(void *data)
     }
 
     prof_profile_destroy(render->profile);
+    render->profile = NULL;
 }
 
 
@@ -289,6 +299,13 @@ ngx_http_profile_render_done(void *data)
     ngx_http_profile_render_t *render = data;
 
     render->ended = 1;
+
+    if (!render->job.worked) {
+        prof_profile_destroy(render->profile);
+
+        render->profile = NULL;
+        render->rc = PROF_ERROR;
+    }
 
     if (render->slot) {
         ngx_http_profile_slots--;
@@ -422,6 +439,20 @@ ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
 
     if (render->ended) {
         ngx_http_profile_render_free(render);
+        return;
+    }
+
+    /* the slot is the job's until it is done */
+
+    render->slot = ctx->slot;
+    ctx->slot = 0;
+
+    /* what is stored is made for others as well */
+
+    if (render->store == NULL
+        && ngx_http_profile_job_cancel(&render->job) == NGX_OK)
+    {
+        ngx_http_profile_render_done(render);
     }
 }
 

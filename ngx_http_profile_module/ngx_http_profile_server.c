@@ -297,6 +297,7 @@ static void
 ngx_http_profile_server_timer(ngx_event_t *ev)
 {
     uint64_t                    now;
+    ngx_int_t                   rc;
     ngx_uint_t                  writing;
     ngx_connection_t           *c;
     ngx_http_profile_server_t  *s;
@@ -318,14 +319,24 @@ ngx_http_profile_server_timer(ngx_event_t *ev)
         }
     }
 
-    s->merging = 1;
-
     s->job.work = ngx_http_profile_server_merge;
     s->job.done = ngx_http_profile_server_merged;
     s->job.data = s;
+    s->job.rank = NGX_HTTP_PROFILE_JOB_ASKED;
+    s->job.size = sizeof(ngx_http_profile_server_t);
 
-    if (ngx_http_profile_job_start(&s->job) != NGX_OK) {
-        s->merged.failed = 1;
+    rc = ngx_http_profile_job_start(&s->job);
+
+    /* it was captured, and is not thrown away for those that came later */
+
+    if (rc == NGX_BUSY) {
+        ngx_add_timer(ev, NGX_HTTP_PROFILE_LOOK);
+        return;
+    }
+
+    s->merging = 1;
+
+    if (rc != NGX_OK) {
         ngx_http_profile_server_merged(s);
     }
 }
@@ -392,6 +403,7 @@ ngx_http_profile_server_merged(void *data)
     ngx_http_profile_call_t  *call;
 
     call = s->call;
+    s->merged.failed |= !s->job.worked;
 
     if (call) {
         rc = ngx_http_profile_server_answer(s);
@@ -419,6 +431,11 @@ ngx_http_profile_server_abort(ngx_http_profile_call_t *call)
     s->call = NULL;
 
     if (s->merging) {
+
+        if (ngx_http_profile_job_cancel(&s->job) == NGX_OK) {
+            ngx_http_profile_server_free(s);
+        }
+
         return;
     }
 

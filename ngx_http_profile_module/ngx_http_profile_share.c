@@ -288,12 +288,14 @@ ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
     share->job.work = ngx_http_profile_share_write;
     share->job.done = ngx_http_profile_share_done;
     share->job.data = share;
+    share->job.rank = NGX_HTTP_PROFILE_JOB_NEEDED;
+    share->job.size = share->profile ? prof_profile_size(share->profile) : 0;
 
     ngx_http_profile_share_report(share->asker, share->id,
                                   NGX_HTTP_PROFILE_WRITING, share->report);
 
     if (ngx_http_profile_job_start(&share->job) != NGX_OK) {
-        ngx_http_profile_share_write(share);
+        share->report = NGX_HTTP_PROFILE_FAILED;
         ngx_http_profile_share_done(share);
     }
 }
@@ -327,10 +329,8 @@ ngx_http_profile_share_write(void *data)
         share->report = NGX_HTTP_PROFILE_FAILED;
     }
 
-    if (share->profile) {
-        prof_profile_destroy(share->profile);
-        share->profile = NULL;
-    }
+    prof_profile_destroy(share->profile);
+    share->profile = NULL;
 }
 
 
@@ -339,9 +339,12 @@ ngx_http_profile_share_done(void *data)
 {
     ngx_http_profile_share_t *share = data;
 
+    prof_profile_destroy(share->profile);
+
     if (share->report == NGX_HTTP_PROFILE_FAILED) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "profile: no memory for the profile of the worker");
+                      "profile: no memory or no thread for the profile of the "
+                      "worker");
     }
 
     ngx_http_profile_share_report(share->asker, share->id,

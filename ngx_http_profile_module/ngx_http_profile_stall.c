@@ -162,6 +162,8 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
     job->job.work = ngx_http_profile_stall_work;
     job->job.done = ngx_http_profile_stall_done;
     job->job.data = job;
+    job->job.rank = NGX_HTTP_PROFILE_JOB_RECORDED;
+    job->job.size = sizeof(ngx_http_profile_stall_job_t);
 
     if (ngx_http_profile_job_start(&job->job) != NGX_OK) {
         ngx_http_profile_stall_done(job);
@@ -224,7 +226,7 @@ ngx_http_profile_stall_done(void *data)
     p = job->profile;
     st = &job->stall;
 
-    if (p && job->rc == PROF_OK && job->job.finished) {
+    if (p && job->rc == PROF_OK && job->job.worked) {
 
         if (p->nentries > 0) {
             ngx_http_profile_stall_names(p, p->entries[0].node, st->handler,

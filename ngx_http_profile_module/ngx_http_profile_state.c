@@ -48,6 +48,8 @@ ngx_http_profile_state_write(void)
                          - ngx_cycle->free_connection_n;
     state->max_connections = ngx_cycle->connection_n;
     state->refused = prof_signal_refused();
+    state->jobs = ngx_http_profile_jobs(&state->jobs_size);
+    state->losses = ngx_http_profile_losses;
 
     ngx_http_profile_state_captures(state);
 

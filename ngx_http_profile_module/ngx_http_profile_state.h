@@ -19,6 +19,7 @@
 #include <ngx_core.h>
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_loss.h"
 
 
 /* captures of a worker that are told one by one, and bytes of their URIs */
@@ -45,7 +46,10 @@ typedef struct {
     ngx_uint_t                        max_captures;
     ngx_uint_t                        connections;
     ngx_uint_t                        max_connections;
-    uint64_t                          refused;      /* signals */
+    uint64_t                          refused;   /* signals */
+    ngx_uint_t                        jobs;      /* not done yet */
+    size_t                            jobs_size;
+    ngx_http_profile_losses_t         losses;
     ngx_uint_t                        nlive;
     ngx_http_profile_state_capture_t  live[NGX_HTTP_PROFILE_STATE_CAPTURES];
 } ngx_http_profile_state_t;

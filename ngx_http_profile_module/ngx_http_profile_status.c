@@ -43,6 +43,7 @@ static json_t *ngx_http_profile_status_unwind(void);
 static json_t *ngx_http_profile_status_stalls(ngx_http_request_t *r);
 static void ngx_http_profile_status_workers(uint64_t asked, json_t *workers,
     json_t *captures);
+static json_t *ngx_http_profile_status_jobs(ngx_http_profile_state_t *state);
 static void ngx_http_profile_status_captures(ngx_http_profile_state_t *state,
     ngx_pid_t pid, json_t *captures);
 
@@ -374,11 +375,36 @@ ngx_http_profile_status_workers(uint64_t asked, json_t *workers,
                                  "refused_signals",
                                  (json_int_t) state.refused));
 
+            (void) json_object_update_new(json,
+                       ngx_http_profile_status_jobs(&state));
+
             ngx_http_profile_status_captures(&state, pid, captures);
         }
 
         (void) json_array_append_new(workers, json);
     }
+}
+
+
+static json_t *
+ngx_http_profile_status_jobs(ngx_http_profile_state_t *state)
+{
+    json_t      *dropped;
+    ngx_uint_t   i;
+
+    dropped = json_object();
+
+    for (i = NGX_HTTP_PROFILE_LOSS_NONE + 1; i < NGX_HTTP_PROFILE_LOSSES; i++) {
+        (void) json_object_set_new(dropped,
+                       (char *) ngx_http_profile_loss_names[i].data,
+                       json_integer((json_int_t) state->losses.lost[i]));
+    }
+
+    return json_pack("{s:I, s:I, s:I, s:o}",
+                     "jobs", (json_int_t) state->jobs,
+                     "jobs_bytes", (json_int_t) state->jobs_size,
+                     "kept", (json_int_t) state->losses.kept,
+                     "dropped", dropped);
 }
 
 

@@ -159,7 +159,14 @@ ngx_http_profile_symbol_read(ngx_http_request_t *r, ngx_str_t *text)
 static ngx_int_t
 ngx_http_profile_symbol_begin(ngx_http_profile_call_t *call, ngx_str_t *text)
 {
+    ngx_int_t                    rc;
     ngx_http_profile_symbols_t  *s;
+
+    rc = ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_ASKED);
+
+    if (rc != NGX_OK) {
+        return ngx_http_profile_answer_no_job(call, rc);
+    }
 
     s = ngx_alloc(sizeof(ngx_http_profile_symbols_t),
                   call->request->connection->log);
@@ -167,7 +174,7 @@ ngx_http_profile_symbol_begin(ngx_http_profile_call_t *call, ngx_str_t *text)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    s->call = call;
+    s->call = NULL;
     s->n = 0;
     s->profile = NULL;
 
@@ -186,21 +193,30 @@ ngx_http_profile_symbol_begin(ngx_http_profile_call_t *call, ngx_str_t *text)
     s->job.work = ngx_http_profile_symbol_work;
     s->job.done = ngx_http_profile_symbol_done;
     s->job.data = s;
+    s->job.rank = NGX_HTTP_PROFILE_JOB_ASKED;
 
-    if (s->profile == NULL
-        || ngx_http_profile_call_hold(call, ngx_http_profile_symbol_abort, s)
-           != NGX_DONE)
-    {
+    if (s->profile == NULL) {
         ngx_http_profile_symbol_free(s);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_profile_job_start(&s->job) != NGX_OK) {
-        ngx_http_profile_symbol_work(s);
-        ngx_http_profile_symbol_done(s);
+    s->job.size = sizeof(ngx_http_profile_symbols_t)
+                  + prof_profile_size(s->profile);
+
+    rc = ngx_http_profile_job_start(&s->job);
+
+    if (rc != NGX_OK) {
+        ngx_http_profile_symbol_free(s);
+        return ngx_http_profile_answer_no_job(call, rc);
     }
 
-    return NGX_DONE;
+    rc = ngx_http_profile_call_hold(call, ngx_http_profile_symbol_abort, s);
+
+    if (rc == NGX_DONE) {
+        s->call = call;
+    }
+
+    return rc;
 }
 
 
@@ -300,6 +316,8 @@ ngx_http_profile_symbol_done(void *data)
     call = s->call;
 
     if (call) {
+        s->out.failed |= !s->job.worked;
+
         ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
         ngx_str_set(&answer.type, "text/plain; charset=utf-8");
 
@@ -319,6 +337,10 @@ ngx_http_profile_symbol_abort(ngx_http_profile_call_t *call)
 
     s = call->data;
     s->call = NULL;
+
+    if (ngx_http_profile_job_cancel(&s->job) == NGX_OK) {
+        ngx_http_profile_symbol_free(s);
+    }
 }
 
 

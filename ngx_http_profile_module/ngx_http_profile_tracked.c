@@ -262,6 +262,7 @@ ngx_http_profile_track_brief(ngx_http_request_t *r)
     tr->begun = 0;
     tr->closed = 0;
     tr->accounted = 1;
+    tr->lost = 0;
     tr->mark = ngx_http_profile_frame->start;
     tr->turn = 0;
     tr->turn_cpu = 0;

@@ -9,6 +9,7 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_loss.h"
 
 
 static ngx_int_t ngx_http_profile_variable_id(ngx_http_request_t *r,
@@ -20,6 +21,8 @@ static ngx_int_t ngx_http_profile_variable_time(ngx_http_request_t *r,
 static ngx_int_t ngx_http_profile_variable_turns(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_profile_variable_samples(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_profile_variable_dropped(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_profile_variable_timing(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
@@ -52,6 +55,9 @@ static ngx_http_variable_t  ngx_http_profile_vars[] = {
       0 },
 
     { ngx_string("profile_samples"), NULL, ngx_http_profile_variable_samples,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("profile_dropped"), NULL, ngx_http_profile_variable_dropped,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("profile_server_timing"), NULL,
@@ -214,6 +220,27 @@ ngx_http_profile_variable_samples(ngx_http_request_t *r,
     p = ngx_sprintf(text, "%uL", stats.samples);
 
     return ngx_http_profile_set_value(r, v, text, p);
+}
+
+
+static ngx_int_t
+ngx_http_profile_variable_dropped(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t                 *name;
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_find_track(r);
+
+    if (tr == NULL || tr->lost == NGX_HTTP_PROFILE_LOSS_NONE) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    name = &ngx_http_profile_loss_names[tr->lost];
+
+    return ngx_http_profile_set_value(r, v, name->data,
+                                      name->data + name->len);
 }
 
 

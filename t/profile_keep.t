@@ -45,7 +45,7 @@ http {
 
     server {
         listen 127.0.0.1:8080;
-        profile_keep $slow$failed frequency=200;
+        profile_keep $slow$failed frequency=200 rate=1000;
 
         location / { }
 
@@ -115,7 +115,7 @@ http {
 
     server {
         listen 127.0.0.1:8082;
-        profile_keep 1 share=50%;
+        profile_keep 1 share=50% rate=1000;
 
         location / { }
     }

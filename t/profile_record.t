@@ -30,6 +30,9 @@ events {
 http {
     %%GLOBALS_HTTP%%
 
+    # a machine that does other things does few jobs
+    profile_max_captures 1000;
+
     profile_store %%TESTDIR%%/store;
 
     gzip_types text/plain;

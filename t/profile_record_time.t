@@ -196,7 +196,7 @@ is(http_get('/small?performance_bar=flamegraph')->status(), 429,
 
 # a line a second, which knows of all those before it
 
-my $dropped = 3;
+my $dropped = 4;
 my @omitted = not_recorded();
 
 wait_for(sub {
@@ -346,5 +346,5 @@ sub speedscope {
 
 # how many each line of the log has left out
 sub not_recorded {
-    return $t->read_log() =~ /not recorded, .*, (\d+) more not logged/g;
+    return $t->read_log() =~ /dropped, .*, (\d+) more not logged/g;
 }

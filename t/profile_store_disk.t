@@ -232,6 +232,9 @@ events {
 http {
     %%GLOBALS_HTTP%%
 
+    # a machine that does other things does few jobs
+    profile_max_captures 1000;
+
     profile_zone store:$zone;
     profile_store $path max=$max $more;
 

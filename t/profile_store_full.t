@@ -46,6 +46,9 @@ events {
 http {
     %%GLOBALS_HTTP%%
 
+    # a machine that does other things does few jobs
+    profile_max_captures 1000;
+
     profile_zone store:1m;
     profile_store $dir/disk/store max=100m;
 

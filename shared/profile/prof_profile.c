@@ -100,6 +100,18 @@ prof_profile_destroy(prof_profile_t *p)
 }
 
 
+size_t
+prof_profile_size(const prof_profile_t *p)
+{
+    return sizeof(prof_profile_t)
+           + p->nobjects * sizeof(prof_profile_object_t)
+           + p->nframes * sizeof(prof_frame_t)
+           + p->nnodes * sizeof(prof_node_t)
+           + p->nentries * sizeof(prof_entry_t)
+           + p->nallocs * sizeof(prof_alloc_t);
+}
+
+
 int
 prof_profile_fact(prof_profile_t *p, const char *name, const char *value,
     size_t len)

@@ -235,6 +235,9 @@ PROF_HIDDEN_BEGIN
 prof_profile_t *prof_profile_create(const char *title);
 void prof_profile_destroy(prof_profile_t *p);
 
+/* of its arrays, in bytes: most of what it holds */
+size_t prof_profile_size(const prof_profile_t *p);
+
 /* copies both strings; PROF_OK or PROF_ERROR (memory) */
 int prof_profile_fact(prof_profile_t *p, const char *name,
     const char *value, size_t len);

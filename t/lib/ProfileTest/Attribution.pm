@@ -270,7 +270,7 @@ sub is_clean {
 }
 
 
-# signal handlers, timers and threads of a process
+# signal handlers, timers and threads of a process, but for that of our jobs
 sub state_of {
     my ($pid) = @_;
 
@@ -279,7 +279,8 @@ sub state_of {
 
     my ($caught) = $status =~ /^SigCgt:\s*(\S+)/m;
     my ($blocked) = $status =~ /^SigBlk:\s*(\S+)/m;
-    my ($threads) = $status =~ /^Threads:\s*(\d+)/m;
+    my $threads = grep { (comm_of($_) // 'profile') ne 'profile' }
+                       glob("/proc/$pid/task/*/comm");
 
     # the C library installs two handlers of its own with the first thread
     no warnings 'portable';
@@ -293,6 +294,15 @@ sub state_of {
 
     return sprintf('signals %x blocked %s threads %d timers %d', $caught,
                    $blocked, $threads, $timers);
+}
+
+
+sub comm_of {
+    my ($file) = @_;
+
+    open my $f, '<', $file or return;
+    chomp(my $name = <$f> // return);
+    return $name;
 }
 
 
