@@ -9,7 +9,10 @@
 #include "ngx_http_profile_line.h"
 #include "ngx_http_profile_zone.h"
 
+#include <sys/file.h>
 
+
+static ngx_fd_t ngx_http_profile_files_create(u_char *name);
 static ngx_int_t ngx_http_profile_files_write_parts(ngx_fd_t fd,
     ngx_str_t *parts);
 static ngx_int_t ngx_http_profile_files_failed(const char *call,
@@ -30,8 +33,7 @@ ngx_http_profile_files_write(ngx_http_profile_store_t *store,
     ngx_http_profile_files_name(store, record->id, 0, name);
     ngx_http_profile_files_name(store, record->id, ngx_pid, temp);
 
-    fd = open((char *) temp, O_WRONLY|O_CREAT|O_TRUNC|O_NOFOLLOW|O_CLOEXEC,
-              0600);
+    fd = ngx_http_profile_files_create(temp);
 
     if (fd == NGX_INVALID_FILE) {
         return ngx_http_profile_files_failed("open()", temp, log);
@@ -43,9 +45,7 @@ ngx_http_profile_files_write(ngx_http_profile_store_t *store,
         rc = ngx_http_profile_files_failed("write() to", temp, log);
     }
 
-    if (ngx_close_file(fd) == NGX_FILE_ERROR && rc == NGX_OK) {
-        rc = ngx_http_profile_files_failed("close()", temp, log);
-    }
+    /* the lock is held until the file has its name */
 
     if (rc == NGX_OK && ngx_rename_file(temp, name) == NGX_FILE_ERROR) {
         rc = ngx_http_profile_files_failed("rename()", temp, log);
@@ -55,7 +55,45 @@ ngx_http_profile_files_write(ngx_http_profile_store_t *store,
         (void) ngx_delete_file(temp);
     }
 
+    if (ngx_close_file(fd) == NGX_FILE_ERROR && rc == NGX_OK) {
+        rc = ngx_http_profile_files_failed("close()", name, log);
+        (void) ngx_delete_file(name);
+    }
+
     return rc;
+}
+
+
+/*
+ * Locked until it is closed, by the writer's death at the latest: a file that
+ * can be locked by somebody else is nobody's.  Where the file system has no
+ * locks, the age tells.
+ */
+
+static ngx_fd_t
+ngx_http_profile_files_create(u_char *name)
+{
+    ngx_fd_t         fd;
+    ngx_file_info_t  fi;
+
+    for ( ;; ) {
+        fd = open((char *) name,
+                  O_WRONLY|O_CREAT|O_TRUNC|O_NOFOLLOW|O_CLOEXEC, 0600);
+
+        if (fd == NGX_INVALID_FILE) {
+            return fd;
+        }
+
+        if (flock(fd, LOCK_EX) == -1 || ngx_fd_info(fd, &fi) == -1
+            || fi.st_nlink)
+        {
+            return fd;
+        }
+
+        /* it was found, and removed, before it was locked */
+
+        (void) ngx_close_file(fd);
+    }
 }
 
 

@@ -12,10 +12,10 @@
 
 #include "ngx_http_profile_zone.h"
 
-#include <signal.h>
+#include <sys/file.h>
 
 
-/* how long a process that is there may write a file, in seconds */
+/* how long a file may be written where there are no locks, in seconds */
 #define NGX_HTTP_PROFILE_WRITE_TIME  60
 
 /* until when a new file may be that of an entry about to be ready */
@@ -226,25 +226,43 @@ ngx_http_profile_load_known(ngx_http_profile_store_t *store, u_char *id)
 }
 
 
-/* one that a process did not finish, unless it is still at it */
+/*
+ * One that a process did not finish.  Who writes it holds a lock on it, which
+ * also tells of processes of other containers.
+ */
 
 static void
 ngx_http_profile_load_left(ngx_http_profile_store_t *store, u_char *id,
     uint32_t writer)
 {
+    ngx_fd_t         fd;
+    ngx_uint_t       left;
     ngx_file_info_t  fi;
     u_char           name[NGX_MAX_PATH];
 
     ngx_http_profile_files_name(store, id, writer, name);
 
-    if (kill((pid_t) writer, 0) == 0
-        && ngx_file_info(name, &fi) != NGX_FILE_ERROR
-        && ngx_file_mtime(&fi) + NGX_HTTP_PROFILE_WRITE_TIME > ngx_time())
-    {
+    fd = open((char *) name, O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
+
+    if (fd == NGX_INVALID_FILE) {
         return;
     }
 
-    (void) ngx_delete_file(name);
+    if (flock(fd, LOCK_EX|LOCK_NB) == 0) {
+        left = 1;
+
+    } else {
+        left = ngx_errno != EWOULDBLOCK
+               && ngx_fd_info(fd, &fi) != NGX_FILE_ERROR
+               && ngx_file_mtime(&fi) + NGX_HTTP_PROFILE_WRITE_TIME
+                  <= ngx_time();
+    }
+
+    if (left) {
+        (void) ngx_delete_file(name);
+    }
+
+    (void) ngx_close_file(fd);
 }
 
 

@@ -8,12 +8,6 @@
 
 #include "ngx_http_profile_zone.h"
 
-#include <signal.h>
-
-
-static ngx_uint_t ngx_http_profile_room_abandoned(
-    ngx_http_profile_node_t *node);
-
 
 /* nothing is thrown away for what would not fit in the end */
 
@@ -45,7 +39,7 @@ ngx_http_profile_room_make(ngx_http_profile_store_t *store, uint32_t blocks)
         node = ngx_http_profile_node(store, n);
         newer = node->newer;
 
-        if (ngx_http_profile_room_abandoned(node)) {
+        if (!ngx_http_profile_alive(node->owner)) {
             ngx_http_profile_zone_remove(store, n);
 
         } else {
@@ -101,7 +95,7 @@ ngx_http_profile_room_claim(ngx_http_profile_store_t *store, uint32_t blocks,
         node = ngx_http_profile_node(store, n);
         newer = node->newer;
 
-        abandoned = ngx_http_profile_room_abandoned(node);
+        abandoned = !ngx_http_profile_alive(node->owner);
 
         if (abandoned || node->state == NGX_HTTP_PROFILE_REMOVING) {
             nfree += node->nblocks;
@@ -110,12 +104,12 @@ ngx_http_profile_room_claim(ngx_http_profile_store_t *store, uint32_t blocks,
 
         if (abandoned && k < max) {
             claims[k].n = n;
-            claims[k].writer = node->owner;
+            claims[k].writer = ngx_http_profile_alive_pid(node->owner);
             ngx_memcpy(claims[k].id, node->record.id,
                        NGX_HTTP_PROFILE_ID_LEN);
             k++;
 
-            node->owner = ngx_pid;
+            node->owner = ngx_http_profile_alive_self();
             node->state = NGX_HTTP_PROFILE_REMOVING;
         }
     }
@@ -141,19 +135,9 @@ ngx_http_profile_room_claim(ngx_http_profile_store_t *store, uint32_t blocks,
         k++;
 
         ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
-                                   ngx_pid);
+                                   ngx_http_profile_alive_self());
         store->zone->evicted++;
     }
 
     return k;
-}
-
-
-/* nobody writes it or removes it any more */
-
-static ngx_uint_t
-ngx_http_profile_room_abandoned(ngx_http_profile_node_t *node)
-{
-    return node->owner == 0
-           || (kill((pid_t) node->owner, 0) == -1 && ngx_errno == ESRCH);
 }

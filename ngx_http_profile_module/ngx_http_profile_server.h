@@ -103,7 +103,7 @@ typedef struct {
 /* a counter that workers take from, and the process that it was made for */
 
 typedef struct {
-    ngx_atomic_t                owner;       /* process id; 0: free */
+    ngx_atomic_t                owner;       /* process; 0: free */
     ngx_atomic_t                left;
 } ngx_http_profile_ticket_t;
 

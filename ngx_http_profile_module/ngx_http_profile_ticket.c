@@ -7,9 +7,8 @@
 
 
 #include "ngx_http_profile.h"
+#include "ngx_http_profile_alive.h"
 #include "ngx_http_profile_server.h"
-
-#include <signal.h>
 
 
 /* those of processes that have died are free */
@@ -27,13 +26,13 @@ ngx_http_profile_ticket_get(ngx_uint_t n)
         ticket = &tickets[i];
         owner = ticket->owner;
 
-        if (owner && (kill((ngx_pid_t) owner, 0) == 0
-                      || ngx_errno != NGX_ESRCH))
-        {
+        if (ngx_http_profile_alive(owner)) {
             continue;
         }
 
-        if (ngx_atomic_cmp_set(&ticket->owner, owner, ngx_pid)) {
+        if (ngx_atomic_cmp_set(&ticket->owner, owner,
+                               ngx_http_profile_alive_self()))
+        {
             ticket->left = n;
             return i;
         }

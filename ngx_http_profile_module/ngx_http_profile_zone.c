@@ -181,7 +181,8 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
     }
 
     node->state = state;
-    node->owner = (state == NGX_HTTP_PROFILE_WRITING) ? ngx_pid : 0;
+    node->owner = (state == NGX_HTTP_PROFILE_WRITING)
+                  ? ngx_http_profile_alive_self() : 0;
     node->touched = ngx_time();
     node->order = ngx_http_profile_zone_order(store, node);
     node->bytes = bytes;
@@ -242,7 +243,7 @@ ngx_http_profile_zone_remove(ngx_http_profile_store_t *store, uint32_t n)
 
 void
 ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
-    ngx_http_profile_state_e state, uint32_t owner)
+    ngx_http_profile_state_e state, uint64_t owner)
 {
     ngx_http_profile_node_t  *node;
 

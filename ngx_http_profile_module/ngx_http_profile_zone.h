@@ -27,6 +27,7 @@
 #define _NGX_HTTP_PROFILE_ZONE_H_INCLUDED_
 
 
+#include "ngx_http_profile_alive.h"
 #include "ngx_http_profile_store.h"
 
 
@@ -87,14 +88,13 @@ typedef enum {
 
 
 typedef struct {
+    uint64_t                   owner;     /* process, 0: none */
     uint32_t                   state;
-    uint32_t                   owner;     /* process id, 0: none */
     uint32_t                   newer;
     uint32_t                   older;
     uint32_t                   collision; /* next in the bucket */
     uint32_t                   nblocks;
     uint32_t                   touched;   /* seconds, when it was asked for */
-    uint32_t                   reserved;
     uint64_t                   order;
     uint64_t                   bytes;     /* of its file, 0: in memory */
     ngx_http_profile_record_t  record;
@@ -158,7 +158,8 @@ struct ngx_http_profile_store_s {
 
 typedef struct {
     uint32_t                   n;
-    uint32_t                   writer;    /* who was writing it, 0: nobody */
+    uint32_t                   writer;    /* who was writing it, by process
+                                             id; 0: nobody */
     u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
 } ngx_http_profile_claim_t;
 
@@ -204,7 +205,7 @@ uint32_t ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
 void ngx_http_profile_zone_remove(ngx_http_profile_store_t *store,
     uint32_t n);
 void ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
-    ngx_http_profile_state_e state, uint32_t owner);
+    ngx_http_profile_state_e state, uint64_t owner);
 void ngx_http_profile_zone_pin(ngx_http_profile_store_t *store, uint32_t n,
     ngx_uint_t pinned);
 

@@ -8,6 +8,7 @@
 use strict;
 use warnings;
 
+use Fcntl qw/ LOCK_EX /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
@@ -80,6 +81,10 @@ patch("$dir/store/$torn", 60, 'x');
 truncate("$dir/store/$short", 300) or die "truncate: $!\n";
 
 $t->write_file("store/$ids[-1].99999999", 'unfinished');
+$t->write_file("store/$ids[-1].1", 'unfinished, and another one has the id');
+$t->write_file("store/$ids[-1].99999998", 'being written, by another container');
+open my $writer, '+<', "$dir/store/$ids[-1].99999998" or die "open: $!\n";
+flock($writer, LOCK_EX) or die "flock: $!\n";
 $t->write_file('store/' . 'f' x 32, 'nonsense');
 $t->write_file('store/README', 'of somebody else');
 $t->write_file('store/' . 'a' x 31, 'a name that is none');
@@ -90,6 +95,12 @@ $t->run();
 ok(!-e "$dir/store/$torn", 'a damaged file is removed');
 ok(!-e "$dir/store/$short", 'one that was cut is, too');
 ok(!-e "$dir/store/$ids[-1].99999999", 'one that was not finished');
+ok(!-e "$dir/store/$ids[-1].1",
+   'also if another process has the id of who wrote it');
+ok(-e "$dir/store/$ids[-1].99999998", 'but not one that is being written');
+close $writer;
+ok(wait_for(sub { !-e "$dir/store/$ids[-1].99999998" }, 30),
+   'which goes when its writer is gone');
 ok(!-e "$dir/store/" . 'f' x 32, 'one that is no profile');
 ok(!-l "$dir/store/" . 'e' x 32, 'a link');
 ok(-e '/etc/passwd', 'but not what it points to');

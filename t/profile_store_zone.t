@@ -33,7 +33,7 @@ my $glue = "$root/ngx_http_profile_module/ngx_http_profile";
 my @sources = ("$root/t/store/zone_test.c",
                map { "${glue}_$_.c" } qw/ zone zone_check record room store
                                           memory files files_read
-                                          files_write line /);
+                                          files_write alive line /);
 
 my $out = `cd "$build" && $cc -g -O1 -W -Wall -Wno-unused-parameter -Werror \\
            $includes -I "$root/t/unit" -o "$dir/zone_test" @sources 2>&1`;

@@ -75,6 +75,7 @@ static void test_id(uint32_t n, u_char *id);
 static size_t test_archive(uint32_t n, u_char *p);
 static int test_whole(uint32_t n, int *present);
 static void test_orphan(void);
+static void test_reused(void);
 static void test_reload(void);
 static void test_limits(void);
 
@@ -256,6 +257,7 @@ main(int argc, char **argv)
     ok(store.zone->evicted > rounds, "the zone was full");
 
     test_orphan();
+    test_reused();
     test_reload();
     test_limits();
 
@@ -534,7 +536,7 @@ test_busy(void)
 
         if (node->state != NGX_HTTP_PROFILE_WRITING
             || !(store.links[n] & NGX_HTTP_PROFILE_HEAD)
-            || (node->owner && kill(node->owner, 0) == 0)
+            || ngx_http_profile_alive(node->owner)
             || ngx_http_profile_zone_find(&store, node->record.id) == n)
         {
             diag("the entry in block %u is nobody's", n);
@@ -698,6 +700,42 @@ test_orphan(void)
     test_do(TEST_ADD, journal->n + 1);
 
     is_int(store.zone->busy, 0, "and goes for the next one");
+    is_int(test_blocks() || test_entries(), 0, "the others stay");
+}
+
+
+/* a process that has the id of one that died is not that process */
+
+static void
+test_reused(void)
+{
+    uint64_t  self, owner;
+
+    self = ngx_http_profile_alive_self();
+
+    ok(ngx_http_profile_alive(self), "this process is there");
+    is_int(ngx_http_profile_alive_pid(self), getpid(), "by its id");
+    ok(self >> 32 != 0, "and by its start");
+    ok(!ngx_http_profile_alive(0), "nobody is not");
+    ok(!ngx_http_profile_alive(0x7ffffff0), "nor an id that nobody has");
+    ok(ngx_http_profile_alive(getppid()), "an unknown start: the id tells");
+
+    owner = self - ((uint64_t) 1 << 32);
+
+    ok(!ngx_http_profile_alive(owner), "the one before with the same id");
+
+    test_do(TEST_ADD, journal->n + 1);
+
+    ngx_http_profile_zone_lock(&store, 1);
+    ngx_http_profile_zone_move(&store, store.zone->ready.newest,
+                               NGX_HTTP_PROFILE_WRITING, owner);
+    ngx_http_profile_zone_unlock(&store);
+
+    is_int(store.zone->busy, 1, "an entry of the one before");
+
+    test_do(TEST_ADD, journal->n + 1);
+
+    is_int(store.zone->busy, 0, "goes for the next one");
     is_int(test_blocks() || test_entries(), 0, "the others stay");
 }
 
