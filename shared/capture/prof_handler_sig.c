@@ -12,6 +12,7 @@
 
 #include "capture/prof_sampler.h"
 #include "unwind/prof_arch.h"
+#include "unwind/prof_arch.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -173,6 +174,8 @@ static void
 prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start)
 {
     uint64_t        now;
+    uintptr_t       top;
+    prof_regs_t     regs;
     prof_record_t  *rec;
 
     rec = prof_ring_reserve(&s->ring);
@@ -182,10 +185,13 @@ prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start)
         return;
     }
 
+    prof_arch_regs(&regs, uc);
+    top = prof_stack_top(&s->stack, regs.sp, s->top);
+
     rec->wall = start;
     rec->cpu = prof_clock(s->cpu_clock);
     rec->unused = 0;
-    rec->nframes = prof_walk(s->unwind, s->cache, uc, s->top, rec->pcs,
+    rec->nframes = prof_walk(s->unwind, s->cache, uc, top, rec->pcs,
                              PROF_MAX_DEPTH, s->stats, &rec->end);
 
     prof_ring_commit(&s->ring, rec);

@@ -36,6 +36,7 @@
 #include "base/prof_stats.h"
 #include "capture/prof_live.h"
 #include "capture/prof_sampler.h"
+#include "capture/prof_stack.h"
 #include "capture/prof_tree.h"
 #include "prof.h"
 #include "unwind/prof_unwind.h"
@@ -109,6 +110,7 @@ typedef struct {
     uint32_t               inside;      /* counting, or muted code */
     uint32_t               locked;      /* it holds a heap's lock */
     uint32_t               owner;
+    prof_stack_t           stack;
 } prof_heap_thread_t;
 
 
@@ -156,9 +158,6 @@ void prof_heap_turn(prof_heap_t *h, const prof_turn_t *turn);
 /* walks by the current tables from now on; the second: all of the process */
 void prof_heap_renew(prof_heap_t *h);
 void prof_heap_renew_process(void);
-
-/* the stack's top for threads outside of turns */
-uintptr_t prof_heap_top(void);
 
 /* what is not freed yet.  Context: under the heap's lock */
 void prof_heap_add_block(prof_heap_t *h, void *p,

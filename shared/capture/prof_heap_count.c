@@ -17,9 +17,7 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <sched.h>
-#include <sys/auxv.h>
 
 
 /* tries before others are let run, and how often they are */
@@ -48,6 +46,10 @@ prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind)
 
     t = &prof_heap_thread;
     t->inside++;
+
+    if (t->stack.high == 0) {
+        prof_stack_find(&t->stack);
+    }
 
     h = t->heap;
 
@@ -132,14 +134,18 @@ prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
 PROF_GLUE static uint32_t
 prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn)
 {
-    int         known;
-    uint32_t    i, n, end, node;
-    uintptr_t   top;
-    ucontext_t  uc;
-
-    top = turn ? turn->top : prof_heap_top();
+    int                  known;
+    uint32_t             i, n, end, node;
+    uintptr_t            top;
+    ucontext_t           uc;
+    prof_regs_t          regs;
+    const prof_stack_t  *stack;
 
     prof_arch_here(&uc);
+    prof_arch_regs(&regs, &uc);
+
+    stack = &prof_heap_thread.stack;
+    top = prof_stack_top(stack, regs.sp, turn ? turn->top : stack->high);
 
     n = prof_walk(h->unwind, h->cache, &uc, top, h->pcs, PROF_MAX_DEPTH,
                   &h->stats, &end);
@@ -167,28 +173,6 @@ prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn)
     }
 
     return node;
-}
-
-
-/*
- * Where a thread's stack ends.  The C library has what pthread_self() tells at
- * the end of the stack of each thread but the first, which has there what the
- * kernel gave to the program.
- */
-
-uintptr_t
-prof_heap_top(void)
-{
-    uintptr_t  self, here;
-
-    self = (uintptr_t) pthread_self();
-    here = (uintptr_t) __builtin_frame_address(0);
-
-    if (self > here && self - here < 256 * 1024 * 1024) {
-        return self & ~(uintptr_t) 15;
-    }
-
-    return (uintptr_t) getauxval(AT_RANDOM) & ~(uintptr_t) 15;
 }
 
 

@@ -61,6 +61,8 @@ prof_sampler_create(const char **err)
     s->unwind = prof_process_unwind();
     prof_unwind_hold(s->unwind);
 
+    prof_stack_find(&s->stack);
+
     s->cpu_clock = CLOCK_THREAD_CPUTIME_ID;
     s->ring.data = p;
     p += PROF_RING_SIZE;

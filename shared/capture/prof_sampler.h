@@ -20,6 +20,7 @@
 #include "base/prof_stats.h"
 #include "capture/prof_ring.h"
 #include "capture/prof_signal.h"
+#include "capture/prof_stack.h"
 #include "prof.h"
 #include "unwind/prof_unwind.h"
 
@@ -51,6 +52,7 @@ struct prof_sampler_s {
     prof_expiry_t        *expiry;
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
+    prof_stack_t          stack;
     prof_ring_t           ring;
     timer_t               timer;
     stack_t               old_stack;

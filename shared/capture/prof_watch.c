@@ -63,6 +63,8 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     w->unwind = prof_process_unwind();
     prof_unwind_hold(w->unwind);
 
+    prof_stack_find(&w->stack);
+
     w->spot = spot;
     w->period = 1000000000 / frequency;
 

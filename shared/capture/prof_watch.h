@@ -22,6 +22,7 @@
 #include "base/prof_stats.h"
 #include "capture/prof_ring.h"
 #include "capture/prof_signal.h"
+#include "capture/prof_stack.h"
 #include "prof.h"
 #include "unwind/prof_unwind.h"
 
@@ -46,6 +47,7 @@ struct prof_watch_s {
     prof_watch_spot_t    *spot;
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
+    prof_stack_t          stack;
     prof_ring_t           ring;
     prof_stats_t          stats;
     timer_t               timer;

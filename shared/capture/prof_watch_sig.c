@@ -8,6 +8,7 @@
 
 #include "capture/prof_watch.h"
 #include "capture/prof_sampler.h"
+#include "unwind/prof_arch.h"
 
 
 /* CPU time is not faster than wall time: signals this early are no timer's */
@@ -19,6 +20,7 @@ prof_watch_expired(void *data, const ucontext_t *uc)
 
     uint64_t        now;
     uintptr_t       top;
+    prof_regs_t     regs;
     prof_record_t  *rec;
 
     top = w->spot->top;
@@ -40,6 +42,9 @@ prof_watch_expired(void *data, const ucontext_t *uc)
     if (rec == NULL) {
         return;
     }
+
+    prof_arch_regs(&regs, uc);
+    top = prof_stack_top(&w->stack, regs.sp, top);
 
     rec->wall = now;
     rec->cpu = 0;

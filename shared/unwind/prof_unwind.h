@@ -167,7 +167,8 @@ int prof_unwind_plain(const prof_unwind_t *u);
  * uc    the context that the kernel gave to the signal handler
  * top   frames whose CFA is above this address are not recorded: the walk is
  *       complete when it meets the first of them.  The stack is read only
- *       within [sp, top), sp being lowered by the ABI's red zone.
+ *       within [sp, top), sp being lowered by the ABI's red zone.  0: nothing
+ *       is known of the stack, which is bad then after its first address.
  * pcs   receives the addresses, innermost first.  The first is the
  *       interrupted instruction, the others are return addresses.  One that
  *       would read as a name (a call of a null pointer) is left out.

@@ -1,0 +1,333 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Code that runs on a stack which is not the thread's, as coroutines do: the
+ * walk does not go on where that stack ends, and no memory is mapped.
+ */
+
+
+#include "prof.h"
+#include "capture/prof_stack.h"
+#include "profile/prof_profile.h"
+
+#include "tap.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+
+/* the thread's stack is above the other one, and nothing is between them */
+
+#define TEST_STACK  (1024 * 1024)
+#define TEST_HOLE   (16 * 1024 * 1024)
+#define TEST_FIBER  (256 * 1024)
+
+#define TEST_MS     30
+
+
+static void *test_thread(void *data);
+static void test_bounds(void);
+static void test_turns(void);
+static void test_watched(void);
+static void test_heap(int process);
+static int test_frames(const prof_profile_t *p, const char *name);
+static void test_on_fiber(void *data);
+static void test_switch(void);
+static void test_work(void);
+
+
+static char                   *test_memory;
+static jmp_buf                 test_back;
+static volatile unsigned long  test_sum;
+static void *volatile          test_block;
+
+
+int
+main(void)
+{
+    pthread_t       thread;
+    pthread_attr_t  attr;
+
+    if (prof_process_init() != PROF_OK) {
+        ok(0, "tables");
+        return done_testing();
+    }
+
+    test_memory = mmap(NULL, TEST_FIBER + TEST_HOLE + TEST_STACK, PROT_NONE,
+                       MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (test_memory == MAP_FAILED
+        || mprotect(test_memory, TEST_FIBER, PROT_READ|PROT_WRITE) == -1
+        || mprotect(test_memory + TEST_FIBER + TEST_HOLE, TEST_STACK,
+                    PROT_READ|PROT_WRITE) == -1)
+    {
+        ok(0, "memory");
+        return done_testing();
+    }
+
+    test_bounds();
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstack(&attr, test_memory + TEST_FIBER + TEST_HOLE,
+                          TEST_STACK);
+    pthread_create(&thread, &attr, test_thread, NULL);
+    pthread_join(thread, NULL);
+
+    prof_process_done();
+
+    return done_testing();
+}
+
+
+static void *
+test_thread(void *data)
+{
+    prof_stack_t  stack;
+
+    prof_stack_find(&stack);
+
+    is_int(stack.low, (uintptr_t) test_memory + TEST_FIBER + TEST_HOLE,
+           "a thread's stack: low");
+    is_int(stack.high, stack.low + TEST_STACK, "a thread's stack: high");
+
+#if (__x86_64__)
+
+    test_turns();
+    test_watched();
+    test_heap(0);
+    test_heap(1);
+
+#endif
+
+    return NULL;
+}
+
+
+static void
+test_bounds(void)
+{
+    uintptr_t     here;
+    prof_stack_t  stack;
+
+    here = (uintptr_t) __builtin_frame_address(0);
+
+    prof_stack_find(&stack);
+
+    ok(here > stack.low && here < stack.high, "the program's stack");
+    ok(stack.high - here < 1024 * 1024, "it ends where the program began");
+    ok(stack.high - stack.low <= 128 * 1024 * 1024,
+       "it does not reach what is mapped");
+
+    is_int(prof_stack_top(&stack, here, 5), 5, "on it");
+    is_int(prof_stack_top(&stack, stack.low - 8, 5), 0, "below it");
+    is_int(prof_stack_top(&stack, stack.high, 5), 0, "above it");
+}
+
+
+#if (__x86_64__)
+
+
+static void
+test_turns(void)
+{
+    const char           *err;
+    prof_profile_t       *p;
+    prof_sampler_t       *s;
+    prof_capture_t       *c;
+    prof_capture_conf_t   conf;
+
+    s = prof_sampler_create(&err);
+
+    conf.mode = PROF_MODE_WALL;
+    conf.frequency = 2000;
+    conf.memory = PROF_MEMORY_MIN;
+
+    c = prof_capture_create(&conf);
+
+    prof_turn_run(s, c, (uintptr_t) test_on_fiber, test_on_fiber, NULL);
+
+    p = prof_capture_finish(c, "turns");
+
+    ok(p->stats.samples > 3, "turn: %lu samples",
+       (unsigned long) p->stats.samples);
+    is_int(p->stats.bad_stack, p->stats.samples, "turn: of a bad stack");
+    ok(test_frames(p, "[bad stack]"), "turn: with what ran");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+    prof_sampler_destroy(s);
+}
+
+
+static void
+test_watched(void)
+{
+    uint64_t              start;
+    const char           *err;
+    prof_watch_t         *w;
+    prof_capture_t       *c;
+    prof_profile_t       *p;
+    prof_watch_spot_t     spot;
+    prof_capture_conf_t   conf;
+
+    memset(&spot, 0, sizeof(prof_watch_spot_t));
+
+    w = prof_watch_create(250, &spot, &err);
+
+    start = prof_now();
+
+    spot.top = (uintptr_t) __builtin_frame_address(0);
+    test_on_fiber(NULL);
+    test_on_fiber(NULL);
+    spot.top = 0;
+
+    prof_watch_pass(w, 1);
+
+    conf.mode = PROF_MODE_WALL;
+    conf.frequency = 250;
+    conf.memory = PROF_MEMORY_MIN;
+
+    c = prof_capture_create(&conf);
+    prof_capture_begin(c, start);
+    prof_watch_turn(w, c, 1, (uintptr_t) test_on_fiber, prof_now(), 1);
+
+    p = prof_capture_finish(c, "watched");
+
+    ok(p->stats.samples > 0, "watch: %lu samples",
+       (unsigned long) p->stats.samples);
+    ok(test_frames(p, "[bad stack]"), "watch: with what ran");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+    prof_watch_destroy(w);
+}
+
+
+static void
+test_heap(int process)
+{
+    const char        *err;
+    prof_heap_t       *h;
+    prof_profile_t    *p;
+    prof_heap_conf_t   conf;
+
+    prof_sampler_t       *s;
+    prof_capture_t       *c;
+    prof_capture_conf_t   cconf;
+
+    conf.memory = PROF_MEMORY_MIN;
+    conf.interval = 0;
+    conf.process = process;
+
+    if (process) {
+        h = prof_heap_create(&conf, &err);
+
+        if (!ok(h != NULL, "heap")) {
+            diag("%s", err);
+            return;
+        }
+
+        test_on_fiber(NULL);
+
+        p = prof_heap_finish(h, "heap");
+        prof_heap_destroy(h);
+
+        ok(p->nallocs > 0, "allocations");
+        ok(test_frames(p, "[bad stack]"), "allocations: of a bad stack");
+
+        prof_profile_destroy(p);
+        return;
+    }
+
+    cconf.mode = PROF_MODE_OBJECT;
+    cconf.frequency = 100;
+    cconf.memory = PROF_MEMORY_MIN;
+
+    s = prof_sampler_create(&err);
+    c = prof_capture_create(&cconf);
+
+    is_int(prof_capture_heap(c, s, &conf, &err), PROF_OK, "heap of turns");
+
+    prof_turn_run(s, c, (uintptr_t) test_on_fiber, test_on_fiber, NULL);
+
+    p = prof_capture_finish(c, "object");
+
+    ok(p->nallocs > 0, "allocations of a turn");
+    ok(test_frames(p, "[bad stack]"), "allocations of a turn: of a bad stack");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+    prof_sampler_destroy(s);
+}
+
+
+static int
+test_frames(const prof_profile_t *p, const char *name)
+{
+    uint32_t  i;
+
+    for (i = 0; i < p->nframes; i++) {
+
+        if (p->frames[i].name && strcmp(p->frames[i].name, name) == 0) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+test_on_fiber(void *data)
+{
+    if (setjmp(test_back) == 0) {
+        test_switch();
+    }
+}
+
+
+/* at the very end of the other stack, as if called by no function */
+
+static void
+test_switch(void)
+{
+    char  *end;
+
+    end = test_memory + TEST_FIBER;
+
+    __asm__ volatile ("movq %0, %%rsp\n\t"
+                      "xorl %%ebp, %%ebp\n\t"
+                      "pushq $0x12345678\n\t"
+                      "jmp *%1"
+                      :
+                      : "r" (end), "r" (test_work)
+                      : "memory");
+
+    __builtin_unreachable();
+}
+
+
+static __attribute__((noinline)) void
+test_work(void)
+{
+    int       i;
+    uint64_t  end;
+
+    for (end = prof_now() + TEST_MS * 1000000; prof_now() < end; /* void */ ) {
+
+        for (i = 0; i < 20000; i++) {
+            test_sum += i;
+        }
+
+        test_block = malloc(100);
+        free(test_block);
+    }
+
+    longjmp(test_back, 1);
+}
+
+
+#endif
