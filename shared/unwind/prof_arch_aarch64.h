@@ -101,7 +101,7 @@ prof_arch_regs(prof_regs_t *f, const ucontext_t *uc)
     f->pc = uc->uc_mcontext.pc;
     f->sp = uc->uc_mcontext.sp;
     f->fp = uc->uc_mcontext.regs[PROF_ARCH_DWARF_FP];
-    f->lr = uc->uc_mcontext.regs[PROF_ARCH_DWARF_RA];
+    f->lr = prof_arch_strip(uc->uc_mcontext.regs[PROF_ARCH_DWARF_RA]);
     f->call = 0;
 }
 

@@ -41,15 +41,16 @@
 #define PROF_SCAN_HERE   0x4    /* the call may have gone to the code */
 
 
-static int prof_scan_caller(const prof_walk_t *w, int known,
+static int prof_scan_caller(prof_walk_t *w, int known,
     prof_regs_t *caller);
-static uint32_t prof_scan_frame(const prof_walk_t *w, uintptr_t at,
+static uint32_t prof_scan_frame(prof_walk_t *w, uintptr_t at,
     prof_regs_t *f);
-static int prof_scan_leads(const prof_walk_t *w, prof_regs_t f,
+static int prof_scan_leads(prof_walk_t *w, prof_regs_t f,
     uintptr_t fact);
-static int prof_scan_return(const prof_walk_t *w, uintptr_t at, uint64_t *row,
+static int prof_scan_return(prof_walk_t *w, uintptr_t at, uint64_t *row,
     uintptr_t *target);
-static uintptr_t prof_scan_fp(const prof_walk_t *w, uintptr_t at);
+static int prof_scan_look(prof_walk_t *w, uint32_t looks);
+static uintptr_t prof_scan_fp(prof_walk_t *w, uintptr_t at);
 
 
 prof_walk_e
@@ -61,7 +62,7 @@ prof_walk_scan(prof_walk_t *w, int known)
 
     found = prof_scan_caller(w, known, &caller);
 
-    if (!found && known && w->top - w->f.sp < PROF_SCAN_MAX * 8) {
+    if (!found && known && w->looks && w->top - w->f.sp < PROF_SCAN_MAX * 8) {
 
         /* a known function has a known caller, which must be above top */
 
@@ -87,7 +88,7 @@ prof_walk_scan(prof_walk_t *w, int known)
 
 
 static int
-prof_scan_caller(const prof_walk_t *w, int known, prof_regs_t *caller)
+prof_scan_caller(prof_walk_t *w, int known, prof_regs_t *caller)
 {
     uint32_t     flags;
     uintptr_t    at, end, fact, near;
@@ -135,7 +136,7 @@ prof_scan_caller(const prof_walk_t *w, int known, prof_regs_t *caller)
 /* 0: the word is no return address; f is the frame it would lead to */
 
 static uint32_t
-prof_scan_frame(const prof_walk_t *w, uintptr_t at, prof_regs_t *f)
+prof_scan_frame(prof_walk_t *w, uintptr_t at, prof_regs_t *f)
 {
     uint32_t   flags;
     uint64_t   row, next;
@@ -176,12 +177,16 @@ prof_scan_frame(const prof_walk_t *w, uintptr_t at, prof_regs_t *f)
 /* whether one of the next callers of f returns to what the word "fact" says */
 
 static int
-prof_scan_leads(const prof_walk_t *w, prof_regs_t f, uintptr_t fact)
+prof_scan_leads(prof_walk_t *w, prof_regs_t f, uintptr_t fact)
 {
     uint64_t   row;
     uintptr_t  cfa;
 
     do {
+        if (!prof_scan_look(w, 1)) {
+            return 0;
+        }
+
         row = prof_table_row(w->u, f.pc - f.call);
 
         if (!prof_arch_cfa(&f, row, w->top, &cfa)
@@ -199,15 +204,36 @@ prof_scan_leads(const prof_walk_t *w, prof_regs_t f, uintptr_t fact)
 
 
 static int
-prof_scan_return(const prof_walk_t *w, uintptr_t at, uint64_t *row,
+prof_scan_return(prof_walk_t *w, uintptr_t at, uint64_t *row,
     uintptr_t *target)
 {
     uintptr_t  pc;
 
+    if (!prof_scan_look(w, 1)) {
+        return 0;
+    }
+
     pc = prof_arch_load(at);
     *row = prof_table_row(w->u, pc - 1);
 
-    return prof_row_known(*row) && prof_arch_called(pc, target);
+    return prof_row_known(*row) && prof_scan_look(w, PROF_WALK_LOOK_CODE)
+           && prof_arch_called(pc, target);
+}
+
+
+/* whether the walk may still cost so much */
+
+static int
+prof_scan_look(prof_walk_t *w, uint32_t looks)
+{
+    if (w->looks < looks) {
+        w->looks = 0;
+        return 0;
+    }
+
+    w->looks -= looks;
+
+    return 1;
 }
 
 
@@ -218,7 +244,7 @@ prof_scan_return(const prof_walk_t *w, uintptr_t at, uint64_t *row,
  */
 
 static uintptr_t
-prof_scan_fp(const prof_walk_t *w, uintptr_t at)
+prof_scan_fp(prof_walk_t *w, uintptr_t at)
 {
     uint64_t   row;
     uintptr_t  fp, target;

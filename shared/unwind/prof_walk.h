@@ -26,6 +26,15 @@
 #define PROF_WALK_STACK_MAX  (256 * 1024 * 1024)
 
 
+/*
+ * What all scans of one walk may cost: looks at words, some 10 ns each.  A look
+ * at code costs several times as much, for a system call.
+ */
+
+#define PROF_WALK_LOOKS      4096
+#define PROF_WALK_LOOK_CODE  8
+
+
 typedef struct {
     const prof_unwind_t  *u;
     const ucontext_t     *uc;       /* of frame "base"; NULL: none is known */
@@ -35,6 +44,7 @@ typedef struct {
     uint32_t              n;
     uint32_t              max;
     prof_stats_t         *st;
+    uint32_t              looks;    /* that scans may still take */
     prof_regs_t           f;        /* the frame after pcs[n - 1] */
 } prof_walk_t;
 

@@ -24,6 +24,7 @@
 static prof_walk_e prof_walk_start(prof_walk_t *w);
 static prof_walk_e prof_walk_rare(prof_walk_t *w, uint64_t row,
     uintptr_t *cfa);
+static int prof_walk_leaf(prof_walk_t *w);
 static prof_walk_e prof_walk_beyond(prof_walk_t *w, uintptr_t cfa);
 static prof_walk_e prof_walk_signal(prof_walk_t *w);
 static int prof_walk_extra(prof_walk_t *w, uint64_t row, uintptr_t *cfa);
@@ -49,6 +50,7 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
     w.n = 0;
     w.max = max;
     w.st = st;
+    w.looks = PROF_WALK_LOOKS;
 
     prof_arch_regs(&w.f, uc);
 
@@ -159,7 +161,62 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
         return PROF_WALK_COMPLETE;
     }
 
-    return prof_walk_scan(w, 0);
+    return prof_walk_leaf(w) ? PROF_WALK_NEXT : prof_walk_scan(w, 0);
+}
+
+
+/*
+ * The interrupted code has no unwind information, and the link register may
+ * have its return address.  If the code has called something since, that is an
+ * address in the code itself, which no entry covers.  If it has moved the stack
+ * pointer, unwinding from there leads to no code.
+ */
+
+static int
+prof_walk_leaf(prof_walk_t *w)
+{
+    uint64_t     row;
+    uintptr_t    cfa;
+    prof_regs_t  f, next;
+
+    if (PROF_ARCH_SCAN || w->f.call || w->f.lr == 0) {
+        return 0;
+    }
+
+    f = w->f;
+    f.pc = f.lr;
+    f.lr = 0;
+    f.call = 1;
+
+    row = prof_table_row(w->u, f.pc - 1);
+
+    if (prof_row_kind(row) != PROF_ROW_END) {
+
+        if (!prof_arch_cfa(&f, row, w->top, &cfa)
+            || !prof_arch_moved(&f, cfa))
+        {
+            return 0;
+        }
+
+        if (cfa <= w->top) {
+            next = f;
+            prof_arch_pop(&next, row, cfa, w->top);
+
+            if (!prof_row_known(prof_table_row(w->u, next.pc - 1))) {
+                return 0;
+            }
+        }
+    }
+
+    if (prof_walk_record(w) != PROF_WALK_NEXT) {
+        return 0;
+    }
+
+    w->f = f;
+    w->uc = NULL;
+    w->st->scanned++;
+
+    return 1;
 }
 
 

@@ -22,19 +22,24 @@ static void test_unloaded(void);
 static void segv_handler(int signo, siginfo_t *si, void *ctx);
 static void callback_fp(void);
 static void callback_low(void);
+static void test_budget(void);
 static void callback_fake(void);
+static void callback_deep(void);
 static void callback_locals(void *frame);
 static void call_null(void (*fn)(void));
 
 
 static uintptr_t   fake;
 static int         fake_first, fake_last;
+static int         deep;
 static sigjmp_buf  jump;
 
 
 /* the code of fixture_nocfi, which is put where no object is */
 
 #define TEST_CODE_LEN  64
+
+#define TEST_DEEP      60
 
 
 int
@@ -61,6 +66,7 @@ main(void)
     test_jit();
     test_null();
     test_unloaded();
+    test_budget();
 
     prof_unwind_release(unwind);
 
@@ -328,6 +334,36 @@ test_unloaded(void)
 }
 
 
+/*
+ * Scans of many frames, with words in each of them that are almost return
+ * addresses: code must be looked at for each.
+ */
+
+static __attribute__((noinline)) void
+test_budget(void)
+{
+    fake = (uintptr_t) callback_deep + 1;
+    fake_first = 8;
+    fake_last = 7;
+
+    deep = TEST_DEEP;
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    fixture_call(fixture_nocfi, callback_deep);
+
+    is_int(walk_end, 0, "many scans: complete");
+    is_int(stats.scanned, TEST_DEEP + 1, "many scans: scanned");
+
+    fake_first = 0;
+    deep = TEST_DEEP;
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    fixture_call(fixture_nocfi, callback_deep);
+
+    is_int(walk_end, PROF_FRAME_NO_UNWIND, "many costly scans: end");
+    ok(stats.scanned > 10 && stats.scanned < TEST_DEEP,
+       "many costly scans: %lu frames", (unsigned long) stats.scanned);
+}
+
+
 static void
 segv_handler(int signo, siginfo_t *si, void *ctx)
 {
@@ -366,6 +402,22 @@ callback_fake(void)
 {
     callback_locals(__builtin_frame_address(0));
     raise(SIGUSR1);
+
+    __asm__ volatile("");
+}
+
+
+static __attribute__((noinline)) void
+callback_deep(void)
+{
+    callback_locals(__builtin_frame_address(0));
+
+    if (deep-- > 0) {
+        fixture_call(fixture_nocfi, callback_deep);
+
+    } else {
+        raise(SIGUSR1);
+    }
 
     __asm__ volatile("");
 }
