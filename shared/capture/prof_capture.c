@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 
-#define PROF_TOUCH  (64 * 1024)
+#define PROF_TOUCH  (16 * 1024)
 
 
 static void prof_capture_touch(void *mem, size_t size);
