@@ -57,7 +57,9 @@ endif
 
 
 HDRS = $(sort $(wildcard shared/*.h shared/*/*.h shared/assets/*))
-CORE_SRCS = $(sort $(wildcard shared/*.[cS] shared/*/*.[cS]))
+CORE_SRCS = $(sort $(filter-out $(HELPER_SRCS),                              \
+                   $(wildcard shared/*.[cS] shared/*/*.[cS])))
+HELPER_SRCS = $(sort $(wildcard shared/symbolizer/*.c))
 GLUE_SRCS = $(sort $(wildcard $(NAME)/*.[ch]))
 UNIT_SRCS = $(sort $(wildcard t/unit/prof_*_test.c))
 BENCH_SRCS = $(sort $(wildcard bench/bench_*.c))
@@ -65,6 +67,7 @@ TOOL_SRCS = $(sort $(wildcard tools/*.c))
 FIXTURES = $(sort $(wildcard t/fixtures/*.S))
 
 CORE_OBJS = $(patsubst shared/%,$(BUILD)/core/%.o,$(CORE_SRCS))
+HELPER_OBJS = $(patsubst shared/%,$(BUILD)/core/%.o,$(HELPER_SRCS))
 SIGNAL_OBJS = $(filter %_sig.c.o,$(CORE_OBJS))
 FIXTURE_OBJS = $(patsubst t/fixtures/%,$(BUILD)/fixtures/%.o,$(FIXTURES))
 UNITS = $(patsubst t/unit/%_test.c,$(BUILD)/t/%.t,$(UNIT_SRCS))
@@ -79,7 +82,7 @@ WARN = -W -Wall -Wpointer-arith -Wno-unused-parameter -Werror                 \
 WARN := $(WARN)
 COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared         \
           -I $(BUILD)/gen
-LIBS = -ljansson -ldw -lelf -lprotobuf-c -lz -lm -lpthread -lrt
+LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
 .PHONY: all module core tools units unit test prove http3 asan static valgrind \
@@ -98,7 +101,10 @@ all: module	## build the module: build/ngx_http_profile_module.so
 OBJ = $(BUILD)/nginx
 SO = $(BUILD)/$(NAME).so
 
-module:	$(OBJ)/objs/Makefile
+# the program that the module starts, beside it
+HELPER = $(BUILD)/ngx_http_profile_symbolizer
+
+module:	$(OBJ)/objs/Makefile $(HELPER)
 	@$(MAKE) -s --no-print-directory -C $(OBJ) -f objs/Makefile modules
 	@cmp -s $(OBJ)/objs/$(NAME).so $(SO)                                  \
 	    || { cp $(OBJ)/objs/$(NAME).so $(SO) && echo "built $(SO)"; }
@@ -134,6 +140,14 @@ $(BUILD)/libprof.a: $(CORE_OBJS) $(BUILD)/core.list
 	@rm -f $@
 	$(AR) rcs $@ $(CORE_OBJS)
 
+$(HELPER): $(HELPER_OBJS) $(BUILD)/libprof.a
+	$(CC) $(CFLAGS) -o $@ $(HELPER_OBJS) $(BUILD)/libprof.a -ldw -lelf -ldl
+
+# for tests: without the main program
+$(BUILD)/libsymbolizer.a: $(HELPER_OBJS)
+	@rm -f $@
+	$(AR) rcs $@ $(filter-out %/prof_symbolizer.c.o,$(HELPER_OBJS))
+
 $(BUILD)/core.list: LIST = $(CORE_SRCS)
 $(BUILD)/core.args: LIST = $(CC) $(CFLAGS)
 
@@ -167,12 +181,13 @@ $(BUILD)/fixtures/%.o: t/fixtures/% $(BUILD)/core.args
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
-$(BUILD)/t/%.t: t/unit/%_test.c t/unit/tap.h $(FIXTURE_OBJS) $(BUILD)/libprof.a
+$(BUILD)/t/%.t: t/unit/%_test.c t/unit/tap.h $(FIXTURE_OBJS) $(BUILD)/libprof.a\
+               $(BUILD)/libsymbolizer.a $(HELPER)
 	@mkdir -p $(@D)
 	$(COMPILE) -I t/unit -MF $(BUILD)/t/$*.d -o $@ $<                     \
-	    $(FIXTURE_OBJS) $(BUILD)/libprof.a $(LIBS)
+	    $(FIXTURE_OBJS) $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a $(LIBS)
 
-$(BUILD)/bench/%: bench/%.c $(BUILD)/libprof.a
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libprof.a $(HELPER)
 	@mkdir -p $(@D)
 	$(COMPILE) -o $@ $< $(BUILD)/libprof.a $(LIBS)
 
@@ -180,7 +195,7 @@ $(BUILD)/tools/%: tools/%.c $(BUILD)/libprof.a
 	@mkdir -p $(@D)
 	$(COMPILE) -o $@ $< $(BUILD)/libprof.a $(LIBS)
 
--include $(CORE_OBJS:.o=.d) $(wildcard $(BUILD)/t/*.d $(BUILD)/bench/*.d      \
+-include $(CORE_OBJS:.o=.d) $(HELPER_OBJS:.o=.d) $(wildcard $(BUILD)/t/*.d $(BUILD)/bench/*.d      \
           $(BUILD)/tools/*.d $(BUILD)/fixtures/*.d)
 
 
@@ -298,9 +313,10 @@ fuzzers:
 	    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,$(FUZZ)"                 \
 	    $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRCS))
 
-$(BUILD)/prof_fuzz_%: t/fuzz/prof_fuzz_%.c $(BUILD)/libprof.a
+$(BUILD)/prof_fuzz_%: t/fuzz/prof_fuzz_%.c $(BUILD)/libprof.a               \
+                      $(BUILD)/libsymbolizer.a
 	$(COMPILE) -I t/unit -fsanitize=fuzzer,$(FUZZ) -o $@ $<               \
-	    $(BUILD)/libprof.a $(LIBS)
+	    $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a $(LIBS)
 
 lint:	## check style, layers, whitespace; let cppcheck read the core
 	@$(DEPS) lint
@@ -338,9 +354,10 @@ PREFIX = $(shell $(NGINX) -V 2>&1 | sed -n -e 's/.*--prefix=\([^ ]*\).*/\1/p')
 # where programs go
 BINDIR ?= /usr/local/bin
 
-install: module	## install the module where nginx looks for it, and nginx-profile
+install: module	## install the module and its helper where nginx looks, and nginx-profile
 	install -d $(DESTDIR)$(MODULES_PATH) $(DESTDIR)$(BINDIR)
 	install -m 644 $(SO) $(DESTDIR)$(MODULES_PATH)
+	install -m 755 $(HELPER) $(DESTDIR)$(MODULES_PATH)
 	install -m 755 tools/nginx-profile $(DESTDIR)$(BINDIR)
 	@$(SUB) viewer || echo "without the viewer: the console has pages only"
 	test ! -f $(BUILD)/viewer/index.html || {                             \

@@ -1,7 +1,8 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Rules for generated sources.  Read by nginx's configure after all "config"
-# scripts; $ngx_addon_dir is the module's directory.
+# Rules for generated sources, and for the helper process.  Read by nginx's
+# configure after all "config" scripts; $ngx_addon_dir is the module's
+# directory.
 
 
 prof_gen=$NGX_OBJS/addon/proto/profile.pb-c
@@ -14,5 +15,47 @@ $prof_gen.c:	$prof_gen.h
 $prof_gen.h:	$prof_proto
 	mkdir -p $NGX_OBJS/addon
 	$prof_protoc --c_out=$NGX_OBJS/addon --proto_path=$ngx_addon_dir/shared $prof_proto
+
+END
+
+
+# The helper is built by "make" and by "make modules".  It is installed beside
+# the module, or beside nginx when the module is linked into it.
+
+prof_helper=$NGX_OBJS/ngx_http_profile_symbolizer
+prof_shared=$ngx_addon_dir/shared
+
+prof_srcs="$prof_shared/base/prof_buf.c
+           $prof_shared/profile/prof_elf.c
+           $prof_shared/profile/prof_mangled.c
+           $prof_shared/profile/prof_symbol_table.c
+           $prof_shared/profile/prof_wire.c"
+
+for prof_file in $prof_shared/symbolizer/*.c; do
+    prof_srcs="$prof_srcs $prof_file"
+done
+
+case " $NGX_ADDONS " in
+    *" $ngx_addon_dir "*)  prof_dir=`dirname "$NGX_SBIN_PATH"` ;;
+    *)                     prof_dir=$NGX_MODULES_PATH ;;
+esac
+
+case "$prof_dir" in
+    /*)  ;;
+    *)   prof_dir=$NGX_PREFIX/$prof_dir ;;
+esac
+
+cat << END                                                    >> $NGX_MAKEFILE
+
+modules:	$prof_helper
+
+$prof_helper:	$(echo $prof_srcs) $(echo $prof_shared/*/*.h)
+	\$(CC) \$(CFLAGS) -I $prof_shared -o $prof_helper $(echo $prof_srcs) $NGX_LD_OPT -ldw -lelf $NGX_LIBDL
+
+install:	install_profile_symbolizer
+
+install_profile_symbolizer:	$prof_helper
+	test -d '\$(DESTDIR)$prof_dir' || mkdir -p '\$(DESTDIR)$prof_dir'
+	cp $prof_helper '\$(DESTDIR)$prof_dir'
 
 END

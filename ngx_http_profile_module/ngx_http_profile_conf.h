@@ -42,6 +42,8 @@ typedef struct {
                                                  it is not in use */
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
     ngx_http_profile_store_t   *store;        /* NULL: there is none */
+    ngx_str_t                   symbolizer;   /* path; empty: off; no data:
+                                                 beside the module */
 
     /* the phase engine's entries, from init_process on */
 
@@ -136,6 +138,16 @@ extern ngx_http_profile_limit_t  ngx_http_profile_buffer_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_captures_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_interval_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_grace_limit;
+
+/* ngx_http_profile_symbolizer.c */
+
+char *ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+void ngx_http_profile_symbolizer_init(ngx_cycle_t *cycle,
+    ngx_http_profile_main_conf_t *pmcf);
+
+/* logs what went wrong with the helper, not more than once a minute */
+void ngx_http_profile_symbolizer_log(ngx_log_t *log);
 
 /* ngx_http_profile_store_conf.c */
 

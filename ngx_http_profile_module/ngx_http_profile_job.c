@@ -7,6 +7,7 @@
  */
 
 
+#include "ngx_http_profile_conf.h"
 #include "ngx_http_profile_job.h"
 #include "ngx_http_profile_line.h"
 
@@ -318,6 +319,8 @@ ngx_http_profile_job_collect(void)
 
         ngx_queue_remove(first);
         ngx_http_profile_job_leave(job);
+
+        ngx_http_profile_symbolizer_log(ngx_cycle->log);
 
         job->done(job->data);
     }

@@ -139,6 +139,13 @@ static ngx_command_t  ngx_http_profile_commands[] = {
       offsetof(ngx_http_profile_main_conf_t, max_captures),
       &ngx_http_profile_captures_limit },
 
+    { ngx_string("profile_symbolizer"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_symbolizer,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("profile_zone"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
       ngx_http_profile_zone,

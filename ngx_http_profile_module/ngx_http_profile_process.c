@@ -79,6 +79,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
                       "tries it again when something is captured");
     }
 
+    ngx_http_profile_symbolizer_init(cycle, pmcf);
     ngx_http_profile_inbox_init(cycle);
 
     return NGX_OK;

@@ -74,6 +74,11 @@ ok($files{'/usr/bin/nginx-profile'}, 'the program');
 is((stat("$to/usr/bin/nginx-profile"))[2] & 0777, 0755,
     'the program: its mode');
 
+my $helper = dirname($module) . '/ngx_http_profile_symbolizer';
+
+ok(delete($files{$helper}), 'the helper, beside the module');
+is((stat("$to$helper"))[2] & 0777, 0755, 'the helper: its mode');
+
 is(join(' ', grep { !m{/profile_viewer/} && $_ ne '/usr/bin/nginx-profile'
                     && $_ ne $module } keys %files), '',
     'nothing else, but the viewer');

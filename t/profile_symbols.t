@@ -40,7 +40,7 @@ END {
     }
 }
 
-run('objcopy', '--only-keep-debug', $so, "$so.debug");
+run('objcopy', '--only-keep-debug', $so, "$so.split");
 run('strip', '--strip-unneeded', $so);
 
 $t->write_file_expand('nginx.conf', <<"EOF2");
@@ -83,7 +83,7 @@ is(wall($p, qr/^@{[ NAME ]}_(?:spin|step|handler)/), 0,
 # with it, in the same worker
 
 run('mkdir', '-p', dirname($debug));
-run('cp', "$so.debug", $debug);
+run('cp', "$so.split", $debug);
 chmod(0644, $debug);
 
 $p = profile_get('/?work=100');

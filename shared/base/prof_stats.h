@@ -36,6 +36,7 @@
     x(allocations,      "allocations that were counted, or sampled")          \
     x(lost_live,        "allocations of which the end could not be followed") \
     x(lost_hooks,       "calls that could not be counted")                    \
+    x(lost_names,       "addresses that the helper for names did not look up") \
     x(own_handler_ns,   "nanoseconds spent in the sample handler")            \
     x(own_fold_ns,      "nanoseconds spent folding samples")
 

@@ -12,7 +12,7 @@
 #include "encode/prof_speedscope_json.h"
 #include "encode/prof_summary.h"
 #include "encode/prof_text.h"
-#include "profile/prof_demangle.h"
+#include "profile/prof_mangled.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -124,7 +124,7 @@ prof_speedscope_frame(const prof_profile_t *p,
      */
 
     if (strncmp(func->name, "_R", 2) == 0
-        || prof_demangle_is_mangled(func->name))
+        || prof_mangled(func->name))
     {
         prof_buf_puts(&name, " ");
     }

@@ -69,6 +69,13 @@ const prof_name_t *prof_names_find(const prof_names_object_t *o, uint64_t pc,
 /* copies all of it; what does not fit into memory is left out */
 void prof_names_put(const prof_names_object_t *o, const prof_name_t *name);
 
+/*
+ * Copies a name to a frame.  The frame keeps what it has and the name has not.
+ * PROF_OK, or PROF_ERROR when memory is short.
+ */
+int prof_profile_name(prof_profile_t *p, prof_frame_t *f,
+    const prof_name_t *name);
+
 /* frees all names and objects */
 void prof_names_clear(void);
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Function names from the symbol tables of ELF files.
+ * Function names from the symbol tables of an object's own file.
  *
  * Context: any thread; not in a signal; slow (files).
  */
@@ -34,14 +34,20 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Names those of the n addresses for which the object's own file, or its
- * separate debug file below debug_root, has a symbol that fits exactly.
- * The array must be sorted by pc, and all names be NULL.
- * Returns PROF_OK, also when no file can be used, or PROF_ERROR when memory
+ * Names those of the n addresses for which the object's own file has a symbol
+ * that fits exactly.  The array must be sorted by pc, and all names be NULL.
+ * Returns PROF_OK, also when the file cannot be used, or PROF_ERROR when memory
  * is short.
  */
-int prof_symbol_find(const prof_profile_object_t *o, const char *debug_root,
-    prof_symbol_t *syms, uint32_t n);
+int prof_symbol_find(const prof_profile_object_t *o, prof_symbol_t *syms,
+    uint32_t n);
+
+/*
+ * What the object is known by: its build-id; without one, the file that it is
+ * still mapped from.  PROF_ERROR: there is no such file.
+ */
+int prof_symbol_identity(const prof_profile_object_t *o, char *identity,
+    size_t size);
 
 /*
  * The path of the separate debug file of an object.  PROF_ERROR: the object has

@@ -14,9 +14,6 @@
 
 #include "profile/prof_symbol_table.h"
 
-#include <gelf.h>
-#include <libelf.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,85 +23,78 @@
 #define PROF_SYMBOL_BND        0xf2                 /* prefix of a branch */
 #define PROF_SYMBOL_JMP        "\xff\x25"           /* jmp *rel32(%rip) */
 #define PROF_SYMBOL_JMP_SIZE   6
+#define PROF_SYMBOL_STUB_MAX   16
+
+/* relocations of a section: what is behind them is not read */
+
+#define PROF_SYMBOL_RELOCS     (1024 * 1024)
+#define PROF_SYMBOL_CHUNK      256
 
 
-static int prof_symbol_plt_section(Elf *elf, const GElf_Shdr *shdr);
-static int prof_symbol_plt_slots(const GElf_Shdr *shdr, Elf_Data *data,
+static int prof_symbol_plt_section(const prof_elf_t *elf,
+    const Elf64_Shdr *sh, char *name);
+static int prof_symbol_plt_slots(const prof_elf_t *elf, const Elf64_Shdr *sh,
     prof_symbol_t *syms, uint32_t n);
 static uint64_t prof_symbol_plt_slot(const uint8_t *code, size_t size,
     uint64_t addr);
-static int prof_symbol_plt_relocs(Elf *elf, Elf_Scn *scn,
-    const GElf_Shdr *shdr, prof_symbol_t *syms, uint32_t n);
-static int prof_symbol_plt_name(Elf *elf, Elf_Scn *symtab, size_t index,
-    prof_symbol_t *s);
+static int prof_symbol_plt_relocs(const prof_elf_t *elf, const Elf64_Shdr *sh,
+    prof_symbol_t *syms, uint32_t n, char *name);
+static int prof_symbol_plt_reloc(const prof_elf_t *elf, const Elf64_Shdr *sh,
+    const Elf64_Rela *rela, prof_symbol_t *syms, uint32_t n, char *name);
+static int prof_symbol_plt_name(const prof_elf_t *elf, uint32_t symtab,
+    uint64_t index, prof_symbol_t *s, char *name);
 
 
 int
-prof_symbol_plt(Elf *elf, prof_symbol_t *syms, uint32_t n)
+prof_symbol_plt(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n)
 {
-    int         slots;
-    Elf_Scn    *scn;
-    Elf_Data   *data;
-    GElf_Ehdr   ehdr;
-    GElf_Shdr   shdr;
+    int                rc, slots;
+    char              *name;
+    uint32_t           i;
+    const Elf64_Shdr  *sh;
 
-    if (gelf_getehdr(elf, &ehdr) == NULL || ehdr.e_machine != EM_X86_64) {
+    if (elf->header.e_machine != EM_X86_64) {
         return PROF_OK;
+    }
+
+    name = malloc(PROF_ELF_NAME);
+    if (name == NULL) {
+        return PROF_ERROR;
     }
 
     slots = 0;
-    scn = NULL;
 
-    while ((scn = elf_nextscn(elf, scn)) != NULL) {
+    for (i = 0; i < elf->nsections; i++) {
+        sh = &elf->sections[i];
 
-        if (gelf_getshdr(scn, &shdr) == NULL
-            || !prof_symbol_plt_section(elf, &shdr))
-        {
-            continue;
-        }
-
-        data = elf_getdata(scn, NULL);
-
-        if (data && data->d_buf) {
-            slots += prof_symbol_plt_slots(&shdr, data, syms, n);
+        if (prof_symbol_plt_section(elf, sh, name)) {
+            slots |= prof_symbol_plt_slots(elf, sh, syms, n);
         }
     }
 
-    if (slots == 0) {
-        return PROF_OK;
-    }
+    rc = PROF_OK;
 
-    while ((scn = elf_nextscn(elf, scn)) != NULL) {
+    for (i = 0; i < elf->nsections && slots && rc == PROF_OK; i++) {
+        sh = &elf->sections[i];
 
-        if (gelf_getshdr(scn, &shdr) == NULL || shdr.sh_type != SHT_RELA) {
-            continue;
-        }
-
-        if (prof_symbol_plt_relocs(elf, scn, &shdr, syms, n) != PROF_OK) {
-            return PROF_ERROR;
+        if (sh->sh_type == SHT_RELA && sh->sh_entsize == sizeof(Elf64_Rela)) {
+            rc = prof_symbol_plt_relocs(elf, sh, syms, n, name);
         }
     }
 
-    return PROF_OK;
+    free(name);
+
+    return rc;
 }
 
 
 static int
-prof_symbol_plt_section(Elf *elf, const GElf_Shdr *shdr)
+prof_symbol_plt_section(const prof_elf_t *elf, const Elf64_Shdr *sh,
+    char *name)
 {
-    char    *name;
-    size_t   strndx;
-
-    if (shdr->sh_type != SHT_PROGBITS || !(shdr->sh_flags & SHF_EXECINSTR)
-        || (shdr->sh_entsize != 8 && shdr->sh_entsize != 16)
-        || elf_getshdrstrndx(elf, &strndx) != 0)
-    {
-        return 0;
-    }
-
-    name = elf_strptr(elf, strndx, shdr->sh_name);
-
-    return name
+    return sh->sh_type == SHT_PROGBITS && (sh->sh_flags & SHF_EXECINSTR)
+           && (sh->sh_entsize == 8 || sh->sh_entsize == PROF_SYMBOL_STUB_MAX)
+           && prof_elf_string(elf, elf->header.e_shstrndx, sh->sh_name, name)
            && (strcmp(name, ".plt") == 0 || strncmp(name, ".plt.", 5) == 0);
 }
 
@@ -112,12 +102,13 @@ prof_symbol_plt_section(Elf *elf, const GElf_Shdr *shdr)
 /* leaves the slot's address in "value" of the addresses within the section */
 
 static int
-prof_symbol_plt_slots(const GElf_Shdr *shdr, Elf_Data *data,
+prof_symbol_plt_slots(const prof_elf_t *elf, const Elf64_Shdr *sh,
     prof_symbol_t *syms, uint32_t n)
 {
     int             found;
-    size_t          offset;
+    uint8_t         code[PROF_SYMBOL_STUB_MAX];
     uint32_t        i;
+    uint64_t        offset;
     prof_symbol_t  *s;
 
     found = 0;
@@ -125,22 +116,21 @@ prof_symbol_plt_slots(const GElf_Shdr *shdr, Elf_Data *data,
     for (i = 0; i < n; i++) {
         s = &syms[i];
 
-        if (s->name || s->pc < shdr->sh_addr
-            || s->pc - shdr->sh_addr >= data->d_size)
+        if (s->name || s->pc < sh->sh_addr
+            || s->pc - sh->sh_addr >= sh->sh_size)
         {
             continue;
         }
 
-        offset = s->pc - shdr->sh_addr;
-        offset -= offset % shdr->sh_entsize;
+        offset = s->pc - sh->sh_addr;
+        offset -= offset % sh->sh_entsize;
 
-        if (data->d_size - offset < shdr->sh_entsize) {
+        if (prof_elf_read(elf, sh, offset, code, sh->sh_entsize) != PROF_OK) {
             continue;
         }
 
-        s->value = prof_symbol_plt_slot((uint8_t *) data->d_buf + offset,
-                                        shdr->sh_entsize,
-                                        shdr->sh_addr + offset);
+        s->value = prof_symbol_plt_slot(code, sh->sh_entsize,
+                                        sh->sh_addr + offset);
 
         found |= s->value != 0;
     }
@@ -178,48 +168,35 @@ prof_symbol_plt_slot(const uint8_t *code, size_t size, uint64_t addr)
 
 
 static int
-prof_symbol_plt_relocs(Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr,
-    prof_symbol_t *syms, uint32_t n)
+prof_symbol_plt_relocs(const prof_elf_t *elf, const Elf64_Shdr *sh,
+    prof_symbol_t *syms, uint32_t n, char *name)
 {
-    size_t      i, nrelocs;
-    Elf_Scn    *symtab;
-    uint32_t    k, type;
-    Elf_Data   *data;
-    GElf_Rela   rela;
+    size_t      chunk, i, k, nrelocs;
+    Elf64_Rela  chunks[PROF_SYMBOL_CHUNK];
 
-    data = elf_getdata(scn, NULL);
-    symtab = elf_getscn(elf, shdr->sh_link);
+    nrelocs = sh->sh_size / sizeof(Elf64_Rela);
 
-    if (data == NULL || data->d_type != ELF_T_RELA || data->d_buf == NULL
-        || shdr->sh_entsize == 0 || symtab == NULL)
-    {
-        return PROF_OK;
+    if (nrelocs > PROF_SYMBOL_RELOCS) {
+        nrelocs = PROF_SYMBOL_RELOCS;
     }
 
-    nrelocs = data->d_size / shdr->sh_entsize;
+    for (i = 0; i < nrelocs; i += chunk) {
 
-    for (i = 0; i < nrelocs && i < INT_MAX; i++) {
+        chunk = nrelocs - i;
 
-        if (gelf_getrela(data, (int) i, &rela) == NULL) {
+        if (chunk > PROF_SYMBOL_CHUNK) {
+            chunk = PROF_SYMBOL_CHUNK;
+        }
+
+        if (prof_elf_read(elf, sh, i * sizeof(Elf64_Rela), chunks,
+                          chunk * sizeof(Elf64_Rela))
+            != PROF_OK)
+        {
             break;
         }
 
-        type = GELF_R_TYPE(rela.r_info);
-
-        if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) {
-            continue;
-        }
-
-        for (k = 0; k < n; k++) {
-
-            if (syms[k].name || syms[k].value == 0
-                || syms[k].value != rela.r_offset)
-            {
-                continue;
-            }
-
-            if (prof_symbol_plt_name(elf, symtab, GELF_R_SYM(rela.r_info),
-                                     &syms[k])
+        for (k = 0; k < chunk; k++) {
+            if (prof_symbol_plt_reloc(elf, sh, &chunks[k], syms, n, name)
                 != PROF_OK)
             {
                 return PROF_ERROR;
@@ -232,27 +209,57 @@ prof_symbol_plt_relocs(Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr,
 
 
 static int
-prof_symbol_plt_name(Elf *elf, Elf_Scn *symtab, size_t index,
-    prof_symbol_t *s)
+prof_symbol_plt_reloc(const prof_elf_t *elf, const Elf64_Shdr *sh,
+    const Elf64_Rela *rela, prof_symbol_t *syms, uint32_t n, char *name)
 {
-    char        *copy;
-    GElf_Sym     sym;
-    Elf_Data    *data;
-    GElf_Shdr    shdr;
-    const char  *name;
+    uint32_t  i, type;
 
-    data = elf_getdata(symtab, NULL);
+    type = ELF64_R_TYPE(rela->r_info);
 
-    if (gelf_getshdr(symtab, &shdr) == NULL || data == NULL
-        || data->d_type != ELF_T_SYM || index == 0 || index > INT_MAX
-        || gelf_getsym(data, (int) index, &sym) == NULL)
-    {
+    if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) {
         return PROF_OK;
     }
 
-    name = elf_strptr(elf, shdr.sh_link, sym.st_name);
+    for (i = 0; i < n; i++) {
 
-    if (name == NULL || name[0] == '\0') {
+        if (syms[i].name || syms[i].value == 0
+            || syms[i].value != rela->r_offset)
+        {
+            continue;
+        }
+
+        if (prof_symbol_plt_name(elf, sh->sh_link,
+                                 ELF64_R_SYM(rela->r_info), &syms[i], name)
+            != PROF_OK)
+        {
+            return PROF_ERROR;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+static int
+prof_symbol_plt_name(const prof_elf_t *elf, uint32_t symtab, uint64_t index,
+    prof_symbol_t *s, char *name)
+{
+    char              *copy;
+    Elf64_Sym          sym;
+    const Elf64_Shdr  *sh;
+
+    if (symtab >= elf->nsections || index == 0) {
+        return PROF_OK;
+    }
+
+    sh = &elf->sections[symtab];
+
+    if ((sh->sh_type != SHT_SYMTAB && sh->sh_type != SHT_DYNSYM)
+        || prof_elf_read(elf, sh, index * sizeof(Elf64_Sym), &sym,
+                         sizeof(Elf64_Sym))
+           != PROF_OK
+        || prof_elf_string(elf, sh->sh_link, sym.st_name, name) == 0)
+    {
         return PROF_OK;
     }
 

@@ -20,12 +20,18 @@
 
 #include "profile/prof_symbol_table.h"
 
-#include <gelf.h>
-#include <libelf.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+
+/* of a table: what is behind them is not read */
+
+#define PROF_SYMBOL_MAX       (4 * 1024 * 1024)
+
+/* read at a time */
+
+#define PROF_SYMBOL_CHUNK     512
 
 
 /* the rank of a symbol: lower is better, the highest bit decides first */
@@ -39,113 +45,95 @@
 #define PROF_SYMBOL_LENGTH    0x0000ffff
 
 
-typedef struct {
-    prof_symbol_t  *syms;
-    uint32_t        n;
-    Elf            *elf;
-    const char     *names;
-    size_t          size;
-} prof_symbol_ctx_t;
-
-
-static int prof_symbol_table(prof_symbol_ctx_t *ctx, Elf_Data *data,
-    size_t nsyms);
-static int prof_symbol_offer(prof_symbol_ctx_t *ctx, const GElf_Sym *sym);
-static int prof_symbol_fits(const prof_symbol_t *s, const GElf_Sym *sym);
-static int prof_symbol_is_code(Elf *elf, const GElf_Sym *sym);
-static uint32_t prof_symbol_rank(const GElf_Sym *sym, const char *name,
+static int prof_symbol_table(const prof_elf_t *elf, const Elf64_Shdr *table,
+    prof_symbol_t *syms, uint32_t n, char *name);
+static int prof_symbol_fits(const prof_symbol_t *s, const Elf64_Sym *sym);
+static int prof_symbol_in_code(const prof_elf_t *elf, const Elf64_Sym *sym);
+static uint32_t prof_symbol_rank(const Elf64_Sym *sym, const char *name,
     size_t len);
-static int prof_symbol_better(const prof_symbol_t *s, const GElf_Sym *sym,
+static int prof_symbol_better(const prof_symbol_t *s, const Elf64_Sym *sym,
     uint32_t rank, const char *name, size_t len);
-static int prof_symbol_take(prof_symbol_t *s, const GElf_Sym *sym,
+static int prof_symbol_take(prof_symbol_t *s, const Elf64_Sym *sym,
     uint32_t rank, const char *name, size_t len);
 static uint32_t prof_symbol_lower(const prof_symbol_t *syms, uint32_t n,
     uint64_t pc);
 
 
 int
-prof_symbol_tables(Elf *elf, prof_symbol_t *syms, uint32_t n, int *full)
+prof_symbol_tables(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n)
 {
-    Elf_Scn            *scn;
-    Elf_Data           *data, *names;
-    GElf_Shdr           shdr;
-    prof_symbol_ctx_t   ctx;
+    int                rc;
+    char              *name;
+    uint32_t           i;
+    const Elf64_Shdr  *sh;
 
-    ctx.syms = syms;
-    ctx.n = n;
-    ctx.elf = elf;
+    name = malloc(PROF_ELF_NAME);
+    if (name == NULL) {
+        return PROF_ERROR;
+    }
 
-    scn = NULL;
+    rc = PROF_OK;
 
-    while ((scn = elf_nextscn(elf, scn)) != NULL) {
+    for (i = 0; i < elf->nsections && rc == PROF_OK; i++) {
+        sh = &elf->sections[i];
 
-        if (gelf_getshdr(scn, &shdr) == NULL
-            || (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM)
-            || shdr.sh_entsize == 0)
+        if ((sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM)
+            && sh->sh_entsize == sizeof(Elf64_Sym))
         {
-            continue;
-        }
-
-        data = elf_getdata(scn, NULL);
-        names = elf_getdata(elf_getscn(elf, shdr.sh_link), NULL);
-
-        if (data == NULL || data->d_type != ELF_T_SYM || data->d_buf == NULL
-            || names == NULL || names->d_buf == NULL)
-        {
-            continue;
-        }
-
-        ctx.names = names->d_buf;
-        ctx.size = names->d_size;
-
-        if (prof_symbol_table(&ctx, data, data->d_size / shdr.sh_entsize)
-            != PROF_OK)
-        {
-            return PROF_ERROR;
-        }
-
-        if (shdr.sh_type == SHT_SYMTAB) {
-            *full = 1;
+            rc = prof_symbol_table(elf, sh, syms, n, name);
         }
     }
 
-    return PROF_OK;
+    free(name);
+
+    return rc;
 }
 
 
 static int
-prof_symbol_table(prof_symbol_ctx_t *ctx, Elf_Data *data, size_t nsyms)
+prof_symbol_table(const prof_elf_t *elf, const Elf64_Shdr *table,
+    prof_symbol_t *syms, uint32_t n, char *name)
 {
-    int       type;
-    size_t    i;
-    uint64_t  last;
-    GElf_Sym  sym;
+    size_t      chunk, i, k, len, nsyms;
+    uint32_t    first;
+    Elf64_Sym   chunks[PROF_SYMBOL_CHUNK], *sym;
 
-    last = ctx->syms[ctx->n - 1].pc;
+    nsyms = table->sh_size / sizeof(Elf64_Sym);
 
-    if (nsyms > INT_MAX) {
-        nsyms = INT_MAX;
+    if (nsyms > PROF_SYMBOL_MAX) {
+        nsyms = PROF_SYMBOL_MAX;
     }
 
-    for (i = 1; i < nsyms; i++) {
+    for (i = 0; i < nsyms; i += chunk) {
 
-        if (gelf_getsym(data, (int) i, &sym) == NULL) {
+        chunk = nsyms - i;
+
+        if (chunk > PROF_SYMBOL_CHUNK) {
+            chunk = PROF_SYMBOL_CHUNK;
+        }
+
+        if (prof_elf_read(elf, table, i * sizeof(Elf64_Sym), chunks,
+                          chunk * sizeof(Elf64_Sym))
+            != PROF_OK)
+        {
             break;
         }
 
-        type = GELF_ST_TYPE(sym.st_info);
+        for (k = 0; k < chunk; k++) {
+            sym = &chunks[k];
+            first = prof_symbol_first(syms, n, sym);
 
-        if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS
-            || (type != STT_FUNC && type != STT_GNU_IFUNC
-                && type != STT_NOTYPE)
-            || sym.st_value == 0 || sym.st_value > last
-            || sym.st_name == 0 || sym.st_name >= ctx->size)
-        {
-            continue;
-        }
+            if (first == n || !prof_symbol_in_code(elf, sym)) {
+                continue;
+            }
 
-        if (prof_symbol_offer(ctx, &sym) != PROF_OK) {
-            return PROF_ERROR;
+            len = prof_elf_string(elf, table->sh_link, sym->st_name, name);
+
+            if (prof_symbol_offer(syms + first, n - first, sym, name, len)
+                != PROF_OK)
+            {
+                return PROF_ERROR;
+            }
         }
     }
 
@@ -153,44 +141,54 @@ prof_symbol_table(prof_symbol_ctx_t *ctx, Elf_Data *data, size_t nsyms)
 }
 
 
-static int
-prof_symbol_offer(prof_symbol_ctx_t *ctx, const GElf_Sym *sym)
+uint32_t
+prof_symbol_first(const prof_symbol_t *syms, uint32_t n, const Elf64_Sym *sym)
 {
-    size_t          len;
+    int       type;
+    uint32_t  i;
+
+    type = ELF64_ST_TYPE(sym->st_info);
+
+    if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS
+        || (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+        || sym->st_value == 0 || sym->st_value > syms[n - 1].pc
+        || sym->st_name == 0)
+    {
+        return n;
+    }
+
+    i = prof_symbol_lower(syms, n, sym->st_value);
+
+    return i < n && prof_symbol_fits(&syms[i], sym) ? i : n;
+}
+
+
+int
+prof_symbol_offer(prof_symbol_t *syms, uint32_t n, const Elf64_Sym *sym,
+    const char *name, size_t len)
+{
     uint32_t        i, rank;
-    const char     *name, *version;
+    const char     *version;
     prof_symbol_t  *s;
 
-    name = NULL;
-    len = 0;
-    rank = 0;
+    /* linkers write versions in .symtab: "memcpy@@GLIBC_2.14" */
 
-    for (i = prof_symbol_lower(ctx->syms, ctx->n, sym->st_value);
-         i < ctx->n;
-         i++)
-    {
-        s = &ctx->syms[i];
+    version = memchr(name, '@', len);
+    if (version) {
+        len = version - name;
+    }
+
+    if (len == 0) {
+        return PROF_OK;
+    }
+
+    rank = prof_symbol_rank(sym, name, len);
+
+    for (i = 0; i < n; i++) {
+        s = &syms[i];
 
         if (!prof_symbol_fits(s, sym)) {
             break;
-        }
-
-        if (name == NULL) {
-            name = ctx->names + sym->st_name;
-            len = strnlen(name, ctx->size - sym->st_name);
-
-            /* linkers write versions in .symtab: "memcpy@@GLIBC_2.14" */
-
-            version = memchr(name, '@', len);
-            if (version) {
-                len = version - name;
-            }
-
-            if (len == 0 || !prof_symbol_is_code(ctx->elf, sym)) {
-                break;
-            }
-
-            rank = prof_symbol_rank(sym, name, len);
         }
 
         if (prof_symbol_better(s, sym, rank, name, len)
@@ -205,7 +203,7 @@ prof_symbol_offer(prof_symbol_ctx_t *ctx, const GElf_Sym *sym)
 
 
 static int
-prof_symbol_fits(const prof_symbol_t *s, const GElf_Sym *sym)
+prof_symbol_fits(const prof_symbol_t *s, const Elf64_Sym *sym)
 {
     if (sym->st_size && s->pc - sym->st_value >= sym->st_size) {
         return 0;
@@ -220,38 +218,38 @@ prof_symbol_fits(const prof_symbol_t *s, const GElf_Sym *sym)
 
 
 static int
-prof_symbol_is_code(Elf *elf, const GElf_Sym *sym)
+prof_symbol_in_code(const prof_elf_t *elf, const Elf64_Sym *sym)
 {
-    Elf_Scn   *scn;
-    GElf_Shdr  shdr;
+    return sym->st_shndx < elf->nsections
+           ? prof_symbol_is_code(&elf->sections[sym->st_shndx], sym)
+           : ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE;
+}
 
-    if (GELF_ST_TYPE(sym->st_info) != STT_NOTYPE) {
-        return 1;
-    }
 
+int
+prof_symbol_is_code(const Elf64_Shdr *section, const Elf64_Sym *sym)
+{
     /*
      * A label without a type may be a linker's mark ("_etext") that happens
      * to have the address of the next section's first function.
      */
 
-    scn = elf_getscn(elf, sym->st_shndx);
-
-    return gelf_getshdr(scn, &shdr) != NULL
-           && (shdr.sh_flags & SHF_EXECINSTR)
-           && sym->st_value >= shdr.sh_addr
-           && sym->st_value - shdr.sh_addr < shdr.sh_size;
+    return ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE
+           || ((section->sh_flags & SHF_EXECINSTR)
+               && sym->st_value >= section->sh_addr
+               && sym->st_value - section->sh_addr < section->sh_size);
 }
 
 
 static uint32_t
-prof_symbol_rank(const GElf_Sym *sym, const char *name, size_t len)
+prof_symbol_rank(const Elf64_Sym *sym, const char *name, size_t len)
 {
     size_t    bars;
     uint32_t  rank;
 
     rank = 0;
 
-    switch (GELF_ST_TYPE(sym->st_info)) {
+    switch (ELF64_ST_TYPE(sym->st_info)) {
 
     /* what runs at this address only chooses the function of this name */
 
@@ -269,7 +267,7 @@ prof_symbol_rank(const GElf_Sym *sym, const char *name, size_t len)
      * latter: so underscores count before weakness.
      */
 
-    switch (GELF_ST_BIND(sym->st_info)) {
+    switch (ELF64_ST_BIND(sym->st_info)) {
 
     case STB_LOCAL:
         rank |= PROF_SYMBOL_LOCAL;
@@ -293,7 +291,7 @@ prof_symbol_rank(const GElf_Sym *sym, const char *name, size_t len)
 
 
 static int
-prof_symbol_better(const prof_symbol_t *s, const GElf_Sym *sym,
+prof_symbol_better(const prof_symbol_t *s, const Elf64_Sym *sym,
     uint32_t rank, const char *name, size_t len)
 {
     int  rc;
@@ -322,7 +320,7 @@ prof_symbol_better(const prof_symbol_t *s, const GElf_Sym *sym,
 
 
 static int
-prof_symbol_take(prof_symbol_t *s, const GElf_Sym *sym, uint32_t rank,
+prof_symbol_take(prof_symbol_t *s, const Elf64_Sym *sym, uint32_t rank,
     const char *name, size_t len)
 {
     char  *copy;

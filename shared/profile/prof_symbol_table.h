@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * ELF files, and what their tables tell about addresses.
+ * What the tables of ELF files tell about addresses.
  *
  * Context: any thread; not in a signal; slow (files).
  */
@@ -13,48 +13,32 @@
 
 
 #include "base/prof_base.h"
+#include "profile/prof_elf.h"
 #include "profile/prof_symbol.h"
-
-
-/* libelf's, whose headers are not for ours */
-
-struct Elf;
-
-
-/* larger files of debugging information are not read */
-
-#define PROF_SYMBOL_DEBUG_MAX  (512 * 1024 * 1024)
 
 
 PROF_HIDDEN_BEGIN
 
-/*
- * A file, if it is the one that the object was loaded from, or its debug file:
- * NULL if it is not, or cannot be read.
- */
-struct Elf *prof_symbol_open(const prof_profile_object_t *o,
-    const char *path, int *fd);
-void prof_symbol_close(struct Elf *elf, int fd);
-
-/*
- * The same for the file that has the debugging information of the object, its
- * own or its debug file below debug_root; NULL if there is none.
- */
-struct Elf *prof_symbol_debug(const prof_profile_object_t *o,
-    const char *debug_root, int *fd);
-
-/*
- * From .symtab and .dynsym; *full is set if there is a .symtab.
- * PROF_OK, or PROF_ERROR when memory is short.
- */
-int prof_symbol_tables(struct Elf *elf, prof_symbol_t *syms, uint32_t n,
-    int *full);
+/* from .symtab and .dynsym; PROF_OK, or PROF_ERROR when memory is short */
+int prof_symbol_tables(const prof_elf_t *elf, prof_symbol_t *syms,
+    uint32_t n);
 
 /*
  * From the procedure linkage table: "malloc@plt".  Only for addresses without
  * a name.  PROF_OK, or PROF_ERROR when memory is short.
  */
-int prof_symbol_plt(struct Elf *elf, prof_symbol_t *syms, uint32_t n);
+int prof_symbol_plt(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n);
+
+/*
+ * One symbol: the first of the n addresses that it fits, n if there is none;
+ * whether it is code of its section; and the symbol as a name for the address
+ * and those that follow.
+ */
+uint32_t prof_symbol_first(const prof_symbol_t *syms, uint32_t n,
+    const Elf64_Sym *sym);
+int prof_symbol_is_code(const Elf64_Shdr *section, const Elf64_Sym *sym);
+int prof_symbol_offer(prof_symbol_t *syms, uint32_t n, const Elf64_Sym *sym,
+    const char *name, size_t len);
 
 PROF_HIDDEN_END
 

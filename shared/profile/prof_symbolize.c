@@ -3,16 +3,19 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Names for all frames of a profile: collects the addresses of each object,
- * has them looked up together, and makes the rest of object and offset.
+ * takes the names that are kept, has the rest looked up together in the
+ * object's own symbol tables and then by the helper process, and makes what is
+ * still without a name of object and offset.
  */
 
 
-#include "profile/prof_demangle.h"
-#include "profile/prof_lines.h"
+#include "profile/prof_helper.h"
+#include "profile/prof_mangled.h"
 #include "profile/prof_names.h"
 #include "profile/prof_profile.h"
 #include "profile/prof_symbol.h"
 #include "profile/prof_symbolize.h"
+#include "profile/prof_wire.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -30,16 +33,17 @@ typedef struct {
     const char             *debug_root;
     uint64_t                deadline;
     prof_profile_object_t  *object;
-    prof_names_object_t    *names;      /* NULL: names are not kept */
+    prof_names_object_t    *names;      /* those that are kept */
     uint32_t               *frames;
     uint32_t                n;
 
-    /* of these: to be looked up in symbol tables, in debugging information */
+    /* of these: to be looked up in symbol tables, and by the helper */
 
     uint32_t               *tables;
     uint32_t                ntables;
-    uint32_t               *lines;
-    uint32_t                nlines;
+    uint32_t               *ask;
+    uint32_t                nask;
+    uint32_t                nanswers;
 } prof_symbolize_t;
 
 
@@ -47,13 +51,14 @@ static int prof_symbolize_all(prof_profile_t *p, const char *debug_root,
     uint32_t *order);
 static int prof_symbolize_object(prof_symbolize_t *s);
 static int prof_symbolize_known(prof_symbolize_t *s);
-static int prof_symbolize_apply(prof_profile_t *p, prof_frame_t *f,
-    const prof_name_t *name);
-static int prof_symbolize_text(char **copy, const char *text);
 static int prof_symbolize_tables(prof_symbolize_t *s);
-static int prof_symbolize_lines(prof_symbolize_t *s);
-static void prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f);
+static int prof_symbolize_ask(prof_symbolize_t *s);
+static int prof_symbolize_answer(void *data, uint32_t i,
+    const prof_name_t *name);
+static void prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f,
+    uint32_t complete);
 static uint64_t prof_symbolize_stamp(const prof_symbolize_t *s);
+static int prof_symbolize_finish(prof_profile_t *p, prof_frame_t *f);
 static int prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f);
 static int prof_symbolize_cmp(const void *one, const void *two, void *data);
 static uint64_t prof_symbolize_pc(const prof_frame_t *f);
@@ -102,6 +107,7 @@ prof_profile_forget(void)
     (void) pthread_mutex_lock(&prof_symbolize_lock);
 
     prof_names_clear();
+    prof_helper_done();
 
     (void) pthread_mutex_unlock(&prof_symbolize_lock);
 }
@@ -128,9 +134,9 @@ prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *order)
 
     s.profile = p;
     s.debug_root = debug_root;
-    s.deadline = prof_lines_now() + PROF_LINES_TIME;
+    s.deadline = prof_wire_now() + prof_helper_time();
     s.tables = order + n;
-    s.lines = s.tables + n;
+    s.ask = s.tables + n;
 
     rc = PROF_OK;
 
@@ -151,9 +157,7 @@ prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *order)
         }
 
         for ( /* void */ ; i < next && rc == PROF_OK; i++) {
-            if (p->frames[order[i]].name == NULL) {
-                rc = prof_symbolize_offset(p, &p->frames[order[i]]);
-            }
+            rc = prof_symbolize_finish(p, &p->frames[order[i]]);
         }
     }
 
@@ -164,25 +168,24 @@ prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *order)
 static int
 prof_symbolize_object(prof_symbolize_t *s)
 {
-    uint32_t  i;
+    char  identity[PATH_MAX];
 
-    s->names = s->object->build_id[0] ? prof_names_object(s->object->build_id)
-                                      : NULL;
+    if (prof_symbol_identity(s->object, identity, sizeof(identity))
+        != PROF_OK)
+    {
+        return PROF_OK;
+    }
 
-    if (prof_symbolize_known(s) != PROF_OK
-        || prof_symbolize_tables(s) != PROF_OK
-        || prof_symbolize_lines(s) != PROF_OK)
+    s->names = prof_names_object(identity);
+
+    if (s->names == NULL
+        || prof_symbolize_known(s) != PROF_OK
+        || prof_symbolize_tables(s) != PROF_OK)
     {
         return PROF_ERROR;
     }
 
-    if (s->names) {
-        for (i = 0; i < s->nlines; i++) {
-            prof_symbolize_keep(s, &s->profile->frames[s->lines[i]]);
-        }
-    }
-
-    return PROF_OK;
+    return prof_symbolize_ask(s);
 }
 
 
@@ -198,18 +201,9 @@ prof_symbolize_known(prof_symbolize_t *s)
     const prof_name_t  *name;
 
     s->ntables = 0;
-    s->nlines = 0;
+    s->nask = 0;
 
-    if (s->names == NULL) {
-        memcpy(s->tables, s->frames, s->n * sizeof(uint32_t));
-        memcpy(s->lines, s->frames, s->n * sizeof(uint32_t));
-        s->ntables = s->n;
-        s->nlines = s->n;
-
-        return PROF_OK;
-    }
-
-    now = prof_lines_now();
+    now = prof_wire_now();
     stamp = prof_symbolize_stamp(s);
     due = now >= s->names->retry || stamp != s->names->stamp;
 
@@ -220,20 +214,16 @@ prof_symbolize_known(prof_symbolize_t *s)
 
         if (name == NULL) {
             s->tables[s->ntables++] = s->frames[i];
-            s->lines[s->nlines++] = s->frames[i];
+            s->ask[s->nask++] = s->frames[i];
             continue;
         }
 
-        if (prof_symbolize_apply(s->profile, f, name) != PROF_OK) {
+        if (prof_profile_name(s->profile, f, name) != PROF_OK) {
             return PROF_ERROR;
         }
 
         if (!name->complete && due) {
-            s->lines[s->nlines++] = s->frames[i];
-
-            if (name->name == NULL) {
-                s->tables[s->ntables++] = s->frames[i];
-            }
+            s->ask[s->nask++] = s->frames[i];
         }
     }
 
@@ -241,84 +231,6 @@ prof_symbolize_known(prof_symbolize_t *s)
         s->names->retry = now + PROF_NAMES_RETRY;
         s->names->stamp = stamp;
     }
-
-    return PROF_OK;
-}
-
-
-static int
-prof_symbolize_apply(prof_profile_t *p, prof_frame_t *f,
-    const prof_name_t *name)
-{
-    uint32_t        i;
-    prof_inline_t  *in;
-
-    if (prof_symbolize_text(&f->name, name->name) != PROF_OK
-        || prof_symbolize_text(&f->file, name->file) != PROF_OK)
-    {
-        return PROF_ERROR;
-    }
-
-    f->exact = name->exact;
-    f->line = name->line;
-    f->start_line = name->start_line;
-
-    if (name->ninlines == 0) {
-        return PROF_OK;
-    }
-
-    in = realloc(p->inlines, ((size_t) p->ninlines + name->ninlines)
-                             * sizeof(prof_inline_t));
-    if (in == NULL) {
-        return PROF_ERROR;
-    }
-
-    p->inlines = in;
-
-    f->inlines = p->ninlines;
-    f->ninlines = 0;
-
-    for (i = 0; i < name->ninlines; i++) {
-        in = &p->inlines[p->ninlines];
-
-        memset(in, 0, sizeof(prof_inline_t));
-
-        in->line = name->inlines[i].line;
-        in->start_line = name->inlines[i].start_line;
-
-        p->ninlines++;
-        f->ninlines++;
-
-        if (prof_symbolize_text(&in->name, name->inlines[i].name) != PROF_OK
-            || prof_symbolize_text(&in->file, name->inlines[i].file)
-               != PROF_OK)
-        {
-            return PROF_ERROR;
-        }
-    }
-
-    return PROF_OK;
-}
-
-
-/* without a text *copy remains */
-
-static int
-prof_symbolize_text(char **copy, const char *text)
-{
-    char  *p;
-
-    if (text == NULL) {
-        return PROF_OK;
-    }
-
-    p = strdup(text);
-    if (p == NULL) {
-        return PROF_ERROR;
-    }
-
-    free(*copy);
-    *copy = p;
 
     return PROF_OK;
 }
@@ -348,22 +260,15 @@ prof_symbolize_tables(prof_symbolize_t *s)
         syms[i].function = f->function;
     }
 
-    rc = prof_symbol_find(s->object, s->debug_root, syms, s->ntables);
+    rc = prof_symbol_find(s->object, syms, s->ntables);
 
     for (i = 0; i < s->ntables; i++) {
-
-        if (syms[i].name == NULL) {
-            continue;
-        }
-
-        if (rc == PROF_OK) {
-            rc = prof_demangle(&syms[i].name);
-        }
-
         f = &s->profile->frames[s->tables[i]];
 
         f->name = syms[i].name;
-        f->exact = 1;
+        f->exact = f->name != NULL;
+
+        prof_symbolize_keep(s, f, 0);
     }
 
     free(syms);
@@ -373,25 +278,102 @@ prof_symbolize_tables(prof_symbolize_t *s)
 
 
 static int
-prof_symbolize_lines(prof_symbolize_t *s)
+prof_symbolize_ask(prof_symbolize_t *s)
 {
-    if (s->nlines == 0) {
+    int                      rc;
+    uint32_t                 i;
+    uint64_t                 now;
+    prof_name_t             *names;
+    prof_frame_t            *f;
+    prof_helper_question_t   q;
+
+    if (s->nask == 0) {
         return PROF_OK;
     }
 
-    return prof_lines(s->profile, s->lines, s->nlines, s->debug_root,
-                      s->deadline);
+    now = prof_wire_now();
+
+    if (now >= s->deadline || now < s->names->pause) {
+        s->names->retry = 0;
+        s->profile->stats.lost_names += s->nask;
+        return PROF_OK;
+    }
+
+    names = calloc(s->nask, sizeof(prof_name_t));
+    if (names == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < s->nask; i++) {
+        f = &s->profile->frames[s->ask[i]];
+
+        names[i].pc = prof_symbolize_pc(f);
+        names[i].function = f->function;
+        names[i].name = f->name;
+    }
+
+    q.object = s->object;
+    q.debug_root = s->debug_root;
+    q.names = names;
+    q.n = s->nask;
+    q.deadline = s->deadline;
+    q.answer = prof_symbolize_answer;
+    q.data = s;
+
+    s->nanswers = 0;
+
+    rc = prof_helper_ask(&q);
+
+    free(names);
+
+    if (rc != PROF_LIMIT) {
+        return rc;
+    }
+
+    s->profile->stats.lost_names += s->nask - s->nanswers;
+
+    /* the rest is asked for by the next profile, or this object is harmful */
+
+    s->names->retry = 0;
+
+    if (s->nanswers == 0) {
+        s->names->pause = prof_wire_now() + PROF_NAMES_RETRY;
+    }
+
+    return PROF_OK;
+}
+
+
+static int
+prof_symbolize_answer(void *data, uint32_t i, const prof_name_t *name)
+{
+    prof_symbolize_t *s = data;
+
+    prof_frame_t  *f;
+
+    f = &s->profile->frames[s->ask[i]];
+    s->nanswers = i + 1;
+
+    /* what is known already comes again, or is better known now */
+
+    if (prof_profile_name(s->profile, f, name) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    prof_symbolize_keep(s, f, name->complete);
+
+    return PROF_OK;
 }
 
 
 static void
-prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f)
+prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f, uint32_t complete)
 {
     prof_name_t  name;
 
     name.pc = prof_symbolize_pc(f);
     name.function = f->function;
-    name.complete = f->file != NULL;
+    name.complete = complete;
     name.exact = f->exact;
     name.line = f->line;
     name.start_line = f->start_line;
@@ -421,6 +403,14 @@ prof_symbolize_stamp(const prof_symbolize_t *s)
 
     return ((uint64_t) st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec)
            ^ ((uint64_t) st.st_ino << 40) ^ (uint64_t) st.st_size;
+}
+
+
+static int
+prof_symbolize_finish(prof_profile_t *p, prof_frame_t *f)
+{
+    return f->name ? prof_mangled_mark(&f->name)
+                   : prof_symbolize_offset(p, f);
 }
 
 

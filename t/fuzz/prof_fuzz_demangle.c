@@ -7,7 +7,8 @@
 
 
 #include "encode/prof_text.h"
-#include "profile/prof_demangle.h"
+#include "profile/prof_mangled.h"
+#include "symbolizer/prof_demangle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     /* viewers must not meet a name that they would read as mangled */
 
-    if (prof_demangle_is_mangled(name)) {
+    if (prof_mangled(name)) {
         abort();
     }
 

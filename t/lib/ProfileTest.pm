@@ -96,11 +96,19 @@ sub new {
         chmod 01777, $self->{testdir} or die "chmod: $!\n";
 
         if ($self->{module} ne '') {
+            my $from = dirname($self->{module});
+            my $helper = 'ngx_http_profile_symbolizer';
             my $to = "$self->{testdir}/" . basename($self->{module});
 
             copy($self->{module}, $to) or die "copy to $to: $!\n";
             chmod 0644, $to;
             $self->{module} = $to;
+
+            if (-e "$from/$helper") {
+                $to = "$self->{testdir}/$helper";
+                copy("$from/$helper", $to) or die "copy to $to: $!\n";
+                chmod 0755, $to;
+            }
         }
     }
 

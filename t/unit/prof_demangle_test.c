@@ -6,7 +6,8 @@
 
 #include "tap.h"
 
-#include "profile/prof_demangle.h"
+#include "profile/prof_mangled.h"
+#include "symbolizer/prof_demangle.h"
 
 
 #define HASH  "17h0123456789abcdefE"
@@ -81,10 +82,10 @@ main(void)
         diag("no C++ runtime on this system: C++ names not tested");
     }
 
-    ok(prof_demangle_is_mangled("_ZN3foo"), "C++ is mangled");
-    ok(prof_demangle_is_mangled("__Z3foo"), "with two underscores");
-    ok(prof_demangle_is_mangled("_R3NvC"), "Rust is mangled");
-    ok(!prof_demangle_is_mangled("_r"), "C is not");
+    ok(prof_mangled("_ZN3foo"), "C++ is mangled");
+    ok(prof_mangled("__Z3foo"), "with two underscores");
+    ok(prof_mangled("_R3NvC"), "Rust is mangled");
+    ok(!prof_mangled("_r"), "C is not");
 
     return done_testing();
 }
@@ -118,7 +119,7 @@ test_names(const test_name_t *t)
             is_str(name, t->out, "\"%s\" - text", t->in);
         }
 
-        ok(!prof_demangle_is_mangled(name), "\"%s\" - safe", t->in);
+        ok(!prof_mangled(name), "\"%s\" - safe", t->in);
 
         free(name);
     }

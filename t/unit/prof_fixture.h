@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 
 #define FIXTURE_UNUSED  __attribute__((unused))
@@ -44,6 +45,7 @@ FIXTURE_UNUSED static int fixture_golden(const char *source,
 FIXTURE_UNUSED static void *fixture_grow(void *array, uint32_t n,
     size_t size);
 FIXTURE_UNUSED static char *fixture_copy(const char *s);
+FIXTURE_UNUSED static void fixture_helper(void);
 
 
 static prof_profile_t *
@@ -376,6 +378,34 @@ fixture_grow(void *array, uint32_t n, size_t size)
     }
 
     return array;
+}
+
+
+/* names by the helper that was built with this program */
+
+static void
+fixture_helper(void)
+{
+    int       i;
+    char     *slash;
+    ssize_t   n;
+
+    static char  path[4096];
+
+    n = readlink("/proc/self/exe", path, sizeof(path) - 64);
+    path[n > 0 ? n : 0] = '\0';
+
+    for (i = 0; i < 2; i++) {
+        slash = strrchr(path, '/');
+
+        if (slash) {
+            *slash = '\0';
+        }
+    }
+
+    (void) strcat(path, "/ngx_http_profile_symbolizer");
+
+    prof_profile_helper(path);
 }
 
 

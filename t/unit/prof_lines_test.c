@@ -11,7 +11,6 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "profile/prof_lines.h"
 #include "profile/prof_symbolize.h"
 
 #include <arpa/inet.h>
@@ -34,7 +33,6 @@ static void test_inlines(const char *path, const char *build_id,
 static void test_none(const char *path, const char *build_id,
     const char *label);
 static void test_names(void);
-static void test_deadline(void);
 static void test_fetched(void);
 static pid_t serve(int s);
 static void test_damaged(void);
@@ -96,13 +94,14 @@ main(void)
         return skip_all("no compiler, or no objcopy");
     }
 
+    fixture_helper();
+
     test_inlines(file("full.so"), BUILD_ID, "with debugging information");
     test_inlines(file("stripped.so"), BUILD_ID, "separate debug file");
     test_inlines(file("compressed.so"), BUILD_ID, "compressed");
     test_none(file("other.so"), OTHER_ID, "none");
     test_none(file("stripped.so"), OTHER_ID, "another build");
     test_names();
-    test_deadline();
     test_fetched();
     test_damaged();
 
@@ -178,31 +177,14 @@ test_names(void)
     prof_profile_t  *p;
 
     p = profile(file("full.so"), BUILD_ID);
-    p->frames[0].function = 0;
-    p->frames[0].pc = outer + (inlined - outer);
-    p->frames[0].name = fixture_copy("full.so+0x1");
-    p->frames[0].exact = 0;
 
-    is_int(prof_lines(p, (const uint32_t[]) { 0 }, 1, dir, UINT64_MAX),
-           PROF_OK, "names");
+    /* no symbol fits if the unwind entry begins behind it */
+
+    p->frames[0].function = outer + 1;
+
+    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK, "names");
     is_str(p->frames[0].name, "lib_outer", "a name of the information");
     is_int(p->frames[0].exact, 1, "is an exact one");
-
-    prof_profile_destroy(p);
-}
-
-
-static void
-test_deadline(void)
-{
-    prof_profile_t  *p;
-
-    p = profile(file("full.so"), BUILD_ID);
-
-    is_int(prof_lines(p, (const uint32_t[]) { 0 }, 1, dir,
-                      prof_lines_now() - 1),
-           PROF_OK, "no time is left");
-    ok(p->frames[0].line == 0, "then there are no lines");
 
     prof_profile_destroy(p);
 }

@@ -144,6 +144,8 @@ main(void)
         return 1;
     }
 
+    fixture_helper();
+
     test_full();
     test_stripped();
     test_build_id();

@@ -2,26 +2,20 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * C++ names are read by the C++ runtime itself, through __cxa_demangle().  The
- * core is C and must not bring that runtime into every process, so the
- * function is looked up when the first such name appears: then the runtime is
- * nearly always loaded already, since the name came from C++ code.  If it is
- * not (a module with the runtime linked in, and hidden), libstdc++ is loaded.
- * This costs the process some 2 MB of mostly shared, untouched pages, once;
- * the alternative is a demangler of our own, thousands of lines that read
- * hostile input.  RTLD_LOCAL keeps the symbols out of everybody's way, and the
- * library is never unloaded, since its code may be in use by then.
+ * C++ names are read by the C++ runtime's own __cxa_demangle().  The helper is
+ * C, and loads the runtime when the first such name appears, if the system has
+ * it: most profiles have no such name.
  *
  * Rust's older encoding is that of a C++ nested name, whose last part is a
  * hash; it is simple enough to be read here, and better than C++ would do.
  */
 
 
-#include "profile/prof_demangle.h"
+#include "profile/prof_mangled.h"
+#include "symbolizer/prof_demangle.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +45,7 @@ static int prof_demangle_rust_hash(const char *p, size_t len);
 static char *prof_demangle_rust_copy(char *dst, const char *p, size_t len);
 
 
-static pthread_once_t    prof_demangle_once = PTHREAD_ONCE_INIT;
+static int               prof_demangle_loaded;
 static prof_demangle_pt  prof_demangle_runtime;
 
 
@@ -80,31 +74,12 @@ static const prof_demangle_escape_t  prof_demangle_escapes[] = {
 
 
 int
-prof_demangle_is_mangled(const char *name)
-{
-    const char  *p;
-
-    if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "__Z", 3) == 0) {
-        return 1;
-    }
-
-    if (strncmp(name, "_R", 2) != 0) {
-        return 0;
-    }
-
-    for (p = name + 2; isdigit((unsigned char) *p); p++) { /* void */ }
-
-    return *p >= 'A' && *p <= 'Z';
-}
-
-
-int
 prof_demangle(char **name)
 {
     int    rc;
     char  *at, *out, *text;
 
-    if (!prof_demangle_is_mangled(*name)) {
+    if (!prof_mangled(*name)) {
         return PROF_OK;
     }
 
@@ -122,16 +97,19 @@ prof_demangle(char **name)
         text = prof_demangle_cxx(*name);
     }
 
-    rc = asprintf(&out, "%s%s%s%s", text ? "" : "[mangled] ",
-                  text ? text : *name, at ? "@" : "", at ? at + 1 : "");
+    if (at) {
+        *at = '@';
+    }
+
+    if (text == NULL) {
+        return prof_mangled_mark(name);
+    }
+
+    rc = asprintf(&out, "%s%s", text, at ? at : "");
 
     free(text);
 
     if (rc == -1) {
-        if (at) {
-            *at = '@';
-        }
-
         return PROF_ERROR;
     }
 
@@ -148,7 +126,10 @@ prof_demangle_cxx(const char *name)
     int    status;
     char  *text;
 
-    (void) pthread_once(&prof_demangle_once, prof_demangle_init);
+    if (!prof_demangle_loaded) {
+        prof_demangle_loaded = 1;
+        prof_demangle_init();
+    }
 
     if (prof_demangle_runtime == NULL) {
         return NULL;
@@ -156,7 +137,7 @@ prof_demangle_cxx(const char *name)
 
     text = prof_demangle_runtime(name, NULL, NULL, &status);
 
-    if (text && prof_demangle_is_mangled(text)) {
+    if (text && prof_mangled(text)) {
         free(text);
         return NULL;
     }
@@ -170,14 +151,11 @@ prof_demangle_init(void)
 {
     void  *lib, *sym;
 
-    sym = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    sym = NULL;
+    lib = dlopen("libstdc++.so.6", RTLD_LAZY|RTLD_LOCAL);
 
-    if (sym == NULL) {
-        lib = dlopen("libstdc++.so.6", RTLD_LAZY|RTLD_LOCAL);
-
-        if (lib) {
-            sym = dlsym(lib, "__cxa_demangle");
-        }
+    if (lib) {
+        sym = dlsym(lib, "__cxa_demangle");
     }
 
     /* C has no cast from an object pointer to a function pointer */

@@ -1,0 +1,71 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * ELF files of 64 bits and of this machine's byte order.
+ *
+ * Files are hostile: they may be truncated, be rewritten while they are read,
+ * or say anything of themselves.  They are read with pread() and never mapped,
+ * each offset is checked against the size of the file, and no more memory is
+ * taken than the caller's buffers and a bounded table of sections.
+ *
+ * Context: any thread; not in a signal; slow (files).
+ */
+
+
+#ifndef _PROF_ELF_H_INCLUDED_
+#define _PROF_ELF_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+#include <elf.h>
+#include <sys/types.h>
+
+
+/* longer names are not read */
+
+#define PROF_ELF_NAME  65536
+
+
+typedef struct {
+    int             fd;         /* -1: it is in memory */
+    const uint8_t  *image;
+    uint64_t        size;
+    dev_t           dev;
+    ino_t           ino;
+    uint64_t        mtime;      /* ns */
+    uint32_t        nsections;
+    Elf64_Ehdr      header;
+    Elf64_Shdr     *sections;   /* owned */
+} prof_elf_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* PROF_OK, or PROF_ERROR: it is no such file, or memory is short */
+int prof_elf_open(prof_elf_t *elf, const char *path);
+int prof_elf_image(prof_elf_t *elf, const void *image);
+void prof_elf_close(prof_elf_t *elf);
+
+/*
+ * Reads len bytes at the offset within a section.  PROF_ERROR: they are not all
+ * there, or the section is compressed.
+ */
+int prof_elf_read(const prof_elf_t *elf, const Elf64_Shdr *section,
+    uint64_t offset, void *buf, size_t len);
+
+/*
+ * A null-terminated string of the section with that number; the buffer has
+ * PROF_ELF_NAME bytes.  Returns its length, 0: there is no such string.
+ */
+size_t prof_elf_string(const prof_elf_t *elf, uint32_t section,
+    uint64_t offset, char *buf);
+
+/* whether the file has the build-id, in lower-case hex */
+int prof_elf_build_id(const prof_elf_t *elf, const char *build_id);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_ELF_H_INCLUDED_ */

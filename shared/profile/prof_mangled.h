@@ -1,0 +1,34 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Names in an encoding of C++ or Rust.  A viewer that decodes names itself must
+ * not meet a raw one: speedscope's importer never ends on them when WebAssembly
+ * is forbidden by a content security policy.
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_MANGLED_H_INCLUDED_
+#define _PROF_MANGLED_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+
+PROF_HIDDEN_BEGIN
+
+/* tells whether the name is in an encoding of C++ or Rust */
+int prof_mangled(const char *name);
+
+/*
+ * Replaces *name, which is malloc()ed, by "[mangled] _Z...", if it is in an
+ * encoding.  PROF_OK, or PROF_ERROR when memory is short (*name is unchanged).
+ */
+int prof_mangled_mark(char **name);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_MANGLED_H_INCLUDED_ */

@@ -1,0 +1,362 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Debug files that are truncated, random, sparse or bombs, and helpers for names
+# that are missing, hang, flood, or are killed: the profile comes in time with
+# fewer names, the worker's memory does not grow, no process and no descriptor
+# is left, and the log has one line at most.
+#
+# The files go where all programs look for them, so this is for root.
+
+use strict;
+use warnings;
+
+use Compress::Raw::Zlib;
+use File::Basename qw/ dirname /;
+use Test::More;
+use Time::HiRes qw/ time /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Module;
+
+use constant {
+    NAME   => 'ngx_http_inlined_test',
+    HELPER => 'ngx_http_profile_symbolizer',
+    LIMIT  => 4,            # seconds: two for names, and the rest
+    GROWTH => 32 * 1024,    # kB, of rendering a profile as well
+};
+
+my $t = ProfileTest->new()->has_program(qw/ objcopy readelf strip /);
+my $so = build_module($t, NAME . '_module', '-O2', '-Wl,--build-id');
+
+my ($id) = ($t->command('readelf', '-n', $so))[1] =~ /Build ID: ([0-9a-f]+)/;
+my $debug = "/usr/lib/debug/.build-id/" . substr($id, 0, 2) . '/'
+            . substr($id, 2) . '.debug';
+
+$t->skip_all('/usr/lib/debug cannot be written') if $> != 0;
+
+my $made = $$;
+
+END {
+    if ($made && $made == $$) {
+        unlink($debug);
+        rmdir(dirname($debug));
+    }
+}
+
+run('objcopy', '--only-keep-debug', $so, "$so.split");
+run('strip', '--strip-unneeded', $so);
+run('mkdir', '-p', dirname($debug));
+
+my $good = $t->read_file(basename_of("$so.split"));
+my $helper = $t->testdir() . '/' . HELPER;
+
+$t->skip_all('no helper beside the module') if !-e $helper;
+
+rename($helper, "$helper.good") or die "rename: $!\n";
+
+$t->write_file_expand('nginx.conf', <<"EOF2");
+%%MODULES%%
+load_module $so;
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    server {
+        listen 127.0.0.1:8080;
+        profile_endpoint on;
+        profile_frequency 1000;
+
+        location / {
+            inlined_test;
+        }
+
+        location = /plain {
+            return 200 plain;
+        }
+    }
+}
+EOF2
+
+replace_helper('exec sleep 0');
+$t->run();
+
+my $pid = ($t->worker_pids())[0];
+
+
+# helpers that are none
+
+restart('sleep' => sub { replace_helper('exec sleep 1000') });
+profile('a helper that hangs', 0);
+is(helpers('sleep'), 0, 'it is gone');
+
+restart('flood' => sub { replace_helper('exec yes >&0') });
+profile('a helper that floods', 0);
+is(helpers('yes'), 0, 'it is gone');
+
+restart('garbage' => sub {
+    replace_helper('printf "\\\\004\\\\0\\\\0\\\\0abcd" >&0');
+});
+profile('a helper that answers nonsense', 0);
+
+restart('text' => sub { $t->write_file(HELPER, 'no program') });
+profile('a helper that cannot be executed', 0);
+
+restart('nothing' => sub { unlink($helper) });
+profile('no helper', 0);
+
+
+# the real one
+
+write_debug($good);
+restart('real' => sub {
+    link("$helper.good", $helper) or die "link: $!\n";
+});
+profile('the helper', 1);
+like(slurp("/proc/$pid/maps"), qr/_profile_module\.so/, 'the module is mapped');
+unlike(slurp("/proc/$pid/maps"), qr/lib(?:dw|elf|debuginfod)[-.]/,
+       'elfutils is not');
+
+my ($child) = helper_pids();
+ok($child, 'it stays');
+
+like(slurp("/proc/$child/status"), qr/^NoNewPrivs:\s+1$/m,
+     'it gets no privileges');
+like(slurp("/proc/$child/status"), qr/^Seccomp:\s+2$/m,
+     'a filter is on its system calls');
+like(slurp("/proc/$child/limits"), qr/^Max address space +\d{1,9} /m,
+     'its address space is limited')
+    unless $t->sanitizers();
+
+is(scalar(grep { readlink($_) !~ m{^(?:socket:|/dev/null$)} }
+               glob("/proc/$child/fd/*")), 0, 'it has no other descriptor');
+
+kill 'KILL', $child;
+ok(wait_for(sub { !helper_pids() }), 'it was killed');
+profile('names that are kept', 1);
+
+
+# debug files
+
+my %files = (
+    'truncated' => substr($good, 0, length($good) / 2),
+    'random' => substr($good, 0, 4096)
+                . join('', map { chr(int(rand(256))) }
+                               1 .. length($good) - 4096),
+    'bomb' => bomb(1024),
+    'bomb that fits' => bomb(300),
+);
+
+for my $name (sort keys %files) {
+    write_debug($files{$name});
+    restart($name => sub { });
+    profile("$name debug file", undef);
+}
+
+write_debug($good);
+truncate($debug, 1 << 40) or die "truncate: $!\n";
+restart('sparse' => sub { });
+profile('sparse debug file', undef);
+
+
+# killed in the middle
+
+write_debug($good);
+restart('killed' => sub { });
+
+my @killed;
+my $reader = http_get('/?work=50&performance_bar=flamegraph', start => 1);
+
+wait_for(sub { push @killed, grep { kill 'KILL', $_ } helper_pids();
+               @killed });
+
+like(http_end($reader), qr/ 200 /, 'the helper is killed: a profile');
+like(http_get('/plain'), qr/plain$/, 'the helper is killed: a response');
+
+ok(wait_for(sub { !helper_pids(1) }, 20), 'no helper is left in the end');
+
+
+sub profile {
+    my ($what, $named) = @_;
+
+    my $memory = peak();
+    my $fds = () = glob("/proc/$pid/fd/*");
+
+    my $begun = time();
+    my $p = profile_get('/?work=50');
+    my $took = time() - $begun;
+
+    cmp_ok($took, '<', $t->sanitizers() ? 5 * LIMIT : LIMIT, "$what: in time");
+
+    my $wall = $p->profile('wall');
+
+    if (defined $named) {
+        my $below = $wall->weight_below(qr/^@{[ NAME ]}_spin$/);
+        ok($named ? $below : !$below, "$what: " . ($named ? '' : 'no ')
+                                      . 'names of debug files');
+    }
+
+    cmp_ok($wall->weight_below(qr/^ngx_http_core_run_phases$/), '>', 0,
+           "$what: names of symbol tables");
+    cmp_ok(peak() - $memory, '<', GROWTH, "$what: memory")
+        unless $t->sanitizers();
+
+    # the socket of the helper, and the helper itself
+
+    ok(wait_for(sub { (() = glob("/proc/$pid/fd/*")) <= $fds + 2 }),
+       "$what: descriptors");
+    is(zombies(), 0, "$what: no zombie");
+    like(http_get('/plain'), qr/plain$/, "$what: an ordinary request");
+
+    my $lines = () = $t->read_log() =~ /the helper for names/g;
+    cmp_ok($lines, '<=', 1, "$what: one line in the log");
+    unlike($t->read_log(), qr/unknown process/, "$what: nginx has no child");
+}
+
+
+# a new worker, which knows nothing, and a log of its own
+sub restart {
+    my ($what, $change) = @_;
+
+    $t->stop();
+    $change->();
+    unlink($t->testdir() . '/error.log');
+    $t->run();
+
+    $pid = ($t->worker_pids())[0];
+}
+
+
+sub replace_helper {
+    my ($script) = @_;
+
+    unlink($helper);
+    $t->write_file(HELPER, "#!/bin/sh\n$script\n");
+    chmod 0755, $helper;
+}
+
+
+sub write_debug {
+    my ($content) = @_;
+
+    open my $f, '>:raw', $debug or die "$debug: $!\n";
+    print {$f} $content;
+    close $f or die "$debug: $!\n";
+    chmod 0644, $debug;
+}
+
+
+# a debug file whose .debug_info expands to that many megabytes
+sub bomb {
+    my ($mb) = @_;
+
+    my $deflate = Compress::Raw::Zlib::Deflate->new(-AppendOutput => 1);
+    my $zero = "\0" x (1 << 20);
+    my $data = pack('L L Q Q', 1, 0, $mb << 20, 1);
+
+    $deflate->deflate($zero, $data) for 1 .. $mb;
+    $deflate->flush($data);
+
+    $t->write_file('bomb.data', $data);
+
+    my $file = $t->testdir() . '/bomb.debug';
+
+    run('objcopy', '--update-section',
+        '.debug_info=' . $t->testdir() . '/bomb.data', "$so.split", $file);
+
+    # the section says itself that it is compressed
+
+    my $elf = slurp($file);
+    my ($shoff) = unpack('Q', substr($elf, 40, 8));
+    my ($n, $names) = unpack('S S', substr($elf, 60, 4));
+    my ($strings) = unpack('Q', substr($elf, $shoff + $names * 64 + 24, 8));
+
+    for my $i (0 .. $n - 1) {
+        my $at = $shoff + $i * 64;
+        my ($name) = unpack('L', substr($elf, $at, 4));
+
+        if (substr($elf, $strings + $name, 12) eq ".debug_info\0") {
+            my ($flags) = unpack('Q', substr($elf, $at + 8, 8));
+            substr($elf, $at + 8, 8) = pack('Q', $flags | 0x800);
+        }
+    }
+
+    return $elf;
+}
+
+
+# kB, the most that it ever had
+sub peak {
+    return slurp("/proc/$pid/status") =~ /^VmHWM:\s+(\d+)/m ? $1 : 0;
+}
+
+
+sub helper_pids {
+    return grep { (readlink("/proc/$_/exe") // '') =~ m{^\Q$helper\E} }
+           map { m{(\d+)$} } glob('/proc/[0-9]*');
+}
+
+
+# programs that a script has become
+sub helpers {
+    my ($program) = @_;
+
+    my $left = 1;
+
+    wait_for(sub {
+        $left = grep { slurp("/proc/$_/cmdline") =~ /^\Q$program\E\0/
+                       && session($_) == $_ && parent($_) == 1 }
+                map { m{(\d+)$} } glob('/proc/[0-9]*');
+        return !$left;
+    });
+
+    return $left;
+}
+
+
+sub session {
+    return (split(' ', slurp("/proc/$_[0]/stat")))[5] // 0;
+}
+
+
+sub parent {
+    return (split(' ', slurp("/proc/$_[0]/stat")))[3] // 0;
+}
+
+
+sub zombies {
+    my ($master) = slurp("/proc/$pid/status") =~ /^PPid:\s+(\d+)/m;
+
+    return grep { my @stat = split(' ', slurp("/proc/$_/stat"));
+                  ($stat[2] // '') eq 'Z'
+                  && ($stat[3] == $pid || $stat[3] == $master) }
+           map { m{(\d+)$} } glob('/proc/[0-9]*');
+}
+
+
+sub slurp {
+    my ($path) = @_;
+
+    open my $f, '<:raw', $path or return '';
+    local $/;
+    return readline($f) // '';
+}
+
+
+sub basename_of {
+    return $_[0] =~ s{.*/}{}r;
+}
+
+
+sub run {
+    my ($status, $out) = $t->command(@_);
+    die "@_: $out" if $status;
+}
