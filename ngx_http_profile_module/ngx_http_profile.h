@@ -275,6 +275,10 @@ void ngx_http_profile_capture_exit(void);
 extern ngx_queue_t  ngx_http_profile_live;
 extern ngx_uint_t   ngx_http_profile_nlive;
 
+/* ngx_http_profile_cut.c */
+
+void ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx);
+
 /* ngx_http_profile_facts.c */
 
 void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);

@@ -402,6 +402,10 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 
     ngx_http_profile_last_gap(ctx);
     ngx_http_profile_end(ctx);
+
+    if (ctx->sink && ctx->tracked) {
+        ngx_http_profile_cut(ctx);
+    }
 }
 
 

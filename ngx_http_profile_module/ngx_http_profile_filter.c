@@ -144,6 +144,10 @@ ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx)
     ctx->decided = 1;
     ctx->sink = 1;
 
+    if (ctx->timedout) {
+        ngx_add_timer(&ctx->timer, 1);
+    }
+
     if (ctx->status == 0) {
 
         /* as nginx logs a response of HTTP/0.9, which has none */

@@ -1,0 +1,164 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# Responses that do not end: profile_timeout ends their capture and the reply
+# comes, and what makes the response is stopped.
+
+use strict;
+use warnings;
+
+use JSON::PP qw/ decode_json /;
+use Test::More;
+
+use File::Basename qw/ dirname /;
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ gzip proxy ssi /);
+
+$t->write_file_expand('nginx.conf', <<'EOF2');
+
+%%MODULES%%
+%%GLOBALS%%
+
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    profile_max_captures 1;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_endpoint on;
+        profile_timeout 300ms;
+
+        location /buffered/ {
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /streamed/ {
+            proxy_buffering off;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /gzip/ {
+            gzip on;
+            gzip_types *;
+            proxy_pass http://127.0.0.1:8081/;
+        }
+
+        location /ssi/ {
+            ssi on;
+            alias %%TESTDIR%%/;
+        }
+
+        location /file/ {
+            alias %%TESTDIR%%/;
+        }
+    }
+}
+
+EOF2
+
+$t->write_file('page.html', '<!--#include virtual="/streamed/part" -->'
+                            . '<!--#include virtual="/buffered/part" -->');
+$t->write_file('file', "file\n");
+$t->write_file('closed', '');
+
+$t->run_daemon(\&endless);
+$t->wait_for_socket(8081);
+$t->run();
+
+my ($worker) = $t->worker_pids();
+my $arg = 'performance_bar=flamegraph&profile_format=speedscope';
+my $closed = closed();
+
+for my $uri ('/buffered/', '/streamed/', '/gzip/', '/ssi/page.html',
+             '/streamed/late')
+{
+    my $r = http_get("$uri?$arg", timeout => 8,
+                     headers => [ 'Accept-Encoding: gzip' ]);
+
+    is($r->status(), 200, "a profile of $uri");
+    is($r->header('X-Profiled-Status'), 200, 'of the response that began');
+
+    my $json = eval { decode_json($r->content()) } || {};
+    is($json->{profile_info}{ended_by}, 'profile_timeout', 'its end is told');
+
+    ok(wait_for(sub { closed() > $closed }), 'the upstream is left');
+    wait_for(sub { closed() == opened() });
+    $closed = closed();
+
+    is(http_get("/file/file?$arg")->status(), 200, 'there is room for others');
+}
+
+# the connection goes on
+
+my $s = http_get("/streamed/?$arg", start => 1, keepalive => 1);
+is(http_end($s)->status(), 200, 'a profile');
+is(http_get('/file/file', socket => $s)->body(), "file\n",
+   'and another response of the same connection');
+
+# the client goes while the response is captured
+
+$s = http_get("/streamed/?$arg", start => 1);
+wait_for(sub { opened() > closed() });
+close $s;
+ok(wait_for(sub { opened() == closed() }), 'a client that goes');
+is(http_get("/file/file?$arg")->status(), 200, 'there is room for others');
+
+is(join(' ', $t->worker_pids()), $worker, 'the worker is the same');
+
+
+sub opened { return () = $t->read_file('closed') =~ /opened/g }
+
+sub closed { return () = $t->read_file('closed') =~ /closed/g }
+
+
+# each connection has a process: it sends until it is closed
+
+sub endless {
+    my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
+                                       LocalPort => port(8081), Listen => 20,
+                                       ReuseAddr => 1)
+        or die "listen: $!\n";
+
+    local $SIG{CHLD} = 'IGNORE';
+    local $SIG{PIPE} = 'IGNORE';
+
+    while (my $c = $server->accept()) {
+        next if fork();
+
+        my $line = <$c>;
+        exit unless defined $line;
+
+        note_line('opened');
+        select undef, undef, undef, 0.6 if $line =~ /late/;
+
+        print $c "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n";
+        $c->autoflush(1);
+
+        while (print $c 'x' x 1000) {
+            select undef, undef, undef, 0.02;
+        }
+
+        note_line('closed');
+        exit;
+    }
+}
+
+
+sub note_line {
+    my ($line) = @_;
+
+    open my $f, '>>', $t->testdir() . '/closed' or die "closed: $!\n";
+    print $f "$line\n";
+    close $f;
+}
