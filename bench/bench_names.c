@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 
 #define BENCH_FRAMES  200
@@ -29,6 +30,7 @@ static void bench_build_id(prof_profile_object_t *o,
     struct dl_phdr_info *info, const ElfW(Phdr) *ph);
 static prof_profile_t *bench_profile(void);
 static double bench_name(void);
+static void bench_helper(void);
 
 
 int
@@ -36,6 +38,8 @@ main(void)
 {
     double    first, later, ms;
     uint32_t  i;
+
+    bench_helper();
 
     first = 1e9;
     later = 1e9;
@@ -181,4 +185,32 @@ bench_build_id(prof_profile_object_t *o, struct dl_phdr_info *info,
 
         note = (char *) (uintptr_t) id + ((n->n_descsz + 3) & ~3u);
     }
+}
+
+
+/* the one that was built with this program, in the directory above */
+
+static void
+bench_helper(void)
+{
+    int       i;
+    char     *slash;
+    ssize_t   n;
+
+    static char  path[4096];
+
+    n = readlink("/proc/self/exe", path, sizeof(path) - 64);
+    path[n > 0 ? n : 0] = '\0';
+
+    for (i = 0; i < 2; i++) {
+        slash = strrchr(path, '/');
+
+        if (slash) {
+            *slash = '\0';
+        }
+    }
+
+    (void) strcat(path, "/ngx_http_profile_symbolizer");
+
+    prof_profile_helper(path);
 }
