@@ -220,6 +220,12 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
     ngx_http_profile_cycle = NULL;
 
     ngx_http_profile_inbox_close();
+
+    /* no signal of the master's reads them */
+
+    if (ngx_process == NGX_PROCESS_MASTER) {
+        prof_process_done();
+    }
 }
 
 
