@@ -21,6 +21,7 @@
 
 
 static int prof_sampler_stack(prof_sampler_t *s, void *mem);
+static void prof_sampler_free(prof_sampler_t *s);
 
 
 prof_sampler_t *
@@ -78,7 +79,7 @@ prof_sampler_create(const char **err)
     *err = "no free real-time signal";
 
     if (prof_signal_hold(PROF_SIGNAL_OWN) != PROF_OK) {
-        goto failed_stack;
+        goto failed;
     }
 
     *err = "no entry for a timer's signal";
@@ -107,17 +108,9 @@ failed_signal:
 
     prof_signal_release(PROF_SIGNAL_OWN);
 
-failed_stack:
-
-    if (s->own_stack) {
-        (void) sigaltstack(&s->old_stack, NULL);
-    }
-
 failed:
 
-    prof_unwind_release(s->unwind);
-    (void) munmap(s->memory, s->memory_size);
-    free(s);
+    prof_sampler_free(s);
 
     return NULL;
 }
@@ -133,12 +126,21 @@ prof_sampler_destroy(prof_sampler_t *s)
     prof_expiry_retire(s->expiry);
     prof_signal_release(PROF_SIGNAL_OWN);
 
-    if (s->own_stack) {
-        (void) sigaltstack(&s->old_stack, NULL);
+    prof_sampler_free(s);
+}
+
+
+/* the kernel must not be left with a stack that is gone */
+
+static void
+prof_sampler_free(prof_sampler_t *s)
+{
+    prof_unwind_release(s->unwind);
+
+    if (!s->own_stack || sigaltstack(&s->old_stack, NULL) == 0) {
+        (void) munmap(s->memory, s->memory_size);
     }
 
-    prof_unwind_release(s->unwind);
-    (void) munmap(s->memory, s->memory_size);
     free(s);
 }
 

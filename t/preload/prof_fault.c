@@ -1,0 +1,418 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * For LD_PRELOAD: makes calls fail that the module, and the core in it, makes
+ * to the C library.  Calls of nginx and of libraries are passed on: who calls
+ * is known by the return address.
+ *
+ * PROF_FAULT names a file of 4096 bytes that all processes map, and that the
+ * test reads and writes: numbers of 32 bits, of the host's order, which are
+ *
+ *     0     which call fails, by its line in the table below, or 0: none
+ *     1     the first that fails, counted from 1 from when the test set it
+ *     2     the last that fails
+ *     3     how many have failed
+ *     16..  how many there were of each
+ */
+
+
+#define _GNU_SOURCE
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+
+#define PROF_FAULT_SIZE    4096
+#define PROF_FAULT_COUNTS  16
+
+/* a part of the module's file name */
+#define PROF_FAULT_MODULE  "ngx_http_profile_module"
+
+
+typedef struct {
+    volatile uint32_t   call;
+    volatile uint32_t   first;
+    volatile uint32_t   last;
+    volatile uint32_t   failed;
+    volatile uint32_t   unused[PROF_FAULT_COUNTS - 4];
+    volatile uint32_t   counts[PROF_FAULT_SIZE / 4 - PROF_FAULT_COUNTS];
+} prof_fault_t;
+
+
+/* in the order of their numbers, which begin with 1 */
+
+#define PROF_FAULTS(x)                                                        \
+    x(socketpair)                                                             \
+    x(mmap)                                                                   \
+    x(memfd_create)                                                           \
+    x(timer_create)                                                           \
+    x(pthread_create)                                                         \
+    x(sigaction)                                                              \
+    x(sigaltstack)                                                            \
+    x(open)                                                                   \
+    x(fopen)                                                                  \
+    x(write)                                                                  \
+    x(pwrite)                                                                 \
+    x(posix_spawn)                                                            \
+    x(pipe2)                                                                  \
+    x(eventfd)                                                                \
+    x(fcntl)                                                                  \
+    x(sendmsg)                                                                \
+    x(malloc)                                                                 \
+    x(calloc)                                                                 \
+    x(realloc)
+
+
+typedef enum {
+    PROF_FAULT_none = 0,
+#define PROF_FAULT_INDEX(name)  PROF_FAULT_##name,
+    PROF_FAULTS(PROF_FAULT_INDEX)
+    PROF_FAULT_N
+} prof_fault_e;
+
+
+static prof_fault_t  *prof_fault;
+
+
+/* the C library's own, which dlsym() itself needs */
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+
+#define prof_fault_real(name)                                                 \
+    ({                                                                        \
+        static __typeof__(&name)  real;                                       \
+        if (real == NULL) {                                                   \
+            real = (__typeof__(&name)) dlsym(RTLD_NEXT, #name);               \
+        }                                                                     \
+        real;                                                                 \
+    })
+
+/* of the caller of the function that stands for another */
+
+#define prof_fails(name, err)                                                 \
+    prof_fault_now(PROF_FAULT_##name, __builtin_return_address(0), err)
+
+
+__attribute__((constructor)) static void
+prof_fault_init(void)
+{
+    int          fd;
+    void        *p;
+    const char  *path;
+
+    path = getenv("PROF_FAULT");
+    fd = path ? open(path, O_RDWR|O_CLOEXEC) : -1;
+
+    if (fd == -1) {
+        return;
+    }
+
+    p = mmap(NULL, PROF_FAULT_SIZE, PROT_READ|PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (p != MAP_FAILED) {
+        prof_fault = p;
+    }
+
+    (void) close(fd);
+}
+
+
+static int
+prof_fault_now(prof_fault_e call, void *pc, int err)
+{
+    uint32_t               n;
+    struct dl_find_object  object;
+
+    if (prof_fault == NULL || _dl_find_object(pc, &object) != 0
+        || strstr(object.dlfo_link_map->l_name, PROF_FAULT_MODULE) == NULL)
+    {
+        return 0;
+    }
+
+    n = __atomic_add_fetch(&prof_fault->counts[call], 1, __ATOMIC_SEQ_CST);
+
+    if (call != prof_fault->call || n < prof_fault->first
+        || n > prof_fault->last)
+    {
+        return 0;
+    }
+
+    (void) __atomic_add_fetch(&prof_fault->failed, 1, __ATOMIC_SEQ_CST);
+
+    errno = err;
+
+    return 1;
+}
+
+
+int
+socketpair(int domain, int type, int protocol, int s[2])
+{
+    return prof_fails(socketpair, EMFILE)
+           ? -1 : prof_fault_real(socketpair)(domain, type, protocol, s);
+}
+
+
+void *
+mmap(void *p, size_t len, int prot, int flags, int fd, off_t offset)
+{
+    return prof_fails(mmap, ENOMEM)
+           ? MAP_FAILED
+           : prof_fault_real(mmap)(p, len, prot, flags, fd, offset);
+}
+
+
+void *
+mmap64(void *p, size_t len, int prot, int flags, int fd, off64_t offset)
+{
+    return prof_fails(mmap, ENOMEM)
+           ? MAP_FAILED
+           : prof_fault_real(mmap64)(p, len, prot, flags, fd, offset);
+}
+
+
+int
+memfd_create(const char *name, unsigned flags)
+{
+    return prof_fails(memfd_create, EMFILE)
+           ? -1 : prof_fault_real(memfd_create)(name, flags);
+}
+
+
+int
+timer_create(clockid_t clock, struct sigevent *restrict event,
+    timer_t *restrict timer)
+{
+    return prof_fails(timer_create, EAGAIN)
+           ? -1 : prof_fault_real(timer_create)(clock, event, timer);
+}
+
+
+int
+pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
+    void *(*fn)(void *), void *restrict data)
+{
+    return prof_fails(pthread_create, EAGAIN)
+           ? EAGAIN : prof_fault_real(pthread_create)(thread, attr, fn, data);
+}
+
+
+int
+sigaction(int signo, const struct sigaction *restrict new,
+    struct sigaction *restrict old)
+{
+    return prof_fails(sigaction, EINVAL)
+           ? -1 : prof_fault_real(sigaction)(signo, new, old);
+}
+
+
+int
+sigaltstack(const stack_t *restrict new, stack_t *restrict old)
+{
+    return prof_fails(sigaltstack, ENOMEM)
+           ? -1 : prof_fault_real(sigaltstack)(new, old);
+}
+
+
+int
+open(const char *path, int flags, ...)
+{
+    mode_t   mode;
+    va_list  args;
+
+    va_start(args, flags);
+    mode = va_arg(args, mode_t);
+    va_end(args);
+
+    return prof_fails(open, EMFILE)
+           ? -1 : prof_fault_real(open)(path, flags, mode);
+}
+
+
+int
+open64(const char *path, int flags, ...)
+{
+    mode_t   mode;
+    va_list  args;
+
+    va_start(args, flags);
+    mode = va_arg(args, mode_t);
+    va_end(args);
+
+    return prof_fails(open, EMFILE)
+           ? -1 : prof_fault_real(open64)(path, flags, mode);
+}
+
+
+int
+openat(int dir, const char *path, int flags, ...)
+{
+    mode_t   mode;
+    va_list  args;
+
+    va_start(args, flags);
+    mode = va_arg(args, mode_t);
+    va_end(args);
+
+    return prof_fails(open, EMFILE)
+           ? -1 : prof_fault_real(openat)(dir, path, flags, mode);
+}
+
+
+int
+openat64(int dir, const char *path, int flags, ...)
+{
+    mode_t   mode;
+    va_list  args;
+
+    va_start(args, flags);
+    mode = va_arg(args, mode_t);
+    va_end(args);
+
+    return prof_fails(open, EMFILE)
+           ? -1 : prof_fault_real(openat64)(dir, path, flags, mode);
+}
+
+
+FILE *
+fopen(const char *path, const char *mode)
+{
+    return prof_fails(fopen, EMFILE)
+           ? NULL : prof_fault_real(fopen)(path, mode);
+}
+
+
+FILE *
+fopen64(const char *path, const char *mode)
+{
+    return prof_fails(fopen, EMFILE)
+           ? NULL : prof_fault_real(fopen64)(path, mode);
+}
+
+
+ssize_t
+write(int fd, const void *p, size_t len)
+{
+    return prof_fails(write, ENOSPC) ? -1 : prof_fault_real(write)(fd, p, len);
+}
+
+
+ssize_t
+pwrite(int fd, const void *p, size_t len, off_t offset)
+{
+    return prof_fails(pwrite, ENOSPC)
+           ? -1 : prof_fault_real(pwrite)(fd, p, len, offset);
+}
+
+
+ssize_t
+pwrite64(int fd, const void *p, size_t len, off64_t offset)
+{
+    return prof_fails(pwrite, ENOSPC)
+           ? -1 : prof_fault_real(pwrite64)(fd, p, len, offset);
+}
+
+
+int
+posix_spawn(pid_t *restrict pid, const char *restrict path,
+    const posix_spawn_file_actions_t *actions,
+    const posix_spawnattr_t *restrict attr, char *const argv[restrict],
+    char *const env[restrict])
+{
+    return prof_fails(posix_spawn, EAGAIN)
+           ? EAGAIN
+           : prof_fault_real(posix_spawn)(pid, path, actions, attr, argv, env);
+}
+
+
+int
+pipe2(int s[2], int flags)
+{
+    return prof_fails(pipe2, EMFILE) ? -1 : prof_fault_real(pipe2)(s, flags);
+}
+
+
+int
+eventfd(unsigned count, int flags)
+{
+    return prof_fails(eventfd, EMFILE)
+           ? -1 : prof_fault_real(eventfd)(count, flags);
+}
+
+
+int
+fcntl(int fd, int cmd, ...)
+{
+    void    *arg;
+    va_list  args;
+
+    va_start(args, cmd);
+    arg = va_arg(args, void *);
+    va_end(args);
+
+    return prof_fails(fcntl, EMFILE)
+           ? -1 : prof_fault_real(fcntl)(fd, cmd, arg);
+}
+
+
+int
+fcntl64(int fd, int cmd, ...)
+{
+    void    *arg;
+    va_list  args;
+
+    va_start(args, cmd);
+    arg = va_arg(args, void *);
+    va_end(args);
+
+    return prof_fails(fcntl, EMFILE)
+           ? -1 : prof_fault_real(fcntl64)(fd, cmd, arg);
+}
+
+
+ssize_t
+sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+    return prof_fails(sendmsg, ENOBUFS)
+           ? -1 : prof_fault_real(sendmsg)(fd, msg, flags);
+}
+
+
+void *
+malloc(size_t size)
+{
+    return prof_fails(malloc, ENOMEM) ? NULL : __libc_malloc(size);
+}
+
+
+void *
+calloc(size_t n, size_t size)
+{
+    return prof_fails(calloc, ENOMEM) ? NULL : __libc_calloc(n, size);
+}
+
+
+void *
+realloc(void *p, size_t size)
+{
+    return prof_fails(realloc, ENOMEM) ? NULL : __libc_realloc(p, size);
+}

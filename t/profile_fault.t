@@ -1,0 +1,346 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Each call of the C library by which the module asks for a resource fails once,
+# at start, at a reload and in captures: ordinary requests get their ordinary
+# answer, neither the master nor a worker ends, the log or the answer says what
+# failed, and the next reload or capture works.  Then all calls of one kind
+# fail.
+#
+# Where there are too many calls of a kind, the first ones fail and a part of
+# the others; with PROFILE_TEST_FAULTS all of them do.
+
+use strict;
+use warnings;
+
+use Fcntl qw/ SEEK_SET /;
+use File::Basename qw/ dirname /;
+use Test::More;
+use Time::HiRes qw/ time sleep /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+# of one kind in one place, unless all of them fail
+my $FIRST = 4;
+my $OTHERS = 3;
+
+my $t = ProfileTest->new()->has(qw/ rewrite /)->allow(qr/profile: /);
+
+plan(skip_all => 'the module is linked into nginx') if $t->{module} eq '';
+plan(skip_all => 'sanitizers and a preloaded library') if $t->sanitizers();
+
+$t->write_file_expand('nginx.conf', <<'EOC');
+%%MODULES%%
+%%GLOBALS%%
+worker_processes 2;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    profile_accounting on;
+    profile_keep $arg_keep;
+    profile_stall_threshold 1s;
+    profile_store %%TESTDIR%%/store;
+
+    server {
+        listen 127.0.0.1:8080;
+        profile_endpoint on;
+
+        location / {
+            return 200 "ordinary";
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+}
+EOC
+
+my $source = dirname(__FILE__) . '/preload/prof_fault.c';
+my $so = $t->testdir() . '/prof_fault.so';
+my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-O1', '-W',
+                                 '-Wall', '-Werror', '-o', $so, $source);
+
+plan(skip_all => "the C library has no _dl_find_object(): $out") if $status;
+
+# the numbers of the calls are those of the lines in the table
+
+my @calls = do {
+    open my $f, '<', $source or die "$source: $!\n";
+    local $/;
+    ('', <$f> =~ /^\s+x\((\w+)\)/mg);
+};
+
+$t->write_file('fault', "\0" x 4096);
+chmod 0666, $t->testdir() . '/fault';
+open my $control, '+<', $t->testdir() . '/fault' or die "fault: $!\n";
+
+$ENV{PROF_FAULT} = $t->testdir() . '/fault';
+$ENV{LD_PRELOAD} = $so;
+
+my ($tried, $seen, @bad) = (0, 0);
+
+###############################################################################
+
+# at start and at a reload
+
+fault();
+$t->run();
+my %start = counts();
+
+fault();
+renew();
+my %reload = counts();
+
+$t->stop('TERM');
+
+cmp_ok($start{mmap}, '>', 0, 'calls of the module are seen');
+
+for my $call (grep { $start{$_} || $reload{$_} } @calls) {
+    for my $n (chosen(larger($start{$call}, $reload{$call}))) {
+        my $what = ref $n ? "all $call()" : "$call(), $n";
+
+        fault($call, $n);
+
+        if (!eval { $t->run() }) {
+            bad("$what at start: nginx does not start");
+            next;
+        }
+
+        ordinary("$what at start");
+
+        fault($call, $n);
+        renew("$what at reload");
+        ordinary("$what at reload");
+
+        fault();
+        renew("$what, and a reload");
+        works("$what, and a reload");
+
+        $t->stop('TERM');
+    }
+}
+
+is(join("\n", splice @bad), '', "$tried faults at start and reload");
+
+# in captures
+
+$t->run();
+works('before');
+
+my @workers = $t->worker_pids();
+
+my @scenes = (
+    [ 'a flamegraph', '/?performance_bar=flamegraph&profile_format=speedscope' ],
+    [ 'CPU time', '/?performance_bar=flamegraph&profile_format=speedscope&profile_mode=cpu' ],
+    [ 'allocations', '/?performance_bar=flamegraph&profile_format=speedscope&profile_mode=object' ],
+    [ 'recording', '/?performance_bar=record' ],
+    [ 'workers', '/-/profile/cpu?seconds=0.1&format=speedscope' ],
+    [ 'allocations of workers', '/-/profile/object?seconds=0.1&format=speedscope' ],
+    [ 'requests', '/-/profile/wall?uri=/&requests=1&seconds=1&format=speedscope' ],
+);
+
+for my $scene (@scenes) {
+    my ($name, $uri) = @$scene;
+
+    $tried = 0;
+    fault();
+    scene($uri);
+    my %counts = counts();
+
+    for my $call (grep { $counts{$_} } @calls) {
+
+        # hooks of the module call it for all that allocate
+        next if $name =~ /^alloc/ && $call =~ /alloc|mmap/;
+
+        for my $n (chosen($counts{$call})) {
+            my $what = ref $n ? "all $call()" : "$call(), $n";
+
+            # What clients can cause is logged once a second.  Of memory it is
+            # only asked that nothing else suffers.
+
+            captured("$name, $what", $uri, $call, $n) eq 'unsaid'
+                && sleep(1.1)
+                && captured("$name, $what", $uri, $call, $n) eq 'unsaid'
+                && $call !~ /alloc/
+                && bad("$name, $what: no profile, and no word of why");
+
+            ordinary("$name, $what");
+
+            if (join(' ', $t->worker_pids()) ne "@workers") {
+                bad("$name, $what: a worker ended");
+                @workers = $t->worker_pids();
+            }
+        }
+    }
+
+    fault();
+    works("$name, afterwards");
+
+    is(join("\n", splice @bad), '', "$tried faults in captures: $name");
+}
+
+###############################################################################
+
+# counting begins again; without arguments nothing fails
+sub fault {
+    my ($call, $n) = @_;
+
+    my ($first, $last) = ref $n ? (1, 0xffffffff) : ($n // 0, $n // 0);
+    my ($number) = grep { $calls[$_] eq ($call // '') } 0 .. $#calls;
+
+    $tried++ if $call;
+
+    sysseek($control, 0, SEEK_SET);
+    syswrite($control, pack('L*', 0, $first, $last, (0) x 60));
+    sysseek($control, 0, SEEK_SET);
+    syswrite($control, pack('L', $number));
+}
+
+
+sub numbers {
+    sysseek($control, 0, SEEK_SET);
+    sysread($control, my $bytes, 256);
+    return unpack('L*', $bytes);
+}
+
+
+sub counts {
+    my @n = numbers();
+    return map { $calls[$_] => $n[16 + $_] } 1 .. $#calls;
+}
+
+
+# which of the calls fail: numbers, and then all of them
+sub chosen {
+    my ($count) = @_;
+
+    my @n = 1 .. $count;
+
+    if (!$ENV{PROFILE_TEST_FAULTS} && $count > $FIRST + $OTHERS) {
+        @n = (1 .. $FIRST, map { $FIRST + int(($count - $FIRST) * $_ / $OTHERS) }
+                           1 .. $OTHERS);
+    }
+
+    return (@n, [ 'all' ]);
+}
+
+
+sub larger { return $_[0] > $_[1] ? $_[0] : $_[1] }
+
+
+sub bad {
+    push @bad, substr(join('', @_) =~ s/\n.*//sr, 0, 200);
+    return;
+}
+
+
+# a reload
+sub renew {
+    my ($what) = @_;
+
+    $what //= 'reload';
+    my %old = map { $_ => 1 } $t->worker_pids();
+
+    kill 'HUP', $t->{pid};
+
+    wait_for(sub { !lives() || 2 == grep { !$old{$_} } $t->worker_pids() })
+        or bad("$what: no new workers");
+
+    die "$what: the master is gone\n" unless lives();
+
+    wait_for(sub { !grep { $old{$_} } $t->child_processes($t->{pid}) })
+        or bad("$what: old workers remain");
+}
+
+
+# a process that ended is there until it is waited for
+sub lives {
+    open my $f, '<', "/proc/$t->{pid}/stat" or return 0;
+    return <$f> !~ /\) Z/;
+}
+
+
+sub ordinary {
+    my ($what) = @_;
+
+    die "$what: the master is gone\n" unless lives();
+
+    for (1 .. 2) {
+        my $r = http_get('/');
+
+        bad("$what: ", $r->status() || $r->error(), ' ', $r->body())
+            if $r->status() ne '200' || $r->body() ne 'ordinary';
+    }
+
+    wait_for(sub { $t->worker_pids() == 2 }) or bad("$what: a worker is gone");
+}
+
+
+# captures do what they should
+sub works {
+    my ($what) = @_;
+
+    my $r = http_get('/?performance_bar=flamegraph', timeout => 20);
+
+    bad("$what: no flamegraph: ", $r->status(), ' ', $r->body())
+        if $r->status() ne '200' || $r->body() !~ /ngx_http_|nginx/;
+
+    $r = http_get('/-/profile/cpu?seconds=0.1&format=speedscope');
+
+    bad("$what: no capture of workers: ", $r->status(), ' ', $r->body())
+        if $r->status() ne '200' || $r->body() =~ /left_out/;
+}
+
+
+# a capture with a fault; "unsaid": there is no profile, and no word of why
+sub captured {
+    my ($what, $uri, $call, $n) = @_;
+
+    fault($call, $n);
+
+    my $from = length($t->read_log());
+    my $stored = stored();
+    my $r = scene($uri);
+
+    bad("$what: no answer") if $r->status() !~ /^\d+$/;
+    bad("$what: the response is another one")
+        if $uri =~ /keep|record/ && $r->body() ne 'ordinary';
+
+    my $said = sub { substr($t->read_log(), $from) =~ /profile: / };
+
+    if ($uri =~ /keep|record/) {
+        return wait_for(sub { stored() > $stored || $said->() })
+               || $r =~ /X-Profile-Dropped/ ? '' : 'unsaid';
+    }
+
+    # errors of the module are a line of text
+
+    return $said->() || ($r->status() eq '200' ? $r =~ /"profile_info"/
+                                               : $r->body() !~ /<html>/)
+           ? '' : 'unsaid';
+}
+
+
+sub stored { return scalar(() = glob($t->testdir() . '/store/*')) }
+
+
+sub scene {
+    my ($uri) = @_;
+
+    return http_get($uri) unless $uri =~ /uri=/;
+
+    my $s = http_get($uri, start => 1);
+
+    sleep(0.05);
+    http_get('/captured');
+
+    return http_end($s);
+}
