@@ -59,6 +59,13 @@ prof_heap_create(const prof_heap_conf_t *conf, const char **err)
         return NULL;
     }
 
+    *err = "too many threads";
+
+    if (prof_heap_thread() == NULL) {
+        errno = EAGAIN;
+        return NULL;
+    }
+
     *err = "cannot allocate memory";
 
     for (n = 64; n * PROF_HEAP_UNIT * 4 < conf->memory; n *= 2) { /* void */ }
@@ -208,7 +215,7 @@ prof_heap_destroy(prof_heap_t *h)
     prof_heap_remove(h);
     prof_process_release();
 
-    if (prof_heap_thread.heap == h) {
+    if (prof_heap_thread()->heap == h) {
         prof_heap_turn(NULL, NULL);
     }
 
@@ -288,8 +295,9 @@ prof_heap_add(prof_heap_t *h)
     }
 
     if (prof_heap_users++ == 0) {
+        prof_heap_threads_clear();
         prof_heap_owner = pthread_self();
-        prof_heap_thread.owner = 1;
+        prof_heap_thread()->owner = 1;
     }
 
     h->on = 1;
@@ -321,7 +329,7 @@ prof_heap_remove(prof_heap_t *h)
 
     if (--prof_heap_users == 0) {
         prof_heap_state.n = 0;
-        prof_heap_thread.owner = 0;
+        prof_heap_thread()->owner = 0;
     }
 
     prof_heap_choose();
@@ -360,14 +368,26 @@ prof_heap_choose(void)
 void
 prof_heap_mute(void)
 {
-    prof_heap_thread.inside++;
+    prof_heap_thread_t  *t;
+
+    t = prof_heap_thread();
+
+    if (t) {
+        t->inside++;
+    }
 }
 
 
 void
 prof_heap_unmute(void)
 {
-    prof_heap_thread.inside--;
+    prof_heap_thread_t  *t;
+
+    t = prof_heap_thread();
+
+    if (t && t->inside) {
+        t->inside--;
+    }
 }
 
 

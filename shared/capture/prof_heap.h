@@ -39,6 +39,7 @@
 #include "capture/prof_stack.h"
 #include "capture/prof_tree.h"
 #include "prof.h"
+#include "unwind/prof_arch.h"
 #include "unwind/prof_unwind.h"
 
 
@@ -99,9 +100,21 @@ struct prof_heap_s {
 };
 
 
-/* what a hook knows of its thread; small, as it is in static storage */
+/*
+ * What a hook knows of its thread.  Hooks run in threads that were there before
+ * the module, also in those that are loading objects, so this is not in
+ * thread-local storage.  That of the initial-exec model takes memory that the
+ * process may not have left, and musl loads no module that has it.  That of
+ * other models is allocated at a thread's first use, and the C library ends the
+ * process if it cannot.  So entries are in a table of fixed size, by the thread
+ * pointer.  A thread for which no entry is free is not counted: its calls are
+ * "missed".
+ */
+
+#define PROF_HEAP_THREADS  1024
 
 typedef struct {
+    uintptr_t              thread;      /* prof_arch_thread(); 0: free */
     prof_heap_t           *heap;        /* whose turn runs in the thread */
     const prof_turn_t     *turn;
     double                 rest;        /* bytes to the next sample */
@@ -127,9 +140,13 @@ PROF_HIDDEN_BEGIN
 
 extern prof_heap_state_t  prof_heap_state;
 
-/* never allocates: it is part of what each thread has from its start */
-extern __thread prof_heap_thread_t  prof_heap_thread
-    __attribute__((tls_model("initial-exec")));
+extern prof_heap_thread_t  prof_heap_threads[PROF_HEAP_THREADS];
+
+/* NULL: there is no entry for the thread */
+prof_heap_thread_t *prof_heap_thread_find(uintptr_t self);
+
+/* when there are no heaps: gives back the entries of all threads */
+void prof_heap_threads_clear(void);
 
 /*
  * For hooks.  prof_heap_allocated() is told of what prof_heap_wants() has
@@ -172,6 +189,30 @@ void prof_heap_unlock(prof_heap_t *h);
 PROF_HIDDEN_END
 
 
+static inline uint32_t
+prof_heap_thread_first(uintptr_t self)
+{
+    /* threads' stacks are at multiples of large powers of two */
+
+    return (uint64_t) self * 0x9e3779b97f4a7c15 >> 32 & (PROF_HEAP_THREADS - 1);
+}
+
+
+/* the running thread's */
+
+static inline prof_heap_thread_t *
+prof_heap_thread(void)
+{
+    uintptr_t            self;
+    prof_heap_thread_t  *t;
+
+    self = prof_arch_thread();
+    t = &prof_heap_threads[prof_heap_thread_first(self)];
+
+    return (t->thread == self) ? t : prof_heap_thread_find(self);
+}
+
+
 /* whether this allocation counts for anybody, and is to be told */
 
 static inline int
@@ -179,7 +220,15 @@ prof_heap_wants(size_t size)
 {
     prof_heap_thread_t  *t;
 
-    t = &prof_heap_thread;
+    if (prof_heap_state.n == 0) {
+        return 0;
+    }
+
+    t = prof_heap_thread();
+
+    if (t == NULL) {
+        return prof_heap_state.process != 0;
+    }
 
     if (t->inside) {
         return 0;
@@ -211,7 +260,11 @@ prof_heap_wants(size_t size)
 static inline void
 prof_heap_enter(void)
 {
-    if (!prof_heap_thread.owner) {
+    prof_heap_thread_t  *t;
+
+    t = prof_heap_thread();
+
+    if (t == NULL || !t->owner) {
         __atomic_fetch_add(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
     }
 }
@@ -220,7 +273,11 @@ prof_heap_enter(void)
 static inline void
 prof_heap_leave(void)
 {
-    if (!prof_heap_thread.owner) {
+    prof_heap_thread_t  *t;
+
+    t = prof_heap_thread();
+
+    if (t == NULL || !t->owner) {
         __atomic_fetch_sub(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
     }
 }

@@ -25,15 +25,14 @@
 #define PROF_HEAP_SPIN   64
 #define PROF_HEAP_YIELD  100000
 
+
+static void prof_heap_missed(void);
 static void prof_heap_record(prof_heap_t *h, void *p, size_t size,
     double weight, prof_heap_kind_e kind, const prof_turn_t *turn);
 static uint32_t prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn);
 static int prof_heap_process_sample(prof_heap_thread_t *t, size_t size);
 static int prof_heap_turn_sample(prof_heap_t *h, size_t size);
 static double prof_heap_weight(uint64_t interval, size_t size);
-
-
-__thread prof_heap_thread_t  prof_heap_thread;
 
 
 PROF_GLUE void
@@ -44,7 +43,13 @@ prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind)
     prof_heap_t         *h;
     prof_heap_thread_t  *t;
 
-    t = &prof_heap_thread;
+    t = prof_heap_thread();
+
+    if (t == NULL) {
+        prof_heap_missed();
+        return;
+    }
+
     t->inside++;
 
     if (t->stack.high == 0) {
@@ -76,6 +81,28 @@ prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind)
     }
 
     t->inside--;
+}
+
+
+/* a call in a thread that has no entry */
+
+static void
+prof_heap_missed(void)
+{
+    uint32_t      i;
+    prof_heap_t  *h;
+
+    prof_heap_enter();
+
+    for (i = 0; i < prof_heap_state.n; i++) {
+        h = __atomic_load_n(&prof_heap_state.heaps[i], __ATOMIC_SEQ_CST);
+
+        if (h && h->process && h->on) {
+            __atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
+        }
+    }
+
+    prof_heap_leave();
 }
 
 
@@ -144,7 +171,7 @@ prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn)
     prof_arch_here(&uc);
     prof_arch_regs(&regs, &uc);
 
-    stack = &prof_heap_thread.stack;
+    stack = &prof_heap_thread()->stack;
     top = prof_stack_top(stack, regs.sp, turn ? turn->top : stack->high);
 
     n = prof_walk(h->unwind, h->cache, &uc, top, h->pcs, PROF_MAX_DEPTH,
@@ -257,7 +284,11 @@ prof_heap_turn(prof_heap_t *h, const prof_turn_t *turn)
 {
     prof_heap_thread_t  *t;
 
-    t = &prof_heap_thread;
+    t = prof_heap_thread();
+
+    if (t == NULL) {
+        return;
+    }
 
     t->heap = NULL;
 
@@ -284,14 +315,17 @@ prof_heap_turn(prof_heap_t *h, const prof_turn_t *turn)
 int
 prof_heap_lock(prof_heap_t *h)
 {
-    uint32_t  n;
+    uint32_t             n;
+    prof_heap_thread_t  *t;
 
-    if (prof_heap_thread.locked) {
+    t = prof_heap_thread();
+
+    if (t == NULL || t->locked) {
         __atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
         return 0;
     }
 
-    prof_heap_thread.locked = 1;
+    t->locked = 1;
 
     for (n = 0; n < PROF_HEAP_YIELD; n++) {
 
@@ -304,7 +338,7 @@ prof_heap_lock(prof_heap_t *h)
         }
     }
 
-    prof_heap_thread.locked = 0;
+    t->locked = 0;
     __atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
 
     return 0;
@@ -315,5 +349,5 @@ void
 prof_heap_unlock(prof_heap_t *h)
 {
     __atomic_store_n(&h->lock, 0, __ATOMIC_RELEASE);
-    prof_heap_thread.locked = 0;
+    prof_heap_thread()->locked = 0;
 }
