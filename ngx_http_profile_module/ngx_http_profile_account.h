@@ -204,15 +204,21 @@ void ngx_http_profile_loop_end(void);
 /* NGX_ERROR: the events cannot be dispatched in nginx's order, it is logged */
 ngx_int_t ngx_http_profile_poll_init(ngx_cycle_t *cycle);
 
-/* this poll is to be the module's; else nginx's own posts what it finds */
-ngx_uint_t ngx_http_profile_polls(ngx_uint_t flags);
+/* nginx runs handlers in its poll, if it does not pass NGX_POST_EVENTS */
+extern ngx_uint_t  ngx_http_profile_polls;
+
+/* then this one is called; it runs none */
 ngx_int_t ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags);
 
-/* what the poll has reported and is not handled yet */
-ngx_uint_t ngx_http_profile_polled_any(void);
-ngx_event_t *ngx_http_profile_polled_next(void);
-void ngx_http_profile_polled_take(ngx_event_t *ev);
+/* of descriptors that it has reported: those not handled yet */
+extern ngx_uint_t  ngx_http_profile_npolled;
+
+/*
+ * The event that is handled next, with its flags; or NULL.  With a request it
+ * is NULL if the next event is not one of the request's own.
+ */
+ngx_event_t *ngx_http_profile_polled(ngx_http_profile_track_t *tr);
 
 /* ngx_http_profile_dispatch.c: handlers, of each place of the loop */
 

@@ -27,6 +27,8 @@ PROF_GLUE_INLINE void ngx_http_profile_init_frame(
 static void ngx_http_profile_event_turn(void *data);
 static void ngx_http_profile_events_turn(void *data);
 static void ngx_http_profile_run_next(void);
+static ngx_event_t *ngx_http_profile_posted_own(ngx_queue_t *posted,
+    ngx_http_profile_track_t *tr);
 
 
 PROF_HOT_DATA ngx_http_profile_frame_t  *ngx_http_profile_frame;
@@ -49,14 +51,13 @@ ngx_http_profile_process_polled(void)
 
     ngx_http_profile_posted = NULL;
 
-    for ( ;; ) {
-        ev = ngx_http_profile_polled_next();
+    while (ngx_http_profile_npolled) {
+
+        ev = ngx_http_profile_polled(NULL);
 
         if (ev == NULL) {
             return;
         }
-
-        ngx_http_profile_polled_take(ev);
 
         ngx_http_profile_dispatch(ev, 0);
     }
@@ -290,30 +291,36 @@ ngx_http_profile_run_next(void)
 
     while (tr && tr == ngx_http_profile_frame->track) {
 
-        if (posted == NULL) {
-            ev = ngx_http_profile_polled_next();
+        ev = posted ? ngx_http_profile_posted_own(posted, tr)
+                    : ngx_http_profile_polled(tr);
 
-        } else {
-            ev = ngx_queue_empty(posted)
-                 ? NULL
-                 : ngx_queue_data(ngx_queue_head(posted), ngx_event_t, queue);
-        }
-
-        if (ev == NULL
-            || !ngx_http_profile_owns(tr, ngx_http_profile_connection(ev)))
-        {
+        if (ev == NULL) {
             return;
-        }
-
-        if (posted == NULL) {
-            ngx_http_profile_polled_take(ev);
-
-        } else {
-            ngx_delete_posted_event(ev);
         }
 
         ev->handler(ev);
     }
+}
+
+
+static ngx_event_t *
+ngx_http_profile_posted_own(ngx_queue_t *posted, ngx_http_profile_track_t *tr)
+{
+    ngx_event_t  *ev;
+
+    if (ngx_queue_empty(posted)) {
+        return NULL;
+    }
+
+    ev = ngx_queue_data(ngx_queue_head(posted), ngx_event_t, queue);
+
+    if (!ngx_http_profile_owns(tr, ngx_http_profile_connection(ev))) {
+        return NULL;
+    }
+
+    ngx_delete_posted_event(ev);
+
+    return ev;
 }
 
 

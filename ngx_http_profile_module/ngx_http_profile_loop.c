@@ -16,7 +16,7 @@ typedef ngx_int_t (*ngx_http_profile_poll_pt)(ngx_cycle_t *cycle,
 
 static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
-static ngx_int_t ngx_http_profile_iterate(ngx_cycle_t *cycle,
+PROF_GLUE_INLINE ngx_int_t ngx_http_profile_iterate(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll,
     ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags);
@@ -97,15 +97,13 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
 
     ngx_http_profile_iterating = 0;
 
-    ngx_http_profile_hold_time();
-
     return rc;
 }
 
 
 /* as in ngx_process_events_and_timers() */
 
-PROF_GLUE static ngx_int_t
+PROF_GLUE_INLINE ngx_int_t
 ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags)
 {
@@ -118,8 +116,9 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
     loop->last_end = loop->poll_end;
     loop->poll_start = loop->since;
 
-    poll = ngx_http_profile_polls(flags) ? ngx_http_profile_poll
-                                         : ngx_http_profile_original;
+    poll = (ngx_http_profile_polls && !(flags & NGX_POST_EVENTS))
+           ? ngx_http_profile_poll
+           : ngx_http_profile_original;
 
     rc = prof_process_paced()
          ? ngx_http_profile_paced_poll(poll, cycle, timer, flags)
@@ -132,7 +131,9 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 
     ngx_http_profile_process_polled();
 
-    ngx_http_profile_process_posted(&ngx_posted_accept_events);
+    if (!ngx_queue_empty(&ngx_posted_accept_events)) {
+        ngx_http_profile_process_posted(&ngx_posted_accept_events);
+    }
 
     if (ngx_accept_mutex_held) {
         ngx_shmtx_unlock(&ngx_accept_mutex);
@@ -140,7 +141,10 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 
     ngx_http_profile_expire_timers();
 
-    ngx_http_profile_process_posted(&ngx_posted_events);
+    if (!ngx_queue_empty(&ngx_posted_events)) {
+        ngx_http_profile_process_posted(&ngx_posted_events);
+        ngx_http_profile_hold_time();
+    }
 
     return rc;
 }
@@ -159,7 +163,7 @@ ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll, ngx_cycle_t *cycle,
 
     rc = poll(cycle, 0, flags);
 
-    if (rc != NGX_OK || timer == 0 || ngx_http_profile_polled_any()
+    if (rc != NGX_OK || timer == 0 || ngx_http_profile_npolled
         || !ngx_queue_empty(&ngx_posted_accept_events)
         || !ngx_queue_empty(&ngx_posted_events))
     {
@@ -183,7 +187,7 @@ ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll, ngx_cycle_t *cycle,
  * that before the first timer.
  */
 
-PROF_GLUE static void
+static void
 ngx_http_profile_hold_time(void)
 {
     ngx_rbtree_node_t  *node;

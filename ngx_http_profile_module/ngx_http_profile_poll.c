@@ -34,9 +34,12 @@ typedef struct {
     int                  size;
     struct epoll_event  *events;
     struct epoll_event  *at;        /* to be dispatched next */
-    struct epoll_event  *last;
     ngx_uint_t           writing;   /* "at" has had its read event */
 } ngx_http_profile_poll_t;
+
+
+#define ngx_http_profile_poll_advance(p)                                      \
+    (p)->at++, (p)->writing = 0, ngx_http_profile_npolled--
 
 
 static ngx_event_module_t *ngx_http_profile_event_module(ngx_cycle_t *cycle,
@@ -45,9 +48,12 @@ static int ngx_http_profile_epoll_descriptor(ngx_event_module_t *module,
     ngx_log_t *log);
 
 
-PROF_HOT_DATA static ngx_http_profile_poll_t  ngx_http_profile_polled = {
-    -1, 0, NULL, NULL, NULL, 0
+PROF_HOT_DATA static ngx_http_profile_poll_t  ngx_http_profile_polling = {
+    -1, 0, NULL, NULL, 0
 };
+
+PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_polls;
+PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_npolled;
 
 
 /* once in a process: nginx opens no second epoll descriptor */
@@ -59,7 +65,7 @@ ngx_http_profile_poll_init(ngx_cycle_t *cycle)
     ngx_event_module_t       *module;
     ngx_http_profile_poll_t  *p;
 
-    p = &ngx_http_profile_polled;
+    p = &ngx_http_profile_polling;
 
     if (p->events || !(ngx_event_flags & NGX_USE_EPOLL_EVENT)) {
         return NGX_OK;
@@ -89,6 +95,8 @@ ngx_http_profile_poll_init(ngx_cycle_t *cycle)
     }
 
     p->size = (int) size;
+
+    ngx_http_profile_polls = 1;
 
     return NGX_OK;
 }
@@ -191,13 +199,6 @@ ngx_http_profile_epoll_descriptor(ngx_event_module_t *module, ngx_log_t *log)
 }
 
 
-ngx_uint_t
-ngx_http_profile_polls(ngx_uint_t flags)
-{
-    return ngx_http_profile_polled.events && !(flags & NGX_POST_EVENTS);
-}
-
-
 /* as a poll of nginx's, but that no event is handled yet */
 
 PROF_GLUE ngx_int_t
@@ -208,7 +209,7 @@ ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
     ngx_uint_t                level;
     ngx_http_profile_poll_t  *p;
 
-    p = &ngx_http_profile_polled;
+    p = &ngx_http_profile_polling;
 
     ngx_log_debug1(NGX_LOG_DEBUG_EVENT, cycle->log, 0,
                    "profile epoll timer: %M", timer);
@@ -218,8 +219,9 @@ ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
     err = (n == -1) ? ngx_errno : 0;
 
     p->at = p->events;
-    p->last = p->events + ngx_max(n, 0);
     p->writing = 0;
+
+    ngx_http_profile_npolled = (n > 0) ? n : 0;
 
     if ((flags & NGX_UPDATE_TIME) || ngx_event_timer_alarm) {
         ngx_time_update();
@@ -244,30 +246,27 @@ ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
 }
 
 
-ngx_uint_t
-ngx_http_profile_polled_any(void)
-{
-    return ngx_http_profile_polled.at != ngx_http_profile_polled.last;
-}
-
-
 /*
- * The event that is handled next, or NULL.  Earlier handlers may have closed
- * its connection, may have opened another one in its place, or may have taken
- * the event out of the poll; then it is passed over.
+ * Earlier handlers may have closed the event's connection, may have opened
+ * another one in its place, or may have taken the event out of the poll; then
+ * the event is passed over.
  */
 
 PROF_HOT ngx_event_t *
-ngx_http_profile_polled_next(void)
+ngx_http_profile_polled(ngx_http_profile_track_t *tr)
 {
     uint32_t                  revents;
     uintptr_t                 data;
+    ngx_event_t              *ev;
     ngx_connection_t         *c;
     ngx_http_profile_poll_t  *p;
 
-    p = &ngx_http_profile_polled;
+    p = &ngx_http_profile_polling;
 
-    for ( /* void */ ; p->at != p->last; p->at++, p->writing = 0) {
+    for ( /* void */ ;
+         ngx_http_profile_npolled;
+         ngx_http_profile_poll_advance(p))
+    {
 
         data = (uintptr_t) p->at->data.ptr;
         c = (ngx_connection_t *) (data & ~(uintptr_t) 1);
@@ -286,57 +285,55 @@ ngx_http_profile_polled_next(void)
             revents |= EPOLLIN|EPOLLOUT;
         }
 
-        if (!p->writing) {
+        ev = c->read;
 
-            if ((revents & EPOLLIN) && c->read->active) {
-                return c->read;
+        if (!p->writing && (revents & EPOLLIN) && ev->active) {
+
+            if (tr && !ngx_http_profile_owns(tr,
+                                            ngx_http_profile_connection(ev)))
+            {
+                return NULL;
             }
 
-            p->writing = 1;
+#if (NGX_HAVE_EPOLLRDHUP)
+            if (revents & EPOLLRDHUP) {
+                ev->pending_eof = 1;
+            }
+#endif
+
+            ev->ready = 1;
+            ev->available = -1;
+
+            if (revents & EPOLLOUT) {
+                p->writing = 1;
+
+            } else {
+                ngx_http_profile_poll_advance(p);
+            }
+
+            return ev;
         }
 
-        if ((revents & EPOLLOUT) && c->write->active) {
-            return c->write;
+        ev = c->write;
+
+        if ((revents & EPOLLOUT) && ev->active) {
+
+            if (tr && !ngx_http_profile_owns(tr,
+                                            ngx_http_profile_connection(ev)))
+            {
+                return NULL;
+            }
+
+            ev->ready = 1;
+#if (NGX_THREADS)
+            ev->complete = 1;
+#endif
+
+            ngx_http_profile_poll_advance(p);
+
+            return ev;
         }
     }
 
     return NULL;
-}
-
-
-/* what ngx_http_profile_polled_next() has returned is handled now */
-
-PROF_HOT void
-ngx_http_profile_polled_take(ngx_event_t *ev)
-{
-    ngx_http_profile_poll_t  *p;
-
-    p = &ngx_http_profile_polled;
-
-    ngx_log_debug3(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
-                   "profile epoll: %s event %p ev:%04XD",
-                   p->writing ? "write" : "read", ev, p->at->events);
-
-    ev->ready = 1;
-
-    if (p->writing) {
-
-#if (NGX_THREADS)
-        ev->complete = 1;
-#endif
-
-        p->at++;
-        p->writing = 0;
-
-        return;
-    }
-
-#if (NGX_HAVE_EPOLLRDHUP)
-    if (p->at->events & EPOLLRDHUP) {
-        ev->pending_eof = 1;
-    }
-#endif
-
-    ev->available = -1;
-    p->writing = 1;
 }
