@@ -135,9 +135,11 @@ struct ngx_http_profile_frame_s {
     uint64_t                      start;
     uintptr_t                     handler;
     uintptr_t                     top;       /* of what is called from it */
+    uint64_t                      inner;     /* for the request around it */
     unsigned                      accept:1;
     unsigned                      tail:1;    /* of a request that is gone */
     unsigned                      noted:1;   /* that it takes long */
+    unsigned                      again:1;   /* within a turn of the same */
 };
 
 

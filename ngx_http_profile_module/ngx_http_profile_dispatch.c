@@ -24,6 +24,8 @@ static void ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr,
 PROF_GLUE_INLINE void ngx_http_profile_init_frame(
     ngx_http_profile_frame_t *frame, ngx_http_profile_track_t *tr,
     uintptr_t handler);
+static void ngx_http_profile_stalled(ngx_http_profile_frame_t *frame,
+    uint64_t ns);
 static void ngx_http_profile_event_turn(void *data);
 static void ngx_http_profile_events_turn(void *data);
 static void ngx_http_profile_run_next(void);
@@ -336,6 +338,8 @@ ngx_http_profile_init_frame(ngx_http_profile_frame_t *frame,
     frame->accept = 0;
     frame->tail = 0;
     frame->noted = 0;
+    frame->again = 0;
+    frame->inner = 0;
 
     ngx_http_profile_frame = frame;
     ngx_http_profile_spot.top = frame->top;
@@ -397,17 +401,13 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
         ngx_http_profile_loop.since = prof_now();
     }
 
-    /* a turn within another one, which was ready to go on */
-
-    if (frame->prev && frame->prev->track && !frame->prev->track->closed) {
-        frame->prev->track->times.stall += now - frame->start;
-    }
+    ngx_http_profile_stalled(frame, now - frame->start);
 
     if (ngx_http_profile_spot.fresh) {
         ngx_http_profile_pass(frame);
     }
 
-    if (tr) {
+    if (tr && !frame->again) {
         cpu = tr->turn_cpu;
         ngx_http_profile_account_turn(tr, now);
 
@@ -426,6 +426,40 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
 
     if (ngx_http_profile_frame == NULL) {
         ngx_http_profile_disarm_idle();
+    }
+}
+
+
+/*
+ * A turn within another one has ended: for that one's request, which was ready
+ * to go on, this was a stall.  What was run in between for the same request was
+ * not: f is the turn that lies directly within the request's own.
+ */
+
+PROF_HOT static void
+ngx_http_profile_stalled(ngx_http_profile_frame_t *frame, uint64_t ns)
+{
+    ngx_http_profile_frame_t  *f, *prev;
+
+    prev = frame->prev;
+
+    if (prev == NULL) {
+        return;
+    }
+
+    if (prev->track && !prev->track->closed) {
+        prev->track->times.stall += ns - frame->inner;
+    }
+
+    if (frame->again && frame->track) {
+
+        f = prev;
+
+        while (f->prev && f->prev->track != frame->track) {
+            f = f->prev;
+        }
+
+        f->inner += ns;
     }
 }
 

@@ -29,6 +29,7 @@ struct ngx_http_profile_slot_s {
 };
 
 
+static ngx_http_profile_track_t **ngx_http_profile_log_place(ngx_log_t *log);
 static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
 static void ngx_http_profile_find_part(ngx_http_profile_track_t *tr,
     void *data);
@@ -48,9 +49,16 @@ PROF_HOT_DATA static ngx_http_profile_slot_t
 
 PROF_HOT_DATA ngx_uint_t                 ngx_http_profile_nasides;
 
-/* what the logs of all clients' connections have in common */
+/*
+ * Requests by the addresses of their connections' logs.  Of two whose logs have
+ * the same place the later one is found: what the other one begins outside of
+ * its turns is nobody's.
+ */
 
-PROF_HOT_DATA static ngx_log_handler_pt  ngx_http_profile_log_handler;
+#define NGX_HTTP_PROFILE_LOGS  1024
+
+PROF_HOT_DATA static ngx_http_profile_track_t
+                                       **ngx_http_profile_logs;
 
 
 ngx_int_t
@@ -67,7 +75,16 @@ ngx_http_profile_owned_init(void)
                                         * sizeof(ngx_http_profile_slot_t),
                                         ngx_cycle->log);
 
-    return ngx_http_profile_table ? NGX_OK : NGX_ERROR;
+    ngx_http_profile_logs = ngx_calloc(NGX_HTTP_PROFILE_LOGS
+                                       * sizeof(ngx_http_profile_track_t *),
+                                       ngx_cycle->log);
+
+    if (ngx_http_profile_table == NULL || ngx_http_profile_logs == NULL) {
+        ngx_http_profile_owned_done();
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -75,7 +92,10 @@ void
 ngx_http_profile_owned_done(void)
 {
     ngx_free(ngx_http_profile_table);
+    ngx_free(ngx_http_profile_logs);
+
     ngx_http_profile_table = NULL;
+    ngx_http_profile_logs = NULL;
     ngx_http_profile_nasides = 0;
 }
 
@@ -148,27 +168,37 @@ ngx_http_profile_owns(ngx_http_profile_track_t *tr, ngx_connection_t *c)
 }
 
 
+PROF_HOT static ngx_http_profile_track_t **
+ngx_http_profile_log_place(ngx_log_t *log)
+{
+    uintptr_t  n;
+
+    /* as pools allocate */
+
+    n = (uintptr_t) log / NGX_POOL_ALIGNMENT;
+
+    return &ngx_http_profile_logs[(n ^ n / NGX_HTTP_PROFILE_LOGS)
+                                  % NGX_HTTP_PROFILE_LOGS];
+}
+
+
 /*
  * A request may be entered outside of its turns, by events of others: when a
  * name is resolved for it, or when Lua code of another request wakes it up.
  * What it begins there is known by where it logs, which is its connection's
- * log, and for nobody else.
+ * log, and for nobody else.  The log of a foreign event may be gone, so its
+ * address is compared and nothing is read there.
  */
 
 PROF_HOT static ngx_http_profile_track_t *
 ngx_http_profile_log_owner(ngx_log_t *log)
 {
-    ngx_http_log_ctx_t  *ctx;
+    ngx_http_profile_track_t  *tr;
 
-    if (log == NULL || log->data == NULL
-        || log->handler != ngx_http_profile_log_handler)
-    {
-        return NULL;
-    }
+    tr = *ngx_http_profile_log_place(log);
 
-    ctx = log->data;
-
-    return ctx->request ? ngx_http_profile_find_track(ctx->request) : NULL;
+    return (tr && tr->request && tr->request->connection->log == log) ? tr
+                                                                     : NULL;
 }
 
 
@@ -182,7 +212,7 @@ ngx_http_profile_own_client(ngx_http_profile_track_t *tr)
 
     c = tr->request->connection;
 
-    ngx_http_profile_log_handler = c->log->handler;
+    *ngx_http_profile_log_place(c->log) = tr;
 
     slot = ngx_http_profile_slot(c);
 

@@ -14,6 +14,9 @@
 
 
 static void ngx_http_profile_first_turn(void *data);
+static void ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
+    ngx_http_profile_frame_t *outer, uintptr_t what, prof_turn_pt fn,
+    void *data);
 static void ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn,
     void *data);
 static void ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
@@ -31,12 +34,16 @@ PROF_GLUE void
 ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
 {
-    uint64_t                  ready;
-    ngx_http_profile_frame_t  frame;
+    uint64_t                   ready;
+    ngx_http_profile_frame_t   frame;
+    ngx_http_profile_frame_t  *outer;
 
-    if (ngx_http_profile_frame && ngx_http_profile_frame->track == tr) {
-        fn(data);
-        return;
+    for (outer = ngx_http_profile_frame; outer; outer = outer->prev) {
+
+        if (outer->track == tr) {
+            ngx_http_profile_turn_again(tr, outer, what, fn, data);
+            return;
+        }
     }
 
     ngx_http_profile_unwrap(tr);
@@ -67,6 +74,40 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
             ngx_http_profile_light_gap(tr, wake, ready);
         }
 
+        ngx_http_profile_own_turn(what, fn, data);
+    }
+
+    ngx_http_profile_leave(&frame);
+}
+
+
+/*
+ * Within a turn of the same request, maybe by way of another one's.  The turn
+ * ends, and what stands between turns is set up, when the outer one ends.
+ */
+
+PROF_GLUE static void
+ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
+    ngx_http_profile_frame_t *outer, uintptr_t what, prof_turn_pt fn,
+    void *data)
+{
+    ngx_http_profile_frame_t  frame;
+
+    if (outer == ngx_http_profile_frame) {
+        fn(data);
+        return;
+    }
+
+    frame.top = (uintptr_t) __builtin_frame_address(0);
+
+    ngx_http_profile_enter(&frame, tr, what);
+    frame.again = 1;
+
+    if (tr->ctx && tr->ctx->capture) {
+        prof_turn_run(ngx_http_profile_sampler(), tr->ctx->capture, what, fn,
+                      data);
+
+    } else {
         ngx_http_profile_own_turn(what, fn, data);
     }
 

@@ -225,9 +225,15 @@ ngx_http_profile_callback(ngx_http_request_t *r, size_t offset,
     ngx_int_t                      rc;
     ngx_uint_t                     span;
     ngx_http_profile_part_t       *part;
+    ngx_http_profile_track_t      *tr;
     ngx_http_profile_callback_pt  *callback;
 
-    part = ngx_http_profile_add_part(ngx_http_profile_find_track(r), r);
+    tr = ngx_http_profile_find_track(r);
+    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
+
+    if (part == NULL || part->callbacks == NULL) {
+        return NGX_ERROR;
+    }
 
     callback = (ngx_http_profile_callback_pt *)
                    ((u_char *) part->callbacks + offset);
@@ -255,7 +261,11 @@ ngx_http_profile_finalize_request(ngx_http_request_t *r, ngx_int_t rc)
     static ngx_str_t  name = ngx_string("upstream: finalize");
 
     ctx = ngx_http_profile_find(r);
-    part = ngx_http_profile_add_part(ctx->track, r);
+    part = ctx ? ngx_http_profile_add_part(ctx->track, r) : NULL;
+
+    if (part == NULL || part->callbacks == NULL) {
+        return;
+    }
 
     c = ctx->capture;
     span = ngx_http_profile_begin_callback(part, &name);
@@ -403,6 +413,10 @@ ngx_http_profile_end_callback(ngx_http_profile_part_t *part, ngx_uint_t span)
     ngx_http_profile_ctx_t  *ctx;
 
     ctx = ngx_http_profile_find(part->request);
+
+    if (ctx == NULL) {
+        return;
+    }
 
     if (span) {
         ngx_http_profile_end_span(ctx, ctx->capture);

@@ -33,6 +33,7 @@ static void ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx);
 static void ngx_http_profile_resolver_turn(void *data);
 static void ngx_http_profile_post_handler(ngx_http_request_t *r);
 static void ngx_http_profile_post_turn(void *data);
+static void ngx_http_profile_lost(ngx_http_request_t *r);
 static void ngx_http_profile_stream_handler(ngx_event_t *ev);
 static void ngx_http_profile_stream_turn(void *data);
 
@@ -172,7 +173,20 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
     ngx_http_profile_track_t  *tr;
 
     tr = ngx_http_profile_find_track(r);
-    part = ngx_http_profile_add_part(tr, r);
+    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
+
+    if (part == NULL || part->write_event_handler == NULL) {
+        ngx_http_profile_lost(r);
+        return;
+    }
+
+    /* somebody has put back what stood there between two turns */
+
+    if (!tr->wrapped
+        && r->write_event_handler == ngx_http_profile_write_event_handler)
+    {
+        r->write_event_handler = part->write_event_handler;
+    }
 
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.request = r;
@@ -215,7 +229,12 @@ ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
     r = rctx->data;
 
     tr = ngx_http_profile_find_track(r);
-    part = ngx_http_profile_add_part(tr, r);
+    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
+
+    if (part == NULL || part->resolver_handler == NULL) {
+        ngx_http_profile_lost(r);
+        return;
+    }
 
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.request = r;
@@ -243,6 +262,11 @@ ngx_http_profile_post_handler(ngx_http_request_t *r)
 
     tr = ngx_http_profile_find_track(r);
 
+    if (tr == NULL || tr->part.post_handler == NULL) {
+        ngx_http_profile_lost(r);
+        return;
+    }
+
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.request = r;
     wake.body = 1;
@@ -267,6 +291,20 @@ ngx_http_profile_post_turn(void *data)
 }
 
 
+/*
+ * A pointer of the module has been called for a request that it does not know:
+ * somebody has kept the pointer for longer than the request was tracked.  What
+ * stood there before is not known.
+ */
+
+static void
+ngx_http_profile_lost(ngx_http_request_t *r)
+{
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                  "profile: a handler of a request that is not tracked");
+}
+
+
 /* both events of a stream's connection have it */
 
 PROF_GLUE static void
@@ -278,6 +316,11 @@ ngx_http_profile_stream_handler(ngx_event_t *ev)
 
     c = ev->data;
     tr = ngx_http_profile_find_track(c->data);
+
+    if (tr == NULL) {
+        ngx_http_profile_lost(c->data);
+        return;
+    }
 
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.event = ev;

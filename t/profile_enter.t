@@ -1,0 +1,74 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# Ways into a request that are unusual: through another request that was entered
+# from the first one, and by a timer whose log is gone.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use ProfileTest;
+use ProfileTest::Module;
+
+my $t = ProfileTest->new();
+my $so = build_module($t, 'ngx_http_enter_test_module');
+
+$t->write_file_expand('nginx.conf', <<"EOC");
+%%MODULES%%
+load_module $so;
+%%GLOBALS%%
+worker_processes 1;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    log_format times '\$args \$request_time \$profile_stall_time '
+                     '\$profile_wait_time \$profile_turns';
+    access_log %%TESTDIR%%/times.log times;
+    profile_accounting on;
+
+    server {
+        listen 127.0.0.1:8080;
+
+        location / {
+            enter_test;
+        }
+    }
+}
+EOC
+
+$t->run();
+
+# the worker has taken a request when it answers one that came later
+
+my %waiting;
+
+for my $name (qw/ a b /) {
+    $waiting{$name} = http_get("/?$name", start => 1);
+    http_get('/?expired');
+}
+
+is(http_get('/?save')->body(), 'saved', 'handler is saved');
+is(http_get('/?go')->body(), 'its own', 'handler in its own turn');
+is(http_end($waiting{$_})->body(), $_, "$_ is answered") for qw/ a b /;
+
+for my $name (qw/ a b /) {
+    my ($all, $stall, $wait, $turns);
+
+    wait_for(sub {
+        ($all, $stall, $wait, $turns) =
+            $t->read_log('times.log') =~ /^$name (\S+) (\S+) (\S+) (\d+)$/m;
+    });
+
+    cmp_ok($stall + $wait, '<=', $all + 0.002, "$name: times");
+    is($turns, 2, "$name: turns");
+}
+
+is(http_get('/?foreign')->body(), 'set', 'a timer is set');
+ok(wait_for(sub { http_get('/?expired')->body() eq 'expired' }),
+   'it has expired');
