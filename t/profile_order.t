@@ -96,17 +96,7 @@ EOC
     $t->run();
 
     my @stopped = one_worker($t->worker_pids());
-    my $notes;
-
-    if (http_get('/order?start')->body() ne 'started') {
-        $notes = 'not started';
-
-    } else {
-        my $r;
-
-        wait_for(sub { $r = http_get('/order?end'); $r->status() == 200 });
-        $notes = $r->body();
-    }
+    my $notes = http_get('/order?start')->body();
 
     kill 'CONT', @stopped;
     $t->stop();
@@ -125,7 +115,7 @@ sub one_worker {
     for my $pid (@pids) {
         kill 'STOP', $pid;
 
-        return $pid if http_get('/order?end', timeout => 2)->status();
+        return $pid if http_get('/order?keep', timeout => 2)->status();
 
         kill 'CONT', $pid;
     }
