@@ -398,10 +398,13 @@ static ngx_uint_t
 ngx_http_profile_begin_callback(ngx_http_profile_part_t *part,
     ngx_str_t *name)
 {
+    ngx_http_profile_ctx_t  *ctx;
+
     ngx_http_profile_unwrap_callbacks(part);
 
-    return ngx_http_profile_begin_span(ngx_http_profile_find(part->request),
-                                       name);
+    ctx = ngx_http_profile_find(part->request);
+
+    return ctx ? ngx_http_profile_begin_span(ctx, name) : 0;
 }
 
 
