@@ -259,15 +259,17 @@ sub gone {
 }
 
 
-# descriptors and threads of a process, but for the thread of its jobs
+# descriptors and threads of a process, but for the thread of its jobs, and for
+# the helper for names: its process and its socket
 sub rest {
     my ($pid) = @_;
 
     my @fds = glob("/proc/$pid/fd/*");
+    my $helpers = grep { (readlink($_) // '') eq 'anon_inode:[pidfd]' } @fds;
     my $threads = grep { open my $f, '<', $_; ($f && <$f>) ne "profile\n" }
                        glob("/proc/$pid/task/*/comm");
 
-    return @fds . ' descriptors, ' . $threads . ' threads';
+    return @fds - 2 * $helpers . ' descriptors, ' . $threads . ' threads';
 }
 
 
