@@ -175,7 +175,7 @@ void prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
 
 /*
  * A frame name for prof_turn_run(), prof_span_begin() and prof_capture_gap():
- * a copy, the same for the same text; PROF_FRAME_WAITING if there are too many.
+ * a copy, the same for the same text; PROF_FRAME_OTHER if there are too many.
  */
 uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
 

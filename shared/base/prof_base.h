@@ -84,6 +84,7 @@
 #define PROF_FRAME_TREE_FULL   4    /* "[call tree full]" */
 #define PROF_FRAME_WAITING     5    /* "[waiting]" */
 #define PROF_FRAME_TURN        6    /* "[turn]": before the first call in it */
+#define PROF_FRAME_OTHER       7    /* "[other]": a name that had no room */
 #define PROF_FRAME_FIXED       8
 #define PROF_FRAME_NAMED       4096
 

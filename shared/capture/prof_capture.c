@@ -16,6 +16,7 @@
 
 
 static void prof_capture_touch(void *mem, size_t size);
+static uintptr_t prof_capture_unnamed(const char *text, size_t len);
 
 
 prof_capture_t *
@@ -158,7 +159,7 @@ prof_capture_name(prof_capture_t *c, const char *text, size_t len)
     }
 
     if (i == PROF_NAMES_MAX) {
-        return PROF_FRAME_WAITING;
+        return prof_capture_unnamed(text, len);
     }
 
     prof_heap_mute();
@@ -166,7 +167,7 @@ prof_capture_name(prof_capture_t *c, const char *text, size_t len)
     prof_heap_unmute();
 
     if (name == NULL) {
-        return PROF_FRAME_WAITING;
+        return prof_capture_unnamed(text, len);
     }
 
     c->names[i].text = name;
@@ -174,6 +175,15 @@ prof_capture_name(prof_capture_t *c, const char *text, size_t len)
     c->nnames++;
 
     return PROF_FRAME_FIXED + i;
+}
+
+
+/* a name in brackets is waiting, as in prof_kind() */
+
+static uintptr_t
+prof_capture_unnamed(const char *text, size_t len)
+{
+    return (len && text[0] == '[') ? PROF_FRAME_WAITING : PROF_FRAME_OTHER;
 }
 
 

@@ -47,7 +47,8 @@ static const char  *prof_frame_fixed[PROF_FRAME_FIXED] = {
     [PROF_FRAME_BAD_STACK] = "[bad stack]",
     [PROF_FRAME_TREE_FULL] = "[call tree full]",
     [PROF_FRAME_WAITING] = "[waiting]",
-    [PROF_FRAME_TURN] = "[turn]"
+    [PROF_FRAME_TURN] = "[turn]",
+    [PROF_FRAME_OTHER] = "[other]"
 };
 
 

@@ -123,6 +123,10 @@ prof_kind_object(const prof_profile_t *p, const prof_frame_t *f)
         return PROF_KIND_WAITING;
     }
 
+    if (f->pc == PROF_FRAME_OTHER) {
+        return PROF_KIND_SPAN;
+    }
+
     if (f->pc < PROF_FRAME_FIXED) {
         return PROF_KIND_NOTE;
     }

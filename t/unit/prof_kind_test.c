@@ -139,6 +139,7 @@ test_names(void)
     check_name(PROF_FRAME_TRUNCATED, "[truncated]", PROF_KIND_NOTE);
     check_name(PROF_FRAME_TURN, "[turn]", PROF_KIND_NOTE);
     check_name(PROF_FRAME_FIXED, "access phase", PROF_KIND_SPAN);
+    check_name(PROF_FRAME_OTHER, "[other]", PROF_KIND_SPAN);
     check_name(PROF_FRAME_NAMED, "0x1000", PROF_KIND_UNKNOWN);
     check_name(0x7f0012345678, "0x7f0012345678", PROF_KIND_UNKNOWN);
 }

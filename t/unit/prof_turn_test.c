@@ -10,6 +10,7 @@
 #include "tap.h"
 
 #include "prof.h"
+#include "encode/prof_kind.h"
 
 #include <signal.h>
 #include <time.h>
@@ -69,6 +70,7 @@ static void test_short_turns(prof_sampler_t *s);
 static void test_two_captures(prof_sampler_t *s);
 static void test_nobodys(prof_sampler_t *s);
 static void test_end_in_turn(prof_sampler_t *s);
+static void test_kinds_of_names(prof_profile_t *p);
 static void test_names(prof_sampler_t *s);
 static void test_spans_job(void *data);
 static uint64_t test_in_spans(const prof_profile_t *p, const char *outer,
@@ -530,6 +532,35 @@ test_end_in_turn(prof_sampler_t *s)
 
 
 static void
+test_kinds_of_names(prof_profile_t *p)
+{
+    const prof_node_t   *node;
+    const prof_frame_t  *turn, *gap;
+
+    /* the outermost: a sample may have hit the turn */
+
+    node = &p->nodes[p->entries[0].node];
+
+    while (node->parent != PROF_NONE) {
+        node = &p->nodes[node->parent];
+    }
+
+    turn = &p->frames[node->frame];
+    is_str(turn->name, "[other]", "a turn whose name has no room");
+    is_int(prof_kind(p, turn), PROF_KIND_SPAN, "is running");
+
+    node = &p->nodes[p->entries[1].node];
+    gap = &p->frames[p->nodes[node->parent].frame];
+    is_str(p->frames[node->frame].name, "[other]",
+           "a cause whose name has no room");
+    is_int(prof_kind(p, gap), PROF_KIND_WAITING, "is below waiting");
+
+    node = &p->nodes[p->entries[p->nentries - 1].node];
+    is_str(p->frames[node->frame].name, "waiting: one", "a gap has its name");
+}
+
+
+static void
 test_names(prof_sampler_t *s)
 {
     int              i;
@@ -551,15 +582,19 @@ test_names(prof_sampler_t *s)
         b = prof_capture_name(c, name, strlen(name));
     }
 
-    is_int(b, PROF_FRAME_WAITING, "too many are just waiting");
+    is_int(b, PROF_FRAME_OTHER, "what has no room is another one");
+    is_int(prof_capture_name(c, "[idle]", 6), PROF_FRAME_WAITING,
+           "waiting that has no room is waiting");
 
+    prof_turn_run(s, c, b, test_short, NULL);
+    test_wait(2);
+    prof_capture_gap(c, &b, 1, 0);
     prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
     test_wait(2);
     prof_capture_gap(c, &a, 1, 0);
 
     p = prof_capture_finish(c, "names");
-    is_str(p->frames[p->nodes[p->entries[p->nentries - 1].node].frame].name,
-           "waiting: one", "a gap has its name");
+    test_kinds_of_names(p);
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
