@@ -31,7 +31,15 @@ ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
-    if (cf->args->nelts == 2 && ngx_strcmp(value[1].data, "off") == 0) {
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+
+        if (cf->args->nelts > 2) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\" in \"profile_keep\" "
+                               "directive, \"off\" takes none", &value[2]);
+            return NGX_CONF_ERROR;
+        }
+
         pscf->keep = NULL;
         return NGX_CONF_OK;
     }

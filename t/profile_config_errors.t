@@ -75,6 +75,35 @@ for my $value (qw/ max=0 max= max=x max=-1 inactive=0 inactive= inactive=x
                  qr/"\Q$told\E" in "profile_store".*\Q$limits\E/);
 }
 
+# parameters of profile_keep
+
+my $keep = '"share=" with a percentage from 0.01% to 100%, "frequency=" with a '
+           . 'number of samples a second from 1 to 250, or "rate=" with a '
+           . 'number of profiles a second from 1 to 1000';
+
+for my $value (qw/ rate=0 rate= rate=-1 rate=1001 rate=1r\/s rate=x RATE=1 rate
+                   rate=99999999999999999999 10 frequency=0 frequency=251
+                   frequency=x share=0% share=101% share=10 share=% share=
+                   share=0.001% /, '""')
+{
+    my $told = $value eq '""' ? '' : $value;
+
+    config_fails("profile_keep 1 $value", "profile_keep 1 $value;",
+                 qr/"\Q$told\E" in "profile_keep" directive.*\Q$keep\E/);
+}
+
+config_fails('a second parameter of profile_keep', 'profile_keep 1 rate=1 x;',
+             qr/"x" in "profile_keep" directive/);
+config_fails('profile_keep off with a parameter', 'profile_keep off rate=1;',
+             qr/"rate=1" in "profile_keep" directive, "off" takes none/);
+config_fails('profile_keep twice', 'profile_keep 1 rate=1; profile_keep off;',
+             qr/"profile_keep" directive is duplicate/);
+config_fails('profile_keep without a value', 'profile_keep;',
+             qr/invalid number of arguments in "profile_keep" directive/);
+config_fails('profile_keep in a location',
+             'location / { profile_keep 1 rate=1; }',
+             qr/"profile_keep" directive is not allowed here/);
+
 config_fails('a path that is too long', 'profile_store ' . 'a' x 4090 . ';',
              qr/the path in "profile_store" directive is longer than \d+ bytes/);
 config_fails('the path of something else',

@@ -53,13 +53,25 @@ http {
     server {
         listen 127.0.0.1:8081;
         access_log off;
+        profile_keep off;
 
         location /-/profile/ { profile_console; }
+        location / { }
     }
 
-    # a rate for all servers that have none of their own
+    # servers without the directive share this rate
 
-    profile_keep off;
+    profile_keep 1 rate=2;
+
+    server {
+        listen 127.0.0.1:8085;
+        location / { }
+    }
+
+    server {
+        listen 127.0.0.1:8086;
+        location / { }
+    }
 
     server {
         listen 127.0.0.1:8082;
@@ -172,6 +184,27 @@ http_get('/text?many', port => 8083) for 1 .. 20;
 $s = settled();
 
 is($s->{kept} - $before->{kept}, 20, 'rate=1000');
+
+$before = $s;
+$begin = time();
+
+http_get('/text?shared', port => 8085 + $_ % 2) for 1 .. 12;
+
+$took = time() - $begin;
+$s = settled();
+$n = $s->{kept} - $before->{kept};
+
+cmp_ok($n, '>=', 2, 'rate=2 of two servers: not fewer');
+cmp_ok($n, '<=', 2 + 2 * $took, 'rate=2 of two servers: not more');
+is($n + $s->{dropped}{rate} - $before->{dropped}{rate}, 12,
+   'rate=2 of two servers: all');
+
+$before = $s;
+http_get('/text?off', port => 8081) for 1 .. 3;
+$s = settled();
+
+is_deeply([ @$s{qw/ kept dropped /} ], [ @$before{qw/ kept dropped /} ],
+          'off: neither kept nor dropped');
 
 
 # of requests with many turns
