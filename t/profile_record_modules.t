@@ -81,6 +81,9 @@ http {
     proxy_cache_path %%TESTDIR%%/cache keys_zone=c:1m;
     default_type text/plain;
 
+    # one is in use until its profile is stored
+    profile_max_captures 1000;
+
     server {
         listen 127.0.0.1:8080;
         profile_endpoint on;
