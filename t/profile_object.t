@@ -105,13 +105,13 @@ is_deeply(\@others, [], 'leak: nothing else is left');
 # as readers of pprof see it
 
 SKIP: {
-    my ($status) = $t->command('go', 'version');
-    skip 'no go', 3 if $status;
+    my $pprof = ProfileTest::Pprof::program();
+    skip 'no go', 3 unless $pprof;
 
     $t->write_file('leak.pb.gz', http_get("/?leak=3145728&$args")->body());
 
     my $file = $t->testdir() . '/leak.pb.gz';
-    my ($rc, $top) = $t->command('go', 'tool', 'pprof', '-top',
+    my ($rc, $top) = $t->command($pprof, '-top',
                                  '-sample_index=inuse_space', $file);
 
     is($rc, 0, 'pprof: reads it');

@@ -168,8 +168,10 @@ cmp_ok($p->total('cpu/nanoseconds'), '>', 0, 'short: time');
 
 # its own reader
 
+my $pprof = ProfileTest::Pprof::program();
+
 SKIP: {
-    skip('no go', 15) unless grep { -x "$_/go" } split(/:/, $ENV{PATH});
+    skip('no go', 15) unless $pprof;
 
     local %ENV = (%ENV, HOME => $t->testdir(),
                   PPROF_TMPDIR => $t->testdir() . '/pprof',
@@ -206,7 +208,7 @@ SKIP: {
     }
 
     my $port = port(8085);
-    $t->run_daemon('go', 'tool', 'pprof', "-http=127.0.0.1:$port",
+    $t->run_daemon($pprof, "-http=127.0.0.1:$port",
                    '-no_browser', $file);
     $t->wait_for_socket($port);
 
@@ -230,4 +232,4 @@ SKIP: {
 }
 
 
-sub pprof { return $t->command('go', 'tool', 'pprof', @_) }
+sub pprof { return $t->command($pprof, @_) }

@@ -25,6 +25,18 @@ my %PACKED = (
 );
 
 
+# Go's own reader, "go tool pprof", or undef without Go.  Go builds the program
+# when it is asked for first, into a cache below the home directory, so tests
+# that have a home of their own need its path.
+sub program {
+    my ($path) = grep { -x "$_/go" } split(/:/, $ENV{PATH});
+    return undef unless defined $path;
+
+    chomp(my $program = qx{"$path/go" tool -n pprof 2> /dev/null} // '');
+    return -x $program ? $program : undef;
+}
+
+
 # of a response, or of the bytes of a file
 sub new {
     my ($class, $from) = @_;
