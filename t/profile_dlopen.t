@@ -111,7 +111,7 @@ for my $round (1 .. $ROUNDS) {
 
 is($bad, 0, "$ROUNDS requests in each mode, all with a profile");
 
-# the worker
+# the worker: whatever comes and goes, what stays has its names
 
 my %capture = map {
     $_ => http_get("/-/profile/$_?seconds=3&format=pprof"
@@ -124,8 +124,22 @@ for my $mode (qw/ object wall cpu /) {
     my $p = eval { ProfileTest::Pprof->new($response) };
     my $type = $mode eq 'object' ? 'alloc_space/bytes' : 'cpu/nanoseconds';
 
-    cmp_ok($p ? $p->total($type) : 0, '>', 0, "$mode: a profile of the worker")
-        or diag(substr($response, 0, 300));
+    if (!$p) {
+        fail("$mode: no profile: " . substr($response, 0, 300));
+        next;
+    }
+
+    next if $mode eq 'wall';    # it is of the main thread, which waits
+
+    cmp_ok($p->total($type, sub {
+        grep { /ngx_http_dlopen_test_thread/ } @{$_[0]{stack}} }), '>',
+        0.25 * $p->total($type), "$mode: functions of what stays");
+
+    next if $mode eq 'cpu';     # loads between two samples hide what goes
+
+    cmp_ok($p->total($type, sub {
+        grep { /dlopen_test_work/ } @{$_[0]{stack}} }), '>', 0,
+        "$mode: functions of what comes and goes");
 }
 
 cmp_ok(loads() - $before, '>', 100, 'libraries were loaded meanwhile');

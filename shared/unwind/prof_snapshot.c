@@ -14,7 +14,7 @@
 
 #include "unwind/prof_block.h"
 #include "unwind/prof_object.h"
-#include "unwind/prof_table.h"
+#include "unwind/prof_snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,36 +32,12 @@
 #define PROF_SNAPSHOT_BYTES  (8 * 1024 * 1024)
 
 
-typedef struct {
-    const prof_block_t   *block;
-    const prof_range_t   *from;         /* in the old snapshot, or NULL */
-    prof_shared_t        *shared;
-    uint32_t              place;        /* in the loader's list */
-    int                   same;         /* it was not unloaded meanwhile */
-} prof_found_t;
-
-
-typedef struct {
-    prof_object_list_t    list;
-    const prof_unwind_t  *old;          /* or NULL */
-    prof_found_t         *found;
-    uint32_t              n;
-    uint32_t              size;
-    int                   remember;
-    uint32_t              unseen;       /* loads since the old snapshot that
-                                           are of no object found now */
-} prof_snapshot_t;
-
-
 static prof_unwind_t *prof_snapshot_try(prof_snapshot_t *s, int *again);
 static int prof_snapshot_object(void *data, const prof_object_info_t *object);
 static const prof_range_t *prof_snapshot_known(const prof_unwind_t *old,
     const prof_object_info_t *object);
 static int prof_snapshot_share(prof_snapshot_t *s);
 static void prof_snapshot_drop(prof_snapshot_t *s);
-static void prof_snapshot_account(prof_snapshot_t *s);
-static int prof_snapshot_live(const prof_snapshot_t *s,
-    const prof_range_t *range);
 static int prof_snapshot_compare(const void *one, const void *two);
 static prof_unwind_t *prof_snapshot_make(prof_snapshot_t *s);
 static uint32_t prof_snapshot_load(const prof_snapshot_t *s,
@@ -255,51 +231,6 @@ prof_snapshot_drop(prof_snapshot_t *s)
 }
 
 
-/*
- * Which objects are still those of the old snapshot.  The loader counts loads,
- * and appends what it loads to its list, so what may be new since is at the
- * list's end.
- *
- * Loads that no new object accounts for are of objects that came and went, or
- * were unloaded and loaded again.  One of these alone did nothing at the place
- * of an object that is there before and after it.  If there are two, an object
- * may have given its place to another one for a while.
- */
-
-static void
-prof_snapshot_account(prof_snapshot_t *s)
-{
-    uint32_t       i, n;
-    uint64_t       adds;
-    prof_found_t  *found;
-
-    adds = s->list.adds - s->old->adds;
-    n = 0;
-
-    for (i = 0; i < s->n; i++) {
-        n += !prof_snapshot_live(s, s->found[i].from);
-    }
-
-    s->unseen = (adds > n) ? (uint32_t) (adds - n) : 0;
-
-    for (i = 0; i < s->n; i++) {
-        found = &s->found[i];
-
-        found->same = prof_snapshot_live(s, found->from)
-                      ? s->unseen < 2 || found->place + adds <= s->list.n
-                      : found->from && s->unseen == 0;
-    }
-}
-
-
-static int
-prof_snapshot_live(const prof_snapshot_t *s, const prof_range_t *range)
-{
-    return range >= s->old->ranges
-           && range < s->old->ranges + s->old->info.objects;
-}
-
-
 static int
 prof_snapshot_compare(const void *one, const void *two)
 {
@@ -362,6 +293,7 @@ prof_snapshot_make(prof_snapshot_t *s)
         ranges[i].shared = s->found[i].shared;
         ranges[i].shared->refs++;
         ranges[i].load = prof_snapshot_load(s, &s->found[i], u);
+        ranges[i].age = prof_snapshot_age(s, &s->found[i]);
 
         if (ranges[i].load) {
             u->plain = 0;

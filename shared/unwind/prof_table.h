@@ -75,6 +75,8 @@ typedef struct {
     const uint64_t         *rows;
     prof_shared_t          *shared;
     uint32_t                load;           /* see prof_unwind_mark() */
+    uint32_t                age;            /* snapshots before this one that
+                                               have it, up to a limit */
     uint64_t                gone;           /* id of the first snapshot that
                                                was made after it was unloaded */
 } prof_range_t;

@@ -65,6 +65,12 @@ static void test_turn(void *data);
 static void test_call(void *handle);
 static void test_watched(void);
 static void test_process(void);
+static void test_many(void);
+static void test_busy(void *data);
+static void test_spin(uint64_t until);
+static void *test_flip(void *data);
+static void test_complete(const prof_profile_t *p, uintptr_t caller,
+    const char *what);
 static uint32_t test_names(const prof_profile_t *p);
 static size_t test_mapped(void);
 
@@ -115,6 +121,8 @@ main(void)
         ok(test_loads[2 + i] > 10, "thread %u: %ld loads", i,
            test_loads[2 + i]);
     }
+
+    test_many();
 
     prof_process_done();
 
@@ -647,6 +655,154 @@ test_process(void)
     ok(test_libs[2].named + test_libs[3].named > 0,
        "process: %u and %u frames of libraries", test_libs[2].named,
        test_libs[3].named);
+}
+
+
+/* far more loads between two snapshots than there are objects */
+
+static void
+test_many(void)
+{
+    uint32_t              i;
+    uint64_t              start;
+    pthread_t             threads[2];
+    const char           *err;
+    prof_profile_t       *p;
+    prof_sampler_t       *s;
+    prof_capture_t       *c;
+    prof_capture_conf_t   conf;
+
+    test_stop = 0;
+    test_loads[2] = 0;
+    test_loads[3] = 0;
+
+    for (i = 0; i < 2; i++) {
+        pthread_create(&threads[i], NULL, test_flip,
+                       (void *) &test_loads[2 + i]);
+    }
+
+    conf.mode = PROF_MODE_CPU;
+    conf.frequency = 1000;
+    conf.memory = PROF_MEMORY_MIN;
+
+    start = prof_now();
+    c = prof_capture_create(&conf);
+
+    if (prof_process_start(c, 0, &err) != PROF_OK) {
+        printf("Bail out! %s\n", err);
+        exit(1);
+    }
+
+    for (i = 0; i < 10; i++) {
+        test_busy(NULL);
+        prof_process_drain();
+    }
+
+    p = prof_process_finish(c, "many");
+    is_int(test_names(p), 0, "many: no wrong names");
+    test_complete(p, (uintptr_t) main, "process");
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+
+    s = prof_sampler_create(&err);
+    c = prof_capture_create(&conf);
+
+    for (i = 0; i < 10; i++) {
+        prof_turn_run(s, c, (uintptr_t) test_busy, test_busy, NULL);
+    }
+
+    p = prof_capture_finish(c, "many");
+    is_int(test_names(p), 0, "many: no wrong names in turns");
+    test_complete(p, (uintptr_t) test_busy, "turns");
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+    prof_sampler_destroy(s);
+
+    test_stop = 1;
+
+    for (i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+
+    ok(test_loads[2] + test_loads[3] > 1000, "many: %.0f loads a second",
+       (double) (test_loads[2] + test_loads[3]) * 1e9 / (prof_now() - start));
+}
+
+
+__attribute__((noinline)) static void
+test_busy(void *data)
+{
+    test_spin(prof_cpu_now() + 50000000);
+
+    __asm__ volatile ("");              /* it is no jump */
+}
+
+
+__attribute__((noinline)) static void
+test_spin(uint64_t until)
+{
+    volatile long  i;
+
+    while (prof_cpu_now() < until) {
+        for (i = 0; i < 100000; i++) { /* void */ }
+    }
+}
+
+
+/* the libraries take each other's place */
+
+static void *
+test_flip(void *data)
+{
+    uint32_t        i;
+    volatile long  *loads = data;
+
+    for (i = 0; !test_stop; i++) {
+        test_run(&test_libs[2 + i % 2], 1000);
+        (*loads)++;
+    }
+
+    return NULL;
+}
+
+
+/* samples of the main thread, which runs what is never unloaded */
+
+static void
+test_complete(const prof_profile_t *p, uintptr_t caller, const char *what)
+{
+    uint32_t              i, n, named, all;
+    const prof_frame_t   *frame;
+    const prof_label_t   *label;
+
+    named = 0;
+    all = 0;
+
+    for (i = 0; i < p->nentries; i++) {
+        label = prof_profile_label_find(p, p->entries[i].labels, "thread");
+
+        if (p->entries[i].count == 0
+            || (label && strcmp(label->value, "main") != 0))
+        {
+            continue;
+        }
+
+        all += p->entries[i].count;
+
+        for (n = p->entries[i].node; n != PROF_NONE; n = p->nodes[n].parent) {
+            frame = &p->frames[p->nodes[n].frame];
+
+            if (frame->object != PROF_NONE
+                && frame->function + p->objects[frame->object].base == caller)
+            {
+                named += p->entries[i].count;
+                break;
+            }
+        }
+    }
+
+    ok(all > 50 && named >= 0.99 * all, "many: %s: %u of %u stacks are whole",
+       what, named, all);
 }
 
 

@@ -1,0 +1,114 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Tells which objects stayed where they are since the last snapshot.
+ *
+ * Context: not in a signal.
+ */
+
+
+#include "unwind/prof_snapshot.h"
+
+
+/* snapshots, one after the other, after which an object is taken to stay */
+#define PROF_SNAPSHOT_STAYS  16
+
+
+static int prof_snapshot_live(const prof_snapshot_t *s,
+    const prof_range_t *range);
+static int prof_snapshot_stays(const prof_snapshot_t *s,
+    const prof_range_t *range);
+
+
+/*
+ * Which objects are still those of the old snapshot.  The loader counts loads,
+ * and appends what it loads to its list, so what may be new since is at the
+ * list's end.
+ *
+ * Loads that no new object accounts for are of objects that came and went, or
+ * were unloaded and loaded again.  One of these alone did nothing at the place
+ * of an object that is there before and after it.  If there are two, an object
+ * may have given its place to another one for a while.
+ *
+ * If there are more loads than objects, the order of the list tells nothing.
+ * An object is taken to stay then if the first snapshot or many snapshots one
+ * after the other have it, and if no other object was seen in its place.
+ */
+
+void
+prof_snapshot_account(prof_snapshot_t *s)
+{
+    uint32_t       i, n;
+    uint64_t       adds;
+    prof_found_t  *found;
+
+    adds = s->list.adds - s->old->adds;
+    n = 0;
+
+    for (i = 0; i < s->n; i++) {
+        n += !prof_snapshot_live(s, s->found[i].from);
+    }
+
+    s->unseen = (adds > n) ? (uint32_t) (adds - n) : 0;
+
+    for (i = 0; i < s->n; i++) {
+        found = &s->found[i];
+
+        found->same = prof_snapshot_live(s, found->from)
+                      ? s->unseen < 2 || found->place + adds <= s->list.n
+                        || prof_snapshot_stays(s, found->from)
+                      : found->from && s->unseen == 0;
+    }
+}
+
+
+static int
+prof_snapshot_live(const prof_snapshot_t *s, const prof_range_t *range)
+{
+    return range >= s->old->ranges
+           && range < s->old->ranges + s->old->info.objects;
+}
+
+
+static int
+prof_snapshot_stays(const prof_snapshot_t *s, const prof_range_t *range)
+{
+    uint32_t             i;
+    const prof_range_t  *other;
+
+    if (range->age < PROF_SNAPSHOT_STAYS) {
+        return 0;
+    }
+
+    for (i = 0; i < s->old->info.unloaded; i++) {
+        other = &s->old->gone[i];
+
+        if (other->start < range->end && other->end > range->start) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+uint32_t
+prof_snapshot_age(const prof_snapshot_t *s, const prof_found_t *found)
+{
+    uint32_t  age;
+
+    if (s->old == NULL) {
+        return PROF_SNAPSHOT_STAYS;
+    }
+
+    if (!prof_snapshot_live(s, found->from)
+        || (s->remember && !found->same))
+    {
+        return 0;
+    }
+
+    age = found->from->age;
+
+    return (age < PROF_SNAPSHOT_STAYS) ? age + 1 : age;
+}

@@ -1,0 +1,53 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A snapshot that is being made.
+ *
+ * Context: not in a signal.
+ */
+
+
+#ifndef _PROF_SNAPSHOT_H_INCLUDED_
+#define _PROF_SNAPSHOT_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "unwind/prof_object.h"
+#include "unwind/prof_table.h"
+
+
+typedef struct {
+    const prof_block_t   *block;
+    const prof_range_t   *from;         /* in the old snapshot, or NULL */
+    prof_shared_t        *shared;
+    uint32_t              place;        /* in the loader's list */
+    int                   same;         /* it was not unloaded meanwhile */
+} prof_found_t;
+
+
+typedef struct {
+    prof_object_list_t    list;
+    const prof_unwind_t  *old;          /* or NULL */
+    prof_found_t         *found;
+    uint32_t              n;
+    uint32_t              size;
+    int                   remember;
+    uint32_t              unseen;       /* loads since the old snapshot that
+                                           are of no object found now */
+} prof_snapshot_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* for a snapshot that remembers: sets same of all objects, and unseen */
+void prof_snapshot_account(prof_snapshot_t *s);
+
+/* snapshots before this one, one after the other, that have the object */
+uint32_t prof_snapshot_age(const prof_snapshot_t *s,
+    const prof_found_t *found);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_SNAPSHOT_H_INCLUDED_ */
