@@ -33,6 +33,7 @@ static ngx_http_profile_track_t **ngx_http_profile_log_place(ngx_log_t *log);
 static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
 static void ngx_http_profile_find_part(ngx_http_profile_track_t *tr,
     void *data);
+static ngx_uint_t ngx_http_profile_in_pool(ngx_pool_t *pool, void *data);
 static ngx_http_profile_slot_t *ngx_http_profile_slot(ngx_connection_t *c);
 static ngx_http_profile_slot_t *ngx_http_profile_aside(ngx_connection_t *c);
 static void ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot);
@@ -312,7 +313,9 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
 
 /*
  * The data of an upstream's connection is its request, maybe a subrequest; that
- * of a script's socket is something else.  nginx signs its requests.
+ * of another module's may be anything, also a number or memory that is gone.
+ * A subrequest is in the memory of the main request, which may be read, and
+ * nginx signs its requests.  The list of subrequests has no background ones.
  */
 
 static void
@@ -320,12 +323,47 @@ ngx_http_profile_find_part(ngx_http_profile_track_t *tr, void *data)
 {
     ngx_http_request_t *r = data;
 
-    if (r && r->signature == NGX_HTTP_MODULE && r != tr->request
+    if (r != tr->request
+        && ngx_http_profile_in_pool(tr->request->pool, data)
+        && r->signature == NGX_HTTP_MODULE
         && r->connection == tr->request->connection
         && r->main == tr->request)
     {
         (void) ngx_http_profile_add_part(tr, r);
     }
+}
+
+
+/* whether a request may be there: data is compared, and nothing is read */
+
+static ngx_uint_t
+ngx_http_profile_in_pool(ngx_pool_t *pool, void *data)
+{
+    uintptr_t          at;
+    ngx_pool_t        *p;
+    ngx_pool_large_t  *large;
+
+    at = (uintptr_t) data;
+
+    if (at == 0 || at % NGX_ALIGNMENT) {
+        return 0;
+    }
+
+    for (p = pool; p; p = p->d.next) {
+
+        if (at > (uintptr_t) p && at < (uintptr_t) p->d.last) {
+            return (uintptr_t) p->d.last - at >= sizeof(ngx_http_request_t);
+        }
+    }
+
+    for (large = pool->large; large; large = large->next) {
+
+        if (large->alloc == data) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

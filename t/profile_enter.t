@@ -3,7 +3,8 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # Ways into a request that are unusual: through another request that was entered
-# from the first one, and by a timer whose log is gone.
+# from the first one, by a timer whose log is gone, and by a connection whose
+# data is a number.
 
 use strict;
 use warnings;
@@ -72,3 +73,10 @@ for my $name (qw/ a b /) {
 is(http_get('/?foreign')->body(), 'set', 'a timer is set');
 ok(wait_for(sub { http_get('/?expired')->body() eq 'expired' }),
    'it has expired');
+
+# the request opens the connection in its first turn, and is answered when the
+# connection is ready
+
+is(http_get('/?number')->body(), 'number', 'data of a connection is a number');
+like(wait_for(sub { ($t->read_log('times.log') =~ /^(number .*)$/m)[0] }),
+     qr/ 2$/, 'number: turns');
