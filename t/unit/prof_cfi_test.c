@@ -67,6 +67,8 @@ static uint32_t             seed = 1;
 int
 main(void)
 {
+    int  objects;
+
     unwind = prof_unwind_create();
 
     if (!ok(unwind != NULL, "snapshot")) {
@@ -83,7 +85,10 @@ main(void)
 #endif
 
     (void) prof_object_list(&list, test_without_table, NULL);
-    (void) prof_object_list(&list, test_damaged, NULL);
+
+    objects = 0;
+    (void) prof_object_list(&list, test_damaged, &objects);
+    is_int(objects, 1, "one object is damaged");
 
     prof_unwind_release(unwind);
 
@@ -504,6 +509,8 @@ test_without_table(void *data, const prof_object_info_t *object)
 static int
 test_damaged(void *data, const prof_object_info_t *object)
 {
+    int *objects = data;
+
     size_t            j, len, at, page, size;
     uint8_t          *map, *copy, byte[4];
     uint32_t          k;
@@ -516,6 +523,8 @@ test_damaged(void *data, const prof_object_info_t *object)
     {
         return PROF_OK;
     }
+
+    (*objects)++;
 
     from = &object->eh;
 
