@@ -12,7 +12,10 @@
 #include "prof.h"
 #include "encode/prof_kind.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,6 +75,8 @@ static void test_nobodys(prof_sampler_t *s);
 static void test_end_in_turn(prof_sampler_t *s);
 static void test_kinds_of_names(prof_profile_t *p);
 static void test_names(prof_sampler_t *s);
+static void test_interrupted_job(void *data);
+static void test_interrupted(prof_sampler_t *s);
 static void test_spans_job(void *data);
 static uint64_t test_in_spans(const prof_profile_t *p, const char *outer,
     const char *inner);
@@ -601,6 +606,57 @@ test_names(prof_sampler_t *s)
 }
 
 
+/* the calls that docs/time.md names: one is restarted, the others are not */
+
+static void
+test_interrupted_job(void *data)
+{
+    int               *result = data;
+
+    int                fd;
+    uint64_t           n;
+    struct timespec    ts;
+    struct itimerspec  it;
+
+    memset(&it, 0, sizeof(struct itimerspec));
+    it.it_value.tv_nsec = 200 * MS;
+
+    ts.tv_sec = 10;
+    ts.tv_nsec = 0;
+
+    fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    (void) timerfd_settime(fd, 0, &it, NULL);
+
+    result[0] = (read(fd, &n, sizeof(n)) == sizeof(n));
+    result[1] = (poll(NULL, 0, 10000) == -1 && errno == EINTR);
+    result[2] = (nanosleep(&ts, NULL) == -1 && errno == EINTR);
+
+    (void) close(fd);
+}
+
+
+static void
+test_interrupted(prof_sampler_t *s)
+{
+    int              result[3];
+    prof_stats_t     st;
+    prof_capture_t  *c;
+
+    c = test_capture(100);
+
+    prof_turn_run(s, c, (uintptr_t) test_interrupted_job,
+                  test_interrupted_job, result);
+    prof_capture_totals(c, &st, NULL, NULL, NULL);
+
+    ok(st.samples > 3, "calls that wait are sampled");
+    ok(result[0], "a read is restarted");
+    ok(result[1], "a poll is interrupted");
+    ok(result[2], "a sleep is interrupted");
+
+    prof_capture_destroy(c);
+}
+
+
 static void
 test_spans_job(void *data)
 {
@@ -907,6 +963,7 @@ main(void)
     test_nobodys(s);
     test_end_in_turn(s);
     test_names(s);
+    test_interrupted(s);
     test_spans(s);
     test_long_capture(s);
     test_foreign_signal(s);
