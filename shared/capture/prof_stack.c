@@ -7,6 +7,7 @@
 #include "capture/prof_stack.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
@@ -15,19 +16,34 @@
 
 
 /* the kernel maps nothing so near below the program's stack */
-#define PROF_STACK_MAX  (128 * 1024 * 1024)
+#define PROF_STACK_MAX   (128 * 1024 * 1024)
+
+/* what /proc/self/maps is read by */
+#define PROF_STACK_READ  4096
+
+
+typedef struct {
+    uintptr_t   start;
+    uintptr_t   end;
+    uintptr_t  *number;      /* that is read now; NULL: the rest of a line */
+} prof_stack_line_t;
 
 
 static void prof_stack_main(prof_stack_t *stack);
+static void prof_stack_thread(prof_stack_t *stack, uintptr_t at);
+static int prof_stack_read(prof_stack_line_t *line, char ch);
 
+
+/*
+ * The C library has the thread's own memory at the top of its stack.
+ * pthread_getattr_np() is no choice: it holds a lock while it allocates, and
+ * so may call a hook that would ask it again.
+ */
 
 void
 prof_stack_find(prof_stack_t *stack)
 {
-    int              err;
-    void            *low;
-    size_t           size;
-    pthread_attr_t   attr;
+    int  err;
 
     stack->low = 0;
     stack->high = 1;
@@ -39,17 +55,77 @@ prof_stack_find(prof_stack_t *stack)
 
     err = errno;
 
-    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-
-        if (pthread_attr_getstack(&attr, &low, &size) == 0) {
-            stack->low = (uintptr_t) low;
-            stack->high = (uintptr_t) low + size;
-        }
-
-        (void) pthread_attr_destroy(&attr);
-    }
+    prof_stack_thread(stack, (uintptr_t) pthread_self());
 
     errno = err;
+}
+
+
+static void
+prof_stack_thread(prof_stack_t *stack, uintptr_t at)
+{
+    int                fd;
+    char               buf[PROF_STACK_READ];
+    ssize_t            i, n;
+    prof_stack_line_t  line;
+
+    fd = open("/proc/self/maps", O_RDONLY|O_CLOEXEC);
+    if (fd == -1) {
+        return;
+    }
+
+    line.start = 0;
+    line.end = 0;
+    line.number = &line.start;
+
+    while (stack->low == 0 && (n = read(fd, buf, sizeof(buf))) > 0) {
+
+        for (i = 0; i < n; i++) {
+
+            if (prof_stack_read(&line, buf[i]) && at >= line.start
+                && at < line.end)
+            {
+                stack->low = line.start;
+                stack->high = at;
+                break;
+            }
+        }
+    }
+
+    (void) close(fd);
+}
+
+
+/* returns 1 when the line's range is complete: "start-end permissions ..." */
+
+static int
+prof_stack_read(prof_stack_line_t *line, char ch)
+{
+    if (ch == '\n') {
+        line->start = 0;
+        line->end = 0;
+        line->number = &line->start;
+        return 0;
+    }
+
+    if (line->number == NULL) {
+        return 0;
+    }
+
+    if (ch == '-') {
+        line->number = &line->end;
+        return 0;
+    }
+
+    if (ch == ' ') {
+        line->number = NULL;
+        return 1;
+    }
+
+    *line->number = *line->number * 16
+                    + (ch <= '9' ? ch - '0' : ch - 'a' + 10);
+
+    return 0;
 }
 
 

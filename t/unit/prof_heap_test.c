@@ -90,6 +90,8 @@ static void test_mapped(prof_sampler_t *s);
 static void test_arguments(prof_sampler_t *s);
 static void test_begun_late(prof_sampler_t *s);
 static void test_threads(prof_sampler_t *s);
+static void *test_locked_thread(void *data);
+static void test_locked(void);
 static void test_full(prof_sampler_t *s);
 static void test_fork(prof_sampler_t *s);
 static void test_sampled(prof_sampler_t *s);
@@ -130,6 +132,7 @@ main(void)
 
     test_begun_late(s);
     test_threads(s);
+    test_locked();
     test_full(s);
     test_fork(s);
     test_sampled(s);
@@ -765,6 +768,57 @@ test_many(void *data)
     for (i = 0; i < 200000; i++) {
         test_blocks[i] = malloc(1);
     }
+}
+
+
+/* the C library allocates here while it holds a lock of the thread */
+
+static void *
+test_locked_thread(void *data)
+{
+    pthread_attr_t  attr;
+
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        (void) pthread_attr_destroy(&attr);
+    }
+
+    return NULL;
+}
+
+
+static void
+test_locked(void)
+{
+    int                ended;
+    pthread_t          thread;
+    const char        *err;
+    prof_heap_t       *h;
+    struct timespec    ts;
+    prof_heap_conf_t   conf;
+
+    conf.memory = PROF_MEMORY_MIN;
+    conf.interval = 1;
+    conf.process = 1;
+
+    h = prof_heap_create(&conf, &err);
+
+    if (h == NULL) {
+        ok(0, "capture: %s", err);
+        return;
+    }
+
+    ended = 0;
+
+    if (pthread_create(&thread, NULL, test_locked_thread, NULL) == 0) {
+        (void) clock_gettime(CLOCK_REALTIME, &ts);
+        ts.tv_sec += 10;
+
+        ended = (pthread_timedjoin_np(thread, NULL, &ts) == 0);
+    }
+
+    ok(ended, "a thread that allocates under a lock of its own goes on");
+
+    prof_heap_destroy(h);
 }
 
 
