@@ -52,6 +52,10 @@
 #endif
 
 
+/* sanitizers do not know the stacks that these run on */
+#define PROF_SPAWN_CHILD  __attribute__((no_sanitize_address))
+
+
 typedef struct {
     const char  *path;
     int          fd;
@@ -158,7 +162,7 @@ prof_spawn_start(prof_spawn_ctx_t *ctx)
 }
 
 
-static int
+PROF_SPAWN_CHILD static int
 prof_spawn_between(void *data)
 {
     prof_spawn_ctx_t *ctx = data;
@@ -170,7 +174,7 @@ prof_spawn_between(void *data)
 }
 
 
-static int
+PROF_SPAWN_CHILD static int
 prof_spawn_program(void *data)
 {
     prof_spawn_ctx_t *ctx = data;
