@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 
-#define PROF_TOUCH  (16 * 1024)
+#define PROF_TOUCH  (8 * 1024)
 
 
 static void prof_capture_touch(void *mem, size_t size);
@@ -54,8 +54,6 @@ prof_capture_create(const prof_capture_conf_t *conf)
     /* what a small capture needs is there before its time is taken */
 
     prof_capture_touch(c->tree.nodes, half);
-    prof_capture_touch(c->tree.chains,
-                       ((size_t) c->tree.mask + 1) * sizeof(uint32_t));
     prof_capture_touch(c->timeline.entries, half);
 
     c->mode = conf->mode;

@@ -7,9 +7,19 @@
 #include "capture/prof_tree.h"
 #include "profile/prof_profile.h"
 
+#include <string.h>
+
+
+/* a page of chains, at first */
+#define PROF_TREE_CHAINS  1024
+
+/* nodes for each chain before there are more chains */
+#define PROF_TREE_LOAD    4
+
 
 static uint32_t prof_tree_child(prof_tree_t *t, uint32_t parent,
     uint64_t key);
+static void prof_tree_grow(prof_tree_t *t);
 static uint32_t prof_tree_chain(const prof_tree_t *t, uint32_t parent,
     uint64_t key);
 
@@ -19,10 +29,7 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
 {
     uint32_t  n;
 
-    /*
-     * Four to eight nodes for each chain, when the tree is full: a small array
-     * of chains is soon in the cache, and is soon touched as a whole.
-     */
+    /* four to eight nodes for each chain, when the tree is full */
 
     for (n = 64; 8 * n * sizeof(prof_tree_node_t) <= size; n *= 2) {
         /* void */
@@ -31,8 +38,13 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
     t->nodes = mem;
     t->max = (size - n * sizeof(uint32_t)) / sizeof(prof_tree_node_t);
     t->chains = (uint32_t *) (t->nodes + t->max);
-    t->mask = n - 1;
+    t->max_mask = n - 1;
+    t->mask = (n < PROF_TREE_CHAINS ? n : PROF_TREE_CHAINS) - 1;
     t->nnodes = 0;
+
+    /* a page that is read before it is written needs two page faults */
+
+    t->chains[0] = 0;
 
     t->full = prof_tree_child(t, PROF_NONE, prof_key(PROF_FRAME_TREE_FULL, 0));
 }
@@ -109,6 +121,11 @@ prof_tree_child(prof_tree_t *t, uint32_t parent, uint64_t key)
         return PROF_NONE;
     }
 
+    if (t->nnodes / PROF_TREE_LOAD > t->mask && t->mask < t->max_mask) {
+        prof_tree_grow(t);
+        chain = prof_tree_chain(t, parent, key);
+    }
+
     i = t->nnodes++;
 
     node = &t->nodes[i];
@@ -119,6 +136,27 @@ prof_tree_child(prof_tree_t *t, uint32_t parent, uint64_t key)
     t->chains[chain] = i + 1;
 
     return i;
+}
+
+
+static void
+prof_tree_grow(prof_tree_t *t)
+{
+    uint32_t           i, chain;
+    prof_tree_node_t  *node;
+
+    t->mask = t->mask * 2 + 1;
+
+    memset(t->chains, 0, ((size_t) t->mask + 1) * sizeof(uint32_t));
+
+    for (i = 0; i < t->nnodes; i++) {
+        node = &t->nodes[i];
+
+        chain = prof_tree_chain(t, node->parent, node->key);
+
+        node->next = t->chains[chain];
+        t->chains[chain] = i + 1;
+    }
 }
 
 

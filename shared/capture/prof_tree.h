@@ -3,9 +3,10 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The call tree of a capture: stacks that share their outer frames share
- * nodes.  A node is 16 bytes, found through one array of chains.  The memory
- * is given at the start and never grows; when it is used up, a new stack ends
- * at the deepest node that exists.
+ * nodes.  A node is 16 bytes, found through one array of chains, which grows
+ * with the tree in its place: a small tree touches few pages.  The memory is
+ * given at the start and never grows; when it is used up, a new stack ends at
+ * the deepest node that exists.
  *
  * Context: the capture's thread; not in a signal.
  */
@@ -42,6 +43,7 @@ typedef struct {
     uint32_t           nnodes;
     uint32_t           max;         /* nodes there is room for */
     uint32_t           mask;        /* number of chains - 1 */
+    uint32_t           max_mask;    /* the same of all there is room for */
     uint32_t           full;        /* root for stacks without a node */
 } prof_tree_t;
 

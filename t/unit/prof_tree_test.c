@@ -15,6 +15,7 @@
 
 
 static void test_tree(void);
+static void test_tree_growth(void);
 static void test_tree_full(void);
 static void test_entries(void);
 static void test_entries_full(void);
@@ -66,6 +67,44 @@ test_tree(void)
 
 
 static void
+test_tree_growth(void)
+{
+    uint32_t      i, found, few;
+    uintptr_t     pcs[2];
+    prof_tree_t   t;
+    prof_stats_t  st;
+    static char   mem[1024 * 1024] __attribute__((aligned(8)));
+
+    memset(&st, 0, sizeof(st));
+    prof_tree_init(&t, mem, sizeof(mem));
+
+    few = t.mask;
+    ok((few + 1) * sizeof(uint32_t) <= 4096, "a page of chains at first");
+
+    pcs[1] = 0x200000;
+
+    for (i = 0; i < 50000; i++) {
+        pcs[0] = 0x100000 + i;
+
+        if (prof_tree_stack(&t, PROF_NONE, pcs, 2, &st) != i + 2) {
+            break;
+        }
+    }
+
+    is_int(i, 50000, "each stack has a node of its own");
+
+    for (i = 0, found = 0; i < 50000; i++) {
+        pcs[0] = 0x100000 + i;
+        found += prof_tree_stack(&t, PROF_NONE, pcs, 2, &st) == i + 2;
+    }
+
+    is_int(found, 50000, "and is found again when there are more chains");
+    ok(t.nnodes == 50002 && st.lost_tree == 0, "nothing was lost");
+    ok(t.mask > few && t.mask == t.max_mask, "there are more chains");
+}
+
+
+static void
 test_tree_full(void)
 {
     uint32_t      i, node, last;
@@ -108,7 +147,8 @@ test_tree_full(void)
            "one without any says that the tree is full");
 
     is_int(t.nnodes, t.max, "all memory was used");
-    ok((char *) (t.chains + t.mask + 1) <= mem + sizeof(mem) - sizeof(guard),
+    ok((char *) (t.chains + t.max_mask + 1)
+       <= mem + sizeof(mem) - sizeof(guard),
        "the parts fit into it");
     is_mem(mem + sizeof(mem) - sizeof(guard), guard, sizeof(guard),
            "and no more");
@@ -334,6 +374,7 @@ int
 main(void)
 {
     test_tree();
+    test_tree_growth();
     test_tree_full();
     test_entries();
     test_entries_full();
