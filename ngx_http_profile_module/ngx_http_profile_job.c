@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
 
-    /* of the thread too, under the mutex */
+    /* shared with the thread: used under the mutex */
 
     pthread_mutex_t      mutex;
     pthread_cond_t       cond;
@@ -41,7 +41,7 @@ typedef struct {
     ngx_queue_t          ended;
     ngx_uint_t           stop;
 
-    /* of the event loop */
+    /* used by the event loop only */
 
     ngx_uint_t           n;          /* jobs whose "done" was not called */
     size_t               size;

@@ -422,7 +422,7 @@ test_number(prof_buf_t *b, uint64_t n)
 }
 
 
-/* the content until its facts begin: a title, no scope, numbers, no counters */
+/* writes a title, no scope, numbers and no counters; facts follow them */
 
 static void
 test_begin(prof_buf_t *b)
