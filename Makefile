@@ -60,7 +60,7 @@ HDRS = $(sort $(wildcard shared/*.h shared/*/*.h shared/assets/*))
 CORE_SRCS = $(sort $(filter-out $(HELPER_SRCS),                              \
                    $(wildcard shared/*.[cS] shared/*/*.[cS])))
 HELPER_SRCS = $(sort $(wildcard shared/symbolizer/*.c))
-GLUE_SRCS = $(sort $(wildcard $(NAME)/*.[ch]))
+GLUE_SRCS = $(sort $(wildcard $(NAME)/*/*.[ch]))
 UNIT_SRCS = $(sort $(wildcard t/unit/prof_*_test.c))
 BENCH_SRCS = $(sort $(wildcard bench/bench_*.c))
 TOOL_SRCS = $(sort $(wildcard tools/*.c))

@@ -15,7 +15,7 @@ use Test::More;
 
 chdir(dirname(abs_path(__FILE__)) . '/..') or die "chdir: $!\n";
 
-my $glue = join('', map { slurp($_) } glob('ngx_http_profile_module/*.c'));
+my $glue = join('', map { slurp($_) } glob('ngx_http_profile_module/*/*.c'));
 my $page = slurp('docs/ngx_http_profile_module.md');
 
 

@@ -22,17 +22,39 @@ my %tree = (
     'shared/base/prof_base.h'      => '#include <stdint.h>',
     'shared/profile/prof_x.h'      => '#include "base/prof_base.h"',
     'shared/encode/prof_encode.c'  => '#include "profile/prof_x.h"',
-    'ngx_http_profile_module/ngx_http_profile.c' =>
+    'docs/architecture.md' =>
+        "| room of `shared/` | may use | what |\n|---|---|---|\n"
+        . "| `encode` | `profile` `base` | |\n| `profile` | `base` | |\n"
+        . "| `base` | | |\n\n"
+        . "| room of `ngx_http_profile_module/` | may use | what |\n"
+        . "|---|---|---|\n| `upper` | `lower` | |\n| `lower` | | |\n",
+    'ngx_http_profile_module/lower/ngx_http_profile_low.h' => '',
+    'ngx_http_profile_module/upper/ngx_http_profile_up.h' =>
+        '#include "lower/ngx_http_profile_low.h"',
+    'ngx_http_profile_module/upper/ngx_http_profile.c' =>
         "#include <ngx_http.h>\n#include \"prof.h\"",
 );
 
 is(check(), '', 'good layers pass');
 
 like(check('shared/base/prof_a.c' => '#include "profile/prof_x.h"'),
-     qr{^shared/base/prof_a\.c:1: base does not include "profile/prof_x\.h"$},
-     'an include upwards is seen');
+     qr{^shared/base/prof_a\.c:1: base does not use "profile/prof_x\.h"$},
+     'an include upwards in the core is seen');
+like(check('ngx_http_profile_module/lower/ngx_http_profile_a.c' =>
+           '#include "upper/ngx_http_profile_up.h"'),
+     qr{lower does not use "upper/ngx_http_profile_up\.h"$},
+     'an include upwards in the module is seen');
+like(check('ngx_http_profile_module/other/ngx_http_profile_a.c' =>
+           '#include "lower/ngx_http_profile_low.h"'),
+     qr{ngx_http_profile_module/other has no row$},
+     'a room without a row is seen');
+like(check('docs/architecture.md' =>
+           "| room of `shared/` | may use | what |\n|---|---|---|\n"
+           . "| `base` | | |\n| `profile` | `base` | |\n"),
+     qr{docs/architecture\.md:4: profile uses base, a row above$}m,
+     'a row that uses a row above it is seen');
 like(check('shared/encode/prof_a.c' => '#include "prof.h"'),
-     qr/encode does not include "prof\.h"/, 'the facade is above');
+     qr/encode does not use "prof\.h"/, 'the facade is above');
 like(check('shared/base/prof_a.c' => '#include "base/prof_none.h"'),
      qr/is no header of the core/, 'an unknown header is seen');
 like(check('shared/base/prof_a.c' => '#include <ngx_core.h>'),
@@ -41,7 +63,7 @@ like(check('shared/base/prof_a.c' => 'ngx_int_t  i;'),
      qr/does not know nginx: ngx_int_t/, 'an nginx type is seen');
 is(check('shared/base/prof_a.c' => '/* as ngx_int_t */'), '',
      'a comment may speak of nginx');
-like(check('ngx_http_profile_module/ngx_http_profile_a.c' =>
+like(check('ngx_http_profile_module/upper/ngx_http_profile_a.c' =>
            '#include "base/prof_base.h"'),
      qr/only "prof\.h" is for the module/, 'an inner header is seen');
 like(check('shared/base/prof_a.c' => '#include <jansson.h>'),

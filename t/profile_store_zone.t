@@ -29,11 +29,13 @@ my $makefile = do { local $/; <$f> };
 my ($includes) = $makefile =~ /^ALL_INCS = (.*?)\n\n/ms;
 $includes =~ s/\\\n//g;
 
-my $glue = "$root/ngx_http_profile_module/ngx_http_profile";
+my $glue = "$root/ngx_http_profile_module";
 my @sources = ("$root/t/store/zone_test.c",
-               map { "${glue}_$_.c" } qw/ zone zone_check record room store
-                                          memory files files_read
-                                          files_write alive line /);
+               map { "$glue/store/ngx_http_profile_$_.c" }
+                   qw/ zone recover entry evict store memory files files_read
+                       files_write /);
+
+push @sources, map { "$glue/core/ngx_http_profile_$_.c" } qw/ alive log_limit /;
 
 my $out = `cd "$build" && $cc -g -O1 -W -Wall -Wno-unused-parameter -Werror \\
            $includes -I "$root/t/unit" -o "$dir/zone_test" @sources 2>&1`;

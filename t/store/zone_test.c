@@ -12,7 +12,7 @@
  */
 
 
-#include "ngx_http_profile_zone.h"
+#include "store/ngx_http_profile_zone.h"
 
 #include "tap.h"
 

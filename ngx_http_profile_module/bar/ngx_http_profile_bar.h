@@ -1,0 +1,198 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The Performance Bar: a script that is put into the pages of those who may
+ * profile, and facts about their requests, which it asks the console for.
+ *
+ * It is a module of its own, because it has another place among the filters
+ * than the one that replaces responses: see "config".
+ *
+ * Context: the worker's event loop.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_BAR_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_BAR_H_INCLUDED_
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_console.h"
+
+
+typedef struct {
+    ngx_uint_t                 ndirectives;   /* "profile_bar on" */
+    ngx_uint_t                 nlocations;    /* that may have a bar */
+    ngx_shm_zone_t            *zone;          /* of facts */
+    ngx_str_t                  script;        /* with its styles */
+    ngx_str_t                  modes;         /* "wall cpu" */
+    ngx_str_t                  path;          /* "bar.js?v=01234567": another
+                                                 version has another URL */
+} ngx_http_profile_bar_main_conf_t;
+
+
+typedef struct {
+    ngx_flag_t                 enable;        /* merged: and may be shown */
+    ngx_http_complex_value_t  *nonce;
+    ngx_str_t                 *console;       /* its URL */
+} ngx_http_profile_bar_loc_conf_t;
+
+
+/*
+ * What a request is for a bar: a page that may get one, something that a
+ * script of a page has asked for, or nothing of interest.
+ */
+
+typedef enum {
+    NGX_HTTP_PROFILE_BAR_NOTHING = 0,
+    NGX_HTTP_PROFILE_BAR_PAGE,
+    NGX_HTTP_PROFILE_BAR_DATA
+} ngx_http_profile_bar_kind_e;
+
+
+/* of a request whose facts are noted; of the main request's pool */
+
+typedef struct {
+    u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
+    ngx_str_t                  snippet;       /* for the page, or empty */
+    prof_html_t                html;
+    u_char                     held[PROF_HTML_HELD];
+    size_t                     nheld;
+    ngx_chain_t               *free;
+    ngx_chain_t               *busy;
+    unsigned                   inserted:1;
+} ngx_http_profile_bar_ctx_t;
+
+
+#define NGX_HTTP_PROFILE_BAR_UPSTREAMS  4
+
+
+/* times are in ms, -1: there is none; texts that are longer are cut */
+
+typedef struct {
+    ngx_int_t                  status;
+    ngx_int_t                  connect;       /* since the begin */
+    ngx_int_t                  header;
+    ngx_int_t                  response;
+    off_t                      received;
+    u_char                     peer[64];
+} ngx_http_profile_bar_upstream_t;
+
+
+typedef struct {
+    u_char                           id[NGX_HTTP_PROFILE_ID_LEN];
+    uint64_t                         start;     /* ms since the Epoch */
+    ngx_uint_t                       total;
+    ngx_uint_t                       status;
+    ngx_pid_t                        worker;
+    off_t                            sent;
+    off_t                            received;
+    ngx_http_profile_times_t         times;     /* if it has been accounted */
+    ngx_uint_t                       accounted;
+    ngx_uint_t                       connection;
+    ngx_uint_t                       connection_requests;
+    ngx_uint_t                       nupstreams;
+    ngx_http_profile_bar_upstream_t  upstreams[NGX_HTTP_PROFILE_BAR_UPSTREAMS];
+    u_char                           method[16];
+    u_char                           uri[256];
+    u_char                           protocol[16];
+    u_char                           cache[16];
+    u_char                           tls[16];
+    u_char                           cipher[64];
+    u_char                           tls_reused[4];
+} ngx_http_profile_bar_facts_t;
+
+
+/*
+ * An order: the next request of a client to a URI is to be recorded.  For what
+ * cannot be asked for once more, because nobody knows what was sent.
+ */
+
+#define NGX_HTTP_PROFILE_BAR_ORDERS    16
+#define NGX_HTTP_PROFILE_BAR_PATIENCE  120      /* s, then it is void */
+
+typedef struct {
+    u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
+    u_char                     profile[NGX_HTTP_PROFILE_ID_LEN];  /* taken */
+    time_t                     end;           /* 0: no order */
+    ngx_uint_t                 mode;
+    ngx_uint_t                 taken;
+    u_char                     method[16];
+    u_char                     uri[256];
+    u_char                     client[NGX_SOCKADDR_STRLEN + 1];
+} ngx_http_profile_bar_order_t;
+
+
+/* in shared memory; the mutex is that of its pool */
+
+typedef struct {
+    ngx_atomic_t                  waiting;    /* orders that are not taken */
+    ngx_http_profile_bar_order_t  orders[NGX_HTTP_PROFILE_BAR_ORDERS];
+    ngx_uint_t                    next;
+    ngx_uint_t                    n;
+    ngx_http_profile_bar_facts_t  facts[1];
+} ngx_http_profile_bar_ring_t;
+
+
+extern ngx_module_t  ngx_http_profile_bar_filter_module;
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_bar_page.c: which responses get a bar, and as what */
+
+ngx_http_profile_bar_kind_e ngx_http_profile_bar_kind(ngx_http_request_t *r);
+ngx_uint_t ngx_http_profile_bar_takes(ngx_http_request_t *r);
+ngx_int_t ngx_http_profile_bar_snippet(ngx_http_request_t *r,
+    ngx_http_profile_bar_loc_conf_t *conf, ngx_http_profile_bar_ctx_t *ctx);
+ngx_int_t ngx_http_profile_bar_page_header(ngx_http_request_t *r,
+    ngx_http_profile_bar_ctx_t *ctx);
+
+/* ngx_http_profile_bar_body.c: the snippet's way into the body */
+
+ngx_int_t ngx_http_profile_bar_body(ngx_http_request_t *r,
+    ngx_http_profile_bar_ctx_t *ctx, ngx_chain_t *in,
+    ngx_http_output_body_filter_pt next);
+
+/* ngx_http_profile_bar_script.c: what the page loads */
+
+ngx_int_t ngx_http_profile_bar_script_init(ngx_conf_t *cf,
+    ngx_http_profile_bar_main_conf_t *bmcf);
+ngx_int_t ngx_http_profile_bar_script_route(ngx_http_profile_call_t *call);
+
+/* ngx_http_profile_bar_facts.c: the last requests of all workers */
+
+ngx_int_t ngx_http_profile_bar_facts_init(ngx_conf_t *cf,
+    ngx_http_profile_bar_main_conf_t *bmcf);
+
+/* 0: there is none of that id; of its length */
+ngx_uint_t ngx_http_profile_bar_find(ngx_shm_zone_t *zone, u_char *id,
+    ngx_http_profile_bar_facts_t *facts);
+
+/* ngx_http_profile_bar_route.c */
+
+ngx_int_t ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call);
+
+/* ngx_http_profile_bar_order.c */
+
+/* workers that have no zone look at a zero */
+extern ngx_atomic_t  *ngx_http_profile_bar_waiting;
+
+ngx_int_t ngx_http_profile_bar_order_init(ngx_cycle_t *cycle);
+
+/* NGX_OK: there is one for the request, with this mode */
+ngx_int_t ngx_http_profile_bar_ordered(ngx_http_request_t *r,
+    ngx_uint_t *mode);
+
+/* NGX_OK: it is the capture's now, and was if it is asked for again */
+ngx_int_t ngx_http_profile_bar_take(ngx_http_profile_ctx_t *ctx);
+
+ngx_int_t ngx_http_profile_bar_order_route(ngx_http_profile_call_t *call);
+
+/* the profile of an order; NGX_DECLINED: not yet, NGX_ERROR: void */
+ngx_int_t ngx_http_profile_bar_order_state(ngx_shm_zone_t *zone, u_char *id,
+    u_char *profile);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_BAR_H_INCLUDED_ */

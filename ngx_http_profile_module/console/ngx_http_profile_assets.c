@@ -1,0 +1,301 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Files of the console that are compiled in.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_assets.h"
+#include "console/ngx_http_profile_console.h"
+
+
+/* hash and name, the rest of the URL */
+
+#define NGX_HTTP_PROFILE_ASSET_MAX  64
+
+
+typedef struct {
+    const char  *name;
+    u_char      *start;
+    u_char      *end;
+    char         path[NGX_HTTP_PROFILE_ASSET_MAX];  /* empty: not yet used */
+} ngx_http_profile_asset_t;
+
+
+static ngx_http_profile_asset_t *ngx_http_profile_asset_find(
+    const char *name, size_t len);
+static void ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
+    ngx_http_profile_answer_t *answer);
+static void ngx_http_profile_page_fill(ngx_http_profile_page_t *page,
+    ngx_http_profile_asset_t *asset, prof_buf_t *b);
+static void ngx_http_profile_page_put(ngx_http_profile_page_t *page,
+    u_char *name, size_t len, prof_buf_t *b);
+static void ngx_http_profile_page_value(ngx_http_profile_page_t *page,
+    u_char *name, size_t len, prof_buf_t *b);
+
+
+/* the assembler looks for the files where the compiler looks for headers */
+
+#define NGX_HTTP_PROFILE_ASSET_DATA(id, dir, file)                            \
+    __asm__(".pushsection .rodata\n"                                          \
+            ".hidden ngx_http_profile_asset_" #id "_start\n"                  \
+            ".globl ngx_http_profile_asset_" #id "_start\n"                   \
+            "ngx_http_profile_asset_" #id "_start:\n"                         \
+            ".incbin \"" dir file "\"\n"                                      \
+            ".hidden ngx_http_profile_asset_" #id "_end\n"                    \
+            ".globl ngx_http_profile_asset_" #id "_end\n"                     \
+            "ngx_http_profile_asset_" #id "_end:\n"                           \
+            ".byte 0\n"                                                       \
+            ".popsection\n");                                                 \
+                                                                              \
+    extern u_char  ngx_http_profile_asset_##id##_start[]                      \
+        __attribute__((visibility("hidden")));                                \
+    extern u_char  ngx_http_profile_asset_##id##_end[]                        \
+        __attribute__((visibility("hidden")));
+
+NGX_HTTP_PROFILE_ASSETS(NGX_HTTP_PROFILE_ASSET_DATA)
+
+
+#define NGX_HTTP_PROFILE_ASSET_ENTRY(id, dir, file)                           \
+    { file, ngx_http_profile_asset_##id##_start,                              \
+      ngx_http_profile_asset_##id##_end, "" },
+
+static ngx_http_profile_asset_t  ngx_http_profile_assets[] = {
+    NGX_HTTP_PROFILE_ASSETS(NGX_HTTP_PROFILE_ASSET_ENTRY)
+    { NULL, NULL, NULL, "" }
+};
+
+
+static ngx_http_profile_asset_t *
+ngx_http_profile_asset_find(const char *name, size_t len)
+{
+    uint32_t                   crc;
+    ngx_http_profile_asset_t  *asset;
+
+    for (asset = ngx_http_profile_assets; asset->name; asset++) {
+
+        if (ngx_strlen(asset->name) != len
+            || ngx_strncmp(asset->name, name, len) != 0)
+        {
+            continue;
+        }
+
+        if (asset->path[0] == '\0') {
+            crc = ngx_crc32_long(asset->start, asset->end - asset->start);
+
+            (void) ngx_snprintf((u_char *) asset->path,
+                                NGX_HTTP_PROFILE_ASSET_MAX,
+                                "assets/%08xD/%s%Z", crc, asset->name);
+        }
+
+        return asset;
+    }
+
+    return NULL;
+}
+
+
+char *
+ngx_http_profile_asset_path(const char *name)
+{
+    ngx_http_profile_asset_t  *asset;
+
+    asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
+
+    return asset ? asset->path : NULL;
+}
+
+
+void
+ngx_http_profile_asset(const char *name, ngx_str_t *text)
+{
+    ngx_http_profile_asset_t  *asset;
+
+    asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
+
+    text->data = asset->start;
+    text->len = asset->end - asset->start;
+}
+
+
+/* the hash of another version is that of a page from before an upgrade */
+
+ngx_int_t
+ngx_http_profile_asset_route(ngx_http_profile_call_t *call)
+{
+    u_char                     *name, *last;
+    ngx_http_profile_asset_t   *asset;
+    ngx_http_profile_answer_t   answer;
+
+    last = call->rest.data + call->rest.len;
+    name = ngx_strlchr(call->rest.data, last, '/');
+
+    asset = name ? ngx_http_profile_asset_find((char *) name + 1,
+                                               last - name - 1)
+                 : NULL;
+
+    if (asset == NULL || ngx_strstr(asset->name, ".html")) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                    "the console has no asset \"%V\"",
+                                    &call->rest);
+    }
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    answer.body.data = asset->start;
+    answer.body.len = asset->end - asset->start;
+    answer.compressible = 1;
+    answer.immutable = ngx_strlen(asset->path) == call->path.len
+                       && ngx_strncmp(asset->path, call->path.data,
+                                      call->path.len)
+                          == 0;
+
+    ngx_http_profile_asset_type(asset, &answer);
+
+    return ngx_http_profile_answer(call, &answer);
+}
+
+
+static void
+ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
+    ngx_http_profile_answer_t *answer)
+{
+    const char  *suffix;
+
+    suffix = strrchr(asset->name, '.');
+
+    if (ngx_strcmp(suffix, ".css") == 0) {
+        ngx_str_set(&answer->type, "text/css; charset=utf-8");
+
+    } else if (ngx_strcmp(suffix, ".js") == 0) {
+        ngx_str_set(&answer->type, "text/javascript; charset=utf-8");
+
+    } else {
+        ngx_str_set(&answer->type, "image/svg+xml");
+    }
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_page(ngx_http_profile_call_t *call, const char *name)
+{
+    prof_buf_t                    b;
+    ngx_http_profile_page_t       page;
+    ngx_http_profile_answer_t     answer;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(call->request,
+                                        ngx_http_profile_module);
+
+    prof_buf_init(&b);
+
+    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
+
+    page.root.data = (u_char *) (*call->root ? call->root : "./");
+    page.root.len = ngx_strlen(page.root.data);
+    page.id = call->rest;
+    page.viewer = plcf->viewer.len != 0;
+
+    ngx_http_profile_page(name, &page, &b);
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    ngx_str_set(&answer.type, "text/html; charset=utf-8");
+    answer.csp = NGX_HTTP_PROFILE_CSP_PAGE;
+    answer.compressible = 1;
+
+    return ngx_http_profile_answer_buf(call, &answer, &b);
+}
+
+
+void
+ngx_http_profile_page(const char *name, ngx_http_profile_page_t *page,
+    prof_buf_t *b)
+{
+    ngx_http_profile_asset_t  *asset;
+
+    asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
+    page->name = asset->name;
+
+    ngx_http_profile_page_fill(page, asset, b);
+}
+
+
+static void
+ngx_http_profile_page_fill(ngx_http_profile_page_t *page,
+    ngx_http_profile_asset_t *asset, prof_buf_t *b)
+{
+    u_char  *p, *open, *close;
+
+    for (p = asset->start; /* void */ ; p = close + 2) {
+
+        open = ngx_strlcasestrn(p, asset->end, (u_char *) "{{", 1);
+        close = open ? ngx_strlcasestrn(open, asset->end, (u_char *) "}}", 1)
+                     : NULL;
+
+        if (close == NULL) {
+            break;
+        }
+
+        prof_buf_append(b, p, open - p);
+        ngx_http_profile_page_put(page, open + 2, close - open - 2, b);
+    }
+
+    prof_buf_append(b, p, asset->end - p);
+}
+
+
+static void
+ngx_http_profile_page_put(ngx_http_profile_page_t *page, u_char *name,
+    size_t len, prof_buf_t *b)
+{
+    ngx_http_profile_asset_t  *asset;
+
+    if (len && name[0] == ':') {
+        ngx_http_profile_page_value(page, name + 1, len - 1, b);
+        return;
+    }
+
+    asset = ngx_http_profile_asset_find((char *) name, len);
+
+    if (asset && ngx_strstr(asset->name, ".html")) {
+        ngx_http_profile_page_fill(page, asset, b);
+        return;
+    }
+
+    prof_markup_text(b, (char *) page->root.data, page->root.len,
+                     page->root.len);
+
+    if (asset) {
+        prof_buf_puts(b, asset->path);
+    }
+}
+
+
+static void
+ngx_http_profile_page_value(ngx_http_profile_page_t *page, u_char *name,
+    size_t len, prof_buf_t *b)
+{
+    static ngx_str_t  at = ngx_string("at ");
+
+    if (len > at.len && ngx_strncmp(name, at.data, at.len) == 0) {
+
+        if (ngx_strlen(page->name) == len - at.len
+            && ngx_strncmp(page->name, name + at.len, len - at.len) == 0)
+        {
+            prof_buf_puts(b, " aria-current=\"page\"");
+        }
+
+        return;
+    }
+
+    if (ngx_strncmp(name, "id", len) == 0) {
+        prof_markup_text(b, (char *) page->id.data, page->id.len,
+                         NGX_HTTP_PROFILE_ID_LEN);
+        return;
+    }
+
+    prof_buf_puts(b, page->viewer ? "on" : "off");
+}

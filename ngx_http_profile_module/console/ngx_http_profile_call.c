@@ -1,0 +1,106 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What calls of the console are given, and answers that come later.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_console.h"
+
+
+static void ngx_http_profile_call_cleanup(void *data);
+
+
+ngx_int_t
+ngx_http_profile_call_arg(ngx_http_profile_call_t *call, const char *name,
+    ngx_str_t *value)
+{
+    u_char              *src, *dst;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+
+    if (ngx_http_arg(r, (u_char *) name, ngx_strlen(name), value) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    src = value->data;
+
+    dst = ngx_pnalloc(r->pool, value->len + 1);
+    if (dst == NULL) {
+        return NGX_ERROR;
+    }
+
+    value->data = dst;
+
+    ngx_unescape_uri(&dst, &src, value->len, 0);
+
+    *dst = '\0';
+    value->len = dst - value->data;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_profile_call_hold(ngx_http_profile_call_t *call,
+    void (*abort)(ngx_http_profile_call_t *call), void *data)
+{
+    ngx_http_cleanup_t  *cln;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    cln->handler = ngx_http_profile_call_cleanup;
+    cln->data = call;
+
+    call->abort = abort;
+    call->data = data;
+    call->held = 1;
+
+    /* this notices a client that goes away */
+
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    r->main->count++;
+
+    return NGX_DONE;
+}
+
+
+static void
+ngx_http_profile_call_cleanup(void *data)
+{
+    ngx_http_profile_call_t *call = data;
+
+    if (call->held) {
+        call->held = 0;
+        call->abort(call);
+    }
+}
+
+
+void
+ngx_http_profile_call_end(ngx_http_profile_call_t *call, ngx_int_t rc)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+    c = r->connection;
+
+    call->held = 0;
+
+    ngx_http_set_log_request(c->log, r);
+
+    ngx_http_finalize_request(r, rc);
+    ngx_http_run_posted_requests(c);
+}

@@ -1,0 +1,420 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The console's location and its routes: what there is, and who may.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "bar/ngx_http_profile_bar.h"
+#include "core/ngx_http_profile_log_limit.h"
+#include "console/ngx_http_profile_profiles.h"
+#include "workers/ngx_http_profile_asker.h"
+
+
+static ngx_int_t ngx_http_profile_console_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_console_client(ngx_http_request_t *r);
+static void ngx_http_profile_console_accept(ngx_http_profile_call_t *call);
+static ngx_int_t ngx_http_profile_console_allow(
+    ngx_http_profile_call_t *call);
+static ngx_int_t ngx_http_profile_help_route(ngx_http_profile_call_t *call);
+
+
+/* the only list of what the console serves */
+
+ngx_http_profile_route_t  ngx_http_profile_routes[] = {
+
+    { ngx_string(""), NGX_HTTP_GET, ngx_http_profile_list_route,
+      "stored profiles", NGX_HTTP_PROFILE_PAGE },
+
+    { ngx_string("profiles"), NGX_HTTP_GET, ngx_http_profile_list_route,
+      "the same", NGX_HTTP_PROFILE_PAGE },
+
+    { ngx_string("p/*"), NGX_HTTP_GET, ngx_http_profile_one_route,
+      "p/ID: a profile, p/ID/FORMAT: in that format",
+      NGX_HTTP_PROFILE_PAGE },
+
+    { ngx_string("p/*"), NGX_HTTP_POST|NGX_HTTP_DELETE,
+      ngx_http_profile_change_route,
+      "p/ID/pin, p/ID/unpin, p/ID/delete", 0 },
+
+    { ngx_string("diff"), NGX_HTTP_GET, ngx_http_profile_diff_route,
+      "what changed between two profiles: a=ID, b=ID, shares=on",
+      NGX_HTTP_PROFILE_PAGE },
+
+    { ngx_string("diff/*"), NGX_HTTP_GET, ngx_http_profile_diff_route,
+      "diff/FORMAT: the same as a picture", 0 },
+
+    { ngx_string("help"), NGX_HTTP_GET, ngx_http_profile_help_route,
+      "this list", 0 },
+
+    { ngx_string("status"), NGX_HTTP_GET, ngx_http_profile_status_route,
+      "the state of the profiler", NGX_HTTP_PROFILE_PAGE },
+
+    { ngx_string("viewer/*"), NGX_HTTP_GET, ngx_http_profile_viewer_route,
+      "the viewer of profiles", NGX_HTTP_PROFILE_FILE },
+
+    { ngx_string("assets/*"), NGX_HTTP_GET, ngx_http_profile_asset_route,
+      "styles and scripts of the pages", NGX_HTTP_PROFILE_FILE },
+
+    { ngx_string("bar.js"), NGX_HTTP_GET, ngx_http_profile_bar_script_route,
+      "the script of the Performance Bar", NGX_HTTP_PROFILE_FILE },
+
+    { ngx_string("bar/order"), NGX_HTTP_POST,
+      ngx_http_profile_bar_order_route,
+      "record the next request of a \"method\" to a \"uri\", in a \"mode\"",
+      0 },
+
+    { ngx_string("bar/requests"), NGX_HTTP_GET,
+      ngx_http_profile_bar_facts_route,
+      "facts of recent requests, by \"id\"", 0 },
+
+    { ngx_string("cpu"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_cpu_route,
+      "CPU time of the workers: seconds=, frequency=, format=, workers=, "
+      "labels=; POST stores it", 0 },
+
+    { ngx_string("wall"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_wall_route,
+      "all time of the workers, waiting too: as \"cpu\"", 0 },
+
+    { ngx_string("object"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_object_route,
+      "what the workers allocate: seconds=, interval=, format=, workers=", 0 },
+
+    { ngx_string("debug/pprof/"), NGX_HTTP_GET,
+      ngx_http_profile_go_index_route,
+      "what there is for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/profile"), NGX_HTTP_GET,
+      ngx_http_profile_cpu_route,
+      "CPU time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/wall"), NGX_HTTP_GET,
+      ngx_http_profile_wall_route,
+      "all time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/allocs"), NGX_HTTP_GET,
+      ngx_http_profile_object_route,
+      "what is allocated, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/heap"), NGX_HTTP_GET,
+      ngx_http_profile_heap_route,
+      "what of it stays in use, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/cmdline"), NGX_HTTP_GET,
+      ngx_http_profile_go_cmdline_route,
+      "the command line", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/symbol"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_go_symbol_route, "names of functions",
+      NGX_HTTP_PROFILE_PPROF|NGX_HTTP_PROFILE_HARMLESS
+                            |NGX_HTTP_PROFILE_BODY },
+
+    { ngx_null_string, 0, NULL, NULL, 0 }
+};
+
+
+static struct {
+    ngx_uint_t   method;
+    const char  *name;
+} ngx_http_profile_methods[] = {
+    { NGX_HTTP_GET, "GET, HEAD" },
+    { NGX_HTTP_POST, "POST" },
+    { NGX_HTTP_PUT, "PUT" },
+    { NGX_HTTP_DELETE, "DELETE" },
+    { 0, NULL }
+};
+
+
+char *
+ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_profile_loc_conf_t *plcf = conf;
+
+    u_char                        *p;
+    size_t                         len;
+    ngx_str_t                     *url;
+    ngx_http_core_loc_conf_t      *clcf;
+    ngx_http_profile_srv_conf_t   *pscf;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (clcf->handler == ngx_http_profile_console_handler) {
+        return "is duplicate";
+    }
+
+    clcf->handler = ngx_http_profile_console_handler;
+
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+    pmcf->nconsoles++;
+
+    if (clcf->name.len == 0 || clcf->exact_match || clcf->named
+#if (NGX_PCRE)
+        || clcf->regex
+#endif
+        || clcf->noname)
+    {
+        return NGX_CONF_OK;
+    }
+
+    if (clcf->name.data[clcf->name.len - 1] == '/') {
+        clcf->auto_redirect = 1;
+    }
+
+    pscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_profile_module);
+    url = &pscf->console;
+
+    if (url->len) {
+        return NGX_CONF_OK;
+    }
+
+    pscf->viewer = &plcf->viewer;
+
+    len = clcf->name.len + 2 * ngx_escape_uri(NULL, clcf->name.data,
+                                              clcf->name.len, NGX_ESCAPE_URI);
+
+    url->data = ngx_pnalloc(cf->pool, len + 1);
+    if (url->data == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    p = (u_char *) ngx_escape_uri(url->data, clcf->name.data, clcf->name.len,
+                                  NGX_ESCAPE_URI);
+
+    if (p[-1] != '/') {
+        *p++ = '/';
+    }
+
+    url->len = p - url->data;
+
+    return NGX_CONF_OK;
+}
+
+
+ngx_uint_t
+ngx_http_profile_is_console(ngx_http_core_loc_conf_t *clcf)
+{
+    return clcf->handler == ngx_http_profile_console_handler;
+}
+
+
+ngx_str_t *
+ngx_http_profile_console_url(ngx_http_request_t *r)
+{
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    return pscf->console.len ? &pscf->console : NULL;
+}
+
+
+ngx_uint_t
+ngx_http_profile_console_viewer(ngx_http_request_t *r)
+{
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    return pscf->viewer && pscf->viewer->len;
+}
+
+
+static ngx_int_t
+ngx_http_profile_console_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_http_profile_call_t  *call;
+
+    if (ngx_http_profile_console_client(r) != NGX_OK) {
+        return NGX_HTTP_FORBIDDEN;
+    }
+
+    call = ngx_pcalloc(r->pool, sizeof(ngx_http_profile_call_t));
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    call->request = r;
+    call->root = "";
+
+    rc = ngx_http_profile_call_route(call);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ngx_http_profile_console_accept(call);
+
+    rc = ngx_http_profile_console_allow(call);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (!(call->route->flags & NGX_HTTP_PROFILE_BODY)) {
+        rc = ngx_http_discard_request_body(r);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
+    return call->route->handler(call);
+}
+
+
+/* in addition to what the location itself permits */
+
+static ngx_int_t
+ngx_http_profile_console_client(ngx_http_request_t *r)
+{
+    ngx_uint_t                    omitted;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    static ngx_http_profile_line_t  line;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    if (ngx_http_profile_client(r, plcf->allow) == NGX_OK) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_profile_line(&line, &omitted) == NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "profile: the console is refused by \"profile_allow\", "
+                      "%ui more not logged", omitted);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* scripts say so, or the URL does; browsers that open a page do not */
+
+static void
+ngx_http_profile_console_accept(ngx_http_profile_call_t *call)
+{
+    ngx_uint_t        n;
+    ngx_table_elt_t  *h;
+
+    static ngx_str_t  name = ngx_string("Accept");
+
+    if (call->json
+        || (call->route && (call->route->flags & NGX_HTTP_PROFILE_FILE)))
+    {
+        return;
+    }
+
+    h = ngx_http_profile_find_header(call->request, &name, &n);
+
+    call->negotiated = 1;
+    call->json = h && ngx_strlcasestrn(h->value.data,
+                                       h->value.data + h->value.len,
+                                       (u_char *) "application/json",
+                                       sizeof("application/json") - 2)
+                 && ngx_strlcasestrn(h->value.data,
+                                     h->value.data + h->value.len,
+                                     (u_char *) "text/html",
+                                     sizeof("text/html") - 2)
+                    == NULL;
+}
+
+
+/* NGX_DECLINED if there is nothing to say */
+
+static ngx_int_t
+ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
+{
+    u_char                          *p, *last;
+    ngx_uint_t                       i, methods;
+    ngx_http_request_t              *r;
+    const ngx_http_profile_route_t  *route;
+    u_char                           allow[64];
+
+    r = call->request;
+    route = call->route;
+
+    if (route == NULL) {
+
+        if (ngx_http_profile_go_is(&r->uri)) {
+            call->route = &ngx_http_profile_go_nowhere;
+        }
+
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                    "the console has nothing at \"%V\"",
+                                    &r->uri);
+    }
+
+    methods = 0;
+
+    for (i = 0; ngx_http_profile_routes[i].handler; i++) {
+        if (ngx_http_profile_routes[i].path.data == NULL) {
+            continue;
+        }
+
+        if (ngx_http_profile_routes[i].path.len == route->path.len
+            && ngx_strncmp(ngx_http_profile_routes[i].path.data,
+                           route->path.data, route->path.len)
+               == 0)
+        {
+            methods |= ngx_http_profile_routes[i].methods;
+        }
+    }
+
+    if ((r->method == NGX_HTTP_HEAD ? NGX_HTTP_GET : r->method)
+        & route->methods)
+    {
+        return ngx_http_profile_check_origin(call);
+    }
+
+    p = allow;
+    last = allow + sizeof(allow) - 1;
+
+    for (i = 0; ngx_http_profile_methods[i].name; i++) {
+        if (methods & ngx_http_profile_methods[i].method) {
+            p = ngx_slprintf(p, last, "%s%s", p > allow ? ", " : "",
+                             ngx_http_profile_methods[i].name);
+        }
+    }
+
+    *p = '\0';
+
+    p = ngx_pnalloc(r->pool, sizeof(allow));
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_memcpy(p, allow, sizeof(allow));
+
+    if (ngx_http_profile_call_header(call, "Allow", (char *) p) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_ALLOWED,
+                                    "the method is %V, it must be one of %s",
+                                    &r->method_name, p);
+}
+
+
+/* what the console serves */
+
+static ngx_int_t
+ngx_http_profile_help_route(ngx_http_profile_call_t *call)
+{
+    json_t                          *list;
+    const ngx_http_profile_route_t  *route;
+
+    list = json_array();
+
+    for (route = ngx_http_profile_routes; route->handler; route++) {
+        json_array_append_new(list, json_pack("{ssss}",
+                                      "path", (char *) route->path.data,
+                                      "help", route->help));
+    }
+
+    return ngx_http_profile_answer_json(call, NGX_HTTP_OK, list);
+}

@@ -1,0 +1,170 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The console is for its own pages and for tools of operators, not for other
+ * sites that an operator's browser happens to show.  Such a site can make the
+ * browser send requests, which use the operator's address and cookies.  What
+ * browsers tell about the sender decides, for all methods.
+ *
+ * Changes need a header as well that other sites cannot send, unless the
+ * console agrees, which it never does.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_console.h"
+
+
+static ngx_uint_t ngx_http_profile_check_site(ngx_http_profile_call_t *call,
+    ngx_uint_t change);
+static ngx_uint_t ngx_http_profile_check_page(ngx_http_profile_call_t *call);
+static ngx_uint_t ngx_http_profile_check_is(ngx_http_request_t *r,
+    const char *name, const char *value);
+static ngx_uint_t ngx_http_profile_check_same(ngx_http_request_t *r,
+    ngx_str_t *origin);
+
+
+static ngx_str_t  ngx_http_profile_console_name =
+    ngx_string("X-Profile-Console");
+static ngx_str_t  ngx_http_profile_site_name = ngx_string("Sec-Fetch-Site");
+static ngx_str_t  ngx_http_profile_origin_name = ngx_string("Origin");
+
+
+ngx_int_t
+ngx_http_profile_check_origin(ngx_http_profile_call_t *call)
+{
+    ngx_uint_t           n, change;
+    ngx_table_elt_t     *h;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+
+    change = !(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))
+             && !(call->route->flags & NGX_HTTP_PROFILE_HARMLESS);
+
+    if (!ngx_http_profile_check_site(call, change)) {
+        h = ngx_http_profile_find_header(r, &ngx_http_profile_site_name, &n);
+
+        return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
+                             "the request comes from another site, as its "
+                             "header \"Sec-Fetch-Site: %V\" says",
+                             &h->value);
+    }
+
+    h = ngx_http_profile_find_header(r, &ngx_http_profile_origin_name, &n);
+
+    if (h && (n > 1 || !ngx_http_profile_check_same(r, &h->value))) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
+                             "the request comes from another site, as its "
+                             "header \"Origin: %V\" says", &h->value);
+    }
+
+    if (!change) {
+        return NGX_DECLINED;
+    }
+
+    h = ngx_http_profile_find_header(r, &ngx_http_profile_console_name, &n);
+
+    if (h == NULL) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
+                             "requests that change something need the header "
+                             "\"X-Profile-Console: 1\"");
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* "none" is the user: an address that was typed, or a bookmark */
+
+static ngx_uint_t
+ngx_http_profile_check_site(ngx_http_profile_call_t *call, ngx_uint_t change)
+{
+    ngx_uint_t           n;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+
+    if (ngx_http_profile_find_header(r, &ngx_http_profile_site_name, &n)
+        == NULL)
+    {
+        return 1;
+    }
+
+    return ngx_http_profile_check_is(r, "Sec-Fetch-Site", "same-origin")
+           || (!change
+               && (ngx_http_profile_check_is(r, "Sec-Fetch-Site", "none")
+                   || ngx_http_profile_check_page(call)));
+}
+
+
+/*
+ * A link of another site opens a page in a tab of its own.  That shows nothing
+ * to the site, and the page has nothing in it but what its own scripts ask for.
+ */
+
+static ngx_uint_t
+ngx_http_profile_check_page(ngx_http_profile_call_t *call)
+{
+    ngx_str_t           *rest;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+    rest = &call->rest;
+
+    return (call->route->flags & NGX_HTTP_PROFILE_PAGE)
+           && !call->json
+           && ngx_strlchr(rest->data, rest->data + rest->len, '/') == NULL
+           && ngx_http_profile_check_is(r, "Sec-Fetch-Mode", "navigate")
+           && ngx_http_profile_check_is(r, "Sec-Fetch-Dest", "document");
+}
+
+
+static ngx_uint_t
+ngx_http_profile_check_is(ngx_http_request_t *r, const char *name,
+    const char *value)
+{
+    ngx_str_t         s;
+    ngx_uint_t        n;
+    ngx_table_elt_t  *h;
+
+    s.data = (u_char *) name;
+    s.len = ngx_strlen(name);
+
+    h = ngx_http_profile_find_header(r, &s, &n);
+
+    return n == 1 && h->value.len == ngx_strlen(value)
+           && ngx_strncmp(h->value.data, value, h->value.len) == 0;
+}
+
+
+/*
+ * The host, as the client has sent it, with the port.  A proxy may have taken
+ * TLS off: the scheme is not compared.
+ */
+
+static ngx_uint_t
+ngx_http_profile_check_same(ngx_http_request_t *r, ngx_str_t *origin)
+{
+    u_char     *p;
+    ngx_str_t   host;
+
+    p = ngx_strlchr(origin->data, origin->data + origin->len, '/');
+
+    if (p == NULL || r->headers_in.host == NULL
+        || origin->data + origin->len - p < 2 || p[1] != '/')
+    {
+        return 0;
+    }
+
+    p += 2;
+
+    host.data = p;
+    host.len = origin->data + origin->len - p;
+
+    return host.len == r->headers_in.host->value.len
+           && ngx_strncasecmp(host.data, r->headers_in.host->value.data,
+                              host.len)
+              == 0;
+}

@@ -1,0 +1,380 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Stored profiles in any format, made by a thread.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_profiles.h"
+
+
+/* of the console in one worker at a time */
+
+#define NGX_HTTP_PROFILE_PICTURES  8
+
+
+static ngx_int_t ngx_http_profile_picture_args(
+    ngx_http_profile_picture_t *pic, ngx_http_profile_call_t *call,
+    ngx_int_t *answer);
+static void ngx_http_profile_picture_abort(ngx_http_profile_call_t *call);
+static void ngx_http_profile_picture_work(void *data);
+static prof_profile_t *ngx_http_profile_picture_read(
+    ngx_http_profile_picture_t *pic, ngx_uint_t i);
+static void ngx_http_profile_picture_gzip(ngx_http_profile_picture_t *pic);
+static void ngx_http_profile_picture_done(void *data);
+static ngx_int_t ngx_http_profile_picture_answer(
+    ngx_http_profile_picture_t *pic);
+static ngx_int_t ngx_http_profile_picture_file(
+    ngx_http_profile_picture_t *pic, ngx_str_t *name);
+
+
+static ngx_uint_t  ngx_http_profile_npictures;
+
+
+ngx_int_t
+ngx_http_profile_picture(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked)
+{
+    ngx_int_t                    rc;
+    ngx_uint_t                   i;
+    ngx_http_profile_picture_t  *pic;
+
+    if (ngx_http_profile_npictures >= NGX_HTTP_PROFILE_PICTURES) {
+
+        if (ngx_http_profile_call_header(call, "Retry-After", "1")
+            != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        return ngx_http_profile_answer_error(call, NGX_HTTP_TOO_MANY_REQUESTS,
+                                 "%d profiles are being read already",
+                                 NGX_HTTP_PROFILE_PICTURES);
+    }
+
+    pic = ngx_calloc(sizeof(ngx_http_profile_picture_t),
+                     call->request->connection->log);
+    if (pic == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    *pic = *asked;
+
+    prof_buf_init(&pic->out);
+
+    pic->store = store;
+    pic->gzip = ngx_http_profile_call_gzip(call);
+
+    for (i = 0; i < pic->n; i++) {
+        pic->id[i].data = pic->id_data[i];
+        pic->id[i].len = ngx_min(asked->id[i].len, NGX_HTTP_PROFILE_ID_LEN);
+        ngx_memcpy(pic->id[i].data, asked->id[i].data, pic->id[i].len);
+    }
+
+    if (ngx_http_profile_picture_args(pic, call, &rc) != NGX_OK) {
+        ngx_free(pic);
+        return rc;
+    }
+
+    pic->job.work = ngx_http_profile_picture_work;
+    pic->job.done = ngx_http_profile_picture_done;
+    pic->job.data = pic;
+    pic->job.rank = NGX_HTTP_PROFILE_JOB_ASKED;
+    pic->job.size = sizeof(ngx_http_profile_picture_t);
+
+    rc = ngx_http_profile_job_start(&pic->job);
+
+    if (rc != NGX_OK) {
+        ngx_free(pic);
+        return ngx_http_profile_answer_no_job(call, rc);
+    }
+
+    ngx_http_profile_npictures++;
+
+    rc = ngx_http_profile_call_hold(call, ngx_http_profile_picture_abort, pic);
+
+    if (rc == NGX_DONE) {
+        pic->call = call;
+    }
+
+    return rc;
+}
+
+
+/*
+ * Links of pages tell the format and the mode as a trigger does.  On
+ * NGX_DECLINED *answer is what the route returns.
+ */
+
+static ngx_int_t
+ngx_http_profile_picture_args(ngx_http_profile_picture_t *pic,
+    ngx_http_profile_call_t *call, ngx_int_t *answer)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    *answer = NGX_HTTP_INTERNAL_SERVER_ERROR;
+
+    rc = ngx_http_profile_call_arg(call, "profile_mode", &value);
+
+    if (rc == NGX_OK) {
+
+        if (ngx_http_profile_parse_mode(&value, &pic->mode) != NGX_OK) {
+            *answer = ngx_http_profile_answer_error(call,
+                                  NGX_HTTP_BAD_REQUEST,
+                                  "profile_mode is \"%V\", it takes "
+                                  "\"wall\", \"cpu\" or \"object\"",
+                                  &value);
+            return NGX_DECLINED;
+        }
+
+        pic->mode_given = 1;
+
+    } else if (rc == NGX_ERROR) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_profile_call_arg(call, "profile_format", &value);
+
+    if (rc == NGX_OK && pic->encoder) {
+        pic->encoder = prof_encoder_find((char *) value.data, value.len);
+
+        if (pic->encoder == NULL) {
+            *answer = ngx_http_profile_answer_error(call,
+                                  NGX_HTTP_BAD_REQUEST,
+                                  "profile_format is \"%V\", which is no "
+                                  "format", &value);
+            return NGX_DECLINED;
+        }
+    }
+
+    return (rc == NGX_ERROR) ? NGX_DECLINED : NGX_OK;
+}
+
+
+static void
+ngx_http_profile_picture_abort(ngx_http_profile_call_t *call)
+{
+    ngx_http_profile_picture_t  *pic;
+
+    pic = call->data;
+    pic->call = NULL;
+
+    if (ngx_http_profile_job_cancel(&pic->job) == NGX_OK) {
+        ngx_http_profile_picture_done(pic);
+    }
+}
+
+
+/* in the thread */
+
+static void
+ngx_http_profile_picture_work(void *data)
+{
+    ngx_http_profile_picture_t *pic = data;
+
+    ngx_uint_t       i;
+    prof_profile_t  *p[2];
+
+    for (i = 0; i < pic->n; i++) {
+        p[i] = ngx_http_profile_picture_read(pic, i);
+
+        if (p[i] == NULL) {
+            break;
+        }
+    }
+
+    if (i == pic->n) {
+        pic->rc = NGX_ERROR;
+        pic->err = "no memory";
+
+        if (pic->make(pic, p) == PROF_OK && !prof_buf_failed(&pic->out)) {
+            ngx_http_profile_picture_gzip(pic);
+            pic->rc = NGX_OK;
+        }
+    }
+
+    while (i--) {
+        prof_profile_destroy(p[i]);
+    }
+}
+
+
+static prof_profile_t *
+ngx_http_profile_picture_read(ngx_http_profile_picture_t *pic, ngx_uint_t i)
+{
+    prof_profile_t  *p;
+
+    pic->missing = i;
+
+    pic->rc = ngx_http_profile_store_get(pic->store, &pic->id[i], &pic->st[i],
+                                         ngx_cycle->log);
+    if (pic->rc != NGX_OK) {
+        return NULL;
+    }
+
+    pic->rc = NGX_ERROR;
+
+    p = prof_archive_read(pic->st[i]->archive, pic->st[i]->size, &pic->err);
+    if (p == NULL) {
+        return NULL;
+    }
+
+    if (pic->mode_given) {
+        p->mode = pic->mode;
+    }
+
+    if (prof_profile_symbolize(p) != PROF_OK) {
+        prof_profile_destroy(p);
+        pic->err = "no memory";
+        return NULL;
+    }
+
+    return p;
+}
+
+
+/* without memory for it, it is sent as it is */
+
+static void
+ngx_http_profile_picture_gzip(ngx_http_profile_picture_t *pic)
+{
+    prof_buf_t  out;
+
+    if (!pic->gzip || prof_gzip_is(pic->out.data, pic->out.len)) {
+        return;
+    }
+
+    prof_buf_init(&out);
+
+    if (prof_gzip(pic->out.data, pic->out.len, &out) != PROF_OK) {
+        prof_buf_free(&out);
+        return;
+    }
+
+    prof_buf_free(&pic->out);
+
+    pic->out = out;
+    pic->gzipped = 1;
+}
+
+
+static void
+ngx_http_profile_picture_done(void *data)
+{
+    ngx_http_profile_picture_t *pic = data;
+
+    ngx_http_profile_npictures--;
+
+    if (pic->call) {
+        ngx_http_profile_call_end(pic->call,
+                                  ngx_http_profile_picture_answer(pic));
+    }
+
+    prof_buf_free(&pic->out);
+    ngx_free(pic->st[0]);
+    ngx_free(pic->st[1]);
+    ngx_free(pic);
+}
+
+
+static ngx_int_t
+ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
+{
+    ngx_http_profile_call_t    *call;
+    ngx_http_profile_answer_t   answer;
+
+    call = pic->call;
+
+    if (pic->rc == NGX_DECLINED) {
+        return ngx_http_profile_answer_no_profile(call,
+                                                  &pic->id[pic->missing]);
+    }
+
+    if (pic->rc == NGX_ABORT) {
+        return ngx_http_profile_answer_error(call,
+                             NGX_HTTP_INTERNAL_SERVER_ERROR,
+                             "the profile \"%V\" is damaged, and was removed",
+                             &pic->id[pic->missing]);
+    }
+
+    if (pic->rc != NGX_OK || !pic->job.worked) {
+        return ngx_http_profile_answer_error(call,
+                             NGX_HTTP_INTERNAL_SERVER_ERROR,
+                             "the profile cannot be shown: %s",
+                             pic->err ? pic->err : "see the error log");
+    }
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    answer.gzipped = pic->gzipped;
+    answer.compressible = 1;
+
+    if (pic->diff) {
+        answer.type.data = (u_char *) pic->diff->content_type;
+        answer.csp = pic->diff->csp;
+        answer.framed = 1;
+
+    } else if (pic->encoder) {
+        answer.type.data = (u_char *) pic->encoder->content_type;
+        answer.csp = pic->encoder->csp;
+        answer.framed = !pic->encoder->download;
+
+        if (pic->encoder->download
+            && ngx_http_profile_picture_file(pic, &answer.file) != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+    } else {
+        answer.type.data = (u_char *) "application/json";
+    }
+
+    answer.type.len = ngx_strlen(answer.type.data);
+
+    return ngx_http_profile_answer_buf(call, &answer, &pic->out);
+}
+
+
+/* "GET-index.html-wall-20261121T150000Z.speedscope.json" */
+
+static ngx_int_t
+ngx_http_profile_picture_file(ngx_http_profile_picture_t *pic,
+    ngx_str_t *name)
+{
+    u_char                     *p;
+    ngx_tm_t                    tm;
+    ngx_http_profile_stored_t  *st;
+    u_char                      buf[256];
+
+    st = pic->st[0];
+
+    buf[0] = '"';
+
+    p = ngx_http_profile_safe_name(buf + 1, buf + 17, &st->method);
+    p = ngx_http_profile_safe_name(p, buf + 160, &st->uri);
+
+    if (p[-1] != '"' && p[-1] != '-') {
+        *p++ = '-';
+    }
+
+    ngx_gmtime(st->start / 1000, &tm);
+
+    p = ngx_slprintf(p, buf + sizeof(buf), "%s-%4d%02d%02dT%02d%02d%02dZ.%s",
+                     prof_summary_mode(pic->mode_given ? pic->mode : st->mode),
+                     tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
+                     tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
+                     pic->encoder->extension);
+
+    name->len = p - buf - 1;
+    name->data = ngx_pnalloc(pic->call->request->pool, name->len);
+    if (name->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(name->data, buf + 1, name->len);
+
+    return NGX_OK;
+}

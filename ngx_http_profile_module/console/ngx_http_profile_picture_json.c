@@ -1,0 +1,126 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * One profile as JSON: what is known about it, but for its stacks.
+ *
+ * Context: a thread.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_profiles.h"
+
+
+static int ngx_http_profile_picture_item(void *data,
+    const prof_summary_t *item);
+static json_t *ngx_http_profile_picture_formats(void);
+
+
+/* the facts of the store, and what the profile says about itself */
+
+int
+ngx_http_profile_picture_json(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p)
+{
+    int      rc;
+    json_t  *json, *summary;
+
+    json = ngx_http_profile_entry_json(pic->st[0]);
+    summary = json_array();
+
+    rc = prof_summary(p[0], ngx_http_profile_picture_item, summary);
+
+    if (json_object_set_new(json, "title", json_string(p[0]->title)) != 0) {
+        (void) json_object_set_new(json, "title", json_string("?"));
+    }
+
+    if (json_object_set_new(json, "summary", summary) != 0
+        || json_object_set_new(json, "formats",
+                               ngx_http_profile_picture_formats())
+           != 0)
+    {
+        rc = PROF_ERROR;
+    }
+
+    if (rc != PROF_OK) {
+        json_decref(json);
+        return rc;
+    }
+
+    return ngx_http_profile_picture_dump(pic, json);
+}
+
+
+int
+ngx_http_profile_picture_dump(ngx_http_profile_picture_t *pic, json_t *json)
+{
+    char  *text;
+
+    text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+    json_decref(json);
+
+    if (text == NULL) {
+        return PROF_ERROR;
+    }
+
+    prof_buf_puts(&pic->out, text);
+    free(text);
+
+    return PROF_OK;
+}
+
+
+static int
+ngx_http_profile_picture_item(void *data, const prof_summary_t *item)
+{
+    json_t *summary = data;
+
+    char    *text;
+    size_t   len;
+    json_t  *json;
+
+    static const char  *units[] = {
+        "", "count", "hz", "ns", "bytes"
+    };
+
+    json = json_pack("{s:s, s:s}", "name", item->name,
+                     "text", item->text ? item->text : item->name);
+
+    if (item->unit != PROF_SUMMARY_TEXT) {
+        (void) json_object_set_new(json, "value",
+                                   json_integer((json_int_t) item->number));
+        (void) json_object_set_new(json, "unit",
+                                   json_string(units[item->unit]));
+
+    } else {
+        len = strlen(item->value);
+        text = prof_text_utf8(item->value, &len);
+
+        (void) json_object_set_new(json, "value",
+                                   json_string(text ? text : ""));
+        free(text);
+    }
+
+    return json_array_append_new(summary, json) == 0 ? PROF_OK : PROF_ERROR;
+}
+
+
+static json_t *
+ngx_http_profile_picture_formats(void)
+{
+    json_t      *list;
+    ngx_uint_t   i;
+
+    list = json_array();
+
+    for (i = 0; prof_encoders[i]; i++) {
+        (void) json_array_append_new(list, json_pack("{s:s, s:s, s:b}",
+                         "name", prof_encoders[i]->name,
+                         "extension", prof_encoders[i]->extension,
+                         "download", (int) prof_encoders[i]->download));
+    }
+
+    return list;
+}

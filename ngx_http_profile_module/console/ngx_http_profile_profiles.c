@@ -1,0 +1,365 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Stored profiles: their list, and what may be done with one of them.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_console.h"
+#include "console/ngx_http_profile_profiles.h"
+
+
+#define NGX_HTTP_PROFILE_LIST_MAX   1000
+#define NGX_HTTP_PROFILE_LIST_POOL  65536
+
+
+static int ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p);
+static int ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p);
+static ngx_int_t ngx_http_profile_list_arg(ngx_http_profile_call_t *call,
+    const char *name, ngx_int_t max, ngx_int_t *n);
+static json_t *ngx_http_profile_entry_text(ngx_str_t *s);
+static ngx_uint_t ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
+    const char *action);
+
+
+ngx_int_t
+ngx_http_profile_list_route(ngx_http_profile_call_t *call)
+{
+    ngx_int_t                    rc, before, limit;
+    ngx_http_profile_store_t    *store;
+    ngx_http_profile_picture_t   asked;
+
+    if (!call->json) {
+        return ngx_http_profile_answer_page(call, "profiles.html");
+    }
+
+    store = ngx_http_profile_store(call->request);
+
+    if (store == NULL) {
+        return ngx_http_profile_no_store(call);
+    }
+
+    before = 0;
+    limit = NGX_HTTP_PROFILE_LIST_MAX;
+
+    rc = ngx_http_profile_list_arg(call, "before", NGX_MAX_INT_T_VALUE,
+                                   &before);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_profile_list_arg(call, "limit",
+                                       NGX_HTTP_PROFILE_LIST_MAX, &limit);
+    }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ngx_memzero(&asked, sizeof(ngx_http_profile_picture_t));
+
+    asked.make = ngx_http_profile_list_make;
+    asked.before = before;
+    asked.limit = limit;
+
+    return ngx_http_profile_picture(call, store, &asked);
+}
+
+
+/* NGX_DECLINED, or an answer; *n remains if it is not given */
+
+static ngx_int_t
+ngx_http_profile_list_arg(ngx_http_profile_call_t *call, const char *name,
+    ngx_int_t max, ngx_int_t *n)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    rc = ngx_http_profile_call_arg(call, name, &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
+    }
+
+    *n = ngx_atoi(value.data, value.len);
+
+    if (*n >= 1 && *n <= max) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_profile_answer_error(call, NGX_HTTP_BAD_REQUEST,
+                                "\"%s\" is \"%V\", it must be a number from "
+                                "1 to %i", name, &value, max);
+}
+
+
+/* in the thread: a long list takes milliseconds */
+
+static int
+ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p)
+{
+    json_t                     *list, *json;
+    ngx_uint_t                  i, more;
+    ngx_pool_t                 *pool;
+    ngx_array_t                *entries;
+    ngx_http_profile_stored_t  *st;
+
+    pool = ngx_create_pool(NGX_HTTP_PROFILE_LIST_POOL, ngx_cycle->log);
+    if (pool == NULL) {
+        return PROF_ERROR;
+    }
+
+    more = 0;
+    entries = ngx_http_profile_store_list(pic->store, pool, pic->before,
+                                          pic->limit, &more);
+    if (entries == NULL) {
+        ngx_destroy_pool(pool);
+        return PROF_ERROR;
+    }
+
+    list = json_array();
+    st = entries->elts;
+
+    for (i = 0; i < entries->nelts; i++) {
+        json = ngx_http_profile_entry_json(&st[i]);
+
+        (void) json_object_set_new(json, "order",
+                                   json_integer((json_int_t) st[i].order));
+        (void) json_array_append_new(list, json);
+    }
+
+    json = json_pack("{s:o, s:b}", "profiles", list,
+                     "more", (int) (more != 0));
+
+    if (more) {
+        (void) json_object_set_new(json, "next",
+                   json_integer((json_int_t) st[entries->nelts - 1].order));
+    }
+
+    ngx_destroy_pool(pool);
+
+    return ngx_http_profile_picture_dump(pic, json);
+}
+
+
+ngx_int_t
+ngx_http_profile_no_store(ngx_http_profile_call_t *call)
+{
+    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "there is no store, see the \"profile_zone\" "
+                          "directive");
+}
+
+
+/* numbers of nanoseconds are exact up to 2^53, which is 104 days */
+
+json_t *
+ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
+{
+    json_t  *json;
+
+    json = json_pack("{s:s%, s:I, s:o, s:o, s:o, s:o, s:i, s:s, s:I, s:I, "
+                     "s:I, s:I, s:i, s:I, s:b}",
+                     "id", st->id, (size_t) NGX_HTTP_PROFILE_ID_LEN,
+                     "start", (json_int_t) st->start,
+                     "scope", ngx_http_profile_entry_text(&st->scope),
+                     "method", ngx_http_profile_entry_text(&st->method),
+                     "host", ngx_http_profile_entry_text(&st->host),
+                     "uri", ngx_http_profile_entry_text(&st->uri),
+                     "status", (int) st->status,
+                     "mode", prof_summary_mode(st->mode),
+                     "wall", (json_int_t) st->wall,
+                     "cpu", (json_int_t) st->cpu,
+                     "waited", (json_int_t) st->waited,
+                     "samples", (json_int_t) st->samples,
+                     "worker", (int) st->worker,
+                     "size", (json_int_t) st->size,
+                     "pinned", (int) st->pinned);
+
+    if (st->mode == PROF_MODE_OBJECT) {
+        (void) json_object_update_new(json,
+                   json_pack("{s:I, s:I, s:I}",
+                             "allocated", (json_int_t) st->allocated,
+                             "allocations", (json_int_t) st->allocations,
+                             "in_use", (json_int_t) st->in_use));
+    }
+
+    return json;
+}
+
+
+static json_t *
+ngx_http_profile_entry_text(ngx_str_t *s)
+{
+    char    *text;
+    size_t   len;
+    json_t  *json;
+
+    len = s->len;
+
+    text = prof_text_utf8((char *) s->data, &len);
+    if (text == NULL) {
+        return NULL;
+    }
+
+    json = json_stringn_nocheck(text, len);
+    free(text);
+
+    return json;
+}
+
+
+/* "p/ID", "p/ID/FORMAT" */
+
+ngx_int_t
+ngx_http_profile_one_route(ngx_http_profile_call_t *call)
+{
+    u_char                      *slash;
+    ngx_int_t                    rc;
+    ngx_str_t                    id, format;
+    const prof_encoder_t        *encoder;
+    ngx_http_profile_store_t    *store;
+    ngx_http_profile_stored_t   *st;
+    ngx_http_profile_picture_t   asked;
+
+    store = ngx_http_profile_store(call->request);
+
+    if (store == NULL) {
+        return ngx_http_profile_no_store(call);
+    }
+
+    id = call->rest;
+    encoder = NULL;
+
+    slash = ngx_strlchr(id.data, id.data + id.len, '/');
+
+    if (slash) {
+        id.len = slash - id.data;
+
+        format.data = slash + 1;
+        format.len = call->rest.len - id.len - 1;
+
+        encoder = prof_encoder_find((char *) format.data, format.len);
+
+        if (encoder == NULL) {
+            return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                        "there is no format \"%V\"", &format);
+        }
+    }
+
+    rc = ngx_http_profile_store_find(store, &id, &st,
+                                     call->request->connection->log);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_profile_answer_no_profile(call, &id);
+    }
+
+    ngx_free(st);
+
+    if (encoder == NULL && !call->json) {
+        return ngx_http_profile_answer_page(call, "profile.html");
+    }
+
+    ngx_memzero(&asked, sizeof(ngx_http_profile_picture_t));
+
+    asked.n = 1;
+    asked.id[0] = id;
+    asked.encoder = encoder;
+    asked.make = encoder ? ngx_http_profile_one_encode
+                         : ngx_http_profile_picture_json;
+
+    return ngx_http_profile_picture(call, store, &asked);
+}
+
+
+static int
+ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p)
+{
+    return pic->encoder->encode(p[0], &pic->out);
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
+    ngx_str_t *id)
+{
+    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "there is no profile \"%V\": the store was full and "
+                          "it was the oldest, or it was deleted", id);
+}
+
+
+/* DELETE "p/ID"; POST "p/ID/pin", "p/ID/unpin", "p/ID/delete" */
+
+ngx_int_t
+ngx_http_profile_change_route(ngx_http_profile_call_t *call)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  id;
+    ngx_http_profile_store_t  *store;
+
+    store = ngx_http_profile_store(call->request);
+
+    if (store == NULL) {
+        return ngx_http_profile_no_store(call);
+    }
+
+    if (call->request->method == NGX_HTTP_DELETE
+        || ngx_http_profile_entry_action(call, "/delete"))
+    {
+        id = call->rest;
+        rc = ngx_http_profile_store_delete(store, &id);
+
+    } else if (ngx_http_profile_entry_action(call, "/pin")) {
+        id = call->rest;
+        rc = ngx_http_profile_store_pin(store, &id, 1);
+
+    } else if (ngx_http_profile_entry_action(call, "/unpin")) {
+        id = call->rest;
+        rc = ngx_http_profile_store_pin(store, &id, 0);
+
+    } else {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                  "a profile takes \"pin\", \"unpin\" and "
+                                  "\"delete\", not \"%V\"", &call->rest);
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_profile_answer_no_profile(call, &id);
+    }
+
+    return (rc == NGX_OK) ? ngx_http_profile_answer_nothing(call)
+                          : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+/* takes the action off the path */
+
+static ngx_uint_t
+ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
+    const char *action)
+{
+    size_t      len;
+    ngx_str_t  *rest;
+
+    rest = &call->rest;
+    len = ngx_strlen(action);
+
+    if (rest->len <= len
+        || ngx_strncmp(rest->data + rest->len - len, action, len) != 0)
+    {
+        return 0;
+    }
+
+    rest->len -= len;
+
+    return 1;
+}

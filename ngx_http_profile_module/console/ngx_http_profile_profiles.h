@@ -1,0 +1,104 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the console shows of stored profiles.
+ *
+ * Context: the worker's event loop.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_PROFILES_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_PROFILES_H_INCLUDED_
+
+
+#include "console/ngx_http_profile_console.h"
+#include "core/ngx_http_profile_job.h"
+#include "store/ngx_http_profile_store.h"
+
+
+/*
+ * Something made of stored profiles by a thread, with memory of its own.
+ */
+
+typedef struct ngx_http_profile_picture_s  ngx_http_profile_picture_t;
+
+/* in the thread: appends to pic->out; PROF_OK or PROF_ERROR (memory) */
+typedef int (*ngx_http_profile_picture_pt)(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p);
+
+struct ngx_http_profile_picture_s {
+
+    /* what is asked for; these are set by who asks */
+
+    ngx_uint_t                    n;           /* profiles, 0 to 2 */
+    ngx_str_t                     id[2];
+    ngx_http_profile_picture_pt   make;
+    const prof_encoder_t         *encoder;     /* for make */
+    const prof_diff_encoder_t    *diff;
+    ngx_uint_t                    flags;       /* PROF_DIFF_... */
+    uint64_t                      before;      /* of the list */
+    ngx_uint_t                    limit;
+
+    /* the thread's, until it is done */
+
+    ngx_http_profile_job_t        job;
+    ngx_http_profile_store_t     *store;
+    u_char                        id_data[2][NGX_HTTP_PROFILE_ID_LEN];
+    ngx_uint_t                    mode;        /* prof_mode_e */
+    ngx_http_profile_stored_t    *st[2];
+    prof_buf_t                    out;
+    ngx_int_t                     rc;
+    ngx_uint_t                    missing;     /* index of the one that is
+                                                  not there */
+    const char                   *err;
+
+    ngx_http_profile_call_t      *call;        /* NULL: the client is gone */
+
+    unsigned                      mode_given:1;
+    unsigned                      gzip:1;
+    unsigned                      gzipped:1;
+};
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_profiles.c */
+
+ngx_int_t ngx_http_profile_list_route(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_one_route(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_change_route(ngx_http_profile_call_t *call);
+
+/* facts as JSON, a new reference; NULL when memory is short */
+json_t *ngx_http_profile_entry_json(ngx_http_profile_stored_t *st);
+
+ngx_int_t ngx_http_profile_no_store(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
+    ngx_str_t *id);
+
+/* ngx_http_profile_picture.c */
+
+/*
+ * Starts the thread for a copy of *asked, of which the first fields are set;
+ * mode and format may be told by the query as well.  What a route returns.
+ */
+ngx_int_t ngx_http_profile_picture(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked);
+
+/* ngx_http_profile_picture_json.c: what make may be, for one profile */
+
+int ngx_http_profile_picture_json(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p);
+
+/* appends it, and frees it; NULL is an error of memory */
+int ngx_http_profile_picture_dump(ngx_http_profile_picture_t *pic,
+    json_t *json);
+
+/* ngx_http_profile_diff.c */
+
+ngx_int_t ngx_http_profile_diff_route(ngx_http_profile_call_t *call);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_PROFILES_H_INCLUDED_ */

@@ -1,0 +1,317 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Which route a request is for.  Locations with a plain prefix know what of
+ * the URI is theirs; for others (regular expressions, named ones, rewritten
+ * URIs) the routes tell.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_console.h"
+
+
+static ngx_uint_t ngx_http_profile_route_is_plain(
+    ngx_http_profile_call_t *call, ngx_http_core_loc_conf_t *clcf);
+static ngx_int_t ngx_http_profile_route_plain(ngx_http_profile_call_t *call,
+    ngx_str_t *name);
+static void ngx_http_profile_route_any(ngx_http_profile_call_t *call);
+static ngx_int_t ngx_http_profile_route_redirect(
+    ngx_http_profile_call_t *call);
+static ngx_uint_t ngx_http_profile_route_look(ngx_http_profile_call_t *call,
+    size_t base);
+static ngx_uint_t ngx_http_profile_route_find(ngx_http_profile_call_t *call,
+    u_char *p, size_t len);
+static ngx_int_t ngx_http_profile_route_root(ngx_http_profile_call_t *call);
+
+
+/* a location of this name serves a part of the console at its root */
+
+static ngx_str_t  ngx_http_profile_pprof_path = ngx_string("/debug/pprof/");
+
+
+ngx_int_t
+ngx_http_profile_call_route(ngx_http_profile_call_t *call)
+{
+    ngx_int_t                  rc;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(call->request, ngx_http_core_module);
+
+    if (ngx_http_profile_route_is_plain(call, clcf)) {
+        rc = ngx_http_profile_route_plain(call, &clcf->name);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
+    } else {
+        ngx_http_profile_route_any(call);
+    }
+
+    return ngx_http_profile_route_root(call);
+}
+
+
+/*
+ * Whether the URI is below a plain prefix: a rewrite, or "if", may have made
+ * another of it.
+ */
+
+static ngx_uint_t
+ngx_http_profile_route_is_plain(ngx_http_profile_call_t *call,
+    ngx_http_core_loc_conf_t *clcf)
+{
+    ngx_str_t  *uri;
+
+    uri = &call->request->uri;
+
+    return !clcf->exact_match
+           && !clcf->named
+#if (NGX_PCRE)
+           && clcf->regex == NULL
+#endif
+           && clcf->name.len
+           && uri->len >= clcf->name.len
+           && ngx_strncmp(uri->data, clcf->name.data, clcf->name.len) == 0;
+}
+
+
+static ngx_int_t
+ngx_http_profile_route_plain(ngx_http_profile_call_t *call, ngx_str_t *name)
+{
+    size_t      len;
+    ngx_str_t  *uri;
+
+    uri = &call->request->uri;
+    len = name->len;
+
+    if (name->data[len - 1] != '/') {
+
+        if (uri->len == len) {
+            return ngx_http_profile_route_redirect(call);
+        }
+
+        if (uri->data[len] != '/') {
+            call->base = *uri;
+
+            return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                  "there is nothing at \"%V\"", uri);
+        }
+
+        len++;
+    }
+
+    (void) ngx_http_profile_route_look(call, len);
+
+    return NGX_DECLINED;
+}
+
+
+/* any other location: the longest part of the URI that is a route */
+
+static void
+ngx_http_profile_route_any(ngx_http_profile_call_t *call)
+{
+    size_t      i;
+    ngx_str_t  *uri;
+
+    uri = &call->request->uri;
+
+    for (i = 1; i <= uri->len; i++) {
+
+        if (uri->data[i - 1] == '/'
+            && ngx_http_profile_route_look(call, i))
+        {
+            return;
+        }
+    }
+
+    call->base = *uri;
+}
+
+
+/* relative links of the list need the slash */
+
+static ngx_int_t
+ngx_http_profile_route_redirect(ngx_http_profile_call_t *call)
+{
+    u_char              *p;
+    size_t               len;
+    ngx_table_elt_t     *h;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+
+    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                  "the URL of a console ends with a slash");
+    }
+
+    len = r->uri.len + sizeof("/?") - 1 + r->args.len
+          + 2 * ngx_escape_uri(NULL, r->uri.data, r->uri.len, NGX_ESCAPE_URI);
+
+    p = ngx_pnalloc(r->pool, len);
+    h = ngx_list_push(&r->headers_out.headers);
+
+    if (p == NULL || h == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->hash = 1;
+    ngx_str_set(&h->key, "Location");
+    h->value.data = p;
+
+    p = (u_char *) ngx_escape_uri(p, r->uri.data, r->uri.len, NGX_ESCAPE_URI);
+    *p++ = '/';
+
+    if (r->args.len) {
+        *p++ = '?';
+        p = ngx_cpymem(p, r->args.data, r->args.len);
+    }
+
+    h->value.len = p - h->value.data;
+
+    r->headers_out.location = h;
+
+    return NGX_HTTP_MOVED_PERMANENTLY;
+}
+
+
+/*
+ * Looks up what the URI has behind its first "base" bytes.  Returns 0 if it
+ * is no route for any method.
+ */
+
+static ngx_uint_t
+ngx_http_profile_route_look(ngx_http_profile_call_t *call, size_t base)
+{
+    u_char      *p;
+    size_t       len, n;
+    ngx_str_t   *uri, *pprof;
+
+    uri = &call->request->uri;
+    pprof = &ngx_http_profile_pprof_path;
+
+    call->base.data = uri->data;
+    call->base.len = base;
+
+    p = uri->data + base;
+    len = uri->len - base;
+
+    /* "/debug/pprof/", "/debug/": what stands before belongs to the route */
+
+    for (n = pprof->len; n > 1; n--) {
+
+        if (pprof->data[n - 1] != '/' || base < n
+            || ngx_memcmp(p - n, pprof->data, n) != 0)
+        {
+            continue;
+        }
+
+        if (ngx_http_profile_route_find(call, p - n + 1, len + n - 1)) {
+            return 1;
+        }
+    }
+
+    return ngx_http_profile_route_find(call, p, len);
+}
+
+
+static ngx_uint_t
+ngx_http_profile_route_find(ngx_http_profile_call_t *call, u_char *p,
+    size_t len)
+{
+    size_t                           n, used;
+    ngx_uint_t                       found, method;
+    const ngx_http_profile_route_t  *route;
+
+    method = call->request->method;
+
+    if (method == NGX_HTTP_HEAD) {
+        method = NGX_HTTP_GET;
+    }
+
+    found = 0;
+
+    for (route = ngx_http_profile_routes; route->handler; route++) {
+
+        used = len;
+
+        if (!(route->flags & NGX_HTTP_PROFILE_FILE)
+            && len >= sizeof(".json") - 1
+            && ngx_memcmp(p + len - (sizeof(".json") - 1), ".json",
+                          sizeof(".json") - 1)
+               == 0)
+        {
+            used -= sizeof(".json") - 1;
+        }
+
+        n = route->path.len;
+
+        if (n && route->path.data[n - 1] == '*') {
+            n--;
+
+            if (used <= n || ngx_memcmp(p, route->path.data, n) != 0) {
+                continue;
+            }
+
+        } else if (used != n || ngx_memcmp(p, route->path.data, n) != 0) {
+            continue;
+        }
+
+        found = 1;
+
+        if (call->route && !(route->methods & method)) {
+            continue;
+        }
+
+        call->route = route;
+        call->path.data = p;
+        call->path.len = used;
+        call->rest.data = p + n;
+        call->rest.len = used - n;
+        call->json = (used < len);
+
+        if (route->methods & method) {
+            break;
+        }
+    }
+
+    return found;
+}
+
+
+static ngx_int_t
+ngx_http_profile_route_root(ngx_http_profile_call_t *call)
+{
+    u_char      *p, *last;
+    ngx_str_t   *uri;
+    ngx_uint_t   n;
+
+    uri = &call->request->uri;
+    last = uri->data + uri->len;
+    n = 0;
+
+    for (p = uri->data + call->base.len; p < last; p++) {
+        n += (*p == '/');
+    }
+
+    p = ngx_pnalloc(call->request->pool, 3 * n + 1);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    call->root = (char *) p;
+
+    while (n--) {
+        p = ngx_cpymem(p, "../", 3);
+    }
+
+    *p = '\0';
+
+    return NGX_DECLINED;
+}

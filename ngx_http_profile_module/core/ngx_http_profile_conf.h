@@ -1,0 +1,163 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What directives say.  Configurations are made when nginx reads its files,
+ * and are never changed after; directives and their defaults are in
+ * ngx_http_profile_module.c and ngx_http_profile_conf_merge.c.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_CONF_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_CONF_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "prof.h"
+#include "keep/ngx_http_profile_keep.h"
+
+
+#define NGX_HTTP_PROFILE_MAX_CAPTURES  16
+
+
+typedef struct ngx_http_profile_store_s  ngx_http_profile_store_t;
+
+
+typedef struct {
+    ngx_array_t                 headers;      /* of ngx_str_t: names in use */
+    size_t                      min_arg;      /* length of the shortest name */
+    ngx_uint_t                  nlocations;   /* with profile_endpoint on */
+    ngx_uint_t                  nconsoles;    /* with profile_console */
+    ngx_uint_t                  accounting;   /* or more, in a server */
+    ngx_uint_t                  untracked;    /* nothing of it, in a server */
+    ngx_uint_t                  nkeeps;       /* with profile_keep */
+    ngx_uint_t                  watch_frequency;  /* 0: not for all requests */
+    ngx_msec_t                  stall;        /* 0: off */
+    ngx_shm_zone_t             *stall_zone;   /* NULL: off */
+    ngx_uint_t                  max_captures;
+    ngx_array_t                *local;        /* the default of allow, or NULL:
+                                                 it is not in use */
+    ngx_array_t                 names;        /* ngx_http_profile_name_t */
+    ngx_http_profile_store_t   *store;        /* NULL: there is none */
+    ngx_str_t                   symbolizer;   /* path; empty: off; no data:
+                                                 beside the module */
+
+    /* the phase engine's entries, from init_process on */
+
+    ngx_uint_t                  nphases;
+    ngx_uint_t                  precontent;   /* index of the first one */
+    ngx_http_phase_handler_pt  *checkers;     /* nginx's own */
+    ngx_http_handler_pt        *handlers;     /* as they were laid out */
+    ngx_str_t                  *phases;       /* names of their spans */
+} ngx_http_profile_main_conf_t;
+
+
+/* a phase handler, and the name of the module that registered it */
+
+typedef struct {
+    ngx_http_handler_pt        handler;
+    char                      *module;
+} ngx_http_profile_name_t;
+
+
+typedef struct {
+    ngx_array_t                locations;    /* of loc conf *: enabled ones */
+    ngx_uint_t                 conditional;  /* profile_if is in one of them */
+    ngx_str_t                  console;      /* its URL, or empty */
+    ngx_str_t                 *viewer;       /* that console's */
+    ngx_flag_t                 accounting;
+    ngx_http_profile_keep_t   *keep;         /* NULL: off */
+    ngx_uint_t                 track;        /* all requests, for one of these
+                                                or for stalls */
+} ngx_http_profile_srv_conf_t;
+
+
+/* profile_arg and profile_header are those of the server in all locations */
+
+typedef struct {
+    ngx_flag_t                 enable;
+    ngx_array_t               *allow;        /* of ngx_cidr_t */
+    ngx_http_complex_value_t  *condition;
+    ngx_uint_t                 mode;
+    ngx_uint_t                 frequency;
+    const prof_encoder_t      *format;
+    ngx_str_t                  arg;
+    u_char                    *arg_shift;    /* see .._profile_find_arg() */
+    ngx_str_t                  header;
+    ngx_flag_t                 spans;
+    ngx_msec_t                 timeout;
+    size_t                     buffer;
+    size_t                     object_interval;
+    ngx_msec_t                 object_grace;
+    ngx_str_t                  viewer;       /* directory; empty: none */
+} ngx_http_profile_loc_conf_t;
+
+
+/* a directive with a number, and what it may be */
+
+typedef struct {
+    char                      *(*set)(ngx_conf_t *cf, ngx_command_t *cmd,
+                                      void *conf);
+    ngx_uint_t                   min;
+    ngx_uint_t                   max;
+    const char                  *takes;
+} ngx_http_profile_limit_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_conf_merge.c */
+
+void *ngx_http_profile_create_main_conf(ngx_conf_t *cf);
+char *ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf);
+void *ngx_http_profile_create_srv_conf(ngx_conf_t *cf);
+char *ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+void *ngx_http_profile_create_loc_conf(ngx_conf_t *cf);
+char *ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+
+/* ngx_http_profile_conf.c */
+
+char *ngx_http_profile_mode(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_frequency(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_profile_format(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
+
+extern ngx_http_profile_limit_t  ngx_http_profile_timeout_limit;
+extern ngx_http_profile_limit_t  ngx_http_profile_buffer_limit;
+extern ngx_http_profile_limit_t  ngx_http_profile_captures_limit;
+extern ngx_http_profile_limit_t  ngx_http_profile_interval_limit;
+extern ngx_http_profile_limit_t  ngx_http_profile_grace_limit;
+
+/* ngx_http_profile_symbolizer.c */
+
+char *ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+void ngx_http_profile_symbolizer_init(ngx_cycle_t *cycle,
+    ngx_http_profile_main_conf_t *pmcf);
+
+/* logs what went wrong with the helper, not more than once a minute */
+void ngx_http_profile_symbolizer_log(ngx_log_t *log);
+
+/* ngx_http_profile_store_conf.c */
+
+char *ngx_http_profile_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_profile_store_init(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_CONF_H_INCLUDED_ */

@@ -1,0 +1,413 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Jobs.  While there are any, the worker looks from a timer for those that have
+ * ended: at most some milliseconds late, without a descriptor.
+ */
+
+
+#include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_job.h"
+#include "core/ngx_http_profile_log_limit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+
+#define NGX_HTTP_PROFILE_POLL_FIRST  1
+#define NGX_HTTP_PROFILE_POLL_LAST   20
+
+/* the lowest priority that setpriority() has */
+#define NGX_HTTP_PROFILE_JOB_NICE    19
+
+
+typedef struct {
+    ngx_uint_t           n;
+    size_t               size;
+} ngx_http_profile_job_limit_t;
+
+
+typedef struct {
+
+    /* shared with the thread: used under the mutex */
+
+    pthread_mutex_t      mutex;
+    pthread_cond_t       cond;
+    ngx_queue_t          waiting[NGX_HTTP_PROFILE_JOB_RANKS];
+    ngx_queue_t          ended;
+    ngx_uint_t           stop;
+
+    /* used by the event loop only */
+
+    ngx_uint_t           n;          /* jobs whose "done" was not called */
+    size_t               size;
+    ngx_event_t          timer;
+    ngx_connection_t     connection;  /* for nginx's debug messages */
+    ngx_msec_t           wait;
+    pthread_t            thread;
+    time_t               failed;     /* to start it */
+    unsigned             started:1;
+} ngx_http_profile_job_queue_t;
+
+
+static ngx_int_t ngx_http_profile_job_thread(void);
+static int ngx_http_profile_job_create(void);
+static void *ngx_http_profile_job_cycle(void *data);
+static ngx_http_profile_job_t *ngx_http_profile_job_next(void);
+static void ngx_http_profile_job_timer(ngx_event_t *ev);
+static void ngx_http_profile_job_collect(void);
+static void ngx_http_profile_job_leave(ngx_http_profile_job_t *job);
+
+
+/*
+ * A job of a rank is taken while there are fewer of all ranks.  A profile that
+ * profile_keep keeps holds some tens of kilobytes.
+ */
+
+static ngx_http_profile_job_limit_t
+    ngx_http_profile_job_limits[NGX_HTTP_PROFILE_JOB_RANKS] =
+{
+    { NGX_MAX_INT_T_VALUE, NGX_MAX_SIZE_T_VALUE },
+    { 288, 64 * 1024 * 1024 },
+    { 256, 48 * 1024 * 1024 },
+    { 32, 8 * 1024 * 1024 }
+};
+
+
+static ngx_http_profile_job_queue_t  ngx_http_profile_queue = {
+    .mutex = PTHREAD_MUTEX_INITIALIZER,
+    .cond = PTHREAD_COND_INITIALIZER
+};
+
+
+ngx_int_t
+ngx_http_profile_job_room(ngx_http_profile_job_rank_e rank)
+{
+    ngx_http_profile_job_limit_t  *limit;
+
+    limit = &ngx_http_profile_job_limits[rank];
+
+    if (ngx_http_profile_queue.n >= limit->n
+        || ngx_http_profile_queue.size >= limit->size)
+    {
+        return NGX_BUSY;
+    }
+
+    return ngx_http_profile_queue.started ? NGX_OK
+                                          : ngx_http_profile_job_thread();
+}
+
+
+ngx_int_t
+ngx_http_profile_job_start(ngx_http_profile_job_t *job)
+{
+    ngx_int_t                      rc;
+    ngx_http_profile_job_queue_t  *q;
+
+    rc = ngx_http_profile_job_room(job->rank);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    q = &ngx_http_profile_queue;
+
+    job->worked = 0;
+
+    q->n++;
+    q->size += job->size;
+
+    (void) pthread_mutex_lock(&q->mutex);
+
+    job->state = NGX_HTTP_PROFILE_JOB_WAITS;
+    ngx_queue_insert_tail(&q->waiting[job->rank], &job->queue);
+
+    (void) pthread_cond_signal(&q->cond);
+    (void) pthread_mutex_unlock(&q->mutex);
+
+    q->wait = NGX_HTTP_PROFILE_POLL_FIRST;
+
+    ngx_add_timer(&q->timer, q->wait);
+
+    return NGX_OK;
+}
+
+
+/* without a thread, one is asked for again in another second */
+
+static ngx_int_t
+ngx_http_profile_job_thread(void)
+{
+    int                            err;
+    ngx_uint_t                     i;
+    ngx_http_profile_job_queue_t  *q;
+
+    q = &ngx_http_profile_queue;
+
+    if (q->stop || q->failed == ngx_time()) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < NGX_HTTP_PROFILE_JOB_RANKS; i++) {
+        ngx_queue_init(&q->waiting[i]);
+    }
+
+    ngx_queue_init(&q->ended);
+
+    err = ngx_http_profile_job_create();
+
+    if (err) {
+        q->failed = ngx_time();
+
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, err,
+                      "profile: pthread_create() failed");
+        return NGX_ERROR;
+    }
+
+    q->started = 1;
+
+    q->connection.fd = (ngx_socket_t) -1;
+
+    q->timer.handler = ngx_http_profile_job_timer;
+    q->timer.data = &q->connection;
+    q->timer.log = ngx_cycle->log;
+
+    return NGX_OK;
+}
+
+
+static int
+ngx_http_profile_job_create(void)
+{
+    int       err;
+    sigset_t  all, old;
+
+    /* signals are the worker's: its handlers expect its thread */
+
+    sigfillset(&all);
+
+    err = pthread_sigmask(SIG_BLOCK, &all, &old);
+
+    if (err == 0) {
+        err = pthread_create(&ngx_http_profile_queue.thread, NULL,
+                             ngx_http_profile_job_cycle, NULL);
+
+        (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+
+    return err;
+}
+
+
+static void *
+ngx_http_profile_job_cycle(void *data)
+{
+    ngx_http_profile_job_t        *job;
+    ngx_http_profile_job_queue_t  *q;
+
+    /* what the profiler allocates is nobody's */
+
+    prof_heap_mute();
+
+    /* in Linux a thread has a priority of its own; it works at any */
+
+    (void) setpriority(PRIO_PROCESS, syscall(SYS_gettid),
+                       NGX_HTTP_PROFILE_JOB_NICE);
+    (void) prctl(PR_SET_NAME, "profile", 0, 0, 0);
+
+    q = &ngx_http_profile_queue;
+
+    (void) pthread_mutex_lock(&q->mutex);
+
+    for ( ;; ) {
+
+        job = ngx_http_profile_job_next();
+
+        if (job == NULL) {
+
+            if (q->stop) {
+                break;
+            }
+
+            (void) pthread_cond_wait(&q->cond, &q->mutex);
+            continue;
+        }
+
+        ngx_queue_remove(&job->queue);
+        job->state = NGX_HTTP_PROFILE_JOB_RUNS;
+
+        (void) pthread_mutex_unlock(&q->mutex);
+
+        job->work(job->data);
+
+        (void) pthread_mutex_lock(&q->mutex);
+
+        job->worked = 1;
+        job->state = NGX_HTTP_PROFILE_JOB_ENDED;
+        ngx_queue_insert_tail(&q->ended, &job->queue);
+    }
+
+    (void) pthread_mutex_unlock(&q->mutex);
+
+    return NULL;
+}
+
+
+static ngx_http_profile_job_t *
+ngx_http_profile_job_next(void)
+{
+    ngx_uint_t    i;
+    ngx_queue_t  *waiting;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_JOB_RANKS; i++) {
+        waiting = &ngx_http_profile_queue.waiting[i];
+
+        if (!ngx_queue_empty(waiting)) {
+            return ngx_queue_data(ngx_queue_head(waiting),
+                                  ngx_http_profile_job_t, queue);
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_profile_job_timer(ngx_event_t *ev)
+{
+    ngx_http_profile_job_queue_t  *q;
+
+    q = &ngx_http_profile_queue;
+
+    ngx_http_profile_job_collect();
+
+    if (q->n && !ev->timer_set) {
+        q->wait = ngx_min(q->wait * 2, NGX_HTTP_PROFILE_POLL_LAST);
+        ngx_add_timer(ev, q->wait);
+    }
+}
+
+
+static void
+ngx_http_profile_job_collect(void)
+{
+    ngx_queue_t                    ended, *first;
+    ngx_http_profile_job_t        *job;
+    ngx_http_profile_job_queue_t  *q;
+
+    q = &ngx_http_profile_queue;
+
+    ngx_queue_init(&ended);
+
+    (void) pthread_mutex_lock(&q->mutex);
+
+    if (!ngx_queue_empty(&q->ended)) {
+        ngx_queue_add(&ended, &q->ended);
+        ngx_queue_init(&q->ended);
+    }
+
+    (void) pthread_mutex_unlock(&q->mutex);
+
+    while (!ngx_queue_empty(&ended)) {
+
+        first = ngx_queue_head(&ended);
+        job = ngx_queue_data(first, ngx_http_profile_job_t, queue);
+
+        ngx_queue_remove(first);
+        ngx_http_profile_job_leave(job);
+
+        ngx_http_profile_symbolizer_log(ngx_cycle->log);
+
+        job->done(job->data);
+    }
+}
+
+
+static void
+ngx_http_profile_job_leave(ngx_http_profile_job_t *job)
+{
+    job->state = NGX_HTTP_PROFILE_JOB_IDLE;
+
+    ngx_http_profile_queue.n--;
+    ngx_http_profile_queue.size -= job->size;
+}
+
+
+ngx_int_t
+ngx_http_profile_job_cancel(ngx_http_profile_job_t *job)
+{
+    ngx_int_t                      rc;
+    ngx_http_profile_job_queue_t  *q;
+
+    q = &ngx_http_profile_queue;
+    rc = NGX_DECLINED;
+
+    (void) pthread_mutex_lock(&q->mutex);
+
+    if (job->state == NGX_HTTP_PROFILE_JOB_WAITS) {
+        ngx_queue_remove(&job->queue);
+        rc = NGX_OK;
+    }
+
+    (void) pthread_mutex_unlock(&q->mutex);
+
+    if (rc == NGX_OK) {
+        ngx_http_profile_job_leave(job);
+    }
+
+    return rc;
+}
+
+
+ngx_uint_t
+ngx_http_profile_jobs(size_t *size)
+{
+    *size = ngx_http_profile_queue.size;
+
+    return ngx_http_profile_queue.n;
+}
+
+
+void
+ngx_http_profile_job_finish_all(void)
+{
+    ngx_uint_t                     i;
+    ngx_queue_t                   *waiting;
+    ngx_http_profile_job_queue_t  *q;
+
+    q = &ngx_http_profile_queue;
+
+    if (!q->started) {
+        return;
+    }
+
+    (void) pthread_mutex_lock(&q->mutex);
+
+    for (i = NGX_HTTP_PROFILE_JOB_ASKED; i < NGX_HTTP_PROFILE_JOB_RANKS; i++) {
+        waiting = &q->waiting[i];
+
+        if (!ngx_queue_empty(waiting)) {
+            ngx_queue_add(&q->ended, waiting);
+            ngx_queue_init(waiting);
+        }
+    }
+
+    q->stop = 1;
+
+    (void) pthread_cond_signal(&q->cond);
+    (void) pthread_mutex_unlock(&q->mutex);
+
+    (void) pthread_join(q->thread, NULL);
+
+    q->started = 0;
+
+    if (q->timer.timer_set) {
+        ngx_del_timer(&q->timer);
+    }
+
+    ngx_http_profile_job_collect();
+}

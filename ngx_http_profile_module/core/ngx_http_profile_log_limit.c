@@ -1,0 +1,32 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Lines of the log that clients, or a full disk, could make many of.
+ */
+
+
+#include "core/ngx_http_profile_log_limit.h"
+
+
+ngx_int_t
+ngx_http_profile_line(ngx_http_profile_line_t *line, ngx_uint_t *omitted)
+{
+    ngx_atomic_uint_t  n, now, last;
+
+    now = ngx_time();
+    last = line->last;
+
+    if (last == now || !ngx_atomic_cmp_set(&line->last, last, now)) {
+        (void) ngx_atomic_fetch_add(&line->omitted, 1);
+        return NGX_DECLINED;
+    }
+
+    do {
+        n = line->omitted;
+    } while (!ngx_atomic_cmp_set(&line->omitted, n, 0));
+
+    *omitted = n;
+
+    return NGX_OK;
+}

@@ -1,0 +1,139 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Where the helper process for names is.  The program is looked for beside the
+ * module, or beside nginx when the module is linked into it, so that a module
+ * never meets the helper of another version.
+ */
+
+
+#include "request/ngx_http_profile.h"
+
+#include <dlfcn.h>
+
+
+#define NGX_HTTP_PROFILE_SYMBOLIZER  "ngx_http_profile_symbolizer"
+
+/* between two messages of one worker, ms */
+
+#define NGX_HTTP_PROFILE_SYMBOLIZER_LOG  60000
+
+
+static char *ngx_http_profile_symbolizer_beside(ngx_cycle_t *cycle);
+
+
+char *
+ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_profile_main_conf_t *pmcf = conf;
+
+    ngx_str_t  *value;
+
+    if (pmcf->symbolizer.data) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+    pmcf->symbolizer = value[1];
+
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+        pmcf->symbolizer.len = 0;
+        return NGX_CONF_OK;
+    }
+
+    return ngx_conf_full_name(cf->cycle, &pmcf->symbolizer, 0) == NGX_OK
+           ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+void
+ngx_http_profile_symbolizer_init(ngx_cycle_t *cycle,
+    ngx_http_profile_main_conf_t *pmcf)
+{
+    char  *path;
+
+    path = NULL;
+
+    if (pmcf->symbolizer.len) {
+        path = (char *) pmcf->symbolizer.data;
+
+    } else if (pmcf->symbolizer.data == NULL) {
+        path = ngx_http_profile_symbolizer_beside(cycle);
+    }
+
+    if (path && access(path, X_OK) == -1) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, ngx_errno,
+                      "profile: \"%s\" cannot be executed, names are taken "
+                      "from symbol tables only", path);
+    }
+
+    prof_profile_helper(path);
+}
+
+
+static char *
+ngx_http_profile_symbolizer_beside(ngx_cycle_t *cycle)
+{
+    char     *p, *slash;
+    size_t    len;
+    Dl_info   info;
+    char      path[PATH_MAX];
+
+    /* of the program the linker knows only how it was called */
+
+    if (dladdr(&ngx_http_profile_module, &info) == 0
+        || info.dli_fname == NULL)
+    {
+        return NULL;
+    }
+
+    len = strlen(info.dli_fname);
+
+    p = realpath(len > 3 && strcmp(info.dli_fname + len - 3, ".so") == 0
+                 ? info.dli_fname : "/proc/self/exe", path);
+
+    slash = p ? strrchr(path, '/') : NULL;
+
+    if (slash == NULL) {
+        return NULL;
+    }
+
+    slash[1] = '\0';
+
+    len = strlen(path);
+
+    p = ngx_pnalloc(cycle->pool, len + sizeof(NGX_HTTP_PROFILE_SYMBOLIZER));
+
+    if (p) {
+        ngx_memcpy(p, path, len);
+        ngx_memcpy(p + len, NGX_HTTP_PROFILE_SYMBOLIZER,
+                   sizeof(NGX_HTTP_PROFILE_SYMBOLIZER));
+    }
+
+    return p;
+}
+
+
+void
+ngx_http_profile_symbolizer_log(ngx_log_t *log)
+{
+    const char  *err;
+
+    static ngx_msec_t  next;
+    static ngx_uint_t  logged;
+
+    err = prof_profile_helper_error();
+
+    if (err == NULL
+        || (logged && (ngx_msec_int_t) (ngx_current_msec - next) < 0))
+    {
+        return;
+    }
+
+    logged = 1;
+    next = ngx_current_msec + NGX_HTTP_PROFILE_SYMBOLIZER_LOG;
+
+    ngx_log_error(NGX_LOG_ERR, log, 0,
+                  "profile: the helper for names %s, names are missing", err);
+}

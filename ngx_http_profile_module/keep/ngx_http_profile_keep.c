@@ -1,0 +1,487 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * profile_keep: what is noted of a request, and its capture if it is kept.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "stages/ngx_http_profile_gap.h"
+#include "core/ngx_http_profile_job.h"
+#include "keep/ngx_http_profile_keep.h"
+#include "core/ngx_http_profile_loss.h"
+
+
+/* of the capture, for call tree and timeline: some hundred entries of each */
+#define NGX_HTTP_PROFILE_LIGHT_MEMORY  32768
+
+/* more turns than most requests have */
+#define NGX_HTTP_PROFILE_LIGHT_STEPS   24
+
+
+/* a turn, and the gap before it */
+
+typedef struct {
+    ngx_http_profile_gap_t      gap;
+    uint64_t                    end;
+    uint64_t                    cpu;
+} ngx_http_profile_step_t;
+
+
+struct ngx_http_profile_light_s {
+    ngx_http_profile_track_t   *track;
+    ngx_queue_t                 queue;       /* of those that are in use */
+    uint64_t                    start;
+    uint32_t                    taken;       /* by the watch, at first step */
+    prof_capture_t             *capture;     /* of earlier steps, or NULL */
+    ngx_uint_t                  n;
+    ngx_http_profile_step_t     steps[NGX_HTTP_PROFILE_LIGHT_STEPS];
+};
+
+
+static ngx_uint_t ngx_http_profile_light_chosen(
+    ngx_http_profile_keep_t *keep);
+static ngx_http_profile_light_t *ngx_http_profile_light_get(void);
+static void ngx_http_profile_light_step(ngx_http_profile_light_t *light,
+    uint64_t now, uint64_t cpu);
+static ngx_int_t ngx_http_profile_light_flush(
+    ngx_http_profile_light_t *light);
+static prof_capture_t *ngx_http_profile_light_capture(uint64_t start);
+static void ngx_http_profile_light_finish(ngx_http_profile_light_t *light,
+    ngx_http_profile_ctx_t *ctx);
+
+
+/* in use, those first that were begun or flushed first; and not in use */
+
+static ngx_queue_t  ngx_http_profile_lights = {
+    &ngx_http_profile_lights,
+    &ngx_http_profile_lights
+};
+
+static ngx_queue_t  ngx_http_profile_free_lights = {
+    &ngx_http_profile_free_lights,
+    &ngx_http_profile_free_lights
+};
+
+static ngx_uint_t  ngx_http_profile_nlights;
+
+
+PROF_HOT void
+ngx_http_profile_light_begin(ngx_http_profile_track_t *tr, uint64_t begin)
+{
+    ngx_http_profile_light_t     *light;
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    if (ngx_http_profile_watch == NULL) {
+        return;
+    }
+
+    pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
+
+    /* of one that is logged already it was asked before */
+
+    if (pscf->keep == NULL
+        || !(tr->closed || ngx_http_profile_light_chosen(pscf->keep)))
+    {
+        return;
+    }
+
+    light = ngx_http_profile_light_get();
+    if (light == NULL) {
+        tr->dark = 1;
+        return;
+    }
+
+    light->track = tr;
+    light->start = tr->start;
+    light->taken = ngx_http_profile_spot.taken;
+    light->n = 0;
+
+    ngx_http_profile_first_gap(tr, begin, &light->steps[0].gap);
+
+    ngx_queue_insert_tail(&ngx_http_profile_lights, &light->queue);
+
+    tr->light = light;
+}
+
+
+PROF_HOT static ngx_uint_t
+ngx_http_profile_light_chosen(ngx_http_profile_keep_t *keep)
+{
+    return keep->share == 10000
+           || (ngx_uint_t) ngx_random() % 10000 < keep->share;
+}
+
+
+PROF_HOT static ngx_http_profile_light_t *
+ngx_http_profile_light_get(void)
+{
+    ngx_queue_t               *q;
+    ngx_http_profile_light_t  *light;
+
+    if (!ngx_queue_empty(&ngx_http_profile_free_lights)) {
+
+        q = ngx_queue_head(&ngx_http_profile_free_lights);
+        ngx_queue_remove(q);
+
+        return ngx_queue_data(q, ngx_http_profile_light_t, queue);
+    }
+
+    if (ngx_http_profile_nlights == NGX_HTTP_PROFILE_MAX_LIGHT) {
+        return NULL;
+    }
+
+    /* what the profiler allocates is nobody's */
+
+    prof_heap_mute();
+    light = ngx_alloc(sizeof(ngx_http_profile_light_t), ngx_cycle->log);
+    prof_heap_unmute();
+
+    if (light) {
+        light->capture = NULL;
+        ngx_http_profile_nlights++;
+    }
+
+    return light;
+}
+
+
+PROF_HOT void
+ngx_http_profile_light_gap(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready)
+{
+    ngx_http_profile_light_t  *light;
+
+    light = tr->light;
+
+    ngx_http_profile_find_gap(tr, wake, ready, &light->steps[light->n].gap);
+}
+
+
+PROF_HOT void
+ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
+    uint64_t cpu)
+{
+    ngx_http_profile_light_t  *light;
+
+    light = tr->light;
+
+    ngx_http_profile_light_step(light, now, cpu);
+
+    if (light->n < NGX_HTTP_PROFILE_LIGHT_STEPS) {
+        return;
+    }
+
+    if (ngx_http_profile_light_flush(light) != NGX_OK) {
+        ngx_http_profile_light_drop(tr);
+        tr->dark = 1;
+    }
+
+    ngx_http_profile_loop.since = prof_now();
+}
+
+
+PROF_HOT static void
+ngx_http_profile_light_step(ngx_http_profile_light_t *light, uint64_t now,
+    uint64_t cpu)
+{
+    ngx_http_profile_step_t  *step;
+
+    step = &light->steps[light->n++];
+    step->end = now;
+    step->cpu = cpu;
+}
+
+
+/* the watch still has the samples of what is flushed */
+
+void
+ngx_http_profile_light_age(void)
+{
+    ngx_queue_t               *q;
+    ngx_http_profile_light_t  *light;
+
+    while (!ngx_queue_empty(&ngx_http_profile_lights)) {
+
+        q = ngx_queue_head(&ngx_http_profile_lights);
+        light = ngx_queue_data(q, ngx_http_profile_light_t, queue);
+
+        if (ngx_http_profile_spot.taken - light->taken < PROF_WATCH_KEPT) {
+            return;
+        }
+
+        if (ngx_http_profile_light_flush(light) != NGX_OK) {
+            light->track->dark = 1;
+            ngx_http_profile_light_drop(light->track);
+            continue;
+        }
+
+        light->taken = ngx_http_profile_spot.taken;
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&ngx_http_profile_lights, q);
+    }
+}
+
+
+/* what was noted becomes a capture, or more of it */
+
+static ngx_int_t
+ngx_http_profile_light_flush(ngx_http_profile_light_t *light)
+{
+    uintptr_t                 what;
+    ngx_uint_t                i;
+    prof_capture_t           *c;
+    ngx_http_profile_step_t  *step;
+
+    if (light->capture == NULL) {
+        light->capture = ngx_http_profile_light_capture(light->start);
+    }
+
+    c = light->capture;
+
+    if (c == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < light->n; i++) {
+        step = &light->steps[i];
+
+        ngx_http_profile_add_gap(c, &step->gap);
+
+        what = ngx_http_profile_event_name(c, &step->gap.cause);
+
+        prof_watch_turn(ngx_http_profile_watch, c, (uintptr_t) light, what,
+                        step->end, step->cpu);
+    }
+
+    /* before the turn that runs, if one does */
+
+    if (light->n < NGX_HTTP_PROFILE_LIGHT_STEPS) {
+        light->steps[0].gap = light->steps[light->n].gap;
+    }
+
+    light->n = 0;
+
+    return NGX_OK;
+}
+
+
+static prof_capture_t *
+ngx_http_profile_light_capture(uint64_t start)
+{
+    prof_capture_t                *c;
+    prof_capture_conf_t            conf;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_profile_module);
+
+    ngx_memzero(&conf, sizeof(prof_capture_conf_t));
+
+    conf.frequency = pmcf->watch_frequency;
+    conf.mode = PROF_MODE_WALL;
+    conf.memory = NGX_HTTP_PROFILE_LIGHT_MEMORY;
+
+    prof_heap_mute();
+
+    c = prof_capture_create(&conf);
+
+    if (c) {
+        prof_capture_begin(c, start);
+    }
+
+    prof_heap_unmute();
+
+    return c;
+}
+
+
+PROF_HOT ngx_uint_t
+ngx_http_profile_light_wanted(ngx_http_request_t *r)
+{
+    ngx_str_t                     value;
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    return pscf->keep
+           && ngx_http_complex_value(r, &pscf->keep->condition, &value)
+              == NGX_OK
+           && value.len && (value.len > 1 || value.data[0] != '0');
+}
+
+
+/*
+ * Before anything is made of it.  At a rate of N a second, N may follow each
+ * other at once.
+ */
+
+PROF_HOT ngx_int_t
+ngx_http_profile_light_admit(ngx_http_profile_track_t *tr, uint64_t now)
+{
+    uint64_t                      interval;
+    ngx_int_t                     rc;
+    ngx_http_profile_keep_t      *keep;
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
+    keep = pscf->keep;
+
+    if (tr == &ngx_http_profile_brief
+        && !ngx_http_profile_light_chosen(keep))
+    {
+        return NGX_DECLINED;
+    }
+
+    if (tr->dark) {
+        ngx_http_profile_light_lose(tr);
+        return NGX_BUSY;
+    }
+
+    interval = 1000000000 / keep->rate;
+
+    if (keep->next > now + 1000000000 - interval) {
+        tr->lost = NGX_HTTP_PROFILE_LOSS_RATE;
+        ngx_http_profile_lose(tr->lost, ngx_cycle->log);
+        return NGX_BUSY;
+    }
+
+    rc = ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_KEPT);
+
+    if (rc != NGX_OK) {
+        tr->lost = ngx_http_profile_loss_of(rc);
+        ngx_http_profile_lose(tr->lost, ngx_cycle->log);
+        return NGX_BUSY;
+    }
+
+    keep->next = ngx_max(keep->next, now) + interval;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_profile_light_lose(ngx_http_profile_track_t *tr)
+{
+    tr->lost = NGX_HTTP_PROFILE_LOSS_MEMORY;
+    ngx_http_profile_lose(tr->lost, ngx_cycle->log);
+}
+
+
+void
+ngx_http_profile_light_log(ngx_http_profile_track_t *tr,
+    ngx_http_profile_frame_t *frame, uint64_t now)
+{
+    ngx_http_profile_ctx_t    *ctx;
+    ngx_http_profile_light_t  *light;
+
+    if (frame && ngx_http_profile_spot.fresh) {
+        ngx_http_profile_pass(frame);
+    }
+
+    light = tr->light;
+
+    if (light == NULL) {
+        return;
+    }
+
+    if (frame) {
+        ngx_http_profile_light_step(light, now, tr->turn_cpu);
+    }
+
+    prof_heap_mute();
+
+    ctx = (ngx_http_profile_light_flush(light) == NGX_OK)
+          ? ngx_http_profile_create(tr->request) : NULL;
+
+    if (ctx) {
+        ngx_http_profile_light_finish(light, ctx);
+
+        if (ctx->profile) {
+            tr->samples = ctx->profile->stats.samples;
+        }
+
+        if (ngx_http_profile_keep(ctx) == NGX_OK) {
+            ngx_http_profile_losses.kept++;
+
+        } else {
+            tr->id.len = 0;
+        }
+
+        ngx_http_profile_drop(ctx);
+
+    } else {
+        ngx_http_profile_light_lose(tr);
+    }
+
+    ngx_http_profile_light_drop(tr);
+
+    prof_heap_unmute();
+}
+
+
+static void
+ngx_http_profile_light_finish(ngx_http_profile_light_t *light,
+    ngx_http_profile_ctx_t *ctx)
+{
+    u_char              *p;
+    ngx_http_request_t  *r;
+    u_char               title[NGX_MAX_ERROR_STR];
+
+    r = ctx->request;
+
+    p = ngx_slprintf(title, title + sizeof(title) - 1, "%V %V",
+                     &r->method_name, &r->uri);
+    *p = '\0';
+
+    ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+    ctx->verdict = NGX_HTTP_PROFILE_ADMITTED;
+    ctx->status = r->err_status ? r->err_status : r->headers_out.status;
+    ctx->profile = prof_capture_finish(light->capture, (char *) title);
+}
+
+
+PROF_HOT void
+ngx_http_profile_light_drop(ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_light_t  *light;
+
+    light = tr->light;
+    tr->light = NULL;
+
+    /* if it was finished, its memory is the profile's */
+
+    if (light->capture) {
+        prof_capture_destroy(light->capture);
+        light->capture = NULL;
+    }
+
+    ngx_queue_remove(&light->queue);
+    ngx_queue_insert_head(&ngx_http_profile_free_lights, &light->queue);
+}
+
+
+/* a worker ends */
+
+void
+ngx_http_profile_light_exit(void)
+{
+    ngx_queue_t               *q;
+    ngx_http_profile_light_t  *light;
+
+    while (!ngx_queue_empty(&ngx_http_profile_lights)) {
+        q = ngx_queue_head(&ngx_http_profile_lights);
+        light = ngx_queue_data(q, ngx_http_profile_light_t, queue);
+
+        ngx_http_profile_light_drop(light->track);
+    }
+
+    while (!ngx_queue_empty(&ngx_http_profile_free_lights)) {
+        q = ngx_queue_head(&ngx_http_profile_free_lights);
+        ngx_queue_remove(q);
+
+        ngx_free(ngx_queue_data(q, ngx_http_profile_light_t, queue));
+    }
+}

@@ -1,0 +1,133 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The directive profile_keep.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "keep/ngx_http_profile_keep.h"
+
+
+static char *ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_profile_keep_t *keep, ngx_http_profile_main_conf_t *pmcf);
+
+
+char *
+ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_profile_srv_conf_t *pscf = conf;
+
+    ngx_str_t                         *value;
+    ngx_uint_t                         i;
+    ngx_http_profile_keep_t           *keep;
+    ngx_http_profile_main_conf_t      *pmcf;
+    ngx_http_compile_complex_value_t   ccv;
+
+    if (pscf->keep != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+
+        if (cf->args->nelts > 2) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\" in \"profile_keep\" "
+                               "directive, \"off\" takes none", &value[2]);
+            return NGX_CONF_ERROR;
+        }
+
+        pscf->keep = NULL;
+        return NGX_CONF_OK;
+    }
+
+    keep = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_keep_t));
+    if (keep == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    keep->share = 10000;
+    keep->rate = NGX_HTTP_PROFILE_LIGHT_RATE;
+
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+    pmcf->nkeeps++;
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        if (ngx_http_profile_light_param(cf, &value[i], keep, pmcf)
+            != NGX_CONF_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
+                                    NGX_HTTP_PROFILE_LIGHT_FREQUENCY);
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = &value[1];
+    ccv.complex_value = &keep->condition;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    pscf->keep = keep;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_profile_keep_t *keep, ngx_http_profile_main_conf_t *pmcf)
+{
+    ngx_int_t  n;
+
+    if (ngx_strncmp(value->data, "share=", 6) == 0
+        && value->data[value->len - 1] == '%')
+    {
+        n = ngx_atofp(value->data + 6, value->len - 7, 2);
+
+        if (n > 0 && n <= 10000) {
+            keep->share = n;
+            return NGX_CONF_OK;
+        }
+    }
+
+    if (ngx_strncmp(value->data, "frequency=", 10) == 0) {
+
+        n = ngx_atoi(value->data + 10, value->len - 10);
+
+        if (n > 0 && n <= NGX_HTTP_PROFILE_LIGHT_MAX) {
+            pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
+                                            (ngx_uint_t) n);
+            return NGX_CONF_OK;
+        }
+    }
+
+    if (ngx_strncmp(value->data, "rate=", 5) == 0) {
+
+        n = ngx_atoi(value->data + 5, value->len - 5);
+
+        if (n > 0 && n <= NGX_HTTP_PROFILE_LIGHT_RATE_MAX) {
+            keep->rate = n;
+            return NGX_CONF_OK;
+        }
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\" in \"profile_keep\" "
+                       "directive, it must be \"share=\" with a percentage "
+                       "from 0.01%% to 100%%, \"frequency=\" with a number "
+                       "of samples a second from 1 to %d, or \"rate=\" with "
+                       "a number of profiles a second from 1 to %d",
+                       value, NGX_HTTP_PROFILE_LIGHT_MAX,
+                       NGX_HTTP_PROFILE_LIGHT_RATE_MAX);
+
+    return NGX_CONF_ERROR;
+}

@@ -1,0 +1,352 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Stalls.  What has run is named by a job, since that reads files: at most one
+ * in a second, and the others are counted.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_job.h"
+#include "core/ngx_http_profile_log_limit.h"
+#include "keep/ngx_http_profile_stall.h"
+
+
+/* for the capture of one stack */
+#define NGX_HTTP_PROFILE_STALL_MEMORY  32768
+
+
+typedef struct {
+    ngx_uint_t                 n;
+    ngx_http_profile_stall_t   stalls[NGX_HTTP_PROFILE_STALLS];
+} ngx_http_profile_stall_list_t;
+
+
+typedef struct {
+    ngx_http_profile_job_t     job;
+    prof_profile_t            *profile;   /* entries: handler, stack */
+    int                        rc;
+    ngx_uint_t                 omitted;   /* stalls since the line before */
+    ngx_http_profile_stall_t   stall;
+} ngx_http_profile_stall_job_t;
+
+
+static ngx_int_t ngx_http_profile_stall_init(ngx_shm_zone_t *zone,
+    void *data);
+static prof_profile_t *ngx_http_profile_stall_profile(uintptr_t handler);
+static void ngx_http_profile_stall_work(void *data);
+static void ngx_http_profile_stall_done(void *data);
+static void ngx_http_profile_stall_names(prof_profile_t *p, uint32_t node,
+    u_char *text, u_char *last);
+static void ngx_http_profile_stall_add(ngx_http_profile_stall_t *stall);
+
+
+PROF_HOT_DATA uint64_t  ngx_http_profile_stall_ns;
+
+
+char *
+ngx_http_profile_stall_threshold(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    ngx_http_profile_main_conf_t *pmcf = conf;
+
+    ngx_str_t   *value, name;
+    ngx_msec_t   ms;
+
+    if (pmcf->stall != NGX_CONF_UNSET_MSEC) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+        pmcf->stall = 0;
+        return NGX_CONF_OK;
+    }
+
+    ms = ngx_parse_time(&value[1], 0);
+
+    if (ms == (ngx_msec_t) NGX_ERROR || ms == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid value \"%V\" in \"%V\" directive, "
+                           "it must be a time of at least 1ms, or \"off\"",
+                           &value[1], &cmd->name);
+        return NGX_CONF_ERROR;
+    }
+
+    pmcf->stall = ms;
+
+    ngx_str_set(&name, "ngx_http_profile_stalls");
+
+    pmcf->stall_zone = ngx_shared_memory_add(cf, &name, 16 * ngx_pagesize,
+                                             &ngx_http_profile_module);
+    if (pmcf->stall_zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    pmcf->stall_zone->init = ngx_http_profile_stall_init;
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_stall_init(ngx_shm_zone_t *zone, void *data)
+{
+    ngx_slab_pool_t  *shpool;
+
+    shpool = (ngx_slab_pool_t *) zone->shm.addr;
+
+    if (data) {
+        zone->data = data;
+        return NGX_OK;
+    }
+
+    if (zone->shm.exists) {
+        zone->data = shpool->data;
+        return NGX_OK;
+    }
+
+    zone->data = ngx_slab_calloc(shpool,
+                                 sizeof(ngx_http_profile_stall_list_t));
+    shpool->data = zone->data;
+
+    return zone->data ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
+    ngx_http_profile_track_t *tr, uint64_t wall)
+{
+    ngx_uint_t                     omitted;
+    ngx_http_request_t            *r;
+    ngx_http_profile_frame_t      *f;
+    ngx_http_profile_stall_job_t  *job;
+
+    static ngx_http_profile_line_t  line;
+
+    /* what called it has not run longer by itself */
+
+    for (f = frame; f; f = f->prev) {
+        f->noted = 1;
+    }
+
+    if (ngx_http_profile_line(&line, &omitted) != NGX_OK) {
+        return;
+    }
+
+    job = ngx_calloc(sizeof(ngx_http_profile_stall_job_t), ngx_cycle->log);
+    if (job == NULL) {
+        return;
+    }
+
+    job->stall.wall = wall;
+    job->stall.when = ngx_time();
+    job->omitted = omitted;
+    job->stall.worker = ngx_pid;
+
+    if (tr) {
+        r = tr->request;
+
+        ngx_slprintf(job->stall.request,
+                     job->stall.request + sizeof(job->stall.request) - 1,
+                     "%V %V%s%V", &r->method_name, &r->unparsed_uri,
+                     r->headers_in.server.len ? " " : "",
+                     &r->headers_in.server);
+    }
+
+    job->profile = ngx_http_profile_stall_profile(frame->handler);
+
+    job->job.work = ngx_http_profile_stall_work;
+    job->job.done = ngx_http_profile_stall_done;
+    job->job.data = job;
+    job->job.rank = NGX_HTTP_PROFILE_JOB_RECORDED;
+    job->job.size = sizeof(ngx_http_profile_stall_job_t);
+
+    if (ngx_http_profile_job_start(&job->job) != NGX_OK) {
+        ngx_http_profile_stall_done(job);
+    }
+}
+
+
+static prof_profile_t *
+ngx_http_profile_stall_profile(uintptr_t handler)
+{
+    prof_capture_t       *c;
+    prof_profile_t       *p;
+    prof_capture_conf_t   conf;
+
+    ngx_memzero(&conf, sizeof(prof_capture_conf_t));
+
+    conf.frequency = PROF_FREQUENCY_DEFAULT;
+    conf.mode = PROF_MODE_CPU;
+    conf.memory = NGX_HTTP_PROFILE_STALL_MEMORY;
+
+    c = prof_capture_create(&conf);
+    if (c == NULL) {
+        return NULL;
+    }
+
+    prof_capture_begin(c, 1);
+    prof_capture_ran(c, handler, 2, 0);
+
+    if (ngx_http_profile_watch) {
+        (void) prof_watch_stack(ngx_http_profile_watch, c, 1);
+    }
+
+    p = prof_capture_finish(c, "stall");
+    prof_capture_destroy(c);
+
+    return p;
+}
+
+
+static void
+ngx_http_profile_stall_work(void *data)
+{
+    ngx_http_profile_stall_job_t *job = data;
+
+    job->rc = job->profile ? prof_profile_symbolize(job->profile)
+                           : PROF_ERROR;
+}
+
+
+/* the names are there, or could not be found */
+
+static void
+ngx_http_profile_stall_done(void *data)
+{
+    ngx_http_profile_stall_job_t *job = data;
+
+    prof_profile_t            *p;
+    ngx_http_profile_stall_t  *st;
+
+    p = job->profile;
+    st = &job->stall;
+
+    if (p && job->rc == PROF_OK && job->job.worked) {
+
+        if (p->nentries > 0) {
+            ngx_http_profile_stall_names(p, p->entries[0].node, st->handler,
+                                         st->handler + sizeof(st->handler));
+        }
+
+        if (p->nentries > 1) {
+            ngx_http_profile_stall_names(p, p->entries[1].node, st->stack,
+                                         st->stack + sizeof(st->stack));
+        }
+    }
+
+    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                  "profile: the worker was held for %uL ms by %s%s%s, "
+                  "handler: %s, running: %s, %ui more not logged",
+                  st->wall / 1000000, st->request[0] ? "\"" : "",
+                  st->request[0] ? st->request : (u_char *) "no request",
+                  st->request[0] ? "\"" : "",
+                  st->handler[0] ? st->handler : (u_char *) "unknown",
+                  st->stack[0] ? st->stack : (u_char *) "not sampled",
+                  job->omitted);
+
+    ngx_http_profile_stall_add(st);
+
+    if (p) {
+        prof_profile_destroy(p);
+    }
+
+    ngx_free(job);
+}
+
+
+/* the innermost functions */
+
+static void
+ngx_http_profile_stall_names(prof_profile_t *p, uint32_t node, u_char *text,
+    u_char *last)
+{
+    u_char      *at;
+    const char  *name;
+
+    for (at = text; node != PROF_NONE; node = p->nodes[node].parent) {
+
+        name = p->frames[p->nodes[node].frame].name;
+
+        if ((size_t) (last - at) < ngx_strlen(name) + sizeof(" < ...")) {
+
+            if ((size_t) (last - at) > sizeof(" < ...")) {
+                at = ngx_cpymem(at, " < ...", sizeof(" < ...") - 1);
+            }
+
+            break;
+        }
+
+        at = ngx_sprintf(at, "%s%s", at == text ? "" : " < ", name);
+    }
+
+    *at = '\0';
+}
+
+
+static void
+ngx_http_profile_stall_add(ngx_http_profile_stall_t *stall)
+{
+    ngx_uint_t                      i;
+    ngx_shm_zone_t                 *zone;
+    ngx_slab_pool_t                *shpool;
+    ngx_http_profile_main_conf_t   *pmcf;
+    ngx_http_profile_stall_list_t  *list;
+
+    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_profile_module);
+    zone = pmcf->stall_zone;
+
+    if (zone == NULL) {
+        return;
+    }
+
+    shpool = (ngx_slab_pool_t *) zone->shm.addr;
+    list = zone->data;
+
+    ngx_shmtx_lock(&shpool->mutex);
+
+    if (list->n < NGX_HTTP_PROFILE_STALLS) {
+        list->n++;
+
+    } else if (list->stalls[list->n - 1].wall >= stall->wall) {
+        ngx_shmtx_unlock(&shpool->mutex);
+        return;
+    }
+
+    for (i = list->n - 1; i > 0 && list->stalls[i - 1].wall < stall->wall;
+         i--)
+    {
+        list->stalls[i] = list->stalls[i - 1];
+    }
+
+    list->stalls[i] = *stall;
+
+    ngx_shmtx_unlock(&shpool->mutex);
+}
+
+
+ngx_uint_t
+ngx_http_profile_stalls(ngx_shm_zone_t *zone,
+    ngx_http_profile_stall_t *stalls)
+{
+    ngx_uint_t                      n;
+    ngx_slab_pool_t                *shpool;
+    ngx_http_profile_stall_list_t  *list;
+
+    shpool = (ngx_slab_pool_t *) zone->shm.addr;
+    list = zone->data;
+
+    ngx_shmtx_lock(&shpool->mutex);
+
+    n = list->n;
+    ngx_memcpy(stalls, list->stalls, n * sizeof(ngx_http_profile_stall_t));
+
+    ngx_shmtx_unlock(&shpool->mutex);
+
+    return n;
+}

@@ -1,0 +1,367 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Arming a worker.  nginx runs code for a request through ev->handler(ev) in
+ * four places of its event loop: polled events, accepted events, expired
+ * timers, posted events.  While armed, ngx_http_profile_loop.c runs the four
+ * places itself, in nginx's order, so that it can look up whose event it is.
+ * No event handler of a real connection is ever replaced.
+ *
+ * Replaced while armed, and put back when the last request is untracked:
+ *
+ *     ngx_event_actions.process_events    the poll and the dispatch
+ *     ngx_event_actions.add, .add_conn    connections that a turn opens
+ *     ngx_event_timer_rbtree.insert       timers that a turn sets
+ *
+ * and while one of them is captured, what ngx_http_profile_phase.c says.
+ */
+
+
+#include "request/ngx_http_profile.h"
+
+
+/* while there are captures, for what others run; ticks are 4 ms */
+#define NGX_HTTP_PROFILE_WATCH_FREQUENCY  250
+
+
+typedef struct {
+    ngx_uint_t                 users;        /* that need it armed */
+    ngx_uint_t                 captures;     /* that need the sampler */
+    ngx_uint_t                 ended;        /* nothing may begin */
+    prof_sampler_t            *sampler;      /* while there are captures */
+    ngx_rbtree_insert_pt       insert;       /* nginx's own, and these */
+    ngx_event_actions_t        actions;
+} ngx_http_profile_worker_t;
+
+
+static ngx_int_t ngx_http_profile_arm_loop(void);
+static void ngx_http_profile_disarm_loop(void);
+static void ngx_http_profile_disarm_sampler(void);
+static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
+    ngx_uint_t flags);
+static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
+static ngx_http_profile_track_t *ngx_http_profile_running(void);
+static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+static void ngx_http_profile_idle_timer(ngx_event_t *ev);
+
+
+/* one worker is one process and one thread */
+
+PROF_HOT_DATA static ngx_http_profile_worker_t  worker;
+
+PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_armed;
+
+/* a timer that keeps the tree from being empty, and its connection */
+
+static ngx_event_t       ngx_http_profile_idle;
+static ngx_connection_t  ngx_http_profile_idle_connection;
+
+
+/* the loop is watched from here on; until the same number of disarm() */
+
+PROF_HOT ngx_int_t
+ngx_http_profile_arm(void)
+{
+    if (!ngx_http_profile_armed && ngx_http_profile_arm_loop() != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    worker.users++;
+
+    return NGX_OK;
+}
+
+
+/* disarming waits until no turn is running */
+
+PROF_HOT void
+ngx_http_profile_disarm(void)
+{
+    worker.users--;
+    ngx_http_profile_disarm_idle();
+}
+
+
+/* called whenever no turn is running */
+
+PROF_HOT void
+ngx_http_profile_disarm_idle(void)
+{
+    if (ngx_http_profile_frame) {
+        return;
+    }
+
+    if (worker.sampler && worker.captures == 0) {
+        ngx_http_profile_disarm_sampler();
+    }
+
+    if (worker.users || !ngx_http_profile_armed) {
+        return;
+    }
+
+    /* the module's process_events() remains until its next call */
+
+    ngx_http_profile_disarm_loop();
+
+    ngx_http_profile_owned_done();
+    ngx_http_profile_tracked_done();
+}
+
+
+static void
+ngx_http_profile_disarm_loop(void)
+{
+    ngx_event_timer_rbtree.insert = worker.insert;
+    ngx_del_timer(&ngx_http_profile_idle);
+
+    ngx_event_actions.add = worker.actions.add;
+    ngx_event_actions.add_conn = worker.actions.add_conn;
+
+    ngx_http_profile_armed = 0;
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile disarmed");
+}
+
+
+/*
+ * The process ends, even if a turn is running: it never returns.  What tracked
+ * requests refer to remains, since their pools may be destroyed later.
+ */
+
+void
+ngx_http_profile_track_exit(void)
+{
+    worker.ended = 1;
+
+    ngx_http_profile_frame = NULL;
+
+    if (worker.sampler) {
+        ngx_http_profile_disarm_sampler();
+    }
+
+    ngx_http_profile_watch_exit();
+
+    if (ngx_http_profile_armed) {
+        ngx_http_profile_disarm_loop();
+    }
+
+    ngx_http_profile_loop_end();
+}
+
+
+/*
+ * The sampler, and the pointers that captures need, for one more of them.  The
+ * first one says how often the watch may look.
+ */
+
+ngx_int_t
+ngx_http_profile_arm_sampler(ngx_uint_t frequency)
+{
+    const char  *err;
+
+    if (worker.ended) {
+        return NGX_ERROR;
+    }
+
+    if (worker.sampler == NULL) {
+
+        if (ngx_http_profile_init_phases() != NGX_OK) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                          "profile: no memory for the names of phases");
+            return NGX_ERROR;
+        }
+
+        worker.sampler = prof_sampler_create(&err);
+
+        if (worker.sampler == NULL) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                          "profile: %s", err);
+            return NGX_ERROR;
+        }
+
+        ngx_http_profile_arm_phases();
+        ngx_http_profile_watch_start(ngx_min(frequency,
+                                         NGX_HTTP_PROFILE_WATCH_FREQUENCY));
+    }
+
+    worker.captures++;
+
+    return NGX_OK;
+}
+
+
+/* the sampler goes when no turn is running */
+
+void
+ngx_http_profile_release_sampler(void)
+{
+    worker.captures--;
+    ngx_http_profile_disarm_idle();
+}
+
+
+static void
+ngx_http_profile_disarm_sampler(void)
+{
+    ngx_http_profile_disarm_phases();
+    ngx_http_profile_watch_stop();
+
+    prof_sampler_destroy(worker.sampler);
+    worker.sampler = NULL;
+}
+
+
+prof_sampler_t *
+ngx_http_profile_sampler(void)
+{
+    return worker.sampler;
+}
+
+
+static ngx_int_t
+ngx_http_profile_arm_loop(void)
+{
+    if (worker.ended
+        || ngx_http_profile_poll_init((ngx_cycle_t *) ngx_cycle) != NGX_OK
+        || ngx_http_profile_owned_init() != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_http_profile_cpu_init();
+    ngx_http_profile_loop_begin();
+
+    worker.actions = ngx_event_actions;
+
+    ngx_event_actions.add = ngx_http_profile_add_event;
+
+    if (ngx_event_actions.add_conn) {
+        ngx_event_actions.add_conn = ngx_http_profile_add_connection;
+    }
+
+    /*
+     * ngx_rbtree_insert() does not call insert for an empty tree, so a timer
+     * that nobody waits for is kept in it.  nginx reads the fd of an event's
+     * connection in debug messages.
+     */
+
+    ngx_http_profile_idle_connection.fd = (ngx_socket_t) -1;
+
+    ngx_http_profile_idle.handler = ngx_http_profile_idle_timer;
+    ngx_http_profile_idle.data = &ngx_http_profile_idle_connection;
+    ngx_http_profile_idle.log = ngx_cycle->log;
+    ngx_http_profile_idle.cancelable = 1;
+
+    ngx_http_profile_idle_timer(&ngx_http_profile_idle);
+
+    worker.insert = ngx_event_timer_rbtree.insert;
+    ngx_event_timer_rbtree.insert = ngx_http_profile_insert_timer;
+
+    ngx_http_profile_armed = 1;
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile armed");
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
+{
+    ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_track_t  *tr;
+
+    frame = ngx_http_profile_frame;
+
+    if (frame && !ev->accept) {
+
+        tr = ngx_http_profile_running();
+
+        if (tr) {
+            ngx_http_profile_own_event(tr, ev);
+
+            /* nginx does that before it asks an upstream, maybe */
+
+            if (tr->ctx) {
+                ngx_http_profile_wrap_upstreams(tr->ctx);
+            }
+
+        } else if (frame->accept) {
+            frame->connection = ngx_http_profile_connection(ev);
+        }
+    }
+
+    return worker.actions.add(ev, event, flags);
+}
+
+
+static ngx_int_t
+ngx_http_profile_add_connection(ngx_connection_t *c)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_running();
+
+    if (tr) {
+        ngx_http_profile_own_connection(tr, c);
+    }
+
+    return worker.actions.add_conn(c);
+}
+
+
+/* the request whose turn it is, which gets something of its own, or NULL */
+
+PROF_HOT static ngx_http_profile_track_t *
+ngx_http_profile_running(void)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_frame ? ngx_http_profile_frame->track : NULL;
+
+    return tr ? ngx_http_profile_lasting(tr) : NULL;
+}
+
+
+PROF_HOT static void
+ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel)
+{
+    ngx_event_t               *ev;
+    ngx_http_profile_track_t  *tr;
+
+    ev = ngx_rbtree_data(node, ngx_event_t, timer);
+    tr = ngx_http_profile_running();
+
+    if (tr) {
+        ngx_http_profile_own_event(tr, ev);
+
+        /*
+         * nginx itself ends the iteration in which the worker was armed, and
+         * would run what expires at once (a sleep of no time) outside of a
+         * turn of the request that is captured
+         */
+
+        if (!ngx_http_profile_iterating
+            && (ngx_msec_int_t) (node->key - ngx_current_msec) <= 0)
+        {
+            node->key = ngx_current_msec + 1;
+        }
+
+    } else if (ngx_http_profile_nevents) {
+        ngx_http_profile_disown_event(ev);
+    }
+
+    worker.insert(root, node, sentinel);
+}
+
+
+/* about twelve days: the longest time that epoll_wait() takes is 24 */
+
+static void
+ngx_http_profile_idle_timer(ngx_event_t *ev)
+{
+    ngx_add_timer(ev, 0x3fffffff);
+}

@@ -1,0 +1,200 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Whose the CPU time is.  Its clock is a system call, so it is read once in a
+ * while, and turns are charged by their wall time and by how much CPU time a
+ * nanosecond of turns has cost of late.  Thus polls, logging and freeing are
+ * spread over the requests that they are for, and the sum over all requests is
+ * the worker's CPU time.  A long turn is charged by the clock itself.
+ */
+
+
+#include "request/ngx_http_profile.h"
+
+
+/*
+ * After so much time in turns the CPU clock is read.  The kernel brings its
+ * books up to date then, which may cost the worker the rest of its time slice.
+ */
+
+#define NGX_HTTP_PROFILE_WINDOW_NS  10000000
+
+/* a turn as long as this is charged by the CPU clock */
+#define NGX_HTTP_PROFILE_LONG_NS    1000000
+
+/* CPU time of a turn's nanosecond; more is not the turns' */
+#define NGX_HTTP_PROFILE_MAX_SCALE  4.0
+
+/* CPU time that may be charged, or given back, later */
+#define NGX_HTTP_PROFILE_MAX_DEBT   20000000.0
+
+
+typedef struct {
+    uint64_t               clock;      /* CPU time of the thread, last read */
+    uint64_t               wall;       /* of turns, since then */
+    uint64_t               charged;    /* CPU time, since then */
+    double                 scale;      /* CPU time a nanosecond of turns */
+    double                 debt;       /* not charged in earlier windows */
+} ngx_http_profile_cpu_t;
+
+
+static ngx_connection_t *ngx_http_profile_opening(
+    ngx_http_profile_frame_t *frame);
+static ngx_uint_t ngx_http_profile_is_much(void);
+static uint64_t ngx_http_profile_charge_cpu(uint64_t wall);
+static void ngx_http_profile_next_window(uint64_t used);
+
+
+PROF_HOT_DATA static ngx_http_profile_cpu_t  ngx_http_profile_cpu;
+
+
+void
+ngx_http_profile_cpu_init(void)
+{
+    ngx_http_profile_cpu.clock = prof_cpu_now();
+    ngx_http_profile_cpu.wall = 0;
+    ngx_http_profile_cpu.charged = 0;
+    ngx_http_profile_cpu.scale = 1;
+    ngx_http_profile_cpu.debt = 0;
+}
+
+
+PROF_HOT uint64_t
+ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
+{
+    uint64_t                   now, wall, cpu;
+    ngx_connection_t          *c;
+    ngx_http_profile_track_t  *tr;
+
+    now = prof_now();
+    wall = now - ngx_http_profile_loop.since;
+    ngx_http_profile_loop.since = now;
+
+    tr = frame->track;
+    c = tr ? NULL : ngx_http_profile_opening(frame);
+
+    /*
+     * Spread over all is what a request does when it has been logged, and what
+     * is run for none, present or to come, if it is not much.
+     */
+
+    if (tr ? tr->closed
+           : (c == NULL
+              && (wall < NGX_HTTP_PROFILE_LONG_NS || frame->tail
+                  || !ngx_http_profile_is_much())))
+    {
+        return now;
+    }
+
+    cpu = ngx_http_profile_charge_cpu(wall);
+
+    if (tr) {
+        tr->turn += wall;
+        tr->turn_cpu += cpu;
+        tr->times.cpu += cpu;
+
+    } else if (c) {
+        ngx_http_profile_put_aside(c, cpu);
+    }
+
+    return now;
+}
+
+
+/* it took long, but it may not have run all the time */
+
+static ngx_uint_t
+ngx_http_profile_is_much(void)
+{
+    ngx_http_profile_cpu_t  *acc;
+
+    acc = &ngx_http_profile_cpu;
+
+    return prof_cpu_now() - acc->clock
+           >= acc->charged + NGX_HTTP_PROFILE_LONG_NS;
+}
+
+
+/* the client's connection whose event has run, and which is to be charged */
+
+PROF_HOT static ngx_connection_t *
+ngx_http_profile_opening(ngx_http_profile_frame_t *frame)
+{
+    ngx_connection_t  *c;
+
+    c = frame->connection;
+
+    if (c == NULL || frame->tail || c->listening == NULL || c->read->accept) {
+        return NULL;
+    }
+
+    if (c->fd == (ngx_socket_t) -1) {
+
+        /* no request will come to take it */
+
+        ngx_http_profile_cpu.debt += ngx_http_profile_take_aside(c);
+
+        return NULL;
+    }
+
+    return c;
+}
+
+
+PROF_HOT static uint64_t
+ngx_http_profile_charge_cpu(uint64_t wall)
+{
+    uint64_t                 cpu, used;
+    ngx_http_profile_cpu_t  *acc;
+
+    acc = &ngx_http_profile_cpu;
+
+    acc->wall += wall;
+
+    if (wall >= NGX_HTTP_PROFILE_LONG_NS) {
+
+        used = prof_cpu_now() - acc->clock;
+
+        cpu = (used > acc->charged) ? used - acc->charged : 0;
+        cpu = ngx_min(cpu, wall);
+
+        acc->charged += cpu;
+        ngx_http_profile_next_window(used);
+
+        return cpu;
+    }
+
+    cpu = (uint64_t) (wall * acc->scale);
+    acc->charged += cpu;
+
+    if (acc->wall >= NGX_HTTP_PROFILE_WINDOW_NS) {
+        ngx_http_profile_next_window(prof_cpu_now() - acc->clock);
+    }
+
+    return cpu;
+}
+
+
+static void
+ngx_http_profile_next_window(uint64_t used)
+{
+    double                   scale;
+    ngx_http_profile_cpu_t  *acc;
+
+    acc = &ngx_http_profile_cpu;
+
+    acc->debt += (double) used - (double) acc->charged;
+    acc->debt = ngx_min(acc->debt, NGX_HTTP_PROFILE_MAX_DEBT);
+    acc->debt = ngx_max(acc->debt, -NGX_HTTP_PROFILE_MAX_DEBT);
+
+    /* half of the debt: windows are not all of one length */
+
+    scale = ((double) used + acc->debt / 2) / acc->wall;
+    scale = ngx_min(scale, NGX_HTTP_PROFILE_MAX_SCALE);
+
+    acc->scale = ngx_max(scale, 0);
+    acc->clock += used;
+    acc->wall = 0;
+    acc->charged = 0;
+}

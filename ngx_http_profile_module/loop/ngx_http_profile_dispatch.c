@@ -1,0 +1,478 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The dispatch of a worker that is armed: polled events, posted events and
+ * expired timers are run as nginx runs them, but as turns of the requests that
+ * they belong to.  A frame on the stack says for whom the worker runs, and
+ * since when.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "workers/ngx_http_profile_asker.h"
+#include "keep/ngx_http_profile_keep.h"
+#include "keep/ngx_http_profile_stall.h"
+
+
+PROF_GLUE_INLINE void ngx_http_profile_dispatch(ngx_event_t *ev,
+    ngx_uint_t timer);
+PROF_GLUE_INLINE void ngx_http_profile_run_event(ngx_event_t *ev,
+    ngx_connection_t *c);
+static void ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr,
+    ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer);
+PROF_GLUE_INLINE void ngx_http_profile_init_frame(
+    ngx_http_profile_frame_t *frame, ngx_http_profile_track_t *tr,
+    uintptr_t handler);
+static void ngx_http_profile_stalled(ngx_http_profile_frame_t *frame,
+    uint64_t ns);
+static void ngx_http_profile_event_turn(void *data);
+static void ngx_http_profile_events_turn(void *data);
+static void ngx_http_profile_run_next(void);
+static ngx_event_t *ngx_http_profile_posted_own(ngx_queue_t *posted,
+    ngx_http_profile_track_t *tr);
+
+
+PROF_HOT_DATA ngx_http_profile_frame_t  *ngx_http_profile_frame;
+
+/* where events come from at the moment; NULL: the poll */
+
+PROF_HOT_DATA static ngx_queue_t        *ngx_http_profile_posted;
+
+/* that of timers: what is next in another place does not come next */
+
+static ngx_queue_t  ngx_http_profile_nothing = {
+    &ngx_http_profile_nothing, &ngx_http_profile_nothing
+};
+
+
+PROF_GLUE void
+ngx_http_profile_process_polled(void)
+{
+    ngx_event_t  *ev;
+
+    ngx_http_profile_posted = NULL;
+
+    while (ngx_http_profile_npolled) {
+
+        ev = ngx_http_profile_polled(NULL);
+
+        if (ev == NULL) {
+            return;
+        }
+
+        ngx_http_profile_dispatch(ev, 0);
+    }
+}
+
+
+PROF_GLUE void
+ngx_http_profile_process_posted(ngx_queue_t *posted)
+{
+    ngx_queue_t  *q;
+    ngx_event_t  *ev;
+
+    ngx_http_profile_posted = posted;
+
+    while (!ngx_queue_empty(posted)) {
+
+        q = ngx_queue_head(posted);
+        ev = ngx_queue_data(q, ngx_event_t, queue);
+
+        ngx_log_debug1(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
+                       "profile posted event %p", ev);
+
+        ngx_delete_posted_event(ev);
+
+        ngx_http_profile_dispatch(ev, 0);
+    }
+}
+
+
+PROF_GLUE void
+ngx_http_profile_expire_timers(void)
+{
+    ngx_event_t        *ev;
+    ngx_rbtree_node_t  *node, *root, *sentinel;
+
+    ngx_http_profile_posted = &ngx_http_profile_nothing;
+
+    sentinel = ngx_event_timer_rbtree.sentinel;
+
+    for ( ;; ) {
+        root = ngx_event_timer_rbtree.root;
+
+        if (root == sentinel) {
+            return;
+        }
+
+        node = ngx_rbtree_min(root, sentinel);
+
+        if ((ngx_msec_int_t) (node->key - ngx_current_msec) > 0) {
+            return;
+        }
+
+        ev = ngx_rbtree_data(node, ngx_event_t, timer);
+
+        ngx_log_debug2(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
+                       "profile event timer: %p: %M", ev, node->key);
+
+        /* the key does not outlive the deletion */
+
+        ngx_http_profile_loop.due = node->key;
+
+        ngx_rbtree_delete(&ngx_event_timer_rbtree, &ev->timer);
+
+#if (NGX_DEBUG)
+        ev->timer.left = NULL;
+        ev->timer.right = NULL;
+        ev->timer.parent = NULL;
+#endif
+
+        ev->timer_set = 0;
+        ev->timedout = 1;
+
+        ngx_http_profile_dispatch(ev, 1);
+    }
+}
+
+
+/*
+ * Part of its callers, since a processor that was in the kernel does not
+ * remember to where the functions below the system call return, and each of
+ * them costs some nanoseconds for that.
+ */
+
+PROF_GLUE_INLINE void
+ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
+{
+    ngx_connection_t          *c;
+    ngx_http_profile_track_t  *tr;
+
+    /* the last turn may have been one of this iteration */
+
+    if (!ngx_http_profile_armed) {
+        ev->handler(ev);
+        return;
+    }
+
+    tr = ngx_http_profile_owner(ev, timer, &c);
+
+    if (tr) {
+        ngx_http_profile_dispatch_turn(tr, ev, c, timer);
+        return;
+    }
+
+    ngx_http_profile_run_event(ev, c);
+}
+
+
+/*
+ * An event that is nobody's, unless it begins a request.  Mostly nobody wants
+ * to know more than when it ended.
+ */
+
+PROF_GLUE_INLINE void
+ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
+{
+    ngx_http_profile_frame_t  frame;
+
+    frame.top = (uintptr_t) __builtin_frame_address(0);
+
+    if (ngx_http_profile_is_plain && ngx_http_profile_frame == NULL) {
+        ngx_http_profile_init_frame(&frame, NULL, (uintptr_t) ev->handler);
+
+    } else {
+        ngx_http_profile_enter(&frame, NULL, (uintptr_t) ev->handler);
+    }
+
+    frame.connection = c;
+    frame.accept = ev->accept;
+
+    ev->handler(ev);
+
+    if (ngx_http_profile_is_plain && frame.tail && frame.prev == NULL) {
+
+        if (ngx_http_profile_brief.request && !ngx_http_profile_brief.begun) {
+
+            /* nobody has asked for its times, but they are in the sums */
+
+            frame.track = &ngx_http_profile_brief;
+            (void) ngx_http_profile_charge(&frame);
+
+        } else {
+            ngx_http_profile_loop.since = prof_now();
+        }
+
+        ngx_http_profile_frame = NULL;
+        ngx_http_profile_brief.request = NULL;
+        ngx_http_profile_spot.top = 0;
+
+        if (ngx_http_profile_spot.fresh) {
+            ngx_http_profile_pass(&frame);
+        }
+
+        return;
+    }
+
+    if (frame.track) {
+        ngx_http_profile_run_next();
+    }
+
+    ngx_http_profile_leave(&frame);
+    ngx_http_profile_brief.request = NULL;
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr, ngx_event_t *ev,
+    ngx_connection_t *c, ngx_uint_t timer)
+{
+    ngx_connection_t         *client;
+    ngx_http_profile_wake_t   wake;
+
+    wake.event = ev;
+    wake.connection = c;
+    wake.request = NULL;
+    wake.resolver = NULL;
+    wake.timer = timer;
+    wake.body = 0;
+
+    /* posted for a stream, whose connection is none of nginx's array */
+
+    client = tr->request->connection;
+
+    if (c == NULL && (ev == client->read || ev == client->write)) {
+        wake.connection = client;
+    }
+
+    ngx_http_profile_turn(tr, &wake, ngx_http_profile_event_code(tr, ev),
+                          (tr->ctx && tr->ctx->capture)
+                          ? ngx_http_profile_event_turn
+                          : ngx_http_profile_events_turn, ev);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_event_turn(void *data)
+{
+    ngx_event_t *ev = data;
+
+    ev->handler(ev);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_events_turn(void *data)
+{
+    ngx_event_t *ev = data;
+
+    ev->handler(ev);
+
+    ngx_http_profile_run_next();
+}
+
+
+/*
+ * What comes next anyway, and is of the request whose turn it is, belongs to
+ * the turn: a connection is mostly readable and writable at once.  Captures
+ * have a turn for each event, which is named by it.
+ */
+
+PROF_GLUE static void
+ngx_http_profile_run_next(void)
+{
+    ngx_event_t               *ev;
+    ngx_queue_t               *posted;
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_frame->track;
+    posted = ngx_http_profile_posted;
+
+    /* it may be gone after each of them */
+
+    while (tr && tr == ngx_http_profile_frame->track) {
+
+        ev = posted ? ngx_http_profile_posted_own(posted, tr)
+                    : ngx_http_profile_polled(tr);
+
+        if (ev == NULL) {
+            return;
+        }
+
+        ev->handler(ev);
+    }
+}
+
+
+static ngx_event_t *
+ngx_http_profile_posted_own(ngx_queue_t *posted, ngx_http_profile_track_t *tr)
+{
+    ngx_event_t  *ev;
+
+    if (ngx_queue_empty(posted)) {
+        return NULL;
+    }
+
+    ev = ngx_queue_data(ngx_queue_head(posted), ngx_event_t, queue);
+
+    if (!ngx_http_profile_owns(tr, ngx_http_profile_connection(ev))) {
+        return NULL;
+    }
+
+    ngx_delete_posted_event(ev);
+
+    return ev;
+}
+
+
+PROF_GLUE_INLINE void
+ngx_http_profile_init_frame(ngx_http_profile_frame_t *frame,
+    ngx_http_profile_track_t *tr, uintptr_t handler)
+{
+    frame->prev = ngx_http_profile_frame;
+    frame->track = tr;
+    frame->connection = NULL;
+    frame->start = ngx_http_profile_loop.since;
+    frame->handler = handler;
+    frame->accept = 0;
+    frame->tail = 0;
+    frame->noted = 0;
+    frame->again = 0;
+    frame->inner = 0;
+
+    ngx_http_profile_frame = frame;
+    ngx_http_profile_spot.top = frame->top;
+}
+
+
+PROF_HOT void
+ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
+    ngx_http_profile_track_t *tr, uintptr_t handler)
+{
+    ngx_http_profile_frame_t  *prev;
+
+    prev = ngx_http_profile_frame;
+
+    /* what ran before the first turn of a request was for it */
+
+    if (prev && (prev->track || (tr && tr->times.turns))) {
+        (void) ngx_http_profile_charge(prev);
+
+        if (ngx_http_profile_spot.fresh) {
+            ngx_http_profile_pass(prev);
+        }
+    }
+
+    ngx_http_profile_init_frame(frame, tr, handler);
+
+    if (ngx_http_profile_nlocated) {
+        ngx_http_profile_scope(tr ? tr->request : NULL);
+    }
+}
+
+
+PROF_HOT void
+ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
+{
+    uint64_t                   now, cpu;
+    ngx_http_profile_track_t  *tr;
+
+    if (frame->track) {
+        (void) ngx_http_profile_lasting(frame->track);
+    }
+
+    now = ngx_http_profile_charge(frame);
+
+    ngx_http_profile_frame = frame->prev;
+    ngx_http_profile_spot.top = frame->prev ? frame->prev->top : 0;
+
+    tr = frame->track;
+
+    if (ngx_http_profile_nlocated) {
+        ngx_http_profile_scope(frame->prev && frame->prev->track
+                               ? frame->prev->track->request : NULL);
+    }
+
+    if (ngx_http_profile_stall_ns
+        && now - frame->start >= ngx_http_profile_stall_ns && !frame->noted)
+    {
+        ngx_http_profile_stall(frame, tr, now - frame->start);
+        ngx_http_profile_loop.since = prof_now();
+    }
+
+    ngx_http_profile_stalled(frame, now - frame->start);
+
+    if (ngx_http_profile_spot.fresh) {
+        ngx_http_profile_pass(frame);
+    }
+
+    if (tr && !frame->again) {
+        cpu = tr->turn_cpu;
+        ngx_http_profile_account_turn(tr, now);
+
+        if (tr->light) {
+            ngx_http_profile_light_turn(tr, now, cpu);
+        }
+
+        ngx_http_profile_settle(tr);
+        ngx_http_profile_wrap(tr);
+
+        if (tr->ctx) {
+            ngx_http_profile_wrap_upstreams(tr->ctx);
+            ngx_http_profile_check_complete(tr->ctx);
+        }
+    }
+
+    if (ngx_http_profile_frame == NULL) {
+        ngx_http_profile_disarm_idle();
+    }
+}
+
+
+/*
+ * A turn within another one has ended: for that one's request, which was ready
+ * to go on, this was a stall.  What was run in between for the same request was
+ * not: f is the turn that lies directly within the request's own.
+ */
+
+PROF_HOT static void
+ngx_http_profile_stalled(ngx_http_profile_frame_t *frame, uint64_t ns)
+{
+    ngx_http_profile_frame_t  *f, *prev;
+
+    prev = frame->prev;
+
+    if (prev == NULL) {
+        return;
+    }
+
+    if (prev->track && !prev->track->closed) {
+        prev->track->times.stall += ns - frame->inner;
+    }
+
+    if (frame->again && frame->track) {
+
+        f = prev;
+
+        while (f->prev && f->prev->track != frame->track) {
+            f = f->prev;
+        }
+
+        f->inner += ns;
+    }
+}
+
+
+void
+ngx_http_profile_pass(ngx_http_profile_frame_t *frame)
+{
+    ngx_http_profile_light_age();
+
+    prof_watch_pass(ngx_http_profile_watch,
+                    frame->track ? (uintptr_t) frame->track->light : 0);
+
+    /* what is our own work is nobody's, and is not taken for a sleep */
+
+    ngx_http_profile_loop.since = prof_now();
+}

@@ -1,0 +1,218 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The event loop of a worker that is armed: what nginx does between two polls,
+ * in nginx's order.
+ */
+
+
+#include "request/ngx_http_profile.h"
+
+
+typedef ngx_int_t (*ngx_http_profile_poll_pt)(ngx_cycle_t *cycle,
+    ngx_msec_t timer, ngx_uint_t flags);
+
+
+static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
+    ngx_msec_t timer, ngx_uint_t flags);
+PROF_GLUE_INLINE ngx_int_t ngx_http_profile_iterate(ngx_cycle_t *cycle,
+    ngx_msec_t timer, ngx_uint_t flags);
+static ngx_int_t ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll,
+    ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags);
+static void ngx_http_profile_hold_time(void);
+static void ngx_http_profile_release_time(void);
+
+
+PROF_HOT_DATA ngx_http_profile_loop_t           ngx_http_profile_loop;
+PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_iterating;
+
+/* nginx's own */
+
+PROF_HOT_DATA static ngx_http_profile_poll_pt   ngx_http_profile_original;
+
+/* nginx's time, while it is held back to another one; or 0 */
+
+PROF_HOT_DATA static ngx_msec_t                 ngx_http_profile_held_msec;
+PROF_HOT_DATA static ngx_msec_t                 ngx_http_profile_real_msec;
+
+
+void
+ngx_http_profile_loop_begin(void)
+{
+    ngx_memzero(&ngx_http_profile_loop, sizeof(ngx_http_profile_loop_t));
+    ngx_http_profile_loop.since = prof_now();
+
+    /* the function is still there if the worker was disarmed a moment ago */
+
+    if (ngx_event_actions.process_events != ngx_http_profile_process_events) {
+        ngx_http_profile_original = ngx_event_actions.process_events;
+        ngx_event_actions.process_events = ngx_http_profile_process_events;
+    }
+}
+
+
+void
+ngx_http_profile_loop_end(void)
+{
+    if (ngx_event_actions.process_events == ngx_http_profile_process_events) {
+        ngx_event_actions.process_events = ngx_http_profile_original;
+    }
+}
+
+
+PROF_GLUE static ngx_int_t
+ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
+    ngx_uint_t flags)
+{
+    ngx_int_t  rc;
+
+    if (ngx_http_profile_held_msec) {
+        ngx_http_profile_release_time();
+
+        /* nginx has found it by the time held; with timer_resolution not */
+
+        if (flags & NGX_UPDATE_TIME) {
+            timer = 0;
+        }
+    }
+
+    /* completing may post an event and set a timer */
+
+    if (ngx_http_profile_nlive && ngx_http_profile_check_all() && timer > 1) {
+        timer = 1;
+    }
+
+    ngx_http_profile_disarm_idle();
+
+    if (!ngx_http_profile_armed) {
+        ngx_http_profile_loop_end();
+
+        return ngx_http_profile_original(cycle, timer, flags);
+    }
+
+    ngx_http_profile_iterating = 1;
+
+    rc = ngx_http_profile_iterate(cycle, timer, flags);
+
+    ngx_http_profile_iterating = 0;
+
+    return rc;
+}
+
+
+/* as in ngx_process_events_and_timers() */
+
+PROF_GLUE_INLINE ngx_int_t
+ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
+    ngx_uint_t flags)
+{
+    ngx_int_t                  rc;
+    ngx_http_profile_loop_t   *loop;
+    ngx_http_profile_poll_pt   poll;
+
+    loop = &ngx_http_profile_loop;
+
+    loop->last_end = loop->poll_end;
+    loop->poll_start = loop->since;
+
+    poll = (ngx_http_profile_polls && !(flags & NGX_POST_EVENTS))
+           ? ngx_http_profile_poll
+           : ngx_http_profile_original;
+
+    rc = prof_process_paced()
+         ? ngx_http_profile_paced_poll(poll, cycle, timer, flags)
+         : poll(cycle, timer, flags);
+
+    loop->poll_end = prof_now();
+    loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
+    loop->updated = loop->poll_end;
+    loop->since = loop->poll_end;
+
+    ngx_http_profile_process_polled();
+
+    if (!ngx_queue_empty(&ngx_posted_accept_events)) {
+        ngx_http_profile_process_posted(&ngx_posted_accept_events);
+    }
+
+    if (ngx_accept_mutex_held) {
+        ngx_shmtx_unlock(&ngx_accept_mutex);
+    }
+
+    ngx_http_profile_expire_timers();
+
+    if (!ngx_queue_empty(&ngx_posted_events)) {
+        ngx_http_profile_process_posted(&ngx_posted_events);
+        ngx_http_profile_hold_time();
+    }
+
+    return rc;
+}
+
+
+/*
+ * While the worker is sampled when it does not wait: what is there already is
+ * taken without a wait.
+ */
+
+static ngx_int_t
+ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll, ngx_cycle_t *cycle,
+    ngx_msec_t timer, ngx_uint_t flags)
+{
+    ngx_int_t  rc;
+
+    rc = poll(cycle, 0, flags);
+
+    if (rc != NGX_OK || timer == 0 || ngx_http_profile_npolled
+        || !ngx_queue_empty(&ngx_posted_accept_events)
+        || !ngx_queue_empty(&ngx_posted_events))
+    {
+        return rc;
+    }
+
+    prof_process_idle();
+
+    rc = poll(cycle, timer, flags);
+
+    prof_process_busy();
+
+    return rc;
+}
+
+
+/*
+ * nginx looks for expired timers once more when process_events() returns.  What
+ * is due by now, because a handler has set a timer of no time or has moved
+ * nginx's time on, comes after the next poll.  So until then nginx's time is
+ * that before the first timer.
+ */
+
+static void
+ngx_http_profile_hold_time(void)
+{
+    ngx_rbtree_node_t  *node;
+
+    if (ngx_event_timer_rbtree.root == ngx_event_timer_rbtree.sentinel) {
+        return;
+    }
+
+    node = ngx_rbtree_min(ngx_event_timer_rbtree.root,
+                          ngx_event_timer_rbtree.sentinel);
+
+    if ((ngx_msec_int_t) (node->key - ngx_current_msec) <= 0) {
+        ngx_http_profile_real_msec = ngx_current_msec;
+        ngx_http_profile_held_msec = node->key - 1;
+        ngx_current_msec = ngx_http_profile_held_msec;
+    }
+}
+
+
+static void
+ngx_http_profile_release_time(void)
+{
+    if (ngx_current_msec == ngx_http_profile_held_msec) {
+        ngx_current_msec = ngx_http_profile_real_msec;
+    }
+
+    ngx_http_profile_held_msec = 0;
+}

@@ -1,0 +1,339 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The poll of a worker that is armed and uses epoll.
+ *
+ * Without NGX_POST_EVENTS, nginx's own poll runs the handlers of ready events
+ * itself, one after the other, and sets the flags of an event only when it is
+ * the event's turn.  With NGX_POST_EVENTS, timers come before events, and all
+ * flags are set at once, which other handlers notice.  So the module waits with
+ * nginx's epoll descriptor itself, and dispatches what is reported in the order
+ * and on the conditions of ngx_epoll_process_events().
+ *
+ * That descriptor is a static variable of nginx.  It is found by deletion: an
+ * epoll_ctl() that removes a descriptor succeeds only for the epoll instance to
+ * which nginx has just added it, and changes nothing of any other file.
+ *
+ * The methods "poll" and "select" always post events, so their own functions
+ * are called.
+ */
+
+
+#include "request/ngx_http_profile.h"
+
+#include <sys/epoll.h>
+
+
+/* nginx opens its epoll descriptor as one of the first of a process */
+#define NGX_HTTP_PROFILE_DESCRIPTORS  65536
+
+
+typedef struct {
+    int                  fd;
+    int                  size;
+    struct epoll_event  *events;
+    struct epoll_event  *at;        /* to be dispatched next */
+    ngx_uint_t           writing;   /* "at" has had its read event */
+} ngx_http_profile_poll_t;
+
+
+#define ngx_http_profile_poll_advance(p)                                      \
+    (p)->at++, (p)->writing = 0, ngx_http_profile_npolled--
+
+
+static ngx_event_module_t *ngx_http_profile_event_module(ngx_cycle_t *cycle,
+    ngx_uint_t *size);
+static int ngx_http_profile_epoll_descriptor(ngx_event_module_t *module,
+    ngx_log_t *log);
+
+
+PROF_HOT_DATA static ngx_http_profile_poll_t  ngx_http_profile_polling = {
+    -1, 0, NULL, NULL, 0
+};
+
+PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_polls;
+PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_npolled;
+
+
+/* once in a process: nginx opens no second epoll descriptor */
+
+ngx_int_t
+ngx_http_profile_poll_init(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                size;
+    ngx_event_module_t       *module;
+    ngx_http_profile_poll_t  *p;
+
+    p = &ngx_http_profile_polling;
+
+    if (p->events || !(ngx_event_flags & NGX_USE_EPOLL_EVENT)) {
+        return NGX_OK;
+    }
+
+    module = ngx_http_profile_event_module(cycle, &size);
+
+    if (module == NULL) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
+                      "profile: the event loop is not nginx's own, "
+                      "requests cannot be profiled");
+        return NGX_ERROR;
+    }
+
+    p->fd = ngx_http_profile_epoll_descriptor(module, cycle->log);
+
+    if (p->fd == -1) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, ngx_errno,
+                      "profile: nginx's epoll descriptor is not found, "
+                      "requests cannot be profiled");
+        return NGX_ERROR;
+    }
+
+    p->events = ngx_alloc(size * sizeof(struct epoll_event), cycle->log);
+    if (p->events == NULL) {
+        return NGX_ERROR;
+    }
+
+    p->size = (int) size;
+
+    ngx_http_profile_polls = 1;
+
+    return NGX_OK;
+}
+
+
+/*
+ * The event method in force, and how many events its poll takes at once.  NULL:
+ * somebody else has replaced nginx's poll.
+ */
+
+static ngx_event_module_t *
+ngx_http_profile_event_module(ngx_cycle_t *cycle, ngx_uint_t *size)
+{
+    void                *conf;
+    ngx_uint_t           i;
+    ngx_module_t        *module;
+    ngx_command_t       *cmd;
+    ngx_event_conf_t    *ecf;
+    ngx_event_module_t  *em;
+
+    ecf = ngx_event_get_conf(cycle->conf_ctx, ngx_event_core_module);
+
+    for (i = 0; cycle->modules[i]; i++) {
+        module = cycle->modules[i];
+
+        if (module->type != NGX_EVENT_MODULE
+            || module->ctx_index != ecf->use
+            || module == &ngx_event_core_module)
+        {
+            continue;
+        }
+
+        em = module->ctx;
+
+        if (em->actions.process_events != ngx_event_actions.process_events) {
+            return NULL;
+        }
+
+        conf = ngx_event_get_conf(cycle->conf_ctx, (*module));
+
+        for (cmd = module->commands; cmd->name.len; cmd++) {
+
+            if (ngx_strcmp(cmd->name.data, "epoll_events") == 0) {
+                *size = *(ngx_uint_t *) ((u_char *) conf + cmd->offset);
+                return em;
+            }
+        }
+    }
+
+    return NULL;
+}
+
+
+static int
+ngx_http_profile_epoll_descriptor(ngx_event_module_t *module, ngx_log_t *log)
+{
+    int                 fd, pair[2];
+    ngx_event_t         rev, wev;
+    ngx_connection_t    c;
+    struct epoll_event  ee;
+
+    if (pipe(pair) == -1) {
+        return -1;
+    }
+
+    ngx_memzero(&c, sizeof(ngx_connection_t));
+    ngx_memzero(&rev, sizeof(ngx_event_t));
+    ngx_memzero(&wev, sizeof(ngx_event_t));
+
+    c.fd = pair[0];
+    c.read = &rev;
+    c.write = &wev;
+    c.log = log;
+
+    rev.data = &c;
+    rev.log = log;
+    wev.data = &c;
+    wev.log = log;
+    wev.write = 1;
+
+    fd = -1;
+
+    if (module->actions.add(&rev, NGX_READ_EVENT, NGX_CLEAR_EVENT) == NGX_OK) {
+
+        for (fd = 0; fd < NGX_HTTP_PROFILE_DESCRIPTORS; fd++) {
+            if (epoll_ctl(fd, EPOLL_CTL_DEL, pair[0], &ee) == 0) {
+                break;
+            }
+        }
+
+        if (fd == NGX_HTTP_PROFILE_DESCRIPTORS) {
+            fd = -1;
+        }
+    }
+
+    (void) close(pair[0]);
+    (void) close(pair[1]);
+
+    return fd;
+}
+
+
+/* as a poll of nginx's, but that no event is handled yet */
+
+PROF_GLUE ngx_int_t
+ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
+{
+    int                       n;
+    ngx_err_t                 err;
+    ngx_uint_t                level;
+    ngx_http_profile_poll_t  *p;
+
+    p = &ngx_http_profile_polling;
+
+    ngx_log_debug1(NGX_LOG_DEBUG_EVENT, cycle->log, 0,
+                   "profile epoll timer: %M", timer);
+
+    n = epoll_wait(p->fd, p->events, p->size, (int) timer);
+
+    err = (n == -1) ? ngx_errno : 0;
+
+    p->at = p->events;
+    p->writing = 0;
+
+    ngx_http_profile_npolled = (n > 0) ? n : 0;
+
+    if ((flags & NGX_UPDATE_TIME) || ngx_event_timer_alarm) {
+        ngx_time_update();
+    }
+
+    if (n > 0 || (n == 0 && timer != NGX_TIMER_INFINITE)) {
+        return NGX_OK;
+    }
+
+    if (err == NGX_EINTR && ngx_event_timer_alarm) {
+        ngx_event_timer_alarm = 0;
+        return NGX_OK;
+    }
+
+    level = (err == NGX_EINTR) ? NGX_LOG_INFO : NGX_LOG_ALERT;
+
+    ngx_log_error(level, cycle->log, err,
+                  err ? "epoll_wait() failed"
+                      : "epoll_wait() returned no events without timeout");
+
+    return NGX_ERROR;
+}
+
+
+/*
+ * Earlier handlers may have closed the event's connection, may have opened
+ * another one in its place, or may have taken the event out of the poll; then
+ * the event is passed over.
+ */
+
+PROF_HOT ngx_event_t *
+ngx_http_profile_polled(ngx_http_profile_track_t *tr)
+{
+    uint32_t                  revents;
+    uintptr_t                 data;
+    ngx_event_t              *ev;
+    ngx_connection_t         *c;
+    ngx_http_profile_poll_t  *p;
+
+    p = &ngx_http_profile_polling;
+
+    for ( /* void */ ;
+         ngx_http_profile_npolled;
+         ngx_http_profile_poll_advance(p))
+    {
+
+        data = (uintptr_t) p->at->data.ptr;
+        c = (ngx_connection_t *) (data & ~(uintptr_t) 1);
+
+        if (c->fd == (ngx_socket_t) -1 || c->read->instance != (data & 1)) {
+            ngx_log_debug1(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
+                           "profile epoll: stale event %p", c);
+            continue;
+        }
+
+        revents = p->at->events;
+
+        /* an error is for whichever of the two events is active */
+
+        if (revents & (EPOLLERR|EPOLLHUP)) {
+            revents |= EPOLLIN|EPOLLOUT;
+        }
+
+        ev = c->read;
+
+        if (!p->writing && (revents & EPOLLIN) && ev->active) {
+
+            if (tr && !ngx_http_profile_owns(tr,
+                                            ngx_http_profile_connection(ev)))
+            {
+                return NULL;
+            }
+
+#if (NGX_HAVE_EPOLLRDHUP)
+            if (revents & EPOLLRDHUP) {
+                ev->pending_eof = 1;
+            }
+#endif
+
+            ev->ready = 1;
+            ev->available = -1;
+
+            if (revents & EPOLLOUT) {
+                p->writing = 1;
+
+            } else {
+                ngx_http_profile_poll_advance(p);
+            }
+
+            return ev;
+        }
+
+        ev = c->write;
+
+        if ((revents & EPOLLOUT) && ev->active) {
+
+            if (tr && !ngx_http_profile_owns(tr,
+                                            ngx_http_profile_connection(ev)))
+            {
+                return NULL;
+            }
+
+            ev->ready = 1;
+#if (NGX_THREADS)
+            ev->complete = 1;
+#endif
+
+            ngx_http_profile_poll_advance(p);
+
+            return ev;
+        }
+    }
+
+    return NULL;
+}

@@ -1,0 +1,276 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The requests that are tracked, and their memory.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "keep/ngx_http_profile_keep.h"
+
+
+static ngx_http_profile_track_t *ngx_http_profile_create_track(
+    ngx_http_request_t *r);
+static ngx_http_profile_track_t *ngx_http_profile_new_track(void);
+static void ngx_http_profile_track_cleanup(void *data);
+
+
+ngx_http_profile_track_t         ngx_http_profile_marked;
+
+PROF_HOT_DATA ngx_http_profile_track_t  ngx_http_profile_brief;
+PROF_HOT_DATA ngx_uint_t                ngx_http_profile_brief_asked;
+
+/*
+ * Those that were used, to be used again while the worker is armed: in the
+ * request's pool they would be what makes it grow.
+ */
+
+static ngx_http_profile_track_t  *ngx_http_profile_free_tracks;
+
+
+PROF_HOT ngx_http_profile_track_t *
+ngx_http_profile_track(ngx_http_request_t *r)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_find_track(r);
+
+    return tr ? ngx_http_profile_lasting(tr)
+              : ngx_http_profile_create_track(r);
+}
+
+
+/* NULL: no memory, and it is tracked no more */
+
+PROF_HOT ngx_http_profile_track_t *
+ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
+{
+    ngx_http_request_t        *r;
+    ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_track_t  *brief;
+
+    brief = &ngx_http_profile_brief;
+
+    if (tr != brief) {
+        return tr;
+    }
+
+    if (!brief->begun) {
+        ngx_http_profile_account_start(brief, brief->mark);
+    }
+
+    r = brief->request;
+    brief->request = NULL;
+
+    tr = ngx_http_profile_create_track(r);
+
+    for (frame = ngx_http_profile_frame; frame; frame = frame->prev) {
+        if (frame->track == brief) {
+            frame->track = tr;
+            frame->tail = (tr == NULL);
+        }
+    }
+
+    if (tr) {
+        tr->accounted = 1;
+        tr->begun = 1;
+        tr->closed = brief->closed;
+        tr->start = brief->start;
+        tr->mark = brief->mark;
+        tr->turn = brief->turn;
+        tr->turn_cpu = brief->turn_cpu;
+        tr->times = brief->times;
+
+        /* the mark is where the turn began */
+
+        ngx_http_profile_light_begin(tr, tr->mark);
+    }
+
+    return tr;
+}
+
+
+PROF_HOT static ngx_http_profile_track_t *
+ngx_http_profile_create_track(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t        *cln;
+    ngx_http_profile_track_t  *tr;
+
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    tr = ngx_http_profile_new_track();
+    if (tr == NULL) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_profile_track_cleanup;
+    cln->data = tr;
+
+    if (ngx_http_profile_arm() != NGX_OK) {
+        return NULL;
+    }
+
+    tr->request = r;
+    tr->part.request = r;
+    tr->parts = &tr->part;
+
+    ngx_queue_init(&tr->connections);
+    ngx_queue_init(&tr->events);
+
+    ngx_http_set_ctx(r, tr, ngx_http_profile_module);
+
+    ngx_http_profile_own_client(tr);
+
+    return tr;
+}
+
+
+PROF_HOT void
+ngx_http_profile_untrack(ngx_http_profile_track_t *tr)
+{
+    if (tr->request == NULL) {
+        return;
+    }
+
+    if (tr->light) {
+        ngx_http_profile_light_drop(tr);
+    }
+
+    ngx_http_profile_unwrap(tr);
+    ngx_http_profile_disown_all(tr);
+    ngx_http_profile_turn_forget(tr);
+
+    tr->request = NULL;
+
+    ngx_http_profile_disarm();
+}
+
+
+PROF_HOT static ngx_http_profile_track_t *
+ngx_http_profile_new_track(void)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_free_tracks;
+
+    if (tr) {
+        ngx_http_profile_free_tracks = tr->next;
+
+    } else {
+        prof_heap_mute();
+        tr = ngx_alloc(sizeof(ngx_http_profile_track_t), ngx_cycle->log);
+        prof_heap_unmute();
+    }
+
+    if (tr) {
+        ngx_memzero(tr, sizeof(ngx_http_profile_track_t));
+    }
+
+    return tr;
+}
+
+
+PROF_HOT static void
+ngx_http_profile_track_cleanup(void *data)
+{
+    ngx_http_profile_track_t  *tr = data;
+
+    ngx_http_profile_untrack(tr);
+
+    if (!ngx_http_profile_armed) {
+        ngx_free(tr);
+        return;
+    }
+
+    tr->next = ngx_http_profile_free_tracks;
+    ngx_http_profile_free_tracks = tr;
+}
+
+
+void
+ngx_http_profile_tracked_done(void)
+{
+    ngx_http_profile_track_t  *tr;
+
+    while (ngx_http_profile_free_tracks) {
+        tr = ngx_http_profile_free_tracks;
+        ngx_http_profile_free_tracks = tr->next;
+
+        ngx_free(tr);
+    }
+}
+
+
+/* a redirect clears the contexts of modules, but not the pool's cleanups */
+
+PROF_HOT ngx_http_profile_track_t *
+ngx_http_profile_find_track(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t        *cln;
+    ngx_http_profile_track_t  *tr;
+
+    r = r->main;
+
+    if (r == ngx_http_profile_brief.request) {
+        return &ngx_http_profile_brief;
+    }
+
+    tr = ngx_http_get_module_ctx(r, ngx_http_profile_module);
+
+    if (tr) {
+        return tr->request == r ? tr : NULL;
+    }
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+
+        if (cln->handler == ngx_http_profile_track_cleanup) {
+            tr = cln->data;
+            ngx_http_set_ctx(r, tr, ngx_http_profile_module);
+
+            return tr->request ? tr : NULL;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* in the POST_READ phase, of a request that nobody captures */
+
+PROF_HOT ngx_int_t
+ngx_http_profile_track_brief(ngx_http_request_t *r)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = &ngx_http_profile_brief;
+
+    if (tr->request) {
+        return NGX_DECLINED;
+    }
+
+    tr->request = r;
+
+    if (ngx_http_profile_adopt(tr) != NGX_OK) {
+        tr->request = NULL;
+        return NGX_DECLINED;
+    }
+
+    tr->begun = 0;
+    tr->closed = 0;
+    tr->accounted = 1;
+    tr->lost = 0;
+    tr->mark = ngx_http_profile_frame->start;
+    tr->turn = 0;
+    tr->turn_cpu = 0;
+    ngx_memzero(&tr->times, sizeof(ngx_http_profile_times_t));
+
+    if (ngx_http_profile_brief_asked) {
+        ngx_http_profile_account_start(tr, tr->mark);
+    }
+
+    return NGX_OK;
+}

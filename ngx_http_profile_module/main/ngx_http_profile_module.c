@@ -1,0 +1,376 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Directives.  Nothing here runs for a request but the trigger test.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "bar/ngx_http_profile_bar.h"
+#include "keep/ngx_http_profile_stall.h"
+#include "console/ngx_http_profile_console.h"
+#include "workers/ngx_http_profile_endpoint.h"
+#include "main/ngx_http_profile_process.h"
+#include "workers/ngx_http_profile_asker.h"
+
+
+static ngx_int_t ngx_http_profile_preconfiguration(ngx_conf_t *cf);
+static ngx_int_t ngx_http_profile_init(ngx_conf_t *cf);
+static ngx_int_t ngx_http_profile_first_handler(ngx_conf_t *cf,
+    ngx_uint_t phase, ngx_http_handler_pt handler);
+static ngx_int_t ngx_http_profile_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_look(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_serve(ngx_http_request_t *r,
+    ngx_uint_t asked);
+
+
+static ngx_command_t  ngx_http_profile_commands[] = {
+
+    { ngx_string("profile_endpoint"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, enable),
+      NULL },
+
+    { ngx_string("profile_allow"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_profile_allow,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, allow),
+      NULL },
+
+    { ngx_string("profile_if"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_set_complex_value_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, condition),
+      NULL },
+
+    { ngx_string("profile_mode"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_mode,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_frequency"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_frequency,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_format"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_format,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_arg"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_name,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, arg),
+      NULL },
+
+    { ngx_string("profile_header"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_name,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, header),
+      NULL },
+
+    { ngx_string("profile_spans"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, spans),
+      NULL },
+
+    { ngx_string("profile_timeout"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_limited,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, timeout),
+      &ngx_http_profile_timeout_limit },
+
+    { ngx_string("profile_buffer"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_limited,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, buffer),
+      &ngx_http_profile_buffer_limit },
+
+    { ngx_string("profile_console"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      ngx_http_profile_console,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_viewer"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_viewer,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_object_interval"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_limited,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, object_interval),
+      &ngx_http_profile_interval_limit },
+
+    { ngx_string("profile_object_grace"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_limited,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_profile_loc_conf_t, object_grace),
+      &ngx_http_profile_grace_limit },
+
+    { ngx_string("profile_max_captures"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_limited,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_profile_main_conf_t, max_captures),
+      &ngx_http_profile_captures_limit },
+
+    { ngx_string("profile_symbolizer"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_symbolizer,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_zone"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_zone,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_store"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE123,
+      ngx_http_profile_store_path,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_accounting"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_SRV_CONF_OFFSET,
+      offsetof(ngx_http_profile_srv_conf_t, accounting),
+      NULL },
+
+    { ngx_string("profile_keep"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1234,
+      ngx_http_profile_light_keep,
+      NGX_HTTP_SRV_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_stall_threshold"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_stall_threshold,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_profile_module_ctx = {
+    ngx_http_profile_preconfiguration,     /* preconfiguration */
+    ngx_http_profile_init,                 /* postconfiguration */
+
+    ngx_http_profile_create_main_conf,     /* create main configuration */
+    ngx_http_profile_init_main_conf,       /* init main configuration */
+
+    ngx_http_profile_create_srv_conf,      /* create server configuration */
+    ngx_http_profile_merge_srv_conf,       /* merge server configuration */
+
+    ngx_http_profile_create_loc_conf,      /* create location configuration */
+    ngx_http_profile_merge_loc_conf        /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_profile_module = {
+    NGX_MODULE_V1,
+    &ngx_http_profile_module_ctx,          /* module context */
+    ngx_http_profile_commands,             /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    ngx_http_profile_init_module,          /* init module */
+    ngx_http_profile_init_process,         /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    ngx_http_profile_exit_process,         /* exit process */
+    ngx_http_profile_exit_master,          /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+/* every request passes here: the common case is four comparisons */
+
+PROF_HOT static ngx_int_t
+ngx_http_profile_handler(ngx_http_request_t *r)
+{
+    if (r->args.len >= ngx_http_profile_min_arg
+        || ngx_http_profile_nmarks
+        || *ngx_http_profile_bar_waiting)
+    {
+        return ngx_http_profile_look(r);
+    }
+
+    return ngx_http_profile_all ? ngx_http_profile_serve(r, 0) : NGX_DECLINED;
+}
+
+
+__attribute__((noinline)) static ngx_int_t
+ngx_http_profile_look(ngx_http_request_t *r)
+{
+    ngx_uint_t                    asked;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    asked = ngx_http_profile_find_arg(&r->args, &plcf->arg,
+                                      plcf->arg_shift)
+               == NGX_OK
+            || ngx_http_get_module_ctx(r, ngx_http_profile_module)
+            || *ngx_http_profile_bar_waiting;
+
+    return ngx_http_profile_serve(r, asked);
+}
+
+
+PROF_HOT static ngx_int_t
+ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
+{
+    ngx_uint_t                    track;
+    ngx_http_profile_track_t     *tr;
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    track = ngx_http_profile_everywhere;
+    tr = NULL;
+
+    if (!track) {
+        pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+        track = pscf->track;
+    }
+
+    if (track || ngx_http_profile_nlocated) {
+
+        /* a brief one needs to be told when it is logged */
+
+        if (track && !asked && ngx_http_profile_nendpoints == 0
+            && ngx_http_profile_track_brief(r) == NGX_OK)
+        {
+            return NGX_DECLINED;
+        }
+
+        tr = ngx_http_profile_track(r);
+
+        if (tr) {
+            tr->accounted = 1;
+        }
+    }
+
+    if (asked && ngx_http_profile_begin(r) == NGX_DONE) {
+        return NGX_DONE;
+    }
+
+    if (!asked && ngx_http_profile_nendpoints
+        && ngx_http_profile_endpoint_begin(r) == NGX_DONE)
+    {
+        return NGX_DONE;
+    }
+
+    return tr ? ngx_http_profile_account_begin(tr) : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_profile_preconfiguration(ngx_conf_t *cf)
+{
+    if (ngx_http_profile_add_variables(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_profile_watch_modules(cf);
+}
+
+
+static ngx_int_t
+ngx_http_profile_init(ngx_conf_t *cf)
+{
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+
+    /*
+     * Handlers of the POST_READ phase run from the last to the first: as the
+     * first one, this handler runs after realip's.
+     */
+
+    if (pmcf->nlocations + pmcf->accounting + pmcf->nconsoles
+        && ngx_http_profile_first_handler(cf, NGX_HTTP_POST_READ_PHASE,
+                                          ngx_http_profile_handler)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    /* those of the log phase run in order: all others see the final times */
+
+    if (pmcf->accounting
+        && ngx_http_profile_first_handler(cf, NGX_HTTP_LOG_PHASE,
+                                          ngx_http_profile_account_log)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (pmcf->nlocations == 0) {
+        return pmcf->nconsoles ? ngx_http_profile_filter_init(cf) : NGX_OK;
+    }
+
+    if (ngx_http_profile_init_headers(cf, pmcf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_profile_filter_init(cf);
+}
+
+
+static ngx_int_t
+ngx_http_profile_first_handler(ngx_conf_t *cf, ngx_uint_t phase,
+    ngx_http_handler_pt handler)
+{
+    ngx_array_t                *handlers;
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    handlers = &cmcf->phases[phase].handlers;
+
+    if (ngx_array_push(handlers) == NULL) {
+        return NGX_ERROR;
+    }
+
+    h = handlers->elts;
+
+    ngx_memmove(&h[1], &h[0],
+                (handlers->nelts - 1) * sizeof(ngx_http_handler_pt));
+
+    h[0] = handler;
+
+    return NGX_OK;
+}

@@ -1,0 +1,411 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Answers of the console: their headers, which are the same for all, and
+ * their bodies.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_console.h"
+#include "core/ngx_http_profile_loss.h"
+
+
+#define NGX_HTTP_PROFILE_GZIP_MIN  1024
+
+
+static ngx_int_t ngx_http_profile_answer_headers(
+    ngx_http_profile_call_t *call, ngx_http_profile_answer_t *answer);
+static ngx_int_t ngx_http_profile_answer_file(ngx_http_profile_call_t *call,
+    ngx_str_t *name);
+static ngx_int_t ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
+    ngx_http_profile_answer_t *answer);
+static void ngx_http_profile_answer_free(void *data);
+
+
+ngx_int_t
+ngx_http_profile_answer(ngx_http_profile_call_t *call,
+    ngx_http_profile_answer_t *answer)
+{
+    ngx_buf_t           *b;
+    ngx_chain_t          out;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+
+    if (answer->compressible
+        && !answer->gzipped
+        && answer->body.len >= NGX_HTTP_PROFILE_GZIP_MIN
+        && ngx_http_profile_call_gzip(call)
+        && ngx_http_profile_answer_gzip(call, answer) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    b = ngx_calloc_buf(r->pool);
+
+    if (b == NULL
+        || ngx_http_profile_answer_headers(call, answer) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    r->headers_out.status = answer->status ? answer->status : NGX_HTTP_OK;
+    r->headers_out.content_type = answer->type;
+    r->headers_out.content_type_len = answer->type.len;
+    r->headers_out.content_type_lowcase = NULL;
+    r->headers_out.content_length_n = answer->body.len;
+
+    if (r->headers_out.status == NGX_HTTP_NO_CONTENT) {
+        r->headers_out.content_length_n = -1;
+        r->header_only = 1;
+    }
+
+    b->pos = answer->body.data;
+    b->last = b->pos + answer->body.len;
+    b->memory = answer->body.len ? 1 : 0;
+    b->last_buf = (r == r->main) ? 1 : 0;
+    b->last_in_chain = 1;
+
+    out.buf = b;
+    out.next = NULL;
+
+    return ngx_http_profile_output(r, &out);
+}
+
+
+static ngx_int_t
+ngx_http_profile_answer_headers(ngx_http_profile_call_t *call,
+    ngx_http_profile_answer_t *answer)
+{
+    ngx_uint_t  i, n;
+
+    struct {
+        const char  *key;
+        const char  *value;
+    } headers[10];
+
+    n = 0;
+
+    headers[n].key = "Cache-Control";
+    headers[n++].value = answer->immutable
+                         ? "private, max-age=31536000, immutable"
+                         : "no-store";
+
+    headers[n].key = "X-Content-Type-Options";
+    headers[n++].value = "nosniff";
+
+    headers[n].key = "Content-Security-Policy";
+    headers[n++].value = answer->csp ? answer->csp
+                                     : NGX_HTTP_PROFILE_CSP_NONE;
+
+    headers[n].key = "X-Frame-Options";
+    headers[n++].value = answer->framed ? "SAMEORIGIN" : "DENY";
+
+    headers[n].key = "Referrer-Policy";
+    headers[n++].value = "same-origin";
+
+    headers[n].key = "Cross-Origin-Resource-Policy";
+    headers[n++].value = "same-origin";
+
+    if (call->negotiated) {
+        headers[n].key = "Vary";
+        headers[n++].value = answer->compressible ? "Accept, Accept-Encoding"
+                                                  : "Accept";
+
+    } else if (answer->compressible) {
+        headers[n].key = "Vary";
+        headers[n++].value = "Accept-Encoding";
+    }
+
+    if (answer->gzipped) {
+        headers[n].key = "Content-Encoding";
+        headers[n++].value = "gzip";
+    }
+
+    for (i = 0; i < n; i++) {
+        if (ngx_http_profile_call_header(call, headers[i].key,
+                                         headers[i].value)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return answer->file.len ? ngx_http_profile_answer_file(call,
+                                                           &answer->file)
+                            : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call, ngx_int_t rc)
+{
+    ngx_http_profile_lose(ngx_http_profile_loss_of(rc),
+                          call->request->connection->log);
+
+    if (rc != NGX_BUSY
+        || ngx_http_profile_call_header(call, "Retry-After", "1") != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_profile_answer_error(call, NGX_HTTP_TOO_MANY_REQUESTS,
+                                         "too many profiles wait to be made "
+                                         "in this worker");
+}
+
+
+ngx_int_t
+ngx_http_profile_call_header(ngx_http_profile_call_t *call, const char *key,
+    const char *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&call->request->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->hash = 1;
+    h->key.data = (u_char *) key;
+    h->key.len = ngx_strlen(key);
+    h->value.data = (u_char *) value;
+    h->value.len = ngx_strlen(value);
+
+    return NGX_OK;
+}
+
+
+/* names are made of what no client quotes */
+
+static ngx_int_t
+ngx_http_profile_answer_file(ngx_http_profile_call_t *call, ngx_str_t *name)
+{
+    u_char  *p, *value;
+    size_t   i;
+
+    static const char  prefix[] = "attachment; filename=\"";
+
+    value = ngx_pnalloc(call->request->pool, sizeof(prefix) + name->len + 1);
+    if (value == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(value, prefix, sizeof(prefix) - 1);
+
+    for (i = 0; i < name->len; i++) {
+        *p++ = (ngx_strchr("\"\\/", name->data[i]) || name->data[i] < ' '
+                || name->data[i] >= 0x7f) ? '-' : name->data[i];
+    }
+
+    *p++ = '"';
+    *p = '\0';
+
+    return ngx_http_profile_call_header(call, "Content-Disposition",
+                                        (char *) value);
+}
+
+
+ngx_uint_t
+ngx_http_profile_call_gzip(ngx_http_profile_call_t *call)
+{
+    ngx_uint_t        n;
+    ngx_table_elt_t  *h;
+
+    static ngx_str_t  name = ngx_string("Accept-Encoding");
+
+    h = ngx_http_profile_find_header(call->request, &name, &n);
+
+    return h && prof_accept_gzip((char *) h->value.data, h->value.len);
+}
+
+
+/* without memory for it, it is sent as it is */
+
+static ngx_int_t
+ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
+    ngx_http_profile_answer_t *answer)
+{
+    prof_buf_t           b;
+    ngx_pool_cleanup_t  *cln;
+
+    prof_buf_init(&b);
+
+    if (prof_gzip((char *) answer->body.data, answer->body.len, &b)
+        != PROF_OK)
+    {
+        prof_buf_free(&b);
+        return NGX_OK;
+    }
+
+    cln = ngx_pool_cleanup_add(call->request->pool, 0);
+    if (cln == NULL) {
+        prof_buf_free(&b);
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_profile_answer_free;
+    cln->data = b.data;
+
+    answer->body.data = (u_char *) b.data;
+    answer->body.len = b.len;
+    answer->gzipped = 1;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_answer_free(void *data)
+{
+    free(data);
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_json(ngx_http_profile_call_t *call,
+    ngx_uint_t status, json_t *json)
+{
+    char                       *text;
+    ngx_pool_cleanup_t         *cln;
+    ngx_http_profile_answer_t   answer;
+
+    text = json ? json_dumps(json, JSON_COMPACT|JSON_PRESERVE_ORDER) : NULL;
+
+    json_decref(json);
+
+    if (text == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    cln = ngx_pool_cleanup_add(call->request->pool, 0);
+    if (cln == NULL) {
+        free(text);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    cln->handler = ngx_http_profile_answer_free;
+    cln->data = text;
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    answer.status = status;
+    answer.body.data = (u_char *) text;
+    answer.body.len = ngx_strlen(text);
+    ngx_str_set(&answer.type, "application/json");
+    answer.compressible = 1;
+
+    return ngx_http_profile_answer(call, &answer);
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_buf(ngx_http_profile_call_t *call,
+    ngx_http_profile_answer_t *answer, prof_buf_t *b)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    if (prof_buf_failed(b)) {
+        prof_buf_free(b);
+
+        ngx_log_error(NGX_LOG_ERR, call->request->connection->log, 0,
+                      "profile: no memory for an answer of the console");
+
+        return ngx_http_profile_answer_error(call,
+                            NGX_HTTP_INTERNAL_SERVER_ERROR,
+                            "there is no memory for the answer");
+    }
+
+    cln = ngx_pool_cleanup_add(call->request->pool, 0);
+    if (cln == NULL) {
+        prof_buf_free(b);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    cln->handler = ngx_http_profile_answer_free;
+    cln->data = b->data;
+
+    answer->body.data = (u_char *) b->data;
+    answer->body.len = b->len;
+
+    prof_buf_init(b);
+
+    return ngx_http_profile_answer(call, answer);
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_nothing(ngx_http_profile_call_t *call)
+{
+    ngx_http_profile_answer_t  answer;
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    answer.status = NGX_HTTP_NO_CONTENT;
+
+    return ngx_http_profile_answer(call, &answer);
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
+    ngx_uint_t status, const char *fmt, ...)
+{
+    char                       *text;
+    u_char                     *p;
+    size_t                      len;
+    json_t                     *json;
+    va_list                     args;
+    ngx_uint_t                  pprof;
+    ngx_http_profile_answer_t   answer;
+    u_char                      buf[NGX_MAX_ERROR_STR];
+
+    va_start(args, fmt);
+    p = ngx_vslprintf(buf, buf + sizeof(buf) - 1, fmt, args);
+    va_end(args);
+
+    len = p - buf;
+    pprof = call->route && (call->route->flags & NGX_HTTP_PROFILE_PPROF);
+
+    text = prof_text_utf8((char *) buf, &len);
+    if (text == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (call->json && !pprof) {
+        json = json_pack("{s:s%}", "error", text, len);
+        free(text);
+
+        return ngx_http_profile_answer_json(call, status, json);
+    }
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    answer.status = status;
+    ngx_str_set(&answer.type, "text/plain; charset=utf-8");
+
+    p = ngx_pnalloc(call->request->pool, len + 1);
+
+    if (p) {
+        answer.body.data = p;
+        answer.body.len = len + 1;
+
+        p = ngx_cpymem(p, text, len);
+        *p = LF;
+    }
+
+    free(text);
+
+    if (p == NULL
+        || (pprof && ngx_http_profile_call_header(call, "X-Go-Pprof", "1")
+                     != NGX_OK))
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_profile_answer(call, &answer);
+}

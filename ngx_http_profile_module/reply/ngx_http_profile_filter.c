@@ -1,0 +1,373 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Replacing the response.  The filters stand below all filters that produce
+ * the body (gzip and range among them) and above those that frame it for the
+ * protocol.  The original response ends here: its header is noted, its body is
+ * consumed.  When the reply is ready, it goes on from here in its place.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "store/ngx_http_profile_store.h"
+#include "console/ngx_http_profile_console.h"
+
+
+static ngx_int_t ngx_http_profile_header_filter(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_body_filter(ngx_http_request_t *r,
+    ngx_chain_t *in);
+static ngx_int_t ngx_http_profile_filter_header(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_filter_body(ngx_http_request_t *r,
+    ngx_chain_t *in);
+static ngx_int_t ngx_http_profile_record(ngx_http_profile_ctx_t *ctx);
+static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
+static ngx_int_t ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx);
+
+
+PROF_HOT_DATA static ngx_http_output_header_filter_pt
+                                      ngx_http_next_header_filter;
+PROF_HOT_DATA static ngx_http_output_body_filter_pt
+                                      ngx_http_next_body_filter;
+
+
+ngx_int_t
+ngx_http_profile_filter_init(ngx_conf_t *cf)
+{
+    ngx_http_next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = ngx_http_profile_header_filter;
+
+    ngx_http_next_body_filter = ngx_http_top_body_filter;
+    ngx_http_top_body_filter = ngx_http_profile_body_filter;
+
+    return NGX_OK;
+}
+
+
+/* all that the filters cost while nobody profiles */
+
+PROF_HOT static ngx_int_t
+ngx_http_profile_header_filter(ngx_http_request_t *r)
+{
+    if (ngx_http_profile_nlive == 0) {
+        return ngx_http_next_header_filter(r);
+    }
+
+    return ngx_http_profile_filter_header(r);
+}
+
+
+static ngx_int_t
+ngx_http_profile_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    if (ngx_http_profile_nlive == 0) {
+        return ngx_http_next_body_filter(r, in);
+    }
+
+    return ngx_http_profile_filter_body(r, in);
+}
+
+
+__attribute__((noinline)) static ngx_int_t
+ngx_http_profile_filter_header(ngx_http_request_t *r)
+{
+    ngx_uint_t               store;
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = (r == r->main) ? ngx_http_profile_find(r) : NULL;
+
+    if (ctx == NULL || !ctx->tracked || ctx->decided) {
+        return ngx_http_next_header_filter(r);
+    }
+
+    /* requests that never came to their content are decided here */
+
+    if (ngx_http_profile_admit(ctx) != NGX_OK) {
+        ngx_http_profile_drop(ctx);
+        return ngx_http_next_header_filter(r);
+    }
+
+    if (ctx->trigger.record && ctx->reply.status == 0) {
+        return ngx_http_profile_record(ctx);
+    }
+
+    /* after these nginx does not wait for another response */
+
+    if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS
+        || r->filter_finalize)
+    {
+        store = ngx_http_profile_store(r) && ctx->reply.status == 0;
+
+        ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
+                      "profile: a %s cannot be replaced%s",
+                      r->filter_finalize ? "response of a filter"
+                                         : "switch of protocols",
+                      store ? ", recording it" : "");
+
+        if (store) {
+            return ngx_http_profile_record(ctx);
+        }
+
+        ngx_http_profile_drop(ctx);
+        return ngx_http_next_header_filter(r);
+    }
+
+    return ngx_http_profile_replace(ctx);
+}
+
+
+/* the response goes out as it is, with the profile's name in its header */
+
+static ngx_int_t
+ngx_http_profile_record(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    if (ngx_http_profile_keep_header(ctx) != NGX_OK) {
+        ngx_http_profile_drop(ctx);
+    }
+
+    return ngx_http_next_header_filter(r);
+}
+
+
+static ngx_int_t
+ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    ctx->status = r->headers_out.status;
+    ctx->decided = 1;
+    ctx->sink = 1;
+
+    if (ctx->timedout) {
+        ngx_add_timer(&ctx->timer, 1);
+    }
+
+    if (ctx->status == 0) {
+
+        /* as nginx logs a response of HTTP/0.9, which has none */
+
+        ctx->status = 9;
+    }
+
+    /* as the header filter would have done */
+
+    r->header_sent = 1;
+
+    if (r->method == NGX_HTTP_HEAD
+        || r->headers_out.status == NGX_HTTP_NO_CONTENT
+        || r->headers_out.status == NGX_HTTP_NOT_MODIFIED)
+    {
+        r->header_only = 1;
+    }
+
+    if (r->header_only) {
+        r->connection->buffered |= NGX_HTTP_PROFILE_BUFFERED;
+    }
+
+    return NGX_OK;
+}
+
+
+__attribute__((noinline)) static ngx_int_t
+ngx_http_profile_filter_body(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = ngx_http_profile_find(r);
+
+    if (ctx == NULL || !ctx->sink) {
+        return ngx_http_next_body_filter(r, in);
+    }
+
+    /*
+     * Not before the end: code that flushes, as Lua's ngx.flush(true), waits
+     * until nothing is buffered.  After an upstream that failed midway only a
+     * flush comes, and the request is finalized.
+     */
+
+    for ( /* void */ ; in; in = in->next) {
+        in->buf->pos = in->buf->last;
+        in->buf->file_pos = in->buf->file_last;
+
+        if (in->buf->last_buf || (in->buf->flush && r->upstream)) {
+            r->connection->buffered |= NGX_HTTP_PROFILE_BUFFERED;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * Stands for ngx_http_writer() when the response is complete: a filter above
+ * that still holds a part of it, because it failed midway, passes nothing on.
+ */
+
+void
+ngx_http_profile_writer(ngx_http_request_t *r)
+{
+    ngx_int_t                  rc;
+    ngx_event_t               *wev;
+    ngx_connection_t          *c;
+    ngx_http_profile_ctx_t    *ctx;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    c = r->connection;
+    wev = c->write;
+
+    if (wev->timedout) {
+        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
+                      "client timed out");
+        c->timedout = 1;
+
+        ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
+        return;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    ctx = ngx_http_profile_find(r);
+
+    if (ctx && !ctx->reply.ready) {
+
+        /* it is not the client who keeps us waiting: no timeout */
+
+        if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_ERROR);
+        }
+
+        return;
+    }
+
+    rc = ctx ? ngx_http_profile_send_reply(ctx)
+             : ngx_http_next_body_filter(r, NULL);
+
+    if (rc == NGX_ERROR) {
+        ngx_http_finalize_request(r, rc);
+        return;
+    }
+
+    if (c->buffered) {
+
+        if (!wev->delayed) {
+            ngx_add_timer(wev, clcf->send_timeout);
+        }
+
+        if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_ERROR);
+        }
+
+        return;
+    }
+
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    ngx_http_finalize_request(r, rc);
+}
+
+
+static ngx_int_t
+ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_int_t            rc;
+    ngx_buf_t           *b;
+    ngx_chain_t          out;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    r->connection->buffered &= ~NGX_HTTP_PROFILE_BUFFERED;
+
+    if (ngx_http_profile_reply_header(ctx) != NGX_OK) {
+        ngx_http_profile_drop(ctx);
+        return NGX_ERROR;
+    }
+
+    b = ngx_calloc_buf(r->pool);
+    if (b == NULL) {
+        ngx_http_profile_drop(ctx);
+        return NGX_ERROR;
+    }
+
+    b->pos = ctx->reply.body.data;
+    b->last = b->pos + ctx->reply.body.len;
+    b->memory = b->last > b->pos;
+    b->last_buf = 1;
+    b->last_in_chain = 1;
+
+    out.buf = b;
+    out.next = NULL;
+
+    /* the filters are out of the way from here on */
+
+    ngx_http_profile_drop(ctx);
+
+    rc = ngx_http_next_header_filter(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    return ngx_http_next_body_filter(r, &out);
+}
+
+
+/*
+ * Answers with an error before the content is made, in place of the content
+ * phase: what it returns is what a checker returns.
+ */
+
+ngx_int_t
+ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_int_t            rc;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_profile_send_reply(ctx);
+    }
+
+    ngx_http_finalize_request(r, rc);
+
+    return NGX_OK;
+}
+
+
+/*
+ * A response of the console: what filters above this one add, or change, is
+ * meant for the site's own.  A subrequest's goes to those that put it in its
+ * place.
+ */
+
+ngx_int_t
+ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out)
+{
+    ngx_int_t  rc;
+
+    if (r != r->main) {
+        rc = ngx_http_send_header(r);
+
+    } else {
+        r->err_status = 0;
+        r->allow_ranges = 0;
+
+        rc = ngx_http_profile_header_filter(r);
+    }
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    return (r == r->main) ? ngx_http_profile_body_filter(r, out)
+                          : ngx_http_output_filter(r, out);
+}

@@ -1,0 +1,165 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Recording: the response goes out as it is, and its profile to the store.
+ * Its header names the profile, which is there when the request has ended, or
+ * when profile_timeout has ended the capture.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "stages/ngx_http_profile_gap.h"
+#include "workers/ngx_http_profile_endpoint.h"
+#include "core/ngx_http_profile_job.h"
+#include "core/ngx_http_profile_loss.h"
+#include "store/ngx_http_profile_store.h"
+
+
+static ngx_str_t  ngx_http_profile_crowded =
+    ngx_string("too many captures are running in this worker");
+
+static ngx_str_t  ngx_http_profile_too_many_jobs =
+    ngx_string("too many profiles wait to be made in this worker\n");
+
+static ngx_str_t  ngx_http_profile_no_thread =
+    ngx_string("the profile could not be made, see the error log\n");
+
+
+/* the response begins; the context may be dropped */
+
+ngx_int_t
+ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    ctx->decided = 1;
+    ctx->status = r->headers_out.status;
+
+    if (ctx->crowded) {
+        ngx_http_profile_lose(NGX_HTTP_PROFILE_LOSS_SLOTS,
+                              r->connection->log);
+        ctx->track->lost = NGX_HTTP_PROFILE_LOSS_SLOTS;
+
+        (void) ngx_http_profile_add_header(r, "X-Profile-Dropped",
+                                           &ngx_http_profile_crowded);
+        return NGX_DECLINED;
+    }
+
+    if (ngx_http_profile_add_id(r, ctx->id) != NGX_OK
+        || ngx_http_profile_add_link(r, ctx->id) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ctx->record = 1;
+
+    /* the capture has ended before */
+
+    if (ctx->capture == NULL) {
+        (void) ngx_http_profile_keep(ctx);
+        ngx_http_profile_drop(ctx);
+    }
+
+    return NGX_OK;
+}
+
+
+/* no profile is made for which there is no job: this needs no memory */
+
+void
+ngx_http_profile_keep_room(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_ASKED);
+
+    if (rc == NGX_OK) {
+        return;
+    }
+
+    ctx->track->lost = ngx_http_profile_loss_of(rc);
+    ngx_http_profile_lose(ctx->track->lost, ctx->request->connection->log);
+
+    if (rc == NGX_BUSY) {
+        ngx_http_profile_set_error(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
+                                   &ngx_http_profile_too_many_jobs);
+        return;
+    }
+
+    ngx_http_profile_set_error(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                               &ngx_http_profile_no_thread);
+}
+
+
+/* gives the profile to a job, which stores it, whatever becomes of us */
+
+ngx_int_t
+ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    ngx_http_profile_add_facts(ctx);
+
+    rc = ctx->profile ? ngx_http_profile_render(ctx, 0) : NGX_ERROR;
+
+    if (rc != NGX_OK) {
+        ctx->track->lost = ngx_http_profile_loss_of(rc);
+        ngx_http_profile_lose(ctx->track->lost, ngx_cycle->log);
+    }
+
+    return rc;
+}
+
+
+/* the capture ends, and is made a profile if a job can be started for it */
+
+void
+ngx_http_profile_keep_capture(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_RECORDED);
+
+    if (rc != NGX_OK) {
+        ctx->track->lost = ngx_http_profile_loss_of(rc);
+        ngx_http_profile_lose(ctx->track->lost, ngx_cycle->log);
+        return;
+    }
+
+    ngx_http_profile_last_gap(ctx);
+    ngx_http_profile_end(ctx);
+
+    (void) ngx_http_profile_keep(ctx);
+}
+
+
+/*
+ * The request ends: most of it is still there, but nothing may be allocated
+ * for it.  One that never came to a response is recorded as well if it was
+ * admitted.
+ */
+
+void
+ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx)
+{
+    if (ctx->request && ctx->endpoints) {
+        ngx_http_profile_endpoint_take(ctx);
+        return;
+    }
+
+    if (ctx->request == NULL || ctx->verdict != NGX_HTTP_PROFILE_ADMITTED
+        || !(ctx->record || ctx->trigger.record)
+        || ctx->endpoint || ctx->crowded || ctx->reply.status)
+    {
+        return;
+    }
+
+    if (ctx->status == 0) {
+        ctx->status = ctx->request->headers_out.status;
+    }
+
+    ngx_http_profile_keep_capture(ctx);
+}

@@ -1,0 +1,470 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Rendering: naming the frames and encoding takes milliseconds to seconds and
+ * reads files, so it is done by a job.  The thread gets a profile that refers
+ * to nothing of the process.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_console.h"
+#include "core/ngx_http_profile_job.h"
+#include "core/ngx_http_profile_loss.h"
+#include "store/ngx_http_profile_store.h"
+
+
+struct ngx_http_profile_render_s {
+    ngx_http_profile_job_t      job;
+    ngx_http_profile_ctx_t     *ctx;         /* NULL: nobody waits any more */
+    unsigned                    ended:1;
+    unsigned                    slot:1;      /* that was the context's */
+
+    /* the thread's, until the job is done */
+
+    prof_profile_t             *profile;
+    ngx_http_profile_store_t   *store;       /* NULL: there is none */
+    ngx_http_profile_stored_t  *facts;       /* of the store's entry */
+    ngx_int_t                   stored;
+    const prof_encoder_t       *encoder;     /* NULL: it is stored only */
+    prof_buf_t                  out;
+    int                         rc;
+
+    unsigned                    page:1;       /* of the console, instead */
+    unsigned                    negotiated:1; /* the format, by Accept */
+    unsigned                    gzip:1;       /* the client takes it */
+    unsigned                    compressible:1;
+    unsigned                    compressed:1;
+};
+
+
+static ngx_http_profile_stored_t *ngx_http_profile_facts(
+    ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_render_late(void *data);
+static void ngx_http_profile_render_work(void *data);
+static void ngx_http_profile_render_store(ngx_http_profile_render_t *render);
+static void ngx_http_profile_render_gzip(ngx_http_profile_render_t *render);
+static void ngx_http_profile_render_done(void *data);
+static void ngx_http_profile_render_finish(ngx_http_profile_render_t *render);
+static void ngx_http_profile_render_page(ngx_http_profile_render_t *render);
+static void ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
+    ngx_http_profile_reply_t *reply);
+static void ngx_http_profile_render_free(ngx_http_profile_render_t *render);
+
+
+/* the job takes the profile over; without a reply it is stored only */
+
+ngx_int_t
+ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
+{
+    ngx_int_t                   rc;
+    ngx_http_profile_render_t  *render;
+
+    render = ngx_calloc(sizeof(ngx_http_profile_render_t), ngx_cycle->log);
+    if (render == NULL) {
+        return NGX_ERROR;
+    }
+
+    prof_buf_init(&render->out);
+
+    render->profile = ctx->profile;
+    render->store = ngx_http_profile_store(ctx->request);
+
+    if (render->store) {
+        render->facts = ngx_http_profile_facts(ctx);
+    }
+
+    if (reply) {
+        render->encoder = ngx_http_profile_accept_format(ctx);
+        render->negotiated = ctx->trigger.format == NULL;
+        render->gzip = ngx_http_profile_accept_gzip(ctx);
+        render->ctx = ctx;
+
+        /* what a browser gets, unless the page itself was asked for */
+
+        render->page = render->negotiated && render->store
+                       && render->encoder == &prof_encode_html
+                       && ngx_http_profile_console_url(ctx->request);
+    }
+
+    render->job.work = ngx_http_profile_render_work;
+    render->job.done = ngx_http_profile_render_done;
+    render->job.data = render;
+    render->job.size = prof_profile_size(ctx->profile);
+    render->job.rank = reply ? NGX_HTTP_PROFILE_JOB_ASKED
+                     : ctx->slot ? NGX_HTTP_PROFILE_JOB_RECORDED
+                     : NGX_HTTP_PROFILE_JOB_KEPT;
+
+    if (render->store && render->facts == NULL) {
+        ngx_http_profile_render_free(render);
+        return NGX_ERROR;
+    }
+
+    rc = ngx_http_profile_object_wait(ctx, ctx->profile,
+                                      ngx_http_profile_render_late, render);
+
+    if (rc != NGX_OK) {
+        rc = ngx_http_profile_job_start(&render->job);
+    }
+
+    if (rc != NGX_OK) {
+        ngx_http_profile_render_free(render);
+        return rc;
+    }
+
+    ctx->profile = NULL;
+
+    if (reply) {
+        ctx->render = render;
+
+    } else {
+        render->slot = ctx->slot;
+        ctx->slot = 0;
+    }
+
+    return NGX_OK;
+}
+
+
+/* what the store's lists say of the request */
+
+static ngx_http_profile_stored_t *
+ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
+{
+    u_char                     *p;
+    ngx_str_t                   method;
+    ngx_http_request_t         *r;
+    ngx_http_profile_stored_t  *st;
+
+    r = ctx->request;
+
+    /* as it was sent: an internal redirect may have made GET of it */
+
+    method = ctx->request_line;
+    p = ngx_strlchr(method.data, method.data + method.len, ' ');
+
+    if (p) {
+        method.len = p - method.data;
+
+    } else {
+        method = r->method_name;
+    }
+
+    st = ngx_calloc(sizeof(ngx_http_profile_stored_t) + method.len
+                    + r->headers_in.server.len + r->unparsed_uri.len,
+                    ngx_cycle->log);
+    if (st == NULL) {
+        return NULL;
+    }
+
+    p = (u_char *) (st + 1);
+
+    ngx_str_set(&st->scope, "request");
+
+    st->method.data = p;
+    st->method.len = method.len;
+    p = ngx_cpymem(p, method.data, method.len);
+
+    st->host.data = p;
+    st->host.len = r->headers_in.server.len;
+    p = ngx_cpymem(p, r->headers_in.server.data, r->headers_in.server.len);
+
+    st->uri.data = p;
+    st->uri.len = r->unparsed_uri.len;
+    ngx_memcpy(p, r->unparsed_uri.data, r->unparsed_uri.len);
+
+    ngx_memcpy(st->id, ctx->id, NGX_HTTP_PROFILE_ID_LEN);
+
+    st->start = (uint64_t) r->start_sec * 1000 + r->start_msec;
+    st->status = ctx->status;
+    st->waited = ctx->profile->wall - ctx->profile->running;
+    st->worker = ngx_pid;
+
+    ngx_http_profile_store_measure(st, ctx->profile);
+
+    return st;
+}
+
+
+static void
+ngx_http_profile_render_late(void *data)
+{
+    ngx_http_profile_render_t *render = data;
+
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_job_start(&render->job);
+
+    if (rc != NGX_OK) {
+        ngx_http_profile_lose(ngx_http_profile_loss_of(rc), ngx_cycle->log);
+        ngx_http_profile_render_done(render);
+    }
+}
+
+
+static void
+ngx_http_profile_render_work(void *data)
+{
+    ngx_http_profile_render_t *render = data;
+
+    render->rc = prof_profile_symbolize(render->profile);
+
+    if (render->rc == PROF_OK && render->store) {
+        ngx_http_profile_render_store(render);
+    }
+
+    render->page &= (render->stored == NGX_OK);
+
+    if (render->rc == PROF_OK && render->encoder && !render->page) {
+        render->rc = render->encoder->encode(render->profile, &render->out);
+
+        if (render->rc == PROF_OK) {
+            ngx_http_profile_render_gzip(render);
+        }
+    }
+
+    prof_profile_destroy(render->profile);
+    render->profile = NULL;
+}
+
+
+/* before it is encoded: who reads the reply finds the profile in the store */
+
+static void
+ngx_http_profile_render_store(ngx_http_profile_render_t *render)
+{
+    int         rc;
+    prof_buf_t  archive;
+
+    prof_buf_init(&archive);
+
+    rc = prof_archive_write(render->profile, &archive);
+
+    if (rc == PROF_OK) {
+        render->facts->archive = (u_char *) archive.data;
+        render->facts->size = archive.len;
+
+        render->stored = ngx_http_profile_store_add(render->store,
+                                                    render->facts,
+                                                    ngx_cycle->log);
+
+    } else {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "profile: %*s was not stored, it %s",
+                      (size_t) NGX_HTTP_PROFILE_ID_LEN, render->facts->id,
+                      (rc == PROF_LIMIT) ? "is too large"
+                                         : "needs more memory");
+        render->stored = NGX_ERROR;
+    }
+
+    prof_buf_free(&archive);
+}
+
+
+/* without memory for it, it is sent as it is */
+
+static void
+ngx_http_profile_render_gzip(ngx_http_profile_render_t *render)
+{
+    prof_buf_t  out;
+
+    if (prof_gzip_is(render->out.data, render->out.len)) {
+        return;
+    }
+
+    render->compressible = 1;
+
+    if (!render->gzip) {
+        return;
+    }
+
+    prof_buf_init(&out);
+
+    if (prof_gzip(render->out.data, render->out.len, &out) != PROF_OK) {
+        prof_buf_free(&out);
+        return;
+    }
+
+    prof_buf_free(&render->out);
+
+    render->out = out;
+    render->compressed = 1;
+}
+
+
+static void
+ngx_http_profile_render_done(void *data)
+{
+    ngx_http_profile_render_t *render = data;
+
+    render->ended = 1;
+
+    if (!render->job.worked) {
+        prof_profile_destroy(render->profile);
+
+        render->profile = NULL;
+        render->rc = PROF_ERROR;
+    }
+
+    if (render->slot) {
+        ngx_http_profile_slots--;
+    }
+
+    if (render->ctx == NULL) {
+        ngx_http_profile_render_free(render);
+        return;
+    }
+
+    ngx_http_profile_render_finish(render);
+}
+
+
+static void
+ngx_http_profile_render_finish(ngx_http_profile_render_t *render)
+{
+    ngx_http_profile_ctx_t    *ctx;
+    ngx_http_profile_reply_t  *reply;
+
+    ctx = render->ctx;
+    reply = &ctx->reply;
+
+    if (render->rc == PROF_OK && render->page) {
+        ngx_http_profile_render_page(render);
+    }
+
+    if (render->rc == PROF_OK && !prof_buf_failed(&render->out)) {
+        reply->status = NGX_HTTP_OK;
+        reply->body.data = (u_char *) render->out.data;
+        reply->body.len = render->out.len;
+
+        ngx_http_profile_render_headers(render, reply);
+
+        reply->stored = render->store && render->stored == NGX_OK;
+
+        if (render->stored == NGX_DECLINED) {
+            ngx_str_set(&reply->dropped, NGX_HTTP_PROFILE_STORE_FULL);
+
+        } else if (render->stored != NGX_OK) {
+            ngx_str_set(&reply->dropped, NGX_HTTP_PROFILE_STORE_FAILED);
+        }
+
+    } else {
+        ngx_log_error(NGX_LOG_ERR, ctx->request->connection->log, 0,
+                      "profile: no memory to render it");
+
+        reply->status = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        ngx_str_set(&reply->body, "no memory to render the profile\n");
+        ngx_str_set(&reply->content_type, "text/plain");
+    }
+
+    reply->ready = 1;
+
+    ngx_post_event(ctx->request->connection->write, &ngx_posted_events);
+}
+
+
+static void
+ngx_http_profile_render_page(ngx_http_profile_render_t *render)
+{
+    ngx_http_request_t       *r;
+    ngx_http_profile_page_t   page;
+
+    r = render->ctx->request;
+
+    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
+
+    page.root = *ngx_http_profile_console_url(r);
+    page.id.data = render->ctx->id;
+    page.id.len = NGX_HTTP_PROFILE_ID_LEN;
+    page.viewer = ngx_http_profile_console_viewer(r);
+
+    ngx_http_profile_page("profile.html", &page, &render->out);
+}
+
+
+static void
+ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
+    ngx_http_profile_reply_t *reply)
+{
+    const char  *p;
+
+    p = render->encoder->content_type;
+    reply->content_type.data = (u_char *) p;
+    reply->content_type.len = ngx_strlen(p);
+
+    if (render->encoder->download) {
+        p = render->encoder->extension;
+        reply->extension.data = (u_char *) p;
+        reply->extension.len = ngx_strlen(p);
+    }
+
+    if (render->encoder->csp) {
+        p = render->page ? NGX_HTTP_PROFILE_CSP_PAGE : render->encoder->csp;
+        reply->csp.data = (u_char *) p;
+        reply->csp.len = ngx_strlen(p);
+    }
+
+    if (render->negotiated && render->compressible) {
+        ngx_str_set(&reply->vary, "Accept, Accept-Encoding");
+
+    } else if (render->negotiated) {
+        ngx_str_set(&reply->vary, "Accept");
+
+    } else if (render->compressible) {
+        ngx_str_set(&reply->vary, "Accept-Encoding");
+    }
+
+    if (render->compressed) {
+        ngx_str_set(&reply->encoding, "gzip");
+    }
+}
+
+
+/* the request is freed, and with it all buffers that refer to the output */
+
+void
+ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_profile_render_t  *render;
+
+    render = ctx->render;
+
+    if (render == NULL) {
+        return;
+    }
+
+    ctx->render = NULL;
+    render->ctx = NULL;
+
+    if (render->ended) {
+        ngx_http_profile_render_free(render);
+        return;
+    }
+
+    /* the slot is the job's until it is done */
+
+    render->slot = ctx->slot;
+    ctx->slot = 0;
+
+    /* what is stored is made for others as well */
+
+    if (render->store == NULL
+        && ngx_http_profile_job_cancel(&render->job) == NGX_OK)
+    {
+        ngx_http_profile_render_done(render);
+    }
+}
+
+
+static void
+ngx_http_profile_render_free(ngx_http_profile_render_t *render)
+{
+    prof_buf_free(&render->out);
+
+    if (render->facts) {
+        ngx_free(render->facts);
+    }
+
+    ngx_free(render);
+}

@@ -1,0 +1,300 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Who may profile: profile_allow and profile_if.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_log_limit.h"
+
+
+static char *ngx_http_profile_allow_one(ngx_conf_t *cf, ngx_array_t *allow,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_profile_allow_unix(ngx_array_t *allow);
+static const char *ngx_http_profile_refused_by(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf);
+static void ngx_http_profile_log_refused(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, const char *directive);
+
+
+static ngx_str_t  ngx_http_profile_defaults[] = {
+    ngx_string("127.0.0.0/8"),
+    ngx_string("::1"),
+    ngx_string("unix:"),
+    ngx_null_string
+};
+
+
+char *
+ngx_http_profile_allow(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_profile_loc_conf_t *plcf = conf;
+
+    char        *rv;
+    ngx_str_t   *value;
+    ngx_uint_t   i;
+
+    if (plcf->allow == NGX_CONF_UNSET_PTR) {
+
+        plcf->allow = ngx_array_create(cf->pool, 4, sizeof(ngx_cidr_t));
+        if (plcf->allow == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        rv = ngx_http_profile_allow_one(cf, plcf->allow, &value[i]);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+ngx_array_t *
+ngx_http_profile_allow_default(ngx_conf_t *cf)
+{
+    ngx_str_t    *value;
+    ngx_array_t  *allow;
+
+    allow = ngx_array_create(cf->pool, 4, sizeof(ngx_cidr_t));
+    if (allow == NULL) {
+        return NULL;
+    }
+
+    for (value = ngx_http_profile_defaults; value->len; value++) {
+        if (ngx_http_profile_allow_one(cf, allow, value) != NGX_CONF_OK) {
+            return NULL;
+        }
+    }
+
+    return allow;
+}
+
+
+static char *
+ngx_http_profile_allow_one(ngx_conf_t *cf, ngx_array_t *allow,
+    ngx_str_t *value)
+{
+    ngx_int_t    rc;
+    ngx_str_t    all;
+    ngx_cidr_t  *cidr;
+
+    if (ngx_strcmp(value->data, "unix:") == 0) {
+        return ngx_http_profile_allow_unix(allow) == NGX_OK ? NGX_CONF_OK
+                                                            : NGX_CONF_ERROR;
+    }
+
+    if (ngx_strcmp(value->data, "all") == 0) {
+
+        ngx_str_set(&all, "0.0.0.0/0");
+
+        if (ngx_http_profile_allow_one(cf, allow, &all) != NGX_CONF_OK
+            || ngx_http_profile_allow_unix(allow) != NGX_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+
+#if (NGX_HAVE_INET6)
+        ngx_str_set(&all, "::/0");
+
+        return ngx_http_profile_allow_one(cf, allow, &all);
+#else
+        return NGX_CONF_OK;
+#endif
+    }
+
+#if !(NGX_HAVE_INET6)
+    if (ngx_strcmp(value->data, "::1") == 0) {
+        return NGX_CONF_OK;
+    }
+#endif
+
+    cidr = ngx_array_push(allow);
+    if (cidr == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    rc = ngx_ptocidr(value, cidr);
+
+    if (rc == NGX_ERROR) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid value \"%V\" in \"profile_allow\" "
+                           "directive, it must be an address, a CIDR block, "
+                           "\"unix:\" or \"all\"", value);
+        return NGX_CONF_ERROR;
+    }
+
+    if (rc == NGX_DONE) {
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                           "low address bits of \"%V\" in \"profile_allow\" "
+                           "directive are meaningless", value);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_allow_unix(ngx_array_t *allow)
+{
+    ngx_cidr_t  *cidr;
+
+    cidr = ngx_array_push(allow);
+    if (cidr == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(cidr, sizeof(ngx_cidr_t));
+    cidr->family = AF_UNIX;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Whether there is a location in the server that would admit the client's
+ * address.  It answers most of those who may not profile before anything is
+ * done for them.
+ */
+
+ngx_int_t
+ngx_http_profile_access_any(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t)
+{
+    ngx_uint_t                     i;
+    ngx_array_t                   *last;
+    ngx_http_profile_srv_conf_t   *pscf;
+    ngx_http_profile_loc_conf_t  **plcf;
+
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    if (pscf->locations.nelts == 0) {
+        return NGX_DECLINED;
+    }
+
+    plcf = pscf->locations.elts;
+    last = NULL;
+
+    for (i = 0; i < pscf->locations.nelts; i++) {
+
+        /* most locations inherit the same list */
+
+        if (plcf[i]->allow == last) {
+            continue;
+        }
+
+        last = plcf[i]->allow;
+
+        if (ngx_http_profile_client(r, last) == NGX_OK) {
+            return NGX_OK;
+        }
+    }
+
+    ngx_http_profile_log_refused(r, t, "profile_allow");
+
+    return NGX_DECLINED;
+}
+
+
+/* the part of the permission that does not need the request's variables */
+
+ngx_int_t
+ngx_http_profile_access_address(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf)
+{
+    if (!plcf->enable) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_profile_client(r, plcf->allow);
+}
+
+
+/*
+ * Whether the location admits the request.  NGX_OK, or NGX_DECLINED.
+ */
+
+ngx_int_t
+ngx_http_profile_access(ngx_http_request_t *r, ngx_http_profile_trigger_t *t,
+    ngx_http_profile_loc_conf_t *plcf)
+{
+    const char  *directive;
+
+    directive = ngx_http_profile_refused_by(r, plcf);
+
+    if (directive == NULL) {
+        return NGX_OK;
+    }
+
+    if (plcf->enable) {
+        ngx_http_profile_log_refused(r, t, directive);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* the same for a request that did not ask: refusing it is no news */
+
+ngx_int_t
+ngx_http_profile_permits(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf)
+{
+    return ngx_http_profile_refused_by(r, plcf) ? NGX_DECLINED : NGX_OK;
+}
+
+
+static const char *
+ngx_http_profile_refused_by(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf)
+{
+    ngx_str_t  value;
+
+    if (ngx_http_profile_access_address(r, plcf) != NGX_OK) {
+        return "profile_allow";
+    }
+
+    if (plcf->condition == NULL) {
+        return NULL;
+    }
+
+    if (ngx_http_complex_value(r, plcf->condition, &value) == NGX_OK
+        && value.len && (value.len != 1 || value.data[0] != '0'))
+    {
+        return NULL;
+    }
+
+    return "profile_if";
+}
+
+
+/* refused clients must not fill the log */
+
+static void
+ngx_http_profile_log_refused(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, const char *directive)
+{
+    ngx_uint_t  omitted;
+
+    static ngx_http_profile_line_t  line;
+
+    if (ngx_http_profile_line(&line, &omitted) != NGX_OK) {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                  "profile: trigger \"%V\" refused by \"%s\", "
+                  "%ui more not logged",
+                  t->arg.len ? &t->arg
+                             : t->header.len ? &t->header : &t->order,
+                  directive, omitted);
+}

@@ -1,0 +1,488 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The life of a triggered request's context: begun in the POST_READ phase,
+ * completed when nginx has nothing left to send, dropped when the request is
+ * refused, or freed before.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "stages/ngx_http_profile_gap.h"
+
+#include <sys/random.h>
+
+
+static void ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx);
+static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
+static void ngx_http_profile_cleanup(void *data);
+
+
+ngx_queue_t  ngx_http_profile_live = {
+    &ngx_http_profile_live, &ngx_http_profile_live
+};
+
+PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlive;
+
+
+static ngx_str_t  ngx_http_profile_no_memory =
+    ngx_string("the profile could not be made, see the error log\n");
+
+
+ngx_int_t
+ngx_http_profile_begin(ngx_http_request_t *r)
+{
+    ngx_http_profile_ctx_t      *ctx;
+    ngx_http_profile_trigger_t   t;
+
+    ngx_str_null(&t.arg);
+    ngx_str_null(&t.header);
+    ngx_str_null(&t.order);
+
+    if (ngx_http_profile_find_trigger(r, &t) != NGX_OK
+        || ngx_http_profile_access_any(r, &t) != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_profile_create(r);
+    if (ctx == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ctx->trigger.arg = t.arg;
+    ctx->trigger.header = t.header;
+    ctx->trigger.order = t.order;
+
+    if (ngx_http_profile_parse_trigger(r, &ctx->trigger) == NGX_ERROR
+        || ngx_http_profile_start(ctx) != NGX_OK)
+    {
+        ngx_http_profile_drop(ctx);
+        return NGX_DECLINED;
+    }
+
+    if (ngx_http_profile_locate(ctx) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    ngx_http_profile_run_request(ctx->track);
+
+    return NGX_DONE;
+}
+
+
+ngx_http_profile_ctx_t *
+ngx_http_profile_create(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t        *cln;
+    ngx_http_profile_ctx_t    *ctx;
+    ngx_http_profile_track_t  *tr;
+    u_char                     id[NGX_HTTP_PROFILE_ID_LEN / 2];
+
+    tr = ngx_http_profile_track(r);
+    if (tr == NULL) {
+        return NULL;
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_profile_ctx_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    ctx = cln->data;
+    ngx_memzero(ctx, sizeof(ngx_http_profile_ctx_t));
+
+    if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id)) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
+                      "profile: getrandom() failed");
+        return NULL;
+    }
+
+    ngx_hex_dump(ctx->id, id, sizeof(id));
+
+    ctx->request = r;
+    ctx->request_line = r->request_line;
+    ctx->track = tr;
+
+    tr->ctx = ctx;
+    tr->id.len = NGX_HTTP_PROFILE_ID_LEN;
+    tr->id.data = ctx->id;
+
+    cln->handler = ngx_http_profile_cleanup;
+
+    ngx_queue_insert_tail(&ngx_http_profile_live, &ctx->queue);
+    ngx_http_profile_nlive++;
+
+    return ctx;
+}
+
+
+ngx_int_t
+ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_request_t           *r;
+    prof_capture_conf_t           conf;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    r = ctx->request;
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    ctx->frequency = ctx->trigger.frequency_given ? ctx->trigger.frequency
+                                                  : plcf->frequency;
+
+    /* whoever may be refused yet has what everybody has */
+
+    conf.frequency = ngx_min(ctx->frequency, plcf->frequency);
+    conf.mode = PROF_MODE_WALL;
+    conf.memory = plcf->buffer;
+    ctx->spans = ctx->trigger.spans_given ? ctx->trigger.spans : plcf->spans;
+
+    if (ctx->trigger.error.len) {
+        conf.frequency = PROF_FREQUENCY_MIN;
+        conf.memory = PROF_MEMORY_MIN;
+    }
+
+    if (ngx_http_profile_arm_sampler(plcf->frequency) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ctx->tracked = 1;
+
+    ctx->capture = prof_capture_create(&conf);
+
+    if (ctx->capture == NULL) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
+                      "profile: cannot allocate the memory of a capture");
+        return NGX_ERROR;
+    }
+
+    if (ctx->verdict == NGX_HTTP_PROFILE_ADMITTED) {
+        ngx_http_profile_unfold(ctx);
+    }
+
+    ctx->timer.handler = ngx_http_profile_timeout_handler;
+    ctx->timer.data = ctx;
+    ctx->timer.log = ngx_cycle->log;
+    ctx->timer.cancelable = 1;
+
+    ngx_add_timer(&ctx->timer, plcf->timeout);
+
+    return NGX_OK;
+}
+
+
+/* the client is known to be permitted: the capture becomes what was asked */
+
+void
+ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    if (ctx->capture == NULL || ctx->trigger.error.len) {
+        return;
+    }
+
+    plcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_profile_module);
+
+    if (!ctx->unfolded) {
+        ctx->unfolded = 1;
+
+        prof_capture_set_frequency(ngx_http_profile_sampler(), ctx->capture,
+                                   ctx->frequency);
+    }
+
+    if ((ctx->trigger.mode_given ? ctx->trigger.mode : plcf->mode)
+        == PROF_MODE_OBJECT)
+    {
+        ngx_http_profile_object_begin(ctx);
+    }
+}
+
+
+/* the context of a request or of a subrequest's main request, or NULL */
+
+ngx_http_profile_ctx_t *
+ngx_http_profile_find(ngx_http_request_t *r)
+{
+    ngx_http_profile_track_t  *tr;
+
+    if (ngx_http_profile_nlive == 0) {
+        return NULL;
+    }
+
+    tr = ngx_http_profile_find_track(r);
+
+    return tr ? tr->ctx : NULL;
+}
+
+
+/*
+ * Whether nginx is done with the response that is being swallowed: the
+ * request is finalized, and only our own bit and what the replaced response
+ * cannot fill keeps it.
+ */
+
+static ngx_uint_t
+ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    return ctx->sink
+           && r->http_state == NGX_HTTP_WRITING_REQUEST_STATE
+           && !r->buffered
+           && r->postponed == NULL
+           && !(r->connection->buffered & NGX_HTTP_GZIP_BUFFERED);
+}
+
+
+/* ends the capture and starts rendering, if the request is complete */
+
+void
+ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_event_t         *wev;
+    ngx_http_request_t  *r;
+
+    if (!ctx->tracked || !ngx_http_profile_complete(ctx)) {
+        return;
+    }
+
+    if (ctx->reply.status == 0) {
+        ngx_http_profile_keep_room(ctx);
+    }
+
+    ngx_http_profile_end(ctx);
+    ngx_http_profile_end_tracking(ctx);
+
+    r = ctx->request;
+    wev = r->connection->write;
+
+    r->write_event_handler = ngx_http_profile_writer;
+
+    if (wev->timer_set && !wev->delayed) {
+        ngx_del_timer(wev);
+    }
+
+    if (ctx->reply.status == 0) {
+
+        ngx_http_profile_add_facts(ctx);
+
+        if (ctx->profile && ngx_http_profile_render(ctx, 1) == NGX_OK) {
+            return;
+        }
+
+        ngx_http_profile_set_error(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                   &ngx_http_profile_no_memory);
+    }
+
+    ctx->reply.ready = 1;
+    ngx_post_event(wev, &ngx_posted_events);
+}
+
+
+/*
+ * A request may be finalized by code that ran outside of its turns.
+ * Returns 1 if something was completed.
+ */
+
+PROF_HOT ngx_uint_t
+ngx_http_profile_check_all(void)
+{
+    ngx_uint_t               found;
+    ngx_queue_t             *q, *next;
+    ngx_http_profile_ctx_t  *ctx;
+
+    found = 0;
+
+    for (q = ngx_queue_head(&ngx_http_profile_live);
+         q != ngx_queue_sentinel(&ngx_http_profile_live);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
+
+        if (ctx->tracked) {
+            ngx_http_profile_check_complete(ctx);
+            found |= !ctx->tracked;
+        }
+    }
+
+    return found;
+}
+
+
+/* makes the profile of the capture, if that was not done yet */
+
+void
+ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
+{
+    u_char              *p;
+    prof_stats_t         stats;
+    ngx_http_request_t  *r;
+    u_char               title[NGX_MAX_ERROR_STR];
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    if (ctx->capture == NULL) {
+        return;
+    }
+
+    prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
+
+    /* nginx's time is that of the poll before the last turn */
+
+    ngx_time_update();
+
+    if (ctx->profile == NULL && ctx->reply.status == 0) {
+        r = ctx->request;
+
+        p = ngx_slprintf(title, title + sizeof(title) - 1, "%V %V",
+                         &r->method_name, &r->uri);
+        *p = '\0';
+
+        ngx_http_profile_object_end(ctx);
+
+        ctx->profile = prof_capture_finish(ctx->capture, (char *) title);
+    }
+
+    prof_capture_totals(ctx->capture, &stats, NULL, NULL, NULL);
+    ctx->track->samples = stats.samples;
+
+    if (!ngx_http_profile_object_take(ctx)) {
+        prof_capture_destroy(ctx->capture);
+    }
+
+    ctx->capture = NULL;
+}
+
+
+/* the request stays tracked, so that it is found, until it is dropped */
+
+static void
+ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx)
+{
+    if (ctx->tracked) {
+        ngx_http_profile_unwrap_upstreams(ctx);
+        ctx->tracked = 0;
+        ngx_http_profile_release_sampler();
+    }
+}
+
+
+/*
+ * The capture ends here, the request goes on.  What was captured is sent when
+ * the request is complete.
+ */
+
+static void
+ngx_http_profile_timeout_handler(ngx_event_t *ev)
+{
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = ev->data;
+
+    if (ctx->verdict == NGX_HTTP_PROFILE_REFUSED) {
+        ngx_http_profile_drop(ctx);
+        return;
+    }
+
+    ctx->timedout = 1;
+
+    if (ctx->record) {
+        ngx_http_profile_keep_capture(ctx);
+        ngx_http_profile_drop(ctx);
+        return;
+    }
+
+    ngx_http_profile_last_gap(ctx);
+    ngx_http_profile_end(ctx);
+
+    if (ctx->sink && ctx->tracked) {
+        ngx_http_profile_cut(ctx);
+    }
+}
+
+
+/* forgets the request; nothing of it remains but the memory of its pool */
+
+void
+ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
+{
+    if (ctx->request == NULL) {
+        return;
+    }
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    if (ctx->capture) {
+        prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
+        prof_capture_destroy(ctx->capture);
+        ctx->capture = NULL;
+    }
+
+    ngx_http_profile_end_tracking(ctx);
+
+    ctx->track->ctx = NULL;
+
+    if (ctx->verdict != NGX_HTTP_PROFILE_ADMITTED) {
+        ctx->track->id.len = 0;
+    }
+
+    if (!ctx->track->accounted) {
+        ngx_http_profile_untrack(ctx->track);
+    }
+
+    if (ctx->profile) {
+        prof_profile_destroy(ctx->profile);
+        ctx->profile = NULL;
+    }
+
+    ngx_http_profile_object_drop(ctx);
+
+    if (ctx->slot) {
+        ctx->slot = 0;
+        ngx_http_profile_slots--;
+    }
+
+    ngx_queue_remove(&ctx->queue);
+    ngx_http_profile_nlive--;
+
+    ctx->request = NULL;
+}
+
+
+static void
+ngx_http_profile_cleanup(void *data)
+{
+    ngx_http_profile_ctx_t *ctx = data;
+
+    ngx_http_profile_render_abandon(ctx);
+    ngx_http_profile_keep_cleanup(ctx);
+    ngx_http_profile_drop(ctx);
+}
+
+
+/* the process ends: nobody will ask for what is captured */
+
+void
+ngx_http_profile_capture_exit(void)
+{
+    ngx_queue_t             *q;
+    ngx_http_profile_ctx_t  *ctx;
+
+    while (!ngx_queue_empty(&ngx_http_profile_live)) {
+        q = ngx_queue_head(&ngx_http_profile_live);
+        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
+
+        ngx_http_profile_render_abandon(ctx);
+        ngx_http_profile_drop(ctx);
+    }
+}

@@ -1,0 +1,145 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Whether a list of profile_allow admits a client.  The default list admits
+ * the machine itself.  A proxy on the same machine connects from there, too,
+ * for any client: so the default list does not admit a request that tells of
+ * a proxy, unless ngx_http_realip_module has found the client's address.
+ */
+
+
+#include "request/ngx_http_profile.h"
+
+
+static const char *ngx_http_profile_client_proxy(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_profile_client_is_real(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_profile_client_same(ngx_http_request_t *r,
+    const char *name, ngx_str_t *value);
+static void ngx_http_profile_client_warn(ngx_http_request_t *r,
+    const char *proxy);
+
+
+static ngx_str_t  ngx_http_profile_client_headers[] = {
+    ngx_string("X-Forwarded-For"),
+    ngx_string("Forwarded"),
+    ngx_string("X-Real-IP"),
+    ngx_string("Via"),
+    ngx_null_string
+};
+
+
+ngx_int_t
+ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow)
+{
+    const char                    *proxy;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    if (ngx_cidr_match(r->connection->sockaddr, allow) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    if (allow != pmcf->local) {
+        return NGX_OK;
+    }
+
+    proxy = ngx_http_profile_client_proxy(r);
+
+    if (proxy == NULL || ngx_http_profile_client_is_real(r)) {
+        return NGX_OK;
+    }
+
+    ngx_http_profile_client_warn(r, proxy);
+
+    return NGX_DECLINED;
+}
+
+
+/* what says that the request came through a proxy, or NULL */
+
+static const char *
+ngx_http_profile_client_proxy(ngx_http_request_t *r)
+{
+    ngx_str_t   *name;
+    ngx_uint_t   n;
+
+    if (r->connection->proxy_protocol) {
+        return "PROXY protocol";
+    }
+
+    for (name = ngx_http_profile_client_headers; name->len; name++) {
+        if (ngx_http_profile_find_header(r, name, &n)) {
+            return (const char *) name->data;
+        }
+    }
+
+    return NULL;
+}
+
+
+/*
+ * Whether the address is another one than that of the connection: variables of
+ * ngx_http_realip_module have the latter.  An address that is the same text
+ * has no port, or another one.
+ */
+
+static ngx_uint_t
+ngx_http_profile_client_is_real(ngx_http_request_t *r)
+{
+    in_port_t   port;
+    ngx_str_t   value;
+    u_char      text[NGX_INT_T_LEN];
+
+    port = ngx_inet_get_port(r->connection->sockaddr);
+
+    value.data = text;
+    value.len = port ? ngx_sprintf(text, "%ui", (ngx_uint_t) port) - text : 0;
+
+    return !ngx_http_profile_client_same(r, "realip_remote_addr",
+                                         &r->connection->addr_text)
+           || !ngx_http_profile_client_same(r, "realip_remote_port", &value);
+}
+
+
+/* without the module nothing is different */
+
+static ngx_uint_t
+ngx_http_profile_client_same(ngx_http_request_t *r, const char *name,
+    ngx_str_t *value)
+{
+    ngx_str_t                   s;
+    ngx_uint_t                  key;
+    ngx_http_variable_value_t  *vv;
+
+    s.data = (u_char *) name;
+    s.len = ngx_strlen(name);
+    key = ngx_hash_key(s.data, s.len);
+
+    vv = ngx_http_get_variable(r, &s, key);
+
+    return vv == NULL || vv->not_found
+           || (vv->len == value->len
+               && ngx_memcmp(vv->data, value->data, value->len) == 0);
+}
+
+
+/* once for each worker: it is the configuration that is to be changed */
+
+static void
+ngx_http_profile_client_warn(ngx_http_request_t *r, const char *proxy)
+{
+    static ngx_uint_t  warned;
+
+    if (warned) {
+        return;
+    }
+
+    warned = 1;
+
+    ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                  "profile: a client whose address is local is not admitted, "
+                  "as \"%s\" tells of a proxy; name those who may profile by "
+                  "\"profile_allow\", or use \"set_real_ip_from\"", proxy);
+}

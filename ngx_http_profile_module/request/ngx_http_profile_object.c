@@ -1,0 +1,451 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The mode "object".  Blocks of nginx's pools are allocated as any others, by
+ * the stack that made a pool grow.  When the capture ends, the request's pool
+ * is still there, and goes with the request: its blocks are told to the core as
+ * if they were freed.  Those of the connection's pool are, too, if the
+ * connection is going to be closed.
+ *
+ * What is taken from the blocks of a pool is the difference of the pool's fill
+ * at the borders of spans: exact, and known without a hook.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_object.h"
+
+
+/* a capture that waits for memory to be freed */
+
+typedef struct {
+    ngx_queue_t                  queue;
+    ngx_event_t                  timer;
+    ngx_connection_t             connection;   /* for nginx's messages */
+    prof_capture_t              *capture;
+    prof_profile_t              *profile;
+    ngx_http_profile_object_pt   fn;
+    void                        *data;
+} ngx_http_profile_late_t;
+
+
+static void ngx_http_profile_object_late(ngx_event_t *ev);
+static void ngx_http_profile_forget_pool(prof_heap_t *h, ngx_pool_t *pool);
+static ngx_uint_t ngx_http_profile_object_span(
+    ngx_http_profile_object_t *object, ngx_str_t *name);
+static void ngx_http_profile_object_border(ngx_http_profile_ctx_t *ctx);
+static size_t ngx_http_profile_pool_fill(ngx_pool_t *pool);
+static void ngx_http_profile_object_fact(ngx_http_profile_ctx_t *ctx,
+    const char *name, ngx_uint_t connection);
+
+
+/* the first one of each table: what no span took */
+
+static ngx_str_t  ngx_http_profile_object_other = ngx_string("other");
+
+static ngx_queue_t  ngx_http_profile_lates = {
+    &ngx_http_profile_lates, &ngx_http_profile_lates
+};
+
+
+void
+ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_connection_t             *c;
+    prof_heap_conf_t              conf;
+    ngx_http_request_t           *r;
+    ngx_http_profile_object_t    *object;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    r = ctx->request;
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    if (ctx->object) {
+        return;
+    }
+
+    /* not in the pool, which is measured */
+
+    object = ngx_calloc(sizeof(ngx_http_profile_object_t), ngx_cycle->log);
+    if (object == NULL) {
+        return;
+    }
+
+    ngx_http_profile_object_span(object, &ngx_http_profile_object_other);
+    object->request_pool = r->pool;
+
+    /* that of a stream is shared by all streams of its connection */
+
+    c = r->connection;
+
+    if (c >= ngx_cycle->connections
+        && c < ngx_cycle->connections + ngx_cycle->connection_n)
+    {
+        object->connection_pool = c->pool;
+    }
+
+    object->request = ngx_http_profile_pool_fill(object->request_pool);
+    object->connection = ngx_http_profile_pool_fill(object->connection_pool);
+
+    ctx->object = object;
+
+    /* a request allocates little: all of it is counted */
+
+    conf.memory = plcf->buffer;
+    conf.interval = 0;
+    conf.process = 0;
+
+    if (prof_capture_heap(ctx->capture, ngx_http_profile_sampler(), &conf,
+                          &object->error)
+        != PROF_OK)
+    {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
+                      "profile: allocations cannot be counted: %s",
+                      object->error);
+    }
+}
+
+
+void
+ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx)
+{
+    prof_heap_t  *h;
+
+    if (ctx->object == NULL) {
+        return;
+    }
+
+    ngx_http_profile_object_border(ctx);
+
+    h = prof_capture_get_heap(ctx->capture);
+
+    if (h == NULL) {
+        return;
+    }
+
+    ngx_http_profile_forget_pool(h, ctx->object->request_pool);
+
+    if (!ctx->request->keepalive && ctx->object->connection_pool) {
+        ngx_http_profile_forget_pool(h, ctx->object->connection_pool);
+    }
+}
+
+
+ngx_uint_t
+ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    if (ctx->object == NULL || ctx->profile == NULL) {
+        return 0;
+    }
+
+    plcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_profile_module);
+
+    if (plcf->object_grace == 0
+        || prof_capture_get_heap(ctx->capture) == NULL)
+    {
+        return 0;
+    }
+
+    ctx->object->capture = ctx->capture;
+    ctx->object->grace = plcf->object_grace;
+
+    return 1;
+}
+
+
+ngx_int_t
+ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
+    prof_profile_t *profile, ngx_http_profile_object_pt fn, void *data)
+{
+    ngx_http_profile_late_t  *late;
+
+    if (ctx->object == NULL || ctx->object->capture == NULL) {
+        return NGX_DECLINED;
+    }
+
+    late = ngx_calloc(sizeof(ngx_http_profile_late_t), ngx_cycle->log);
+    if (late == NULL) {
+        return NGX_DECLINED;
+    }
+
+    late->capture = ctx->object->capture;
+    late->profile = profile;
+    late->fn = fn;
+    late->data = data;
+
+    ctx->object->capture = NULL;
+
+    late->connection.fd = (ngx_socket_t) -1;
+    late->connection.data = late;
+
+    late->timer.handler = ngx_http_profile_object_late;
+    late->timer.data = &late->connection;
+    late->timer.log = ngx_cycle->log;
+
+    ngx_add_timer(&late->timer, ctx->object->grace);
+    ngx_queue_insert_tail(&ngx_http_profile_lates, &late->queue);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_object_late(ngx_event_t *ev)
+{
+    u_char                   *p;
+    uint32_t                  i;
+    uint64_t                  objects, space;
+    prof_profile_t           *profile;
+    ngx_connection_t         *c;
+    ngx_http_profile_late_t  *late;
+    u_char                    text[2 * NGX_INT64_LEN + 32];
+
+    c = ev->data;
+    late = c->data;
+    profile = late->profile;
+
+    ngx_queue_remove(&late->queue);
+
+    objects = 0;
+    space = 0;
+
+    for (i = 0; i < profile->nallocs; i++) {
+        objects += profile->allocs[i].inuse_objects;
+        space += profile->allocs[i].inuse_space;
+    }
+
+    p = ngx_sprintf(text, "%uL bytes in %uL blocks", space, objects);
+
+    (void) prof_profile_fact(profile, "in_use_before_grace", (char *) text,
+                             p - text);
+
+    prof_capture_settle(late->capture, profile);
+    prof_capture_destroy(late->capture);
+
+    late->fn(late->data);
+
+    ngx_free(late);
+}
+
+
+/* the process ends: what waits is not counted any more, and never comes */
+
+void
+ngx_http_profile_object_exit(void)
+{
+    ngx_queue_t              *q;
+    ngx_http_profile_late_t  *late;
+
+    for (q = ngx_queue_head(&ngx_http_profile_lates);
+         q != ngx_queue_sentinel(&ngx_http_profile_lates);
+         q = ngx_queue_next(q))
+    {
+        late = ngx_queue_data(q, ngx_http_profile_late_t, queue);
+
+        prof_capture_destroy(late->capture);
+
+        if (late->timer.timer_set) {
+            ngx_del_timer(&late->timer);
+        }
+    }
+}
+
+
+void
+ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx)
+{
+    if (ctx->object == NULL) {
+        return;
+    }
+
+    if (ctx->object->capture) {
+        prof_capture_destroy(ctx->object->capture);
+    }
+
+    ngx_free(ctx->object);
+    ctx->object = NULL;
+}
+
+
+static void
+ngx_http_profile_forget_pool(prof_heap_t *h, ngx_pool_t *pool)
+{
+    ngx_pool_t        *p;
+    ngx_pool_large_t  *l;
+
+    for (l = pool->large; l; l = l->next) {
+        if (l->alloc) {
+            prof_heap_forget(h, l->alloc);
+        }
+    }
+
+    for (p = pool; p; p = p->d.next) {
+        prof_heap_forget(h, p);
+    }
+}
+
+
+void
+ngx_http_profile_object_push(ngx_http_profile_ctx_t *ctx, ngx_str_t *name)
+{
+    ngx_uint_t                  i;
+    ngx_http_profile_object_t  *object;
+
+    object = ctx->object;
+
+    if (object == NULL) {
+        return;
+    }
+
+    ngx_http_profile_object_border(ctx);
+
+    i = ngx_http_profile_object_span(object, name);
+
+    if (object->depth < NGX_HTTP_PROFILE_POOL_NESTED) {
+        object->nested[object->depth] = i;
+    }
+
+    object->depth++;
+}
+
+
+/* the span's number; when there are too many, that of what no span took */
+
+static ngx_uint_t
+ngx_http_profile_object_span(ngx_http_profile_object_t *object,
+    ngx_str_t *name)
+{
+    size_t                         len;
+    ngx_uint_t                     i;
+    ngx_http_profile_pool_span_t  *span;
+
+    len = ngx_min(name->len, NGX_HTTP_PROFILE_POOL_NAME);
+
+    for (i = 0; i < object->nspans; i++) {
+        span = &object->spans[i];
+
+        if (span->len == len && ngx_memcmp(span->name, name->data, len) == 0) {
+            return i;
+        }
+    }
+
+    if (i == NGX_HTTP_PROFILE_POOL_SPANS) {
+        return 0;
+    }
+
+    span = &object->spans[object->nspans++];
+
+    span->len = len;
+    ngx_memcpy(span->name, name->data, len);
+
+    return i;
+}
+
+
+void
+ngx_http_profile_object_pop(ngx_http_profile_ctx_t *ctx)
+{
+    if (ctx->object == NULL || ctx->object->depth == 0) {
+        return;
+    }
+
+    ngx_http_profile_object_border(ctx);
+
+    ctx->object->depth--;
+}
+
+
+/* what was taken since the last border is the innermost span's */
+
+static void
+ngx_http_profile_object_border(ngx_http_profile_ctx_t *ctx)
+{
+    size_t                         fill;
+    ngx_uint_t                     depth;
+    ngx_http_profile_object_t     *object;
+    ngx_http_profile_pool_span_t  *span;
+
+    object = ctx->object;
+
+    depth = ngx_min(object->depth, NGX_HTTP_PROFILE_POOL_NESTED);
+    span = &object->spans[depth ? object->nested[depth - 1] : 0];
+
+    fill = ngx_http_profile_pool_fill(object->request_pool);
+    span->request += fill - object->request;
+    object->request = fill;
+
+    fill = ngx_http_profile_pool_fill(object->connection_pool);
+    span->connection += fill - object->connection;
+    object->connection = fill;
+}
+
+
+/* blocks are never given back one by one, so it only grows */
+
+static size_t
+ngx_http_profile_pool_fill(ngx_pool_t *pool)
+{
+    size_t       fill;
+    ngx_pool_t  *p;
+
+    fill = 0;
+
+    for (p = pool; p; p = p->d.next) {
+        fill += p->d.last - (u_char *) p;
+    }
+
+    return fill;
+}
+
+
+void
+ngx_http_profile_object_facts(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_profile_object_t  *object;
+
+    object = ctx->object;
+
+    if (object == NULL || ctx->profile == NULL) {
+        return;
+    }
+
+    if (object->error) {
+        (void) prof_profile_fact(ctx->profile, "allocations_not_counted",
+                                 object->error, ngx_strlen(object->error));
+    }
+
+    ngx_http_profile_object_fact(ctx, "request_pool", 0);
+    ngx_http_profile_object_fact(ctx, "connection_pool", 1);
+}
+
+
+static void
+ngx_http_profile_object_fact(ngx_http_profile_ctx_t *ctx, const char *name,
+    ngx_uint_t connection)
+{
+    u_char                        *p, *last;
+    size_t                         bytes;
+    ngx_uint_t                     i;
+    ngx_http_profile_pool_span_t  *span;
+    u_char                         text[NGX_MAX_ERROR_STR * 2];
+
+    p = text;
+    last = text + sizeof(text);
+
+    for (i = 0; i < ctx->object->nspans; i++) {
+        span = &ctx->object->spans[i];
+        bytes = connection ? span->connection : span->request;
+
+        if (bytes) {
+            p = ngx_slprintf(p, last, "%s%*s %uz", p == text ? "" : ", ",
+                             span->len, span->name, bytes);
+        }
+    }
+
+    if (p != text) {
+        (void) prof_profile_fact(ctx->profile, name, (char *) text, p - text);
+    }
+}

@@ -1,0 +1,190 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Which module a phase handler belongs to.  nginx keeps plain function
+ * pointers, and most of the functions are static ones of a stripped binary, so
+ * the modules are watched while they register: each one's postconfiguration
+ * hook runs through a function of ours, which looks at what has been added to
+ * the phases meanwhile.
+ *
+ * The hooks are put back when the last one has run, or when the configuration
+ * turns out to be wrong and its cycle goes.
+ */
+
+
+#include "request/ngx_http_profile.h"
+
+
+#define NGX_HTTP_PROFILE_MAX_HOOKS  256
+
+
+typedef struct {
+    ngx_http_module_t     *ctx;
+    char                  *name;
+    ngx_int_t            (*postconfiguration)(ngx_conf_t *cf);
+} ngx_http_profile_hook_t;
+
+
+static ngx_int_t ngx_http_profile_hook(ngx_conf_t *cf);
+static ngx_int_t ngx_http_profile_note(ngx_http_profile_main_conf_t *pmcf,
+    ngx_http_core_main_conf_t *cmcf, ngx_uint_t *before, char *name);
+static void ngx_http_profile_unhook(void *data);
+
+
+/* only used while a configuration is read */
+
+static ngx_http_profile_hook_t  ngx_http_profile_hooks[
+                                                 NGX_HTTP_PROFILE_MAX_HOOKS];
+static ngx_uint_t               ngx_http_profile_nhooks;
+static ngx_uint_t               ngx_http_profile_next_hook;
+
+
+ngx_int_t
+ngx_http_profile_watch_modules(ngx_conf_t *cf)
+{
+    ngx_uint_t                i;
+    ngx_module_t             *module;
+    ngx_http_module_t        *ctx;
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_profile_hook_t  *hook;
+
+    cln = ngx_pool_cleanup_add(cf->cycle->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_profile_unhook;
+
+    ngx_http_profile_nhooks = 0;
+    ngx_http_profile_next_hook = 0;
+
+    for (i = 0; cf->cycle->modules[i]; i++) {
+
+        module = cf->cycle->modules[i];
+
+        if (module->type != NGX_HTTP_MODULE) {
+            continue;
+        }
+
+        ctx = module->ctx;
+
+        if (ctx->postconfiguration == NULL
+            || ngx_http_profile_nhooks == NGX_HTTP_PROFILE_MAX_HOOKS)
+        {
+            continue;
+        }
+
+        hook = &ngx_http_profile_hooks[ngx_http_profile_nhooks++];
+
+        hook->ctx = ctx;
+        hook->name = module->name;
+        hook->postconfiguration = ctx->postconfiguration;
+
+        ctx->postconfiguration = ngx_http_profile_hook;
+    }
+
+    return NGX_OK;
+}
+
+
+/* the name of the module that registered the handler, or NULL */
+
+char *
+ngx_http_profile_module_name(ngx_http_profile_main_conf_t *pmcf,
+    ngx_http_handler_pt handler)
+{
+    ngx_uint_t                i;
+    ngx_http_profile_name_t  *name;
+
+    name = pmcf->names.elts;
+
+    for (i = 0; i < pmcf->names.nelts; i++) {
+        if (name[i].handler == handler) {
+            return name[i].module;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* nginx calls the hooks in the order of the modules */
+
+static ngx_int_t
+ngx_http_profile_hook(ngx_conf_t *cf)
+{
+    ngx_int_t                      rc;
+    ngx_uint_t                     i;
+    ngx_http_profile_hook_t       *hook;
+    ngx_http_core_main_conf_t     *cmcf;
+    ngx_http_profile_main_conf_t  *pmcf;
+    ngx_uint_t                     before[NGX_HTTP_LOG_PHASE + 1];
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+
+    hook = &ngx_http_profile_hooks[ngx_http_profile_next_hook++];
+
+    for (i = 0; i <= NGX_HTTP_LOG_PHASE; i++) {
+        before[i] = cmcf->phases[i].handlers.nelts;
+    }
+
+    rc = hook->postconfiguration(cf);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_profile_note(pmcf, cmcf, before, hook->name);
+    }
+
+    if (ngx_http_profile_next_hook == ngx_http_profile_nhooks) {
+        ngx_http_profile_unhook(NULL);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_profile_note(ngx_http_profile_main_conf_t *pmcf,
+    ngx_http_core_main_conf_t *cmcf, ngx_uint_t *before, char *name)
+{
+    ngx_uint_t                i, n;
+    ngx_http_handler_pt      *h;
+    ngx_http_profile_name_t  *entry;
+
+    for (i = 0; i <= NGX_HTTP_LOG_PHASE; i++) {
+
+        h = cmcf->phases[i].handlers.elts;
+
+        for (n = before[i]; n < cmcf->phases[i].handlers.nelts; n++) {
+
+            entry = ngx_array_push(&pmcf->names);
+            if (entry == NULL) {
+                return NGX_ERROR;
+            }
+
+            entry->handler = h[n];
+            entry->module = name;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_unhook(void *data)
+{
+    ngx_uint_t                i;
+    ngx_http_profile_hook_t  *hook;
+
+    for (i = 0; i < ngx_http_profile_nhooks; i++) {
+        hook = &ngx_http_profile_hooks[i];
+
+        if (hook->ctx->postconfiguration == ngx_http_profile_hook) {
+            hook->ctx->postconfiguration = hook->postconfiguration;
+        }
+    }
+
+    ngx_http_profile_nhooks = 0;
+}

@@ -1,0 +1,370 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Archives in files.  A profile is the file of its id in one directory: the
+ * record, the texts, the archive.  It is written to a file of another name,
+ * with the process id of who writes it, which is renamed when it is whole.
+ *
+ * Nothing is synced to the disk: what nginx has written survives its own death,
+ * and after that of the machine the checksums tell what is left of it.
+ *
+ * Files are written and removed without the lock.  The zone counts them before
+ * they are there, and until they are gone.
+ */
+
+
+#include "core/ngx_http_profile_log_limit.h"
+#include "store/ngx_http_profile_zone.h"
+
+
+/* files that one removes at a time */
+#define NGX_HTTP_PROFILE_CLAIMS  16
+
+/* what may be removed when the disk is full, as a multiple of what is new */
+#define NGX_HTTP_PROFILE_FULL    8
+
+/* how long to wait for others who remove files, in milliseconds */
+#define NGX_HTTP_PROFILE_WAIT    5000
+
+/* how often the manager looks, in milliseconds */
+#define NGX_HTTP_PROFILE_SWEEP   1000
+
+/* and for files that others have written, in seconds */
+#define NGX_HTTP_PROFILE_SEARCH  10
+
+
+static uint32_t ngx_http_profile_files_reserve(
+    ngx_http_profile_store_t *store, ngx_str_t *parts, uint64_t bytes);
+static ngx_int_t ngx_http_profile_files_full(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, uint64_t bytes, ngx_log_t *log);
+static void ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
+    ngx_http_profile_claim_t *claims, ngx_uint_t n);
+static void ngx_http_profile_files_expire(ngx_http_profile_store_t *store);
+
+
+ngx_int_t
+ngx_http_profile_files_add(ngx_http_profile_store_t *store, ngx_str_t *parts,
+    ngx_log_t *log)
+{
+    uint32_t    n;
+    uint64_t    bytes;
+    ngx_int_t   rc;
+    ngx_uint_t  i;
+
+    bytes = 0;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_PARTS; i++) {
+        bytes += parts[i].len;
+    }
+
+    n = ngx_http_profile_files_reserve(store, parts, bytes);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_profile_files_write(store, parts, log);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_profile_files_full(store, parts, bytes, log);
+    }
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    if (rc == NGX_OK) {
+        ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_READY, 0);
+        store->zone->added++;
+
+    } else {
+        ngx_http_profile_zone_remove(store, n);
+        store->zone->failed++;
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return rc;
+}
+
+
+/* an entry that is being written, when there is room for it */
+
+static uint32_t
+ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, uint64_t bytes)
+{
+    uint32_t                    n, blocks;
+    ngx_uint_t                  k, waited;
+    ngx_http_profile_record_t  *record;
+    ngx_http_profile_claim_t    claims[NGX_HTTP_PROFILE_CLAIMS];
+
+    record = (ngx_http_profile_record_t *) parts[0].data;
+
+    blocks = ngx_http_profile_zone_blocks(sizeof(ngx_http_profile_node_t)
+                               + ngx_http_profile_record_texts(record));
+
+    for (waited = 0; waited < NGX_HTTP_PROFILE_WAIT; /* void */ ) {
+
+        ngx_http_profile_zone_lock(store, 1);
+
+        if (ngx_http_profile_room_none(store, blocks, bytes)) {
+            ngx_http_profile_zone_unlock(store);
+            break;
+        }
+
+        n = ngx_http_profile_zone_find(store, record->id);
+
+        if (n != NGX_HTTP_PROFILE_NONE) {
+            ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
+                                       0);
+
+        } else if (store->zone->bytes + bytes <= (uint64_t) store->max) {
+
+            n = ngx_http_profile_zone_insert(store, parts,
+                                             NGX_HTTP_PROFILE_PARTS - 1,
+                                             NGX_HTTP_PROFILE_WRITING, bytes,
+                                             NULL);
+
+            if (n != NGX_HTTP_PROFILE_NONE) {
+                ngx_http_profile_zone_unlock(store);
+                return n;
+            }
+        }
+
+        k = ngx_http_profile_room_claim(store, blocks, bytes, store->max,
+                                        claims, NGX_HTTP_PROFILE_CLAIMS);
+
+        ngx_http_profile_zone_unlock(store);
+
+        if (k) {
+            ngx_http_profile_files_remove(store, claims, k);
+
+        } else {
+            ngx_msleep(1);
+            waited++;
+        }
+    }
+
+    ngx_http_profile_zone_lock(store, 1);
+    store->zone->dropped++;
+    ngx_http_profile_zone_unlock(store);
+
+    return NGX_HTTP_PROFILE_NONE;
+}
+
+
+/*
+ * The disk is full, whoever has filled it: the oldest ones go, as for the
+ * store's own limit.  But not if all of them would not be enough, and no more
+ * than some times as many bytes, in case that others take what is given up.
+ */
+
+static ngx_int_t
+ngx_http_profile_files_full(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, uint64_t bytes, ngx_log_t *log)
+{
+    uint64_t                  used, least;
+    ngx_int_t                 rc;
+    ngx_uint_t                k, gone, omitted;
+    ngx_http_profile_claim_t  claims[NGX_HTTP_PROFILE_CLAIMS];
+
+    /* a new one that was stored does not keep back one that was not */
+
+    static ngx_http_profile_line_t  lines[2];
+
+    gone = 0;
+    least = 0;
+
+    do {
+        ngx_http_profile_zone_lock(store, 1);
+
+        used = store->zone->bytes;
+
+        if (gone == 0) {
+            least = (used > NGX_HTTP_PROFILE_FULL * bytes)
+                    ? used - NGX_HTTP_PROFILE_FULL * bytes : 0;
+        }
+
+        /* its own bytes are among those that are used */
+
+        k = (used > least && used - store->zone->pinned_bytes >= 2 * bytes)
+            ? ngx_http_profile_room_claim(store, 0, bytes, used, claims,
+                                          NGX_HTTP_PROFILE_CLAIMS)
+            : 0;
+
+        ngx_http_profile_zone_unlock(store);
+
+        ngx_http_profile_files_remove(store, claims, k);
+
+        gone += k;
+        rc = k ? ngx_http_profile_files_write(store, parts, log)
+               : NGX_DECLINED;
+
+    } while (rc == NGX_DECLINED && k);
+
+    if (ngx_http_profile_line(&lines[rc == NGX_OK], &omitted) == NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, log, NGX_ENOSPC,
+                      "profile: the disk of \"%V\" is full, %ui profiles were "
+                      "removed, the new one was %sstored, %ui more not logged",
+                      &store->path->name, gone, rc == NGX_OK ? "" : "not ",
+                      omitted);
+    }
+
+    return (rc == NGX_DECLINED) ? NGX_ERROR : rc;
+}
+
+
+/* removes claimed files, and then the entries */
+
+static void
+ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
+    ngx_http_profile_claim_t *claims, ngx_uint_t n)
+{
+    ngx_uint_t  i;
+    u_char      name[NGX_MAX_PATH];
+
+    for (i = 0; i < n; i++) {
+
+        if (claims[i].writer) {
+            ngx_http_profile_files_name(store, claims[i].id, claims[i].writer,
+                                        name);
+            (void) ngx_delete_file(name);
+        }
+
+        ngx_http_profile_files_name(store, claims[i].id, 0, name);
+
+        if (ngx_delete_file(name) == NGX_FILE_ERROR
+            && ngx_errno != NGX_ENOENT)
+        {
+            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
+                          "profile: unlink() \"%s\" failed", name);
+        }
+    }
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    for (i = 0; i < n; i++) {
+        ngx_http_profile_zone_remove(store, claims[i].n);
+    }
+
+    ngx_http_profile_zone_unlock(store);
+}
+
+
+/* the name of a file, or of that which a process writes first */
+
+void
+ngx_http_profile_files_name(ngx_http_profile_store_t *store, u_char *id,
+    uint32_t writer, u_char *name)
+{
+    u_char  *p, *last;
+
+    last = name + NGX_MAX_PATH - 1;
+
+    p = ngx_slprintf(name, last, "%V/%*s", &store->path->name,
+                     (size_t) NGX_HTTP_PROFILE_ID_LEN, id);
+
+    if (writer) {
+        p = ngx_slprintf(p, last, ".%uD", writer);
+    }
+
+    *p = '\0';
+}
+
+
+void
+ngx_http_profile_files_pin(ngx_http_profile_store_t *store, u_char *id,
+    ngx_uint_t pinned, ngx_log_t *log)
+{
+    ngx_fd_t  fd;
+    uint32_t  value;
+    u_char    name[NGX_MAX_PATH];
+
+    value = (uint32_t) pinned;
+
+    ngx_http_profile_files_name(store, id, 0, name);
+
+    fd = open((char *) name, O_WRONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
+
+    if (fd == NGX_INVALID_FILE
+        || pwrite(fd, &value, sizeof(uint32_t),
+                  offsetof(ngx_http_profile_record_t, pinned))
+           != sizeof(uint32_t))
+    {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: cannot write to \"%s\"", name);
+    }
+
+    if (fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(fd);
+    }
+}
+
+
+/* runs in nginx's cache manager */
+
+ngx_msec_t
+ngx_http_profile_files_manager(void *data)
+{
+    ngx_http_profile_store_t *store = data;
+
+    ngx_uint_t                n;
+    ngx_http_profile_claim_t  claims[NGX_HTTP_PROFILE_CLAIMS];
+
+    if (store->inactive) {
+        ngx_http_profile_files_expire(store);
+    }
+
+    do {
+        ngx_http_profile_zone_lock(store, 1);
+        n = ngx_http_profile_room_claim(store, 0, 0, store->max, claims,
+                                        NGX_HTTP_PROFILE_CLAIMS);
+        ngx_http_profile_zone_unlock(store);
+
+        ngx_http_profile_files_remove(store, claims, n);
+
+    } while (n == NGX_HTTP_PROFILE_CLAIMS && !ngx_quit && !ngx_terminate);
+
+    if (ngx_time() - store->searched >= NGX_HTTP_PROFILE_SEARCH) {
+        store->searched = ngx_time();
+        ngx_http_profile_load(store, ngx_cycle->log);
+    }
+
+    return NGX_HTTP_PROFILE_SWEEP;
+}
+
+
+static void
+ngx_http_profile_files_expire(ngx_http_profile_store_t *store)
+{
+    time_t                    now;
+    uint32_t                  n, newer;
+    ngx_http_profile_node_t  *node;
+
+    now = ngx_time();
+
+    if (now - store->swept < ngx_min(store->inactive / 4, 10)) {
+        return;
+    }
+
+    store->swept = now;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    for (n = store->zone->ready.oldest; n != NGX_HTTP_PROFILE_NONE;
+         n = newer)
+    {
+        node = ngx_http_profile_node(store, n);
+        newer = node->newer;
+
+        if (!node->record.pinned
+            && now - (time_t) node->touched >= store->inactive)
+        {
+            ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
+                                       0);
+            store->zone->expired++;
+        }
+    }
+
+    ngx_http_profile_zone_unlock(store);
+}

@@ -1,0 +1,355 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Files in the directory of the store that its zone does not know: all of them
+ * when nginx starts, later those of processes with another zone, which end
+ * after a reload or an upgrade.  The heads are read; files that are not whole,
+ * that do not fit, or that a process left behind which is gone, are removed.
+ * Files of other names are left alone.
+ */
+
+
+#include "store/ngx_http_profile_zone.h"
+
+#include <sys/file.h>
+
+
+/* how long a file may be written where there are no locks, in seconds */
+#define NGX_HTTP_PROFILE_WRITE_TIME  60
+
+/* until when a new file may be that of an entry about to be ready */
+#define NGX_HTTP_PROFILE_NEW_TIME    5
+
+
+typedef struct {
+    uint64_t  stored;
+    uint32_t  pinned;
+    u_char    id[NGX_HTTP_PROFILE_ID_LEN];
+} ngx_http_profile_found_t;
+
+
+static void ngx_http_profile_load_dir(ngx_http_profile_store_t *store,
+    ngx_array_t *found, ngx_log_t *log);
+static void ngx_http_profile_load_name(ngx_http_profile_store_t *store,
+    u_char *p, size_t len, ngx_array_t *found, ngx_log_t *log);
+static ngx_uint_t ngx_http_profile_load_known(
+    ngx_http_profile_store_t *store, u_char *id);
+static void ngx_http_profile_load_left(ngx_http_profile_store_t *store,
+    u_char *id, uint32_t writer);
+static ngx_int_t ngx_http_profile_load_head(ngx_http_profile_store_t *store,
+    u_char *id, ngx_http_profile_record_t *record, u_char *texts);
+static void ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
+    ngx_http_profile_found_t *found);
+static int ngx_libc_cdecl ngx_http_profile_load_compare(const void *one,
+    const void *two);
+
+
+void
+ngx_http_profile_load(ngx_http_profile_store_t *store, ngx_log_t *log)
+{
+    ngx_uint_t                 i, n;
+    ngx_pool_t                *pool;
+    ngx_array_t               *array;
+    ngx_http_profile_found_t  *found;
+
+    n = 0;
+
+    pool = ngx_create_pool(NGX_DEFAULT_POOL_SIZE, log);
+    if (pool == NULL) {
+        return;
+    }
+
+    array = ngx_array_create(pool, 64, sizeof(ngx_http_profile_found_t));
+
+    if (array) {
+        ngx_http_profile_load_dir(store, array, log);
+
+        n = array->nelts;
+
+        found = array->elts;
+
+        ngx_qsort(found, array->nelts, sizeof(ngx_http_profile_found_t),
+                  ngx_http_profile_load_compare);
+
+        for (i = 0; i < n; i++) {
+            ngx_http_profile_load_insert(store, &found[i]);
+        }
+
+        if (n) {
+
+            /* by age: the newest came first */
+
+            ngx_http_profile_zone_lock(store, 1);
+            ngx_http_profile_zone_check(store);
+            ngx_http_profile_zone_unlock(store);
+        }
+    }
+
+    ngx_destroy_pool(pool);
+
+    if (n) {
+        ngx_log_error(NGX_LOG_NOTICE, log, 0,
+                      "profile: %ui profiles found in \"%V\"",
+                      n, &store->path->name);
+    }
+}
+
+
+static void
+ngx_http_profile_load_dir(ngx_http_profile_store_t *store, ngx_array_t *found,
+    ngx_log_t *log)
+{
+    ngx_dir_t  dir;
+
+    if (ngx_open_dir(&store->path->name, &dir) == NGX_ERROR) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: opendir() \"%V\" failed", &store->path->name);
+        return;
+    }
+
+    while (ngx_read_dir(&dir) == NGX_OK) {
+        ngx_http_profile_load_name(store, ngx_de_name(&dir),
+                                   ngx_de_namelen(&dir), found, log);
+    }
+
+    (void) ngx_close_dir(&dir);
+}
+
+
+static void
+ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
+    size_t len, ngx_array_t *found, ngx_log_t *log)
+{
+    size_t                      i;
+    ngx_int_t                   rc, writer;
+    ngx_file_info_t             fi;
+    ngx_http_profile_found_t   *f;
+    ngx_http_profile_record_t   record;
+    u_char                      name[NGX_MAX_PATH];
+    u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
+
+    for (i = 0; i < len; i++) {
+        if (!((p[i] >= '0' && p[i] <= '9') || (p[i] >= 'a' && p[i] <= 'f'))) {
+            break;
+        }
+    }
+
+    if (i != NGX_HTTP_PROFILE_ID_LEN) {
+        return;
+    }
+
+    if (len > i) {
+        writer = ngx_atoi(p + i + 1, len - i - 1);
+
+        if (p[i] == '.' && writer > 0) {
+            ngx_http_profile_load_left(store, p, (uint32_t) writer);
+        }
+
+        return;
+    }
+
+    ngx_http_profile_files_name(store, p, 0, name);
+
+    if (ngx_http_profile_load_known(store, p)
+        || (ngx_process == NGX_PROCESS_HELPER
+            && ngx_file_info(name, &fi) != NGX_FILE_ERROR
+            && ngx_file_mtime(&fi) + NGX_HTTP_PROFILE_NEW_TIME > ngx_time()))
+    {
+        return;
+    }
+
+    rc = ngx_http_profile_load_head(store, p, &record, texts);
+
+    if (rc == NGX_ERROR) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: cannot read \"%s\"", name);
+        return;
+    }
+
+    if (rc == NGX_ABORT) {
+        (void) ngx_delete_file(name);
+
+        ngx_http_profile_zone_lock(store, 1);
+        store->zone->torn++;
+        ngx_http_profile_zone_unlock(store);
+
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "profile: \"%s\" was not a whole profile", name);
+    }
+
+    if (rc != NGX_OK) {
+        return;
+    }
+
+    f = ngx_array_push(found);
+
+    if (f) {
+        f->stored = record.stored;
+        f->pinned = record.pinned;
+        ngx_memcpy(f->id, record.id, NGX_HTTP_PROFILE_ID_LEN);
+    }
+}
+
+
+/* in either list of the zone */
+
+static ngx_uint_t
+ngx_http_profile_load_known(ngx_http_profile_store_t *store, u_char *id)
+{
+    uint32_t                  n;
+    ngx_http_profile_node_t  *node;
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    n = ngx_http_profile_zone_find(store, id);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+
+        for (n = store->zone->removed.oldest;
+             n != NGX_HTTP_PROFILE_NONE;
+             n = node->newer)
+        {
+            node = ngx_http_profile_node(store, n);
+
+            if (ngx_memcmp(node->record.id, id, NGX_HTTP_PROFILE_ID_LEN)
+                == 0)
+            {
+                break;
+            }
+        }
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return n != NGX_HTTP_PROFILE_NONE;
+}
+
+
+/*
+ * One that a process did not finish.  Who writes it holds a lock on it, which
+ * also tells of processes of other containers.
+ */
+
+static void
+ngx_http_profile_load_left(ngx_http_profile_store_t *store, u_char *id,
+    uint32_t writer)
+{
+    ngx_fd_t         fd;
+    ngx_uint_t       left;
+    ngx_file_info_t  fi;
+    u_char           name[NGX_MAX_PATH];
+
+    ngx_http_profile_files_name(store, id, writer, name);
+
+    fd = open((char *) name, O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
+
+    if (fd == NGX_INVALID_FILE) {
+        return;
+    }
+
+    if (flock(fd, LOCK_EX|LOCK_NB) == 0) {
+        left = 1;
+
+    } else {
+        left = ngx_errno != EWOULDBLOCK
+               && ngx_fd_info(fd, &fi) != NGX_FILE_ERROR
+               && ngx_file_mtime(&fi) + NGX_HTTP_PROFILE_WRITE_TIME
+                  <= ngx_time();
+    }
+
+    if (left) {
+        (void) ngx_delete_file(name);
+    }
+
+    (void) ngx_close_file(fd);
+}
+
+
+static ngx_int_t
+ngx_http_profile_load_head(ngx_http_profile_store_t *store, u_char *id,
+    ngx_http_profile_record_t *record, u_char *texts)
+{
+    ngx_fd_t   fd;
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_files_open(store, id, record, texts, &fd);
+
+    if (rc == NGX_OK) {
+        (void) ngx_close_file(fd);
+    }
+
+    return rc;
+}
+
+
+static void
+ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
+    ngx_http_profile_found_t *found)
+{
+    uint32_t                    n;
+    uint64_t                    bytes;
+    ngx_str_t                   parts[2];
+    ngx_http_profile_node_t    *node;
+    ngx_http_profile_record_t   record;
+    u_char                      name[NGX_MAX_PATH];
+    u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
+
+    if (ngx_http_profile_load_head(store, found->id, &record, texts)
+        != NGX_OK)
+    {
+        return;
+    }
+
+    parts[0].data = (u_char *) &record;
+    parts[0].len = sizeof(ngx_http_profile_record_t);
+    parts[1].data = texts;
+    parts[1].len = ngx_http_profile_record_texts(&record);
+
+    bytes = parts[0].len + parts[1].len + record.size;
+    n = NGX_HTTP_PROFILE_NONE;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    if (store->zone->bytes + bytes <= (uint64_t) store->max) {
+        n = ngx_http_profile_zone_insert(store, parts, 2,
+                                         NGX_HTTP_PROFILE_READY, bytes, NULL);
+    }
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        store->zone->evicted++;
+
+    } else {
+        node = ngx_http_profile_node(store, n);
+
+        node->order = record.stored;
+        node->touched = (uint32_t) (record.stored / 1000);
+
+        store->zone->order = ngx_max(store->zone->order, record.stored);
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_files_name(store, found->id, 0, name);
+        (void) ngx_delete_file(name);
+    }
+}
+
+
+/* those that are to stay come first */
+
+static int ngx_libc_cdecl
+ngx_http_profile_load_compare(const void *one, const void *two)
+{
+    const ngx_http_profile_found_t  *first, *second;
+
+    first = one;
+    second = two;
+
+    if (first->pinned != second->pinned) {
+        return first->pinned ? -1 : 1;
+    }
+
+    return (first->stored < second->stored) - (first->stored > second->stored);
+}

@@ -1,0 +1,189 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Archives in memory.  They may be large, and everybody waits for the lock, so
+ * an archive is written without it, by who has its blocks, and read in pieces.
+ */
+
+
+#include "store/ngx_http_profile_zone.h"
+
+
+/* how long to wait for others who write, in milliseconds */
+#define NGX_HTTP_PROFILE_MEMORY_WAIT   1000
+
+/* what is read while the lock is held */
+#define NGX_HTTP_PROFILE_MEMORY_PIECE  65536
+
+
+static uint32_t ngx_http_profile_memory_reserve(
+    ngx_http_profile_store_t *store, ngx_str_t *parts,
+    ngx_http_profile_cursor_t *archive);
+
+
+ngx_int_t
+ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
+    ngx_str_t *parts)
+{
+    uint32_t                    n, before;
+    ngx_http_profile_cursor_t   archive;
+    ngx_http_profile_record_t  *record;
+
+    n = ngx_http_profile_memory_reserve(store, parts, &archive);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        return NGX_DECLINED;
+    }
+
+    ngx_http_profile_zone_write(&archive,
+                                parts[NGX_HTTP_PROFILE_PARTS - 1].data,
+                                parts[NGX_HTTP_PROFILE_PARTS - 1].len);
+
+    record = (ngx_http_profile_record_t *) parts[0].data;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    before = ngx_http_profile_zone_find(store, record->id);
+
+    if (before != NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_zone_remove(store, before);
+    }
+
+    ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_READY, 0);
+    store->zone->added++;
+
+    ngx_http_profile_zone_unlock(store);
+
+    return NGX_OK;
+}
+
+
+static uint32_t
+ngx_http_profile_memory_reserve(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_http_profile_cursor_t *archive)
+{
+    size_t      len;
+    uint32_t    n, blocks;
+    ngx_uint_t  i, waited;
+
+    len = offsetof(ngx_http_profile_node_t, record);
+
+    for (i = 0; i < NGX_HTTP_PROFILE_PARTS; i++) {
+        len += parts[i].len;
+    }
+
+    blocks = ngx_http_profile_zone_blocks(len);
+
+    for (waited = 0; waited < NGX_HTTP_PROFILE_MEMORY_WAIT; waited++) {
+
+        ngx_http_profile_zone_lock(store, 1);
+
+        if (ngx_http_profile_room_none(store, blocks, 0)) {
+            ngx_http_profile_zone_unlock(store);
+            break;
+        }
+
+        if (ngx_http_profile_room_make(store, blocks) == NGX_OK) {
+            n = ngx_http_profile_zone_insert(store, parts,
+                                             NGX_HTTP_PROFILE_PARTS,
+                                             NGX_HTTP_PROFILE_WRITING, 0,
+                                             archive);
+
+            ngx_http_profile_zone_unlock(store);
+
+            return n;
+        }
+
+        ngx_http_profile_zone_unlock(store);
+
+        ngx_msleep(1);
+    }
+
+    ngx_http_profile_zone_lock(store, 1);
+    store->zone->dropped++;
+    ngx_http_profile_zone_unlock(store);
+
+    return NGX_HTTP_PROFILE_NONE;
+}
+
+
+ngx_int_t
+ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
+    ngx_http_profile_stored_t **st, ngx_log_t *log)
+{
+    u_char                     *p;
+    size_t                      texts, left, len;
+    uint32_t                    n;
+    uint64_t                    order;
+    ngx_http_profile_node_t    *node;
+    ngx_http_profile_stored_t  *found;
+    ngx_http_profile_cursor_t   cursor;
+    ngx_http_profile_record_t   record;
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    n = ngx_http_profile_store_lookup(store, id);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_zone_unlock(store);
+        return NGX_DECLINED;
+    }
+
+    node = ngx_http_profile_node(store, n);
+    node->touched = ngx_time();
+
+    order = node->order;
+    record = node->record;
+
+    ngx_http_profile_zone_unlock(store);
+
+    texts = ngx_http_profile_record_texts(&record);
+    left = texts + (size_t) record.size;
+
+    found = ngx_alloc(sizeof(ngx_http_profile_stored_t) + left, log);
+
+    if (found == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = (u_char *) (found + 1);
+
+    ngx_http_profile_zone_open(store, n, &cursor);
+
+    for ( /* void */ ; left; left -= len, p += len) {
+
+        len = ngx_min(left, NGX_HTTP_PROFILE_MEMORY_PIECE);
+
+        ngx_http_profile_zone_lock(store, 0);
+
+        /* it may have gone meanwhile, and something else may be there */
+
+        if (ngx_http_profile_store_lookup(store, id) != n
+            || node->order != order)
+        {
+            ngx_http_profile_zone_unlock(store);
+            ngx_free(found);
+            return NGX_DECLINED;
+        }
+
+        ngx_http_profile_zone_read(&cursor, p, len);
+
+        ngx_http_profile_zone_unlock(store);
+    }
+
+    p = (u_char *) (found + 1);
+
+    ngx_http_profile_record_read(&record, p, found);
+
+    found->archive = p + texts;
+
+    if (ngx_crc32_long(found->archive, found->size) != record.archive_crc) {
+        ngx_free(found);
+        return NGX_ABORT;
+    }
+
+    *st = found;
+
+    return NGX_OK;
+}

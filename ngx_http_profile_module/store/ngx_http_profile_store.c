@@ -1,0 +1,367 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The store, as the rest of the module sees it.
+ */
+
+
+#include "store/ngx_http_profile_zone.h"
+
+
+static void ngx_http_profile_store_damaged(ngx_http_profile_store_t *store,
+    u_char *id, ngx_log_t *log);
+
+
+ngx_http_profile_store_t *
+ngx_http_profile_store(ngx_http_request_t *r)
+{
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    return pmcf->store;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_add(ngx_http_profile_store_t *store,
+    ngx_http_profile_stored_t *st, ngx_log_t *log)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  parts[NGX_HTTP_PROFILE_PARTS];
+    ngx_http_profile_record_t  record;
+
+    ngx_http_profile_record_make(&record, st, &parts[1]);
+
+    parts[0].data = (u_char *) &record;
+    parts[0].len = sizeof(ngx_http_profile_record_t);
+
+    parts[5].data = st->archive;
+    parts[5].len = st->size;
+
+    rc = store->path ? ngx_http_profile_files_add(store, parts, log)
+                     : ngx_http_profile_memory_add(store, parts);
+
+    if (rc == NGX_DECLINED) {
+        ngx_log_error(NGX_LOG_WARN, log, 0,
+                      "profile: %*s of %uz bytes does not fit in the store",
+                      (size_t) NGX_HTTP_PROFILE_ID_LEN, st->id, st->size);
+    }
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
+    ngx_http_profile_stored_t **st, ngx_log_t *log)
+{
+    ngx_int_t                   rc;
+    ngx_http_profile_stored_t  *facts;
+
+    if (store->path == NULL) {
+        rc = ngx_http_profile_memory_read(store, id, st, log);
+
+        if (rc == NGX_ABORT) {
+            ngx_http_profile_store_damaged(store, id->data, log);
+        }
+
+        return rc;
+    }
+
+    rc = ngx_http_profile_store_find(store, id, &facts, log);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    rc = ngx_http_profile_files_read(store, facts->id, st, log);
+
+    if (rc == NGX_OK) {
+        (*st)->pinned = facts->pinned;
+
+    } else if (rc != NGX_ERROR) {
+        ngx_http_profile_store_damaged(store, facts->id, log);
+    }
+
+    ngx_free(facts);
+
+    return rc;
+}
+
+
+uint32_t
+ngx_http_profile_store_lookup(ngx_http_profile_store_t *store, ngx_str_t *id)
+{
+    u_char  ch;
+    size_t  i;
+
+    if (id->len != NGX_HTTP_PROFILE_ID_LEN) {
+        return NGX_HTTP_PROFILE_NONE;
+    }
+
+    for (i = 0; i < id->len; i++) {
+        ch = id->data[i];
+
+        if (!((ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f'))) {
+            return NGX_HTTP_PROFILE_NONE;
+        }
+    }
+
+    return ngx_http_profile_zone_find(store, id->data);
+}
+
+
+ngx_int_t
+ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
+    ngx_http_profile_stored_t **st, ngx_log_t *log)
+{
+    u_char                     *texts;
+    size_t                      len;
+    uint32_t                    n;
+    ngx_http_profile_node_t    *node;
+    ngx_http_profile_cursor_t   cursor;
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    n = ngx_http_profile_store_lookup(store, id);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_zone_unlock(store);
+        return NGX_DECLINED;
+    }
+
+    node = ngx_http_profile_node(store, n);
+    node->touched = ngx_time();
+
+    len = ngx_http_profile_record_texts(&node->record);
+
+    *st = ngx_alloc(sizeof(ngx_http_profile_stored_t) + len, log);
+
+    if (*st == NULL) {
+        ngx_http_profile_zone_unlock(store);
+        return NGX_ERROR;
+    }
+
+    texts = (u_char *) (*st + 1);
+
+    ngx_http_profile_zone_open(store, n, &cursor);
+    ngx_http_profile_zone_read(&cursor, texts, len);
+
+    ngx_http_profile_record_read(&node->record, texts, *st);
+
+    ngx_http_profile_zone_unlock(store);
+
+    (*st)->archive = NULL;
+
+    return NGX_OK;
+}
+
+
+/* an entry that is damaged, or whose file is gone, is removed */
+
+static void
+ngx_http_profile_store_damaged(ngx_http_profile_store_t *store, u_char *data,
+    ngx_log_t *log)
+{
+    uint32_t   n;
+    ngx_str_t  id;
+
+    id.data = data;
+    id.len = NGX_HTTP_PROFILE_ID_LEN;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    n = ngx_http_profile_store_lookup(store, &id);
+
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        store->zone->torn++;
+
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "profile: the stored profile %V is damaged", &id);
+
+        if (store->path) {
+            ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
+                                       0);
+
+        } else {
+            ngx_http_profile_zone_remove(store, n);
+        }
+    }
+
+    ngx_http_profile_zone_unlock(store);
+}
+
+
+ngx_array_t *
+ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
+    uint64_t before, ngx_uint_t max, ngx_uint_t *more)
+{
+    u_char                     *texts;
+    size_t                      len;
+    uint32_t                    n;
+    ngx_array_t                *list;
+    ngx_http_profile_node_t    *node;
+    ngx_http_profile_cursor_t   cursor;
+    ngx_http_profile_stored_t  *st;
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    *more = 0;
+
+    n = ngx_min(max, store->zone->entries);
+    list = ngx_array_create(pool, ngx_max(n, 1),
+                            sizeof(ngx_http_profile_stored_t));
+
+    for (n = store->zone->ready.newest;
+         list && n != NGX_HTTP_PROFILE_NONE;
+         n = node->older)
+    {
+        node = ngx_http_profile_node(store, n);
+
+        if (before && node->order >= before) {
+            continue;
+        }
+
+        if (list->nelts == max) {
+            *more = 1;
+            break;
+        }
+
+        len = ngx_http_profile_record_texts(&node->record);
+
+        st = ngx_array_push(list);
+        texts = ngx_pnalloc(pool, len ? len : 1);
+
+        if (st == NULL || texts == NULL) {
+            list = NULL;
+            break;
+        }
+
+        ngx_http_profile_zone_open(store, n, &cursor);
+        ngx_http_profile_zone_read(&cursor, texts, len);
+
+        ngx_http_profile_record_read(&node->record, texts, st);
+        st->order = node->order;
+        st->archive = NULL;
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return list;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_delete(ngx_http_profile_store_t *store, ngx_str_t *id)
+{
+    uint32_t  n;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    n = ngx_http_profile_store_lookup(store, id);
+
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        store->zone->deleted++;
+
+        if (store->path) {
+            ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
+                                       0);
+
+        } else {
+            ngx_http_profile_zone_remove(store, n);
+        }
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return (n == NGX_HTTP_PROFILE_NONE) ? NGX_DECLINED : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_pin(ngx_http_profile_store_t *store, ngx_str_t *id,
+    ngx_uint_t pinned)
+{
+    uint32_t  n;
+
+    pinned = pinned ? 1 : 0;
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    n = ngx_http_profile_store_lookup(store, id);
+
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_zone_pin(store, n, pinned);
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    if (n == NGX_HTTP_PROFILE_NONE) {
+        return NGX_DECLINED;
+    }
+
+    if (store->path) {
+        ngx_http_profile_files_pin(store, id->data, pinned, ngx_cycle->log);
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_profile_store_measure(ngx_http_profile_stored_t *st,
+    prof_profile_t *p)
+{
+    uint32_t  i;
+
+    st->mode = p->mode;
+    st->wall = p->wall;
+    st->cpu = p->cpu;
+    st->samples = p->stats.samples;
+
+    for (i = 0; i < p->nallocs; i++) {
+        st->allocated += p->allocs[i].alloc_space;
+        st->allocations += p->allocs[i].alloc_objects;
+        st->in_use += p->allocs[i].inuse_space;
+    }
+}
+
+
+void
+ngx_http_profile_store_stat(ngx_http_profile_store_t *store,
+    ngx_http_profile_store_stat_t *stat)
+{
+    ngx_http_profile_zone_t  *zone;
+
+    ngx_memzero(stat, sizeof(ngx_http_profile_store_stat_t));
+
+    stat->zone = store->name;
+    stat->inactive = store->inactive;
+
+    if (store->path) {
+        stat->path = store->path->name;
+        stat->disk_max = store->max;
+    }
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    zone = store->zone;
+
+    stat->memory_size = (size_t) zone->nblocks * NGX_HTTP_PROFILE_BLOCK;
+    stat->memory_used = (size_t) (zone->nblocks - zone->nfree)
+                        * NGX_HTTP_PROFILE_BLOCK;
+    stat->disk_used = zone->bytes;
+    stat->entries = zone->entries;
+    stat->pinned = zone->pinned;
+    stat->added = zone->added;
+    stat->evicted = zone->evicted;
+    stat->expired = zone->expired;
+    stat->deleted = zone->deleted;
+    stat->dropped = zone->dropped;
+    stat->failed = zone->failed;
+    stat->torn = zone->torn;
+
+    ngx_http_profile_zone_unlock(store);
+}

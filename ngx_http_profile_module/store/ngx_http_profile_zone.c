@@ -1,0 +1,489 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The shared memory of the store: blocks, chains, lists.
+ */
+
+
+#include "store/ngx_http_profile_zone.h"
+
+
+static void ngx_http_profile_zone_layout(ngx_http_profile_store_t *store,
+    uint32_t nblocks);
+static u_char *ngx_http_profile_zone_piece(ngx_http_profile_cursor_t *cursor,
+    size_t *len);
+static ngx_http_profile_list_t *ngx_http_profile_zone_list(
+    ngx_http_profile_store_t *store, ngx_http_profile_node_t *node);
+static uint64_t ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
+    ngx_http_profile_node_t *node);
+static void ngx_http_profile_zone_unlink(ngx_http_profile_store_t *store,
+    uint32_t n);
+static void ngx_http_profile_zone_count(ngx_http_profile_store_t *store,
+    ngx_http_profile_node_t *node, int sign);
+
+
+ngx_int_t
+ngx_http_profile_zone_init(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_http_profile_store_t *before = data;
+
+    size_t                     size;
+    uint32_t                   n;
+    ngx_http_profile_store_t  *store;
+
+    store = shm_zone->data;
+    store->pool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+
+    store->zone = (ngx_http_profile_zone_t *)
+                      ngx_align_ptr(store->pool->start, NGX_ALIGNMENT);
+
+    if (before || shm_zone->shm.exists) {
+        ngx_http_profile_zone_layout(store, store->zone->nblocks);
+        return NGX_OK;
+    }
+
+    /* a word for its link and at most one for its bucket */
+
+    size = store->pool->end - (u_char *) store->zone
+           - sizeof(ngx_http_profile_zone_t) - NGX_ALIGNMENT;
+
+    n = ngx_min(size / (NGX_HTTP_PROFILE_BLOCK + 2 * sizeof(uint32_t)),
+                NGX_HTTP_PROFILE_NONE - 1);
+
+    ngx_memzero(store->zone, sizeof(ngx_http_profile_zone_t));
+
+    store->zone->nblocks = n;
+
+    for (store->zone->nbuckets = 1;
+         store->zone->nbuckets <= n / 2;
+         store->zone->nbuckets *= 2)
+    {
+        /* void */
+    }
+
+    ngx_http_profile_zone_layout(store, n);
+
+    ngx_memzero(store->links, n * sizeof(uint32_t));
+
+    ngx_http_profile_zone_check(store);
+
+    if (store->path && !ngx_test_config) {
+        ngx_http_profile_load(store, shm_zone->shm.log);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_zone_layout(ngx_http_profile_store_t *store,
+    uint32_t nblocks)
+{
+    store->links = (uint32_t *) (store->zone + 1);
+    store->buckets = store->links + nblocks;
+    store->blocks = (u_char *) (store->buckets + store->zone->nbuckets);
+    store->blocks = ngx_align_ptr(store->blocks, NGX_ALIGNMENT);
+}
+
+
+/*
+ * The master opens the mutex of a worker that died, and the next one who takes
+ * it sees that it had not finished.
+ */
+
+void
+ngx_http_profile_zone_lock(ngx_http_profile_store_t *store, ngx_uint_t change)
+{
+    ngx_shmtx_lock(&store->pool->mutex);
+
+    if (store->zone->changing) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "profile: the zone \"%V\" was left unfinished, "
+                      "checking it", &store->name);
+
+        ngx_http_profile_zone_check(store);
+    }
+
+    if (change) {
+        store->zone->changing = 1;
+        ngx_memory_barrier();
+    }
+}
+
+
+void
+ngx_http_profile_zone_unlock(ngx_http_profile_store_t *store)
+{
+    ngx_memory_barrier();
+    store->zone->changing = 0;
+
+    ngx_shmtx_unlock(&store->pool->mutex);
+}
+
+
+uint32_t
+ngx_http_profile_zone_blocks(size_t len)
+{
+    return (len + NGX_HTTP_PROFILE_BLOCK - 1) / NGX_HTTP_PROFILE_BLOCK;
+}
+
+
+uint32_t
+ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_uint_t n, ngx_http_profile_state_e state,
+    uint64_t bytes, ngx_http_profile_cursor_t *archive)
+{
+    size_t                      len;
+    uint32_t                    first, last, k;
+    ngx_uint_t                  i;
+    ngx_http_profile_node_t    *node;
+    ngx_http_profile_zone_t    *zone;
+    ngx_http_profile_cursor_t   cursor;
+
+    zone = store->zone;
+    len = offsetof(ngx_http_profile_node_t, record);
+
+    for (i = 0; i < n; i++) {
+        len += parts[i].len;
+    }
+
+    k = ngx_http_profile_zone_blocks(len);
+
+    if (k > zone->nfree) {
+        return NGX_HTTP_PROFILE_NONE;
+    }
+
+    zone->nfree -= k;
+
+    first = zone->free;
+    node = ngx_http_profile_node(store, first);
+    node->nblocks = k;
+
+    for (last = first; --k; /* void */ ) {
+        store->links[last] |= NGX_HTTP_PROFILE_USED;
+        last = ngx_http_profile_next(store->links[last]);
+    }
+
+    zone->free = ngx_http_profile_next(store->links[last]);
+    store->links[last] = NGX_HTTP_PROFILE_USED|NGX_HTTP_PROFILE_NONE;
+
+    cursor.store = store;
+    cursor.block = first;
+    cursor.offset = offsetof(ngx_http_profile_node_t, record);
+
+    for (i = 0; i < ngx_min(n, NGX_HTTP_PROFILE_PARTS - 1); i++) {
+        ngx_http_profile_zone_write(&cursor, parts[i].data, parts[i].len);
+    }
+
+    if (archive) {
+        *archive = cursor;
+    }
+
+    node->state = state;
+    node->owner = (state == NGX_HTTP_PROFILE_WRITING)
+                  ? ngx_http_profile_alive_self() : 0;
+    node->touched = ngx_time();
+    node->order = ngx_http_profile_zone_order(store, node);
+    node->bytes = bytes;
+
+    ngx_memory_barrier();
+    store->links[first] |= NGX_HTTP_PROFILE_HEAD;
+    ngx_memory_barrier();
+
+    ngx_http_profile_zone_link(store, first);
+
+    return first;
+}
+
+
+/* grows, and goes with the time, so that files of others have their places */
+
+static uint64_t
+ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
+    ngx_http_profile_node_t *node)
+{
+    store->zone->order = ngx_max(store->zone->order + 1,
+                                 node->record.stored);
+
+    return store->zone->order;
+}
+
+
+void
+ngx_http_profile_zone_remove(ngx_http_profile_store_t *store, uint32_t n)
+{
+    uint32_t                  last, next;
+    ngx_http_profile_node_t  *node;
+
+    node = ngx_http_profile_node(store, n);
+
+    store->links[n] &= ~NGX_HTTP_PROFILE_HEAD;
+    ngx_memory_barrier();
+
+    ngx_http_profile_zone_unlink(store, n);
+
+    store->zone->nfree += node->nblocks;
+
+    for (last = n; /* void */ ; last = next) {
+        next = ngx_http_profile_next(store->links[last]);
+        store->links[last] = next;
+
+        if (next == NGX_HTTP_PROFILE_NONE) {
+            break;
+        }
+    }
+
+    store->links[last] = store->zone->free;
+    store->zone->free = n;
+}
+
+
+/* from one list to the other, or with another owner */
+
+void
+ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
+    ngx_http_profile_state_e state, uint64_t owner)
+{
+    ngx_http_profile_node_t  *node;
+
+    node = ngx_http_profile_node(store, n);
+
+    ngx_http_profile_zone_unlink(store, n);
+
+    node->owner = owner;
+    node->state = state;
+
+    if (state == NGX_HTTP_PROFILE_READY) {
+        node->order = ngx_http_profile_zone_order(store, node);
+    }
+
+    ngx_http_profile_zone_link(store, n);
+}
+
+
+void
+ngx_http_profile_zone_pin(ngx_http_profile_store_t *store, uint32_t n,
+    ngx_uint_t pinned)
+{
+    ngx_http_profile_node_t  *node;
+
+    node = ngx_http_profile_node(store, n);
+
+    if (node->record.pinned == pinned) {
+        return;
+    }
+
+    ngx_http_profile_zone_count(store, node, -1);
+
+    node->record.pinned = pinned;
+
+    ngx_http_profile_zone_count(store, node, 1);
+}
+
+
+uint32_t
+ngx_http_profile_zone_find(ngx_http_profile_store_t *store, u_char *id)
+{
+    uint32_t                  n;
+    ngx_http_profile_node_t  *node;
+
+    n = store->buckets[ngx_http_profile_zone_bucket(store, id)];
+
+    while (n != NGX_HTTP_PROFILE_NONE) {
+
+        node = ngx_http_profile_node(store, n);
+
+        if (ngx_memcmp(node->record.id, id, NGX_HTTP_PROFILE_ID_LEN) == 0) {
+            break;
+        }
+
+        n = node->collision;
+    }
+
+    return n;
+}
+
+
+/* ids are random and hexadecimal: their first digits serve */
+
+uint32_t
+ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store, u_char *id)
+{
+    return (uint32_t) ngx_hextoi(id, 8) & (store->zone->nbuckets - 1);
+}
+
+
+void
+ngx_http_profile_zone_open(ngx_http_profile_store_t *store, uint32_t n,
+    ngx_http_profile_cursor_t *cursor)
+{
+    cursor->store = store;
+    cursor->block = n;
+    cursor->offset = sizeof(ngx_http_profile_node_t);
+}
+
+
+void
+ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor, u_char *data,
+    size_t len)
+{
+    u_char  *p;
+    size_t   n;
+
+    for ( /* void */ ; len; len -= n) {
+        n = len;
+        p = ngx_http_profile_zone_piece(cursor, &n);
+        data = ngx_cpymem(data, p, n);
+    }
+}
+
+
+void
+ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor, u_char *data,
+    size_t len)
+{
+    u_char  *p;
+    size_t   n;
+
+    for ( /* void */ ; len; len -= n) {
+        n = len;
+        p = ngx_http_profile_zone_piece(cursor, &n);
+        ngx_memcpy(p, data, n);
+        data += n;
+    }
+}
+
+
+/* where the next bytes are, of *len at most; the cursor is behind them then */
+
+static u_char *
+ngx_http_profile_zone_piece(ngx_http_profile_cursor_t *cursor, size_t *len)
+{
+    u_char  *p;
+
+    if (cursor->offset == NGX_HTTP_PROFILE_BLOCK) {
+        cursor->block = ngx_http_profile_next(
+                                        cursor->store->links[cursor->block]);
+        cursor->offset = 0;
+    }
+
+    p = cursor->store->blocks
+        + (size_t) cursor->block * NGX_HTTP_PROFILE_BLOCK + cursor->offset;
+
+    *len = ngx_min(*len, NGX_HTTP_PROFILE_BLOCK - cursor->offset);
+    cursor->offset += *len;
+
+    return p;
+}
+
+
+static ngx_http_profile_list_t *
+ngx_http_profile_zone_list(ngx_http_profile_store_t *store,
+    ngx_http_profile_node_t *node)
+{
+    return (node->state == NGX_HTTP_PROFILE_READY) ? &store->zone->ready
+                                                   : &store->zone->removed;
+}
+
+
+void
+ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n)
+{
+    uint32_t                 *bucket;
+    ngx_http_profile_list_t  *list;
+    ngx_http_profile_node_t  *node;
+
+    node = ngx_http_profile_node(store, n);
+    list = ngx_http_profile_zone_list(store, node);
+
+    node->newer = NGX_HTTP_PROFILE_NONE;
+    node->older = list->newest;
+
+    if (list->newest == NGX_HTTP_PROFILE_NONE) {
+        list->oldest = n;
+
+    } else {
+        ngx_http_profile_node(store, list->newest)->newer = n;
+    }
+
+    list->newest = n;
+
+    ngx_http_profile_zone_count(store, node, 1);
+
+    if (node->state != NGX_HTTP_PROFILE_READY) {
+        return;
+    }
+
+    bucket = &store->buckets[ngx_http_profile_zone_bucket(store,
+                                                          node->record.id)];
+    node->collision = *bucket;
+    *bucket = n;
+}
+
+
+static void
+ngx_http_profile_zone_unlink(ngx_http_profile_store_t *store, uint32_t n)
+{
+    uint32_t                 *next;
+    ngx_http_profile_list_t  *list;
+    ngx_http_profile_node_t  *node;
+
+    node = ngx_http_profile_node(store, n);
+    list = ngx_http_profile_zone_list(store, node);
+
+    if (node->newer == NGX_HTTP_PROFILE_NONE) {
+        list->newest = node->older;
+
+    } else {
+        ngx_http_profile_node(store, node->newer)->older = node->older;
+    }
+
+    if (node->older == NGX_HTTP_PROFILE_NONE) {
+        list->oldest = node->newer;
+
+    } else {
+        ngx_http_profile_node(store, node->older)->newer = node->newer;
+    }
+
+    ngx_http_profile_zone_count(store, node, -1);
+
+    if (node->state != NGX_HTTP_PROFILE_READY) {
+        return;
+    }
+
+    next = &store->buckets[ngx_http_profile_zone_bucket(store,
+                                                        node->record.id)];
+
+    while (*next != n) {
+        next = &ngx_http_profile_node(store, *next)->collision;
+    }
+
+    *next = node->collision;
+}
+
+
+/* what the zone knows of its entries without looking at each */
+
+static void
+ngx_http_profile_zone_count(ngx_http_profile_store_t *store,
+    ngx_http_profile_node_t *node, int sign)
+{
+    ngx_http_profile_zone_t  *zone;
+
+    zone = store->zone;
+    zone->bytes += sign * (int64_t) node->bytes;
+
+    if (node->state != NGX_HTTP_PROFILE_READY) {
+        zone->busy += sign;
+        return;
+    }
+
+    zone->entries += sign;
+
+    if (node->record.pinned) {
+        zone->pinned += sign;
+        zone->pinned_blocks += sign * (int32_t) node->nblocks;
+        zone->pinned_bytes += sign * (int64_t) node->bytes;
+    }
+}

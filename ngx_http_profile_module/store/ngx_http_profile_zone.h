@@ -1,0 +1,320 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Inside of the store: its shared memory.
+ *
+ * The zone is an array of blocks.  An entry is a chain of them: the first one
+ * begins with a node, which has the facts of fixed size, then come the texts,
+ * and the archive unless it is in a file.  Blocks are known by their numbers,
+ * so that nothing in the zone depends on where a process has mapped it.  The
+ * memory is not given out by nginx's slab allocator: of that, nothing could be
+ * told after a worker was killed in the middle of it.
+ *
+ * What counts is in the links of the blocks, one word for each: an entry is
+ * there from the store that sets NGX_HTTP_PROFILE_HEAD until the one that
+ * clears it.  All else (lists, hash, free blocks, sums) is made again from
+ * these words when somebody died while he changed the zone.
+ *
+ * A node is in one of two lists: entries that are there, by age, and those
+ * that are being written or removed.
+ *
+ * Context: any thread; functions other than init and lock want the lock.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_ZONE_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_ZONE_H_INCLUDED_
+
+
+#include "core/ngx_http_profile_alive.h"
+#include "store/ngx_http_profile_store.h"
+
+
+#define NGX_HTTP_PROFILE_BLOCK   512
+
+/* lengths of texts that are kept: scope, method, host, uri */
+#define NGX_HTTP_PROFILE_TEXTS      { 31, 31, 255, 1023 }
+#define NGX_HTTP_PROFILE_MAX_TEXTS  (31 + 31 + 255 + 1023)
+
+/* the longest archive: of content that zlib could only make longer */
+#define NGX_HTTP_PROFILE_MAX_ARCHIVE                                          \
+    (PROF_ARCHIVE_MAX + PROF_ARCHIVE_MAX / 1024 + 4096)
+
+/* what an entry is written from: record, texts, archive */
+#define NGX_HTTP_PROFILE_PARTS   6
+
+/* a link: the number of the next block, and two bits */
+#define NGX_HTTP_PROFILE_HEAD    0x80000000
+#define NGX_HTTP_PROFILE_USED    0x40000000
+#define NGX_HTTP_PROFILE_NONE    0x3fffffff
+
+#define ngx_http_profile_next(link)  ((link) & NGX_HTTP_PROFILE_NONE)
+
+
+/*
+ * The head of an entry, in memory and in files, followed by the four texts and
+ * the archive.  In files, pinned alone is ever written again.
+ */
+
+typedef struct {
+    u_char      magic[8];
+    uint32_t    pinned;
+    uint32_t    crc;            /* of all below and the texts */
+    uint32_t    archive_crc;
+    uint32_t    status;
+    uint32_t    mode;
+    uint32_t    worker;
+    uint16_t    texts[4];       /* lengths: scope, method, host, uri */
+    uint64_t    stored;         /* ms since the Epoch: order in the store */
+    uint64_t    start;
+    uint64_t    wall;
+    uint64_t    cpu;
+    uint64_t    waited;
+    uint64_t    samples;
+    uint64_t    allocated;
+    uint64_t    allocations;
+    uint64_t    in_use;
+    uint64_t    size;
+    u_char      id[NGX_HTTP_PROFILE_ID_LEN];
+} ngx_http_profile_record_t;
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_READY = 0,
+    NGX_HTTP_PROFILE_WRITING,   /* by owner: its file, or its archive */
+    NGX_HTTP_PROFILE_REMOVING   /* by owner, or by anybody if there is none */
+} ngx_http_profile_state_e;
+
+
+typedef struct {
+    uint64_t                   owner;     /* process, 0: none */
+    uint32_t                   state;
+    uint32_t                   newer;
+    uint32_t                   older;
+    uint32_t                   collision; /* next in the bucket */
+    uint32_t                   nblocks;
+    uint32_t                   touched;   /* seconds, when it was asked for */
+    uint64_t                   order;
+    uint64_t                   bytes;     /* of its file, 0: in memory */
+    ngx_http_profile_record_t  record;
+} ngx_http_profile_node_t;
+
+
+typedef struct {
+    uint32_t                   newest;
+    uint32_t                   oldest;
+} ngx_http_profile_list_t;
+
+
+/* the beginning of the zone; links, buckets and blocks follow */
+
+typedef struct {
+    uint32_t                   changing;  /* somebody has the lock, to write */
+    uint32_t                   nblocks;
+    uint32_t                   nbuckets;  /* a power of two */
+    uint32_t                   free;      /* the first one */
+    uint32_t                   nfree;
+    uint32_t                   entries;   /* in the list of ready ones */
+    uint32_t                   busy;      /* in the other one */
+    uint32_t                   pinned;
+    uint32_t                   pinned_blocks;
+    uint64_t                   pinned_bytes;
+    uint64_t                   bytes;     /* of files, of both lists */
+    uint64_t                   order;     /* of the last one */
+    ngx_http_profile_list_t    ready;
+    ngx_http_profile_list_t    removed;
+    uint64_t                   added;
+    uint64_t                   evicted;
+    uint64_t                   expired;
+    uint64_t                   deleted;
+    uint64_t                   dropped;
+    uint64_t                   failed;
+    uint64_t                   torn;
+} ngx_http_profile_zone_t;
+
+
+/* this process's; made with the configuration */
+
+struct ngx_http_profile_store_s {
+    ngx_str_t                  name;      /* of the zone, as it was given */
+    size_t                     size;
+    ngx_path_t                *path;      /* NULL: no files */
+    off_t                      max;
+    time_t                     inactive;
+    time_t                     swept;     /* when inactive was looked at */
+    time_t                     searched;  /* when the directory was */
+    ngx_shm_zone_t            *shm_zone;
+
+    ngx_slab_pool_t           *pool;      /* for its mutex */
+    ngx_http_profile_zone_t   *zone;
+    uint32_t                  *links;
+    uint32_t                  *buckets;
+    u_char                    *blocks;
+};
+
+
+/* an entry that this process removes */
+
+typedef struct {
+    uint32_t                   n;
+    uint32_t                   writer;    /* who was writing it, by process
+                                             id; 0: nobody */
+    u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
+} ngx_http_profile_claim_t;
+
+
+/* a place in a chain of blocks */
+
+typedef struct {
+    ngx_http_profile_store_t  *store;
+    uint32_t                   block;
+    size_t                     offset;
+} ngx_http_profile_cursor_t;
+
+
+#define ngx_http_profile_node(store, n)                                       \
+    ((ngx_http_profile_node_t *)                                              \
+         ((store)->blocks + (size_t) (n) * NGX_HTTP_PROFILE_BLOCK))
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_zone.c */
+
+ngx_int_t ngx_http_profile_zone_init(ngx_shm_zone_t *shm_zone, void *data);
+
+/* with change the zone may be written */
+void ngx_http_profile_zone_lock(ngx_http_profile_store_t *store,
+    ngx_uint_t change);
+void ngx_http_profile_zone_unlock(ngx_http_profile_store_t *store);
+
+/* the blocks that an entry of len bytes, of node and all, takes */
+uint32_t ngx_http_profile_zone_blocks(size_t len);
+
+/*
+ * Makes an entry of parts[0 .. n - 1]: the record and what follows it.  The
+ * archive, if it is one of them, has its blocks then, but is not copied: that
+ * may take long, and is for who inserts it, without the lock, from where
+ * *archive says.  The number of the first block, or NGX_HTTP_PROFILE_NONE: not
+ * enough are free.
+ */
+uint32_t ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_uint_t n, ngx_http_profile_state_e state,
+    uint64_t bytes, ngx_http_profile_cursor_t *archive);
+void ngx_http_profile_zone_remove(ngx_http_profile_store_t *store,
+    uint32_t n);
+void ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
+    ngx_http_profile_state_e state, uint64_t owner);
+void ngx_http_profile_zone_pin(ngx_http_profile_store_t *store, uint32_t n,
+    ngx_uint_t pinned);
+
+/* a ready entry, or NGX_HTTP_PROFILE_NONE */
+uint32_t ngx_http_profile_zone_find(ngx_http_profile_store_t *store,
+    u_char *id);
+
+/* adds a node to its list, the sums and, if it is ready, the hash */
+void ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n);
+
+/* where in the hash an id is */
+uint32_t ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store,
+    u_char *id);
+
+/* copies what follows the record of an entry, piece by piece */
+void ngx_http_profile_zone_open(ngx_http_profile_store_t *store, uint32_t n,
+    ngx_http_profile_cursor_t *cursor);
+void ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor,
+    u_char *data, size_t len);
+void ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor,
+    u_char *data, size_t len);
+
+/* ngx_http_profile_recover.c: a new zone, or one that somebody died in */
+
+void ngx_http_profile_zone_check(ngx_http_profile_store_t *store);
+
+/* ngx_http_profile_entry.c */
+
+/* makes the record; texts are pointed to, cut, and what they are in a file */
+void ngx_http_profile_record_make(ngx_http_profile_record_t *record,
+    ngx_http_profile_stored_t *st, ngx_str_t *texts);
+
+/* NGX_ERROR: it is none, or was damaged */
+ngx_int_t ngx_http_profile_record_valid(ngx_http_profile_record_t *record,
+    u_char *texts);
+
+/* the length of the texts together; at most 4 * 65535, whatever is in it */
+size_t ngx_http_profile_record_texts(ngx_http_profile_record_t *record);
+
+/* fills st in; texts is what follows the record, and is referred to */
+void ngx_http_profile_record_read(ngx_http_profile_record_t *record,
+    u_char *texts, ngx_http_profile_stored_t *st);
+
+/* ngx_http_profile_evict.c: who goes for newer ones */
+
+/* whether so many blocks, and bytes in a file, can never be there */
+ngx_uint_t ngx_http_profile_room_none(ngx_http_profile_store_t *store,
+    uint32_t blocks, uint64_t bytes);
+
+/*
+ * Memory: removes the oldest ones until there is room.  NGX_AGAIN: there is
+ * not before others have written theirs; none was removed.
+ */
+ngx_int_t ngx_http_profile_room_make(ngx_http_profile_store_t *store,
+    uint32_t blocks);
+
+/* files: whose to remove, so that all are no more than limit bytes */
+ngx_uint_t ngx_http_profile_room_claim(ngx_http_profile_store_t *store,
+    uint32_t blocks, uint64_t bytes, uint64_t limit,
+    ngx_http_profile_claim_t *claims, ngx_uint_t max);
+
+/* ngx_http_profile_store.c: of an id that may be anything */
+
+uint32_t ngx_http_profile_store_lookup(ngx_http_profile_store_t *store,
+    ngx_str_t *id);
+
+/* ngx_http_profile_memory.c: archives in memory; these take the lock */
+
+ngx_int_t ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
+    ngx_str_t *parts);
+ngx_int_t ngx_http_profile_memory_read(ngx_http_profile_store_t *store,
+    ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
+
+/* ngx_http_profile_files.c: archives in files; these take the lock */
+
+ngx_int_t ngx_http_profile_files_add(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_log_t *log);
+/*
+ * Opens a file and reads its head; texts has NGX_HTTP_PROFILE_MAX_TEXTS bytes.
+ * The file is as long as its head says, and the archive is read next.  Failures
+ * are those of ngx_http_profile_files_read().
+ */
+ngx_int_t ngx_http_profile_files_open(ngx_http_profile_store_t *store,
+    u_char *id, ngx_http_profile_record_t *record, u_char *texts,
+    ngx_fd_t *fd);
+
+/*
+ * Reads a file whole.  NGX_DECLINED: there is no such file, NGX_ABORT: it is
+ * damaged, NGX_ERROR: it cannot be read.
+ */
+ngx_int_t ngx_http_profile_files_read(ngx_http_profile_store_t *store,
+    u_char *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
+void ngx_http_profile_files_pin(ngx_http_profile_store_t *store, u_char *id,
+    ngx_uint_t pinned, ngx_log_t *log);
+ngx_msec_t ngx_http_profile_files_manager(void *data);
+
+/* ngx_http_profile_files_write.c; NGX_DECLINED: the disk is full */
+ngx_int_t ngx_http_profile_files_write(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_log_t *log);
+
+/* name has NGX_MAX_PATH bytes; writer is 0, or the process id in the name */
+void ngx_http_profile_files_name(ngx_http_profile_store_t *store, u_char *id,
+    uint32_t writer, u_char *name);
+
+/* ngx_http_profile_load.c: files that the zone does not know; takes the lock */
+
+void ngx_http_profile_load(ngx_http_profile_store_t *store, ngx_log_t *log);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_ZONE_H_INCLUDED_ */

@@ -1,0 +1,482 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The asker's part in a capture of workers: orders, reports, the time that
+ * workers have, and the answer.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "workers/ngx_http_profile_asker.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+
+/* after the end it is looked whether those that are silent are alive, ms */
+#define NGX_HTTP_PROFILE_LOOK  100
+
+
+static ngx_http_profile_server_t *ngx_http_profile_server_create(
+    ngx_http_profile_call_t *call, ngx_http_profile_wanted_t *wanted);
+static void ngx_http_profile_server_order(ngx_http_profile_server_t *s,
+    ngx_http_profile_member_t *member);
+static ngx_int_t ngx_http_profile_server_send(
+    ngx_http_profile_member_t *member, ngx_http_profile_message_t *m);
+static ngx_http_profile_server_t *ngx_http_profile_server_find(uint64_t id);
+static void ngx_http_profile_server_timer(ngx_event_t *ev);
+static ngx_uint_t ngx_http_profile_server_silent(ngx_http_profile_server_t *s,
+    ngx_uint_t last);
+static void ngx_http_profile_server_merged(void *data);
+static void ngx_http_profile_server_abort(ngx_http_profile_call_t *call);
+static void ngx_http_profile_server_free(ngx_http_profile_server_t *s);
+
+
+static ngx_queue_t  ngx_http_profile_servers = {
+    &ngx_http_profile_servers, &ngx_http_profile_servers
+};
+
+static uint32_t  ngx_http_profile_server_count;
+
+
+ngx_int_t
+ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted)
+{
+    ngx_int_t                   ticket;
+    ngx_uint_t                  i;
+    ngx_http_profile_server_t  *s;
+
+    if (ngx_http_profile_inbox_workers() == 0) {
+        return ngx_http_profile_answer_error(call,
+                            NGX_HTTP_SERVICE_UNAVAILABLE,
+                            "workers cannot be captured until nginx is "
+                            "reloaded, see the error log");
+    }
+
+    ticket = 0;
+
+    if (wanted->filter.requests) {
+        ticket = ngx_http_profile_ticket_get(wanted->filter.requests);
+
+        if (ticket == NGX_BUSY) {
+
+            if (ngx_http_profile_call_header(call, "Retry-After", "5")
+                != NGX_OK)
+            {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
+            return ngx_http_profile_answer_error(call,
+                                NGX_HTTP_TOO_MANY_REQUESTS,
+                                "%d captures of requests are running already, "
+                                "which is the limit",
+                                NGX_HTTP_PROFILE_TICKETS);
+        }
+
+        wanted->filter.ticket = ticket;
+    }
+
+    s = ngx_http_profile_server_create(call, wanted);
+
+    if (s == NULL) {
+
+        if (wanted->filter.requests) {
+            ngx_http_profile_ticket_return(ticket);
+        }
+
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_profile_call_hold(call, ngx_http_profile_server_abort, s)
+        != NGX_DONE)
+    {
+        ngx_http_profile_server_free(s);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (i = 0; i < s->nmembers; i++) {
+        ngx_http_profile_server_order(s, &s->members[i]);
+    }
+
+    /* the worker does not exit before its client has the answer */
+
+    ngx_add_timer(&s->timer, s->pending ? wanted->time + NGX_HTTP_PROFILE_LOOK
+                                        : 0);
+
+    return NGX_DONE;
+}
+
+
+static ngx_http_profile_server_t *
+ngx_http_profile_server_create(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted)
+{
+    ngx_uint_t                  i, n;
+    ngx_http_profile_server_t  *s;
+
+    n = ngx_http_profile_inbox_workers();
+
+    s = ngx_calloc(sizeof(ngx_http_profile_server_t)
+                   + n * sizeof(ngx_http_profile_member_t),
+                   call->request->connection->log);
+    if (s == NULL) {
+        return NULL;
+    }
+
+    s->call = call;
+    s->wanted = *wanted;
+    s->gzip = ngx_http_profile_call_gzip(call);
+    s->id = (uint64_t) ngx_pid << 32 | ++ngx_http_profile_server_count;
+    s->end = prof_now() + (uint64_t) wanted->time * 1000000;
+
+    for (i = 0; i < n; i++) {
+
+        if (wanted->worker == -1 || wanted->worker == (ngx_int_t) i) {
+            s->members[s->nmembers].worker = i;
+            s->members[s->nmembers].fd = -1;
+            s->nmembers++;
+        }
+    }
+
+    prof_buf_init(&s->out);
+
+    s->connection.fd = (ngx_socket_t) -1;
+    s->connection.data = s;
+
+    s->timer.handler = ngx_http_profile_server_timer;
+    s->timer.data = &s->connection;
+    s->timer.log = ngx_cycle->log;
+
+    ngx_queue_insert_tail(&ngx_http_profile_servers, &s->queue);
+
+    return s;
+}
+
+
+static void
+ngx_http_profile_server_order(ngx_http_profile_server_t *s,
+    ngx_http_profile_member_t *member)
+{
+    ngx_http_profile_message_t  m;
+
+    ngx_memzero(&m, sizeof(ngx_http_profile_message_t));
+
+    m.type = NGX_HTTP_PROFILE_ORDER;
+    m.id = s->id;
+    m.end = s->end;
+    m.conf = s->wanted.conf;
+    m.filter = s->wanted.filter;
+    m.interval = s->wanted.interval;
+    m.traces = s->wanted.traces / s->nmembers;
+
+    member->pid = ngx_http_profile_inbox_pid(member->worker);
+    member->state = NGX_HTTP_PROFILE_MEMBER_REFUSED;
+
+    if (!ngx_http_profile_inbox_reaches(member->worker)) {
+        return;
+    }
+
+    member->fd = memfd_create("profile", MFD_CLOEXEC);
+
+    if (member->fd == -1) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: memfd_create() failed");
+        return;
+    }
+
+    /* this worker's own report may come before the call returns */
+
+    member->state = NGX_HTTP_PROFILE_MEMBER_ASKED;
+    s->pending++;
+
+    if (ngx_http_profile_server_send(member, &m) != NGX_OK) {
+        member->state = NGX_HTTP_PROFILE_MEMBER_REFUSED;
+        s->pending--;
+    }
+}
+
+
+/* who asks begins at once: one is there, however busy the machine may be */
+
+static ngx_int_t
+ngx_http_profile_server_send(ngx_http_profile_member_t *member,
+    ngx_http_profile_message_t *m)
+{
+    int  fd;
+
+    if (member->worker != ngx_worker) {
+        return ngx_http_profile_inbox_send(member->worker, m, member->fd);
+    }
+
+    fd = fcntl(member->fd, F_DUPFD_CLOEXEC, 0);
+
+    if (fd == -1) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: fcntl(F_DUPFD_CLOEXEC) failed");
+        return NGX_ERROR;
+    }
+
+    m->worker = ngx_worker;
+    m->pid = ngx_pid;
+
+    ngx_http_profile_share_order(m, fd);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_profile_server_report(ngx_http_profile_message_t *m)
+{
+    ngx_uint_t                  i;
+    ngx_http_profile_member_t  *member;
+    ngx_http_profile_server_t  *s;
+
+    s = ngx_http_profile_server_find(m->id);
+
+    if (s == NULL) {
+        return;
+    }
+
+    for (i = 0; i < s->nmembers; i++) {
+        member = &s->members[i];
+
+        if (member->worker != m->worker
+            || (member->state != NGX_HTTP_PROFILE_MEMBER_ASKED
+                && member->state != NGX_HTTP_PROFILE_MEMBER_WRITING))
+        {
+            continue;
+        }
+
+        member->pid = m->pid;
+        member->report = m->report;
+
+        if (m->type == NGX_HTTP_PROFILE_WRITING) {
+            member->state = NGX_HTTP_PROFILE_MEMBER_WRITING;
+            return;
+        }
+
+        member->state = NGX_HTTP_PROFILE_MEMBER_DONE;
+
+        /* not from here: the call's end may be that of its connection */
+
+        if (--s->pending == 0 && s->timer.timer_set) {
+            ngx_del_timer(&s->timer);
+            ngx_add_timer(&s->timer, 0);
+        }
+    }
+}
+
+
+static ngx_http_profile_server_t *
+ngx_http_profile_server_find(uint64_t id)
+{
+    ngx_queue_t                *q;
+    ngx_http_profile_server_t  *s;
+
+    for (q = ngx_queue_head(&ngx_http_profile_servers);
+         q != ngx_queue_sentinel(&ngx_http_profile_servers);
+         q = ngx_queue_next(q))
+    {
+        s = ngx_queue_data(q, ngx_http_profile_server_t, queue);
+
+        if (s->id == id && !s->merging) {
+            return s;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* all have reported, or had the time to */
+
+static void
+ngx_http_profile_server_timer(ngx_event_t *ev)
+{
+    uint64_t                    now;
+    ngx_int_t                   rc;
+    ngx_uint_t                  writing;
+    ngx_connection_t           *c;
+    ngx_http_profile_server_t  *s;
+
+    c = ev->data;
+    s = c->data;
+    now = prof_now();
+
+    if (s->pending) {
+        writing = ngx_http_profile_server_silent(s,
+                      now >= s->end + NGX_HTTP_PROFILE_GRACE * 1000000ULL);
+
+        if (s->pending
+            && (!writing || now < s->end + NGX_HTTP_PROFILE_GRACE_BUSY
+                                           * 1000000ULL))
+        {
+            ngx_add_timer(ev, NGX_HTTP_PROFILE_LOOK);
+            return;
+        }
+    }
+
+    s->job.work = ngx_http_profile_server_merge;
+    s->job.done = ngx_http_profile_server_merged;
+    s->job.data = s;
+    s->job.rank = NGX_HTTP_PROFILE_JOB_ASKED;
+    s->job.size = sizeof(ngx_http_profile_server_t);
+
+    rc = ngx_http_profile_job_start(&s->job);
+
+    /* it was captured, and is not thrown away for those that came later */
+
+    if (rc == NGX_BUSY) {
+        ngx_add_timer(ev, NGX_HTTP_PROFILE_LOOK);
+        return;
+    }
+
+    s->merging = 1;
+
+    if (rc != NGX_OK) {
+        ngx_http_profile_server_merged(s);
+    }
+}
+
+
+/*
+ * Gives up those that are not there any more, and with "last" all that have
+ * said nothing.  Returns whether the rest is writing.
+ */
+
+static ngx_uint_t
+ngx_http_profile_server_silent(ngx_http_profile_server_t *s, ngx_uint_t last)
+{
+    ngx_uint_t                  i, writing;
+    ngx_http_profile_member_t  *member;
+
+    writing = 1;
+
+    for (i = 0; i < s->nmembers; i++) {
+        member = &s->members[i];
+
+        if (member->state != NGX_HTTP_PROFILE_MEMBER_ASKED
+            && member->state != NGX_HTTP_PROFILE_MEMBER_WRITING)
+        {
+            continue;
+        }
+
+        if (kill(member->pid, 0) == -1 && ngx_errno == NGX_ESRCH) {
+
+            /* it may have exited, and its report is not read yet */
+
+            if (member->missed++ == 0) {
+                writing = 0;
+                continue;
+            }
+
+            member->state = NGX_HTTP_PROFILE_MEMBER_GONE;
+            s->pending--;
+            continue;
+        }
+
+        if (member->state == NGX_HTTP_PROFILE_MEMBER_ASKED) {
+
+            if (!last) {
+                writing = 0;
+                continue;
+            }
+
+            member->state = NGX_HTTP_PROFILE_MEMBER_SILENT;
+            s->pending--;
+        }
+    }
+
+    return writing;
+}
+
+
+static void
+ngx_http_profile_server_merged(void *data)
+{
+    ngx_http_profile_server_t *s = data;
+
+    ngx_int_t                 rc;
+    ngx_http_profile_call_t  *call;
+
+    call = s->call;
+    s->merged.failed |= !s->job.worked;
+
+    if (call) {
+        rc = ngx_http_profile_server_answer(s);
+
+        ngx_http_profile_server_free(s);
+        ngx_http_profile_call_end(call, rc);
+
+        return;
+    }
+
+    ngx_http_profile_server_free(s);
+}
+
+
+/* the client goes away: nobody needs what the workers do */
+
+static void
+ngx_http_profile_server_abort(ngx_http_profile_call_t *call)
+{
+    ngx_uint_t                   i;
+    ngx_http_profile_server_t   *s;
+    ngx_http_profile_message_t   m;
+
+    s = call->data;
+    s->call = NULL;
+
+    if (s->merging) {
+
+        if (ngx_http_profile_job_cancel(&s->job) == NGX_OK) {
+            ngx_http_profile_server_free(s);
+        }
+
+        return;
+    }
+
+    ngx_memzero(&m, sizeof(ngx_http_profile_message_t));
+
+    m.type = NGX_HTTP_PROFILE_CANCEL;
+    m.id = s->id;
+
+    for (i = 0; i < s->nmembers; i++) {
+
+        if (s->members[i].state == NGX_HTTP_PROFILE_MEMBER_ASKED) {
+            (void) ngx_http_profile_inbox_send(s->members[i].worker, &m, -1);
+        }
+    }
+
+    ngx_http_profile_server_free(s);
+}
+
+
+static void
+ngx_http_profile_server_free(ngx_http_profile_server_t *s)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < s->nmembers; i++) {
+
+        if (s->members[i].fd != -1) {
+            (void) close(s->members[i].fd);
+        }
+    }
+
+    if (s->timer.timer_set) {
+        ngx_del_timer(&s->timer);
+    }
+
+    if (s->wanted.filter.requests) {
+        ngx_http_profile_ticket_return(s->wanted.filter.ticket);
+    }
+
+    ngx_queue_remove(&s->queue);
+    prof_buf_free(&s->out);
+    free(s->merged.times);
+    ngx_free(s);
+}

@@ -1,0 +1,145 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A trigger that asks for more than its own request: for the requests of the
+ * location in the next seconds, or the next so many.  The client waits, and
+ * gets their profile; its own request is only the question.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "workers/ngx_http_profile_endpoint.h"
+#include "workers/ngx_http_profile_asker.h"
+
+
+static ngx_int_t ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx);
+static ngx_int_t ngx_http_profile_endpoint_wanted(
+    ngx_http_profile_ctx_t *ctx, ngx_http_profile_wanted_t *wanted);
+
+
+/* errors look as those of the trigger do */
+
+static ngx_http_profile_route_t  ngx_http_profile_endpoint_route = {
+    ngx_string(""), NGX_HTTP_GET, NULL, NULL, 0
+};
+
+
+/* instead of the content of an admitted request; the context is dropped */
+
+ngx_int_t
+ngx_http_profile_endpoint_answer(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_int_t            rc;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_profile_endpoint_ask(ctx);
+    }
+
+    ngx_http_finalize_request(r, rc);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_int_t                  rc;
+    ngx_http_request_t        *r;
+    ngx_http_profile_call_t   *call;
+    ngx_http_profile_wanted_t  wanted;
+
+    r = ctx->request;
+
+    call = ngx_pcalloc(r->pool, sizeof(ngx_http_profile_call_t));
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    call->request = r;
+    call->root = "";
+    call->route = &ngx_http_profile_endpoint_route;
+    call->negotiated = (ctx->trigger.format == NULL);
+
+    ngx_memzero(&wanted, sizeof(ngx_http_profile_wanted_t));
+
+    rc = ngx_http_profile_endpoint_wanted(ctx, &wanted);
+
+    ngx_http_profile_drop(ctx);
+
+    if (rc != NGX_OK) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_BAD_REQUEST,
+                      "profile_seconds and profile_requests are for "
+                      "flamegraphs in the modes \"wall\" and \"cpu\"");
+    }
+
+    if (ngx_http_profile_store(r)) {
+        rc = ngx_http_profile_server_keep_init(call, &wanted);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
+        /* a browser gets the console's page, if it has one */
+
+        wanted.page = call->negotiated && wanted.format == &prof_encode_html
+                      && ngx_http_profile_console_url(r);
+        wanted.sent = !wanted.page;
+    }
+
+    return ngx_http_profile_server_begin(call, &wanted);
+}
+
+
+static ngx_int_t
+ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wanted_t *wanted)
+{
+    ngx_http_request_t          *r;
+    ngx_http_core_srv_conf_t    *cscf;
+    ngx_http_core_loc_conf_t    *clcf;
+    ngx_http_profile_filter_t   *f;
+    ngx_http_profile_trigger_t  *t;
+
+    r = ctx->request;
+    t = &ctx->trigger;
+    f = &wanted->filter;
+
+    wanted->worker = -1;
+    wanted->format = ngx_http_profile_accept_format(ctx);
+    wanted->time = t->msec ? t->msec : NGX_HTTP_PROFILE_REQUESTS_MSEC;
+    wanted->conf.mode = t->mode_given ? t->mode : ctx->conf->mode;
+    wanted->conf.memory = NGX_HTTP_PROFILE_SHARE_MEMORY;
+    wanted->conf.frequency = t->frequency_given ? t->frequency
+                                                : ctx->conf->frequency;
+
+    if (t->record || wanted->conf.mode == PROF_MODE_OBJECT) {
+        return NGX_DECLINED;
+    }
+
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    /* names that are longer than anybody's do not tell anything apart */
+
+    if (cscf->server_name.len < NGX_HTTP_PROFILE_FILTER_LEN) {
+        ngx_memcpy(f->server, cscf->server_name.data, cscf->server_name.len);
+    }
+
+    if (clcf->name.len < NGX_HTTP_PROFILE_FILTER_LEN) {
+        ngx_memcpy(f->location, clcf->name.data, clcf->name.len);
+    }
+
+    f->spans_given = t->spans_given;
+    f->spans = t->spans;
+    f->requests = t->requests;
+    f->enabled = 1;
+
+    return NGX_OK;
+}

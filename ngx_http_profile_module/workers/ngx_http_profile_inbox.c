@@ -1,0 +1,467 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Inboxes of workers: a pair of datagram sockets for each, made by the master.
+ * Beside them is memory that tells which process has which number, with what
+ * workers tell of themselves, and counters for captures that end after so many
+ * requests of all workers.
+ *
+ * What a process that was killed had not read is there for the one that takes
+ * its place: messages say for how long they are good.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "workers/ngx_http_profile_asker.h"
+
+#include <ngx_channel.h>
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+
+/* descriptors that nginx has for what it opens, beside those of workers */
+#define NGX_HTTP_PROFILE_INBOX_SPARE  16
+
+
+/* -1: there were no descriptors for it */
+
+typedef struct {
+    int                   out;          /* everybody writes to it */
+    int                   in;           /* the worker reads from it */
+} ngx_http_profile_pair_t;
+
+
+/* a worker's; the same pair in all processes: they have it from the master */
+
+typedef struct {
+    ngx_http_profile_state_t   state;
+    volatile ngx_pid_t         pid;
+    volatile ngx_uint_t        deaf;    /* it does not read its inbox */
+    ngx_http_profile_pair_t    pair;
+} ngx_http_profile_place_t;
+
+
+/* what workers share */
+
+typedef struct {
+    ngx_http_profile_ticket_t  tickets[NGX_HTTP_PROFILE_TICKETS];
+    ngx_http_profile_place_t   places[];
+} ngx_http_profile_board_t;
+
+
+#define ngx_http_profile_board_size(n)                                        \
+    (sizeof(ngx_http_profile_board_t)                                         \
+     + (n) * sizeof(ngx_http_profile_place_t))
+
+
+static void ngx_http_profile_inbox_pairs(ngx_log_t *log);
+static ngx_uint_t ngx_http_profile_inbox_room(int fd);
+static void ngx_http_profile_inbox_handler(ngx_event_t *ev);
+static ngx_int_t ngx_http_profile_inbox_read(int in,
+    ngx_http_profile_message_t *m, int *fd);
+static void ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd);
+
+
+/* NULL: there was no memory for it, or nobody needs it */
+
+static ngx_http_profile_board_t  *ngx_http_profile_board;
+static ngx_uint_t                 ngx_http_profile_nworkers;
+
+/* this process has closed what others read from */
+
+static ngx_uint_t                 ngx_http_profile_opened;
+
+
+void
+ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                 i, n;
+    ngx_core_conf_t           *ccf;
+    ngx_http_profile_board_t  *board;
+
+    /* a process without a master remains the only one */
+
+    if (ngx_process == NGX_PROCESS_SINGLE && ngx_http_profile_board) {
+        return;
+    }
+
+    ngx_http_profile_inbox_close();
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+
+    n = ccf->master ? (ngx_uint_t) ccf->worker_processes : 1;
+
+    board = mmap(NULL, ngx_http_profile_board_size(n), PROT_READ|PROT_WRITE,
+                 MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+
+    if (board == MAP_FAILED) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, ngx_errno,
+                      "profile: mmap() failed, captures of workers are not "
+                      "available until the next reload");
+        return;
+    }
+
+    for (i = 0; i < n; i++) {
+        board->places[i].pair.out = -1;
+        board->places[i].pair.in = -1;
+    }
+
+    ngx_http_profile_board = board;
+    ngx_http_profile_nworkers = n;
+
+    if (ccf->master) {
+        ngx_http_profile_inbox_pairs(cycle->log);
+    }
+}
+
+
+static void
+ngx_http_profile_inbox_pairs(ngx_log_t *log)
+{
+    int         s[2];
+    ngx_uint_t  i;
+
+    for (i = 0; i < ngx_http_profile_nworkers; i++) {
+
+        if (socketpair(AF_UNIX, SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0, s)
+            == -1)
+        {
+            break;
+        }
+
+        if (!ngx_http_profile_inbox_room(ngx_max(s[0], s[1]))) {
+            (void) close(s[0]);
+            (void) close(s[1]);
+            ngx_set_errno(NGX_EMFILE);
+            break;
+        }
+
+        ngx_http_profile_board->places[i].pair.out = s[0];
+        ngx_http_profile_board->places[i].pair.in = s[1];
+    }
+
+    if (i < ngx_http_profile_nworkers) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: socketpair() failed, until the next reload "
+                      "%ui of %ui workers can be captured by themselves only",
+                      ngx_http_profile_nworkers - i,
+                      ngx_http_profile_nworkers);
+    }
+}
+
+
+/*
+ * The kernel gives out the lowest descriptor that is free.  Those above it
+ * must do for what nginx opens when it starts workers.
+ */
+
+static ngx_uint_t
+ngx_http_profile_inbox_room(int fd)
+{
+    struct rlimit  rlmt;
+
+    return getrlimit(RLIMIT_NOFILE, &rlmt) == -1
+           || rlmt.rlim_cur == RLIM_INFINITY
+           || (rlim_t) fd + 2 * ngx_http_profile_nworkers
+              + NGX_HTTP_PROFILE_INBOX_SPARE
+              < rlmt.rlim_cur;
+}
+
+
+/* those of the configuration before: its workers have their own copies */
+
+void
+ngx_http_profile_inbox_close(void)
+{
+    ngx_uint_t                i;
+    ngx_http_profile_pair_t  *pair;
+
+    if (ngx_http_profile_board == NULL) {
+        return;
+    }
+
+    for (i = 0; i < ngx_http_profile_nworkers; i++) {
+        pair = &ngx_http_profile_board->places[i].pair;
+
+        if (pair->out == -1) {
+            continue;
+        }
+
+        (void) close(pair->out);
+
+        if (!ngx_http_profile_opened || i == ngx_worker) {
+            (void) close(pair->in);
+        }
+    }
+
+    (void) munmap(ngx_http_profile_board,
+                  ngx_http_profile_board_size(ngx_http_profile_nworkers));
+
+    ngx_http_profile_nworkers = 0;
+    ngx_http_profile_board = NULL;
+}
+
+
+void
+ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                 i;
+    ngx_http_profile_pair_t   *pair;
+    ngx_http_profile_place_t  *place;
+
+    if (ngx_http_profile_board == NULL || ngx_process == NGX_PROCESS_HELPER) {
+        return;
+    }
+
+    for (i = 0; i < ngx_http_profile_nworkers; i++) {
+        pair = &ngx_http_profile_board->places[i].pair;
+
+        if (i != ngx_worker && pair->in != -1) {
+            (void) close(pair->in);
+        }
+    }
+
+    ngx_http_profile_opened = 1;
+    ngx_http_profile_state_open();
+
+    place = &ngx_http_profile_board->places[ngx_worker];
+    place->pid = ngx_pid;
+    place->deaf = (place->pair.in == -1);
+
+    /* nginx closes no "channel" when it exits, nor does it complain of one */
+
+    if (!place->deaf
+        && ngx_add_channel_event(cycle, place->pair.in, NGX_READ_EVENT,
+                                 ngx_http_profile_inbox_handler)
+           == NGX_ERROR)
+    {
+        place->deaf = 1;
+
+        ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
+                      "profile: no connection for the inbox, this worker can "
+                      "be captured by itself only");
+    }
+}
+
+
+ngx_uint_t
+ngx_http_profile_inbox_reaches(ngx_uint_t worker)
+{
+    ngx_http_profile_place_t  *place;
+
+    if (worker == ngx_worker) {
+        return 1;
+    }
+
+    if (worker >= ngx_http_profile_nworkers) {
+        return 0;
+    }
+
+    place = &ngx_http_profile_board->places[worker];
+
+    return place->pair.out != -1 && !place->deaf;
+}
+
+
+ngx_uint_t
+ngx_http_profile_inbox_workers(void)
+{
+    return ngx_http_profile_nworkers;
+}
+
+
+ngx_pid_t
+ngx_http_profile_inbox_pid(ngx_uint_t worker)
+{
+    return ngx_http_profile_board->places[worker].pid;
+}
+
+
+ngx_http_profile_state_t *
+ngx_http_profile_inbox_state(ngx_uint_t worker)
+{
+    return &ngx_http_profile_board->places[worker].state;
+}
+
+
+ngx_http_profile_ticket_t *
+ngx_http_profile_inbox_tickets(void)
+{
+    return ngx_http_profile_board ? ngx_http_profile_board->tickets : NULL;
+}
+
+
+ngx_int_t
+ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
+    int fd)
+{
+    ssize_t          n;
+    struct iovec     iov;
+    struct msghdr    msg;
+    struct cmsghdr  *cmsg;
+
+    union {
+        struct cmsghdr  align;
+        char            data[CMSG_SPACE(sizeof(int))];
+    } control;
+
+    m->size = ngx_http_profile_message_size(m->type);
+    m->worker = ngx_worker;
+    m->pid = ngx_pid;
+
+    if (worker == ngx_worker) {
+        ngx_http_profile_inbox_got(m, fd);
+        return NGX_OK;
+    }
+
+    /* a request may be freed after the inboxes were closed */
+
+    if (!ngx_http_profile_inbox_reaches(worker)) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&msg, sizeof(struct msghdr));
+
+    iov.iov_base = m;
+    iov.iov_len = m->size;
+
+    msg.msg_iov = &iov;
+    msg.msg_iovlen = 1;
+
+    if (fd != -1) {
+        ngx_memzero(&control, sizeof(control));
+
+        msg.msg_control = &control;
+        msg.msg_controllen = sizeof(control);
+
+        cmsg = CMSG_FIRSTHDR(&msg);
+        cmsg->cmsg_level = SOL_SOCKET;
+        cmsg->cmsg_type = SCM_RIGHTS;
+        cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+
+        ngx_memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+    }
+
+    n = sendmsg(ngx_http_profile_board->places[worker].pair.out, &msg, 0);
+
+    if (n == -1) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: cannot reach worker %ui", worker);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_inbox_handler(ngx_event_t *ev)
+{
+    int                          fd;
+    ngx_connection_t            *c;
+    ngx_http_profile_message_t   m;
+
+    c = ev->data;
+
+    while (ngx_http_profile_inbox_read(c->fd, &m, &fd) == NGX_OK) {
+        ngx_http_profile_inbox_got(&m, fd);
+    }
+}
+
+
+/* NGX_DECLINED: there is nothing more */
+
+static ngx_int_t
+ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m, int *fd)
+{
+    ssize_t          n;
+    struct iovec     iov;
+    struct msghdr    msg;
+    struct cmsghdr  *cmsg;
+
+    union {
+        struct cmsghdr  align;
+        char            data[CMSG_SPACE(sizeof(int))];
+    } control;
+
+    ngx_memzero(&msg, sizeof(struct msghdr));
+
+    iov.iov_base = m;
+    iov.iov_len = sizeof(ngx_http_profile_message_t);
+
+    msg.msg_iov = &iov;
+    msg.msg_iovlen = 1;
+    msg.msg_control = &control;
+    msg.msg_controllen = sizeof(control);
+
+    n = recvmsg(in, &msg, MSG_CMSG_CLOEXEC);
+
+    if (n == -1) {
+
+        if (ngx_errno != NGX_EAGAIN) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                          "profile: recvmsg() failed");
+        }
+
+        return NGX_DECLINED;
+    }
+
+    *fd = -1;
+
+    cmsg = CMSG_FIRSTHDR(&msg);
+
+    if (cmsg && cmsg->cmsg_level == SOL_SOCKET
+        && cmsg->cmsg_type == SCM_RIGHTS)
+    {
+        ngx_memcpy(fd, CMSG_DATA(cmsg), sizeof(int));
+    }
+
+    if (n < (ssize_t) ngx_http_profile_message_size(NGX_HTTP_PROFILE_REPORT)
+        || m->size != (uint32_t) n
+        || m->size != ngx_http_profile_message_size(m->type))
+    {
+        m->type = NGX_HTTP_PROFILE_CANCEL;
+        m->id = 0;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
+{
+    if (m->type == NGX_HTTP_PROFILE_ORDER && fd != -1) {
+        ngx_http_profile_share_order(m, fd);
+        return;
+    }
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    switch (m->type) {
+
+    case NGX_HTTP_PROFILE_CANCEL:
+        ngx_http_profile_share_cancel(m);
+        break;
+
+    case NGX_HTTP_PROFILE_WRITING:
+    case NGX_HTTP_PROFILE_REPORT:
+        ngx_http_profile_server_report(m);
+        break;
+
+    case NGX_HTTP_PROFILE_STATE:
+        if (ngx_http_profile_board) {
+            ngx_http_profile_state_write();
+        }
+
+        break;
+
+    default:
+        break;
+    }
+}

@@ -1,0 +1,365 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The profiles of workers become one, and that one an answer.
+ *
+ * Context: a thread, but for what says otherwise.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "workers/ngx_http_profile_asker.h"
+
+#include <sys/mman.h>
+
+
+static prof_profile_t *ngx_http_profile_server_sum(
+    ngx_http_profile_server_t *s);
+static const char *ngx_http_profile_server_title(
+    ngx_http_profile_server_t *s);
+static ngx_int_t ngx_http_profile_server_add(ngx_http_profile_server_t *s,
+    prof_merge_t *merge, ngx_http_profile_member_t *member);
+static prof_profile_t *ngx_http_profile_server_read(int fd);
+static void ngx_http_profile_server_name(ngx_http_profile_server_t *s,
+    ngx_http_profile_member_t *member);
+static const char *ngx_http_profile_server_why(
+    ngx_http_profile_member_t *member);
+static void ngx_http_profile_server_text(char *list, size_t size,
+    const char *fmt, ngx_http_profile_member_t *member, const char *why);
+static void ngx_http_profile_server_facts(ngx_http_profile_server_t *s,
+    prof_profile_t *p);
+static void ngx_http_profile_server_gzip(ngx_http_profile_server_t *s);
+
+
+void
+ngx_http_profile_server_merge(void *data)
+{
+    ngx_http_profile_server_t *s = data;
+
+    prof_profile_t  *p;
+
+    p = ngx_http_profile_server_sum(s);
+
+    if (p == NULL) {
+        s->merged.failed = 1;
+        return;
+    }
+
+    if (s->merged.nworkers) {
+        ngx_http_profile_server_facts(s, p);
+
+        if (prof_profile_symbolize(p) != PROF_OK) {
+            s->merged.failed = 1;
+
+        } else if (s->wanted.store) {
+            s->merged.stored = ngx_http_profile_server_keep(s, p);
+        }
+
+        if (s->merged.failed || ngx_http_profile_server_is_kept(s)) {
+            prof_profile_destroy(p);
+            return;
+        }
+
+        if (s->wanted.format->encode(p, &s->out) != PROF_OK
+            || prof_buf_failed(&s->out))
+        {
+            s->merged.failed = 1;
+
+        } else {
+            ngx_http_profile_server_gzip(s);
+        }
+    }
+
+    prof_profile_destroy(p);
+}
+
+
+static prof_profile_t *
+ngx_http_profile_server_sum(ngx_http_profile_server_t *s)
+{
+    ngx_uint_t     i;
+    prof_merge_t  *merge;
+
+    merge = prof_merge_create(ngx_http_profile_server_title(s), 0);
+    if (merge == NULL) {
+        return NULL;
+    }
+
+    for (i = 0; i < s->nmembers; i++) {
+
+        if (ngx_http_profile_server_add(s, merge, &s->members[i]) == NGX_ERROR)
+        {
+            prof_merge_destroy(merge);
+            return NULL;
+        }
+
+        ngx_http_profile_server_name(s, &s->members[i]);
+    }
+
+    return prof_merge_finish(merge);
+}
+
+
+static const char *
+ngx_http_profile_server_title(ngx_http_profile_server_t *s)
+{
+    ngx_http_profile_filter_t  *f;
+
+    f = &s->wanted.filter;
+
+    if (f->enabled) {
+        return f->location[0] ? f->location
+                              : f->uri[0] ? f->uri
+                                          : f->server[0] ? f->server
+                                                         : "all requests";
+    }
+
+    return s->wanted.worker == -1 ? "all workers" : "worker";
+}
+
+
+/* NGX_DECLINED: it has nothing to add; NGX_ERROR: no memory */
+
+static ngx_int_t
+ngx_http_profile_server_add(ngx_http_profile_server_t *s, prof_merge_t *merge,
+    ngx_http_profile_member_t *member)
+{
+    int                 rc;
+    char                number[NGX_INT_T_LEN + 1];
+    prof_profile_t     *p;
+    prof_merge_label_t  label;
+
+    if (member->state != NGX_HTTP_PROFILE_MEMBER_DONE
+        || (member->report != NGX_HTTP_PROFILE_DONE
+            && member->report != NGX_HTTP_PROFILE_EARLY))
+    {
+        return NGX_DECLINED;
+    }
+
+    p = ngx_http_profile_server_read(member->fd);
+
+    if (p == NULL) {
+        member->report = NGX_HTTP_PROFILE_FAILED;
+        return NGX_DECLINED;
+    }
+
+    if (s->wanted.filter.enabled) {
+        ngx_http_profile_server_take_times(s, p);
+    }
+
+    *ngx_sprintf((u_char *) number, "%ui", member->worker) = '\0';
+
+    label.name = "worker";
+    label.value = number;
+    label.unit = NULL;
+
+    rc = prof_merge_add(merge, p, &label, 1);
+
+    prof_profile_destroy(p);
+
+    if (rc != PROF_OK) {
+        return NGX_ERROR;
+    }
+
+    s->merged.nworkers++;
+
+    return NGX_OK;
+}
+
+
+/* what a worker has, for the one that asks */
+
+ngx_int_t
+ngx_http_profile_server_write(prof_profile_t *p, int fd)
+{
+    size_t      len;
+    ssize_t     n;
+    prof_buf_t  out;
+
+    prof_buf_init(&out);
+
+    n = (prof_archive_write(p, &out) == PROF_OK && !prof_buf_failed(&out))
+        ? 0 : -1;
+
+    for (len = 0; n != -1 && len < out.len; len += n) {
+        n = write(fd, out.data + len, out.len - len);
+    }
+
+    prof_buf_free(&out);
+
+    return n == -1 ? NGX_ERROR : NGX_OK;
+}
+
+
+/* a worker is trusted no more than a file: it may have died in the middle */
+
+static prof_profile_t *
+ngx_http_profile_server_read(int fd)
+{
+    void            *data;
+    struct stat      st;
+    prof_profile_t  *p;
+
+    if (fstat(fd, &st) == -1 || st.st_size <= 0
+        || st.st_size > NGX_HTTP_PROFILE_SHARE_MAX)
+    {
+        return NULL;
+    }
+
+    data = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) {
+        return NULL;
+    }
+
+    p = prof_archive_read(data, st.st_size, NULL);
+
+    (void) munmap(data, st.st_size);
+
+    return p;
+}
+
+
+/* names the worker among those that took part, or those that did not */
+
+static void
+ngx_http_profile_server_name(ngx_http_profile_server_t *s,
+    ngx_http_profile_member_t *member)
+{
+    const char                 *why;
+    ngx_http_profile_merged_t  *m;
+
+    m = &s->merged;
+    why = ngx_http_profile_server_why(member);
+
+    if (why) {
+        ngx_http_profile_server_text(m->left_out, sizeof(m->left_out),
+                                     "%s%P (%s)", member, why);
+        return;
+    }
+
+    ngx_http_profile_server_text(m->took_part, sizeof(m->took_part),
+                                 "%s%P%s", member,
+                                 member->report == NGX_HTTP_PROFILE_EARLY
+                                     ? " (until it exited)" : "");
+}
+
+
+/* NULL: it took part */
+
+static const char *
+ngx_http_profile_server_why(ngx_http_profile_member_t *member)
+{
+    switch (member->state) {
+
+    case NGX_HTTP_PROFILE_MEMBER_GONE:
+        return "died";
+
+    case NGX_HTTP_PROFILE_MEMBER_REFUSED:
+        return "not reached";
+
+    case NGX_HTTP_PROFILE_MEMBER_DONE:
+        break;
+
+    default:
+        return "no answer";
+    }
+
+    switch (member->report) {
+
+    case NGX_HTTP_PROFILE_DONE:
+    case NGX_HTTP_PROFILE_EARLY:
+        return NULL;
+
+    case NGX_HTTP_PROFILE_BUSY:
+        return "too many captures";
+
+    case NGX_HTTP_PROFILE_LATE:
+        return "busy until the end";
+
+    default:
+        return "failed, see its log";
+    }
+}
+
+
+static void
+ngx_http_profile_server_text(char *list, size_t size, const char *fmt,
+    ngx_http_profile_member_t *member, const char *why)
+{
+    size_t  len;
+
+    len = ngx_strlen(list);
+
+    *ngx_slprintf((u_char *) list + len, (u_char *) list + size - 1, fmt,
+                  len ? ", " : "", member->pid, why) = '\0';
+}
+
+
+/* without memory for a fact the profile still serves */
+
+static void
+ngx_http_profile_server_facts(ngx_http_profile_server_t *s, prof_profile_t *p)
+{
+    ngx_http_profile_merged_t  *m;
+
+    m = &s->merged;
+
+    p->inuse = s->wanted.inuse;
+
+    if (s->wanted.filter.enabled) {
+        (void) prof_profile_scope(p, "endpoint");
+        ngx_http_profile_server_spread(s, p);
+
+    } else {
+        (void) prof_profile_scope(p, s->wanted.worker == -1 ? "all"
+                                                            : "worker");
+    }
+
+    (void) prof_profile_fact(p, "workers", m->took_part,
+                             ngx_strlen(m->took_part));
+
+    if (m->left_out[0]) {
+        (void) prof_profile_fact(p, "left_out", m->left_out,
+                                 ngx_strlen(m->left_out));
+    }
+
+    (void) prof_profile_fact(p, "software", NGINX_VER, sizeof(NGINX_VER) - 1);
+
+    /* they have run at the same time, and one that is busy ends a bit late */
+
+    if (p->mode == PROF_MODE_CPU && !s->wanted.filter.enabled) {
+        p->wall /= m->nworkers;
+    }
+}
+
+
+/* without memory for it, it is sent as it is */
+
+static void
+ngx_http_profile_server_gzip(ngx_http_profile_server_t *s)
+{
+    prof_buf_t  out;
+
+    if (prof_gzip_is(s->out.data, s->out.len)) {
+        return;
+    }
+
+    s->merged.compressible = 1;
+
+    if (!s->gzip) {
+        return;
+    }
+
+    prof_buf_init(&out);
+
+    if (prof_gzip(s->out.data, s->out.len, &out) != PROF_OK) {
+        prof_buf_free(&out);
+        return;
+    }
+
+    prof_buf_free(&s->out);
+
+    s->out = out;
+    s->merged.gzipped = 1;
+}

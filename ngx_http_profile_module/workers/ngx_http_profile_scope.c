@@ -1,0 +1,89 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Whose the time is in captures of workers: the location of the request that a
+ * worker runs, and the trace that its header "traceparent" tells of.
+ */
+
+
+#include "request/ngx_http_profile.h"
+#include "workers/ngx_http_profile_asker.h"
+
+
+/* captures that want to know, and those of them that want the trace */
+
+PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlocated;
+static ngx_uint_t  ngx_http_profile_ntraced;
+
+
+/* a turn of the request goes on, or, with NULL, of no request */
+
+void
+ngx_http_profile_scope(ngx_http_request_t *r)
+{
+    prof_trace_t               trace;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    if (r == NULL) {
+        prof_process_scope(NULL);
+        prof_process_trace(NULL);
+        return;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    /* texts of configurations end with a null character */
+
+    prof_process_scope(clcf->name.len ? (char *) clcf->name.data : NULL);
+
+    if (ngx_http_profile_ntraced) {
+        prof_process_trace(ngx_http_profile_trace(r, &trace) == NGX_OK
+                           ? &trace : NULL);
+    }
+}
+
+
+ngx_int_t
+ngx_http_profile_scope_begin(ngx_uint_t traced)
+{
+    if (ngx_http_profile_arm_sampler(PROF_FREQUENCY_MAX) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_profile_ntraced += traced;
+    ngx_http_profile_nlocated++;
+    ngx_http_profile_look_at_all(1);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_profile_scope_end(ngx_uint_t traced)
+{
+    ngx_http_profile_ntraced -= traced;
+    ngx_http_profile_nlocated--;
+    ngx_http_profile_look_at_all(ngx_http_profile_nlocated
+                                 + ngx_http_profile_nendpoints);
+    ngx_http_profile_release_sampler();
+}
+
+
+/* whoever sends two of these headers has none that is valid */
+
+ngx_int_t
+ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace)
+{
+    ngx_uint_t        n;
+    ngx_table_elt_t  *h;
+
+    static ngx_str_t  name = ngx_string("traceparent");
+
+    h = ngx_http_profile_find_header(r, &name, &n);
+
+    return (n == 1
+            && prof_trace_parse(trace, (char *) h->value.data, h->value.len)
+               == PROF_OK)
+           ? NGX_OK : NGX_DECLINED;
+}
