@@ -275,7 +275,7 @@ ngx_http_profile_console_client(ngx_http_request_t *r)
     ngx_uint_t                    omitted;
     ngx_http_profile_loc_conf_t  *plcf;
 
-    static ngx_http_profile_line_t  line;
+    static ngx_http_profile_log_limit_t  line;
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
@@ -283,7 +283,7 @@ ngx_http_profile_console_client(ngx_http_request_t *r)
         return NGX_OK;
     }
 
-    if (ngx_http_profile_line(&line, &omitted) == NGX_OK) {
+    if (ngx_http_profile_log_limit(&line, &omitted) == NGX_OK) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                       "profile: the console is refused by \"profile_allow\", "
                       "%ui more not logged", omitted);
@@ -368,7 +368,7 @@ ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
     if ((r->method == NGX_HTTP_HEAD ? NGX_HTTP_GET : r->method)
         & route->methods)
     {
-        return ngx_http_profile_check_origin(call);
+        return ngx_http_profile_origin_check(call);
     }
 
     p = allow;

@@ -222,7 +222,7 @@ ngx_int_t ngx_http_profile_call_header(ngx_http_profile_call_t *call,
  * from no page.  Returns NGX_DECLINED if so, or the result of the refusal.
  */
 
-ngx_int_t ngx_http_profile_check_origin(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_origin_check(ngx_http_profile_call_t *call);
 
 
 /* ngx_http_profile_assets.c: files that are compiled in */

@@ -16,12 +16,12 @@
 #include "console/ngx_http_profile_console.h"
 
 
-static ngx_uint_t ngx_http_profile_check_site(ngx_http_profile_call_t *call,
+static ngx_uint_t ngx_http_profile_origin_site(ngx_http_profile_call_t *call,
     ngx_uint_t change);
-static ngx_uint_t ngx_http_profile_check_page(ngx_http_profile_call_t *call);
-static ngx_uint_t ngx_http_profile_check_is(ngx_http_request_t *r,
+static ngx_uint_t ngx_http_profile_origin_page(ngx_http_profile_call_t *call);
+static ngx_uint_t ngx_http_profile_origin_is(ngx_http_request_t *r,
     const char *name, const char *value);
-static ngx_uint_t ngx_http_profile_check_same(ngx_http_request_t *r,
+static ngx_uint_t ngx_http_profile_origin_same(ngx_http_request_t *r,
     ngx_str_t *origin);
 
 
@@ -32,7 +32,7 @@ static ngx_str_t  ngx_http_profile_origin_name = ngx_string("Origin");
 
 
 ngx_int_t
-ngx_http_profile_check_origin(ngx_http_profile_call_t *call)
+ngx_http_profile_origin_check(ngx_http_profile_call_t *call)
 {
     ngx_uint_t           n, change;
     ngx_table_elt_t     *h;
@@ -43,7 +43,7 @@ ngx_http_profile_check_origin(ngx_http_profile_call_t *call)
     change = !(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))
              && !(call->route->flags & NGX_HTTP_PROFILE_HARMLESS);
 
-    if (!ngx_http_profile_check_site(call, change)) {
+    if (!ngx_http_profile_origin_site(call, change)) {
         h = ngx_http_profile_find_header(r, &ngx_http_profile_site_name, &n);
 
         return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
@@ -54,7 +54,7 @@ ngx_http_profile_check_origin(ngx_http_profile_call_t *call)
 
     h = ngx_http_profile_find_header(r, &ngx_http_profile_origin_name, &n);
 
-    if (h && (n > 1 || !ngx_http_profile_check_same(r, &h->value))) {
+    if (h && (n > 1 || !ngx_http_profile_origin_same(r, &h->value))) {
         return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
                              "the request comes from another site, as its "
                              "header \"Origin: %V\" says", &h->value);
@@ -79,7 +79,7 @@ ngx_http_profile_check_origin(ngx_http_profile_call_t *call)
 /* "none" is the user: an address that was typed, or a bookmark */
 
 static ngx_uint_t
-ngx_http_profile_check_site(ngx_http_profile_call_t *call, ngx_uint_t change)
+ngx_http_profile_origin_site(ngx_http_profile_call_t *call, ngx_uint_t change)
 {
     ngx_uint_t           n;
     ngx_http_request_t  *r;
@@ -92,10 +92,10 @@ ngx_http_profile_check_site(ngx_http_profile_call_t *call, ngx_uint_t change)
         return 1;
     }
 
-    return ngx_http_profile_check_is(r, "Sec-Fetch-Site", "same-origin")
+    return ngx_http_profile_origin_is(r, "Sec-Fetch-Site", "same-origin")
            || (!change
-               && (ngx_http_profile_check_is(r, "Sec-Fetch-Site", "none")
-                   || ngx_http_profile_check_page(call)));
+               && (ngx_http_profile_origin_is(r, "Sec-Fetch-Site", "none")
+                   || ngx_http_profile_origin_page(call)));
 }
 
 
@@ -105,7 +105,7 @@ ngx_http_profile_check_site(ngx_http_profile_call_t *call, ngx_uint_t change)
  */
 
 static ngx_uint_t
-ngx_http_profile_check_page(ngx_http_profile_call_t *call)
+ngx_http_profile_origin_page(ngx_http_profile_call_t *call)
 {
     ngx_str_t           *rest;
     ngx_http_request_t  *r;
@@ -116,13 +116,13 @@ ngx_http_profile_check_page(ngx_http_profile_call_t *call)
     return (call->route->flags & NGX_HTTP_PROFILE_PAGE)
            && !call->json
            && ngx_strlchr(rest->data, rest->data + rest->len, '/') == NULL
-           && ngx_http_profile_check_is(r, "Sec-Fetch-Mode", "navigate")
-           && ngx_http_profile_check_is(r, "Sec-Fetch-Dest", "document");
+           && ngx_http_profile_origin_is(r, "Sec-Fetch-Mode", "navigate")
+           && ngx_http_profile_origin_is(r, "Sec-Fetch-Dest", "document");
 }
 
 
 static ngx_uint_t
-ngx_http_profile_check_is(ngx_http_request_t *r, const char *name,
+ngx_http_profile_origin_is(ngx_http_request_t *r, const char *name,
     const char *value)
 {
     ngx_str_t         s;
@@ -145,7 +145,7 @@ ngx_http_profile_check_is(ngx_http_request_t *r, const char *name,
  */
 
 static ngx_uint_t
-ngx_http_profile_check_same(ngx_http_request_t *r, ngx_str_t *origin)
+ngx_http_profile_origin_same(ngx_http_request_t *r, ngx_str_t *origin)
 {
     u_char     *p;
     ngx_str_t   host;

@@ -69,7 +69,8 @@ typedef struct {
     ngx_str_t                  console;      /* its URL, or empty */
     ngx_str_t                 *viewer;       /* that console's */
     ngx_flag_t                 accounting;
-    ngx_http_profile_keep_t   *keep;         /* NULL: off */
+    ngx_http_profile_keep_conf_t
+                              *keep;         /* NULL: off */
     ngx_uint_t                 track;        /* all requests, for one of these
                                                 or for stalls */
 } ngx_http_profile_srv_conf_t;

@@ -10,7 +10,8 @@
 
 
 ngx_int_t
-ngx_http_profile_line(ngx_http_profile_line_t *line, ngx_uint_t *omitted)
+ngx_http_profile_log_limit(ngx_http_profile_log_limit_t *line,
+    ngx_uint_t *omitted)
 {
     ngx_atomic_uint_t  n, now, last;
 

@@ -24,13 +24,13 @@
 typedef struct {
     ngx_atomic_t  last;      /* the second it was logged in */
     ngx_atomic_t  omitted;   /* since then */
-} ngx_http_profile_line_t;
+} ngx_http_profile_log_limit_t;
 
 
 PROF_HIDDEN_BEGIN
 
 /* NGX_OK: it may be logged now, *omitted were not; or NGX_DECLINED */
-ngx_int_t ngx_http_profile_line(ngx_http_profile_line_t *line,
+ngx_int_t ngx_http_profile_log_limit(ngx_http_profile_log_limit_t *line,
     ngx_uint_t *omitted);
 
 PROF_HIDDEN_END

@@ -34,11 +34,11 @@ ngx_http_profile_lose(ngx_http_profile_loss_e cause, ngx_log_t *log)
 {
     ngx_uint_t  omitted;
 
-    static ngx_http_profile_line_t  lines[NGX_HTTP_PROFILE_LOSSES];
+    static ngx_http_profile_log_limit_t  lines[NGX_HTTP_PROFILE_LOSSES];
 
     ngx_http_profile_losses.lost[cause]++;
 
-    if (ngx_http_profile_line(&lines[cause], &omitted) == NGX_OK) {
+    if (ngx_http_profile_log_limit(&lines[cause], &omitted) == NGX_OK) {
         ngx_log_error(NGX_LOG_NOTICE, log, 0,
                       "profile: dropped, %s, %ui more not logged",
                       ngx_http_profile_loss_texts[cause], omitted);

@@ -9,13 +9,13 @@
 #include "request/ngx_http_profile.h"
 
 
-static ngx_int_t ngx_http_profile_accept_value(ngx_http_request_t *r,
+static ngx_int_t ngx_http_profile_negotiate_value(ngx_http_request_t *r,
     ngx_str_t *name, ngx_str_t *value);
 static size_t ngx_http_profile_accept_join(ngx_http_request_t *r,
     ngx_str_t *name, u_char *p);
 
 
-static ngx_str_t  ngx_http_profile_accept_name = ngx_string("Accept");
+static ngx_str_t  ngx_http_profile_negotiate_name = ngx_string("Accept");
 static ngx_str_t  ngx_http_profile_accept_encoding_name =
     ngx_string("Accept-Encoding");
 
@@ -23,7 +23,7 @@ static ngx_str_t  ngx_http_profile_accept_encoding_name =
 /* the format: what the trigger says, what the client accepts, the default */
 
 const prof_encoder_t *
-ngx_http_profile_accept_format(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_negotiate_format(ngx_http_profile_ctx_t *ctx)
 {
     ngx_str_t  value;
 
@@ -31,8 +31,9 @@ ngx_http_profile_accept_format(ngx_http_profile_ctx_t *ctx)
         return ctx->trigger.format;
     }
 
-    if (ngx_http_profile_accept_value(ctx->request,
-                                      &ngx_http_profile_accept_name, &value)
+    if (ngx_http_profile_negotiate_value(ctx->request,
+                                         &ngx_http_profile_negotiate_name,
+                                         &value)
         != NGX_OK)
     {
         return ctx->conf->format;
@@ -44,13 +45,13 @@ ngx_http_profile_accept_format(ngx_http_profile_ctx_t *ctx)
 
 
 ngx_uint_t
-ngx_http_profile_accept_gzip(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_negotiate_gzip(ngx_http_profile_ctx_t *ctx)
 {
     ngx_str_t  value;
 
-    if (ngx_http_profile_accept_value(ctx->request,
-                                      &ngx_http_profile_accept_encoding_name,
-                                      &value)
+    if (ngx_http_profile_negotiate_value(ctx->request,
+                                         &ngx_http_profile_accept_encoding_name,
+                                         &value)
         != NGX_OK)
     {
         return 0;
@@ -63,7 +64,7 @@ ngx_http_profile_accept_gzip(ngx_http_profile_ctx_t *ctx)
 /* the values of all headers of that name, as the one they stand for */
 
 static ngx_int_t
-ngx_http_profile_accept_value(ngx_http_request_t *r, ngx_str_t *name,
+ngx_http_profile_negotiate_value(ngx_http_request_t *r, ngx_str_t *name,
     ngx_str_t *value)
 {
     ngx_uint_t        n;

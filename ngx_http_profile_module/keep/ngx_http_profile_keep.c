@@ -14,10 +14,10 @@
 
 
 /* of the capture, for call tree and timeline: some hundred entries of each */
-#define NGX_HTTP_PROFILE_LIGHT_MEMORY  32768
+#define NGX_HTTP_PROFILE_KEEP_MEMORY  32768
 
 /* more turns than most requests have */
-#define NGX_HTTP_PROFILE_LIGHT_STEPS   24
+#define NGX_HTTP_PROFILE_KEEP_STEPS   24
 
 
 /* a turn, and the gap before it */
@@ -29,34 +29,34 @@ typedef struct {
 } ngx_http_profile_step_t;
 
 
-struct ngx_http_profile_light_s {
+struct ngx_http_profile_keep_s {
     ngx_http_profile_track_t   *track;
     ngx_queue_t                 queue;       /* of those that are in use */
     uint64_t                    start;
     uint32_t                    taken;       /* by the watch, at first step */
     prof_capture_t             *capture;     /* of earlier steps, or NULL */
     ngx_uint_t                  n;
-    ngx_http_profile_step_t     steps[NGX_HTTP_PROFILE_LIGHT_STEPS];
+    ngx_http_profile_step_t     steps[NGX_HTTP_PROFILE_KEEP_STEPS];
 };
 
 
-static ngx_uint_t ngx_http_profile_light_chosen(
-    ngx_http_profile_keep_t *keep);
-static ngx_http_profile_light_t *ngx_http_profile_light_get(void);
-static void ngx_http_profile_light_step(ngx_http_profile_light_t *light,
+static ngx_uint_t ngx_http_profile_keep_chosen(
+    ngx_http_profile_keep_conf_t *keep);
+static ngx_http_profile_keep_t *ngx_http_profile_keep_get(void);
+static void ngx_http_profile_keep_step(ngx_http_profile_keep_t *light,
     uint64_t now, uint64_t cpu);
-static ngx_int_t ngx_http_profile_light_flush(
-    ngx_http_profile_light_t *light);
-static prof_capture_t *ngx_http_profile_light_capture(uint64_t start);
-static void ngx_http_profile_light_finish(ngx_http_profile_light_t *light,
+static ngx_int_t ngx_http_profile_keep_flush(
+    ngx_http_profile_keep_t *light);
+static prof_capture_t *ngx_http_profile_keep_capture(uint64_t start);
+static void ngx_http_profile_keep_finish(ngx_http_profile_keep_t *light,
     ngx_http_profile_ctx_t *ctx);
 
 
 /* in use, those first that were begun or flushed first; and not in use */
 
-static ngx_queue_t  ngx_http_profile_lights = {
-    &ngx_http_profile_lights,
-    &ngx_http_profile_lights
+static ngx_queue_t  ngx_http_profile_keeps = {
+    &ngx_http_profile_keeps,
+    &ngx_http_profile_keeps
 };
 
 static ngx_queue_t  ngx_http_profile_free_lights = {
@@ -68,9 +68,9 @@ static ngx_uint_t  ngx_http_profile_nlights;
 
 
 PROF_HOT void
-ngx_http_profile_light_begin(ngx_http_profile_track_t *tr, uint64_t begin)
+ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 {
-    ngx_http_profile_light_t     *light;
+    ngx_http_profile_keep_t      *light;
     ngx_http_profile_srv_conf_t  *pscf;
 
     if (ngx_http_profile_watch == NULL) {
@@ -82,12 +82,12 @@ ngx_http_profile_light_begin(ngx_http_profile_track_t *tr, uint64_t begin)
     /* of one that is logged already it was asked before */
 
     if (pscf->keep == NULL
-        || !(tr->closed || ngx_http_profile_light_chosen(pscf->keep)))
+        || !(tr->closed || ngx_http_profile_keep_chosen(pscf->keep)))
     {
         return;
     }
 
-    light = ngx_http_profile_light_get();
+    light = ngx_http_profile_keep_get();
     if (light == NULL) {
         tr->dark = 1;
         return;
@@ -100,32 +100,32 @@ ngx_http_profile_light_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 
     ngx_http_profile_first_gap(tr, begin, &light->steps[0].gap);
 
-    ngx_queue_insert_tail(&ngx_http_profile_lights, &light->queue);
+    ngx_queue_insert_tail(&ngx_http_profile_keeps, &light->queue);
 
     tr->light = light;
 }
 
 
 PROF_HOT static ngx_uint_t
-ngx_http_profile_light_chosen(ngx_http_profile_keep_t *keep)
+ngx_http_profile_keep_chosen(ngx_http_profile_keep_conf_t *keep)
 {
     return keep->share == 10000
            || (ngx_uint_t) ngx_random() % 10000 < keep->share;
 }
 
 
-PROF_HOT static ngx_http_profile_light_t *
-ngx_http_profile_light_get(void)
+PROF_HOT static ngx_http_profile_keep_t *
+ngx_http_profile_keep_get(void)
 {
-    ngx_queue_t               *q;
-    ngx_http_profile_light_t  *light;
+    ngx_queue_t              *q;
+    ngx_http_profile_keep_t  *light;
 
     if (!ngx_queue_empty(&ngx_http_profile_free_lights)) {
 
         q = ngx_queue_head(&ngx_http_profile_free_lights);
         ngx_queue_remove(q);
 
-        return ngx_queue_data(q, ngx_http_profile_light_t, queue);
+        return ngx_queue_data(q, ngx_http_profile_keep_t, queue);
     }
 
     if (ngx_http_profile_nlights == NGX_HTTP_PROFILE_MAX_LIGHT) {
@@ -135,7 +135,7 @@ ngx_http_profile_light_get(void)
     /* what the profiler allocates is nobody's */
 
     prof_heap_mute();
-    light = ngx_alloc(sizeof(ngx_http_profile_light_t), ngx_cycle->log);
+    light = ngx_alloc(sizeof(ngx_http_profile_keep_t), ngx_cycle->log);
     prof_heap_unmute();
 
     if (light) {
@@ -148,10 +148,10 @@ ngx_http_profile_light_get(void)
 
 
 PROF_HOT void
-ngx_http_profile_light_gap(ngx_http_profile_track_t *tr,
+ngx_http_profile_keep_gap(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready)
 {
-    ngx_http_profile_light_t  *light;
+    ngx_http_profile_keep_t  *light;
 
     light = tr->light;
 
@@ -160,21 +160,21 @@ ngx_http_profile_light_gap(ngx_http_profile_track_t *tr,
 
 
 PROF_HOT void
-ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
+ngx_http_profile_keep_turn(ngx_http_profile_track_t *tr, uint64_t now,
     uint64_t cpu)
 {
-    ngx_http_profile_light_t  *light;
+    ngx_http_profile_keep_t  *light;
 
     light = tr->light;
 
-    ngx_http_profile_light_step(light, now, cpu);
+    ngx_http_profile_keep_step(light, now, cpu);
 
-    if (light->n < NGX_HTTP_PROFILE_LIGHT_STEPS) {
+    if (light->n < NGX_HTTP_PROFILE_KEEP_STEPS) {
         return;
     }
 
-    if (ngx_http_profile_light_flush(light) != NGX_OK) {
-        ngx_http_profile_light_drop(tr);
+    if (ngx_http_profile_keep_flush(light) != NGX_OK) {
+        ngx_http_profile_keep_drop(tr);
         tr->dark = 1;
     }
 
@@ -183,7 +183,7 @@ ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
 
 
 PROF_HOT static void
-ngx_http_profile_light_step(ngx_http_profile_light_t *light, uint64_t now,
+ngx_http_profile_keep_step(ngx_http_profile_keep_t *light, uint64_t now,
     uint64_t cpu)
 {
     ngx_http_profile_step_t  *step;
@@ -197,30 +197,30 @@ ngx_http_profile_light_step(ngx_http_profile_light_t *light, uint64_t now,
 /* the watch still has the samples of what is flushed */
 
 void
-ngx_http_profile_light_age(void)
+ngx_http_profile_keep_age(void)
 {
-    ngx_queue_t               *q;
-    ngx_http_profile_light_t  *light;
+    ngx_queue_t              *q;
+    ngx_http_profile_keep_t  *light;
 
-    while (!ngx_queue_empty(&ngx_http_profile_lights)) {
+    while (!ngx_queue_empty(&ngx_http_profile_keeps)) {
 
-        q = ngx_queue_head(&ngx_http_profile_lights);
-        light = ngx_queue_data(q, ngx_http_profile_light_t, queue);
+        q = ngx_queue_head(&ngx_http_profile_keeps);
+        light = ngx_queue_data(q, ngx_http_profile_keep_t, queue);
 
         if (ngx_http_profile_spot.taken - light->taken < PROF_WATCH_KEPT) {
             return;
         }
 
-        if (ngx_http_profile_light_flush(light) != NGX_OK) {
+        if (ngx_http_profile_keep_flush(light) != NGX_OK) {
             light->track->dark = 1;
-            ngx_http_profile_light_drop(light->track);
+            ngx_http_profile_keep_drop(light->track);
             continue;
         }
 
         light->taken = ngx_http_profile_spot.taken;
 
         ngx_queue_remove(q);
-        ngx_queue_insert_tail(&ngx_http_profile_lights, q);
+        ngx_queue_insert_tail(&ngx_http_profile_keeps, q);
     }
 }
 
@@ -228,7 +228,7 @@ ngx_http_profile_light_age(void)
 /* what was noted becomes a capture, or more of it */
 
 static ngx_int_t
-ngx_http_profile_light_flush(ngx_http_profile_light_t *light)
+ngx_http_profile_keep_flush(ngx_http_profile_keep_t *light)
 {
     uintptr_t                 what;
     ngx_uint_t                i;
@@ -236,7 +236,7 @@ ngx_http_profile_light_flush(ngx_http_profile_light_t *light)
     ngx_http_profile_step_t  *step;
 
     if (light->capture == NULL) {
-        light->capture = ngx_http_profile_light_capture(light->start);
+        light->capture = ngx_http_profile_keep_capture(light->start);
     }
 
     c = light->capture;
@@ -258,7 +258,7 @@ ngx_http_profile_light_flush(ngx_http_profile_light_t *light)
 
     /* before the turn that runs, if one does */
 
-    if (light->n < NGX_HTTP_PROFILE_LIGHT_STEPS) {
+    if (light->n < NGX_HTTP_PROFILE_KEEP_STEPS) {
         light->steps[0].gap = light->steps[light->n].gap;
     }
 
@@ -269,7 +269,7 @@ ngx_http_profile_light_flush(ngx_http_profile_light_t *light)
 
 
 static prof_capture_t *
-ngx_http_profile_light_capture(uint64_t start)
+ngx_http_profile_keep_capture(uint64_t start)
 {
     prof_capture_t                *c;
     prof_capture_conf_t            conf;
@@ -282,7 +282,7 @@ ngx_http_profile_light_capture(uint64_t start)
 
     conf.frequency = pmcf->watch_frequency;
     conf.mode = PROF_MODE_WALL;
-    conf.memory = NGX_HTTP_PROFILE_LIGHT_MEMORY;
+    conf.memory = NGX_HTTP_PROFILE_KEEP_MEMORY;
 
     prof_heap_mute();
 
@@ -299,7 +299,7 @@ ngx_http_profile_light_capture(uint64_t start)
 
 
 PROF_HOT ngx_uint_t
-ngx_http_profile_light_wanted(ngx_http_request_t *r)
+ngx_http_profile_keep_wanted(ngx_http_request_t *r)
 {
     ngx_str_t                     value;
     ngx_http_profile_srv_conf_t  *pscf;
@@ -319,24 +319,24 @@ ngx_http_profile_light_wanted(ngx_http_request_t *r)
  */
 
 PROF_HOT ngx_int_t
-ngx_http_profile_light_admit(ngx_http_profile_track_t *tr, uint64_t now)
+ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr, uint64_t now)
 {
-    uint64_t                      interval;
-    ngx_int_t                     rc;
-    ngx_http_profile_keep_t      *keep;
-    ngx_http_profile_srv_conf_t  *pscf;
+    uint64_t                       interval;
+    ngx_int_t                      rc;
+    ngx_http_profile_srv_conf_t   *pscf;
+    ngx_http_profile_keep_conf_t  *keep;
 
     pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
     keep = pscf->keep;
 
     if (tr == &ngx_http_profile_brief
-        && !ngx_http_profile_light_chosen(keep))
+        && !ngx_http_profile_keep_chosen(keep))
     {
         return NGX_DECLINED;
     }
 
     if (tr->dark) {
-        ngx_http_profile_light_lose(tr);
+        ngx_http_profile_keep_lose(tr);
         return NGX_BUSY;
     }
 
@@ -363,7 +363,7 @@ ngx_http_profile_light_admit(ngx_http_profile_track_t *tr, uint64_t now)
 
 
 void
-ngx_http_profile_light_lose(ngx_http_profile_track_t *tr)
+ngx_http_profile_keep_lose(ngx_http_profile_track_t *tr)
 {
     tr->lost = NGX_HTTP_PROFILE_LOSS_MEMORY;
     ngx_http_profile_lose(tr->lost, ngx_cycle->log);
@@ -371,11 +371,11 @@ ngx_http_profile_light_lose(ngx_http_profile_track_t *tr)
 
 
 void
-ngx_http_profile_light_log(ngx_http_profile_track_t *tr,
+ngx_http_profile_keep_log(ngx_http_profile_track_t *tr,
     ngx_http_profile_frame_t *frame, uint64_t now)
 {
-    ngx_http_profile_ctx_t    *ctx;
-    ngx_http_profile_light_t  *light;
+    ngx_http_profile_ctx_t   *ctx;
+    ngx_http_profile_keep_t  *light;
 
     if (frame && ngx_http_profile_spot.fresh) {
         ngx_http_profile_pass(frame);
@@ -388,22 +388,22 @@ ngx_http_profile_light_log(ngx_http_profile_track_t *tr,
     }
 
     if (frame) {
-        ngx_http_profile_light_step(light, now, tr->turn_cpu);
+        ngx_http_profile_keep_step(light, now, tr->turn_cpu);
     }
 
     prof_heap_mute();
 
-    ctx = (ngx_http_profile_light_flush(light) == NGX_OK)
+    ctx = (ngx_http_profile_keep_flush(light) == NGX_OK)
           ? ngx_http_profile_create(tr->request) : NULL;
 
     if (ctx) {
-        ngx_http_profile_light_finish(light, ctx);
+        ngx_http_profile_keep_finish(light, ctx);
 
         if (ctx->profile) {
             tr->samples = ctx->profile->stats.samples;
         }
 
-        if (ngx_http_profile_keep(ctx) == NGX_OK) {
+        if (ngx_http_profile_record(ctx) == NGX_OK) {
             ngx_http_profile_losses.kept++;
 
         } else {
@@ -413,17 +413,17 @@ ngx_http_profile_light_log(ngx_http_profile_track_t *tr,
         ngx_http_profile_drop(ctx);
 
     } else {
-        ngx_http_profile_light_lose(tr);
+        ngx_http_profile_keep_lose(tr);
     }
 
-    ngx_http_profile_light_drop(tr);
+    ngx_http_profile_keep_drop(tr);
 
     prof_heap_unmute();
 }
 
 
 static void
-ngx_http_profile_light_finish(ngx_http_profile_light_t *light,
+ngx_http_profile_keep_finish(ngx_http_profile_keep_t *light,
     ngx_http_profile_ctx_t *ctx)
 {
     u_char              *p;
@@ -444,9 +444,9 @@ ngx_http_profile_light_finish(ngx_http_profile_light_t *light,
 
 
 PROF_HOT void
-ngx_http_profile_light_drop(ngx_http_profile_track_t *tr)
+ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_light_t  *light;
+    ngx_http_profile_keep_t  *light;
 
     light = tr->light;
     tr->light = NULL;
@@ -466,22 +466,22 @@ ngx_http_profile_light_drop(ngx_http_profile_track_t *tr)
 /* a worker ends */
 
 void
-ngx_http_profile_light_exit(void)
+ngx_http_profile_keep_exit(void)
 {
-    ngx_queue_t               *q;
-    ngx_http_profile_light_t  *light;
+    ngx_queue_t              *q;
+    ngx_http_profile_keep_t  *light;
 
-    while (!ngx_queue_empty(&ngx_http_profile_lights)) {
-        q = ngx_queue_head(&ngx_http_profile_lights);
-        light = ngx_queue_data(q, ngx_http_profile_light_t, queue);
+    while (!ngx_queue_empty(&ngx_http_profile_keeps)) {
+        q = ngx_queue_head(&ngx_http_profile_keeps);
+        light = ngx_queue_data(q, ngx_http_profile_keep_t, queue);
 
-        ngx_http_profile_light_drop(light->track);
+        ngx_http_profile_keep_drop(light->track);
     }
 
     while (!ngx_queue_empty(&ngx_http_profile_free_lights)) {
         q = ngx_queue_head(&ngx_http_profile_free_lights);
         ngx_queue_remove(q);
 
-        ngx_free(ngx_queue_data(q, ngx_http_profile_light_t, queue));
+        ngx_free(ngx_queue_data(q, ngx_http_profile_keep_t, queue));
     }
 }

@@ -27,12 +27,12 @@
 #define NGX_HTTP_PROFILE_MAX_LIGHT  1024
 
 /* samples a second */
-#define NGX_HTTP_PROFILE_LIGHT_FREQUENCY  99
-#define NGX_HTTP_PROFILE_LIGHT_MAX        250
+#define NGX_HTTP_PROFILE_KEEP_FREQUENCY  99
+#define NGX_HTTP_PROFILE_KEEP_MAX        250
 
 /* profiles a second, of a worker */
-#define NGX_HTTP_PROFILE_LIGHT_RATE       10
-#define NGX_HTTP_PROFILE_LIGHT_RATE_MAX   1000
+#define NGX_HTTP_PROFILE_KEEP_RATE       10
+#define NGX_HTTP_PROFILE_KEEP_RATE_MAX   1000
 
 
 typedef struct {
@@ -41,52 +41,52 @@ typedef struct {
     ngx_uint_t                 rate;         /* profiles a second */
     uint64_t                   next;         /* of a worker: when one more
                                                 is due at that rate */
-} ngx_http_profile_keep_t;
+} ngx_http_profile_keep_conf_t;
 
 
 PROF_HIDDEN_BEGIN
 
-char *ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd,
+char *ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /* begins one, if the server has profile_keep and it is the request's turn */
-void ngx_http_profile_light_begin(ngx_http_profile_track_t *tr,
+void ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr,
     uint64_t begin);
-void ngx_http_profile_light_gap(ngx_http_profile_track_t *tr,
+void ngx_http_profile_keep_gap(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready);
-void ngx_http_profile_light_turn(ngx_http_profile_track_t *tr, uint64_t now,
+void ngx_http_profile_keep_turn(ngx_http_profile_track_t *tr, uint64_t now,
     uint64_t cpu);
 
 /* the watch is going to forget what is old */
-void ngx_http_profile_light_age(void);
+void ngx_http_profile_keep_age(void);
 
 /* the server has profile_keep */
 
-#define ngx_http_profile_light_asked(r)                                       \
+#define ngx_http_profile_keep_asked(r)                                       \
     (ngx_http_profile_watch                                                   \
      && ((ngx_http_profile_srv_conf_t *)                                      \
          ngx_http_get_module_srv_conf(r, ngx_http_profile_module))->keep)
 
 /* the request is logged: whether the server wants to have it */
-ngx_uint_t ngx_http_profile_light_wanted(ngx_http_request_t *r);
+ngx_uint_t ngx_http_profile_keep_wanted(ngx_http_request_t *r);
 
 /*
  * One that is wanted: whether it can be kept.  NGX_DECLINED: it is not of the
  * share.  NGX_BUSY: it is counted as lost.
  */
-ngx_int_t ngx_http_profile_light_admit(ngx_http_profile_track_t *tr,
+ngx_int_t ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr,
     uint64_t now);
 
 /* it was admitted, and there is no memory for it */
-void ngx_http_profile_light_lose(ngx_http_profile_track_t *tr);
+void ngx_http_profile_keep_lose(ngx_http_profile_track_t *tr);
 
 /* the profile goes to the store; frame: of its turn, if it runs */
-void ngx_http_profile_light_log(ngx_http_profile_track_t *tr,
+void ngx_http_profile_keep_log(ngx_http_profile_track_t *tr,
     ngx_http_profile_frame_t *frame, uint64_t now);
 
 /* it goes nowhere */
-void ngx_http_profile_light_drop(ngx_http_profile_track_t *tr);
-void ngx_http_profile_light_exit(void);
+void ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr);
+void ngx_http_profile_keep_exit(void);
 
 PROF_HIDDEN_END
 

@@ -10,18 +10,18 @@
 #include "keep/ngx_http_profile_keep.h"
 
 
-static char *ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_profile_keep_t *keep, ngx_http_profile_main_conf_t *pmcf);
+static char *ngx_http_profile_keep_param(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_profile_keep_conf_t *keep, ngx_http_profile_main_conf_t *pmcf);
 
 
 char *
-ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_profile_srv_conf_t *pscf = conf;
 
     ngx_str_t                         *value;
     ngx_uint_t                         i;
-    ngx_http_profile_keep_t           *keep;
+    ngx_http_profile_keep_conf_t      *keep;
     ngx_http_profile_main_conf_t      *pmcf;
     ngx_http_compile_complex_value_t   ccv;
 
@@ -44,19 +44,19 @@ ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_OK;
     }
 
-    keep = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_keep_t));
+    keep = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_keep_conf_t));
     if (keep == NULL) {
         return NGX_CONF_ERROR;
     }
 
     keep->share = 10000;
-    keep->rate = NGX_HTTP_PROFILE_LIGHT_RATE;
+    keep->rate = NGX_HTTP_PROFILE_KEEP_RATE;
 
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
     pmcf->nkeeps++;
 
     for (i = 2; i < cf->args->nelts; i++) {
-        if (ngx_http_profile_light_param(cf, &value[i], keep, pmcf)
+        if (ngx_http_profile_keep_param(cf, &value[i], keep, pmcf)
             != NGX_CONF_OK)
         {
             return NGX_CONF_ERROR;
@@ -64,7 +64,7 @@ ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
-                                    NGX_HTTP_PROFILE_LIGHT_FREQUENCY);
+                                    NGX_HTTP_PROFILE_KEEP_FREQUENCY);
 
     ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
 
@@ -83,8 +83,8 @@ ngx_http_profile_light_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 static char *
-ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_profile_keep_t *keep, ngx_http_profile_main_conf_t *pmcf)
+ngx_http_profile_keep_param(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_profile_keep_conf_t *keep, ngx_http_profile_main_conf_t *pmcf)
 {
     ngx_int_t  n;
 
@@ -103,7 +103,7 @@ ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
 
         n = ngx_atoi(value->data + 10, value->len - 10);
 
-        if (n > 0 && n <= NGX_HTTP_PROFILE_LIGHT_MAX) {
+        if (n > 0 && n <= NGX_HTTP_PROFILE_KEEP_MAX) {
             pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
                                             (ngx_uint_t) n);
             return NGX_CONF_OK;
@@ -114,7 +114,7 @@ ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
 
         n = ngx_atoi(value->data + 5, value->len - 5);
 
-        if (n > 0 && n <= NGX_HTTP_PROFILE_LIGHT_RATE_MAX) {
+        if (n > 0 && n <= NGX_HTTP_PROFILE_KEEP_RATE_MAX) {
             keep->rate = n;
             return NGX_CONF_OK;
         }
@@ -126,8 +126,8 @@ ngx_http_profile_light_param(ngx_conf_t *cf, ngx_str_t *value,
                        "from 0.01%% to 100%%, \"frequency=\" with a number "
                        "of samples a second from 1 to %d, or \"rate=\" with "
                        "a number of profiles a second from 1 to %d",
-                       value, NGX_HTTP_PROFILE_LIGHT_MAX,
-                       NGX_HTTP_PROFILE_LIGHT_RATE_MAX);
+                       value, NGX_HTTP_PROFILE_KEEP_MAX,
+                       NGX_HTTP_PROFILE_KEEP_RATE_MAX);
 
     return NGX_CONF_ERROR;
 }

@@ -125,7 +125,7 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
     ngx_http_profile_frame_t      *f;
     ngx_http_profile_stall_job_t  *job;
 
-    static ngx_http_profile_line_t  line;
+    static ngx_http_profile_log_limit_t  line;
 
     /* what called it has not run longer by itself */
 
@@ -133,7 +133,7 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
         f->noted = 1;
     }
 
-    if (ngx_http_profile_line(&line, &omitted) != NGX_OK) {
+    if (ngx_http_profile_log_limit(&line, &omitted) != NGX_OK) {
         return;
     }
 

@@ -48,7 +48,7 @@ ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 {
     if (ngx_http_profile_adopt(tr) == NGX_OK) {
         ngx_http_profile_account_start(tr, ngx_http_profile_frame->start);
-        ngx_http_profile_light_begin(tr, ngx_http_profile_frame->start);
+        ngx_http_profile_keep_begin(tr, ngx_http_profile_frame->start);
 
         return NGX_DECLINED;
     }
@@ -281,7 +281,7 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
 PROF_HOT static ngx_uint_t
 ngx_http_profile_account_unasked(ngx_http_request_t *r, ngx_uint_t *wanted)
 {
-    if (!ngx_http_profile_light_asked(r)) {
+    if (!ngx_http_profile_keep_asked(r)) {
         return 1;
     }
 
@@ -290,7 +290,7 @@ ngx_http_profile_account_unasked(ngx_http_request_t *r, ngx_uint_t *wanted)
     (void) ngx_http_profile_waited(r);
     ngx_http_profile_update_time(prof_now());
 
-    *wanted = ngx_http_profile_light_wanted(r);
+    *wanted = ngx_http_profile_keep_wanted(r);
 
     return !*wanted && !ngx_http_profile_brief.begun;
 }
@@ -332,7 +332,7 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
     }
 
     return ngx_http_profile_account_keep(tr, frame, now,
-                                         ngx_http_profile_light_wanted(r));
+                                         ngx_http_profile_keep_wanted(r));
 }
 
 
@@ -344,7 +344,7 @@ ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
 {
     ngx_http_profile_track_t  *lasting;
 
-    if (wanted && ngx_http_profile_light_admit(tr, now) != NGX_OK) {
+    if (wanted && ngx_http_profile_keep_admit(tr, now) != NGX_OK) {
         wanted = 0;
     }
 
@@ -362,7 +362,7 @@ ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
     if (lasting == NULL || lasting->light == NULL) {
 
         if (wanted) {
-            ngx_http_profile_light_lose(lasting ? lasting : tr);
+            ngx_http_profile_keep_lose(lasting ? lasting : tr);
         }
 
         return NGX_OK;
@@ -371,10 +371,10 @@ ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
     tr = lasting;
 
     if (wanted) {
-        ngx_http_profile_light_log(tr, frame, now);
+        ngx_http_profile_keep_log(tr, frame, now);
 
     } else {
-        ngx_http_profile_light_drop(tr);
+        ngx_http_profile_keep_drop(tr);
     }
 
     return NGX_OK;

@@ -35,7 +35,7 @@ typedef struct ngx_http_profile_part_s   ngx_http_profile_part_t;
 typedef struct ngx_http_profile_frame_s  ngx_http_profile_frame_t;
 typedef struct ngx_http_profile_track_s  ngx_http_profile_track_t;
 typedef struct ngx_http_profile_slot_s   ngx_http_profile_slot_t;
-typedef struct ngx_http_profile_light_s  ngx_http_profile_light_t;
+typedef struct ngx_http_profile_keep_s  ngx_http_profile_keep_t;
 
 
 /*
@@ -75,7 +75,7 @@ typedef struct {
 struct ngx_http_profile_track_s {
     ngx_http_request_t           *request;   /* the main one; NULL: gone */
     ngx_http_profile_ctx_t       *ctx;       /* of its capture, or NULL */
-    ngx_http_profile_light_t     *light;     /* of profile_keep, or NULL */
+    ngx_http_profile_keep_t      *light;     /* of profile_keep, or NULL */
 
     unsigned                      accounted:1;  /* not only for a capture */
     unsigned                      begun:1;      /* its times are */

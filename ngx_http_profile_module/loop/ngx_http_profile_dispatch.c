@@ -412,7 +412,7 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
         ngx_http_profile_account_turn(tr, now);
 
         if (tr->light) {
-            ngx_http_profile_light_turn(tr, now, cpu);
+            ngx_http_profile_keep_turn(tr, now, cpu);
         }
 
         ngx_http_profile_settle(tr);
@@ -467,7 +467,7 @@ ngx_http_profile_stalled(ngx_http_profile_frame_t *frame, uint64_t ns)
 void
 ngx_http_profile_pass(ngx_http_profile_frame_t *frame)
 {
-    ngx_http_profile_light_age();
+    ngx_http_profile_keep_age();
 
     prof_watch_pass(ngx_http_profile_watch,
                     frame->track ? (uintptr_t) frame->track->light : 0);

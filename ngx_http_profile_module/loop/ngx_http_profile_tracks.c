@@ -84,7 +84,7 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
 
         /* the mark is where the turn began */
 
-        ngx_http_profile_light_begin(tr, tr->mark);
+        ngx_http_profile_keep_begin(tr, tr->mark);
     }
 
     return tr;
@@ -137,7 +137,7 @@ ngx_http_profile_untrack(ngx_http_profile_track_t *tr)
     }
 
     if (tr->light) {
-        ngx_http_profile_light_drop(tr);
+        ngx_http_profile_keep_drop(tr);
     }
 
     ngx_http_profile_unwrap(tr);

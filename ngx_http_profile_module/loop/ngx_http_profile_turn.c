@@ -68,10 +68,10 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     } else {
 
         if (wake == NULL) {
-            ngx_http_profile_light_begin(tr, frame.start);
+            ngx_http_profile_keep_begin(tr, frame.start);
 
         } else if (tr->light) {
-            ngx_http_profile_light_gap(tr, wake, ready);
+            ngx_http_profile_keep_gap(tr, wake, ready);
         }
 
         ngx_http_profile_own_turn(what, fn, data);

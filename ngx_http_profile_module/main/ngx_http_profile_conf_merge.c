@@ -75,11 +75,11 @@ ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf)
 
     if (pmcf->stall) {
         pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
-                                        NGX_HTTP_PROFILE_LIGHT_FREQUENCY);
+                                        NGX_HTTP_PROFILE_KEEP_FREQUENCY);
         pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
                                         4000 / pmcf->stall + 1);
         pmcf->watch_frequency = ngx_min(pmcf->watch_frequency,
-                                        NGX_HTTP_PROFILE_LIGHT_MAX);
+                                        NGX_HTTP_PROFILE_KEEP_MAX);
     }
 
     ngx_conf_init_uint_value(pmcf->max_captures,

@@ -169,7 +169,7 @@ static ngx_command_t  ngx_http_profile_commands[] = {
 
     { ngx_string("profile_keep"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1234,
-      ngx_http_profile_light_keep,
+      ngx_http_profile_keep,
       NGX_HTTP_SRV_CONF_OFFSET,
       0,
       NULL },

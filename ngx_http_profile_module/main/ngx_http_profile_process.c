@@ -247,7 +247,7 @@ ngx_http_profile_end_all(void)
     ngx_http_profile_share_exit();
     ngx_http_profile_capture_exit();
     ngx_http_profile_object_exit();
-    ngx_http_profile_light_exit();
+    ngx_http_profile_keep_exit();
     ngx_http_profile_track_exit();
     ngx_http_profile_job_finish_all();
     ngx_http_profile_inbox_close();

@@ -20,7 +20,7 @@ static ngx_int_t ngx_http_profile_body_filter(ngx_http_request_t *r,
 static ngx_int_t ngx_http_profile_filter_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_filter_body(ngx_http_request_t *r,
     ngx_chain_t *in);
-static ngx_int_t ngx_http_profile_record(ngx_http_profile_ctx_t *ctx);
+static ngx_int_t ngx_http_profile_filter_record(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx);
 
@@ -88,7 +88,7 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
     }
 
     if (ctx->trigger.record && ctx->reply.status == 0) {
-        return ngx_http_profile_record(ctx);
+        return ngx_http_profile_filter_record(ctx);
     }
 
     /* after these nginx does not wait for another response */
@@ -105,7 +105,7 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
                       store ? ", recording it" : "");
 
         if (store) {
-            return ngx_http_profile_record(ctx);
+            return ngx_http_profile_filter_record(ctx);
         }
 
         ngx_http_profile_drop(ctx);
@@ -119,13 +119,13 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
 /* the response goes out as it is, with the profile's name in its header */
 
 static ngx_int_t
-ngx_http_profile_record(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_filter_record(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_request_t  *r;
 
     r = ctx->request;
 
-    if (ngx_http_profile_keep_header(ctx) != NGX_OK) {
+    if (ngx_http_profile_record_header(ctx) != NGX_OK) {
         ngx_http_profile_drop(ctx);
     }
 

@@ -29,7 +29,7 @@ static ngx_str_t  ngx_http_profile_no_thread =
 /* the response begins; the context may be dropped */
 
 ngx_int_t
-ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_request_t  *r;
 
@@ -59,7 +59,7 @@ ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
     /* the capture has ended before */
 
     if (ctx->capture == NULL) {
-        (void) ngx_http_profile_keep(ctx);
+        (void) ngx_http_profile_record(ctx);
         ngx_http_profile_drop(ctx);
     }
 
@@ -70,7 +70,7 @@ ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx)
 /* no profile is made for which there is no job: this needs no memory */
 
 void
-ngx_http_profile_keep_room(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx)
 {
     ngx_int_t  rc;
 
@@ -97,7 +97,7 @@ ngx_http_profile_keep_room(ngx_http_profile_ctx_t *ctx)
 /* gives the profile to a job, which stores it, whatever becomes of us */
 
 ngx_int_t
-ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_record(ngx_http_profile_ctx_t *ctx)
 {
     ngx_int_t  rc;
 
@@ -117,7 +117,7 @@ ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx)
 /* the capture ends, and is made a profile if a job can be started for it */
 
 void
-ngx_http_profile_keep_capture(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx)
 {
     ngx_int_t  rc;
 
@@ -132,7 +132,7 @@ ngx_http_profile_keep_capture(ngx_http_profile_ctx_t *ctx)
     ngx_http_profile_last_gap(ctx);
     ngx_http_profile_end(ctx);
 
-    (void) ngx_http_profile_keep(ctx);
+    (void) ngx_http_profile_record(ctx);
 }
 
 
@@ -143,7 +143,7 @@ ngx_http_profile_keep_capture(ngx_http_profile_ctx_t *ctx)
  */
 
 void
-ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx)
 {
     if (ctx->request && ctx->endpoints) {
         ngx_http_profile_endpoint_take(ctx);
@@ -161,5 +161,5 @@ ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx)
         ctx->status = ctx->request->headers_out.status;
     }
 
-    ngx_http_profile_keep_capture(ctx);
+    ngx_http_profile_record_capture(ctx);
 }

@@ -76,9 +76,9 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
     }
 
     if (reply) {
-        render->encoder = ngx_http_profile_accept_format(ctx);
+        render->encoder = ngx_http_profile_negotiate_format(ctx);
         render->negotiated = ctx->trigger.format == NULL;
-        render->gzip = ngx_http_profile_accept_gzip(ctx);
+        render->gzip = ngx_http_profile_negotiate_gzip(ctx);
         render->ctx = ctx;
 
         /* what a browser gets, unless the page itself was asked for */

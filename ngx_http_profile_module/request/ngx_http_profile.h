@@ -285,9 +285,9 @@ void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_negotiate.c */
 
-const prof_encoder_t *ngx_http_profile_accept_format(
+const prof_encoder_t *ngx_http_profile_negotiate_format(
     ngx_http_profile_ctx_t *ctx);
-ngx_uint_t ngx_http_profile_accept_gzip(ngx_http_profile_ctx_t *ctx);
+ngx_uint_t ngx_http_profile_negotiate_gzip(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_filter.c, ngx_http_profile_reply.c */
 
@@ -302,11 +302,11 @@ ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);
 
 /* ngx_http_profile_recorded.c: a profile that is queued to be made */
 
-ngx_int_t ngx_http_profile_keep_header(ngx_http_profile_ctx_t *ctx);
-ngx_int_t ngx_http_profile_keep(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_keep_room(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_keep_capture(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_keep_cleanup(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_record(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx);
 u_char *ngx_http_profile_safe_name(u_char *p, u_char *last, ngx_str_t *part);
 
 /* ngx_http_profile_render.c */

@@ -285,9 +285,9 @@ ngx_http_profile_log_refused(ngx_http_request_t *r,
 {
     ngx_uint_t  omitted;
 
-    static ngx_http_profile_line_t  line;
+    static ngx_http_profile_log_limit_t  line;
 
-    if (ngx_http_profile_line(&line, &omitted) != NGX_OK) {
+    if (ngx_http_profile_log_limit(&line, &omitted) != NGX_OK) {
         return;
     }
 

@@ -252,7 +252,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
     }
 
     if (ctx->reply.status == 0) {
-        ngx_http_profile_keep_room(ctx);
+        ngx_http_profile_record_room(ctx);
     }
 
     ngx_http_profile_end(ctx);
@@ -395,7 +395,7 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
     ctx->timedout = 1;
 
     if (ctx->record) {
-        ngx_http_profile_keep_capture(ctx);
+        ngx_http_profile_record_capture(ctx);
         ngx_http_profile_drop(ctx);
         return;
     }
@@ -465,7 +465,7 @@ ngx_http_profile_cleanup(void *data)
     ngx_http_profile_ctx_t *ctx = data;
 
     ngx_http_profile_render_abandon(ctx);
-    ngx_http_profile_keep_cleanup(ctx);
+    ngx_http_profile_record_cleanup(ctx);
     ngx_http_profile_drop(ctx);
 }
 

@@ -9,15 +9,15 @@
 #include "store/ngx_http_profile_zone.h"
 
 
-static uint32_t ngx_http_profile_record_crc(ngx_http_profile_record_t *record,
+static uint32_t ngx_http_profile_entry_crc(ngx_http_profile_entry_t *record,
     ngx_str_t *texts, ngx_uint_t n);
 
 
-static u_char  ngx_http_profile_record_magic[] = "ngxprof2";
+static u_char  ngx_http_profile_entry_magic[] = "ngxprof2";
 
 
 void
-ngx_http_profile_record_make(ngx_http_profile_record_t *record,
+ngx_http_profile_entry_make(ngx_http_profile_entry_t *record,
     ngx_http_profile_stored_t *st, ngx_str_t *texts)
 {
     ngx_uint_t   i;
@@ -25,7 +25,7 @@ ngx_http_profile_record_make(ngx_http_profile_record_t *record,
 
     static size_t  max[] = NGX_HTTP_PROFILE_TEXTS;
 
-    ngx_memzero(record, sizeof(ngx_http_profile_record_t));
+    ngx_memzero(record, sizeof(ngx_http_profile_entry_t));
 
     texts[0] = st->scope;
     texts[1] = st->method;
@@ -39,7 +39,7 @@ ngx_http_profile_record_make(ngx_http_profile_record_t *record,
 
     tp = ngx_timeofday();
 
-    ngx_memcpy(record->magic, ngx_http_profile_record_magic,
+    ngx_memcpy(record->magic, ngx_http_profile_entry_magic,
                sizeof(record->magic));
 
     record->stored = (uint64_t) tp->sec * 1000 + tp->msec;
@@ -59,17 +59,17 @@ ngx_http_profile_record_make(ngx_http_profile_record_t *record,
     ngx_memcpy(record->id, st->id, NGX_HTTP_PROFILE_ID_LEN);
 
     record->archive_crc = ngx_crc32_long(st->archive, st->size);
-    record->crc = ngx_http_profile_record_crc(record, texts, 4);
+    record->crc = ngx_http_profile_entry_crc(record, texts, 4);
 }
 
 
 ngx_int_t
-ngx_http_profile_record_valid(ngx_http_profile_record_t *record,
+ngx_http_profile_entry_valid(ngx_http_profile_entry_t *record,
     u_char *texts)
 {
     ngx_str_t  all;
 
-    if (ngx_memcmp(record->magic, ngx_http_profile_record_magic,
+    if (ngx_memcmp(record->magic, ngx_http_profile_entry_magic,
                    sizeof(record->magic))
         != 0
         || record->pinned > 1)
@@ -78,26 +78,26 @@ ngx_http_profile_record_valid(ngx_http_profile_record_t *record,
     }
 
     all.data = texts;
-    all.len = ngx_http_profile_record_texts(record);
+    all.len = ngx_http_profile_entry_texts(record);
 
-    return (record->crc == ngx_http_profile_record_crc(record, &all, 1))
+    return (record->crc == ngx_http_profile_entry_crc(record, &all, 1))
            ? NGX_OK : NGX_ERROR;
 }
 
 
 static uint32_t
-ngx_http_profile_record_crc(ngx_http_profile_record_t *record,
+ngx_http_profile_entry_crc(ngx_http_profile_entry_t *record,
     ngx_str_t *texts, ngx_uint_t n)
 {
     size_t      skip;
     uint32_t    crc;
     ngx_uint_t  i;
 
-    skip = offsetof(ngx_http_profile_record_t, archive_crc);
+    skip = offsetof(ngx_http_profile_entry_t, archive_crc);
 
     ngx_crc32_init(crc);
     ngx_crc32_update(&crc, (u_char *) record + skip,
-                     sizeof(ngx_http_profile_record_t) - skip);
+                     sizeof(ngx_http_profile_entry_t) - skip);
 
     for (i = 0; i < n; i++) {
         ngx_crc32_update(&crc, texts[i].data, texts[i].len);
@@ -110,7 +110,7 @@ ngx_http_profile_record_crc(ngx_http_profile_record_t *record,
 
 
 size_t
-ngx_http_profile_record_texts(ngx_http_profile_record_t *record)
+ngx_http_profile_entry_texts(ngx_http_profile_entry_t *record)
 {
     return (size_t) record->texts[0] + record->texts[1] + record->texts[2]
            + record->texts[3];
@@ -118,7 +118,7 @@ ngx_http_profile_record_texts(ngx_http_profile_record_t *record)
 
 
 void
-ngx_http_profile_record_read(ngx_http_profile_record_t *record,
+ngx_http_profile_entry_read(ngx_http_profile_entry_t *record,
     u_char *texts, ngx_http_profile_stored_t *st)
 {
     ngx_uint_t   i;

@@ -12,7 +12,7 @@
 /* nothing is thrown away for what would not fit in the end */
 
 ngx_uint_t
-ngx_http_profile_room_none(ngx_http_profile_store_t *store, uint32_t blocks,
+ngx_http_profile_evict_none(ngx_http_profile_store_t *store, uint32_t blocks,
     uint64_t bytes)
 {
     ngx_http_profile_zone_t  *zone;
@@ -26,7 +26,7 @@ ngx_http_profile_room_none(ngx_http_profile_store_t *store, uint32_t blocks,
 
 
 ngx_int_t
-ngx_http_profile_room_make(ngx_http_profile_store_t *store, uint32_t blocks)
+ngx_http_profile_evict_make(ngx_http_profile_store_t *store, uint32_t blocks)
 {
     uint32_t                  n, newer, busy;
     ngx_http_profile_node_t  *node;
@@ -76,7 +76,7 @@ ngx_http_profile_room_make(ngx_http_profile_store_t *store, uint32_t blocks)
  */
 
 ngx_uint_t
-ngx_http_profile_room_claim(ngx_http_profile_store_t *store, uint32_t blocks,
+ngx_http_profile_evict_claim(ngx_http_profile_store_t *store, uint32_t blocks,
     uint64_t bytes, uint64_t limit, ngx_http_profile_claim_t *claims,
     ngx_uint_t max)
 {

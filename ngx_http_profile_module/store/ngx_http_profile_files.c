@@ -93,21 +93,21 @@ static uint32_t
 ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
     ngx_str_t *parts, uint64_t bytes)
 {
-    uint32_t                    n, blocks;
-    ngx_uint_t                  k, waited;
-    ngx_http_profile_record_t  *record;
-    ngx_http_profile_claim_t    claims[NGX_HTTP_PROFILE_CLAIMS];
+    uint32_t                   n, blocks;
+    ngx_uint_t                 k, waited;
+    ngx_http_profile_entry_t  *record;
+    ngx_http_profile_claim_t   claims[NGX_HTTP_PROFILE_CLAIMS];
 
-    record = (ngx_http_profile_record_t *) parts[0].data;
+    record = (ngx_http_profile_entry_t *) parts[0].data;
 
     blocks = ngx_http_profile_zone_blocks(sizeof(ngx_http_profile_node_t)
-                               + ngx_http_profile_record_texts(record));
+                               + ngx_http_profile_entry_texts(record));
 
     for (waited = 0; waited < NGX_HTTP_PROFILE_WAIT; /* void */ ) {
 
         ngx_http_profile_zone_lock(store, 1);
 
-        if (ngx_http_profile_room_none(store, blocks, bytes)) {
+        if (ngx_http_profile_evict_none(store, blocks, bytes)) {
             ngx_http_profile_zone_unlock(store);
             break;
         }
@@ -131,7 +131,7 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
             }
         }
 
-        k = ngx_http_profile_room_claim(store, blocks, bytes, store->max,
+        k = ngx_http_profile_evict_claim(store, blocks, bytes, store->max,
                                         claims, NGX_HTTP_PROFILE_CLAIMS);
 
         ngx_http_profile_zone_unlock(store);
@@ -170,7 +170,7 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
 
     /* a new one that was stored does not keep back one that was not */
 
-    static ngx_http_profile_line_t  lines[2];
+    static ngx_http_profile_log_limit_t  lines[2];
 
     gone = 0;
     least = 0;
@@ -188,7 +188,7 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
         /* its own bytes are among those that are used */
 
         k = (used > least && used - store->zone->pinned_bytes >= 2 * bytes)
-            ? ngx_http_profile_room_claim(store, 0, bytes, used, claims,
+            ? ngx_http_profile_evict_claim(store, 0, bytes, used, claims,
                                           NGX_HTTP_PROFILE_CLAIMS)
             : 0;
 
@@ -202,7 +202,7 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
 
     } while (rc == NGX_DECLINED && k);
 
-    if (ngx_http_profile_line(&lines[rc == NGX_OK], &omitted) == NGX_OK) {
+    if (ngx_http_profile_log_limit(&lines[rc == NGX_OK], &omitted) == NGX_OK) {
         ngx_log_error(NGX_LOG_ERR, log, NGX_ENOSPC,
                       "profile: the disk of \"%V\" is full, %ui profiles were "
                       "removed, the new one was %sstored, %ui more not logged",
@@ -288,7 +288,7 @@ ngx_http_profile_files_pin(ngx_http_profile_store_t *store, u_char *id,
 
     if (fd == NGX_INVALID_FILE
         || pwrite(fd, &value, sizeof(uint32_t),
-                  offsetof(ngx_http_profile_record_t, pinned))
+                  offsetof(ngx_http_profile_entry_t, pinned))
            != sizeof(uint32_t))
     {
         ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
@@ -317,7 +317,7 @@ ngx_http_profile_files_manager(void *data)
 
     do {
         ngx_http_profile_zone_lock(store, 1);
-        n = ngx_http_profile_room_claim(store, 0, 0, store->max, claims,
+        n = ngx_http_profile_evict_claim(store, 0, 0, store->max, claims,
                                         NGX_HTTP_PROFILE_CLAIMS);
         ngx_http_profile_zone_unlock(store);
 

@@ -17,7 +17,7 @@ static ngx_int_t ngx_http_profile_files_bytes(ngx_fd_t fd, u_char *p,
 
 ngx_int_t
 ngx_http_profile_files_open(ngx_http_profile_store_t *store, u_char *id,
-    ngx_http_profile_record_t *record, u_char *texts, ngx_fd_t *fd)
+    ngx_http_profile_entry_t *record, u_char *texts, ngx_fd_t *fd)
 {
     size_t           len;
     ngx_int_t        rc;
@@ -40,19 +40,19 @@ ngx_http_profile_files_open(ngx_http_profile_store_t *store, u_char *id,
     }
 
     rc = ngx_http_profile_files_bytes(*fd, (u_char *) record,
-                                      sizeof(ngx_http_profile_record_t));
+                                      sizeof(ngx_http_profile_entry_t));
 
     if (rc != NGX_OK) {
         goto failed;
     }
 
     rc = NGX_ABORT;
-    len = ngx_http_profile_record_texts(record);
+    len = ngx_http_profile_entry_texts(record);
 
     if (len > NGX_HTTP_PROFILE_MAX_TEXTS
         || record->size > NGX_HTTP_PROFILE_MAX_ARCHIVE
         || ngx_file_size(&fi)
-           != (off_t) (sizeof(ngx_http_profile_record_t) + len + record->size))
+           != (off_t) (sizeof(ngx_http_profile_entry_t) + len + record->size))
     {
         goto failed;
     }
@@ -64,7 +64,7 @@ ngx_http_profile_files_open(ngx_http_profile_store_t *store, u_char *id,
     }
 
     if (ngx_memcmp(record->id, id, NGX_HTTP_PROFILE_ID_LEN) == 0
-        && ngx_http_profile_record_valid(record, texts) == NGX_OK)
+        && ngx_http_profile_entry_valid(record, texts) == NGX_OK)
     {
         return NGX_OK;
     }
@@ -115,8 +115,8 @@ ngx_http_profile_files_read(ngx_http_profile_store_t *store, u_char *id,
     size_t                      len;
     ngx_fd_t                    fd;
     ngx_int_t                   rc;
+    ngx_http_profile_entry_t    record;
     ngx_http_profile_stored_t  *found;
-    ngx_http_profile_record_t   record;
     u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
     rc = ngx_http_profile_files_open(store, id, &record, texts, &fd);
@@ -125,7 +125,7 @@ ngx_http_profile_files_read(ngx_http_profile_store_t *store, u_char *id,
         goto failed;
     }
 
-    len = ngx_http_profile_record_texts(&record);
+    len = ngx_http_profile_entry_texts(&record);
 
     found = ngx_alloc(sizeof(ngx_http_profile_stored_t) + len + record.size,
                       log);
@@ -138,7 +138,7 @@ ngx_http_profile_files_read(ngx_http_profile_store_t *store, u_char *id,
     p = (u_char *) (found + 1);
 
     ngx_memcpy(p, texts, len);
-    ngx_http_profile_record_read(&record, p, found);
+    ngx_http_profile_entry_read(&record, p, found);
 
     found->archive = p + len;
 

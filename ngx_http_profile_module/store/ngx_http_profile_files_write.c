@@ -23,12 +23,12 @@ ngx_int_t
 ngx_http_profile_files_write(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_log_t *log)
 {
-    ngx_fd_t                    fd;
-    ngx_int_t                   rc;
-    ngx_http_profile_record_t  *record;
-    u_char                      temp[NGX_MAX_PATH], name[NGX_MAX_PATH];
+    ngx_fd_t                   fd;
+    ngx_int_t                  rc;
+    ngx_http_profile_entry_t  *record;
+    u_char                     temp[NGX_MAX_PATH], name[NGX_MAX_PATH];
 
-    record = (ngx_http_profile_record_t *) parts[0].data;
+    record = (ngx_http_profile_entry_t *) parts[0].data;
 
     ngx_http_profile_files_name(store, record->id, 0, name);
     ngx_http_profile_files_name(store, record->id, ngx_pid, temp);
@@ -133,7 +133,7 @@ ngx_http_profile_files_failed(const char *call, u_char *name, ngx_log_t *log)
     ngx_err_t   err;
     ngx_uint_t  omitted;
 
-    static ngx_http_profile_line_t  line;
+    static ngx_http_profile_log_limit_t  line;
 
     err = ngx_errno;
 
@@ -141,7 +141,7 @@ ngx_http_profile_files_failed(const char *call, u_char *name, ngx_log_t *log)
         return NGX_DECLINED;
     }
 
-    if (ngx_http_profile_line(&line, &omitted) == NGX_OK) {
+    if (ngx_http_profile_log_limit(&line, &omitted) == NGX_OK) {
         ngx_log_error(NGX_LOG_ERR, log, err,
                       "profile: %s \"%s\" failed, %ui more not logged",
                       call, name, omitted);

@@ -38,7 +38,7 @@ static ngx_uint_t ngx_http_profile_load_known(
 static void ngx_http_profile_load_left(ngx_http_profile_store_t *store,
     u_char *id, uint32_t writer);
 static ngx_int_t ngx_http_profile_load_head(ngx_http_profile_store_t *store,
-    u_char *id, ngx_http_profile_record_t *record, u_char *texts);
+    u_char *id, ngx_http_profile_entry_t *record, u_char *texts);
 static void ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     ngx_http_profile_found_t *found);
 static int ngx_libc_cdecl ngx_http_profile_load_compare(const void *one,
@@ -121,13 +121,13 @@ static void
 ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
     size_t len, ngx_array_t *found, ngx_log_t *log)
 {
-    size_t                      i;
-    ngx_int_t                   rc, writer;
-    ngx_file_info_t             fi;
-    ngx_http_profile_found_t   *f;
-    ngx_http_profile_record_t   record;
-    u_char                      name[NGX_MAX_PATH];
-    u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
+    size_t                     i;
+    ngx_int_t                  rc, writer;
+    ngx_file_info_t            fi;
+    ngx_http_profile_found_t  *f;
+    ngx_http_profile_entry_t   record;
+    u_char                     name[NGX_MAX_PATH];
+    u_char                     texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
     for (i = 0; i < len; i++) {
         if (!((p[i] >= '0' && p[i] <= '9') || (p[i] >= 'a' && p[i] <= 'f'))) {
@@ -268,7 +268,7 @@ ngx_http_profile_load_left(ngx_http_profile_store_t *store, u_char *id,
 
 static ngx_int_t
 ngx_http_profile_load_head(ngx_http_profile_store_t *store, u_char *id,
-    ngx_http_profile_record_t *record, u_char *texts)
+    ngx_http_profile_entry_t *record, u_char *texts)
 {
     ngx_fd_t   fd;
     ngx_int_t  rc;
@@ -287,13 +287,13 @@ static void
 ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     ngx_http_profile_found_t *found)
 {
-    uint32_t                    n;
-    uint64_t                    bytes;
-    ngx_str_t                   parts[2];
-    ngx_http_profile_node_t    *node;
-    ngx_http_profile_record_t   record;
-    u_char                      name[NGX_MAX_PATH];
-    u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
+    uint32_t                  n;
+    uint64_t                  bytes;
+    ngx_http_profile_node_t  *node;
+    ngx_http_profile_entry_t  record;
+    ngx_str_t                 parts[2];
+    u_char                    name[NGX_MAX_PATH];
+    u_char                    texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
     if (ngx_http_profile_load_head(store, found->id, &record, texts)
         != NGX_OK)
@@ -302,9 +302,9 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     }
 
     parts[0].data = (u_char *) &record;
-    parts[0].len = sizeof(ngx_http_profile_record_t);
+    parts[0].len = sizeof(ngx_http_profile_entry_t);
     parts[1].data = texts;
-    parts[1].len = ngx_http_profile_record_texts(&record);
+    parts[1].len = ngx_http_profile_entry_texts(&record);
 
     bytes = parts[0].len + parts[1].len + record.size;
     n = NGX_HTTP_PROFILE_NONE;

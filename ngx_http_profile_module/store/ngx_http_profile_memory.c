@@ -26,9 +26,9 @@ ngx_int_t
 ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
     ngx_str_t *parts)
 {
-    uint32_t                    n, before;
-    ngx_http_profile_cursor_t   archive;
-    ngx_http_profile_record_t  *record;
+    uint32_t                   n, before;
+    ngx_http_profile_entry_t  *record;
+    ngx_http_profile_cursor_t  archive;
 
     n = ngx_http_profile_memory_reserve(store, parts, &archive);
 
@@ -40,7 +40,7 @@ ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
                                 parts[NGX_HTTP_PROFILE_PARTS - 1].data,
                                 parts[NGX_HTTP_PROFILE_PARTS - 1].len);
 
-    record = (ngx_http_profile_record_t *) parts[0].data;
+    record = (ngx_http_profile_entry_t *) parts[0].data;
 
     ngx_http_profile_zone_lock(store, 1);
 
@@ -79,12 +79,12 @@ ngx_http_profile_memory_reserve(ngx_http_profile_store_t *store,
 
         ngx_http_profile_zone_lock(store, 1);
 
-        if (ngx_http_profile_room_none(store, blocks, 0)) {
+        if (ngx_http_profile_evict_none(store, blocks, 0)) {
             ngx_http_profile_zone_unlock(store);
             break;
         }
 
-        if (ngx_http_profile_room_make(store, blocks) == NGX_OK) {
+        if (ngx_http_profile_evict_make(store, blocks) == NGX_OK) {
             n = ngx_http_profile_zone_insert(store, parts,
                                              NGX_HTTP_PROFILE_PARTS,
                                              NGX_HTTP_PROFILE_WRITING, 0,
@@ -117,9 +117,9 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
     uint32_t                    n;
     uint64_t                    order;
     ngx_http_profile_node_t    *node;
+    ngx_http_profile_entry_t    record;
     ngx_http_profile_stored_t  *found;
     ngx_http_profile_cursor_t   cursor;
-    ngx_http_profile_record_t   record;
 
     ngx_http_profile_zone_lock(store, 0);
 
@@ -138,7 +138,7 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     ngx_http_profile_zone_unlock(store);
 
-    texts = ngx_http_profile_record_texts(&record);
+    texts = ngx_http_profile_entry_texts(&record);
     left = texts + (size_t) record.size;
 
     found = ngx_alloc(sizeof(ngx_http_profile_stored_t) + left, log);
@@ -174,7 +174,7 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     p = (u_char *) (found + 1);
 
-    ngx_http_profile_record_read(&record, p, found);
+    ngx_http_profile_entry_read(&record, p, found);
 
     found->archive = p + texts;
 

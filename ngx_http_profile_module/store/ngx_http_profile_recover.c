@@ -85,7 +85,7 @@ ngx_http_profile_zone_whole(ngx_http_profile_store_t *store, uint32_t n)
     u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
     node = ngx_http_profile_node(store, n);
-    len = ngx_http_profile_record_texts(&node->record);
+    len = ngx_http_profile_entry_texts(&node->record);
 
     if (len > NGX_HTTP_PROFILE_MAX_TEXTS
         || node->record.size > NGX_MAX_SIZE_T_VALUE / 2)
@@ -120,9 +120,9 @@ ngx_http_profile_zone_whole(ngx_http_profile_store_t *store, uint32_t n)
 
     ngx_http_profile_zone_open(store, n, &cursor);
     ngx_http_profile_zone_read(&cursor, texts,
-                              ngx_http_profile_record_texts(&node->record));
+                              ngx_http_profile_entry_texts(&node->record));
 
-    return ngx_http_profile_record_valid(&node->record, texts) == NGX_OK;
+    return ngx_http_profile_entry_valid(&node->record, texts) == NGX_OK;
 }
 
 

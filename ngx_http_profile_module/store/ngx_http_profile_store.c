@@ -28,14 +28,14 @@ ngx_int_t
 ngx_http_profile_store_add(ngx_http_profile_store_t *store,
     ngx_http_profile_stored_t *st, ngx_log_t *log)
 {
-    ngx_int_t                  rc;
-    ngx_str_t                  parts[NGX_HTTP_PROFILE_PARTS];
-    ngx_http_profile_record_t  record;
+    ngx_int_t                 rc;
+    ngx_http_profile_entry_t  record;
+    ngx_str_t                 parts[NGX_HTTP_PROFILE_PARTS];
 
-    ngx_http_profile_record_make(&record, st, &parts[1]);
+    ngx_http_profile_entry_make(&record, st, &parts[1]);
 
     parts[0].data = (u_char *) &record;
-    parts[0].len = sizeof(ngx_http_profile_record_t);
+    parts[0].len = sizeof(ngx_http_profile_entry_t);
 
     parts[5].data = st->archive;
     parts[5].len = st->size;
@@ -135,7 +135,7 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
     node = ngx_http_profile_node(store, n);
     node->touched = ngx_time();
 
-    len = ngx_http_profile_record_texts(&node->record);
+    len = ngx_http_profile_entry_texts(&node->record);
 
     *st = ngx_alloc(sizeof(ngx_http_profile_stored_t) + len, log);
 
@@ -149,7 +149,7 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
     ngx_http_profile_zone_open(store, n, &cursor);
     ngx_http_profile_zone_read(&cursor, texts, len);
 
-    ngx_http_profile_record_read(&node->record, texts, *st);
+    ngx_http_profile_entry_read(&node->record, texts, *st);
 
     ngx_http_profile_zone_unlock(store);
 
@@ -229,7 +229,7 @@ ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
             break;
         }
 
-        len = ngx_http_profile_record_texts(&node->record);
+        len = ngx_http_profile_entry_texts(&node->record);
 
         st = ngx_array_push(list);
         texts = ngx_pnalloc(pool, len ? len : 1);
@@ -242,7 +242,7 @@ ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
         ngx_http_profile_zone_open(store, n, &cursor);
         ngx_http_profile_zone_read(&cursor, texts, len);
 
-        ngx_http_profile_record_read(&node->record, texts, st);
+        ngx_http_profile_entry_read(&node->record, texts, st);
         st->order = node->order;
         st->archive = NULL;
     }

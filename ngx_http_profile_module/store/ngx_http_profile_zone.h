@@ -77,7 +77,7 @@ typedef struct {
     uint64_t    in_use;
     uint64_t    size;
     u_char      id[NGX_HTTP_PROFILE_ID_LEN];
-} ngx_http_profile_record_t;
+} ngx_http_profile_entry_t;
 
 
 typedef enum {
@@ -97,7 +97,7 @@ typedef struct {
     uint32_t                   touched;   /* seconds, when it was asked for */
     uint64_t                   order;
     uint64_t                   bytes;     /* of its file, 0: in memory */
-    ngx_http_profile_record_t  record;
+    ngx_http_profile_entry_t   record;
 } ngx_http_profile_node_t;
 
 
@@ -235,35 +235,35 @@ void ngx_http_profile_zone_check(ngx_http_profile_store_t *store);
 /* ngx_http_profile_entry.c */
 
 /* makes the record; texts are pointed to, cut, and what they are in a file */
-void ngx_http_profile_record_make(ngx_http_profile_record_t *record,
+void ngx_http_profile_entry_make(ngx_http_profile_entry_t *record,
     ngx_http_profile_stored_t *st, ngx_str_t *texts);
 
 /* NGX_ERROR: it is none, or was damaged */
-ngx_int_t ngx_http_profile_record_valid(ngx_http_profile_record_t *record,
+ngx_int_t ngx_http_profile_entry_valid(ngx_http_profile_entry_t *record,
     u_char *texts);
 
 /* the length of the texts together; at most 4 * 65535, whatever is in it */
-size_t ngx_http_profile_record_texts(ngx_http_profile_record_t *record);
+size_t ngx_http_profile_entry_texts(ngx_http_profile_entry_t *record);
 
 /* fills st in; texts is what follows the record, and is referred to */
-void ngx_http_profile_record_read(ngx_http_profile_record_t *record,
+void ngx_http_profile_entry_read(ngx_http_profile_entry_t *record,
     u_char *texts, ngx_http_profile_stored_t *st);
 
 /* ngx_http_profile_evict.c: who goes for newer ones */
 
 /* whether so many blocks, and bytes in a file, can never be there */
-ngx_uint_t ngx_http_profile_room_none(ngx_http_profile_store_t *store,
+ngx_uint_t ngx_http_profile_evict_none(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes);
 
 /*
  * Memory: removes the oldest ones until there is room.  NGX_AGAIN: there is
  * not before others have written theirs; none was removed.
  */
-ngx_int_t ngx_http_profile_room_make(ngx_http_profile_store_t *store,
+ngx_int_t ngx_http_profile_evict_make(ngx_http_profile_store_t *store,
     uint32_t blocks);
 
 /* files: whose to remove, so that all are no more than limit bytes */
-ngx_uint_t ngx_http_profile_room_claim(ngx_http_profile_store_t *store,
+ngx_uint_t ngx_http_profile_evict_claim(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes, uint64_t limit,
     ngx_http_profile_claim_t *claims, ngx_uint_t max);
 
@@ -289,7 +289,7 @@ ngx_int_t ngx_http_profile_files_add(ngx_http_profile_store_t *store,
  * are those of ngx_http_profile_files_read().
  */
 ngx_int_t ngx_http_profile_files_open(ngx_http_profile_store_t *store,
-    u_char *id, ngx_http_profile_record_t *record, u_char *texts,
+    u_char *id, ngx_http_profile_entry_t *record, u_char *texts,
     ngx_fd_t *fd);
 
 /*

@@ -18,35 +18,35 @@
 #define NGX_HTTP_PROFILE_LOOK  100
 
 
-static ngx_http_profile_server_t *ngx_http_profile_server_create(
+static ngx_http_profile_asker_t *ngx_http_profile_asker_create(
     ngx_http_profile_call_t *call, ngx_http_profile_wanted_t *wanted);
-static void ngx_http_profile_server_order(ngx_http_profile_server_t *s,
+static void ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
     ngx_http_profile_member_t *member);
-static ngx_int_t ngx_http_profile_server_send(
+static ngx_int_t ngx_http_profile_asker_send(
     ngx_http_profile_member_t *member, ngx_http_profile_message_t *m);
-static ngx_http_profile_server_t *ngx_http_profile_server_find(uint64_t id);
-static void ngx_http_profile_server_timer(ngx_event_t *ev);
-static ngx_uint_t ngx_http_profile_server_silent(ngx_http_profile_server_t *s,
+static ngx_http_profile_asker_t *ngx_http_profile_asker_find(uint64_t id);
+static void ngx_http_profile_asker_timer(ngx_event_t *ev);
+static ngx_uint_t ngx_http_profile_asker_silent(ngx_http_profile_asker_t *s,
     ngx_uint_t last);
-static void ngx_http_profile_server_merged(void *data);
-static void ngx_http_profile_server_abort(ngx_http_profile_call_t *call);
-static void ngx_http_profile_server_free(ngx_http_profile_server_t *s);
+static void ngx_http_profile_asker_merged(void *data);
+static void ngx_http_profile_asker_abort(ngx_http_profile_call_t *call);
+static void ngx_http_profile_asker_free(ngx_http_profile_asker_t *s);
 
 
-static ngx_queue_t  ngx_http_profile_servers = {
-    &ngx_http_profile_servers, &ngx_http_profile_servers
+static ngx_queue_t  ngx_http_profile_askers = {
+    &ngx_http_profile_askers, &ngx_http_profile_askers
 };
 
-static uint32_t  ngx_http_profile_server_count;
+static uint32_t  ngx_http_profile_asker_count;
 
 
 ngx_int_t
-ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
+ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted)
 {
-    ngx_int_t                   ticket;
-    ngx_uint_t                  i;
-    ngx_http_profile_server_t  *s;
+    ngx_int_t                  ticket;
+    ngx_uint_t                 i;
+    ngx_http_profile_asker_t  *s;
 
     if (ngx_http_profile_inbox_workers() == 0) {
         return ngx_http_profile_answer_error(call,
@@ -78,7 +78,7 @@ ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
         wanted->filter.ticket = ticket;
     }
 
-    s = ngx_http_profile_server_create(call, wanted);
+    s = ngx_http_profile_asker_create(call, wanted);
 
     if (s == NULL) {
 
@@ -89,15 +89,15 @@ ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_profile_call_hold(call, ngx_http_profile_server_abort, s)
+    if (ngx_http_profile_call_hold(call, ngx_http_profile_asker_abort, s)
         != NGX_DONE)
     {
-        ngx_http_profile_server_free(s);
+        ngx_http_profile_asker_free(s);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     for (i = 0; i < s->nmembers; i++) {
-        ngx_http_profile_server_order(s, &s->members[i]);
+        ngx_http_profile_asker_order(s, &s->members[i]);
     }
 
     /* the worker does not exit before its client has the answer */
@@ -109,16 +109,16 @@ ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
 }
 
 
-static ngx_http_profile_server_t *
-ngx_http_profile_server_create(ngx_http_profile_call_t *call,
+static ngx_http_profile_asker_t *
+ngx_http_profile_asker_create(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted)
 {
-    ngx_uint_t                  i, n;
-    ngx_http_profile_server_t  *s;
+    ngx_uint_t                 i, n;
+    ngx_http_profile_asker_t  *s;
 
     n = ngx_http_profile_inbox_workers();
 
-    s = ngx_calloc(sizeof(ngx_http_profile_server_t)
+    s = ngx_calloc(sizeof(ngx_http_profile_asker_t)
                    + n * sizeof(ngx_http_profile_member_t),
                    call->request->connection->log);
     if (s == NULL) {
@@ -128,7 +128,7 @@ ngx_http_profile_server_create(ngx_http_profile_call_t *call,
     s->call = call;
     s->wanted = *wanted;
     s->gzip = ngx_http_profile_call_gzip(call);
-    s->id = (uint64_t) ngx_pid << 32 | ++ngx_http_profile_server_count;
+    s->id = (uint64_t) ngx_pid << 32 | ++ngx_http_profile_asker_count;
     s->end = prof_now() + (uint64_t) wanted->time * 1000000;
 
     for (i = 0; i < n; i++) {
@@ -145,18 +145,18 @@ ngx_http_profile_server_create(ngx_http_profile_call_t *call,
     s->connection.fd = (ngx_socket_t) -1;
     s->connection.data = s;
 
-    s->timer.handler = ngx_http_profile_server_timer;
+    s->timer.handler = ngx_http_profile_asker_timer;
     s->timer.data = &s->connection;
     s->timer.log = ngx_cycle->log;
 
-    ngx_queue_insert_tail(&ngx_http_profile_servers, &s->queue);
+    ngx_queue_insert_tail(&ngx_http_profile_askers, &s->queue);
 
     return s;
 }
 
 
 static void
-ngx_http_profile_server_order(ngx_http_profile_server_t *s,
+ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
     ngx_http_profile_member_t *member)
 {
     ngx_http_profile_message_t  m;
@@ -191,7 +191,7 @@ ngx_http_profile_server_order(ngx_http_profile_server_t *s,
     member->state = NGX_HTTP_PROFILE_MEMBER_ASKED;
     s->pending++;
 
-    if (ngx_http_profile_server_send(member, &m) != NGX_OK) {
+    if (ngx_http_profile_asker_send(member, &m) != NGX_OK) {
         member->state = NGX_HTTP_PROFILE_MEMBER_REFUSED;
         s->pending--;
     }
@@ -201,7 +201,7 @@ ngx_http_profile_server_order(ngx_http_profile_server_t *s,
 /* who asks begins at once: one is there, however busy the machine may be */
 
 static ngx_int_t
-ngx_http_profile_server_send(ngx_http_profile_member_t *member,
+ngx_http_profile_asker_send(ngx_http_profile_member_t *member,
     ngx_http_profile_message_t *m)
 {
     int  fd;
@@ -228,13 +228,13 @@ ngx_http_profile_server_send(ngx_http_profile_member_t *member,
 
 
 void
-ngx_http_profile_server_report(ngx_http_profile_message_t *m)
+ngx_http_profile_asker_report(ngx_http_profile_message_t *m)
 {
     ngx_uint_t                  i;
+    ngx_http_profile_asker_t   *s;
     ngx_http_profile_member_t  *member;
-    ngx_http_profile_server_t  *s;
 
-    s = ngx_http_profile_server_find(m->id);
+    s = ngx_http_profile_asker_find(m->id);
 
     if (s == NULL) {
         return;
@@ -270,17 +270,17 @@ ngx_http_profile_server_report(ngx_http_profile_message_t *m)
 }
 
 
-static ngx_http_profile_server_t *
-ngx_http_profile_server_find(uint64_t id)
+static ngx_http_profile_asker_t *
+ngx_http_profile_asker_find(uint64_t id)
 {
-    ngx_queue_t                *q;
-    ngx_http_profile_server_t  *s;
+    ngx_queue_t               *q;
+    ngx_http_profile_asker_t  *s;
 
-    for (q = ngx_queue_head(&ngx_http_profile_servers);
-         q != ngx_queue_sentinel(&ngx_http_profile_servers);
+    for (q = ngx_queue_head(&ngx_http_profile_askers);
+         q != ngx_queue_sentinel(&ngx_http_profile_askers);
          q = ngx_queue_next(q))
     {
-        s = ngx_queue_data(q, ngx_http_profile_server_t, queue);
+        s = ngx_queue_data(q, ngx_http_profile_asker_t, queue);
 
         if (s->id == id && !s->merging) {
             return s;
@@ -294,20 +294,20 @@ ngx_http_profile_server_find(uint64_t id)
 /* all have reported, or had the time to */
 
 static void
-ngx_http_profile_server_timer(ngx_event_t *ev)
+ngx_http_profile_asker_timer(ngx_event_t *ev)
 {
-    uint64_t                    now;
-    ngx_int_t                   rc;
-    ngx_uint_t                  writing;
-    ngx_connection_t           *c;
-    ngx_http_profile_server_t  *s;
+    uint64_t                   now;
+    ngx_int_t                  rc;
+    ngx_uint_t                 writing;
+    ngx_connection_t          *c;
+    ngx_http_profile_asker_t  *s;
 
     c = ev->data;
     s = c->data;
     now = prof_now();
 
     if (s->pending) {
-        writing = ngx_http_profile_server_silent(s,
+        writing = ngx_http_profile_asker_silent(s,
                       now >= s->end + NGX_HTTP_PROFILE_GRACE * 1000000ULL);
 
         if (s->pending
@@ -319,11 +319,11 @@ ngx_http_profile_server_timer(ngx_event_t *ev)
         }
     }
 
-    s->job.work = ngx_http_profile_server_merge;
-    s->job.done = ngx_http_profile_server_merged;
+    s->job.work = ngx_http_profile_asker_merge;
+    s->job.done = ngx_http_profile_asker_merged;
     s->job.data = s;
     s->job.rank = NGX_HTTP_PROFILE_JOB_ASKED;
-    s->job.size = sizeof(ngx_http_profile_server_t);
+    s->job.size = sizeof(ngx_http_profile_asker_t);
 
     rc = ngx_http_profile_job_start(&s->job);
 
@@ -337,7 +337,7 @@ ngx_http_profile_server_timer(ngx_event_t *ev)
     s->merging = 1;
 
     if (rc != NGX_OK) {
-        ngx_http_profile_server_merged(s);
+        ngx_http_profile_asker_merged(s);
     }
 }
 
@@ -348,7 +348,7 @@ ngx_http_profile_server_timer(ngx_event_t *ev)
  */
 
 static ngx_uint_t
-ngx_http_profile_server_silent(ngx_http_profile_server_t *s, ngx_uint_t last)
+ngx_http_profile_asker_silent(ngx_http_profile_asker_t *s, ngx_uint_t last)
 {
     ngx_uint_t                  i, writing;
     ngx_http_profile_member_t  *member;
@@ -395,9 +395,9 @@ ngx_http_profile_server_silent(ngx_http_profile_server_t *s, ngx_uint_t last)
 
 
 static void
-ngx_http_profile_server_merged(void *data)
+ngx_http_profile_asker_merged(void *data)
 {
-    ngx_http_profile_server_t *s = data;
+    ngx_http_profile_asker_t *s = data;
 
     ngx_int_t                 rc;
     ngx_http_profile_call_t  *call;
@@ -406,26 +406,26 @@ ngx_http_profile_server_merged(void *data)
     s->merged.failed |= !s->job.worked;
 
     if (call) {
-        rc = ngx_http_profile_server_answer(s);
+        rc = ngx_http_profile_asker_answer(s);
 
-        ngx_http_profile_server_free(s);
+        ngx_http_profile_asker_free(s);
         ngx_http_profile_call_end(call, rc);
 
         return;
     }
 
-    ngx_http_profile_server_free(s);
+    ngx_http_profile_asker_free(s);
 }
 
 
 /* the client goes away: nobody needs what the workers do */
 
 static void
-ngx_http_profile_server_abort(ngx_http_profile_call_t *call)
+ngx_http_profile_asker_abort(ngx_http_profile_call_t *call)
 {
-    ngx_uint_t                   i;
-    ngx_http_profile_server_t   *s;
-    ngx_http_profile_message_t   m;
+    ngx_uint_t                  i;
+    ngx_http_profile_asker_t   *s;
+    ngx_http_profile_message_t  m;
 
     s = call->data;
     s->call = NULL;
@@ -433,7 +433,7 @@ ngx_http_profile_server_abort(ngx_http_profile_call_t *call)
     if (s->merging) {
 
         if (ngx_http_profile_job_cancel(&s->job) == NGX_OK) {
-            ngx_http_profile_server_free(s);
+            ngx_http_profile_asker_free(s);
         }
 
         return;
@@ -451,12 +451,12 @@ ngx_http_profile_server_abort(ngx_http_profile_call_t *call)
         }
     }
 
-    ngx_http_profile_server_free(s);
+    ngx_http_profile_asker_free(s);
 }
 
 
 static void
-ngx_http_profile_server_free(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_free(ngx_http_profile_asker_t *s)
 {
     ngx_uint_t  i;
 

@@ -183,7 +183,7 @@ typedef struct {
     prof_buf_t                  out;
     ngx_uint_t                  nmembers;
     ngx_http_profile_member_t   members[];
-} ngx_http_profile_server_t;
+} ngx_http_profile_asker_t;
 
 
 PROF_HIDDEN_BEGIN
@@ -267,41 +267,41 @@ ngx_int_t ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace);
  * Begins a capture that answers the call.  NGX_DONE, as a handler of the
  * console does, or an answer.
  */
-ngx_int_t ngx_http_profile_server_begin(ngx_http_profile_call_t *call,
+ngx_int_t ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
 
-void ngx_http_profile_server_report(ngx_http_profile_message_t *m);
+void ngx_http_profile_asker_report(ngx_http_profile_message_t *m);
 
 
 /* ngx_http_profile_merge.c: what is done in a thread */
 
-void ngx_http_profile_server_merge(void *data);
-ngx_int_t ngx_http_profile_server_write(prof_profile_t *p, int fd);
+void ngx_http_profile_asker_merge(void *data);
+ngx_int_t ngx_http_profile_asker_write(prof_profile_t *p, int fd);
 
 
 /* ngx_http_profile_asker_answer.c: as a handler of the console does */
 
-ngx_int_t ngx_http_profile_server_answer(ngx_http_profile_server_t *s);
+ngx_int_t ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s);
 
 
 /* ngx_http_profile_stored.c: a capture that is stored */
 
-ngx_int_t ngx_http_profile_server_keep_init(ngx_http_profile_call_t *call,
+ngx_int_t ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
-ngx_int_t ngx_http_profile_server_keep(ngx_http_profile_server_t *s,
+ngx_int_t ngx_http_profile_asker_keep(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
-ngx_uint_t ngx_http_profile_server_is_kept(ngx_http_profile_server_t *s);
-ngx_int_t ngx_http_profile_server_kept(ngx_http_profile_server_t *s);
+ngx_uint_t ngx_http_profile_asker_is_kept(ngx_http_profile_asker_t *s);
+ngx_int_t ngx_http_profile_asker_kept(ngx_http_profile_asker_t *s);
 
 /* of an answer that is the profile, or its page: where it is, or why not */
-ngx_int_t ngx_http_profile_server_keep_headers(ngx_http_profile_server_t *s);
+ngx_int_t ngx_http_profile_asker_keep_headers(ngx_http_profile_asker_t *s);
 
 
 /* ngx_http_profile_times.c: requests of an endpoint; in the thread */
 
-void ngx_http_profile_server_take_times(ngx_http_profile_server_t *s,
+void ngx_http_profile_asker_take_times(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
-void ngx_http_profile_server_spread(ngx_http_profile_server_t *s,
+void ngx_http_profile_asker_spread(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
 
 

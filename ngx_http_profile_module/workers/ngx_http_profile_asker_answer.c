@@ -13,11 +13,11 @@
 #define NGX_HTTP_PROFILE_FILE_LEN  64
 
 
-static ngx_int_t ngx_http_profile_server_refuse(ngx_http_profile_server_t *s);
+static ngx_int_t ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s);
 
 
 ngx_int_t
-ngx_http_profile_server_answer(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s)
 {
     u_char                     *p;
     ngx_tm_t                    tm;
@@ -35,14 +35,14 @@ ngx_http_profile_server_answer(ngx_http_profile_server_t *s)
     }
 
     if (s->merged.nworkers == 0) {
-        return ngx_http_profile_server_refuse(s);
+        return ngx_http_profile_asker_refuse(s);
     }
 
-    if (ngx_http_profile_server_is_kept(s)) {
-        return ngx_http_profile_server_kept(s);
+    if (ngx_http_profile_asker_is_kept(s)) {
+        return ngx_http_profile_asker_kept(s);
     }
 
-    if (ngx_http_profile_server_keep_headers(s) != NGX_OK) {
+    if (ngx_http_profile_asker_keep_headers(s) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -80,7 +80,7 @@ ngx_http_profile_server_answer(ngx_http_profile_server_t *s)
 /* nobody took part */
 
 static ngx_int_t
-ngx_http_profile_server_refuse(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)
 {
     ngx_uint_t                i;
     ngx_http_profile_call_t  *call;

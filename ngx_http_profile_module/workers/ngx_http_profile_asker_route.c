@@ -10,40 +10,40 @@
 #include "workers/ngx_http_profile_asker.h"
 
 
-static ngx_int_t ngx_http_profile_server_route(ngx_http_profile_call_t *call,
+static ngx_int_t ngx_http_profile_asker_route(ngx_http_profile_call_t *call,
     ngx_uint_t mode, ngx_uint_t inuse);
 
 
 ngx_int_t
 ngx_http_profile_cpu_route(ngx_http_profile_call_t *call)
 {
-    return ngx_http_profile_server_route(call, PROF_MODE_CPU, 0);
+    return ngx_http_profile_asker_route(call, PROF_MODE_CPU, 0);
 }
 
 
 ngx_int_t
 ngx_http_profile_wall_route(ngx_http_profile_call_t *call)
 {
-    return ngx_http_profile_server_route(call, PROF_MODE_WALL, 0);
+    return ngx_http_profile_asker_route(call, PROF_MODE_WALL, 0);
 }
 
 
 ngx_int_t
 ngx_http_profile_object_route(ngx_http_profile_call_t *call)
 {
-    return ngx_http_profile_server_route(call, PROF_MODE_OBJECT, 0);
+    return ngx_http_profile_asker_route(call, PROF_MODE_OBJECT, 0);
 }
 
 
 ngx_int_t
 ngx_http_profile_heap_route(ngx_http_profile_call_t *call)
 {
-    return ngx_http_profile_server_route(call, PROF_MODE_OBJECT, 1);
+    return ngx_http_profile_asker_route(call, PROF_MODE_OBJECT, 1);
 }
 
 
 static ngx_int_t
-ngx_http_profile_server_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
+ngx_http_profile_asker_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
     ngx_uint_t inuse)
 {
     ngx_int_t                  rc;
@@ -58,7 +58,7 @@ ngx_http_profile_server_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
     rc = ngx_http_profile_wanted(call, &wanted);
 
     if (rc == NGX_DECLINED && call->request->method == NGX_HTTP_POST) {
-        rc = ngx_http_profile_server_keep_init(call, &wanted);
+        rc = ngx_http_profile_asker_keep_init(call, &wanted);
     }
 
     if (rc != NGX_DECLINED) {
@@ -71,5 +71,5 @@ ngx_http_profile_server_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
         return ngx_http_profile_answer_nothing(call);
     }
 
-    return ngx_http_profile_server_begin(call, &wanted);
+    return ngx_http_profile_asker_begin(call, &wanted);
 }

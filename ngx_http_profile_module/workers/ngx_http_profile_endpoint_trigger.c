@@ -80,7 +80,7 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
     }
 
     if (ngx_http_profile_store(r)) {
-        rc = ngx_http_profile_server_keep_init(call, &wanted);
+        rc = ngx_http_profile_asker_keep_init(call, &wanted);
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -93,7 +93,7 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
         wanted.sent = !wanted.page;
     }
 
-    return ngx_http_profile_server_begin(call, &wanted);
+    return ngx_http_profile_asker_begin(call, &wanted);
 }
 
 
@@ -112,7 +112,7 @@ ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
     f = &wanted->filter;
 
     wanted->worker = -1;
-    wanted->format = ngx_http_profile_accept_format(ctx);
+    wanted->format = ngx_http_profile_negotiate_format(ctx);
     wanted->time = t->msec ? t->msec : NGX_HTTP_PROFILE_REQUESTS_MSEC;
     wanted->conf.mode = t->mode_given ? t->mode : ctx->conf->mode;
     wanted->conf.memory = NGX_HTTP_PROFILE_SHARE_MEMORY;

@@ -451,7 +451,7 @@ ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
 
     case NGX_HTTP_PROFILE_WRITING:
     case NGX_HTTP_PROFILE_REPORT:
-        ngx_http_profile_server_report(m);
+        ngx_http_profile_asker_report(m);
         break;
 
     case NGX_HTTP_PROFILE_STATE:

@@ -14,32 +14,32 @@
 #include <sys/mman.h>
 
 
-static prof_profile_t *ngx_http_profile_server_sum(
-    ngx_http_profile_server_t *s);
-static const char *ngx_http_profile_server_title(
-    ngx_http_profile_server_t *s);
-static ngx_int_t ngx_http_profile_server_add(ngx_http_profile_server_t *s,
+static prof_profile_t *ngx_http_profile_asker_sum(
+    ngx_http_profile_asker_t *s);
+static const char *ngx_http_profile_asker_title(
+    ngx_http_profile_asker_t *s);
+static ngx_int_t ngx_http_profile_asker_add(ngx_http_profile_asker_t *s,
     prof_merge_t *merge, ngx_http_profile_member_t *member);
-static prof_profile_t *ngx_http_profile_server_read(int fd);
-static void ngx_http_profile_server_name(ngx_http_profile_server_t *s,
+static prof_profile_t *ngx_http_profile_asker_read(int fd);
+static void ngx_http_profile_asker_name(ngx_http_profile_asker_t *s,
     ngx_http_profile_member_t *member);
-static const char *ngx_http_profile_server_why(
+static const char *ngx_http_profile_asker_why(
     ngx_http_profile_member_t *member);
-static void ngx_http_profile_server_text(char *list, size_t size,
+static void ngx_http_profile_asker_text(char *list, size_t size,
     const char *fmt, ngx_http_profile_member_t *member, const char *why);
-static void ngx_http_profile_server_facts(ngx_http_profile_server_t *s,
+static void ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
-static void ngx_http_profile_server_gzip(ngx_http_profile_server_t *s);
+static void ngx_http_profile_asker_gzip(ngx_http_profile_asker_t *s);
 
 
 void
-ngx_http_profile_server_merge(void *data)
+ngx_http_profile_asker_merge(void *data)
 {
-    ngx_http_profile_server_t *s = data;
+    ngx_http_profile_asker_t *s = data;
 
     prof_profile_t  *p;
 
-    p = ngx_http_profile_server_sum(s);
+    p = ngx_http_profile_asker_sum(s);
 
     if (p == NULL) {
         s->merged.failed = 1;
@@ -47,16 +47,16 @@ ngx_http_profile_server_merge(void *data)
     }
 
     if (s->merged.nworkers) {
-        ngx_http_profile_server_facts(s, p);
+        ngx_http_profile_asker_facts(s, p);
 
         if (prof_profile_symbolize(p) != PROF_OK) {
             s->merged.failed = 1;
 
         } else if (s->wanted.store) {
-            s->merged.stored = ngx_http_profile_server_keep(s, p);
+            s->merged.stored = ngx_http_profile_asker_keep(s, p);
         }
 
-        if (s->merged.failed || ngx_http_profile_server_is_kept(s)) {
+        if (s->merged.failed || ngx_http_profile_asker_is_kept(s)) {
             prof_profile_destroy(p);
             return;
         }
@@ -67,7 +67,7 @@ ngx_http_profile_server_merge(void *data)
             s->merged.failed = 1;
 
         } else {
-            ngx_http_profile_server_gzip(s);
+            ngx_http_profile_asker_gzip(s);
         }
     }
 
@@ -76,25 +76,25 @@ ngx_http_profile_server_merge(void *data)
 
 
 static prof_profile_t *
-ngx_http_profile_server_sum(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_sum(ngx_http_profile_asker_t *s)
 {
     ngx_uint_t     i;
     prof_merge_t  *merge;
 
-    merge = prof_merge_create(ngx_http_profile_server_title(s), 0);
+    merge = prof_merge_create(ngx_http_profile_asker_title(s), 0);
     if (merge == NULL) {
         return NULL;
     }
 
     for (i = 0; i < s->nmembers; i++) {
 
-        if (ngx_http_profile_server_add(s, merge, &s->members[i]) == NGX_ERROR)
+        if (ngx_http_profile_asker_add(s, merge, &s->members[i]) == NGX_ERROR)
         {
             prof_merge_destroy(merge);
             return NULL;
         }
 
-        ngx_http_profile_server_name(s, &s->members[i]);
+        ngx_http_profile_asker_name(s, &s->members[i]);
     }
 
     return prof_merge_finish(merge);
@@ -102,7 +102,7 @@ ngx_http_profile_server_sum(ngx_http_profile_server_t *s)
 
 
 static const char *
-ngx_http_profile_server_title(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_title(ngx_http_profile_asker_t *s)
 {
     ngx_http_profile_filter_t  *f;
 
@@ -122,7 +122,7 @@ ngx_http_profile_server_title(ngx_http_profile_server_t *s)
 /* NGX_DECLINED: it has nothing to add; NGX_ERROR: no memory */
 
 static ngx_int_t
-ngx_http_profile_server_add(ngx_http_profile_server_t *s, prof_merge_t *merge,
+ngx_http_profile_asker_add(ngx_http_profile_asker_t *s, prof_merge_t *merge,
     ngx_http_profile_member_t *member)
 {
     int                 rc;
@@ -137,7 +137,7 @@ ngx_http_profile_server_add(ngx_http_profile_server_t *s, prof_merge_t *merge,
         return NGX_DECLINED;
     }
 
-    p = ngx_http_profile_server_read(member->fd);
+    p = ngx_http_profile_asker_read(member->fd);
 
     if (p == NULL) {
         member->report = NGX_HTTP_PROFILE_FAILED;
@@ -145,7 +145,7 @@ ngx_http_profile_server_add(ngx_http_profile_server_t *s, prof_merge_t *merge,
     }
 
     if (s->wanted.filter.enabled) {
-        ngx_http_profile_server_take_times(s, p);
+        ngx_http_profile_asker_take_times(s, p);
     }
 
     *ngx_sprintf((u_char *) number, "%ui", member->worker) = '\0';
@@ -171,7 +171,7 @@ ngx_http_profile_server_add(ngx_http_profile_server_t *s, prof_merge_t *merge,
 /* what a worker has, for the one that asks */
 
 ngx_int_t
-ngx_http_profile_server_write(prof_profile_t *p, int fd)
+ngx_http_profile_asker_write(prof_profile_t *p, int fd)
 {
     size_t      len;
     ssize_t     n;
@@ -195,7 +195,7 @@ ngx_http_profile_server_write(prof_profile_t *p, int fd)
 /* a worker is trusted no more than a file: it may have died in the middle */
 
 static prof_profile_t *
-ngx_http_profile_server_read(int fd)
+ngx_http_profile_asker_read(int fd)
 {
     void            *data;
     struct stat      st;
@@ -223,22 +223,22 @@ ngx_http_profile_server_read(int fd)
 /* names the worker among those that took part, or those that did not */
 
 static void
-ngx_http_profile_server_name(ngx_http_profile_server_t *s,
+ngx_http_profile_asker_name(ngx_http_profile_asker_t *s,
     ngx_http_profile_member_t *member)
 {
     const char                 *why;
     ngx_http_profile_merged_t  *m;
 
     m = &s->merged;
-    why = ngx_http_profile_server_why(member);
+    why = ngx_http_profile_asker_why(member);
 
     if (why) {
-        ngx_http_profile_server_text(m->left_out, sizeof(m->left_out),
+        ngx_http_profile_asker_text(m->left_out, sizeof(m->left_out),
                                      "%s%P (%s)", member, why);
         return;
     }
 
-    ngx_http_profile_server_text(m->took_part, sizeof(m->took_part),
+    ngx_http_profile_asker_text(m->took_part, sizeof(m->took_part),
                                  "%s%P%s", member,
                                  member->report == NGX_HTTP_PROFILE_EARLY
                                      ? " (until it exited)" : "");
@@ -248,7 +248,7 @@ ngx_http_profile_server_name(ngx_http_profile_server_t *s,
 /* NULL: it took part */
 
 static const char *
-ngx_http_profile_server_why(ngx_http_profile_member_t *member)
+ngx_http_profile_asker_why(ngx_http_profile_member_t *member)
 {
     switch (member->state) {
 
@@ -284,7 +284,7 @@ ngx_http_profile_server_why(ngx_http_profile_member_t *member)
 
 
 static void
-ngx_http_profile_server_text(char *list, size_t size, const char *fmt,
+ngx_http_profile_asker_text(char *list, size_t size, const char *fmt,
     ngx_http_profile_member_t *member, const char *why)
 {
     size_t  len;
@@ -299,7 +299,7 @@ ngx_http_profile_server_text(char *list, size_t size, const char *fmt,
 /* without memory for a fact the profile still serves */
 
 static void
-ngx_http_profile_server_facts(ngx_http_profile_server_t *s, prof_profile_t *p)
+ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
 {
     ngx_http_profile_merged_t  *m;
 
@@ -309,7 +309,7 @@ ngx_http_profile_server_facts(ngx_http_profile_server_t *s, prof_profile_t *p)
 
     if (s->wanted.filter.enabled) {
         (void) prof_profile_scope(p, "endpoint");
-        ngx_http_profile_server_spread(s, p);
+        ngx_http_profile_asker_spread(s, p);
 
     } else {
         (void) prof_profile_scope(p, s->wanted.worker == -1 ? "all"
@@ -337,7 +337,7 @@ ngx_http_profile_server_facts(ngx_http_profile_server_t *s, prof_profile_t *p)
 /* without memory for it, it is sent as it is */
 
 static void
-ngx_http_profile_server_gzip(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_gzip(ngx_http_profile_asker_t *s)
 {
     prof_buf_t  out;
 

@@ -324,7 +324,7 @@ ngx_http_profile_share_write(void *data)
     ngx_http_profile_share_t *share = data;
 
     if (share->profile == NULL
-        || ngx_http_profile_server_write(share->profile, share->fd) != NGX_OK)
+        || ngx_http_profile_asker_write(share->profile, share->fd) != NGX_OK)
     {
         share->report = NGX_HTTP_PROFILE_FAILED;
     }

@@ -14,13 +14,13 @@
 #include <sys/random.h>
 
 
-static ngx_int_t ngx_http_profile_server_page(ngx_http_profile_server_t *s);
+static ngx_int_t ngx_http_profile_asker_page(ngx_http_profile_asker_t *s);
 
 
 /* before it begins; NGX_DECLINED, or an answer */
 
 ngx_int_t
-ngx_http_profile_server_keep_init(ngx_http_profile_call_t *call,
+ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted)
 {
     u_char  id[NGX_HTTP_PROFILE_ID_LEN / 2];
@@ -48,7 +48,7 @@ ngx_http_profile_server_keep_init(ngx_http_profile_call_t *call,
 /* in the thread */
 
 ngx_int_t
-ngx_http_profile_server_keep(ngx_http_profile_server_t *s, prof_profile_t *p)
+ngx_http_profile_asker_keep(ngx_http_profile_asker_t *s, prof_profile_t *p)
 {
     ngx_int_t                  rc;
     prof_buf_t                 archive;
@@ -98,7 +98,7 @@ ngx_http_profile_server_keep(ngx_http_profile_server_t *s, prof_profile_t *p)
 /* whether it is not sent: a page that needs no store is better than none */
 
 ngx_uint_t
-ngx_http_profile_server_is_kept(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_is_kept(ngx_http_profile_asker_t *s)
 {
     return s->wanted.store && !s->wanted.sent
            && (s->merged.stored == NGX_OK || !s->wanted.page);
@@ -106,7 +106,7 @@ ngx_http_profile_server_is_kept(ngx_http_profile_server_t *s)
 
 
 ngx_int_t
-ngx_http_profile_server_keep_headers(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_keep_headers(ngx_http_profile_asker_t *s)
 {
     u_char              *id;
     ngx_http_request_t  *r;
@@ -134,10 +134,10 @@ ngx_http_profile_server_keep_headers(ngx_http_profile_server_t *s)
 
 
 ngx_int_t
-ngx_http_profile_server_kept(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_kept(ngx_http_profile_asker_t *s)
 {
     if (s->wanted.page) {
-        return ngx_http_profile_server_page(s);
+        return ngx_http_profile_asker_page(s);
     }
 
     if (s->merged.stored == NGX_DECLINED) {
@@ -162,7 +162,7 @@ ngx_http_profile_server_kept(ngx_http_profile_server_t *s)
 /* the page of the profile, in place of the response */
 
 static ngx_int_t
-ngx_http_profile_server_page(ngx_http_profile_server_t *s)
+ngx_http_profile_asker_page(ngx_http_profile_asker_t *s)
 {
     prof_buf_t                  b;
     ngx_http_request_t         *r;
@@ -171,7 +171,7 @@ ngx_http_profile_server_page(ngx_http_profile_server_t *s)
 
     r = s->call->request;
 
-    if (ngx_http_profile_server_keep_headers(s) != NGX_OK) {
+    if (ngx_http_profile_asker_keep_headers(s) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -15,17 +15,17 @@
 #define NGX_HTTP_PROFILE_TIMES_TEXT  256
 
 
-static const char *ngx_http_profile_server_fact(prof_profile_t *p,
+static const char *ngx_http_profile_asker_fact(prof_profile_t *p,
     const char *name);
-static void ngx_http_profile_server_drop_facts(prof_profile_t *p);
-static int ngx_libc_cdecl ngx_http_profile_server_cmp(const void *one,
+static void ngx_http_profile_asker_drop_facts(prof_profile_t *p);
+static int ngx_libc_cdecl ngx_http_profile_asker_cmp(const void *one,
     const void *two);
 
 
 /* takes what a worker tells in facts out of its profile */
 
 void
-ngx_http_profile_server_take_times(ngx_http_profile_server_t *s,
+ngx_http_profile_asker_take_times(ngx_http_profile_asker_t *s,
     prof_profile_t *p)
 {
     char                       *end;
@@ -37,13 +37,13 @@ ngx_http_profile_server_take_times(ngx_http_profile_server_t *s,
 
     m = &s->merged;
 
-    text = ngx_http_profile_server_fact(p, "requests");
+    text = ngx_http_profile_asker_fact(p, "requests");
     m->requests += text ? strtoul(text, NULL, 10) : 0;
 
-    text = ngx_http_profile_server_fact(p, "skipped");
+    text = ngx_http_profile_asker_fact(p, "skipped");
     m->skipped += text ? strtoul(text, NULL, 10) : 0;
 
-    text = ngx_http_profile_server_fact(p, "times");
+    text = ngx_http_profile_asker_fact(p, "times");
 
     if (text) {
         times = realloc(m->times, (m->ntimes + NGX_HTTP_PROFILE_TIMES_MAX)
@@ -63,12 +63,12 @@ ngx_http_profile_server_take_times(ngx_http_profile_server_t *s,
         }
     }
 
-    ngx_http_profile_server_drop_facts(p);
+    ngx_http_profile_asker_drop_facts(p);
 }
 
 
 static const char *
-ngx_http_profile_server_fact(prof_profile_t *p, const char *name)
+ngx_http_profile_asker_fact(prof_profile_t *p, const char *name)
 {
     uint32_t  i;
 
@@ -83,7 +83,7 @@ ngx_http_profile_server_fact(prof_profile_t *p, const char *name)
 
 
 static void
-ngx_http_profile_server_drop_facts(prof_profile_t *p)
+ngx_http_profile_asker_drop_facts(prof_profile_t *p)
 {
     uint32_t  i;
 
@@ -97,7 +97,7 @@ ngx_http_profile_server_drop_facts(prof_profile_t *p)
 
 
 void
-ngx_http_profile_server_spread(ngx_http_profile_server_t *s,
+ngx_http_profile_asker_spread(ngx_http_profile_asker_t *s,
     prof_profile_t *p)
 {
     u_char                     *last;
@@ -121,7 +121,7 @@ ngx_http_profile_server_spread(ngx_http_profile_server_t *s,
         return;
     }
 
-    ngx_qsort(m->times, n, sizeof(uint32_t), ngx_http_profile_server_cmp);
+    ngx_qsort(m->times, n, sizeof(uint32_t), ngx_http_profile_asker_cmp);
 
     for (sum = 0, i = 0; i < n; i++) {
         sum += m->times[i];
@@ -139,7 +139,7 @@ ngx_http_profile_server_spread(ngx_http_profile_server_t *s,
 
 
 static int ngx_libc_cdecl
-ngx_http_profile_server_cmp(const void *one, const void *two)
+ngx_http_profile_asker_cmp(const void *one, const void *two)
 {
     uint32_t  a, b;
 
