@@ -26,10 +26,10 @@ prof_helper=$NGX_OBJS/ngx_http_profile_symbolizer
 prof_shared=$ngx_addon_dir/shared
 
 prof_srcs="$prof_shared/base/prof_buf.c
-           $prof_shared/profile/prof_elf.c
-           $prof_shared/profile/prof_mangled.c
-           $prof_shared/profile/prof_symbol_table.c
-           $prof_shared/profile/prof_wire.c"
+           $prof_shared/names/prof_elf.c
+           $prof_shared/names/prof_mangled.c
+           $prof_shared/names/prof_symbol_table.c
+           $prof_shared/names/prof_wire.c"
 
 for prof_file in $prof_shared/symbolizer/*.c; do
     prof_srcs="$prof_srcs $prof_file"

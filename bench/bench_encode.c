@@ -18,7 +18,7 @@
  */
 
 
-#include "encode/prof_encode.h"
+#include "formats/prof_encode.h"
 
 #include <fcntl.h>
 #include <limits.h>

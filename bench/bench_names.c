@@ -10,8 +10,8 @@
  */
 
 
+#include "names/prof_symbolize.h"
 #include "profile/prof_profile.h"
-#include "profile/prof_symbolize.h"
 
 #include <link.h>
 #include <stdio.h>

@@ -36,23 +36,23 @@
 #define _PROF_H_INCLUDED_
 
 
+#include "archive/prof_archive.h"
 #include "base/prof_base.h"
 #include "base/prof_buf.h"
 #include "base/prof_stats.h"
 #include "base/prof_trace.h"
-#include "encode/prof_accept.h"
-#include "encode/prof_diff.h"
-#include "encode/prof_encode.h"
-#include "encode/prof_gzip.h"
-#include "encode/prof_markup.h"
-#include "encode/prof_summary.h"
-#include "encode/prof_text.h"
-#include "encode/prof_totals.h"
+#include "formats/prof_accept.h"
+#include "formats/prof_diff.h"
+#include "formats/prof_encode.h"
+#include "formats/prof_gzip.h"
+#include "formats/prof_markup.h"
+#include "formats/prof_text.h"
 #include "html/prof_html.h"
-#include "profile/prof_archive.h"
 #include "profile/prof_merge.h"
 #include "profile/prof_profile.h"
 #include "unwind/prof_unwind.h"
+#include "views/prof_summary.h"
+#include "views/prof_totals.h"
 
 
 #define PROF_FREQUENCY_MIN      1

@@ -85,10 +85,10 @@ for my $name (sort keys %$directives) {
 
 # output formats
 
-my ($table) = slurp('shared/encode/prof_encode.c')
+my ($table) = slurp('shared/formats/prof_encode.c')
     =~ /prof_encoders\[\] = \{(.*?)\};/s;
 my @encoders = ($table // '') =~ /&(\w+)/g;
-my $encoders = join('', map { slurp($_) } glob('shared/encode/*.c'));
+my $encoders = join('', map { slurp($_) } glob('shared/formats/*.c'));
 my @formats = map { $encoders =~ /prof_encoder_t +\Q$_\E = \{\s*"(\w+)"/
                     ? $1 : "$_ is not found" } @encoders;
 

@@ -21,10 +21,10 @@ my %tree = (
     'shared/prof.h'                => '#include "base/prof_base.h"',
     'shared/base/prof_base.h'      => '#include <stdint.h>',
     'shared/profile/prof_x.h'      => '#include "base/prof_base.h"',
-    'shared/encode/prof_encode.c'  => '#include "profile/prof_x.h"',
+    'shared/formats/prof_encode.c'  => '#include "profile/prof_x.h"',
     'docs/architecture.md' =>
         "| room of `shared/` | may use | what |\n|---|---|---|\n"
-        . "| `encode` | `profile` `base` | |\n| `profile` | `base` | |\n"
+        . "| `formats` | `profile` `base` | |\n| `profile` | `base` | |\n"
         . "| `base` | | |\n\n"
         . "| room of `ngx_http_profile_module/` | may use | what |\n"
         . "|---|---|---|\n| `upper` | `lower` | |\n| `lower` | | |\n",
@@ -53,8 +53,8 @@ like(check('docs/architecture.md' =>
            . "| `base` | | |\n| `profile` | `base` | |\n"),
      qr{docs/architecture\.md:4: profile uses base, a row above$}m,
      'a row that uses a row above it is seen');
-like(check('shared/encode/prof_a.c' => '#include "prof.h"'),
-     qr/encode does not use "prof\.h"/, 'the facade is above');
+like(check('shared/formats/prof_a.c' => '#include "prof.h"'),
+     qr/formats does not use "prof\.h"/, 'the facade is above');
 like(check('shared/base/prof_a.c' => '#include "base/prof_none.h"'),
      qr/is no header of the core/, 'an unknown header is seen');
 like(check('shared/base/prof_a.c' => '#include <ngx_core.h>'),
@@ -75,7 +75,7 @@ like(check('shared/base/prof_a.c' => "\ndl_iterate_phdr(f, NULL);"),
      'the use of a function is seen');
 like(check('shared/base/prof_a_sig.c' => '#include <stdio.h>'),
      qr/<stdio\.h> in a signal handler/, 'stdio in a handler is seen');
-like(check('shared/encode/prof_x.h' => ''), qr/there is also/,
+like(check('shared/formats/prof_x.h' => ''), qr/there is also/,
      'two files of the same name are seen');
 like(check('shared/base/util.c' => ''), qr/does not begin with prof/,
      'a foreign name is seen');

@@ -11,7 +11,7 @@
  */
 
 
-#include "profile/prof_mangled.h"
+#include "names/prof_mangled.h"
 #include "symbolizer/prof_demangle.h"
 
 #include <ctype.h>

@@ -7,7 +7,7 @@
  */
 
 
-#include "profile/prof_mangled.h"
+#include "names/prof_mangled.h"
 #include "symbolizer/prof_demangle.h"
 #include "symbolizer/prof_symbolizer.h"
 

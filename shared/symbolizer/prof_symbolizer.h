@@ -17,9 +17,9 @@
 
 
 #include "base/prof_buf.h"
-#include "profile/prof_names.h"
-#include "profile/prof_symbol.h"
-#include "profile/prof_wire.h"
+#include "names/prof_names.h"
+#include "names/prof_symbol.h"
+#include "names/prof_wire.h"
 
 #include <elfutils/libdwfl.h>
 

@@ -9,7 +9,7 @@
  */
 
 
-#include "profile/prof_symbol_table.h"
+#include "names/prof_symbol_table.h"
 #include "symbolizer/prof_symbolizer.h"
 
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  */
 
 
-#include "encode/prof_accept.h"
+#include "formats/prof_accept.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,9 +10,9 @@
 
 
 #include "prof_repack.h"
-#include "encode/prof_diff.h"
-#include "encode/prof_encode.h"
-#include "profile/prof_archive.h"
+#include "archive/prof_archive.h"
+#include "formats/prof_diff.h"
+#include "formats/prof_encode.h"
 #include "profile/prof_merge.h"
 
 

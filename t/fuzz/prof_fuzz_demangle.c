@@ -6,8 +6,8 @@
  */
 
 
-#include "encode/prof_text.h"
-#include "profile/prof_mangled.h"
+#include "formats/prof_text.h"
+#include "names/prof_mangled.h"
 #include "symbolizer/prof_demangle.h"
 
 #include <stdlib.h>

@@ -9,10 +9,10 @@
 
 
 #include "prof_fixture.h"
-#include "encode/prof_encode.h"
-#include "encode/prof_measure.h"
-#include "encode/prof_text.h"
+#include "formats/prof_encode.h"
+#include "formats/prof_text.h"
 #include "proto/prof_proto.h"
+#include "views/prof_measure.h"
 
 #include <jansson.h>
 #include <zlib.h>

@@ -6,7 +6,7 @@
 
 #include "tap.h"
 
-#include "encode/prof_accept.h"
+#include "formats/prof_accept.h"
 
 
 typedef struct {

@@ -12,8 +12,8 @@
 #include "prof_fixture.h"
 #include "prof_document.h"
 #include "prof_repack.h"
-#include "encode/prof_encode.h"
-#include "profile/prof_archive.h"
+#include "archive/prof_archive.h"
+#include "formats/prof_encode.h"
 
 
 static void test_round_trip(const char *what, prof_profile_t *p);

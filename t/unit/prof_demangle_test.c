@@ -6,7 +6,7 @@
 
 #include "tap.h"
 
-#include "profile/prof_mangled.h"
+#include "names/prof_mangled.h"
 #include "symbolizer/prof_demangle.h"
 
 

@@ -10,8 +10,8 @@
 
 #include "prof_fixture.h"
 #include "prof_document.h"
-#include "encode/prof_diff.h"
-#include "encode/prof_diff_style.h"
+#include "formats/prof_diff.h"
+#include "formats/prof_diff_style.h"
 
 
 static void test_weights(void);

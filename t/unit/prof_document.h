@@ -11,7 +11,7 @@
 
 
 #include "base/prof_buf.h"
-#include "encode/prof_encode.h"
+#include "formats/prof_encode.h"
 #include "profile/prof_profile.h"
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "prof_fixture.h"
 #include "prof_document.h"
 #include "prof_pprof_reader.h"
-#include "encode/prof_encode.h"
+#include "formats/prof_encode.h"
 #include "profile/prof_merge.h"
 
 #include <jansson.h>

@@ -8,7 +8,7 @@
 
 #include "prof_fixture.h"
 #include "prof_pprof_reader.h"
-#include "encode/prof_encode.h"
+#include "formats/prof_encode.h"
 
 #include <unistd.h>
 

@@ -10,7 +10,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "encode/prof_encode.h"
+#include "formats/prof_encode.h"
 
 #include <jansson.h>
 

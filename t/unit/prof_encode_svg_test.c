@@ -12,7 +12,7 @@
 
 #include "prof_fixture.h"
 #include "prof_document.h"
-#include "encode/prof_svg_plot.h"
+#include "formats/prof_svg_plot.h"
 
 
 typedef struct {

@@ -6,7 +6,7 @@
 
 #include "tap.h"
 
-#include "encode/prof_gzip.h"
+#include "formats/prof_gzip.h"
 
 #include <zlib.h>
 

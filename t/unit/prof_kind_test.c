@@ -7,7 +7,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "encode/prof_kind.h"
+#include "views/prof_kind.h"
 
 
 static void test_objects(void);

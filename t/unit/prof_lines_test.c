@@ -11,7 +11,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "profile/prof_symbolize.h"
+#include "names/prof_symbolize.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

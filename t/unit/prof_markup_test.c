@@ -6,7 +6,7 @@
 
 #include "tap.h"
 
-#include "encode/prof_markup.h"
+#include "formats/prof_markup.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "encode/prof_encode.h"
+#include "formats/prof_encode.h"
 #include "profile/prof_merge.h"
 
 

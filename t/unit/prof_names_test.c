@@ -10,7 +10,7 @@
 
 #include "tap.h"
 
-#include "profile/prof_names.h"
+#include "names/prof_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "encode/prof_notes.h"
+#include "views/prof_notes.h"
 
 
 static void test_lines(void);

@@ -11,7 +11,7 @@
 
 
 #include "base/prof_buf.h"
-#include "encode/prof_encode.h"
+#include "formats/prof_encode.h"
 #include "proto/prof_proto.h"
 
 #include <stdio.h>

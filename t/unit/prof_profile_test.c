@@ -7,7 +7,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "encode/prof_encode.h"
+#include "formats/prof_encode.h"
 
 
 static void test_create(void);

@@ -11,8 +11,8 @@
 #define _PROF_REPACK_H_INCLUDED_
 
 
+#include "archive/prof_archive_format.h"
 #include "base/prof_buf.h"
-#include "profile/prof_archive_format.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "tap.h"
 
-#include "encode/prof_strings.h"
+#include "formats/prof_strings.h"
 
 
 int

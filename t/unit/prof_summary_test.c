@@ -7,8 +7,8 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "encode/prof_measure.h"
-#include "encode/prof_summary.h"
+#include "views/prof_measure.h"
+#include "views/prof_summary.h"
 
 
 static void test_items(void);

@@ -12,7 +12,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "profile/prof_symbolize.h"
+#include "names/prof_symbolize.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -6,7 +6,7 @@
 
 #include "tap.h"
 
-#include "encode/prof_text.h"
+#include "formats/prof_text.h"
 
 
 typedef struct {

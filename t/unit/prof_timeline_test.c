@@ -7,7 +7,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "encode/prof_timeline.h"
+#include "views/prof_timeline.h"
 
 
 #define MAX    1000

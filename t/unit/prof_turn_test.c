@@ -10,7 +10,7 @@
 #include "tap.h"
 
 #include "prof.h"
-#include "encode/prof_kind.h"
+#include "views/prof_kind.h"
 
 #include <errno.h>
 #include <poll.h>

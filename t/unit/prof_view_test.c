@@ -7,7 +7,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "encode/prof_view.h"
+#include "views/prof_view.h"
 
 
 static void test_empty(void);

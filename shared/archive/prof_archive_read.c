@@ -1,0 +1,369 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Nothing that is read is believed: each number that is an index is checked
+ * where it is read.
+ */
+
+
+#include "archive/prof_archive.h"
+#include "archive/prof_archive_in.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+/* the least bytes that an item takes */
+
+#define PROF_ARCHIVE_FACT     3
+#define PROF_ARCHIVE_OBJECT   6
+#define PROF_ARCHIVE_INLINE   4
+#define PROF_ARCHIVE_FRAME    12
+#define PROF_ARCHIVE_NODE     2
+#define PROF_ARCHIVE_LABEL    4
+#define PROF_ARCHIVE_ENTRY    6
+#define PROF_ARCHIVE_ALLOC    6
+
+/*
+ * Frames of a stack: those that are sampled, and what captures and merges put
+ * above them.  Time and output of encoders grow with the depth of each node.
+ */
+
+#define PROF_ARCHIVE_DEPTH    (2 * PROF_MAX_DEPTH)
+
+
+static void prof_archive_content(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_head(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_stats(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_facts(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_objects(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_inlines(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_frames(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_nodes(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_labels(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_allocs(prof_archive_in_t *in, prof_profile_t *p);
+
+
+prof_profile_t *
+prof_archive_read(const void *data, size_t len, const char **err)
+{
+    prof_profile_t     *p;
+    prof_archive_in_t   in;
+
+    p = NULL;
+
+    if (prof_archive_in_open(&in, data, len) == PROF_OK) {
+
+        p = calloc(1, sizeof(prof_profile_t));
+
+        if (p) {
+            prof_archive_content(&in, p);
+
+        } else {
+            prof_archive_in_fail(&in, PROF_ARCHIVE_MEMORY);
+        }
+    }
+
+    prof_archive_in_close(&in);
+
+    if (in.err) {
+        prof_profile_destroy(p);
+        p = NULL;
+    }
+
+    if (err) {
+        *err = in.err;
+    }
+
+    return p;
+}
+
+
+static void
+prof_archive_content(prof_archive_in_t *in, prof_profile_t *p)
+{
+    prof_archive_head(in, p);
+    prof_archive_stats(in, p);
+    prof_archive_facts(in, p);
+    prof_archive_objects(in, p);
+    prof_archive_inlines(in, p);
+    prof_archive_frames(in, p);
+    prof_archive_nodes(in, p);
+    prof_archive_labels(in, p);
+    prof_archive_entries(in, p);
+    prof_archive_allocs(in, p);
+
+    if (in->pos != in->last) {
+        prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+    }
+}
+
+
+static void
+prof_archive_head(prof_archive_in_t *in, prof_profile_t *p)
+{
+    p->title = prof_archive_in_some(in);
+    p->scope = prof_archive_in_text(in);
+    p->mode = prof_archive_in_below(in, PROF_MODE_OBJECT + 1);
+    p->start_realtime = prof_archive_in_number(in);
+    p->frequency = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
+    p->frequency_end = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
+    p->duration = prof_archive_in_number(in);
+    p->wall = prof_archive_in_number(in);
+    p->running = prof_archive_in_number(in);
+    p->cpu = prof_archive_in_number(in);
+    p->alloc_interval = prof_archive_in_number(in);
+    p->peak_objects = prof_archive_in_number(in);
+    p->peak_space = prof_archive_in_number(in);
+    p->inuse = prof_archive_in_below(in, 2);
+    p->aggregated = prof_archive_in_below(in, 2);
+}
+
+
+/* a counter that nobody knows any more is left out */
+
+static void
+prof_archive_stats(prof_archive_in_t *in, prof_profile_t *p)
+{
+    char                     *name;
+    uint64_t                  n;
+    const prof_stats_desc_t  *d;
+
+    for ( ;; ) {
+        name = prof_archive_in_text(in);
+        n = name ? prof_archive_in_number(in) : 0;
+
+        if (name == NULL || in->err) {
+            free(name);
+            return;
+        }
+
+        for (d = prof_stats_desc; d->name; d++) {
+            if (strcmp(d->name, name) == 0) {
+                memcpy((char *) &p->stats + d->offset, &n, sizeof(n));
+            }
+        }
+
+        free(name);
+    }
+}
+
+
+static void
+prof_archive_facts(prof_archive_in_t *in, prof_profile_t *p)
+{
+    uint32_t      i;
+    prof_fact_t  *fact;
+
+    p->facts = prof_archive_in_array(in, &p->nfacts, PROF_ARCHIVE_FACT,
+                                  sizeof(prof_fact_t));
+
+    for (i = 0; i < p->nfacts && in->err == NULL; i++) {
+        fact = &p->facts[i];
+
+        fact->name = prof_archive_in_some(in);
+        fact->value = prof_archive_in_some(in);
+        fact->label = prof_archive_in_below(in, 2);
+    }
+}
+
+
+static void
+prof_archive_objects(prof_archive_in_t *in, prof_profile_t *p)
+{
+    uint32_t                i;
+    prof_profile_object_t  *o;
+
+    p->objects = prof_archive_in_array(in, &p->nobjects, PROF_ARCHIVE_OBJECT,
+                                    sizeof(prof_profile_object_t));
+
+    for (i = 0; i < p->nobjects && in->err == NULL; i++) {
+        o = &p->objects[i];
+
+        o->path = prof_archive_in_some(in);
+        o->build_id = prof_archive_in_some(in);
+        o->start = prof_archive_in_number(in);
+        o->end = prof_archive_in_number(in);
+        o->offset = prof_archive_in_number(in);
+        o->base = prof_archive_in_number(in);
+    }
+}
+
+
+static void
+prof_archive_inlines(prof_archive_in_t *in, prof_profile_t *p)
+{
+    uint32_t        i;
+    prof_inline_t  *l;
+
+    p->inlines = prof_archive_in_array(in, &p->ninlines, PROF_ARCHIVE_INLINE,
+                                    sizeof(prof_inline_t));
+
+    for (i = 0; i < p->ninlines && in->err == NULL; i++) {
+        l = &p->inlines[i];
+
+        l->name = prof_archive_in_some(in);
+        l->file = prof_archive_in_text(in);
+        l->line = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
+        l->start_line = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
+    }
+}
+
+
+static void
+prof_archive_frames(prof_archive_in_t *in, prof_profile_t *p)
+{
+    uint32_t       i;
+    prof_frame_t  *f;
+
+    p->frames = prof_archive_in_array(in, &p->nframes, PROF_ARCHIVE_FRAME,
+                                   sizeof(prof_frame_t));
+
+    for (i = 0; i < p->nframes && in->err == NULL; i++) {
+        f = &p->frames[i];
+
+        f->object = prof_archive_in_index(in, p->nobjects);
+        f->call = prof_archive_in_below(in, 2);
+        f->pc = prof_archive_in_number(in);
+        f->function = prof_archive_in_number(in);
+        f->function_len = prof_archive_in_number(in);
+        f->name = prof_archive_in_text(in);
+        f->file = prof_archive_in_text(in);
+        f->line = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
+        f->start_line = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
+        f->exact = prof_archive_in_below(in, 2);
+        f->inlines = prof_archive_in_below(in, (uint64_t) p->ninlines + 1);
+        f->ninlines = prof_archive_in_below(in, PROF_MAX_INLINES + 1);
+
+        if (f->ninlines > p->ninlines - f->inlines) {
+            prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+            f->ninlines = 0;
+        }
+    }
+}
+
+
+static void
+prof_archive_nodes(prof_archive_in_t *in, prof_profile_t *p)
+{
+    uint16_t     *depth;
+    uint32_t      i;
+    prof_node_t  *node;
+
+    p->nodes = prof_archive_in_array(in, &p->nnodes, PROF_ARCHIVE_NODE,
+                                  sizeof(prof_node_t));
+
+    depth = calloc((size_t) p->nnodes + 1, sizeof(uint16_t));
+
+    if (depth == NULL) {
+        prof_archive_in_fail(in, PROF_ARCHIVE_MEMORY);
+    }
+
+    for (i = 0; i < p->nnodes && in->err == NULL; i++) {
+        node = &p->nodes[i];
+
+        node->parent = prof_archive_in_back(in, i);
+        node->frame = prof_archive_in_below(in, p->nframes);
+
+        depth[i] = node->parent == PROF_NONE ? 1 : depth[node->parent] + 1;
+
+        if (depth[i] > PROF_ARCHIVE_DEPTH) {
+            prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+        }
+    }
+
+    free(depth);
+}
+
+
+static void
+prof_archive_labels(prof_archive_in_t *in, prof_profile_t *p)
+{
+    uint32_t       i, k, n;
+    prof_label_t  *label;
+
+    p->labels = prof_archive_in_array(in, &p->nlabels, PROF_ARCHIVE_LABEL,
+                                   sizeof(prof_label_t));
+
+    for (i = 0; i < p->nlabels && in->err == NULL; i++) {
+        label = &p->labels[i];
+
+        label->rest = prof_archive_in_back(in, i);
+        label->name = prof_archive_in_some(in);
+        label->value = prof_archive_in_some(in);
+        label->unit = prof_archive_in_text(in);
+
+        n = 1;
+
+        for (k = label->rest; k != PROF_NONE; k = p->labels[k].rest) {
+            if (++n > PROF_MAX_LABELS) {
+                prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+                return;
+            }
+        }
+    }
+}
+
+
+static void
+prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p)
+{
+    uint32_t       i;
+    uint64_t       node;
+    prof_entry_t  *e;
+
+    p->entries = prof_archive_in_array(in, &p->nentries, PROF_ARCHIVE_ENTRY,
+                                    sizeof(prof_entry_t));
+
+    node = 0;
+
+    for (i = 0; i < p->nentries && in->err == NULL; i++) {
+        e = &p->entries[i];
+
+        node += prof_archive_in_signed(in);
+
+        if (node >= p->nnodes) {
+            prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+        }
+
+        e->node = (uint32_t) node;
+        e->kind = prof_archive_in_below(in, PROF_ENTRY_GAP + 1);
+        e->labels = prof_archive_in_index(in, p->nlabels);
+        e->count = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
+        e->wall = prof_archive_in_number(in);
+        e->cpu = e->wall - prof_archive_in_signed(in);
+    }
+}
+
+
+static void
+prof_archive_allocs(prof_archive_in_t *in, prof_profile_t *p)
+{
+    uint32_t       i;
+    uint64_t       node;
+    prof_alloc_t  *a;
+
+    p->allocs = prof_archive_in_array(in, &p->nallocs, PROF_ARCHIVE_ALLOC,
+                                   sizeof(prof_alloc_t));
+
+    node = 0;
+
+    for (i = 0; i < p->nallocs && in->err == NULL; i++) {
+        a = &p->allocs[i];
+
+        node += prof_archive_in_signed(in);
+
+        if (node >= p->nnodes) {
+            prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+        }
+
+        a->node = (uint32_t) node;
+        a->labels = prof_archive_in_index(in, p->nlabels);
+        a->alloc_objects = prof_archive_in_number(in);
+        a->alloc_space = prof_archive_in_number(in);
+        a->inuse_objects = prof_archive_in_number(in);
+        a->inuse_space = prof_archive_in_number(in);
+    }
+}

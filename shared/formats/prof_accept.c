@@ -1,0 +1,370 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "formats/prof_accept.h"
+
+#include <string.h>
+#include <strings.h>
+
+
+/* qualities are in thousandths */
+
+#define PROF_ACCEPT_MAX      1000
+#define PROF_ACCEPT_INVALID  -1
+
+
+/* an element of a list: "text/html;level=1;q=0.5" */
+
+typedef struct {
+    const char   *name;
+    size_t        len;
+    int           q;
+} prof_accept_item_t;
+
+
+/* how well a header speaks of something */
+
+typedef struct {
+    int           q;            /* 0: refused, or not named */
+    unsigned      level;        /* 1: as all, 2: with its kind, 3: exactly */
+    unsigned      position;     /* in the header */
+} prof_accept_rank_t;
+
+
+/* what clients may call a type instead */
+
+typedef struct {
+    const char   *alias;
+    const char   *type;
+} prof_accept_alias_t;
+
+
+static prof_accept_rank_t prof_accept_rank(const char *s, size_t len,
+    const char *type);
+static unsigned prof_accept_level(const prof_accept_item_t *item,
+    const char *type);
+static int prof_accept_is_type(const prof_accept_item_t *item,
+    const char *type);
+static int prof_accept_better(const prof_accept_rank_t *one,
+    const prof_accept_rank_t *two);
+static int prof_accept_next(const char **s, const char *last,
+    prof_accept_item_t *item);
+static const char *prof_accept_part(const char *s, const char *last,
+    char end);
+static int prof_accept_q(const char *s, const char *last);
+static void prof_accept_trim(const char **s, const char **last);
+static int prof_accept_eq(const prof_accept_item_t *item, const char *name,
+    size_t len);
+
+
+static const prof_accept_alias_t  prof_accept_aliases[] = {
+    { "application/vnd.google.protobuf", "application/octet-stream" },
+    { "application/x-protobuf", "application/octet-stream" },
+    { "application/protobuf", "application/octet-stream" },
+    { NULL, NULL }
+};
+
+
+const prof_encoder_t *
+prof_accept_encoder(const char *s, size_t len, const prof_encoder_t *def)
+{
+    size_t                 i;
+    prof_accept_rank_t     best, rank;
+    const prof_encoder_t  *e;
+
+    e = def;
+    best = prof_accept_rank(s, len, def->content_type);
+
+    /* the default remains unless something else is better for other reasons
+       than its position, which counts among the others only */
+
+    best.position = 0;
+
+    for (i = 0; prof_encoders[i]; i++) {
+
+        if (prof_encoders[i] == def) {
+            continue;
+        }
+
+        rank = prof_accept_rank(s, len, prof_encoders[i]->content_type);
+
+        if (prof_accept_better(&rank, &best)) {
+            best = rank;
+            e = prof_encoders[i];
+        }
+    }
+
+    return e;
+}
+
+
+int
+prof_accept_gzip(const char *s, size_t len)
+{
+    int                  all, gzip, identity;
+    const char          *last;
+    prof_accept_item_t   item;
+
+    all = PROF_ACCEPT_INVALID;
+    gzip = PROF_ACCEPT_INVALID;
+    identity = PROF_ACCEPT_INVALID;
+
+    last = s + len;
+
+    while (prof_accept_next(&s, last, &item)) {
+
+        if (prof_accept_eq(&item, "gzip", 4)
+            || prof_accept_eq(&item, "x-gzip", 6))
+        {
+            gzip = item.q;
+
+        } else if (prof_accept_eq(&item, "identity", 8)) {
+            identity = item.q;
+
+        } else if (prof_accept_eq(&item, "*", 1)) {
+            all = item.q;
+        }
+    }
+
+    if (gzip == PROF_ACCEPT_INVALID) {
+        gzip = all;
+    }
+
+    return gzip > 0 && gzip >= identity;
+}
+
+
+static prof_accept_rank_t
+prof_accept_rank(const char *s, size_t len, const char *type)
+{
+    unsigned             level, position;
+    const char          *last;
+    prof_accept_item_t   item;
+    prof_accept_rank_t   rank;
+
+    memset(&rank, 0, sizeof(prof_accept_rank_t));
+
+    last = s + len;
+    position = 0;
+
+    while (prof_accept_next(&s, last, &item)) {
+
+        level = prof_accept_level(&item, type);
+        position++;
+
+        /* an exact name may well refuse what its kind accepts */
+
+        if (level > rank.level) {
+            rank.level = level;
+            rank.position = position;
+            rank.q = item.q;
+        }
+    }
+
+    return rank;
+}
+
+
+static unsigned
+prof_accept_level(const prof_accept_item_t *item, const char *type)
+{
+    size_t                      kind;
+    const prof_accept_alias_t  *a;
+
+    /* some old clients have "*" for all */
+
+    if (prof_accept_eq(item, "*/*", 3) || prof_accept_eq(item, "*", 1)) {
+        return 1;
+    }
+
+    if (prof_accept_is_type(item, type)) {
+        return 3;
+    }
+
+    for (a = prof_accept_aliases; a->alias; a++) {
+        if (strcmp(a->type, type) == 0
+            && prof_accept_eq(item, a->alias, strlen(a->alias)))
+        {
+            return 3;
+        }
+    }
+
+    kind = strcspn(type, "/") + 1;
+
+    if (item->len == kind + 1 && item->name[kind] == '*'
+        && strncasecmp(item->name, type, kind) == 0)
+    {
+        return 2;
+    }
+
+    return 0;
+}
+
+
+/* types of formats may have parameters */
+
+static int
+prof_accept_is_type(const prof_accept_item_t *item, const char *type)
+{
+    return prof_accept_eq(item, type, strcspn(type, ";"));
+}
+
+
+static int
+prof_accept_better(const prof_accept_rank_t *one,
+    const prof_accept_rank_t *two)
+{
+    if (one->q != two->q) {
+        return one->q > two->q;
+    }
+
+    if (one->q == 0) {
+        return 0;
+    }
+
+    if (one->level != two->level) {
+        return one->level > two->level;
+    }
+
+    return one->position < two->position;
+}
+
+
+/* the next well-formed element, or 0 */
+
+static int
+prof_accept_next(const char **s, const char *last, prof_accept_item_t *item)
+{
+    const char  *p, *end, *param;
+
+    while (*s < last) {
+
+        p = *s;
+        end = prof_accept_part(p, last, ',');
+        *s = end < last ? end + 1 : last;
+
+        param = prof_accept_part(p, end, ';');
+
+        item->q = prof_accept_q(param, end);
+        item->name = p;
+
+        prof_accept_trim(&item->name, &param);
+
+        item->len = param - item->name;
+
+        if (item->len && item->q != PROF_ACCEPT_INVALID) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* where the character is, outside of quotes, or the end */
+
+static const char *
+prof_accept_part(const char *s, const char *last, char end)
+{
+    int  quoted;
+
+    quoted = 0;
+
+    for ( /* void */ ; s < last; s++) {
+
+        if (quoted && *s == '\\') {
+
+            if (++s == last) {
+                break;
+            }
+
+            continue;
+        }
+
+        if (*s == '"') {
+            quoted = !quoted;
+
+        } else if (*s == end && !quoted) {
+            break;
+        }
+    }
+
+    return s;
+}
+
+
+/* of *( ";" name "=" value ): that of "q", which ends them */
+
+static int
+prof_accept_q(const char *s, const char *last)
+{
+    int          q, unit;
+    const char  *p, *end;
+
+    while (s < last) {
+
+        p = s + 1;
+        s = prof_accept_part(p, last, ';');
+        end = s;
+
+        prof_accept_trim(&p, &end);
+
+        if (end - p < 2 || (*p != 'q' && *p != 'Q') || p[1] != '=') {
+            continue;
+        }
+
+        p += 2;
+        q = 0;
+
+        if (p == end) {
+            return PROF_ACCEPT_INVALID;
+        }
+
+        if (*p == '0' || *p == '1') {
+            q = (*p++ - '0') * PROF_ACCEPT_MAX;
+
+        } else if (*p != '.') {
+            return PROF_ACCEPT_INVALID;
+        }
+
+        if (p < end && *p++ != '.') {
+            return PROF_ACCEPT_INVALID;
+        }
+
+        for (unit = PROF_ACCEPT_MAX / 10; p < end; p++, unit /= 10) {
+
+            if (*p < '0' || *p > '9') {
+                return PROF_ACCEPT_INVALID;
+            }
+
+            q += (*p - '0') * unit;
+        }
+
+        return q <= PROF_ACCEPT_MAX ? q : PROF_ACCEPT_INVALID;
+    }
+
+    return PROF_ACCEPT_MAX;
+}
+
+
+static void
+prof_accept_trim(const char **s, const char **last)
+{
+    while (*s < *last && (**s == ' ' || **s == '\t')) {
+        (*s)++;
+    }
+
+    while (*s < *last && ((*last)[-1] == ' ' || (*last)[-1] == '\t')) {
+        (*last)--;
+    }
+}
+
+
+static int
+prof_accept_eq(const prof_accept_item_t *item, const char *name, size_t len)
+{
+    return item->len == len && strncasecmp(item->name, name, len) == 0;
+}

@@ -1,0 +1,42 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What a client would like to get: the headers Accept and Accept-Encoding of
+ * HTTP (RFC 9110, 12.5), with their qualities.
+ *
+ * Headers come from anybody: an element that is not well-formed is ignored,
+ * and a client that accepts nothing of what there is gets the default.
+ *
+ * Context: any.
+ */
+
+
+#ifndef _PROF_ACCEPT_H_INCLUDED_
+#define _PROF_ACCEPT_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "formats/prof_encode.h"
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * The format for a value of Accept, "text/html, text/plain;q=0.1": the one of
+ * the highest quality; of several, those that are named more exactly; of
+ * these, def, or the one that is named first.
+ */
+const prof_encoder_t *prof_accept_encoder(const char *s, size_t len,
+    const prof_encoder_t *def);
+
+/*
+ * Whether a value of Accept-Encoding takes gzip, and does not prefer plain
+ * text.
+ */
+int prof_accept_gzip(const char *s, size_t len);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_ACCEPT_H_INCLUDED_ */

@@ -1,0 +1,247 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Both profiles are merged to get one tree, with a label that tells whose a
+ * weight is.
+ */
+
+
+#include "formats/prof_diff.h"
+#include "formats/prof_markup.h"
+#include "formats/prof_svg_plot.h"
+#include "profile/prof_merge.h"
+#include "views/prof_measure.h"
+
+#include <string.h>
+
+
+#define PROF_DIFF_LABEL  "profile of a difference"
+
+
+static uint32_t prof_diff_measure(const prof_profile_t *before,
+    const prof_profile_t *after);
+static int prof_diff_has(const prof_profile_t *p, uint32_t measure);
+static int prof_diff_merge(prof_diff_t *d);
+static int prof_diff_weigh(prof_diff_t *d);
+static uint32_t prof_diff_side(const prof_profile_t *p, uint32_t labels);
+
+
+const prof_diff_encoder_t  *const prof_diff_encoders[] = {
+    &prof_diff_html,
+    &prof_diff_svg,
+    NULL
+};
+
+
+static const char  *prof_diff_sides[] = { "before", "after" };
+
+
+const prof_diff_encoder_t *
+prof_diff_find(const char *name, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; prof_diff_encoders[i]; i++) {
+        if (strlen(prof_diff_encoders[i]->name) == len
+            && memcmp(prof_diff_encoders[i]->name, name, len) == 0)
+        {
+            return prof_diff_encoders[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+int
+prof_diff_init(prof_diff_t *d, const prof_profile_t *before,
+    const prof_profile_t *after, uint32_t flags)
+{
+    memset(d, 0, sizeof(prof_diff_t));
+
+    d->profile[PROF_DIFF_BEFORE] = before;
+    d->profile[PROF_DIFF_AFTER] = after;
+    d->flags = flags;
+    d->measure = prof_diff_measure(before, after);
+
+    if (prof_diff_merge(d) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    return prof_diff_weigh(d);
+}
+
+
+void
+prof_diff_free(prof_diff_t *d)
+{
+    prof_view_destroy(d->view);
+    prof_profile_destroy(d->merged);
+}
+
+
+static uint32_t
+prof_diff_measure(const prof_profile_t *before, const prof_profile_t *after)
+{
+    uint32_t  i, n, list[PROF_MEASURE_MAX];
+
+    if (prof_diff_has(before, prof_measure_first(after))) {
+        return prof_measure_first(after);
+    }
+
+    n = prof_measure_list(after, list);
+
+    for (i = 0; i < n; i++) {
+        if (prof_diff_has(before, list[i])) {
+            return list[i];
+        }
+    }
+
+    return PROF_MEASURE_WALL;
+}
+
+
+static int
+prof_diff_has(const prof_profile_t *p, uint32_t measure)
+{
+    uint32_t  i, n, list[PROF_MEASURE_MAX];
+
+    n = prof_measure_list(p, list);
+
+    for (i = 0; i < n; i++) {
+        if (list[i] == measure) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+prof_diff_merge(prof_diff_t *d)
+{
+    uint32_t             i;
+    prof_merge_t        *m;
+    prof_merge_label_t   label;
+
+    m = prof_merge_create(d->profile[PROF_DIFF_AFTER]->title,
+                          PROF_MERGE_NAMES);
+    if (m == NULL) {
+        return PROF_ERROR;
+    }
+
+    label.name = PROF_DIFF_LABEL;
+    label.unit = NULL;
+
+    for (i = 0; i < 2; i++) {
+        label.value = prof_diff_sides[i];
+
+        if (prof_merge_add(m, d->profile[i], &label, 1) != PROF_OK) {
+            prof_merge_destroy(m);
+            return PROF_ERROR;
+        }
+    }
+
+    d->merged = prof_merge_finish(m);
+
+    return PROF_OK;
+}
+
+
+static int
+prof_diff_weigh(prof_diff_t *d)
+{
+    uint32_t               i;
+    prof_view_t           *v;
+    const prof_alloc_t    *a;
+    const prof_entry_t    *e;
+    const prof_profile_t  *p;
+
+    p = d->merged;
+
+    v = prof_view_create(p, NULL, NULL, 0);
+    if (v == NULL) {
+        return PROF_ERROR;
+    }
+
+    d->view = v;
+
+    if (prof_view_columns(v, 2) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    v->measure[PROF_DIFF_BEFORE] = d->measure;
+    v->measure[PROF_DIFF_AFTER] = d->measure;
+
+    for (i = 0; i < p->nentries; i++) {
+        e = &p->entries[i];
+        prof_view_self(v, v->map[e->node], prof_diff_side(p, e->labels))
+            += prof_measure_entry(e, d->measure);
+    }
+
+    for (i = 0; i < p->nallocs; i++) {
+        a = &p->allocs[i];
+        prof_view_self(v, v->map[a->node], prof_diff_side(p, a->labels))
+            += prof_measure_alloc(a, d->measure);
+    }
+
+    prof_view_sum(v);
+
+    return prof_view_order(v, PROF_SVG_SHARE);
+}
+
+
+static uint32_t
+prof_diff_side(const prof_profile_t *p, uint32_t labels)
+{
+    const prof_label_t  *label;
+
+    label = prof_profile_label_find(p, labels, PROF_DIFF_LABEL);
+
+    return label && label->value[0] == 'a' ? PROF_DIFF_AFTER
+                                           : PROF_DIFF_BEFORE;
+}
+
+
+uint64_t
+prof_diff_scale(const prof_diff_t *d, uint64_t weight)
+{
+    double           scaled;
+    const uint64_t  *whole;
+
+    whole = d->view->whole;
+
+    if (!(d->flags & PROF_DIFF_NORMALIZED) || whole[PROF_DIFF_BEFORE] == 0) {
+        return weight;
+    }
+
+    scaled = (double) weight / whole[PROF_DIFF_BEFORE]
+             * whole[PROF_DIFF_AFTER];
+
+    /* sums of what an archive says may be larger than their parts */
+
+    return scaled < 1e18 ? (uint64_t) scaled : (uint64_t) 1e18;
+}
+
+
+void
+prof_diff_change(const prof_diff_t *d, uint64_t before, uint64_t after,
+    prof_buf_t *b)
+{
+    uint64_t  change;
+
+    before = prof_diff_scale(d, before);
+    change = after > before ? after - before : before - after;
+
+    prof_buf_puts(b, after > before ? "+" : after < before ? "-" : "");
+
+    if (d->flags & PROF_DIFF_NORMALIZED) {
+        prof_markup_percent(b, change, d->view->whole[PROF_DIFF_AFTER], 2);
+        prof_buf_puts(b, "%");
+
+    } else {
+        prof_measure_value(b, prof_measures[d->measure].unit, change);
+    }
+}

@@ -1,0 +1,433 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Each cell of a value is there for each measure, and the page shows one of
+ * them.
+ */
+
+
+#include "formats/prof_html_tables.h"
+#include "formats/prof_markup.h"
+#include "views/prof_kind.h"
+#include "views/prof_measure.h"
+#include "views/prof_totals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+#define PROF_HTML_NAME_MAX  256
+
+
+typedef struct prof_html_table_s  prof_html_table_t;
+
+struct prof_html_table_s {
+    const prof_profile_t   *profile;
+    const prof_view_t      *view;
+    prof_buf_t             *out;
+    uint32_t               *functions;  /* their kinds */
+    uint32_t               *kind;       /* of a group */
+    uint32_t                first;      /* the column to be sorted by */
+    void                  (*name)(prof_html_table_t *t, uint32_t group);
+};
+
+
+static int prof_html_functions(prof_html_table_t *t);
+static uint32_t prof_html_choose(prof_html_table_t *t, prof_total_t *totals,
+    uint32_t n);
+static int prof_html_objects(prof_html_table_t *t);
+static int prof_html_kinds(prof_html_table_t *t);
+static int prof_html_group(prof_html_table_t *t, const uint32_t *group,
+    uint32_t n);
+static void prof_html_head(prof_html_table_t *t, const char *id,
+    const char *caption, const char *column);
+static void prof_html_row(prof_html_table_t *t, const prof_total_t *total);
+static void prof_html_value(prof_html_table_t *t, uint32_t column,
+    uint64_t value, uint32_t bar);
+static void prof_html_function_name(prof_html_table_t *t, uint32_t group);
+static void prof_html_object_name(prof_html_table_t *t, uint32_t group);
+static void prof_html_kind_name(prof_html_table_t *t, uint32_t group);
+
+
+int
+prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
+{
+    int                rc;
+    size_t             n;
+    prof_html_table_t  t;
+
+    t.profile = p;
+    t.view = v;
+    t.out = b;
+    t.first = prof_view_column(v, prof_measure_first(p));
+
+    /* of functions, or of objects and of what has none */
+
+    n = v->nfunctions > p->nobjects ? v->nfunctions : p->nobjects;
+
+    t.kind = calloc(n + PROF_KIND_MAX, sizeof(uint32_t));
+    t.functions = prof_kind_functions(p, v);
+
+    if (t.kind == NULL || t.functions == NULL) {
+        free(t.kind);
+        free(t.functions);
+        return PROF_ERROR;
+    }
+
+    prof_buf_puts(b, "<div class=\"pair\">\n");
+
+    rc = prof_html_kinds(&t);
+
+    if (rc == PROF_OK) {
+        rc = prof_html_objects(&t);
+    }
+
+    prof_buf_puts(b, "</div>\n");
+
+    if (rc == PROF_OK) {
+        rc = prof_html_functions(&t);
+    }
+
+    free(t.kind);
+    free(t.functions);
+
+    return rc;
+}
+
+
+static int
+prof_html_functions(prof_html_table_t *t)
+{
+    uint32_t       i, n, shown, *group;
+    prof_total_t  *totals;
+
+    n = t->view->nfunctions;
+
+    group = malloc(((size_t) n + 1) * sizeof(uint32_t));
+    if (group == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        group[i] = i;
+        t->kind[i] = t->functions[i];
+    }
+
+    totals = prof_totals_create(t->view, group, n);
+
+    free(group);
+
+    if (totals == NULL) {
+        return PROF_ERROR;
+    }
+
+    shown = prof_html_choose(t, totals, n);
+    prof_totals_sort(totals, shown, t->first);
+
+    t->name = prof_html_function_name;
+    prof_html_head(t, "functions", "Functions", "Function");
+
+    for (i = 0; i < shown; i++) {
+        prof_html_row(t, &totals[i]);
+    }
+
+    prof_buf_puts(t->out, "</tbody></table></div>\n");
+
+    if (shown < n) {
+        prof_buf_printf(t->out, "<p class=\"soft\">The %u heaviest of %u "
+                        "functions.</p>\n", shown, n);
+    }
+
+    prof_buf_puts(t->out, "</section>\n");
+
+    free(totals);
+
+    return PROF_OK;
+}
+
+
+/*
+ * Moves those that are shown to the front, and returns their number: the first
+ * ones by any of the columns.
+ */
+
+static uint32_t
+prof_html_choose(prof_html_table_t *t, prof_total_t *totals, uint32_t n)
+{
+    uint32_t      i, j, k, last, part, shown;
+    prof_total_t  best;
+
+    if (n <= PROF_HTML_ROWS) {
+        return n;
+    }
+
+    shown = 0;
+    part = PROF_HTML_ROWS / (2 * t->view->ncolumns);
+
+    for (k = 0; k < t->view->ncolumns; k++) {
+
+        prof_totals_sort(totals + shown, n - shown, k);
+        shown += part;
+
+        last = shown + part;
+
+        for ( /* void */ ; shown < last && shown < n; shown++) {
+            j = shown;
+
+            for (i = shown + 1; i < n; i++) {
+                if (totals[i].total[k] > totals[j].total[k]) {
+                    j = i;
+                }
+            }
+
+            best = totals[j];
+            totals[j] = totals[shown];
+            totals[shown] = best;
+        }
+    }
+
+    return shown;
+}
+
+
+static int
+prof_html_objects(prof_html_table_t *t)
+{
+    int                  rc;
+    uint32_t             i, n, *group;
+    const prof_frame_t  *f;
+
+    n = t->profile->nobjects + PROF_KIND_MAX;
+
+    group = malloc(((size_t) t->view->nfunctions + 1) * sizeof(uint32_t));
+    if (group == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < t->view->nfunctions; i++) {
+        f = &t->profile->frames[t->view->functions[i].frame];
+
+        if (f->object == PROF_NONE) {
+            group[i] = t->profile->nobjects + t->functions[i];
+            t->kind[group[i]] = t->functions[i];
+
+        } else {
+            group[i] = f->object;
+            t->kind[group[i]] = prof_kind_object(t->profile, f);
+        }
+    }
+
+    t->name = prof_html_object_name;
+    prof_html_head(t, "objects", "Modules and libraries", "File");
+
+    rc = prof_html_group(t, group, n);
+
+    free(group);
+
+    return rc;
+}
+
+
+static int
+prof_html_kinds(prof_html_table_t *t)
+{
+    int        rc;
+    uint32_t   i, *group;
+
+    group = malloc(((size_t) t->view->nfunctions + 1) * sizeof(uint32_t));
+    if (group == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < t->view->nfunctions; i++) {
+        group[i] = t->functions[i];
+        t->kind[group[i]] = group[i];
+    }
+
+    t->name = prof_html_kind_name;
+    prof_html_head(t, "kinds", "Kinds of code", "Kind");
+
+    rc = prof_html_group(t, group, PROF_KIND_MAX);
+
+    free(group);
+
+    return rc;
+}
+
+
+/* rows of all groups that have any time, and the end of the table */
+
+static int
+prof_html_group(prof_html_table_t *t, const uint32_t *group, uint32_t n)
+{
+    uint32_t       i, k;
+    prof_total_t  *totals;
+
+    totals = prof_totals_create(t->view, group, n);
+    if (totals == NULL) {
+        return PROF_ERROR;
+    }
+
+    prof_totals_sort(totals, n, t->first);
+
+    for (i = 0; i < n; i++) {
+        for (k = 0; k < t->view->ncolumns; k++) {
+
+            if (totals[i].total[k]) {
+                prof_html_row(t, &totals[i]);
+                break;
+            }
+        }
+    }
+
+    prof_buf_puts(t->out, "</tbody></table></div></section>\n");
+
+    free(totals);
+
+    return PROF_OK;
+}
+
+
+static void
+prof_html_head(prof_html_table_t *t, const char *id, const char *caption,
+    const char *column)
+{
+    uint32_t     k;
+    const char  *name;
+
+    prof_buf_printf(t->out, "<section><h2>%s</h2>\n<div class=\"wide\">"
+                    "<table class=\"times\" id=\"%s\"><thead><tr>"
+                    "<th scope=\"col\">%s</th>", caption, id, column);
+
+    for (k = 0; k < t->view->ncolumns; k++) {
+        name = prof_measures[t->view->measure[k]].name;
+
+        prof_buf_printf(t->out, "<th scope=\"col\" class=\"by %s num\">Self"
+                        "</th><th scope=\"col\" class=\"by %s\"></th>"
+                        "<th scope=\"col\" class=\"by %s num\">Total</th>",
+                        name, name, name);
+    }
+
+    prof_buf_puts(t->out, "</tr></thead>\n<tbody>\n");
+}
+
+
+static void
+prof_html_row(prof_html_table_t *t, const prof_total_t *total)
+{
+    uint32_t  k;
+
+    prof_buf_puts(t->out, "<tr><th scope=\"row\"><svg class=\"chip ");
+    prof_buf_puts(t->out, prof_kinds[t->kind[total->group]].name);
+    prof_buf_puts(t->out, "\" aria-hidden=\"true\">"
+                          "<rect width=\"100%\" height=\"100%\"/></svg>");
+
+    t->name(t, total->group);
+
+    prof_buf_puts(t->out, "</th>");
+
+    for (k = 0; k < t->view->ncolumns; k++) {
+        prof_html_value(t, k, total->self[k], 1);
+        prof_html_value(t, k, total->total[k], 0);
+    }
+
+    prof_buf_puts(t->out, "</tr>\n");
+}
+
+
+static void
+prof_html_value(prof_html_table_t *t, uint32_t column, uint64_t value,
+    uint32_t bar)
+{
+    uint64_t               whole;
+    const prof_measure_t  *measure;
+
+    whole = t->view->whole[column];
+    measure = &prof_measures[t->view->measure[column]];
+
+    prof_buf_puts(t->out, "<td class=\"by ");
+    prof_buf_puts(t->out, measure->name);
+    prof_buf_puts(t->out, " num\" data-value=\"");
+    prof_buf_number(t->out, value);
+    prof_buf_puts(t->out, "\">");
+
+    if (value) {
+        prof_measure_value(t->out, measure->unit, value);
+        prof_buf_puts(t->out, " <small>");
+        prof_markup_percent(t->out, value, whole, 1);
+        prof_buf_puts(t->out, "%</small>");
+    }
+
+    prof_buf_puts(t->out, "</td>");
+
+    if (bar) {
+        prof_buf_puts(t->out, "<td class=\"by ");
+        prof_buf_puts(t->out, measure->name);
+        prof_buf_puts(t->out, "\"><svg class=\"bar\" aria-hidden=\"true\">"
+                              "<rect width=\"");
+        prof_markup_percent(t->out, value, whole, 1);
+        prof_buf_puts(t->out, "%\" height=\"100%\"/></svg></td>");
+    }
+}
+
+
+static void
+prof_html_function_name(prof_html_table_t *t, uint32_t group)
+{
+    const char                  *name;
+    const prof_frame_t          *f;
+    const prof_view_function_t  *func;
+
+    func = &t->view->functions[group];
+    name = func->name;
+    f = &t->profile->frames[func->frame];
+
+    prof_buf_puts(t->out, "<code>");
+    prof_markup_text(t->out, name, strlen(name), PROF_HTML_NAME_MAX);
+    prof_buf_puts(t->out, "</code>");
+
+    if (f->object != PROF_NONE) {
+        name = prof_kind_file(t->profile->objects[f->object].path);
+
+        prof_buf_puts(t->out, " <small>");
+        prof_markup_text(t->out, name, strlen(name), PROF_HTML_NAME_MAX);
+        prof_buf_puts(t->out, func->inlined ? ", inlined</small>"
+                                            : "</small>");
+    }
+}
+
+
+static void
+prof_html_object_name(prof_html_table_t *t, uint32_t group)
+{
+    const char  *path;
+
+    if (group >= t->profile->nobjects) {
+        prof_html_kind_name(t, group - t->profile->nobjects);
+        return;
+    }
+
+    path = t->profile->objects[group].path;
+
+    prof_buf_puts(t->out, "<code title=\"");
+    prof_markup_text(t->out, path, strlen(path), PROF_HTML_NAME_MAX);
+    prof_buf_puts(t->out, "\">");
+
+    path = prof_kind_file(path);
+
+    prof_markup_text(t->out, path, strlen(path), PROF_HTML_NAME_MAX);
+    prof_buf_puts(t->out, "</code>");
+}
+
+
+static void
+prof_html_kind_name(prof_html_table_t *t, uint32_t group)
+{
+    prof_buf_t  text;
+
+    prof_buf_init(&text);
+    prof_kind_text(t->profile, group, &text);
+    prof_markup_text(t->out, text.data, text.len, PROF_HTML_NAME_MAX);
+    prof_buf_free(&text);
+}

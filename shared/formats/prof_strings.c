@@ -1,0 +1,164 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "formats/prof_strings.h"
+#include "formats/prof_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+#define PROF_STRINGS_MIN  256
+
+
+static int prof_strings_grow(prof_strings_t *t);
+static uint32_t prof_strings_slot(const prof_strings_t *t, const char *s);
+static char *prof_strings_text(const char *s);
+
+
+void
+prof_strings_init(prof_strings_t *t)
+{
+    memset(t, 0, sizeof(prof_strings_t));
+
+    (void) prof_strings_add(t, "");
+}
+
+
+void
+prof_strings_free(prof_strings_t *t)
+{
+    uint32_t  i;
+
+    for (i = 0; i < t->n; i++) {
+        free(t->data[i]);
+    }
+
+    free(t->data);
+    free(t->slots);
+}
+
+
+uint32_t
+prof_strings_add(prof_strings_t *t, const char *s)
+{
+    char      *text;
+    uint32_t   slot;
+
+    if (t->failed || (t->n == t->size && prof_strings_grow(t) != PROF_OK)) {
+        t->failed = 1;
+        return 0;
+    }
+
+    text = prof_strings_text(s);
+
+    if (text == NULL) {
+        t->failed = 1;
+        return 0;
+    }
+
+    slot = prof_strings_slot(t, text);
+
+    if (t->slots[slot]) {
+        free(text);
+        return t->slots[slot] - 1;
+    }
+
+    t->data[t->n++] = text;
+    t->slots[slot] = t->n;
+
+    return t->n - 1;
+}
+
+
+static int
+prof_strings_grow(prof_strings_t *t)
+{
+    char      **data;
+    uint32_t    i, size, *slots;
+
+    size = t->size ? 2 * t->size : PROF_STRINGS_MIN;
+
+    if (size > UINT32_MAX / 4) {
+        return PROF_ERROR;
+    }
+
+    data = realloc(t->data, size * sizeof(char *));
+    if (data == NULL) {
+        return PROF_ERROR;
+    }
+
+    t->data = data;
+
+    slots = calloc(2 * (size_t) size, sizeof(uint32_t));
+    if (slots == NULL) {
+        return PROF_ERROR;
+    }
+
+    free(t->slots);
+
+    t->slots = slots;
+    t->size = size;
+
+    for (i = 0; i < t->n; i++) {
+        slots[prof_strings_slot(t, data[i])] = i + 1;
+    }
+
+    return PROF_OK;
+}
+
+
+/* where the string is, or belongs */
+
+static uint32_t
+prof_strings_slot(const prof_strings_t *t, const char *s)
+{
+    uint32_t     mask, slot;
+    uint64_t     hash;
+    const char  *p;
+
+    hash = 0;
+
+    for (p = s; *p; p++) {
+        hash = (hash ^ (unsigned char) *p) * 0x100000001b3;
+    }
+
+    mask = 2 * t->size - 1;
+
+    for (slot = (hash ^ (hash >> 32)) & mask;
+         t->slots[slot];
+         slot = (slot + 1) & mask)
+    {
+        if (strcmp(t->data[t->slots[slot] - 1], s) == 0) {
+            break;
+        }
+    }
+
+    return slot;
+}
+
+
+static char *
+prof_strings_text(const char *s)
+{
+    char    *text, *p;
+    size_t   len;
+
+    len = strlen(s);
+
+    text = prof_text_utf8(s, &len);
+    if (text == NULL) {
+        return NULL;
+    }
+
+    for (p = text; *p; p++) {
+        if ((unsigned char) *p < 0x20 || *p == 0x7f) {
+            *p = '?';
+        }
+    }
+
+    return text;
+}

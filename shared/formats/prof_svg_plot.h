@@ -1,0 +1,111 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The boxes of a flamegraph as SVG, in a document of its own or in a page.
+ *
+ * All lengths along the axis are percentages, so the picture is as wide
+ * as the window without a script.  Each row is a viewport, and each box one
+ * within it, which clips its own text.  All of it is in one viewport whose
+ * "x" and "width" are all that zooming has to change.
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_SVG_PLOT_H_INCLUDED_
+#define _PROF_SVG_PLOT_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_buf.h"
+#include "profile/prof_profile.h"
+#include "views/prof_kind.h"
+#include "views/prof_notes.h"
+#include "views/prof_view.h"
+
+
+#define PROF_SVG_ROW    18      /* pixels */
+#define PROF_SVG_DEPTH  160     /* frames; deeper ones are not shown */
+
+/* boxes that are narrower than this part of the whole are never shown */
+
+#define PROF_SVG_SHARE  20000
+
+
+typedef struct prof_svg_plot_s  prof_svg_plot_t;
+
+
+/* a picture that tells something else than what kinds of code there are */
+
+typedef struct {
+
+    /* of the box of a node: its class, and what is told after its weight */
+
+    const char         *(*class)(const prof_svg_plot_t *plot, uint32_t node);
+    void                (*tell)(const prof_svg_plot_t *plot, uint32_t node,
+                                prof_buf_t *b);
+
+    /* lines above the picture */
+
+    void                (*notes)(const prof_svg_plot_t *plot,
+                                 prof_notes_pt fn, void *data);
+
+    const prof_kind_t    *legend;       /* all classes; ends with NULL */
+} prof_svg_style_t;
+
+
+struct prof_svg_plot_s {
+    const prof_profile_t  *profile;
+    const prof_view_t     *view;
+    uint32_t               column;      /* of the view */
+    uint32_t               measure;     /* prof_measure_e */
+    const char            *mode;        /* what the script calls it: the name
+                                           of the measure, or another */
+    const prof_svg_style_t
+                          *style;       /* NULL: kinds of code */
+    const void            *data;        /* of the style */
+    uint32_t               rows;        /* the one for the whole included */
+    uint64_t               min;         /* the least weight that is shown */
+    uint32_t               nshown;
+    uint32_t               nhidden;     /* too narrow */
+    uint32_t               ndeep;       /* wide enough, but too deep */
+    uint64_t               hidden;      /* weight of those together */
+    uint32_t              *wide;        /* nodes that may be wide enough */
+    uint32_t               nwide;
+    uint32_t               nnodes;      /* of any weight */
+    uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
+    uint32_t              *cost;        /* of a function's box, in bytes */
+    uint32_t              *kind;        /* of a node */
+};
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Decides what is shown: the heaviest boxes, in about that many bytes.  The
+ * view has an order, by PROF_SVG_SHARE.
+ * Returns PROF_OK, or PROF_ERROR when memory is short.
+ */
+int prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t column, size_t size);
+void prof_svg_plot_free(prof_svg_plot_t *plot);
+
+/*
+ * Appends the element <svg class="prof-plot">; place is its attributes "x",
+ * "y" and "width", its height is rows * PROF_SVG_ROW.  Returns PROF_OK, or
+ * PROF_ERROR when memory is short.
+ */
+int prof_svg_plot_write(const prof_svg_plot_t *plot, const char *place,
+    prof_buf_t *b);
+
+/* the patterns that boxes are filled with, once in a document */
+void prof_svg_plot_defs(prof_buf_t *b);
+
+/* "800 of 1000 boxes are shown, ...": for when not all are; no markup */
+void prof_svg_plot_hidden(const prof_svg_plot_t *plot, prof_buf_t *b);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_SVG_PLOT_H_INCLUDED_ */

@@ -1,0 +1,320 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ */
+
+
+#include "names/prof_helper.h"
+#include "names/prof_spawn.h"
+#include "names/prof_wire.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+
+static int prof_helper_start(uint64_t deadline);
+static int prof_helper_chunk(const prof_helper_question_t *q, uint32_t first,
+    uint32_t n, uint64_t deadline);
+static void prof_helper_question(prof_buf_t *b,
+    const prof_helper_question_t *q, uint32_t first, uint32_t n);
+static int prof_helper_answer(const prof_helper_question_t *q,
+    const prof_buf_t *b, uint32_t first, uint32_t last, uint32_t *next);
+static void prof_helper_failed(int rc);
+static int prof_helper_fetches(void);
+
+
+static const char    *prof_helper_path;
+static prof_spawn_t   prof_helper = { -1, -1 };
+static uint64_t       prof_helper_next;     /* no start before */
+static const char    *prof_helper_error;
+
+
+void
+prof_profile_helper(const char *path)
+{
+    prof_helper_path = path;
+}
+
+
+const char *
+prof_profile_helper_error(void)
+{
+    return __atomic_exchange_n(&prof_helper_error, NULL, __ATOMIC_RELAXED);
+}
+
+
+uint64_t
+prof_helper_time(void)
+{
+    return PROF_HELPER_TIME
+           + (prof_helper_fetches() ? PROF_HELPER_FETCH_TIME : 0);
+}
+
+
+int
+prof_helper_ask(const prof_helper_question_t *q)
+{
+    int       rc;
+    uint32_t  i, n;
+    uint64_t  deadline;
+
+    if (prof_helper_path == NULL) {
+        return PROF_OK;
+    }
+
+    deadline = prof_wire_now() + PROF_HELPER_OBJECT_TIME
+               + (prof_helper_fetches() ? PROF_HELPER_FETCH_TIME : 0);
+
+    if (deadline > q->deadline) {
+        deadline = q->deadline;
+    }
+
+    if (prof_helper_start(deadline) != PROF_OK) {
+        return PROF_LIMIT;
+    }
+
+    for (i = 0; i < q->n; i += n) {
+
+        n = q->n - i;
+
+        if (n > PROF_WIRE_ADDRESSES) {
+            n = PROF_WIRE_ADDRESSES;
+        }
+
+        rc = prof_helper_chunk(q, i, n, deadline);
+
+        if (rc != PROF_OK) {
+            return rc;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+static int
+prof_helper_start(uint64_t deadline)
+{
+    int            rc;
+    prof_buf_t     b;
+    prof_wire_t    w;
+    struct pollfd  pfd;
+
+    /* one that has nothing to do ends by itself */
+
+    pfd.fd = prof_helper.fd;
+    pfd.events = POLLIN;
+
+    if (prof_helper.fd != -1 && poll(&pfd, 1, 0) != 0) {
+        prof_spawn_end(&prof_helper);
+    }
+
+    if (prof_helper.fd != -1) {
+        return PROF_OK;
+    }
+
+    if (prof_wire_now() < prof_helper_next) {
+        return PROF_LIMIT;
+    }
+
+    prof_buf_init(&b);
+
+    rc = prof_spawn(&prof_helper, prof_helper_path);
+
+    if (rc == PROF_OK) {
+        rc = prof_wire_receive(prof_helper.fd, &b, deadline);
+    }
+
+    if (rc == PROF_OK) {
+        w.pos = b.data;
+        w.end = b.data + b.len;
+        w.failed = 0;
+
+        if (prof_wire_get_u32(&w) != PROF_WIRE_HELLO || w.pos != w.end) {
+            rc = PROF_ERROR;
+        }
+    }
+
+    prof_buf_free(&b);
+
+    if (rc != PROF_OK) {
+        prof_helper_next = prof_wire_now() + PROF_HELPER_PAUSE;
+        prof_spawn_end(&prof_helper);
+
+        __atomic_store_n(&prof_helper_error, "cannot be started",
+                         __ATOMIC_RELAXED);
+    }
+
+    return rc;
+}
+
+
+static int
+prof_helper_chunk(const prof_helper_question_t *q, uint32_t first, uint32_t n,
+    uint64_t deadline)
+{
+    int         rc;
+    uint32_t    last, next;
+    prof_buf_t  b;
+
+    prof_buf_init(&b);
+
+    prof_helper_question(&b, q, first, n);
+
+    rc = prof_wire_send(prof_helper.fd, &b, deadline);
+
+    next = first;
+    last = first + n;
+
+    while (rc == PROF_OK && next != PROF_WIRE_END) {
+
+        rc = prof_wire_receive(prof_helper.fd, &b, deadline);
+
+        if (rc == PROF_OK) {
+            rc = prof_helper_answer(q, &b, first, last, &next);
+
+            if (rc == PROF_ERROR) {
+                prof_buf_free(&b);
+                prof_spawn_end(&prof_helper);
+                return PROF_ERROR;
+            }
+
+            if (rc == PROF_LIMIT) {
+                rc = PROF_ERROR;
+            }
+        }
+    }
+
+    prof_buf_free(&b);
+
+    if (rc == PROF_OK) {
+        return PROF_OK;
+    }
+
+    prof_helper_failed(rc);
+
+    return PROF_LIMIT;
+}
+
+
+static void
+prof_helper_question(prof_buf_t *b, const prof_helper_question_t *q,
+    uint32_t first, uint32_t n)
+{
+    uint32_t     i;
+    struct stat  st;
+
+    /* without a build-id, the caller has checked that it is the right file */
+
+    if (q->object->build_id[0] || stat(q->object->path, &st) == -1) {
+        memset(&st, 0, sizeof(struct stat));
+    }
+
+    prof_wire_u64(b, st.st_dev);
+    prof_wire_u64(b, st.st_ino);
+    prof_wire_text(b, q->object->build_id);
+    prof_wire_text(b, q->object->path);
+    prof_wire_text(b, q->debug_root);
+    prof_wire_u32(b, n);
+
+    for (i = first; i < first + n; i++) {
+        prof_wire_u64(b, q->names[i].pc);
+        prof_wire_u64(b, q->names[i].function);
+        prof_wire_text(b, q->names[i].name);
+    }
+}
+
+
+/* PROF_LIMIT: that is no answer */
+
+static int
+prof_helper_answer(const prof_helper_question_t *q, const prof_buf_t *b,
+    uint32_t first, uint32_t last, uint32_t *next)
+{
+    uint32_t       i, index;
+    prof_name_t    name;
+    prof_wire_t    w;
+    prof_inline_t  inlines[PROF_MAX_INLINES];
+
+    w.pos = b->data;
+    w.end = b->data + b->len;
+    w.failed = 0;
+
+    index = prof_wire_get_u32(&w);
+
+    if (index == PROF_WIRE_END && w.pos == w.end) {
+        *next = PROF_WIRE_END;
+        return PROF_OK;
+    }
+
+    if (index >= last - first || first + index < *next) {
+        return PROF_LIMIT;
+    }
+
+    *next = first + index + 1;
+
+    memset(&name, 0, sizeof(prof_name_t));
+    memset(inlines, 0, sizeof(inlines));
+
+    name.complete = prof_wire_get_u32(&w) != 0;
+    name.line = prof_wire_get_u32(&w);
+    name.start_line = prof_wire_get_u32(&w);
+    name.name = (char *) (uintptr_t) prof_wire_get_text(&w);
+    name.file = (char *) (uintptr_t) prof_wire_get_text(&w);
+    name.exact = name.name != NULL;
+    name.ninlines = prof_wire_get_u32(&w);
+    name.inlines = inlines;
+
+    if (name.ninlines > PROF_MAX_INLINES) {
+        return PROF_LIMIT;
+    }
+
+    for (i = 0; i < name.ninlines; i++) {
+        inlines[i].line = prof_wire_get_u32(&w);
+        inlines[i].start_line = prof_wire_get_u32(&w);
+        inlines[i].name = (char *) (uintptr_t) prof_wire_get_text(&w);
+        inlines[i].file = (char *) (uintptr_t) prof_wire_get_text(&w);
+
+        if (inlines[i].name == NULL) {
+            return PROF_LIMIT;
+        }
+    }
+
+    if (w.failed || w.pos != w.end) {
+        return PROF_LIMIT;
+    }
+
+    return q->answer(q->data, first + index, &name);
+}
+
+
+static void
+prof_helper_failed(int rc)
+{
+    prof_spawn_end(&prof_helper);
+
+    __atomic_store_n(&prof_helper_error,
+                     rc == PROF_LIMIT ? "did not answer in time"
+                                      : "ended, or gave a wrong answer",
+                     __ATOMIC_RELAXED);
+}
+
+
+void
+prof_helper_done(void)
+{
+    prof_spawn_end(&prof_helper);
+}
+
+
+static int
+prof_helper_fetches(void)
+{
+    const char  *urls;
+
+    urls = getenv("DEBUGINFOD_URLS");
+
+    return urls && urls[0];
+}

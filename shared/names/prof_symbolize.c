@@ -1,0 +1,483 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Names for all frames of a profile: collects the addresses of each object,
+ * takes the names that are kept, has the rest looked up together in the
+ * object's own symbol tables and then by the helper process, and makes what is
+ * still without a name of object and offset.
+ */
+
+
+#include "names/prof_helper.h"
+#include "names/prof_mangled.h"
+#include "names/prof_names.h"
+#include "names/prof_symbol.h"
+#include "names/prof_symbolize.h"
+#include "names/prof_wire.h"
+#include "profile/prof_profile.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+
+/* the frames of one object, sorted by address */
+
+typedef struct {
+    prof_profile_t         *profile;
+    const char             *debug_root;
+    uint64_t                deadline;
+    prof_profile_object_t  *object;
+    prof_names_object_t    *names;      /* those that are kept */
+    uint32_t               *frames;
+    uint32_t                n;
+
+    /* of these: to be looked up in symbol tables, and by the helper */
+
+    uint32_t               *tables;
+    uint32_t                ntables;
+    uint32_t               *ask;
+    uint32_t                nask;
+    uint32_t                nanswers;
+} prof_symbolize_t;
+
+
+static int prof_symbolize_all(prof_profile_t *p, const char *debug_root,
+    uint32_t *order);
+static int prof_symbolize_object(prof_symbolize_t *s);
+static int prof_symbolize_known(prof_symbolize_t *s);
+static int prof_symbolize_tables(prof_symbolize_t *s);
+static int prof_symbolize_ask(prof_symbolize_t *s);
+static int prof_symbolize_answer(void *data, uint32_t i,
+    const prof_name_t *name);
+static void prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f,
+    uint32_t complete);
+static uint64_t prof_symbolize_stamp(const prof_symbolize_t *s);
+static int prof_symbolize_finish(prof_profile_t *p, prof_frame_t *f);
+static int prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f);
+static int prof_symbolize_cmp(const void *one, const void *two, void *data);
+static uint64_t prof_symbolize_pc(const prof_frame_t *f);
+
+
+/* the names that are kept, and all that reads files for them */
+
+static pthread_mutex_t  prof_symbolize_lock = PTHREAD_MUTEX_INITIALIZER;
+
+
+int
+prof_profile_symbolize(prof_profile_t *p)
+{
+    return prof_symbolize(p, PROF_SYMBOL_DEBUG_ROOT);
+}
+
+
+int
+prof_symbolize(prof_profile_t *p, const char *debug_root)
+{
+    int        rc;
+    uint32_t  *order;
+
+    /* three lists of frames */
+
+    order = malloc(3 * ((size_t) p->nframes + 1) * sizeof(uint32_t));
+    if (order == NULL) {
+        return PROF_ERROR;
+    }
+
+    (void) pthread_mutex_lock(&prof_symbolize_lock);
+
+    rc = prof_symbolize_all(p, debug_root, order);
+
+    (void) pthread_mutex_unlock(&prof_symbolize_lock);
+
+    free(order);
+
+    return rc;
+}
+
+
+void
+prof_profile_forget(void)
+{
+    (void) pthread_mutex_lock(&prof_symbolize_lock);
+
+    prof_names_clear();
+    prof_helper_done();
+
+    (void) pthread_mutex_unlock(&prof_symbolize_lock);
+}
+
+
+static int
+prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *order)
+{
+    int                rc;
+    uint32_t           i, n, next;
+    prof_symbolize_t   s;
+
+    n = 0;
+
+    for (i = 0; i < p->nframes; i++) {
+        if (p->frames[i].name == NULL) {
+            order[n++] = i;
+        }
+    }
+
+    qsort_r(order, n, sizeof(uint32_t), prof_symbolize_cmp, p->frames);
+
+    memset(&s, 0, sizeof(prof_symbolize_t));
+
+    s.profile = p;
+    s.debug_root = debug_root;
+    s.deadline = prof_wire_now() + prof_helper_time();
+    s.tables = order + n;
+    s.ask = s.tables + n;
+
+    rc = PROF_OK;
+
+    for (i = 0; i < n && rc == PROF_OK; i = next) {
+
+        for (next = i + 1; next < n; next++) {
+            if (p->frames[order[next]].object != p->frames[order[i]].object) {
+                break;
+            }
+        }
+
+        s.frames = order + i;
+        s.n = next - i;
+
+        if (p->frames[order[i]].object != PROF_NONE) {
+            s.object = &p->objects[p->frames[order[i]].object];
+            rc = prof_symbolize_object(&s);
+        }
+
+        for ( /* void */ ; i < next && rc == PROF_OK; i++) {
+            rc = prof_symbolize_finish(p, &p->frames[order[i]]);
+        }
+    }
+
+    return rc;
+}
+
+
+static int
+prof_symbolize_object(prof_symbolize_t *s)
+{
+    char  identity[PATH_MAX];
+
+    if (prof_symbol_identity(s->object, identity, sizeof(identity))
+        != PROF_OK)
+    {
+        return PROF_OK;
+    }
+
+    s->names = prof_names_object(identity);
+
+    if (s->names == NULL
+        || prof_symbolize_known(s) != PROF_OK
+        || prof_symbolize_tables(s) != PROF_OK)
+    {
+        return PROF_ERROR;
+    }
+
+    return prof_symbolize_ask(s);
+}
+
+
+/* what earlier profiles have found, and the lists of what is to be found */
+
+static int
+prof_symbolize_known(prof_symbolize_t *s)
+{
+    int                 due;
+    uint32_t            i;
+    uint64_t            now, stamp;
+    prof_frame_t       *f;
+    const prof_name_t  *name;
+
+    s->ntables = 0;
+    s->nask = 0;
+
+    now = prof_wire_now();
+    stamp = prof_symbolize_stamp(s);
+    due = now >= s->names->retry || stamp != s->names->stamp;
+
+    for (i = 0; i < s->n; i++) {
+        f = &s->profile->frames[s->frames[i]];
+
+        name = prof_names_find(s->names, prof_symbolize_pc(f), f->function);
+
+        if (name == NULL) {
+            s->tables[s->ntables++] = s->frames[i];
+            s->ask[s->nask++] = s->frames[i];
+            continue;
+        }
+
+        if (prof_profile_name(s->profile, f, name) != PROF_OK) {
+            return PROF_ERROR;
+        }
+
+        if (!name->complete && due) {
+            s->ask[s->nask++] = s->frames[i];
+        }
+    }
+
+    if (due) {
+        s->names->retry = now + PROF_NAMES_RETRY;
+        s->names->stamp = stamp;
+    }
+
+    return PROF_OK;
+}
+
+
+static int
+prof_symbolize_tables(prof_symbolize_t *s)
+{
+    int             rc;
+    uint32_t        i;
+    prof_frame_t   *f;
+    prof_symbol_t  *syms;
+
+    if (s->ntables == 0) {
+        return PROF_OK;
+    }
+
+    syms = calloc(s->ntables, sizeof(prof_symbol_t));
+    if (syms == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < s->ntables; i++) {
+        f = &s->profile->frames[s->tables[i]];
+
+        syms[i].pc = prof_symbolize_pc(f);
+        syms[i].function = f->function;
+    }
+
+    rc = prof_symbol_find(s->object, syms, s->ntables);
+
+    for (i = 0; i < s->ntables; i++) {
+        f = &s->profile->frames[s->tables[i]];
+
+        f->name = syms[i].name;
+        f->exact = f->name != NULL;
+
+        prof_symbolize_keep(s, f, 0);
+    }
+
+    free(syms);
+
+    return rc;
+}
+
+
+static int
+prof_symbolize_ask(prof_symbolize_t *s)
+{
+    int                      rc;
+    uint32_t                 i;
+    uint64_t                 now;
+    prof_name_t             *names;
+    prof_frame_t            *f;
+    prof_helper_question_t   q;
+
+    if (s->nask == 0) {
+        return PROF_OK;
+    }
+
+    now = prof_wire_now();
+
+    if (now >= s->deadline || now < s->names->pause) {
+        s->names->retry = 0;
+        s->profile->stats.lost_names += s->nask;
+        return PROF_OK;
+    }
+
+    names = calloc(s->nask, sizeof(prof_name_t));
+    if (names == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < s->nask; i++) {
+        f = &s->profile->frames[s->ask[i]];
+
+        names[i].pc = prof_symbolize_pc(f);
+        names[i].function = f->function;
+        names[i].name = f->name;
+    }
+
+    q.object = s->object;
+    q.debug_root = s->debug_root;
+    q.names = names;
+    q.n = s->nask;
+    q.deadline = s->deadline;
+    q.answer = prof_symbolize_answer;
+    q.data = s;
+
+    s->nanswers = 0;
+
+    rc = prof_helper_ask(&q);
+
+    free(names);
+
+    if (rc != PROF_LIMIT) {
+        return rc;
+    }
+
+    s->profile->stats.lost_names += s->nask - s->nanswers;
+
+    /* the rest is asked for by the next profile, or this object is harmful */
+
+    s->names->retry = 0;
+
+    if (s->nanswers == 0) {
+        s->names->pause = prof_wire_now() + PROF_NAMES_RETRY;
+    }
+
+    return PROF_OK;
+}
+
+
+static int
+prof_symbolize_answer(void *data, uint32_t i, const prof_name_t *name)
+{
+    prof_symbolize_t *s = data;
+
+    prof_frame_t  *f;
+
+    f = &s->profile->frames[s->ask[i]];
+    s->nanswers = i + 1;
+
+    /* what is known already comes again, or is better known now */
+
+    if (prof_profile_name(s->profile, f, name) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    prof_symbolize_keep(s, f, name->complete);
+
+    return PROF_OK;
+}
+
+
+static void
+prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f, uint32_t complete)
+{
+    prof_name_t  name;
+
+    name.pc = prof_symbolize_pc(f);
+    name.function = f->function;
+    name.complete = complete;
+    name.exact = f->exact;
+    name.line = f->line;
+    name.start_line = f->start_line;
+    name.ninlines = f->ninlines;
+    name.name = f->name;
+    name.file = f->file;
+    name.inlines = s->profile->inlines + f->inlines;
+
+    prof_names_put(s->names, &name);
+}
+
+
+/* changes when the debug file of the object appears or is replaced */
+
+static uint64_t
+prof_symbolize_stamp(const prof_symbolize_t *s)
+{
+    char         path[PATH_MAX];
+    struct stat  st;
+
+    if (prof_symbol_debug_path(s->object, s->debug_root, path, sizeof(path))
+        != PROF_OK
+        || stat(path, &st) == -1)
+    {
+        return 0;
+    }
+
+    return ((uint64_t) st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec)
+           ^ ((uint64_t) st.st_ino << 40) ^ (uint64_t) st.st_size;
+}
+
+
+static int
+prof_symbolize_finish(prof_profile_t *p, prof_frame_t *f)
+{
+    return f->name ? prof_mangled_mark(&f->name)
+                   : prof_symbolize_offset(p, f);
+}
+
+
+static int
+prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f)
+{
+    char        *name;
+    uint64_t     offset;
+    const char  *base, *slash;
+
+    f->exact = 0;
+
+    /*
+     * Made at run time.  An address would make each place in it a function of
+     * its own, and says nothing in another process.
+     */
+
+    if (f->object == PROF_NONE) {
+        f->name = strdup("[anonymous code]");
+        return f->name ? PROF_OK : PROF_ERROR;
+    }
+
+    base = p->objects[f->object].path;
+
+    slash = strrchr(base, '/');
+    if (slash) {
+        base = slash + 1;
+    }
+
+    offset = f->function ? f->function : f->pc;
+
+    if (asprintf(&name, "%s+0x%" PRIx64, base, offset) == -1) {
+        return PROF_ERROR;
+    }
+
+    f->name = name;
+
+    return PROF_OK;
+}
+
+
+/* a return address may be the first one of the next function */
+
+static uint64_t
+prof_symbolize_pc(const prof_frame_t *f)
+{
+    return f->call && f->pc ? f->pc - 1 : f->pc;
+}
+
+
+static int
+prof_symbolize_cmp(const void *one, const void *two, void *data)
+{
+    uint64_t             pc1, pc2;
+    prof_frame_t        *frames;
+    const prof_frame_t  *f1, *f2;
+
+    frames = data;
+    f1 = &frames[*(const uint32_t *) one];
+    f2 = &frames[*(const uint32_t *) two];
+
+    if (f1->object != f2->object) {
+        return f1->object < f2->object ? -1 : 1;
+    }
+
+    pc1 = prof_symbolize_pc(f1);
+    pc2 = prof_symbolize_pc(f2);
+
+    return pc1 < pc2 ? -1 : pc1 > pc2;
+}

@@ -1,0 +1,47 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The sets of labels that a profile has weights for: "worker 17, thread pool".
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_LABEL_SETS_H_INCLUDED_
+#define _PROF_LABEL_SETS_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_buf.h"
+#include "profile/prof_profile.h"
+#include "views/prof_measure.h"
+
+
+typedef struct {
+    uint32_t           labels;      /* index, or PROF_NONE */
+    uint64_t           weight[PROF_MEASURE_MAX];
+} prof_label_set_t;
+
+
+typedef struct {
+    prof_label_set_t  *sets;        /* owned; the heaviest first, by the
+                                       measure that is to be shown first */
+    uint32_t           n;
+} prof_label_sets_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* PROF_OK, or PROF_ERROR when memory is short; to be freed in any case */
+int prof_label_sets_init(prof_label_sets_t *s, const prof_profile_t *p);
+void prof_label_sets_free(prof_label_sets_t *s);
+
+/* the labels of a set as a text, any bytes; nothing for PROF_NONE */
+void prof_label_sets_text(const prof_profile_t *p, uint32_t labels,
+    prof_buf_t *b);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_LABEL_SETS_H_INCLUDED_ */

@@ -1,0 +1,257 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Making a timeline shorter is sampling it a second time.  Runs are collected
+ * in groups of nearly equal weight, and of each group the stack that is found
+ * at one point of it stands for the group.  The points are spread evenly, so a
+ * stack's share of the whole is expected to remain what it was; taking the
+ * heaviest of each group would favor the common stacks.  A run that is as
+ * heavy as a group stays as it is: long waits do not make the groups of what
+ * ran between them larger.
+ */
+
+
+#include "views/prof_timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+/* the fraction of the golden ratio, whose multiples are spread most evenly */
+
+#define PROF_TIMELINE_STEP  0x9e3779b97f4a7c15
+
+
+static void prof_timeline_entries(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t measure, uint32_t labels);
+static void prof_timeline_allocs(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t measure, uint32_t labels);
+static int prof_timeline_cmp(const void *one, const void *two);
+static void prof_timeline_shorten(prof_timeline_t *t, uint32_t max);
+static uint32_t prof_timeline_groups(prof_timeline_t *t, uint32_t n,
+    uint64_t target, int make);
+static void prof_timeline_group(prof_timeline_t *t, uint32_t first,
+    uint32_t last, uint64_t weight);
+static void prof_timeline_push(prof_timeline_t *t, uint32_t node,
+    uint64_t weight);
+
+
+int
+prof_timeline_init(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t measure, uint32_t labels, uint32_t max)
+{
+    size_t  n;
+
+    memset(t, 0, sizeof(prof_timeline_t));
+
+    n = prof_measure_is_memory(measure) ? p->nallocs : p->nentries;
+
+    t->runs = malloc((n + 1) * sizeof(prof_timeline_run_t));
+    if (t->runs == NULL) {
+        return PROF_ERROR;
+    }
+
+    if (prof_measure_is_memory(measure)) {
+        prof_timeline_allocs(t, p, v, measure, labels);
+
+    } else {
+        prof_timeline_entries(t, p, v, measure, labels);
+    }
+
+    if (t->nruns > max) {
+        prof_timeline_shorten(t, max);
+    }
+
+    return PROF_OK;
+}
+
+
+static void
+prof_timeline_entries(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t measure, uint32_t labels)
+{
+    uint32_t             i;
+    uint64_t             weight;
+    const prof_entry_t  *e;
+
+    for (i = 0; i < p->nentries; i++) {
+        e = &p->entries[i];
+
+        weight = prof_measure_entry(e, measure);
+
+        if (weight && (labels == PROF_TIMELINE_ALL || labels == e->labels)) {
+            prof_timeline_push(t, v->map[e->node], weight);
+            t->total += weight;
+        }
+    }
+}
+
+
+static void
+prof_timeline_allocs(prof_timeline_t *t, const prof_profile_t *p,
+    const prof_view_t *v, uint32_t measure, uint32_t labels)
+{
+    uint32_t              i, n;
+    uint64_t              weight;
+    const prof_alloc_t   *a;
+    prof_timeline_run_t   run;
+
+    for (i = 0; i < p->nallocs; i++) {
+        a = &p->allocs[i];
+
+        weight = prof_measure_alloc(a, measure);
+
+        if (weight && (labels == PROF_TIMELINE_ALL || labels == a->labels)) {
+            prof_timeline_push(t, v->map[a->node], weight);
+            t->total += weight;
+        }
+    }
+
+    qsort(t->runs, t->nruns, sizeof(prof_timeline_run_t), prof_timeline_cmp);
+
+    n = t->nruns;
+    t->nruns = 0;
+
+    for (i = 0; i < n; i++) {
+        run = t->runs[i];
+        prof_timeline_push(t, run.node, run.weight);
+    }
+}
+
+
+static int
+prof_timeline_cmp(const void *one, const void *two)
+{
+    const prof_timeline_run_t  *r1, *r2;
+
+    r1 = one;
+    r2 = two;
+
+    return r1->node < r2->node ? -1 : r1->node > r2->node;
+}
+
+
+void
+prof_timeline_free(prof_timeline_t *t)
+{
+    free(t->runs);
+    t->runs = NULL;
+}
+
+
+static void
+prof_timeline_shorten(prof_timeline_t *t, uint32_t max)
+{
+    uint32_t  n;
+    uint64_t  high, low, mid;
+
+    n = t->nruns;
+    low = 1;
+
+    /*
+     * Each heavy run may leave an unfilled group before it: twice the total
+     * by the target, and one more for the last group, is what can come out.
+     */
+
+    high = t->total / (max - 1) * 2 + 2;
+
+    while (low < high) {
+        mid = low + (high - low) / 2;
+
+        if (prof_timeline_groups(t, n, mid, 0) > max) {
+            low = mid + 1;
+
+        } else {
+            high = mid;
+        }
+    }
+
+    t->nmerged = n;
+    t->nruns = 0;
+
+    (void) prof_timeline_groups(t, n, high, 1);
+}
+
+
+/* the number of groups of that weight; makes them, or only counts */
+
+static uint32_t
+prof_timeline_groups(prof_timeline_t *t, uint32_t n, uint64_t target,
+    int make)
+{
+    uint32_t  first, groups, i;
+    uint64_t  weight;
+
+    first = 0;
+    groups = 0;
+    weight = 0;
+
+    for (i = 0; i < n; i++) {
+
+        if (t->runs[i].weight >= target && i > first) {
+
+            if (make) {
+                prof_timeline_group(t, first, i, weight);
+            }
+
+            groups++;
+            first = i;
+            weight = 0;
+        }
+
+        weight += t->runs[i].weight;
+
+        if (weight >= target || i == n - 1) {
+
+            if (make) {
+                prof_timeline_group(t, first, i + 1, weight);
+            }
+
+            groups++;
+            first = i + 1;
+            weight = 0;
+        }
+    }
+
+    return groups;
+}
+
+
+/*
+ * The runs [first, last) become one.  It is written where they are read, and
+ * never ahead of them.
+ */
+
+static void
+prof_timeline_group(prof_timeline_t *t, uint32_t first, uint32_t last,
+    uint64_t weight)
+{
+    uint32_t  i;
+    uint64_t  part, point;
+
+    part = (first * PROF_TIMELINE_STEP) >> 32;
+    point = (uint64_t) (((unsigned __int128) weight * part) >> 32);
+
+    for (i = first; i < last - 1 && point >= t->runs[i].weight; i++) {
+        point -= t->runs[i].weight;
+    }
+
+    prof_timeline_push(t, t->runs[i].node, weight);
+}
+
+
+static void
+prof_timeline_push(prof_timeline_t *t, uint32_t node, uint64_t weight)
+{
+    prof_timeline_run_t  *run;
+
+    if (t->nruns && t->runs[t->nruns - 1].node == node) {
+        t->runs[t->nruns - 1].weight += weight;
+        return;
+    }
+
+    run = &t->runs[t->nruns++];
+    run->node = node;
+    run->weight = weight;
+}

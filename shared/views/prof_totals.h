@@ -1,0 +1,45 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Sums over groups of functions: what a group used itself, and with all that
+ * it called.
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_TOTALS_H_INCLUDED_
+#define _PROF_TOTALS_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "views/prof_view.h"
+
+
+/* by columns of the view */
+
+typedef struct {
+    uint32_t   group;
+    uint64_t   self[PROF_MEASURE_MAX];
+    uint64_t   total[PROF_MEASURE_MAX];
+} prof_total_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * The sums of n groups; group[] tells that of each function of the view.  A
+ * group within itself (recursion) is counted once.
+ * Returns an array for free(), or NULL when memory is short.
+ */
+prof_total_t *prof_totals_create(const prof_view_t *v, const uint32_t *group,
+    uint32_t n);
+
+/* by self, then by total, in that column; the largest first */
+void prof_totals_sort(prof_total_t *totals, uint32_t n, uint32_t column);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_TOTALS_H_INCLUDED_ */

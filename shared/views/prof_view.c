@@ -1,0 +1,420 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Two hash tables do the work while a view is built, and are gone afterwards:
+ * one of functions, one of (parent, function) pairs.  Both have open
+ * addressing and hold index + 1, so that 0 is an empty slot.
+ */
+
+
+#include "views/prof_view.h"
+#include "views/prof_view_weigh.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+typedef struct {
+    uint32_t              *slots;
+    uint32_t               mask;
+} prof_view_hash_t;
+
+
+typedef struct {
+    const prof_profile_t  *profile;
+    prof_view_t           *view;
+    prof_view_name_pt      name;
+    uint32_t              *function;    /* frame -> function */
+    uint32_t              *inlined;     /* inline -> function */
+    prof_view_hash_t       hash;
+} prof_view_ctx_t;
+
+
+static int prof_view_functions(prof_view_ctx_t *ctx);
+static uint32_t prof_view_named(prof_view_ctx_t *ctx,
+    prof_view_function_t *func);
+static uint32_t prof_view_function(prof_view_ctx_t *ctx,
+    const prof_view_function_t *func);
+static int prof_view_same(const prof_view_ctx_t *ctx,
+    const prof_view_function_t *one, const prof_view_function_t *two);
+static int prof_view_nodes(prof_view_ctx_t *ctx);
+static uint32_t prof_view_node(prof_view_ctx_t *ctx, uint32_t parent,
+    uint32_t function);
+static int prof_view_hash_init(prof_view_hash_t *h, size_t n);
+static uint64_t prof_view_hash_add(uint64_t hash, uint64_t value);
+static uint64_t prof_view_hash_text(uint64_t hash, const char *s);
+
+
+prof_view_t *
+prof_view_create(const prof_profile_t *p, prof_view_name_pt name,
+    const uint32_t *measures, uint32_t n)
+{
+    int              rc;
+    prof_view_t     *v;
+    prof_view_ctx_t  ctx;
+
+    v = calloc(1, sizeof(prof_view_t));
+    if (v == NULL) {
+        return NULL;
+    }
+
+    v->root = PROF_NONE;
+
+    memset(&ctx, 0, sizeof(prof_view_ctx_t));
+    ctx.profile = p;
+    ctx.view = v;
+    ctx.name = name;
+
+    rc = prof_view_functions(&ctx);
+
+    if (rc == PROF_OK) {
+        rc = prof_view_nodes(&ctx);
+    }
+
+    free(ctx.function);
+    free(ctx.inlined);
+    free(ctx.hash.slots);
+
+    if (rc == PROF_OK && n) {
+        rc = prof_view_weigh(v, p, measures, n);
+    }
+
+    if (rc != PROF_OK) {
+        prof_view_destroy(v);
+        return NULL;
+    }
+
+    return v;
+}
+
+
+void
+prof_view_destroy(prof_view_t *v)
+{
+    uint32_t  i;
+
+    if (v == NULL) {
+        return;
+    }
+
+    if (v->names) {
+        for (i = 0; i < v->nfunctions; i++) {
+            free(v->names[i]);
+        }
+    }
+
+    free(v->names);
+    free(v->functions);
+    free(v->nodes);
+    free(v->map);
+    free(v->self);
+    free(v->total);
+    free(v);
+}
+
+
+static int
+prof_view_functions(prof_view_ctx_t *ctx)
+{
+    size_t                 n;
+    uint32_t               i, k;
+    prof_view_t           *v;
+    const prof_frame_t    *f;
+    const prof_inline_t   *in;
+    const prof_profile_t  *p;
+    prof_view_function_t   func;
+
+    p = ctx->profile;
+    v = ctx->view;
+
+    n = (size_t) p->nframes + p->ninlines;
+
+    ctx->function = calloc((size_t) p->nframes + 1, sizeof(uint32_t));
+    ctx->inlined = calloc((size_t) p->ninlines + 1, sizeof(uint32_t));
+    v->functions = calloc(n + 1, sizeof(prof_view_function_t));
+    v->names = ctx->name ? calloc(n + 1, sizeof(char *)) : NULL;
+
+    if (ctx->function == NULL || ctx->inlined == NULL || v->functions == NULL
+        || (ctx->name && v->names == NULL)
+        || prof_view_hash_init(&ctx->hash, n) != PROF_OK)
+    {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < p->nframes; i++) {
+        f = &p->frames[i];
+
+        func.name = f->name;
+        func.file = f->file;
+        func.line = f->start_line;
+        func.frame = i;
+        func.inlined = 0;
+
+        ctx->function[i] = prof_view_named(ctx, &func);
+
+        if (ctx->function[i] == PROF_NONE) {
+            return PROF_ERROR;
+        }
+
+        for (k = f->inlines; k < f->inlines + f->ninlines; k++) {
+            in = &p->inlines[k];
+
+            func.name = in->name;
+            func.file = in->file;
+            func.line = in->start_line;
+            func.inlined = 1;
+
+            ctx->inlined[k] = prof_view_named(ctx, &func);
+
+            if (ctx->inlined[k] == PROF_NONE) {
+                return PROF_ERROR;
+            }
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+static uint32_t
+prof_view_named(prof_view_ctx_t *ctx, prof_view_function_t *func)
+{
+    char         *text;
+    uint32_t      i, n;
+    prof_view_t  *v;
+
+    if (ctx->name == NULL) {
+        return prof_view_function(ctx, func);
+    }
+
+    text = ctx->name(func->name);
+    if (text == NULL) {
+        return PROF_NONE;
+    }
+
+    func->name = text;
+
+    v = ctx->view;
+    n = v->nfunctions;
+    i = prof_view_function(ctx, func);
+
+    if (v->nfunctions == n) {
+        free(text);
+
+    } else {
+        v->names[n] = text;
+    }
+
+    return i;
+}
+
+
+static uint32_t
+prof_view_function(prof_view_ctx_t *ctx, const prof_view_function_t *func)
+{
+    uint32_t             i, slot;
+    uint64_t             hash;
+    prof_view_t         *v;
+    const prof_frame_t  *f;
+
+    v = ctx->view;
+    f = &ctx->profile->frames[func->frame];
+
+    if (ctx->name) {
+        hash = prof_view_hash_text(0, func->name);
+
+    } else {
+        hash = prof_view_hash_text(func->inlined ? 0 : f->function,
+                                   func->name);
+        hash = prof_view_hash_add(hash, f->object);
+    }
+
+    for (slot = hash & ctx->hash.mask;
+         ctx->hash.slots[slot];
+         slot = (slot + 1) & ctx->hash.mask)
+    {
+        i = ctx->hash.slots[slot] - 1;
+
+        if (prof_view_same(ctx, func, &v->functions[i])) {
+            return i;
+        }
+    }
+
+    i = v->nfunctions++;
+
+    v->functions[i] = *func;
+    ctx->hash.slots[slot] = i + 1;
+
+    return i;
+}
+
+
+static int
+prof_view_same(const prof_view_ctx_t *ctx, const prof_view_function_t *one,
+    const prof_view_function_t *two)
+{
+    const prof_frame_t  *f1, *f2;
+
+    if (strcmp(one->name, two->name) != 0) {
+        return 0;
+    }
+
+    if (ctx->name) {
+        return 1;
+    }
+
+    f1 = &ctx->profile->frames[one->frame];
+    f2 = &ctx->profile->frames[two->frame];
+
+    if (f1->object != f2->object || one->inlined != two->inlined
+        || one->line != two->line
+        || (!one->inlined && f1->function != f2->function))
+    {
+        return 0;
+    }
+
+    if (one->file == NULL || two->file == NULL) {
+        return one->file == two->file;
+    }
+
+    return strcmp(one->file, two->file) == 0;
+}
+
+
+static int
+prof_view_nodes(prof_view_ctx_t *ctx)
+{
+    size_t                 n;
+    uint32_t               i, k, parent;
+    prof_view_t           *v;
+    const prof_node_t     *node;
+    const prof_frame_t    *f;
+    const prof_profile_t  *p;
+
+    p = ctx->profile;
+    v = ctx->view;
+
+    free(ctx->hash.slots);
+    ctx->hash.slots = NULL;
+
+    n = p->nnodes;
+
+    for (i = 0; p->ninlines && i < p->nnodes; i++) {
+        n += p->frames[p->nodes[i].frame].ninlines;
+    }
+
+    if (n >= PROF_NONE || prof_view_hash_init(&ctx->hash, n) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    v->map = malloc(((size_t) p->nnodes + 1) * sizeof(uint32_t));
+    v->nodes = malloc((n + 1) * sizeof(prof_view_node_t));
+
+    if (v->map == NULL || v->nodes == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < p->nnodes; i++) {
+        node = &p->nodes[i];
+        f = &p->frames[node->frame];
+
+        parent = PROF_NONE;
+
+        if (node->parent != PROF_NONE) {
+            parent = v->map[node->parent];
+        }
+
+        parent = prof_view_node(ctx, parent, ctx->function[node->frame]);
+
+        for (k = f->inlines; k < f->inlines + f->ninlines; k++) {
+            parent = prof_view_node(ctx, parent, ctx->inlined[k]);
+        }
+
+        v->map[i] = parent;
+    }
+
+    return PROF_OK;
+}
+
+
+static uint32_t
+prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
+{
+    uint32_t           i, slot;
+    prof_view_t       *v;
+    prof_view_node_t  *node;
+
+    v = ctx->view;
+
+    for (slot = prof_view_hash_add(parent, function) & ctx->hash.mask;
+         ctx->hash.slots[slot];
+         slot = (slot + 1) & ctx->hash.mask)
+    {
+        i = ctx->hash.slots[slot] - 1;
+
+        if (v->nodes[i].parent == parent && v->nodes[i].function == function) {
+            return i;
+        }
+    }
+
+    i = v->nnodes++;
+    ctx->hash.slots[slot] = v->nnodes;
+
+    node = &v->nodes[i];
+    node->parent = parent;
+    node->function = function;
+    node->child = PROF_NONE;
+    node->next = PROF_NONE;
+    node->depth = 0;
+
+    if (parent != PROF_NONE) {
+        node->depth = v->nodes[parent].depth + 1;
+    }
+
+    if (node->depth >= v->depth) {
+        v->depth = node->depth + 1;
+    }
+
+    return i;
+}
+
+
+static int
+prof_view_hash_init(prof_view_hash_t *h, size_t n)
+{
+    size_t  size;
+
+    /* at most half full */
+
+    for (size = 16; size < n * 2; size *= 2) { /* void */ }
+
+    h->slots = calloc(size, sizeof(uint32_t));
+    if (h->slots == NULL) {
+        return PROF_ERROR;
+    }
+
+    h->mask = (uint32_t) (size - 1);
+
+    return PROF_OK;
+}
+
+
+static uint64_t
+prof_view_hash_add(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+
+    return hash ^ (hash >> 32);
+}
+
+
+static uint64_t
+prof_view_hash_text(uint64_t hash, const char *s)
+{
+    while (*s) {
+        hash = (hash ^ (unsigned char) *s++) * 0x100000001b3;
+    }
+
+    return hash ^ (hash >> 32);
+}

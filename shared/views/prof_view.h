@@ -1,0 +1,119 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A view of a profile for encoders: the call tree of functions.
+ *
+ * The profile's own tree is one of addresses.  Here all addresses of a
+ * function at the same place of the tree are one node, which knows the weight
+ * of itself and of all below it.  A frame with inlined functions is as many
+ * nodes.
+ *
+ * A view refers to its profile, which must outlive it.
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_VIEW_H_INCLUDED_
+#define _PROF_VIEW_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "profile/prof_profile.h"
+#include "views/prof_measure.h"
+
+
+typedef struct {
+    const char  *name;
+    const char  *file;          /* source; NULL: unknown */
+    uint32_t     line;          /* where it begins in that file; 0: unknown */
+    uint32_t     frame;         /* the first of the profile's frames in it */
+    uint32_t     inlined;       /* into the function of its frames */
+} prof_view_function_t;
+
+
+/* parents precede their children */
+
+typedef struct {
+    uint32_t     parent;        /* index, or PROF_NONE for a root */
+    uint32_t     function;      /* index */
+    uint32_t     depth;         /* 0 for a root */
+    uint32_t     child;         /* after prof_view_order(): first child, or
+                                   PROF_NONE */
+    uint32_t     next;          /* next child of the parent, or PROF_NONE */
+} prof_view_node_t;
+
+
+/*
+ * Weights are in columns: of node i, column k, self[i * ncolumns + k] is what
+ * ended there, and total[] what ended there or below.
+ */
+
+typedef struct {
+    prof_view_function_t  *functions;
+    uint32_t               nfunctions;
+    prof_view_node_t      *nodes;
+    uint32_t               nnodes;
+    uint32_t               root;        /* as "child": first root */
+    uint32_t               depth;       /* of the deepest node, plus one */
+    uint32_t              *map;         /* profile's node -> node */
+    uint32_t               ncolumns;
+    uint32_t               measure[PROF_MEASURE_MAX];   /* of a column */
+    uint64_t              *self;
+    uint64_t              *total;
+    uint64_t               whole[PROF_MEASURE_MAX];     /* sum of a column */
+    char                 **names;       /* owned texts, or NULL */
+} prof_view_t;
+
+
+#define prof_view_self(v, i, k)   ((v)->self[(size_t) (i) * (v)->ncolumns + k])
+#define prof_view_total(v, i, k)  ((v)->total[(size_t) (i) * (v)->ncolumns + k])
+
+
+/*
+ * A text for the name of a function, malloc()ed; NULL when memory is short.
+ */
+
+typedef char *(*prof_view_name_pt)(const char *name);
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Builds the view of a symbolized profile.
+ *
+ * Without a name function, functions are told apart by object, unwind entry,
+ * name and source; one that is inlined is another than the one that is not.
+ * With one, all of which it makes the same text are one function, of that
+ * name.
+ *
+ * Columns are the first n of the measures that are listed.
+ *
+ * Returns NULL when memory is short.
+ */
+prof_view_t *prof_view_create(const prof_profile_t *p,
+    prof_view_name_pt name, const uint32_t *measures, uint32_t n);
+void prof_view_destroy(prof_view_t *v);
+
+/* the column of a measure, or 0 */
+uint32_t prof_view_column(const prof_view_t *v, uint32_t measure);
+
+/*
+ * Links the children of nodes in the order of their names.  share: only of
+ * nodes that have 1 / share of the whole in any column, others seem to have
+ * none; 0: of all.  PROF_OK, or PROF_ERROR when memory is short.
+ */
+int prof_view_order(prof_view_t *v, uint32_t share);
+
+/*
+ * For weights of another kind, in a view that was created without columns:
+ * room for n of them, zeroed; and the totals, after self[] was filled in.
+ */
+int prof_view_columns(prof_view_t *v, uint32_t n);
+void prof_view_sum(prof_view_t *v);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_VIEW_H_INCLUDED_ */
