@@ -139,6 +139,9 @@ like(slurp("/proc/$child/limits"), qr/^Max address space +\d{1,9} /m,
 is(scalar(grep { readlink($_) !~ m{^(?:socket:|/dev/null$)} }
                glob("/proc/$child/fd/*")), 0, 'it has no other descriptor');
 
+is(join(' ', scheduling($child)), join(' ', 19, (scheduling($pid))[1]),
+   'it has the lowest priority, in the session of the worker');
+
 kill 'KILL', $child;
 ok(wait_for(sub { !helper_pids() }), 'it was killed');
 profile('names that are kept', 1);
@@ -313,7 +316,7 @@ sub helpers {
 
     wait_for(sub {
         $left = grep { slurp("/proc/$_/cmdline") =~ /^\Q$program\E\0/
-                       && session($_) == $_ && parent($_) == 1 }
+                       && group($_) == $_ && parent($_) == 1 }
                 map { m{(\d+)$} } glob('/proc/[0-9]*');
         return !$left;
     });
@@ -322,8 +325,14 @@ sub helpers {
 }
 
 
-sub session {
-    return (split(' ', slurp("/proc/$_[0]/stat")))[5] // 0;
+sub group {
+    return (split(' ', slurp("/proc/$_[0]/stat")))[4] // 0;
+}
+
+
+# nice value and session
+sub scheduling {
+    return (split(' ', slurp("/proc/$_[0]/stat")))[18, 5];
 }
 
 

@@ -28,7 +28,9 @@
 
 #define PROF_SPAWN_STACK   32768
 
-#define PROF_SPAWN_NICE    10
+/* the lowest priority that setpriority() has */
+
+#define PROF_SPAWN_NICE    19
 
 /* descriptors that are closed where the kernel cannot close a range */
 
@@ -182,7 +184,13 @@ prof_spawn_program(void *data)
     int    fd, null;
     char  *argv[2];
 
-    (void) setsid();
+    /*
+     * A terminal's signals do not reach another process group.  The session
+     * stays the worker's: Linux may share processors evenly between sessions
+     * (sched_autogroup), and applies priorities only within each of them.
+     */
+
+    (void) setpgid(0, 0);
     (void) setpriority(PRIO_PROCESS, 0, PROF_SPAWN_NICE);
 
     /* out of the way of 0, 1 and 2 */

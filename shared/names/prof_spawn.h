@@ -31,7 +31,8 @@ PROF_HIDDEN_BEGIN
 
 /*
  * The program gets the other end of a socket as its standard input, no other
- * descriptor, a session of its own, a lower priority, and all signals blocked.
+ * descriptor, a process group of its own, the lowest priority, and all signals
+ * blocked.
  * PROF_OK, or PROF_ERROR.  A program that cannot be executed is known by its
  * socket, which is closed.
  */
