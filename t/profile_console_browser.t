@@ -142,6 +142,15 @@ like($s->{asked}, qr{^Delete the profile of GET /page}, 'asked to delete');
 is_deeply($s->{deleted}, [], 'deleted');
 is(join(' ', grep { /^(?:Store|Unwind tables)$/ } @{$s->{cards}}),
    'Store Unwind tables', 'status');
+
+my %columns;
+$columns{$_}++ for @{$s->{columns}};
+
+is(join(' ', grep { $columns{$_} > 1 } sort keys %columns), '',
+   'each column of the workers has a name of its own');
+ok($columns{'Jobs memory'}, 'the status names the memory of jobs');
+is($s->{losses}, 'Rate 0, Queue 0, Memory 0, Slots 0',
+   'the status counts what was dropped');
 unharmed('walk', $s);
 
 

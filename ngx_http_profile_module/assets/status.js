@@ -126,7 +126,8 @@
     /* "build_ns" is a time, and the name tells */
 
     function label(key) {
-        const t = key.replace(/_(ns|bytes|s)$/, '').replace(/_/g, ' ');
+        const t = key.replace(/_bytes$/, ' memory')
+            .replace(/_(ns|s)$/, '').replace(/_/g, ' ');
 
         return key === 'id' || key === 'pid' || key === 'uri'
                ? t.toUpperCase() : t.charAt(0).toUpperCase() + t.slice(1);
@@ -157,7 +158,7 @@
             return c.duration(value);
         }
 
-        if (/(bytes|memory|_size|_used|disk_max)$/.test(key)) {
+        if (/(bytes|_size|_used|disk_max)$/.test(key)) {
             return c.bytes(value);
         }
 

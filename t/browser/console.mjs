@@ -220,6 +220,12 @@ async function walk() {
     out.cards = await page.evaluate(() =>
         Array.from(document.querySelectorAll('.card h2'),
                    e => e.textContent));
+    out.columns = await page.evaluate(() =>
+        Array.from(document.querySelector('.card').querySelectorAll('th'),
+                   e => e.textContent));
+    out.losses = await page.evaluate(() =>
+        Array.from(document.querySelectorAll('.card td'), e => e.textContent)
+            .find(text => text.startsWith('Rate ')));
     await check(page, 'status');
 }
 
