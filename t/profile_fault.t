@@ -3,10 +3,11 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # Each call of the C library by which the module asks for a resource fails once,
-# at start, at a reload and in captures: ordinary requests get their ordinary
-# answer, neither the master nor a worker ends, the log or the answer says what
-# failed, and the next reload or capture works.  Then all calls of one kind
-# fail.
+# at start, at a reload, in captures, while names are looked up, and while a
+# profile is stored: ordinary requests get their ordinary answer, neither the
+# master nor a worker ends, the log or the answer says what failed, a profile
+# that is lost is counted, and the next reload or capture works.  Then all calls
+# of one kind fail.
 #
 # Where there are too many calls of a kind, the first ones fail and a part of
 # the others; with PROFILE_TEST_FAULTS all of them do.
@@ -16,6 +17,8 @@ use warnings;
 
 use Fcntl qw/ SEEK_SET /;
 use File::Basename qw/ dirname /;
+use JSON::PP qw/ decode_json /;
+use List::Util qw/ sum0 /;
 use Test::More;
 use Time::HiRes qw/ time sleep /;
 
@@ -26,6 +29,9 @@ use ProfileTest;
 # of one kind in one place, unless all of them fail
 my $FIRST = 4;
 my $OTHERS = 3;
+
+# the same for new workers, whose first profile needs all names
+my $OTHERS_NEW = 8;
 
 my $t = ProfileTest->new()->has(qw/ rewrite /)->allow(qr/profile: /);
 
@@ -44,7 +50,7 @@ http {
     %%GLOBALS_HTTP%%
 
     profile_accounting on;
-    profile_keep $arg_keep;
+    profile_keep $arg_keep rate=1000;
     profile_stall_threshold 1s;
     profile_store %%TESTDIR%%/store;
 
@@ -142,34 +148,41 @@ my @scenes = (
     [ 'CPU time', '/?performance_bar=flamegraph&profile_format=speedscope&profile_mode=cpu' ],
     [ 'allocations', '/?performance_bar=flamegraph&profile_format=speedscope&profile_mode=object' ],
     [ 'recording', '/?performance_bar=record' ],
+    [ 'recording in a new worker', '/?performance_bar=record', 'new' ],
+    [ 'a kept request', '/?keep=1' ],
+    [ 'a kept request in a new worker', '/?keep=1', 'new' ],
     [ 'workers', '/-/profile/cpu?seconds=0.1&format=speedscope' ],
     [ 'allocations of workers', '/-/profile/object?seconds=0.1&format=speedscope' ],
     [ 'requests', '/-/profile/wall?uri=/&requests=1&seconds=1&format=speedscope' ],
 );
 
 for my $scene (@scenes) {
-    my ($name, $uri) = @$scene;
+    my ($name, $uri, $new) = @$scene;
 
     $tried = 0;
     fault();
+    begin_workers() if $new;
     scene($uri);
-    my %counts = counts();
+    my %counts = counts_when_done($uri);
+
+    cmp_ok($counts{clone}, '>', 0, "$name: the helper for names is started")
+        if $new;
 
     for my $call (grep { $counts{$_} } @calls) {
 
         # hooks of the module call it for all that allocate
-        next if $name =~ /^alloc/ && $call =~ /alloc|mmap/;
+        next if $name =~ /^alloc/ && $call =~ /alloc|mmap|strdup|asprintf/;
 
-        for my $n (chosen($counts{$call})) {
+        for my $n (chosen($counts{$call}, $new ? $OTHERS_NEW : $OTHERS)) {
             my $what = ref $n ? "all $call()" : "$call(), $n";
 
-            # What clients can cause is logged once a second.  Of memory it is
-            # only asked that nothing else suffers.
+            begin_workers() if $new;
+
+            # What clients can cause is logged once a second.
 
             captured("$name, $what", $uri, $call, $n) eq 'unsaid'
                 && sleep(1.1)
                 && captured("$name, $what", $uri, $call, $n) eq 'unsaid'
-                && $call !~ /alloc/
                 && bad("$name, $what: no profile, and no word of why");
 
             ordinary("$name, $what");
@@ -220,13 +233,15 @@ sub counts {
 
 # which of the calls fail: numbers, and then all of them
 sub chosen {
-    my ($count) = @_;
+    my ($count, $others) = @_;
+
+    $others //= $OTHERS;
 
     my @n = 1 .. $count;
 
-    if (!$ENV{PROFILE_TEST_FAULTS} && $count > $FIRST + $OTHERS) {
-        @n = (1 .. $FIRST, map { $FIRST + int(($count - $FIRST) * $_ / $OTHERS) }
-                           1 .. $OTHERS);
+    if (!$ENV{PROFILE_TEST_FAULTS} && $count > $FIRST + $others) {
+        @n = (1 .. $FIRST, map { $FIRST + int(($count - $FIRST) * $_ / $others) }
+                           1 .. $others);
     }
 
     return (@n, [ 'all' ]);
@@ -304,21 +319,36 @@ sub works {
 sub captured {
     my ($what, $uri, $call, $n) = @_;
 
+    my $stores = $uri =~ /keep|record/;
+    my $lost = $stores ? lost() : 0;
+
     fault($call, $n);
 
     my $from = length($t->read_log());
-    my $stored = stored();
+    my %before = map { $_ => 1 } stored();
+    my $stored = sub { grep { !$before{$_} } stored() };
     my $r = scene($uri);
 
     bad("$what: no answer") if $r->status() !~ /^\d+$/;
     bad("$what: the response is another one")
-        if $uri =~ /keep|record/ && $r->body() ne 'ordinary';
+        if $stores && $r->body() ne 'ordinary';
 
     my $said = sub { substr($t->read_log(), $from) =~ /profile: / };
 
-    if ($uri =~ /keep|record/) {
-        return wait_for(sub { stored() > $stored || $said->() })
-               || $r =~ /X-Profile-Dropped/ ? '' : 'unsaid';
+    if ($stores) {
+        my $done = wait_for(sub { $stored->() || $said->() }, 1);
+
+        return '' if $stored->() || $r =~ /X-Profile-Dropped/;
+
+        fault();
+
+        # a response without an id promises no profile: its capture never began
+
+        bad("$what: the lost profile is not counted")
+            unless ($uri =~ /record/ && $r !~ /X-Profile-Id/)
+                || wait_for(sub { $stored->() || lost() > $lost }, 1);
+
+        return $done ? '' : 'unsaid';
     }
 
     # errors of the module are a line of text
@@ -329,7 +359,45 @@ sub captured {
 }
 
 
-sub stored { return scalar(() = glob($t->testdir() . '/store/*')) }
+# profiles that were not stored, by the status page
+sub lost {
+    my $status = decode_json(http_get('/-/profile/status.json')->body());
+
+    return sum0((map { values %{$_->{dropped} // {}} } @{$status->{workers}}),
+                @{$status->{store}}{qw/ dropped failed /});
+}
+
+
+# new workers, which know no names yet
+sub begin_workers {
+    fault();
+    renew();
+    @workers = $t->worker_pids();
+}
+
+
+# of a scene; a profile may be stored after the response
+sub counts_when_done {
+    my ($uri) = @_;
+
+    if ($uri =~ /keep|record/) {
+        my $last = '';
+
+        wait_for(sub {
+            my %now = counts();
+            my $same = join(' ', %now{@calls[1 .. $#calls]}) eq $last;
+            $last = join(' ', %now{@calls[1 .. $#calls]});
+            sleep(0.1);
+            return $same;
+        });
+    }
+
+    return counts();
+}
+
+
+# files of the store; those that are being written have longer names
+sub stored { return grep { m{/\w{32}$} } glob($t->testdir() . '/store/*') }
 
 
 sub scene {

@@ -403,10 +403,7 @@ ngx_http_profile_keep_log(ngx_http_profile_track_t *tr,
             tr->samples = ctx->profile->stats.samples;
         }
 
-        if (ngx_http_profile_record(ctx) == NGX_OK) {
-            ngx_http_profile_losses.kept++;
-
-        } else {
+        if (ngx_http_profile_record(ctx) != NGX_OK) {
             tr->id.len = 0;
         }
 

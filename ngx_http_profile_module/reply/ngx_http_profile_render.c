@@ -31,6 +31,7 @@ struct ngx_http_profile_render_s {
     prof_buf_t                  out;
     int                         rc;
 
+    unsigned                    lost:1;       /* for want of memory */
     unsigned                    page:1;       /* of the console, instead */
     unsigned                    negotiated:1; /* the format, by Accept */
     unsigned                    gzip:1;       /* the client takes it */
@@ -210,7 +211,10 @@ ngx_http_profile_render_work(void *data)
 
     render->rc = prof_profile_symbolize(render->profile);
 
-    if (render->rc == PROF_OK && render->store) {
+    if (render->rc != PROF_OK) {
+        render->lost = 1;
+
+    } else if (render->store) {
         ngx_http_profile_render_store(render);
     }
 
@@ -256,6 +260,7 @@ ngx_http_profile_render_store(ngx_http_profile_render_t *render)
                       (rc == PROF_LIMIT) ? "is too large"
                                          : "needs more memory");
         render->stored = NGX_ERROR;
+        render->lost = 1;
     }
 
     prof_buf_free(&archive);
@@ -299,6 +304,15 @@ ngx_http_profile_render_done(void *data)
     ngx_http_profile_render_t *render = data;
 
     render->ended = 1;
+
+    if (render->lost) {
+        ngx_http_profile_lose(NGX_HTTP_PROFILE_LOSS_MEMORY, ngx_cycle->log);
+
+    } else if (render->job.worked
+               && render->job.rank == NGX_HTTP_PROFILE_JOB_KEPT)
+    {
+        ngx_http_profile_losses.kept++;
+    }
 
     if (!render->job.worked) {
         prof_profile_destroy(render->profile);

@@ -24,14 +24,13 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -69,11 +68,14 @@ typedef struct {
     x(fopen)                                                                  \
     x(write)                                                                  \
     x(pwrite)                                                                 \
-    x(posix_spawn)                                                            \
-    x(pipe2)                                                                  \
-    x(eventfd)                                                                \
+    x(clone)                                                                  \
+    x(pipe)                                                                   \
     x(fcntl)                                                                  \
+    x(send)                                                                   \
+    x(recv)                                                                   \
     x(sendmsg)                                                                \
+    x(strdup)                                                                 \
+    x(asprintf)                                                               \
     x(malloc)                                                                 \
     x(calloc)                                                                 \
     x(realloc)
@@ -332,30 +334,23 @@ pwrite64(int fd, const void *p, size_t len, off64_t offset)
 }
 
 
+/*
+ * The module starts the helper for names by two calls, of which the second is
+ * made in a process that shares this one's memory.
+ */
+
 int
-posix_spawn(pid_t *restrict pid, const char *restrict path,
-    const posix_spawn_file_actions_t *actions,
-    const posix_spawnattr_t *restrict attr, char *const argv[restrict],
-    char *const env[restrict])
+clone(int (*fn)(void *), void *stack, int flags, void *data, ...)
 {
-    return prof_fails(posix_spawn, EAGAIN)
-           ? EAGAIN
-           : prof_fault_real(posix_spawn)(pid, path, actions, attr, argv, env);
+    return prof_fails(clone, EAGAIN)
+           ? -1 : prof_fault_real(clone)(fn, stack, flags, data);
 }
 
 
 int
-pipe2(int s[2], int flags)
+pipe(int s[2])
 {
-    return prof_fails(pipe2, EMFILE) ? -1 : prof_fault_real(pipe2)(s, flags);
-}
-
-
-int
-eventfd(unsigned count, int flags)
-{
-    return prof_fails(eventfd, EMFILE)
-           ? -1 : prof_fault_real(eventfd)(count, flags);
+    return prof_fails(pipe, EMFILE) ? -1 : prof_fault_real(pipe)(s);
 }
 
 
@@ -390,6 +385,22 @@ fcntl64(int fd, int cmd, ...)
 
 
 ssize_t
+send(int fd, const void *p, size_t len, int flags)
+{
+    return prof_fails(send, EPIPE)
+           ? -1 : prof_fault_real(send)(fd, p, len, flags);
+}
+
+
+ssize_t
+recv(int fd, void *p, size_t len, int flags)
+{
+    return prof_fails(recv, ECONNRESET)
+           ? -1 : prof_fault_real(recv)(fd, p, len, flags);
+}
+
+
+ssize_t
 sendmsg(int fd, const struct msghdr *msg, int flags)
 {
     return prof_fails(sendmsg, ENOBUFS)
@@ -415,4 +426,29 @@ void *
 realloc(void *p, size_t size)
 {
     return prof_fails(realloc, ENOMEM) ? NULL : __libc_realloc(p, size);
+}
+
+
+char *
+strdup(const char *s)
+{
+    return prof_fails(strdup, ENOMEM) ? NULL : prof_fault_real(strdup)(s);
+}
+
+
+int
+asprintf(char **p, const char *format, ...)
+{
+    int      n;
+    va_list  args;
+
+    if (prof_fails(asprintf, ENOMEM)) {
+        return -1;
+    }
+
+    va_start(args, format);
+    n = vasprintf(p, format, args);
+    va_end(args);
+
+    return n;
 }
