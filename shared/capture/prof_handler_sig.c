@@ -144,7 +144,7 @@ prof_sampler_expired(void *data, const ucontext_t *uc)
 {
     prof_sampler_t *s = data;
 
-    uint64_t  now, lost;
+    uint64_t  now;
 
     if (!s->armed) {
         return;
@@ -158,13 +158,7 @@ prof_sampler_expired(void *data, const ucontext_t *uc)
 
     /* what the timer says of overruns, a sender could say as well */
 
-    if (now >= s->due + s->period) {
-        lost = (now - s->due) / s->period;
-        s->stats->lost_overrun += lost;
-        s->due += lost * s->period;
-    }
-
-    s->due += s->period;
+    s->stats->lost_overrun += prof_expiry_next(&s->due, now, s->period);
 
     prof_handler_sample(s, uc, now);
 }

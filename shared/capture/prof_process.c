@@ -92,6 +92,7 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
         mark->cpu = prof_thread_cpu(t) - t->idle_cpu;
         mark->busy = slot->start - t->idle;
         mark->due = 0;
+        mark->dropped = t->stats.lost_ring;
         mark->node = PROF_NONE;
 
         if (t->main) {

@@ -81,7 +81,9 @@ typedef struct {
 typedef struct {
     uint64_t              cpu;
     uint64_t              busy;
-    uint64_t              due;
+    uint64_t              due;          /* clock of the next one; 0: it is the
+                                           first one */
+    uint64_t              dropped;      /* as in that sample's record */
     uint32_t              node;         /* of that sample, or PROF_NONE */
 } prof_mark_t;
 

@@ -18,8 +18,8 @@
 static void prof_process_renew(prof_thread_t *t, int unused);
 static void prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
     const prof_record_t *rec);
-static int prof_process_due(const prof_capture_t *c, prof_mark_t *mark,
-    uint64_t clock);
+static int prof_process_due(prof_capture_t *c, prof_mark_t *mark,
+    const prof_record_t *rec, int wall);
 static uint32_t prof_process_node(prof_capture_t *c,
     const prof_record_t *rec);
 static void prof_process_pass(prof_thread_t *t);
@@ -120,7 +120,6 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
     const prof_record_t *rec)
 {
     int              wall;
-    uint64_t         clock;
     prof_mark_t     *mark;
     prof_entry_t     e;
     prof_capture_t  *c;
@@ -137,10 +136,8 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
 
     /* a sample from before this capture began */
 
-    clock = wall ? rec->wall : rec->cpu;
-
     if (rec->cpu < mark->cpu || (wall && rec->wall < mark->busy)
-        || !prof_process_due(c, mark, clock))
+        || !prof_process_due(c, mark, rec, wall))
     {
         return;
     }
@@ -169,24 +166,36 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
 }
 
 
-/* whether a sample of that time is one for the capture: see the handler */
+/*
+ * Whether the capture takes the sample.  Samples that were due since the last
+ * one are lost, unless the ring had no room for them: these are counted as
+ * lost_ring.
+ */
 
 static int
-prof_process_due(const prof_capture_t *c, prof_mark_t *mark, uint64_t clock)
+prof_process_due(prof_capture_t *c, prof_mark_t *mark,
+    const prof_record_t *rec, int wall)
 {
-    if (mark->due == 0) {
-        mark->due = clock;
-    }
+    uint64_t  clock, lost;
 
-    if (clock + prof_process.period / 2 < mark->due) {
+    clock = wall ? rec->wall : rec->cpu;
+
+    if (mark->due == 0) {
+        lost = (clock - (wall ? mark->busy : mark->cpu)) / c->period;
+        mark->due = clock + c->period;
+
+    } else if (prof_expiry_due(clock, mark->due, prof_process.period)) {
+        lost = prof_expiry_next(&mark->due, clock, c->period);
+
+    } else {
         return 0;
     }
 
-    mark->due += c->period;
-
-    if (mark->due + c->period / 2 < clock) {
-        mark->due = clock + c->period;
+    if (rec->dropped == mark->dropped) {
+        c->stats.lost_overrun += lost;
     }
+
+    mark->dropped = rec->dropped;
 
     return 1;
 }

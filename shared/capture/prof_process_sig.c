@@ -52,10 +52,7 @@ prof_thread_expired(void *data, const ucontext_t *uc)
 }
 
 
-/*
- * Half a period early is in time: clocks do not agree exactly, and the date of
- * the next sample does not depend on when this one came.
- */
+/* each capture counts the expirations that it lost: see prof_process_due() */
 
 static void
 prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
@@ -68,20 +65,11 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
     cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID) - t->idle_cpu;
     clock = t->paced ? start - t->idle : cpu;
 
-    if (clock + t->period / 2 < t->due) {
+    if (!prof_expiry_due(clock, t->due, t->period)) {
         return;
     }
 
-    if (t->due == 0) {
-        t->due = clock;
-    }
-
-    t->due += t->period;
-
-    if (t->due + t->period / 2 < clock) {
-        t->stats.lost_overrun += (clock - t->due) / t->period;
-        t->due = clock + t->period;
-    }
+    (void) prof_expiry_next(&t->due, clock, t->period);
 
     rec = prof_ring_reserve(&t->ring);
 
@@ -94,6 +82,7 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
 
     rec->wall = start - t->idle;
     rec->cpu = cpu;
+    rec->dropped = t->stats.lost_ring;
     rec->scope = t->scope;
     rec->trace = t->traced ? t->trace : prof_thread_no_trace;
     rec->nframes = prof_walk(__atomic_load_n(&t->unwind, __ATOMIC_SEQ_CST),

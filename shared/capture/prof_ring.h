@@ -34,6 +34,7 @@ typedef struct {
     uint32_t      unused;
     uint64_t      wall;         /* clocks at the sample */
     uint64_t      cpu;
+    uint64_t      dropped;      /* records before it that found no room */
     const char   *scope;        /* as prof_process_scope() set it */
     prof_trace_t  trace;        /* as prof_process_trace() did */
     uintptr_t     pcs[];

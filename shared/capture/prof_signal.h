@@ -58,7 +58,10 @@ typedef struct {
  */
 #define PROF_EXPIRIES  2048
 
-/* half a period early is in time: clocks do not agree exactly */
+/*
+ * Whether an expiration that was due at a time is one.  Half a period early is
+ * in time, since clocks do not agree exactly.
+ */
 #define prof_expiry_due(now, due, period)  ((now) + (period) / 2 >= (due))
 
 
@@ -66,6 +69,26 @@ typedef enum {
     PROF_SIGNAL_OWN = 0,        /* the real-time signal */
     PROF_SIGNAL_FAULT           /* SIGFPE */
 } prof_signal_e;
+
+
+/*
+ * Moves the time at which the next expiration is due behind "now", by whole
+ * periods: a late expiration does not delay those that follow.  Returns the
+ * number of expirations that were due before "now" and are lost, not counting
+ * the one that came.
+ */
+
+static inline uint64_t
+prof_expiry_next(uint64_t *due, uint64_t now, uint64_t period)
+{
+    uint64_t  lost;
+
+    lost = (now >= *due + period) ? (now - *due) / period : 0;
+
+    *due += (lost + 1) * period;
+
+    return lost;
+}
 
 
 PROF_HIDDEN_BEGIN

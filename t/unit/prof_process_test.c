@@ -53,6 +53,7 @@ static void test_samples(const prof_profile_t *p, uint32_t frequency,
 static int test_handlers(void);
 
 static void test_sum(void);
+static void test_delayed(void);
 static void test_threads(void);
 static void test_blocked(void);
 static void test_overlap(void);
@@ -299,9 +300,8 @@ test_named(const prof_profile_t *p, const char *name)
 
 
 /*
- * No more than the CPU time asks for, by a clock that is not the profile's.  A
- * signal that comes up to half a period too late takes that time from the next
- * sample and is not counted as a loss, so there may be fewer on a busy machine.
+ * As many as the CPU time asks for, by a clock that is not the profile's: a
+ * signal that comes too late is counted as lost.
  */
 
 static void
@@ -313,7 +313,7 @@ test_samples(const prof_profile_t *p, uint32_t frequency, uint64_t cpu)
     due = (double) cpu * frequency / (1000 * MS);
     n = p->stats.samples + p->stats.lost_overrun;
 
-    ok(n >= due * 0.5 - 2 && n <= due * 1.05 + 2,
+    ok(n >= due * 0.95 - 2 && n <= due * 1.05 + 2,
        "%" PRIu64 " samples at %d Hz, %" PRIu64 " of them lost: %.1f are due",
        n, (int) frequency, p->stats.lost_overrun, due);
 }
@@ -369,6 +369,42 @@ test_sum(void)
 }
 
 
+/* signals that are up to 1.4 periods late, whatever else the machine does */
+
+static void
+test_delayed(void)
+{
+    int              i;
+    uint64_t         cpu;
+    sigset_t         all, old;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    sigfillset(&all);
+
+    c = test_capture(100, PROF_MODE_CPU);
+    cpu = test_clock(CLOCK_PROCESS_CPUTIME_ID);
+
+    for (i = 0; i < 40; i++) {
+        (void) pthread_sigmask(SIG_BLOCK, &all, &old);
+        test_spin(14);
+        (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
+        test_spin(3);
+    }
+
+    cpu = test_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    p = prof_process_finish(c, "delayed");
+    prof_capture_destroy(c);
+
+    test_samples(p, 100, cpu);
+    ok(p->stats.lost_overrun > 5, "late signals are counted as lost: %" PRIu64,
+       p->stats.lost_overrun);
+    ok(test_sampled(p, "main") > cpu * 9 / 10, "samples have all of the time");
+
+    prof_profile_destroy(p);
+}
+
+
 static void
 test_threads(void)
 {
@@ -400,7 +436,7 @@ test_threads(void)
     ok(test_cpu(p, NULL) >= one.used + two.used,
        "what nobody saw of them is in the sum");
     ok(test_count(p, "second") + p->stats.lost_overrun
-       > test_cpu(p, "second") / MS * 4 / 10,
+       > test_cpu(p, "second") / MS * 9 / 10,
        "%" PRIu64 " samples of it at 1 kHz, %" PRIu64 " lost",
        test_count(p, "second"), p->stats.lost_overrun);
     ok(p->stats.bad_stack + p->stats.truncated + p->stats.no_unwind
@@ -750,6 +786,7 @@ main(void)
     handlers = test_handlers();
 
     test_sum();
+    test_delayed();
     test_threads();
     test_blocked();
     test_overlap();
