@@ -16,7 +16,8 @@
 #define _NGX_HTTP_PROFILE_BAR_H_INCLUDED_
 
 
-#include "request/ngx_http_profile.h"
+#include "reply/ngx_http_profile_reply.h"
+#include "request/ngx_http_profile_request.h"
 #include "console/ngx_http_profile_console.h"
 
 

@@ -9,6 +9,7 @@
 
 
 #include "bar/ngx_http_profile_bar.h"
+#include "core/ngx_http_profile_param.h"
 #include "console/ngx_http_profile_assets.h"
 
 

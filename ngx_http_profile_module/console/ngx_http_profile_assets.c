@@ -6,7 +6,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "console/ngx_http_profile_assets.h"
 #include "console/ngx_http_profile_console.h"
 
@@ -28,6 +27,8 @@ static ngx_http_profile_asset_t *ngx_http_profile_asset_find(
     const char *name, size_t len);
 static void ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
     ngx_http_profile_answer_t *answer);
+static void ngx_http_profile_page(const char *name,
+    ngx_http_profile_page_t *page, prof_buf_t *b);
 static void ngx_http_profile_page_fill(ngx_http_profile_page_t *page,
     ngx_http_profile_asset_t *asset, prof_buf_t *b);
 static void ngx_http_profile_page_put(ngx_http_profile_page_t *page,
@@ -211,6 +212,20 @@ ngx_http_profile_answer_page(ngx_http_profile_call_t *call, const char *name)
 
 
 void
+ngx_http_profile_console_page(ngx_http_request_t *r, u_char *id, prof_buf_t *b)
+{
+    ngx_http_profile_page_t  page;
+
+    page.root = *ngx_http_profile_console_url(r);
+    page.id.data = id;
+    page.id.len = NGX_HTTP_PROFILE_ID_LEN;
+    page.viewer = ngx_http_profile_console_viewer(r);
+
+    ngx_http_profile_page("profile.html", &page, b);
+}
+
+
+static void
 ngx_http_profile_page(const char *name, ngx_http_profile_page_t *page,
     prof_buf_t *b)
 {

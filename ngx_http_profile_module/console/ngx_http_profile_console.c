@@ -6,7 +6,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_request.h"
 #include "bar/ngx_http_profile_bar.h"
 #include "core/ngx_http_profile_log_limit.h"
 #include "console/ngx_http_profile_profiles.h"
@@ -172,6 +172,7 @@ ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     pscf->viewer = &plcf->viewer;
+    pscf->page = ngx_http_profile_console_page;
 
     len = clcf->name.len + 2 * ngx_escape_uri(NULL, clcf->name.data,
                                               clcf->name.len, NGX_ESCAPE_URI);
@@ -198,17 +199,6 @@ ngx_uint_t
 ngx_http_profile_is_console(ngx_http_core_loc_conf_t *clcf)
 {
     return clcf->handler == ngx_http_profile_console_handler;
-}
-
-
-ngx_str_t *
-ngx_http_profile_console_url(ngx_http_request_t *r)
-{
-    ngx_http_profile_srv_conf_t  *pscf;
-
-    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
-
-    return pscf->console.len ? &pscf->console : NULL;
 }
 
 
@@ -341,7 +331,7 @@ ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
     if (route == NULL) {
 
         if (ngx_http_profile_go_is(&r->uri)) {
-            call->route = &ngx_http_profile_go_nowhere;
+            call->pprof = 1;
         }
 
         return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,

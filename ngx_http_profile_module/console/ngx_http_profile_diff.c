@@ -6,7 +6,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_profiles.h"
 
 

@@ -12,7 +12,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "console/ngx_http_profile_console.h"
 
 

@@ -6,7 +6,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_param.h"
+#include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_profiles.h"
 
 
@@ -65,7 +66,7 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
     prof_buf_init(&pic->out);
 
     pic->store = store;
-    pic->gzip = ngx_http_profile_call_gzip(call);
+    pic->gzip = ngx_http_profile_accept_gzip(call->request);
 
     for (i = 0; i < pic->n; i++) {
         pic->id[i].data = pic->id_data[i];

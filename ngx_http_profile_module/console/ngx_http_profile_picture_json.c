@@ -8,7 +8,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "console/ngx_http_profile_profiles.h"
 
 

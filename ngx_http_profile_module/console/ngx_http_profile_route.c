@@ -8,7 +8,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "console/ngx_http_profile_console.h"
 
 
@@ -270,6 +269,7 @@ ngx_http_profile_route_find(ngx_http_profile_call_t *call, u_char *p,
         }
 
         call->route = route;
+        call->pprof = (route->flags & NGX_HTTP_PROFILE_PPROF) ? 1 : 0;
         call->path.data = p;
         call->path.len = used;
         call->rest.data = p + n;

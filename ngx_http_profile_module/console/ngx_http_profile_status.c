@@ -7,7 +7,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_profiles.h"
 #include "workers/ngx_http_profile_asker.h"
 #include "keep/ngx_http_profile_stall.h"

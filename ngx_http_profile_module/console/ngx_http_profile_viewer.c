@@ -7,7 +7,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "console/ngx_http_profile_console.h"
 
 
@@ -156,7 +155,9 @@ ngx_http_profile_viewer_route(ngx_http_profile_call_t *call)
 
     if (answer.type.len && ngx_http_profile_viewer_name(name)) {
 
-        if (answer.compressible && ngx_http_profile_call_gzip(call)) {
+        if (answer.compressible
+            && ngx_http_profile_accept_gzip(call->request))
+        {
             rc = ngx_http_profile_viewer_read(call, &plcf->viewer, ".gz",
                                               &answer.body);
             answer.gzipped = (rc == NGX_OK);

@@ -7,14 +7,15 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_param.h"
 
 
 static ngx_uint_t ngx_http_profile_known_header(ngx_str_t *name);
 static ngx_int_t ngx_http_profile_copy_hash(ngx_hash_t *hash,
     ngx_array_t *keys);
 static ngx_int_t ngx_http_profile_add_header_key(ngx_conf_t *cf,
-    ngx_array_t *keys, ngx_str_t *name);
+    ngx_array_t *keys, ngx_str_t *name, ngx_http_header_handler_pt handler);
 
 
 /* all three types are of one size on the platforms of the module */
@@ -266,7 +267,7 @@ ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 ngx_int_t
 ngx_http_profile_init_headers(ngx_conf_t *cf,
-    ngx_http_profile_main_conf_t *pmcf)
+    ngx_http_profile_main_conf_t *pmcf, ngx_http_header_handler_pt handler)
 {
     ngx_str_t                  *name;
     ngx_uint_t                  i;
@@ -288,7 +289,9 @@ ngx_http_profile_init_headers(ngx_conf_t *cf,
     name = pmcf->headers.elts;
 
     for (i = 0; i < pmcf->headers.nelts; i++) {
-        if (ngx_http_profile_add_header_key(cf, &keys, &name[i]) != NGX_OK) {
+        if (ngx_http_profile_add_header_key(cf, &keys, &name[i], handler)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
     }
@@ -339,7 +342,7 @@ ngx_http_profile_copy_hash(ngx_hash_t *hash, ngx_array_t *keys)
 
 static ngx_int_t
 ngx_http_profile_add_header_key(ngx_conf_t *cf, ngx_array_t *keys,
-    ngx_str_t *name)
+    ngx_str_t *name, ngx_http_header_handler_pt handler)
 {
     u_char             *lowcase;
     ngx_hash_key_t     *hk;
@@ -359,7 +362,18 @@ ngx_http_profile_add_header_key(ngx_conf_t *cf, ngx_array_t *keys,
     hk->value = header;
 
     header->name = *name;
-    header->handler = ngx_http_profile_header;
+    header->handler = handler;
 
     return NGX_OK;
+}
+
+
+ngx_str_t *
+ngx_http_profile_console_url(ngx_http_request_t *r)
+{
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    return pscf->console.len ? &pscf->console : NULL;
 }

@@ -17,13 +17,20 @@
 #include <ngx_http.h>
 
 #include "prof.h"
-#include "keep/ngx_http_profile_keep.h"
 
 
 #define NGX_HTTP_PROFILE_MAX_CAPTURES  16
 
 
-typedef struct ngx_http_profile_store_s  ngx_http_profile_store_t;
+extern ngx_module_t  ngx_http_profile_module;
+
+
+/* appends the console's page of the profile to b */
+typedef void (*ngx_http_profile_page_pt)(ngx_http_request_t *r, u_char *id,
+    prof_buf_t *b);
+
+typedef struct ngx_http_profile_store_s      ngx_http_profile_store_t;
+typedef struct ngx_http_profile_keep_conf_s  ngx_http_profile_keep_conf_t;
 
 
 typedef struct {
@@ -68,6 +75,7 @@ typedef struct {
     ngx_uint_t                 conditional;  /* profile_if is in one of them */
     ngx_str_t                  console;      /* its URL, or empty */
     ngx_str_t                 *viewer;       /* that console's */
+    ngx_http_profile_page_pt   page;         /* writes its page of a profile */
     ngx_flag_t                 accounting;
     ngx_http_profile_keep_conf_t
                               *keep;         /* NULL: off */
@@ -131,8 +139,18 @@ char *ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
+/*
+ * Adds the names of all trigger headers to nginx's hash of request headers.
+ * nginx calls the handler for each header line with such a name.
+ */
 ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
-    ngx_http_profile_main_conf_t *pmcf);
+    ngx_http_profile_main_conf_t *pmcf, ngx_http_header_handler_pt handler);
+
+/*
+ * The URL of the server's console, escaped, with a slash at its end: of the
+ * first location with a plain prefix that has one.  NULL if there is none.
+ */
+ngx_str_t *ngx_http_profile_console_url(ngx_http_request_t *r);
 
 extern ngx_http_profile_limit_t  ngx_http_profile_timeout_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_buffer_limit;
@@ -140,23 +158,8 @@ extern ngx_http_profile_limit_t  ngx_http_profile_captures_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_interval_limit;
 extern ngx_http_profile_limit_t  ngx_http_profile_grace_limit;
 
-/* ngx_http_profile_symbolizer.c */
-
-char *ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-void ngx_http_profile_symbolizer_init(ngx_cycle_t *cycle,
-    ngx_http_profile_main_conf_t *pmcf);
-
-/* logs what went wrong with the helper, not more than once a minute */
-void ngx_http_profile_symbolizer_log(ngx_log_t *log);
-
-/* ngx_http_profile_store_conf.c */
-
-char *ngx_http_profile_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-char *ngx_http_profile_store_init(ngx_conf_t *cf,
-    ngx_http_profile_main_conf_t *pmcf);
+/* whether requests without a trigger are of interest, besides accounting */
+void ngx_http_profile_look_at_all(ngx_uint_t on);
 
 PROF_HIDDEN_END
 

@@ -7,9 +7,9 @@
  */
 
 
-#include "core/ngx_http_profile_conf.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_log_limit.h"
+#include "core/ngx_http_profile_symbolizer.h"
 
 #include <pthread.h>
 #include <signal.h>

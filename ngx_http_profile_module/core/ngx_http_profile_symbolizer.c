@@ -8,7 +8,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_symbolizer.h"
 
 #include <dlfcn.h>
 

@@ -6,8 +6,9 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "stages/ngx_http_profile_gap.h"
+#include "request/ngx_http_profile_request.h"
+#include "reply/ngx_http_profile_reply.h"
+#include "stages/ngx_http_profile_stages.h"
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "core/ngx_http_profile_loss.h"

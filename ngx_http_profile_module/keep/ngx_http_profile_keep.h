@@ -20,6 +20,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "core/ngx_http_profile_conf.h"
 #include "loop/ngx_http_profile_account.h"
 
 
@@ -35,13 +36,13 @@
 #define NGX_HTTP_PROFILE_KEEP_RATE_MAX   1000
 
 
-typedef struct {
+struct ngx_http_profile_keep_conf_s {
     ngx_http_complex_value_t   condition;
     ngx_uint_t                 share;        /* of 10000 requests */
     ngx_uint_t                 rate;         /* profiles a second */
     uint64_t                   next;         /* of a worker: when one more
                                                 is due at that rate */
-} ngx_http_profile_keep_conf_t;
+};
 
 
 PROF_HIDDEN_BEGIN

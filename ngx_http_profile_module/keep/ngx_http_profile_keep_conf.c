@@ -6,7 +6,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "keep/ngx_http_profile_keep.h"
 
 

@@ -7,7 +7,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_conf.h"
+#include "loop/ngx_http_profile_account.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_log_limit.h"
 #include "keep/ngx_http_profile_stall.h"

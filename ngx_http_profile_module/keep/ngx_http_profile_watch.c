@@ -8,7 +8,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "loop/ngx_http_profile_account.h"
 
 
 PROF_HOT_DATA prof_watch_t       *ngx_http_profile_watch;

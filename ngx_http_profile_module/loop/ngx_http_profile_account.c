@@ -8,7 +8,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "workers/ngx_http_profile_asker.h"
 #include "keep/ngx_http_profile_stall.h"

@@ -18,7 +18,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "stages/ngx_http_profile_stages.h"
+#include "request/ngx_http_profile_request.h"
 
 
 /* while there are captures, for what others run; ticks are 4 ms */

@@ -10,7 +10,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "loop/ngx_http_profile_account.h"
 
 
 /*

@@ -9,7 +9,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "stages/ngx_http_profile_stages.h"
+#include "request/ngx_http_profile_request.h"
 #include "workers/ngx_http_profile_asker.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "keep/ngx_http_profile_stall.h"

@@ -7,7 +7,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_request.h"
 
 
 typedef ngx_int_t (*ngx_http_profile_poll_pt)(ngx_cycle_t *cycle,

@@ -13,7 +13,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "loop/ngx_http_profile_account.h"
 
 
 /* a connection */

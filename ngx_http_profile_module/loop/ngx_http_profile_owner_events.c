@@ -9,7 +9,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_request.h"
 
 
 typedef struct {

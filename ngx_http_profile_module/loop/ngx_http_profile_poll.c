@@ -20,7 +20,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "loop/ngx_http_profile_account.h"
 
 #include <sys/epoll.h>
 

@@ -12,7 +12,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "loop/ngx_http_profile_account.h"
 
 
 ngx_connection_t *

@@ -8,8 +8,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "stages/ngx_http_profile_gap.h"
+#include "request/ngx_http_profile_request.h"
+#include "stages/ngx_http_profile_stages.h"
 #include "keep/ngx_http_profile_keep.h"
 
 

@@ -7,8 +7,10 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "store/ngx_http_profile_store.h"
+#include "request/ngx_http_profile_request.h"
 #include "console/ngx_http_profile_console.h"
+#include "keep/ngx_http_profile_keep.h"
 
 
 static ngx_int_t ngx_http_profile_merge_arg(ngx_conf_t *cf,
@@ -105,6 +107,7 @@ ngx_http_profile_create_srv_conf(ngx_conf_t *cf)
      *     pscf->conditional = 0;
      *     pscf->console = { 0, NULL };
      *     pscf->viewer = NULL;
+     *     pscf->page = NULL;
      */
 
     if (ngx_array_init(&pscf->locations, cf->pool, 4, sizeof(void *))

@@ -6,8 +6,13 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_symbolizer.h"
+#include "stages/ngx_http_profile_stages.h"
+#include "store/ngx_http_profile_store.h"
+#include "request/ngx_http_profile_request.h"
+#include "reply/ngx_http_profile_reply.h"
 #include "bar/ngx_http_profile_bar.h"
+#include "keep/ngx_http_profile_keep.h"
 #include "keep/ngx_http_profile_stall.h"
 #include "console/ngx_http_profile_console.h"
 #include "workers/ngx_http_profile_endpoint.h"
@@ -341,7 +346,9 @@ ngx_http_profile_init(ngx_conf_t *cf)
         return pmcf->nconsoles ? ngx_http_profile_filter_init(cf) : NGX_OK;
     }
 
-    if (ngx_http_profile_init_headers(cf, pmcf) != NGX_OK) {
+    if (ngx_http_profile_init_headers(cf, pmcf, ngx_http_profile_header)
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 

@@ -4,7 +4,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_symbolizer.h"
+#include "request/ngx_http_profile_request.h"
 #include "keep/ngx_http_profile_stall.h"
 #include "workers/ngx_http_profile_endpoint.h"
 #include "core/ngx_http_profile_job.h"

@@ -8,7 +8,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_request.h"
 #include "core/ngx_http_profile_loss.h"
 
 

@@ -7,9 +7,10 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "console/ngx_http_profile_console.h"
+#include "reply/ngx_http_profile_reply.h"
 #include "core/ngx_http_profile_loss.h"
+
+#include <jansson.h>
 
 
 #define NGX_HTTP_PROFILE_GZIP_MIN  1024
@@ -37,7 +38,7 @@ ngx_http_profile_answer(ngx_http_profile_call_t *call,
     if (answer->compressible
         && !answer->gzipped
         && answer->body.len >= NGX_HTTP_PROFILE_GZIP_MIN
-        && ngx_http_profile_call_gzip(call)
+        && ngx_http_profile_accept_gzip(call->request)
         && ngx_http_profile_answer_gzip(call, answer) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -210,20 +211,6 @@ ngx_http_profile_answer_file(ngx_http_profile_call_t *call, ngx_str_t *name)
 }
 
 
-ngx_uint_t
-ngx_http_profile_call_gzip(ngx_http_profile_call_t *call)
-{
-    ngx_uint_t        n;
-    ngx_table_elt_t  *h;
-
-    static ngx_str_t  name = ngx_string("Accept-Encoding");
-
-    h = ngx_http_profile_find_header(call->request, &name, &n);
-
-    return h && prof_accept_gzip((char *) h->value.data, h->value.len);
-}
-
-
 /* without memory for it, it is sent as it is */
 
 static ngx_int_t
@@ -360,7 +347,6 @@ ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     size_t                      len;
     json_t                     *json;
     va_list                     args;
-    ngx_uint_t                  pprof;
     ngx_http_profile_answer_t   answer;
     u_char                      buf[NGX_MAX_ERROR_STR];
 
@@ -369,14 +355,13 @@ ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     va_end(args);
 
     len = p - buf;
-    pprof = call->route && (call->route->flags & NGX_HTTP_PROFILE_PPROF);
 
     text = prof_text_utf8((char *) buf, &len);
     if (text == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (call->json && !pprof) {
+    if (call->json && !call->pprof) {
         json = json_pack("{s:s%}", "error", text, len);
         free(text);
 
@@ -401,8 +386,9 @@ ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     free(text);
 
     if (p == NULL
-        || (pprof && ngx_http_profile_call_header(call, "X-Go-Pprof", "1")
-                     != NGX_OK))
+        || (call->pprof
+            && ngx_http_profile_call_header(call, "X-Go-Pprof", "1")
+               != NGX_OK))
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }

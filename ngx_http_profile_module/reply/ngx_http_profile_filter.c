@@ -9,9 +9,9 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_request.h"
+#include "reply/ngx_http_profile_reply.h"
 #include "store/ngx_http_profile_store.h"
-#include "console/ngx_http_profile_console.h"
 
 
 static ngx_int_t ngx_http_profile_header_filter(ngx_http_request_t *r);

@@ -8,8 +8,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "console/ngx_http_profile_console.h"
+#include "request/ngx_http_profile_request.h"
+#include "reply/ngx_http_profile_reply.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"
 #include "store/ngx_http_profile_store.h"
@@ -48,7 +48,6 @@ static void ngx_http_profile_render_store(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_gzip(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_done(void *data);
 static void ngx_http_profile_render_finish(ngx_http_profile_render_t *render);
-static void ngx_http_profile_render_page(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
     ngx_http_profile_reply_t *reply);
 static void ngx_http_profile_render_free(ngx_http_profile_render_t *render);
@@ -77,9 +76,15 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
     }
 
     if (reply) {
-        render->encoder = ngx_http_profile_negotiate_format(ctx);
         render->negotiated = ctx->trigger.format == NULL;
-        render->gzip = ngx_http_profile_negotiate_gzip(ctx);
+        render->encoder = ctx->trigger.format;
+
+        if (render->negotiated) {
+            render->encoder = ngx_http_profile_accept_format(ctx->request,
+                                                          ctx->conf->format);
+        }
+
+        render->gzip = ngx_http_profile_accept_gzip(ctx->request);
         render->ctx = ctx;
 
         /* what a browser gets, unless the page itself was asked for */
@@ -337,14 +342,17 @@ ngx_http_profile_render_done(void *data)
 static void
 ngx_http_profile_render_finish(ngx_http_profile_render_t *render)
 {
-    ngx_http_profile_ctx_t    *ctx;
-    ngx_http_profile_reply_t  *reply;
+    ngx_http_profile_ctx_t       *ctx;
+    ngx_http_profile_reply_t     *reply;
+    ngx_http_profile_srv_conf_t  *pscf;
 
     ctx = render->ctx;
     reply = &ctx->reply;
 
     if (render->rc == PROF_OK && render->page) {
-        ngx_http_profile_render_page(render);
+        pscf = ngx_http_get_module_srv_conf(ctx->request,
+                                            ngx_http_profile_module);
+        pscf->page(ctx->request, ctx->id, &render->out);
     }
 
     if (render->rc == PROF_OK && !prof_buf_failed(&render->out)) {
@@ -375,25 +383,6 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *render)
     reply->ready = 1;
 
     ngx_post_event(ctx->request->connection->write, &ngx_posted_events);
-}
-
-
-static void
-ngx_http_profile_render_page(ngx_http_profile_render_t *render)
-{
-    ngx_http_request_t       *r;
-    ngx_http_profile_page_t   page;
-
-    r = render->ctx->request;
-
-    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
-
-    page.root = *ngx_http_profile_console_url(r);
-    page.id.data = render->ctx->id;
-    page.id.len = NGX_HTTP_PROFILE_ID_LEN;
-    page.viewer = ngx_http_profile_console_viewer(r);
-
-    ngx_http_profile_page("profile.html", &page, &render->out);
 }
 
 

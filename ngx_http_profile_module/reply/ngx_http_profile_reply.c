@@ -7,8 +7,9 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "console/ngx_http_profile_console.h"
+#include "core/ngx_http_profile_param.h"
+#include "request/ngx_http_profile_request.h"
+#include "reply/ngx_http_profile_reply.h"
 
 
 static ngx_int_t ngx_http_profile_reply_optional(ngx_http_profile_ctx_t *ctx);
@@ -194,30 +195,6 @@ ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id)
                 url, (size_t) NGX_HTTP_PROFILE_ID_LEN, id);
 
     return ngx_http_profile_add_header(r, "Link", &value);
-}
-
-
-ngx_int_t
-ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
-    ngx_str_t *value)
-{
-    ngx_table_elt_t  *h;
-
-    h = ngx_list_push(&r->headers_out.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(h, sizeof(ngx_table_elt_t));
-
-    h->hash = 1;
-    h->key.data = (u_char *) key;
-    h->key.len = ngx_strlen(key);
-
-    h->value.data = ngx_pstrdup(r->pool, value);
-    h->value.len = value->len;
-
-    return h->value.data ? NGX_OK : NGX_ERROR;
 }
 
 

@@ -6,7 +6,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_trigger.h"
 #include "core/ngx_http_profile_log_limit.h"
 
 

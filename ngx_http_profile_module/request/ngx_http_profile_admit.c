@@ -7,7 +7,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_trigger.h"
 #include "bar/ngx_http_profile_bar.h"
 #include "core/ngx_http_profile_loss.h"
 

@@ -8,8 +8,9 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "stages/ngx_http_profile_gap.h"
+#include "request/ngx_http_profile_trigger.h"
+#include "reply/ngx_http_profile_reply.h"
+#include "stages/ngx_http_profile_stages.h"
 
 #include <sys/random.h>
 

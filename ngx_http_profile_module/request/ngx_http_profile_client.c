@@ -9,7 +9,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_request.h"
 
 
 static const char *ngx_http_profile_client_proxy(ngx_http_request_t *r);

@@ -9,7 +9,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_trigger.h"
 
 
 /* how often to look whether threads of the request are done */

@@ -13,7 +13,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_request.h"
 #include "request/ngx_http_profile_object.h"
 
 

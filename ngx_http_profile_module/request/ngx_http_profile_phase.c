@@ -10,7 +10,9 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "stages/ngx_http_profile_stages.h"
+#include "request/ngx_http_profile_trigger.h"
+#include "reply/ngx_http_profile_reply.h"
 #include "workers/ngx_http_profile_endpoint.h"
 #include "workers/ngx_http_profile_asker.h"
 

@@ -12,7 +12,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_trigger.h"
 
 
 static ngx_int_t ngx_http_profile_strip_args(ngx_http_profile_ctx_t *ctx);

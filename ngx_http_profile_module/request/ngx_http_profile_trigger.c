@@ -7,7 +7,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "request/ngx_http_profile_trigger.h"
 #include "bar/ngx_http_profile_bar.h"
 #include "store/ngx_http_profile_store.h"
 
@@ -209,40 +209,6 @@ ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name, u_char *shift)
     }
 
     return NGX_DECLINED;
-}
-
-
-/* the first header of that name, or NULL; and how many there are */
-
-ngx_table_elt_t *
-ngx_http_profile_find_header(ngx_http_request_t *r, ngx_str_t *name,
-    ngx_uint_t *n)
-{
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h, *found;
-
-    found = NULL;
-    *n = 0;
-
-    for (part = &r->headers_in.headers.part; part; part = part->next) {
-        h = part->elts;
-
-        for (i = 0; i < part->nelts; i++) {
-
-            if (!ngx_http_profile_is_header(&h[i], name)) {
-                continue;
-            }
-
-            if (found == NULL) {
-                found = &h[i];
-            }
-
-            (*n)++;
-        }
-    }
-
-    return found;
 }
 
 

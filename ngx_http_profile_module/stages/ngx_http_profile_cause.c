@@ -7,8 +7,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "stages/ngx_http_profile_gap.h"
+#include "stages/ngx_http_profile_stages.h"
 
 
 static ngx_http_profile_part_t *ngx_http_profile_waiting_part(

@@ -13,7 +13,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "stages/ngx_http_profile_stages.h"
 
 
 #define NGX_HTTP_PROFILE_MAX_HOOKS  256

@@ -10,8 +10,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "stages/ngx_http_profile_gap.h"
+#include "request/ngx_http_profile_request.h"
+#include "stages/ngx_http_profile_stages.h"
 
 
 static ngx_int_t ngx_http_profile_log_phase(ngx_http_request_t *r);

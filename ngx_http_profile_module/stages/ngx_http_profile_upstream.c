@@ -11,7 +11,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "stages/ngx_http_profile_stages.h"
+#include "request/ngx_http_profile_request.h"
 
 
 typedef ngx_int_t (*ngx_http_profile_callback_pt)(ngx_http_request_t *r);

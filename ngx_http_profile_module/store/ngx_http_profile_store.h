@@ -28,7 +28,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_http.h"
 
 
 /* what is said of a profile that is not stored */
@@ -95,6 +96,14 @@ typedef struct {
 
 
 PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_store_conf.c: directives */
+
+char *ngx_http_profile_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_profile_store_init(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
 
 /* the store of the configuration that the request has, or NULL: none */
 ngx_http_profile_store_t *ngx_http_profile_store(ngx_http_request_t *r);

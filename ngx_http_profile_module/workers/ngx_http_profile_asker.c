@@ -7,7 +7,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "workers/ngx_http_profile_asker.h"
 
 #include <signal.h>
@@ -127,7 +126,7 @@ ngx_http_profile_asker_create(ngx_http_profile_call_t *call,
 
     s->call = call;
     s->wanted = *wanted;
-    s->gzip = ngx_http_profile_call_gzip(call);
+    s->gzip = ngx_http_profile_accept_gzip(call->request);
     s->id = (uint64_t) ngx_pid << 32 | ++ngx_http_profile_asker_count;
     s->end = prof_now() + (uint64_t) wanted->time * 1000000;
 

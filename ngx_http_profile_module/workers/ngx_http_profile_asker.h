@@ -31,7 +31,7 @@
 #include <ngx_http.h>
 
 #include "prof.h"
-#include "console/ngx_http_profile_console.h"
+#include "reply/ngx_http_profile_reply.h"
 #include "workers/ngx_http_profile_endpoint.h"
 #include "core/ngx_http_profile_job.h"
 #include "workers/ngx_http_profile_state.h"
@@ -325,9 +325,6 @@ ngx_int_t ngx_http_profile_heap_route(ngx_http_profile_call_t *call);
 /*
  * ngx_http_profile_pprof.c, ngx_http_profile_pprof_symbol.c: for Go's clients
  */
-
-/* what calls have for a route that Go's clients ask for in vain */
-extern ngx_http_profile_route_t  ngx_http_profile_go_nowhere;
 
 ngx_uint_t ngx_http_profile_go_is(ngx_str_t *uri);
 ngx_int_t ngx_http_profile_go_index_route(ngx_http_profile_call_t *call);

@@ -6,7 +6,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_param.h"
 #include "workers/ngx_http_profile_asker.h"
 
 

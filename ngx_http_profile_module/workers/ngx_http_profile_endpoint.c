@@ -4,9 +4,10 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "stages/ngx_http_profile_gap.h"
+#include "request/ngx_http_profile_request.h"
+#include "stages/ngx_http_profile_stages.h"
 #include "workers/ngx_http_profile_endpoint.h"
+#include "console/ngx_http_profile_console.h"
 #include "workers/ngx_http_profile_asker.h"
 
 

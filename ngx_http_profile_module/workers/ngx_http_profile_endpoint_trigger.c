@@ -8,7 +8,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "store/ngx_http_profile_store.h"
+#include "request/ngx_http_profile_request.h"
 #include "workers/ngx_http_profile_endpoint.h"
 #include "workers/ngx_http_profile_asker.h"
 
@@ -16,13 +17,6 @@
 static ngx_int_t ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_endpoint_wanted(
     ngx_http_profile_ctx_t *ctx, ngx_http_profile_wanted_t *wanted);
-
-
-/* errors look as those of the trigger do */
-
-static ngx_http_profile_route_t  ngx_http_profile_endpoint_route = {
-    ngx_string(""), NGX_HTTP_GET, NULL, NULL, 0
-};
 
 
 /* instead of the content of an admitted request; the context is dropped */
@@ -64,7 +58,6 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
 
     call->request = r;
     call->root = "";
-    call->route = &ngx_http_profile_endpoint_route;
     call->negotiated = (ctx->trigger.format == NULL);
 
     ngx_memzero(&wanted, sizeof(ngx_http_profile_wanted_t));
@@ -112,7 +105,9 @@ ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
     f = &wanted->filter;
 
     wanted->worker = -1;
-    wanted->format = ngx_http_profile_negotiate_format(ctx);
+    wanted->format = t->format ? t->format
+                               : ngx_http_profile_accept_format(r,
+                                                          ctx->conf->format);
     wanted->time = t->msec ? t->msec : NGX_HTTP_PROFILE_REQUESTS_MSEC;
     wanted->conf.mode = t->mode_given ? t->mode : ctx->conf->mode;
     wanted->conf.memory = NGX_HTTP_PROFILE_SHARE_MEMORY;

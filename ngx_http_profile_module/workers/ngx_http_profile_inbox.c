@@ -12,7 +12,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "workers/ngx_http_profile_asker.h"
 
 #include <ngx_channel.h>

@@ -7,17 +7,8 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "console/ngx_http_profile_profiles.h"
 #include "workers/ngx_http_profile_asker.h"
-
-
-/* that is none: it tells how errors look */
-
-ngx_http_profile_route_t  ngx_http_profile_go_nowhere = {
-    ngx_string("debug/pprof/"), NGX_HTTP_GET|NGX_HTTP_POST, NULL, NULL,
-    NGX_HTTP_PROFILE_PPROF
-};
 
 
 /* whether the URI is one of Go's, and for its clients */
@@ -25,15 +16,14 @@ ngx_http_profile_route_t  ngx_http_profile_go_nowhere = {
 ngx_uint_t
 ngx_http_profile_go_is(ngx_str_t *uri)
 {
-    size_t      i;
-    ngx_str_t  *path;
+    size_t  i;
 
-    path = &ngx_http_profile_go_nowhere.path;
+    static ngx_str_t  path = ngx_string("debug/pprof/");
 
-    for (i = 1; i + path->len <= uri->len; i++) {
+    for (i = 1; i + path.len <= uri->len; i++) {
 
         if (uri->data[i - 1] == '/'
-            && ngx_memcmp(uri->data + i, path->data, path->len) == 0)
+            && ngx_memcmp(uri->data + i, path.data, path.len) == 0)
         {
             return 1;
         }

@@ -9,7 +9,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_console.h"
 #include "workers/ngx_http_profile_asker.h"
 
 

@@ -7,7 +7,9 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_http.h"
+#include "loop/ngx_http_profile_account.h"
 #include "workers/ngx_http_profile_asker.h"
 
 

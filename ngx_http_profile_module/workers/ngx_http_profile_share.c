@@ -11,7 +11,6 @@
 
 
 #include "loop/ngx_http_profile_account.h"
-#include "request/ngx_http_profile.h"
 #include "workers/ngx_http_profile_asker.h"
 
 

@@ -18,7 +18,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_http.h"
 #include "core/ngx_http_profile_loss.h"
 
 

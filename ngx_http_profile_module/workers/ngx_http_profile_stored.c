@@ -7,7 +7,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "console/ngx_http_profile_console.h"
 #include "workers/ngx_http_profile_asker.h"
 #include "store/ngx_http_profile_store.h"
 
@@ -164,10 +164,10 @@ ngx_http_profile_asker_kept(ngx_http_profile_asker_t *s)
 static ngx_int_t
 ngx_http_profile_asker_page(ngx_http_profile_asker_t *s)
 {
-    prof_buf_t                  b;
-    ngx_http_request_t         *r;
-    ngx_http_profile_page_t     page;
-    ngx_http_profile_answer_t   answer;
+    prof_buf_t                    b;
+    ngx_http_request_t           *r;
+    ngx_http_profile_answer_t     answer;
+    ngx_http_profile_srv_conf_t  *pscf;
 
     r = s->call->request;
 
@@ -175,15 +175,10 @@ ngx_http_profile_asker_page(ngx_http_profile_asker_t *s)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
-
-    page.root = *ngx_http_profile_console_url(r);
-    page.id.data = s->wanted.id;
-    page.id.len = NGX_HTTP_PROFILE_ID_LEN;
-    page.viewer = ngx_http_profile_console_viewer(r);
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
     prof_buf_init(&b);
-    ngx_http_profile_page("profile.html", &page, &b);
+    pscf->page(r, s->wanted.id, &b);
 
     ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
 

@@ -6,7 +6,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "core/ngx_http_profile_alive.h"
 #include "workers/ngx_http_profile_asker.h"
 

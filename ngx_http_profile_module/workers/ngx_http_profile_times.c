@@ -8,7 +8,6 @@
  */
 
 
-#include "request/ngx_http_profile.h"
 #include "workers/ngx_http_profile_asker.h"
 
 

@@ -8,7 +8,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_param.h"
 #include "workers/ngx_http_profile_asker.h"
 
 
@@ -167,8 +167,7 @@ ngx_http_profile_wanted_seconds(ngx_http_profile_call_t *call,
 
     /* Go's clients wait for CPU profiles, and not for those of memory */
 
-    wanted->time = ((call->route->flags & NGX_HTTP_PROFILE_PPROF)
-                    && wanted->conf.mode != PROF_MODE_OBJECT)
+    wanted->time = (call->pprof && wanted->conf.mode != PROF_MODE_OBJECT)
                    ? NGX_HTTP_PROFILE_GO_SECONDS : NGX_HTTP_PROFILE_SECONDS;
 
     if (wanted->filter.requests) {
@@ -307,7 +306,7 @@ ngx_http_profile_wanted_accept(ngx_http_profile_call_t *call)
 
     static ngx_str_t  name = ngx_string("Accept");
 
-    if (call->route->flags & NGX_HTTP_PROFILE_PPROF) {
+    if (call->pprof) {
         return &prof_encode_pprof;
     }
 

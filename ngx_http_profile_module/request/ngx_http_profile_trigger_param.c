@@ -7,14 +7,9 @@
  */
 
 
-#include "request/ngx_http_profile.h"
+#include "core/ngx_http_profile_param.h"
+#include "request/ngx_http_profile_trigger.h"
 #include "workers/ngx_http_profile_asker.h"
-
-
-typedef struct {
-    ngx_str_t   name;
-    ngx_uint_t  mode;
-} ngx_http_profile_mode_t;
 
 
 /* a parameter: its names in a query and in a header, and its parser */
@@ -60,14 +55,6 @@ static ngx_int_t ngx_http_profile_set_requests(ngx_http_profile_trigger_t *t,
     ngx_str_t *value);
 static ngx_int_t ngx_http_profile_takes_requests(ngx_http_request_t *r,
     ngx_str_t *text);
-
-
-static ngx_http_profile_mode_t  ngx_http_profile_modes[] = {
-    { ngx_string("wall"), PROF_MODE_WALL },
-    { ngx_string("cpu"), PROF_MODE_CPU },
-    { ngx_string("object"), PROF_MODE_OBJECT },
-    { ngx_null_string, 0 }
-};
 
 
 static ngx_http_profile_param_t  ngx_http_profile_params[] = {
@@ -253,58 +240,6 @@ ngx_http_profile_error(ngx_http_request_t *r, ngx_http_profile_trigger_t *t,
     t->error.len = p - t->error.data;
 
     return NGX_DECLINED;
-}
-
-
-ngx_int_t
-ngx_http_profile_parse_mode(ngx_str_t *value, ngx_uint_t *mode)
-{
-    ngx_uint_t  i;
-
-    for (i = 0; ngx_http_profile_modes[i].name.len; i++) {
-
-        if (ngx_http_profile_str_eq(&ngx_http_profile_modes[i].name,
-                                    value->data, value->len))
-        {
-            *mode = ngx_http_profile_modes[i].mode;
-            return NGX_OK;
-        }
-    }
-
-    return NGX_ERROR;
-}
-
-
-ngx_str_t *
-ngx_http_profile_mode_name(ngx_uint_t mode)
-{
-    ngx_uint_t  i;
-
-    for (i = 0; ngx_http_profile_modes[i].name.len; i++) {
-
-        if (ngx_http_profile_modes[i].mode == mode) {
-            break;
-        }
-    }
-
-    return &ngx_http_profile_modes[i].name;
-}
-
-
-ngx_int_t
-ngx_http_profile_parse_frequency(ngx_str_t *value, ngx_uint_t *frequency)
-{
-    ngx_int_t  n;
-
-    n = ngx_atoi(value->data, value->len);
-
-    if (n < PROF_FREQUENCY_MIN || n > PROF_FREQUENCY_MAX) {
-        return NGX_ERROR;
-    }
-
-    *frequency = n;
-
-    return NGX_OK;
 }
 
 

@@ -2,21 +2,22 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Gaps: what a request waited for between two turns, when it could have run,
- * and why.
+ * Stages of a request: spans of phases, of the log phase and of upstreams; and
+ * gaps, which are the time between two turns, with their causes.
  *
  * Context: a worker, not in a signal.
  */
 
 
-#ifndef _NGX_HTTP_PROFILE_GAP_H_INCLUDED_
-#define _NGX_HTTP_PROFILE_GAP_H_INCLUDED_
+#ifndef _NGX_HTTP_PROFILE_STAGES_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_STAGES_H_INCLUDED_
 
 
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "core/ngx_http_profile_conf.h"
 #include "loop/ngx_http_profile_account.h"
 
 
@@ -85,7 +86,36 @@ ngx_str_t *ngx_http_profile_place(ngx_http_request_t *r);
 ngx_uint_t ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake);
 
+/*
+ * ngx_http_profile_spans.c: handlers of the log phase, which are replaced
+ * while captures exist
+ */
+
+void ngx_http_profile_arm_log(void);
+void ngx_http_profile_disarm_log(void);
+
+/* a span of a redirect or a subrequest; returns 1 if it has to be ended */
+ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_ctx_t *ctx,
+    ngx_http_request_t *r);
+
+/*
+ * ngx_http_profile_upstream.c: callbacks of upstreams, which are replaced
+ * while their request is captured
+ */
+
+void ngx_http_profile_wrap_upstreams(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_unwrap_upstreams(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_module_names.c: the modules of phase handlers */
+
+/* begins to watch which module registers which handler */
+ngx_int_t ngx_http_profile_watch_modules(ngx_conf_t *cf);
+
+/* returns the name of the module that registered the handler, or NULL */
+char *ngx_http_profile_module_name(ngx_http_profile_main_conf_t *pmcf,
+    ngx_http_handler_pt handler);
+
 PROF_HIDDEN_END
 
 
-#endif /* _NGX_HTTP_PROFILE_GAP_H_INCLUDED_ */
+#endif /* _NGX_HTTP_PROFILE_STAGES_H_INCLUDED_ */

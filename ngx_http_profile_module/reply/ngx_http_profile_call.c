@@ -6,8 +6,7 @@
  */
 
 
-#include "request/ngx_http_profile.h"
-#include "console/ngx_http_profile_console.h"
+#include "reply/ngx_http_profile_reply.h"
 
 
 static void ngx_http_profile_call_cleanup(void *data);

@@ -1,0 +1,35 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The helper process that names functions: its program and its errors.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_SYMBOLIZER_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_SYMBOLIZER_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "core/ngx_http_profile_conf.h"
+
+
+PROF_HIDDEN_BEGIN
+
+/* the directive profile_symbolizer */
+char *ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+/* finds the program; called in the master, before the workers start */
+void ngx_http_profile_symbolizer_init(ngx_cycle_t *cycle,
+    ngx_http_profile_main_conf_t *pmcf);
+
+/* logs the last error of the helper, at most once a minute */
+void ngx_http_profile_symbolizer_log(ngx_log_t *log);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_SYMBOLIZER_H_INCLUDED_ */

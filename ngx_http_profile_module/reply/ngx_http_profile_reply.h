@@ -1,0 +1,177 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Responses of the module: the reply with a profile, which replaces the
+ * original response of a triggered request; the headers of a response whose
+ * profile is recorded; and answers to calls.
+ *
+ * A "call" is a request that the module itself answers: at once, by one of the
+ * functions below, or later, after ngx_http_profile_call_hold().
+ *
+ * Replies and answers pass only the filters below the module's own: filters
+ * of the site cannot change their headers, policies or compression.  Caches do
+ * not store answers, and answers load nothing, unless ngx_http_profile_answer_t
+ * says otherwise.
+ *
+ * Memory: a call and its answer are in the request's pool.
+ *
+ * Context: the worker's event loop.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_REPLY_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_REPLY_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "prof.h"
+#include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_http.h"
+#include "loop/ngx_http_profile_account.h"
+
+
+/* content security policies: of most answers, and of pages of the console */
+
+#define NGX_HTTP_PROFILE_CSP_NONE                                             \
+    "default-src 'none'; base-uri 'none'; form-action 'none'; "               \
+    "frame-ancestors 'none'"
+
+#define NGX_HTTP_PROFILE_CSP_PAGE                                             \
+    "default-src 'none'; script-src 'self'; style-src 'self'; "               \
+    "connect-src 'self'; img-src 'self' data:; frame-src 'self'; "            \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "           \
+    "require-trusted-types-for 'script'"
+
+
+typedef struct ngx_http_profile_call_s  ngx_http_profile_call_t;
+
+
+/* a call; the room that serves the path sets what is between route and root */
+
+struct ngx_http_profile_call_s {
+    ngx_http_request_t              *request;
+    const struct ngx_http_profile_route_s
+                                    *route;   /* NULL: none */
+    ngx_str_t                        base;    /* "/-/profile/", decoded */
+    ngx_str_t                        path;    /* "p/0123", without ".json" */
+    ngx_str_t                        rest;    /* "0123": what the asterisk
+                                                 stands for */
+    char                            *root;    /* "../", from here to base */
+    void                           (*abort)(ngx_http_profile_call_t *call);
+    void                            *data;    /* the holder's */
+    unsigned                         json:1;  /* asked for, by suffix or by
+                                                 Accept */
+    unsigned                         negotiated:1;  /* by Accept */
+    unsigned                         pprof:1; /* errors for Go's clients */
+    unsigned                         held:1;
+};
+
+
+typedef struct {
+    ngx_uint_t                       status;  /* 0: 200 */
+    ngx_str_t                        body;
+    ngx_str_t                        type;    /* content type */
+    ngx_str_t                        file;    /* a download of this name */
+    const char                      *csp;     /* NULL: _CSP_NONE */
+    unsigned                         immutable:1;  /* the URL has a hash */
+    unsigned                         framed:1;     /* by the same origin */
+    unsigned                         gzipped:1;    /* the body is, and the
+                                                      client takes it */
+    unsigned                         compressible:1;
+} ngx_http_profile_answer_t;
+
+
+struct json_t;
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_call.c */
+
+/*
+ * An argument of the query, decoded; its length is that of the text.
+ * Returns NGX_OK, NGX_DECLINED if it is not given, or NGX_ERROR.
+ */
+ngx_int_t ngx_http_profile_call_arg(ngx_http_profile_call_t *call,
+    const char *name, ngx_str_t *value);
+
+/*
+ * The handler answers later, and returns what this returns: NGX_DONE.  When
+ * the client goes away first, abort(call) is called, once, and the call is no
+ * more.  Otherwise ngx_http_profile_call_end() is given the result of the
+ * function that answered; the call is no more afterwards.
+ */
+ngx_int_t ngx_http_profile_call_hold(ngx_http_profile_call_t *call,
+    void (*abort)(ngx_http_profile_call_t *call), void *data);
+void ngx_http_profile_call_end(ngx_http_profile_call_t *call, ngx_int_t rc);
+
+/* ngx_http_profile_answer.c */
+
+/* the body must live as long as the request */
+ngx_int_t ngx_http_profile_answer(ngx_http_profile_call_t *call,
+    ngx_http_profile_answer_t *answer);
+
+/* takes the reference; NULL is an error of memory */
+ngx_int_t ngx_http_profile_answer_json(ngx_http_profile_call_t *call,
+    ngx_uint_t status, struct json_t *json);
+
+/* bytes of malloc(), which it takes over; failed or not */
+ngx_int_t ngx_http_profile_answer_buf(ngx_http_profile_call_t *call,
+    ngx_http_profile_answer_t *answer, prof_buf_t *b);
+
+/* 204 */
+ngx_int_t ngx_http_profile_answer_nothing(ngx_http_profile_call_t *call);
+
+/* a sentence without a period; as the client likes it */
+ngx_int_t ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
+    ngx_uint_t status, const char *fmt, ...);
+
+/* the result of ngx_http_profile_job_room() or _start(), which is counted */
+ngx_int_t ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call,
+    ngx_int_t rc);
+
+/* a header of the answer; key and value are not copied */
+ngx_int_t ngx_http_profile_call_header(ngx_http_profile_call_t *call,
+    const char *key, const char *value);
+
+/* ngx_http_profile_filter.c: a response past all filters but our own */
+
+ngx_int_t ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out);
+
+/* registers the filters */
+ngx_int_t ngx_http_profile_filter_init(ngx_conf_t *cf);
+
+/* sends the error of an admitted request, instead of its content */
+ngx_int_t ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx);
+
+/* the write handler of a request that waits for its reply */
+void ngx_http_profile_writer(ngx_http_request_t *r);
+
+/* ngx_http_profile_reply.c: headers */
+
+ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id);
+ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);
+u_char *ngx_http_profile_safe_name(u_char *p, u_char *last, ngx_str_t *part);
+
+/* ngx_http_profile_recorded.c: a profile that is stored */
+
+ngx_int_t ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_record(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_render.c */
+
+ngx_int_t ngx_http_profile_render(ngx_http_profile_ctx_t *ctx,
+    ngx_uint_t reply);
+void ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_REPLY_H_INCLUDED_ */

@@ -1,0 +1,258 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Triggered requests.
+ *
+ * A request with a trigger gets a context.  The context is "live" from the
+ * trigger until the reply is sent or the request is freed.  The context is
+ * "tracked" while its capture may run.  A client that the location does not
+ * permit has no effect: its context is dropped, and its trigger is put back.
+ *
+ * Memory: a context is in the request's pool.  The pool's cleanup drops it.
+ *
+ * Context: the worker's event loop.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_REQUEST_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_REQUEST_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "prof.h"
+#include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_http.h"
+#include "loop/ngx_http_profile_account.h"
+#include "request/ngx_http_profile_object.h"
+
+
+/*
+ * A bit of ngx_connection_t.buffered that says "the profile is not sent yet":
+ * nginx keeps a request that has it set.  Its own modules use 0x01 to 0x20.
+ */
+
+#define NGX_HTTP_PROFILE_BUFFERED  0x80
+
+
+/*
+ * What a trigger asks for.  A value that was not given is empty; error is
+ * set if one is wrong, and is shown to permitted clients only.
+ */
+
+typedef struct {
+    ngx_str_t                  arg;          /* name found in the query */
+    ngx_str_t                  header;       /* name found in the headers */
+    ngx_str_t                  order;        /* of the bar, which fits */
+    ngx_str_t                  error;
+    ngx_uint_t                 mode;
+    ngx_uint_t                 frequency;
+    ngx_msec_t                 msec;         /* of an endpoint's capture, or */
+    ngx_uint_t                 requests;     /* so many; 0: not given */
+    const prof_encoder_t      *format;
+    unsigned                   record:1;     /* not "flamegraph" */
+    unsigned                   mode_given:1;
+    unsigned                   frequency_given:1;
+    unsigned                   spans:1;
+    unsigned                   spans_given:1;
+} ngx_http_profile_trigger_t;
+
+
+/* the reply: an error text, or the encoded profile */
+
+typedef struct {
+    ngx_uint_t                 status;
+    ngx_str_t                  content_type;
+    ngx_str_t                  extension;    /* empty: not a download */
+    ngx_str_t                  csp;          /* its policy, or empty */
+    ngx_str_t                  vary;         /* what it was chosen by */
+    ngx_str_t                  encoding;     /* "gzip", or empty */
+    ngx_str_t                  dropped;      /* why it is not in the store */
+    ngx_str_t                  body;
+    unsigned                   stored:1;
+    unsigned                   ready:1;
+} ngx_http_profile_reply_t;
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_UNDECIDED = 0,
+    NGX_HTTP_PROFILE_REFUSED,
+    NGX_HTTP_PROFILE_ADMITTED
+} ngx_http_profile_verdict_e;
+
+
+typedef struct ngx_http_profile_render_s  ngx_http_profile_render_t;
+
+
+struct ngx_http_profile_ctx_s {
+    ngx_queue_t                   queue;     /* in the list of live ones */
+    ngx_http_request_t           *request;   /* the main one */
+    ngx_http_profile_trigger_t    trigger;
+    ngx_http_profile_verdict_e    verdict;
+    ngx_http_profile_loc_conf_t  *conf;      /* that the verdict is from */
+    u_char                        id[NGX_HTTP_PROFILE_ID_LEN];
+
+    /* what the trigger was taken out of, to be put back on refusal */
+
+    ngx_str_t                     request_line;
+    ngx_str_t                     args;
+    ngx_str_t                     unparsed_uri;
+    ngx_str_t                     stripped_args;
+    ngx_str_t                     stripped_uri;
+    ngx_list_t                    headers;
+    ngx_list_t                    stripped_list;
+    ngx_list_part_t              *header_runs;    /* twice: as it was made */
+    ngx_uint_t                    nheader_runs;
+
+    /* tracking */
+
+    ngx_http_profile_track_t     *track;     /* while tracked is set */
+    prof_capture_t               *capture;
+    prof_profile_t               *profile;   /* the capture's, once ended */
+    ngx_http_profile_object_t    *object;    /* of the mode "object" */
+    ngx_event_t                   timer;
+    ngx_uint_t                    frequency; /* asked; in force once it is
+                                                unfolded */
+
+    ngx_uint_t                    endpoints; /* bits: those that it is for */
+
+    /* replacing the response */
+
+    ngx_uint_t                    status;
+    ngx_http_profile_reply_t      reply;
+    ngx_http_profile_render_t    *render;
+
+    unsigned                      tracked:1;
+    unsigned                      slot:1;
+    unsigned                      unfolded:1;
+    unsigned                      decided:1;  /* by the response's header:
+                                                 one of the next two */
+    unsigned                      sink:1;     /* it is replaced */
+    unsigned                      record:1;   /* it is recorded */
+    unsigned                      crowded:1;  /* it would have been */
+    unsigned                      endpoint:1; /* was for endpoints only */
+    unsigned                      timedout:1;
+    unsigned                      spans:1;
+    unsigned                      stripped_headers:1;
+};
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_trigger.c: the trigger in a request */
+
+/* requests of this worker that came with a trigger header */
+extern ngx_uint_t  ngx_http_profile_nmarks;
+
+/* nginx's handler of header lines that may be triggers */
+ngx_int_t ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
+    ngx_uint_t offset);
+
+/*
+ * Prepares the search for an argument.  Returns a table of 256 bytes in the
+ * pool, or NULL.
+ */
+u_char *ngx_http_profile_arg_shift(ngx_pool_t *pool, ngx_str_t *name);
+
+/* NGX_OK if a query has an argument of this name, or NGX_DECLINED */
+ngx_int_t ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name,
+    u_char *shift);
+
+/* ngx_http_profile_access.c: who may profile */
+
+/* the directive profile_allow, and the list that it has by default */
+char *ngx_http_profile_allow(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+ngx_array_t *ngx_http_profile_allow_default(ngx_conf_t *cf);
+
+/*
+ * NGX_OK if the location permits the client's address, or NGX_DECLINED.
+ * profile_if is not evaluated.
+ */
+ngx_int_t ngx_http_profile_access_address(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf);
+
+/*
+ * NGX_OK if the location permits the request, or NGX_DECLINED.  A refusal is
+ * not logged.
+ */
+ngx_int_t ngx_http_profile_permits(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf);
+
+/* NGX_OK if a list of profile_allow has the client, or NGX_DECLINED */
+ngx_int_t ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow);
+
+/* ngx_http_profile_admit.c: the verdict of a location */
+
+/* captures of this worker that count for profile_max_captures */
+extern ngx_uint_t  ngx_http_profile_slots;
+
+/*
+ * Decides for the location in which the request is now.  The decision may
+ * change in another location.  NGX_OK: admitted, and ctx->reply is set if the
+ * answer is an error.  NGX_DECLINED: refused.
+ */
+ngx_int_t ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx);
+
+/* the reply is an error; the text is not copied */
+void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
+    ngx_uint_t status, ngx_str_t *text);
+
+/* ngx_http_profile_capture.c: the life of a context */
+
+extern ngx_queue_t  ngx_http_profile_live;
+extern ngx_uint_t   ngx_http_profile_nlive;
+
+/*
+ * Begins a request that may have a trigger, in the post-read phase.
+ * NGX_DECLINED: the request is not captured.  NGX_DONE: all of its phases that
+ * could run have run, and the request may be gone.
+ */
+ngx_int_t ngx_http_profile_begin(ngx_http_request_t *r);
+
+/* returns a live context without a capture, or NULL (logged) */
+ngx_http_profile_ctx_t *ngx_http_profile_create(ngx_http_request_t *r);
+
+/* starts the capture; NGX_ERROR: the caller drops the context */
+ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
+
+/* returns the context of the main request of r, or NULL */
+ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
+
+/* starts to make the reply if nginx has completed the original response */
+void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
+
+/* the same for all live contexts; returns 1 if a response was complete */
+ngx_uint_t ngx_http_profile_check_all(void);
+
+/* ends the capture, and makes ctx->profile unless the reply is an error */
+void ngx_http_profile_end(ngx_http_profile_ctx_t *ctx);
+
+/* removes everything that the context has; a second call has no effect */
+void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
+
+/* drops all contexts when the process ends */
+void ngx_http_profile_capture_exit(void);
+
+/* ngx_http_profile_facts.c: adds what is known of the request to its profile */
+
+void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_phase.c: phases of the requests that are captured */
+
+ngx_int_t ngx_http_profile_init_phases(void);
+void ngx_http_profile_arm_phases(void);
+void ngx_http_profile_disarm_phases(void);
+
+ngx_uint_t ngx_http_profile_begin_span(ngx_http_profile_ctx_t *ctx,
+    ngx_str_t *name);
+void ngx_http_profile_end_span(ngx_http_profile_ctx_t *ctx,
+    prof_capture_t *c);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_REQUEST_H_INCLUDED_ */

@@ -1,0 +1,91 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the files of this room share: the trigger is found, parsed, taken out
+ * of the request, and put back.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_TRIGGER_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_TRIGGER_H_INCLUDED_
+
+
+#include "request/ngx_http_profile_request.h"
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_trigger.c */
+
+/*
+ * Notes the names of all triggers of the request: none of them may reach the
+ * application.  NGX_OK, or NGX_DECLINED if there is no trigger.
+ */
+ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t);
+
+/*
+ * Parses the trigger that counts.  NGX_DECLINED: t->error says what is wrong.
+ * NGX_ERROR: there is no memory.
+ */
+ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t);
+
+/* ngx_http_profile_trigger_param.c: parameters of a trigger */
+
+ngx_int_t ngx_http_profile_set_arg(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *name, ngx_str_t *value,
+    ngx_uint_t *seen);
+ngx_int_t ngx_http_profile_set_short(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *name, ngx_str_t *value,
+    ngx_uint_t *seen);
+ngx_int_t ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t,
+    u_char *p, u_char *last);
+ngx_int_t ngx_http_profile_error(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *name, const char *text,
+    ngx_str_t *takes);
+
+/* ngx_http_profile_strip.c */
+
+/* takes the trigger out; NGX_ERROR: there is no memory */
+ngx_int_t ngx_http_profile_strip(ngx_http_profile_ctx_t *ctx);
+
+/* puts the trigger back */
+void ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_access.c */
+
+/*
+ * NGX_OK if a location of the server permits the client's address, or
+ * NGX_DECLINED (logged).
+ */
+ngx_int_t ngx_http_profile_access_any(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t);
+
+/* NGX_OK if the location permits the request, or NGX_DECLINED (logged) */
+ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_http_profile_loc_conf_t *plcf);
+
+/* ngx_http_profile_admit.c */
+
+/*
+ * Called in the server and in each location: takes the trigger out if the
+ * configuration may permit it, and puts it back otherwise.  NGX_ERROR: the
+ * context is dropped.
+ */
+ngx_int_t ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_capture.c */
+
+/* the client is known to be permitted: the capture becomes what was asked */
+void ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_cut.c */
+
+void ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_TRIGGER_H_INCLUDED_ */
