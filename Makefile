@@ -2,7 +2,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # For developers; nginx itself builds the module by the "config" script.
-# "make help" tells what there is.
+# "make help" lists the targets.
 
 
 CC ?= cc
@@ -12,11 +12,11 @@ endif
 
 CFLAGS ?= -O2 -g
 
-# where everything is built
+# the directory of all built files
 BUILD ?= build
 
 # nginx sources: the headers of an installed nginx (package nginx-dev), or a
-# complete source tree; it is only read
+# complete source tree; make only reads them
 NGINX_SRC ?= /usr/share/nginx/src
 
 # the nginx binary that the tests run
@@ -26,13 +26,13 @@ NGINX ?= $(or $(TEST_NGINX_BINARY),$(shell                                    \
 # tests to run: T=t/profile.t
 T ?= t $(BUILD)/t
 
-# what installs missing packages; DEPS=: for nothing
+# installs missing packages; DEPS=: disables this
 DEPS ?= tools/install-deps
 
 PROVE ?= prove
 PROVE_FLAGS ?=
 
-# processes of make
+# the number of parallel processes
 JOBS ?= $(shell nproc)
 
 
@@ -43,7 +43,7 @@ override BUILD := $(abspath $(BUILD))
 override NGINX_SRC := $(abspath $(NGINX_SRC))
 
 
-# the flags nginx was configured with decide which code the module contains
+# the module's code depends on the flags of nginx's configure
 
 ifneq ($(wildcard $(NGINX_SRC)/conf_flags),)
 CONF_FLAGS = $$(bash -c '. $(NGINX_SRC)/conf_flags;                           \
@@ -74,7 +74,7 @@ UNITS = $(patsubst t/unit/%_test.c,$(BUILD)/t/%.t,$(UNIT_SRCS))
 BENCHES = $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRCS))
 TOOLS = $(patsubst tools/%.c,$(BUILD)/tools/%,$(TOOL_SRCS))
 
-# as nginx compiles its addons, so that the core has no warnings there either
+# nginx compiles its addons with these warnings, so the core has none there
 WARN = -W -Wall -Wpointer-arith -Wno-unused-parameter -Werror                 \
        $(if $(findstring clang,$(shell $(CC) --version)),                     \
          -Wconditional-uninitialized)
@@ -96,7 +96,7 @@ all: module	## build the module: build/ngx_http_profile_module.so
 
 
 # The module.  nginx's configure must run within nginx's sources and may write
-# there, so it gets a directory of links.
+# there, so it runs in a directory of links.
 
 OBJ = $(BUILD)/nginx
 SO = $(BUILD)/$(NAME).so
@@ -135,7 +135,7 @@ $(BUILD)/nginx.args: FORCE
 
 core: $(BUILD)/libprof.a	## build the profiler core alone, without nginx
 
-# it has no objects of sources that were removed
+# the archive is made anew, so it has no objects of removed sources
 $(BUILD)/libprof.a: $(CORE_OBJS) $(BUILD)/core.list
 	@rm -f $@
 	$(AR) rcs $@ $(CORE_OBJS)
@@ -143,7 +143,7 @@ $(BUILD)/libprof.a: $(CORE_OBJS) $(BUILD)/core.list
 $(HELPER): $(HELPER_OBJS) $(BUILD)/libprof.a
 	$(CC) $(CFLAGS) -o $@ $(HELPER_OBJS) $(BUILD)/libprof.a -ldw -lelf -ldl
 
-# for tests: without the main program
+# the helper without its main program, for tests
 $(BUILD)/libsymbolizer.a: $(HELPER_OBJS)
 	@rm -f $@
 	$(AR) rcs $@ $(filter-out %/prof_symbolizer.c.o,$(HELPER_OBJS))
@@ -156,7 +156,7 @@ $(BUILD)/core.list $(BUILD)/core.args: FORCE
 	@echo "$(LIST)" > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
-# protobuf-c's compiler is called so, or is a part of that of protobuf
+# protobuf-c's compiler is protoc-c, or part of protobuf's protoc
 PROTOC ?= $(or $(shell command -v protoc-c),protoc)
 PROTO = $(BUILD)/gen/proto/profile.pb-c
 
@@ -199,15 +199,15 @@ $(BUILD)/tools/%: tools/%.c $(BUILD)/libprof.a
           $(BUILD)/tools/*.d $(BUILD)/fixtures/*.d)
 
 
-tools: $(TOOLS)	## build the programs of tools/ over the core
+tools: $(TOOLS)	## build the programs of tools/ that use the core
 
 
-# Tests.  Each target installs what is missing, and then calls make again:
-# what is installed decides how things are built.
+# Tests.  Each target installs missing packages and then calls make again,
+# because the build depends on the installed packages.
 
 SUB = $(MAKE) -s --no-print-directory -j $(JOBS)
 
-# the nginx that tests of HTTP/3 run, if NGINX is too old for it
+# tests of HTTP/3 run this nginx if NGINX has no HTTP/3
 HTTP3 = $(if $(findstring http_v3_module,$(shell $(NGINX) -V 2>&1)),,         \
           $(BUILD)/http3)
 
@@ -216,7 +216,7 @@ PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)              \
             $(addprefix TEST_NGINX_HTTP3=,                                    \
               $(patsubst %/nginx,%,$(wildcard $(HTTP3)/objs/nginx)))
 
-# a file that failed runs once more, by what $(1).state remembers
+# a failed file runs once more; $(1).state stores the failed files
 run_tests = tools/run-tests $(BUILD)/$(1).state $(PROVE) $(PROVE_FLAGS) --
 
 units: $(UNITS)
@@ -227,7 +227,7 @@ unit:	## run the unit tests of the core, without nginx
 	@$(SUB) units
 	$(PROVE) $(PROVE_FLAGS) $(BUILD)/t
 
-test:	## run all tests, or those in T
+test:	## run all tests, or the tests in T
 	@$(DEPS) test
 	@$(SUB) module units tools
 	@$(SUB) $(NODE_MODULES)                                               \
@@ -235,12 +235,12 @@ test:	## run all tests, or those in T
 	@$(if $(and $(HTTP3),$(filter t t/profile_h3%,$(T))),$(SUB) http3)
 	@TEST_NGINX_INSTALLED=1 $(SUB) prove
 
-# an nginx with HTTP/3, without which its tests are skipped; see build-nginx
+# an nginx with HTTP/3; without it the tests of HTTP/3 are skipped
 http3:
 	@CC="$(CC)" JOBS=$(JOBS) tools/build-nginx http3 $(HTTP3)             \
 	    || { test $$? = 77 && echo "HTTP/3 is not tested"; }
 
-# the viewer that profiles are checked with, and what drives a browser
+# npm packages of tests: the viewer's importer, and the driver of the browser
 NODE_MODULES = t/speedscope/node_modules/.package-lock.json                   \
                t/browser/node_modules/.package-lock.json
 
@@ -268,7 +268,7 @@ static:	## run the tests of t/ with the module linked into nginx
 	TEST_NGINX_BINARY=$(BUILD)/static/objs/nginx TEST_NGINX_MODULE=       \
 	    $(call run_tests,static) $(filter-out $(BUILD)/t,$(T))
 
-valgrind:	## run the unit tests, and captures of all kinds, in valgrind
+valgrind:	## run the unit tests, and captures in all modes, in valgrind
 	@$(DEPS) valgrind
 	@$(SUB) units module
 	tools/check-valgrind $(BUILD)/$(NAME).so
@@ -276,25 +276,25 @@ valgrind:	## run the unit tests, and captures of all kinds, in valgrind
 	    --leak-check=full --show-leak-kinds=definite                      \
 	    --errors-for-leak-kinds=definite" $(BUILD)/t
 
-bench:	## run the benchmarks of the core, and scenarios that leave flamegraphs
+bench:	## run the benchmarks of the core, and the scenarios
 	@$(DEPS) bench
 	@$(SUB) benches
 	@for b in $(BENCHES); do echo "$${b##*/}"; $$b || exit 1; done
 	@$(SUB) scenarios
 
-scenarios: module	## load nginx in some ways: profile/SCENARIO/flamegraph.svg
+scenarios: module	## load nginx, and make profile/SCENARIO/flamegraph.svg
 	NGINX=$(NGINX) MODULE=$(SO) $(if $(SECONDS),SECONDS=$(SECONDS))       \
 	    bench/scenarios.pl $(SCENARIOS)
 
 benches: $(BENCHES)
 
-# Fuzzing, by the libFuzzer of clang
+# Fuzzing with clang's libFuzzer
 
 FUZZ_SRCS = $(sort $(wildcard t/fuzz/prof_fuzz_*.c))
 FUZZERS = $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRCS))
 FUZZ = address,undefined -fno-sanitize-recover=undefined
 
-# for all of them together
+# seconds for all fuzzers together
 FUZZ_SECONDS ?= 60
 
 fuzz:	## fuzz the encoders and the parsers of the core, FUZZ_SECONDS=60
@@ -318,7 +318,7 @@ $(BUILD)/prof_fuzz_%: t/fuzz/prof_fuzz_%.c $(BUILD)/libprof.a               \
 	$(COMPILE) -I t/unit -fsanitize=fuzzer,$(FUZZ) -o $@ $<               \
 	    $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a $(LIBS)
 
-lint:	## check style, layers, whitespace; let cppcheck read the core
+lint:	## check style, layers and whitespace; run cppcheck on the core
 	@$(DEPS) lint
 	tools/check-style
 	tools/check-layers
@@ -329,8 +329,8 @@ lint:	## check style, layers, whitespace; let cppcheck read the core
 	    --suppress=missingIncludeSystem --suppress=ctuuninitvar           \
 	    --suppress=returnDanglingLifetime $(filter %.c,$(CORE_SRCS))
 
-# not a gate: some of what it says is wrong
-analyze:	## let clang's analyzer read the core
+# not a gate: some reports of the analyzer are wrong
+analyze:	## run clang's analyzer on the core
 	@$(DEPS) lint
 	@for f in $(filter %.c,$(CORE_SRCS)); do                              \
 	    clang --analyze -I shared $$f -o /dev/null;                       \
@@ -338,9 +338,9 @@ analyze:	## let clang's analyzer read the core
 
 
 
-# speedscope, for the console; pages do without it
+# speedscope, for the console; it is optional
 
-viewer: $(BUILD)/viewer/index.html	## take the viewer from npm
+viewer: $(BUILD)/viewer/index.html	## download the viewer from npm
 
 $(BUILD)/viewer/index.html: tools/build-viewer viewer/package-lock.json
 	tools/build-viewer $(BUILD)/viewer
@@ -351,10 +351,10 @@ MODULES_PATH = $(shell $(NGINX) -V 2>&1                                       \
 
 PREFIX = $(shell $(NGINX) -V 2>&1 | sed -n -e 's/.*--prefix=\([^ ]*\).*/\1/p')
 
-# where programs go
+# the directory of installed programs
 BINDIR ?= /usr/local/bin
 
-install: module	## install the module and its helper where nginx looks, and nginx-profile
+install: module	## install the module, its helper, the viewer and nginx-profile
 	install -d $(DESTDIR)$(MODULES_PATH) $(DESTDIR)$(BINDIR)
 	install -m 644 $(SO) $(DESTDIR)$(MODULES_PATH)
 	install -m 755 $(HELPER) $(DESTDIR)$(MODULES_PATH)
@@ -365,17 +365,17 @@ install: module	## install the module and its helper where nginx looks, and ngin
 	    && install -m 644 $(BUILD)/viewer/*                               \
 	           $(DESTDIR)$(PREFIX)/profile_viewer; }
 
-demo:	## start nginx with an example to look at
+demo:	## start nginx with an example site
 	@$(DEPS) demo
 	@$(SUB) module
 	@$(SUB) viewer 2> /dev/null                                           \
 	    || echo "without npm: profiles are shown without the viewer"
 	@NGINX=$(NGINX) MODULE=$(SO) VIEWER=$(BUILD)/viewer tools/demo
 
-clean:	## remove all that was built
+clean:	## remove all built files
 	rm -rf $(BUILD) t/speedscope/node_modules t/browser/node_modules
 
-help:	## print this
+help:	## print this list
 	@sed -n -e 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
 	@echo
 	@echo "variables: CC CFLAGS BUILD NGINX_SRC NGINX T PROVE_FLAGS" \

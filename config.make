@@ -1,8 +1,8 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Rules for generated sources, and for the helper process.  Read by nginx's
-# configure after all "config" scripts; $ngx_addon_dir is the module's
-# directory.
+# Rules for generated sources and for the helper process.  nginx's configure
+# reads this file after all "config" scripts; $ngx_addon_dir is the directory
+# of the module.
 
 
 prof_gen=$NGX_OBJS/addon/proto/profile.pb-c
@@ -19,8 +19,8 @@ $prof_gen.h:	$prof_proto
 END
 
 
-# The helper is built by "make" and by "make modules".  It is installed beside
-# the module, or beside nginx when the module is linked into it.
+# "make" and "make modules" build the helper.  "make install" puts it beside
+# the module, or beside nginx if the module is linked into nginx.
 
 prof_helper=$NGX_OBJS/ngx_http_profile_symbolizer
 prof_shared=$ngx_addon_dir/shared

@@ -122,7 +122,7 @@ like($out, qr/cannot run "no-such-program"/, 'and what of it');
 
 # what may be wrong
 
-is_wrong(qr/"\$?.*a\.xyz" does not tell a format/, '-o', "$dir/a.xyz");
+is_wrong(qr/"\$?.*a\.xyz" has no suffix of a format/, '-o', "$dir/a.xyz");
 is_wrong(qr/--mode is "heap", it must be "cpu", "wall" or "object"/,
          '-m', 'heap');
 is_wrong(qr/--seconds is "x"/, '-s', 'x');
@@ -132,7 +132,7 @@ is_wrong(qr/nginx answers 400: "frequency" is "a"/, '-u', $unix, '-F', 'a');
 is_wrong(qr/nginx answers 404: nothing/, '-u', "$http/nowhere");
 is_wrong(qr/nginx answers 403$/m, '-u', "$http/other/");
 is_wrong(qr/cannot connect to "$dir\/none"/, '-u', "unix:$dir/none");
-is_wrong(qr/the URL "ftp:\/\/host" is not of/, '-u', 'ftp://host');
+is_wrong(qr/the URL "ftp:\/\/host" is not/, '-u', 'ftp://host');
 is_wrong(qr/cannot write to "\/nowhere": No such file/, '-u', $unix, '-s', '60',
          '-o', '/nowhere/a.svg', '--', 'sleep', '60');
 is_wrong(qr/cannot open "$dir"/, '-u', $unix, '-s', '0.1', '-f', 'svg', '-o', $dir);
