@@ -19,7 +19,7 @@
  */
 
 
-#include "capture/prof_hooks.h"
+#include "heap/prof_hooks.h"
 #include "prof.h"
 
 #include <dlfcn.h>

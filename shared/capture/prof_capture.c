@@ -5,7 +5,7 @@
 
 
 #include "capture/prof_capture.h"
-#include "capture/prof_heap.h"
+#include "heap/prof_heap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 #include "capture/prof_sampler.h"
 #include "capture/prof_entries.h"
 #include "capture/prof_traces.h"
-#include "capture/prof_tree.h"
+#include "stacks/prof_tree.h"
 #include "prof.h"
 
 

@@ -4,8 +4,8 @@
  */
 
 
-#include "capture/prof_heap.h"
-#include "capture/prof_hooks.h"
+#include "heap/prof_heap.h"
+#include "heap/prof_hooks.h"
 #include "capture/prof_process.h"
 
 #include <string.h>

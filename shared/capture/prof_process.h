@@ -36,7 +36,7 @@
 #include "base/prof_stats.h"
 #include "base/prof_trace.h"
 #include "capture/prof_capture.h"
-#include "capture/prof_ring.h"
+#include "stacks/prof_ring.h"
 #include "capture/prof_signal.h"
 #include "prof.h"
 #include "unwind/prof_unwind.h"

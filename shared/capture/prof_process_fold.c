@@ -10,7 +10,7 @@
 
 
 #include "capture/prof_process.h"
-#include "capture/prof_marks.h"
+#include "stacks/prof_marks.h"
 
 #include <string.h>
 

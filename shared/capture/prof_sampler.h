@@ -18,9 +18,9 @@
 
 #include "base/prof_base.h"
 #include "base/prof_stats.h"
-#include "capture/prof_ring.h"
+#include "stacks/prof_ring.h"
 #include "capture/prof_signal.h"
-#include "capture/prof_stack.h"
+#include "stacks/prof_stack.h"
 #include "prof.h"
 #include "unwind/prof_unwind.h"
 

@@ -17,8 +17,8 @@
 
 
 #include "capture/prof_capture.h"
-#include "capture/prof_heap.h"
-#include "capture/prof_marks.h"
+#include "heap/prof_heap.h"
+#include "stacks/prof_marks.h"
 
 
 #define prof_barrier()  __asm__ volatile ("" ::: "memory")

@@ -6,7 +6,7 @@
 
 #include "capture/prof_watch.h"
 #include "capture/prof_capture.h"
-#include "capture/prof_marks.h"
+#include "stacks/prof_marks.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
  */
 
 
-#include "capture/prof_heap.h"
+#include "heap/prof_heap.h"
 #include "prof.h"
 #include "tap.h"
 

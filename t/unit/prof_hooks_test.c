@@ -7,11 +7,11 @@
  */
 
 
-#include "capture/prof_heap.h"
-#include "capture/prof_hooks.h"
+#include "heap/prof_heap.h"
+#include "heap/prof_hooks.h"
 #include "prof.h"
 #include "tap.h"
-#include "unwind/prof_slot.h"
+#include "heap/prof_slot.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -8,7 +8,7 @@
 
 
 #include "prof.h"
-#include "capture/prof_stack.h"
+#include "stacks/prof_stack.h"
 #include "profile/prof_profile.h"
 
 #include "tap.h"

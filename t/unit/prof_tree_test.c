@@ -10,8 +10,8 @@
 #include "tap.h"
 
 #include "capture/prof_entries.h"
-#include "capture/prof_ring.h"
-#include "capture/prof_tree.h"
+#include "stacks/prof_ring.h"
+#include "stacks/prof_tree.h"
 
 
 static void test_tree(void);

@@ -11,8 +11,8 @@
 
 
 #include "capture/prof_capture.h"
-#include "capture/prof_heap.h"
-#include "capture/prof_hooks.h"
+#include "heap/prof_heap.h"
+#include "heap/prof_hooks.h"
 #include "unwind/prof_arch.h"
 
 #include <errno.h>

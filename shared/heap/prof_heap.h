@@ -34,10 +34,10 @@
 
 #include "base/prof_base.h"
 #include "base/prof_stats.h"
-#include "capture/prof_live.h"
+#include "heap/prof_live.h"
 #include "capture/prof_sampler.h"
-#include "capture/prof_stack.h"
-#include "capture/prof_tree.h"
+#include "stacks/prof_stack.h"
+#include "stacks/prof_tree.h"
 #include "prof.h"
 #include "unwind/prof_arch.h"
 #include "unwind/prof_unwind.h"

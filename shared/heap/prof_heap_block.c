@@ -10,7 +10,7 @@
  */
 
 
-#include "capture/prof_heap.h"
+#include "heap/prof_heap.h"
 
 
 #define prof_heap_moved_address(p)  ((uintptr_t) (p) | 1)

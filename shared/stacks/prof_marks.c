@@ -4,7 +4,7 @@
  */
 
 
-#include "capture/prof_marks.h"
+#include "stacks/prof_marks.h"
 #include "prof.h"
 
 #include <string.h>

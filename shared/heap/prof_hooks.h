@@ -5,7 +5,7 @@
  * Hooks: while they are armed, calls of the functions that allocate and free
  * memory come to functions of ours, which call the real ones and tell
  * prof_heap.c.  What is replaced is the addresses in the slots of all loaded
- * objects (unwind/prof_slot.h), the C library's own among them.
+ * objects (heap/prof_slot.h), the C library's own among them.
  *
  * A slot is replaced if it holds the address of the function that the process
  * uses, or was not bound yet.  One that leads elsewhere, to an allocator that

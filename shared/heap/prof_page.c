@@ -4,7 +4,7 @@
  */
 
 
-#include "unwind/prof_page.h"
+#include "heap/prof_page.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -10,8 +10,8 @@
 
 
 #include "capture/prof_capture.h"
-#include "capture/prof_heap.h"
-#include "capture/prof_hooks.h"
+#include "heap/prof_heap.h"
+#include "heap/prof_hooks.h"
 #include "capture/prof_signal.h"
 
 #include <errno.h>

@@ -16,11 +16,11 @@
  */
 
 
-#include "capture/prof_hooks.h"
+#include "heap/prof_hooks.h"
 #include "capture/prof_sampler.h"
 #include "unwind/prof_object.h"
-#include "unwind/prof_page.h"
-#include "unwind/prof_slot.h"
+#include "heap/prof_page.h"
+#include "heap/prof_slot.h"
 
 #include <errno.h>
 #include <sched.h>

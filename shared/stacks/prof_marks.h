@@ -18,7 +18,7 @@
 
 
 #include "base/prof_base.h"
-#include "capture/prof_ring.h"
+#include "stacks/prof_ring.h"
 #include "unwind/prof_unwind.h"
 
 

@@ -4,7 +4,7 @@
  */
 
 
-#include "capture/prof_live.h"
+#include "heap/prof_live.h"
 
 
 static uintptr_t *prof_live_address(const prof_live_t *l,

@@ -4,7 +4,7 @@
  */
 
 
-#include "unwind/prof_slot.h"
+#include "heap/prof_slot.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -6,7 +6,7 @@
  */
 
 
-#include "capture/prof_heap.h"
+#include "heap/prof_heap.h"
 
 #include <string.h>
 

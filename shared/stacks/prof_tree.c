@@ -4,7 +4,7 @@
  */
 
 
-#include "capture/prof_tree.h"
+#include "stacks/prof_tree.h"
 #include "profile/prof_profile.h"
 
 #include <string.h>

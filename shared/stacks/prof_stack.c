@@ -4,7 +4,7 @@
  */
 
 
-#include "capture/prof_stack.h"
+#include "stacks/prof_stack.h"
 
 #include <errno.h>
 #include <fcntl.h>
