@@ -18,7 +18,6 @@
 
 #include "reply/ngx_http_profile_reply.h"
 #include "request/ngx_http_profile_request.h"
-#include "console/ngx_http_profile_console.h"
 
 
 typedef struct {
@@ -169,9 +168,9 @@ ngx_int_t ngx_http_profile_bar_facts_init(ngx_conf_t *cf,
 ngx_uint_t ngx_http_profile_bar_find(ngx_shm_zone_t *zone, u_char *id,
     ngx_http_profile_bar_facts_t *facts);
 
-/* ngx_http_profile_bar_route.c */
+/* ngx_http_profile_bar_route.c: the room's table of routes for the console */
 
-ngx_int_t ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call);
+extern const ngx_http_profile_route_t  ngx_http_profile_bar_routes[];
 
 /* ngx_http_profile_bar_order.c */
 

@@ -11,6 +11,7 @@
 #include "bar/ngx_http_profile_bar.h"
 #include "core/ngx_http_profile_param.h"
 
+#include <jansson.h>
 #include <sys/random.h>
 
 

@@ -9,12 +9,16 @@
 #include "bar/ngx_http_profile_bar.h"
 #include "store/ngx_http_profile_store.h"
 
+#include <jansson.h>
 
-/* a page asks for its own request, and for as many of its scripts */
+
+/* a page asks for its own request, and for requests of its scripts */
 
 #define NGX_HTTP_PROFILE_BAR_IDS  64
 
 
+static ngx_int_t ngx_http_profile_bar_facts_route(
+    ngx_http_profile_call_t *call);
 static json_t *ngx_http_profile_bar_json_order(ngx_shm_zone_t *zone,
     ngx_str_t *id);
 static json_t *ngx_http_profile_bar_requests(ngx_shm_zone_t *zone,
@@ -30,7 +34,25 @@ static json_t *ngx_http_profile_bar_json_text(u_char *text);
 static json_t *ngx_http_profile_bar_json_time(ngx_int_t ms);
 
 
-ngx_int_t
+const ngx_http_profile_route_t  ngx_http_profile_bar_routes[] = {
+
+    { ngx_string("bar.js"), NGX_HTTP_GET, ngx_http_profile_bar_script_route,
+      "the script of the Performance Bar", NGX_HTTP_PROFILE_FILE },
+
+    { ngx_string("bar/order"), NGX_HTTP_POST,
+      ngx_http_profile_bar_order_route,
+      "record the next request of a \"method\" to a \"uri\", in a \"mode\"",
+      0 },
+
+    { ngx_string("bar/requests"), NGX_HTTP_GET,
+      ngx_http_profile_bar_facts_route,
+      "facts of recent requests, by \"id\"", 0 },
+
+    { ngx_null_string, 0, NULL, NULL, 0 }
+};
+
+
+static ngx_int_t
 ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
 {
     json_t                            *json;

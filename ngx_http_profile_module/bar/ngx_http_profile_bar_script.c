@@ -10,7 +10,7 @@
 
 #include "bar/ngx_http_profile_bar.h"
 #include "core/ngx_http_profile_param.h"
-#include "console/ngx_http_profile_assets.h"
+#include "console/ngx_http_profile_console.h"
 
 
 static void ngx_http_profile_bar_put(prof_buf_t *b, const char *name);

@@ -2,12 +2,48 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Files of the console that are compiled in.
+ * Pages, styles and scripts of the console and of the bar.  The files of the
+ * directory "assets" and prof_theme.css of the core are compiled in unchanged.
+ *
+ * Styles and scripts are served below "assets/HASH/", so each version has a
+ * URL of its own.  Pages contain placeholders:
+ *
+ *     {{}}           the URL of the console
+ *     {{NAME}}       the URL of the asset NAME, or its text if it is HTML
+ *     {{:id}}        the id of a profile
+ *     {{:viewer}}    "on" if there is a viewer, or "off"
+ *     {{:at NAME}}   an attribute of links to the page NAME, if this is NAME
  */
 
 
-#include "console/ngx_http_profile_assets.h"
-#include "console/ngx_http_profile_console.h"
+#include "console/ngx_http_profile_routes.h"
+
+
+/* a name for C, the directory, the file */
+
+#define NGX_HTTP_PROFILE_ASSETS(x)                                            \
+    x(theme_css,      "assets/",  "prof_theme.css")                           \
+    x(icon_svg,       "assets/",  "icon.svg")                                 \
+    x(console_css,    "assets/",  "console.css")                              \
+    x(console_js,     "assets/",  "console.js")                               \
+    x(head_html,      "assets/",  "head.html")                                \
+    x(top_html,       "assets/",  "top.html")                                 \
+    x(profiles_html,  "assets/",  "profiles.html")                            \
+    x(profiles_js,    "assets/",  "profiles.js")                              \
+    x(capture_js,     "assets/",  "capture.js")                               \
+    x(profile_html,   "assets/",  "profile.html")                             \
+    x(profile_js,     "assets/",  "profile.js")                               \
+    x(diff_html,      "assets/",  "diff.html")                                \
+    x(diff_js,        "assets/",  "diff.js")                                  \
+    x(status_html,    "assets/",  "status.html")                              \
+    x(status_js,      "assets/",  "status.js")                                \
+    x(pprof_html,     "assets/",  "pprof.html")                               \
+    x(bar_css,        "assets/",  "bar.css")                                  \
+    x(bar_dom_js,     "assets/",  "bar_dom.js")                               \
+    x(bar_facts_js,   "assets/",  "bar_facts.js")                             \
+    x(bar_orders_js,  "assets/",  "bar_orders.js")                            \
+    x(bar_panels_js,  "assets/",  "bar_panels.js")                            \
+    x(bar_js,         "assets/",  "bar.js")
 
 
 /* hash and name, the rest of the URL */
@@ -21,6 +57,16 @@ typedef struct {
     u_char      *end;
     char         path[NGX_HTTP_PROFILE_ASSET_MAX];  /* empty: not yet used */
 } ngx_http_profile_asset_t;
+
+
+/* what a page is filled with; all is escaped */
+
+typedef struct {
+    ngx_str_t                        root;    /* URL of the console */
+    ngx_str_t                        id;      /* of a profile, or empty */
+    ngx_uint_t                       viewer;
+    const char                      *name;    /* set by .._profile_page() */
+} ngx_http_profile_page_t;
 
 
 static ngx_http_profile_asset_t *ngx_http_profile_asset_find(
@@ -95,17 +141,6 @@ ngx_http_profile_asset_find(const char *name, size_t len)
     }
 
     return NULL;
-}
-
-
-char *
-ngx_http_profile_asset_path(const char *name)
-{
-    ngx_http_profile_asset_t  *asset;
-
-    asset = ngx_http_profile_asset_find(name, ngx_strlen(name));
-
-    return asset ? asset->path : NULL;
 }
 
 

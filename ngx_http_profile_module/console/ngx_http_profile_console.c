@@ -6,11 +6,11 @@
  */
 
 
-#include "request/ngx_http_profile_request.h"
-#include "bar/ngx_http_profile_bar.h"
 #include "core/ngx_http_profile_log_limit.h"
-#include "console/ngx_http_profile_profiles.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "request/ngx_http_profile_request.h"
+#include "console/ngx_http_profile_routes.h"
+
+#include <jansson.h>
 
 
 static ngx_int_t ngx_http_profile_console_handler(ngx_http_request_t *r);
@@ -18,12 +18,12 @@ static ngx_int_t ngx_http_profile_console_client(ngx_http_request_t *r);
 static void ngx_http_profile_console_accept(ngx_http_profile_call_t *call);
 static ngx_int_t ngx_http_profile_console_allow(
     ngx_http_profile_call_t *call);
+static ngx_uint_t ngx_http_profile_console_methods(
+    const ngx_http_profile_route_t *route);
 static ngx_int_t ngx_http_profile_help_route(ngx_http_profile_call_t *call);
 
 
-/* the only list of what the console serves */
-
-ngx_http_profile_route_t  ngx_http_profile_routes[] = {
+const ngx_http_profile_route_t  ngx_http_profile_console_routes[] = {
 
     { ngx_string(""), NGX_HTTP_GET, ngx_http_profile_list_route,
       "stored profiles", NGX_HTTP_PROFILE_PAGE },
@@ -58,50 +58,9 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
     { ngx_string("assets/*"), NGX_HTTP_GET, ngx_http_profile_asset_route,
       "styles and scripts of the pages", NGX_HTTP_PROFILE_FILE },
 
-    { ngx_string("bar.js"), NGX_HTTP_GET, ngx_http_profile_bar_script_route,
-      "the script of the Performance Bar", NGX_HTTP_PROFILE_FILE },
-
-    { ngx_string("bar/order"), NGX_HTTP_POST,
-      ngx_http_profile_bar_order_route,
-      "record the next request of a \"method\" to a \"uri\", in a \"mode\"",
-      0 },
-
-    { ngx_string("bar/requests"), NGX_HTTP_GET,
-      ngx_http_profile_bar_facts_route,
-      "facts of recent requests, by \"id\"", 0 },
-
-    { ngx_string("cpu"), NGX_HTTP_GET|NGX_HTTP_POST,
-      ngx_http_profile_cpu_route,
-      "CPU time of the workers: seconds=, frequency=, format=, workers=, "
-      "labels=; POST stores it", 0 },
-
-    { ngx_string("wall"), NGX_HTTP_GET|NGX_HTTP_POST,
-      ngx_http_profile_wall_route,
-      "all time of the workers, waiting too: as \"cpu\"", 0 },
-
-    { ngx_string("object"), NGX_HTTP_GET|NGX_HTTP_POST,
-      ngx_http_profile_object_route,
-      "what the workers allocate: seconds=, interval=, format=, workers=", 0 },
-
     { ngx_string("debug/pprof/"), NGX_HTTP_GET,
       ngx_http_profile_go_index_route,
       "what there is for Go's clients", NGX_HTTP_PROFILE_PPROF },
-
-    { ngx_string("debug/pprof/profile"), NGX_HTTP_GET,
-      ngx_http_profile_cpu_route,
-      "CPU time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
-
-    { ngx_string("debug/pprof/wall"), NGX_HTTP_GET,
-      ngx_http_profile_wall_route,
-      "all time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
-
-    { ngx_string("debug/pprof/allocs"), NGX_HTTP_GET,
-      ngx_http_profile_object_route,
-      "what is allocated, for Go's clients", NGX_HTTP_PROFILE_PPROF },
-
-    { ngx_string("debug/pprof/heap"), NGX_HTTP_GET,
-      ngx_http_profile_heap_route,
-      "what of it stays in use, for Go's clients", NGX_HTTP_PROFILE_PPROF },
 
     { ngx_string("debug/pprof/cmdline"), NGX_HTTP_GET,
       ngx_http_profile_go_cmdline_route,
@@ -114,6 +73,9 @@ ngx_http_profile_route_t  ngx_http_profile_routes[] = {
 
     { ngx_null_string, 0, NULL, NULL, 0 }
 };
+
+
+const ngx_http_profile_route_t  **ngx_http_profile_routes;
 
 
 static struct {
@@ -147,6 +109,7 @@ ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     clcf->handler = ngx_http_profile_console_handler;
+    plcf->console = 1;
 
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
     pmcf->nconsoles++;
@@ -192,13 +155,6 @@ ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     url->len = p - url->data;
 
     return NGX_CONF_OK;
-}
-
-
-ngx_uint_t
-ngx_http_profile_is_console(ngx_http_core_loc_conf_t *clcf)
-{
-    return clcf->handler == ngx_http_profile_console_handler;
 }
 
 
@@ -339,27 +295,13 @@ ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
                                     &r->uri);
     }
 
-    methods = 0;
-
-    for (i = 0; ngx_http_profile_routes[i].handler; i++) {
-        if (ngx_http_profile_routes[i].path.data == NULL) {
-            continue;
-        }
-
-        if (ngx_http_profile_routes[i].path.len == route->path.len
-            && ngx_strncmp(ngx_http_profile_routes[i].path.data,
-                           route->path.data, route->path.len)
-               == 0)
-        {
-            methods |= ngx_http_profile_routes[i].methods;
-        }
-    }
-
     if ((r->method == NGX_HTTP_HEAD ? NGX_HTTP_GET : r->method)
         & route->methods)
     {
         return ngx_http_profile_origin_check(call);
     }
+
+    methods = ngx_http_profile_console_methods(route);
 
     p = allow;
     last = allow + sizeof(allow) - 1;
@@ -390,20 +332,50 @@ ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
 }
 
 
-/* what the console serves */
+/* the methods of all routes with the same path */
+
+static ngx_uint_t
+ngx_http_profile_console_methods(const ngx_http_profile_route_t *route)
+{
+    ngx_uint_t                       methods;
+    const ngx_http_profile_route_t  *other, **table;
+
+    methods = 0;
+
+    for (table = ngx_http_profile_routes; *table; table++) {
+
+        for (other = *table; other->handler; other++) {
+
+            if (other->path.len == route->path.len
+                && ngx_strncmp(other->path.data, route->path.data,
+                               route->path.len)
+                   == 0)
+            {
+                methods |= other->methods;
+            }
+        }
+    }
+
+    return methods;
+}
+
 
 static ngx_int_t
 ngx_http_profile_help_route(ngx_http_profile_call_t *call)
 {
     json_t                          *list;
-    const ngx_http_profile_route_t  *route;
+    const ngx_http_profile_route_t  *route, **table;
 
     list = json_array();
 
-    for (route = ngx_http_profile_routes; route->handler; route++) {
-        json_array_append_new(list, json_pack("{ssss}",
-                                      "path", (char *) route->path.data,
-                                      "help", route->help));
+    for (table = ngx_http_profile_routes; *table; table++) {
+
+        for (route = *table; route->handler; route++) {
+            json_array_append_new(list,
+                                  json_pack("{ssss}",
+                                            "path", (char *) route->path.data,
+                                            "help", route->help));
+        }
     }
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, list);

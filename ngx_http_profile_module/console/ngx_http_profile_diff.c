@@ -7,7 +7,7 @@
 
 
 #include "store/ngx_http_profile_store.h"
-#include "console/ngx_http_profile_profiles.h"
+#include "console/ngx_http_profile_routes.h"
 
 
 /* in JSON: those that changed most */

@@ -12,7 +12,7 @@
  */
 
 
-#include "console/ngx_http_profile_console.h"
+#include "console/ngx_http_profile_routes.h"
 
 
 static ngx_uint_t ngx_http_profile_origin_site(ngx_http_profile_call_t *call,

@@ -8,7 +8,7 @@
 
 #include "core/ngx_http_profile_param.h"
 #include "store/ngx_http_profile_store.h"
-#include "console/ngx_http_profile_profiles.h"
+#include "console/ngx_http_profile_routes.h"
 
 
 /* of the console in one worker at a time */

@@ -8,7 +8,7 @@
  */
 
 
-#include "console/ngx_http_profile_profiles.h"
+#include "console/ngx_http_profile_routes.h"
 
 
 static int ngx_http_profile_picture_item(void *data,

@@ -7,8 +7,7 @@
 
 
 #include "store/ngx_http_profile_store.h"
-#include "console/ngx_http_profile_console.h"
-#include "console/ngx_http_profile_profiles.h"
+#include "console/ngx_http_profile_routes.h"
 
 
 #define NGX_HTTP_PROFILE_LIST_MAX   1000

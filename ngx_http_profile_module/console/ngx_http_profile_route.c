@@ -8,7 +8,7 @@
  */
 
 
-#include "console/ngx_http_profile_console.h"
+#include "console/ngx_http_profile_routes.h"
 
 
 static ngx_uint_t ngx_http_profile_route_is_plain(
@@ -22,6 +22,8 @@ static ngx_uint_t ngx_http_profile_route_look(ngx_http_profile_call_t *call,
     size_t base);
 static ngx_uint_t ngx_http_profile_route_find(ngx_http_profile_call_t *call,
     u_char *p, size_t len);
+static ngx_uint_t ngx_http_profile_route_match(ngx_http_profile_call_t *call,
+    const ngx_http_profile_route_t *route, u_char *p, size_t len);
 static ngx_int_t ngx_http_profile_route_root(ngx_http_profile_call_t *call);
 
 
@@ -220,13 +222,17 @@ ngx_http_profile_route_look(ngx_http_profile_call_t *call, size_t base)
 }
 
 
+/*
+ * Looks up a path in all tables.  Returns 0 if it is no route for any method,
+ * and prefers a route that has the method of the request.
+ */
+
 static ngx_uint_t
 ngx_http_profile_route_find(ngx_http_profile_call_t *call, u_char *p,
     size_t len)
 {
-    size_t                           n, used;
     ngx_uint_t                       found, method;
-    const ngx_http_profile_route_t  *route;
+    const ngx_http_profile_route_t  *route, **table;
 
     method = call->request->method;
 
@@ -236,52 +242,73 @@ ngx_http_profile_route_find(ngx_http_profile_call_t *call, u_char *p,
 
     found = 0;
 
-    for (route = ngx_http_profile_routes; route->handler; route++) {
+    for (table = ngx_http_profile_routes; *table; table++) {
 
-        used = len;
+        for (route = *table; route->handler; route++) {
 
-        if (!(route->flags & NGX_HTTP_PROFILE_FILE)
-            && len >= sizeof(".json") - 1
-            && ngx_memcmp(p + len - (sizeof(".json") - 1), ".json",
-                          sizeof(".json") - 1)
-               == 0)
-        {
-            used -= sizeof(".json") - 1;
-        }
-
-        n = route->path.len;
-
-        if (n && route->path.data[n - 1] == '*') {
-            n--;
-
-            if (used <= n || ngx_memcmp(p, route->path.data, n) != 0) {
+            if (found && !(route->methods & method)) {
                 continue;
             }
 
-        } else if (used != n || ngx_memcmp(p, route->path.data, n) != 0) {
-            continue;
-        }
+            if (!ngx_http_profile_route_match(call, route, p, len)) {
+                continue;
+            }
 
-        found = 1;
+            if (route->methods & method) {
+                return 1;
+            }
 
-        if (call->route && !(route->methods & method)) {
-            continue;
-        }
-
-        call->route = route;
-        call->pprof = (route->flags & NGX_HTTP_PROFILE_PPROF) ? 1 : 0;
-        call->path.data = p;
-        call->path.len = used;
-        call->rest.data = p + n;
-        call->rest.len = used - n;
-        call->json = (used < len);
-
-        if (route->methods & method) {
-            break;
+            found = 1;
         }
     }
 
     return found;
+}
+
+
+static ngx_uint_t
+ngx_http_profile_route_match(ngx_http_profile_call_t *call,
+    const ngx_http_profile_route_t *route, u_char *p, size_t len)
+{
+    size_t  n, used;
+
+    used = len;
+
+    if (!(route->flags & NGX_HTTP_PROFILE_FILE)
+        && len >= sizeof(".json") - 1
+        && ngx_memcmp(p + len - (sizeof(".json") - 1), ".json",
+                      sizeof(".json") - 1)
+           == 0)
+    {
+        used -= sizeof(".json") - 1;
+    }
+
+    n = route->path.len;
+
+    if (n && route->path.data[n - 1] == '*') {
+        n--;
+
+        if (used <= n) {
+            return 0;
+        }
+
+    } else if (used != n) {
+        return 0;
+    }
+
+    if (ngx_memcmp(p, route->path.data, n) != 0) {
+        return 0;
+    }
+
+    call->route = route;
+    call->pprof = (route->flags & NGX_HTTP_PROFILE_PPROF) ? 1 : 0;
+    call->path.data = p;
+    call->path.len = used;
+    call->rest.data = p + n;
+    call->rest.len = used - n;
+    call->json = (used < len);
+
+    return 1;
 }
 
 

@@ -7,7 +7,7 @@
  */
 
 
-#include "console/ngx_http_profile_console.h"
+#include "console/ngx_http_profile_routes.h"
 
 
 #define NGX_HTTP_PROFILE_VIEWER_MAX  (16 * 1024 * 1024)

@@ -102,6 +102,8 @@ typedef struct {
     size_t                     object_interval;
     ngx_msec_t                 object_grace;
     ngx_str_t                  viewer;       /* directory; empty: none */
+    ngx_uint_t                 console;      /* profile_console; it is not
+                                                inherited */
 } ngx_http_profile_loc_conf_t;
 
 

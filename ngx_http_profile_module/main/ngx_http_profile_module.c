@@ -30,6 +30,14 @@ static ngx_int_t ngx_http_profile_serve(ngx_http_request_t *r,
     ngx_uint_t asked);
 
 
+static const ngx_http_profile_route_t  *ngx_http_profile_all_routes[] = {
+    ngx_http_profile_console_routes,
+    ngx_http_profile_bar_routes,
+    ngx_http_profile_workers_routes,
+    NULL
+};
+
+
 static ngx_command_t  ngx_http_profile_commands[] = {
 
     { ngx_string("profile_endpoint"),
@@ -304,6 +312,8 @@ ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
 static ngx_int_t
 ngx_http_profile_preconfiguration(ngx_conf_t *cf)
 {
+    ngx_http_profile_routes = ngx_http_profile_all_routes;
+
     if (ngx_http_profile_add_variables(cf) != NGX_OK) {
         return NGX_ERROR;
     }

@@ -47,15 +47,50 @@
     "require-trusted-types-for 'script'"
 
 
-typedef struct ngx_http_profile_call_s  ngx_http_profile_call_t;
+typedef struct ngx_http_profile_call_s   ngx_http_profile_call_t;
+typedef struct ngx_http_profile_route_s  ngx_http_profile_route_t;
+
+/* as a content handler's: a status, NGX_OK, NGX_DONE after a hold */
+typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
+
+
+/* POST changes nothing: it needs no header of the console */
+#define NGX_HTTP_PROFILE_HARMLESS  0x01
+
+/* reads the request's body; without it the body is discarded */
+#define NGX_HTTP_PROFILE_BODY      0x02
+
+/* the path's suffix is a part of it, ".json" as well */
+#define NGX_HTTP_PROFILE_FILE      0x04
+
+/* for Go's clients: errors as they print them */
+#define NGX_HTTP_PROFILE_PPROF     0x08
+
+/* the path, without a suffix and without a slash in what an asterisk stands
+   for, is a page, which has nothing in it before its scripts have run */
+#define NGX_HTTP_PROFILE_PAGE      0x10
+
+
+/*
+ * A path that ends with an asterisk stands for all that begin so.  HEAD is
+ * implied by GET.  Requests with other methods than these two must come from
+ * a page of the console, or have its header (see docs/console.md).
+ */
+
+struct ngx_http_profile_route_s {
+    ngx_str_t                   path;
+    ngx_uint_t                  methods;      /* NGX_HTTP_GET|... */
+    ngx_http_profile_route_pt   handler;
+    const char                 *help;         /* for the list of routes */
+    ngx_uint_t                  flags;
+};
 
 
 /* a call; the room that serves the path sets what is between route and root */
 
 struct ngx_http_profile_call_s {
     ngx_http_request_t              *request;
-    const struct ngx_http_profile_route_s
-                                    *route;   /* NULL: none */
+    const ngx_http_profile_route_t  *route;   /* NULL: none */
     ngx_str_t                        base;    /* "/-/profile/", decoded */
     ngx_str_t                        path;    /* "p/0123", without ".json" */
     ngx_str_t                        rest;    /* "0123": what the asterisk

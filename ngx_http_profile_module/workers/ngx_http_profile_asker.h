@@ -315,21 +315,10 @@ ngx_int_t ngx_http_profile_wanted(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
 
 
-/* ngx_http_profile_asker_route.c: routes of the console */
+/* ngx_http_profile_asker_route.c */
 
-ngx_int_t ngx_http_profile_cpu_route(ngx_http_profile_call_t *call);
-ngx_int_t ngx_http_profile_wall_route(ngx_http_profile_call_t *call);
-ngx_int_t ngx_http_profile_object_route(ngx_http_profile_call_t *call);
-ngx_int_t ngx_http_profile_heap_route(ngx_http_profile_call_t *call);
-
-/*
- * ngx_http_profile_pprof.c, ngx_http_profile_pprof_symbol.c: for Go's clients
- */
-
-ngx_uint_t ngx_http_profile_go_is(ngx_str_t *uri);
-ngx_int_t ngx_http_profile_go_index_route(ngx_http_profile_call_t *call);
-ngx_int_t ngx_http_profile_go_cmdline_route(ngx_http_profile_call_t *call);
-ngx_int_t ngx_http_profile_go_symbol_route(ngx_http_profile_call_t *call);
+/* the room's table of routes for the console */
+extern const ngx_http_profile_route_t  ngx_http_profile_workers_routes[];
 
 PROF_HIDDEN_END
 

@@ -9,32 +9,71 @@
 #include "workers/ngx_http_profile_asker.h"
 
 
+static ngx_int_t ngx_http_profile_cpu_route(ngx_http_profile_call_t *call);
+static ngx_int_t ngx_http_profile_wall_route(ngx_http_profile_call_t *call);
+static ngx_int_t ngx_http_profile_object_route(ngx_http_profile_call_t *call);
+static ngx_int_t ngx_http_profile_heap_route(ngx_http_profile_call_t *call);
 static ngx_int_t ngx_http_profile_asker_route(ngx_http_profile_call_t *call,
     ngx_uint_t mode, ngx_uint_t inuse);
 
 
-ngx_int_t
+const ngx_http_profile_route_t  ngx_http_profile_workers_routes[] = {
+
+    { ngx_string("cpu"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_cpu_route,
+      "CPU time of the workers: seconds=, frequency=, format=, workers=, "
+      "labels=; POST stores it", 0 },
+
+    { ngx_string("wall"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_wall_route,
+      "all time of the workers, waiting too: as \"cpu\"", 0 },
+
+    { ngx_string("object"), NGX_HTTP_GET|NGX_HTTP_POST,
+      ngx_http_profile_object_route,
+      "what the workers allocate: seconds=, interval=, format=, workers=", 0 },
+
+    { ngx_string("debug/pprof/profile"), NGX_HTTP_GET,
+      ngx_http_profile_cpu_route,
+      "CPU time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/wall"), NGX_HTTP_GET,
+      ngx_http_profile_wall_route,
+      "all time, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/allocs"), NGX_HTTP_GET,
+      ngx_http_profile_object_route,
+      "what is allocated, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_string("debug/pprof/heap"), NGX_HTTP_GET,
+      ngx_http_profile_heap_route,
+      "what of it stays in use, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+
+    { ngx_null_string, 0, NULL, NULL, 0 }
+};
+
+
+static ngx_int_t
 ngx_http_profile_cpu_route(ngx_http_profile_call_t *call)
 {
     return ngx_http_profile_asker_route(call, PROF_MODE_CPU, 0);
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_profile_wall_route(ngx_http_profile_call_t *call)
 {
     return ngx_http_profile_asker_route(call, PROF_MODE_WALL, 0);
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_profile_object_route(ngx_http_profile_call_t *call)
 {
     return ngx_http_profile_asker_route(call, PROF_MODE_OBJECT, 0);
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_profile_heap_route(ngx_http_profile_call_t *call)
 {
     return ngx_http_profile_asker_route(call, PROF_MODE_OBJECT, 1);

@@ -7,7 +7,6 @@
 #include "request/ngx_http_profile_request.h"
 #include "stages/ngx_http_profile_stages.h"
 #include "workers/ngx_http_profile_endpoint.h"
-#include "console/ngx_http_profile_console.h"
 #include "workers/ngx_http_profile_asker.h"
 
 
@@ -188,13 +187,15 @@ static ngx_uint_t
 ngx_http_profile_endpoint_located(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep)
 {
-    ngx_str_t                 *name;
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_str_t                    *name;
+    ngx_http_core_loc_conf_t     *clcf;
+    ngx_http_profile_loc_conf_t  *plcf;
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
     name = &clcf->name;
 
-    if (ngx_http_profile_is_console(clcf)) {
+    if (plcf->console) {
         return 0;
     }
 

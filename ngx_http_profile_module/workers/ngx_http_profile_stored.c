@@ -7,10 +7,10 @@
  */
 
 
-#include "console/ngx_http_profile_console.h"
 #include "workers/ngx_http_profile_asker.h"
 #include "store/ngx_http_profile_store.h"
 
+#include <jansson.h>
 #include <sys/random.h>
 
 

@@ -7,8 +7,7 @@
  */
 
 
-#include "console/ngx_http_profile_profiles.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "console/ngx_http_profile_routes.h"
 
 
 /* whether the URI is one of Go's, and for its clients */

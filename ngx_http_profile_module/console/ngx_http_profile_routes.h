@@ -2,19 +2,22 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the console shows of stored profiles.
+ * Inside of the console: handlers of its routes, and the thread's work for
+ * stored profiles.
  *
  * Context: the worker's event loop.
  */
 
 
-#ifndef _NGX_HTTP_PROFILE_PROFILES_H_INCLUDED_
-#define _NGX_HTTP_PROFILE_PROFILES_H_INCLUDED_
+#ifndef _NGX_HTTP_PROFILE_ROUTES_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_ROUTES_H_INCLUDED_
 
 
 #include "console/ngx_http_profile_console.h"
 #include "core/ngx_http_profile_job.h"
 #include "store/ngx_http_profile_store.h"
+
+#include <jansson.h>
 
 
 /*
@@ -61,7 +64,66 @@ struct ngx_http_profile_picture_s {
 };
 
 
+/* the viewer's policy: it makes styles and compiles WebAssembly */
+
+#define NGX_HTTP_PROFILE_CSP_VIEWER                                           \
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; "              \
+    "style-src 'self' 'unsafe-inline'; connect-src 'self' blob:; "            \
+    "font-src 'self'; img-src 'self' data:; "                                 \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+
+
 PROF_HIDDEN_BEGIN
+
+/*
+ * ngx_http_profile_route.c: sets base, path, rest, root, and the route.
+ * Returns NGX_DECLINED, or the result of a call that is answered.
+ */
+
+ngx_int_t ngx_http_profile_call_route(ngx_http_profile_call_t *call);
+
+
+/*
+ * ngx_http_profile_origin.c: whether the request comes from the console's own
+ * pages, or from no page.  Returns NGX_DECLINED if it does, or the result of
+ * the refusal.
+ */
+
+ngx_int_t ngx_http_profile_origin_check(ngx_http_profile_call_t *call);
+
+
+/* ngx_http_profile_assets.c */
+
+/* "assets/HASH/NAME" */
+ngx_int_t ngx_http_profile_asset_route(ngx_http_profile_call_t *call);
+
+/* a page: an HTML file of the assets; the profile's id in it is call->rest */
+ngx_int_t ngx_http_profile_answer_page(ngx_http_profile_call_t *call,
+    const char *name);
+
+/* the page of a profile for responses of the site, appended to b */
+void ngx_http_profile_console_page(ngx_http_request_t *r, u_char *id,
+    prof_buf_t *b);
+
+
+/* ngx_http_profile_status.c */
+
+ngx_int_t ngx_http_profile_status_route(ngx_http_profile_call_t *call);
+
+
+/* ngx_http_profile_viewer.c: files of the viewer, if it is installed */
+
+ngx_int_t ngx_http_profile_viewer_route(ngx_http_profile_call_t *call);
+
+
+/* ngx_http_profile_pprof.c, ngx_http_profile_pprof_symbol.c */
+
+/* whether the URI is one of Go's, and for its clients */
+ngx_uint_t ngx_http_profile_go_is(ngx_str_t *uri);
+ngx_int_t ngx_http_profile_go_index_route(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_go_cmdline_route(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_go_symbol_route(ngx_http_profile_call_t *call);
+
 
 /* ngx_http_profile_profiles.c */
 
@@ -101,4 +163,4 @@ ngx_int_t ngx_http_profile_diff_route(ngx_http_profile_call_t *call);
 PROF_HIDDEN_END
 
 
-#endif /* _NGX_HTTP_PROFILE_PROFILES_H_INCLUDED_ */
+#endif /* _NGX_HTTP_PROFILE_ROUTES_H_INCLUDED_ */

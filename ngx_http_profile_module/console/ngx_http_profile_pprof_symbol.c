@@ -9,8 +9,7 @@
  */
 
 
-#include "console/ngx_http_profile_console.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "console/ngx_http_profile_routes.h"
 
 
 #define NGX_HTTP_PROFILE_ADDRESSES      4096
