@@ -108,6 +108,7 @@ bench_profile(uint32_t fanout)
 {
     char             name[64];
     uint32_t         depth, function, i, mask, next, node, *slots;
+    prof_entry_t    *e;
     prof_frame_t    *f;
     prof_profile_t  *p;
 
@@ -140,8 +141,6 @@ bench_profile(uint32_t fanout)
     }
 
     p->nodes = bench_alloc(BENCH_SAMPLES * BENCH_DEPTH, sizeof(prof_node_t));
-    p->entries = bench_alloc(BENCH_SAMPLES, sizeof(prof_entry_t));
-    p->nentries = BENCH_SAMPLES;
 
     mask = (1 << 23) - 1;
     slots = bench_alloc((size_t) mask + 1, sizeof(uint32_t));
@@ -164,12 +163,16 @@ bench_profile(uint32_t fanout)
             function = (function * 7 + 11 * next + 1) % BENCH_FUNCTIONS;
         }
 
-        p->entries[i].node = node;
-        p->entries[i].kind = PROF_ENTRY_SAMPLE;
-        p->entries[i].labels = PROF_NONE;
-        p->entries[i].count = 1;
-        p->entries[i].wall = 1000000;
-        p->entries[i].cpu = 990000;
+        e = prof_series_add(&p->series[PROF_SERIES_TIME]);
+        if (e == NULL) {
+            abort();
+        }
+
+        e->node = node;
+        e->labels = PROF_NONE;
+        e->count = 1;
+        e->values[PROF_VALUE_WALL] = 1000000;
+        e->values[PROF_VALUE_CPU] = 990000;
     }
 
     free(slots);
@@ -245,8 +248,8 @@ bench_run(const char *name, prof_profile_t *p)
         }
     }
 
-    printf("%s: %u samples of %u frames, %u nodes\n", name, p->nentries,
-           BENCH_DEPTH, p->nnodes);
+    printf("%s: %u samples of %u frames, %u nodes\n", name,
+           p->series[PROF_SERIES_TIME].n, BENCH_DEPTH, p->nnodes);
     printf("%-16s %8s %8s %10s %8s\n", "", "ms", "MB", "bytes", "ratio");
 
     for (i = 0; i < n; i++) {

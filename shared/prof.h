@@ -95,7 +95,7 @@ typedef struct {
 } prof_heap_conf_t;
 
 
-/* as in prof_alloc_t, of all stacks; peaks as in prof_profile_t */
+/* sums of the series "memory"; peaks as in prof_profile_t */
 
 typedef struct {
     uint64_t    alloc_objects;

@@ -364,7 +364,7 @@ ngx_http_profile_picture_file(ngx_http_profile_picture_t *pic,
     ngx_gmtime(st->start / 1000, &tm);
 
     p = ngx_slprintf(p, buf + sizeof(buf), "%s-%4d%02d%02dT%02d%02d%02dZ.%s",
-                     prof_summary_mode(pic->mode_given ? pic->mode : st->mode),
+                     prof_mode_name(pic->mode_given ? pic->mode : st->mode),
                      tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
                      tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
                      pic->encoder->extension);

@@ -169,7 +169,7 @@ ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
                      "host", ngx_http_profile_entry_text(&st->host),
                      "uri", ngx_http_profile_entry_text(&st->uri),
                      "status", (int) st->status,
-                     "mode", prof_summary_mode(st->mode),
+                     "mode", prof_mode_name(st->mode),
                      "wall", (json_int_t) st->wall,
                      "cpu", (json_int_t) st->cpu,
                      "waited", (json_int_t) st->waited,

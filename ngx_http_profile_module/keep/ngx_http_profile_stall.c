@@ -221,6 +221,7 @@ ngx_http_profile_stall_done(void *data)
 {
     ngx_http_profile_stall_job_t *job = data;
 
+    prof_series_t             *s;
     prof_profile_t            *p;
     ngx_http_profile_stall_t  *st;
 
@@ -229,13 +230,17 @@ ngx_http_profile_stall_done(void *data)
 
     if (p && job->rc == PROF_OK && job->job.worked) {
 
-        if (p->nentries > 0) {
-            ngx_http_profile_stall_names(p, p->entries[0].node, st->handler,
+        s = &p->series[PROF_SERIES_TIME];
+
+        if (s->n > 0) {
+            ngx_http_profile_stall_names(p, prof_series_entry(s, 0)->node,
+                                         st->handler,
                                          st->handler + sizeof(st->handler));
         }
 
-        if (p->nentries > 1) {
-            ngx_http_profile_stall_names(p, p->entries[1].node, st->stack,
+        if (s->n > 1) {
+            ngx_http_profile_stall_names(p, prof_series_entry(s, 1)->node,
+                                         st->stack,
                                          st->stack + sizeof(st->stack));
         }
     }

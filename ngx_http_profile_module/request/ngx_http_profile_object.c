@@ -196,7 +196,6 @@ static void
 ngx_http_profile_object_late(ngx_event_t *ev)
 {
     u_char                   *p;
-    uint32_t                  i;
     uint64_t                  objects, space;
     prof_profile_t           *profile;
     ngx_connection_t         *c;
@@ -209,13 +208,8 @@ ngx_http_profile_object_late(ngx_event_t *ev)
 
     ngx_queue_remove(&late->queue);
 
-    objects = 0;
-    space = 0;
-
-    for (i = 0; i < profile->nallocs; i++) {
-        objects += profile->allocs[i].inuse_objects;
-        space += profile->allocs[i].inuse_space;
-    }
+    objects = prof_measure_total(profile, PROF_MEASURE_INUSE_OBJECTS);
+    space = prof_measure_total(profile, PROF_MEASURE_INUSE_SPACE);
 
     p = ngx_sprintf(text, "%uL bytes in %uL blocks", space, objects);
 

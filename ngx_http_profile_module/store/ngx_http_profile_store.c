@@ -314,18 +314,13 @@ void
 ngx_http_profile_store_measure(ngx_http_profile_stored_t *st,
     prof_profile_t *p)
 {
-    uint32_t  i;
-
     st->mode = p->mode;
     st->wall = p->wall;
     st->cpu = p->cpu;
     st->samples = p->stats.samples;
-
-    for (i = 0; i < p->nallocs; i++) {
-        st->allocated += p->allocs[i].alloc_space;
-        st->allocations += p->allocs[i].alloc_objects;
-        st->in_use += p->allocs[i].inuse_space;
-    }
+    st->allocated = prof_measure_total(p, PROF_MEASURE_ALLOC_SPACE);
+    st->allocations = prof_measure_total(p, PROF_MEASURE_ALLOC_OBJECTS);
+    st->in_use = prof_measure_total(p, PROF_MEASURE_INUSE_SPACE);
 }
 
 

@@ -304,7 +304,7 @@ ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
 
     m = &s->merged;
 
-    p->inuse = s->wanted.inuse;
+    p->first = s->wanted.inuse ? PROF_MEASURE_INUSE_SPACE : PROF_NONE;
 
     if (s->wanted.filter.enabled) {
         (void) prof_profile_scope(p, "endpoint");

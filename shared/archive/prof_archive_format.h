@@ -36,7 +36,7 @@
 
 
 #define PROF_ARCHIVE_MAGIC    "profarc\n"
-#define PROF_ARCHIVE_VERSION  1
+#define PROF_ARCHIVE_VERSION  2
 
 /* offsets in the head */
 

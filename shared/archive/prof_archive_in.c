@@ -52,7 +52,7 @@ prof_archive_in_open(prof_archive_in_t *in, const unsigned char *data,
     if (prof_archive_in_fixed(data + PROF_ARCHIVE_AT_VERSION, 4)
         != PROF_ARCHIVE_VERSION)
     {
-        in->err = "archive of a profile, of another version";
+        in->err = PROF_ARCHIVE_OTHER;
         return PROF_ERROR;
     }
 

@@ -17,6 +17,7 @@
 #include "base/prof_base.h"
 
 
+#define PROF_ARCHIVE_OTHER    "archive of a profile, of another version"
 #define PROF_ARCHIVE_DAMAGED  "damaged archive of a profile"
 #define PROF_ARCHIVE_MEMORY   "no memory for a profile"
 #define PROF_ARCHIVE_LARGE    "profile that takes too much memory"

@@ -22,8 +22,7 @@
 #define PROF_ARCHIVE_FRAME    12
 #define PROF_ARCHIVE_NODE     2
 #define PROF_ARCHIVE_LABEL    4
-#define PROF_ARCHIVE_ENTRY    6
-#define PROF_ARCHIVE_ALLOC    6
+#define PROF_ARCHIVE_ENTRY    4     /* and its values */
 
 /*
  * Frames of a stack: those that are sampled, and what captures and merges put
@@ -35,6 +34,7 @@
 
 static void prof_archive_content(prof_archive_in_t *in, prof_profile_t *p);
 static void prof_archive_head(prof_archive_in_t *in, prof_profile_t *p);
+static uint32_t prof_archive_measure(prof_archive_in_t *in);
 static void prof_archive_stats(prof_archive_in_t *in, prof_profile_t *p);
 static void prof_archive_facts(prof_archive_in_t *in, prof_profile_t *p);
 static void prof_archive_objects(prof_archive_in_t *in, prof_profile_t *p);
@@ -42,8 +42,10 @@ static void prof_archive_inlines(prof_archive_in_t *in, prof_profile_t *p);
 static void prof_archive_frames(prof_archive_in_t *in, prof_profile_t *p);
 static void prof_archive_nodes(prof_archive_in_t *in, prof_profile_t *p);
 static void prof_archive_labels(prof_archive_in_t *in, prof_profile_t *p);
-static void prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p);
-static void prof_archive_allocs(prof_archive_in_t *in, prof_profile_t *p);
+static int prof_archive_series(prof_archive_in_t *in, prof_profile_t *p);
+static void prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p,
+    prof_series_t *s);
+static int prof_archive_is(prof_archive_in_t *in, const char *want);
 
 
 prof_profile_t *
@@ -56,7 +58,7 @@ prof_archive_read(const void *data, size_t len, const char **err)
 
     if (prof_archive_in_open(&in, data, len) == PROF_OK) {
 
-        p = calloc(1, sizeof(prof_profile_t));
+        p = prof_profile_create("");
 
         if (p) {
             prof_archive_content(&in, p);
@@ -92,8 +94,8 @@ prof_archive_content(prof_archive_in_t *in, prof_profile_t *p)
     prof_archive_frames(in, p);
     prof_archive_nodes(in, p);
     prof_archive_labels(in, p);
-    prof_archive_entries(in, p);
-    prof_archive_allocs(in, p);
+
+    while (prof_archive_series(in, p)) { /* void */ }
 
     if (in->pos != in->last) {
         prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
@@ -104,9 +106,11 @@ prof_archive_content(prof_archive_in_t *in, prof_profile_t *p)
 static void
 prof_archive_head(prof_archive_in_t *in, prof_profile_t *p)
 {
+    free(p->title);
+
     p->title = prof_archive_in_some(in);
     p->scope = prof_archive_in_text(in);
-    p->mode = prof_archive_in_below(in, PROF_MODE_OBJECT + 1);
+    p->mode = prof_archive_in_below(in, PROF_MODE_MAX);
     p->start_realtime = prof_archive_in_number(in);
     p->frequency = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
     p->frequency_end = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
@@ -117,8 +121,36 @@ prof_archive_head(prof_archive_in_t *in, prof_profile_t *p)
     p->alloc_interval = prof_archive_in_number(in);
     p->peak_objects = prof_archive_in_number(in);
     p->peak_space = prof_archive_in_number(in);
-    p->inuse = prof_archive_in_below(in, 2);
+    p->first = prof_archive_measure(in);
     p->aggregated = prof_archive_in_below(in, 2);
+}
+
+
+/* one without a name is PROF_NONE */
+
+static uint32_t
+prof_archive_measure(prof_archive_in_t *in)
+{
+    char      *name;
+    uint32_t   m;
+
+    name = prof_archive_in_text(in);
+    if (name == NULL) {
+        return PROF_NONE;
+    }
+
+    for (m = 0; m < PROF_MEASURE_MAX; m++) {
+        if (strcmp(prof_measures[m].name, name) == 0) {
+            free(name);
+            return m;
+        }
+    }
+
+    free(name);
+
+    prof_archive_in_fail(in, PROF_ARCHIVE_OTHER);
+
+    return PROF_NONE;
 }
 
 
@@ -307,20 +339,86 @@ prof_archive_labels(prof_archive_in_t *in, prof_profile_t *p)
 }
 
 
-static void
-prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p)
+/* the next series; 0 after the last one, and after an error */
+
+static int
+prof_archive_series(prof_archive_in_t *in, prof_profile_t *p)
 {
-    uint32_t       i;
-    uint64_t       node;
+    char      *name;
+    uint32_t   i, m;
+
+    name = prof_archive_in_text(in);
+    if (name == NULL) {
+        return 0;
+    }
+
+    for (i = 0; i < PROF_SERIES_MAX; i++) {
+        if (strcmp(prof_series_desc[i].name, name) == 0) {
+            break;
+        }
+    }
+
+    free(name);
+
+    for (m = 0; i < PROF_SERIES_MAX && m < PROF_MEASURE_MAX; m++) {
+
+        if (prof_measures[m].series == i
+            && !prof_archive_is(in, prof_measures[m].name))
+        {
+            i = PROF_SERIES_MAX;
+        }
+    }
+
+    if (i == PROF_SERIES_MAX || !prof_archive_is(in, NULL)) {
+        prof_archive_in_fail(in, PROF_ARCHIVE_OTHER);
+        return 0;
+    }
+
+    if (p->series[i].entries) {
+        prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+        return 0;
+    }
+
+    prof_archive_entries(in, p, &p->series[i]);
+
+    return in->err == NULL;
+}
+
+
+/* whether the next text is that one */
+
+static int
+prof_archive_is(prof_archive_in_t *in, const char *want)
+{
+    int    rc;
+    char  *text;
+
+    text = prof_archive_in_text(in);
+
+    rc = (text && want) ? strcmp(text, want) == 0 : text == want;
+
+    free(text);
+
+    return rc;
+}
+
+
+static void
+prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p,
+    prof_series_t *s)
+{
+    uint32_t       i, k;
+    uint64_t       last, node;
     prof_entry_t  *e;
 
-    p->entries = prof_archive_in_array(in, &p->nentries, PROF_ARCHIVE_ENTRY,
-                                    sizeof(prof_entry_t));
+    s->entries = prof_archive_in_array(in, &s->n,
+                                       PROF_ARCHIVE_ENTRY + s->nvalues,
+                                       s->size);
 
     node = 0;
 
-    for (i = 0; i < p->nentries && in->err == NULL; i++) {
-        e = &p->entries[i];
+    for (i = 0; i < s->n && in->err == NULL; i++) {
+        e = prof_series_entry(s, i);
 
         node += prof_archive_in_signed(in);
 
@@ -332,38 +430,12 @@ prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p)
         e->kind = prof_archive_in_below(in, PROF_ENTRY_GAP + 1);
         e->labels = prof_archive_in_index(in, p->nlabels);
         e->count = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
-        e->wall = prof_archive_in_number(in);
-        e->cpu = e->wall - prof_archive_in_signed(in);
-    }
-}
 
+        last = 0;
 
-static void
-prof_archive_allocs(prof_archive_in_t *in, prof_profile_t *p)
-{
-    uint32_t       i;
-    uint64_t       node;
-    prof_alloc_t  *a;
-
-    p->allocs = prof_archive_in_array(in, &p->nallocs, PROF_ARCHIVE_ALLOC,
-                                   sizeof(prof_alloc_t));
-
-    node = 0;
-
-    for (i = 0; i < p->nallocs && in->err == NULL; i++) {
-        a = &p->allocs[i];
-
-        node += prof_archive_in_signed(in);
-
-        if (node >= p->nnodes) {
-            prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
+        for (k = 0; k < s->nvalues; k++) {
+            last += prof_archive_in_signed(in);
+            e->values[k] = last;
         }
-
-        a->node = (uint32_t) node;
-        a->labels = prof_archive_in_index(in, p->nlabels);
-        a->alloc_objects = prof_archive_in_number(in);
-        a->alloc_space = prof_archive_in_number(in);
-        a->inuse_objects = prof_archive_in_number(in);
-        a->inuse_space = prof_archive_in_number(in);
     }
 }

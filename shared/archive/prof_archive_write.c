@@ -23,7 +23,9 @@
 static void prof_archive_facts(prof_buf_t *b, const prof_profile_t *p);
 static void prof_archive_code(prof_buf_t *b, const prof_profile_t *p);
 static void prof_archive_tree(prof_buf_t *b, const prof_profile_t *p);
-static void prof_archive_weights(prof_buf_t *b, const prof_profile_t *p);
+static void prof_archive_series(prof_buf_t *b, const prof_profile_t *p,
+    uint32_t series);
+static void prof_archive_entries(prof_buf_t *b, const prof_series_t *s);
 static void prof_archive_number(prof_buf_t *b, uint64_t n);
 static void prof_archive_signed(prof_buf_t *b, uint64_t n);
 static void prof_archive_index(prof_buf_t *b, uint32_t n);
@@ -38,6 +40,7 @@ int
 prof_archive_write(const prof_profile_t *p, prof_buf_t *b)
 {
     int         rc;
+    uint32_t    i;
     prof_buf_t  content;
 
     prof_buf_init(&content);
@@ -45,7 +48,12 @@ prof_archive_write(const prof_profile_t *p, prof_buf_t *b)
     prof_archive_facts(&content, p);
     prof_archive_code(&content, p);
     prof_archive_tree(&content, p);
-    prof_archive_weights(&content, p);
+
+    for (i = 0; i < PROF_SERIES_MAX; i++) {
+        prof_archive_series(&content, p, i);
+    }
+
+    prof_archive_text(&content, NULL);
 
     if (prof_buf_failed(&content)) {
         rc = PROF_ERROR;
@@ -83,7 +91,8 @@ prof_archive_facts(prof_buf_t *b, const prof_profile_t *p)
     prof_archive_number(b, p->alloc_interval);
     prof_archive_number(b, p->peak_objects);
     prof_archive_number(b, p->peak_space);
-    prof_archive_number(b, p->inuse != 0);
+    prof_archive_text(b, p->first == PROF_NONE ? NULL
+                                               : prof_measures[p->first].name);
     prof_archive_number(b, p->aggregated != 0);
 
     /* by name: there may be others when it is read */
@@ -192,45 +201,57 @@ prof_archive_tree(prof_buf_t *b, const prof_profile_t *p)
 }
 
 
+/* the names of measures tell a reader whether it knows the values */
+
 static void
-prof_archive_weights(prof_buf_t *b, const prof_profile_t *p)
+prof_archive_series(prof_buf_t *b, const prof_profile_t *p, uint32_t series)
 {
-    uint32_t             i, last;
-    const prof_alloc_t  *a;
+    uint32_t  m;
+
+    if (p->series[series].n == 0) {
+        return;
+    }
+
+    prof_archive_text(b, prof_series_desc[series].name);
+
+    for (m = 0; m < PROF_MEASURE_MAX; m++) {
+        if (prof_measures[m].series == series) {
+            prof_archive_text(b, prof_measures[m].name);
+        }
+    }
+
+    prof_archive_text(b, NULL);
+    prof_archive_entries(b, &p->series[series]);
+}
+
+
+static void
+prof_archive_entries(prof_buf_t *b, const prof_series_t *s)
+{
+    uint32_t             i, k, node;
+    uint64_t             last;
     const prof_entry_t  *e;
 
-    prof_archive_number(b, p->nentries);
+    prof_archive_number(b, s->n);
 
-    last = 0;
+    node = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        e = &p->entries[i];
+    for (i = 0; i < s->n; i++) {
+        e = prof_series_entry(s, i);
 
-        prof_archive_signed(b, (uint64_t) e->node - last);
+        prof_archive_signed(b, (uint64_t) e->node - node);
         prof_archive_number(b, e->kind);
         prof_archive_index(b, e->labels);
         prof_archive_number(b, e->count);
-        prof_archive_number(b, e->wall);
-        prof_archive_signed(b, e->wall - e->cpu);
 
-        last = e->node;
-    }
+        last = 0;
 
-    prof_archive_number(b, p->nallocs);
+        for (k = 0; k < s->nvalues; k++) {
+            prof_archive_signed(b, e->values[k] - last);
+            last = e->values[k];
+        }
 
-    last = 0;
-
-    for (i = 0; i < p->nallocs; i++) {
-        a = &p->allocs[i];
-
-        prof_archive_signed(b, (uint64_t) a->node - last);
-        prof_archive_index(b, a->labels);
-        prof_archive_number(b, a->alloc_objects);
-        prof_archive_number(b, a->alloc_space);
-        prof_archive_number(b, a->inuse_objects);
-        prof_archive_number(b, a->inuse_space);
-
-        last = a->node;
+        node = e->node;
     }
 }
 

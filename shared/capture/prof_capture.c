@@ -215,8 +215,8 @@ prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
 void
 prof_capture_resume(prof_capture_t *c)
 {
-    uint64_t             now;
-    const prof_entry_t  *last;
+    uint64_t                now;
+    const prof_interval_t  *last;
 
     last = c->timeline.n ? &c->timeline.entries[c->timeline.n - 1] : NULL;
 

@@ -6,13 +6,24 @@
 
 #include "capture/prof_entries.h"
 
+#include <stddef.h>
+
 
 #define PROF_ENTRIES_BLOCK  4
 
 
 static void prof_entries_compact(prof_entries_t *tl, prof_stats_t *st);
-static void prof_entries_merge(prof_entries_t *tl, prof_entry_t *to,
-    const prof_entry_t *from, prof_stats_t *st);
+static void prof_entries_merge(prof_entries_t *tl, prof_interval_t *to,
+    const prof_interval_t *from, prof_stats_t *st);
+
+
+_Static_assert(offsetof(prof_interval_t, count)
+               == offsetof(prof_entry_t, count)
+               && offsetof(prof_interval_t, wall)
+                  == offsetof(prof_entry_t, values[PROF_VALUE_WALL])
+               && offsetof(prof_interval_t, cpu)
+                  == offsetof(prof_entry_t, values[PROF_VALUE_CPU]),
+               "an interval is laid out as an entry");
 
 
 void
@@ -20,7 +31,7 @@ prof_entries_init(prof_entries_t *tl, void *mem, size_t size, uint64_t seed)
 {
     tl->entries = mem;
     tl->n = 0;
-    tl->max = size / sizeof(prof_entry_t);
+    tl->max = size / sizeof(prof_interval_t);
     tl->random = seed | 1;
 }
 
@@ -29,8 +40,8 @@ int
 prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
     uint64_t wall, uint64_t cpu, prof_stats_t *st)
 {
-    int            rc;
-    prof_entry_t  *e;
+    int               rc;
+    prof_interval_t  *e;
 
     if (tl->n) {
         e = &tl->entries[tl->n - 1];
@@ -89,8 +100,8 @@ prof_entries_random(prof_entries_t *tl)
 static void
 prof_entries_compact(prof_entries_t *tl, prof_stats_t *st)
 {
-    uint32_t       i, j, n;
-    prof_entry_t  *ran, *waited, e;
+    uint32_t          i, j, n;
+    prof_interval_t  *ran, *waited, e;
 
     n = 0;
 
@@ -131,8 +142,8 @@ prof_entries_compact(prof_entries_t *tl, prof_stats_t *st)
 
 
 static void
-prof_entries_merge(prof_entries_t *tl, prof_entry_t *to,
-    const prof_entry_t *from, prof_stats_t *st)
+prof_entries_merge(prof_entries_t *tl, prof_interval_t *to,
+    const prof_interval_t *from, prof_stats_t *st)
 {
     uint64_t  sum;
 

@@ -22,11 +22,26 @@
 #include "profile/prof_profile.h"
 
 
+/*
+ * An entry of the series "time" (prof_entry_t): the profile takes the memory of
+ * its capture as it is.
+ */
+
 typedef struct {
-    prof_entry_t  *entries;
-    uint32_t       n;
-    uint32_t       max;
-    uint64_t       random;      /* state of the generator, not 0 */
+    uint32_t   node;
+    uint32_t   kind;            /* prof_entry_e */
+    uint32_t   labels;
+    uint32_t   count;
+    uint64_t   wall;
+    uint64_t   cpu;
+} prof_interval_t;
+
+
+typedef struct {
+    prof_interval_t  *entries;
+    uint32_t          n;
+    uint32_t          max;
+    uint64_t          random;   /* state of the generator, not 0 */
 } prof_entries_t;
 
 

@@ -31,8 +31,10 @@ static int prof_finish_start(prof_finish_t *f, uint32_t nodes);
 static void prof_finish_end(prof_finish_t *f);
 static int prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree);
 static int prof_finish_heap(prof_finish_t *f, prof_heap_t *h);
-static int prof_finish_allocs(prof_profile_t *p, const prof_heap_t *h,
+static void prof_finish_allocs(prof_series_t *s, const prof_heap_t *h,
     uint32_t base);
+static void prof_finish_inuse(prof_entry_t *e,
+    const prof_heap_count_t *count);
 static uint32_t prof_finish_frame(prof_finish_t *f, uint64_t key);
 static int prof_finish_address(prof_finish_t *f, prof_frame_t *frame,
     uint64_t key);
@@ -56,6 +58,7 @@ prof_profile_t *
 prof_capture_finish(prof_capture_t *c, const char *title)
 {
     prof_finish_t    f;
+    prof_series_t   *time;
     prof_profile_t  *p;
 
     p = prof_profile_create(title);
@@ -97,10 +100,12 @@ prof_capture_finish(prof_capture_t *c, const char *title)
      * the thread that has other things to do.
      */
 
-    p->entries = c->timeline.entries;
-    p->nentries = c->timeline.n;
-    p->memory = c->memory;
-    p->memory_size = c->memory_size;
+    time = &p->series[PROF_SERIES_TIME];
+
+    time->entries = (char *) c->timeline.entries;
+    time->n = c->timeline.n;
+    time->memory = c->memory;
+    time->memory_size = c->memory_size;
 
     c->memory = NULL;
 
@@ -239,17 +244,18 @@ prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree)
 static int
 prof_finish_heap(prof_finish_t *f, prof_heap_t *h)
 {
-    int              rc;
     uint32_t         base;
     prof_tree_t      tree;
+    prof_series_t   *memory;
     prof_profile_t  *p;
 
     p = f->profile;
     base = p->nnodes;
 
-    p->allocs = malloc(h->tree.max * sizeof(prof_alloc_t));
+    memory = &p->series[PROF_SERIES_MEMORY];
+    memory->entries = malloc(h->tree.max * memory->size);
 
-    if (p->allocs == NULL || !prof_heap_lock(h)) {
+    if (memory->entries == NULL || !prof_heap_lock(h)) {
         return PROF_ERROR;
     }
 
@@ -262,19 +268,19 @@ prof_finish_heap(prof_finish_t *f, prof_heap_t *h)
     h->stats.lost_hooks = __atomic_load_n(&h->missed, __ATOMIC_RELAXED);
     prof_stats_add(&p->stats, &h->stats);
 
-    rc = prof_finish_allocs(p, h, base);
+    prof_finish_allocs(memory, h, base);
 
     prof_heap_unlock(h);
 
-    return (rc == PROF_OK) ? prof_finish_nodes(f, &tree) : rc;
+    return prof_finish_nodes(f, &tree);
 }
 
 
-static int
-prof_finish_allocs(prof_profile_t *p, const prof_heap_t *h, uint32_t base)
+static void
+prof_finish_allocs(prof_series_t *s, const prof_heap_t *h, uint32_t base)
 {
     uint32_t                  i;
-    prof_alloc_t             *a;
+    prof_entry_t             *e;
     const prof_heap_count_t  *count;
 
     for (i = 0; i < h->tree.nnodes; i++) {
@@ -284,27 +290,36 @@ prof_finish_allocs(prof_profile_t *p, const prof_heap_t *h, uint32_t base)
             continue;
         }
 
-        a = &p->allocs[p->nallocs++];
+        e = prof_series_entry(s, s->n);
+        s->n++;
 
-        a->node = base + i;
-        a->labels = PROF_NONE;
-        a->alloc_objects = count->alloc_objects + 0.5;
-        a->alloc_space = count->alloc_space + 0.5;
-        a->inuse_objects = count->inuse_objects + 0.5;
-        a->inuse_space = count->inuse_space + 0.5;
+        e->node = base + i;
+        e->kind = 0;
+        e->labels = PROF_NONE;
+        e->count = 0;
+        e->values[PROF_VALUE_ALLOC_OBJECTS] = count->alloc_objects + 0.5;
+        e->values[PROF_VALUE_ALLOC_SPACE] = count->alloc_space + 0.5;
+
+        prof_finish_inuse(e, count);
     }
+}
 
-    return PROF_OK;
+
+static void
+prof_finish_inuse(prof_entry_t *e, const prof_heap_count_t *count)
+{
+    e->values[PROF_VALUE_INUSE_OBJECTS] = count->inuse_objects + 0.5;
+    e->values[PROF_VALUE_INUSE_SPACE] = count->inuse_space + 0.5;
 }
 
 
 void
 prof_capture_settle(prof_capture_t *c, prof_profile_t *p)
 {
-    uint32_t                  i;
-    prof_heap_t              *h;
-    prof_alloc_t             *a;
-    const prof_heap_count_t  *count;
+    uint32_t        i;
+    prof_heap_t    *h;
+    prof_entry_t   *e;
+    prof_series_t  *s;
 
     h = c->heap;
 
@@ -312,12 +327,11 @@ prof_capture_settle(prof_capture_t *c, prof_profile_t *p)
         return;
     }
 
-    for (i = 0; i < p->nallocs; i++) {
-        a = &p->allocs[i];
-        count = &h->counts[a->node - c->heap_base];
+    s = &p->series[PROF_SERIES_MEMORY];
 
-        a->inuse_objects = count->inuse_objects + 0.5;
-        a->inuse_space = count->inuse_space + 0.5;
+    for (i = 0; i < s->n; i++) {
+        e = prof_series_entry(s, i);
+        prof_finish_inuse(e, &h->counts[e->node - c->heap_base]);
     }
 
     prof_heap_unlock(h);

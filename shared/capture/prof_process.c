@@ -292,6 +292,7 @@ prof_process_finish(prof_capture_t *c, const char *title)
 {
     uint32_t         i;
     prof_entry_t    *e;
+    prof_series_t   *s;
     prof_profile_t  *p;
 
     prof_process_cancel(c);
@@ -301,8 +302,10 @@ prof_process_finish(prof_capture_t *c, const char *title)
         return NULL;
     }
 
-    for (i = 0; i < p->nentries; i++) {
-        e = &p->entries[i];
+    s = &p->series[PROF_SERIES_TIME];
+
+    for (i = 0; i < s->n; i++) {
+        e = prof_series_entry(s, i);
 
         if (e->labels != PROF_NONE) {
             e->labels = prof_process_labels(c, p, e->labels);

@@ -23,7 +23,7 @@ static int prof_process_due(prof_capture_t *c, prof_mark_t *mark,
 static uint32_t prof_process_node(prof_capture_t *c,
     const prof_record_t *rec);
 static void prof_process_pass(prof_thread_t *t);
-static void prof_process_add(prof_slot_t *slot, const prof_entry_t *e);
+static void prof_process_add(prof_slot_t *slot, const prof_interval_t *e);
 
 
 /*
@@ -37,12 +37,14 @@ prof_process_entries(prof_slot_t *slot, prof_capture_t *c)
     size_t    size;
     uint32_t  n;
 
-    size = (size_t) c->timeline.max * sizeof(prof_entry_t);
+    size = (size_t) c->timeline.max * sizeof(prof_interval_t);
 
-    for (n = 64; 4 * n * sizeof(prof_entry_t) <= size; n *= 2) { /* void */ }
+    for (n = 64; 4 * n * sizeof(prof_interval_t) <= size; n *= 2) {
+        /* void */
+    }
 
     c->timeline.max = (size - n * sizeof(uint32_t))
-                      / (sizeof(prof_entry_t) + sizeof(uint32_t));
+                      / (sizeof(prof_interval_t) + sizeof(uint32_t));
 
     slot->capture = c;
     slot->mask = n - 1;
@@ -121,8 +123,8 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
 {
     int              wall;
     prof_mark_t     *mark;
-    prof_entry_t     e;
     prof_capture_t  *c;
+    prof_interval_t  e;
 
     c = slot->capture;
     mark = &t->marks[slot - prof_process.slots];
@@ -258,8 +260,8 @@ prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end)
 {
     uint64_t         cpu, busy;
     prof_mark_t     *mark;
-    prof_entry_t     e;
     prof_capture_t  *c;
+    prof_interval_t  e;
 
     c = slot->capture;
     mark = &t->marks[slot - prof_process.slots];
@@ -297,8 +299,8 @@ void
 prof_process_named(prof_slot_t *slot, const char *name, uint32_t kind,
     uint32_t labels, uint64_t wall, uint64_t cpu)
 {
-    prof_entry_t     e;
     prof_capture_t  *c;
+    prof_interval_t  e;
 
     c = slot->capture;
 
@@ -335,11 +337,11 @@ prof_process_label(prof_slot_t *slot, const prof_thread_t *t,
 /* when there is no room, it is added to the entry that was made last */
 
 static void
-prof_process_add(prof_slot_t *slot, const prof_entry_t *e)
+prof_process_add(prof_slot_t *slot, const prof_interval_t *e)
 {
-    uint32_t         i, hash, *next;
-    prof_entry_t    *to;
-    prof_capture_t  *c;
+    uint32_t          i, hash, *next;
+    prof_capture_t   *c;
+    prof_interval_t  *to;
 
     c = slot->capture;
 

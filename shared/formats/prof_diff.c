@@ -11,7 +11,7 @@
 #include "formats/prof_markup.h"
 #include "formats/prof_svg_plot.h"
 #include "profile/prof_merge.h"
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 
 #include <string.h>
 
@@ -153,10 +153,10 @@ prof_diff_merge(prof_diff_t *d)
 static int
 prof_diff_weigh(prof_diff_t *d)
 {
-    uint32_t               i;
+    uint32_t               i, value;
     prof_view_t           *v;
-    const prof_alloc_t    *a;
     const prof_entry_t    *e;
+    const prof_series_t   *s;
     const prof_profile_t  *p;
 
     p = d->merged;
@@ -175,16 +175,13 @@ prof_diff_weigh(prof_diff_t *d)
     v->measure[PROF_DIFF_BEFORE] = d->measure;
     v->measure[PROF_DIFF_AFTER] = d->measure;
 
-    for (i = 0; i < p->nentries; i++) {
-        e = &p->entries[i];
-        prof_view_self(v, v->map[e->node], prof_diff_side(p, e->labels))
-            += prof_measure_entry(e, d->measure);
-    }
+    s = &p->series[prof_measures[d->measure].series];
+    value = prof_measures[d->measure].value;
 
-    for (i = 0; i < p->nallocs; i++) {
-        a = &p->allocs[i];
-        prof_view_self(v, v->map[a->node], prof_diff_side(p, a->labels))
-            += prof_measure_alloc(a, d->measure);
+    for (i = 0; i < s->n; i++) {
+        e = prof_series_entry(s, i);
+        prof_view_self(v, v->map[e->node], prof_diff_side(p, e->labels))
+            += e->values[value];
     }
 
     prof_view_sum(v);

@@ -6,7 +6,7 @@
 
 #include "formats/prof_diff_style.h"
 #include "formats/prof_markup.h"
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 #include "views/prof_summary.h"
 
 

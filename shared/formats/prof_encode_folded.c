@@ -84,7 +84,7 @@ prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
         i = node->next;
     }
 
-    if (b->len == start && prof_measure_is_memory(measure)) {
+    if (b->len == start && prof_measures[measure].none) {
         prof_encode_folded_none(p, measure, b);
     }
 
@@ -110,9 +110,7 @@ prof_encode_folded_none(const prof_profile_t *p, uint32_t measure,
         }
     }
 
-    prof_buf_puts(b, measure >= PROF_MEASURE_INUSE_SPACE
-                     ? "[nothing is in use] 0\n"
-                     : "[nothing was allocated] 0\n");
+    prof_buf_printf(b, "[%s] 0\n", prof_measures[measure].none);
 }
 
 

@@ -182,7 +182,7 @@ prof_encode_html_measures(const prof_profile_t *p, const prof_view_t *v,
                         "name=\"mode\" id=\"prof-%s\" value=\"%s\" "
                         "data-mode=\"%s\"%s><span>%s <small>",
                         measure->title, measure->name, measure->name,
-                        prof_measure_mode(m),
+                        prof_modes[measure->mode].name,
                         m == prof_measure_first(p) ? " checked" : "",
                         measure->text);
         prof_measure_value(b, measure->unit, prof_measure_total(p, m));
@@ -206,7 +206,7 @@ prof_encode_html_plot(const prof_svg_plot_t *plot, prof_buf_t *b)
     rc = PROF_OK;
 
     if (plot->nshown == 0) {
-        if (prof_measure_is_memory(plot->measure)) {
+        if (prof_measures[plot->measure].none) {
             prof_buf_puts(&text, prof_measures[plot->measure].title);
             prof_buf_puts(&text, ": none");
 

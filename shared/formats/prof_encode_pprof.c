@@ -8,7 +8,7 @@
 
 #include "formats/prof_encode.h"
 #include "formats/prof_encode_pprof.h"
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 #include "views/prof_summary.h"
 
 #include <inttypes.h>
@@ -29,14 +29,6 @@ typedef struct {
 } prof_pprof_type_t;
 
 
-/* of a mode; types end with a NULL name */
-
-typedef struct {
-    prof_pprof_type_t  types[PROF_PPROF_VALUES + 1];
-    prof_pprof_type_t  period;
-} prof_pprof_types_t;
-
-
 static int prof_encode_pprof_encode(const prof_profile_t *p, prof_buf_t *b);
 static int prof_encode_pprof_init(prof_pprof_t *e, const prof_profile_t *p,
     prof_buf_t *b);
@@ -52,32 +44,9 @@ static void prof_encode_pprof_append(ProtobufCBuffer *sink, size_t len,
     const uint8_t *data);
 
 
-/*
- * The types of readers' own: Go, Pyroscope and Parca know "samples/count" and
- * "cpu/nanoseconds" of a CPU profile, and that it has no others.  The last
- * type is what readers show that ignore default_sample_type.  The types of
- * memory, in this order, are those of Go's heap.
- */
+/* units, as pprof spells them */
 
-static const prof_pprof_types_t  prof_pprof_types[] = {
-
-    [PROF_MODE_WALL] = {
-        { { "samples", "count" }, { "cpu", "nanoseconds" },
-          { "wall", "nanoseconds" } },
-        { "wall", "nanoseconds" }
-    },
-
-    [PROF_MODE_CPU] = {
-        { { "samples", "count" }, { "cpu", "nanoseconds" } },
-        { "cpu", "nanoseconds" }
-    },
-
-    [PROF_MODE_OBJECT] = {
-        { { "alloc_objects", "count" }, { "alloc_space", "bytes" },
-          { "inuse_objects", "count" }, { "inuse_space", "bytes" } },
-        { "space", "bytes" }
-    }
-};
+static const char  *prof_pprof_units[] = { "nanoseconds", "bytes", "count" };
 
 
 const prof_encoder_t  prof_encode_pprof = {
@@ -123,8 +92,8 @@ prof_encode_pprof_init(prof_pprof_t *e, const prof_profile_t *p,
 
     prof_strings_init(&e->strings);
 
-    n = p->nframes > p->nentries ? p->nframes : p->nentries;
-    n = n > p->nallocs ? n : p->nallocs;
+    n = p->series[prof_modes[p->mode].series].n;
+    n = n > p->nframes ? n : p->nframes;
 
     e->frames = calloc((size_t) p->nframes + 1, sizeof(prof_pprof_frame_t));
     e->inlines = calloc((size_t) p->ninlines + 1, sizeof(prof_pprof_frame_t));
@@ -163,30 +132,47 @@ prof_encode_pprof_done(prof_pprof_t *e)
 }
 
 
+/*
+ * Go, Pyroscope and Parca know "samples/count" and "cpu/nanoseconds" of a CPU
+ * profile, and expect no other types in it.
+ */
+
 static void
 prof_encode_pprof_header(prof_pprof_t *e)
 {
-    uint32_t                   i;
-    Prof__Profile              part;
-    Prof__ValueType            period, types[PROF_PPROF_VALUES];
-    Prof__ValueType           *type[PROF_PPROF_VALUES];
-    const prof_profile_t      *p;
-    const prof_pprof_types_t  *t;
+    uint32_t                i, n;
+    Prof__Profile           part;
+    Prof__ValueType         period, types[PROF_PPROF_VALUES];
+    Prof__ValueType        *type[PROF_PPROF_VALUES];
+    const prof_mode_t      *mode;
+    const prof_measure_t   *m;
+    const prof_profile_t   *p;
 
     p = e->profile;
-    t = &prof_pprof_types[p->mode];
+    mode = &prof_modes[p->mode];
+    n = 0;
+
+    if (prof_series_desc[mode->series].counted) {
+        prof_encode_pprof_type(e, &types[n++], "samples", "count");
+    }
+
+    for (i = 0; mode->measures[i] != PROF_NONE; i++) {
+        m = &prof_measures[mode->measures[i]];
+        prof_encode_pprof_type(e, &types[n++], m->name,
+                               prof_pprof_units[m->unit]);
+    }
+
+    for (i = 0; i < n; i++) {
+        type[i] = &types[i];
+    }
 
     prof__profile__init(&part);
 
-    for (i = 0; t->types[i].name; i++) {
-        type[i] = &types[i];
-        prof_encode_pprof_type(e, type[i], t->types[i].name, t->types[i].unit);
-    }
-
-    part.n_sample_type = i;
+    part.n_sample_type = n;
     part.sample_type = type;
 
-    prof_encode_pprof_type(e, &period, t->period.name, t->period.unit);
+    prof_encode_pprof_type(e, &period, mode->period,
+                           prof_pprof_units[mode->unit]);
 
     part.period_type = &period;
     part.default_sample_type = prof_strings_add(&e->strings,
@@ -195,7 +181,7 @@ prof_encode_pprof_header(prof_pprof_t *e)
     part.duration_nanos = prof_encode_pprof_int(p->duration ? p->duration
                                                             : p->wall);
 
-    if (p->mode == PROF_MODE_OBJECT) {
+    if (mode->unit != PROF_UNIT_NS) {
         part.period = prof_encode_pprof_int(p->alloc_interval
                                             ? p->alloc_interval : 1);
 

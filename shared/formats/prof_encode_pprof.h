@@ -24,7 +24,7 @@
 
 
 #define PROF_PPROF_LABELS  16   /* of the profile */
-#define PROF_PPROF_VALUES  4    /* of a sample, at most */
+#define PROF_PPROF_VALUES  (1 + PROF_MEASURE_MAX)   /* of a sample, at most */
 
 
 typedef struct {
@@ -42,8 +42,7 @@ typedef struct {
     prof_strings_t         strings;
     prof_pprof_frame_t    *frames;
     prof_pprof_frame_t    *inlines;
-    uint32_t              *order;       /* frames, entries or allocations,
-                                           sorted */
+    uint32_t              *order;       /* frames, or entries, sorted */
     uint64_t              *stack;
     size_t                 depth;       /* room in it */
     prof_buf_t             line;        /* a comment being made */
@@ -57,7 +56,7 @@ PROF_HIDDEN_BEGIN
 /* objects, functions and addresses */
 void prof_encode_pprof_frames(prof_pprof_t *e);
 
-/* entries, or allocations */
+/* the entries of the mode's series */
 void prof_encode_pprof_samples(prof_pprof_t *e);
 
 void prof_encode_pprof_write(prof_pprof_t *e, Prof__Profile *part);

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Samples are sums: of the entries of one stack, state and set of labels, or
- * of the allocations of one stack and set.  They are sorted to find them.
+ * Samples are sums of the entries of one stack, state and set of labels.
+ * Entries are sorted to find them.
  *
  * Labels become series in databases: of the facts only those with few values
  * are labels.
@@ -35,8 +35,8 @@ typedef struct {
 static void prof_pprof_facts(prof_pprof_ctx_t *ctx);
 static void prof_pprof_entries(prof_pprof_ctx_t *ctx);
 static int prof_pprof_entry_cmp(const void *one, const void *two, void *data);
-static void prof_pprof_allocs(prof_pprof_ctx_t *ctx);
-static int prof_pprof_alloc_cmp(const void *one, const void *two, void *data);
+static uint32_t prof_pprof_add(const prof_mode_t *mode,
+    const prof_entry_t *entry, uint64_t *sum);
 static void prof_pprof_sample(prof_pprof_ctx_t *ctx, uint32_t node,
     uint32_t labels, Prof__Label *state, const uint64_t *sums, uint32_t n);
 static size_t prof_pprof_labels(prof_pprof_ctx_t *ctx, uint32_t labels,
@@ -54,13 +54,7 @@ prof_encode_pprof_samples(prof_pprof_t *e)
     ctx.e = e;
 
     prof_pprof_facts(&ctx);
-
-    if (e->profile->mode == PROF_MODE_OBJECT) {
-        prof_pprof_allocs(&ctx);
-
-    } else {
-        prof_pprof_entries(&ctx);
-    }
+    prof_pprof_entries(&ctx);
 }
 
 
@@ -95,64 +89,88 @@ prof_pprof_facts(prof_pprof_ctx_t *ctx)
 static void
 prof_pprof_entries(prof_pprof_ctx_t *ctx)
 {
-    uint32_t               i, n, *order;
-    uint64_t               sum[3];
-    prof_pprof_t          *e;
-    const prof_entry_t    *entry;
-    const prof_profile_t  *p;
+    uint32_t              i, n, *order;
+    uint64_t              sum[PROF_PPROF_VALUES];
+    Prof__Label          *state;
+    prof_pprof_t         *e;
+    const prof_mode_t    *mode;
+    const prof_entry_t   *entry;
+    const prof_series_t  *s;
 
     e = ctx->e;
-    p = e->profile;
+    mode = &prof_modes[e->profile->mode];
+    s = &e->profile->series[mode->series];
     order = e->order;
 
     prof__label__init(&ctx->state[0]);
-    ctx->state[0].key = prof_strings_add(&e->strings, "state");
-    ctx->state[0].str = prof_strings_add(&e->strings, "running");
-
     ctx->state[1] = ctx->state[0];
-    ctx->state[1].str = prof_strings_add(&e->strings, "waiting");
 
-    for (i = 0; i < p->nentries; i++) {
+    if (mode->series == PROF_SERIES_TIME) {
+        ctx->state[0].key = prof_strings_add(&e->strings, "state");
+        ctx->state[1].key = ctx->state[0].key;
+        ctx->state[0].str = prof_strings_add(&e->strings, "running");
+        ctx->state[1].str = prof_strings_add(&e->strings, "waiting");
+    }
+
+    for (i = 0; i < s->n; i++) {
         order[i] = i;
     }
 
-    qsort_r(order, p->nentries, sizeof(uint32_t), prof_pprof_entry_cmp, e);
+    qsort_r(order, s->n, sizeof(uint32_t), prof_pprof_entry_cmp, (void *) s);
 
     memset(sum, 0, sizeof(sum));
 
-    n = p->mode == PROF_MODE_CPU ? 2 : 3;
+    for (i = 0; i < s->n; i++) {
+        entry = prof_series_entry(s, order[i]);
 
-    for (i = 0; i < p->nentries; i++) {
-        entry = &p->entries[order[i]];
+        n = prof_pprof_add(mode, entry, sum);
 
-        sum[0] += entry->count;
-        sum[1] += entry->cpu;
-        sum[2] += entry->wall;
-
-        if (i + 1 < p->nentries
-            && prof_pprof_entry_cmp(&order[i], &order[i + 1], e) == 0)
+        if (i + 1 < s->n
+            && prof_pprof_entry_cmp(&order[i], &order[i + 1], (void *) s) == 0)
         {
             continue;
         }
 
+        state = &ctx->state[entry->kind == PROF_ENTRY_GAP];
+
         prof_pprof_sample(ctx, entry->node, entry->labels,
-                          &ctx->state[entry->kind == PROF_ENTRY_GAP], sum, n);
+                          state->key ? state : NULL, sum, n);
 
         memset(sum, 0, sizeof(sum));
     }
 }
 
 
+static uint32_t
+prof_pprof_add(const prof_mode_t *mode, const prof_entry_t *entry,
+    uint64_t *sum)
+{
+    uint32_t  i, n;
+
+    n = 0;
+
+    if (prof_series_desc[mode->series].counted) {
+        sum[n++] += entry->count;
+    }
+
+    for (i = 0; mode->measures[i] != PROF_NONE; i++) {
+        sum[n++] += entry->values[prof_measures[mode->measures[i]].value];
+    }
+
+    return n;
+}
+
+
 static int
 prof_pprof_entry_cmp(const void *one, const void *two, void *data)
 {
-    prof_pprof_t *e = data;
+    const prof_series_t *s = data;
 
     int                  gap1, gap2;
     const prof_entry_t  *e1, *e2;
 
-    e1 = &e->profile->entries[*(const uint32_t *) one];
-    e2 = &e->profile->entries[*(const uint32_t *) two];
+    e1 = prof_series_entry(s, *(const uint32_t *) one);
+    e2 = prof_series_entry(s, *(const uint32_t *) two);
 
     if (e1->node != e2->node) {
         return e1->node < e2->node ? -1 : 1;
@@ -166,66 +184,6 @@ prof_pprof_entry_cmp(const void *one, const void *two, void *data)
     gap2 = e2->kind == PROF_ENTRY_GAP;
 
     return gap1 - gap2;
-}
-
-
-static void
-prof_pprof_allocs(prof_pprof_ctx_t *ctx)
-{
-    uint32_t               i, *order;
-    uint64_t               sum[4];
-    prof_pprof_t          *e;
-    const prof_alloc_t    *a;
-    const prof_profile_t  *p;
-
-    e = ctx->e;
-    p = e->profile;
-    order = e->order;
-
-    for (i = 0; i < p->nallocs; i++) {
-        order[i] = i;
-    }
-
-    qsort_r(order, p->nallocs, sizeof(uint32_t), prof_pprof_alloc_cmp, e);
-
-    memset(sum, 0, sizeof(sum));
-
-    for (i = 0; i < p->nallocs; i++) {
-        a = &p->allocs[order[i]];
-
-        sum[0] += a->alloc_objects;
-        sum[1] += a->alloc_space;
-        sum[2] += a->inuse_objects;
-        sum[3] += a->inuse_space;
-
-        if (i + 1 < p->nallocs
-            && prof_pprof_alloc_cmp(&order[i], &order[i + 1], e) == 0)
-        {
-            continue;
-        }
-
-        prof_pprof_sample(ctx, a->node, a->labels, NULL, sum, 4);
-
-        memset(sum, 0, sizeof(sum));
-    }
-}
-
-
-static int
-prof_pprof_alloc_cmp(const void *one, const void *two, void *data)
-{
-    prof_pprof_t *e = data;
-
-    const prof_alloc_t  *a1, *a2;
-
-    a1 = &e->profile->allocs[*(const uint32_t *) one];
-    a2 = &e->profile->allocs[*(const uint32_t *) two];
-
-    if (a1->node != a2->node) {
-        return a1->node < a2->node ? -1 : 1;
-    }
-
-    return a1->labels < a2->labels ? -1 : a1->labels > a2->labels;
 }
 
 

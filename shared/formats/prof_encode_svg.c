@@ -126,7 +126,7 @@ prof_encode_svg_document(const prof_svg_plot_t *plot, prof_buf_t *b)
                     "<foreignObject class=\"prof-host\" x=\"1%%\" y=\"%u\" "
                     "width=\"98%%\" height=\"%u\"/>\n",
                     y + PROF_SVG_TOOLS - 8,
-                    prof_measure_is_memory(plot->measure) ? "memory" : "time",
+                    prof_series_desc[prof_measures[plot->measure].series].name,
                     y, PROF_SVG_TOOLS);
 
     y += PROF_SVG_TOOLS + 4;

@@ -7,7 +7,7 @@
 #include "formats/prof_html_labels.h"
 #include "formats/prof_markup.h"
 #include "views/prof_label_sets.h"
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 
 
 #define PROF_HTML_LABEL_MAX  256

@@ -10,7 +10,7 @@
 #include "formats/prof_html_tables.h"
 #include "formats/prof_markup.h"
 #include "views/prof_kind.h"
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 #include "views/prof_totals.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "formats/prof_markup.h"
 #include "formats/prof_svg_plot.h"
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -486,6 +486,6 @@ prof_svg_plot_hidden(const prof_svg_plot_t *plot, prof_buf_t *b)
     prof_buf_puts(b, "; they have ");
     prof_markup_percent(b, plot->hidden, plot->view->whole[plot->column], 2);
     prof_buf_puts(b, "% of the ");
-    prof_buf_puts(b, prof_measure_is_memory(plot->measure) ? "whole"
-                                                           : "time");
+    prof_buf_puts(b, prof_measures[plot->measure].series == PROF_SERIES_TIME
+                     ? "time" : "whole");
 }

@@ -21,6 +21,7 @@ static void prof_merge_times(prof_merge_t *m, const prof_profile_t *p);
 prof_merge_t *
 prof_merge_create(const char *title, uint32_t flags)
 {
+    uint32_t       i;
     prof_merge_t  *m;
 
     m = calloc(1, sizeof(prof_merge_t));
@@ -40,8 +41,10 @@ prof_merge_create(const char *title, uint32_t flags)
     prof_map_init(&m->frames);
     prof_map_init(&m->names);
     prof_map_init(&m->nodes);
-    prof_map_init(&m->entries);
-    prof_map_init(&m->allocs);
+
+    for (i = 0; i < PROF_SERIES_MAX; i++) {
+        prof_map_init(&m->entries[i]);
+    }
 
     return m;
 }
@@ -59,6 +62,7 @@ prof_merge_destroy(prof_merge_t *m)
 prof_profile_t *
 prof_merge_finish(prof_merge_t *m)
 {
+    uint32_t         i;
     prof_profile_t  *p;
 
     p = m->profile;
@@ -66,8 +70,10 @@ prof_merge_finish(prof_merge_t *m)
     prof_map_free(&m->frames);
     prof_map_free(&m->names);
     prof_map_free(&m->nodes);
-    prof_map_free(&m->entries);
-    prof_map_free(&m->allocs);
+
+    for (i = 0; i < PROF_SERIES_MAX; i++) {
+        prof_map_free(&m->entries[i]);
+    }
 
     free(m->object);
     free(m->frame);
@@ -126,8 +132,7 @@ prof_merge_add(prof_merge_t *m, const prof_profile_t *p,
         || prof_merge_frames(m, p) != PROF_OK
         || prof_merge_labels(m, p, base) != PROF_OK
         || prof_merge_nodes(m, p) != PROF_OK
-        || prof_merge_entries(m, p, base) != PROF_OK
-        || prof_merge_allocs(m, p, base) != PROF_OK)
+        || prof_merge_entries(m, p, base) != PROF_OK)
     {
         return PROF_ERROR;
     }
@@ -237,7 +242,7 @@ prof_merge_times(prof_merge_t *m, const prof_profile_t *p)
 
     if (m->n == 0) {
         to->mode = p->mode;
-        to->inuse = p->inuse;
+        to->first = p->first;
         to->start_realtime = p->start_realtime;
         to->frequency_end = p->frequency_end;
     }

@@ -28,8 +28,8 @@ struct prof_merge_s {
     prof_map_t       frames;    /* object, call and address -> frame */
     prof_map_t       names;     /* object, hash of a name -> frame */
     prof_map_t       nodes;     /* parent and frame -> node */
-    prof_map_t       entries;   /* node, labels and kind -> entry */
-    prof_map_t       allocs;    /* node, labels -> allocation */
+    prof_map_t       entries[PROF_SERIES_MAX];  /* node, labels and kind
+                                                   -> entry */
 
     /* of the profile that is being added: its index -> the result's */
 
@@ -54,8 +54,6 @@ int prof_merge_labels(prof_merge_t *m, const prof_profile_t *p,
     uint32_t base);
 int prof_merge_nodes(prof_merge_t *m, const prof_profile_t *p);
 int prof_merge_entries(prof_merge_t *m, const prof_profile_t *p,
-    uint32_t base);
-int prof_merge_allocs(prof_merge_t *m, const prof_profile_t *p,
     uint32_t base);
 
 /* the frame of a name, or PROF_NONE when memory is short */

@@ -21,6 +21,8 @@ static uint32_t prof_merge_node(prof_merge_t *m, uint32_t parent,
 static int prof_merge_add_node(prof_merge_t *m, uint32_t parent,
     uint32_t frame);
 static uint32_t prof_merge_full(prof_merge_t *m);
+static int prof_merge_entry(prof_merge_t *m, uint32_t series,
+    const prof_entry_t *e, uint32_t base);
 
 
 int
@@ -156,106 +158,76 @@ prof_merge_full(prof_merge_t *m)
 int
 prof_merge_entries(prof_merge_t *m, const prof_profile_t *p, uint32_t base)
 {
-    void                *array;
-    uint32_t             i, k, labels, node;
-    prof_entry_t        *to;
-    prof_profile_t      *out;
-    const prof_entry_t  *e;
+    uint32_t  i, s;
 
-    out = m->profile;
+    for (s = 0; s < PROF_SERIES_MAX; s++) {
 
-    for (i = 0; i < p->nentries; i++) {
-        e = &p->entries[i];
+        for (i = 0; i < p->series[s].n; i++) {
 
-        node = m->node[e->node];
-
-        if (node & PROF_MERGE_CUT) {
-            node &= ~PROF_MERGE_CUT;
-            out->stats.lost_tree += e->count;
-        }
-
-        labels = e->labels == PROF_NONE ? base : m->label[e->labels];
-
-        k = out->nentries;
-
-        if (!(m->flags & PROF_MERGE_TIMELINES)) {
-            k = prof_map_add(&m->entries, (uint64_t) node << 32 | labels,
-                             e->kind, k);
-            if (k == UINT32_MAX) {
+            if (prof_merge_entry(m, s, prof_series_entry(&p->series[s], i),
+                                 base)
+                != PROF_OK)
+            {
                 return PROF_ERROR;
             }
         }
-
-        if (k == out->nentries) {
-            array = prof_merge_grow(out->entries, k, sizeof(prof_entry_t));
-            if (array == NULL) {
-                return PROF_ERROR;
-            }
-
-            out->entries = array;
-            out->nentries++;
-
-            memset(&out->entries[k], 0, sizeof(prof_entry_t));
-        }
-
-        to = &out->entries[k];
-
-        to->node = node;
-        to->kind = e->kind;
-        to->labels = labels;
-        to->count = e->count < UINT32_MAX - to->count ? to->count + e->count
-                                                      : UINT32_MAX;
-        to->wall += e->wall;
-        to->cpu += e->cpu;
     }
 
     return PROF_OK;
 }
 
 
-int
-prof_merge_allocs(prof_merge_t *m, const prof_profile_t *p, uint32_t base)
+static int
+prof_merge_entry(prof_merge_t *m, uint32_t series, const prof_entry_t *e,
+    uint32_t base)
 {
-    void                *array;
-    uint32_t             i, k, labels, node;
-    prof_alloc_t        *to;
-    prof_profile_t      *out;
-    const prof_alloc_t  *a;
+    uint32_t         i, k, labels, node;
+    prof_entry_t    *to;
+    prof_series_t   *s;
+    prof_profile_t  *out;
 
     out = m->profile;
+    s = &out->series[series];
 
-    for (i = 0; i < p->nallocs; i++) {
-        a = &p->allocs[i];
+    node = m->node[e->node];
 
-        node = m->node[a->node] & ~PROF_MERGE_CUT;
-        labels = a->labels == PROF_NONE ? base : m->label[a->labels];
+    if (node & PROF_MERGE_CUT) {
+        node &= ~PROF_MERGE_CUT;
+        out->stats.lost_tree += e->count;
+    }
 
-        k = prof_map_add(&m->allocs, (uint64_t) node << 32 | labels, 0,
-                         out->nallocs);
-        if (k == UINT32_MAX) {
+    labels = e->labels == PROF_NONE ? base : m->label[e->labels];
+
+    i = s->n;
+
+    if (!prof_series_desc[series].ordered
+        || !(m->flags & PROF_MERGE_TIMELINES))
+    {
+        i = prof_map_add(&m->entries[series], (uint64_t) node << 32 | labels,
+                         e->kind, i);
+        if (i == UINT32_MAX) {
+            return PROF_ERROR;
+        }
+    }
+
+    if (i == s->n) {
+        to = prof_series_add(s);
+        if (to == NULL) {
             return PROF_ERROR;
         }
 
-        if (k == out->nallocs) {
-            array = prof_merge_grow(out->allocs, k, sizeof(prof_alloc_t));
-            if (array == NULL) {
-                return PROF_ERROR;
-            }
+    } else {
+        to = prof_series_entry(s, i);
+    }
 
-            out->allocs = array;
-            out->nallocs++;
+    to->node = node;
+    to->kind = e->kind;
+    to->labels = labels;
+    to->count = e->count < UINT32_MAX - to->count ? to->count + e->count
+                                                  : UINT32_MAX;
 
-            memset(&out->allocs[k], 0, sizeof(prof_alloc_t));
-        }
-
-        to = &out->allocs[k];
-
-        to->node = node;
-        to->labels = labels;
-        to->alloc_objects += a->alloc_objects;
-        to->alloc_space += a->alloc_space;
-        to->inuse_objects += a->inuse_objects;
-        to->inuse_space += a->inuse_space;
+    for (k = 0; k < s->nvalues; k++) {
+        to->values[k] += e->values[k];
     }
 
     return PROF_OK;

@@ -4,7 +4,7 @@
  *
  * Owns the memory of a profile.  All arrays and strings are malloc()ed one by
  * one, so that a capture or a test can build a profile with plain libc calls;
- * only the entries may be in a mapping, which a capture leaves to its profile.
+ * only entries may be in a mapping, which a capture leaves to its profile.
  *
  * Context: one thread at a time; not in a signal.
  */
@@ -27,6 +27,8 @@ static int prof_profile_label_is(const prof_label_t *label, const char *name,
 prof_profile_t *
 prof_profile_create(const char *title)
 {
+    uint32_t         i;
+    prof_series_t   *s;
     prof_profile_t  *p;
 
     p = calloc(1, sizeof(prof_profile_t));
@@ -38,6 +40,15 @@ prof_profile_create(const char *title)
     if (p->title == NULL) {
         free(p);
         return NULL;
+    }
+
+    p->first = PROF_NONE;
+
+    for (i = 0; i < PROF_SERIES_MAX; i++) {
+        s = &p->series[i];
+
+        s->nvalues = prof_series_values(i);
+        s->size = sizeof(prof_entry_t) + s->nvalues * sizeof(uint64_t);
     }
 
     return p;
@@ -79,11 +90,14 @@ prof_profile_destroy(prof_profile_t *p)
         free(p->labels[i].unit);
     }
 
-    if (p->memory) {
-        (void) munmap(p->memory, p->memory_size);
+    for (i = 0; i < PROF_SERIES_MAX; i++) {
 
-    } else {
-        free(p->entries);
+        if (p->series[i].memory) {
+            (void) munmap(p->series[i].memory, p->series[i].memory_size);
+
+        } else {
+            free(p->series[i].entries);
+        }
     }
 
     free(p->objects);
@@ -91,7 +105,6 @@ prof_profile_destroy(prof_profile_t *p)
     free(p->inlines);
     free(p->nodes);
     free(p->facts);
-    free(p->allocs);
     prof_map_free(&p->label_map);
     free(p->labels);
     free(p->scope);
@@ -103,12 +116,98 @@ prof_profile_destroy(prof_profile_t *p)
 size_t
 prof_profile_size(const prof_profile_t *p)
 {
-    return sizeof(prof_profile_t)
+    size_t    size;
+    uint32_t  i;
+
+    size = sizeof(prof_profile_t)
            + p->nobjects * sizeof(prof_profile_object_t)
            + p->nframes * sizeof(prof_frame_t)
-           + p->nnodes * sizeof(prof_node_t)
-           + p->nentries * sizeof(prof_entry_t)
-           + p->nallocs * sizeof(prof_alloc_t);
+           + p->nnodes * sizeof(prof_node_t);
+
+    for (i = 0; i < PROF_SERIES_MAX; i++) {
+        size += p->series[i].n * p->series[i].size;
+    }
+
+    return size;
+}
+
+
+uint32_t
+prof_measure_list(const prof_profile_t *p, uint32_t *list)
+{
+    uint32_t  m, n, series;
+
+    n = 0;
+
+    for (m = 0; m < PROF_MEASURE_MAX; m++) {
+        series = prof_measures[m].series;
+
+        if (p->series[series].n || prof_modes[p->mode].series == series) {
+            list[n++] = m;
+        }
+    }
+
+    return n;
+}
+
+
+uint32_t
+prof_measure_first(const prof_profile_t *p)
+{
+    return p->first == PROF_NONE ? prof_modes[p->mode].first : p->first;
+}
+
+
+uint64_t
+prof_measure_total(const prof_profile_t *p, uint32_t measure)
+{
+    uint32_t              i;
+    uint64_t              sum;
+    const prof_series_t  *s;
+
+    switch (measure) {
+
+    case PROF_MEASURE_WALL:
+        return p->wall;
+
+    case PROF_MEASURE_CPU:
+        return p->cpu;
+    }
+
+    s = &p->series[prof_measures[measure].series];
+    sum = 0;
+
+    for (i = 0; i < s->n; i++) {
+        sum += prof_series_entry(s, i)->values[prof_measures[measure].value];
+    }
+
+    return sum;
+}
+
+
+prof_entry_t *
+prof_series_add(prof_series_t *s)
+{
+    char          *array;
+    prof_entry_t  *e;
+
+    /* the array is moved when n is a power of two */
+
+    if ((s->n & (s->n - 1)) == 0) {
+        array = realloc(s->entries, s->size * (s->n ? 2 * (size_t) s->n : 1));
+        if (array == NULL) {
+            return NULL;
+        }
+
+        s->entries = array;
+    }
+
+    e = prof_series_entry(s, s->n);
+    s->n++;
+
+    memset(e, 0, s->size);
+
+    return e;
 }
 
 

@@ -10,12 +10,10 @@
  * path and build-id.  It can be built by hand, as the tests of the encoders
  * do.
  *
- * Units: all times are nanoseconds, all sizes are bytes.  Weights: "wall"
- * counts all time, "cpu" only the time in which the thread was on a processor;
- * every entry carries both.
+ * Units: all times are nanoseconds, all sizes are bytes.
  *
- * There are two things that stacks can be of, and a profile may have both:
- * time, the entries, and memory, the allocations.
+ * A profile has a list of entries for each series of prof_measure.h: stacks
+ * with what they used.  Most profiles have entries of one series only.
  *
  * Context: one thread at a time; not in a signal.
  */
@@ -28,9 +26,8 @@
 #include "base/prof_base.h"
 #include "base/prof_map.h"
 #include "base/prof_stats.h"
+#include "profile/prof_measure.h"
 
-
-#define PROF_NONE         UINT32_MAX
 
 #define PROF_MAX_INLINES  32    /* of one frame */
 #define PROF_MAX_LABELS   16    /* in one set */
@@ -102,34 +99,36 @@ typedef enum {
 
 
 /*
- * The timeline: entries in order of time, without holes; or, in a profile that
- * is "aggregated", the sums of entries, in no order.
+ * One stack with its values.
+ *
+ * Entries of the series "time" are a timeline: they are in order of time and
+ * have no holes.  In a profile that is "aggregated" they are sums, and have no
+ * order.
+ *
+ * Entries of the series "memory" tell what was allocated by one stack, and how
+ * much of it was not yet freed at the end.  Sampled allocations are scaled up:
+ * the values are estimates of all that was allocated.
  */
 
 typedef struct {
     uint32_t   node;            /* innermost frame of the stack */
-    uint32_t   kind;            /* prof_entry_e */
+    uint32_t   kind;            /* prof_entry_e; 0 in other series */
     uint32_t   labels;          /* a set of labels, or PROF_NONE */
-    uint32_t   count;           /* samples that were taken for it */
-    uint64_t   wall;
-    uint64_t   cpu;
+    uint32_t   count;           /* samples that were taken for it; 0 in other
+                                   series */
+    uint64_t   values[];        /* by PROF_VALUE_* */
 } prof_entry_t;
 
 
-/*
- * What was allocated by one stack, and how much of it was not yet freed at the
- * end.  Sampled allocations are scaled up already: the numbers are estimates
- * of all that was allocated.
- */
-
 typedef struct {
-    uint32_t   node;            /* innermost frame of the stack */
-    uint32_t   labels;          /* a set of labels, or PROF_NONE */
-    uint64_t   alloc_objects;
-    uint64_t   alloc_space;     /* bytes, as they were asked for */
-    uint64_t   inuse_objects;
-    uint64_t   inuse_space;     /* bytes */
-} prof_alloc_t;
+    char      *entries;         /* n times size bytes: prof_series_entry() */
+    uint32_t   n;
+    uint32_t   nvalues;
+    size_t     size;            /* of an entry, in bytes */
+    void      *memory;          /* the mapping that the entries are in; NULL:
+                                   they are malloc()ed */
+    size_t     memory_size;
+} prof_series_t;
 
 
 /*
@@ -160,18 +159,12 @@ typedef struct {
 } prof_fact_t;
 
 
-typedef enum {
-    PROF_MODE_WALL = 0,         /* time, running and waiting */
-    PROF_MODE_CPU,              /* time, running only */
-    PROF_MODE_OBJECT            /* memory */
-} prof_mode_e;
-
-
 typedef struct prof_profile_s  prof_profile_t;
 
 struct prof_profile_s {
-    uint32_t                mode;           /* prof_mode_e: what to show
-                                               first */
+    uint32_t                mode;           /* prof_mode_e */
+    uint32_t                first;          /* the measure to show first;
+                                               PROF_NONE: that of the mode */
     char                   *title;          /* owned, never NULL:
                                                "GET /index.html" */
     char                   *scope;          /* owned; whose work it is:
@@ -198,7 +191,6 @@ struct prof_profile_s {
                                                time, not necessarily the same
                                                time for both */
     uint64_t                peak_space;
-    uint32_t                inuse;          /* show what is in use first */
 
     prof_stats_t            stats;
 
@@ -211,14 +203,8 @@ struct prof_profile_s {
     uint32_t                ninlines;
     prof_node_t            *nodes;
     uint32_t                nnodes;
-    prof_entry_t           *entries;
-    uint32_t                nentries;
+    prof_series_t           series[PROF_SERIES_MAX];
     uint32_t                aggregated;     /* entries have no order */
-    void                   *memory;         /* the mapping that the entries
-                                               are in; NULL: malloc()ed */
-    size_t                  memory_size;
-    prof_alloc_t           *allocs;         /* malloc()ed */
-    uint32_t                nallocs;
     prof_label_t           *labels;
     uint32_t                nlabels;
     prof_map_t              label_map;      /* hash of a label, and its rest,
@@ -227,6 +213,12 @@ struct prof_profile_s {
     prof_fact_t            *facts;
     uint32_t                nfacts;
 };
+
+
+/* entry i of a series */
+
+#define prof_series_entry(s, i)                                               \
+    ((prof_entry_t *) ((s)->entries + (size_t) (i) * (s)->size))
 
 
 PROF_HIDDEN_BEGIN
@@ -238,6 +230,12 @@ void prof_profile_destroy(prof_profile_t *p);
 /* of its arrays, in bytes: most of what it holds */
 size_t prof_profile_size(const prof_profile_t *p);
 
+/*
+ * A new entry whose fields are all 0, at the end of a series that is not in a
+ * mapping; NULL when memory is short.
+ */
+prof_entry_t *prof_series_add(prof_series_t *s);
+
 /* copies both strings; PROF_OK or PROF_ERROR (memory) */
 int prof_profile_fact(prof_profile_t *p, const char *name,
     const char *value, size_t len);
@@ -248,6 +246,19 @@ int prof_profile_label(prof_profile_t *p, const char *name,
 
 /* copies the text; PROF_OK or PROF_ERROR (memory) */
 int prof_profile_scope(prof_profile_t *p, const char *scope);
+
+/*
+ * The measures that a profile has, in the order of the table: those of its
+ * mode's series, and of all series with entries.  list has room for
+ * PROF_MEASURE_MAX.  Returns their number, which is not 0.
+ */
+uint32_t prof_measure_list(const prof_profile_t *p, uint32_t *list);
+
+/* the measure to be shown first */
+uint32_t prof_measure_first(const prof_profile_t *p);
+
+/* the whole: the time by the clock, or the sum of all entries */
+uint64_t prof_measure_total(const prof_profile_t *p, uint32_t measure);
 
 /*
  * The set that has all labels of another one (PROF_NONE: none) and that label;

@@ -68,25 +68,20 @@ prof_label_sets_free(prof_label_sets_t *s)
 static void
 prof_label_sets_weigh(prof_label_set_t *sets, const prof_profile_t *p)
 {
-    uint32_t             i, m;
-    const prof_alloc_t  *a;
-    const prof_entry_t  *e;
+    uint32_t              i, m, value;
+    const prof_entry_t   *e;
+    const prof_series_t  *s;
 
-    /* PROF_NONE + 1 is 0 */
+    for (m = 0; m < PROF_MEASURE_MAX; m++) {
+        s = &p->series[prof_measures[m].series];
+        value = prof_measures[m].value;
 
-    for (i = 0; i < p->nentries; i++) {
-        e = &p->entries[i];
+        for (i = 0; i < s->n; i++) {
+            e = prof_series_entry(s, i);
 
-        for (m = 0; m < PROF_MEASURE_MAX; m++) {
-            sets[e->labels + 1].weight[m] += prof_measure_entry(e, m);
-        }
-    }
+            /* PROF_NONE + 1 is 0 */
 
-    for (i = 0; i < p->nallocs; i++) {
-        a = &p->allocs[i];
-
-        for (m = 0; m < PROF_MEASURE_MAX; m++) {
-            sets[a->labels + 1].weight[m] += prof_measure_alloc(a, m);
+            sets[e->labels + 1].weight[m] += e->values[value];
         }
     }
 }

@@ -4,7 +4,7 @@
  */
 
 
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 #include "views/prof_notes.h"
 #include "views/prof_summary.h"
 
@@ -45,11 +45,11 @@ prof_notes(const prof_profile_t *p, prof_notes_pt fn, void *data)
 
     n = prof_measure_list(p, list);
 
-    if (prof_measure_is_memory(list[n - 1])) {
+    if (prof_measures[list[n - 1]].series == PROF_SERIES_MEMORY) {
         prof_notes_memory(&ctx);
     }
 
-    if (!prof_measure_is_memory(list[0])) {
+    if (prof_measures[list[0]].series == PROF_SERIES_TIME) {
         prof_notes_times(&ctx);
         prof_notes_samples(&ctx);
         prof_notes_clock(&ctx);
@@ -195,13 +195,15 @@ prof_notes_clock(prof_notes_ctx_t *ctx)
 {
     uint32_t               i;
     uint64_t               cpu;
+    const prof_series_t   *s;
     const prof_profile_t  *p;
 
     p = ctx->profile;
+    s = &p->series[PROF_SERIES_TIME];
     cpu = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        cpu += p->entries[i].cpu;
+    for (i = 0; i < s->n; i++) {
+        cpu += prof_series_entry(s, i)->values[PROF_VALUE_CPU];
     }
 
     prof_buf_puts(&ctx->line, "CPU clock: ");

@@ -4,7 +4,7 @@
  */
 
 
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 #include "views/prof_summary.h"
 
 #include <inttypes.h>
@@ -66,7 +66,7 @@ prof_summary_line(const prof_profile_t *p, uint32_t measure, prof_buf_t *b)
                        prof_measure_total(p, measure));
     prof_buf_puts(b, ", ");
 
-    if (prof_measure_is_memory(measure)) {
+    if (!prof_series_desc[prof_measures[measure].series].counted) {
         prof_summary_interval(p, b);
         return;
     }
@@ -95,23 +95,6 @@ prof_summary_interval(const prof_profile_t *p, prof_buf_t *b)
 }
 
 
-const char *
-prof_summary_mode(uint32_t mode)
-{
-    switch (mode) {
-
-    case PROF_MODE_CPU:
-        return "cpu";
-
-    case PROF_MODE_OBJECT:
-        return "object";
-
-    default:
-        return "wall";
-    }
-}
-
-
 void
 prof_summary_duration(prof_buf_t *b, uint64_t ns)
 {
@@ -132,7 +115,7 @@ prof_summary_facts(const prof_profile_t *p, prof_summary_ctx_t *ctx)
     uint32_t  i;
 
     prof_summary_text(ctx, "title", "title", p->title);
-    prof_summary_text(ctx, "mode", "mode", prof_summary_mode(p->mode));
+    prof_summary_text(ctx, "mode", "mode", prof_modes[p->mode].name);
 
     if (p->scope) {
         prof_summary_text(ctx, "scope", "scope", p->scope);
@@ -150,18 +133,21 @@ prof_summary_facts(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 static void
 prof_summary_times(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 {
-    uint32_t             i;
-    uint64_t             cpu[PROF_ENTRY_GAP + 1], wall[PROF_ENTRY_GAP + 1];
-    const prof_entry_t  *e;
+    uint32_t              i;
+    uint64_t              cpu[PROF_ENTRY_GAP + 1], wall[PROF_ENTRY_GAP + 1];
+    const prof_entry_t   *e;
+    const prof_series_t  *s;
 
     memset(cpu, 0, sizeof(cpu));
     memset(wall, 0, sizeof(wall));
 
-    for (i = 0; i < p->nentries; i++) {
-        e = &p->entries[i];
+    s = &p->series[PROF_SERIES_TIME];
 
-        cpu[e->kind] += e->cpu;
-        wall[e->kind] += e->wall;
+    for (i = 0; i < s->n; i++) {
+        e = prof_series_entry(s, i);
+
+        cpu[e->kind] += e->values[PROF_VALUE_CPU];
+        wall[e->kind] += e->values[PROF_VALUE_WALL];
     }
 
     if (p->duration) {
@@ -208,7 +194,7 @@ prof_summary_memory(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 
     n = prof_measure_list(p, list);
 
-    if (!prof_measure_is_memory(list[n - 1])) {
+    if (prof_measures[list[n - 1]].series != PROF_SERIES_MEMORY) {
         return;
     }
 
@@ -216,7 +202,7 @@ prof_summary_memory(const prof_profile_t *p, prof_summary_ctx_t *ctx)
         m = list[i];
         measure = &prof_measures[m];
 
-        if (prof_measure_is_memory(m)) {
+        if (measure->series == PROF_SERIES_MEMORY) {
             unit = measure->unit == PROF_UNIT_BYTES ? PROF_SUMMARY_BYTES
                                                     : PROF_SUMMARY_COUNT;
             prof_summary_number(ctx, measure->name, measure->title, unit,

@@ -56,9 +56,6 @@ int prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data);
 void prof_summary_line(const prof_profile_t *p, uint32_t measure,
     prof_buf_t *b);
 
-/* "wall", "cpu", "object" */
-const char *prof_summary_mode(uint32_t mode);
-
 /* "123.4 ms", "1.5 MB" */
 void prof_summary_duration(prof_buf_t *b, uint64_t ns);
 void prof_summary_size(prof_buf_t *b, uint64_t bytes);

@@ -25,8 +25,7 @@
 
 static void prof_timeline_entries(prof_timeline_t *t, const prof_profile_t *p,
     const prof_view_t *v, uint32_t measure, uint32_t labels);
-static void prof_timeline_allocs(prof_timeline_t *t, const prof_profile_t *p,
-    const prof_view_t *v, uint32_t measure, uint32_t labels);
+static void prof_timeline_sort(prof_timeline_t *t);
 static int prof_timeline_cmp(const void *one, const void *two);
 static void prof_timeline_shorten(prof_timeline_t *t, uint32_t max);
 static uint32_t prof_timeline_groups(prof_timeline_t *t, uint32_t n,
@@ -41,22 +40,22 @@ int
 prof_timeline_init(prof_timeline_t *t, const prof_profile_t *p,
     const prof_view_t *v, uint32_t measure, uint32_t labels, uint32_t max)
 {
-    size_t  n;
+    uint32_t  series;
 
     memset(t, 0, sizeof(prof_timeline_t));
 
-    n = prof_measure_is_memory(measure) ? p->nallocs : p->nentries;
+    series = prof_measures[measure].series;
 
-    t->runs = malloc((n + 1) * sizeof(prof_timeline_run_t));
+    t->runs = malloc(((size_t) p->series[series].n + 1)
+                     * sizeof(prof_timeline_run_t));
     if (t->runs == NULL) {
         return PROF_ERROR;
     }
 
-    if (prof_measure_is_memory(measure)) {
-        prof_timeline_allocs(t, p, v, measure, labels);
+    prof_timeline_entries(t, p, v, measure, labels);
 
-    } else {
-        prof_timeline_entries(t, p, v, measure, labels);
+    if (!prof_series_desc[series].ordered) {
+        prof_timeline_sort(t);
     }
 
     if (t->nruns > max) {
@@ -71,14 +70,18 @@ static void
 prof_timeline_entries(prof_timeline_t *t, const prof_profile_t *p,
     const prof_view_t *v, uint32_t measure, uint32_t labels)
 {
-    uint32_t             i;
-    uint64_t             weight;
-    const prof_entry_t  *e;
+    uint32_t              i, value;
+    uint64_t              weight;
+    const prof_entry_t   *e;
+    const prof_series_t  *s;
 
-    for (i = 0; i < p->nentries; i++) {
-        e = &p->entries[i];
+    s = &p->series[prof_measures[measure].series];
+    value = prof_measures[measure].value;
 
-        weight = prof_measure_entry(e, measure);
+    for (i = 0; i < s->n; i++) {
+        e = prof_series_entry(s, i);
+
+        weight = e->values[value];
 
         if (weight && (labels == PROF_TIMELINE_ALL || labels == e->labels)) {
             prof_timeline_push(t, v->map[e->node], weight);
@@ -89,24 +92,10 @@ prof_timeline_entries(prof_timeline_t *t, const prof_profile_t *p,
 
 
 static void
-prof_timeline_allocs(prof_timeline_t *t, const prof_profile_t *p,
-    const prof_view_t *v, uint32_t measure, uint32_t labels)
+prof_timeline_sort(prof_timeline_t *t)
 {
-    uint32_t              i, n;
-    uint64_t              weight;
-    const prof_alloc_t   *a;
-    prof_timeline_run_t   run;
-
-    for (i = 0; i < p->nallocs; i++) {
-        a = &p->allocs[i];
-
-        weight = prof_measure_alloc(a, measure);
-
-        if (weight && (labels == PROF_TIMELINE_ALL || labels == a->labels)) {
-            prof_timeline_push(t, v->map[a->node], weight);
-            t->total += weight;
-        }
-    }
+    uint32_t             i, n;
+    prof_timeline_run_t  run;
 
     qsort(t->runs, t->nruns, sizeof(prof_timeline_run_t), prof_timeline_cmp);
 

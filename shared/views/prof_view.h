@@ -21,7 +21,7 @@
 
 #include "base/prof_base.h"
 #include "profile/prof_profile.h"
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 
 
 typedef struct {

@@ -22,8 +22,9 @@ int
 prof_view_weigh(prof_view_t *v, const prof_profile_t *p,
     const uint32_t *measures, uint32_t n)
 {
-    uint32_t   i, k;
-    uint64_t  *self;
+    uint32_t              i, k, value;
+    const prof_entry_t   *e;
+    const prof_series_t  *s;
 
     if (prof_view_columns(v, n) != PROF_OK) {
         return PROF_ERROR;
@@ -31,19 +32,13 @@ prof_view_weigh(prof_view_t *v, const prof_profile_t *p,
 
     memcpy(v->measure, measures, n * sizeof(uint32_t));
 
-    for (i = 0; i < p->nentries; i++) {
-        self = &prof_view_self(v, v->map[p->entries[i].node], 0);
+    for (k = 0; k < n; k++) {
+        s = &p->series[prof_measures[measures[k]].series];
+        value = prof_measures[measures[k]].value;
 
-        for (k = 0; k < n; k++) {
-            self[k] += prof_measure_entry(&p->entries[i], measures[k]);
-        }
-    }
-
-    for (i = 0; i < p->nallocs; i++) {
-        self = &prof_view_self(v, v->map[p->allocs[i].node], 0);
-
-        for (k = 0; k < n; k++) {
-            self[k] += prof_measure_alloc(&p->allocs[i], measures[k]);
+        for (i = 0; i < s->n; i++) {
+            e = prof_series_entry(s, i);
+            prof_view_self(v, v->map[e->node], k) += e->values[value];
         }
     }
 

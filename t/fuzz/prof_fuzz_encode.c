@@ -12,7 +12,7 @@
 #include "formats/prof_encode.h"
 #include "formats/prof_text.h"
 #include "proto/prof_proto.h"
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 
 #include <jansson.h>
 #include <zlib.h>
@@ -186,7 +186,7 @@ fuzz_entries(fuzz_t *z, prof_profile_t *p)
         cpu = kind == PROF_ENTRY_GAP ? 0 : fuzz_number(z, 6);
 
         fixture_entry(p, node, kind, wall, cpu);
-        p->entries[i].labels = fuzz_labels(z, p);
+        time_of(p, i)->labels = fuzz_labels(z, p);
     }
 }
 
@@ -220,22 +220,18 @@ static void
 fuzz_allocs(fuzz_t *z, prof_profile_t *p)
 {
     uint64_t       i, n;
-    prof_alloc_t  *a;
+    prof_entry_t  *e;
 
     n = fuzz_number(z, 1) % 8;
 
     for (i = 0; i < n; i++) {
-        p->allocs = fixture_grow(p->allocs, i, sizeof(prof_alloc_t));
-
-        a = &p->allocs[i];
-
-        a->node = fuzz_number(z, 1) % p->nnodes;
-        a->labels = fuzz_labels(z, p);
-        a->alloc_objects = fuzz_number(z, 2);
-        a->alloc_space = fuzz_number(z, 6);
-        a->inuse_objects = fuzz_number(z, 2);
-        a->inuse_space = fuzz_number(z, 6);
-        p->nallocs++;
+        e = fixture_add(p, PROF_SERIES_MEMORY,
+                        fuzz_number(z, 1) % p->nnodes);
+        e->labels = fuzz_labels(z, p);
+        e->values[PROF_VALUE_ALLOC_OBJECTS] = fuzz_number(z, 2);
+        e->values[PROF_VALUE_ALLOC_SPACE] = fuzz_number(z, 6);
+        e->values[PROF_VALUE_INUSE_OBJECTS] = fuzz_number(z, 2);
+        e->values[PROF_VALUE_INUSE_SPACE] = fuzz_number(z, 6);
     }
 }
 

@@ -31,6 +31,8 @@ static void test_expand(prof_buf_t *b, size_t size);
 static void test_similar(void);
 static void test_number(prof_buf_t *b, uint64_t n);
 static void test_begin(prof_buf_t *b);
+static void test_measures(void);
+static void test_twice(void);
 static const char *test_content(const prof_buf_t *content);
 static uint32_t test_valid(const prof_profile_t *p);
 
@@ -51,6 +53,8 @@ main(void)
     test_made_up();
     test_version();
     test_depth();
+    test_measures();
+    test_twice();
     test_expanding();
     test_similar();
 
@@ -127,14 +131,15 @@ test_again(void)
     is_int(copy->peak_space, 5000, "peak, bytes");
     is_int(copy->aggregated, 1, "aggregated");
     is_int(copy->objects[0].base, 0x7f0000000000, "base of an object");
-    is_int(copy->entries[0].count, 7, "samples of an entry");
-    is_str(prof_profile_label_find(copy, copy->entries[0].labels,
+    is_int(time_of(copy, 0)->count, 7, "samples of an entry");
+    is_str(prof_profile_label_find(copy, time_of(copy, 0)->labels,
                                    "worker")->value,
            "17", "label of an entry");
-    is_str(prof_profile_label_find(copy, copy->allocs[0].labels,
+    is_str(prof_profile_label_find(copy, alloc_of(copy, 0)->labels,
                                    "size")->unit,
            "bytes", "unit of a label");
-    is_int(copy->allocs[0].inuse_space, UINT64_MAX, "a large number");
+    is_int(alloc_of(copy, 0)->values[PROF_VALUE_INUSE_SPACE],
+           UINT64_MAX, "a large number");
     is_int(copy->frames[0].ninlines, 2, "inlined functions");
     is_str(copy->inlines[copy->frames[0].inlines + 1].name, "inner",
            "their names");
@@ -145,7 +150,7 @@ test_again(void)
 
     /* the last label, and one more */
 
-    ok(prof_profile_labels(copy, copy->entries[0].labels, "n", "1", NULL)
+    ok(prof_profile_labels(copy, time_of(copy, 0)->labels, "n", "1", NULL)
        != PROF_NONE, "labels can be added");
 
     prof_buf_free(&one);
@@ -226,16 +231,16 @@ test_size(void)
     prof_archive_write(p, &b);
 
     diag("%" PRIu32 " entries and %" PRIu32 " nodes in %zu bytes",
-         p->nentries, p->nnodes, b.len);
+         ntimes(p), p->nnodes, b.len);
 
-    ok(b.len < p->nnodes * 4 + p->nentries * 8, "it is compact");
+    ok(b.len < p->nnodes * 4 + ntimes(p) * 8, "it is compact");
 
     copy = prof_archive_read(b.data, b.len, NULL);
 
-    ok(copy && copy->nnodes == p->nnodes && copy->nentries == p->nentries
+    ok(copy && copy->nnodes == p->nnodes && ntimes(copy) == ntimes(p)
        && memcmp(copy->nodes, p->nodes, p->nnodes * sizeof(prof_node_t)) == 0
-       && memcmp(copy->entries, p->entries,
-                 p->nentries * sizeof(prof_entry_t))
+       && memcmp(time_of(copy, 0), time_of(p, 0),
+                 ntimes(p) * p->series[PROF_SERIES_TIME].size)
           == 0, "all of them are read");
 
     prof_profile_destroy(copy);
@@ -394,6 +399,12 @@ test_version(void)
     const char  *err;
 
     memset(data, 0, sizeof(data));
+    memcpy(data, "profarc\n\x01", 9);
+
+    ok(prof_archive_read(data, sizeof(data), &err) == NULL,
+       "not read: version 1, without measures");
+    is_str(err, "archive of a profile, of another version", "told");
+
     memcpy(data, "profarc\n\x7f", 9);
 
     ok(prof_archive_read(data, sizeof(data), &err) == NULL,
@@ -487,8 +498,7 @@ test_depth(void)
             test_number(&b, 0);
         }
 
-        test_number(&b, 0);              /* labels, entries, allocations */
-        test_number(&b, 0);
+        test_number(&b, 0);              /* labels, series */
         test_number(&b, 0);
 
         is_str(test_content(&b), k ? "damaged archive of a profile" : "read",
@@ -496,6 +506,73 @@ test_depth(void)
 
         prof_buf_free(&b);
     }
+}
+
+
+/* a series by the names of its measures; all that the entries need is there */
+
+static void
+test_measures(void)
+{
+    size_t       i, k;
+    prof_buf_t   b;
+
+    static const char  *names[][6] = {
+        { "time", "wall", "cpu", NULL },
+        { "time", "cpu", "wall", NULL },
+        { "time", "wall", NULL },
+        { "time", "wall", "cpu", "waits", NULL },
+        { "locks", "waits", NULL }
+    };
+
+    for (k = 0; k < 5; k++) {
+        test_begin(&b);
+
+        for (i = 0; i < 6; i++) {        /* facts .. labels */
+            test_number(&b, 0);
+        }
+
+        for (i = 0; names[k][i]; i++) {
+            test_number(&b, strlen(names[k][i]) + 1);
+            prof_buf_puts(&b, names[k][i]);
+        }
+
+        test_number(&b, 0);
+        test_number(&b, 0);              /* entries, series */
+        test_number(&b, 0);
+
+        is_str(test_content(&b),
+               k ? "archive of a profile, of another version" : "read",
+               "a series \"%s\" of measures \"%s\", ...", names[k][0],
+               names[k][1]);
+
+        prof_buf_free(&b);
+    }
+}
+
+
+static void
+test_twice(void)
+{
+    int         i, k;
+    prof_buf_t  b;
+
+    test_begin(&b);
+
+    for (i = 0; i < 6; i++) {
+        test_number(&b, 0);
+    }
+
+    for (k = 0; k < 2; k++) {
+        prof_buf_append(&b, "\5time\5wall\4cpu\0\0", 16);
+    }
+
+    test_number(&b, 0);
+
+    is_str(test_content(&b), "damaged archive of a profile",
+           "a series that is there twice");
+
+    prof_buf_free(&b);
 }
 
 
@@ -576,19 +653,18 @@ test_similar(void)
 {
     uint32_t         i, n;
     prof_buf_t       b;
+    prof_entry_t    *e;
     prof_profile_t  *copy, *p;
 
     n = 2000000;
     p = fixture_full();
 
-    free(p->entries);
-    p->entries = calloc(n, sizeof(prof_entry_t));
-    p->nentries = p->entries ? n : 0;
+    ntimes(p) = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        p->entries[i].labels = PROF_NONE;
-        p->entries[i].wall = 7;
-        p->entries[i].cpu = 7;
+    for (i = 0; i < n; i++) {
+        e = fixture_add(p, PROF_SERIES_TIME, 0);
+        e->values[PROF_VALUE_WALL] = 7;
+        e->values[PROF_VALUE_CPU] = 7;
     }
 
     prof_buf_init(&b);
@@ -596,8 +672,9 @@ test_similar(void)
 
     copy = prof_archive_read(b.data, b.len, NULL);
 
-    ok(copy && copy->nentries == n
-       && memcmp(copy->entries, p->entries, n * sizeof(prof_entry_t)) == 0,
+    ok(copy && ntimes(copy) == n
+       && memcmp(time_of(copy, 0), time_of(p, 0),
+                 n * p->series[PROF_SERIES_TIME].size) == 0,
        "are read: %zu bytes", b.len);
 
     prof_profile_destroy(copy);
@@ -637,20 +714,20 @@ test_valid(const prof_profile_t *p)
         }
     }
 
-    for (i = 0; i < p->nentries; i++) {
-        if (p->entries[i].node >= p->nnodes
-            || p->entries[i].kind > PROF_ENTRY_GAP
-            || (p->entries[i].labels != PROF_NONE
-                && p->entries[i].labels >= p->nlabels))
+    for (i = 0; i < ntimes(p); i++) {
+        if (time_of(p, i)->node >= p->nnodes
+            || time_of(p, i)->kind > PROF_ENTRY_GAP
+            || (time_of(p, i)->labels != PROF_NONE
+                && time_of(p, i)->labels >= p->nlabels))
         {
             return 0;
         }
     }
 
-    for (i = 0; i < p->nallocs; i++) {
-        if (p->allocs[i].node >= p->nnodes
-            || (p->allocs[i].labels != PROF_NONE
-                && p->allocs[i].labels >= p->nlabels))
+    for (i = 0; i < nallocs(p); i++) {
+        if (alloc_of(p, i)->node >= p->nnodes
+            || (alloc_of(p, i)->labels != PROF_NONE
+                && alloc_of(p, i)->labels >= p->nlabels))
         {
             return 0;
         }

@@ -107,8 +107,8 @@ test_normalized(void)
     before = test_before();
     after = test_before();
 
-    for (i = 0; i < after->nentries; i++) {
-        after->entries[i].wall *= 3;
+    for (i = 0; i < ntimes(after); i++) {
+        wall_of(after, i) *= 3;
     }
 
     (void) prof_diff_init(&d, before, after, 0);
@@ -183,7 +183,7 @@ test_measures(void)
     is_int(d.view->whole[PROF_DIFF_BEFORE], 40960, "bytes");
     prof_diff_free(&d);
 
-    before->nallocs = 0;
+    nallocs(before) = 0;
     (void) prof_diff_init(&d, before, after, 0);
     is_int(d.measure, PROF_MEASURE_WALL, "what both have");
     prof_diff_free(&d);

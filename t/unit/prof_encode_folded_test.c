@@ -251,7 +251,7 @@ test_nothing(void)
     ok(b.len > 0, "are told");
     prof_buf_free(&b);
 
-    p->inuse = 1;
+    p->first = PROF_MEASURE_INUSE_SPACE;
 
     encode(p, &b);
     is_mem(b.data, "[nothing is in use] 0\n", b.len, "nothing in use");

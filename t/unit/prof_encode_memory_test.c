@@ -89,7 +89,7 @@ test_pprof(void)
 
     prof__profile__free_unpacked(pb, NULL);
 
-    p->inuse = 1;
+    p->first = PROF_MEASURE_INUSE_SPACE;
     p->alloc_interval = 524288;
     pb = pprof_decode(p);
 
@@ -134,7 +134,7 @@ test_pprof_labels(void)
 
     p = test_memory();
     set = prof_profile_labels(p, PROF_NONE, "size", "4096", "bytes");
-    p->allocs[0].labels = set;
+    alloc_of(p, 0)->labels = set;
     pb = pprof_decode(p);
 
     for (i = 0; i < pb->n_sample && pb->sample[i]->n_label == 0; i++) {
@@ -241,7 +241,7 @@ test_folded(void)
            "folded: bytes");
     prof_buf_free(&b);
 
-    p->inuse = 1;
+    p->first = PROF_MEASURE_INUSE_SPACE;
 
     prof_encode_folded.encode(p, &b);
     prof_buf_append(&b, "", 1);
@@ -285,7 +285,7 @@ test_speedscope(void)
 
     json_decref(json);
 
-    p->inuse = 1;
+    p->first = PROF_MEASURE_INUSE_SPACE;
     json = test_json(p);
     is_int(json_integer_value(json_object_get(json, "activeProfileIndex")), 2,
            "speedscope: in use is shown first");
@@ -359,7 +359,7 @@ test_html(void)
 
     /* nothing was allocated */
 
-    p->nallocs = 0;
+    nallocs(p) = 0;
     text = document_create(&prof_encode_html, p);
     ok(strstr(text, "Bytes that were allocated: none") != NULL,
        "html: nothing is told");
@@ -438,18 +438,13 @@ static void
 test_alloc(prof_profile_t *p, uint32_t node, uint64_t objects,
     uint64_t space, uint64_t inuse_objects, uint64_t inuse_space)
 {
-    prof_alloc_t  *a;
+    prof_entry_t  *e;
 
-    p->allocs = fixture_grow(p->allocs, p->nallocs, sizeof(prof_alloc_t));
-
-    a = &p->allocs[p->nallocs++];
-
-    a->node = node;
-    a->labels = PROF_NONE;
-    a->alloc_objects = objects;
-    a->alloc_space = space;
-    a->inuse_objects = inuse_objects;
-    a->inuse_space = inuse_space;
+    e = fixture_add(p, PROF_SERIES_MEMORY, node);
+    e->values[PROF_VALUE_ALLOC_OBJECTS] = objects;
+    e->values[PROF_VALUE_ALLOC_SPACE] = space;
+    e->values[PROF_VALUE_INUSE_OBJECTS] = inuse_objects;
+    e->values[PROF_VALUE_INUSE_SPACE] = inuse_space;
 }
 
 

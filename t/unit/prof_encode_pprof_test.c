@@ -261,7 +261,7 @@ test_samples(void)
 
     /* sums above what the format can hold */
 
-    p->entries[0].wall = UINT64_MAX - 25;
+    wall_of(p, 0) = UINT64_MAX - 25;
     pb = pprof_decode(p);
     is_int(pb->sample[2]->value[2], INT64_MAX, "the largest number");
     prof__profile__free_unpacked(pb, NULL);

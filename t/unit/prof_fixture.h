@@ -13,6 +13,7 @@
 
 #include "base/prof_buf.h"
 #include "profile/prof_profile.h"
+#include "prof_series.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,8 @@ FIXTURE_UNUSED static uint32_t fixture_frame(prof_profile_t *p,
     uint32_t object, uint64_t pc, const char *name);
 FIXTURE_UNUSED static uint32_t fixture_node(prof_profile_t *p,
     uint32_t parent, uint32_t frame);
+FIXTURE_UNUSED static prof_entry_t *fixture_add(prof_profile_t *p,
+    uint32_t series, uint32_t node);
 FIXTURE_UNUSED static void fixture_entry(prof_profile_t *p, uint32_t node,
     uint32_t kind, uint64_t wall, uint64_t cpu);
 FIXTURE_UNUSED static uint32_t fixture_stack(prof_profile_t *p,
@@ -120,21 +123,38 @@ fixture_node(prof_profile_t *p, uint32_t parent, uint32_t frame)
 }
 
 
+/* an entry without labels, whose values are 0 */
+
+static prof_entry_t *
+fixture_add(prof_profile_t *p, uint32_t series, uint32_t node)
+{
+    prof_entry_t  *e;
+
+    e = prof_series_add(&p->series[series]);
+    if (e == NULL) {
+        abort();
+    }
+
+    e->node = node;
+    e->labels = PROF_NONE;
+
+    return e;
+}
+
+
 /* keeps the profile's totals in step, as a capture would */
 
 static void
 fixture_entry(prof_profile_t *p, uint32_t node, uint32_t kind, uint64_t wall,
     uint64_t cpu)
 {
-    p->entries = fixture_grow(p->entries, p->nentries, sizeof(prof_entry_t));
+    prof_entry_t  *e;
 
-    p->entries[p->nentries].node = node;
-    p->entries[p->nentries].kind = kind;
-    p->entries[p->nentries].labels = PROF_NONE;
-    p->entries[p->nentries].count = kind == PROF_ENTRY_SAMPLE;
-    p->entries[p->nentries].wall = wall;
-    p->entries[p->nentries].cpu = cpu;
-    p->nentries++;
+    e = fixture_add(p, PROF_SERIES_TIME, node);
+    e->kind = kind;
+    e->count = kind == PROF_ENTRY_SAMPLE;
+    e->values[PROF_VALUE_WALL] = wall;
+    e->values[PROF_VALUE_CPU] = cpu;
 
     p->wall += wall;
 
@@ -253,6 +273,7 @@ static prof_profile_t *
 fixture_full(void)
 {
     uint32_t         set;
+    prof_entry_t    *e;
     prof_profile_t  *p;
 
     p = fixture_typical();
@@ -269,18 +290,15 @@ fixture_full(void)
 
     set = prof_profile_labels(p, PROF_NONE, "worker", "17", NULL);
 
-    p->entries[0].labels = set;
-    p->entries[0].count = 7;
+    time_of(p, 0)->labels = set;
+    time_of(p, 0)->count = 7;
 
-    p->allocs = fixture_grow(NULL, 0, sizeof(prof_alloc_t));
-    p->allocs[0].node = p->entries[0].node;
-    p->allocs[0].labels = prof_profile_labels(p, set, "size", "4096",
-                                              "bytes");
-    p->allocs[0].alloc_objects = 10;
-    p->allocs[0].alloc_space = 40960;
-    p->allocs[0].inuse_objects = 1;
-    p->allocs[0].inuse_space = UINT64_MAX;
-    p->nallocs = 1;
+    e = fixture_add(p, PROF_SERIES_MEMORY, time_of(p, 0)->node);
+    e->labels = prof_profile_labels(p, set, "size", "4096", "bytes");
+    e->values[PROF_VALUE_ALLOC_OBJECTS] = 10;
+    e->values[PROF_VALUE_ALLOC_SPACE] = 40960;
+    e->values[PROF_VALUE_INUSE_OBJECTS] = 1;
+    e->values[PROF_VALUE_INUSE_SPACE] = UINT64_MAX;
 
     p->inlines = calloc(2, sizeof(prof_inline_t));
     p->inlines[0].name = fixture_copy("outer");

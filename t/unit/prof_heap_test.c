@@ -8,6 +8,7 @@
 
 
 #include "heap/prof_heap.h"
+#include "prof_series.h"
 #include "prof.h"
 #include "tap.h"
 
@@ -221,22 +222,22 @@ static void
 test_sum(const prof_profile_t *p, void *fn, test_sum_t *sum)
 {
     uint32_t             i;
-    const prof_alloc_t  *a;
+    const prof_entry_t  *e;
 
     memset(sum, 0, sizeof(test_sum_t));
 
-    for (i = 0; i < p->nallocs; i++) {
-        a = &p->allocs[i];
+    for (i = 0; i < nallocs(p); i++) {
+        e = alloc_of(p, i);
 
-        if (fn && !test_below(p, a->node, fn)) {
+        if (fn && !test_below(p, e->node, fn)) {
             continue;
         }
 
         sum->stacks++;
-        sum->alloc_objects += a->alloc_objects;
-        sum->alloc_space += a->alloc_space;
-        sum->inuse_objects += a->inuse_objects;
-        sum->inuse_space += a->inuse_space;
+        sum->alloc_objects += e->values[PROF_VALUE_ALLOC_OBJECTS];
+        sum->alloc_space += e->values[PROF_VALUE_ALLOC_SPACE];
+        sum->inuse_objects += e->values[PROF_VALUE_INUSE_OBJECTS];
+        sum->inuse_space += e->values[PROF_VALUE_INUSE_SPACE];
     }
 }
 
@@ -406,8 +407,8 @@ test_kept(prof_sampler_t *s)
 
     spans = 0;
 
-    for (i = 0; i < p->nallocs; i++) {
-        node = p->allocs[i].node;
+    for (i = 0; i < nallocs(p); i++) {
+        node = alloc_of(p, i)->node;
 
         while (p->nodes[node].parent != PROF_NONE) {
             node = p->nodes[node].parent;
@@ -420,7 +421,7 @@ test_kept(prof_sampler_t *s)
         }
     }
 
-    is_int(spans, p->nallocs, "all of them");
+    is_int(spans, nallocs(p), "all of them");
 
     test_blocks[2] = test_kept_block;
     test_kept_block = malloc(1);
@@ -448,7 +449,7 @@ test_kept(prof_sampler_t *s)
 
     is_int(sum.inuse_space, 320, "a block may be forgotten");
     is_int(sum.alloc_space, 1000320, "which was allocated nevertheless");
-    is_int(p->nentries, 0, "a heap has no timeline");
+    is_int(ntimes(p), 0, "a heap has no timeline");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -1019,7 +1020,7 @@ test_without(prof_sampler_t *s)
 
     p = prof_capture_finish(c, "without");
 
-    is_int(p->nallocs, 0, "no heap, no allocations");
+    is_int(nallocs(p), 0, "no heap, no allocations");
     ok(prof_capture_get_heap(c) == NULL, "no heap");
 
     prof_profile_destroy(p);

@@ -139,10 +139,10 @@ test_sums(void)
     is_int(p->nframes, in[0]->nframes, "so are frames");
     is_int(p->nnodes, in[0]->nnodes, "and stacks");
     is_int(p->aggregated, 1, "entries have no order");
-    is_int(p->nentries, 4, "entries of a stack are one");
-    is_int(p->entries[0].count, 6, "with all samples");
-    is_int(p->entries[0].wall, 6000000, "all wall time");
-    is_int(p->entries[0].cpu, 5970000, "and all CPU time");
+    is_int(ntimes(p), 4, "entries of a stack are one");
+    is_int(time_of(p, 0)->count, 6, "with all samples");
+    is_int(wall_of(p, 0), 6000000, "all wall time");
+    is_int(cpu_of(p, 0), 5970000, "and all CPU time");
     is_int(p->nfacts, 1, "common facts");
 
     prof_profile_destroy(p);
@@ -377,12 +377,12 @@ test_names(void)
                            "names", 0);
 
     is_int(p->nframes, 3, "names are told apart by their texts");
-    is_int(p->nentries, 3, "and so are their stacks");
-    is_int(p->entries[0].wall, 1001, "access phase");
-    is_int(p->entries[1].wall, 10010, "waiting");
-    is_int(p->frames[p->nodes[p->entries[1].node].frame].pc,
+    is_int(ntimes(p), 3, "and so are their stacks");
+    is_int(wall_of(p, 0), 1001, "access phase");
+    is_int(wall_of(p, 1), 10010, "waiting");
+    is_int(p->frames[p->nodes[time_of(p, 1)->node].frame].pc,
            PROF_FRAME_WAITING, "which is known as such");
-    is_int(p->entries[2].wall, 100, "content phase");
+    is_int(wall_of(p, 2), 100, "content phase");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -448,8 +448,8 @@ test_labels(void)
     in[1] = fixture_typical();
 
     set = prof_profile_labels(in[1], PROF_NONE, "thread", "pool", NULL);
-    in[1]->entries[0].labels = set;
-    in[1]->entries[1].labels = prof_profile_labels(in[1], set, "worker",
+    time_of(in[1], 0)->labels = set;
+    time_of(in[1], 1)->labels = prof_profile_labels(in[1], set, "worker",
                                                    "none", NULL);
 
     label[0].name = "worker";
@@ -461,22 +461,22 @@ test_labels(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, label, 2,
                            "workers", 0);
 
-    is_int(p->nentries, 8, "entries of different labels remain apart");
+    is_int(ntimes(p), 8, "entries of different labels remain apart");
 
     main_wall = 0;
     pool_wall = 0;
 
-    for (set = 0; set < p->nentries; set++) {
-        if (strcmp(prof_profile_label_find(p, p->entries[set].labels,
+    for (set = 0; set < ntimes(p); set++) {
+        if (strcmp(prof_profile_label_find(p, time_of(p, set)->labels,
                                            "worker")->value, "200")
             == 0)
         {
-            if (prof_profile_label_find(p, p->entries[set].labels, "thread"))
+            if (prof_profile_label_find(p, time_of(p, set)->labels, "thread"))
             {
-                pool_wall += p->entries[set].wall;
+                pool_wall += wall_of(p, set);
 
             } else {
-                main_wall += p->entries[set].wall;
+                main_wall += wall_of(p, set);
             }
         }
     }
@@ -502,14 +502,14 @@ test_timelines(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
                            "timelines", PROF_MERGE_TIMELINES);
 
-    is_int(p->nentries, 2 * in[0]->nentries, "all entries");
+    is_int(ntimes(p), 2 * ntimes(in[0]), "all entries");
     is_int(p->aggregated, 0, "in order");
 
     wrong = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        wrong += p->entries[i].wall
-                 != in[0]->entries[i % in[0]->nentries].wall;
+    for (i = 0; i < ntimes(p); i++) {
+        wrong += wall_of(p, i)
+                 != wall_of(in[0], i % ntimes(in[0]));
     }
 
     is_int(wrong, 0, "one after the other");
@@ -528,19 +528,21 @@ test_allocs(void)
     in[0] = fixture_full();
     in[1] = fixture_full();
     in[0]->mode = PROF_MODE_OBJECT;
-    in[0]->allocs[0].inuse_space = 1000;
-    in[1]->allocs[0].inuse_space = 24;
+    alloc_of(in[0], 0)->values[PROF_VALUE_INUSE_SPACE] = 1000;
+    alloc_of(in[1], 0)->values[PROF_VALUE_INUSE_SPACE] = 24;
 
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
                            "memory", 0);
 
     is_int(p->mode, PROF_MODE_OBJECT, "mode of the first");
-    is_int(p->nallocs, 1, "one stack");
-    is_int(p->allocs[0].alloc_objects, 20, "objects");
-    is_int(p->allocs[0].alloc_space, 81920, "bytes");
-    is_int(p->allocs[0].inuse_objects, 2, "objects in use");
-    is_int(p->allocs[0].inuse_space, 1024, "bytes in use");
-    is_str(prof_profile_label_find(p, p->allocs[0].labels, "size")->unit,
+    is_int(nallocs(p), 1, "one stack");
+    is_int(alloc_of(p, 0)->values[PROF_VALUE_ALLOC_OBJECTS], 20, "objects");
+    is_int(alloc_of(p, 0)->values[PROF_VALUE_ALLOC_SPACE], 81920, "bytes");
+    is_int(alloc_of(p, 0)->values[PROF_VALUE_INUSE_OBJECTS], 2,
+           "objects in use");
+    is_int(alloc_of(p, 0)->values[PROF_VALUE_INUSE_SPACE], 1024,
+           "bytes in use");
+    is_str(prof_profile_label_find(p, alloc_of(p, 0)->labels, "size")->unit,
            "bytes", "labels");
     is_int(p->alloc_interval, 524288, "interval");
 
@@ -612,8 +614,8 @@ test_limit(void)
 
     sum = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        sum += p->entries[i].wall;
+    for (i = 0; i < ntimes(p); i++) {
+        sum += wall_of(p, i);
     }
 
     is_int(sum, 220, "its time remains");
@@ -622,7 +624,7 @@ test_limit(void)
 
     /* and a root that has no place */
 
-    in[1]->nentries = 0;
+    ntimes(in[1]) = 0;
     fixture_frame(in[1], 0, 0x2000, "other");
     node = fixture_node(in[1], PROF_NONE, in[1]->nframes - 1);
     fixture_entry(in[1], node, PROF_ENTRY_SAMPLE, 1, 1);
@@ -630,7 +632,7 @@ test_limit(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
                            "limit", 0);
 
-    node = p->entries[p->nentries - 1].node;
+    node = time_of(p, ntimes(p) - 1)->node;
     is_str(p->frames[p->nodes[node].frame].name, "[call tree full]",
            "a stack without room says so");
     is_int(p->stats.lost_tree, 1, "and is counted");

@@ -11,6 +11,7 @@
 #include "tap.h"
 
 #include "prof.h"
+#include "prof_series.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -201,11 +202,11 @@ test_labelled(const prof_profile_t *p, const char *name, const char *value)
 
     sum = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        label = prof_profile_label_find(p, p->entries[i].labels, name);
+    for (i = 0; i < ntimes(p); i++) {
+        label = prof_profile_label_find(p, time_of(p, i)->labels, name);
 
         if (value == NULL || (label && strcmp(label->value, value) == 0)) {
-            sum += p->entries[i].cpu;
+            sum += cpu_of(p, i);
         }
     }
 
@@ -231,14 +232,14 @@ test_sampled(const prof_profile_t *p, const char *thread)
 
     sum = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        label = prof_profile_label_find(p, p->entries[i].labels, "thread");
+    for (i = 0; i < ntimes(p); i++) {
+        label = prof_profile_label_find(p, time_of(p, i)->labels, "thread");
 
         if (label && strcmp(label->value, thread) == 0
-            && p->entries[i].kind == PROF_ENTRY_SAMPLE
-            && p->entries[i].count)
+            && time_of(p, i)->kind == PROF_ENTRY_SAMPLE
+            && time_of(p, i)->count)
         {
-            sum += p->entries[i].cpu;
+            sum += cpu_of(p, i);
         }
     }
 
@@ -262,11 +263,11 @@ test_count(const prof_profile_t *p, const char *thread)
 
     sum = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        label = prof_profile_label_find(p, p->entries[i].labels, "thread");
+    for (i = 0; i < ntimes(p); i++) {
+        label = prof_profile_label_find(p, time_of(p, i)->labels, "thread");
 
         if (label && strcmp(label->value, thread) == 0) {
-            sum += p->entries[i].count;
+            sum += time_of(p, i)->count;
         }
     }
 
@@ -286,12 +287,12 @@ test_named(const prof_profile_t *p, const char *name)
 
     sum = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        node = &p->nodes[p->entries[i].node];
+    for (i = 0; i < ntimes(p); i++) {
+        node = &p->nodes[time_of(p, i)->node];
         frame = &p->frames[node->frame];
 
         if (frame->name && strcmp(frame->name, name) == 0) {
-            sum += p->entries[i].wall;
+            sum += wall_of(p, i);
         }
     }
 

@@ -39,7 +39,7 @@ test_create(void)
     title[0] = 'X';
 
     is_str(p->title, "a title", "title is copied");
-    ok(p->nframes == 0 && p->nentries == 0 && p->mode == PROF_MODE_WALL
+    ok(p->nframes == 0 && ntimes(p) == 0 && p->mode == PROF_MODE_WALL
        && p->wall == 0 && p->stats.samples == 0, "empty");
 
     is_int(prof_profile_symbolize(p), PROF_OK, "nothing to symbolize");

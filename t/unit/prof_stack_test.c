@@ -9,6 +9,7 @@
 
 #include "prof.h"
 #include "stacks/prof_stack.h"
+#include "prof_series.h"
 #include "profile/prof_profile.h"
 
 #include "tap.h"
@@ -239,7 +240,7 @@ test_heap(int process)
         p = prof_heap_finish(h, "heap");
         prof_heap_destroy(h);
 
-        ok(p->nallocs > 0, "allocations");
+        ok(nallocs(p) > 0, "allocations");
         ok(test_frames(p, "[bad stack]"), "allocations: of a bad stack");
 
         prof_profile_destroy(p);
@@ -259,7 +260,7 @@ test_heap(int process)
 
     p = prof_capture_finish(c, "object");
 
-    ok(p->nallocs > 0, "allocations of a turn");
+    ok(nallocs(p) > 0, "allocations of a turn");
     ok(test_frames(p, "[bad stack]"), "allocations of a turn: of a bad stack");
 
     prof_profile_destroy(p);

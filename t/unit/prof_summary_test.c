@@ -7,7 +7,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "views/prof_measure.h"
+#include "profile/prof_measure.h"
 #include "views/prof_summary.h"
 
 

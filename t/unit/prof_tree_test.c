@@ -158,9 +158,9 @@ test_tree_full(void)
 static void
 test_entries(void)
 {
-    prof_stats_t         st;
-    prof_entries_t       e;
-    static prof_entry_t  mem[8];
+    prof_stats_t            st;
+    prof_entries_t          e;
+    static prof_interval_t  mem[8];
 
     memset(&st, 0, sizeof(st));
     prof_entries_init(&e, mem, sizeof(mem), 1);
@@ -187,16 +187,16 @@ test_entries(void)
 static void
 test_entries_full(void)
 {
-    int                  rc, limits;
-    uint32_t             i;
-    uint64_t             wall, cpu, gaps;
-    prof_stats_t         st;
-    prof_entries_t       e;
-    static prof_entry_t  mem[101];
+    int                     rc, limits;
+    uint32_t                i;
+    uint64_t                wall, cpu, gaps;
+    prof_stats_t            st;
+    prof_entries_t          e;
+    static prof_interval_t  mem[101];
 
     memset(&st, 0, sizeof(st));
-    prof_entries_init(&e, mem, 100 * sizeof(prof_entry_t), 12345);
-    memset(&mem[100], 0x5a, sizeof(prof_entry_t));
+    prof_entries_init(&e, mem, 100 * sizeof(prof_interval_t), 12345);
+    memset(&mem[100], 0x5a, sizeof(prof_interval_t));
 
     limits = 0;
 
@@ -240,11 +240,11 @@ test_entries_full(void)
 static void
 test_entries_unbiased(void)
 {
-    uint32_t             i, n;
-    uint64_t             rare, all;
-    prof_stats_t         st;
-    prof_entries_t       e;
-    static prof_entry_t  mem[64];
+    uint32_t                i, n;
+    uint64_t                rare, all;
+    prof_stats_t            st;
+    prof_entries_t          e;
+    static prof_interval_t  mem[64];
 
     memset(&st, 0, sizeof(st));
     rare = 0;

@@ -10,6 +10,7 @@
 #include "tap.h"
 
 #include "prof.h"
+#include "prof_series.h"
 #include "views/prof_kind.h"
 
 #include <errno.h>
@@ -253,9 +254,9 @@ test_sum(const prof_profile_t *p, int kind, int cpu)
 
     sum = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        if (kind == -1 || (int) p->entries[i].kind == kind) {
-            sum += cpu ? p->entries[i].cpu : p->entries[i].wall;
+    for (i = 0; i < ntimes(p); i++) {
+        if (kind == -1 || (int) time_of(p, i)->kind == kind) {
+            sum += cpu ? cpu_of(p, i) : wall_of(p, i);
         }
     }
 
@@ -274,9 +275,9 @@ test_below(const prof_profile_t *p, uintptr_t fn)
 
     sum = 0;
 
-    for (i = 0; i < p->nentries; i++) {
+    for (i = 0; i < ntimes(p); i++) {
 
-        for (node = p->entries[i].node;
+        for (node = time_of(p, i)->node;
              node != PROF_NONE;
              node = p->nodes[node].parent)
         {
@@ -285,7 +286,7 @@ test_below(const prof_profile_t *p, uintptr_t fn)
             if (f->object != PROF_NONE
                 && f->function + p->objects[f->object].base == fn)
             {
-                sum += p->entries[i].cpu;
+                sum += cpu_of(p, i);
                 break;
             }
         }
@@ -544,7 +545,7 @@ test_kinds_of_names(prof_profile_t *p)
 
     /* the outermost: a sample may have hit the turn */
 
-    node = &p->nodes[p->entries[0].node];
+    node = &p->nodes[time_of(p, 0)->node];
 
     while (node->parent != PROF_NONE) {
         node = &p->nodes[node->parent];
@@ -554,13 +555,13 @@ test_kinds_of_names(prof_profile_t *p)
     is_str(turn->name, "[other]", "a turn whose name has no room");
     is_int(prof_kind(p, turn), PROF_KIND_SPAN, "is running");
 
-    node = &p->nodes[p->entries[1].node];
+    node = &p->nodes[time_of(p, 1)->node];
     gap = &p->frames[p->nodes[node->parent].frame];
     is_str(p->frames[node->frame].name, "[other]",
            "a cause whose name has no room");
     is_int(prof_kind(p, gap), PROF_KIND_WAITING, "is below waiting");
 
-    node = &p->nodes[p->entries[p->nentries - 1].node];
+    node = &p->nodes[time_of(p, ntimes(p) - 1)->node];
     is_str(p->frames[node->frame].name, "waiting: one", "a gap has its name");
 }
 
@@ -694,11 +695,11 @@ test_in_spans(const prof_profile_t *p, const char *outer, const char *inner)
 
     sum = 0;
 
-    for (i = 0; i < p->nentries; i++) {
+    for (i = 0; i < ntimes(p); i++) {
 
         n = 0;
 
-        for (node = p->entries[i].node;
+        for (node = time_of(p, i)->node;
              node != PROF_NONE && n < 64;
              node = p->nodes[node].parent)
         {
@@ -710,7 +711,7 @@ test_in_spans(const prof_profile_t *p, const char *outer, const char *inner)
                 || (n > 1 && names[n - 2]
                     && strcmp(names[n - 2], inner) == 0)))
         {
-            sum += p->entries[i].cpu;
+            sum += cpu_of(p, i);
         }
     }
 

@@ -12,6 +12,7 @@
 
 
 #include "prof.h"
+#include "prof_series.h"
 #include "profile/prof_profile.h"
 #include "unwind/prof_unwind.h"
 
@@ -778,24 +779,24 @@ test_complete(const prof_profile_t *p, uintptr_t caller, const char *what)
     named = 0;
     all = 0;
 
-    for (i = 0; i < p->nentries; i++) {
-        label = prof_profile_label_find(p, p->entries[i].labels, "thread");
+    for (i = 0; i < ntimes(p); i++) {
+        label = prof_profile_label_find(p, time_of(p, i)->labels, "thread");
 
-        if (p->entries[i].count == 0
+        if (time_of(p, i)->count == 0
             || (label && strcmp(label->value, "main") != 0))
         {
             continue;
         }
 
-        all += p->entries[i].count;
+        all += time_of(p, i)->count;
 
-        for (n = p->entries[i].node; n != PROF_NONE; n = p->nodes[n].parent) {
+        for (n = time_of(p, i)->node; n != PROF_NONE; n = p->nodes[n].parent) {
             frame = &p->frames[p->nodes[n].frame];
 
             if (frame->object != PROF_NONE
                 && frame->function + p->objects[frame->object].base == caller)
             {
-                named += p->entries[i].count;
+                named += time_of(p, i)->count;
                 break;
             }
         }

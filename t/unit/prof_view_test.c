@@ -251,16 +251,16 @@ test_weights(void)
     is_int(v->whole[0], 1, "weights - that one");
     prof_view_destroy(v);
 
-    p->nallocs = 0;
+    nallocs(p) = 0;
     is_int(prof_measure_list(p, list), 2, "weights - time");
     is_int(list[0], PROF_MEASURE_WALL, "weights - wall time");
 
     p->mode = PROF_MODE_OBJECT;
-    p->nentries = 0;
+    ntimes(p) = 0;
     is_int(prof_measure_list(p, list), 4, "weights - memory");
     is_int(prof_measure_first(p), PROF_MEASURE_ALLOC_SPACE,
            "weights - allocated is shown first");
-    p->inuse = 1;
+    p->first = PROF_MEASURE_INUSE_SPACE;
     is_int(prof_measure_first(p), PROF_MEASURE_INUSE_SPACE,
            "weights - or what is in use");
 
