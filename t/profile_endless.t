@@ -17,6 +17,7 @@ use lib dirname(__FILE__) . '/lib';
 use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ gzip proxy ssi /);
+my %has = map { $_ => $t->has_module($_) } qw/ js lua /;
 
 $t->write_file_expand('nginx.conf', <<'EOF2');
 
@@ -62,9 +63,63 @@ http {
         location /file/ {
             alias %%TESTDIR%%/;
         }
+
+        %%SCRIPTS%%
     }
 }
 
+EOF2
+
+my $lua = <<'EOF2';
+        location /lua/ {
+            content_by_lua_block {
+                while ngx.say(string.rep("x", 1000)) and ngx.flush(true) do
+                    ngx.sleep(0.02)
+                end
+            }
+        }
+
+        # without waiting for the client, or for anything but a timer
+
+        location /lua/unflushed/ {
+            content_by_lua_block {
+                while true do
+                    ngx.print("x")
+                    ngx.sleep(0.001)
+                end
+            }
+        }
+
+        location /lua/body/ {
+            proxy_pass http://127.0.0.1:8081/;
+            body_filter_by_lua_block { ngx.arg[1] = ngx.arg[1] .. "lua" }
+        }
+EOF2
+
+my $js = <<'EOF2';
+        location /njs/ {
+            js_content endless.begin;
+        }
+EOF2
+
+my $conf = $t->read_file('nginx.conf');
+$conf =~ s/%%SCRIPTS%%/($has{lua} ? $lua : '') . ($has{js} ? $js : '')/e;
+$conf =~ s/^http \{/http {\n    js_import endless from endless.js;/m if $has{js};
+$t->write_file_expand('nginx.conf', $conf);
+
+$t->write_file('endless.js', <<'EOF2');
+function begin(r) {
+    r.status = 200;
+    r.sendHeader();
+    more(r);
+}
+
+function more(r) {
+    r.send('x'.repeat(1000));
+    setTimeout(more, 20, r);
+}
+
+export default { begin };
 EOF2
 
 $t->write_file('page.html', '<!--#include virtual="/streamed/part" -->'
@@ -96,6 +151,24 @@ for my $uri ('/buffered/', '/streamed/', '/gzip/', '/ssi/page.html',
     wait_for(sub { closed() == opened() });
     $closed = closed();
 
+    is(http_get("/file/file?$arg")->status(), 200, 'there is room for others');
+}
+
+# scripts: the request is logged when it is freed, and its script with it
+
+my @scripts = ($has{lua} ? qw{ /lua/ /lua/unflushed/ /lua/body/ } : (),
+               $has{js} ? '/njs/' : ());
+
+for my $uri (@scripts) {
+    my $r = http_get("$uri?$arg", timeout => 8);
+
+    is($r->status(), 200, "a profile of $uri");
+
+    my $json = eval { decode_json($r->content()) } || {};
+    is($json->{profile_info}{ended_by}, 'profile_timeout', 'its end is told');
+
+    ok(wait_for(sub { $t->read_file('access.log') =~ /GET \Q$uri\E\S* HTTP/ }),
+       'the request ends');
     is(http_get("/file/file?$arg")->status(), 200, 'there is room for others');
 }
 
