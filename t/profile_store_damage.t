@@ -98,10 +98,14 @@ for my $i (0 .. HEAD_SIZE - 1) {
     $kinds{"with byte $i changed"} = sub { changed($_[0], $i, 0xff) };
 }
 
-# the word of the pin is the only one that is changed later, without a checksum
+# The word of the pin is the only one that is changed later, so no checksum
+# covers it.  Its lowest bit says whether the profile is pinned, and is tried
+# below.
+
+use constant PIN_BIT => 8 * 8;
 
 for my $i (0 .. 8 * HEAD_SIZE - 1) {
-    next if $i == 8 * 8;
+    next if $i == PIN_BIT;
     $kinds{"with bit $i changed"} = sub {
         changed($_[0], int($i / 8), 1 << $i % 8);
     };
@@ -190,6 +194,34 @@ ok(wait_for(sub { !grep { -e "$dir/store/$id{$_}" } @kinds }, 20),
    'their files are removed');
 
 
+# a pin that flips, while nginx runs and before it starts: nothing is damaged
+
+my $pin = 'b' x 32;
+
+$t->stop();
+store($pin, sealed($content, id => $pin));
+$t->run();
+($worker) = $t->worker_pids();
+
+is(pinned($pin), 0, 'a profile that is not pinned');
+store($pin, changed($t->read_file("store/$pin"), PIN_BIT / 8, 1));
+is(http_get("/-/profile/p/$pin.json")->status(), 200,
+   'opens when the bit of its pin has changed');
+is(pinned($pin), 0, 'and is as it was for this nginx');
+
+$t->stop();
+$t->run();
+
+is(pinned($pin), 1, 'the next nginx finds it pinned');
+is(http_get("/-/profile/p/$pin.json")->status(), 200, 'and opens it');
+is(http_post("/-/profile/p/$pin/unpin", '',
+             headers => [ 'X-Profile-Console: 1' ])->status(), 204,
+   'an operator takes the pin off');
+is(http_post("/-/profile/p/$pin/delete", '',
+             headers => [ 'X-Profile-Console: 1' ])->status(), 204,
+   'and deletes the profile');
+
+
 # a file that is too large to be read
 
 my $large = 'a' x 32;
@@ -262,6 +294,18 @@ sub failed {
 
     return "$what of one $kind: "
            . ($r->status() || 'no answer') . ' ' . substr($r->body(), 0, 80);
+}
+
+
+# as the list tells it
+sub pinned {
+    my ($id) = @_;
+
+    my $list = decode_json(http_get('/-/profile/profiles.json?limit=1000')
+                               ->body());
+    my ($entry) = grep { $_->{id} eq $id } @{$list->{profiles}};
+
+    return $entry->{pinned} ? 1 : 0;
 }
 
 

@@ -1,0 +1,110 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# Reloads with "master_process off".  The process gets another configuration
+# in the middle of a capture.  nginx does not accept connections then, since it
+# prepares no connections for the new configuration; requests on connections
+# that are open go on with the configuration that these began with.  All of
+# them are answered, whatever arguments, phases and accounting are new.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use File::Basename qw/ dirname /;
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ lua /)
+                          ->allow(qr/worker_connections are not enough/);
+
+my $text = <<'EOF2';
+
+%%MODULES%%
+%%GLOBALS%%
+
+master_process off;
+
+events {
+}
+
+http {
+    %%GLOBALS_HTTP%%
+
+    %%HTTP%%
+
+    server {
+        listen 127.0.0.1:8080;
+
+        profile_format speedscope;
+        %%SERVER%%
+
+        location / { }
+
+        location /lua {
+            %%LUA%%
+            content_by_lua_block { ngx.sleep(0.3) ngx.print("lua") }
+        }
+    }
+}
+
+EOF2
+
+my $lua = 'access_by_lua_block { ngx.sleep(0.01) }';
+my $long = 'profile_arg a_name_that_is_longer_than_the_default;';
+
+# the directives of http, server and location
+
+my @rounds = (
+    [ 'no profiles, and no phase of Lua', '', '', '' ],
+    [ 'a longer name of the argument', '', "profile_endpoint on; $long", '' ],
+    [ 'a shorter name', '', 'profile_endpoint on; profile_arg p;', $lua ],
+    [ 'accounting', 'profile_accounting on;', 'profile_endpoint on;', '' ],
+    [ 'no accounting', '', 'profile_endpoint on;', $lua ],
+);
+
+$t->write_file('page', "page\n");
+configure('', 'profile_endpoint on;', $lua);
+$t->run();
+
+my $s = http_get('/page', start => 1, keepalive => 1);
+is(http_end($s)->body(), "page\n", 'a connection');
+
+for my $round (@rounds) {
+    my ($what, @conf) = @$round;
+
+    http_get('/lua?performance_bar=flamegraph', socket => $s, keepalive => 1,
+             start => 1);
+    select undef, undef, undef, 0.1;
+
+    my $reloads = reloads();
+    configure(@conf);
+    kill 'HUP', $t->{pid};
+    ok(wait_for(sub { reloads() > $reloads }), "a reload: $what");
+
+    my $r = http_end($s);
+
+    is($r->status(), 200, "$what: the request beside it is answered");
+    like($r->body(), qr/^lua$|"profile_info"/,
+         "$what: by its profile or as usual");
+    is(http_get('/page', socket => $s, keepalive => 1)->body(), "page\n",
+       "$what: the next one, too");
+}
+
+ok(kill(0, $t->{pid}), 'the process lives');
+
+
+sub configure {
+    my ($http, $server, $location) = @_;
+
+    $t->write_file_expand('nginx.conf', $text =~ s/%%HTTP%%/$http/r
+                                              =~ s/%%SERVER%%/$server/r
+                                              =~ s/%%LUA%%/$location/r);
+}
+
+
+# each ends with a line that names the method of the new configuration
+sub reloads { return () = $t->read_log() =~ /using the "\w+" event method/g }
