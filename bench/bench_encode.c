@@ -2,19 +2,19 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A profile of 100,000 samples of 22 frames in each format, beside others'
- * tools that make pictures of the same stacks: flamegraph.pl of the folded
- * text, and pprof of its own format; those that are not installed are left
- * out.  Each is run in a process of its own, by turns, and the best of the
+ * Encodes a profile of 100,000 samples of 22 frames in each format.  Other
+ * tools make pictures of the same stacks: flamegraph.pl from the folded text,
+ * and pprof from its own format.  Tools that are not installed are left out.
+ * Each runs in a process of its own, in alternation, and the best of the
  * rounds is printed:
  *
- *     ms       wall clock; of tools with the start of their interpreter
- *     MB       peak memory, of our formats without the profile itself
+ *     ms       wall clock; for tools including the start of the interpreter
+ *     MB       peak memory; for our formats without the profile itself
  *     bytes    of the output
- *     ratio    flamegraph.pl's time / this one's
+ *     ratio    time of flamegraph.pl / this time
  *
- * "typical" walks a tree of calls in which some are much more frequent than
- * others, as programs do; in "random" nearly all stacks differ.
+ * "typical" walks a call tree in which some calls are much more frequent than
+ * others, as in real programs.  In "random" nearly all stacks differ.
  */
 
 
@@ -41,7 +41,7 @@
 #define BENCH_FLAMEGRAPH  "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 
 
-/* a format, or a command that reads one */
+/* a format, or a command that reads a format */
 
 typedef struct {
     const char            *name;
@@ -101,7 +101,7 @@ main(void)
 }
 
 
-/* fanout: of how many callees each function chooses */
+/* fanout: the number of callees of each function */
 
 static prof_profile_t *
 bench_profile(uint32_t fanout)
@@ -152,7 +152,10 @@ bench_profile(uint32_t fanout)
         for (depth = 0; depth < BENCH_DEPTH; depth++) {
             node = bench_child(p, node, function, slots, mask);
 
-            /* the first callee three times as often as all others */
+            /*
+             * The first callee is three times as frequent as all others
+             * together.
+             */
 
             next = bench_random(4) ? 0 : bench_random(fanout);
 
@@ -212,7 +215,7 @@ bench_child(prof_profile_t *p, uint32_t parent, uint32_t function,
 }
 
 
-/* the same numbers in each run */
+/* a fixed seed: each run has the same numbers */
 
 static uint32_t
 bench_random(uint32_t n)
@@ -295,7 +298,7 @@ bench_tasks(bench_task_t *tasks)
         n++;
     }
 
-    /* the program itself, without the start of "go" */
+    /* pprof itself, without the start of "go" */
 
     pprof[0] = '\0';
 

@@ -2,11 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Names for a profile of 400 functions of this program and the C library: for
- * the first profile of the process, and for a later one of the same code.
+ * Finds the names for a profile of 400 functions of this program and the C
+ * library: for the first profile of the process, and for a later profile of
+ * the same code.
  *
  *     ms       wall clock; the best of the rounds
- *     ratio    the later profile / the first one, which should be below 0.1
+ *     ratio    the later profile / the first one; the goal is below 0.1
  */
 
 
@@ -103,7 +104,7 @@ bench_profile(void)
 }
 
 
-/* addresses all over the code of an object that has a build-id */
+/* addresses in all parts of the code of an object with a build-id */
 
 static int
 bench_object(struct dl_phdr_info *info, size_t size, void *data)
@@ -188,7 +189,7 @@ bench_build_id(prof_profile_object_t *o, struct dl_phdr_info *info,
 }
 
 
-/* the one that was built with this program, in the directory above */
+/* the helper that was built with this program, in the directory above */
 
 static void
 bench_helper(void)

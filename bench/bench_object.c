@@ -2,20 +2,21 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What malloc() and free() cost while allocations are captured, from a stack of
- * twenty frames: a pair of them, by turns in one run, with
+ * Measures the cost of malloc() and free() while allocations are captured,
+ * from a stack of twenty frames.  Pairs of both calls are measured in
+ * alternation, in one run, with
  *
- *     plain      no capture; measured twice, so that the ratio A/A says what
- *                others are worth
+ *     plain      no capture; measured twice: the ratio A/A is the noise of
+ *                the other ratios
  *     sampled    a capture of the process, a sample in each 512 KiB
  *     exact      a capture of a turn: every block with its stack
- *     after      when no capture is left
- *     uprobe     the kernel's, on malloc() of the C library, which only counts:
- *                as root
+ *     after      no capture, after the last one
+ *     uprobe     the kernel's uprobe on malloc() of the C library, which only
+ *                counts; needs root
  *
- * and, where libtcmalloc.so.4 is installed, with its heap profiler on and off,
- * in a process that has its allocator.  Prints medians of nanoseconds of CPU
- * time, and of the ratios to plain of the same round.
+ * If libtcmalloc.so.4 is installed, also with its heap profiler on and off, in
+ * a process that uses its allocator.  Prints the medians of nanoseconds of CPU
+ * time, and of the ratios to "plain" of the same round.
  */
 
 
@@ -39,7 +40,7 @@
 #define BENCH_ROUNDS  51
 #define BENCH_PAIRS   40000
 
-/* of what is slow */
+/* rounds of slow variants */
 #define BENCH_FEW     1000
 
 #define BENCH_TCMALLOC  "libtcmalloc.so.4"
@@ -82,7 +83,7 @@ static const char  *bench_names[] = {
     "plain", "A/A", "sampled", "exact", "after", "uprobe", "gperftools"
 };
 
-/* the kernel's leaves the code of malloc() on other pages, which is seen */
+/* the uprobe leaves the code of malloc() on other pages, which costs time */
 
 static const bench_mode_e  bench_own[] = {
     BENCH_PLAIN, BENCH_AGAIN, BENCH_SAMPLED, BENCH_EXACT, BENCH_AFTER,
@@ -104,7 +105,7 @@ static int            (*bench_heap_start)(const char *prefix);
 static void           (*bench_heap_stop)(void);
 
 
-/* twenty functions, each of which calls the next */
+/* twenty functions; each calls the next */
 
 #define bench_f(name, callee, size)                                           \
     static __attribute__((noinline)) int                                      \
@@ -231,7 +232,7 @@ bench_size(size_t size, const char *allocator, const bench_mode_e *modes)
 }
 
 
-/* negative: it cannot be measured here */
+/* negative: this machine cannot measure it */
 
 static double
 bench_measure(bench_mode_e mode, size_t size)
@@ -343,7 +344,7 @@ bench_f0(bench_loop_t *loop)
     uint32_t   i;
     uint64_t   start;
 
-    /* what is done once is not measured */
+    /* work that is done once is not measured */
 
     for (i = 0; i < 10; i++) {
         p = malloc(loop->size);
@@ -365,7 +366,9 @@ bench_f0(bench_loop_t *loop)
 }
 
 
-/* an event that counts calls of malloc() in this process, or -1 */
+/*
+ * Opens an event that counts calls of malloc() in this process, or returns -1.
+ */
 
 static int
 bench_uprobe(void)
@@ -399,7 +402,7 @@ bench_uprobe(void)
 }
 
 
-/* in the file that is mapped there */
+/* the offset in the file that is mapped there */
 
 static uint64_t
 bench_offset(const char *path, uintptr_t address)

@@ -2,16 +2,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the signal of a timer costs by itself: with a handler that does nothing,
- * 1000 times in a second, from one timer, and from two and four that expire by
- * turns.  The work between the signals is the same in each run; what it takes
- * longer than without signals, as the thread's CPU clock has it, is what they
- * cost.  Prints, over all rounds:
+ * Measures the cost of the signal of a timer: with an empty handler, 1000
+ * times per second, from one timer, and from two and four timers that expire
+ * in turn.  The work between the signals is the same in each run.  The cost is
+ * the additional CPU time of the thread, against a run without signals.
+ * Prints over all rounds:
  *
  *     timers   0 is the second of two runs without signals: the noise
- *     ratio    to the first of them
- *     signals  that came
- *     us       each
+ *     ratio    to the first run without signals
+ *     signals  the number of signals
+ *     us       the cost of a signal
  */
 
 
@@ -32,7 +32,7 @@
 #define BENCH_PERIOD  1000000
 #define BENCH_CASES   5
 
-/* glibc has no name for the member before 2.39 */
+/* glibc before 2.39 has no name for this member */
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id  _sigev_un._tid
 #endif
@@ -145,7 +145,7 @@ bench_set(int n)
 }
 
 
-/* CPU time, ns */
+/* returns CPU time in ns */
 
 static double
 bench_work(void)

@@ -2,16 +2,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The stack walk beside glibc's backtrace(): both taken by turns in one run,
- * from inside one signal handler, of the same warm stack.  Prints medians over
- * the rounds:
+ * Compares the stack walk with glibc's backtrace(): both in alternation in one
+ * run, inside one signal handler, for the same warm stack.  Prints medians
+ * over the rounds:
  *
- *     frames   of the interrupted stack; backtrace() sees those of the handler
- *              in addition
- *     walk     nanoseconds for a stack
- *     cold     the same with an empty row cache: every frame looked up
- *     A/A      walk measured a second time in each round, against the first:
- *              what a ratio of this run is worth
+ *     frames   of the interrupted stack; backtrace() also has the frames of the
+ *              handler
+ *     walk     nanoseconds per stack
+ *     cold     the same with an empty row cache: every frame is looked up
+ *     A/A      "walk" measured a second time / the first time: the noise of the
+ *              ratios
  *     ratio    backtrace() / walk
  */
 
@@ -56,7 +56,7 @@ static int                  bench_libc_frames;
 static double               bench_ns[4][BENCH_ROUNDS];
 
 
-/* twenty functions with frames of unlike sizes, each of which calls the next */
+/* twenty functions with frames of different sizes; each calls the next */
 
 #define bench_f(name, callee, size)                                           \
     static __attribute__((noinline)) int                                      \
@@ -99,7 +99,7 @@ main(int argc, char **argv)
     double             walk, again, cold, libc_ns;
     struct sigaction   sa;
 
-    /* by handle: a library in between may define its own backtrace() */
+    /* by handle, since a library in between may define its own backtrace() */
 
     libc = dlopen("libc.so.6", RTLD_LAZY|RTLD_NOLOAD);
 

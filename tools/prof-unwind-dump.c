@@ -4,10 +4,10 @@
  *
  * usage: prof-unwind-dump [OBJECT]
  *
- * Prints the unwind table of a shared library, which is loaded for it, or by
- * default of this program.  A line is the link-time address that a row begins
- * at, the CFA, and where the caller's registers were saved (x86-64: rbp, rbx;
- * aarch64: x29, x30), much as readelf has it:
+ * Prints the unwind table of a shared library, which it loads, or of this
+ * program by default.  A line contains the link-time address where a row
+ * begins, the CFA, and the places of the caller's saved registers (x86-64:
+ * rbp, rbx; aarch64: x29, x30), similar to readelf:
  *
  *     u           not saved
  *     c-16        at CFA - 16

@@ -7,7 +7,7 @@
 #include "assets/prof_assets.h"
 
 
-/* the assembler looks for the files where the compiler looks for headers */
+/* the assembler searches the include path of the compiler for the files */
 
 #define PROF_ASSET_DATA(name, file)                                           \
     __asm__(".pushsection .rodata\n"                                          \

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Styles and scripts of pictures and pages, compiled in as they are in the
- * files beside this one.
+ * Styles and scripts of pictures and pages.  The files beside this one are
+ * compiled in unchanged.
  *
- * They are put into documents, between the tags of their elements and nothing
- * else, whose policy permits them by their hashes, which are constants.
+ * A document contains each of them alone between the tags of its element.  The
+ * policy of the document permits them by their hashes, which are constants.
  * After a change of a file run tools/update-asset-hashes.
  *
- * None of them contains a carriage return, "]]>", "</script" or "</style".
+ * No file contains a carriage return, "]]>", "</script" or "</style".
  */
 
 
@@ -36,7 +36,7 @@ typedef struct {
     const char  *file;
     const char  *start;
     const char  *end;
-    const char  *hash;          /* as in a policy, quotes included */
+    const char  *hash;          /* as in a policy, with quotes */
 } prof_asset_t;
 
 

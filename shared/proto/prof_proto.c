@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The generated code, compiled with the declarations that hide it.
+ * Compiles the generated code with the declarations that hide it.
  */
 
 

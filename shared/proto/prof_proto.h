@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The messages of profile.proto, as protobuf-c's compiler makes them.
+ * The messages of profile.proto, as protobuf-c's compiler generates them.
  *
- * The generated declarations know nothing of visibility.  The library's own
- * header comes first, as its functions are not ours to hide.
+ * The generated declarations have no visibility attributes.  The header of the
+ * library is included first, because its functions must stay visible.
  */
 
 

@@ -2,12 +2,13 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * C++ names are read by the C++ runtime's own __cxa_demangle().  The helper is
- * C, and loads the runtime when the first such name appears, if the system has
- * it: most profiles have no such name.
+ * __cxa_demangle() of the C++ runtime reads C++ names.  The helper is written
+ * in C.  It loads the runtime when the first such name appears, if the system
+ * has the runtime: most profiles have no such name.
  *
- * Rust's older encoding is that of a C++ nested name, whose last part is a
- * hash; it is simple enough to be read here, and better than C++ would do.
+ * Rust's older encoding is that of a nested C++ name whose last part is a
+ * hash.  This file reads it, because the result is better than that of the C++
+ * runtime.
  */
 
 
@@ -83,7 +84,7 @@ prof_demangle(char **name)
         return PROF_OK;
     }
 
-    /* "@plt" is no part of the encoding */
+    /* "@plt" is not part of the encoding */
 
     at = strchr(*name, '@');
 
@@ -196,7 +197,7 @@ prof_demangle_rust(const char *name)
         return NULL;
     }
 
-    /* no escape is longer than its code, and "::" replaces digits */
+    /* an escape is never shorter than its text, and "::" replaces digits */
 
     text = malloc(2 * strlen(name) + 1);
     if (text == NULL) {
@@ -216,7 +217,9 @@ prof_demangle_rust(const char *name)
         dst = prof_demangle_rust_copy(dst, part, len);
     }
 
-    /* what follows the "E": the compiler's ".cold", not LLVM's own numbers */
+    /*
+     * Keep the compiler's suffix after the "E" (".cold"), drop LLVM's numbers.
+     */
 
     if (end[1] == '.' && strncmp(end + 1, ".llvm.", 6) != 0) {
         dst = stpcpy(dst, end + 1);
@@ -284,7 +287,9 @@ prof_demangle_rust_copy(char *dst, const char *p, size_t len)
 
     last = p + len;
 
-    /* a part cannot begin with an escape: an underscore goes before it */
+    /*
+     * A part with an escape at its start has an underscore before the escape.
+     */
 
     if (len > 1 && p[0] == '_' && p[1] == '$') {
         p++;

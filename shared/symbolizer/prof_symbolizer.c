@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The helper's main program: reads questions from its standard input, a socket,
- * and answers them there.
+ * The main program of the helper.  It reads questions from its standard input,
+ * which is a socket, and writes the answers to the same socket.
  */
 
 
@@ -72,7 +72,10 @@ main(int argc, char **argv)
             break;
         }
 
-        /* the other side may be gone, or may have forgotten this process */
+        /*
+         * The worker may have closed its side, or may no longer know this
+         * process.
+         */
 
         (void) alarm(PROF_SYMBOLIZER_TIME
                      + (prof_symbolizer_fetches() ? PROF_SYMBOLIZER_FETCH
@@ -96,9 +99,9 @@ main(int argc, char **argv)
 
 
 /*
- * They come blocked.  A signal that would kill this process makes it exit:
- * whoever is its parent by now, a container's only server maybe, need not log
- * that a process was killed.
+ * The signals are blocked at start.  On a signal that would kill this process
+ * the process exits instead.  So its parent, possibly the only server of a
+ * container, does not log a killed process.
  */
 
 static void
@@ -241,7 +244,7 @@ prof_symbolizer_answer(prof_symbolizer_question_t *q)
         rc = prof_symbolizer_symbols(&o, q);
     }
 
-    /* one at a time: what comes in time counts */
+    /* one address at a time: answers that come in time count */
 
     for (i = 0; i < q->n && rc == PROF_OK; i++) {
         b.len = 0;
@@ -259,7 +262,7 @@ prof_symbolizer_answer(prof_symbolizer_question_t *q)
 }
 
 
-/* symbols of debug files first, then the object's own */
+/* symbols of debug files first, the object's own symbols second */
 
 static int
 prof_symbolizer_name(prof_buf_t *b, prof_symbolizer_object_t *o,

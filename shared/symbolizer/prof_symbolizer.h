@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The helper process for names.  It is the only user of elfutils, and the only
- * one that reads debug files.
+ * The helper process for names.  Only this program uses elfutils, and only it
+ * reads debug files.
  *
- * It trusts neither files nor the questions.  What it may cost is bounded by
- * limits that it cannot take back (prof_symbolizer_sandbox.c), and by an alarm.
+ * The helper trusts neither files nor questions.  Limits that it cannot raise
+ * (prof_symbolizer_sandbox.c) and an alarm bound its resources.
  *
  * Context: one thread.
  */
@@ -24,26 +24,26 @@
 #include <elfutils/libdwfl.h>
 
 
-/* for one question, more if servers may be asked; seconds */
+/* seconds for one question, and more if debuginfod servers may be asked */
 
 #define PROF_SYMBOLIZER_TIME   3
 #define PROF_SYMBOLIZER_FETCH  5
 
-/* without a question the helper ends; seconds */
+/* the helper ends after this number of seconds without a question */
 
 #define PROF_SYMBOLIZER_IDLE   10
 
 
-/* what is asked */
+/* a question */
 
 typedef struct {
     uint64_t        dev;
     uint64_t        ino;
-    const char     *build_id;       /* NULL: the file is known by dev, ino */
+    const char     *build_id;       /* NULL: dev and ino identify the file */
     const char     *path;
     const char     *debug_root;
     uint32_t        n;
-    prof_symbol_t  *syms;           /* names are owned */
+    prof_symbol_t  *syms;           /* the names are owned by this struct */
     const char    **own;            /* names, or NULL */
 } prof_symbolizer_question_t;
 
@@ -53,33 +53,33 @@ typedef struct {
 typedef struct {
     Dwfl           *dwfl;
     Dwfl_Module    *module;
-    char           *path;           /* of debug files, for libdwfl */
+    char           *path;           /* libdwfl searches debug files here */
 } prof_symbolizer_object_t;
 
 
 PROF_HIDDEN_BEGIN
 
 /*
- * Whether servers are asked for debug files (debuginfod): the environment names
- * them.
+ * Whether debuginfod servers are asked for debug files: only if the
+ * environment names servers.
  */
 int prof_symbolizer_fetches(void);
 
-/* limits for all that follows; PROF_ERROR: they cannot be set */
+/* limits all later work; PROF_ERROR: the limits cannot be set */
 int prof_symbolizer_sandbox(int fetches);
 
-/* PROF_ERROR: there is no file of this build */
+/* PROF_ERROR: no file has this build-id */
 int prof_symbolizer_open(prof_symbolizer_object_t *o,
     const prof_symbolizer_question_t *q);
 void prof_symbolizer_close(prof_symbolizer_object_t *o);
 
-/* names of symbols for all addresses of a question */
+/* looks up the names of symbols for all addresses of a question */
 int prof_symbolizer_symbols(prof_symbolizer_object_t *o,
     prof_symbolizer_question_t *q);
 
 /*
- * Appends the answer for one address, without its index; name is that of a
- * symbol, or NULL.
+ * Appends the answer for one address, without its index.  The name is that of
+ * a symbol, or NULL.
  */
 void prof_symbolizer_lines(prof_buf_t *b, prof_symbolizer_object_t *o,
     uint64_t pc, const char *name);

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Files, lines and inlined functions.  libdw knows how DWARF is written; what
- * of it is wanted here is a walk down from a compilation unit to the innermost
- * function that covers an address, by way of those that were inlined.
+ * Files, lines and inlined functions.  libdw decodes DWARF.  This file walks
+ * down from a compilation unit to the innermost function that covers an
+ * address, through the inlined functions.
  *
- * Addresses are sorted, so that the next one is mostly in the same unit, and
+ * Addresses are sorted, so the next address usually is in the same unit and
  * often in the same function.
  */
 
@@ -22,17 +22,17 @@
 #include <string.h>
 
 
-/* blocks within blocks */
+/* the maximum depth of nested blocks */
 
 #define PROF_LINES_DEPTH  64
 
 
 typedef struct {
     Dwarf          *dwarf;
-    Dwarf_Die       unit;           /* the last one that was found */
+    Dwarf_Die       unit;           /* the unit that was found last */
     unsigned        have_unit:1;
 
-    /* of an address: its function, and those inlined there, by depth */
+    /* by depth: the function of an address, and the functions inlined there */
 
     Dwarf_Die       functions[1 + PROF_MAX_INLINES];
     uint32_t        nfunctions;
@@ -53,7 +53,9 @@ static uint32_t prof_lines_call(Dwarf_Die *die);
 static uint32_t prof_lines_start(Dwarf_Die *die);
 
 
-/* one object at a time: what it begins with is often the next one's, too */
+/*
+ * The state of one object: successive addresses often share unit and function.
+ */
 
 static prof_lines_t  prof_lines;
 
@@ -84,7 +86,7 @@ prof_symbolizer_lines(prof_buf_t *b, prof_symbolizer_object_t *o, uint64_t pc,
         return;
     }
 
-    /* there are no lines */
+    /* the unit has no lines */
 
     prof_wire_u32(b, dwarf != NULL);
     prof_wire_u32(b, 0);
@@ -191,7 +193,7 @@ prof_lines_functions(prof_lines_t *l, Dwarf_Die *parent, uint64_t pc,
 
             break;
 
-        /* functions of C++ and Rust may be in them */
+        /* these DIEs may contain functions of C++ and Rust */
 
         case DW_TAG_namespace:
         case DW_TAG_class_type:
@@ -281,7 +283,7 @@ prof_lines_inline(prof_buf_t *b, prof_lines_t *l, uint32_t i, uint32_t line)
 }
 
 
-/* dwarf_decl_file() does not know that files may be numbered from 0 on */
+/* dwarf_decl_file() does not support file numbers that start at 0 */
 
 static const char *
 prof_lines_source(prof_lines_t *l, Dwarf_Die *die)
@@ -321,7 +323,7 @@ prof_lines_name(prof_buf_t *b, Dwarf_Die *die, const char *otherwise)
         b->failed = 1;
     }
 
-    /* a text that is too long would be left out */
+    /* the reader would ignore a text that is too long */
 
     prof_wire_text(b, name && strlen(name) <= PROF_WIRE_TEXT ? name
                                                              : otherwise);
@@ -329,7 +331,7 @@ prof_lines_name(prof_buf_t *b, Dwarf_Die *die, const char *otherwise)
 }
 
 
-/* the line from which it was called */
+/* the line of the call */
 
 static uint32_t
 prof_lines_call(Dwarf_Die *die)

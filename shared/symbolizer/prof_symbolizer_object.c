@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The files of an object: its own, or its debug file alone when its own was
- * replaced since.  libdwfl finds what belongs to it: the debug file by build-id
- * or by .gnu_debuglink, the symbols of .gnu_debugdata, and what debuginfod
- * servers have.  It takes a debug file only if the build-ids are the same.
+ * The files of an object: its own file, or only its debug file if its own file
+ * was replaced.  libdwfl finds the debug file by build-id or by
+ * .gnu_debuglink, the symbols of .gnu_debugdata, and files of debuginfod
+ * servers.  It uses a debug file only if the build-ids are equal.
  */
 
 
@@ -46,7 +46,7 @@ prof_symbolizer_open(prof_symbolizer_object_t *o,
 {
     char  debug[PATH_MAX];
 
-    /* beside the file, below it, and in the place of all debug files */
+    /* beside the file, below it, and in the directory of all debug files */
 
     if (asprintf(&o->path, ":.debug:%s", q->debug_root) == -1) {
         o->path = NULL;
@@ -99,7 +99,7 @@ prof_symbolizer_file(prof_symbolizer_object_t *o,
         return PROF_ERROR;
     }
 
-    /* at its own addresses; the descriptor is the library's then */
+    /* at its own addresses; the library then owns the descriptor */
 
     dwfl_report_begin(o->dwfl);
     o->module = dwfl_report_elf(o->dwfl, file, file, fd, 0, true);
@@ -152,7 +152,7 @@ prof_symbolizer_same(prof_symbolizer_object_t *o,
 }
 
 
-/* a server that is too slow is not asked again by this process */
+/* this process does not ask a slow server again */
 
 static int
 prof_symbolizer_debuginfo(Dwfl_Module *module, void **data, const char *name,
@@ -199,7 +199,7 @@ prof_symbolizer_symbols(prof_symbolizer_object_t *o,
             continue;
         }
 
-        /* addresses are those of the object, in whichever file it is */
+        /* addresses are relative to the object, in each of its files */
 
         sym.st_value = addr;
         first = prof_symbol_first(q->syms, q->n, &sym);

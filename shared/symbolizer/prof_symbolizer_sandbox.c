@@ -2,12 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the helper may cost, and do.
+ * The limits and the permissions of the helper.
  *
- * Without servers to ask it needs few system calls, and all others fail
- * (EPERM), which its libraries can handle.  The HTTP client of debuginfod needs
- * sockets, threads, a resolver and files to write: then only what has no place
- * there fails.
+ * Without debuginfod servers the helper needs few system calls.  All others
+ * fail with EPERM, which its libraries can handle.  The HTTP client of
+ * debuginfod needs sockets, threads, a resolver and writable files.  With
+ * servers only system calls fail that neither needs.
  */
 
 
@@ -25,11 +25,11 @@
 #include <sys/syscall.h>
 
 
-/* address space: a debug file is mapped, its sections are decompressed */
+/* address space: debug files are mapped, and sections are decompressed */
 
 #define PROF_SANDBOX_MEMORY  (512 * 1024 * 1024)
 
-/* of a file that a server has */
+/* the maximum size of a file from a server */
 
 #define PROF_SANDBOX_FILE    (512 * 1024 * 1024)
 
@@ -43,7 +43,7 @@
 #define PROF_SANDBOX_ARCH    AUDIT_ARCH_AARCH64
 #endif
 
-/* x86-64 has a second set of numbers, from here on */
+/* from this number on, x86-64 has a second set of system calls */
 
 #define PROF_SANDBOX_X32     0x40000000
 
@@ -66,7 +66,10 @@ static size_t prof_sandbox_open(struct sock_filter *code, size_t n, int call,
     uint32_t arg);
 
 
-/* what libdw, libelf and the C library need to read files, beside open() */
+/*
+ * System calls of libdw, libelf and the C library to read files, beside
+ * open().
+ */
 
 static const int  prof_sandbox_needed[] = {
     SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_write, SYS_writev,
@@ -121,7 +124,7 @@ prof_symbolizer_sandbox(int fetches)
 
     if (fetches) {
 
-        /* seconds: the client's own limits are much longer */
+        /* seconds; the client's own limits are much longer */
 
         (void) setenv("DEBUGINFOD_TIMEOUT", "5", 1);
         (void) setenv("DEBUGINFOD_MAXTIME", "5", 1);
@@ -155,7 +158,7 @@ prof_sandbox_limit(int resource, rlim_t max)
 }
 
 
-/* listed calls have one result, all others another */
+/* listed calls have one result, all other calls have another result */
 
 static int
 prof_sandbox_filter(const int *calls, int listed, int others)
@@ -199,7 +202,7 @@ prof_sandbox_filter(const int *calls, int listed, int others)
     prog.len = n;
     prog.filter = code;
 
-    /* a kernel may have no filters: the limits hold all the same */
+    /* a kernel may lack filters; the limits still apply */
 
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) == -1
         && errno != EINVAL && errno != ENOSYS)
@@ -211,7 +214,7 @@ prof_sandbox_filter(const int *calls, int listed, int others)
 }
 
 
-/* only for reading; no limit is on what opening alone makes or truncates */
+/* read-only: no limit covers files that open() alone creates or truncates */
 
 static size_t
 prof_sandbox_open(struct sock_filter *code, size_t n, int call, uint32_t arg)

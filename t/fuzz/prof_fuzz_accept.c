@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Values of Accept and Accept-Encoding: the first byte chooses the default.
+ * Fuzzes values of Accept and Accept-Encoding.  The first byte chooses the
+ * default.
  */
 
 
@@ -31,7 +32,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     def = prof_encoders[data[0] % n];
     len = size - 1;
 
-    /* of the exact size, so that reading past the end is seen */
+    /* a copy of the exact size, so the sanitizer detects reads past the end */
 
     s = malloc(len + (len == 0));
     if (s == NULL) {
@@ -48,7 +49,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
 
-    /* who names nothing gets the default, and no encoding */
+    /* a header without names selects the default, and no encoding */
 
     if (memchr(s, '/', len) == NULL && memchr(s, '*', len) == NULL
         && e != def)

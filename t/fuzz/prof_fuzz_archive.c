@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Archives: by the first byte the rest is an archive, or the content of one
- * with the right checksum.  What is read is the same after it was written and
- * read again, and is good for an encoder: alone, merged with itself, and
- * compared with what it was.
+ * Fuzzes archives.  The first byte decides whether the rest is an archive, or
+ * the content of an archive with the right checksum.  A profile that was read
+ * must stay the same when it is written and read again.  Encoders must accept
+ * it: alone, merged with itself, and compared with itself.
  */
 
 
@@ -82,7 +82,7 @@ fuzz_profile(prof_profile_t *p, uint8_t choice)
     fuzz_assert(b.len == again.len
                 && memcmp(b.data, again.data, b.len) == 0);
 
-    /* no file is looked up: none has such a path, and no build-id */
+    /* no file is looked up, since no file has such a path or build-id */
 
     for (i = 0; i < p->nobjects; i++) {
         p->objects[i].path[0] = '\0';

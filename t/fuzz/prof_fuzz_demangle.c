@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Names of symbols, which are whatever a file has.
+ * Fuzzes names of symbols, which may contain anything.
  */
 
 
@@ -29,7 +29,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
 
-    /* viewers must not meet a name that they would read as mangled */
+    /* no result may look like a mangled name to viewers */
 
     if (prof_mangled(name)) {
         abort();

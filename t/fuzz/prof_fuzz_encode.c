@@ -2,9 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Any profile in any format: the first byte chooses the format, the rest is the
- * profile, whose strings are hostile.  What comes out is read again by those who
- * know the format.
+ * Fuzzes all formats.  The first byte chooses the format, the rest is a
+ * profile with hostile strings.  Parsers of the format read the output.
  */
 
 
@@ -236,7 +235,7 @@ fuzz_allocs(fuzz_t *z, prof_profile_t *p)
 }
 
 
-/* zeros when there is nothing left */
+/* zeros after the end of the input */
 
 static uint64_t
 fuzz_number(fuzz_t *z, size_t size)
@@ -320,7 +319,7 @@ fuzz_check_folded(const prof_profile_t *p, const prof_buf_t *b)
 
     sum = 0;
 
-    /* nothing is a buffer without memory */
+    /* an empty output is a buffer without memory */
 
     line = b->len ? b->data : "";
     last = line + b->len;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Pages in pieces: the first two bytes are the lengths of pieces, by turns.
- * What is found does not depend on them.
+ * Fuzzes pages in pieces.  The first two bytes are the lengths of alternate
+ * pieces.  The result must not depend on them.
  */
 
 
@@ -56,7 +56,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         n = data[turn++ & 1];
         n = (n == 0 || n > len - read) ? len - read : n;
 
-        /* of the exact size, so that reading past the end is seen */
+        /*
+         * A copy of the exact size, so the sanitizer detects reads past the
+         * end.
+         */
 
         s = malloc(n);
         if (s == NULL) {

@@ -2,16 +2,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Preloaded into a server, it compares the unwinder with glibc's backtrace()
- * on samples of each child process at random times, and writes what it found
- * to the file that PROF_COMPARE names, when the child exits:
+ * Preloaded into a server, this library compares the unwinder with glibc's
+ * backtrace() on samples of each child process at random times.  When the
+ * child exits, it writes the result to the file that PROF_COMPARE names:
  *
  *     samples N scanned N equal N complete N frames N
  *
- * followed by the first stacks that differ.  Scanned are stacks that went
- * through code without unwind information, or through an object that was
- * loaded after the tables were built: backtrace() ends there or knows more, so
- * these are not compared.
+ * The first stacks that differ follow.  "scanned" stacks went through code
+ * without unwind information, or through an object that was loaded after the
+ * tables were built.  They are not compared, because backtrace() ends there or
+ * has other information.
  */
 
 
@@ -164,7 +164,7 @@ compare_handler(int signo, siginfo_t *si, void *ctx)
         compare_complete++;
     }
 
-    /* backtrace() reads what it finds in such a stack, and may die of it */
+    /* backtrace() reads any address in such a stack, and may crash */
 
     if (compare_stats.scanned != scanned) {
         compare_scanned++;
@@ -173,7 +173,7 @@ compare_handler(int signo, siginfo_t *si, void *ctx)
 
     c->ntheirs = backtrace(c->theirs, PROF_MAX_DEPTH);
 
-    /* theirs begins with the handler and the kernel's trampoline */
+    /* glibc's stack begins with the handler and the kernel's trampoline */
 
     for (i = 0; i < c->ntheirs; i++) {
         if ((uintptr_t) c->theirs[i] == c->ours[0]) {

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Preloaded into nginx, it notes what a capture does to the process, in the
- * file that PROF_DOORS names: a line "timer NS" for each timer that is set to
- * repeat, and a line "patch" for each page of a loaded object that is made
- * writable.
+ * Preloaded into nginx, this library logs the effects of a capture on the
+ * process in the file that PROF_DOORS names: a line "timer NS" for each timer
+ * that is set to repeat, and a line "patch" for each page of a loaded object
+ * that becomes writable.
  */
 
 
@@ -49,7 +49,7 @@ doors_start(void)
 }
 
 
-/* may run in a signal */
+/* this may run in a signal handler */
 
 static void
 doors_line(const char *name, uint64_t n)

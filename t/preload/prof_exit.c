@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * For LD_PRELOAD: a process that exits runs for 30 ms of CPU time after nginx
- * has unloaded its modules, as the destructors of large libraries do.  Timers
- * that a module has left behind expire then.
+ * For LD_PRELOAD: a process that exits continues for 30 ms of CPU time after
+ * nginx has unloaded its modules, as with the destructors of large libraries.
+ * Timers that a module has left behind expire in this time.
  */
 
 

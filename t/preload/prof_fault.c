@@ -2,18 +2,19 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * For LD_PRELOAD: makes calls fail that the module, and the core in it, makes
- * to the C library.  Calls of nginx and of libraries are passed on: who calls
- * is known by the return address.
+ * For LD_PRELOAD: makes calls of the C library fail if the module or its core
+ * makes them.  Calls by nginx and by libraries are passed on; the return
+ * address identifies the caller.
  *
- * PROF_FAULT names a file of 4096 bytes that all processes map, and that the
- * test reads and writes: numbers of 32 bits, of the host's order, which are
+ * PROF_FAULT names a file of 4096 bytes, which all processes map, and which
+ * the test reads and writes.  It contains numbers of 32 bits in the byte order
+ * of the host:
  *
- *     0     which call fails, by its line in the table below, or 0: none
- *     1     the first that fails, counted from 1 from when the test set it
- *     2     the last that fails
- *     3     how many have failed
- *     16..  how many there were of each
+ *     0     the call that fails, by its line in the table below; 0: none fails
+ *     1     the first call that fails, counted from 1 since the test set it
+ *     2     the last call that fails
+ *     3     the number of failed calls
+ *     16..  the number of calls of each line
  */
 
 
@@ -54,7 +55,7 @@ typedef struct {
 } prof_fault_t;
 
 
-/* in the order of their numbers, which begin with 1 */
+/* in the order of their numbers, which start at 1 */
 
 #define PROF_FAULTS(x)                                                        \
     x(socketpair)                                                             \
@@ -92,7 +93,7 @@ typedef enum {
 static prof_fault_t  *prof_fault;
 
 
-/* the C library's own, which dlsym() itself needs */
+/* the C library's own functions, which dlsym() needs */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
@@ -108,7 +109,7 @@ void *__libc_realloc(void *p, size_t size);
         real;                                                                 \
     })
 
-/* of the caller of the function that stands for another */
+/* the return address of the function that replaces another */
 
 #define prof_fails(name, err)                                                 \
     prof_fault_now(PROF_FAULT_##name, __builtin_return_address(0), err)
@@ -335,8 +336,8 @@ pwrite64(int fd, const void *p, size_t len, off64_t offset)
 
 
 /*
- * The module starts the helper for names by two calls, of which the second is
- * made in a process that shares this one's memory.
+ * The module starts the helper for names by two calls.  The second call is
+ * made in a process that shares this process's memory.
  */
 
 int

@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Preloaded into nginx, it delays or prevents threads.  PROF_HOLD names a file:
- * while it exists, a new thread does nothing; while there is one of that name
- * with ".fail" behind it, pthread_create() fails with EAGAIN.
+ * Preloaded into nginx, this library delays or prevents threads.  PROF_HOLD
+ * names a file.  While the file exists, a new thread waits before it runs.
+ * While the file with the suffix ".fail" exists, pthread_create() fails with
+ * EAGAIN.
  */
 
 

@@ -2,20 +2,21 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Preloaded into nginx, it measures how late a worker comes to what is there
- * for it, with its own readings of the clock and nothing of the module.  For
- * each response of an upstream it appends a line to the file that PROF_LATE
- * names:
+ * Preloaded into nginx, this library measures how late a worker handles data
+ * that has arrived.  It reads the clock itself and uses nothing of the module.
+ * For each response of an upstream it appends a line to the file that
+ * PROF_LATE names:
  *
  *     id late-to-the-request late-to-the-response
  *
- * in nanoseconds.  The request that is sent to the upstream has a header
- * "X-Id"; the response has it, too, and in "X-Sent" the time of
- * CLOCK_MONOTONIC at which it was sent.
+ * The times are in nanoseconds.  The request that is sent to the upstream has
+ * a header "X-Id".  The response has this header, too, and "X-Sent": the
+ * CLOCK_MONOTONIC time when it was sent.
  *
- * What arrives while the worker sleeps in epoll_wait() waits from when that
- * returns until it is read; what arrives while it runs waits from then on.  A
- * request's time begins with the poll that reports it.
+ * If data arrives while the worker sleeps in epoll_wait(), it waits from the
+ * return of epoll_wait() until it is read.  If data arrives while the worker
+ * runs, it waits from that moment on.  The time of a request begins with the
+ * poll that reports it.
  */
 
 
@@ -57,7 +58,7 @@ static void late_received(const char *p, ssize_t n);
 static char             late_file[256];
 static uint64_t         late_poll_start;
 static uint64_t         late_poll_end;
-static uint64_t         late_read;          /* when something was read last */
+static uint64_t         late_read;          /* the time of the last read */
 static late_request_t   late_requests[LATE_REQUESTS];
 
 
@@ -66,7 +67,7 @@ late_start(void)
 {
     const char  *file;
 
-    /* nginx writes its title over the environment */
+    /* nginx overwrites the environment with its title */
 
     file = getenv("PROF_LATE");
 
@@ -132,7 +133,7 @@ recv(int fd, void *buf, size_t size, int flags)
 }
 
 
-/* the library for TLS reads this way */
+/* the TLS library reads by this function */
 
 ssize_t
 read(int fd, void *buf, size_t size)
@@ -252,7 +253,7 @@ late_header(const char *p, const char *last, const char *name)
 }
 
 
-/* "": a free one */
+/* an empty name marks a free element */
 
 static late_request_t *
 late_find(const char *id)

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The memory of the store, without nginx: a process that adds, pins and
- * deletes is killed again and again, at any instruction, and after each death
- * the zone is checked from end to end: every block is free or of one entry,
- * lists, hash and sums agree, no archive is torn, and what was said to be
- * there is there.
+ * Tests the memory of the store without nginx.  A process that adds, pins and
+ * deletes profiles is killed again and again, at any instruction.  After each
+ * kill the zone is checked completely: every block is free or belongs to one
+ * entry; lists, hash and sums agree; no archive is torn; and all entries exist
+ * that the process reported.
  *
  * usage: zone_test ROUNDS
  */
@@ -35,7 +35,7 @@ typedef enum {
 } test_op_e;
 
 
-/* what the process that dies says before and after an operation */
+/* the killed process reports here before and after each operation */
 
 typedef struct {
     volatile uint32_t  op;
@@ -57,8 +57,8 @@ typedef struct {
     unsigned           added:1;
     unsigned           gone:1;
     unsigned           pinned:1;
-    unsigned           kept:1;         /* it was pinned, maybe for a while */
-    unsigned           doubt:1;        /* he died in the middle of it */
+    unsigned           kept:1;         /* was pinned at some time */
+    unsigned           doubt:1;        /* killed during the operation */
     unsigned           missing:1;
 } test_known_t;
 
@@ -89,7 +89,7 @@ static uint32_t                   unfinished;
 static ngx_atomic_t              *mutex;
 
 
-/* what of nginx the store uses */
+/* the parts of nginx that the store uses */
 
 volatile ngx_cycle_t    *ngx_cycle;
 volatile ngx_time_t     *ngx_cached_time;
@@ -265,7 +265,7 @@ main(int argc, char **argv)
 }
 
 
-/* until killed */
+/* runs until it is killed */
 
 static void
 test_live(unsigned seed)
@@ -358,7 +358,7 @@ test_do(test_op_e op, uint32_t n)
 }
 
 
-/* what the zone must have, by what he said before he died */
+/* the entries that the zone must have by the reports of the killed process */
 
 static void
 test_replay(void)
@@ -405,7 +405,7 @@ test_zone(void)
 {
     int  bad;
 
-    /* the next one who comes puts it in order */
+    /* the next process repairs the zone */
 
     ngx_http_profile_zone_lock(&store, 1);
     bad = test_blocks() || test_entries();
@@ -415,7 +415,7 @@ test_zone(void)
 }
 
 
-/* each block is free, or of one entry */
+/* each block is free, or belongs to one entry */
 
 static int
 test_blocks(void)
@@ -517,8 +517,8 @@ test_entries(void)
 
 
 /*
- * What he was writing when he died, and nothing of those before him: the next
- * one who needs room removes it.
+ * At most one entry is unfinished: that of the last killed process.  The next
+ * process that needs room removes it.
  */
 
 static int
@@ -559,8 +559,9 @@ test_busy(void)
 
 
 /*
- * An entry that was added is there, whole, unless it was deleted, or an older
- * one was needed: then all that are as old are gone as well.
+ * An entry that was added exists completely, unless it was deleted, or an
+ * older entry was evicted: then all entries of its age or older were evicted
+ * as well.
  */
 
 static int
@@ -659,7 +660,7 @@ test_id(uint32_t n, u_char *id)
 }
 
 
-/* sizes around those of blocks, and some that are large */
+/* sizes near multiples of the block size, and some large ones */
 
 static size_t
 test_archive(uint32_t n, u_char *p)
@@ -679,7 +680,9 @@ test_archive(uint32_t n, u_char *p)
 }
 
 
-/* one who was killed when his entry was written, but not yet his no more */
+/*
+ * A process was killed after it wrote its entry, before it released the entry.
+ */
 
 static void
 test_orphan(void)
@@ -704,7 +707,7 @@ test_orphan(void)
 }
 
 
-/* a process that has the id of one that died is not that process */
+/* a process with the id of a killed process is a different process */
 
 static void
 test_reused(void)
@@ -740,7 +743,10 @@ test_reused(void)
 }
 
 
-/* another process sees the same zone elsewhere; what is damaged goes */
+/*
+ * Another process maps the zone at another address; damaged entries are
+ * removed.
+ */
 
 static void
 test_reload(void)
@@ -757,7 +763,7 @@ test_reload(void)
            "the zone again");
     is_int(store.zone->entries, entries, "with its entries");
 
-    /* a zone is made of words and bytes only */
+    /* a zone consists of words and bytes only */
 
     p = malloc(TEST_ZONE);
     memcpy(p, store.pool->start, TEST_ZONE);
@@ -783,7 +789,7 @@ test_reload(void)
     is_int(store.zone->torn, 1, "and is counted");
     is_int(test_blocks() || test_entries(), 0, "the others are in order");
 
-    /* no chain may lead out of the zone, or into another one */
+    /* no chain may lead out of the zone, or into another chain */
 
     for (n = 0; n < store.zone->nblocks; n++) {
         if (store.links[n] & NGX_HTTP_PROFILE_HEAD) {
@@ -842,7 +848,7 @@ test_limits(void)
     is_int(stat.entries, i, "takes nothing away");
     is_int(stat.dropped, 1, "and is counted");
 
-    /* pinned ones leave only the rest */
+    /* pinned entries reduce the room of the others */
 
     id.data = text;
     id.len = sizeof(text);
@@ -871,7 +877,7 @@ test_limits(void)
     is_int(stat.entries, 1, "it is alone");
     is_int(stat.memory_used, stat.memory_size, "and fills the zone");
 
-    /* which is read in pieces */
+    /* the archive is read in pieces */
 
     memcpy(text, st.id, sizeof(text));
     is_int(ngx_http_profile_store_get(&store, &id, &got, &test_log), NGX_OK,

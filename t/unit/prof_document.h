@@ -37,7 +37,10 @@ static int document_run(const char *command, const char *in, size_t len,
     char *out, size_t size);
 
 
-/* a string for free(); what has zero bytes is none */
+/*
+ * Returns a string for free(); an output with zero bytes gives an empty
+ * string.
+ */
 
 static char *
 document_create(const prof_encoder_t *encoder, const prof_profile_t *p)
@@ -75,7 +78,7 @@ document_count(const char *text, const char *part)
 }
 
 
-/* what the policy permits is what is there, by its hash */
+/* the hashes in the policy are those of the style and the script */
 
 static void
 document_policy(const char *text, const prof_encoder_t *encoder)
@@ -160,7 +163,7 @@ document_xml(const char *text, const char *name)
 }
 
 
-/* exit status of a command, its input from a file */
+/* returns the exit status of a command whose input is a file */
 
 static int
 document_run(const char *command, const char *in, size_t len, char *out,
@@ -196,7 +199,7 @@ document_run(const char *command, const char *in, size_t len, char *out,
 }
 
 
-/* texts that would like to be markup, in all places that there are */
+/* texts that look like markup, in all places of a profile */
 
 static prof_profile_t *
 document_hostile(void)
@@ -265,7 +268,7 @@ document_many(void)
     for (i = 0; i < 100000; i++) {
         random = random * 1103515245 + 12345;
 
-        /* some of the frames are those of the stack before */
+        /* some of the frames are those of the previous stack */
 
         first = i ? (random >> 16) % 22 : 0;
         parent = first ? nodes[first - 1] : PROF_NONE;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Profiles built by hand, for tests of what reads profiles.  A failed
+ * Profiles built by hand, for tests of code that reads profiles.  A failed
  * allocation ends the test.
  */
 
@@ -23,7 +23,7 @@
 
 #define FIXTURE_UNUSED  __attribute__((unused))
 
-/* tells whether the output is what was recorded in t/fixtures/golden/NAME */
+/* compares the output with the recorded one in t/fixtures/golden/NAME */
 
 #define is_golden(b, name)  fixture_golden(__FILE__, name, b)
 
@@ -89,7 +89,7 @@ fixture_object(prof_profile_t *p, const char *path, const char *build_id)
 }
 
 
-/* a NULL name is left to the symbolizer */
+/* the symbolizer fills in a NULL name */
 
 static uint32_t
 fixture_frame(prof_profile_t *p, uint32_t object, uint64_t pc,
@@ -142,7 +142,7 @@ fixture_add(prof_profile_t *p, uint32_t series, uint32_t node)
 }
 
 
-/* keeps the profile's totals in step, as a capture would */
+/* updates the totals of the profile, as a capture does */
 
 static void
 fixture_entry(prof_profile_t *p, uint32_t node, uint32_t kind, uint64_t wall,
@@ -167,8 +167,8 @@ fixture_entry(prof_profile_t *p, uint32_t node, uint32_t kind, uint64_t wall,
 
 
 /*
- * The node of a stack written as "root/caller/leaf".  Frames and nodes that
- * exist already are used again.
+ * Returns the node of a stack written as "root/caller/leaf".  Uses existing
+ * frames and nodes again.
  */
 
 static uint32_t
@@ -223,7 +223,7 @@ fixture_stack(prof_profile_t *p, uint32_t object, const char *names)
 }
 
 
-/* a capture as it usually is: two turns, a gap between them, two objects */
+/* a typical capture: two turns, a gap between them, two objects */
 
 static prof_profile_t *
 fixture_typical(void)
@@ -267,7 +267,7 @@ fixture_typical(void)
 }
 
 
-/* a profile that has all there can be */
+/* a profile with all possible parts */
 
 static prof_profile_t *
 fixture_full(void)
@@ -317,8 +317,8 @@ fixture_full(void)
 
 
 /*
- * With TEST_GOLDEN_RECORD in the environment the file is written instead; see
- * t/fixtures/golden/record.sh.
+ * With TEST_GOLDEN_RECORD in the environment the file is written instead of
+ * compared; see t/fixtures/golden/record.sh.
  */
 
 static int
@@ -384,7 +384,7 @@ fixture_golden(const char *source, const char *name, const prof_buf_t *b)
 static void *
 fixture_grow(void *array, uint32_t n, size_t size)
 {
-    /* room for n items is there up to the next power of two */
+    /* the array has room for n items up to the next power of two */
 
     if (n & (n - 1)) {
         return array;
@@ -399,7 +399,7 @@ fixture_grow(void *array, uint32_t n, size_t size)
 }
 
 
-/* names by the helper that was built with this program */
+/* the helper that was built with this program finds the names */
 
 static void
 fixture_helper(void)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Profiles of pprof, read again.
+ * Reads profiles of pprof.
  */
 
 
@@ -182,7 +182,7 @@ pprof_has_comment(const Prof__Profile *pb, const char *text)
 }
 
 
-/* what readers check, and what makes them look for names elsewhere */
+/* readers check these fields; without them they look up names elsewhere */
 
 static int
 pprof_is_valid(const Prof__Profile *pb)

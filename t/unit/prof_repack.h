@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Archives whose content was changed, with the right checksum: for tests of
- * what reads them.
+ * Changes the content of archives and keeps the checksum right, for tests of
+ * code that reads archives.
  */
 
 
@@ -29,7 +29,7 @@ REPACK_UNUSED static void repack(const unsigned char *content, size_t size,
 static void repack_number(unsigned char *p, uint64_t n, size_t len);
 
 
-/* malloc()ed */
+/* the result is malloc()ed */
 
 static unsigned char *
 repack_content(const prof_buf_t *archive, size_t *size)

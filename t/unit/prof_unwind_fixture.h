@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the tests of the unwinder share: the functions of t/fixtures, a library
- * to load and unload, and whether valgrind runs the test.
+ * The common part of the unwinder's tests: the functions of t/fixtures, a
+ * library to load and unload, and whether valgrind runs the test.
  */
 
 
@@ -51,7 +51,7 @@ extern char  fixture_odd[], fixture_odd_big[], fixture_odd_max[],
              fixture_odd_good[], fixture_odd_rbp[], fixture_odd_restored[],
              fixture_odd_gap[];
 
-/* the end of the stack, glibc's */
+/* the end of the stack, a variable of glibc */
 extern void  *__libc_stack_end;
 
 
@@ -60,8 +60,8 @@ static inline int fixture_valgrind(void);
 
 
 /*
- * Loads one of the libraries that the project needs anyway, and that this
- * program does not use; gives an address in it.
+ * Loads one of the libraries that the project needs and that this program does
+ * not use.  Returns an address in it.
  */
 
 static inline void *

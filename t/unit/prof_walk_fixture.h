@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the tests of the walk and of the scan share: a signal handler that walks
- * the stack it interrupted, and functions to interrupt.
+ * The common part of the tests of the walk and of the scan: a signal handler
+ * that walks the stack that it interrupted, and functions to interrupt.
  */
 
 
@@ -87,7 +87,7 @@ callback(void)
 }
 
 
-/* what asks for its frame address has rbp as the frame's base */
+/* a function that asks for its frame address uses rbp as the frame pointer */
 
 static __attribute__((noinline)) void
 call_fp(fixture_pt fixture, fixture_callback_pt fn)

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Test functions for unit tests written in C.  A test is a program that
- * prints TAP ("Test Anything Protocol"), so prove runs it as any other:
+ * Test functions for unit tests written in C.  A test is a program that prints
+ * TAP ("Test Anything Protocol"), so prove runs it as any other test:
  *
  *     int
  *     main(void)
@@ -12,7 +12,7 @@
  *         return done_testing();
  *     }
  *
- * Every assertion returns whether it holds, and prints what it got when it
+ * Every assertion returns whether it holds, and prints the actual value if it
  * does not.  A program without assertions fails.
  */
 
@@ -31,7 +31,7 @@
 
 #define TAP_UNUSED  __attribute__((unused))
 
-/* a failure is reported where the assertion is written */
+/* a failure is reported with the file and line of the assertion */
 
 #define ok(cond, ...)                                                         \
     tap_ok(__FILE__, __LINE__, (cond) ? 1 : 0, __VA_ARGS__)
@@ -74,7 +74,7 @@ TAP_UNUSED static void tap_dump(const char *name, const void *data,
     size_t len);
 
 
-/* optional: tells a program that ended too early even when it exits with 0 */
+/* optional: detects a program that ended too early, even with the status 0 */
 
 static void
 plan(int n)
@@ -86,7 +86,7 @@ plan(int n)
 }
 
 
-/* the status for main() to return */
+/* returns the exit status for main() */
 
 static int
 done_testing(void)
@@ -113,7 +113,7 @@ done_testing(void)
 }
 
 
-/* instead of any test: return skip_all("no such kernel"); */
+/* in place of all tests: return skip_all("no such kernel"); */
 
 static int
 skip_all(const char *fmt, ...)
@@ -242,7 +242,7 @@ tap_result(const char *file, int line, int cond, const char *fmt,
     vprintf(fmt, args);
     printf("\n");
 
-    /* what was said before a crash must not be lost */
+    /* the output before a crash must not be lost */
     fflush(stdout);
 
     if (!cond) {
