@@ -10,7 +10,7 @@
 #include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_routes.h"
 #include "workers/ngx_http_profile_asker.h"
-#include "keep/ngx_http_profile_stall.h"
+#include "keep/ngx_http_profile_keep.h"
 
 #include <signal.h>
 

@@ -17,6 +17,9 @@
 /* of the capture, for call tree and timeline: some hundred entries of each */
 #define NGX_HTTP_PROFILE_KEEP_MEMORY  32768
 
+/* of a worker at a time; requests beyond these are not kept */
+#define NGX_HTTP_PROFILE_MAX_NOTES    1024
+
 /* more turns than most requests have */
 #define NGX_HTTP_PROFILE_KEEP_STEPS   24
 
@@ -30,7 +33,7 @@ typedef struct {
 } ngx_http_profile_step_t;
 
 
-struct ngx_http_profile_keep_s {
+struct ngx_http_profile_notes_s {
     ngx_http_profile_track_t   *track;
     ngx_queue_t                 queue;       /* of those that are in use */
     uint64_t                    start;
@@ -41,37 +44,68 @@ struct ngx_http_profile_keep_s {
 };
 
 
+static void ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr,
+    uint64_t begin);
 static ngx_uint_t ngx_http_profile_keep_chosen(
     ngx_http_profile_keep_conf_t *keep);
-static ngx_http_profile_keep_t *ngx_http_profile_keep_get(void);
-static void ngx_http_profile_keep_step(ngx_http_profile_keep_t *light,
+static ngx_http_profile_notes_t *ngx_http_profile_keep_get(void);
+static void ngx_http_profile_keep_turn_begins(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready);
+static void ngx_http_profile_keep_turn_ended(ngx_http_profile_track_t *tr,
+    uint64_t now);
+static void ngx_http_profile_keep_step(ngx_http_profile_notes_t *notes,
     uint64_t now, uint64_t cpu);
+static void ngx_http_profile_keep_age(void);
 static ngx_int_t ngx_http_profile_keep_flush(
-    ngx_http_profile_keep_t *light);
+    ngx_http_profile_notes_t *notes);
 static prof_capture_t *ngx_http_profile_keep_capture(uint64_t start);
-static void ngx_http_profile_keep_finish(ngx_http_profile_keep_t *light,
+static void ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr,
+    ngx_http_profile_run_t *run);
+static ngx_uint_t ngx_http_profile_keep_wanted(ngx_http_request_t *r,
+    ngx_http_profile_keep_conf_t *keep);
+static ngx_int_t ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr,
+    ngx_http_profile_keep_conf_t *keep, uint64_t now);
+static void ngx_http_profile_keep_lose(ngx_http_profile_track_t *tr);
+static void ngx_http_profile_keep_log(ngx_http_profile_track_t *tr,
+    ngx_http_profile_run_t *run, uint64_t now);
+static void ngx_http_profile_keep_finish(ngx_http_profile_notes_t *notes,
     ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr);
 
 
 /* in use, those first that were begun or flushed first; and not in use */
 
-static ngx_queue_t  ngx_http_profile_keeps = {
-    &ngx_http_profile_keeps,
-    &ngx_http_profile_keeps
+static ngx_queue_t  ngx_http_profile_used_notes = {
+    &ngx_http_profile_used_notes,
+    &ngx_http_profile_used_notes
 };
 
-static ngx_queue_t  ngx_http_profile_free_lights = {
-    &ngx_http_profile_free_lights,
-    &ngx_http_profile_free_lights
+static ngx_queue_t  ngx_http_profile_free_notes = {
+    &ngx_http_profile_free_notes,
+    &ngx_http_profile_free_notes
 };
 
-static ngx_uint_t  ngx_http_profile_nlights;
+static ngx_uint_t  ngx_http_profile_nnotes;
 
 
-PROF_HOT void
+void
+ngx_http_profile_keep_init(void)
+{
+    ngx_http_profile_observers.notes_begin = ngx_http_profile_keep_begin;
+    ngx_http_profile_observers.notes_turn_begins =
+                                             ngx_http_profile_keep_turn_begins;
+    ngx_http_profile_observers.notes_turn_ended =
+                                              ngx_http_profile_keep_turn_ended;
+    ngx_http_profile_observers.notes_age = ngx_http_profile_keep_age;
+    ngx_http_profile_observers.notes_logged = ngx_http_profile_keep_logged;
+    ngx_http_profile_observers.notes_drop = ngx_http_profile_keep_drop;
+}
+
+
+PROF_HOT static void
 ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 {
-    ngx_http_profile_keep_t      *light;
+    ngx_http_profile_notes_t     *notes;
     ngx_http_profile_srv_conf_t  *pscf;
 
     if (ngx_http_profile_watch == NULL) {
@@ -88,22 +122,22 @@ ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr, uint64_t begin)
         return;
     }
 
-    light = ngx_http_profile_keep_get();
-    if (light == NULL) {
-        tr->dark = 1;
+    notes = ngx_http_profile_keep_get();
+    if (notes == NULL) {
+        tr->unnoted = 1;
         return;
     }
 
-    light->track = tr;
-    light->start = tr->start;
-    light->taken = ngx_http_profile_spot.taken;
-    light->n = 0;
+    notes->track = tr;
+    notes->start = tr->start;
+    notes->taken = ngx_http_profile_spot.taken;
+    notes->n = 0;
 
-    ngx_http_profile_first_gap(tr, begin, &light->steps[0].gap);
+    ngx_http_profile_first_gap(tr, begin, &notes->steps[0].gap);
 
-    ngx_queue_insert_tail(&ngx_http_profile_keeps, &light->queue);
+    ngx_queue_insert_tail(&ngx_http_profile_used_notes, &notes->queue);
 
-    tr->light = light;
+    tr->notes = notes;
 }
 
 
@@ -115,81 +149,80 @@ ngx_http_profile_keep_chosen(ngx_http_profile_keep_conf_t *keep)
 }
 
 
-PROF_HOT static ngx_http_profile_keep_t *
+PROF_HOT static ngx_http_profile_notes_t *
 ngx_http_profile_keep_get(void)
 {
-    ngx_queue_t              *q;
-    ngx_http_profile_keep_t  *light;
+    ngx_queue_t               *q;
+    ngx_http_profile_notes_t  *notes;
 
-    if (!ngx_queue_empty(&ngx_http_profile_free_lights)) {
+    if (!ngx_queue_empty(&ngx_http_profile_free_notes)) {
 
-        q = ngx_queue_head(&ngx_http_profile_free_lights);
+        q = ngx_queue_head(&ngx_http_profile_free_notes);
         ngx_queue_remove(q);
 
-        return ngx_queue_data(q, ngx_http_profile_keep_t, queue);
+        return ngx_queue_data(q, ngx_http_profile_notes_t, queue);
     }
 
-    if (ngx_http_profile_nlights == NGX_HTTP_PROFILE_MAX_LIGHT) {
+    if (ngx_http_profile_nnotes == NGX_HTTP_PROFILE_MAX_NOTES) {
         return NULL;
     }
 
     /* what the profiler allocates is nobody's */
 
     prof_heap_mute();
-    light = ngx_alloc(sizeof(ngx_http_profile_keep_t), ngx_cycle->log);
+    notes = ngx_alloc(sizeof(ngx_http_profile_notes_t), ngx_cycle->log);
     prof_heap_unmute();
 
-    if (light) {
-        light->capture = NULL;
-        ngx_http_profile_nlights++;
+    if (notes) {
+        notes->capture = NULL;
+        ngx_http_profile_nnotes++;
     }
 
-    return light;
-}
-
-
-PROF_HOT void
-ngx_http_profile_keep_gap(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, uint64_t ready)
-{
-    ngx_http_profile_keep_t  *light;
-
-    light = tr->light;
-
-    ngx_http_profile_find_gap(tr, wake, ready, &light->steps[light->n].gap);
-}
-
-
-PROF_HOT void
-ngx_http_profile_keep_turn(ngx_http_profile_track_t *tr, uint64_t now,
-    uint64_t cpu)
-{
-    ngx_http_profile_keep_t  *light;
-
-    light = tr->light;
-
-    ngx_http_profile_keep_step(light, now, cpu);
-
-    if (light->n < NGX_HTTP_PROFILE_KEEP_STEPS) {
-        return;
-    }
-
-    if (ngx_http_profile_keep_flush(light) != NGX_OK) {
-        ngx_http_profile_keep_drop(tr);
-        tr->dark = 1;
-    }
-
-    ngx_http_profile_loop.since = prof_now();
+    return notes;
 }
 
 
 PROF_HOT static void
-ngx_http_profile_keep_step(ngx_http_profile_keep_t *light, uint64_t now,
+ngx_http_profile_keep_turn_begins(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready)
+{
+    ngx_http_profile_notes_t  *notes;
+
+    notes = tr->notes;
+
+    ngx_http_profile_find_gap(tr, wake, ready, &notes->steps[notes->n].gap);
+}
+
+
+PROF_HOT static void
+ngx_http_profile_keep_turn_ended(ngx_http_profile_track_t *tr, uint64_t now)
+{
+    ngx_http_profile_notes_t  *notes;
+
+    notes = tr->notes;
+
+    ngx_http_profile_keep_step(notes, now, tr->turn_cpu);
+
+    if (notes->n < NGX_HTTP_PROFILE_KEEP_STEPS) {
+        return;
+    }
+
+    if (ngx_http_profile_keep_flush(notes) != NGX_OK) {
+        ngx_http_profile_keep_drop(tr);
+        tr->unnoted = 1;
+    }
+
+    ngx_http_profile_forgive();
+}
+
+
+PROF_HOT static void
+ngx_http_profile_keep_step(ngx_http_profile_notes_t *notes, uint64_t now,
     uint64_t cpu)
 {
     ngx_http_profile_step_t  *step;
 
-    step = &light->steps[light->n++];
+    step = &notes->steps[notes->n++];
     step->end = now;
     step->cpu = cpu;
 }
@@ -197,31 +230,31 @@ ngx_http_profile_keep_step(ngx_http_profile_keep_t *light, uint64_t now,
 
 /* the watch still has the samples of what is flushed */
 
-void
+static void
 ngx_http_profile_keep_age(void)
 {
-    ngx_queue_t              *q;
-    ngx_http_profile_keep_t  *light;
+    ngx_queue_t               *q;
+    ngx_http_profile_notes_t  *notes;
 
-    while (!ngx_queue_empty(&ngx_http_profile_keeps)) {
+    while (!ngx_queue_empty(&ngx_http_profile_used_notes)) {
 
-        q = ngx_queue_head(&ngx_http_profile_keeps);
-        light = ngx_queue_data(q, ngx_http_profile_keep_t, queue);
+        q = ngx_queue_head(&ngx_http_profile_used_notes);
+        notes = ngx_queue_data(q, ngx_http_profile_notes_t, queue);
 
-        if (ngx_http_profile_spot.taken - light->taken < PROF_WATCH_KEPT) {
+        if (ngx_http_profile_spot.taken - notes->taken < PROF_WATCH_KEPT) {
             return;
         }
 
-        if (ngx_http_profile_keep_flush(light) != NGX_OK) {
-            light->track->dark = 1;
-            ngx_http_profile_keep_drop(light->track);
+        if (ngx_http_profile_keep_flush(notes) != NGX_OK) {
+            notes->track->unnoted = 1;
+            ngx_http_profile_keep_drop(notes->track);
             continue;
         }
 
-        light->taken = ngx_http_profile_spot.taken;
+        notes->taken = ngx_http_profile_spot.taken;
 
         ngx_queue_remove(q);
-        ngx_queue_insert_tail(&ngx_http_profile_keeps, q);
+        ngx_queue_insert_tail(&ngx_http_profile_used_notes, q);
     }
 }
 
@@ -229,41 +262,41 @@ ngx_http_profile_keep_age(void)
 /* what was noted becomes a capture, or more of it */
 
 static ngx_int_t
-ngx_http_profile_keep_flush(ngx_http_profile_keep_t *light)
+ngx_http_profile_keep_flush(ngx_http_profile_notes_t *notes)
 {
     uintptr_t                 what;
     ngx_uint_t                i;
     prof_capture_t           *c;
     ngx_http_profile_step_t  *step;
 
-    if (light->capture == NULL) {
-        light->capture = ngx_http_profile_keep_capture(light->start);
+    if (notes->capture == NULL) {
+        notes->capture = ngx_http_profile_keep_capture(notes->start);
     }
 
-    c = light->capture;
+    c = notes->capture;
 
     if (c == NULL) {
         return NGX_ERROR;
     }
 
-    for (i = 0; i < light->n; i++) {
-        step = &light->steps[i];
+    for (i = 0; i < notes->n; i++) {
+        step = &notes->steps[i];
 
         ngx_http_profile_add_gap(c, &step->gap);
 
         what = ngx_http_profile_event_name(c, &step->gap.cause);
 
-        prof_watch_turn(ngx_http_profile_watch, c, (uintptr_t) light, what,
+        prof_watch_turn(ngx_http_profile_watch, c, (uintptr_t) notes, what,
                         step->end, step->cpu);
     }
 
     /* before the turn that runs, if one does */
 
-    if (light->n < NGX_HTTP_PROFILE_KEEP_STEPS) {
-        light->steps[0].gap = light->steps[light->n].gap;
+    if (notes->n < NGX_HTTP_PROFILE_KEEP_STEPS) {
+        notes->steps[0].gap = notes->steps[notes->n].gap;
     }
 
-    light->n = 0;
+    notes->n = 0;
 
     return NGX_OK;
 }
@@ -299,17 +332,76 @@ ngx_http_profile_keep_capture(uint64_t start)
 }
 
 
-PROF_HOT ngx_uint_t
-ngx_http_profile_keep_wanted(ngx_http_request_t *r)
+PROF_HOT static void
+ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr,
+    ngx_http_profile_run_t *run)
 {
-    ngx_str_t                     value;
+    uint64_t                      now;
+    ngx_uint_t                    wanted;
+    ngx_http_request_t           *r;
+    ngx_http_profile_track_t     *lasting;
     ngx_http_profile_srv_conf_t  *pscf;
 
+    r = tr->request;
     pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
-    return pscf->keep
-           && ngx_http_complex_value(r, &pscf->keep->condition, &value)
-              == NGX_OK
+    if (pscf->keep == NULL || ngx_http_profile_watch == NULL) {
+        return;
+    }
+
+    if (!tr->closed) {
+        ngx_http_profile_update_request_time(r);
+    }
+
+    wanted = ngx_http_profile_keep_wanted(r, pscf->keep);
+
+    if (tr->request != r) {
+
+        /* a script in the condition has done something that needs a track */
+
+        tr = ngx_http_profile_find_track(r);
+
+        if (tr == NULL) {
+            return;
+        }
+    }
+
+    if (!wanted) {
+        if (tr->notes) {
+            ngx_http_profile_keep_drop(tr);
+        }
+
+        return;
+    }
+
+    now = ngx_http_profile_account_close(tr);
+
+    if (ngx_http_profile_keep_admit(tr, pscf->keep, now) != NGX_OK) {
+        if (tr->notes) {
+            ngx_http_profile_keep_drop(tr);
+        }
+
+        return;
+    }
+
+    lasting = ngx_http_profile_lasting(tr);
+
+    if (lasting == NULL || lasting->notes == NULL) {
+        ngx_http_profile_keep_lose(lasting ? lasting : tr);
+        return;
+    }
+
+    ngx_http_profile_keep_log(lasting, run, now);
+}
+
+
+PROF_HOT static ngx_uint_t
+ngx_http_profile_keep_wanted(ngx_http_request_t *r,
+    ngx_http_profile_keep_conf_t *keep)
+{
+    ngx_str_t  value;
+
+    return ngx_http_complex_value(r, &keep->condition, &value) == NGX_OK
            && value.len && (value.len > 1 || value.data[0] != '0');
 }
 
@@ -319,16 +411,12 @@ ngx_http_profile_keep_wanted(ngx_http_request_t *r)
  * other at once.
  */
 
-PROF_HOT ngx_int_t
-ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr, uint64_t now)
+PROF_HOT static ngx_int_t
+ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr,
+    ngx_http_profile_keep_conf_t *keep, uint64_t now)
 {
-    uint64_t                       interval;
-    ngx_int_t                      rc;
-    ngx_http_profile_srv_conf_t   *pscf;
-    ngx_http_profile_keep_conf_t  *keep;
-
-    pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
-    keep = pscf->keep;
+    uint64_t   interval;
+    ngx_int_t  rc;
 
     if (tr == &ngx_http_profile_brief
         && !ngx_http_profile_keep_chosen(keep))
@@ -336,7 +424,7 @@ ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr, uint64_t now)
         return NGX_DECLINED;
     }
 
-    if (tr->dark) {
+    if (tr->unnoted) {
         ngx_http_profile_keep_lose(tr);
         return NGX_BUSY;
     }
@@ -363,7 +451,7 @@ ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr, uint64_t now)
 }
 
 
-void
+static void
 ngx_http_profile_keep_lose(ngx_http_profile_track_t *tr)
 {
     tr->lost = NGX_HTTP_PROFILE_LOSS_MEMORY;
@@ -371,34 +459,34 @@ ngx_http_profile_keep_lose(ngx_http_profile_track_t *tr)
 }
 
 
-void
+static void
 ngx_http_profile_keep_log(ngx_http_profile_track_t *tr,
-    ngx_http_profile_frame_t *frame, uint64_t now)
+    ngx_http_profile_run_t *run, uint64_t now)
 {
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_keep_t  *light;
+    ngx_http_profile_ctx_t    *ctx;
+    ngx_http_profile_notes_t  *notes;
 
-    if (frame && ngx_http_profile_spot.fresh) {
-        ngx_http_profile_pass(frame);
+    if (run && ngx_http_profile_spot.fresh) {
+        ngx_http_profile_watch_pass(run);
     }
 
-    light = tr->light;
+    notes = tr->notes;
 
-    if (light == NULL) {
+    if (notes == NULL) {
         return;
     }
 
-    if (frame) {
-        ngx_http_profile_keep_step(light, now, tr->turn_cpu);
+    if (run) {
+        ngx_http_profile_keep_step(notes, now, tr->turn_cpu);
     }
 
     prof_heap_mute();
 
-    ctx = (ngx_http_profile_keep_flush(light) == NGX_OK)
+    ctx = (ngx_http_profile_keep_flush(notes) == NGX_OK)
           ? ngx_http_profile_create(tr->request) : NULL;
 
     if (ctx) {
-        ngx_http_profile_keep_finish(light, ctx);
+        ngx_http_profile_keep_finish(notes, ctx);
 
         if (ctx->profile) {
             tr->samples = ctx->profile->stats.samples;
@@ -421,7 +509,7 @@ ngx_http_profile_keep_log(ngx_http_profile_track_t *tr,
 
 
 static void
-ngx_http_profile_keep_finish(ngx_http_profile_keep_t *light,
+ngx_http_profile_keep_finish(ngx_http_profile_notes_t *notes,
     ngx_http_profile_ctx_t *ctx)
 {
     u_char              *p;
@@ -437,27 +525,27 @@ ngx_http_profile_keep_finish(ngx_http_profile_keep_t *light,
     ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
     ctx->verdict = NGX_HTTP_PROFILE_ADMITTED;
     ctx->status = r->err_status ? r->err_status : r->headers_out.status;
-    ctx->profile = prof_capture_finish(light->capture, (char *) title);
+    ctx->profile = prof_capture_finish(notes->capture, (char *) title);
 }
 
 
-PROF_HOT void
+PROF_HOT static void
 ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_keep_t  *light;
+    ngx_http_profile_notes_t  *notes;
 
-    light = tr->light;
-    tr->light = NULL;
+    notes = tr->notes;
+    tr->notes = NULL;
 
     /* if it was finished, its memory is the profile's */
 
-    if (light->capture) {
-        prof_capture_destroy(light->capture);
-        light->capture = NULL;
+    if (notes->capture) {
+        prof_capture_destroy(notes->capture);
+        notes->capture = NULL;
     }
 
-    ngx_queue_remove(&light->queue);
-    ngx_queue_insert_head(&ngx_http_profile_free_lights, &light->queue);
+    ngx_queue_remove(&notes->queue);
+    ngx_queue_insert_head(&ngx_http_profile_free_notes, &notes->queue);
 }
 
 
@@ -466,20 +554,20 @@ ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr)
 void
 ngx_http_profile_keep_exit(void)
 {
-    ngx_queue_t              *q;
-    ngx_http_profile_keep_t  *light;
+    ngx_queue_t               *q;
+    ngx_http_profile_notes_t  *notes;
 
-    while (!ngx_queue_empty(&ngx_http_profile_keeps)) {
-        q = ngx_queue_head(&ngx_http_profile_keeps);
-        light = ngx_queue_data(q, ngx_http_profile_keep_t, queue);
+    while (!ngx_queue_empty(&ngx_http_profile_used_notes)) {
+        q = ngx_queue_head(&ngx_http_profile_used_notes);
+        notes = ngx_queue_data(q, ngx_http_profile_notes_t, queue);
 
-        ngx_http_profile_keep_drop(light->track);
+        ngx_http_profile_keep_drop(notes->track);
     }
 
-    while (!ngx_queue_empty(&ngx_http_profile_free_lights)) {
-        q = ngx_queue_head(&ngx_http_profile_free_lights);
+    while (!ngx_queue_empty(&ngx_http_profile_free_notes)) {
+        q = ngx_queue_head(&ngx_http_profile_free_notes);
         ngx_queue_remove(q);
 
-        ngx_free(ngx_queue_data(q, ngx_http_profile_keep_t, queue));
+        ngx_free(ngx_queue_data(q, ngx_http_profile_notes_t, queue));
     }
 }

@@ -2,13 +2,19 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * profile_keep: captures that go on for a share of all requests, and that are
- * kept if a condition is true when the request is logged.  They are cheap
- * because they have only what the watch (shared/prof.h) and the accounting
- * know, and because this is just noted: names, call tree and timeline are made
- * of the notes when the request is kept.
+ * The directives profile_keep and profile_stall_threshold: both use what the
+ * event loop and its watch know about all requests.
  *
- * Context: the event loop of a worker.
+ * profile_keep takes notes of the turns of a share of all requests, and keeps
+ * the profile of a request if a condition is true when the request is logged.
+ * Notes are cheap: names, call tree and timeline are made of them only when the
+ * request is kept.
+ *
+ * A stall is a run that kept a worker from everything else for longer than
+ * profile_stall_threshold.  The longest stalls of all workers are in shared
+ * memory, and survive a reload.
+ *
+ * Context: the event loop of a worker, but for the directives.
  */
 
 
@@ -21,11 +27,7 @@
 #include <ngx_http.h>
 
 #include "core/ngx_http_profile_conf.h"
-#include "loop/ngx_http_profile_account.h"
 
-
-/* of a worker at a time; requests beyond these are not kept */
-#define NGX_HTTP_PROFILE_MAX_LIGHT  1024
 
 /* samples a second */
 #define NGX_HTTP_PROFILE_KEEP_FREQUENCY  99
@@ -34,6 +36,8 @@
 /* profiles a second, of a worker */
 #define NGX_HTTP_PROFILE_KEEP_RATE       10
 #define NGX_HTTP_PROFILE_KEEP_RATE_MAX   1000
+
+#define NGX_HTTP_PROFILE_STALLS          32
 
 
 struct ngx_http_profile_keep_conf_s {
@@ -45,49 +49,39 @@ struct ngx_http_profile_keep_conf_s {
 };
 
 
+/* texts are null-terminated, and may contain what a client has sent */
+
+typedef struct {
+    uint64_t     wall;          /* ns */
+    time_t       when;
+    ngx_pid_t    worker;
+    u_char       request[256];  /* "GET /a host", or empty: of no request */
+    u_char       handler[128];  /* function that the event loop called */
+    u_char       stack[512];    /* "inner < outer < ...", or empty */
+} ngx_http_profile_stall_t;
+
+
 PROF_HIDDEN_BEGIN
 
-char *ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
+/* the worker begins to observe its event loop for profile_keep, or ends */
+void ngx_http_profile_keep_init(void);
+void ngx_http_profile_keep_exit(void);
 
-/* begins one, if the server has profile_keep and it is the request's turn */
-void ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr,
-    uint64_t begin);
-void ngx_http_profile_keep_gap(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, uint64_t ready);
-void ngx_http_profile_keep_turn(ngx_http_profile_track_t *tr, uint64_t now,
-    uint64_t cpu);
-
-/* the watch is going to forget what is old */
-void ngx_http_profile_keep_age(void);
-
-/* the server has profile_keep */
-
-#define ngx_http_profile_keep_asked(r)                                       \
-    (ngx_http_profile_watch                                                   \
-     && ((ngx_http_profile_srv_conf_t *)                                      \
-         ngx_http_get_module_srv_conf(r, ngx_http_profile_module))->keep)
-
-/* the request is logged: whether the server wants to have it */
-ngx_uint_t ngx_http_profile_keep_wanted(ngx_http_request_t *r);
+/* runs of at least this many ns are stalls from now on; 0: none is */
+void ngx_http_profile_stall_observe(uint64_t ns);
 
 /*
- * One that is wanted: whether it can be kept.  NGX_DECLINED: it is not of the
- * share.  NGX_BUSY: it is counted as lost.
+ * Copies the longest stalls of all workers, the longest first, to an array of
+ * NGX_HTTP_PROFILE_STALLS, and returns their number.
  */
-ngx_int_t ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr,
-    uint64_t now);
+ngx_uint_t ngx_http_profile_stalls(ngx_shm_zone_t *zone,
+    ngx_http_profile_stall_t *stalls);
 
-/* it was admitted, and there is no memory for it */
-void ngx_http_profile_keep_lose(ngx_http_profile_track_t *tr);
+/* directives */
 
-/* the profile goes to the store; frame: of its turn, if it runs */
-void ngx_http_profile_keep_log(ngx_http_profile_track_t *tr,
-    ngx_http_profile_frame_t *frame, uint64_t now);
-
-/* it goes nowhere */
-void ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr);
-void ngx_http_profile_keep_exit(void);
+char *ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_profile_stall_threshold(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 
 PROF_HIDDEN_END
 

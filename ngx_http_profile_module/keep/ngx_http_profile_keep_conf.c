@@ -18,11 +18,11 @@ ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_profile_srv_conf_t *pscf = conf;
 
-    ngx_str_t                         *value;
-    ngx_uint_t                         i;
-    ngx_http_profile_keep_conf_t      *keep;
-    ngx_http_profile_main_conf_t      *pmcf;
-    ngx_http_compile_complex_value_t   ccv;
+    ngx_str_t                        *value;
+    ngx_uint_t                        i;
+    ngx_http_profile_keep_conf_t     *keep;
+    ngx_http_profile_main_conf_t     *pmcf;
+    ngx_http_compile_complex_value_t  ccv;
 
     if (pscf->keep != NGX_CONF_UNSET_PTR) {
         return "is duplicate";

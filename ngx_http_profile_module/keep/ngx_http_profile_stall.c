@@ -8,10 +8,10 @@
 
 
 #include "core/ngx_http_profile_conf.h"
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_log_limit.h"
-#include "keep/ngx_http_profile_stall.h"
+#include "keep/ngx_http_profile_keep.h"
 
 
 /* for the capture of one stack */
@@ -35,6 +35,8 @@ typedef struct {
 
 static ngx_int_t ngx_http_profile_stall_init(ngx_shm_zone_t *zone,
     void *data);
+static void ngx_http_profile_stall(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uint64_t wall);
 static prof_profile_t *ngx_http_profile_stall_profile(uintptr_t handler);
 static void ngx_http_profile_stall_work(void *data);
 static void ngx_http_profile_stall_done(void *data);
@@ -43,17 +45,14 @@ static void ngx_http_profile_stall_names(prof_profile_t *p, uint32_t node,
 static void ngx_http_profile_stall_add(ngx_http_profile_stall_t *stall);
 
 
-PROF_HOT_DATA uint64_t  ngx_http_profile_stall_ns;
-
-
 char *
 ngx_http_profile_stall_threshold(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf)
 {
     ngx_http_profile_main_conf_t *pmcf = conf;
 
-    ngx_str_t   *value, name;
-    ngx_msec_t   ms;
+    ngx_str_t  *value, name;
+    ngx_msec_t  ms;
 
     if (pmcf->stall != NGX_CONF_UNSET_MSEC) {
         return "is duplicate";
@@ -118,21 +117,22 @@ ngx_http_profile_stall_init(ngx_shm_zone_t *zone, void *data)
 
 
 void
-ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
+ngx_http_profile_stall_observe(uint64_t ns)
+{
+    ngx_http_profile_observers.slow = ngx_http_profile_stall;
+    ngx_http_profile_observers.slow_ns = ns;
+}
+
+
+static void
+ngx_http_profile_stall(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uint64_t wall)
 {
     ngx_uint_t                     omitted;
     ngx_http_request_t            *r;
-    ngx_http_profile_frame_t      *f;
     ngx_http_profile_stall_job_t  *job;
 
     static ngx_http_profile_log_limit_t  line;
-
-    /* what called it has not run longer by itself */
-
-    for (f = frame; f; f = f->prev) {
-        f->noted = 1;
-    }
 
     if (ngx_http_profile_log_limit(&line, &omitted) != NGX_OK) {
         return;
@@ -158,7 +158,7 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
                      &r->headers_in.server);
     }
 
-    job->profile = ngx_http_profile_stall_profile(frame->handler);
+    job->profile = ngx_http_profile_stall_profile(run->handler);
 
     job->job.work = ngx_http_profile_stall_work;
     job->job.done = ngx_http_profile_stall_done;
@@ -175,9 +175,9 @@ ngx_http_profile_stall(ngx_http_profile_frame_t *frame,
 static prof_profile_t *
 ngx_http_profile_stall_profile(uintptr_t handler)
 {
-    prof_capture_t       *c;
-    prof_profile_t       *p;
-    prof_capture_conf_t   conf;
+    prof_capture_t      *c;
+    prof_profile_t      *p;
+    prof_capture_conf_t  conf;
 
     ngx_memzero(&conf, sizeof(prof_capture_conf_t));
 

@@ -8,9 +8,7 @@
  */
 
 
-#include "keep/ngx_http_profile_keep.h"
-#include "workers/ngx_http_profile_asker.h"
-#include "keep/ngx_http_profile_stall.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 
 /* nginx's time may be behind by that when a request is logged */
@@ -18,24 +16,13 @@
 
 #define NGX_HTTP_PROFILE_MSEC       1000000
 
-/* now is in a turn of the request */
-
-#define ngx_http_profile_is_running(tr)                                       \
-    (ngx_http_profile_frame && ngx_http_profile_frame->track == (tr))
-
-
 static int64_t ngx_http_profile_waited(ngx_http_request_t *r);
 static uint64_t ngx_http_profile_poll_end(uint64_t begin);
-static ngx_uint_t ngx_http_profile_account_unasked(ngx_http_request_t *r,
-    ngx_uint_t *wanted);
-__attribute__((noinline)) static ngx_int_t ngx_http_profile_account_end(
-    ngx_http_request_t *r, ngx_http_profile_track_t *tr);
-static ngx_int_t ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
-    ngx_http_profile_frame_t *frame, uint64_t now, ngx_uint_t wanted);
 static uint64_t ngx_http_profile_account_now(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times, uint64_t now);
-static uint64_t ngx_http_profile_account_close(ngx_http_profile_track_t *tr);
+__attribute__((noinline)) static ngx_int_t ngx_http_profile_account_end(
+    ngx_http_request_t *r, ngx_http_profile_track_t *tr);
 static void ngx_http_profile_account_late(void);
 static void ngx_http_profile_update_time(uint64_t now);
 
@@ -46,8 +33,12 @@ PROF_HOT ngx_int_t
 ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 {
     if (ngx_http_profile_adopt(tr) == NGX_OK) {
-        ngx_http_profile_account_start(tr, ngx_http_profile_frame->start);
-        ngx_http_profile_keep_begin(tr, ngx_http_profile_frame->start);
+        ngx_http_profile_account_start(tr, ngx_http_profile_current->start);
+
+        if (ngx_http_profile_observers.notes_begin) {
+            ngx_http_profile_observers.notes_begin(tr,
+                                              ngx_http_profile_current->start);
+        }
 
         return NGX_DECLINED;
     }
@@ -73,7 +64,7 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
     tr->start = from - ngx_http_profile_waited(r) * NGX_HTTP_PROFILE_MSEC;
     tr->times.wait += from - tr->start;
     tr->times.stall += begin - from;
-    tr->mark = begin;
+    tr->since = begin;
     tr->begun = 1;
 
     if (ngx_http_profile_nasides) {
@@ -147,19 +138,19 @@ ngx_http_profile_poll_end(uint64_t begin)
 
 
 PROF_HOT void
-ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
-    uint64_t ready, uint64_t begin)
+ngx_http_profile_account_gap(ngx_http_profile_track_t *tr, uint64_t ready,
+    uint64_t begin)
 {
     if (tr->closed) {
         return;
     }
 
-    ready = ngx_max(ready, tr->mark);
+    ready = ngx_max(ready, tr->since);
     ready = ngx_min(ready, begin);
 
-    tr->times.wait += ready - tr->mark;
+    tr->times.wait += ready - tr->since;
     tr->times.stall += begin - ready;
-    tr->mark = begin;
+    tr->since = begin;
 }
 
 
@@ -175,7 +166,7 @@ ngx_http_profile_account_turn(ngx_http_profile_track_t *tr, uint64_t now)
     tr->times.longest = ngx_max(tr->times.longest, tr->turn);
     tr->turn = 0;
     tr->turn_cpu = 0;
-    tr->mark = now;
+    tr->since = now;
 }
 
 
@@ -186,7 +177,7 @@ ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
     uint64_t  now;
 
     if (!tr->begun) {
-        ngx_http_profile_account_start(tr, tr->mark);
+        ngx_http_profile_account_start(tr, tr->since);
         ngx_http_profile_account_late();
     }
 
@@ -208,7 +199,7 @@ PROF_HOT static uint64_t
 ngx_http_profile_account_now(ngx_http_profile_track_t *tr)
 {
     return ngx_http_profile_is_running(tr)
-           ? ngx_http_profile_charge(ngx_http_profile_frame) : prof_now();
+           ? ngx_http_profile_charge(ngx_http_profile_current) : prof_now();
 }
 
 
@@ -222,20 +213,22 @@ ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
         times->longest = ngx_max(times->longest, tr->turn);
 
     } else {
-        times->wait += now - tr->mark;
+        times->wait += now - tr->since;
     }
 
     times->wall = now - tr->start;
 }
 
 
-/* most requests: no more of it is read than its address */
+/*
+ * Most requests are brief, and nobody asks for their times.  A script may still
+ * ask for them after this handler.
+ */
 
 PROF_HOT ngx_int_t
 ngx_http_profile_account_log(ngx_http_request_t *r)
 {
-    ngx_uint_t                 wanted;
-    ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_run_t    *run;
     ngx_http_profile_track_t  *tr;
 
     if (r != ngx_http_profile_brief.request) {
@@ -245,53 +238,40 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
     }
 
     tr = &ngx_http_profile_brief;
-    frame = ngx_http_profile_frame;
+    run = ngx_http_profile_current;
 
     if (tr->begun || !ngx_http_profile_is_plain
-        || !ngx_http_profile_is_running(tr) || frame->prev
+        || !ngx_http_profile_is_running(tr) || run->prev
         || ngx_http_profile_nasides)
     {
         return ngx_http_profile_account_end(r, tr);
     }
 
-    if (ngx_http_profile_account_unasked(r, &wanted)) {
-        frame->track = NULL;
-        frame->tail = 1;
+    if (ngx_http_profile_observers.notes_logged) {
+        ngx_http_profile_observers.notes_logged(tr, run);
 
-        return NGX_OK;
+        if (tr->request != r) {
+
+            /* meanwhile the request has got a lasting track */
+
+            tr = ngx_http_profile_find_track(r);
+
+            if (tr) {
+                (void) ngx_http_profile_account_close(tr);
+            }
+
+            return NGX_OK;
+        }
+
+        if (tr->begun) {
+            (void) ngx_http_profile_account_close(tr);
+        }
     }
 
-    if (!tr->begun) {
-        ngx_http_profile_account_start(tr, tr->mark);
-    }
+    run->track = NULL;
+    run->tail = 1;
 
-    return ngx_http_profile_account_keep(tr, frame,
-                                         ngx_http_profile_account_close(tr),
-                                         wanted);
-}
-
-
-/*
- * Of the brief request: nobody asks for its times, but for scripts, maybe, in a
- * moment.  If not, *wanted says whether profile_keep wants it; scripts may also
- * be what its condition asks.
- */
-
-PROF_HOT static ngx_uint_t
-ngx_http_profile_account_unasked(ngx_http_request_t *r, ngx_uint_t *wanted)
-{
-    if (!ngx_http_profile_keep_asked(r)) {
-        return 1;
-    }
-
-    /* for $request_time */
-
-    (void) ngx_http_profile_waited(r);
-    ngx_http_profile_update_time(prof_now());
-
-    *wanted = ngx_http_profile_keep_wanted(r);
-
-    return !*wanted && !ngx_http_profile_brief.begun;
+    return NGX_OK;
 }
 
 
@@ -299,91 +279,55 @@ PROF_HOT static ngx_int_t
 ngx_http_profile_account_end(ngx_http_request_t *r,
     ngx_http_profile_track_t *tr)
 {
-    uint64_t                   now;
-    ngx_http_profile_frame_t  *frame;
+    uint64_t                 now;
+    ngx_http_profile_run_t  *run;
 
     if (tr == NULL || !tr->accounted || tr->closed) {
         return NGX_OK;
     }
 
-    frame = ngx_http_profile_is_running(tr) ? ngx_http_profile_frame : NULL;
-
-    if (!tr->begun) {
-        ngx_http_profile_account_start(tr, tr->mark);
-    }
-
+    run = ngx_http_profile_is_running(tr) ? ngx_http_profile_current : NULL;
     now = ngx_http_profile_account_close(tr);
 
-    if (frame && ngx_http_profile_stall_ns
-        && now - frame->start >= ngx_http_profile_stall_ns)
+    if (run && ngx_http_profile_observers.slow_ns
+        && now - run->start >= ngx_http_profile_observers.slow_ns)
     {
-        ngx_http_profile_stall(frame, tr, now - frame->start);
+        ngx_http_profile_report_slow(run, tr, now - run->start);
 
-        /* it may have opened something, and is brief no more */
+        /* this may have opened something: the request is brief no more */
 
         tr = ngx_http_profile_find_track(r);
     }
 
-    if (tr == NULL
-        || (tr != &ngx_http_profile_brief && tr->light == NULL && !tr->dark))
+    if (tr && ngx_http_profile_observers.notes_logged
+        && (tr == &ngx_http_profile_brief || tr->notes || tr->unnoted))
     {
-        return NGX_OK;
+        ngx_http_profile_observers.notes_logged(tr, run);
     }
 
-    return ngx_http_profile_account_keep(tr, frame, now,
-                                         ngx_http_profile_keep_wanted(r));
-}
+    if (r == ngx_http_profile_brief.request) {
 
+        /* the request is freed next, and code until then belongs to none */
 
-/* times are final: whether the request is kept, and what is left of it */
-
-PROF_HOT static ngx_int_t
-ngx_http_profile_account_keep(ngx_http_profile_track_t *tr,
-    ngx_http_profile_frame_t *frame, uint64_t now, ngx_uint_t wanted)
-{
-    ngx_http_profile_track_t  *lasting;
-
-    if (wanted && ngx_http_profile_keep_admit(tr, now) != NGX_OK) {
-        wanted = 0;
-    }
-
-    if (tr == &ngx_http_profile_brief && !wanted) {
-
-        /* it is freed next, and what is run until then is nobody's */
-
-        ngx_http_profile_turn_forget(tr);
-
-        return NGX_OK;
-    }
-
-    lasting = ngx_http_profile_lasting(tr);
-
-    if (lasting == NULL || lasting->light == NULL) {
-
-        if (wanted) {
-            ngx_http_profile_keep_lose(lasting ? lasting : tr);
-        }
-
-        return NGX_OK;
-    }
-
-    tr = lasting;
-
-    if (wanted) {
-        ngx_http_profile_keep_log(tr, frame, now);
-
-    } else {
-        ngx_http_profile_keep_drop(tr);
+        ngx_http_profile_turn_forget(&ngx_http_profile_brief);
     }
 
     return NGX_OK;
 }
 
 
-PROF_HOT static uint64_t
+PROF_HOT uint64_t
 ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
 {
     uint64_t  now;
+
+    if (tr->closed) {
+        return tr->start + tr->times.wall;
+    }
+
+    if (!tr->begun) {
+        ngx_http_profile_account_start(tr, tr->since);
+    }
 
     now = ngx_http_profile_account_now(tr);
     ngx_http_profile_account_until(tr, &tr->times, now);
@@ -400,16 +344,16 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
 static void
 ngx_http_profile_account_late(void)
 {
-    ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_run_t  *run;
 
-    frame = ngx_http_profile_frame;
+    run = ngx_http_profile_current;
 
-    if (frame && frame->tail) {
-        frame->track = &ngx_http_profile_brief;
+    if (run && run->tail) {
+        run->track = &ngx_http_profile_brief;
 
-        (void) ngx_http_profile_account_close(frame->track);
+        (void) ngx_http_profile_account_close(run->track);
 
-        frame->track = NULL;
+        run->track = NULL;
     }
 }
 
@@ -436,4 +380,12 @@ ngx_http_profile_update_time(uint64_t now)
 
         loop->updated = now;
     }
+}
+
+
+void
+ngx_http_profile_update_request_time(ngx_http_request_t *r)
+{
+    (void) ngx_http_profile_waited(r);
+    ngx_http_profile_update_time(prof_now());
 }

@@ -18,8 +18,7 @@
  */
 
 
-#include "stages/ngx_http_profile_stages.h"
-#include "request/ngx_http_profile_request.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 
 /* while there are captures, for what others run; ticks are 4 ms */
@@ -30,6 +29,7 @@ typedef struct {
     ngx_uint_t                 users;        /* that need it armed */
     ngx_uint_t                 captures;     /* that need the sampler */
     ngx_uint_t                 ended;        /* nothing may begin */
+    ngx_uint_t                 watchers;     /* that need the watch */
     prof_sampler_t            *sampler;      /* while there are captures */
     ngx_rbtree_insert_pt       insert;       /* nginx's own, and these */
     ngx_event_actions_t        actions;
@@ -46,6 +46,7 @@ static ngx_http_profile_track_t *ngx_http_profile_running(void);
 static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static void ngx_http_profile_idle_timer(ngx_event_t *ev);
+static void ngx_http_profile_watch_end(void);
 
 
 /* one worker is one process and one thread */
@@ -53,6 +54,8 @@ static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 PROF_HOT_DATA static ngx_http_profile_worker_t  worker;
 
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_armed;
+PROF_HOT_DATA prof_watch_t                     *ngx_http_profile_watch;
+PROF_HOT_DATA prof_watch_spot_t                 ngx_http_profile_spot;
 
 /* a timer that keeps the tree from being empty, and its connection */
 
@@ -90,7 +93,7 @@ ngx_http_profile_disarm(void)
 PROF_HOT void
 ngx_http_profile_disarm_idle(void)
 {
-    if (ngx_http_profile_frame) {
+    if (ngx_http_profile_current) {
         return;
     }
 
@@ -106,8 +109,8 @@ ngx_http_profile_disarm_idle(void)
 
     ngx_http_profile_disarm_loop();
 
-    ngx_http_profile_owned_done();
-    ngx_http_profile_tracked_done();
+    ngx_http_profile_owner_done();
+    ngx_http_profile_tracks_done();
 }
 
 
@@ -136,13 +139,13 @@ ngx_http_profile_track_exit(void)
 {
     worker.ended = 1;
 
-    ngx_http_profile_frame = NULL;
+    ngx_http_profile_current = NULL;
 
     if (worker.sampler) {
         ngx_http_profile_disarm_sampler();
     }
 
-    ngx_http_profile_watch_exit();
+    ngx_http_profile_watch_end();
 
     if (ngx_http_profile_armed) {
         ngx_http_profile_disarm_loop();
@@ -168,12 +171,6 @@ ngx_http_profile_arm_sampler(ngx_uint_t frequency)
 
     if (worker.sampler == NULL) {
 
-        if (ngx_http_profile_init_phases() != NGX_OK) {
-            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                          "profile: no memory for the names of phases");
-            return NGX_ERROR;
-        }
-
         worker.sampler = prof_sampler_create(&err);
 
         if (worker.sampler == NULL) {
@@ -182,7 +179,14 @@ ngx_http_profile_arm_sampler(ngx_uint_t frequency)
             return NGX_ERROR;
         }
 
-        ngx_http_profile_arm_phases();
+        if (ngx_http_profile_observers.sampling
+            && ngx_http_profile_observers.sampling(1) != NGX_OK)
+        {
+            prof_sampler_destroy(worker.sampler);
+            worker.sampler = NULL;
+            return NGX_ERROR;
+        }
+
         ngx_http_profile_watch_start(ngx_min(frequency,
                                          NGX_HTTP_PROFILE_WATCH_FREQUENCY));
     }
@@ -206,7 +210,10 @@ ngx_http_profile_release_sampler(void)
 static void
 ngx_http_profile_disarm_sampler(void)
 {
-    ngx_http_profile_disarm_phases();
+    if (ngx_http_profile_observers.sampling) {
+        (void) ngx_http_profile_observers.sampling(0);
+    }
+
     ngx_http_profile_watch_stop();
 
     prof_sampler_destroy(worker.sampler);
@@ -226,7 +233,7 @@ ngx_http_profile_arm_loop(void)
 {
     if (worker.ended
         || ngx_http_profile_poll_init((ngx_cycle_t *) ngx_cycle) != NGX_OK
-        || ngx_http_profile_owned_init() != NGX_OK)
+        || ngx_http_profile_owner_init() != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -271,26 +278,24 @@ ngx_http_profile_arm_loop(void)
 static ngx_int_t
 ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 {
-    ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_run_t    *run;
     ngx_http_profile_track_t  *tr;
 
-    frame = ngx_http_profile_frame;
+    run = ngx_http_profile_current;
 
-    if (frame && !ev->accept) {
+    if (run && !ev->accept) {
 
         tr = ngx_http_profile_running();
 
         if (tr) {
             ngx_http_profile_own_event(tr, ev);
 
-            /* nginx does that before it asks an upstream, maybe */
-
             if (tr->ctx) {
-                ngx_http_profile_wrap_upstreams(tr->ctx);
+                ngx_http_profile_observers.event_added(tr);
             }
 
-        } else if (frame->accept) {
-            frame->connection = ngx_http_profile_connection(ev);
+        } else if (run->accept) {
+            run->connection = ngx_http_profile_connection(ev);
         }
     }
 
@@ -320,7 +325,7 @@ ngx_http_profile_running(void)
 {
     ngx_http_profile_track_t  *tr;
 
-    tr = ngx_http_profile_frame ? ngx_http_profile_frame->track : NULL;
+    tr = ngx_http_profile_current ? ngx_http_profile_current->track : NULL;
 
     return tr ? ngx_http_profile_lasting(tr) : NULL;
 }
@@ -365,4 +370,58 @@ static void
 ngx_http_profile_idle_timer(ngx_event_t *ev)
 {
     ngx_add_timer(ev, 0x3fffffff);
+}
+
+
+void
+ngx_http_profile_watch_start(ngx_uint_t frequency)
+{
+    const char  *err;
+
+    if (worker.watchers++ || ngx_http_profile_watch) {
+        return;
+    }
+
+    ngx_http_profile_watch = prof_watch_create(frequency,
+                                               &ngx_http_profile_spot, &err);
+
+    if (ngx_http_profile_watch == NULL) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: %s", err);
+    }
+}
+
+
+void
+ngx_http_profile_watch_stop(void)
+{
+    if (--worker.watchers == 0) {
+        ngx_http_profile_watch_end();
+    }
+}
+
+
+static void
+ngx_http_profile_watch_end(void)
+{
+    worker.watchers = 0;
+
+    if (ngx_http_profile_watch) {
+        prof_watch_destroy(ngx_http_profile_watch);
+        ngx_http_profile_watch = NULL;
+    }
+}
+
+
+void
+ngx_http_profile_watch_pass(ngx_http_profile_run_t *run)
+{
+    if (ngx_http_profile_observers.notes_age) {
+        ngx_http_profile_observers.notes_age();
+    }
+
+    prof_watch_pass(ngx_http_profile_watch,
+                    run->track ? (uintptr_t) run->track->notes : 0);
+
+    ngx_http_profile_forgive();
 }

@@ -10,7 +10,7 @@
  */
 
 
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 
 /*
@@ -40,7 +40,7 @@ typedef struct {
 
 
 static ngx_connection_t *ngx_http_profile_opening(
-    ngx_http_profile_frame_t *frame);
+    ngx_http_profile_run_t *run);
 static ngx_uint_t ngx_http_profile_is_much(void);
 static uint64_t ngx_http_profile_charge_cpu(uint64_t wall);
 static void ngx_http_profile_next_window(uint64_t used);
@@ -61,7 +61,7 @@ ngx_http_profile_cpu_init(void)
 
 
 PROF_HOT uint64_t
-ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
+ngx_http_profile_charge(ngx_http_profile_run_t *run)
 {
     uint64_t                   now, wall, cpu;
     ngx_connection_t          *c;
@@ -71,8 +71,8 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
     wall = now - ngx_http_profile_loop.since;
     ngx_http_profile_loop.since = now;
 
-    tr = frame->track;
-    c = tr ? NULL : ngx_http_profile_opening(frame);
+    tr = run->track;
+    c = tr ? NULL : ngx_http_profile_opening(run);
 
     /*
      * Spread over all is what a request does when it has been logged, and what
@@ -81,7 +81,7 @@ ngx_http_profile_charge(ngx_http_profile_frame_t *frame)
 
     if (tr ? tr->closed
            : (c == NULL
-              && (wall < NGX_HTTP_PROFILE_LONG_NS || frame->tail
+              && (wall < NGX_HTTP_PROFILE_LONG_NS || run->tail
                   || !ngx_http_profile_is_much())))
     {
         return now;
@@ -119,13 +119,13 @@ ngx_http_profile_is_much(void)
 /* the client's connection whose event has run, and which is to be charged */
 
 PROF_HOT static ngx_connection_t *
-ngx_http_profile_opening(ngx_http_profile_frame_t *frame)
+ngx_http_profile_opening(ngx_http_profile_run_t *run)
 {
     ngx_connection_t  *c;
 
-    c = frame->connection;
+    c = run->connection;
 
-    if (c == NULL || frame->tail || c->listening == NULL || c->read->accept) {
+    if (c == NULL || run->tail || c->listening == NULL || c->read->accept) {
         return NULL;
     }
 

@@ -9,11 +9,7 @@
  */
 
 
-#include "stages/ngx_http_profile_stages.h"
-#include "request/ngx_http_profile_request.h"
-#include "workers/ngx_http_profile_asker.h"
-#include "keep/ngx_http_profile_keep.h"
-#include "keep/ngx_http_profile_stall.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 
 PROF_GLUE_INLINE void ngx_http_profile_dispatch(ngx_event_t *ev,
@@ -22,10 +18,10 @@ PROF_GLUE_INLINE void ngx_http_profile_run_event(ngx_event_t *ev,
     ngx_connection_t *c);
 static void ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr,
     ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer);
-PROF_GLUE_INLINE void ngx_http_profile_init_frame(
-    ngx_http_profile_frame_t *frame, ngx_http_profile_track_t *tr,
+PROF_GLUE_INLINE void ngx_http_profile_init_run(
+    ngx_http_profile_run_t *run, ngx_http_profile_track_t *tr,
     uintptr_t handler);
-static void ngx_http_profile_stalled(ngx_http_profile_frame_t *frame,
+static void ngx_http_profile_stalled(ngx_http_profile_run_t *run,
     uint64_t ns);
 static void ngx_http_profile_event_turn(void *data);
 static void ngx_http_profile_events_turn(void *data);
@@ -34,7 +30,8 @@ static ngx_event_t *ngx_http_profile_posted_own(ngx_queue_t *posted,
     ngx_http_profile_track_t *tr);
 
 
-PROF_HOT_DATA ngx_http_profile_frame_t  *ngx_http_profile_frame;
+PROF_HOT_DATA ngx_http_profile_observers_t  ngx_http_profile_observers;
+PROF_HOT_DATA ngx_http_profile_run_t       *ngx_http_profile_current;
 
 /* where events come from at the moment; NULL: the poll */
 
@@ -176,51 +173,51 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 PROF_GLUE_INLINE void
 ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 {
-    ngx_http_profile_frame_t  frame;
+    ngx_http_profile_run_t  run;
 
-    frame.top = (uintptr_t) __builtin_frame_address(0);
+    run.top = (uintptr_t) __builtin_frame_address(0);
 
-    if (ngx_http_profile_is_plain && ngx_http_profile_frame == NULL) {
-        ngx_http_profile_init_frame(&frame, NULL, (uintptr_t) ev->handler);
+    if (ngx_http_profile_is_plain && ngx_http_profile_current == NULL) {
+        ngx_http_profile_init_run(&run, NULL, (uintptr_t) ev->handler);
 
     } else {
-        ngx_http_profile_enter(&frame, NULL, (uintptr_t) ev->handler);
+        ngx_http_profile_enter(&run, NULL, (uintptr_t) ev->handler);
     }
 
-    frame.connection = c;
-    frame.accept = ev->accept;
+    run.connection = c;
+    run.accept = ev->accept;
 
     ev->handler(ev);
 
-    if (ngx_http_profile_is_plain && frame.tail && frame.prev == NULL) {
+    if (ngx_http_profile_is_plain && run.tail && run.prev == NULL) {
 
         if (ngx_http_profile_brief.request && !ngx_http_profile_brief.begun) {
 
             /* nobody has asked for its times, but they are in the sums */
 
-            frame.track = &ngx_http_profile_brief;
-            (void) ngx_http_profile_charge(&frame);
+            run.track = &ngx_http_profile_brief;
+            (void) ngx_http_profile_charge(&run);
 
         } else {
             ngx_http_profile_loop.since = prof_now();
         }
 
-        ngx_http_profile_frame = NULL;
+        ngx_http_profile_current = NULL;
         ngx_http_profile_brief.request = NULL;
         ngx_http_profile_spot.top = 0;
 
         if (ngx_http_profile_spot.fresh) {
-            ngx_http_profile_pass(&frame);
+            ngx_http_profile_watch_pass(&run);
         }
 
         return;
     }
 
-    if (frame.track) {
+    if (run.track) {
         ngx_http_profile_run_next();
     }
 
-    ngx_http_profile_leave(&frame);
+    ngx_http_profile_leave(&run);
     ngx_http_profile_brief.request = NULL;
 }
 
@@ -229,8 +226,8 @@ PROF_GLUE static void
 ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr, ngx_event_t *ev,
     ngx_connection_t *c, ngx_uint_t timer)
 {
-    ngx_connection_t         *client;
-    ngx_http_profile_wake_t   wake;
+    ngx_connection_t        *client;
+    ngx_http_profile_wake_t  wake;
 
     wake.event = ev;
     wake.connection = c;
@@ -248,9 +245,8 @@ ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr, ngx_event_t *ev,
     }
 
     ngx_http_profile_turn(tr, &wake, ngx_http_profile_event_code(tr, ev),
-                          (tr->ctx && tr->ctx->capture)
-                          ? ngx_http_profile_event_turn
-                          : ngx_http_profile_events_turn, ev);
+                          tr->capture ? ngx_http_profile_event_turn
+                                      : ngx_http_profile_events_turn, ev);
 }
 
 
@@ -287,12 +283,12 @@ ngx_http_profile_run_next(void)
     ngx_queue_t               *posted;
     ngx_http_profile_track_t  *tr;
 
-    tr = ngx_http_profile_frame->track;
+    tr = ngx_http_profile_current->track;
     posted = ngx_http_profile_posted;
 
     /* it may be gone after each of them */
 
-    while (tr && tr == ngx_http_profile_frame->track) {
+    while (tr && tr == ngx_http_profile_current->track) {
 
         ev = posted ? ngx_http_profile_posted_own(posted, tr)
                     : ngx_http_profile_polled(tr);
@@ -328,32 +324,32 @@ ngx_http_profile_posted_own(ngx_queue_t *posted, ngx_http_profile_track_t *tr)
 
 
 PROF_GLUE_INLINE void
-ngx_http_profile_init_frame(ngx_http_profile_frame_t *frame,
+ngx_http_profile_init_run(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uintptr_t handler)
 {
-    frame->prev = ngx_http_profile_frame;
-    frame->track = tr;
-    frame->connection = NULL;
-    frame->start = ngx_http_profile_loop.since;
-    frame->handler = handler;
-    frame->accept = 0;
-    frame->tail = 0;
-    frame->noted = 0;
-    frame->again = 0;
-    frame->inner = 0;
+    run->prev = ngx_http_profile_current;
+    run->track = tr;
+    run->connection = NULL;
+    run->start = ngx_http_profile_loop.since;
+    run->handler = handler;
+    run->accept = 0;
+    run->tail = 0;
+    run->reported = 0;
+    run->again = 0;
+    run->inner = 0;
 
-    ngx_http_profile_frame = frame;
-    ngx_http_profile_spot.top = frame->top;
+    ngx_http_profile_current = run;
+    ngx_http_profile_spot.top = run->top;
 }
 
 
 PROF_HOT void
-ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
+ngx_http_profile_enter(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uintptr_t handler)
 {
-    ngx_http_profile_frame_t  *prev;
+    ngx_http_profile_run_t  *prev;
 
-    prev = ngx_http_profile_frame;
+    prev = ngx_http_profile_current;
 
     /* what ran before the first turn of a request was for it */
 
@@ -361,71 +357,69 @@ ngx_http_profile_enter(ngx_http_profile_frame_t *frame,
         (void) ngx_http_profile_charge(prev);
 
         if (ngx_http_profile_spot.fresh) {
-            ngx_http_profile_pass(prev);
+            ngx_http_profile_watch_pass(prev);
         }
     }
 
-    ngx_http_profile_init_frame(frame, tr, handler);
+    ngx_http_profile_init_run(run, tr, handler);
 
-    if (ngx_http_profile_nlocated) {
-        ngx_http_profile_scope(tr ? tr->request : NULL);
+    if (ngx_http_profile_observers.running) {
+        ngx_http_profile_observers.running(tr ? tr->request : NULL);
     }
 }
 
 
 PROF_HOT void
-ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
+ngx_http_profile_leave(ngx_http_profile_run_t *run)
 {
-    uint64_t                   now, cpu;
+    uint64_t                   now;
     ngx_http_profile_track_t  *tr;
 
-    if (frame->track) {
-        (void) ngx_http_profile_lasting(frame->track);
+    if (run->track) {
+        (void) ngx_http_profile_lasting(run->track);
     }
 
-    now = ngx_http_profile_charge(frame);
+    now = ngx_http_profile_charge(run);
 
-    ngx_http_profile_frame = frame->prev;
-    ngx_http_profile_spot.top = frame->prev ? frame->prev->top : 0;
+    ngx_http_profile_current = run->prev;
+    ngx_http_profile_spot.top = run->prev ? run->prev->top : 0;
 
-    tr = frame->track;
+    tr = run->track;
 
-    if (ngx_http_profile_nlocated) {
-        ngx_http_profile_scope(frame->prev && frame->prev->track
-                               ? frame->prev->track->request : NULL);
+    if (ngx_http_profile_observers.running) {
+        ngx_http_profile_observers.running(run->prev && run->prev->track
+                                           ? run->prev->track->request : NULL);
     }
 
-    if (ngx_http_profile_stall_ns
-        && now - frame->start >= ngx_http_profile_stall_ns && !frame->noted)
+    if (ngx_http_profile_observers.slow_ns
+        && now - run->start >= ngx_http_profile_observers.slow_ns
+        && !run->reported)
     {
-        ngx_http_profile_stall(frame, tr, now - frame->start);
-        ngx_http_profile_loop.since = prof_now();
+        ngx_http_profile_report_slow(run, tr, now - run->start);
     }
 
-    ngx_http_profile_stalled(frame, now - frame->start);
+    ngx_http_profile_stalled(run, now - run->start);
 
     if (ngx_http_profile_spot.fresh) {
-        ngx_http_profile_pass(frame);
+        ngx_http_profile_watch_pass(run);
     }
 
-    if (tr && !frame->again) {
-        cpu = tr->turn_cpu;
-        ngx_http_profile_account_turn(tr, now);
+    if (tr && !run->again) {
 
-        if (tr->light) {
-            ngx_http_profile_keep_turn(tr, now, cpu);
+        if (tr->notes) {
+            ngx_http_profile_observers.notes_turn_ended(tr, now);
         }
 
+        ngx_http_profile_account_turn(tr, now);
         ngx_http_profile_settle(tr);
         ngx_http_profile_wrap(tr);
 
         if (tr->ctx) {
-            ngx_http_profile_wrap_upstreams(tr->ctx);
-            ngx_http_profile_check_complete(tr->ctx);
+            ngx_http_profile_observers.turn_ended(tr);
         }
     }
 
-    if (ngx_http_profile_frame == NULL) {
+    if (ngx_http_profile_current == NULL) {
         ngx_http_profile_disarm_idle();
     }
 }
@@ -438,25 +432,25 @@ ngx_http_profile_leave(ngx_http_profile_frame_t *frame)
  */
 
 PROF_HOT static void
-ngx_http_profile_stalled(ngx_http_profile_frame_t *frame, uint64_t ns)
+ngx_http_profile_stalled(ngx_http_profile_run_t *run, uint64_t ns)
 {
-    ngx_http_profile_frame_t  *f, *prev;
+    ngx_http_profile_run_t  *f, *prev;
 
-    prev = frame->prev;
+    prev = run->prev;
 
     if (prev == NULL) {
         return;
     }
 
     if (prev->track && !prev->track->closed) {
-        prev->track->times.stall += ns - frame->inner;
+        prev->track->times.stall += ns - run->inner;
     }
 
-    if (frame->again && frame->track) {
+    if (run->again && run->track) {
 
         f = prev;
 
-        while (f->prev && f->prev->track != frame->track) {
+        while (f->prev && f->prev->track != run->track) {
             f = f->prev;
         }
 
@@ -466,14 +460,24 @@ ngx_http_profile_stalled(ngx_http_profile_frame_t *frame, uint64_t ns)
 
 
 void
-ngx_http_profile_pass(ngx_http_profile_frame_t *frame)
+ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uint64_t ns)
 {
-    ngx_http_profile_keep_age();
+    ngx_http_profile_run_t  *r;
 
-    prof_watch_pass(ngx_http_profile_watch,
-                    frame->track ? (uintptr_t) frame->track->light : 0);
+    /* the runs around this one were not slow by themselves */
 
-    /* what is our own work is nobody's, and is not taken for a sleep */
+    for (r = run; r; r = r->prev) {
+        r->reported = 1;
+    }
 
+    ngx_http_profile_observers.slow(run, tr, ns);
+    ngx_http_profile_forgive();
+}
+
+
+void
+ngx_http_profile_forgive(void)
+{
     ngx_http_profile_loop.since = prof_now();
 }

@@ -7,7 +7,7 @@
  */
 
 
-#include "request/ngx_http_profile_request.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 
 typedef ngx_int_t (*ngx_http_profile_poll_pt)(ngx_cycle_t *cycle,
@@ -77,9 +77,9 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
         }
     }
 
-    /* completing may post an event and set a timer */
-
-    if (ngx_http_profile_nlive && ngx_http_profile_check_all() && timer > 1) {
+    if (ngx_http_profile_observers.polling
+        && ngx_http_profile_observers.polling() && timer > 1)
+    {
         timer = 1;
     }
 
@@ -107,9 +107,9 @@ PROF_GLUE_INLINE ngx_int_t
 ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags)
 {
-    ngx_int_t                  rc;
-    ngx_http_profile_loop_t   *loop;
-    ngx_http_profile_poll_pt   poll;
+    ngx_int_t                 rc;
+    ngx_http_profile_loop_t  *loop;
+    ngx_http_profile_poll_pt  poll;
 
     loop = &ngx_http_profile_loop;
 

@@ -13,12 +13,12 @@
  */
 
 
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 
 /* a connection */
 
-struct ngx_http_profile_slot_s {
+struct ngx_http_profile_owned_s {
     ngx_http_profile_track_t  *track;       /* NULL: nobody's */
     uint64_t                   aside;       /* ns of CPU time */
     ngx_atomic_uint_t          number;
@@ -34,18 +34,19 @@ static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
 static void ngx_http_profile_find_part(ngx_http_profile_track_t *tr,
     void *data);
 static ngx_uint_t ngx_http_profile_in_pool(ngx_pool_t *pool, void *data);
-static ngx_http_profile_slot_t *ngx_http_profile_slot(ngx_connection_t *c);
-static ngx_http_profile_slot_t *ngx_http_profile_aside(ngx_connection_t *c);
-static void ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot);
+static ngx_http_profile_owned_t *ngx_http_profile_find_owned(
+    ngx_connection_t *c);
+static ngx_http_profile_owned_t *ngx_http_profile_aside(ngx_connection_t *c);
+static void ngx_http_profile_disown_connection(ngx_http_profile_owned_t *owned);
 
 
 /* nginx's arrays, and ours beside them */
 
-PROF_HOT_DATA static ngx_uint_t          ngx_http_profile_nslots;
+PROF_HOT_DATA static ngx_uint_t          ngx_http_profile_nconnections;
 PROF_HOT_DATA static ngx_event_t        *ngx_http_profile_read_events;
 PROF_HOT_DATA static ngx_event_t        *ngx_http_profile_write_events;
 PROF_HOT_DATA static ngx_connection_t   *ngx_http_profile_connections;
-PROF_HOT_DATA static ngx_http_profile_slot_t
+PROF_HOT_DATA static ngx_http_profile_owned_t
                                         *ngx_http_profile_table;
 
 PROF_HOT_DATA ngx_uint_t                 ngx_http_profile_nasides;
@@ -63,17 +64,17 @@ PROF_HOT_DATA static ngx_http_profile_track_t
 
 
 ngx_int_t
-ngx_http_profile_owned_init(void)
+ngx_http_profile_owner_init(void)
 {
     ngx_http_profile_events_init();
 
-    ngx_http_profile_nslots = ngx_cycle->connection_n;
+    ngx_http_profile_nconnections = ngx_cycle->connection_n;
     ngx_http_profile_connections = ngx_cycle->connections;
     ngx_http_profile_read_events = ngx_cycle->read_events;
     ngx_http_profile_write_events = ngx_cycle->write_events;
 
-    ngx_http_profile_table = ngx_calloc(ngx_http_profile_nslots
-                                        * sizeof(ngx_http_profile_slot_t),
+    ngx_http_profile_table = ngx_calloc(ngx_http_profile_nconnections
+                                        * sizeof(ngx_http_profile_owned_t),
                                         ngx_cycle->log);
 
     ngx_http_profile_logs = ngx_calloc(NGX_HTTP_PROFILE_LOGS
@@ -81,7 +82,7 @@ ngx_http_profile_owned_init(void)
                                        ngx_cycle->log);
 
     if (ngx_http_profile_table == NULL || ngx_http_profile_logs == NULL) {
-        ngx_http_profile_owned_done();
+        ngx_http_profile_owner_done();
         return NGX_ERROR;
     }
 
@@ -90,7 +91,7 @@ ngx_http_profile_owned_init(void)
 
 
 void
-ngx_http_profile_owned_done(void)
+ngx_http_profile_owner_done(void)
 {
     ngx_free(ngx_http_profile_table);
     ngx_free(ngx_http_profile_logs);
@@ -111,7 +112,7 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer,
     ngx_connection_t **connection)
 {
     ngx_connection_t          *c;
-    ngx_http_profile_slot_t   *slot;
+    ngx_http_profile_owned_t  *owned;
     ngx_http_profile_track_t  *tr;
 
     c = ngx_http_profile_connection(ev);
@@ -130,41 +131,41 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer,
         return NULL;
     }
 
-    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
+    owned = &ngx_http_profile_table[c - ngx_http_profile_connections];
 
-    if (slot->track && slot->client) {
-        return slot->track;
+    if (owned->track && owned->client) {
+        return owned->track;
     }
 
-    if (slot->track
-        && (c->number != slot->number || c->data != slot->data))
+    if (owned->track
+        && (c->number != owned->number || c->data != owned->data))
     {
-        ngx_http_profile_disown_connection(slot);
+        ngx_http_profile_disown_connection(owned);
     }
 
     if (c->fd == (ngx_socket_t) -1 || ev->accept) {
         return NULL;
     }
 
-    return slot->track ? slot->track : ngx_http_profile_log_owner(c->log);
+    return owned->track ? owned->track : ngx_http_profile_log_owner(c->log);
 }
 
 
 PROF_HOT ngx_uint_t
 ngx_http_profile_owns(ngx_http_profile_track_t *tr, ngx_connection_t *c)
 {
-    ngx_http_profile_slot_t  *slot;
+    ngx_http_profile_owned_t  *owned;
 
     if (c == NULL) {
         return 0;
     }
 
-    slot = &ngx_http_profile_table[c - ngx_http_profile_connections];
+    owned = &ngx_http_profile_table[c - ngx_http_profile_connections];
 
-    return slot->track == tr
-           && (slot->client
-               || (slot->settled && c->number == slot->number
-                   && c->data == slot->data && !c->idle
+    return owned->track == tr
+           && (owned->client
+               || (owned->settled && c->number == owned->number
+                   && c->data == owned->data && !c->idle
                    && c->fd != (ngx_socket_t) -1));
 }
 
@@ -208,27 +209,27 @@ ngx_http_profile_log_owner(ngx_log_t *log)
 PROF_HOT void
 ngx_http_profile_own_client(ngx_http_profile_track_t *tr)
 {
-    ngx_connection_t         *c;
-    ngx_http_profile_slot_t  *slot;
+    ngx_connection_t          *c;
+    ngx_http_profile_owned_t  *owned;
 
     c = tr->request->connection;
 
     *ngx_http_profile_log_place(c->log) = tr;
 
-    slot = ngx_http_profile_slot(c);
+    owned = ngx_http_profile_find_owned(c);
 
-    if (slot == NULL || (slot->track && slot->client)) {
+    if (owned == NULL || (owned->track && owned->client)) {
         return;
     }
 
-    if (slot->track) {
-        ngx_http_profile_disown_connection(slot);
+    if (owned->track) {
+        ngx_http_profile_disown_connection(owned);
     }
 
-    slot->track = tr;
-    slot->client = 1;
+    owned->track = tr;
+    owned->client = 1;
 
-    tr->client = slot;
+    tr->client = owned;
 }
 
 
@@ -236,28 +237,28 @@ PROF_HOT void
 ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
     ngx_connection_t *c)
 {
-    ngx_http_profile_slot_t  *slot;
+    ngx_http_profile_owned_t  *owned;
 
-    slot = ngx_http_profile_slot(c);
+    owned = ngx_http_profile_find_owned(c);
 
-    if (slot == NULL
-        || (slot->track
-            && (slot->client
-                || (slot->track == tr && slot->number == c->number)))
+    if (owned == NULL
+        || (owned->track
+            && (owned->client
+                || (owned->track == tr && owned->number == c->number)))
         || ngx_http_profile_shared(tr->request, c))
     {
         return;
     }
 
-    if (slot->track) {
-        ngx_http_profile_disown_connection(slot);
+    if (owned->track) {
+        ngx_http_profile_disown_connection(owned);
     }
 
-    slot->track = tr;
-    slot->number = c->number;
-    slot->settled = 0;
+    owned->track = tr;
+    owned->number = c->number;
+    owned->settled = 0;
 
-    ngx_queue_insert_tail(&tr->connections, &slot->queue);
+    ngx_queue_insert_tail(&tr->connections, &owned->queue);
 }
 
 
@@ -269,10 +270,10 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 PROF_HOT void
 ngx_http_profile_settle(ngx_http_profile_track_t *tr)
 {
-    ngx_queue_t              *q, *next;
-    ngx_connection_t         *c;
-    ngx_http_profile_part_t  *part;
-    ngx_http_profile_slot_t  *slot;
+    ngx_queue_t               *q, *next;
+    ngx_connection_t          *c;
+    ngx_http_profile_part_t   *part;
+    ngx_http_profile_owned_t  *owned;
 
     for (part = tr->parts; part; part = part->next) {
 
@@ -290,23 +291,23 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
     {
         next = ngx_queue_next(q);
 
-        slot = ngx_queue_data(q, ngx_http_profile_slot_t, queue);
+        owned = ngx_queue_data(q, ngx_http_profile_owned_t, queue);
 
-        c = &ngx_http_profile_connections[slot - ngx_http_profile_table];
+        c = &ngx_http_profile_connections[owned - ngx_http_profile_table];
 
-        if (c->fd == (ngx_socket_t) -1 || c->idle || c->number != slot->number
-            || (slot->settled && c->data != slot->data))
+        if (c->fd == (ngx_socket_t) -1 || c->idle || c->number != owned->number
+            || (owned->settled && c->data != owned->data))
         {
-            ngx_http_profile_disown_connection(slot);
+            ngx_http_profile_disown_connection(owned);
             continue;
         }
 
-        if (!slot->settled) {
+        if (!owned->settled) {
             ngx_http_profile_find_part(tr, c->data);
         }
 
-        slot->data = c->data;
-        slot->settled = 1;
+        owned->data = c->data;
+        owned->settled = 1;
     }
 }
 
@@ -381,7 +382,7 @@ ngx_http_profile_disown_all(ngx_http_profile_track_t *tr)
     while (!ngx_queue_empty(&tr->connections)) {
         q = ngx_queue_head(&tr->connections);
         ngx_http_profile_disown_connection(
-                          ngx_queue_data(q, ngx_http_profile_slot_t, queue));
+                          ngx_queue_data(q, ngx_http_profile_owned_t, queue));
     }
 
     ngx_http_profile_disown_events(tr);
@@ -394,14 +395,14 @@ PROF_HOT ngx_connection_t *
 ngx_http_profile_connection(ngx_event_t *ev)
 {
     if (ev >= ngx_http_profile_read_events
-        && ev < ngx_http_profile_read_events + ngx_http_profile_nslots)
+        && ev < ngx_http_profile_read_events + ngx_http_profile_nconnections)
     {
         return &ngx_http_profile_connections[ev
                                              - ngx_http_profile_read_events];
     }
 
     if (ev >= ngx_http_profile_write_events
-        && ev < ngx_http_profile_write_events + ngx_http_profile_nslots)
+        && ev < ngx_http_profile_write_events + ngx_http_profile_nconnections)
     {
         return &ngx_http_profile_connections[ev
                                              - ngx_http_profile_write_events];
@@ -413,11 +414,11 @@ ngx_http_profile_connection(ngx_event_t *ev)
 
 /* NULL: it is none of nginx's array, as those of streams are not */
 
-PROF_HOT static ngx_http_profile_slot_t *
-ngx_http_profile_slot(ngx_connection_t *c)
+PROF_HOT static ngx_http_profile_owned_t *
+ngx_http_profile_find_owned(ngx_connection_t *c)
 {
     if (c < ngx_http_profile_connections
-        || c >= ngx_http_profile_connections + ngx_http_profile_nslots)
+        || c >= ngx_http_profile_connections + ngx_http_profile_nconnections)
     {
         return NULL;
     }
@@ -429,62 +430,62 @@ ngx_http_profile_slot(ngx_connection_t *c)
 void
 ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t ns)
 {
-    ngx_http_profile_slot_t  *slot;
+    ngx_http_profile_owned_t  *owned;
 
-    slot = ngx_http_profile_aside(c);
+    owned = ngx_http_profile_aside(c);
 
-    if (slot == NULL || ns == 0) {
+    if (owned == NULL || ns == 0) {
         return;
     }
 
-    ngx_http_profile_nasides += (slot->aside == 0);
-    slot->aside += ns;
+    ngx_http_profile_nasides += (owned->aside == 0);
+    owned->aside += ns;
 }
 
 
 PROF_HOT uint64_t
 ngx_http_profile_take_aside(ngx_connection_t *c)
 {
-    uint64_t                  ns;
-    ngx_http_profile_slot_t  *slot;
+    uint64_t                   ns;
+    ngx_http_profile_owned_t  *owned;
 
-    slot = ngx_http_profile_aside(c);
+    owned = ngx_http_profile_aside(c);
 
-    if (slot == NULL || slot->aside == 0) {
+    if (owned == NULL || owned->aside == 0) {
         return 0;
     }
 
-    ns = slot->aside;
-    slot->aside = 0;
+    ns = owned->aside;
+    owned->aside = 0;
     ngx_http_profile_nasides--;
 
     return ns;
 }
 
 
-/* the connection's slot, without what is of another one before it */
+/* the connection's owned, without what is of another one before it */
 
-static ngx_http_profile_slot_t *
+static ngx_http_profile_owned_t *
 ngx_http_profile_aside(ngx_connection_t *c)
 {
-    ngx_http_profile_slot_t  *slot;
+    ngx_http_profile_owned_t  *owned;
 
-    slot = ngx_http_profile_slot(c);
+    owned = ngx_http_profile_find_owned(c);
 
-    if (slot && slot->number != c->number && slot->track == NULL) {
-        slot->number = c->number;
+    if (owned && owned->number != c->number && owned->track == NULL) {
+        owned->number = c->number;
 
-        ngx_http_profile_nasides -= (slot->aside != 0);
-        slot->aside = 0;
+        ngx_http_profile_nasides -= (owned->aside != 0);
+        owned->aside = 0;
     }
 
-    return slot;
+    return owned;
 }
 
 
 PROF_HOT static void
-ngx_http_profile_disown_connection(ngx_http_profile_slot_t *slot)
+ngx_http_profile_disown_connection(ngx_http_profile_owned_t *owned)
 {
-    ngx_queue_remove(&slot->queue);
-    slot->track = NULL;
+    ngx_queue_remove(&owned->queue);
+    owned->track = NULL;
 }

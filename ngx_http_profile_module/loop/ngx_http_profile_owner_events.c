@@ -9,18 +9,22 @@
  */
 
 
-#include "request/ngx_http_profile_request.h"
+#include "loop/ngx_http_profile_loop_private.h"
+
+
+/* of one request */
+#define NGX_HTTP_PROFILE_MAX_EVENTS  4096
 
 
 typedef struct {
     ngx_rbtree_node_t          node;        /* key: its address */
     ngx_queue_t                queue;       /* in track->events */
     ngx_http_profile_track_t  *track;
-} ngx_http_profile_owned_t;
+} ngx_http_profile_owned_event_t;
 
 
-static ngx_http_profile_owned_t *ngx_http_profile_lookup(ngx_event_t *ev);
-static void ngx_http_profile_disown(ngx_http_profile_owned_t *o);
+static ngx_http_profile_owned_event_t *ngx_http_profile_lookup(ngx_event_t *ev);
+static void ngx_http_profile_disown(ngx_http_profile_owned_event_t *o);
 
 
 PROF_HOT_DATA ngx_uint_t    ngx_http_profile_nevents;
@@ -40,8 +44,8 @@ ngx_http_profile_events_init(void)
 PROF_HOT void
 ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 {
-    ngx_connection_t          *c;
-    ngx_http_profile_owned_t  *o;
+    ngx_connection_t                *c;
+    ngx_http_profile_owned_event_t  *o;
 
     c = ngx_http_profile_connection(ev);
 
@@ -52,7 +56,7 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 
     c = tr->request->connection;
 
-    if ((tr->ctx && ev == &tr->ctx->timer) || ev == c->read || ev == c->write
+    if (ev == tr->timer || ev == c->read || ev == c->write
         || ngx_http_profile_shared_event(tr->request, ev))
     {
         return;
@@ -65,7 +69,7 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
     }
 
     prof_heap_mute();
-    o = ngx_calloc(sizeof(ngx_http_profile_owned_t), ngx_cycle->log);
+    o = ngx_calloc(sizeof(ngx_http_profile_owned_event_t), ngx_cycle->log);
     prof_heap_unmute();
 
     if (o == NULL) {
@@ -87,7 +91,7 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 PROF_HOT void
 ngx_http_profile_disown_event(ngx_event_t *ev)
 {
-    ngx_http_profile_owned_t  *o;
+    ngx_http_profile_owned_event_t  *o;
 
     o = ngx_http_profile_lookup(ev);
 
@@ -102,8 +106,8 @@ ngx_http_profile_disown_event(ngx_event_t *ev)
 PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_take_event(ngx_event_t *ev)
 {
-    ngx_http_profile_owned_t  *o;
-    ngx_http_profile_track_t  *tr;
+    ngx_http_profile_track_t        *tr;
+    ngx_http_profile_owned_event_t  *o;
 
     o = ngx_http_profile_lookup(ev);
 
@@ -125,13 +129,13 @@ ngx_http_profile_disown_events(ngx_http_profile_track_t *tr)
 
     while (!ngx_queue_empty(&tr->events)) {
         q = ngx_queue_head(&tr->events);
-        ngx_http_profile_disown(ngx_queue_data(q, ngx_http_profile_owned_t,
-                                               queue));
+        ngx_http_profile_disown(
+                     ngx_queue_data(q, ngx_http_profile_owned_event_t, queue));
     }
 }
 
 
-PROF_HOT static ngx_http_profile_owned_t *
+PROF_HOT static ngx_http_profile_owned_event_t *
 ngx_http_profile_lookup(ngx_event_t *ev)
 {
     ngx_rbtree_key_t    key;
@@ -144,7 +148,7 @@ ngx_http_profile_lookup(ngx_event_t *ev)
     while (node != sentinel) {
 
         if (node->key == key) {
-            return (ngx_http_profile_owned_t *) node;
+            return (ngx_http_profile_owned_event_t *) node;
         }
 
         node = (key < node->key) ? node->left : node->right;
@@ -155,7 +159,7 @@ ngx_http_profile_lookup(ngx_event_t *ev)
 
 
 static void
-ngx_http_profile_disown(ngx_http_profile_owned_t *o)
+ngx_http_profile_disown(ngx_http_profile_owned_event_t *o)
 {
     ngx_rbtree_delete(&ngx_http_profile_owned, &o->node);
     ngx_queue_remove(&o->queue);

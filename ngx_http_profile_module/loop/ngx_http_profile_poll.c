@@ -20,7 +20,7 @@
  */
 
 
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 #include <sys/epoll.h>
 

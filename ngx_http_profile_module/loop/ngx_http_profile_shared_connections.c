@@ -12,7 +12,7 @@
  */
 
 
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 
 ngx_connection_t *

@@ -6,7 +6,8 @@
  */
 
 
-#include "keep/ngx_http_profile_keep.h"
+#include "core/ngx_http_profile_conf.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 
 static ngx_http_profile_track_t *ngx_http_profile_create_track(
@@ -46,7 +47,7 @@ PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
 {
     ngx_http_request_t        *r;
-    ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_run_t    *run;
     ngx_http_profile_track_t  *brief;
 
     brief = &ngx_http_profile_brief;
@@ -56,7 +57,7 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
     }
 
     if (!brief->begun) {
-        ngx_http_profile_account_start(brief, brief->mark);
+        ngx_http_profile_account_start(brief, brief->since);
     }
 
     r = brief->request;
@@ -64,10 +65,10 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
 
     tr = ngx_http_profile_create_track(r);
 
-    for (frame = ngx_http_profile_frame; frame; frame = frame->prev) {
-        if (frame->track == brief) {
-            frame->track = tr;
-            frame->tail = (tr == NULL);
+    for (run = ngx_http_profile_current; run; run = run->prev) {
+        if (run->track == brief) {
+            run->track = tr;
+            run->tail = (tr == NULL);
         }
     }
 
@@ -76,14 +77,14 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
         tr->begun = 1;
         tr->closed = brief->closed;
         tr->start = brief->start;
-        tr->mark = brief->mark;
+        tr->since = brief->since;
         tr->turn = brief->turn;
         tr->turn_cpu = brief->turn_cpu;
         tr->times = brief->times;
 
-        /* the mark is where the turn began */
-
-        ngx_http_profile_keep_begin(tr, tr->mark);
+        if (ngx_http_profile_observers.notes_begin) {
+            ngx_http_profile_observers.notes_begin(tr, tr->since);
+        }
     }
 
     return tr;
@@ -135,8 +136,8 @@ ngx_http_profile_untrack(ngx_http_profile_track_t *tr)
         return;
     }
 
-    if (tr->light) {
-        ngx_http_profile_keep_drop(tr);
+    if (tr->notes) {
+        ngx_http_profile_observers.notes_drop(tr);
     }
 
     ngx_http_profile_unwrap(tr);
@@ -191,7 +192,7 @@ ngx_http_profile_track_cleanup(void *data)
 
 
 void
-ngx_http_profile_tracked_done(void)
+ngx_http_profile_tracks_done(void)
 {
     ngx_http_profile_track_t  *tr;
 
@@ -262,13 +263,13 @@ ngx_http_profile_track_brief(ngx_http_request_t *r)
     tr->closed = 0;
     tr->accounted = 1;
     tr->lost = 0;
-    tr->mark = ngx_http_profile_frame->start;
+    tr->since = ngx_http_profile_current->start;
     tr->turn = 0;
     tr->turn_cpu = 0;
     ngx_memzero(&tr->times, sizeof(ngx_http_profile_times_t));
 
     if (ngx_http_profile_brief_asked) {
-        ngx_http_profile_account_start(tr, tr->mark);
+        ngx_http_profile_account_start(tr, tr->since);
     }
 
     return NGX_OK;

@@ -8,20 +8,30 @@
  */
 
 
-#include "request/ngx_http_profile_request.h"
-#include "stages/ngx_http_profile_stages.h"
-#include "keep/ngx_http_profile_keep.h"
+#include "loop/ngx_http_profile_loop_private.h"
+
+#include <netinet/tcp.h>
 
 
+/* a poll that took longer than this has slept */
+#define NGX_HTTP_PROFILE_SLEEP_NS   20000
+
+/* after a longer time than this the kernel is asked when data came */
+#define NGX_HTTP_PROFILE_ASK_NS     8000000
+
+
+static uint64_t ngx_http_profile_ready(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t now);
+static ngx_uint_t ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake);
+static uint64_t ngx_http_profile_arrived(ngx_http_profile_wake_t *wake,
+    uint64_t now);
 static void ngx_http_profile_first_turn(void *data);
 static void ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
-    ngx_http_profile_frame_t *outer, uintptr_t what, prof_turn_pt fn,
+    ngx_http_profile_run_t *outer, uintptr_t what, prof_turn_pt fn,
     void *data);
 static void ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn,
     void *data);
-static void ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
-    ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what,
-    prof_turn_pt fn, void *data);
 
 
 /*
@@ -34,11 +44,11 @@ PROF_GLUE void
 ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn, void *data)
 {
-    uint64_t                   ready;
-    ngx_http_profile_frame_t   frame;
-    ngx_http_profile_frame_t  *outer;
+    uint64_t                 ready;
+    ngx_http_profile_run_t   run;
+    ngx_http_profile_run_t  *outer;
 
-    for (outer = ngx_http_profile_frame; outer; outer = outer->prev) {
+    for (outer = ngx_http_profile_current; outer; outer = outer->prev) {
 
         if (outer->track == tr) {
             ngx_http_profile_turn_again(tr, outer, what, fn, data);
@@ -48,36 +58,40 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
 
     ngx_http_profile_unwrap(tr);
 
-    frame.top = (uintptr_t) __builtin_frame_address(0);
+    run.top = (uintptr_t) __builtin_frame_address(0);
 
-    ngx_http_profile_enter(&frame, tr, what);
+    ngx_http_profile_enter(&run, tr, what);
 
     ready = 0;
 
     if (wake) {
-        ready = ngx_http_profile_ready(tr, wake, frame.start);
-        ngx_http_profile_account_gap(tr, ready, frame.start);
+        ready = ngx_http_profile_ready(tr, wake, run.start);
+        ngx_http_profile_account_gap(tr, ready, run.start);
 
     } else {
-        ngx_http_profile_account_start(tr, frame.start);
+        ngx_http_profile_account_start(tr, run.start);
     }
 
-    if (tr->ctx && tr->ctx->capture) {
-        ngx_http_profile_capture_turn(tr->ctx, wake, ready, what, fn, data);
+    if (tr->capture) {
+        what = ngx_http_profile_observers.turn_begins(tr, wake, ready, what);
+
+        prof_turn_run(ngx_http_profile_sampler(), tr->capture, what, fn, data);
 
     } else {
 
         if (wake == NULL) {
-            ngx_http_profile_keep_begin(tr, frame.start);
+            if (ngx_http_profile_observers.notes_begin) {
+                ngx_http_profile_observers.notes_begin(tr, run.start);
+            }
 
-        } else if (tr->light) {
-            ngx_http_profile_keep_gap(tr, wake, ready);
+        } else if (tr->notes) {
+            ngx_http_profile_observers.notes_turn_begins(tr, wake, ready);
         }
 
         ngx_http_profile_own_turn(what, fn, data);
     }
 
-    ngx_http_profile_leave(&frame);
+    ngx_http_profile_leave(&run);
 }
 
 
@@ -88,30 +102,29 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
 
 PROF_GLUE static void
 ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
-    ngx_http_profile_frame_t *outer, uintptr_t what, prof_turn_pt fn,
+    ngx_http_profile_run_t *outer, uintptr_t what, prof_turn_pt fn,
     void *data)
 {
-    ngx_http_profile_frame_t  frame;
+    ngx_http_profile_run_t  run;
 
-    if (outer == ngx_http_profile_frame) {
+    if (outer == ngx_http_profile_current) {
         fn(data);
         return;
     }
 
-    frame.top = (uintptr_t) __builtin_frame_address(0);
+    run.top = (uintptr_t) __builtin_frame_address(0);
 
-    ngx_http_profile_enter(&frame, tr, what);
-    frame.again = 1;
+    ngx_http_profile_enter(&run, tr, what);
+    run.again = 1;
 
-    if (tr->ctx && tr->ctx->capture) {
-        prof_turn_run(ngx_http_profile_sampler(), tr->ctx->capture, what, fn,
-                      data);
+    if (tr->capture) {
+        prof_turn_run(ngx_http_profile_sampler(), tr->capture, what, fn, data);
 
     } else {
         ngx_http_profile_own_turn(what, fn, data);
     }
 
-    ngx_http_profile_leave(&frame);
+    ngx_http_profile_leave(&run);
 }
 
 
@@ -133,42 +146,130 @@ ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn, void *data)
 }
 
 
-PROF_GLUE static void
-ngx_http_profile_capture_turn(ngx_http_profile_ctx_t *ctx,
-    ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what,
-    prof_turn_pt fn, void *data)
+/* when the request could have run */
+
+PROF_HOT static uint64_t
+ngx_http_profile_ready(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t now)
 {
-    uintptr_t                  frame;
-    prof_capture_t            *c;
-    ngx_http_profile_gap_t     gap;
-    ngx_http_profile_track_t  *tr;
+    uint64_t                  ready;
+    ngx_http_profile_loop_t  *loop;
 
-    static char  header[] = "request header and start of the capture";
+    loop = &ngx_http_profile_loop;
 
-    tr = ctx->track;
-    c = ctx->capture;
+    /* in the iteration in which the worker was armed */
 
-    if (wake == NULL) {
-        prof_capture_begin(c, tr->start);
-
-        ngx_http_profile_first_gap(tr, ngx_http_profile_frame->start, &gap);
-        ngx_http_profile_add_gap(c, &gap);
-
-        /* most of it is the profiler's, and not what the request runs */
-
-        frame = prof_capture_name(c, header, sizeof(header) - 1);
-        prof_capture_gap(c, &frame, 1, 0);
-
-    } else {
-        ngx_http_profile_find_gap(tr, wake, ready, &gap);
-        ngx_http_profile_add_gap(c, &gap);
-
-        if (ctx->spans) {
-            what = ngx_http_profile_event_name(c, &gap.cause);
-        }
+    if (loop->poll_end == 0 || ngx_http_profile_only_looks(tr, wake)) {
+        return now;
     }
 
-    prof_turn_run(ngx_http_profile_sampler(), c, what, fn, data);
+    /*
+     * A timer may have been due before the poll, which waited nevertheless:
+     * by nginx's time, which is that of the poll before it, it was not.
+     */
+
+    ready = wake->timer ? (uint64_t) loop->due * 1000000 : loop->poll_start;
+
+    if (loop->last_end == 0
+        || (loop->poll_end - loop->poll_start > NGX_HTTP_PROFILE_SLEEP_NS
+            && ready >= loop->poll_start))
+    {
+        return loop->poll_end;
+    }
+
+    if (!wake->timer) {
+        ready = ngx_http_profile_arrived(wake, now);
+    }
+
+    return ngx_min(ngx_max(ready, loop->last_end), loop->poll_start);
+}
+
+
+/*
+ * While an upstream works, nginx only looks whether the client is still there:
+ * nothing is waited for that could have been there earlier.
+ */
+
+static ngx_uint_t
+ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = tr->request;
+    c = r->connection;
+
+    if (wake->timer || wake->event == NULL || r->upstream == NULL
+        || r->upstream->peer.connection == NULL || r->upstream->upgrade)
+    {
+        return 0;
+    }
+
+    if (wake->event == c->write) {
+        return !r->header_sent;
+    }
+
+    return wake->event == c->read
+           && !ngx_http_profile_reads_body(r, wake->event);
+}
+
+
+/* -1: none was read, 0: all of it was, but for what a stream holds */
+
+ngx_uint_t
+ngx_http_profile_reads_body(ngx_http_request_t *r, ngx_event_t *ev)
+{
+    if (r->request_body == NULL
+        || (r->headers_in.content_length_n <= 0 && !r->headers_in.chunked))
+    {
+        return 0;
+    }
+
+    return r->request_body->rest > 0
+#if (NGX_HTTP_V2 && nginx_version >= 1021002)
+           || (r->stream && ev == r->connection->read
+               && !r->request_body->last_saved)
+#endif
+           ;
+}
+
+
+/*
+ * While the worker was busy between two polls: in the middle of that time.  A
+ * system call tells of data when they came, by a clock that ticks some 250
+ * times in a second; it says something about a time of many ticks.
+ */
+
+static uint64_t
+ngx_http_profile_arrived(ngx_http_profile_wake_t *wake, uint64_t now)
+{
+    uint64_t                  from, to, at;
+    socklen_t                 len;
+    struct tcp_info           ti;
+    struct timespec           tick;
+    ngx_http_profile_loop_t  *loop;
+
+    loop = &ngx_http_profile_loop;
+
+    from = loop->last_end;
+    to = loop->poll_start;
+
+    len = sizeof(struct tcp_info);
+
+    if (to - from > NGX_HTTP_PROFILE_ASK_NS
+        && wake->connection && wake->event == wake->connection->read
+        && clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0
+        && getsockopt(wake->connection->fd, IPPROTO_TCP, TCP_INFO, &ti, &len)
+           == 0)
+    {
+        at = now - (uint64_t) ti.tcpi_last_data_recv * 1000000;
+
+        from = ngx_max(from, at - tick.tv_nsec);
+        to = ngx_min(to, at + tick.tv_nsec);
+    }
+
+    return from / 2 + to / 2;
 }
 
 
@@ -210,17 +311,17 @@ ngx_http_profile_first_turn(void *data)
 PROF_HOT ngx_int_t
 ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_run_t  *run;
 
-    frame = ngx_http_profile_frame;
+    run = ngx_http_profile_current;
 
-    if (frame == NULL || frame->track || frame->tail
-        || frame->connection != tr->request->connection)
+    if (run == NULL || run->track || run->tail
+        || run->connection != tr->request->connection)
     {
         return NGX_DECLINED;
     }
 
-    frame->track = tr;
+    run->track = tr;
 
     return NGX_OK;
 }
@@ -231,27 +332,14 @@ ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
 PROF_HOT void
 ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_frame_t  *frame;
+    ngx_http_profile_run_t  *run;
 
-    for (frame = ngx_http_profile_frame; frame; frame = frame->prev) {
-        if (frame->track == tr) {
-            frame->track = NULL;
-            frame->tail = 1;
+    for (run = ngx_http_profile_current; run; run = run->prev) {
+        if (run->track == tr) {
+            run->track = NULL;
+            run->tail = 1;
         }
     }
-}
-
-
-/* the capture whose turn is running, or NULL */
-
-ngx_http_profile_ctx_t *
-ngx_http_profile_turn_ctx(void)
-{
-    ngx_http_profile_frame_t  *frame;
-
-    frame = ngx_http_profile_frame;
-
-    return (frame && frame->track) ? frame->track->ctx : NULL;
 }
 
 

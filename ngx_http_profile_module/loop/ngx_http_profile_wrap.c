@@ -22,7 +22,7 @@
  */
 
 
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop_private.h"
 
 
 static void ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part);

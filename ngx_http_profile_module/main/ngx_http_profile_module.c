@@ -13,7 +13,6 @@
 #include "reply/ngx_http_profile_reply.h"
 #include "bar/ngx_http_profile_bar.h"
 #include "keep/ngx_http_profile_keep.h"
-#include "keep/ngx_http_profile_stall.h"
 #include "console/ngx_http_profile_console.h"
 #include "workers/ngx_http_profile_endpoint.h"
 #include "main/ngx_http_profile_process.h"

@@ -6,7 +6,6 @@
 
 #include "core/ngx_http_profile_symbolizer.h"
 #include "request/ngx_http_profile_request.h"
-#include "keep/ngx_http_profile_stall.h"
 #include "workers/ngx_http_profile_endpoint.h"
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"
@@ -149,6 +148,8 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 
     ngx_http_profile_serves = 1;
 
+    ngx_http_profile_capture_init();
+
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 
     ngx_http_profile_configure(cycle, pmcf);
@@ -191,6 +192,10 @@ ngx_http_profile_configure(ngx_cycle_t *cycle,
         ngx_http_profile_watched = frequency;
     }
 
+    if (on && pmcf->nkeeps) {
+        ngx_http_profile_keep_init();
+    }
+
     if (!on && ngx_http_profile_accounting) {
         ngx_http_profile_disarm();
     }
@@ -201,7 +206,7 @@ ngx_http_profile_configure(ngx_cycle_t *cycle,
 
     ngx_http_profile_min_arg = pmcf ? pmcf->min_arg : (size_t) -1;
     ngx_http_profile_everywhere = on && !pmcf->untracked;
-    ngx_http_profile_stall_ns = on ? (uint64_t) pmcf->stall * 1000000 : 0;
+    ngx_http_profile_stall_observe(on ? (uint64_t) pmcf->stall * 1000000 : 0);
     ngx_http_profile_brief_asked = on && ngx_http_profile_asks_times(cycle);
 }
 

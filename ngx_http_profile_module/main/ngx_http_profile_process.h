@@ -37,6 +37,13 @@ ngx_int_t ngx_http_profile_init_process(ngx_cycle_t *cycle);
 void ngx_http_profile_exit_process(ngx_cycle_t *cycle);
 void ngx_http_profile_exit_master(ngx_cycle_t *cycle);
 
+/* ngx_http_profile_variables.c */
+
+ngx_int_t ngx_http_profile_add_variables(ngx_conf_t *cf);
+
+/* whether the configuration has a variable that tells a request's times */
+ngx_uint_t ngx_http_profile_asks_times(ngx_cycle_t *cycle);
+
 PROF_HIDDEN_END
 
 

@@ -213,8 +213,8 @@ ngx_http_profile_variable_samples(ngx_http_request_t *r,
 
     stats.samples = tr->samples;
 
-    if (tr->ctx && tr->ctx->capture) {
-        prof_capture_totals(tr->ctx->capture, &stats, NULL, NULL, NULL);
+    if (tr->capture) {
+        prof_capture_totals(tr->capture, &stats, NULL, NULL, NULL);
     }
 
     p = ngx_sprintf(text, "%uL", stats.samples);

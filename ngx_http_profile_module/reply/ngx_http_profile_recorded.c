@@ -59,7 +59,7 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
 
     /* the capture has ended before */
 
-    if (ctx->capture == NULL) {
+    if (ctx->track->capture == NULL) {
         (void) ngx_http_profile_record(ctx);
         ngx_http_profile_drop(ctx);
     }
@@ -130,7 +130,7 @@ ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    ngx_http_profile_last_gap(ctx);
+    ngx_http_profile_last_gap(ctx->track);
     ngx_http_profile_end(ctx);
 
     (void) ngx_http_profile_record(ctx);

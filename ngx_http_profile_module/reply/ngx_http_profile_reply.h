@@ -31,7 +31,7 @@
 #include "prof.h"
 #include "core/ngx_http_profile_conf.h"
 #include "core/ngx_http_profile_http.h"
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop.h"
 
 
 /* content security policies: of most answers, and of pages of the console */

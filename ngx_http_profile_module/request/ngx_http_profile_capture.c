@@ -16,7 +16,9 @@
 
 
 static void ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr);
 static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
+static ngx_uint_t ngx_http_profile_check_all(void);
 static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
 static void ngx_http_profile_cleanup(void *data);
 
@@ -30,6 +32,18 @@ PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlive;
 
 static ngx_str_t  ngx_http_profile_no_memory =
     ngx_string("the profile could not be made, see the error log\n");
+
+
+/* the event loop tells of the turns of captured requests */
+
+void
+ngx_http_profile_capture_init(void)
+{
+    ngx_http_profile_observers.sampling = ngx_http_profile_arm_phases;
+    ngx_http_profile_observers.turn_begins = ngx_http_profile_begin_turn;
+    ngx_http_profile_observers.turn_ended = ngx_http_profile_turn_ended;
+    ngx_http_profile_observers.event_added = ngx_http_profile_wrap_upstreams;
+}
 
 
 ngx_int_t
@@ -108,6 +122,7 @@ ngx_http_profile_create(ngx_http_request_t *r)
     ctx->track = tr;
 
     tr->ctx = ctx;
+    tr->timer = &ctx->timer;
     tr->id.len = NGX_HTTP_PROFILE_ID_LEN;
     tr->id.data = ctx->id;
 
@@ -115,6 +130,8 @@ ngx_http_profile_create(ngx_http_request_t *r)
 
     ngx_queue_insert_tail(&ngx_http_profile_live, &ctx->queue);
     ngx_http_profile_nlive++;
+
+    ngx_http_profile_observers.polling = ngx_http_profile_check_all;
 
     return ctx;
 }
@@ -138,7 +155,8 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
     conf.frequency = ngx_min(ctx->frequency, plcf->frequency);
     conf.mode = PROF_MODE_WALL;
     conf.memory = plcf->buffer;
-    ctx->spans = ctx->trigger.spans_given ? ctx->trigger.spans : plcf->spans;
+    ctx->track->spans = ctx->trigger.spans_given ? ctx->trigger.spans
+                                                 : plcf->spans;
 
     if (ctx->trigger.error.len) {
         conf.frequency = PROF_FREQUENCY_MIN;
@@ -151,9 +169,9 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
 
     ctx->tracked = 1;
 
-    ctx->capture = prof_capture_create(&conf);
+    ctx->track->capture = prof_capture_create(&conf);
 
-    if (ctx->capture == NULL) {
+    if (ctx->track->capture == NULL) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
                       "profile: cannot allocate the memory of a capture");
         return NGX_ERROR;
@@ -181,7 +199,7 @@ ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_profile_loc_conf_t  *plcf;
 
-    if (ctx->capture == NULL || ctx->trigger.error.len) {
+    if (ctx->track->capture == NULL || ctx->trigger.error.len) {
         return;
     }
 
@@ -190,8 +208,8 @@ ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
     if (!ctx->unfolded) {
         ctx->unfolded = 1;
 
-        prof_capture_set_frequency(ngx_http_profile_sampler(), ctx->capture,
-                                   ctx->frequency);
+        prof_capture_set_frequency(ngx_http_profile_sampler(),
+                                   ctx->track->capture, ctx->frequency);
     }
 
     if ((ctx->trigger.mode_given ? ctx->trigger.mode : plcf->mode)
@@ -237,6 +255,16 @@ ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx)
            && !r->buffered
            && r->postponed == NULL
            && !(r->connection->buffered & NGX_HTTP_GZIP_BUFFERED);
+}
+
+
+/* a turn may have set callbacks of an upstream, or may have been the last */
+
+static void
+ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_wrap_upstreams(tr);
+    ngx_http_profile_check_complete(tr->ctx);
 }
 
 
@@ -287,10 +315,10 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
 
 /*
  * A request may be finalized by code that ran outside of its turns.
- * Returns 1 if something was completed.
+ * Returns 1 if something was completed, which may post an event.
  */
 
-PROF_HOT ngx_uint_t
+PROF_HOT static ngx_uint_t
 ngx_http_profile_check_all(void)
 {
     ngx_uint_t               found;
@@ -323,6 +351,7 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
 {
     u_char              *p;
     prof_stats_t         stats;
+    prof_capture_t      *c;
     ngx_http_request_t  *r;
     u_char               title[NGX_MAX_ERROR_STR];
 
@@ -330,11 +359,13 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
         ngx_del_timer(&ctx->timer);
     }
 
-    if (ctx->capture == NULL) {
+    c = ctx->track->capture;
+
+    if (c == NULL) {
         return;
     }
 
-    prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
+    prof_turn_end(ngx_http_profile_sampler(), c);
 
     /* nginx's time is that of the poll before the last turn */
 
@@ -349,17 +380,17 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
 
         ngx_http_profile_object_end(ctx);
 
-        ctx->profile = prof_capture_finish(ctx->capture, (char *) title);
+        ctx->profile = prof_capture_finish(c, (char *) title);
     }
 
-    prof_capture_totals(ctx->capture, &stats, NULL, NULL, NULL);
+    prof_capture_totals(c, &stats, NULL, NULL, NULL);
     ctx->track->samples = stats.samples;
 
     if (!ngx_http_profile_object_take(ctx)) {
-        prof_capture_destroy(ctx->capture);
+        prof_capture_destroy(c);
     }
 
-    ctx->capture = NULL;
+    ctx->track->capture = NULL;
 }
 
 
@@ -401,7 +432,7 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
         return;
     }
 
-    ngx_http_profile_last_gap(ctx);
+    ngx_http_profile_last_gap(ctx->track);
     ngx_http_profile_end(ctx);
 
     if (ctx->sink && ctx->tracked) {
@@ -415,6 +446,10 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 void
 ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
 {
+    ngx_http_profile_track_t  *tr;
+
+    tr = ctx->track;
+
     if (ctx->request == NULL) {
         return;
     }
@@ -423,22 +458,23 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
         ngx_del_timer(&ctx->timer);
     }
 
-    if (ctx->capture) {
-        prof_turn_end(ngx_http_profile_sampler(), ctx->capture);
-        prof_capture_destroy(ctx->capture);
-        ctx->capture = NULL;
+    if (tr->capture) {
+        prof_turn_end(ngx_http_profile_sampler(), tr->capture);
+        prof_capture_destroy(tr->capture);
+        tr->capture = NULL;
     }
 
     ngx_http_profile_end_tracking(ctx);
 
-    ctx->track->ctx = NULL;
+    tr->ctx = NULL;
+    tr->timer = NULL;
 
     if (ctx->verdict != NGX_HTTP_PROFILE_ADMITTED) {
-        ctx->track->id.len = 0;
+        tr->id.len = 0;
     }
 
-    if (!ctx->track->accounted) {
-        ngx_http_profile_untrack(ctx->track);
+    if (!tr->accounted) {
+        ngx_http_profile_untrack(tr);
     }
 
     if (ctx->profile) {
@@ -455,6 +491,10 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
 
     ngx_queue_remove(&ctx->queue);
     ngx_http_profile_nlive--;
+
+    if (ngx_http_profile_nlive == 0) {
+        ngx_http_profile_observers.polling = NULL;
+    }
 
     ctx->request = NULL;
 }

@@ -96,8 +96,8 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
     conf.interval = 0;
     conf.process = 0;
 
-    if (prof_capture_heap(ctx->capture, ngx_http_profile_sampler(), &conf,
-                          &object->error)
+    if (prof_capture_heap(ctx->track->capture, ngx_http_profile_sampler(),
+                          &conf, &object->error)
         != PROF_OK)
     {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
@@ -118,7 +118,7 @@ ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx)
 
     ngx_http_profile_object_border(ctx);
 
-    h = prof_capture_get_heap(ctx->capture);
+    h = prof_capture_get_heap(ctx->track->capture);
 
     if (h == NULL) {
         return;
@@ -144,12 +144,12 @@ ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
     plcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_profile_module);
 
     if (plcf->object_grace == 0
-        || prof_capture_get_heap(ctx->capture) == NULL)
+        || prof_capture_get_heap(ctx->track->capture) == NULL)
     {
         return 0;
     }
 
-    ctx->object->capture = ctx->capture;
+    ctx->object->capture = ctx->track->capture;
     ctx->object->grace = plcf->object_grace;
 
     return 1;

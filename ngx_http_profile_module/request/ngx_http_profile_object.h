@@ -17,7 +17,7 @@
 #include <ngx_http.h>
 
 #include "prof.h"
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop.h"
 
 
 #define NGX_HTTP_PROFILE_POOL_SPANS   64

@@ -17,6 +17,8 @@
 #include "workers/ngx_http_profile_asker.h"
 
 
+static ngx_int_t ngx_http_profile_init_phases(void);
+static void ngx_http_profile_disarm_phases(void);
 static ngx_int_t ngx_http_profile_checker(ngx_http_request_t *r,
     ngx_http_phase_handler_t *ph);
 static ngx_int_t ngx_http_profile_content(ngx_http_request_t *r,
@@ -64,7 +66,7 @@ static const char  *ngx_http_profile_phase_names[] = {
 
 /* notes nginx's checkers, and names the handlers, once for a configuration */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_profile_init_phases(void)
 {
     ngx_pool_t                    *pool;
@@ -178,11 +180,22 @@ ngx_http_profile_name_phase(ngx_pool_t *pool,
 }
 
 
-void
-ngx_http_profile_arm_phases(void)
+ngx_int_t
+ngx_http_profile_arm_phases(ngx_uint_t on)
 {
     ngx_uint_t                  n;
     ngx_http_core_main_conf_t  *cmcf;
+
+    if (!on) {
+        ngx_http_profile_disarm_phases();
+        return NGX_OK;
+    }
+
+    if (ngx_http_profile_init_phases() != NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "profile: no memory for the names of phases");
+        return NGX_ERROR;
+    }
 
     cmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
                                                ngx_http_core_module);
@@ -209,6 +222,8 @@ ngx_http_profile_arm_phases(void)
                                      ngx_http_profile_top_request_body_filter;
 
     ngx_http_profile_arm_log();
+
+    return NGX_OK;
 }
 
 
@@ -217,7 +232,7 @@ ngx_http_profile_arm_phases(void)
  * the first time; the checkers of a phase are all the same.
  */
 
-void
+static void
 ngx_http_profile_disarm_phases(void)
 {
     ngx_uint_t  n;
@@ -244,8 +259,12 @@ ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
     n = ph - ngx_http_profile_phases;
     ctx = ngx_http_profile_find(r);
 
-    if (n == ngx_http_profile_rewrite_index && ngx_http_profile_nlocated) {
-        ngx_http_profile_scope(r);
+    /* the location is known now */
+
+    if (n == ngx_http_profile_rewrite_index
+        && ngx_http_profile_observers.running)
+    {
+        ngx_http_profile_observers.running(r);
     }
 
     if (ctx == NULL || !ctx->tracked) {
@@ -328,7 +347,7 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
 
     static ngx_str_t  content = ngx_string("phase content");
 
-    c = ctx->capture;
+    c = ctx->track->capture;
     name = ngx_http_profile_phase_name(ph, n);
     handler = 0;
 
@@ -380,7 +399,7 @@ ngx_http_profile_top_header_filter(ngx_http_request_t *r)
         return ngx_http_profile_header_top(r);
     }
 
-    c = ctx->capture;
+    c = ctx->track->capture;
     spans = ngx_http_profile_begin_span(ctx, &name);
 
     rc = ngx_http_profile_header_top(r);
@@ -409,7 +428,7 @@ ngx_http_profile_top_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         return ngx_http_profile_body_top(r, in);
     }
 
-    c = ctx->capture;
+    c = ctx->track->capture;
     spans = ngx_http_profile_begin_span(ctx, &name);
 
     rc = ngx_http_profile_body_top(r, in);
@@ -441,9 +460,9 @@ ngx_http_profile_top_request_body_filter(ngx_http_request_t *r,
 
     /* an upstream that waits for the body is begun, and not yet asked */
 
-    ngx_http_profile_wrap_upstreams(ctx);
+    ngx_http_profile_wrap_upstreams(ctx->track);
 
-    c = ctx->capture;
+    c = ctx->track->capture;
     span = ngx_http_profile_begin_span(ctx, &name);
 
     rc = ngx_http_profile_request_body_top(r, in);
@@ -463,13 +482,16 @@ ngx_http_profile_begin_span(ngx_http_profile_ctx_t *ctx, ngx_str_t *name)
 {
     uintptr_t  frame;
 
-    if (ctx->capture == NULL || !ctx->spans) {
+    if (ctx->track->capture == NULL || !ctx->track->spans) {
         return 0;
     }
 
-    frame = prof_capture_name(ctx->capture, (char *) name->data, name->len);
+    frame = prof_capture_name(ctx->track->capture, (char *) name->data,
+                              name->len);
 
-    if (!prof_span_begin(ngx_http_profile_sampler(), ctx->capture, frame)) {
+    if (!prof_span_begin(ngx_http_profile_sampler(), ctx->track->capture,
+                         frame))
+    {
         return 0;
     }
 

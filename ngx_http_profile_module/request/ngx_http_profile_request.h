@@ -27,7 +27,7 @@
 #include "prof.h"
 #include "core/ngx_http_profile_conf.h"
 #include "core/ngx_http_profile_http.h"
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop.h"
 #include "request/ngx_http_profile_object.h"
 
 
@@ -111,7 +111,6 @@ struct ngx_http_profile_ctx_s {
     /* tracking */
 
     ngx_http_profile_track_t     *track;     /* while tracked is set */
-    prof_capture_t               *capture;
     prof_profile_t               *profile;   /* the capture's, once ended */
     ngx_http_profile_object_t    *object;    /* of the mode "object" */
     ngx_event_t                   timer;
@@ -136,7 +135,6 @@ struct ngx_http_profile_ctx_s {
     unsigned                      crowded:1;  /* it would have been */
     unsigned                      endpoint:1; /* was for endpoints only */
     unsigned                      timedout:1;
-    unsigned                      spans:1;
     unsigned                      stripped_headers:1;
 };
 
@@ -206,6 +204,9 @@ void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
 extern ngx_queue_t  ngx_http_profile_live;
 extern ngx_uint_t   ngx_http_profile_nlive;
 
+/* the worker begins to observe its event loop for captures of requests */
+void ngx_http_profile_capture_init(void);
+
 /*
  * Begins a request that may have a trigger, in the post-read phase.
  * NGX_DECLINED: the request is not captured.  NGX_DONE: all of its phases that
@@ -225,9 +226,6 @@ ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
 /* starts to make the reply if nginx has completed the original response */
 void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
 
-/* the same for all live contexts; returns 1 if a response was complete */
-ngx_uint_t ngx_http_profile_check_all(void);
-
 /* ends the capture, and makes ctx->profile unless the reply is an error */
 void ngx_http_profile_end(ngx_http_profile_ctx_t *ctx);
 
@@ -243,9 +241,7 @@ void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_phase.c: phases of the requests that are captured */
 
-ngx_int_t ngx_http_profile_init_phases(void);
-void ngx_http_profile_arm_phases(void);
-void ngx_http_profile_disarm_phases(void);
+ngx_int_t ngx_http_profile_arm_phases(ngx_uint_t on);
 
 ngx_uint_t ngx_http_profile_begin_span(ngx_http_profile_ctx_t *ctx,
     ngx_str_t *name);

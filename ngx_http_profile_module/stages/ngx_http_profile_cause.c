@@ -17,8 +17,6 @@ static void ngx_http_profile_find_text(ngx_http_profile_track_t *tr,
     ngx_http_profile_cause_t *cause);
 static ngx_int_t ngx_http_profile_client_cause(ngx_http_request_t *r,
     ngx_event_t *ev, ngx_http_profile_cause_t *cause);
-static ngx_uint_t ngx_http_profile_reads_body(ngx_http_request_t *r,
-    ngx_event_t *ev);
 static ngx_int_t ngx_http_profile_part_cause(ngx_http_profile_part_t *part,
     ngx_http_profile_cause_t *cause);
 static void ngx_http_profile_upstream_cause(ngx_http_request_t *r,
@@ -197,26 +195,6 @@ ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
 }
 
 
-/* -1: none was read, 0: all of it was, but for what a stream holds */
-
-static ngx_uint_t
-ngx_http_profile_reads_body(ngx_http_request_t *r, ngx_event_t *ev)
-{
-    if (r->request_body == NULL
-        || (r->headers_in.content_length_n <= 0 && !r->headers_in.chunked))
-    {
-        return 0;
-    }
-
-    return r->request_body->rest > 0
-#if (NGX_HTTP_V2 && nginx_version >= 1021002)
-           || (r->stream && ev == r->connection->read
-               && !r->request_body->last_saved)
-#endif
-           ;
-}
-
-
 /* a named location has no URI of its own */
 
 ngx_str_t *
@@ -227,36 +205,6 @@ ngx_http_profile_place(ngx_http_request_t *r)
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
     return clcf->named ? &clcf->name : &r->uri;
-}
-
-
-/*
- * While an upstream works, nginx only looks whether the client is still there:
- * nothing is waited for that could have been there earlier.
- */
-
-ngx_uint_t
-ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake)
-{
-    ngx_connection_t    *c;
-    ngx_http_request_t  *r;
-
-    r = tr->request;
-    c = r->connection;
-
-    if (wake->timer || wake->event == NULL || r->upstream == NULL
-        || r->upstream->peer.connection == NULL || r->upstream->upgrade)
-    {
-        return 0;
-    }
-
-    if (wake->event == c->write) {
-        return !r->header_sent;
-    }
-
-    return wake->event == c->read
-           && !ngx_http_profile_reads_body(r, wake->event);
 }
 
 

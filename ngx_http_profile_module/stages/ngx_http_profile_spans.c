@@ -83,7 +83,7 @@ ngx_http_profile_log_phase(ngx_http_request_t *r)
      * and nginx would go on with what is in the other places then.
      */
 
-    if (ngx_http_profile_frame == NULL) {
+    if (ngx_http_profile_current == NULL) {
         ngx_http_profile_disarm_log();
 
         return ngx_http_profile_log_handlers[0](r);
@@ -110,7 +110,7 @@ ngx_http_profile_log_phase(ngx_http_request_t *r)
                                 p ? ": " : "", p ? p : (u_char *) "")
                    - text;
 
-        c = ctx->capture;
+        c = ctx->track->capture;
         span = ngx_http_profile_begin_span(ctx, &name);
 
         (void) ngx_http_profile_log_handlers[i](r);

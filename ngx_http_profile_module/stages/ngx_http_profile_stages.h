@@ -18,7 +18,7 @@
 #include <ngx_http.h>
 
 #include "core/ngx_http_profile_conf.h"
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop.h"
 
 
 /*
@@ -55,15 +55,18 @@ void ngx_http_profile_find_gap(ngx_http_profile_track_t *tr,
 void ngx_http_profile_first_gap(ngx_http_profile_track_t *tr, uint64_t begin,
     ngx_http_profile_gap_t *gap);
 
+/*
+ * A turn of a captured request begins: its capture gets the gap before it.
+ * Returns the frame of the turn, what or what has begun it.
+ */
+uintptr_t ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what);
+
 /* into a capture of the request */
 void ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap);
 
 /* the capture ends in one, unless it has ended or is in a turn */
-void ngx_http_profile_last_gap(ngx_http_profile_ctx_t *ctx);
-
-/* when the request could have run */
-uint64_t ngx_http_profile_ready(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, uint64_t now);
+void ngx_http_profile_last_gap(ngx_http_profile_track_t *tr);
 
 /* ngx_http_profile_cause.c: why there was a gap */
 
@@ -82,10 +85,6 @@ uintptr_t ngx_http_profile_event_name(prof_capture_t *c,
 /* what a request was redirected to, or a subrequest is for */
 ngx_str_t *ngx_http_profile_place(ngx_http_request_t *r);
 
-/* whether what has come is not what the request waits for */
-ngx_uint_t ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake);
-
 /*
  * ngx_http_profile_spans.c: handlers of the log phase, which are replaced
  * while captures exist
@@ -103,7 +102,7 @@ ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_ctx_t *ctx,
  * while their request is captured
  */
 
-void ngx_http_profile_wrap_upstreams(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr);
 void ngx_http_profile_unwrap_upstreams(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_module_names.c: the modules of phase handlers */

@@ -106,18 +106,18 @@ static void ngx_http_profile_end_callback(ngx_http_profile_part_t *part,
 
 
 void
-ngx_http_profile_wrap_upstreams(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr)
 {
     ngx_http_profile_part_t  *part;
 
-    if (!ctx->tracked || !ctx->spans) {
+    if (!tr->ctx->tracked || !tr->spans) {
         return;
     }
 
-    for (part = ctx->track->parts; part; part = part->next) {
+    for (part = tr->parts; part; part = part->next) {
 
         if (part->request->upstream) {
-            ngx_http_profile_wrap_callbacks(ctx->track, part);
+            ngx_http_profile_wrap_callbacks(tr, part);
         }
     }
 }
@@ -268,7 +268,7 @@ ngx_http_profile_finalize_request(ngx_http_request_t *r, ngx_int_t rc)
         return;
     }
 
-    c = ctx->capture;
+    c = ctx->track->capture;
     span = ngx_http_profile_begin_callback(part, &name);
 
     part->callbacks->finalize_request(r, rc);
@@ -423,7 +423,7 @@ ngx_http_profile_end_callback(ngx_http_profile_part_t *part, ngx_uint_t span)
     }
 
     if (span) {
-        ngx_http_profile_end_span(ctx, ctx->capture);
+        ngx_http_profile_end_span(ctx, ctx->track->capture);
     }
 
     if (ctx->tracked) {

@@ -303,7 +303,7 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
 
     start = prof_now();
 
-    ngx_http_profile_last_gap(ctx);
+    ngx_http_profile_last_gap(ctx->track);
     ngx_http_profile_end(ctx);
 
     if (ctx->profile == NULL) {

@@ -9,8 +9,11 @@
 
 #include "core/ngx_http_profile_conf.h"
 #include "core/ngx_http_profile_http.h"
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop.h"
 #include "workers/ngx_http_profile_asker.h"
+
+
+static void ngx_http_profile_scope(ngx_http_request_t *r);
 
 
 /* captures that want to know, and those of them that want the trace */
@@ -19,9 +22,9 @@ PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlocated;
 static ngx_uint_t  ngx_http_profile_ntraced;
 
 
-/* a turn of the request goes on, or, with NULL, of no request */
+/* code of the request runs from now on, or, with NULL, of no request */
 
-void
+static void
 ngx_http_profile_scope(ngx_http_request_t *r)
 {
     prof_trace_t               trace;
@@ -55,6 +58,7 @@ ngx_http_profile_scope_begin(ngx_uint_t traced)
 
     ngx_http_profile_ntraced += traced;
     ngx_http_profile_nlocated++;
+    ngx_http_profile_observers.running = ngx_http_profile_scope;
     ngx_http_profile_look_at_all(1);
 
     return NGX_OK;
@@ -66,6 +70,11 @@ ngx_http_profile_scope_end(ngx_uint_t traced)
 {
     ngx_http_profile_ntraced -= traced;
     ngx_http_profile_nlocated--;
+
+    if (ngx_http_profile_nlocated == 0) {
+        ngx_http_profile_observers.running = NULL;
+    }
+
     ngx_http_profile_look_at_all(ngx_http_profile_nlocated
                                  + ngx_http_profile_nendpoints);
     ngx_http_profile_release_sampler();

@@ -10,7 +10,7 @@
  */
 
 
-#include "loop/ngx_http_profile_account.h"
+#include "loop/ngx_http_profile_loop.h"
 #include "workers/ngx_http_profile_asker.h"
 
 

@@ -78,7 +78,7 @@ ngx_http_profile_state_captures(ngx_http_profile_state_t *state)
     {
         ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
 
-        if (ctx->capture == NULL
+        if (ctx->track->capture == NULL
             || ctx->verdict == NGX_HTTP_PROFILE_REFUSED)
         {
             continue;
@@ -86,8 +86,8 @@ ngx_http_profile_state_captures(ngx_http_profile_state_t *state)
 
         live = &state->live[state->nlive++];
 
-        prof_capture_totals(ctx->capture, &st, &live->wall, &live->running,
-                            &live->cpu);
+        prof_capture_totals(ctx->track->capture, &st, &live->wall,
+                            &live->running, &live->cpu);
 
         live->samples = st.samples;
         live->uri_len = ngx_min(ctx->request->uri.len,

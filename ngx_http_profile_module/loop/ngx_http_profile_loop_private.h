@@ -1,0 +1,196 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the files of the room "loop" share.  Other rooms include
+ * ngx_http_profile_loop.h.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_LOOP_PRIVATE_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_LOOP_PRIVATE_H_INCLUDED_
+
+
+#include "loop/ngx_http_profile_loop.h"
+
+
+typedef struct {
+    uint64_t                      last_end;  /* of the poll before */
+    uint64_t                      poll_start;
+    uint64_t                      poll_end;
+    uint64_t                      poll_msec; /* nginx's time at its end */
+    uint64_t                      updated;   /* nginx's time was, then */
+    uint64_t                      since;     /* time is charged until then */
+    ngx_msec_t                    due;       /* key of the timer that runs */
+} ngx_http_profile_loop_t;
+
+
+/* no room observes where each run begins and ends */
+
+#define ngx_http_profile_is_plain                                             \
+    (ngx_http_profile_observers.running == NULL                               \
+     && ngx_http_profile_observers.slow_ns == 0)
+
+/* of an ngx_time_t, since the Epoch */
+
+#define ngx_http_profile_msec(tp)                                             \
+    ((uint64_t) (tp)->sec * 1000 + (tp)->msec)
+
+
+PROF_HIDDEN_BEGIN
+
+extern ngx_http_profile_loop_t  ngx_http_profile_loop;
+
+/* ngx_http_profile_arm.c */
+
+extern ngx_uint_t  ngx_http_profile_armed;
+
+/* destroys what is needed no more, if no turn is running */
+void ngx_http_profile_disarm_idle(void);
+
+/* ngx_http_profile_loop.c: the event loop of an armed worker */
+
+/* the module's iteration runs, and not nginx's own */
+extern ngx_uint_t  ngx_http_profile_iterating;
+
+/* the loop restores nginx's after the iteration that disarms the worker */
+void ngx_http_profile_loop_begin(void);
+void ngx_http_profile_loop_end(void);
+
+/* ngx_http_profile_poll.c: the poll of a worker that uses epoll */
+
+/* NGX_ERROR: events cannot be dispatched in nginx's order, it is logged */
+ngx_int_t ngx_http_profile_poll_init(ngx_cycle_t *cycle);
+
+/* nginx runs handlers in its poll, unless it passes NGX_POST_EVENTS */
+extern ngx_uint_t  ngx_http_profile_polls;
+
+/* the poll that replaces nginx's then; it runs no handlers */
+ngx_int_t ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
+    ngx_uint_t flags);
+
+/* the descriptors that the poll reported and that are not handled yet */
+extern ngx_uint_t  ngx_http_profile_npolled;
+
+/*
+ * The event that is handled next, with its flags, or NULL.  With a request it
+ * is also NULL if the next event is not one of the request's own.
+ */
+ngx_event_t *ngx_http_profile_polled(ngx_http_profile_track_t *tr);
+
+/* ngx_http_profile_dispatch.c: handlers, of each place of the loop */
+
+void ngx_http_profile_process_polled(void);
+void ngx_http_profile_process_posted(ngx_queue_t *posted);
+void ngx_http_profile_expire_timers(void);
+
+/* before and after a run for tr, or, with NULL, for no request */
+void ngx_http_profile_enter(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uintptr_t handler);
+void ngx_http_profile_leave(ngx_http_profile_run_t *run);
+
+/* tells of the run, and of those around it, that they are slow */
+void ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uint64_t ns);
+
+/* ngx_http_profile_tracks.c */
+
+/* frees unused tracks: the worker is disarmed */
+void ngx_http_profile_tracks_done(void);
+
+/* ngx_http_profile_account.c: where the time of a request goes */
+
+void ngx_http_profile_account_start(ngx_http_profile_track_t *tr,
+    uint64_t begin);
+
+/* a turn begins, and the request could have run since it was ready */
+void ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
+    uint64_t ready, uint64_t begin);
+
+/* a turn ends */
+void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,
+    uint64_t now);
+
+/* ngx_http_profile_cpu.c: CPU time, and whose it is */
+
+void ngx_http_profile_cpu_init(void);
+
+/* charges the time since the last call to the run; returns the time */
+uint64_t ngx_http_profile_charge(ngx_http_profile_run_t *run);
+
+/* ngx_http_profile_owner.c: which request an event belongs to */
+
+ngx_int_t ngx_http_profile_owner_init(void);
+void ngx_http_profile_owner_done(void);
+
+ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
+    ngx_uint_t timer, ngx_connection_t **connection);
+
+/* in a turn of the request: it had the connection before the turn */
+ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
+    ngx_connection_t *c);
+
+/* NULL: the event is not in nginx's arrays */
+ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
+
+void ngx_http_profile_own_client(ngx_http_profile_track_t *tr);
+void ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
+    ngx_connection_t *c);
+void ngx_http_profile_settle(ngx_http_profile_track_t *tr);
+void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);
+
+/* the connection below an HTTP/2 or HTTP/3 stream; NULL: it is no stream */
+ngx_connection_t *ngx_http_profile_below(ngx_http_request_t *r);
+
+/*
+ * CPU time that is spent for a connection before it has a request, in ns; and
+ * the number of connections for which there is some.
+ */
+extern ngx_uint_t  ngx_http_profile_nasides;
+
+void ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t ns);
+uint64_t ngx_http_profile_take_aside(ngx_connection_t *c);
+
+/* ngx_http_profile_owner_events.c: events that are not in nginx's arrays */
+
+/* the number of owned events of all requests */
+extern ngx_uint_t  ngx_http_profile_nevents;
+
+void ngx_http_profile_events_init(void);
+
+/* with its connection, if that is in nginx's array */
+void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
+    ngx_event_t *ev);
+void ngx_http_profile_disown_event(ngx_event_t *ev);
+void ngx_http_profile_disown_events(ngx_http_profile_track_t *tr);
+
+/* the request that owned the event, or NULL */
+ngx_http_profile_track_t *ngx_http_profile_take_event(ngx_event_t *ev);
+
+/* ngx_http_profile_shared_connections.c */
+
+ngx_uint_t ngx_http_profile_shared(ngx_http_request_t *r,
+    ngx_connection_t *c);
+ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
+    ngx_event_t *ev);
+
+/* ngx_http_profile_turn.c: turns */
+
+void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
+    void *data);
+ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
+void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
+
+/* ngx_http_profile_wrap.c: pointers that are replaced between turns */
+
+void ngx_http_profile_wrap(ngx_http_profile_track_t *tr);
+
+/* the handler of one of the request's events, replaced or not */
+uintptr_t ngx_http_profile_event_code(ngx_http_profile_track_t *tr,
+    ngx_event_t *ev);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_LOOP_PRIVATE_H_INCLUDED_ */
