@@ -24,7 +24,7 @@ typedef struct {
 
 static const test_type_t  test_types[] = {
 
-    /* of those who say nothing */
+    /* headers that select no format */
 
     { "", "speedscope", "speedscope" },
     { "", "pprof", "pprof" },
@@ -68,7 +68,9 @@ static const test_type_t  test_types[] = {
     { "text/plain;q=0.3333333333, application/json;q=0.334", "folded",
       "speedscope" },
 
-    /* exact names are preferred to all, which are preferred to nothing */
+    /*
+     * Exact types are preferred to wildcards, which are preferred to no match.
+     */
 
     { "text/plain, */*", "speedscope", "folded" },
     { "text/*, */*", "speedscope", "folded" },
@@ -90,7 +92,7 @@ static const test_type_t  test_types[] = {
     { "*/*;q=0", "folded", "folded" },
     { "text/plain;q=0.0, */*;q=0", "pprof", "pprof" },
 
-    /* nothing of it is there */
+    /* unknown types only */
 
     { "image/png", "speedscope", "speedscope" },
     { "audio/mpeg, audio/*;q=0.5", "folded", "folded" },
@@ -98,7 +100,7 @@ static const test_type_t  test_types[] = {
     { "text/plainer, text/plai, text", "speedscope", "speedscope" },
     { "text/**, */plain, text/", "speedscope", "speedscope" },
 
-    /* of browsers, and of one for an <img> */
+    /* headers of browsers, and of one for an <img> */
 
     { "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
       "speedscope", "html" },
@@ -107,7 +109,7 @@ static const test_type_t  test_types[] = {
     { "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8",
       "speedscope", "svg" },
 
-    /* of a library of Java, of jQuery, of Prometheus */
+    /* headers of a Java library, of jQuery, of Prometheus */
 
     { "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "folded",
       "html" },
@@ -127,7 +129,7 @@ static const test_type_t  test_types[] = {
     { "image/png;a=\"text/plain", "speedscope", "speedscope" },
     { "image/png;a=\"\\", "speedscope", "speedscope" },
 
-    /* what is malformed is ignored */
+    /* malformed elements are ignored */
 
     { "text/plain;q=2, application/json;q=0.1", "folded", "speedscope" },
     { "text/plain;q=1.1, application/json;q=0.1", "folded", "speedscope" },
@@ -218,7 +220,7 @@ find(const char *name)
 }
 
 
-/* without a null at its end, for tools that watch memory */
+/* without a null byte at its end, for tools that check memory */
 
 static char *
 exact(const char *s, size_t len)

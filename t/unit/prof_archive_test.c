@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Archives: what is read is what was written, and what was damaged is not
- * read.
+ * Archives: reading returns the written profile, and fails for a damaged
+ * archive.
  */
 
 
@@ -104,7 +104,7 @@ test_round_trip(const char *what, prof_profile_t *p)
 }
 
 
-/* what no format shows is there as well, or archives would differ */
+/* compares members that no format shows as well */
 
 static void
 test_again(void)
@@ -269,7 +269,10 @@ test_truncated(void)
 
     for (len = 0; len < b.len; len++) {
 
-        /* no byte more is there, so that a sanitizer sees if one is read */
+        /*
+         * A copy without an additional byte, so a sanitizer detects reads
+         * beyond it.
+         */
 
         copy = malloc(len + 1);
         memcpy(copy, b.data, len);
@@ -326,7 +329,7 @@ test_flipped(void)
 }
 
 
-/* damage that has the right checksum */
+/* damaged content with the right checksum */
 
 static void
 test_made_up(void)
@@ -449,7 +452,7 @@ test_begin(prof_buf_t *b)
 }
 
 
-/* what is wrong with an archive of that content, or "read" */
+/* returns the error of an archive with this content, or "read" */
 
 static const char *
 test_content(const prof_buf_t *content)
@@ -509,7 +512,9 @@ test_depth(void)
 }
 
 
-/* a series by the names of its measures; all that the entries need is there */
+/*
+ * A series by the names of its measures, followed by the data for its entries.
+ */
 
 static void
 test_measures(void)
@@ -584,7 +589,7 @@ test_expanding(void)
     const char      *err;
     prof_profile_t  *p;
 
-    /* texts of no bytes, which take the most memory */
+    /* empty texts, which take the most memory */
 
     test_begin(&b);
     test_number(&b, 1000000);
@@ -611,7 +616,7 @@ test_expanding(void)
 }
 
 
-/* an archive of that many zeros, compressed as much as zlib can */
+/* an archive of this number of zeros, compressed as much as zlib can */
 
 static void
 test_expand(prof_buf_t *b, size_t size)
@@ -646,7 +651,7 @@ test_expand(prof_buf_t *b, size_t size)
 }
 
 
-/* a profile that can be compressed more than readers believe */
+/* a profile that compresses better than readers accept */
 
 static void
 test_similar(void)

@@ -2,14 +2,15 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The walk against glibc's backtrace(), which unwinds with libgcc: the same
- * stacks, frame by frame, from signal handlers that interrupt a mixture of code
- * at random times, and single-step through pieces of it, so that every
- * instruction of prologues, epilogues and lazy binding is met.
+ * Compares the walk with glibc's backtrace(), which unwinds with libgcc.
+ * Signal handlers take both of the same stacks and compare them frame by
+ * frame.  They interrupt a mixture of code at random times.  They also
+ * single-step through pieces of it, so every instruction of prologues,
+ * epilogues and lazy binding occurs.
  *
- * Where libgcc gives up, at code without unwind entries, the walk goes on by
- * scanning the stack.  Such stacks must end as all others, and are rare but
- * for code that is made at run time.
+ * libgcc stops at code without unwind entries.  The walk continues there by
+ * scanning the stack.  Such stacks must end as all others do.  They are rare,
+ * except for code that is made at run time.
  */
 
 
@@ -32,7 +33,7 @@
 #define TEST_STEPS    200000
 #endif
 
-/* instructions that are stepped through at a time */
+/* the number of single steps in a row */
 
 #define TEST_WINDOW   2000
 
@@ -69,16 +70,16 @@ static void                   *want[PROF_MAX_DEPTH];
 static timer_t                 timer;
 static uint32_t                seed = 1;
 
-/* written by the handler */
-static volatile sig_atomic_t   stepping;    /* instructions left */
+/* the handler writes these */
+static volatile sig_atomic_t   stepping;    /* remaining instructions */
 static volatile uint64_t       compared;
 static volatile uint64_t       different;
 static volatile uint64_t       scanned;
-static volatile uint64_t       incomplete;  /* of these */
+static volatile uint64_t       incomplete;  /* the number of these stacks */
 static volatile uintptr_t      outermost;
 static volatile uint64_t       steps;
 
-/* looked up when the test runs: nothing else needs these libraries */
+/* found with dlsym(): the program does not link these libraries */
 
 static int             (*z_compress)(void *dst, unsigned long *len,
                                      const void *src, unsigned long n,
@@ -249,7 +250,7 @@ test_fixtures(void)
 }
 
 
-/* calls into a library whose functions are bound when they are called first */
+/* calls into a library whose functions are bound at their first call */
 
 static void
 test_lazy_binding(void)
@@ -383,7 +384,7 @@ test_mixture(void)
     ok(scanned < compared / 1000, "%d stacks meet code without entries",
        (int) scanned);
 
-    /* a handful: their callers are found by what is likely */
+    /* a few stacks: the scan finds their callers by probability */
 
     ok(incomplete <= 1 + scanned / 10, "all of them but %d are complete",
        (int) incomplete);
@@ -574,7 +575,7 @@ compare(const ucontext_t *uc)
 
     m = libc_backtrace(want, PROF_MAX_DEPTH);
 
-    /* the handler and the trampoline come first */
+    /* the frames of the handler and of the trampoline come first */
 
     for (i = 0; i < m && (uintptr_t) want[i] != pcs[0]; i++) { /* void */ }
 
@@ -615,7 +616,7 @@ show(uint32_t n, uint32_t end, void **frame, int m)
 }
 
 
-/* the sequence is the same in each run, what it interrupts is not */
+/* the sequence is the same in each run, the interrupted code is not */
 
 static uint32_t
 random_next(void)

@@ -84,7 +84,7 @@ test_printf(void)
 
     prof_buf_free(&b);
 
-    /* longer than what is allocated at first, and just filling it */
+    /* longer than the first allocation, and exactly as long */
 
     memset(want, 'x', 9000);
     want[9000] = '\0';
@@ -141,7 +141,7 @@ test_failure(void)
     prof_buf_init(&b);
     prof_buf_puts(&b, "abc");
 
-    /* the length is refused before the data is looked at */
+    /* the length is refused before the data is read */
 
     prof_buf_append(&b, "x", SIZE_MAX - 1);
 

@@ -23,25 +23,25 @@
 #define TEST_DAMAGES  3000
 
 
-/* what an FDE's instructions emitted */
+/* the rows that the instructions of an FDE emitted */
 
 typedef struct {
     uint32_t    n;
-    uintptr_t   start;      /* the FDE's code */
+    uintptr_t   start;      /* the range of the FDE's code */
     uintptr_t   end;
-    uintptr_t   pc;         /* the last one */
+    uintptr_t   pc;         /* the last row */
     unsigned    wrong;
     uint64_t    row[16];
     int8_t      aux[16];
 } emitted_t;
 
 
-/* what reading damaged copies found */
+/* counters of reading damaged copies */
 
 typedef struct {
     uint32_t    entries;
-    uint32_t    outside;    /* entries with code beyond their own or the copy */
-    uint32_t    endless;    /* copies */
+    uint32_t    outside;    /* entries with code out of bounds */
+    uint32_t    endless;    /* the number of copies */
 } damages_t;
 
 
@@ -265,7 +265,7 @@ test_instructions(void)
         size_t       len;
         uint32_t     n;
         uint64_t     row[3];
-        int          aux;           /* the last one's */
+        int          aux;           /* of the last row */
     } v[] = {
         { "none", "", 0, 1, { rsp1 }, 0 },
         { "advance of 1", "\x41\x0e\x10", 3, 2, { rsp1, rsp2 }, 0 },
@@ -351,7 +351,7 @@ test_instructions(void)
 }
 
 
-/* which instructions are calls, and where they go */
+/* which instructions are calls, and their targets */
 
 static void
 test_calls(void)
@@ -404,7 +404,7 @@ test_calls(void)
 
     if (!fixture_valgrind()) {
 
-        /* it reports the system call that finds this out */
+        /* a sanitizer reports the system call that checks this */
 
         is_int(prof_arch_called(0x1000, &target), 0, "unreadable code");
     }
@@ -430,7 +430,7 @@ run(const uint8_t *insn, size_t len, emitted_t *e)
     cie.cie.data_align = -8;
     cie.cie.ra = PROF_ARCH_DWARF_RA;
 
-    /* of its very length, for tools that see reads beyond it */
+    /* a buffer of the exact length, for tools that detect reads beyond it */
 
     copy = malloc(len ? len : 1);
 
@@ -457,7 +457,7 @@ run(const uint8_t *insn, size_t len, emitted_t *e)
 #endif
 
 
-/* reading all of .eh_frame must give what the sorted table gives */
+/* reading all of .eh_frame gives the same as the sorted table */
 
 static int
 test_without_table(void *data, const prof_object_info_t *object)
@@ -504,7 +504,7 @@ test_without_table(void *data, const prof_object_info_t *object)
 }
 
 
-/* a copy of real entries with a few bytes changed: nothing is read beyond it */
+/* copies of real entries with a few changed bytes: no read beyond the copy */
 
 static int
 test_damaged(void *data, const prof_object_info_t *object)
@@ -532,7 +532,7 @@ test_damaged(void *data, const prof_object_info_t *object)
         return PROF_OK;
     }
 
-    /* what is read beyond the copy is a fault */
+    /* reading beyond the copy is a fault */
 
     len = from->frame_end - from->hdr;
     page = sysconf(_SC_PAGESIZE);
@@ -636,7 +636,7 @@ emit(void *data, uintptr_t pc, const prof_cfi_state_t *state)
 
     if (e->n < sizeof(e->row) / sizeof(e->row[0])) {
 
-        /* as the builder does */
+        /* as the builder does it */
 
         e->row[e->n] = state->unsupported
                        ? prof_row(PROF_ROW_UNSUPPORTED, 0, 0)

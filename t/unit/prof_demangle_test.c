@@ -36,7 +36,7 @@ static const test_name_t  rust[] = {
 };
 
 
-/* neither C++ nor Rust, or damaged */
+/* names that are neither C++ nor Rust, or damaged */
 
 static const test_name_t  fallback[] = {
     { "main", "main" },

@@ -94,7 +94,7 @@ test_weights(void)
 }
 
 
-/* twice the same load, but longer */
+/* the same load twice, the second one longer */
 
 static void
 test_normalized(void)
@@ -193,7 +193,10 @@ test_measures(void)
 }
 
 
-/* of another build all addresses differ, and other functions have them */
+/*
+ * Another build has other addresses, and uses the old ones for other
+ * functions.
+ */
 
 static void
 test_builds(void)
@@ -261,7 +264,7 @@ test_html(void)
        != NULL, "html - a box");
     ok(strstr(text, "<li>Change: +4.0 ms</li>") != NULL, "html - sum");
 
-    /* the first row is what changed most */
+    /* the first row is the largest change */
 
     ok(strstr(text, "<tbody>\n<tr><th scope=\"row\"><svg class=\"chip more3\" "
                     "aria-hidden=\"true\"><rect width=\"100%\" "
@@ -405,7 +408,7 @@ test_after(void)
 }
 
 
-/* the first node of that name */
+/* returns the first node of this name */
 
 static uint32_t
 test_node(const prof_diff_t *d, const char *name)

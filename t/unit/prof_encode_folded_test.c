@@ -143,7 +143,7 @@ test_names(void)
     prof_buf_free(&b);
     prof_profile_destroy(p);
 
-    /* names that differ only in what is replaced */
+    /* names that differ only in replaced characters */
 
     p = fixture_create("equal");
 
@@ -235,7 +235,7 @@ test_deep(void)
 }
 
 
-/* the output is a string, too */
+/* the output also is a string */
 
 static void
 test_nothing(void)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * t/profile_browser.t has a browser open such pages.
+ * t/profile_browser.t opens such pages in a browser.
  */
 
 

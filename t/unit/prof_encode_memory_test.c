@@ -182,7 +182,7 @@ test_pprof_inlines(void)
 }
 
 
-/* pprof's own reader */
+/* the reader of pprof itself */
 
 static void
 test_pprof_go(void)
@@ -349,7 +349,7 @@ test_html(void)
 
     free(text);
 
-    /* time beside it */
+    /* time beside the allocations */
 
     fixture_entry(p, 0, PROF_ENTRY_SAMPLE, 1000, 1000);
     text = document_create(&prof_encode_html, p);
@@ -357,7 +357,7 @@ test_html(void)
            "html: flamegraphs of time and memory");
     free(text);
 
-    /* nothing was allocated */
+    /* no allocations */
 
     nallocs(p) = 0;
     text = document_create(&prof_encode_html, p);
@@ -473,7 +473,7 @@ test_workers(void)
 }
 
 
-/* the text of a label, "?" when there is none or more than one */
+/* returns the text of a label, "?" if there is none or more than one */
 
 static const char *
 test_label(const Prof__Profile *pb, size_t sample, const char *key)

@@ -259,7 +259,7 @@ test_samples(void)
 
     prof__profile__free_unpacked(pb, NULL);
 
-    /* sums above what the format can hold */
+    /* sums above the maximum of the format */
 
     wall_of(p, 0) = UINT64_MAX - 25;
     pb = pprof_decode(p);
@@ -385,7 +385,7 @@ test_valid(void)
 }
 
 
-/* more of everything than the first sizes of tables */
+/* more of everything than the initial sizes of tables */
 
 static void
 test_many(void)
@@ -421,7 +421,7 @@ test_many(void)
 }
 
 
-/* the exit status of pprof's own reader */
+/* returns the exit status of pprof's own reader */
 
 static int
 go_pprof(prof_profile_t *p)

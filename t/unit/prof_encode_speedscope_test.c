@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * t/speedscope/check.mjs has the viewer itself read such files; this test
- * needs nothing but jansson.
+ * t/speedscope/check.mjs reads such files with the viewer itself.  This test
+ * only needs jansson.
  */
 
 
@@ -202,7 +202,7 @@ test_names(void)
 }
 
 
-/* the viewer must not demangle anything */
+/* the viewer must not demangle any name */
 
 static void
 test_prefixes(void)
@@ -289,7 +289,7 @@ test_weights(void)
     uint64_t         most;
     prof_profile_t  *p;
 
-    /* the largest number that the viewer's arithmetic has exactly */
+    /* the largest number that the viewer's arithmetic represents exactly */
 
     most = ((uint64_t) 1 << 53) - 1;
 
@@ -432,7 +432,7 @@ contains(const char *text, const char *part)
 }
 
 
-/* what a viewer relies on; returns the sum of the weights */
+/* checks what viewers rely on; returns the sum of the weights */
 
 static json_int_t
 check_stacks(json_t *json, size_t i, const char *name)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * t/profile_browser.t has a browser open such documents.
+ * t/profile_browser.t opens such documents in a browser.
  */
 
 
@@ -57,7 +57,7 @@ main(void)
 }
 
 
-/* the boxes alone: the style and the script around them change often */
+/* only the boxes: the style and the script around them change often */
 
 static void
 test_typical(void)
@@ -123,7 +123,7 @@ test_document(void)
 
     is_int(document_count(text, "href"), 0, "no links");
 
-    /* the style is before it, the script is after it */
+    /* the style precedes the boxes, the script follows them */
 
     markup = strstr(text, "<defs>");
     *strstr(text, "<script>") = '\0';
@@ -319,7 +319,7 @@ test_deep(void)
 }
 
 
-/* attributes "on...=" */
+/* attributes "on...=" are event handlers */
 
 static size_t
 handlers(const char *text)
@@ -379,7 +379,7 @@ boxes(const char *text, box_t *box, size_t max)
 }
 
 
-/* each box is on one of the row above, and beside those of its row */
+/* each box is on a box of the row above, and beside the others of its row */
 
 static void
 check_boxes(const char *text, const char *name)

@@ -27,7 +27,7 @@ main(void)
 }
 
 
-/* around the sizes of both chunks, of what cannot be compressed */
+/* lengths near the sizes of both chunks, of data that cannot be compressed */
 
 static void
 test_sizes(void)
@@ -96,7 +96,7 @@ test_pieces(void)
 
     prof_buf_free(&b);
 
-    /* a sink that has failed */
+    /* a buffer that has failed */
 
     gz = prof_gzip_create(&b);
     if (gz == NULL) {

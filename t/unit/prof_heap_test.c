@@ -3,7 +3,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Heaps: counts and bytes by stack, of turns and of the process, exact and
- * sampled; what is freed by whom; memory that is full.
+ * sampled; frees by other threads and requests; full memory.
  */
 
 
@@ -29,8 +29,9 @@
 #endif
 
 /*
- * A sanitizer's strdup() calls no malloc(), and its malloc() ends the program
- * when too much is asked for.  gcc says that there is one, clang is asked.
+ * With a sanitizer, strdup() does not call malloc(), and malloc() ends the
+ * program if the size is too large.  gcc defines a macro for sanitizers, clang
+ * has a function.
  */
 
 #if (__has_feature(address_sanitizer) || __SANITIZE_ADDRESS__)
@@ -47,7 +48,7 @@
 #define TEST_SIZES   3000
 
 
-/* what one stack has allocated */
+/* the allocations of one stack */
 
 typedef struct {
     uint64_t         stacks;
@@ -249,7 +250,7 @@ test_alloc(size_t n)
 
     p = malloc(n);
 
-    /* not a tail call: this function is part of the stack */
+    /* not a tail call, so this function is part of the stack */
 
     __asm__ volatile ("" ::: "memory");
 
@@ -258,7 +259,7 @@ test_alloc(size_t n)
 
 
 /*
- * Compilers leave out the allocation of a block that is only freed, or only
+ * Compilers remove the allocation of a block that is only freed or only
  * compared with NULL.
  */
 
@@ -277,7 +278,10 @@ test_known(void *data)
     void          *p, *q;
     volatile int   i;
 
-    /* volatile: each call of a loop that is unrolled has a stack of its own */
+    /*
+     * volatile: otherwise an unrolled loop has one stack for each of its
+     * calls.
+     */
 
     for (i = 0; i < 10; i++) {
         p = test_alloc(1000);
@@ -388,7 +392,7 @@ test_kept(prof_sampler_t *s)
     job.capture = c;
     prof_turn_run(s, c, (uintptr_t) test_spans, test_spans, &job);
 
-    /* outside of turns, by another thread, and as if */
+    /* frees outside of turns, by another thread, and with an unknown heap */
 
     free(test_blocks[0]);
 
@@ -537,14 +541,14 @@ test_map(void *data)
     p = mmap(NULL, 40960, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1,
              0);
 
-    /* a hole, the start, and what is left is moved */
+    /* unmaps a hole and the start; the rest is moved */
 
     (void) munmap(p + 8192, 4096);
     (void) munmap(p, 4096);
 
     q = mremap(p + 12288, 28672, 65536, MREMAP_MAYMOVE);
 
-    /* reserved only, and no memory at all */
+    /* only reserved, so it does not count as memory */
 
     (void) munmap(mmap(NULL, 409600, PROT_NONE, MAP_PRIVATE|MAP_ANONYMOUS, -1,
                        0),
@@ -859,7 +863,7 @@ test_full(prof_sampler_t *s)
 }
 
 
-/* a child has the hooks, but does not count, and does not wait */
+/* a child has the hooks, but does not count and does not wait */
 
 static void
 test_fork(prof_sampler_t *s)
@@ -890,7 +894,7 @@ test_fork(prof_sampler_t *s)
 }
 
 
-/* sizes from 16 bytes to a megabyte, mostly small */
+/* sizes from 16 bytes to a megabyte, most of them small */
 
 __attribute__((noinline)) static void
 test_sizes(void *data)
@@ -1001,7 +1005,7 @@ test_sampled_process(prof_sampler_t *s)
 }
 
 
-/* a capture without a heap is as before */
+/* a capture without a heap still works */
 
 static void
 test_without(prof_sampler_t *s)

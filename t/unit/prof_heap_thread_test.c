@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What hooks know of threads: one entry for each, also when many threads come
- * and go, and what happens to a thread for which there is none.
+ * The data of hooks for threads: one entry per thread, also if many threads
+ * start and end, and the behavior for a thread without an entry.
  */
 
 
@@ -93,7 +93,7 @@ test_hold(void)
 }
 
 
-/* takes all entries that are free, for threads that there are not */
+/* takes all free entries for nonexistent threads */
 
 static uint32_t
 test_fill(void)
@@ -150,7 +150,7 @@ main(void)
     t = (prof_heap_thread_t *) &same;
     test_run(test_entry, &t);
 
-    /* a thread's memory may be that of one before, which had an entry */
+    /* a thread may have the memory of an earlier thread, which had an entry */
 
     if (t) {
         t->thread = 1;

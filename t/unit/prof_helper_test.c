@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the helper for names finds for a stripped object: the symbols of
- * .gnu_debugdata, and the debug file that .gnu_debuglink names.  And helpers
- * that fail: names are counted as lost, and the profile comes in time.
+ * Names from the helper process for a stripped object: symbols of
+ * .gnu_debugdata, and the debug file that .gnu_debuglink names.  Also helpers
+ * that fail: lost names are counted, and the profile comes in time.
  */
 
 
@@ -49,7 +49,7 @@ static const char *file(const char *name);
 static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 
-/* no function but the last has a name in the dynamic symbol table */
+/* only the last function has a name in the dynamic symbol table */
 
 static const char  source[] =
     "#define N __attribute__((noinline, noclone, used))\n"
@@ -158,7 +158,7 @@ test_hangs(void)
 }
 
 
-/* what came in time counts */
+/* answers that came in time count */
 
 static void
 test_some(void)
@@ -168,7 +168,9 @@ test_some(void)
 }
 
 
-/* the last test: this process does not start a helper for a minute then */
+/*
+ * The last test: afterwards this process does not start a helper for a minute.
+ */
 
 static void
 test_not_started(void)
@@ -182,8 +184,8 @@ test_not_started(void)
 
 
 /*
- * A profile with a helper that is a shell script.  Afterwards the next profile
- * gets its names by the real one.
+ * Names a profile with a shell script as the helper.  Afterwards the real
+ * helper names the next profile.
  */
 
 static void
@@ -223,7 +225,7 @@ lost(const char *label, const char *script, uint32_t names, uint64_t time)
 }
 
 
-/* so many frames have their name, so many names are lost */
+/* counts the frames with a name, and the lost names */
 
 static void
 check(const char *path, const char *build_id, uint32_t nnamed, uint32_t nlost,
@@ -261,7 +263,7 @@ named(const prof_profile_t *p)
 }
 
 
-/* of functions in the order of their addresses, as they are asked for */
+/* names of functions in the order of their addresses, as they are asked for */
 
 static prof_profile_t *
 profile(const char *path, const char *build_id)
@@ -330,7 +332,7 @@ prepare(void)
 }
 
 
-/* files of what a helper says */
+/* files with the output of a helper */
 
 static int
 messages(void)
@@ -345,7 +347,7 @@ messages(void)
     f = fopen(file("hello"), "w");
     rc = f == NULL || message(f, &b) || fclose(f);
 
-    /* the first address: complete, lines, name, file, inlines */
+    /* the first address: complete, lines, name, file, inlined functions */
 
     b.len = 0;
     prof_wire_u32(&b, 0);
@@ -377,7 +379,7 @@ message(FILE *f, const prof_buf_t *b)
 }
 
 
-/* valid until the fourth call after it */
+/* the result is valid until the fourth call after it */
 
 static const char *
 file(const char *name)

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Hooks beside threads that load and unload objects: one load that is stopped
- * in the middle of the object's relocations, and many that are not.
+ * Hooks beside threads that load and unload objects: one load that stops in
+ * the middle of the object's relocations, and many loads that do not stop.
  */
 
 
@@ -24,13 +24,13 @@
 #define TEST_ROUNDS   400
 #define TEST_KINDS    3
 
-/* by these a resolver of the library says that it runs, and waits */
+/* a resolver of the library reports here that it runs, and waits */
 #define TEST_SAYS     100
 #define TEST_WAITS    101
 
 
 typedef struct {
-    uintptr_t  start;           /* of the object; 0: all objects */
+    uintptr_t  start;           /* of this object; 0: of all objects */
     uint32_t   slots;
     uint32_t   hooked;
 } test_slots_t;
@@ -105,10 +105,10 @@ main(void)
 
 
 /*
- * A library with calls of malloc() and free(), with their addresses in
- * constants, and with relocations that take a while.  If it stops, it also has
- * a function that a resolver of the library's own chooses, which the loader
- * calls between two relocations: functions and data cannot be used there.
+ * Builds a library with calls of malloc() and free(), with the addresses of
+ * both in constants, and with relocations that take some time.  A library that
+ * stops also has a function with a resolver of its own, which the loader calls
+ * between two relocations.  A resolver cannot use functions and data.
  */
 
 static void
@@ -218,7 +218,7 @@ test_hold(void)
 }
 
 
-/* what a worker does while it captures */
+/* the work of a worker during a capture */
 
 static void
 test_drain(int ms)
@@ -243,7 +243,7 @@ test_load(void *data)
 }
 
 
-/* hooks that are armed, and put back, while an object is half loaded */
+/* hooks are installed, and removed, while an object is partly loaded */
 
 static void
 test_stopped(void)
@@ -268,7 +268,7 @@ test_stopped(void)
         h = test_hold();
         test_drain(5);
 
-        /* the first time the capture ends before the load does */
+        /* in the first round the capture ends before the load */
 
         if (i == 0) {
             prof_heap_destroy(h);
@@ -379,7 +379,7 @@ test_beside(void)
 }
 
 
-/* another object at the address of one that had hooks */
+/* another object at the address of an object that had hooks */
 
 static void
 test_reused(void)

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Hooks: which slots get one, that all words are as they were afterwards, also
- * with threads that allocate, and with objects that come and go meanwhile.
+ * Hooks: which slots are hooked, and that all words are restored afterwards,
+ * also with threads that allocate and with objects that are loaded and
+ * unloaded meanwhile.
  */
 
 
@@ -24,7 +25,7 @@
 #define TEST_THREADS  3
 
 
-/* a copy of what the loader made of an object, before anything was hooked */
+/* a copy of the data of an object as the loader left it, before any hook */
 
 typedef struct {
     const char   *at;
@@ -83,7 +84,7 @@ main(void)
     snprintf(test_so, sizeof(test_so), "%s/test.so", test_dir);
     test_build_library();
 
-    /* what is bound lazily is bound now */
+    /* all lazily bound functions are bound now */
 
     test_release(test_hold());
     free(test_maps());
@@ -109,7 +110,10 @@ main(void)
 }
 
 
-/* RELRO: addresses of functions and of data, which nobody writes later */
+/*
+ * RELRO: addresses of functions and of data, which stay constant after
+ * loading.
+ */
 
 static int
 test_ranges(struct dl_phdr_info *info, size_t size, void *data)
@@ -150,7 +154,7 @@ test_ranges(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 
-/* a sanitizer has its own idea of what is between two variables */
+/* this reads the gaps between variables, which a sanitizer reports */
 
 __attribute__((no_sanitize_address)) static uint32_t
 test_compare(const test_range_t *range, int copy)
@@ -219,7 +223,7 @@ test_slot_words(void *data, const prof_slot_batch_t *batch)
 }
 
 
-/* the process's mappings of files: addresses and what may be done there */
+/* the process's mappings of files: addresses and permissions */
 
 static char *
 test_maps(void)
@@ -305,7 +309,7 @@ test_once(void)
     diag("%u slots in %lu us, %u left, %u mprotect() calls", info.slots,
          (unsigned long) info.ns / 1000, info.left, info.protects);
 
-    /* the C library's calloc, if it is not bound yet and is not in use */
+    /* the C library's calloc, if it is not bound yet and not used */
 
     ok(info.left <= 1, "no slot is left but one");
     is_int(test_memory.hooked, test_memory.slots - info.left,
@@ -385,7 +389,10 @@ test_rounds(void)
         h = test_hold();
         blocks = test_blocks;
 
-        /* what a thread has begun before is counted in part, if at all */
+        /*
+         * Allocations that a thread has begun before are counted in part, or
+         * not at all.
+         */
 
         while (test_blocks < blocks + 32 * (TEST_THREADS + 3)) {
             (void) sched_yield();
@@ -458,7 +465,7 @@ test_library(void)
 }
 
 
-/* an object that is loaded while hooks are armed */
+/* loads an object while hooks are installed */
 
 static void
 test_loaded(void)
@@ -512,7 +519,7 @@ test_loaded(void)
 }
 
 
-/* objects that go away with their slots, or come back elsewhere */
+/* objects that are unloaded with their slots, or loaded elsewhere */
 
 static void
 test_unloaded(void)
@@ -546,7 +553,7 @@ test_unloaded(void)
 }
 
 
-/* a pointer to a hook may be kept for ever */
+/* a program may keep a pointer to a hook forever */
 
 static void
 test_copied(void)

@@ -9,7 +9,7 @@
 #include "html/prof_html.h"
 
 
-/* "|" stands where the end of the body is to be found */
+/* "|" marks the expected end of the body */
 
 static const char  *test_pages[] = {
 
@@ -87,7 +87,7 @@ static const char  *test_pages[] = {
     "<scripting-element>|</body>",
     "<style><!-- </style>|</body>",
 
-    /* a script in a script's comment */
+    /* a script in a comment of a script */
 
     "<script><!-- <script></script></body> --></script>|</body>",
     "<script><!-- <script></script> </script>|</body>",
@@ -133,7 +133,7 @@ main(void)
 }
 
 
-/* in one piece, in all two and all three, and byte by byte */
+/* in one piece, in all pairs and triples of pieces, and byte by byte */
 
 static void
 test_splits(const char *want)
@@ -188,7 +188,7 @@ test_splits(const char *want)
 }
 
 
-/* as a filter does it: what is in doubt is held back */
+/* as a filter does it: undecided bytes are held back */
 
 static void
 test_read(test_page_t *page, const char *s, size_t len)

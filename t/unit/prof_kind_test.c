@@ -176,7 +176,7 @@ test_below(void)
 }
 
 
-/* a name that is waited for in one place, and runs in another */
+/* a name that is a wait in one place, and a function in another */
 
 static void
 test_nodes(void)

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * aarch64: an interrupted leaf without an unwind entry, whose caller the link
- * register has.
+ * aarch64: an interrupted leaf without an unwind entry, whose return address
+ * is in the link register.
  */
 
 
@@ -17,7 +17,7 @@
 #if (__aarch64__)
 
 
-/* the second one has moved the stack pointer, and has called something */
+/* the second function has moved the stack pointer, and has made a call */
 
 __asm__ (".text\n\t"
          ".global leaf\n"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Files, lines and inlined functions, of objects that are compiled here.
+ * Files, lines and inlined functions of objects that the test compiles.
  */
 
 
@@ -44,8 +44,8 @@ static prof_profile_t *profile(const char *path, const char *build_id);
 
 
 /*
- * lib_inner() and lib_middle() are in lib_outer(), and lib_at() gives the
- * address behind its call: in lib_inner().
+ * lib_inner() and lib_middle() are inlined in lib_outer().  lib_at() returns
+ * the address behind its call, which is in lib_inner().
  */
 
 static const char  source[] =
@@ -169,7 +169,7 @@ test_none(const char *path, const char *build_id, const char *label)
 }
 
 
-/* a function that no symbol names */
+/* a function without a symbol */
 
 static void
 test_names(void)
@@ -178,7 +178,7 @@ test_names(void)
 
     p = profile(file("full.so"), BUILD_ID);
 
-    /* no symbol fits if the unwind entry begins behind it */
+    /* no symbol matches if the unwind entry begins behind it */
 
     p->frames[0].function = outer + 1;
 
@@ -190,7 +190,7 @@ test_names(void)
 }
 
 
-/* a server has the debug file, if it is asked */
+/* a server has the debug file, and the helper asks it if configured */
 
 static void
 test_fetched(void)
@@ -256,7 +256,7 @@ test_fetched(void)
 }
 
 
-/* a server of one file */
+/* a server for one file */
 
 static pid_t
 serve(int s)
@@ -304,7 +304,7 @@ serve(int s)
 }
 
 
-/* the contents of a file need not be what they should be */
+/* the contents of a file may be wrong */
 
 static void
 test_damaged(void)
@@ -323,7 +323,7 @@ test_damaged(void)
 
     for (i = 0; i < 400; i++) {
 
-        /* whatever is in the second half: debugging information, tables */
+        /* changes bytes of the second half: debugging information, tables */
 
         data[len / 4 + (i * 7919) % (len / 2)] ^= 1 << i % 8;
 
@@ -443,7 +443,7 @@ run(const char *fmt, ...)
 }
 
 
-/* valid until the fourth call after it */
+/* the result is valid until the fourth call after it */
 
 static const char *
 file(const char *name)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Merged profiles: nothing is lost, and what is the same is one.
+ * Merged profiles: nothing is lost, and equal parts become one.
  */
 
 
@@ -17,7 +17,7 @@
 #define LINES   20000
 
 
-/* a line of folded stacks, and how much was seen of it */
+/* a line of folded stacks, and its weight so far */
 
 typedef struct {
     char      *stack;
@@ -62,7 +62,7 @@ main(void)
 }
 
 
-/* a profile merged with nothing remains what it is */
+/* a profile merged with nothing stays the same */
 
 static void
 test_one(void)
@@ -152,7 +152,7 @@ test_sums(void)
 }
 
 
-/* many random ones: each stack has the sum of what it had in each of them */
+/* random profiles: each stack has the sum of its weights in all of them */
 
 static void
 test_exact(void)
@@ -233,7 +233,7 @@ test_random(uint32_t seed)
 
     p = fixture_create("random");
 
-    /* objects and frames in another order each time */
+    /* objects and frames in a different order each time */
 
     if (seed % 2) {
         exe = fixture_object(p, "/usr/sbin/server", "0d7fd93d");
@@ -346,7 +346,7 @@ test_objects(void)
 }
 
 
-/* numbers of names are those of a capture */
+/* the names of this profile are numbered as in a capture */
 
 static void
 test_names(void)
@@ -579,7 +579,7 @@ test_facts(void)
 }
 
 
-/* a tree that is larger than what is kept */
+/* a tree that is larger than the limit */
 
 static void
 test_limit(void)
@@ -601,7 +601,7 @@ test_limit(void)
 
         fixture_entry(in[i], node, PROF_ENTRY_SAMPLE, 100, 100);
 
-        /* one that is found again */
+        /* a node that exists already */
 
         fixture_entry(in[i], 0, PROF_ENTRY_SAMPLE, 10, 10);
     }
@@ -622,7 +622,7 @@ test_limit(void)
 
     prof_profile_destroy(p);
 
-    /* and a root that has no place */
+    /* a root that has no place */
 
     ntimes(in[1]) = 0;
     fixture_frame(in[1], 0, 0x2000, "other");

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Names that are kept: what is found again, what is replaced, and the bound.
+ * The cache of names: hits, replacements, and the bound.
  */
 
 
@@ -104,7 +104,7 @@ test_inlines(void)
 
     prof_names_put(o, &n);
 
-    /* nothing refers to what was given */
+    /* the cache does not refer to the caller's memory */
 
     memset(text, 'x', sizeof(text));
     memset(in, 0, sizeof(in));
@@ -167,7 +167,7 @@ test_bound(void)
     for (pc = 0x1000; pc < 0x1000 + 40000; pc++) {
         put(o, pc, text);
 
-        /* one that is asked for again and again */
+        /* a name that is looked up again and again */
 
         if (pc % 100 == 0 && prof_names_find(o, 0x1000, 0x1000) == NULL) {
             break;

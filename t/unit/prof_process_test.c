@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Captures of all threads: sums against the clocks, threads that begin, end,
- * and block signals, captures of different frequencies at once, and what is
- * put back.
+ * Captures of all threads: sums against the clocks, threads that start, end
+ * and block signals, concurrent captures of different frequencies, and
+ * restored state.
  */
 
 
@@ -27,9 +27,9 @@
 
 typedef struct {
     const char     *name;
-    int             ms;             /* of CPU time */
+    int             ms;             /* CPU time to use */
     sigset_t        blocked;
-    uint64_t        used;           /* CPU time that it had, when it ended */
+    uint64_t        used;           /* the CPU time of the thread at its end */
     volatile int    done;
     pthread_t       thread;
 } test_thread_t;
@@ -153,7 +153,7 @@ test_start(test_thread_t *t, const char *name, int ms)
 }
 
 
-/* as an event loop does: a drain, and a while without */
+/* as an event loop does it: a drain, and some time without */
 
 static void
 test_drain_until_joined(test_thread_t *t)
@@ -191,7 +191,7 @@ test_capture(uint32_t frequency, uint32_t mode)
 }
 
 
-/* CPU time of what has the label; of all, if the value is NULL */
+/* CPU time of entries with the label; of all entries, if the value is NULL */
 
 static uint64_t
 test_labelled(const prof_profile_t *p, const char *name, const char *value)
@@ -275,7 +275,7 @@ test_count(const prof_profile_t *p, const char *thread)
 }
 
 
-/* wall time of stacks that are the name only */
+/* wall time of the stacks that consist of this name only */
 
 static uint64_t
 test_named(const prof_profile_t *p, const char *name)
@@ -301,8 +301,8 @@ test_named(const prof_profile_t *p, const char *name)
 
 
 /*
- * As many as the CPU time asks for, by a clock that is not the profile's: a
- * signal that comes too late is counted as lost.
+ * The number of samples must match the CPU time by another clock than the
+ * profile's.  A signal that comes too late counts as lost.
  */
 
 static void
@@ -370,7 +370,7 @@ test_sum(void)
 }
 
 
-/* signals that are up to 1.4 periods late, whatever else the machine does */
+/* signals are up to 1.4 periods late, independent of the machine's load */
 
 static void
 test_delayed(void)
@@ -472,8 +472,8 @@ test_blocked(void)
     prof_capture_destroy(c);
 
     /*
-     * It may get few samples beside other processes, but each has the CPU time
-     * since the one before.
+     * Other processes may leave few samples to the thread.  Each sample still
+     * has the CPU time since the one before.
      */
 
     sampled = test_sampled(p, "most");
@@ -556,7 +556,7 @@ test_late(void)
 }
 
 
-/* two traces and a part without, of which the second has no room */
+/* two traces and a part without a trace; the second trace has no room */
 
 static void
 test_traces(void)
@@ -628,7 +628,7 @@ test_wall(void)
 
     for (i = 0; i < 20; i++) {
         test_spin(5);
-        test_block(3);                  /* the main thread is busy with it */
+        test_block(3);                  /* the main thread is busy */
 
         prof_process_idle();
         (void) usleep(15000);
@@ -655,7 +655,7 @@ test_wall(void)
 }
 
 
-/* who waits is not woken: the sleep would end */
+/* an idle thread is not woken: a signal would end its sleep */
 
 static void
 test_idle_threads(void)
@@ -718,7 +718,7 @@ test_signal_handler(int signo, siginfo_t *si, void *uc)
 }
 
 
-/* SIGFPE that is not a timer's goes to whom it belonged */
+/* a SIGFPE that no timer sent goes to the handler that was installed before */
 
 static void
 test_fault(void)

@@ -35,7 +35,7 @@ static int         deep;
 static sigjmp_buf  jump;
 
 
-/* the code of fixture_nocfi, which is put where no object is */
+/* a copy of fixture_nocfi at an address without an object */
 
 #define TEST_CODE_LEN  64
 
@@ -92,7 +92,10 @@ test_lost(void)
     ok(stats.scanned > 0 || walk_n == i + 3,
        "rbp is lost: scanned for the caller's caller");
 
-    /* what needs it is above top, and has no return address below top */
+    /*
+     * The frame that needs rbp is above top, and no return address is below
+     * top.
+     */
 
     walk_reset((uintptr_t) frame_address + 8);
 
@@ -137,7 +140,7 @@ test_scan(void)
            "%s: caller", kind[i].name);
     }
 
-    /* only the first of them tells where its caller's frame is */
+    /* only the first fixture stores the place of its caller's frame */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
@@ -147,7 +150,7 @@ test_scan(void)
     is_int(stats.scanned, 1, "no entry: scanned once");
     ok(within(pcs[walk_n - 1], call_fp), "no entry: nothing above top");
 
-    /* the frame holds addresses after direct calls: these did not lead here */
+    /* the frame holds addresses behind direct calls of other functions */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     fixture_call(fixture_nofp, callback);
@@ -156,7 +159,7 @@ test_scan(void)
 
     test_scan_over("calls that are over", 1, pcs[n], 0, 2);
 
-    /* and one that would find its caller by the frame pointer of the frame */
+    /* and the address of a call whose caller is found by the frame pointer */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     fixture_call(fixture_nofp, callback_fp);
@@ -165,7 +168,7 @@ test_scan(void)
 
     test_scan_over("call with a frame pointer", 0, pcs[n], 0, 7);
 
-    /* and after an indirect one, from which unwinding leads nowhere */
+    /* and the address of an indirect call, from which unwinding fails */
 
     test_scan_over("indirect call", 0, (uintptr_t) fixture_noreturn_ret, 0, 0);
 
@@ -239,7 +242,7 @@ test_jit(void)
        && within(pcs[walk_n - 3], callback_fake),
        "code made at run time: frames");
 
-    /* the walk may look at a part of its frame only */
+    /* the walk may only read a part of its frame */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
@@ -285,8 +288,8 @@ test_null(void)
 
 
 /*
- * A word of the stack looks like a return address into an object that is not
- * there any more: the walk may not read its code.
+ * A word of the stack looks like a return address in an unloaded object.  The
+ * walk may not read the code of this object.
  */
 
 static __attribute__((noinline)) void
@@ -335,8 +338,8 @@ test_unloaded(void)
 
 
 /*
- * Scans of many frames, with words in each of them that are almost return
- * addresses: code must be looked at for each.
+ * Scans of many frames with words that are almost return addresses: the scan
+ * must read the code for each of them.
  */
 
 static __attribute__((noinline)) void
@@ -424,9 +427,9 @@ callback_deep(void)
 
 
 /*
- * Writes to the eight words of locals, or more, that the caller of a callback
- * has.  It did not, so what a scan finds there would depend on what ran before:
- * addresses of calls that are over cannot always be told from others.
+ * Overwrites the eight or more words of locals in the frame of a callback's
+ * caller.  Otherwise the result of a scan would depend on earlier code: return
+ * addresses of finished calls cannot always be recognized.
  */
 
 static void
@@ -435,7 +438,7 @@ callback_locals(void *frame)
     int                  i;
     volatile uintptr_t  *local;
 
-    /* after the frame pointer and the return address */
+    /* above the frame pointer and the return address */
 
     local = (uintptr_t *) frame + 2;
 

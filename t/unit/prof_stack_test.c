@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Code that runs on a stack which is not the thread's, as coroutines do: the
- * walk does not go on where that stack ends, and no memory is mapped.
+ * Code that runs on another stack than the thread's, as coroutines do.  The
+ * walk stops at the end of that stack, where no memory is mapped.
  */
 
 
@@ -20,7 +20,10 @@
 #include <unistd.h>
 
 
-/* the thread's stack is above the other one, and nothing is between them */
+/*
+ * The thread's stack is above the other one, with unmapped memory between
+ * them.
+ */
 
 #define TEST_STACK  (1024 * 1024)
 #define TEST_HOLE   (16 * 1024 * 1024)
@@ -294,7 +297,7 @@ test_on_fiber(void *data)
 }
 
 
-/* at the very end of the other stack, as if called by no function */
+/* at the very end of the other stack, without a caller */
 
 static void
 test_switch(void)

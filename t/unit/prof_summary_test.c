@@ -72,7 +72,7 @@ test_items(void)
 
     prof_profile_destroy(p);
 
-    /* each counter has its item, and all losses are in one sum */
+    /* each counter has its item, and one sum contains all losses */
 
     p = fixture_create("losses");
     p->stats.lost_overrun = 100;

@@ -31,9 +31,9 @@
 
 
 typedef struct {
-    const char  *function;      /* as the test calls it */
-    const char  *full;          /* its name with .symtab, NULL: offset */
-    const char  *stripped;      /* its name with .dynsym only */
+    const char  *function;      /* its name in the test */
+    const char  *full;          /* its name by .symtab, NULL: an offset */
+    const char  *stripped;      /* its name by .dynsym only */
 } test_symbol_t;
 
 
@@ -65,8 +65,8 @@ static void build_id_of(uintptr_t image, char *hex);
 
 
 /*
- * The table at the end gives the addresses of all functions, also of those
- * that have no name outside.
+ * The table at the end contains the addresses of all functions, also of local
+ * ones.
  */
 
 static const char  source[] =
@@ -115,10 +115,12 @@ static const char  source[] =
 static const test_symbol_t  symbols[] = {
     { "local", "local", NULL },
     { "exported", "exported", "exported" },
-    { "shortest", "shortest", "shortest" },     /* a bar is worse than length */
-    { "__barred", "bare", "bare" },             /* ... and than weakness */
-    { "strong_bb", "strong_bb", "strong_bb" },  /* weakness than length */
-    { "same_b", "same_a", "same_a" },           /* else the alphabet */
+    { "shortest", "shortest", "shortest" },     /* underscores count before
+                                                   the length */
+    { "__barred", "bare", "bare" },             /* and before weakness */
+    { "strong_bb", "strong_bb", "strong_bb" },  /* weakness before the
+                                                   length */
+    { "same_b", "same_a", "same_a" },           /* at last the alphabet */
     { "mangled", "abc::mangled", "abc::mangled" },
     { "cold", "part.cold", NULL },
     { "resolver", "resolver", "chosen [resolver]" },
@@ -223,7 +225,7 @@ test_debug_file(void)
     names(file("stripped.so"), BUILD_ID, 1, "debug file");
     names(file("nothing.so"), BUILD_ID, 1, "debug file alone");
 
-    /* in its place, but of another build */
+    /* a file of another build in its place */
 
     is_int(run("cp %s/other.so %s/.build-id/%.2s/%s.debug", dir, dir,
                BUILD_ID, &BUILD_ID[2]), 0, "wrong debug file");
@@ -234,7 +236,7 @@ test_debug_file(void)
 }
 
 
-/* then only the file that is loaded in this process can be trusted */
+/* then only the file that this process has loaded can be trusted */
 
 static void
 test_no_build_id(void)
@@ -330,7 +332,7 @@ test_extents(void)
 
     free(path);
 
-    /* a label without type or size, only where the entry starts */
+    /* a label without type or size counts only where the entry starts */
 
     path = strdup(file("full.so"));
     blob = address("blob_three");
@@ -388,7 +390,7 @@ test_versions(void)
 }
 
 
-/* with -O1 the stub's address is in the call */
+/* with -O1 the call contains the address of the stub */
 
 static void
 test_plt(void)
@@ -506,7 +508,7 @@ test_odd_files(void)
 }
 
 
-/* whatever is left of the file, there is a name, and never a wrong one */
+/* a file that is cut anywhere gives a name or an offset, never a wrong name */
 
 static void
 test_truncated(void)
@@ -669,7 +671,7 @@ run(const char *fmt, ...)
 }
 
 
-/* the link-time address of a function of the object */
+/* returns the link-time address of a function of the object */
 
 static uint64_t
 address(const char *function)
@@ -687,7 +689,7 @@ address(const char *function)
 }
 
 
-/* valid until the fourth call after it */
+/* the result is valid until the fourth call after it */
 
 static const char *
 file(const char *name)
@@ -824,7 +826,7 @@ write_file(const char *path, const char *data, size_t len)
 }
 
 
-/* of a loaded image, from its notes */
+/* reads the build-id of a loaded image from its notes */
 
 static void
 build_id_of(uintptr_t image, char *hex)

@@ -149,7 +149,7 @@ test_limit(const char *name, uint32_t n, uint32_t max, uint64_t heavy)
 }
 
 
-/* a stack that has 10 % of the time must have 10 % of the shortened timeline */
+/* a stack with 10 % of the time has 10 % of the shortened timeline */
 
 static void
 test_shares(void)

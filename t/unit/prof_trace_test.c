@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Traces: which headers are valid, and the labels of a capture's samples.
+ * Traces: valid and invalid headers, and the labels of a capture's samples.
  */
 
 
@@ -119,7 +119,7 @@ test_wrong(void)
 }
 
 
-/* any length is wrong but one, and what is behind the length is not read */
+/* only one length is right, and bytes beyond the length are not read */
 
 static void
 test_cut(void)

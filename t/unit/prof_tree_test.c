@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The call tree, the entries of a timeline and the sample ring: what they
- * keep, and what happens when their memory is used up.
+ * The call tree, the entries of a timeline and the sample ring: their content,
+ * and their behavior when their memory is full.
  */
 
 
@@ -233,8 +233,8 @@ test_entries_full(void)
 
 
 /*
- * A node with a tenth of the weight keeps about a tenth, on the average of
- * many captures, whatever was merged.
+ * On the average of many captures, a node with a tenth of the weight keeps
+ * about a tenth, whatever was merged.
  */
 
 static void

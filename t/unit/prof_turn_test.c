@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Captures and turns, with the real timer: sums, nesting, what is put back,
- * and that nothing is allocated in the signal handler.
+ * Captures and turns with the real timer: sums, nesting, restored state, and
+ * that the signal handler does not allocate.
  */
 
 
@@ -29,7 +29,10 @@
 #define __SANITIZE_ADDRESS__  0
 #endif
 
-/* a sanitizer has an allocator of its own: gcc says so, clang is asked */
+/*
+ * A sanitizer has its own allocator; gcc defines a macro, clang has a
+ * function.
+ */
 
 #if (__has_feature(address_sanitizer) || __SANITIZE_ADDRESS__)
 #define TEST_ALLOCATOR  0
@@ -98,8 +101,8 @@ static volatile uint64_t  test_sink;
 #if (TEST_ALLOCATOR)
 
 /*
- * The handler runs on the alternate stack and nothing else does, so an
- * allocation there is one that the handler made.
+ * Only the handler runs on the alternate stack, so an allocation on this stack
+ * is one of the handler.
  */
 
 void *__libc_malloc(size_t size);
@@ -244,7 +247,7 @@ test_capture(uint32_t frequency)
 }
 
 
-/* of entries of a kind, or of all with kind -1 */
+/* counts the entries of a type, or all with type -1 */
 
 static uint64_t
 test_sum(const prof_profile_t *p, int kind, int cpu)
@@ -543,7 +546,7 @@ test_kinds_of_names(prof_profile_t *p)
     const prof_node_t   *node;
     const prof_frame_t  *turn, *gap;
 
-    /* the outermost: a sample may have hit the turn */
+    /* the outermost frame, since a sample may have hit the turn itself */
 
     node = &p->nodes[time_of(p, 0)->node];
 
@@ -607,7 +610,7 @@ test_names(prof_sampler_t *s)
 }
 
 
-/* the calls that docs/time.md names: one is restarted, the others are not */
+/* the calls in docs/time.md: one is restarted, the others are not */
 
 static void
 test_interrupted_job(void *data)
@@ -684,7 +687,7 @@ test_spans_job(void *data)
 }
 
 
-/* CPU time of entries whose outermost frames are the names */
+/* CPU time of entries whose outermost frames have these names */
 
 static uint64_t
 test_in_spans(const prof_profile_t *p, const char *outer, const char *inner)
@@ -766,7 +769,7 @@ test_spans(prof_sampler_t *s)
 }
 
 
-/* the least memory, the highest frequency: sums hold, the governor acts */
+/* least memory and highest frequency: sums are right, the governor acts */
 
 static void
 test_long_capture(prof_sampler_t *s)
@@ -818,7 +821,7 @@ test_forge(void *data)
 }
 
 
-/* anybody with the right may send the signal: it must do no harm */
+/* any process with permission may send the signal; it must have no effect */
 
 static void
 test_foreign_signal(prof_sampler_t *s)
@@ -842,7 +845,7 @@ test_foreign_signal(prof_sampler_t *s)
 
     p = prof_capture_finish(c, "forged");
 
-    /* a turn that is shorter than a period may get one sample by chance */
+    /* a turn shorter than a period may get one sample by chance */
 
     ok(p->cpu < 1000 * MS, "a turn of %" PRIu64 " us", p->cpu / 1000);
     ok(p->stats.samples <= 1, "%" PRIu64 " samples of %d signals that are not"
@@ -854,7 +857,7 @@ test_foreign_signal(prof_sampler_t *s)
 }
 
 
-/* sanitizers have some of their own */
+/* sanitizers have timers of their own */
 
 static int
 test_handlers(void)
@@ -912,14 +915,14 @@ test_restored(void)
 }
 
 
-/* that an allocation in a handler would have been seen */
+/* shows that the test detects an allocation in a handler */
 
 static void
 test_allocating_handler(int signo)
 {
     void *volatile  p;
 
-    /* a compiler may leave a pair of calls out that does nothing */
+    /* compilers may remove a pair of calls without effect */
 
     p = malloc(100);
     free(p);

@@ -2,12 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Objects that come and go: addresses have the names of the object that was
- * there, and nothing reads what is not mapped any more.
+ * Objects that are loaded and unloaded: addresses have the names of the object
+ * that was there, and no unmapped memory is read.
  *
- * Of each library one half is run and the other one is not.  The halves are the
- * other way round in the library that is loaded in its place, so an address
- * that is looked up in the wrong one is in code that never runs.
+ * Of each library, one half runs and the other half never runs.  The library
+ * that is loaded in its place has the halves the other way round.  So an
+ * address that is looked up in the wrong library is in code that never runs.
  */
 
 
@@ -29,7 +29,7 @@
 #define TEST_ROUNDS     60
 #define TEST_WORK       1000000
 
-/* more than are remembered */
+/* more than snapshots remember */
 #define TEST_RELOADS    600
 
 
@@ -40,14 +40,14 @@ typedef struct {
     char             path[64];
     uintptr_t        work;          /* relative to the base */
     uintptr_t        never;
-    uint32_t         named;         /* frames */
+    uint32_t         named;         /* the number of its frames with a name */
 } test_library_t;
 
 
 typedef struct {
     void            *handle;
     uintptr_t        base;
-    uintptr_t        pc;            /* in the function that runs */
+    uintptr_t        pc;            /* an address in the function that runs */
 } test_loaded_t;
 
 
@@ -198,7 +198,7 @@ test_run(test_library_t *lib, long n)
 }
 
 
-/* an update takes what has not changed from the old snapshot */
+/* an update reuses the unchanged parts of the old snapshot */
 
 static void
 test_update(void)
@@ -289,7 +289,7 @@ test_replaced(void)
     (void) prof_unwind_mark(u + 2, 2, &two, 1);
     ok(test_in(u[3], two, &test_libs[1]), "named by the next one meanwhile");
 
-    /* it may have been in either of them */
+    /* the address may have been in either library */
 
     unsure = m.pc;
     set[0] = u[1];
@@ -336,7 +336,7 @@ test_in(const prof_unwind_t *u, uintptr_t pc, const test_library_t *lib)
 }
 
 
-/* objects that no snapshot has, at the place of some that snapshots have */
+/* objects that no snapshot contains, at the place of objects in snapshots */
 
 static void
 test_unseen(void)
@@ -351,7 +351,7 @@ test_unseen(void)
     prof_unwind_release(u[0]);
     u[0] = u[1];
 
-    /* there was one load only: that of the same object */
+    /* there was only one load, of the same object */
 
     dlclose(l.handle);
     test_load(&test_libs[0], &l);
@@ -396,7 +396,7 @@ test_unseen(void)
 }
 
 
-/* memory is bounded, and is given back */
+/* memory is bounded, and is freed again */
 
 static void
 test_remembered(void)
@@ -509,7 +509,7 @@ test_turns(void)
 }
 
 
-/* one library after the other, at the same place, in the same turn or not */
+/* one library after the other at the same place, in the same turn or not */
 
 static void
 test_turn(void *data)
@@ -590,7 +590,7 @@ test_watched(void)
 
         prof_watch_pass(w, 1);
 
-        /* made when the library is gone */
+        /* the snapshot is made after the library was unloaded */
 
         c = prof_capture_create(&conf);
         prof_capture_begin(c, start);
@@ -659,7 +659,7 @@ test_process(void)
 }
 
 
-/* far more loads between two snapshots than there are objects */
+/* many more loads between two snapshots than there are objects */
 
 static void
 test_many(void)
@@ -735,7 +735,7 @@ test_busy(void *data)
 {
     test_spin(prof_cpu_now() + 50000000);
 
-    __asm__ volatile ("");              /* it is no jump */
+    __asm__ volatile ("");              /* prevents a tail call */
 }
 
 
@@ -750,7 +750,7 @@ test_spin(uint64_t until)
 }
 
 
-/* the libraries take each other's place */
+/* the libraries replace each other at the same place */
 
 static void *
 test_flip(void *data)
@@ -767,7 +767,7 @@ test_flip(void *data)
 }
 
 
-/* samples of the main thread, which runs what is never unloaded */
+/* samples of the main thread, which only runs code that stays loaded */
 
 static void
 test_complete(const prof_profile_t *p, uintptr_t caller, const char *what)

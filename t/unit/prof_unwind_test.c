@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Snapshots: the objects in them, functions, and when they are out of date.
+ * Snapshots: their objects, functions, and the detection of changes.
  */
 
 
@@ -219,7 +219,7 @@ code_of_object(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 
-/* each function that libc and its neighbours export begins an unwind entry */
+/* each exported function of libc and other libraries begins an unwind entry */
 
 static void
 test_functions(void)
@@ -298,7 +298,7 @@ functions_of_object(struct dl_phdr_info *info, size_t size, void *data)
             continue;
         }
 
-        /* and from inside: what dladdr() says of the middle */
+        /* an address in the middle has the same function as for dladdr() */
 
         if (dladdr((void *) (at + len / 2), &dl) && dl.dli_saddr
             && (uintptr_t) dl.dli_saddr == at
@@ -312,7 +312,7 @@ functions_of_object(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 
-/* the number of symbols is where the last chain of the hash table ends */
+/* the last chain of the hash table gives the number of symbols */
 
 static uint32_t
 symbols(const ElfW(Addr) *gnu_hash)
@@ -414,7 +414,7 @@ test_stale(void)
 }
 
 
-/* children read what the parent built, and nobody can write to it */
+/* children read the parent's tables, and no process can write to them */
 
 static void
 test_shared(void)
@@ -469,7 +469,7 @@ test_memory(void)
 }
 
 
-/* bytes of address space */
+/* returns the bytes of address space */
 
 static size_t
 mappings(void)

@@ -164,7 +164,7 @@ test_identity(void)
 }
 
 
-/* an address with inlined functions is as many nodes */
+/* an address with inlined functions has one node for each of them */
 
 static void
 test_inlines(void)
@@ -268,7 +268,7 @@ test_weights(void)
 }
 
 
-/* what is below a node that nobody will see is not put in order */
+/* children of nodes that are too small to be shown are not sorted */
 
 static void
 test_share(void)
@@ -359,7 +359,7 @@ test_recursion(void)
 }
 
 
-/* every node is met once by "child" and "next", in the order of names */
+/* "child" and "next" reach every node once, in the order of names */
 
 static void
 test_links(void)

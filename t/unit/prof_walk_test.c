@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Walks from signal handlers through frames of every kind, to every end.
+ * Walks from signal handlers through frames of every kind of row, to every
+ * end.
  */
 
 
@@ -101,7 +102,7 @@ test_kind(const char *name, fixture_pt fixture, char *ret)
     ok(within(pcs[walk_n - 3], callback), "%s: callee", name);
     is_int(stats.scanned, 0, "%s: not scanned", name);
 
-    /* and once more through a frame of which rbp is the base */
+    /* and another walk through a frame with rbp as its base */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
@@ -185,7 +186,10 @@ test_top(void)
 {
     uint32_t  i, n;
 
-    /* with top at the stack's end, what is above the test's own top is seen */
+    /*
+     * With top at the end of the stack, the walk continues above the test's
+     * top.
+     */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     fixture_call(fixture_nofp, callback);
@@ -217,7 +221,7 @@ test_top(void)
     is_int(pcs[walk_n - 1], (uintptr_t) fixture_nofp_ret,
            "top is below a CFA: not recorded");
 
-    /* interrupted above top: there is nothing to record */
+    /* interrupted above top: no frame is recorded */
 
     walk_reset((uintptr_t) &i - 4096);
     fixture_call(fixture_nofp, callback);
@@ -312,7 +316,7 @@ test_context(void)
         is_int(stats.bad_stack, 1, "stack pointer: %s: counted", bad[i].name);
     }
 
-    /* at instructions that have rbp for their base */
+    /* at instructions whose frame has rbp as its base */
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     call_fp(fixture_nofp, callback);
@@ -328,7 +332,7 @@ test_context(void)
 
         if (reg[REG_RBP] == 0) {
 
-            /* that is a lost one, and leads to a scan */
+            /* 0 means a lost frame pointer, which leads to a scan */
 
             continue;
         }
@@ -369,7 +373,7 @@ test_signal_frame(void)
         /* void */
     }
 
-    /* the trampoline, the system call that was interrupted, its callers */
+    /* the trampoline, the interrupted system call, its callers */
 
     ok(walk_n > i + 3, "signal in a handler: passed through the handler");
     ok(within(pcs[walk_n - 1], raise),
@@ -378,7 +382,7 @@ test_signal_frame(void)
 
     trampoline = pcs[i + 1];
 
-    /* registers of what was interrupted are those in the signal frame */
+    /* the signal frame contains the registers of the interrupted code */
 
     install(SIGUSR2, nested_handler, 0);
 
@@ -391,7 +395,7 @@ test_signal_frame(void)
        "CFA in rbx above a signal frame: frames");
     is_int(stats.scanned, 0, "CFA in rbx above a signal frame: not scanned");
 
-    /* top in the signal frame, and between it and what it interrupted */
+    /* top in the signal frame, and between it and the interrupted frame */
 
     install(SIGUSR2, nested_handler_top, 0);
 
@@ -434,7 +438,7 @@ test_signal_frame(void)
 }
 
 
-/* a handler with a stack of its own is not on the stack that top belongs to */
+/* the alternate stack of a handler is not the stack of top */
 
 static __attribute__((noinline)) void
 test_other_stack(void)
@@ -457,7 +461,7 @@ test_other_stack(void)
     is_int(walk_end, PROF_FRAME_BAD_STACK, "alternate stack: end");
     is_int(walk_n, 1, "alternate stack: frames");
 
-    /* the walk may run on one itself */
+    /* the walk itself may run on such a stack */
 
     install(SIGUSR1, walk_handler, SA_ONSTACK);
 
@@ -500,7 +504,7 @@ test_child(void)
 }
 
 
-/* the answers must be the same with what the cache holds and without */
+/* the results must be the same with and without entries in the cache */
 
 static __attribute__((noinline)) void
 test_cache(void)
@@ -516,7 +520,7 @@ test_cache(void)
     n = walk_n;
     memcpy(cold, pcs, sizeof(cold));
 
-    /* entries of other addresses */
+    /* fills the cache with entries of other addresses */
 
     for (i = 0; i < PROF_WALK_CACHE; i++) {
 
@@ -531,7 +535,7 @@ test_cache(void)
 
     is_int(walk_n, n, "warm cache: frames");
 
-    /* but for the addresses in this function */
+    /* except for the addresses in this function */
 
     for (i = 0; i < n && !within(cold[i], test_cache); i++) { /* void */ }
 
@@ -548,7 +552,7 @@ nested_handler(int signo, siginfo_t *si, void *ctx)
 }
 
 
-/* its CFA is where the signal frame's ucontext_t is */
+/* the CFA is in the ucontext_t of the signal frame */
 
 static void
 nested_handler_top(int signo, siginfo_t *si, void *ctx)

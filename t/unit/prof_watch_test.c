@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Samples of a watch that come out of its past: records are made here, of a
- * clock of their own.
+ * Samples that a watch took in the past.  The test makes the records, with a
+ * clock of its own.
  */
 
 
@@ -62,7 +62,7 @@ main(void)
 }
 
 
-/* a capture of what is past */
+/* a capture that begins in the past */
 
 static void
 begins(void)
@@ -93,7 +93,7 @@ gaps(prof_watch_t *w)
     for (i = 0; i < 20000; i++) {
         record(w);
 
-        /* some are new when it is asked */
+        /* some records are new when the watch is read */
 
         if (i % 3) {
             prof_watch_pass(w, i);
@@ -134,7 +134,10 @@ turns(prof_watch_t *w)
 
     now = count * STEP + STEP / 2;
 
-    /* of a turn, another one within it, and what is left of the first one */
+    /*
+     * Samples of a turn, of a turn inside it, and of the rest of the first
+     * one.
+     */
 
     record(w);
     record(w);
@@ -169,7 +172,7 @@ turns(prof_watch_t *w)
 }
 
 
-/* a turn has all of its samples until so much has come after them */
+/* a turn has all of its samples until the ring overwrites them */
 
 static void
 kept(prof_watch_t *w)
@@ -201,7 +204,7 @@ kept(prof_watch_t *w)
     ok(n > KEPT / 4, "many come after them: %d", (int) n);
     is_int(all, n, "they are there all the time");
 
-    /* more than the ring takes */
+    /* more than the ring holds */
 
     for (big = 0; big < 4 * KEPT; big++) {
         record(w);
@@ -267,7 +270,7 @@ capture(uint64_t start)
 }
 
 
-/* the samples in it */
+/* returns the number of samples in it */
 
 static uint64_t
 gap(prof_watch_t *w, uint64_t from, uint64_t until, uint64_t *wall)
@@ -281,7 +284,7 @@ gap(prof_watch_t *w, uint64_t from, uint64_t until, uint64_t *wall)
     frame = prof_capture_name(c, "busy", 4);
     prof_watch_gap(w, c, &frame, 1, until);
 
-    /* the last entry is what is left behind the last sample */
+    /* the last entry is the time after the last sample */
 
     n = c->timeline.n ? c->timeline.n - 1 : 0;
     *wall = c->wall;
