@@ -13,21 +13,16 @@
 
 
 #include "console/ngx_http_profile_routes.h"
+#include "core/ngx_http_profile_site.h"
 
 
 static ngx_uint_t ngx_http_profile_origin_site(ngx_http_profile_call_t *call,
     ngx_uint_t change);
 static ngx_uint_t ngx_http_profile_origin_page(ngx_http_profile_call_t *call);
-static ngx_uint_t ngx_http_profile_origin_is(ngx_http_request_t *r,
-    const char *name, const char *value);
-static ngx_uint_t ngx_http_profile_origin_same(ngx_http_request_t *r,
-    ngx_str_t *origin);
 
 
 static ngx_str_t  ngx_http_profile_console_name =
     ngx_string("X-Profile-Console");
-static ngx_str_t  ngx_http_profile_site_name = ngx_string("Sec-Fetch-Site");
-static ngx_str_t  ngx_http_profile_origin_name = ngx_string("Origin");
 
 
 ngx_int_t
@@ -53,7 +48,7 @@ ngx_http_profile_origin_check(ngx_http_profile_call_t *call)
 
     h = ngx_http_profile_find_header(r, &ngx_http_profile_origin_name, &n);
 
-    if (h && (n > 1 || !ngx_http_profile_origin_same(r, &h->value))) {
+    if (h && (n > 1 || !ngx_http_profile_site_same(r, &h->value))) {
         return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
                              "the request comes from another site, as its "
                              "header \"Origin: %V\" says", &h->value);
@@ -91,9 +86,9 @@ ngx_http_profile_origin_site(ngx_http_profile_call_t *call, ngx_uint_t change)
         return 1;
     }
 
-    return ngx_http_profile_origin_is(r, "Sec-Fetch-Site", "same-origin")
+    return ngx_http_profile_site_says(r, "Sec-Fetch-Site", "same-origin")
            || (!change
-               && (ngx_http_profile_origin_is(r, "Sec-Fetch-Site", "none")
+               && (ngx_http_profile_site_says(r, "Sec-Fetch-Site", "none")
                    || ngx_http_profile_origin_page(call)));
 }
 
@@ -115,55 +110,6 @@ ngx_http_profile_origin_page(ngx_http_profile_call_t *call)
     return (call->route->flags & NGX_HTTP_PROFILE_PAGE)
            && !call->json
            && ngx_strlchr(rest->data, rest->data + rest->len, '/') == NULL
-           && ngx_http_profile_origin_is(r, "Sec-Fetch-Mode", "navigate")
-           && ngx_http_profile_origin_is(r, "Sec-Fetch-Dest", "document");
-}
-
-
-static ngx_uint_t
-ngx_http_profile_origin_is(ngx_http_request_t *r, const char *name,
-    const char *value)
-{
-    ngx_str_t         s;
-    ngx_uint_t        n;
-    ngx_table_elt_t  *h;
-
-    s.data = (u_char *) name;
-    s.len = ngx_strlen(name);
-
-    h = ngx_http_profile_find_header(r, &s, &n);
-
-    return n == 1 && h->value.len == ngx_strlen(value)
-           && ngx_strncmp(h->value.data, value, h->value.len) == 0;
-}
-
-
-/*
- * The host, as the client has sent it, with the port.  A proxy may have taken
- * TLS off: the scheme is not compared.
- */
-
-static ngx_uint_t
-ngx_http_profile_origin_same(ngx_http_request_t *r, ngx_str_t *origin)
-{
-    u_char     *p;
-    ngx_str_t   host;
-
-    p = ngx_strlchr(origin->data, origin->data + origin->len, '/');
-
-    if (p == NULL || r->headers_in.host == NULL
-        || origin->data + origin->len - p < 2 || p[1] != '/')
-    {
-        return 0;
-    }
-
-    p += 2;
-
-    host.data = p;
-    host.len = origin->data + origin->len - p;
-
-    return host.len == r->headers_in.host->value.len
-           && ngx_strncasecmp(host.data, r->headers_in.host->value.data,
-                              host.len)
-              == 0;
+           && ngx_http_profile_site_says(r, "Sec-Fetch-Mode", "navigate")
+           && ngx_http_profile_site_says(r, "Sec-Fetch-Dest", "document");
 }

@@ -2,17 +2,20 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Who may profile: profile_allow and profile_if.
+ * Who may profile: profile_allow and profile_if.  A request that a page of
+ * another site has caused may not.
  */
 
 
 #include "request/ngx_http_profile_trigger.h"
 #include "core/ngx_http_profile_log_limit.h"
+#include "core/ngx_http_profile_site.h"
 
 
 static char *ngx_http_profile_allow_one(ngx_conf_t *cf, ngx_array_t *allow,
     ngx_str_t *value);
 static ngx_int_t ngx_http_profile_allow_unix(ngx_array_t *allow);
+static const char *ngx_http_profile_foreign(ngx_http_request_t *r);
 static const char *ngx_http_profile_refused_by(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
 static void ngx_http_profile_log_refused(ngx_http_request_t *r,
@@ -162,8 +165,8 @@ ngx_http_profile_allow_unix(ngx_array_t *allow)
 
 /*
  * Whether there is a location in the server that would admit the client's
- * address.  It answers most of those who may not profile before anything is
- * done for them.
+ * address, and no page of another site has caused the request.  Most requests
+ * that may not be profiled end here, before any other work is done for them.
  */
 
 ngx_int_t
@@ -171,6 +174,7 @@ ngx_http_profile_access_any(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t)
 {
     ngx_uint_t                     i;
+    const char                    *header;
     ngx_array_t                   *last;
     ngx_http_profile_srv_conf_t   *pscf;
     ngx_http_profile_loc_conf_t  **plcf;
@@ -195,13 +199,65 @@ ngx_http_profile_access_any(ngx_http_request_t *r,
         last = plcf[i]->allow;
 
         if (ngx_http_profile_client(r, last) == NGX_OK) {
-            return NGX_OK;
+
+            header = ngx_http_profile_foreign(r);
+
+            if (header == NULL) {
+                return NGX_OK;
+            }
+
+            ngx_http_profile_log_refused(r, t, header);
+
+            return NGX_DECLINED;
         }
     }
 
     ngx_http_profile_log_refused(r, t, "profile_allow");
 
     return NGX_DECLINED;
+}
+
+
+/*
+ * The header that tells that a page of another site has caused the request, or
+ * NULL.  A link that opens in its own tab is the user's own request: links with
+ * a trigger are sent in chats and trackers.  Older browsers, and plain HTTP,
+ * have the header "Origin" only.
+ */
+
+static const char *
+ngx_http_profile_foreign(ngx_http_request_t *r)
+{
+    ngx_str_t         purpose;
+    ngx_uint_t        n;
+    ngx_table_elt_t  *h;
+
+    if (ngx_http_profile_find_header(r, &ngx_http_profile_site_name, &n)) {
+
+        if (ngx_http_profile_site_says(r, "Sec-Fetch-Site", "none")
+            || ngx_http_profile_site_says(r, "Sec-Fetch-Site", "same-origin")
+            || ngx_http_profile_site_says(r, "Sec-Fetch-Site", "same-site"))
+        {
+            return NULL;
+        }
+
+        ngx_str_set(&purpose, "Sec-Purpose");
+
+        if ((r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))
+            && ngx_http_profile_site_says(r, "Sec-Fetch-Mode", "navigate")
+            && ngx_http_profile_site_says(r, "Sec-Fetch-Dest", "document")
+            && ngx_http_profile_find_header(r, &purpose, &n) == NULL)
+        {
+            return NULL;
+        }
+
+        return "Sec-Fetch-Site";
+    }
+
+    h = ngx_http_profile_find_header(r, &ngx_http_profile_origin_name, &n);
+
+    return (h && (n > 1 || !ngx_http_profile_site_same(r, &h->value)))
+           ? "Origin" : NULL;
 }
 
 
