@@ -19,6 +19,10 @@
 
 #define PROF_ARCHIVE_LEVEL  1
 
+/* zlib has no window of less than 512 bytes (deflateInit2()) */
+
+#define PROF_ARCHIVE_MIN_WBITS  9
+
 
 static void prof_archive_facts(prof_buf_t *b, const prof_profile_t *p);
 static void prof_archive_code(prof_buf_t *b, const prof_profile_t *p);
@@ -359,17 +363,29 @@ prof_archive_pack(prof_buf_t *b, const prof_buf_t *content)
 }
 
 
+/*
+ * zlib clears tables in proportion to the window, so a small archive gets a
+ * window that is just as large as its content.
+ */
+
 static int
 prof_archive_compress(char *to, uLong *len, const prof_buf_t *content,
     int strategy)
 {
-    int       rc;
+    int       rc, bits;
     z_stream  z;
 
     memset(&z, 0, sizeof(z_stream));
 
-    if (deflateInit2(&z, PROF_ARCHIVE_LEVEL, Z_DEFLATED, MAX_WBITS,
-                     MAX_MEM_LEVEL - 1, strategy)
+    for (bits = PROF_ARCHIVE_MIN_WBITS;
+         bits < MAX_WBITS && content->len > (size_t) 1 << bits;
+         bits++)
+    {
+        /* void */
+    }
+
+    if (deflateInit2(&z, PROF_ARCHIVE_LEVEL, Z_DEFLATED, bits, bits - 7,
+                     strategy)
         != Z_OK)
     {
         return PROF_ERROR;
