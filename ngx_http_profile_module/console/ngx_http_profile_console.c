@@ -7,6 +7,7 @@
 
 
 #include "core/ngx_http_profile_log_limit.h"
+#include "core/ngx_http_profile_room.h"
 #include "request/ngx_http_profile_request.h"
 #include "console/ngx_http_profile_routes.h"
 
@@ -16,6 +17,10 @@
 static ngx_int_t ngx_http_profile_console_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_console_client(ngx_http_request_t *r);
 static void ngx_http_profile_console_accept(ngx_http_profile_call_t *call);
+static char *ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_profile_console_merge(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf);
 static ngx_int_t ngx_http_profile_console_allow(
     ngx_http_profile_call_t *call);
 static ngx_uint_t ngx_http_profile_console_methods(
@@ -90,7 +95,60 @@ static struct {
 };
 
 
-char *
+static ngx_command_t  ngx_http_profile_console_commands[] = {
+
+    { ngx_string("profile_console"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      ngx_http_profile_console,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_viewer"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_viewer,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+ngx_http_profile_room_t  ngx_http_profile_console_room = {
+    ngx_http_profile_console_commands,
+    NULL,                                  /* create */
+    NULL,                                  /* create server */
+    NULL,                                  /* create location */
+    NULL,                                  /* init */
+    NULL,                                  /* merge server */
+    ngx_http_profile_console_merge,
+    NULL                                   /* stop */
+};
+
+
+static char *
+ngx_http_profile_console_merge(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf)
+{
+    if (conf->viewer.data == NULL) {
+
+        /* looked for once, through the parent */
+
+        if (prev->viewer.data == NULL
+            && ngx_http_profile_viewer_default(cf, &prev->viewer) != NGX_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+
+        conf->viewer = prev->viewer;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
 ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_profile_loc_conf_t *plcf = conf;

@@ -30,11 +30,6 @@ extern const ngx_http_profile_route_t  **ngx_http_profile_routes;
 /* the console's own table */
 extern const ngx_http_profile_route_t  ngx_http_profile_console_routes[];
 
-/* the directive profile_console */
-char *ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-
-
 /* ngx_http_profile_viewer.c */
 
 /* the directive profile_viewer */

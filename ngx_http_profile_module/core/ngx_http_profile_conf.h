@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What directives say.  Configurations are made when nginx reads its files,
- * and are never changed after; directives and their defaults are in
- * ngx_http_profile_module.c and ngx_http_profile_conf_merge.c.
+ * The configuration of all rooms.  nginx makes configurations when it reads its
+ * files, and nothing changes them afterwards.  Directives and their defaults
+ * are in the file ngx_http_profile_<room>_conf.c of each room.
  */
 
 
@@ -120,45 +120,15 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* ngx_http_profile_conf_merge.c */
-
-void *ngx_http_profile_create_main_conf(ngx_conf_t *cf);
-char *ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf);
-void *ngx_http_profile_create_srv_conf(ngx_conf_t *cf);
-char *ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent,
-    void *child);
-void *ngx_http_profile_create_loc_conf(ngx_conf_t *cf);
-char *ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent,
-    void *child);
-
-/* ngx_http_profile_conf.c */
-
-char *ngx_http_profile_mode(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_profile_frequency(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-char *ngx_http_profile_format(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* a setter of directives; cmd->post is the ngx_http_profile_limit_t */
 char *ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-
-/*
- * Adds the names of all trigger headers to nginx's hash of request headers.
- * nginx calls the handler for each header line with such a name.
- */
-ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
-    ngx_http_profile_main_conf_t *pmcf, ngx_http_header_handler_pt handler);
 
 /*
  * The URL of the server's console, escaped, with a slash at its end: of the
  * first location with a plain prefix that has one.  NULL if there is none.
  */
 ngx_str_t *ngx_http_profile_console_url(ngx_http_request_t *r);
-
-extern ngx_http_profile_limit_t  ngx_http_profile_timeout_limit;
-extern ngx_http_profile_limit_t  ngx_http_profile_buffer_limit;
-extern ngx_http_profile_limit_t  ngx_http_profile_captures_limit;
-extern ngx_http_profile_limit_t  ngx_http_profile_interval_limit;
-extern ngx_http_profile_limit_t  ngx_http_profile_grace_limit;
 
 /* whether requests without a trigger are of interest, besides accounting */
 void ngx_http_profile_look_at_all(ngx_uint_t on);

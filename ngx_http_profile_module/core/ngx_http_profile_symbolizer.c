@@ -8,6 +8,7 @@
  */
 
 
+#include "core/ngx_http_profile_room.h"
 #include "core/ngx_http_profile_symbolizer.h"
 
 #include <dlfcn.h>
@@ -20,10 +21,37 @@
 #define NGX_HTTP_PROFILE_SYMBOLIZER_LOG  60000
 
 
+static char *ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static char *ngx_http_profile_symbolizer_beside(ngx_cycle_t *cycle);
 
 
-char *
+static ngx_command_t  ngx_http_profile_core_commands[] = {
+
+    { ngx_string("profile_symbolizer"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_symbolizer,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+ngx_http_profile_room_t  ngx_http_profile_core_room = {
+    ngx_http_profile_core_commands,
+    NULL,                                  /* create */
+    NULL,                                  /* create server */
+    NULL,                                  /* create location */
+    NULL,                                  /* init */
+    NULL,                                  /* merge server */
+    NULL,                                  /* merge location */
+    NULL                                   /* stop */
+};
+
+
+static char *
 ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_profile_main_conf_t *pmcf = conf;

@@ -18,10 +18,6 @@
 
 PROF_HIDDEN_BEGIN
 
-/* the directive profile_symbolizer */
-char *ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-
 /* finds the program; called in the master, before the workers start */
 void ngx_http_profile_symbolizer_init(ngx_cycle_t *cycle,
     ngx_http_profile_main_conf_t *pmcf);

@@ -77,9 +77,8 @@ void ngx_http_profile_stall_observe(uint64_t ns);
 ngx_uint_t ngx_http_profile_stalls(ngx_shm_zone_t *zone,
     ngx_http_profile_stall_t *stalls);
 
-/* directives */
+/* ngx_http_profile_stall.c: the directive profile_stall_threshold */
 
-char *ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_profile_stall_threshold(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 

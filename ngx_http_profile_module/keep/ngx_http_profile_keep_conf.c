@@ -2,18 +2,121 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The directive profile_keep.
+ * Directives of requests that are kept, and of stalls.
  */
 
 
+#include "core/ngx_http_profile_room.h"
 #include "keep/ngx_http_profile_keep.h"
 
 
+static char *ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static char *ngx_http_profile_keep_param(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_profile_keep_conf_t *keep, ngx_http_profile_main_conf_t *pmcf);
 
+static ngx_int_t ngx_http_profile_keep_create(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
+static ngx_int_t ngx_http_profile_keep_create_server(ngx_conf_t *cf,
+    ngx_http_profile_srv_conf_t *conf);
+static char *ngx_http_profile_keep_init_main(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
+static char *ngx_http_profile_keep_merge(ngx_conf_t *cf,
+    ngx_http_profile_srv_conf_t *prev, ngx_http_profile_srv_conf_t *conf);
 
-char *
+
+static ngx_command_t  ngx_http_profile_keep_commands[] = {
+
+    { ngx_string("profile_keep"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1234,
+      ngx_http_profile_keep,
+      NGX_HTTP_SRV_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_stall_threshold"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_stall_threshold,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+ngx_http_profile_room_t  ngx_http_profile_keep_room = {
+    ngx_http_profile_keep_commands,
+    ngx_http_profile_keep_create,
+    ngx_http_profile_keep_create_server,
+    NULL,                                  /* create location */
+    ngx_http_profile_keep_init_main,
+    ngx_http_profile_keep_merge,
+    NULL,                                  /* merge location */
+    ngx_http_profile_keep_exit
+};
+
+
+static ngx_int_t
+ngx_http_profile_keep_create(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf)
+{
+    pmcf->stall = NGX_CONF_UNSET_MSEC;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_keep_create_server(ngx_conf_t *cf,
+    ngx_http_profile_srv_conf_t *conf)
+{
+    conf->keep = NGX_CONF_UNSET_PTR;
+
+    return NGX_OK;
+}
+
+
+static char *
+ngx_http_profile_keep_init_main(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf)
+{
+    ngx_conf_init_msec_value(pmcf->stall, 0);
+
+    /* some samples in the shortest stall, up to the kernel's rate */
+
+    if (pmcf->stall) {
+        pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
+                                        NGX_HTTP_PROFILE_KEEP_FREQUENCY);
+        pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
+                                        4000 / pmcf->stall + 1);
+        pmcf->watch_frequency = ngx_min(pmcf->watch_frequency,
+                                        NGX_HTTP_PROFILE_KEEP_MAX);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_profile_keep_merge(ngx_conf_t *cf, ngx_http_profile_srv_conf_t *prev,
+    ngx_http_profile_srv_conf_t *conf)
+{
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    ngx_conf_merge_ptr_value(conf->keep, prev->keep, NULL);
+
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+
+    if (conf->keep || pmcf->stall) {
+        conf->track = 1;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
 ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_profile_srv_conf_t *pscf = conf;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Directives.  Nothing here runs for a request but the trigger test.
+ * The module, and its handler of the POST_READ phase.
  */
 
 
@@ -16,6 +16,7 @@
 #include "console/ngx_http_profile_console.h"
 #include "workers/ngx_http_profile_endpoint.h"
 #include "main/ngx_http_profile_process.h"
+#include "main/ngx_http_profile_rooms.h"
 #include "workers/ngx_http_profile_asker.h"
 
 
@@ -34,166 +35,6 @@ static const ngx_http_profile_route_t  *ngx_http_profile_all_routes[] = {
     ngx_http_profile_bar_routes,
     ngx_http_profile_workers_routes,
     NULL
-};
-
-
-static ngx_command_t  ngx_http_profile_commands[] = {
-
-    { ngx_string("profile_endpoint"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, enable),
-      NULL },
-
-    { ngx_string("profile_allow"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
-      ngx_http_profile_allow,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, allow),
-      NULL },
-
-    { ngx_string("profile_if"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_set_complex_value_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, condition),
-      NULL },
-
-    { ngx_string("profile_mode"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_mode,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("profile_frequency"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_frequency,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("profile_format"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_format,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("profile_arg"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_name,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, arg),
-      NULL },
-
-    { ngx_string("profile_header"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_name,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, header),
-      NULL },
-
-    { ngx_string("profile_spans"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, spans),
-      NULL },
-
-    { ngx_string("profile_timeout"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_limited,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, timeout),
-      &ngx_http_profile_timeout_limit },
-
-    { ngx_string("profile_buffer"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_limited,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, buffer),
-      &ngx_http_profile_buffer_limit },
-
-    { ngx_string("profile_console"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
-      ngx_http_profile_console,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("profile_viewer"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_viewer,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("profile_object_interval"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_limited,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, object_interval),
-      &ngx_http_profile_interval_limit },
-
-    { ngx_string("profile_object_grace"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_limited,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, object_grace),
-      &ngx_http_profile_grace_limit },
-
-    { ngx_string("profile_max_captures"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_limited,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      offsetof(ngx_http_profile_main_conf_t, max_captures),
-      &ngx_http_profile_captures_limit },
-
-    { ngx_string("profile_symbolizer"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_symbolizer,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("profile_zone"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_zone,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("profile_store"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE123,
-      ngx_http_profile_store_path,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("profile_accounting"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_SRV_CONF_OFFSET,
-      offsetof(ngx_http_profile_srv_conf_t, accounting),
-      NULL },
-
-    { ngx_string("profile_keep"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1234,
-      ngx_http_profile_keep,
-      NGX_HTTP_SRV_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("profile_stall_threshold"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_stall_threshold,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-      ngx_null_command
 };
 
 
@@ -355,7 +196,7 @@ ngx_http_profile_init(ngx_conf_t *cf)
         return pmcf->nconsoles ? ngx_http_profile_filter_init(cf) : NGX_OK;
     }
 
-    if (ngx_http_profile_init_headers(cf, pmcf, ngx_http_profile_header)
+    if (ngx_http_profile_init_headers(cf, pmcf)
         != NGX_OK)
     {
         return NGX_ERROR;

@@ -11,6 +11,7 @@
 #include "keep/ngx_http_profile_keep.h"
 #include "request/ngx_http_profile_object.h"
 #include "main/ngx_http_profile_process.h"
+#include "main/ngx_http_profile_rooms.h"
 #include "workers/ngx_http_profile_asker.h"
 
 
@@ -250,11 +251,7 @@ ngx_http_profile_end_all(void)
     ngx_http_profile_min_arg = (size_t) -1;
     ngx_http_profile_accounting = 0;
 
-    ngx_http_profile_share_exit();
-    ngx_http_profile_capture_exit();
-    ngx_http_profile_object_exit();
-    ngx_http_profile_keep_exit();
-    ngx_http_profile_track_exit();
+    ngx_http_profile_stop_rooms();
     ngx_http_profile_job_finish_all();
     ngx_http_profile_inbox_close();
     prof_profile_forget();

@@ -141,6 +141,15 @@ struct ngx_http_profile_ctx_s {
 
 PROF_HIDDEN_BEGIN
 
+/*
+ * ngx_http_profile_request_conf.c
+ *
+ * Adds the names of all trigger headers to nginx's hash of request headers.
+ * nginx calls ngx_http_profile_header() for each header line with such a name.
+ */
+ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
+
 /* ngx_http_profile_trigger.c: the trigger in a request */
 
 /* requests of this worker that came with a trigger header */

@@ -43,11 +43,21 @@ static ngx_uint_t               ngx_http_profile_next_hook;
 ngx_int_t
 ngx_http_profile_watch_modules(ngx_conf_t *cf)
 {
-    ngx_uint_t                i;
-    ngx_module_t             *module;
-    ngx_http_module_t        *ctx;
-    ngx_pool_cleanup_t       *cln;
-    ngx_http_profile_hook_t  *hook;
+    ngx_uint_t                     i;
+    ngx_module_t                  *module;
+    ngx_http_module_t             *ctx;
+    ngx_pool_cleanup_t            *cln;
+    ngx_http_profile_hook_t       *hook;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+
+    if (ngx_array_init(&pmcf->names, cf->pool, 32,
+                       sizeof(ngx_http_profile_name_t))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
     cln = ngx_pool_cleanup_add(cf->cycle->pool, 0);
     if (cln == NULL) {

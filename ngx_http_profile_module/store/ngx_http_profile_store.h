@@ -97,14 +97,6 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* ngx_http_profile_store_conf.c: directives */
-
-char *ngx_http_profile_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-char *ngx_http_profile_store_init(ngx_conf_t *cf,
-    ngx_http_profile_main_conf_t *pmcf);
-
 /* the store of the configuration that the request has, or NULL: none */
 ngx_http_profile_store_t *ngx_http_profile_store(ngx_http_request_t *r);
 

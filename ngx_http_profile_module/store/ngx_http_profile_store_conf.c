@@ -6,6 +6,7 @@
  */
 
 
+#include "core/ngx_http_profile_room.h"
 #include "store/ngx_http_profile_zone.h"
 
 
@@ -20,6 +21,45 @@
 static ngx_http_profile_store_t *ngx_http_profile_store_conf(ngx_conf_t *cf);
 static char *ngx_http_profile_store_param(ngx_conf_t *cf, ngx_command_t *cmd,
     ngx_http_profile_store_t *store, ngx_str_t *value);
+
+static char *ngx_http_profile_zone(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_profile_store_init(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
+
+
+static ngx_command_t  ngx_http_profile_store_commands[] = {
+
+    { ngx_string("profile_zone"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_profile_zone,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("profile_store"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE123,
+      ngx_http_profile_store_path,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+ngx_http_profile_room_t  ngx_http_profile_store_room = {
+    ngx_http_profile_store_commands,
+    NULL,                                  /* create */
+    NULL,                                  /* create server */
+    NULL,                                  /* create location */
+    ngx_http_profile_store_init,
+    NULL,                                  /* merge server */
+    NULL,                                  /* merge location */
+    NULL                                   /* stop */
+};
 
 
 static ngx_http_profile_store_t *
@@ -44,7 +84,7 @@ ngx_http_profile_store_conf(ngx_conf_t *cf)
 
 /* profile_zone name:size */
 
-char *
+static char *
 ngx_http_profile_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     u_char                    *p;
@@ -92,7 +132,7 @@ ngx_http_profile_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 /* profile_store path [max=size] [inactive=time] */
 
-char *
+static char *
 ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     char                      *rv;
@@ -202,7 +242,7 @@ ngx_http_profile_store_param(ngx_conf_t *cf, ngx_command_t *cmd,
  * another zone.
  */
 
-char *
+static char *
 ngx_http_profile_store_init(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf)
 {

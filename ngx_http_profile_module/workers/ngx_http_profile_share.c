@@ -10,6 +10,7 @@
  */
 
 
+#include "core/ngx_http_profile_room.h"
 #include "loop/ngx_http_profile_loop.h"
 #include "workers/ngx_http_profile_asker.h"
 
@@ -73,6 +74,18 @@ static ngx_queue_t  ngx_http_profile_shares = {
 
 static ngx_event_t       ngx_http_profile_drain;
 static ngx_connection_t  ngx_http_profile_drain_connection;
+
+
+ngx_http_profile_room_t  ngx_http_profile_workers_room = {
+    NULL,                                  /* commands */
+    NULL,                                  /* create */
+    NULL,                                  /* create server */
+    NULL,                                  /* create location */
+    NULL,                                  /* init */
+    NULL,                                  /* merge server */
+    NULL,                                  /* merge location */
+    ngx_http_profile_share_exit
+};
 
 
 void

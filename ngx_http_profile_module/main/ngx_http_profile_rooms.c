@@ -1,0 +1,211 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The table of rooms.
+ */
+
+
+#include "core/ngx_http_profile_room.h"
+#include "main/ngx_http_profile_rooms.h"
+
+
+PROF_HIDDEN_BEGIN
+
+extern ngx_http_profile_room_t  ngx_http_profile_console_room;
+extern ngx_http_profile_room_t  ngx_http_profile_workers_room;
+extern ngx_http_profile_room_t  ngx_http_profile_keep_room;
+extern ngx_http_profile_room_t  ngx_http_profile_request_room;
+extern ngx_http_profile_room_t  ngx_http_profile_store_room;
+extern ngx_http_profile_room_t  ngx_http_profile_loop_room;
+extern ngx_http_profile_room_t  ngx_http_profile_core_room;
+
+PROF_HIDDEN_END
+
+
+static void ngx_http_profile_add_commands(void);
+
+
+/* the Performance Bar is a module of its own: its filters stand elsewhere */
+
+static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
+    &ngx_http_profile_console_room,
+    &ngx_http_profile_workers_room,
+    &ngx_http_profile_keep_room,
+    &ngx_http_profile_request_room,
+    &ngx_http_profile_store_room,
+    &ngx_http_profile_loop_room,
+    &ngx_http_profile_core_room,
+    NULL
+};
+
+
+ngx_command_t  ngx_http_profile_commands[NGX_HTTP_PROFILE_COMMANDS];
+
+
+/*
+ * nginx looks up directives as soon as the module is loaded, also outside of
+ * http {}.  Entries that remain are null commands.
+ */
+
+__attribute__((constructor)) static void
+ngx_http_profile_add_commands(void)
+{
+    ngx_uint_t                 n;
+    ngx_command_t             *cmd;
+    ngx_http_profile_room_t  **room;
+
+    n = 0;
+
+    for (room = ngx_http_profile_rooms; *room; room++) {
+
+        for (cmd = (*room)->commands;
+             cmd && cmd->name.len && n < NGX_HTTP_PROFILE_COMMANDS - 1;
+             cmd++)
+        {
+            ngx_http_profile_commands[n++] = *cmd;
+        }
+    }
+}
+
+
+void *
+ngx_http_profile_create_main_conf(ngx_conf_t *cf)
+{
+    ngx_http_profile_room_t       **room;
+    ngx_http_profile_main_conf_t   *conf;
+
+    conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_main_conf_t));
+
+    for (room = ngx_http_profile_rooms; conf && *room; room++) {
+        if ((*room)->create && (*room)->create(cf, conf) != NGX_OK) {
+            return NULL;
+        }
+    }
+
+    return conf;
+}
+
+
+char *
+ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf)
+{
+    char                      *rv;
+    ngx_http_profile_room_t  **room;
+
+    for (room = ngx_http_profile_rooms; *room; room++) {
+
+        rv = (*room)->init ? (*room)->init(cf, conf) : NGX_CONF_OK;
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+void *
+ngx_http_profile_create_srv_conf(ngx_conf_t *cf)
+{
+    ngx_http_profile_room_t      **room;
+    ngx_http_profile_srv_conf_t   *conf;
+
+    conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_srv_conf_t));
+
+    for (room = ngx_http_profile_rooms; conf && *room; room++) {
+        if ((*room)->create_server
+            && (*room)->create_server(cf, conf) != NGX_OK)
+        {
+            return NULL;
+        }
+    }
+
+    return conf;
+}
+
+
+char *
+ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_profile_srv_conf_t *conf = child;
+
+    char                          *rv;
+    ngx_http_profile_room_t      **room;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    for (room = ngx_http_profile_rooms; *room; room++) {
+
+        rv = (*room)->merge_server ? (*room)->merge_server(cf, parent, conf)
+                                   : NGX_CONF_OK;
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+
+    if (conf->track) {
+        pmcf->accounting = 1;
+
+    } else {
+        pmcf->untracked = 1;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+void *
+ngx_http_profile_create_loc_conf(ngx_conf_t *cf)
+{
+    ngx_http_profile_room_t      **room;
+    ngx_http_profile_loc_conf_t   *conf;
+
+    conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_loc_conf_t));
+
+    for (room = ngx_http_profile_rooms; conf && *room; room++) {
+        if ((*room)->create_location
+            && (*room)->create_location(cf, conf) != NGX_OK)
+        {
+            return NULL;
+        }
+    }
+
+    return conf;
+}
+
+
+char *
+ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    char                      *rv;
+    ngx_http_profile_room_t  **room;
+
+    for (room = ngx_http_profile_rooms; *room; room++) {
+
+        rv = (*room)->merge_location
+             ? (*room)->merge_location(cf, parent, child) : NGX_CONF_OK;
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+void
+ngx_http_profile_stop_rooms(void)
+{
+    ngx_http_profile_room_t  **room;
+
+    for (room = ngx_http_profile_rooms; *room; room++) {
+        if ((*room)->stop) {
+            (*room)->stop();
+        }
+    }
+}
