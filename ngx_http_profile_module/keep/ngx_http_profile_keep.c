@@ -59,15 +59,14 @@ static void ngx_http_profile_keep_age(void);
 static ngx_int_t ngx_http_profile_keep_flush(
     ngx_http_profile_notes_t *notes);
 static prof_capture_t *ngx_http_profile_keep_capture(uint64_t start);
-static void ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr,
-    ngx_http_profile_run_t *run);
-static ngx_uint_t ngx_http_profile_keep_wanted(ngx_http_request_t *r,
+static void ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr);
+static void ngx_http_profile_keep_wanted(ngx_http_request_t *r,
     ngx_http_profile_keep_conf_t *keep);
 static ngx_int_t ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr,
     ngx_http_profile_keep_conf_t *keep, uint64_t now);
 static void ngx_http_profile_keep_lose(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_keep_log(ngx_http_profile_track_t *tr,
-    ngx_http_profile_run_t *run, uint64_t now);
+    uint64_t now);
 static void ngx_http_profile_keep_finish(ngx_http_profile_notes_t *notes,
     ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr);
@@ -333,13 +332,10 @@ ngx_http_profile_keep_capture(uint64_t start)
 
 
 PROF_HOT static void
-ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr,
-    ngx_http_profile_run_t *run)
+ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr)
 {
-    uint64_t                      now;
-    ngx_uint_t                    wanted;
+    ngx_str_t                     value;
     ngx_http_request_t           *r;
-    ngx_http_profile_track_t     *lasting;
     ngx_http_profile_srv_conf_t  *pscf;
 
     r = tr->request;
@@ -353,30 +349,35 @@ ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr,
         ngx_http_profile_update_request_time(r);
     }
 
-    wanted = ngx_http_profile_keep_wanted(r, pscf->keep);
+    if (ngx_http_complex_value(r, &pscf->keep->condition, &value) == NGX_OK
+        && value.len && (value.len > 1 || value.data[0] != '0'))
+    {
+        ngx_http_profile_keep_wanted(r, pscf->keep);
 
-    if (tr->request != r) {
-
-        /* a script in the condition has done something that needs a track */
-
-        tr = ngx_http_profile_find_track(r);
-
-        if (tr == NULL) {
-            return;
-        }
+    } else if (tr->notes) {
+        ngx_http_profile_keep_drop(tr);
     }
+}
 
-    if (!wanted) {
-        if (tr->notes) {
-            ngx_http_profile_keep_drop(tr);
-        }
 
+/* a script in the condition may have given the request a lasting track */
+
+__attribute__((noinline)) static void
+ngx_http_profile_keep_wanted(ngx_http_request_t *r,
+    ngx_http_profile_keep_conf_t *keep)
+{
+    uint64_t                   now;
+    ngx_http_profile_track_t  *tr, *lasting;
+
+    tr = ngx_http_profile_find_track(r);
+
+    if (tr == NULL) {
         return;
     }
 
     now = ngx_http_profile_account_close(tr);
 
-    if (ngx_http_profile_keep_admit(tr, pscf->keep, now) != NGX_OK) {
+    if (ngx_http_profile_keep_admit(tr, keep, now) != NGX_OK) {
         if (tr->notes) {
             ngx_http_profile_keep_drop(tr);
         }
@@ -391,18 +392,7 @@ ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr,
         return;
     }
 
-    ngx_http_profile_keep_log(lasting, run, now);
-}
-
-
-PROF_HOT static ngx_uint_t
-ngx_http_profile_keep_wanted(ngx_http_request_t *r,
-    ngx_http_profile_keep_conf_t *keep)
-{
-    ngx_str_t  value;
-
-    return ngx_http_complex_value(r, &keep->condition, &value) == NGX_OK
-           && value.len && (value.len > 1 || value.data[0] != '0');
+    ngx_http_profile_keep_log(lasting, now);
 }
 
 
@@ -460,24 +450,28 @@ ngx_http_profile_keep_lose(ngx_http_profile_track_t *tr)
 
 
 static void
-ngx_http_profile_keep_log(ngx_http_profile_track_t *tr,
-    ngx_http_profile_run_t *run, uint64_t now)
+ngx_http_profile_keep_log(ngx_http_profile_track_t *tr, uint64_t now)
 {
     ngx_http_profile_ctx_t    *ctx;
     ngx_http_profile_notes_t  *notes;
 
-    if (run && ngx_http_profile_spot.fresh) {
-        ngx_http_profile_watch_pass(run);
+    if (ngx_http_profile_is_running(tr)) {
+
+        if (ngx_http_profile_spot.fresh) {
+            ngx_http_profile_watch_pass(ngx_http_profile_current);
+        }
+
+        /* that may have dropped the notes */
+
+        if (tr->notes) {
+            ngx_http_profile_keep_step(tr->notes, now, tr->turn_cpu);
+        }
     }
 
     notes = tr->notes;
 
     if (notes == NULL) {
         return;
-    }
-
-    if (run) {
-        ngx_http_profile_keep_step(notes, now, tr->turn_cpu);
     }
 
     prof_heap_mute();

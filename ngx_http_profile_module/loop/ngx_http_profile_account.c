@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Where the time of each request goes, without sampling: the wall clock is read
- * at the ends of turns, and what lies between two readings is charged to what
- * has run.
+ * Where the time of each request goes.  Nothing is sampled: the wall clock is
+ * read at the ends of runs, and the time between two readings is charged to the
+ * run.
  */
 
 
@@ -16,6 +16,7 @@
 
 #define NGX_HTTP_PROFILE_MSEC       1000000
 
+
 static int64_t ngx_http_profile_waited(ngx_http_request_t *r);
 static uint64_t ngx_http_profile_poll_end(uint64_t begin);
 static uint64_t ngx_http_profile_account_now(ngx_http_profile_track_t *tr);
@@ -26,8 +27,6 @@ __attribute__((noinline)) static ngx_int_t ngx_http_profile_account_end(
 static void ngx_http_profile_account_late(void);
 static void ngx_http_profile_update_time(uint64_t now);
 
-
-/* in the POST_READ phase, of a request that nobody captures */
 
 PROF_HOT ngx_int_t
 ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
@@ -49,8 +48,6 @@ ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 }
 
 
-/* the first turn begins */
-
 PROF_HOT void
 ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 {
@@ -67,7 +64,7 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
     tr->since = begin;
     tr->begun = 1;
 
-    if (ngx_http_profile_nasides) {
+    if (ngx_http_profile_nopening) {
         c = r->connection;
 
 #if (NGX_HTTP_V2)
@@ -76,7 +73,7 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
         }
 #endif
 
-        tr->times.cpu += ngx_http_profile_take_aside(c);
+        tr->times.cpu += ngx_http_profile_take_opening_cpu(c);
     }
 }
 
@@ -96,8 +93,8 @@ ngx_http_profile_waited(ngx_http_request_t *r)
     }
 
     /*
-     * Nginx's time was moved on since then, by a script or when another
-     * request was logged.  This one was there already.
+     * nginx's time was updated after the poll, by a script or when another
+     * request was logged, although this request had arrived before.
      */
 
     r->start_sec = (time_t) (ngx_http_profile_loop.poll_msec / 1000);
@@ -107,7 +104,7 @@ ngx_http_profile_waited(ngx_http_request_t *r)
 }
 
 
-/* when the poll ended, of which nginx's time is until somebody updates it */
+/* when the poll ended: nginx's time is the time of the poll, unless updated */
 
 PROF_HOT static uint64_t
 ngx_http_profile_poll_end(uint64_t begin)
@@ -123,7 +120,7 @@ ngx_http_profile_poll_end(uint64_t begin)
         return ngx_min(loop->poll_end, begin);
     }
 
-    /* of the iteration in which the worker was armed: to a millisecond */
+    /* in the iteration that arms the worker it is known to a millisecond */
 
     loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
 
@@ -193,7 +190,7 @@ ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
 }
 
 
-/* its turn, if it has one now, is charged until now */
+/* a turn of the request that runs is charged until now */
 
 PROF_HOT static uint64_t
 ngx_http_profile_account_now(ngx_http_profile_track_t *tr)
@@ -242,13 +239,13 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
 
     if (tr->begun || !ngx_http_profile_is_plain
         || !ngx_http_profile_is_running(tr) || run->prev
-        || ngx_http_profile_nasides)
+        || ngx_http_profile_nopening)
     {
         return ngx_http_profile_account_end(r, tr);
     }
 
     if (ngx_http_profile_observers.notes_logged) {
-        ngx_http_profile_observers.notes_logged(tr, run);
+        ngx_http_profile_observers.notes_logged(tr);
 
         if (tr->request != r) {
 
@@ -302,7 +299,7 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
     if (tr && ngx_http_profile_observers.notes_logged
         && (tr == &ngx_http_profile_brief || tr->notes || tr->unnoted))
     {
-        ngx_http_profile_observers.notes_logged(tr, run);
+        ngx_http_profile_observers.notes_logged(tr);
     }
 
     if (r == ngx_http_profile_brief.request) {
@@ -339,7 +336,7 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
 }
 
 
-/* of the brief request: it was logged a moment ago, and its turn goes on */
+/* the brief request was logged a moment ago, and its turn goes on */
 
 static void
 ngx_http_profile_account_late(void)
@@ -359,9 +356,9 @@ ngx_http_profile_account_late(void)
 
 
 /*
- * $request_time is the difference of two times of polls, and lacks what was
- * run since the last one.  The time of timers stays that of the poll: timers
- * that are set in the same iteration would expire in another order.
+ * $request_time is the difference of two times of polls, so code that ran since
+ * the last poll is missing.  The time of nginx's timers is not updated, since
+ * timers that are set in the same iteration would expire in another order.
  */
 
 PROF_HOT static void

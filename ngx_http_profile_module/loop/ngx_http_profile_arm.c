@@ -4,35 +4,37 @@
  *
  * Arming a worker.  nginx runs code for a request through ev->handler(ev) in
  * four places of its event loop: polled events, accepted events, expired
- * timers, posted events.  While armed, ngx_http_profile_loop.c runs the four
- * places itself, in nginx's order, so that it can look up whose event it is.
- * No event handler of a real connection is ever replaced.
+ * timers, posted events.  In an armed worker ngx_http_profile_loop.c runs the
+ * four places, in nginx's order, and looks up which request each event belongs
+ * to.  No event handler of a real connection is ever replaced.
  *
- * Replaced while armed, and put back when the last request is untracked:
+ * These pointers are replaced while the worker is armed, and restored when the
+ * last request is untracked:
  *
  *     ngx_event_actions.process_events    the poll and the dispatch
  *     ngx_event_actions.add, .add_conn    connections that a turn opens
  *     ngx_event_timer_rbtree.insert       timers that a turn sets
  *
- * and while one of them is captured, what ngx_http_profile_phase.c says.
+ * Captures also need the sampler, and the watch, a sampler of a low frequency
+ * that profile_keep and stalls use as well.
  */
 
 
 #include "loop/ngx_http_profile_loop_private.h"
 
 
-/* while there are captures, for what others run; ticks are 4 ms */
+/* of the watch while captures exist; the kernel's ticks are 4 ms */
 #define NGX_HTTP_PROFILE_WATCH_FREQUENCY  250
 
 
 typedef struct {
-    ngx_uint_t                 users;        /* that need it armed */
-    ngx_uint_t                 captures;     /* that need the sampler */
+    ngx_uint_t                 users;        /* calls that have armed it */
+    ngx_uint_t                 captures;     /* users of the sampler */
     ngx_uint_t                 ended;        /* nothing may begin */
-    ngx_uint_t                 watchers;     /* that need the watch */
-    prof_sampler_t            *sampler;      /* while there are captures */
-    ngx_rbtree_insert_pt       insert;       /* nginx's own, and these */
-    ngx_event_actions_t        actions;
+    ngx_uint_t                 watchers;     /* users of the watch */
+    prof_sampler_t            *sampler;      /* while captures exist */
+    ngx_rbtree_insert_pt       insert;       /* nginx's own */
+    ngx_event_actions_t        actions;      /* nginx's own */
 } ngx_http_profile_worker_t;
 
 
@@ -49,7 +51,7 @@ static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 static void ngx_http_profile_watch_end(void);
 
 
-/* one worker is one process and one thread */
+/* a worker is one process and one thread */
 
 PROF_HOT_DATA static ngx_http_profile_worker_t  worker;
 
@@ -57,13 +59,11 @@ PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_armed;
 PROF_HOT_DATA prof_watch_t                     *ngx_http_profile_watch;
 PROF_HOT_DATA prof_watch_spot_t                 ngx_http_profile_spot;
 
-/* a timer that keeps the tree from being empty, and its connection */
+/* a timer that keeps the tree of timers from being empty */
 
 static ngx_event_t       ngx_http_profile_idle;
 static ngx_connection_t  ngx_http_profile_idle_connection;
 
-
-/* the loop is watched from here on; until the same number of disarm() */
 
 PROF_HOT ngx_int_t
 ngx_http_profile_arm(void)
@@ -88,8 +88,6 @@ ngx_http_profile_disarm(void)
 }
 
 
-/* called whenever no turn is running */
-
 PROF_HOT void
 ngx_http_profile_disarm_idle(void)
 {
@@ -105,7 +103,7 @@ ngx_http_profile_disarm_idle(void)
         return;
     }
 
-    /* the module's process_events() remains until its next call */
+    /* the module's process_events() stays in place until its next call */
 
     ngx_http_profile_disarm_loop();
 
@@ -125,13 +123,15 @@ ngx_http_profile_disarm_loop(void)
 
     ngx_http_profile_armed = 0;
 
-    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile disarmed");
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "profile: worker disarmed");
 }
 
 
 /*
- * The process ends, even if a turn is running: it never returns.  What tracked
- * requests refer to remains, since their pools may be destroyed later.
+ * The process ends, maybe in the middle of a turn, which never returns.  Tracks
+ * and owned connections stay valid, since nginx may destroy the pools of their
+ * requests later.
  */
 
 void
@@ -154,11 +154,6 @@ ngx_http_profile_track_exit(void)
     ngx_http_profile_loop_end();
 }
 
-
-/*
- * The sampler, and the pointers that captures need, for one more of them.  The
- * first one says how often the watch may look.
- */
 
 ngx_int_t
 ngx_http_profile_arm_sampler(ngx_uint_t frequency)
@@ -189,6 +184,9 @@ ngx_http_profile_arm_sampler(ngx_uint_t frequency)
 
         ngx_http_profile_watch_start(ngx_min(frequency,
                                          NGX_HTTP_PROFILE_WATCH_FREQUENCY));
+
+        ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "profile: sampler created");
     }
 
     worker.captures++;
@@ -196,8 +194,6 @@ ngx_http_profile_arm_sampler(ngx_uint_t frequency)
     return NGX_OK;
 }
 
-
-/* the sampler goes when no turn is running */
 
 void
 ngx_http_profile_release_sampler(void)
@@ -218,6 +214,9 @@ ngx_http_profile_disarm_sampler(void)
 
     prof_sampler_destroy(worker.sampler);
     worker.sampler = NULL;
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "profile: sampler destroyed");
 }
 
 
@@ -250,9 +249,9 @@ ngx_http_profile_arm_loop(void)
     }
 
     /*
-     * ngx_rbtree_insert() does not call insert for an empty tree, so a timer
-     * that nobody waits for is kept in it.  nginx reads the fd of an event's
-     * connection in debug messages.
+     * ngx_rbtree_insert() does not call the insert function of an empty tree,
+     * so the module keeps a timer in it.  nginx's debug messages about timers
+     * read the fd of the event's connection.
      */
 
     ngx_http_profile_idle_connection.fd = (ngx_socket_t) -1;
@@ -269,7 +268,8 @@ ngx_http_profile_arm_loop(void)
 
     ngx_http_profile_armed = 1;
 
-    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0, "profile armed");
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "profile: worker armed");
 
     return NGX_OK;
 }
@@ -318,7 +318,7 @@ ngx_http_profile_add_connection(ngx_connection_t *c)
 }
 
 
-/* the request whose turn it is, which gets something of its own, or NULL */
+/* the request whose turn runs, with a track that can own something; or NULL */
 
 PROF_HOT static ngx_http_profile_track_t *
 ngx_http_profile_running(void)
@@ -345,9 +345,10 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
         ngx_http_profile_own_event(tr, ev);
 
         /*
-         * nginx itself ends the iteration in which the worker was armed, and
-         * would run what expires at once (a sleep of no time) outside of a
-         * turn of the request that is captured
+         * In the iteration that arms the worker nginx itself expires timers.
+         * A timer that expires at once, for a script's sleep of no time, would
+         * run outside of the turns of its request, so it waits for the next
+         * iteration.
          */
 
         if (!ngx_http_profile_iterating
@@ -364,7 +365,7 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
 }
 
 
-/* about twelve days: the longest time that epoll_wait() takes is 24 */
+/* about 12 days; the longest timeout of epoll_wait() is 24 days */
 
 static void
 ngx_http_profile_idle_timer(ngx_event_t *ev)

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Whose the CPU time is.  Its clock is a system call, so it is read once in a
- * while, and turns are charged by their wall time and by how much CPU time a
- * nanosecond of turns has cost of late.  Thus polls, logging and freeing are
- * spread over the requests that they are for, and the sum over all requests is
- * the worker's CPU time.  A long turn is charged by the clock itself.
+ * CPU time of requests.  To read the CPU clock is a system call, so it is read
+ * rarely.  Turns are charged by their wall time, and by how much CPU time a
+ * nanosecond of turns has recently cost.  So the costs of polls, of logging and
+ * of freeing are spread over the requests, and the sum over all requests is the
+ * worker's CPU time.  A long turn is charged by the CPU clock.
  */
 
 
@@ -14,8 +14,8 @@
 
 
 /*
- * After so much time in turns the CPU clock is read.  The kernel brings its
- * books up to date then, which may cost the worker the rest of its time slice.
+ * The CPU clock is read after so much time in turns.  The kernel updates its
+ * statistics then, which may cost the worker the rest of its time slice.
  */
 
 #define NGX_HTTP_PROFILE_WINDOW_NS  10000000
@@ -23,7 +23,7 @@
 /* a turn as long as this is charged by the CPU clock */
 #define NGX_HTTP_PROFILE_LONG_NS    1000000
 
-/* CPU time of a turn's nanosecond; more is not the turns' */
+/* CPU time that a nanosecond of turns may cost */
 #define NGX_HTTP_PROFILE_MAX_SCALE  4.0
 
 /* CPU time that may be charged, or given back, later */
@@ -32,10 +32,10 @@
 
 typedef struct {
     uint64_t               clock;      /* CPU time of the thread, last read */
-    uint64_t               wall;       /* of turns, since then */
-    uint64_t               charged;    /* CPU time, since then */
-    double                 scale;      /* CPU time a nanosecond of turns */
-    double                 debt;       /* not charged in earlier windows */
+    uint64_t               wall;       /* time of turns since then */
+    uint64_t               charged;    /* CPU time since then */
+    double                 scale;      /* CPU time per nanosecond of turns */
+    double                 debt;       /* CPU time left by earlier windows */
 } ngx_http_profile_cpu_t;
 
 
@@ -75,8 +75,8 @@ ngx_http_profile_charge(ngx_http_profile_run_t *run)
     c = tr ? NULL : ngx_http_profile_opening(run);
 
     /*
-     * Spread over all is what a request does when it has been logged, and what
-     * is run for none, present or to come, if it is not much.
+     * The time of a request after it was logged, and short runs for no present
+     * or coming request, are spread over all requests.
      */
 
     if (tr ? tr->closed
@@ -95,14 +95,14 @@ ngx_http_profile_charge(ngx_http_profile_run_t *run)
         tr->times.cpu += cpu;
 
     } else if (c) {
-        ngx_http_profile_put_aside(c, cpu);
+        ngx_http_profile_add_opening_cpu(c, cpu);
     }
 
     return now;
 }
 
 
-/* it took long, but it may not have run all the time */
+/* the run took long, but it may have waited */
 
 static ngx_uint_t
 ngx_http_profile_is_much(void)
@@ -116,7 +116,7 @@ ngx_http_profile_is_much(void)
 }
 
 
-/* the client's connection whose event has run, and which is to be charged */
+/* the client's connection to be charged for a run before its request */
 
 PROF_HOT static ngx_connection_t *
 ngx_http_profile_opening(ngx_http_profile_run_t *run)
@@ -131,9 +131,9 @@ ngx_http_profile_opening(ngx_http_profile_run_t *run)
 
     if (c->fd == (ngx_socket_t) -1) {
 
-        /* no request will come to take it */
+        /* no request will take the time of a closed connection */
 
-        ngx_http_profile_cpu.debt += ngx_http_profile_take_aside(c);
+        ngx_http_profile_cpu.debt += ngx_http_profile_take_opening_cpu(c);
 
         return NULL;
     }
@@ -188,7 +188,7 @@ ngx_http_profile_next_window(uint64_t used)
     acc->debt = ngx_min(acc->debt, NGX_HTTP_PROFILE_MAX_DEBT);
     acc->debt = ngx_max(acc->debt, -NGX_HTTP_PROFILE_MAX_DEBT);
 
-    /* half of the debt: windows are not all of one length */
+    /* half of the debt, since windows have different lengths */
 
     scale = ((double) used + acc->debt / 2) / acc->wall;
     scale = ngx_min(scale, NGX_HTTP_PROFILE_MAX_SCALE);

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The dispatch of a worker that is armed: polled events, posted events and
- * expired timers are run as nginx runs them, but as turns of the requests that
- * they belong to.  A frame on the stack says for whom the worker runs, and
+ * The dispatch of an armed worker.  It runs polled events, posted events and
+ * expired timers in nginx's order, but as turns of the requests that they
+ * belong to.  A run on the stack says for which request the worker runs, and
  * since when.
  */
 
@@ -33,11 +33,11 @@ static ngx_event_t *ngx_http_profile_posted_own(ngx_queue_t *posted,
 PROF_HOT_DATA ngx_http_profile_observers_t  ngx_http_profile_observers;
 PROF_HOT_DATA ngx_http_profile_run_t       *ngx_http_profile_current;
 
-/* where events come from at the moment; NULL: the poll */
+/* the queue of which events are dispatched; NULL: the poll's */
 
 PROF_HOT_DATA static ngx_queue_t        *ngx_http_profile_posted;
 
-/* that of timers: what is next in another place does not come next */
+/* the queue while timers expire: no posted event comes next then */
 
 static ngx_queue_t  ngx_http_profile_nothing = {
     &ngx_http_profile_nothing, &ngx_http_profile_nothing
@@ -115,7 +115,7 @@ ngx_http_profile_expire_timers(void)
         ngx_log_debug2(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
                        "profile event timer: %p: %M", ev, node->key);
 
-        /* the key does not outlive the deletion */
+        /* ngx_rbtree_delete() does not keep the key */
 
         ngx_http_profile_loop.due = node->key;
 
@@ -136,9 +136,9 @@ ngx_http_profile_expire_timers(void)
 
 
 /*
- * Part of its callers, since a processor that was in the kernel does not
- * remember to where the functions below the system call return, and each of
- * them costs some nanoseconds for that.
+ * This function is inlined.  After a system call the processor has forgotten
+ * where the functions around it return to, and each of them costs some
+ * nanoseconds more.
  */
 
 PROF_GLUE_INLINE void
@@ -147,7 +147,7 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
     ngx_connection_t          *c;
     ngx_http_profile_track_t  *tr;
 
-    /* the last turn may have been one of this iteration */
+    /* a turn of this iteration may have disarmed the worker */
 
     if (!ngx_http_profile_armed) {
         ev->handler(ev);
@@ -166,8 +166,8 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 
 
 /*
- * An event that is nobody's, unless it begins a request.  Mostly nobody wants
- * to know more than when it ended.
+ * An event that belongs to no request, unless it begins one.  Mostly only the
+ * time when it has ended is needed.
  */
 
 PROF_GLUE_INLINE void
@@ -193,7 +193,7 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
         if (ngx_http_profile_brief.request && !ngx_http_profile_brief.begun) {
 
-            /* nobody has asked for its times, but they are in the sums */
+            /* nobody has asked for its times, but its CPU time is charged */
 
             run.track = &ngx_http_profile_brief;
             (void) ngx_http_profile_charge(&run);
@@ -236,7 +236,7 @@ ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr, ngx_event_t *ev,
     wake.timer = timer;
     wake.body = 0;
 
-    /* posted for a stream, whose connection is none of nginx's array */
+    /* a posted event of a stream, whose connection is not in nginx's array */
 
     client = tr->request->connection;
 
@@ -271,9 +271,9 @@ ngx_http_profile_events_turn(void *data)
 
 
 /*
- * What comes next anyway, and is of the request whose turn it is, belongs to
- * the turn: a connection is mostly readable and writable at once.  Captures
- * have a turn for each event, which is named by it.
+ * If the next events belong to the same request, they belong to the same turn:
+ * a connection is mostly readable and writable at once.  Captured requests have
+ * a turn for each event, which has the event's name.
  */
 
 PROF_GLUE static void
@@ -286,7 +286,7 @@ ngx_http_profile_run_next(void)
     tr = ngx_http_profile_current->track;
     posted = ngx_http_profile_posted;
 
-    /* it may be gone after each of them */
+    /* the request may be gone after each event */
 
     while (tr && tr == ngx_http_profile_current->track) {
 
@@ -351,7 +351,7 @@ ngx_http_profile_enter(ngx_http_profile_run_t *run,
 
     prev = ngx_http_profile_current;
 
-    /* what ran before the first turn of a request was for it */
+    /* code that ran before the first turn of a request was for the request */
 
     if (prev && (prev->track || (tr && tr->times.turns))) {
         (void) ngx_http_profile_charge(prev);
@@ -406,6 +406,10 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
 
     if (tr && !run->again) {
 
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
+                       "profile: turn of %p ended after %uL ns",
+                       tr->request, now - run->start);
+
         if (tr->notes) {
             ngx_http_profile_observers.notes_turn_ended(tr, now);
         }
@@ -426,9 +430,9 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
 
 
 /*
- * A turn within another one has ended: for that one's request, which was ready
- * to go on, this was a stall.  What was run in between for the same request was
- * not: f is the turn that lies directly within the request's own.
+ * A run within another one has ended.  The request of the outer run was ready
+ * to go on, so this was a stall for it, but for the time of inner runs of the
+ * same request: f is the run directly within the outer run of this request.
  */
 
 PROF_HOT static void

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The event loop of a worker that is armed: what nginx does between two polls,
- * in nginx's order.
+ * The event loop of an armed worker.  It does what nginx does between two
+ * polls, in nginx's order.
  */
 
 
@@ -27,11 +27,11 @@ static void ngx_http_profile_release_time(void);
 PROF_HOT_DATA ngx_http_profile_loop_t           ngx_http_profile_loop;
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_iterating;
 
-/* nginx's own */
+/* nginx's process_events() */
 
 PROF_HOT_DATA static ngx_http_profile_poll_pt   ngx_http_profile_original;
 
-/* nginx's time, while it is held back to another one; or 0 */
+/* the time to which nginx's time is held back, or 0; and nginx's real time */
 
 PROF_HOT_DATA static ngx_msec_t                 ngx_http_profile_held_msec;
 PROF_HOT_DATA static ngx_msec_t                 ngx_http_profile_real_msec;
@@ -43,7 +43,7 @@ ngx_http_profile_loop_begin(void)
     ngx_memzero(&ngx_http_profile_loop, sizeof(ngx_http_profile_loop_t));
     ngx_http_profile_loop.since = prof_now();
 
-    /* the function is still there if the worker was disarmed a moment ago */
+    /* after disarming, the module's function stays until its next call */
 
     if (ngx_event_actions.process_events != ngx_http_profile_process_events) {
         ngx_http_profile_original = ngx_event_actions.process_events;
@@ -70,7 +70,10 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     if (ngx_http_profile_held_msec) {
         ngx_http_profile_release_time();
 
-        /* nginx has found it by the time held; with timer_resolution not */
+        /*
+         * nginx has computed the timeout from the held time, unless there is
+         * timer_resolution
+         */
 
         if (flags & NGX_UPDATE_TIME) {
             timer = 0;
@@ -101,7 +104,7 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
 }
 
 
-/* as in ngx_process_events_and_timers() */
+/* the order is that of ngx_process_events_and_timers() */
 
 PROF_GLUE_INLINE ngx_int_t
 ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
@@ -151,8 +154,8 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 
 
 /*
- * While the worker is sampled when it does not wait: what is there already is
- * taken without a wait.
+ * The timer of paced captures runs while the worker does not wait.  Events that
+ * are there already are taken without stopping the timer.
  */
 
 static ngx_int_t
@@ -181,10 +184,10 @@ ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll, ngx_cycle_t *cycle,
 
 
 /*
- * nginx looks for expired timers once more when process_events() returns.  What
- * is due by now, because a handler has set a timer of no time or has moved
- * nginx's time on, comes after the next poll.  So until then nginx's time is
- * that before the first timer.
+ * nginx looks for expired timers once more when process_events() returns.
+ * Timers that are due by now, because a handler has set one that expires at
+ * once, or has moved nginx's time on, must expire after the next poll.  So
+ * nginx's time is set back to the moment before the first timer until then.
  */
 
 static void

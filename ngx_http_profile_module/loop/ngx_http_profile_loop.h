@@ -220,11 +220,9 @@ typedef struct {
 
     /*
      * The request is logged.  Its times are final if tr->closed is set,
-     * otherwise ngx_http_profile_account_close() makes them final.  run is its
-     * turn, or NULL.
+     * otherwise ngx_http_profile_account_close() makes them final.
      */
-    void        (*notes_logged)(ngx_http_profile_track_t *tr,
-                                ngx_http_profile_run_t *run);
+    void        (*notes_logged)(ngx_http_profile_track_t *tr);
 
     /* the request is freed */
     void        (*notes_drop)(ngx_http_profile_track_t *tr);

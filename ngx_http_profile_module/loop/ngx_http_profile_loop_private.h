@@ -123,6 +123,10 @@ uint64_t ngx_http_profile_charge(ngx_http_profile_run_t *run);
 ngx_int_t ngx_http_profile_owner_init(void);
 void ngx_http_profile_owner_done(void);
 
+/*
+ * The request that the event belongs to, or NULL; and the event's connection,
+ * or NULL.  timer: the event's timer has expired.
+ */
 ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
     ngx_uint_t timer, ngx_connection_t **connection);
 
@@ -133,9 +137,12 @@ ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
 /* NULL: the event is not in nginx's arrays */
 ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
 
+/* from now on the request owns its client's connection, or this one */
 void ngx_http_profile_own_client(ngx_http_profile_track_t *tr);
 void ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
     ngx_connection_t *c);
+
+/* at the end of a turn: what it has opened and closed */
 void ngx_http_profile_settle(ngx_http_profile_track_t *tr);
 void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);
 
@@ -143,43 +150,40 @@ void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);
 ngx_connection_t *ngx_http_profile_below(ngx_http_request_t *r);
 
 /*
- * CPU time that is spent for a connection before it has a request, in ns; and
- * the number of connections for which there is some.
+ * The CPU time in ns that was spent for a connection before it had a request,
+ * and the number of connections for which there is some.
  */
-extern ngx_uint_t  ngx_http_profile_nasides;
+extern ngx_uint_t  ngx_http_profile_nopening;
 
-void ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t ns);
-uint64_t ngx_http_profile_take_aside(ngx_connection_t *c);
+void ngx_http_profile_add_opening_cpu(ngx_connection_t *c, uint64_t ns);
+uint64_t ngx_http_profile_take_opening_cpu(ngx_connection_t *c);
 
-/* ngx_http_profile_owner_events.c: events that are not in nginx's arrays */
-
-/* the number of owned events of all requests */
+/* single events that are owned, of all requests */
 extern ngx_uint_t  ngx_http_profile_nevents;
 
-void ngx_http_profile_events_init(void);
-
-/* with its connection, if that is in nginx's array */
+/* the event, with its connection if that is in nginx's array */
 void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
 void ngx_http_profile_disown_event(ngx_event_t *ev);
-void ngx_http_profile_disown_events(ngx_http_profile_track_t *tr);
-
-/* the request that owned the event, or NULL */
-ngx_http_profile_track_t *ngx_http_profile_take_event(ngx_event_t *ev);
-
-/* ngx_http_profile_shared_connections.c */
-
-ngx_uint_t ngx_http_profile_shared(ngx_http_request_t *r,
-    ngx_connection_t *c);
-ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
-    ngx_event_t *ev);
 
 /* ngx_http_profile_turn.c: turns */
 
+/*
+ * Runs fn(data) as a turn of the request, below the frame what in a capture.
+ * wake is NULL for the first turn.  The request, and everything that belongs to
+ * it, may be gone afterwards.
+ */
 void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
     void *data);
+
+/*
+ * The run that goes on is the first turn of this request, from its start.
+ * NGX_DECLINED: a part of the run is not for the request.
+ */
 ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
+
+/* the request is freed, maybe in the middle of its turn */
 void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
 
 /* ngx_http_profile_wrap.c: pointers that are replaced between turns */

@@ -2,31 +2,56 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Whose an event is.  Owned are connections, with both their events and the
- * timers in these, and single events whose timer a turn has set
- * (ngx_http_profile_owner_events.c).
+ * Which request an event belongs to.  A request owns
  *
- * A connection is found by its place in nginx's array, so that every request
- * can afford it.  Nothing is ever written to an event.  The worst that a stale
- * entry can do is to give one turn to the wrong request, and a changed
- * connection is noticed by its number.
+ *     connections     with both of their events, and the timers of these
+ *     single events   whose timer a turn has set, and which are not in nginx's
+ *                     arrays: of a script's sleep, of a resolver
+ *
+ * A connection is found by its place in nginx's array, which is cheap enough
+ * for every request.  A single event is found by its address, and is read only
+ * when it is dispatched: its memory may be freed at any time without notice.
+ *
+ * Nothing is ever written to an event.  A stale entry can at worst give one
+ * turn to the wrong request, and a changed connection is noticed by its number.
+ *
+ * A turn may use connections that serve other requests as well, and does not
+ * own them: the connections below the streams of HTTP/2 and HTTP/3, and those
+ * of a resolver.  A stream of HTTP/3 has a connection in nginx's array, and its
+ * events are posted, so it is found like any other.  QUIC's own events are not
+ * for one stream: packets arrive at a listening socket, and leave by an event
+ * and timers in the connection's memory.
  */
 
 
 #include "loop/ngx_http_profile_loop_private.h"
 
 
-/* a connection */
+/* single events that a request may own */
+#define NGX_HTTP_PROFILE_MAX_EVENTS  4096
+
+/* places for the addresses of logs; a power of two */
+#define NGX_HTTP_PROFILE_LOGS        1024
+
+
+/* the place of a connection */
 
 struct ngx_http_profile_owned_s {
-    ngx_http_profile_track_t  *track;       /* NULL: nobody's */
-    uint64_t                   aside;       /* ns of CPU time */
+    ngx_http_profile_track_t  *track;       /* the owner, or NULL */
+    uint64_t                   opening_cpu; /* before the request, ns */
     ngx_atomic_uint_t          number;
-    void                      *data;        /* connection's, when known */
+    void                      *data;        /* connection's, when settled */
     ngx_queue_t                queue;       /* in track->connections */
     unsigned                   client:1;    /* it is track->client */
     unsigned                   settled:1;
 };
+
+
+typedef struct {
+    ngx_rbtree_node_t          node;        /* key: the event's address */
+    ngx_queue_t                queue;       /* in track->events */
+    ngx_http_profile_track_t  *track;
+} ngx_http_profile_owned_event_t;
 
 
 static ngx_http_profile_track_t **ngx_http_profile_log_place(ngx_log_t *log);
@@ -36,44 +61,55 @@ static void ngx_http_profile_find_part(ngx_http_profile_track_t *tr,
 static ngx_uint_t ngx_http_profile_in_pool(ngx_pool_t *pool, void *data);
 static ngx_http_profile_owned_t *ngx_http_profile_find_owned(
     ngx_connection_t *c);
-static ngx_http_profile_owned_t *ngx_http_profile_aside(ngx_connection_t *c);
+static ngx_http_profile_owned_t *ngx_http_profile_find_opening(
+    ngx_connection_t *c);
 static void ngx_http_profile_disown_connection(ngx_http_profile_owned_t *owned);
+static ngx_http_profile_track_t *ngx_http_profile_take_event(ngx_event_t *ev);
+static ngx_http_profile_owned_event_t *ngx_http_profile_find_event(
+    ngx_event_t *ev);
+static void ngx_http_profile_free_event(ngx_http_profile_owned_event_t *owned);
+static ngx_uint_t ngx_http_profile_shared(ngx_http_request_t *r,
+    ngx_connection_t *c);
+static ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
+    ngx_event_t *ev);
 
 
-/* nginx's arrays, and ours beside them */
+/* nginx's arrays, and the module's places beside them */
 
-PROF_HOT_DATA static ngx_uint_t          ngx_http_profile_nconnections;
-PROF_HOT_DATA static ngx_event_t        *ngx_http_profile_read_events;
-PROF_HOT_DATA static ngx_event_t        *ngx_http_profile_write_events;
-PROF_HOT_DATA static ngx_connection_t   *ngx_http_profile_connections;
-PROF_HOT_DATA static ngx_http_profile_owned_t
-                                        *ngx_http_profile_table;
+PROF_HOT_DATA static ngx_uint_t                 ngx_http_profile_nconnections;
+PROF_HOT_DATA static ngx_event_t               *ngx_http_profile_read_events;
+PROF_HOT_DATA static ngx_event_t               *ngx_http_profile_write_events;
+PROF_HOT_DATA static ngx_connection_t          *ngx_http_profile_connections;
+PROF_HOT_DATA static ngx_http_profile_owned_t  *ngx_http_profile_owned;
 
-PROF_HOT_DATA ngx_uint_t                 ngx_http_profile_nasides;
+PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nopening;
+PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nevents;
 
 /*
- * Requests by the addresses of their connections' logs.  Of two whose logs have
- * the same place the later one is found: what the other one begins outside of
- * its turns is nobody's.
+ * Requests by the addresses of their connections' logs.  If two logs have the
+ * same place, the later request is found, and what the other request begins
+ * outside of its turns is not tracked.
  */
 
-#define NGX_HTTP_PROFILE_LOGS  1024
+PROF_HOT_DATA static ngx_http_profile_track_t **ngx_http_profile_logs;
 
-PROF_HOT_DATA static ngx_http_profile_track_t
-                                       **ngx_http_profile_logs;
+static ngx_rbtree_t       ngx_http_profile_events;
+static ngx_rbtree_node_t  ngx_http_profile_events_sentinel;
 
 
 ngx_int_t
 ngx_http_profile_owner_init(void)
 {
-    ngx_http_profile_events_init();
+    ngx_rbtree_init(&ngx_http_profile_events,
+                    &ngx_http_profile_events_sentinel,
+                    ngx_rbtree_insert_value);
 
     ngx_http_profile_nconnections = ngx_cycle->connection_n;
     ngx_http_profile_connections = ngx_cycle->connections;
     ngx_http_profile_read_events = ngx_cycle->read_events;
     ngx_http_profile_write_events = ngx_cycle->write_events;
 
-    ngx_http_profile_table = ngx_calloc(ngx_http_profile_nconnections
+    ngx_http_profile_owned = ngx_calloc(ngx_http_profile_nconnections
                                         * sizeof(ngx_http_profile_owned_t),
                                         ngx_cycle->log);
 
@@ -81,7 +117,7 @@ ngx_http_profile_owner_init(void)
                                        * sizeof(ngx_http_profile_track_t *),
                                        ngx_cycle->log);
 
-    if (ngx_http_profile_table == NULL || ngx_http_profile_logs == NULL) {
+    if (ngx_http_profile_owned == NULL || ngx_http_profile_logs == NULL) {
         ngx_http_profile_owner_done();
         return NGX_ERROR;
     }
@@ -93,19 +129,16 @@ ngx_http_profile_owner_init(void)
 void
 ngx_http_profile_owner_done(void)
 {
-    ngx_free(ngx_http_profile_table);
+    ngx_free(ngx_http_profile_owned);
     ngx_free(ngx_http_profile_logs);
 
-    ngx_http_profile_table = NULL;
+    ngx_http_profile_owned = NULL;
     ngx_http_profile_logs = NULL;
-    ngx_http_profile_nasides = 0;
+    ngx_http_profile_nopening = 0;
 }
 
 
-/*
- * The request that the event belongs to, or NULL; and the event's connection.
- * The event is about to be handled, so it may be read.
- */
+/* the event is handled next, so it may be read */
 
 PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer,
@@ -125,13 +158,13 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer,
         return tr ? tr : ngx_http_profile_log_owner(ev->log);
     }
 
-    /* as most are, and where the next request has not begun */
+    /* most connections are idle, and the next request has not begun yet */
 
     if (c->idle) {
         return NULL;
     }
 
-    owned = &ngx_http_profile_table[c - ngx_http_profile_connections];
+    owned = &ngx_http_profile_owned[c - ngx_http_profile_connections];
 
     if (owned->track && owned->client) {
         return owned->track;
@@ -160,7 +193,7 @@ ngx_http_profile_owns(ngx_http_profile_track_t *tr, ngx_connection_t *c)
         return 0;
     }
 
-    owned = &ngx_http_profile_table[c - ngx_http_profile_connections];
+    owned = &ngx_http_profile_owned[c - ngx_http_profile_connections];
 
     return owned->track == tr
            && (owned->client
@@ -175,7 +208,7 @@ ngx_http_profile_log_place(ngx_log_t *log)
 {
     uintptr_t  n;
 
-    /* as pools allocate */
+    /* pools align what they allocate */
 
     n = (uintptr_t) log / NGX_POOL_ALIGNMENT;
 
@@ -185,11 +218,11 @@ ngx_http_profile_log_place(ngx_log_t *log)
 
 
 /*
- * A request may be entered outside of its turns, by events of others: when a
- * name is resolved for it, or when Lua code of another request wakes it up.
- * What it begins there is known by where it logs, which is its connection's
- * log, and for nobody else.  The log of a foreign event may be gone, so its
- * address is compared and nothing is read there.
+ * Events of others may enter a request outside of its turns: when a name is
+ * resolved for it, or when Lua code of another request wakes it up.  Events
+ * that it begins there have the log of its connection, and no other events
+ * have this log.  The log of a foreign event may be gone, so only its address
+ * is compared.
  */
 
 PROF_HOT static ngx_http_profile_track_t *
@@ -204,7 +237,7 @@ ngx_http_profile_log_owner(ngx_log_t *log)
 }
 
 
-/* until the request is freed */
+/* the client's connection is owned until the request is freed */
 
 PROF_HOT void
 ngx_http_profile_own_client(ngx_http_profile_track_t *tr)
@@ -263,8 +296,9 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 
 
 /*
- * At the end of a turn: what was opened in it is complete now, and what was
- * closed, kept alive for others or given to somebody else has left.
+ * At the end of a turn, the connections that it has opened are complete.  The
+ * connections that it has closed, kept alive for others or given to another
+ * request are not owned any more.
  */
 
 PROF_HOT void
@@ -293,7 +327,7 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
 
         owned = ngx_queue_data(q, ngx_http_profile_owned_t, queue);
 
-        c = &ngx_http_profile_connections[owned - ngx_http_profile_table];
+        c = &ngx_http_profile_connections[owned - ngx_http_profile_owned];
 
         if (c->fd == (ngx_socket_t) -1 || c->idle || c->number != owned->number
             || (owned->settled && c->data != owned->data))
@@ -313,10 +347,11 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
 
 
 /*
- * The data of an upstream's connection is its request, maybe a subrequest; that
- * of another module's may be anything, also a number or memory that is gone.
- * A subrequest is in the memory of the main request, which may be read, and
- * nginx signs its requests.  The list of subrequests has no background ones.
+ * The data of an upstream's connection is its request, maybe a subrequest.  The
+ * data of another module's connection may be anything, also a number or memory
+ * that is gone.  A subrequest is in the memory of the main request, which may
+ * be read, and nginx signs its requests.  nginx's list of subrequests lacks the
+ * background ones.
  */
 
 static void
@@ -335,7 +370,7 @@ ngx_http_profile_find_part(ngx_http_profile_track_t *tr, void *data)
 }
 
 
-/* whether a request may be there: data is compared, and nothing is read */
+/* whether a request may be at this address, which is not read */
 
 static ngx_uint_t
 ngx_http_profile_in_pool(ngx_pool_t *pool, void *data)
@@ -385,11 +420,13 @@ ngx_http_profile_disown_all(ngx_http_profile_track_t *tr)
                           ngx_queue_data(q, ngx_http_profile_owned_t, queue));
     }
 
-    ngx_http_profile_disown_events(tr);
+    while (!ngx_queue_empty(&tr->events)) {
+        q = ngx_queue_head(&tr->events);
+        ngx_http_profile_free_event(
+                     ngx_queue_data(q, ngx_http_profile_owned_event_t, queue));
+    }
 }
 
-
-/* the connection that the event is part of, by its place in nginx's arrays */
 
 PROF_HOT ngx_connection_t *
 ngx_http_profile_connection(ngx_event_t *ev)
@@ -412,7 +449,7 @@ ngx_http_profile_connection(ngx_event_t *ev)
 }
 
 
-/* NULL: it is none of nginx's array, as those of streams are not */
+/* NULL: the connection is not in nginx's array, like those of streams */
 
 PROF_HOT static ngx_http_profile_owned_t *
 ngx_http_profile_find_owned(ngx_connection_t *c)
@@ -423,50 +460,50 @@ ngx_http_profile_find_owned(ngx_connection_t *c)
         return NULL;
     }
 
-    return &ngx_http_profile_table[c - ngx_http_profile_connections];
+    return &ngx_http_profile_owned[c - ngx_http_profile_connections];
 }
 
 
 void
-ngx_http_profile_put_aside(ngx_connection_t *c, uint64_t ns)
+ngx_http_profile_add_opening_cpu(ngx_connection_t *c, uint64_t ns)
 {
     ngx_http_profile_owned_t  *owned;
 
-    owned = ngx_http_profile_aside(c);
+    owned = ngx_http_profile_find_opening(c);
 
     if (owned == NULL || ns == 0) {
         return;
     }
 
-    ngx_http_profile_nasides += (owned->aside == 0);
-    owned->aside += ns;
+    ngx_http_profile_nopening += (owned->opening_cpu == 0);
+    owned->opening_cpu += ns;
 }
 
 
 PROF_HOT uint64_t
-ngx_http_profile_take_aside(ngx_connection_t *c)
+ngx_http_profile_take_opening_cpu(ngx_connection_t *c)
 {
     uint64_t                   ns;
     ngx_http_profile_owned_t  *owned;
 
-    owned = ngx_http_profile_aside(c);
+    owned = ngx_http_profile_find_opening(c);
 
-    if (owned == NULL || owned->aside == 0) {
+    if (owned == NULL || owned->opening_cpu == 0) {
         return 0;
     }
 
-    ns = owned->aside;
-    owned->aside = 0;
-    ngx_http_profile_nasides--;
+    ns = owned->opening_cpu;
+    owned->opening_cpu = 0;
+    ngx_http_profile_nopening--;
 
     return ns;
 }
 
 
-/* the connection's owned, without what is of another one before it */
+/* the connection's place, without the CPU time of an earlier connection */
 
 static ngx_http_profile_owned_t *
-ngx_http_profile_aside(ngx_connection_t *c)
+ngx_http_profile_find_opening(ngx_connection_t *c)
 {
     ngx_http_profile_owned_t  *owned;
 
@@ -475,8 +512,8 @@ ngx_http_profile_aside(ngx_connection_t *c)
     if (owned && owned->number != c->number && owned->track == NULL) {
         owned->number = c->number;
 
-        ngx_http_profile_nasides -= (owned->aside != 0);
-        owned->aside = 0;
+        ngx_http_profile_nopening -= (owned->opening_cpu != 0);
+        owned->opening_cpu = 0;
     }
 
     return owned;
@@ -488,4 +525,186 @@ ngx_http_profile_disown_connection(ngx_http_profile_owned_t *owned)
 {
     ngx_queue_remove(&owned->queue);
     owned->track = NULL;
+}
+
+
+PROF_HOT void
+ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
+{
+    ngx_connection_t                *c;
+    ngx_http_profile_owned_event_t  *owned;
+
+    c = ngx_http_profile_connection(ev);
+
+    if (c) {
+        ngx_http_profile_own_connection(tr, c);
+        return;
+    }
+
+    c = tr->request->connection;
+
+    if (ev == tr->timer || ev == c->read || ev == c->write
+        || ngx_http_profile_shared_event(tr->request, ev))
+    {
+        return;
+    }
+
+    ngx_http_profile_disown_event(ev);
+
+    if (tr->nevents == NGX_HTTP_PROFILE_MAX_EVENTS) {
+        return;
+    }
+
+    prof_heap_mute();
+    owned = ngx_calloc(sizeof(ngx_http_profile_owned_event_t), ngx_cycle->log);
+    prof_heap_unmute();
+
+    if (owned == NULL) {
+        return;
+    }
+
+    owned->node.key = (ngx_rbtree_key_t) ev;
+    owned->track = tr;
+
+    ngx_rbtree_insert(&ngx_http_profile_events, &owned->node);
+    ngx_queue_insert_tail(&tr->events, &owned->queue);
+    tr->nevents++;
+    ngx_http_profile_nevents++;
+}
+
+
+/* a timer of the event is set outside of the request's turns */
+
+PROF_HOT void
+ngx_http_profile_disown_event(ngx_event_t *ev)
+{
+    ngx_http_profile_owned_event_t  *owned;
+
+    owned = ngx_http_profile_find_event(ev);
+
+    if (owned) {
+        ngx_http_profile_free_event(owned);
+    }
+}
+
+
+/* the timer has expired: the event's memory may serve another purpose */
+
+PROF_HOT static ngx_http_profile_track_t *
+ngx_http_profile_take_event(ngx_event_t *ev)
+{
+    ngx_http_profile_track_t        *tr;
+    ngx_http_profile_owned_event_t  *owned;
+
+    owned = ngx_http_profile_find_event(ev);
+
+    if (owned == NULL) {
+        return NULL;
+    }
+
+    tr = owned->track;
+    ngx_http_profile_free_event(owned);
+
+    return tr;
+}
+
+
+PROF_HOT static ngx_http_profile_owned_event_t *
+ngx_http_profile_find_event(ngx_event_t *ev)
+{
+    ngx_rbtree_key_t    key;
+    ngx_rbtree_node_t  *node, *sentinel;
+
+    key = (ngx_rbtree_key_t) ev;
+    node = ngx_http_profile_events.root;
+    sentinel = ngx_http_profile_events.sentinel;
+
+    while (node != sentinel) {
+
+        if (node->key == key) {
+            return (ngx_http_profile_owned_event_t *) node;
+        }
+
+        node = (key < node->key) ? node->left : node->right;
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_profile_free_event(ngx_http_profile_owned_event_t *owned)
+{
+    ngx_rbtree_delete(&ngx_http_profile_events, &owned->node);
+    ngx_queue_remove(&owned->queue);
+    owned->track->nevents--;
+    ngx_http_profile_nevents--;
+    ngx_free(owned);
+}
+
+
+ngx_connection_t *
+ngx_http_profile_below(ngx_http_request_t *r)
+{
+#if (NGX_HTTP_V2)
+    if (r->stream) {
+        return r->stream->connection->connection;
+    }
+#endif
+
+#if (NGX_HTTP_V3)
+    if (r->connection->quic) {
+        return r->connection->quic->parent;
+    }
+#endif
+
+    return NULL;
+}
+
+
+PROF_HOT static ngx_uint_t
+ngx_http_profile_shared(ngx_http_request_t *r, ngx_connection_t *c)
+{
+    ngx_uint_t                  i;
+    ngx_http_core_loc_conf_t   *clcf;
+    ngx_resolver_connection_t  *rec;
+
+    if (c == ngx_http_profile_below(r)) {
+        return 1;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (clcf->resolver == NULL) {
+        return 0;
+    }
+
+    rec = clcf->resolver->connections.elts;
+
+    for (i = 0; i < clcf->resolver->connections.nelts; i++) {
+        if (rec[i].udp == c || rec[i].tcp == c) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the event's timer is being set, so the event may be read */
+
+static ngx_uint_t
+ngx_http_profile_shared_event(ngx_http_request_t *r, ngx_event_t *ev)
+{
+    ngx_http_core_loc_conf_t  *clcf;
+
+#if (NGX_HTTP_V3)
+    if (r->connection->quic && ev->data == r->connection->quic->parent) {
+        return 1;
+    }
+#endif
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    return clcf->resolver && clcf->resolver->event == ev;
 }

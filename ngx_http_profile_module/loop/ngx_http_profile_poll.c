@@ -2,21 +2,21 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The poll of a worker that is armed and uses epoll.
+ * The poll of an armed worker that uses epoll.
  *
- * Without NGX_POST_EVENTS, nginx's own poll runs the handlers of ready events
- * itself, one after the other, and sets the flags of an event only when it is
- * the event's turn.  With NGX_POST_EVENTS, timers come before events, and all
- * flags are set at once, which other handlers notice.  So the module waits with
- * nginx's epoll descriptor itself, and dispatches what is reported in the order
- * and on the conditions of ngx_epoll_process_events().
+ * Without NGX_POST_EVENTS, nginx's poll runs the handlers of ready events one
+ * after the other, and sets the flags of an event just before its handler.
+ * With NGX_POST_EVENTS, timers come before events, and nginx sets all flags at
+ * once, which other handlers notice.  So the module waits on nginx's epoll
+ * descriptor, and dispatches events in the order and on the conditions of
+ * ngx_epoll_process_events().
  *
- * That descriptor is a static variable of nginx.  It is found by deletion: an
- * epoll_ctl() that removes a descriptor succeeds only for the epoll instance to
- * which nginx has just added it, and changes nothing of any other file.
+ * The descriptor is a static variable of nginx.  It is found by deletion: nginx
+ * adds a pipe, and an epoll_ctl() that removes the pipe succeeds only for
+ * nginx's epoll descriptor, and changes nothing in any other file.
  *
- * The methods "poll" and "select" always post events, so their own functions
- * are called.
+ * The methods "poll" and "select" always post events, so nginx's functions are
+ * called.
  */
 
 
@@ -104,7 +104,7 @@ ngx_http_profile_poll_init(ngx_cycle_t *cycle)
 
 /*
  * The event method in force, and how many events its poll takes at once.  NULL:
- * somebody else has replaced nginx's poll.
+ * another module has replaced nginx's poll.
  */
 
 static ngx_event_module_t *
@@ -199,7 +199,7 @@ ngx_http_profile_epoll_descriptor(ngx_event_module_t *module, ngx_log_t *log)
 }
 
 
-/* as a poll of nginx's, but that no event is handled yet */
+/* like ngx_epoll_process_events(), but without running handlers */
 
 PROF_GLUE ngx_int_t
 ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
@@ -247,9 +247,8 @@ ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
 
 
 /*
- * Earlier handlers may have closed the event's connection, may have opened
- * another one in its place, or may have taken the event out of the poll; then
- * the event is passed over.
+ * An event is skipped if an earlier handler has closed its connection, has
+ * opened another one in its place, or has removed the event from the poll.
  */
 
 PROF_HOT ngx_event_t *
@@ -279,7 +278,7 @@ ngx_http_profile_polled(ngx_http_profile_track_t *tr)
 
         revents = p->at->events;
 
-        /* an error is for whichever of the two events is active */
+        /* an error is handled by the active events of the connection */
 
         if (revents & (EPOLLERR|EPOLLHUP)) {
             revents |= EPOLLIN|EPOLLOUT;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The requests that are tracked, and their memory.
+ * Tracks of requests, and their memory.
  */
 
 
@@ -22,8 +22,8 @@ PROF_HOT_DATA ngx_http_profile_track_t  ngx_http_profile_brief;
 PROF_HOT_DATA ngx_uint_t                ngx_http_profile_brief_asked;
 
 /*
- * Those that were used, to be used again while the worker is armed: in the
- * request's pool they would be what makes it grow.
+ * Unused tracks, which are kept while the worker is armed.  In the memory of
+ * the request's pool a track would often make the pool grow.
  */
 
 static ngx_http_profile_track_t  *ngx_http_profile_free_tracks;
@@ -40,8 +40,6 @@ ngx_http_profile_track(ngx_http_request_t *r)
               : ngx_http_profile_create_track(r);
 }
 
-
-/* NULL: no memory, and it is tracked no more */
 
 PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
@@ -205,7 +203,7 @@ ngx_http_profile_tracks_done(void)
 }
 
 
-/* a redirect clears the contexts of modules, but not the pool's cleanups */
+/* a redirect clears the contexts of modules, but no cleanups of the pool */
 
 PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_find_track(ngx_http_request_t *r)
@@ -238,8 +236,6 @@ ngx_http_profile_find_track(ngx_http_request_t *r)
     return NULL;
 }
 
-
-/* in the POST_READ phase, of a request that nobody captures */
 
 PROF_HOT ngx_int_t
 ngx_http_profile_track_brief(ngx_http_request_t *r)

@@ -2,9 +2,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Turns: what the worker runs for one request without a break.  Most begin in
- * the event loop (ngx_http_profile_dispatch.c), the others where nginx enters a
- * request from somebody else's event (ngx_http_profile_wrap.c).
+ * Turns: uninterrupted stretches in which the worker runs code for one request.
+ * Most turns begin in the event loop (ngx_http_profile_dispatch.c), the others
+ * where nginx enters a request from an event of another one
+ * (ngx_http_profile_wrap.c).
+ *
+ * A turn begins some time after the request could have run.  This time is known
+ * exactly if the turn was begun by a timer, or if the worker has slept: then
+ * its poll returned because of the event.  Otherwise the event came while the
+ * worker ran other code between two polls, and the middle of that time is
+ * taken.
  */
 
 
@@ -30,15 +37,9 @@ static void ngx_http_profile_first_turn(void *data);
 static void ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
     ngx_http_profile_run_t *outer, uintptr_t what, prof_turn_pt fn,
     void *data);
-static void ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn,
-    void *data);
+static void ngx_http_profile_uncaptured_turn(uintptr_t what,
+    prof_turn_pt fn, void *data);
 
-
-/*
- * Runs fn(data) as a turn of the request; wake is NULL for the first one, which
- * nothing was waited for before.  The request, and all that belongs to it, may
- * be gone when it returns.
- */
 
 PROF_GLUE void
 ngx_http_profile_turn(ngx_http_profile_track_t *tr,
@@ -68,8 +69,15 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
         ready = ngx_http_profile_ready(tr, wake, run.start);
         ngx_http_profile_account_gap(tr, ready, run.start);
 
+        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
+                       "profile: turn of %p, event %p, ready for %L ns",
+                       tr->request, wake->event, run.start - ready);
+
     } else {
         ngx_http_profile_account_start(tr, run.start);
+
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
+                       "profile: first turn of %p", tr->request);
     }
 
     if (tr->capture) {
@@ -88,7 +96,7 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
             ngx_http_profile_observers.notes_turn_begins(tr, wake, ready);
         }
 
-        ngx_http_profile_own_turn(what, fn, data);
+        ngx_http_profile_uncaptured_turn(what, fn, data);
     }
 
     ngx_http_profile_leave(&run);
@@ -96,8 +104,9 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
 
 
 /*
- * Within a turn of the same request, maybe by way of another one's.  The turn
- * ends, and what stands between turns is set up, when the outer one ends.
+ * Code of a request runs within a turn of the same request, maybe by way of
+ * another request's turn.  The turn ends, and pointers are replaced, when the
+ * outer run ends.
  */
 
 PROF_GLUE static void
@@ -121,17 +130,17 @@ ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
         prof_turn_run(ngx_http_profile_sampler(), tr->capture, what, fn, data);
 
     } else {
-        ngx_http_profile_own_turn(what, fn, data);
+        ngx_http_profile_uncaptured_turn(what, fn, data);
     }
 
     ngx_http_profile_leave(&run);
 }
 
 
-/* a turn that is not captured; it may be within one that is */
+/* a turn that is not captured, which may be within a captured one */
 
 PROF_GLUE static void
-ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn, void *data)
+ngx_http_profile_uncaptured_turn(uintptr_t what, prof_turn_pt fn, void *data)
 {
     prof_sampler_t  *s;
 
@@ -146,8 +155,6 @@ ngx_http_profile_own_turn(uintptr_t what, prof_turn_pt fn, void *data)
 }
 
 
-/* when the request could have run */
-
 PROF_HOT static uint64_t
 ngx_http_profile_ready(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t now)
@@ -157,15 +164,15 @@ ngx_http_profile_ready(ngx_http_profile_track_t *tr,
 
     loop = &ngx_http_profile_loop;
 
-    /* in the iteration in which the worker was armed */
+    /* in the iteration that arms the worker the times are not known */
 
     if (loop->poll_end == 0 || ngx_http_profile_only_looks(tr, wake)) {
         return now;
     }
 
     /*
-     * A timer may have been due before the poll, which waited nevertheless:
-     * by nginx's time, which is that of the poll before it, it was not.
+     * The poll may have waited although a timer was due: by nginx's time, which
+     * is that of the poll before, the timer was not due.
      */
 
     ready = wake->timer ? (uint64_t) loop->due * 1000000 : loop->poll_start;
@@ -186,8 +193,8 @@ ngx_http_profile_ready(ngx_http_profile_track_t *tr,
 
 
 /*
- * While an upstream works, nginx only looks whether the client is still there:
- * nothing is waited for that could have been there earlier.
+ * While an upstream works, nginx only checks whether the client is still
+ * connected.  The request does not wait for these events.
  */
 
 static ngx_uint_t
@@ -215,7 +222,7 @@ ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
 }
 
 
-/* -1: none was read, 0: all of it was, but for what a stream holds */
+/* rest is -1 if nothing was read, 0 if all was read but a stream's buffer */
 
 ngx_uint_t
 ngx_http_profile_reads_body(ngx_http_request_t *r, ngx_event_t *ev)
@@ -236,9 +243,9 @@ ngx_http_profile_reads_body(ngx_http_request_t *r, ngx_event_t *ev)
 
 
 /*
- * While the worker was busy between two polls: in the middle of that time.  A
- * system call tells of data when they came, by a clock that ticks some 250
- * times in a second; it says something about a time of many ticks.
+ * The event came while the worker was busy between two polls.  After a long
+ * time the kernel is asked when data arrived.  Its clock ticks about 250 times
+ * in a second, so the answer does not help for shorter times.
  */
 
 static uint64_t
@@ -273,11 +280,7 @@ ngx_http_profile_arrived(ngx_http_profile_wake_t *wake, uint64_t now)
 }
 
 
-/*
- * The first turn of a request, in the POST_READ phase: the rest of the phases
- * runs from here, so the turn begins and ends in this call.  The request may be
- * gone when it returns.
- */
+/* the phases run from here, so the turn begins and ends in this call */
 
 PROF_GLUE void
 ngx_http_profile_run_request(ngx_http_profile_track_t *tr)
@@ -303,11 +306,6 @@ ngx_http_profile_first_turn(void *data)
 }
 
 
-/*
- * The event that runs turns out to begin this request: from its start on it is
- * a turn.  NGX_DECLINED: not all of it is.
- */
-
 PROF_HOT ngx_int_t
 ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
 {
@@ -326,8 +324,6 @@ ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
     return NGX_OK;
 }
 
-
-/* the request goes, maybe in the middle of its turn */
 
 PROF_HOT void
 ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr)

@@ -2,23 +2,21 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Most turns begin in the event loop (ngx_http_profile_dispatch.c).  nginx also
- * enters a request in four other ways, from events that are not the request's
- * own, and these are caught by function pointers that stand
- * there between the turns and only then:
+ * Pointers that are replaced between turns.  Most turns begin in the event loop
+ * (ngx_http_profile_dispatch.c).  From events of others, nginx enters a request
+ * in four other ways.  The module replaces these function pointers at the end
+ * of each turn, and restores them before the next:
  *
- *     r->write_event_handler    completions of threads and of AIO, cosockets:
- *                               of each part, that is the main request and
- *                               its subrequests
- *     resolver_ctx->handler     names resolved for an upstream
+ *     r->write_event_handler    completions of threads and of AIO, cosockets;
+ *                               of the main request and of its subrequests
+ *     resolver_ctx->handler     a name was resolved for an upstream
  *     r->request_body->post_handler
- *                               a stream's body is complete
- *     fc->read, fc->write       the connection of an HTTP/2 or HTTP/3 stream,
- *                               whose handlers the real connection's events
- *                               call, QUIC's when it is closed
+ *                               the body of a stream is complete
+ *     fc->read, fc->write       the connection of an HTTP/2 or HTTP/3 stream;
+ *                               events of the connection below call these
+ *                               handlers, for QUIC when it is closed
  *
- * All of this is memory that lives as long as the request, and is put back
- * before the request's own code runs.
+ * All of them are in memory that exists as long as the request.
  */
 
 
@@ -90,7 +88,7 @@ ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part)
         return;
     }
 
-    /* nginx frees it and clears the pointer together */
+    /* nginx clears its pointer when it frees the context of the resolver */
 
     part->resolver_ctx = u->resolved->ctx;
     part->resolver_handler = part->resolver_ctx->handler;
@@ -180,7 +178,7 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
         return;
     }
 
-    /* somebody has put back what stood there between two turns */
+    /* other code has restored the pointer that it found between two turns */
 
     if (!tr->wrapped
         && r->write_event_handler == ngx_http_profile_write_event_handler)
@@ -197,8 +195,8 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
 
 
 /*
- * What was posted for other parts belongs to this turn: who called us runs it
- * only after we returned.
+ * Requests that were posted for other parts belong to this turn: the caller
+ * would run them only after the turn.
  */
 
 PROF_GLUE static void
@@ -224,7 +222,7 @@ ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
     ngx_http_profile_wake_t    wake;
     ngx_http_profile_track_t  *tr;
 
-    /* only those of ngx_http_upstream_t are wrapped, their data is this */
+    /* only the handlers of upstreams are replaced, whose data is the request */
 
     r = rctx->data;
 
@@ -292,9 +290,8 @@ ngx_http_profile_post_turn(void *data)
 
 
 /*
- * A pointer of the module has been called for a request that it does not know:
- * somebody has kept the pointer for longer than the request was tracked.  What
- * stood there before is not known.
+ * The module's pointer was called for a request that is not tracked: other code
+ * has kept the pointer for longer.  nginx's pointer is not known any more.
  */
 
 static void
@@ -305,7 +302,7 @@ ngx_http_profile_lost(ngx_http_request_t *r)
 }
 
 
-/* both events of a stream's connection have it */
+/* the handler of both events of a stream's connection */
 
 PROF_GLUE static void
 ngx_http_profile_stream_handler(ngx_event_t *ev)
