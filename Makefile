@@ -318,20 +318,20 @@ $(BUILD)/prof_fuzz_%: t/fuzz/prof_fuzz_%.c $(BUILD)/libprof.a               \
 	$(COMPILE) -I t/unit -fsanitize=fuzzer,$(FUZZ) -o $@ $<               \
 	    $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a $(LIBS)
 
-lint:	## check style, layers and whitespace; run cppcheck on the core
+lint:	## check style, layers and signal handlers; run cppcheck on the core
 	@$(DEPS) lint
-	tools/check-style
-	tools/check-layers
+	@tools/check-style
+	@tools/check-layers
 	@$(SUB) core
-	tools/check-signal-safe $(SIGNAL_OBJS)
-	git diff --check
-	cppcheck -q --error-exitcode=1 -I shared --enable=warning,portability \
-	    --suppress=missingIncludeSystem --suppress=ctuuninitvar           \
-	    --suppress=returnDanglingLifetime $(filter %.c,$(CORE_SRCS))
+	@tools/check-signal-safe $(SIGNAL_OBJS)
+	@cppcheck -q --error-exitcode=1 -j $(JOBS) -I shared                  \
+	    --enable=warning,portability --suppress=missingIncludeSystem      \
+	    --suppress=ctuuninitvar --suppress=returnDanglingLifetime         \
+	    $(filter %.c,$(CORE_SRCS))
 
 # not a gate: some reports of the analyzer are wrong
 analyze:	## run clang's analyzer on the core
-	@$(DEPS) lint
+	@$(DEPS) analyze
 	@for f in $(filter %.c,$(CORE_SRCS)); do                              \
 	    clang --analyze -I shared $$f -o /dev/null;                       \
 	done
