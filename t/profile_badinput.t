@@ -232,9 +232,9 @@ for my $param ('x', 'x=1', 'Mode=cpu', 'mode =cpu', '=', '=cpu', 'profile_mode'
 
 # there is no store here
 
-push @cases, [ 'performance_bar', qr/has no store to record to/,
+push @cases, [ 'performance_bar', qr/needs a store to record to/,
                '/x?performance_bar=record' ],
-             [ 'X-Profile', qr/has no store to record to/, '/x', 'record' ];
+             [ 'X-Profile', qr/needs a store to record to/, '/x', 'record' ];
 
 push @cases, [ 'mode', $twice, '/x', 'flamegraph; mode=cpu; mode=wall' ],
              [ 'frequency', $twice, '/x',

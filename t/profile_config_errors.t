@@ -95,7 +95,7 @@ for my $value (qw/ rate=0 rate= rate=-1 rate=1001 rate=1r\/s rate=x RATE=1 rate
 config_fails('a second parameter of profile_keep', 'profile_keep 1 rate=1 x;',
              qr/"x" in "profile_keep" directive/);
 config_fails('profile_keep off with a parameter', 'profile_keep off rate=1;',
-             qr/"rate=1" in "profile_keep" directive, "off" takes none/);
+             qr/"rate=1" in "profile_keep" directive, "off" takes no parameters/);
 config_fails('profile_keep twice', 'profile_keep 1 rate=1; profile_keep off;',
              qr/"profile_keep" directive is duplicate/);
 config_fails('profile_keep without a value', 'profile_keep;',
@@ -114,7 +114,7 @@ config_fails('the zone of something else',
              qr/zone "z" is already declared for a different use/, 1);
 
 config_fails('a header that nginx reads', 'profile_header host;',
-             qr/"host" in "profile_header" directive, the header has a mean/);
+             qr/"host" in "profile_header" directive, nginx itself uses/);
 config_fails('a header that nginx reads', 'profile_header User-Agent;',
              qr/"User-Agent" in "profile_header" directive/);
 

@@ -253,9 +253,9 @@ my $tcp = join("\r\n", 'PROXY TCP4 192.0.2.7 192.0.2.1 1000 80',
                'Connection: close', '', '');
 is(http($tcp, port => 8090)->body(), "file\n", 'the PROXY protocol');
 
-my @warned = $t->read_log() =~ /\[warn\].*local is not admitted.*/g;
+my @warned = $t->read_log() =~ /\[warn\].*local address is not admitted.*/g;
 is(scalar @warned, 1, 'the log has one warning');
-like($warned[0], qr/"X-Forwarded-For" tells of a proxy.*"profile_allow"/,
+like($warned[0], qr/has "X-Forwarded-For" from a proxy.*"profile_allow"/,
      'which names the header and the directive');
 like($t->read_log(), qr/\[error\].*the console is refused by "profile_allow"/,
      'the log tells who refused the console');

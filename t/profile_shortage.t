@@ -83,7 +83,7 @@ for my $spare (2 .. 10, 14, 20, 40) {
     settled();
 }
 
-like($t->read_log(), qr/profile: socketpair\(\) failed.*by themselves only/,
+like($t->read_log(), qr/profile: socketpair\(\) failed.*asked for themselves/,
     'the log says what is missing');
 
 my $r = http_get('/-/profile/cpu?seconds=1&format=speedscope');

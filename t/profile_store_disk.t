@@ -111,7 +111,7 @@ ok(-e "$dir/store/$pinned", 'a pinned profile is still there');
 my $log = $t->read_log();
 like($log, qr/profile: \d+ profiles found in "\Q$dir\E\/store"/,
      'the log says how many were found');
-like($log, qr/\[error\].*"\Q$dir\E\/store\/$torn" was not a whole profile/,
+like($log, qr/\[error\].*removed the damaged profile "\Q$dir\E\/store\/$torn"/,
      'and which ones were not whole');
 
 unlink("$dir/store/README", "$dir/store/" . 'a' x 31);

@@ -331,7 +331,7 @@ ngx_http_profile_bar_init(ngx_conf_t *cf)
 
         if (bmcf->ndirectives) {
             ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                          "\"profile_bar on\" shows nothing without "
+                          "\"profile_bar on\" has no effect without "
                           "\"profile_endpoint on\"");
         }
 

@@ -45,7 +45,7 @@ const ngx_http_profile_route_t  ngx_http_profile_console_routes[] = {
       "p/ID/pin, p/ID/unpin, p/ID/delete", 0 },
 
     { ngx_string("diff"), NGX_HTTP_GET, ngx_http_profile_diff_route,
-      "what changed between two profiles: a=ID, b=ID, shares=on",
+      "the difference of two profiles: a=ID, b=ID, shares=on",
       NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("diff/*"), NGX_HTTP_GET, ngx_http_profile_diff_route,
@@ -65,7 +65,7 @@ const ngx_http_profile_route_t  ngx_http_profile_console_routes[] = {
 
     { ngx_string("debug/pprof/"), NGX_HTTP_GET,
       ngx_http_profile_go_index_route,
-      "what there is for Go's clients", NGX_HTTP_PROFILE_PPROF },
+      "index for Go's clients", NGX_HTTP_PROFILE_PPROF },
 
     { ngx_string("debug/pprof/cmdline"), NGX_HTTP_GET,
       ngx_http_profile_go_cmdline_route,

@@ -91,8 +91,8 @@ ngx_http_profile_diff_args(ngx_http_profile_call_t *call,
 
         if (rc == NGX_DECLINED) {
             return ngx_http_profile_answer_error(call, NGX_HTTP_BAD_REQUEST,
-                                      "there is no \"%s\", it must be the id "
-                                      "of a profile", names[i]);
+                                      "\"%s\" is missing, it must be the id of "
+                                      "a profile", names[i]);
         }
     }
 

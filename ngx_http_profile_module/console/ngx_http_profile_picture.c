@@ -145,8 +145,8 @@ ngx_http_profile_picture_args(ngx_http_profile_picture_t *pic,
         if (pic->encoder == NULL) {
             *answer = ngx_http_profile_answer_error(call,
                                   NGX_HTTP_BAD_REQUEST,
-                                  "profile_format is \"%V\", which is no "
-                                  "format", &value);
+                                  "profile_format is \"%V\", it must be the "
+                                  "name of a format", &value);
             return NGX_DECLINED;
         }
     }

@@ -62,8 +62,8 @@ ngx_http_profile_status_route(ngx_http_profile_call_t *call)
     if (ngx_http_profile_inbox_workers() == 0) {
         return ngx_http_profile_answer_error(call,
                             NGX_HTTP_SERVICE_UNAVAILABLE,
-                            "nothing is known of the workers until nginx is "
-                            "reloaded, see the error log");
+                            "the state of the workers is not available until "
+                            "nginx is reloaded, see the error log");
     }
 
     now = prof_now();

@@ -138,7 +138,8 @@ ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         if (cf->args->nelts > 2) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid parameter \"%V\" in \"profile_keep\" "
-                               "directive, \"off\" takes none", &value[2]);
+                               "directive, \"off\" takes no parameters",
+                               &value[2]);
             return NGX_CONF_ERROR;
         }
 

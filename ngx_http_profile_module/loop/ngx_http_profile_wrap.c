@@ -298,7 +298,7 @@ static void
 ngx_http_profile_lost(ngx_http_request_t *r)
 {
     ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                  "profile: a handler of a request that is not tracked");
+                  "profile: handler called for a request that is not tracked");
 }
 
 

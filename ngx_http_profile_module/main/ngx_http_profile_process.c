@@ -77,7 +77,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
     if (prof_process_init() != PROF_OK) {
         ngx_log_error(NGX_LOG_ERR, cycle->log, ngx_errno,
                       "profile: cannot build the unwind tables, each worker "
-                      "tries it again when something is captured");
+                      "builds its own when it starts a capture");
     }
 
     ngx_http_profile_symbolizer_init(cycle, pmcf);

@@ -373,7 +373,7 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *render)
 
     } else {
         ngx_log_error(NGX_LOG_ERR, ctx->request->connection->log, 0,
-                      "profile: no memory to render it");
+                      "profile: no memory to render the profile");
 
         reply->status = NGX_HTTP_INTERNAL_SERVER_ERROR;
         ngx_str_set(&reply->body, "no memory to render the profile\n");

@@ -139,7 +139,7 @@ ngx_http_profile_client_warn(ngx_http_request_t *r, const char *proxy)
     warned = 1;
 
     ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
-                  "profile: a client whose address is local is not admitted, "
-                  "as \"%s\" tells of a proxy; name those who may profile by "
-                  "\"profile_allow\", or use \"set_real_ip_from\"", proxy);
+                  "profile: a client with a local address is not admitted, "
+                  "since its request has \"%s\" from a proxy; set "
+                  "\"profile_allow\" or \"set_real_ip_from\"", proxy);
 }

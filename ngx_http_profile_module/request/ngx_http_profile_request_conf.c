@@ -519,7 +519,7 @@ ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid value \"%V\" in \"%V\" directive, "
-                           "the header has a meaning of its own",
+                           "nginx itself uses this header",
                            &value[1], &cmd->name);
         return NGX_CONF_ERROR;
     }

@@ -66,7 +66,7 @@ ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx)
         && ngx_http_profile_unstrip_headers(ctx) != NGX_OK)
     {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "profile: no memory to put back \"%V\"",
+                      "profile: no memory to restore \"%V\"",
                       &ctx->trigger.header);
     }
 }

@@ -441,9 +441,9 @@ ngx_http_profile_set_action(ngx_http_request_t *r,
         }
 
         return ngx_http_profile_error(r, t, name,
-                                      "has no store to record to, "
-                                      "profile_console, profile_zone and "
-                                      "profile_store make one", NULL);
+                                      "needs a store to record to: set "
+                                      "profile_console, profile_zone or "
+                                      "profile_store", NULL);
     }
 
     return ngx_http_profile_error(r, t, name, "takes",

@@ -175,7 +175,7 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
         ngx_http_profile_zone_unlock(store);
 
         ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "profile: \"%s\" was not a whole profile", name);
+                      "profile: removed the damaged profile \"%s\"", name);
     }
 
     if (rc != NGX_OK) {

@@ -99,8 +99,8 @@ ngx_http_profile_zone_lock(ngx_http_profile_store_t *store, ngx_uint_t change)
 
     if (store->zone->changing) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                      "profile: the zone \"%V\" was left unfinished, "
-                      "checking it", &store->name);
+                      "profile: a worker was killed while it changed the "
+                      "zone \"%V\", repairing it", &store->name);
 
         ngx_http_profile_zone_check(store);
     }

@@ -26,11 +26,11 @@ const ngx_http_profile_route_t  ngx_http_profile_workers_routes[] = {
 
     { ngx_string("wall"), NGX_HTTP_GET|NGX_HTTP_POST,
       ngx_http_profile_wall_route,
-      "all time of the workers, waiting too: as \"cpu\"", 0 },
+      "all time of the workers, waiting included: as \"cpu\"", 0 },
 
     { ngx_string("object"), NGX_HTTP_GET|NGX_HTTP_POST,
       ngx_http_profile_object_route,
-      "what the workers allocate: seconds=, interval=, format=, workers=", 0 },
+      "allocations of the workers: seconds=, interval=, format=, workers=", 0 },
 
     { ngx_string("debug/pprof/profile"), NGX_HTTP_GET,
       ngx_http_profile_cpu_route,
@@ -42,11 +42,11 @@ const ngx_http_profile_route_t  ngx_http_profile_workers_routes[] = {
 
     { ngx_string("debug/pprof/allocs"), NGX_HTTP_GET,
       ngx_http_profile_object_route,
-      "what is allocated, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+      "allocations, for Go's clients", NGX_HTTP_PROFILE_PPROF },
 
     { ngx_string("debug/pprof/heap"), NGX_HTTP_GET,
       ngx_http_profile_heap_route,
-      "what of it stays in use, for Go's clients", NGX_HTTP_PROFILE_PPROF },
+      "allocations in use, for Go's clients", NGX_HTTP_PROFILE_PPROF },
 
     { ngx_null_string, 0, NULL, NULL, 0 }
 };

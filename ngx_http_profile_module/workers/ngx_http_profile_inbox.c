@@ -145,7 +145,8 @@ ngx_http_profile_inbox_pairs(ngx_log_t *log)
     if (i < ngx_http_profile_nworkers) {
         ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
                       "profile: socketpair() failed, until the next reload "
-                      "%ui of %ui workers can be captured by themselves only",
+                      "%ui of %ui workers take part only in captures that "
+                      "they are asked for themselves",
                       ngx_http_profile_nworkers - i,
                       ngx_http_profile_nworkers);
     }
@@ -240,8 +241,9 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
         place->deaf = 1;
 
         ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
-                      "profile: no connection for the inbox, this worker can "
-                      "be captured by itself only");
+                      "profile: no connection for the inbox, this worker "
+                      "takes part only in captures that it is asked for "
+                      "itself");
     }
 }
 
