@@ -137,7 +137,7 @@ bench_profile(uint32_t fanout)
         f->pc = 0x1000 + 0x100 * i;
         f->function = f->pc;
         f->name = strdup(name);
-        f->exact = 1;
+        f->source = PROF_SOURCE_SYMBOLS;
     }
 
     p->nodes = bench_alloc(BENCH_SAMPLES * BENCH_DEPTH, sizeof(prof_node_t));

@@ -256,8 +256,9 @@ prof_archive_frames(prof_archive_in_t *in, prof_profile_t *p)
     for (i = 0; i < p->nframes && in->err == NULL; i++) {
         f = &p->frames[i];
 
+        f->type = prof_archive_in_below(in, PROF_TYPE_MAX);
+        f->source = prof_archive_in_below(in, PROF_SOURCE_MAX);
         f->object = prof_archive_in_index(in, p->nobjects);
-        f->call = prof_archive_in_below(in, 2);
         f->pc = prof_archive_in_number(in);
         f->function = prof_archive_in_number(in);
         f->function_len = prof_archive_in_number(in);
@@ -265,7 +266,6 @@ prof_archive_frames(prof_archive_in_t *in, prof_profile_t *p)
         f->file = prof_archive_in_text(in);
         f->line = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
         f->start_line = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
-        f->exact = prof_archive_in_below(in, 2);
         f->inlines = prof_archive_in_below(in, (uint64_t) p->ninlines + 1);
         f->ninlines = prof_archive_in_below(in, PROF_MAX_INLINES + 1);
 

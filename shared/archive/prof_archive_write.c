@@ -159,8 +159,9 @@ prof_archive_code(prof_buf_t *b, const prof_profile_t *p)
     for (i = 0; i < p->nframes; i++) {
         f = &p->frames[i];
 
+        prof_archive_number(b, f->type);
+        prof_archive_number(b, f->source);
         prof_archive_index(b, f->object);
-        prof_archive_number(b, f->call != 0);
         prof_archive_number(b, f->pc);
         prof_archive_number(b, f->function);
         prof_archive_number(b, f->function_len);
@@ -168,7 +169,6 @@ prof_archive_code(prof_buf_t *b, const prof_profile_t *p)
         prof_archive_text(b, f->file);
         prof_archive_number(b, f->line);
         prof_archive_number(b, f->start_line);
-        prof_archive_number(b, f->exact != 0);
         prof_archive_number(b, f->inlines);
         prof_archive_number(b, f->ninlines);
     }

@@ -16,7 +16,7 @@
 
 
 static void prof_capture_touch(void *mem, size_t size);
-static uintptr_t prof_capture_unnamed(const char *text, size_t len);
+static uintptr_t prof_capture_unnamed(uint32_t type);
 
 
 prof_capture_t *
@@ -144,6 +144,14 @@ prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
 uintptr_t
 prof_capture_name(prof_capture_t *c, const char *text, size_t len)
 {
+    return prof_capture_typed(c, PROF_TYPE_STAGE, text, len);
+}
+
+
+uintptr_t
+prof_capture_typed(prof_capture_t *c, uint32_t type, const char *text,
+    size_t len)
+{
     char                 *name;
     uint32_t              i;
     prof_capture_name_t  *n;
@@ -151,13 +159,15 @@ prof_capture_name(prof_capture_t *c, const char *text, size_t len)
     for (i = 0; i < c->nnames; i++) {
         n = &c->names[i];
 
-        if (n->len == len && memcmp(n->text, text, len) == 0) {
+        if (n->type == type && n->len == len
+            && memcmp(n->text, text, len) == 0)
+        {
             return PROF_FRAME_FIXED + i;
         }
     }
 
     if (i == PROF_NAMES_MAX) {
-        return prof_capture_unnamed(text, len);
+        return prof_capture_unnamed(type);
     }
 
     prof_heap_mute();
@@ -165,9 +175,10 @@ prof_capture_name(prof_capture_t *c, const char *text, size_t len)
     prof_heap_unmute();
 
     if (name == NULL) {
-        return prof_capture_unnamed(text, len);
+        return prof_capture_unnamed(type);
     }
 
+    c->names[i].type = type;
     c->names[i].text = name;
     c->names[i].len = strlen(name);
     c->nnames++;
@@ -176,12 +187,10 @@ prof_capture_name(prof_capture_t *c, const char *text, size_t len)
 }
 
 
-/* a name in brackets is waiting, as in prof_kind() */
-
 static uintptr_t
-prof_capture_unnamed(const char *text, size_t len)
+prof_capture_unnamed(uint32_t type)
 {
-    return (len && text[0] == '[') ? PROF_FRAME_WAITING : PROF_FRAME_OTHER;
+    return (type == PROF_TYPE_WAITING) ? PROF_FRAME_WAITING : PROF_FRAME_OTHER;
 }
 
 

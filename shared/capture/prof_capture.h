@@ -30,6 +30,7 @@
 
 
 typedef struct {
+    uint32_t              type;          /* prof_type_e of the frame */
     char                 *text;
     size_t                len;
 } prof_capture_name_t;
@@ -86,6 +87,10 @@ PROF_HIDDEN_BEGIN
 
 /* the time until the turn that begins now belongs to the gap before it */
 void prof_capture_resume(prof_capture_t *c);
+
+/* prof_capture_name() for a frame of a type that is no stage */
+uintptr_t prof_capture_typed(prof_capture_t *c, uint32_t type,
+    const char *text, size_t len);
 
 /* adds to the timeline, and samples less often when its memory is short */
 void prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t kind,

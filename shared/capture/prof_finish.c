@@ -27,6 +27,12 @@ typedef struct {
 } prof_finish_t;
 
 
+typedef struct {
+    uint32_t               type;        /* prof_type_e */
+    const char            *name;
+} prof_fixed_t;
+
+
 static int prof_finish_start(prof_finish_t *f, uint32_t nodes);
 static void prof_finish_end(prof_finish_t *f);
 static int prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree);
@@ -43,14 +49,17 @@ static int prof_finish_name(const prof_capture_t *c, prof_frame_t *frame,
 static uint32_t prof_finish_object(prof_finish_t *f, const prof_object_t *obj);
 
 
-static const char  *prof_frame_fixed[PROF_FRAME_FIXED] = {
-    [PROF_FRAME_TRUNCATED] = "[truncated]",
-    [PROF_FRAME_NO_UNWIND] = "[no unwind info]",
-    [PROF_FRAME_BAD_STACK] = "[bad stack]",
-    [PROF_FRAME_TREE_FULL] = "[call tree full]",
-    [PROF_FRAME_WAITING] = "[waiting]",
-    [PROF_FRAME_TURN] = "[turn]",
-    [PROF_FRAME_OTHER] = "[other]"
+/* number 0 is an address from a damaged stack */
+
+static const prof_fixed_t  prof_finish_fixed[PROF_FRAME_FIXED] = {
+    { PROF_TYPE_NOTE, "[bad stack]" },
+    [PROF_FRAME_TRUNCATED] = { PROF_TYPE_NOTE, "[truncated]" },
+    [PROF_FRAME_NO_UNWIND] = { PROF_TYPE_NOTE, "[no unwind info]" },
+    [PROF_FRAME_BAD_STACK] = { PROF_TYPE_NOTE, "[bad stack]" },
+    [PROF_FRAME_TREE_FULL] = { PROF_TYPE_NOTE, "[call tree full]" },
+    [PROF_FRAME_WAITING] = { PROF_TYPE_WAITING, "[waiting]" },
+    [PROF_FRAME_TURN] = { PROF_TYPE_NOTE, "[turn]" },
+    [PROF_FRAME_OTHER] = { PROF_TYPE_STAGE, "[other]" }
 };
 
 
@@ -382,14 +391,15 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
     pc = prof_key_pc(key);
 
     frame->object = PROF_NONE;
-    frame->call = prof_key_call(key);
-    frame->pc = prof_unwind_unmark(pc);
 
     if (prof_frame_is_name(pc)) {
         return prof_finish_name(f->capture, frame, pc);
     }
 
-    at = frame->call ? pc - 1 : pc;
+    frame->type = prof_key_call(key) ? PROF_TYPE_RETURN : PROF_TYPE_CODE;
+    frame->pc = prof_unwind_unmark(pc);
+
+    at = frame->type == PROF_TYPE_RETURN ? pc - 1 : pc;
 
     obj = prof_unwind_object(f->unwind, at);
     if (obj == NULL) {
@@ -420,20 +430,14 @@ prof_finish_name(const prof_capture_t *c, prof_frame_t *frame, uintptr_t pc)
 {
     const char  *name;
 
-    if (pc < PROF_FRAME_FIXED) {
-        name = prof_frame_fixed[pc];
-
-    } else if (c && pc - PROF_FRAME_FIXED < c->nnames) {
+    if (c && pc >= PROF_FRAME_FIXED && pc - PROF_FRAME_FIXED < c->nnames) {
+        frame->type = c->names[pc - PROF_FRAME_FIXED].type;
         name = c->names[pc - PROF_FRAME_FIXED].text;
 
     } else {
-        name = NULL;
-    }
-
-    /* an address in the first page, from a damaged stack */
-
-    if (name == NULL) {
-        name = prof_frame_fixed[PROF_FRAME_BAD_STACK];
+        pc = pc < PROF_FRAME_FIXED ? pc : PROF_FRAME_BAD_STACK;
+        frame->type = prof_finish_fixed[pc].type;
+        name = prof_finish_fixed[pc].name;
     }
 
     frame->name = strdup(name);

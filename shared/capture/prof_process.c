@@ -439,8 +439,9 @@ prof_process_end(prof_slot_t *slot)
     total = prof_clock(CLOCK_PROCESS_CPUTIME_ID) - slot->start_cpu;
 
     if (total > c->cpu + PROF_PROCESS_UNSEEN) {
-        prof_process_named(slot, "[threads that ended]", PROF_ENTRY_TURN,
-                           PROF_NONE, total - c->cpu, total - c->cpu);
+        prof_process_named(slot, PROF_TYPE_NOTE, "[threads that ended]",
+                           PROF_ENTRY_TURN, PROF_NONE, total - c->cpu,
+                           total - c->cpu);
     }
 }
 
@@ -470,7 +471,8 @@ prof_process_end_idle(prof_slot_t *slot)
         kind = PROF_ENTRY_GAP;
     }
 
-    prof_process_named(slot, "[idle]", kind, label, wall, cpu);
+    prof_process_named(slot, PROF_TYPE_WAITING, "[idle]", kind, label, wall,
+                       cpu);
 }
 
 

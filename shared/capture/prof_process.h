@@ -210,9 +210,9 @@ void prof_process_fold(prof_thread_t *t);
 /* the time from the last sample until "end": its stack gets it */
 void prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end);
 
-/* weight that has no stack of its own: the node is one frame, of that name */
-void prof_process_named(prof_slot_t *slot, const char *name, uint32_t kind,
-    uint32_t labels, uint64_t wall, uint64_t cpu);
+/* weight that has no stack: the node is one frame, of that type and name */
+void prof_process_named(prof_slot_t *slot, uint32_t type, const char *name,
+    uint32_t kind, uint32_t labels, uint64_t wall, uint64_t cpu);
 
 /* what entries have as "labels": two names of the capture, or one */
 uint32_t prof_process_label(prof_slot_t *slot, const prof_thread_t *t,

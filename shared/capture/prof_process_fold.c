@@ -277,7 +277,8 @@ prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end)
     if (mark->node == PROF_NONE) {
 
         if (cpu || busy) {
-            prof_process_named(slot, "[not sampled]", PROF_ENTRY_TURN,
+            prof_process_named(slot, PROF_TYPE_NOTE, "[not sampled]",
+                               PROF_ENTRY_TURN,
                                prof_process_label(slot, t, NULL), busy, cpu);
         }
 
@@ -296,8 +297,8 @@ prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end)
 
 
 void
-prof_process_named(prof_slot_t *slot, const char *name, uint32_t kind,
-    uint32_t labels, uint64_t wall, uint64_t cpu)
+prof_process_named(prof_slot_t *slot, uint32_t type, const char *name,
+    uint32_t kind, uint32_t labels, uint64_t wall, uint64_t cpu)
 {
     prof_capture_t  *c;
     prof_interval_t  e;
@@ -305,7 +306,7 @@ prof_process_named(prof_slot_t *slot, const char *name, uint32_t kind,
     c = slot->capture;
 
     e.node = prof_tree_frame(&c->tree, PROF_NONE,
-                             prof_capture_name(c, name, strlen(name)),
+                             prof_capture_typed(c, type, name, strlen(name)),
                              &c->stats);
     e.kind = kind;
     e.labels = labels;

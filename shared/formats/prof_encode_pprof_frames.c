@@ -280,11 +280,11 @@ prof_encode_pprof_locations(prof_pprof_t *e)
             l.mapping_id = (uint64_t) f->object + 1;
             l.address = f->pc + p->objects[f->object].base;
 
-        } else if (!prof_frame_is_name(f->pc)) {
+        } else {
             l.address = f->pc;
         }
 
-        if (f->call && l.address) {
+        if (f->type == PROF_TYPE_RETURN && l.address) {
             l.address--;
         }
 

@@ -263,7 +263,8 @@ prof_helper_answer(const prof_helper_question_t *q, const prof_buf_t *b,
     name.start_line = prof_wire_get_u32(&w);
     name.name = (char *) (uintptr_t) prof_wire_get_text(&w);
     name.file = (char *) (uintptr_t) prof_wire_get_text(&w);
-    name.exact = name.name != NULL;
+    name.source = name.name == NULL ? PROF_SOURCE_NONE
+                  : name.complete ? PROF_SOURCE_DEBUG : PROF_SOURCE_SYMBOLS;
     name.ninlines = prof_wire_get_u32(&w);
     name.inlines = inlines;
 

@@ -38,7 +38,7 @@ typedef struct {
     uint64_t        function;   /* start of the unwind entry, 0: unknown */
     uint32_t        complete;   /* comes from debugging information, so that
                                    nothing is to be added */
-    uint32_t        exact;
+    uint32_t        source;     /* prof_source_e */
     uint32_t        line;
     uint32_t        start_line;
     uint32_t        ninlines;

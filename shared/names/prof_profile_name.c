@@ -28,7 +28,10 @@ prof_profile_name(prof_profile_t *p, prof_frame_t *f,
         return PROF_ERROR;
     }
 
-    f->exact |= name->exact;
+    if (name->source > f->source) {
+        f->source = name->source;
+    }
+
     f->line = name->line;
     f->start_line = name->start_line;
 

@@ -61,7 +61,6 @@ static uint64_t prof_symbolize_stamp(const prof_symbolize_t *s);
 static int prof_symbolize_finish(prof_profile_t *p, prof_frame_t *f);
 static int prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f);
 static int prof_symbolize_cmp(const void *one, const void *two, void *data);
-static uint64_t prof_symbolize_pc(const prof_frame_t *f);
 
 
 /* the names that are kept, and all that reads files for them */
@@ -210,7 +209,7 @@ prof_symbolize_known(prof_symbolize_t *s)
     for (i = 0; i < s->n; i++) {
         f = &s->profile->frames[s->frames[i]];
 
-        name = prof_names_find(s->names, prof_symbolize_pc(f), f->function);
+        name = prof_names_find(s->names, prof_frame_pc(f), f->function);
 
         if (name == NULL) {
             s->tables[s->ntables++] = s->frames[i];
@@ -256,7 +255,7 @@ prof_symbolize_tables(prof_symbolize_t *s)
     for (i = 0; i < s->ntables; i++) {
         f = &s->profile->frames[s->tables[i]];
 
-        syms[i].pc = prof_symbolize_pc(f);
+        syms[i].pc = prof_frame_pc(f);
         syms[i].function = f->function;
     }
 
@@ -266,7 +265,7 @@ prof_symbolize_tables(prof_symbolize_t *s)
         f = &s->profile->frames[s->tables[i]];
 
         f->name = syms[i].name;
-        f->exact = f->name != NULL;
+        f->source = f->name ? PROF_SOURCE_SYMBOLS : PROF_SOURCE_NONE;
 
         prof_symbolize_keep(s, f, 0);
     }
@@ -307,7 +306,7 @@ prof_symbolize_ask(prof_symbolize_t *s)
     for (i = 0; i < s->nask; i++) {
         f = &s->profile->frames[s->ask[i]];
 
-        names[i].pc = prof_symbolize_pc(f);
+        names[i].pc = prof_frame_pc(f);
         names[i].function = f->function;
         names[i].name = f->name;
     }
@@ -371,10 +370,10 @@ prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f, uint32_t complete)
 {
     prof_name_t  name;
 
-    name.pc = prof_symbolize_pc(f);
+    name.pc = prof_frame_pc(f);
     name.function = f->function;
     name.complete = complete;
-    name.exact = f->exact;
+    name.source = f->source;
     name.line = f->line;
     name.start_line = f->start_line;
     name.ninlines = f->ninlines;
@@ -421,7 +420,7 @@ prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f)
     uint64_t     offset;
     const char  *base, *slash;
 
-    f->exact = 0;
+    f->source = PROF_SOURCE_OFFSET;
 
     /*
      * Made at run time.  An address would make each place in it a function of
@@ -452,15 +451,6 @@ prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f)
 }
 
 
-/* a return address may be the first one of the next function */
-
-static uint64_t
-prof_symbolize_pc(const prof_frame_t *f)
-{
-    return f->call && f->pc ? f->pc - 1 : f->pc;
-}
-
-
 static int
 prof_symbolize_cmp(const void *one, const void *two, void *data)
 {
@@ -476,8 +466,8 @@ prof_symbolize_cmp(const void *one, const void *two, void *data)
         return f1->object < f2->object ? -1 : 1;
     }
 
-    pc1 = prof_symbolize_pc(f1);
-    pc2 = prof_symbolize_pc(f2);
+    pc1 = prof_frame_pc(f1);
+    pc2 = prof_frame_pc(f2);
 
     return pc1 < pc2 ? -1 : pc1 > pc2;
 }

@@ -16,11 +16,11 @@ static uint32_t prof_merge_object(prof_merge_t *m,
     const prof_profile_object_t *o);
 static int prof_merge_same_object(const prof_profile_object_t *one,
     const prof_profile_object_t *two);
-static uint32_t prof_merge_frame(prof_merge_t *m, const prof_profile_t *p,
-    uint32_t frame);
-static uint32_t prof_merge_function(prof_merge_t *m, const prof_profile_t *p,
+static uint32_t prof_merge_place(prof_merge_t *m, const prof_profile_t *p,
+    const prof_frame_t *f);
+static uint32_t prof_merge_named(prof_merge_t *m, const prof_profile_t *p,
     const prof_frame_t *f, uint32_t object);
-static int prof_merge_same_names(const prof_profile_t *to, uint32_t frame,
+static int prof_merge_same(const prof_profile_t *to, const prof_frame_t *copy,
     const prof_profile_t *p, const prof_frame_t *f);
 static uint64_t prof_merge_hash(uint64_t hash, const char *s);
 static uint32_t prof_merge_add_frame(prof_merge_t *m, uint32_t object,
@@ -111,12 +111,9 @@ prof_merge_frames(prof_merge_t *m, const prof_profile_t *p)
 
     for (i = 0; i < p->nframes; i++) {
 
-        m->frame[i] = prof_merge_frame(m, p, i);
+        m->frame[i] = prof_merge_frame(m, p, &p->frames[i]);
 
-        if (m->frame[i] == PROF_NONE
-            || prof_merge_describe(m->profile, m->frame[i], p, &p->frames[i])
-               != PROF_OK)
-        {
+        if (m->frame[i] == PROF_NONE) {
             return PROF_ERROR;
         }
     }
@@ -125,27 +122,45 @@ prof_merge_frames(prof_merge_t *m, const prof_profile_t *p)
 }
 
 
-static uint32_t
-prof_merge_frame(prof_merge_t *m, const prof_profile_t *p, uint32_t frame)
+uint32_t
+prof_merge_frame(prof_merge_t *m, const prof_profile_t *p,
+    const prof_frame_t *f)
 {
-    uint32_t             i, object;
-    const prof_frame_t  *f;
+    uint32_t  i;
 
-    f = &p->frames[frame];
-    object = PROF_NONE;
+    i = prof_merge_place(m, p, f);
 
-    if (f->object != PROF_NONE) {
-        object = m->object[f->object];
-
-    } else if (prof_frame_is_name(f->pc) && f->name) {
-        return prof_merge_name(m, f->pc, f->name);
+    if (i == PROF_NONE
+        || prof_merge_describe(m->profile, i, p, f) != PROF_OK)
+    {
+        return PROF_NONE;
     }
 
-    if (object != PROF_NONE && f->exact && (m->flags & PROF_MERGE_NAMES)) {
-        return prof_merge_function(m, p, f, object);
+    return i;
+}
+
+
+/*
+ * The address in an object says what a frame is.  Without an object it is the
+ * address of one process: then name, file and line say what the frame is.
+ */
+
+static uint32_t
+prof_merge_place(prof_merge_t *m, const prof_profile_t *p,
+    const prof_frame_t *f)
+{
+    uint32_t  i, object;
+
+    object = f->object == PROF_NONE ? PROF_NONE : m->object[f->object];
+
+    if (f->name
+        && (object == PROF_NONE
+            || (prof_frame_is_exact(f) && (m->flags & PROF_MERGE_NAMES))))
+    {
+        return prof_merge_named(m, p, f, object);
     }
 
-    i = prof_map_add(&m->frames, f->pc, object << 1 | (f->call != 0),
+    i = prof_map_add(&m->frames, f->pc, object * PROF_TYPE_MAX + f->type,
                      m->profile->nframes);
 
     if (i == m->profile->nframes) {
@@ -157,7 +172,7 @@ prof_merge_frame(prof_merge_t *m, const prof_profile_t *p, uint32_t frame)
 
 
 static uint32_t
-prof_merge_function(prof_merge_t *m, const prof_profile_t *p,
+prof_merge_named(prof_merge_t *m, const prof_profile_t *p,
     const prof_frame_t *f, uint32_t object)
 {
     uint32_t         i, k;
@@ -166,14 +181,25 @@ prof_merge_function(prof_merge_t *m, const prof_profile_t *p,
     prof_profile_t  *to;
 
     to = m->profile;
+    key = *f;
 
-    /* the first build of it stands for all */
+    /* the first build of the object stands for all, and has no address */
 
-    for (k = 0; strcmp(to->objects[k].path, to->objects[object].path); k++) {
-        /* void */
+    if (object != PROF_NONE) {
+
+        for (k = 0;
+             strcmp(to->objects[k].path, to->objects[object].path);
+             k++)
+        {
+            /* void */
+        }
+
+        object = k;
+        key.pc = 0;
+        key.function = 0;
+        key.function_len = 0;
     }
 
-    object = k;
     hash = prof_merge_hash(0xcbf29ce484222325, f->name);
 
     for (k = 0; k < f->ninlines; k++) {
@@ -186,13 +212,10 @@ prof_merge_function(prof_merge_t *m, const prof_profile_t *p,
         i = prof_map_add(&m->names, hash, object, to->nframes);
 
         if (i == to->nframes) {
-            memset(&key, 0, sizeof(prof_frame_t));
-            key.call = f->call;
-
             return prof_merge_add_frame(m, object, &key);
         }
 
-        if (i == UINT32_MAX || prof_merge_same_names(to, i, p, f)) {
+        if (i == UINT32_MAX || prof_merge_same(to, &to->frames[i], p, f)) {
             return i;
         }
     }
@@ -200,15 +223,21 @@ prof_merge_function(prof_merge_t *m, const prof_profile_t *p,
 
 
 static int
-prof_merge_same_names(const prof_profile_t *to, uint32_t frame,
+prof_merge_same(const prof_profile_t *to, const prof_frame_t *copy,
     const prof_profile_t *p, const prof_frame_t *f)
 {
-    uint32_t             k;
-    const prof_frame_t  *copy;
-
-    copy = &to->frames[frame];
+    uint32_t  k;
 
     if (strcmp(copy->name, f->name) != 0 || copy->ninlines != f->ninlines) {
+        return 0;
+    }
+
+    if (f->object == PROF_NONE
+        && (copy->type != f->type || copy->line != f->line
+            || copy->start_line != f->start_line
+            || strcmp(copy->file ? copy->file : "", f->file ? f->file : "")
+               != 0))
+    {
         return 0;
     }
 
@@ -236,41 +265,6 @@ prof_merge_hash(uint64_t hash, const char *s)
 }
 
 
-uint32_t
-prof_merge_name(prof_merge_t *m, uint64_t pc, const char *name)
-{
-    uint32_t       i;
-    prof_frame_t  *f, key;
-
-    /* those of our own are told from others' by their number */
-
-    for (i = 0; i < m->profile->nframes; i++) {
-        f = &m->profile->frames[i];
-
-        if (f->object == PROF_NONE && prof_frame_is_name(f->pc) && f->name
-            && (f->pc == pc
-                || (f->pc >= PROF_FRAME_FIXED && pc >= PROF_FRAME_FIXED))
-            && strcmp(f->name, name) == 0)
-        {
-            return i;
-        }
-    }
-
-    memset(&key, 0, sizeof(prof_frame_t));
-    key.pc = pc;
-
-    i = prof_merge_add_frame(m, PROF_NONE, &key);
-
-    if (i != PROF_NONE
-        && prof_merge_text(&m->profile->frames[i].name, name) != PROF_OK)
-    {
-        return PROF_NONE;
-    }
-
-    return i;
-}
-
-
 static uint32_t
 prof_merge_add_frame(prof_merge_t *m, uint32_t object, const prof_frame_t *f)
 {
@@ -290,8 +284,8 @@ prof_merge_add_frame(prof_merge_t *m, uint32_t object, const prof_frame_t *f)
 
     memset(copy, 0, sizeof(prof_frame_t));
 
+    copy->type = f->type;
     copy->object = object;
-    copy->call = f->call != 0;
     copy->pc = f->pc;
     copy->function = f->function;
     copy->function_len = f->function_len;
@@ -300,7 +294,7 @@ prof_merge_add_frame(prof_merge_t *m, uint32_t object, const prof_frame_t *f)
 }
 
 
-/* names and lines; those of a frame that has its own name are preferred */
+/* names and lines, those of the better source */
 
 static int
 prof_merge_describe(prof_profile_t *to, uint32_t frame,
@@ -310,11 +304,11 @@ prof_merge_describe(prof_profile_t *to, uint32_t frame,
 
     copy = &to->frames[frame];
 
-    if (f->name == NULL || (copy->name && (copy->exact || !f->exact))) {
+    if (f->name == NULL || (copy->name && copy->source >= f->source)) {
         return PROF_OK;
     }
 
-    copy->exact = f->exact != 0;
+    copy->source = f->source;
     copy->line = f->line;
     copy->start_line = f->start_line;
 

@@ -25,7 +25,7 @@ struct prof_merge_s {
     uint32_t         full;      /* the node for what has no room, or NONE */
     uint64_t         end;       /* the latest of all */
 
-    prof_map_t       frames;    /* object, call and address -> frame */
+    prof_map_t       frames;    /* type, object and address -> frame */
     prof_map_t       names;     /* object, hash of a name -> frame */
     prof_map_t       nodes;     /* parent and frame -> node */
     prof_map_t       entries[PROF_SERIES_MAX];  /* node, labels and kind
@@ -56,8 +56,9 @@ int prof_merge_nodes(prof_merge_t *m, const prof_profile_t *p);
 int prof_merge_entries(prof_merge_t *m, const prof_profile_t *p,
     uint32_t base);
 
-/* the frame of a name, or PROF_NONE when memory is short */
-uint32_t prof_merge_name(prof_merge_t *m, uint64_t pc, const char *name);
+/* the frame of the result for one of p, or PROF_NONE when memory is short */
+uint32_t prof_merge_frame(prof_merge_t *m, const prof_profile_t *p,
+    const prof_frame_t *f);
 
 /*
  * An array with room for one item more: it is moved when n is a power of two.

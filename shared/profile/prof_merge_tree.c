@@ -135,13 +135,22 @@ prof_merge_add_node(prof_merge_t *m, uint32_t parent, uint32_t frame)
 static uint32_t
 prof_merge_full(prof_merge_t *m)
 {
-    uint32_t  frame;
+    uint32_t      frame;
+    prof_frame_t  note;
+
+    static char  text[] = "[call tree full]";
 
     if (m->full != PROF_NONE) {
         return m->full;
     }
 
-    frame = prof_merge_name(m, PROF_FRAME_TREE_FULL, "[call tree full]");
+    memset(&note, 0, sizeof(prof_frame_t));
+
+    note.type = PROF_TYPE_NOTE;
+    note.object = PROF_NONE;
+    note.name = text;
+
+    frame = prof_merge_frame(m, NULL, &note);
 
     if (frame == PROF_NONE
         || prof_merge_add_node(m, PROF_NONE, frame) != PROF_OK)

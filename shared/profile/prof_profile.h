@@ -43,16 +43,43 @@ typedef struct {
 } prof_profile_object_t;
 
 
-/*
- * A frame: an address in an object, or a name without code ("[waiting]").
- * A pc of the innermost frame is the interrupted instruction, any other one
- * is a return address: look up pc - 1 there (call != 0).
- */
+/* what a frame is; prof_kind.c has the color of each */
+
+typedef enum {
+    PROF_TYPE_CODE = 0,         /* machine code: pc was interrupted */
+    PROF_TYPE_RETURN,           /* machine code: pc is a return address, and
+                                   pc - 1 is in the caller */
+    PROF_TYPE_KERNEL,           /* machine code of the kernel */
+    PROF_TYPE_SCRIPT,           /* a function of an interpreter */
+    PROF_TYPE_STAGE,            /* a section that is timed exactly; below a
+                                   frame that waits: the cause */
+    PROF_TYPE_WAITING,          /* no code ran */
+    PROF_TYPE_NOTE,             /* the profiler's: "[truncated]" */
+    PROF_TYPE_MAX
+} prof_type_e;
+
+
+/* where the name of code comes from; later ones are preferred */
+
+typedef enum {
+    PROF_SOURCE_NONE = 0,       /* there is no name yet, or no code */
+    PROF_SOURCE_OFFSET,         /* made of the object and the offset */
+    PROF_SOURCE_INFERRED,       /* of a function, by what is around it */
+    PROF_SOURCE_UNIT,           /* of a source file */
+    PROF_SOURCE_ROLE,           /* of what the program uses the code for */
+    PROF_SOURCE_SCRIPT,         /* of an interpreter */
+    PROF_SOURCE_SYMBOLS,        /* of a symbol table */
+    PROF_SOURCE_DEBUG,          /* of debugging information */
+    PROF_SOURCE_MAX
+} prof_source_e;
+
 
 typedef struct {
+    uint32_t   type;            /* prof_type_e */
+    uint32_t   source;          /* prof_source_e */
     uint32_t   object;          /* index, or PROF_NONE */
-    uint32_t   call;            /* pc is a return address */
-    uint64_t   pc;              /* link-time; raw when object == PROF_NONE */
+    uint64_t   pc;              /* link-time; raw when object == PROF_NONE;
+                                   0 when the frame is no machine code */
     uint64_t   function;        /* start of the unwind entry, 0: unknown */
     uint64_t   function_len;
     char      *name;            /* owned; NULL until named.  After
@@ -61,8 +88,6 @@ typedef struct {
                                    unknown */
     uint32_t   line;            /* of the address, in that file; 0: unknown */
     uint32_t   start_line;      /* of the function; 0: unknown */
-    uint32_t   exact;           /* name is the function's own (else it is
-                                   made of object and offset) */
     uint32_t   inlines;         /* the first of its inlines */
     uint32_t   ninlines;
 } prof_frame_t;
@@ -214,6 +239,17 @@ struct prof_profile_s {
     uint32_t                nfacts;
 };
 
+
+#define prof_frame_is_code(f)   ((f)->type <= PROF_TYPE_KERNEL)
+
+/* the name is the function's own */
+
+#define prof_frame_is_exact(f)  ((f)->source >= PROF_SOURCE_SCRIPT)
+
+/* an address in the function: the one returned to may be in the next one */
+
+#define prof_frame_pc(f)                                                      \
+    ((f)->pc - ((f)->type == PROF_TYPE_RETURN && (f)->pc))
 
 /* entry i of a series */
 

@@ -23,10 +23,12 @@
 /*
  * A frame's key: whether the address is a return address matters, because
  * the one behind a call that does not return belongs to the next function.
+ * Addresses have the same value in their two highest bits; in a marked address
+ * the highest bit has no meaning.
  */
 
 #define prof_key(pc, call)  (((uint64_t) (pc) << 1) | ((call) != 0))
-#define prof_key_pc(key)    ((uintptr_t) ((key) >> 1))
+#define prof_key_pc(key)    ((uintptr_t) ((int64_t) (key) >> 1))
 #define prof_key_call(key)  ((uint32_t) ((key) & 1))
 
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 
-#define prof_load(pc)  ((uint32_t) ((pc) >> PROF_LOAD_SHIFT))
+#define prof_load(pc)  ((uint32_t) ((pc) >> PROF_LOAD_SHIFT) & PROF_LOAD_MASK)
 
 
 static void prof_unwind_unref(const prof_range_t *ranges, uint32_t n);

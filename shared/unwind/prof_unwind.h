@@ -40,6 +40,10 @@
 
 #define PROF_LOAD_NONE   0x7ffe
 
+/* the bits of a load; all of them are set in addresses of the kernel */
+
+#define PROF_LOAD_MASK   0x7fff
+
 
 /* the address without its mark, if it is in an object */
 

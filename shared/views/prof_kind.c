@@ -69,6 +69,19 @@ static const prof_kind_object_t  prof_kind_objects[] = {
 };
 
 
+/* of frames that are in no object */
+
+static const uint32_t  prof_kind_types[PROF_TYPE_MAX] = {
+    [PROF_TYPE_CODE] = PROF_KIND_UNKNOWN,
+    [PROF_TYPE_RETURN] = PROF_KIND_UNKNOWN,
+    [PROF_TYPE_KERNEL] = PROF_KIND_KERNEL,
+    [PROF_TYPE_SCRIPT] = PROF_KIND_SCRIPT,
+    [PROF_TYPE_STAGE] = PROF_KIND_SPAN,
+    [PROF_TYPE_WAITING] = PROF_KIND_WAITING,
+    [PROF_TYPE_NOTE] = PROF_KIND_NOTE
+};
+
+
 /* system calls by the C library's names for them, in order */
 
 static const char *const  prof_kind_calls[] = {
@@ -100,7 +113,9 @@ prof_kind(const prof_profile_t *p, const prof_frame_t *f)
 
     kind = prof_kind_object(p, f);
 
-    if (kind == PROF_KIND_LIBC && f->exact && prof_kind_enters(f->name)) {
+    if (kind == PROF_KIND_LIBC && prof_frame_is_exact(f)
+        && prof_kind_enters(f->name))
+    {
         return PROF_KIND_KERNEL;
     }
 
@@ -115,23 +130,7 @@ prof_kind_object(const prof_profile_t *p, const prof_frame_t *f)
         return prof_kind_of_path(p->objects[f->object].path);
     }
 
-    if (!prof_frame_is_name(f->pc)) {
-        return PROF_KIND_UNKNOWN;
-    }
-
-    if (f->pc == PROF_FRAME_WAITING) {
-        return PROF_KIND_WAITING;
-    }
-
-    if (f->pc == PROF_FRAME_OTHER) {
-        return PROF_KIND_SPAN;
-    }
-
-    if (f->pc < PROF_FRAME_FIXED) {
-        return PROF_KIND_NOTE;
-    }
-
-    return f->name[0] == '[' ? PROF_KIND_WAITING : PROF_KIND_SPAN;
+    return prof_kind_types[f->type];
 }
 
 

@@ -251,8 +251,10 @@ prof_summary_stats(const prof_profile_t *p, prof_summary_ctx_t *ctx)
     for (i = 0; i < p->nframes; i++) {
         f = &p->frames[i];
 
-        code += f->object != PROF_NONE || !prof_frame_is_name(f->pc);
-        exact += f->exact != 0;
+        if (prof_frame_is_code(f)) {
+            code++;
+            exact += prof_frame_is_exact(f);
+        }
     }
 
     prof_summary_number(ctx, "addresses", "distinct addresses in the stacks",

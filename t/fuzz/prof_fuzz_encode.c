@@ -139,7 +139,8 @@ fuzz_frames(fuzz_t *z, prof_profile_t *p)
                              fuzz_text(z));
 
         f = &p->frames[i];
-        f->call = fuzz_number(z, 1) % 2;
+        f->type = fuzz_number(z, 1) % PROF_TYPE_MAX;
+        f->source = fuzz_number(z, 1) % PROF_SOURCE_MAX;
         f->function = fuzz_number(z, 2);
 
         if (fuzz_number(z, 1) % 2) {

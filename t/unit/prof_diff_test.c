@@ -211,7 +211,7 @@ test_builds(void)
                   PROF_ENTRY_SAMPLE, 1000, 0);
     fixture_entry(before, fixture_stack(before, 0, "main/server+0x10"),
                   PROF_ENTRY_SAMPLE, 10, 0);
-    before->frames[2].exact = 0;
+    before->frames[2].source = PROF_SOURCE_OFFSET;
 
     after = fixture_create("after");
     fixture_object(after, "/usr/sbin/server", "bb");
@@ -220,7 +220,7 @@ test_builds(void)
                   PROF_ENTRY_SAMPLE, 3000, 0);
     fixture_entry(after, fixture_stack(after, 0, "main/server+0x10"),
                   PROF_ENTRY_SAMPLE, 30, 0);
-    after->frames[3].exact = 0;
+    after->frames[3].source = PROF_SOURCE_OFFSET;
 
     (void) prof_diff_init(&d, before, after, 0);
 

@@ -227,8 +227,8 @@ document_hostile(void)
     node = PROF_NONE;
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        frame = fixture_frame(p, i % 2 ? object : PROF_NONE,
-                              PROF_FRAME_FIXED + i, names[i]);
+        frame = i % 2 ? fixture_frame(p, object, 8 + i, names[i])
+                      : fixture_name(p, PROF_TYPE_STAGE, names[i]);
         p->frames[frame].file = fixture_copy("/src/\"<evil>'&\xff.c");
         p->frames[frame].line = 7;
 

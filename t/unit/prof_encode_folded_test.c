@@ -129,11 +129,11 @@ test_names(void)
 
     p = fixture_create("names");
 
-    f = fixture_frame(p, PROF_NONE, 1, "a;b\n1 2\t\x7f\"<>&");
+    f = fixture_name(p, PROF_TYPE_STAGE, "a;b\n1 2\t\x7f\"<>&");
     n = fixture_node(p, PROF_NONE, f);
-    f = fixture_frame(p, PROF_NONE, 2, "");
+    f = fixture_name(p, PROF_TYPE_STAGE, "");
     n = fixture_node(p, n, f);
-    f = fixture_frame(p, PROF_NONE, 3, "bad\xff utf\xe2\x82");
+    f = fixture_name(p, PROF_TYPE_STAGE, "bad\xff utf\xe2\x82");
     n = fixture_node(p, n, f);
     fixture_entry(p, n, PROF_ENTRY_SAMPLE, 1, 1);
 
@@ -147,9 +147,9 @@ test_names(void)
 
     p = fixture_create("equal");
 
-    n = fixture_node(p, PROF_NONE, fixture_frame(p, PROF_NONE, 1, "x;y"));
+    n = fixture_node(p, PROF_NONE, fixture_name(p, PROF_TYPE_STAGE, "x;y"));
     fixture_entry(p, n, PROF_ENTRY_SAMPLE, 1, 1);
-    n = fixture_node(p, PROF_NONE, fixture_frame(p, PROF_NONE, 2, "x:y"));
+    n = fixture_node(p, PROF_NONE, fixture_name(p, PROF_TYPE_STAGE, "x:y"));
     fixture_entry(p, n, PROF_ENTRY_SAMPLE, 2, 1);
 
     encode(p, &b);
@@ -218,7 +218,7 @@ test_deep(void)
     prof_profile_t  *p;
 
     p = fixture_create("deep");
-    f = fixture_frame(p, PROF_NONE, 1, "f");
+    f = fixture_name(p, PROF_TYPE_STAGE, "f");
     node = PROF_NONE;
 
     for (i = 0; i < 4096; i++) {

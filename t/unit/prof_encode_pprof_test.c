@@ -158,14 +158,14 @@ test_frames(void)
     f[2] = fixture_frame(p, exe, 0x3000, "run");
     f[3] = fixture_frame(p, PROF_NONE, 0x7f0000001000, NULL);
     f[4] = fixture_frame(p, PROF_NONE, 0x7f0000002000, NULL);
-    f[5] = fixture_frame(p, PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
+    f[5] = fixture_name(p, PROF_TYPE_WAITING, "[waiting]");
     f[6] = fixture_frame(p, exe, 0x4000, "source");
 
     p->frames[f[0]].function = 0x2000;
     p->frames[f[1]].function = 0x2000;
-    p->frames[f[1]].call = 1;
+    p->frames[f[1]].type = PROF_TYPE_RETURN;
     p->frames[f[2]].function = 0x3000;
-    p->frames[f[4]].call = 1;
+    p->frames[f[4]].type = PROF_TYPE_RETURN;
     p->frames[f[6]].file = fixture_copy("source.c");
     p->frames[f[6]].line = 42;
 
@@ -341,10 +341,10 @@ test_strings(void)
     p = fixture_create("strings");
 
     node = fixture_node(p, PROF_NONE,
-                        fixture_frame(p, PROF_NONE, 8, "a\xff\x1b[31m\nb;c"));
-    node = fixture_node(p, node, fixture_frame(p, PROF_NONE, 9, ""));
+                        fixture_name(p, PROF_TYPE_STAGE, "a\xff\x1b[31m\nb;c"));
+    node = fixture_node(p, node, fixture_name(p, PROF_TYPE_STAGE, ""));
     node = fixture_node(p, node,
-                        fixture_frame(p, PROF_NONE, 10, "\xc3\xa4\x7f"));
+                        fixture_name(p, PROF_TYPE_STAGE, "\xc3\xa4\x7f"));
     fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1, 1);
     prof_profile_fact(p, "uri", "/\r\nX: y", 8);
 

@@ -179,8 +179,7 @@ test_names(void)
     n = PROF_NONE;
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        n = fixture_node(p, n, fixture_frame(p, PROF_NONE, i + 1,
-                                             names[i].in));
+        n = fixture_node(p, n, fixture_name(p, PROF_TYPE_STAGE, names[i].in));
     }
 
     fixture_entry(p, n, PROF_ENTRY_SAMPLE, 1, 1);
@@ -217,7 +216,7 @@ test_prefixes(void)
     p = fixture_create("prefixes");
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        (void) fixture_frame(p, PROF_NONE, i + 1, names[i]);
+        (void) fixture_name(p, PROF_TYPE_STAGE, names[i]);
     }
 
     json = encode(p);
@@ -261,7 +260,7 @@ test_source(void)
     p->frames[f].start_line = 12;
     p->frames[f].line = 14;
 
-    (void) fixture_frame(p, PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
+    (void) fixture_name(p, PROF_TYPE_WAITING, "[waiting]");
 
     json = encode(p);
     frames = json_object_get(json_object_get(json, "shared"), "frames");
@@ -360,7 +359,7 @@ test_deep(void)
     prof_profile_t  *p;
 
     p = fixture_create("deep");
-    f = fixture_frame(p, PROF_NONE, 1, "f");
+    f = fixture_name(p, PROF_TYPE_STAGE, "f");
     node = PROF_NONE;
 
     for (i = 0; i < 4096; i++) {

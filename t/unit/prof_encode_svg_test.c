@@ -269,8 +269,7 @@ test_hidden(void)
     free(text);
 
     for (i = 0; i < 100; i++) {
-        (void) fixture_node(p, 0, fixture_frame(p, PROF_NONE,
-                                                PROF_FRAME_FIXED + i, "f"));
+        (void) fixture_node(p, 0, fixture_name(p, PROF_TYPE_STAGE, "f"));
         p->frames[p->nframes - 1].start_line = i + 1;
         fixture_entry(p, p->nnodes - 1, PROF_ENTRY_SAMPLE, 4000, 0);
     }
@@ -296,7 +295,7 @@ test_deep(void)
     prof_profile_t  *p;
 
     p = fixture_create("deep");
-    f = fixture_frame(p, PROF_NONE, 8, "f");
+    f = fixture_name(p, PROF_TYPE_STAGE, "f");
     node = PROF_NONE;
 
     for (i = 0; i < 4096; i++) {

@@ -33,6 +33,8 @@ FIXTURE_UNUSED static uint32_t fixture_object(prof_profile_t *p,
     const char *path, const char *build_id);
 FIXTURE_UNUSED static uint32_t fixture_frame(prof_profile_t *p,
     uint32_t object, uint64_t pc, const char *name);
+FIXTURE_UNUSED static uint32_t fixture_name(prof_profile_t *p, uint32_t type,
+    const char *name);
 FIXTURE_UNUSED static uint32_t fixture_node(prof_profile_t *p,
     uint32_t parent, uint32_t frame);
 FIXTURE_UNUSED static prof_entry_t *fixture_add(prof_profile_t *p,
@@ -105,9 +107,24 @@ fixture_frame(prof_profile_t *p, uint32_t object, uint64_t pc,
     f->object = object;
     f->pc = pc;
     f->name = name ? fixture_copy(name) : NULL;
-    f->exact = name && object != PROF_NONE;
+    f->source = name && object != PROF_NONE ? PROF_SOURCE_SYMBOLS
+                                            : PROF_SOURCE_NONE;
 
     return p->nframes++;
+}
+
+
+/* a frame that is no code */
+
+static uint32_t
+fixture_name(prof_profile_t *p, uint32_t type, const char *name)
+{
+    uint32_t  frame;
+
+    frame = fixture_frame(p, PROF_NONE, 0, name);
+    p->frames[frame].type = type;
+
+    return frame;
 }
 
 
@@ -193,12 +210,12 @@ fixture_stack(prof_profile_t *p, uint32_t object, const char *names)
             }
         }
 
-        if (frame == p->nframes) {
-            frame = fixture_frame(p, object,
-                                  object == PROF_NONE
-                                  ? PROF_FRAME_FIXED + frame
-                                  : 0x1000 + 0x10 * frame,
-                                  name);
+        if (frame == p->nframes && object == PROF_NONE) {
+            frame = fixture_name(p, name[0] == '[' ? PROF_TYPE_WAITING
+                                                   : PROF_TYPE_STAGE, name);
+
+        } else if (frame == p->nframes) {
+            frame = fixture_frame(p, object, 0x1000 + 0x10 * frame, name);
         }
 
         for (node = 0; node < p->nnodes; node++) {

@@ -256,7 +256,8 @@ named(const prof_profile_t *p)
 
     for (i = 0; i < FUNCTIONS; i++) {
         (void) snprintf(name, sizeof(name), "name_%u", i);
-        n += p->frames[i].exact && strcmp(p->frames[i].name, name) == 0;
+        n += prof_frame_is_exact(&p->frames[i])
+             && strcmp(p->frames[i].name, name) == 0;
     }
 
     return n;

@@ -16,7 +16,7 @@ static void test_names(void);
 static void test_below(void);
 static void test_nodes(void);
 static void test_text(void);
-static void check_name(uint64_t pc, const char *name, uint32_t kind);
+static void check_type(uint32_t type, uint32_t kind);
 
 
 static const uint32_t  test_measures[] = {
@@ -123,7 +123,7 @@ test_calls(void)
            "nor does a write() elsewhere");
 
     frame = fixture_frame(p, libc, 0x1000, "write");
-    p->frames[frame].exact = 0;
+    p->frames[frame].source = PROF_SOURCE_OFFSET;
     is_int(prof_kind(p, &p->frames[frame]), PROF_KIND_LIBC,
            "nor what is not known to be it");
 
@@ -134,14 +134,13 @@ test_calls(void)
 static void
 test_names(void)
 {
-    check_name(PROF_FRAME_WAITING, "[waiting]", PROF_KIND_WAITING);
-    check_name(PROF_FRAME_FIXED, "[waiting: client]", PROF_KIND_WAITING);
-    check_name(PROF_FRAME_TRUNCATED, "[truncated]", PROF_KIND_NOTE);
-    check_name(PROF_FRAME_TURN, "[turn]", PROF_KIND_NOTE);
-    check_name(PROF_FRAME_FIXED, "access phase", PROF_KIND_SPAN);
-    check_name(PROF_FRAME_OTHER, "[other]", PROF_KIND_SPAN);
-    check_name(PROF_FRAME_NAMED, "0x1000", PROF_KIND_UNKNOWN);
-    check_name(0x7f0012345678, "0x7f0012345678", PROF_KIND_UNKNOWN);
+    check_type(PROF_TYPE_WAITING, PROF_KIND_WAITING);
+    check_type(PROF_TYPE_NOTE, PROF_KIND_NOTE);
+    check_type(PROF_TYPE_STAGE, PROF_KIND_SPAN);
+    check_type(PROF_TYPE_SCRIPT, PROF_KIND_SCRIPT);
+    check_type(PROF_TYPE_KERNEL, PROF_KIND_KERNEL);
+    check_type(PROF_TYPE_CODE, PROF_KIND_UNKNOWN);
+    check_type(PROF_TYPE_RETURN, PROF_KIND_UNKNOWN);
 }
 
 
@@ -233,13 +232,14 @@ test_text(void)
 
 
 static void
-check_name(uint64_t pc, const char *name, uint32_t kind)
+check_type(uint32_t type, uint32_t kind)
 {
     uint32_t         frame;
     prof_profile_t  *p;
 
     p = fixture_create("names");
-    frame = fixture_frame(p, PROF_NONE, pc, name);
-    is_int(prof_kind(p, &p->frames[frame]), kind, "%s", name);
+    frame = fixture_name(p, type, "[name]");
+    is_int(prof_kind(p, &p->frames[frame]), kind, "a frame of type %" PRIu32,
+           type);
     prof_profile_destroy(p);
 }

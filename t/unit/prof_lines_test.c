@@ -184,7 +184,7 @@ test_names(void)
 
     is_int(prof_symbolize(p, "/nonexistent"), PROF_OK, "names");
     is_str(p->frames[0].name, "lib_outer", "a name of the information");
-    is_int(p->frames[0].exact, 1, "is an exact one");
+    is_int(p->frames[0].source, PROF_SOURCE_DEBUG, "by its source");
 
     prof_profile_destroy(p);
 }
@@ -472,13 +472,13 @@ profile(const char *path, const char *build_id)
 
     f = fixture_frame(p, 0, inlined, NULL);
     p->frames[f].function = outer;
-    p->frames[f].call = 1;
+    p->frames[f].type = PROF_TYPE_RETURN;
 
     f = fixture_frame(p, 0, plain, NULL);
     p->frames[f].function = plain_start;
-    p->frames[f].call = 1;
+    p->frames[f].type = PROF_TYPE_RETURN;
 
-    (void) fixture_frame(p, PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
+    (void) fixture_name(p, PROF_TYPE_WAITING, "[waiting]");
 
     return p;
 }

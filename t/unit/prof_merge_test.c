@@ -35,6 +35,8 @@ static void test_fold(const prof_profile_t *p, test_line_t *lines,
 static int test_cmp(const void *one, const void *two);
 static void test_objects(void);
 static void test_names(void);
+static void test_types(void);
+static void test_high(void);
 static void test_symbolized(void);
 static void test_labels(void);
 static void test_timelines(void);
@@ -51,6 +53,8 @@ main(void)
     test_exact();
     test_objects();
     test_names();
+    test_types();
+    test_high();
     test_symbolized();
     test_labels();
     test_timelines();
@@ -346,8 +350,6 @@ test_objects(void)
 }
 
 
-/* the names of this profile are numbered as in a capture */
-
 static void
 test_names(void)
 {
@@ -355,21 +357,21 @@ test_names(void)
     prof_profile_t  *in[2], *p;
 
     in[0] = fixture_create("one");
-    f = fixture_frame(in[0], PROF_NONE, PROF_FRAME_FIXED, "access phase");
+    f = fixture_name(in[0], PROF_TYPE_STAGE, "access phase");
     fixture_entry(in[0], fixture_node(in[0], PROF_NONE, f), PROF_ENTRY_TURN,
                   1, 1);
-    f = fixture_frame(in[0], PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
+    f = fixture_name(in[0], PROF_TYPE_WAITING, "[waiting]");
     fixture_entry(in[0], fixture_node(in[0], PROF_NONE, f), PROF_ENTRY_GAP,
                   10, 0);
 
     in[1] = fixture_create("two");
-    f = fixture_frame(in[1], PROF_NONE, PROF_FRAME_FIXED, "content phase");
+    f = fixture_name(in[1], PROF_TYPE_STAGE, "content phase");
     fixture_entry(in[1], fixture_node(in[1], PROF_NONE, f), PROF_ENTRY_TURN,
                   100, 100);
-    f = fixture_frame(in[1], PROF_NONE, PROF_FRAME_FIXED + 1, "access phase");
+    f = fixture_name(in[1], PROF_TYPE_STAGE, "access phase");
     fixture_entry(in[1], fixture_node(in[1], PROF_NONE, f), PROF_ENTRY_TURN,
                   1000, 1000);
-    f = fixture_frame(in[1], PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
+    f = fixture_name(in[1], PROF_TYPE_WAITING, "[waiting]");
     fixture_entry(in[1], fixture_node(in[1], PROF_NONE, f), PROF_ENTRY_GAP,
                   10000, 0);
 
@@ -380,9 +382,102 @@ test_names(void)
     is_int(ntimes(p), 3, "and so are their stacks");
     is_int(wall_of(p, 0), 1001, "access phase");
     is_int(wall_of(p, 1), 10010, "waiting");
-    is_int(p->frames[p->nodes[time_of(p, 1)->node].frame].pc,
-           PROF_FRAME_WAITING, "which is known as such");
+    is_int(p->frames[p->nodes[time_of(p, 1)->node].frame].type,
+           PROF_TYPE_WAITING, "which is known as such");
     is_int(wall_of(p, 2), 100, "content phase");
+
+    prof_profile_destroy(p);
+    prof_profile_destroy(in[0]);
+    prof_profile_destroy(in[1]);
+}
+
+
+/* without an object, addresses of two processes have nothing in common */
+
+static void
+test_types(void)
+{
+    uint32_t         f, i, k;
+    prof_profile_t  *in[2], *p;
+
+    static const struct {
+        uint32_t     type;
+        uint64_t     pc;
+        const char  *name;
+        const char  *file;
+        uint32_t     line;
+    } frames[2][5] = {
+        { { PROF_TYPE_CODE, 0x7f0000001000, "[anonymous code]", NULL, 0 },
+          { PROF_TYPE_SCRIPT, 0, "handler", "a.lua", 7 },
+          { PROF_TYPE_SCRIPT, 0, "handler", "b.lua", 7 },
+          { PROF_TYPE_SCRIPT, 0, "handler", "b.lua", 8 },
+          { PROF_TYPE_STAGE, 0, "handler", NULL, 0 } },
+        { { PROF_TYPE_CODE, 0x7f0000002000, "[anonymous code]", NULL, 0 },
+          { PROF_TYPE_SCRIPT, 0, "handler", "b.lua", 8 },
+          { PROF_TYPE_SCRIPT, 0, "handler", "a.lua", 7 },
+          { PROF_TYPE_STAGE, 0, "handler", NULL, 0 },
+          { PROF_TYPE_NOTE, 0, "handler", NULL, 0 } }
+    };
+
+    for (i = 0; i < 2; i++) {
+        in[i] = fixture_create("a worker");
+
+        for (k = 0; k < 5; k++) {
+            f = fixture_name(in[i], frames[i][k].type, frames[i][k].name);
+            in[i]->frames[f].pc = frames[i][k].pc;
+            in[i]->frames[f].line = frames[i][k].line;
+            in[i]->frames[f].file = frames[i][k].file
+                                    ? fixture_copy(frames[i][k].file) : NULL;
+            fixture_entry(in[i], fixture_node(in[i], PROF_NONE, f),
+                          PROF_ENTRY_SAMPLE, 1 << k, 0);
+        }
+    }
+
+    p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
+                           "types", 0);
+
+    is_int(p->nframes, 6, "type, name, file and line tell frames apart");
+    is_int(wall_of(p, 0), 2, "generated code of two processes");
+    is_int(wall_of(p, 1), 2 + 4, "a line of a script");
+    is_int(wall_of(p, 2), 4, "the same line of another one");
+    is_int(wall_of(p, 3), 8 + 2, "another line");
+    is_int(wall_of(p, 4), 16 + 8, "a stage of the same name");
+    is_int(p->frames[p->nodes[time_of(p, 5)->node].frame].type,
+           PROF_TYPE_NOTE, "a note of the same name");
+
+    prof_profile_destroy(p);
+    prof_profile_destroy(in[0]);
+    prof_profile_destroy(in[1]);
+}
+
+
+/* of an object, and of none: the page [vsyscall] */
+
+static void
+test_high(void)
+{
+    uint32_t         f, i, k;
+    prof_profile_t  *in[2], *p;
+
+    for (i = 0; i < 2; i++) {
+        in[i] = fixture_create("a worker");
+        fixture_object(in[i], "/usr/sbin/server", "aa");
+
+        for (k = 0; k < 4; k++) {
+            f = fixture_frame(in[i], k / 2 ? PROF_NONE : 0,
+                              k % 2 ? 0xffffffffff600400 : 0x7fffffffff600400,
+                              NULL);
+            fixture_entry(in[i], fixture_node(in[i], PROF_NONE, f),
+                          PROF_ENTRY_SAMPLE, 1, 0);
+        }
+    }
+
+    p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
+                           "high", 0);
+
+    is_int(p->nframes, 4, "the highest bit of an address counts");
+    ok(p->frames[1].pc == 0xffffffffff600400
+       && p->frames[2].pc == 0x7fffffffff600400, "and is kept");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -408,7 +503,7 @@ test_symbolized(void)
     in[2]->frames[0].name = fixture_copy("main");
     in[2]->frames[0].file = fixture_copy("main.c");
     in[2]->frames[0].line = 7;
-    in[2]->frames[0].exact = 1;
+    in[2]->frames[0].source = PROF_SOURCE_SYMBOLS;
     in[2]->frames[0].ninlines = 1;
     in[2]->inlines = calloc(1, sizeof(prof_inline_t));
     in[2]->inlines[0].name = fixture_copy("put_in");

@@ -218,7 +218,7 @@ put(prof_names_object_t *o, uint64_t pc, const char *name)
     n.pc = pc;
     n.function = pc;
     n.name = (char *) (uintptr_t) name;
-    n.exact = name != NULL;
+    n.source = name ? PROF_SOURCE_SYMBOLS : PROF_SOURCE_NONE;
 
     prof_names_put(o, &n);
 }

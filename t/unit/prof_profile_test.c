@@ -8,12 +8,14 @@
 
 #include "prof_fixture.h"
 #include "formats/prof_encode.h"
+#include "prof.h"
 
 
 static void test_create(void);
 static void test_facts(void);
 static void test_labels(void);
 static void test_names_without_files(void);
+static void test_addresses(void);
 
 
 int
@@ -23,6 +25,7 @@ main(void)
     test_facts();
     test_labels();
     test_names_without_files();
+    test_addresses();
 
     return done_testing();
 }
@@ -154,7 +157,7 @@ test_names_without_files(void)
     p->frames[f[1]].function = 0x51970;
     f[2] = fixture_frame(p, exe, 0x51fff, NULL);
     f[3] = fixture_frame(p, PROF_NONE, 0xdeadbeef, NULL);
-    f[4] = fixture_frame(p, PROF_NONE, PROF_FRAME_WAITING, "[waiting]");
+    f[4] = fixture_name(p, PROF_TYPE_WAITING, "[waiting]");
     f[5] = fixture_frame(p, exe, 0x51970, "named already");
 
     is_int(prof_profile_symbolize(p), PROF_OK, "symbolize");
@@ -166,8 +169,42 @@ test_names_without_files(void)
     is_str(p->frames[f[4]].name, "[waiting]", "a name is left alone");
     is_str(p->frames[f[5]].name, "named already", "so is a function's name");
 
-    ok(!p->frames[f[0]].exact && !p->frames[f[1]].exact
-       && !p->frames[f[3]].exact, "offsets are not exact names");
+    ok(!prof_frame_is_exact(&p->frames[f[0]])
+       && !prof_frame_is_exact(&p->frames[f[1]])
+       && !prof_frame_is_exact(&p->frames[f[3]]),
+       "offsets are not exact names");
 
     prof_profile_destroy(p);
+}
+
+
+/* an address of the program, and one of the page [vsyscall] */
+
+static void
+test_addresses(void)
+{
+    uint32_t             nodes[2];
+    uintptr_t            pcs[2];
+    prof_profile_t      *p;
+    const prof_frame_t  *f;
+
+    pcs[0] = (uintptr_t) test_addresses;
+    pcs[1] = (uintptr_t) 0xffffffffff600400;
+
+    p = prof_process_addresses(pcs, 2, nodes);
+
+    if (!ok(p != NULL, "a profile of addresses")) {
+        return;
+    }
+
+    f = &p->frames[p->nodes[nodes[0]].frame];
+    ok(f->object != PROF_NONE && f->pc + p->objects[f->object].base == pcs[0],
+       "an address in an object");
+
+    f = &p->frames[p->nodes[nodes[1]].frame];
+    ok(f->object == PROF_NONE && f->pc == pcs[1],
+       "the highest bit of another one is kept");
+
+    prof_profile_destroy(p);
+    prof_process_done();
 }

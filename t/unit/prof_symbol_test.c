@@ -276,7 +276,7 @@ test_no_build_id(void)
 
     free(p->frames[f].name);
     p->frames[f].name = NULL;
-    p->frames[f].exact = 0;
+    p->frames[f].source = PROF_SOURCE_OFFSET;
 
     (void) prof_symbolize(p, dir);
     is_str(p->frames[f].name, copy, "no build-id - replaced since");
@@ -361,7 +361,7 @@ test_calls(void)
 
     (void) fixture_frame(p, 0, address("blob") + 8, NULL);
     p->frames[0].function = address("blob");
-    p->frames[0].call = 1;
+    p->frames[0].type = PROF_TYPE_RETURN;
 
     (void) fixture_frame(p, 0, address("blob") + 8, NULL);
     p->frames[1].function = address("blob");
@@ -369,7 +369,8 @@ test_calls(void)
     (void) prof_symbolize(p, dir);
 
     is_str(p->frames[0].name, "blob", "return address at the end");
-    ok(!p->frames[1].exact, "interrupted there: %s", p->frames[1].name);
+    ok(!prof_frame_is_exact(&p->frames[1]), "interrupted there: %s",
+       p->frames[1].name);
 
     prof_profile_destroy(p);
 }
@@ -723,7 +724,7 @@ names(const char *path, const char *build_id, int full, const char *label)
 
         f = fixture_frame(p, 0, address(s->function) + 2, NULL);
         p->frames[f].function = address(s->function);
-        p->frames[f].call = 1;
+        p->frames[f].type = PROF_TYPE_RETURN;
 
         f = fixture_frame(p, 0, address(s->function), NULL);
         p->frames[f].function = address(s->function);
@@ -746,8 +747,8 @@ names(const char *path, const char *build_id, int full, const char *label)
         is_str(p->frames[i].name, expected, "%s - %s", label, s->function);
         is_str(p->frames[i + 1].name, expected, "%s - start of %s", label,
                s->function);
-        is_int(p->frames[i].exact, expected != want, "%s - %s, exact", label,
-               s->function);
+        is_int(prof_frame_is_exact(&p->frames[i]), expected != want,
+               "%s - %s, exact", label, s->function);
     }
 
     prof_profile_destroy(p);

@@ -55,6 +55,9 @@ test_tree(void)
     is_int(prof_key_call(t.nodes[t.nodes[a].parent].key), 1,
            "the one around it is");
 
+    ok(prof_key_pc(prof_key(0xffffffffff600400, 1)) == 0xffffffffff600400,
+       "the highest bit of an address is kept");
+
     c = prof_tree_frame(&t, PROF_NONE, PROF_FRAME_TRUNCATED, &st);
     d = prof_tree_stack(&t, c, ab, 2, &st);
     is_int(t.nodes[t.nodes[d].parent].parent, c,

@@ -9,6 +9,7 @@
 
 #include "tap.h"
 
+#include "capture/prof_capture.h"
 #include "prof.h"
 #include "prof_series.h"
 #include "views/prof_kind.h"
@@ -592,8 +593,8 @@ test_names(prof_sampler_t *s)
     }
 
     is_int(b, PROF_FRAME_OTHER, "what has no room is another one");
-    is_int(prof_capture_name(c, "[idle]", 6), PROF_FRAME_WAITING,
-           "waiting that has no room is waiting");
+    is_int(prof_capture_typed(c, PROF_TYPE_WAITING, "[idle]", 6),
+           PROF_FRAME_WAITING, "waiting that has no room is waiting");
 
     prof_turn_run(s, c, b, test_short, NULL);
     test_wait(2);
