@@ -19,8 +19,8 @@ static size_t prof_html_doubt(const prof_html_t *h);
 
 
 /*
- * Elements whose content is text until their end tag.  "noscript" is one
- * where scripts run, as they have to for what is put into the page.
+ * Elements whose content is text until their end tag.  "noscript" is such an
+ * element if scripts run, and the inserted page needs scripts.
  */
 
 static const char  *prof_html_raw_elements[] = {
@@ -68,7 +68,7 @@ prof_html_scan(prof_html_t *h, const unsigned char *s, size_t len,
 }
 
 
-/* how many of the last bytes may be the beginning of the end tag */
+/* returns how many of the last bytes may be the beginning of the end tag */
 
 static size_t
 prof_html_doubt(const prof_html_t *h)
@@ -154,7 +154,7 @@ prof_html_open(prof_html_t *h, unsigned char ch)
 
     if (closing) {
 
-        /* "</>" is nothing, "</ a>" is a comment */
+        /* "</>" is ignored, "</ a>" is a comment */
 
         h->state = (ch == '>') ? PROF_HTML_TEXT : PROF_HTML_BOGUS_COMMENT;
         return;
@@ -196,7 +196,7 @@ prof_html_begin_name(prof_html_t *h, unsigned char ch, uint8_t state,
 }
 
 
-/* of a name that is too long only this is known */
+/* a full buffer shows that the name is too long */
 
 void
 prof_html_add_name(prof_html_t *h, unsigned char ch)
@@ -213,7 +213,7 @@ prof_html_add_name(prof_html_t *h, unsigned char ch)
 }
 
 
-/* 1: it is the end tag that is looked for */
+/* 1: it is the end tag of the body */
 
 static int
 prof_html_name(prof_html_t *h, unsigned char ch)
@@ -289,7 +289,7 @@ prof_html_attributes(prof_html_t *h, unsigned char ch)
 
     default:
 
-        /* a "=" that follows no name begins one */
+        /* a "=" without a name before it begins a name */
 
         if (ch == '=' && h->attribute) {
             h->state = PROF_HTML_BEFORE_VALUE;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the files of the scanner share; for nobody else.
+ * Private definitions of the scanner's files.
  */
 
 
@@ -14,8 +14,8 @@
 
 
 /*
- * Names are of the states of the tokenizer; several of its states are one here
- * when the difference does not matter to where a tag begins and ends.
+ * Names are those of the tokenizer's states.  Several of its states are one
+ * state here, if the difference does not affect where a tag begins and ends.
  */
 
 typedef enum {
@@ -33,7 +33,7 @@ typedef enum {
     PROF_HTML_COMMENT_START,    /* after "<!--" or "<!---" */
     PROF_HTML_COMMENT,
     PROF_HTML_COMMENT_BANG,     /* after "--!" */
-    PROF_HTML_BOGUS_COMMENT,    /* a doctype as well: until ">" */
+    PROF_HTML_BOGUS_COMMENT,    /* also a doctype: until ">" */
     PROF_HTML_RAW,
     PROF_HTML_RAW_OPEN,
     PROF_HTML_RAW_END_OPEN,

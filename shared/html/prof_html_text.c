@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What is no markup: comments, and the text of scripts and the like.
+ * Everything but markup: comments, and the text of scripts and similar
+ * elements.
  */
 
 
@@ -87,7 +88,7 @@ prof_html_comment(prof_html_t *h, unsigned char ch)
 
 
 /*
- * Text until an end tag.  In a script, what follows "<!--" may contain whole
+ * Text until an end tag.  In a script, the text after "<!--" may contain whole
  * scripts, whose end tags do not end it.
  */
 

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 
-/* most names are shorter, and one read() is enough */
+/* most names are shorter, so one read() is enough */
 
 #define PROF_ELF_SHORT  256
 
-/* of all notes of a file that are looked at */
+/* the maximum size of all notes of a file that are read */
 
 #define PROF_ELF_NOTES  4096
 
@@ -66,7 +66,7 @@ prof_elf_open(prof_elf_t *elf, const char *path)
 }
 
 
-/* the kernel's own image: trusted, and as long as its last table */
+/* the kernel's own image is trusted, and ends with its last table */
 
 int
 prof_elf_image(prof_elf_t *elf, const void *image)

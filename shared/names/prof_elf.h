@@ -4,10 +4,10 @@
  *
  * ELF files of 64 bits and of this machine's byte order.
  *
- * Files are hostile: they may be truncated, be rewritten while they are read,
- * or say anything of themselves.  They are read with pread() and never mapped,
- * each offset is checked against the size of the file, and no more memory is
- * taken than the caller's buffers and a bounded table of sections.
+ * Files are hostile: they may be truncated, change while they are read, or
+ * contain anything.  They are read with pread() and never mapped.  Each offset
+ * is checked against the size of the file.  Memory is limited to the caller's
+ * buffers and a bounded table of sections.
  *
  * Context: any thread; not in a signal; slow (files).
  */
@@ -29,7 +29,7 @@
 
 
 typedef struct {
-    int             fd;         /* -1: it is in memory */
+    int             fd;         /* -1: the file is in memory */
     const uint8_t  *image;
     uint64_t        size;
     dev_t           dev;
@@ -43,21 +43,22 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* PROF_OK, or PROF_ERROR: it is no such file, or memory is short */
+/* PROF_OK, or PROF_ERROR: not an ELF file, or no memory */
 int prof_elf_open(prof_elf_t *elf, const char *path);
 int prof_elf_image(prof_elf_t *elf, const void *image);
 void prof_elf_close(prof_elf_t *elf);
 
 /*
- * Reads len bytes at the offset within a section.  PROF_ERROR: they are not all
- * there, or the section is compressed.
+ * Reads len bytes at the offset within a section.  PROF_ERROR: the section is
+ * shorter, or it is compressed.
  */
 int prof_elf_read(const prof_elf_t *elf, const Elf64_Shdr *section,
     uint64_t offset, void *buf, size_t len);
 
 /*
- * A null-terminated string of the section with that number; the buffer has
- * PROF_ELF_NAME bytes.  Returns its length, 0: there is no such string.
+ * Reads a null-terminated string of the section with this number into the
+ * buffer of PROF_ELF_NAME bytes.  Returns its length, or 0 if there is no such
+ * string.
  */
 size_t prof_elf_string(const prof_elf_t *elf, uint32_t section,
     uint64_t offset, char *buf);

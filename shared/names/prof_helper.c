@@ -27,7 +27,8 @@ static int prof_helper_fetches(void);
 
 static const char    *prof_helper_path;
 static prof_spawn_t   prof_helper = { -1, -1 };
-static uint64_t       prof_helper_next;     /* no start before */
+static uint64_t       prof_helper_next;     /* no start is permitted before
+                                               this time */
 static const char    *prof_helper_error;
 
 
@@ -102,7 +103,7 @@ prof_helper_start(uint64_t deadline)
     prof_wire_t    w;
     struct pollfd  pfd;
 
-    /* one that has nothing to do ends by itself */
+    /* an idle helper ends by itself */
 
     pfd.fd = prof_helper.fd;
     pfd.events = POLLIN;
@@ -206,7 +207,10 @@ prof_helper_question(prof_buf_t *b, const prof_helper_question_t *q,
     uint32_t     i;
     struct stat  st;
 
-    /* without a build-id, the caller has checked that it is the right file */
+    /*
+     * Without a build-id, the caller has checked that the file is the right
+     * one.
+     */
 
     if (q->object->build_id[0] || stat(q->object->path, &st) == -1) {
         memset(&st, 0, sizeof(struct stat));
@@ -227,7 +231,7 @@ prof_helper_question(prof_buf_t *b, const prof_helper_question_t *q,
 }
 
 
-/* PROF_LIMIT: that is no answer */
+/* PROF_LIMIT: the answer is invalid */
 
 static int
 prof_helper_answer(const prof_helper_question_t *q, const prof_buf_t *b,

@@ -2,13 +2,13 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The helper process, which knows debugging information: files, lines,
- * inlined functions, and names that an object's own symbol tables lack.  It
- * reads what may be hostile, so that this process need not: whatever happens
- * to the helper, only names are missing.
+ * The helper process reads debugging information: files, lines, inlined
+ * functions, and names that are missing in an object's own symbol tables.  It
+ * reads hostile files in place of this process.  If the helper fails, only
+ * names are missing.
  *
- * There is at most one helper.  It is started when it is needed, stays for
- * some seconds to answer the next question, and ends with its socket.
+ * There is at most one helper.  It is started on demand, stays for some
+ * seconds to answer the next question, and ends with its socket.
  *
  * Context: any thread, one at a time (prof_symbolize.c has the lock); not in a
  * signal; slow.
@@ -24,21 +24,21 @@
 #include "profile/prof_profile.h"
 
 
-/* for one object, and for all of a profile, ns */
+/* ns, for one object, and for all objects of a profile */
 
 #define PROF_HELPER_OBJECT_TIME   1000000000
 #define PROF_HELPER_TIME          2000000000
 
-/* more for both, when debuginfod servers may be asked */
+/* additional time for both, if debuginfod servers may be asked */
 
 #define PROF_HELPER_FETCH_TIME    5000000000
 
-/* a helper that does not work is not started again for that long, ns */
+/* ns; a helper that has failed is not started again before */
 
 #define PROF_HELPER_PAUSE         60000000000
 
 
-/* the answer for the i-th address; all memory of name is the caller's */
+/* the answer for the i-th address; the caller owns all memory of name */
 
 typedef int (*prof_helper_pt)(void *data, uint32_t i, const prof_name_t *name);
 
@@ -46,8 +46,8 @@ typedef int (*prof_helper_pt)(void *data, uint32_t i, const prof_name_t *name);
 typedef struct {
     const prof_profile_object_t  *object;
     const char                   *debug_root;
-    const prof_name_t            *names;    /* pc, function; name: what the
-                                               object's own tables say */
+    const prof_name_t            *names;    /* pc, function; name by own
+                                               tables */
     uint32_t                      n;
     uint64_t                      deadline;
 
@@ -58,12 +58,12 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* ns after now until which a profile may wait for names */
+/* returns the time in ns for which a profile may wait for names */
 uint64_t prof_helper_time(void);
 
 /*
- * PROF_OK, also when no helper is configured; PROF_LIMIT: the helper failed,
- * maybe after some answers; or PROF_ERROR: memory is short.
+ * PROF_OK, also if no helper is configured; PROF_LIMIT: the helper failed,
+ * possibly after some answers; PROF_ERROR: no memory.
  */
 int prof_helper_ask(const prof_helper_question_t *q);
 

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Names in an encoding of C++ or Rust.  A viewer that decodes names itself must
- * not meet a raw one: speedscope's importer never ends on them when WebAssembly
- * is forbidden by a content security policy.
+ * Names in an encoding of C++ or Rust.  A viewer that decodes names itself
+ * must not get an encoded name: speedscope's importer never ends on such names
+ * if a content security policy forbids WebAssembly.
  *
  * Context: any thread; not in a signal.
  */
@@ -19,12 +19,13 @@
 
 PROF_HIDDEN_BEGIN
 
-/* tells whether the name is in an encoding of C++ or Rust */
+/* returns whether the name is in an encoding of C++ or Rust */
 int prof_mangled(const char *name);
 
 /*
  * Replaces *name, which is malloc()ed, by "[mangled] _Z...", if it is in an
- * encoding.  PROF_OK, or PROF_ERROR when memory is short (*name is unchanged).
+ * encoding.  PROF_OK, or PROF_ERROR if there is no memory (*name is
+ * unchanged).
  */
 int prof_mangled_mark(char **name);
 

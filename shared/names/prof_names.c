@@ -12,11 +12,13 @@
 #include <string.h>
 
 
-/* objects of a process; more appear only when code is loaded without end */
+/*
+ * The limit for objects of a process; only endless loading of code reaches it.
+ */
 
 #define PROF_NAMES_OBJECTS   1024
 
-/* what an entry takes beside its own block: places in array and table */
+/* the memory of an entry beside its block: places in array and table */
 
 #define PROF_NAMES_OVERHEAD  64
 
@@ -33,7 +35,7 @@ typedef struct {
     uint32_t               n;
     uint32_t               max;
     size_t                 size;
-    prof_map_t             map;     /* pc and object to index */
+    prof_map_t             map;     /* maps pc and object to an index */
 } prof_names_generation_t;
 
 
@@ -197,7 +199,7 @@ prof_names_copy(char **p, const char *s)
 }
 
 
-/* out of the older generation; the caller owns the entry */
+/* removes an entry from the older generation; the caller then owns it */
 
 static prof_names_entry_t *
 prof_names_take(uint32_t object, uint64_t pc)
@@ -222,7 +224,7 @@ prof_names_take(uint32_t object, uint64_t pc)
 }
 
 
-/* to the younger generation, in the place of the one that was there */
+/* adds an entry to the younger generation, in the place of an existing one */
 
 static int
 prof_names_add(prof_names_entry_t *e)

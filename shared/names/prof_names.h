@@ -2,15 +2,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The names that were found so far.  Code of one build has the same names in
- * each profile, so files are read for the first profile only.
+ * A cache of names.  Code of one build has the same names in each profile, so
+ * files are read for the first profile only.
  *
- * Objects are known by their identity: the build-id, or a file that is proven
- * to be the loaded one.  Addresses are link-time addresses within an object.
+ * An object is identified by its build-id, or by a file that is proven to be
+ * the loaded file.  Addresses are link-time addresses within an object.
  *
  * The memory is bounded: names live in two generations of PROF_NAMES_MAX bytes
- * together.  A name that is used moves to the younger one; when that one is
- * full, the older one is freed and the younger one becomes the older one.
+ * together.  A name that is used moves to the younger generation.  When the
+ * younger generation is full, the older one is freed, and the younger one
+ * becomes the older one.
  *
  * Context: any thread, one at a time (prof_symbolize.c has the lock); not in a
  * signal.
@@ -31,18 +32,17 @@
 #define PROF_NAMES_RETRY  60000000000
 
 
-/* what is known of an address; the owner of the strings is told elsewhere */
+/* the facts about an address; each function says who owns the strings */
 
 typedef struct {
     uint64_t        pc;         /* inside of the instruction */
     uint64_t        function;   /* start of the unwind entry, 0: unknown */
-    uint32_t        complete;   /* comes from debugging information, so that
-                                   nothing is to be added */
+    uint32_t        complete;   /* complete by debugging information */
     uint32_t        source;     /* prof_source_e */
     uint32_t        line;
     uint32_t        start_line;
     uint32_t        ninlines;
-    char           *name;       /* NULL: no name is known */
+    char           *name;       /* NULL: the name is unknown */
     char           *file;       /* NULL: unknown */
     prof_inline_t  *inlines;
 } prof_name_t;
@@ -51,27 +51,33 @@ typedef struct {
 typedef struct {
     uint32_t        index;
     char           *identity;
-    uint64_t        retry;      /* incomplete names count until then */
-    uint64_t        pause;      /* debugging information is not read before */
-    uint64_t        stamp;      /* of the debug file, 0: there was no file */
+    uint64_t        retry;      /* an incomplete name is valid until this
+                                   time */
+    uint64_t        pause;      /* debugging information is not read before
+                                   this time */
+    uint64_t        stamp;      /* the state of the debug file, 0: there was
+                                   no file */
 } prof_names_object_t;
 
 
 PROF_HIDDEN_BEGIN
 
-/* the object of an identity, made when it is new; NULL: memory is short */
+/*
+ * Returns the object with this identity, and creates it if needed; NULL: no
+ * memory.
+ */
 prof_names_object_t *prof_names_object(const char *identity);
 
-/* NULL: not known; valid until the next call of these functions */
+/* NULL: unknown; valid until the next call of these functions */
 const prof_name_t *prof_names_find(const prof_names_object_t *o, uint64_t pc,
     uint64_t function);
 
-/* copies all of it; what does not fit into memory is left out */
+/* copies all data; a name for which there is no memory is left out */
 void prof_names_put(const prof_names_object_t *o, const prof_name_t *name);
 
 /*
- * Copies a name to a frame.  The frame keeps what it has and the name has not.
- * PROF_OK, or PROF_ERROR when memory is short.
+ * Copies a name to a frame.  Data that the name lacks stays unchanged in the
+ * frame.  PROF_OK, or PROF_ERROR if there is no memory.
  */
 int prof_profile_name(prof_profile_t *p, prof_frame_t *f,
     const prof_name_t *name);

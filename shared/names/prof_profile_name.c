@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A name becomes that of a frame.
+ * Copies a name to a frame of a profile.
  */
 
 
@@ -73,7 +73,7 @@ prof_profile_name(prof_profile_t *p, prof_frame_t *f,
 }
 
 
-/* without a text *copy remains */
+/* if there is no text, *copy stays */
 
 static int
 prof_profile_text(char **copy, const char *text)

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Both processes share the memory of this one, which waits until the program
- * has begun (CLONE_VFORK): nothing is copied, however large the server is.
- * They make system calls only.
+ * Both new processes share the memory of this process, which waits until the
+ * program has started (CLONE_VFORK).  So nothing is copied, however large the
+ * server is.  Both only make system calls.
  */
 
 
@@ -24,19 +24,19 @@
 #include <unistd.h>
 
 
-/* of each of the two processes */
+/* the stack size of each of the two processes */
 
 #define PROF_SPAWN_STACK   32768
 
-/* the lowest priority that setpriority() has */
+/* the lowest priority of setpriority() */
 
 #define PROF_SPAWN_NICE    19
 
-/* descriptors that are closed where the kernel cannot close a range */
+/* these descriptors are closed if the kernel cannot close a range */
 
 #define PROF_SPAWN_FDS     65536
 
-/* a program that was told to end is given this time, ms */
+/* ms; a program that was told to end is killed after this time */
 
 #define PROF_SPAWN_GRACE   200
 
@@ -54,7 +54,7 @@
 #endif
 
 
-/* sanitizers do not know the stacks that these run on */
+/* sanitizers do not know the stacks of these functions */
 #define PROF_SPAWN_CHILD  __attribute__((no_sanitize_address))
 
 
@@ -144,7 +144,7 @@ prof_spawn_start(prof_spawn_ctx_t *ctx)
     pid_t     pid;
     sigset_t  all, old;
 
-    /* no handler of this process may run in those that share its memory */
+    /* no handler of this process may run in processes that share its memory */
 
     (void) sigfillset(&all);
     (void) pthread_sigmask(SIG_BLOCK, &all, &old);
@@ -185,15 +185,16 @@ prof_spawn_program(void *data)
     char  *argv[2];
 
     /*
-     * A terminal's signals do not reach another process group.  The session
-     * stays the worker's: Linux may share processors evenly between sessions
-     * (sched_autogroup), and applies priorities only within each of them.
+     * Signals of a terminal do not reach another process group.  The session
+     * stays that of the worker: Linux may share processors evenly between
+     * sessions (sched_autogroup), and applies priorities only within each
+     * session.
      */
 
     (void) setpgid(0, 0);
     (void) setpriority(PRIO_PROCESS, 0, PROF_SPAWN_NICE);
 
-    /* out of the way of 0, 1 and 2 */
+    /* moves the descriptor away from 0, 1 and 2 */
 
     fd = fcntl(ctx->fd, F_DUPFD, 3);
     null = open("/dev/null", O_RDWR);

@@ -2,13 +2,13 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Starts a program that the process has no child for.
+ * Starts a program that does not become a child of this process.
  *
- * A server reaps its children in a handler of SIGCHLD, and takes note of those
- * that it does not know.  So the program's parent is a process in between that
- * exits at once and that no signal tells of (its termination signal is 0); the
- * program becomes a child of init.  It is known by a descriptor (pidfd), which
- * never means another process.
+ * A server reaps its children in a handler of SIGCHLD, and logs unknown
+ * children.  So an intermediate process starts the program and exits at once.
+ * Its termination signal is 0, so the server gets no signal.  The program
+ * becomes a child of init.  A descriptor (pidfd) identifies the program and
+ * never refers to another process.
  *
  * Context: any thread; not in a signal.
  */
@@ -22,8 +22,8 @@
 
 
 typedef struct {
-    int   fd;                   /* the socket; -1: there is no program */
-    int   pidfd;                /* -1: the kernel has none */
+    int   fd;                   /* the socket; -1: no program is running */
+    int   pidfd;                /* -1: the kernel does not support pidfd */
 } prof_spawn_t;
 
 
@@ -32,13 +32,12 @@ PROF_HIDDEN_BEGIN
 /*
  * The program gets the other end of a socket as its standard input, no other
  * descriptor, a process group of its own, the lowest priority, and all signals
- * blocked.
- * PROF_OK, or PROF_ERROR.  A program that cannot be executed is known by its
- * socket, which is closed.
+ * blocked.  PROF_OK or PROF_ERROR.  The socket of a program that cannot be
+ * executed is closed.
  */
 int prof_spawn(prof_spawn_t *s, const char *path);
 
-/* closes the socket, and kills the program if it does not end of that */
+/* closes the socket, and kills the program if it does not end then */
 void prof_spawn_end(prof_spawn_t *s);
 
 PROF_HIDDEN_END

@@ -2,9 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The names that an object's own file has, and the proof that it is the right
- * file.  Everything that is harder to read than symbol tables is left to the
- * helper process.
+ * Names in an object's own file, and the proof that it is the right file.  The
+ * helper process reads all data that is more complicated than symbol tables.
  */
 
 
@@ -66,7 +65,7 @@ prof_symbol_identity(const prof_profile_object_t *o, char *identity,
         return PROF_ERROR;
     }
 
-    /* a file that is written to meanwhile is not a file of loaded code */
+    /* a file that changes meanwhile is not the file of loaded code */
 
     (void) snprintf(identity, size, "file %" PRIx64 " %" PRIx64 " %" PRIx64
                     " %" PRIx64,
@@ -95,7 +94,7 @@ prof_symbol_debug_path(const prof_profile_object_t *o, const char *debug_root,
 }
 
 
-/* the file, if it is the one that the object was loaded from */
+/* returns the file if the object was loaded from it */
 
 static int
 prof_symbol_open(const prof_profile_object_t *o, prof_elf_t *elf)
@@ -109,8 +108,8 @@ prof_symbol_open(const prof_profile_object_t *o, prof_elf_t *elf)
     }
 
     /*
-     * The running program remains readable under this name after its file
-     * was replaced; for any other object the build-id differs.
+     * Under this name the running program stays readable after its file was
+     * replaced.  For any other object the build-id differs.
      */
 
     return o->build_id[0] ? prof_symbol_file(o, elf, "/proc/self/exe")
@@ -159,8 +158,8 @@ prof_symbol_vdso(const prof_profile_object_t *o, prof_elf_t *elf)
 
 
 /*
- * An object without a build-id can be recognized only while it is loaded: the
- * inode behind its code in this process must be the inode of the file.
+ * An object without a build-id can be identified only while it is loaded: the
+ * inode of its mapping in this process must be the inode of the file.
  */
 
 static int

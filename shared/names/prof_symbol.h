@@ -19,15 +19,16 @@
 #define PROF_SYMBOL_DEBUG_ROOT  "/usr/lib/debug"
 
 
-/* an address whose name is wanted; link-time addresses */
+/* an address without a name yet; link-time addresses */
 
 typedef struct {
     uint64_t   pc;              /* inside of the instruction */
     uint64_t   function;        /* start of the unwind entry, 0: unknown */
-    char      *name;            /* owned by the caller, as in the symbol
-                                   table; NULL: no symbol fits exactly */
-    uint64_t   value;           /* of the symbol that gave the name */
-    uint32_t   rank;            /* its rank among the fitting ones */
+    char      *name;            /* the symbol, owned by the caller; NULL: no
+                                   symbol fits exactly */
+    uint64_t   value;           /* start of the symbol that gave the name */
+    uint32_t   rank;            /* rank of this symbol among the fitting
+                                   ones */
 } prof_symbol_t;
 
 
@@ -35,23 +36,23 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Names those of the n addresses for which the object's own file has a symbol
- * that fits exactly.  The array must be sorted by pc, and all names be NULL.
- * Returns PROF_OK, also when the file cannot be used, or PROF_ERROR when memory
- * is short.
+ * that fits exactly.  The array must be sorted by pc, and all names must be
+ * NULL.  Returns PROF_OK, also if the file cannot be used, or PROF_ERROR if
+ * there is no memory.
  */
 int prof_symbol_find(const prof_profile_object_t *o, prof_symbol_t *syms,
     uint32_t n);
 
 /*
- * What the object is known by: its build-id; without one, the file that it is
- * still mapped from.  PROF_ERROR: there is no such file.
+ * Returns the identity of the object: its build-id, or without one the file
+ * that is still mapped.  PROF_ERROR: there is no such file.
  */
 int prof_symbol_identity(const prof_profile_object_t *o, char *identity,
     size_t size);
 
 /*
- * The path of the separate debug file of an object.  PROF_ERROR: the object has
- * no build-id, or the path is too long.
+ * Returns the path of the separate debug file of an object.  PROF_ERROR: the
+ * object has no build-id, or the path is too long.
  */
 int prof_symbol_debug_path(const prof_profile_object_t *o,
     const char *debug_root, char *path, size_t size);

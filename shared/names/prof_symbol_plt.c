@@ -2,13 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Names for the stubs through which an object calls functions of others.  No
- * symbol names a stub, but its code tells: it jumps to the address in a slot
- * of the global offset table, and a relocation of this slot has the name.
- * Nothing is assumed about the order of stubs.
+ * Names for the stubs through which an object calls functions of other
+ * objects.  No symbol names a stub.  Its code jumps to the address in an entry
+ * of the global offset table, and the relocation of this entry has the name.
+ * The order of stubs is not used.
  *
- * Only the forms that linkers make for x86-64 are known; other stubs stay
- * without a name.
+ * Only the forms of x86-64 linkers are known; other stubs have no name.
  */
 
 
@@ -25,7 +24,7 @@
 #define PROF_SYMBOL_JMP_SIZE   6
 #define PROF_SYMBOL_STUB_MAX   16
 
-/* relocations of a section: what is behind them is not read */
+/* the limit for relocations of a section; the rest is not read */
 
 #define PROF_SYMBOL_RELOCS     (1024 * 1024)
 #define PROF_SYMBOL_CHUNK      256
@@ -99,7 +98,10 @@ prof_symbol_plt_section(const prof_elf_t *elf, const Elf64_Shdr *sh,
 }
 
 
-/* leaves the slot's address in "value" of the addresses within the section */
+/*
+ * Stores the address of the GOT entry in "value" of the addresses in the
+ * section.
+ */
 
 static int
 prof_symbol_plt_slots(const prof_elf_t *elf, const Elf64_Shdr *sh,

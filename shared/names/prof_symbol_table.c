@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The addresses are few and the symbols are many, so the tables are read once
- * from start to end, and each symbol is looked up among the addresses.  A
- * symbol fits an address when
+ * There are few addresses and many symbols.  So the tables are read once from
+ * start to end, and each symbol is looked up among the addresses.  A symbol
+ * fits an address if
  *
  *     it starts where the unwind entry of the address starts, and the address
  *     is not past the symbol's size, if it has one; or
@@ -12,9 +12,9 @@
  *     one that begins below the symbol (hand-written code: one entry, many
  *     functions).
  *
- * Nothing else names an address.  Of several symbols that fit, the rank tells
- * the best; it depends on nothing but the symbols, so a name does not change
- * from one run to the next.
+ * Only such a symbol names an address.  Of several fitting symbols, the rank
+ * selects the best one.  The rank depends only on the symbols, so a name is
+ * the same in each run.
  */
 
 
@@ -25,16 +25,16 @@
 #include <string.h>
 
 
-/* of a table: what is behind them is not read */
+/* the limit for symbols of a table; the rest is not read */
 
 #define PROF_SYMBOL_MAX       (4 * 1024 * 1024)
 
-/* read at a time */
+/* the number of symbols that are read at a time */
 
 #define PROF_SYMBOL_CHUNK     512
 
 
-/* the rank of a symbol: lower is better, the highest bit decides first */
+/* the rank of a symbol: lower is better, higher bits count first */
 
 #define PROF_SYMBOL_IFUNC     0x40000000
 #define PROF_SYMBOL_NOTYPE    0x20000000
@@ -171,7 +171,7 @@ prof_symbol_offer(prof_symbol_t *syms, uint32_t n, const Elf64_Sym *sym,
     const char     *version;
     prof_symbol_t  *s;
 
-    /* linkers write versions in .symtab: "memcpy@@GLIBC_2.14" */
+    /* linkers add versions to names in .symtab: "memcpy@@GLIBC_2.14" */
 
     version = memchr(name, '@', len);
     if (version) {
@@ -230,8 +230,8 @@ int
 prof_symbol_is_code(const Elf64_Shdr *section, const Elf64_Sym *sym)
 {
     /*
-     * A label without a type may be a linker's mark ("_etext") that happens
-     * to have the address of the next section's first function.
+     * A label without a type may be a mark of the linker ("_etext") with the
+     * address of the next section's first function.
      */
 
     return ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE
@@ -251,7 +251,7 @@ prof_symbol_rank(const Elf64_Sym *sym, const char *name, size_t len)
 
     switch (ELF64_ST_TYPE(sym->st_info)) {
 
-    /* what runs at this address only chooses the function of this name */
+    /* the code at this address only chooses the function of this name */
 
     case STT_GNU_IFUNC:
         rank |= PROF_SYMBOL_IFUNC;
@@ -263,8 +263,8 @@ prof_symbol_rank(const Elf64_Sym *sym, const char *name, size_t len)
     }
 
     /*
-     * libc has a global "__read" beside a weak "read", and people know the
-     * latter: so underscores count before weakness.
+     * The C library has a global "__read" and a weak "read", the well-known
+     * name.  So underscores count before weakness.
      */
 
     switch (ELF64_ST_BIND(sym->st_info)) {
@@ -342,7 +342,7 @@ prof_symbol_take(prof_symbol_t *s, const Elf64_Sym *sym, uint32_t rank,
 }
 
 
-/* the first address that is not below pc */
+/* returns the first address that is not below pc */
 
 static uint32_t
 prof_symbol_lower(const prof_symbol_t *syms, uint32_t n, uint64_t pc)

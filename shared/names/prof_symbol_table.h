@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the tables of ELF files tell about addresses.
+ * Names of addresses by the tables of ELF files.
  *
  * Context: any thread; not in a signal; slow (files).
  */
@@ -19,20 +19,20 @@
 
 PROF_HIDDEN_BEGIN
 
-/* from .symtab and .dynsym; PROF_OK, or PROF_ERROR when memory is short */
+/* by .symtab and .dynsym; PROF_OK, or PROF_ERROR if there is no memory */
 int prof_symbol_tables(const prof_elf_t *elf, prof_symbol_t *syms,
     uint32_t n);
 
 /*
- * From the procedure linkage table: "malloc@plt".  Only for addresses without
- * a name.  PROF_OK, or PROF_ERROR when memory is short.
+ * By the procedure linkage table: "malloc@plt".  Only for addresses without a
+ * name.  PROF_OK, or PROF_ERROR if there is no memory.
  */
 int prof_symbol_plt(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n);
 
 /*
- * One symbol: the first of the n addresses that it fits, n if there is none;
- * whether it is code of its section; and the symbol as a name for the address
- * and those that follow.
+ * For one symbol: the first of the n addresses that it fits, or n; whether it
+ * is code of its section; and the use of its name for this address and the
+ * next ones.
  */
 uint32_t prof_symbol_first(const prof_symbol_t *syms, uint32_t n,
     const Elf64_Sym *sym);

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Names for all frames of a profile: collects the addresses of each object,
- * takes the names that are kept, has the rest looked up together in the
- * object's own symbol tables and then by the helper process, and makes what is
- * still without a name of object and offset.
+ * Names for all frames of a profile.  This file collects the addresses of each
+ * object and takes names from the cache.  It looks up the other addresses
+ * together, in the object's own symbol tables and then with the helper
+ * process.  A frame that still has no name gets the object and the offset.
  */
 
 
@@ -33,11 +33,12 @@ typedef struct {
     const char             *debug_root;
     uint64_t                deadline;
     prof_profile_object_t  *object;
-    prof_names_object_t    *names;      /* those that are kept */
+    prof_names_object_t    *names;      /* frames whose names are in the
+                                           cache */
     uint32_t               *frames;
     uint32_t                n;
 
-    /* of these: to be looked up in symbol tables, and by the helper */
+    /* of these: looked up in symbol tables, and with the helper */
 
     uint32_t               *tables;
     uint32_t                ntables;
@@ -63,7 +64,7 @@ static int prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f);
 static int prof_symbolize_cmp(const void *one, const void *two, void *data);
 
 
-/* the names that are kept, and all that reads files for them */
+/* this lock protects the cache, and all functions that read files for it */
 
 static pthread_mutex_t  prof_symbolize_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -188,7 +189,7 @@ prof_symbolize_object(prof_symbolize_t *s)
 }
 
 
-/* what earlier profiles have found, and the lists of what is to be found */
+/* takes names of the cache, and makes the lists of unknown addresses */
 
 static int
 prof_symbolize_known(prof_symbolize_t *s)
@@ -331,7 +332,7 @@ prof_symbolize_ask(prof_symbolize_t *s)
 
     s->profile->stats.lost_names += s->nask - s->nanswers;
 
-    /* the rest is asked for by the next profile, or this object is harmful */
+    /* the next profile asks for the rest, unless this object is harmful */
 
     s->names->retry = 0;
 
@@ -353,7 +354,7 @@ prof_symbolize_answer(void *data, uint32_t i, const prof_name_t *name)
     f = &s->profile->frames[s->ask[i]];
     s->nanswers = i + 1;
 
-    /* what is known already comes again, or is better known now */
+    /* known names are looked up again, or are better known now */
 
     if (prof_profile_name(s->profile, f, name) != PROF_OK) {
         return PROF_ERROR;
@@ -423,8 +424,9 @@ prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f)
     f->source = PROF_SOURCE_OFFSET;
 
     /*
-     * Made at run time.  An address would make each place in it a function of
-     * its own, and says nothing in another process.
+     * Code that was made at run time.  With an address, each place in it would
+     * be a function of its own.  The address also means nothing in another
+     * process.
      */
 
     if (f->object == PROF_NONE) {

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * prof_profile_symbolize() with another place for the debug files.
+ * prof_profile_symbolize() with another directory of debug files.
  *
  * Context: any thread; not in a signal; slow (files).
  */

@@ -224,7 +224,7 @@ prof_wire_wait(int fd, int events, uint64_t deadline)
     pfd.fd = fd;
     pfd.events = events;
 
-    /* whatever ends it early, the caller tries again */
+    /* whatever interrupts it, the caller tries again */
 
     (void) poll(&pfd, 1, left < 60000 ? (int) left : 60000);
 

@@ -3,19 +3,19 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Messages between a process and its helper for names, over a socket.  A
- * message is its length, of 32 bits, and that many bytes.  Numbers are in the
- * byte order of the machine; a text is its length, its bytes and a null; a text
- * without bytes stands for none.
+ * message consists of its length (32 bits) and its bytes.  Numbers are in the
+ * byte order of the machine.  A text is its length, its bytes and a null byte;
+ * an empty text means NULL.
  *
  *     helper:   PROF_WIRE_HELLO
  *     process:  dev, ino, build-id, path, debug root, number of addresses;
  *               of each: pc, function, own name
- *     helper:   of each address of which it knows anything, in order: index,
- *               known, line, start line, name, file, number of inlines; of
- *               each: line, start line, name, file
+ *     helper:   of each address with an answer, in order: index, known, line,
+ *               start line, name, file, number of inlined functions; of each:
+ *               line, start line, name, file
  *     helper:   PROF_WIRE_END
  *
- * Either side checks whatever it reads.
+ * Both sides check all data that they read.
  *
  * Context: any thread; not in a signal.
  */
@@ -29,13 +29,13 @@
 #include "base/prof_buf.h"
 
 
-/* changes with the messages: a helper of another version is not asked */
+/* changes with the messages; a helper of another version is not used */
 
 #define PROF_WIRE_HELLO      0x70726f31
 #define PROF_WIRE_END        UINT32_MAX
 
-#define PROF_WIRE_ADDRESSES  512            /* of one question */
-#define PROF_WIRE_TEXT       4096           /* longer ones are left out */
+#define PROF_WIRE_ADDRESSES  512            /* the maximum of one question */
+#define PROF_WIRE_TEXT       4096           /* longer texts are left out */
 #define PROF_WIRE_MAX        (4 * 1024 * 1024)
 
 
@@ -52,15 +52,16 @@ void prof_wire_u32(prof_buf_t *b, uint32_t n);
 void prof_wire_u64(prof_buf_t *b, uint64_t n);
 void prof_wire_text(prof_buf_t *b, const char *s);
 
-/* 0 or NULL once anything was not there */
+/* 0 or NULL after any error */
 uint32_t prof_wire_get_u32(prof_wire_t *w);
 uint64_t prof_wire_get_u64(prof_wire_t *w);
 const char *prof_wire_get_text(prof_wire_t *w);
 
 /*
- * A whole message, until the deadline (CLOCK_MONOTONIC, ns).  PROF_OK;
- * PROF_LIMIT: there was no time; or PROF_ERROR: the other side is gone, the
- * message is too long, or memory is short.  What is received is in b->data.
+ * Receives a whole message, until the deadline (CLOCK_MONOTONIC, ns).
+ * PROF_OK; PROF_LIMIT: the time is over; PROF_ERROR: the other side has closed
+ * the socket, the message is too long, or there is no memory.  The message is
+ * in b->data.
  */
 int prof_wire_send(int fd, const prof_buf_t *b, uint64_t deadline);
 int prof_wire_receive(int fd, prof_buf_t *b, uint64_t deadline);
