@@ -12,7 +12,9 @@
 # makes of equal things.  Printed are the median and the quartiles of the
 # rounds.
 #
-# usage: bench/record.pl [ROUNDS [REQUESTS]]
+# The profiles are stored in memory, or in files if STORE is set.
+#
+# usage: [STORE=1] bench/record.pl [ROUNDS [REQUESTS]]
 
 use strict;
 use warnings;
@@ -29,6 +31,7 @@ my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
 my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
 my $user = $> == 0 ? 'user root;' : '';
 my $dir = tempdir(CLEANUP => 1);
+my $store = $ENV{STORE} ? "profile_store $dir/store;" : '';
 
 $module = `realpath $module`;
 chomp $module;
@@ -167,6 +170,7 @@ http {
     scgi_temp_path $dir/scgi;
     default_type text/plain;
     profile_max_captures 1000;
+    $store
     server {
         listen 127.0.0.1:$port;
         root $dir/html;

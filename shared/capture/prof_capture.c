@@ -4,12 +4,12 @@
  */
 
 
+#include "base/prof_spare.h"
 #include "capture/prof_capture.h"
 #include "heap/prof_heap.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 
 #define PROF_TOUCH  (8 * 1024)
@@ -33,10 +33,9 @@ prof_capture_create(const prof_capture_conf_t *conf)
 
     half = conf->memory / 2 / 4096 * 4096;
 
-    p = mmap(NULL, 2 * half, PROT_READ|PROT_WRITE,
-             MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+    p = prof_spare_map(2 * half);
 
-    if (p == MAP_FAILED) {
+    if (p == NULL) {
         free(c);
         return NULL;
     }
@@ -104,7 +103,9 @@ prof_capture_destroy(prof_capture_t *c)
     /* the profile may have taken it over */
 
     if (c->memory) {
-        (void) munmap(c->memory, c->memory_size);
+        prof_spare_unmap(c->memory, c->memory_size,
+                         c->tree.nnodes * sizeof(prof_tree_node_t)
+                         + c->timeline.n * sizeof(prof_interval_t));
     }
 
     free(c);

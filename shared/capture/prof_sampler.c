@@ -6,12 +6,12 @@
  */
 
 
+#include "base/prof_spare.h"
 #include "capture/prof_sampler.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,14 +44,11 @@ prof_sampler_create(const char **err)
         return NULL;
     }
 
-    /* mapped, so that pages which are never touched cost nothing */
-
     size = PROF_RING_SIZE + sizeof(prof_walk_cache_t) + PROF_ALTSTACK_SIZE;
 
-    p = mmap(NULL, size, PROT_READ|PROT_WRITE,
-             MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+    p = prof_spare_map(size);
 
-    if (p == MAP_FAILED) {
+    if (p == NULL) {
         free(s);
         return NULL;
     }
@@ -68,6 +65,7 @@ prof_sampler_create(const char **err)
     s->ring.data = p;
     p += PROF_RING_SIZE;
     s->cache = (prof_walk_cache_t *) p;
+    s->cache->snapshot = 0;
     p += sizeof(prof_walk_cache_t);
 
     *err = "sigaltstack() failed";
@@ -138,7 +136,7 @@ prof_sampler_free(prof_sampler_t *s)
     prof_unwind_release(s->unwind);
 
     if (!s->own_stack || sigaltstack(&s->old_stack, NULL) == 0) {
-        (void) munmap(s->memory, s->memory_size);
+        prof_spare_unmap(s->memory, s->memory_size, s->ring.head);
     }
 
     free(s);

@@ -4,12 +4,12 @@
  */
 
 
+#include "base/prof_spare.h"
 #include "capture/prof_watch.h"
 #include "capture/prof_capture.h"
 #include "stacks/prof_marks.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,10 +48,9 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     w->memory_size = PROF_RING_SIZE + sizeof(prof_walk_cache_t)
                      + PROF_WATCH_PASSED * sizeof(prof_watch_passed_t);
 
-    p = mmap(NULL, w->memory_size, PROT_READ|PROT_WRITE,
-             MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+    p = prof_spare_map(w->memory_size);
 
-    if (p == MAP_FAILED) {
+    if (p == NULL) {
         free(w);
         return NULL;
     }
@@ -59,6 +58,7 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     w->memory = p;
     w->ring.data = p;
     w->cache = (prof_walk_cache_t *) (p + PROF_RING_SIZE);
+    w->cache->snapshot = 0;
     w->passed = (prof_watch_passed_t *) (w->cache + 1);
     w->unwind = prof_process_unwind();
     prof_unwind_hold(w->unwind);
@@ -111,7 +111,7 @@ failed_signal:
 failed:
 
     prof_unwind_release(w->unwind);
-    (void) munmap(w->memory, w->memory_size);
+    prof_spare_unmap(w->memory, w->memory_size, w->ring.head);
     free(w);
 
     return NULL;
@@ -133,7 +133,7 @@ prof_watch_destroy(prof_watch_t *w)
     prof_process_release();
     prof_unwind_release(w->unwind);
 
-    (void) munmap(w->memory, w->memory_size);
+    prof_spare_unmap(w->memory, w->memory_size, w->ring.head);
     free(w);
 }
 

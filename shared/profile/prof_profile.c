@@ -10,11 +10,11 @@
  */
 
 
+#include "base/prof_spare.h"
 #include "profile/prof_profile.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 
 static int prof_profile_map(prof_profile_t *p);
@@ -93,7 +93,9 @@ prof_profile_destroy(prof_profile_t *p)
     for (i = 0; i < PROF_SERIES_MAX; i++) {
 
         if (p->series[i].memory) {
-            (void) munmap(p->series[i].memory, p->series[i].memory_size);
+            prof_spare_unmap(p->series[i].memory, p->series[i].memory_size,
+                             p->nnodes * sizeof(prof_node_t)
+                             + p->series[i].n * p->series[i].size);
 
         } else {
             free(p->series[i].entries);

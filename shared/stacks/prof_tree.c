@@ -42,9 +42,7 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
     t->mask = (n < PROF_TREE_CHAINS ? n : PROF_TREE_CHAINS) - 1;
     t->nnodes = 0;
 
-    /* a page that is read before it is written needs two page faults */
-
-    t->chains[0] = 0;
+    memset(t->chains, 0, ((size_t) t->mask + 1) * sizeof(uint32_t));
 
     t->full = prof_tree_child(t, PROF_NONE, prof_key(PROF_FRAME_TREE_FULL, 0));
 }

@@ -53,7 +53,7 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Lays the tree out in size bytes at mem, which are zero and aligned to 8.
+ * Lays the tree out in size bytes at mem, which are aligned to 8.
  * Pages that are not needed yet are not touched.
  */
 void prof_tree_init(prof_tree_t *t, void *mem, size_t size);

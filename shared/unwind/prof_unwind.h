@@ -81,8 +81,8 @@ typedef struct {
 
 /*
  * Caller-owned cache of recent (pc -> row) look-ups, one for each sampled
- * thread; zero-filled before its first use.  A walk empties it when it has rows
- * of another snapshot.
+ * thread; its snapshot is 0 before its first use.  A walk empties it when it
+ * has rows of another snapshot.
  */
 
 #define PROF_WALK_CACHE  1024

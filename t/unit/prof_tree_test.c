@@ -79,6 +79,7 @@ test_tree_growth(void)
     static char   mem[1024 * 1024] __attribute__((aligned(8)));
 
     memset(&st, 0, sizeof(st));
+    memset(mem, 1, sizeof(mem));
     prof_tree_init(&t, mem, sizeof(mem));
 
     few = t.mask;
