@@ -179,13 +179,6 @@ extern ngx_atomic_t  *ngx_http_profile_bar_waiting;
 
 ngx_int_t ngx_http_profile_bar_order_init(ngx_cycle_t *cycle);
 
-/* NGX_OK: there is one for the request, with this mode */
-ngx_int_t ngx_http_profile_bar_ordered(ngx_http_request_t *r,
-    ngx_uint_t *mode);
-
-/* NGX_OK: it is the capture's now, and was if it is asked for again */
-ngx_int_t ngx_http_profile_bar_take(ngx_http_profile_ctx_t *ctx);
-
 ngx_int_t ngx_http_profile_bar_order_route(ngx_http_profile_call_t *call);
 
 /* the profile of an order; NGX_DECLINED: not yet, NGX_ERROR: void */

@@ -173,16 +173,12 @@ static ngx_http_profile_bar_ctx_t *
 ngx_http_profile_bar_create(ngx_http_request_t *r)
 {
     ngx_http_profile_bar_ctx_t  *ctx;
-    u_char                       id[NGX_HTTP_PROFILE_ID_LEN / 2];
-
-    if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id)) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
-                      "profile: getrandom() failed");
-        return NULL;
-    }
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_profile_bar_ctx_t));
-    if (ctx == NULL) {
+
+    if (ctx == NULL
+        || ngx_http_profile_make_id(ctx->id, r->connection->log) != NGX_OK)
+    {
         return NULL;
     }
 
@@ -193,8 +189,6 @@ ngx_http_profile_bar_create(ngx_http_request_t *r)
      *     ctx->free = NULL;
      *     ctx->busy = NULL;
      */
-
-    ngx_hex_dump(ctx->id, id, sizeof(id));
 
     ctx->inserted = 1;
 

@@ -15,6 +15,9 @@
 #include <sys/random.h>
 
 
+static ngx_int_t ngx_http_profile_bar_ordered(ngx_http_request_t *r,
+    ngx_http_profile_params_t *params);
+static ngx_int_t ngx_http_profile_bar_take(ngx_http_profile_ctx_t *ctx);
 static ngx_http_profile_bar_order_t *ngx_http_profile_bar_fitting(
     ngx_http_profile_bar_ring_t *ring, ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_bar_order_args(
@@ -56,14 +59,18 @@ ngx_http_profile_bar_order_init(ngx_cycle_t *cycle)
 
         ngx_http_profile_bar_zone = bmcf->zone;
         ngx_http_profile_bar_waiting = &ring->waiting;
+
+        ngx_http_profile_orders.find = ngx_http_profile_bar_ordered;
+        ngx_http_profile_orders.take = ngx_http_profile_bar_take;
     }
 
     return NGX_OK;
 }
 
 
-ngx_int_t
-ngx_http_profile_bar_ordered(ngx_http_request_t *r, ngx_uint_t *mode)
+static ngx_int_t
+ngx_http_profile_bar_ordered(ngx_http_request_t *r,
+    ngx_http_profile_params_t *params)
 {
     ngx_slab_pool_t               *pool;
     ngx_http_profile_bar_ring_t   *ring;
@@ -81,7 +88,8 @@ ngx_http_profile_bar_ordered(ngx_http_request_t *r, ngx_uint_t *mode)
     order = ngx_http_profile_bar_fitting(ring, r);
 
     if (order) {
-        *mode = order->mode;
+        ngx_http_profile_param_put(params, NGX_HTTP_PROFILE_PARAM_MODE,
+                                   order->mode);
     }
 
     ngx_shmtx_unlock(&pool->mutex);
@@ -90,7 +98,7 @@ ngx_http_profile_bar_ordered(ngx_http_request_t *r, ngx_uint_t *mode)
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_profile_bar_take(ngx_http_profile_ctx_t *ctx)
 {
     ngx_uint_t                     i;
@@ -254,10 +262,8 @@ static ngx_int_t
 ngx_http_profile_bar_order_args(ngx_http_profile_call_t *call,
     ngx_http_profile_bar_order_t *order)
 {
-    ngx_int_t  rc;
-    ngx_str_t  value;
-    u_char     mode[16];
-    u_char     id[NGX_HTTP_PROFILE_ID_LEN / 2];
+    ngx_int_t                  rc;
+    ngx_http_profile_params_t  params;
 
     rc = ngx_http_profile_bar_order_arg(call, "method", order->method,
                                         sizeof(order->method));
@@ -268,27 +274,28 @@ ngx_http_profile_bar_order_args(ngx_http_profile_call_t *call,
     }
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_profile_bar_order_arg(call, "mode", mode, sizeof(mode));
+        params.given = 0;
+        rc = ngx_http_profile_call_param(call, "mode",
+                                         NGX_HTTP_PROFILE_PARAM_MODE, &params);
     }
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    value.data = mode;
-    value.len = ngx_strlen(mode);
-
-    if (ngx_http_profile_parse_mode(&value, &order->mode) != NGX_OK) {
+    if (!ngx_http_profile_param_given(&params, NGX_HTTP_PROFILE_PARAM_MODE)) {
         return ngx_http_profile_answer_error(call, NGX_HTTP_BAD_REQUEST,
-                             "\"mode\" is \"%V\", it must be \"wall\", "
-                             "\"cpu\" or \"object\"", &value);
+                                             "\"mode\" is missing");
     }
 
-    if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id)) {
+    order->mode = params.values[NGX_HTTP_PROFILE_PARAM_MODE];
+
+    if (ngx_http_profile_make_id(order->id, call->request->connection->log)
+        != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_hex_dump(order->id, id, sizeof(id));
     ngx_http_profile_bar_client(call->request, order->client);
     order->end = ngx_time() + NGX_HTTP_PROFILE_BAR_PATIENCE;
 

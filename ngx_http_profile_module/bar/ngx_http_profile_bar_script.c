@@ -107,7 +107,6 @@ ngx_http_profile_bar_modes(ngx_conf_t *cf,
     u_char      *p;
     size_t       len;
     ngx_str_t   *name;
-    ngx_uint_t   mode;
 
     len = 0;
 
@@ -124,7 +123,9 @@ ngx_http_profile_bar_modes(ngx_conf_t *cf,
 
     for (name = ngx_http_profile_bar_mode_names; name->len; name++) {
 
-        if (ngx_http_profile_parse_mode(name, &mode) != NGX_OK) {
+        if (ngx_http_profile_param_parse(NGX_HTTP_PROFILE_PARAM_MODE, name)
+            == NGX_ERROR)
+        {
             continue;
         }
 

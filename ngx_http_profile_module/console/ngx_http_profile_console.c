@@ -380,7 +380,7 @@ ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
 
     ngx_memcpy(p, allow, sizeof(allow));
 
-    if (ngx_http_profile_call_header(call, "Allow", (char *) p) != NGX_OK) {
+    if (ngx_http_profile_add_text_header(r, "Allow", (char *) p) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -23,12 +23,9 @@ static void ngx_http_profile_picture_abort(ngx_http_profile_call_t *call);
 static void ngx_http_profile_picture_work(void *data);
 static prof_profile_t *ngx_http_profile_picture_read(
     ngx_http_profile_picture_t *pic, ngx_uint_t i);
-static void ngx_http_profile_picture_gzip(ngx_http_profile_picture_t *pic);
 static void ngx_http_profile_picture_done(void *data);
 static ngx_int_t ngx_http_profile_picture_answer(
     ngx_http_profile_picture_t *pic);
-static ngx_int_t ngx_http_profile_picture_file(
-    ngx_http_profile_picture_t *pic, ngx_str_t *name);
 
 
 static ngx_uint_t  ngx_http_profile_npictures;
@@ -44,7 +41,8 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
 
     if (ngx_http_profile_npictures >= NGX_HTTP_PROFILE_PICTURES) {
 
-        if (ngx_http_profile_call_header(call, "Retry-After", "1")
+        if (ngx_http_profile_add_text_header(call->request, "Retry-After",
+                                             "1")
             != NGX_OK)
         {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -66,7 +64,7 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
     prof_buf_init(&pic->out);
 
     pic->store = store;
-    pic->gzip = ngx_http_profile_accept_gzip(call->request);
+    pic->gzip.accepted = ngx_http_profile_accept_gzip(call->request);
 
     for (i = 0; i < pic->n; i++) {
         pic->id[i].data = pic->id_data[i];
@@ -118,22 +116,11 @@ ngx_http_profile_picture_args(ngx_http_profile_picture_t *pic,
 
     *answer = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
-    rc = ngx_http_profile_call_arg(call, "profile_mode", &value);
-
-    if (rc == NGX_OK) {
-
-        if (ngx_http_profile_parse_mode(&value, &pic->mode) != NGX_OK) {
-            *answer = ngx_http_profile_answer_error(call,
-                                  NGX_HTTP_BAD_REQUEST,
-                                  "profile_mode is \"%V\", it takes "
-                                  "\"wall\", \"cpu\" or \"object\"",
-                                  &value);
-            return NGX_DECLINED;
-        }
-
-        pic->mode_given = 1;
-
-    } else if (rc == NGX_ERROR) {
+    rc = ngx_http_profile_call_param(call, "profile_mode",
+                                     NGX_HTTP_PROFILE_PARAM_MODE,
+                                     &pic->params);
+    if (rc != NGX_DECLINED) {
+        *answer = rc;
         return NGX_DECLINED;
     }
 
@@ -192,7 +179,7 @@ ngx_http_profile_picture_work(void *data)
         pic->err = "no memory";
 
         if (pic->make(pic, p) == PROF_OK && !prof_buf_failed(&pic->out)) {
-            ngx_http_profile_picture_gzip(pic);
+            ngx_http_profile_gzip(&pic->out, &pic->gzip);
             pic->rc = NGX_OK;
         }
     }
@@ -223,9 +210,8 @@ ngx_http_profile_picture_read(ngx_http_profile_picture_t *pic, ngx_uint_t i)
         return NULL;
     }
 
-    if (pic->mode_given) {
-        p->mode = pic->mode;
-    }
+    p->mode = ngx_http_profile_param(&pic->params, NGX_HTTP_PROFILE_PARAM_MODE,
+                                     p->mode);
 
     if (prof_profile_symbolize(p) != PROF_OK) {
         prof_profile_destroy(p);
@@ -234,31 +220,6 @@ ngx_http_profile_picture_read(ngx_http_profile_picture_t *pic, ngx_uint_t i)
     }
 
     return p;
-}
-
-
-/* without memory for it, it is sent as it is */
-
-static void
-ngx_http_profile_picture_gzip(ngx_http_profile_picture_t *pic)
-{
-    prof_buf_t  out;
-
-    if (!pic->gzip || prof_gzip_is(pic->out.data, pic->out.len)) {
-        return;
-    }
-
-    prof_buf_init(&out);
-
-    if (prof_gzip(pic->out.data, pic->out.len, &out) != PROF_OK) {
-        prof_buf_free(&out);
-        return;
-    }
-
-    prof_buf_free(&pic->out);
-
-    pic->out = out;
-    pic->gzipped = 1;
 }
 
 
@@ -310,7 +271,7 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
 
     ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
 
-    answer.gzipped = pic->gzipped;
+    answer.gzipped = pic->gzip.done;
     answer.compressible = 1;
 
     if (pic->diff) {
@@ -324,7 +285,14 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
         answer.framed = !pic->encoder->download;
 
         if (pic->encoder->download
-            && ngx_http_profile_picture_file(pic, &answer.file) != NGX_OK)
+            && ngx_http_profile_file_name(call->request->pool,
+                                  &pic->st[0]->method, &pic->st[0]->uri,
+                                  ngx_http_profile_param(&pic->params,
+                                              NGX_HTTP_PROFILE_PARAM_MODE,
+                                              pic->st[0]->mode),
+                                  pic->st[0]->start / 1000,
+                                  pic->encoder->extension, &answer.file)
+               != NGX_OK)
         {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
@@ -336,46 +304,4 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
     answer.type.len = ngx_strlen(answer.type.data);
 
     return ngx_http_profile_answer_buf(call, &answer, &pic->out);
-}
-
-
-/* "GET-index.html-wall-20261121T150000Z.speedscope.json" */
-
-static ngx_int_t
-ngx_http_profile_picture_file(ngx_http_profile_picture_t *pic,
-    ngx_str_t *name)
-{
-    u_char                     *p;
-    ngx_tm_t                    tm;
-    ngx_http_profile_stored_t  *st;
-    u_char                      buf[256];
-
-    st = pic->st[0];
-
-    buf[0] = '"';
-
-    p = ngx_http_profile_safe_name(buf + 1, buf + 17, &st->method);
-    p = ngx_http_profile_safe_name(p, buf + 160, &st->uri);
-
-    if (p[-1] != '"' && p[-1] != '-') {
-        *p++ = '-';
-    }
-
-    ngx_gmtime(st->start / 1000, &tm);
-
-    p = ngx_slprintf(p, buf + sizeof(buf), "%s-%4d%02d%02dT%02d%02d%02dZ.%s",
-                     prof_mode_name(pic->mode_given ? pic->mode : st->mode),
-                     tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
-                     tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
-                     pic->encoder->extension);
-
-    name->len = p - buf - 1;
-    name->data = ngx_pnalloc(pic->call->request->pool, name->len);
-    if (name->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memcpy(name->data, buf + 1, name->len);
-
-    return NGX_OK;
 }

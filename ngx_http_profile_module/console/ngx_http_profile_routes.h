@@ -48,7 +48,7 @@ struct ngx_http_profile_picture_s {
     ngx_http_profile_job_t        job;
     ngx_http_profile_store_t     *store;
     u_char                        id_data[2][NGX_HTTP_PROFILE_ID_LEN];
-    ngx_uint_t                    mode;        /* prof_mode_e */
+    ngx_http_profile_params_t     params;      /* the mode */
     ngx_http_profile_stored_t    *st[2];
     prof_buf_t                    out;
     ngx_int_t                     rc;
@@ -58,9 +58,7 @@ struct ngx_http_profile_picture_s {
 
     ngx_http_profile_call_t      *call;        /* NULL: the client is gone */
 
-    unsigned                      mode_given:1;
-    unsigned                      gzip:1;
-    unsigned                      gzipped:1;
+    ngx_http_profile_gzip_t       gzip;
 };
 
 

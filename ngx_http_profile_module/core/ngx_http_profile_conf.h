@@ -92,9 +92,9 @@ typedef struct {
     ngx_http_complex_value_t  *condition;
     ngx_uint_t                 mode;
     ngx_uint_t                 frequency;
-    const prof_encoder_t      *format;
+    ngx_uint_t                 format;       /* index in prof_encoders[] */
     ngx_str_t                  arg;
-    u_char                    *arg_shift;    /* see .._profile_find_arg() */
+    ngx_uint_t                 arg_rare;     /* see .._profile_find_arg() */
     ngx_str_t                  header;
     ngx_flag_t                 spans;
     ngx_msec_t                 timeout;

@@ -6,11 +6,19 @@
 
 #include "core/ngx_http_profile_http.h"
 
+#include <sys/random.h>
+
+
+/* the longest name of a file */
+#define NGX_HTTP_PROFILE_FILE_LEN  230
+
 
 static ngx_int_t ngx_http_profile_header_value(ngx_http_request_t *r,
     ngx_str_t *name, ngx_str_t *value);
 static size_t ngx_http_profile_join_headers(ngx_http_request_t *r,
     ngx_str_t *name, u_char *p);
+static u_char *ngx_http_profile_safe_name(u_char *start, u_char *p,
+    u_char *last, ngx_str_t *part);
 
 
 ngx_table_elt_t *
@@ -73,6 +81,46 @@ ngx_http_profile_accept_gzip(ngx_http_request_t *r)
     }
 
     return prof_accept_gzip((char *) value.data, value.len);
+}
+
+
+void
+ngx_http_profile_gzip(prof_buf_t *body, ngx_http_profile_gzip_t *gzip)
+{
+    prof_buf_t  out;
+
+    if (prof_gzip_is(body->data, body->len)) {
+        return;
+    }
+
+    gzip->compressible = 1;
+
+    if (!gzip->accepted) {
+        return;
+    }
+
+    prof_buf_init(&out);
+
+    if (prof_gzip(body->data, body->len, &out) != PROF_OK) {
+        prof_buf_free(&out);
+        return;
+    }
+
+    prof_buf_free(body);
+
+    *body = out;
+    gzip->done = 1;
+}
+
+
+const char *
+ngx_http_profile_vary(ngx_uint_t negotiated, ngx_uint_t compressible)
+{
+    if (negotiated) {
+        return compressible ? "Accept, Accept-Encoding" : "Accept";
+    }
+
+    return compressible ? "Accept-Encoding" : NULL;
 }
 
 
@@ -163,9 +211,116 @@ ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
     h->hash = 1;
     h->key.data = (u_char *) key;
     h->key.len = ngx_strlen(key);
+    h->value = *value;
 
-    h->value.data = ngx_pstrdup(r->pool, value);
-    h->value.len = value->len;
+    return NGX_OK;
+}
 
-    return h->value.data ? NGX_OK : NGX_ERROR;
+
+ngx_int_t
+ngx_http_profile_add_text_header(ngx_http_request_t *r, const char *key,
+    const char *value)
+{
+    ngx_str_t  s;
+
+    s.data = (u_char *) value;
+    s.len = ngx_strlen(value);
+
+    return ngx_http_profile_add_header(r, key, &s);
+}
+
+
+ngx_int_t
+ngx_http_profile_add_file_header(ngx_http_request_t *r, ngx_str_t *name)
+{
+    ngx_str_t  value;
+
+    value.len = sizeof("attachment; filename=\"\"") - 1 + name->len;
+
+    value.data = ngx_pnalloc(r->pool, value.len);
+    if (value.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_sprintf(value.data, "attachment; filename=\"%V\"", name);
+
+    return ngx_http_profile_add_header(r, "Content-Disposition", &value);
+}
+
+
+ngx_int_t
+ngx_http_profile_file_name(ngx_pool_t *pool, ngx_str_t *host, ngx_str_t *path,
+    ngx_uint_t mode, time_t time, const char *extension, ngx_str_t *name)
+{
+    u_char    *p, *last;
+    ngx_tm_t   tm;
+
+    p = ngx_pnalloc(pool, NGX_HTTP_PROFILE_FILE_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    name->data = p;
+    last = p + NGX_HTTP_PROFILE_FILE_LEN;
+
+    p = ngx_http_profile_safe_name(name->data, p, p + 64, host);
+    p = ngx_http_profile_safe_name(name->data, p, last - 64, path);
+
+    if (p != name->data && p[-1] != '-') {
+        *p++ = '-';
+    }
+
+    ngx_gmtime(time, &tm);
+
+    p = ngx_slprintf(p, last, "%s-%4d%02d%02dT%02d%02d%02dZ.%s",
+                     prof_mode_name(mode), tm.ngx_tm_year, tm.ngx_tm_mon,
+                     tm.ngx_tm_mday, tm.ngx_tm_hour, tm.ngx_tm_min,
+                     tm.ngx_tm_sec, extension);
+
+    name->len = p - name->data;
+
+    return NGX_OK;
+}
+
+
+/* all other characters of a part become single hyphens between two others */
+
+static u_char *
+ngx_http_profile_safe_name(u_char *start, u_char *p, u_char *last,
+    ngx_str_t *part)
+{
+    u_char  ch;
+    size_t  i;
+
+    for (i = 0; i < part->len && p < last; i++) {
+        ch = part->data[i];
+
+        if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')
+            || (ch >= '0' && ch <= '9') || ch == '.')
+        {
+            *p++ = ch;
+
+        } else if (p != start && p[-1] != '-') {
+            *p++ = '-';
+        }
+    }
+
+    return p;
+}
+
+
+ngx_int_t
+ngx_http_profile_make_id(u_char *id, ngx_log_t *log)
+{
+    u_char  bytes[NGX_HTTP_PROFILE_ID_LEN / 2];
+
+    if (getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != sizeof(bytes)) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                      "profile: getrandom() failed");
+        return NGX_ERROR;
+    }
+
+    ngx_hex_dump(id, bytes, sizeof(bytes));
+
+    return NGX_OK;
 }

@@ -33,6 +33,15 @@
      && ngx_strncasecmp((h)->key.data, (name)->data, (name)->len) == 0)
 
 
+/* the compression of a body, which is made in a thread */
+
+typedef struct {
+    unsigned                   accepted:1;     /* the client accepts gzip */
+    unsigned                   compressible:1; /* the format is plain */
+    unsigned                   done:1;
+} ngx_http_profile_gzip_t;
+
+
 PROF_HIDDEN_BEGIN
 
 /*
@@ -53,11 +62,39 @@ const prof_encoder_t *ngx_http_profile_accept_format(ngx_http_request_t *r,
 ngx_uint_t ngx_http_profile_accept_gzip(ngx_http_request_t *r);
 
 /*
- * Adds a header to the response.  The key is not copied, the value is copied
- * to the request's pool.  NGX_OK, or NGX_ERROR if there is no memory.
+ * Compresses the body if gzip->accepted is set, and sets the other two fields.
+ * Without memory the body stays as it is.  Context: any thread.
+ */
+void ngx_http_profile_gzip(prof_buf_t *body, ngx_http_profile_gzip_t *gzip);
+
+/* returns the value of the header Vary, or NULL; static memory */
+const char *ngx_http_profile_vary(ngx_uint_t negotiated,
+    ngx_uint_t compressible);
+
+/*
+ * Adds a header to the response.  Neither key nor value is copied.  NGX_OK, or
+ * NGX_ERROR if there is no memory.
  */
 ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
+ngx_int_t ngx_http_profile_add_text_header(ngx_http_request_t *r,
+    const char *key, const char *value);
+
+/* the response is a download of this name, which needs no quoting */
+ngx_int_t ngx_http_profile_add_file_header(ngx_http_request_t *r,
+    ngx_str_t *name);
+
+/*
+ * Makes the name of a file, "HOST-PATH-wall-20261121T150000Z.EXTENSION", of
+ * characters that need no quoting.  The host may be empty.  NGX_OK, or
+ * NGX_ERROR if the pool has no memory.
+ */
+ngx_int_t ngx_http_profile_file_name(ngx_pool_t *pool, ngx_str_t *host,
+    ngx_str_t *path, ngx_uint_t mode, time_t time, const char *extension,
+    ngx_str_t *name);
+
+/* makes an id; NGX_OK, or NGX_ERROR if there is no randomness (logged) */
+ngx_int_t ngx_http_profile_make_id(u_char *id, ngx_log_t *log);
 
 PROF_HIDDEN_END
 

@@ -8,32 +8,180 @@
 #include "core/ngx_http_profile_param.h"
 
 
+/* a parser returns a value that is at least 0, or NGX_ERROR */
+
 typedef struct {
-    ngx_str_t   name;
-    ngx_uint_t  mode;
-} ngx_http_profile_mode_t;
+    ngx_str_t     name;
+    ngx_int_t   (*parse)(ngx_str_t *value);
+    ngx_int_t     min;
+    ngx_int_t     max;
+    const char   *takes;         /* NULL: names of formats */
+} ngx_http_profile_param_t;
 
 
-static ngx_http_profile_mode_t  ngx_http_profile_modes[] = {
-    { ngx_string("wall"), PROF_MODE_WALL },
-    { ngx_string("cpu"), PROF_MODE_CPU },
-    { ngx_string("object"), PROF_MODE_OBJECT },
-    { ngx_null_string, 0 }
+static ngx_int_t ngx_http_profile_parse_mode(ngx_str_t *value);
+static ngx_int_t ngx_http_profile_parse_format(ngx_str_t *value);
+static ngx_int_t ngx_http_profile_parse_number(ngx_str_t *value);
+static ngx_int_t ngx_http_profile_parse_flag(ngx_str_t *value);
+static ngx_int_t ngx_http_profile_parse_seconds(ngx_str_t *value);
+static ngx_int_t ngx_http_profile_parse_bytes(ngx_str_t *value);
+
+
+/* in the order of ngx_http_profile_param_e */
+
+static ngx_http_profile_param_t
+    ngx_http_profile_param_defs[NGX_HTTP_PROFILE_PARAMS] =
+{
+    { ngx_string("mode"), ngx_http_profile_parse_mode,
+      0, NGX_MAX_INT_T_VALUE, "\"wall\", \"cpu\" or \"object\"" },
+
+    { ngx_string("format"), ngx_http_profile_parse_format,
+      0, NGX_MAX_INT_T_VALUE, NULL },
+
+    { ngx_string("frequency"), ngx_http_profile_parse_number,
+      PROF_FREQUENCY_MIN, PROF_FREQUENCY_MAX, "a number from 1 to 10000" },
+
+    { ngx_string("spans"), ngx_http_profile_parse_flag,
+      0, 1, "\"on\" or \"off\"" },
+
+    { ngx_string("seconds"), ngx_http_profile_parse_seconds,
+      100, 600000, "a number from 0.1 to 600" },
+
+    { ngx_string("requests"), ngx_http_profile_parse_number,
+      1, 100000, "a number from 1 to 100000" },
+
+    { ngx_string("interval"), ngx_http_profile_parse_bytes,
+      0, PROF_INTERVAL_MAX, "a size from 0 to 1024m" }
 };
 
 
-ngx_int_t
-ngx_http_profile_parse_mode(ngx_str_t *value, ngx_uint_t *mode)
+ngx_uint_t
+ngx_http_profile_param_find(u_char *name, size_t len)
 {
-    ngx_uint_t  i;
+    ngx_uint_t  n;
 
-    for (i = 0; ngx_http_profile_modes[i].name.len; i++) {
-
-        if (ngx_http_profile_str_eq(&ngx_http_profile_modes[i].name,
-                                    value->data, value->len))
+    for (n = 0; n < NGX_HTTP_PROFILE_PARAMS; n++) {
+        if (ngx_http_profile_str_eq(&ngx_http_profile_param_defs[n].name,
+                                    name, len))
         {
-            *mode = ngx_http_profile_modes[i].mode;
-            return NGX_OK;
+            break;
+        }
+    }
+
+    return n;
+}
+
+
+ngx_int_t
+ngx_http_profile_param_parse(ngx_uint_t n, ngx_str_t *value)
+{
+    ngx_int_t                  v;
+    ngx_http_profile_param_t  *param;
+
+    param = &ngx_http_profile_param_defs[n];
+    v = param->parse(value);
+
+    return (v < param->min || v > param->max) ? NGX_ERROR : v;
+}
+
+
+ngx_int_t
+ngx_http_profile_param_set(ngx_http_profile_params_t *params, ngx_uint_t n,
+    ngx_str_t *value)
+{
+    ngx_int_t  v;
+
+    v = ngx_http_profile_param_parse(n, value);
+
+    if (v == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_profile_param_put(params, n, v);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_profile_param_put(ngx_http_profile_params_t *params, ngx_uint_t n,
+    ngx_uint_t value)
+{
+    params->given |= (ngx_uint_t) 1 << n;
+    params->values[n] = value;
+}
+
+
+const char *
+ngx_http_profile_param_takes(ngx_uint_t n)
+{
+    u_char      *p;
+    ngx_uint_t   i;
+
+    static u_char  formats[256];
+
+    if (ngx_http_profile_param_defs[n].takes) {
+        return ngx_http_profile_param_defs[n].takes;
+    }
+
+    p = formats;
+
+    for (i = 0; prof_encoders[i]; i++) {
+        p = ngx_slprintf(p, formats + sizeof(formats) - 1, "%s\"%s\"",
+                         i ? " or " : "", prof_encoders[i]->name);
+    }
+
+    return (const char *) formats;
+}
+
+
+char *
+ngx_http_profile_param_slot(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    char *p = conf;
+
+    ngx_int_t    v;
+    ngx_str_t   *value;
+    ngx_uint_t  *np;
+
+    np = (ngx_uint_t *) (p + cmd->offset);
+
+    if (*np != NGX_CONF_UNSET_UINT) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    v = ngx_http_profile_param_parse((uintptr_t) cmd->post, &value[1]);
+
+    if (v == NGX_ERROR) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid value \"%V\" in \"%V\" directive, "
+                           "it must be %s", &value[1], &cmd->name,
+                           ngx_http_profile_param_takes(
+                               (uintptr_t) cmd->post));
+        return NGX_CONF_ERROR;
+    }
+
+    *np = v;
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_parse_mode(ngx_str_t *value)
+{
+    ngx_int_t    mode;
+    const char  *name;
+
+    for (mode = 0; mode < PROF_MODE_MAX; mode++) {
+        name = prof_mode_name(mode);
+
+        if (value->len == ngx_strlen(name)
+            && ngx_strncmp(value->data, name, value->len) == 0)
+        {
+            return mode;
         }
     }
 
@@ -41,34 +189,51 @@ ngx_http_profile_parse_mode(ngx_str_t *value, ngx_uint_t *mode)
 }
 
 
-ngx_str_t *
-ngx_http_profile_mode_name(ngx_uint_t mode)
+static ngx_int_t
+ngx_http_profile_parse_format(ngx_str_t *value)
 {
-    ngx_uint_t  i;
+    ngx_int_t              i;
+    const prof_encoder_t  *encoder;
 
-    for (i = 0; ngx_http_profile_modes[i].name.len; i++) {
+    encoder = prof_encoder_find((char *) value->data, value->len);
 
-        if (ngx_http_profile_modes[i].mode == mode) {
-            break;
-        }
-    }
-
-    return &ngx_http_profile_modes[i].name;
-}
-
-
-ngx_int_t
-ngx_http_profile_parse_frequency(ngx_str_t *value, ngx_uint_t *frequency)
-{
-    ngx_int_t  n;
-
-    n = ngx_atoi(value->data, value->len);
-
-    if (n < PROF_FREQUENCY_MIN || n > PROF_FREQUENCY_MAX) {
+    if (encoder == NULL) {
         return NGX_ERROR;
     }
 
-    *frequency = n;
+    for (i = 0; prof_encoders[i] != encoder; i++) { /* void */ }
 
-    return NGX_OK;
+    return i;
+}
+
+
+static ngx_int_t
+ngx_http_profile_parse_number(ngx_str_t *value)
+{
+    return ngx_atoi(value->data, value->len);
+}
+
+
+static ngx_int_t
+ngx_http_profile_parse_flag(ngx_str_t *value)
+{
+    if (ngx_http_profile_str_eq(value, "on", 2)) {
+        return 1;
+    }
+
+    return ngx_http_profile_str_eq(value, "off", 3) ? 0 : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_profile_parse_seconds(ngx_str_t *value)
+{
+    return ngx_atofp(value->data, value->len, 3);
+}
+
+
+static ngx_int_t
+ngx_http_profile_parse_bytes(ngx_str_t *value)
+{
+    return ngx_parse_size(value);
 }

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Values of parameters, which directives, triggers and calls of the console
- * share.
+ * Parameters of captures.  Triggers, calls of the console and directives take
+ * the same values, and describe them in the same words.
  */
 
 
@@ -17,17 +17,60 @@
 #include "prof.h"
 
 
+typedef enum {
+    NGX_HTTP_PROFILE_PARAM_MODE = 0,    /* prof_mode_e */
+    NGX_HTTP_PROFILE_PARAM_FORMAT,      /* index in prof_encoders[] */
+    NGX_HTTP_PROFILE_PARAM_FREQUENCY,   /* samples a second */
+    NGX_HTTP_PROFILE_PARAM_SPANS,       /* 1: stages are shown */
+    NGX_HTTP_PROFILE_PARAM_SECONDS,     /* length of a capture, in ms */
+    NGX_HTTP_PROFILE_PARAM_REQUESTS,    /* length of a capture, in requests */
+    NGX_HTTP_PROFILE_PARAM_TRIGGERS,    /* a trigger has those above */
+    NGX_HTTP_PROFILE_PARAM_INTERVAL =   /* bytes between samples of memory */
+        NGX_HTTP_PROFILE_PARAM_TRIGGERS,
+    NGX_HTTP_PROFILE_PARAMS
+} ngx_http_profile_param_e;
+
+
+typedef struct {
+    ngx_uint_t                 given;        /* bits: 1 << a number above */
+    ngx_uint_t                 values[NGX_HTTP_PROFILE_PARAMS];
+} ngx_http_profile_params_t;
+
+
+#define ngx_http_profile_param_given(params, n)                               \
+    ((params)->given & (ngx_uint_t) 1 << (n))
+
+/* the value that was given, or preset */
+
+#define ngx_http_profile_param(params, n, preset)                             \
+    (ngx_http_profile_param_given(params, n) ? (params)->values[n] : (preset))
+
+
 PROF_HIDDEN_BEGIN
 
-/* "wall", "cpu" or "object"; NGX_OK, or NGX_ERROR for another value */
-ngx_int_t ngx_http_profile_parse_mode(ngx_str_t *value, ngx_uint_t *mode);
+/* returns the parameter of this name, "mode", or NGX_HTTP_PROFILE_PARAMS */
+ngx_uint_t ngx_http_profile_param_find(u_char *name, size_t len);
 
-/* returns the name of a mode; static memory */
-ngx_str_t *ngx_http_profile_mode_name(ngx_uint_t mode);
+/* returns the value, or NGX_ERROR if the parameter does not take it */
+ngx_int_t ngx_http_profile_param_parse(ngx_uint_t n, ngx_str_t *value);
 
-/* samples a second; NGX_OK, or NGX_ERROR if the value is out of range */
-ngx_int_t ngx_http_profile_parse_frequency(ngx_str_t *value,
-    ngx_uint_t *frequency);
+/* sets a value that was not parsed */
+void ngx_http_profile_param_put(ngx_http_profile_params_t *params,
+    ngx_uint_t n, ngx_uint_t value);
+
+/* parses the value and sets it in *params; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_profile_param_set(ngx_http_profile_params_t *params,
+    ngx_uint_t n, ngx_str_t *value);
+
+/* returns a description of the values that it takes; static memory */
+const char *ngx_http_profile_param_takes(ngx_uint_t n);
+
+/*
+ * A directive for a field of ngx_uint_t.  cmd->post is the number of the
+ * parameter.
+ */
+char *ngx_http_profile_param_slot(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 
 PROF_HIDDEN_END
 

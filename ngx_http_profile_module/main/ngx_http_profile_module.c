@@ -94,7 +94,7 @@ ngx_http_profile_look(ngx_http_request_t *r)
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
     asked = ngx_http_profile_find_arg(&r->args, &plcf->arg,
-                                      plcf->arg_shift)
+                                      plcf->arg_rare)
                == NGX_OK
             || ngx_http_get_module_ctx(r, ngx_http_profile_module)
             || *ngx_http_profile_bar_waiting;

@@ -18,8 +18,6 @@
 
 static ngx_int_t ngx_http_profile_answer_headers(
     ngx_http_profile_call_t *call, ngx_http_profile_answer_t *answer);
-static ngx_int_t ngx_http_profile_answer_file(ngx_http_profile_call_t *call,
-    ngx_str_t *name);
 static ngx_int_t ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer);
 static void ngx_http_profile_answer_free(void *data);
@@ -110,15 +108,10 @@ ngx_http_profile_answer_headers(ngx_http_profile_call_t *call,
     headers[n].key = "Cross-Origin-Resource-Policy";
     headers[n++].value = "same-origin";
 
-    if (call->negotiated) {
-        headers[n].key = "Vary";
-        headers[n++].value = answer->compressible ? "Accept, Accept-Encoding"
-                                                  : "Accept";
-
-    } else if (answer->compressible) {
-        headers[n].key = "Vary";
-        headers[n++].value = "Accept-Encoding";
-    }
+    headers[n].key = "Vary";
+    headers[n].value = ngx_http_profile_vary(call->negotiated,
+                                             answer->compressible);
+    n += (headers[n].value != NULL);
 
     if (answer->gzipped) {
         headers[n].key = "Content-Encoding";
@@ -126,17 +119,17 @@ ngx_http_profile_answer_headers(ngx_http_profile_call_t *call,
     }
 
     for (i = 0; i < n; i++) {
-        if (ngx_http_profile_call_header(call, headers[i].key,
-                                         headers[i].value)
+        if (ngx_http_profile_add_text_header(call->request, headers[i].key,
+                                             headers[i].value)
             != NGX_OK)
         {
             return NGX_ERROR;
         }
     }
 
-    return answer->file.len ? ngx_http_profile_answer_file(call,
-                                                           &answer->file)
-                            : NGX_OK;
+    return answer->file.len
+           ? ngx_http_profile_add_file_header(call->request, &answer->file)
+           : NGX_OK;
 }
 
 
@@ -147,7 +140,8 @@ ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call, ngx_int_t rc)
                           call->request->connection->log);
 
     if (rc != NGX_BUSY
-        || ngx_http_profile_call_header(call, "Retry-After", "1") != NGX_OK)
+        || ngx_http_profile_add_text_header(call->request, "Retry-After", "1")
+           != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -157,61 +151,6 @@ ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call, ngx_int_t rc)
                                          "in this worker");
 }
 
-
-ngx_int_t
-ngx_http_profile_call_header(ngx_http_profile_call_t *call, const char *key,
-    const char *value)
-{
-    ngx_table_elt_t  *h;
-
-    h = ngx_list_push(&call->request->headers_out.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(h, sizeof(ngx_table_elt_t));
-
-    h->hash = 1;
-    h->key.data = (u_char *) key;
-    h->key.len = ngx_strlen(key);
-    h->value.data = (u_char *) value;
-    h->value.len = ngx_strlen(value);
-
-    return NGX_OK;
-}
-
-
-/* names are made of what no client quotes */
-
-static ngx_int_t
-ngx_http_profile_answer_file(ngx_http_profile_call_t *call, ngx_str_t *name)
-{
-    u_char  *p, *value;
-    size_t   i;
-
-    static const char  prefix[] = "attachment; filename=\"";
-
-    value = ngx_pnalloc(call->request->pool, sizeof(prefix) + name->len + 1);
-    if (value == NULL) {
-        return NGX_ERROR;
-    }
-
-    p = ngx_cpymem(value, prefix, sizeof(prefix) - 1);
-
-    for (i = 0; i < name->len; i++) {
-        *p++ = (ngx_strchr("\"\\/", name->data[i]) || name->data[i] < ' '
-                || name->data[i] >= 0x7f) ? '-' : name->data[i];
-    }
-
-    *p++ = '"';
-    *p = '\0';
-
-    return ngx_http_profile_call_header(call, "Content-Disposition",
-                                        (char *) value);
-}
-
-
-/* without memory for it, it is sent as it is */
 
 static ngx_int_t
 ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
@@ -387,7 +326,8 @@ ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
 
     if (p == NULL
         || (call->pprof
-            && ngx_http_profile_call_header(call, "X-Go-Pprof", "1")
+            && ngx_http_profile_add_text_header(call->request, "X-Go-Pprof",
+                                                "1")
                != NGX_OK))
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -44,6 +44,38 @@ ngx_http_profile_call_arg(ngx_http_profile_call_t *call, const char *name,
 
 
 ngx_int_t
+ngx_http_profile_call_param(ngx_http_profile_call_t *call, const char *name,
+    ngx_uint_t n, ngx_http_profile_params_t *params)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    rc = ngx_http_profile_call_arg(call, name, &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
+    }
+
+    if (ngx_http_profile_param_set(params, n, &value) == NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_profile_call_wrong(call, name, &value,
+                                       ngx_http_profile_param_takes(n));
+}
+
+
+ngx_int_t
+ngx_http_profile_call_wrong(ngx_http_profile_call_t *call, const char *name,
+    ngx_str_t *value, const char *takes)
+{
+    return ngx_http_profile_answer_error(call, NGX_HTTP_BAD_REQUEST,
+                                "\"%s\" is \"%V\", it must be %s",
+                                name, value, takes);
+}
+
+
+ngx_int_t
 ngx_http_profile_call_hold(ngx_http_profile_call_t *call,
     void (*abort)(ngx_http_profile_call_t *call), void *data)
 {

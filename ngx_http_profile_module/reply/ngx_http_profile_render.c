@@ -34,9 +34,7 @@ struct ngx_http_profile_render_s {
     unsigned                    lost:1;       /* for want of memory */
     unsigned                    page:1;       /* of the console, instead */
     unsigned                    negotiated:1; /* the format, by Accept */
-    unsigned                    gzip:1;       /* the client takes it */
-    unsigned                    compressible:1;
-    unsigned                    compressed:1;
+    ngx_http_profile_gzip_t     gzip;
 };
 
 
@@ -45,7 +43,6 @@ static ngx_http_profile_stored_t *ngx_http_profile_facts(
 static void ngx_http_profile_render_late(void *data);
 static void ngx_http_profile_render_work(void *data);
 static void ngx_http_profile_render_store(ngx_http_profile_render_t *render);
-static void ngx_http_profile_render_gzip(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_done(void *data);
 static void ngx_http_profile_render_finish(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
@@ -59,6 +56,7 @@ ngx_int_t
 ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 {
     ngx_int_t                   rc;
+    ngx_uint_t                  negotiated;
     ngx_http_profile_render_t  *render;
 
     render = ngx_calloc(sizeof(ngx_http_profile_render_t), ngx_cycle->log);
@@ -76,15 +74,9 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
     }
 
     if (reply) {
-        render->negotiated = ctx->trigger.format == NULL;
-        render->encoder = ctx->trigger.format;
-
-        if (render->negotiated) {
-            render->encoder = ngx_http_profile_accept_format(ctx->request,
-                                                          ctx->conf->format);
-        }
-
-        render->gzip = ngx_http_profile_accept_gzip(ctx->request);
+        render->encoder = ngx_http_profile_format(ctx, &negotiated);
+        render->negotiated = negotiated;
+        render->gzip.accepted = ngx_http_profile_accept_gzip(ctx->request);
         render->ctx = ctx;
 
         /* what a browser gets, unless the page itself was asked for */
@@ -229,7 +221,7 @@ ngx_http_profile_render_work(void *data)
         render->rc = render->encoder->encode(render->profile, &render->out);
 
         if (render->rc == PROF_OK) {
-            ngx_http_profile_render_gzip(render);
+            ngx_http_profile_gzip(&render->out, &render->gzip);
         }
     }
 
@@ -269,37 +261,6 @@ ngx_http_profile_render_store(ngx_http_profile_render_t *render)
     }
 
     prof_buf_free(&archive);
-}
-
-
-/* without memory for it, it is sent as it is */
-
-static void
-ngx_http_profile_render_gzip(ngx_http_profile_render_t *render)
-{
-    prof_buf_t  out;
-
-    if (prof_gzip_is(render->out.data, render->out.len)) {
-        return;
-    }
-
-    render->compressible = 1;
-
-    if (!render->gzip) {
-        return;
-    }
-
-    prof_buf_init(&out);
-
-    if (prof_gzip(render->out.data, render->out.len, &out) != PROF_OK) {
-        prof_buf_free(&out);
-        return;
-    }
-
-    prof_buf_free(&render->out);
-
-    render->out = out;
-    render->compressed = 1;
 }
 
 
@@ -390,16 +351,20 @@ static void
 ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
     ngx_http_profile_reply_t *reply)
 {
-    const char  *p;
+    const char          *p;
+    ngx_http_request_t  *r;
+
+    r = render->ctx->request;
 
     p = render->encoder->content_type;
     reply->content_type.data = (u_char *) p;
     reply->content_type.len = ngx_strlen(p);
 
     if (render->encoder->download) {
-        p = render->encoder->extension;
-        reply->extension.data = (u_char *) p;
-        reply->extension.len = ngx_strlen(p);
+        (void) ngx_http_profile_file_name(r->pool, &r->headers_in.server,
+                              &r->uri, ngx_http_profile_mode(render->ctx),
+                              r->start_sec, render->encoder->extension,
+                              &reply->file);
     }
 
     if (render->encoder->csp) {
@@ -408,17 +373,14 @@ ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
         reply->csp.len = ngx_strlen(p);
     }
 
-    if (render->negotiated && render->compressible) {
-        ngx_str_set(&reply->vary, "Accept, Accept-Encoding");
+    p = ngx_http_profile_vary(render->negotiated, render->gzip.compressible);
 
-    } else if (render->negotiated) {
-        ngx_str_set(&reply->vary, "Accept");
-
-    } else if (render->compressible) {
-        ngx_str_set(&reply->vary, "Accept-Encoding");
+    if (p) {
+        reply->vary.data = (u_char *) p;
+        reply->vary.len = ngx_strlen(p);
     }
 
-    if (render->compressed) {
+    if (render->gzip.done) {
         ngx_str_set(&reply->encoding, "gzip");
     }
 }

@@ -31,6 +31,7 @@
 #include "prof.h"
 #include "core/ngx_http_profile_conf.h"
 #include "core/ngx_http_profile_http.h"
+#include "core/ngx_http_profile_param.h"
 #include "loop/ngx_http_profile_loop.h"
 
 
@@ -134,6 +135,17 @@ ngx_int_t ngx_http_profile_call_arg(ngx_http_profile_call_t *call,
     const char *name, ngx_str_t *value);
 
 /*
+ * Sets parameter n in *params if the call has an argument of this name.
+ * Returns NGX_DECLINED, or the result of an answer that says what is wrong.
+ */
+ngx_int_t ngx_http_profile_call_param(ngx_http_profile_call_t *call,
+    const char *name, ngx_uint_t n, ngx_http_profile_params_t *params);
+
+/* answers that an argument has a wrong value */
+ngx_int_t ngx_http_profile_call_wrong(ngx_http_profile_call_t *call,
+    const char *name, ngx_str_t *value, const char *takes);
+
+/*
  * The handler answers later, and returns what this returns: NGX_DONE.  When
  * the client goes away first, abort(call) is called, once, and the call is no
  * more.  Otherwise ngx_http_profile_call_end() is given the result of the
@@ -168,10 +180,6 @@ ngx_int_t ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
 ngx_int_t ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call,
     ngx_int_t rc);
 
-/* a header of the answer; key and value are not copied */
-ngx_int_t ngx_http_profile_call_header(ngx_http_profile_call_t *call,
-    const char *key, const char *value);
-
 /* ngx_http_profile_filter.c: a response past all filters but our own */
 
 ngx_int_t ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out);
@@ -190,7 +198,6 @@ void ngx_http_profile_writer(ngx_http_request_t *r);
 ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
 ngx_int_t ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id);
 ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);
-u_char *ngx_http_profile_safe_name(u_char *p, u_char *last, ngx_str_t *part);
 
 /* ngx_http_profile_recorded.c: a profile that is stored */
 

@@ -8,7 +8,6 @@
 
 
 #include "request/ngx_http_profile_trigger.h"
-#include "bar/ngx_http_profile_bar.h"
 #include "core/ngx_http_profile_loss.h"
 
 
@@ -113,7 +112,7 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
 
     if (ngx_http_profile_access(r, &ctx->trigger, plcf) != NGX_OK
         || (ctx->trigger.order.len
-            && ngx_http_profile_bar_take(ctx) != NGX_OK))
+            && ngx_http_profile_orders.take(ctx) != NGX_OK))
     {
         ngx_http_profile_refuse(ctx);
         return NGX_DECLINED;

@@ -12,8 +12,6 @@
 #include "reply/ngx_http_profile_reply.h"
 #include "stages/ngx_http_profile_stages.h"
 
-#include <sys/random.h>
-
 
 static void ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr);
@@ -52,9 +50,7 @@ ngx_http_profile_begin(ngx_http_request_t *r)
     ngx_http_profile_ctx_t      *ctx;
     ngx_http_profile_trigger_t   t;
 
-    ngx_str_null(&t.arg);
-    ngx_str_null(&t.header);
-    ngx_str_null(&t.order);
+    ngx_memzero(&t, sizeof(ngx_http_profile_trigger_t));
 
     if (ngx_http_profile_find_trigger(r, &t) != NGX_OK
         || ngx_http_profile_access_any(r, &t) != NGX_OK)
@@ -67,9 +63,7 @@ ngx_http_profile_begin(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    ctx->trigger.arg = t.arg;
-    ctx->trigger.header = t.header;
-    ctx->trigger.order = t.order;
+    ctx->trigger = t;
 
     if (ngx_http_profile_parse_trigger(r, &ctx->trigger) == NGX_ERROR
         || ngx_http_profile_start(ctx) != NGX_OK)
@@ -94,7 +88,6 @@ ngx_http_profile_create(ngx_http_request_t *r)
     ngx_pool_cleanup_t        *cln;
     ngx_http_profile_ctx_t    *ctx;
     ngx_http_profile_track_t  *tr;
-    u_char                     id[NGX_HTTP_PROFILE_ID_LEN / 2];
 
     tr = ngx_http_profile_track(r);
     if (tr == NULL) {
@@ -109,13 +102,9 @@ ngx_http_profile_create(ngx_http_request_t *r)
     ctx = cln->data;
     ngx_memzero(ctx, sizeof(ngx_http_profile_ctx_t));
 
-    if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id)) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
-                      "profile: getrandom() failed");
+    if (ngx_http_profile_make_id(ctx->id, r->connection->log) != NGX_OK) {
         return NULL;
     }
-
-    ngx_hex_dump(ctx->id, id, sizeof(id));
 
     ctx->request = r;
     ctx->request_line = r->request_line;
@@ -147,16 +136,18 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
-    ctx->frequency = ctx->trigger.frequency_given ? ctx->trigger.frequency
-                                                  : plcf->frequency;
+    ctx->frequency = ngx_http_profile_param(&ctx->trigger.params,
+                                            NGX_HTTP_PROFILE_PARAM_FREQUENCY,
+                                            plcf->frequency);
 
     /* whoever may be refused yet has what everybody has */
 
     conf.frequency = ngx_min(ctx->frequency, plcf->frequency);
     conf.mode = PROF_MODE_WALL;
     conf.memory = plcf->buffer;
-    ctx->track->spans = ctx->trigger.spans_given ? ctx->trigger.spans
-                                                 : plcf->spans;
+    ctx->track->spans = ngx_http_profile_param(&ctx->trigger.params,
+                                               NGX_HTTP_PROFILE_PARAM_SPANS,
+                                               (ngx_uint_t) plcf->spans);
 
     if (ctx->trigger.error.len) {
         conf.frequency = PROF_FREQUENCY_MIN;
@@ -212,7 +203,8 @@ ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
                                    ctx->track->capture, ctx->frequency);
     }
 
-    if ((ctx->trigger.mode_given ? ctx->trigger.mode : plcf->mode)
+    if (ngx_http_profile_param(&ctx->trigger.params,
+                               NGX_HTTP_PROFILE_PARAM_MODE, plcf->mode)
         == PROF_MODE_OBJECT)
     {
         ngx_http_profile_object_begin(ctx);

@@ -31,8 +31,7 @@ ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    ctx->profile->mode = ctx->trigger.mode_given ? ctx->trigger.mode
-                                                 : ctx->conf->mode;
+    ctx->profile->mode = ngx_http_profile_mode(ctx);
 
     ngx_http_profile_add_fact(ctx, "request", &ctx->request_line);
     ngx_http_profile_add_fact(ctx, "host", &r->headers_in.server);

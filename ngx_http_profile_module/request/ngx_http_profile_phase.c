@@ -298,7 +298,11 @@ ngx_http_profile_content(ngx_http_request_t *r, ngx_http_profile_ctx_t *ctx,
             return ngx_http_profile_send_error(ctx);
         }
 
-        if (ctx->trigger.msec || ctx->trigger.requests) {
+        if (ngx_http_profile_param_given(&ctx->trigger.params,
+                                         NGX_HTTP_PROFILE_PARAM_SECONDS)
+            || ngx_http_profile_param_given(&ctx->trigger.params,
+                                            NGX_HTTP_PROFILE_PARAM_REQUESTS))
+        {
             return ngx_http_profile_endpoint_answer(ctx);
         }
     }

@@ -27,6 +27,7 @@
 #include "prof.h"
 #include "core/ngx_http_profile_conf.h"
 #include "core/ngx_http_profile_http.h"
+#include "core/ngx_http_profile_param.h"
 #include "loop/ngx_http_profile_loop.h"
 #include "request/ngx_http_profile_object.h"
 
@@ -40,25 +41,17 @@
 
 
 /*
- * What a trigger asks for.  A value that was not given is empty; error is
- * set if one is wrong, and is shown to permitted clients only.
+ * What a trigger asks for.  Texts are empty if they do not apply.  Only clients
+ * that the location permits are shown the error.
  */
 
 typedef struct {
-    ngx_str_t                  arg;          /* name found in the query */
-    ngx_str_t                  header;       /* name found in the headers */
-    ngx_str_t                  order;        /* of the bar, which fits */
-    ngx_str_t                  error;
-    ngx_uint_t                 mode;
-    ngx_uint_t                 frequency;
-    ngx_msec_t                 msec;         /* of an endpoint's capture, or */
-    ngx_uint_t                 requests;     /* so many; 0: not given */
-    const prof_encoder_t      *format;
+    ngx_str_t                  arg;          /* its name in the query */
+    ngx_str_t                  header;       /* its name in the headers */
+    ngx_str_t                  order;        /* its name in messages */
+    ngx_str_t                  error;        /* what is wrong with it */
+    ngx_http_profile_params_t  params;
     unsigned                   record:1;     /* not "flamegraph" */
-    unsigned                   mode_given:1;
-    unsigned                   frequency_given:1;
-    unsigned                   spans:1;
-    unsigned                   spans_given:1;
 } ngx_http_profile_trigger_t;
 
 
@@ -67,7 +60,7 @@ typedef struct {
 typedef struct {
     ngx_uint_t                 status;
     ngx_str_t                  content_type;
-    ngx_str_t                  extension;    /* empty: not a download */
+    ngx_str_t                  file;         /* a download of this name */
     ngx_str_t                  csp;          /* its policy, or empty */
     ngx_str_t                  vary;         /* what it was chosen by */
     ngx_str_t                  encoding;     /* "gzip", or empty */
@@ -86,6 +79,25 @@ typedef enum {
 
 
 typedef struct ngx_http_profile_render_s  ngx_http_profile_render_t;
+
+
+/*
+ * Orders: a third source of triggers, which another room sets.  An order asks
+ * to record a request that has neither argument nor header.
+ */
+
+typedef struct {
+
+    /* NGX_OK if there is an order for the request, with *params */
+    ngx_int_t  (*find)(ngx_http_request_t *r,
+                       ngx_http_profile_params_t *params);
+
+    /*
+     * The location admits the request.  NGX_OK if the order is this context's,
+     * NGX_DECLINED if another request took it.  A context may ask again.
+     */
+    ngx_int_t  (*take)(ngx_http_profile_ctx_t *ctx);
+} ngx_http_profile_orders_t;
 
 
 struct ngx_http_profile_ctx_s {
@@ -152,6 +164,8 @@ ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
 
 /* ngx_http_profile_trigger.c: the trigger in a request */
 
+extern ngx_http_profile_orders_t  ngx_http_profile_orders;
+
 /* requests of this worker that came with a trigger header */
 extern ngx_uint_t  ngx_http_profile_nmarks;
 
@@ -159,15 +173,27 @@ extern ngx_uint_t  ngx_http_profile_nmarks;
 ngx_int_t ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
     ngx_uint_t offset);
 
-/*
- * Prepares the search for an argument.  Returns a table of 256 bytes in the
- * pool, or NULL.
- */
-u_char *ngx_http_profile_arg_shift(ngx_pool_t *pool, ngx_str_t *name);
+/* returns the index of the byte of the name that is rarest in queries */
+ngx_uint_t ngx_http_profile_arg_rare(ngx_str_t *name);
 
-/* NGX_OK if a query has an argument of this name, or NGX_DECLINED */
+/*
+ * NGX_OK if a query has an argument of this name, or NGX_DECLINED.  rare is an
+ * index in the name: its byte is searched for.
+ */
 ngx_int_t ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name,
-    u_char *shift);
+    ngx_uint_t rare);
+
+/* ngx_http_profile_trigger_parse.c: what an admitted trigger asks for */
+
+/* returns the prof_mode_e of the profile */
+ngx_uint_t ngx_http_profile_mode(ngx_http_profile_ctx_t *ctx);
+
+/*
+ * Returns the format of the reply, and sets *negotiated to 1 if the client's
+ * headers may choose it.
+ */
+const prof_encoder_t *ngx_http_profile_format(ngx_http_profile_ctx_t *ctx,
+    ngx_uint_t *negotiated);
 
 /* ngx_http_profile_access.c: who may profile */
 

@@ -14,12 +14,6 @@
 #include "request/ngx_http_profile_request.h"
 
 
-static char *ngx_http_profile_mode(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_profile_frequency(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_profile_format(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
 static char *ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static ngx_uint_t ngx_http_profile_known_header(ngx_str_t *name);
@@ -34,8 +28,6 @@ static char *ngx_http_profile_request_init(ngx_conf_t *cf,
 static char *ngx_http_profile_request_merge(ngx_conf_t *cf,
     ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf);
 static void ngx_http_profile_request_stop(void);
-static ngx_int_t ngx_http_profile_merge_arg(ngx_conf_t *cf,
-    ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf);
 static char *ngx_http_profile_add_location(ngx_conf_t *cf,
     ngx_http_profile_loc_conf_t *conf);
 static ngx_int_t ngx_http_profile_add_name(ngx_array_t *names,
@@ -47,6 +39,12 @@ static ngx_int_t ngx_http_profile_add_header_key(ngx_conf_t *cf,
 
 
 /* all three types are of one size on the platforms of the module */
+
+static ngx_http_profile_limit_t  ngx_http_profile_frequency_limit = {
+    ngx_conf_set_num_slot,
+    PROF_FREQUENCY_MIN, PROF_FREQUENCY_MAX,
+    "a number of samples a second from 1 to 10000"
+};
 
 static ngx_http_profile_limit_t  ngx_http_profile_timeout_limit = {
     ngx_conf_set_msec_slot,
@@ -104,24 +102,24 @@ static ngx_command_t  ngx_http_profile_request_commands[] = {
 
     { ngx_string("profile_mode"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_mode,
+      ngx_http_profile_param_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
+      offsetof(ngx_http_profile_loc_conf_t, mode),
+      (void *) NGX_HTTP_PROFILE_PARAM_MODE },
 
     { ngx_string("profile_frequency"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_frequency,
+      ngx_http_profile_limited,
       NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
+      offsetof(ngx_http_profile_loc_conf_t, frequency),
+      &ngx_http_profile_frequency_limit },
 
     { ngx_string("profile_format"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_profile_format,
+      ngx_http_profile_param_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
+      offsetof(ngx_http_profile_loc_conf_t, format),
+      (void *) NGX_HTTP_PROFILE_PARAM_FORMAT },
 
     { ngx_string("profile_arg"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1,
@@ -222,6 +220,7 @@ ngx_http_profile_request_create_location(ngx_conf_t *cf,
     conf->allow = NGX_CONF_UNSET_PTR;
     conf->condition = NGX_CONF_UNSET_PTR;
     conf->mode = NGX_CONF_UNSET_UINT;
+    conf->format = NGX_CONF_UNSET_UINT;
     conf->frequency = NGX_CONF_UNSET_UINT;
     conf->spans = NGX_CONF_UNSET;
     conf->timeout = NGX_CONF_UNSET_MSEC;
@@ -265,13 +264,10 @@ ngx_http_profile_request_merge(ngx_conf_t *cf,
                               PROF_INTERVAL_DEFAULT);
     ngx_conf_merge_msec_value(conf->object_grace, prev->object_grace, 0);
 
-    if (conf->format == NULL) {
-        conf->format = prev->format ? prev->format : prof_encoders[0];
-    }
+    ngx_conf_merge_uint_value(conf->format, prev->format, 0);
+    ngx_conf_merge_str_value(conf->arg, prev->arg, "performance_bar");
 
-    if (ngx_http_profile_merge_arg(cf, prev, conf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
+    conf->arg_rare = ngx_http_profile_arg_rare(&conf->arg);
 
     if (conf->allow == NULL) {
 
@@ -297,26 +293,6 @@ ngx_http_profile_request_stop(void)
 {
     ngx_http_profile_capture_exit();
     ngx_http_profile_object_exit();
-}
-
-
-static ngx_int_t
-ngx_http_profile_merge_arg(ngx_conf_t *cf, ngx_http_profile_loc_conf_t *prev,
-    ngx_http_profile_loc_conf_t *conf)
-{
-    ngx_conf_merge_str_value(conf->arg, prev->arg, "performance_bar");
-
-    if (conf->arg.data == prev->arg.data) {
-        conf->arg_shift = prev->arg_shift;
-    }
-
-    if (conf->arg.len == 0 || conf->arg_shift) {
-        return NGX_OK;
-    }
-
-    conf->arg_shift = ngx_http_profile_arg_shift(cf->pool, &conf->arg);
-
-    return conf->arg_shift ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -380,99 +356,6 @@ ngx_http_profile_add_name(ngx_array_t *names, ngx_str_t *name)
     *known = *name;
 
     return NGX_OK;
-}
-
-
-static char *
-ngx_http_profile_mode(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_profile_loc_conf_t *plcf = conf;
-
-    ngx_str_t  *value;
-
-    if (plcf->mode != NGX_CONF_UNSET_UINT) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    if (ngx_http_profile_parse_mode(&value[1], &plcf->mode) != NGX_OK) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid value \"%V\" in \"%V\" directive, "
-                           "it must be \"wall\", \"cpu\" or \"object\"",
-                           &value[1], &cmd->name);
-        return NGX_CONF_ERROR;
-    }
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_profile_frequency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_profile_loc_conf_t *plcf = conf;
-
-    ngx_str_t  *value;
-
-    if (plcf->frequency != NGX_CONF_UNSET_UINT) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    if (ngx_http_profile_parse_frequency(&value[1], &plcf->frequency)
-        != NGX_OK)
-    {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid value \"%V\" in \"%V\" directive, "
-                           "it must be a number of samples a second "
-                           "from %d to %d",
-                           &value[1], &cmd->name,
-                           PROF_FREQUENCY_MIN, PROF_FREQUENCY_MAX);
-        return NGX_CONF_ERROR;
-    }
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_profile_format(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_profile_loc_conf_t *plcf = conf;
-
-    u_char      *p, *last;
-    ngx_str_t   *value;
-    ngx_uint_t   i;
-    u_char       names[NGX_MAX_CONF_ERRSTR];
-
-    if (plcf->format) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    plcf->format = prof_encoder_find((char *) value[1].data, value[1].len);
-
-    if (plcf->format) {
-        return NGX_CONF_OK;
-    }
-
-    p = names;
-    last = names + sizeof(names);
-
-    for (i = 0; prof_encoders[i]; i++) {
-        p = ngx_slprintf(p, last, "%s\"%s\"", i ? ", " : "",
-                         prof_encoders[i]->name);
-    }
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid value \"%V\" in \"%V\" directive, "
-                       "it must be one of %*s",
-                       &value[1], &cmd->name, (size_t) (p - names), names);
-
-    return NGX_CONF_ERROR;
 }
 
 

@@ -25,26 +25,18 @@ PROF_HIDDEN_BEGIN
 ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 
+/* ngx_http_profile_trigger_parse.c */
+
 /*
- * Parses the trigger that counts.  NGX_DECLINED: t->error says what is wrong.
- * NGX_ERROR: there is no memory.
+ * Parses the argument, or the header if there is no argument.  NGX_DECLINED:
+ * t->error says what is wrong.  NGX_ERROR: there is no memory.
  */
 ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 
-/* ngx_http_profile_trigger_param.c: parameters of a trigger */
-
-ngx_int_t ngx_http_profile_set_arg(ngx_http_request_t *r,
-    ngx_http_profile_trigger_t *t, ngx_str_t *name, ngx_str_t *value,
-    ngx_uint_t *seen);
-ngx_int_t ngx_http_profile_set_short(ngx_http_request_t *r,
-    ngx_http_profile_trigger_t *t, ngx_str_t *name, ngx_str_t *value,
-    ngx_uint_t *seen);
+/* returns 1 if an argument from p to last belongs to a trigger in the query */
 ngx_int_t ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t,
     u_char *p, u_char *last);
-ngx_int_t ngx_http_profile_error(ngx_http_request_t *r,
-    ngx_http_profile_trigger_t *t, ngx_str_t *name, const char *text,
-    ngx_str_t *takes);
 
 /* ngx_http_profile_strip.c */
 

@@ -61,7 +61,8 @@ ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
 
         if (ticket == NGX_BUSY) {
 
-            if (ngx_http_profile_call_header(call, "Retry-After", "5")
+            if (ngx_http_profile_add_text_header(call->request,
+                                                 "Retry-After", "5")
                 != NGX_OK)
             {
                 return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -126,7 +127,7 @@ ngx_http_profile_asker_create(ngx_http_profile_call_t *call,
 
     s->call = call;
     s->wanted = *wanted;
-    s->gzip = ngx_http_profile_accept_gzip(call->request);
+    s->gzip.accepted = ngx_http_profile_accept_gzip(call->request);
     s->id = (uint64_t) ngx_pid << 32 | ++ngx_http_profile_asker_count;
     s->end = prof_now() + (uint64_t) wanted->time * 1000000;
 

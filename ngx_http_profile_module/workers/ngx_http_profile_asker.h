@@ -162,8 +162,6 @@ typedef struct {
     uint32_t                   *times;       /* us, of malloc() */
     ngx_uint_t                  ntimes;
     unsigned                    failed:1;    /* no memory */
-    unsigned                    compressible:1;
-    unsigned                    gzipped:1;
 } ngx_http_profile_merged_t;
 
 
@@ -178,7 +176,7 @@ typedef struct {
     ngx_connection_t            connection;  /* for nginx's debug messages */
     ngx_http_profile_job_t      job;
     unsigned                    merging:1;   /* the rest is the thread's */
-    unsigned                    gzip:1;      /* the client takes it */
+    ngx_http_profile_gzip_t     gzip;
     ngx_http_profile_merged_t   merged;
     prof_buf_t                  out;
     ngx_uint_t                  nmembers;

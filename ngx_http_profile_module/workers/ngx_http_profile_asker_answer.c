@@ -6,11 +6,7 @@
  */
 
 
-#include "core/ngx_http_profile_param.h"
 #include "workers/ngx_http_profile_asker.h"
-
-
-#define NGX_HTTP_PROFILE_FILE_LEN  64
 
 
 static ngx_int_t ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s);
@@ -19,11 +15,12 @@ static ngx_int_t ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s);
 ngx_int_t
 ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s)
 {
-    u_char                     *p;
-    ngx_tm_t                    tm;
     const prof_encoder_t       *format;
     ngx_http_profile_call_t    *call;
     ngx_http_profile_answer_t   answer;
+
+    static ngx_str_t  none = ngx_null_string;
+    static ngx_str_t  nginx = ngx_string("nginx");
 
     call = s->call;
     format = s->wanted.format;
@@ -51,26 +48,16 @@ ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s)
     answer.type.data = (u_char *) format->content_type;
     answer.type.len = ngx_strlen(format->content_type);
     answer.csp = format->csp;
-    answer.gzipped = s->merged.gzipped;
-    answer.compressible = s->merged.compressible;
+    answer.gzipped = s->gzip.done;
+    answer.compressible = s->gzip.compressible;
 
-    if (format->download) {
-        p = ngx_pnalloc(call->request->pool, NGX_HTTP_PROFILE_FILE_LEN);
-        if (p == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        ngx_gmtime(ngx_time(), &tm);
-
-        answer.file.data = p;
-        answer.file.len = ngx_snprintf(p, NGX_HTTP_PROFILE_FILE_LEN,
-                              "nginx-%s-%04d%02d%02d-%02d%02d%02d.%s",
-                              ngx_http_profile_mode_name(
-                                  s->wanted.conf.mode)->data,
-                              tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
-                              tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
-                              format->extension)
-                          - p;
+    if (format->download
+        && ngx_http_profile_file_name(call->request->pool, &nginx, &none,
+                                      s->wanted.conf.mode, ngx_time(),
+                                      format->extension, &answer.file)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     return ngx_http_profile_answer_buf(call, &answer, &s->out);
@@ -92,7 +79,8 @@ ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)
         if (s->members[i].state == NGX_HTTP_PROFILE_MEMBER_DONE
             && s->members[i].report == NGX_HTTP_PROFILE_BUSY)
         {
-            if (ngx_http_profile_call_header(call, "Retry-After", "5")
+            if (ngx_http_profile_add_text_header(call->request,
+                                                 "Retry-After", "5")
                 != NGX_OK)
             {
                 return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -43,7 +43,7 @@ static ngx_uint_t ngx_http_profile_endpoint_match(ngx_http_request_t *r,
 static ngx_uint_t ngx_http_profile_endpoint_located(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep);
 static void ngx_http_profile_endpoint_spans(ngx_uint_t mask,
-    ngx_http_profile_trigger_t *t);
+    ngx_http_profile_params_t *params);
 static ngx_uint_t ngx_http_profile_endpoint_mode(ngx_uint_t mask);
 static ngx_int_t ngx_http_profile_endpoint_start(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep, ngx_uint_t mask);
@@ -228,12 +228,14 @@ ngx_http_profile_endpoint_start(ngx_http_request_t *r,
     ctx->decided = 1;
     ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
     ctx->trigger.record = 1;
-    ctx->trigger.frequency_given = 1;
-    ctx->trigger.frequency = ep->conf.frequency;
-    ctx->trigger.mode_given = 1;
-    ctx->trigger.mode = ngx_http_profile_endpoint_mode(mask);
 
-    ngx_http_profile_endpoint_spans(mask, &ctx->trigger);
+    ngx_http_profile_param_put(&ctx->trigger.params,
+                               NGX_HTTP_PROFILE_PARAM_FREQUENCY,
+                               ep->conf.frequency);
+    ngx_http_profile_param_put(&ctx->trigger.params,
+                               NGX_HTTP_PROFILE_PARAM_MODE,
+                               ngx_http_profile_endpoint_mode(mask));
+    ngx_http_profile_endpoint_spans(mask, &ctx->trigger.params);
 
     if (ngx_http_profile_start(ctx) != NGX_OK) {
         ctx->endpoints = 0;
@@ -273,24 +275,28 @@ ngx_http_profile_endpoint_mode(ngx_uint_t mask)
 
 static void
 ngx_http_profile_endpoint_spans(ngx_uint_t mask,
-    ngx_http_profile_trigger_t *t)
+    ngx_http_profile_params_t *params)
 {
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, spans, given;
     ngx_http_profile_filter_t  *f;
 
-    t->spans_given = 1;
+    spans = 0;
+    given = 1;
 
     for (i = 0; i < NGX_HTTP_PROFILE_ENDPOINTS; i++) {
 
         if (mask & (ngx_uint_t) 1 << i) {
             f = &ngx_http_profile_endpoints[i].filter;
 
-            t->spans |= f->spans;
-            t->spans_given &= f->spans_given;
+            spans |= f->spans;
+            given &= f->spans_given;
         }
     }
 
-    t->spans_given |= t->spans;
+    if (spans || given) {
+        ngx_http_profile_param_put(params, NGX_HTTP_PROFILE_PARAM_SPANS,
+                                   spans);
+    }
 }
 
 

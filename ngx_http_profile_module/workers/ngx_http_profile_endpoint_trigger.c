@@ -45,6 +45,7 @@ static ngx_int_t
 ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
 {
     ngx_int_t                  rc;
+    ngx_uint_t                 negotiated;
     ngx_http_request_t        *r;
     ngx_http_profile_call_t   *call;
     ngx_http_profile_wanted_t  wanted;
@@ -58,9 +59,11 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
 
     call->request = r;
     call->root = "";
-    call->negotiated = (ctx->trigger.format == NULL);
 
     ngx_memzero(&wanted, sizeof(ngx_http_profile_wanted_t));
+
+    wanted.format = ngx_http_profile_format(ctx, &negotiated);
+    call->negotiated = negotiated;
 
     rc = ngx_http_profile_endpoint_wanted(ctx, &wanted);
 
@@ -98,23 +101,21 @@ ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
     ngx_http_core_srv_conf_t    *cscf;
     ngx_http_core_loc_conf_t    *clcf;
     ngx_http_profile_filter_t   *f;
-    ngx_http_profile_trigger_t  *t;
+    ngx_http_profile_params_t   *params;
 
     r = ctx->request;
-    t = &ctx->trigger;
+    params = &ctx->trigger.params;
     f = &wanted->filter;
 
     wanted->worker = -1;
-    wanted->format = t->format ? t->format
-                               : ngx_http_profile_accept_format(r,
-                                                          ctx->conf->format);
-    wanted->time = t->msec ? t->msec : NGX_HTTP_PROFILE_REQUESTS_MSEC;
-    wanted->conf.mode = t->mode_given ? t->mode : ctx->conf->mode;
+    wanted->time = ngx_http_profile_param(params,
+                                          NGX_HTTP_PROFILE_PARAM_SECONDS,
+                                          NGX_HTTP_PROFILE_REQUESTS_MSEC);
+    wanted->conf.mode = ngx_http_profile_mode(ctx);
     wanted->conf.memory = NGX_HTTP_PROFILE_SHARE_MEMORY;
-    wanted->conf.frequency = t->frequency_given ? t->frequency
-                                                : ctx->conf->frequency;
+    wanted->conf.frequency = ctx->frequency;
 
-    if (t->record || wanted->conf.mode == PROF_MODE_OBJECT) {
+    if (ctx->trigger.record || wanted->conf.mode == PROF_MODE_OBJECT) {
         return NGX_DECLINED;
     }
 
@@ -131,9 +132,12 @@ ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
         ngx_memcpy(f->location, clcf->name.data, clcf->name.len);
     }
 
-    f->spans_given = t->spans_given;
-    f->spans = t->spans;
-    f->requests = t->requests;
+    f->spans_given = ngx_http_profile_param_given(params,
+                                          NGX_HTTP_PROFILE_PARAM_SPANS) != 0;
+    f->spans = ngx_http_profile_param(params, NGX_HTTP_PROFILE_PARAM_SPANS,
+                                      0);
+    f->requests = ngx_http_profile_param(params,
+                                         NGX_HTTP_PROFILE_PARAM_REQUESTS, 0);
     f->enabled = 1;
 
     return NGX_OK;

@@ -28,7 +28,6 @@ static void ngx_http_profile_asker_text(char *list, size_t size,
     const char *fmt, ngx_http_profile_member_t *member, const char *why);
 static void ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
-static void ngx_http_profile_asker_gzip(ngx_http_profile_asker_t *s);
 
 
 void
@@ -66,7 +65,7 @@ ngx_http_profile_asker_merge(void *data)
             s->merged.failed = 1;
 
         } else {
-            ngx_http_profile_asker_gzip(s);
+            ngx_http_profile_gzip(&s->out, &s->gzip);
         }
     }
 
@@ -330,35 +329,4 @@ ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
     if (p->mode == PROF_MODE_CPU && !s->wanted.filter.enabled) {
         p->wall /= m->nworkers;
     }
-}
-
-
-/* without memory for it, it is sent as it is */
-
-static void
-ngx_http_profile_asker_gzip(ngx_http_profile_asker_t *s)
-{
-    prof_buf_t  out;
-
-    if (prof_gzip_is(s->out.data, s->out.len)) {
-        return;
-    }
-
-    s->merged.compressible = 1;
-
-    if (!s->gzip) {
-        return;
-    }
-
-    prof_buf_init(&out);
-
-    if (prof_gzip(s->out.data, s->out.len, &out) != PROF_OK) {
-        prof_buf_free(&out);
-        return;
-    }
-
-    prof_buf_free(&s->out);
-
-    s->out = out;
-    s->merged.gzipped = 1;
 }

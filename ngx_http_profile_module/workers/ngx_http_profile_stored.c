@@ -23,8 +23,6 @@ ngx_int_t
 ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted)
 {
-    u_char  id[NGX_HTTP_PROFILE_ID_LEN / 2];
-
     wanted->store = ngx_http_profile_store(call->request);
 
     if (wanted->store == NULL) {
@@ -33,15 +31,9 @@ ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
                                  "\"profile_zone\" directive");
     }
 
-    if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id)) {
-        ngx_log_error(NGX_LOG_ERR, call->request->connection->log, ngx_errno,
-                      "profile: getrandom() failed");
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_hex_dump(wanted->id, id, sizeof(id));
-
-    return NGX_DECLINED;
+    return ngx_http_profile_make_id(wanted->id,
+                                    call->request->connection->log)
+           == NGX_OK ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
@@ -126,10 +118,11 @@ ngx_http_profile_asker_keep_headers(ngx_http_profile_asker_t *s)
         return ngx_http_profile_add_link(r, id);
     }
 
-    return ngx_http_profile_call_header(s->call, "X-Profile-Dropped",
-                                        s->merged.stored == NGX_DECLINED
-                                        ? NGX_HTTP_PROFILE_STORE_FULL
-                                        : NGX_HTTP_PROFILE_STORE_FAILED);
+    return ngx_http_profile_add_text_header(s->call->request,
+                                            "X-Profile-Dropped",
+                                            s->merged.stored == NGX_DECLINED
+                                            ? NGX_HTTP_PROFILE_STORE_FULL
+                                            : NGX_HTTP_PROFILE_STORE_FAILED);
 }
 
 
