@@ -540,7 +540,7 @@ for my $case (
          \ "location\ /-/profile/\ \{\ profile_console;\ \}"
          \ to\ the\ server\ in\ \S+:\d+}x ],
     [ 'nobody profiles', "profile_bar on; $locations",
-      qr{\[warn\].*"profile_bar\ on"\ shows\ nothing\ without
+      qr{\[warn\].*"profile_bar\ on"\ has\ no\ effect\ without
          \ "profile_endpoint\ on"}x ],
     [ 'off', "profile_bar off; profile_endpoint on; $locations",
       qr/successful/ ],
