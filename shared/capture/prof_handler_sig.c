@@ -12,7 +12,6 @@
 
 #include "capture/prof_sampler.h"
 #include "unwind/prof_arch.h"
-#include "unwind/prof_arch.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -22,8 +21,9 @@
 static int prof_handler_mine(prof_expiry_t *e);
 static void prof_handler_refuse(void);
 static void prof_handler_pass(int signo, siginfo_t *si, void *uc);
+static void prof_handler_wait(prof_sampler_t *s, uint64_t now);
 static void prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc,
-    uint64_t start);
+    uint64_t start, prof_record_state_e state);
 static void prof_handler_govern(prof_sampler_t *s, uint64_t now);
 static void prof_handler_slow_down(prof_sampler_t *s, uint64_t now);
 
@@ -152,25 +152,97 @@ prof_sampler_expired(void *data, const ucontext_t *uc)
 
     now = prof_clock(CLOCK_MONOTONIC);
 
-    if (!prof_expiry_due(now, s->due, s->period)) {
+    if (!prof_expiry_due(now, s->due, s->wait ? s->wait : s->period)) {
         return;
     }
 
     /* what the timer says of overruns, a sender could say as well */
 
-    s->stats->lost_overrun += prof_expiry_next(&s->due, now, s->period);
+    if (s->wait == 0) {
+        s->stats->lost_overrun += prof_expiry_next(&s->due, now, s->period);
+    }
 
-    prof_handler_sample(s, uc, now);
+    if (prof_arch_waited(uc)) {
+        prof_handler_sample(s, uc, now, PROF_RECORD_WAITED);
+        prof_handler_wait(s, now);
+
+    } else if (s->wait) {
+        prof_sampler_resume(s, now);
+        prof_handler_sample(s, uc, now, PROF_RECORD_WOKE);
+
+    } else {
+        prof_handler_sample(s, uc, now, PROF_RECORD_RAN);
+    }
+}
+
+
+/* the timer on the CPU clock, which is set while the thread waits */
+
+void
+prof_sampler_woken(void *data, const ucontext_t *uc)
+{
+    prof_sampler_t *s = data;
+
+    uint64_t  now;
+
+    if (!s->armed || s->wait == 0
+        || !prof_expiry_due(prof_clock(s->cpu_clock), s->cpu_due, s->period))
+    {
+        return;
+    }
+
+    now = prof_clock(CLOCK_MONOTONIC);
+
+    prof_sampler_resume(s, now);
+    prof_handler_sample(s, uc, now, PROF_RECORD_WOKE);
+}
+
+
+/* samples that are not taken meanwhile are counted when the next one is */
+
+static void
+prof_handler_wait(prof_sampler_t *s, uint64_t now)
+{
+    s->wait = 2 * (s->wait ? s->wait : s->period);
+
+    if (s->wait > PROF_PERIOD_MAX) {
+        s->wait = PROF_PERIOD_MAX;
+    }
+
+    s->due = now + s->wait;
+    s->cpu_due = prof_clock(s->cpu_clock) + s->period;
+
+    (void) prof_timer_set(s->timer, s->wait, s->wait);
+    (void) prof_timer_set(s->cpu_timer, s->period, 0);
+}
+
+
+void
+prof_sampler_resume(prof_sampler_t *s, uint64_t now)
+{
+    s->wait = 0;
+    s->due = now + s->period;
+
+    (void) prof_timer_set(s->cpu_timer, 0, 0);
+    (void) prof_timer_set(s->timer, s->period, s->period);
 }
 
 
 static void
-prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start)
+prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start,
+    prof_record_state_e state)
 {
-    uint64_t        now;
+    uint64_t        now, left_out;
     uintptr_t       top;
     prof_regs_t     regs;
     prof_record_t  *rec;
+
+    if (s->wait || state == PROF_RECORD_WOKE) {
+        left_out = (start - s->last) / s->period;
+        s->stats->left_out += left_out ? left_out - 1 : 0;
+    }
+
+    s->last = start;
 
     rec = prof_ring_reserve(&s->ring);
 
@@ -184,7 +256,7 @@ prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start)
 
     rec->wall = start;
     rec->cpu = prof_clock(s->cpu_clock);
-    rec->unused = 0;
+    rec->state = state;
     rec->nframes = prof_walk(s->unwind, s->cache, uc, top, rec->pcs,
                              PROF_MAX_DEPTH, s->stats, &rec->end);
 
@@ -229,8 +301,6 @@ prof_handler_govern(prof_sampler_t *s, uint64_t now)
 static void
 prof_handler_slow_down(prof_sampler_t *s, uint64_t now)
 {
-    struct itimerspec  it;
-
     if (s->period >= PROF_PERIOD_MAX / 2) {
         return;
     }
@@ -239,9 +309,23 @@ prof_handler_slow_down(prof_sampler_t *s, uint64_t now)
     s->due = now + s->period;
     s->stats->slowdowns++;
 
-    it.it_value.tv_sec = s->period / 1000000000;
-    it.it_value.tv_nsec = s->period % 1000000000;
-    it.it_interval = it.it_value;
+    (void) prof_timer_set(s->timer, s->period, s->period);
+}
 
-    (void) timer_settime(s->timer, 0, &it, NULL);
+
+uint64_t
+prof_timer_set(timer_t timer, uint64_t first, uint64_t period)
+{
+    struct itimerspec  it, old;
+
+    it.it_value.tv_sec = first / 1000000000;
+    it.it_value.tv_nsec = first % 1000000000;
+    it.it_interval.tv_sec = period / 1000000000;
+    it.it_interval.tv_nsec = period % 1000000000;
+
+    if (timer_settime(timer, 0, &it, &old) == -1) {
+        return 0;
+    }
+
+    return (uint64_t) old.it_value.tv_sec * 1000000000 + old.it_value.tv_nsec;
 }

@@ -89,9 +89,9 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 
         mark = &t->marks[slot - prof_process.slots];
 
+        memset(mark, 0, sizeof(prof_mark_t));
         mark->cpu = prof_thread_cpu(t) - t->idle_cpu;
         mark->busy = slot->start - t->idle;
-        mark->due = 0;
         mark->dropped = t->stats.lost_ring;
         mark->node = PROF_NONE;
 
@@ -113,7 +113,6 @@ prof_process_slot(const prof_capture_t *c)
     int  i;
 
     for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
-
         if (prof_process.slots[i].capture == c) {
             return &prof_process.slots[i];
         }
@@ -250,6 +249,11 @@ prof_process_idle(void)
 
     t = prof_process.main;
 
+    if (t->wait) {
+        (void) prof_timer_set(t->tick_timer, 0, 0);
+        t->wait = 0;
+    }
+
     prof_process.rest = prof_thread_pace(t, 0, 0);
 
     prof_process.idle_since = prof_clock(CLOCK_MONOTONIC);
@@ -260,7 +264,7 @@ prof_process_idle(void)
 void
 prof_process_busy(void)
 {
-    uint64_t        first;
+    uint64_t        now, first;
     prof_thread_t  *t;
 
     t = prof_process.main;
@@ -272,13 +276,16 @@ prof_process_busy(void)
     if (t && t->paced) {
         first = prof_process.rest;
 
-        t->idle_cpu += prof_clock(CLOCK_THREAD_CPUTIME_ID)
-                       - prof_process.idle_since_cpu;
-        t->idle += prof_clock(CLOCK_MONOTONIC) - prof_process.idle_since;
-
         if (first == 0 || first > t->period) {
             first = t->period;
         }
+
+        now = prof_clock(CLOCK_MONOTONIC);
+
+        t->idle_cpu += prof_clock(CLOCK_THREAD_CPUTIME_ID)
+                       - prof_process.idle_since_cpu;
+        t->idle += now - prof_process.idle_since;
+        t->due = now - t->idle + first;
 
         (void) prof_thread_pace(t, first, t->period);
     }

@@ -16,6 +16,9 @@
  * when it finds the thread waiting.  What it finds there is no sample: that
  * time was used by what ran before.
  *
+ * A paced thread that is found waiting in a system call is sampled less and
+ * less often, until its CPU timer expires: see prof_sampler.h.
+ *
  * Wall time is that of one thread, the "main" one, which says when it has
  * nothing to do.  Until then its monotonic timer runs, and nothing else does;
  * what it uses to wait is known exactly.  So the clocks of samples and marks
@@ -85,6 +88,8 @@ typedef struct {
                                            first one */
     uint64_t              dropped;      /* as in that sample's record */
     uint32_t              node;         /* of that sample, or PROF_NONE */
+    uint32_t              labels;
+    prof_record_state_e   state;
 } prof_mark_t;
 
 
@@ -115,6 +120,9 @@ struct prof_thread_s {
     /* the handlers' */
 
     int                   running;      /* the fine timers */
+    uint64_t              wait;         /* paced: ns between samples while the
+                                           thread waits; 0: it does not */
+    uint64_t              cpu_due;      /* CPU clock of a thread that woke */
     int                   paced;        /* by the main thread itself */
     int                   coarse;       /* ticks are enough for the period */
     const char           *scope;        /* of what it runs, or NULL */
@@ -222,12 +230,8 @@ uint32_t prof_process_label(prof_slot_t *slot, const prof_thread_t *t,
 /*
  * prof_process_sig.c; context: signal handler, the first two anywhere
  *
- * A timer expires after "first" ns, and then with the period; 0: not any more.
- * Returns what was left until the next time, or 0.
+ * prof_timer_set() for the fine timers, as if they were one.
  */
-uint64_t prof_thread_timer(timer_t timer, uint64_t first, uint64_t period);
-
-/* the same for the fine timers, as if they were one */
 uint64_t prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period);
 
 void prof_thread_ticked(void *data, const ucontext_t *uc);

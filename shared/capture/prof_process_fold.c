@@ -18,6 +18,8 @@
 static void prof_process_renew(prof_thread_t *t, int unused);
 static void prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
     const prof_record_t *rec);
+static void prof_process_waited(prof_slot_t *slot, prof_mark_t *mark,
+    const prof_record_t *rec);
 static int prof_process_due(prof_capture_t *c, prof_mark_t *mark,
     const prof_record_t *rec, int wall);
 static uint32_t prof_process_node(prof_capture_t *c,
@@ -132,7 +134,7 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
 
     /* a thread that waits in the kernel uses no CPU time there */
 
-    if (rec->unused && !wall) {
+    if (rec->state == PROF_RECORD_WAITED && !wall) {
         return;
     }
 
@@ -142,6 +144,12 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
         || !prof_process_due(c, mark, rec, wall))
     {
         return;
+    }
+
+    if (wall && rec->state == PROF_RECORD_WOKE
+        && mark->state == PROF_RECORD_WAITED)
+    {
+        prof_process_waited(slot, mark, rec);
     }
 
     mark->node = prof_process_node(c, rec);
@@ -163,8 +171,39 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
 
     mark->cpu = rec->cpu;
     mark->busy = rec->wall;
+    mark->labels = e.labels;
+    mark->state = rec->state;
 
     c->stats.samples++;
+}
+
+
+/* the stack that waited gets the time in which the thread did not run */
+
+static void
+prof_process_waited(prof_slot_t *slot, prof_mark_t *mark,
+    const prof_record_t *rec)
+{
+    uint64_t         wall, cpu;
+    prof_interval_t  e;
+
+    wall = rec->wall - mark->busy;
+    cpu = rec->cpu - mark->cpu;
+
+    if (wall <= cpu) {
+        return;
+    }
+
+    e.node = mark->node;
+    e.kind = PROF_ENTRY_SAMPLE;
+    e.labels = mark->labels;
+    e.count = 0;
+    e.wall = wall - cpu;
+    e.cpu = 0;
+
+    prof_process_add(slot, &e);
+
+    mark->busy += e.wall;
 }
 
 
@@ -178,12 +217,21 @@ static int
 prof_process_due(prof_capture_t *c, prof_mark_t *mark,
     const prof_record_t *rec, int wall)
 {
-    uint64_t  clock, lost;
+    uint64_t  clock, lost, n;
 
     clock = wall ? rec->wall : rec->cpu;
 
     if (mark->due == 0) {
         lost = (clock - (wall ? mark->busy : mark->cpu)) / c->period;
+        mark->due = clock + c->period;
+
+    } else if (wall && mark->state == PROF_RECORD_WAITED) {
+
+        /* there may be no sample for a while after this one */
+
+        lost = 0;
+        n = (clock - mark->busy) / c->period;
+        c->stats.left_out += n ? n - 1 : 0;
         mark->due = clock + c->period;
 
     } else if (prof_expiry_due(clock, mark->due, prof_process.period)) {
@@ -287,7 +335,7 @@ prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end)
 
     e.node = mark->node;
     e.kind = PROF_ENTRY_SAMPLE;
-    e.labels = prof_process_label(slot, t, NULL);
+    e.labels = mark->labels;
     e.count = 0;
     e.wall = busy;
     e.cpu = cpu;

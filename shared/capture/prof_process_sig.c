@@ -11,7 +11,13 @@
 #include "unwind/prof_arch.h"
 
 
+static void prof_thread_paced(prof_thread_t *t, const ucontext_t *uc);
+static void prof_thread_woken(prof_thread_t *t, const ucontext_t *uc);
+static void prof_thread_wait(prof_thread_t *t);
+static void prof_thread_resume(prof_thread_t *t);
 static void prof_thread_sample(prof_thread_t *t, const ucontext_t *uc);
+static void prof_thread_take(prof_thread_t *t, const ucontext_t *uc,
+    uint64_t start, prof_record_state_e state);
 static uintptr_t prof_thread_top(prof_thread_t *t, uintptr_t sp);
 static void prof_thread_fine(prof_thread_t *t, uint64_t period);
 
@@ -19,14 +25,17 @@ static void prof_thread_fine(prof_thread_t *t, uint64_t period);
 static const prof_trace_t  prof_thread_no_trace;
 
 
-/* the CPU timer */
+/* the CPU timer; of a paced thread, it is set while the thread waits */
 
 void
 prof_thread_ticked(void *data, const ucontext_t *uc)
 {
     prof_thread_t *t = data;
 
-    if (t->coarse) {
+    if (t->paced) {
+        prof_thread_woken(t, uc);
+
+    } else if (t->coarse) {
         prof_thread_sample(t, uc);
 
     } else if (!t->running) {
@@ -43,7 +52,10 @@ prof_thread_expired(void *data, const ucontext_t *uc)
 {
     prof_thread_t *t = data;
 
-    if (!t->paced && prof_arch_waited(uc)) {
+    if (t->paced) {
+        prof_thread_paced(t, uc);
+
+    } else if (prof_arch_waited(uc)) {
         prof_thread_fine(t, 0);
 
     } else {
@@ -52,24 +64,101 @@ prof_thread_expired(void *data, const ucontext_t *uc)
 }
 
 
+static void
+prof_thread_paced(prof_thread_t *t, const ucontext_t *uc)
+{
+    int        waited;
+    uint64_t   start;
+
+    start = prof_clock(CLOCK_MONOTONIC);
+    waited = prof_arch_waited(uc);
+
+    if (!prof_expiry_due(start - t->idle, t->due,
+                         t->wait ? t->wait : t->period))
+    {
+        return;
+    }
+
+    if (waited) {
+        prof_thread_take(t, uc, start, PROF_RECORD_WAITED);
+        prof_thread_wait(t);
+
+    } else if (t->wait) {
+        prof_thread_resume(t);
+        prof_thread_take(t, uc, start, PROF_RECORD_WOKE);
+
+    } else {
+        (void) prof_expiry_next(&t->due, start - t->idle, t->period);
+        prof_thread_take(t, uc, start, PROF_RECORD_RAN);
+    }
+}
+
+
+static void
+prof_thread_woken(prof_thread_t *t, const ucontext_t *uc)
+{
+    if (t->wait
+        && prof_expiry_due(prof_clock(CLOCK_THREAD_CPUTIME_ID), t->cpu_due,
+                           t->period))
+    {
+        prof_thread_resume(t);
+        prof_thread_take(t, uc, prof_clock(CLOCK_MONOTONIC), PROF_RECORD_WOKE);
+    }
+}
+
+
+static void
+prof_thread_wait(prof_thread_t *t)
+{
+    t->wait = 2 * (t->wait ? t->wait : t->period);
+
+    if (t->wait > PROF_PERIOD_MAX) {
+        t->wait = PROF_PERIOD_MAX;
+    }
+
+    t->due = prof_clock(CLOCK_MONOTONIC) - t->idle + t->wait;
+    t->cpu_due = prof_clock(CLOCK_THREAD_CPUTIME_ID) + t->period;
+
+    (void) prof_thread_pace(t, 0, 0);
+    (void) prof_timer_set(t->fine_timers[0], t->wait, t->wait);
+    (void) prof_timer_set(t->tick_timer, t->period, 0);
+}
+
+
+static void
+prof_thread_resume(prof_thread_t *t)
+{
+    t->wait = 0;
+    t->due = prof_clock(CLOCK_MONOTONIC) - t->idle + t->period;
+
+    (void) prof_timer_set(t->tick_timer, 0, 0);
+    (void) prof_thread_pace(t, t->period, t->period);
+}
+
+
 /* each capture counts the expirations that it lost: see prof_process_due() */
 
 static void
 prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
 {
-    uint64_t        start, clock, cpu, now;
+    uint64_t  cpu;
+
+    cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID) - t->idle_cpu;
+
+    if (prof_expiry_due(cpu, t->due, t->period)) {
+        (void) prof_expiry_next(&t->due, cpu, t->period);
+        prof_thread_take(t, uc, prof_clock(CLOCK_MONOTONIC), PROF_RECORD_RAN);
+    }
+}
+
+
+static void
+prof_thread_take(prof_thread_t *t, const ucontext_t *uc, uint64_t start,
+    prof_record_state_e state)
+{
+    uint64_t        now;
     prof_regs_t     regs;
     prof_record_t  *rec;
-
-    start = prof_clock(CLOCK_MONOTONIC);
-    cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID) - t->idle_cpu;
-    clock = t->paced ? start - t->idle : cpu;
-
-    if (!prof_expiry_due(clock, t->due, t->period)) {
-        return;
-    }
-
-    (void) prof_expiry_next(&t->due, clock, t->period);
 
     rec = prof_ring_reserve(&t->ring);
 
@@ -81,7 +170,8 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
     prof_arch_regs(&regs, uc);
 
     rec->wall = start - t->idle;
-    rec->cpu = cpu;
+    rec->cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID) - t->idle_cpu;
+    rec->state = state;
     rec->dropped = t->stats.lost_ring;
     rec->scope = t->scope;
     rec->trace = t->traced ? t->trace : prof_thread_no_trace;
@@ -89,10 +179,6 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
                              t->cache, uc,
                              prof_thread_top(t, regs.sp), rec->pcs,
                              PROF_MAX_DEPTH, &t->stats, &rec->end);
-
-    /* whether it ran is for the captures of CPU time */
-
-    rec->unused = t->paced && prof_arch_waited(uc);
 
     prof_ring_commit(&t->ring, rec);
 
@@ -165,7 +251,7 @@ prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period)
     for (i = 0; i < n; i++) {
 
         next = period ? first + i * period : 0;
-        left = prof_thread_timer(t->fine_timers[i], next, n * period);
+        left = prof_timer_set(t->fine_timers[i], next, n * period);
 
         if (left && (rest == 0 || left < rest)) {
             rest = left;
@@ -173,22 +259,4 @@ prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period)
     }
 
     return rest;
-}
-
-
-uint64_t
-prof_thread_timer(timer_t timer, uint64_t first, uint64_t period)
-{
-    struct itimerspec  it, old;
-
-    it.it_value.tv_sec = first / 1000000000;
-    it.it_value.tv_nsec = first % 1000000000;
-    it.it_interval.tv_sec = period / 1000000000;
-    it.it_interval.tv_nsec = period % 1000000000;
-
-    if (timer_settime(timer, 0, &it, &old) == -1) {
-        return 0;
-    }
-
-    return (uint64_t) old.it_value.tv_sec * 1000000000 + old.it_value.tv_nsec;
 }

@@ -421,6 +421,7 @@ prof_thread_set(prof_thread_t *t)
 
     (void) prof_thread_pace(t, 0, 0);
 
+    t->wait = 0;
     period = prof_process.period;
 
     t->paced = t->main && prof_process.paced;
@@ -439,11 +440,11 @@ prof_thread_set(prof_thread_t *t)
     t->running = 0;
 
     if (t->paced) {
-        (void) prof_thread_timer(t->tick_timer, 0, 0);
+        (void) prof_timer_set(t->tick_timer, 0, 0);
         (void) prof_thread_pace(t, first, period);
         return;
     }
 
-    (void) prof_thread_timer(t->tick_timer, first,
+    (void) prof_timer_set(t->tick_timer, first,
                              t->coarse ? period : prof_process.tick);
 }

@@ -21,6 +21,7 @@
 
 
 static int prof_sampler_stack(prof_sampler_t *s, void *mem);
+static int prof_sampler_timers(prof_sampler_t *s, const char **err);
 static void prof_sampler_free(prof_sampler_t *s);
 
 
@@ -80,31 +81,14 @@ prof_sampler_create(const char **err)
         goto failed;
     }
 
-    *err = "no entry for a timer's signal";
-
-    s->expiry = prof_expiry_publish(syscall(SYS_gettid), prof_sampler_expired,
-                                    s);
-    if (s->expiry == NULL) {
-        goto failed_signal;
-    }
-
-    *err = "timer_create() failed";
-
-    if (prof_signal_timer(PROF_SIGNAL_OWN, CLOCK_MONOTONIC, s->expiry,
-                          &s->timer)
-        != PROF_OK)
-    {
-        prof_expiry_retire(s->expiry);
-        goto failed_signal;
+    if (prof_sampler_timers(s, err) != PROF_OK) {
+        prof_signal_release(PROF_SIGNAL_OWN);
+        goto failed;
     }
 
     *err = NULL;
 
     return s;
-
-failed_signal:
-
-    prof_signal_release(PROF_SIGNAL_OWN);
 
 failed:
 
@@ -114,14 +98,67 @@ failed:
 }
 
 
+static int
+prof_sampler_timers(prof_sampler_t *s, const char **err)
+{
+    int  tid;
+
+    *err = "no entry for a timer's signal";
+
+    tid = (int) syscall(SYS_gettid);
+
+    s->expiry = prof_expiry_publish(tid, prof_sampler_expired, s);
+
+    if (s->expiry == NULL) {
+        return PROF_ERROR;
+    }
+
+    s->woken = prof_expiry_publish(tid, prof_sampler_woken, s);
+
+    if (s->woken == NULL) {
+        goto failed;
+    }
+
+    *err = "timer_create() failed";
+
+    if (prof_signal_timer(PROF_SIGNAL_OWN, CLOCK_MONOTONIC, s->expiry,
+                          &s->timer)
+        != PROF_OK)
+    {
+        goto failed_woken;
+    }
+
+    if (prof_signal_timer(PROF_SIGNAL_OWN, s->cpu_clock, s->woken,
+                          &s->cpu_timer)
+        == PROF_OK)
+    {
+        return PROF_OK;
+    }
+
+    (void) timer_delete(s->timer);
+
+failed_woken:
+
+    prof_expiry_retire(s->woken);
+
+failed:
+
+    prof_expiry_retire(s->expiry);
+
+    return PROF_ERROR;
+}
+
+
 void
 prof_sampler_destroy(prof_sampler_t *s)
 {
     s->armed = 0;
 
     (void) timer_delete(s->timer);
+    (void) timer_delete(s->cpu_timer);
 
     prof_expiry_retire(s->expiry);
+    prof_expiry_retire(s->woken);
     prof_signal_release(PROF_SIGNAL_OWN);
 
     prof_sampler_free(s);

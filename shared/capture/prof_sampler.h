@@ -6,6 +6,11 @@
  * turns only.  Its signal handler finds everything through the entry that the
  * payload of the timer's signal names, so no thread-local storage is involved.
  *
+ * A signal interrupts system calls that wait.  When a sample finds the thread
+ * in such a call, the time to the next sample doubles, and a timer on the
+ * thread's CPU clock, which does not expire while the thread waits, brings the
+ * period back as soon as the thread runs for longer than that.
+ *
  * The fields below "the handler's" are written by the owning thread while
  * armed is 0 and by the handler while it is 1; the handler interrupts that
  * same thread, so plain accesses with a compiler barrier suffice.
@@ -50,11 +55,13 @@ typedef struct prof_turn_s  prof_turn_t;
 
 struct prof_sampler_s {
     prof_expiry_t        *expiry;
+    prof_expiry_t        *woken;
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
     prof_stack_t          stack;
     prof_ring_t           ring;
     timer_t               timer;
+    timer_t               cpu_timer;
     stack_t               old_stack;
     void                 *memory;       /* ring, cache, alternate stack */
     size_t                memory_size;
@@ -68,6 +75,10 @@ struct prof_sampler_s {
     clockid_t             cpu_clock;
     uintptr_t             top;
     uint64_t              period;       /* ns */
+    uint64_t              wait;         /* ns between samples while the thread
+                                           waits; 0: it does not */
+    uint64_t              last;         /* wall clock of the last sample */
+    uint64_t              cpu_due;      /* CPU clock of a thread that woke */
     uint64_t              start;        /* of the turn */
     uint64_t              due;          /* wall clock of the next sample */
     uint64_t              running;      /* of the capture before the turn */
@@ -83,6 +94,10 @@ PROF_HIDDEN_BEGIN
  * Context: signal handler (prof_handler_sig.c holds nothing else).
  */
 void prof_sampler_expired(void *data, const ucontext_t *uc);
+void prof_sampler_woken(void *data, const ucontext_t *uc);
+
+/* the thread does not wait any more; in the thread, or in its handler */
+void prof_sampler_resume(prof_sampler_t *s, uint64_t now);
 
 PROF_HIDDEN_END
 

@@ -130,6 +130,13 @@ int prof_expiry_quiet(const prof_expiry_t *e);
 void prof_handler(int signo, siginfo_t *si, void *uc);
 
 /*
+ * The timer expires after "first" ns, and then with the period; "first" is 0:
+ * not any more.  Returns the ns that were left until the next time, or 0.
+ * Context: any, also a signal handler.
+ */
+uint64_t prof_timer_set(timer_t timer, uint64_t first, uint64_t period);
+
+/*
  * What was installed for SIGFPE before.  Written while the handler is not
  * installed, read by it.
  */

@@ -12,6 +12,10 @@
  * sum to the turn's length on both clocks exactly, and to each span's, whatever
  * was lost or slowed down.
  *
+ * A sample that found the thread waiting in a system call may be the last one
+ * for a while (prof_sampler.h).  The part of the time after it in which the
+ * thread used no CPU time is the waiting's, the rest is what ran after it.
+ *
  * The time to the next sample is carried over from turn to turn.
  */
 
@@ -30,8 +34,10 @@ static void prof_turn_border(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn,
     uint64_t wall, uint64_t cpu);
-static void prof_turn_timer(prof_sampler_t *s, uint64_t first,
-    uint64_t period, uint64_t *rest);
+static void prof_turn_unsampled(prof_turn_t *turn, uint32_t root,
+    uint64_t wall, uint64_t cpu);
+static uint64_t prof_turn_waited(prof_capture_t *c, uint64_t wall,
+    uint64_t cpu);
 
 
 PROF_GLUE void
@@ -123,7 +129,8 @@ prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
     running = (prof_turn_current(s) == c);
 
     if (running) {
-        prof_turn_timer(s, 0, 0, NULL);
+        (void) prof_timer_set(s->timer, 0, 0);
+        s->wait = 0;
     }
 
     c->frequency = frequency;
@@ -133,7 +140,7 @@ prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
     if (running) {
         s->period = c->period;
         s->due = prof_clock(CLOCK_MONOTONIC) + c->rest;
-        prof_turn_timer(s, c->rest, s->period, NULL);
+        (void) prof_timer_set(s->timer, c->rest, s->period);
     }
 }
 
@@ -191,6 +198,7 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     s->running = c->running;
     s->taken = c->taken;
     s->fill = PROF_RING_SIZE / 2;
+    s->wait = 0;
 
     if (c->stats.turns++) {
         prof_capture_resume(c);
@@ -209,7 +217,7 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     prof_barrier();
     s->armed = 1;
 
-    prof_turn_timer(s, c->rest, s->period, NULL);
+    (void) prof_timer_set(s->timer, c->rest, s->period);
 
     if (c->heap) {
         prof_heap_turn(c->heap, turn);
@@ -228,10 +236,14 @@ prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn)
         prof_heap_turn(NULL, NULL);
     }
 
-    prof_turn_timer(s, 0, 0, &c->rest);
+    c->rest = prof_timer_set(s->timer, 0, 0);
 
     s->armed = 0;
     prof_barrier();
+
+    if (s->wait) {
+        (void) prof_timer_set(s->cpu_timer, 0, 0);
+    }
 
     c->period = s->period;
     c->taken = s->taken;
@@ -264,6 +276,10 @@ prof_turn_border(prof_sampler_t *s, prof_turn_t *turn)
     prof_turn_segment(s, turn);
 
     s->period = turn->capture->period;
+
+    if (s->wait) {
+        prof_sampler_resume(s, turn->wall);
+    }
 
     prof_barrier();
     s->armed = 1;
@@ -299,6 +315,7 @@ static void
 prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
     uint64_t cpu)
 {
+    int              waited;
     uint32_t         i, node, root;
     uint64_t         last_wall, last_cpu;
     prof_marks_t     marks;
@@ -317,16 +334,13 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
     rec = prof_ring_peek(&s->ring);
 
     if (rec == NULL) {
-        node = turn->nspans ? root
-                            : prof_tree_frame(&c->tree, root, turn->what,
-                                              &c->stats);
-
-        prof_capture_add(c, node, PROF_ENTRY_TURN, wall - last_wall,
-                         cpu - last_cpu);
+        prof_turn_unsampled(turn, root, wall - last_wall, cpu - last_cpu);
         return;
     }
 
     prof_marks_begin(&marks, &s->unwind);
+
+    waited = 0;
 
     for ( /* void */ ; rec; rec = prof_ring_peek(&s->ring)) {
 
@@ -345,8 +359,15 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
             node = prof_tree_frame(&c->tree, node, PROF_FRAME_TURN, &c->stats);
         }
 
+        if (waited && rec->state == PROF_RECORD_WOKE) {
+            last_wall += prof_turn_waited(c, rec->wall - last_wall,
+                                          rec->cpu - last_cpu);
+        }
+
         prof_capture_add(c, node, PROF_ENTRY_SAMPLE, rec->wall - last_wall,
                          rec->cpu - last_cpu);
+
+        waited = (rec->state == PROF_RECORD_WAITED);
 
         last_wall = rec->wall;
         last_cpu = rec->cpu;
@@ -357,25 +378,43 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
 
     prof_marks_end(&marks);
 
+    if (waited && cpu - last_cpu >= s->period) {
+        last_wall += prof_turn_waited(c, wall - last_wall, cpu - last_cpu);
+        prof_turn_unsampled(turn, root, wall - last_wall, cpu - last_cpu);
+        return;
+    }
+
     prof_entries_extend(&c->timeline, wall - last_wall, cpu - last_cpu);
 }
 
 
+/* time without a sample is the spans', or what the turn is */
+
 static void
-prof_turn_timer(prof_sampler_t *s, uint64_t first, uint64_t period,
-    uint64_t *rest)
+prof_turn_unsampled(prof_turn_t *turn, uint32_t root, uint64_t wall,
+    uint64_t cpu)
 {
-    struct itimerspec  it, old;
+    uint32_t         node;
+    prof_capture_t  *c;
 
-    it.it_value.tv_sec = first / 1000000000;
-    it.it_value.tv_nsec = first % 1000000000;
-    it.it_interval.tv_sec = period / 1000000000;
-    it.it_interval.tv_nsec = period % 1000000000;
+    c = turn->capture;
+    node = turn->nspans ? root : prof_tree_frame(&c->tree, root, turn->what,
+                                                 &c->stats);
 
-    (void) timer_settime(s->timer, 0, &it, &old);
+    prof_capture_add(c, node, PROF_ENTRY_TURN, wall, cpu);
+}
 
-    if (rest) {
-        *rest = (uint64_t) old.it_value.tv_sec * 1000000000
-                + old.it_value.tv_nsec;
+
+/* of the time since a thread was found waiting, what it did not run */
+
+static uint64_t
+prof_turn_waited(prof_capture_t *c, uint64_t wall, uint64_t cpu)
+{
+    if (wall <= cpu) {
+        return 0;
     }
+
+    prof_entries_extend(&c->timeline, wall - cpu, 0);
+
+    return wall - cpu;
 }

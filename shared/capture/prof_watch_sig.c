@@ -48,7 +48,7 @@ prof_watch_expired(void *data, const ucontext_t *uc)
 
     rec->wall = now;
     rec->cpu = 0;
-    rec->unused = 0;
+    rec->state = PROF_RECORD_RAN;
     rec->nframes = prof_walk(w->unwind, w->cache, uc, top, rec->pcs,
                              PROF_MAX_DEPTH, &w->stats, &rec->end);
 

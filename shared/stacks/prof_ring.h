@@ -27,11 +27,20 @@
 #define PROF_RING_FILLER  UINT32_MAX
 
 
+/* what the thread did when the signal came */
+
+typedef enum {
+    PROF_RECORD_RAN = 0,
+    PROF_RECORD_WAITED,         /* it was in a system call that waited */
+    PROF_RECORD_WOKE            /* it ran for the first time since then */
+} prof_record_state_e;
+
+
 typedef struct {
     uint32_t      size;         /* of the whole record, a multiple of 8 */
     uint32_t      nframes;      /* or PROF_RING_FILLER */
     uint32_t      end;          /* as prof_walk() sets it */
-    uint32_t      unused;
+    uint32_t      state;        /* prof_record_state_e */
     uint64_t      wall;         /* clocks at the sample */
     uint64_t      cpu;
     uint64_t      dropped;      /* records before it that found no room */

@@ -221,7 +221,7 @@ prof_notes_clock(prof_notes_ctx_t *ctx)
 static void
 prof_notes_doubts(prof_notes_ctx_t *ctx)
 {
-    uint64_t               frequency;
+    double                 due;
     const prof_stats_t    *st;
     const prof_profile_t  *p;
 
@@ -235,9 +235,9 @@ prof_notes_doubts(prof_notes_ctx_t *ctx)
         prof_notes_line(ctx, 1);
 
     } else {
-        frequency = prof_summary_frequency(p);
+        due = p->running * 1e-9 * p->frequency;
 
-        if (frequency < p->frequency / 2 && p->running > 100000000) {
+        if (st->samples + st->left_out < due / 2 && p->running > 100000000) {
             prof_buf_puts(&ctx->line, "Sampled at less than half of the "
                           "frequency that was asked for");
             prof_notes_line(ctx, 1);
