@@ -167,7 +167,7 @@ $(PROTO).h: shared/proto/profile.proto
 	$(PROTOC) --c_out=$(BUILD)/gen --proto_path=shared $<
 
 PROTO_SRCS = shared/proto/prof_proto.c                                        \
-             $(wildcard shared/formats/prof_encode_pprof*.c)
+             shared/formats/prof_encode_pprof.c
 
 $(patsubst shared/%,$(BUILD)/core/%.o,$(PROTO_SRCS)): $(PROTO).h
 

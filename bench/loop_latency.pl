@@ -32,7 +32,9 @@ my $modules = $ENV{MODULES_PATH} || '/usr/lib/nginx/modules';
 my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
 my $user = $> == 0 ? 'user root;' : '';
 
-my @formats = @ARGV ? @ARGV : qw/ speedscope pprof folded svg html /;
+my @formats = @ARGV ? @ARGV
+              : `grep -o '^    x([a-z]*)' shared/formats/prof_encode.h`
+                =~ /\((\w+)\)/g;
 
 die "no lua module in $modules\n" unless -f "$modules/ngx_http_lua_module.so";
 

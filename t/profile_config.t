@@ -17,6 +17,15 @@ use ProfileTest;
 my $t = ProfileTest->new();
 
 
+# the table of formats
+
+open my $source, '<', dirname(__FILE__) . '/../shared/formats/prof_encode.h'
+    or die "prof_encode.h: $!\n";
+my ($table) = do { local $/; <$source> }
+    =~ /^#define PROF_ENCODERS\(x\)(.*?)\n\n/ms;
+my @formats = $table =~ /\bx\((\w+)\)/g;
+
+
 # contexts
 
 my %all = (
@@ -27,7 +36,7 @@ my %all = (
     profile_mode => [ 'wall', 'cpu', 'object' ],
     profile_object_interval => [ '0', '1', '512k', '1024m' ],
     profile_object_grace => [ '0', '1ms', '60s' ],
-    profile_format => [ 'speedscope', 'folded', 'html', 'svg', 'pprof' ],
+    profile_format => \@formats,
     profile_timeout => [ '1ms', '30s', '1d' ],
 );
 

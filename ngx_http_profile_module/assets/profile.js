@@ -87,20 +87,12 @@
         const list = document.getElementById('formats');
         const menu = document.getElementById('menu');
 
-        const names = {
-            speedscope: 'speedscope',
-            pprof: 'pprof, for go tool pprof',
-            folded: 'Folded stacks',
-            svg: 'SVG picture',
-            html: 'HTML page'
-        };
-
         for (const f of profile.formats) {
             list.append(c.make('li', null,
                 c.make('a', {
                         href: `${c.root}${path}/${f.name}`,
                         download: f.download ? '' : `${c.id}.${f.extension}`
-                    }, names[f.name] || f.name,
+                    }, f.text,
                     c.make('span', { class: 'soft' }, '.' + f.extension))));
         }
 

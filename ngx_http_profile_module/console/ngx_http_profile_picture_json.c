@@ -115,8 +115,9 @@ ngx_http_profile_picture_formats(void)
     list = json_array();
 
     for (i = 0; prof_encoders[i]; i++) {
-        (void) json_array_append_new(list, json_pack("{s:s, s:s, s:b}",
+        (void) json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}",
                          "name", prof_encoders[i]->name,
+                         "text", prof_encoders[i]->text,
                          "extension", prof_encoders[i]->extension,
                          "download", (int) prof_encoders[i]->download));
     }

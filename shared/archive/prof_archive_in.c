@@ -5,7 +5,6 @@
 
 
 #include "archive/prof_archive.h"
-#include "archive/prof_archive_format.h"
 #include "archive/prof_archive_in.h"
 
 #include <limits.h>

@@ -8,7 +8,7 @@
 
 
 #include "archive/prof_archive.h"
-#include "archive/prof_archive_format.h"
+#include "archive/prof_archive_in.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,10 @@
  */
 
 
-#include "formats/prof_diff.h"
 #include "formats/prof_diff_style.h"
+#include "formats/prof_encode.h"
 #include "formats/prof_html_page.h"
-#include "formats/prof_markup.h"
+#include "formats/prof_text.h"
 #include "views/prof_kind.h"
 #include "profile/prof_measure.h"
 #include "views/prof_totals.h"

@@ -5,7 +5,7 @@
 
 
 #include "formats/prof_diff_style.h"
-#include "formats/prof_markup.h"
+#include "formats/prof_text.h"
 #include "profile/prof_measure.h"
 #include "views/prof_summary.h"
 
@@ -167,4 +167,25 @@ prof_diff_style_notes(const prof_svg_plot_t *plot, prof_notes_pt fn,
     }
 
     prof_buf_free(&line);
+}
+
+
+void
+prof_diff_change(const prof_diff_t *d, uint64_t before, uint64_t after,
+    prof_buf_t *b)
+{
+    uint64_t  change;
+
+    before = prof_diff_scale(d, before);
+    change = after > before ? after - before : before - after;
+
+    prof_buf_puts(b, after > before ? "+" : after < before ? "-" : "");
+
+    if (d->flags & PROF_DIFF_NORMALIZED) {
+        prof_markup_percent(b, change, d->view->whole[PROF_DIFF_AFTER], 2);
+        prof_buf_puts(b, "%");
+
+    } else {
+        prof_measure_value(b, prof_measures[d->measure].unit, change);
+    }
 }

@@ -13,7 +13,7 @@
 
 
 #include "base/prof_base.h"
-#include "formats/prof_diff.h"
+#include "views/prof_diff.h"
 #include "formats/prof_svg_plot.h"
 
 
@@ -25,6 +25,10 @@ extern const prof_svg_style_t  prof_diff_style;
 /* the class of a change from one weight to another */
 const char *prof_diff_class(const prof_diff_t *d, uint64_t before,
     uint64_t after);
+
+/* "+12.3 ms", "-1.5 MB"; "+1.25%" of the whole if shares are compared */
+void prof_diff_change(const prof_diff_t *d, uint64_t before, uint64_t after,
+    prof_buf_t *b);
 
 /*
  * The plot of a column: boxes are as wide as they were before, or after.

@@ -7,9 +7,9 @@
  */
 
 
-#include "formats/prof_diff.h"
 #include "formats/prof_diff_style.h"
-#include "formats/prof_encode_svg.h"
+#include "formats/prof_encode.h"
+#include "formats/prof_svg_plot.h"
 
 
 static int prof_diff_svg_encode(const prof_profile_t *before,

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The table of output formats.  A format is one file, which defines one
- * prof_encoder_t, and one line in prof_encode.c.
+ * The tables of output formats.  A format is a file that defines a
+ * prof_encoder_t named prof_encode_<x>, and one line here.
  *
  * Context: any thread; not in a signal.
  */
@@ -18,8 +18,26 @@
 #include "profile/prof_profile.h"
 
 
+/* the default format is the first one */
+
+#define PROF_ENCODERS(x)                                                      \
+    x(speedscope)                                                             \
+    x(pprof)                                                                  \
+    x(folded)                                                                 \
+    x(svg)                                                                    \
+    x(html)
+
+
+/* formats of the difference of two profiles: prof_diff_<x> */
+
+#define PROF_DIFF_ENCODERS(x)                                                 \
+    x(html)                                                                   \
+    x(svg)
+
+
 typedef struct {
     const char  *name;          /* the value of profile_format */
+    const char  *text;          /* for people: "SVG picture" */
     const char  *content_type;
     const char  *extension;     /* for download names, without a dot:
                                    "speedscope.json" */
@@ -36,19 +54,42 @@ typedef struct {
 } prof_encoder_t;
 
 
+typedef struct {
+    const char  *name;          /* these are as in prof_encoder_t */
+    const char  *content_type;
+    const char  *extension;
+
+    /*
+     * Appends the picture.  Both profiles are symbolized.  Returns PROF_OK, or
+     * PROF_ERROR when memory is short.
+     */
+    int        (*encode)(const prof_profile_t *before,
+                         const prof_profile_t *after, uint32_t flags,
+                         prof_buf_t *b);
+
+    const char  *csp;
+} prof_diff_encoder_t;
+
+
 PROF_HIDDEN_BEGIN
 
-/* all formats, the default one first; ends with NULL */
+/* all formats, and all of differences; both end with NULL */
 extern const prof_encoder_t  *const prof_encoders[];
+extern const prof_diff_encoder_t  *const prof_diff_encoders[];
 
 /* the format of that name (exact, case matters), or NULL */
 const prof_encoder_t *prof_encoder_find(const char *name, size_t len);
+const prof_diff_encoder_t *prof_diff_find(const char *name, size_t len);
 
-extern const prof_encoder_t  prof_encode_speedscope;
-extern const prof_encoder_t  prof_encode_pprof;
-extern const prof_encoder_t  prof_encode_folded;
-extern const prof_encoder_t  prof_encode_svg;
-extern const prof_encoder_t  prof_encode_html;
+#define PROF_ENCODER_EXTERN(name)                                             \
+    extern const prof_encoder_t  prof_encode_##name;
+PROF_ENCODERS(PROF_ENCODER_EXTERN)
+#undef PROF_ENCODER_EXTERN
+
+#define PROF_DIFF_EXTERN(name)                                                \
+    extern const prof_diff_encoder_t  prof_diff_##name;
+PROF_DIFF_ENCODERS(PROF_DIFF_EXTERN)
+#undef PROF_DIFF_EXTERN
 
 PROF_HIDDEN_END
 

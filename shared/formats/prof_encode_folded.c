@@ -26,6 +26,7 @@ static char *prof_encode_folded_name(const char *name);
 
 const prof_encoder_t  prof_encode_folded = {
     "folded",
+    "Folded stacks",
     "text/plain; charset=utf-8",
     "folded.txt",
     prof_encode_folded_encode,

@@ -12,13 +12,10 @@
 
 
 #include "formats/prof_encode.h"
-#include "formats/prof_html_labels.h"
 #include "formats/prof_html_page.h"
-#include "formats/prof_html_tables.h"
-#include "formats/prof_markup.h"
+#include "formats/prof_text.h"
 #include "formats/prof_svg_plot.h"
 #include "views/prof_kind.h"
-#include "views/prof_notes.h"
 #include "views/prof_summary.h"
 
 #include <string.h>
@@ -44,6 +41,7 @@ static void prof_encode_html_formats(prof_buf_t *b);
 
 const prof_encoder_t  prof_encode_html = {
     "html",
+    "HTML page",
     "text/html; charset=utf-8",
     "html",
     prof_encode_html_encode,
@@ -63,7 +61,7 @@ prof_encode_html_encode(const prof_profile_t *p, prof_buf_t *b)
 
     v = prof_view_create(p, NULL, list, n);
 
-    if (v == NULL || prof_view_order(v, PROF_SVG_SHARE) != PROF_OK) {
+    if (v == NULL || prof_view_order(v, PROF_VIEW_SHARE) != PROF_OK) {
         prof_view_destroy(v);
         return PROF_ERROR;
     }

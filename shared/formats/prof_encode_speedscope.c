@@ -7,14 +7,18 @@
  * of labels, if there are several.  The frames of the one by module are
  * objects: they follow those of functions.
  *
- * The stacks are arrays of small integers, millions of them; a tree of JSON
- * values takes 1 KB for a stack of 22, and three times as long, so they are
- * written directly.
+ * The published schema permits members of our own: "profile_info" has the
+ * summary.
+ *
+ * All of it is written directly: a tree of JSON values takes 1 KB for a stack
+ * of 22 frames, and three times as long.
  */
 
 
 #include "formats/prof_encode.h"
-#include "formats/prof_speedscope_json.h"
+#include "formats/prof_strings.h"
+#include "formats/prof_text.h"
+#include "names/prof_mangled.h"
 #include "views/prof_label_sets.h"
 #include "views/prof_summary.h"
 #include "views/prof_timeline.h"
@@ -34,6 +38,18 @@
 #define PROF_SPEEDSCOPE_SETS  32
 
 
+#define PROF_SPEEDSCOPE_SCHEMA                                                \
+    "https://www.speedscope.app/file-format-schema.json"
+
+#define PROF_SPEEDSCOPE_EXPORTER  "ngx_http_profile_module@" PROF_VERSION
+
+
+typedef struct {
+    prof_buf_t      *out;
+    prof_strings_t   names;     /* of the members so far */
+} prof_speedscope_info_t;
+
+
 typedef struct {
     uint32_t    measure;
     uint32_t    labels;         /* a set, or PROF_TIMELINE_ALL */
@@ -43,6 +59,15 @@ typedef struct {
 
 static int prof_encode_speedscope_encode(const prof_profile_t *p,
     prof_buf_t *b);
+static int prof_encode_speedscope_info(const prof_profile_t *p,
+    prof_buf_t *b);
+static int prof_encode_speedscope_item(void *data, const prof_summary_t *item);
+static void prof_encode_speedscope_frames(const prof_profile_t *p,
+    const prof_view_t *v, prof_buf_t *b);
+static void prof_encode_speedscope_function(const prof_profile_t *p,
+    const prof_view_function_t *func, prof_buf_t *b);
+static void prof_encode_speedscope_string(prof_buf_t *b, const char *member,
+    const char *s);
 static int prof_encode_speedscope_profiles(const prof_profile_t *p,
     const prof_view_t *v, prof_buf_t *b);
 static int prof_encode_speedscope_labels(const prof_profile_t *p,
@@ -60,6 +85,7 @@ static uint32_t prof_encode_speedscope_stack(const prof_profile_t *p,
 
 
 const prof_encoder_t  prof_encode_speedscope = {
+    "speedscope",
     "speedscope",
     "application/json",
     "speedscope.json",
@@ -87,13 +113,21 @@ prof_encode_speedscope_encode(const prof_profile_t *p, prof_buf_t *b)
         active--;
     }
 
-    prof_buf_puts(b, "{");
-    prof_speedscope_head(b, p, active);
-    prof_speedscope_info(b, p);
-    prof_speedscope_frames(b, p, v);
+    prof_buf_puts(b, "{\"$schema\":\"" PROF_SPEEDSCOPE_SCHEMA "\","
+                     "\"exporter\":\"" PROF_SPEEDSCOPE_EXPORTER "\",");
+    prof_encode_speedscope_string(b, "name", p->title);
+    prof_buf_printf(b, ",\"activeProfileIndex\":%" PRIu32, active);
+
+    rc = prof_encode_speedscope_info(p, b);
+
+    prof_encode_speedscope_frames(p, v, b);
 
     prof_buf_puts(b, ",\n\"profiles\":[\n");
-    rc = prof_encode_speedscope_profiles(p, v, b);
+
+    if (rc == PROF_OK) {
+        rc = prof_encode_speedscope_profiles(p, v, b);
+    }
+
     prof_buf_puts(b, "\n]}\n");
 
     prof_view_destroy(v);
@@ -103,6 +137,153 @@ prof_encode_speedscope_encode(const prof_profile_t *p, prof_buf_t *b)
     }
 
     return rc;
+}
+
+
+static int
+prof_encode_speedscope_info(const prof_profile_t *p, prof_buf_t *b)
+{
+    int                     rc;
+    prof_speedscope_info_t  info;
+
+    info.out = b;
+    prof_strings_init(&info.names);
+
+    prof_buf_puts(b, ",\n\"profile_info\":{");
+    rc = prof_summary(p, prof_encode_speedscope_item, &info);
+    prof_buf_puts(b, "}");
+
+    if (info.names.failed) {
+        rc = PROF_ERROR;
+    }
+
+    prof_strings_free(&info.names);
+
+    return rc;
+}
+
+
+static int
+prof_encode_speedscope_item(void *data, const prof_summary_t *item)
+{
+    prof_speedscope_info_t *info = data;
+
+    size_t       n;
+    prof_buf_t  *b;
+
+    b = info->out;
+    n = info->names.n;
+
+    /* facts may have any name, and readers take members of one name for one */
+
+    (void) prof_strings_add(&info->names, item->name);
+
+    if (info->names.n == n) {
+        return PROF_OK;
+    }
+
+    prof_buf_puts(b, n > 1 ? "," : "");
+
+    if (item->unit == PROF_SUMMARY_TEXT) {
+        prof_encode_speedscope_string(b, item->name, item->value);
+
+    } else {
+        prof_text_json(b, item->name, strlen(item->name));
+        prof_buf_puts(b, ":");
+        prof_buf_number(b, item->number < INT64_MAX ? item->number
+                                                    : INT64_MAX);
+    }
+
+    return PROF_OK;
+}
+
+
+/* functions of the view, and objects after them */
+
+static void
+prof_encode_speedscope_frames(const prof_profile_t *p, const prof_view_t *v,
+    prof_buf_t *b)
+{
+    uint32_t     i;
+    const char  *path, *name;
+
+    prof_buf_puts(b, ",\n\"shared\":{\"frames\":[");
+
+    for (i = 0; i < v->nfunctions; i++) {
+        prof_buf_puts(b, i ? ",\n" : "\n");
+        prof_encode_speedscope_function(p, &v->functions[i], b);
+    }
+
+    for (i = 0; i < p->nobjects; i++) {
+        path = p->objects[i].path;
+        name = strrchr(path, '/');
+
+        prof_buf_puts(b, i || v->nfunctions ? ",\n{" : "\n{");
+        prof_encode_speedscope_string(b, "name", name ? name + 1 : path);
+        prof_buf_puts(b, ",");
+        prof_encode_speedscope_string(b, "file", path);
+        prof_buf_puts(b, "}");
+    }
+
+    prof_buf_puts(b, "\n]}");
+}
+
+
+static void
+prof_encode_speedscope_function(const prof_profile_t *p,
+    const prof_view_function_t *func, prof_buf_t *b)
+{
+    uint32_t     object;
+    prof_buf_t   name;
+    const char  *file;
+
+    prof_buf_init(&name);
+
+    /*
+     * The viewer demangles names by their prefix, "_Release" as well, and its
+     * importer never ends if its policy forbids WebAssembly.
+     */
+
+    if (strncmp(func->name, "_R", 2) == 0 || prof_mangled(func->name)) {
+        prof_buf_puts(&name, " ");
+    }
+
+    prof_buf_puts(&name, func->name);
+
+    prof_buf_puts(b, "{\"name\":");
+    prof_text_json(b, name.data, name.len);
+
+    /* without a source file, the object serves; it also chooses the color */
+
+    file = func->file;
+    object = p->frames[func->frame].object;
+
+    if (file == NULL && object != PROF_NONE) {
+        file = p->objects[object].path;
+    }
+
+    if (file) {
+        prof_buf_puts(b, ",");
+        prof_encode_speedscope_string(b, "file", file);
+    }
+
+    if (func->file && func->line) {
+        prof_buf_printf(b, ",\"line\":%" PRIu32, func->line);
+    }
+
+    prof_buf_puts(b, "}");
+
+    b->failed |= name.failed;
+    prof_buf_free(&name);
+}
+
+
+static void
+prof_encode_speedscope_string(prof_buf_t *b, const char *member, const char *s)
+{
+    prof_text_json(b, member, strlen(member));
+    prof_buf_puts(b, ":");
+    prof_text_json(b, s, strlen(s));
 }
 
 
@@ -196,7 +377,7 @@ prof_encode_speedscope_profile(const prof_profile_t *p, const prof_view_t *v,
     }
 
     prof_buf_puts(b, "{\"type\":\"sampled\",\"name\":");
-    prof_speedscope_string(b, name.data, name.len);
+    prof_text_json(b, name.data, name.len);
     prof_buf_printf(b, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":",
                     units[prof_measures[what->measure].unit]);
     prof_buf_number(b, t.total);

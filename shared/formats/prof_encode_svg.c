@@ -13,11 +13,10 @@
 
 #include "assets/prof_assets.h"
 #include "formats/prof_encode.h"
-#include "formats/prof_encode_svg.h"
-#include "formats/prof_markup.h"
+#include "formats/prof_text.h"
 #include "formats/prof_svg_plot.h"
 #include "views/prof_kind.h"
-#include "views/prof_notes.h"
+#include "views/prof_summary.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +55,7 @@ static void prof_encode_svg_hidden(const prof_svg_plot_t *plot, uint32_t y,
 
 const prof_encoder_t  prof_encode_svg = {
     "svg",
+    "SVG picture",
     "image/svg+xml",
     "svg",
     prof_encode_svg_encode,
@@ -79,7 +79,7 @@ prof_encode_svg_encode(const prof_profile_t *p, prof_buf_t *b)
         return PROF_ERROR;
     }
 
-    rc = prof_view_order(v, PROF_SVG_SHARE);
+    rc = prof_view_order(v, PROF_VIEW_SHARE);
 
     if (rc == PROF_OK) {
         rc = prof_svg_plot_init(&plot, p, v, 0, PROF_SVG_SIZE);

@@ -4,10 +4,15 @@
  */
 
 
-#include "formats/prof_html_labels.h"
-#include "formats/prof_markup.h"
+#include "formats/prof_html_page.h"
+#include "formats/prof_text.h"
 #include "views/prof_label_sets.h"
 #include "profile/prof_measure.h"
+
+
+/* rows, the heaviest ones */
+
+#define PROF_HTML_LABELS  50
 
 
 #define PROF_HTML_LABEL_MAX  256

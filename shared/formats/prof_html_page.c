@@ -5,7 +5,7 @@
 
 
 #include "formats/prof_html_page.h"
-#include "formats/prof_markup.h"
+#include "formats/prof_text.h"
 
 #include <string.h>
 

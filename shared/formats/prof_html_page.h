@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What all pages with flamegraphs have in common.
+ * The parts of pages with flamegraphs.
  *
  * Context: any thread; not in a signal.
  */
@@ -15,6 +15,8 @@
 #include "assets/prof_assets.h"
 #include "base/prof_base.h"
 #include "base/prof_buf.h"
+#include "profile/prof_profile.h"
+#include "views/prof_view.h"
 
 
 #define PROF_HTML_TEXT_MAX  2048
@@ -43,6 +45,20 @@ void prof_html_text(prof_buf_t *b, const char *s);
 
 /* a line of prof_notes() as an item of a list; data is the buffer */
 void prof_html_note(void *data, const prof_buf_t *line, int warning);
+
+/*
+ * Appends tables of self and total weights: by function, by module or library,
+ * and by kind of code.  PROF_OK, or PROF_ERROR when memory is short.
+ */
+int prof_html_tables(const prof_profile_t *p, const prof_view_t *v,
+    prof_buf_t *b);
+
+/*
+ * Appends a table of the sets of labels, workers and threads, if there are at
+ * least two of them.  PROF_OK, or PROF_ERROR when memory is short.
+ */
+int prof_html_labels(const prof_profile_t *p, const prof_view_t *v,
+    prof_buf_t *b);
 
 PROF_HIDDEN_END
 

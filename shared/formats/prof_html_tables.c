@@ -7,14 +7,19 @@
  */
 
 
-#include "formats/prof_html_tables.h"
-#include "formats/prof_markup.h"
+#include "formats/prof_html_page.h"
+#include "formats/prof_text.h"
 #include "views/prof_kind.h"
 #include "profile/prof_measure.h"
 #include "views/prof_totals.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+
+/* rows of functions: the heaviest by self and by total, by each measure */
+
+#define PROF_HTML_ROWS  100
 
 
 #define PROF_HTML_NAME_MAX  256

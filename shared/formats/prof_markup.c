@@ -4,7 +4,6 @@
  */
 
 
-#include "formats/prof_markup.h"
 #include "formats/prof_text.h"
 
 #include <string.h>

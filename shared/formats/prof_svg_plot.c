@@ -7,7 +7,7 @@
  */
 
 
-#include "formats/prof_markup.h"
+#include "formats/prof_text.h"
 #include "formats/prof_svg_plot.h"
 #include "profile/prof_measure.h"
 
@@ -60,7 +60,7 @@ prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
     plot->mode = prof_measures[plot->measure].name;
 
     whole = v->whole[plot->column];
-    low = whole / PROF_SVG_SHARE + 1;
+    low = whole / PROF_VIEW_SHARE + 1;
     high = whole + 1;
 
     if (prof_svg_plot_costs(plot) != PROF_OK

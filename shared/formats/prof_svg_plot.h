@@ -17,20 +17,29 @@
 #define _PROF_SVG_PLOT_H_INCLUDED_
 
 
+#include "assets/prof_assets.h"
 #include "base/prof_base.h"
 #include "base/prof_buf.h"
 #include "profile/prof_profile.h"
 #include "views/prof_kind.h"
-#include "views/prof_notes.h"
+#include "views/prof_summary.h"
 #include "views/prof_view.h"
+
+
+/* with the script and the style it remains below 2 MB */
+
+#define PROF_SVG_SIZE      1800000
+
+#define PROF_SVG_CSP                                                          \
+    "default-src 'none'; "                                                    \
+    "style-src " PROF_ASSET_HASH_theme_css " " PROF_ASSET_HASH_flame_css "; " \
+    "script-src " PROF_ASSET_HASH_flame_js "; "                               \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "           \
+    "sandbox allow-scripts"
 
 
 #define PROF_SVG_ROW    18      /* pixels */
 #define PROF_SVG_DEPTH  160     /* frames; deeper ones are not shown */
-
-/* boxes that are narrower than this part of the whole are never shown */
-
-#define PROF_SVG_SHARE  20000
 
 
 typedef struct prof_svg_plot_s  prof_svg_plot_t;
@@ -84,7 +93,7 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Decides what is shown: the heaviest boxes, in about that many bytes.  The
- * view has an order, by PROF_SVG_SHARE.
+ * view has an order, by PROF_VIEW_SHARE.
  * Returns PROF_OK, or PROF_ERROR when memory is short.
  */
 int prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
@@ -104,6 +113,12 @@ void prof_svg_plot_defs(prof_buf_t *b);
 
 /* "800 of 1000 boxes are shown, ...": for when not all are; no markup */
 void prof_svg_plot_hidden(const prof_svg_plot_t *plot, prof_buf_t *b);
+
+/*
+ * Appends a document with the plot, its notes and its legend
+ * (prof_encode_svg.c).  PROF_OK, or PROF_ERROR when memory is short.
+ */
+int prof_encode_svg_document(const prof_svg_plot_t *plot, prof_buf_t *b);
 
 PROF_HIDDEN_END
 

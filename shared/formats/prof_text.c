@@ -108,3 +108,51 @@ prof_text_utf8(const char *s, size_t *len)
 
     return text;
 }
+
+
+void
+prof_text_json(prof_buf_t *b, const char *s, size_t len)
+{
+    size_t       n;
+    const char  *escape, *last, *plain;
+
+    static const char  specials[] = "\"\\\b\f\n\r\t";
+    static const char  letters[] = "\"\\bfnrt";
+
+    last = s + len;
+    plain = s;
+
+    prof_buf_puts(b, "\"");
+
+    while (s < last) {
+        n = prof_text_char(s, last - s);
+        escape = *s ? strchr(specials, *s) : NULL;
+
+        if (n && escape == NULL && (unsigned char) *s >= 0x20) {
+            s += n;
+            continue;
+        }
+
+        prof_buf_append(b, plain, s - plain);
+
+        if (n == 0) {
+            prof_buf_puts(b, PROF_TEXT_REPLACEMENT);
+
+        } else if (escape) {
+            prof_buf_printf(b, "\\%c", letters[escape - specials]);
+
+        } else {
+            prof_buf_printf(b, "\\u%04X", *s);
+        }
+
+        plain = ++s;
+    }
+
+    /* an empty buffer may have no memory */
+
+    if (plain < last) {
+        prof_buf_append(b, plain, s - plain);
+    }
+
+    prof_buf_puts(b, "\"");
+}

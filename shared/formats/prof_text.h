@@ -13,6 +13,7 @@
 
 
 #include "base/prof_base.h"
+#include "base/prof_buf.h"
 
 
 PROF_HIDDEN_BEGIN
@@ -29,6 +30,21 @@ size_t prof_text_char(const char *s, size_t len);
  * becomes U+FFFD.  NULL when memory is short.
  */
 char *prof_text_utf8(const char *s, size_t *len);
+
+/* appends a text of any bytes as a string of JSON, with its quotes */
+void prof_text_json(prof_buf_t *b, const char *s, size_t len);
+
+/*
+ * Appends a text fit for the content of an element and for a quoted
+ * attribute, in XML and in HTML.  What is no UTF-8, what XML forbids, line
+ * ends and what reorders the text around it becomes U+FFFD.  A text of more
+ * than max bytes is cut between characters and ends with an ellipsis.
+ */
+void prof_markup_text(prof_buf_t *b, const char *s, size_t len, size_t max);
+
+/* a part of a whole in percent, with that many decimals: "12.3456" */
+void prof_markup_percent(prof_buf_t *b, uint64_t part, uint64_t whole,
+    uint32_t decimals);
 
 PROF_HIDDEN_END
 

@@ -46,6 +46,7 @@ static char *prof_names_copy(char **p, const char *s);
 static prof_names_entry_t *prof_names_take(uint32_t object, uint64_t pc);
 static int prof_names_add(prof_names_entry_t *e);
 static void prof_names_free(prof_names_generation_t *g);
+static int prof_profile_text(char **copy, const char *text);
 
 
 static prof_names_object_t      *prof_names_objects[PROF_NAMES_OBJECTS];
@@ -312,4 +313,85 @@ size_t
 prof_names_size(void)
 {
     return prof_names_young.size + prof_names_old.size;
+}
+
+
+int
+prof_profile_name(prof_profile_t *p, prof_frame_t *f,
+    const prof_name_t *name)
+{
+    uint32_t        i;
+    prof_inline_t  *in;
+
+    if (prof_profile_text(&f->name, name->name) != PROF_OK
+        || prof_profile_text(&f->file, name->file) != PROF_OK)
+    {
+        return PROF_ERROR;
+    }
+
+    if (name->source > f->source) {
+        f->source = name->source;
+    }
+
+    f->line = name->line;
+    f->start_line = name->start_line;
+
+    if (name->ninlines == 0) {
+        return PROF_OK;
+    }
+
+    in = realloc(p->inlines, ((size_t) p->ninlines + name->ninlines)
+                             * sizeof(prof_inline_t));
+    if (in == NULL) {
+        return PROF_ERROR;
+    }
+
+    p->inlines = in;
+
+    f->inlines = p->ninlines;
+    f->ninlines = 0;
+
+    for (i = 0; i < name->ninlines; i++) {
+        in = &p->inlines[p->ninlines];
+
+        memset(in, 0, sizeof(prof_inline_t));
+
+        in->line = name->inlines[i].line;
+        in->start_line = name->inlines[i].start_line;
+
+        p->ninlines++;
+        f->ninlines++;
+
+        if (prof_profile_text(&in->name, name->inlines[i].name) != PROF_OK
+            || prof_profile_text(&in->file, name->inlines[i].file)
+               != PROF_OK)
+        {
+            return PROF_ERROR;
+        }
+    }
+
+    return PROF_OK;
+}
+
+
+/* without a text *copy remains */
+
+static int
+prof_profile_text(char **copy, const char *text)
+{
+    char  *p;
+
+    if (text == NULL) {
+        return PROF_OK;
+    }
+
+    p = strdup(text);
+    if (p == NULL) {
+        return PROF_ERROR;
+    }
+
+    free(*copy);
+    *copy = p;
+
+    return PROF_OK;
 }

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * prof_profile_symbolize() with another directory of debug files.
+ * Names of the frames of a profile.
  *
- * Context: any thread; not in a signal; slow (files).
+ * Context: any thread; not in a signal.
  */
 
 
@@ -18,6 +18,39 @@
 
 PROF_HIDDEN_BEGIN
 
+/*
+ * Gives every frame a name: that of the symbol which starts exactly at the
+ * frame's unwind entry, else object and offset ("nginx+0x51970").  Never that
+ * of the nearest lower symbol.  Files count only when the build-id is still the
+ * same.  The object's own .symtab and .dynsym are read by this process; the
+ * helper, if there is one, adds what separate debug files and debugging
+ * information say, and makes C++ and Rust names readable.
+ * Returns PROF_OK, or PROF_ERROR when memory is short.
+ * Context: any thread; slow (files); waits for other threads that do the same.
+ */
+int prof_profile_symbolize(prof_profile_t *p);
+
+/*
+ * Frees the names that are kept for later profiles of the same code, and ends
+ * the helper.
+ * Context: any thread; waits for threads that name a profile.
+ */
+void prof_profile_forget(void);
+
+/*
+ * The program that is started as the helper; NULL: there is none.  The text
+ * must live as long as profiles are named.
+ */
+void prof_profile_helper(const char *path);
+
+/*
+ * What went wrong with the helper since the last call: "the helper ...", or
+ * NULL.
+ * Context: any thread.
+ */
+const char *prof_profile_helper_error(void);
+
+/* prof_profile_symbolize() with another place for the debug files */
 int prof_symbolize(prof_profile_t *p, const char *debug_root);
 
 PROF_HIDDEN_END

@@ -156,7 +156,11 @@ prof_measure_list(const prof_profile_t *p, uint32_t *list)
 uint32_t
 prof_measure_first(const prof_profile_t *p)
 {
-    return p->first == PROF_NONE ? prof_modes[p->mode].first : p->first;
+    if (p->first != PROF_NONE && prof_measures[p->first].mode == p->mode) {
+        return p->first;
+    }
+
+    return prof_modes[p->mode].first;
 }
 
 

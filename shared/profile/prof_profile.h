@@ -188,8 +188,8 @@ typedef struct prof_profile_s  prof_profile_t;
 
 struct prof_profile_s {
     uint32_t                mode;           /* prof_mode_e */
-    uint32_t                first;          /* the measure to show first;
-                                               PROF_NONE: that of the mode */
+    uint32_t                first;          /* the measure that its mode shows
+                                               first; PROF_NONE: as always */
     char                   *title;          /* owned, never NULL:
                                                "GET /index.html" */
     char                   *scope;          /* owned; whose work it is:
@@ -309,38 +309,6 @@ uint32_t prof_profile_labels(prof_profile_t *p, uint32_t set,
 /* the label of that name in a set, or NULL */
 const prof_label_t *prof_profile_label_find(const prof_profile_t *p,
     uint32_t set, const char *name);
-
-/*
- * Gives every frame a name: that of the symbol which starts exactly at the
- * frame's unwind entry, else object and offset ("nginx+0x51970").  Never that
- * of the nearest lower symbol.  Files count only when the build-id is still the
- * same.  The object's own .symtab and .dynsym are read by this process; the
- * helper, if there is one, adds what separate debug files and debugging
- * information say, and makes C++ and Rust names readable.
- * Returns PROF_OK, or PROF_ERROR when memory is short.
- * Context: any thread; slow (files); waits for other threads that do the same.
- */
-int prof_profile_symbolize(prof_profile_t *p);
-
-/*
- * Frees the names that are kept for later profiles of the same code, and ends
- * the helper.
- * Context: any thread; waits for threads that name a profile.
- */
-void prof_profile_forget(void);
-
-/*
- * The program that is started as the helper; NULL: there is none.  The text
- * must live as long as profiles are named.
- */
-void prof_profile_helper(const char *path);
-
-/*
- * What went wrong with the helper since the last call: "the helper ...", or
- * NULL.
- * Context: any thread.
- */
-const char *prof_profile_helper_error(void);
 
 PROF_HIDDEN_END
 

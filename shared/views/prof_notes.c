@@ -5,7 +5,6 @@
 
 
 #include "profile/prof_measure.h"
-#include "views/prof_notes.h"
 #include "views/prof_summary.h"
 
 #include <inttypes.h>

@@ -43,6 +43,12 @@ typedef struct {
 typedef int (*prof_summary_pt)(void *data, const prof_summary_t *item);
 
 
+/* warning: the line keeps the picture from being taken for more than it is */
+
+typedef void (*prof_notes_pt)(void *data, const prof_buf_t *line,
+    int warning);
+
+
 PROF_HIDDEN_BEGIN
 
 /* calls fn with each item; strings are valid during the call */
@@ -65,6 +71,16 @@ void prof_summary_interval(const prof_profile_t *p, prof_buf_t *b);
 
 /* samples taken for each second in turns, Hz */
 uint64_t prof_summary_frequency(const prof_profile_t *p);
+
+/*
+ * Calls fn with each line that a picture says about its profile: how long it
+ * took, how much of it was seen, and what was not.  A line is not escaped.
+ * Warnings come last.
+ */
+void prof_notes(const prof_profile_t *p, prof_notes_pt fn, void *data);
+
+/* "0 samples, the request used 38.0 us of CPU time": why nothing is there */
+void prof_notes_empty(const prof_profile_t *p, prof_buf_t *b);
 
 PROF_HIDDEN_END
 

@@ -24,6 +24,11 @@
 #include "profile/prof_measure.h"
 
 
+/* pictures never show boxes that are narrower than this part of the whole */
+
+#define PROF_VIEW_SHARE  20000
+
+
 typedef struct {
     const char  *name;
     const char  *file;          /* source; NULL: unknown */

@@ -11,8 +11,9 @@
 
 #include "prof_repack.h"
 #include "archive/prof_archive.h"
-#include "formats/prof_diff.h"
+#include "views/prof_diff.h"
 #include "formats/prof_encode.h"
+#include "names/prof_symbolize.h"
 #include "profile/prof_merge.h"
 
 

@@ -10,7 +10,7 @@
 
 #include "prof_fixture.h"
 #include "prof_document.h"
-#include "formats/prof_diff.h"
+#include "views/prof_diff.h"
 #include "formats/prof_diff_style.h"
 
 

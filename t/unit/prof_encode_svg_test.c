@@ -69,7 +69,7 @@ test_typical(void)
 
     p = fixture_typical();
     v = prof_view_create(p, NULL, test_measures, 2);
-    (void) prof_view_order(v, PROF_SVG_SHARE);
+    (void) prof_view_order(v, PROF_VIEW_SHARE);
 
     prof_buf_init(&b);
 

@@ -12,6 +12,7 @@
 
 
 #include "base/prof_buf.h"
+#include "names/prof_symbolize.h"
 #include "profile/prof_profile.h"
 #include "prof_series.h"
 

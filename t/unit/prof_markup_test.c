@@ -6,7 +6,7 @@
 
 #include "tap.h"
 
-#include "formats/prof_markup.h"
+#include "formats/prof_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "tap.h"
 
 #include "prof_fixture.h"
-#include "views/prof_notes.h"
+#include "views/prof_summary.h"
 
 
 static void test_lines(void);

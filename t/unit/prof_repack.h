@@ -11,7 +11,7 @@
 #define _PROF_REPACK_H_INCLUDED_
 
 
-#include "archive/prof_archive_format.h"
+#include "archive/prof_archive_in.h"
 #include "base/prof_buf.h"
 
 #include <stdlib.h>

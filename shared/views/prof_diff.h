@@ -18,7 +18,6 @@
 
 
 #include "base/prof_base.h"
-#include "base/prof_buf.h"
 #include "profile/prof_profile.h"
 #include "views/prof_view.h"
 
@@ -46,33 +45,7 @@ typedef struct {
 } prof_diff_t;
 
 
-typedef struct {
-    const char  *name;          /* as of prof_encoder_t */
-    const char  *content_type;
-    const char  *extension;
-
-    /*
-     * Appends the picture.  Both profiles are symbolized.  Returns PROF_OK, or
-     * PROF_ERROR when memory is short.
-     */
-    int        (*encode)(const prof_profile_t *before,
-                         const prof_profile_t *after, uint32_t flags,
-                         prof_buf_t *b);
-
-    const char  *csp;           /* the policy to send with it */
-} prof_diff_encoder_t;
-
-
 PROF_HIDDEN_BEGIN
-
-/* all formats of differences; ends with NULL */
-extern const prof_diff_encoder_t  *const prof_diff_encoders[];
-
-extern const prof_diff_encoder_t  prof_diff_html;
-extern const prof_diff_encoder_t  prof_diff_svg;
-
-/* the format of that name, or NULL */
-const prof_diff_encoder_t *prof_diff_find(const char *name, size_t len);
 
 /*
  * Compares by the measure that "after" shows first, or else by the first that
@@ -86,10 +59,6 @@ void prof_diff_free(prof_diff_t *d);
 
 /* a weight of "before", as it is compared: scaled, if shares are */
 uint64_t prof_diff_scale(const prof_diff_t *d, uint64_t weight);
-
-/* "+12.3 ms", "-1.5 MB"; "+1.25 %" of the whole if shares are compared */
-void prof_diff_change(const prof_diff_t *d, uint64_t before, uint64_t after,
-    prof_buf_t *b);
 
 PROF_HIDDEN_END
 

@@ -7,11 +7,9 @@
  */
 
 
-#include "formats/prof_diff.h"
-#include "formats/prof_markup.h"
-#include "formats/prof_svg_plot.h"
-#include "profile/prof_merge.h"
+#include "views/prof_diff.h"
 #include "profile/prof_measure.h"
+#include "profile/prof_merge.h"
 
 #include <string.h>
 
@@ -27,31 +25,7 @@ static int prof_diff_weigh(prof_diff_t *d);
 static uint32_t prof_diff_side(const prof_profile_t *p, uint32_t labels);
 
 
-const prof_diff_encoder_t  *const prof_diff_encoders[] = {
-    &prof_diff_html,
-    &prof_diff_svg,
-    NULL
-};
-
-
 static const char  *prof_diff_sides[] = { "before", "after" };
-
-
-const prof_diff_encoder_t *
-prof_diff_find(const char *name, size_t len)
-{
-    size_t  i;
-
-    for (i = 0; prof_diff_encoders[i]; i++) {
-        if (strlen(prof_diff_encoders[i]->name) == len
-            && memcmp(prof_diff_encoders[i]->name, name, len) == 0)
-        {
-            return prof_diff_encoders[i];
-        }
-    }
-
-    return NULL;
-}
 
 
 int
@@ -186,7 +160,7 @@ prof_diff_weigh(prof_diff_t *d)
 
     prof_view_sum(v);
 
-    return prof_view_order(v, PROF_SVG_SHARE);
+    return prof_view_order(v, PROF_VIEW_SHARE);
 }
 
 
@@ -220,25 +194,4 @@ prof_diff_scale(const prof_diff_t *d, uint64_t weight)
     /* sums of what an archive says may be larger than their parts */
 
     return scaled < 1e18 ? (uint64_t) scaled : (uint64_t) 1e18;
-}
-
-
-void
-prof_diff_change(const prof_diff_t *d, uint64_t before, uint64_t after,
-    prof_buf_t *b)
-{
-    uint64_t  change;
-
-    before = prof_diff_scale(d, before);
-    change = after > before ? after - before : before - after;
-
-    prof_buf_puts(b, after > before ? "+" : after < before ? "-" : "");
-
-    if (d->flags & PROF_DIFF_NORMALIZED) {
-        prof_markup_percent(b, change, d->view->whole[PROF_DIFF_AFTER], 2);
-        prof_buf_puts(b, "%");
-
-    } else {
-        prof_measure_value(b, prof_measures[d->measure].unit, change);
-    }
 }
