@@ -310,6 +310,23 @@ ngx_http_profile_safe_name(u_char *start, u_char *p, u_char *last,
 
 
 ngx_int_t
+ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace)
+{
+    ngx_uint_t        n;
+    ngx_table_elt_t  *h;
+
+    static ngx_str_t  name = ngx_string("traceparent");
+
+    h = ngx_http_profile_find_header(r, &name, &n);
+
+    return (n == 1
+            && prof_trace_parse(trace, (char *) h->value.data, h->value.len)
+               == PROF_OK)
+           ? NGX_OK : NGX_DECLINED;
+}
+
+
+ngx_int_t
 ngx_http_profile_make_id(u_char *id, ngx_log_t *log)
 {
     u_char  bytes[NGX_HTTP_PROFILE_ID_LEN / 2];

@@ -93,6 +93,12 @@ ngx_int_t ngx_http_profile_file_name(ngx_pool_t *pool, ngx_str_t *host,
     ngx_str_t *path, ngx_uint_t mode, time_t time, const char *extension,
     ngx_str_t *name);
 
+/*
+ * Reads the trace of the header "traceparent".  NGX_OK, or NGX_DECLINED if the
+ * header is missing, wrong or not the only one.
+ */
+ngx_int_t ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace);
+
 /* makes an id; NGX_OK, or NGX_ERROR if there is no randomness (logged) */
 ngx_int_t ngx_http_profile_make_id(u_char *id, ngx_log_t *log);
 

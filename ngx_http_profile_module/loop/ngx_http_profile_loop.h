@@ -90,6 +90,9 @@ struct ngx_http_profile_track_s {
     ngx_uint_t                    lost;      /* ngx_http_profile_loss_e: why it
                                                 has no profile */
 
+    ngx_queue_t                   staged;    /* of the room "stages" */
+
+    unsigned                      stages:1;  /* is in that queue */
     unsigned                      spans:1;   /* the capture has spans */
     unsigned                      unnoted:1; /* no memory for notes */
     unsigned                      accounted:1;  /* also without a capture */

@@ -5,6 +5,7 @@
 
 
 #include "core/ngx_http_profile_symbolizer.h"
+#include "reply/ngx_http_profile_reply.h"
 #include "request/ngx_http_profile_request.h"
 #include "workers/ngx_http_profile_endpoint.h"
 #include "core/ngx_http_profile_job.h"
@@ -150,6 +151,8 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
     ngx_http_profile_serves = 1;
 
     ngx_http_profile_capture_init();
+    ngx_http_profile_reply_init();
+    ngx_http_profile_endpoint_init();
 
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 

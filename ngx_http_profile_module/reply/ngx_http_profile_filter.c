@@ -11,7 +11,12 @@
 
 #include "request/ngx_http_profile_request.h"
 #include "reply/ngx_http_profile_reply.h"
+#include "stages/ngx_http_profile_stages.h"
 #include "store/ngx_http_profile_store.h"
+
+
+/* ms between looks whether the request's threads have ended */
+#define NGX_HTTP_PROFILE_CUT_AGAIN  10
 
 
 static ngx_int_t ngx_http_profile_header_filter(ngx_http_request_t *r);
@@ -23,12 +28,37 @@ static ngx_int_t ngx_http_profile_filter_body(ngx_http_request_t *r,
 static ngx_int_t ngx_http_profile_filter_record(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_writer(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx);
+static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_timeout(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_cut_cleanups(ngx_http_request_t *r);
 
 
 PROF_HOT_DATA static ngx_http_output_header_filter_pt
                                       ngx_http_next_header_filter;
 PROF_HOT_DATA static ngx_http_output_body_filter_pt
                                       ngx_http_next_body_filter;
+
+
+static ngx_str_t  ngx_http_profile_no_memory =
+    ngx_string("the profile could not be made, see the error log\n");
+
+
+void
+ngx_http_profile_reply_init(void)
+{
+    ngx_http_profile_request_observers.error = ngx_http_profile_send_error;
+    ngx_http_profile_request_observers.check =
+                                            ngx_http_profile_check_complete;
+    ngx_http_profile_request_observers.timeout = ngx_http_profile_timeout;
+    ngx_http_profile_request_observers.freed =
+                                            ngx_http_profile_record_cleanup;
+    ngx_http_profile_request_observers.abandoned =
+                                            ngx_http_profile_render_abandon;
+}
 
 
 ngx_int_t
@@ -209,7 +239,7 @@ ngx_http_profile_filter_body(ngx_http_request_t *r, ngx_chain_t *in)
  * that still holds a part of it, because it failed midway, passes nothing on.
  */
 
-void
+static void
 ngx_http_profile_writer(ngx_http_request_t *r)
 {
     ngx_int_t                  rc;
@@ -323,7 +353,7 @@ ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
  * phase: what it returns is what a checker returns.
  */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx)
 {
     ngx_int_t            rc;
@@ -370,4 +400,167 @@ ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out)
 
     return (r == r->main) ? ngx_http_profile_body_filter(r, out)
                           : ngx_http_output_filter(r, out);
+}
+
+
+/*
+ * Whether nginx is done with the response that is being swallowed: the
+ * request is finalized, and only our own bit and what the replaced response
+ * cannot fill keeps it.
+ */
+
+static ngx_uint_t
+ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    return ctx->sink
+           && r->http_state == NGX_HTTP_WRITING_REQUEST_STATE
+           && !r->buffered
+           && r->postponed == NULL
+           && !(r->connection->buffered & NGX_HTTP_GZIP_BUFFERED);
+}
+
+
+/* ends the capture and starts rendering, if the request is complete */
+
+static void
+ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_event_t         *wev;
+    ngx_http_request_t  *r;
+
+    if (!ctx->tracked || !ngx_http_profile_complete(ctx)) {
+        return;
+    }
+
+    if (ctx->reply.status == 0) {
+        ngx_http_profile_record_room(ctx);
+    }
+
+    ngx_http_profile_end(ctx);
+    ngx_http_profile_end_tracking(ctx);
+
+    r = ctx->request;
+    wev = r->connection->write;
+
+    r->write_event_handler = ngx_http_profile_writer;
+
+    if (wev->timer_set && !wev->delayed) {
+        ngx_del_timer(wev);
+    }
+
+    if (ctx->reply.status == 0) {
+
+        ngx_http_profile_add_facts(ctx);
+
+        if (ctx->profile && ngx_http_profile_render(ctx, 1) == NGX_OK) {
+            return;
+        }
+
+        ngx_http_profile_set_error(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                   &ngx_http_profile_no_memory);
+    }
+
+    ctx->reply.ready = 1;
+    ngx_post_event(wev, &ngx_posted_events);
+}
+
+
+/* the capture ends; a response that is recorded goes on */
+
+static void
+ngx_http_profile_timeout(ngx_http_profile_ctx_t *ctx)
+{
+    if (ctx->record) {
+        ngx_http_profile_record_capture(ctx);
+        ngx_http_profile_drop(ctx);
+        return;
+    }
+
+    ngx_http_profile_last_gap(ctx->track);
+    ngx_http_profile_end(ctx);
+
+    if (ctx->sink && ctx->tracked) {
+        ngx_http_profile_cut(ctx);
+    }
+}
+
+
+/*
+ * Ends a response that nobody receives.  A response that is replaced by its
+ * profile may be endless.  After the capture the rest of the response says
+ * nothing more.  The code that makes it is stopped as if the client had gone,
+ * but the request stays, for the profile.
+ */
+
+static void
+ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    c = r->connection;
+
+    /* they have addresses of buffers */
+
+    if (r->blocked) {
+        ngx_add_timer(&ctx->timer, NGX_HTTP_PROFILE_CUT_AGAIN);
+        return;
+    }
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0, "profile cuts the response");
+
+    ngx_http_profile_unwrap(ctx->track);
+    ngx_http_profile_cut_cleanups(r);
+
+    r->count = r->discard_body ? 2 : 1;
+    r->posted_requests = NULL;
+    r->postponed = NULL;
+    r->buffered = 0;
+
+    c->data = r;
+    c->buffered &= NGX_LOWLEVEL_BUFFERED;
+    c->buffered |= NGX_HTTP_PROFILE_BUFFERED;
+    c->write->delayed = 0;
+
+    if (r->reading_body) {
+        r->keepalive = 0;
+        r->lingering_close = 1;
+    }
+
+    /* as ngx_http_finalize_request() does when something is left to send */
+
+    r->http_state = NGX_HTTP_WRITING_REQUEST_STATE;
+    r->read_event_handler = r->discard_body
+                            ? ngx_http_discarded_request_body_handler
+                            : ngx_http_test_reading;
+
+    ngx_http_profile_check_complete(ctx);
+}
+
+
+/*
+ * As ngx_http_terminate_request() does.  Handlers finalize requests: one more
+ * reference keeps the main one.
+ */
+
+static void
+ngx_http_profile_cut_cleanups(ngx_http_request_t *r)
+{
+    ngx_http_cleanup_t  *cln;
+
+    r->count++;
+
+    cln = r->cleanup;
+    r->cleanup = NULL;
+
+    for ( /* void */ ; cln; cln = cln->next) {
+        if (cln->handler) {
+            cln->handler(cln->data);
+        }
+    }
 }

@@ -11,7 +11,6 @@
 #include "request/ngx_http_profile_request.h"
 #include "reply/ngx_http_profile_reply.h"
 #include "stages/ngx_http_profile_stages.h"
-#include "workers/ngx_http_profile_endpoint.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"
 #include "store/ngx_http_profile_store.h"
@@ -146,14 +145,9 @@ ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx)
 void
 ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx)
 {
-    if (ctx->request && ctx->endpoints) {
-        ngx_http_profile_endpoint_take(ctx);
-        return;
-    }
-
     if (ctx->request == NULL || ctx->verdict != NGX_HTTP_PROFILE_ADMITTED
         || !(ctx->record || ctx->trigger.record)
-        || ctx->endpoint || ctx->crowded || ctx->reply.status)
+        || ctx->crowded || ctx->reply.status)
     {
         return;
     }

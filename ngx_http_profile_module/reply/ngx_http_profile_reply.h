@@ -187,11 +187,8 @@ ngx_int_t ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out);
 /* registers the filters */
 ngx_int_t ngx_http_profile_filter_init(ngx_conf_t *cf);
 
-/* sends the error of an admitted request, instead of its content */
-ngx_int_t ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx);
-
-/* the write handler of a request that waits for its reply */
-void ngx_http_profile_writer(ngx_http_request_t *r);
+/* observes captured requests; called when a process begins */
+void ngx_http_profile_reply_init(void);
 
 /* ngx_http_profile_reply.c: headers */
 

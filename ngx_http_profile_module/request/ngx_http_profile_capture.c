@@ -9,13 +9,12 @@
 
 
 #include "request/ngx_http_profile_trigger.h"
-#include "reply/ngx_http_profile_reply.h"
 #include "stages/ngx_http_profile_stages.h"
 
 
-static void ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr);
-static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_located(ngx_http_profile_track_t *tr);
+static ngx_int_t ngx_http_profile_content(ngx_http_profile_track_t *tr);
 static ngx_uint_t ngx_http_profile_check_all(void);
 static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
 static void ngx_http_profile_cleanup(void *data);
@@ -28,11 +27,10 @@ ngx_queue_t  ngx_http_profile_live = {
 PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlive;
 
 
-static ngx_str_t  ngx_http_profile_no_memory =
-    ngx_string("the profile could not be made, see the error log\n");
+ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
 
 
-/* the event loop tells of the turns of captured requests */
+/* observes the event loop and the stages of captured requests */
 
 void
 ngx_http_profile_capture_init(void)
@@ -41,6 +39,9 @@ ngx_http_profile_capture_init(void)
     ngx_http_profile_observers.turn_begins = ngx_http_profile_begin_turn;
     ngx_http_profile_observers.turn_ended = ngx_http_profile_turn_ended;
     ngx_http_profile_observers.event_added = ngx_http_profile_wrap_upstreams;
+
+    ngx_http_profile_stage_observers.located = ngx_http_profile_located;
+    ngx_http_profile_stage_observers.content = ngx_http_profile_content;
 }
 
 
@@ -159,6 +160,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
     }
 
     ctx->tracked = 1;
+    ngx_http_profile_stages_begin(ctx->track);
 
     ctx->track->capture = prof_capture_create(&conf);
 
@@ -229,24 +231,41 @@ ngx_http_profile_find(ngx_http_request_t *r)
 }
 
 
-/*
- * Whether nginx is done with the response that is being swallowed: the
- * request is finalized, and only our own bit and what the replaced response
- * cannot fill keeps it.
- */
-
-static ngx_uint_t
-ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx)
+static void
+ngx_http_profile_located(ngx_http_profile_track_t *tr)
 {
-    ngx_http_request_t  *r;
+    if (!tr->ctx->decided) {
+        (void) ngx_http_profile_locate(tr->ctx);
+    }
+}
 
-    r = ctx->request;
 
-    return ctx->sink
-           && r->http_state == NGX_HTTP_WRITING_REQUEST_STATE
-           && !r->buffered
-           && r->postponed == NULL
-           && !(r->connection->buffered & NGX_HTTP_GZIP_BUFFERED);
+static ngx_int_t
+ngx_http_profile_content(ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_ctx_t     *ctx;
+    ngx_http_profile_params_t  *params;
+
+    ctx = tr->ctx;
+
+    if (ctx->decided || ngx_http_profile_admit(ctx) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (ctx->reply.status) {
+        return ngx_http_profile_request_observers.error(ctx);
+    }
+
+    params = &ctx->trigger.params;
+
+    if (ngx_http_profile_param_given(params, NGX_HTTP_PROFILE_PARAM_SECONDS)
+        || ngx_http_profile_param_given(params,
+                                        NGX_HTTP_PROFILE_PARAM_REQUESTS))
+    {
+        return ngx_http_profile_request_observers.others(ctx);
+    }
+
+    return NGX_DECLINED;
 }
 
 
@@ -256,52 +275,7 @@ static void
 ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr)
 {
     ngx_http_profile_wrap_upstreams(tr);
-    ngx_http_profile_check_complete(tr->ctx);
-}
-
-
-/* ends the capture and starts rendering, if the request is complete */
-
-void
-ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
-{
-    ngx_event_t         *wev;
-    ngx_http_request_t  *r;
-
-    if (!ctx->tracked || !ngx_http_profile_complete(ctx)) {
-        return;
-    }
-
-    if (ctx->reply.status == 0) {
-        ngx_http_profile_record_room(ctx);
-    }
-
-    ngx_http_profile_end(ctx);
-    ngx_http_profile_end_tracking(ctx);
-
-    r = ctx->request;
-    wev = r->connection->write;
-
-    r->write_event_handler = ngx_http_profile_writer;
-
-    if (wev->timer_set && !wev->delayed) {
-        ngx_del_timer(wev);
-    }
-
-    if (ctx->reply.status == 0) {
-
-        ngx_http_profile_add_facts(ctx);
-
-        if (ctx->profile && ngx_http_profile_render(ctx, 1) == NGX_OK) {
-            return;
-        }
-
-        ngx_http_profile_set_error(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                   &ngx_http_profile_no_memory);
-    }
-
-    ctx->reply.ready = 1;
-    ngx_post_event(wev, &ngx_posted_events);
+    ngx_http_profile_request_observers.check(tr->ctx);
 }
 
 
@@ -327,7 +301,7 @@ ngx_http_profile_check_all(void)
         ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
 
         if (ctx->tracked) {
-            ngx_http_profile_check_complete(ctx);
+            ngx_http_profile_request_observers.check(ctx);
             found |= !ctx->tracked;
         }
     }
@@ -386,23 +360,16 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* the request stays tracked, so that it is found, until it is dropped */
-
-static void
+void
 ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx)
 {
     if (ctx->tracked) {
-        ngx_http_profile_unwrap_upstreams(ctx);
+        ngx_http_profile_stages_end(ctx->track);
         ctx->tracked = 0;
         ngx_http_profile_release_sampler();
     }
 }
 
-
-/*
- * The capture ends here, the request goes on.  What was captured is sent when
- * the request is complete.
- */
 
 static void
 ngx_http_profile_timeout_handler(ngx_event_t *ev)
@@ -418,18 +385,7 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 
     ctx->timedout = 1;
 
-    if (ctx->record) {
-        ngx_http_profile_record_capture(ctx);
-        ngx_http_profile_drop(ctx);
-        return;
-    }
-
-    ngx_http_profile_last_gap(ctx->track);
-    ngx_http_profile_end(ctx);
-
-    if (ctx->sink && ctx->tracked) {
-        ngx_http_profile_cut(ctx);
-    }
+    ngx_http_profile_request_observers.timeout(ctx);
 }
 
 
@@ -497,8 +453,15 @@ ngx_http_profile_cleanup(void *data)
 {
     ngx_http_profile_ctx_t *ctx = data;
 
-    ngx_http_profile_render_abandon(ctx);
-    ngx_http_profile_record_cleanup(ctx);
+    ngx_http_profile_request_observers.abandoned(ctx);
+
+    if (ctx->take == NULL) {
+        ngx_http_profile_request_observers.freed(ctx);
+
+    } else if (ctx->request) {
+        ctx->take(ctx);
+    }
+
     ngx_http_profile_drop(ctx);
 }
 
@@ -515,7 +478,7 @@ ngx_http_profile_capture_exit(void)
         q = ngx_queue_head(&ngx_http_profile_live);
         ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
 
-        ngx_http_profile_render_abandon(ctx);
+        ngx_http_profile_request_observers.abandoned(ctx);
         ngx_http_profile_drop(ctx);
     }
 }

@@ -7,7 +7,6 @@
 
 
 #include "request/ngx_http_profile_request.h"
-#include "workers/ngx_http_profile_asker.h"
 
 
 static void ngx_http_profile_add_trace(ngx_http_profile_ctx_t *ctx);

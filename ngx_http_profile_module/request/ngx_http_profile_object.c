@@ -15,6 +15,7 @@
 
 #include "request/ngx_http_profile_request.h"
 #include "request/ngx_http_profile_object.h"
+#include "stages/ngx_http_profile_stages.h"
 
 
 /* a capture that waits for memory to be freed */
@@ -32,6 +33,9 @@ typedef struct {
 
 static void ngx_http_profile_object_late(ngx_event_t *ev);
 static void ngx_http_profile_forget_pool(prof_heap_t *h, ngx_pool_t *pool);
+static void ngx_http_profile_object_push(ngx_http_profile_track_t *tr,
+    ngx_str_t *name);
+static void ngx_http_profile_object_pop(ngx_http_profile_track_t *tr);
 static ngx_uint_t ngx_http_profile_object_span(
     ngx_http_profile_object_t *object, ngx_str_t *name);
 static void ngx_http_profile_object_border(ngx_http_profile_ctx_t *ctx);
@@ -43,6 +47,10 @@ static void ngx_http_profile_object_fact(ngx_http_profile_ctx_t *ctx,
 /* the first one of each table: what no span took */
 
 static ngx_str_t  ngx_http_profile_object_other = ngx_string("other");
+
+/* contexts that count */
+
+static ngx_uint_t  ngx_http_profile_nobjects;
 
 static ngx_queue_t  ngx_http_profile_lates = {
     &ngx_http_profile_lates, &ngx_http_profile_lates
@@ -89,6 +97,12 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
     object->connection = ngx_http_profile_pool_fill(object->connection_pool);
 
     ctx->object = object;
+
+    ngx_http_profile_nobjects++;
+
+    ngx_http_profile_stage_observers.span_begins =
+                                                ngx_http_profile_object_push;
+    ngx_http_profile_stage_observers.span_ends = ngx_http_profile_object_pop;
 
     /* a request allocates little: all of it is counted */
 
@@ -261,6 +275,13 @@ ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx)
 
     ngx_free(ctx->object);
     ctx->object = NULL;
+
+    ngx_http_profile_nobjects--;
+
+    if (ngx_http_profile_nobjects == 0) {
+        ngx_http_profile_stage_observers.span_begins = NULL;
+        ngx_http_profile_stage_observers.span_ends = NULL;
+    }
 }
 
 
@@ -282,19 +303,21 @@ ngx_http_profile_forget_pool(prof_heap_t *h, ngx_pool_t *pool)
 }
 
 
-void
-ngx_http_profile_object_push(ngx_http_profile_ctx_t *ctx, ngx_str_t *name)
+/* the name is copied */
+
+static void
+ngx_http_profile_object_push(ngx_http_profile_track_t *tr, ngx_str_t *name)
 {
     ngx_uint_t                  i;
     ngx_http_profile_object_t  *object;
 
-    object = ctx->object;
+    object = tr->ctx->object;
 
     if (object == NULL) {
         return;
     }
 
-    ngx_http_profile_object_border(ctx);
+    ngx_http_profile_object_border(tr->ctx);
 
     i = ngx_http_profile_object_span(object, name);
 
@@ -339,9 +362,13 @@ ngx_http_profile_object_span(ngx_http_profile_object_t *object,
 }
 
 
-void
-ngx_http_profile_object_pop(ngx_http_profile_ctx_t *ctx)
+static void
+ngx_http_profile_object_pop(ngx_http_profile_track_t *tr)
 {
+    ngx_http_profile_ctx_t  *ctx;
+
+    ctx = tr->ctx;
+
     if (ctx->object == NULL || ctx->object->depth == 0) {
         return;
     }

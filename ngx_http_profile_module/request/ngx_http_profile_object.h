@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Captures in the mode "object": what a request allocates.  The core counts
- * blocks; here it is told which of them go with the request, and what nginx
- * makes of its pools' blocks is measured.
+ * Captures in the mode "object": memory that a request allocates.  shared/
+ * counts blocks.  This file tells which of them are freed with the request, and
+ * measures how nginx fills the blocks of its pools.
  */
 
 
@@ -55,43 +55,36 @@ typedef void (*ngx_http_profile_object_pt)(void *data);
 
 PROF_HIDDEN_BEGIN
 
-/* begins to count if the mode that is in force now is "object" */
+/* begins to count; a second call has no effect */
 void ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx);
 
 /*
- * The capture is about to end: what will be freed with the request is in use
- * no more.
+ * The capture ends next: memory that is freed with the request no longer counts
+ * as in use.
  */
 void ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx);
 
 /*
- * Takes the capture, which has given its profile, if it will be looked at once
- * more after the time of profile_object_grace: then returns 1.
+ * Returns 1 and takes the capture over if its profile waits for the time of
+ * profile_object_grace.
  */
 ngx_uint_t ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx);
 
 /*
- * Calls fn(data) when that time is over, and the profile is as it is to be;
- * neither depends on the request.  NGX_DECLINED: it is already.
+ * Calls fn(data) when that time is over and the profile is final.  The request
+ * may be gone by then.  NGX_DECLINED: the profile is final now.
  */
 ngx_int_t ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
     prof_profile_t *profile, ngx_http_profile_object_pt fn, void *data);
 
+/* stops to count, and frees the memory */
 void ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx);
 
-/* the process ends: no allocation is counted any more */
+/* stops to count allocations when the process ends */
 void ngx_http_profile_object_exit(void);
 
-/* what was measured of pools, as facts of the profile */
+/* adds the bytes that were taken from pools to the facts of the profile */
 void ngx_http_profile_object_facts(ngx_http_profile_ctx_t *ctx);
-
-/*
- * A span begins, or the innermost one ends; both for every span.  The name is
- * copied.
- */
-void ngx_http_profile_object_push(ngx_http_profile_ctx_t *ctx,
-    ngx_str_t *name);
-void ngx_http_profile_object_pop(ngx_http_profile_ctx_t *ctx);
 
 PROF_HIDDEN_END
 

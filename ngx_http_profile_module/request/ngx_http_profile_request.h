@@ -130,6 +130,10 @@ struct ngx_http_profile_ctx_s {
                                                 unfolded */
 
     ngx_uint_t                    endpoints; /* bits: those that it is for */
+    void                        (*take)(ngx_http_profile_ctx_t *ctx);
+                                             /* of the room that gets the
+                                                profile when the request ends,
+                                                or NULL: it is recorded */
 
     /* replacing the response */
 
@@ -145,13 +149,47 @@ struct ngx_http_profile_ctx_s {
     unsigned                      sink:1;     /* it is replaced */
     unsigned                      record:1;   /* it is recorded */
     unsigned                      crowded:1;  /* it would have been */
-    unsigned                      endpoint:1; /* was for endpoints only */
     unsigned                      timedout:1;
     unsigned                      stripped_headers:1;
 };
 
 
+/*
+ * What other rooms do with requests that are captured.  Each pointer belongs to
+ * one room, which sets it before the first request.
+ */
+
+typedef struct {
+
+    /*
+     * The location admits a request whose answer is ctx->reply, an error.
+     * Returns the result of a checker of nginx's phase engine.
+     */
+    ngx_int_t  (*error)(ngx_http_profile_ctx_t *ctx);
+
+    /* the same for a request that asks to capture other requests */
+    ngx_int_t  (*others)(ngx_http_profile_ctx_t *ctx);
+
+    /* nginx may have completed the original response */
+    void       (*check)(ngx_http_profile_ctx_t *ctx);
+
+    /* profile_timeout has passed; the capture may have ended before */
+    void       (*timeout)(ngx_http_profile_ctx_t *ctx);
+
+    /*
+     * The request is freed: nothing may be allocated for it.  ctx->request is
+     * NULL if the context was dropped before.
+     */
+    void       (*freed)(ngx_http_profile_ctx_t *ctx);
+
+    /* nobody waits for the reply any more */
+    void       (*abandoned)(ngx_http_profile_ctx_t *ctx);
+} ngx_http_profile_request_observers_t;
+
+
 PROF_HIDDEN_BEGIN
+
+extern ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
 
 /*
  * ngx_http_profile_request_conf.c
@@ -258,11 +296,14 @@ ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
 /* returns the context of the main request of r, or NULL */
 ngx_http_profile_ctx_t *ngx_http_profile_find(ngx_http_request_t *r);
 
-/* starts to make the reply if nginx has completed the original response */
-void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
-
 /* ends the capture, and makes ctx->profile unless the reply is an error */
 void ngx_http_profile_end(ngx_http_profile_ctx_t *ctx);
+
+/*
+ * Ends the stages of the request.  The context can be found until it is
+ * dropped.
+ */
+void ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx);
 
 /* removes everything that the context has; a second call has no effect */
 void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
@@ -273,15 +314,6 @@ void ngx_http_profile_capture_exit(void);
 /* ngx_http_profile_facts.c: adds what is known of the request to its profile */
 
 void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
-
-/* ngx_http_profile_phase.c: phases of the requests that are captured */
-
-ngx_int_t ngx_http_profile_arm_phases(ngx_uint_t on);
-
-ngx_uint_t ngx_http_profile_begin_span(ngx_http_profile_ctx_t *ctx,
-    ngx_str_t *name);
-void ngx_http_profile_end_span(ngx_http_profile_ctx_t *ctx,
-    prof_capture_t *c);
 
 PROF_HIDDEN_END
 

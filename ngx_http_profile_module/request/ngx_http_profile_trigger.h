@@ -73,10 +73,6 @@ ngx_int_t ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
 /* the client is known to be permitted: the capture becomes what was asked */
 void ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx);
 
-/* ngx_http_profile_cut.c */
-
-void ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx);
-
 PROF_HIDDEN_END
 
 

@@ -14,7 +14,6 @@
  */
 
 
-#include "request/ngx_http_profile_request.h"
 #include "stages/ngx_http_profile_stages.h"
 
 

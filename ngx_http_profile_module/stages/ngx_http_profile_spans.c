@@ -10,7 +10,6 @@
  */
 
 
-#include "request/ngx_http_profile_request.h"
 #include "stages/ngx_http_profile_stages.h"
 
 
@@ -74,7 +73,7 @@ ngx_http_profile_log_phase(ngx_http_request_t *r)
     ngx_str_t                      name;
     ngx_uint_t                     i, n, span;
     prof_capture_t                *c;
-    ngx_http_profile_ctx_t        *ctx;
+    ngx_http_profile_track_t      *tr;
     ngx_http_profile_main_conf_t  *pmcf;
     u_char                         text[128];
 
@@ -96,9 +95,9 @@ ngx_http_profile_log_phase(ngx_http_request_t *r)
 
     for (i = 0; i < n; i++) {
 
-        ctx = ngx_http_profile_find(r);
+        tr = ngx_http_profile_staged(r);
 
-        if (ctx == NULL || !ctx->tracked) {
+        if (tr == NULL) {
             (void) ngx_http_profile_log_handlers[i](r);
             continue;
         }
@@ -110,13 +109,13 @@ ngx_http_profile_log_phase(ngx_http_request_t *r)
                                 p ? ": " : "", p ? p : (u_char *) "")
                    - text;
 
-        c = ctx->track->capture;
-        span = ngx_http_profile_begin_span(ctx, &name);
+        c = tr->capture;
+        span = ngx_http_profile_begin_span(tr, &name);
 
         (void) ngx_http_profile_log_handlers[i](r);
 
         if (span) {
-            ngx_http_profile_end_span(ctx, c);
+            ngx_http_profile_end_span(tr, c);
         }
     }
 
@@ -134,7 +133,7 @@ ngx_http_profile_no_log(ngx_http_request_t *r)
 /* returns 1 if it has to be ended */
 
 ngx_uint_t
-ngx_http_profile_begin_part(ngx_http_profile_ctx_t *ctx,
+ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,
     ngx_http_request_t *r)
 {
     ngx_str_t  name;
@@ -150,5 +149,5 @@ ngx_http_profile_begin_part(ngx_http_profile_ctx_t *ctx,
                             ngx_http_profile_place(r))
                - text;
 
-    return ngx_http_profile_begin_span(ctx, &name);
+    return ngx_http_profile_begin_span(tr, &name);
 }

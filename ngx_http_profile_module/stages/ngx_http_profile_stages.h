@@ -44,7 +44,59 @@ typedef struct {
 } ngx_http_profile_gap_t;
 
 
+/*
+ * What other rooms observe of tracks between ngx_http_profile_stages_begin()
+ * and ngx_http_profile_stages_end().  One room sets the first two before the
+ * first track begins; the last two may be NULL.
+ */
+
+typedef struct {
+
+    /* the location of a main request is known */
+    void        (*located)(ngx_http_profile_track_t *tr);
+
+    /*
+     * The content of a main request is made next.  NGX_DECLINED, or the result
+     * of a checker of nginx's phase engine: no content is made.
+     */
+    ngx_int_t   (*content)(ngx_http_profile_track_t *tr);
+
+    /* a span begins, or the innermost span ends; the name is not copied */
+    void        (*span_begins)(ngx_http_profile_track_t *tr, ngx_str_t *name);
+    void        (*span_ends)(ngx_http_profile_track_t *tr);
+} ngx_http_profile_stage_observers_t;
+
+
 PROF_HIDDEN_BEGIN
+
+extern ngx_http_profile_stage_observers_t  ngx_http_profile_stage_observers;
+
+/* ngx_http_profile_phase.c: phases and filters */
+
+/* tracks with stages */
+extern ngx_queue_t  ngx_http_profile_staged_tracks;
+
+/* the stages of a track are observed; nothing of the track is allocated */
+void ngx_http_profile_stages_begin(ngx_http_profile_track_t *tr);
+void ngx_http_profile_stages_end(ngx_http_profile_track_t *tr);
+
+/* returns the track of the main request of r if it has stages, or NULL */
+ngx_http_profile_track_t *ngx_http_profile_staged(ngx_http_request_t *r);
+
+/*
+ * The sampler was created (on), or is going to be destroyed: replaces nginx's
+ * pointers, or restores them.  NGX_ERROR: there is no memory (logged).
+ */
+ngx_int_t ngx_http_profile_arm_phases(ngx_uint_t on);
+
+/*
+ * Begins a span of the capture; returns 1 if it has to be ended.  When it ends,
+ * the track may be gone: c is the capture at its begin, or NULL.
+ */
+ngx_uint_t ngx_http_profile_begin_span(ngx_http_profile_track_t *tr,
+    ngx_str_t *name);
+void ngx_http_profile_end_span(ngx_http_profile_track_t *tr,
+    prof_capture_t *c);
 
 /* ngx_http_profile_gap.c: what a request waited for */
 
@@ -94,7 +146,7 @@ void ngx_http_profile_arm_log(void);
 void ngx_http_profile_disarm_log(void);
 
 /* a span of a redirect or a subrequest; returns 1 if it has to be ended */
-ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_ctx_t *ctx,
+ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,
     ngx_http_request_t *r);
 
 /*
@@ -103,7 +155,7 @@ ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_ctx_t *ctx,
  */
 
 void ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr);
-void ngx_http_profile_unwrap_upstreams(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_unwrap_upstreams(ngx_http_profile_track_t *tr);
 
 /* ngx_http_profile_module_names.c: the modules of phase handlers */
 

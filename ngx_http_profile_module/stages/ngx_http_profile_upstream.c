@@ -12,7 +12,6 @@
 
 
 #include "stages/ngx_http_profile_stages.h"
-#include "request/ngx_http_profile_request.h"
 
 
 typedef ngx_int_t (*ngx_http_profile_callback_pt)(ngx_http_request_t *r);
@@ -110,7 +109,7 @@ ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr)
 {
     ngx_http_profile_part_t  *part;
 
-    if (!tr->ctx->tracked || !tr->spans) {
+    if (!tr->stages || !tr->spans) {
         return;
     }
 
@@ -124,11 +123,11 @@ ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr)
 
 
 void
-ngx_http_profile_unwrap_upstreams(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_unwrap_upstreams(ngx_http_profile_track_t *tr)
 {
     ngx_http_profile_part_t  *part;
 
-    for (part = ctx->track->parts; part; part = part->next) {
+    for (part = tr->parts; part; part = part->next) {
 
         if (part->request->upstream && part->callbacks) {
             ngx_http_profile_unwrap_callbacks(part);
@@ -254,27 +253,27 @@ ngx_http_profile_callback(ngx_http_request_t *r, size_t offset,
 PROF_GLUE static void
 ngx_http_profile_finalize_request(ngx_http_request_t *r, ngx_int_t rc)
 {
-    ngx_uint_t                span;
-    prof_capture_t           *c;
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_part_t  *part;
+    ngx_uint_t                 span;
+    prof_capture_t            *c;
+    ngx_http_profile_part_t   *part;
+    ngx_http_profile_track_t  *tr;
 
     static ngx_str_t  name = ngx_string("upstream: finalize");
 
-    ctx = ngx_http_profile_find(r);
-    part = ctx ? ngx_http_profile_add_part(ctx->track, r) : NULL;
+    tr = ngx_http_profile_find_track(r);
+    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
 
     if (part == NULL || part->callbacks == NULL) {
         return;
     }
 
-    c = ctx->track->capture;
+    c = tr->capture;
     span = ngx_http_profile_begin_callback(part, &name);
 
     part->callbacks->finalize_request(r, rc);
 
     if (span) {
-        ngx_http_profile_end_span(ctx, c);
+        ngx_http_profile_end_span(tr, c);
     }
 }
 
@@ -362,18 +361,18 @@ ngx_http_profile_pipe_filter(ngx_event_pipe_t *p, ngx_buf_t *buf)
 static ngx_http_profile_part_t *
 ngx_http_profile_filter_part(void *data, ngx_event_pipe_t *p)
 {
-    ngx_queue_t              *q;
-    ngx_http_upstream_t      *u;
-    ngx_http_profile_ctx_t   *ctx;
-    ngx_http_profile_part_t  *part;
+    ngx_queue_t               *q;
+    ngx_http_upstream_t       *u;
+    ngx_http_profile_part_t   *part;
+    ngx_http_profile_track_t  *tr;
 
-    for (q = ngx_queue_head(&ngx_http_profile_live);
-         q != ngx_queue_sentinel(&ngx_http_profile_live);
+    for (q = ngx_queue_head(&ngx_http_profile_staged_tracks);
+         q != ngx_queue_sentinel(&ngx_http_profile_staged_tracks);
          q = ngx_queue_next(q))
     {
-        ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
+        tr = ngx_queue_data(q, ngx_http_profile_track_t, staged);
 
-        for (part = ctx->track->parts; part; part = part->next) {
+        for (part = tr->parts; part; part = part->next) {
             u = part->request->upstream;
 
             if (u == NULL || part->callbacks == NULL) {
@@ -399,13 +398,13 @@ static ngx_uint_t
 ngx_http_profile_begin_callback(ngx_http_profile_part_t *part,
     ngx_str_t *name)
 {
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_http_profile_track_t  *tr;
 
     ngx_http_profile_unwrap_callbacks(part);
 
-    ctx = ngx_http_profile_find(part->request);
+    tr = ngx_http_profile_staged(part->request);
 
-    return ctx ? ngx_http_profile_begin_span(ctx, name) : 0;
+    return tr ? ngx_http_profile_begin_span(tr, name) : 0;
 }
 
 
@@ -414,19 +413,17 @@ ngx_http_profile_begin_callback(ngx_http_profile_part_t *part,
 static void
 ngx_http_profile_end_callback(ngx_http_profile_part_t *part, ngx_uint_t span)
 {
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_http_profile_track_t  *tr;
 
-    ctx = ngx_http_profile_find(part->request);
+    tr = ngx_http_profile_staged(part->request);
 
-    if (ctx == NULL) {
+    if (tr == NULL) {
         return;
     }
 
     if (span) {
-        ngx_http_profile_end_span(ctx, ctx->track->capture);
+        ngx_http_profile_end_span(tr, tr->capture);
     }
 
-    if (ctx->tracked) {
-        ngx_http_profile_wrap_callbacks(ctx->track, part);
-    }
+    ngx_http_profile_wrap_callbacks(tr, part);
 }

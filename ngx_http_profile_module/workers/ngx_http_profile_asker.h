@@ -254,9 +254,6 @@ extern ngx_uint_t  ngx_http_profile_nlocated;
 ngx_int_t ngx_http_profile_scope_begin(ngx_uint_t traced);
 void ngx_http_profile_scope_end(ngx_uint_t traced);
 
-/* that the request belongs to; NGX_DECLINED: none */
-ngx_int_t ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace);
-
 
 /* ngx_http_profile_asker.c: the asker's part */
 

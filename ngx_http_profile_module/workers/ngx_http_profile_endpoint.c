@@ -42,6 +42,7 @@ static ngx_uint_t ngx_http_profile_endpoint_match(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep);
 static ngx_uint_t ngx_http_profile_endpoint_located(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep);
+static void ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_endpoint_spans(ngx_uint_t mask,
     ngx_http_profile_params_t *params);
 static ngx_uint_t ngx_http_profile_endpoint_mode(ngx_uint_t mask);
@@ -223,7 +224,7 @@ ngx_http_profile_endpoint_start(ngx_http_request_t *r,
 
     ctx->track->id.len = 0;
     ctx->endpoints = mask;
-    ctx->endpoint = 1;
+    ctx->take = ngx_http_profile_endpoint_take;
     ctx->verdict = NGX_HTTP_PROFILE_ADMITTED;
     ctx->decided = 1;
     ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
@@ -300,12 +301,18 @@ ngx_http_profile_endpoint_spans(ngx_uint_t mask,
 }
 
 
-void
+/* a request that is captured ends */
+
+static void
 ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
 {
     uint64_t                      start;
     ngx_uint_t                    i;
     ngx_http_profile_endpoint_t  *ep;
+
+    if (ctx->endpoints == 0) {
+        return;
+    }
 
     start = prof_now();
 

@@ -50,7 +50,6 @@ typedef struct {
 
 
 typedef struct ngx_http_profile_endpoint_s  ngx_http_profile_endpoint_t;
-struct ngx_http_profile_ctx_s;
 
 
 PROF_HIDDEN_BEGIN
@@ -81,14 +80,10 @@ void ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep);
 ngx_int_t ngx_http_profile_endpoint_begin(ngx_http_request_t *r);
 
 /*
- * ngx_http_profile_endpoint_trigger.c: answers the request that asks for the
- * others of its location.  The context is dropped.
+ * ngx_http_profile_endpoint_trigger.c: observes the requests that ask for other
+ * requests of their location; called when a process begins.
  */
-ngx_int_t ngx_http_profile_endpoint_answer(
-    struct ngx_http_profile_ctx_s *ctx);
-
-/* a request that is captured ends */
-void ngx_http_profile_endpoint_take(struct ngx_http_profile_ctx_s *ctx);
+void ngx_http_profile_endpoint_init(void);
 
 /* captures that look at requests now */
 extern ngx_uint_t  ngx_http_profile_nendpoints;

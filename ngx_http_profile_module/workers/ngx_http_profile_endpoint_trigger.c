@@ -14,14 +14,24 @@
 #include "workers/ngx_http_profile_asker.h"
 
 
+static ngx_int_t ngx_http_profile_endpoint_answer(
+    ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_endpoint_wanted(
     ngx_http_profile_ctx_t *ctx, ngx_http_profile_wanted_t *wanted);
 
 
+void
+ngx_http_profile_endpoint_init(void)
+{
+    ngx_http_profile_request_observers.others =
+                                           ngx_http_profile_endpoint_answer;
+}
+
+
 /* instead of the content of an admitted request; the context is dropped */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_profile_endpoint_answer(ngx_http_profile_ctx_t *ctx)
 {
     ngx_int_t            rc;

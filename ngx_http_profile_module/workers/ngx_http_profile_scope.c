@@ -8,7 +8,6 @@
 
 
 #include "core/ngx_http_profile_conf.h"
-#include "core/ngx_http_profile_http.h"
 #include "loop/ngx_http_profile_loop.h"
 #include "workers/ngx_http_profile_asker.h"
 
@@ -78,23 +77,4 @@ ngx_http_profile_scope_end(ngx_uint_t traced)
     ngx_http_profile_look_at_all(ngx_http_profile_nlocated
                                  + ngx_http_profile_nendpoints);
     ngx_http_profile_release_sampler();
-}
-
-
-/* whoever sends two of these headers has none that is valid */
-
-ngx_int_t
-ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace)
-{
-    ngx_uint_t        n;
-    ngx_table_elt_t  *h;
-
-    static ngx_str_t  name = ngx_string("traceparent");
-
-    h = ngx_http_profile_find_header(r, &name, &n);
-
-    return (n == 1
-            && prof_trace_parse(trace, (char *) h->value.data, h->value.len)
-               == PROF_OK)
-           ? NGX_OK : NGX_DECLINED;
 }

@@ -2,29 +2,23 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A request with a context on its way through the phases: looked at when its
- * location is known and before its content is made, and timed in each handler.
- * Handlers of our own would cost every request, so the checkers of all entries
- * of nginx's phase engine, and the tops of the filter chains, are replaced
- * while the worker is armed.
+ * Spans of phases and filters, and the two moments that other rooms observe:
+ * when the location of a request is known, and before its content is made.
+ * Handlers of the module would cost each request.  So the checkers of all
+ * entries of nginx's phase engine, and the tops of the filter chains, are
+ * replaced while the worker has a sampler.
  */
 
 
 #include "stages/ngx_http_profile_stages.h"
-#include "request/ngx_http_profile_trigger.h"
-#include "reply/ngx_http_profile_reply.h"
-#include "workers/ngx_http_profile_endpoint.h"
-#include "workers/ngx_http_profile_asker.h"
 
 
 static ngx_int_t ngx_http_profile_init_phases(void);
 static void ngx_http_profile_disarm_phases(void);
 static ngx_int_t ngx_http_profile_checker(ngx_http_request_t *r,
     ngx_http_phase_handler_t *ph);
-static ngx_int_t ngx_http_profile_content(ngx_http_request_t *r,
-    ngx_http_profile_ctx_t *ctx, ngx_http_phase_handler_t *ph, ngx_uint_t n);
 static ngx_int_t ngx_http_profile_run_checker(ngx_http_request_t *r,
-    ngx_http_profile_ctx_t *ctx, ngx_http_phase_handler_t *ph, ngx_uint_t n);
+    ngx_http_profile_track_t *tr, ngx_http_phase_handler_t *ph, ngx_uint_t n);
 static ngx_str_t *ngx_http_profile_phase_name(ngx_http_phase_handler_t *ph,
     ngx_uint_t n);
 static ngx_int_t ngx_http_profile_top_header_filter(ngx_http_request_t *r);
@@ -48,6 +42,13 @@ static ngx_uint_t                         ngx_http_profile_rewrite_index;
 static ngx_http_output_header_filter_pt   ngx_http_profile_header_top;
 static ngx_http_output_body_filter_pt     ngx_http_profile_body_top;
 static ngx_http_request_body_filter_pt    ngx_http_profile_request_body_top;
+
+
+ngx_http_profile_stage_observers_t  ngx_http_profile_stage_observers;
+
+ngx_queue_t  ngx_http_profile_staged_tracks = {
+    &ngx_http_profile_staged_tracks, &ngx_http_profile_staged_tracks
+};
 
 
 static const char  *ngx_http_profile_phase_names[] = {
@@ -253,11 +254,11 @@ ngx_http_profile_disarm_phases(void)
 PROF_GLUE static ngx_int_t
 ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
 {
-    ngx_uint_t               n;
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_int_t                  rc;
+    ngx_uint_t                 n;
+    ngx_http_profile_track_t  *tr;
 
     n = ph - ngx_http_profile_phases;
-    ctx = ngx_http_profile_find(r);
 
     /* the location is known now */
 
@@ -267,47 +268,33 @@ ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
         ngx_http_profile_observers.running(r);
     }
 
-    if (ctx == NULL || !ctx->tracked) {
+    tr = ngx_http_profile_staged(r);
+
+    if (tr == NULL) {
         return ngx_http_profile_pmcf->checkers[n](r, ph);
     }
 
-    if (n == ngx_http_profile_rewrite_index && r == r->main && !ctx->decided) {
-        (void) ngx_http_profile_locate(ctx);
+    if (n == ngx_http_profile_rewrite_index && r == r->main) {
+        ngx_http_profile_stage_observers.located(tr);
     }
+
+    /* before the first handler of the precontent or the content phase */
 
     if (n == ngx_http_profile_pmcf->precontent) {
-        return ngx_http_profile_content(r, ctx, ph, n);
-    }
 
-    return ngx_http_profile_run_checker(r, ctx, ph, n);
-}
+        if (r != r->main) {
+            (void) ngx_http_profile_add_part(tr, r);
 
+        } else {
+            rc = ngx_http_profile_stage_observers.content(tr);
 
-/* before the first handler of the precontent or the content phase */
-
-PROF_GLUE static ngx_int_t
-ngx_http_profile_content(ngx_http_request_t *r, ngx_http_profile_ctx_t *ctx,
-    ngx_http_phase_handler_t *ph, ngx_uint_t n)
-{
-    if (r != r->main) {
-        (void) ngx_http_profile_add_part(ctx->track, r);
-
-    } else if (!ctx->decided && ngx_http_profile_admit(ctx) == NGX_OK) {
-
-        if (ctx->reply.status) {
-            return ngx_http_profile_send_error(ctx);
-        }
-
-        if (ngx_http_profile_param_given(&ctx->trigger.params,
-                                         NGX_HTTP_PROFILE_PARAM_SECONDS)
-            || ngx_http_profile_param_given(&ctx->trigger.params,
-                                            NGX_HTTP_PROFILE_PARAM_REQUESTS))
-        {
-            return ngx_http_profile_endpoint_answer(ctx);
+            if (rc != NGX_DECLINED) {
+                return rc;
+            }
         }
     }
 
-    return ngx_http_profile_run_checker(r, ctx, ph, n);
+    return ngx_http_profile_run_checker(r, tr, ph, n);
 }
 
 
@@ -341,7 +328,7 @@ ngx_http_profile_phase_name(ngx_http_phase_handler_t *ph, ngx_uint_t n)
 
 PROF_GLUE static ngx_int_t
 ngx_http_profile_run_checker(ngx_http_request_t *r,
-    ngx_http_profile_ctx_t *ctx, ngx_http_phase_handler_t *ph, ngx_uint_t n)
+    ngx_http_profile_track_t *tr, ngx_http_phase_handler_t *ph, ngx_uint_t n)
 {
     ngx_int_t        rc;
     ngx_str_t       *name;
@@ -351,7 +338,7 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
 
     static ngx_str_t  content = ngx_string("phase content");
 
-    c = ctx->track->capture;
+    c = tr->capture;
     name = ngx_http_profile_phase_name(ph, n);
     handler = 0;
 
@@ -364,8 +351,8 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
         name = &content;
     }
 
-    part = ngx_http_profile_begin_part(ctx, r);
-    span = ngx_http_profile_begin_span(ctx, name);
+    part = ngx_http_profile_begin_part(tr, r);
+    span = ngx_http_profile_begin_span(tr, name);
     inner = span && handler
             && prof_span_begin(ngx_http_profile_sampler(), c, handler);
 
@@ -376,11 +363,11 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
     }
 
     if (span) {
-        ngx_http_profile_end_span(ctx, c);
+        ngx_http_profile_end_span(tr, c);
     }
 
     if (part) {
-        ngx_http_profile_end_span(ctx, c);
+        ngx_http_profile_end_span(tr, c);
     }
 
     return rc;
@@ -390,26 +377,26 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
 PROF_GLUE static ngx_int_t
 ngx_http_profile_top_header_filter(ngx_http_request_t *r)
 {
-    ngx_int_t                rc;
-    ngx_uint_t               spans;
-    prof_capture_t          *c;
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_int_t                  rc;
+    ngx_uint_t                 span;
+    prof_capture_t            *c;
+    ngx_http_profile_track_t  *tr;
 
     static ngx_str_t  name = ngx_string("header filters");
 
-    ctx = ngx_http_profile_find(r);
+    tr = ngx_http_profile_staged(r);
 
-    if (ctx == NULL || !ctx->tracked) {
+    if (tr == NULL) {
         return ngx_http_profile_header_top(r);
     }
 
-    c = ctx->track->capture;
-    spans = ngx_http_profile_begin_span(ctx, &name);
+    c = tr->capture;
+    span = ngx_http_profile_begin_span(tr, &name);
 
     rc = ngx_http_profile_header_top(r);
 
-    if (spans) {
-        ngx_http_profile_end_span(ctx, c);
+    if (span) {
+        ngx_http_profile_end_span(tr, c);
     }
 
     return rc;
@@ -419,26 +406,26 @@ ngx_http_profile_top_header_filter(ngx_http_request_t *r)
 PROF_GLUE static ngx_int_t
 ngx_http_profile_top_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
-    ngx_int_t                rc;
-    ngx_uint_t               spans;
-    prof_capture_t          *c;
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_int_t                  rc;
+    ngx_uint_t                 span;
+    prof_capture_t            *c;
+    ngx_http_profile_track_t  *tr;
 
     static ngx_str_t  name = ngx_string("body filters");
 
-    ctx = ngx_http_profile_find(r);
+    tr = ngx_http_profile_staged(r);
 
-    if (ctx == NULL || !ctx->tracked) {
+    if (tr == NULL) {
         return ngx_http_profile_body_top(r, in);
     }
 
-    c = ctx->track->capture;
-    spans = ngx_http_profile_begin_span(ctx, &name);
+    c = tr->capture;
+    span = ngx_http_profile_begin_span(tr, &name);
 
     rc = ngx_http_profile_body_top(r, in);
 
-    if (spans) {
-        ngx_http_profile_end_span(ctx, c);
+    if (span) {
+        ngx_http_profile_end_span(tr, c);
     }
 
     return rc;
@@ -449,70 +436,98 @@ PROF_GLUE static ngx_int_t
 ngx_http_profile_top_request_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in)
 {
-    ngx_int_t                rc;
-    ngx_uint_t               span;
-    prof_capture_t          *c;
-    ngx_http_profile_ctx_t  *ctx;
+    ngx_int_t                  rc;
+    ngx_uint_t                 span;
+    prof_capture_t            *c;
+    ngx_http_profile_track_t  *tr;
 
     static ngx_str_t  name = ngx_string("request body filters");
 
-    ctx = ngx_http_profile_find(r);
+    tr = ngx_http_profile_staged(r);
 
-    if (ctx == NULL || !ctx->tracked) {
+    if (tr == NULL) {
         return ngx_http_profile_request_body_top(r, in);
     }
 
     /* an upstream that waits for the body is begun, and not yet asked */
 
-    ngx_http_profile_wrap_upstreams(ctx->track);
+    ngx_http_profile_wrap_upstreams(tr);
 
-    c = ctx->track->capture;
-    span = ngx_http_profile_begin_span(ctx, &name);
+    c = tr->capture;
+    span = ngx_http_profile_begin_span(tr, &name);
 
     rc = ngx_http_profile_request_body_top(r, in);
 
     if (span) {
-        ngx_http_profile_end_span(ctx, c);
+        ngx_http_profile_end_span(tr, c);
     }
 
     return rc;
 }
 
 
-/* returns 1 if it has to be ended */
-
 ngx_uint_t
-ngx_http_profile_begin_span(ngx_http_profile_ctx_t *ctx, ngx_str_t *name)
+ngx_http_profile_begin_span(ngx_http_profile_track_t *tr, ngx_str_t *name)
 {
     uintptr_t  frame;
 
-    if (ctx->track->capture == NULL || !ctx->track->spans) {
+    if (tr->capture == NULL || !tr->spans) {
         return 0;
     }
 
-    frame = prof_capture_name(ctx->track->capture, (char *) name->data,
-                              name->len);
+    frame = prof_capture_name(tr->capture, (char *) name->data, name->len);
 
-    if (!prof_span_begin(ngx_http_profile_sampler(), ctx->track->capture,
-                         frame))
-    {
+    if (!prof_span_begin(ngx_http_profile_sampler(), tr->capture, frame)) {
         return 0;
     }
 
-    ngx_http_profile_object_push(ctx, name);
+    if (ngx_http_profile_stage_observers.span_begins) {
+        ngx_http_profile_stage_observers.span_begins(tr, name);
+    }
 
     return 1;
 }
 
 
-/* the context may be gone: it is there as long as its capture is running */
+/* the track may be gone: it exists as long as its capture is running */
 
 void
-ngx_http_profile_end_span(ngx_http_profile_ctx_t *ctx, prof_capture_t *c)
+ngx_http_profile_end_span(ngx_http_profile_track_t *tr, prof_capture_t *c)
 {
-    if (prof_turn_current(ngx_http_profile_sampler()) == c) {
-        ngx_http_profile_object_pop(ctx);
+    if (ngx_http_profile_stage_observers.span_ends
+        && prof_turn_current(ngx_http_profile_sampler()) == c)
+    {
+        ngx_http_profile_stage_observers.span_ends(tr);
     }
 
     prof_span_end(ngx_http_profile_sampler(), c);
+}
+
+
+void
+ngx_http_profile_stages_begin(ngx_http_profile_track_t *tr)
+{
+    tr->stages = 1;
+    ngx_queue_insert_tail(&ngx_http_profile_staged_tracks, &tr->staged);
+}
+
+
+void
+ngx_http_profile_stages_end(ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_unwrap_upstreams(tr);
+
+    tr->stages = 0;
+    ngx_queue_remove(&tr->staged);
+}
+
+
+ngx_http_profile_track_t *
+ngx_http_profile_staged(ngx_http_request_t *r)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_find_track(r);
+
+    return (tr && tr->stages) ? tr : NULL;
 }
