@@ -2,35 +2,35 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the unwinder must know of the processor.  Each architecture's header
+ * The processor-dependent part of the unwinder.  Each architecture's header
  * defines its kinds of rows, and these names; prof_arch_*.c makes the rows.
  *
- * PROF_ARCH_DWARF_RA     DWARF number of the return address column
- * PROF_ARCH_RED_ZONE     bytes below sp that the running code may use
- * PROF_ARCH_DWARF_AUX    the register whose rule is a row's "aux"
- * PROF_ARCH_DWARF_NONE   no register
- * PROF_ARCH_SCAN         whether a scan of the stack can find a caller
- * PROF_ARCH_SIGFRAME_UC  where, from sp, a signal frame has its ucontext_t
+ *     PROF_ARCH_DWARF_RA     DWARF number of the return address column
+ *     PROF_ARCH_RED_ZONE     bytes below sp that the running code may use
+ *     PROF_ARCH_DWARF_AUX    the register whose rule is a row's "aux"
+ *     PROF_ARCH_DWARF_NONE   no register
+ *     PROF_ARCH_SCAN         whether a scan of the stack can find a caller
+ *     PROF_ARCH_SIGFRAME_UC  offset of the ucontext_t from sp in signal frames
  *
- * for the walk:
+ * For the walk:
  *
- * prof_arch_regs()       registers of an interrupted context
- * prof_arch_cfa()        CFA of a frame, for rows that need only prof_regs_t
- * prof_arch_extra()      the register that any other row needs
- * prof_arch_extra_cfa()  CFA of such a frame
- * prof_arch_preserved()  whether that register may be saved by callees
- * prof_arch_context()    a register of an interrupted context
- * prof_arch_moved()      whether this CFA is beyond the frame
- * prof_arch_pop()        goes to the caller
- * prof_arch_saved()      address of a saved register
+ *     prof_arch_regs()       registers of an interrupted context
+ *     prof_arch_cfa()        CFA of a frame, for rows with prof_regs_t only
+ *     prof_arch_extra()      the register that any other row needs
+ *     prof_arch_extra_cfa()  CFA of such a frame
+ *     prof_arch_preserved()  whether that register may be saved by callees
+ *     prof_arch_context()    a register of an interrupted context
+ *     prof_arch_moved()      whether this CFA is beyond the frame
+ *     prof_arch_pop()        goes to the caller
+ *     prof_arch_saved()      address of a saved register
  *
- * for a walk of the running thread's own stack:
+ * For a walk of the running thread's own stack:
  *
- * prof_arch_here()       registers of the function that it is used in
+ *     prof_arch_here()       registers of the function that uses it
  *
- * for handlers of signals:
+ * For handlers of signals:
  *
- * prof_arch_thread()     the thread pointer, which no two threads share
+ *     prof_arch_thread()     the thread pointer, different in each thread
  */
 
 
@@ -45,15 +45,15 @@
 
 
 /*
- * The registers that a walk follows.  A pop writes no two neighbours: gcc would
- * write them as one vector, and wait for it when it reads them one by one.
+ * The registers that a walk follows.  A pop does not write two neighbors: gcc
+ * would write them as one vector, and stall when it reads them one by one.
  */
 
 typedef struct {
     uintptr_t  pc;
     uint32_t   call;    /* 1: pc is a return address, 0: an instruction */
     uintptr_t  sp;
-    uintptr_t  lr;      /* link register, where there is one */
+    uintptr_t  lr;      /* link register, if the processor has one */
     uintptr_t  fp;
 } prof_regs_t;
 
@@ -61,8 +61,8 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Whether the instruction before pc is a call, and where it went; target: 0 if
- * that is not in the instruction.  Reads code there, if it can be read.
+ * Whether the instruction before pc is a call, and its target; target: 0 if
+ * the instruction does not contain it.  Reads code there, if it can be read.
  * In prof_arch_*_sig.c.
  */
 int prof_arch_called(uintptr_t pc, uintptr_t *target)
@@ -70,7 +70,7 @@ int prof_arch_called(uintptr_t pc, uintptr_t *target)
 
 /*
  * Whether the signal interrupted a system call that waited: such a call fails
- * with EINTR, or is about to be made again.  In prof_arch_*_sig.c.
+ * with EINTR, or is restarted.  In prof_arch_*_sig.c.
  */
 int prof_arch_waited(const ucontext_t *uc)
     __attribute__((no_sanitize_address));
@@ -78,7 +78,7 @@ int prof_arch_waited(const ucontext_t *uc)
 PROF_HIDDEN_END
 
 
-/* stack words are not ours: no sanitizer knows what is valid there */
+/* no sanitizer knows which words of a stack are valid */
 
 static inline uintptr_t prof_arch_load(uintptr_t addr)
     __attribute__((no_sanitize_address));

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * aarch64.  The return address is in x30 until it is saved; where, is part of
- * a row's kind:
+ * aarch64.  The return address is in x30 until it is saved.  The kind of a row
+ * includes the place where it is saved:
  *
  *     PROF_ROW_SP + lr     base = sp
  *     PROF_ROW_FP + lr     base = x29
@@ -12,7 +12,7 @@
  *     return address = lr ? *(base + 8 * (lr - 1)) : x30
  *     caller's x29   = fp ? *(base + 8 * (fp - 1)) : x29
  *
- * Signatures of return addresses are removed without being checked.
+ * Signatures of return addresses are removed without a check.
  */
 
 
@@ -40,11 +40,11 @@
 
 #define PROF_ARCH_RED_ZONE    0
 
-/* nothing tells where a frame ends that a saved x30 is found in */
+/* a saved x30 does not show where its frame ends */
 
 #define PROF_ARCH_SCAN        0
 
-/* a siginfo_t comes first */
+/* a siginfo_t precedes it */
 
 #define PROF_ARCH_SIGFRAME_UC  128
 
@@ -68,7 +68,7 @@ static inline void prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa,
 static inline uintptr_t prof_arch_strip(uintptr_t pc);
 
 
-/* the registers that callees preserve; others do not matter to callers */
+/* the registers that callees preserve; callers do not use the others */
 
 static inline __attribute__((always_inline)) void
 prof_arch_here(ucontext_t *uc)
@@ -113,7 +113,7 @@ prof_arch_context(const ucontext_t *uc, uint32_t reg)
 }
 
 
-/* the address of a slot, that is counted from 1 */
+/* the address of a slot; slots are counted from 1 */
 
 static inline uintptr_t
 prof_arch_slot(const prof_regs_t *f, uint64_t row, uint32_t slot)
@@ -123,7 +123,7 @@ prof_arch_slot(const prof_regs_t *f, uint64_t row, uint32_t slot)
 }
 
 
-/* 0, which is no valid CFA, where there is no return address */
+/* 0, which is not a valid CFA, if there is no return address */
 
 static inline int
 prof_arch_cfa(const prof_regs_t *f, uint64_t row, uintptr_t top,
@@ -179,7 +179,7 @@ prof_arch_preserved(uint32_t reg)
 }
 
 
-/* a function that has not saved anything has no frame yet */
+/* a function that has not saved any register has no frame yet */
 
 static inline int
 prof_arch_moved(const prof_regs_t *f, uintptr_t cfa)
@@ -195,7 +195,7 @@ prof_arch_saved(const prof_regs_t *f, int saved, uintptr_t cfa, uintptr_t top)
 }
 
 
-/* the caller has seen to f->sp <= cfa <= top */
+/* the caller has checked f->sp <= cfa <= top */
 
 static inline void
 prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa, uintptr_t top)
@@ -222,7 +222,7 @@ prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa, uintptr_t top)
 }
 
 
-/* xpaclri, which does nothing where the processor knows no signatures */
+/* xpaclri, which has no effect on processors without signatures */
 
 static inline uintptr_t
 prof_arch_strip(uintptr_t pc)

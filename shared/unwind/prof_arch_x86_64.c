@@ -130,7 +130,7 @@ prof_arch_row_cfa(const prof_cfi_state_t *state, uint32_t *kind, uint32_t *off)
 static int
 prof_arch_row_plt(const prof_cfi_rule_t *cfa, uint32_t *off)
 {
-    /* the literal at 6 differs among linkers */
+    /* linkers use different literals at 6 */
 
     static const uint8_t  plt[] = {
         PROF_OP_BREG0 + PROF_ARCH_DWARF_RSP, 8,
@@ -247,7 +247,10 @@ prof_arch_row_saved(const prof_cfi_rule_t *rule)
 
     case PROF_CFI_EXPRESSION:
 
-        /* compilers save so, relative to rbp, where they realign the stack */
+        /*
+         * Compilers save registers so, relative to rbp, when they realign the
+         * stack.
+         */
 
         prof_read_init(&r, rule->u.expr, rule->u.expr + rule->len);
 

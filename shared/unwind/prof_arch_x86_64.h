@@ -14,9 +14,9 @@
  *     INDEX_R9     CFA = *(rsp + 8 + 8 * r9) + o
  *     REG + n      CFA = register n + o, o signed; n is DWARF's number
  *
- * PLT is what linkers write for the lazy binding stubs; DEREF_RBP is made by
- * compilers for realigned stacks; DEREF_RSP, INDEX_R9 and REG occur in
- * hand-written code, of OpenSSL above all, and in that of the dynamic linker.
+ * Linkers write PLT for the stubs of lazy binding.  Compilers make DEREF_RBP
+ * for realigned stacks.  DEREF_RSP, INDEX_R9 and REG occur in hand-written
+ * code, above all of OpenSSL, and in the dynamic linker.
  */
 
 
@@ -82,7 +82,7 @@ static inline void prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa,
     uintptr_t top);
 
 
-/* the registers that callees preserve; others do not matter to callers */
+/* the registers that callees preserve; callers do not use the others */
 
 static inline __attribute__((always_inline)) void
 prof_arch_here(ucontext_t *uc)
@@ -133,7 +133,7 @@ prof_arch_regs(prof_regs_t *f, const ucontext_t *uc)
 static inline uintptr_t
 prof_arch_context(const ucontext_t *uc, uint32_t reg)
 {
-    /* ucontext's index of DWARF's register */
+    /* the index in ucontext of a DWARF register */
 
     static const uint8_t  greg[] = {
         REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP,
@@ -145,7 +145,7 @@ prof_arch_context(const ucontext_t *uc, uint32_t reg)
 }
 
 
-/* a word of the stack, or 0, which is no valid CFA */
+/* a word of the stack, or 0, which is not a valid CFA */
 
 static inline uintptr_t
 prof_arch_word(const prof_regs_t *f, uintptr_t addr, uintptr_t top)
@@ -242,7 +242,7 @@ prof_arch_moved(const prof_regs_t *f, uintptr_t cfa)
 }
 
 
-/* 0: nowhere that may be read */
+/* 0: the place cannot be read */
 
 static inline uintptr_t
 prof_arch_saved(const prof_regs_t *f, int saved, uintptr_t cfa, uintptr_t top)
@@ -264,7 +264,7 @@ prof_arch_saved(const prof_regs_t *f, int saved, uintptr_t cfa, uintptr_t top)
 }
 
 
-/* the caller has seen to f->sp < cfa <= top */
+/* the caller has checked f->sp < cfa <= top */
 
 static inline void
 prof_arch_pop(prof_regs_t *f, uint64_t row, uintptr_t cfa, uintptr_t top)

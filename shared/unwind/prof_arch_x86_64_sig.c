@@ -77,7 +77,7 @@ prof_arch_called(uintptr_t pc, uintptr_t *target)
 }
 
 
-/* 0: the syscall found the word unreadable; errno is not touched */
+/* 0: the system call could not read the word; errno is not changed */
 
 static int
 prof_arch_readable(uintptr_t addr)
@@ -86,8 +86,8 @@ prof_arch_readable(uintptr_t addr)
     register long  size  __asm__("r10");
 
     /*
-     * The kernel copies the new mask in before it looks at "how", which is
-     * invalid: so this changes nothing, and faults are reported.
+     * The kernel copies the new mask before it checks "how", which is invalid.
+     * So the call changes nothing, and reports faults.
      */
 
     size = 8;
@@ -102,7 +102,9 @@ prof_arch_readable(uintptr_t addr)
 }
 
 
-/* syscall; the instruction before the first one of a page may not be mapped */
+/*
+ * syscall; the page before the first instruction of a page may not be mapped.
+ */
 
 int
 prof_arch_waited(const ucontext_t *uc)

@@ -2,10 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Room for all rows is reserved first, far more than needed (address space,
- * not memory), then they are written in place, and what was not used is given
- * back.  What stands behind the rows grows in a reservation of its own
- * meanwhile.
+ * Much more address space than needed is reserved for all rows, which uses no
+ * memory.  The rows are written in place, and the unused space is released.
+ * The parts behind the rows grow in a reservation of their own meanwhile.
  */
 
 
@@ -18,7 +17,7 @@
 
 
 typedef struct {
-    prof_block_t        *block;     /* to be */
+    prof_block_t        *block;     /* the block in construction */
     size_t               size;
     uint32_t            *index;
     size_t               npages;
@@ -32,11 +31,11 @@ typedef struct {
 
     size_t               nrows;
     size_t               nfunctions;
-    size_t               max;       /* rows that were reserved */
+    size_t               max;       /* the number of reserved rows */
     size_t               max_functions;
     uintptr_t            start;     /* of the code */
     uintptr_t            end;
-    uintptr_t            covered;   /* by rows, up to here */
+    uintptr_t            covered;   /* the code up to here has rows */
     prof_cfi_cie_t       cie;
 } prof_build_t;
 
@@ -123,7 +122,8 @@ prof_build_reserve(prof_build_t *b, const prof_object_info_t *object)
 
     /*
      * An instruction that makes a row and the advance before it take two
-     * bytes; an FDE has two rows without such, and a head.
+     * bytes.  Two rows of an FDE come without such instructions, and it has a
+     * header.
      */
 
     len = eh->frame ? (size_t) (eh->frame_end - eh->frame) : 0;
@@ -266,7 +266,7 @@ prof_build_row(prof_build_t *b, uintptr_t pc, uint64_t rule,
 
     rel = (uint32_t) (pc - b->start);
 
-    /* of two entries that overlap, the one that starts later counts */
+    /* if two entries overlap, the one that starts later counts */
 
     while (b->nrows && prof_row_pc(b->rows[b->nrows - 1]) >= rel) {
         b->nrows--;
@@ -377,7 +377,7 @@ prof_build_finish(prof_build_t *b, const prof_object_info_t *object)
 
     block->size = size;
 
-    /* nobody writes to it from here on */
+    /* the block is read-only from here on */
 
     (void) mprotect(block, size, PROT_READ);
 

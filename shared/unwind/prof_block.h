@@ -20,13 +20,13 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * The object must stay loaded until it returns.  Nothing is allocated from the
- * heap.  NULL: memory is short.
+ * The object must stay loaded until the function returns.  Nothing is
+ * allocated from the heap.  NULL: no memory.
  */
 const prof_block_t *prof_block_build(const prof_object_info_t *object);
 void prof_block_free(const prof_block_t *block);
 
-/* whether the block was built of this object, loaded at the same place */
+/* whether the block was built from this object, loaded at the same place */
 int prof_block_of(const prof_block_t *block, const prof_object_info_t *object);
 
 PROF_HIDDEN_END

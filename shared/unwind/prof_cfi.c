@@ -17,7 +17,8 @@
 
 /* DWARF 5, 7.24; LSB Core 5.0, 10.5.3 */
 
-#define PROF_CFA_ADVANCE_LOC         0x40    /* in the upper two bits */
+#define PROF_CFA_ADVANCE_LOC         0x40    /* the operation is in the
+                                                upper two bits */
 #define PROF_CFA_OFFSET              0x80
 #define PROF_CFA_RESTORE             0xc0
 
@@ -53,8 +54,8 @@ typedef struct {
     prof_read_t              r;
     const prof_cie_t        *cie;
     const prof_cfi_state_t  *initial;
-    uintptr_t                pc;        /* state holds from here */
-    uintptr_t                end;       /* of the code */
+    uintptr_t                pc;        /* start of the state */
+    uintptr_t                end;       /* end of the code */
     prof_cfi_emit_pt         emit;
     void                    *data;
     prof_cfi_state_t         state;
@@ -346,7 +347,7 @@ prof_cfi_state(prof_cfi_t *c, uint8_t op)
 static void
 prof_cfi_advance(prof_cfi_t *c, uint64_t delta)
 {
-    /* a CIE has no code, and a broken FDE may not leave its own */
+    /* a CIE has no code, and a broken FDE must stay within its own code */
 
     if (delta > c->end - c->pc) {
         c->r.failed = 1;

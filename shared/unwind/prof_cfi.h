@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The call frame instructions: runs those of an FDE and tells, for each piece
- * of its code, how the registers that the unwinder follows are restored.
+ * Runs the call frame instructions of an FDE.  For each piece of the FDE's
+ * code it emits how to restore the registers that the unwinder follows.
  *
  * Context: not in a signal; the object must stay loaded.
  */
@@ -21,9 +21,9 @@ typedef enum {
     PROF_CFI_SAME = 0,          /* the caller's value is still in place */
     PROF_CFI_UNDEFINED,
     PROF_CFI_OFFSET,            /* saved at CFA + off; the CFA: reg + off */
-    PROF_CFI_EXPRESSION,        /* saved at, or for the CFA equal to, what
-                                   the expression yields */
-    PROF_CFI_OTHER              /* anything else */
+    PROF_CFI_EXPRESSION,        /* saved at the result of the expression, or
+                                   the CFA is this result */
+    PROF_CFI_OTHER              /* any other rule */
 } prof_cfi_how_e;
 
 
@@ -37,7 +37,7 @@ typedef struct {
 } prof_cfi_rule_t;
 
 
-/* the registers whose rules are kept */
+/* the registers whose rules are stored */
 
 typedef enum {
     PROF_CFI_RA = 0,            /* return address */
@@ -58,16 +58,16 @@ typedef struct {
 } prof_cfi_state_t;
 
 
-/* what a CIE's initial instructions leave behind, kept for the next FDE */
+/* the result of a CIE's initial instructions, cached for the next FDE */
 
 typedef struct {
     prof_cie_t          cie;
-    const uint8_t      *start;      /* of the CIE that initial belongs to */
+    const uint8_t      *start;      /* the CIE that "initial" belongs to */
     prof_cfi_state_t    initial;
 } prof_cfi_cie_t;
 
 
-/* the rules in "state" hold from pc up to the pc of the next call */
+/* the rules in "state" are valid from pc up to the pc of the next call */
 
 typedef void (*prof_cfi_emit_pt)(void *data, uintptr_t pc,
     const prof_cfi_state_t *state);
@@ -82,11 +82,11 @@ PROF_HIDDEN_BEGIN
 void prof_cfi_run(prof_cfi_cie_t *cie, const prof_fde_t *fde,
     prof_cfi_emit_pt emit, void *data);
 
-/* the rule that a DWARF register belongs to; in prof_arch_*.c, as the next */
+/* the rule of a DWARF register; this and the next are in prof_arch_*.c */
 prof_cfi_reg_e prof_arch_cfi_reg(uint64_t reg);
 
 /*
- * The row, without its pc, for rules that can be followed to a caller, or
+ * Returns the row, without its pc, for rules that lead to a caller, or
  * PROF_ROW_UNSUPPORTED.
  */
 uint64_t prof_arch_row(const prof_cfi_state_t *state, int8_t *aux);

@@ -208,7 +208,10 @@ prof_eh_augmentation(prof_cie_t *cie, const char *s, prof_read_t *r)
         return;
     }
 
-    /* without its length the data of an unknown letter cannot be skipped */
+    /*
+     * The data of an unknown letter cannot be skipped, as its length is
+     * unknown.
+     */
 
     if (*s++ != 'z') {
         r->failed = 1;
@@ -243,7 +246,7 @@ prof_eh_augmentation(prof_cie_t *cie, const char *s, prof_read_t *r)
 
         case 'B':
 
-            /* aarch64: return addresses are signed with the B key */
+            /* aarch64: the B key signs return addresses */
 
             break;
 
@@ -306,8 +309,8 @@ prof_eh_list(const prof_eh_t *eh, prof_eh_fde_t *fdes)
 
 
 /*
- * Shell's method: qsort() may allocate, which is forbidden while the loader is
- * locked, and what linkers write is sorted but for a few pieces.
+ * Shell's method.  qsort() may allocate, which is forbidden while the loader
+ * is locked.  Linkers write sorted data with few exceptions.
  */
 
 static void

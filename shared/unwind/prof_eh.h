@@ -4,10 +4,10 @@
  *
  * Finds the unwind entries (FDEs) in the .eh_frame of one loaded object.
  *
- * An FDE covers one range of code and holds the call frame instructions for
- * it; what many FDEs share is in a CIE.  .eh_frame_hdr normally has a table of
- * all FDEs sorted by address.  Where it has none, .eh_frame is read from its
- * start to its end.
+ * An FDE covers one range of code and contains its call frame instructions.  A
+ * CIE contains the common part of many FDEs.  .eh_frame_hdr normally has a
+ * table of all FDEs sorted by address.  Without the table, .eh_frame is read
+ * from start to end.
  *
  * Context: not in a signal; the object must stay loaded.
  */
@@ -24,10 +24,11 @@
 typedef struct {
     const uint8_t  *hdr;            /* NULL: the object has none */
     const uint8_t  *frame;          /* .eh_frame */
-    const uint8_t  *frame_end;      /* at latest: that of its segment */
+    const uint8_t  *frame_end;      /* an upper bound: the end of the
+                                       segment */
     const uint8_t  *table;          /* pairs of 32-bit offsets from hdr: code,
                                        FDE.  NULL: no table */
-    size_t          n;              /* pairs */
+    size_t          n;              /* the number of pairs */
 } prof_eh_t;
 
 
@@ -38,14 +39,14 @@ typedef struct {
     uint64_t        code_align;
     int64_t         data_align;
     uint64_t        ra;             /* DWARF number of the return address */
-    uint8_t         encoding;       /* of the FDEs' addresses */
-    unsigned        augmented:1;    /* FDEs carry augmentation data */
-    unsigned        signal:1;       /* FDEs are of signal trampolines */
+    uint8_t         encoding;       /* encoding of the FDEs' addresses */
+    unsigned        augmented:1;    /* the FDEs have augmentation data */
+    unsigned        signal:1;       /* the FDEs describe signal trampolines */
 } prof_cie_t;
 
 
 typedef struct {
-    uintptr_t       start;          /* code */
+    uintptr_t       start;          /* range of code */
     uintptr_t       end;
     const uint8_t  *insn;
     const uint8_t  *insn_end;
@@ -60,7 +61,10 @@ typedef struct {
 } prof_eh_fde_t;
 
 
-/* how many FDEs so many bytes can hold: length, CIE, start and size at least */
+/*
+ * The maximum number of FDEs in this number of bytes: each has at least a
+ * length, a CIE, a start and a size.
+ */
 
 #define prof_eh_max(len)  ((len) / 12)
 
@@ -68,25 +72,25 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Reads the .eh_frame_hdr at [hdr, hdr_end).  eh->frame_end is left to the
- * caller, who knows the segments.  PROF_ERROR: unknown form.
+ * Reads the .eh_frame_hdr at [hdr, hdr_end).  The caller, who knows the
+ * segments, sets eh->frame_end.  PROF_ERROR: unknown form.
  */
 int prof_eh_init(prof_eh_t *eh, const uint8_t *hdr, const uint8_t *hdr_end);
 
 /*
  * Reads the entry at *p and moves *p to the next one.  PROF_OK: an FDE;
- * PROF_LIMIT: a CIE, or an FDE that cannot be read; PROF_ERROR: the end.
- * The cie is an in/out cache of the last CIE; zero-filled at first.
+ * PROF_LIMIT: a CIE, or an unreadable FDE; PROF_ERROR: the end.  The cie is an
+ * in/out cache of the last CIE; zero-filled at first.
  */
 int prof_eh_entry(const prof_eh_t *eh, const uint8_t **p, prof_cie_t *cie,
     prof_fde_t *fde);
 
-/* i-th pair of the table: the address of its FDE */
+/* the address of the FDE in the i-th pair of the table */
 const uint8_t *prof_eh_table(const prof_eh_t *eh, size_t i);
 
 /*
- * The FDEs of an object without a table, by address; their number.  fdes has
- * room for prof_eh_max() of .eh_frame.
+ * Lists the FDEs of an object without a table, by address, and returns their
+ * number.  fdes has room for prof_eh_max() of .eh_frame.
  */
 size_t prof_eh_list(const prof_eh_t *eh, prof_eh_fde_t *fdes);
 

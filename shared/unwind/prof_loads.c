@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Tells which objects stayed where they are since the last snapshot.
+ * Detects which objects stayed at their place since the last snapshot.
  *
  * Context: not in a signal.
  */
@@ -11,7 +11,10 @@
 #include "unwind/prof_snapshot.h"
 
 
-/* snapshots, one after the other, after which an object is taken to stay */
+/*
+ * An object that is in this number of consecutive snapshots is assumed to
+ * stay.
+ */
 #define PROF_SNAPSHOT_STAYS  16
 
 
@@ -22,18 +25,19 @@ static int prof_snapshot_stays(const prof_snapshot_t *s,
 
 
 /*
- * Which objects are still those of the old snapshot.  The loader counts loads,
- * and appends what it loads to its list, so what may be new since is at the
- * list's end.
+ * Sets which objects are still those of the old snapshot.  The loader counts
+ * loads, and appends loaded objects to its list.  So new objects are at the
+ * end of the list.
  *
- * Loads that no new object accounts for are of objects that came and went, or
- * were unloaded and loaded again.  One of these alone did nothing at the place
- * of an object that is there before and after it.  If there are two, an object
- * may have given its place to another one for a while.
+ * Some loads belong to no new object: objects that were loaded and unloaded,
+ * or unloaded and loaded again.  A single load of this kind cannot have
+ * changed the place of an object that exists before and after it.  With two
+ * such loads, another object may have used the place of an object for a while.
  *
- * If there are more loads than objects, the order of the list tells nothing.
- * An object is taken to stay then if the first snapshot or many snapshots one
- * after the other have it, and if no other object was seen in its place.
+ * If there are more loads than objects, the order of the list gives no
+ * information.  Then an object is assumed to stay if the first snapshot or
+ * many consecutive snapshots contain it, and if no other object was seen at
+ * its place.
  */
 
 void

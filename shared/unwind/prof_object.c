@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 
-/* the kernel's mark on the name of a program that was replaced since */
+/* the kernel adds this to the name of a program that was replaced */
 
 #define PROF_OBJECT_DELETED  " (deleted)"
 
@@ -318,7 +318,7 @@ prof_object_note(prof_object_t *object, const uint8_t *p, size_t len,
 }
 
 
-/* FNV-1a; a file that was replaced has its entries elsewhere */
+/* FNV-1a; a replaced file has its entries at other addresses */
 
 static uint64_t
 prof_object_print(const prof_eh_t *eh)
@@ -375,7 +375,7 @@ prof_object_changed(uint64_t adds, uint64_t subs)
 }
 
 
-/* called for the first object: the counters are the same for all */
+/* called for the first object only: the counters are the same for all */
 
 static int
 prof_object_counters(struct dl_phdr_info *info, size_t size, void *data)

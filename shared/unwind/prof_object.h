@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The loaded ELF objects, as the dynamic loader tells them.  No file is read:
- * program headers, build-id and unwind sections are all in memory.
+ * The loaded ELF objects, as the dynamic loader lists them.  No file is read:
+ * program headers, build-id and unwind sections are in memory.
  *
- * The loader counts what it loads and unloads; while both counters stay the
- * same, so do the objects.
+ * The loader counts loads and unloads.  As long as both counters are the same,
+ * the objects are the same.
  *
  * Context: not in a signal.
  */
@@ -24,13 +24,13 @@
 
 
 typedef struct {
-    prof_object_t    pub;       /* path belongs to the loader, or to the list */
+    prof_object_t    pub;       /* the loader, or the list, owns path */
     prof_eh_t        eh;
     uint64_t         print;     /* without a build-id: hash of .eh_frame_hdr */
 } prof_object_info_t;
 
 
-/* PROF_OK: go on with the next object */
+/* PROF_OK: continue with the next object */
 
 typedef int (*prof_object_pt)(void *data, const prof_object_info_t *object);
 
@@ -47,18 +47,18 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Calls fn for each object that has code, in the order in which they were
- * loaded, list->n being the object's place, while no thread can load or unload
- * one: what fn does not copy may be gone when this function returns.  fn must
- * not allocate from the heap: another thread may hold the allocator's lock and
- * wait for the loader's.
- * Returns PROF_OK, or what fn returned when that was something else.
+ * loaded.  list->n is the object's place.  No thread can load or unload an
+ * object meanwhile.  Data that fn does not copy may be unmapped when this
+ * function returns.  fn must not allocate from the heap: another thread may
+ * hold the allocator's lock and wait for the loader's.  Returns PROF_OK, or
+ * another result of fn.
  */
 int prof_object_list(prof_object_list_t *list, prof_object_pt fn, void *data);
 
 /* the number of all objects */
 uint32_t prof_object_count(void);
 
-/* whether the counters are other ones now */
+/* whether the counters have changed */
 int prof_object_changed(uint64_t adds, uint64_t subs);
 
 PROF_HIDDEN_END

@@ -37,7 +37,7 @@ prof_read_uint(prof_read_t *r, size_t n)
         return 0;
     }
 
-    /* the machines that we know are little-endian */
+    /* all supported machines are little-endian */
 
     memcpy(&v, p, n);
 

@@ -3,7 +3,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Reads DWARF's data forms from a bounded piece of memory.  A read beyond its
- * end gives 0 and is remembered: callers check "failed" once, at their end.
+ * end returns 0 and sets "failed".  Callers check "failed" once, at their end.
  *
  * Context: not in a signal.
  */
@@ -51,15 +51,15 @@ int64_t prof_read_sleb(prof_read_t *r);
 uint64_t prof_read_uint(prof_read_t *r, size_t n);
 
 /*
- * The part of a pointer that is stored, before any base is added; the size
- * of a range is encoded like this.
+ * Reads the stored part of a pointer, without any base.  The size of a range
+ * has this encoding.
  */
 uint64_t prof_read_form(prof_read_t *r, uint8_t encoding);
 
 /*
- * A whole pointer; data is what data-relative ones count from.  Indirect ones
- * fail: no producer encodes code addresses so, and the place they refer to has
- * no known bounds.
+ * Reads a whole pointer; data is the base of data-relative pointers.  Indirect
+ * pointers fail: no producer encodes code addresses so, and the place they
+ * refer to has no known bounds.
  */
 uintptr_t prof_read_pointer(prof_read_t *r, uint8_t encoding, uintptr_t data);
 

@@ -3,18 +3,19 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The unwind row: how to get from one frame to its caller, from this code
- * address up to that of the next row.  Eight bytes, kept as one integer:
+ * address up to that of the next row.  Eight bytes, stored as one integer:
  *
  *     bits  0..31   pc     address, relative to the object's first code byte
  *     bits 32..47   off    argument of the kind
  *     bits 48..55   fp     where the caller's frame pointer was saved, signed
  *     bits 56..63   kind   how to find the CFA, the caller's stack pointer
  *
- * Kinds below PROF_ROW_ARCH are the same everywhere, the others are defined,
- * as equations, by the architecture's header.  A zero rule is PROF_ROW_NONE.
+ * Kinds below PROF_ROW_ARCH are the same on all architectures.  The
+ * architecture's header defines the others as equations.  A zero rule is
+ * PROF_ROW_NONE.
  *
- * Beside each row stands one byte, "aux", for a register that only very few
- * frames need.  It has the form of "fp".
+ * One byte beside each row, "aux", is for a register that only very few frames
+ * need.  It has the form of "fp".
  */
 
 
@@ -26,7 +27,8 @@
 
 
 #define PROF_ROW_NONE         0    /* no unwind entry covers this code */
-#define PROF_ROW_UNSUPPORTED  1    /* one does, but a row cannot express it */
+#define PROF_ROW_UNSUPPORTED  1    /* an unwind entry covers it, but a row
+                                      cannot express the entry */
 #define PROF_ROW_END          2    /* the outermost frame */
 #define PROF_ROW_SIGFRAME     3    /* the frame that a signal handler returns
                                       to: a ucontext_t is at sp */

@@ -2,21 +2,22 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The scan of the stack for the caller of code without unwind information:
- * that of JIT compilers, and some written by hand.
+ * Scans the stack for the caller of code without unwind information: that of
+ * JIT compilers, and some hand-written code.
  *
- * A word of the stack is taken for a return address if an unwind entry covers
- * what it points to, a call is before that, and unwinding from there leads to
- * another such word, or above top.
+ * A word of the stack is taken as a return address if an unwind entry covers
+ * the code that it points to, a call precedes that code, and unwinding from
+ * there leads to another such word, or above top.
  *
- * Frames also hold return addresses of calls that are over, in places they did
- * not write to since.  What tells these apart, often, is where the call went:
- * the code was called through a pointer, or is the call's very target.  Such a
- * word nearby is taken for a fact.  Another one below it, whose call went
- * elsewhere, is that of a function that jumped into the code, as LuaJIT's
- * interpreter does, if unwinding from there leads to the fact.
+ * Frames also contain return addresses of finished calls, in places that they
+ * have not written yet.  The targets of the calls often distinguish them: the
+ * code was called through a pointer, or it is the target of the call itself.
+ * Such a word nearby is taken as certain.  A word below it, whose call has
+ * another target, may belong to a function that jumped into the code, as
+ * LuaJIT's interpreter does.  It is preferred if unwinding from there leads to
+ * the certain word.
  *
- * Context: signal handler.  Reads also code, before supposed return addresses.
+ * Context: signal handler.  Also reads code before supposed return addresses.
  */
 
 
@@ -26,19 +27,20 @@
 
 
 /*
- * Words to look at.  Frames of PCRE2's JIT code have 21 words on average, of
- * LuaJIT's about as many.
+ * The number of words to examine.  Frames of PCRE2's JIT code have 21 words on
+ * average, and LuaJIT's about as many.
  */
 
 #define PROF_SCAN_MAX   256
 #define PROF_SCAN_NEAR  64
 
 
-/* what speaks for a word that looks like a return address */
+/* evidence that a word is a return address */
 
-#define PROF_SCAN_LEADS  0x1    /* unwinding from there leads to another one */
-#define PROF_SCAN_LOST   0x2    /* it would need a register that is lost */
-#define PROF_SCAN_HERE   0x4    /* the call may have gone to the code */
+#define PROF_SCAN_LEADS  0x1    /* unwinding from there leads to another
+                                   return address */
+#define PROF_SCAN_LOST   0x2    /* unwinding needs a register that is lost */
+#define PROF_SCAN_HERE   0x4    /* the target of the call may be the code */
 
 
 static int prof_scan_caller(prof_walk_t *w, int known,
@@ -110,7 +112,7 @@ prof_scan_caller(prof_walk_t *w, int known, prof_regs_t *caller)
         {
             fact = at;
 
-            /* what is below a frame pointer is the frame's own */
+            /* the words below a frame pointer belong to the frame itself */
 
             end = (at == w->f.fp + 8) ? w->f.sp : at;
             break;
@@ -133,7 +135,7 @@ prof_scan_caller(prof_walk_t *w, int known, prof_regs_t *caller)
 }
 
 
-/* 0: the word is no return address; f is the frame it would lead to */
+/* 0: the word is not a return address; f is the frame of its caller */
 
 static uint32_t
 prof_scan_frame(prof_walk_t *w, uintptr_t at, prof_regs_t *f)
@@ -174,7 +176,7 @@ prof_scan_frame(prof_walk_t *w, uintptr_t at, prof_regs_t *f)
 }
 
 
-/* whether one of the next callers of f returns to what the word "fact" says */
+/* whether one of the next callers of f returns to the word "fact" */
 
 static int
 prof_scan_leads(prof_walk_t *w, prof_regs_t f, uintptr_t fact)
@@ -221,7 +223,7 @@ prof_scan_return(prof_walk_t *w, uintptr_t at, uint64_t *row,
 }
 
 
-/* whether the walk may still cost so much */
+/* whether the walk may continue to scan at this cost */
 
 static int
 prof_scan_look(prof_walk_t *w, uint32_t looks)
@@ -238,9 +240,9 @@ prof_scan_look(prof_walk_t *w, uint32_t looks)
 
 
 /*
- * The frame pointer of the frame whose return address is at "at": what is
- * below that, if the scanned frame has a frame pointer itself, or what it left
- * alone.  0 if it is neither.
+ * Returns the frame pointer of the frame whose return address is at "at": the
+ * word below that, if the scanned frame has a frame pointer itself, or the
+ * unchanged register.  0: neither is valid.
  */
 
 static uintptr_t

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Makes snapshots.  A new one shares the blocks of what was loaded before, so
- * that loading an object costs the building of one block.
+ * Makes snapshots.  A new snapshot shares the blocks of objects that were
+ * loaded before.  So loading an object costs the building of one block.
  *
- * With "remember", objects that were unloaded stay in the snapshot, for
- * addresses in them that were noted before.  They have no part in a walk.
+ * With "remember", unloaded objects stay in the snapshot for addresses that
+ * were recorded before.  Walks do not use them.
  *
  * Context: not in a signal.
  */
@@ -21,13 +21,13 @@
 #include <time.h>
 
 
-/* times to start again because another thread loaded an object meanwhile */
+/* retries if another thread loads an object meanwhile */
 #define PROF_SNAPSHOT_TRIES  16
 
-/* objects that may appear between counting and listing them */
+/* room for objects that appear between counting and listing */
 #define PROF_SNAPSHOT_SPARE  8
 
-/* unloaded objects that are remembered: so many, of so many bytes */
+/* limits for remembered objects: their number, and their bytes */
 #define PROF_SNAPSHOT_GONE   256
 #define PROF_SNAPSHOT_BYTES  (8 * 1024 * 1024)
 
@@ -129,7 +129,7 @@ prof_snapshot_try(prof_snapshot_t *s, int *again)
 }
 
 
-/* runs with the loader locked */
+/* runs while the loader is locked */
 
 static int
 prof_snapshot_object(void *data, const prof_object_info_t *object)
@@ -214,7 +214,7 @@ prof_snapshot_share(prof_snapshot_t *s)
 }
 
 
-/* what was built for a snapshot that is not made */
+/* frees the blocks that were built for an abandoned snapshot */
 
 static void
 prof_snapshot_drop(prof_snapshot_t *s)
@@ -313,8 +313,8 @@ prof_snapshot_make(prof_snapshot_t *s)
 
 
 /*
- * Objects that are loaded while somebody notes addresses: what was in their
- * place before may have been another object, or code of no object.
+ * Objects that were loaded while addresses are recorded.  Before, their place
+ * may have contained another object, or code without an object.
  */
 
 static uint32_t
@@ -335,7 +335,7 @@ prof_snapshot_load(const prof_snapshot_t *s, const prof_found_t *found,
 }
 
 
-/* the oldest are forgotten first */
+/* the oldest objects are removed first */
 
 static void
 prof_snapshot_gone(const prof_snapshot_t *s, prof_unwind_t *u,

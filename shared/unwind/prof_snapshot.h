@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A snapshot that is being made.
+ * A snapshot in construction.
  *
  * Context: not in a signal.
  */
@@ -21,8 +21,9 @@ typedef struct {
     const prof_block_t   *block;
     const prof_range_t   *from;         /* in the old snapshot, or NULL */
     prof_shared_t        *shared;
-    uint32_t              place;        /* in the loader's list */
-    int                   same;         /* it was not unloaded meanwhile */
+    uint32_t              place;        /* the place in the loader's list */
+    int                   same;         /* the object was not unloaded
+                                           meanwhile */
 } prof_found_t;
 
 
@@ -33,8 +34,8 @@ typedef struct {
     uint32_t              n;
     uint32_t              size;
     int                   remember;
-    uint32_t              unseen;       /* loads since the old snapshot that
-                                           are of no object found now */
+    uint32_t              unseen;       /* loads since the old snapshot
+                                           whose objects are not found now */
 } prof_snapshot_t;
 
 
@@ -43,7 +44,7 @@ PROF_HIDDEN_BEGIN
 /* for a snapshot that remembers: sets same of all objects, and unseen */
 void prof_snapshot_account(prof_snapshot_t *s);
 
-/* snapshots before this one, one after the other, that have the object */
+/* the number of consecutive snapshots before this one with the object */
 uint32_t prof_snapshot_age(const prof_snapshot_t *s,
     const prof_found_t *found);
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The inside of a snapshot.  Each object has a block: one mapping, which is
- * never written after it was built, so that processes forked later share it:
+ * The content of a snapshot.  Each object has a block: one mapping, which is
+ * read-only after it was built, so processes that are forked later share it:
  *
  *     prof_block_t, with the object's description
  *     index      for each page of PROF_TABLE_PAGE bytes of code: number of the
@@ -14,8 +14,8 @@
  *     aux        one byte for each row
  *     path
  *
- * A block has all that is ever read of its object.  The snapshot is a small
- * index of blocks, which snapshots share and count.
+ * A block contains all data that is read of its object later.  The snapshot is
+ * a small index of blocks.  Snapshots share blocks and count their owners.
  *
  * Context: any, also in a signal.
  */
@@ -30,7 +30,7 @@
 #include "unwind/prof_unwind.h"
 
 
-/* five rows on an average page: two or three steps of a binary search */
+/* on average five rows per page: two or three steps of a binary search */
 
 #define PROF_TABLE_PAGE_BITS  8
 #define PROF_TABLE_PAGE       (1 << PROF_TABLE_PAGE_BITS)
@@ -58,7 +58,7 @@ typedef struct {
 } prof_block_t;
 
 
-/* a block's owners are the snapshots that have it */
+/* the owners of a block are the snapshots that contain it */
 
 typedef struct {
     const prof_block_t     *block;
@@ -66,7 +66,7 @@ typedef struct {
 } prof_shared_t;
 
 
-/* where an object's code is; what a look-up reads of it */
+/* the range of an object's code, for look-ups */
 
 typedef struct {
     uintptr_t               start;
@@ -75,22 +75,21 @@ typedef struct {
     const uint64_t         *rows;
     prof_shared_t          *shared;
     uint32_t                load;           /* see prof_unwind_mark() */
-    uint32_t                age;            /* snapshots before this one that
-                                               have it, up to a limit */
-    uint64_t                gone;           /* id of the first snapshot that
-                                               was made after it was unloaded */
+    uint32_t                age;            /* consecutive earlier snapshots
+                                               with it, up to a limit */
+    uint64_t                gone;           /* id of the first snapshot
+                                               without it */
 } prof_range_t;
 
 
 struct prof_unwind_s {
-    uint64_t                id;             /* no other snapshot has it */
+    uint64_t                id;             /* unique for each snapshot */
     const prof_range_t     *ranges;         /* sorted; loaded objects */
     const prof_range_t     *gone;           /* unloaded, the oldest first */
-    uint32_t                plain;          /* all loads are 0, none is gone */
+    uint32_t                plain;          /* no load but 0, none is gone */
     uint32_t                refs;
-    uint32_t                loads;          /* the last load */
-    uint32_t                doubts;         /* snapshots before which objects
-                                               came and went unseen */
+    uint32_t                loads;          /* the number of the last load */
+    uint32_t                doubts;         /* snapshots that missed objects */
     uint64_t                adds;           /* the loader's counters */
     uint64_t                subs;
     prof_unwind_info_t      info;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Answers questions about a snapshot, and frees it.  It is made in
- * prof_snapshot.c, and read by the walk in prof_walk_sig.c.
+ * Queries of a snapshot, and its release.  prof_snapshot.c makes it, and the
+ * walk in prof_walk_sig.c reads it.
  *
  * Context: not in a signal.
  */
@@ -191,7 +191,7 @@ prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
     uint32_t   load;
     uintptr_t  at;
 
-    /* it is marked, or no address of a process */
+    /* the address is marked, or not an address of a process */
 
     if (prof_load(*pc)) {
         return PROF_OK;
@@ -234,7 +234,7 @@ prof_unwind_loads(const prof_unwind_t *const *u, uint32_t n, uintptr_t at,
         }
     }
 
-    /* those between the first snapshot and the last one */
+    /* snapshots between the first and the last one */
 
     for (i = last->info.unloaded; i > 0; i--) {
         range = &last->gone[i - 1];
@@ -258,7 +258,7 @@ prof_unwind_loads(const prof_unwind_t *const *u, uint32_t n, uintptr_t at,
         return PROF_OK;
     }
 
-    /* another one may have been there that no snapshot has */
+    /* another object that no snapshot contains may have been there */
 
 unknown:
 

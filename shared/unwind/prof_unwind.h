@@ -5,17 +5,17 @@
  * The unwinder: tables built from the .eh_frame of every loaded object, and a
  * stack walk that reads only these tables and the stack itself.
  *
- * A prof_unwind_t is an immutable snapshot of the objects loaded when it was
- * made, and refers to nothing of these objects: they may be unloaded.  It may
- * be built in a parent process and used in its children, and be read by any
- * number of threads and signal handlers at once.  Snapshots are made, held and
- * released by one thread.
+ * A prof_unwind_t is an immutable snapshot of the objects that were loaded
+ * when it was made.  It refers to nothing in these objects, so they may be
+ * unloaded.  It may be built in a parent process and used in its children.
+ * Any number of threads and signal handlers may read it at once.  One thread
+ * makes, holds and releases snapshots.
  *
- * Which object an address is in depends on the time at which it was seen.  A
- * *marked* address tells that by itself: above the bits of addresses it has the
- * object's *load*, a number that is used again only after 32,000 loads while
- * snapshots remember.  Addresses of what was loaded at the beginning have the
- * load 0, and look like any other.
+ * The object of an address depends on the time when the address was sampled.
+ * A *marked* address contains its object's *load* above the bits of the
+ * address.  A load is a number that is used again only after 32,000 loads
+ * while snapshots remember.  Addresses of objects that existed at the
+ * beginning have the load 0, so marking does not change them.
  */
 
 
@@ -36,7 +36,7 @@
 
 #define PROF_LOAD_SHIFT  48
 
-/* the load of what was in no object, or in one that nobody knows */
+/* the load of addresses without an object, or in an unknown object */
 
 #define PROF_LOAD_NONE   0x7ffe
 
@@ -67,11 +67,11 @@ typedef struct {
 } prof_object_t;
 
 
-/* what a snapshot is made of, for status pages, tools and tests */
+/* statistics of a snapshot, for status pages, tools and tests */
 
 typedef struct {
-    uint32_t    objects;        /* loaded */
-    uint32_t    unloaded;       /* that are remembered */
+    uint32_t    objects;        /* loaded objects */
+    uint32_t    unloaded;       /* remembered objects */
     uint32_t    rows;           /* after merging */
     uint32_t    unsupported;    /* rows whose rule cannot be expressed */
     size_t      bytes;
@@ -81,14 +81,14 @@ typedef struct {
 
 /*
  * Caller-owned cache of recent (pc -> row) look-ups, one for each sampled
- * thread; its snapshot is 0 before its first use.  A walk empties it when it
- * has rows of another snapshot.
+ * thread.  Its snapshot is 0 before its first use.  A walk clears it when it
+ * contains rows of another snapshot.
  */
 
 #define PROF_WALK_CACHE  1024
 
 typedef struct {
-    uint64_t        snapshot;   /* the one that the rows are of */
+    uint64_t        snapshot;   /* the snapshot of the rows */
 
     struct {
         uintptr_t   pc;
@@ -100,66 +100,62 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Builds a snapshot of all objects that are loaded now.
- * Returns NULL when memory is short.
- * Context: not in a signal.
+ * Builds a snapshot of all objects that are loaded now.  Returns NULL if there
+ * is no memory.  Context: not in a signal.
  */
 prof_unwind_t *prof_unwind_create(void);
 
 /*
- * Builds a snapshot of all objects that are loaded now, with what the old one
- * knows of those that have not changed.  With "remember" it also knows what the
- * old one has and is unloaded since, up to a limit.
- * Returns NULL when memory is short.
- * Context: not in a signal.
+ * Builds a snapshot of all objects that are loaded now, and reuses the parts
+ * of the old snapshot that have not changed.  With "remember" it also contains
+ * the unloaded objects of the old snapshot, up to a limit.  Returns NULL if
+ * there is no memory.  Context: not in a signal.
  */
 prof_unwind_t *prof_unwind_update(const prof_unwind_t *old, int remember);
 
 /*
- * A snapshot is made with one holder, and goes with its last one.
- * Context: not in a signal; one thread.
+ * A new snapshot has one holder.  It is freed with its last holder.  Context:
+ * not in a signal; one thread.
  */
 void prof_unwind_hold(const prof_unwind_t *u);
 void prof_unwind_release(const prof_unwind_t *u);
 
 /*
- * Tells in well under a microsecond whether an object was loaded or unloaded
- * since the snapshot was made.
- * Context: not in a signal.
+ * Returns whether an object was loaded or unloaded since the snapshot was
+ * made, in well under a microsecond.  Context: not in a signal.
  */
 int prof_unwind_stale(const prof_unwind_t *u);
 
 void prof_unwind_info(const prof_unwind_t *u, prof_unwind_info_t *info);
 
 /*
- * The loaded object number i, by address, or NULL: there are not as many.
- * Objects are valid as long as the snapshot, and the same in all snapshots.
+ * The loaded object number i, by address, or NULL if there are fewer.  Objects
+ * are valid as long as the snapshot, and the same in all snapshots.
  */
 const prof_object_t *prof_unwind_object_at(const prof_unwind_t *u, uint32_t i);
 
-/* the object whose executable range holds the marked address, or NULL */
+/* the object whose executable range contains the marked address, or NULL */
 const prof_object_t *prof_unwind_object(const prof_unwind_t *u,
     uintptr_t pc);
 
 /*
- * Start and length of the unwind entry (FDE) that covers the marked address,
- * that is of the function, or part of a function, that the code belongs to.
- * Returns the start, not marked, or 0 when no entry covers the address.
+ * Start and length of the unwind entry (FDE) that covers the marked address:
+ * the function, or the part of a function.  Returns the start, not marked, or
+ * 0 if no entry covers the address.
  */
 uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
     size_t *len);
 
 /*
- * Marks an address that was seen while these n snapshots were current.
- * call  not 0: the address is behind the code that is meant, as return
- *       addresses are
- * Returns PROF_OK, or PROF_LIMIT when the snapshots have different objects
- * there: the load is PROF_LOAD_NONE then.
+ * Marks an address that was sampled while these n snapshots were current.
+ * call  not 0: the address is behind the code, as return addresses are Returns
+ * PROF_OK, or PROF_LIMIT if the snapshots have different objects there: the
+ * load is PROF_LOAD_NONE then.
  */
 int prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
     uint32_t call);
 
-/* a marked address of no object, as it was before */
+/* removes the mark of an address without an object */
 uintptr_t prof_unwind_unmark(uintptr_t pc);
 
 /* whether marking by this snapshot changes no address */

@@ -19,16 +19,16 @@
 
 
 /*
- * A stack pointer farther than this from top is not on the same stack.  The
- * default limit for a stack is 8 MiB.
+ * A stack pointer farther from top is not on the same stack.  The default
+ * limit for a stack is 8 MiB.
  */
 
 #define PROF_WALK_STACK_MAX  (256 * 1024 * 1024)
 
 
 /*
- * What all scans of one walk may cost: looks at words, some 10 ns each.  A look
- * at code costs several times as much, for a system call.
+ * The limit for all scans of one walk, in units of a word (some 10 ns).
+ * Reading code costs several times as much, for a system call.
  */
 
 #define PROF_WALK_LOOKS      4096
@@ -37,14 +37,14 @@
 
 typedef struct {
     const prof_unwind_t  *u;
-    const ucontext_t     *uc;       /* of frame "base"; NULL: none is known */
+    const ucontext_t     *uc;       /* of frame "base"; NULL: unknown */
     uint32_t              base;
     uintptr_t             top;
     uintptr_t            *pcs;
     uint32_t              n;
     uint32_t              max;
     prof_stats_t         *st;
-    uint32_t              looks;    /* that scans may still take */
+    uint32_t              looks;    /* the remaining units for scans */
     prof_regs_t           f;        /* the frame after pcs[n - 1] */
 } prof_walk_t;
 
@@ -61,13 +61,13 @@ typedef enum {
 
 PROF_HIDDEN_BEGIN
 
-/* PROF_WALK_NEXT, or PROF_WALK_TRUNCATED when there is no room */
+/* PROF_WALK_NEXT, or PROF_WALK_TRUNCATED if there is no room */
 prof_walk_e prof_walk_record(prof_walk_t *w);
 
 /*
  * Goes to the caller of a frame that cannot be unwound, by scanning the stack
- * for a return address.  "known" tells that an unwind entry covers the frame's
- * code, but needs a register that was lost.
+ * for a return address.  "known" means that an unwind entry covers the frame's
+ * code, but needs a lost register.
  */
 prof_walk_e prof_walk_scan(prof_walk_t *w, int known);
 

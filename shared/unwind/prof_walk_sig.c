@@ -2,11 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The stack walk.  For each frame: find its row, compute its CFA, record its
- * address, load the caller's registers.  A row found is kept in the caller's
- * cache, so a stack much like the last one costs a few loads per frame.
+ * The stack walk.  For each frame it finds the row, computes the CFA, records
+ * the address and loads the caller's registers.  Rows are stored in the
+ * caller's cache, so a stack that resembles the last one costs a few loads per
+ * frame.
  *
- * What is rare is in functions of its own: signal frames, and frames whose CFA
+ * Rare cases have their own functions: signal frames, and frames whose CFA
  * depends on a register that the walk does not follow.
  *
  * Context: signal handler.  Reads only the tables, the context, and the stack
@@ -63,7 +64,7 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
 
     while (rc == PROF_WALK_NEXT) {
 
-        /* the code that a return address belongs to is that of its call */
+        /* the code of a return address is the call before it */
 
         at = w.f.pc - w.f.call;
         slot = (at ^ at >> 10) % PROF_WALK_CACHE;
@@ -155,7 +156,7 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
         }
     }
 
-    /* a null return address is how outermost frames are made by hand */
+    /* hand-written outermost frames have a null return address */
 
     if (w->f.pc == 0 && w->f.call) {
         return PROF_WALK_COMPLETE;
@@ -167,9 +168,9 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
 
 /*
  * The interrupted code has no unwind information, and the link register may
- * have its return address.  If the code has called something since, that is an
- * address in the code itself, which no entry covers.  If it has moved the stack
- * pointer, unwinding from there leads to no code.
+ * contain its return address.  If the code has called a function since, the
+ * register contains an address in the code itself, which no entry covers.  If
+ * the code has moved the stack pointer, unwinding from there leads to no code.
  */
 
 static int
@@ -220,7 +221,7 @@ prof_walk_leaf(prof_walk_t *w)
 }
 
 
-/* frames whose CFA is above top, or is none */
+/* frames whose CFA is above top, or invalid */
 
 static __attribute__((noinline)) prof_walk_e
 prof_walk_beyond(prof_walk_t *w, uintptr_t cfa)
@@ -251,7 +252,7 @@ prof_walk_record(prof_walk_t *w)
         return PROF_WALK_TRUNCATED;
     }
 
-    /* the lowest addresses are no code, and would read as names */
+    /* the lowest addresses contain no code, and would read as names */
 
     if (!prof_frame_is_name(w->f.pc)) {
         w->pcs[w->n++] = w->f.pc;
@@ -273,7 +274,7 @@ prof_walk_signal(prof_walk_t *w)
 
     if (sp > w->top || w->top - sp < sizeof(ucontext_t)) {
 
-        /* the CFA is what sp was, and that is above its copy */
+        /* the CFA is the former value of sp, which is above its copy */
 
         return PROF_WALK_COMPLETE;
     }
@@ -291,7 +292,7 @@ prof_walk_signal(prof_walk_t *w)
         return rc;
     }
 
-    /* a handler that ran on a stack of its own */
+    /* a handler that ran on an alternate stack */
 
     if ((f.sp & 7) || f.sp <= sp || f.sp > w->top) {
         return PROF_WALK_BAD_STACK;
@@ -320,8 +321,9 @@ prof_walk_extra(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
     if (!w->f.call || !prof_arch_preserved(reg)) {
 
         /*
-         * What a callee may overwrite no entry tells of.  A frame that has its
-         * CFA there relies on a callee that does not, so it is unchanged.
+         * No entry describes registers that a callee may overwrite.  A frame
+         * whose CFA is in such a register relies on a callee that does not
+         * change it.
          */
 
         value = prof_arch_context(w->uc, reg);
