@@ -93,6 +93,10 @@ my $common = <<'EOF';
                 return 200 "<p>a</p>";
             }
 
+            location /status/echo {
+                return 200 "<$http_cookie|$cookie_site>";
+            }
+
             location /status/empty {
                 return 200 "";
             }
@@ -462,6 +466,10 @@ my @orderly = (headers => [ 'X-Profile-Console: 1' ]);
 for my $case (
     [ 'no method', 'uri=/a&mode=wall', '"method" must have from 1 to 15' ],
     [ 'no URI', 'method=GET&mode=wall', '"uri" must have from 1 to 255' ],
+    [ 'header', 'method=GET&uri=/a%0D%0Aa:b&mode=wall',
+      '"uri" must have from 1 to 255' ],
+    [ 'attribute', 'method=GET;Domain=a&uri=/a&mode=wall',
+      '"method" is "GET;Domain=a"' ],
     [ 'mode', 'method=GET&uri=/a&mode=x',
       '"mode" is "x", it must be "wall", "cpu" or "object"' ],
 )
@@ -471,63 +479,104 @@ for my $case (
     $r = http_post("/-/profile/bar/order?$args", '', @orderly);
     is($r->status(), 400, "order, $name");
     like($r->body(), qr/\Q$want\E/, "order, $name, error");
+    is($r->header('Set-Cookie'), undef, "order, $name, no cookie");
 }
 
 is(http_post('/-/profile/bar/order?method=GET&uri=/a&mode=wall', '')
        ->status(), 403, 'order of another site');
 
-my $order = order('POST', '/status/200', 'cpu');
+$r = order('POST', '/status/200', 'cpu');
 
-is(ordered($order), '', 'order waits');
-is(http_get('/status/200')->header('X-Profile-Id'), undef,
-   'order, another method');
-is(http_post('/status/404', '')->header('X-Profile-Id'), undef,
-   'order, another URI');
+my $attributes = qr{Path=(/[^;]*); Max-Age=(\d+); HttpOnly; SameSite=Strict};
 
-$r = http_post('/status/200?a=b', 'c=d');
-like($r->header('X-Profile-Id') // '', qr/^[0-9a-f]{32}$/, 'order is taken');
+like($r->header('Set-Cookie'), qr{^\w+=[\w.]+; $attributes$},
+     'order, the cookie is of this site and its path only');
+
+my ($order, $cookie) = @$r{qw/ id cookie /};
+
+is(recorded('POST', '/status/200'), undef, 'order, request without it');
+is(recorded('GET', '/status/200', $cookie), undef, 'order, another method');
+is(recorded('POST', '/status/404', $cookie), undef, 'order, another URI');
+is(recorded('POST', '/status/200/a', $cookie), undef, 'order, a URI below');
+is(recorded('POST', '/status/200', $cookie =~ s/=\K./x/r), undef,
+   'order, a guess');
+is(recorded('POST', '/status/200', $cookie =~ s/$order/A$order/r), undef,
+   'order, another id');
+
+$r = post('/status/200?a=b', $cookie);
+is($r->header('X-Profile-Id'), $order, 'order is taken');
 is($r->body(), '<p>a</p>', 'order, the response is the same');
-is(ordered($order), $r->header('X-Profile-Id'), 'order, its profile');
-is(http_post('/status/200', '')->header('X-Profile-Id'), undef,
-   'order, once only');
+like($r->header('Set-Cookie'), qr{^\w+=; Path=/status/200; Max-Age=0;},
+     'order, the response removes the cookie');
 
 my $stored = wait_for(sub {
-    my $r = http_get("/-/profile/bar/requests?profile=" . ordered($order));
+    my $r = http_get("/-/profile/bar/requests?profile=$order");
     return decode_json($r->content())->{profiles}[0];
 });
-is($stored, ordered($order), 'order, the profile is stored');
+is($stored, $order, 'order, the profile is stored');
 is(decode_json(http_get("/-/profile/p/$stored.json")->content())->{mode},
    'cpu', 'order, mode');
 
-$order = order('POST', '/status/200', 'wall');
-is(http_post("/-/profile/bar/order?cancel=$order", '', @orderly)->status(),
-   204, 'order is canceled');
-is(ordered($order), undef, 'order is void');
-is(http_post('/status/200', '')->header('X-Profile-Id'), undef,
-   'order is void for others');
+is(recorded('POST', '/status/200', $cookie), undef, 'order, once only');
 
-$order = order('POST', '/cookie/page.html', 'wall');
-is(http_post('/cookie/page.html', '')->header('X-Profile-Id'), undef,
-   'order, not permitted');
-is(ordered($order), '', 'order, not permitted, it goes on waiting');
-like(http_post('/cookie/page.html', '',
-               headers => [ 'Cookie: profile=1' ])->header('X-Profile-Id')
-     // '', qr/^[0-9a-f]{32}$/, 'order, permitted');
+# the application
 
-$order = order('GET', '/plain/page.html', 'wall');
-is(http_get('/plain/page.html', unix => $t->testdir() . '/bar.sock')
-       ->header('X-Profile-Id'), undef, 'order of another client');
+$cookie = order('POST', '/status/echo', 'wall')->{cookie};
 
-$order = order('POST', '/status/200', 'wall');
+for my $case (
+    [ "$cookie", '', '' ],
+    [ "$cookie; site=a", 'site=a', 'a' ],
+    [ "site=a; $cookie", 'site=a', 'a' ],
+    [ "b=c; $cookie; site=a", 'b=c; site=a', 'a' ],
+    [ "$cookie; site=a; $cookie", 'site=a', 'a' ],
+)
+{
+    my ($cookies, $want, $site) = @$case;
+
+    is(http_get('/status/echo', headers => [ "Cookie: $cookies" ])->body(),
+       "<$want|$site>", "order, what the application sees, $want");
+}
+
+is(http_post('/status/echo', '',
+             headers => [ "Cookie: site=a; $cookie" ])->body(),
+   '<site=a|a>', 'order is taken, what the application sees');
+
+# who may not profile
+
+$cookie = order('POST', '/cookie/page.html', 'wall')->{cookie};
+$r = post('/cookie/page.html', $cookie);
+is($r->header('X-Profile-Id'), undef, 'order, not permitted');
+is($r->header('Set-Cookie'), undef, 'order, not permitted, it goes on waiting');
+like(recorded('POST', '/cookie/page.html', "profile=1; $cookie") // '',
+     qr/^[0-9a-f]{32}$/, 'order, permitted');
+
+$cookie = order('GET', '/plain/page.html', 'wall')->{cookie};
+is(http_get('/plain/page.html', port => 8084,
+            headers => [ "Cookie: $cookie" ])->header('X-Profile-Id'), undef,
+   'order, by a client that may not profile');
+
+# paths that a cookie cannot have, and those of other bytes
+
+like(order('GET', '/plain/page.html;a=b', 'wall')->header('Set-Cookie'),
+     qr{Path=/; }, 'order, a path with a semicolon');
+
+$cookie = order('POST', '/status/%2532%2530%2530', 'wall')->{cookie};
+like(recorded('POST', '/status/%32%30%30', $cookie) // '',
+     qr/^[0-9a-f]{32}$/, 'order, a path as it was sent');
+
+# canceled, and after a reload
+
+$r = http_post('/-/profile/bar/order?cancel=1&method=POST&uri=/status/200'
+               . '&mode=wall', '', @orderly);
+is($r->status(), 204, 'order is canceled');
+like($r->header('Set-Cookie'), qr{^\w+=; Path=/status/200; Max-Age=0;},
+     'order is canceled, the cookie is removed');
+
+$cookie = order('POST', '/status/200', 'wall')->{cookie};
 $t->reload();
 is(facts($id)->{uri}, '/proxy/page.html', 'facts after a reload');
-is(ordered($order), '', 'order after a reload');
-like(http_post('/status/200', '')->header('X-Profile-Id') // '',
-     qr/^[0-9a-f]{32}$/, 'order is taken after a reload');
-
-my @orders = map { order('GET', "/$_", 'wall') } 1 .. 15;
-is(http_post('/-/profile/bar/order?method=GET&uri=/16&mode=wall', '',
-             @orderly)->status(), 429, 'too many orders');
+like(recorded('POST', '/status/200', $cookie) // '', qr/^[0-9a-f]{32}$/,
+     'order is taken after a reload');
 
 
 # configurations
@@ -575,22 +624,36 @@ sub body {
 }
 
 
+# the response, with the order's id and cookie
 sub order {
     my ($method, $uri, $mode) = @_;
 
     my $r = http_post("/-/profile/bar/order?method=$method&uri=$uri"
                       . "&mode=$mode", '', @orderly);
 
-    return decode_json($r->content())->{id};
+    $r->{id} = decode_json($r->content())->{id};
+    ($r->{cookie}) = ($r->header('Set-Cookie') // '') =~ /^([^;]*)/;
+
+    return $r;
 }
 
 
-# the profile, empty while the order waits
-sub ordered {
-    my ($id) = @_;
+# the profile of a request with cookies
+sub recorded {
+    my ($method, $uri, $cookie) = @_;
 
-    return decode_json(http_get("/-/profile/bar/requests?order=$id")
-                       ->content())->{order};
+    my $r = $method eq 'POST' ? post($uri, $cookie)
+            : http_get($uri, headers => [ "Cookie: $cookie" ]);
+
+    return $r->header('X-Profile-Id');
+}
+
+
+sub post {
+    my ($uri, $cookie) = @_;
+
+    return http_post($uri, 'c=d',
+                     headers => [ $cookie ? "Cookie: $cookie" : () ]);
 }
 
 

@@ -109,39 +109,36 @@ async function stored(id, signal) {
 
 /*
  * What a script has sent cannot be sent once more: the bar does not know
- * it, and it may do something.  So the next one is recorded.
+ * it, and it may do something.  So the next one is recorded: the console
+ * sets a cookie for its path, which asks for the recording.
  */
 
 async function recordNext(method, pathname) {
     const text = `Waiting for the next ${method} ${pathname}`;
-    let id = '';
+    const order = new URLSearchParams({ method, uri: pathname, mode: 'wall' });
 
     await waiting(text, async signal => {
-        const order = await consoleAsks('bar/order?' + new URLSearchParams({
-            method, uri: decodeURI(pathname), mode: 'wall'
-        }), signal, 'POST');
+        const { id, seconds } = await consoleAsks(`bar/order?${order}`,
+                                                  signal, 'POST');
+        const end = performance.now() + seconds * 1000;
 
-        id = order.id;
-
-        for (;;) {
+        while (performance.now() < end) {
             await new Promise(done => setTimeout(done, 300));
 
-            const answer = await consoleAsks(
-                `bar/requests?order=${id}`, signal);
+            const answer = await consoleAsks(`bar/requests?profile=${id}`,
+                                             signal);
 
-            if (answer.order === undefined) {
-                throw new Error('it has not come');
-            }
-
-            if (answer.order) {
-                await stored(answer.order, signal);
+            if (answer.profiles.length) {
                 note(`Recorded ${method} ${pathname}.`, {
-                    children: [profileLink(answer.order)]
+                    children: [profileLink(id)]
                 });
                 return;
             }
         }
-    }, () => id && consoleAsks(`bar/order?cancel=${id}`, null, 'POST'));
+
+        throw new Error('it has not come');
+
+    }, () => consoleAsks(`bar/order?cancel=1&${order}`, null, 'POST'));
 }
 
 

@@ -103,31 +103,10 @@ typedef struct {
 } ngx_http_profile_bar_facts_t;
 
 
-/*
- * An order: the next request of a client to a URI is to be recorded.  For what
- * cannot be asked for once more, because nobody knows what was sent.
- */
-
-#define NGX_HTTP_PROFILE_BAR_ORDERS    16
-#define NGX_HTTP_PROFILE_BAR_PATIENCE  120      /* s, then it is void */
-
-typedef struct {
-    u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
-    u_char                     profile[NGX_HTTP_PROFILE_ID_LEN];  /* taken */
-    time_t                     end;           /* 0: no order */
-    ngx_uint_t                 mode;
-    ngx_uint_t                 taken;
-    u_char                     method[16];
-    u_char                     uri[256];
-    u_char                     client[NGX_SOCKADDR_STRLEN + 1];
-} ngx_http_profile_bar_order_t;
-
-
 /* in shared memory; the mutex is that of its pool */
 
 typedef struct {
-    ngx_atomic_t                  waiting;    /* orders that are not taken */
-    ngx_http_profile_bar_order_t  orders[NGX_HTTP_PROFILE_BAR_ORDERS];
+    ngx_http_profile_orders_t     orders;     /* no mutex */
     ngx_uint_t                    next;
     ngx_uint_t                    n;
     ngx_http_profile_bar_facts_t  facts[1];
@@ -174,16 +153,9 @@ extern const ngx_http_profile_route_t  ngx_http_profile_bar_routes[];
 
 /* ngx_http_profile_bar_order.c */
 
-/* workers that have no zone look at a zero */
-extern ngx_atomic_t  *ngx_http_profile_bar_waiting;
-
 ngx_int_t ngx_http_profile_bar_order_init(ngx_cycle_t *cycle);
 
 ngx_int_t ngx_http_profile_bar_order_route(ngx_http_profile_call_t *call);
-
-/* the profile of an order; NGX_DECLINED: not yet, NGX_ERROR: void */
-ngx_int_t ngx_http_profile_bar_order_state(ngx_shm_zone_t *zone, u_char *id,
-    u_char *profile);
 
 PROF_HIDDEN_END
 

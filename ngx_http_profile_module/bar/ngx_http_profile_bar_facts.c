@@ -91,6 +91,10 @@ ngx_http_profile_bar_zone_init(ngx_shm_zone_t *zone, void *data)
     ring->n = (size - offsetof(ngx_http_profile_bar_ring_t, facts))
               / sizeof(ngx_http_profile_bar_facts_t);
 
+    /* without randomness the key remains zero, and there are no orders */
+
+    (void) ngx_http_profile_make_id(ring->orders.key, zone->shm.log);
+
     pool->data = ring;
     zone->data = ring;
 

@@ -19,8 +19,6 @@
 
 static ngx_int_t ngx_http_profile_bar_facts_route(
     ngx_http_profile_call_t *call);
-static json_t *ngx_http_profile_bar_json_order(ngx_shm_zone_t *zone,
-    ngx_str_t *id);
 static json_t *ngx_http_profile_bar_requests(ngx_shm_zone_t *zone,
     ngx_str_t *ids);
 static json_t *ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call,
@@ -41,7 +39,7 @@ const ngx_http_profile_route_t  ngx_http_profile_bar_routes[] = {
 
     { ngx_string("bar/order"), NGX_HTTP_POST,
       ngx_http_profile_bar_order_route,
-      "record the next request of a \"method\" to a \"uri\", in a \"mode\"",
+      "record the browser's next request: method=, uri=, mode=",
       0 },
 
     { ngx_string("bar/requests"), NGX_HTTP_GET,
@@ -56,7 +54,7 @@ static ngx_int_t
 ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
 {
     json_t                            *json;
-    ngx_str_t                          ids, profiles, order;
+    ngx_str_t                          ids, profiles;
     ngx_http_profile_bar_main_conf_t  *bmcf;
 
     bmcf = ngx_http_get_module_main_conf(call->request,
@@ -69,46 +67,20 @@ ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
 
     ngx_str_null(&ids);
     ngx_str_null(&profiles);
-    ngx_str_null(&order);
 
     if (ngx_http_profile_call_arg(call, "id", &ids) == NGX_ERROR
-        || ngx_http_profile_call_arg(call, "profile", &profiles) == NGX_ERROR
-        || ngx_http_profile_call_arg(call, "order", &order) == NGX_ERROR)
+        || ngx_http_profile_call_arg(call, "profile", &profiles) == NGX_ERROR)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    json = json_pack("{s:o*, s:o, s:o}",
-                     "order", ngx_http_profile_bar_json_order(bmcf->zone,
-                                                              &order),
+    json = json_pack("{s:o, s:o}",
                      "profiles", ngx_http_profile_bar_profiles(call,
                                                                &profiles),
                      "requests", ngx_http_profile_bar_requests(bmcf->zone,
                                                                &ids));
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
-}
-
-
-/* its profile's id, an empty one while it waits; NULL: there is none */
-
-static json_t *
-ngx_http_profile_bar_json_order(ngx_shm_zone_t *zone, ngx_str_t *id)
-{
-    ngx_int_t  rc;
-    u_char     profile[NGX_HTTP_PROFILE_ID_LEN];
-
-    if (id->len != NGX_HTTP_PROFILE_ID_LEN) {
-        return NULL;
-    }
-
-    rc = ngx_http_profile_bar_order_state(zone, id->data, profile);
-
-    if (rc == NGX_ERROR) {
-        return NULL;
-    }
-
-    return json_stringn((char *) profile, rc == NGX_OK ? sizeof(profile) : 0);
 }
 
 

@@ -76,7 +76,7 @@ ngx_http_profile_handler(ngx_http_request_t *r)
 {
     if (r->args.len >= ngx_http_profile_min_arg
         || ngx_http_profile_nmarks
-        || *ngx_http_profile_bar_waiting)
+        || ngx_http_profile_orders->until)
     {
         return ngx_http_profile_look(r);
     }
@@ -97,7 +97,7 @@ ngx_http_profile_look(ngx_http_request_t *r)
                                       plcf->arg_rare)
                == NGX_OK
             || ngx_http_get_module_ctx(r, ngx_http_profile_module)
-            || *ngx_http_profile_bar_waiting;
+            || ngx_http_profile_orders->until;
 
     return ngx_http_profile_serve(r, asked);
 }

@@ -341,6 +341,8 @@ ngx_http_profile_log_refused(ngx_http_request_t *r,
 {
     ngx_uint_t  omitted;
 
+    static ngx_str_t                     order =
+        ngx_string("an order of the bar");
     static ngx_http_profile_log_limit_t  line;
 
     if (ngx_http_profile_log_limit(&line, &omitted) != NGX_OK) {
@@ -350,7 +352,6 @@ ngx_http_profile_log_refused(ngx_http_request_t *r,
     ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                   "profile: trigger \"%V\" refused by \"%s\", "
                   "%ui more not logged",
-                  t->arg.len ? &t->arg
-                             : t->header.len ? &t->header : &t->order,
+                  t->arg.len ? &t->arg : t->header.len ? &t->header : &order,
                   directive, omitted);
 }

@@ -110,10 +110,7 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
 
     ctx->conf = plcf;
 
-    if (ngx_http_profile_access(r, &ctx->trigger, plcf) != NGX_OK
-        || (ctx->trigger.order.len
-            && ngx_http_profile_orders.take(ctx) != NGX_OK))
-    {
+    if (ngx_http_profile_access(r, &ctx->trigger, plcf) != NGX_OK) {
         ngx_http_profile_refuse(ctx);
         return NGX_DECLINED;
     }

@@ -66,6 +66,11 @@ ngx_http_profile_begin(ngx_http_request_t *r)
 
     ctx->trigger = t;
 
+    if (t.order.len) {
+        ngx_memcpy(ctx->id, ngx_http_profile_order_id(&t),
+                   NGX_HTTP_PROFILE_ID_LEN);
+    }
+
     if (ngx_http_profile_parse_trigger(r, &ctx->trigger) == NGX_ERROR
         || ngx_http_profile_start(ctx) != NGX_OK)
     {

@@ -48,7 +48,7 @@
 typedef struct {
     ngx_str_t                  arg;          /* its name in the query */
     ngx_str_t                  header;       /* its name in the headers */
-    ngx_str_t                  order;        /* its name in messages */
+    ngx_str_t                  order;        /* its cookie */
     ngx_str_t                  error;        /* what is wrong with it */
     ngx_http_profile_params_t  params;
     unsigned                   record:1;     /* not "flamegraph" */
@@ -79,25 +79,6 @@ typedef enum {
 
 
 typedef struct ngx_http_profile_render_s  ngx_http_profile_render_t;
-
-
-/*
- * Orders: a third source of triggers, which another room sets.  An order asks
- * to record a request that has neither argument nor header.
- */
-
-typedef struct {
-
-    /* NGX_OK if there is an order for the request, with *params */
-    ngx_int_t  (*find)(ngx_http_request_t *r,
-                       ngx_http_profile_params_t *params);
-
-    /*
-     * The location admits the request.  NGX_OK if the order is this context's,
-     * NGX_DECLINED if another request took it.  A context may ask again.
-     */
-    ngx_int_t  (*take)(ngx_http_profile_ctx_t *ctx);
-} ngx_http_profile_orders_t;
 
 
 struct ngx_http_profile_ctx_s {
@@ -187,6 +168,29 @@ typedef struct {
 } ngx_http_profile_request_observers_t;
 
 
+/* how long an order waits for its request, s */
+#define NGX_HTTP_PROFILE_ORDER_SECONDS  120
+
+
+/* in shared memory */
+
+typedef struct {
+    ngx_atomic_t                  until;     /* seconds of ngx_time(): no order
+                                                is older; 0: there is none */
+    u_char                        key[NGX_HTTP_PROFILE_ID_LEN];  /* random hex
+                                                digits; zeros: no orders */
+} ngx_http_profile_orders_t;
+
+
+typedef struct {
+    ngx_str_t                     method;
+    ngx_str_t                     path;      /* as browsers send it */
+    ngx_uint_t                    mode;      /* prof_mode_e */
+    u_char                        id[NGX_HTTP_PROFILE_ID_LEN];  /* of the
+                                                profile to be */
+} ngx_http_profile_order_t;
+
+
 PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
@@ -200,9 +204,25 @@ extern ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
 ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
 
-/* ngx_http_profile_trigger.c: the trigger in a request */
+/* ngx_http_profile_order.c: orders of the bar, which are cookies */
 
-extern ngx_http_profile_orders_t  ngx_http_profile_orders;
+/* this worker's; without a bar one that never has an order */
+extern ngx_http_profile_orders_t  *ngx_http_profile_orders;
+
+/* NULL: there is no bar */
+void ngx_http_profile_set_orders(ngx_http_profile_orders_t *orders);
+
+/*
+ * Adds a header to the response that makes the order in the browser, or
+ * removes the order of a path; a path that is NULL is that of the request.
+ * NGX_OK, or NGX_ERROR if there is no memory.
+ */
+ngx_int_t ngx_http_profile_order_make(ngx_http_request_t *r,
+    ngx_http_profile_order_t *order);
+ngx_int_t ngx_http_profile_order_remove(ngx_http_request_t *r,
+    ngx_str_t *path);
+
+/* ngx_http_profile_trigger.c: the trigger in a request */
 
 /* requests of this worker that came with a trigger header */
 extern ngx_uint_t  ngx_http_profile_nmarks;

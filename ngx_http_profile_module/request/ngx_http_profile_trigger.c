@@ -18,8 +18,6 @@ static void ngx_http_profile_unmark(void *data);
 
 PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nmarks;
 
-ngx_http_profile_orders_t  ngx_http_profile_orders;
-
 
 ngx_int_t
 ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
@@ -76,18 +74,14 @@ ngx_http_profile_find_trigger(ngx_http_request_t *r,
         t->header = plcf->header;
     }
 
-    if (t->arg.len || t->header.len) {
-        return NGX_OK;
+    /* an order is taken out of the cookies even if it is not used */
+
+    if (ngx_http_profile_orders->until) {
+        ngx_http_profile_find_order(r, t);
     }
 
-    if (ngx_http_profile_orders.find
-        && ngx_http_profile_orders.find(r, &t->params) == NGX_OK)
-    {
-        ngx_str_set(&t->order, "an order of the bar");
-        return NGX_OK;
-    }
-
-    return NGX_DECLINED;
+    return (t->arg.len || t->header.len || t->order.len) ? NGX_OK
+                                                         : NGX_DECLINED;
 }
 
 

@@ -34,6 +34,18 @@ ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
 ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 
+/* ngx_http_profile_order.c */
+
+/*
+ * Takes orders out of the request's cookies.  If one of them fits, and there
+ * is no other trigger, it is noted in *t.
+ */
+void ngx_http_profile_find_order(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t);
+
+/* returns the id of the order's profile */
+u_char *ngx_http_profile_order_id(ngx_http_profile_trigger_t *t);
+
 /* returns 1 if an argument from p to last belongs to a trigger in the query */
 ngx_int_t ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t,
     u_char *p, u_char *last);

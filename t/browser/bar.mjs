@@ -333,7 +333,7 @@ async function requests() {
     await check(page, 'waiting');
     out.waiting = (await text(page, '.note')).join();
     await page.waitForResponse(response =>
-                               response.url().includes('requests?order='));
+                               response.url().includes('requests?profile='));
     await page.evaluate(() => fetch('/api/post', { method: 'POST' }));
     await page.waitForSelector(`${TAG} .note:has-text("Recorded POST") a`);
 
@@ -347,7 +347,7 @@ async function requests() {
 
     await page.click(`${TAG} button:has-text("Record the next one")`);
     await page.waitForResponse(response =>
-                               response.url().includes('requests?order='));
+                               response.url().includes('requests?profile='));
     const [answer] = await Promise.all([
         page.waitForResponse(response => response.url().includes('cancel=')),
         page.click(`${TAG} .note button:has-text("Cancel")`)

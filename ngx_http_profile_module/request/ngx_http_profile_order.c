@@ -1,0 +1,347 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Orders of the bar: "record my next POST to this URI".  An order is a cookie
+ * of the browser that the console sets for the path of the URI:
+ *
+ *     KEY.ID.SUM.MODE.METHOD
+ *
+ * KEY is the secret of this server: only the console tells it, and only to
+ * pages of the same origin, so another site cannot make an order.  ID is that
+ * of the profile to be made.  SUM is the CRC-32 of the URI's path, since
+ * browsers send a cookie to all paths below its own as well.
+ *
+ * The request that fits is recorded as if it had a trigger, if its location
+ * permits this.  Its response removes the cookie from the browser.  A cookie
+ * with the key never reaches the application, whether it fits or not.
+ */
+
+
+#include "request/ngx_http_profile_trigger.h"
+#include "store/ngx_http_profile_store.h"
+
+
+#define NGX_HTTP_PROFILE_ORDER_COOKIE  "profile_order"
+
+/* offsets in the value of the cookie */
+
+#define NGX_HTTP_PROFILE_ORDER_ID      (NGX_HTTP_PROFILE_ID_LEN + 1)
+#define NGX_HTTP_PROFILE_ORDER_SUM                                            \
+    (NGX_HTTP_PROFILE_ORDER_ID + NGX_HTTP_PROFILE_ID_LEN + 1)
+#define NGX_HTTP_PROFILE_ORDER_MODE    (NGX_HTTP_PROFILE_ORDER_SUM + 8 + 1)
+
+
+static ngx_int_t ngx_http_profile_cut_cookie(ngx_http_request_t *r,
+    ngx_table_elt_t *h, ngx_str_t *value);
+static ngx_uint_t ngx_http_profile_order_fits(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *value);
+static ngx_uint_t ngx_http_profile_order_taken(ngx_http_request_t *r,
+    u_char *id);
+static void ngx_http_profile_order_path(ngx_http_request_t *r,
+    ngx_str_t *path);
+static ngx_int_t ngx_http_profile_set_cookie(ngx_http_request_t *r,
+    ngx_str_t *path, ngx_str_t *value, ngx_uint_t seconds);
+
+
+PROF_HOT_DATA static ngx_http_profile_orders_t  ngx_http_profile_no_orders;
+
+PROF_HOT_DATA ngx_http_profile_orders_t  *ngx_http_profile_orders =
+    &ngx_http_profile_no_orders;
+
+
+void
+ngx_http_profile_set_orders(ngx_http_profile_orders_t *orders)
+{
+    ngx_http_profile_orders = orders ? orders : &ngx_http_profile_no_orders;
+}
+
+
+void
+ngx_http_profile_find_order(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t)
+{
+    ngx_str_t           value;
+    ngx_uint_t          n;
+    ngx_table_elt_t    *h;
+    ngx_atomic_uint_t   until;
+
+    static ngx_str_t  name = ngx_string("Cookie");
+
+    until = ngx_http_profile_orders->until;
+
+    if (until < (ngx_atomic_uint_t) ngx_time()) {
+        (void) ngx_atomic_cmp_set(&ngx_http_profile_orders->until, until, 0);
+        return;
+    }
+
+    h = ngx_http_profile_find_header(r, &name, &n);
+
+    while (h && ngx_http_profile_cut_cookie(r, h, &value) == NGX_OK) {
+
+        if (t->arg.len == 0 && t->header.len == 0 && t->order.len == 0
+            && ngx_http_profile_order_fits(r, t, &value))
+        {
+            t->order = value;
+        }
+    }
+}
+
+
+/*
+ * Takes an order out of the header, and copies its value.  An empty header
+ * remains where the order was the only cookie, since nginx has pointers to it.
+ */
+
+static ngx_int_t
+ngx_http_profile_cut_cookie(ngx_http_request_t *r, ngx_table_elt_t *h,
+    ngx_str_t *value)
+{
+    u_char  *p, *q, *end, *last, *key;
+
+    static ngx_str_t  name = ngx_string(NGX_HTTP_PROFILE_ORDER_COOKIE "=");
+
+    last = h->value.data + h->value.len;
+
+    for (p = h->value.data; p < last; p = end) {
+
+        end = ngx_strlchr(p, last, ';');
+        end = end ? end + 1 : last;
+
+        q = p;
+
+        while (q < end && *q == ' ') {
+            q++;
+        }
+
+        key = q + name.len;
+
+        if ((size_t) (end - q) <= name.len + NGX_HTTP_PROFILE_ORDER_MODE
+            || ngx_memcmp(q, name.data, name.len) != 0
+            || ngx_memcmp(key, ngx_http_profile_orders->key,
+                          NGX_HTTP_PROFILE_ID_LEN)
+               != 0)
+        {
+            continue;
+        }
+
+        value->len = end - key - (end[-1] == ';');
+        value->data = ngx_pnalloc(r->pool, value->len);
+
+        q = ngx_pnalloc(r->pool, h->value.len);
+
+        if (value->data == NULL || q == NULL) {
+            return NGX_ERROR;
+        }
+
+        ngx_memcpy(value->data, key, value->len);
+
+        key = ngx_cpymem(q, h->value.data, p - h->value.data);
+        key = ngx_cpymem(key, end, last - end);
+
+        /* without the separator before or after it */
+
+        if (end == last && key > q) {
+            key--;
+        }
+
+        while (key > q && *q == ' ') {
+            q++;
+        }
+
+        *key = '\0';
+
+        h->value.data = q;
+        h->value.len = key - q;
+
+        return NGX_OK;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* sets the mode of *t if the order fits */
+
+static ngx_uint_t
+ngx_http_profile_order_fits(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *value)
+{
+    u_char     *p, *last;
+    ngx_str_t   path, mode;
+    u_char      sum[9];
+
+    ngx_http_profile_order_path(r, &path);
+
+    (void) ngx_sprintf(sum, "%08xD.",
+                       ngx_crc32_short(path.data, path.len));
+
+    last = value->data + value->len;
+
+    mode.data = value->data + NGX_HTTP_PROFILE_ORDER_MODE;
+
+    p = ngx_strlchr(mode.data, last, '.');
+
+    if (p == NULL) {
+        return 0;
+    }
+
+    mode.len = p++ - mode.data;
+
+    return (size_t) (last - p) == r->method_name.len
+           && ngx_memcmp(p, r->method_name.data, r->method_name.len) == 0
+           && ngx_memcmp(value->data + NGX_HTTP_PROFILE_ORDER_SUM, sum,
+                         sizeof(sum))
+              == 0
+           && !ngx_http_profile_order_taken(r, value->data
+                                               + NGX_HTTP_PROFILE_ORDER_ID)
+           && ngx_http_profile_param_set(&t->params,
+                                         NGX_HTTP_PROFILE_PARAM_MODE, &mode)
+              == NGX_OK;
+}
+
+
+/* an order is void once its profile is stored, or if the id is none */
+
+static ngx_uint_t
+ngx_http_profile_order_taken(ngx_http_request_t *r, u_char *data)
+{
+    size_t                      i;
+    ngx_int_t                   rc;
+    ngx_str_t                   id;
+    ngx_http_profile_store_t   *store;
+    ngx_http_profile_stored_t  *st;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_ID_LEN; i++) {
+
+        if (!((data[i] >= '0' && data[i] <= '9')
+              || (data[i] >= 'a' && data[i] <= 'f')))
+        {
+            return 1;
+        }
+    }
+
+    store = ngx_http_profile_store(r);
+    if (store == NULL) {
+        return 1;
+    }
+
+    id.data = data;
+    id.len = NGX_HTTP_PROFILE_ID_LEN;
+
+    rc = ngx_http_profile_store_find(store, &id, &st, r->connection->log);
+
+    if (rc == NGX_OK) {
+        ngx_free(st);
+    }
+
+    return rc != NGX_DECLINED;
+}
+
+
+/* as the browser has sent it, and compares it with the path of a cookie */
+
+static void
+ngx_http_profile_order_path(ngx_http_request_t *r, ngx_str_t *path)
+{
+    u_char  *p;
+
+    *path = r->unparsed_uri;
+
+    p = ngx_strlchr(path->data, path->data + path->len, '?');
+
+    if (p) {
+        path->len = p - path->data;
+    }
+}
+
+
+u_char *
+ngx_http_profile_order_id(ngx_http_profile_trigger_t *t)
+{
+    return t->order.data + NGX_HTTP_PROFILE_ORDER_ID;
+}
+
+
+ngx_int_t
+ngx_http_profile_order_make(ngx_http_request_t *r,
+    ngx_http_profile_order_t *order)
+{
+    u_char     *p;
+    ngx_str_t   value;
+
+    if (ngx_http_profile_orders->key[0] == '\0') {
+        return NGX_ERROR;
+    }
+
+    value.data = ngx_pnalloc(r->pool, NGX_HTTP_PROFILE_ORDER_MODE
+                                      + sizeof("object.")
+                                      + order->method.len);
+    if (value.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_sprintf(value.data, "%*s.%*s.%08xD.%s.%V",
+                    (size_t) NGX_HTTP_PROFILE_ID_LEN,
+                    ngx_http_profile_orders->key,
+                    (size_t) NGX_HTTP_PROFILE_ID_LEN, order->id,
+                    ngx_crc32_short(order->path.data, order->path.len),
+                    prof_mode_name(order->mode), &order->method);
+
+    value.len = p - value.data;
+
+    /* workers look at cookies for so long */
+
+    ngx_http_profile_orders->until = ngx_time()
+                                     + NGX_HTTP_PROFILE_ORDER_SECONDS;
+
+    return ngx_http_profile_set_cookie(r, &order->path, &value,
+                                       NGX_HTTP_PROFILE_ORDER_SECONDS);
+}
+
+
+ngx_int_t
+ngx_http_profile_order_remove(ngx_http_request_t *r, ngx_str_t *path)
+{
+    ngx_str_t  value, own;
+
+    ngx_str_null(&value);
+
+    if (path == NULL) {
+        ngx_http_profile_order_path(r, &own);
+        path = &own;
+    }
+
+    return ngx_http_profile_set_cookie(r, path, &value, 0);
+}
+
+
+/* a path with a semicolon cannot be that of a cookie */
+
+static ngx_int_t
+ngx_http_profile_set_cookie(ngx_http_request_t *r, ngx_str_t *path,
+    ngx_str_t *value, ngx_uint_t seconds)
+{
+    u_char     *p;
+    ngx_str_t   cookie, root;
+
+    static const char  format[] = NGX_HTTP_PROFILE_ORDER_COOKIE
+                                  "=%V; Path=%V; Max-Age=%ui; HttpOnly; "
+                                  "SameSite=Strict";
+
+    if (ngx_strlchr(path->data, path->data + path->len, ';')) {
+        ngx_str_set(&root, "/");
+        path = &root;
+    }
+
+    p = ngx_pnalloc(r->pool, sizeof(format) + value->len + path->len
+                             + NGX_INT_T_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    cookie.data = p;
+    cookie.len = ngx_sprintf(p, format, value, path, seconds) - p;
+
+    return ngx_http_profile_add_header(r, "Set-Cookie", &cookie);
+}
