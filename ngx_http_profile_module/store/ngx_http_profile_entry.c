@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The head of a stored profile, as it is in memory and in files.
+ * The record of a stored profile, which is the same in memory and in files.
  */
 
 

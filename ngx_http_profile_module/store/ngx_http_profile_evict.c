@@ -2,14 +2,15 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Room for a new entry: the oldest ones go, but not those that are pinned.
+ * Makes room for a new entry: removes the oldest entries, except for pinned
+ * ones.
  */
 
 
 #include "store/ngx_http_profile_zone.h"
 
 
-/* nothing is thrown away for what would not fit in the end */
+/* no entry is removed for a profile that would not fit even then */
 
 ngx_uint_t
 ngx_http_profile_evict_none(ngx_http_profile_store_t *store, uint32_t blocks,
@@ -69,10 +70,12 @@ ngx_http_profile_evict_make(ngx_http_profile_store_t *store, uint32_t blocks)
 
 
 /*
- * Files are removed without the lock, so who removes one claims it before, and
- * it counts until it is gone.  Claims what nobody removes yet, and then, if
- * there is not room for so many blocks and bytes, the oldest ones; limit is
- * that of the store, or of a disk that is full.  Returns how many were claimed.
+ * Files are removed without the lock.  So a process claims an entry before it
+ * removes the file, and the entry counts until the file is removed.  This
+ * function claims unclaimed entries that are to be removed.  If there is still
+ * no room for the given blocks and bytes, it claims the oldest entries.  The
+ * limit is that of the store, or of a full disk.  Returns the number of
+ * claimed entries.
  */
 
 ngx_uint_t

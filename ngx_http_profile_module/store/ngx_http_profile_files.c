@@ -2,15 +2,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Archives in files.  A profile is the file of its id in one directory: the
- * record, the texts, the archive.  It is written to a file of another name,
- * with the process id of who writes it, which is renamed when it is whole.
+ * Archives in files.  A profile is one file in a directory, named by its id:
+ * the record, the texts, the archive.  The file is written under another name,
+ * with the process id of the writer, and renamed when it is complete.
  *
- * Nothing is synced to the disk: what nginx has written survives its own death,
- * and after that of the machine the checksums tell what is left of it.
+ * Files are not synced to the disk.  Data that nginx has written survives the
+ * end of nginx.  If the machine fails, checksums show which files are
+ * complete.
  *
- * Files are written and removed without the lock.  The zone counts them before
- * they are there, and until they are gone.
+ * Files are written and removed without the lock.  The zone counts a file
+ * before it exists, and until it is removed.
  */
 
 
@@ -18,19 +19,19 @@
 #include "store/ngx_http_profile_zone.h"
 
 
-/* files that one removes at a time */
+/* the maximum number of files that are removed at a time */
 #define NGX_HTTP_PROFILE_CLAIMS  16
 
-/* what may be removed when the disk is full, as a multiple of what is new */
+/* for a full disk: removed bytes per new byte, at most */
 #define NGX_HTTP_PROFILE_FULL    8
 
-/* how long to wait for others who remove files, in milliseconds */
+/* milliseconds to wait for other processes that remove files */
 #define NGX_HTTP_PROFILE_WAIT    5000
 
-/* how often the manager looks, in milliseconds */
+/* interval of the cache manager, in milliseconds */
 #define NGX_HTTP_PROFILE_SWEEP   1000
 
-/* and for files that others have written, in seconds */
+/* seconds between its searches for files of other processes */
 #define NGX_HTTP_PROFILE_SEARCH  10
 
 
@@ -87,7 +88,7 @@ ngx_http_profile_files_add(ngx_http_profile_store_t *store, ngx_str_t *parts,
 }
 
 
-/* an entry that is being written, when there is room for it */
+/* creates an unfinished entry if there is room for it */
 
 static uint32_t
 ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
@@ -154,9 +155,10 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
 
 
 /*
- * The disk is full, whoever has filled it: the oldest ones go, as for the
- * store's own limit.  But not if all of them would not be enough, and no more
- * than some times as many bytes, in case that others take what is given up.
+ * The disk is full, for whatever reason.  The oldest profiles are removed, as
+ * for the store's own limit.  No profile is removed if removing all of them
+ * would not be enough.  The number of removed bytes is limited, in case other
+ * programs fill the freed space.
  */
 
 static ngx_int_t
@@ -168,7 +170,10 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
     ngx_uint_t                k, gone, omitted;
     ngx_http_profile_claim_t  claims[NGX_HTTP_PROFILE_CLAIMS];
 
-    /* a new one that was stored does not keep back one that was not */
+    /*
+     * A stored profile does not delay the message about one that was not
+     * stored.
+     */
 
     static ngx_http_profile_log_limit_t  lines[2];
 
@@ -185,7 +190,7 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
                     ? used - NGX_HTTP_PROFILE_FULL * bytes : 0;
         }
 
-        /* its own bytes are among those that are used */
+        /* the used bytes include its own bytes */
 
         k = (used > least && used - store->zone->pinned_bytes >= 2 * bytes)
             ? ngx_http_profile_evict_claim(store, 0, bytes, used, claims,
@@ -214,7 +219,7 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
 }
 
 
-/* removes claimed files, and then the entries */
+/* removes claimed files, and then their entries */
 
 static void
 ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
@@ -251,7 +256,7 @@ ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
 }
 
 
-/* the name of a file, or of that which a process writes first */
+/* the name of a file, or the name under which a process writes it */
 
 void
 ngx_http_profile_files_name(ngx_http_profile_store_t *store, u_char *id,

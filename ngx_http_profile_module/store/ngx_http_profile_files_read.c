@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Reading a file of the store.  The file is not trusted: after the death of the
- * machine parts of it may be zeros, or missing.  Nothing is allocated before
- * the head is known to be right and to agree with the length of the file.
+ * Reads a file of the store.  The file is not trusted: after a failure of the
+ * machine, parts of it may be zeros or missing.  Memory is allocated only
+ * after the record was checked against its checksum and the length of the
+ * file.
  */
 
 
@@ -79,7 +80,7 @@ failed:
 }
 
 
-/* NGX_ABORT: there are not as many */
+/* NGX_ABORT: the file has fewer bytes */
 
 static ngx_int_t
 ngx_http_profile_files_bytes(ngx_fd_t fd, u_char *p, size_t len)

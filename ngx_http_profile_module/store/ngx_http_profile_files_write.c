@@ -45,7 +45,7 @@ ngx_http_profile_files_write(ngx_http_profile_store_t *store,
         rc = ngx_http_profile_files_failed("write() to", temp, log);
     }
 
-    /* the lock is held until the file has its name */
+    /* the lock is held until the file has its final name */
 
     if (rc == NGX_OK && ngx_rename_file(temp, name) == NGX_FILE_ERROR) {
         rc = ngx_http_profile_files_failed("rename()", temp, log);
@@ -65,9 +65,9 @@ ngx_http_profile_files_write(ngx_http_profile_store_t *store,
 
 
 /*
- * Locked until it is closed, by the writer's death at the latest: a file that
- * can be locked by somebody else is nobody's.  Where the file system has no
- * locks, the age tells.
+ * The writer holds a lock until it closes the file or ends.  So no process is
+ * writing an unfinished file that another process can lock.  On file systems
+ * without locks, the age of the file decides.
  */
 
 static ngx_fd_t
@@ -90,7 +90,7 @@ ngx_http_profile_files_create(u_char *name)
             return fd;
         }
 
-        /* it was found, and removed, before it was locked */
+        /* another process found and removed the file before it was locked */
 
         (void) ngx_close_file(fd);
     }

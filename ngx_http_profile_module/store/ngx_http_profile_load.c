@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Files in the directory of the store that its zone does not know: all of them
- * when nginx starts, later those of processes with another zone, which end
- * after a reload or an upgrade.  The heads are read; files that are not whole,
- * that do not fit, or that a process left behind which is gone, are removed.
- * Files of other names are left alone.
+ * Reads files of the directory that are not in the zone.  When nginx starts,
+ * these are all files.  Later, these are files of processes with another zone,
+ * which end after a reload or an upgrade.  The records are read.  Files are
+ * removed if they are incomplete, do not fit, or were left unfinished by a
+ * process that has ended.  Files with other names are not touched.
  */
 
 
@@ -15,10 +15,12 @@
 #include <sys/file.h>
 
 
-/* how long a file may be written where there are no locks, in seconds */
+/*
+ * Maximum age of an unfinished file on file systems without locks, in seconds.
+ */
 #define NGX_HTTP_PROFILE_WRITE_TIME  60
 
-/* until when a new file may be that of an entry about to be ready */
+/* a newer file may belong to an entry that is about to be ready */
 #define NGX_HTTP_PROFILE_NEW_TIME    5
 
 
@@ -78,7 +80,7 @@ ngx_http_profile_load(ngx_http_profile_store_t *store, ngx_log_t *log)
 
         if (n) {
 
-            /* by age: the newest came first */
+            /* by age: the newest file was added first */
 
             ngx_http_profile_zone_lock(store, 1);
             ngx_http_profile_zone_check(store);
@@ -227,8 +229,8 @@ ngx_http_profile_load_known(ngx_http_profile_store_t *store, u_char *id)
 
 
 /*
- * One that a process did not finish.  Who writes it holds a lock on it, which
- * also tells of processes of other containers.
+ * An unfinished file.  Its writer holds a lock on it, which also works for
+ * processes of other containers.
  */
 
 static void
@@ -337,7 +339,7 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
 }
 
 
-/* those that are to stay come first */
+/* files that will stay come first */
 
 static int ngx_libc_cdecl
 ngx_http_profile_load_compare(const void *one, const void *two)

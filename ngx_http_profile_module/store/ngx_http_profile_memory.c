@@ -2,18 +2,19 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Archives in memory.  They may be large, and everybody waits for the lock, so
- * an archive is written without it, by who has its blocks, and read in pieces.
+ * Archives in memory.  They may be large, and other workers wait for the lock.
+ * So the owner of the blocks writes an archive without the lock, and archives
+ * are read in pieces.
  */
 
 
 #include "store/ngx_http_profile_zone.h"
 
 
-/* how long to wait for others who write, in milliseconds */
+/* milliseconds to wait for other writers */
 #define NGX_HTTP_PROFILE_MEMORY_WAIT   1000
 
-/* what is read while the lock is held */
+/* bytes that are read while the lock is held */
 #define NGX_HTTP_PROFILE_MEMORY_PIECE  65536
 
 
@@ -157,7 +158,7 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
 
         ngx_http_profile_zone_lock(store, 0);
 
-        /* it may have gone meanwhile, and something else may be there */
+        /* the entry may have been replaced by another one meanwhile */
 
         if (ngx_http_profile_store_lookup(store, id) != n
             || node->order != order)

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Makes all that the zone has beside its entries: when it is new, and when a
- * worker was killed while it changed the zone.  Entries that are not whole go.
+ * Makes the parts of the zone beside its entries: in a new zone, and if a
+ * worker was killed while it changed the zone.  Incomplete entries are
+ * removed.
  */
 
 
@@ -29,7 +30,7 @@ typedef struct {
 } ngx_http_profile_place_t;
 
 
-/* may be stopped anywhere, and begun again */
+/* may be stopped at any point, and started again */
 
 void
 ngx_http_profile_zone_check(ngx_http_profile_store_t *store)
@@ -73,7 +74,7 @@ ngx_http_profile_zone_check(ngx_http_profile_store_t *store)
 }
 
 
-/* nothing that is read here is trusted */
+/* the data that is read here is not trusted */
 
 static ngx_uint_t
 ngx_http_profile_zone_whole(ngx_http_profile_store_t *store, uint32_t n)
@@ -162,8 +163,8 @@ ngx_http_profile_zone_free_blocks(ngx_http_profile_store_t *store)
 
 
 /*
- * The lists, the hash and the sums.  Without memory to sort them, entries are
- * as old as their places in the zone.
+ * Makes the lists, the hash and the sums.  If there is no memory to sort the
+ * entries, their age is their place in the zone.
  */
 
 static void
@@ -218,7 +219,10 @@ ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
     for (i = 0; i < count; i++) {
         node = ngx_http_profile_node(store, places[i].n);
 
-        /* no two have the same: those from files have only milliseconds */
+        /*
+         * Makes each order unique: those from files have a resolution of
+         * milliseconds.
+         */
 
         if (i && places[i].order <= places[i - 1].order) {
             places[i].order = places[i - 1].order + 1;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The store, as the rest of the module sees it.
+ * The public functions of the store.
  */
 
 
@@ -159,7 +159,7 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
 }
 
 
-/* an entry that is damaged, or whose file is gone, is removed */
+/* removes an entry that is damaged, or whose file is missing */
 
 static void
 ngx_http_profile_store_damaged(ngx_http_profile_store_t *store, u_char *data,

@@ -13,7 +13,7 @@
 #define NGX_HTTP_PROFILE_ZONE_SIZE  (8 * 1024 * 1024)
 #define NGX_HTTP_PROFILE_STORE_MAX  (128 * 1024 * 1024)
 
-/* longest name in the directory: an id and the number of a process */
+/* the longest name in the directory: an id and a process id */
 #define NGX_HTTP_PROFILE_NAME_LEN                                             \
     (sizeof("/.") - 1 + NGX_HTTP_PROFILE_ID_LEN + NGX_INT64_LEN)
 
@@ -237,9 +237,9 @@ ngx_http_profile_store_param(ngx_conf_t *cf, ngx_command_t *cmd,
 
 
 /*
- * The configuration was read.  Who has a console has a store.  The zone with an
- * index of files has their path in its name: a reload with another path is
- * another zone.
+ * Runs after the configuration was read.  A configuration with a console has a
+ * store.  The name of a zone with an index of files contains their path, so a
+ * reload with another path makes another zone.
  */
 
 static char *

@@ -43,7 +43,7 @@ ngx_http_profile_zone_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    /* a word for its link and at most one for its bucket */
+    /* a word for the link of a block, and at most one word for its bucket */
 
     size = store->pool->end - (u_char *) store->zone
            - sizeof(ngx_http_profile_zone_t) - NGX_ALIGNMENT;
@@ -88,8 +88,8 @@ ngx_http_profile_zone_layout(ngx_http_profile_store_t *store,
 
 
 /*
- * The master opens the mutex of a worker that died, and the next one who takes
- * it sees that it had not finished.
+ * The master unlocks the mutex of a killed worker.  The next process that
+ * locks it detects that the worker had not finished.
  */
 
 void
@@ -197,7 +197,7 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
 }
 
 
-/* grows, and goes with the time, so that files of others have their places */
+/* grows with the time, so that files of other processes keep their place */
 
 static uint64_t
 ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
@@ -239,7 +239,7 @@ ngx_http_profile_zone_remove(ngx_http_profile_store_t *store, uint32_t n)
 }
 
 
-/* from one list to the other, or with another owner */
+/* moves an entry to the other list, or to another owner */
 
 void
 ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
@@ -305,7 +305,7 @@ ngx_http_profile_zone_find(ngx_http_profile_store_t *store, u_char *id)
 }
 
 
-/* ids are random and hexadecimal: their first digits serve */
+/* ids are random and hexadecimal, so the first digits are the hash */
 
 uint32_t
 ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store, u_char *id)
@@ -355,7 +355,7 @@ ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor, u_char *data,
 }
 
 
-/* where the next bytes are, of *len at most; the cursor is behind them then */
+/* the address of the next bytes, at most *len; the cursor moves behind them */
 
 static u_char *
 ngx_http_profile_zone_piece(ngx_http_profile_cursor_t *cursor, size_t *len)
@@ -463,7 +463,7 @@ ngx_http_profile_zone_unlink(ngx_http_profile_store_t *store, uint32_t n)
 }
 
 
-/* what the zone knows of its entries without looking at each */
+/* the sums of the zone, without a look at each entry */
 
 static void
 ngx_http_profile_zone_count(ngx_http_profile_store_t *store,

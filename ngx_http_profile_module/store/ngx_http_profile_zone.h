@@ -2,24 +2,25 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Inside of the store: its shared memory.
+ * Private header of the store: its shared memory.
  *
- * The zone is an array of blocks.  An entry is a chain of them: the first one
- * begins with a node, which has the facts of fixed size, then come the texts,
- * and the archive unless it is in a file.  Blocks are known by their numbers,
- * so that nothing in the zone depends on where a process has mapped it.  The
- * memory is not given out by nginx's slab allocator: of that, nothing could be
- * told after a worker was killed in the middle of it.
+ * The zone is an array of blocks.  An entry is a chain of blocks.  The first
+ * block begins with a node, which contains the facts of fixed size.  The texts
+ * follow, and the archive unless it is in a file.  Numbers identify blocks, so
+ * the zone does not depend on the address where a process maps it.  The zone
+ * does not use nginx's slab allocator, whose state is unknown after a worker
+ * was killed during an allocation.
  *
- * What counts is in the links of the blocks, one word for each: an entry is
- * there from the store that sets NGX_HTTP_PROFILE_HEAD until the one that
- * clears it.  All else (lists, hash, free blocks, sums) is made again from
- * these words when somebody died while he changed the zone.
+ * The valid data is in the links of the blocks, one word for each.  An entry
+ * is published by the single store that sets NGX_HTTP_PROFILE_HEAD, and ends
+ * with the store that clears it.  If a process is killed while it changes the
+ * zone, the next process makes all other data (lists, hash, free blocks, sums)
+ * again from these words.
  *
- * A node is in one of two lists: entries that are there, by age, and those
- * that are being written or removed.
+ * A node is in one of two lists: ready entries, by age, and entries that are
+ * being written or removed.
  *
- * Context: any thread; functions other than init and lock want the lock.
+ * Context: any thread; functions other than init and lock need the lock.
  */
 
 
@@ -33,15 +34,15 @@
 
 #define NGX_HTTP_PROFILE_BLOCK   512
 
-/* lengths of texts that are kept: scope, method, host, uri */
+/* maximum lengths of the texts: scope, method, host, uri */
 #define NGX_HTTP_PROFILE_TEXTS      { 31, 31, 255, 1023 }
 #define NGX_HTTP_PROFILE_MAX_TEXTS  (31 + 31 + 255 + 1023)
 
-/* the longest archive: of content that zlib could only make longer */
+/* the maximum length of an archive: content that zlib cannot compress */
 #define NGX_HTTP_PROFILE_MAX_ARCHIVE                                          \
     (PROF_ARCHIVE_MAX + PROF_ARCHIVE_MAX / 1024 + 4096)
 
-/* what an entry is written from: record, texts, archive */
+/* the parts of an entry: record, texts, archive */
 #define NGX_HTTP_PROFILE_PARTS   6
 
 /* a link: the number of the next block, and two bits */
@@ -53,20 +54,20 @@
 
 
 /*
- * The head of an entry, in memory and in files, followed by the four texts and
- * the archive.  In files, pinned alone is ever written again.
+ * The beginning of an entry, in memory and in files.  The four texts and the
+ * archive follow.  In files, only pinned is changed later.
  */
 
 typedef struct {
     u_char      magic[8];
     uint32_t    pinned;
-    uint32_t    crc;            /* of all below and the texts */
+    uint32_t    crc;            /* of the members below and the texts */
     uint32_t    archive_crc;
     uint32_t    status;
     uint32_t    mode;
     uint32_t    worker;
     uint16_t    texts[4];       /* lengths: scope, method, host, uri */
-    uint64_t    stored;         /* ms since the Epoch: order in the store */
+    uint64_t    stored;         /* ms since the Epoch: the order */
     uint64_t    start;
     uint64_t    wall;
     uint64_t    cpu;
@@ -82,19 +83,19 @@ typedef struct {
 
 typedef enum {
     NGX_HTTP_PROFILE_READY = 0,
-    NGX_HTTP_PROFILE_WRITING,   /* by owner: its file, or its archive */
-    NGX_HTTP_PROFILE_REMOVING   /* by owner, or by anybody if there is none */
+    NGX_HTTP_PROFILE_WRITING,   /* the owner writes it */
+    NGX_HTTP_PROFILE_REMOVING   /* its owner removes it, or any process */
 } ngx_http_profile_state_e;
 
 
 typedef struct {
-    uint64_t                   owner;     /* process, 0: none */
+    uint64_t                   owner;     /* process, 0: no owner */
     uint32_t                   state;
     uint32_t                   newer;
     uint32_t                   older;
     uint32_t                   collision; /* next in the bucket */
     uint32_t                   nblocks;
-    uint32_t                   touched;   /* seconds, when it was asked for */
+    uint32_t                   touched;   /* last access, in seconds */
     uint64_t                   order;
     uint64_t                   bytes;     /* of its file, 0: in memory */
     ngx_http_profile_entry_t   record;
@@ -110,18 +111,18 @@ typedef struct {
 /* the beginning of the zone; links, buckets and blocks follow */
 
 typedef struct {
-    uint32_t                   changing;  /* somebody has the lock, to write */
+    uint32_t                   changing;  /* a process changes the zone */
     uint32_t                   nblocks;
     uint32_t                   nbuckets;  /* a power of two */
-    uint32_t                   free;      /* the first one */
+    uint32_t                   free;      /* the first free block */
     uint32_t                   nfree;
-    uint32_t                   entries;   /* in the list of ready ones */
-    uint32_t                   busy;      /* in the other one */
+    uint32_t                   entries;   /* in the list of ready entries */
+    uint32_t                   busy;      /* in the other list */
     uint32_t                   pinned;
     uint32_t                   pinned_blocks;
     uint64_t                   pinned_bytes;
-    uint64_t                   bytes;     /* of files, of both lists */
-    uint64_t                   order;     /* of the last one */
+    uint64_t                   bytes;     /* bytes of files, of both lists */
+    uint64_t                   order;     /* order of the last entry */
     ngx_http_profile_list_t    ready;
     ngx_http_profile_list_t    removed;
     uint64_t                   added;
@@ -134,19 +135,19 @@ typedef struct {
 } ngx_http_profile_zone_t;
 
 
-/* this process's; made with the configuration */
+/* the store in this process; made with the configuration */
 
 struct ngx_http_profile_store_s {
-    ngx_str_t                  name;      /* of the zone, as it was given */
+    ngx_str_t                  name;      /* of the zone, as configured */
     size_t                     size;
     ngx_path_t                *path;      /* NULL: no files */
     off_t                      max;
     time_t                     inactive;
-    time_t                     swept;     /* when inactive was looked at */
-    time_t                     searched;  /* when the directory was */
+    time_t                     swept;     /* the last check of inactive */
+    time_t                     searched;  /* the last search for files */
     ngx_shm_zone_t            *shm_zone;
 
-    ngx_slab_pool_t           *pool;      /* for its mutex */
+    ngx_slab_pool_t           *pool;      /* for the mutex */
     ngx_http_profile_zone_t   *zone;
     uint32_t                  *links;
     uint32_t                  *buckets;
@@ -158,8 +159,7 @@ struct ngx_http_profile_store_s {
 
 typedef struct {
     uint32_t                   n;
-    uint32_t                   writer;    /* who was writing it, by process
-                                             id; 0: nobody */
+    uint32_t                   writer;    /* its process id, or 0 */
     u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
 } ngx_http_profile_claim_t;
 
@@ -184,20 +184,20 @@ PROF_HIDDEN_BEGIN
 
 ngx_int_t ngx_http_profile_zone_init(ngx_shm_zone_t *shm_zone, void *data);
 
-/* with change the zone may be written */
+/* change: the caller may write to the zone */
 void ngx_http_profile_zone_lock(ngx_http_profile_store_t *store,
     ngx_uint_t change);
 void ngx_http_profile_zone_unlock(ngx_http_profile_store_t *store);
 
-/* the blocks that an entry of len bytes, of node and all, takes */
+/* the number of blocks for an entry of len bytes, with the node */
 uint32_t ngx_http_profile_zone_blocks(size_t len);
 
 /*
- * Makes an entry of parts[0 .. n - 1]: the record and what follows it.  The
- * archive, if it is one of them, has its blocks then, but is not copied: that
- * may take long, and is for who inserts it, without the lock, from where
- * *archive says.  The number of the first block, or NGX_HTTP_PROFILE_NONE: not
- * enough are free.
+ * Makes an entry of parts[0 .. n - 1]: the record and the parts after it.  If
+ * the archive is one of them, its blocks are reserved, but it is not copied,
+ * since that may take long.  The caller copies it without the lock, from
+ * *archive on.  Returns the number of the first block, or
+ * NGX_HTTP_PROFILE_NONE if there are not enough free blocks.
  */
 uint32_t ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_uint_t n, ngx_http_profile_state_e state,
@@ -213,14 +213,14 @@ void ngx_http_profile_zone_pin(ngx_http_profile_store_t *store, uint32_t n,
 uint32_t ngx_http_profile_zone_find(ngx_http_profile_store_t *store,
     u_char *id);
 
-/* adds a node to its list, the sums and, if it is ready, the hash */
+/* adds a node to its list, to the sums, and to the hash if it is ready */
 void ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n);
 
-/* where in the hash an id is */
+/* the place of an id in the hash */
 uint32_t ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store,
     u_char *id);
 
-/* copies what follows the record of an entry, piece by piece */
+/* copies the data after the record of an entry, piece by piece */
 void ngx_http_profile_zone_open(ngx_http_profile_store_t *store, uint32_t n,
     ngx_http_profile_cursor_t *cursor);
 void ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor,
@@ -228,46 +228,46 @@ void ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor,
 void ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor,
     u_char *data, size_t len);
 
-/* ngx_http_profile_recover.c: a new zone, or one that somebody died in */
+/* ngx_http_profile_recover.c: a new zone, or one of a killed process */
 
 void ngx_http_profile_zone_check(ngx_http_profile_store_t *store);
 
 /* ngx_http_profile_entry.c */
 
-/* makes the record; texts are pointed to, cut, and what they are in a file */
+/* makes the record; the texts are cut, and refer to the caller's memory */
 void ngx_http_profile_entry_make(ngx_http_profile_entry_t *record,
     ngx_http_profile_stored_t *st, ngx_str_t *texts);
 
-/* NGX_ERROR: it is none, or was damaged */
+/* NGX_ERROR: it is not a record, or it is damaged */
 ngx_int_t ngx_http_profile_entry_valid(ngx_http_profile_entry_t *record,
     u_char *texts);
 
-/* the length of the texts together; at most 4 * 65535, whatever is in it */
+/* the length of all texts; at most 4 * 65535, also in a damaged record */
 size_t ngx_http_profile_entry_texts(ngx_http_profile_entry_t *record);
 
-/* fills st in; texts is what follows the record, and is referred to */
+/* fills st; texts is the data after the record, and st refers to it */
 void ngx_http_profile_entry_read(ngx_http_profile_entry_t *record,
     u_char *texts, ngx_http_profile_stored_t *st);
 
-/* ngx_http_profile_evict.c: who goes for newer ones */
+/* ngx_http_profile_evict.c: entries that are removed for newer ones */
 
-/* whether so many blocks, and bytes in a file, can never be there */
+/* whether this number of blocks, and of bytes in a file, exceeds the store */
 ngx_uint_t ngx_http_profile_evict_none(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes);
 
 /*
- * Memory: removes the oldest ones until there is room.  NGX_AGAIN: there is
- * not before others have written theirs; none was removed.
+ * Memory: removes the oldest entries until there is room.  NGX_AGAIN: there is
+ * no room until other processes have finished writing; no entry was removed.
  */
 ngx_int_t ngx_http_profile_evict_make(ngx_http_profile_store_t *store,
     uint32_t blocks);
 
-/* files: whose to remove, so that all are no more than limit bytes */
+/* files: claims entries to remove, down to limit bytes in total */
 ngx_uint_t ngx_http_profile_evict_claim(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes, uint64_t limit,
     ngx_http_profile_claim_t *claims, ngx_uint_t max);
 
-/* ngx_http_profile_store.c: of an id that may be anything */
+/* ngx_http_profile_store.c: finds an id, which may contain any bytes */
 
 uint32_t ngx_http_profile_store_lookup(ngx_http_profile_store_t *store,
     ngx_str_t *id);
@@ -284,17 +284,17 @@ ngx_int_t ngx_http_profile_memory_read(ngx_http_profile_store_t *store,
 ngx_int_t ngx_http_profile_files_add(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_log_t *log);
 /*
- * Opens a file and reads its head; texts has NGX_HTTP_PROFILE_MAX_TEXTS bytes.
- * The file is as long as its head says, and the archive is read next.  Failures
- * are those of ngx_http_profile_files_read().
+ * Opens a file and reads its record; texts has NGX_HTTP_PROFILE_MAX_TEXTS
+ * bytes.  The length of the file matches its record, and the next read starts
+ * at the archive.  Errors are those of ngx_http_profile_files_read().
  */
 ngx_int_t ngx_http_profile_files_open(ngx_http_profile_store_t *store,
     u_char *id, ngx_http_profile_entry_t *record, u_char *texts,
     ngx_fd_t *fd);
 
 /*
- * Reads a file whole.  NGX_DECLINED: there is no such file, NGX_ABORT: it is
- * damaged, NGX_ERROR: it cannot be read.
+ * Reads a whole file.  NGX_DECLINED: there is no such file; NGX_ABORT: it is
+ * damaged; NGX_ERROR: it cannot be read.
  */
 ngx_int_t ngx_http_profile_files_read(ngx_http_profile_store_t *store,
     u_char *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
@@ -310,7 +310,7 @@ ngx_int_t ngx_http_profile_files_write(ngx_http_profile_store_t *store,
 void ngx_http_profile_files_name(ngx_http_profile_store_t *store, u_char *id,
     uint32_t writer, u_char *name);
 
-/* ngx_http_profile_load.c: files that the zone does not know; takes the lock */
+/* ngx_http_profile_load.c: files that are not in the zone; takes the lock */
 
 void ngx_http_profile_load(ngx_http_profile_store_t *store, ngx_log_t *log);
 
