@@ -44,6 +44,19 @@ http {
 
         location / { }
 
+        # nginx frees a store that a new configuration does not have
+
+        location /-/profile/ {
+            profile_console;
+        }
+
+        location /sleeps {
+            content_by_lua_block {
+                for i = 1, 60 do ngx.sleep(0.01) end
+                ngx.print("slept")
+            }
+        }
+
         location /lua {
             %%LUA%%
             content_by_lua_block { ngx.sleep(0.3) ngx.print("lua") }
@@ -67,11 +80,27 @@ my @rounds = (
 );
 
 $t->write_file('page', "page\n");
-configure('', 'profile_endpoint on;', $lua);
+configure('profile_keep 1;', 'profile_endpoint on;', $lua);
 $t->run();
 
 my $s = http_get('/page', start => 1, keepalive => 1);
 is(http_end($s)->body(), "page\n", 'a connection');
+
+# after some turns the notes of profile_keep become a capture
+
+for my $keep ('', 'profile_keep 1;') {
+    my $what = $keep ? 'notes again' : 'notes, but no watch';
+
+    http_get('/sleeps', socket => $s, keepalive => 1, start => 1);
+    select undef, undef, undef, 0.1;
+
+    my $reloads = reloads();
+    configure($keep, 'profile_endpoint on;', $lua);
+    kill 'HUP', $t->{pid};
+    ok(wait_for(sub { reloads() > $reloads }), "a reload: $what");
+
+    is(http_end($s)->body(), 'slept', "$what: the request is answered");
+}
 
 for my $round (@rounds) {
     my ($what, @conf) = @$round;

@@ -2,7 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * profile_keep: what is noted of a request, and its capture if it is kept.
+ * profile_keep.  The turns of a request and the gaps before them are noted in
+ * steps.  A capture is made of the steps when there is no place for more, when
+ * the watch is about to forget their samples, or when the request is kept.
  */
 
 
@@ -14,13 +16,13 @@
 #include "core/ngx_http_profile_loss.h"
 
 
-/* of the capture, for call tree and timeline: some hundred entries of each */
+/* of a capture: some hundred entries in its call tree and in its timeline */
 #define NGX_HTTP_PROFILE_KEEP_MEMORY  32768
 
-/* of a worker at a time; requests beyond these are not kept */
+/* requests of a worker with notes at a time; others are not kept */
 #define NGX_HTTP_PROFILE_MAX_NOTES    1024
 
-/* more turns than most requests have */
+/* most requests have fewer turns */
 #define NGX_HTTP_PROFILE_KEEP_STEPS   24
 
 
@@ -35,11 +37,12 @@ typedef struct {
 
 struct ngx_http_profile_notes_s {
     ngx_http_profile_track_t   *track;
-    ngx_queue_t                 queue;       /* of those that are in use */
+    ngx_queue_t                 queue;
     uint64_t                    start;
-    uint32_t                    taken;       /* by the watch, at first step */
+    uint32_t                    taken;       /* what the watch had taken at the
+                                                first step */
     prof_capture_t             *capture;     /* of earlier steps, or NULL */
-    ngx_uint_t                  n;
+    ngx_uint_t                  n;           /* complete steps */
     ngx_http_profile_step_t     steps[NGX_HTTP_PROFILE_KEEP_STEPS];
 };
 
@@ -72,7 +75,7 @@ static void ngx_http_profile_keep_finish(ngx_http_profile_notes_t *notes,
 static void ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr);
 
 
-/* in use, those first that were begun or flushed first; and not in use */
+/* used notes in the order in which they were begun or flushed; and unused */
 
 static ngx_queue_t  ngx_http_profile_used_notes = {
     &ngx_http_profile_used_notes,
@@ -113,7 +116,7 @@ ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 
     pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
 
-    /* of one that is logged already it was asked before */
+    /* a request that is logged already was chosen before */
 
     if (pscf->keep == NULL
         || !(tr->closed || ngx_http_profile_keep_chosen(pscf->keep)))
@@ -165,8 +168,6 @@ ngx_http_profile_keep_get(void)
     if (ngx_http_profile_nnotes == NGX_HTTP_PROFILE_MAX_NOTES) {
         return NULL;
     }
-
-    /* what the profiler allocates is nobody's */
 
     prof_heap_mute();
     notes = ngx_alloc(sizeof(ngx_http_profile_notes_t), ngx_cycle->log);
@@ -227,7 +228,7 @@ ngx_http_profile_keep_step(ngx_http_profile_notes_t *notes, uint64_t now,
 }
 
 
-/* the watch still has the samples of what is flushed */
+/* flushes the notes whose samples the watch is about to forget */
 
 static void
 ngx_http_profile_keep_age(void)
@@ -258,7 +259,7 @@ ngx_http_profile_keep_age(void)
 }
 
 
-/* what was noted becomes a capture, or more of it */
+/* adds the steps to the capture, which is made if necessary */
 
 static ngx_int_t
 ngx_http_profile_keep_flush(ngx_http_profile_notes_t *notes)
@@ -267,6 +268,12 @@ ngx_http_profile_keep_flush(ngx_http_profile_notes_t *notes)
     ngx_uint_t                i;
     prof_capture_t           *c;
     ngx_http_profile_step_t  *step;
+
+    /* a reload of a single process may have removed profile_keep */
+
+    if (ngx_http_profile_watch == NULL) {
+        return NGX_ERROR;
+    }
 
     if (notes->capture == NULL) {
         notes->capture = ngx_http_profile_keep_capture(notes->start);
@@ -289,7 +296,7 @@ ngx_http_profile_keep_flush(ngx_http_profile_notes_t *notes)
                         step->end, step->cpu);
     }
 
-    /* before the turn that runs, if one does */
+    /* the gap before the turn that runs, if one runs, is not used yet */
 
     if (notes->n < NGX_HTTP_PROFILE_KEEP_STEPS) {
         notes->steps[0].gap = notes->steps[notes->n].gap;
@@ -397,8 +404,9 @@ ngx_http_profile_keep_wanted(ngx_http_request_t *r,
 
 
 /*
- * Before anything is made of it.  At a rate of N a second, N may follow each
- * other at once.
+ * Whether a request that the condition has chosen can be kept.  At a rate of N
+ * profiles a second, N profiles may follow each other at once.  NGX_DECLINED:
+ * the request is not in the share.  NGX_BUSY: it is counted as lost.
  */
 
 PROF_HOT static ngx_int_t
@@ -461,7 +469,7 @@ ngx_http_profile_keep_log(ngx_http_profile_track_t *tr, uint64_t now)
             ngx_http_profile_watch_pass(ngx_http_profile_current);
         }
 
-        /* that may have dropped the notes */
+        /* this may have dropped the notes */
 
         if (tr->notes) {
             ngx_http_profile_keep_step(tr->notes, now, tr->turn_cpu);
@@ -531,7 +539,7 @@ ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr)
     notes = tr->notes;
     tr->notes = NULL;
 
-    /* if it was finished, its memory is the profile's */
+    /* the memory of a finished capture belongs to its profile */
 
     if (notes->capture) {
         prof_capture_destroy(notes->capture);
@@ -542,8 +550,6 @@ ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr)
     ngx_queue_insert_head(&ngx_http_profile_free_notes, &notes->queue);
 }
 
-
-/* a worker ends */
 
 void
 ngx_http_profile_keep_exit(void)
