@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The asker's part in a capture of workers: orders, reports, the time that
- * workers have, and the answer.
+ * The asker's part in a capture of workers: orders, reports, time limits, and
+ * the response.
  */
 
 
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 
-/* after the end it is looked whether those that are silent are alive, ms */
+/* ms after the end of a capture until silent workers are checked */
 #define NGX_HTTP_PROFILE_LOOK  100
 
 
@@ -100,7 +100,7 @@ ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
         ngx_http_profile_asker_order(s, &s->members[i]);
     }
 
-    /* the worker does not exit before its client has the answer */
+    /* the worker does not exit before it has sent the response */
 
     ngx_add_timer(&s->timer, s->pending ? wanted->time + NGX_HTTP_PROFILE_LOOK
                                         : 0);
@@ -198,7 +198,7 @@ ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
 }
 
 
-/* who asks begins at once: one is there, however busy the machine may be */
+/* the asker starts at once, so one worker takes part even on a busy machine */
 
 static ngx_int_t
 ngx_http_profile_asker_send(ngx_http_profile_member_t *member,
@@ -260,7 +260,7 @@ ngx_http_profile_asker_report(ngx_http_profile_message_t *m)
 
         member->state = NGX_HTTP_PROFILE_MEMBER_DONE;
 
-        /* not from here: the call's end may be that of its connection */
+        /* not from here: the end of the call may close its connection */
 
         if (--s->pending == 0 && s->timer.timer_set) {
             ngx_del_timer(&s->timer);
@@ -291,7 +291,7 @@ ngx_http_profile_asker_find(uint64_t id)
 }
 
 
-/* all have reported, or had the time to */
+/* all workers have reported, or their time is over */
 
 static void
 ngx_http_profile_asker_timer(ngx_event_t *ev)
@@ -327,7 +327,7 @@ ngx_http_profile_asker_timer(ngx_event_t *ev)
 
     rc = ngx_http_profile_job_start(&s->job);
 
-    /* it was captured, and is not thrown away for those that came later */
+    /* the samples exist already, so the job is not dropped but tried again */
 
     if (rc == NGX_BUSY) {
         ngx_add_timer(ev, NGX_HTTP_PROFILE_LOOK);
@@ -343,8 +343,8 @@ ngx_http_profile_asker_timer(ngx_event_t *ev)
 
 
 /*
- * Gives up those that are not there any more, and with "last" all that have
- * said nothing.  Returns whether the rest is writing.
+ * Gives up workers that have exited, and with "last" all workers without a
+ * report. Returns whether the others are writing their archives.
  */
 
 static ngx_uint_t
@@ -366,7 +366,7 @@ ngx_http_profile_asker_silent(ngx_http_profile_asker_t *s, ngx_uint_t last)
 
         if (kill(member->pid, 0) == -1 && ngx_errno == NGX_ESRCH) {
 
-            /* it may have exited, and its report is not read yet */
+            /* the worker may have exited, with its report still unread */
 
             if (member->missed++ == 0) {
                 writing = 0;
@@ -418,7 +418,7 @@ ngx_http_profile_asker_merged(void *data)
 }
 
 
-/* the client goes away: nobody needs what the workers do */
+/* the client has disconnected, so the workers stop */
 
 static void
 ngx_http_profile_asker_abort(ngx_http_profile_call_t *call)

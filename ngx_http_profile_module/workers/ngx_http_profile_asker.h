@@ -4,20 +4,20 @@
  *
  * Captures of workers.
  *
- * A client asks one worker, the "asker".  The asker sends an order to each
- * worker that is to take part, and with it a file in memory that nobody else
- * knows.  A worker captures its own threads until the time that the order
- * says, writes the archive of its profile to the file, and reports.  The asker
- * merges what it got, in a thread, and answers.
+ * A client sends a request to one worker, the "asker".  The asker sends an
+ * order to each worker that is to take part, together with a memory file.  No
+ * other process has this file.  A worker captures its own threads until the
+ * time in the order, writes the archive of its profile to the file, and
+ * reports.  The asker merges the archives in a thread and responds.
  *
- * Orders and reports are datagrams: each worker has an inbox, a socket that
- * the master made before it started the workers.  So a worker is woken when
- * there is something to do and only then; nothing is shared that a worker
- * could leave locked or broken when it dies; and the kernel frees the files,
- * whoever is left.  Workers of one configuration have the inboxes of one
- * another; after a reload the old and the new ones do not meet.
+ * Orders and reports are datagrams.  Each worker has an inbox, a socket that
+ * the master made before it started the workers.  So a worker is woken only by
+ * a message.  The workers share no data that a killed worker could leave
+ * locked or broken, and the kernel frees the files when the last process
+ * closes them.  Workers of one configuration have the inboxes of each other.
+ * After a reload, old and new workers do not communicate.
  *
- * Context: the worker's event loop, unless said otherwise.
+ * Context: the worker's event loop, unless stated otherwise.
  */
 
 
@@ -38,22 +38,22 @@
 #include "store/ngx_http_profile_store.h"
 
 
-/* a worker that does not report so long after the end is left out, ms */
+/* ms after the end; a worker without a report by then is left out */
 #define NGX_HTTP_PROFILE_GRACE       3000
 
-/* nor one that is still writing its archive by then */
+/* the same for a worker that is still writing its archive */
 #define NGX_HTTP_PROFILE_GRACE_BUSY  5000
 
 #define NGX_HTTP_PROFILE_SECONDS_MIN  100          /* ms */
 #define NGX_HTTP_PROFILE_SECONDS_MAX  600000
 
-/* a profile may be so large, compressed */
+/* the maximum length of an archive */
 #define NGX_HTTP_PROFILE_SHARE_MAX    (64 * 1024 * 1024)
 
-/* captures of so many requests, in all workers */
+/* the maximum number of request limits at a time, in all workers */
 #define NGX_HTTP_PROFILE_TICKETS      64
 
-/* traces that are told apart in a profile: collectors take 16000 samples */
+/* the maximum number of traces in a profile: collectors take 16000 samples */
 #define NGX_HTTP_PROFILE_TRACES       4000
 
 /* memory of one worker's share */
@@ -61,35 +61,35 @@
 
 
 typedef enum {
-    NGX_HTTP_PROFILE_ORDER = 0,      /* to workers */
+    NGX_HTTP_PROFILE_ORDER = 0,      /* to workers: take part */
     NGX_HTTP_PROFILE_CANCEL,
     NGX_HTTP_PROFILE_WRITING,        /* to the asker: captured, not written */
-    NGX_HTTP_PROFILE_REPORT,         /* to the asker: that was all */
-    NGX_HTTP_PROFILE_STATE           /* to workers: tell of yourself */
+    NGX_HTTP_PROFILE_REPORT,         /* to the asker: the share has ended */
+    NGX_HTTP_PROFILE_STATE           /* to workers: write your state */
 } ngx_http_profile_message_e;
 
 
 typedef enum {
     NGX_HTTP_PROFILE_DONE = 0,       /* the file has the archive */
-    NGX_HTTP_PROFILE_EARLY,          /* it has, but the worker exits */
+    NGX_HTTP_PROFILE_EARLY,          /* the same, but the worker exits */
     NGX_HTTP_PROFILE_BUSY,           /* too many captures at once */
     NGX_HTTP_PROFILE_LATE,           /* the order came after its end */
-    NGX_HTTP_PROFILE_FAILED          /* no memory; it is in the log */
+    NGX_HTTP_PROFILE_FAILED          /* no memory; logged */
 } ngx_http_profile_report_e;
 
 
-/* what follows "end" is in orders only: a socket takes more of the others */
+/* only orders have the members after "end": so a socket holds more reports */
 
 typedef struct {
-    uint32_t                    size;        /* of the message */
+    uint32_t                    size;        /* length of the message */
     uint32_t                    type;        /* ngx_http_profile_message_e */
     uint32_t                    report;      /* ngx_http_profile_report_e */
     uint32_t                    worker;      /* the sender's number */
-    ngx_pid_t                   pid;         /* the sender's */
-    uint64_t                    id;          /* the asker's, for the capture */
-    uint64_t                    end;         /* of prof_now() */
-    uint64_t                    interval;    /* of sampled allocations */
-    uint64_t                    traces;      /* to tell apart */
+    ngx_pid_t                   pid;         /* the sender's process id */
+    uint64_t                    id;          /* chosen by the asker */
+    uint64_t                    end;         /* in the time of prof_now() */
+    uint64_t                    interval;    /* for sampled allocations */
+    uint64_t                    traces;      /* maximum number of traces */
     prof_capture_conf_t         conf;
     ngx_http_profile_filter_t   filter;
 } ngx_http_profile_message_t;
@@ -100,7 +100,7 @@ typedef struct {
      : offsetof(ngx_http_profile_message_t, interval))
 
 
-/* a counter that workers take from, and the process that it was made for */
+/* a counter of requests for all workers, and its owner */
 
 typedef struct {
     ngx_atomic_t                owner;       /* process; 0: free */
@@ -108,7 +108,7 @@ typedef struct {
 } ngx_http_profile_ticket_t;
 
 
-/* what is asked for */
+/* the parameters of a capture */
 
 typedef struct {
     prof_capture_conf_t         conf;
@@ -116,15 +116,14 @@ typedef struct {
     ngx_msec_t                  time;
     const prof_encoder_t       *format;
     ngx_int_t                   worker;      /* a number, or -1: all */
-    uint64_t                    interval;    /* of sampled allocations */
-    ngx_uint_t                  traces;      /* to tell apart */
-    ngx_http_profile_store_t   *store;       /* where it goes; NULL: it is
-                                                only sent */
+    uint64_t                    interval;    /* for sampled allocations */
+    ngx_uint_t                  traces;      /* maximum number of traces */
+    ngx_http_profile_store_t   *store;       /* destination in the store;
+                                                NULL: it is only sent */
     u_char                      id[NGX_HTTP_PROFILE_ID_LEN];
-    unsigned                    page:1;      /* a browser's: it gets the page
-                                                of what is stored */
-    unsigned                    sent:1;      /* as well as stored */
-    unsigned                    inuse:1;     /* what is in use comes first */
+    unsigned                    page:1;      /* a browser gets its page */
+    unsigned                    sent:1;      /* sent and stored */
+    unsigned                    inuse:1;     /* show memory in use first */
 } ngx_http_profile_wanted_t;
 
 
@@ -132,34 +131,34 @@ typedef enum {
     NGX_HTTP_PROFILE_MEMBER_ASKED = 0,
     NGX_HTTP_PROFILE_MEMBER_WRITING,
     NGX_HTTP_PROFILE_MEMBER_DONE,    /* has reported */
-    NGX_HTTP_PROFILE_MEMBER_SILENT,  /* has not, in time */
-    NGX_HTTP_PROFILE_MEMBER_GONE,    /* there is no such process */
-    NGX_HTTP_PROFILE_MEMBER_REFUSED  /* no order could be sent to it */
+    NGX_HTTP_PROFILE_MEMBER_SILENT,  /* has not reported in time */
+    NGX_HTTP_PROFILE_MEMBER_GONE,    /* the process does not exist */
+    NGX_HTTP_PROFILE_MEMBER_REFUSED  /* the order could not be sent */
 } ngx_http_profile_member_e;
 
 
-/* a worker that takes part, as the asker sees it */
+/* the asker's view of a worker that takes part */
 
 typedef struct {
     ngx_uint_t                  worker;      /* number */
     ngx_pid_t                   pid;
     int                         fd;          /* for its archive */
     ngx_http_profile_member_e   state;
-    ngx_uint_t                  report;      /* once it is "done" */
-    ngx_uint_t                  missed;      /* looks: it was not there */
+    ngx_uint_t                  report;      /* valid in the state "done" */
+    ngx_uint_t                  missed;      /* checks without the process */
 } ngx_http_profile_member_t;
 
 
-/* what the thread that merges makes */
+/* the result of the thread that merges */
 
 typedef struct {
-    ngx_uint_t                  nworkers;    /* that are in the profile */
+    ngx_uint_t                  nworkers;    /* workers in the profile */
     ngx_int_t                   stored;
     char                        took_part[256];
     char                        left_out[256];
     ngx_uint_t                  requests;    /* of an endpoint */
     ngx_uint_t                  skipped;
-    uint32_t                   *times;       /* us, of malloc() */
+    uint32_t                   *times;       /* us, malloc()ed */
     ngx_uint_t                  ntimes;
     unsigned                    failed:1;    /* no memory */
 } ngx_http_profile_merged_t;
@@ -168,14 +167,14 @@ typedef struct {
 typedef struct {
     ngx_queue_t                 queue;
     uint64_t                    id;
-    uint64_t                    end;         /* of prof_now() */
-    ngx_http_profile_call_t    *call;        /* NULL: the client is gone */
+    uint64_t                    end;         /* in the time of prof_now() */
+    ngx_http_profile_call_t    *call;        /* NULL: no client any more */
     ngx_http_profile_wanted_t   wanted;
     ngx_uint_t                  pending;     /* members without a report */
     ngx_event_t                 timer;
     ngx_connection_t            connection;  /* for nginx's debug messages */
     ngx_http_profile_job_t      job;
-    unsigned                    merging:1;   /* the rest is the thread's */
+    unsigned                    merging:1;   /* the thread owns the rest */
     ngx_http_profile_gzip_t     gzip;
     ngx_http_profile_merged_t   merged;
     prof_buf_t                  out;
@@ -189,48 +188,50 @@ PROF_HIDDEN_BEGIN
 /* ngx_http_profile_inbox.c */
 
 /*
- * In the master, before workers are started.  What cannot be had is logged:
- * without memory there are no workers for ngx_http_profile_inbox_workers(),
- * without descriptors each worker reaches itself only.
+ * Runs in the master, before workers are started.  Missing resources are
+ * logged.  Without memory, ngx_http_profile_inbox_workers() returns no
+ * workers.  Without descriptors, each worker reaches only itself.
  */
 void ngx_http_profile_inbox_init(ngx_cycle_t *cycle);
 
-/* the configuration has no use for them, or the process exits */
+/* the configuration does not need the inboxes, or the process exits */
 void ngx_http_profile_inbox_close(void);
 
-/* in a worker, as it starts */
+/* runs in a worker at its start */
 void ngx_http_profile_inbox_open(ngx_cycle_t *cycle);
 
-/* the number of workers, and the process id of one; 0: there is none now */
+/*
+ * The number of workers, and the process id of one; 0: it is not running now.
+ */
 ngx_uint_t ngx_http_profile_inbox_workers(void);
 ngx_pid_t ngx_http_profile_inbox_pid(ngx_uint_t worker);
 
-/* whether it has an inbox; a worker always reaches itself */
+/* whether the worker has an inbox; a worker always reaches itself */
 ngx_uint_t ngx_http_profile_inbox_reaches(ngx_uint_t worker);
 
-/* what it tells of itself, see ngx_http_profile_state.h */
+/* the state of this worker, see ngx_http_profile_state.h */
 ngx_http_profile_state_t *ngx_http_profile_inbox_state(ngx_uint_t worker);
 
-/* of all workers; NULL: there is no memory for them */
+/* the states of all workers; NULL: there was no memory */
 ngx_http_profile_ticket_t *ngx_http_profile_inbox_tickets(void);
 
 /* ngx_http_profile_ticket.c */
 
 /*
- * A counter that all workers take from: its number, or NGX_BUSY.  It is the
- * process's until it is returned.
+ * Returns the number of a counter that all workers share, or NGX_BUSY.  The
+ * process owns the counter until it is returned.
  */
 ngx_int_t ngx_http_profile_ticket_get(ngx_uint_t n);
 void ngx_http_profile_ticket_return(ngx_uint_t ticket);
 
-/* whether there was one left */
+/* takes one from the counter; returns whether one was left */
 ngx_uint_t ngx_http_profile_ticket_take(ngx_uint_t ticket);
 ngx_uint_t ngx_http_profile_ticket_left(ngx_uint_t ticket);
 
 /*
- * Sends a message, with a descriptor unless fd is -1.  Does not wait.  What a
- * worker sends to itself is done when the call returns.
- * NGX_ERROR: the worker cannot take it now.
+ * Sends a message, with a descriptor unless fd is -1.  Does not wait.  A
+ * message of a worker to itself is processed before the call returns.
+ * NGX_ERROR: the worker cannot receive it now.
  */
 ngx_int_t ngx_http_profile_inbox_send(ngx_uint_t worker,
     ngx_http_profile_message_t *m, int fd);
@@ -238,17 +239,17 @@ ngx_int_t ngx_http_profile_inbox_send(ngx_uint_t worker,
 
 /* ngx_http_profile_share.c: a worker's part in a capture */
 
-/* takes the descriptor over */
+/* takes ownership of the descriptor */
 void ngx_http_profile_share_order(ngx_http_profile_message_t *m, int fd);
 void ngx_http_profile_share_cancel(ngx_http_profile_message_t *m);
 
-/* the worker exits: what it has goes to those who asked */
+/* the worker exits: it sends its samples to the askers */
 void ngx_http_profile_share_exit(void);
 
 
-/* ngx_http_profile_scope.c: of which location, and trace, the time is */
+/* ngx_http_profile_scope.c: the location and the trace of samples */
 
-/* captures that want to know */
+/* captures that need them */
 extern ngx_uint_t  ngx_http_profile_nlocated;
 
 ngx_int_t ngx_http_profile_scope_begin(ngx_uint_t traced);
@@ -258,8 +259,8 @@ void ngx_http_profile_scope_end(ngx_uint_t traced);
 /* ngx_http_profile_asker.c: the asker's part */
 
 /*
- * Begins a capture that answers the call.  NGX_DONE, as a handler of the
- * console does, or an answer.
+ * Starts a capture that responds to the call.  Returns NGX_DONE, as a handler
+ * of the console does, or the result of a response.
  */
 ngx_int_t ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
@@ -267,13 +268,13 @@ ngx_int_t ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
 void ngx_http_profile_asker_report(ngx_http_profile_message_t *m);
 
 
-/* ngx_http_profile_merge.c: what is done in a thread */
+/* ngx_http_profile_merge.c: runs in a thread */
 
 void ngx_http_profile_asker_merge(void *data);
 ngx_int_t ngx_http_profile_asker_write(prof_profile_t *p, int fd);
 
 
-/* ngx_http_profile_asker_answer.c: as a handler of the console does */
+/* ngx_http_profile_asker_answer.c: returns as a handler of the console does */
 
 ngx_int_t ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s);
 
@@ -287,7 +288,10 @@ ngx_int_t ngx_http_profile_asker_keep(ngx_http_profile_asker_t *s,
 ngx_uint_t ngx_http_profile_asker_is_kept(ngx_http_profile_asker_t *s);
 ngx_int_t ngx_http_profile_asker_kept(ngx_http_profile_asker_t *s);
 
-/* of an answer that is the profile, or its page: where it is, or why not */
+/*
+ * Of a response with the profile or its page: the URL of the profile, or the
+ * error.
+ */
 ngx_int_t ngx_http_profile_asker_keep_headers(ngx_http_profile_asker_t *s);
 
 
@@ -299,11 +303,11 @@ void ngx_http_profile_asker_spread(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
 
 
-/* ngx_http_profile_wanted.c: what the arguments of a call ask for */
+/* ngx_http_profile_wanted.c: the arguments of a call */
 
 /*
- * Returns NGX_DECLINED, or the result of an answer that says what is wrong.
- * wanted is zero, but for the mode and the memory.
+ * Returns NGX_DECLINED, or the result of a response that names the error.
+ * wanted is zeroed, except for the mode and the memory.
  */
 ngx_int_t ngx_http_profile_wanted(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);

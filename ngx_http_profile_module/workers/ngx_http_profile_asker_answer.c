@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The answer of a capture of workers.
+ * The response of a capture of workers.
  */
 
 
@@ -64,7 +64,7 @@ ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s)
 }
 
 
-/* nobody took part */
+/* no worker took part */
 
 static ngx_int_t
 ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)

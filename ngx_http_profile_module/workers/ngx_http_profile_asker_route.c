@@ -103,7 +103,7 @@ ngx_http_profile_asker_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
         return rc;
     }
 
-    /* a capture takes seconds: who wants the headers only gets them at once */
+    /* a capture takes seconds, so HEAD requests get the headers at once */
 
     if (call->request->method == NGX_HTTP_HEAD) {
         return ngx_http_profile_answer_nothing(call);

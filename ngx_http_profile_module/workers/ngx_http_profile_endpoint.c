@@ -12,10 +12,10 @@
 
 #define NGX_HTTP_PROFILE_ENDPOINTS   8
 
-/* requests that are captured at a time */
+/* the maximum number of requests that are captured at a time */
 #define NGX_HTTP_PROFILE_AT_ONCE     64
 
-/* the part of the time that captures may cost */
+/* the maximum share of the time for captures */
 #define NGX_HTTP_PROFILE_COST_SHARE  10
 
 
@@ -28,8 +28,8 @@ struct ngx_http_profile_endpoint_s {
     uint64_t                    cost;        /* ns */
     ngx_uint_t                  requests;
     ngx_uint_t                  skipped;
-    ngx_uint_t                  traces;      /* requests with labels, yet */
-    uint64_t                    lost_traces; /* samples of others */
+    ngx_uint_t                  traces;      /* requests still to label */
+    uint64_t                    lost_traces; /* samples without labels */
     uint32_t                   *times;       /* us */
     ngx_uint_t                  ntimes;
     unsigned                    used:1;
@@ -158,7 +158,7 @@ ngx_http_profile_endpoint_begin(ngx_http_request_t *r)
 }
 
 
-/* what is known before there is a location */
+/* the conditions that are known before the location */
 
 static ngx_uint_t
 ngx_http_profile_endpoint_match(ngx_http_request_t *r,
@@ -220,7 +220,7 @@ ngx_http_profile_endpoint_start(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    /* it is no capture that its client knows of */
+    /* a client does not know of this capture */
 
     ctx->track->id.len = 0;
     ctx->endpoints = mask;
@@ -252,7 +252,10 @@ ngx_http_profile_endpoint_start(ngx_http_request_t *r,
 }
 
 
-/* memory, if any of them is about it: the others have their times anyway */
+/*
+ * Memory, if one of the captures counts it; the others have their times
+ * anyway.
+ */
 
 static ngx_uint_t
 ngx_http_profile_endpoint_mode(ngx_uint_t mask)
@@ -272,7 +275,7 @@ ngx_http_profile_endpoint_mode(ngx_uint_t mask)
 }
 
 
-/* stages, if anybody asks for them; no stages, if all ask for none */
+/* with stages, unless all captures exclude them */
 
 static void
 ngx_http_profile_endpoint_spans(ngx_uint_t mask,
@@ -301,7 +304,7 @@ ngx_http_profile_endpoint_spans(ngx_uint_t mask,
 }
 
 
-/* a request that is captured ends */
+/* a captured request ends */
 
 static void
 ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
@@ -437,7 +440,7 @@ ngx_http_profile_endpoint_finish(ngx_http_profile_endpoint_t *ep)
 }
 
 
-/* without memory for a fact the profile still serves */
+/* without memory for a fact the profile is still useful */
 
 static void
 ngx_http_profile_endpoint_facts(ngx_http_profile_endpoint_t *ep,
@@ -484,7 +487,7 @@ ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep)
 }
 
 
-/* requests that are not done are not its any more */
+/* running requests do not belong to the capture any more */
 
 static void
 ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep)

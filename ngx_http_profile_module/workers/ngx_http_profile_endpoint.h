@@ -2,13 +2,13 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Captures of an endpoint: all requests, or the next so many, of a URI prefix,
- * a server, a location.  Each is captured as one that asked for it, but for its
- * response, which is its own; and when it ends, its profile is added to those
- * before it.
+ * Captures of an endpoint: all requests, or a number of requests, of a URI
+ * prefix, a server, a location.  Each request is captured as a request with a
+ * trigger, but its response is sent unchanged.  When a request ends, its
+ * profile is added to those before it.
  *
  * Requests that would make the capture cost more than a tenth of the time are
- * counted and left alone.
+ * only counted.
  *
  * Context: the worker's event loop.
  */
@@ -28,10 +28,10 @@
 #define NGX_HTTP_PROFILE_FILTER_LEN    256
 #define NGX_HTTP_PROFILE_REQUESTS_MAX  100000
 
-/* how long they are waited for, if nothing else is said, ms */
+/* ms, the default time of a capture */
 #define NGX_HTTP_PROFILE_REQUESTS_MSEC  60000
 
-/* of a worker, whose times are told one by one */
+/* maximum number of requests per worker whose times are listed */
 #define NGX_HTTP_PROFILE_TIMES_MAX     10000
 
 
@@ -41,10 +41,10 @@ typedef struct {
     char              uri[NGX_HTTP_PROFILE_FILTER_LEN];       /* prefix */
     char              server[NGX_HTTP_PROFILE_FILTER_LEN];    /* name */
     char              location[NGX_HTTP_PROFILE_FILTER_LEN];  /* name */
-    uint32_t          requests;      /* 0: any number */
+    uint32_t          requests;      /* 0: no limit */
     uint32_t          ticket;        /* of ngx_http_profile_ticket_get() */
-    uint32_t          enabled;       /* it is a capture of an endpoint */
-    uint32_t          spans_given;   /* 0: as it is configured */
+    uint32_t          enabled;       /* this is a capture of an endpoint */
+    uint32_t          spans_given;   /* 0: the configured frequency */
     uint32_t          spans;
 } ngx_http_profile_filter_t;
 
@@ -55,19 +55,20 @@ typedef struct ngx_http_profile_endpoint_s  ngx_http_profile_endpoint_t;
 PROF_HIDDEN_BEGIN
 
 /*
- * Begins; so many requests get labels of their traces.  NULL with errno
- * NGX_EBUSY: too many captures, or NULL: no memory.
+ * Starts a capture; the given number of requests gets labels of traces.  NULL
+ * with errno NGX_EBUSY: too many captures; NULL: no memory.
  */
 ngx_http_profile_endpoint_t *ngx_http_profile_endpoint_create(
     ngx_http_profile_filter_t *filter, prof_capture_conf_t *conf,
     ngx_uint_t traces);
 
-/* whether all requests that it waits for were there */
+/* whether the capture has all its requests */
 ngx_uint_t ngx_http_profile_endpoint_full(ngx_http_profile_endpoint_t *ep);
 
 /*
- * Ends; the profile, which the caller owns, or NULL: no memory.  It has the
- * facts "requests", "skipped" and "times", of each in microseconds.
+ * Ends the capture.  Returns the profile, which the caller owns, or NULL: no
+ * memory.  It has the facts "requests", "skipped" and "times", in
+ * microseconds.
  */
 prof_profile_t *ngx_http_profile_endpoint_finish(
     ngx_http_profile_endpoint_t *ep);
@@ -80,12 +81,12 @@ void ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep);
 ngx_int_t ngx_http_profile_endpoint_begin(ngx_http_request_t *r);
 
 /*
- * ngx_http_profile_endpoint_trigger.c: observes the requests that ask for other
- * requests of their location; called when a process begins.
+ * ngx_http_profile_endpoint_trigger.c: observes triggers that capture other
+ * requests of their location; called when a process starts.
  */
 void ngx_http_profile_endpoint_init(void);
 
-/* captures that look at requests now */
+/* the number of captures that check requests now */
 extern ngx_uint_t  ngx_http_profile_nendpoints;
 
 PROF_HIDDEN_END

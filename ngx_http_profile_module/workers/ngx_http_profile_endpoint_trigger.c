@@ -3,8 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * A trigger that asks for more than its own request: for the requests of the
- * location in the next seconds, or the next so many.  The client waits, and
- * gets their profile; its own request is only the question.
+ * location in the next seconds, or for a number of requests.  The client waits
+ * and gets their profile.  Its own request gets no other response.
  */
 
 
@@ -29,7 +29,7 @@ ngx_http_profile_endpoint_init(void)
 }
 
 
-/* instead of the content of an admitted request; the context is dropped */
+/* in place of the content of an admitted request; the context is dropped */
 
 static ngx_int_t
 ngx_http_profile_endpoint_answer(ngx_http_profile_ctx_t *ctx)
@@ -92,7 +92,7 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
             return rc;
         }
 
-        /* a browser gets the console's page, if it has one */
+        /* a browser gets the console's page, if the server has a console */
 
         wanted.page = call->negotiated && wanted.format == &prof_encode_html
                       && ngx_http_profile_console_url(r);
@@ -132,7 +132,7 @@ ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
     cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    /* names that are longer than anybody's do not tell anything apart */
+    /* a name that is too long does not restrict the capture */
 
     if (cscf->server_name.len < NGX_HTTP_PROFILE_FILTER_LEN) {
         ngx_memcpy(f->server, cscf->server_name.data, cscf->server_name.len);

@@ -2,13 +2,13 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Inboxes of workers: a pair of datagram sockets for each, made by the master.
- * Beside them is memory that tells which process has which number, with what
- * workers tell of themselves, and counters for captures that end after so many
+ * Inboxes of workers: a pair of datagram sockets for each worker, made by the
+ * master.  Shared memory beside them contains the process of each number, the
+ * states of the workers, and counters for captures that end after a number of
  * requests of all workers.
  *
- * What a process that was killed had not read is there for the one that takes
- * its place: messages say for how long they are good.
+ * The unread messages of a killed process are read by its successor.  So
+ * messages contain the time until which they are valid.
  */
 
 
@@ -21,29 +21,29 @@
 #include <sys/resource.h>
 
 
-/* descriptors that nginx has for what it opens, beside those of workers */
+/* descriptors for files that nginx opens, beside those of workers */
 #define NGX_HTTP_PROFILE_INBOX_SPARE  16
 
 
-/* -1: there were no descriptors for it */
+/* -1: there were no descriptors */
 
 typedef struct {
-    int                   out;          /* everybody writes to it */
+    int                   out;          /* all processes write to it */
     int                   in;           /* the worker reads from it */
 } ngx_http_profile_pair_t;
 
 
-/* a worker's; the same pair in all processes: they have it from the master */
+/* the place of a worker; all processes inherit its pair from the master */
 
 typedef struct {
     ngx_http_profile_state_t   state;
     volatile ngx_pid_t         pid;
-    volatile ngx_uint_t        deaf;    /* it does not read its inbox */
+    volatile ngx_uint_t        deaf;    /* its inbox is not read */
     ngx_http_profile_pair_t    pair;
 } ngx_http_profile_place_t;
 
 
-/* what workers share */
+/* the shared memory of the workers */
 
 typedef struct {
     ngx_http_profile_ticket_t  tickets[NGX_HTTP_PROFILE_TICKETS];
@@ -64,12 +64,12 @@ static ngx_int_t ngx_http_profile_inbox_read(int in,
 static void ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd);
 
 
-/* NULL: there was no memory for it, or nobody needs it */
+/* NULL: there was no memory, or the configuration does not need it */
 
 static ngx_http_profile_board_t  *ngx_http_profile_board;
 static ngx_uint_t                 ngx_http_profile_nworkers;
 
-/* this process has closed what others read from */
+/* this process has closed the reading ends */
 
 static ngx_uint_t                 ngx_http_profile_opened;
 
@@ -81,7 +81,7 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
     ngx_core_conf_t           *ccf;
     ngx_http_profile_board_t  *board;
 
-    /* a process without a master remains the only one */
+    /* a process without a master stays the only worker */
 
     if (ngx_process == NGX_PROCESS_SINGLE && ngx_http_profile_board) {
         return;
@@ -154,8 +154,8 @@ ngx_http_profile_inbox_pairs(ngx_log_t *log)
 
 
 /*
- * The kernel gives out the lowest descriptor that is free.  Those above it
- * must do for what nginx opens when it starts workers.
+ * The kernel gives out the lowest free descriptor.  The descriptors above it
+ * must suffice for files that nginx opens when it starts workers.
  */
 
 static ngx_uint_t
@@ -171,7 +171,7 @@ ngx_http_profile_inbox_room(int fd)
 }
 
 
-/* those of the configuration before: its workers have their own copies */
+/* inboxes of the previous configuration: its workers have their own copies */
 
 void
 ngx_http_profile_inbox_close(void)
@@ -231,7 +231,7 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
     place->pid = ngx_pid;
     place->deaf = (place->pair.in == -1);
 
-    /* nginx closes no "channel" when it exits, nor does it complain of one */
+    /* nginx does not close a "channel" at exit, and does not log it as open */
 
     if (!place->deaf
         && ngx_add_channel_event(cycle, place->pair.in, NGX_READ_EVENT,
@@ -373,7 +373,7 @@ ngx_http_profile_inbox_handler(ngx_event_t *ev)
 }
 
 
-/* NGX_DECLINED: there is nothing more */
+/* NGX_DECLINED: there is no further message */
 
 static ngx_int_t
 ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m, int *fd)

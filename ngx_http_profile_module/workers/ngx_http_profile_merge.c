@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The profiles of workers become one, and that one an answer.
+ * Merges the profiles of workers into one, and encodes it.
  *
- * Context: a thread, but for what says otherwise.
+ * Context: a thread, unless stated otherwise.
  */
 
 
@@ -117,7 +117,7 @@ ngx_http_profile_asker_title(ngx_http_profile_asker_t *s)
 }
 
 
-/* NGX_DECLINED: it has nothing to add; NGX_ERROR: no memory */
+/* NGX_DECLINED: it has no samples to add; NGX_ERROR: no memory */
 
 static ngx_int_t
 ngx_http_profile_asker_add(ngx_http_profile_asker_t *s, prof_merge_t *merge,
@@ -166,7 +166,7 @@ ngx_http_profile_asker_add(ngx_http_profile_asker_t *s, prof_merge_t *merge,
 }
 
 
-/* what a worker has, for the one that asks */
+/* writes the archive of a worker to the asker's file */
 
 ngx_int_t
 ngx_http_profile_asker_write(prof_profile_t *p, int fd)
@@ -190,7 +190,7 @@ ngx_http_profile_asker_write(prof_profile_t *p, int fd)
 }
 
 
-/* a worker is trusted no more than a file: it may have died in the middle */
+/* archives of workers are not trusted: a worker may be killed while writing */
 
 static prof_profile_t *
 ngx_http_profile_asker_read(int fd)
@@ -218,7 +218,7 @@ ngx_http_profile_asker_read(int fd)
 }
 
 
-/* names the worker among those that took part, or those that did not */
+/* lists the worker among those that took part, or those that were left out */
 
 static void
 ngx_http_profile_asker_name(ngx_http_profile_asker_t *s,
@@ -294,7 +294,7 @@ ngx_http_profile_asker_text(char *list, size_t size, const char *fmt,
 }
 
 
-/* without memory for a fact the profile still serves */
+/* without memory for a fact the profile is still useful */
 
 static void
 ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
@@ -324,7 +324,9 @@ ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
 
     (void) prof_profile_fact(p, "software", NGINX_VER, sizeof(NGINX_VER) - 1);
 
-    /* they have run at the same time, and one that is busy ends a bit late */
+    /*
+     * The workers ran at the same time, and a busy worker ends a little late.
+     */
 
     if (p->mode == PROF_MODE_CPU && !s->wanted.filter.enabled) {
         p->wall /= m->nworkers;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Whose the time is in captures of workers: the location of the request that a
- * worker runs, and the trace that its header "traceparent" tells of.
+ * The location of samples in captures of workers: that of the request that the
+ * worker runs.  Also the trace in the request's header "traceparent".
  */
 
 
@@ -15,13 +15,13 @@
 static void ngx_http_profile_scope(ngx_http_request_t *r);
 
 
-/* captures that want to know, and those of them that want the trace */
+/* captures that need locations, and those of them that need traces */
 
 PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlocated;
 static ngx_uint_t  ngx_http_profile_ntraced;
 
 
-/* code of the request runs from now on, or, with NULL, of no request */
+/* code of the request runs from now on; NULL: of no request */
 
 static void
 ngx_http_profile_scope(ngx_http_request_t *r)
@@ -37,7 +37,7 @@ ngx_http_profile_scope(ngx_http_request_t *r)
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    /* texts of configurations end with a null character */
+    /* texts of the configuration are null-terminated */
 
     prof_process_scope(clcf->name.len ? (char *) clcf->name.data : NULL);
 

@@ -4,9 +4,9 @@
  *
  * A worker's share in a capture of workers.
  *
- * While there are shares, a timer takes the samples out of the rings.  It is
- * "cancelable", as are those of the shares: a worker that shuts down does not
- * wait for them, but reports what it has.
+ * While there are shares, a timer empties the sample rings.  This timer and
+ * those of the shares are "cancelable": a worker that shuts down does not wait
+ * for them, but reports its samples.
  */
 
 
@@ -17,7 +17,7 @@
 
 #define NGX_HTTP_PROFILE_DRAIN  100      /* ms */
 
-/* the fewest in a second that kernels have, but for odd ones */
+/* the lowest tick rate of common kernels */
 #define NGX_HTTP_PROFILE_TICKS  100
 
 
@@ -25,11 +25,11 @@ typedef struct {
     ngx_queue_t                   queue;
     uint64_t                      id;
     uint64_t                      end;
-    ngx_uint_t                    asker;       /* its number */
+    ngx_uint_t                    asker;       /* number of the asker */
     int                           fd;
     prof_capture_t               *capture;
-    prof_heap_t                  *heap;        /* instead, of allocations */
-    ngx_http_profile_endpoint_t  *endpoint;    /* instead, of requests */
+    prof_heap_t                  *heap;        /* or: of allocations */
+    ngx_http_profile_endpoint_t  *endpoint;    /* or: of requests */
     ngx_event_t                   timer;
     ngx_connection_t              connection;  /* for nginx's debug messages */
     ngx_http_profile_job_t        job;
@@ -37,7 +37,7 @@ typedef struct {
     unsigned                      located:1;
     unsigned                      traced:1;
 
-    /* the thread's */
+    /* the members below belong to the thread */
 
     prof_profile_t               *profile;
     ngx_uint_t                    report;
@@ -66,7 +66,7 @@ static void ngx_http_profile_drain_begin(void);
 static void ngx_http_profile_drain_timer(ngx_event_t *ev);
 
 
-/* those that capture now */
+/* the running shares */
 
 static ngx_queue_t  ngx_http_profile_shares = {
     &ngx_http_profile_shares, &ngx_http_profile_shares
@@ -181,7 +181,7 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
         return NGX_ERROR;
     }
 
-    /* for more samples than there are ticks, and for what is no CPU time */
+    /* for frequencies above the tick rate, and for wall time */
     if ((m->conf.mode == PROF_MODE_WALL
          || m->conf.frequency > NGX_HTTP_PROFILE_TICKS
          || m->traces)
@@ -328,7 +328,7 @@ ngx_http_profile_share_leave(ngx_http_profile_share_t *share)
 }
 
 
-/* in a thread */
+/* runs in a thread */
 
 static void
 ngx_http_profile_share_write(void *data)

@@ -36,7 +36,7 @@ ngx_http_profile_state_write(void)
 
     state = ngx_http_profile_inbox_state(ngx_worker);
 
-    /* who asks from now on gets another message through */
+    /* from here on a new asker is accepted */
 
     state->asked = 0;
 

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What workers tell of themselves when somebody asks for the status: each has
- * a place in the memory that they share.  It is written when another one asks,
- * by a message, of which there is at most one under way to a worker; so one
- * that is busy for long does not find a queue of them.
+ * The state of workers for the status page.  Each worker has a place in shared
+ * memory.  It writes its state there when another worker asks for it by a
+ * message.  At most one such message is in the inbox of a worker, so messages
+ * do not queue up while it is busy.
  *
  * Context: the worker's event loop.
  */
@@ -22,7 +22,7 @@
 #include "core/ngx_http_profile_loss.h"
 
 
-/* captures of a worker that are told one by one, and bytes of their URIs */
+/* maximum number of captures of a worker that are listed, and of URI bytes */
 #define NGX_HTTP_PROFILE_STATE_CAPTURES  16
 #define NGX_HTTP_PROFILE_STATE_URI       256
 
@@ -39,15 +39,15 @@ typedef struct {
 
 
 typedef struct {
-    ngx_atomic_t                      asked;     /* a message is under way */
-    ngx_atomic_t                      sequence;  /* odd: it is being written */
-    uint64_t                          when;      /* of prof_now() */
+    ngx_atomic_t                      asked;     /* a message waits */
+    ngx_atomic_t                      sequence;  /* odd: being written */
+    uint64_t                          when;      /* by prof_now() */
     ngx_uint_t                        captures;
     ngx_uint_t                        max_captures;
     ngx_uint_t                        connections;
     ngx_uint_t                        max_connections;
-    uint64_t                          refused;   /* signals */
-    ngx_uint_t                        jobs;      /* not done yet */
+    uint64_t                          refused;   /* refused signals */
+    ngx_uint_t                        jobs;      /* unfinished jobs */
     size_t                            jobs_size;
     ngx_http_profile_losses_t         losses;
     ngx_uint_t                        nlive;
@@ -57,15 +57,17 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* a new process has the place of one that may have died anywhere */
+/*
+ * A new process takes the place of one that may have been killed at any point.
+ */
 void ngx_http_profile_state_open(void);
 
-/* this worker's */
+/* the state of this worker */
 void ngx_http_profile_state_write(void);
 
 void ngx_http_profile_state_ask(ngx_uint_t worker);
 
-/* a copy; NGX_AGAIN: it was not written since then */
+/* copies the state; NGX_AGAIN: it was not written since then */
 ngx_int_t ngx_http_profile_state_read(ngx_uint_t worker, uint64_t since,
     ngx_http_profile_state_t *state);
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Captures of workers that go to the store: who asks by POST gets the id of
- * the profile, and not the profile.
+ * Captures of workers that go to the store.  A POST request gets the id of the
+ * profile, not the profile.
  */
 
 
@@ -17,7 +17,7 @@
 static ngx_int_t ngx_http_profile_asker_page(ngx_http_profile_asker_t *s);
 
 
-/* before it begins; NGX_DECLINED, or an answer */
+/* runs before the start; NGX_DECLINED, or the result of a response */
 
 ngx_int_t
 ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
@@ -37,7 +37,7 @@ ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
 }
 
 
-/* in the thread */
+/* runs in the thread */
 
 ngx_int_t
 ngx_http_profile_asker_keep(ngx_http_profile_asker_t *s, prof_profile_t *p)
@@ -87,7 +87,7 @@ ngx_http_profile_asker_keep(ngx_http_profile_asker_t *s, prof_profile_t *p)
 }
 
 
-/* whether it is not sent: a page that needs no store is better than none */
+/* whether the profile is not sent; a page is sent if storing failed */
 
 ngx_uint_t
 ngx_http_profile_asker_is_kept(ngx_http_profile_asker_t *s)

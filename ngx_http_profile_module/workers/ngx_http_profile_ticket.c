@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Counters for captures that end after so many requests of all workers.
+ * Counters for captures that end after a number of requests of all workers.
  */
 
 
@@ -10,7 +10,7 @@
 #include "workers/ngx_http_profile_asker.h"
 
 
-/* those of processes that have died are free */
+/* counters of processes that have ended are free */
 
 ngx_int_t
 ngx_http_profile_ticket_get(ngx_uint_t n)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The times of the requests of an endpoint, and how they are spread.
+ * The times of the requests of an endpoint, and their distribution.
  *
  * Context: the thread that merges.
  */
@@ -21,7 +21,7 @@ static int ngx_libc_cdecl ngx_http_profile_asker_cmp(const void *one,
     const void *two);
 
 
-/* takes what a worker tells in facts out of its profile */
+/* moves the times that a worker reports as facts out of its profile */
 
 void
 ngx_http_profile_asker_take_times(ngx_http_profile_asker_t *s,

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The arguments of a call that asks for a capture of workers.
+ * The arguments of a call for a capture of workers.
  *
- * Functions return NGX_DECLINED, or the result of an answer that says what is
- * wrong.
+ * Functions return NGX_DECLINED, or the result of a response that names the
+ * error.
  */
 
 
@@ -15,7 +15,7 @@
 
 #define NGX_HTTP_PROFILE_FREQUENCY   99
 #define NGX_HTTP_PROFILE_SECONDS     5000        /* ms */
-#define NGX_HTTP_PROFILE_GO_SECONDS  30000       /* ms, as in Go */
+#define NGX_HTTP_PROFILE_GO_SECONDS  30000       /* ms, the default of Go */
 
 
 static ngx_int_t ngx_http_profile_wanted_params(ngx_http_profile_call_t *call,
@@ -112,7 +112,7 @@ ngx_http_profile_wanted_set(ngx_http_profile_call_t *call,
                                           NGX_HTTP_PROFILE_PARAM_REQUESTS, 0);
     wanted->filter.enabled |= (wanted->filter.requests != 0);
 
-    /* Go's clients wait for profiles of CPU time, and not of memory */
+    /* Go's clients wait for profiles of CPU time, but not of memory */
 
     if (wanted->filter.requests) {
         time = NGX_HTTP_PROFILE_REQUESTS_MSEC;
@@ -146,7 +146,9 @@ ngx_http_profile_wanted_set(ngx_http_profile_call_t *call,
 
     } else if (call->pprof) {
 
-        /* whatever Go's clients accept, they expect what Go's server sends */
+        /*
+         * Go's clients expect the format of Go's server, whatever they accept.
+         */
 
         wanted->format = &prof_encode_pprof;
 
@@ -157,7 +159,7 @@ ngx_http_profile_wanted_set(ngx_http_profile_call_t *call,
 }
 
 
-/* with any of these arguments requests are captured, and not workers */
+/* any of these arguments selects a capture of requests in place of workers */
 
 static ngx_int_t
 ngx_http_profile_wanted_filter(ngx_http_profile_call_t *call,
@@ -260,7 +262,7 @@ ngx_http_profile_wanted_worker(ngx_http_profile_call_t *call,
 }
 
 
-/* each trace may be a label of its own, so there are none by default */
+/* each trace may be a label of its own, so the default is no labels */
 
 static ngx_int_t
 ngx_http_profile_wanted_labels(ngx_http_profile_call_t *call,
