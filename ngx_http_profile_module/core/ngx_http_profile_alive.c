@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The start of a process is told by /proc in ticks since the system's start.
- * No id comes round within one of these.
+ * /proc has the start of a process in ticks since the start of the system.  No
+ * process id is used again within one tick.
  */
 
 
@@ -12,7 +12,7 @@
 #include <signal.h>
 
 
-/* the field of /proc/PID/stat, counted from that behind the name */
+/* the field of /proc/PID/stat, counted from the field after the name */
 #define NGX_HTTP_PROFILE_ALIVE_START  20
 
 
@@ -60,7 +60,7 @@ ngx_http_profile_alive(uint64_t process)
 }
 
 
-/* 0: unknown; the name of a process may have any bytes in it */
+/* 0: unknown; the name of a process may contain any bytes */
 
 static uint32_t
 ngx_http_profile_alive_start(ngx_pid_t pid)

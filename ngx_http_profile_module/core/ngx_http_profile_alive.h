@@ -2,12 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Whether a process that shared memory names is still there.  A process id
- * alone does not tell: another process may have it by now.  So a process is
- * known by its id and by when it was started.
+ * Whether a process that is named in shared memory still exists.  Another
+ * process may have got its process id meanwhile.  So the id and the start time
+ * together identify a process.
  *
- * The memory is shared by one master and its children, which see the same
- * process ids.
+ * One master and its children share the memory.  They see the same process
+ * ids.
  */
 
 
@@ -26,13 +26,13 @@ PROF_HIDDEN_BEGIN
 /* the calling process, never 0 */
 uint64_t ngx_http_profile_alive_self(void);
 
-/* without /proc every process of that id counts; 0 is nobody */
+/* without /proc every process with this id counts; 0 is no process */
 ngx_uint_t ngx_http_profile_alive(uint64_t process);
 
 PROF_HIDDEN_END
 
 
-/* the id in it */
+/* the process id in it */
 
 #define ngx_http_profile_alive_pid(process)  ((uint32_t) (process))
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A value of a directive that has bounds, and the URL of the console.
+ * Setters of directives with limits, and the URL of the console.
  */
 
 

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 
 
-/* the longest name of a file */
+/* the maximum length of a file name */
 #define NGX_HTTP_PROFILE_FILE_LEN  230
 
 
@@ -125,8 +125,8 @@ ngx_http_profile_vary(ngx_uint_t negotiated, ngx_uint_t compressible)
 
 
 /*
- * Several headers of one name mean the same as one header with their values
- * in a list.
+ * Several headers with one name mean the same as one header with a list of
+ * their values.
  */
 
 static ngx_int_t
@@ -283,7 +283,7 @@ ngx_http_profile_file_name(ngx_pool_t *pool, ngx_str_t *host, ngx_str_t *path,
 }
 
 
-/* all other characters of a part become single hyphens between two others */
+/* a run of other characters between two parts becomes one hyphen */
 
 static u_char *
 ngx_http_profile_safe_name(u_char *start, u_char *p, u_char *last,

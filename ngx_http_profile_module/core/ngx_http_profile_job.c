@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Jobs.  While there are any, the worker looks from a timer for those that have
- * ended: at most some milliseconds late, without a descriptor.
+ * Jobs.  While jobs exist, a timer of the worker checks which of them have
+ * ended.  It is at most some milliseconds late, and needs no descriptor.
  */
 
 
@@ -21,7 +21,7 @@
 #define NGX_HTTP_PROFILE_POLL_FIRST  1
 #define NGX_HTTP_PROFILE_POLL_LAST   20
 
-/* the lowest priority that setpriority() has */
+/* the lowest priority of setpriority() */
 #define NGX_HTTP_PROFILE_JOB_NICE    19
 
 
@@ -49,7 +49,7 @@ typedef struct {
     ngx_connection_t     connection;  /* for nginx's debug messages */
     ngx_msec_t           wait;
     pthread_t            thread;
-    time_t               failed;     /* to start it */
+    time_t               failed;     /* to start the thread */
     unsigned             started:1;
 } ngx_http_profile_job_queue_t;
 
@@ -64,8 +64,8 @@ static void ngx_http_profile_job_leave(ngx_http_profile_job_t *job);
 
 
 /*
- * A job of a rank is taken while there are fewer of all ranks.  A profile that
- * profile_keep keeps holds some tens of kilobytes.
+ * A job of a rank is accepted while all ranks together have fewer jobs.  A
+ * profile of profile_keep has some tens of kilobytes.
  */
 
 static ngx_http_profile_job_limit_t
@@ -137,7 +137,7 @@ ngx_http_profile_job_start(ngx_http_profile_job_t *job)
 }
 
 
-/* without a thread, one is asked for again in another second */
+/* without a thread, the next start is tried a second later */
 
 static ngx_int_t
 ngx_http_profile_job_thread(void)
@@ -186,7 +186,7 @@ ngx_http_profile_job_create(void)
     int       err;
     sigset_t  all, old;
 
-    /* signals are the worker's: its handlers expect its thread */
+    /* the worker's main thread receives all signals, as its handlers expect */
 
     sigfillset(&all);
 
@@ -209,11 +209,11 @@ ngx_http_profile_job_cycle(void *data)
     ngx_http_profile_job_t        *job;
     ngx_http_profile_job_queue_t  *q;
 
-    /* what the profiler allocates is nobody's */
+    /* no capture counts the allocations of the profiler */
 
     prof_heap_mute();
 
-    /* in Linux a thread has a priority of its own; it works at any */
+    /* in Linux each thread has its own priority; the job works with any */
 
     (void) setpriority(PRIO_PROCESS, syscall(SYS_gettid),
                        NGX_HTTP_PROFILE_JOB_NICE);

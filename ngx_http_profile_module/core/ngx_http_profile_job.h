@@ -3,18 +3,18 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Jobs: work that takes long or reads files.  A worker has one queue of jobs
- * and one thread for all of them, which has the lowest priority and is started
- * with the first job.  nginx's thread pools would do, but a pool must be
- * configured, starts its threads in every worker, and may not be compiled in.
+ * and one thread for all of them.  The thread has the lowest priority and is
+ * started with the first job.  nginx's thread pools do not serve: an operator
+ * has to configure a pool, it starts its threads in every worker, and nginx
+ * may be compiled without it.
  *
- * The queue is bounded, by the number of jobs and by the memory that they
- * hold.  Jobs of a higher rank are done first, and may still be queued when
- * those of a lower rank may not.
+ * The queue limits the number of jobs and their memory.  Jobs of a higher rank
+ * are done first, and are accepted when jobs of a lower rank are not.
  *
- * A job is a part of the caller's struct, in memory that is not a pool's: the
- * request may be gone before the work is done.
+ * A job is a part of the caller's struct, in memory that does not belong to a
+ * pool, because the request may be freed before the work is done.
  *
- * Context: the event loop, unless said otherwise.
+ * Context: the event loop, unless stated otherwise.
  */
 
 
@@ -30,11 +30,12 @@
 
 
 typedef enum {
-    NGX_HTTP_PROFILE_JOB_NEEDED = 0,  /* of a capture of workers: always taken,
-                                         and done before the worker exits */
+    NGX_HTTP_PROFILE_JOB_NEEDED = 0,  /* for a capture of workers: always
+                                         accepted, done before the worker
+                                         exits */
     NGX_HTTP_PROFILE_JOB_ASKED,       /* a client waits */
-    NGX_HTTP_PROFILE_JOB_RECORDED,    /* somebody will ask for it */
-    NGX_HTTP_PROFILE_JOB_KEPT,        /* maybe somebody will */
+    NGX_HTTP_PROFILE_JOB_RECORDED,    /* a client may ask for it later */
+    NGX_HTTP_PROFILE_JOB_KEPT,        /* kept by profile_keep */
     NGX_HTTP_PROFILE_JOB_RANKS
 } ngx_http_profile_job_rank_e;
 
@@ -51,51 +52,53 @@ typedef void (*ngx_http_profile_job_pt)(void *data);
 
 
 typedef struct {
-    ngx_http_profile_job_pt        work;     /* in the thread; must not touch
-                                                what the event loop does */
-    ngx_http_profile_job_pt        done;     /* in the event loop, afterwards,
-                                                once; it may free the job */
-    void                          *data;     /* for both */
+    ngx_http_profile_job_pt        work;     /* runs in the thread; must not
+                                                use data of the event loop */
+    ngx_http_profile_job_pt        done;     /* runs in the event loop,
+                                                once, after "work"; it may
+                                                free the job */
+    void                          *data;     /* argument of both */
     ngx_http_profile_job_rank_e    rank;
-    size_t                         size;     /* of what it holds, in bytes */
+    size_t                         size;     /* memory of the job, in bytes */
 
     /* set by ngx_http_profile_job_start() */
 
     ngx_queue_t                    queue;
     ngx_http_profile_job_state_e   state;
-    unsigned                       worked:1; /* 0 in "done": the worker exits,
-                                                the work was not begun */
+    unsigned                       worked:1; /* 0 in "done": the worker
+                                                exits, and the work was not
+                                                started */
 } ngx_http_profile_job_t;
 
 
 PROF_HIDDEN_BEGIN
 
 /*
- * Whether a job of the rank would be taken now, to be asked before something
- * is made for it.  NGX_BUSY: the queue is full.  NGX_ERROR: there is no thread
- * (logged).
+ * Whether a job of the rank would be accepted now.  Call it before making the
+ * data of the job.  NGX_BUSY: the queue is full.  NGX_ERROR: there is no
+ * thread (logged).
  */
 ngx_int_t ngx_http_profile_job_room(ngx_http_profile_job_rank_e rank);
 
 /*
- * Queues the job, of which the caller has set work, done, data, rank and size.
- * NGX_BUSY, NGX_ERROR: as above, nothing was called and the job is the
- * caller's.  A worker that shuts down does not exit before the work is done;
- * one that is told to exit at once leaves out what has not begun.
+ * Queues the job.  The caller has set work, done, data, rank and size.
+ * NGX_BUSY, NGX_ERROR: as above; no function was called, and the caller owns
+ * the job.  A worker that shuts down does not exit before the work is done.  A
+ * worker that exits at once drops jobs that have not started.
  */
 ngx_int_t ngx_http_profile_job_start(ngx_http_profile_job_t *job);
 
 /*
- * Nobody needs the job any more.  NGX_OK: it had not begun, and is the
- * caller's.  NGX_DECLINED: "done" will be called.
+ * Cancels the job.  NGX_OK: the job had not started, and the caller owns it.
+ * NGX_DECLINED: "done" will be called.
  */
 ngx_int_t ngx_http_profile_job_cancel(ngx_http_profile_job_t *job);
 
-/* those that are queued or run, and the memory that they hold */
+/* the number of queued and running jobs, and their memory */
 ngx_uint_t ngx_http_profile_jobs(size_t *size);
 
 /*
- * The worker exits: waits for the thread, since what it uses goes with the
+ * The worker exits: waits for the thread, because its data is freed with the
  * worker, and calls "done" of each job.
  */
 void ngx_http_profile_job_finish_all(void);

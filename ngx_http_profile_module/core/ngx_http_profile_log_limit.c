@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Lines of the log that clients, or a full disk, could make many of.
+ * Limits messages that clients or a full disk could cause many times.
  */
 
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * At most one line of a kind in a second; the next one says how many were left
- * out.
+ * At most one message of a kind per second.  The next message contains the
+ * number of messages that were left out.
  *
  * Context: any thread.
  */
@@ -19,17 +19,17 @@
 #include "prof.h"
 
 
-/* of one kind of lines, zero at first */
+/* one for each kind of message, zeroed at first */
 
 typedef struct {
-    ngx_atomic_t  last;      /* the second it was logged in */
-    ngx_atomic_t  omitted;   /* since then */
+    ngx_atomic_t  last;      /* the second of the last message */
+    ngx_atomic_t  omitted;   /* messages left out since then */
 } ngx_http_profile_log_limit_t;
 
 
 PROF_HIDDEN_BEGIN
 
-/* NGX_OK: it may be logged now, *omitted were not; or NGX_DECLINED */
+/* NGX_OK: log it now, *omitted messages were left out; or NGX_DECLINED */
 ngx_int_t ngx_http_profile_log_limit(ngx_http_profile_log_limit_t *line,
     ngx_uint_t *omitted);
 

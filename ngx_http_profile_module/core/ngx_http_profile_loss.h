@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Profiles that a worker has kept, and those that it did not make because
- * something is limited: by cause.
+ * Counters of a worker: profiles that it has kept, and profiles that it has
+ * dropped, by cause.
  *
  * Context: the event loop of a worker.
  */
@@ -22,31 +22,31 @@
 typedef enum {
     NGX_HTTP_PROFILE_LOSS_NONE = 0,
     NGX_HTTP_PROFILE_LOSS_RATE,      /* of profile_keep */
-    NGX_HTTP_PROFILE_LOSS_QUEUE,     /* full of jobs */
-    NGX_HTTP_PROFILE_LOSS_MEMORY,    /* none, or no thread */
+    NGX_HTTP_PROFILE_LOSS_QUEUE,     /* the queue of jobs is full */
+    NGX_HTTP_PROFILE_LOSS_MEMORY,    /* no memory, or no thread */
     NGX_HTTP_PROFILE_LOSS_SLOTS,     /* of profile_max_captures */
     NGX_HTTP_PROFILE_LOSSES
 } ngx_http_profile_loss_e;
 
 
 typedef struct {
-    ngx_uint_t                       kept;   /* by profile_keep */
+    ngx_uint_t                       kept;   /* kept by profile_keep */
     ngx_uint_t                       lost[NGX_HTTP_PROFILE_LOSSES];
 } ngx_http_profile_losses_t;
 
 
 PROF_HIDDEN_BEGIN
 
-/* since the worker's start */
+/* since the start of the worker */
 extern ngx_http_profile_losses_t  ngx_http_profile_losses;
 
-/* a word for each cause, empty for none */
+/* a word for each cause, empty for no cause */
 extern ngx_str_t  ngx_http_profile_loss_names[NGX_HTTP_PROFILE_LOSSES];
 
-/* counts one, and logs one in a second */
+/* counts a loss, and logs at most one per second */
 void ngx_http_profile_lose(ngx_http_profile_loss_e cause, ngx_log_t *log);
 
-/* the cause, of what ngx_http_profile_job_room() returned */
+/* the cause for a result of ngx_http_profile_job_room() */
 
 #define ngx_http_profile_loss_of(rc)                                          \
     ((rc) == NGX_BUSY ? NGX_HTTP_PROFILE_LOSS_QUEUE                           \

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Where the helper process for names is.  The program is looked for beside the
- * module, or beside nginx when the module is linked into it, so that a module
- * never meets the helper of another version.
+ * Finds the program of the helper process.  It is beside the module, or beside
+ * nginx if the module is linked into nginx.  So a module does not start the
+ * helper of another version.
  */
 
 
@@ -16,7 +16,7 @@
 
 #define NGX_HTTP_PROFILE_SYMBOLIZER  "ngx_http_profile_symbolizer"
 
-/* between two messages of one worker, ms */
+/* minimum time between two messages of one worker, ms */
 
 #define NGX_HTTP_PROFILE_SYMBOLIZER_LOG  60000
 
@@ -108,7 +108,7 @@ ngx_http_profile_symbolizer_beside(ngx_cycle_t *cycle)
     Dl_info   info;
     char      path[PATH_MAX];
 
-    /* of the program the linker knows only how it was called */
+    /* for the program itself, the linker only knows the name of its call */
 
     if (dladdr(&ngx_http_profile_module, &info) == 0
         || info.dli_fname == NULL)

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The cause of a gap, and its name.  It is told from what wakes the request and
- * from the state that it is in: nobody has touched either since the last turn.
+ * Finds the cause of a gap, and its name.  The cause follows from the event
+ * that wakes the request and from the state of the request, which no code has
+ * changed since the last turn.
  */
 
 
@@ -29,7 +30,7 @@ static void ngx_http_profile_copy_name(ngx_http_profile_cause_t *cause,
     ngx_str_t *name);
 
 
-/* the part of the request that waited for what has come, or NULL */
+/* the part of the request that waited for this event, or NULL */
 
 static ngx_http_profile_part_t *
 ngx_http_profile_waiting_part(ngx_http_profile_track_t *tr,
@@ -74,7 +75,7 @@ ngx_http_profile_waiting_part(ngx_http_profile_track_t *tr,
         }
     }
 
-    /* something else has come: what is waited for says most about the gap */
+    /* another event has come: the awaited event describes the gap better */
 
     if (wake && (wake->timer || (wake->connection
         && wake->connection != tr->request->connection)))
@@ -103,7 +104,7 @@ ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
 
     cause->event = wake ? ngx_http_profile_find_event(tr, wake, part) : NULL;
 
-    /* what the client asked for is not named again */
+    /* the URI that the client requested is not named again */
 
     r = part ? part->request : tr->request;
 
@@ -156,7 +157,7 @@ ngx_http_profile_find_text(ngx_http_profile_track_t *tr,
 }
 
 
-/* NGX_DECLINED: it is none of these */
+/* NGX_DECLINED: another cause */
 
 static ngx_int_t
 ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
@@ -166,7 +167,7 @@ ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
 
     c = r->connection;
 
-    /* a delayed request has sent nothing yet, a delayed response has */
+    /* a delayed request has not sent any data, a delayed response has */
 
     if (ev == c->write && c->write->delayed) {
 
@@ -180,7 +181,9 @@ ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
 
     } else if (r->lingering_time) {
 
-        /* all was sent, and what the client still sends is thrown away */
+        /*
+         * The response was sent, and further data of the client is discarded.
+         */
 
         cause->text = "client closing the connection";
 
@@ -208,7 +211,7 @@ ngx_http_profile_place(ngx_http_request_t *r)
 }
 
 
-/* NGX_DECLINED: it is none of these */
+/* NGX_DECLINED: another cause */
 
 static ngx_int_t
 ngx_http_profile_part_cause(ngx_http_profile_part_t *part,
@@ -292,7 +295,7 @@ ngx_http_profile_upstream_cause(ngx_http_request_t *r,
 
     ngx_http_profile_copy_name(cause, u->peer.name);
 
-    /* a redirect puts an empty one between those of its parts */
+    /* a redirect adds a state without a peer between those of its parts */
 
     state = r->upstream_states->elts;
     i = r->upstream_states->nelts;
@@ -303,7 +306,7 @@ ngx_http_profile_upstream_cause(ngx_http_request_t *r,
 }
 
 
-/* a connection that no upstream of nginx has: a script's */
+/* a connection without an upstream of nginx belongs to a script */
 
 static void
 ngx_http_profile_socket_cause(ngx_connection_t *c,
@@ -325,7 +328,7 @@ ngx_http_profile_socket_cause(ngx_connection_t *c,
 }
 
 
-/* what began the turn */
+/* the event that began the turn */
 
 static const char *
 ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
@@ -355,7 +358,7 @@ ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
 }
 
 
-/* names of upstreams and hosts may be gone when the cause is asked for */
+/* the memory of upstream and host names may be freed before they are used */
 
 static void
 ngx_http_profile_copy_name(ngx_http_profile_cause_t *cause, ngx_str_t *name)
@@ -372,7 +375,7 @@ ngx_http_profile_cause_name(prof_capture_t *c,
     u_char  *p;
     u_char   text[NGX_MAX_ERROR_STR / 4];
 
-    /* ngx_slprintf() would be slow for that; texts are short */
+    /* ngx_slprintf() would be slow here; texts are short */
 
     p = ngx_cpymem(text, cause->text, ngx_strlen(cause->text));
     p = ngx_cpymem(p, cause->name, cause->len);

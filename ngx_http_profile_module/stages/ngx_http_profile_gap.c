@@ -2,22 +2,22 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Gaps: what a request waited for between two turns.  They are recorded when
- * the next turn begins.
+ * Gaps: the waits of a request between two turns.  They are recorded when the
+ * next turn begins.
  *
- * A gap has two parts: until what was waited for was there, and from then on,
- * while the worker ran code of other requests.  When it was there is known
- * exactly if the worker slept (then the poll returned because of it), if it
- * was a timer.  Otherwise it came while the worker ran other code between two
- * polls, and the middle of that time is taken; of data on a TCP connection the
- * kernel knows when they came, to one of its ticks.
+ * A gap has two parts: until the awaited event occurs, and from then on, while
+ * the worker runs code of other requests.  The time of the event is exact if
+ * the worker slept (the poll returned because of it), or if the event is a
+ * timer.  Otherwise the event occurred while the worker ran other code between
+ * two polls, and the middle of this time is taken.  For data on a TCP
+ * connection, the kernel knows the time to one of its ticks.
  */
 
 
 #include "stages/ngx_http_profile_stages.h"
 
 
-/* shorter delays are the event loop's own work, not other requests' */
+/* shorter delays are the event loop's own work, not that of other requests */
 #define NGX_HTTP_PROFILE_BUSY_NS   50000
 
 static void ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until);
@@ -74,7 +74,9 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_first_gap(tr, ngx_http_profile_current->start, &gap);
     ngx_http_profile_add_gap(c, &gap);
 
-    /* most of the time until now is the profiler's, not the request's */
+    /*
+     * Most of the time until now belongs to the profiler, not to the request.
+     */
 
     frame = prof_capture_name(c, header, sizeof(header) - 1);
     prof_capture_gap(c, &frame, 1, 0);

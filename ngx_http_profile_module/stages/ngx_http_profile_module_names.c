@@ -2,14 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Which module a phase handler belongs to.  nginx keeps plain function
- * pointers, and most of the functions are static ones of a stripped binary, so
- * the modules are watched while they register: each one's postconfiguration
- * hook runs through a function of ours, which looks at what has been added to
- * the phases meanwhile.
+ * Finds the modules of phase handlers.  nginx stores plain function pointers,
+ * and most of the functions are static functions of a stripped binary.  So
+ * this file watches the modules while they register: it wraps each module's
+ * postconfiguration hook, and checks which handlers the hook has added to the
+ * phases.
  *
- * The hooks are put back when the last one has run, or when the configuration
- * turns out to be wrong and its cycle goes.
+ * The hooks are restored when the last one has run, or when the configuration
+ * is invalid and its cycle is destroyed.
  */
 
 
@@ -32,7 +32,7 @@ static ngx_int_t ngx_http_profile_note(ngx_http_profile_main_conf_t *pmcf,
 static void ngx_http_profile_unhook(void *data);
 
 
-/* only used while a configuration is read */
+/* used only while a configuration is read */
 
 static ngx_http_profile_hook_t  ngx_http_profile_hooks[
                                                  NGX_HTTP_PROFILE_MAX_HOOKS];

@@ -37,7 +37,7 @@ static ngx_http_phase_handler_t          *ngx_http_profile_phases;
 static ngx_http_profile_main_conf_t      *ngx_http_profile_pmcf;
 static ngx_uint_t                         ngx_http_profile_rewrite_index;
 
-/* nginx's own */
+/* nginx's own filters */
 
 static ngx_http_output_header_filter_pt   ngx_http_profile_header_top;
 static ngx_http_output_body_filter_pt     ngx_http_profile_body_top;
@@ -65,7 +65,7 @@ static const char  *ngx_http_profile_phase_names[] = {
 };
 
 
-/* notes nginx's checkers, and names the handlers, once for a configuration */
+/* saves nginx's checkers, and names the handlers, once per configuration */
 
 static ngx_int_t
 ngx_http_profile_init_phases(void)
@@ -103,7 +103,7 @@ ngx_http_profile_init_phases(void)
 
     n = 0;
 
-    /* as ngx_http_init_phase_handlers() lays them out */
+    /* in the order of ngx_http_init_phase_handlers() */
 
     for (i = 0; i < NGX_HTTP_LOG_PHASE; i++) {
 
@@ -229,8 +229,8 @@ ngx_http_profile_arm_phases(ngx_uint_t on)
 
 
 /*
- * ngx_lua moves its own handlers to the end of their phases when they run for
- * the first time; the checkers of a phase are all the same.
+ * ngx_lua moves its handlers to the end of their phases when they run for the
+ * first time.  All checkers of a phase are the same.
  */
 
 static void
@@ -324,7 +324,7 @@ ngx_http_profile_phase_name(ngx_http_phase_handler_t *ph, ngx_uint_t n)
 }
 
 
-/* the request, and the context with it, may be gone when a handler returns */
+/* the request and its context may be freed when a handler returns */
 
 PROF_GLUE static ngx_int_t
 ngx_http_profile_run_checker(ngx_http_request_t *r,
@@ -342,7 +342,7 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
     name = ngx_http_profile_phase_name(ph, n);
     handler = 0;
 
-    /* a location's content handler runs instead of those of the phase */
+    /* the content handler of a location replaces those of the phase */
 
     if (r->content_handler
         && ngx_http_profile_pmcf->checkers[n] == ngx_http_core_content_phase)
@@ -449,7 +449,7 @@ ngx_http_profile_top_request_body_filter(ngx_http_request_t *r,
         return ngx_http_profile_request_body_top(r, in);
     }
 
-    /* an upstream that waits for the body is begun, and not yet asked */
+    /* the upstream waits for the body: it is created, but not yet connected */
 
     ngx_http_profile_wrap_upstreams(tr);
 
@@ -489,7 +489,7 @@ ngx_http_profile_begin_span(ngx_http_profile_track_t *tr, ngx_str_t *name)
 }
 
 
-/* the track may be gone: it exists as long as its capture is running */
+/* the track may be freed: it exists as long as its capture runs */
 
 void
 ngx_http_profile_end_span(ngx_http_profile_track_t *tr, prof_capture_t *c)

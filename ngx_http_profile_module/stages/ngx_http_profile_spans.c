@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Spans of the log phase, and of what a request was redirected to.
+ * Spans of the log phase, of redirects and of subrequests.
  *
- * The handlers of the log phase stand in an array, and nginx calls all of them
- * with nothing but the request: while armed, the first place runs them all, and
- * the others do nothing.
+ * The handlers of the log phase are in an array.  nginx calls all of them with
+ * only the request as the argument.  While the worker is armed, the first
+ * entry runs all handlers, and the other entries do nothing.
  */
 
 
@@ -78,8 +78,8 @@ ngx_http_profile_log_phase(ngx_http_request_t *r)
     u_char                         text[128];
 
     /*
-     * Outside of all turns, as when the worker exits, a handler may disarm,
-     * and nginx would go on with what is in the other places then.
+     * Outside of all turns, for example when the worker exits, a handler may
+     * disarm the worker.  nginx would then continue with the restored entries.
      */
 
     if (ngx_http_profile_current == NULL) {
@@ -130,7 +130,7 @@ ngx_http_profile_no_log(ngx_http_request_t *r)
 }
 
 
-/* returns 1 if it has to be ended */
+/* returns 1 if the span has to be ended */
 
 ngx_uint_t
 ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,

@@ -2,12 +2,13 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Spans of the callbacks of an upstream.  They stand in the upstream's own
- * memory, and are replaced while its request is captured: nginx's modules set
- * them when the upstream is begun, and some again later, so they are looked at
- * whenever there is a chance to, at the end of each turn at the latest.
+ * Spans of the callbacks of an upstream.  The callbacks are in the upstream's
+ * own memory, and are replaced while the request is captured.  nginx's modules
+ * set them when the upstream is created, and set some of them again later.  So
+ * they are checked at every opportunity, at the latest at the end of each
+ * turn.
  *
- * While one of them runs, those of its upstream are the module's.
+ * While one of them runs, the upstream has the callbacks of its own module.
  */
 
 
@@ -19,7 +20,7 @@ typedef ngx_int_t (*ngx_http_profile_callback_pt)(ngx_http_request_t *r);
 typedef struct ngx_http_profile_callbacks_s  ngx_http_profile_callbacks_t;
 
 
-/* the module's */
+/* the callbacks of nginx's modules */
 
 struct ngx_http_profile_callbacks_s {
     ngx_http_profile_callback_pt      create_key;
@@ -48,7 +49,7 @@ struct ngx_http_profile_callbacks_s {
     }
 
 
-/* x(where it stands, what it is saved as, what replaces it) */
+/* x(place, saved callback, replacement) */
 
 #if (NGX_HTTP_CACHE)
 #define ngx_http_profile_cache_callbacks(x, u, saved)                         \
@@ -248,7 +249,7 @@ ngx_http_profile_callback(ngx_http_request_t *r, size_t offset,
 }
 
 
-/* the request may be gone when it returns */
+/* the request may be freed when it returns */
 
 PROF_GLUE static void
 ngx_http_profile_finalize_request(ngx_http_request_t *r, ngx_int_t rc)
@@ -354,8 +355,8 @@ ngx_http_profile_pipe_filter(ngx_event_pipe_t *p, ngx_buf_t *buf)
 
 
 /*
- * The part whose upstream has this pipe, or has its filters called with that.
- * It is found always: nginx passes what stands in the upstream.
+ * Returns the part whose upstream has this pipe or this filter context.  It
+ * always exists, since nginx passes the values of the upstream.
  */
 
 static ngx_http_profile_part_t *
@@ -392,7 +393,7 @@ ngx_http_profile_filter_part(void *data, ngx_event_pipe_t *p)
 }
 
 
-/* returns 1 if there is a span to be ended */
+/* returns 1 if the span has to be ended */
 
 static ngx_uint_t
 ngx_http_profile_begin_callback(ngx_http_profile_part_t *part,
@@ -408,7 +409,7 @@ ngx_http_profile_begin_callback(ngx_http_profile_part_t *part,
 }
 
 
-/* it may have set others for what comes next */
+/* the callback may have set others for the next steps */
 
 static void
 ngx_http_profile_end_callback(ngx_http_profile_part_t *part, ngx_uint_t span)
