@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Stalls.  What has run is named by a job, since that reads files: at most one
- * in a second, and the others are counted.
+ * Stalls.  A job finds the names of the functions that have run, since it reads
+ * files.  At most one stall per second is logged, and the others are counted.
  */
 
 
@@ -14,7 +14,7 @@
 #include "keep/ngx_http_profile_keep.h"
 
 
-/* for the capture of one stack */
+/* of a capture with one stack */
 #define NGX_HTTP_PROFILE_STALL_MEMORY  32768
 
 
@@ -214,7 +214,7 @@ ngx_http_profile_stall_work(void *data)
 }
 
 
-/* the names are there, or could not be found */
+/* the job is done, or could not be started: names may be missing */
 
 static void
 ngx_http_profile_stall_done(void *data)
@@ -265,7 +265,7 @@ ngx_http_profile_stall_done(void *data)
 }
 
 
-/* the innermost functions */
+/* writes the names of the innermost functions, as many as fit */
 
 static void
 ngx_http_profile_stall_names(prof_profile_t *p, uint32_t node, u_char *text,

@@ -313,7 +313,7 @@ void ngx_http_profile_untrack(ngx_http_profile_track_t *tr);
 ngx_http_profile_track_t *ngx_http_profile_find_track(ngx_http_request_t *r);
 
 /* the context of a request that has a trigger header and is not tracked */
-extern ngx_http_profile_track_t  ngx_http_profile_marked;
+extern ngx_http_profile_track_t  ngx_http_profile_untracked;
 
 /* the part of this main request or subrequest; NULL: there is no memory */
 ngx_http_profile_part_t *ngx_http_profile_add_part(

@@ -16,7 +16,7 @@ static ngx_http_profile_track_t *ngx_http_profile_new_track(void);
 static void ngx_http_profile_track_cleanup(void *data);
 
 
-ngx_http_profile_track_t         ngx_http_profile_marked;
+ngx_http_profile_track_t         ngx_http_profile_untracked;
 
 PROF_HOT_DATA ngx_http_profile_track_t  ngx_http_profile_brief;
 PROF_HOT_DATA ngx_uint_t                ngx_http_profile_brief_asked;

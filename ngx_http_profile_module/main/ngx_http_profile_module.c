@@ -75,7 +75,7 @@ PROF_HOT static ngx_int_t
 ngx_http_profile_handler(ngx_http_request_t *r)
 {
     if (r->args.len >= ngx_http_profile_min_arg
-        || ngx_http_profile_nmarks
+        || ngx_http_profile_nheaders
         || ngx_http_profile_orders->until)
     {
         return ngx_http_profile_look(r);

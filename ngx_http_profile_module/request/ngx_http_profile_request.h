@@ -225,7 +225,7 @@ ngx_int_t ngx_http_profile_order_remove(ngx_http_request_t *r,
 /* ngx_http_profile_trigger.c: the trigger in a request */
 
 /* requests of this worker that came with a trigger header */
-extern ngx_uint_t  ngx_http_profile_nmarks;
+extern ngx_uint_t  ngx_http_profile_nheaders;
 
 /* nginx's handler of header lines that may be triggers */
 ngx_int_t ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,

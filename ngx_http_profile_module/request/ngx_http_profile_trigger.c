@@ -11,12 +11,12 @@
 #include "request/ngx_http_profile_trigger.h"
 
 
-static void ngx_http_profile_unmark(void *data);
+static void ngx_http_profile_header_done(void *data);
 
 
 /* requests of this worker that came with a trigger header */
 
-PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nmarks;
+PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nheaders;
 
 
 ngx_int_t
@@ -36,19 +36,19 @@ ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
         return NGX_ERROR;
     }
 
-    cln->handler = ngx_http_profile_unmark;
-    ngx_http_profile_nmarks++;
+    cln->handler = ngx_http_profile_header_done;
+    ngx_http_profile_nheaders++;
 
-    ngx_http_set_ctx(r, &ngx_http_profile_marked, ngx_http_profile_module);
+    ngx_http_set_ctx(r, &ngx_http_profile_untracked, ngx_http_profile_module);
 
     return NGX_OK;
 }
 
 
 static void
-ngx_http_profile_unmark(void *data)
+ngx_http_profile_header_done(void *data)
 {
-    ngx_http_profile_nmarks--;
+    ngx_http_profile_nheaders--;
 }
 
 
