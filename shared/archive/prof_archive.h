@@ -2,15 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A profile as bytes, to be stored, or to be sent to another process, and read
- * again without loss: all formats of both are the same.  A profile that is not
- * symbolized yet can be archived as well.
+ * An archive is a profile as bytes, for a file or for another process.  It is
+ * read without loss: all formats of both profiles are the same.  The profile
+ * need not be symbolized.
  *
- * The bytes are the same on all machines, refer to nothing outside of them,
- * and are compressed.  They begin with a version: archives of another one are
- * not read.  They need not be trusted: a checksum finds damage, and what is
- * made on purpose gives an error or a profile whose indices are all valid, and
- * whose memory and depth are bounded.
+ * Archives are compressed, and the same on all machines.  They begin with a
+ * version; archives of other versions are refused.  Archives are not trusted:
+ * a checksum finds damage, and a forged archive gives an error or a profile
+ * with valid indices and bounded memory and depth.
  *
  * Context: any thread; not in a signal.
  */
@@ -25,7 +24,7 @@
 #include "profile/prof_profile.h"
 
 
-/* bytes of a profile before they are compressed */
+/* the largest profile, in bytes before compression */
 
 #define PROF_ARCHIVE_MAX  (128 * 1024 * 1024)
 
@@ -40,8 +39,8 @@ PROF_HIDDEN_BEGIN
 int prof_archive_write(const prof_profile_t *p, prof_buf_t *b);
 
 /*
- * The profile of an archive, which the caller owns; or NULL, with *err set to
- * a static text: "damaged archive of a profile".  err may be NULL.
+ * Returns the profile of an archive, which the caller owns; or NULL, with *err
+ * set to a static text: "damaged archive of a profile".  err may be NULL.
  */
 prof_profile_t *prof_archive_read(const void *data, size_t len,
     const char **err);

@@ -14,14 +14,15 @@
 
 
 /*
- * The memory of a profile: of each byte of the content, and at most.  Labels
- * with texts of one byte take 16 bytes, all else takes less.
+ * The memory that a profile may use: per byte of the content, and in total.
+ * Labels with texts of one byte need 16 bytes of memory per byte, all other
+ * items need less.
  */
 
 #define PROF_ARCHIVE_IN_BYTES  16
 #define PROF_ARCHIVE_IN_ROOM   (512 * 1024 * 1024)
 
-/* what malloc() adds to a text */
+/* the overhead of malloc() for a text */
 
 #define PROF_ARCHIVE_IN_EXTRA  24
 
@@ -285,7 +286,7 @@ prof_archive_in_fail(prof_archive_in_t *in, const char *err)
 }
 
 
-/* memory is counted before it is taken */
+/* memory is counted before it is allocated */
 
 static int
 prof_archive_in_take(prof_archive_in_t *in, size_t size)

@@ -10,25 +10,24 @@
  *     8 bytes    size of the content
  *                content, compressed by zlib
  *
- * Numbers of the head are little-endian.  The content is a sequence of
+ * Numbers in the head are little-endian.  The content is a sequence of
  *
  *     number     LEB128: 7 bits in a byte, the lowest first
  *     signed     a number: 0, -1, 1, -2, ...
  *     text       length + 1 as a number, and the bytes; 0 is NULL
  *
- * in the order in which prof_archive_write() has them.  An index that may be
- * PROF_NONE is written as index + 1, or 0; that of a parent as the distance
- * to it, or 0.
+ * in the order of prof_archive_write().  An index that may be PROF_NONE is
+ * written as index + 1, or 0; the index of a parent as the distance, or 0.
  *
- * A change of the content is a new version.
+ * A change of this layout is a new version.  A new series or measure is not:
+ * archives have the names of theirs.
  *
- * The content is at most PROF_ARCHIVE_RATIO times as long as what it was
- * compressed to, and PROF_ARCHIVE_SLACK more: a reader need not believe that a
- * few bytes become hundreds of megabytes.
+ * The content has at most PROF_ARCHIVE_RATIO times the compressed size, plus
+ * PROF_ARCHIVE_SLACK.  So a reader never allocates hundreds of megabytes for a
+ * few bytes.
  *
- * Reading the content of an archive, which is not believed.  The first error
- * is kept, and all numbers after it are 0, so that callers need to look at it
- * once for each item.
+ * Reading: the content is not trusted.  The first error is kept, and all
+ * numbers after an error are 0, so callers check for errors once per item.
  *
  * Context: any thread; not in a signal.
  */
@@ -51,7 +50,7 @@
 #define PROF_ARCHIVE_AT_SIZE     16
 #define PROF_ARCHIVE_HEAD        24
 
-/* profiles of real code have at most 10 */
+/* archives of real profiles have a ratio of at most 10 */
 
 #define PROF_ARCHIVE_RATIO       32
 #define PROF_ARCHIVE_SLACK       (64 * 1024)
@@ -66,7 +65,7 @@ typedef struct {
     unsigned char        *content;      /* owned */
     const unsigned char  *pos;
     const unsigned char  *last;
-    size_t                room;         /* what the profile may still take */
+    size_t                room;         /* memory that is left, in bytes */
     const char           *err;          /* static; NULL: none so far */
 } prof_archive_in_t;
 
@@ -95,9 +94,9 @@ char *prof_archive_in_text(prof_archive_in_t *in);
 char *prof_archive_in_some(prof_archive_in_t *in);
 
 /*
- * Room for as many items of that size as are told, zeroed; least is what an
- * item takes in the archive: an array that the content could not fill is not
- * made.
+ * Reads the number of items, and allocates a zeroed array for them.  least is
+ * the smallest size of an item in the archive: the rest of the content must
+ * have room for all items.
  */
 void *prof_archive_in_array(prof_archive_in_t *in, uint32_t *n, size_t least,
     size_t size);

@@ -2,8 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Nothing that is read is believed: each number that is an index is checked
- * where it is read.
+ * Archives are not trusted: each index is checked where it is read.
  */
 
 
@@ -14,7 +13,7 @@
 #include <string.h>
 
 
-/* the least bytes that an item takes */
+/* the smallest size of an item in bytes */
 
 #define PROF_ARCHIVE_FACT     3
 #define PROF_ARCHIVE_OBJECT   6
@@ -25,8 +24,8 @@
 #define PROF_ARCHIVE_ENTRY    4     /* and its values */
 
 /*
- * Frames of a stack: those that are sampled, and what captures and merges put
- * above them.  Time and output of encoders grow with the depth of each node.
+ * The largest depth of a stack: sampled frames, and the frames that captures
+ * add.  Time and output of encoders grow with the depth of each node.
  */
 
 #define PROF_ARCHIVE_DEPTH    (2 * PROF_MAX_DEPTH)
@@ -126,7 +125,7 @@ prof_archive_head(prof_archive_in_t *in, prof_profile_t *p)
 }
 
 
-/* one without a name is PROF_NONE */
+/* no name stands for PROF_NONE */
 
 static uint32_t
 prof_archive_measure(prof_archive_in_t *in)
@@ -154,7 +153,7 @@ prof_archive_measure(prof_archive_in_t *in)
 }
 
 
-/* a counter that nobody knows any more is left out */
+/* unknown counters are skipped */
 
 static void
 prof_archive_stats(prof_archive_in_t *in, prof_profile_t *p)
@@ -339,7 +338,7 @@ prof_archive_labels(prof_archive_in_t *in, prof_profile_t *p)
 }
 
 
-/* the next series; 0 after the last one, and after an error */
+/* reads a series; returns 0 after the last one, and after an error */
 
 static int
 prof_archive_series(prof_archive_in_t *in, prof_profile_t *p)
@@ -385,7 +384,7 @@ prof_archive_series(prof_archive_in_t *in, prof_profile_t *p)
 }
 
 
-/* whether the next text is that one */
+/* whether the next text is "want" */
 
 static int
 prof_archive_is(prof_archive_in_t *in, const char *want)

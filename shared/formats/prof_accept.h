@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What a client would like to get: the headers Accept and Accept-Encoding of
- * HTTP (RFC 9110, 12.5), with their qualities.
+ * Content negotiation: the headers Accept and Accept-Encoding of HTTP (RFC
+ * 9110, 12.5), with their qualities.
  *
- * Headers come from anybody: an element that is not well-formed is ignored,
- * and a client that accepts nothing of what there is gets the default.
+ * Headers are not trusted: malformed elements are ignored.  A client that
+ * accepts none of the formats gets the default.
  *
  * Context: any.
  */
@@ -23,9 +23,9 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * The format for a value of Accept, "text/html, text/plain;q=0.1": the one of
- * the highest quality; of several, those that are named more exactly; of
- * these, def, or the one that is named first.
+ * The format for a value of Accept, "text/html, text/plain;q=0.1": the format
+ * with the highest quality; among equals the one with the most exact type;
+ * then def, then the one that is named first.
  */
 const prof_encoder_t *prof_accept_encoder(const char *s, size_t len,
     const prof_encoder_t *def);

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A page with the differential flamegraphs, as wide as it is after and as it
- * was before, and a table of the functions that changed most.
+ * A page with two differential flamegraphs, one with the widths of "after" and
+ * one with those of "before", and a table of the largest changes.
  */
 
 
@@ -321,7 +321,7 @@ prof_diff_html_name(const prof_diff_t *d, uint32_t function, prof_buf_t *b)
     prof_buf_puts(b, "</code>");
 
     if (object != PROF_NONE) {
-        name = prof_kind_file(d->merged->objects[object].path);
+        name = prof_path_file(d->merged->objects[object].path);
 
         prof_buf_puts(b, " <small>");
         prof_markup_text(b, name, strlen(name), PROF_DIFF_NAME_MAX);

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * How differences look in a flamegraph: the colors are those of changes.
+ * The style of differential flamegraphs: colors show changes.
  *
  * Context: any thread; not in a signal.
  */
@@ -19,7 +19,7 @@
 
 PROF_HIDDEN_BEGIN
 
-/* for plots of a difference's view, whose data is the difference */
+/* for plots of the view of a prof_diff_t, which is the data of the plot */
 extern const prof_svg_style_t  prof_diff_style;
 
 /* the class of a change from one weight to another */
@@ -31,8 +31,9 @@ void prof_diff_change(const prof_diff_t *d, uint64_t before, uint64_t after,
     prof_buf_t *b);
 
 /*
- * The plot of a column: boxes are as wide as they were before, or after.
- * PROF_OK, or PROF_ERROR when memory is short; to be freed in any case.
+ * Makes the plot of a column: PROF_DIFF_BEFORE or PROF_DIFF_AFTER decides the
+ * widths of boxes.  PROF_OK, or PROF_ERROR when memory is short.  The caller
+ * frees the plot in both cases.
  */
 int prof_diff_plot(prof_svg_plot_t *plot, const prof_diff_t *d,
     uint32_t column, size_t size);

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A differential flamegraph: boxes are as wide as they are after, and are
- * colored by what changed.  What is gone is not in it; see the page.
+ * A differential flamegraph: boxes have the widths of "after", and colors show
+ * the change.  Functions that are gone are in the page only.
  */
 
 

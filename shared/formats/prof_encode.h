@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The tables of output formats.  A format is a file that defines a
- * prof_encoder_t named prof_encode_<x>, and one line here.
+ * The tables of output formats.  A new format is a file that defines the
+ * prof_encoder_t prof_encode_<x>, and one line in PROF_ENCODERS.
  *
  * Context: any thread; not in a signal.
  */

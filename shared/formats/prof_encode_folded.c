@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Collapsed stacks, "root;caller;leaf 1234": the lingua franca of flamegraph
- * tools.  Weights are nanoseconds or bytes, by the profile's mode, and sum to
- * the profile's total exactly.
+ * Collapsed stacks, "root;caller;leaf 1234", which most flamegraph tools read.
+ * Weights have the unit of the measure that is shown first.  Their sum is the
+ * profile's total.
  */
 
 

@@ -5,9 +5,9 @@
  * A page that needs nothing else: the flamegraphs of all measures, tables, the
  * facts and counters of the capture, and links to the other formats.
  *
- * Measures are switched by the style alone.  The script adds what it adds to
- * the picture (prof_encode_svg.c), sorts tables, and makes the links: where a
- * document is, only its reader knows.
+ * The style alone switches between measures.  The script makes the pictures
+ * interactive, sorts tables and sets the targets of links, which depend on the
+ * URL of the page.
  */
 
 

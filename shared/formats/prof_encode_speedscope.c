@@ -205,7 +205,7 @@ prof_encode_speedscope_frames(const prof_profile_t *p, const prof_view_t *v,
     prof_buf_t *b)
 {
     uint32_t     i;
-    const char  *path, *name;
+    const char  *path;
 
     prof_buf_puts(b, ",\n\"shared\":{\"frames\":[");
 
@@ -216,10 +216,9 @@ prof_encode_speedscope_frames(const prof_profile_t *p, const prof_view_t *v,
 
     for (i = 0; i < p->nobjects; i++) {
         path = p->objects[i].path;
-        name = strrchr(path, '/');
 
         prof_buf_puts(b, i || v->nfunctions ? ",\n{" : "\n{");
-        prof_encode_speedscope_string(b, "name", name ? name + 1 : path);
+        prof_encode_speedscope_string(b, "name", prof_path_file(path));
         prof_buf_puts(b, ",");
         prof_encode_speedscope_string(b, "file", path);
         prof_buf_puts(b, "}");

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The only user of zlib.  Small pieces are gathered before they are given to
- * it, and its output leaves in chunks, so that neither side is held twice.
+ * Small pieces are collected before they are compressed, and the output is
+ * appended in chunks, so neither the input nor the output is held twice.
  */
 
 

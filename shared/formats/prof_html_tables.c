@@ -2,8 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Each cell of a value is there for each measure, and the page shows one of
- * them.
+ * Each value has a cell per measure, and the page shows one of these cells.
  */
 
 
@@ -393,7 +392,7 @@ prof_html_function_name(prof_html_table_t *t, uint32_t group)
     prof_buf_puts(t->out, "</code>");
 
     if (f->object != PROF_NONE) {
-        name = prof_kind_file(t->profile->objects[f->object].path);
+        name = prof_path_file(t->profile->objects[f->object].path);
 
         prof_buf_puts(t->out, " <small>");
         prof_markup_text(t->out, name, strlen(name), PROF_HTML_NAME_MAX);
@@ -419,7 +418,7 @@ prof_html_object_name(prof_html_table_t *t, uint32_t group)
     prof_markup_text(t->out, path, strlen(path), PROF_HTML_NAME_MAX);
     prof_buf_puts(t->out, "\">");
 
-    path = prof_kind_file(path);
+    path = prof_path_file(path);
 
     prof_markup_text(t->out, path, strlen(path), PROF_HTML_NAME_MAX);
     prof_buf_puts(t->out, "</code>");

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A table of distinct strings, which are known by index; 0 is the empty one.
- * They are what outputs take anywhere: valid UTF-8, with "?" in place of
- * control characters, as a name may be printed on a terminal.
+ * A table of distinct strings with indices; index 0 is the empty string.
+ * Strings are valid UTF-8, with "?" in place of control characters, since
+ * readers may print a name on a terminal.
  *
  * Context: any thread; not in a signal.
  */

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * No box is heavier than the one it stands on, so the boxes above a threshold
- * are a tree again.
+ * No box is heavier than the box that it stands on, so the boxes above a
+ * threshold form a tree.
  */
 
 
@@ -29,7 +29,7 @@
 
 #define PROF_SVG_NAME_MAX  512
 
-/* what a box takes besides the texts of its function */
+/* the size of a box without the texts of its function, in bytes */
 
 #define PROF_SVG_BOX       150
 
@@ -129,7 +129,7 @@ prof_svg_plot_costs(prof_svg_plot_t *plot)
 }
 
 
-/* most nodes are too narrow in any case, and are looked at only once */
+/* most nodes are too narrow for any threshold, and are skipped from here on */
 
 static int
 prof_svg_plot_wide(prof_svg_plot_t *plot, uint64_t min)
@@ -161,7 +161,7 @@ prof_svg_plot_wide(prof_svg_plot_t *plot, uint64_t min)
 }
 
 
-/* counts what is shown with that threshold; returns its size in bytes */
+/* counts the boxes for a threshold; returns their size in bytes */
 
 static size_t
 prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
@@ -404,7 +404,7 @@ prof_svg_plot_origin(const prof_svg_plot_t *plot,
     object = plot->profile->frames[func->frame].object;
 
     if (object != PROF_NONE) {
-        name = prof_kind_file(plot->profile->objects[object].path);
+        name = prof_path_file(plot->profile->objects[object].path);
 
         prof_buf_puts(b, "\n");
         prof_markup_text(b, name, strlen(name), PROF_SVG_NAME_MAX);

@@ -4,10 +4,10 @@
  *
  * The boxes of a flamegraph as SVG, in a document of its own or in a page.
  *
- * All lengths along the axis are percentages, so the picture is as wide
- * as the window without a script.  Each row is a viewport, and each box one
- * within it, which clips its own text.  All of it is in one viewport whose
- * "x" and "width" are all that zooming has to change.
+ * Horizontal lengths are percentages, so the picture has the width of the
+ * window without a script.  Each row is a viewport, and each box is a viewport
+ * in it, which clips its text.  The rows are in one outer viewport: zooming
+ * changes only its "x" and "width".
  *
  * Context: any thread; not in a signal.
  */
@@ -45,11 +45,11 @@
 typedef struct prof_svg_plot_s  prof_svg_plot_t;
 
 
-/* a picture that tells something else than what kinds of code there are */
+/* for pictures that do not show kinds of code */
 
 typedef struct {
 
-    /* of the box of a node: its class, and what is told after its weight */
+    /* the class of a node's box, and the text after its weight */
 
     const char         *(*class)(const prof_svg_plot_t *plot, uint32_t node);
     void                (*tell)(const prof_svg_plot_t *plot, uint32_t node,
@@ -92,8 +92,8 @@ struct prof_svg_plot_s {
 PROF_HIDDEN_BEGIN
 
 /*
- * Decides what is shown: the heaviest boxes, in about that many bytes.  The
- * view has an order, by PROF_VIEW_SHARE.
+ * Chooses the heaviest boxes, for an output of about that many bytes.  The view
+ * was ordered with PROF_VIEW_SHARE.
  * Returns PROF_OK, or PROF_ERROR when memory is short.
  */
 int prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,

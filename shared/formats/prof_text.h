@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Texts of any bytes made fit for output.
+ * Writes texts of any bytes as UTF-8, JSON, XML and HTML.
  *
  * Context: any thread; not in a signal.
  */
@@ -19,9 +19,9 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * Length in bytes of the UTF-8 character at s, which has len bytes left, or 0
- * if there is none: overlong forms, surrogates and what is above U+10FFFF are
- * none.
+ * Length in bytes of the UTF-8 character at s, or 0 if the len bytes at s do
+ * not begin with one.  Overlong forms, surrogates and numbers above U+10FFFF
+ * are not characters.
  */
 size_t prof_text_char(const char *s, size_t len);
 
@@ -35,10 +35,10 @@ char *prof_text_utf8(const char *s, size_t *len);
 void prof_text_json(prof_buf_t *b, const char *s, size_t len);
 
 /*
- * Appends a text fit for the content of an element and for a quoted
- * attribute, in XML and in HTML.  What is no UTF-8, what XML forbids, line
- * ends and what reorders the text around it becomes U+FFFD.  A text of more
- * than max bytes is cut between characters and ends with an ellipsis.
+ * Appends a text for the content of an element or for a quoted attribute, in
+ * XML and HTML.  Invalid UTF-8, characters that XML forbids, line ends and
+ * controls of the writing direction become U+FFFD.  A text of more than max
+ * bytes is cut between characters and ends with an ellipsis.
  */
 void prof_markup_text(prof_buf_t *b, const char *s, size_t len, size_t max);
 

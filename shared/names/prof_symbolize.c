@@ -417,9 +417,8 @@ prof_symbolize_finish(prof_profile_t *p, prof_frame_t *f)
 static int
 prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f)
 {
-    char        *name;
-    uint64_t     offset;
-    const char  *base, *slash;
+    char      *name;
+    uint64_t   offset;
 
     f->source = PROF_SOURCE_OFFSET;
 
@@ -434,16 +433,12 @@ prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f)
         return f->name ? PROF_OK : PROF_ERROR;
     }
 
-    base = p->objects[f->object].path;
-
-    slash = strrchr(base, '/');
-    if (slash) {
-        base = slash + 1;
-    }
-
     offset = f->function ? f->function : f->pc;
 
-    if (asprintf(&name, "%s+0x%" PRIx64, base, offset) == -1) {
+    if (asprintf(&name, "%s+0x%" PRIx64,
+                 prof_path_file(p->objects[f->object].path), offset)
+        == -1)
+    {
         return PROF_ERROR;
     }
 

@@ -27,9 +27,9 @@
 
 
 /*
- * name: the word for it in outputs; ordered: entries are in order of time,
- * unless the profile is aggregated; counted: entries are made of samples,
- * whose number is their count
+ * Columns: the name in outputs and archives; whether entries are in order of
+ * time (unless the profile is aggregated); whether an entry has the number of
+ * its samples in "count".
  */
 
 #define PROF_SERIES(x)                                                        \
@@ -38,9 +38,10 @@
 
 
 /*
- * series, and the index of the value in its entries; mode that shows it; name
- * in outputs and in class names; text, title, and what the whole of it is, for
- * people; what a profile without any says, or NULL; unit
+ * Columns: the series; the index of the value in its entries; the mode that
+ * shows the measure; the name in outputs, archives and class names; a short
+ * text, a title, and a text for the whole, all for people; the text of an
+ * output without any value, or NULL; the unit.
  */
 
 #define PROF_MEASURES(x)                                                      \
@@ -63,10 +64,10 @@
 
 
 /*
- * name, as clients write it; its series, and the measure that it shows first;
- * name and unit of the distance between two samples; its measures in the order
- * in which readers of pprof expect them, those that ignore the default type
- * show the last one
+ * Columns: the name in requests; the series; the measure that is shown first;
+ * name and unit of the distance between two samples; the measures in the order
+ * that readers of pprof expect.  Readers that ignore the default type show the
+ * last measure.
  */
 
 #define PROF_MODES(x)                                                         \
@@ -160,10 +161,10 @@ extern const prof_series_desc_t  prof_series_desc[];    /* PROF_SERIES_MAX */
 extern const prof_measure_t      prof_measures[];       /* PROF_MEASURE_MAX */
 extern const prof_mode_t         prof_modes[];          /* PROF_MODE_MAX */
 
-/* the name of a mode, or that of the first one for an unknown number */
+/* the name of a mode; for an unknown number that of the first mode */
 const char *prof_mode_name(uint32_t mode);
 
-/* how many values an entry of the series has */
+/* the number of values in an entry of the series */
 uint32_t prof_series_values(uint32_t series);
 
 /* "123.4 ms", "1.5 MB", "17" */

@@ -2,21 +2,23 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * One profile of many: of workers, threads, processes, or of one request
- * after the other.
+ * Makes one profile of several profiles: of workers, threads, processes, or
+ * of successive requests.
  *
- * Objects are the same if they have the same build-id, or none and the same
- * path and addresses; frames if they have the same address in the same object,
- * or the same name where they have none; and the stacks of all become one
- * tree.  Weights, counters and times are summed: no nanosecond and no byte is
- * lost.  The sum of peaks is the most that can have been at one time.
+ * Two objects are the same if they have the same build-id, or if both have no
+ * build-id and the same path and addresses.  Two frames in objects are the
+ * same if object, type and address are the same.  Two frames without an object
+ * are the same if type, name, file and line are the same.  The stacks of all
+ * profiles become one tree.  Values, counters and times are summed: no
+ * nanosecond and no byte is lost.  The sum of peaks is an upper bound of the
+ * common peak.
  *
- * Facts that all have in common remain.  The mode is that of the first one,
- * the start the earliest, the frequency asked the highest, that at the end the
- * lowest.  The scope is left to the caller.
+ * The result has the facts that all profiles have in common, the mode of the
+ * first profile, the earliest start, the highest requested frequency and the
+ * lowest frequency at the end.  The caller sets the scope.
  *
- * What is added is copied, and can be destroyed.  Profiles may be symbolized
- * or not, before or after.
+ * Profiles are copied, so the caller may destroy them.  Profiles may be
+ * symbolized before they are merged, or the result afterwards.
  *
  * Context: any thread, one at a time; not in a signal.
  */
@@ -31,23 +33,23 @@
 
 
 /*
- * Entries remain in their order, those of one profile after those of the one
- * before; otherwise those of one stack, kind and set of labels are summed.
+ * Entries keep their order, profile after profile.  Without this flag the
+ * entries of one stack, kind and set of labels are summed.
  */
 
 #define PROF_MERGE_TIMELINES  1
 
 /*
- * Functions with names of their own are the same if the names are, in objects
- * of the same path, and remain without addresses: for profiles of different
- * builds of a program.  All of them must be symbolized.
+ * For profiles of different builds of a program: two functions with exact
+ * names are the same if the names and the paths of their objects are the same.
+ * Such frames have no address in the result.  All profiles must be symbolized.
  */
 
 #define PROF_MERGE_NAMES      2
 
 /*
- * Nodes of the tree, at most: a deeper stack then ends early, which the
- * counter "lost_tree" tells
+ * The largest number of nodes.  Stacks that need more are cut, and counted by
+ * "lost_tree".
  */
 
 #define PROF_MERGE_NODES      (2 * 1024 * 1024)
@@ -56,7 +58,7 @@
 typedef struct prof_merge_s  prof_merge_t;
 
 
-/* a label for all that is in a profile: "worker", "1234" */
+/* a label for all entries of a profile: "worker", "1234" */
 
 typedef struct {
     const char  *name;
@@ -72,19 +74,19 @@ prof_merge_t *prof_merge_create(const char *title, uint32_t flags);
 void prof_merge_destroy(prof_merge_t *m);
 
 /*
- * Adds a profile, whose entries and allocations get n labels more, in place of
- * those that they have of the same names.  Returns PROF_OK, or PROF_ERROR when
- * memory is short: then nothing is left to do but to destroy it.
+ * Adds a profile.  All its entries get the n labels, which replace labels of
+ * the same names.  Returns PROF_OK, or PROF_ERROR when memory is short: then
+ * the caller destroys m.
  */
 int prof_merge_add(prof_merge_t *m, const prof_profile_t *p,
     const prof_merge_label_t *labels, uint32_t n);
 
-/* destroys m, and gives the profile, which the caller owns; never NULL */
+/* destroys m and returns the profile, which the caller owns; never NULL */
 prof_profile_t *prof_merge_finish(prof_merge_t *m);
 
 /*
- * All at once: labels[i] is added to profile i; labels may be NULL.  Returns
- * NULL when memory is short.
+ * Merges n profiles.  All entries of profiles[i] get labels[i]; labels may be
+ * NULL.  Returns NULL when memory is short.
  */
 prof_profile_t *prof_profile_merge(const prof_profile_t *const *profiles,
     const prof_merge_label_t *labels, uint32_t n, const char *title,

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Objects and frames of many profiles.
+ * Merges the objects and frames of profiles.
  */
 
 
@@ -89,7 +89,7 @@ prof_merge_object(prof_merge_t *m, const prof_profile_object_t *o)
 }
 
 
-/* the load bias is that of a process, and no part of what an object is */
+/* the load bias differs between processes, so it is not compared */
 
 static int
 prof_merge_same_object(const prof_profile_object_t *one,
@@ -141,8 +141,9 @@ prof_merge_frame(prof_merge_t *m, const prof_profile_t *p,
 
 
 /*
- * The address in an object says what a frame is.  Without an object it is the
- * address of one process: then name, file and line say what the frame is.
+ * A frame in an object is known by its address there.  An address outside of
+ * objects has a meaning in one process only, so such frames are known by type,
+ * name, file and line.
  */
 
 static uint32_t
@@ -183,7 +184,7 @@ prof_merge_named(prof_merge_t *m, const prof_profile_t *p,
     to = m->profile;
     key = *f;
 
-    /* the first build of the object stands for all, and has no address */
+    /* the first build of the object stands for all builds */
 
     if (object != PROF_NONE) {
 
@@ -206,7 +207,7 @@ prof_merge_named(prof_merge_t *m, const prof_profile_t *p,
         hash = prof_merge_hash(hash, p->inlines[f->inlines + k].name);
     }
 
-    /* another name of the same hash takes the next number */
+    /* another name with the same hash uses the next hash */
 
     for ( /* void */ ; /* void */ ; hash++) {
         i = prof_map_add(&m->names, hash, object, to->nframes);
@@ -294,7 +295,7 @@ prof_merge_add_frame(prof_merge_t *m, uint32_t object, const prof_frame_t *f)
 }
 
 
-/* names and lines, those of the better source */
+/* a name of a better source replaces the one that is there */
 
 static int
 prof_merge_describe(prof_profile_t *to, uint32_t frame,

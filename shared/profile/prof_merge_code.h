@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the files of prof_merge.h share.
+ * The parts of prof_merge.c.
  *
  * Context: any thread, one at a time; not in a signal.
  */
@@ -21,8 +21,8 @@
 struct prof_merge_s {
     prof_profile_t  *profile;   /* the result */
     uint32_t         flags;     /* PROF_MERGE_* */
-    uint32_t         n;         /* profiles that were added */
-    uint32_t         full;      /* the node for what has no room, or NONE */
+    uint32_t         n;         /* number of profiles added */
+    uint32_t         full;      /* root of cut stacks, or PROF_NONE */
     uint64_t         end;       /* the latest of all */
 
     prof_map_t       frames;    /* type, object and address -> frame */
@@ -31,7 +31,7 @@ struct prof_merge_s {
     prof_map_t       entries[PROF_SERIES_MAX];  /* node, labels and kind
                                                    -> entry */
 
-    /* of the profile that is being added: its index -> the result's */
+    /* for the profile that is added: index there -> index in the result */
 
     uint32_t        *object;
     uint32_t        *frame;
@@ -42,13 +42,13 @@ struct prof_merge_s {
 
 PROF_HIDDEN_BEGIN
 
-/* fill in object[] and frame[]; PROF_OK or PROF_ERROR (memory) */
+/* fill object[] and frame[]; PROF_OK, or PROF_ERROR when memory is short */
 int prof_merge_objects(prof_merge_t *m, const prof_profile_t *p);
 int prof_merge_frames(prof_merge_t *m, const prof_profile_t *p);
 
 /*
- * Labels of entries, and stacks; base is the set for all of the profile that
- * is being added.  PROF_OK or PROF_ERROR (memory).
+ * Fill label[] and node[], and add the entries.  base is the set of labels for
+ * all entries of the profile.  PROF_OK, or PROF_ERROR when memory is short.
  */
 int prof_merge_labels(prof_merge_t *m, const prof_profile_t *p,
     uint32_t base);
@@ -56,13 +56,14 @@ int prof_merge_nodes(prof_merge_t *m, const prof_profile_t *p);
 int prof_merge_entries(prof_merge_t *m, const prof_profile_t *p,
     uint32_t base);
 
-/* the frame of the result for one of p, or PROF_NONE when memory is short */
+/* index of the result's frame for f; PROF_NONE when memory is short */
 uint32_t prof_merge_frame(prof_merge_t *m, const prof_profile_t *p,
     const prof_frame_t *f);
 
 /*
- * An array with room for one item more: it is moved when n is a power of two.
- * NULL when memory is short; the array is then as it was.
+ * Returns an array with room for one more than n items.  Memory is allocated
+ * when n is a power of two.  NULL when memory is short; the array is unchanged
+ * then.
  */
 void *prof_merge_grow(void *array, uint32_t n, size_t size);
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The tree of many profiles, and what its stacks are of.
+ * Merges the call trees and the entries of profiles.
  */
 
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 
-/* in node[]: what is deeper than the result's node is missing */
+/* flag in node[]: the stack was cut at this node of the result */
 
 #define PROF_MERGE_CUT  0x80000000
 
@@ -130,7 +130,7 @@ prof_merge_add_node(prof_merge_t *m, uint32_t parent, uint32_t frame)
 }
 
 
-/* the one root that there is room for in any case */
+/* there is always room for this root */
 
 static uint32_t
 prof_merge_full(prof_merge_t *m)

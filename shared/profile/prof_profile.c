@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Owns the memory of a profile.  All arrays and strings are malloc()ed one by
- * one, so that a capture or a test can build a profile with plain libc calls;
- * only entries may be in a mapping, which a capture leaves to its profile.
+ * Owns the memory of a profile.  Each array and each string is malloc()ed, so
+ * that captures and tests can build a profile with plain libc calls.  Only the
+ * entries may be in a mapping, which a capture hands over to its profile.
  *
  * Context: one thread at a time; not in a signal.
  */
@@ -197,7 +197,7 @@ prof_series_add(prof_series_t *s)
     char          *array;
     prof_entry_t  *e;
 
-    /* the array is moved when n is a power of two */
+    /* memory is allocated when n is a power of two */
 
     if ((s->n & (s->n - 1)) == 0) {
         array = realloc(s->entries, s->size * (s->n ? 2 * (size_t) s->n : 1));
@@ -342,7 +342,7 @@ prof_profile_labels(prof_profile_t *p, uint32_t set, const char *name,
 }
 
 
-/* those that are new, or that somebody else has put there */
+/* adds labels to the map that prof_profile_labels() has not added */
 
 static int
 prof_profile_map(prof_profile_t *p)
@@ -423,4 +423,15 @@ prof_profile_label_find(const prof_profile_t *p, uint32_t set,
     }
 
     return NULL;
+}
+
+
+const char *
+prof_path_file(const char *path)
+{
+    const char  *slash;
+
+    slash = strrchr(path, '/');
+
+    return slash && slash[1] ? slash + 1 : path;
 }

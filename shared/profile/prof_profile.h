@@ -2,18 +2,17 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The profile: the immutable result of a capture, and all that an encoder
- * may look at.
+ * The profile: the immutable result of a capture.  Views and formats read
+ * nothing else.
  *
- * A profile owns its memory and refers to nothing of the process it came
- * from: addresses are link-time addresses within an object that is known by
- * path and build-id.  It can be built by hand, as the tests of the encoders
- * do.
+ * A profile owns its memory and does not refer to its process: addresses are
+ * link-time addresses in objects, which have a path and a build-id.  Tests
+ * build profiles by hand.
  *
  * Units: all times are nanoseconds, all sizes are bytes.
  *
- * A profile has a list of entries for each series of prof_measure.h: stacks
- * with what they used.  Most profiles have entries of one series only.
+ * For each series of prof_measure.h a profile has a list of entries: stacks
+ * with their values.  Most profiles have entries of one series only.
  *
  * Context: one thread at a time; not in a signal.
  */
@@ -43,33 +42,34 @@ typedef struct {
 } prof_profile_object_t;
 
 
-/* what a frame is; prof_kind.c has the color of each */
+/* the type of a frame; prof_kind.c gives types their colors */
 
 typedef enum {
-    PROF_TYPE_CODE = 0,         /* machine code: pc was interrupted */
-    PROF_TYPE_RETURN,           /* machine code: pc is a return address, and
-                                   pc - 1 is in the caller */
+    PROF_TYPE_CODE = 0,         /* machine code; the instruction at pc was
+                                   interrupted */
+    PROF_TYPE_RETURN,           /* machine code; pc is a return address, and
+                                   pc - 1 is in the call */
     PROF_TYPE_KERNEL,           /* machine code of the kernel */
     PROF_TYPE_SCRIPT,           /* a function of an interpreter */
-    PROF_TYPE_STAGE,            /* a section that is timed exactly; below a
-                                   frame that waits: the cause */
-    PROF_TYPE_WAITING,          /* no code ran */
-    PROF_TYPE_NOTE,             /* the profiler's: "[truncated]" */
+    PROF_TYPE_STAGE,            /* a section that is timed exactly; below
+                                   "[waiting]": the cause of waiting */
+    PROF_TYPE_WAITING,          /* the thread or the request waited */
+    PROF_TYPE_NOTE,             /* a note of the profiler: "[truncated]" */
     PROF_TYPE_MAX
 } prof_type_e;
 
 
-/* where the name of code comes from; later ones are preferred */
+/* the source of a name; later ones are preferred */
 
 typedef enum {
-    PROF_SOURCE_NONE = 0,       /* there is no name yet, or no code */
-    PROF_SOURCE_OFFSET,         /* made of the object and the offset */
-    PROF_SOURCE_INFERRED,       /* of a function, by what is around it */
-    PROF_SOURCE_UNIT,           /* of a source file */
-    PROF_SOURCE_ROLE,           /* of what the program uses the code for */
-    PROF_SOURCE_SCRIPT,         /* of an interpreter */
-    PROF_SOURCE_SYMBOLS,        /* of a symbol table */
-    PROF_SOURCE_DEBUG,          /* of debugging information */
+    PROF_SOURCE_NONE = 0,       /* no name yet, or the frame is no code */
+    PROF_SOURCE_OFFSET,         /* object and offset: "nginx+0x51970" */
+    PROF_SOURCE_INFERRED,       /* the function, inferred */
+    PROF_SOURCE_UNIT,           /* the source file, inferred */
+    PROF_SOURCE_ROLE,           /* the purpose that nginx uses the code for */
+    PROF_SOURCE_SCRIPT,         /* the interpreter */
+    PROF_SOURCE_SYMBOLS,        /* a symbol table */
+    PROF_SOURCE_DEBUG,          /* debugging information */
     PROF_SOURCE_MAX
 } prof_source_e;
 
@@ -78,8 +78,9 @@ typedef struct {
     uint32_t   type;            /* prof_type_e */
     uint32_t   source;          /* prof_source_e */
     uint32_t   object;          /* index, or PROF_NONE */
-    uint64_t   pc;              /* link-time; raw when object == PROF_NONE;
-                                   0 when the frame is no machine code */
+    uint64_t   pc;              /* link-time address; without an object
+                                   the address in the process; 0 if the
+                                   frame is no machine code */
     uint64_t   function;        /* start of the unwind entry, 0: unknown */
     uint64_t   function_len;
     char      *name;            /* owned; NULL until named.  After
@@ -94,8 +95,8 @@ typedef struct {
 
 
 /*
- * A function that the compiler put into another one.  Those of an address
- * follow each other from the outermost one; the first was called by the
+ * A function that the compiler inlined.  The inlined functions of one address
+ * are consecutive, the outermost first.  The first one was called by the
  * function of the frame, at the frame's line.
  */
 
@@ -117,8 +118,8 @@ typedef struct {
 
 typedef enum {
     PROF_ENTRY_SAMPLE = 0,      /* inside a turn: a sampled stack */
-    PROF_ENTRY_TURN,            /* a turn, or part of one, without a sample:
-                                   the node is what was called */
+    PROF_ENTRY_TURN,            /* a turn, or part of one, without a sample;
+                                   the node has the function that was called */
     PROF_ENTRY_GAP              /* between two turns: cpu is 0 */
 } prof_entry_e;
 
@@ -130,9 +131,9 @@ typedef enum {
  * have no holes.  In a profile that is "aggregated" they are sums, and have no
  * order.
  *
- * Entries of the series "memory" tell what was allocated by one stack, and how
- * much of it was not yet freed at the end.  Sampled allocations are scaled up:
- * the values are estimates of all that was allocated.
+ * Entries of the series "memory" have the allocations of one stack, and those
+ * that were not freed until the end.  Sampled allocations are scaled up, so
+ * the values are estimates of all allocations.
  */
 
 typedef struct {
@@ -157,11 +158,11 @@ typedef struct {
 
 
 /*
- * Labels tell apart entries, or allocations, of one stack: "worker", "thread",
- * "location".  Values should be few: databases make a series of each set.
+ * Labels distinguish entries of one stack: "worker", "thread", "location".
+ * Labels should have few values, since databases create a series per set.
  *
- * A set of labels is a chain, and is known by the index of its last label.
- * Sets share what they have in common; prof_profile_labels() makes them.
+ * A set of labels is a chain, whose index is that of its last label.  Sets
+ * share their common labels.  prof_profile_labels() makes sets.
  */
 
 typedef struct {
@@ -174,13 +175,13 @@ typedef struct {
 } prof_label_t;
 
 
-/* a fact about the capture that outputs print: "request", "GET /a HTTP/1.1" */
+/* a fact about the capture, for outputs: "request", "GET /a HTTP/1.1" */
 
 typedef struct {
     char      *name;            /* owned */
     char      *value;           /* owned; any bytes, null-terminated */
-    uint32_t   label;           /* one of few values, by which profiles may
-                                   be told apart or grouped */
+    uint32_t   label;           /* the fact has few values, so outputs may
+                                   make it a label */
 } prof_fact_t;
 
 
@@ -188,33 +189,31 @@ typedef struct prof_profile_s  prof_profile_t;
 
 struct prof_profile_s {
     uint32_t                mode;           /* prof_mode_e */
-    uint32_t                first;          /* the measure that its mode shows
-                                               first; PROF_NONE: as always */
+    uint32_t                first;          /* the measure to show first;
+                                               PROF_NONE: that of the mode */
     char                   *title;          /* owned, never NULL:
                                                "GET /index.html" */
-    char                   *scope;          /* owned; whose work it is:
-                                               "request", "endpoint",
-                                               "worker", "all"; NULL: not
-                                               told */
+    char                   *scope;          /* owned; "request", "endpoint",
+                                               "worker" or "all"; NULL:
+                                               unknown */
     uint64_t                start_realtime; /* since the Epoch */
     uint32_t                frequency;      /* asked, Hz */
     uint32_t                frequency_end;  /* in force at the end, Hz */
-    uint64_t                duration;       /* from the start to the end;
-                                               0: that is wall, which in a
-                                               profile of several threads is
-                                               the sum of theirs */
+    uint64_t                duration;       /* from the start to the end; 0:
+                                               the same as wall.  Of several
+                                               threads wall is the sum */
     uint64_t                wall;           /* turns + gaps */
     uint64_t                running;        /* turns only, wall clock */
     uint64_t                cpu;            /* turns only, CPU clock */
 
-    /* memory, if there are allocations or the mode is of them */
+    /* for the series "memory" */
 
     uint64_t                alloc_interval; /* bytes between two sampled
                                                allocations on average; 0: all
                                                were counted */
     uint64_t                peak_objects;   /* the most that was in use at one
-                                               time, not necessarily the same
-                                               time for both */
+                                               time; both may be of different
+                                               times */
     uint64_t                peak_space;
 
     prof_stats_t            stats;
@@ -263,12 +262,12 @@ PROF_HIDDEN_BEGIN
 prof_profile_t *prof_profile_create(const char *title);
 void prof_profile_destroy(prof_profile_t *p);
 
-/* of its arrays, in bytes: most of what it holds */
+/* the size of its arrays in bytes, which is most of its memory */
 size_t prof_profile_size(const prof_profile_t *p);
 
 /*
- * A new entry whose fields are all 0, at the end of a series that is not in a
- * mapping; NULL when memory is short.
+ * Appends an entry whose fields are 0 to a series that is not in a mapping.
+ * Returns NULL when memory is short.
  */
 prof_entry_t *prof_series_add(prof_series_t *s);
 
@@ -276,7 +275,7 @@ prof_entry_t *prof_series_add(prof_series_t *s);
 int prof_profile_fact(prof_profile_t *p, const char *name,
     const char *value, size_t len);
 
-/* the same for a fact that is a label */
+/* the same for a fact with few values */
 int prof_profile_label(prof_profile_t *p, const char *name,
     const char *value, size_t len);
 
@@ -293,14 +292,14 @@ uint32_t prof_measure_list(const prof_profile_t *p, uint32_t *list);
 /* the measure to be shown first */
 uint32_t prof_measure_first(const prof_profile_t *p);
 
-/* the whole: the time by the clock, or the sum of all entries */
+/* for times the time by the clock, else the sum of all entries */
 uint64_t prof_measure_total(const prof_profile_t *p, uint32_t measure);
 
 /*
- * The set that has all labels of another one (PROF_NONE: none) and that label;
- * the same arguments give the same set.  unit: NULL for a text.  A label of
- * that name in the other set remains, and nothing is added; nor is one more
- * than PROF_MAX_LABELS.
+ * Returns the set that has a label in addition to the labels of "set", which
+ * may be PROF_NONE.  The same arguments give the same set.  unit is NULL for a
+ * text.  If "set" has a label of that name, or PROF_MAX_LABELS labels, "set"
+ * itself is returned.
  * Returns PROF_NONE when memory is short.
  */
 uint32_t prof_profile_labels(prof_profile_t *p, uint32_t set,
@@ -309,6 +308,9 @@ uint32_t prof_profile_labels(prof_profile_t *p, uint32_t set,
 /* the label of that name in a set, or NULL */
 const prof_label_t *prof_profile_label_find(const prof_profile_t *p,
     uint32_t set, const char *name);
+
+/* the last part of a path */
+const char *prof_path_file(const char *path);
 
 PROF_HIDDEN_END
 

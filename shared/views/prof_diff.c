@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Both profiles are merged to get one tree, with a label that tells whose a
- * weight is.
+ * Both profiles are merged into one tree.  A label tells which profile an entry
+ * is from.
  */
 
 

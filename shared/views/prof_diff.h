@@ -2,12 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Two profiles compared: what takes more than before, what takes less, what is
- * new and what is gone.
+ * Compares two profiles: which functions use more than before, which use less,
+ * which are new and which are gone.
  *
- * Functions of both are the same as in a merged profile (prof_merge.h): the
- * same place of the same object, or the same name if there is no code.  For
- * functions of different builds of a program, their names decide.
+ * Functions are matched as prof_merge.h matches them with PROF_MERGE_NAMES: by
+ * name in objects of the same path, or else by address.
  *
  * Context: any thread; not in a signal.
  */
@@ -22,10 +21,7 @@
 #include "views/prof_view.h"
 
 
-/*
- * Shares of the whole are compared, not weights: for profiles of different
- * lengths.
- */
+/* compare shares of the whole, for profiles of different lengths */
 
 #define PROF_DIFF_NORMALIZED  1
 
@@ -48,16 +44,16 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Compares by the measure that "after" shows first, or else by the first that
- * both have; by wall time if there is none.  Both profiles must outlive it.
- * Returns PROF_OK, or PROF_ERROR when memory is short; to be freed in any
- * case.
+ * Compares by the measure that "after" shows first; if "before" does not have
+ * it, by the first common measure; without one by wall time.  Both profiles
+ * must outlive d.  Returns PROF_OK, or PROF_ERROR when memory is short.  The
+ * caller calls prof_diff_free() in both cases.
  */
 int prof_diff_init(prof_diff_t *d, const prof_profile_t *before,
     const prof_profile_t *after, uint32_t flags);
 void prof_diff_free(prof_diff_t *d);
 
-/* a weight of "before", as it is compared: scaled, if shares are */
+/* a weight of "before", scaled if shares are compared */
 uint64_t prof_diff_scale(const prof_diff_t *d, uint64_t weight);
 
 PROF_HIDDEN_END

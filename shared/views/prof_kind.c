@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The stacks end where the thread enters the kernel: such a function of the C
- * library takes a kind of its own, as its time is the kernel's.
+ * Stacks end where the thread enters the kernel.  Functions of the C library
+ * that are system calls have their own kind, since they show the kernel's time.
  */
 
 
@@ -32,7 +32,7 @@ const prof_kind_t  prof_kinds[] = {
 };
 
 
-/* the first that fits decides */
+/* the first matching row decides */
 
 static const prof_kind_object_t  prof_kind_objects[] = {
     { "[vdso]",       1, PROF_KIND_KERNEL },
@@ -69,7 +69,7 @@ static const prof_kind_object_t  prof_kind_objects[] = {
 };
 
 
-/* of frames that are in no object */
+/* kinds of frames without an object */
 
 static const uint32_t  prof_kind_types[PROF_TYPE_MAX] = {
     [PROF_TYPE_CODE] = PROF_KIND_UNKNOWN,
@@ -82,7 +82,7 @@ static const uint32_t  prof_kind_types[PROF_TYPE_MAX] = {
 };
 
 
-/* system calls by the C library's names for them, in order */
+/* names of system calls in the C library, sorted */
 
 static const char *const  prof_kind_calls[] = {
     "accept", "accept4", "bind", "brk", "chdir", "chmod", "clock_nanosleep",
@@ -200,7 +200,7 @@ prof_kind_text(const prof_profile_t *p, uint32_t kind, prof_buf_t *b)
 
         for (i = 0; i < p->nobjects; i++) {
             if (prof_kind_of_path(p->objects[i].path) == PROF_KIND_PROGRAM) {
-                prof_buf_puts(b, prof_kind_file(p->objects[i].path));
+                prof_buf_puts(b, prof_path_file(p->objects[i].path));
                 return;
             }
         }
@@ -210,24 +210,13 @@ prof_kind_text(const prof_profile_t *p, uint32_t kind, prof_buf_t *b)
 }
 
 
-const char *
-prof_kind_file(const char *path)
-{
-    const char  *slash;
-
-    slash = strrchr(path, '/');
-
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-
 static uint32_t
 prof_kind_of_path(const char *path)
 {
     size_t       i;
     const char  *found, *name;
 
-    name = prof_kind_file(path);
+    name = prof_path_file(path);
 
     for (i = 0;
          i < sizeof(prof_kind_objects) / sizeof(prof_kind_objects[0]);
@@ -248,7 +237,7 @@ prof_kind_of_path(const char *path)
 static int
 prof_kind_enters(const char *name)
 {
-    /* some are known by the names that the library has for itself */
+    /* the library has internal names for some: "__libc_read" */
 
     while (*name == '_') {
         name++;

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Kinds of frames, which pictures tell apart by color: whose code it is, told
- * by the object that it is in.  A new kind is one line in the table, and a
- * color in shared/assets/prof_theme.css.
+ * The kind of a frame chooses its color in pictures.  It comes from the type of
+ * the frame, and for code from the path of its object.  A new kind is one line
+ * in the table, and a color in shared/assets/prof_theme.css.
  *
  * Context: any thread; not in a signal.
  */
@@ -20,7 +20,7 @@
 #include "views/prof_view.h"
 
 
-/* name: the class in pictures; text, for people */
+/* columns: the class in pictures; the text for people */
 
 #define PROF_KINDS(x)                                                         \
     x(PROGRAM,  "p",  "program")                                              \
@@ -56,28 +56,28 @@ PROF_HIDDEN_BEGIN
 /* PROF_KIND_MAX of them */
 extern const prof_kind_t  prof_kinds[];
 
-/* the kind of a symbolized frame; the same, but kernel entries are LIBC */
+/*
+ * The kind of a symbolized frame; prof_kind_object() does not distinguish
+ * system calls from other functions of the C library.
+ */
 uint32_t prof_kind(const prof_profile_t *p, const prof_frame_t *f);
 uint32_t prof_kind_object(const prof_profile_t *p, const prof_frame_t *f);
 
 /*
- * The kinds of the functions of a view.  Names below one that is waiting tell
- * what it waits for.
+ * The kinds of the functions of a view.  Stages below a waiting frame are
+ * causes of waiting, and have its kind.
  * Returns an array for free(), or NULL when memory is short.
  */
 uint32_t *prof_kind_functions(const prof_profile_t *p, const prof_view_t *v);
 
-/* the same of its nodes: one name may be both a stage and a cause */
+/* the kinds of the nodes: one name may be both a stage and a cause */
 uint32_t *prof_kind_nodes(const prof_profile_t *p, const prof_view_t *v);
 
 /*
- * What the kind is called in this profile: the program has the name of its
- * file.  Not escaped.
+ * Appends the text of a kind, not escaped.  That of PROF_KIND_PROGRAM is the
+ * file name of the program.
  */
 void prof_kind_text(const prof_profile_t *p, uint32_t kind, prof_buf_t *b);
-
-/* the last part of a path */
-const char *prof_kind_file(const char *path);
 
 PROF_HIDDEN_END
 

@@ -24,7 +24,7 @@ prof_label_sets_init(prof_label_sets_t *s, const prof_profile_t *p)
 
     memset(s, 0, sizeof(prof_label_sets_t));
 
-    /* one for each label, and the one without any */
+    /* one set per label, and the empty set */
 
     n = (size_t) p->nlabels + 1;
 

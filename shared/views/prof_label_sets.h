@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The sets of labels that a profile has weights for: "worker 17, thread pool".
+ * The sets of labels that entries have, with their weights: "worker 17, thread
+ * pool".
  *
  * Context: any thread; not in a signal.
  */
@@ -33,11 +34,11 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* PROF_OK, or PROF_ERROR when memory is short; to be freed in any case */
+/* PROF_OK, or PROF_ERROR when memory is short; call free() in both cases */
 int prof_label_sets_init(prof_label_sets_t *s, const prof_profile_t *p);
 void prof_label_sets_free(prof_label_sets_t *s);
 
-/* the labels of a set as a text, any bytes; nothing for PROF_NONE */
+/* appends the labels of a set as text of any bytes; nothing for PROF_NONE */
 void prof_label_sets_text(const prof_profile_t *p, uint32_t labels,
     prof_buf_t *b);
 

@@ -27,7 +27,7 @@ static void prof_summary_facts(const prof_profile_t *p,
     prof_summary_ctx_t *ctx);
 static void prof_summary_times(const prof_profile_t *p,
     prof_summary_ctx_t *ctx);
-static void prof_summary_memory(const prof_profile_t *p,
+static void prof_summary_measures(const prof_profile_t *p,
     prof_summary_ctx_t *ctx);
 static void prof_summary_stats(const prof_profile_t *p,
     prof_summary_ctx_t *ctx);
@@ -51,7 +51,7 @@ prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data)
 
     prof_summary_facts(p, &ctx);
     prof_summary_times(p, &ctx);
-    prof_summary_memory(p, &ctx);
+    prof_summary_measures(p, &ctx);
     prof_summary_stats(p, &ctx);
 
     return ctx.rc;
@@ -187,27 +187,27 @@ prof_summary_times(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 
 
 static void
-prof_summary_memory(const prof_profile_t *p, prof_summary_ctx_t *ctx)
+prof_summary_measures(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 {
     uint32_t               i, m, n, unit, list[PROF_MEASURE_MAX];
     const prof_measure_t  *measure;
 
     n = prof_measure_list(p, list);
 
-    if (prof_measures[list[n - 1]].series != PROF_SERIES_MEMORY) {
-        return;
-    }
-
     for (i = 0; i < n; i++) {
         m = list[i];
         measure = &prof_measures[m];
 
-        if (measure->series == PROF_SERIES_MEMORY) {
+        if (measure->series != PROF_SERIES_TIME) {
             unit = measure->unit == PROF_UNIT_BYTES ? PROF_SUMMARY_BYTES
                                                     : PROF_SUMMARY_COUNT;
             prof_summary_number(ctx, measure->name, measure->title, unit,
                                 prof_measure_total(p, m));
         }
+    }
+
+    if (prof_measures[list[n - 1]].series != PROF_SERIES_MEMORY) {
+        return;
     }
 
     prof_summary_number(ctx, "peak_space", "most bytes in use at one time",

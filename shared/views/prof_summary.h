@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What a profile says about itself besides its stacks, the same in all
- * formats: the facts of the capture, how long it took, and how far it can be
- * trusted (samples taken and lost, asked and effective frequency, CPU clock
- * beside the sampled sums, the profiler's own time).
+ * The information about a profile besides its stacks, the same in all formats:
+ * the facts of the capture, its times, and its quality (samples taken and
+ * lost, requested and effective frequency, CPU clock and sum of the samples,
+ * the profiler's own time).
  *
  * Context: any thread; not in a signal.
  */
@@ -21,7 +21,7 @@
 
 
 typedef enum {
-    PROF_SUMMARY_TEXT = 0,      /* the only one with a value, not a number */
+    PROF_SUMMARY_TEXT = 0,      /* "value" is set, not "number" */
     PROF_SUMMARY_COUNT,
     PROF_SUMMARY_HZ,
     PROF_SUMMARY_NS,
@@ -31,19 +31,19 @@ typedef enum {
 
 typedef struct {
     const char  *name;          /* for machines: "lost_ring" */
-    const char  *text;          /* for people; the name of a fact is its own */
+    const char  *text;          /* for people; of a fact its name */
     uint32_t     unit;          /* prof_summary_e */
     const char  *value;         /* any bytes */
     uint64_t     number;
 } prof_summary_t;
 
 
-/* anything but PROF_OK ends the summary and is returned by it */
+/* a result other than PROF_OK ends the summary, which returns it */
 
 typedef int (*prof_summary_pt)(void *data, const prof_summary_t *item);
 
 
-/* warning: the line keeps the picture from being taken for more than it is */
+/* warning: the line tells what the picture does not show */
 
 typedef void (*prof_notes_pt)(void *data, const prof_buf_t *line,
     int warning);
@@ -55,7 +55,7 @@ PROF_HIDDEN_BEGIN
 int prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data);
 
 /*
- * The same in one line, as the name of the picture of a measure:
+ * Appends one line for a measure, as the name of its picture:
  * "wall: GET /a, 123.4 ms, 118 samples at 956 Hz (asked: 1000), 0 lost"
  * "alloc_space: GET /a, 1.5 MB, all allocations"
  */
@@ -79,7 +79,7 @@ uint64_t prof_summary_frequency(const prof_profile_t *p);
  */
 void prof_notes(const prof_profile_t *p, prof_notes_pt fn, void *data);
 
-/* "0 samples, the request used 38.0 us of CPU time": why nothing is there */
+/* why a picture is empty: "0 samples, the request used 38.0 us of CPU time" */
 void prof_notes_empty(const prof_profile_t *p, prof_buf_t *b);
 
 PROF_HIDDEN_END

@@ -2,13 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Making a timeline shorter is sampling it a second time.  Runs are collected
- * in groups of nearly equal weight, and of each group the stack that is found
- * at one point of it stands for the group.  The points are spread evenly, so a
- * stack's share of the whole is expected to remain what it was; taking the
- * heaviest of each group would favor the common stacks.  A run that is as
- * heavy as a group stays as it is: long waits do not make the groups of what
- * ran between them larger.
+ * A timeline is shortened by sampling it again.  Runs are collected in groups
+ * of nearly equal weight.  The stack at one point of each group represents the
+ * group.  The points are spread evenly, so the expected share of each stack is
+ * unchanged; the heaviest stack of each group would favor common stacks.  A
+ * run with the weight of a group is not grouped, so long waits do not enlarge
+ * the groups of the runs between them.
  */
 
 
@@ -18,7 +17,7 @@
 #include <string.h>
 
 
-/* the fraction of the golden ratio, whose multiples are spread most evenly */
+/* the fraction of the golden ratio: its multiples are spread evenly */
 
 #define PROF_TIMELINE_STEP  0x9e3779b97f4a7c15
 
@@ -139,8 +138,8 @@ prof_timeline_shorten(prof_timeline_t *t, uint32_t max)
     low = 1;
 
     /*
-     * Each heavy run may leave an unfilled group before it: twice the total
-     * by the target, and one more for the last group, is what can come out.
+     * Each heavy run may leave an incomplete group before it.  So there are at
+     * most twice the total by the target groups, and one more.
      */
 
     high = t->total / (max - 1) * 2 + 2;
@@ -163,7 +162,7 @@ prof_timeline_shorten(prof_timeline_t *t, uint32_t max)
 }
 
 
-/* the number of groups of that weight; makes them, or only counts */
+/* returns the number of groups of that weight; "make" makes them */
 
 static uint32_t
 prof_timeline_groups(prof_timeline_t *t, uint32_t n, uint64_t target,
@@ -208,8 +207,8 @@ prof_timeline_groups(prof_timeline_t *t, uint32_t n, uint64_t target,
 
 
 /*
- * The runs [first, last) become one.  It is written where they are read, and
- * never ahead of them.
+ * Makes one run of the runs [first, last).  It is written to the same array, at
+ * or before the position of the runs that are read.
  */
 
 static void

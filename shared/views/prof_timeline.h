@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The timeline of a profile for viewers: stacks of functions in order of time,
- * equal neighbors merged, and no more of them than a viewer can bear.
+ * The timeline of a profile for viewers: stacks of functions in order of time.
+ * Equal neighbors are merged, and the number of stacks is limited.
  *
  * Context: any thread; not in a signal.
  */
@@ -27,13 +27,13 @@ typedef struct {
 typedef struct {
     prof_timeline_run_t  *runs;
     uint32_t              nruns;
-    uint32_t              nmerged;  /* runs before they were made fewer to
-                                       stay within the limit; 0: all kept */
+    uint32_t              nmerged;  /* the number of runs before they were
+                                       reduced to the limit; 0: all are kept */
     uint64_t              total;
 } prof_timeline_t;
 
 
-/* all, whatever their labels */
+/* entries of all sets of labels */
 
 #define PROF_TIMELINE_ALL  (PROF_NONE - 1)
 
@@ -41,10 +41,10 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * The entries that have a weight in the measure, all of them or those with
- * that set of labels.  Allocations have no order: theirs is that of the view.
- * If there are more than max runs, neighbors share a stack; the total remains
- * exact.  Returns PROF_OK, or PROF_ERROR when memory is short.
+ * Uses the entries that have a weight in the measure: all of them, or those
+ * with that set of labels.  Entries of series without an order are sorted by
+ * node.  If there are more than max runs, neighbors share a stack; the total
+ * stays exact.  Returns PROF_OK, or PROF_ERROR when memory is short.
  */
 int prof_timeline_init(prof_timeline_t *t, const prof_profile_t *p,
     const prof_view_t *v, uint32_t measure, uint32_t labels, uint32_t max);

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Sums over groups of functions: what a group used itself, and with all that
- * it called.
+ * Sums over groups of functions: the weight of a group itself (self), and with
+ * all functions that it called (total).
  *
  * Context: any thread; not in a signal.
  */
@@ -29,14 +29,14 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * The sums of n groups; group[] tells that of each function of the view.  A
- * group within itself (recursion) is counted once.
+ * Returns the sums of n groups; group[i] is the group of function i of the
+ * view.  A group below itself (recursion) is counted once.
  * Returns an array for free(), or NULL when memory is short.
  */
 prof_total_t *prof_totals_create(const prof_view_t *v, const uint32_t *group,
     uint32_t n);
 
-/* by self, then by total, in that column; the largest first */
+/* sorts by self, then by total, in that column, the largest first */
 void prof_totals_sort(prof_total_t *totals, uint32_t n, uint32_t column);
 
 PROF_HIDDEN_END

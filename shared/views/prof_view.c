@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Two hash tables do the work while a view is built, and are gone afterwards:
- * one of functions, one of (parent, function) pairs.  Both have open
- * addressing and hold index + 1, so that 0 is an empty slot.
+ * Two hash tables are used while a view is built: one of functions, one of
+ * (parent, function) pairs.  Both have open addressing and contain index + 1,
+ * so that 0 is an empty slot.
  */
 
 
@@ -468,7 +468,7 @@ prof_view_column(const prof_view_t *v, uint32_t measure)
 }
 
 
-/* only the functions are sorted, nodes are then taken function by function */
+/* sorts the functions only, and links the nodes function by function */
 
 int
 prof_view_order(prof_view_t *v, uint32_t share)

@@ -2,12 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A view of a profile for encoders: the call tree of functions.
+ * A view of a profile for formats: the call tree of functions.
  *
- * The profile's own tree is one of addresses.  Here all addresses of a
- * function at the same place of the tree are one node, which knows the weight
- * of itself and of all below it.  A frame with inlined functions is as many
- * nodes.
+ * The nodes of a profile are addresses.  In a view all addresses of a function
+ * with the same callers are one node, with the weight of the node itself and
+ * the total with all nodes below.  A frame with inlined functions becomes
+ * several nodes.
  *
  * A view refers to its profile, which must outlive it.
  *
@@ -51,8 +51,9 @@ typedef struct {
 
 
 /*
- * Weights are in columns: of node i, column k, self[i * ncolumns + k] is what
- * ended there, and total[] what ended there or below.
+ * Weights are in columns.  For node i and column k, self[i * ncolumns + k] is
+ * the weight of stacks that end at the node, and total[] is that of stacks
+ * that end there or below.
  */
 
 typedef struct {
@@ -88,12 +89,11 @@ PROF_HIDDEN_BEGIN
 /*
  * Builds the view of a symbolized profile.
  *
- * Without a name function, functions are told apart by object, unwind entry,
- * name and source; one that is inlined is another than the one that is not.
- * With one, all of which it makes the same text are one function, of that
- * name.
+ * Without a name function, functions differ by object, unwind entry, name,
+ * source, and by whether they are inlined.  With a name function, all
+ * functions that it gives the same text are one function of that name.
  *
- * Columns are the first n of the measures that are listed.
+ * The view has a column for each of the n measures.
  *
  * Returns NULL when memory is short.
  */
@@ -105,15 +105,16 @@ void prof_view_destroy(prof_view_t *v);
 uint32_t prof_view_column(const prof_view_t *v, uint32_t measure);
 
 /*
- * Links the children of nodes in the order of their names.  share: only of
- * nodes that have 1 / share of the whole in any column, others seem to have
- * none; 0: of all.  PROF_OK, or PROF_ERROR when memory is short.
+ * Links the children of nodes in the order of their names.  If share is not 0,
+ * only nodes with at least 1 / share of the whole in any column get their
+ * children.  PROF_OK, or PROF_ERROR when memory is short.
  */
 int prof_view_order(prof_view_t *v, uint32_t share);
 
 /*
- * For weights of another kind, in a view that was created without columns:
- * room for n of them, zeroed; and the totals, after self[] was filled in.
+ * For other weights, in a view that was created without measures:
+ * prof_view_columns() makes n zeroed columns, and prof_view_sum() computes the
+ * totals after self[] was filled.
  */
 int prof_view_columns(prof_view_t *v, uint32_t n);
 void prof_view_sum(prof_view_t *v);

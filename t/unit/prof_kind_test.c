@@ -224,10 +224,10 @@ test_text(void)
 
     prof_profile_destroy(p);
 
-    is_str(prof_kind_file("/usr/sbin/nginx"), "nginx", "last part");
-    is_str(prof_kind_file("[vdso]"), "[vdso]", "no parts");
-    is_str(prof_kind_file("/usr/"), "/usr/", "no last part");
-    is_str(prof_kind_file(""), "", "nothing");
+    is_str(prof_path_file("/usr/sbin/nginx"), "nginx", "last part");
+    is_str(prof_path_file("[vdso]"), "[vdso]", "no parts");
+    is_str(prof_path_file("/usr/"), "/usr/", "no last part");
+    is_str(prof_path_file(""), "", "nothing");
 }
 
 
