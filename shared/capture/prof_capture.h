@@ -77,6 +77,7 @@ struct prof_turn_s {
     uintptr_t        top;
     uint64_t         wall;          /* clocks at the start of the segment */
     uint64_t         cpu;
+    uint64_t         read;          /* when the CPU clock was read */
     uint64_t         samples;       /* folded in the turn */
     uint32_t         nspans;
     uintptr_t        spans[PROF_SPANS_MAX];

@@ -16,6 +16,10 @@
  * for a while (prof_sampler.h).  The part of the time after it in which the
  * thread used no CPU time is the waiting's, the rest is what ran after it.
  *
+ * Reading the CPU clock is a system call.  A segment that ends soon after the
+ * clock was read is taken to have run all the time; if it did not, the segments
+ * after it get that much less.
+ *
  * The time to the next sample is carried over from turn to turn.
  */
 
@@ -25,6 +29,9 @@
 #include "stacks/prof_marks.h"
 
 
+/* a clock that was read so short ago is not read again */
+#define PROF_CPU_READ_NS  20000
+
 #define prof_barrier()  __asm__ volatile ("" ::: "memory")
 
 
@@ -32,6 +39,8 @@ static void prof_turn_start(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_border(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn);
+static uint64_t prof_turn_cpu(prof_sampler_t *s, prof_turn_t *turn,
+    uint64_t wall);
 static void prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn,
     uint64_t wall, uint64_t cpu);
 static void prof_turn_unsampled(prof_turn_t *turn, uint32_t root,
@@ -210,6 +219,7 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     turn->samples = 0;
     turn->wall = c->mark;
     turn->cpu = prof_clock(s->cpu_clock);
+    turn->read = turn->wall;
 
     s->start = turn->wall;
     s->due = turn->wall + c->rest;
@@ -295,7 +305,7 @@ prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn)
     c = turn->capture;
 
     wall = prof_clock(CLOCK_MONOTONIC);
-    cpu = prof_clock(s->cpu_clock);
+    cpu = prof_turn_cpu(s, turn, wall);
 
     prof_turn_fold(s, turn, wall, cpu);
 
@@ -308,6 +318,24 @@ prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn)
     turn->cpu = cpu;
 
     c->stats.own_fold_ns += prof_clock(CLOCK_MONOTONIC) - wall;
+}
+
+
+static uint64_t
+prof_turn_cpu(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall)
+{
+    uint64_t  cpu;
+
+    if (wall - turn->read < PROF_CPU_READ_NS
+        && prof_ring_peek(&s->ring) == NULL)
+    {
+        return turn->cpu + (wall - turn->wall);
+    }
+
+    turn->read = wall;
+    cpu = prof_clock(s->cpu_clock);
+
+    return (cpu > turn->cpu) ? cpu : turn->cpu;
 }
 
 
@@ -345,6 +373,10 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
     for ( /* void */ ; rec; rec = prof_ring_peek(&s->ring)) {
 
         prof_marks_stack(&marks, rec);
+
+        if (rec->cpu < last_cpu) {
+            rec->cpu = last_cpu;
+        }
 
         node = root;
 

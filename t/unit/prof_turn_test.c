@@ -14,6 +14,7 @@
 #include "prof_series.h"
 #include "views/prof_kind.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -45,6 +46,7 @@
 #define MS  1000000
 
 #define TEST_FORGED  1000
+#define TEST_SPANS   1000
 
 
 typedef struct {
@@ -58,6 +60,8 @@ typedef struct {
 #if (TEST_ALLOCATOR)
 static void test_check_stack(void);
 #endif
+typedef int (*test_clock_pt)(clockid_t id, struct timespec *ts);
+
 static uint64_t test_now(clockid_t id);
 static void test_spin(int ms);
 static void test_wait(int ms);
@@ -86,6 +90,8 @@ static void test_spans_job(void *data);
 static uint64_t test_in_spans(const prof_profile_t *p, const char *outer,
     const char *inner);
 static void test_spans(prof_sampler_t *s);
+static void test_spans_brief(void *data);
+static void test_brief_spans(prof_sampler_t *s);
 static void test_long_capture(prof_sampler_t *s);
 static void test_forge(void *data);
 static void test_foreign_signal(prof_sampler_t *s);
@@ -95,6 +101,8 @@ static void test_allocator(void);
 static void test_allocating_handler(int signo);
 
 
+static test_clock_pt      test_clock;
+static volatile int       test_cpu_reads;
 static volatile int       test_allocations;
 static volatile uint64_t  test_sink;
 
@@ -137,6 +145,17 @@ free(void *p)
 }
 
 #endif
+
+
+/* counts what the profiler reads */
+
+int
+clock_gettime(clockid_t id, struct timespec *ts)
+{
+    test_cpu_reads += (id == CLOCK_THREAD_CPUTIME_ID);
+
+    return test_clock(id, ts);
+}
 
 
 static uint64_t
@@ -770,6 +789,58 @@ test_spans(prof_sampler_t *s)
 }
 
 
+static void
+test_spans_brief(void *data)
+{
+    int          i, reads;
+    test_job_t  *job = data;
+
+    reads = test_cpu_reads;
+
+    for (i = 0; i < TEST_SPANS; i++) {
+        (void) prof_span_begin(job->sampler, job->self, PROF_FRAME_FIXED);
+        prof_span_end(job->sampler, job->self);
+    }
+
+    job->ms = test_cpu_reads - reads;
+
+    test_wait(2);
+    test_spin(2);
+}
+
+
+/* the CPU clock is a system call, so it is not read at each border */
+
+static void
+test_brief_spans(prof_sampler_t *s)
+{
+    test_job_t       job;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    c = test_capture(1);
+
+    (void) prof_capture_name(c, "span", 4);
+
+    job.sampler = s;
+    job.self = c;
+
+    prof_turn_run(s, c, (uintptr_t) test_job, test_spans_brief, &job);
+
+    ok(job.ms < TEST_SPANS / 2, "%d reads of the CPU clock for %d borders",
+       job.ms, 2 * TEST_SPANS);
+
+    p = prof_capture_finish(c, "brief");
+
+    is_int(test_sum(p, -1, 0), p->wall, "the weights sum to the turn");
+    is_int(test_sum(p, -1, 1), p->cpu, "on both clocks");
+    ok(p->cpu < p->wall - 1 * MS, "what the turn waited is no CPU time");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
 /* least memory and highest frequency: sums are right, the governor acts */
 
 static void
@@ -955,6 +1026,8 @@ main(void)
     const char      *err;
     prof_sampler_t  *s;
 
+    test_clock = (test_clock_pt) (uintptr_t) dlsym(RTLD_NEXT, "clock_gettime");
+
     is_int(prof_process_init(), PROF_OK, "tables");
 
     s = prof_sampler_create(&err);
@@ -970,6 +1043,7 @@ main(void)
     test_names(s);
     test_interrupted(s);
     test_spans(s);
+    test_brief_spans(s);
     test_long_capture(s);
     test_foreign_signal(s);
 
