@@ -141,7 +141,8 @@ $(BUILD)/libprof.a: $(CORE_OBJS) $(BUILD)/core.list
 	$(AR) rcs $@ $(CORE_OBJS)
 
 $(HELPER): $(HELPER_OBJS) $(BUILD)/libprof.a
-	$(CC) $(CFLAGS) -o $@ $(HELPER_OBJS) $(BUILD)/libprof.a -ldw -lelf -ldl
+	$(CC) $(CFLAGS) -o $@ $(HELPER_OBJS) $(BUILD)/libprof.a -ldw -lelf       \
+	    -liberty -ldl
 
 # the helper without its main program, for tests
 $(BUILD)/libsymbolizer.a: $(HELPER_OBJS)
@@ -185,7 +186,8 @@ $(BUILD)/t/%.t: t/unit/%_test.c t/unit/tap.h $(FIXTURE_OBJS) $(BUILD)/libprof.a\
                $(BUILD)/libsymbolizer.a $(HELPER)
 	@mkdir -p $(@D)
 	$(COMPILE) -I t/unit -MF $(BUILD)/t/$*.d -o $@ $<                     \
-	    $(FIXTURE_OBJS) $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a $(LIBS)
+	    $(FIXTURE_OBJS) $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a       \
+	    -liberty $(LIBS)
 
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libprof.a $(HELPER)
 	@mkdir -p $(@D)
@@ -316,7 +318,7 @@ fuzzers:
 $(BUILD)/prof_fuzz_%: t/fuzz/prof_fuzz_%.c $(BUILD)/libprof.a               \
                       $(BUILD)/libsymbolizer.a
 	$(COMPILE) -I t/unit -fsanitize=fuzzer,$(FUZZ) -o $@ $<               \
-	    $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a $(LIBS)
+	    $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a -liberty $(LIBS)
 
 lint:	## check style, layers and signal handlers; run cppcheck on the core
 	@$(DEPS) lint

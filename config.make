@@ -50,7 +50,7 @@ cat << END                                                    >> $NGX_MAKEFILE
 modules:	$prof_helper
 
 $prof_helper:	$(echo $prof_srcs) $(echo $prof_shared/*/*.h)
-	\$(CC) \$(CFLAGS) -I $prof_shared -o $prof_helper $(echo $prof_srcs) $NGX_LD_OPT -ldw -lelf $NGX_LIBDL
+	\$(CC) \$(CFLAGS) -I $prof_shared -o $prof_helper $(echo $prof_srcs) $NGX_LD_OPT -ldw -lelf -liberty $NGX_LIBDL
 
 install:	install_profile_symbolizer
 
