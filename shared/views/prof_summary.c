@@ -64,14 +64,17 @@ prof_summary_line(const prof_profile_t *p, uint32_t measure, prof_buf_t *b)
     prof_buf_printf(b, "%s: %s, ", prof_measures[measure].name, p->title);
     prof_measure_value(b, prof_measures[measure].unit,
                        prof_measure_total(p, measure));
-    prof_buf_puts(b, ", ");
+
+    if (prof_measures[measure].series == PROF_SERIES_MEMORY) {
+        prof_buf_puts(b, ", ");
+        prof_summary_interval(p, b);
+    }
 
     if (!prof_series_desc[prof_measures[measure].series].counted) {
-        prof_summary_interval(p, b);
         return;
     }
 
-    prof_buf_printf(b, "%" PRIu64 " samples at %" PRIu64 " Hz (asked: %"
+    prof_buf_printf(b, ", %" PRIu64 " samples at %" PRIu64 " Hz (asked: %"
                     PRIu32 "), %" PRIu64 " lost",
                     p->stats.samples, prof_summary_frequency(p),
                     p->frequency, prof_summary_lost(p));
