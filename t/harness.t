@@ -126,21 +126,12 @@ use ProfileTest;
 
 my \$t = ProfileTest->new();
 
-\$t->write_file_expand('nginx.conf', <<'CONF');
-%%MODULES%%
-%%GLOBALS%%
-
-events { }
-
-http {
-    %%GLOBALS_HTTP%%
-
-    server {
-        listen 127.0.0.1:8080;
-        location / { return 200; }
-    }
+\$t->conf(<<'EOF');
+server {
+    listen 127.0.0.1:8080;
+    location / { return 200; }
 }
-CONF
+EOF
 
 \$t->run();
 

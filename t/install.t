@@ -25,25 +25,15 @@ my $t = ProfileTest->new()->has(qw/ rewrite /)->has_program('make');
 $t->skip_all('another build is tested')
     unless -e $built && ($ENV{TEST_NGINX_MODULE} // $built) eq $built;
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+server {
+    listen 127.0.0.1:8080;
 
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    server {
-        listen 127.0.0.1:8080;
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
-EOF2
+EOF
 
 $t->run();
 

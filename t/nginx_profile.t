@@ -19,41 +19,27 @@ use ProfileTest::Pprof;
 
 my $t = ProfileTest->new()->has(qw/ rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF', workers => 2);
+server {
+    listen 127.0.0.1:8080;
+    listen unix:%%TESTDIR%%/console;
 
-%%MODULES%%
-%%GLOBALS%%
+    location /-/profile/ {
+        profile_console;
+    }
 
-worker_processes 2;
-
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    server {
-        listen 127.0.0.1:8080;
-        listen unix:%%TESTDIR%%/console;
-
-        location /-/profile/ {
-            profile_console;
+    location /other/ {
+        if ($http_authorization != "secret") {
+            return 403;
         }
+        profile_console;
+    }
 
-        location /other/ {
-            if ($http_authorization != "secret") {
-                return 403;
-            }
-            profile_console;
-        }
-
-        location / {
-            return 404 "nothing\n";
-        }
+    location / {
+        return 404 "nothing\n";
     }
 }
-
-EOF2
+EOF
 
 $t->run();
 

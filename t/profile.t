@@ -18,37 +18,27 @@ use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ gzip proxy /)->plan(35);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+gzip_comp_level 9;
+gzip_types text/plain;
+gzip_min_length 1;
+default_type text/plain;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
 
-http {
-    %%GLOBALS_HTTP%%
+    profile_endpoint on;
 
-    gzip_comp_level 9;
-    gzip_types text/plain;
-    gzip_min_length 1;
-    default_type text/plain;
+    location / {
+    }
 
-    server {
-        listen 127.0.0.1:8080;
+    location /gzip/ {
+        alias %%TESTDIR%%/;
+        gzip on;
+    }
 
-        profile_endpoint on;
-
-        location / {
-        }
-
-        location /gzip/ {
-            alias %%TESTDIR%%/;
-            gzip on;
-        }
-
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8081/;
-        }
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8081/;
     }
 }
 EOF

@@ -20,88 +20,76 @@ use ProfileTest::Upstream;
 my $t = ProfileTest->new()->has(qw/ debug gzip map proxy rewrite ssi /)
                           ->plan(15 * 7 + 21);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+%%SLOW_MAP%%
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
-}
+log_format status '$uri $status';
 
-http {
-    %%GLOBALS_HTTP%%
-    %%SLOW_MAP%%
-    error_log %%TESTDIR%%/error.log info;
+gzip_comp_level 9;
+gzip_types text/plain;
 
-    log_format status '$uri $status';
+server {
+    listen 127.0.0.1:8080;
 
-    gzip_comp_level 9;
-    gzip_types text/plain;
+    profile_endpoint on;
+    access_log %%TESTDIR%%/status.log status;
 
-    server {
-        listen 127.0.0.1:8080;
+    # matches in about a millisecond that it does not
+    location /loop {
+        access_log off;
+        return 200 "done$slow";
+    }
 
-        profile_endpoint on;
-        access_log %%TESTDIR%%/status.log status;
+    location / {
+        proxy_read_timeout 300ms;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        # matches in about a millisecond that it does not
-        location /loop {
-            access_log off;
-            return 200 "done$slow";
-        }
+    location /gzip/ {
+        gzip on;
+        proxy_read_timeout 300ms;
+        proxy_pass http://127.0.0.1:8081/;
+    }
 
-        location / {
-            proxy_read_timeout 300ms;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /unbuffered/ {
+        proxy_buffering off;
+        proxy_read_timeout 300ms;
+        proxy_pass http://127.0.0.1:8081/;
+    }
 
-        location /gzip/ {
-            gzip on;
-            proxy_read_timeout 300ms;
-            proxy_pass http://127.0.0.1:8081/;
-        }
+    location /unbuffered_gzip/ {
+        gzip on;
+        proxy_buffering off;
+        proxy_read_timeout 300ms;
+        proxy_pass http://127.0.0.1:8081/;
+    }
 
-        location /unbuffered/ {
-            proxy_buffering off;
-            proxy_read_timeout 300ms;
-            proxy_pass http://127.0.0.1:8081/;
-        }
+    location /ignore/ {
+        proxy_ignore_client_abort on;
+        proxy_pass http://127.0.0.1:8081/;
+    }
 
-        location /unbuffered_gzip/ {
-            gzip on;
-            proxy_buffering off;
-            proxy_read_timeout 300ms;
-            proxy_pass http://127.0.0.1:8081/;
-        }
+    location /refused {
+        proxy_pass http://127.0.0.1:8082;
+    }
 
-        location /ignore/ {
-            proxy_ignore_client_abort on;
-            proxy_pass http://127.0.0.1:8081/;
-        }
+    location /none {
+        root %%TESTDIR%%/nowhere;
+    }
 
-        location /refused {
-            proxy_pass http://127.0.0.1:8082;
-        }
+    location /text {
+        gzip on;
+    }
 
-        location /none {
-            root %%TESTDIR%%/nowhere;
-        }
+    location /impatient {
+        send_timeout 1ms;
+        rewrite ^ /text break;
+    }
 
-        location /text {
-            gzip on;
-        }
-
-        location /impatient {
-            send_timeout 1ms;
-            rewrite ^ /text break;
-        }
-
-        location /ssi {
-            ssi on;
-            ssi_types text/plain;
-        }
+    location /ssi {
+        ssi on;
+        ssi_types text/plain;
     }
 }
 EOF

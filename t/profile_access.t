@@ -26,208 +26,198 @@ my $v6 = IO::Socket::IP->new(LocalHost => '::1', LocalPort => port(8082),
 my $listen_v6 = $v6 ? 'listen [::1]:%%PORT_8082%%;' : '';
 undef $v6;
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<"EOF");
+default_type text/plain;
 
-events {
+map \$http_x_map \$mapped {
+    default 0;
+    yes 1;
+    no '';
 }
 
-http {
-    %%GLOBALS_HTTP%%
+# what a variable of auth_request becomes must not be looked at before
 
-    default_type text/plain;
+map \$role \$role_may {
+    default 0;
+    admin 1;
+}
 
-    map \$http_x_map \$mapped {
-        default 0;
-        yes 1;
-        no '';
+geo \$realip_remote_addr \$from_proxy {
+    default 0;
+    127.0.0.0/8 1;
+}
+
+server {
+    listen 127.0.0.1:8080;
+    listen unix:%%TESTDIR%%/unix.sock;
+    $listen_v6
+
+    server_name default;
+
+    set_real_ip_from 127.0.0.1;
+    set_real_ip_from unix:;
+    real_ip_header X-Real-IP;
+
+    profile_endpoint on;
+
+    location / {
     }
 
-    # what a variable of auth_request becomes must not be looked at before
-
-    map \$role \$role_may {
-        default 0;
-        admin 1;
+    location /v4/ {
+        profile_allow 192.0.2.0/25 198.51.100.7 10.1.2.3;
+        alias %%TESTDIR%%/;
     }
 
-    geo \$realip_remote_addr \$from_proxy {
-        default 0;
-        127.0.0.0/8 1;
+    location /v6/ {
+        profile_allow 2001:db8::/33;
+        alias %%TESTDIR%%/;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        listen unix:%%TESTDIR%%/unix.sock;
-        $listen_v6
+    location /unix/ {
+        profile_allow unix:;
+        alias %%TESTDIR%%/;
+    }
 
-        server_name default;
+    location /all/ {
+        profile_allow all;
+        alias %%TESTDIR%%/;
+    }
 
+    location /nobody/ {
+        profile_allow 0.0.0.0/32;
+        alias %%TESTDIR%%/;
+    }
+
+    location /proxied/ {
+        profile_allow all;
+        profile_if \$from_proxy;
+        alias %%TESTDIR%%/;
+    }
+}
+
+# conditions
+
+server {
+    listen 127.0.0.1:8080;
+    server_name condition;
+
+    profile_endpoint on;
+
+    location /0/ {
+        profile_if 0;
+        alias %%TESTDIR%%/;
+    }
+
+    location /empty/ {
+        profile_if "";
+        alias %%TESTDIR%%/;
+    }
+
+    location /1/ {
+        profile_if 1;
+        alias %%TESTDIR%%/;
+    }
+
+    location /00/ {
+        profile_if 00;
+        alias %%TESTDIR%%/;
+    }
+
+    location /off/ {
+        profile_if off;
+        alias %%TESTDIR%%/;
+    }
+
+    location /cookie/ {
+        profile_if \$cookie_profile;
+        alias %%TESTDIR%%/;
+    }
+
+    location /two/ {
+        profile_if \$arg_a\$arg_b;
+        alias %%TESTDIR%%/;
+    }
+
+    location /map/ {
+        profile_if \$mapped;
+        alias %%TESTDIR%%/;
+    }
+
+    location /set/ {
+        set \$may 0;
+
+        if (\$http_x_set = yes) {
+            set \$may 1;
+        }
+
+        profile_if \$may;
+        alias %%TESTDIR%%/;
+    }
+
+    location /secure/ {
+        secure_link \$arg_md5,\$arg_expires;
+        secure_link_md5 "secret \$uri \$arg_expires";
+        profile_if \$secure_link;
+        alias %%TESTDIR%%/;
+    }
+
+    location /args/ {
+        profile_if \$arg_performance_bar\$http_x_profile;
+        alias %%TESTDIR%%/;
+    }
+
+    location /role/ {
+        auth_request /auth;
+        auth_request_set \$role \$upstream_http_x_role;
+        profile_if \$role_may;
+        alias %%TESTDIR%%/;
+    }
+
+    location = /auth {
+        internal;
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /denied/ {
+        deny all;
+    }
+
+    location /denied-if/ {
+        profile_if 0;
+        deny all;
+    }
+
+    location /internal/ {
+        internal;
+    }
+
+    # the address becomes known later than in a server
+
+    location /late/ {
         set_real_ip_from 127.0.0.1;
-        set_real_ip_from unix:;
         real_ip_header X-Real-IP;
-
-        profile_endpoint on;
-
-        location / {
-        }
-
-        location /v4/ {
-            profile_allow 192.0.2.0/25 198.51.100.7 10.1.2.3;
-            alias %%TESTDIR%%/;
-        }
-
-        location /v6/ {
-            profile_allow 2001:db8::/33;
-            alias %%TESTDIR%%/;
-        }
-
-        location /unix/ {
-            profile_allow unix:;
-            alias %%TESTDIR%%/;
-        }
-
-        location /all/ {
-            profile_allow all;
-            alias %%TESTDIR%%/;
-        }
-
-        location /nobody/ {
-            profile_allow 0.0.0.0/32;
-            alias %%TESTDIR%%/;
-        }
-
-        location /proxied/ {
-            profile_allow all;
-            profile_if \$from_proxy;
-            alias %%TESTDIR%%/;
-        }
+        alias %%TESTDIR%%/;
     }
+}
 
-    # conditions
+server {
+    listen 127.0.0.1:8080;
+    server_name without;
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name condition;
-
-        profile_endpoint on;
-
-        location /0/ {
-            profile_if 0;
-            alias %%TESTDIR%%/;
-        }
-
-        location /empty/ {
-            profile_if "";
-            alias %%TESTDIR%%/;
-        }
-
-        location /1/ {
-            profile_if 1;
-            alias %%TESTDIR%%/;
-        }
-
-        location /00/ {
-            profile_if 00;
-            alias %%TESTDIR%%/;
-        }
-
-        location /off/ {
-            profile_if off;
-            alias %%TESTDIR%%/;
-        }
-
-        location /cookie/ {
-            profile_if \$cookie_profile;
-            alias %%TESTDIR%%/;
-        }
-
-        location /two/ {
-            profile_if \$arg_a\$arg_b;
-            alias %%TESTDIR%%/;
-        }
-
-        location /map/ {
-            profile_if \$mapped;
-            alias %%TESTDIR%%/;
-        }
-
-        location /set/ {
-            set \$may 0;
-
-            if (\$http_x_set = yes) {
-                set \$may 1;
-            }
-
-            profile_if \$may;
-            alias %%TESTDIR%%/;
-        }
-
-        location /secure/ {
-            secure_link \$arg_md5,\$arg_expires;
-            secure_link_md5 "secret \$uri \$arg_expires";
-            profile_if \$secure_link;
-            alias %%TESTDIR%%/;
-        }
-
-        location /args/ {
-            profile_if \$arg_performance_bar\$http_x_profile;
-            alias %%TESTDIR%%/;
-        }
-
-        location /role/ {
-            auth_request /auth;
-            auth_request_set \$role \$upstream_http_x_role;
-            profile_if \$role_may;
-            alias %%TESTDIR%%/;
-        }
-
-        location = /auth {
-            internal;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /denied/ {
-            deny all;
-        }
-
-        location /denied-if/ {
-            profile_if 0;
-            deny all;
-        }
-
-        location /internal/ {
-            internal;
-        }
-
-        # the address becomes known later than in a server
-
-        location /late/ {
-            set_real_ip_from 127.0.0.1;
-            real_ip_header X-Real-IP;
-            alias %%TESTDIR%%/;
-        }
+    location / {
     }
+}
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name without;
+server {
+    listen 127.0.0.1:8081;
 
-        location / {
+    location / {
+        if (\$http_x_user = '') {
+            return 401;
         }
-    }
 
-    server {
-        listen 127.0.0.1:8081;
-
-        location / {
-            if (\$http_x_user = '') {
-                return 401;
-            }
-
-            add_header X-Role \$http_x_user;
-            return 204;
-        }
+        add_header X-Role \$http_x_user;
+        return 204;
     }
 }
 EOF

@@ -12,97 +12,86 @@ use List::Util qw/ max min sum0 /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use ProfileTest;
+use ProfileTest::Process;
 use ProfileTest::Upstream;
+use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ lua proxy rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+log_format times '$request_uri rt=$request_time cpu=$profile_cpu_time '
+                 'wait=$profile_wait_time stall=$profile_stall_time '
+                 'turns=$profile_turns longest=$profile_longest_turn '
+                 'samples=$profile_samples id=$profile_id '
+                 'timing=$profile_server_timing';
+access_log %%TESTDIR%%/times.log times;
 
-events {
-    worker_connections 256;
-}
+profile_accounting on;
+proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
 
-    log_format times '$request_uri rt=$request_time cpu=$profile_cpu_time '
-                     'wait=$profile_wait_time stall=$profile_stall_time '
-                     'turns=$profile_turns longest=$profile_longest_turn '
-                     'samples=$profile_samples id=$profile_id '
-                     'timing=$profile_server_timing';
-    access_log %%TESTDIR%%/times.log times;
+    location / { }
 
-    profile_accounting on;
-    proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
+    location /upstream {
+        add_header Server-Timing $profile_server_timing;
+        proxy_pass http://127.0.0.1:8081/wait=300/;
+    }
 
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
+    location /cached {
+        add_header Server-Timing $profile_server_timing;
+        proxy_cache one;
+        proxy_cache_valid 1m;
+        proxy_pass http://127.0.0.1:8081/wait=200/;
+    }
 
-        location / { }
+    location /redirected {
+        error_page 404 = /other;
+    }
 
-        location /upstream {
-            add_header Server-Timing $profile_server_timing;
-            proxy_pass http://127.0.0.1:8081/wait=300/;
-        }
+    location /other {
+        proxy_pass http://127.0.0.1:8081/wait=200/;
+    }
 
-        location /cached {
-            add_header Server-Timing $profile_server_timing;
-            proxy_cache one;
-            proxy_cache_valid 1m;
-            proxy_pass http://127.0.0.1:8081/wait=200/;
-        }
-
-        location /redirected {
-            error_page 404 = /other;
-        }
-
-        location /other {
-            proxy_pass http://127.0.0.1:8081/wait=200/;
-        }
-
-        location /parts {
-            content_by_lua_block {
-                ngx.location.capture("/upstream")
-                ngx.say("done")
-            }
-        }
-
-        location /sleep {
-            content_by_lua_block {
-                ngx.sleep(0.2)
-                ngx.say("slept")
-            }
-        }
-
-        location /held {
-            proxy_pass http://127.0.0.1:8081/hold=answer/;
-        }
-
-        # from the file "busy" until the file "idle"
-        location /busy {
-            content_by_lua_block {
-                local till = os.time() + 20
-                io.open("%%TESTDIR%%/busy", "w"):close()
-                while not io.open("%%TESTDIR%%/idle") and os.time() < till do
-                end
-                ngx.say("was busy")
-            }
+    location /parts {
+        content_by_lua_block {
+            ngx.location.capture("/upstream")
+            ngx.say("done")
         }
     }
 
-    server {
-        listen 127.0.0.1:8082;
-        profile_accounting off;
+    location /sleep {
+        content_by_lua_block {
+            ngx.sleep(0.2)
+            ngx.say("slept")
+        }
+    }
 
-        location / { }
+    location /held {
+        proxy_pass http://127.0.0.1:8081/hold=answer/;
+    }
+
+    # from the file "busy" until the file "idle"
+    location /busy {
+        content_by_lua_block {
+            local till = os.time() + 20
+            io.open("%%TESTDIR%%/busy", "w"):close()
+            while not io.open("%%TESTDIR%%/idle") and os.time() < till do
+            end
+            ngx.say("was busy")
+        }
     }
 }
-EOC
+
+server {
+    listen 127.0.0.1:8082;
+    profile_accounting off;
+
+    location / { }
+}
+EOF
 
 $t->write_file('text', 'x' x 1000);
 run_upstream($t, 8081);
@@ -253,14 +242,14 @@ for (1 .. 5) {
 
 my ($worker) = $t->worker_pids();
 my $log = length $t->read_file('times.log');
-my $before = cpu_of($worker);
+my $before = process_cpu($worker);
 
 my $load = $t->load('/text?load', clients => 4);
 sleep 2;
 my $got = $load->stop();
 sleep 0.1;
 
-my $used = cpu_of($worker) - $before;
+my $used = process_cpu($worker) - $before;
 my @lines = map { parsed($_) }
             split /\n/, substr $t->read_file('times.log'), $log;
 my $accounted = sum0(map { $_->{cpu} } @lines);
@@ -331,13 +320,4 @@ sub parsed {
     my ($timing) = $line =~ / timing=(.*)/;
 
     return { $line =~ /(\w+)=(\S+)/g, timing => $timing };
-}
-
-
-# seconds of CPU time, by the scheduler's clock
-sub cpu_of {
-    my ($pid) = @_;
-
-    open my $f, '<', "/proc/$pid/schedstat" or return 0;
-    return (split / /, <$f>)[0] / 1e9;
 }

@@ -8,94 +8,82 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
-use ProfileTest;
 use ProfileTest::Attribution;
+use ProfileTest::Upstream;
+use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy /)->plan(27);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
-}
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types text/plain;
 
-http {
-    %%GLOBALS_HTTP%%
-    error_log %%TESTDIR%%/error.log info;
+server {
+    listen 127.0.0.1:8080;
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
+    profile_endpoint on;
 
-    server {
-        listen 127.0.0.1:8080;
+    location /text {
+        gzip on;
+    }
 
-        profile_endpoint on;
+    location /small {
+        gzip on;
+    }
 
-        location /text {
-            gzip on;
+    # ten megabytes in pieces
+    location /pieces {
+        gzip on;
+        proxy_pass http://127.0.0.1:8081;
+        proxy_buffer_size 16k;
+        proxy_buffers 64 16k;
+    }
+
+    # runs for about a millisecond
+    location /loop {
+        content_by_lua_block {
+            local x = 0
+            for i = 1, 50000 do
+                x = x + math.sin(i)
+            end
+            ngx.print("done")
         }
+    }
 
-        location /small {
-            gzip on;
-        }
-
-        # ten megabytes in pieces
-        location /pieces {
-            gzip on;
-            proxy_pass http://127.0.0.1:8081;
-            proxy_buffer_size 16k;
-            proxy_buffers 64 16k;
-        }
-
-        # runs for about a millisecond
-        location /loop {
-            content_by_lua_block {
-                local x = 0
-                for i = 1, 50000 do
-                    x = x + math.sin(i)
+    # the same, by turns
+    location /loops {
+        content_by_lua_block {
+            local x = 0
+            for i = 1, 100 do
+                for k = 1, 400000 do
+                    x = x + math.sin(k)
                 end
-                ngx.print("done")
-            }
+                ngx.sleep(0.001)
+            end
+            ngx.print("done")
         }
+    }
 
-        # the same, by turns
-        location /loops {
-            content_by_lua_block {
-                local x = 0
-                for i = 1, 100 do
-                    for k = 1, 400000 do
-                        x = x + math.sin(k)
-                    end
-                    ngx.sleep(0.001)
-                end
-                ngx.print("done")
-            }
-        }
-
-        # runs and does nothing else, and says for how long by two clocks
-        location /busy {
-            content_by_lua_block {
-                ngx.update_time()
-                local wall, cpu = ngx.now(), os.clock()
-                local x = 0
-                for i = 1, 20000000 do
-                    x = x + math.sin(i)
-                end
-                ngx.update_time()
-                local f = io.open("%%TESTDIR%%/busy", "w")
-                f:write(ngx.now() - wall, " ", os.clock() - cpu)
-                f:close()
-                ngx.print("done")
-            }
+    # runs and does nothing else, and says for how long by two clocks
+    location /busy {
+        content_by_lua_block {
+            ngx.update_time()
+            local wall, cpu = ngx.now(), os.clock()
+            local x = 0
+            for i = 1, 20000000 do
+                x = x + math.sin(i)
+            end
+            ngx.update_time()
+            local f = io.open("%%TESTDIR%%/busy", "w")
+            f:write(ngx.now() - wall, " ", os.clock() - cpu)
+            f:close()
+            ngx.print("done")
         }
     }
 }
@@ -113,7 +101,7 @@ for (my $i = 0; length($text) < 20e6; $i++) {
 $t->write_file('text', $text);
 $t->write_file('small', substr($text, 0, 30000));
 
-$t->run_daemon(\&pieces, substr($text, 0, 10e6));
+run_server($t, 8081, sub { pieces(@_, substr($text, 0, 10e6)) });
 $t->run()->wait_for_socket(8081);
 
 my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
@@ -226,38 +214,23 @@ sub due {
 # an upstream that sends fifty pieces with a break before each
 
 sub pieces {
-    my ($body) = @_;
+    my ($client, $body) = @_;
 
-    my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
-                                       LocalPort => port(8081), Listen => 5,
-                                       ReuseAddr => 1)
-        or die "listen: $!\n";
+    read_request($client) // return;
 
-    local $SIG{PIPE} = 'IGNORE';
+    syswrite($client, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                      . "Connection: close\r\n\r\n");
 
-    while (my $client = $server->accept()) {
-        my $request = '';
+    my $size = int(length($body) / 50);
 
-        while ($request !~ /\r\n\r\n/) {
-            sysread($client, $request, 65536, length($request)) or last;
-        }
+    for (my $at = 0; $at < length($body); $at += $size) {
+        my $piece = substr($body, $at, $size);
 
-        next unless $request =~ /\r\n\r\n/;
+        sleep(0.02);
 
-        syswrite($client, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
-                          . "Connection: close\r\n\r\n");
-
-        my $size = int(length($body) / 50);
-
-        for (my $at = 0; $at < length($body); $at += $size) {
-            my $piece = substr($body, $at, $size);
-
-            sleep(0.02);
-
-            while (length($piece)) {
-                my $n = syswrite($client, $piece) or last;
-                substr($piece, 0, $n, '');
-            }
+        while (length($piece)) {
+            my $n = syswrite($client, $piece) or last;
+            substr($piece, 0, $n, '');
         }
     }
 }

@@ -19,111 +19,101 @@ use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ proxy rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+default_type text/plain;
 
-events {
+# all may
+
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
+
+    location / {
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /file/ {
+    }
+
+    location /return/ {
+        return 201 "returned\n";
+    }
 }
 
-http {
-    %%GLOBALS_HTTP%%
+# nobody may, by this and that
 
-    default_type text/plain;
+server {
+    listen 127.0.0.1:8082;
+    profile_endpoint on;
+    profile_allow 192.0.2.1;
 
-    # all may
+    location / {
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-    server {
-        listen 127.0.0.1:8080;
+    location /file/ {
+    }
+
+    location /return/ {
+        return 201 "$args $request_uri $http_x_profile\n";
+    }
+}
+
+server {
+    listen 127.0.0.1:8083;
+    profile_endpoint on;
+    profile_if 0;
+
+    location / {
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /file/ {
+    }
+
+    # the condition is not asked before there is an answer
+
+    location /return/ {
+        profile_endpoint off;
+        return 201 "$args $request_uri $http_x_profile\n";
+    }
+}
+
+# some may, elsewhere
+
+server {
+    listen 127.0.0.1:8084;
+
+    location / {
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /file/ {
+    }
+
+    location /return/ {
+        return 201 "$args $request_uri $http_x_profile\n";
+    }
+
+    location /elsewhere/ {
         profile_endpoint on;
+    }
+}
 
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
+# what it is compared with
 
-        location /file/ {
-        }
+server {
+    listen 127.0.0.1:8085;
 
-        location /return/ {
-            return 201 "returned\n";
-        }
+    location / {
+        proxy_pass http://127.0.0.1:8081;
     }
 
-    # nobody may, by this and that
-
-    server {
-        listen 127.0.0.1:8082;
-        profile_endpoint on;
-        profile_allow 192.0.2.1;
-
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /file/ {
-        }
-
-        location /return/ {
-            return 201 "$args $request_uri $http_x_profile\n";
-        }
+    location /file/ {
     }
 
-    server {
-        listen 127.0.0.1:8083;
-        profile_endpoint on;
-        profile_if 0;
-
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /file/ {
-        }
-
-        # the condition is not asked before there is an answer
-
-        location /return/ {
-            profile_endpoint off;
-            return 201 "$args $request_uri $http_x_profile\n";
-        }
-    }
-
-    # some may, elsewhere
-
-    server {
-        listen 127.0.0.1:8084;
-
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /file/ {
-        }
-
-        location /return/ {
-            return 201 "$args $request_uri $http_x_profile\n";
-        }
-
-        location /elsewhere/ {
-            profile_endpoint on;
-        }
-    }
-
-    # what it is compared with
-
-    server {
-        listen 127.0.0.1:8085;
-
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /file/ {
-        }
-
-        location /return/ {
-            return 201 "$args $request_uri $http_x_profile\n";
-        }
+    location /return/ {
+        return 201 "$args $request_uri $http_x_profile\n";
     }
 }
 EOF

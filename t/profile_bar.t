@@ -10,12 +10,12 @@ use strict;
 use warnings;
 
 use File::Basename qw/ dirname /;
-use IO::Socket::INET;
 use JSON::PP qw/ decode_json /;
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
 
+use ProfileTest::Upstream;
 use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ gzip proxy ssi sub /);
@@ -176,63 +176,53 @@ my $bars = <<'EOF';
         }
 EOF
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-%%GLOBALS%%
-
-events {
+$t->conf(<<"EOF");
+types {
+    text/html html;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    listen unix:%%TESTDIR%%/bar.sock;
 
-    types {
-        text/html html;
-    }
-
-    server {
-        listen 127.0.0.1:8080;
-        listen unix:%%TESTDIR%%/bar.sock;
-
-        profile_endpoint on;
-        profile_allow unix: 127.0.0.1;
-        profile_bar on;
+    profile_endpoint on;
+    profile_allow unix: 127.0.0.1;
+    profile_bar on;
 
 $common
 $bars
-    }
+}
 
-    # the same without anything of the module
+# the same without anything of the module
 
-    server {
-        listen 127.0.0.1:8081;
+server {
+    listen 127.0.0.1:8081;
 
 $common
-    }
+}
 
-    # the same for somebody who may not
+# the same for somebody who may not
 
-    server {
-        listen 127.0.0.1:8084;
+server {
+    listen 127.0.0.1:8084;
 
-        profile_endpoint on;
-        profile_allow 192.0.2.1;
-        profile_bar on;
+    profile_endpoint on;
+    profile_allow 192.0.2.1;
+    profile_bar on;
 
 $common
 $bars
+}
+
+server {
+    listen 127.0.0.1:8082;
+
+    location / {
     }
 
-    server {
-        listen 127.0.0.1:8082;
-
-        location / {
-        }
-
-        location /chunked/ {
-            alias %%TESTDIR%%/;
-            ssi on;
-        }
+    location /chunked/ {
+        alias %%TESTDIR%%/;
+        ssi on;
     }
 }
 EOF
@@ -704,36 +694,22 @@ sub same {
 sub run_late {
     my ($t) = @_;
 
-    my $s = IO::Socket::INET->new(Proto => 'tcp', LocalAddr => '127.0.0.1',
-                                  LocalPort => port(8083), Listen => 5,
-                                  ReuseAddr => 1)
-        or die "cannot listen: $!\n";
+    run_server($t, 8083, sub {
+        my ($c) = @_;
+        my $line = read_request($c) =~ s/\r\n.*//sr;
 
-    $t->run_daemon(sub {
-        while (my $c = $s->accept()) {
-            my $line = readline($c) // '';
+        syswrite($c, "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n"
+                     . '<p>first</p>');
 
-            while (defined(my $header = readline($c))) {
-                last if $header eq "\r\n";
-            }
+        wait_for(sub { -e $t->testdir() . '/go' });
+        unlink($t->testdir() . '/go');
 
-            syswrite($c, "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n"
-                         . '<p>first</p>');
-
-            wait_for(sub { -e $t->testdir() . '/go' });
-            unlink($t->testdir() . '/go');
-
-            for my $part ('<p>second</p><', '/bo', "dy></html>") {
-                last if $line =~ /rest/ && $part ne '<p>second</p><';
-                syswrite($c, $line =~ /rest/ ? $part =~ s/<$//r : $part);
-                select(undef, undef, undef, 0.05);
-            }
-
-            close($c);
+        for my $part ('<p>second</p><', '/bo', "dy></html>") {
+            last if $line =~ /rest/ && $part ne '<p>second</p><';
+            syswrite($c, $line =~ /rest/ ? $part =~ s/<$//r : $part);
+            select(undef, undef, undef, 0.05);
         }
     });
-
-    close($s);
 }
 
 

@@ -28,95 +28,85 @@ $t->skip_all("run \"npm ci\" in $root/browser first")
 $t->skip_all('no chromium')
     unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-
-events {
+$t->conf(<<'EOF');
+types {
+    text/html html;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+ssl_certificate localhost.crt;
+ssl_certificate_key localhost.key;
 
-    types {
-        text/html html;
+proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
+
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8081 ssl http2;
+
+    profile_endpoint on;
+    profile_bar on;
+    profile_frequency 5000;
+
+    location / {
     }
 
-    ssl_certificate localhost.crt;
-    ssl_certificate_key localhost.key;
-
-    proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
-
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8081 ssl http2;
-
-        profile_endpoint on;
-        profile_bar on;
-        profile_frequency 5000;
-
-        location / {
-        }
-
-        location /gzip/ {
-            gzip on;
-            alias %%TESTDIR%%/;
-        }
-
-        location /ssi/ {
-            ssi on;
-            alias %%TESTDIR%%/;
-        }
-
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8082/;
-        }
-
-        location /cached/ {
-            proxy_pass http://127.0.0.1:8082/;
-            proxy_cache cache;
-            proxy_cache_valid 1h;
-        }
-
-        location /strict/ {
-            add_header Content-Security-Policy "default-src 'self'; require-trusted-types-for 'script'";
-            alias %%TESTDIR%%/;
-        }
-
-        location /nonce/ {
-            add_header Content-Security-Policy "default-src 'none'; connect-src 'self'; script-src 'nonce-$request_id' 'strict-dynamic'";
-            alias %%TESTDIR%%/;
-        }
-
-        location /silent/ {
-            add_header Content-Security-Policy "default-src 'none'; script-src 'self'; frame-src 'self'";
-            alias %%TESTDIR%%/;
-        }
-
-        location /api/ {
-            default_type application/json;
-            return 200 '{}';
-        }
-
-        location /not/ {
-            profile_if 0;
-            alias %%TESTDIR%%/;
-        }
-
-        location = /favicon.ico {
-            return 204;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /gzip/ {
+        gzip on;
+        alias %%TESTDIR%%/;
     }
 
-    server {
-        listen 127.0.0.1:8082;
+    location /ssi/ {
+        ssi on;
+        alias %%TESTDIR%%/;
+    }
 
-        location / {
-        }
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8082/;
+    }
+
+    location /cached/ {
+        proxy_pass http://127.0.0.1:8082/;
+        proxy_cache cache;
+        proxy_cache_valid 1h;
+    }
+
+    location /strict/ {
+        add_header Content-Security-Policy "default-src 'self'; require-trusted-types-for 'script'";
+        alias %%TESTDIR%%/;
+    }
+
+    location /nonce/ {
+        add_header Content-Security-Policy "default-src 'none'; connect-src 'self'; script-src 'nonce-$request_id' 'strict-dynamic'";
+        alias %%TESTDIR%%/;
+    }
+
+    location /silent/ {
+        add_header Content-Security-Policy "default-src 'none'; script-src 'self'; frame-src 'self'";
+        alias %%TESTDIR%%/;
+    }
+
+    location /api/ {
+        default_type application/json;
+        return 200 '{}';
+    }
+
+    location /not/ {
+        profile_if 0;
+        alias %%TESTDIR%%/;
+    }
+
+    location = /favicon.ico {
+        return 204;
+    }
+
+    location /-/profile/ {
+        profile_console;
+    }
+}
+
+server {
+    listen 127.0.0.1:8082;
+
+    location / {
     }
 }
 EOF

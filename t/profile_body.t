@@ -28,51 +28,41 @@ my $lua = !$t->has_module('lua') ? '' : <<'EOF';
         }
 EOF
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<"EOF");
+default_type text/plain;
+client_body_buffer_size 4k;
+client_max_body_size 10m;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
 
-http {
-    %%GLOBALS_HTTP%%
+    location / {
+    }
 
-    default_type text/plain;
-    client_body_buffer_size 4k;
-    client_max_body_size 10m;
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
+    location /unbuffered/ {
+        proxy_request_buffering off;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location / {
-        }
+    location /return/ {
+        return 200 "returned\\n";
+    }
 
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /refused/ {
+        profile_if 0;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /unbuffered/ {
-            proxy_request_buffering off;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /return/ {
-            return 200 "returned\\n";
-        }
-
-        location /refused/ {
-            profile_if 0;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /discard/ {
-            alias %%TESTDIR%%/;
-        }
+    location /discard/ {
+        alias %%TESTDIR%%/;
+    }
 
 $lua
-    }
 }
 EOF
 

@@ -17,69 +17,57 @@ use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ limit_req proxy rewrite threads /);
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+log_format times '$request_uri turns=$profile_turns '
+                 'cpu=$profile_cpu_time wait=$profile_wait_time '
+                 'stall=$profile_stall_time status=$status';
+access_log %%TESTDIR%%/times.log times;
 
-events {
-    worker_connections 256;
-}
+limit_req_zone $server_name zone=one:64k rate=20r/s;
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    server_name accounted;
+    profile_accounting on;
 
-    log_format times '$request_uri turns=$profile_turns '
-                     'cpu=$profile_cpu_time wait=$profile_wait_time '
-                     'stall=$profile_stall_time status=$status';
-    access_log %%TESTDIR%%/times.log times;
+    location / { }
 
-    limit_req_zone $server_name zone=one:64k rate=20r/s;
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name accounted;
-        profile_accounting on;
-
-        location / { }
-
-        location /return {
-            return 200 "$profile_turns $profile_wait_time";
-        }
-
-        location /again {
-            error_page 404 = /text;
-        }
-
-        location /early {
-            add_header X-Turns $profile_turns;
-            alias %%TESTDIR%%/text;
-        }
-
-        location /limited {
-            limit_req zone=one burst=1000;
-            alias %%TESTDIR%%/text;
-        }
-
-        location /threads {
-            aio threads;
-            sendfile off;
-            alias %%TESTDIR%%/text;
-        }
-
-        location /upstream {
-            proxy_pass http://127.0.0.1:8081/wait=20/;
-        }
+    location /return {
+        return 200 "$profile_turns $profile_wait_time";
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name other;
+    location /again {
+        error_page 404 = /text;
+    }
 
-        location / { }
+    location /early {
+        add_header X-Turns $profile_turns;
+        alias %%TESTDIR%%/text;
+    }
+
+    location /limited {
+        limit_req zone=one burst=1000;
+        alias %%TESTDIR%%/text;
+    }
+
+    location /threads {
+        aio threads;
+        sendfile off;
+        alias %%TESTDIR%%/text;
+    }
+
+    location /upstream {
+        proxy_pass http://127.0.0.1:8081/wait=20/;
     }
 }
-EOC
+
+server {
+    listen 127.0.0.1:8080;
+    server_name other;
+
+    location / { }
+}
+EOF
 
 $t->write_file($_->[0], 'x' x $_->[1])
     for [ 'text', 1000 ], [ 'index.html', 500 ];

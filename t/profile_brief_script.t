@@ -16,49 +16,37 @@ use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ js map /);
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF', events => 'worker_connections 64;');
+js_path %%TESTDIR%%;
+js_import times.js;
+js_set $said times.ask;
+js_set $worked times.work;
+js_set $again times.ask_again;
 
-events {
-    worker_connections 64;
+log_format said '$request_uri $said$worked again: $again';
+
+map $arg_asks $asks {
+    ""       0;
+    default  1;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+access_log %%TESTDIR%%/said said if=$asks;
 
-    js_path %%TESTDIR%%;
-    js_import times.js;
-    js_set $said times.ask;
-    js_set $worked times.work;
-    js_set $again times.ask_again;
+server {
+    listen 127.0.0.1:8080;
+    profile_accounting on;
 
-    log_format said '$request_uri $said$worked again: $again';
+    location / { }
 
-    map $arg_asks $asks {
-        ""       0;
-        default  1;
+    location /busy {
+        js_content times.busy;
     }
 
-    access_log %%TESTDIR%%/said said if=$asks;
-
-    server {
-        listen 127.0.0.1:8080;
-        profile_accounting on;
-
-        location / { }
-
-        location /busy {
-            js_content times.busy;
-        }
-
-        location /later {
-            js_content times.later;
-        }
+    location /later {
+        js_content times.later;
     }
 }
-EOC
+EOF
 
 $t->write_file('times.js', <<'EOF');
 var early = '';

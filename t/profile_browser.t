@@ -28,34 +28,24 @@ $t->skip_all("run \"npm ci\" in $root/browser first")
 $t->skip_all('no chromium')
     unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+gzip on;
+gzip_comp_level 9;
+gzip_types *;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
 
-http {
-    %%GLOBALS_HTTP%%
+    location / {
+        profile_endpoint on;
+    }
 
-    gzip on;
-    gzip_comp_level 9;
-    gzip_types *;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        location / {
-            profile_endpoint on;
-        }
-
-        location /viewer/ {
-            alias %%TESTDIR%%/viewer/;
-            types {
-                text/html html;
-                text/css css;
-                text/javascript js;
-            }
+    location /viewer/ {
+        alias %%TESTDIR%%/viewer/;
+        types {
+            text/html html;
+            text/css css;
+            text/javascript js;
         }
     }
 }

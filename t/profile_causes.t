@@ -18,8 +18,9 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use lib 't/lib';
-use ProfileTest;
 use ProfileTest::Names;
+use ProfileTest::Upstream;
+use ProfileTest;
 
 use constant DELAY => 0.4;
 
@@ -31,239 +32,226 @@ my $t = ProfileTest->new()->has(qw/ lua auth_request auth_basic limit_req ssi
 
 $t->write_certificate('localhost');
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%GLOBALS%%
-%%MODULES%%
-
-worker_processes 1;
-
-events {
-    worker_connections 256;
+$t->conf(<<'EOF');
+map $request_uri $keep {
+    "~keep=1"  1;
+    default    0;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+profile_keep $keep frequency=250;
 
-    map $request_uri $keep {
-        "~keep=1"  1;
-        default    0;
+log_format id '$request_uri id=$profile_id rt=$request_time '
+              'stall=$profile_stall_time longest=$profile_longest_turn';
+access_log %%TESTDIR%%/id.log id;
+
+limit_req_zone $server_name zone=slow:1m rate=150r/m;
+proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
+client_max_body_size 0;
+proxy_http_version 1.1;
+resolver 127.0.0.1:8053 ipv6=off;
+
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8443 ssl;
+    listen 127.0.0.1:8088 http2;
+    server_name localhost;
+
+    ssl_certificate localhost.crt;
+    ssl_certificate_key localhost.key;
+
+    location / {
+        proxy_pass http://127.0.0.1:8081;
     }
 
-    profile_keep $keep frequency=250;
+    location /direct/ {
+        proxy_buffering off;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-    log_format id '$request_uri id=$profile_id rt=$request_time '
-                  'stall=$profile_stall_time longest=$profile_longest_turn';
-    access_log %%TESTDIR%%/id.log id;
+    location /streamed/ {
+        proxy_request_buffering off;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-    limit_req_zone $server_name zone=slow:1m rate=150r/m;
-    proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
-    client_max_body_size 0;
-    proxy_http_version 1.1;
-    resolver 127.0.0.1:8053 ipv6=off;
+    location /connect {
+        proxy_connect_timeout 400ms;
+        proxy_pass http://127.0.0.1:8083;
+    }
 
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8443 ssl;
-        listen 127.0.0.1:8088 http2;
-        server_name localhost;
+    location /handshake {
+        proxy_pass https://127.0.0.1:8084;
+    }
 
-        ssl_certificate localhost.crt;
-        ssl_certificate_key localhost.key;
+    location /sending {
+        proxy_pass http://127.0.0.1:8085/first/0;
+    }
 
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /tries {
+        proxy_read_timeout 400ms;
+        proxy_next_upstream timeout;
+        proxy_pass http://two/first/0;
+    }
 
-        location /direct/ {
-            proxy_buffering off;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /second {
+        proxy_next_upstream error;
+        proxy_pass http://refused/first/400;
+    }
 
-        location /streamed/ {
-            proxy_request_buffering off;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /named {
+        proxy_pass http://$arg_host:%%PORT_8081%%/first/0;
+    }
 
-        location /connect {
-            proxy_connect_timeout 400ms;
-            proxy_pass http://127.0.0.1:8083;
-        }
+    location /limited {
+        proxy_limit_rate 100k;
+        proxy_buffers 4 4k;
+        proxy_buffer_size 4k;
+        proxy_busy_buffers_size 8k;
+        proxy_pass http://127.0.0.1:8081/size/60000;
+    }
 
-        location /handshake {
-            proxy_pass https://127.0.0.1:8084;
-        }
+    location /disk {
+        aio threads;
+        sendfile off;
+        alias %%TESTDIR%%/big;
+    }
 
-        location /sending {
-            proxy_pass http://127.0.0.1:8085/first/0;
-        }
+    location /limit_req {
+        limit_req zone=slow burst=5;
+        proxy_pass http://127.0.0.1:8081/first/0;
+    }
 
-        location /tries {
-            proxy_read_timeout 400ms;
-            proxy_next_upstream timeout;
-            proxy_pass http://two/first/0;
-        }
+    location /limit_rate {
+        limit_rate 100k;
+        alias %%TESTDIR%%/forty;
+    }
 
-        location /second {
-            proxy_next_upstream error;
-            proxy_pass http://refused/first/400;
-        }
+    location /reader {
+        sendfile off;
+        alias %%TESTDIR%%/huge;
+    }
 
-        location /named {
-            proxy_pass http://$arg_host:%%PORT_8081%%/first/0;
-        }
+    location /cached {
+        proxy_cache one;
+        proxy_cache_lock on;
+        proxy_cache_key $uri;
+        proxy_cache_valid 1s;
+        proxy_pass http://127.0.0.1:8081/first/400;
+    }
 
-        location /limited {
-            proxy_limit_rate 100k;
-            proxy_buffers 4 4k;
-            proxy_buffer_size 4k;
-            proxy_busy_buffers_size 8k;
-            proxy_pass http://127.0.0.1:8081/size/60000;
-        }
+    location /auth {
+        auth_request /check;
+        proxy_pass http://127.0.0.1:8081/first/0;
+    }
 
-        location /disk {
-            aio threads;
-            sendfile off;
-            alias %%TESTDIR%%/big;
-        }
+    location = /check {
+        internal;
+        proxy_pass http://127.0.0.1:8081/first/400;
+    }
 
-        location /limit_req {
-            limit_req zone=slow burst=5;
-            proxy_pass http://127.0.0.1:8081/first/0;
-        }
+    location /closed {
+        auth_delay 400ms;
+        auth_basic "closed";
+        auth_basic_user_file %%TESTDIR%%/none;
+    }
 
-        location /limit_rate {
-            limit_rate 100k;
-            alias %%TESTDIR%%/forty;
-        }
+    location /include {
+        ssi on;
+        default_type text/html;
+        alias %%TESTDIR%%/include;
+    }
 
-        location /reader {
-            sendfile off;
-            alias %%TESTDIR%%/huge;
-        }
+    location /mirrored {
+        mirror /check;
+        proxy_pass http://127.0.0.1:8081/first/0;
+    }
 
-        location /cached {
-            proxy_cache one;
-            proxy_cache_lock on;
-            proxy_cache_key $uri;
-            proxy_cache_valid 1s;
-            proxy_pass http://127.0.0.1:8081/first/400;
-        }
+    location /missing {
+        alias %%TESTDIR%%/missing;
+        error_page 404 /first/400;
+    }
 
-        location /auth {
-            auth_request /check;
-            proxy_pass http://127.0.0.1:8081/first/0;
-        }
+    location /named_missing {
+        alias %%TESTDIR%%/missing;
+        error_page 404 = @first;
+    }
 
-        location = /check {
-            internal;
-            proxy_pass http://127.0.0.1:8081/first/400;
-        }
+    location @first {
+        rewrite ^ /first/400 break;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /closed {
-            auth_delay 400ms;
-            auth_basic "closed";
-            auth_basic_user_file %%TESTDIR%%/none;
-        }
+    location /chain {
+        recursive_error_pages on;
+        alias %%TESTDIR%%/missing;
+        error_page 404 /closes;
+    }
 
-        location /include {
-            ssi on;
-            default_type text/html;
-            alias %%TESTDIR%%/include;
-        }
+    location /closes {
+        recursive_error_pages on;
+        proxy_pass http://127.0.0.1:8087;
+        error_page 502 = @first;
+    }
 
-        location /mirrored {
-            mirror /check;
-            proxy_pass http://127.0.0.1:8081/first/0;
-        }
-
-        location /missing {
-            alias %%TESTDIR%%/missing;
-            error_page 404 /first/400;
-        }
-
-        location /named_missing {
-            alias %%TESTDIR%%/missing;
-            error_page 404 = @first;
-        }
-
-        location @first {
-            rewrite ^ /first/400 break;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /chain {
-            recursive_error_pages on;
-            alias %%TESTDIR%%/missing;
-            error_page 404 /closes;
-        }
-
-        location /closes {
-            recursive_error_pages on;
-            proxy_pass http://127.0.0.1:8087;
-            error_page 502 = @first;
-        }
-
-        location /queue {
-            content_by_lua_block {
-                local s = ngx.socket.tcp()
-                s:connect("127.0.0.1", %%PORT_8081%%,
-                          { pool_size = 1, backlog = 10 })
-                s:send("GET /first/400 HTTP/1.0\r\n\r\n")
-                ngx.say(s:receive("*a"))
-                s:close()
-            }
-        }
-
-        location /accel {
-            proxy_pass http://127.0.0.1:8081/accel;
-        }
-
-        location /capture {
-            content_by_lua_block {
-                ngx.print(ngx.location.capture("/first/400").body)
-            }
-        }
-
-        location /sleep {
-            content_by_lua_block {
-                ngx.sleep(0.4)
-                ngx.say("slept")
-            }
-        }
-
-        location /socket {
-            content_by_lua_block {
-                local s = ngx.socket.tcp()
-                s:connect("127.0.0.1", %%PORT_8081%%)
-                s:send("GET /first/400 HTTP/1.0\r\n\r\n")
-                ngx.say(s:receive("*a"))
-            }
-        }
-
-        location /busy {
-            content_by_lua_block {
-                local ms = tonumber(ngx.var.arg_ms)
-                ngx.update_time()
-                local till = ngx.now() + ms / 1000
-                while ngx.now() < till do ngx.update_time() end
-                ngx.say("was busy")
-            }
-        }
-
-        location /-/profile/ {
-            profile_console;
+    location /queue {
+        content_by_lua_block {
+            local s = ngx.socket.tcp()
+            s:connect("127.0.0.1", %%PORT_8081%%,
+                      { pool_size = 1, backlog = 10 })
+            s:send("GET /first/400 HTTP/1.0\r\n\r\n")
+            ngx.say(s:receive("*a"))
+            s:close()
         }
     }
 
-    upstream two {
-        server 127.0.0.1:8082 max_fails=0;
-        server 127.0.0.1:8081 max_fails=0 backup;
+    location /accel {
+        proxy_pass http://127.0.0.1:8081/accel;
     }
 
-    upstream refused {
-        server 127.0.0.1:8086 max_fails=0;
-        server 127.0.0.1:8081 max_fails=0 backup;
+    location /capture {
+        content_by_lua_block {
+            ngx.print(ngx.location.capture("/first/400").body)
+        }
     }
+
+    location /sleep {
+        content_by_lua_block {
+            ngx.sleep(0.4)
+            ngx.say("slept")
+        }
+    }
+
+    location /socket {
+        content_by_lua_block {
+            local s = ngx.socket.tcp()
+            s:connect("127.0.0.1", %%PORT_8081%%)
+            s:send("GET /first/400 HTTP/1.0\r\n\r\n")
+            ngx.say(s:receive("*a"))
+        }
+    }
+
+    location /busy {
+        content_by_lua_block {
+            local ms = tonumber(ngx.var.arg_ms)
+            ngx.update_time()
+            local till = ngx.now() + ms / 1000
+            while ngx.now() < till do ngx.update_time() end
+            ngx.say("was busy")
+        }
+    }
+
+    location /-/profile/ {
+        profile_console;
+    }
+}
+
+upstream two {
+    server 127.0.0.1:8082 max_fails=0;
+    server 127.0.0.1:8081 max_fails=0 backup;
+}
+
+upstream refused {
+    server 127.0.0.1:8086 max_fails=0;
+    server 127.0.0.1:8081 max_fails=0 backup;
 }
 EOF
 
@@ -320,11 +308,16 @@ my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-o',
                                  $t->testdir() . '/slow_read.c', '-ldl');
 die "cc: $out\n" if $status != 0;
 
-$t->run_daemon(\&upstream, 8081);
-$t->run_daemon(\&upstream, 8082, 'silent');
-$t->run_daemon(\&upstream, 8084, 'handshake');
-$t->run_daemon(\&upstream, 8085, 'late');
-$t->run_daemon(\&upstream, 8087, 'closes');
+my %upstreams = (8081 => '', 8082 => 'silent', 8084 => 'handshake',
+                 8085 => 'late', 8087 => 'closes');
+
+for my $port (sort keys %upstreams) {
+    my $how = $upstreams{$port};
+
+    run_server($t, $port, sub { answer(@_, $how) },
+               $how eq 'late' ? [ SOL_SOCKET, SO_RCVBUF, 16384 ] : ());
+}
+
 run_names($t, 8053);
 
 # nobody accepts, and no more fit
@@ -341,7 +334,6 @@ my @filling = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1',
     $t->run();
 }
 
-$t->wait_for_socket($_) for 8081, 8082, 8084, 8085, 8087;
 
 my $upstream = qr/127\.0\.0\.1:\d+/;
 
@@ -643,29 +635,6 @@ sub h2 {
 
 
 # /first/MS, /header/MS, /body/MS: waits before that part of the response
-sub upstream {
-    my ($port, $how) = @_;
-
-    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64,
-                                       LocalPort => port($port), ReuseAddr => 1,
-                                       $how && $how eq 'late'
-                                       ? (Sockopts => [ [ SOL_SOCKET,
-                                                          SO_RCVBUF, 16384 ] ])
-                                       : ())
-        or die "listen: $!\n";
-
-    local $SIG{CHLD} = 'IGNORE';
-
-    while (my $c = $listen->accept()) {
-        next if fork();
-        alarm(10);
-        answer($c, $how // '');
-        close $c;
-        exec 'true';
-    }
-}
-
-
 sub answer {
     my ($c, $how) = @_;
 

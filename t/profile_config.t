@@ -89,92 +89,82 @@ like($out, qr/warn.*low address bits of "10\.0\.0\.1\/8" in "profile_allow"/,
 
 # values
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+default_type text/plain;
 
-events {
+server {
+    listen 127.0.0.1:8080;
+    server_name defaults;
+    profile_endpoint on;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    server_name values;
 
-    default_type text/plain;
+    profile_endpoint on;
+    profile_mode cpu;
+    profile_format folded;
+    profile_frequency 123;
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name defaults;
-        profile_endpoint on;
+    location /other/ {
+        profile_mode wall;
+        profile_format speedscope;
     }
+}
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name values;
+server {
+    listen 127.0.0.1:8080;
+    server_name names;
 
-        profile_endpoint on;
-        profile_mode cpu;
-        profile_format folded;
-        profile_frequency 123;
+    profile_endpoint on;
+    profile_arg flame;
+    profile_header X-Flame;
+}
 
-        location /other/ {
-            profile_mode wall;
-            profile_format speedscope;
-        }
-    }
+server {
+    listen 127.0.0.1:8080;
+    server_name no-arg;
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name names;
+    profile_endpoint on;
+    profile_arg off;
+}
 
-        profile_endpoint on;
-        profile_arg flame;
-        profile_header X-Flame;
-    }
+server {
+    listen 127.0.0.1:8080;
+    server_name no-header;
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name no-arg;
+    profile_endpoint on;
+    profile_header off;
+}
 
-        profile_endpoint on;
-        profile_arg off;
-    }
+server {
+    listen 127.0.0.1:8080;
+    server_name neither;
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name no-header;
+    profile_endpoint on;
+    profile_arg off;
+    profile_header off;
+}
 
-        profile_endpoint on;
-        profile_header off;
-    }
+server {
+    listen 127.0.0.1:8080;
+    server_name no-spans;
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name neither;
+    profile_endpoint on;
+    profile_spans off;
+}
 
-        profile_endpoint on;
-        profile_arg off;
-        profile_header off;
-    }
+server {
+    listen 127.0.0.1:8080;
+    server_name disabled;
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name no-spans;
+    profile_endpoint off;
+}
 
-        profile_endpoint on;
-        profile_spans off;
-    }
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name disabled;
-
-        profile_endpoint off;
-    }
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name default-is-off;
-    }
+server {
+    listen 127.0.0.1:8080;
+    server_name default-is-off;
 }
 EOF
 

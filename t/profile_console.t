@@ -18,79 +18,68 @@ use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ gzip rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF');
+gzip on;
+gzip_types *;
+add_header X-Frame-Options DENY;
+add_header Content-Security-Policy "default-src 'none'" always;
+add_header Set-Cookie "a=b";
 
-%%MODULES%%
-%%GLOBALS%%
+server {
+    listen 127.0.0.1:8080;
 
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    gzip on;
-    gzip_types *;
-    add_header X-Frame-Options DENY;
-    add_header Content-Security-Policy "default-src 'none'" always;
-    add_header Set-Cookie "a=b";
-
-    server {
-        listen 127.0.0.1:8080;
-
-        location /-/profile/ {
-            profile_console;
-        }
-
-        location /plain {
-            profile_console;
-        }
-
-        location ~ ^/regex/(one|two)/ {
-            profile_console;
-        }
-
-        location = /exact/status.json {
-            profile_console;
-        }
-
-        location "/a b/" {
-            profile_console;
-        }
-
-        location /denied/ {
-            deny all;
-            profile_console;
-        }
-
-        location /rewritten/ {
-            rewrite ^/rewritten/(.*) /-/profile/$1;
-        }
-
-        location /broken/ {
-            rewrite ^ /elsewhere/status break;
-            profile_console;
-        }
-
-        location /named {
-            error_page 418 = @console;
-            return 418;
-        }
-
-        location @console {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 
-    server {
-        listen 127.0.0.1:8081;
+    location /plain {
+        profile_console;
+    }
 
-        location / {
-            profile_console;
-        }
+    location ~ ^/regex/(one|two)/ {
+        profile_console;
+    }
+
+    location = /exact/status.json {
+        profile_console;
+    }
+
+    location "/a b/" {
+        profile_console;
+    }
+
+    location /denied/ {
+        deny all;
+        profile_console;
+    }
+
+    location /rewritten/ {
+        rewrite ^/rewritten/(.*) /-/profile/$1;
+    }
+
+    location /broken/ {
+        rewrite ^ /elsewhere/status break;
+        profile_console;
+    }
+
+    location /named {
+        error_page 418 = @console;
+        return 418;
+    }
+
+    location @console {
+        profile_console;
     }
 }
-EOF2
+
+server {
+    listen 127.0.0.1:8081;
+
+    location / {
+        profile_console;
+    }
+}
+EOF
 
 $t->run();
 

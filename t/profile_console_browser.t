@@ -40,64 +40,52 @@ for my $path (glob("$viewer/*")) {
     $t->write_file('viewer/' . ($path =~ s{.*/}{}r), <$f>);
 }
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
-%%MODULES%%
-%%GLOBALS%%
-
-worker_processes 2;
-
-events {
+$t->conf(<<'EOF', workers => 2);
+types {
+    text/html html;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+# what sites have against being framed, or running scripts of others
 
-    types {
-        text/html html;
-    }
+add_header X-Frame-Options DENY always;
+add_header Content-Security-Policy "default-src 'none'; sandbox" always;
 
-    # what sites have against being framed, or running scripts of others
+profile_endpoint on;
+profile_frequency 5000;
+profile_viewer %%TESTDIR%%/viewer;
 
-    add_header X-Frame-Options DENY always;
-    add_header Content-Security-Policy "default-src 'none'; sandbox" always;
+server {
+    listen 127.0.0.1:8080;
+    error_page 404 =200 /page.html;
 
-    profile_endpoint on;
-    profile_frequency 5000;
-    profile_viewer %%TESTDIR%%/viewer;
+    location /-/profile/ { profile_console; }
+}
 
-    server {
-        listen 127.0.0.1:8080;
-        error_page 404 =200 /page.html;
+server {
+    listen 127.0.0.1:8081;
+    error_page 404 =200 /page.html;
 
-        location /-/profile/ { profile_console; }
-    }
-
-    server {
-        listen 127.0.0.1:8081;
-        error_page 404 =200 /page.html;
-
-        location /-/profile/ {
-            profile_viewer off;
-            profile_console;
-        }
-    }
-
-    server {
-        listen 127.0.0.1:8082;
-        error_page 404 =200 /page.html;
-
-        location /-/profile/ {
-            deny all;
-            profile_console;
-        }
-    }
-
-    server {
-        listen 127.0.0.1:8083;
-        add_header X-Other yes;
+    location /-/profile/ {
+        profile_viewer off;
+        profile_console;
     }
 }
-EOF2
+
+server {
+    listen 127.0.0.1:8082;
+    error_page 404 =200 /page.html;
+
+    location /-/profile/ {
+        deny all;
+        profile_console;
+    }
+}
+
+server {
+    listen 127.0.0.1:8083;
+    add_header X-Other yes;
+}
+EOF
 
 $t->write_file('page.html', '<!DOCTYPE html><title>A page</title>'
                             . '<p>text</p>' x 100000);

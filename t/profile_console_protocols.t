@@ -21,36 +21,24 @@ use ProfileTest;
 my $t = ProfileTest->new()->has(qw/ ssl v2 /)
                           ->has_program(qw/ curl openssl /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF', workers => 2);
+ssl_certificate localhost.crt;
+ssl_certificate_key localhost.key;
 
-worker_processes 2;
+profile_zone profiles:4m;
 
-events {
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8081 ssl;
+    listen 127.0.0.1:8082 http2;
+    listen 127.0.0.1:8083 ssl http2;
+
+    profile_endpoint on;
+
+    location / { }
+    location /-/profile/ { profile_console; }
 }
-
-http {
-    %%GLOBALS_HTTP%%
-
-    ssl_certificate localhost.crt;
-    ssl_certificate_key localhost.key;
-
-    profile_zone profiles:4m;
-
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8081 ssl;
-        listen 127.0.0.1:8082 http2;
-        listen 127.0.0.1:8083 ssl http2;
-
-        profile_endpoint on;
-
-        location / { }
-        location /-/profile/ { profile_console; }
-    }
-}
-EOF2
+EOF
 
 $t->write_certificate('localhost');
 $t->write_file('index.html', 'a' x 10000);

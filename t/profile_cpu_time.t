@@ -19,82 +19,70 @@ my $t = ProfileTest->new()->has(qw/ gzip lua proxy ssl v2 /)
 
 $t->write_certificate('localhost');
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+log_format cpu '$uri $profile_cpu_time';
+access_log %%TESTDIR%%/cpu.log cpu;
 
-events {
-    worker_connections 256;
+profile_accounting on;
+keepalive_requests 1000000;
+
+upstream files {
+    server 127.0.0.1:8081;
+    keepalive 8;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8081;
+    listen 127.0.0.1:8443 ssl http2;
+    server_name localhost;
 
-    log_format cpu '$uri $profile_cpu_time';
-    access_log %%TESTDIR%%/cpu.log cpu;
+    ssl_certificate localhost.crt;
+    ssl_certificate_key localhost.key;
 
-    profile_accounting on;
-    keepalive_requests 1000000;
+    location / { }
 
-    upstream files {
-        server 127.0.0.1:8081;
-        keepalive 8;
+    location /proxied {
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        proxy_pass http://files/text;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8081;
-        listen 127.0.0.1:8443 ssl http2;
-        server_name localhost;
+    location /gzip {
+        gzip on;
+        gzip_types *;
+        alias %%TESTDIR%%/large;
+    }
 
-        ssl_certificate localhost.crt;
-        ssl_certificate_key localhost.key;
-
-        location / { }
-
-        location /proxied {
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_pass http://files/text;
+    location /lua {
+        content_by_lua_block {
+            local t = {}
+            for i = 1, 2000 do t[i] = tostring(i) end
+            ngx.sleep(0)
+            ngx.say(#table.concat(t))
         }
+    }
 
-        location /gzip {
-            gzip on;
-            gzip_types *;
-            alias %%TESTDIR%%/large;
-        }
+    # user and system time of this process, in seconds
 
-        location /lua {
-            content_by_lua_block {
-                local t = {}
-                for i = 1, 2000 do t[i] = tostring(i) end
-                ngx.sleep(0)
-                ngx.say(#table.concat(t))
-            }
-        }
+    location = /rusage {
+        content_by_lua_block {
+            local ffi = require "ffi"
 
-        # user and system time of this process, in seconds
+            pcall(ffi.cdef, [[
+                int getrusage(int who, long *usage);
+            ]])
 
-        location = /rusage {
-            content_by_lua_block {
-                local ffi = require "ffi"
+            local usage = ffi.new("long[32]")
+            ffi.C.getrusage(0, usage)
 
-                pcall(ffi.cdef, [[
-                    int getrusage(int who, long *usage);
-                ]])
-
-                local usage = ffi.new("long[32]")
-                ffi.C.getrusage(0, usage)
-
-                ngx.say(string.format("%.6f",
-                        tonumber(usage[0] + usage[2])
-                        + tonumber(usage[1] + usage[3]) / 1e6))
-            }
+            ngx.say(string.format("%.6f",
+                    tonumber(usage[0] + usage[2])
+                    + tonumber(usage[1] + usage[3]) / 1e6))
         }
     }
 }
-EOC
+EOF
 
 $t->write_file('text', 'x' x 1000);
 $t->write_file('large', join('', map { "line $_ of many\n" } 1 .. 2000));

@@ -21,64 +21,52 @@ my $t = ProfileTest->new()->has(qw/ auth_basic debug limit_req map proxy
                                     rewrite /)
                           ->plan(2 * 6 * 7 + 23);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+%%SLOW_MAP%%
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
-}
+limit_req_zone $uri zone=one:1m rate=5r/s;
 
-http {
-    %%GLOBALS_HTTP%%
-    %%SLOW_MAP%%
-    error_log %%TESTDIR%%/error.log info;
+server {
+    listen 127.0.0.1:8080;
 
-    limit_req_zone $uri zone=one:1m rate=5r/s;
+    profile_endpoint on;
 
-    server {
-        listen 127.0.0.1:8080;
+    # matches in about a millisecond that it does not
+    location /loop {
+        return 200 "done$slow";
+    }
 
-        profile_endpoint on;
+    location /text { }
 
-        # matches in about a millisecond that it does not
-        location /loop {
-            return 200 "done$slow";
-        }
+    location /upstream {
+        proxy_pass http://127.0.0.1:8081/wait=300/;
+    }
 
-        location /text { }
+    location /body {
+        proxy_pass http://127.0.0.1:8081/;
+    }
 
-        location /upstream {
-            proxy_pass http://127.0.0.1:8081/wait=300/;
-        }
+    location /streamed {
+        proxy_request_buffering off;
+        proxy_http_version 1.1;
+        proxy_pass http://127.0.0.1:8081/;
+    }
 
-        location /body {
-            proxy_pass http://127.0.0.1:8081/;
-        }
+    # the second and each one after it waits for 200 ms
+    location /limit_req {
+        limit_req zone=one burst=20;
+        rewrite ^ /text break;
+    }
 
-        location /streamed {
-            proxy_request_buffering off;
-            proxy_http_version 1.1;
-            proxy_pass http://127.0.0.1:8081/;
-        }
+    location /limit_rate {
+        limit_rate 1000k;
+    }
 
-        # the second and each one after it waits for 200 ms
-        location /limit_req {
-            limit_req zone=one burst=20;
-            rewrite ^ /text break;
-        }
-
-        location /limit_rate {
-            limit_rate 1000k;
-        }
-
-        location /auth {
-            auth_delay 300ms;
-            auth_basic "closed";
-            auth_basic_user_file %%TESTDIR%%/none;
-        }
+    location /auth {
+        auth_delay 300ms;
+        auth_basic "closed";
+        auth_basic_user_file %%TESTDIR%%/none;
     }
 }
 EOF

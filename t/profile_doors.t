@@ -26,167 +26,151 @@ my ($failed, $out) = $t->command($ENV{CC} || 'cc', '-shared', '-fPIC', '-O1',
                                  '-ldl');
 die $out if $failed;
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF', main => 'env PROF_DOORS;');
+profile_zone store:1m;
+profile_max_captures 1;
 
-%%MODULES%%
-%%GLOBALS%%
-
-env PROF_DOORS;
-
-worker_processes 1;
-
-events {
+map $http_x_role $may {
+    default 0;
+    operator 1;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    listen unix:%%TESTDIR%%/unix.sock;
+    listen 127.0.0.1:8090 proxy_protocol;
 
-    profile_zone store:1m;
-    profile_max_captures 1;
+    profile_endpoint on;
+    profile_bar on;
 
-    map $http_x_role $may {
-        default 0;
-        operator 1;
+    location / {
+        root %%TESTDIR%%;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        listen unix:%%TESTDIR%%/unix.sock;
-        listen 127.0.0.1:8090 proxy_protocol;
-
-        profile_endpoint on;
-        profile_bar on;
-
-        location / {
-            root %%TESTDIR%%;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
-
-        location /named/ {
-            profile_allow 127.0.0.1 unix:;
-            alias %%TESTDIR%%/;
-        }
-
-        location /named/-/profile/ {
-            profile_allow 127.0.0.1 unix:;
-            profile_console;
-        }
-
-        location /elsewhere/-/profile/ {
-            profile_allow 192.0.2.0/24;
-            profile_console;
-        }
-
-        location /denied/-/profile/ {
-            profile_allow all;
-            profile_console;
-            deny all;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 
-    # the address of the client is known
-
-    server {
-        listen 127.0.0.1:8081;
-
-        set_real_ip_from 127.0.0.1;
-        real_ip_header X-Forwarded-For;
-
-        profile_endpoint on;
-        profile_bar on;
-
-        location / {
-            root %%TESTDIR%%;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
-
-        location /named/-/profile/ {
-            profile_allow 192.0.2.7;
-            profile_console;
-        }
+    location /named/ {
+        profile_allow 127.0.0.1 unix:;
+        alias %%TESTDIR%%/;
     }
 
-    # proxies on the same machine
-
-    server {
-        listen 127.0.0.1:8082;
-        listen 127.0.0.1:8083;
-        listen 127.0.0.1:8084;
-        listen 127.0.0.1:8085;
-        listen 127.0.0.1:8086;
-        listen 127.0.0.1:8087;
-
-        location / {
-            proxy_http_version 1.1;
-            set $to %%PORT_8080%%;
-
-            if ($server_port = %%PORT_8082%%) {
-                set $for 192.0.2.7;
-            }
-            if ($server_port = %%PORT_8083%%) {
-                set $forwarded "for=192.0.2.7";
-            }
-            if ($server_port = %%PORT_8084%%) {
-                set $real 192.0.2.7;
-            }
-            if ($server_port = %%PORT_8085%%) {
-                set $via "1.1 proxy";
-            }
-            if ($server_port = %%PORT_8086%%) {
-                set $to %%PORT_8081%%;
-                set $for 192.0.2.7;
-            }
-            if ($server_port = %%PORT_8087%%) {
-                set $to %%PORT_8081%%;
-                set $for 127.0.0.1;
-            }
-
-            proxy_set_header X-Forwarded-For $for;
-            proxy_set_header Forwarded $forwarded;
-            proxy_set_header X-Real-IP $real;
-            proxy_set_header Via $via;
-            proxy_set_header Host $http_host;
-            proxy_pass http://127.0.0.1:$to;
-        }
+    location /named/-/profile/ {
+        profile_allow 127.0.0.1 unix:;
+        profile_console;
     }
 
-    # conditions
+    location /elsewhere/-/profile/ {
+        profile_allow 192.0.2.0/24;
+        profile_console;
+    }
 
-    server {
-        listen 127.0.0.1:8088;
-
-        profile_endpoint on;
-        profile_frequency 100;
-
-        location / {
-            profile_if $may;
-            root %%TESTDIR%%;
-        }
-
-        location /open/ {
-            alias %%TESTDIR%%/;
-        }
-
-        location /slow/ {
-            auth_request /auth;
-            profile_if $may;
-            alias %%TESTDIR%%/;
-        }
-
-        location = /auth {
-            internal;
-            proxy_pass http://127.0.0.1:8089;
-        }
+    location /denied/-/profile/ {
+        profile_allow all;
+        profile_console;
+        deny all;
     }
 }
 
-EOF2
+# the address of the client is known
+
+server {
+    listen 127.0.0.1:8081;
+
+    set_real_ip_from 127.0.0.1;
+    real_ip_header X-Forwarded-For;
+
+    profile_endpoint on;
+    profile_bar on;
+
+    location / {
+        root %%TESTDIR%%;
+    }
+
+    location /-/profile/ {
+        profile_console;
+    }
+
+    location /named/-/profile/ {
+        profile_allow 192.0.2.7;
+        profile_console;
+    }
+}
+
+# proxies on the same machine
+
+server {
+    listen 127.0.0.1:8082;
+    listen 127.0.0.1:8083;
+    listen 127.0.0.1:8084;
+    listen 127.0.0.1:8085;
+    listen 127.0.0.1:8086;
+    listen 127.0.0.1:8087;
+
+    location / {
+        proxy_http_version 1.1;
+        set $to %%PORT_8080%%;
+
+        if ($server_port = %%PORT_8082%%) {
+            set $for 192.0.2.7;
+        }
+        if ($server_port = %%PORT_8083%%) {
+            set $forwarded "for=192.0.2.7";
+        }
+        if ($server_port = %%PORT_8084%%) {
+            set $real 192.0.2.7;
+        }
+        if ($server_port = %%PORT_8085%%) {
+            set $via "1.1 proxy";
+        }
+        if ($server_port = %%PORT_8086%%) {
+            set $to %%PORT_8081%%;
+            set $for 192.0.2.7;
+        }
+        if ($server_port = %%PORT_8087%%) {
+            set $to %%PORT_8081%%;
+            set $for 127.0.0.1;
+        }
+
+        proxy_set_header X-Forwarded-For $for;
+        proxy_set_header Forwarded $forwarded;
+        proxy_set_header X-Real-IP $real;
+        proxy_set_header Via $via;
+        proxy_set_header Host $http_host;
+        proxy_pass http://127.0.0.1:$to;
+    }
+}
+
+# conditions
+
+server {
+    listen 127.0.0.1:8088;
+
+    profile_endpoint on;
+    profile_frequency 100;
+
+    location / {
+        profile_if $may;
+        root %%TESTDIR%%;
+    }
+
+    location /open/ {
+        alias %%TESTDIR%%/;
+    }
+
+    location /slow/ {
+        auth_request /auth;
+        profile_if $may;
+        alias %%TESTDIR%%/;
+    }
+
+    location = /auth {
+        internal;
+        proxy_pass http://127.0.0.1:8089;
+    }
+}
+EOF
 
 $t->write_file('file', "file\n");
 $t->write_file('page.html', '<html><body>page</body></html>');

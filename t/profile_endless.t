@@ -14,61 +14,48 @@ use Test::More;
 use File::Basename qw/ dirname /;
 use lib dirname(__FILE__) . '/lib';
 
+use ProfileTest::Upstream;
 use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ gzip proxy ssi /);
 my %has = map { $_ => $t->has_module($_) } qw/ js lua /;
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF');
+profile_max_captures 1;
 
-%%MODULES%%
-%%GLOBALS%%
+server {
+    listen 127.0.0.1:8080;
 
-worker_processes 1;
+    profile_endpoint on;
+    profile_timeout 300ms;
 
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    profile_max_captures 1;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        profile_endpoint on;
-        profile_timeout 300ms;
-
-        location /buffered/ {
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /streamed/ {
-            proxy_buffering off;
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /gzip/ {
-            gzip on;
-            gzip_types *;
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /ssi/ {
-            ssi on;
-            alias %%TESTDIR%%/;
-        }
-
-        location /file/ {
-            alias %%TESTDIR%%/;
-        }
-
-        %%SCRIPTS%%
+    location /buffered/ {
+        proxy_pass http://127.0.0.1:8081/;
     }
-}
 
-EOF2
+    location /streamed/ {
+        proxy_buffering off;
+        proxy_pass http://127.0.0.1:8081/;
+    }
+
+    location /gzip/ {
+        gzip on;
+        gzip_types *;
+        proxy_pass http://127.0.0.1:8081/;
+    }
+
+    location /ssi/ {
+        ssi on;
+        alias %%TESTDIR%%/;
+    }
+
+    location /file/ {
+        alias %%TESTDIR%%/;
+    }
+
+    %%SCRIPTS%%
+}
+EOF
 
 my $lua = <<'EOF2';
         location /lua/ {
@@ -127,8 +114,7 @@ $t->write_file('page.html', '<!--#include virtual="/streamed/part" -->'
 $t->write_file('file', "file\n");
 $t->write_file('closed', '');
 
-$t->run_daemon(\&endless);
-$t->wait_for_socket(8081);
+run_server($t, 8081, \&endless);
 $t->run();
 
 my ($worker) = $t->worker_pids();
@@ -195,36 +181,22 @@ sub opened { return () = $t->read_file('closed') =~ /opened/g }
 sub closed { return () = $t->read_file('closed') =~ /closed/g }
 
 
-# each connection has a process: it sends until it is closed
-
+# sends until the connection is closed
 sub endless {
-    my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
-                                       LocalPort => port(8081), Listen => 20,
-                                       ReuseAddr => 1)
-        or die "listen: $!\n";
+    my ($c) = @_;
 
-    local $SIG{CHLD} = 'IGNORE';
-    local $SIG{PIPE} = 'IGNORE';
+    my $line = <$c> // return;
 
-    while (my $c = $server->accept()) {
-        next if fork();
+    note_line('opened');
+    select undef, undef, undef, 0.6 if $line =~ /late/;
 
-        my $line = <$c>;
-        exit unless defined $line;
+    print $c "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n";
 
-        note_line('opened');
-        select undef, undef, undef, 0.6 if $line =~ /late/;
-
-        print $c "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n";
-        $c->autoflush(1);
-
-        while (print $c 'x' x 1000) {
-            select undef, undef, undef, 0.02;
-        }
-
-        note_line('closed');
-        exit;
+    while (print $c 'x' x 1000) {
+        select undef, undef, undef, 0.02;
     }
+
+    note_line('closed');
 }
 
 

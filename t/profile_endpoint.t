@@ -22,62 +22,49 @@ use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ gzip map proxy rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF', workers => 3);
+%%SLOW_MAP%%
 
-%%MODULES%%
-%%GLOBALS%%
+default_type text/plain;
+gzip_types text/plain;
+gzip_comp_level 9;
 
-worker_processes 3;
+server {
+    listen 127.0.0.1:8080 reuseport;
+    server_name one;
+    profile_endpoint on;
 
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-    %%SLOW_MAP%%
-
-    default_type text/plain;
-    gzip_types text/plain;
-    gzip_comp_level 9;
-
-    server {
-        listen 127.0.0.1:8080 reuseport;
-        server_name one;
-        profile_endpoint on;
-
-        location /text {
-            gzip on;
-        }
-
-        location /loop {
-            set $said $slow;
-            rewrite ^ /small break;
-        }
-
-        location /moved/ {
-            rewrite ^ /text;
-        }
-
-        location /slow/ {
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /text {
+        gzip on;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name two;
+    location /loop {
+        set $said $slow;
+        rewrite ^ /small break;
+    }
 
-        location / {
-            return 200 "two\n";
-        }
+    location /moved/ {
+        rewrite ^ /text;
+    }
+
+    location /slow/ {
+        proxy_pass http://127.0.0.1:8081/;
+    }
+
+    location /-/profile/ {
+        profile_console;
     }
 }
 
-EOF2
+server {
+    listen 127.0.0.1:8080;
+    server_name two;
+
+    location / {
+        return 200 "two\n";
+    }
+}
+EOF
 
 $t->write_file('text', join('', map { "line $_ " . rand() . "\n" } 1 .. 3000));
 $t->write_file('small', 'small');

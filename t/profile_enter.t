@@ -17,31 +17,20 @@ use ProfileTest::Module;
 my $t = ProfileTest->new();
 my $so = build_module($t, 'ngx_http_enter_test_module');
 
-$t->write_file_expand('nginx.conf', <<"EOC");
-%%MODULES%%
-load_module $so;
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<"EOF", main => "load_module $so;");
+log_format times '\$args \$request_time \$profile_stall_time '
+                 '\$profile_wait_time \$profile_turns';
+access_log %%TESTDIR%%/times.log times;
+profile_accounting on;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
 
-http {
-    %%GLOBALS_HTTP%%
-    log_format times '\$args \$request_time \$profile_stall_time '
-                     '\$profile_wait_time \$profile_turns';
-    access_log %%TESTDIR%%/times.log times;
-    profile_accounting on;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        location / {
-            enter_test;
-        }
+    location / {
+        enter_test;
     }
 }
-EOC
+EOF
 
 $t->run();
 

@@ -18,6 +18,7 @@ use Time::HiRes qw/ sleep time /;
 
 use lib dirname(__FILE__) . '/lib';
 
+use ProfileTest::Process;
 use ProfileTest;
 
 my $rounds = $ENV{PROFILE_TEST_ROUNDS} || 15;
@@ -158,22 +159,18 @@ is(crashes(), '', "no crash in $rounds rounds of KILL");
 remains($master, $before,
         'killed workers leave no descriptor and no thread');
 
-# What captures leave behind in workers that live on.  The helper process has
-# two descriptors while it waits for the next profile, and the queue of jobs a
-# thread.
+# what captures leave behind in workers that live on
 
 my ($worker) = $t->worker_pids();
-my ($fds, $threads) = rest($worker) =~ /(\d+)/g;
+
+$before = rest($worker);
 
 for (1 .. 3) {
     my @live = capture($_);
     close $_ for @live;
 }
 
-ok(wait_for(sub { my ($f, $n) = rest($worker) =~ /(\d+)/g;
-                  $f <= $fds + 2 && $n <= $threads + 1 }, 30),
-    'captures leave no descriptor and no thread')
-    or diag("$fds and $threads before, now ", rest($worker));
+remains($worker, $before, 'captures leave no descriptor and no thread');
 
 $t->stop();
 
@@ -261,7 +258,7 @@ sub crashes {
 sub gone {
     my (@pids) = @_;
 
-    return wait_for(sub { !grep { -e "/proc/$_" && status($_, 'State') ne 'Z' }
+    return wait_for(sub { !grep { process_lives($_) }
                           @pids }, 20);
 }
 
@@ -290,20 +287,11 @@ sub remains {
     ok(wait_for(sub { my @now = rest($pid) =~ /(\d+)/g;
                       $now[0] <= $fds && $now[1] <= $threads }, 30), $name)
         or diag("$before before, now ", rest($pid), "\n",
-                join("\n", map { readlink($_) // () }
-                          glob("/proc/$pid/fd/*")));
+                join("\n", process_files($pid)));
 }
 
 
-sub memory { return status($_[0], 'VmData') }
-
-
-sub status {
-    my ($pid, $name) = @_;
-
-    open my $f, '<', "/proc/$pid/status" or return '';
-    return (map { /^$name:\s+(\S+)/ ? $1 : () } <$f>)[0] // '';
-}
+sub memory { return process_status($_[0], 'VmData') }
 
 
 sub pid { return $t->read_file('nginx.pid') =~ /^(\d+)\n/ ? $1 : undef }

@@ -24,6 +24,7 @@ use Time::HiRes qw/ time sleep /;
 
 use lib dirname(__FILE__) . '/lib';
 
+use ProfileTest::Process;
 use ProfileTest;
 
 # of one kind in one place, unless all of them fail
@@ -38,36 +39,25 @@ my $t = ProfileTest->new()->has(qw/ rewrite /)->allow(qr/profile: /);
 plan(skip_all => 'the module is linked into nginx') if $t->{module} eq '';
 plan(skip_all => 'sanitizers and a preloaded library') if $t->sanitizers();
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 2;
+$t->conf(<<'EOF', workers => 2);
+profile_accounting on;
+profile_keep $arg_keep rate=1000;
+profile_stall_threshold 1s;
+profile_store %%TESTDIR%%/store;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
 
-http {
-    %%GLOBALS_HTTP%%
+    location / {
+        return 200 "ordinary";
+    }
 
-    profile_accounting on;
-    profile_keep $arg_keep rate=1000;
-    profile_stall_threshold 1s;
-    profile_store %%TESTDIR%%/store;
-
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-
-        location / {
-            return 200 "ordinary";
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
-EOC
+EOF
 
 my $source = dirname(__FILE__) . '/preload/prof_fault.c';
 my $so = $t->testdir() . '/prof_fault.so';
@@ -266,27 +256,21 @@ sub renew {
 
     kill 'HUP', $t->{pid};
 
-    wait_for(sub { !lives() || 2 == grep { !$old{$_} } $t->worker_pids() })
+    wait_for(sub { !process_lives($t->{pid})
+                   || 2 == grep { !$old{$_} } $t->worker_pids() })
         or bad("$what: no new workers");
 
-    die "$what: the master is gone\n" unless lives();
+    die "$what: the master is gone\n" unless process_lives($t->{pid});
 
     wait_for(sub { !grep { $old{$_} } $t->child_processes($t->{pid}) })
         or bad("$what: old workers remain");
 }
 
 
-# a process that ended is there until it is waited for
-sub lives {
-    open my $f, '<', "/proc/$t->{pid}/stat" or return 0;
-    return <$f> !~ /\) Z/;
-}
-
-
 sub ordinary {
     my ($what) = @_;
 
-    die "$what: the master is gone\n" unless lives();
+    die "$what: the master is gone\n" unless process_lives($t->{pid});
 
     for (1 .. 2) {
         my $r = http_get('/');

@@ -13,105 +13,92 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use lib 't/lib';
+use ProfileTest::Upstream;
 use ProfileTest;
 
 use constant DELAY => 0.4;
 
 my $t = ProfileTest->new()->has(qw/ lua auth_request /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%GLOBALS%%
-%%MODULES%%
+$t->conf(<<'EOF', events => 'worker_connections 128;');
+profile_endpoint on;
 
-worker_processes 1;
+limit_req_zone $server_name zone=slow:1m rate=150r/m;
 
-events {
-    worker_connections 128;
+server {
+    listen 127.0.0.1:8080;
+    server_name localhost;
+
+    location / {
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /buffering/ {
+        proxy_buffering off;
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /retry/ {
+        proxy_read_timeout 400ms;
+        proxy_next_upstream timeout;
+        proxy_pass http://two/first/0;
+    }
+
+    location /post {
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /auth {
+        auth_request /check;
+        proxy_pass http://127.0.0.1:8081/first/0;
+    }
+
+    location = /check {
+        internal;
+        proxy_pass http://127.0.0.1:8081/first/400;
+    }
+
+    location /delayed {
+        limit_req zone=slow burst=5;
+        proxy_pass http://127.0.0.1:8081/first/0;
+    }
+
+    location /sleep {
+        content_by_lua_block {
+            ngx.sleep(0.4)
+            ngx.say("slept")
+        }
+    }
+
+    location /socket {
+        content_by_lua_block {
+            local s = ngx.socket.tcp()
+            s:connect("127.0.0.1", %%PORT_8081%%)
+            s:send("GET /first/400 HTTP/1.0\r\n\r\n")
+            ngx.say(s:receive("*a"))
+        }
+    }
+
+    location /stall {
+        content_by_lua_block {
+            ngx.update_time()
+            local till = ngx.now() + 0.4
+            while ngx.now() < till do ngx.update_time() end
+            ngx.say("stalled")
+        }
+    }
 }
 
-http {
-    %%GLOBALS_HTTP%%
-
-    profile_endpoint on;
-
-    limit_req_zone $server_name zone=slow:1m rate=150r/m;
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name localhost;
-
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /buffering/ {
-            proxy_buffering off;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /retry/ {
-            proxy_read_timeout 400ms;
-            proxy_next_upstream timeout;
-            proxy_pass http://two/first/0;
-        }
-
-        location /post {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /auth {
-            auth_request /check;
-            proxy_pass http://127.0.0.1:8081/first/0;
-        }
-
-        location = /check {
-            internal;
-            proxy_pass http://127.0.0.1:8081/first/400;
-        }
-
-        location /delayed {
-            limit_req zone=slow burst=5;
-            proxy_pass http://127.0.0.1:8081/first/0;
-        }
-
-        location /sleep {
-            content_by_lua_block {
-                ngx.sleep(0.4)
-                ngx.say("slept")
-            }
-        }
-
-        location /socket {
-            content_by_lua_block {
-                local s = ngx.socket.tcp()
-                s:connect("127.0.0.1", %%PORT_8081%%)
-                s:send("GET /first/400 HTTP/1.0\r\n\r\n")
-                ngx.say(s:receive("*a"))
-            }
-        }
-
-        location /stall {
-            content_by_lua_block {
-                ngx.update_time()
-                local till = ngx.now() + 0.4
-                while ngx.now() < till do ngx.update_time() end
-                ngx.say("stalled")
-            }
-        }
-    }
-
-    upstream two {
-        server 127.0.0.1:8082 max_fails=0;
-        server 127.0.0.1:8081 max_fails=0 backup;
-    }
+upstream two {
+    server 127.0.0.1:8082 max_fails=0;
+    server 127.0.0.1:8081 max_fails=0 backup;
 }
 EOF
 
-$t->run_daemon(\&upstream, 8081);
-$t->run_daemon(\&upstream, 8082, 'silent');
+run_server($t, 8081, \&upstream);
+run_server($t, 8082, sub { upstream(@_, 'silent') });
 $t->run();
 
-$t->wait_for_socket($_) for 8081, 8082;
 
 gap('/first/400', qr/^upstream first byte 127\.0\.0\.1:\d+$/, 'first byte');
 gap('/header/400', qr/^upstream header 127\.0\.0\.1:\d+$/, 'header');
@@ -213,35 +200,19 @@ sub sums {
 
 # /first/MS, /header/MS, /body/MS: waits before that part of the response
 sub upstream {
-    my ($port, $silent) = @_;
+    my ($c, $silent) = @_;
 
-    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16,
-                                       LocalPort => port($port), ReuseAddr => 1)
-        or die "listen: $!\n";
+    my $request = read_request($c) // return;
 
-    local $SIG{CHLD} = 'IGNORE';
+    sleep 5 if $silent;
 
-    while (my $c = $listen->accept()) {
-        next if fork();
+    my ($part, $ms) = $request =~ m{/(first|header|body)/(\d+)};
+    my $wait = sub { sleep(($ms // 0) / 1000) if ($part // '') eq $_[0] };
 
-        $c->autoflush(1);
-        my $request = '';
-        1 while sysread($c, $request, 4096, length $request)
-                && $request !~ /\r\n\r\n/;
-
-        sleep 5 if $silent;
-
-        my ($part, $ms) = $request =~ m{/(first|header|body)/(\d+)};
-        my $wait = sub { sleep(($ms // 0) / 1000) if ($part // '') eq $_[0] };
-
-        $wait->('first');
-        print $c "HTTP/1.0 200 OK\r\n";
-        $wait->('header');
-        print $c "Content-Length: 4\r\n\r\nab";
-        $wait->('body');
-        print $c 'cd';
-
-        close $c;
-        exec 'true';
-    }
+    $wait->('first');
+    print $c "HTTP/1.0 200 OK\r\n";
+    $wait->('header');
+    print $c "Content-Length: 4\r\n\r\nab";
+    $wait->('body');
+    print $c 'cd';
 }

@@ -20,50 +20,39 @@ my $t = h3_test(qw/ map proxy rewrite /);
 
 $t->write_certificate('localhost');
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+%%SLOW_MAP%%
 
-events {
-    worker_connections 256;
-}
+log_format times '$request_uri rt=$request_time cpu=$profile_cpu_time '
+                 'wait=$profile_wait_time stall=$profile_stall_time '
+                 'turns=$profile_turns protocol=$server_protocol '
+                 'timing=$profile_server_timing';
+access_log %%TESTDIR%%/times.log times;
 
-http {
-    %%GLOBALS_HTTP%%
-    %%SLOW_MAP%%
+ssl_certificate localhost.crt;
+ssl_certificate_key localhost.key;
 
-    log_format times '$request_uri rt=$request_time cpu=$profile_cpu_time '
-                     'wait=$profile_wait_time stall=$profile_stall_time '
-                     'turns=$profile_turns protocol=$server_protocol '
-                     'timing=$profile_server_timing';
-    access_log %%TESTDIR%%/times.log times;
+profile_accounting on;
 
-    ssl_certificate localhost.crt;
-    ssl_certificate_key localhost.key;
+server {
+    listen 127.0.0.1:8443 quic;
 
-    profile_accounting on;
+    location / { }
 
-    server {
-        listen 127.0.0.1:8443 quic;
+    # matches in about a millisecond that it does not
+    location /loop {
+        return 200 "$uri$slow";
+    }
 
-        location / { }
+    location /proxy {
+        proxy_pass http://127.0.0.1:8081/wait=300/;
+    }
 
-        # matches in about a millisecond that it does not
-        location /loop {
-            return 200 "$uri$slow";
-        }
-
-        location /proxy {
-            proxy_pass http://127.0.0.1:8081/wait=300/;
-        }
-
-        location /held {
-            proxy_pass http://127.0.0.1:8081/wait=20000/;
-        }
+    location /held {
+        proxy_pass http://127.0.0.1:8081/wait=20000/;
     }
 }
-EOC
+EOF
 
 $t->write_file('small', 'x' x 30000);
 run_upstream($t, 8081);

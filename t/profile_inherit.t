@@ -16,135 +16,125 @@ use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+default_type text/plain;
 
-events {
-}
+# in http
 
-http {
-    %%GLOBALS_HTTP%%
+profile_endpoint on;
+profile_allow 127.0.0.1;
+profile_mode cpu;
+profile_format folded;
+profile_frequency 77;
+profile_arg http_arg;
+profile_header X-Http;
 
-    default_type text/plain;
+server {
+    listen 127.0.0.1:8080;
+    server_name http;
 
-    # in http
-
-    profile_endpoint on;
-    profile_allow 127.0.0.1;
-    profile_mode cpu;
-    profile_format folded;
-    profile_frequency 77;
-    profile_arg http_arg;
-    profile_header X-Http;
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name http;
-
-        location / {
-        }
-
-        location /off/ {
-            profile_endpoint off;
-
-            location /off/on/ {
-                profile_endpoint on;
-            }
-
-            location /off/off/ {
-            }
-        }
-
-        location /deny/ {
-            profile_allow 192.0.2.1;
-
-            location /deny/deny/ {
-            }
-
-            location /deny/allow/ {
-                profile_allow 127.0.0.0/8;
-            }
-        }
-
-        location /if/ {
-            profile_if $arg_may;
-
-            location /if/inherited/ {
-            }
-
-            location /if/always/ {
-                profile_if 1;
-            }
-        }
-
-        location /values/ {
-            profile_mode wall;
-
-            location /values/nested/ {
-                profile_format speedscope;
-            }
-        }
-
-        # what these have of their own is a configuration, too
-
-        location /block/ {
-            profile_mode wall;
-
-            if ($arg_block) {
-                add_header X-Block yes;
-            }
-
-            limit_except GET {
-                allow all;
-            }
-        }
+    location / {
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name overrides;
-
-        profile_mode wall;
-        profile_format speedscope;
-        profile_frequency 88;
-        profile_arg server_arg;
-        profile_header X-Server;
-
-        location / {
-        }
-    }
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name off;
-
+    location /off/ {
         profile_endpoint off;
 
-        location / {
+        location /off/on/ {
+            profile_endpoint on;
         }
 
-        location /on/ {
-            profile_endpoint on;
+        location /off/off/ {
         }
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name list;
-
-        # the list of http is not added to
-
+    location /deny/ {
         profile_allow 192.0.2.1;
-        profile_allow 192.0.2.2;
 
-        location / {
+        location /deny/deny/ {
         }
 
-        location /more/ {
-            profile_allow 192.0.2.3;
-            profile_allow 127.0.0.1;
+        location /deny/allow/ {
+            profile_allow 127.0.0.0/8;
         }
+    }
+
+    location /if/ {
+        profile_if $arg_may;
+
+        location /if/inherited/ {
+        }
+
+        location /if/always/ {
+            profile_if 1;
+        }
+    }
+
+    location /values/ {
+        profile_mode wall;
+
+        location /values/nested/ {
+            profile_format speedscope;
+        }
+    }
+
+    # what these have of their own is a configuration, too
+
+    location /block/ {
+        profile_mode wall;
+
+        if ($arg_block) {
+            add_header X-Block yes;
+        }
+
+        limit_except GET {
+            allow all;
+        }
+    }
+}
+
+server {
+    listen 127.0.0.1:8080;
+    server_name overrides;
+
+    profile_mode wall;
+    profile_format speedscope;
+    profile_frequency 88;
+    profile_arg server_arg;
+    profile_header X-Server;
+
+    location / {
+    }
+}
+
+server {
+    listen 127.0.0.1:8080;
+    server_name off;
+
+    profile_endpoint off;
+
+    location / {
+    }
+
+    location /on/ {
+        profile_endpoint on;
+    }
+}
+
+server {
+    listen 127.0.0.1:8080;
+    server_name list;
+
+    # the list of http is not added to
+
+    profile_allow 192.0.2.1;
+    profile_allow 192.0.2.2;
+
+    location / {
+    }
+
+    location /more/ {
+        profile_allow 192.0.2.3;
+        profile_allow 127.0.0.1;
     }
 }
 EOF

@@ -14,45 +14,34 @@ use JSON::PP qw/ decode_json /;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
+use ProfileTest::Process;
 use ProfileTest;
 
 my $t = ProfileTest->new();
 
 $t->skip_all('sanitizers and a preloaded library') if $t->sanitizers();
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF', events => 'worker_connections 1024;');
+profile_max_captures 4;
 
-events {
-    worker_connections 1024;
+log_format drops '$request_uri $profile_dropped';
+access_log %%TESTDIR%%/drops.log drops;
+
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
+
+    location / { }
+    location /-/profile/ { profile_console; }
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8081;
+    profile_keep 1 rate=1000;
 
-    profile_max_captures 4;
-
-    log_format drops '$request_uri $profile_dropped';
-    access_log %%TESTDIR%%/drops.log drops;
-
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-
-        location / { }
-        location /-/profile/ { profile_console; }
-    }
-
-    server {
-        listen 127.0.0.1:8081;
-        profile_keep 1 rate=1000;
-
-        location / { }
-    }
+    location / { }
 }
-EOC
+EOF
 
 $t->write_file('text', "hello\n");
 
@@ -286,10 +275,7 @@ sub stored {
 }
 
 
-sub threads {
-    open my $f, '<', "/proc/$worker/status" or return 0;
-    return (map { /^Threads:\s+(\d+)/ ? $1 : () } <$f>)[0];
-}
+sub threads { return process_status($worker, 'Threads') }
 
 
 sub drops_of {

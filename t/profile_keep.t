@@ -17,118 +17,106 @@ use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ lua proxy rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+log_format keep '$request_uri id=$profile_id '
+                 'samples=$profile_samples time=$request_time '
+                 'dropped=$profile_dropped';
+access_log %%TESTDIR%%/keep.log keep;
 
-events {
-    worker_connections 256;
+map $request_time $slow {
+    "~^0\.[01]"  0;
+    default      1;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+map $status $failed {
+    "~^5"    1;
+    default  0;
+}
 
-    log_format keep '$request_uri id=$profile_id '
-                     'samples=$profile_samples time=$request_time '
-                     'dropped=$profile_dropped';
-    access_log %%TESTDIR%%/keep.log keep;
+server {
+    listen 127.0.0.1:8080;
+    profile_keep $slow$failed frequency=200 rate=1000;
 
-    map $request_time $slow {
-        "~^0\.[01]"  0;
-        default      1;
+    location / { }
+
+    location /upstream {
+        proxy_pass http://127.0.0.1:8081/wait=300/;
     }
 
-    map $status $failed {
-        "~^5"    1;
-        default  0;
+    location /held {
+        proxy_pass http://127.0.0.1:8081/hold=among/;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        profile_keep $slow$failed frequency=200 rate=1000;
-
-        location / { }
-
-        location /upstream {
-            proxy_pass http://127.0.0.1:8081/wait=300/;
+    location /busy {
+        content_by_lua_block {
+            local till = os.clock() + (ngx.var.arg_for or 0.4)
+            while os.clock() < till do end
+            ngx.say("was busy")
         }
+    }
 
-        location /held {
-            proxy_pass http://127.0.0.1:8081/hold=among/;
+    location /sleeps {
+        content_by_lua_block {
+            for i = 1, tonumber(ngx.var.arg_times) do
+                ngx.sleep(ngx.var.arg_each)
+            end
+
+            ngx.say("slept")
         }
+    }
 
-        location /busy {
-            content_by_lua_block {
-                local till = os.clock() + (ngx.var.arg_for or 0.4)
-                while os.clock() < till do end
-                ngx.say("was busy")
-            }
+    # stacks of the first are what the second one's must not push out
+
+    location /first {
+        content_by_lua_block {
+            local data = string.rep("x", 100000)
+            local till = os.clock() + 0.3
+            while os.clock() < till do ngx.md5_bin(data) end
+            ngx.say("was busy")
         }
+    }
 
-        location /sleeps {
-            content_by_lua_block {
-                for i = 1, tonumber(ngx.var.arg_times) do
-                    ngx.sleep(ngx.var.arg_each)
+    location /deep {
+        content_by_lua_block {
+            local till = os.clock() + 2.5
+
+            local function deep(n)
+                if n == 0 then
+                    while os.clock() < till do end
+                    return
                 end
 
-                ngx.say("slept")
-            }
-        }
+                string.gsub("x", "x", function() deep(n - 1) end)
+            end
 
-        # stacks of the first are what the second one's must not push out
-
-        location /first {
-            content_by_lua_block {
-                local data = string.rep("x", 100000)
-                local till = os.clock() + 0.3
-                while os.clock() < till do ngx.md5_bin(data) end
-                ngx.say("was busy")
-            }
-        }
-
-        location /deep {
-            content_by_lua_block {
-                local till = os.clock() + 2.5
-
-                local function deep(n)
-                    if n == 0 then
-                        while os.clock() < till do end
-                        return
-                    end
-
-                    string.gsub("x", "x", function() deep(n - 1) end)
-                end
-
-                deep(150)
-                ngx.say("was deep")
-            }
-        }
-
-        location /failed {
-            return 503;
-        }
-
-        location /-/profile/ {
-            profile_console;
+            deep(150)
+            ngx.say("was deep")
         }
     }
 
-    server {
-        listen 127.0.0.1:8082;
-        profile_keep 1 share=50% rate=1000;
-
-        location / { }
+    location /failed {
+        return 503;
     }
 
-    server {
-        listen 127.0.0.1:8083;
-        profile_endpoint on;
-
-        location / { }
+    location /-/profile/ {
+        profile_console;
     }
 }
-EOC
+
+server {
+    listen 127.0.0.1:8082;
+    profile_keep 1 share=50% rate=1000;
+
+    location / { }
+}
+
+server {
+    listen 127.0.0.1:8083;
+    profile_endpoint on;
+
+    location / { }
+}
+EOF
 
 # a map has "0" and "1": the two together are "00" for what is not kept
 

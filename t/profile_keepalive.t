@@ -18,45 +18,33 @@ use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ debug gzip map proxy rewrite /)->plan(34);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+%%SLOW_MAP%%
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
-}
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types text/plain;
 
-http {
-    %%GLOBALS_HTTP%%
-    %%SLOW_MAP%%
-    error_log %%TESTDIR%%/error.log info;
+keepalive_requests 10000;
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
+server {
+    listen 127.0.0.1:8080;
 
-    keepalive_requests 10000;
+    profile_endpoint on;
 
-    server {
-        listen 127.0.0.1:8080;
+    location /text {
+        gzip on;
+    }
 
-        profile_endpoint on;
+    # matches in about a millisecond that it does not
+    location /loop {
+        return 200 "$request_uri$slow";
+    }
 
-        location /text {
-            gzip on;
-        }
-
-        # matches in about a millisecond that it does not
-        location /loop {
-            return 200 "$request_uri$slow";
-        }
-
-        location /proxy {
-            gzip on;
-            proxy_pass http://127.0.0.1:8081/wait=300/;
-        }
+    location /proxy {
+        gzip on;
+        proxy_pass http://127.0.0.1:8081/wait=300/;
     }
 }
 EOF

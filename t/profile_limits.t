@@ -19,119 +19,107 @@ use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ auth_request gzip proxy rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+default_type text/plain;
 
-worker_processes 1;
+gzip_comp_level 9;
+gzip_min_length 1;
+gzip_types text/plain;
 
-events {
+profile_max_captures 2;
+
+server {
+    listen 127.0.0.1:8080;
+    server_name on;
+
+    profile_endpoint on;
+
+    location / {
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /refused/ {
+        profile_if 0;
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /address/ {
+        profile_allow 192.0.2.1;
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /off/ {
+        profile_endpoint off;
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    # admitted first, and not where it ends up
+
+    location /on-off/ {
+        proxy_intercept_errors on;
+        error_page 404 = /off/hold=off/;
+        proxy_pass http://127.0.0.1:8081/status=404/;
+    }
+
+    location /return/ {
+        return 200 "a\n";
+    }
+
+    location /close/ {
+        return 444;
+    }
+
+    location /gzip/ {
+        alias %%TESTDIR%%/;
+        gzip on;
+    }
+
+    location /long/ {
+        profile_timeout 60s;
+        proxy_pass http://127.0.0.1:8081/;
+    }
+
+    location /short/ {
+        profile_timeout 200ms;
+        proxy_pass http://127.0.0.1:8081/;
+    }
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    server_name small;
 
-    default_type text/plain;
+    profile_endpoint on;
+    profile_buffer 128k;
+    profile_frequency 10000;
 
-    gzip_comp_level 9;
-    gzip_min_length 1;
-    gzip_types text/plain;
+    location / {
+        gzip on;
+    }
+}
 
-    profile_max_captures 2;
+# the time of the server counts until the location is decided
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name on;
+server {
+    listen 127.0.0.1:8080;
+    server_name short;
 
-        profile_endpoint on;
+    profile_endpoint on;
+    profile_timeout 200ms;
 
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    auth_request /auth;
 
-        location /refused/ {
-            profile_if 0;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /address/ {
-            profile_allow 192.0.2.1;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /off/ {
-            profile_endpoint off;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        # admitted first, and not where it ends up
-
-        location /on-off/ {
-            proxy_intercept_errors on;
-            error_page 404 = /off/hold=off/;
-            proxy_pass http://127.0.0.1:8081/status=404/;
-        }
-
-        location /return/ {
-            return 200 "a\n";
-        }
-
-        location /close/ {
-            return 444;
-        }
-
-        location /gzip/ {
-            alias %%TESTDIR%%/;
-            gzip on;
-        }
-
-        location /long/ {
-            profile_timeout 60s;
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /short/ {
-            profile_timeout 200ms;
-            proxy_pass http://127.0.0.1:8081/;
-        }
+    location /admitted/ {
+        proxy_pass http://127.0.0.1:8081;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name small;
-
-        profile_endpoint on;
-        profile_buffer 128k;
-        profile_frequency 10000;
-
-        location / {
-            gzip on;
-        }
+    location /refused/ {
+        profile_if 0;
+        proxy_pass http://127.0.0.1:8081;
     }
 
-    # the time of the server counts until the location is decided
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name short;
-
-        profile_endpoint on;
-        profile_timeout 200ms;
-
-        auth_request /auth;
-
-        location /admitted/ {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /refused/ {
-            profile_if 0;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location = /auth {
-            proxy_pass http://127.0.0.1:8081/auth/wait=700/;
-        }
+    location = /auth {
+        proxy_pass http://127.0.0.1:8081/auth/wait=700/;
     }
 }
 EOF

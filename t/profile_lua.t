@@ -23,191 +23,179 @@ $ENV{ASAN_OPTIONS} = join(':', $ENV{ASAN_OPTIONS} || (), 'detect_leaks=0');
 
 my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
+log_format used '$used';
+
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types text/plain;
+
+init_by_lua_block {
+
+    used = 0
+
+    -- runs for about so many milliseconds, and notes for how long all
+    -- requests have
+    function work(ms)
+        local from, x = os.clock(), 0
+        for i = 1, ms * 2 do
+            for k = 1, 50000 do
+                x = x + math.sin(k)
+            end
+        end
+        used = used + os.clock() - from
+        ngx.var.used = used
+        ngx.update_time()
+        return x
+    end
+
+    function ask(host, keep)
+        local s = ngx.socket.tcp()
+        s:settimeouts(5000, 5000, 5000)
+        assert(s:connect(host, %%PORT_8081%%))
+        assert(s:send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+        local length
+        repeat
+            local line = assert(s:receive())
+            length = line:match("^Content%-Length: (%d+)") or length
+        until line == ""
+        assert(s:receive(tonumber(length)))
+        if keep then
+            s:setkeepalive(10000, 10)
+        else
+            s:close()
+        end
+    end
 }
 
-http {
-    %%GLOBALS_HTTP%%
-    error_log %%TESTDIR%%/error.log info;
+server {
+    listen 127.0.0.1:8080;
 
-    log_format used '$used';
+    profile_endpoint on;
+    access_log %%TESTDIR%%/used.log used;
+    set $used 0;
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
-
-    init_by_lua_block {
-
-        used = 0
-
-        -- runs for about so many milliseconds, and notes for how long all
-        -- requests have
-        function work(ms)
-            local from, x = os.clock(), 0
-            for i = 1, ms * 2 do
-                for k = 1, 50000 do
-                    x = x + math.sin(k)
-                end
-            end
-            used = used + os.clock() - from
-            ngx.var.used = used
-            ngx.update_time()
-            return x
-        end
-
-        function ask(host, keep)
-            local s = ngx.socket.tcp()
-            s:settimeouts(5000, 5000, 5000)
-            assert(s:connect(host, %%PORT_8081%%))
-            assert(s:send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
-            local length
-            repeat
-                local line = assert(s:receive())
-                length = line:match("^Content%-Length: (%d+)") or length
-            until line == ""
-            assert(s:receive(tonumber(length)))
-            if keep then
-                s:setkeepalive(10000, 10)
-            else
-                s:close()
-            end
-        end
+    location /small { access_log off;
+        gzip on;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-
-        profile_endpoint on;
-        access_log %%TESTDIR%%/used.log used;
-        set $used 0;
-
-        location /small { access_log off;
-            gzip on;
+    location /sleep {
+        content_by_lua_block {
+            work(5)
+            ngx.sleep(0.3)
+            work(5)
+            ngx.print("awake")
         }
+    }
 
-        location /sleep {
-            content_by_lua_block {
-                work(5)
-                ngx.sleep(0.3)
-                work(5)
-                ngx.print("awake")
-            }
+    location /yield {
+        content_by_lua_block {
+            for i = 1, 20 do
+                work(2)
+                ngx.sleep(0)
+            end
+            ngx.print("awake")
         }
+    }
 
-        location /yield {
-            content_by_lua_block {
-                for i = 1, 20 do
-                    work(2)
-                    ngx.sleep(0)
-                end
-                ngx.print("awake")
-            }
-        }
-
-        location /flush {
-            content_by_lua_block {
-                for i = 1, 10 do
-                    work(1)
-                    ngx.print("some ")
-                    assert(ngx.flush(true))
-                end
-                ngx.sleep(0.3)
+    location /flush {
+        content_by_lua_block {
+            for i = 1, 10 do
                 work(1)
-                ngx.print("flushed")
-            }
-        }
-
-        location /socket {
-            content_by_lua_block {
-                work(5)
-                ask("127.0.0.1", false)
-                work(5)
-                ngx.print("answered")
-            }
-        }
-
-        location /pool {
-            content_by_lua_block {
-                work(2)
-                for i = 1, 3 do
-                    ask("127.0.0.1", true)
-                    work(2)
-                end
-                ngx.print("answered")
-            }
-        }
-
-        location /threads {
-            content_by_lua_block {
-                local function one(n)
-                    work(n)
-                    ngx.sleep(0.1)
-                    work(n)
-                    ask("127.0.0.1", true)
-                    work(n)
-                end
-                local threads = {}
-                for i = 1, 4 do
-                    threads[i] = ngx.thread.spawn(one, i)
-                end
-                for i = 1, 4 do
-                    ngx.thread.wait(threads[i])
-                end
-                work(2)
-                ngx.print("joined")
-            }
-        }
-
-        location /capture {
-            content_by_lua_block {
-                work(2)
-                local one, two = ngx.location.capture_multi({
-                    { "/sub?1" }, { "/sub?2" }
-                })
-                work(2)
-                ngx.print(#one.body + #two.body)
-            }
-        }
-
-        location /sub {
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /phases {
-            rewrite_by_lua_block { work(2) ngx.sleep(0.1) work(2) }
-            access_by_lua_block { work(2) ngx.sleep(0.1) work(2) }
-            content_by_lua_block {
-                work(2) ngx.sleep(0.1) work(2) ngx.print("content")
-            }
-            header_filter_by_lua_block { work(2) }
-            body_filter_by_lua_block { work(2) }
-        }
-
-        location /exec {
-            content_by_lua_block { work(5) ngx.exec("/sleep") }
-        }
-
-        location /fail {
-            content_by_lua_block { work(5) ngx.sleep(0.3) ngx.exit(500) }
+                ngx.print("some ")
+                assert(ngx.flush(true))
+            end
+            ngx.sleep(0.3)
+            work(1)
+            ngx.print("flushed")
         }
     }
 
-    server {
-        listen 127.0.0.1:8081;
+    location /socket {
+        content_by_lua_block {
+            work(5)
+            ask("127.0.0.1", false)
+            work(5)
+            ngx.print("answered")
+        }
+    }
 
-        location / {
-            content_by_lua_block {
-                ngx.sleep(0.3)
-                ngx.header["Content-Length"] = 16000
-                ngx.print(string.rep("slow and steady\n", 1000))
-            }
+    location /pool {
+        content_by_lua_block {
+            work(2)
+            for i = 1, 3 do
+                ask("127.0.0.1", true)
+                work(2)
+            end
+            ngx.print("answered")
+        }
+    }
+
+    location /threads {
+        content_by_lua_block {
+            local function one(n)
+                work(n)
+                ngx.sleep(0.1)
+                work(n)
+                ask("127.0.0.1", true)
+                work(n)
+            end
+            local threads = {}
+            for i = 1, 4 do
+                threads[i] = ngx.thread.spawn(one, i)
+            end
+            for i = 1, 4 do
+                ngx.thread.wait(threads[i])
+            end
+            work(2)
+            ngx.print("joined")
+        }
+    }
+
+    location /capture {
+        content_by_lua_block {
+            work(2)
+            local one, two = ngx.location.capture_multi({
+                { "/sub?1" }, { "/sub?2" }
+            })
+            work(2)
+            ngx.print(#one.body + #two.body)
+        }
+    }
+
+    location /sub {
+        proxy_pass http://127.0.0.1:8081/;
+    }
+
+    location /phases {
+        rewrite_by_lua_block { work(2) ngx.sleep(0.1) work(2) }
+        access_by_lua_block { work(2) ngx.sleep(0.1) work(2) }
+        content_by_lua_block {
+            work(2) ngx.sleep(0.1) work(2) ngx.print("content")
+        }
+        header_filter_by_lua_block { work(2) }
+        body_filter_by_lua_block { work(2) }
+    }
+
+    location /exec {
+        content_by_lua_block { work(5) ngx.exec("/sleep") }
+    }
+
+    location /fail {
+        content_by_lua_block { work(5) ngx.sleep(0.3) ngx.exit(500) }
+    }
+}
+
+server {
+    listen 127.0.0.1:8081;
+
+    location / {
+        content_by_lua_block {
+            ngx.sleep(0.3)
+            ngx.header["Content-Length"] = 16000
+            ngx.print(string.rep("slow and steady\n", 1000))
         }
     }
 }

@@ -19,8 +19,9 @@ use Time::HiRes qw/ time /;
 
 use lib dirname(__FILE__) . '/lib';
 
-use ProfileTest;
 use ProfileTest::Module;
+use ProfileTest::Process;
+use ProfileTest;
 
 use constant {
     NAME   => 'ngx_http_inlined_test',
@@ -62,33 +63,21 @@ $t->skip_all('no helper beside the module') if !-e $helper;
 
 rename($helper, "$helper.good") or die "rename: $!\n";
 
-$t->write_file_expand('nginx.conf', <<"EOF2");
-%%MODULES%%
-load_module $so;
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<"EOF", main => "load_module $so;");
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
+    profile_frequency 1000;
 
-events {
-}
+    location / {
+        inlined_test;
+    }
 
-http {
-    %%GLOBALS_HTTP%%
-
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-        profile_frequency 1000;
-
-        location / {
-            inlined_test;
-        }
-
-        location = /plain {
-            return 200 plain;
-        }
+    location = /plain {
+        return 200 plain;
     }
 }
-EOF2
+EOF
 
 replace_helper('exec sleep 0');
 $t->run();
@@ -337,7 +326,7 @@ sub bomb {
 
 # kB, the most that it ever had
 sub peak {
-    return slurp("/proc/$pid/status") =~ /^VmHWM:\s+(\d+)/m ? $1 : 0;
+    return process_status($pid, 'VmHWM');
 }
 
 

@@ -17,37 +17,27 @@ use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ gzip rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types *;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
 
-http {
-    %%GLOBALS_HTTP%%
+    profile_endpoint on;
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types *;
+    location /text {
+        gzip on;
+        gzip_vary on;
+    }
 
-    server {
-        listen 127.0.0.1:8080;
+    location /folded {
+        profile_format folded;
+    }
 
-        profile_endpoint on;
-
-        location /text {
-            gzip on;
-            gzip_vary on;
-        }
-
-        location /folded {
-            profile_format folded;
-        }
-
-        location /empty {
-            return 204;
-        }
+    location /empty {
+        return 204;
     }
 }
 EOF

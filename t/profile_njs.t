@@ -19,54 +19,42 @@ use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ debug gzip js proxy /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
-}
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types text/plain;
 
-http {
-    %%GLOBALS_HTTP%%
-    error_log %%TESTDIR%%/error.log info;
+js_path %%TESTDIR%%;
+js_import main.js;
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
+resolver 127.0.0.1:8053 ipv6=off;
 
-    js_path %%TESTDIR%%;
-    js_import main.js;
+server {
+    listen 127.0.0.1:8080;
 
-    resolver 127.0.0.1:8053 ipv6=off;
+    profile_endpoint on;
 
-    server {
-        listen 127.0.0.1:8080;
+    location /small {
+        gzip on;
+    }
 
-        profile_endpoint on;
+    location /busy { js_content main.busy; }
+    location /timer { js_content main.timer; }
+    location /fetch { js_content main.fetch_address; }
+    location /name { js_content main.fetch_name; }
+    location /several { js_content main.several; }
+    location /subrequest { js_content main.subrequest; }
 
-        location /small {
-            gzip on;
-        }
+    location /filter {
+        js_header_filter main.header;
+        js_body_filter main.body;
+        proxy_pass http://127.0.0.1:8081/wait=300/;
+    }
 
-        location /busy { js_content main.busy; }
-        location /timer { js_content main.timer; }
-        location /fetch { js_content main.fetch_address; }
-        location /name { js_content main.fetch_name; }
-        location /several { js_content main.several; }
-        location /subrequest { js_content main.subrequest; }
-
-        location /filter {
-            js_header_filter main.header;
-            js_body_filter main.body;
-            proxy_pass http://127.0.0.1:8081/wait=300/;
-        }
-
-        location /sub {
-            proxy_pass http://127.0.0.1:8081/wait=300/;
-        }
+    location /sub {
+        proxy_pass http://127.0.0.1:8081/wait=300/;
     }
 }
 EOF

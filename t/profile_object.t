@@ -24,45 +24,33 @@ $ENV{ASAN_OPTIONS} = join(':', $ENV{ASAN_OPTIONS} || (), 'detect_leaks=0');
 my $t = ProfileTest->new();
 my $so = build_module($t, 'ngx_http_object_test_module');
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-load_module $so;
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<"EOF", main => "load_module $so;");
+server {
+    listen 127.0.0.1:8080;
 
-events {
-}
+    profile_endpoint on;
+    profile_format pprof;
 
-http {
-    %%GLOBALS_HTTP%%
-
-    server {
-        listen 127.0.0.1:8080;
-
-        profile_endpoint on;
-        profile_format pprof;
-
-        location / {
-            object_test;
-        }
-
-        location /object {
-            object_test;
-            profile_mode object;
-        }
+    location / {
+        object_test;
     }
 
-    # all is in one block of the pool
-    server {
-        listen 127.0.0.1:8081;
-        request_pool_size 32k;
+    location /object {
+        object_test;
+        profile_mode object;
+    }
+}
 
-        profile_endpoint on;
-        profile_format pprof;
+# all is in one block of the pool
+server {
+    listen 127.0.0.1:8081;
+    request_pool_size 32k;
 
-        location / {
-            object_test;
-        }
+    profile_endpoint on;
+    profile_format pprof;
+
+    location / {
+        object_test;
     }
 }
 EOF

@@ -28,63 +28,51 @@ $ENV{ASAN_OPTIONS} = join(':', $ENV{ASAN_OPTIONS} || (), 'detect_leaks=0');
 my $t = ProfileTest->new()->has(qw/ lua js /);
 my $so = build_module($t, 'ngx_http_object_test_module');
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-load_module $so;
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<"EOF", main => "load_module $so;");
+js_path %%TESTDIR%%;
+js_import test.js;
 
-events {
-}
+profile_zone profiles:4m;
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
 
-    js_path %%TESTDIR%%;
-    js_import test.js;
+    profile_endpoint on;
+    profile_format pprof;
 
-    profile_zone profiles:4m;
+    location / {
+        object_test;
+    }
 
-    server {
-        listen 127.0.0.1:8080;
+    location /grace {
+        object_test;
+        profile_object_grace 700ms;
+    }
 
-        profile_endpoint on;
-        profile_format pprof;
-
-        location / {
-            object_test;
+    # by turns, with subrequests that allocate
+    location /turns {
+        content_by_lua_block {
+            for i = 1, 10 do
+                ngx.location.capture("/part?known=3")
+                ngx.sleep(0.02)
+            end
+            ngx.print("done")
         }
+    }
 
-        location /grace {
-            object_test;
-            profile_object_grace 700ms;
+    location /lua {
+        content_by_lua_block {
+            local s = string.rep("x", tonumber(ngx.var.arg_n))
+            ngx.print(#s)
         }
+    }
 
-        # by turns, with subrequests that allocate
-        location /turns {
-            content_by_lua_block {
-                for i = 1, 10 do
-                    ngx.location.capture("/part?known=3")
-                    ngx.sleep(0.02)
-                end
-                ngx.print("done")
-            }
-        }
+    location /js {
+        js_content test.content;
+    }
 
-        location /lua {
-            content_by_lua_block {
-                local s = string.rep("x", tonumber(ngx.var.arg_n))
-                ngx.print(#s)
-            }
-        }
-
-        location /js {
-            js_content test.content;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
 EOF

@@ -25,40 +25,28 @@ my $ROUNDS = 50;
 my $t = ProfileTest->new()->has(qw/ gzip threads /);
 my $so = build_module($t, 'ngx_http_object_test_module');
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-load_module $so;
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<"EOF", main => "load_module $so;");
+default_type text/plain;
+gzip_types text/plain;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
 
-http {
-    %%GLOBALS_HTTP%%
+    profile_endpoint on;
+    profile_format pprof;
 
-    default_type text/plain;
-    gzip_types text/plain;
+    location / {
+        object_test;
+    }
 
-    server {
-        listen 127.0.0.1:8080;
+    location /file {
+        gzip on;
+        aio threads;
+        directio 1;
+    }
 
-        profile_endpoint on;
-        profile_format pprof;
-
-        location / {
-            object_test;
-        }
-
-        location /file {
-            gzip on;
-            aio threads;
-            directio 1;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
 EOF

@@ -25,36 +25,24 @@ $ENV{ASAN_OPTIONS} = join(':', $ENV{ASAN_OPTIONS} || (), 'detect_leaks=0');
 my $t = ProfileTest->new();
 my $so = build_module($t, 'ngx_http_object_test_module');
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-load_module $so;
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<"EOF", main => "load_module $so;");
+server {
+    listen 127.0.0.1:8080;
 
-events {
-}
+    # what the profiler allocates to keep all of them is not in it
+    profile_keep 1;
 
-http {
-    %%GLOBALS_HTTP%%
+    location / {
+        object_test;
+    }
 
-    server {
-        listen 127.0.0.1:8080;
+    location /-/profile/ {
+        profile_console;
+        profile_object_interval 64k;
+    }
 
-        # what the profiler allocates to keep all of them is not in it
-        profile_keep 1;
-
-        location / {
-            object_test;
-        }
-
-        location /-/profile/ {
-            profile_console;
-            profile_object_interval 64k;
-        }
-
-        location /debug/pprof/ {
-            profile_console;
-        }
+    location /debug/pprof/ {
+        profile_console;
     }
 }
 EOF

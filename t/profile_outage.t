@@ -15,6 +15,7 @@ use List::Util qw/ max sum0 /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
+use ProfileTest::Process;
 use ProfileTest;
 
 use constant CONNECTIONS => 16;
@@ -22,83 +23,71 @@ use constant REQUESTS => 250;
 
 my $t = ProfileTest->new()->has(qw/ ssl /)->has_perl('IO::Socket::SSL');
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+log_format keep '$request_uri $profile_id $profile_dropped';
+access_log %%TESTDIR%%/keep.log keep;
 
-events {
-    worker_connections 256;
+keepalive_requests 100000;
+
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8443 ssl;
+    profile_keep 1;
+
+    ssl_certificate localhost.crt;
+    ssl_certificate_key localhost.key;
+
+    location / { }
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8081;
+    access_log off;
+    profile_keep off;
 
-    log_format keep '$request_uri $profile_id $profile_dropped';
-    access_log %%TESTDIR%%/keep.log keep;
+    location /-/profile/ { profile_console; }
+    location / { }
+}
 
-    keepalive_requests 100000;
+# servers without the directive share this rate
 
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8443 ssl;
-        profile_keep 1;
+profile_keep 1 rate=2;
 
-        ssl_certificate localhost.crt;
-        ssl_certificate_key localhost.key;
+server {
+    listen 127.0.0.1:8085;
+    location / { }
+}
 
-        location / { }
-    }
+server {
+    listen 127.0.0.1:8086;
+    location / { }
+}
 
-    server {
-        listen 127.0.0.1:8081;
-        access_log off;
-        profile_keep off;
+server {
+    listen 127.0.0.1:8082;
+    profile_keep 1 rate=1;
+    location / { }
+}
 
-        location /-/profile/ { profile_console; }
-        location / { }
-    }
+server {
+    listen 127.0.0.1:8083;
+    profile_keep 1 rate=1000;
+    location / { }
+}
 
-    # servers without the directive share this rate
+# many turns, and what was noted of them becomes a capture before the end
 
-    profile_keep 1 rate=2;
+server {
+    listen 127.0.0.1:8084;
+    profile_keep 1 rate=1;
 
-    server {
-        listen 127.0.0.1:8085;
-        location / { }
-    }
-
-    server {
-        listen 127.0.0.1:8086;
-        location / { }
-    }
-
-    server {
-        listen 127.0.0.1:8082;
-        profile_keep 1 rate=1;
-        location / { }
-    }
-
-    server {
-        listen 127.0.0.1:8083;
-        profile_keep 1 rate=1000;
-        location / { }
-    }
-
-    # many turns, and what was noted of them becomes a capture before the end
-
-    server {
-        listen 127.0.0.1:8084;
-        profile_keep 1 rate=1;
-
-        location / {
-            limit_rate 400k;
-            limit_rate_after 1;
-            sendfile_max_chunk 8k;
-        }
+    location / {
+        limit_rate 400k;
+        limit_rate_after 1;
+        sendfile_max_chunk 8k;
     }
 }
-EOC
+EOF
 
 $t->write_file('text', 'x' x 1000);
 $t->write_file('long', 'x' x 300_000);
@@ -109,7 +98,8 @@ my ($worker) = $t->worker_pids();
 
 http_get('/text', port => 8081);
 
-my ($threads, $memory) = (status_of('Threads'), status_of('VmRSS'));
+my $threads = process_status($worker, 'Threads');
+my $memory = process_status($worker, 'VmRSS');
 
 
 # all at once
@@ -132,7 +122,7 @@ cmp_ok($dropped{rate}, '>', $all / 2, 'most are above the rate');
 SKIP: {
     skip 'sanitizers take memory of their own', 1 if $t->sanitizers();
 
-    cmp_ok(status_of('VmHWM') - $memory, '<=', 32 * 1024,
+    cmp_ok(process_status($worker, 'VmHWM') - $memory, '<=', 32 * 1024,
            'at most 32 MB of memory');
 }
 
@@ -272,7 +262,7 @@ sub pipelined {
             $open--;
         }
 
-        $most = max($most, status_of('Threads'));
+        $most = max($most, process_status($worker, 'Threads'));
     }
 
     return ($right, $most);
@@ -292,12 +282,4 @@ sub settled {
     });
 
     return $s;
-}
-
-
-sub status_of {
-    my ($name) = @_;
-
-    open my $f, '<', "/proc/$worker/status" or die;
-    return (grep { defined } map { /^$name:\s+(\d+)/ ? $1 : undef } <$f>)[0];
 }

@@ -18,41 +18,29 @@ use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ gzip /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF', workers => 2);
+profile_zone profiles:4m;
 
-worker_processes 2;
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
 
-events {
-}
+    location / { }
 
-http {
-    %%GLOBALS_HTTP%%
+    location /-/profile/ {
+        profile_console;
+    }
 
-    profile_zone profiles:4m;
+    location /denied/ {
+        deny all;
+        profile_console;
+    }
 
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-
-        location / { }
-
-        location /-/profile/ {
-            profile_console;
-        }
-
-        location /denied/ {
-            deny all;
-            profile_console;
-        }
-
-        location /debug/pprof/ {
-            profile_console;
-        }
+    location /debug/pprof/ {
+        profile_console;
     }
 }
-EOF2
+EOF
 
 $t->write_file('index.html', 'a' x 100000);
 $t->run();

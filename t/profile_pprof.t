@@ -18,54 +18,44 @@ use ProfileTest::Pprof;
 
 my $t = ProfileTest->new()->has(qw/ gzip proxy /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types text/plain;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
+    server_name www.example.com;
 
-http {
-    %%GLOBALS_HTTP%%
+    profile_endpoint on;
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name www.example.com;
-
-        profile_endpoint on;
-
-        location /text {
-            gzip on;
-        }
-
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /static {
-            profile_format pprof;
-            profile_mode cpu;
-        }
-
-        # for a reader that asks for symbols
-        location /log {
-            access_log %%TESTDIR%%/reader.log;
-            alias %%TESTDIR%%/text;
-            gzip on;
-            gzip_types application/octet-stream text/plain;
-        }
+    location /text {
+        gzip on;
     }
 
-    server {
-        listen 127.0.0.1:8081;
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8081/;
+    }
 
-        location / {
-            limit_rate 1000;
-        }
+    location /static {
+        profile_format pprof;
+        profile_mode cpu;
+    }
+
+    # for a reader that asks for symbols
+    location /log {
+        access_log %%TESTDIR%%/reader.log;
+        alias %%TESTDIR%%/text;
+        gzip on;
+        gzip_types application/octet-stream text/plain;
+    }
+}
+
+server {
+    listen 127.0.0.1:8081;
+
+    location / {
+        limit_rate 1000;
     }
 }
 EOF

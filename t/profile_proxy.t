@@ -20,143 +20,131 @@ use ProfileTest::Upstream;
 my $t = ProfileTest->new()->has(qw/ auth_request debug gzip map proxy rewrite /)
                           ->plan(18 * 7 + 11);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+%%SLOW_MAP%%
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types text/plain;
+
+proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
+
+upstream kept {
+    server 127.0.0.1:8081;
+    keepalive 2;
 }
 
-http {
-    %%GLOBALS_HTTP%%
-    %%SLOW_MAP%%
-    error_log %%TESTDIR%%/error.log info;
+upstream two {
+    server 127.0.0.1:8082 max_fails=0;
+    server 127.0.0.1:8081 backup;
+    keepalive 2;
+}
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
+server {
+    listen 127.0.0.1:8080;
 
-    proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
+    profile_endpoint on;
 
-    upstream kept {
-        server 127.0.0.1:8081;
-        keepalive 2;
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+
+    # their own code matches in about a millisecond that it does not, and
+    # their upstream is the same
+
+    location /loop {
+        set $said $slow;
+        rewrite ^ /fast break;
+        proxy_pass http://kept;
     }
 
-    upstream two {
-        server 127.0.0.1:8082 max_fails=0;
-        server 127.0.0.1:8081 backup;
-        keepalive 2;
+    location /new {
+        proxy_set_header Connection close;
+        proxy_pass http://127.0.0.1:8081/wait;
     }
 
-    server {
-        listen 127.0.0.1:8080;
+    location /kept {
+        proxy_pass http://kept/wait;
+    }
 
-        profile_endpoint on;
+    location /gzip {
+        gzip on;
+        proxy_pass http://kept/pieces;
+    }
 
-        proxy_http_version 1.1;
-        proxy_set_header Connection "";
+    location /unbuffered {
+        gzip on;
+        proxy_buffering off;
+        proxy_pass http://kept/pieces;
+    }
 
-        # their own code matches in about a millisecond that it does not, and
-        # their upstream is the same
+    location /temp {
+        gzip on;
+        proxy_buffers 4 4k;
+        proxy_buffer_size 4k;
+        proxy_busy_buffers_size 8k;
+        proxy_pass http://kept/big;
+    }
 
-        location /loop {
-            set $said $slow;
-            rewrite ^ /fast break;
-            proxy_pass http://kept;
-        }
+    location /limited {
+        proxy_limit_rate 100k;
+        proxy_buffers 4 4k;
+        proxy_buffer_size 4k;
+        proxy_busy_buffers_size 8k;
+        proxy_pass http://kept/forty;
+    }
 
-        location /new {
-            proxy_set_header Connection close;
-            proxy_pass http://127.0.0.1:8081/wait;
-        }
+    location /chunked {
+        proxy_pass http://kept/chunked;
+    }
 
-        location /kept {
-            proxy_pass http://kept/wait;
-        }
+    location /stream {
+        proxy_request_buffering off;
+        proxy_pass http://kept/wait;
+    }
 
-        location /gzip {
-            gzip on;
-            proxy_pass http://kept/pieces;
-        }
+    location /next {
+        proxy_pass http://two/wait;
+    }
 
-        location /unbuffered {
-            gzip on;
-            proxy_buffering off;
-            proxy_pass http://kept/pieces;
-        }
+    location /cut {
+        proxy_next_upstream error timeout http_502;
+        proxy_pass http://two/cut;
+    }
 
-        location /temp {
-            gzip on;
-            proxy_buffers 4 4k;
-            proxy_buffer_size 4k;
-            proxy_busy_buffers_size 8k;
-            proxy_pass http://kept/big;
-        }
+    # its first upstream is free for others before its second answers
 
-        location /limited {
-            proxy_limit_rate 100k;
-            proxy_buffers 4 4k;
-            proxy_buffer_size 4k;
-            proxy_busy_buffers_size 8k;
-            proxy_pass http://kept/forty;
-        }
+    location /released {
+        auth_request /auth;
+        proxy_set_header Connection close;
+        proxy_pass http://127.0.0.1:8081/wait;
+    }
 
-        location /chunked {
-            proxy_pass http://kept/chunked;
-        }
+    location = /auth {
+        proxy_pass http://kept/fast;
+    }
 
-        location /stream {
-            proxy_request_buffering off;
-            proxy_pass http://kept/wait;
-        }
+    # works when its upstream answers
 
-        location /next {
-            proxy_pass http://two/wait;
-        }
+    location /zip {
+        gzip on;
+        proxy_buffers 32 8k;
+        proxy_pass http://kept/some;
+    }
 
-        location /cut {
-            proxy_next_upstream error timeout http_502;
-            proxy_pass http://two/cut;
-        }
+    location /cached {
+        proxy_cache cache;
+        proxy_cache_valid 1h;
+        proxy_cache_lock on;
+        proxy_pass http://kept/wait;
+    }
 
-        # its first upstream is free for others before its second answers
-
-        location /released {
-            auth_request /auth;
-            proxy_set_header Connection close;
-            proxy_pass http://127.0.0.1:8081/wait;
-        }
-
-        location = /auth {
-            proxy_pass http://kept/fast;
-        }
-
-        # works when its upstream answers
-
-        location /zip {
-            gzip on;
-            proxy_buffers 32 8k;
-            proxy_pass http://kept/some;
-        }
-
-        location /cached {
-            proxy_cache cache;
-            proxy_cache_valid 1h;
-            proxy_cache_lock on;
-            proxy_pass http://kept/wait;
-        }
-
-        location /stale {
-            proxy_cache cache;
-            proxy_cache_valid 1s;
-            proxy_cache_use_stale updating;
-            proxy_cache_background_update on;
-            proxy_pass http://kept/wait;
-        }
+    location /stale {
+        proxy_cache cache;
+        proxy_cache_valid 1s;
+        proxy_cache_use_stale updating;
+        proxy_cache_background_update on;
+        proxy_pass http://kept/wait;
     }
 }
 EOF

@@ -18,41 +18,31 @@ use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ proxy rewrite /)->plan(8);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+keepalive_requests 10000;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
 
-http {
-    %%GLOBALS_HTTP%%
+    profile_endpoint on;
 
-    keepalive_requests 10000;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        profile_endpoint on;
-
-        location / {
-            return 200 "original\n";
-        }
-
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location / {
+        return 200 "original\n";
     }
 
-    server {
-        listen 127.0.0.1:8081;
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8081;
+    }
+}
 
-        access_log %%TESTDIR%%/upstream.log;
-        error_log %%TESTDIR%%/upstream-error.log;
+server {
+    listen 127.0.0.1:8081;
 
-        location / {
-            return 200 "original\n";
-        }
+    access_log %%TESTDIR%%/upstream.log;
+    error_log %%TESTDIR%%/upstream-error.log;
+
+    location / {
+        return 200 "original\n";
     }
 }
 EOF

@@ -12,112 +12,101 @@ use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use ProfileTest;
 use ProfileTest::Record;
 use ProfileTest::Store;
+use ProfileTest::Upstream;
+use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ auth_basic gzip proxy rewrite ssi /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF', workers => 2);
+# a machine that does other things does few jobs
+profile_max_captures 1000;
 
-worker_processes 2;
+profile_store %%TESTDIR%%/store;
 
-events {
-}
+gzip_types text/plain;
+log_format line '$uri $status $body_bytes_sent';
+access_log %%TESTDIR%%/access.log line;
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
 
-    # a machine that does other things does few jobs
-    profile_max_captures 1000;
+    profile_endpoint on;
+    client_max_body_size 10m;
+    error_page 404 /404.html;
+    lingering_close off;
 
-    profile_store %%TESTDIR%%/store;
+    location / { }
 
-    gzip_types text/plain;
-    log_format line '$uri $status $body_bytes_sent';
-    access_log %%TESTDIR%%/access.log line;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        profile_endpoint on;
-        client_max_body_size 10m;
-        error_page 404 /404.html;
-        lingering_close off;
-
-        location / { }
-
-        location /gz/ {
-            alias %%TESTDIR%%/;
-            gzip on;
-        }
-
-        location /ssi/ {
-            alias %%TESTDIR%%/;
-            ssi on;
-            ssi_types *;
-        }
-
-        location /auth {
-            auth_basic "x";
-            auth_basic_user_file %%TESTDIR%%/users;
-        }
-
-        location /moved { return 301 /elsewhere?a=b; }
-        location /empty { return 204; }
-        location /gone { return 410 "gone, $args"; }
-        location /deny { deny all; }
-        location /drop { return 444; }
-
-        location /limited/ {
-            alias %%TESTDIR%%/;
-            limit_rate 2m;
-            limit_rate_after 64k;
-        }
-
-        location /app/ {
-            proxy_http_version 1.1;
-            proxy_set_header Upgrade $http_upgrade;
-            proxy_set_header Connection $http_connection;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /old/ {
-            proxy_pass http://127.0.0.1:8081/app/;
-        }
-
-        location /stream/ {
-            profile_timeout 300ms;
-            proxy_buffering off;
-            proxy_http_version 1.1;
-            proxy_set_header Upgrade $http_upgrade;
-            proxy_set_header Connection $http_connection;
-            proxy_pass http://127.0.0.1:8081/app/;
-        }
-
-        location /refused/ { proxy_pass http://127.0.0.1:8083; }
-
-        location /internal/ {
-            internal;
-            alias %%TESTDIR%%/;
-        }
-
-        location /-/profile/ { profile_console; }
+    location /gz/ {
+        alias %%TESTDIR%%/;
+        gzip on;
     }
 
-    server {
-        listen 127.0.0.1:8082;
-        listen unix:%%TESTDIR%%/sock;
-        profile_endpoint on;
-
-        location / { }
-        location /off { profile_endpoint off; }
-        location /if { profile_if $arg_yes; }
+    location /ssi/ {
+        alias %%TESTDIR%%/;
+        ssi on;
+        ssi_types *;
     }
+
+    location /auth {
+        auth_basic "x";
+        auth_basic_user_file %%TESTDIR%%/users;
+    }
+
+    location /moved { return 301 /elsewhere?a=b; }
+    location /empty { return 204; }
+    location /gone { return 410 "gone, $args"; }
+    location /deny { deny all; }
+    location /drop { return 444; }
+
+    location /limited/ {
+        alias %%TESTDIR%%/;
+        limit_rate 2m;
+        limit_rate_after 64k;
+    }
+
+    location /app/ {
+        proxy_http_version 1.1;
+        proxy_set_header Upgrade $http_upgrade;
+        proxy_set_header Connection $http_connection;
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /old/ {
+        proxy_pass http://127.0.0.1:8081/app/;
+    }
+
+    location /stream/ {
+        profile_timeout 300ms;
+        proxy_buffering off;
+        proxy_http_version 1.1;
+        proxy_set_header Upgrade $http_upgrade;
+        proxy_set_header Connection $http_connection;
+        proxy_pass http://127.0.0.1:8081/app/;
+    }
+
+    location /refused/ { proxy_pass http://127.0.0.1:8083; }
+
+    location /internal/ {
+        internal;
+        alias %%TESTDIR%%/;
+    }
+
+    location /-/profile/ { profile_console; }
 }
-EOF2
+
+server {
+    listen 127.0.0.1:8082;
+    listen unix:%%TESTDIR%%/sock;
+    profile_endpoint on;
+
+    location / { }
+    location /off { profile_endpoint off; }
+    location /if { profile_if $arg_yes; }
+}
+EOF
 
 $t->write_file('small', "small\n");
 $t->write_file('large', join('', map { "line $_ of a large file\n" }
@@ -130,8 +119,7 @@ mkdir $t->testdir() . '/dir' or die "mkdir: $!\n";
 
 my $store = $t->testdir() . '/store';
 
-$t->run_daemon(\&upstream);
-$t->wait_for_socket(8081) or die "no upstream\n";
+run_server($t, 8081, \&answer);
 $t->run();
 
 my $owner = (stat $store)[4];
@@ -362,27 +350,6 @@ sub wait_for_new {
     $before{$_->{id}} = 1 for @new;
 
     return @new;
-}
-
-
-sub upstream {
-    my $server = IO::Socket::INET->new(Listen => 64, ReuseAddr => 1,
-                                       LocalAddr => '127.0.0.1',
-                                       LocalPort => port(8081))
-        or die "listen: $!\n";
-
-    local $SIG{CHLD} = 'IGNORE';
-    local $SIG{PIPE} = 'DEFAULT';
-
-    while (my $c = $server->accept()) {
-        next if fork();
-
-        alarm(30);
-        $c->autoflush(1);
-        answer($c);
-        close $c;
-        POSIX::_exit(0);
-    }
 }
 
 

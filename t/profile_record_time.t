@@ -20,93 +20,82 @@ use ProfileTest::Attribution;
 my $t = ProfileTest->new()->has(qw/ gzip limit_req map proxy rewrite v2 /)
                           ->has_program('curl');
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+%%SLOW_MAP%%
 
-worker_processes 1;
+log_format times '$sent_http_x_profile_id $request_time $status $uri';
+access_log %%TESTDIR%%/times.log times;
 
-events {
-}
+profile_zone store:256k;
+profile_max_captures 3;
+profile_endpoint on;
 
-http {
-    %%GLOBALS_HTTP%%
-    %%SLOW_MAP%%
+gzip_comp_level 9;
+gzip_types text/plain;
+default_type text/plain;
 
-    log_format times '$sent_http_x_profile_id $request_time $status $uri';
-    access_log %%TESTDIR%%/times.log times;
+limit_req_zone $uri zone=one:1m rate=5r/s;
 
-    profile_zone store:256k;
-    profile_max_captures 3;
-    profile_endpoint on;
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8081 http2;
 
-    gzip_comp_level 9;
-    gzip_types text/plain;
-    default_type text/plain;
+    location / { }
 
-    limit_req_zone $uri zone=one:1m rate=5r/s;
+    location /-/profile/ { profile_console; }
 
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8081 http2;
-
-        location / { }
-
-        location /-/profile/ { profile_console; }
-
-        location /gz/ {
-            alias %%TESTDIR%%/;
-            gzip on;
-        }
-
-        location /rate/ {
-            alias %%TESTDIR%%/;
-            limit_rate 4m;
-        }
-
-        location /hold/ {
-            alias %%TESTDIR%%/;
-            limit_rate 300k;
-        }
-
-        location /req/ {
-            alias %%TESTDIR%%/;
-            limit_req zone=one burst=5;
-        }
-
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8082/;
-        }
-
-        location /pass/ {
-            proxy_buffering off;
-            proxy_pass http://127.0.0.1:8082/;
-        }
-
-        location /error/ {
-            proxy_pass http://127.0.0.1:8083/;
-            error_page 502 = /small;
-        }
-
-        location /empty { return 204; }
-        location /moved { return 302 /small; }
-
-        # matches in a millisecond that it does not
-        location /loop {
-            return 200 "done$slow";
-        }
+    location /gz/ {
+        alias %%TESTDIR%%/;
+        gzip on;
     }
 
-    server {
-        listen 127.0.0.1:8082;
-        profile_endpoint off;
+    location /rate/ {
+        alias %%TESTDIR%%/;
+        limit_rate 4m;
+    }
 
-        location / {
-            limit_rate 3m;
-        }
+    location /hold/ {
+        alias %%TESTDIR%%/;
+        limit_rate 300k;
+    }
+
+    location /req/ {
+        alias %%TESTDIR%%/;
+        limit_req zone=one burst=5;
+    }
+
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8082/;
+    }
+
+    location /pass/ {
+        proxy_buffering off;
+        proxy_pass http://127.0.0.1:8082/;
+    }
+
+    location /error/ {
+        proxy_pass http://127.0.0.1:8083/;
+        error_page 502 = /small;
+    }
+
+    location /empty { return 204; }
+    location /moved { return 302 /small; }
+
+    # matches in a millisecond that it does not
+    location /loop {
+        return 200 "done$slow";
     }
 }
-EOF2
+
+server {
+    listen 127.0.0.1:8082;
+    profile_endpoint off;
+
+    location / {
+        limit_rate 3m;
+    }
+}
+EOF
 
 my $text = join('', map { sprintf("line %d: %x\n", $_,
                                   $_ * 2654435761 % 4294967296) } 1 .. 50000);

@@ -18,135 +18,123 @@ use ProfileTest::Upstream;
 my $t = ProfileTest->new()->has(qw/ debug gzip map proxy rewrite /)
                           ->plan(17 * 7 + 16);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
+default_type text/html;
+gzip on;
+gzip_comp_level 9;
+gzip_proxied any;
+gzip_types text/plain;
+%%SLOW_MAP%%
+
+upstream dead {
+    server 127.0.0.1:8082 max_fails=0;
 }
 
-http {
-    %%GLOBALS_HTTP%%
-    error_log %%TESTDIR%%/error.log info;
+server {
+    listen 127.0.0.1:8080;
 
-    default_type text/html;
-    gzip on;
-    gzip_comp_level 9;
-    gzip_proxied any;
-    gzip_types text/plain;
-    %%SLOW_MAP%%
+    profile_endpoint on;
 
-    upstream dead {
-        server 127.0.0.1:8082 max_fails=0;
+    location /loop {
+        gzip off;
+        return 200 "done$slow";
     }
 
-    server {
-        listen 127.0.0.1:8080;
+    location /text { }
+    location /dir/ { }
 
-        profile_endpoint on;
+    location /upstream/ {
+        proxy_pass http://127.0.0.1:8081/wait=100/;
+    }
 
-        location /loop {
-            gzip off;
-            return 200 "done$slow";
-        }
+    location /error_page {
+        error_page 404 /text;
+        return 404;
+    }
 
-        location /text { }
-        location /dir/ { }
+    location /error_status {
+        error_page 404 =503 /text;
+    }
 
-        location /upstream/ {
-            proxy_pass http://127.0.0.1:8081/wait=100/;
-        }
+    location /error_named {
+        error_page 404 = @named;
+    }
 
-        location /error_page {
-            error_page 404 /text;
-            return 404;
-        }
+    location /error_upstream {
+        error_page 502 = @named;
+        proxy_pass http://dead;
+    }
 
-        location /error_status {
-            error_page 404 =503 /text;
-        }
+    location /error_intercepted {
+        proxy_intercept_errors on;
+        error_page 503 =200 /upstream/2;
+        proxy_pass http://127.0.0.1:8081/wait=100/status=503/;
+    }
 
-        location /error_named {
-            error_page 404 = @named;
-        }
+    location /error_recursive {
+        recursive_error_pages on;
+        error_page 404 = /error_upstream;
+        return 404;
+    }
 
-        location /error_upstream {
-            error_page 502 = @named;
-            proxy_pass http://dead;
-        }
+    location @named {
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /error_intercepted {
-            proxy_intercept_errors on;
-            error_page 503 =200 /upstream/2;
-            proxy_pass http://127.0.0.1:8081/wait=100/status=503/;
-        }
+    location /accel/ {
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /error_recursive {
-            recursive_error_pages on;
-            error_page 404 = /error_upstream;
-            return 404;
-        }
+    location /internal {
+        internal;
+        alias %%TESTDIR%%/text;
+    }
 
-        location @named {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /try {
+        try_files /none /nothing/ @named;
+    }
 
-        location /accel/ {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /try_file {
+        try_files /none /text;
+    }
 
-        location /internal {
-            internal;
-            alias %%TESTDIR%%/text;
-        }
+    location /try_uri {
+        try_files /none /upstream/3;
+    }
 
-        location /try {
-            try_files /none /nothing/ @named;
-        }
+    location /try_status {
+        try_files /none =410;
+    }
 
-        location /try_file {
-            try_files /none /text;
-        }
+    location /rewrite_last {
+        rewrite ^ /upstream/4 last;
+    }
 
-        location /try_uri {
-            try_files /none /upstream/3;
-        }
+    location /rewrite_break {
+        rewrite ^ /text break;
+    }
 
-        location /try_status {
-            try_files /none =410;
-        }
+    location /rewrite_redirect {
+        rewrite ^ /text permanent;
+    }
 
-        location /rewrite_last {
-            rewrite ^ /upstream/4 last;
-        }
+    location /return {
+        return 200 "a text";
+    }
 
-        location /rewrite_break {
-            rewrite ^ /text break;
-        }
+    location /off {
+        profile_endpoint off;
+        rewrite ^ /text break;
+    }
 
-        location /rewrite_redirect {
-            rewrite ^ /text permanent;
-        }
+    location /to_off {
+        rewrite ^ /off last;
+    }
 
-        location /return {
-            return 200 "a text";
-        }
-
-        location /off {
-            profile_endpoint off;
-            rewrite ^ /text break;
-        }
-
-        location /to_off {
-            rewrite ^ /off last;
-        }
-
-        location /accel_to_off/ {
-            proxy_pass http://127.0.0.1:8081/accel=/off/;
-        }
+    location /accel_to_off/ {
+        proxy_pass http://127.0.0.1:8081/accel=/off/;
     }
 }
 EOF

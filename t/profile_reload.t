@@ -16,52 +16,39 @@ use constant ROUNDS => 20;
 
 my $t = ProfileTest->new()->has(qw/ gunzip /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%GLOBALS%%
-%%MODULES%%
+$t->conf(<<'EOF', workers => 2, events => 'worker_connections 128;');
+profile_endpoint on;
 
-worker_processes 2;
+gzip on;
+gzip_comp_level 9;
+gzip_min_length 0;
+gzip_types *;
 
-events {
-    worker_connections 128;
+upstream app {
+    server 127.0.0.1:8081;
+    keepalive 4;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    server_name localhost;
 
-    profile_endpoint on;
-
-    gzip on;
-    gzip_comp_level 9;
-    gzip_min_length 0;
-    gzip_types *;
-
-    upstream app {
-        server 127.0.0.1:8081;
-        keepalive 4;
+    location / {
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name localhost;
-
-        location / {
-        }
-
-        location /app {
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_pass http://app;
-        }
+    location /app {
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        proxy_pass http://app;
     }
+}
 
-    server {
-        listen 127.0.0.1:8081;
-        server_name localhost;
+server {
+    listen 127.0.0.1:8081;
+    server_name localhost;
 
-        location / {
-            limit_rate 300k;
-        }
+    location / {
+        limit_rate 300k;
     }
 }
 EOF

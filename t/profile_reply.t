@@ -9,7 +9,6 @@ use strict;
 use warnings;
 
 use File::Basename qw/ dirname /;
-use IO::Socket::INET;
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
@@ -21,180 +20,170 @@ my $t = ProfileTest->new()
     ->has(qw/ auth_basic autoindex charset empty_gif gzip limit_req proxy
               rewrite ssi sub /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+default_type text/plain;
+log_format reply '$uri $status $body_bytes_sent "$request" '
+                 '[$upstream_response_length]';
+access_log %%TESTDIR%%/reply.log reply;
 
-events {
+limit_req_zone $binary_remote_addr zone=one:1m rate=1r/m;
+
+map $http_upgrade $upgrade {
+    default upgrade;
+    '' close;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8082 sndbuf=4k;
 
-    default_type text/plain;
-    log_format reply '$uri $status $body_bytes_sent "$request" '
-                     '[$upstream_response_length]';
-    access_log %%TESTDIR%%/reply.log reply;
+    profile_endpoint on;
 
-    limit_req_zone $binary_remote_addr zone=one:1m rate=1r/m;
-
-    map $http_upgrade $upgrade {
-        default upgrade;
-        '' close;
+    location / {
+        add_header X-Added yes always;
+        add_trailer X-Trailer yes always;
+        expires 1h;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8082 sndbuf=4k;
-
-        profile_endpoint on;
-
-        location / {
-            add_header X-Added yes always;
-            add_trailer X-Trailer yes always;
-            expires 1h;
-        }
-
-        location /gzip/ {
-            alias %%TESTDIR%%/;
-            gzip on;
-            gzip_min_length 1;
-            gzip_vary on;
-        }
-
-        location /charset/ {
-            alias %%TESTDIR%%/;
-            charset utf-8;
-        }
-
-        location /sub/ {
-            alias %%TESTDIR%%/;
-            sub_filter_types text/plain;
-            sub_filter small large;
-            ssi on;
-        }
-
-        location /autoindex/ {
-            alias %%TESTDIR%%/;
-            autoindex on;
-        }
-
-        location /gif {
-            empty_gif;
-        }
-
-        location /return/ {
-            location /return/200 { return 200 "text"; }
-            location /return/201 { return 201; }
-            location /return/204 { return 204; }
-            location /return/301 { return 301 /other; }
-            location /return/302 { return 302 http://example.com/; }
-            location /return/307 { return 307 /other; }
-            location /return/308 { return 308 /other; }
-            location /return/400 { return 400; }
-            location /return/404 { return 404 "not here"; }
-            location /return/410 { return 410; }
-            location /return/418 { return 418; }
-            location /return/429 { return 429; }
-            location /return/500 { return 500; }
-            location /return/503 { return 503; }
-            location /return/599 { return 599; }
-            location /return/999 { return 999 "?"; }
-        }
-
-        location /return/444 {
-            return 444;
-        }
-
-        location /basic/ {
-            auth_basic closed;
-            auth_basic_user_file %%TESTDIR%%/users;
-        }
-
-        location /limit/ {
-            limit_req zone=one;
-            alias %%TESTDIR%%/;
-        }
-
-        location /size/ {
-            client_max_body_size 1;
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /page/ {
-            error_page 404 /small.txt;
-        }
-
-        location /page-200/ {
-            error_page 404 =200 /small.txt;
-        }
-
-        location /page-302/ {
-            error_page 404 http://example.com/;
-        }
-
-        location /page-none/ {
-            error_page 404 /page-none/404;
-        }
-
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /intercept/ {
-            proxy_intercept_errors on;
-            error_page 500 /small.txt;
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location /closed/ {
-            proxy_pass http://127.0.0.1:8083/;
-        }
-
-        location /timeout/ {
-            proxy_read_timeout 200ms;
-            proxy_pass http://127.0.0.1:8081/wait=2000/;
-        }
-
-        location /slow/ {
-            limit_rate 100;
-            alias %%TESTDIR%%/;
-        }
-
-        location /buffers/ {
-            proxy_buffers 4 4k;
-            proxy_buffer_size 4k;
-            proxy_max_temp_file_size 0;
-            proxy_pass http://127.0.0.1:8084/;
-        }
-
-        location /unbuffered/ {
-            proxy_buffering off;
-            proxy_pass http://127.0.0.1:8084/;
-        }
-
-        location /file/ {
-            proxy_buffers 4 4k;
-            proxy_pass http://127.0.0.1:8084/;
-        }
-
-        location /rate/ {
-            proxy_buffering off;
-            limit_rate 4m;
-            proxy_pass http://127.0.0.1:8084/;
-        }
-
-        location /upgrade/ {
-            proxy_http_version 1.1;
-            proxy_set_header Upgrade $http_upgrade;
-            proxy_set_header Connection $upgrade;
-            proxy_pass http://127.0.0.1:8085;
-        }
+    location /gzip/ {
+        alias %%TESTDIR%%/;
+        gzip on;
+        gzip_min_length 1;
+        gzip_vary on;
     }
 
-    server {
-        listen 127.0.0.1:8084;
+    location /charset/ {
+        alias %%TESTDIR%%/;
+        charset utf-8;
     }
+
+    location /sub/ {
+        alias %%TESTDIR%%/;
+        sub_filter_types text/plain;
+        sub_filter small large;
+        ssi on;
+    }
+
+    location /autoindex/ {
+        alias %%TESTDIR%%/;
+        autoindex on;
+    }
+
+    location /gif {
+        empty_gif;
+    }
+
+    location /return/ {
+        location /return/200 { return 200 "text"; }
+        location /return/201 { return 201; }
+        location /return/204 { return 204; }
+        location /return/301 { return 301 /other; }
+        location /return/302 { return 302 http://example.com/; }
+        location /return/307 { return 307 /other; }
+        location /return/308 { return 308 /other; }
+        location /return/400 { return 400; }
+        location /return/404 { return 404 "not here"; }
+        location /return/410 { return 410; }
+        location /return/418 { return 418; }
+        location /return/429 { return 429; }
+        location /return/500 { return 500; }
+        location /return/503 { return 503; }
+        location /return/599 { return 599; }
+        location /return/999 { return 999 "?"; }
+    }
+
+    location /return/444 {
+        return 444;
+    }
+
+    location /basic/ {
+        auth_basic closed;
+        auth_basic_user_file %%TESTDIR%%/users;
+    }
+
+    location /limit/ {
+        limit_req zone=one;
+        alias %%TESTDIR%%/;
+    }
+
+    location /size/ {
+        client_max_body_size 1;
+        proxy_pass http://127.0.0.1:8081/;
+    }
+
+    location /page/ {
+        error_page 404 /small.txt;
+    }
+
+    location /page-200/ {
+        error_page 404 =200 /small.txt;
+    }
+
+    location /page-302/ {
+        error_page 404 http://example.com/;
+    }
+
+    location /page-none/ {
+        error_page 404 /page-none/404;
+    }
+
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8081/;
+    }
+
+    location /intercept/ {
+        proxy_intercept_errors on;
+        error_page 500 /small.txt;
+        proxy_pass http://127.0.0.1:8081/;
+    }
+
+    location /closed/ {
+        proxy_pass http://127.0.0.1:8083/;
+    }
+
+    location /timeout/ {
+        proxy_read_timeout 200ms;
+        proxy_pass http://127.0.0.1:8081/wait=2000/;
+    }
+
+    location /slow/ {
+        limit_rate 100;
+        alias %%TESTDIR%%/;
+    }
+
+    location /buffers/ {
+        proxy_buffers 4 4k;
+        proxy_buffer_size 4k;
+        proxy_max_temp_file_size 0;
+        proxy_pass http://127.0.0.1:8084/;
+    }
+
+    location /unbuffered/ {
+        proxy_buffering off;
+        proxy_pass http://127.0.0.1:8084/;
+    }
+
+    location /file/ {
+        proxy_buffers 4 4k;
+        proxy_pass http://127.0.0.1:8084/;
+    }
+
+    location /rate/ {
+        proxy_buffering off;
+        limit_rate 4m;
+        proxy_pass http://127.0.0.1:8084/;
+    }
+
+    location /upgrade/ {
+        proxy_http_version 1.1;
+        proxy_set_header Upgrade $http_upgrade;
+        proxy_set_header Connection $upgrade;
+        proxy_pass http://127.0.0.1:8085;
+    }
+}
+
+server {
+    listen 127.0.0.1:8084;
 }
 EOF
 
@@ -486,41 +475,29 @@ sub names {
 sub run_upgrade {
     my ($t, $port) = @_;
 
-    my $s = IO::Socket::INET->new(Proto => 'tcp', LocalAddr => '127.0.0.1',
-                                  LocalPort => port($port), Listen => 5,
-                                  ReuseAddr => 1)
-        or die "cannot listen: $!\n";
+    run_server($t, $port, sub {
+        my ($c) = @_;
+        my ($line, $upgrade) = (scalar(readline($c)), 0);
 
-    $t->run_daemon(sub {
-        while (my $c = $s->accept()) {
-            my ($line, $upgrade) = (scalar(readline($c)), 0);
+        $line =~ s/[\r\n]+\z//;
 
-            $line =~ s/[\r\n]+\z//;
+        while (defined(my $h = readline($c))) {
+            $upgrade = 1 if $h =~ /^Upgrade: echo/i;
+            last if $h eq "\r\n";
+        }
 
-            while (defined(my $h = readline($c))) {
-                $upgrade = 1 if $h =~ /^Upgrade: echo/i;
-                last if $h eq "\r\n";
-            }
+        if (!$upgrade) {
+            syswrite($c, "HTTP/1.1 426 Upgrade Required\r\n"
+                         . "Content-Length: 0\r\nConnection: close\r\n\r\n");
+            return;
+        }
 
-            if (!$upgrade) {
-                syswrite($c, "HTTP/1.1 426 Upgrade Required\r\n"
-                             . "Content-Length: 0\r\n"
-                             . "Connection: close\r\n\r\n");
-                close($c);
-                next;
-            }
+        syswrite($c, "HTTP/1.1 101 Switching Protocols\r\n"
+                     . "Upgrade: echo\r\nConnection: Upgrade\r\n"
+                     . "X-Request: $line\r\n\r\n");
 
-            syswrite($c, "HTTP/1.1 101 Switching Protocols\r\n"
-                         . "Upgrade: echo\r\nConnection: Upgrade\r\n"
-                         . "X-Request: $line\r\n\r\n");
-
-            while (defined(my $l = readline($c))) {
-                syswrite($c, uc $l);
-            }
-
-            close($c);
+        while (defined(my $l = readline($c))) {
+            syswrite($c, uc $l);
         }
     });
-
-    close($s);
 }

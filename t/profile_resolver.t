@@ -18,75 +18,63 @@ use ProfileTest::Names;
 
 my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
-}
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types text/plain;
 
-http {
-    %%GLOBALS_HTTP%%
-    error_log %%TESTDIR%%/error.log info;
+server {
+    listen 127.0.0.1:8080;
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
+    profile_endpoint on;
 
-    server {
-        listen 127.0.0.1:8080;
+    resolver 127.0.0.1:8053 ipv6=off;
+    resolver_timeout 2s;
 
-        profile_endpoint on;
-
-        resolver 127.0.0.1:8053 ipv6=off;
-        resolver_timeout 2s;
-
-        location /small {
-            gzip on;
-            access_log off;
-        }
-
-        # the work, and with it the whole time, is gzip's
-
-        location /proxy/ {
-            gzip on;
-            proxy_set_header Host localhost;
-            proxy_pass http://$arg_host:%%PORT_8081%%/;
-        }
-
-        # the work is Lua's, and comes after the answer
-
-        location /lua/ {
-            content_by_lua_block {
-                local x = 0
-                local s = ngx.socket.tcp()
-                s:settimeouts(5000, 5000, 5000)
-                local ok, err = s:connect(ngx.var.arg_host, %%PORT_8081%%)
-                if not ok then
-                    ngx.status = 502
-                    ngx.print(err)
-                    return
-                end
-                for i = 1, 500 do
-                    for k = 1, 5000 do
-                        x = x + math.sin(k)
-                    end
-                end
-                s:close()
-                ngx.print("done")
-            }
-        }
+    location /small {
+        gzip on;
+        access_log off;
     }
 
-    server {
-        listen 127.0.0.1:8081;
+    # the work, and with it the whole time, is gzip's
 
-        location / {
-            rewrite ^ /text break;
+    location /proxy/ {
+        gzip on;
+        proxy_set_header Host localhost;
+        proxy_pass http://$arg_host:%%PORT_8081%%/;
+    }
+
+    # the work is Lua's, and comes after the answer
+
+    location /lua/ {
+        content_by_lua_block {
+            local x = 0
+            local s = ngx.socket.tcp()
+            s:settimeouts(5000, 5000, 5000)
+            local ok, err = s:connect(ngx.var.arg_host, %%PORT_8081%%)
+            if not ok then
+                ngx.status = 502
+                ngx.print(err)
+                return
+            end
+            for i = 1, 500 do
+                for k = 1, 5000 do
+                    x = x + math.sin(k)
+                end
+            end
+            s:close()
+            ngx.print("done")
         }
+    }
+}
+
+server {
+    listen 127.0.0.1:8081;
+
+    location / {
+        rewrite ^ /text break;
     }
 }
 EOF

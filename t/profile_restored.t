@@ -9,7 +9,6 @@ use strict;
 use warnings;
 
 use IO::Select;
-use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
@@ -20,56 +19,44 @@ use ProfileTest::Upstream;
 my $t = ProfileTest->new()->has(qw/ auth_basic gzip proxy rewrite /);
 my $so = build_module($t, 'ngx_http_pointers_test_module');
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-load_module $so;
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<"EOF", main => "load_module $so;");
+gzip on;
+gzip_types text/plain;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
 
-http {
-    %%GLOBALS_HTTP%%
+    profile_endpoint on;
 
-    gzip on;
-    gzip_types text/plain;
+    location / { }
 
-    server {
-        listen 127.0.0.1:8080;
+    location /upstream {
+        proxy_pass http://127.0.0.1:8081/wait=300/;
+    }
 
-        profile_endpoint on;
+    location /closed {
+        auth_basic closed;
+        auth_basic_user_file %%TESTDIR%%/none;
+    }
 
-        location / { }
+    location /late {
+        profile_timeout 300ms;
+        postpone_output 0;
+        proxy_pass http://127.0.0.1:8082;
+    }
 
-        location /upstream {
-            proxy_pass http://127.0.0.1:8081/wait=300/;
-        }
+    location /late/direct {
+        profile_timeout 300ms;
+        proxy_buffering off;
+        proxy_pass http://127.0.0.1:8082;
+    }
 
-        location /closed {
-            auth_basic closed;
-            auth_basic_user_file %%TESTDIR%%/none;
-        }
+    location = /pointers {
+        pointers_test;
+    }
 
-        location /late {
-            profile_timeout 300ms;
-            postpone_output 0;
-            proxy_pass http://127.0.0.1:8082;
-        }
-
-        location /late/direct {
-            profile_timeout 300ms;
-            proxy_buffering off;
-            proxy_pass http://127.0.0.1:8082;
-        }
-
-        location = /pointers {
-            pointers_test;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
 EOF
@@ -77,7 +64,7 @@ EOF
 $t->write_file('text', 'x' x 10000);
 $t->write_file('none', '');
 run_upstream($t, 8081);
-$t->run_daemon(\&upstream);
+run_server($t, 8082, \&upstream);
 $t->run();
 $t->wait_for_socket(8082);
 
@@ -169,17 +156,12 @@ sub callbacks {
 
 # the header and a part of the body at once, the rest later
 sub upstream {
-    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16,
-                                       LocalPort => port(8082), ReuseAddr => 1)
-        or die "listen: $!\n";
+    my ($c) = @_;
 
-    while (my $c = $listen->accept()) {
-        sysread($c, my $request, 65536) or next;
-        syswrite($c, "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nab");
-        sleep 1.5;
-        syswrite($c, 'cd');
-        close $c;
-    }
+    sysread($c, my $request, 65536) or return;
+    syswrite($c, "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nab");
+    sleep 1.5;
+    syswrite($c, 'cd');
 }
 
 

@@ -22,52 +22,38 @@ use ProfileTest::Profile;
 
 my $t = ProfileTest->new()->has(qw/ gzip proxy rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF', workers => 4);
+default_type text/plain;
+gzip_types text/plain;
+gzip_comp_level 9;
 
-%%MODULES%%
-%%GLOBALS%%
+server {
+    listen 127.0.0.1:8080 reuseport;
+    listen unix:%%TESTDIR%%/console;
 
-worker_processes 4;
+    profile_endpoint on;
 
-events {
-}
+    location /text {
+        gzip on;
+    }
 
-http {
-    %%GLOBALS_HTTP%%
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8080/;
+    }
 
-    default_type text/plain;
-    gzip_types text/plain;
-    gzip_comp_level 9;
+    location /return {
+        return 200 "ok\n";
+    }
 
-    server {
-        listen 127.0.0.1:8080 reuseport;
-        listen unix:%%TESTDIR%%/console;
+    location /-/profile/ {
+        profile_console;
+    }
 
-        profile_endpoint on;
-
-        location /text {
-            gzip on;
-        }
-
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8080/;
-        }
-
-        location /return {
-            return 200 "ok\n";
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
-
-        location /debug/pprof/ {
-            profile_console;
-        }
+    location /debug/pprof/ {
+        profile_console;
     }
 }
-
-EOF2
+EOF
 
 $t->write_file('text', join('', map { "line $_ " . rand() . "\n" } 1 .. 20000));
 $t->write_file('small', 'small');

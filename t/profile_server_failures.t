@@ -15,41 +15,28 @@ use Time::HiRes qw/ time sleep /;
 
 use lib dirname(__FILE__) . '/lib';
 
-use ProfileTest;
 use ProfileTest::Pprof;
+use ProfileTest::Process;
+use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ rewrite /)->allow(qr/on signal 9/)
                           ->allow(qr/cannot reach worker/);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF', workers => 4);
+server {
+    listen 127.0.0.1:8080;
 
-%%MODULES%%
-%%GLOBALS%%
+    profile_endpoint on;
 
-worker_processes 4;
+    location / {
+        return 200 "ok\n";
+    }
 
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    server {
-        listen 127.0.0.1:8080;
-
-        profile_endpoint on;
-
-        location / {
-            return 200 "ok\n";
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
-
-EOF2
+EOF
 
 $t->run();
 
@@ -217,7 +204,7 @@ for my $round (1 .. $rounds) {
 
     close $s;
 
-    ok(wait_for(sub { !grep { signals($_) } $t->worker_pids() }),
+    ok(wait_for(sub { !grep { process_signals($_) } $t->worker_pids() }),
         'and put everything back');
 }
 
@@ -232,8 +219,7 @@ is("@woken", '', 'no worker wakes up when nothing is captured');
 # files and timers go, too
 
 my @left = grep { m{memfd:profile} }
-           map { readlink($_) // () }
-           map { glob("/proc/$_/fd/*") } $t->worker_pids();
+           map { process_files($_) } $t->worker_pids();
 is("@left", '', 'no file is left open');
 
 ###############################################################################
@@ -257,7 +243,7 @@ sub start {
 
 
 sub all_capture {
-    return wait_for(sub { 4 == grep { signals($_) } $t->worker_pids() });
+    return wait_for(sub { 4 == grep { process_signals($_) } $t->worker_pids() });
 }
 
 
@@ -290,18 +276,7 @@ sub workers {
 }
 
 
-sub status {
-    my ($pid, $name) = @_;
-    open my $f, '<', "/proc/$pid/status" or return '';
-    return (map { /^$name:\s+(\S+)/ ? $1 : () } <$f>)[0] // '';
-}
-
-
-# real-time signals that are caught, but for the C library's own
-sub signals { return hex(substr(status($_[0], 'SigCgt'), 0, 8)) >> 1 }
-
-
 sub switches {
-    return status($_[0], 'voluntary_ctxt_switches')
-           + status($_[0], 'nonvoluntary_ctxt_switches');
+    return process_status($_[0], 'voluntary_ctxt_switches')
+           + process_status($_[0], 'nonvoluntary_ctxt_switches');
 }

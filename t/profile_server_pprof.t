@@ -16,56 +16,43 @@ use Time::HiRes qw/ sleep /;
 
 use lib dirname(__FILE__) . '/lib';
 
-use ProfileTest;
 use ProfileTest::Pprof;
+use ProfileTest::Process;
+use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ gzip proxy rewrite /);
 my $pprof = ProfileTest::Pprof::program();
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF', workers => 2);
+default_type text/plain;
+gzip_types text/plain;
+gzip_comp_level 9;
 
-%%MODULES%%
-%%GLOBALS%%
+log_format asked '$request_uri';
 
-worker_processes 2;
+server {
+    listen 127.0.0.1:8080 reuseport;
 
-events {
-}
+    profile_endpoint on;
 
-http {
-    %%GLOBALS_HTTP%%
+    location /text {
+        gzip on;
+    }
 
-    default_type text/plain;
-    gzip_types text/plain;
-    gzip_comp_level 9;
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8080/;
+    }
 
-    log_format asked '$request_uri';
+    location /-/profile/ {
+        profile_console;
+    }
 
-    server {
-        listen 127.0.0.1:8080 reuseport;
-
-        profile_endpoint on;
-
-        location /text {
-            gzip on;
-        }
-
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8080/;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
-
-        location /debug/pprof/ {
-            profile_console;
-            access_log %%TESTDIR%%/asked.log asked;
-        }
+    location /debug/pprof/ {
+        profile_console;
+        access_log %%TESTDIR%%/asked.log asked;
     }
 }
-
-EOF2
+EOF
 
 $t->write_file('text', join('', map { "line $_ " . rand() . "\n" } 1 .. 20000));
 $t->write_file('small', 'small');
@@ -308,8 +295,7 @@ sub addresses {
 # was asked has them, too
 sub files {
     return grep { m{memfd:profile} }
-           map { readlink($_) // () }
-           map { glob("/proc/$_/fd/*") } $t->worker_pids();
+           map { process_files($_) } $t->worker_pids();
 }
 
 

@@ -15,39 +15,25 @@ use Time::HiRes qw/ time sleep /;
 
 use lib dirname(__FILE__) . '/lib';
 
-use ProfileTest;
 use ProfileTest::Pprof;
+use ProfileTest::Process;
+use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ threads /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF', workers => 2, main => 'thread_pool default threads=3;');
+sendfile off;
+aio threads;
+output_buffers 2 1m;
 
-%%MODULES%%
-%%GLOBALS%%
+server {
+    listen 127.0.0.1:8080;
 
-worker_processes 2;
-thread_pool default threads=3;
-
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    sendfile off;
-    aio threads;
-    output_buffers 2 1m;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
-
-EOF2
+EOF
 
 $t->write_file('large', 'x' x 20_000_000);
 $t->run();
@@ -115,9 +101,8 @@ sub used {
 
     for my $pid (@workers) {
         for my $task (glob("/proc/$pid/task/*")) {
-            next if $task =~ m{/$pid$};
-            open my $f, '<', "$task/schedstat" or next;
-            $sum += (split / /, <$f>)[0] / 1e9;
+            my ($tid) = $task =~ /(\d+)$/;
+            $sum += process_cpu($pid, $tid) if $tid != $pid;
         }
     }
 
@@ -129,8 +114,5 @@ sub used {
 sub signal_number {
     my ($pid) = @_;
 
-    open my $f, '<', "/proc/$pid/status" or return 1;
-    my ($caught) = map { /^SigCgt:\s+(\S+)/ ? $1 : () } <$f>;
-
-    return hex(substr($caught, -2)) & 0x80;
+    return hex(substr(process_status($pid, 'SigCgt'), -2)) & 0x80;
 }

@@ -14,58 +14,45 @@ use Time::HiRes qw/ sleep time /;
 
 use lib dirname(__FILE__) . '/lib';
 
-use ProfileTest;
 use ProfileTest::Pprof;
+use ProfileTest::Process;
+use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ gzip proxy rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF', workers => 2);
+default_type text/plain;
+gzip_types text/plain;
+gzip_comp_level 9;
 
-%%MODULES%%
-%%GLOBALS%%
+server {
+    listen 127.0.0.1:8080 reuseport;
 
-worker_processes 2;
+    profile_endpoint on;
 
-events {
-}
+    location /text {
+        gzip on;
+    }
 
-http {
-    %%GLOBALS_HTTP%%
+    location /proxy/ {
+        proxy_pass http://127.0.0.1:8080/;
+        proxy_set_header Accept-Encoding gzip;
+        proxy_set_header traceparent "";
+    }
 
-    default_type text/plain;
-    gzip_types text/plain;
-    gzip_comp_level 9;
+    location /inner/ {
+        rewrite ^/inner(.*) /proxy$1;
+    }
 
-    server {
-        listen 127.0.0.1:8080 reuseport;
+    location /-/profile/ {
+        profile_console;
+    }
 
-        profile_endpoint on;
-
-        location /text {
-            gzip on;
-        }
-
-        location /proxy/ {
-            proxy_pass http://127.0.0.1:8080/;
-            proxy_set_header Accept-Encoding gzip;
-            proxy_set_header traceparent "";
-        }
-
-        location /inner/ {
-            rewrite ^/inner(.*) /proxy$1;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
-
-        location /debug/pprof/ {
-            profile_console;
-        }
+    location /debug/pprof/ {
+        profile_console;
     }
 }
-
-EOF2
+EOF
 
 $t->write_file('text', join('', map { "line $_ " . rand() . "\n" } 1 .. 5000));
 $t->run();
@@ -219,7 +206,7 @@ is(http_get('/debug/pprof/allocs?seconds=0.2&labels=trace')->status(), 200,
 
 # all is put back
 
-ok(wait_for(sub { !grep { signals($_) } $t->worker_pids() }),
+ok(wait_for(sub { !grep { process_signals($_) } $t->worker_pids() }),
     'no timers remain');
 
 ###############################################################################
@@ -239,15 +226,4 @@ sub capture {
 sub unique {
     my %seen = map { $_ => 1 } @_;
     return sort keys %seen;
-}
-
-
-# real-time signals that are caught, but for the C library's own
-sub signals {
-    my ($pid) = @_;
-
-    open my $f, '<', "/proc/$pid/status" or return 0;
-    my ($caught) = map { /^SigCgt:\s+(\S+)/ ? $1 : () } <$f>;
-
-    return hex(substr($caught, 0, 8)) >> 1;
 }

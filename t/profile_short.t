@@ -17,46 +17,34 @@ use ProfileTest::Attribution;
 
 my $t = ProfileTest->new()->has(qw/ debug gzip map rewrite /)->plan(28);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+%%SLOW_MAP%%
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
-}
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types text/plain;
 
-http {
-    %%GLOBALS_HTTP%%
-    %%SLOW_MAP%%
-    error_log %%TESTDIR%%/error.log info;
+server {
+    listen 127.0.0.1:8080;
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
+    profile_endpoint on;
 
-    server {
-        listen 127.0.0.1:8080;
+    location /return {
+        return 200 short;
+    }
 
-        profile_endpoint on;
+    location /file { }
 
-        location /return {
-            return 200 short;
-        }
+    location /none { }
 
-        location /file { }
+    # matches in about a millisecond that it does not
+    location /loop {
+        return 200 "done$slow";
+    }
 
-        location /none { }
-
-        # matches in about a millisecond that it does not
-        location /loop {
-            return 200 "done$slow";
-        }
-
-        location /small {
-            gzip on;
-        }
+    location /small {
+        gzip on;
     }
 }
 EOF

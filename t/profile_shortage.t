@@ -14,6 +14,7 @@ use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
 
+use ProfileTest::Process;
 use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ rewrite /)->has_program('prlimit')
@@ -66,7 +67,8 @@ for my $spare (2 .. 10, 14, 20, 40) {
     limit($used + $spare);
     renew();
 
-    lives() or die("$spare spare descriptors: the master is gone\n");
+    process_lives($master)
+        or die("$spare spare descriptors: the master is gone\n");
     pass("$spare spare descriptors: the master lives");
     is(http_get('/')->body(), 'ordinary', 'and serves');
 
@@ -127,13 +129,6 @@ SKIP: {
 sub limit { $t->command('prlimit', '--pid', $master, "--nofile=$_[0]:4096") }
 
 
-# a process that ended is there until it is waited for
-sub lives {
-    open my $f, '<', "/proc/$master/stat" or return 0;
-    return <$f> !~ /\) Z/;
-}
-
-
 sub renew {
     my %old = map { $_ => 1 } $t->worker_pids();
 
@@ -149,5 +144,5 @@ sub settled {
     wait_for(sub { $t->worker_pids() == 2
                    && 2 == (() = $t->child_processes($master)) });
 
-    return scalar(() = glob("/proc/$master/fd/*"));
+    return scalar(() = process_files($master));
 }

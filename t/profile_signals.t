@@ -24,46 +24,33 @@ my $COUNT = 1_000_000;
 my $t = ProfileTest->new()->has(qw/ lua rewrite threads /)
                           ->has_program($ENV{CC} || 'cc');
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF', main => 'thread_pool default threads=2;');
+sendfile off;
+aio threads;
+output_buffers 2 1m;
 
-worker_processes 1;
-thread_pool default threads=2;
+# its watch is there all the time
+profile_stall_threshold 100s;
+profile_endpoint on;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
 
-http {
-    %%GLOBALS_HTTP%%
-
-    sendfile off;
-    aio threads;
-    output_buffers 2 1m;
-
-    # its watch is there all the time
-    profile_stall_threshold 100s;
-    profile_endpoint on;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        location /busy {
-            content_by_lua_block {
-                local till = os.clock() + 0.1
-                while os.clock() < till do end
-                ngx.say("was busy")
-            }
-        }
-
-        location /large { }
-
-        location /-/profile/ {
-            profile_console;
+    location /busy {
+        content_by_lua_block {
+            local till = os.clock() + 0.1
+            while os.clock() < till do end
+            ngx.say("was busy")
         }
     }
+
+    location /large { }
+
+    location /-/profile/ {
+        profile_console;
+    }
 }
-EOC
+EOF
 
 $t->write_file('large', 'x' x 5_000_000);
 

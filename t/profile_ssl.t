@@ -19,91 +19,79 @@ my $t = ProfileTest->new()->has(qw/ debug gzip map proxy rewrite ssl /)
                           ->has_program('openssl')
                           ->plan(7 * 7 + 18);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+%%SLOW_MAP%%
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
+default_type text/plain;
+gzip_comp_level 9;
+gzip_types text/plain;
+
+ssl_certificate localhost.crt;
+ssl_certificate_key localhost.key;
+
+upstream kept {
+    server 127.0.0.1:8444;
+    keepalive 4;
 }
 
-http {
-    %%GLOBALS_HTTP%%
-    %%SLOW_MAP%%
-    error_log %%TESTDIR%%/error.log info;
+upstream failing {
+    server 127.0.0.1:8445 max_fails=0;
+    server 127.0.0.1:8444 backup;
+}
 
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8443 ssl;
 
-    ssl_certificate localhost.crt;
-    ssl_certificate_key localhost.key;
+    profile_endpoint on;
 
-    upstream kept {
-        server 127.0.0.1:8444;
-        keepalive 4;
+    # nginx leaves the sessions that it keeps at its exit
+    proxy_ssl_session_reuse off;
+
+    location /text {
+        gzip on;
     }
 
-    upstream failing {
-        server 127.0.0.1:8445 max_fails=0;
-        server 127.0.0.1:8444 backup;
+    # matches in about a millisecond that it does not
+    location /loop {
+        return 200 "$request_uri$slow";
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8443 ssl;
+    location /proxy {
+        proxy_pass https://127.0.0.1:8444/;
+    }
 
-        profile_endpoint on;
-
-        # nginx leaves the sessions that it keeps at its exit
+    location /new {
         proxy_ssl_session_reuse off;
-
-        location /text {
-            gzip on;
-        }
-
-        # matches in about a millisecond that it does not
-        location /loop {
-            return 200 "$request_uri$slow";
-        }
-
-        location /proxy {
-            proxy_pass https://127.0.0.1:8444/;
-        }
-
-        location /new {
-            proxy_ssl_session_reuse off;
-            proxy_pass https://127.0.0.1:8444/;
-        }
-
-        location /kept {
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_pass https://kept/;
-        }
-
-        location /failing {
-            proxy_pass https://failing/;
-        }
+        proxy_pass https://127.0.0.1:8444/;
     }
 
-    server {
-        listen 127.0.0.1:8444 ssl;
-
-        keepalive_requests 10000;
-
-        location / {
-            proxy_pass http://127.0.0.1:8081/wait=200/;
-        }
+    location /kept {
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        proxy_pass https://kept/;
     }
 
-    # no TLS here
-
-    server {
-        listen 127.0.0.1:8445;
+    location /failing {
+        proxy_pass https://failing/;
     }
+}
+
+server {
+    listen 127.0.0.1:8444 ssl;
+
+    keepalive_requests 10000;
+
+    location / {
+        proxy_pass http://127.0.0.1:8081/wait=200/;
+    }
+}
+
+# no TLS here
+
+server {
+    listen 127.0.0.1:8445;
 }
 EOF
 

@@ -8,7 +8,6 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
 use Test::More;
 
 use ProfileTest;
@@ -17,98 +16,87 @@ use ProfileTest::Upstream;
 my $t = ProfileTest->new()->has(qw/ auth_request empty_gif mirror proxy
                                     rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
 
-events {
+upstream closed {
+    server 127.0.0.1:8083 max_fails=0;
+    server 127.0.0.1:8081 max_fails=0 backup;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
 
-    proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
+    profile_endpoint on;
 
-    upstream closed {
-        server 127.0.0.1:8083 max_fails=0;
-        server 127.0.0.1:8081 max_fails=0 backup;
+    location / {
+        proxy_pass http://127.0.0.1:8081;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-
-        profile_endpoint on;
-
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /none {
-            alias %%TESTDIR%%/none;
-            error_page 404 /other;
-        }
-
-        location /auth {
-            auth_request /check;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /buffered {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /direct {
-            proxy_buffering off;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /cached {
-            proxy_cache one;
-            proxy_cache_valid 1m;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /retried {
-            proxy_next_upstream error;
-            proxy_pass http://closed;
-        }
-
-        location /mirrored {
-            mirror /gif1;
-            mirror /gif2;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /gif {
-            empty_gif;
-        }
-
-        location /plain {
-            profile_endpoint on;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /none {
+        alias %%TESTDIR%%/none;
+        error_page 404 /other;
     }
 
-    server {
-        listen 127.0.0.1:8082;
+    location /auth {
+        auth_request /check;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
+    location /buffered {
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /direct {
+        proxy_buffering off;
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /cached {
+        proxy_cache one;
+        proxy_cache_valid 1m;
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /retried {
+        proxy_next_upstream error;
+        proxy_pass http://closed;
+    }
+
+    location /mirrored {
+        mirror /gif1;
+        mirror /gif2;
+        proxy_pass http://127.0.0.1:8081;
+    }
+
+    location /gif {
+        empty_gif;
+    }
+
+    location /plain {
         profile_endpoint on;
-        profile_spans off;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
-EOC
+
+server {
+    listen 127.0.0.1:8082;
+
+    profile_endpoint on;
+    profile_spans off;
+
+    location / {
+        proxy_pass http://127.0.0.1:8081;
+    }
+}
+EOF
 
 run_upstream($t, 8081);
-$t->run_daemon(\&closes);
+run_server($t, 8083, \&closes);
 $t->run();
 $t->wait_for_socket(8083);
 
@@ -176,14 +164,8 @@ is(scalar(grep { / "GET \/auth/ } split /\n/, $t->read_file('access.log')),
 
 # asks, and gets no answer
 sub closes {
-    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16,
-                                       LocalPort => port(8083), ReuseAddr => 1)
-        or die "listen: $!\n";
-
-    while (my $c = $listen->accept()) {
-        sysread($c, my $request, 65536);
-        close $c;
-    }
+    my ($c) = @_;
+    sysread($c, my $request, 65536);
 }
 
 

@@ -15,49 +15,37 @@ use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ lua rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+profile_stall_threshold 100ms;
 
-events {
-    worker_connections 256;
-}
+server {
+    listen 127.0.0.1:8080;
 
-http {
-    %%GLOBALS_HTTP%%
+    location / {
+        return 200 fast;
+    }
 
-    profile_stall_threshold 100ms;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        location / {
-            return 200 fast;
-        }
-
-        location /busy {
-            content_by_lua_block {
-                ngx.update_time()
-                local till = ngx.now() + 0.3
-                while ngx.now() < till do ngx.update_time() end
-                ngx.say("was busy")
-            }
-        }
-
-        location /sleep {
-            content_by_lua_block {
-                ngx.sleep(0.3)
-                ngx.say("slept")
-            }
-        }
-
-        location /-/profile/ {
-            profile_console;
+    location /busy {
+        content_by_lua_block {
+            ngx.update_time()
+            local till = ngx.now() + 0.3
+            while ngx.now() < till do ngx.update_time() end
+            ngx.say("was busy")
         }
     }
+
+    location /sleep {
+        content_by_lua_block {
+            ngx.sleep(0.3)
+            ngx.say("slept")
+        }
+    }
+
+    location /-/profile/ {
+        profile_console;
+    }
 }
-EOC
+EOF
 
 $t->run();
 

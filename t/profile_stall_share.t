@@ -30,55 +30,43 @@ my $t = ProfileTest->new()->has(qw/ lua proxy ssl v2 /)
 $t->skip_all('sanitizers and a preloaded library') if $t->sanitizers();
 $t->write_certificate('localhost');
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+log_format stall '$uri $request_id $profile_stall_time $request_time '
+                 '$upstream_connect_time';
+access_log %%TESTDIR%%/stall.log stall;
 
-events {
-    worker_connections 256;
+profile_accounting on;
+keepalive_requests 1000000;
+
+upstream stamps {
+    server 127.0.0.1:8081;
+    keepalive 32;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8443 ssl http2;
+    server_name localhost;
 
-    log_format stall '$uri $request_id $profile_stall_time $request_time '
-                     '$upstream_connect_time';
-    access_log %%TESTDIR%%/stall.log stall;
+    ssl_certificate localhost.crt;
+    ssl_certificate_key localhost.key;
 
-    profile_accounting on;
-    keepalive_requests 1000000;
-
-    upstream stamps {
-        server 127.0.0.1:8081;
-        keepalive 32;
+    location /late {
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        proxy_set_header X-Id $request_id;
+        proxy_pass http://stamps;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8443 ssl http2;
-        server_name localhost;
-
-        ssl_certificate localhost.crt;
-        ssl_certificate_key localhost.key;
-
-        location /late {
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_set_header X-Id $request_id;
-            proxy_pass http://stamps;
-        }
-
-        location /busy {
-            content_by_lua_block {
-                local till = os.clock() + 0.004
-                while os.clock() < till do end
-                ngx.say("was busy")
-            }
+    location /busy {
+        content_by_lua_block {
+            local till = os.clock() + 0.004
+            while os.clock() < till do end
+            ngx.say("was busy")
         }
     }
 }
-EOC
+EOF
 
 my $so = $t->testdir() . '/prof_late.so';
 my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-O1', '-W', '-Wall',

@@ -20,34 +20,21 @@ use ProfileTest;
 
 my $t = ProfileTest->new();
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF', workers => 3, events => 'worker_connections 100;');
+profile_endpoint on;
+profile_max_captures 20;
 
-worker_processes 3;
+server {
+    listen 127.0.0.1:8080;
 
-events {
-    worker_connections 100;
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    profile_endpoint on;
-    profile_max_captures 20;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        location / { }
-        location /slow/ {
-            alias %%TESTDIR%%/;
-            limit_rate 20k;
-        }
-        location /-/profile/ { profile_console; }
+    location / { }
+    location /slow/ {
+        alias %%TESTDIR%%/;
+        limit_rate 20k;
     }
+    location /-/profile/ { profile_console; }
 }
-EOF2
+EOF
 
 $t->write_file('text', 'x' x 100000);
 $t->run();

@@ -12,8 +12,9 @@ use Fcntl qw/ LOCK_EX /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use ProfileTest;
+use ProfileTest::Process;
 use ProfileTest::Store;
+use ProfileTest;
 
 use constant MAX => 100000;
 
@@ -45,7 +46,7 @@ for my $round (1 .. 10) {
     my @pids = $t->child_processes($t->{pid});
 
     kill 'STOP', @pids;
-    wait_for(sub { !grep { state_of($_) ne 'T' } @pids });
+    wait_for(sub { !grep { process_status($_, 'State') ne 'T' } @pids });
     my $bytes = ProfileTest::Store::store_size("$dir/store");
     kill 'CONT', @pids;
 
@@ -231,38 +232,26 @@ sub configure {
     $path //= "$dir/store";
     $zone //= '1m';
 
-    $t->write_file_expand('nginx.conf', <<"EOF2");
-%%MODULES%%
-%%GLOBALS%%
+    $t->conf(<<"EOF", workers => 2);
+# a machine that does other things does few jobs
+profile_max_captures 1000;
 
-worker_processes 2;
+profile_zone store:$zone;
+profile_store $path max=$max $more;
 
-events {
-}
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
 
-http {
-    %%GLOBALS_HTTP%%
+    location / { }
+    location /-/profile/ { profile_console; }
 
-    # a machine that does other things does few jobs
-    profile_max_captures 1000;
-
-    profile_zone store:$zone;
-    profile_store $path max=$max $more;
-
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-
-        location / { }
-        location /-/profile/ { profile_console; }
-
-        location = /slow {
-            alias %%TESTDIR%%/large;
-            limit_rate 10k;
-        }
+    location = /slow {
+        alias %%TESTDIR%%/large;
+        limit_rate 10k;
     }
 }
-EOF2
+EOF
 }
 
 
@@ -299,14 +288,6 @@ sub reload {
 
     $t->reload();
     wait_for(sub { !grep { kill 0, $_ } @old });
-}
-
-
-sub state_of {
-    my ($pid) = @_;
-
-    open my $f, '<', "/proc/$pid/stat" or return '';
-    return <$f> =~ /^\d+ \(.*\) (\S)/s ? $1 : '';
 }
 
 

@@ -34,33 +34,21 @@ END {
 
 chmod(0755, "$dir/disk");
 
-$t->write_file_expand('nginx.conf', <<"EOF2");
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<"EOF", workers => 2);
+# a machine that does other things does few jobs
+profile_max_captures 1000;
 
-worker_processes 2;
+profile_zone store:1m;
+profile_store $dir/disk/store max=100m;
 
-events {
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
+
+    location / { }
+    location /-/profile/ { profile_console; }
 }
-
-http {
-    %%GLOBALS_HTTP%%
-
-    # a machine that does other things does few jobs
-    profile_max_captures 1000;
-
-    profile_zone store:1m;
-    profile_store $dir/disk/store max=100m;
-
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-
-        location / { }
-        location /-/profile/ { profile_console; }
-    }
-}
-EOF2
+EOF
 
 $t->write_file('file', "file\n");
 $t->run();

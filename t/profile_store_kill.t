@@ -220,28 +220,16 @@ sub worker {
 sub configure {
     my ($store) = @_;
 
-    $t->write_file_expand('nginx.conf', <<"EOF2");
-%%MODULES%%
-%%GLOBALS%%
+    $t->conf(<<"EOF", workers => 4);
+profile_zone store:32m;
+$store
 
-worker_processes 4;
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
 
-events {
+    location / { }
+    location /-/profile/ { profile_console; }
 }
-
-http {
-    %%GLOBALS_HTTP%%
-
-    profile_zone store:32m;
-    $store
-
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-
-        location / { }
-        location /-/profile/ { profile_console; }
-    }
-}
-EOF2
+EOF
 }

@@ -9,7 +9,6 @@ use strict;
 use warnings;
 
 use File::Basename qw/ dirname /;
-use IO::Socket::INET;
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
@@ -86,163 +85,153 @@ function content(r) {
 export default { content };
 EOF
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<"EOF");
+default_type text/plain;
+$lua_http
+$js_http
 
-events {
-}
+log_format seen '\$uri|\$args|\$query_string|\$is_args|\$request_uri|'
+                '\$arg_performance_bar|\$arg_profile_mode|\$arg_x|'
+                '\$http_x_profile|\$in_server|\$in_location|'
+                '\$upstream_cache_status|\$request|';
+access_log %%TESTDIR%%/seen.log seen;
 
-http {
-    %%GLOBALS_HTTP%%
+proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
+proxy_cache_valid any 10m;
 
-    default_type text/plain;
-    $lua_http
-    $js_http
+server {
+    listen 127.0.0.1:8080;
+    server_name on;
 
-    log_format seen '\$uri|\$args|\$query_string|\$is_args|\$request_uri|'
-                    '\$arg_performance_bar|\$arg_profile_mode|\$arg_x|'
-                    '\$http_x_profile|\$in_server|\$in_location|'
-                    '\$upstream_cache_status|\$request|';
-    access_log %%TESTDIR%%/seen.log seen;
+    profile_endpoint on;
 
-    proxy_cache_path %%TESTDIR%%/cache keys_zone=one:1m;
-    proxy_cache_valid any 10m;
+    set \$in_server "\$args \$request_uri \$http_x_profile";
+    set \$in_location "";
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name on;
+    location / {
+        set \$in_location "\$args \$request_uri \$http_x_profile";
+        return 200 "\$args";
+    }
 
-        profile_endpoint on;
+    location /with/ {
+        proxy_pass http://127.0.0.1:8081/uri/;
+    }
 
-        set \$in_server "\$args \$request_uri \$http_x_profile";
-        set \$in_location "";
+    location /without/ {
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location / {
-            set \$in_location "\$args \$request_uri \$http_x_profile";
-            return 200 "\$args";
-        }
+    location /variable/ {
+        proxy_pass http://127.0.0.1:8081\$request_uri;
+    }
 
-        location /with/ {
-            proxy_pass http://127.0.0.1:8081/uri/;
-        }
+    location /args/ {
+        proxy_pass http://127.0.0.1:8081/uri\$is_args\$args;
+    }
 
-        location /without/ {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /rewrite/ {
+        rewrite ^/rewrite(.*) /without\$1?r=1 last;
+    }
 
-        location /variable/ {
-            proxy_pass http://127.0.0.1:8081\$request_uri;
-        }
+    location /break/ {
+        rewrite ^/break(.*) \$1 break;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /args/ {
-            proxy_pass http://127.0.0.1:8081/uri\$is_args\$args;
-        }
+    location /try/ {
+        try_files /none /without/\$is_args\$args;
+    }
 
-        location /rewrite/ {
-            rewrite ^/rewrite(.*) /without\$1?r=1 last;
-        }
+    location /error/ {
+        error_page 404 = \@error;
+    }
 
-        location /break/ {
-            rewrite ^/break(.*) \$1 break;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location \@error {
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /try/ {
-            try_files /none /without/\$is_args\$args;
-        }
+    location /scgi/ {
+        scgi_pass 127.0.0.1:8082;
+        scgi_param QUERY_STRING \$query_string;
+        scgi_param REQUEST_URI \$request_uri;
+        scgi_param CONTENT_LENGTH \$content_length;
+    }
 
-        location /error/ {
-            error_page 404 = \@error;
-        }
+    location /auth/ {
+        auth_request /auth-upstream;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location \@error {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location = /auth-upstream {
+        proxy_pass http://127.0.0.1:8081;
+        proxy_pass_request_body off;
+        proxy_set_header X-Original-URI \$request_uri;
+    }
 
-        location /scgi/ {
-            scgi_pass 127.0.0.1:8082;
-            scgi_param QUERY_STRING \$query_string;
-            scgi_param REQUEST_URI \$request_uri;
-            scgi_param CONTENT_LENGTH \$content_length;
-        }
+    location /mirror/ {
+        mirror /mirrored;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /auth/ {
-            auth_request /auth-upstream;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location = /mirrored {
+        proxy_pass http://127.0.0.1:8081/mirrored\$request_uri;
+    }
 
-        location = /auth-upstream {
-            proxy_pass http://127.0.0.1:8081;
-            proxy_pass_request_body off;
-            proxy_set_header X-Original-URI \$request_uri;
-        }
+    location /ssi/ {
+        ssi on;
+        ssi_types text/plain;
+        alias %%TESTDIR%%/;
+    }
 
-        location /mirror/ {
-            mirror /mirrored;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /cache/ {
+        proxy_cache one;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location = /mirrored {
-            proxy_pass http://127.0.0.1:8081/mirrored\$request_uri;
-        }
+    location /cache-uri/ {
+        proxy_cache one;
+        proxy_pass http://127.0.0.1:8081/cached/;
+    }
 
-        location /ssi/ {
-            ssi on;
-            ssi_types text/plain;
-            alias %%TESTDIR%%/;
-        }
+    location /cache-request-uri/ {
+        proxy_cache one;
+        proxy_cache_key \$request_uri;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /cache/ {
-            proxy_cache one;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /cache-header/ {
+        proxy_cache one;
+        proxy_cache_key \$uri\$is_args\$args\$http_x_profile;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /cache-uri/ {
-            proxy_cache one;
-            proxy_pass http://127.0.0.1:8081/cached/;
-        }
-
-        location /cache-request-uri/ {
-            proxy_cache one;
-            proxy_cache_key \$request_uri;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /cache-header/ {
-            proxy_cache one;
-            proxy_cache_key \$uri\$is_args\$args\$http_x_profile;
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /request/ {
-            proxy_set_header X-Request \$request;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /request/ {
+        proxy_set_header X-Request \$request;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
 $lua_locations
 $js_locations
+}
+
+# what would be there without the module
+
+server {
+    listen 127.0.0.1:8080;
+    server_name without;
+
+    set \$in_server "";
+    set \$in_location "";
+
+    location / {
+        proxy_pass http://127.0.0.1:8081;
     }
 
-    # what would be there without the module
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name without;
-
-        set \$in_server "";
-        set \$in_location "";
-
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /scgi/ {
-            scgi_pass 127.0.0.1:8082;
-            scgi_param QUERY_STRING \$query_string;
-            scgi_param REQUEST_URI \$request_uri;
-            scgi_param CONTENT_LENGTH \$content_length;
-        }
+    location /scgi/ {
+        scgi_pass 127.0.0.1:8082;
+        scgi_param QUERY_STRING \$query_string;
+        scgi_param REQUEST_URI \$request_uri;
+        scgi_param CONTENT_LENGTH \$content_length;
     }
 }
 EOF
@@ -485,25 +474,16 @@ sub scgi_of {
 sub run_scgi {
     my ($t, $port) = @_;
 
-    my $s = IO::Socket::INET->new(Proto => 'tcp', LocalAddr => '127.0.0.1',
-                                  LocalPort => port($port), Listen => 5,
-                                  ReuseAddr => 1)
-        or die "cannot listen: $!\n";
+    run_server($t, $port, sub {
+        my ($c) = @_;
+        my $buf = '';
 
-    $t->run_daemon(sub {
-        while (my $c = $s->accept()) {
-            my $buf = '';
-
-            while ($buf !~ /^(\d+):/ || length($buf) < length($1) + 2 + $1) {
-                sysread($c, $buf, 65536, length($buf)) or last;
-            }
-
-            $t->write_file('scgi.last', $buf =~ /^\d+:(.*),/s ? $1 : $buf);
-            syswrite($c, "Status: 200 OK\r\nContent-Type: text/plain\r\n"
-                         . "\r\nscgi\n");
-            close($c);
+        while ($buf !~ /^(\d+):/ || length($buf) < length($1) + 2 + $1) {
+            sysread($c, $buf, 65536, length($buf)) or last;
         }
-    });
 
-    close($s);
+        $t->write_file('scgi.last', $buf =~ /^\d+:(.*),/s ? $1 : $buf);
+        syswrite($c, "Status: 200 OK\r\nContent-Type: text/plain\r\n"
+                     . "\r\nscgi\n");
+    });
 }

@@ -19,126 +19,114 @@ my $t = ProfileTest->new()->has(qw/ addition auth_request debug gzip map
                                     mirror proxy rewrite slice ssi /)
                           ->plan(11 * 7 + 10);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-error_log %%TESTDIR%%/worker.log debug_http;
-worker_processes 1;
+$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
+error_log %%TESTDIR%%/error.log info;
 
-events {
-    worker_connections 256;
+default_type text/html;
+gzip_comp_level 9;
+%%SLOW_MAP%%
+
+proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
+slice 100k;
+
+server {
+    listen 127.0.0.1:8080;
+
+    profile_endpoint on;
+
+    # others: a subrequest that matches in about a millisecond that it
+    # does not
+
+    location /loop.html {
+        ssi on;
+    }
+
+    location /match {
+        return 200 "done$slow";
+    }
+
+    location /ssi {
+        ssi on;
+    }
+
+    location /ssi_gzip {
+        ssi on;
+        gzip on;
+    }
+
+    location /wait/ {
+        proxy_pass http://127.0.0.1:8081/wait=200/;
+    }
+
+    location /part {
+        gzip on;
+    }
+
+    location /auth {
+        auth_request /auth_ok;
+        rewrite ^ /part break;
+    }
+
+    location /auth_gzip {
+        gzip on;
+        auth_request /auth_ok;
+        rewrite ^ /part break;
+    }
+
+    location /denied {
+        auth_request /auth_denied;
+    }
+
+    location = /auth_ok {
+        internal;
+        proxy_pass http://127.0.0.1:8081/wait=200/;
+        proxy_pass_request_body off;
+        proxy_set_header Content-Length "";
+    }
+
+    location = /auth_denied {
+        internal;
+        proxy_pass http://127.0.0.1:8081/wait=200/status=403/;
+    }
+
+    location /mirror {
+        mirror /mirrored;
+        rewrite ^ /part break;
+    }
+
+    location /mirror_body {
+        mirror /mirrored;
+        proxy_pass http://127.0.0.1:8081/;
+    }
+
+    location = /mirrored {
+        internal;
+        proxy_pass http://127.0.0.1:8081/wait=200/;
+    }
+
+    location /addition {
+        add_before_body /wait/;
+        add_after_body /part;
+        rewrite ^ /part break;
+    }
+
+    location /slice {
+        slice 100k;
+        proxy_cache cache;
+        proxy_cache_key $uri$slice_range;
+        proxy_cache_valid 206 1s;
+        proxy_set_header Range $slice_range;
+        proxy_pass http://127.0.0.1:8082/big;
+    }
+
+    location /nested {
+        ssi on;
+        auth_request /auth_ok;
+    }
 }
 
-http {
-    %%GLOBALS_HTTP%%
-    error_log %%TESTDIR%%/error.log info;
-
-    default_type text/html;
-    gzip_comp_level 9;
-    %%SLOW_MAP%%
-
-    proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
-    slice 100k;
-
-    server {
-        listen 127.0.0.1:8080;
-
-        profile_endpoint on;
-
-        # others: a subrequest that matches in about a millisecond that it
-        # does not
-
-        location /loop.html {
-            ssi on;
-        }
-
-        location /match {
-            return 200 "done$slow";
-        }
-
-        location /ssi {
-            ssi on;
-        }
-
-        location /ssi_gzip {
-            ssi on;
-            gzip on;
-        }
-
-        location /wait/ {
-            proxy_pass http://127.0.0.1:8081/wait=200/;
-        }
-
-        location /part {
-            gzip on;
-        }
-
-        location /auth {
-            auth_request /auth_ok;
-            rewrite ^ /part break;
-        }
-
-        location /auth_gzip {
-            gzip on;
-            auth_request /auth_ok;
-            rewrite ^ /part break;
-        }
-
-        location /denied {
-            auth_request /auth_denied;
-        }
-
-        location = /auth_ok {
-            internal;
-            proxy_pass http://127.0.0.1:8081/wait=200/;
-            proxy_pass_request_body off;
-            proxy_set_header Content-Length "";
-        }
-
-        location = /auth_denied {
-            internal;
-            proxy_pass http://127.0.0.1:8081/wait=200/status=403/;
-        }
-
-        location /mirror {
-            mirror /mirrored;
-            rewrite ^ /part break;
-        }
-
-        location /mirror_body {
-            mirror /mirrored;
-            proxy_pass http://127.0.0.1:8081/;
-        }
-
-        location = /mirrored {
-            internal;
-            proxy_pass http://127.0.0.1:8081/wait=200/;
-        }
-
-        location /addition {
-            add_before_body /wait/;
-            add_after_body /part;
-            rewrite ^ /part break;
-        }
-
-        location /slice {
-            slice 100k;
-            proxy_cache cache;
-            proxy_cache_key $uri$slice_range;
-            proxy_cache_valid 206 1s;
-            proxy_set_header Range $slice_range;
-            proxy_pass http://127.0.0.1:8082/big;
-        }
-
-        location /nested {
-            ssi on;
-            auth_request /auth_ok;
-        }
-    }
-
-    server {
-        listen 127.0.0.1:8082;
-    }
+server {
+    listen 127.0.0.1:8082;
 }
 EOF
 

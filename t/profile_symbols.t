@@ -43,29 +43,17 @@ END {
 run('objcopy', '--only-keep-debug', $so, "$so.split");
 run('strip', '--strip-unneeded', $so);
 
-$t->write_file_expand('nginx.conf', <<"EOF2");
-%%MODULES%%
-load_module $so;
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<"EOF", main => "load_module $so;");
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
+    profile_frequency 1000;
 
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-        profile_frequency 1000;
-
-        location / {
-            inlined_test;
-        }
+    location / {
+        inlined_test;
     }
 }
-EOF2
+EOF
 
 $t->run();
 

@@ -19,232 +19,222 @@ use ProfileTest::Upstream;
 
 my $t = ProfileTest->new()->has(qw/ proxy rewrite ssi /);
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+default_type text/plain;
+log_format arguments '$uri $args';
 
-events {
+server {
+    listen 127.0.0.1:8080;
+    server_name on;
+
+    profile_endpoint on;
+    access_log %%TESTDIR%%/arguments.log arguments;
+
+    location / {
+    }
+
+    location /ssi {
+        ssi on;
+        ssi_types text/plain;
+    }
+
+    location /return/ {
+        return 201 "returned\n";
+    }
+
+    location /slashes/ {
+        proxy_pass http://127.0.0.1:8081;
+    }
 }
 
-http {
-    %%GLOBALS_HTTP%%
+# from one location to another: where it begins and where it ends
 
-    default_type text/plain;
-    log_format arguments '$uri $args';
+server {
+    listen 127.0.0.1:8080;
+    server_name where;
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name on;
+    access_log %%TESTDIR%%/arguments.log arguments;
 
+    proxy_intercept_errors on;
+
+    location /on/ {
         profile_endpoint on;
-        access_log %%TESTDIR%%/arguments.log arguments;
+        alias %%TESTDIR%%/;
+    }
 
-        location / {
+    location /off/ {
+        alias %%TESTDIR%%/;
+    }
+
+    location = /on-rewrite-off {
+        profile_endpoint on;
+        rewrite ^ /off/a last;
+    }
+
+    location = /off-rewrite-on {
+        rewrite ^ /on/a last;
+    }
+
+    location = /off-rewrite-args-on {
+        rewrite ^ /on/a?x=y last;
+    }
+
+    location = /on-rewrite-args-off {
+        profile_endpoint on;
+        rewrite ^ /off/a?x=y last;
+    }
+
+    location = /on-index-off/ {
+        profile_endpoint on;
+        index /off/a;
+    }
+
+    location = /off-index-on/ {
+        index /on/a;
+    }
+
+    location = /on-try-off {
+        profile_endpoint on;
+        try_files /none /off/a?$args;
+    }
+
+    location = /off-try-on {
+        try_files /none /on/a?$args;
+    }
+
+    location = /on-named-off {
+        profile_endpoint on;
+        try_files /none @off;
+    }
+
+    location = /off-named-on {
+        try_files /none @on;
+    }
+
+    location @off {
+        root %%TESTDIR%%;
+        rewrite ^ /a break;
+    }
+
+    location @on {
+        profile_endpoint on;
+        root %%TESTDIR%%;
+        rewrite ^ /a break;
+    }
+
+    location = /on-error-off {
+        profile_endpoint on;
+        error_page 404 =200 /off/a;
+    }
+
+    location = /off-error-on {
+        error_page 404 =200 /on/a;
+    }
+
+    location = /on-error-named-off {
+        profile_endpoint on;
+        error_page 404 =200 @off;
+    }
+
+    location = /off-error-named-on {
+        error_page 404 =200 @on;
+    }
+
+    location = /on-upstream-error-off {
+        profile_endpoint on;
+        error_page 502 =200 /off/a;
+        proxy_pass http://127.0.0.1:8081/status=502/;
+    }
+
+    location = /off-upstream-error-on {
+        error_page 502 =200 /on/a;
+        proxy_pass http://127.0.0.1:8081/status=502/;
+    }
+
+    location = /on-accel-off {
+        profile_endpoint on;
+        proxy_pass http://127.0.0.1:8081/accel=/off/a;
+    }
+
+    location = /off-accel-on {
+        proxy_pass http://127.0.0.1:8081/accel=/on/a;
+    }
+
+    location = /on-accel-named-off {
+        profile_endpoint on;
+        proxy_pass http://127.0.0.1:8081/wait=20/accel=/@off;
+    }
+
+    location = /off-off-off {
+        try_files /none /off-error-off;
+    }
+
+    location = /off-error-off {
+        error_page 404 =200 /off/a;
+    }
+
+    location = /off-on-off {
+        try_files /none /on-error-off;
+    }
+
+    location = /on-off-on {
+        profile_endpoint on;
+        try_files /none /off-error-on;
+    }
+
+    # answers of the rewrite phase
+
+    location = /on-return {
+        profile_endpoint on;
+        return 200 "a\n";
+    }
+
+    location = /off-return {
+        return 200 "$args $request_uri\n";
+    }
+
+    location = /off-redirect {
+        return 301 /other?$args;
+    }
+
+    location = /on-deny {
+        profile_endpoint on;
+        deny all;
+    }
+
+    location = /off-deny {
+        deny all;
+    }
+
+    location = /on-deny-error-off {
+        profile_endpoint on;
+        deny all;
+        error_page 403 =200 /off/a;
+    }
+
+    location = /off-deny-error-on {
+        deny all;
+        error_page 403 =200 /on/a;
+    }
+
+    location = /on-if {
+        profile_endpoint on;
+        root %%TESTDIR%%;
+
+        if ($arg_not) {
+            return 404;
         }
 
-        location /ssi {
-            ssi on;
-            ssi_types text/plain;
-        }
-
-        location /return/ {
-            return 201 "returned\n";
-        }
-
-        location /slashes/ {
-            proxy_pass http://127.0.0.1:8081;
+        if ($request_method = GET) {
+            rewrite ^ /a break;
         }
     }
 
-    # from one location to another: where it begins and where it ends
+    location = /off-if {
+        root %%TESTDIR%%;
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name where;
-
-        access_log %%TESTDIR%%/arguments.log arguments;
-
-        proxy_intercept_errors on;
-
-        location /on/ {
-            profile_endpoint on;
-            alias %%TESTDIR%%/;
-        }
-
-        location /off/ {
-            alias %%TESTDIR%%/;
-        }
-
-        location = /on-rewrite-off {
-            profile_endpoint on;
-            rewrite ^ /off/a last;
-        }
-
-        location = /off-rewrite-on {
-            rewrite ^ /on/a last;
-        }
-
-        location = /off-rewrite-args-on {
-            rewrite ^ /on/a?x=y last;
-        }
-
-        location = /on-rewrite-args-off {
-            profile_endpoint on;
-            rewrite ^ /off/a?x=y last;
-        }
-
-        location = /on-index-off/ {
-            profile_endpoint on;
-            index /off/a;
-        }
-
-        location = /off-index-on/ {
-            index /on/a;
-        }
-
-        location = /on-try-off {
-            profile_endpoint on;
-            try_files /none /off/a?$args;
-        }
-
-        location = /off-try-on {
-            try_files /none /on/a?$args;
-        }
-
-        location = /on-named-off {
-            profile_endpoint on;
-            try_files /none @off;
-        }
-
-        location = /off-named-on {
-            try_files /none @on;
-        }
-
-        location @off {
-            root %%TESTDIR%%;
+        if ($request_method = GET) {
             rewrite ^ /a break;
-        }
-
-        location @on {
-            profile_endpoint on;
-            root %%TESTDIR%%;
-            rewrite ^ /a break;
-        }
-
-        location = /on-error-off {
-            profile_endpoint on;
-            error_page 404 =200 /off/a;
-        }
-
-        location = /off-error-on {
-            error_page 404 =200 /on/a;
-        }
-
-        location = /on-error-named-off {
-            profile_endpoint on;
-            error_page 404 =200 @off;
-        }
-
-        location = /off-error-named-on {
-            error_page 404 =200 @on;
-        }
-
-        location = /on-upstream-error-off {
-            profile_endpoint on;
-            error_page 502 =200 /off/a;
-            proxy_pass http://127.0.0.1:8081/status=502/;
-        }
-
-        location = /off-upstream-error-on {
-            error_page 502 =200 /on/a;
-            proxy_pass http://127.0.0.1:8081/status=502/;
-        }
-
-        location = /on-accel-off {
-            profile_endpoint on;
-            proxy_pass http://127.0.0.1:8081/accel=/off/a;
-        }
-
-        location = /off-accel-on {
-            proxy_pass http://127.0.0.1:8081/accel=/on/a;
-        }
-
-        location = /on-accel-named-off {
-            profile_endpoint on;
-            proxy_pass http://127.0.0.1:8081/wait=20/accel=/@off;
-        }
-
-        location = /off-off-off {
-            try_files /none /off-error-off;
-        }
-
-        location = /off-error-off {
-            error_page 404 =200 /off/a;
-        }
-
-        location = /off-on-off {
-            try_files /none /on-error-off;
-        }
-
-        location = /on-off-on {
-            profile_endpoint on;
-            try_files /none /off-error-on;
-        }
-
-        # answers of the rewrite phase
-
-        location = /on-return {
-            profile_endpoint on;
-            return 200 "a\n";
-        }
-
-        location = /off-return {
-            return 200 "$args $request_uri\n";
-        }
-
-        location = /off-redirect {
-            return 301 /other?$args;
-        }
-
-        location = /on-deny {
-            profile_endpoint on;
-            deny all;
-        }
-
-        location = /off-deny {
-            deny all;
-        }
-
-        location = /on-deny-error-off {
-            profile_endpoint on;
-            deny all;
-            error_page 403 =200 /off/a;
-        }
-
-        location = /off-deny-error-on {
-            deny all;
-            error_page 403 =200 /on/a;
-        }
-
-        location = /on-if {
-            profile_endpoint on;
-            root %%TESTDIR%%;
-
-            if ($arg_not) {
-                return 404;
-            }
-
-            if ($request_method = GET) {
-                rewrite ^ /a break;
-            }
-        }
-
-        location = /off-if {
-            root %%TESTDIR%%;
-
-            if ($request_method = GET) {
-                rewrite ^ /a break;
-            }
         }
     }
 }

@@ -48,131 +48,121 @@ my $lua_locations = !$lua ? '' : <<'EOF';
         }
 EOF
 
-$t->write_file_expand('nginx.conf', <<"EOF");
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<"EOF");
+default_type text/plain;
+log_format seen '\$uri "\$http_x_profile"';
 
-events {
+server {
+    listen 127.0.0.1:8080;
+    server_name on;
+
+    profile_endpoint on;
+    access_log %%TESTDIR%%/seen.log seen;
+
+    location / {
+    }
+
+    location /return/ {
+        return 201 "returned\\n";
+    }
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    server_name where;
 
-    default_type text/plain;
-    log_format seen '\$uri "\$http_x_profile"';
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name on;
-
+    location = /on {
         profile_endpoint on;
-        access_log %%TESTDIR%%/seen.log seen;
-
-        location / {
-        }
-
-        location /return/ {
-            return 201 "returned\\n";
-        }
+        return 200 "a\\n";
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name where;
+    location = /off-on/ {
+        index /on;
+    }
 
-        location = /on {
-            profile_endpoint on;
-            return 200 "a\\n";
-        }
+    location = /off-off-on/ {
+        index /off-on/;
+    }
 
-        location = /off-on/ {
-            index /on;
-        }
+    location = /off-on-off/ {
+        index /on-off/;
+    }
 
-        location = /off-off-on/ {
-            index /off-on/;
-        }
+    location = /on-off/ {
+        profile_endpoint on;
+        index /off/;
+    }
 
-        location = /off-on-off/ {
-            index /on-off/;
-        }
+    location = /refused-on/ {
+        profile_endpoint on;
+        profile_if 0;
+        index /on;
+    }
 
-        location = /on-off/ {
-            profile_endpoint on;
-            index /off/;
-        }
+    location = /on-refused/ {
+        profile_endpoint on;
+        index /refused/;
+    }
 
-        location = /refused-on/ {
-            profile_endpoint on;
-            profile_if 0;
-            index /on;
-        }
+    location /off/ {
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location = /on-refused/ {
-            profile_endpoint on;
-            index /refused/;
-        }
+    location /refused/ {
+        profile_endpoint on;
+        profile_if 0;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /off/ {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /address/ {
+        profile_endpoint on;
+        profile_allow 192.0.2.1;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /refused/ {
-            profile_endpoint on;
-            profile_if 0;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    # the application shows the request in an error page: it is not
+    # permitted there, but it was where the upstream was asked
 
-        location /address/ {
-            profile_endpoint on;
-            profile_allow 192.0.2.1;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /shown/ {
+        profile_endpoint on;
+        error_page 404 = \@shown;
+        proxy_intercept_errors on;
+        proxy_pass http://127.0.0.1:8081/status=404/first;
+    }
 
-        # the application shows the request in an error page: it is not
-        # permitted there, but it was where the upstream was asked
+    location \@shown {
+        proxy_pass http://127.0.0.1:8081;
+    }
 
-        location /shown/ {
-            profile_endpoint on;
-            error_page 404 = \@shown;
-            proxy_intercept_errors on;
-            proxy_pass http://127.0.0.1:8081/status=404/first;
-        }
-
-        location \@shown {
-            proxy_pass http://127.0.0.1:8081;
-        }
-
-        location /permitted/ {
-            profile_endpoint on;
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location /permitted/ {
+        profile_endpoint on;
+        proxy_pass http://127.0.0.1:8081;
+    }
 
 $lua_locations
+}
+
+server {
+    listen 127.0.0.1:8080;
+    server_name other;
+
+    profile_header X-Flame;
+    profile_endpoint on;
+
+    location / {
+        proxy_pass http://127.0.0.1:8081;
+        profile_if 0;
     }
+}
 
-    server {
-        listen 127.0.0.1:8080;
-        server_name other;
+# nobody may, and nobody is looked at
 
-        profile_header X-Flame;
-        profile_endpoint on;
+server {
+    listen 127.0.0.1:8080;
+    server_name without;
 
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-            profile_if 0;
-        }
-    }
-
-    # nobody may, and nobody is looked at
-
-    server {
-        listen 127.0.0.1:8080;
-        server_name without;
-
-        location / {
-            proxy_pass http://127.0.0.1:8081;
-        }
+    location / {
+        proxy_pass http://127.0.0.1:8081;
     }
 }
 EOF

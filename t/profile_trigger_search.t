@@ -31,22 +31,12 @@ my $servers = join('', map { <<"EOF2" } 0 .. $#names);
     }
 EOF2
 
-$t->write_file_expand('nginx.conf', <<"EOF2");
-%%MODULES%%
-%%GLOBALS%%
-
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    keepalive_requests 100000;
-    large_client_header_buffers 4 32k;
+$t->conf(<<"EOF");
+keepalive_requests 100000;
+large_client_header_buffers 4 32k;
 
 $servers
-}
-EOF2
+EOF
 
 $t->run();
 

@@ -17,36 +17,22 @@ use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ rewrite /);
 
-$t->write_file_expand('nginx.conf', <<'EOF2');
+$t->conf(<<'EOF');
+profile_zone store:4m;
 
-%%MODULES%%
-%%GLOBALS%%
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
 
-worker_processes 1;
+    location / {
+        return 200 "ordinary $args $http_x_profile";
+    }
 
-events {
-}
-
-http {
-    %%GLOBALS_HTTP%%
-
-    profile_zone store:4m;
-
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-
-        location / {
-            return 200 "ordinary $args $http_x_profile";
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
-
-EOF2
+EOF
 
 $t->run();
 

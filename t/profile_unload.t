@@ -63,95 +63,84 @@ EOF
     die "cc: $out\n" if $status != 0;
 }
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%MODULES%%
-%%GLOBALS%%
-worker_processes 1;
+$t->conf(<<'EOF');
+log_format keep '$request_uri id=$profile_id';
+access_log %%TESTDIR%%/keep.log keep;
 
-events {
-}
+init_by_lua_block {
+    ffi = require "ffi"
 
-http {
-    %%GLOBALS_HTTP%%
+    ffi.cdef[[
+        double unload_one(double ms);
+        double unload_two(double ms);
+        double unload_late(double ms);
+        double unload_early(double ms);
+    ]]
 
-    log_format keep '$request_uri id=$profile_id';
-    access_log %%TESTDIR%%/keep.log keep;
+    held = { early = ffi.load("%%TESTDIR%%/early.so") }
 
-    init_by_lua_block {
-        ffi = require "ffi"
+    -- loads the library, runs its function in that turn and in the next
+    -- one, and then unloads it unless it is to be held; where it was
+    function run(name, ms, hold)
+        local lib = held[name] or ffi.load("%%TESTDIR%%/" .. name .. ".so")
+        local fn = lib["unload_" .. name]
+        local at = tostring(ffi.cast("void *", fn))
+        fn(ms / 2)
+        if not ngx.var.arg_together then
+            ngx.sleep(0.001)
+        end
+        fn(ms / 2)
+        held[name] = hold and lib
+        fn = nil
+        lib = nil
+        collectgarbage()
+        collectgarbage()
+        return at
+    end
 
-        ffi.cdef[[
-            double unload_one(double ms);
-            double unload_two(double ms);
-            double unload_late(double ms);
-            double unload_early(double ms);
-        ]]
+    function mapped(name)
+        for line in io.lines("/proc/self/maps") do
+            if line:find(name, 1, true) then return true end
+        end
+        return false
+    end
 
-        held = { early = ffi.load("%%TESTDIR%%/early.so") }
-
-        -- loads the library, runs its function in that turn and in the next
-        -- one, and then unloads it unless it is to be held; where it was
-        function run(name, ms, hold)
-            local lib = held[name] or ffi.load("%%TESTDIR%%/" .. name .. ".so")
-            local fn = lib["unload_" .. name]
-            local at = tostring(ffi.cast("void *", fn))
-            fn(ms / 2)
+    -- each of the libraries
+    function serve()
+        local at = {}
+        for name in ngx.var.arg_run:gmatch("%w+") do
+            at[#at + 1] = run(name, 60, ngx.var.arg_hold)
+            if not ngx.var.arg_hold and mapped(name .. ".so") then
+                at[#at] = "still mapped"
+            end
             if not ngx.var.arg_together then
                 ngx.sleep(0.001)
             end
-            fn(ms / 2)
-            held[name] = hold and lib
-            fn = nil
-            lib = nil
-            collectgarbage()
-            collectgarbage()
-            return at
         end
+        ngx.say(table.concat(at, " "))
+    end
+}
 
-        function mapped(name)
-            for line in io.lines("/proc/self/maps") do
-                if line:find(name, 1, true) then return true end
-            end
-            return false
-        end
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
+    profile_format folded;
 
-        -- each of the libraries
-        function serve()
-            local at = {}
-            for name in ngx.var.arg_run:gmatch("%w+") do
-                at[#at + 1] = run(name, 60, ngx.var.arg_hold)
-                if not ngx.var.arg_hold and mapped(name .. ".so") then
-                    at[#at] = "still mapped"
-                end
-                if not ngx.var.arg_together then
-                    ngx.sleep(0.001)
-                end
-            end
-            ngx.say(table.concat(at, " "))
-        end
+    location / {
+        content_by_lua_block { serve() }
+    }
+}
+
+server {
+    listen 127.0.0.1:8081;
+    profile_keep $arg_keep frequency=250;
+
+    location / {
+        content_by_lua_block { serve() }
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        profile_endpoint on;
-        profile_format folded;
-
-        location / {
-            content_by_lua_block { serve() }
-        }
-    }
-
-    server {
-        listen 127.0.0.1:8081;
-        profile_keep $arg_keep frequency=250;
-
-        location / {
-            content_by_lua_block { serve() }
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
 EOF

@@ -9,54 +9,44 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
 use Test::More;
 
+use ProfileTest::Upstream;
 use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ grpc memcached rewrite v2 /);
 
-$t->write_file_expand('nginx.conf', <<'EOC');
-%%MODULES%%
-%%GLOBALS%%
+$t->conf(<<'EOF');
+server {
+    listen 127.0.0.1:8080;
 
-events {
-}
+    profile_endpoint on;
 
-http {
-    %%GLOBALS_HTTP%%
-
-    server {
-        listen 127.0.0.1:8080;
-
-        profile_endpoint on;
-
-        location /memcached {
-            set $memcached_key key;
-            memcached_pass 127.0.0.1:8082;
-        }
-
-        location /grpc {
-            grpc_pass 127.0.0.1:8083;
-        }
-
-        location /-/profile/ {
-            profile_console;
-        }
+    location /memcached {
+        set $memcached_key key;
+        memcached_pass 127.0.0.1:8082;
     }
 
-    server {
-        listen 127.0.0.1:8083 http2;
+    location /grpc {
+        grpc_pass 127.0.0.1:8083;
+    }
 
-        location /grpc {
-            alias %%TESTDIR%%/large;
-        }
+    location /-/profile/ {
+        profile_console;
     }
 }
-EOC
+
+server {
+    listen 127.0.0.1:8083 http2;
+
+    location /grpc {
+        alias %%TESTDIR%%/large;
+    }
+}
+EOF
 
 $t->write_file('large', 'x' x 300000);
-$t->run_daemon(\&memcached);
+run_server($t, 8082, \&memcached);
 $t->run();
 $t->wait_for_socket(8082);
 
@@ -80,13 +70,8 @@ for my $uri (qw{ /memcached /grpc }) {
 
 
 sub memcached {
-    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16,
-                                       LocalPort => port(8082), ReuseAddr => 1)
-        or die "listen: $!\n";
+    my ($c) = @_;
 
-    while (my $c = $listen->accept()) {
-        sysread($c, my $request, 4096) or next;
-        print $c "VALUE key 0 70000\r\n", 'v' x 70000, "\r\nEND\r\n";
-        close $c;
-    }
+    sysread($c, my $request, 4096) or return;
+    print $c "VALUE key 0 70000\r\n", 'v' x 70000, "\r\nEND\r\n";
 }

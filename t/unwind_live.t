@@ -12,6 +12,7 @@ use warnings;
 use Test::More;
 
 use lib 't/lib';
+use ProfileTest::Process;
 use ProfileTest;
 
 use constant SAMPLES => 100_000;
@@ -35,55 +36,42 @@ $t->write_certificate('localhost');
 $t->write_file('page.html', 'x' x 20000);
 $t->write_file('text.txt', join('', map { "line $_ of some text\n" } 1 .. 30000));
 
-$t->write_file_expand('nginx.conf', <<'EOF');
-%%GLOBALS%%
-%%MODULES%%
+$t->conf(<<'EOF', events => 'worker_connections 128;');
+ssl_certificate localhost.crt;
+ssl_certificate_key localhost.key;
 
-worker_processes 1;
+gzip_types *;
+gzip_comp_level 6;
 
-events {
-    worker_connections 128;
+upstream app {
+    server 127.0.0.1:8081;
+    keepalive 4;
 }
 
-http {
-    %%GLOBALS_HTTP%%
+server {
+    listen 127.0.0.1:8080;
+    listen 127.0.0.1:8443 ssl;
+    server_name localhost;
 
-    ssl_certificate localhost.crt;
-    ssl_certificate_key localhost.key;
-
-    gzip_types *;
-    gzip_comp_level 6;
-
-    upstream app {
-        server 127.0.0.1:8081;
-        keepalive 4;
+    location / {
+        ssi on;
     }
 
-    server {
-        listen 127.0.0.1:8080;
-        listen 127.0.0.1:8443 ssl;
-        server_name localhost;
-
-        location / {
-            ssi on;
-        }
-
-        location /gzip/ {
-            gzip on;
-            rewrite ^/gzip/(.*)$ /$1 break;
-        }
-
-        location /app/ {
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_pass http://app/;
-        }
+    location /gzip/ {
+        gzip on;
+        rewrite ^/gzip/(.*)$ /$1 break;
     }
 
-    server {
-        listen 127.0.0.1:8081;
-        server_name localhost;
+    location /app/ {
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        proxy_pass http://app/;
     }
+}
+
+server {
+    listen 127.0.0.1:8081;
+    server_name localhost;
 }
 EOF
 
@@ -111,7 +99,7 @@ my ($worker) = $t->worker_pids();
 
 for (1 .. 100) {
     sleep 1;
-    last if cpu_seconds($worker) >= ENOUGH;
+    last if process_cpu($worker) >= ENOUGH;
 }
 
 $_->stop() for @load;
@@ -132,12 +120,3 @@ is($sum{equal}, $sum{samples} - $sum{scanned}, 'the same frames as backtrace()')
 cmp_ok($sum{scanned}, '<', $sum{samples} / 1000, 'code without unwind info');
 cmp_ok($sum{complete}, '>=', 0.9999 * $sum{samples}, 'complete stacks');
 diag(join(', ', map { "$_ $sum{$_}" } sort keys %sum));
-
-
-sub cpu_seconds {
-    my ($pid) = @_;
-
-    open my $f, '<', "/proc/$pid/schedstat" or return 0;
-
-    return (split ' ', <$f>)[0] / 1e9;
-}

@@ -317,6 +317,33 @@ sub write_file_expand {
 }
 
 
+# nginx.conf, given what is in its http block; workers => N, main and events are
+# for the number of workers and for directives outside of that block
+sub conf {
+    my ($self, $http, %extra) = @_;
+
+    $extra{$_} //= '' for qw/ main events /;
+    $extra{workers} //= 1;
+
+    return $self->write_file_expand('nginx.conf', <<"EOF");
+%%MODULES%%
+%%GLOBALS%%
+$extra{main}
+worker_processes $extra{workers};
+
+events {
+$extra{events}
+}
+
+http {
+%%GLOBALS_HTTP%%
+
+$http
+}
+EOF
+}
+
+
 sub expand {
     my ($self, $s) = @_;
 

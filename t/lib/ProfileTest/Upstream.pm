@@ -29,17 +29,19 @@ my $log = 'upstream.log';
 
 
 # serves connections to the port that stands for the given one, each in a process
-# of its own, until the test ends
+# of its own, until the test ends; with options of the socket
 sub run_server {
-    my ($t, $port, $serve) = @_;
+    my ($t, $port, $serve, @options) = @_;
 
     my $s = IO::Socket::INET->new(Proto => 'tcp', LocalAddr => '127.0.0.1',
                                   LocalPort => ProfileTest::port($port),
-                                  Listen => 64, ReuseAddr => 1)
+                                  Listen => 64, ReuseAddr => 1,
+                                  Sockopts => \@options)
         or die "cannot listen: $!\n";
 
     $t->run_daemon(sub {
         local $SIG{CHLD} = 'IGNORE';
+        local $SIG{PIPE} = 'IGNORE';
 
         while (1) {
             my $c = $s->accept() or next;
