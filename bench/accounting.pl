@@ -26,11 +26,13 @@
 use strict;
 use warnings;
 
-use File::Temp qw/ tempdir /;
-use IO::Socket::INET;
+use File::Basename qw/ dirname /;
 use List::Util qw/ shuffle /;
-use POSIX qw/ :sys_wait_h /;
 use Time::HiRes qw/ sleep time /;
+
+use lib dirname(__FILE__);
+
+use Bench;
 
 use constant SLICE => 0.1;
 
@@ -41,14 +43,7 @@ my $instructions = @ARGV && $ARGV[0] eq '--instructions' && shift;
 my $rounds = $ARGV[0] || 16;
 my $seconds = $ARGV[1] || 2;
 
-my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
-my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
-my $user = $> == 0 ? 'user root;' : '';
-
-my $dir = tempdir(CLEANUP => 1);
-
-$module = `realpath $module`;
-chomp $module;
+my $dir = dir();
 
 my $times = 'cpu=$profile_cpu_time wait=$profile_wait_time '
             . 'stall=$profile_stall_time turns=$profile_turns';
@@ -77,7 +72,6 @@ my $some = $ENV{LOADS} // '';
 
 delete @loads{grep { !/$some/ } keys %loads};
 
-mkdir "$dir/html";
 write_file("$dir/html/small.html", 'x' x 1000);
 
 if ($instructions) {
@@ -87,7 +81,7 @@ if ($instructions) {
 
 push @variants, [ 'plain again' => '' ];
 
-my $upstream = start('upstream', '', undef, 'return 200 hello;');
+my $upstream = variant('upstream', '', undef, 'return 200 hello;');
 
 for my $load (sort keys %loads) {
     printf "%-24s %26s  %26s\n", $load, 'throughput', 'CPU per request';
@@ -121,19 +115,12 @@ for my $load (sort keys %loads) {
 stop($upstream);
 
 
-sub quartiles {
-    my @v = sort { $a <=> $b } @_;
-
-    return sprintf '%.3f (%.3f .. %.3f)', @v[@v / 2, @v / 4, @v * 3 / 4];
-}
-
-
 # requests a second, and CPU time of one in ns, by variant
 
 sub measure {
     my ($uri) = @_;
 
-    my %servers = map { $_->[0] => start(@$_[0 .. 2]) } shuffle @variants;
+    my %servers = map { $_->[0] => variant(@$_[0 .. 2]) } shuffle @variants;
     my @servers = values %servers;
 
     sleep 0.2;
@@ -155,7 +142,7 @@ sub measure {
 
     # answers that are on their way count, the time until wrk ends does not
 
-    $_->{cpu} = cpu_of($_->{worker}) for @servers;
+    ($_->{cpu}) = cpu_of($_->{worker}) for @servers;
     kill 'INT', map { $_->{wrk} } @servers;
 
     my %got;
@@ -185,7 +172,7 @@ sub load {
 
     $s->{out} = "$dir/wrk.$s->{port}";
     $s->{time} = 0;
-    $s->{before} = cpu_of($s->{worker});
+    ($s->{before}) = cpu_of($s->{worker});
     $s->{wrk} = fork() // die "fork: $!\n";
 
     if ($s->{wrk} == 0) {
@@ -199,45 +186,21 @@ sub load {
 }
 
 
-sub cpu_of {
-    my ($pid) = @_;
-
-    open my $f, '<', "/proc/$pid/schedstat" or die "no worker: $!\n";
-    return (split / /, <$f>)[0];
-}
-
-
-sub start {
+sub variant {
     my ($name, $conf, $log, $content, @command) = @_;
 
     (my $file = $name) =~ s/\W/-/g;
 
-    my $port = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
-               ->sockport();
+    my $port = free_port();
     my $to = $upstream ? $upstream->{port} : $port;
-    my $cpu = $upstream ? 0 : 1;
 
-    $log = $log ? "log_format times '$log'; access_log $dir/$file.access "
-                  . 'times buffer=64k;'
-                : 'access_log off;';
+    $log = "log_format times '$log'; access_log $dir/$file.access "
+           . 'times buffer=64k;' if $log;
     $content ||= "root $dir/html;";
 
-    write_file("$dir/$file.conf", <<"EOC");
-load_module $module;
-$user
-daemon off;
-@{[ @command ? 'master_process off;' : 'worker_processes 1;' ]}
-pid $dir/$file.pid;
-error_log $dir/$file.log;
-events { worker_connections 512; }
-http {
-    $log
-    keepalive_requests 1000000000;
-    client_body_temp_path $dir/$file.body;
-    proxy_temp_path $dir/$file.proxy;
-    fastcgi_temp_path $dir/$file.fastcgi;
-    uwsgi_temp_path $dir/$file.uwsgi;
-    scgi_temp_path $dir/$file.scgi;
+    return start(name => $file, port => $port, cpu => $upstream ? 0 : 1,
+                 log => $log, command => @command ? \@command : undef,
+                 http => <<"EOC");
     $conf
     upstream one { server 127.0.0.1:$to; keepalive 16; }
     server {
@@ -249,47 +212,12 @@ http {
             proxy_set_header Connection "";
         }
     }
-}
 EOC
-
-    my $pid = fork() // die "fork: $!\n";
-
-    if ($pid == 0) {
-        open STDERR, '>', "$dir/$file.err" or die;
-        exec qw/ taskset -c /, $cpu, @command, $nginx,
-             '-c', "$dir/$file.conf", '-e', "$dir/$file.log"
-            or die "no taskset: $!\n";
-    }
-
-    my $worker;
-
-    for (1 .. 300) {
-        ($worker) = `pgrep -P $pid` =~ /(\d+)/;
-        $worker //= $pid if @command;
-
-        last if $worker
-                && IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port");
-        sleep 0.1;
-    }
-
-    return { port => $port, pid => $pid, worker => $worker };
-}
-
-
-# a single process may miss a signal between its check and the poll
-
-sub stop {
-    my ($server) = @_;
-
-    do {
-        kill 'QUIT', $server->{pid};
-        sleep 0.1;
-    } until waitpid $server->{pid}, WNOHANG;
 }
 
 
 sub count_instructions {
-    $upstream = start('upstream', '', undef, 'return 200 hello;');
+    $upstream = variant('upstream', '', undef, 'return 200 hello;');
 
     my %plain;
 
@@ -319,52 +247,16 @@ sub count_instructions {
 sub callgrind {
     my ($name, $conf, $log, $uri, $n) = @_;
 
-    my $server = start("callgrind", $conf, $log, undef, 'valgrind',
+    my $server = variant('callgrind', $conf, $log, undef, 'valgrind',
                        '--tool=callgrind', "--callgrind-out-file=$dir/out");
-    my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$server->{port}")
-        or die "nginx did not start\n";
+    my $s = connect_to($server->{port});
 
-    for (1 .. $n) {
-        print $s "GET $uri HTTP/1.1\r\nHost: localhost\r\n\r\n";
-
-        my $data = '';
-
-        while ($data !~ /\r\n\r\n/) {
-            sysread($s, $data, 4096, length $data) or die "closed\n";
-        }
-
-        my ($len) = $data =~ /Content-Length: (\d+)/ or die $data;
-        my $end = index($data, "\r\n\r\n") + 4 + $len;
-
-        while (length $data < $end) {
-            sysread($s, $data, 4096, length $data) or die "closed\n";
-        }
-    }
-
+    request($s, $uri) for 1 .. $n;
     close $s;
     stop($server);
 
-    open my $f, '<', "$dir/out" or die "no callgrind: $!\n";
-    local $/;
-    my ($total) = <$f> =~ /^(?:summary|totals): (\d+)/m;
+    my ($total) = read_file("$dir/out") =~ /^(?:summary|totals): (\d+)/m
+        or die "no callgrind\n";
 
     return $total;
-}
-
-
-sub write_file {
-    my ($name, $text) = @_;
-
-    open my $f, '>', $name or die "$name: $!\n";
-    print $f $text;
-    close $f or die "$name: $!\n";
-}
-
-
-sub read_file {
-    my ($name) = @_;
-
-    open my $f, '<', $name or die "$name: $!\n";
-    local $/;
-    return <$f> // '';
 }

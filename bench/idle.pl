@@ -15,26 +15,19 @@
 use strict;
 use warnings;
 
-use File::Temp qw/ tempdir /;
-use IO::Socket::INET;
-use Time::HiRes qw/ sleep /;
+use File::Basename qw/ dirname /;
+
+use lib dirname(__FILE__);
+
+use Bench;
 
 use constant SHORT => 200;
 use constant LONG => 1200;
 
-my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
-my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
-my $user = $> == 0 ? 'user root;' : '';
+my $dir = dir();
+my $port = free_port();
 
-my $dir = tempdir(CLEANUP => 1);
-mkdir "$dir/html" or die;
 write_file("$dir/html/small.html", "hello\n");
-
-my $port = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
-           ->sockport();
-
-$module = `realpath $module`;
-chomp $module;
 
 my @uris = (
     '/small.html',
@@ -48,8 +41,8 @@ printf "%-50s %9s %9s %9s %7s %7s\n", 'instructions per request', 'without',
 for my $uri (@uris) {
     my @runs = map { slope($uri, @$_) } (
         [ '', '' ],
-        [ "load_module $module;", '' ],
-        [ "load_module $module;", 'profile_endpoint on;' ],
+        [ module(), '' ],
+        [ module(), 'profile_endpoint on;' ],
     );
 
     printf "%-50s %9.0f %9.0f %9.0f %7.0f %7.0f\n", $uri,
@@ -71,50 +64,19 @@ sub slope {
 sub run {
     my ($uri, $n, $load, $endpoint) = @_;
 
-    write_file("$dir/nginx.conf", <<"EOF");
-$load
-$user
-daemon off;
-master_process off;
-pid $dir/nginx.pid;
-error_log $dir/error.log;
-events { worker_connections 64; }
-http {
-    access_log off;
-    keepalive_requests 100000;
-    client_body_temp_path $dir/body;
-    proxy_temp_path $dir/proxy;
-    fastcgi_temp_path $dir/fastcgi;
-    uwsgi_temp_path $dir/uwsgi;
-    scgi_temp_path $dir/scgi;
+    my $server = start(port => $port, main => $load, connections => 64,
+                       command => [ 'valgrind', '--tool=callgrind',
+                                    "--callgrind-out-file=$dir/out" ],
+                       http => <<"EOC");
     $endpoint
     server { listen 127.0.0.1:$port; root $dir/html; }
-}
-EOF
+EOC
 
-    my $pid = fork() // die "fork: $!\n";
+    my $s = connect_to($port);
 
-    if ($pid == 0) {
-        open STDERR, '>', "$dir/valgrind.log" or die;
-        exec 'valgrind', '--tool=callgrind', "--callgrind-out-file=$dir/out",
-             $nginx, '-c', "$dir/nginx.conf", '-e', "$dir/error.log"
-            or die "no valgrind: $!\n";
-    }
-
-    my $s;
-
-    for (1 .. 300) {
-        $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") and last;
-        sleep 0.1;
-    }
-
-    die "nginx did not start\n" unless $s;
-
-    get($s, $uri) for 1 .. $n;
+    request($s, $uri, 'Accept: */*') for 1 .. $n;
     close $s;
-
-    kill 'QUIT', $pid;
-    waitpid $pid, 0;
+    stop($server);
 
     my %count = (total => 0, named => 0);
 
@@ -150,33 +112,4 @@ sub annotated {
     }
 
     return %ir;
-}
-
-
-sub get {
-    my ($s, $uri) = @_;
-
-    print $s "GET $uri HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n";
-
-    my $data = '';
-
-    while ($data !~ /\r\n\r\n/) {
-        sysread($s, $data, 4096, length $data) or die "connection closed\n";
-    }
-
-    my ($len) = $data =~ /Content-Length: (\d+)/ or die $data;
-    my $end = index($data, "\r\n\r\n") + 4 + $len;
-
-    while (length $data < $end) {
-        sysread($s, $data, 4096, length $data) or die "connection closed\n";
-    }
-}
-
-
-sub write_file {
-    my ($name, $text) = @_;
-
-    open my $f, '>', $name or die "$name: $!\n";
-    print $f $text;
-    close $f or die "$name: $!\n";
 }

@@ -17,20 +17,20 @@
 use strict;
 use warnings;
 
-use File::Temp qw/ tempdir /;
+use File::Basename qw/ dirname /;
 use IO::Select;
-use IO::Socket::INET;
 use IO::Uncompress::Gunzip qw/ gunzip /;
 use POSIX ();
 use Time::HiRes qw/ sleep time /;
 
+use lib dirname(__FILE__);
+
+use Bench;
+
 use constant SAMPLES => $ENV{SAMPLES} || 100_000;
 use constant FREQUENCY => 10_000;
 
-my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
 my $modules = $ENV{MODULES_PATH} || '/usr/lib/nginx/modules';
-my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
-my $user = $> == 0 ? 'user root;' : '';
 
 my @formats = @ARGV ? @ARGV
               : `grep -o '^    x([a-z]*)' shared/formats/prof_encode.h`
@@ -38,49 +38,8 @@ my @formats = @ARGV ? @ARGV
 
 die "no lua module in $modules\n" unless -f "$modules/ngx_http_lua_module.so";
 
-my $dir = tempdir(CLEANUP => 1);
-my $port = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
-           ->sockport();
-
-$module = `realpath $module`;
-chomp $module;
-
-write_file("$dir/nginx.conf", <<"EOF");
-load_module $modules/ndk_http_module.so;
-load_module $modules/ngx_http_lua_module.so;
-load_module $module;
-$user
-daemon off;
-worker_processes 1;
-pid $dir/nginx.pid;
-error_log $dir/error.log;
-events { worker_connections 64; }
-http {
-    access_log off;
-    keepalive_requests 10000000;
-    client_body_temp_path $dir/body;
-    proxy_temp_path $dir/proxy;
-    fastcgi_temp_path $dir/fastcgi;
-    uwsgi_temp_path $dir/uwsgi;
-    scgi_temp_path $dir/scgi;
-
-    init_worker_by_lua_file $dir/loop.lua;
-
-    server {
-        listen 127.0.0.1:$port;
-        profile_endpoint on;
-        profile_frequency @{[ FREQUENCY ]};
-        profile_buffer 256m;
-        profile_timeout 10m;
-        location /small { return 200 "small\\n"; }
-        location /reset { content_by_lua_block { loop.reset() } }
-        location /worst {
-            content_by_lua_block { ngx.say(loop.held, " ", loop.late, " ", loop.ended) }
-        }
-        location /work { content_by_lua_file $dir/work.lua; }
-    }
-}
-EOF
+my $dir = dir();
+my $port = free_port();
 
 write_file("$dir/loop.lua", <<'EOF');
 local ffi = require("ffi")
@@ -171,21 +130,31 @@ end
 loop.reset()
 EOF
 
-my $pid = fork() // die "fork: $!\n";
+my @modules = map { "load_module $modules/$_.so;" }
+                  qw/ ndk_http_module ngx_http_lua_module /;
 
-if ($pid == 0) {
-    exec $nginx, '-c', "$dir/nginx.conf", '-e', "$dir/error.log"
-        or die "$nginx: $!\n";
-}
+my $server = start(port => $port, main => join("\n", @modules, module()),
+                   connections => 64, http => <<"EOC");
+    init_worker_by_lua_file $dir/loop.lua;
 
-my $s;
+    server {
+        listen 127.0.0.1:$port;
+        profile_endpoint on;
+        profile_frequency @{[ FREQUENCY ]};
+        profile_buffer 256m;
+        profile_timeout 10m;
+        location /small { return 200 "small\\n"; }
+        location /reset { content_by_lua_block { loop.reset() } }
+        location /worst {
+            content_by_lua_block {
+                ngx.say(loop.held, " ", loop.late, " ", loop.ended)
+            }
+        }
+        location /work { content_by_lua_file $dir/work.lua; }
+    }
+EOC
 
-for (1 .. 100) {
-    $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") and last;
-    sleep 0.1;
-}
-
-die "nginx did not start\n" unless $s;
+my $s = connect_to($port);
 
 printf "%-12s %8s %8s %8s %8s %8s %8s %8s\n", '', 'samples', 'MB', 'ms',
        'held', 'late', 'small', 'p99';
@@ -214,8 +183,7 @@ for my $format (@formats) {
     report('  before', '', 0, 0, $held, $late, @before);
 }
 
-kill 'QUIT', $pid;
-waitpid $pid, 0;
+stop($server);
 
 
 # a process that gets the reply, and then tells when it came, how many samples
@@ -227,7 +195,7 @@ sub fetch {
 
     return $reader if $pid;
 
-    my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port");
+    my $s = connect_to($port);
     my $body = '';
 
     print $s "GET $uri HTTP/1.0\r\n\r\n";
@@ -295,13 +263,4 @@ sub report {
            $mb ? sprintf('%.1f', $mb) : '', $ms ? sprintf('%.0f', $ms) : '',
            $held, $late, $sorted[$#sorted / 2] // 0,
            $sorted[$#sorted * 0.99] // 0;
-}
-
-
-sub write_file {
-    my ($name, $content) = @_;
-
-    open my $f, '>', $name or die "$name: $!\n";
-    print $f $content;
-    close $f;
 }

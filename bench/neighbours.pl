@@ -21,25 +21,22 @@
 use strict;
 use warnings;
 
-use File::Temp qw/ tempdir /;
-use IO::Socket::INET;
+use File::Basename qw/ dirname /;
 use List::Util qw/ shuffle /;
 use Time::HiRes qw/ sleep time /;
+
+use lib dirname(__FILE__);
+
+use Bench;
 
 use constant CONNECTIONS => 16;
 use constant RATE => 40;
 
 my $rounds = $ARGV[0] || 12;
 
-my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
-my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
-my $user = $> == 0 ? 'user root;' : '';
-my $dir = tempdir(CLEANUP => 1);
+my $dir = dir();
+my $port = free_port();
 
-$module = `realpath $module`;
-chomp $module;
-
-mkdir "$dir/html";
 write_file("$dir/html/small.html", 'x' x 1000);
 write_file("$dir/html/large.txt", join('', map { "line $_ of many\n" } 1 .. 6000));
 
@@ -52,7 +49,18 @@ my %kinds = (
 
 system("taskset -p -c 1 $$ >/dev/null") == 0 or die "no taskset\n";
 
-my $server = start('server', '');
+my $server = start(port => $port, cpu => 0, http => <<"EOC");
+    gzip on;
+    gzip_types text/plain;
+    profile_max_captures 100;
+    server {
+        listen 127.0.0.1:$port;
+        root $dir/html;
+        profile_endpoint on;
+        location /-/profile/ { profile_console; }
+    }
+EOC
+
 my (%ratio, %p99, %answers);
 
 # the first round warms up
@@ -77,15 +85,7 @@ printf "%-12s %26s  %26s  %s\n", $_, quartiles(@{$ratio{$_}}),
        quartiles(@{$p99{$_}}), $answers{$_}
     for qw/ none again record flamegraph /;
 
-kill 'QUIT', $server->{pid};
-waitpid $server->{pid}, 0;
-
-
-sub quartiles {
-    my @v = sort { $a <=> $b } @_;
-
-    return sprintf '%.3f (%.3f .. %.3f)', @v[@v / 2, @v / 4, @v * 3 / 4];
-}
+stop($server);
 
 
 # throughput and latency of the others, beside the requests of one kind
@@ -99,115 +99,26 @@ sub measure {
     if ($pid == 0) {
         open STDOUT, '>', $out or die;
         exec qw/ taskset -c 1 wrk --latency -t1 -d1s /,
-             '-c' . CONNECTIONS, "http://127.0.0.1:$server->{port}/small.html"
+             '-c' . CONNECTIONS, "http://127.0.0.1:$port/small.html"
             or die "no wrk: $!\n";
     }
 
     my $end = time() + 1;
     my $due = time();
-    my $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$server->{port}")
-        or die "no nginx: $!\n";
+    my $sock = connect_to($port) or die "no nginx: $!\n";
 
     while (($due += 1 / RATE) < $end) {
         sleep $due - time() if $due > time();
-        request($sock, $kinds{$kind});
+        request($sock, "/large.txt$kinds{$kind}", 'Accept-Encoding: gzip');
         $answers{$kind}++;
     }
 
     waitpid $pid, 0;
 
-    open my $f, '<', $out or die "$out: $!\n";
-    my $text = do { local $/; <$f> };
+    my $text = read_file($out);
     my ($rate) = $text =~ m{Requests/sec:\s+(\S+)} or die "no wrk\n";
     my ($p99, $unit) = $text =~ m{99%\s+([\d.]+)(us|ms|s)};
     my %ms = (us => 0.001, ms => 1, s => 1000);
 
     return { rate => $rate, p99 => $p99 * $ms{$unit} };
-}
-
-
-sub request {
-    my ($sock, $args) = @_;
-
-    print $sock "GET /large.txt$args HTTP/1.1\r\nHost: localhost\r\n"
-                . "Accept-Encoding: gzip\r\n\r\n";
-
-    my $data = '';
-
-    while (1) {
-        sysread($sock, $data, 65536, length $data) or die "closed\n";
-
-        my $body = index($data, "\r\n\r\n");
-        next if $body < 0;
-
-        last if $data =~ /\r\n0\r\n\r\n\z/;
-        last if $data =~ /^Content-Length: (\d+)\r\n/m
-                && length $data == $body + 4 + $1;
-    }
-}
-
-
-sub start {
-    my ($name) = @_;
-
-    my $port = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
-               ->sockport();
-
-    write_file("$dir/$name.conf", <<"EOC");
-load_module $module;
-$user
-daemon off;
-worker_processes 1;
-pid $dir/$name.pid;
-error_log $dir/$name.log;
-events { worker_connections 512; }
-http {
-    access_log off;
-    keepalive_requests 1000000000;
-    client_body_temp_path $dir/$name.body;
-    proxy_temp_path $dir/$name.proxy;
-    fastcgi_temp_path $dir/$name.fastcgi;
-    uwsgi_temp_path $dir/$name.uwsgi;
-    scgi_temp_path $dir/$name.scgi;
-    default_type text/plain;
-    gzip on;
-    gzip_types text/plain;
-    profile_max_captures 100;
-    server {
-        listen 127.0.0.1:$port;
-        root $dir/html;
-        profile_endpoint on;
-        location /-/profile/ { profile_console; }
-    }
-}
-EOC
-
-    my $pid = fork() // die "fork: $!\n";
-
-    if ($pid == 0) {
-        open STDERR, '>', "$dir/$name.err" or die;
-        exec qw/ taskset -c 0 /, $nginx, '-c', "$dir/$name.conf", '-e',
-             "$dir/$name.log" or die "no taskset: $!\n";
-    }
-
-    my $worker;
-
-    for (1 .. 100) {
-        ($worker) = `pgrep -P $pid` =~ /(\d+)/;
-
-        last if $worker
-                && IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port");
-        sleep 0.1;
-    }
-
-    return { port => $port, pid => $pid };
-}
-
-
-sub write_file {
-    my ($name, $text) = @_;
-
-    open my $f, '>', $name or die "$name: $!\n";
-    print $f $text;
-    close $f or die "$name: $!\n";
 }

@@ -18,31 +18,26 @@
 use strict;
 use warnings;
 
-use File::Temp qw/ tempdir /;
-use IO::Socket::INET;
+use File::Basename qw/ dirname /;
 use JSON::PP qw/ decode_json /;
 use List::Util qw/ shuffle sum0 /;
-use Time::HiRes qw/ sleep /;
+
+use lib dirname(__FILE__);
+
+use Bench;
 
 use constant CONNECTIONS => 64;
 
 my $rounds = $ARGV[0] || 12;
 
-my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
-my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
-my $user = $> == 0 ? 'user root;' : '';
-my $dir = tempdir(CLEANUP => 1);
+my $dir = dir();
 
-$module = `realpath $module`;
-chomp $module;
-
-mkdir "$dir/html";
 write_file("$dir/html/small.html", 'x' x 1000);
 
 my %servers = (
-    never => start('never', 'profile_keep $never;'),
-    always => start('always', 'profile_keep 1;'),
-    again => start('again', 'profile_keep $never;'),
+    never => keeping('never', 'profile_keep $never;'),
+    always => keeping('always', 'profile_keep 1;'),
+    again => keeping('again', 'profile_keep $never;'),
 );
 
 my %ratio;
@@ -73,15 +68,7 @@ my $dropped = sum0(values %{$status->{dropped}});
 printf "%d requests, %d kept + %d dropped = %d\n", $servers{always}{requests},
        $status->{kept}, $dropped, $status->{kept} + $dropped;
 
-kill 'QUIT', map { $_->{pid} } values %servers;
-waitpid $_->{pid}, 0 for values %servers;
-
-
-sub quartiles {
-    my @v = sort { $a <=> $b } @_;
-
-    return sprintf '%.3f (%.3f .. %.3f)', @v[@v / 2, @v / 4, @v * 3 / 4];
-}
+stop(values %servers);
 
 
 # requests a second; wrk does not count those that it has sent and not read
@@ -111,70 +98,20 @@ sub memory_of {
 sub status {
     my ($s) = @_;
 
-    my $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$s->{console}")
-        or die "no console: $!\n";
-    print $sock "GET /status.json HTTP/1.0\r\n\r\n";
-    local $/;
-    return decode_json(<$sock> =~ s/.*?\r\n\r\n//sr);
+    my $sock = connect_to($s->{console}) or die "no console: $!\n";
+    return decode_json(request($sock, '/status.json') =~ s/.*?\r\n\r\n//sr);
 }
 
 
-sub start {
+sub keeping {
     my ($name, $conf) = @_;
 
-    my @ports = map { $_->sockport() }
-                map { IO::Socket::INET->new(Listen => 1,
-                                            LocalAddr => '127.0.0.1') } 1, 2;
-
-    write_file("$dir/$name.conf", <<"EOC");
-load_module $module;
-$user
-daemon off;
-worker_processes 1;
-pid $dir/$name.pid;
-error_log $dir/$name.log;
-events { worker_connections 512; }
-http {
-    access_log off;
-    keepalive_requests 1000000000;
-    client_body_temp_path $dir/$name.body;
-    proxy_temp_path $dir/$name.proxy;
-    fastcgi_temp_path $dir/$name.fastcgi;
-    uwsgi_temp_path $dir/$name.uwsgi;
-    scgi_temp_path $dir/$name.scgi;
+    my ($port, $console) = (free_port(), free_port());
+    my $s = start(name => $name, port => $port, cpu => 0, http => <<"EOC");
     map \$uri \$never { default 0; }
-    server { listen 127.0.0.1:$ports[0]; root $dir/html; $conf }
-    server { listen 127.0.0.1:$ports[1]; location / { profile_console; } }
-}
+    server { listen 127.0.0.1:$port; root $dir/html; $conf }
+    server { listen 127.0.0.1:$console; location / { profile_console; } }
 EOC
 
-    my $pid = fork() // die "fork: $!\n";
-
-    if ($pid == 0) {
-        open STDERR, '>', "$dir/$name.err" or die;
-        exec qw/ taskset -c 0 /, $nginx, '-c', "$dir/$name.conf", '-e',
-             "$dir/$name.log" or die "no taskset: $!\n";
-    }
-
-    my $worker;
-
-    for (1 .. 100) {
-        ($worker) = `pgrep -P $pid` =~ /(\d+)/;
-
-        last if $worker
-                && IO::Socket::INET->new(PeerAddr => "127.0.0.1:$ports[0]");
-        sleep 0.1;
-    }
-
-    return { port => $ports[0], console => $ports[1], pid => $pid,
-             worker => $worker, requests => 0 };
-}
-
-
-sub write_file {
-    my ($name, $text) = @_;
-
-    open my $f, '>', $name or die "$name: $!\n";
-    print $f $text;
-    close $f or die "$name: $!\n";
+    return { %$s, console => $console, requests => 0 };
 }

@@ -19,37 +19,42 @@
 use strict;
 use warnings;
 
-use File::Temp qw/ tempdir /;
-use IO::Socket::INET;
+use File::Basename qw/ dirname /;
 use List::Util qw/ shuffle /;
 use Time::HiRes qw/ sleep /;
+
+use lib dirname(__FILE__);
+
+use Bench;
 
 my $rounds = $ARGV[0] || 20;
 my $requests = $ARGV[1] || 100;
 
-my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
-my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
-my $user = $> == 0 ? 'user root;' : '';
-my $dir = tempdir(CLEANUP => 1);
+my $dir = dir();
+my $port = free_port();
 my $store = $ENV{STORE} ? "profile_store $dir/store;" : '';
 
-$module = `realpath $module`;
-chomp $module;
-
-mkdir "$dir/html" or die;
 write_file("$dir/html/small.html", 'x' x 1000);
 write_file("$dir/html/large.txt",
            join('', map { "line $_ of many\n" } 1 .. 6000));
 
 my %kinds = (none => '', again => '', record => '?performance_bar=record');
-my ($port, $pid, $worker) = start();
+my $server = start(port => $port, http => <<"EOC");
+    profile_max_captures 1000;
+    $store
+    server {
+        listen 127.0.0.1:$port;
+        root $dir/html;
+        profile_endpoint on;
+        location /-/profile/ { profile_console; }
+    }
+EOC
 
 printf "%-24s %22s %22s %22s\n", 'more than none, in ms', 'event loop',
        'jobs', 'both';
 
 for my $uri (qw{ /small.html /large.txt }) {
-    my $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port")
-        or die "no nginx: $!\n";
+    my $sock = connect_to($port) or die "no nginx: $!\n";
     my %more;
 
     # the first round warms up
@@ -71,15 +76,7 @@ for my $uri (qw{ /small.html /large.txt }) {
         for qw/ again record /;
 }
 
-kill 'QUIT', $pid;
-waitpid $pid, 0;
-
-
-sub quartiles {
-    my @v = sort { $a <=> $b } @_;
-
-    return sprintf '%.3f (%.3f .. %.3f)', @v[@v / 2, @v / 4, @v * 3 / 4];
-}
+stop($server);
 
 
 # milliseconds of the event loop and of the other threads, per request
@@ -87,25 +84,12 @@ sub quartiles {
 sub measure {
     my ($sock, $uri) = @_;
 
-    my @before = cpu();
+    my @before = cpu_of($server->{worker});
     request($sock, $uri) for 1 .. $requests;
     jobs_end($sock);
-    my @after = cpu();
+    my @after = cpu_of($server->{worker});
 
     return [ map { ($after[$_] - $before[$_]) / $requests / 1e6 } 0, 1 ];
-}
-
-
-sub cpu {
-    my @ns = (0, 0);
-
-    for my $task (glob "/proc/$worker/task/*") {
-        open my $f, '<', "$task/schedstat" or die "$task/schedstat: $!\n";
-        my ($ns) = split ' ', <$f>;
-        $ns[$task !~ m{/$worker$}] += $ns;
-    }
-
-    return @ns;
 }
 
 
@@ -125,86 +109,4 @@ sub jobs_end {
     }
 
     die "jobs do not end\n";
-}
-
-
-sub request {
-    my ($sock, $uri) = @_;
-
-    print $sock "GET $uri HTTP/1.1\r\nHost: localhost\r\n\r\n";
-
-    my $data = '';
-
-    while (1) {
-        sysread($sock, $data, 65536, length $data) or die "closed\n";
-
-        my $body = index($data, "\r\n\r\n");
-        next if $body < 0;
-
-        return $data if $data =~ /^Content-Length: (\d+)\r\n/m
-                        && length $data == $body + 4 + $1;
-        return $data if $data =~ /\r\n0\r\n\r\n\z/;
-    }
-}
-
-
-sub start {
-    my $port = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
-               ->sockport();
-
-    write_file("$dir/nginx.conf", <<"EOC");
-load_module $module;
-$user
-daemon off;
-worker_processes 1;
-pid $dir/nginx.pid;
-error_log $dir/error.log;
-events { worker_connections 64; }
-http {
-    access_log off;
-    keepalive_requests 1000000000;
-    client_body_temp_path $dir/body;
-    proxy_temp_path $dir/proxy;
-    fastcgi_temp_path $dir/fastcgi;
-    uwsgi_temp_path $dir/uwsgi;
-    scgi_temp_path $dir/scgi;
-    default_type text/plain;
-    profile_max_captures 1000;
-    $store
-    server {
-        listen 127.0.0.1:$port;
-        root $dir/html;
-        profile_endpoint on;
-        location /-/profile/ { profile_console; }
-    }
-}
-EOC
-
-    my $pid = fork() // die "fork: $!\n";
-
-    if ($pid == 0) {
-        open STDERR, '>', "$dir/stderr.log" or die;
-        exec $nginx, '-c', "$dir/nginx.conf", '-e', "$dir/error.log"
-            or die "no nginx: $!\n";
-    }
-
-    for (1 .. 100) {
-        my ($worker) = `pgrep -P $pid` =~ /(\d+)/;
-
-        return ($port, $pid, $worker)
-            if $worker
-               && IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port");
-        sleep 0.1;
-    }
-
-    die "no nginx, see $dir\n";
-}
-
-
-sub write_file {
-    my ($name, $text) = @_;
-
-    open my $f, '>', $name or die "$name: $!\n";
-    print $f $text;
-    close $f or die "$name: $!\n";
 }

@@ -15,14 +15,14 @@
 use strict;
 use warnings;
 
-use File::Temp qw/ tempdir /;
-use IO::Socket::INET;
-use List::Util qw/ shuffle /;
+use File::Basename qw/ dirname /;
+use List::Util qw/ shuffle sum0 /;
 use Time::HiRes qw/ sleep /;
 
-# nginx itself takes the variable for sockets that it inherits
-my $nginx = delete $ENV{NGINX} || '/usr/sbin/nginx';
-my $module = $ENV{MODULE} || 'build/ngx_http_profile_module.so';
+use lib dirname(__FILE__);
+
+use Bench;
+
 my $rounds = $ENV{ROUNDS} || 7;
 my $seconds = $ENV{SECONDS} || 3;
 my @loads = split(/\s+/, $ENV{LOADS} || 'gzip static');
@@ -35,20 +35,19 @@ for (@loads) {
         unless $loads{$_};
 }
 
-chomp(my $path = `realpath $module`);
 my ($gperftools) = glob('/usr/lib/*/libprofiler.so.0');
 
 die "wrk is not installed\n" if system('command -v wrk >/dev/null');
 
-my $dir = tempdir(CLEANUP => 1);
-mkdir "$dir/html" or die;
+my $dir = dir();
+
 write_file("$dir/html/text", join('', map { "line $_ " . rand() . "\n" }
                                       1 .. 6000));
 
 write_file("$dir/html/small", 'x' x 1000);
 
-my %server = (ours => start('ours', "load_module $path;"));
-$server{theirs} = start('theirs', 'env CPUPROFILE; env CPUPROFILESIGNAL;'
+my %server = (ours => server('ours', module()));
+$server{theirs} = server('theirs', 'env CPUPROFILE; env CPUPROFILESIGNAL;'
                                   . 'env CPUPROFILE_FREQUENCY;',
                         LD_PRELOAD => $gperftools, CPUPROFILE => "$dir/prof",
                         CPUPROFILE_FREQUENCY => 100,
@@ -88,49 +87,24 @@ for my $load (@loads) {
 
     for my $name (map { $_->[0] } @variants) {
         printf "%-20s %-28s %-28s\n", $name,
-               map { spread(@{$ratios{$name}{$_}}) } qw/ cpu rate /;
+               map { quartiles(@{$ratios{$name}{$_}}) } qw/ cpu rate /;
     }
 
     print "\n";
 }
 
-kill 'QUIT', map { $_->{master} } values %server;
+stop(values %server);
 
 
-sub spread {
-    my @r = sort { $a <=> $b } @_;
+sub server {
+    my ($name, $main, %env) = @_;
 
-    return sprintf('%.3f  (%.3f .. %.3f)', $r[$#r / 2], $r[$#r / 4],
-                   $r[$#r * 3 / 4]);
-}
-
-
-sub write_file {
-    my ($name, $content) = @_;
-    open my $f, '>', $name or die "$name: $!\n";
-    print $f $content;
-    close $f or die;
-}
-
-
-sub start {
-    my ($name, $head, %env) = @_;
-
-    my $port = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
-               ->sockport();
+    my $port = free_port();
     my $console = $name eq 'ours' ? 'location /-/profile/ { profile_console; }'
                                   : '';
 
-    write_file("$dir/$name.conf", <<"END");
-$head
-user root;
-worker_processes 1;
-pid $dir/$name.pid;
-error_log $dir/$name.log;
-events { }
-http {
-    access_log off;
-    default_type text/plain;
+    return start(name => $name, port => $port, main => $main, cpu => 0,
+                 env => \%env, http => <<"EOC");
     gzip on;
     gzip_types text/plain;
     gzip_comp_level 6;
@@ -139,25 +113,7 @@ http {
         root $dir/html;
         $console
     }
-}
-END
-
-    local %ENV = (%ENV, %env);
-    system(qw/ taskset -c 0 /, $nginx, '-p', "$dir/",
-           '-c', "$dir/$name.conf") == 0
-        or die "nginx does not start\n";
-
-    my $master;
-
-    for (1 .. 100) {
-        sleep(0.05);
-        chomp($master = `cat $dir/$name.pid 2>/dev/null`);
-        last if $master && `pgrep -P $master` =~ /\d/;
-    }
-
-    chomp(my $worker = `pgrep -P $master`);
-
-    return { port => $port, master => $master, worker => $worker };
+EOC
 }
 
 
@@ -166,10 +122,10 @@ sub run {
     my ($which, $load) = @_;
     my $s = $server{$which};
 
-    my $before = used($s->{worker});
+    my $before = sum0(cpu_of($s->{worker}));
     my $out = `taskset -c 1 wrk -t1 -c4 -d$seconds -H 'Accept-Encoding: gzip' \\
                http://127.0.0.1:$s->{port}$loads{$load}`;
-    my $cpu = used($s->{worker}) - $before;
+    my $cpu = sum0(cpu_of($s->{worker})) - $before;
 
     my ($requests) = $out =~ /(\d+) requests in/;
     my ($rate) = $out =~ m{^Requests/sec:\s+(\S+)}m;
@@ -177,19 +133,6 @@ sub run {
     die "wrk: $out\n" unless $requests && $rate && $cpu;
 
     return { cpu => $cpu / $requests, rate => $rate };
-}
-
-
-sub used {
-    my ($pid) = @_;
-    my $sum = 0;
-
-    for my $file (glob("/proc/$pid/task/*/schedstat")) {
-        open my $f, '<', $file or next;
-        $sum += (split / /, <$f>)[0];
-    }
-
-    return $sum;
 }
 
 
