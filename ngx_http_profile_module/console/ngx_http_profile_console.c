@@ -256,6 +256,9 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
     rc = ngx_http_profile_console_allow(call);
 
     if (rc != NGX_DECLINED) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                       "profile: console refuses \"%V\" with status %ui",
+                       &r->uri, r->headers_out.status);
         return rc;
     }
 

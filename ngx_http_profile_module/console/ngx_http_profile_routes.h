@@ -114,7 +114,7 @@ ngx_int_t ngx_http_profile_status_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_viewer_route(ngx_http_profile_call_t *call);
 
 
-/* ngx_http_profile_pprof.c, ngx_http_profile_pprof_symbol.c */
+/* ngx_http_profile_pprof.c */
 
 /* whether the URI is one of Go's, and for its clients */
 ngx_uint_t ngx_http_profile_go_is(ngx_str_t *uri);

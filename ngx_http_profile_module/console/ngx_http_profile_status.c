@@ -9,7 +9,7 @@
 
 #include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_routes.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "workers/ngx_http_profile_workers.h"
 #include "keep/ngx_http_profile_keep.h"
 
 #include <signal.h>

@@ -14,10 +14,9 @@
 #include "bar/ngx_http_profile_bar.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "console/ngx_http_profile_console.h"
-#include "workers/ngx_http_profile_endpoint.h"
 #include "main/ngx_http_profile_process.h"
 #include "main/ngx_http_profile_rooms.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "workers/ngx_http_profile_workers.h"
 
 
 static ngx_int_t ngx_http_profile_preconfiguration(ngx_conf_t *cf);

@@ -7,13 +7,12 @@
 #include "core/ngx_http_profile_symbolizer.h"
 #include "reply/ngx_http_profile_reply.h"
 #include "request/ngx_http_profile_request.h"
-#include "workers/ngx_http_profile_endpoint.h"
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "request/ngx_http_profile_object.h"
 #include "main/ngx_http_profile_process.h"
 #include "main/ngx_http_profile_rooms.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "workers/ngx_http_profile_workers.h"
 
 
 PROF_HOT_DATA size_t      ngx_http_profile_min_arg;

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The record of a stored profile, which is the same in memory and in files.
+ * The head of a stored profile, which is the same in memory and in files.
  */
 
 
 #include "store/ngx_http_profile_zone.h"
 
 
-static uint32_t ngx_http_profile_entry_crc(ngx_http_profile_entry_t *record,
+static uint32_t ngx_http_profile_entry_crc(ngx_http_profile_entry_t *entry,
     ngx_str_t *texts, ngx_uint_t n);
 
 
@@ -17,7 +17,7 @@ static u_char  ngx_http_profile_entry_magic[] = "ngxprof2";
 
 
 void
-ngx_http_profile_entry_make(ngx_http_profile_entry_t *record,
+ngx_http_profile_entry_make(ngx_http_profile_entry_t *entry,
     ngx_http_profile_stored_t *st, ngx_str_t *texts)
 {
     ngx_uint_t   i;
@@ -25,7 +25,7 @@ ngx_http_profile_entry_make(ngx_http_profile_entry_t *record,
 
     static size_t  max[] = NGX_HTTP_PROFILE_TEXTS;
 
-    ngx_memzero(record, sizeof(ngx_http_profile_entry_t));
+    ngx_memzero(entry, sizeof(ngx_http_profile_entry_t));
 
     texts[0] = st->scope;
     texts[1] = st->method;
@@ -34,59 +34,59 @@ ngx_http_profile_entry_make(ngx_http_profile_entry_t *record,
 
     for (i = 0; i < 4; i++) {
         texts[i].len = ngx_min(texts[i].len, max[i]);
-        record->texts[i] = (uint16_t) texts[i].len;
+        entry->texts[i] = (uint16_t) texts[i].len;
     }
 
     tp = ngx_timeofday();
 
-    ngx_memcpy(record->magic, ngx_http_profile_entry_magic,
-               sizeof(record->magic));
+    ngx_memcpy(entry->magic, ngx_http_profile_entry_magic,
+               sizeof(entry->magic));
 
-    record->stored = (uint64_t) tp->sec * 1000 + tp->msec;
-    record->start = st->start;
-    record->status = st->status;
-    record->mode = st->mode;
-    record->worker = st->worker;
-    record->wall = st->wall;
-    record->cpu = st->cpu;
-    record->waited = st->waited;
-    record->samples = st->samples;
-    record->allocated = st->allocated;
-    record->allocations = st->allocations;
-    record->in_use = st->in_use;
-    record->size = st->size;
+    entry->stored = (uint64_t) tp->sec * 1000 + tp->msec;
+    entry->start = st->start;
+    entry->status = st->status;
+    entry->mode = st->mode;
+    entry->worker = st->worker;
+    entry->wall = st->wall;
+    entry->cpu = st->cpu;
+    entry->waited = st->waited;
+    entry->samples = st->samples;
+    entry->allocated = st->allocated;
+    entry->allocations = st->allocations;
+    entry->in_use = st->in_use;
+    entry->size = st->size;
 
-    ngx_memcpy(record->id, st->id, NGX_HTTP_PROFILE_ID_LEN);
+    ngx_memcpy(entry->id, st->id, NGX_HTTP_PROFILE_ID_LEN);
 
-    record->archive_crc = ngx_crc32_long(st->archive, st->size);
-    record->crc = ngx_http_profile_entry_crc(record, texts, 4);
+    entry->archive_crc = ngx_crc32_long(st->archive, st->size);
+    entry->crc = ngx_http_profile_entry_crc(entry, texts, 4);
 }
 
 
 ngx_int_t
-ngx_http_profile_entry_valid(ngx_http_profile_entry_t *record,
+ngx_http_profile_entry_valid(ngx_http_profile_entry_t *entry,
     u_char *texts)
 {
     ngx_str_t  all;
 
-    if (ngx_memcmp(record->magic, ngx_http_profile_entry_magic,
-                   sizeof(record->magic))
+    if (ngx_memcmp(entry->magic, ngx_http_profile_entry_magic,
+                   sizeof(entry->magic))
         != 0
-        || record->pinned > 1)
+        || entry->pinned > 1)
     {
         return NGX_ERROR;
     }
 
     all.data = texts;
-    all.len = ngx_http_profile_entry_texts(record);
+    all.len = ngx_http_profile_entry_texts(entry);
 
-    return (record->crc == ngx_http_profile_entry_crc(record, &all, 1))
+    return (entry->crc == ngx_http_profile_entry_crc(entry, &all, 1))
            ? NGX_OK : NGX_ERROR;
 }
 
 
 static uint32_t
-ngx_http_profile_entry_crc(ngx_http_profile_entry_t *record,
+ngx_http_profile_entry_crc(ngx_http_profile_entry_t *entry,
     ngx_str_t *texts, ngx_uint_t n)
 {
     size_t      skip;
@@ -96,7 +96,7 @@ ngx_http_profile_entry_crc(ngx_http_profile_entry_t *record,
     skip = offsetof(ngx_http_profile_entry_t, archive_crc);
 
     ngx_crc32_init(crc);
-    ngx_crc32_update(&crc, (u_char *) record + skip,
+    ngx_crc32_update(&crc, (u_char *) entry + skip,
                      sizeof(ngx_http_profile_entry_t) - skip);
 
     for (i = 0; i < n; i++) {
@@ -110,15 +110,15 @@ ngx_http_profile_entry_crc(ngx_http_profile_entry_t *record,
 
 
 size_t
-ngx_http_profile_entry_texts(ngx_http_profile_entry_t *record)
+ngx_http_profile_entry_texts(ngx_http_profile_entry_t *entry)
 {
-    return (size_t) record->texts[0] + record->texts[1] + record->texts[2]
-           + record->texts[3];
+    return (size_t) entry->texts[0] + entry->texts[1] + entry->texts[2]
+           + entry->texts[3];
 }
 
 
 void
-ngx_http_profile_entry_read(ngx_http_profile_entry_t *record,
+ngx_http_profile_entry_read(ngx_http_profile_entry_t *entry,
     u_char *texts, ngx_http_profile_stored_t *st)
 {
     ngx_uint_t   i;
@@ -131,24 +131,24 @@ ngx_http_profile_entry_read(ngx_http_profile_entry_t *record,
 
     for (i = 0; i < 4; i++) {
         text[i]->data = texts;
-        text[i]->len = record->texts[i];
-        texts += record->texts[i];
+        text[i]->len = entry->texts[i];
+        texts += entry->texts[i];
     }
 
-    st->start = record->start;
-    st->status = record->status;
-    st->mode = record->mode;
-    st->wall = record->wall;
-    st->cpu = record->cpu;
-    st->waited = record->waited;
-    st->samples = record->samples;
-    st->allocated = record->allocated;
-    st->allocations = record->allocations;
-    st->in_use = record->in_use;
+    st->start = entry->start;
+    st->status = entry->status;
+    st->mode = entry->mode;
+    st->wall = entry->wall;
+    st->cpu = entry->cpu;
+    st->waited = entry->waited;
+    st->samples = entry->samples;
+    st->allocated = entry->allocated;
+    st->allocations = entry->allocations;
+    st->in_use = entry->in_use;
     st->order = 0;
-    st->worker = record->worker;
-    st->pinned = record->pinned != 0;
-    st->size = (size_t) record->size;
+    st->worker = entry->worker;
+    st->pinned = entry->pinned != 0;
+    st->size = (size_t) entry->size;
 
-    ngx_memcpy(st->id, record->id, NGX_HTTP_PROFILE_ID_LEN);
+    ngx_memcpy(st->id, entry->id, NGX_HTTP_PROFILE_ID_LEN);
 }

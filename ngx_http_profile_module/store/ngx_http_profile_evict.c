@@ -59,9 +59,12 @@ ngx_http_profile_evict_make(ngx_http_profile_store_t *store, uint32_t blocks)
         node = ngx_http_profile_node(store, n);
         newer = node->newer;
 
-        if (!node->record.pinned) {
+        if (!node->entry.pinned) {
             ngx_http_profile_zone_remove(store, n);
             store->zone->evicted++;
+
+            ngx_log_debug1(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                           "profile: store evict, entry %uD", n);
         }
     }
 
@@ -108,7 +111,7 @@ ngx_http_profile_evict_claim(ngx_http_profile_store_t *store, uint32_t blocks,
         if (abandoned && k < max) {
             claims[k].n = n;
             claims[k].writer = ngx_http_profile_alive_pid(node->owner);
-            ngx_memcpy(claims[k].id, node->record.id,
+            ngx_memcpy(claims[k].id, node->entry.id,
                        NGX_HTTP_PROFILE_ID_LEN);
             k++;
 
@@ -125,7 +128,7 @@ ngx_http_profile_evict_claim(ngx_http_profile_store_t *store, uint32_t blocks,
         node = ngx_http_profile_node(store, n);
         newer = node->newer;
 
-        if (node->record.pinned) {
+        if (node->entry.pinned) {
             continue;
         }
 
@@ -134,12 +137,15 @@ ngx_http_profile_evict_claim(ngx_http_profile_store_t *store, uint32_t blocks,
 
         claims[k].n = n;
         claims[k].writer = 0;
-        ngx_memcpy(claims[k].id, node->record.id, NGX_HTTP_PROFILE_ID_LEN);
+        ngx_memcpy(claims[k].id, node->entry.id, NGX_HTTP_PROFILE_ID_LEN);
         k++;
 
         ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
                                    ngx_http_profile_alive_self());
         store->zone->evicted++;
+
+        ngx_log_debug1(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                       "profile: store evict, entry %uD and its file", n);
     }
 
     return k;

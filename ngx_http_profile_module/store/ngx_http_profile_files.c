@@ -3,7 +3,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Archives in files.  A profile is one file in a directory, named by its id:
- * the record, the texts, the archive.  The file is written under another name,
+ * the head, the texts, the archive.  The file is written under another name,
  * with the process id of the writer, and renamed when it is complete.
  *
  * Files are not synced to the disk.  Data that nginx has written survives the
@@ -96,13 +96,13 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
 {
     uint32_t                   n, blocks;
     ngx_uint_t                 k, waited;
-    ngx_http_profile_entry_t  *record;
+    ngx_http_profile_entry_t  *entry;
     ngx_http_profile_claim_t   claims[NGX_HTTP_PROFILE_CLAIMS];
 
-    record = (ngx_http_profile_entry_t *) parts[0].data;
+    entry = (ngx_http_profile_entry_t *) parts[0].data;
 
     blocks = ngx_http_profile_zone_blocks(sizeof(ngx_http_profile_node_t)
-                               + ngx_http_profile_entry_texts(record));
+                               + ngx_http_profile_entry_texts(entry));
 
     for (waited = 0; waited < NGX_HTTP_PROFILE_WAIT; /* void */ ) {
 
@@ -113,7 +113,7 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
             break;
         }
 
-        n = ngx_http_profile_zone_find(store, record->id);
+        n = ngx_http_profile_zone_find(store, entry->id);
 
         if (n != NGX_HTTP_PROFILE_NONE) {
             ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
@@ -362,7 +362,7 @@ ngx_http_profile_files_expire(ngx_http_profile_store_t *store)
         node = ngx_http_profile_node(store, n);
         newer = node->newer;
 
-        if (!node->record.pinned
+        if (!node->entry.pinned
             && now - (time_t) node->touched >= store->inactive)
         {
             ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,

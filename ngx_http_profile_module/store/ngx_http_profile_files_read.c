@@ -4,7 +4,7 @@
  *
  * Reads a file of the store.  The file is not trusted: after a failure of the
  * machine, parts of it may be zeros or missing.  Memory is allocated only
- * after the record was checked against its checksum and the length of the
+ * after the head was checked against its checksum and the length of the
  * file.
  */
 
@@ -18,7 +18,7 @@ static ngx_int_t ngx_http_profile_files_bytes(ngx_fd_t fd, u_char *p,
 
 ngx_int_t
 ngx_http_profile_files_open(ngx_http_profile_store_t *store, u_char *id,
-    ngx_http_profile_entry_t *record, u_char *texts, ngx_fd_t *fd)
+    ngx_http_profile_entry_t *entry, u_char *texts, ngx_fd_t *fd)
 {
     size_t           len;
     ngx_int_t        rc;
@@ -40,7 +40,7 @@ ngx_http_profile_files_open(ngx_http_profile_store_t *store, u_char *id,
         goto failed;
     }
 
-    rc = ngx_http_profile_files_bytes(*fd, (u_char *) record,
+    rc = ngx_http_profile_files_bytes(*fd, (u_char *) entry,
                                       sizeof(ngx_http_profile_entry_t));
 
     if (rc != NGX_OK) {
@@ -48,12 +48,12 @@ ngx_http_profile_files_open(ngx_http_profile_store_t *store, u_char *id,
     }
 
     rc = NGX_ABORT;
-    len = ngx_http_profile_entry_texts(record);
+    len = ngx_http_profile_entry_texts(entry);
 
     if (len > NGX_HTTP_PROFILE_MAX_TEXTS
-        || record->size > NGX_HTTP_PROFILE_MAX_ARCHIVE
+        || entry->size > NGX_HTTP_PROFILE_MAX_ARCHIVE
         || ngx_file_size(&fi)
-           != (off_t) (sizeof(ngx_http_profile_entry_t) + len + record->size))
+           != (off_t) (sizeof(ngx_http_profile_entry_t) + len + entry->size))
     {
         goto failed;
     }
@@ -64,8 +64,8 @@ ngx_http_profile_files_open(ngx_http_profile_store_t *store, u_char *id,
         goto failed;
     }
 
-    if (ngx_memcmp(record->id, id, NGX_HTTP_PROFILE_ID_LEN) == 0
-        && ngx_http_profile_entry_valid(record, texts) == NGX_OK)
+    if (ngx_memcmp(entry->id, id, NGX_HTTP_PROFILE_ID_LEN) == 0
+        && ngx_http_profile_entry_valid(entry, texts) == NGX_OK)
     {
         return NGX_OK;
     }
@@ -116,19 +116,19 @@ ngx_http_profile_files_read(ngx_http_profile_store_t *store, u_char *id,
     size_t                      len;
     ngx_fd_t                    fd;
     ngx_int_t                   rc;
-    ngx_http_profile_entry_t    record;
+    ngx_http_profile_entry_t    entry;
     ngx_http_profile_stored_t  *found;
     u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
-    rc = ngx_http_profile_files_open(store, id, &record, texts, &fd);
+    rc = ngx_http_profile_files_open(store, id, &entry, texts, &fd);
 
     if (rc != NGX_OK) {
         goto failed;
     }
 
-    len = ngx_http_profile_entry_texts(&record);
+    len = ngx_http_profile_entry_texts(&entry);
 
-    found = ngx_alloc(sizeof(ngx_http_profile_stored_t) + len + record.size,
+    found = ngx_alloc(sizeof(ngx_http_profile_stored_t) + len + entry.size,
                       log);
 
     if (found == NULL) {
@@ -139,7 +139,7 @@ ngx_http_profile_files_read(ngx_http_profile_store_t *store, u_char *id,
     p = (u_char *) (found + 1);
 
     ngx_memcpy(p, texts, len);
-    ngx_http_profile_entry_read(&record, p, found);
+    ngx_http_profile_entry_read(&entry, p, found);
 
     found->archive = p + len;
 
@@ -148,7 +148,7 @@ ngx_http_profile_files_read(ngx_http_profile_store_t *store, u_char *id,
     (void) ngx_close_file(fd);
 
     if (rc == NGX_OK
-        && ngx_crc32_long(found->archive, found->size) != record.archive_crc)
+        && ngx_crc32_long(found->archive, found->size) != entry.archive_crc)
     {
         rc = NGX_ABORT;
     }

@@ -25,13 +25,13 @@ ngx_http_profile_files_write(ngx_http_profile_store_t *store,
 {
     ngx_fd_t                   fd;
     ngx_int_t                  rc;
-    ngx_http_profile_entry_t  *record;
+    ngx_http_profile_entry_t  *entry;
     u_char                     temp[NGX_MAX_PATH], name[NGX_MAX_PATH];
 
-    record = (ngx_http_profile_entry_t *) parts[0].data;
+    entry = (ngx_http_profile_entry_t *) parts[0].data;
 
-    ngx_http_profile_files_name(store, record->id, 0, name);
-    ngx_http_profile_files_name(store, record->id, ngx_pid, temp);
+    ngx_http_profile_files_name(store, entry->id, 0, name);
+    ngx_http_profile_files_name(store, entry->id, ngx_pid, temp);
 
     fd = ngx_http_profile_files_create(temp);
 

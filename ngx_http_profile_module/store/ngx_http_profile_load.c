@@ -40,7 +40,7 @@ static ngx_uint_t ngx_http_profile_load_known(
 static void ngx_http_profile_load_left(ngx_http_profile_store_t *store,
     u_char *id, uint32_t writer);
 static ngx_int_t ngx_http_profile_load_head(ngx_http_profile_store_t *store,
-    u_char *id, ngx_http_profile_entry_t *record, u_char *texts);
+    u_char *id, ngx_http_profile_entry_t *entry, u_char *texts);
 static void ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     ngx_http_profile_found_t *found);
 static int ngx_libc_cdecl ngx_http_profile_load_compare(const void *one,
@@ -127,7 +127,7 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
     ngx_int_t                  rc, writer;
     ngx_file_info_t            fi;
     ngx_http_profile_found_t  *f;
-    ngx_http_profile_entry_t   record;
+    ngx_http_profile_entry_t   entry;
     u_char                     name[NGX_MAX_PATH];
     u_char                     texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
@@ -161,7 +161,7 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
         return;
     }
 
-    rc = ngx_http_profile_load_head(store, p, &record, texts);
+    rc = ngx_http_profile_load_head(store, p, &entry, texts);
 
     if (rc == NGX_ERROR) {
         ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
@@ -187,9 +187,9 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
     f = ngx_array_push(found);
 
     if (f) {
-        f->stored = record.stored;
-        f->pinned = record.pinned;
-        ngx_memcpy(f->id, record.id, NGX_HTTP_PROFILE_ID_LEN);
+        f->stored = entry.stored;
+        f->pinned = entry.pinned;
+        ngx_memcpy(f->id, entry.id, NGX_HTTP_PROFILE_ID_LEN);
     }
 }
 
@@ -214,7 +214,7 @@ ngx_http_profile_load_known(ngx_http_profile_store_t *store, u_char *id)
         {
             node = ngx_http_profile_node(store, n);
 
-            if (ngx_memcmp(node->record.id, id, NGX_HTTP_PROFILE_ID_LEN)
+            if (ngx_memcmp(node->entry.id, id, NGX_HTTP_PROFILE_ID_LEN)
                 == 0)
             {
                 break;
@@ -270,12 +270,12 @@ ngx_http_profile_load_left(ngx_http_profile_store_t *store, u_char *id,
 
 static ngx_int_t
 ngx_http_profile_load_head(ngx_http_profile_store_t *store, u_char *id,
-    ngx_http_profile_entry_t *record, u_char *texts)
+    ngx_http_profile_entry_t *entry, u_char *texts)
 {
     ngx_fd_t   fd;
     ngx_int_t  rc;
 
-    rc = ngx_http_profile_files_open(store, id, record, texts, &fd);
+    rc = ngx_http_profile_files_open(store, id, entry, texts, &fd);
 
     if (rc == NGX_OK) {
         (void) ngx_close_file(fd);
@@ -292,23 +292,23 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     uint32_t                  n;
     uint64_t                  bytes;
     ngx_http_profile_node_t  *node;
-    ngx_http_profile_entry_t  record;
+    ngx_http_profile_entry_t  entry;
     ngx_str_t                 parts[2];
     u_char                    name[NGX_MAX_PATH];
     u_char                    texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
-    if (ngx_http_profile_load_head(store, found->id, &record, texts)
+    if (ngx_http_profile_load_head(store, found->id, &entry, texts)
         != NGX_OK)
     {
         return;
     }
 
-    parts[0].data = (u_char *) &record;
+    parts[0].data = (u_char *) &entry;
     parts[0].len = sizeof(ngx_http_profile_entry_t);
     parts[1].data = texts;
-    parts[1].len = ngx_http_profile_entry_texts(&record);
+    parts[1].len = ngx_http_profile_entry_texts(&entry);
 
-    bytes = parts[0].len + parts[1].len + record.size;
+    bytes = parts[0].len + parts[1].len + entry.size;
     n = NGX_HTTP_PROFILE_NONE;
 
     ngx_http_profile_zone_lock(store, 1);
@@ -324,10 +324,10 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     } else {
         node = ngx_http_profile_node(store, n);
 
-        node->order = record.stored;
-        node->touched = (uint32_t) (record.stored / 1000);
+        node->order = entry.stored;
+        node->touched = (uint32_t) (entry.stored / 1000);
 
-        store->zone->order = ngx_max(store->zone->order, record.stored);
+        store->zone->order = ngx_max(store->zone->order, entry.stored);
     }
 
     ngx_http_profile_zone_unlock(store);

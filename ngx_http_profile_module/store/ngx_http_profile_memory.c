@@ -28,7 +28,7 @@ ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
     ngx_str_t *parts)
 {
     uint32_t                   n, before;
-    ngx_http_profile_entry_t  *record;
+    ngx_http_profile_entry_t  *entry;
     ngx_http_profile_cursor_t  archive;
 
     n = ngx_http_profile_memory_reserve(store, parts, &archive);
@@ -41,11 +41,11 @@ ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
                                 parts[NGX_HTTP_PROFILE_PARTS - 1].data,
                                 parts[NGX_HTTP_PROFILE_PARTS - 1].len);
 
-    record = (ngx_http_profile_entry_t *) parts[0].data;
+    entry = (ngx_http_profile_entry_t *) parts[0].data;
 
     ngx_http_profile_zone_lock(store, 1);
 
-    before = ngx_http_profile_zone_find(store, record->id);
+    before = ngx_http_profile_zone_find(store, entry->id);
 
     if (before != NGX_HTTP_PROFILE_NONE) {
         ngx_http_profile_zone_remove(store, before);
@@ -68,7 +68,7 @@ ngx_http_profile_memory_reserve(ngx_http_profile_store_t *store,
     uint32_t    n, blocks;
     ngx_uint_t  i, waited;
 
-    len = offsetof(ngx_http_profile_node_t, record);
+    len = offsetof(ngx_http_profile_node_t, entry);
 
     for (i = 0; i < NGX_HTTP_PROFILE_PARTS; i++) {
         len += parts[i].len;
@@ -118,7 +118,7 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
     uint32_t                    n;
     uint64_t                    order;
     ngx_http_profile_node_t    *node;
-    ngx_http_profile_entry_t    record;
+    ngx_http_profile_entry_t    entry;
     ngx_http_profile_stored_t  *found;
     ngx_http_profile_cursor_t   cursor;
 
@@ -135,12 +135,12 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
     node->touched = ngx_time();
 
     order = node->order;
-    record = node->record;
+    entry = node->entry;
 
     ngx_http_profile_zone_unlock(store);
 
-    texts = ngx_http_profile_entry_texts(&record);
-    left = texts + (size_t) record.size;
+    texts = ngx_http_profile_entry_texts(&entry);
+    left = texts + (size_t) entry.size;
 
     found = ngx_alloc(sizeof(ngx_http_profile_stored_t) + left, log);
 
@@ -175,11 +175,11 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     p = (u_char *) (found + 1);
 
-    ngx_http_profile_entry_read(&record, p, found);
+    ngx_http_profile_entry_read(&entry, p, found);
 
     found->archive = p + texts;
 
-    if (ngx_crc32_long(found->archive, found->size) != record.archive_crc) {
+    if (ngx_crc32_long(found->archive, found->size) != entry.archive_crc) {
         ngx_free(found);
         return NGX_ABORT;
     }

@@ -86,16 +86,16 @@ ngx_http_profile_zone_whole(ngx_http_profile_store_t *store, uint32_t n)
     u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
     node = ngx_http_profile_node(store, n);
-    len = ngx_http_profile_entry_texts(&node->record);
+    len = ngx_http_profile_entry_texts(&node->entry);
 
     if (len > NGX_HTTP_PROFILE_MAX_TEXTS
-        || node->record.size > NGX_MAX_SIZE_T_VALUE / 2)
+        || node->entry.size > NGX_MAX_SIZE_T_VALUE / 2)
     {
         return 0;
     }
 
     len += sizeof(ngx_http_profile_node_t)
-           + (node->bytes ? 0 : node->record.size);
+           + (node->bytes ? 0 : node->entry.size);
 
     if (node->nblocks != ngx_http_profile_zone_blocks(len)) {
         return 0;
@@ -121,9 +121,9 @@ ngx_http_profile_zone_whole(ngx_http_profile_store_t *store, uint32_t n)
 
     ngx_http_profile_zone_open(store, n, &cursor);
     ngx_http_profile_zone_read(&cursor, texts,
-                              ngx_http_profile_entry_texts(&node->record));
+                              ngx_http_profile_entry_texts(&node->entry));
 
-    return ngx_http_profile_entry_valid(&node->record, texts) == NGX_OK;
+    return ngx_http_profile_entry_valid(&node->entry, texts) == NGX_OK;
 }
 
 

@@ -29,12 +29,12 @@ ngx_http_profile_store_add(ngx_http_profile_store_t *store,
     ngx_http_profile_stored_t *st, ngx_log_t *log)
 {
     ngx_int_t                 rc;
-    ngx_http_profile_entry_t  record;
+    ngx_http_profile_entry_t  entry;
     ngx_str_t                 parts[NGX_HTTP_PROFILE_PARTS];
 
-    ngx_http_profile_entry_make(&record, st, &parts[1]);
+    ngx_http_profile_entry_make(&entry, st, &parts[1]);
 
-    parts[0].data = (u_char *) &record;
+    parts[0].data = (u_char *) &entry;
     parts[0].len = sizeof(ngx_http_profile_entry_t);
 
     parts[5].data = st->archive;
@@ -42,6 +42,10 @@ ngx_http_profile_store_add(ngx_http_profile_store_t *store,
 
     rc = store->path ? ngx_http_profile_files_add(store, parts, log)
                      : ngx_http_profile_memory_add(store, parts);
+
+    ngx_log_debug4(NGX_LOG_DEBUG_CORE, log, 0,
+                   "profile: store add %*s, %uz bytes: %i",
+                   (size_t) NGX_HTTP_PROFILE_ID_LEN, st->id, st->size, rc);
 
     if (rc == NGX_DECLINED) {
         ngx_log_error(NGX_LOG_WARN, log, 0,
@@ -135,7 +139,7 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
     node = ngx_http_profile_node(store, n);
     node->touched = ngx_time();
 
-    len = ngx_http_profile_entry_texts(&node->record);
+    len = ngx_http_profile_entry_texts(&node->entry);
 
     *st = ngx_alloc(sizeof(ngx_http_profile_stored_t) + len, log);
 
@@ -149,7 +153,7 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
     ngx_http_profile_zone_open(store, n, &cursor);
     ngx_http_profile_zone_read(&cursor, texts, len);
 
-    ngx_http_profile_entry_read(&node->record, texts, *st);
+    ngx_http_profile_entry_read(&node->entry, texts, *st);
 
     ngx_http_profile_zone_unlock(store);
 
@@ -229,7 +233,7 @@ ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
             break;
         }
 
-        len = ngx_http_profile_entry_texts(&node->record);
+        len = ngx_http_profile_entry_texts(&node->entry);
 
         st = ngx_array_push(list);
         texts = ngx_pnalloc(pool, len ? len : 1);
@@ -242,7 +246,7 @@ ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
         ngx_http_profile_zone_open(store, n, &cursor);
         ngx_http_profile_zone_read(&cursor, texts, len);
 
-        ngx_http_profile_entry_read(&node->record, texts, st);
+        ngx_http_profile_entry_read(&node->entry, texts, st);
         st->order = node->order;
         st->archive = NULL;
     }

@@ -142,7 +142,7 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
     ngx_http_profile_cursor_t   cursor;
 
     zone = store->zone;
-    len = offsetof(ngx_http_profile_node_t, record);
+    len = offsetof(ngx_http_profile_node_t, entry);
 
     for (i = 0; i < n; i++) {
         len += parts[i].len;
@@ -170,7 +170,7 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
 
     cursor.store = store;
     cursor.block = first;
-    cursor.offset = offsetof(ngx_http_profile_node_t, record);
+    cursor.offset = offsetof(ngx_http_profile_node_t, entry);
 
     for (i = 0; i < ngx_min(n, NGX_HTTP_PROFILE_PARTS - 1); i++) {
         ngx_http_profile_zone_write(&cursor, parts[i].data, parts[i].len);
@@ -204,7 +204,7 @@ ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
     ngx_http_profile_node_t *node)
 {
     store->zone->order = ngx_max(store->zone->order + 1,
-                                 node->record.stored);
+                                 node->entry.stored);
 
     return store->zone->order;
 }
@@ -270,13 +270,13 @@ ngx_http_profile_zone_pin(ngx_http_profile_store_t *store, uint32_t n,
 
     node = ngx_http_profile_node(store, n);
 
-    if (node->record.pinned == pinned) {
+    if (node->entry.pinned == pinned) {
         return;
     }
 
     ngx_http_profile_zone_count(store, node, -1);
 
-    node->record.pinned = pinned;
+    node->entry.pinned = pinned;
 
     ngx_http_profile_zone_count(store, node, 1);
 }
@@ -294,7 +294,7 @@ ngx_http_profile_zone_find(ngx_http_profile_store_t *store, u_char *id)
 
         node = ngx_http_profile_node(store, n);
 
-        if (ngx_memcmp(node->record.id, id, NGX_HTTP_PROFILE_ID_LEN) == 0) {
+        if (ngx_memcmp(node->entry.id, id, NGX_HTTP_PROFILE_ID_LEN) == 0) {
             break;
         }
 
@@ -416,7 +416,7 @@ ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n)
     }
 
     bucket = &store->buckets[ngx_http_profile_zone_bucket(store,
-                                                          node->record.id)];
+                                                          node->entry.id)];
     node->collision = *bucket;
     *bucket = n;
 }
@@ -453,7 +453,7 @@ ngx_http_profile_zone_unlink(ngx_http_profile_store_t *store, uint32_t n)
     }
 
     next = &store->buckets[ngx_http_profile_zone_bucket(store,
-                                                        node->record.id)];
+                                                        node->entry.id)];
 
     while (*next != n) {
         next = &ngx_http_profile_node(store, *next)->collision;
@@ -481,7 +481,7 @@ ngx_http_profile_zone_count(ngx_http_profile_store_t *store,
 
     zone->entries += sign;
 
-    if (node->record.pinned) {
+    if (node->entry.pinned) {
         zone->pinned += sign;
         zone->pinned_blocks += sign * (int32_t) node->nblocks;
         zone->pinned_bytes += sign * (int64_t) node->bytes;

@@ -42,7 +42,7 @@
 #define NGX_HTTP_PROFILE_MAX_ARCHIVE                                          \
     (PROF_ARCHIVE_MAX + PROF_ARCHIVE_MAX / 1024 + 4096)
 
-/* the parts of an entry: record, texts, archive */
+/* the parts of an entry: head, texts, archive */
 #define NGX_HTTP_PROFILE_PARTS   6
 
 /* a link: the number of the next block, and two bits */
@@ -98,7 +98,7 @@ typedef struct {
     uint32_t                   touched;   /* last access, in seconds */
     uint64_t                   order;
     uint64_t                   bytes;     /* of its file, 0: in memory */
-    ngx_http_profile_entry_t   record;
+    ngx_http_profile_entry_t   entry;
 } ngx_http_profile_node_t;
 
 
@@ -193,7 +193,7 @@ void ngx_http_profile_zone_unlock(ngx_http_profile_store_t *store);
 uint32_t ngx_http_profile_zone_blocks(size_t len);
 
 /*
- * Makes an entry of parts[0 .. n - 1]: the record and the parts after it.  If
+ * Makes an entry of parts[0 .. n - 1]: the head and the parts after it.  If
  * the archive is one of them, its blocks are reserved, but it is not copied,
  * since that may take long.  The caller copies it without the lock, from
  * *archive on.  Returns the number of the first block, or
@@ -220,7 +220,7 @@ void ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n);
 uint32_t ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store,
     u_char *id);
 
-/* copies the data after the record of an entry, piece by piece */
+/* copies the data after the head of an entry, piece by piece */
 void ngx_http_profile_zone_open(ngx_http_profile_store_t *store, uint32_t n,
     ngx_http_profile_cursor_t *cursor);
 void ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor,
@@ -234,19 +234,19 @@ void ngx_http_profile_zone_check(ngx_http_profile_store_t *store);
 
 /* ngx_http_profile_entry.c */
 
-/* makes the record; the texts are cut, and refer to the caller's memory */
-void ngx_http_profile_entry_make(ngx_http_profile_entry_t *record,
+/* makes the head; the texts are cut, and refer to the caller's memory */
+void ngx_http_profile_entry_make(ngx_http_profile_entry_t *entry,
     ngx_http_profile_stored_t *st, ngx_str_t *texts);
 
-/* NGX_ERROR: it is not a record, or it is damaged */
-ngx_int_t ngx_http_profile_entry_valid(ngx_http_profile_entry_t *record,
+/* NGX_ERROR: it is not a head, or it is damaged */
+ngx_int_t ngx_http_profile_entry_valid(ngx_http_profile_entry_t *entry,
     u_char *texts);
 
-/* the length of all texts; at most 4 * 65535, also in a damaged record */
-size_t ngx_http_profile_entry_texts(ngx_http_profile_entry_t *record);
+/* the length of all texts; at most 4 * 65535, also in a damaged head */
+size_t ngx_http_profile_entry_texts(ngx_http_profile_entry_t *entry);
 
-/* fills st; texts is the data after the record, and st refers to it */
-void ngx_http_profile_entry_read(ngx_http_profile_entry_t *record,
+/* fills st; texts is the data after the head, and st refers to it */
+void ngx_http_profile_entry_read(ngx_http_profile_entry_t *entry,
     u_char *texts, ngx_http_profile_stored_t *st);
 
 /* ngx_http_profile_evict.c: entries that are removed for newer ones */
@@ -284,12 +284,12 @@ ngx_int_t ngx_http_profile_memory_read(ngx_http_profile_store_t *store,
 ngx_int_t ngx_http_profile_files_add(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_log_t *log);
 /*
- * Opens a file and reads its record; texts has NGX_HTTP_PROFILE_MAX_TEXTS
- * bytes.  The length of the file matches its record, and the next read starts
+ * Opens a file and reads its head; texts has NGX_HTTP_PROFILE_MAX_TEXTS
+ * bytes.  The length of the file matches its head, and the next read starts
  * at the archive.  Errors are those of ngx_http_profile_files_read().
  */
 ngx_int_t ngx_http_profile_files_open(ngx_http_profile_store_t *store,
-    u_char *id, ngx_http_profile_entry_t *record, u_char *texts,
+    u_char *id, ngx_http_profile_entry_t *entry, u_char *texts,
     ngx_fd_t *fd);
 
 /*

@@ -191,6 +191,10 @@ ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
     member->state = NGX_HTTP_PROFILE_MEMBER_ASKED;
     s->pending++;
 
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "profile: order %uL to worker %ui, process %P",
+                   s->id, member->worker, member->pid);
+
     if (ngx_http_profile_asker_send(member, &m) != NGX_OK) {
         member->state = NGX_HTTP_PROFILE_MEMBER_REFUSED;
         s->pending--;
@@ -233,6 +237,10 @@ ngx_http_profile_asker_report(ngx_http_profile_message_t *m)
     ngx_uint_t                  i;
     ngx_http_profile_asker_t   *s;
     ngx_http_profile_member_t  *member;
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "profile: message %uD of worker %uD for %uL, report %uD",
+                   m->type, m->worker, m->id, m->report);
 
     s = ngx_http_profile_asker_find(m->id);
 

@@ -2,20 +2,19 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Captures of workers.
+ * Inside of the room: captures of workers.
  *
- * A client sends a request to one worker, the "asker".  The asker sends an
- * order to each worker that is to take part, together with a memory file.  No
- * other process has this file.  A worker captures its own threads until the
- * time in the order, writes the archive of its profile to the file, and
- * reports.  The asker merges the archives in a thread and responds.
+ * A client asks one worker, the asker.  The asker sends an order to each worker
+ * that takes part, and with it a memory file that no other process knows.  A
+ * worker captures its own threads until the time in the order, writes the
+ * archive of its profile, its share, to the file, and reports.  The asker
+ * merges the shares in a thread, and answers.
  *
  * Orders and reports are datagrams.  Each worker has an inbox, a socket that
- * the master made before it started the workers.  So a worker is woken only by
- * a message.  The workers share no data that a killed worker could leave
- * locked or broken, and the kernel frees the files when the last process
- * closes them.  Workers of one configuration have the inboxes of each other.
- * After a reload, old and new workers do not communicate.
+ * the master made before it started the workers.  A message wakes the worker,
+ * so nothing polls.  No lock or shared structure survives a worker that dies,
+ * and the kernel frees the files.  Workers of one configuration have the
+ * inboxes of each other; after a reload old and new workers do not meet.
  *
  * Context: the worker's event loop, unless stated otherwise.
  */
@@ -34,7 +33,7 @@
 #include "reply/ngx_http_profile_reply.h"
 #include "workers/ngx_http_profile_endpoint.h"
 #include "core/ngx_http_profile_job.h"
-#include "workers/ngx_http_profile_state.h"
+#include "workers/ngx_http_profile_workers.h"
 #include "store/ngx_http_profile_store.h"
 
 
@@ -187,32 +186,13 @@ PROF_HIDDEN_BEGIN
 
 /* ngx_http_profile_inbox.c */
 
-/*
- * Runs in the master, before workers are started.  Missing resources are
- * logged.  Without memory, ngx_http_profile_inbox_workers() returns no
- * workers.  Without descriptors, each worker reaches only itself.
- */
-void ngx_http_profile_inbox_init(ngx_cycle_t *cycle);
-
-/* the configuration does not need the inboxes, or the process exits */
-void ngx_http_profile_inbox_close(void);
-
-/* runs in a worker at its start */
-void ngx_http_profile_inbox_open(ngx_cycle_t *cycle);
-
-/*
- * The number of workers, and the process id of one; 0: it is not running now.
- */
-ngx_uint_t ngx_http_profile_inbox_workers(void);
-ngx_pid_t ngx_http_profile_inbox_pid(ngx_uint_t worker);
-
-/* whether the worker has an inbox; a worker always reaches itself */
+/* returns 1 if the worker has an inbox; a worker always reaches itself */
 ngx_uint_t ngx_http_profile_inbox_reaches(ngx_uint_t worker);
 
-/* the state of this worker, see ngx_http_profile_state.h */
+/* returns the place of a worker's state, in shared memory */
 ngx_http_profile_state_t *ngx_http_profile_inbox_state(ngx_uint_t worker);
 
-/* the states of all workers; NULL: there was no memory */
+/* returns the counters of all workers, or NULL without shared memory */
 ngx_http_profile_ticket_t *ngx_http_profile_inbox_tickets(void);
 
 /* ngx_http_profile_ticket.c */
@@ -243,14 +223,8 @@ ngx_int_t ngx_http_profile_inbox_send(ngx_uint_t worker,
 void ngx_http_profile_share_order(ngx_http_profile_message_t *m, int fd);
 void ngx_http_profile_share_cancel(ngx_http_profile_message_t *m);
 
-/* the worker exits: it sends its samples to the askers */
-void ngx_http_profile_share_exit(void);
-
 
 /* ngx_http_profile_scope.c: the location and the trace of samples */
-
-/* captures that need them */
-extern ngx_uint_t  ngx_http_profile_nlocated;
 
 ngx_int_t ngx_http_profile_scope_begin(ngx_uint_t traced);
 void ngx_http_profile_scope_end(ngx_uint_t traced);
@@ -274,25 +248,24 @@ void ngx_http_profile_asker_merge(void *data);
 ngx_int_t ngx_http_profile_asker_write(prof_profile_t *p, int fd);
 
 
-/* ngx_http_profile_asker_answer.c: returns as a handler of the console does */
+/* ngx_http_profile_asker_answer.c: results are those of console handlers */
 
 ngx_int_t ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s);
 
 
-/* ngx_http_profile_stored.c: a capture that is stored */
-
+/* prepares a capture that is stored: finds the store, and makes the id */
 ngx_int_t ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
+
+/* stores the merged profile, in the thread */
 ngx_int_t ngx_http_profile_asker_keep(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
-ngx_uint_t ngx_http_profile_asker_is_kept(ngx_http_profile_asker_t *s);
-ngx_int_t ngx_http_profile_asker_kept(ngx_http_profile_asker_t *s);
 
 /*
- * Of a response with the profile or its page: the URL of the profile, or the
- * error.
+ * Returns 1 if the answer is the id or the console's page.  If the profile of a
+ * page could not be stored, the client gets the profile itself.
  */
-ngx_int_t ngx_http_profile_asker_keep_headers(ngx_http_profile_asker_t *s);
+ngx_uint_t ngx_http_profile_asker_is_kept(ngx_http_profile_asker_t *s);
 
 
 /* ngx_http_profile_times.c: requests of an endpoint; in the thread */
@@ -301,22 +274,6 @@ void ngx_http_profile_asker_take_times(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
 void ngx_http_profile_asker_spread(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
-
-
-/* ngx_http_profile_wanted.c: the arguments of a call */
-
-/*
- * Returns NGX_DECLINED, or the result of a response that names the error.
- * wanted is zeroed, except for the mode and the memory.
- */
-ngx_int_t ngx_http_profile_wanted(ngx_http_profile_call_t *call,
-    ngx_http_profile_wanted_t *wanted);
-
-
-/* ngx_http_profile_asker_route.c */
-
-/* the room's table of routes for the console */
-extern const ngx_http_profile_route_t  ngx_http_profile_workers_routes[];
 
 PROF_HIDDEN_END
 

@@ -2,14 +2,21 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The response of a capture of workers.
+ * The answer of a capture of workers: the profile, the id of the profile in the
+ * store, or the console's page of the profile.
  */
 
 
 #include "workers/ngx_http_profile_asker.h"
 
+#include <jansson.h>
+
 
 static ngx_int_t ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s);
+static ngx_int_t ngx_http_profile_asker_keep_headers(
+    ngx_http_profile_asker_t *s);
+static ngx_int_t ngx_http_profile_asker_kept(ngx_http_profile_asker_t *s);
+static ngx_int_t ngx_http_profile_asker_page(ngx_http_profile_asker_t *s);
 
 
 ngx_int_t
@@ -96,4 +103,170 @@ ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)
     return ngx_http_profile_answer_error(call, NGX_HTTP_SERVICE_UNAVAILABLE,
                                          "no worker took part: %s",
                                          s->merged.left_out);
+}
+
+
+/* NGX_DECLINED, or the result of an answer */
+
+ngx_int_t
+ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
+    ngx_http_profile_wanted_t *wanted)
+{
+    wanted->store = ngx_http_profile_store(call->request);
+
+    if (wanted->store == NULL) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                 "there is no store, see the "
+                                 "\"profile_zone\" directive");
+    }
+
+    return ngx_http_profile_make_id(wanted->id,
+                                    call->request->connection->log)
+           == NGX_OK ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+/* context: the thread that merges */
+
+ngx_int_t
+ngx_http_profile_asker_keep(ngx_http_profile_asker_t *s, prof_profile_t *p)
+{
+    ngx_int_t                  rc;
+    prof_buf_t                 archive;
+    ngx_http_profile_stored_t  st;
+
+    prof_buf_init(&archive);
+
+    if (prof_archive_write(p, &archive) != PROF_OK) {
+        prof_buf_free(&archive);
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&st, sizeof(ngx_http_profile_stored_t));
+
+    ngx_memcpy(st.id, s->wanted.id, NGX_HTTP_PROFILE_ID_LEN);
+
+    st.start = p->start_realtime / 1000000;
+    st.waited = (p->wall > p->running && p->mode == PROF_MODE_WALL)
+                ? p->wall - p->running : 0;
+    st.archive = (u_char *) archive.data;
+    st.size = archive.len;
+
+    ngx_http_profile_store_measure(&st, p);
+
+    st.uri.data = (u_char *) p->title;
+    st.uri.len = ngx_strlen(p->title);
+
+    if (s->wanted.filter.enabled) {
+        ngx_str_set(&st.scope, "endpoint");
+
+    } else if (s->wanted.worker == -1) {
+        ngx_str_set(&st.scope, "all");
+
+    } else {
+        ngx_str_set(&st.scope, "worker");
+        st.worker = s->members[0].pid;
+    }
+
+    rc = ngx_http_profile_store_add(s->wanted.store, &st, ngx_cycle->log);
+
+    prof_buf_free(&archive);
+
+    return rc;
+}
+
+
+ngx_uint_t
+ngx_http_profile_asker_is_kept(ngx_http_profile_asker_t *s)
+{
+    return s->wanted.store && !s->wanted.sent
+           && (s->merged.stored == NGX_OK || !s->wanted.page);
+}
+
+
+/* headers that tell where the profile is, or why it is not stored */
+
+static ngx_int_t
+ngx_http_profile_asker_keep_headers(ngx_http_profile_asker_t *s)
+{
+    u_char              *id;
+    ngx_http_request_t  *r;
+
+    r = s->call->request;
+    id = s->wanted.id;
+
+    if (s->wanted.store == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_profile_add_id(r, id) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (s->merged.stored == NGX_OK) {
+        return ngx_http_profile_add_link(r, id);
+    }
+
+    return ngx_http_profile_add_text_header(s->call->request,
+                                            "X-Profile-Dropped",
+                                            s->merged.stored == NGX_DECLINED
+                                            ? NGX_HTTP_PROFILE_STORE_FULL
+                                            : NGX_HTTP_PROFILE_STORE_FAILED);
+}
+
+
+static ngx_int_t
+ngx_http_profile_asker_kept(ngx_http_profile_asker_t *s)
+{
+    if (s->wanted.page) {
+        return ngx_http_profile_asker_page(s);
+    }
+
+    if (s->merged.stored == NGX_DECLINED) {
+        return ngx_http_profile_answer_error(s->call,
+                                   NGX_HTTP_INSUFFICIENT_STORAGE,
+                                   "the profile "
+                                   NGX_HTTP_PROFILE_STORE_FULL);
+    }
+
+    if (s->merged.stored != NGX_OK) {
+        return ngx_http_profile_answer_error(s->call,
+                                   NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                   NGX_HTTP_PROFILE_STORE_FAILED);
+    }
+
+    return ngx_http_profile_answer_json(s->call, NGX_HTTP_CREATED,
+                                   json_pack("{s:s%}", "id", s->wanted.id,
+                                   (size_t) NGX_HTTP_PROFILE_ID_LEN));
+}
+
+
+/* the page of the profile, in place of the response */
+
+static ngx_int_t
+ngx_http_profile_asker_page(ngx_http_profile_asker_t *s)
+{
+    prof_buf_t                    b;
+    ngx_http_request_t           *r;
+    ngx_http_profile_answer_t     answer;
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    r = s->call->request;
+
+    if (ngx_http_profile_asker_keep_headers(s) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    prof_buf_init(&b);
+    pscf->page(r, s->wanted.id, &b);
+
+    ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
+
+    ngx_str_set(&answer.type, "text/html; charset=utf-8");
+    answer.csp = NGX_HTTP_PROFILE_CSP_PAGE;
+    answer.compressible = 1;
+
+    return ngx_http_profile_answer_buf(s->call, &answer, &b);
 }

@@ -6,7 +6,6 @@
 
 #include "request/ngx_http_profile_request.h"
 #include "stages/ngx_http_profile_stages.h"
-#include "workers/ngx_http_profile_endpoint.h"
 #include "workers/ngx_http_profile_asker.h"
 
 

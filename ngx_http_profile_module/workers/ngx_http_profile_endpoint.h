@@ -74,21 +74,6 @@ prof_profile_t *ngx_http_profile_endpoint_finish(
     ngx_http_profile_endpoint_t *ep);
 void ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep);
 
-/*
- * In the POST_READ phase: NGX_DECLINED, or NGX_DONE if the request is captured
- * and has run.
- */
-ngx_int_t ngx_http_profile_endpoint_begin(ngx_http_request_t *r);
-
-/*
- * ngx_http_profile_endpoint_trigger.c: observes triggers that capture other
- * requests of their location; called when a process starts.
- */
-void ngx_http_profile_endpoint_init(void);
-
-/* the number of captures that check requests now */
-extern ngx_uint_t  ngx_http_profile_nendpoints;
-
 PROF_HIDDEN_END
 
 

@@ -10,7 +10,6 @@
 
 #include "store/ngx_http_profile_store.h"
 #include "request/ngx_http_profile_request.h"
-#include "workers/ngx_http_profile_endpoint.h"
 #include "workers/ngx_http_profile_asker.h"
 
 

@@ -4,7 +4,6 @@
  */
 
 
-#include "workers/ngx_http_profile_state.h"
 #include "request/ngx_http_profile_request.h"
 #include "workers/ngx_http_profile_asker.h"
 

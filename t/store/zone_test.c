@@ -488,7 +488,7 @@ test_entries(void)
 
         if (node->newer != newer || node->order >= order
             || !(store.links[n] & NGX_HTTP_PROFILE_HEAD)
-            || ngx_http_profile_zone_find(&store, node->record.id) != n)
+            || ngx_http_profile_zone_find(&store, node->entry.id) != n)
         {
             diag("the entry in block %u is not where it should be", n);
             return 1;
@@ -498,7 +498,7 @@ test_entries(void)
         order = node->order;
         count++;
 
-        if (node->record.pinned) {
+        if (node->entry.pinned) {
             pinned++;
             blocks += node->nblocks;
         }
@@ -537,7 +537,7 @@ test_busy(void)
         if (node->state != NGX_HTTP_PROFILE_WRITING
             || !(store.links[n] & NGX_HTTP_PROFILE_HEAD)
             || ngx_http_profile_alive(node->owner)
-            || ngx_http_profile_zone_find(&store, node->record.id) == n)
+            || ngx_http_profile_zone_find(&store, node->entry.id) == n)
         {
             diag("the entry in block %u is nobody's", n);
             return 1;
@@ -779,7 +779,7 @@ test_reload(void)
 
     n = store.zone->ready.newest;
     store.blocks[(size_t) n * NGX_HTTP_PROFILE_BLOCK
-                 + offsetof(ngx_http_profile_node_t, record) + 60]++;
+                 + offsetof(ngx_http_profile_node_t, entry) + 60]++;
     store.zone->changing = 1;
 
     ngx_http_profile_zone_lock(&store, 0);
