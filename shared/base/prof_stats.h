@@ -23,7 +23,7 @@
     x(samples,          "samples taken")                                      \
     x(lost_overrun,     "timer expirations that came too late to be taken")   \
     x(lost_ring,        "samples lost because the sample ring was full")      \
-    x(left_out,         "samples left out so that waits are not interrupted") \
+    x(postponed,        "samples postponed so that waits are not interrupted") \
     x(lost_tree,        "samples cut because the call tree was full")         \
     x(thinned,          "samples merged into a neighbour to save memory")     \
     x(lost_traces,      "samples of traces that were too many")               \

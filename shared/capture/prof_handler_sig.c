@@ -232,14 +232,14 @@ static void
 prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start,
     prof_record_state_e state)
 {
-    uint64_t        now, left_out;
+    uint64_t        now, postponed;
     uintptr_t       top;
     prof_regs_t     regs;
     prof_record_t  *rec;
 
     if (s->wait || state == PROF_RECORD_WOKE) {
-        left_out = (start - s->last) / s->period;
-        s->stats->left_out += left_out ? left_out - 1 : 0;
+        postponed = (start - s->last) / s->period;
+        s->stats->postponed += postponed ? postponed - 1 : 0;
     }
 
     s->last = start;

@@ -231,7 +231,7 @@ prof_process_due(prof_capture_t *c, prof_mark_t *mark,
 
         lost = 0;
         n = (clock - mark->busy) / c->period;
-        c->stats.left_out += n ? n - 1 : 0;
+        c->stats.postponed += n ? n - 1 : 0;
         mark->due = clock + c->period;
 
     } else if (prof_expiry_due(clock, mark->due, prof_process.period)) {

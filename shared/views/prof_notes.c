@@ -236,7 +236,7 @@ prof_notes_doubts(prof_notes_ctx_t *ctx)
     } else {
         due = p->running * 1e-9 * p->frequency;
 
-        if (st->samples + st->left_out < due / 2 && p->running > 100000000) {
+        if (st->samples + st->postponed < due / 2 && p->running > 100000000) {
             prof_buf_puts(&ctx->line, "Sampled at less than half of the "
                           "frequency that was asked for");
             prof_notes_line(ctx, 1);

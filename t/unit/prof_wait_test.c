@@ -190,11 +190,11 @@ test_profile(const prof_profile_t *p, const test_job_t *job)
     ok(cpu >= TEST_SPIN * MS * 9 / 10, "but has its own CPU time: %d of %d ms",
        (int) (cpu / MS), TEST_SPIN);
 
-    n = p->stats.samples + p->stats.lost_overrun + p->stats.left_out;
+    n = p->stats.samples + p->stats.lost_overrun + p->stats.postponed;
     due = (job->waited + job->spun) / MS;
 
-    ok(p->stats.left_out > 50, "%d samples were left out",
-       (int) p->stats.left_out);
+    ok(p->stats.postponed > 50, "%d samples were postponed",
+       (int) p->stats.postponed);
     ok(n >= due * 9 / 10 - 2 && n <= due * 11 / 10 + 2,
        "with them and lost ones there are %d, of %d at 1 kHz", (int) n,
        (int) due);
