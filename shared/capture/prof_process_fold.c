@@ -51,6 +51,10 @@ prof_process_entries(prof_slot_t *slot, prof_capture_t *c)
     slot->capture = c;
     slot->mask = n - 1;
     slot->chains = (uint32_t *) (c->timeline.entries + c->timeline.max);
+
+    /* the memory may be that of an earlier capture */
+
+    memset(slot->chains, 0, n * sizeof(uint32_t));
 }
 
 
