@@ -98,7 +98,8 @@ ngx_http_profile_look(ngx_http_request_t *r)
             || ngx_http_get_module_ctx(r, ngx_http_profile_module)
             || ngx_http_profile_orders->until;
 
-    return ngx_http_profile_serve(r, asked);
+    return (asked || ngx_http_profile_all) ? ngx_http_profile_serve(r, asked)
+                                           : NGX_DECLINED;
 }
 
 

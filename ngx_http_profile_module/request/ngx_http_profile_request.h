@@ -234,12 +234,9 @@ ngx_int_t ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
 /* returns the index of the byte of the name that is rarest in queries */
 ngx_uint_t ngx_http_profile_arg_rare(ngx_str_t *name);
 
-/*
- * NGX_OK if a query has an argument of this name, or NGX_DECLINED.  rare is an
- * index in the name: its byte is searched for.
- */
-ngx_int_t ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name,
-    ngx_uint_t rare);
+/* ngx_http_profile_find_arg(), from p on, which has the byte of the name */
+ngx_int_t ngx_http_profile_find_arg_at(ngx_str_t *args, ngx_str_t *name,
+    ngx_uint_t rare, u_char *p);
 
 /* ngx_http_profile_trigger_parse.c: what an admitted trigger asks for */
 
@@ -336,6 +333,29 @@ void ngx_http_profile_capture_exit(void);
 void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 
 PROF_HIDDEN_END
+
+
+/*
+ * NGX_OK if a query has an argument of this name, or NGX_DECLINED.  rare is an
+ * index in the name.  Each request with arguments pays for this search: the C
+ * library finds one byte much faster than this code could find a name.
+ */
+
+static ngx_inline ngx_int_t
+ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name, ngx_uint_t rare)
+{
+    u_char  *p;
+
+    if (name->len == 0 || name->len > args->len) {
+        return NGX_DECLINED;
+    }
+
+    p = memchr(args->data + rare, name->data[rare],
+               args->len - name->len + 1);
+
+    return p ? ngx_http_profile_find_arg_at(args, name, rare, p)
+             : NGX_DECLINED;
+}
 
 
 #endif /* _NGX_HTTP_PROFILE_REQUEST_H_INCLUDED_ */

@@ -112,29 +112,16 @@ ngx_http_profile_arg_rare(ngx_str_t *name)
 }
 
 
-/*
- * Each request with arguments pays for this search.  The C library finds a byte
- * much faster than this code could find a name.
- */
-
 PROF_HOT ngx_int_t
-ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name, ngx_uint_t rare)
+ngx_http_profile_find_arg_at(ngx_str_t *args, ngx_str_t *name,
+    ngx_uint_t rare, u_char *p)
 {
-    u_char  *p, *start, *end, *last;
-
-    if (name->len == 0 || name->len > args->len) {
-        return NGX_DECLINED;
-    }
+    u_char  *start, *end, *last;
 
     last = args->data + args->len;
     end = last - (name->len - 1 - rare);
 
-    for (p = args->data + rare; p < end; p++) {
-
-        p = memchr(p, name->data[rare], end - p);
-        if (p == NULL) {
-            break;
-        }
+    for ( /* void */ ; p; p = memchr(p, name->data[rare], end - p)) {
 
         start = p - rare;
 
@@ -144,6 +131,10 @@ ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name, ngx_uint_t rare)
                 || start[name->len] == '&'))
         {
             return NGX_OK;
+        }
+
+        if (++p == end) {
+            break;
         }
     }
 
