@@ -130,9 +130,6 @@ char *ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd,
  */
 ngx_str_t *ngx_http_profile_console_url(ngx_http_request_t *r);
 
-/* whether requests without a trigger are of interest, besides accounting */
-void ngx_http_profile_look_at_all(ngx_uint_t on);
-
 PROF_HIDDEN_END
 
 

@@ -242,6 +242,9 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_observers_t  ngx_http_profile_observers;
 
+/* reasons to look at requests without a trigger */
+extern ngx_uint_t  ngx_http_profile_all;
+
 /* the innermost run, or NULL */
 extern ngx_http_profile_run_t       *ngx_http_profile_current;
 

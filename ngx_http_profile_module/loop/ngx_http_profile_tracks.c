@@ -20,6 +20,7 @@ ngx_http_profile_track_t         ngx_http_profile_untracked;
 
 PROF_HOT_DATA ngx_http_profile_track_t  ngx_http_profile_brief;
 PROF_HOT_DATA ngx_uint_t                ngx_http_profile_brief_asked;
+PROF_HOT_DATA ngx_uint_t                ngx_http_profile_all;
 
 /*
  * Unused tracks, which are kept while the worker is armed.  In the memory of

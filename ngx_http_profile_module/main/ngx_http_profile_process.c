@@ -16,7 +16,6 @@
 
 
 PROF_HOT_DATA size_t      ngx_http_profile_min_arg;
-PROF_HOT_DATA ngx_uint_t  ngx_http_profile_all;
 PROF_HOT_DATA ngx_uint_t  ngx_http_profile_everywhere;
 
 static void ngx_http_profile_configure(ngx_cycle_t *cycle,
@@ -41,13 +40,6 @@ static ngx_uint_t    ngx_http_profile_serves;
 /* the last configuration that has the module */
 
 static ngx_cycle_t  *ngx_http_profile_cycle;
-
-
-void
-ngx_http_profile_look_at_all(ngx_uint_t on)
-{
-    ngx_http_profile_all = on || ngx_http_profile_accounting;
-}
 
 
 ngx_int_t
@@ -203,9 +195,8 @@ ngx_http_profile_configure(ngx_cycle_t *cycle,
         ngx_http_profile_disarm();
     }
 
+    ngx_http_profile_all += on - ngx_http_profile_accounting;
     ngx_http_profile_accounting = on;
-    ngx_http_profile_look_at_all(ngx_http_profile_nendpoints
-                                 + ngx_http_profile_nlocated);
 
     ngx_http_profile_min_arg = pmcf ? pmcf->min_arg : (size_t) -1;
     ngx_http_profile_everywhere = on && !pmcf->untracked;

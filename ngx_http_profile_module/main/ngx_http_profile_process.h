@@ -23,11 +23,7 @@ PROF_HIDDEN_BEGIN
 
 extern size_t      ngx_http_profile_min_arg;
 
-/* requests are of interest that nobody has asked to profile */
-
-extern ngx_uint_t  ngx_http_profile_all;
-
-/* and all are tracked, in all servers */
+/* all requests are tracked, in all servers */
 
 extern ngx_uint_t  ngx_http_profile_everywhere;
 

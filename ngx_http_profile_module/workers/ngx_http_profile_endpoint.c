@@ -115,7 +115,7 @@ ngx_http_profile_endpoint_create(ngx_http_profile_filter_t *filter,
     ep->used = 1;
 
     ngx_http_profile_nendpoints++;
-    ngx_http_profile_look_at_all(ngx_http_profile_nendpoints);
+    ngx_http_profile_all++;
 
     return ep;
 }
@@ -510,6 +510,5 @@ ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep)
     ep->used = 0;
 
     ngx_http_profile_nendpoints--;
-    ngx_http_profile_look_at_all(ngx_http_profile_nendpoints
-                                 + ngx_http_profile_nlocated);
+    ngx_http_profile_all--;
 }

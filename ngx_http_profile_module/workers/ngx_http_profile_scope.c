@@ -58,7 +58,7 @@ ngx_http_profile_scope_begin(ngx_uint_t traced)
     ngx_http_profile_ntraced += traced;
     ngx_http_profile_nlocated++;
     ngx_http_profile_observers.running = ngx_http_profile_scope;
-    ngx_http_profile_look_at_all(1);
+    ngx_http_profile_all++;
 
     return NGX_OK;
 }
@@ -74,7 +74,6 @@ ngx_http_profile_scope_end(ngx_uint_t traced)
         ngx_http_profile_observers.running = NULL;
     }
 
-    ngx_http_profile_look_at_all(ngx_http_profile_nlocated
-                                 + ngx_http_profile_nendpoints);
+    ngx_http_profile_all--;
     ngx_http_profile_release_sampler();
 }
