@@ -6,7 +6,7 @@
  */
 
 
-#include "capture/prof_capture.h"
+#include "capture/prof_turn.h"
 
 #include <string.h>
 

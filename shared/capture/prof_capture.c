@@ -5,8 +5,8 @@
 
 
 #include "base/prof_spare.h"
-#include "capture/prof_capture.h"
-#include "heap/prof_heap.h"
+#include "capture/prof_turn.h"
+#include "heap/prof_heap_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +109,31 @@ prof_capture_destroy(prof_capture_t *c)
     }
 
     free(c);
+}
+
+
+int
+prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
+    const prof_heap_conf_t *conf, const char **err)
+{
+    c->heap = prof_heap_create(conf, err);
+
+    if (c->heap == NULL) {
+        return PROF_ERROR;
+    }
+
+    if (s->turn && s->turn->capture == c) {
+        prof_heap_turn(c->heap, &s->turn->outer);
+    }
+
+    return PROF_OK;
+}
+
+
+prof_heap_t *
+prof_capture_get_heap(prof_capture_t *c)
+{
+    return c->heap;
 }
 
 

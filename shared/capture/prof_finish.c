@@ -8,8 +8,8 @@
  */
 
 
-#include "capture/prof_capture.h"
-#include "heap/prof_heap.h"
+#include "capture/prof_turn.h"
+#include "heap/prof_heap_state.h"
 
 #include <stdlib.h>
 #include <string.h>

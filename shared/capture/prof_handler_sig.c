@@ -159,7 +159,8 @@ prof_sampler_expired(void *data, const ucontext_t *uc)
     /* what the timer says of overruns, a sender could say as well */
 
     if (s->wait == 0) {
-        s->stats->lost_overrun += prof_expiry_next(&s->due, now, s->period);
+        s->walker.stats->lost_overrun += prof_expiry_next(&s->due, now,
+                                                          s->period);
     }
 
     if (prof_arch_waited(uc)) {
@@ -233,13 +234,11 @@ prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start,
     prof_record_state_e state)
 {
     uint64_t        now, postponed;
-    uintptr_t       top;
-    prof_regs_t     regs;
     prof_record_t  *rec;
 
     if (s->wait || state == PROF_RECORD_WOKE) {
         postponed = (start - s->last) / s->period;
-        s->stats->postponed += postponed ? postponed - 1 : 0;
+        s->walker.stats->postponed += postponed ? postponed - 1 : 0;
     }
 
     s->last = start;
@@ -247,25 +246,22 @@ prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start,
     rec = prof_ring_reserve(&s->ring);
 
     if (rec == NULL) {
-        s->stats->lost_ring++;
+        s->walker.stats->lost_ring++;
         return;
     }
-
-    prof_arch_regs(&regs, uc);
-    top = prof_stack_top(&s->stack, regs.sp, s->top);
 
     rec->wall = start;
     rec->cpu = prof_clock(s->cpu_clock);
     rec->state = state;
-    rec->nframes = prof_walk(s->unwind, s->cache, uc, top, rec->pcs,
-                             PROF_MAX_DEPTH, s->stats, &rec->end);
+
+    prof_take(rec, &s->walker, uc, &s->stack, s->top);
 
     prof_ring_commit(&s->ring, rec);
 
     now = prof_clock(CLOCK_MONOTONIC);
 
-    s->stats->samples++;
-    s->stats->own_handler_ns += (now - start < PROF_HANDLER_MAX_NS)
+    s->walker.stats->samples++;
+    s->walker.stats->own_handler_ns += (now - start < PROF_HANDLER_MAX_NS)
                                 ? now - start : PROF_HANDLER_MAX_NS;
 
     prof_handler_govern(s, now);
@@ -275,8 +271,9 @@ prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start,
 static void
 prof_handler_govern(prof_sampler_t *s, uint64_t now)
 {
-    size_t    used;
-    uint64_t  own;
+    size_t               used;
+    uint64_t             own;
+    const prof_stats_t  *st;
 
     used = prof_ring_used(&s->ring);
 
@@ -290,7 +287,8 @@ prof_handler_govern(prof_sampler_t *s, uint64_t now)
         return;
     }
 
-    own = s->stats->own_handler_ns + s->stats->samples * PROF_DELIVERY_NS;
+    st = s->walker.stats;
+    own = st->own_handler_ns + st->samples * PROF_DELIVERY_NS;
 
     if (own * PROF_SHARE > s->running + now - s->start) {
         prof_handler_slow_down(s, now);
@@ -307,7 +305,7 @@ prof_handler_slow_down(prof_sampler_t *s, uint64_t now)
 
     s->period *= 2;
     s->due = now + s->period;
-    s->stats->slowdowns++;
+    s->walker.stats->slowdowns++;
 
     (void) prof_timer_set(s->timer, s->period, s->period);
 }

@@ -4,20 +4,20 @@
  */
 
 
-#include "heap/prof_heap.h"
+#include "heap/prof_heap_state.h"
 #include "heap/prof_hooks.h"
 #include "capture/prof_process.h"
 
 #include <string.h>
 
 
-static prof_slot_t *prof_process_slot(const prof_capture_t *c);
+static prof_inlet_t *prof_process_slot(const prof_capture_t *c);
 static void prof_process_rate(void);
 static void prof_process_govern(uint64_t own, uint64_t cpu);
 static uint32_t prof_process_labels(const prof_capture_t *c,
     prof_profile_t *p, uint32_t label);
-static void prof_process_end(prof_slot_t *slot);
-static void prof_process_end_idle(prof_slot_t *slot);
+static void prof_process_end(prof_inlet_t *slot);
+static void prof_process_end_idle(prof_inlet_t *slot);
 static void prof_process_close(void);
 
 
@@ -29,7 +29,7 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 {
     int              i;
     prof_mark_t     *mark;
-    prof_slot_t     *slot;
+    prof_inlet_t    *slot;
     prof_thread_t   *t;
     struct timespec  ts;
 
@@ -67,7 +67,7 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 
     prof_process_drain();
 
-    memset(slot, 0, sizeof(prof_slot_t));
+    memset(slot, 0, sizeof(prof_inlet_t));
     prof_process_entries(slot, c);
 
     slot->paced = paced;
@@ -107,7 +107,7 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 }
 
 
-static prof_slot_t *
+static prof_inlet_t *
 prof_process_slot(const prof_capture_t *c)
 {
     int  i;
@@ -394,7 +394,7 @@ prof_process_trace(const prof_trace_t *trace)
 void
 prof_process_cancel(prof_capture_t *c)
 {
-    prof_slot_t  *slot;
+    prof_inlet_t  *slot;
 
     slot = prof_process_slot(c);
 
@@ -419,7 +419,7 @@ prof_process_cancel(prof_capture_t *c)
 
 
 static void
-prof_process_end(prof_slot_t *slot)
+prof_process_end(prof_inlet_t *slot)
 {
     int              i;
     uint64_t         end, total;
@@ -456,7 +456,7 @@ prof_process_end(prof_slot_t *slot)
 /* what the main thread used to wait is shown even where waiting is not */
 
 static void
-prof_process_end_idle(prof_slot_t *slot)
+prof_process_end_idle(prof_inlet_t *slot)
 {
     uint32_t        kind, label;
     uint64_t        wall, cpu;

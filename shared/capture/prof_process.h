@@ -38,10 +38,10 @@
 #include "base/prof_base.h"
 #include "base/prof_stats.h"
 #include "base/prof_trace.h"
-#include "capture/prof_capture.h"
-#include "stacks/prof_ring.h"
 #include "capture/prof_signal.h"
-#include "prof.h"
+#include "capture/prof_turn.h"
+#include "stacks/prof_ring.h"
+#include "stacks/prof_take.h"
 #include "unwind/prof_unwind.h"
 
 
@@ -153,7 +153,7 @@ typedef struct {
     uint64_t              start_cpu;
     uint64_t              start_idle;
     uint64_t              start_idle_cpu;
-} prof_slot_t;
+} prof_inlet_t;
 
 
 typedef struct {
@@ -162,7 +162,7 @@ typedef struct {
     int                   fault;        /* SIGFPE is held */
     uint32_t              paced;        /* captures for which the main thread
                                            says when it waits */
-    prof_slot_t           slots[PROF_PROCESS_CAPTURES];
+    prof_inlet_t          slots[PROF_PROCESS_CAPTURES];
     prof_thread_t        *main;
     char                  name[PROF_THREAD_NAME];  /* of the program */
     uint64_t              tick;         /* ns, the kernel's */
@@ -210,20 +210,20 @@ uint64_t prof_thread_cpu(const prof_thread_t *t);
 /* prof_process_fold.c */
 
 /* lays out the entries in the capture's memory */
-void prof_process_entries(prof_slot_t *slot, prof_capture_t *c);
+void prof_process_entries(prof_inlet_t *slot, prof_capture_t *c);
 
 /* takes the thread's samples out of its ring, into all captures */
 void prof_process_fold(prof_thread_t *t);
 
 /* the time from the last sample until "end": its stack gets it */
-void prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end);
+void prof_process_tail(prof_inlet_t *slot, prof_thread_t *t, uint64_t end);
 
 /* weight that has no stack: the node is one frame, of that type and name */
-void prof_process_named(prof_slot_t *slot, uint32_t type, const char *name,
+void prof_process_named(prof_inlet_t *slot, uint32_t type, const char *name,
     uint32_t kind, uint32_t labels, uint64_t wall, uint64_t cpu);
 
 /* what entries have as "labels": two names of the capture, or one */
-uint32_t prof_process_label(prof_slot_t *slot, const prof_thread_t *t,
+uint32_t prof_process_label(prof_inlet_t *slot, const prof_thread_t *t,
     const char *scope);
 
 

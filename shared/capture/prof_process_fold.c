@@ -16,16 +16,16 @@
 
 
 static void prof_process_renew(prof_thread_t *t, int unused);
-static void prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
+static void prof_process_sample(prof_inlet_t *slot, prof_thread_t *t,
     const prof_record_t *rec);
-static void prof_process_waited(prof_slot_t *slot, prof_mark_t *mark,
+static void prof_process_waited(prof_inlet_t *slot, prof_mark_t *mark,
     const prof_record_t *rec);
 static int prof_process_due(prof_capture_t *c, prof_mark_t *mark,
     const prof_record_t *rec, int wall);
 static uint32_t prof_process_node(prof_capture_t *c,
     const prof_record_t *rec);
 static void prof_process_pass(prof_thread_t *t);
-static void prof_process_add(prof_slot_t *slot, const prof_interval_t *e);
+static void prof_process_add(prof_inlet_t *slot, const prof_interval_t *e);
 
 
 /*
@@ -34,7 +34,7 @@ static void prof_process_add(prof_slot_t *slot, const prof_interval_t *e);
  */
 
 void
-prof_process_entries(prof_slot_t *slot, prof_capture_t *c)
+prof_process_entries(prof_inlet_t *slot, prof_capture_t *c)
 {
     size_t    size;
     uint32_t  n;
@@ -124,7 +124,7 @@ prof_process_renew(prof_thread_t *t, int unused)
 
 
 static void
-prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
+prof_process_sample(prof_inlet_t *slot, prof_thread_t *t,
     const prof_record_t *rec)
 {
     int              wall;
@@ -185,7 +185,7 @@ prof_process_sample(prof_slot_t *slot, prof_thread_t *t,
 /* the stack that waited gets the time in which the thread did not run */
 
 static void
-prof_process_waited(prof_slot_t *slot, prof_mark_t *mark,
+prof_process_waited(prof_inlet_t *slot, prof_mark_t *mark,
     const prof_record_t *rec)
 {
     uint64_t         wall, cpu;
@@ -258,26 +258,12 @@ prof_process_due(prof_capture_t *c, prof_mark_t *mark,
 static uint32_t
 prof_process_node(prof_capture_t *c, const prof_record_t *rec)
 {
-    uint32_t  node;
+    c->stats.truncated += (rec->end == PROF_FRAME_TRUNCATED);
+    c->stats.no_unwind += (rec->end == PROF_FRAME_NO_UNWIND);
+    c->stats.bad_stack += (rec->end == PROF_FRAME_BAD_STACK);
 
-    node = PROF_NONE;
-
-    if (rec->end) {
-        c->stats.truncated += (rec->end == PROF_FRAME_TRUNCATED);
-        c->stats.no_unwind += (rec->end == PROF_FRAME_NO_UNWIND);
-        c->stats.bad_stack += (rec->end == PROF_FRAME_BAD_STACK);
-
-        node = prof_tree_frame(&c->tree, node, rec->end, &c->stats);
-    }
-
-    node = prof_tree_stack(&c->tree, node, rec->pcs, rec->nframes, &c->stats);
-
-    if (node == PROF_NONE) {
-        node = prof_tree_frame(&c->tree, node, PROF_FRAME_BAD_STACK,
-                               &c->stats);
-    }
-
-    return node;
+    return prof_fold(&c->tree, PROF_NONE, rec, PROF_FRAME_BAD_STACK,
+                     &c->stats);
 }
 
 
@@ -308,7 +294,7 @@ prof_process_pass(prof_thread_t *t)
 
 
 void
-prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end)
+prof_process_tail(prof_inlet_t *slot, prof_thread_t *t, uint64_t end)
 {
     uint64_t         cpu, busy;
     prof_mark_t     *mark;
@@ -349,7 +335,7 @@ prof_process_tail(prof_slot_t *slot, prof_thread_t *t, uint64_t end)
 
 
 void
-prof_process_named(prof_slot_t *slot, uint32_t type, const char *name,
+prof_process_named(prof_inlet_t *slot, uint32_t type, const char *name,
     uint32_t kind, uint32_t labels, uint64_t wall, uint64_t cpu)
 {
     prof_capture_t  *c;
@@ -371,7 +357,7 @@ prof_process_named(prof_slot_t *slot, uint32_t type, const char *name,
 
 
 uint32_t
-prof_process_label(prof_slot_t *slot, const prof_thread_t *t,
+prof_process_label(prof_inlet_t *slot, const prof_thread_t *t,
     const char *scope)
 {
     uint32_t  label;
@@ -390,7 +376,7 @@ prof_process_label(prof_slot_t *slot, const prof_thread_t *t,
 /* when there is no room, it is added to the entry that was made last */
 
 static void
-prof_process_add(prof_slot_t *slot, const prof_interval_t *e)
+prof_process_add(prof_inlet_t *slot, const prof_interval_t *e)
 {
     uint32_t          i, hash, *next;
     prof_capture_t   *c;

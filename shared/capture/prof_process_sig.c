@@ -159,6 +159,7 @@ prof_thread_take(prof_thread_t *t, const ucontext_t *uc, uint64_t start,
     uint64_t        now;
     prof_regs_t     regs;
     prof_record_t  *rec;
+    prof_walker_t   w;
 
     rec = prof_ring_reserve(&t->ring);
 
@@ -175,10 +176,14 @@ prof_thread_take(prof_thread_t *t, const ucontext_t *uc, uint64_t start,
     rec->dropped = t->stats.lost_ring;
     rec->scope = t->scope;
     rec->trace = t->traced ? t->trace : prof_thread_no_trace;
-    rec->nframes = prof_walk(__atomic_load_n(&t->unwind, __ATOMIC_SEQ_CST),
-                             t->cache, uc,
-                             prof_thread_top(t, regs.sp), rec->pcs,
-                             PROF_MAX_DEPTH, &t->stats, &rec->end);
+
+    /* the tables may be renewed by the main thread meanwhile */
+
+    w.unwind = __atomic_load_n(&t->unwind, __ATOMIC_SEQ_CST);
+    w.cache = t->cache;
+    w.stats = &t->stats;
+
+    prof_take(rec, &w, uc, NULL, prof_thread_top(t, regs.sp));
 
     prof_ring_commit(&t->ring, rec);
 

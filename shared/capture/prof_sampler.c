@@ -57,16 +57,16 @@ prof_sampler_create(const char **err)
     s->memory = p;
     s->memory_size = size;
 
-    s->unwind = prof_process_unwind();
-    prof_unwind_hold(s->unwind);
+    s->walker.unwind = prof_process_unwind();
+    prof_unwind_hold(s->walker.unwind);
 
     prof_stack_find(&s->stack);
 
     s->cpu_clock = CLOCK_THREAD_CPUTIME_ID;
     s->ring.data = p;
     p += PROF_RING_SIZE;
-    s->cache = (prof_walk_cache_t *) p;
-    s->cache->snapshot = 0;
+    s->walker.cache = (prof_walk_cache_t *) p;
+    s->walker.cache->snapshot = 0;
     p += sizeof(prof_walk_cache_t);
 
     *err = "sigaltstack() failed";
@@ -170,7 +170,7 @@ prof_sampler_destroy(prof_sampler_t *s)
 static void
 prof_sampler_free(prof_sampler_t *s)
 {
-    prof_unwind_release(s->unwind);
+    prof_unwind_release(s->walker.unwind);
 
     if (!s->own_stack || sigaltstack(&s->old_stack, NULL) == 0) {
         prof_spare_unmap(s->memory, s->memory_size, s->ring.head);

@@ -22,11 +22,13 @@
 
 
 #include "base/prof_base.h"
+#include "base/prof_clock.h"
 #include "base/prof_stats.h"
-#include "stacks/prof_ring.h"
+#include "capture/prof_capture.h"
 #include "capture/prof_signal.h"
+#include "stacks/prof_ring.h"
 #include "stacks/prof_stack.h"
-#include "prof.h"
+#include "stacks/prof_take.h"
 #include "unwind/prof_unwind.h"
 
 #include <signal.h>
@@ -56,8 +58,7 @@ typedef struct prof_turn_s  prof_turn_t;
 struct prof_sampler_s {
     prof_expiry_t        *expiry;
     prof_expiry_t        *woken;
-    const prof_unwind_t  *unwind;
-    prof_walk_cache_t    *cache;
+    prof_walker_t         walker;       /* its stats are the capture's */
     prof_stack_t          stack;
     prof_ring_t           ring;
     timer_t               timer;
@@ -84,7 +85,6 @@ struct prof_sampler_s {
     uint64_t              running;      /* of the capture before the turn */
     size_t                fill;         /* of the ring that slows down */
     uint64_t              taken;        /* in the capture, for the governor */
-    prof_stats_t         *stats;
 };
 
 
@@ -100,19 +100,6 @@ void prof_sampler_woken(void *data, const ucontext_t *uc);
 void prof_sampler_resume(prof_sampler_t *s, uint64_t now);
 
 PROF_HIDDEN_END
-
-
-/* reads the clock; may be called in a signal */
-
-static inline uint64_t
-prof_clock(clockid_t id)
-{
-    struct timespec  ts;
-
-    (void) clock_gettime(id, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 
 #endif /* _PROF_SAMPLER_H_INCLUDED_ */

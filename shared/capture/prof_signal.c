@@ -5,7 +5,7 @@
 
 
 #include "capture/prof_signal.h"
-#include "prof.h"
+#include "capture/prof_capture.h"
 #include "unwind/prof_arch.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 
 #include "capture/prof_traces.h"
-#include "prof.h"
+#include "capture/prof_capture.h"
 
 #include <stdlib.h>
 

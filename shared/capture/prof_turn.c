@@ -24,8 +24,8 @@
  */
 
 
-#include "capture/prof_capture.h"
-#include "heap/prof_heap.h"
+#include "capture/prof_turn.h"
+#include "heap/prof_heap_state.h"
 #include "stacks/prof_marks.h"
 
 
@@ -75,11 +75,11 @@ prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     turn.prev = prev;
     turn.capture = c;
     turn.what = what;
-    turn.top = (uintptr_t) __builtin_frame_address(0);
-    turn.nspans = 0;
+    turn.outer.top = (uintptr_t) __builtin_frame_address(0);
+    turn.outer.nspans = 0;
 
     if (prof_frame_is_name(what)) {
-        turn.spans[turn.nspans++] = what;
+        turn.outer.spans[turn.outer.nspans++] = what;
     }
 
     s->turn = &turn;
@@ -161,12 +161,14 @@ prof_span_begin(prof_sampler_t *s, prof_capture_t *c, uintptr_t frame)
 
     turn = s->turn;
 
-    if (turn == NULL || turn->capture != c || turn->nspans == PROF_SPANS_MAX) {
+    if (turn == NULL || turn->capture != c
+        || turn->outer.nspans == PROF_SPANS_MAX)
+    {
         return 0;
     }
 
     prof_turn_border(s, turn);
-    turn->spans[turn->nspans++] = frame;
+    turn->outer.spans[turn->outer.nspans++] = frame;
 
     return 1;
 }
@@ -179,12 +181,12 @@ prof_span_end(prof_sampler_t *s, prof_capture_t *c)
 
     turn = s->turn;
 
-    if (turn == NULL || turn->capture != c || turn->nspans == 0) {
+    if (turn == NULL || turn->capture != c || turn->outer.nspans == 0) {
         return;
     }
 
     prof_turn_border(s, turn);
-    turn->nspans--;
+    turn->outer.nspans--;
 }
 
 
@@ -198,11 +200,11 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
 
     /* the ring is empty: only the tables are renewed */
 
-    prof_marks_begin(&marks, &s->unwind);
+    prof_marks_begin(&marks, &s->walker.unwind);
     prof_marks_end(&marks);
 
-    s->stats = &c->stats;
-    s->top = turn->top;
+    s->walker.stats = &c->stats;
+    s->top = turn->outer.top;
     s->period = c->period;
     s->running = c->running;
     s->taken = c->taken;
@@ -230,7 +232,7 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     (void) prof_timer_set(s->timer, c->rest, s->period);
 
     if (c->heap) {
-        prof_heap_turn(c->heap, turn);
+        prof_heap_turn(c->heap, &turn->outer);
     }
 }
 
@@ -344,7 +346,7 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
     uint64_t cpu)
 {
     int              waited;
-    uint32_t         i, node, root;
+    uint32_t         node, root;
     uint64_t         last_wall, last_cpu;
     prof_marks_t     marks;
     prof_record_t   *rec;
@@ -353,11 +355,7 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
     c = turn->capture;
     last_wall = turn->wall;
     last_cpu = turn->cpu;
-    root = PROF_NONE;
-
-    for (i = 0; i < turn->nspans; i++) {
-        root = prof_tree_frame(&c->tree, root, turn->spans[i], &c->stats);
-    }
+    root = prof_fold_outer(&c->tree, &turn->outer, &c->stats);
 
     rec = prof_ring_peek(&s->ring);
 
@@ -366,7 +364,7 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
         return;
     }
 
-    prof_marks_begin(&marks, &s->unwind);
+    prof_marks_begin(&marks, &s->walker.unwind);
 
     waited = 0;
 
@@ -378,18 +376,7 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
             rec->cpu = last_cpu;
         }
 
-        node = root;
-
-        if (rec->end) {
-            node = prof_tree_frame(&c->tree, node, rec->end, &c->stats);
-        }
-
-        node = prof_tree_stack(&c->tree, node, rec->pcs, rec->nframes,
-                               &c->stats);
-
-        if (node == PROF_NONE) {
-            node = prof_tree_frame(&c->tree, node, PROF_FRAME_TURN, &c->stats);
-        }
+        node = prof_fold(&c->tree, root, rec, PROF_FRAME_TURN, &c->stats);
 
         if (waited && rec->state == PROF_RECORD_WOKE) {
             last_wall += prof_turn_waited(c, rec->wall - last_wall,
@@ -430,8 +417,11 @@ prof_turn_unsampled(prof_turn_t *turn, uint32_t root, uint64_t wall,
     prof_capture_t  *c;
 
     c = turn->capture;
-    node = turn->nspans ? root : prof_tree_frame(&c->tree, root, turn->what,
-                                                 &c->stats);
+    node = root;
+
+    if (turn->outer.nspans == 0) {
+        node = prof_tree_frame(&c->tree, root, turn->what, &c->stats);
+    }
 
     prof_capture_add(c, node, PROF_ENTRY_TURN, wall, cpu);
 }

@@ -6,7 +6,7 @@
 
 #include "base/prof_spare.h"
 #include "capture/prof_watch.h"
-#include "capture/prof_capture.h"
+#include "capture/prof_turn.h"
 #include "stacks/prof_marks.h"
 
 #include <stdlib.h>
@@ -20,17 +20,14 @@ static uint64_t prof_watch_since(const prof_watch_t *w, uint64_t mark);
 static void prof_watch_add(prof_capture_t *c, uint32_t node,
     const prof_record_t *rec, uint64_t until);
 static void prof_watch_wait(prof_capture_t *c, uint32_t node, uint64_t until);
-static uint32_t prof_watch_node(prof_capture_t *c, uint32_t node,
-    const prof_record_t *rec);
 
 
 prof_watch_t *
 prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     const char **err)
 {
-    char               *p;
-    prof_watch_t       *w;
-    struct itimerspec   it;
+    char          *p;
+    prof_watch_t  *w;
 
     *err = "cannot build the unwind tables";
 
@@ -57,11 +54,12 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
 
     w->memory = p;
     w->ring.data = p;
-    w->cache = (prof_walk_cache_t *) (p + PROF_RING_SIZE);
-    w->cache->snapshot = 0;
-    w->passed = (prof_watch_passed_t *) (w->cache + 1);
-    w->unwind = prof_process_unwind();
-    prof_unwind_hold(w->unwind);
+    w->walker.cache = (prof_walk_cache_t *) (p + PROF_RING_SIZE);
+    w->walker.cache->snapshot = 0;
+    w->walker.stats = &w->stats;
+    w->passed = (prof_watch_passed_t *) (w->walker.cache + 1);
+    w->walker.unwind = prof_process_unwind();
+    prof_unwind_hold(w->walker.unwind);
 
     prof_stack_find(&w->stack);
 
@@ -92,11 +90,7 @@ prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
         goto failed_signal;
     }
 
-    it.it_value.tv_sec = w->period / 1000000000;
-    it.it_value.tv_nsec = w->period % 1000000000;
-    it.it_interval = it.it_value;
-
-    (void) timer_settime(w->timer, 0, &it, NULL);
+    (void) prof_timer_set(w->timer, w->period, w->period);
 
     prof_process_hold();
 
@@ -110,7 +104,7 @@ failed_signal:
 
 failed:
 
-    prof_unwind_release(w->unwind);
+    prof_unwind_release(w->walker.unwind);
     prof_spare_unmap(w->memory, w->memory_size, w->ring.head);
     free(w);
 
@@ -131,7 +125,7 @@ prof_watch_destroy(prof_watch_t *w)
     w->spot->fresh = 0;
 
     prof_process_release();
-    prof_unwind_release(w->unwind);
+    prof_unwind_release(w->walker.unwind);
 
     prof_spare_unmap(w->memory, w->memory_size, w->ring.head);
     free(w);
@@ -185,7 +179,7 @@ prof_watch_mark(prof_watch_t *w)
     prof_marks_t    m;
     prof_record_t  *rec;
 
-    prof_marks_begin(&m, &w->unwind);
+    prof_marks_begin(&m, &w->walker.unwind);
 
     while ((rec = prof_watch_next(w, &w->marked)) != NULL) {
         prof_marks_stack(&m, rec);
@@ -225,6 +219,7 @@ prof_watch_next(const prof_watch_t *w, uint64_t *pos)
 int
 prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall)
 {
+    uint32_t              node;
     uint64_t              pos;
     const prof_record_t  *rec;
 
@@ -237,8 +232,9 @@ prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall)
         return PROF_LIMIT;
     }
 
-    prof_capture_add(c, prof_watch_node(c, PROF_NONE, rec),
-                     PROF_ENTRY_SAMPLE, wall, 0);
+    node = prof_fold(&c->tree, PROF_NONE, rec, PROF_FRAME_TURN, &c->stats);
+
+    prof_capture_add(c, node, PROF_ENTRY_SAMPLE, wall, 0);
 
     c->stats.samples++;
 
@@ -250,7 +246,7 @@ void
 prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
     uintptr_t what, uint64_t end, uint64_t cpu)
 {
-    uint32_t                    root, n;
+    uint32_t                    root, node, n;
     uint64_t                    i, last, part, used, wall;
     const prof_record_t        *rec;
     const prof_watch_passed_t  *passed;
@@ -278,8 +274,9 @@ prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
 
         part = (double) cpu * (rec->wall - last) / wall;
 
-        prof_capture_add(c, prof_watch_node(c, root, rec), PROF_ENTRY_SAMPLE,
-                         rec->wall - last, part);
+        node = prof_fold(&c->tree, root, rec, PROF_FRAME_TURN, &c->stats);
+
+        prof_capture_add(c, node, PROF_ENTRY_SAMPLE, rec->wall - last, part);
 
         used += part;
         last = rec->wall;
@@ -376,7 +373,8 @@ prof_watch_add(prof_capture_t *c, uint32_t node, const prof_record_t *rec,
     uint64_t until)
 {
     if (rec->wall > c->mark && rec->wall < until) {
-        prof_watch_wait(c, prof_watch_node(c, node, rec), rec->wall);
+        node = prof_fold(&c->tree, node, rec, PROF_FRAME_TURN, &c->stats);
+        prof_watch_wait(c, node, rec->wall);
     }
 }
 
@@ -392,21 +390,4 @@ prof_watch_wait(prof_capture_t *c, uint32_t node, uint64_t until)
 
     c->wall += until - c->mark;
     c->mark = until;
-}
-
-
-static uint32_t
-prof_watch_node(prof_capture_t *c, uint32_t node, const prof_record_t *rec)
-{
-    if (rec->end) {
-        node = prof_tree_frame(&c->tree, node, rec->end, &c->stats);
-    }
-
-    node = prof_tree_stack(&c->tree, node, rec->pcs, rec->nframes, &c->stats);
-
-    if (node == PROF_NONE) {
-        node = prof_tree_frame(&c->tree, node, PROF_FRAME_TURN, &c->stats);
-    }
-
-    return node;
 }

@@ -20,10 +20,10 @@
 
 #include "base/prof_base.h"
 #include "base/prof_stats.h"
-#include "stacks/prof_ring.h"
+#include "capture/prof_capture.h"
 #include "capture/prof_signal.h"
-#include "stacks/prof_stack.h"
-#include "prof.h"
+#include "stacks/prof_ring.h"
+#include "stacks/prof_take.h"
 #include "unwind/prof_unwind.h"
 
 
@@ -45,8 +45,7 @@ struct prof_watch_s {
     uint64_t              period;       /* ns */
     uint64_t              due;          /* wall clock, before it no sample */
     prof_watch_spot_t    *spot;
-    const prof_unwind_t  *unwind;
-    prof_walk_cache_t    *cache;
+    prof_walker_t         walker;
     prof_stack_t          stack;
     prof_ring_t           ring;
     prof_stats_t          stats;

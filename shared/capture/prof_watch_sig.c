@@ -8,7 +8,6 @@
 
 #include "capture/prof_watch.h"
 #include "capture/prof_sampler.h"
-#include "unwind/prof_arch.h"
 
 
 /* CPU time is not faster than wall time: signals this early are no timer's */
@@ -20,7 +19,6 @@ prof_watch_expired(void *data, const ucontext_t *uc)
 
     uint64_t        now;
     uintptr_t       top;
-    prof_regs_t     regs;
     prof_record_t  *rec;
 
     top = w->spot->top;
@@ -43,14 +41,11 @@ prof_watch_expired(void *data, const ucontext_t *uc)
         return;
     }
 
-    prof_arch_regs(&regs, uc);
-    top = prof_stack_top(&w->stack, regs.sp, top);
-
     rec->wall = now;
     rec->cpu = 0;
     rec->state = PROF_RECORD_RAN;
-    rec->nframes = prof_walk(w->unwind, w->cache, uc, top, rec->pcs,
-                             PROF_MAX_DEPTH, &w->stats, &rec->end);
+
+    prof_take(rec, &w->walker, uc, &w->stack, top);
 
     prof_ring_commit(&w->ring, rec);
 

@@ -9,10 +9,8 @@
  */
 
 
-#include "capture/prof_capture.h"
-#include "heap/prof_heap.h"
+#include "heap/prof_heap_state.h"
 #include "heap/prof_hooks.h"
-#include "capture/prof_signal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -38,6 +36,7 @@ static prof_heap_t *prof_heap_map(size_t memory, uint32_t nblocks);
 static int prof_heap_add(prof_heap_t *h);
 static void prof_heap_remove(prof_heap_t *h);
 static void prof_heap_choose(void);
+static void prof_heap_tables(int begins);
 
 
 prof_heap_state_t  prof_heap_state;
@@ -78,9 +77,9 @@ prof_heap_create(const prof_heap_conf_t *conf, const char **err)
         return NULL;
     }
 
-    h->unwind = prof_process_refresh();
+    h->walker.unwind = prof_process_refresh();
 
-    if (h->unwind == NULL) {
+    if (h->walker.unwind == NULL) {
         *err = "cannot build the unwind tables";
         goto failed;
     }
@@ -104,7 +103,7 @@ prof_heap_create(const prof_heap_conf_t *conf, const char **err)
         goto failed;
     }
 
-    prof_unwind_hold(h->unwind);
+    prof_unwind_hold(h->walker.unwind);
     prof_process_hold();
 
     prof_heap_unmute();
@@ -121,46 +120,21 @@ failed:
 }
 
 
-int
-prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
-    const prof_heap_conf_t *conf, const char **err)
-{
-    c->heap = prof_heap_create(conf, err);
-
-    if (c->heap == NULL) {
-        return PROF_ERROR;
-    }
-
-    if (s->turn && s->turn->capture == c) {
-        prof_heap_turn(c->heap, s->turn);
-    }
-
-    return PROF_OK;
-}
-
-
-prof_heap_t *
-prof_capture_get_heap(prof_capture_t *c)
-{
-    return c->heap;
-}
-
-
 static prof_heap_t *
 prof_heap_map(size_t memory, uint32_t nblocks)
 {
     char         *p;
-    size_t        size, tree, counts, live, maps, pcs;
+    size_t        size, tree, counts, live, maps, record;
     prof_heap_t  *h;
 
     tree = memory / PROF_HEAP_UNIT * (sizeof(prof_tree_node_t) + 4);
     counts = memory / PROF_HEAP_UNIT * sizeof(prof_heap_count_t);
     live = prof_live_size(nblocks);
     maps = PROF_HEAP_MAPS_MAX * sizeof(prof_heap_map_t);
-    pcs = PROF_MAX_DEPTH * sizeof(uintptr_t);
+    record = prof_heap_align(PROF_RECORD_MAX);
 
     size = prof_heap_align(sizeof(prof_heap_t)) + live + prof_heap_align(tree)
-           + prof_heap_align(counts) + prof_heap_align(maps) + pcs
+           + prof_heap_align(counts) + prof_heap_align(maps) + record
            + sizeof(prof_walk_cache_t);
 
     p = mmap(NULL, size, PROT_READ|PROT_WRITE,
@@ -198,10 +172,11 @@ prof_heap_map(size_t memory, uint32_t nblocks)
     h->maps = (prof_heap_map_t *) p;
 
     p += prof_heap_align(maps);
-    h->pcs = (uintptr_t *) p;
+    h->record = (prof_record_t *) p;
 
-    p += pcs;
-    h->cache = (prof_walk_cache_t *) p;
+    p += record;
+    h->walker.cache = (prof_walk_cache_t *) p;
+    h->walker.stats = &h->stats;
 
     return h;
 }
@@ -226,7 +201,7 @@ prof_heap_destroy(prof_heap_t *h)
     for (i = 0; i < PROF_HEAP_PATIENCE; i++) {
 
         if (__atomic_load_n(&prof_heap_state.readers, __ATOMIC_SEQ_CST) == 0) {
-            prof_unwind_release(h->unwind);
+            prof_unwind_release(h->walker.unwind);
             (void) munmap(h, h->size);
             return;
         }
@@ -243,14 +218,14 @@ prof_heap_renew(prof_heap_t *h)
 
     current = prof_process_unwind();
 
-    if (h->unwind == current || !prof_heap_lock(h)) {
+    if (h->walker.unwind == current || !prof_heap_lock(h)) {
         return;
     }
 
-    old = h->unwind;
+    old = h->walker.unwind;
 
     prof_unwind_hold(current);
-    h->unwind = current;
+    h->walker.unwind = current;
 
     prof_heap_unlock(h);
 
@@ -297,6 +272,7 @@ prof_heap_add(prof_heap_t *h)
     if (prof_heap_users++ == 0) {
         prof_heap_threads_clear();
         prof_heap_owner = pthread_self();
+        prof_process_observe(prof_heap_tables);
         prof_heap_thread()->owner = 1;
     }
 
@@ -387,6 +363,20 @@ prof_heap_unmute(void)
 
     if (t && t->inside) {
         t->inside--;
+    }
+}
+
+
+/* the tables of the process are not what the process allocates */
+
+static void
+prof_heap_tables(int begins)
+{
+    if (begins) {
+        prof_heap_mute();
+
+    } else {
+        prof_heap_unmute();
     }
 }
 

@@ -10,7 +10,7 @@
  */
 
 
-#include "heap/prof_heap.h"
+#include "heap/prof_heap_state.h"
 
 
 #define prof_heap_moved_address(p)  ((uintptr_t) (p) | 1)

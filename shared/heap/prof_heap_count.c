@@ -10,9 +10,9 @@
  */
 
 
-#include "capture/prof_capture.h"
-#include "heap/prof_heap.h"
+#include "heap/prof_heap_state.h"
 #include "heap/prof_hooks.h"
+#include "profile/prof_profile.h"
 #include "unwind/prof_arch.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@
 
 static void prof_heap_missed(void);
 static void prof_heap_record(prof_heap_t *h, void *p, size_t size,
-    double weight, prof_heap_kind_e kind, const prof_turn_t *turn);
-static uint32_t prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn);
+    double weight, prof_heap_kind_e kind, const prof_outer_t *outer);
+static uint32_t prof_heap_stack(prof_heap_t *h, const prof_outer_t *outer);
 static int prof_heap_process_sample(prof_heap_thread_t *t, size_t size);
 static int prof_heap_turn_sample(prof_heap_t *h, size_t size);
 static double prof_heap_weight(uint64_t interval, size_t size);
@@ -60,7 +60,7 @@ prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind)
 
     if (h && prof_heap_turn_sample(h, size)) {
         prof_heap_record(h, p, size, prof_heap_weight(h->interval, size), kind,
-                         t->turn);
+                         t->outer);
     }
 
     if (prof_heap_state.process && prof_heap_process_sample(t, size)) {
@@ -108,7 +108,7 @@ prof_heap_missed(void)
 
 PROF_GLUE static void
 prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
-    prof_heap_kind_e kind, const prof_turn_t *turn)
+    prof_heap_kind_e kind, const prof_outer_t *outer)
 {
     int                 err;
     prof_live_block_t   block;
@@ -120,7 +120,7 @@ prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
 
     /* a turn is run by the thread that renews the tables */
 
-    if (turn) {
+    if (outer) {
         err = errno;
         (void) prof_process_refresh();
         prof_heap_renew(h);
@@ -133,7 +133,7 @@ prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
 
     block.size = size;
     block.weight = weight;
-    block.node = prof_heap_stack(h, turn);
+    block.node = prof_heap_stack(h, outer);
 
     count = &h->counts[block.node];
 
@@ -159,47 +159,30 @@ prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
 /* the node of the running stack, from the caller of the hook outwards */
 
 PROF_GLUE static uint32_t
-prof_heap_stack(prof_heap_t *h, const prof_turn_t *turn)
+prof_heap_stack(prof_heap_t *h, const prof_outer_t *outer)
 {
     int                  known;
-    uint32_t             i, n, end, node;
-    uintptr_t            top;
+    uint32_t             i, node;
     ucontext_t           uc;
-    prof_regs_t          regs;
+    prof_record_t       *rec;
     const prof_stack_t  *stack;
 
     prof_arch_here(&uc);
-    prof_arch_regs(&regs, &uc);
 
+    rec = h->record;
     stack = &prof_heap_thread()->stack;
-    top = prof_stack_top(stack, regs.sp, turn ? turn->top : stack->high);
 
-    n = prof_walk(h->unwind, h->cache, &uc, top, h->pcs, PROF_MAX_DEPTH,
-                  &h->stats, &end);
+    prof_take(rec, &h->walker, &uc, stack, outer ? outer->top : stack->high);
 
-    known = prof_unwind_plain(h->unwind);
+    known = prof_unwind_plain(h->walker.unwind);
 
-    for (i = 0; i < n && !known; i++) {
-        (void) prof_unwind_mark(&h->unwind, 1, &h->pcs[i], i);
+    for (i = 0; i < rec->nframes && !known; i++) {
+        (void) prof_unwind_mark(&h->walker.unwind, 1, &rec->pcs[i], i);
     }
 
-    node = PROF_NONE;
+    node = outer ? prof_fold_outer(&h->tree, outer, &h->stats) : PROF_NONE;
 
-    for (i = 0; turn && i < turn->nspans; i++) {
-        node = prof_tree_frame(&h->tree, node, turn->spans[i], &h->stats);
-    }
-
-    if (end) {
-        node = prof_tree_frame(&h->tree, node, end, &h->stats);
-    }
-
-    node = prof_tree_stack(&h->tree, node, h->pcs, n, &h->stats);
-
-    if (node == PROF_NONE) {
-        node = prof_tree_frame(&h->tree, node, PROF_FRAME_TURN, &h->stats);
-    }
-
-    return node;
+    return prof_fold(&h->tree, node, rec, PROF_FRAME_TURN, &h->stats);
 }
 
 
@@ -280,7 +263,7 @@ prof_heap_weight(uint64_t interval, size_t size)
 
 
 void
-prof_heap_turn(prof_heap_t *h, const prof_turn_t *turn)
+prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer)
 {
     prof_heap_thread_t  *t;
 
@@ -297,7 +280,7 @@ prof_heap_turn(prof_heap_t *h, const prof_turn_t *turn)
         prof_heap_renew(h);
     }
 
-    t->turn = turn;
+    t->outer = outer;
 
     /* a hook in a signal handler finds both or none */
 

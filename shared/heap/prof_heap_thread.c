@@ -6,7 +6,7 @@
  */
 
 
-#include "heap/prof_heap.h"
+#include "heap/prof_heap_state.h"
 
 #include <string.h>
 

@@ -17,7 +17,7 @@
 
 
 #include "heap/prof_hooks.h"
-#include "capture/prof_sampler.h"
+#include "base/prof_clock.h"
 #include "unwind/prof_object.h"
 #include "heap/prof_page.h"
 #include "heap/prof_slot.h"

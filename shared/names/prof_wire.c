@@ -4,6 +4,7 @@
  */
 
 
+#include "base/prof_clock.h"
 #include "names/prof_wire.h"
 
 #include <errno.h>
@@ -235,9 +236,5 @@ prof_wire_wait(int fd, int events, uint64_t deadline)
 uint64_t
 prof_wire_now(void)
 {
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+    return prof_clock(CLOCK_MONOTONIC);
 }

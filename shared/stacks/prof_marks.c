@@ -5,7 +5,7 @@
 
 
 #include "stacks/prof_marks.h"
-#include "prof.h"
+#include "stacks/prof_tables.h"
 
 #include <string.h>
 

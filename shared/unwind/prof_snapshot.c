@@ -12,13 +12,13 @@
  */
 
 
+#include "base/prof_clock.h"
 #include "unwind/prof_block.h"
 #include "unwind/prof_object.h"
 #include "unwind/prof_snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 
 /* retries if another thread loads an object meanwhile */
@@ -46,7 +46,6 @@ static void prof_snapshot_gone(const prof_snapshot_t *s, prof_unwind_t *u,
     prof_range_t *to);
 static int prof_snapshot_has(const prof_snapshot_t *s,
     const prof_range_t *range);
-static uint64_t prof_snapshot_now(void);
 
 
 static uint64_t  prof_snapshot_ids;
@@ -72,7 +71,7 @@ prof_unwind_update(const prof_unwind_t *old, int remember)
         return NULL;
     }
 
-    start = prof_snapshot_now();
+    start = prof_clock(CLOCK_MONOTONIC);
     again = 1;
     u = NULL;
 
@@ -86,7 +85,7 @@ prof_unwind_update(const prof_unwind_t *old, int remember)
     free(s);
 
     if (u) {
-        u->info.build_ns = prof_snapshot_now() - start;
+        u->info.build_ns = prof_clock(CLOCK_MONOTONIC) - start;
     }
 
     return u;
@@ -397,15 +396,4 @@ prof_snapshot_has(const prof_snapshot_t *s, const prof_range_t *range)
     }
 
     return 0;
-}
-
-
-static uint64_t
-prof_snapshot_now(void)
-{
-    struct timespec  ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
 }

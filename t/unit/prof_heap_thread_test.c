@@ -7,7 +7,7 @@
  */
 
 
-#include "heap/prof_heap.h"
+#include "heap/prof_heap_state.h"
 #include "prof.h"
 #include "tap.h"
 

@@ -9,7 +9,7 @@
 
 #include "tap.h"
 
-#include "capture/prof_capture.h"
+#include "capture/prof_turn.h"
 #include "prof.h"
 #include "prof_series.h"
 #include "views/prof_kind.h"

@@ -7,7 +7,7 @@
  */
 
 
-#include "capture/prof_capture.h"
+#include "capture/prof_turn.h"
 #include "capture/prof_watch.h"
 #include "tap.h"
 

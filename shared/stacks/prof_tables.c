@@ -10,11 +10,13 @@
  */
 
 
-#include "prof.h"
+#include "stacks/prof_tables.h"
 
 
 static prof_unwind_t  *prof_unwind;
 static uint32_t        prof_users;
+
+static void          (*prof_observer)(int begins);
 
 
 int
@@ -33,7 +35,9 @@ prof_process_refresh(void)
         return prof_unwind;
     }
 
-    prof_heap_mute();
+    if (prof_observer) {
+        prof_observer(1);
+    }
 
     u = prof_unwind_update(prof_unwind, prof_users != 0);
 
@@ -44,7 +48,9 @@ prof_process_refresh(void)
         prof_unwind = u;
     }
 
-    prof_heap_unmute();
+    if (prof_observer) {
+        prof_observer(0);
+    }
 
     return prof_unwind;
 }
@@ -76,4 +82,11 @@ const prof_unwind_t *
 prof_process_unwind(void)
 {
     return prof_unwind;
+}
+
+
+void
+prof_process_observe(void (*observer)(int begins))
+{
+    prof_observer = observer;
 }

@@ -1,0 +1,98 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * A capture and its turns.  All of a capture's memory but this struct and the
+ * names is one block, mapped at the start: call tree in one half, timeline in
+ * the other.
+ *
+ * Context: the sampler's thread; not in a signal.
+ */
+
+
+#ifndef _PROF_TURN_H_INCLUDED_
+#define _PROF_TURN_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "base/prof_stats.h"
+#include "capture/prof_capture.h"
+#include "capture/prof_entries.h"
+#include "capture/prof_sampler.h"
+#include "capture/prof_traces.h"
+#include "stacks/prof_take.h"
+#include "stacks/prof_tree.h"
+
+
+#define PROF_NAMES_MAX  256
+
+typedef struct {
+    uint32_t              type;          /* prof_type_e of the frame */
+    char                 *text;
+    size_t                len;
+} prof_capture_name_t;
+
+
+struct prof_capture_s {
+    prof_tree_t           tree;
+    prof_entries_t        timeline;
+    prof_stats_t          stats;
+    void                 *memory;
+    size_t                memory_size;
+
+    uint32_t              mode;
+    uint32_t              frequency;     /* asked */
+    uint64_t              period;        /* in force, ns */
+    uint64_t              rest;          /* ns until the next sample is due */
+    uint64_t              taken;
+
+    uint64_t              start_realtime;
+    uint64_t              mark;          /* end of the last turn or gap */
+    uint64_t              wall;
+    uint64_t              running;
+    uint64_t              cpu;
+
+    uint32_t              nnames;
+    prof_capture_name_t   names[PROF_NAMES_MAX];
+
+    prof_traces_t        *traces;        /* NULL: they are not told apart */
+
+    prof_heap_t          *heap;          /* NULL: allocations are not counted */
+    uint32_t              heap_base;     /* of its nodes in the profile */
+};
+
+
+/*
+ * A turn; lives on the stack of prof_turn_run().  What was sampled is folded in
+ * segments: from the turn's start, or a border of a span, to the next one.
+ */
+
+struct prof_turn_s {
+    prof_turn_t     *prev;
+    prof_capture_t  *capture;       /* NULL: ended */
+    uintptr_t        what;
+    uint64_t         wall;          /* clocks at the start of the segment */
+    uint64_t         cpu;
+    uint64_t         read;          /* when the CPU clock was read */
+    uint64_t         samples;       /* folded in the turn */
+    prof_outer_t     outer;
+};
+
+
+PROF_HIDDEN_BEGIN
+
+/* the time until the turn that begins now belongs to the gap before it */
+void prof_capture_resume(prof_capture_t *c);
+
+/* prof_capture_name() for a frame of a type that is no stage */
+uintptr_t prof_capture_typed(prof_capture_t *c, uint32_t type,
+    const char *text, size_t len);
+
+/* adds to the timeline, and samples less often when its memory is short */
+void prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t kind,
+    uint64_t wall, uint64_t cpu);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_TURN_H_INCLUDED_ */

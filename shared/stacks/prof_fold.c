@@ -1,0 +1,38 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+
+ */
+
+
+#include "profile/prof_profile.h"
+#include "stacks/prof_take.h"
+
+
+uint32_t
+prof_fold(prof_tree_t *t, uint32_t node, const prof_record_t *rec,
+    uintptr_t empty, prof_stats_t *st)
+{
+    if (rec->end) {
+        node = prof_tree_frame(t, node, rec->end, st);
+    }
+
+    node = prof_tree_stack(t, node, rec->pcs, rec->nframes, st);
+
+    return (node == PROF_NONE) ? prof_tree_frame(t, node, empty, st) : node;
+}
+
+
+uint32_t
+prof_fold_outer(prof_tree_t *t, const prof_outer_t *outer, prof_stats_t *st)
+{
+    uint32_t  i, node;
+
+    node = PROF_NONE;
+
+    for (i = 0; i < outer->nspans; i++) {
+        node = prof_tree_frame(t, node, outer->spans[i], st);
+    }
+
+    return node;
+}

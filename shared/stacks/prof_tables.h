@@ -1,0 +1,50 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The unwind tables of the process: the current snapshot.  They are shared by
+ * all that takes stacks.
+ *
+ * Ownership: the tables belong to this file.  Code that walks by a snapshot
+ * that may be renewed meanwhile holds it (prof_unwind_hold()).
+ * Context: not in a signal; one thread, which also makes captures.
+ */
+
+
+#ifndef _PROF_TABLES_H_INCLUDED_
+#define _PROF_TABLES_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "unwind/prof_unwind.h"
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Builds the unwind tables of all loaded objects.  Call it in the parent of
+ * all processes that will profile: they share its memory.  Calling it again
+ * renews the tables if an object was loaded or unloaded since.
+ * Context: not in a signal; one thread, which also makes captures.
+ */
+int prof_process_init(void);
+void prof_process_done(void);
+
+/* the same; gives the tables, the old ones when memory is short, or NULL */
+const prof_unwind_t *prof_process_refresh(void);
+const prof_unwind_t *prof_process_unwind(void);     /* as last renewed */
+
+/* between them the tables remember what is unloaded, so that it has names */
+void prof_process_hold(void);
+void prof_process_release(void);
+
+/*
+ * Sets a function that is called with 1 before tables are made, and with 0
+ * afterwards: making them allocates memory.
+ */
+void prof_process_observe(void (*observer)(int begins));
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_TABLES_H_INCLUDED_ */

@@ -1,0 +1,25 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+
+ */
+
+
+#include "stacks/prof_take.h"
+#include "unwind/prof_arch.h"
+
+
+void
+prof_take(prof_record_t *rec, const prof_walker_t *w, const ucontext_t *uc,
+    const prof_stack_t *stack, uintptr_t top)
+{
+    prof_regs_t  regs;
+
+    if (stack) {
+        prof_arch_regs(&regs, uc);
+        top = prof_stack_top(stack, regs.sp, top);
+    }
+
+    rec->nframes = prof_walk(w->unwind, w->cache, uc, top, rec->pcs,
+                             PROF_MAX_DEPTH, w->stats, &rec->end);
+}
