@@ -139,7 +139,9 @@ ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
         return NGX_DONE;
     }
 
-    if (!asked && ngx_http_profile_nendpoints
+    /* also requests that might have had a trigger or an order, and have none */
+
+    if (ngx_http_profile_nendpoints
         && ngx_http_profile_endpoint_begin(r) == NGX_DONE)
     {
         return NGX_DONE;
