@@ -155,8 +155,10 @@ for my $scene (@scenes) {
     scene($uri);
     my %counts = counts_when_done($uri);
 
+    # a kept request has names to look up only if the watch has sampled it
+
     cmp_ok($counts{clone}, '>', 0, "$name: the helper for names is started")
-        if $new;
+        if $new && $uri =~ /record/;
 
     for my $call (grep { $counts{$_} } @calls) {
 

@@ -139,7 +139,7 @@ sub answer {
 
     return 'error' if $status == 400
         && $r->body() =~ /^(?:performance_bar|profile_\w+|stackprof_mode|mode|
-                             format|frequency|X-Profile)[ ][\w ",]+\n\z/x;
+                             format|frequency|X-Profile)[ ][\w ",:]+\n\z/x;
 
     # nginx's own, before the module is asked
 

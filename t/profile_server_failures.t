@@ -169,7 +169,10 @@ ok(wait_for(sub { workers($master) == 4 }), 'its workers');
 for my $round (1 .. $rounds) {
     my @old = workers($master);
 
+    # the connection is an old worker's when the new ones begin
+
     $s = ProfileTest::HTTP::connect_to(8081);
+    http_get('/', socket => $s, keepalive => 1);
     start($s, 1.5, 99);
     kill 'USR2', $master;
 
