@@ -17,6 +17,8 @@ use lib dirname(__FILE__) . '/lib';
 use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ auth_request map proxy realip rewrite /);
+$t->skip_all('sanitizers and a preloaded library') if $t->sanitizers();
+
 my $dir = $t->testdir();
 
 my $so = "$dir/prof_doors.so";

@@ -36,8 +36,8 @@ my $OTHERS_NEW = 8;
 
 my $t = ProfileTest->new()->has(qw/ rewrite /)->allow(qr/profile: /);
 
-plan(skip_all => 'the module is linked into nginx') if $t->{module} eq '';
-plan(skip_all => 'sanitizers and a preloaded library') if $t->sanitizers();
+$t->skip_all('the module is linked into nginx') if $t->{module} eq '';
+$t->skip_all('sanitizers and a preloaded library') if $t->sanitizers();
 
 $t->conf(<<'EOF', workers => 2);
 profile_accounting on;
