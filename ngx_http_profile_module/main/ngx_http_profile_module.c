@@ -96,7 +96,8 @@ ngx_http_profile_look(ngx_http_request_t *r)
                                       plcf->arg_rare)
                == NGX_OK
             || ngx_http_get_module_ctx(r, ngx_http_profile_module)
-            || ngx_http_profile_orders->until;
+            || (ngx_http_profile_orders->until
+                && ngx_http_profile_order_header(r));
 
     return (asked || ngx_http_profile_all) ? ngx_http_profile_serve(r, asked)
                                            : NGX_DECLINED;
@@ -139,7 +140,7 @@ ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
         return NGX_DONE;
     }
 
-    /* also requests that might have had a trigger or an order, and have none */
+    /* requests whose trigger or order turned out not to be one, too */
 
     if (ngx_http_profile_nendpoints
         && ngx_http_profile_endpoint_begin(r) == NGX_DONE)

@@ -57,14 +57,11 @@ ngx_http_profile_set_orders(ngx_http_profile_orders_t *orders)
 }
 
 
-void
-ngx_http_profile_find_order(ngx_http_request_t *r,
-    ngx_http_profile_trigger_t *t)
+ngx_table_elt_t *
+ngx_http_profile_order_header(ngx_http_request_t *r)
 {
-    ngx_str_t           value;
-    ngx_uint_t          n;
-    ngx_table_elt_t    *h;
-    ngx_atomic_uint_t   until;
+    ngx_uint_t         n;
+    ngx_atomic_uint_t  until;
 
     static ngx_str_t  name = ngx_string("Cookie");
 
@@ -72,10 +69,21 @@ ngx_http_profile_find_order(ngx_http_request_t *r,
 
     if (until < (ngx_atomic_uint_t) ngx_time()) {
         (void) ngx_atomic_cmp_set(&ngx_http_profile_orders->until, until, 0);
-        return;
+        return NULL;
     }
 
-    h = ngx_http_profile_find_header(r, &name, &n);
+    return ngx_http_profile_find_header(r, &name, &n);
+}
+
+
+void
+ngx_http_profile_find_order(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t)
+{
+    ngx_str_t         value;
+    ngx_table_elt_t  *h;
+
+    h = ngx_http_profile_order_header(r);
 
     while (h && ngx_http_profile_cut_cookie(r, h, &value) == NGX_OK) {
 

@@ -206,6 +206,12 @@ ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
 
 /* ngx_http_profile_order.c: orders of the bar, which are cookies */
 
+/*
+ * While an order waits, returns the request's header "Cookie", which may hold
+ * the order; or NULL.
+ */
+ngx_table_elt_t *ngx_http_profile_order_header(ngx_http_request_t *r);
+
 /* this worker's; without a bar one that never has an order */
 extern ngx_http_profile_orders_t  *ngx_http_profile_orders;
 

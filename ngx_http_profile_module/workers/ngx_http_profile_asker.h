@@ -257,7 +257,7 @@ ngx_int_t ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s);
 ngx_int_t ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
 
-/* stores the merged profile, in the thread */
+/* the job thread stores the merged profile */
 ngx_int_t ngx_http_profile_asker_keep(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
 

@@ -10,7 +10,7 @@
 #include "workers/ngx_http_profile_asker.h"
 
 
-/* counters of processes that have ended are free */
+/* a counter is free again when its process has ended */
 
 ngx_int_t
 ngx_http_profile_ticket_get(ngx_uint_t n)
