@@ -91,6 +91,17 @@
 #define prof_frame_is_name(pc)  ((pc) < PROF_FRAME_NAMED)
 
 
+/*
+ * Functions of interpreters have keys in a range where no address is: a marked
+ * address does not have this load (PROF_LOAD_SCRIPT).  The first one is that of
+ * a function that is not known.
+ */
+
+#define PROF_FRAME_SCRIPT         ((uintptr_t) 0xfffe << 48)
+
+#define prof_frame_is_script(pc)  ((uintptr_t) (pc) >> 48 == 0xfffe)
+
+
 PROF_HIDDEN_BEGIN
 
 /*

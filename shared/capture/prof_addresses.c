@@ -43,7 +43,7 @@ prof_process_addresses(const uintptr_t *pcs, uint32_t n, uint32_t *nodes)
     for (i = 0; i < n; i++) {
         pc = pcs[i];
 
-        if (prof_frame_is_name(pc)) {
+        if (prof_frame_is_name(pc) || prof_frame_is_script(pc)) {
             nodes[i] = PROF_NONE;
             continue;
         }

@@ -10,7 +10,9 @@
 
 #include "capture/prof_turn.h"
 #include "heap/prof_heap_state.h"
+#include "scripts/prof_scripts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -46,6 +48,7 @@ static int prof_finish_address(prof_finish_t *f, prof_frame_t *frame,
     uint64_t key);
 static int prof_finish_name(const prof_capture_t *c, prof_frame_t *frame,
     uintptr_t pc);
+static int prof_finish_script(prof_frame_t *frame, uintptr_t key);
 static uint32_t prof_finish_object(prof_finish_t *f, const prof_object_t *obj);
 
 
@@ -355,6 +358,10 @@ prof_finish_frame(prof_finish_t *f, uint64_t key)
 
     p = f->profile;
 
+    if (prof_frame_is_script(prof_key_pc(key))) {
+        key &= ~(uint64_t) 1;
+    }
+
     for (i = (key * 0x9e3779b97f4a7c15) >> 32; /* void */ ; i++) {
 
         n = f->slots[i & f->mask];
@@ -394,6 +401,10 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
 
     if (prof_frame_is_name(pc)) {
         return prof_finish_name(f->capture, frame, pc);
+    }
+
+    if (prof_frame_is_script(pc)) {
+        return prof_finish_script(frame, pc);
     }
 
     frame->type = prof_key_call(key) ? PROF_TYPE_RETURN : PROF_TYPE_CODE;
@@ -443,6 +454,46 @@ prof_finish_name(const prof_capture_t *c, prof_frame_t *frame, uintptr_t pc)
     frame->name = strdup(name);
 
     return frame->name ? PROF_OK : PROF_ERROR;
+}
+
+
+/* a function without a name is told apart by its first line */
+
+static int
+prof_finish_script(prof_frame_t *frame, uintptr_t key)
+{
+    prof_script_t  s;
+
+    frame->type = PROF_TYPE_SCRIPT;
+
+    if (prof_script_find(key, &s) != PROF_OK) {
+        frame->name = strdup("[script]");
+        return frame->name ? PROF_OK : PROF_ERROR;
+    }
+
+    frame->source = PROF_SOURCE_SCRIPT;
+    frame->line = s.line;
+    frame->start_line = s.start_line;
+
+    if (s.function_len) {
+        frame->name = strndup(s.function, s.function_len);
+
+    } else if (asprintf(&frame->name, "function at line %u", s.start_line)
+               == -1)
+    {
+        frame->name = NULL;
+    }
+
+    if (frame->name == NULL) {
+        return PROF_ERROR;
+    }
+
+    if (s.file_len) {
+        frame->file = strndup(s.file, s.file_len);
+        return frame->file ? PROF_OK : PROF_ERROR;
+    }
+
+    return PROF_OK;
 }
 
 

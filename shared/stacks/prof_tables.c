@@ -10,6 +10,7 @@
  */
 
 
+#include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"
 
 
@@ -74,7 +75,9 @@ prof_process_hold(void)
 void
 prof_process_release(void)
 {
-    prof_users--;
+    if (--prof_users == 0) {
+        prof_scripts_reuse();
+    }
 }
 
 

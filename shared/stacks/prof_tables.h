@@ -34,7 +34,10 @@ void prof_process_done(void);
 const prof_unwind_t *prof_process_refresh(void);
 const prof_unwind_t *prof_process_unwind(void);     /* as last renewed */
 
-/* between them the tables remember what is unloaded, so that it has names */
+/*
+ * Between them the tables remember what is unloaded, so that it has names, and
+ * keys of script frames are valid.
+ */
 void prof_process_hold(void);
 void prof_process_release(void);
 

@@ -19,6 +19,10 @@
 #define prof_load(pc)  ((uint32_t) ((pc) >> PROF_LOAD_SHIFT) & PROF_LOAD_MASK)
 
 
+_Static_assert(prof_load(PROF_FRAME_SCRIPT) == PROF_LOAD_SCRIPT,
+               "keys of script frames look like marked addresses");
+
+
 static void prof_unwind_unref(const prof_range_t *ranges, uint32_t n);
 static const prof_range_t *prof_unwind_range(const prof_unwind_t *u,
     uintptr_t pc);

@@ -38,7 +38,11 @@
 
 /* the load of addresses without an object, or in an unknown object */
 
-#define PROF_LOAD_NONE   0x7ffe
+#define PROF_LOAD_NONE   0x7ffd
+
+/* the load of keys of script frames (PROF_FRAME_SCRIPT), not of addresses */
+
+#define PROF_LOAD_SCRIPT  0x7ffe
 
 /* the bits of a load; all of them are set in addresses of the kernel */
 

@@ -10,6 +10,7 @@
 
 #include "views/prof_view.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +32,9 @@ typedef struct {
 
 
 static int prof_view_functions(prof_view_ctx_t *ctx);
+static int prof_view_label(const prof_frame_t *f, char **label);
 static uint32_t prof_view_named(prof_view_ctx_t *ctx,
-    prof_view_function_t *func);
+    prof_view_function_t *func, char *text);
 static uint32_t prof_view_function(prof_view_ctx_t *ctx,
     const prof_view_function_t *func);
 static int prof_view_same(const prof_view_ctx_t *ctx,
@@ -121,6 +123,7 @@ prof_view_destroy(prof_view_t *v)
 static int
 prof_view_functions(prof_view_ctx_t *ctx)
 {
+    char                  *label;
     size_t                 n;
     uint32_t               i, k;
     prof_view_t           *v;
@@ -137,10 +140,10 @@ prof_view_functions(prof_view_ctx_t *ctx)
     ctx->function = calloc((size_t) p->nframes + 1, sizeof(uint32_t));
     ctx->inlined = calloc((size_t) p->ninlines + 1, sizeof(uint32_t));
     v->functions = calloc(n + 1, sizeof(prof_view_function_t));
-    v->names = ctx->name ? calloc(n + 1, sizeof(char *)) : NULL;
+    v->names = calloc(n + 1, sizeof(char *));
 
     if (ctx->function == NULL || ctx->inlined == NULL || v->functions == NULL
-        || (ctx->name && v->names == NULL)
+        || v->names == NULL
         || prof_view_hash_init(&ctx->hash, n) != PROF_OK)
     {
         return PROF_ERROR;
@@ -149,13 +152,17 @@ prof_view_functions(prof_view_ctx_t *ctx)
     for (i = 0; i < p->nframes; i++) {
         f = &p->frames[i];
 
-        func.name = f->name;
+        if (prof_view_label(f, &label) != PROF_OK) {
+            return PROF_ERROR;
+        }
+
+        func.name = label ? label : f->name;
         func.file = f->file;
-        func.line = f->start_line;
+        func.line = label ? f->line : f->start_line;
         func.frame = i;
         func.inlined = 0;
 
-        ctx->function[i] = prof_view_named(ctx, &func);
+        ctx->function[i] = prof_view_named(ctx, &func, label);
 
         if (ctx->function[i] == PROF_NONE) {
             return PROF_ERROR;
@@ -169,7 +176,7 @@ prof_view_functions(prof_view_ctx_t *ctx)
             func.line = in->start_line;
             func.inlined = 1;
 
-            ctx->inlined[k] = prof_view_named(ctx, &func);
+            ctx->inlined[k] = prof_view_named(ctx, &func, NULL);
 
             if (ctx->inlined[k] == PROF_NONE) {
                 return PROF_ERROR;
@@ -181,23 +188,59 @@ prof_view_functions(prof_view_ctx_t *ctx)
 }
 
 
-static uint32_t
-prof_view_named(prof_view_ctx_t *ctx, prof_view_function_t *func)
+/*
+ * The label of a place in a script, "app.lua:40 handler", malloc()ed; NULL for
+ * other frames.  A source that is no file has a name with parentheses or
+ * brackets, "content_by_lua(nginx.conf:9)", in which a slash separates nothing.
+ */
+
+static int
+prof_view_label(const prof_frame_t *f, char **label)
 {
-    char         *text;
+    int          rc;
+    size_t       len;
+    const char  *file;
+
+    *label = NULL;
+
+    if (f->type != PROF_TYPE_SCRIPT || f->file == NULL) {
+        return PROF_OK;
+    }
+
+    file = f->file;
+    len = strlen(file);
+
+    if (len == 0 || strchr(")]", file[len - 1]) == NULL) {
+        file = prof_path_file(file);
+    }
+
+    rc = f->line ? asprintf(label, "%s:%u %s", file, f->line, f->name)
+                 : asprintf(label, "%s %s", file, f->name);
+
+    return (rc == -1) ? PROF_ERROR : PROF_OK;
+}
+
+
+/* takes the text, which may be the function's name; NULL: none is owned */
+
+static uint32_t
+prof_view_named(prof_view_ctx_t *ctx, prof_view_function_t *func, char *text)
+{
+    char         *given;
     uint32_t      i, n;
     prof_view_t  *v;
 
-    if (ctx->name == NULL) {
-        return prof_view_function(ctx, func);
-    }
+    if (ctx->name) {
+        given = text;
+        text = ctx->name(func->name);
+        free(given);
 
-    text = ctx->name(func->name);
-    if (text == NULL) {
-        return PROF_NONE;
-    }
+        if (text == NULL) {
+            return PROF_NONE;
+        }
 
-    func->name = text;
+        func->name = text;
+    }
 
     v = ctx->view;
     n = v->nfunctions;

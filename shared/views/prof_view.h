@@ -29,10 +29,16 @@
 #define PROF_VIEW_SHARE  20000
 
 
+/*
+ * The places of a script are functions of their own, because a script waits or
+ * runs at a line: "app.lua:40 handler".
+ */
+
 typedef struct {
     const char  *name;
     const char  *file;          /* source; NULL: unknown */
-    uint32_t     line;          /* where it begins in that file; 0: unknown */
+    uint32_t     line;          /* of the place, or where the function begins in
+                                   that file; 0: unknown */
     uint32_t     frame;         /* the first of the profile's frames in it */
     uint32_t     inlined;       /* into the function of its frames */
 } prof_view_function_t;
@@ -69,7 +75,7 @@ typedef struct {
     uint64_t              *self;
     uint64_t              *total;
     uint64_t               whole[PROF_MEASURE_MAX];     /* sum of a column */
-    char                 **names;       /* owned texts, or NULL */
+    char                 **names;       /* owned texts; NULL: it is another's */
 } prof_view_t;
 
 
