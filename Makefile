@@ -172,6 +172,15 @@ PROTO_SRCS = shared/proto/prof_proto.c                                        \
 
 $(patsubst shared/%,$(BUILD)/core/%.o,$(PROTO_SRCS)): $(PROTO).h
 
+# the names of the system calls in the kernel's headers
+SYSCALLS = $(BUILD)/gen/names/prof_syscall_names.h
+
+$(SYSCALLS): tools/list-syscalls $(BUILD)/core.args
+	@mkdir -p $(@D)
+	tools/list-syscalls $(CC) > $@
+
+$(BUILD)/core/names/prof_syscall.c.o: $(SYSCALLS)
+
 $(BUILD)/core/%.o: shared/% $(BUILD)/core.args
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<

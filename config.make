@@ -16,6 +16,11 @@ $prof_gen.h:	$prof_proto
 	mkdir -p $NGX_OBJS/addon
 	$prof_protoc --c_out=$NGX_OBJS/addon --proto_path=$ngx_addon_dir/shared $prof_proto
 
+
+$NGX_OBJS/addon/names/prof_syscall_names.h:	$ngx_addon_dir/tools/list-syscalls
+	mkdir -p $NGX_OBJS/addon/names
+	$ngx_addon_dir/tools/list-syscalls \$(CC) > \$@
+
 END
 
 

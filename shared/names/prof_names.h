@@ -37,6 +37,7 @@
 typedef struct {
     uint64_t        pc;         /* inside of the instruction */
     uint64_t        function;   /* start of the unwind entry, 0: unknown */
+    uint32_t        call;       /* see prof_symbol_t */
     uint32_t        complete;   /* complete by debugging information */
     uint32_t        source;     /* prof_source_e */
     uint32_t        line;

@@ -9,6 +9,7 @@
 
 #include "names/prof_symbol.h"
 #include "names/prof_symbol_table.h"
+#include "names/prof_syscall.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -42,6 +43,10 @@ prof_symbol_find(const prof_profile_object_t *o, prof_symbol_t *syms,
 
     if (rc == PROF_OK) {
         rc = prof_symbol_plt(&elf, syms, n);
+    }
+
+    if (rc == PROF_OK) {
+        rc = prof_syscall_find(&elf, syms, n);
     }
 
     prof_elf_close(&elf);

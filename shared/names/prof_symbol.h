@@ -24,6 +24,12 @@
 typedef struct {
     uint64_t   pc;              /* inside of the instruction */
     uint64_t   function;        /* start of the unwind entry, 0: unknown */
+    uint64_t   len;             /* of the unwind entry; without one that of
+                                   the symbol */
+    uint32_t   interrupted;     /* the address is that of the interrupted
+                                   instruction */
+    uint32_t   call;            /* the number of the interrupted system call
+                                   plus 1, 0: no call, or an unknown one */
     char      *name;            /* the symbol, owned by the caller; NULL: no
                                    symbol fits exactly */
     uint64_t   value;           /* start of the symbol that gave the name */
@@ -36,9 +42,9 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Names those of the n addresses for which the object's own file has a symbol
- * that fits exactly.  The array must be sorted by pc, and all names must be
- * NULL.  Returns PROF_OK, also if the file cannot be used, or PROF_ERROR if
- * there is no memory.
+ * that fits exactly, and finds the system calls of the interrupted ones.  The
+ * array must be sorted by pc, and all results must be 0.  Returns PROF_OK, also
+ * if the file cannot be used, or PROF_ERROR if there is no memory.
  */
 int prof_symbol_find(const prof_profile_object_t *o, prof_symbol_t *syms,
     uint32_t n);

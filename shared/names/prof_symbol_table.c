@@ -338,6 +338,10 @@ prof_symbol_take(prof_symbol_t *s, const Elf64_Sym *sym, uint32_t rank,
     s->value = sym->st_value;
     s->rank = rank;
 
+    if (s->function == 0) {
+        s->len = sym->st_size;
+    }
+
     return PROF_OK;
 }
 

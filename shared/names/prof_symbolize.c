@@ -14,6 +14,7 @@
 #include "names/prof_names.h"
 #include "names/prof_symbol.h"
 #include "names/prof_symbolize.h"
+#include "names/prof_syscall.h"
 #include "names/prof_wire.h"
 #include "profile/prof_profile.h"
 
@@ -32,6 +33,7 @@ typedef struct {
     prof_profile_t         *profile;
     const char             *debug_root;
     uint64_t                deadline;
+    uint32_t               *calls;      /* by frame: see prof_symbol_t */
     prof_profile_object_t  *object;
     prof_names_object_t    *names;      /* frames whose names are in the
                                            cache */
@@ -49,7 +51,7 @@ typedef struct {
 
 
 static int prof_symbolize_all(prof_profile_t *p, const char *debug_root,
-    uint32_t *order);
+    uint32_t *lists);
 static int prof_symbolize_object(prof_symbolize_t *s);
 static int prof_symbolize_known(prof_symbolize_t *s);
 static int prof_symbolize_tables(prof_symbolize_t *s);
@@ -80,22 +82,26 @@ int
 prof_symbolize(prof_profile_t *p, const char *debug_root)
 {
     int        rc;
-    uint32_t  *order;
+    uint32_t  *lists;
 
-    /* three lists of frames */
+    /* the system call of each frame, and three lists of frames */
 
-    order = malloc(3 * ((size_t) p->nframes + 1) * sizeof(uint32_t));
-    if (order == NULL) {
+    lists = calloc(4 * ((size_t) p->nframes + 1), sizeof(uint32_t));
+    if (lists == NULL) {
         return PROF_ERROR;
     }
 
     (void) pthread_mutex_lock(&prof_symbolize_lock);
 
-    rc = prof_symbolize_all(p, debug_root, order);
+    rc = prof_symbolize_all(p, debug_root, lists);
 
     (void) pthread_mutex_unlock(&prof_symbolize_lock);
 
-    free(order);
+    if (rc == PROF_OK) {
+        rc = prof_syscall_frames(p, lists);
+    }
+
+    free(lists);
 
     return rc;
 }
@@ -114,13 +120,14 @@ prof_profile_forget(void)
 
 
 static int
-prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *order)
+prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *lists)
 {
     int                rc;
-    uint32_t           i, n, next;
+    uint32_t           i, n, next, *order;
     prof_symbolize_t   s;
 
     n = 0;
+    order = lists + p->nframes;
 
     for (i = 0; i < p->nframes; i++) {
         if (p->frames[i].name == NULL) {
@@ -135,6 +142,7 @@ prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *order)
     s.profile = p;
     s.debug_root = debug_root;
     s.deadline = prof_wire_now() + prof_helper_time();
+    s.calls = lists;
     s.tables = order + n;
     s.ask = s.tables + n;
 
@@ -218,6 +226,8 @@ prof_symbolize_known(prof_symbolize_t *s)
             continue;
         }
 
+        s->calls[s->frames[i]] = name->call;
+
         if (prof_profile_name(s->profile, f, name) != PROF_OK) {
             return PROF_ERROR;
         }
@@ -258,12 +268,16 @@ prof_symbolize_tables(prof_symbolize_t *s)
 
         syms[i].pc = prof_frame_pc(f);
         syms[i].function = f->function;
+        syms[i].len = f->function_len;
+        syms[i].interrupted = f->type == PROF_TYPE_CODE;
     }
 
     rc = prof_symbol_find(s->object, syms, s->ntables);
 
     for (i = 0; i < s->ntables; i++) {
         f = &s->profile->frames[s->tables[i]];
+
+        s->calls[s->tables[i]] = syms[i].call;
 
         f->name = syms[i].name;
         f->source = f->name ? PROF_SOURCE_SYMBOLS : PROF_SOURCE_NONE;
@@ -373,6 +387,7 @@ prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f, uint32_t complete)
 
     name.pc = prof_frame_pc(f);
     name.function = f->function;
+    name.call = s->calls[f - s->profile->frames];
     name.complete = complete;
     name.source = f->source;
     name.line = f->line;

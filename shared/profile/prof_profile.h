@@ -70,6 +70,7 @@ typedef enum {
     PROF_SOURCE_SCRIPT,         /* the interpreter */
     PROF_SOURCE_SYMBOLS,        /* a symbol table */
     PROF_SOURCE_DEBUG,          /* debugging information */
+    PROF_SOURCE_KERNEL,         /* the number of a system call */
     PROF_SOURCE_MAX
 } prof_source_e;
 
