@@ -28,26 +28,6 @@ static void ngx_http_profile_account_late(void);
 static void ngx_http_profile_update_time(uint64_t now);
 
 
-PROF_HOT ngx_int_t
-ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
-{
-    if (ngx_http_profile_adopt(tr) == NGX_OK) {
-        ngx_http_profile_account_start(tr, ngx_http_profile_current->start);
-
-        if (ngx_http_profile_observers.notes_begin) {
-            ngx_http_profile_observers.notes_begin(tr,
-                                              ngx_http_profile_current->start);
-        }
-
-        return NGX_DECLINED;
-    }
-
-    ngx_http_profile_run_request(tr);
-
-    return NGX_DONE;
-}
-
-
 PROF_HOT void
 ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 {

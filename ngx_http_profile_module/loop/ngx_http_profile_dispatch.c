@@ -4,8 +4,7 @@
  *
  * The dispatch of an armed worker.  It runs polled events, posted events and
  * expired timers in nginx's order, but as turns of the requests that they
- * belong to.  A run on the stack says for which request the worker runs, and
- * since when.
+ * belong to.
  */
 
 
@@ -18,20 +17,12 @@ PROF_GLUE_INLINE void ngx_http_profile_run_event(ngx_event_t *ev,
     ngx_connection_t *c);
 static void ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr,
     ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer);
-PROF_GLUE_INLINE void ngx_http_profile_init_run(
-    ngx_http_profile_run_t *run, ngx_http_profile_track_t *tr,
-    uintptr_t handler);
-static void ngx_http_profile_stalled(ngx_http_profile_run_t *run,
-    uint64_t ns);
 static void ngx_http_profile_event_turn(void *data);
 static void ngx_http_profile_events_turn(void *data);
 static void ngx_http_profile_run_next(void);
 static ngx_event_t *ngx_http_profile_posted_own(ngx_queue_t *posted,
     ngx_http_profile_track_t *tr);
 
-
-PROF_HOT_DATA ngx_http_profile_observers_t  ngx_http_profile_observers;
-PROF_HOT_DATA ngx_http_profile_run_t       *ngx_http_profile_current;
 
 /* the queue of which events are dispatched; NULL: the poll's */
 
@@ -320,168 +311,4 @@ ngx_http_profile_posted_own(ngx_queue_t *posted, ngx_http_profile_track_t *tr)
     ngx_delete_posted_event(ev);
 
     return ev;
-}
-
-
-PROF_GLUE_INLINE void
-ngx_http_profile_init_run(ngx_http_profile_run_t *run,
-    ngx_http_profile_track_t *tr, uintptr_t handler)
-{
-    run->prev = ngx_http_profile_current;
-    run->track = tr;
-    run->connection = NULL;
-    run->start = ngx_http_profile_loop.since;
-    run->handler = handler;
-    run->accept = 0;
-    run->tail = 0;
-    run->reported = 0;
-    run->again = 0;
-    run->inner = 0;
-
-    ngx_http_profile_current = run;
-    ngx_http_profile_spot.top = run->top;
-}
-
-
-PROF_HOT void
-ngx_http_profile_enter(ngx_http_profile_run_t *run,
-    ngx_http_profile_track_t *tr, uintptr_t handler)
-{
-    ngx_http_profile_run_t  *prev;
-
-    prev = ngx_http_profile_current;
-
-    /* code that ran before the first turn of a request was for the request */
-
-    if (prev && (prev->track || (tr && tr->times.turns))) {
-        (void) ngx_http_profile_charge(prev);
-
-        if (ngx_http_profile_spot.fresh) {
-            ngx_http_profile_watch_pass(prev);
-        }
-    }
-
-    ngx_http_profile_init_run(run, tr, handler);
-
-    if (ngx_http_profile_observers.running) {
-        ngx_http_profile_observers.running(tr ? tr->request : NULL);
-    }
-}
-
-
-PROF_HOT void
-ngx_http_profile_leave(ngx_http_profile_run_t *run)
-{
-    uint64_t                   now;
-    ngx_http_profile_track_t  *tr;
-
-    if (run->track) {
-        (void) ngx_http_profile_lasting(run->track);
-    }
-
-    now = ngx_http_profile_charge(run);
-
-    ngx_http_profile_current = run->prev;
-    ngx_http_profile_spot.top = run->prev ? run->prev->top : 0;
-
-    tr = run->track;
-
-    if (ngx_http_profile_observers.running) {
-        ngx_http_profile_observers.running(run->prev && run->prev->track
-                                           ? run->prev->track->request : NULL);
-    }
-
-    if (ngx_http_profile_observers.slow_ns
-        && now - run->start >= ngx_http_profile_observers.slow_ns
-        && !run->reported)
-    {
-        ngx_http_profile_report_slow(run, tr, now - run->start);
-    }
-
-    ngx_http_profile_stalled(run, now - run->start);
-
-    if (ngx_http_profile_spot.fresh) {
-        ngx_http_profile_watch_pass(run);
-    }
-
-    if (tr && !run->again) {
-
-        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
-                       "profile: turn of %p ended after %uL ns",
-                       tr->request, now - run->start);
-
-        if (tr->notes) {
-            ngx_http_profile_observers.notes_turn_ended(tr, now);
-        }
-
-        ngx_http_profile_account_turn(tr, now);
-        ngx_http_profile_settle(tr);
-        ngx_http_profile_wrap(tr);
-
-        if (tr->ctx) {
-            ngx_http_profile_observers.turn_ended(tr);
-        }
-    }
-
-    if (ngx_http_profile_current == NULL) {
-        ngx_http_profile_disarm_idle();
-    }
-}
-
-
-/*
- * A run within another one has ended.  The request of the outer run was ready
- * to go on, so this was a stall for it, but for the time of inner runs of the
- * same request: f is the run directly within the outer run of this request.
- */
-
-PROF_HOT static void
-ngx_http_profile_stalled(ngx_http_profile_run_t *run, uint64_t ns)
-{
-    ngx_http_profile_run_t  *f, *prev;
-
-    prev = run->prev;
-
-    if (prev == NULL) {
-        return;
-    }
-
-    if (prev->track && !prev->track->closed) {
-        prev->track->times.stall += ns - run->inner;
-    }
-
-    if (run->again && run->track) {
-
-        f = prev;
-
-        while (f->prev && f->prev->track != run->track) {
-            f = f->prev;
-        }
-
-        f->inner += ns;
-    }
-}
-
-
-void
-ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
-    ngx_http_profile_track_t *tr, uint64_t ns)
-{
-    ngx_http_profile_run_t  *r;
-
-    /* the runs around this one were not slow by themselves */
-
-    for (r = run; r; r = r->prev) {
-        r->reported = 1;
-    }
-
-    ngx_http_profile_observers.slow(run, tr, ns);
-    ngx_http_profile_forgive();
-}
-
-
-void
-ngx_http_profile_forgive(void)
-{
-    ngx_http_profile_loop.since = prof_now();
 }

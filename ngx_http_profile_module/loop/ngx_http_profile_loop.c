@@ -2,8 +2,18 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The event loop of an armed worker.  It does what nginx does between two
- * polls, in nginx's order.
+ * The event loop of an armed worker.  nginx runs code for a request through
+ * ev->handler(ev) in four places of its event loop: polled events, accepted
+ * events, expired timers, posted events.  The loop of an armed worker runs the
+ * four places, in nginx's order, and looks up which request each event belongs
+ * to.  No event handler of a real connection is ever replaced.
+ *
+ * These pointers are replaced while the worker is armed, and restored when the
+ * last request is untracked:
+ *
+ *     ngx_event_actions.process_events    the poll and the dispatch
+ *     ngx_event_actions.add, .add_conn    connections that a turn opens
+ *     ngx_event_timer_rbtree.insert       timers that a turn sets
  */
 
 
@@ -14,6 +24,19 @@ typedef ngx_int_t (*ngx_http_profile_poll_pt)(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
 
 
+typedef struct {
+    ngx_http_profile_poll_pt    process_events;
+    ngx_int_t                 (*add)(ngx_event_t *ev, ngx_int_t event,
+                                    ngx_uint_t flags);
+    ngx_int_t                 (*add_conn)(ngx_connection_t *c);
+    ngx_rbtree_insert_pt        insert;
+} ngx_http_profile_pointers_t;
+
+
+static ngx_int_t ngx_http_profile_loop_begin(void);
+static void ngx_http_profile_loop_end(void);
+static void ngx_http_profile_restore(void);
+static void ngx_http_profile_restore_poll(void);
 static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
 PROF_GLUE_INLINE ngx_int_t ngx_http_profile_iterate(ngx_cycle_t *cycle,
@@ -22,41 +45,144 @@ static ngx_int_t ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll,
     ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags);
 static void ngx_http_profile_hold_time(void);
 static void ngx_http_profile_release_time(void);
+static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
+    ngx_uint_t flags);
+static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
+static ngx_http_profile_track_t *ngx_http_profile_running(void);
+static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 
 
-PROF_HOT_DATA ngx_http_profile_loop_t           ngx_http_profile_loop;
-PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_iterating;
+/* nginx's own */
 
-/* nginx's process_events() */
+PROF_HOT_DATA static ngx_http_profile_pointers_t  nginx;
 
-PROF_HOT_DATA static ngx_http_profile_poll_pt   ngx_http_profile_original;
+/* the module's iteration runs, and not nginx's own */
+
+PROF_HOT_DATA static ngx_uint_t                 iterating;
 
 /* the time to which nginx's time is held back, or 0; and nginx's real time */
 
 PROF_HOT_DATA static ngx_msec_t                 ngx_http_profile_held_msec;
 PROF_HOT_DATA static ngx_msec_t                 ngx_http_profile_real_msec;
 
+/* a timer that keeps the tree of timers from being empty */
+
+static ngx_event_t       ngx_http_profile_idle;
+static ngx_connection_t  ngx_http_profile_idle_connection;
+
 
 void
+ngx_http_profile_loop_init(void)
+{
+    static ngx_http_profile_arming_t  arming = {
+        ngx_http_profile_loop_begin,
+        ngx_http_profile_loop_end
+    };
+
+    ngx_http_profile_arm_init(&arming);
+}
+
+
+/*
+ * The process ends, maybe in the middle of a turn, which never returns.  Tracks
+ * and owned connections stay valid, since nginx may destroy the pools of their
+ * requests later.
+ */
+
+void
+ngx_http_profile_loop_exit(void)
+{
+    if (ngx_http_profile_armed) {
+        ngx_http_profile_restore();
+    }
+
+    ngx_http_profile_arm_exit();
+    ngx_http_profile_restore_poll();
+}
+
+
+static ngx_int_t
 ngx_http_profile_loop_begin(void)
 {
+    if (ngx_http_profile_poll_init((ngx_cycle_t *) ngx_cycle) != NGX_OK
+        || ngx_http_profile_owner_init() != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_http_profile_cpu_init();
+
     ngx_memzero(&ngx_http_profile_loop, sizeof(ngx_http_profile_loop_t));
     ngx_http_profile_loop.since = prof_now();
 
     /* after disarming, the module's function stays until its next call */
 
     if (ngx_event_actions.process_events != ngx_http_profile_process_events) {
-        ngx_http_profile_original = ngx_event_actions.process_events;
+        nginx.process_events = ngx_event_actions.process_events;
         ngx_event_actions.process_events = ngx_http_profile_process_events;
     }
+
+    nginx.add = ngx_event_actions.add;
+    nginx.add_conn = ngx_event_actions.add_conn;
+
+    ngx_event_actions.add = ngx_http_profile_add_event;
+
+    if (ngx_event_actions.add_conn) {
+        ngx_event_actions.add_conn = ngx_http_profile_add_connection;
+    }
+
+    /*
+     * ngx_rbtree_insert() does not call the insert function of an empty tree,
+     * so the module keeps a timer in it.  nginx's debug messages about timers
+     * read the fd of the event's connection.
+     */
+
+    ngx_http_profile_idle_connection.fd = (ngx_socket_t) -1;
+
+    ngx_http_profile_idle.handler = ngx_http_profile_idle_timer;
+    ngx_http_profile_idle.data = &ngx_http_profile_idle_connection;
+    ngx_http_profile_idle.log = ngx_cycle->log;
+    ngx_http_profile_idle.cancelable = 1;
+
+    ngx_http_profile_idle_timer(&ngx_http_profile_idle);
+
+    nginx.insert = ngx_event_timer_rbtree.insert;
+    ngx_event_timer_rbtree.insert = ngx_http_profile_insert_timer;
+
+    return NGX_OK;
 }
 
 
-void
+/* the module's process_events() stays in place until its next call */
+
+static void
 ngx_http_profile_loop_end(void)
 {
+    ngx_http_profile_restore();
+
+    ngx_http_profile_owner_done();
+    ngx_http_profile_tracks_done();
+}
+
+
+static void
+ngx_http_profile_restore(void)
+{
+    ngx_event_timer_rbtree.insert = nginx.insert;
+    ngx_del_timer(&ngx_http_profile_idle);
+
+    ngx_event_actions.add = nginx.add;
+    ngx_event_actions.add_conn = nginx.add_conn;
+}
+
+
+static void
+ngx_http_profile_restore_poll(void)
+{
     if (ngx_event_actions.process_events == ngx_http_profile_process_events) {
-        ngx_event_actions.process_events = ngx_http_profile_original;
+        ngx_event_actions.process_events = nginx.process_events;
     }
 }
 
@@ -89,16 +215,16 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_http_profile_disarm_idle();
 
     if (!ngx_http_profile_armed) {
-        ngx_http_profile_loop_end();
+        ngx_http_profile_restore_poll();
 
-        return ngx_http_profile_original(cycle, timer, flags);
+        return nginx.process_events(cycle, timer, flags);
     }
 
-    ngx_http_profile_iterating = 1;
+    iterating = 1;
 
     rc = ngx_http_profile_iterate(cycle, timer, flags);
 
-    ngx_http_profile_iterating = 0;
+    iterating = 0;
 
     return rc;
 }
@@ -121,7 +247,7 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 
     poll = (ngx_http_profile_polls && !(flags & NGX_POST_EVENTS))
            ? ngx_http_profile_poll
-           : ngx_http_profile_original;
+           : nginx.process_events;
 
     rc = prof_process_paced()
          ? ngx_http_profile_paced_poll(poll, cycle, timer, flags)
@@ -218,4 +344,103 @@ ngx_http_profile_release_time(void)
     }
 
     ngx_http_profile_held_msec = 0;
+}
+
+
+static ngx_int_t
+ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
+{
+    ngx_http_profile_run_t    *run;
+    ngx_http_profile_track_t  *tr;
+
+    run = ngx_http_profile_current;
+
+    if (run && !ev->accept) {
+
+        tr = ngx_http_profile_running();
+
+        if (tr) {
+            ngx_http_profile_own_event(tr, ev);
+
+            if (tr->ctx) {
+                ngx_http_profile_observers.event_added(tr);
+            }
+
+        } else if (run->accept) {
+            run->connection = ngx_http_profile_connection(ev);
+        }
+    }
+
+    return nginx.add(ev, event, flags);
+}
+
+
+static ngx_int_t
+ngx_http_profile_add_connection(ngx_connection_t *c)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_running();
+
+    if (tr) {
+        ngx_http_profile_own_connection(tr, c);
+    }
+
+    return nginx.add_conn(c);
+}
+
+
+/* the request whose turn runs, with a track that can own something; or NULL */
+
+PROF_HOT static ngx_http_profile_track_t *
+ngx_http_profile_running(void)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_current ? ngx_http_profile_current->track : NULL;
+
+    return tr ? ngx_http_profile_lasting(tr) : NULL;
+}
+
+
+PROF_HOT static void
+ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel)
+{
+    ngx_event_t               *ev;
+    ngx_http_profile_track_t  *tr;
+
+    ev = ngx_rbtree_data(node, ngx_event_t, timer);
+    tr = ngx_http_profile_running();
+
+    if (tr) {
+        ngx_http_profile_own_event(tr, ev);
+
+        /*
+         * In the iteration that arms the worker nginx itself expires timers.
+         * A timer that expires at once, for a script's sleep of no time, would
+         * run outside of the turns of its request, so it waits for the next
+         * iteration.
+         */
+
+        if (!iterating
+            && (ngx_msec_int_t) (node->key - ngx_current_msec) <= 0)
+        {
+            node->key = ngx_current_msec + 1;
+        }
+
+    } else if (ngx_http_profile_nevents) {
+        ngx_http_profile_disown_event(ev);
+    }
+
+    nginx.insert(root, node, sentinel);
+}
+
+
+/* about 12 days; the longest timeout of epoll_wait() is 24 days */
+
+static void
+ngx_http_profile_idle_timer(ngx_event_t *ev)
+{
+    ngx_add_timer(ev, 0x3fffffff);
 }

@@ -252,6 +252,13 @@ extern ngx_http_profile_run_t       *ngx_http_profile_current;
 void ngx_http_profile_forgive(void);
 
 /*
+ * ngx_http_profile_loop.c: once in a process; and when it ends: nothing may
+ * begin any more, nginx's pointers are restored
+ */
+void ngx_http_profile_loop_init(void);
+void ngx_http_profile_loop_exit(void);
+
+/*
  * ngx_http_profile_arm.c: the worker is armed until the same number of calls of
  * ngx_http_profile_disarm().  NGX_ERROR: the reason is logged.
  */
@@ -278,9 +285,6 @@ void ngx_http_profile_watch_stop(void);
 
 /* the watch's new samples are those of this run */
 void ngx_http_profile_watch_pass(ngx_http_profile_run_t *run);
-
-/* the process ends: nothing may begin, nginx's pointers are restored */
-void ngx_http_profile_track_exit(void);
 
 /*
  * ngx_http_profile_tracks.c
@@ -329,14 +333,16 @@ ngx_http_profile_part_t *ngx_http_profile_add_part(
 void ngx_http_profile_run_request(ngx_http_profile_track_t *tr);
 
 /*
- * ngx_http_profile_account.c
- *
- * The request's first turn, in the POST_READ phase.  NGX_DONE: the phases were
- * run, and the request may be gone.  NGX_DECLINED: they are run by the caller.
+ * The same, unless the run that goes on can be the first turn.  NGX_DONE: the
+ * phases were run, and the request may be gone.  NGX_DECLINED: they are run by
+ * the caller.
  */
 ngx_int_t ngx_http_profile_account_begin(ngx_http_profile_track_t *tr);
 
-/* the times until now; after the request was logged, until then */
+/*
+ * ngx_http_profile_account.c: the times until now; after the request was
+ * logged, until then
+ */
 void ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times);
 
@@ -353,10 +359,7 @@ void ngx_http_profile_update_request_time(ngx_http_request_t *r);
 ngx_uint_t ngx_http_profile_reads_body(ngx_http_request_t *r,
     ngx_event_t *ev);
 
-/*
- * ngx_http_profile_wrap.c: restores nginx's pointers in the request, as before
- * a turn
- */
+/* ngx_http_profile_turn.c: restores nginx's pointers, as before a turn */
 void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);
 
 PROF_HIDDEN_END

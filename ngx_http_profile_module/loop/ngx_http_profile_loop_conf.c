@@ -37,7 +37,7 @@ ngx_http_profile_room_t  ngx_http_profile_loop_room = {
     NULL,                                  /* init */
     ngx_http_profile_loop_merge,
     NULL,                                  /* merge location */
-    ngx_http_profile_track_exit
+    ngx_http_profile_loop_exit
 };
 
 

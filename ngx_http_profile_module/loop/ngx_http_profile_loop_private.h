@@ -25,6 +25,14 @@ typedef struct {
 } ngx_http_profile_loop_t;
 
 
+/* how the event loop replaces nginx's pointers, and restores them */
+
+typedef struct {
+    ngx_int_t                   (*arm)(void);
+    void                        (*disarm)(void);
+} ngx_http_profile_arming_t;
+
+
 /* no room observes where each run begins and ends */
 
 #define ngx_http_profile_is_plain                                             \
@@ -39,23 +47,18 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-extern ngx_http_profile_loop_t  ngx_http_profile_loop;
-
 /* ngx_http_profile_arm.c */
 
 extern ngx_uint_t  ngx_http_profile_armed;
 
+/* once in a process */
+void ngx_http_profile_arm_init(ngx_http_profile_arming_t *arming);
+
+/* the process ends: nothing may begin */
+void ngx_http_profile_arm_exit(void);
+
 /* destroys what is needed no more, if no turn is running */
 void ngx_http_profile_disarm_idle(void);
-
-/* ngx_http_profile_loop.c: the event loop of an armed worker */
-
-/* the module's iteration runs, and not nginx's own */
-extern ngx_uint_t  ngx_http_profile_iterating;
-
-/* the loop restores nginx's after the iteration that disarms the worker */
-void ngx_http_profile_loop_begin(void);
-void ngx_http_profile_loop_end(void);
 
 /* ngx_http_profile_poll.c: the poll of a worker that uses epoll */
 
@@ -84,15 +87,6 @@ void ngx_http_profile_process_polled(void);
 void ngx_http_profile_process_posted(ngx_queue_t *posted);
 void ngx_http_profile_expire_timers(void);
 
-/* before and after a run for tr, or, with NULL, for no request */
-void ngx_http_profile_enter(ngx_http_profile_run_t *run,
-    ngx_http_profile_track_t *tr, uintptr_t handler);
-void ngx_http_profile_leave(ngx_http_profile_run_t *run);
-
-/* tells of the run, and of those around it, that they are slow */
-void ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
-    ngx_http_profile_track_t *tr, uint64_t ns);
-
 /* ngx_http_profile_tracks.c */
 
 /* frees unused tracks: the worker is disarmed */
@@ -111,12 +105,34 @@ void ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
 void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,
     uint64_t now);
 
-/* ngx_http_profile_cpu.c: CPU time, and whose it is */
+/* ngx_http_profile_run.c: what runs now, and its CPU time */
+
+extern ngx_http_profile_loop_t  ngx_http_profile_loop;
 
 void ngx_http_profile_cpu_init(void);
 
 /* charges the time since the last call to the run; returns the time */
 uint64_t ngx_http_profile_charge(ngx_http_profile_run_t *run);
+
+/* a run for tr, or, with NULL, for no request; see ngx_http_profile_leave() */
+void ngx_http_profile_enter(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uintptr_t handler);
+
+/* tells of the run, and of those around it, that they are slow */
+void ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uint64_t ns);
+
+/*
+ * The run that goes on is the first turn of this request, from its start.
+ * NGX_DECLINED: a part of the run is not for the request.
+ */
+ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
+
+/* the request is freed, maybe in the middle of its turn */
+void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
+
+/* destroys the watch, whoever uses it */
+void ngx_http_profile_watch_end(void);
 
 /* ngx_http_profile_owner.c: which request an event belongs to */
 
@@ -177,24 +193,34 @@ void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
     void *data);
 
-/*
- * The run that goes on is the first turn of this request, from its start.
- * NGX_DECLINED: a part of the run is not for the request.
- */
-ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
-
-/* the request is freed, maybe in the middle of its turn */
-void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
-
-/* ngx_http_profile_wrap.c: pointers that are replaced between turns */
-
-void ngx_http_profile_wrap(ngx_http_profile_track_t *tr);
+/* the run ends, and with it the turn of its request */
+void ngx_http_profile_leave(ngx_http_profile_run_t *run);
 
 /* the handler of one of the request's events, replaced or not */
 uintptr_t ngx_http_profile_event_code(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
 
 PROF_HIDDEN_END
+
+
+PROF_GLUE_INLINE void
+ngx_http_profile_init_run(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uintptr_t handler)
+{
+    run->prev = ngx_http_profile_current;
+    run->track = tr;
+    run->connection = NULL;
+    run->start = ngx_http_profile_loop.since;
+    run->handler = handler;
+    run->accept = 0;
+    run->tail = 0;
+    run->reported = 0;
+    run->again = 0;
+    run->inner = 0;
+
+    ngx_http_profile_current = run;
+    ngx_http_profile_spot.top = run->top;
+}
 
 
 #endif /* _NGX_HTTP_PROFILE_LOOP_PRIVATE_H_INCLUDED_ */

@@ -643,6 +643,30 @@ ngx_http_profile_free_event(ngx_http_profile_owned_event_t *owned)
 }
 
 
+ngx_http_profile_part_t *
+ngx_http_profile_add_part(ngx_http_profile_track_t *tr, ngx_http_request_t *r)
+{
+    ngx_http_profile_part_t  *part;
+
+    for (part = tr->parts; part; part = part->next) {
+        if (part->request == r) {
+            return part;
+        }
+    }
+
+    part = ngx_pcalloc(tr->request->pool, sizeof(ngx_http_profile_part_t));
+    if (part == NULL) {
+        return NULL;
+    }
+
+    part->request = r;
+    part->next = tr->parts;
+    tr->parts = part;
+
+    return part;
+}
+
+
 ngx_connection_t *
 ngx_http_profile_below(ngx_http_request_t *r)
 {

@@ -3,9 +3,21 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Turns: uninterrupted stretches in which the worker runs code for one request.
- * Most turns begin in the event loop (ngx_http_profile_dispatch.c), the others
- * where nginx enters a request from an event of another one
- * (ngx_http_profile_wrap.c).
+ * Most turns begin in the event loop (ngx_http_profile_dispatch.c).  From
+ * events of others, nginx enters a request in four other ways.  The module
+ * replaces these function pointers at the end of each turn, and restores them
+ * before the next:
+ *
+ *     r->write_event_handler    completions of threads and of AIO, cosockets;
+ *                               of the main request and of its subrequests
+ *     resolver_ctx->handler     a name was resolved for an upstream
+ *     r->request_body->post_handler
+ *                               the body of a stream is complete
+ *     fc->read, fc->write       the connection of an HTTP/2 or HTTP/3 stream;
+ *                               events of the connection below call these
+ *                               handlers, for QUIC when it is closed
+ *
+ * All of them are in memory that exists as long as the request.
  *
  * A turn begins some time after the request could have run.  This time is known
  * exactly if the turn was begun by a timer, or if the worker has slept: then
@@ -39,6 +51,20 @@ static void ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
     void *data);
 static void ngx_http_profile_uncaptured_turn(uintptr_t what,
     prof_turn_pt fn, void *data);
+static void ngx_http_profile_stalled(ngx_http_profile_run_t *run,
+    uint64_t ns);
+static void ngx_http_profile_wrap(ngx_http_profile_track_t *tr);
+static void ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part);
+
+static void ngx_http_profile_write_event_handler(ngx_http_request_t *r);
+static void ngx_http_profile_write_turn(void *data);
+static void ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx);
+static void ngx_http_profile_resolver_turn(void *data);
+static void ngx_http_profile_post_handler(ngx_http_request_t *r);
+static void ngx_http_profile_post_turn(void *data);
+static void ngx_http_profile_lost(ngx_http_request_t *r);
+static void ngx_http_profile_stream_handler(ngx_event_t *ev);
+static void ngx_http_profile_stream_turn(void *data);
 
 
 PROF_GLUE void
@@ -134,6 +160,100 @@ ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
     }
 
     ngx_http_profile_leave(&run);
+}
+
+
+PROF_HOT void
+ngx_http_profile_leave(ngx_http_profile_run_t *run)
+{
+    uint64_t                   now;
+    ngx_http_profile_track_t  *tr;
+
+    if (run->track) {
+        (void) ngx_http_profile_lasting(run->track);
+    }
+
+    now = ngx_http_profile_charge(run);
+
+    ngx_http_profile_current = run->prev;
+    ngx_http_profile_spot.top = run->prev ? run->prev->top : 0;
+
+    tr = run->track;
+
+    if (ngx_http_profile_observers.running) {
+        ngx_http_profile_observers.running(run->prev && run->prev->track
+                                           ? run->prev->track->request : NULL);
+    }
+
+    if (ngx_http_profile_observers.slow_ns
+        && now - run->start >= ngx_http_profile_observers.slow_ns
+        && !run->reported)
+    {
+        ngx_http_profile_report_slow(run, tr, now - run->start);
+    }
+
+    ngx_http_profile_stalled(run, now - run->start);
+
+    if (ngx_http_profile_spot.fresh) {
+        ngx_http_profile_watch_pass(run);
+    }
+
+    if (tr && !run->again) {
+
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
+                       "profile: turn of %p ended after %uL ns",
+                       tr->request, now - run->start);
+
+        if (tr->notes) {
+            ngx_http_profile_observers.notes_turn_ended(tr, now);
+        }
+
+        ngx_http_profile_account_turn(tr, now);
+        ngx_http_profile_settle(tr);
+        ngx_http_profile_wrap(tr);
+
+        if (tr->ctx) {
+            ngx_http_profile_observers.turn_ended(tr);
+        }
+    }
+
+    if (ngx_http_profile_current == NULL) {
+        ngx_http_profile_disarm_idle();
+    }
+}
+
+
+/*
+ * A run within another one has ended.  The request of the outer run was ready
+ * to go on, so this was a stall for it, but for the time of inner runs of the
+ * same request: f is the run directly within the outer run of this request.
+ */
+
+PROF_HOT static void
+ngx_http_profile_stalled(ngx_http_profile_run_t *run, uint64_t ns)
+{
+    ngx_http_profile_run_t  *f, *prev;
+
+    prev = run->prev;
+
+    if (prev == NULL) {
+        return;
+    }
+
+    if (prev->track && !prev->track->closed) {
+        prev->track->times.stall += ns - run->inner;
+    }
+
+    if (run->again && run->track) {
+
+        f = prev;
+
+        while (f->prev && f->prev->track != run->track) {
+            f = f->prev;
+        }
+
+        f->inner += ns;
+    }
 }
 
 
@@ -292,6 +412,26 @@ ngx_http_profile_run_request(ngx_http_profile_track_t *tr)
 }
 
 
+PROF_HOT ngx_int_t
+ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
+{
+    if (ngx_http_profile_adopt(tr) == NGX_OK) {
+        ngx_http_profile_account_start(tr, ngx_http_profile_current->start);
+
+        if (ngx_http_profile_observers.notes_begin) {
+            ngx_http_profile_observers.notes_begin(tr,
+                                              ngx_http_profile_current->start);
+        }
+
+        return NGX_DECLINED;
+    }
+
+    ngx_http_profile_run_request(tr);
+
+    return NGX_DONE;
+}
+
+
 PROF_GLUE static void
 ngx_http_profile_first_turn(void *data)
 {
@@ -306,58 +446,302 @@ ngx_http_profile_first_turn(void *data)
 }
 
 
-PROF_HOT ngx_int_t
-ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
+PROF_HOT static void
+ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_run_t  *run;
+    ngx_connection_t         *c;
+    ngx_http_request_t       *r;
+    ngx_http_profile_part_t  *part;
 
-    run = ngx_http_profile_current;
+    tr->wrapped = 1;
 
-    if (run == NULL || run->track || run->tail
-        || run->connection != tr->request->connection)
-    {
-        return NGX_DECLINED;
+    for (part = tr->parts; part; part = part->next) {
+        r = part->request;
+
+        part->aio = r->aio;
+
+        if (r->write_event_handler != ngx_http_request_empty_handler) {
+            part->write_event_handler = r->write_event_handler;
+            r->write_event_handler = ngx_http_profile_write_event_handler;
+        }
+
+        ngx_http_profile_wrap_resolver(part);
     }
 
-    run->track = tr;
+    if (ngx_http_profile_below(tr->request)) {
+        c = tr->request->connection;
 
-    return NGX_OK;
+        tr->read_handler = c->read->handler;
+        tr->write_handler = c->write->handler;
+
+        c->read->handler = ngx_http_profile_stream_handler;
+        c->write->handler = ngx_http_profile_stream_handler;
+
+        r = tr->request;
+
+        if (r->request_body && r->request_body->post_handler) {
+            tr->part.post_handler = r->request_body->post_handler;
+            r->request_body->post_handler = ngx_http_profile_post_handler;
+        }
+    }
+}
+
+
+PROF_HOT static void
+ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part)
+{
+    ngx_http_upstream_t  *u;
+
+    u = part->request->upstream;
+
+    if (u == NULL || u->resolved == NULL || u->resolved->ctx == NULL) {
+        return;
+    }
+
+    /* nginx clears its pointer when it frees the context of the resolver */
+
+    part->resolver_ctx = u->resolved->ctx;
+    part->resolver_handler = part->resolver_ctx->handler;
+    part->resolver_ctx->handler = ngx_http_profile_resolver_handler;
 }
 
 
 PROF_HOT void
-ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr)
+ngx_http_profile_unwrap(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_run_t  *run;
+    ngx_connection_t         *c;
+    ngx_http_request_t       *r;
+    ngx_http_upstream_t      *u;
+    ngx_http_profile_part_t  *part;
 
-    for (run = ngx_http_profile_current; run; run = run->prev) {
-        if (run->track == tr) {
-            run->track = NULL;
-            run->tail = 1;
+    if (!tr->wrapped) {
+        return;
+    }
+
+    tr->wrapped = 0;
+
+    for (part = tr->parts; part; part = part->next) {
+        r = part->request;
+
+        if (r->write_event_handler == ngx_http_profile_write_event_handler) {
+            r->write_event_handler = part->write_event_handler;
         }
+
+        u = r->upstream;
+
+        if (u && u->resolved && u->resolved->ctx
+            && u->resolved->ctx == part->resolver_ctx
+            && u->resolved->ctx->handler == ngx_http_profile_resolver_handler)
+        {
+            u->resolved->ctx->handler = part->resolver_handler;
+        }
+
+        part->resolver_ctx = NULL;
+    }
+
+    r = tr->request;
+    c = r->connection;
+
+    if (r->request_body
+        && r->request_body->post_handler == ngx_http_profile_post_handler)
+    {
+        r->request_body->post_handler = tr->part.post_handler;
+    }
+
+    if (c->read->handler == ngx_http_profile_stream_handler) {
+        c->read->handler = tr->read_handler;
+    }
+
+    if (c->write->handler == ngx_http_profile_stream_handler) {
+        c->write->handler = tr->write_handler;
     }
 }
 
 
-ngx_http_profile_part_t *
-ngx_http_profile_add_part(ngx_http_profile_track_t *tr, ngx_http_request_t *r)
+PROF_HOT uintptr_t
+ngx_http_profile_event_code(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 {
-    ngx_http_profile_part_t  *part;
+    ngx_event_handler_pt  handler;
 
-    for (part = tr->parts; part; part = part->next) {
-        if (part->request == r) {
-            return part;
-        }
+    handler = ev->handler;
+
+    if (handler == ngx_http_profile_stream_handler) {
+        handler = ev->write ? tr->write_handler : tr->read_handler;
     }
 
-    part = ngx_pcalloc(tr->request->pool, sizeof(ngx_http_profile_part_t));
-    if (part == NULL) {
-        return NULL;
+    return (uintptr_t) handler;
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_write_event_handler(ngx_http_request_t *r)
+{
+    ngx_http_profile_part_t   *part;
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_find_track(r);
+    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
+
+    if (part == NULL || part->write_event_handler == NULL) {
+        ngx_http_profile_lost(r);
+        return;
     }
 
-    part->request = r;
-    part->next = tr->parts;
-    tr->parts = part;
+    /* other code has restored the pointer that it found between two turns */
 
-    return part;
+    if (!tr->wrapped
+        && r->write_event_handler == ngx_http_profile_write_event_handler)
+    {
+        r->write_event_handler = part->write_event_handler;
+    }
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = r;
+
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) part->write_event_handler,
+                          ngx_http_profile_write_turn, r);
+}
+
+
+/*
+ * Requests that were posted for other parts belong to this turn: the caller
+ * would run them only after the turn.
+ */
+
+PROF_GLUE static void
+ngx_http_profile_write_turn(void *data)
+{
+    ngx_http_request_t *r = data;
+
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    r->write_event_handler(r);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
+{
+    ngx_http_request_t        *r;
+    ngx_http_profile_part_t   *part;
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
+
+    /* only the handlers of upstreams are replaced, whose data is the request */
+
+    r = rctx->data;
+
+    tr = ngx_http_profile_find_track(r);
+    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
+
+    if (part == NULL || part->resolver_handler == NULL) {
+        ngx_http_profile_lost(r);
+        return;
+    }
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = r;
+    wake.resolver = rctx;
+
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) part->resolver_handler,
+                          ngx_http_profile_resolver_turn, rctx);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_resolver_turn(void *data)
+{
+    ngx_resolver_ctx_t *rctx = data;
+
+    rctx->handler(rctx);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_post_handler(ngx_http_request_t *r)
+{
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_find_track(r);
+
+    if (tr == NULL || tr->part.post_handler == NULL) {
+        ngx_http_profile_lost(r);
+        return;
+    }
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = r;
+    wake.body = 1;
+
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) tr->part.post_handler,
+                          ngx_http_profile_post_turn, r);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_post_turn(void *data)
+{
+    ngx_http_request_t *r = data;
+
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    r->request_body->post_handler(r);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+/*
+ * The module's pointer was called for a request that is not tracked: other code
+ * has kept the pointer for longer.  nginx's pointer is not known any more.
+ */
+
+static void
+ngx_http_profile_lost(ngx_http_request_t *r)
+{
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                  "profile: handler called for a request that is not tracked");
+}
+
+
+/* the handler of both events of a stream's connection */
+
+PROF_GLUE static void
+ngx_http_profile_stream_handler(ngx_event_t *ev)
+{
+    ngx_connection_t          *c;
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
+
+    c = ev->data;
+    tr = ngx_http_profile_find_track(c->data);
+
+    if (tr == NULL) {
+        ngx_http_profile_lost(c->data);
+        return;
+    }
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.event = ev;
+    wake.connection = c;
+
+    ngx_http_profile_turn(tr, &wake, ngx_http_profile_event_code(tr, ev),
+                          ngx_http_profile_stream_turn, ev);
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_stream_turn(void *data)
+{
+    ngx_event_t *ev = data;
+
+    ev->handler(ev);
 }

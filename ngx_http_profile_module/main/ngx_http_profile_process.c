@@ -141,6 +141,7 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 
     ngx_http_profile_serves = 1;
 
+    ngx_http_profile_loop_init();
     ngx_http_profile_capture_init();
     ngx_http_profile_reply_init();
     ngx_http_profile_endpoint_init();

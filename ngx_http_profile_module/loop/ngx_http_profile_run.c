@@ -2,11 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * CPU time of requests.  To read the CPU clock is a system call, so it is read
- * rarely.  Turns are charged by their wall time, and by how much CPU time a
- * nanosecond of turns has recently cost.  So the costs of polls, of logging and
- * of freeing are spread over the requests, and the sum over all requests is the
- * worker's CPU time.  A long turn is charged by the CPU clock.
+ * What the worker runs now, the CPU time of each run, and the stacks that the
+ * watch took meanwhile.
+ *
+ * To read the CPU clock is a system call, so it is read rarely.  Turns are
+ * charged by their wall time, and by how much CPU time a nanosecond of turns
+ * has recently cost.  So the costs of polls, of logging and of freeing are
+ * spread over the requests, and the sum over all requests is the worker's CPU
+ * time.  A long turn is charged by the CPU clock.
  */
 
 
@@ -45,6 +48,17 @@ static ngx_uint_t ngx_http_profile_is_much(void);
 static uint64_t ngx_http_profile_charge_cpu(uint64_t wall);
 static void ngx_http_profile_next_window(uint64_t used);
 
+
+PROF_HOT_DATA ngx_http_profile_loop_t           ngx_http_profile_loop;
+PROF_HOT_DATA ngx_http_profile_observers_t      ngx_http_profile_observers;
+PROF_HOT_DATA ngx_http_profile_run_t           *ngx_http_profile_current;
+
+PROF_HOT_DATA prof_watch_t                     *ngx_http_profile_watch;
+PROF_HOT_DATA prof_watch_spot_t                 ngx_http_profile_spot;
+
+/* users of the watch */
+
+static ngx_uint_t                               ngx_http_profile_watchers;
 
 PROF_HOT_DATA static ngx_http_profile_cpu_t  ngx_http_profile_cpu;
 
@@ -197,4 +211,141 @@ ngx_http_profile_next_window(uint64_t used)
     acc->clock += used;
     acc->wall = 0;
     acc->charged = 0;
+}
+
+
+PROF_HOT void
+ngx_http_profile_enter(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uintptr_t handler)
+{
+    ngx_http_profile_run_t  *prev;
+
+    prev = ngx_http_profile_current;
+
+    /* code that ran before the first turn of a request was for the request */
+
+    if (prev && (prev->track || (tr && tr->times.turns))) {
+        (void) ngx_http_profile_charge(prev);
+
+        if (ngx_http_profile_spot.fresh) {
+            ngx_http_profile_watch_pass(prev);
+        }
+    }
+
+    ngx_http_profile_init_run(run, tr, handler);
+
+    if (ngx_http_profile_observers.running) {
+        ngx_http_profile_observers.running(tr ? tr->request : NULL);
+    }
+}
+
+
+PROF_HOT ngx_int_t
+ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_run_t  *run;
+
+    run = ngx_http_profile_current;
+
+    if (run == NULL || run->track || run->tail
+        || run->connection != tr->request->connection)
+    {
+        return NGX_DECLINED;
+    }
+
+    run->track = tr;
+
+    return NGX_OK;
+}
+
+
+PROF_HOT void
+ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_run_t  *run;
+
+    for (run = ngx_http_profile_current; run; run = run->prev) {
+        if (run->track == tr) {
+            run->track = NULL;
+            run->tail = 1;
+        }
+    }
+}
+
+
+void
+ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uint64_t ns)
+{
+    ngx_http_profile_run_t  *r;
+
+    /* the runs around this one were not slow by themselves */
+
+    for (r = run; r; r = r->prev) {
+        r->reported = 1;
+    }
+
+    ngx_http_profile_observers.slow(run, tr, ns);
+    ngx_http_profile_forgive();
+}
+
+
+void
+ngx_http_profile_forgive(void)
+{
+    ngx_http_profile_loop.since = prof_now();
+}
+
+
+void
+ngx_http_profile_watch_start(ngx_uint_t frequency)
+{
+    const char  *err;
+
+    if (ngx_http_profile_watchers++ || ngx_http_profile_watch) {
+        return;
+    }
+
+    ngx_http_profile_watch = prof_watch_create(frequency,
+                                               &ngx_http_profile_spot, &err);
+
+    if (ngx_http_profile_watch == NULL) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: %s", err);
+    }
+}
+
+
+void
+ngx_http_profile_watch_stop(void)
+{
+    if (--ngx_http_profile_watchers == 0) {
+        ngx_http_profile_watch_end();
+    }
+}
+
+
+void
+ngx_http_profile_watch_end(void)
+{
+    ngx_http_profile_watchers = 0;
+
+    if (ngx_http_profile_watch) {
+        prof_watch_destroy(ngx_http_profile_watch);
+        ngx_http_profile_watch = NULL;
+    }
+}
+
+
+void
+ngx_http_profile_watch_pass(ngx_http_profile_run_t *run)
+{
+    if (ngx_http_profile_observers.notes_age) {
+        ngx_http_profile_observers.notes_age();
+    }
+
+    prof_watch_pass(ngx_http_profile_watch,
+                    run->track ? (uintptr_t) run->track->notes : 0);
+
+    ngx_http_profile_forgive();
 }
