@@ -145,6 +145,7 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
     ngx_http_profile_capture_init();
     ngx_http_profile_reply_init();
     ngx_http_profile_endpoint_init();
+    ngx_http_profile_asker_init();
 
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 

@@ -2,13 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Archives in files.  A profile is one file in a directory, named by its id:
- * the head, the texts, the archive.  The file is written under another name,
- * with the process id of the writer, and renamed when it is complete.
- *
- * Files are not synced to the disk.  Data that nginx has written survives the
- * end of nginx.  If the machine fails, checksums show which files are
- * complete.
+ * Archives in files.  A profile is one file in a directory, named by its id
+ * (ngx_http_profile_file.c).
  *
  * Files are written and removed without the lock.  The zone counts a file
  * before it exists, and until it is removed.
@@ -65,7 +60,7 @@ ngx_http_profile_files_add(ngx_http_profile_store_t *store, ngx_str_t *parts,
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_profile_files_write(store, parts, log);
+    rc = ngx_http_profile_file_write(store, parts, log);
 
     if (rc == NGX_DECLINED) {
         rc = ngx_http_profile_files_full(store, parts, bytes, log);
@@ -202,7 +197,7 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
         ngx_http_profile_files_remove(store, claims, k);
 
         gone += k;
-        rc = k ? ngx_http_profile_files_write(store, parts, log)
+        rc = k ? ngx_http_profile_file_write(store, parts, log)
                : NGX_DECLINED;
 
     } while (rc == NGX_DECLINED && k);
@@ -231,12 +226,12 @@ ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
     for (i = 0; i < n; i++) {
 
         if (claims[i].writer) {
-            ngx_http_profile_files_name(store, claims[i].id, claims[i].writer,
+            ngx_http_profile_file_path(store, claims[i].id, claims[i].writer,
                                         name);
             (void) ngx_delete_file(name);
         }
 
-        ngx_http_profile_files_name(store, claims[i].id, 0, name);
+        ngx_http_profile_file_path(store, claims[i].id, 0, name);
 
         if (ngx_delete_file(name) == NGX_FILE_ERROR
             && ngx_errno != NGX_ENOENT)
@@ -253,56 +248,6 @@ ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
     }
 
     ngx_http_profile_zone_unlock(store);
-}
-
-
-/* the name of a file, or the name under which a process writes it */
-
-void
-ngx_http_profile_files_name(ngx_http_profile_store_t *store, u_char *id,
-    uint32_t writer, u_char *name)
-{
-    u_char  *p, *last;
-
-    last = name + NGX_MAX_PATH - 1;
-
-    p = ngx_slprintf(name, last, "%V/%*s", &store->path->name,
-                     (size_t) NGX_HTTP_PROFILE_ID_LEN, id);
-
-    if (writer) {
-        p = ngx_slprintf(p, last, ".%uD", writer);
-    }
-
-    *p = '\0';
-}
-
-
-void
-ngx_http_profile_files_pin(ngx_http_profile_store_t *store, u_char *id,
-    ngx_uint_t pinned, ngx_log_t *log)
-{
-    ngx_fd_t  fd;
-    uint32_t  value;
-    u_char    name[NGX_MAX_PATH];
-
-    value = (uint32_t) pinned;
-
-    ngx_http_profile_files_name(store, id, 0, name);
-
-    fd = open((char *) name, O_WRONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
-
-    if (fd == NGX_INVALID_FILE
-        || pwrite(fd, &value, sizeof(uint32_t),
-                  offsetof(ngx_http_profile_entry_t, pinned))
-           != sizeof(uint32_t))
-    {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      "profile: cannot write to \"%s\"", name);
-    }
-
-    if (fd != NGX_INVALID_FILE) {
-        (void) ngx_close_file(fd);
-    }
 }
 
 

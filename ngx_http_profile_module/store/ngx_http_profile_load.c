@@ -151,7 +151,7 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
         return;
     }
 
-    ngx_http_profile_files_name(store, p, 0, name);
+    ngx_http_profile_file_path(store, p, 0, name);
 
     if (ngx_http_profile_load_known(store, p)
         || (ngx_process == NGX_PROCESS_HELPER
@@ -242,7 +242,7 @@ ngx_http_profile_load_left(ngx_http_profile_store_t *store, u_char *id,
     ngx_file_info_t  fi;
     u_char           name[NGX_MAX_PATH];
 
-    ngx_http_profile_files_name(store, id, writer, name);
+    ngx_http_profile_file_path(store, id, writer, name);
 
     fd = open((char *) name, O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
 
@@ -275,7 +275,7 @@ ngx_http_profile_load_head(ngx_http_profile_store_t *store, u_char *id,
     ngx_fd_t   fd;
     ngx_int_t  rc;
 
-    rc = ngx_http_profile_files_open(store, id, entry, texts, &fd);
+    rc = ngx_http_profile_file_open(store, id, entry, texts, &fd);
 
     if (rc == NGX_OK) {
         (void) ngx_close_file(fd);
@@ -333,7 +333,7 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     ngx_http_profile_zone_unlock(store);
 
     if (n == NGX_HTTP_PROFILE_NONE) {
-        ngx_http_profile_files_name(store, found->id, 0, name);
+        ngx_http_profile_file_path(store, found->id, 0, name);
         (void) ngx_delete_file(name);
     }
 }

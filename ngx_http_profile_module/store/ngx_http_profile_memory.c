@@ -124,7 +124,7 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     ngx_http_profile_zone_lock(store, 0);
 
-    n = ngx_http_profile_store_lookup(store, id);
+    n = ngx_http_profile_zone_lookup(store, id);
 
     if (n == NGX_HTTP_PROFILE_NONE) {
         ngx_http_profile_zone_unlock(store);
@@ -160,7 +160,7 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
 
         /* the entry may have been replaced by another one meanwhile */
 
-        if (ngx_http_profile_store_lookup(store, id) != n
+        if (ngx_http_profile_zone_lookup(store, id) != n
             || node->order != order)
         {
             ngx_http_profile_zone_unlock(store);

@@ -80,7 +80,7 @@ ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
         return rc;
     }
 
-    rc = ngx_http_profile_files_read(store, facts->id, st, log);
+    rc = ngx_http_profile_file_read(store, facts->id, st, log);
 
     if (rc == NGX_OK) {
         (*st)->pinned = facts->pinned;
@@ -92,28 +92,6 @@ ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
     ngx_free(facts);
 
     return rc;
-}
-
-
-uint32_t
-ngx_http_profile_store_lookup(ngx_http_profile_store_t *store, ngx_str_t *id)
-{
-    u_char  ch;
-    size_t  i;
-
-    if (id->len != NGX_HTTP_PROFILE_ID_LEN) {
-        return NGX_HTTP_PROFILE_NONE;
-    }
-
-    for (i = 0; i < id->len; i++) {
-        ch = id->data[i];
-
-        if (!((ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f'))) {
-            return NGX_HTTP_PROFILE_NONE;
-        }
-    }
-
-    return ngx_http_profile_zone_find(store, id->data);
 }
 
 
@@ -129,7 +107,7 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     ngx_http_profile_zone_lock(store, 0);
 
-    n = ngx_http_profile_store_lookup(store, id);
+    n = ngx_http_profile_zone_lookup(store, id);
 
     if (n == NGX_HTTP_PROFILE_NONE) {
         ngx_http_profile_zone_unlock(store);
@@ -177,7 +155,7 @@ ngx_http_profile_store_damaged(ngx_http_profile_store_t *store, u_char *data,
 
     ngx_http_profile_zone_lock(store, 1);
 
-    n = ngx_http_profile_store_lookup(store, &id);
+    n = ngx_http_profile_zone_lookup(store, &id);
 
     if (n != NGX_HTTP_PROFILE_NONE) {
         store->zone->torn++;
@@ -264,7 +242,7 @@ ngx_http_profile_store_delete(ngx_http_profile_store_t *store, ngx_str_t *id)
 
     ngx_http_profile_zone_lock(store, 1);
 
-    n = ngx_http_profile_store_lookup(store, id);
+    n = ngx_http_profile_zone_lookup(store, id);
 
     if (n != NGX_HTTP_PROFILE_NONE) {
         store->zone->deleted++;
@@ -294,7 +272,7 @@ ngx_http_profile_store_pin(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     ngx_http_profile_zone_lock(store, 1);
 
-    n = ngx_http_profile_store_lookup(store, id);
+    n = ngx_http_profile_zone_lookup(store, id);
 
     if (n != NGX_HTTP_PROFILE_NONE) {
         ngx_http_profile_zone_pin(store, n, pinned);
@@ -307,7 +285,7 @@ ngx_http_profile_store_pin(ngx_http_profile_store_t *store, ngx_str_t *id,
     }
 
     if (store->path) {
-        ngx_http_profile_files_pin(store, id->data, pinned, ngx_cycle->log);
+        ngx_http_profile_file_pin(store, id->data, pinned, ngx_cycle->log);
     }
 
     return NGX_OK;

@@ -28,6 +28,8 @@ static char *ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_profile_store_init(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
+static ngx_int_t ngx_http_profile_store_open(ngx_shm_zone_t *shm_zone,
+    void *data);
 
 
 static ngx_command_t  ngx_http_profile_store_commands[] = {
@@ -285,8 +287,29 @@ ngx_http_profile_store_init(ngx_conf_t *cf,
         return NGX_CONF_ERROR;
     }
 
-    store->shm_zone->init = ngx_http_profile_zone_init;
+    store->shm_zone->init = ngx_http_profile_store_open;
     store->shm_zone->data = store;
 
     return NGX_CONF_OK;
+}
+
+
+/* a new zone gets the files that are in the directory already */
+
+static ngx_int_t
+ngx_http_profile_store_open(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_http_profile_store_t  *store;
+
+    (void) ngx_http_profile_zone_init(shm_zone, data);
+
+    store = shm_zone->data;
+
+    if (store->path && data == NULL && !shm_zone->shm.exists
+        && !ngx_test_config)
+    {
+        ngx_http_profile_load(store, shm_zone->shm.log);
+    }
+
+    return NGX_OK;
 }

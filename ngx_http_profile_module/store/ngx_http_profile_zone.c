@@ -68,10 +68,6 @@ ngx_http_profile_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 
     ngx_http_profile_zone_check(store);
 
-    if (store->path && !ngx_test_config) {
-        ngx_http_profile_load(store, shm_zone->shm.log);
-    }
-
     return NGX_OK;
 }
 
@@ -302,6 +298,28 @@ ngx_http_profile_zone_find(ngx_http_profile_store_t *store, u_char *id)
     }
 
     return n;
+}
+
+
+uint32_t
+ngx_http_profile_zone_lookup(ngx_http_profile_store_t *store, ngx_str_t *id)
+{
+    u_char  ch;
+    size_t  i;
+
+    if (id->len != NGX_HTTP_PROFILE_ID_LEN) {
+        return NGX_HTTP_PROFILE_NONE;
+    }
+
+    for (i = 0; i < id->len; i++) {
+        ch = id->data[i];
+
+        if (!((ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f'))) {
+            return NGX_HTTP_PROFILE_NONE;
+        }
+    }
+
+    return ngx_http_profile_zone_find(store, id->data);
 }
 
 

@@ -213,6 +213,10 @@ void ngx_http_profile_zone_pin(ngx_http_profile_store_t *store, uint32_t n,
 uint32_t ngx_http_profile_zone_find(ngx_http_profile_store_t *store,
     u_char *id);
 
+/* the same for an id of a client, which may contain any bytes */
+uint32_t ngx_http_profile_zone_lookup(ngx_http_profile_store_t *store,
+    ngx_str_t *id);
+
 /* adds a node to its list, to the sums, and to the hash if it is ready */
 void ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n);
 
@@ -267,11 +271,6 @@ ngx_uint_t ngx_http_profile_evict_claim(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes, uint64_t limit,
     ngx_http_profile_claim_t *claims, ngx_uint_t max);
 
-/* ngx_http_profile_store.c: finds an id, which may contain any bytes */
-
-uint32_t ngx_http_profile_store_lookup(ngx_http_profile_store_t *store,
-    ngx_str_t *id);
-
 /* ngx_http_profile_memory.c: archives in memory; these take the lock */
 
 ngx_int_t ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
@@ -283,12 +282,24 @@ ngx_int_t ngx_http_profile_memory_read(ngx_http_profile_store_t *store,
 
 ngx_int_t ngx_http_profile_files_add(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_log_t *log);
+ngx_msec_t ngx_http_profile_files_manager(void *data);
+
+/* ngx_http_profile_file.c: one file */
+
+/* name has NGX_MAX_PATH bytes; writer is 0, or the process id in the name */
+void ngx_http_profile_file_path(ngx_http_profile_store_t *store, u_char *id,
+    uint32_t writer, u_char *name);
+
+/* NGX_DECLINED: the disk is full */
+ngx_int_t ngx_http_profile_file_write(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, ngx_log_t *log);
+
 /*
  * Opens a file and reads its head; texts has NGX_HTTP_PROFILE_MAX_TEXTS
  * bytes.  The length of the file matches its head, and the next read starts
- * at the archive.  Errors are those of ngx_http_profile_files_read().
+ * at the archive.  Errors are those of ngx_http_profile_file_read().
  */
-ngx_int_t ngx_http_profile_files_open(ngx_http_profile_store_t *store,
+ngx_int_t ngx_http_profile_file_open(ngx_http_profile_store_t *store,
     u_char *id, ngx_http_profile_entry_t *entry, u_char *texts,
     ngx_fd_t *fd);
 
@@ -296,19 +307,10 @@ ngx_int_t ngx_http_profile_files_open(ngx_http_profile_store_t *store,
  * Reads a whole file.  NGX_DECLINED: there is no such file; NGX_ABORT: it is
  * damaged; NGX_ERROR: it cannot be read.
  */
-ngx_int_t ngx_http_profile_files_read(ngx_http_profile_store_t *store,
+ngx_int_t ngx_http_profile_file_read(ngx_http_profile_store_t *store,
     u_char *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
-void ngx_http_profile_files_pin(ngx_http_profile_store_t *store, u_char *id,
+void ngx_http_profile_file_pin(ngx_http_profile_store_t *store, u_char *id,
     ngx_uint_t pinned, ngx_log_t *log);
-ngx_msec_t ngx_http_profile_files_manager(void *data);
-
-/* ngx_http_profile_files_write.c; NGX_DECLINED: the disk is full */
-ngx_int_t ngx_http_profile_files_write(ngx_http_profile_store_t *store,
-    ngx_str_t *parts, ngx_log_t *log);
-
-/* name has NGX_MAX_PATH bytes; writer is 0, or the process id in the name */
-void ngx_http_profile_files_name(ngx_http_profile_store_t *store, u_char *id,
-    uint32_t writer, u_char *name);
 
 /* ngx_http_profile_load.c: files that are not in the zone; takes the lock */
 

@@ -23,6 +23,7 @@ static void ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
     ngx_http_profile_member_t *member);
 static ngx_int_t ngx_http_profile_asker_send(
     ngx_http_profile_member_t *member, ngx_http_profile_message_t *m);
+static void ngx_http_profile_asker_report(ngx_http_profile_message_t *m);
 static ngx_http_profile_asker_t *ngx_http_profile_asker_find(uint64_t id);
 static void ngx_http_profile_asker_timer(ngx_event_t *ev);
 static ngx_uint_t ngx_http_profile_asker_silent(ngx_http_profile_asker_t *s,
@@ -37,6 +38,20 @@ static ngx_queue_t  ngx_http_profile_askers = {
 };
 
 static uint32_t  ngx_http_profile_asker_count;
+
+
+void
+ngx_http_profile_asker_init(void)
+{
+    static ngx_http_profile_receivers_t  receivers = {
+        ngx_http_profile_share_order,
+        ngx_http_profile_share_cancel,
+        ngx_http_profile_asker_report,
+        ngx_http_profile_state_write
+    };
+
+    ngx_http_profile_inbox_receive(&receivers);
+}
 
 
 ngx_int_t
@@ -231,7 +246,7 @@ ngx_http_profile_asker_send(ngx_http_profile_member_t *member,
 }
 
 
-void
+static void
 ngx_http_profile_asker_report(ngx_http_profile_message_t *m)
 {
     ngx_uint_t                  i;

@@ -107,6 +107,16 @@ typedef struct {
 } ngx_http_profile_ticket_t;
 
 
+/* what handles the messages of each type; order owns the descriptor */
+
+typedef struct {
+    void                      (*order)(ngx_http_profile_message_t *m, int fd);
+    void                      (*cancel)(ngx_http_profile_message_t *m);
+    void                      (*report)(ngx_http_profile_message_t *m);
+    void                      (*state)(void);
+} ngx_http_profile_receivers_t;
+
+
 /* the parameters of a capture */
 
 typedef struct {
@@ -186,6 +196,9 @@ PROF_HIDDEN_BEGIN
 
 /* ngx_http_profile_inbox.c */
 
+/* messages are handled by these functions */
+void ngx_http_profile_inbox_receive(ngx_http_profile_receivers_t *receivers);
+
 /* returns 1 if the worker has an inbox; a worker always reaches itself */
 ngx_uint_t ngx_http_profile_inbox_reaches(ngx_uint_t worker);
 
@@ -238,8 +251,6 @@ void ngx_http_profile_scope_end(ngx_uint_t traced);
  */
 ngx_int_t ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
-
-void ngx_http_profile_asker_report(ngx_http_profile_message_t *m);
 
 
 /* ngx_http_profile_merge.c: runs in a thread */

@@ -69,6 +69,8 @@ static void ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd);
 static ngx_http_profile_board_t  *ngx_http_profile_board;
 static ngx_uint_t                 ngx_http_profile_nworkers;
 
+static ngx_http_profile_receivers_t      *ngx_http_profile_receivers;
+
 /* this process has closed the reading ends */
 
 static ngx_uint_t                 ngx_http_profile_opened;
@@ -206,6 +208,13 @@ ngx_http_profile_inbox_close(void)
 
 
 void
+ngx_http_profile_inbox_receive(ngx_http_profile_receivers_t *receivers)
+{
+    ngx_http_profile_receivers = receivers;
+}
+
+
+void
 ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
 {
     ngx_uint_t                 i;
@@ -225,9 +234,15 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
     }
 
     ngx_http_profile_opened = 1;
-    ngx_http_profile_state_open();
 
     place = &ngx_http_profile_board->places[ngx_worker];
+
+    /* an earlier process may have died while it wrote its state */
+
+    place->state.when = 0;
+    place->state.sequence = 0;
+    place->state.asked = 0;
+
     place->pid = ngx_pid;
     place->deaf = (place->pair.in == -1);
 
@@ -436,7 +451,7 @@ static void
 ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
 {
     if (m->type == NGX_HTTP_PROFILE_ORDER && fd != -1) {
-        ngx_http_profile_share_order(m, fd);
+        ngx_http_profile_receivers->order(m, fd);
         return;
     }
 
@@ -447,17 +462,17 @@ ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
     switch (m->type) {
 
     case NGX_HTTP_PROFILE_CANCEL:
-        ngx_http_profile_share_cancel(m);
+        ngx_http_profile_receivers->cancel(m);
         break;
 
     case NGX_HTTP_PROFILE_WRITING:
     case NGX_HTTP_PROFILE_REPORT:
-        ngx_http_profile_asker_report(m);
+        ngx_http_profile_receivers->report(m);
         break;
 
     case NGX_HTTP_PROFILE_STATE:
         if (ngx_http_profile_board) {
-            ngx_http_profile_state_write();
+            ngx_http_profile_receivers->state();
         }
 
         break;

@@ -12,19 +12,6 @@ static void ngx_http_profile_state_captures(ngx_http_profile_state_t *state);
 
 
 void
-ngx_http_profile_state_open(void)
-{
-    ngx_http_profile_state_t  *state;
-
-    state = ngx_http_profile_inbox_state(ngx_worker);
-
-    state->when = 0;
-    state->sequence = 0;
-    state->asked = 0;
-}
-
-
-void
 ngx_http_profile_state_write(void)
 {
     ngx_http_profile_state_t      *state;

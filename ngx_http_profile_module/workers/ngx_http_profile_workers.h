@@ -88,10 +88,11 @@ ngx_uint_t ngx_http_profile_inbox_workers(void);
 ngx_pid_t ngx_http_profile_inbox_pid(ngx_uint_t worker);
 
 
-/* ngx_http_profile_state.c */
+/* ngx_http_profile_asker.c: this process takes part in captures of workers */
+void ngx_http_profile_asker_init(void);
 
-/* clears this worker's state: an earlier process may have died in a write */
-void ngx_http_profile_state_open(void);
+
+/* ngx_http_profile_state.c */
 
 /* writes the state of this worker */
 void ngx_http_profile_state_write(void);
