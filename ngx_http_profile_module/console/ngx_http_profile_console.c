@@ -80,9 +80,6 @@ const ngx_http_profile_route_t  ngx_http_profile_console_routes[] = {
 };
 
 
-const ngx_http_profile_route_t  **ngx_http_profile_routes;
-
-
 static struct {
     ngx_uint_t   method;
     const char  *name;
@@ -213,17 +210,6 @@ ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     url->len = p - url->data;
 
     return NGX_CONF_OK;
-}
-
-
-ngx_uint_t
-ngx_http_profile_console_viewer(ngx_http_request_t *r)
-{
-    ngx_http_profile_srv_conf_t  *pscf;
-
-    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
-
-    return pscf->viewer && pscf->viewer->len;
 }
 
 

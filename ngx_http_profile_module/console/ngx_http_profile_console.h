@@ -22,12 +22,13 @@
 
 PROF_HIDDEN_BEGIN
 
-/* ngx_http_profile_console.c */
-
-/* all tables of routes, in the order of the list "help"; the last is NULL */
+/*
+ * ngx_http_profile_route.c: all tables of routes, in the order of the list
+ * "help"; the last is NULL
+ */
 extern const ngx_http_profile_route_t  **ngx_http_profile_routes;
 
-/* the console's own table */
+/* ngx_http_profile_console.c: the console's own table */
 extern const ngx_http_profile_route_t  ngx_http_profile_console_routes[];
 
 /* ngx_http_profile_viewer.c */

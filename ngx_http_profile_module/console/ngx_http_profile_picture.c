@@ -305,3 +305,22 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
 
     return ngx_http_profile_answer_buf(call, &answer, &pic->out);
 }
+
+
+ngx_int_t
+ngx_http_profile_no_store(ngx_http_profile_call_t *call)
+{
+    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "there is no store, see the \"profile_zone\" "
+                          "directive");
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
+    ngx_str_t *id)
+{
+    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "there is no profile \"%V\": the store was full and "
+                          "it was the oldest, or it was deleted", id);
+}

@@ -11,9 +11,68 @@
 #include "console/ngx_http_profile_routes.h"
 
 
+static json_t *ngx_http_profile_entry_text(ngx_str_t *s);
 static int ngx_http_profile_picture_item(void *data,
     const prof_summary_t *item);
 static json_t *ngx_http_profile_picture_formats(void);
+
+
+/* numbers of nanoseconds are exact up to 2^53, which is 104 days */
+
+json_t *
+ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
+{
+    json_t  *json;
+
+    json = json_pack("{s:s%, s:I, s:o, s:o, s:o, s:o, s:i, s:s, s:I, s:I, "
+                     "s:I, s:I, s:i, s:I, s:b}",
+                     "id", st->id, (size_t) NGX_HTTP_PROFILE_ID_LEN,
+                     "start", (json_int_t) st->start,
+                     "scope", ngx_http_profile_entry_text(&st->scope),
+                     "method", ngx_http_profile_entry_text(&st->method),
+                     "host", ngx_http_profile_entry_text(&st->host),
+                     "uri", ngx_http_profile_entry_text(&st->uri),
+                     "status", (int) st->status,
+                     "mode", prof_mode_name(st->mode),
+                     "wall", (json_int_t) st->wall,
+                     "cpu", (json_int_t) st->cpu,
+                     "waited", (json_int_t) st->waited,
+                     "samples", (json_int_t) st->samples,
+                     "worker", (int) st->worker,
+                     "size", (json_int_t) st->size,
+                     "pinned", (int) st->pinned);
+
+    if (st->mode == PROF_MODE_OBJECT) {
+        (void) json_object_update_new(json,
+                   json_pack("{s:I, s:I, s:I}",
+                             "allocated", (json_int_t) st->allocated,
+                             "allocations", (json_int_t) st->allocations,
+                             "in_use", (json_int_t) st->in_use));
+    }
+
+    return json;
+}
+
+
+static json_t *
+ngx_http_profile_entry_text(ngx_str_t *s)
+{
+    char    *text;
+    size_t   len;
+    json_t  *json;
+
+    len = s->len;
+
+    text = prof_text_utf8((char *) s->data, &len);
+    if (text == NULL) {
+        return NULL;
+    }
+
+    json = json_stringn_nocheck(text, len);
+    free(text);
+
+    return json;
+}
 
 
 /* the facts of the store, and what the profile says about itself */

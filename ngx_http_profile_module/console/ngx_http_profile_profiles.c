@@ -20,7 +20,6 @@ static int ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 static ngx_int_t ngx_http_profile_list_arg(ngx_http_profile_call_t *call,
     const char *name, ngx_int_t max, ngx_int_t *n);
-static json_t *ngx_http_profile_entry_text(ngx_str_t *s);
 static ngx_uint_t ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
     const char *action);
 
@@ -144,73 +143,6 @@ ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
 }
 
 
-ngx_int_t
-ngx_http_profile_no_store(ngx_http_profile_call_t *call)
-{
-    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
-                          "there is no store, see the \"profile_zone\" "
-                          "directive");
-}
-
-
-/* numbers of nanoseconds are exact up to 2^53, which is 104 days */
-
-json_t *
-ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
-{
-    json_t  *json;
-
-    json = json_pack("{s:s%, s:I, s:o, s:o, s:o, s:o, s:i, s:s, s:I, s:I, "
-                     "s:I, s:I, s:i, s:I, s:b}",
-                     "id", st->id, (size_t) NGX_HTTP_PROFILE_ID_LEN,
-                     "start", (json_int_t) st->start,
-                     "scope", ngx_http_profile_entry_text(&st->scope),
-                     "method", ngx_http_profile_entry_text(&st->method),
-                     "host", ngx_http_profile_entry_text(&st->host),
-                     "uri", ngx_http_profile_entry_text(&st->uri),
-                     "status", (int) st->status,
-                     "mode", prof_mode_name(st->mode),
-                     "wall", (json_int_t) st->wall,
-                     "cpu", (json_int_t) st->cpu,
-                     "waited", (json_int_t) st->waited,
-                     "samples", (json_int_t) st->samples,
-                     "worker", (int) st->worker,
-                     "size", (json_int_t) st->size,
-                     "pinned", (int) st->pinned);
-
-    if (st->mode == PROF_MODE_OBJECT) {
-        (void) json_object_update_new(json,
-                   json_pack("{s:I, s:I, s:I}",
-                             "allocated", (json_int_t) st->allocated,
-                             "allocations", (json_int_t) st->allocations,
-                             "in_use", (json_int_t) st->in_use));
-    }
-
-    return json;
-}
-
-
-static json_t *
-ngx_http_profile_entry_text(ngx_str_t *s)
-{
-    char    *text;
-    size_t   len;
-    json_t  *json;
-
-    len = s->len;
-
-    text = prof_text_utf8((char *) s->data, &len);
-    if (text == NULL) {
-        return NULL;
-    }
-
-    json = json_stringn_nocheck(text, len);
-    free(text);
-
-    return json;
-}
-
-
 /* "p/ID", "p/ID/FORMAT" */
 
 ngx_int_t
@@ -283,16 +215,6 @@ ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
     prof_profile_t **p)
 {
     return pic->encoder->encode(p[0], &pic->out);
-}
-
-
-ngx_int_t
-ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
-    ngx_str_t *id)
-{
-    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
-                          "there is no profile \"%V\": the store was full and "
-                          "it was the oldest, or it was deleted", id);
 }
 
 

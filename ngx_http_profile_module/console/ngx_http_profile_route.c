@@ -27,6 +27,8 @@ static ngx_uint_t ngx_http_profile_route_match(ngx_http_profile_call_t *call,
 static ngx_int_t ngx_http_profile_route_root(ngx_http_profile_call_t *call);
 
 
+const ngx_http_profile_route_t  **ngx_http_profile_routes;
+
 /* a location of this name serves a part of the console at its root */
 
 static ngx_str_t  ngx_http_profile_pprof_path = ngx_string("/debug/pprof/");

@@ -129,13 +129,6 @@ ngx_int_t ngx_http_profile_list_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_one_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_change_route(ngx_http_profile_call_t *call);
 
-/* facts as JSON, a new reference; NULL when memory is short */
-json_t *ngx_http_profile_entry_json(ngx_http_profile_stored_t *st);
-
-ngx_int_t ngx_http_profile_no_store(ngx_http_profile_call_t *call);
-ngx_int_t ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
-    ngx_str_t *id);
-
 /* ngx_http_profile_picture.c */
 
 /*
@@ -145,7 +138,17 @@ ngx_int_t ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
 ngx_int_t ngx_http_profile_picture(ngx_http_profile_call_t *call,
     ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked);
 
-/* ngx_http_profile_picture_json.c: what make may be, for one profile */
+/* there is no store, or no profile with this id */
+ngx_int_t ngx_http_profile_no_store(ngx_http_profile_call_t *call);
+ngx_int_t ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
+    ngx_str_t *id);
+
+/* ngx_http_profile_picture_json.c */
+
+/* facts as JSON, a new reference; NULL when memory is short */
+json_t *ngx_http_profile_entry_json(ngx_http_profile_stored_t *st);
+
+/* what make may be, for one profile */
 
 int ngx_http_profile_picture_json(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);

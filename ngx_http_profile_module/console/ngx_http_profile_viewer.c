@@ -114,6 +114,17 @@ ngx_http_profile_viewer_default(ngx_conf_t *cf, ngx_str_t *viewer)
 }
 
 
+ngx_uint_t
+ngx_http_profile_console_viewer(ngx_http_request_t *r)
+{
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+
+    return pscf->viewer && pscf->viewer->len;
+}
+
+
 ngx_int_t
 ngx_http_profile_viewer_route(ngx_http_profile_call_t *call)
 {
