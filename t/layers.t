@@ -78,6 +78,20 @@ like(check('shared/base/prof_a_sig.c' => '#include <stdio.h>'),
      qr/<stdio\.h> in a signal handler/, 'stdio in a handler is seen');
 like(check('shared/formats/prof_x.h' => ''), qr/there is also/,
      'two files of the same name are seen');
+
+is(check(ring(3)), '', 'three files may use each other');
+like(check(ring(4)),
+     qr{^shared/base/prof_1\.c:1:\ 4\ files\ use\ each\ other:
+        \ prof_1\.c\ prof_2\.c\ prof_3\.c\ prof_4\.c$}x,
+     'a cycle of four files is seen');
+like(check(ring(4), 'shared/base/prof_4.c' =>
+           "char  *s = \"/*\";\n\nvoid\nprof_f4(void)\n{\n    f1();\n}\n",
+           'shared/base/prof_f.h' => "#define f1()  \\\n    prof_f1()\n"),
+     qr/4 files use each other/, 'a use by way of a macro is seen');
+is(check(ring(4), 'shared/base/prof_3.c' =>
+         "static void\nprof_f4(void)\n{\n}\n\n\nvoid\nprof_f3(void)\n{\n"
+         . "    prof_f4();\n}\n"),
+   '', 'a static function is the own one');
 like(check('shared/base/util.c' => ''), qr/does not begin with prof/,
      'a foreign name is seen');
 
@@ -104,6 +118,19 @@ SKIP: {
 }
 
 done_testing();
+
+
+# as many files, of which each calls a function of the next one
+sub ring {
+    my ($n) = @_;
+
+    return map {
+        my $next = $_ % $n + 1;
+
+        ("shared/base/prof_$_.c" =>
+         "void\nprof_f$_(void)\n{\n    prof_f$next();\n}\n");
+    } 1 .. $n;
+}
 
 
 # of the good tree with these files in addition

@@ -21,9 +21,6 @@ static void prof_process_end_idle(prof_inlet_t *slot);
 static void prof_process_close(void);
 
 
-prof_process_t  prof_process;
-
-
 int
 prof_process_start(prof_capture_t *c, int paced, const char **err)
 {

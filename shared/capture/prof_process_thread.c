@@ -33,7 +33,8 @@ static void prof_thread_retire(prof_thread_t *t);
 static void prof_thread_delete(prof_thread_t *t);
 
 
-prof_thread_t  prof_threads[PROF_PROCESS_THREADS];
+prof_process_t  prof_process;
+prof_thread_t   prof_threads[PROF_PROCESS_THREADS];
 
 
 prof_thread_t *

@@ -39,8 +39,6 @@ static void prof_heap_choose(void);
 static void prof_heap_tables(int begins);
 
 
-prof_heap_state_t  prof_heap_state;
-
 static pthread_t  prof_heap_owner;
 static uint32_t   prof_heap_users;
 
@@ -212,26 +210,30 @@ prof_heap_destroy(prof_heap_t *h)
 
 
 void
-prof_heap_renew(prof_heap_t *h)
+prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer)
 {
-    const prof_unwind_t  *old, *current;
+    prof_heap_thread_t  *t;
 
-    current = prof_process_unwind();
+    t = prof_heap_thread();
 
-    if (h->walker.unwind == current || !prof_heap_lock(h)) {
+    if (t == NULL) {
         return;
     }
 
-    old = h->walker.unwind;
+    t->heap = NULL;
 
-    prof_unwind_hold(current);
-    h->walker.unwind = current;
+    if (h) {
+        prof_hooks_refresh();
+        prof_heap_renew(h);
+    }
 
-    prof_heap_unlock(h);
+    t->outer = outer;
 
-    prof_heap_mute();
-    prof_unwind_release(old);
-    prof_heap_unmute();
+    /* a hook in a signal handler finds both or none */
+
+    __asm__ volatile ("" ::: "memory");
+
+    t->heap = h;
 }
 
 
@@ -338,32 +340,6 @@ prof_heap_choose(void)
 
     prof_heap_state.interval = interval;
     prof_heap_state.process = n;
-}
-
-
-void
-prof_heap_mute(void)
-{
-    prof_heap_thread_t  *t;
-
-    t = prof_heap_thread();
-
-    if (t) {
-        t->inside++;
-    }
-}
-
-
-void
-prof_heap_unmute(void)
-{
-    prof_heap_thread_t  *t;
-
-    t = prof_heap_thread();
-
-    if (t && t->inside) {
-        t->inside--;
-    }
 }
 
 

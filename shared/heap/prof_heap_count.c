@@ -11,19 +11,11 @@
 
 
 #include "heap/prof_heap_state.h"
-#include "heap/prof_hooks.h"
 #include "profile/prof_profile.h"
 #include "unwind/prof_arch.h"
 
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
-
-
-/* tries before others are let run, and how often they are */
-
-#define PROF_HEAP_SPIN   64
-#define PROF_HEAP_YIELD  100000
 
 
 static void prof_heap_missed(void);
@@ -156,6 +148,30 @@ prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
 }
 
 
+void
+prof_heap_renew(prof_heap_t *h)
+{
+    const prof_unwind_t  *old, *current;
+
+    current = prof_process_unwind();
+
+    if (h->walker.unwind == current || !prof_heap_lock(h)) {
+        return;
+    }
+
+    old = h->walker.unwind;
+
+    prof_unwind_hold(current);
+    h->walker.unwind = current;
+
+    prof_heap_unlock(h);
+
+    prof_heap_mute();
+    prof_unwind_release(old);
+    prof_heap_unmute();
+}
+
+
 /* the node of the running stack, from the caller of the hook outwards */
 
 PROF_GLUE static uint32_t
@@ -259,78 +275,4 @@ prof_heap_weight(uint64_t interval, size_t size)
     }
 
     return -1 / expm1(-(double) size / (double) interval);
-}
-
-
-void
-prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer)
-{
-    prof_heap_thread_t  *t;
-
-    t = prof_heap_thread();
-
-    if (t == NULL) {
-        return;
-    }
-
-    t->heap = NULL;
-
-    if (h) {
-        prof_hooks_refresh();
-        prof_heap_renew(h);
-    }
-
-    t->outer = outer;
-
-    /* a hook in a signal handler finds both or none */
-
-    __asm__ volatile ("" ::: "memory");
-
-    t->heap = h;
-}
-
-
-/*
- * The lock is held for a stack walk at most.  A signal handler that allocates
- * where its thread holds a lock does not wait for it.
- */
-
-int
-prof_heap_lock(prof_heap_t *h)
-{
-    uint32_t             n;
-    prof_heap_thread_t  *t;
-
-    t = prof_heap_thread();
-
-    if (t == NULL || t->locked) {
-        __atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
-        return 0;
-    }
-
-    t->locked = 1;
-
-    for (n = 0; n < PROF_HEAP_YIELD; n++) {
-
-        if (__atomic_exchange_n(&h->lock, 1, __ATOMIC_ACQUIRE) == 0) {
-            return 1;
-        }
-
-        if (n >= PROF_HEAP_SPIN) {
-            (void) sched_yield();
-        }
-    }
-
-    t->locked = 0;
-    __atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
-
-    return 0;
-}
-
-
-void
-prof_heap_unlock(prof_heap_t *h)
-{
-    __atomic_store_n(&h->lock, 0, __ATOMIC_RELEASE);
-    prof_heap_thread()->locked = 0;
 }

@@ -2,19 +2,27 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What hooks know of threads, by their thread pointers: see prof_heap.h.
+ * What hooks know: the list of heaps and their locks, and the threads, by their
+ * thread pointers; see prof_heap_state.h.
  */
 
 
 #include "heap/prof_heap_state.h"
 
+#include <sched.h>
 #include <string.h>
 
 
 /* entries where a thread's may be: from the first one on, around the end */
 #define PROF_HEAP_WINDOW  32
 
+/* tries before others are let run, and how often they are */
 
+#define PROF_HEAP_SPIN    64
+#define PROF_HEAP_YIELD   100000
+
+
+prof_heap_state_t   prof_heap_state;
 prof_heap_thread_t  prof_heap_threads[PROF_HEAP_THREADS];
 
 
@@ -72,5 +80,77 @@ prof_heap_threads_clear(void)
             t->random = 0;
             __atomic_store_n(&t->thread, 0, __ATOMIC_RELEASE);
         }
+    }
+}
+
+
+/*
+ * The lock is held for a stack walk at most.  A signal handler that allocates
+ * where its thread holds a lock does not wait for it.
+ */
+
+int
+prof_heap_lock(prof_heap_t *h)
+{
+    uint32_t             n;
+    prof_heap_thread_t  *t;
+
+    t = prof_heap_thread();
+
+    if (t == NULL || t->locked) {
+        __atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+
+    t->locked = 1;
+
+    for (n = 0; n < PROF_HEAP_YIELD; n++) {
+
+        if (__atomic_exchange_n(&h->lock, 1, __ATOMIC_ACQUIRE) == 0) {
+            return 1;
+        }
+
+        if (n >= PROF_HEAP_SPIN) {
+            (void) sched_yield();
+        }
+    }
+
+    t->locked = 0;
+    __atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
+
+    return 0;
+}
+
+
+void
+prof_heap_unlock(prof_heap_t *h)
+{
+    __atomic_store_n(&h->lock, 0, __ATOMIC_RELEASE);
+    prof_heap_thread()->locked = 0;
+}
+
+
+void
+prof_heap_mute(void)
+{
+    prof_heap_thread_t  *t;
+
+    t = prof_heap_thread();
+
+    if (t) {
+        t->inside++;
+    }
+}
+
+
+void
+prof_heap_unmute(void)
+{
+    prof_heap_thread_t  *t;
+
+    t = prof_heap_thread();
+
+    if (t && t->inside) {
+        t->inside--;
     }
 }
