@@ -32,6 +32,8 @@
 typedef struct {
     prof_profile_t         *profile;
     const char             *debug_root;
+    uint32_t                again;      /* incomplete names of the cache are
+                                           looked up, however new they are */
     uint64_t                deadline;
     uint32_t               *calls;      /* by frame: see prof_symbol_t */
     prof_profile_object_t  *object;
@@ -50,8 +52,10 @@ typedef struct {
 } prof_symbolize_t;
 
 
+static int prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
+    uint32_t again);
 static int prof_symbolize_all(prof_profile_t *p, const char *debug_root,
-    uint32_t *lists);
+    uint32_t again, uint32_t *lists);
 static int prof_symbolize_object(prof_symbolize_t *s);
 static int prof_symbolize_known(prof_symbolize_t *s);
 static int prof_symbolize_tables(prof_symbolize_t *s);
@@ -81,6 +85,21 @@ prof_profile_symbolize(prof_profile_t *p)
 int
 prof_symbolize(prof_profile_t *p, const char *debug_root)
 {
+    return prof_symbolize_locked(p, debug_root, 0);
+}
+
+
+int
+prof_symbolize_again(prof_profile_t *p, const char *debug_root)
+{
+    return prof_symbolize_locked(p, debug_root, 1);
+}
+
+
+static int
+prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
+    uint32_t again)
+{
     int        rc;
     uint32_t  *lists;
 
@@ -93,7 +112,7 @@ prof_symbolize(prof_profile_t *p, const char *debug_root)
 
     (void) pthread_mutex_lock(&prof_symbolize_lock);
 
-    rc = prof_symbolize_all(p, debug_root, lists);
+    rc = prof_symbolize_all(p, debug_root, again, lists);
 
     (void) pthread_mutex_unlock(&prof_symbolize_lock);
 
@@ -120,7 +139,8 @@ prof_profile_forget(void)
 
 
 static int
-prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *lists)
+prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t again,
+    uint32_t *lists)
 {
     int                rc;
     uint32_t           i, n, next, *order;
@@ -141,6 +161,7 @@ prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t *lists)
 
     s.profile = p;
     s.debug_root = debug_root;
+    s.again = again;
     s.deadline = prof_wire_now() + prof_helper_time();
     s.calls = lists;
     s.tables = order + n;
@@ -213,7 +234,7 @@ prof_symbolize_known(prof_symbolize_t *s)
 
     now = prof_wire_now();
     stamp = prof_symbolize_stamp(s);
-    due = now >= s->names->retry || stamp != s->names->stamp;
+    due = s->again || now >= s->names->retry || stamp != s->names->stamp;
 
     for (i = 0; i < s->n; i++) {
         f = &s->profile->frames[s->frames[i]];

@@ -31,6 +31,20 @@ PROF_HIDDEN_BEGIN
 int prof_profile_symbolize(prof_profile_t *p);
 
 /*
+ * Looks up the functions of a symbolized profile again, as it may come from
+ * the store and be older than the files that have names.  A frame gets the new
+ * name if its source is better than that of its present name.  Frames in
+ * objects without a build-id keep their names, as nothing proves which file
+ * the object was.  debug_root: as for prof_symbolize(); NULL: the usual place.
+ * *renamed is the number of frames with a new name or new lines.
+ * Returns PROF_OK, or PROF_ERROR when memory is short; the profile is valid
+ * then, and may have some of the new names.
+ * Context: as for prof_profile_symbolize().
+ */
+int prof_profile_rename(prof_profile_t *p, const char *debug_root,
+    uint32_t *renamed);
+
+/*
  * Frees the names that are kept for later profiles of the same code, and ends
  * the helper.
  * Context: any thread; waits for threads that name a profile.
@@ -52,6 +66,12 @@ const char *prof_profile_helper_error(void);
 
 /* prof_profile_symbolize() with another place for the debug files */
 int prof_symbolize(prof_profile_t *p, const char *debug_root);
+
+/*
+ * The same, but names that the cache has without debugging information are
+ * looked up, however new they are.
+ */
+int prof_symbolize_again(prof_profile_t *p, const char *debug_root);
 
 PROF_HIDDEN_END
 

@@ -33,6 +33,11 @@ static void test_inlines(const char *path, const char *build_id,
 static void test_none(const char *path, const char *build_id,
     const char *label);
 static void test_names(void);
+static void test_renamed(void);
+static void rename_frames(prof_profile_t *p, const char *root, uint32_t n,
+    const char *label);
+static void set_name(prof_profile_t *p, uint32_t frame, uint32_t source,
+    const char *name);
 static void test_fetched(void);
 static pid_t serve(int s);
 static void test_damaged(void);
@@ -102,6 +107,7 @@ main(void)
     test_none(file("other.so"), OTHER_ID, "none");
     test_none(file("stripped.so"), OTHER_ID, "another build");
     test_names();
+    test_renamed();
     test_fetched();
     test_damaged();
 
@@ -187,6 +193,87 @@ test_names(void)
     is_int(p->frames[0].source, PROF_SOURCE_DEBUG, "by its source");
 
     prof_profile_destroy(p);
+}
+
+
+/* a stored profile gets better names, and loses none */
+
+static void
+test_renamed(void)
+{
+    prof_frame_t    *f;
+    prof_profile_t  *p;
+
+    p = profile(file("stripped.so"), BUILD_ID);
+    f = &p->frames[0];
+
+    set_name(p, 0, PROF_SOURCE_OFFSET, "stripped.so+0x1130");
+    set_name(p, 1, PROF_SOURCE_ROLE, "body filter (stripped.so+0x1180)");
+
+    rename_frames(p, dir, 2, "a debug file was installed");
+
+    is_str(f->name, "lib_outer", "an offset becomes a function");
+    is_int(f->source, PROF_SOURCE_DEBUG, "the source is recorded");
+    is_int(f->line, 23, "the function has its line");
+
+    if (is_int(f->ninlines, 2, "the function has its inlined functions")) {
+        is_str(p->inlines[f->inlines].name, "lib_middle",
+               "the first inlined function");
+        is_str(p->inlines[f->inlines + 1].name, "lib_inner",
+               "the second inlined function");
+    }
+
+    is_str(p->frames[1].name, "lib_plain", "a role becomes a function");
+    is_str(p->frames[2].name, "[waiting]", "a frame without code is unchanged");
+
+    rename_frames(p, dir, 0, "nothing is better than debugging information");
+    is_int(p->ninlines, 2, "no inlined function was added again");
+
+    prof_profile_destroy(p);
+
+    p = profile(file("gone.so"), OTHER_ID);
+
+    set_name(p, 0, PROF_SOURCE_SYMBOLS, "lib_former");
+    set_name(p, 1, PROF_SOURCE_UNIT, "lib.c (gone.so+0x1180)");
+
+    rename_frames(p, dir, 0, "the object is gone");
+    is_str(p->frames[0].name, "lib_former", "the function keeps its name");
+    is_str(p->frames[1].name, "lib.c (gone.so+0x1180)",
+           "the function keeps its unit");
+    is_int(p->frames[1].source, PROF_SOURCE_UNIT, "and the unit its source");
+
+    prof_profile_destroy(p);
+
+    /* the profile may be of a process that had another file there */
+
+    p = profile(file("full.so"), "");
+
+    set_name(p, 0, PROF_SOURCE_OFFSET, "full.so+0x1130");
+    rename_frames(p, dir, 0, "an object without a build-id");
+    is_str(p->frames[0].name, "full.so+0x1130", "the offset remains");
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+rename_frames(prof_profile_t *p, const char *root, uint32_t n,
+    const char *label)
+{
+    uint32_t  renamed;
+
+    is_int(prof_profile_rename(p, root, &renamed), PROF_OK, "%s", label);
+    is_int(renamed, n, "%s - %u frames are renamed", label, n);
+}
+
+
+static void
+set_name(prof_profile_t *p, uint32_t frame, uint32_t source, const char *name)
+{
+    free(p->frames[frame].name);
+
+    p->frames[frame].name = fixture_copy(name);
+    p->frames[frame].source = source;
 }
 
 
