@@ -127,6 +127,8 @@
             label();
         }));
 
+        names();
+
         document.getElementById('delete').addEventListener('click',
             () => attempt(async function () {
                 if (confirm(`Delete the profile of ${title}?`)) {
@@ -141,6 +143,74 @@
                 ? 'Let newer profiles take its place'
                 : 'Keep it when the store is full';
         }
+    }
+
+
+    /* all views show the names, so they are made again */
+
+    function names() {
+        const button = document.getElementById('names');
+
+        button.hidden = counter('addresses_named') === counter('addresses');
+
+        button.addEventListener('click', () => attempt(async function () {
+            button.disabled = true;
+            say('Looking up names ...');
+
+            try {
+                const r = await c.change('POST', `${path}/names`);
+                const found = await r.json();
+
+                if (found.renamed) {
+                    profile = await c.get(path + '.json');
+                    views();
+                }
+
+                say(result(found));
+
+            } catch (e) {
+                say('');
+                throw e;
+
+            } finally {
+                button.disabled = false;
+            }
+        }));
+    }
+
+
+    function counter(name) {
+        return profile.summary.find(item => item.name === name).value;
+    }
+
+
+    function result(found) {
+        const left = found.addresses - found.named;
+
+        return (found.renamed
+                ? `${c.number(found.renamed)} of `
+                  + `${c.number(found.addresses)} addresses have better `
+                  + 'names now.'
+                : 'No better name was found.')
+            + (left ? ` ${c.number(left)} have no exact name.` : '')
+            + (found.lost
+               ? ` ${c.number(found.lost)} were not looked up in time, `
+                 + 'another try may find them.'
+               : '');
+    }
+
+
+    function say(text) {
+        document.getElementById('said').textContent = text;
+    }
+
+
+    function views() {
+        for (const name of Object.keys(panes)) {
+            c.clear(document.getElementById(name));
+        }
+
+        named();
     }
 
 

@@ -42,7 +42,7 @@ const ngx_http_profile_route_t  ngx_http_profile_console_routes[] = {
 
     { ngx_string("p/*"), NGX_HTTP_POST|NGX_HTTP_DELETE,
       ngx_http_profile_change_route,
-      "p/ID/pin, p/ID/unpin, p/ID/delete", 0 },
+      "p/ID/pin, p/ID/unpin, p/ID/names, p/ID/delete", 0 },
 
     { ngx_string("diff"), NGX_HTTP_GET, ngx_http_profile_diff_route,
       "the difference of two profiles: a=ID, b=ID, shares=on",

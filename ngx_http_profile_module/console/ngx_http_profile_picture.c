@@ -262,10 +262,17 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
                              &pic->id[pic->missing]);
     }
 
+    if (pic->rc == NGX_BUSY) {
+        return ngx_http_profile_answer_error(call,
+                             NGX_HTTP_INSUFFICIENT_STORAGE,
+                             "the profile has new names, and does not fit in "
+                             "the store with them: it keeps the old names");
+    }
+
     if (pic->rc != NGX_OK || !pic->job.worked) {
         return ngx_http_profile_answer_error(call,
                              NGX_HTTP_INTERNAL_SERVER_ERROR,
-                             "the profile cannot be shown: %s",
+                             "the profile cannot be read: %s",
                              pic->err ? pic->err : "see the error log");
     }
 

@@ -18,8 +18,12 @@ static int ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 static int ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
+static ngx_int_t ngx_http_profile_one_find(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store, ngx_str_t *id);
 static ngx_int_t ngx_http_profile_list_arg(ngx_http_profile_call_t *call,
     const char *name, ngx_int_t max, ngx_int_t *n);
+static ngx_int_t ngx_http_profile_one_rename(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store);
 static ngx_uint_t ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
     const char *action);
 
@@ -153,7 +157,6 @@ ngx_http_profile_one_route(ngx_http_profile_call_t *call)
     ngx_str_t                    id, format;
     const prof_encoder_t        *encoder;
     ngx_http_profile_store_t    *store;
-    ngx_http_profile_stored_t   *st;
     ngx_http_profile_picture_t   asked;
 
     store = ngx_http_profile_store(call->request);
@@ -181,18 +184,11 @@ ngx_http_profile_one_route(ngx_http_profile_call_t *call)
         }
     }
 
-    rc = ngx_http_profile_store_find(store, &id, &st,
-                                     call->request->connection->log);
+    rc = ngx_http_profile_one_find(call, store, &id);
 
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (rc != NGX_OK) {
+        return rc;
     }
-
-    if (rc == NGX_DECLINED) {
-        return ngx_http_profile_answer_no_profile(call, &id);
-    }
-
-    ngx_free(st);
 
     if (encoder == NULL && !call->json) {
         return ngx_http_profile_answer_page(call, "profile.html");
@@ -210,6 +206,32 @@ ngx_http_profile_one_route(ngx_http_profile_call_t *call)
 }
 
 
+/* NGX_OK, or the answer that there is no such profile */
+
+static ngx_int_t
+ngx_http_profile_one_find(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store, ngx_str_t *id)
+{
+    ngx_int_t                   rc;
+    ngx_http_profile_stored_t  *st;
+
+    rc = ngx_http_profile_store_find(store, id, &st,
+                                     call->request->connection->log);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_profile_answer_no_profile(call, id);
+    }
+
+    ngx_free(st);
+
+    return NGX_OK;
+}
+
+
 static int
 ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
     prof_profile_t **p)
@@ -218,7 +240,9 @@ ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
 }
 
 
-/* DELETE "p/ID"; POST "p/ID/pin", "p/ID/unpin", "p/ID/delete" */
+/*
+ * DELETE "p/ID"; POST "p/ID/pin", "p/ID/unpin", "p/ID/names", "p/ID/delete"
+ */
 
 ngx_int_t
 ngx_http_profile_change_route(ngx_http_profile_call_t *call)
@@ -247,10 +271,14 @@ ngx_http_profile_change_route(ngx_http_profile_call_t *call)
         id = call->rest;
         rc = ngx_http_profile_store_pin(store, &id, 0);
 
+    } else if (ngx_http_profile_entry_action(call, "/names")) {
+        return ngx_http_profile_one_rename(call, store);
+
     } else {
         return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
-                                  "a profile takes \"pin\", \"unpin\" and "
-                                  "\"delete\", not \"%V\"", &call->rest);
+                                  "a profile takes \"pin\", \"unpin\", "
+                                  "\"names\" and \"delete\", not \"%V\"",
+                                  &call->rest);
     }
 
     if (rc == NGX_DECLINED) {
@@ -259,6 +287,34 @@ ngx_http_profile_change_route(ngx_http_profile_call_t *call)
 
     return (rc == NGX_OK) ? ngx_http_profile_answer_nothing(call)
                           : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+/*
+ * Looks up the names of a stored profile again.  The client gets the answer
+ * when the thread is done, as for a profile in any format.
+ */
+
+static ngx_int_t
+ngx_http_profile_one_rename(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store)
+{
+    ngx_int_t                   rc;
+    ngx_http_profile_picture_t  asked;
+
+    rc = ngx_http_profile_one_find(call, store, &call->rest);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ngx_memzero(&asked, sizeof(ngx_http_profile_picture_t));
+
+    asked.n = 1;
+    asked.id[0] = call->rest;
+    asked.make = ngx_http_profile_picture_rename;
+
+    return ngx_http_profile_picture(call, store, &asked);
 }
 
 

@@ -26,7 +26,10 @@
 
 typedef struct ngx_http_profile_picture_s  ngx_http_profile_picture_t;
 
-/* in the thread: appends to pic->out; PROF_OK or PROF_ERROR (memory) */
+/*
+ * In the thread: appends to pic->out.  PROF_OK, or PROF_ERROR: no memory, or
+ * what it has set in pic->rc.
+ */
 typedef int (*ngx_http_profile_picture_pt)(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 
@@ -153,7 +156,12 @@ json_t *ngx_http_profile_entry_json(ngx_http_profile_stored_t *st);
 int ngx_http_profile_picture_json(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 
-/* appends it, and frees it; NULL is an error of memory */
+/* ngx_http_profile_names.c: looks up the names again, and stores them */
+
+int ngx_http_profile_picture_rename(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p);
+
+/* ngx_http_profile_picture_json.c: appends and frees it; NULL: no memory */
 int ngx_http_profile_picture_dump(ngx_http_profile_picture_t *pic,
     json_t *json);
 

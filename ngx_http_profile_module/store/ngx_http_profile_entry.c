@@ -42,7 +42,8 @@ ngx_http_profile_entry_make(ngx_http_profile_entry_t *entry,
     ngx_memcpy(entry->magic, ngx_http_profile_entry_magic,
                sizeof(entry->magic));
 
-    entry->stored = (uint64_t) tp->sec * 1000 + tp->msec;
+    entry->stored = st->stored ? st->stored
+                               : (uint64_t) tp->sec * 1000 + tp->msec;
     entry->start = st->start;
     entry->status = st->status;
     entry->mode = st->mode;
@@ -135,6 +136,7 @@ ngx_http_profile_entry_read(ngx_http_profile_entry_t *entry,
         texts += entry->texts[i];
     }
 
+    st->stored = entry->stored;
     st->start = entry->start;
     st->status = entry->status;
     st->mode = entry->mode;

@@ -14,11 +14,21 @@
 
 ngx_uint_t
 ngx_http_profile_evict_none(ngx_http_profile_store_t *store, uint32_t blocks,
-    uint64_t bytes)
+    uint64_t bytes, uint32_t keep)
 {
+    ngx_http_profile_node_t  *node;
     ngx_http_profile_zone_t  *zone;
 
     zone = store->zone;
+
+    if (keep != NGX_HTTP_PROFILE_NONE) {
+        node = ngx_http_profile_node(store, keep);
+
+        if (!node->entry.pinned) {
+            blocks += node->nblocks;
+            bytes += node->bytes;
+        }
+    }
 
     return blocks > zone->nblocks - zone->pinned_blocks
            || (store->path
@@ -27,7 +37,8 @@ ngx_http_profile_evict_none(ngx_http_profile_store_t *store, uint32_t blocks,
 
 
 ngx_int_t
-ngx_http_profile_evict_make(ngx_http_profile_store_t *store, uint32_t blocks)
+ngx_http_profile_evict_make(ngx_http_profile_store_t *store, uint32_t blocks,
+    uint32_t keep)
 {
     uint32_t                  n, newer, busy;
     ngx_http_profile_node_t  *node;
@@ -48,6 +59,11 @@ ngx_http_profile_evict_make(ngx_http_profile_store_t *store, uint32_t blocks)
         }
     }
 
+    if (keep != NGX_HTTP_PROFILE_NONE) {
+        node = ngx_http_profile_node(store, keep);
+        busy += node->entry.pinned ? 0 : node->nblocks;
+    }
+
     if (blocks > store->zone->nblocks - store->zone->pinned_blocks - busy) {
         return NGX_AGAIN;
     }
@@ -59,7 +75,7 @@ ngx_http_profile_evict_make(ngx_http_profile_store_t *store, uint32_t blocks)
         node = ngx_http_profile_node(store, n);
         newer = node->newer;
 
-        if (!node->entry.pinned) {
+        if (!node->entry.pinned && n != keep) {
             ngx_http_profile_zone_remove(store, n);
             store->zone->evicted++;
 
@@ -79,12 +95,15 @@ ngx_http_profile_evict_make(ngx_http_profile_store_t *store, uint32_t blocks)
  * no room for the given blocks and bytes, it claims the oldest entries.  The
  * limit is that of the store, or of a full disk.  Returns the number of
  * claimed entries.
+ *
+ * A killed process may have left a ready entry beside the unfinished entry
+ * that was to replace it.  Both have the same file, which is kept.
  */
 
 ngx_uint_t
 ngx_http_profile_evict_claim(ngx_http_profile_store_t *store, uint32_t blocks,
-    uint64_t bytes, uint64_t limit, ngx_http_profile_claim_t *claims,
-    ngx_uint_t max)
+    uint64_t bytes, uint64_t limit, uint32_t keep,
+    ngx_http_profile_claim_t *claims, ngx_uint_t max)
 {
     uint32_t                  n, newer;
     uint64_t                  nfree, used;
@@ -111,6 +130,9 @@ ngx_http_profile_evict_claim(ngx_http_profile_store_t *store, uint32_t blocks,
         if (abandoned && k < max) {
             claims[k].n = n;
             claims[k].writer = ngx_http_profile_alive_pid(node->owner);
+            claims[k].shared = ngx_http_profile_zone_find(store,
+                                                          node->entry.id)
+                               != NGX_HTTP_PROFILE_NONE;
             ngx_memcpy(claims[k].id, node->entry.id,
                        NGX_HTTP_PROFILE_ID_LEN);
             k++;
@@ -128,7 +150,7 @@ ngx_http_profile_evict_claim(ngx_http_profile_store_t *store, uint32_t blocks,
         node = ngx_http_profile_node(store, n);
         newer = node->newer;
 
-        if (node->entry.pinned) {
+        if (node->entry.pinned || n == keep) {
             continue;
         }
 
@@ -137,6 +159,7 @@ ngx_http_profile_evict_claim(ngx_http_profile_store_t *store, uint32_t blocks,
 
         claims[k].n = n;
         claims[k].writer = 0;
+        claims[k].shared = 0;
         ngx_memcpy(claims[k].id, node->entry.id, NGX_HTTP_PROFILE_ID_LEN);
         k++;
 

@@ -30,8 +30,12 @@
 #define NGX_HTTP_PROFILE_SEARCH  10
 
 
-static uint32_t ngx_http_profile_files_reserve(
-    ngx_http_profile_store_t *store, ngx_str_t *parts, uint64_t bytes);
+static ngx_int_t ngx_http_profile_files_reserve(
+    ngx_http_profile_store_t *store, ngx_str_t *parts, uint64_t bytes,
+    ngx_uint_t replace, uint32_t *n);
+static ngx_int_t ngx_http_profile_files_replaced(
+    ngx_http_profile_store_t *store, ngx_http_profile_entry_t *entry,
+    uint32_t n, ngx_log_t *log);
 static ngx_int_t ngx_http_profile_files_full(ngx_http_profile_store_t *store,
     ngx_str_t *parts, uint64_t bytes, ngx_log_t *log);
 static void ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
@@ -41,7 +45,7 @@ static void ngx_http_profile_files_expire(ngx_http_profile_store_t *store);
 
 ngx_int_t
 ngx_http_profile_files_add(ngx_http_profile_store_t *store, ngx_str_t *parts,
-    ngx_log_t *log)
+    ngx_uint_t replace, ngx_log_t *log)
 {
     uint32_t    n;
     uint64_t    bytes;
@@ -54,16 +58,23 @@ ngx_http_profile_files_add(ngx_http_profile_store_t *store, ngx_str_t *parts,
         bytes += parts[i].len;
     }
 
-    n = ngx_http_profile_files_reserve(store, parts, bytes);
+    rc = ngx_http_profile_files_reserve(store, parts, bytes, replace, &n);
 
-    if (n == NGX_HTTP_PROFILE_NONE) {
-        return NGX_DECLINED;
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     rc = ngx_http_profile_file_write(store, parts, log);
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_profile_files_full(store, parts, bytes, log);
+        rc = replace ? NGX_BUSY
+                     : ngx_http_profile_files_full(store, parts, bytes, log);
+    }
+
+    if (replace && rc == NGX_OK) {
+        return ngx_http_profile_files_replaced(store,
+                               (ngx_http_profile_entry_t *) parts[0].data, n,
+                               log);
     }
 
     ngx_http_profile_zone_lock(store, 1);
@@ -83,13 +94,61 @@ ngx_http_profile_files_add(ngx_http_profile_store_t *store, ngx_str_t *parts,
 }
 
 
-/* creates an unfinished entry if there is room for it */
+/*
+ * The new file has its name.  If the entry was deleted or evicted meanwhile,
+ * nothing else removes the file.
+ */
 
-static uint32_t
-ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
-    ngx_str_t *parts, uint64_t bytes)
+static ngx_int_t
+ngx_http_profile_files_replaced(ngx_http_profile_store_t *store,
+    ngx_http_profile_entry_t *entry, uint32_t n, ngx_log_t *log)
 {
-    uint32_t                   n, blocks;
+    uint32_t  before, pinned;
+    u_char    name[NGX_MAX_PATH];
+
+    ngx_http_profile_zone_lock(store, 1);
+
+    before = ngx_http_profile_zone_find(store, entry->id);
+
+    if (before == NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_zone_unlock(store);
+
+        ngx_http_profile_file_path(store, entry->id, 0, name);
+        (void) ngx_delete_file(name);
+
+        ngx_http_profile_zone_lock(store, 1);
+        ngx_http_profile_zone_remove(store, n);
+        ngx_http_profile_zone_unlock(store);
+
+        return NGX_DECLINED;
+    }
+
+    ngx_http_profile_zone_replace(store, before, n);
+
+    pinned = ngx_http_profile_node(store, n)->entry.pinned;
+
+    ngx_http_profile_zone_unlock(store);
+
+    /* a pin of the meantime is in the zone, and was in the old file */
+
+    if (pinned != entry->pinned) {
+        ngx_http_profile_file_pin(store, entry->id, pinned, log);
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * Creates an unfinished entry if there is room for it.  NGX_DECLINED and
+ * NGX_BUSY: as of ngx_http_profile_store_add() and _replace().
+ */
+
+static ngx_int_t
+ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
+    ngx_str_t *parts, uint64_t bytes, ngx_uint_t replace, uint32_t *n)
+{
+    uint32_t                   before, blocks, keep;
     ngx_uint_t                 k, waited;
     ngx_http_profile_entry_t  *entry;
     ngx_http_profile_claim_t   claims[NGX_HTTP_PROFILE_CLAIMS];
@@ -103,32 +162,39 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
 
         ngx_http_profile_zone_lock(store, 1);
 
-        if (ngx_http_profile_evict_none(store, blocks, bytes)) {
+        before = ngx_http_profile_zone_find(store, entry->id);
+        keep = replace ? before : NGX_HTTP_PROFILE_NONE;
+
+        if (replace && keep == NGX_HTTP_PROFILE_NONE) {
+            ngx_http_profile_zone_unlock(store);
+            return NGX_DECLINED;
+        }
+
+        if (ngx_http_profile_evict_none(store, blocks, bytes, keep)) {
             ngx_http_profile_zone_unlock(store);
             break;
         }
 
-        n = ngx_http_profile_zone_find(store, entry->id);
-
-        if (n != NGX_HTTP_PROFILE_NONE) {
-            ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,
-                                       0);
+        if (before != keep) {
+            ngx_http_profile_zone_move(store, before,
+                                       NGX_HTTP_PROFILE_REMOVING, 0);
 
         } else if (store->zone->bytes + bytes <= (uint64_t) store->max) {
 
-            n = ngx_http_profile_zone_insert(store, parts,
-                                             NGX_HTTP_PROFILE_PARTS - 1,
-                                             NGX_HTTP_PROFILE_WRITING, bytes,
-                                             NULL);
+            *n = ngx_http_profile_zone_insert(store, parts,
+                                              NGX_HTTP_PROFILE_PARTS - 1,
+                                              NGX_HTTP_PROFILE_WRITING, bytes,
+                                              NULL);
 
-            if (n != NGX_HTTP_PROFILE_NONE) {
+            if (*n != NGX_HTTP_PROFILE_NONE) {
                 ngx_http_profile_zone_unlock(store);
-                return n;
+                return NGX_OK;
             }
         }
 
         k = ngx_http_profile_evict_claim(store, blocks, bytes, store->max,
-                                        claims, NGX_HTTP_PROFILE_CLAIMS);
+                                        keep, claims,
+                                        NGX_HTTP_PROFILE_CLAIMS);
 
         ngx_http_profile_zone_unlock(store);
 
@@ -141,11 +207,15 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
         }
     }
 
+    if (replace) {
+        return NGX_BUSY;
+    }
+
     ngx_http_profile_zone_lock(store, 1);
     store->zone->dropped++;
     ngx_http_profile_zone_unlock(store);
 
-    return NGX_HTTP_PROFILE_NONE;
+    return NGX_DECLINED;
 }
 
 
@@ -188,7 +258,8 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
         /* the used bytes include its own bytes */
 
         k = (used > least && used - store->zone->pinned_bytes >= 2 * bytes)
-            ? ngx_http_profile_evict_claim(store, 0, bytes, used, claims,
+            ? ngx_http_profile_evict_claim(store, 0, bytes, used,
+                                          NGX_HTTP_PROFILE_NONE, claims,
                                           NGX_HTTP_PROFILE_CLAIMS)
             : 0;
 
@@ -231,6 +302,10 @@ ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
             (void) ngx_delete_file(name);
         }
 
+        if (claims[i].shared) {
+            continue;
+        }
+
         ngx_http_profile_file_path(store, claims[i].id, 0, name);
 
         if (ngx_delete_file(name) == NGX_FILE_ERROR
@@ -267,7 +342,8 @@ ngx_http_profile_files_manager(void *data)
 
     do {
         ngx_http_profile_zone_lock(store, 1);
-        n = ngx_http_profile_evict_claim(store, 0, 0, store->max, claims,
+        n = ngx_http_profile_evict_claim(store, 0, 0, store->max,
+                                        NGX_HTTP_PROFILE_NONE, claims,
                                         NGX_HTTP_PROFILE_CLAIMS);
         ngx_http_profile_zone_unlock(store);
 

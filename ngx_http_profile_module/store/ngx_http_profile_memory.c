@@ -18,23 +18,24 @@
 #define NGX_HTTP_PROFILE_MEMORY_PIECE  65536
 
 
-static uint32_t ngx_http_profile_memory_reserve(
-    ngx_http_profile_store_t *store, ngx_str_t *parts,
-    ngx_http_profile_cursor_t *archive);
+static ngx_int_t ngx_http_profile_memory_reserve(
+    ngx_http_profile_store_t *store, ngx_str_t *parts, ngx_uint_t replace,
+    uint32_t *n, ngx_http_profile_cursor_t *archive);
 
 
 ngx_int_t
 ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
-    ngx_str_t *parts)
+    ngx_str_t *parts, ngx_uint_t replace)
 {
     uint32_t                   n, before;
+    ngx_int_t                  rc;
     ngx_http_profile_entry_t  *entry;
     ngx_http_profile_cursor_t  archive;
 
-    n = ngx_http_profile_memory_reserve(store, parts, &archive);
+    rc = ngx_http_profile_memory_reserve(store, parts, replace, &n, &archive);
 
-    if (n == NGX_HTTP_PROFILE_NONE) {
-        return NGX_DECLINED;
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     ngx_http_profile_zone_write(&archive,
@@ -47,26 +48,41 @@ ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
 
     before = ngx_http_profile_zone_find(store, entry->id);
 
-    if (before != NGX_HTTP_PROFILE_NONE) {
-        ngx_http_profile_zone_remove(store, before);
-    }
+    if (!replace) {
 
-    ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_READY, 0);
-    store->zone->added++;
+        if (before != NGX_HTTP_PROFILE_NONE) {
+            ngx_http_profile_zone_remove(store, before);
+        }
+
+        ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_READY, 0);
+        store->zone->added++;
+
+    } else if (before != NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_zone_replace(store, before, n);
+
+    } else {
+        ngx_http_profile_zone_remove(store, n);
+        rc = NGX_DECLINED;
+    }
 
     ngx_http_profile_zone_unlock(store);
 
-    return NGX_OK;
+    return rc;
 }
 
 
-static uint32_t
+static ngx_int_t
 ngx_http_profile_memory_reserve(ngx_http_profile_store_t *store,
-    ngx_str_t *parts, ngx_http_profile_cursor_t *archive)
+    ngx_str_t *parts, ngx_uint_t replace, uint32_t *n,
+    ngx_http_profile_cursor_t *archive)
 {
-    size_t      len;
-    uint32_t    n, blocks;
-    ngx_uint_t  i, waited;
+    size_t                     len;
+    uint32_t                   blocks, keep;
+    ngx_uint_t                 i, waited;
+    ngx_http_profile_entry_t  *entry;
+
+    entry = (ngx_http_profile_entry_t *) parts[0].data;
+    keep = NGX_HTTP_PROFILE_NONE;
 
     len = offsetof(ngx_http_profile_node_t, entry);
 
@@ -80,20 +96,29 @@ ngx_http_profile_memory_reserve(ngx_http_profile_store_t *store,
 
         ngx_http_profile_zone_lock(store, 1);
 
-        if (ngx_http_profile_evict_none(store, blocks, 0)) {
+        if (replace) {
+            keep = ngx_http_profile_zone_find(store, entry->id);
+
+            if (keep == NGX_HTTP_PROFILE_NONE) {
+                ngx_http_profile_zone_unlock(store);
+                return NGX_DECLINED;
+            }
+        }
+
+        if (ngx_http_profile_evict_none(store, blocks, 0, keep)) {
             ngx_http_profile_zone_unlock(store);
             break;
         }
 
-        if (ngx_http_profile_evict_make(store, blocks) == NGX_OK) {
-            n = ngx_http_profile_zone_insert(store, parts,
-                                             NGX_HTTP_PROFILE_PARTS,
-                                             NGX_HTTP_PROFILE_WRITING, 0,
-                                             archive);
+        if (ngx_http_profile_evict_make(store, blocks, keep) == NGX_OK) {
+            *n = ngx_http_profile_zone_insert(store, parts,
+                                              NGX_HTTP_PROFILE_PARTS,
+                                              NGX_HTTP_PROFILE_WRITING, 0,
+                                              archive);
 
             ngx_http_profile_zone_unlock(store);
 
-            return n;
+            return NGX_OK;
         }
 
         ngx_http_profile_zone_unlock(store);
@@ -101,11 +126,15 @@ ngx_http_profile_memory_reserve(ngx_http_profile_store_t *store,
         ngx_msleep(1);
     }
 
+    if (replace) {
+        return NGX_BUSY;
+    }
+
     ngx_http_profile_zone_lock(store, 1);
     store->zone->dropped++;
     ngx_http_profile_zone_unlock(store);
 
-    return NGX_HTTP_PROFILE_NONE;
+    return NGX_DECLINED;
 }
 
 
@@ -115,7 +144,7 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
 {
     u_char                     *p;
     size_t                      texts, left, len;
-    uint32_t                    n;
+    uint32_t                    n, now;
     uint64_t                    order;
     ngx_http_profile_node_t    *node;
     ngx_http_profile_entry_t    entry;
@@ -160,12 +189,12 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
 
         /* the entry may have been replaced by another one meanwhile */
 
-        if (ngx_http_profile_zone_lookup(store, id) != n
-            || node->order != order)
-        {
+        now = ngx_http_profile_zone_lookup(store, id);
+
+        if (now != n || node->order != order || node->entry.crc != entry.crc) {
             ngx_http_profile_zone_unlock(store);
             ngx_free(found);
-            return NGX_DECLINED;
+            return (now == NGX_HTTP_PROFILE_NONE) ? NGX_DECLINED : NGX_AGAIN;
         }
 
         ngx_http_profile_zone_read(&cursor, p, len);

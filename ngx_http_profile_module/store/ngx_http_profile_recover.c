@@ -18,6 +18,8 @@ static void ngx_http_profile_zone_use(ngx_http_profile_store_t *store,
 static void ngx_http_profile_zone_free_blocks(ngx_http_profile_store_t *store);
 static void ngx_http_profile_zone_sort(ngx_http_profile_store_t *store,
     uint32_t count);
+static void ngx_http_profile_zone_add(ngx_http_profile_store_t *store,
+    uint32_t n);
 static int ngx_libc_cdecl ngx_http_profile_zone_compare(const void *one,
     const void *two);
 
@@ -201,7 +203,7 @@ ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
         }
 
         if (places == NULL) {
-            ngx_http_profile_zone_link(store, n);
+            ngx_http_profile_zone_add(store, n);
             continue;
         }
 
@@ -231,10 +233,30 @@ ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
         node->order = places[i].order;
         zone->order = ngx_max(zone->order, node->order);
 
-        ngx_http_profile_zone_link(store, places[i].n);
+        ngx_http_profile_zone_add(store, places[i].n);
     }
 
     ngx_free(places);
+}
+
+
+/* an entry that was being replaced exists twice, and both are complete */
+
+static void
+ngx_http_profile_zone_add(ngx_http_profile_store_t *store, uint32_t n)
+{
+    uint32_t  before;
+
+    before = ngx_http_profile_zone_find(store,
+                                  ngx_http_profile_node(store, n)->entry.id);
+
+    ngx_http_profile_zone_link(store, n);
+
+    if (before != NGX_HTTP_PROFILE_NONE
+        && ngx_http_profile_node(store, n)->state == NGX_HTTP_PROFILE_READY)
+    {
+        ngx_http_profile_zone_remove(store, before);
+    }
 }
 
 

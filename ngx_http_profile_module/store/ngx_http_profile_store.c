@@ -9,6 +9,8 @@
 #include "store/ngx_http_profile_zone.h"
 
 
+static ngx_int_t ngx_http_profile_store_write(ngx_http_profile_store_t *store,
+    ngx_http_profile_stored_t *st, ngx_uint_t replace, ngx_log_t *log);
 static void ngx_http_profile_store_damaged(ngx_http_profile_store_t *store,
     u_char *id, ngx_log_t *log);
 
@@ -28,11 +30,41 @@ ngx_int_t
 ngx_http_profile_store_add(ngx_http_profile_store_t *store,
     ngx_http_profile_stored_t *st, ngx_log_t *log)
 {
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_store_write(store, st, 0, log);
+
+    if (rc == NGX_DECLINED) {
+        ngx_log_error(NGX_LOG_WARN, log, 0,
+                      "profile: %*s of %uz bytes does not fit in the store",
+                      (size_t) NGX_HTTP_PROFILE_ID_LEN, st->id, st->size);
+    }
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_profile_store_replace(ngx_http_profile_store_t *store,
+    ngx_http_profile_stored_t *st, ngx_log_t *log)
+{
+    return ngx_http_profile_store_write(store, st, 1, log);
+}
+
+
+static ngx_int_t
+ngx_http_profile_store_write(ngx_http_profile_store_t *store,
+    ngx_http_profile_stored_t *st, ngx_uint_t replace, ngx_log_t *log)
+{
     ngx_int_t                 rc;
     ngx_http_profile_entry_t  entry;
     ngx_str_t                 parts[NGX_HTTP_PROFILE_PARTS];
 
     ngx_http_profile_entry_make(&entry, st, &parts[1]);
+
+    if (replace) {
+        entry.pinned = st->pinned;
+    }
 
     parts[0].data = (u_char *) &entry;
     parts[0].len = sizeof(ngx_http_profile_entry_t);
@@ -40,18 +72,13 @@ ngx_http_profile_store_add(ngx_http_profile_store_t *store,
     parts[5].data = st->archive;
     parts[5].len = st->size;
 
-    rc = store->path ? ngx_http_profile_files_add(store, parts, log)
-                     : ngx_http_profile_memory_add(store, parts);
+    rc = store->path ? ngx_http_profile_files_add(store, parts, replace, log)
+                     : ngx_http_profile_memory_add(store, parts, replace);
 
-    ngx_log_debug4(NGX_LOG_DEBUG_CORE, log, 0,
-                   "profile: store add %*s, %uz bytes: %i",
+    ngx_log_debug5(NGX_LOG_DEBUG_CORE, log, 0,
+                   "profile: store %s %*s, %uz bytes: %i",
+                   replace ? "replace" : "add",
                    (size_t) NGX_HTTP_PROFILE_ID_LEN, st->id, st->size, rc);
-
-    if (rc == NGX_DECLINED) {
-        ngx_log_error(NGX_LOG_WARN, log, 0,
-                      "profile: %*s of %uz bytes does not fit in the store",
-                      (size_t) NGX_HTTP_PROFILE_ID_LEN, st->id, st->size);
-    }
 
     return rc;
 }
@@ -65,7 +92,10 @@ ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
     ngx_http_profile_stored_t  *facts;
 
     if (store->path == NULL) {
-        rc = ngx_http_profile_memory_read(store, id, st, log);
+
+        do {
+            rc = ngx_http_profile_memory_read(store, id, st, log);
+        } while (rc == NGX_AGAIN);
 
         if (rc == NGX_ABORT) {
             ngx_http_profile_store_damaged(store, id->data, log);

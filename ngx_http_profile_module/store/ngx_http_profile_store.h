@@ -45,6 +45,7 @@
 
 typedef struct {
     u_char       id[NGX_HTTP_PROFILE_ID_LEN];  /* lower-case hex digits */
+    uint64_t     stored;        /* ms since the Epoch; 0: now */
     uint64_t     start;         /* of the work, ms since the Epoch */
     ngx_str_t    scope;         /* "request", "endpoint", "worker", "all" */
     ngx_str_t    method;
@@ -108,6 +109,17 @@ ngx_http_profile_store_t *ngx_http_profile_store(ngx_http_request_t *r);
  * Context: disk.
  */
 ngx_int_t ngx_http_profile_store_add(ngx_http_profile_store_t *store,
+    ngx_http_profile_stored_t *st, ngx_log_t *log);
+
+/*
+ * Replaces the entry that has the same id, in one step for all readers.  The
+ * new entry has the age and the pin of the old one, and the same texts, which
+ * ngx_http_profile_store_get() has returned.  On any error the old entry
+ * stays.  NGX_DECLINED: no entry has this id; NGX_BUSY: both entries together
+ * do not fit in the store; NGX_ERROR: the disk failed (logged).
+ * Context: disk.
+ */
+ngx_int_t ngx_http_profile_store_replace(ngx_http_profile_store_t *store,
     ngx_http_profile_stored_t *st, ngx_log_t *log);
 
 /*

@@ -13,6 +13,8 @@ static void ngx_http_profile_zone_layout(ngx_http_profile_store_t *store,
     uint32_t nblocks);
 static u_char *ngx_http_profile_zone_piece(ngx_http_profile_cursor_t *cursor,
     size_t *len);
+static void ngx_http_profile_zone_link_at(ngx_http_profile_store_t *store,
+    uint32_t n, uint32_t newer);
 static ngx_http_profile_list_t *ngx_http_profile_zone_list(
     ngx_http_profile_store_t *store, ngx_http_profile_node_t *node);
 static uint64_t ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
@@ -258,6 +260,39 @@ ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
 }
 
 
+/*
+ * If this process is killed in between, there are two ready entries with the
+ * same id, and the next process removes one of them.
+ */
+
+void
+ngx_http_profile_zone_replace(ngx_http_profile_store_t *store,
+    uint32_t before, uint32_t n)
+{
+    uint32_t                  newer;
+    ngx_http_profile_node_t  *node, *old;
+
+    old = ngx_http_profile_node(store, before);
+    node = ngx_http_profile_node(store, n);
+
+    ngx_http_profile_zone_unlink(store, n);
+
+    node->owner = 0;
+    node->order = old->order;
+    node->touched = old->touched;
+    node->entry.pinned = old->entry.pinned;
+
+    ngx_memory_barrier();
+    node->state = NGX_HTTP_PROFILE_READY;
+    ngx_memory_barrier();
+
+    newer = old->newer;
+
+    ngx_http_profile_zone_remove(store, before);
+    ngx_http_profile_zone_link_at(store, n, newer);
+}
+
+
 void
 ngx_http_profile_zone_pin(ngx_http_profile_store_t *store, uint32_t n,
     ngx_uint_t pinned)
@@ -408,24 +443,37 @@ ngx_http_profile_zone_list(ngx_http_profile_store_t *store,
 void
 ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n)
 {
-    uint32_t                 *bucket;
+    ngx_http_profile_zone_link_at(store, n, NGX_HTTP_PROFILE_NONE);
+}
+
+
+/* newer: the next newer entry of the list, or NGX_HTTP_PROFILE_NONE */
+
+static void
+ngx_http_profile_zone_link_at(ngx_http_profile_store_t *store, uint32_t n,
+    uint32_t newer)
+{
+    uint32_t                 *bucket, *older;
     ngx_http_profile_list_t  *list;
     ngx_http_profile_node_t  *node;
 
     node = ngx_http_profile_node(store, n);
     list = ngx_http_profile_zone_list(store, node);
 
-    node->newer = NGX_HTTP_PROFILE_NONE;
-    node->older = list->newest;
+    older = (newer == NGX_HTTP_PROFILE_NONE)
+            ? &list->newest : &ngx_http_profile_node(store, newer)->older;
 
-    if (list->newest == NGX_HTTP_PROFILE_NONE) {
+    node->newer = newer;
+    node->older = *older;
+
+    if (*older == NGX_HTTP_PROFILE_NONE) {
         list->oldest = n;
 
     } else {
-        ngx_http_profile_node(store, list->newest)->newer = n;
+        ngx_http_profile_node(store, *older)->newer = n;
     }
 
-    list->newest = n;
+    *older = n;
 
     ngx_http_profile_zone_count(store, node, 1);
 

@@ -160,6 +160,8 @@ struct ngx_http_profile_store_s {
 typedef struct {
     uint32_t                   n;
     uint32_t                   writer;    /* its process id, or 0 */
+    uint32_t                   shared;    /* its file is also that of a ready
+                                             entry */
     u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
 } ngx_http_profile_claim_t;
 
@@ -209,6 +211,13 @@ void ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
 void ngx_http_profile_zone_pin(ngx_http_profile_store_t *store, uint32_t n,
     ngx_uint_t pinned);
 
+/*
+ * Puts the unfinished entry n in the place of the ready entry "before", and
+ * removes the latter.
+ */
+void ngx_http_profile_zone_replace(ngx_http_profile_store_t *store,
+    uint32_t before, uint32_t n);
+
 /* a ready entry, or NGX_HTTP_PROFILE_NONE */
 uint32_t ngx_http_profile_zone_find(ngx_http_profile_store_t *store,
     u_char *id);
@@ -255,33 +264,42 @@ void ngx_http_profile_entry_read(ngx_http_profile_entry_t *entry,
 
 /* ngx_http_profile_evict.c: entries that are removed for newer ones */
 
+/*
+ * In all of them keep is an entry that must stay, because the new one is to
+ * replace it, or NGX_HTTP_PROFILE_NONE.
+ */
+
 /* whether this number of blocks, and of bytes in a file, exceeds the store */
 ngx_uint_t ngx_http_profile_evict_none(ngx_http_profile_store_t *store,
-    uint32_t blocks, uint64_t bytes);
+    uint32_t blocks, uint64_t bytes, uint32_t keep);
 
 /*
  * Memory: removes the oldest entries until there is room.  NGX_AGAIN: there is
  * no room until other processes have finished writing; no entry was removed.
  */
 ngx_int_t ngx_http_profile_evict_make(ngx_http_profile_store_t *store,
-    uint32_t blocks);
+    uint32_t blocks, uint32_t keep);
 
 /* files: claims entries to remove, down to limit bytes in total */
 ngx_uint_t ngx_http_profile_evict_claim(ngx_http_profile_store_t *store,
-    uint32_t blocks, uint64_t bytes, uint64_t limit,
+    uint32_t blocks, uint64_t bytes, uint64_t limit, uint32_t keep,
     ngx_http_profile_claim_t *claims, ngx_uint_t max);
 
-/* ngx_http_profile_memory.c: archives in memory; these take the lock */
+/*
+ * ngx_http_profile_memory.c: archives in memory; these take the lock.  replace:
+ * see ngx_http_profile_store_replace().  NGX_AGAIN: the entry was replaced
+ * while it was read.
+ */
 
 ngx_int_t ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
-    ngx_str_t *parts);
+    ngx_str_t *parts, ngx_uint_t replace);
 ngx_int_t ngx_http_profile_memory_read(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
 
 /* ngx_http_profile_files.c: archives in files; these take the lock */
 
 ngx_int_t ngx_http_profile_files_add(ngx_http_profile_store_t *store,
-    ngx_str_t *parts, ngx_log_t *log);
+    ngx_str_t *parts, ngx_uint_t replace, ngx_log_t *log);
 ngx_msec_t ngx_http_profile_files_manager(void *data);
 
 /* ngx_http_profile_file.c: one file */

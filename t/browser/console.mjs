@@ -3,7 +3,7 @@
  *
  * Uses the console in a browser, as operators do:
  *
- *     node console.mjs SCENARIO URL [URL of another site]
+ *     node console.mjs SCENARIO URL [URL of another site, or id of a profile]
  *
  * Prints a JSON object: what was seen, and what went wrong on the way.  It
  * judges nothing, profile_console_browser.t does.
@@ -14,7 +14,7 @@ import { launch, readAxe } from './launch.mjs';
 
 const [scenario, url, other] = process.argv.slice(2);
 const scenarios = { walk, users, lists, gone, foreign, plain, refused,
-                    workers, compare };
+                    workers, compare, names };
 
 const axe = readAxe();
 
@@ -324,6 +324,48 @@ async function lists() {
     await list(narrow, 5);
     out.overflow = await narrow.evaluate(
         () => document.documentElement.scrollWidth);
+}
+
+
+/* a debug file was installed after the profile was stored */
+
+async function names() {
+    const page = await open(`/p/p/${other}#graph`);
+    const graph = async () => (await page.waitForSelector('#graph iframe'))
+        .contentFrame();
+    const seen = async function () {
+        const frame = await graph();
+
+        await frame.waitForSelector('.prof-plot');
+
+        return frame.evaluate(() => Array.from(
+            document.querySelectorAll('#functions th'), e => e.innerText));
+    };
+
+    await page.waitForSelector('#names', { state: 'visible' });
+    out.before = await seen();
+    await check(page, 'names');
+
+    await page.focus('#names');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => /names now/.test(
+        document.getElementById('said').textContent));
+
+    out.said = await page.textContent('#said');
+    out.after = await seen();
+
+    await page.click('#names');
+    await page.waitForFunction(() => /No better/.test(
+        document.getElementById('said').textContent));
+
+    await fetch(`${url}/p/p/${other}`, {
+        method: 'DELETE', headers: { 'X-Profile-Console': '1' }
+    });
+
+    await page.click('#names');
+    await page.waitForSelector('#note', { state: 'visible' });
+    out.error = await page.textContent('#note');
+    out.saidThen = await page.textContent('#said');
 }
 
 

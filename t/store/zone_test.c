@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Tests the memory of the store without nginx.  A process that adds, pins and
- * deletes profiles is killed again and again, at any instruction.  After each
+ * Tests the memory of the store without nginx.  A process that adds, replaces,
+ * pins and deletes profiles is killed again and again, at any instruction.  After each
  * kill the zone is checked completely: every block is free or belongs to one
  * entry; lists, hash and sums agree; no archive is torn; and all entries exist
  * that the process reported.
@@ -31,7 +31,8 @@ typedef enum {
     TEST_ADD,
     TEST_DELETE,
     TEST_PIN,
-    TEST_UNPIN
+    TEST_UNPIN,
+    TEST_REPLACE
 } test_op_e;
 
 
@@ -56,6 +57,7 @@ typedef struct {
 typedef struct {
     unsigned           added:1;
     unsigned           gone:1;
+    unsigned           replaced:1;
     unsigned           pinned:1;
     unsigned           kept:1;         /* was pinned at some time */
     unsigned           doubt:1;        /* killed during the operation */
@@ -72,11 +74,14 @@ static int test_entries(void);
 static int test_busy(void);
 static int test_promises(void);
 static void test_id(uint32_t n, u_char *id);
-static size_t test_archive(uint32_t n, u_char *p);
+static size_t test_archive(uint32_t n, int replaced, u_char *p);
 static int test_whole(uint32_t n, int *present);
+static int test_is_archive(const ngx_http_profile_stored_t *st, uint32_t n,
+    int replaced);
 static void test_orphan(void);
 static void test_reused(void);
 static void test_reload(void);
+static void test_twice(void);
 static void test_limits(void);
 
 
@@ -268,6 +273,7 @@ main(int argc, char **argv)
     test_orphan();
     test_reused();
     test_reload();
+    test_twice();
     test_limits();
 
     return done_testing();
@@ -304,6 +310,11 @@ test_live(unsigned seed)
                 test_do(TEST_PIN, n);
             }
 
+            break;
+
+        case 2:
+            n = journal->n - rand_r(&seed) % 10;
+            test_do(TEST_REPLACE, n);
             break;
 
         default:
@@ -344,16 +355,18 @@ test_do(test_op_e op, uint32_t n)
     id.data = text;
     id.len = sizeof(text);
 
-    if (op == TEST_ADD) {
+    if (op == TEST_ADD || op == TEST_REPLACE) {
         ngx_memzero(&st, sizeof(st));
         ngx_memcpy(st.id, text, sizeof(text));
 
         st.uri = id;
         st.uri.len = n % 32;
         st.archive = archive;
-        st.size = test_archive(n, archive);
+        st.size = test_archive(n, op == TEST_REPLACE, archive);
 
-        rc = ngx_http_profile_store_add(&store, &st, &test_log);
+        rc = op == TEST_ADD
+             ? ngx_http_profile_store_add(&store, &st, &test_log)
+             : ngx_http_profile_store_replace(&store, &st, &test_log);
 
     } else if (op == TEST_DELETE) {
         rc = ngx_http_profile_store_delete(&store, &id);
@@ -380,7 +393,9 @@ test_replay(void)
         e = &journal->ops[replayed];
         k = &known[e->n];
 
-        if (!e->done) {
+        /* a replacement that is not finished leaves one of the archives */
+
+        if (!e->done && e->op != TEST_REPLACE) {
             k->doubt = 1;
         }
 
@@ -400,6 +415,10 @@ test_replay(void)
 
         case TEST_DELETE:
             k->gone = 1;
+            break;
+
+        case TEST_REPLACE:
+            k->replaced = 1;
             break;
 
         default:
@@ -633,8 +652,6 @@ test_whole(uint32_t n, int *present)
     ngx_http_profile_stored_t  *st;
     u_char                      text[NGX_HTTP_PROFILE_ID_LEN];
 
-    static u_char  archive[16384];
-
     test_id(n, text);
 
     id.data = text;
@@ -648,14 +665,24 @@ test_whole(uint32_t n, int *present)
         return 0;
     }
 
-    bad = st->size != test_archive(n, archive)
-          || memcmp(st->archive, archive, st->size) != 0
+    bad = !(test_is_archive(st, n, 1)
+            || (!known[n].replaced && test_is_archive(st, n, 0)))
           || st->uri.len != n % 32
           || memcmp(st->uri.data, text, st->uri.len) != 0;
 
     free(st);
 
     return bad;
+}
+
+
+static int
+test_is_archive(const ngx_http_profile_stored_t *st, uint32_t n, int replaced)
+{
+    static u_char  archive[16384];
+
+    return st->size == test_archive(n, replaced, archive)
+           && memcmp(st->archive, archive, st->size) == 0;
 }
 
 
@@ -672,13 +699,14 @@ test_id(uint32_t n, u_char *id)
 /* sizes near multiples of the block size, and some large ones */
 
 static size_t
-test_archive(uint32_t n, u_char *p)
+test_archive(uint32_t n, int replaced, u_char *p)
 {
     size_t    size, i;
     uint32_t  x;
 
     size = (n % 13 == 0) ? 9000 + n % 5000 : n % 1700;
-    x = n * 2246822519U;
+    size += replaced ? 700 : 0;
+    x = n * 2246822519U + replaced;
 
     for (i = 0; i < size; i++) {
         x = x * 1664525 + 1013904223;
@@ -821,6 +849,83 @@ test_reload(void)
 
     is_int(ngx_http_profile_zone_init(&shm_zone, &before), NGX_OK,
            "and back");
+}
+
+
+/*
+ * A process was killed while it replaced an entry: both have the id.  The age
+ * and the pin stay those of the replaced entry.
+ */
+
+static void
+test_twice(void)
+{
+    int                         present;
+    uint32_t                    n, entries;
+    uint64_t                    order;
+    ngx_str_t                   id;
+    ngx_http_profile_node_t    *node;
+    ngx_http_profile_stored_t   st;
+    u_char                      text[NGX_HTTP_PROFILE_ID_LEN];
+
+    static u_char  archive[16384];
+
+    n = journal->n + 1;
+
+    test_do(TEST_ADD, n);
+    test_do(TEST_PIN, n);
+
+    entries = store.zone->entries;
+    order = ngx_http_profile_node(&store, store.zone->ready.newest)->order;
+
+    test_do(TEST_ADD, n + 1);
+    test_do(TEST_REPLACE, n);
+    test_replay();
+
+    is_int(test_whole(n, &present), 0, "the entry has the new archive");
+    ok(present, "the replaced entry is there");
+    is_int(test_blocks() || test_entries(), 0, "all lists are in order");
+
+    test_id(n, text);
+    node = ngx_http_profile_node(&store,
+                                 ngx_http_profile_zone_find(&store, text));
+
+    is_int(node->order, order, "the entry has its former age");
+    is_int(node->entry.pinned, 1, "the entry is pinned");
+
+    id.data = text;
+    id.len = sizeof(text);
+    is_int(ngx_http_profile_store_delete(&store, &id), NGX_OK,
+           "the entry is deleted");
+
+    ngx_memzero(&st, sizeof(st));
+    test_id(n, st.id);
+    st.archive = archive;
+    st.size = test_archive(n, 1, archive);
+
+    is_int(ngx_http_profile_store_replace(&store, &st, &test_log),
+           NGX_DECLINED, "a deleted entry is not replaced");
+    is_int(test_whole(n, &present) || present, 0, "and does not come again");
+
+    is_int(ngx_http_profile_store_add(&store, &st, &test_log), NGX_OK,
+           "an entry");
+
+    /* ngx_http_profile_store_add() does not find it */
+
+    store.buckets[ngx_http_profile_zone_bucket(&store, text)] =
+                                                        NGX_HTTP_PROFILE_NONE;
+
+    is_int(ngx_http_profile_store_add(&store, &st, &test_log), NGX_OK,
+           "a second entry of the same id");
+
+    entries = store.zone->entries;
+    store.zone->changing = 1;
+
+    ngx_http_profile_zone_lock(&store, 0);
+    ngx_http_profile_zone_unlock(&store);
+
+    is_int(store.zone->entries, entries - 1, "one of both is removed");
+    is_int(test_blocks() || test_entries(), 0, "the others are in order");
 }
 
 

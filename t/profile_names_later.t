@@ -1,0 +1,268 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# The debug file of a stripped module is installed after a profile was stored.
+# POST "p/ID/names" gives the stored profile its names, in memory and in files,
+# also in another worker than the one that captured it.
+#
+# The file goes where all programs look for such files, so this is for root.
+
+use strict;
+use warnings;
+
+use Cwd qw/ abs_path /;
+use File::Basename qw/ dirname /;
+use JSON::PP qw/ decode_json /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+use ProfileTest::Module;
+use ProfileTest::Store;
+
+use constant NAME => 'ngx_http_inlined_test';
+use constant CHANGE => 'X-Profile-Console: 1';
+
+my $t = ProfileTest->new()->has_program(qw/ objcopy readelf strip /);
+my $so = build_module($t, NAME . '_module', '-O2', '-Wl,--build-id');
+my $dir = $t->testdir();
+
+my ($id) = ($t->command('readelf', '-n', $so))[1] =~ /Build ID: ([0-9a-f]+)/;
+my $debug = "/usr/lib/debug/.build-id/" . substr($id, 0, 2) . '/'
+            . substr($id, 2) . '.debug';
+
+$t->skip_all('/usr/lib/debug cannot be written') if $> != 0;
+
+my $made = $$;
+
+END {
+    if ($made && $made == $$) {
+        unlink($debug);
+        rmdir(dirname($debug));
+    }
+}
+
+run('objcopy', '--only-keep-debug', $so, "$so.split");
+run('strip', '--strip-unneeded', $so);
+
+for my $store ('profile_zone p:8m;',
+               "profile_zone p:1m; profile_store $dir/store max=8m;")
+{
+    test_store($store);
+}
+
+
+sub test_store {
+    my ($store) = @_;
+
+    my $label = $store =~ /profile_store/ ? 'files' : 'memory';
+
+    unlink($debug);
+
+    $t->conf(<<"EOF", main => "load_module $so;");
+$store
+
+server {
+    listen 127.0.0.1:8080;
+    profile_endpoint on;
+    profile_frequency 1000;
+
+    location / {
+        inlined_test;
+    }
+
+    location /p/ {
+        profile_console;
+    }
+}
+EOF
+
+    $t->run();
+
+    my @profiles = map {
+        http_get('/?work=100&performance_bar=flamegraph'
+                 . '&profile_format=speedscope')->header('X-Profile-Id')
+    } 1 .. 2;
+    my ($other, $profile) = @profiles;
+
+    is(post("p/$profile/pin")->status(), 204, "$label: the profile is pinned");
+
+    my %before = %{entry($profile)};
+
+    cmp_ok(weight($profile, qr/_module\.so\+0x[0-9a-f]+$/), '>', 0.05e9,
+           "$label: offsets in the module");
+
+    my $r = post("p/$profile/names");
+    my $said = decode_json($r->content());
+
+    is($r->status(), 200, "$label: nothing to find is no error");
+    is($said->{renamed}, 0, "$label: no name is new");
+    is($said->{named}, $said->{named_before}, "$label: the same names");
+    is_deeply(entry($profile), \%before, "$label: nothing was written");
+
+
+    # a debug file
+
+    run('mkdir', '-p', dirname($debug));
+    run('cp', "$so.split", $debug);
+    chmod(0644, $debug);
+
+    my @old = $t->worker_pids();
+    $t->reload();
+    wait_for(sub { !grep { kill 0, $_ } @old });
+
+    cmp_ok(weight($profile, qr/_module\.so\+0x/), '>', 0.05e9,
+           "$label: the stored profile has its offsets still");
+
+    $r = post("p/$profile/names");
+    $said = decode_json($r->content());
+
+    is($r->status(), 200, "$label: named again");
+    is($r->header('Content-Type'), 'application/json', "$label: as JSON");
+    is($said->{id}, $profile, "$label: the profile's id");
+    cmp_ok($said->{renamed}, '>', 0, "$label: frames have new names");
+    cmp_ok($said->{named}, '>', $said->{named_before}, "$label: more names");
+    is($said->{lost}, 0, "$label: no name was lost");
+
+    my $handler = weight($profile, qr/^@{[ NAME ]}_handler$/);
+
+    cmp_ok($handler, '>', 0.05e9, "$label: the handler by its name");
+    cmp_ok(weight($profile, qr/^@{[ NAME ]}_step$/), '>', 0.9 * $handler,
+           "$label: functions that were inlined");
+    is(weight($profile, qr/_module\.so\+0x/), 0, "$label: no offset is left");
+    cmp_ok(weight($other, qr/_module\.so\+0x/), '>', 0.05e9,
+           "$label: the other profile is unchanged");
+
+    my $after = entry($profile);
+
+    isnt($after->{size}, $before{size}, "$label: the archive is another one");
+    delete @$_{qw/ size /} for \%before, $after;
+    is_deeply($after, \%before,
+              "$label: the entry is as before, pinned and of the same age");
+    is_deeply([map { $_->{id} } @{get('profiles.json')->{profiles}}],
+              [$profile, $other], "$label: the list has the same order");
+
+    is(decode_json(post("p/$profile/names")->content())->{renamed}, 0,
+       "$label: once is enough");
+
+    test_page($other) if $label eq 'memory';
+
+
+    # the module and its debug file are gone: no name becomes worse
+
+    unlink($debug);
+
+    @old = $t->worker_pids();
+    $t->reload();
+    wait_for(sub { !grep { kill 0, $_ } @old });
+
+    is(decode_json(post("p/$profile/names")->content())->{renamed}, 0,
+       "$label: without the file there is nothing new");
+    cmp_ok(weight($profile, qr/^@{[ NAME ]}_handler$/), '>', 0.05e9,
+           "$label: and the names stay");
+
+    if ($label eq 'files') {
+        my $found = ProfileTest::Store::read_store("$dir/store");
+
+        is($found->{$profile}{pinned}, 1, "$label: the file is pinned");
+        is_deeply([grep { $_->{error} } values %$found], [],
+                  "$label: all files are complete");
+        is_deeply([grep { !/^[0-9a-f]{32}$/ } map { m{([^/]+)$} }
+                   glob("$dir/store/*")], [], "$label: no other file is left");
+
+        $t->stop();
+        $t->run();
+
+        cmp_ok(weight($profile, qr/^@{[ NAME ]}_handler$/), '>', 0.05e9,
+               "$label: a restart finds the names");
+        is_deeply([map { $_->{id} } @{get('profiles.json')->{profiles}}],
+                  [$profile, $other], "$label: and the order");
+    }
+
+
+    # access, and errors
+
+    is(post("p/$profile/names", 'X-Other: 1')->status(), 403,
+       "$label: the console's header is needed");
+    is(post("p/$profile/names", CHANGE, 'Sec-Fetch-Site: cross-site')
+       ->status(), 403, "$label: not for other sites");
+    is(http_get("/p/p/$profile/names")->status(), 404,
+       "$label: a GET changes nothing");
+    is(post('p/' . '0' x 32 . '/names')->status(), 404,
+       "$label: no such profile");
+    is(post("p/${profile}0/names")->status(), 404,
+       "$label: no longer id either");
+
+    $t->stop();
+}
+
+
+# the button of the page does the same
+sub test_page {
+    my ($profile) = @_;
+
+    my $dir = dirname(abs_path(__FILE__)) . '/browser';
+
+    SKIP: {
+        skip('no browser', 1)
+            unless -d "$dir/node_modules/axe-core"
+                   && grep { -x "$_/node" } split(/:/, $ENV{PATH})
+                   and $ENV{CHROMIUM}
+                   || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+
+        my ($status, $out) = $t->command('node', "$dir/console.mjs", 'names',
+            'http://127.0.0.1:' . ProfileTest::port(8080), $profile);
+        my $s = eval { decode_json($out) } || { failed => $out };
+
+        is($s->{failed}, undef, 'page: the browser went through');
+        ok((grep { /_module\.so\+0x/ } @{$s->{before}}), 'page: offsets');
+        like($s->{said}, qr/^\d+ of \d+ addresses have better names now\./,
+             'page: the result is told');
+        ok(!(grep { /_module\.so\+0x/ } @{$s->{after}})
+           && (grep { /^@{[ NAME ]}_handler\b/ } @{$s->{after}}),
+           'page: the flamegraph has the names');
+        like($s->{error}, qr/^There is no profile/, 'page: an error is told');
+        is($s->{saidThen}, '', 'page: and no result');
+        is_deeply($s->{axe}{names}, [], 'page: accessible');
+        is_deeply([grep { !/404/ } @{$s->{console}}], [],
+                  'page: no message in the console');
+    }
+}
+
+
+sub post {
+    my ($path, @headers) = @_;
+    return ProfileTest::HTTP::request('POST', "/p/$path",
+                        headers => [@headers ? @headers : CHANGE]);
+}
+
+
+sub get {
+    my ($path) = @_;
+    return decode_json(http_get("/p/$path")->content());
+}
+
+
+sub entry {
+    my ($profile) = @_;
+    my ($entry) = grep { $_->{id} eq $profile }
+                  @{get('profiles.json')->{profiles}};
+    return $entry;
+}
+
+
+sub weight {
+    my ($profile, $match) = @_;
+
+    return ProfileTest::Profile->new(
+        http_get("/p/p/$profile/speedscope"))
+        ->profile('wall')->weight_below($match);
+}
+
+
+sub run {
+    my ($status, $out) = $t->command(@_);
+    die "@_: $out" if $status;
+}
