@@ -86,8 +86,8 @@ LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
 .PHONY: all module core tools units unit test prove http3 asan static valgrind \
-        bench benches scenarios fuzz fuzzers lint analyze install demo viewer clean     \
-        help FORCE
+        bench benches scenarios fuzz fuzzers lint analyze install deb demo viewer \
+        clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -362,19 +362,30 @@ MODULES_PATH = $(shell $(NGINX) -V 2>&1                                       \
 
 PREFIX = $(shell $(NGINX) -V 2>&1 | sed -n -e 's/.*--prefix=\([^ ]*\).*/\1/p')
 
-# the directory of installed programs
+# the directories of installed programs and manual pages
 BINDIR ?= /usr/local/bin
+MANDIR ?= /usr/local/share/man
 
 install: module	## install the module, its helper, the viewer and nginx-profile
-	install -d $(DESTDIR)$(MODULES_PATH) $(DESTDIR)$(BINDIR)
+	install -d $(DESTDIR)$(MODULES_PATH) $(DESTDIR)$(BINDIR)              \
+	    $(DESTDIR)$(MANDIR)/man1
 	install -m 644 $(SO) $(DESTDIR)$(MODULES_PATH)
 	install -m 755 $(HELPER) $(DESTDIR)$(MODULES_PATH)
 	install -m 755 tools/nginx-profile $(DESTDIR)$(BINDIR)
-	@$(SUB) viewer || echo "without the viewer: the console has pages only"
+	pod2man --section=1 --name=NGINX-PROFILE --center='User Commands'     \
+	    --release=$(NAME) tools/nginx-profile                             \
+	    $(DESTDIR)$(MANDIR)/man1/nginx-profile.1
+	@test -f $(BUILD)/viewer/index.html                                   \
+	    || echo 'without the viewer, which "make viewer" builds before'
 	test ! -f $(BUILD)/viewer/index.html || {                             \
 	    install -d $(DESTDIR)$(PREFIX)/profile_viewer                     \
 	    && install -m 644 $(BUILD)/viewer/*                               \
 	           $(DESTDIR)$(PREFIX)/profile_viewer; }
+
+deb:	## build the Debian package: build/deb/*.deb
+	@$(DEPS) deb
+	@$(SUB) viewer || echo 'without npm: the package has no viewer'
+	packaging/build-deb $(BUILD)/deb $(BUILD)/viewer
 
 demo:	## start nginx with an example site
 	@$(DEPS) demo

@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# "make install" into a directory: the module, and the program, which work from
-# there, and nothing else.
+# "make install" into a directory installs the module, its helper, the program
+# and its manual page, which work from there, and uses no network.
 
 use strict;
 use warnings;
@@ -39,17 +39,27 @@ $t->run();
 
 my $to = $t->testdir() . '/root';
 
-# the viewer comes from elsewhere, if it is not there yet; without it, it works
+# programs that use the network tell that they were called
 
-$t->write_file('npm', "#!/bin/sh\nexit 1\n");
-chmod 0755, $t->testdir() . '/npm';
+for (qw/ npm curl wget apt-get /) {
+    $t->write_file($_, "#!/bin/sh\ntouch $to.network\nexit 1\n");
+    chmod 0755, $t->testdir() . "/$_";
+}
+
 local $ENV{PATH} = $t->testdir() . ":$ENV{PATH}";
 
 my ($status, $out) = $t->command('make', '-s', '-C', $root, 'install',
                                  "DESTDIR=$to", "NGINX=$t->{binary}",
-                                 'BINDIR=/usr/bin');
+                                 'BINDIR=/usr/bin',
+                                 'MANDIR=/usr/share/man');
 
-is($status, 0, 'make install') or diag($out);
+is($status, 0, 'make install succeeds') or diag($out);
+ok(!-e "$to.network", 'make install does not use the network');
+
+my $viewer = -e "$root/build/viewer/index.html";
+
+is($out =~ /without the viewer/ ? 1 : 0, $viewer ? 0 : 1,
+    'a message tells that the viewer is missing');
 
 my %files;
 
@@ -69,9 +79,18 @@ my $helper = dirname($module) . '/ngx_http_profile_symbolizer';
 ok(delete($files{$helper}), 'the helper, beside the module');
 is((stat("$to$helper"))[2] & 0777, 0755, 'the helper: its mode');
 
+my $manual = '/usr/share/man/man1/nginx-profile.1';
+
+ok(delete($files{$manual}), 'the manual page is installed');
+like($t->read_file("root$manual"), qr/EXIT STATUS/,
+    'the manual page has the exit codes');
+
+is(scalar(grep { m{/profile_viewer/} } keys %files) ? 1 : 0, $viewer ? 1 : 0,
+    'the viewer is installed if it was built before');
+
 is(join(' ', grep { !m{/profile_viewer/} && $_ ne '/usr/bin/nginx-profile'
                     && $_ ne $module } keys %files), '',
-    'nothing else, but the viewer');
+    'nothing else is installed');
 
 ($status, $out) = $t->test_config(<<"EOF2");
 load_module $to$module;
@@ -79,7 +98,7 @@ events { }
 http { server { listen 127.0.0.1:8081; profile_endpoint on; } }
 EOF2
 
-is($status, 0, 'nginx loads it') or diag($out);
+is($status, 0, 'nginx loads the installed module') or diag($out);
 
 my $svg = $t->testdir() . '/out.svg';
 
