@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # docs/troubleshooting.md lists every message that the module logs or answers,
-# and only these.
+# and no other message.
 
 use strict;
 use warnings;
@@ -19,6 +19,16 @@ my $CALL = qr/\b(?:ngx_log_error|ngx_conf_log_error
 
 # the messages of the code, with "..." in place of values, and their files
 my %code;
+
+# macros that are literals
+my %macro;
+
+for my $file (glob("$root/ngx_http_profile_module/*/*.h")) {
+    my $text = read_file($file);
+
+    $macro{$1} = $2
+        while $text =~ /^#define\s+(\w+)(?:\s|\\\n)+("(?:[^"\\]|\\.)*")$/mg;
+}
 
 # all literals of the code, for messages that a call takes from elsewhere
 my $literals = '';
@@ -97,6 +107,10 @@ sub call_at {
 # the first literal of a call, with the literals that are concatenated with it
 sub format_of {
     my ($call) = @_;
+
+    # without the status, whose name may be such a macro as well
+    $call =~ s/^[^"]*?,//;
+    $call =~ s/("(?:[^"\\]|\\.)*")|\b(\w+)\b/$1 \/\/ $macro{$2} \/\/ $2/ge;
 
     my ($format) = $call =~ /("(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*)/s
         or return '';
