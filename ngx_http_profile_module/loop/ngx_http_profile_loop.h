@@ -30,9 +30,10 @@
 
 
 typedef struct ngx_http_profile_owned_s  ngx_http_profile_owned_t;
-typedef struct ngx_http_profile_part_s   ngx_http_profile_part_t;
 typedef struct ngx_http_profile_run_s    ngx_http_profile_run_t;
 typedef struct ngx_http_profile_track_s  ngx_http_profile_track_t;
+
+typedef struct ngx_http_profile_subrequest_s  ngx_http_profile_subrequest_t;
 
 /* other rooms' data about a request, which this room passes on unread */
 
@@ -41,13 +42,13 @@ typedef struct ngx_http_profile_notes_s  ngx_http_profile_notes_t;
 
 
 /*
- * The main request or a subrequest of a tracked request, and the pointers of
- * nginx's that the module replaces between turns.  It is in the memory of the
- * main request's pool.
+ * A subrequest of a tracked request, or the main request itself, with the
+ * pointers of nginx's that the module replaces between turns.  It is in the
+ * memory of the main request's pool.
  */
 
-struct ngx_http_profile_part_s {
-    ngx_http_profile_part_t          *next;
+struct ngx_http_profile_subrequest_s {
+    ngx_http_profile_subrequest_t    *next;
     ngx_http_request_t               *request;
     ngx_http_event_handler_pt         write_event_handler;
     ngx_resolver_ctx_t               *resolver_ctx;
@@ -116,8 +117,10 @@ struct ngx_http_profile_track_s {
     ngx_queue_t                   connections;
     ngx_queue_t                   events;
     ngx_uint_t                    nevents;
-    ngx_http_profile_part_t      *parts;
-    ngx_http_profile_part_t       part;      /* of the main request */
+    ngx_http_profile_subrequest_t
+                                 *subrequests;   /* the main request last */
+    ngx_http_profile_subrequest_t
+                                  main;      /* the main request */
     ngx_event_handler_pt          read_handler;   /* of a stream */
     ngx_event_handler_pt          write_handler;
 
@@ -127,7 +130,7 @@ struct ngx_http_profile_track_s {
 
 /*
  * What begins a turn: an event, with its connection if it has one, or another
- * way into a part of the request.
+ * way into the request or one of its subrequests.
  */
 
 typedef struct {
@@ -322,8 +325,8 @@ ngx_http_profile_track_t *ngx_http_profile_find_track(ngx_http_request_t *r);
 /* the context of a request that has a trigger header and is not tracked */
 extern ngx_http_profile_track_t  ngx_http_profile_untracked;
 
-/* the part of this main request or subrequest; NULL: there is no memory */
-ngx_http_profile_part_t *ngx_http_profile_add_part(
+/* of this subrequest, or main request; NULL: there is no memory */
+ngx_http_profile_subrequest_t *ngx_http_profile_add_subrequest(
     ngx_http_profile_track_t *tr, ngx_http_request_t *r);
 
 /*

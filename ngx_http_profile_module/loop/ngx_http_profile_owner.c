@@ -56,7 +56,7 @@ typedef struct {
 
 static ngx_http_profile_track_t **ngx_http_profile_log_place(ngx_log_t *log);
 static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
-static void ngx_http_profile_find_part(ngx_http_profile_track_t *tr,
+static void ngx_http_profile_find_subrequest(ngx_http_profile_track_t *tr,
     void *data);
 static ngx_uint_t ngx_http_profile_in_pool(ngx_pool_t *pool, void *data);
 static ngx_http_profile_owned_t *ngx_http_profile_find_owned(
@@ -304,17 +304,17 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 PROF_HOT void
 ngx_http_profile_settle(ngx_http_profile_track_t *tr)
 {
-    ngx_queue_t               *q, *next;
-    ngx_connection_t          *c;
-    ngx_http_profile_part_t   *part;
-    ngx_http_profile_owned_t  *owned;
+    ngx_queue_t                    *q, *next;
+    ngx_connection_t               *c;
+    ngx_http_profile_owned_t       *owned;
+    ngx_http_profile_subrequest_t  *sr;
 
-    for (part = tr->parts; part; part = part->next) {
+    for (sr = tr->subrequests; sr; sr = sr->next) {
 
-        if (part->request->upstream
-            && part->request->upstream->peer.connection)
+        if (sr->request->upstream
+            && sr->request->upstream->peer.connection)
         {
-            c = part->request->upstream->peer.connection;
+            c = sr->request->upstream->peer.connection;
             ngx_http_profile_own_connection(tr, c);
         }
     }
@@ -337,7 +337,7 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
         }
 
         if (!owned->settled) {
-            ngx_http_profile_find_part(tr, c->data);
+            ngx_http_profile_find_subrequest(tr, c->data);
         }
 
         owned->data = c->data;
@@ -355,7 +355,7 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
  */
 
 static void
-ngx_http_profile_find_part(ngx_http_profile_track_t *tr, void *data)
+ngx_http_profile_find_subrequest(ngx_http_profile_track_t *tr, void *data)
 {
     ngx_http_request_t *r = data;
 
@@ -365,7 +365,7 @@ ngx_http_profile_find_part(ngx_http_profile_track_t *tr, void *data)
         && r->connection == tr->request->connection
         && r->main == tr->request)
     {
-        (void) ngx_http_profile_add_part(tr, r);
+        (void) ngx_http_profile_add_subrequest(tr, r);
     }
 }
 
@@ -643,27 +643,28 @@ ngx_http_profile_free_event(ngx_http_profile_owned_event_t *owned)
 }
 
 
-ngx_http_profile_part_t *
-ngx_http_profile_add_part(ngx_http_profile_track_t *tr, ngx_http_request_t *r)
+ngx_http_profile_subrequest_t *
+ngx_http_profile_add_subrequest(ngx_http_profile_track_t *tr,
+    ngx_http_request_t *r)
 {
-    ngx_http_profile_part_t  *part;
+    ngx_http_profile_subrequest_t  *sr;
 
-    for (part = tr->parts; part; part = part->next) {
-        if (part->request == r) {
-            return part;
+    for (sr = tr->subrequests; sr; sr = sr->next) {
+        if (sr->request == r) {
+            return sr;
         }
     }
 
-    part = ngx_pcalloc(tr->request->pool, sizeof(ngx_http_profile_part_t));
-    if (part == NULL) {
+    sr = ngx_pcalloc(tr->request->pool, sizeof(ngx_http_profile_subrequest_t));
+    if (sr == NULL) {
         return NULL;
     }
 
-    part->request = r;
-    part->next = tr->parts;
-    tr->parts = part;
+    sr->request = r;
+    sr->next = tr->subrequests;
+    tr->subrequests = sr;
 
-    return part;
+    return sr;
 }
 
 

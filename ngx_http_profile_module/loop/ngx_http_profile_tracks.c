@@ -114,8 +114,8 @@ ngx_http_profile_create_track(ngx_http_request_t *r)
     }
 
     tr->request = r;
-    tr->part.request = r;
-    tr->parts = &tr->part;
+    tr->main.request = r;
+    tr->subrequests = &tr->main;
 
     ngx_queue_init(&tr->connections);
     ngx_queue_init(&tr->events);

@@ -54,7 +54,7 @@ static void ngx_http_profile_uncaptured_turn(uintptr_t what,
 static void ngx_http_profile_stalled(ngx_http_profile_run_t *run,
     uint64_t ns);
 static void ngx_http_profile_wrap(ngx_http_profile_track_t *tr);
-static void ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part);
+static void ngx_http_profile_wrap_resolver(ngx_http_profile_subrequest_t *sr);
 
 static void ngx_http_profile_write_event_handler(ngx_http_request_t *r);
 static void ngx_http_profile_write_turn(void *data);
@@ -449,23 +449,23 @@ ngx_http_profile_first_turn(void *data)
 PROF_HOT static void
 ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
 {
-    ngx_connection_t         *c;
-    ngx_http_request_t       *r;
-    ngx_http_profile_part_t  *part;
+    ngx_connection_t               *c;
+    ngx_http_request_t             *r;
+    ngx_http_profile_subrequest_t  *sr;
 
     tr->wrapped = 1;
 
-    for (part = tr->parts; part; part = part->next) {
-        r = part->request;
+    for (sr = tr->subrequests; sr; sr = sr->next) {
+        r = sr->request;
 
-        part->aio = r->aio;
+        sr->aio = r->aio;
 
         if (r->write_event_handler != ngx_http_request_empty_handler) {
-            part->write_event_handler = r->write_event_handler;
+            sr->write_event_handler = r->write_event_handler;
             r->write_event_handler = ngx_http_profile_write_event_handler;
         }
 
-        ngx_http_profile_wrap_resolver(part);
+        ngx_http_profile_wrap_resolver(sr);
     }
 
     if (ngx_http_profile_below(tr->request)) {
@@ -480,7 +480,7 @@ ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
         r = tr->request;
 
         if (r->request_body && r->request_body->post_handler) {
-            tr->part.post_handler = r->request_body->post_handler;
+            tr->main.post_handler = r->request_body->post_handler;
             r->request_body->post_handler = ngx_http_profile_post_handler;
         }
     }
@@ -488,11 +488,11 @@ ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
 
 
 PROF_HOT static void
-ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part)
+ngx_http_profile_wrap_resolver(ngx_http_profile_subrequest_t *sr)
 {
     ngx_http_upstream_t  *u;
 
-    u = part->request->upstream;
+    u = sr->request->upstream;
 
     if (u == NULL || u->resolved == NULL || u->resolved->ctx == NULL) {
         return;
@@ -500,19 +500,19 @@ ngx_http_profile_wrap_resolver(ngx_http_profile_part_t *part)
 
     /* nginx clears its pointer when it frees the context of the resolver */
 
-    part->resolver_ctx = u->resolved->ctx;
-    part->resolver_handler = part->resolver_ctx->handler;
-    part->resolver_ctx->handler = ngx_http_profile_resolver_handler;
+    sr->resolver_ctx = u->resolved->ctx;
+    sr->resolver_handler = sr->resolver_ctx->handler;
+    sr->resolver_ctx->handler = ngx_http_profile_resolver_handler;
 }
 
 
 PROF_HOT void
 ngx_http_profile_unwrap(ngx_http_profile_track_t *tr)
 {
-    ngx_connection_t         *c;
-    ngx_http_request_t       *r;
-    ngx_http_upstream_t      *u;
-    ngx_http_profile_part_t  *part;
+    ngx_connection_t               *c;
+    ngx_http_request_t             *r;
+    ngx_http_upstream_t            *u;
+    ngx_http_profile_subrequest_t  *sr;
 
     if (!tr->wrapped) {
         return;
@@ -520,23 +520,23 @@ ngx_http_profile_unwrap(ngx_http_profile_track_t *tr)
 
     tr->wrapped = 0;
 
-    for (part = tr->parts; part; part = part->next) {
-        r = part->request;
+    for (sr = tr->subrequests; sr; sr = sr->next) {
+        r = sr->request;
 
         if (r->write_event_handler == ngx_http_profile_write_event_handler) {
-            r->write_event_handler = part->write_event_handler;
+            r->write_event_handler = sr->write_event_handler;
         }
 
         u = r->upstream;
 
         if (u && u->resolved && u->resolved->ctx
-            && u->resolved->ctx == part->resolver_ctx
+            && u->resolved->ctx == sr->resolver_ctx
             && u->resolved->ctx->handler == ngx_http_profile_resolver_handler)
         {
-            u->resolved->ctx->handler = part->resolver_handler;
+            u->resolved->ctx->handler = sr->resolver_handler;
         }
 
-        part->resolver_ctx = NULL;
+        sr->resolver_ctx = NULL;
     }
 
     r = tr->request;
@@ -545,7 +545,7 @@ ngx_http_profile_unwrap(ngx_http_profile_track_t *tr)
     if (r->request_body
         && r->request_body->post_handler == ngx_http_profile_post_handler)
     {
-        r->request_body->post_handler = tr->part.post_handler;
+        r->request_body->post_handler = tr->main.post_handler;
     }
 
     if (c->read->handler == ngx_http_profile_stream_handler) {
@@ -576,14 +576,14 @@ ngx_http_profile_event_code(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 PROF_GLUE static void
 ngx_http_profile_write_event_handler(ngx_http_request_t *r)
 {
-    ngx_http_profile_part_t   *part;
-    ngx_http_profile_wake_t    wake;
-    ngx_http_profile_track_t  *tr;
+    ngx_http_profile_wake_t         wake;
+    ngx_http_profile_track_t       *tr;
+    ngx_http_profile_subrequest_t  *sr;
 
     tr = ngx_http_profile_find_track(r);
-    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
+    sr = tr ? ngx_http_profile_add_subrequest(tr, r) : NULL;
 
-    if (part == NULL || part->write_event_handler == NULL) {
+    if (sr == NULL || sr->write_event_handler == NULL) {
         ngx_http_profile_lost(r);
         return;
     }
@@ -593,19 +593,19 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
     if (!tr->wrapped
         && r->write_event_handler == ngx_http_profile_write_event_handler)
     {
-        r->write_event_handler = part->write_event_handler;
+        r->write_event_handler = sr->write_event_handler;
     }
 
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.request = r;
 
-    ngx_http_profile_turn(tr, &wake, (uintptr_t) part->write_event_handler,
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) sr->write_event_handler,
                           ngx_http_profile_write_turn, r);
 }
 
 
 /*
- * Requests that were posted for other parts belong to this turn: the caller
+ * Subrequests that were posted meanwhile belong to this turn: the caller
  * would run them only after the turn.
  */
 
@@ -627,19 +627,19 @@ ngx_http_profile_write_turn(void *data)
 PROF_GLUE static void
 ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
 {
-    ngx_http_request_t        *r;
-    ngx_http_profile_part_t   *part;
-    ngx_http_profile_wake_t    wake;
-    ngx_http_profile_track_t  *tr;
+    ngx_http_request_t             *r;
+    ngx_http_profile_wake_t         wake;
+    ngx_http_profile_track_t       *tr;
+    ngx_http_profile_subrequest_t  *sr;
 
     /* only the handlers of upstreams are replaced, whose data is the request */
 
     r = rctx->data;
 
     tr = ngx_http_profile_find_track(r);
-    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
+    sr = tr ? ngx_http_profile_add_subrequest(tr, r) : NULL;
 
-    if (part == NULL || part->resolver_handler == NULL) {
+    if (sr == NULL || sr->resolver_handler == NULL) {
         ngx_http_profile_lost(r);
         return;
     }
@@ -648,7 +648,7 @@ ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
     wake.request = r;
     wake.resolver = rctx;
 
-    ngx_http_profile_turn(tr, &wake, (uintptr_t) part->resolver_handler,
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) sr->resolver_handler,
                           ngx_http_profile_resolver_turn, rctx);
 }
 
@@ -670,7 +670,7 @@ ngx_http_profile_post_handler(ngx_http_request_t *r)
 
     tr = ngx_http_profile_find_track(r);
 
-    if (tr == NULL || tr->part.post_handler == NULL) {
+    if (tr == NULL || tr->main.post_handler == NULL) {
         ngx_http_profile_lost(r);
         return;
     }
@@ -679,7 +679,7 @@ ngx_http_profile_post_handler(ngx_http_request_t *r)
     wake.request = r;
     wake.body = 1;
 
-    ngx_http_profile_turn(tr, &wake, (uintptr_t) tr->part.post_handler,
+    ngx_http_profile_turn(tr, &wake, (uintptr_t) tr->main.post_handler,
                           ngx_http_profile_post_turn, r);
 }
 

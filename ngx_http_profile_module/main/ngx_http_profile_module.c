@@ -55,7 +55,7 @@ static ngx_http_module_t  ngx_http_profile_module_ctx = {
 ngx_module_t  ngx_http_profile_module = {
     NGX_MODULE_V1,
     &ngx_http_profile_module_ctx,          /* module context */
-    ngx_http_profile_commands,             /* module directives */
+    NULL,                                  /* set by the table of rooms */
     NGX_HTTP_MODULE,                       /* module type */
     NULL,                                  /* init master */
     ngx_http_profile_init_module,          /* init module */

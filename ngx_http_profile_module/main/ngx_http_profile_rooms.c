@@ -24,6 +24,7 @@ PROF_HIDDEN_END
 
 
 static void ngx_http_profile_add_commands(void);
+static void ngx_http_profile_free_commands(void);
 
 
 /* the Performance Bar is a module of its own: its filters stand elsewhere */
@@ -40,32 +41,50 @@ static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
 };
 
 
-ngx_command_t  ngx_http_profile_commands[NGX_HTTP_PROFILE_COMMANDS];
-
-
 /*
- * nginx looks up directives as soon as the module is loaded, also outside of
- * http {}.  Entries that remain are null commands.
+ * The directives of all rooms.  nginx looks them up as soon as the module is
+ * loaded, also outside of http {}.  Without memory the module has none, and
+ * nginx rejects the configuration.
  */
 
 __attribute__((constructor)) static void
 ngx_http_profile_add_commands(void)
 {
     ngx_uint_t                 n;
-    ngx_command_t             *cmd;
+    ngx_command_t             *cmd, *commands;
     ngx_http_profile_room_t  **room;
 
-    n = 0;
+    n = 1;
 
     for (room = ngx_http_profile_rooms; *room; room++) {
-
-        for (cmd = (*room)->commands;
-             cmd && cmd->name.len && n < NGX_HTTP_PROFILE_COMMANDS - 1;
-             cmd++)
-        {
-            ngx_http_profile_commands[n++] = *cmd;
+        for (cmd = (*room)->commands; cmd && cmd->name.len; cmd++) {
+            n++;
         }
     }
+
+    commands = calloc(n, sizeof(ngx_command_t));
+
+    if (commands == NULL) {
+        return;
+    }
+
+    ngx_http_profile_module.commands = commands;
+
+    for (room = ngx_http_profile_rooms; *room; room++) {
+        for (cmd = (*room)->commands; cmd && cmd->name.len; cmd++) {
+            *commands++ = *cmd;
+        }
+    }
+}
+
+
+/* nginx unloads the module, or exits */
+
+__attribute__((destructor)) static void
+ngx_http_profile_free_commands(void)
+{
+    free(ngx_http_profile_module.commands);
+    ngx_http_profile_module.commands = NULL;
 }
 
 

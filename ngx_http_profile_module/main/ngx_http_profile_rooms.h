@@ -15,14 +15,7 @@
 #include <ngx_http.h>
 
 
-/* directives of all rooms, and null commands */
-
-#define NGX_HTTP_PROFILE_COMMANDS  32
-
-
 PROF_HIDDEN_BEGIN
-
-extern ngx_command_t  ngx_http_profile_commands[NGX_HTTP_PROFILE_COMMANDS];
 
 void *ngx_http_profile_create_main_conf(ngx_conf_t *cf);
 char *ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf);

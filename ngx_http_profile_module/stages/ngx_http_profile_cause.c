@@ -11,67 +11,67 @@
 #include "stages/ngx_http_profile_stages.h"
 
 
-static ngx_http_profile_part_t *ngx_http_profile_waiting_part(
+static ngx_http_profile_subrequest_t *ngx_http_profile_waiting_subrequest(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
 static void ngx_http_profile_find_text(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr,
     ngx_http_profile_cause_t *cause);
 static ngx_int_t ngx_http_profile_client_cause(ngx_http_request_t *r,
     ngx_event_t *ev, ngx_http_profile_cause_t *cause);
-static ngx_int_t ngx_http_profile_part_cause(ngx_http_profile_part_t *part,
-    ngx_http_profile_cause_t *cause);
+static ngx_int_t ngx_http_profile_subrequest_cause(
+    ngx_http_profile_subrequest_t *sr, ngx_http_profile_cause_t *cause);
 static void ngx_http_profile_upstream_cause(ngx_http_request_t *r,
     ngx_http_profile_cause_t *cause);
 static void ngx_http_profile_socket_cause(ngx_connection_t *c,
     ngx_http_profile_cause_t *cause);
 static const char *ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part);
+    ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr);
 static void ngx_http_profile_copy_name(ngx_http_profile_cause_t *cause,
     ngx_str_t *name);
 
 
-/* the part of the request that waited for this event, or NULL */
+/* the subrequest or main request that waited for this event, or NULL */
 
-static ngx_http_profile_part_t *
-ngx_http_profile_waiting_part(ngx_http_profile_track_t *tr,
+static ngx_http_profile_subrequest_t *
+ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake)
 {
-    ngx_http_request_t       *r;
-    ngx_http_profile_part_t  *part, *any;
+    ngx_http_request_t             *r;
+    ngx_http_profile_subrequest_t  *sr, *any;
 
     any = NULL;
 
-    for (part = tr->parts; part; part = part->next) {
-        r = part->request;
+    for (sr = tr->subrequests; sr; sr = sr->next) {
+        r = sr->request;
 
         if (r->done) {
             continue;
         }
 
         if (wake && wake->request == r) {
-            return part;
+            return sr;
         }
 
         if (wake && wake->connection && r->upstream
             && r->upstream->peer.connection == wake->connection)
         {
-            return part;
+            return sr;
         }
 
 #if (NGX_HTTP_CACHE)
         if (wake && wake->event && r->cache
             && wake->event == &r->cache->wait_event)
         {
-            return part;
+            return sr;
         }
 #endif
 
-        /* parts are listed from the youngest to the main request */
+        /* the main request is the last one of the list */
 
         if (any == NULL
-            && (part->aio || (r->upstream && r->upstream->peer.connection)))
+            && (sr->aio || (r->upstream && r->upstream->peer.connection)))
         {
-            any = part;
+            any = sr;
         }
     }
 
@@ -91,22 +91,22 @@ void
 ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause)
 {
-    ngx_http_request_t       *r;
-    ngx_http_profile_part_t  *part;
+    ngx_http_request_t             *r;
+    ngx_http_profile_subrequest_t  *sr;
 
-    part = ngx_http_profile_waiting_part(tr, wake);
+    sr = ngx_http_profile_waiting_subrequest(tr, wake);
 
     cause->len = 0;
     cause->attempt = 1;
     cause->inside = NULL;
 
-    ngx_http_profile_find_text(tr, wake, part, cause);
+    ngx_http_profile_find_text(tr, wake, sr, cause);
 
-    cause->event = wake ? ngx_http_profile_find_event(tr, wake, part) : NULL;
+    cause->event = wake ? ngx_http_profile_find_event(tr, wake, sr) : NULL;
 
     /* the URI that the client requested is not named again */
 
-    r = part ? part->request : tr->request;
+    r = sr ? sr->request : tr->request;
 
     if (r->internal) {
         cause->inside = (r == r->main) ? "redirect " : "subrequest ";
@@ -117,7 +117,7 @@ ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
 
 static void
 ngx_http_profile_find_text(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr,
     ngx_http_profile_cause_t *cause)
 {
     ngx_connection_t    *c;
@@ -139,7 +139,7 @@ ngx_http_profile_find_text(ngx_http_profile_track_t *tr,
     {
         return;
 
-    } else if (part && ngx_http_profile_part_cause(part, cause) == NGX_OK) {
+    } else if (sr && ngx_http_profile_subrequest_cause(sr, cause) == NGX_OK) {
         return;
 
     } else if (c && c != r->connection) {
@@ -214,16 +214,16 @@ ngx_http_profile_place(ngx_http_request_t *r)
 /* NGX_DECLINED: another cause */
 
 static ngx_int_t
-ngx_http_profile_part_cause(ngx_http_profile_part_t *part,
+ngx_http_profile_subrequest_cause(ngx_http_profile_subrequest_t *sr,
     ngx_http_profile_cause_t *cause)
 {
     ngx_http_request_t   *r;
     ngx_http_upstream_t  *u;
 
-    r = part->request;
+    r = sr->request;
     u = r->upstream;
 
-    if (part->aio) {
+    if (sr->aio) {
         cause->text = "disk or thread pool";
         return NGX_OK;
     }
@@ -332,13 +332,13 @@ ngx_http_profile_socket_cause(ngx_connection_t *c,
 
 static const char *
 ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, ngx_http_profile_part_t *part)
+    ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr)
 {
     if (wake->resolver) {
         return "event: resolver";
     }
 
-    if (part && part->aio) {
+    if (sr && sr->aio) {
         return "event: disk or thread pool";
     }
 
@@ -346,7 +346,7 @@ ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
         return "event: client";
     }
 
-    if (part && part->request->upstream && wake->connection) {
+    if (sr && sr->request->upstream && wake->connection) {
         return "event: upstream";
     }
 

@@ -283,7 +283,7 @@ ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
     if (n == ngx_http_profile_pmcf->precontent) {
 
         if (r != r->main) {
-            (void) ngx_http_profile_add_part(tr, r);
+            (void) ngx_http_profile_add_subrequest(tr, r);
 
         } else {
             rc = ngx_http_profile_stage_observers.content(tr);

@@ -79,8 +79,9 @@ struct ngx_http_profile_callbacks_s {
 
 
 static void ngx_http_profile_wrap_callbacks(ngx_http_profile_track_t *tr,
-    ngx_http_profile_part_t *part);
-static void ngx_http_profile_unwrap_callbacks(ngx_http_profile_part_t *part);
+    ngx_http_profile_subrequest_t *sr);
+static void ngx_http_profile_unwrap_callbacks(
+    ngx_http_profile_subrequest_t *sr);
 
 #if (NGX_HTTP_CACHE)
 static ngx_int_t ngx_http_profile_create_key(ngx_http_request_t *r);
@@ -97,27 +98,27 @@ static ngx_int_t ngx_http_profile_pipe_filter(ngx_event_pipe_t *p,
 
 static ngx_int_t ngx_http_profile_callback(ngx_http_request_t *r,
     size_t offset, ngx_str_t *name);
-static ngx_http_profile_part_t *ngx_http_profile_filter_part(void *data,
-    ngx_event_pipe_t *p);
+static ngx_http_profile_subrequest_t *ngx_http_profile_filter_subrequest(
+    void *data, ngx_event_pipe_t *p);
 static ngx_uint_t ngx_http_profile_begin_callback(
-    ngx_http_profile_part_t *part, ngx_str_t *name);
-static void ngx_http_profile_end_callback(ngx_http_profile_part_t *part,
+    ngx_http_profile_subrequest_t *sr, ngx_str_t *name);
+static void ngx_http_profile_end_callback(ngx_http_profile_subrequest_t *sr,
     ngx_uint_t span);
 
 
 void
 ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_part_t  *part;
+    ngx_http_profile_subrequest_t  *sr;
 
     if (!tr->stages || !tr->spans) {
         return;
     }
 
-    for (part = tr->parts; part; part = part->next) {
+    for (sr = tr->subrequests; sr; sr = sr->next) {
 
-        if (part->request->upstream) {
-            ngx_http_profile_wrap_callbacks(tr, part);
+        if (sr->request->upstream) {
+            ngx_http_profile_wrap_callbacks(tr, sr);
         }
     }
 }
@@ -126,12 +127,12 @@ ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr)
 void
 ngx_http_profile_unwrap_upstreams(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_part_t  *part;
+    ngx_http_profile_subrequest_t  *sr;
 
-    for (part = tr->parts; part; part = part->next) {
+    for (sr = tr->subrequests; sr; sr = sr->next) {
 
-        if (part->request->upstream && part->callbacks) {
-            ngx_http_profile_unwrap_callbacks(part);
+        if (sr->request->upstream && sr->callbacks) {
+            ngx_http_profile_unwrap_callbacks(sr);
         }
     }
 }
@@ -139,35 +140,35 @@ ngx_http_profile_unwrap_upstreams(ngx_http_profile_track_t *tr)
 
 static void
 ngx_http_profile_wrap_callbacks(ngx_http_profile_track_t *tr,
-    ngx_http_profile_part_t *part)
+    ngx_http_profile_subrequest_t *sr)
 {
     ngx_http_upstream_t  *u;
 
-    u = part->request->upstream;
+    u = sr->request->upstream;
 
-    if (part->callbacks == NULL) {
-        part->callbacks = ngx_pcalloc(tr->request->pool,
+    if (sr->callbacks == NULL) {
+        sr->callbacks = ngx_pcalloc(tr->request->pool,
                                       sizeof(ngx_http_profile_callbacks_t));
 
-        if (part->callbacks == NULL) {
+        if (sr->callbacks == NULL) {
             return;
         }
     }
 
     ngx_http_profile_all_callbacks(ngx_http_profile_wrap_one, u,
-                                   part->callbacks);
+                                   sr->callbacks);
 }
 
 
 static void
-ngx_http_profile_unwrap_callbacks(ngx_http_profile_part_t *part)
+ngx_http_profile_unwrap_callbacks(ngx_http_profile_subrequest_t *sr)
 {
     ngx_http_upstream_t  *u;
 
-    u = part->request->upstream;
+    u = sr->request->upstream;
 
     ngx_http_profile_all_callbacks(ngx_http_profile_unwrap_one, u,
-                                   part->callbacks);
+                                   sr->callbacks);
 }
 
 
@@ -223,27 +224,27 @@ PROF_GLUE static ngx_int_t
 ngx_http_profile_callback(ngx_http_request_t *r, size_t offset,
     ngx_str_t *name)
 {
-    ngx_int_t                      rc;
-    ngx_uint_t                     span;
-    ngx_http_profile_part_t       *part;
-    ngx_http_profile_track_t      *tr;
-    ngx_http_profile_callback_pt  *callback;
+    ngx_int_t                       rc;
+    ngx_uint_t                      span;
+    ngx_http_profile_track_t       *tr;
+    ngx_http_profile_callback_pt   *callback;
+    ngx_http_profile_subrequest_t  *sr;
 
     tr = ngx_http_profile_find_track(r);
-    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
+    sr = tr ? ngx_http_profile_add_subrequest(tr, r) : NULL;
 
-    if (part == NULL || part->callbacks == NULL) {
+    if (sr == NULL || sr->callbacks == NULL) {
         return NGX_ERROR;
     }
 
     callback = (ngx_http_profile_callback_pt *)
-                   ((u_char *) part->callbacks + offset);
+                   ((u_char *) sr->callbacks + offset);
 
-    span = ngx_http_profile_begin_callback(part, name);
+    span = ngx_http_profile_begin_callback(sr, name);
 
     rc = (*callback)(r);
 
-    ngx_http_profile_end_callback(part, span);
+    ngx_http_profile_end_callback(sr, span);
 
     return rc;
 }
@@ -254,24 +255,24 @@ ngx_http_profile_callback(ngx_http_request_t *r, size_t offset,
 PROF_GLUE static void
 ngx_http_profile_finalize_request(ngx_http_request_t *r, ngx_int_t rc)
 {
-    ngx_uint_t                 span;
-    prof_capture_t            *c;
-    ngx_http_profile_part_t   *part;
-    ngx_http_profile_track_t  *tr;
+    ngx_uint_t                      span;
+    prof_capture_t                 *c;
+    ngx_http_profile_track_t       *tr;
+    ngx_http_profile_subrequest_t  *sr;
 
     static ngx_str_t  name = ngx_string("upstream: finalize");
 
     tr = ngx_http_profile_find_track(r);
-    part = tr ? ngx_http_profile_add_part(tr, r) : NULL;
+    sr = tr ? ngx_http_profile_add_subrequest(tr, r) : NULL;
 
-    if (part == NULL || part->callbacks == NULL) {
+    if (sr == NULL || sr->callbacks == NULL) {
         return;
     }
 
     c = tr->capture;
-    span = ngx_http_profile_begin_callback(part, &name);
+    span = ngx_http_profile_begin_callback(sr, &name);
 
-    part->callbacks->finalize_request(r, rc);
+    sr->callbacks->finalize_request(r, rc);
 
     if (span) {
         ngx_http_profile_end_span(tr, c);
@@ -282,23 +283,23 @@ ngx_http_profile_finalize_request(ngx_http_request_t *r, ngx_int_t rc)
 PROF_GLUE static ngx_int_t
 ngx_http_profile_input_filter_init(void *data)
 {
-    ngx_int_t                 rc;
-    ngx_uint_t                span;
-    ngx_http_profile_part_t  *part;
+    ngx_int_t                       rc;
+    ngx_uint_t                      span;
+    ngx_http_profile_subrequest_t  *sr;
 
     static ngx_str_t  name = ngx_string("upstream: input filter init");
 
-    part = ngx_http_profile_filter_part(data, NULL);
+    sr = ngx_http_profile_filter_subrequest(data, NULL);
 
-    if (part == NULL) {
+    if (sr == NULL) {
         return NGX_ERROR;
     }
 
-    span = ngx_http_profile_begin_callback(part, &name);
+    span = ngx_http_profile_begin_callback(sr, &name);
 
-    rc = part->callbacks->input_filter_init(data);
+    rc = sr->callbacks->input_filter_init(data);
 
-    ngx_http_profile_end_callback(part, span);
+    ngx_http_profile_end_callback(sr, span);
 
     return rc;
 }
@@ -307,23 +308,23 @@ ngx_http_profile_input_filter_init(void *data)
 PROF_GLUE static ngx_int_t
 ngx_http_profile_input_filter(void *data, ssize_t bytes)
 {
-    ngx_int_t                 rc;
-    ngx_uint_t                span;
-    ngx_http_profile_part_t  *part;
+    ngx_int_t                       rc;
+    ngx_uint_t                      span;
+    ngx_http_profile_subrequest_t  *sr;
 
     static ngx_str_t  name = ngx_string("upstream: input filter");
 
-    part = ngx_http_profile_filter_part(data, NULL);
+    sr = ngx_http_profile_filter_subrequest(data, NULL);
 
-    if (part == NULL) {
+    if (sr == NULL) {
         return NGX_ERROR;
     }
 
-    span = ngx_http_profile_begin_callback(part, &name);
+    span = ngx_http_profile_begin_callback(sr, &name);
 
-    rc = part->callbacks->input_filter(data, bytes);
+    rc = sr->callbacks->input_filter(data, bytes);
 
-    ngx_http_profile_end_callback(part, span);
+    ngx_http_profile_end_callback(sr, span);
 
     return rc;
 }
@@ -332,40 +333,40 @@ ngx_http_profile_input_filter(void *data, ssize_t bytes)
 PROF_GLUE static ngx_int_t
 ngx_http_profile_pipe_filter(ngx_event_pipe_t *p, ngx_buf_t *buf)
 {
-    ngx_int_t                 rc;
-    ngx_uint_t                span;
-    ngx_http_profile_part_t  *part;
+    ngx_int_t                       rc;
+    ngx_uint_t                      span;
+    ngx_http_profile_subrequest_t  *sr;
 
     static ngx_str_t  name = ngx_string("upstream: input filter");
 
-    part = ngx_http_profile_filter_part(NULL, p);
+    sr = ngx_http_profile_filter_subrequest(NULL, p);
 
-    if (part == NULL) {
+    if (sr == NULL) {
         return NGX_ERROR;
     }
 
-    span = ngx_http_profile_begin_callback(part, &name);
+    span = ngx_http_profile_begin_callback(sr, &name);
 
-    rc = part->callbacks->pipe_filter(p, buf);
+    rc = sr->callbacks->pipe_filter(p, buf);
 
-    ngx_http_profile_end_callback(part, span);
+    ngx_http_profile_end_callback(sr, span);
 
     return rc;
 }
 
 
 /*
- * Returns the part whose upstream has this pipe or this filter context.  It
+ * Returns the subrequest whose upstream has this pipe or filter context.  It
  * always exists, since nginx passes the values of the upstream.
  */
 
-static ngx_http_profile_part_t *
-ngx_http_profile_filter_part(void *data, ngx_event_pipe_t *p)
+static ngx_http_profile_subrequest_t *
+ngx_http_profile_filter_subrequest(void *data, ngx_event_pipe_t *p)
 {
-    ngx_queue_t               *q;
-    ngx_http_upstream_t       *u;
-    ngx_http_profile_part_t   *part;
-    ngx_http_profile_track_t  *tr;
+    ngx_queue_t                    *q;
+    ngx_http_upstream_t            *u;
+    ngx_http_profile_track_t       *tr;
+    ngx_http_profile_subrequest_t  *sr;
 
     for (q = ngx_queue_head(&ngx_http_profile_staged_tracks);
          q != ngx_queue_sentinel(&ngx_http_profile_staged_tracks);
@@ -373,10 +374,10 @@ ngx_http_profile_filter_part(void *data, ngx_event_pipe_t *p)
     {
         tr = ngx_queue_data(q, ngx_http_profile_track_t, staged);
 
-        for (part = tr->parts; part; part = part->next) {
-            u = part->request->upstream;
+        for (sr = tr->subrequests; sr; sr = sr->next) {
+            u = sr->request->upstream;
 
-            if (u == NULL || part->callbacks == NULL) {
+            if (u == NULL || sr->callbacks == NULL) {
                 continue;
             }
 
@@ -384,7 +385,7 @@ ngx_http_profile_filter_part(void *data, ngx_event_pipe_t *p)
                   : (u->input_filter_ctx == data
                      || (u->pipe && u->pipe->input_ctx == data)))
             {
-                return part;
+                return sr;
             }
         }
     }
@@ -396,14 +397,14 @@ ngx_http_profile_filter_part(void *data, ngx_event_pipe_t *p)
 /* returns 1 if the span has to be ended */
 
 static ngx_uint_t
-ngx_http_profile_begin_callback(ngx_http_profile_part_t *part,
+ngx_http_profile_begin_callback(ngx_http_profile_subrequest_t *sr,
     ngx_str_t *name)
 {
     ngx_http_profile_track_t  *tr;
 
-    ngx_http_profile_unwrap_callbacks(part);
+    ngx_http_profile_unwrap_callbacks(sr);
 
-    tr = ngx_http_profile_staged(part->request);
+    tr = ngx_http_profile_staged(sr->request);
 
     return tr ? ngx_http_profile_begin_span(tr, name) : 0;
 }
@@ -412,11 +413,12 @@ ngx_http_profile_begin_callback(ngx_http_profile_part_t *part,
 /* the callback may have set others for the next steps */
 
 static void
-ngx_http_profile_end_callback(ngx_http_profile_part_t *part, ngx_uint_t span)
+ngx_http_profile_end_callback(ngx_http_profile_subrequest_t *sr,
+    ngx_uint_t span)
 {
     ngx_http_profile_track_t  *tr;
 
-    tr = ngx_http_profile_staged(part->request);
+    tr = ngx_http_profile_staged(sr->request);
 
     if (tr == NULL) {
         return;
@@ -426,5 +428,5 @@ ngx_http_profile_end_callback(ngx_http_profile_part_t *part, ngx_uint_t span)
         ngx_http_profile_end_span(tr, tr->capture);
     }
 
-    ngx_http_profile_wrap_callbacks(tr, part);
+    ngx_http_profile_wrap_callbacks(tr, sr);
 }

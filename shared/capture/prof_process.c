@@ -11,24 +11,24 @@
 #include <string.h>
 
 
-static prof_inlet_t *prof_process_slot(const prof_capture_t *c);
+static prof_process_capture_t *prof_process_slot(const prof_capture_t *c);
 static void prof_process_rate(void);
 static void prof_process_govern(uint64_t own, uint64_t cpu);
 static uint32_t prof_process_labels(const prof_capture_t *c,
     prof_profile_t *p, uint32_t label);
-static void prof_process_end(prof_inlet_t *slot);
-static void prof_process_end_idle(prof_inlet_t *slot);
+static void prof_process_end(prof_process_capture_t *slot);
+static void prof_process_end_idle(prof_process_capture_t *slot);
 static void prof_process_close(void);
 
 
 int
 prof_process_start(prof_capture_t *c, int paced, const char **err)
 {
-    int              i;
-    prof_mark_t     *mark;
-    prof_inlet_t    *slot;
-    prof_thread_t   *t;
-    struct timespec  ts;
+    int                      i;
+    prof_mark_t             *mark;
+    prof_thread_t           *t;
+    struct timespec          ts;
+    prof_process_capture_t  *slot;
 
     *err = "too many captures of all threads at once";
 
@@ -64,7 +64,7 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 
     prof_process_drain();
 
-    memset(slot, 0, sizeof(prof_inlet_t));
+    memset(slot, 0, sizeof(prof_process_capture_t));
     prof_process_entries(slot, c);
 
     slot->paced = paced;
@@ -104,7 +104,7 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 }
 
 
-static prof_inlet_t *
+static prof_process_capture_t *
 prof_process_slot(const prof_capture_t *c)
 {
     int  i;
@@ -391,7 +391,7 @@ prof_process_trace(const prof_trace_t *trace)
 void
 prof_process_cancel(prof_capture_t *c)
 {
-    prof_inlet_t  *slot;
+    prof_process_capture_t  *slot;
 
     slot = prof_process_slot(c);
 
@@ -416,7 +416,7 @@ prof_process_cancel(prof_capture_t *c)
 
 
 static void
-prof_process_end(prof_inlet_t *slot)
+prof_process_end(prof_process_capture_t *slot)
 {
     int              i;
     uint64_t         end, total;
@@ -453,7 +453,7 @@ prof_process_end(prof_inlet_t *slot)
 /* what the main thread used to wait is shown even where waiting is not */
 
 static void
-prof_process_end_idle(prof_inlet_t *slot)
+prof_process_end_idle(prof_process_capture_t *slot)
 {
     uint32_t        kind, label;
     uint64_t        wall, cpu;

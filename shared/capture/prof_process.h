@@ -153,23 +153,23 @@ typedef struct {
     uint64_t              start_cpu;
     uint64_t              start_idle;
     uint64_t              start_idle_cpu;
-} prof_inlet_t;
+} prof_process_capture_t;
 
 
 typedef struct {
-    uint32_t              ncaptures;
-    uint32_t              scans;
-    int                   fault;        /* SIGFPE is held */
-    uint32_t              paced;        /* captures for which the main thread
-                                           says when it waits */
-    prof_inlet_t          slots[PROF_PROCESS_CAPTURES];
-    prof_thread_t        *main;
-    char                  name[PROF_THREAD_NAME];  /* of the program */
-    uint64_t              tick;         /* ns, the kernel's */
-    uint64_t              period;       /* ns, of all timers */
-    uint64_t              idle_since;   /* clocks; 0: not idle */
-    uint64_t              idle_since_cpu;
-    uint64_t              rest;         /* of the main thread's timer */
+    uint32_t                ncaptures;
+    uint32_t                scans;
+    int                     fault;        /* SIGFPE is held */
+    uint32_t                paced;        /* captures for which the main
+                                             thread says when it waits */
+    prof_process_capture_t  slots[PROF_PROCESS_CAPTURES];
+    prof_thread_t          *main;
+    char                    name[PROF_THREAD_NAME];  /* of the program */
+    uint64_t                tick;         /* ns, the kernel's */
+    uint64_t                period;       /* ns, of all timers */
+    uint64_t                idle_since;   /* clocks; 0: not idle */
+    uint64_t                idle_since_cpu;
+    uint64_t                rest;         /* of the main thread's timer */
 } prof_process_t;
 
 
@@ -210,21 +210,23 @@ uint64_t prof_thread_cpu(const prof_thread_t *t);
 /* prof_process_fold.c */
 
 /* lays out the entries in the capture's memory */
-void prof_process_entries(prof_inlet_t *slot, prof_capture_t *c);
+void prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c);
 
 /* takes the thread's samples out of its ring, into all captures */
 void prof_process_fold(prof_thread_t *t);
 
 /* the time from the last sample until "end": its stack gets it */
-void prof_process_tail(prof_inlet_t *slot, prof_thread_t *t, uint64_t end);
+void prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t,
+    uint64_t end);
 
 /* weight that has no stack: the node is one frame, of that type and name */
-void prof_process_named(prof_inlet_t *slot, uint32_t type, const char *name,
-    uint32_t kind, uint32_t labels, uint64_t wall, uint64_t cpu);
+void prof_process_named(prof_process_capture_t *slot, uint32_t type,
+    const char *name, uint32_t kind, uint32_t labels, uint64_t wall,
+    uint64_t cpu);
 
 /* what entries have as "labels": two names of the capture, or one */
-uint32_t prof_process_label(prof_inlet_t *slot, const prof_thread_t *t,
-    const char *scope);
+uint32_t prof_process_label(prof_process_capture_t *slot,
+    const prof_thread_t *t, const char *scope);
 
 
 /*

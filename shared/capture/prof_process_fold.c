@@ -16,16 +16,17 @@
 
 
 static void prof_process_renew(prof_thread_t *t, int unused);
-static void prof_process_sample(prof_inlet_t *slot, prof_thread_t *t,
+static void prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
     const prof_record_t *rec);
-static void prof_process_waited(prof_inlet_t *slot, prof_mark_t *mark,
+static void prof_process_waited(prof_process_capture_t *slot, prof_mark_t *mark,
     const prof_record_t *rec);
 static int prof_process_due(prof_capture_t *c, prof_mark_t *mark,
     const prof_record_t *rec, int wall);
 static uint32_t prof_process_node(prof_capture_t *c,
     const prof_record_t *rec);
 static void prof_process_pass(prof_thread_t *t);
-static void prof_process_add(prof_inlet_t *slot, const prof_interval_t *e);
+static void prof_process_add(prof_process_capture_t *slot,
+    const prof_interval_t *e);
 
 
 /*
@@ -34,7 +35,7 @@ static void prof_process_add(prof_inlet_t *slot, const prof_interval_t *e);
  */
 
 void
-prof_process_entries(prof_inlet_t *slot, prof_capture_t *c)
+prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c)
 {
     size_t    size;
     uint32_t  n;
@@ -124,7 +125,7 @@ prof_process_renew(prof_thread_t *t, int unused)
 
 
 static void
-prof_process_sample(prof_inlet_t *slot, prof_thread_t *t,
+prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
     const prof_record_t *rec)
 {
     int              wall;
@@ -185,7 +186,7 @@ prof_process_sample(prof_inlet_t *slot, prof_thread_t *t,
 /* the stack that waited gets the time in which the thread did not run */
 
 static void
-prof_process_waited(prof_inlet_t *slot, prof_mark_t *mark,
+prof_process_waited(prof_process_capture_t *slot, prof_mark_t *mark,
     const prof_record_t *rec)
 {
     uint64_t         wall, cpu;
@@ -294,7 +295,7 @@ prof_process_pass(prof_thread_t *t)
 
 
 void
-prof_process_tail(prof_inlet_t *slot, prof_thread_t *t, uint64_t end)
+prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t, uint64_t end)
 {
     uint64_t         cpu, busy;
     prof_mark_t     *mark;
@@ -335,8 +336,9 @@ prof_process_tail(prof_inlet_t *slot, prof_thread_t *t, uint64_t end)
 
 
 void
-prof_process_named(prof_inlet_t *slot, uint32_t type, const char *name,
-    uint32_t kind, uint32_t labels, uint64_t wall, uint64_t cpu)
+prof_process_named(prof_process_capture_t *slot, uint32_t type,
+    const char *name, uint32_t kind, uint32_t labels, uint64_t wall,
+    uint64_t cpu)
 {
     prof_capture_t  *c;
     prof_interval_t  e;
@@ -357,7 +359,7 @@ prof_process_named(prof_inlet_t *slot, uint32_t type, const char *name,
 
 
 uint32_t
-prof_process_label(prof_inlet_t *slot, const prof_thread_t *t,
+prof_process_label(prof_process_capture_t *slot, const prof_thread_t *t,
     const char *scope)
 {
     uint32_t  label;
@@ -376,7 +378,7 @@ prof_process_label(prof_inlet_t *slot, const prof_thread_t *t,
 /* when there is no room, it is added to the entry that was made last */
 
 static void
-prof_process_add(prof_inlet_t *slot, const prof_interval_t *e)
+prof_process_add(prof_process_capture_t *slot, const prof_interval_t *e)
 {
     uint32_t          i, hash, *next;
     prof_capture_t   *c;
