@@ -44,16 +44,21 @@ http {
 
         location / { }
 
-        # nginx frees a store that a new configuration does not have
-
-        location /-/profile/ {
-            profile_console;
-        }
-
         location /sleeps {
             content_by_lua_block {
                 for i = 1, 60 do ngx.sleep(0.01) end
                 ngx.print("slept")
+            }
+        }
+
+        location /stalls {
+            content_by_lua_block {
+                local x = os.clock()
+                while os.clock() - x < 0.03 do end
+                ngx.sleep(0.3)
+                x = os.clock()
+                while os.clock() - x < 0.03 do end
+                ngx.print("stalled")
             }
         }
 
@@ -79,12 +84,56 @@ my @rounds = (
     [ 'no accounting', '', 'profile_endpoint on;', $lua ],
 );
 
+# the first configuration, whose shared memory the others do not have
+
+my $http = 'profile_keep 1; profile_zone profiles:1m; '
+           . 'profile_stall_threshold 10ms;';
+my $server = 'profile_endpoint on; profile_bar on; '
+             . 'location /-/profile/ { profile_console; }';
+
 $t->write_file('page', "page\n");
-configure('profile_keep 1;', 'profile_endpoint on;', $lua);
+$t->write_file('page.html', "<html><body>page</body></html>\n");
+configure($http, $server, $lua);
 $t->run();
 
 my $s = http_get('/page', start => 1, keepalive => 1);
 is(http_end($s)->body(), "page\n", 'a connection');
+
+# nginx frees shared memory that a new configuration does not have, or has with
+# another size; requests of the connection use what their configuration has
+
+for my $round (
+    [ 'another size of the store', $http =~ s/1m/2m/r, $server ],
+    [ 'no shared memory', '', '' ],
+    [ 'shared memory again', $http, $server ],
+    [ 'and again none', '', '' ],
+)
+{
+    my ($what, @conf) = @$round;
+
+    http_get('/stalls', socket => $s, keepalive => 1, start => 1);
+    select undef, undef, undef, 0.1;
+
+    my $reloads = reloads();
+    configure(@conf, '');
+    kill 'HUP', $t->{pid};
+    ok(wait_for(sub { reloads() > $reloads }), "a reload: $what");
+
+    is(http_end($s)->body(), 'stalled', "$what: the request is answered");
+
+    like(http_get('/page.html', socket => $s, keepalive => 1,
+                  headers => [ 'Accept: text/html' ])->body(),
+         qr/<body>page/, "$what: a page");
+    ok(wait_for(sub {
+        http_get('/-/profile/profiles.json', socket => $s, keepalive => 1)
+            ->body() =~ /"uri": *"\/stalls"/
+    }), "$what: the request is stored");
+    like(http_get('/-/profile/status.json', socket => $s, keepalive => 1)
+             ->status(),
+         qr/^(?:200|503)$/, "$what: the status, or none without captures");
+}
+
+configure('profile_keep 1;', 'profile_endpoint on;', $lua);
 
 # after some turns the notes of profile_keep become a capture
 

@@ -305,7 +305,10 @@ ngx_http_profile_stall_add(ngx_http_profile_stall_t *stall)
 
     pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
                                                ngx_http_profile_module);
-    zone = pmcf->stall_zone;
+
+    /* a reload of a single process may have removed all of "http" */
+
+    zone = pmcf ? pmcf->stall_zone : NULL;
 
     if (zone == NULL) {
         return;

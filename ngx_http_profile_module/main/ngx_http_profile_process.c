@@ -4,6 +4,7 @@
  */
 
 
+#include "bar/ngx_http_profile_bar.h"
 #include "core/ngx_http_profile_symbolizer.h"
 #include "reply/ngx_http_profile_reply.h"
 #include "request/ngx_http_profile_request.h"
@@ -20,6 +21,11 @@ PROF_HOT_DATA ngx_uint_t  ngx_http_profile_everywhere;
 
 static void ngx_http_profile_configure(ngx_cycle_t *cycle,
     ngx_http_profile_main_conf_t *pmcf);
+static void ngx_http_profile_keep_zones(ngx_cycle_t *cycle);
+static ngx_int_t ngx_http_profile_keep_zone(ngx_cycle_t *cycle,
+    ngx_shm_zone_t *zone);
+static ngx_shm_zone_t *ngx_http_profile_find_zone(ngx_cycle_t *cycle,
+    ngx_str_t *name);
 static void ngx_http_profile_follow(ngx_cycle_t *cycle);
 static void ngx_http_profile_unload(void *data);
 static void ngx_http_profile_end_all(void);
@@ -54,6 +60,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
     /* a process without a master does not start again for a configuration */
 
     if (ngx_http_profile_serves) {
+        ngx_http_profile_keep_zones(cycle);
         ngx_http_profile_configure(cycle, pmcf);
     }
 
@@ -76,6 +83,115 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
     ngx_http_profile_inbox_init(cycle);
 
     return NGX_OK;
+}
+
+
+/*
+ * A process without a master serves open connections with the configuration
+ * that they began with.  When this function has run, nginx unmaps the shared
+ * memory that the new configuration does not have.  Requests and jobs may still
+ * use that memory, so the new configuration gets it as well.
+ */
+
+static void
+ngx_http_profile_keep_zones(ngx_cycle_t *cycle)
+{
+    ngx_uint_t        i;
+    ngx_shm_zone_t   *zone;
+    ngx_list_part_t  *part;
+
+    for (part = &cycle->old_cycle->shared_memory.part;
+         part;
+         part = part->next)
+    {
+        zone = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+
+            if ((zone[i].tag == &ngx_http_profile_module
+                 || zone[i].tag == &ngx_http_profile_bar_filter_module)
+                && ngx_http_profile_keep_zone(cycle, &zone[i]) != NGX_OK)
+            {
+                ngx_log_error(NGX_LOG_ALERT, cycle->log, 0,
+                              "profile: no memory to keep the zone \"%V\" for "
+                              "requests that use it", &zone[i].shm.name);
+            }
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_profile_keep_zone(ngx_cycle_t *cycle, ngx_shm_zone_t *zone)
+{
+    ngx_str_t        name;
+    ngx_shm_zone_t  *same, *kept;
+
+    same = ngx_http_profile_find_zone(cycle, &zone->shm.name);
+
+    if (same && same->shm.addr == zone->shm.addr) {
+        return NGX_OK;
+    }
+
+    if (same == NULL) {
+
+        /* the next configuration that has the zone uses it again */
+
+        name.len = zone->shm.name.len;
+        name.data = ngx_pstrdup(cycle->pool, &zone->shm.name);
+
+    } else {
+
+        /* the zone has got another size; nginx compares the first of a name */
+
+        name.data = ngx_pnalloc(cycle->pool,
+                                sizeof("ngx_http_profile:")
+                                + 2 * NGX_PTR_SIZE);
+        if (name.data) {
+            name.len = ngx_sprintf(name.data, "ngx_http_profile:%p",
+                                   zone->shm.addr)
+                       - name.data;
+        }
+    }
+
+    if (name.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    kept = ngx_list_push(&cycle->shared_memory);
+    if (kept == NULL) {
+        return NGX_ERROR;
+    }
+
+    zone->shm.name = name;
+    *kept = *zone;
+
+    return NGX_OK;
+}
+
+
+static ngx_shm_zone_t *
+ngx_http_profile_find_zone(ngx_cycle_t *cycle, ngx_str_t *name)
+{
+    ngx_uint_t        i;
+    ngx_shm_zone_t   *zone;
+    ngx_list_part_t  *part;
+
+    for (part = &cycle->shared_memory.part; part; part = part->next) {
+        zone = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+
+            if (zone[i].shm.name.len == name->len
+                && ngx_strncmp(zone[i].shm.name.data, name->data, name->len)
+                   == 0)
+            {
+                return &zone[i];
+            }
+        }
+    }
+
+    return NULL;
 }
 
 
