@@ -171,10 +171,17 @@ my $bars = <<'EOF';
             alias %%TESTDIR%%/;
         }
 
+        location /headers/ {
+            proxy_pass http://127.0.0.1:8085/;
+            proxy_pass_request_body off;
+        }
+
         location /-/profile/ {
             profile_console;
         }
 EOF
+
+my $v2 = $t->has_module('v2') ? 'listen 127.0.0.1:8086 http2;' : '';
 
 $t->conf(<<"EOF");
 types {
@@ -184,6 +191,7 @@ types {
 server {
     listen 127.0.0.1:8080;
     listen unix:%%TESTDIR%%/bar.sock;
+    $v2
 
     profile_endpoint on;
     profile_allow unix: 127.0.0.1;
@@ -241,6 +249,7 @@ $t->write_file('tail.html', "<p>tail</p></body></html>");
 $t->write_file('held.html', '<p>a</p> < b </bod>' x 100 . '</body>');
 
 run_late($t);
+run_upstream($t, 8085);
 $t->run();
 
 my $bar = qr{<script\ async\ src="/-/profile/bar\.js\?v=[0-9a-f]{8}"
@@ -531,6 +540,63 @@ is(http_post('/status/echo', '',
              headers => [ "Cookie: site=a; $cookie" ])->body(),
    '<site=a|a>', 'order is taken, what the application sees');
 
+# several headers, and an order that is the only cookie of its header
+
+$cookie = order('GET', '/headers/', 'wall')->{cookie};
+
+for my $case (
+    [ [ "Cookie: $cookie" ], 'A: 1|B: 2' ],
+    [ [ "Cookie: $cookie", "Cookie: $cookie" ], 'A: 1|B: 2' ],
+    [ [ "Cookie: $cookie", 'Cookie: c=d' ], 'A: 1|Cookie: c=d|B: 2' ],
+    [ [ 'Cookie: c=d', "Cookie: $cookie" ], 'A: 1|Cookie: c=d|B: 2' ],
+    [ [ 'Cookie: c=d', "Cookie: e=f; $cookie" ],
+      'A: 1|Cookie: c=d|Cookie: e=f|B: 2' ],
+    [ [ map({ "C$_: $_" } 1 .. 17), "Cookie: $cookie" ],
+      join('|', 'A: 1', map({ "C$_: $_" } 1 .. 17), 'B: 2') ],
+    [ [ map({ "C$_: $_" } 1 .. 18), "Cookie: $cookie",
+        map({ "C$_: $_" } 19 .. 30) ],
+      join('|', 'A: 1', map({ "C$_: $_" } 1 .. 30), 'B: 2') ],
+)
+{
+    my ($headers, $want) = @$case;
+
+    is(sent(http_get('/headers/', headers => [ 'A: 1', @$headers, 'B: 2' ])
+                ->body()),
+       $want, 'order, the headers that the application sees');
+}
+
+is(sent(http("GET /headers/ HTTP/1.0\r\nCookie: $cookie\r\n\r\n")->body()),
+   '', 'order, in the only header');
+
+SKIP: {
+    my $curl = `sh -c "curl -V 2>&1"` =~ /HTTP2/;
+
+    skip 'no curl with HTTP/2', 3 unless $curl && $t->has_module('v2');
+
+    my $url = 'http://127.0.0.1:' . port(8086) . '/headers/';
+    my @curl = ('curl', '-s', '--http2-prior-knowledge', '-A', '',
+                '-H', 'Accept:', $url);
+
+    for my $case (
+        [ [ $cookie ], '' ],
+        [ [ $cookie, 'c=d' ], 'cookie: c=d' ],
+        [ [ 'c=d', $cookie, 'e=f' ], 'cookie: c=d; e=f' ],
+    )
+    {
+        my ($cookies, $want) = @$case;
+
+        my (undef, $body) = $t->command(@curl, map { ('-H', "Cookie: $_") }
+                                               @$cookies);
+
+        is(sent($body), $want, "order in HTTP/2, the application sees \"$want\"");
+    }
+}
+
+$cookie = order('GET', '/headers/', 'wall')->{cookie};
+like(http_get('/headers/', headers => [ 'Cookie: c=d', "Cookie: $cookie" ])
+         ->header('X-Profile-Id') // '', qr/^[0-9a-f]{32}$/,
+     'order is taken from the second header');
+
 # who may not profile
 
 $cookie = order('POST', '/cookie/page.html', 'wall')->{cookie};
@@ -625,6 +691,16 @@ sub order {
     ($r->{cookie}) = ($r->header('Set-Cookie') // '') =~ /^([^;]*)/;
 
     return $r;
+}
+
+
+# the client's headers in what the upstream server was sent
+sub sent {
+    my ($request) = @_;
+
+    my (undef, @headers) = split(/\r\n/, $request);
+
+    return join('|', grep { !/^(?:Host|Connection):/i } @headers);
 }
 
 

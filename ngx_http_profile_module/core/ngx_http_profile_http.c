@@ -53,6 +53,74 @@ ngx_http_profile_find_header(ngx_http_request_t *r, ngx_str_t *name,
 }
 
 
+ngx_int_t
+ngx_http_profile_remove_header(ngx_http_request_t *r, ngx_table_elt_t *h)
+{
+    ngx_list_t       *list;
+    ngx_uint_t        i, n;
+    ngx_list_part_t  *part, *prev, *rest;
+    ngx_table_elt_t  *first;
+
+    list = &r->headers_in.headers;
+    prev = NULL;
+
+    for (part = &list->part; part; part = part->next) {
+        first = part->elts;
+
+        if (h >= first && h < first + part->nelts) {
+            break;
+        }
+
+        prev = part;
+    }
+
+    if (part == NULL) {
+        return NGX_OK;
+    }
+
+    i = h - (ngx_table_elt_t *) part->elts;
+    n = part->nelts - i - 1;
+
+    if (n == 0) {
+        part->nelts = i;
+
+        /* readers expect that only the first part may be empty */
+
+        if (i == 0 && prev) {
+            prev->next = part->next;
+            part = prev;
+        }
+
+    } else if (i == 0) {
+        part->elts = h + 1;
+        part->nelts = n;
+
+    } else {
+        rest = ngx_palloc(r->pool, sizeof(ngx_list_part_t));
+        if (rest == NULL) {
+            return NGX_ERROR;
+        }
+
+        rest->elts = h + 1;
+        rest->nelts = n;
+        rest->next = part->next;
+
+        part->nelts = i;
+        part->next = rest;
+        part = rest;
+    }
+
+    /* a part that does not begin where its memory begins must not grow */
+
+    if (part->next == NULL) {
+        list->last = part;
+        list->nalloc = ngx_max(part->nelts, 1);
+    }
+
+    return NGX_OK;
+}
+
+
 const prof_encoder_t *
 ngx_http_profile_accept_format(ngx_http_request_t *r,
     const prof_encoder_t *preset)

@@ -52,6 +52,14 @@ ngx_table_elt_t *ngx_http_profile_find_header(ngx_http_request_t *r,
     ngx_str_t *name, ngx_uint_t *n);
 
 /*
+ * Takes the header out of the list of the request's headers.  Other headers
+ * keep their addresses.  The caller removes the pointers to the header that
+ * nginx has elsewhere.  NGX_ERROR: no memory, and the header remains.
+ */
+ngx_int_t ngx_http_profile_remove_header(ngx_http_request_t *r,
+    ngx_table_elt_t *h);
+
+/*
  * Returns the format that the request's Accept headers prefer, or preset if
  * there is no such header or no memory to read several of them.
  */

@@ -32,6 +32,8 @@
 #define NGX_HTTP_PROFILE_ORDER_MODE    (NGX_HTTP_PROFILE_ORDER_SUM + 8 + 1)
 
 
+static ngx_uint_t ngx_http_profile_cut_orders(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_table_elt_t *h);
 static ngx_int_t ngx_http_profile_cut_cookie(ngx_http_request_t *r,
     ngx_table_elt_t *h, ngx_str_t *value);
 static ngx_uint_t ngx_http_profile_order_fits(ngx_http_request_t *r,
@@ -76,16 +78,74 @@ ngx_http_profile_order_header(ngx_http_request_t *r)
 }
 
 
+/* a client may send several headers, and an order may be in any of them */
+
 void
 ngx_http_profile_find_order(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t)
 {
-    ngx_str_t         value;
-    ngx_table_elt_t  *h;
+#if (nginx_version >= 1023000)
+    ngx_table_elt_t  *h, **hp;
+#else
+    ngx_uint_t        i, n;
+    ngx_table_elt_t  *h, **cookies;
+#endif
 
-    h = ngx_http_profile_order_header(r);
+    if (ngx_http_profile_order_header(r) == NULL) {
+        return;
+    }
 
-    while (h && ngx_http_profile_cut_cookie(r, h, &value) == NGX_OK) {
+#if (nginx_version >= 1023000)
+
+    for (hp = &r->headers_in.cookie; *hp; /* void */ ) {
+        h = *hp;
+
+        if (ngx_http_profile_cut_orders(r, t, h)
+            && ngx_http_profile_remove_header(r, h) == NGX_OK)
+        {
+            *hp = h->next;
+            continue;
+        }
+
+        hp = &h->next;
+    }
+
+#else
+
+    cookies = r->headers_in.cookies.elts;
+    n = 0;
+
+    for (i = 0; i < r->headers_in.cookies.nelts; i++) {
+        h = cookies[i];
+
+        if (ngx_http_profile_cut_orders(r, t, h)
+            && ngx_http_profile_remove_header(r, h) == NGX_OK)
+        {
+            continue;
+        }
+
+        cookies[n++] = h;
+    }
+
+    r->headers_in.cookies.nelts = n;
+
+#endif
+}
+
+
+/* returns whether orders were taken out of the header, and nothing remains */
+
+static ngx_uint_t
+ngx_http_profile_cut_orders(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_table_elt_t *h)
+{
+    ngx_str_t   value;
+    ngx_uint_t  cut;
+
+    cut = 0;
+
+    while (ngx_http_profile_cut_cookie(r, h, &value) == NGX_OK) {
+        cut = 1;
 
         if (t->arg.len == 0 && t->header.len == 0 && t->order.len == 0
             && ngx_http_profile_order_fits(r, t, &value))
@@ -93,13 +153,12 @@ ngx_http_profile_find_order(ngx_http_request_t *r,
             t->order = value;
         }
     }
+
+    return cut && h->value.len == 0;
 }
 
 
-/*
- * Takes an order out of the header, and copies its value.  An empty header
- * remains where the order was the only cookie, since nginx has pointers to it.
- */
+/* takes an order out of the header, and copies its value */
 
 static ngx_int_t
 ngx_http_profile_cut_cookie(ngx_http_request_t *r, ngx_table_elt_t *h,
