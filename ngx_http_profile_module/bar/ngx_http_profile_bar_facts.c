@@ -9,6 +9,7 @@
 
 
 #include "bar/ngx_http_profile_bar.h"
+#include "core/ngx_http_profile_redact.h"
 
 
 #define NGX_HTTP_PROFILE_BAR_ZONE  (512 * 1024)
@@ -143,6 +144,8 @@ static void
 ngx_http_profile_bar_fill(ngx_http_request_t *r,
     ngx_http_profile_bar_facts_t *facts)
 {
+    u_char                    *copy;
+    ngx_str_t                  uri;
     ngx_time_t                *tp;
     ngx_msec_int_t             ms;
     ngx_http_profile_track_t  *tr;
@@ -170,8 +173,10 @@ ngx_http_profile_bar_fill(ngx_http_request_t *r,
 
     ngx_http_profile_bar_text(facts->method, sizeof(facts->method),
                               &r->method_name);
-    ngx_http_profile_bar_text(facts->uri, sizeof(facts->uri),
-                              &r->unparsed_uri);
+    uri = r->unparsed_uri;
+    copy = ngx_http_profile_redact(r, &uri);
+    ngx_http_profile_bar_text(facts->uri, sizeof(facts->uri), &uri);
+    ngx_free(copy);
 
     (void) ngx_http_profile_bar_variable(r, "server_protocol",
                                   facts->protocol, sizeof(facts->protocol));

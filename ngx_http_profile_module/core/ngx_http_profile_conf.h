@@ -90,6 +90,7 @@ typedef struct {
     ngx_flag_t                 enable;
     ngx_array_t               *allow;        /* of ngx_cidr_t */
     ngx_http_complex_value_t  *condition;
+    ngx_array_t               *redact;       /* of ngx_str_t; NULL: off */
     ngx_uint_t                 mode;
     ngx_uint_t                 frequency;
     ngx_uint_t                 format;       /* index in prof_encoders[] */

@@ -8,6 +8,7 @@
  */
 
 
+#include "core/ngx_http_profile_redact.h"
 #include "core/ngx_http_profile_room.h"
 #include "core/ngx_http_profile_symbolizer.h"
 
@@ -21,6 +22,10 @@
 #define NGX_HTTP_PROFILE_SYMBOLIZER_LOG  60000
 
 
+static ngx_int_t ngx_http_profile_core_create(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *conf);
+static char *ngx_http_profile_core_merge(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf);
 static char *ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_profile_symbolizer_beside(ngx_cycle_t *cycle);
@@ -35,6 +40,13 @@ static ngx_command_t  ngx_http_profile_core_commands[] = {
       0,
       NULL },
 
+    { ngx_string("profile_redact"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_profile_redact_conf,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
       ngx_null_command
 };
 
@@ -43,12 +55,32 @@ ngx_http_profile_room_t  ngx_http_profile_core_room = {
     ngx_http_profile_core_commands,
     NULL,                                  /* create */
     NULL,                                  /* create server */
-    NULL,                                  /* create location */
+    ngx_http_profile_core_create,
     NULL,                                  /* init */
     NULL,                                  /* merge server */
-    NULL,                                  /* merge location */
+    ngx_http_profile_core_merge,
     NULL                                   /* stop */
 };
+
+
+static ngx_int_t
+ngx_http_profile_core_create(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *conf)
+{
+    conf->redact = NGX_CONF_UNSET_PTR;
+
+    return NGX_OK;
+}
+
+
+static char *
+ngx_http_profile_core_merge(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf)
+{
+    ngx_conf_merge_ptr_value(conf->redact, prev->redact, NULL);
+
+    return NGX_CONF_OK;
+}
 
 
 static char *

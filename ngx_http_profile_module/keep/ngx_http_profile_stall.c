@@ -11,6 +11,7 @@
 #include "loop/ngx_http_profile_loop.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_log_limit.h"
+#include "core/ngx_http_profile_redact.h"
 #include "keep/ngx_http_profile_keep.h"
 
 
@@ -128,6 +129,8 @@ static void
 ngx_http_profile_stall(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uint64_t wall)
 {
+    u_char                        *copy;
+    ngx_str_t                      uri;
     ngx_uint_t                     omitted;
     ngx_http_request_t            *r;
     ngx_http_profile_stall_job_t  *job;
@@ -151,11 +154,15 @@ ngx_http_profile_stall(ngx_http_profile_run_t *run,
     if (tr) {
         r = tr->request;
 
+        uri = r->unparsed_uri;
+        copy = ngx_http_profile_redact(r, &uri);
+
         ngx_slprintf(job->stall.request,
                      job->stall.request + sizeof(job->stall.request) - 1,
-                     "%V %V%s%V", &r->method_name, &r->unparsed_uri,
+                     "%V %V%s%V", &r->method_name, &uri,
                      r->headers_in.server.len ? " " : "",
                      &r->headers_in.server);
+        ngx_free(copy);
     }
 
     job->profile = ngx_http_profile_stall_profile(run->handler);

@@ -12,6 +12,7 @@
 #include "reply/ngx_http_profile_reply.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"
+#include "core/ngx_http_profile_redact.h"
 #include "store/ngx_http_profile_store.h"
 
 
@@ -130,8 +131,8 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 static ngx_http_profile_stored_t *
 ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
 {
-    u_char                     *p;
-    ngx_str_t                   method;
+    u_char                     *p, *copy;
+    ngx_str_t                   method, uri;
     ngx_http_request_t         *r;
     ngx_http_profile_stored_t  *st;
 
@@ -149,10 +150,14 @@ ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
         method = r->method_name;
     }
 
+    uri = r->unparsed_uri;
+    copy = ngx_http_profile_redact(r, &uri);
+
     st = ngx_calloc(sizeof(ngx_http_profile_stored_t) + method.len
-                    + r->headers_in.server.len + r->unparsed_uri.len,
+                    + r->headers_in.server.len + uri.len,
                     ngx_cycle->log);
     if (st == NULL) {
+        ngx_free(copy);
         return NULL;
     }
 
@@ -169,8 +174,9 @@ ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
     p = ngx_cpymem(p, r->headers_in.server.data, r->headers_in.server.len);
 
     st->uri.data = p;
-    st->uri.len = r->unparsed_uri.len;
-    ngx_memcpy(p, r->unparsed_uri.data, r->unparsed_uri.len);
+    st->uri.len = uri.len;
+    ngx_memcpy(p, uri.data, uri.len);
+    ngx_free(copy);
 
     ngx_memcpy(st->id, ctx->id, NGX_HTTP_PROFILE_ID_LEN);
 

@@ -6,6 +6,7 @@
  */
 
 
+#include "core/ngx_http_profile_redact.h"
 #include "request/ngx_http_profile_request.h"
 
 
@@ -17,7 +18,8 @@ static void ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx,
 void
 ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
 {
-    ngx_str_t                  value;
+    u_char                    *copy;
+    ngx_str_t                  line, value;
     ngx_time_t                *tp;
     ngx_http_request_t        *r;
     ngx_http_core_srv_conf_t  *cscf;
@@ -32,7 +34,11 @@ ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx)
 
     ctx->profile->mode = ngx_http_profile_mode(ctx);
 
-    ngx_http_profile_add_fact(ctx, "request", &ctx->request_line);
+    line = ctx->request_line;
+    copy = ngx_http_profile_redact(r, &line);
+    ngx_http_profile_add_fact(ctx, "request", &line);
+    ngx_free(copy);
+
     ngx_http_profile_add_fact(ctx, "host", &r->headers_in.server);
 
     cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);

@@ -1,0 +1,40 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The directive "profile_redact": hides values of arguments in what profiles,
+ * pages and logs show of a request's URI.
+ *
+ * Context: the worker's event loop.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_REDACT_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_REDACT_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "core/ngx_http_profile_conf.h"
+
+
+PROF_HIDDEN_BEGIN
+
+char *ngx_http_profile_redact_conf(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+/*
+ * Hides the values of the arguments that the request's location names.  The
+ * text is a URI or a request line.  If the location names any, *text refers to
+ * a copy afterwards.  Returns the copy, or NULL; the caller frees both by
+ * ngx_free().  Without memory for the copy *text ends before the arguments.
+ * The pool of the request need not exist any more.
+ */
+u_char *ngx_http_profile_redact(ngx_http_request_t *r, ngx_str_t *text);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_REDACT_H_INCLUDED_ */
