@@ -15,8 +15,8 @@
     const cards = document.getElementById('cards');
 
     const titles = {
-        unwind: 'Unwind tables', store: 'Store', captures: 'Live captures',
-        workers: 'Workers',
+        unwind: 'Unwind tables', scripts: 'Stacks of scripts',
+        store: 'Store', captures: 'Live captures', workers: 'Workers',
         stalls: 'Longest stalls of the event loop'
     };
 

@@ -11,6 +11,7 @@
 #include "console/ngx_http_profile_routes.h"
 #include "workers/ngx_http_profile_workers.h"
 #include "keep/ngx_http_profile_keep.h"
+#include "stages/ngx_http_profile_stages.h"
 
 #include <signal.h>
 
@@ -39,6 +40,7 @@ static ngx_int_t ngx_http_profile_status_answer(ngx_http_profile_call_t *call,
     uint64_t asked);
 static ngx_pid_t ngx_http_profile_status_pid(ngx_uint_t worker);
 static json_t *ngx_http_profile_status_store(ngx_http_request_t *r);
+static json_t *ngx_http_profile_status_scripts(void);
 static json_t *ngx_http_profile_status_unwind(void);
 static json_t *ngx_http_profile_status_stalls(ngx_http_request_t *r);
 static void ngx_http_profile_status_workers(uint64_t asked, json_t *workers,
@@ -193,7 +195,7 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
 
     ngx_http_profile_status_workers(asked, workers, captures);
 
-    json = json_pack("{s:{s:I, s:s}, s:o, s:o, s:o*, s:o*, s:o*}",
+    json = json_pack("{s:{s:I, s:s}, s:o, s:o, s:o*, s:o*, s:o*, s:o*}",
                      "worker",
                          "pid", (json_int_t) ngx_pid,
                          "version", NGINX_VERSION,
@@ -201,6 +203,7 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
                      "captures", captures,
                      "store", ngx_http_profile_status_store(call->request),
                      "unwind", ngx_http_profile_status_unwind(),
+                     "scripts", ngx_http_profile_status_scripts(),
                      "stalls", ngx_http_profile_status_stalls(call->request));
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
@@ -266,6 +269,15 @@ ngx_http_profile_status_store(ngx_http_request_t *r)
 
 
 /* the tables are those of the process: workers share them until one renews */
+
+/* which stacks of scripts this worker knows, or why it does not */
+
+static json_t *
+ngx_http_profile_status_scripts(void)
+{
+    return json_pack("{s:s}", "lua_in_gaps", ngx_http_profile_lua_state());
+}
+
 
 static json_t *
 ngx_http_profile_status_unwind(void)

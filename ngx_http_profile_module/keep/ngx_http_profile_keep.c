@@ -288,7 +288,7 @@ ngx_http_profile_keep_flush(ngx_http_profile_notes_t *notes)
     for (i = 0; i < notes->n; i++) {
         step = &notes->steps[i];
 
-        ngx_http_profile_add_gap(c, &step->gap);
+        ngx_http_profile_add_gap(c, &step->gap, NULL, 0);
 
         what = ngx_http_profile_event_name(c, &step->gap.cause);
 

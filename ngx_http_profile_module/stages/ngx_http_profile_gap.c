@@ -20,6 +20,9 @@
 /* shorter delays are the event loop's own work, not that of other requests */
 #define NGX_HTTP_PROFILE_BUSY_NS   50000
 
+/* deeper stacks of scripts lose their outermost frames */
+#define NGX_HTTP_PROFILE_PLACES    64
+
 static void ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until);
 
 
@@ -55,6 +58,8 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what)
 {
     uintptr_t                frame;
+    ngx_uint_t               n;
+    prof_script_t            places[NGX_HTTP_PROFILE_PLACES];
     prof_capture_t          *c;
     ngx_http_profile_gap_t   gap;
 
@@ -64,7 +69,10 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
 
     if (wake) {
         ngx_http_profile_find_gap(tr, wake, ready, &gap);
-        ngx_http_profile_add_gap(c, &gap);
+
+        n = ngx_http_profile_lua_stack(tr, wake, places,
+                                       NGX_HTTP_PROFILE_PLACES);
+        ngx_http_profile_add_gap(c, &gap, places, n);
 
         return tr->spans ? ngx_http_profile_event_name(c, &gap.cause) : what;
     }
@@ -72,7 +80,7 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
     prof_capture_begin(c, tr->start);
 
     ngx_http_profile_first_gap(tr, ngx_http_profile_current->start, &gap);
-    ngx_http_profile_add_gap(c, &gap);
+    ngx_http_profile_add_gap(c, &gap, NULL, 0);
 
     /*
      * Most of the time until now belongs to the profiler, not to the request.
@@ -88,6 +96,8 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
 void
 ngx_http_profile_last_gap(ngx_http_profile_track_t *tr)
 {
+    ngx_uint_t              n;
+    prof_script_t           places[NGX_HTTP_PROFILE_PLACES];
     ngx_http_profile_gap_t  gap;
 
     if (tr->capture == NULL || ngx_http_profile_is_running(tr)) {
@@ -98,23 +108,28 @@ ngx_http_profile_last_gap(ngx_http_profile_track_t *tr)
     gap.end = gap.ready;
 
     ngx_http_profile_find_cause(tr, NULL, &gap.cause);
-    ngx_http_profile_add_gap(tr->capture, &gap);
+
+    n = ngx_http_profile_lua_stack(tr, NULL, places, NGX_HTTP_PROFILE_PLACES);
+    ngx_http_profile_add_gap(tr->capture, &gap, places, n);
 }
 
 
 void
-ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap)
+ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
+    prof_script_t *places, ngx_uint_t n)
 {
     uint64_t    ready;
-    uintptr_t   frames[2];
-    ngx_uint_t  n;
+    uintptr_t   frames[NGX_HTTP_PROFILE_PLACES + 2];
+    ngx_uint_t  i;
 
-    frames[0] = ngx_http_profile_cause_name(c, &gap->cause);
-    n = 1;
+    for (i = 0; i < n; i++) {
+        frames[i] = prof_capture_script(c, &places[i]);
+    }
+
+    frames[n++] = ngx_http_profile_cause_name(c, &gap->cause);
 
     if (gap->cause.inside) {
-        frames[1] = ngx_http_profile_inside_name(c, &gap->cause);
-        n = 2;
+        frames[n++] = ngx_http_profile_inside_name(c, &gap->cause);
     }
 
     ready = ngx_max(gap->ready, prof_capture_mark(c));

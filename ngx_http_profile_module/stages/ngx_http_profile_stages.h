@@ -114,8 +114,12 @@ void ngx_http_profile_first_gap(ngx_http_profile_track_t *tr, uint64_t begin,
 uintptr_t ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what);
 
-/* into a capture of the request */
-void ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap);
+/*
+ * Into a capture of the request.  The n places in scripts wait, innermost
+ * first.
+ */
+void ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
+    prof_script_t *places, ngx_uint_t n);
 
 /* the capture ends in one, unless it has ended or is in a turn */
 void ngx_http_profile_last_gap(ngx_http_profile_track_t *tr);
@@ -156,6 +160,18 @@ ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,
 
 void ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr);
 void ngx_http_profile_unwrap_upstreams(ngx_http_profile_track_t *tr);
+
+/*
+ * ngx_http_profile_lua.c: the stack of the Lua code that waits, innermost
+ * first, and of a request that is resumed (wake), of the code that is resumed.
+ * Returns the number of places, 0 if no Lua code waits.  The texts are valid
+ * until Lua runs.
+ */
+ngx_uint_t ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, prof_script_t *places, ngx_uint_t max);
+
+/* "shown", or why stacks of Lua are not shown */
+const char *ngx_http_profile_lua_state(void);
 
 /* ngx_http_profile_module_names.c: the modules of phase handlers */
 

@@ -213,6 +213,13 @@ prof_capture_typed(prof_capture_t *c, uint32_t type, const char *text,
 }
 
 
+uintptr_t
+prof_capture_script(prof_capture_t *c, const prof_script_t *place)
+{
+    return prof_script_key(place, &c->stats);
+}
+
+
 static uintptr_t
 prof_capture_unnamed(uint32_t type)
 {

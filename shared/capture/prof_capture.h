@@ -19,6 +19,7 @@
 #include "base/prof_trace.h"
 #include "heap/prof_heap.h"
 #include "profile/prof_profile.h"
+#include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"
 
 
@@ -98,6 +99,9 @@ void prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
  * a copy, the same for the same text; PROF_FRAME_OTHER if there are too many.
  */
 uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
+
+/* a frame for a place in a script, of which a copy is made */
+uintptr_t prof_capture_script(prof_capture_t *c, const prof_script_t *place);
 
 /*
  * Names the cause of the waiting since the last turn or the last call of this

@@ -1,0 +1,701 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What Lua code waits for in a gap: the stack of a coroutine of the module
+ * ngx_http_lua_module (ngx_lua).  It is taken when the gap has ended and before
+ * the coroutine is resumed, so only gaps of captures cost anything.
+ *
+ * ngx_lua has a context for each coroutine of a request ("co_ctx").  The one of
+ * the entry coroutine is in ngx_lua's context of the request, all others are in
+ * a list.  Nothing is assumed about the layout of these structures.  Their
+ * parts are recognized by values:
+ *
+ *     co_ctx      the second user pointer of the coroutine (lua_getexdata2())
+ *     coroutine   a word of the co_ctx
+ *     anchor      a number in the co_ctx, under which the registry of the
+ *                 interpreter has the coroutine: entry coroutines and light
+ *                 threads have one, until they end
+ *     list        a list of nginx, in the pool of the request
+ *     pending     the co_ctx contains the address of a function of ngx_lua that
+ *                 would cancel what the coroutine waits for
+ *     parent      another co_ctx of the request
+ *
+ * A pointer to a coroutine is used only if the coroutine is alive: it has an
+ * anchor, or ngx_lua is about to resume it, or it waits for such a coroutine.
+ */
+
+
+#include "stages/ngx_http_profile_stages.h"
+
+#include <dlfcn.h>
+#include <malloc.h>
+
+
+/* the parts of ngx_lua's context of a request that are searched, in bytes */
+
+#define NGX_HTTP_PROFILE_LUA_HEAD    128
+#define NGX_HTTP_PROFILE_LUA_CO_CTX  256
+
+/* limits of what is believed to be a list */
+
+#define NGX_HTTP_PROFILE_LUA_SIZE    1024
+#define NGX_HTTP_PROFILE_LUA_PART    64
+#define NGX_HTTP_PROFILE_LUA_COS     256
+
+#define NGX_HTTP_PROFILE_LUA_NESTED  8
+
+
+typedef struct {
+    ngx_cycle_t           *cycle;       /* what follows was found in it */
+    ngx_uint_t             index;       /* of ngx_lua's contexts */
+    const char            *err;         /* NULL: stacks can be taken */
+    prof_lua_api_t         api;
+    void                  *key;         /* of the anchors in the registry */
+    prof_lua_state_t    *(*vm)(ngx_conf_t *cf);
+
+    /* places that an entry coroutine showed: its co_ctx, in the context of a
+       request, and the pointer to the coroutine, in a co_ctx */
+
+    size_t                 entry;
+    size_t                 co;
+    unsigned               known:1;
+} ngx_http_profile_lua_t;
+
+
+/* one request, and the memory of its context */
+
+typedef struct {
+    ngx_http_request_t    *request;
+    prof_lua_state_t      *vm;
+    u_char                *ctx;
+    u_char                *last;
+    ngx_list_t            *list;        /* or NULL */
+    u_char                *entry;       /* co_ctx with an anchor, or NULL */
+} ngx_http_profile_lua_request_t;
+
+
+static const char *ngx_http_profile_lua_attach(void);
+static const char *ngx_http_profile_lua_find(ngx_http_profile_lua_t *lua,
+    ngx_module_t *module);
+static ngx_uint_t ngx_http_profile_lua_request(
+    ngx_http_profile_lua_request_t *lr, ngx_http_request_t *r);
+static void ngx_http_profile_lua_entry(ngx_http_profile_lua_request_t *lr);
+static void ngx_http_profile_lua_learn(ngx_http_profile_lua_request_t *lr);
+static void ngx_http_profile_lua_list(ngx_http_profile_lua_request_t *lr);
+static ngx_uint_t ngx_http_profile_lua_is_list(
+    ngx_http_profile_lua_request_t *lr, ngx_list_t *list);
+static u_char *ngx_http_profile_lua_pool_end(ngx_pool_t *pool, void *p);
+static ngx_uint_t ngx_http_profile_lua_anchored(
+    ngx_http_profile_lua_request_t *lr, u_char *p, size_t len, void *co);
+static u_char *ngx_http_profile_lua_woken(ngx_http_profile_lua_request_t *lr,
+    ngx_http_profile_wake_t *wake);
+static u_char *ngx_http_profile_lua_co_ctx(ngx_http_profile_lua_request_t *lr,
+    ngx_uint_t i);
+static ngx_uint_t ngx_http_profile_lua_waits(
+    ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
+    ngx_http_profile_wake_t *wake);
+static ngx_uint_t ngx_http_profile_lua_pending(
+    ngx_http_profile_lua_request_t *lr, u_char *co_ctx);
+static ngx_uint_t ngx_http_profile_lua_has(ngx_http_profile_lua_request_t *lr,
+    u_char *co_ctx, void *p);
+static u_char *ngx_http_profile_lua_parent(ngx_http_profile_lua_request_t *lr,
+    u_char *co_ctx);
+static ngx_uint_t ngx_http_profile_lua_walk(ngx_http_profile_lua_request_t *lr,
+    u_char *co_ctx, prof_script_t *places, ngx_uint_t max);
+static prof_lua_state_t *ngx_http_profile_lua_coroutine(
+    ngx_http_profile_lua_request_t *lr, u_char *co_ctx);
+
+
+static ngx_http_profile_lua_t  ngx_http_profile_lua;
+
+
+#define ngx_http_profile_lua_word(p)  (*(void **) (p))
+
+
+const char *
+ngx_http_profile_lua_state(void)
+{
+    const char  *err;
+
+    err = ngx_http_profile_lua_attach();
+
+    if (err) {
+        return err;
+    }
+
+    return ngx_http_profile_lua.known ? "shown"
+                                      : "no coroutine was recognized yet";
+}
+
+
+/* returns NULL, or why stacks cannot be taken */
+
+static const char *
+ngx_http_profile_lua_attach(void)
+{
+    ngx_uint_t               i;
+    ngx_module_t           **modules;
+    ngx_http_profile_lua_t  *lua;
+
+    lua = &ngx_http_profile_lua;
+
+    if (lua->cycle == ngx_cycle) {
+        return lua->err;
+    }
+
+    ngx_memzero(lua, sizeof(ngx_http_profile_lua_t));
+
+    lua->cycle = (ngx_cycle_t *) ngx_cycle;
+    lua->err = "there is no Lua";
+
+    modules = lua->cycle->modules;
+
+    for (i = 0; modules[i]; i++) {
+        if (ngx_strcmp(modules[i]->name, "ngx_http_lua_module") == 0) {
+            lua->err = ngx_http_profile_lua_find(lua, modules[i]);
+            break;
+        }
+    }
+
+    return lua->err;
+}
+
+
+static const char *
+ngx_http_profile_lua_find(ngx_http_profile_lua_t *lua, ngx_module_t *module)
+{
+    void        *key;
+    const char  *err;
+
+    err = prof_lua_api_find(&lua->api, module);
+    if (err) {
+        return err;
+    }
+
+    /* of ngx_lua's own interface, and the address that it anchors by */
+
+    lua->vm = (prof_lua_state_t *(*) (ngx_conf_t *cf))
+                  dlsym(RTLD_DEFAULT, "ngx_http_lua_get_global_state");
+    key = dlsym(RTLD_DEFAULT, "ngx_http_lua_coroutines_key");
+
+    if (lua->vm == NULL || key == NULL) {
+        return "ngx_http_lua_module is too old";
+    }
+
+    /* LuaJIT has 47 bits for an address */
+
+    lua->key = (void *) ((uintptr_t) key & (((uintptr_t) 1 << 47) - 1));
+
+    lua->index = module->ctx_index;
+
+    return NULL;
+}
+
+
+ngx_uint_t
+ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, prof_script_t *places, ngx_uint_t max)
+{
+    u_char                          *co_ctx;
+    ngx_uint_t                       n;
+    ngx_http_profile_subrequest_t   *sr;
+    ngx_http_profile_lua_request_t   lr;
+
+    if (ngx_http_profile_lua_attach()) {
+        return 0;
+    }
+
+    /* the coroutine that is resumed now; without one, any that waits */
+
+    for (sr = wake ? tr->subrequests : NULL; sr; sr = sr->next) {
+
+        if (sr->request->done
+            || !ngx_http_profile_lua_request(&lr, sr->request))
+        {
+            continue;
+        }
+
+        co_ctx = ngx_http_profile_lua_woken(&lr, wake);
+
+        if (co_ctx) {
+            return ngx_http_profile_lua_walk(&lr, co_ctx, places, max);
+        }
+    }
+
+    for (sr = tr->subrequests; sr; sr = sr->next) {
+
+        if (sr->request->done
+            || !ngx_http_profile_lua_request(&lr, sr->request)
+            || lr.entry == NULL)
+        {
+            continue;
+        }
+
+        n = ngx_http_profile_lua_walk(&lr, lr.entry, places, max);
+
+        if (n) {
+            return n;
+        }
+    }
+
+    return 0;
+}
+
+
+/* returns 0 if the request has no coroutines, or they are not recognized */
+
+static ngx_uint_t
+ngx_http_profile_lua_request(ngx_http_profile_lua_request_t *lr,
+    ngx_http_request_t *r)
+{
+    ngx_conf_t           cf;
+    ngx_http_conf_ctx_t  conf;
+
+    lr->request = r;
+    lr->list = NULL;
+    lr->entry = NULL;
+
+    lr->ctx = r->ctx ? r->ctx[ngx_http_profile_lua.index] : NULL;
+    if (lr->ctx == NULL) {
+        return 0;
+    }
+
+    lr->last = ngx_http_profile_lua_pool_end(r->pool, lr->ctx);
+    if (lr->last == NULL) {
+        return 0;
+    }
+
+    ngx_memzero(&cf, sizeof(ngx_conf_t));
+    ngx_memzero(&conf, sizeof(ngx_http_conf_ctx_t));
+
+    conf.main_conf = r->main_conf;
+    cf.ctx = &conf;
+
+    lr->vm = ngx_http_profile_lua.vm(&cf);
+    if (lr->vm == NULL) {
+        return 0;
+    }
+
+    ngx_http_profile_lua_entry(lr);
+    ngx_http_profile_lua_list(lr);
+
+    return ngx_http_profile_lua.known;
+}
+
+
+/*
+ * The end of the pool's memory that has the address, or NULL.  With
+ * NGX_DEBUG_PALLOC each allocation has a block of its own.
+ */
+
+static u_char *
+ngx_http_profile_lua_pool_end(ngx_pool_t *pool, void *p)
+{
+    u_char            *end;
+    ngx_pool_t        *block;
+    ngx_pool_large_t  *l;
+
+    for (block = pool; block; block = block->d.next) {
+        if ((u_char *) p >= (u_char *) block && (u_char *) p < block->d.end) {
+            return block->d.end;
+        }
+    }
+
+    for (l = pool->large; l; l = l->next) {
+
+        if (l->alloc == NULL || (u_char *) p < (u_char *) l->alloc) {
+            continue;
+        }
+
+        end = (u_char *) l->alloc + malloc_usable_size(l->alloc);
+
+        if ((u_char *) p < end) {
+            return end;
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_profile_lua_entry(ngx_http_profile_lua_request_t *lr)
+{
+    void                    *co;
+    u_char                  *co_ctx;
+    ngx_http_profile_lua_t  *lua;
+
+    lua = &ngx_http_profile_lua;
+
+    if (!lua->known) {
+        ngx_http_profile_lua_learn(lr);
+        return;
+    }
+
+    co_ctx = lr->ctx + lua->entry;
+
+    if (co_ctx + lua->co + sizeof(void *) > lr->last) {
+        return;
+    }
+
+    co = ngx_http_profile_lua_word(co_ctx + lua->co);
+
+    if (ngx_http_profile_lua_anchored(lr, co_ctx, NGX_HTTP_PROFILE_LUA_CO_CTX,
+                                      co))
+    {
+        lr->entry = co_ctx;
+    }
+}
+
+
+/* the first coroutine that the registry has shows the places */
+
+static void
+ngx_http_profile_lua_learn(ngx_http_profile_lua_request_t *lr)
+{
+    u_char                  *co_ctx, *p;
+    ngx_http_profile_lua_t  *lua;
+
+    lua = &ngx_http_profile_lua;
+
+    for (p = lr->ctx;
+         p < lr->ctx + NGX_HTTP_PROFILE_LUA_HEAD
+         && p + sizeof(void *) <= lr->last;
+         p += sizeof(void *))
+    {
+        if (!ngx_http_profile_lua_anchored(lr, p, NGX_HTTP_PROFILE_LUA_CO_CTX,
+                                           ngx_http_profile_lua_word(p)))
+        {
+            continue;
+        }
+
+        co_ctx = lua->api.getexdata2(ngx_http_profile_lua_word(p));
+
+        if (co_ctx < lr->ctx || co_ctx > p) {
+            continue;
+        }
+
+        lua->entry = co_ctx - lr->ctx;
+        lua->co = p - co_ctx;
+        lua->known = 1;
+
+        lr->entry = co_ctx;
+        return;
+    }
+}
+
+
+/*
+ * Whether the registry has the coroutine under a number that is in this memory.
+ * The stack of the interpreter is used as ngx_lua uses it when it ends a
+ * coroutine, and nothing is allocated: ngx_lua has used the same key before.
+ */
+
+static ngx_uint_t
+ngx_http_profile_lua_anchored(ngx_http_profile_lua_request_t *lr, u_char *p,
+    size_t len, void *co)
+{
+    int              top;
+    u_char          *last;
+    int32_t          ref;
+    ngx_uint_t       found;
+    prof_lua_api_t  *api;
+
+    if (co == NULL || (uintptr_t) co % sizeof(void *)) {
+        return 0;
+    }
+
+    api = &ngx_http_profile_lua.api;
+    last = ngx_min(p + len, lr->last);
+    found = 0;
+
+    top = api->gettop(lr->vm);
+
+    api->pushlightuserdata(lr->vm, ngx_http_profile_lua.key);
+    api->rawget(lr->vm, PROF_LUA_REGISTRY);
+
+    if (api->type(lr->vm, -1) != PROF_LUA_TABLE) {
+        last = p;
+    }
+
+    for ( /* void */ ;
+         p + sizeof(int32_t) <= last && !found;
+         p += sizeof(int32_t))
+    {
+        ref = *(int32_t *) p;
+
+        if (ref > 0) {
+            api->rawgeti(lr->vm, -1, ref);
+            found = (api->tothread(lr->vm, -1) == co);
+            api->settop(lr->vm, -2);
+        }
+    }
+
+    api->settop(lr->vm, top);
+
+    return found;
+}
+
+
+static void
+ngx_http_profile_lua_list(ngx_http_profile_lua_request_t *lr)
+{
+    u_char      *p;
+    ngx_list_t  *list;
+
+    for (p = lr->ctx;
+         p < lr->ctx + NGX_HTTP_PROFILE_LUA_HEAD
+         && p + sizeof(void *) <= lr->last;
+         p += sizeof(void *))
+    {
+        list = ngx_http_profile_lua_word(p);
+
+        if (ngx_http_profile_lua_is_list(lr, list)) {
+            lr->list = list;
+            return;
+        }
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_profile_lua_is_list(ngx_http_profile_lua_request_t *lr,
+    ngx_list_t *list)
+{
+    u_char      *end;
+    ngx_pool_t  *pool;
+
+    if ((uintptr_t) list % sizeof(void *)) {
+        return 0;
+    }
+
+    pool = lr->request->pool;
+    end = ngx_http_profile_lua_pool_end(pool, list);
+
+    return end && end - (u_char *) list >= (ssize_t) sizeof(ngx_list_t)
+           && list->pool == pool
+           && list->nalloc > 0 && list->nalloc <= NGX_HTTP_PROFILE_LUA_PART
+           && list->size <= NGX_HTTP_PROFILE_LUA_SIZE
+           && list->size >= ngx_http_profile_lua.co + sizeof(void *)
+           && list->size % sizeof(void *) == 0;
+}
+
+
+/* the one that is resumed because of the event, or NULL */
+
+static u_char *
+ngx_http_profile_lua_woken(ngx_http_profile_lua_request_t *lr,
+    ngx_http_profile_wake_t *wake)
+{
+    u_char      *co_ctx;
+    ngx_uint_t   i;
+
+    /* without a list there is only the entry coroutine */
+
+    for (i = 0; lr->list && i < NGX_HTTP_PROFILE_LUA_COS; i++) {
+
+        co_ctx = ngx_http_profile_lua_co_ctx(lr, i);
+
+        if (co_ctx == NULL) {
+            break;
+        }
+
+        if (ngx_http_profile_lua_waits(lr, co_ctx, wake)) {
+            return co_ctx;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* number 0 is the place of the entry coroutine, which may have ended */
+
+static u_char *
+ngx_http_profile_lua_co_ctx(ngx_http_profile_lua_request_t *lr, ngx_uint_t i)
+{
+    ngx_list_part_t  *part;
+
+    if (i == 0) {
+        return lr->ctx + ngx_http_profile_lua.entry;
+    }
+
+    i--;
+
+    for (part = &lr->list->part; part; part = part->next) {
+
+        if (i < part->nelts) {
+            return (u_char *) part->elts + i * lr->list->size;
+        }
+
+        i -= part->nelts;
+    }
+
+    return NULL;
+}
+
+
+/* the event is the coroutine's own, or its data is what the coroutine uses */
+
+static ngx_uint_t
+ngx_http_profile_lua_waits(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
+    ngx_http_profile_wake_t *wake)
+{
+    void        *data[3];
+    u_char      *event;
+    ngx_uint_t   i;
+
+    event = (u_char *) wake->event;
+
+    if (event >= co_ctx && event < co_ctx + lr->list->size) {
+        return 1;
+    }
+
+    data[0] = wake->event ? wake->event->data : NULL;
+    data[1] = wake->connection ? wake->connection->data : NULL;
+    data[2] = wake->resolver ? wake->resolver->data : NULL;
+
+    for (i = 0; i < 3; i++) {
+
+        if (data[i]
+            && (data[i] == co_ctx
+                || ngx_http_profile_lua_has(lr, co_ctx, data[i]))
+            && ngx_http_profile_lua_pending(lr, co_ctx))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * The function that cancels a wait is above the timer of a sleep.  The timer's
+ * data is the co_ctx, and its handler remains when a sleep has ended.
+ */
+
+static ngx_uint_t
+ngx_http_profile_lua_pending(ngx_http_profile_lua_request_t *lr,
+    u_char *co_ctx)
+{
+    u_char               *p;
+    uintptr_t             word;
+    const prof_object_t  *object;
+    const prof_unwind_t  *u;
+
+    u = prof_process_unwind();
+
+    object = u ? prof_unwind_object(u, (uintptr_t) ngx_http_profile_lua.vm)
+               : NULL;
+
+    for (p = co_ctx;
+         object && p < co_ctx + lr->list->size;
+         p += sizeof(void *))
+    {
+        word = (uintptr_t) ngx_http_profile_lua_word(p);
+
+        if (word == (uintptr_t) co_ctx) {
+            break;
+        }
+
+        if (prof_unwind_object(u, word) == object) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static ngx_uint_t
+ngx_http_profile_lua_has(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
+    void *p)
+{
+    size_t  i;
+
+    for (i = 0; i < lr->list->size; i += sizeof(void *)) {
+        if (ngx_http_profile_lua_word(co_ctx + i) == p) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* a coroutine and, if it is not a light thread, those that have resumed it */
+
+static ngx_uint_t
+ngx_http_profile_lua_walk(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
+    prof_script_t *places, ngx_uint_t max)
+{
+    ngx_uint_t         depth, n;
+    prof_lua_state_t  *co;
+
+    n = 0;
+
+    for (depth = 0; co_ctx && depth < NGX_HTTP_PROFILE_LUA_NESTED; depth++) {
+
+        co = ngx_http_profile_lua_coroutine(lr, co_ctx);
+        if (co == NULL) {
+            break;
+        }
+
+        n += prof_lua_stack(&ngx_http_profile_lua.api, co, places + n,
+                            max - n);
+
+        if (co_ctx == lr->entry
+            || ngx_http_profile_lua_anchored(lr, co_ctx, lr->list->size, co))
+        {
+            break;
+        }
+
+        co_ctx = ngx_http_profile_lua_parent(lr, co_ctx);
+    }
+
+    return n;
+}
+
+
+/* NULL: it does not wait, or it is not the one that was recognized */
+
+static prof_lua_state_t *
+ngx_http_profile_lua_coroutine(ngx_http_profile_lua_request_t *lr,
+    u_char *co_ctx)
+{
+    prof_lua_api_t    *api;
+    prof_lua_state_t  *co;
+
+    api = &ngx_http_profile_lua.api;
+    co = ngx_http_profile_lua_word(co_ctx + ngx_http_profile_lua.co);
+
+    return (co && api->getexdata2(co) == co_ctx
+            && api->getexdata(co) == lr->request
+            && api->status(co) == PROF_LUA_YIELD)
+           ? co : NULL;
+}
+
+
+static u_char *
+ngx_http_profile_lua_parent(ngx_http_profile_lua_request_t *lr, u_char *co_ctx)
+{
+    u_char      *parent;
+    ngx_uint_t   i;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_LUA_COS; i++) {
+
+        parent = ngx_http_profile_lua_co_ctx(lr, i);
+
+        if (parent == NULL) {
+            break;
+        }
+
+        if (parent != co_ctx && ngx_http_profile_lua_has(lr, co_ctx, parent)) {
+            return parent;
+        }
+    }
+
+    return NULL;
+}
