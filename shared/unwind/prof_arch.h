@@ -69,6 +69,12 @@ int prof_arch_called(uintptr_t pc, uintptr_t *target)
     __attribute__((no_sanitize_address));
 
 /*
+ * Whether the eight bytes at the address can be read: a system call.  Only
+ * where PROF_ARCH_SCAN is 1.  In prof_arch_*_sig.c.
+ */
+int prof_arch_readable(uintptr_t addr);
+
+/*
  * Whether the signal interrupted a system call that waited: such a call fails
  * with EINTR, or is restarted.  In prof_arch_*_sig.c.
  */

@@ -18,9 +18,6 @@
 #if (__x86_64__)
 
 
-static int prof_arch_readable(uintptr_t addr);
-
-
 /* call rel32, or call r/m64 in each of its lengths */
 
 int
@@ -79,7 +76,7 @@ prof_arch_called(uintptr_t pc, uintptr_t *target)
 
 /* 0: the system call could not read the word; errno is not changed */
 
-static int
+int
 prof_arch_readable(uintptr_t addr)
 {
     long           rc;

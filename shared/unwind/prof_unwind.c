@@ -75,6 +75,13 @@ prof_unwind_stale(const prof_unwind_t *u)
 }
 
 
+void
+prof_unwind_engine(prof_unwind_t *u, const prof_engine_code_t *code)
+{
+    u->engine = *code;
+}
+
+
 int
 prof_unwind_plain(const prof_unwind_t *u)
 {

@@ -56,6 +56,23 @@
 
 
 typedef struct prof_unwind_s  prof_unwind_t;
+typedef struct prof_walk_s    prof_walk_t;      /* prof_walk.h */
+
+
+/*
+ * The engine of an interpreter.  The walk calls frame() for frames in the code
+ * of the interpreter, and for frames in code without unwind information, which
+ * the interpreter may have compiled.  frame() records the functions of scripts
+ * that this frame runs, then the frame itself, and goes to its caller.  It
+ * returns a prof_walk_e; PROF_WALK_OTHER if the frame is not the engine's.
+ * Context of frame(): signal handler.
+ */
+
+typedef struct {
+    uintptr_t    start;         /* of the interpreter's code */
+    uintptr_t    end;
+    int        (*frame)(prof_walk_t *w);
+} prof_engine_code_t;
 
 
 /* one loaded ELF object; all addresses are those of this process */
@@ -117,6 +134,9 @@ prof_unwind_t *prof_unwind_create(void);
  */
 prof_unwind_t *prof_unwind_update(const prof_unwind_t *old, int remember);
 
+/* sets the engine of a new snapshot, by which no walk was made yet */
+void prof_unwind_engine(prof_unwind_t *u, const prof_engine_code_t *code);
+
 /*
  * A new snapshot has one holder.  It is freed with its last holder.  Context:
  * not in a signal; one thread.
@@ -131,6 +151,7 @@ void prof_unwind_release(const prof_unwind_t *u);
 int prof_unwind_stale(const prof_unwind_t *u);
 
 void prof_unwind_info(const prof_unwind_t *u, prof_unwind_info_t *info);
+
 
 /*
  * The loaded object number i, by address, or NULL if there are fewer.  Objects

@@ -35,7 +35,24 @@
 #define PROF_WALK_LOOK_CODE  8
 
 
+/*
+ * The stack of an interpreter whose remaining functions are run by a frame that
+ * the walk has not reached yet.
+ */
+
 typedef struct {
+    uintptr_t             state;    /* whose stack it is */
+    uintptr_t             base;     /* the next function on it */
+    uintptr_t             frame;    /* the stack pointer of the frame */
+} prof_walk_chain_t;
+
+
+/* coroutines that resume each other; deeper ones have no script frames */
+
+#define PROF_WALK_CHAINS     8
+
+
+struct prof_walk_s {
     const prof_unwind_t  *u;
     const ucontext_t     *uc;       /* of frame "base"; NULL: unknown */
     uint32_t              base;
@@ -45,8 +62,10 @@ typedef struct {
     uint32_t              max;
     prof_stats_t         *st;
     uint32_t              looks;    /* the remaining units for scans */
+    uint32_t              nchains;
     prof_regs_t           f;        /* the frame after pcs[n - 1] */
-} prof_walk_t;
+    prof_walk_chain_t     chains[PROF_WALK_CHAINS];
+};
 
 
 typedef enum {
@@ -55,7 +74,8 @@ typedef enum {
     PROF_WALK_COMPLETE,
     PROF_WALK_TRUNCATED,
     PROF_WALK_NO_UNWIND,
-    PROF_WALK_BAD_STACK
+    PROF_WALK_BAD_STACK,
+    PROF_WALK_OTHER         /* the frame is not the engine's */
 } prof_walk_e;
 
 
@@ -70,6 +90,12 @@ prof_walk_e prof_walk_record(prof_walk_t *w);
  * code, but needs a lost register.
  */
 prof_walk_e prof_walk_scan(prof_walk_t *w, int known);
+
+/*
+ * The register PROF_ARCH_DWARF_AUX of the frame w->f, found by another walk
+ * from the last context.  Returns 0 if it is lost.
+ */
+int prof_walk_aux(prof_walk_t *w, uintptr_t *value);
 
 PROF_HIDDEN_END
 

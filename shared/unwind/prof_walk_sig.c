@@ -23,13 +23,13 @@
 
 
 static prof_walk_e prof_walk_start(prof_walk_t *w);
+static uint64_t prof_walk_row(const prof_unwind_t *u, uintptr_t at);
 static prof_walk_e prof_walk_rare(prof_walk_t *w, uint64_t row,
     uintptr_t *cfa);
 static int prof_walk_leaf(prof_walk_t *w);
 static prof_walk_e prof_walk_beyond(prof_walk_t *w, uintptr_t cfa);
 static prof_walk_e prof_walk_signal(prof_walk_t *w);
 static int prof_walk_extra(prof_walk_t *w, uint64_t row, uintptr_t *cfa);
-static int prof_walk_aux(prof_walk_t *w, uintptr_t *value);
 static uint32_t prof_walk_end(prof_walk_e rc, prof_stats_t *st);
 
 
@@ -52,6 +52,7 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
     w.max = max;
     w.st = st;
     w.looks = PROF_WALK_LOOKS;
+    w.nchains = 0;
 
     prof_arch_regs(&w.f, uc);
 
@@ -71,7 +72,7 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
         row = cache->slot[slot].row;
 
         if (__builtin_expect(cache->slot[slot].pc != at, 0)) {
-            row = prof_table_row(u, at);
+            row = prof_walk_row(u, at);
             cache->slot[slot].pc = at;
             cache->slot[slot].row = row;
         }
@@ -127,6 +128,19 @@ prof_walk_start(prof_walk_t *w)
 }
 
 
+/* rows that are not in the walk's cache */
+
+static uint64_t
+prof_walk_row(const prof_unwind_t *u, uintptr_t at)
+{
+    if (at >= u->engine.start && at < u->engine.end) {
+        return prof_row(PROF_ROW_ENGINE, 0, 0);
+    }
+
+    return prof_table_row(u, at);
+}
+
+
 /* frames whose CFA prof_arch_cfa() does not know */
 
 static __attribute__((noinline)) prof_walk_e
@@ -145,7 +159,17 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
     case PROF_ROW_SIGFRAME:
         return prof_walk_signal(w);
 
+    case PROF_ROW_ENGINE:
     case PROF_ROW_NONE:
+
+        rc = w->u->engine.frame ? w->u->engine.frame(w) : PROF_WALK_OTHER;
+
+        if (rc != PROF_WALK_OTHER) {
+            return rc;
+        }
+
+        break;
+
     case PROF_ROW_UNSUPPORTED:
         break;
 
@@ -340,7 +364,7 @@ prof_walk_extra(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
 
 /* walks again, from the last context to this frame, following "aux" */
 
-static int
+int
 prof_walk_aux(prof_walk_t *w, uintptr_t *value)
 {
     int                  saved;
@@ -349,6 +373,10 @@ prof_walk_aux(prof_walk_t *w, uintptr_t *value)
     uintptr_t            at, cfa;
     prof_regs_t          f;
     const prof_range_t  *range;
+
+    if (w->uc == NULL) {
+        return 0;
+    }
 
     prof_arch_regs(&f, w->uc);
     *value = prof_arch_context(w->uc, PROF_ARCH_DWARF_AUX);
