@@ -10,6 +10,7 @@
  */
 
 
+#include "scripts/prof_engine.h"
 #include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"
 
@@ -45,6 +46,8 @@ prof_process_refresh(void)
     /* without memory for new tables the old ones remain */
 
     if (u) {
+        prof_engines_attach(u);
+
         prof_unwind_release(prof_unwind);
         prof_unwind = u;
     }

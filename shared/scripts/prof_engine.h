@@ -1,0 +1,52 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The engines: each knows one interpreter, and walks its stacks in the signal
+ * handler.  An engine is on if its interpreter is loaded and has the layout
+ * that the engine expects.
+ *
+ * Context: not in a signal; the thread that makes captures.
+ */
+
+
+#ifndef _PROF_ENGINE_H_INCLUDED_
+#define _PROF_ENGINE_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "unwind/prof_unwind.h"
+
+
+typedef struct {
+    const char  *name;          /* of the interpreter */
+
+    /*
+     * Finds the interpreter among the loaded objects and verifies its layout.
+     * PROF_OK: *code is set, *state tells what works; PROF_LIMIT: it is not
+     * loaded; PROF_ERROR: *state tells why it cannot be used.  State is a
+     * static text.
+     */
+
+    int        (*attach)(prof_unwind_t *u, prof_engine_code_t *code,
+                         const char **state);
+} prof_engine_t;
+
+
+PROF_HIDDEN_BEGIN
+
+extern const prof_engine_t  prof_luajit_engine;
+
+/* prepares new tables, before they are used */
+void prof_engines_attach(prof_unwind_t *u);
+
+/*
+ * The state of engine number i, by the last tables: a static text.  NULL: the
+ * interpreter is not loaded.  *name: NULL if there are fewer engines.
+ */
+const char *prof_engines_state(uint32_t i, const char **name);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_ENGINE_H_INCLUDED_ */

@@ -1,0 +1,406 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Finds LuaJIT among the loaded objects, and the layout of its structures.  A
+ * scratch state runs known code, from which a function in C takes its own stack
+ * as the signal handler would.  The engine is on only if this stack is right.
+ *
+ * The interpreter is called through the addresses of its API: nothing is linked
+ * with it, and it may be unloaded later.
+ *
+ * Context: not in a signal; the thread that makes captures.
+ */
+
+
+#include "scripts/prof_engine.h"
+#include "scripts/prof_luajit.h"
+#include "unwind/prof_table.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+#if (__x86_64__)
+
+
+/* lua.h */
+
+#define LUA_GLOBALSINDEX  (-10002)
+
+/* no other word of a string's header has this value by chance */
+
+#define PROF_LUAJIT_LEN   1777
+
+
+typedef struct lua_State  lua_State;
+
+typedef int (*lua_CFunction)(lua_State *L);
+
+
+/* the functions of the API that are needed: result, name, arguments */
+
+#define PROF_LUAJIT_API(x)                                                    \
+    x(lua_State *,  luaL_newstate,    (void))                                 \
+    x(void,         luaL_openlibs,    (lua_State *L))                         \
+    x(int,          luaL_loadbuffer,  (lua_State *L, const char *text,        \
+                                       size_t len, const char *name))         \
+    x(void,         lua_pushcclosure, (lua_State *L, lua_CFunction fn, int n)) \
+    x(void,         lua_pushlstring,  (lua_State *L, const char *text,        \
+                                       size_t len))                           \
+    x(const char *, lua_tolstring,    (lua_State *L, int i, size_t *len))     \
+    x(void,         lua_setfield,     (lua_State *L, int i, const char *key)) \
+    x(int,          lua_pcall,        (lua_State *L, int nargs, int nresults, \
+                                       int handler))                          \
+    x(int,          luaJIT_setmode,   (lua_State *L, int i, int mode))        \
+    x(void,         lua_close,        (lua_State *L))
+
+
+typedef struct {
+#define PROF_LUAJIT_FIELD(type, name, args)  type (*name) args;
+    PROF_LUAJIT_API(PROF_LUAJIT_FIELD)
+#undef PROF_LUAJIT_FIELD
+} prof_luajit_api_t;
+
+
+/* the state that the function in C is called in */
+
+typedef struct {
+    prof_unwind_t        *unwind;
+    prof_walk_cache_t    *cache;
+    uintptr_t             top;
+    uint32_t              calls;
+    uint32_t              n;
+    uintptr_t             pcs[PROF_MAX_DEPTH];
+} prof_luajit_trial_t;
+
+
+static int prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
+    const char **state);
+static void *prof_luajit_find(const prof_unwind_t *u);
+static int prof_luajit_api(void *handle, prof_luajit_api_t *api);
+static const char *prof_luajit_calibrate(prof_unwind_t *u,
+    const prof_luajit_api_t *api);
+static const char *prof_luajit_try(prof_luajit_trial_t *t,
+    const prof_luajit_api_t *api, lua_State *L);
+static int prof_luajit_string(const prof_luajit_api_t *api, lua_State *L);
+static int prof_luajit_trial(lua_State *L);
+static int prof_luajit_expected(const prof_luajit_trial_t *t);
+
+
+const prof_engine_t  prof_luajit_engine = { "LuaJIT", prof_luajit_attach };
+
+
+/*
+ * Frames of all kinds: functions, a coroutine, a metamethod, a protected call,
+ * and arguments of a variable number.
+ */
+
+static const char  prof_luajit_code[] =
+    "local function inner(...) profile() return 1 end\n"
+    "local function outer() local x = inner(1, 2) return x end\n"
+    "local co = coroutine.wrap(function()\n"
+    "  local x = outer() return x end)\n"
+    "local index = function() local x = co() return x end\n"
+    "local t = setmetatable({}, { __index = index })\n"
+    "local ok = pcall(function()\n"
+    "  local x = t.x return x end)\n"
+    "return ok\n";
+
+static const uint8_t  prof_luajit_lines[] = { 1, 2, 4, 5, 8, 7 };
+
+
+static prof_luajit_trial_t  *prof_luajit_running;
+
+static const prof_object_t  *prof_luajit_object;
+static const char           *prof_luajit_why;
+
+
+static int
+prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
+    const char **state)
+{
+    void                 *handle;
+    prof_luajit_api_t     api;
+    const prof_object_t  *object;
+
+    memset(&api, 0, sizeof(api));
+
+    handle = prof_luajit_find(u);
+
+    if (handle == NULL) {
+        return PROF_LIMIT;
+    }
+
+    if (prof_luajit_api(handle, &api) != PROF_OK) {
+        (void) dlclose(handle);
+        return PROF_LIMIT;
+    }
+
+    /* objects are the same in all tables, as long as they are loaded */
+
+    object = prof_unwind_object(u, (uintptr_t) api.luaJIT_setmode);
+
+    if (object != prof_luajit_object) {
+        prof_luajit_object = object;
+        prof_luajit_why = prof_luajit_calibrate(u, &api);
+    }
+
+    (void) dlclose(handle);
+
+    if (prof_luajit_why) {
+        *state = prof_luajit_why;
+        return PROF_ERROR;
+    }
+
+    code->start = prof_luajit.start;
+    code->end = prof_luajit.end;
+    code->frame = prof_luajit_frame;
+
+    *state = "on";
+
+    return PROF_OK;
+}
+
+
+/* a handle of the object with LuaJIT's API, or of one that is linked to it */
+
+static void *
+prof_luajit_find(const prof_unwind_t *u)
+{
+    void                 *handle;
+    uint32_t              i;
+    const prof_object_t  *object;
+
+    for (i = 0; (object = prof_unwind_object_at(u, i)) != NULL; i++) {
+
+        if (strstr(object->path, "lua") == NULL) {
+            continue;
+        }
+
+        handle = dlopen(object->path, RTLD_LAZY|RTLD_NOLOAD);
+
+        if (handle) {
+
+            if (dlsym(handle, "luaJIT_setmode")) {
+                return handle;
+            }
+
+            (void) dlclose(handle);
+        }
+    }
+
+    handle = dlopen(NULL, RTLD_LAZY);
+
+    if (handle && dlsym(handle, "luaJIT_setmode") == NULL) {
+        (void) dlclose(handle);
+        handle = NULL;
+    }
+
+    return handle;
+}
+
+
+static int
+prof_luajit_api(void *handle, prof_luajit_api_t *api)
+{
+    uint32_t  missing;
+
+    missing = 0;
+
+#define PROF_LUAJIT_SYMBOL(type, name, args)                                  \
+    *(void **) &api->name = dlsym(handle, #name);                             \
+    missing += (api->name == NULL);
+
+    PROF_LUAJIT_API(PROF_LUAJIT_SYMBOL)
+#undef PROF_LUAJIT_SYMBOL
+
+    return missing ? PROF_ERROR : PROF_OK;
+}
+
+
+static const char *
+prof_luajit_calibrate(prof_unwind_t *u, const prof_luajit_api_t *api)
+{
+    lua_State            *L;
+    const char           *why;
+    prof_luajit_trial_t  *t;
+
+    t = calloc(1, sizeof(prof_luajit_trial_t));
+    if (t == NULL) {
+        return "off: no memory";
+    }
+
+    why = "off: no memory";
+
+    t->unwind = u;
+    t->cache = calloc(1, sizeof(prof_walk_cache_t));
+
+    L = t->cache ? api->luaL_newstate() : NULL;
+
+    if (L) {
+        prof_luajit_running = t;
+        why = prof_luajit_try(t, api, L);
+        prof_luajit_running = NULL;
+
+        api->lua_close(L);
+    }
+
+    free(t->cache);
+    free(t);
+
+    return why;
+}
+
+
+static const char *
+prof_luajit_try(prof_luajit_trial_t *t, const prof_luajit_api_t *api,
+    lua_State *L)
+{
+    uintptr_t  state;
+
+    state = (uintptr_t) L;
+
+    /* what these offsets are for in other builds is not an address */
+
+    if (!prof_arch_readable(state)
+        || !prof_arch_readable(state + LJ_L_STACKSIZE)
+        || prof_luajit_u8(state + LJ_GCT) != LJ_GCT_THREAD
+        || !prof_luajit_pointer(prof_arch_load(state + LJ_L_STACK))
+        || prof_luajit_string(api, L) != PROF_OK)
+    {
+        return "off: the layout of this build is not known";
+    }
+
+    api->luaL_openlibs(L);
+    api->lua_pushcclosure(L, prof_luajit_trial, 0);
+    api->lua_setfield(L, LUA_GLOBALSINDEX, "profile");
+
+    t->top = (uintptr_t) __builtin_frame_address(0);
+
+    if (api->luaL_loadbuffer(L, prof_luajit_code, sizeof(prof_luajit_code) - 1,
+                             "@test")
+        || api->lua_pcall(L, 0, 0, 0))
+    {
+        return "off: its test does not run";
+    }
+
+    if (!prof_luajit_expected(t)) {
+        return "off: the stacks of this build cannot be read";
+    }
+
+    return NULL;
+}
+
+
+static int
+prof_luajit_string(const prof_luajit_api_t *api, lua_State *L)
+{
+    char        text[PROF_LUAJIT_LEN];
+    size_t      len;
+    uint32_t    at;
+    uintptr_t   addr;
+
+    memset(text, '-', sizeof(text));
+
+    api->lua_pushlstring(L, text, sizeof(text));
+    addr = (uintptr_t) api->lua_tolstring(L, -1, &len) - LJ_STR_DATA;
+
+    for (at = LJ_GCT + 3; at < LJ_STR_DATA; at += 4) {
+        if (prof_luajit_u32(addr + at) == PROF_LUAJIT_LEN) {
+            prof_luajit.str_len = at;
+            return PROF_OK;
+        }
+    }
+
+    return PROF_ERROR;
+}
+
+
+/* the function in C: takes its stack, as a signal handler in it would do */
+
+static int
+prof_luajit_trial(lua_State *L)
+{
+    size_t                len;
+    uint32_t              end;
+    uintptr_t             pc;
+    ucontext_t            uc;
+    prof_stats_t          stats;
+    prof_engine_code_t    code;
+    prof_luajit_trial_t  *t;
+
+    t = prof_luajit_running;
+
+    memset(&stats, 0, sizeof(stats));
+
+    pc = (uintptr_t) __builtin_return_address(0);
+
+    prof_luajit.start = prof_unwind_function(t->unwind, pc, &len);
+    prof_luajit.end = prof_luajit.start + len;
+
+    code.start = prof_luajit.start;
+    code.end = prof_luajit.end;
+    code.frame = prof_luajit_frame;
+
+    prof_unwind_engine(t->unwind, &code);
+
+    prof_arch_here(&uc);
+
+    t->n = prof_walk(t->unwind, t->cache, &uc, t->top, t->pcs, PROF_MAX_DEPTH,
+                     &stats, &end);
+    t->calls++;
+
+    code.start = 0;
+    code.end = 0;
+    code.frame = NULL;
+
+    prof_unwind_engine(t->unwind, &code);
+
+    return 0;
+}
+
+
+static int
+prof_luajit_expected(const prof_luajit_trial_t *t)
+{
+    uint32_t       i, n;
+    prof_script_t  s;
+
+    n = 0;
+
+    for (i = 0; i < t->n; i++) {
+
+        if (prof_script_find(t->pcs[i], &s) != PROF_OK) {
+            continue;
+        }
+
+        if (n == sizeof(prof_luajit_lines) || s.line != prof_luajit_lines[n]
+            || s.file_len != 4 || memcmp(s.file, "test", 4))
+        {
+            return 0;
+        }
+
+        n++;
+    }
+
+    return t->calls == 1 && n == sizeof(prof_luajit_lines);
+}
+
+
+#else
+
+
+static int
+prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
+    const char **state)
+{
+    return PROF_LIMIT;
+}
+
+
+const prof_engine_t  prof_luajit_engine = { "LuaJIT", prof_luajit_attach };
+
+
+#endif

@@ -1,0 +1,197 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * LuaJIT 2.1 with 64-bit references (LJ_GC64) on x86-64.
+ *
+ * Offsets that have been the same in all such builds are constants.  The others
+ * are found when the library is loaded.  Then known code runs in a state of its
+ * own, and all of them are verified.  The names of structures and fields are
+ * those of LuaJIT's sources: lj_obj.h, lj_frame.h, lj_jit.h, vm_x64.dasc.
+ */
+
+
+#ifndef _PROF_LUAJIT_H_INCLUDED_
+#define _PROF_LUAJIT_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "scripts/prof_scripts.h"
+#include "unwind/prof_walk.h"
+
+
+/* lua_State */
+
+#define LJ_L_GLREF       0x10
+#define LJ_L_BASE        0x20
+#define LJ_L_STACK       0x38
+#define LJ_L_CFRAME      0x50
+#define LJ_L_STACKSIZE   0x58
+
+/* GCHeader */
+
+#define LJ_GCT           9
+#define LJ_GCT_THREAD    6
+#define LJ_GCT_PROTO     7
+#define LJ_GCT_FUNC      8
+#define LJ_GCT_TRACE     9
+
+/* GCfunc; ffid is 0 for functions in Lua */
+
+#define LJ_FUNC_FFID     10
+#define LJ_FUNC_PC       0x20
+#define LJ_FUNC_UVPTR    0x28
+
+/* GCproto, relative to its bytecode */
+
+#define LJ_PT_GCT        (-0x5f)
+#define LJ_PT_SIZEBC     (-0x5c)
+#define LJ_PT_K          (-0x48)
+#define LJ_PT_SIZEKGC    (-0x38)
+#define LJ_PT_SIZEUV     (-0x2c)
+#define LJ_PT_CHUNKNAME  (-0x28)
+#define LJ_PT_FIRSTLINE  (-0x20)
+#define LJ_PT_NUMLINE    (-0x1c)
+#define LJ_PT_LINEINFO   (-0x18)
+#define LJ_PT_UVINFO     (-0x10)
+#define LJ_PT_VARINFO    (-0x08)
+
+/* GCstr */
+
+#define LJ_STR_DATA      0x18
+
+/* the frame of the VM on the C stack, relative to the stack pointer */
+
+#define LJ_CFRAME_NRES    0x08
+#define LJ_CFRAME_L       0x10
+#define LJ_CFRAME_PC      0x18
+#define LJ_CFRAME_PREV    0x20
+#define LJ_CFRAME_RBP     0x40
+#define LJ_CFRAME_RETURN  0x48
+#define LJ_CFRAME_SIZE    0x50
+#define LJ_CFRAME_MASK    (~(uintptr_t) 3)
+
+/* types of frames on the Lua stack */
+
+#define LJ_FRAME_MASK    7
+#define LJ_FRAME_LUA     0      /* and 4: only two bits count */
+#define LJ_FRAME_C       1
+#define LJ_FRAME_CONT    2
+#define LJ_FRAME_VARG    3
+#define LJ_FRAME_CP      5
+
+#define LJ_CONT_FFI      1      /* the continuation of an FFI callback */
+
+/* TValue: the tag is in the upper 17 bits */
+
+#define LJ_TAG_SHIFT     47
+#define LJ_TAG_FUNC      0x1fff7
+#define LJ_ADDRESS       (((uintptr_t) 1 << LJ_TAG_SHIFT) - 1)
+
+/* DWARF's number of the register that has the base */
+
+#define LJ_DWARF_RDX     1
+
+/* slots from the base of a caller to that of the callee; operand A is a byte */
+
+#define LJ_CALL_SLOTS(pc)  (2 + prof_luajit_u8((pc) - 3))
+
+/* in bytes: LJ_STACK_MAX slots, and what errors may need */
+
+#define LJ_STACK_MAX     (8 * (65536 + 8192))
+
+
+typedef struct {
+    uintptr_t  start;           /* of the VM's code */
+    uintptr_t  end;
+    uint32_t   str_len;         /* GCstr.len */
+} prof_luajit_t;
+
+
+static inline uint32_t prof_luajit_u8(uintptr_t addr)
+    __attribute__((no_sanitize_address));
+static inline uint32_t prof_luajit_u16(uintptr_t addr)
+    __attribute__((no_sanitize_address));
+static inline uint32_t prof_luajit_u32(uintptr_t addr)
+    __attribute__((no_sanitize_address));
+
+
+PROF_HIDDEN_BEGIN
+
+/* written when the library is found, before any walk uses it */
+extern prof_luajit_t  prof_luajit;
+
+/* prof_engine_code_t.frame.  Context: signal handler */
+int prof_luajit_frame(prof_walk_t *w);
+
+/*
+ * The key of a function in Lua whose bytecode is at bc, and which runs the
+ * instruction before pc (0: unknown).  Context: signal handler.
+ */
+uintptr_t prof_luajit_key(uintptr_t bc, uintptr_t pc, prof_stats_t *st);
+
+PROF_HIDDEN_END
+
+
+static inline uint32_t
+prof_luajit_u8(uintptr_t addr)
+{
+    return *(const volatile uint8_t *) addr;
+}
+
+
+static inline uint32_t
+prof_luajit_u16(uintptr_t addr)
+{
+    return *(const volatile uint16_t *) addr;
+}
+
+
+static inline uint32_t
+prof_luajit_u32(uintptr_t addr)
+{
+    return *(const volatile uint32_t *) addr;
+}
+
+
+/* whether a value may be the address of an object */
+
+static inline int
+prof_luajit_pointer(uintptr_t value)
+{
+    return (value & 7) == 0 && value >= 4096 && value <= LJ_ADDRESS;
+}
+
+
+/* whether a value may be the address of an instruction */
+
+static inline int
+prof_luajit_pc(uintptr_t value)
+{
+    return (value & 3) == 0 && value >= 4096 && value <= LJ_ADDRESS;
+}
+
+
+/* whether the instruction before pc is in this bytecode */
+
+static inline int
+prof_luajit_inside(uintptr_t bc, uintptr_t pc)
+{
+    return prof_luajit_u8(bc + LJ_PT_GCT) == LJ_GCT_PROTO && pc > bc
+           && pc <= bc + 4 * (uintptr_t) prof_luajit_u32(bc + LJ_PT_SIZEBC)
+           && (pc & 3) == 0;
+}
+
+
+/* whether a function, which is alive, is in Lua and has that instruction */
+
+static inline int
+prof_luajit_runs(uintptr_t fn, uintptr_t pc)
+{
+    return prof_luajit_u8(fn + LJ_GCT) == LJ_GCT_FUNC
+           && prof_luajit_u8(fn + LJ_FUNC_FFID) == 0
+           && prof_luajit_inside(prof_arch_load(fn + LJ_FUNC_PC), pc);
+}
+
+
+#endif /* _PROF_LUAJIT_H_INCLUDED_ */

@@ -1,0 +1,628 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Walks the stacks of LuaJIT.
+ *
+ * Each entry into the VM has a frame on the C stack, and each coroutine has a
+ * chain of these frames.  Such a frame is known by its coroutine: it contains
+ * the address of the coroutine, whose chain refers to this frame.  So the
+ * native caller of the VM is exact, whatever is on the C stack below.
+ *
+ * The functions that this entry runs are on the coroutine's own stack, down to
+ * a frame that marks the border to C.  The walk remembers the rest for the
+ * next frame of the chain.
+ *
+ * The innermost function is in registers while the VM's own code runs, and is
+ * stored when the VM calls C.  Some calls of C store nothing: then unwinding
+ * the C frames finds the registers.  A place is right if the bytecode of its
+ * function contains its instruction.
+ *
+ * Context: signal handler.  Memory that may be gone is probed first.
+ */
+
+
+#include "scripts/prof_luajit.h"
+#include "unwind/prof_table.h"
+
+
+#if (__x86_64__)
+
+
+/*
+ * The VM's frame is this many words above the stack pointer at most: compiled
+ * code spills registers below it, and its exits save all registers there.
+ */
+#define PROF_LUAJIT_WORDS  256
+
+/* a page, for probes */
+#define PROF_LUAJIT_PAGE   4096
+
+
+typedef struct {
+    prof_walk_t  *w;
+    uintptr_t     state;        /* lua_State */
+    uintptr_t     cframe;
+    uintptr_t     low;          /* the Lua stack */
+    uintptr_t     high;
+    uintptr_t     probed;       /* a page of it that can be read */
+} prof_luajit_walk_t;
+
+
+typedef struct {
+    uintptr_t     base;
+    uintptr_t     pc;           /* after the instruction that runs; 0: it is
+                                   not known */
+} prof_luajit_place_t;
+
+
+static int prof_luajit_border(prof_walk_t *w);
+static prof_walk_chain_t *prof_luajit_anchor(prof_luajit_walk_t *lw);
+static int prof_luajit_state(prof_luajit_walk_t *lw, uintptr_t sp);
+static int prof_luajit_stack(prof_luajit_walk_t *lw);
+static int prof_luajit_leaf(prof_luajit_walk_t *lw, prof_luajit_place_t *p);
+static int prof_luajit_right(prof_luajit_walk_t *lw, prof_luajit_place_t *p);
+static int prof_luajit_called(prof_luajit_walk_t *lw, uintptr_t base,
+    uintptr_t pc, prof_luajit_place_t *p);
+static int prof_luajit_linked(prof_luajit_walk_t *lw, uintptr_t base);
+static int prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base);
+static uintptr_t prof_luajit_function(uintptr_t base);
+static prof_walk_e prof_luajit_functions(prof_luajit_walk_t *lw,
+    prof_luajit_place_t *p);
+static int prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
+    uint32_t *type);
+static prof_walk_e prof_luajit_pop(prof_luajit_walk_t *lw);
+
+
+prof_luajit_t  prof_luajit;
+
+
+int
+prof_luajit_frame(prof_walk_t *w)
+{
+    uint32_t              first;
+    prof_walk_e           rc;
+    prof_walk_chain_t    *chain;
+    prof_luajit_walk_t    lw;
+    prof_luajit_place_t   p;
+
+    first = (w->nchains == 0);
+    lw.w = w;
+
+    if (w->f.pc - w->f.call - prof_luajit.start
+        >= prof_luajit.end - prof_luajit.start)
+    {
+        return PROF_WALK_OTHER;
+    }
+
+    if (w->f.call == 0 && prof_luajit_border(w)) {
+        return PROF_WALK_NEXT;
+    }
+
+    chain = prof_luajit_anchor(&lw);
+
+    if (chain == NULL) {
+        return PROF_WALK_OTHER;
+    }
+
+    /* a turn that began inside of a function in Lua */
+
+    if (lw.cframe + LJ_CFRAME_SIZE > w->top) {
+        return PROF_WALK_COMPLETE;
+    }
+
+    p.base = chain->base;
+    p.pc = prof_arch_load(lw.cframe + LJ_CFRAME_PC);
+
+    rc = PROF_WALK_NEXT;
+
+    if (p.base && prof_luajit_stack(&lw)
+        && (!first || prof_luajit_leaf(&lw, &p)))
+    {
+        rc = prof_luajit_functions(&lw, &p);
+
+    } else if (p.base) {
+        w->st->lost_engine++;
+    }
+
+    chain->base = p.base;
+    chain->frame = prof_arch_load(lw.cframe + LJ_CFRAME_PREV)
+                   & LJ_CFRAME_MASK;
+
+    return (rc == PROF_WALK_NEXT) ? prof_luajit_pop(&lw) : rc;
+}
+
+
+/*
+ * Whether the VM was entered a few instructions ago, or is about to return: its
+ * frame is not in a chain then.  The caller is found by its call, which has the
+ * VM's code as its target.
+ */
+
+static int
+prof_luajit_border(prof_walk_t *w)
+{
+    uintptr_t            at, end, pc, target;
+    prof_luajit_walk_t   lw;
+
+    at = w->f.sp;
+    end = at + LJ_CFRAME_SIZE;
+
+    if (end > w->top || prof_luajit_state(&lw, at)) {
+        return 0;
+    }
+
+    for ( /* void */ ; at < end; at += sizeof(uintptr_t)) {
+        pc = prof_arch_load(at);
+
+        if (pc - prof_luajit.start < prof_luajit.end - prof_luajit.start
+            || !prof_row_known(prof_table_row(w->u, pc - 1))
+            || !prof_arch_called(pc, &target)
+            || target - prof_luajit.start
+               >= prof_luajit.end - prof_luajit.start)
+        {
+            continue;
+        }
+
+        if (w->n == w->max) {
+            return 0;
+        }
+
+        w->pcs[w->n++] = prof_luajit.start + 1;
+
+        w->f.pc = pc;
+        w->f.fp = (at == w->f.sp) ? w->f.fp : prof_arch_load(at - 8);
+        w->f.sp = at + sizeof(uintptr_t);
+        w->f.call = 1;
+        w->uc = NULL;
+
+        return 1;
+    }
+
+    return 0;
+}
+
+
+/*
+ * Finds the VM's frame that is nearest to the stack pointer, and the chain that
+ * it belongs to.
+ */
+
+static prof_walk_chain_t *
+prof_luajit_anchor(prof_luajit_walk_t *lw)
+{
+    uint32_t            i, n;
+    uintptr_t           sp;
+    prof_walk_t        *w;
+    prof_walk_chain_t  *chain;
+
+    w = lw->w;
+    sp = w->f.sp;
+
+    for (n = 0; n < PROF_LUAJIT_WORDS; n++, sp += sizeof(uintptr_t)) {
+
+        if (sp + LJ_CFRAME_L + sizeof(uintptr_t) > w->top) {
+            return NULL;
+        }
+
+        for (i = 0; i < w->nchains; i++) {
+            chain = &w->chains[i];
+
+            if (chain->frame == sp) {
+                lw->state = chain->state;
+                lw->cframe = sp;
+                return chain;
+            }
+        }
+
+        if (!prof_luajit_state(lw, sp)) {
+            continue;
+        }
+
+        if (w->nchains == PROF_WALK_CHAINS) {
+            return NULL;
+        }
+
+        chain = &w->chains[w->nchains++];
+
+        chain->state = lw->state;
+        chain->base = prof_arch_load(lw->state + LJ_L_BASE);
+
+        return chain;
+    }
+
+    return NULL;
+}
+
+
+/* whether the VM's frame of a coroutine is at sp */
+
+static int
+prof_luajit_state(prof_luajit_walk_t *lw, uintptr_t sp)
+{
+    uintptr_t  state;
+
+    state = prof_arch_load(sp + LJ_CFRAME_L);
+
+    if (!prof_luajit_pointer(state)
+        || !prof_arch_readable(state)
+        || !prof_arch_readable(state + LJ_L_STACKSIZE)
+        || prof_luajit_u8(state + LJ_GCT) != LJ_GCT_THREAD
+        || (prof_arch_load(state + LJ_L_CFRAME) & LJ_CFRAME_MASK) != sp)
+    {
+        return 0;
+    }
+
+    lw->state = state;
+    lw->cframe = sp;
+
+    return 1;
+}
+
+
+static int
+prof_luajit_stack(prof_luajit_walk_t *lw)
+{
+    size_t  size;
+
+    lw->low = prof_arch_load(lw->state + LJ_L_STACK);
+    size = (size_t) prof_luajit_u32(lw->state + LJ_L_STACKSIZE) * 8;
+    lw->high = lw->low + size;
+    lw->probed = 0;
+
+    return prof_luajit_pointer(lw->low) && size < LJ_STACK_MAX;
+}
+
+
+/*
+ * Finds the innermost function.  The VM has its base in rdx, its instruction in
+ * rbx, and the base also in rbp when it calls C.
+ */
+
+static int
+prof_luajit_leaf(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
+{
+    uint32_t              i;
+    uintptr_t             pc, bases[3];
+    prof_walk_t          *w;
+    prof_luajit_place_t   stored;
+
+    w = lw->w;
+    stored = *p;
+
+    if (!prof_walk_aux(w, &pc)) {
+        return prof_luajit_slot(lw, p->base);
+    }
+
+    bases[0] = w->f.call ? w->f.fp : prof_arch_context(w->uc, LJ_DWARF_RDX);
+    bases[1] = stored.base;
+    bases[2] = w->f.fp;
+
+    for (i = 0; i < 3; i++) {
+        p->base = bases[i];
+        p->pc = pc;
+
+        if (prof_luajit_right(lw, p)) {
+            return 1;
+        }
+    }
+
+    if (prof_luajit_called(lw, bases[0], pc, p)) {
+        return 1;
+    }
+
+    /* the VM also uses the register of the instruction for other values */
+
+    for (i = 0; i < 3; i++) {
+
+        if (prof_luajit_linked(lw, bases[i])) {
+            p->base = bases[i];
+            p->pc = (bases[i] == stored.base) ? stored.pc : 0;
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* whether the function at the base runs the instruction before pc */
+
+static int
+prof_luajit_right(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
+{
+    uintptr_t  bc, fn, pc;
+
+    if (!prof_luajit_slot(lw, p->base)) {
+        return 0;
+    }
+
+    fn = prof_luajit_function(p->base);
+
+    if (fn == 0 || !prof_arch_readable(fn + LJ_FUNC_PC)) {
+        return 0;
+    }
+
+    bc = prof_arch_load(fn + LJ_FUNC_PC);
+    pc = prof_arch_load(p->base - 8);
+
+    /* the first instruction of any function is a header */
+
+    if (p->pc == bc) {
+        p->pc += 4;
+    }
+
+    if (prof_luajit_u8(fn + LJ_FUNC_FFID)) {
+        return p->pc == bc + 4 || p->pc == pc;
+    }
+
+    if (!prof_luajit_pointer(bc) || !prof_arch_readable(bc + LJ_PT_SIZEBC)) {
+        return 0;
+    }
+
+    if (prof_luajit_inside(bc, p->pc)) {
+        return 1;
+    }
+
+    /* the function has been called, or returns */
+
+    return p->pc == pc && prof_luajit_called(lw, p->base, pc, p);
+}
+
+
+/*
+ * Whether the instruction before pc calls the function whose base is "base":
+ * then *p is the place of the call.
+ */
+
+static int
+prof_luajit_called(prof_luajit_walk_t *lw, uintptr_t base, uintptr_t pc,
+    prof_luajit_place_t *p)
+{
+    uintptr_t  fn;
+
+    if (!prof_luajit_pc(pc) || !prof_arch_readable(pc - 4)) {
+        return 0;
+    }
+
+    p->pc = pc;
+    p->base = base - LJ_CALL_SLOTS(pc) * 8;
+
+    if (!prof_luajit_slot(lw, p->base)) {
+        return 0;
+    }
+
+    fn = prof_luajit_function(p->base);
+
+    return fn && prof_arch_readable(fn + LJ_FUNC_PC)
+           && prof_luajit_runs(fn, pc);
+}
+
+
+/* whether there is a function at the base, and its caller can be found */
+
+static int
+prof_luajit_linked(prof_luajit_walk_t *lw, uintptr_t base)
+{
+    uintptr_t            fn, link;
+    prof_luajit_place_t  p;
+
+    if (!prof_luajit_slot(lw, base)) {
+        return 0;
+    }
+
+    fn = prof_luajit_function(base);
+
+    if (fn == 0 || !prof_arch_readable(fn + LJ_FUNC_PC)) {
+        return 0;
+    }
+
+    link = prof_arch_load(base - 8);
+
+    if ((link & 3) == LJ_FRAME_LUA) {
+        return prof_luajit_called(lw, base, link, &p);
+    }
+
+    return link < base - lw->low;
+}
+
+
+/* whether the slots of a frame can be read */
+
+static int
+prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base)
+{
+    uintptr_t  at, page;
+
+    if ((base & 7) || base < lw->low + 16 || base > lw->high) {
+        return 0;
+    }
+
+    for (at = base - 16; at < base; at += 8) {
+        page = at & ~(uintptr_t) (PROF_LUAJIT_PAGE - 1);
+
+        if (page != lw->probed) {
+
+            if (!prof_arch_readable(at)) {
+                return 0;
+            }
+
+            lw->probed = page;
+        }
+    }
+
+    return 1;
+}
+
+
+/* the function at a base, or 0 */
+
+static uintptr_t
+prof_luajit_function(uintptr_t base)
+{
+    uintptr_t  value;
+
+    value = prof_arch_load(base - 16);
+
+    return (value >> LJ_TAG_SHIFT == LJ_TAG_FUNC) ? value & LJ_ADDRESS : 0;
+}
+
+
+/*
+ * Records the functions from *p to the border to C, and sets *p to the rest; a
+ * base of 0 means that nothing is left.
+ */
+
+static prof_walk_e
+prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
+{
+    int32_t               nres;
+    uint32_t              again, type;
+    uintptr_t             fn, floor;
+    prof_walk_t          *w;
+    prof_luajit_place_t   at;
+
+    w = lw->w;
+    again = 0;
+
+    /* an entry for a protected call of C has no frame on the stack first */
+
+    nres = (int32_t) prof_luajit_u32(lw->cframe + LJ_CFRAME_NRES);
+    floor = (nres < 0) ? lw->low - (intptr_t) nres : 0;
+
+    while (p->base > lw->low + 16 && p->base - 8 >= floor) {
+
+        at = *p;
+
+        if (!prof_luajit_slot(lw, at.base)
+            || !prof_luajit_next(lw, p, &type))
+        {
+            w->st->lost_engine++;
+            break;
+        }
+
+        fn = prof_luajit_function(at.base);
+
+        if (fn && prof_luajit_u8(fn + LJ_FUNC_FFID) == 0 && !again) {
+
+            if (w->n == w->max) {
+                return PROF_WALK_TRUNCATED;
+            }
+
+            w->pcs[w->n++] = prof_luajit_key(prof_arch_load(fn + LJ_FUNC_PC),
+                                             at.pc, w->st);
+        }
+
+        /* arguments of a variable number have a frame of their own */
+
+        again = (type == LJ_FRAME_VARG);
+
+        if (type == LJ_FRAME_C) {
+            return PROF_WALK_NEXT;
+        }
+    }
+
+    if (p->base <= lw->low + 16) {
+        p->base = 0;
+    }
+
+    return PROF_WALK_NEXT;
+}
+
+
+/* goes to the function that called; C and its kin are LJ_FRAME_C */
+
+static int
+prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
+    uint32_t *type)
+{
+    uintptr_t  base, fn, link;
+
+    base = p->base;
+    link = prof_arch_load(base - 8);
+
+    if ((link & 3) == LJ_FRAME_LUA) {
+        *type = LJ_FRAME_LUA;
+
+        if (!prof_luajit_pc(link)) {
+            return 0;
+        }
+
+        p->pc = link;
+        p->base = base - LJ_CALL_SLOTS(link) * 8;
+
+        if (!prof_luajit_slot(lw, p->base)) {
+            return 0;
+        }
+
+        fn = prof_luajit_function(p->base);
+
+        return fn && prof_luajit_runs(fn, link);
+    }
+
+    *type = link & LJ_FRAME_MASK;
+    p->base = base - (link & ~(uintptr_t) LJ_FRAME_MASK);
+    p->pc = 0;
+
+    if (p->base >= base || p->base < lw->low + 16) {
+        return 0;
+    }
+
+    switch (*type) {
+
+    case LJ_FRAME_CP:
+        *type = LJ_FRAME_C;
+        break;
+
+    case LJ_FRAME_CONT:
+
+        if (base - 32 < lw->low) {
+            return 0;
+        }
+
+        p->pc = prof_arch_load(base - 24);
+
+        if (prof_arch_load(base - 32) == LJ_CONT_FFI) {
+            *type = LJ_FRAME_C;
+        }
+
+        break;
+    }
+
+    return 1;
+}
+
+
+/*
+ * Records the VM's code as one address, whatever part of it runs: otherwise one
+ * function in Lua would be many in the call tree.
+ */
+
+static prof_walk_e
+prof_luajit_pop(prof_luajit_walk_t *lw)
+{
+    prof_walk_t  *w;
+
+    w = lw->w;
+
+    if (w->n == w->max) {
+        return PROF_WALK_TRUNCATED;
+    }
+
+    w->pcs[w->n++] = prof_luajit.start + 1;
+
+    w->f.pc = prof_arch_load(lw->cframe + LJ_CFRAME_RETURN);
+    w->f.sp = lw->cframe + LJ_CFRAME_SIZE;
+    w->f.fp = prof_arch_load(lw->cframe + LJ_CFRAME_RBP);
+    w->f.call = 1;
+    w->f.lr = 0;
+
+    /* registers of the context are not followed through the VM */
+
+    w->uc = NULL;
+
+    return PROF_WALK_NEXT;
+}
+
+
+#endif

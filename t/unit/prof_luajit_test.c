@@ -1,0 +1,429 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Stacks of LuaJIT, with the library that is installed.  Each function of the
+ * scripts below is on a line of its own, and is called from one line only, so
+ * a stack is known from its innermost line.  The stack is taken after each
+ * instruction that the processor executes (the trap flag), and by a timer.
+ */
+
+
+#include "base/prof_base.h"
+
+#include "tap.h"
+
+#include "scripts/prof_engine.h"
+#include "scripts/prof_scripts.h"
+#include "stacks/prof_tables.h"
+#include "unwind/prof_unwind.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+
+
+#if (__x86_64__)
+
+#define LINES_MAX  64
+#define TRAP       0x100
+
+
+typedef struct lua_State  lua_State;
+
+static lua_State *(*luaL_newstate)(void);
+static void (*luaL_openlibs)(lua_State *L);
+static int (*luaL_loadbuffer)(lua_State *L, const char *text, size_t len,
+    const char *name);
+static int (*lua_pcall)(lua_State *L, int nargs, int nresults, int handler);
+static void (*lua_pushcclosure)(lua_State *L, int (*fn)(lua_State *L), int n);
+static void (*lua_setfield)(lua_State *L, int i, const char *key);
+static const char *(*lua_tolstring)(lua_State *L, int i, size_t *len);
+static void (*lua_close)(lua_State *L);
+static int (*luaJIT_setmode)(lua_State *L, int i, int mode);
+
+
+typedef struct {
+    const char  *name;
+    const char  *code;
+
+    /* the line of the caller of the function in each line; 0: outermost */
+    uint8_t      callers[LINES_MAX];
+} test_script_t;
+
+
+typedef struct {
+    uint32_t     stacks;
+    uint32_t     scripts;       /* with at least one function in Lua */
+    uint32_t     wrong;
+    uint32_t     none;          /* without any */
+    uint32_t     open;          /* that did not reach the test's function */
+} test_count_t;
+
+
+static int test_load(void);
+static void test_script(const test_script_t *script, int jit, int traps);
+static void test_total(const char *when);
+static void test_handler(int signo, siginfo_t *si, void *uc);
+static int test_right(const uint32_t *lines, uint32_t n);
+static int test_start(lua_State *L);
+static int test_stop(lua_State *L);
+
+
+static const test_script_t  scripts[] = {
+
+    { "functions",
+      "local function leaf(x) local y = x * 2 return y + 1 end\n"
+      "local function mid(x) local s = 0 for i = 1, 5 do s = s + leaf(i) end "
+          "return s end\n"
+      "local function top(x) local r = mid(x) .. '' return r end\n"
+      "start() for i = 1, rounds do local r = top(i) end stop()\n",
+      { 0, 2, 3, 4, 0 } },
+
+    { "arguments of a variable number, and protected calls",
+      "local function leaf(...) local a, b = ... return a + b end\n"
+      "local function fail(x) error({}) end\n"
+      "local function mid(...) local x = leaf(...) "
+          "local ok = pcall(fail, x) return x end\n"
+      "local function top(x) local ok, r = pcall(mid, x, 1) return r end\n"
+      "start() for i = 1, rounds do local r = top(i) end stop()\n",
+      { 0, 3, 3, 4, 5, 0 } },
+
+    { "coroutines",
+      "local function leaf(x) local y = coroutine.yield(x) return y end\n"
+      "local function body(x) for i = 1, 3 do x = leaf(x) end return x end\n"
+      "local function top(x) local co = coroutine.wrap(body) "
+          "for i = 1, 4 do x = co(x) end return x end\n"
+      "local function resume(x) local co = coroutine.create(top) "
+          "local ok, r = coroutine.resume(co, x) return r end\n"
+      "start() for i = 1, rounds do local r = resume(i) end stop()\n",
+      { 0, 2, 3, 4, 5, 0 } },
+
+    { "metamethods",
+      "local function index(t, k) local r = k .. 'x' return r end\n"
+      "local function add(a, b) local r = a.n + 1 return r end\n"
+      "local function lt(a, b) local r = a.n < b.n return r end\n"
+      "local function concat(a, b) local r = 'c' return r end\n"
+      "local function call(self, x) local r = x + 1 return r end\n"
+      "local mt = { __index = index, __add = add, __lt = lt, "
+          "__concat = concat, __call = call }\n"
+      "local function top(a, b) local r = a.k local s = a + b "
+          "local l = a < b local c = a .. b local d = a(1) return r end\n"
+      "local a, b = setmetatable({ n = 1 }, mt), setmetatable({ n = 2 }, mt)\n"
+      "start() for i = 1, rounds do local r = top(a, b) end stop()\n",
+      { 0, 7, 7, 7, 7, 7, 0, 9, 0, 0 } },
+
+    { "functions in C that call Lua",
+      "local function less(a, b) local r = a > b return r end\n"
+      "local function change(s) local r = s:upper() return r end\n"
+      "local function top(x) local t = { 3, 1, 2, x } table.sort(t, less) "
+          "local s = string.gsub('abc', '%w', change) "
+          "local f = string.format('%s %d %5.2f', s, x, x) return s end\n"
+      "start() for i = 1, rounds do local r = top(i) end stop()\n",
+      { 0, 3, 3, 4, 0 } },
+
+    { "calls of C that store nothing",
+      "local function leaf(x) local r = math.log(x) + math.pow(x, 1.5) "
+          "+ x ^ 2.5 + math.sin(x) local t = {} for i = 1, 9 do t[i] = i end "
+          "t[1.5] = #t t.k = t[1.5] for k in pairs(t) do r = r + 1 end "
+          "return tostring(r) end\n"
+      "local function top(x) local r = leaf(x) local s = leaf(x + 1) "
+          "return s end\n"
+      "start() for i = 1, rounds do local r = top(i) end stop()\n",
+      { 0, 2, 3, 0 } },
+
+    { "garbage, and stacks that grow",
+      "local function deep(n) if n > 0 then local r = deep(n - 1) return r "
+          "end local t = {} for i = 1, 20 do t[i] = { i, 'x' .. i } end "
+          "return #t end\n"
+      "local function top(x) local co = coroutine.wrap(deep) "
+          "local r = co(30) return r end\n"
+      "start() for i = 1, rounds do local r = top(i) end stop()\n",
+      { 0, 0xff, 3, 0 } },
+};
+
+
+static void                 *test_library;
+static const test_script_t  *test_now;
+static test_count_t          test_count;
+static prof_walk_cache_t     test_cache;
+static prof_stats_t          test_stats;
+static uintptr_t             test_top;
+static uint32_t              test_traps;
+static uint32_t              test_shown;
+static uint32_t              test_stacks;
+static uint32_t              test_bad;
+
+
+int
+main(void)
+{
+    size_t       i;
+    const char  *name, *state;
+
+    if (!test_load()) {
+        return skip_all("LuaJIT is not installed");
+    }
+
+    if (prof_process_init() != PROF_OK) {
+        abort();
+    }
+
+    plan(3 + 2 * sizeof(scripts) / sizeof(scripts[0]));
+
+    state = prof_engines_state(0, &name);
+
+    is_str(state, "on", "%s: its layout is known", name);
+
+    for (i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        test_script(&scripts[i], 0, 1);
+    }
+
+    test_total("after each instruction");
+
+    for (i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        test_script(&scripts[i], 0, 0);
+    }
+
+    test_total("at random times");
+
+    return done_testing();
+}
+
+
+static int
+test_load(void)
+{
+    test_library = dlopen("libluajit-5.1.so.2", RTLD_NOW);
+
+    if (test_library == NULL) {
+        return 0;
+    }
+
+#define TEST_SYMBOL(name)  *(void **) &name = dlsym(test_library, #name)
+
+    TEST_SYMBOL(luaL_newstate);
+    TEST_SYMBOL(luaL_openlibs);
+    TEST_SYMBOL(luaL_loadbuffer);
+    TEST_SYMBOL(lua_pcall);
+    TEST_SYMBOL(lua_pushcclosure);
+    TEST_SYMBOL(lua_setfield);
+    TEST_SYMBOL(lua_tolstring);
+    TEST_SYMBOL(lua_close);
+    TEST_SYMBOL(luaJIT_setmode);
+
+    return 1;
+}
+
+
+static void
+test_script(const test_script_t *script, int jit, int traps)
+{
+    int               rc;
+    char              code[2048];
+    lua_State        *L;
+    struct sigaction  sa;
+    struct itimerval  it;
+
+    memset(&test_count, 0, sizeof(test_count));
+    memset(&test_stats, 0, sizeof(test_stats));
+
+    test_now = script;
+    test_top = (uintptr_t) __builtin_frame_address(0);
+    test_traps = traps;
+    test_shown = 0;
+
+    L = luaL_newstate();
+
+    luaL_openlibs(L);
+    luaJIT_setmode(L, 0, jit ? 0x100 : 0);
+    lua_pushcclosure(L, test_start, 0);
+    lua_setfield(L, -10002, "start");
+    lua_pushcclosure(L, test_stop, 0);
+    lua_setfield(L, -10002, "stop");
+
+    snprintf(code, sizeof(code), "local rounds = %d %s",
+             traps ? 10 : 100000, script->code);
+
+    memset(&sa, 0, sizeof(sa));
+    sa.sa_sigaction = test_handler;
+    sa.sa_flags = SA_SIGINFO|SA_RESTART;
+    sigaction(SIGTRAP, &sa, NULL);
+    sigaction(SIGALRM, &sa, NULL);
+
+    memset(&it, 0, sizeof(it));
+
+    if (!traps) {
+        it.it_value.tv_usec = 300;
+        it.it_interval.tv_usec = 300;
+    }
+
+    setitimer(ITIMER_REAL, &it, NULL);
+
+    rc = luaL_loadbuffer(L, code, strlen(code), "@test")
+         || lua_pcall(L, 0, 0, 0);
+
+    memset(&it, 0, sizeof(it));
+    setitimer(ITIMER_REAL, &it, NULL);
+
+    if (rc) {
+        diag("%s", lua_tolstring(L, -1, NULL));
+    }
+
+    lua_close(L);
+
+    diag("%s: %u stacks, %u of Lua, %u without, %u wrong, %u open, lost %u",
+         script->name, test_count.stacks, test_count.scripts, test_count.none,
+         test_count.wrong, test_count.open, (unsigned) test_stats.lost_engine);
+
+    ok(rc == 0 && test_count.stacks > 20, "%s: stacks were taken %s",
+       script->name, traps ? "after each instruction" : "at random times");
+
+    test_stacks += test_count.stacks;
+    test_bad += test_count.wrong + test_count.none + test_count.open;
+}
+
+
+static void
+test_total(const char *when)
+{
+    ok(test_stacks > 200 && (uint64_t) test_bad * 200 <= test_stacks,
+       "%s 99.5 %% of all stacks are complete and right (%u of %u are not)",
+       when, test_bad, test_stacks);
+
+    test_stacks = 0;
+    test_bad = 0;
+}
+
+
+static volatile int  test_running;
+
+
+static int
+test_start(lua_State *L)
+{
+    test_running = 1;
+
+    if (test_traps) {
+        __asm__ volatile ("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "cc",
+                          "memory");
+    }
+
+    return 0;
+}
+
+
+static int
+test_stop(lua_State *L)
+{
+    if (test_traps) {
+        __asm__ volatile ("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "cc",
+                          "memory");
+    }
+
+    test_running = 0;
+
+    return 0;
+}
+
+
+static void
+test_handler(int signo, siginfo_t *si, void *data)
+{
+    uint32_t           i, n, nlines, end, lines[PROF_MAX_DEPTH];
+    uintptr_t          pcs[PROF_MAX_DEPTH];
+    prof_script_t      s;
+    const ucontext_t  *uc = data;
+
+    if (!test_running) {
+        return;
+    }
+
+    n = prof_walk(prof_process_unwind(), &test_cache, uc, test_top, pcs,
+                  PROF_MAX_DEPTH, &test_stats, &end);
+
+    nlines = 0;
+
+    for (i = 0; i < n; i++) {
+        if (prof_script_find(pcs[i], &s) == PROF_OK) {
+            lines[nlines++] = s.line;
+        }
+    }
+
+    test_count.stacks++;
+
+    if (end) {
+        test_count.open++;
+    }
+
+    if (nlines == 0) {
+        test_count.none++;
+
+    } else {
+        test_count.scripts++;
+    }
+
+    if (nlines && test_right(lines, nlines)) {
+        return;
+    }
+
+    if (nlines) {
+        test_count.wrong++;
+    }
+
+    if (test_shown++ < 3) {
+        fprintf(stderr, "# pc %lx:",
+                (unsigned long) uc->uc_mcontext.gregs[REG_RIP]);
+
+        for (i = 0; i < n && i < 20; i++) {
+            if (prof_script_find(pcs[i], &s) == PROF_OK) {
+                fprintf(stderr, " test:%u", s.line);
+
+            } else {
+                fprintf(stderr, " %lx", (unsigned long) pcs[i]);
+            }
+        }
+
+        fprintf(stderr, "\n");
+    }
+}
+
+
+static int
+test_right(const uint32_t *lines, uint32_t n)
+{
+    uint32_t  i, caller;
+
+    for (i = 0; i < n; i++) {
+
+        if (lines[i] == 0 || lines[i] >= LINES_MAX) {
+            return 0;
+        }
+
+        caller = test_now->callers[lines[i]];
+
+        /* a function that calls itself thirty times */
+
+        if (caller == 0xff) {
+            for ( /* void */ ; i + 1 < n && lines[i + 1] == lines[i]; i++) {
+                /* void */
+            }
+
+            caller = lines[i] + 1;
+        }
+
+        if (caller == 0) {
+            return i == n - 1;
+        }
+
+        if (i == n - 1 || lines[i + 1] != caller) {
+            return 0;
+        }
+    }
+
+    return 0;
+}
+
+#endif
