@@ -371,7 +371,7 @@ ngx_http_profile_symbol_work(void *data)
 
         f = &s->profile->frames[s->profile->nodes[s->nodes[i]].frame];
 
-        if (prof_frame_is_exact(f)) {
+        if (f->source > PROF_SOURCE_OFFSET) {
             prof_buf_printf(&s->out, "%#lx %s\n", (unsigned long) s->pcs[i],
                             f->name);
         }

@@ -62,10 +62,11 @@ typedef struct {
 } ngx_http_profile_main_conf_t;
 
 
-/* a phase handler, and the name of the module that registered it */
+/* a phase handler or filter, and the name of the module that registered it */
 
 typedef struct {
-    ngx_http_handler_pt        handler;
+    uintptr_t                  handler;
+    ngx_uint_t                 role;         /* ngx_http_profile_role_e */
     char                      *module;
 } ngx_http_profile_name_t;
 

@@ -7,6 +7,7 @@
 
 
 #include "core/ngx_http_profile_symbolizer.h"
+#include "roles/ngx_http_profile_roles.h"
 #include "stages/ngx_http_profile_stages.h"
 #include "store/ngx_http_profile_store.h"
 #include "request/ngx_http_profile_request.h"

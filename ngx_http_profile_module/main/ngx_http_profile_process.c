@@ -11,6 +11,7 @@
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "request/ngx_http_profile_object.h"
+#include "roles/ngx_http_profile_roles.h"
 #include "main/ngx_http_profile_process.h"
 #include "main/ngx_http_profile_rooms.h"
 #include "workers/ngx_http_profile_workers.h"
@@ -79,6 +80,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
                       "builds its own when it starts a capture");
     }
 
+    ngx_http_profile_roles_init(cycle);
     ngx_http_profile_symbolizer_init(cycle, pmcf);
     ngx_http_profile_inbox_init(cycle);
 

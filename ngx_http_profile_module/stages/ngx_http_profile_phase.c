@@ -10,6 +10,7 @@
  */
 
 
+#include "roles/ngx_http_profile_roles.h"
 #include "stages/ngx_http_profile_stages.h"
 
 

@@ -173,15 +173,6 @@ ngx_uint_t ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
 /* "shown", or why stacks of Lua are not shown */
 const char *ngx_http_profile_lua_state(void);
 
-/* ngx_http_profile_module_names.c: the modules of phase handlers */
-
-/* begins to watch which module registers which handler */
-ngx_int_t ngx_http_profile_watch_modules(ngx_conf_t *cf);
-
-/* returns the name of the module that registered the handler, or NULL */
-char *ngx_http_profile_module_name(ngx_http_profile_main_conf_t *pmcf,
-    ngx_http_handler_pt handler);
-
 PROF_HIDDEN_END
 
 

@@ -12,6 +12,7 @@
 #include "names/prof_helper.h"
 #include "names/prof_mangled.h"
 #include "names/prof_names.h"
+#include "names/prof_role.h"
 #include "names/prof_symbol.h"
 #include "names/prof_symbolize.h"
 #include "names/prof_syscall.h"
@@ -445,6 +446,10 @@ prof_symbolize_stamp(const prof_symbolize_t *s)
 static int
 prof_symbolize_finish(prof_profile_t *p, prof_frame_t *f)
 {
+    if (f->source < PROF_SOURCE_ROLE && prof_role_name(p, f) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
     return f->name ? prof_mangled_mark(&f->name)
                    : prof_symbolize_offset(p, f);
 }

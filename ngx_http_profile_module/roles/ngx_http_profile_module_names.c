@@ -2,21 +2,25 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Finds the modules of phase handlers.  nginx stores plain function pointers,
- * and most of the functions are static functions of a stripped binary.  So
- * this file watches the modules while they register: it wraps each module's
- * postconfiguration hook, and checks which handlers the hook has added to the
- * phases.
+ * Finds the modules of phase handlers and filters.  nginx stores plain function
+ * pointers, and most of the functions are static functions of a stripped
+ * binary.  So this file watches the modules while they register: it wraps each
+ * module's postconfiguration hook, and checks which handlers the hook has added
+ * to the phases, and which filters are new at the top of their chains.
  *
  * The hooks are restored when the last one has run, or when the configuration
  * is invalid and its cycle is destroyed.
  */
 
 
-#include "stages/ngx_http_profile_stages.h"
+#include "roles/ngx_http_profile_roles.h"
 
 
 #define NGX_HTTP_PROFILE_MAX_HOOKS  256
+
+/* chains: header filters, body filters, filters of request bodies */
+
+#define NGX_HTTP_PROFILE_FILTERS    3
 
 
 typedef struct {
@@ -29,6 +33,11 @@ typedef struct {
 static ngx_int_t ngx_http_profile_hook(ngx_conf_t *cf);
 static ngx_int_t ngx_http_profile_note(ngx_http_profile_main_conf_t *pmcf,
     ngx_http_core_main_conf_t *cmcf, ngx_uint_t *before, char *name);
+static ngx_int_t ngx_http_profile_note_filters(
+    ngx_http_profile_main_conf_t *pmcf, uintptr_t *before, char *name);
+static void ngx_http_profile_filters(uintptr_t *top);
+static ngx_int_t ngx_http_profile_note_one(ngx_http_profile_main_conf_t *pmcf,
+    uintptr_t handler, ngx_uint_t role, char *name);
 static void ngx_http_profile_unhook(void *data);
 
 
@@ -110,7 +119,7 @@ ngx_http_profile_module_name(ngx_http_profile_main_conf_t *pmcf,
     name = pmcf->names.elts;
 
     for (i = 0; i < pmcf->names.nelts; i++) {
-        if (name[i].handler == handler) {
+        if (name[i].handler == (uintptr_t) handler) {
             return name[i].module;
         }
     }
@@ -130,6 +139,7 @@ ngx_http_profile_hook(ngx_conf_t *cf)
     ngx_http_core_main_conf_t     *cmcf;
     ngx_http_profile_main_conf_t  *pmcf;
     ngx_uint_t                     before[NGX_HTTP_LOG_PHASE + 1];
+    uintptr_t                      top[NGX_HTTP_PROFILE_FILTERS];
 
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
@@ -140,10 +150,16 @@ ngx_http_profile_hook(ngx_conf_t *cf)
         before[i] = cmcf->phases[i].handlers.nelts;
     }
 
+    ngx_http_profile_filters(top);
+
     rc = hook->postconfiguration(cf);
 
     if (rc == NGX_OK) {
         rc = ngx_http_profile_note(pmcf, cmcf, before, hook->name);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_profile_note_filters(pmcf, top, hook->name);
     }
 
     if (ngx_http_profile_next_hook == ngx_http_profile_nhooks) {
@@ -158,9 +174,8 @@ static ngx_int_t
 ngx_http_profile_note(ngx_http_profile_main_conf_t *pmcf,
     ngx_http_core_main_conf_t *cmcf, ngx_uint_t *before, char *name)
 {
-    ngx_uint_t                i, n;
-    ngx_http_handler_pt      *h;
-    ngx_http_profile_name_t  *entry;
+    ngx_uint_t            i, n;
+    ngx_http_handler_pt  *h;
 
     for (i = 0; i <= NGX_HTTP_LOG_PHASE; i++) {
 
@@ -168,15 +183,77 @@ ngx_http_profile_note(ngx_http_profile_main_conf_t *pmcf,
 
         for (n = before[i]; n < cmcf->phases[i].handlers.nelts; n++) {
 
-            entry = ngx_array_push(&pmcf->names);
-            if (entry == NULL) {
+            if (ngx_http_profile_note_one(pmcf, (uintptr_t) h[n], i, name)
+                != NGX_OK)
+            {
                 return NGX_ERROR;
             }
-
-            entry->handler = h[n];
-            entry->module = name;
         }
     }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_note_filters(ngx_http_profile_main_conf_t *pmcf,
+    uintptr_t *before, char *name)
+{
+    ngx_uint_t  i;
+    uintptr_t   top[NGX_HTTP_PROFILE_FILTERS];
+
+    ngx_http_profile_filters(top);
+
+    for (i = 0; i < NGX_HTTP_PROFILE_FILTERS; i++) {
+
+        if (top[i] != before[i]
+            && ngx_http_profile_note_one(pmcf, top[i],
+                                     NGX_HTTP_PROFILE_ROLE_HEADER_FILTER + i,
+                                     name)
+               != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_profile_filters(uintptr_t *top)
+{
+    top[0] = (uintptr_t) ngx_http_top_header_filter;
+    top[1] = (uintptr_t) ngx_http_top_body_filter;
+    top[2] = (uintptr_t) ngx_http_top_request_body_filter;
+}
+
+
+static ngx_int_t
+ngx_http_profile_note_one(ngx_http_profile_main_conf_t *pmcf,
+    uintptr_t handler, ngx_uint_t role, char *name)
+{
+    ngx_uint_t                i;
+    ngx_http_profile_name_t  *entry;
+
+    /* a module may move the handlers of others, as this module does */
+
+    entry = pmcf->names.elts;
+
+    for (i = 0; i < pmcf->names.nelts; i++) {
+        if (entry[i].handler == handler && entry[i].role == role) {
+            return NGX_OK;
+        }
+    }
+
+    entry = ngx_array_push(&pmcf->names);
+    if (entry == NULL) {
+        return NGX_ERROR;
+    }
+
+    entry->handler = handler;
+    entry->role = role;
+    entry->module = name;
 
     return NGX_OK;
 }

@@ -1,0 +1,134 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Roles: what nginx uses functions for.  Most functions of nginx and of its
+ * modules are static functions of stripped files, which have no symbols.  But
+ * nginx calls many of them through pointers, and the place of a pointer tells
+ * the purpose of its function: "gzip body filter", "variable $ssl_protocol".
+ *
+ * Roles are collected once for each configuration, and names of profiles are
+ * made of them (prof_role.h).
+ *
+ * Context: the master process, or the event loop of a worker.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_ROLES_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_ROLES_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "core/ngx_http_profile_conf.h"
+
+
+/* more roles are not collected */
+
+#define NGX_HTTP_PROFILE_MAX_ROLES  8192
+
+
+/*
+ * The kinds of roles.  The name of a function with roles of several kinds is
+ * that of the first kind.  The first ones are the phases of nginx.
+ */
+
+typedef enum {
+    NGX_HTTP_PROFILE_ROLE_CONTENT = NGX_HTTP_LOG_PHASE + 1,
+
+    /* the order of the chains in ngx_http_profile_module_names.c */
+
+    NGX_HTTP_PROFILE_ROLE_HEADER_FILTER,
+    NGX_HTTP_PROFILE_ROLE_BODY_FILTER,
+    NGX_HTTP_PROFILE_ROLE_REQUEST_FILTER,
+
+    NGX_HTTP_PROFILE_ROLE_PEER,
+    NGX_HTTP_PROFILE_ROLE_VARIABLE,
+    NGX_HTTP_PROFILE_ROLE_SETTER,
+    NGX_HTTP_PROFILE_ROLE_REQUEST_HEADER,
+    NGX_HTTP_PROFILE_ROLE_RESPONSE_HEADER,
+    NGX_HTTP_PROFILE_ROLE_COPY_HEADER,
+    NGX_HTTP_PROFILE_ROLE_EVENTS,
+    NGX_HTTP_PROFILE_ROLE_UPSTREAM,
+    NGX_HTTP_PROFILE_ROLE_DIRECTIVE,
+    NGX_HTTP_PROFILE_ROLE_CONF,
+    NGX_HTTP_PROFILE_ROLE_PROCESS,
+    NGX_HTTP_PROFILE_ROLE_KINDS
+} ngx_http_profile_role_e;
+
+
+typedef struct {
+    uintptr_t       function;
+    ngx_uint_t      kind;           /* ngx_http_profile_role_e */
+    ngx_module_t   *module;         /* NULL: unknown */
+    ngx_str_t       detail;         /* "ssl_protocol"; not copied; or empty */
+} ngx_http_profile_role_t;
+
+
+/* a function that has roles */
+
+typedef struct {
+    uintptr_t             function;
+    size_t                len;
+    const prof_object_t  *object;
+    ngx_module_t         *module;   /* whose source has it; NULL: unknown */
+    ngx_uint_t            first;    /* its roles */
+    ngx_uint_t            n;
+    unsigned              shared:1; /* visible to others, or used by several
+                                       modules: it may be of neither */
+    unsigned              scanned:1;
+} ngx_http_profile_function_t;
+
+
+typedef struct {
+    ngx_http_profile_role_t      *elts;
+    ngx_uint_t                    n;
+
+    /* sorted by address */
+
+    ngx_http_profile_function_t  *functions;
+    ngx_uint_t                    nfunctions;
+} ngx_http_profile_roles_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * ngx_http_profile_roles.c
+ *
+ * Replaces the roles of this process by those of the configuration.  Without
+ * memory the roles are missing.
+ */
+void ngx_http_profile_roles_init(ngx_cycle_t *cycle);
+
+/* NULL functions and those after the last one that fits are left out */
+void ngx_http_profile_add_role(ngx_http_profile_roles_t *roles,
+    ngx_uint_t kind, uintptr_t function, ngx_module_t *module,
+    ngx_str_t *detail);
+
+/* ngx_http_profile_role_structs.c: roles by the structures of modules */
+void ngx_http_profile_module_roles(ngx_http_profile_roles_t *roles,
+    ngx_cycle_t *cycle);
+
+/* ngx_http_profile_role_conf.c: roles by the configuration */
+void ngx_http_profile_conf_roles(ngx_http_profile_roles_t *roles,
+    ngx_cycle_t *cycle);
+
+/* ngx_http_profile_role_owner.c: finds the modules of all functions */
+void ngx_http_profile_own_roles(ngx_http_profile_roles_t *roles);
+
+/* ngx_http_profile_module_names.c: the modules of phase handlers and filters */
+
+/* begins to watch which module registers which handler */
+ngx_int_t ngx_http_profile_watch_modules(ngx_conf_t *cf);
+
+/* returns the name of the module that registered the handler, or NULL */
+char *ngx_http_profile_module_name(ngx_http_profile_main_conf_t *pmcf,
+    ngx_http_handler_pt handler);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_ROLES_H_INCLUDED_ */

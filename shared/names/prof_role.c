@@ -1,0 +1,256 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The table of roles is one block of memory: objects, roles, and all strings.
+ */
+
+
+#include "names/prof_role.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+typedef struct {
+    uint64_t             function;
+    const char          *text;
+} prof_role_entry_t;
+
+
+typedef struct {
+    const char          *path;
+    const char          *build_id;      /* lower-case hex */
+    prof_role_entry_t   *entries;       /* sorted */
+    uint32_t             n;
+} prof_role_object_t;
+
+
+typedef struct {
+    uint32_t             n;
+    prof_role_object_t   objects[];
+} prof_role_table_t;
+
+
+static prof_role_table_t *prof_role_table(const prof_role_t *roles,
+    uint32_t n);
+static int prof_role_begins(const prof_role_t *roles, uint32_t i);
+static char *prof_role_hex(char *p, const prof_role_t *role);
+static char *prof_role_text(char *p, const char *text);
+static const char *prof_role_find(const prof_profile_object_t *o,
+    uint64_t function);
+
+
+static pthread_mutex_t     prof_role_lock = PTHREAD_MUTEX_INITIALIZER;
+static prof_role_table_t  *prof_roles;
+
+
+int
+prof_profile_roles(const prof_role_t *roles, uint32_t n)
+{
+    prof_role_table_t  *table, *old;
+
+    table = NULL;
+
+    if (n) {
+        table = prof_role_table(roles, n);
+        if (table == NULL) {
+            return PROF_ERROR;
+        }
+    }
+
+    (void) pthread_mutex_lock(&prof_role_lock);
+
+    old = prof_roles;
+    prof_roles = table;
+
+    (void) pthread_mutex_unlock(&prof_role_lock);
+
+    free(old);
+
+    return PROF_OK;
+}
+
+
+static prof_role_table_t *
+prof_role_table(const prof_role_t *roles, uint32_t n)
+{
+    char                *p;
+    size_t               size;
+    uint32_t             i, nobjects;
+    prof_role_entry_t   *e;
+    prof_role_table_t   *table;
+    prof_role_object_t  *o;
+
+    nobjects = 0;
+    size = 0;
+
+    for (i = 0; i < n; i++) {
+        size += strlen(roles[i].text) + 1;
+
+        if (prof_role_begins(roles, i)) {
+            nobjects++;
+            size += strlen(roles[i].path) + 1 + 2 * roles[i].build_id_len + 1;
+        }
+    }
+
+    table = malloc(sizeof(prof_role_table_t)
+                   + nobjects * sizeof(prof_role_object_t)
+                   + n * sizeof(prof_role_entry_t) + size);
+    if (table == NULL) {
+        return NULL;
+    }
+
+    table->n = nobjects;
+
+    o = NULL;
+    e = (prof_role_entry_t *) &table->objects[nobjects];
+    p = (char *) &e[n];
+
+    for (i = 0; i < n; i++) {
+
+        if (prof_role_begins(roles, i)) {
+            o = o ? o + 1 : table->objects;
+            o->n = 0;
+            o->entries = &e[i];
+
+            o->path = p;
+            p = prof_role_text(p, roles[i].path);
+
+            o->build_id = p;
+            p = prof_role_hex(p, &roles[i]);
+        }
+
+        e[i].function = roles[i].function;
+        e[i].text = p;
+        p = prof_role_text(p, roles[i].text);
+
+        o->n++;
+    }
+
+    return table;
+}
+
+
+/* whether the role is the first one of its object */
+
+static int
+prof_role_begins(const prof_role_t *roles, uint32_t i)
+{
+    return i == 0
+           || roles[i].build_id_len != roles[i - 1].build_id_len
+           || memcmp(roles[i].build_id, roles[i - 1].build_id,
+                     roles[i].build_id_len) != 0
+           || strcmp(roles[i].path, roles[i - 1].path) != 0;
+}
+
+
+static char *
+prof_role_hex(char *p, const prof_role_t *role)
+{
+    uint32_t  i;
+
+    for (i = 0; i < role->build_id_len; i++) {
+        *p++ = "0123456789abcdef"[role->build_id[i] >> 4];
+        *p++ = "0123456789abcdef"[role->build_id[i] & 0xf];
+    }
+
+    *p++ = '\0';
+
+    return p;
+}
+
+
+static char *
+prof_role_text(char *p, const char *text)
+{
+    size_t  len;
+
+    len = strlen(text) + 1;
+    memcpy(p, text, len);
+
+    return p + len;
+}
+
+
+int
+prof_role_name(const prof_profile_t *p, prof_frame_t *f)
+{
+    int                           rc;
+    char                         *name;
+    const char                   *text;
+    const prof_profile_object_t  *o;
+
+    if (f->object == PROF_NONE || f->function == 0) {
+        return PROF_OK;
+    }
+
+    o = &p->objects[f->object];
+    rc = PROF_OK;
+    name = NULL;
+
+    (void) pthread_mutex_lock(&prof_role_lock);
+
+    text = prof_role_find(o, f->function);
+
+    if (text && asprintf(&name, "%s (%s+0x%" PRIx64 ")", text,
+                         prof_path_file(o->path), f->function) == -1)
+    {
+        name = NULL;
+        rc = PROF_ERROR;
+    }
+
+    (void) pthread_mutex_unlock(&prof_role_lock);
+
+    if (name) {
+        free(f->name);
+        f->name = name;
+        f->source = PROF_SOURCE_ROLE;
+    }
+
+    return rc;
+}
+
+
+static const char *
+prof_role_find(const prof_profile_object_t *o, uint64_t function)
+{
+    uint32_t                   i, lo, hi, mid;
+    const prof_role_object_t  *ro;
+
+    ro = NULL;
+
+    for (i = 0; prof_roles && i < prof_roles->n; i++) {
+        ro = &prof_roles->objects[i];
+
+        if (strcmp(ro->build_id, o->build_id) == 0
+            && (o->build_id[0] || strcmp(ro->path, o->path) == 0))
+        {
+            break;
+        }
+    }
+
+    if (prof_roles == NULL || i == prof_roles->n) {
+        return NULL;
+    }
+
+    lo = 0;
+    hi = ro->n;
+
+    while (lo < hi) {
+        mid = lo + (hi - lo) / 2;
+
+        if (ro->entries[mid].function < function) {
+            lo = mid + 1;
+
+        } else {
+            hi = mid;
+        }
+    }
+
+    return lo < ro->n && ro->entries[lo].function == function
+           ? ro->entries[lo].text : NULL;
+}

@@ -1,0 +1,49 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Roles: names of functions by what the program uses them for.  The program
+ * tells them.  They name functions that have no symbol.
+ *
+ * The table of roles does not refer to objects, so they may be unloaded.
+ *
+ * Context: any thread; not in a signal.
+ */
+
+
+#ifndef _PROF_ROLE_H_INCLUDED_
+#define _PROF_ROLE_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "profile/prof_profile.h"
+
+
+typedef struct {
+    const char     *path;           /* of its object */
+    const uint8_t  *build_id;
+    uint32_t        build_id_len;   /* 0: the object has none */
+    uint64_t        function;       /* link-time address of its unwind entry */
+    const char     *text;           /* "gzip body filter" */
+} prof_role_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Replaces all roles of the process.  The roles of an object are consecutive,
+ * and sorted by function.  All data is copied.  PROF_OK, or PROF_ERROR if there
+ * is no memory: the old roles remain.
+ */
+int prof_profile_roles(const prof_role_t *roles, uint32_t n);
+
+/*
+ * Names the frame "gzip body filter (nginx+0x96890)" if its function has a
+ * role.  PROF_OK, also without a role, or PROF_ERROR if there is no memory.
+ */
+int prof_role_name(const prof_profile_t *p, prof_frame_t *f);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_ROLE_H_INCLUDED_ */

@@ -1,0 +1,132 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Names by roles: only for the functions of the right object.
+ */
+
+
+#include "base/prof_base.h"
+
+#include "tap.h"
+
+#include "names/prof_role.h"
+#include "names/prof_symbolize.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+#define ID  "\x01\xab"
+
+
+static void test_found(void);
+static void test_replaced(void);
+static const char *name_of(const char *path, const char *build_id,
+    uint64_t function, uint32_t source);
+
+
+static const prof_role_t  roles[] = {
+    { "/sbin/one", (const uint8_t *) ID, 2, 0x100, "first" },
+    { "/sbin/one", (const uint8_t *) ID, 2, 0x200, "second" },
+    { "/lib/two.so", (const uint8_t *) "", 0, 0x100, "third" }
+};
+
+
+int
+main(void)
+{
+    test_found();
+    test_replaced();
+
+    return done_testing();
+}
+
+
+static void
+test_found(void)
+{
+    is_str(name_of("/sbin/one", "01ab", 0x100, 0), "one+0x100",
+           "without roles a function has an offset");
+
+    ok(prof_profile_roles(roles, 3) == PROF_OK, "a table of roles");
+
+    is_str(name_of("/sbin/one", "01ab", 0x100, PROF_SOURCE_ROLE),
+           "first (one+0x100)", "a role");
+    is_str(name_of("/sbin/one", "01ab", 0x200, PROF_SOURCE_ROLE),
+           "second (one+0x200)", "another role");
+    is_str(name_of("/moved/one", "01ab", 0x200, PROF_SOURCE_ROLE),
+           "second (one+0x200)", "the build-id identifies the object");
+    is_str(name_of("/lib/two.so", "", 0x100, PROF_SOURCE_ROLE),
+           "third (two.so+0x100)",
+           "the path identifies an object without a build-id");
+
+    is_str(name_of("/sbin/one", "01ab", 0x180, PROF_SOURCE_OFFSET),
+           "one+0x180", "a function between two roles has no role");
+    is_str(name_of("/sbin/one", "01ab", 0x300, PROF_SOURCE_OFFSET),
+           "one+0x300", "a function after all roles has no role");
+    is_str(name_of("/sbin/one", "01ab", 0, PROF_SOURCE_OFFSET), "one+0x108",
+           "an unknown function has no role");
+    is_str(name_of("/sbin/one", "01ac", 0x100, PROF_SOURCE_OFFSET),
+           "one+0x100", "another build of the object has no roles");
+    is_str(name_of("/sbin/one", "", 0x100, PROF_SOURCE_OFFSET), "one+0x100",
+           "the same file without a build-id has no roles");
+}
+
+
+static void
+test_replaced(void)
+{
+    ok(prof_profile_roles(roles + 1, 1) == PROF_OK, "another table");
+
+    is_str(name_of("/sbin/one", "01ab", 0x100, PROF_SOURCE_OFFSET),
+           "one+0x100", "an old role is gone");
+    is_str(name_of("/sbin/one", "01ab", 0x200, PROF_SOURCE_ROLE),
+           "second (one+0x200)", "a role of the new table");
+
+    ok(prof_profile_roles(NULL, 0) == PROF_OK, "no roles");
+
+    is_str(name_of("/sbin/one", "01ab", 0x200, PROF_SOURCE_OFFSET),
+           "one+0x200", "all roles are gone");
+}
+
+
+/* the name of one frame, which has this source; 0: any */
+
+static const char *
+name_of(const char *path, const char *build_id, uint64_t function,
+    uint32_t source)
+{
+    prof_frame_t    *f;
+    prof_profile_t  *p;
+
+    static char  name[128];
+
+    p = prof_profile_create("test");
+
+    p->objects = calloc(1, sizeof(prof_profile_object_t));
+    p->frames = calloc(1, sizeof(prof_frame_t));
+    p->nobjects = 1;
+    p->nframes = 1;
+
+    p->objects[0].path = strdup(path);
+    p->objects[0].build_id = strdup(build_id);
+
+    f = p->frames;
+    f->object = 0;
+    f->pc = (function ? function : 0x100) + 8;
+    f->function = function;
+
+    if (prof_profile_symbolize(p) != PROF_OK
+        || (source && f->source != source))
+    {
+        strcpy(name, "no such name");
+
+    } else {
+        strncpy(name, f->name, sizeof(name) - 1);
+    }
+
+    prof_profile_destroy(p);
+
+    return name;
+}
