@@ -32,12 +32,33 @@
 #define PROF_NAMES_RETRY  60000000000
 
 
+/*
+ * A number of a system call, as far as the code of one function tells: the
+ * number plus 1, 0 if it is unknown, or an argument of that function.
+ */
+
+#define PROF_CALL_STACK   (UINT32_MAX - 1)  /* the first one on the stack */
+#define PROF_CALL_SECOND  UINT32_MAX        /* the second one in a register */
+
+
+typedef struct {
+    uint32_t        number;     /* of the call that was interrupted here */
+
+    /* arguments of the function call that returns here */
+
+    uint32_t        stack;
+    uint32_t        second;
+    uint64_t        target;     /* the function, an offset from the caller's
+                                   start */
+} prof_call_t;
+
+
 /* the facts about an address; each function says who owns the strings */
 
 typedef struct {
     uint64_t        pc;         /* inside of the instruction */
     uint64_t        function;   /* start of the unwind entry, 0: unknown */
-    uint32_t        call;       /* see prof_symbol_t */
+    prof_call_t     call;
     uint32_t        complete;   /* complete by debugging information */
     uint32_t        source;     /* prof_source_e */
     uint32_t        line;

@@ -46,7 +46,7 @@ prof_symbol_find(const prof_profile_object_t *o, prof_symbol_t *syms,
     }
 
     if (rc == PROF_OK) {
-        rc = prof_syscall_find(&elf, syms, n);
+        rc = prof_syscall_find(&elf, o, syms, n);
     }
 
     prof_elf_close(&elf);

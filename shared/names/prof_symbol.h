@@ -13,6 +13,7 @@
 
 
 #include "base/prof_base.h"
+#include "names/prof_names.h"
 #include "profile/prof_profile.h"
 
 
@@ -22,18 +23,17 @@
 /* an address without a name yet; link-time addresses */
 
 typedef struct {
-    uint64_t   pc;              /* inside of the instruction */
-    uint64_t   function;        /* start of the unwind entry, 0: unknown */
-    uint64_t   len;             /* of the unwind entry; without one that of
+    uint64_t      pc;           /* inside of the instruction */
+    uint64_t      function;     /* start of the unwind entry, 0: unknown */
+    uint64_t      len;          /* of the unwind entry; without one that of
                                    the symbol */
-    uint32_t   interrupted;     /* the address is that of the interrupted
+    uint32_t      interrupted;  /* the address is that of the interrupted
                                    instruction */
-    uint32_t   call;            /* the number of the interrupted system call
-                                   plus 1, 0: no call, or an unknown one */
-    char      *name;            /* the symbol, owned by the caller; NULL: no
+    prof_call_t   call;
+    char         *name;         /* the symbol, owned by the caller; NULL: no
                                    symbol fits exactly */
-    uint64_t   value;           /* start of the symbol that gave the name */
-    uint32_t   rank;            /* rank of this symbol among the fitting
+    uint64_t      value;        /* start of the symbol that gave the name */
+    uint32_t      rank;         /* rank of this symbol among the fitting
                                    ones */
 } prof_symbol_t;
 

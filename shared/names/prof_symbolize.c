@@ -36,7 +36,7 @@ typedef struct {
     uint32_t                again;      /* incomplete names of the cache are
                                            looked up, however new they are */
     uint64_t                deadline;
-    uint32_t               *calls;      /* by frame: see prof_symbol_t */
+    prof_call_t            *calls;      /* by frame */
     prof_profile_object_t  *object;
     prof_names_object_t    *names;      /* frames whose names are in the
                                            cache */
@@ -55,8 +55,7 @@ typedef struct {
 
 static int prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
     uint32_t again);
-static int prof_symbolize_all(prof_profile_t *p, const char *debug_root,
-    uint32_t again, uint32_t *lists);
+static int prof_symbolize_all(prof_symbolize_t *s, uint32_t *order);
 static int prof_symbolize_object(prof_symbolize_t *s);
 static int prof_symbolize_known(prof_symbolize_t *s);
 static int prof_symbolize_tables(prof_symbolize_t *s);
@@ -101,27 +100,37 @@ static int
 prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
     uint32_t again)
 {
-    int        rc;
-    uint32_t  *lists;
+    int                rc;
+    uint32_t          *order;
+    prof_symbolize_t   s;
 
-    /* the system call of each frame, and three lists of frames */
+    memset(&s, 0, sizeof(prof_symbolize_t));
 
-    lists = calloc(4 * ((size_t) p->nframes + 1), sizeof(uint32_t));
-    if (lists == NULL) {
-        return PROF_ERROR;
-    }
+    s.profile = p;
+    s.debug_root = debug_root;
+    s.again = again;
+    s.calls = calloc((size_t) p->nframes + 1, sizeof(prof_call_t));
 
-    (void) pthread_mutex_lock(&prof_symbolize_lock);
+    /* three lists of frames */
 
-    rc = prof_symbolize_all(p, debug_root, again, lists);
+    order = malloc(3 * ((size_t) p->nframes + 1) * sizeof(uint32_t));
 
-    (void) pthread_mutex_unlock(&prof_symbolize_lock);
+    rc = s.calls && order ? PROF_OK : PROF_ERROR;
 
     if (rc == PROF_OK) {
-        rc = prof_syscall_frames(p, lists);
+        (void) pthread_mutex_lock(&prof_symbolize_lock);
+
+        rc = prof_symbolize_all(&s, order);
+
+        (void) pthread_mutex_unlock(&prof_symbolize_lock);
     }
 
-    free(lists);
+    if (rc == PROF_OK) {
+        rc = prof_syscall_frames(p, s.calls);
+    }
+
+    free(order);
+    free(s.calls);
 
     return rc;
 }
@@ -140,15 +149,14 @@ prof_profile_forget(void)
 
 
 static int
-prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t again,
-    uint32_t *lists)
+prof_symbolize_all(prof_symbolize_t *s, uint32_t *order)
 {
-    int                rc;
-    uint32_t           i, n, next, *order;
-    prof_symbolize_t   s;
+    int              rc;
+    uint32_t         i, n, next;
+    prof_profile_t  *p;
 
     n = 0;
-    order = lists + p->nframes;
+    p = s->profile;
 
     for (i = 0; i < p->nframes; i++) {
         if (p->frames[i].name == NULL) {
@@ -158,15 +166,9 @@ prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t again,
 
     qsort_r(order, n, sizeof(uint32_t), prof_symbolize_cmp, p->frames);
 
-    memset(&s, 0, sizeof(prof_symbolize_t));
-
-    s.profile = p;
-    s.debug_root = debug_root;
-    s.again = again;
-    s.deadline = prof_wire_now() + prof_helper_time();
-    s.calls = lists;
-    s.tables = order + n;
-    s.ask = s.tables + n;
+    s->deadline = prof_wire_now() + prof_helper_time();
+    s->tables = order + n;
+    s->ask = s->tables + n;
 
     rc = PROF_OK;
 
@@ -178,12 +180,12 @@ prof_symbolize_all(prof_profile_t *p, const char *debug_root, uint32_t again,
             }
         }
 
-        s.frames = order + i;
-        s.n = next - i;
+        s->frames = order + i;
+        s->n = next - i;
 
         if (p->frames[order[i]].object != PROF_NONE) {
-            s.object = &p->objects[p->frames[order[i]].object];
-            rc = prof_symbolize_object(&s);
+            s->object = &p->objects[p->frames[order[i]].object];
+            rc = prof_symbolize_object(s);
         }
 
         for ( /* void */ ; i < next && rc == PROF_OK; i++) {

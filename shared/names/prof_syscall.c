@@ -24,27 +24,33 @@
 
 #define PROF_SYSCALL_INSN  4
 
+/* the functions of a C library between a constant and the call */
 
-typedef uint32_t (*prof_syscall_number_pt)(const prof_syscall_code_t *code);
+#define PROF_SYSCALL_CALLERS  4
+
+
+typedef void (*prof_syscall_decode_pt)(const prof_syscall_code_t *code,
+    prof_call_t *call);
 
 
 /* the frames and nodes that are added: their index plus 1, or 0 */
 
 typedef struct {
-    prof_profile_t   *profile;
-    const uint32_t   *calls;
-    uint32_t         *frames;       /* by number of the call */
-    uint32_t         *nodes;        /* by node of the interrupted code */
+    prof_profile_t     *profile;
+    const prof_call_t  *calls;
+    uint32_t           *frames;     /* by number of the call */
+    uint32_t           *nodes;      /* by node of the interrupted code */
 } prof_syscall_t;
 
 
-static prof_syscall_number_pt prof_syscall_decoder(const prof_elf_t *elf);
+static prof_syscall_decode_pt prof_syscall_decoder(const prof_elf_t *elf);
 static int prof_syscall_look(const prof_elf_t *elf, const prof_symbol_t *s);
 static int prof_syscall_read(const prof_elf_t *elf, const prof_symbol_t *s,
     prof_syscall_code_t *code, uint8_t *buf);
 static const Elf64_Shdr *prof_syscall_section(const prof_elf_t *elf,
     uint64_t addr);
 static int prof_syscall_entries(prof_syscall_t *sc, prof_series_t *s);
+static uint32_t prof_syscall_number(const prof_syscall_t *sc, uint32_t node);
 static int prof_syscall_node(prof_syscall_t *sc, uint32_t parent,
     uint32_t number);
 static int prof_syscall_frame(prof_syscall_t *sc, uint32_t number);
@@ -62,12 +68,14 @@ static const char *const  prof_syscall_names[] = {
 
 
 int
-prof_syscall_find(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n)
+prof_syscall_find(const prof_elf_t *elf, const prof_profile_object_t *o,
+    prof_symbol_t *syms, uint32_t n)
 {
+    int                      libc;
     uint8_t                 *buf;
-    uint32_t                 i, number;
+    uint32_t                 i;
     prof_syscall_code_t      code;
-    prof_syscall_number_pt   decode;
+    prof_syscall_decode_pt   decode;
 
     decode = prof_syscall_decoder(elf);
 
@@ -80,18 +88,14 @@ prof_syscall_find(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n)
         return PROF_ERROR;
     }
 
+    libc = strncmp(prof_path_file(o->path), "libc.", 5) == 0;
+
     for (i = 0; i < n; i++) {
 
-        if (!syms[i].interrupted || !prof_syscall_look(elf, &syms[i])
-            || prof_syscall_read(elf, &syms[i], &code, buf) != PROF_OK)
+        if ((syms[i].interrupted ? prof_syscall_look(elf, &syms[i]) : libc)
+            && prof_syscall_read(elf, &syms[i], &code, buf) == PROF_OK)
         {
-            continue;
-        }
-
-        number = decode(&code);
-
-        if (number < PROF_SYSCALLS && prof_syscall_names[number]) {
-            syms[i].call = number + 1;
+            decode(&code, &syms[i].call);
         }
     }
 
@@ -101,7 +105,7 @@ prof_syscall_find(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n)
 }
 
 
-static prof_syscall_number_pt
+static prof_syscall_decode_pt
 prof_syscall_decoder(const prof_elf_t *elf)
 {
     switch (elf->header.e_machine) {
@@ -177,7 +181,8 @@ prof_syscall_read(const prof_elf_t *elf, const prof_symbol_t *s,
 
     code->bytes = buf;
     code->len = s->len;
-    code->at = s->pc - start;
+    code->returns = !s->interrupted;
+    code->at = s->pc - start + code->returns;
 
     return PROF_OK;
 }
@@ -204,7 +209,7 @@ prof_syscall_section(const prof_elf_t *elf, uint64_t addr)
 
 
 int
-prof_syscall_frames(prof_profile_t *p, const uint32_t *calls)
+prof_syscall_frames(prof_profile_t *p, const prof_call_t *calls)
 {
     int             rc;
     uint32_t        i, n;
@@ -213,7 +218,7 @@ prof_syscall_frames(prof_profile_t *p, const uint32_t *calls)
     n = 0;
 
     for (i = 0; i < p->nframes; i++) {
-        n += calls[i] != 0;
+        n += calls[i].number != 0;
     }
 
     if (n == 0) {
@@ -246,7 +251,7 @@ prof_syscall_entries(prof_syscall_t *sc, prof_series_t *s)
 
     for (i = 0; i < s->n; i++) {
         e = prof_series_entry(s, i);
-        call = sc->calls[sc->profile->nodes[e->node].frame];
+        call = prof_syscall_number(sc, e->node);
 
         if (call == 0) {
             continue;
@@ -262,6 +267,49 @@ prof_syscall_entries(prof_syscall_t *sc, prof_series_t *s)
     }
 
     return PROF_OK;
+}
+
+
+/* the number of the call that a stack ends in plus 1, or 0 */
+
+static uint32_t
+prof_syscall_number(const prof_syscall_t *sc, uint32_t node)
+{
+    uint32_t               level, number;
+    const prof_call_t     *call;
+    const prof_frame_t    *caller, *f;
+    const prof_profile_t  *p;
+
+    p = sc->profile;
+    number = sc->calls[p->nodes[node].frame].number;
+
+    for (level = 0; level < PROF_SYSCALL_CALLERS; level++) {
+
+        if (number != PROF_CALL_STACK && number != PROF_CALL_SECOND) {
+            break;
+        }
+
+        f = &p->frames[p->nodes[node].frame];
+        node = p->nodes[node].parent;
+
+        if (node == PROF_NONE) {
+            return 0;
+        }
+
+        caller = &p->frames[p->nodes[node].frame];
+        call = &sc->calls[p->nodes[node].frame];
+
+        if (caller->object != f->object
+            || caller->function + call->target != f->function)
+        {
+            return 0;
+        }
+
+        number = number == PROF_CALL_STACK ? call->stack : call->second;
+    }
+
+    return number <= PROF_SYSCALLS && number
+           && prof_syscall_names[number - 1] ? number : 0;
 }
 
 

@@ -8,10 +8,12 @@
  * instruction itself.  The code before the instruction has the number of the
  * call, also in stripped files.
  *
- * Only the code of the same function is decoded, and only a number that is
- * certain is used: a constant, and no jump leads between it and the
- * instruction.  The number of the function syscall() of the C library is an
- * argument, so its calls stay without a name.
+ * Only a number that is certain is used: a constant, and no jump leads between
+ * it and the instruction.  glibc since 2.41 has common code for calls that can
+ * be cancelled, which gets the number as an argument.  There the callers on the
+ * stack are decoded in the same way.  The number of the function syscall() of
+ * the C library is an argument of other objects, so its calls stay without a
+ * name.
  *
  * Context: any thread; not in a signal; slow (files).
  */
@@ -32,28 +34,31 @@
 typedef struct {
     const uint8_t  *bytes;
     size_t          len;
-    size_t          at;         /* offset of the interrupted instruction */
+    size_t          at;         /* offset of the interrupted instruction, or
+                                   the one that a call returns to */
+    uint32_t        returns;
 } prof_syscall_code_t;
 
 
 PROF_HIDDEN_BEGIN
 
 /*
- * Finds the system calls of those of the n addresses that were interrupted.
+ * Finds the system calls of those of the n addresses that were interrupted, and
+ * in the C library the arguments of the calls that the others return from.
  * PROF_OK, or PROF_ERROR if there is no memory.
  */
-int prof_syscall_find(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n);
+int prof_syscall_find(const prof_elf_t *elf, const prof_profile_object_t *o,
+    prof_symbol_t *syms, uint32_t n);
 
 /*
  * Adds a frame to each stack that ends in a system call: "sys_writev".
- * calls[i] is the number of the call of frame i plus 1, or 0.  PROF_OK, or
- * PROF_ERROR if there is no memory.
+ * calls[i] belongs to frame i.  PROF_OK, or PROF_ERROR if there is no memory.
  */
-int prof_syscall_frames(prof_profile_t *p, const uint32_t *calls);
+int prof_syscall_frames(prof_profile_t *p, const prof_call_t *calls);
 
-/* the number of the system call, or PROF_NONE: no call, or an unknown one */
-uint32_t prof_syscall_x86_64(const prof_syscall_code_t *code);
-uint32_t prof_syscall_aarch64(const prof_syscall_code_t *code);
+/* set all fields of "call" that are known; it is 0 before */
+void prof_syscall_x86_64(const prof_syscall_code_t *code, prof_call_t *call);
+void prof_syscall_aarch64(const prof_syscall_code_t *code, prof_call_t *call);
 
 PROF_HIDDEN_END
 

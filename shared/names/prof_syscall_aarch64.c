@@ -29,13 +29,27 @@
 #define PROF_AARCH64_BETWEEN    16
 
 
+static uint32_t prof_aarch64_number(const prof_syscall_code_t *code);
 static uint32_t prof_aarch64_word(const prof_syscall_code_t *code, size_t i);
 static int prof_aarch64_keeps_x8(uint32_t word);
 static int prof_aarch64_target(uint32_t word, int64_t *distance);
 
 
-uint32_t
-prof_syscall_aarch64(const prof_syscall_code_t *code)
+void
+prof_syscall_aarch64(const prof_syscall_code_t *code, prof_call_t *call)
+{
+    uint32_t  number;
+
+    number = code->returns ? PROF_NONE : prof_aarch64_number(code);
+
+    if (number != PROF_NONE) {
+        call->number = number + 1;
+    }
+}
+
+
+static uint32_t
+prof_aarch64_number(const prof_syscall_code_t *code)
 {
     size_t    call, i, n, set;
     int64_t   distance, target;

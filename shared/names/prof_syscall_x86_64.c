@@ -4,7 +4,7 @@
  *
  * The code of a function is decoded from its start, because the bytes of an
  * instruction do not tell where it begins.  Only the lengths of instructions
- * are decoded, and their effect on %eax.
+ * are decoded, and their effect on %eax, %esi and the end of the stack.
  *
  * Encodings: Intel 64 and IA-32 Architectures Software Developer's Manual,
  * volume 2, chapter 2 and appendix A.
@@ -26,6 +26,20 @@
 #define PROF_X86_REX_R     4
 #define PROF_X86_REX_W     8
 
+/* registers, as instructions encode them */
+
+#define PROF_X86_EAX       0
+#define PROF_X86_ESP       4
+#define PROF_X86_ESI       6
+
+/* larger constants are no numbers of system calls */
+
+#define PROF_X86_NUMBERS   4096
+
+/* forward jumps whose stack depth is noted */
+
+#define PROF_X86_JOINS     32
+
 
 typedef struct {
     size_t    len;
@@ -36,8 +50,32 @@ typedef struct {
     uint32_t  opcode;
     uint32_t  has_modrm;
     uint32_t  modrm;
+    uint32_t  reg;          /* the register operands, with REX */
+    uint32_t  rm;
+    uint32_t  sib;
+    int64_t   displacement;
     int64_t   immediate;
 } prof_x86_insn_t;
+
+
+typedef struct {
+    uint32_t  number;       /* as in prof_call_t */
+    size_t    set;          /* the instruction that set it */
+} prof_x86_value_t;
+
+
+/* before an instruction */
+
+typedef struct {
+    prof_x86_value_t  eax;
+    prof_x86_value_t  second;       /* %esi */
+    prof_x86_value_t  stack;        /* what %rsp points to */
+    int64_t           depth;        /* bytes between %rsp and the return
+                                       address; -1: unknown */
+    uint32_t          njoins;
+    int64_t           joins[PROF_X86_JOINS];
+    int64_t           depths[PROF_X86_JOINS];
+} prof_x86_state_t;
 
 
 /* reads past the end are 0 and set "failed" */
@@ -50,11 +88,23 @@ typedef struct {
 
 
 static size_t prof_x86_call(const prof_syscall_code_t *code);
+static uint32_t prof_x86_certain(const prof_syscall_code_t *code,
+    const prof_x86_value_t *v, size_t use);
 static int prof_x86_jumps(const prof_syscall_code_t *code, size_t set,
     size_t call);
-static int prof_x86_sets_eax(const prof_x86_insn_t *in, uint32_t *number);
-static int prof_x86_keeps_eax(const prof_x86_insn_t *in);
-static int prof_x86_keeps_eax_0f(uint32_t opcode);
+static void prof_x86_step(prof_x86_state_t *st, const prof_x86_insn_t *in,
+    size_t pos);
+static void prof_x86_stack(prof_x86_state_t *st, const prof_x86_insn_t *in,
+    size_t pos);
+static void prof_x86_join(prof_x86_state_t *st, size_t pos);
+static uint32_t prof_x86_constant(const prof_x86_insn_t *in);
+static uint32_t prof_x86_number(int64_t constant);
+static uint32_t prof_x86_argument(const prof_x86_state_t *st,
+    const prof_x86_insn_t *in);
+static int prof_x86_is_copy(const prof_x86_insn_t *in, uint32_t from,
+    uint32_t to);
+static int prof_x86_keeps(const prof_x86_insn_t *in, uint32_t reg);
+static int prof_x86_keeps_0f(uint32_t opcode);
 static int prof_x86_is_jump(const prof_x86_insn_t *in);
 static int prof_x86_decode(const uint8_t *code, size_t len,
     prof_x86_insn_t *in);
@@ -81,45 +131,181 @@ static const uint32_t  prof_x86_modrm_0f[8] = {
 };
 
 
-uint32_t
-prof_syscall_x86_64(const prof_syscall_code_t *code)
+void
+prof_syscall_x86_64(const prof_syscall_code_t *code, prof_call_t *call)
 {
-    size_t           call, pos, set;
-    uint32_t         number;
-    prof_x86_insn_t  in;
+    size_t            end, pos;
+    prof_x86_insn_t   in;
+    prof_x86_state_t  st;
 
-    call = prof_x86_call(code);
+    end = code->returns ? code->at : prof_x86_call(code);
 
-    if (call == 0) {
-        return PROF_NONE;
+    if (end == 0 || end > code->len) {
+        return;
     }
 
-    number = PROF_NONE;
-    set = 0;
+    memset(&st, 0, sizeof(prof_x86_state_t));
 
-    for (pos = 0; pos < call; pos += in.len) {
+    st.depth = 0;
+    st.second.number = PROF_CALL_SECOND;
 
-        if (prof_x86_decode(code->bytes + pos, code->len - pos, &in)
-            != PROF_OK)
+    for (pos = 0; /* void */ ; pos += in.len) {
+
+        if (!code->returns && pos == end) {
+            call->number = prof_x86_certain(code, &st.eax, end);
+            return;
+        }
+
+        if (pos >= end
+            || prof_x86_decode(code->bytes + pos, code->len - pos, &in)
+               != PROF_OK)
         {
-            return PROF_NONE;
+            return;
         }
 
-        if (prof_x86_sets_eax(&in, &number)) {
-            set = pos;
-
-        } else if (!prof_x86_keeps_eax(&in)) {
-            number = PROF_NONE;
+        if (code->returns && pos + in.len == end) {
+            break;
         }
+
+        prof_x86_step(&st, &in, pos);
     }
 
-    if (pos != call || number == PROF_NONE
-        || prof_x86_jumps(code, set, call))
+    if (in.map != 0 || in.vex || in.opcode != 0xe8) {
+        return;
+    }
+
+    call->stack = prof_x86_certain(code, &st.stack, pos);
+    call->second = prof_x86_certain(code, &st.second, pos);
+    call->target = end + in.immediate;
+}
+
+
+/* the number, if no jump leads between it and its use */
+
+static uint32_t
+prof_x86_certain(const prof_syscall_code_t *code, const prof_x86_value_t *v,
+    size_t use)
+{
+    return v->number && !prof_x86_jumps(code, v->set, use) ? v->number : 0;
+}
+
+
+/* follows one instruction */
+
+static void
+prof_x86_step(prof_x86_state_t *st, const prof_x86_insn_t *in, size_t pos)
+{
+    uint32_t  argument, number;
+
+    prof_x86_join(st, pos);
+
+    number = prof_x86_constant(in);
+    argument = in->map == 0 && in->opcode == 0x8b ? prof_x86_argument(st, in)
+                                                  : 0;
+
+    if (prof_x86_is_copy(in, PROF_X86_ESI, PROF_X86_EAX)) {
+        st->eax = st->second;
+
+    } else if (number || (argument && in->reg == PROF_X86_EAX)) {
+        st->eax.number = number ? number : argument;
+        st->eax.set = pos;
+
+    } else if (!prof_x86_keeps(in, PROF_X86_EAX)) {
+        st->eax.number = 0;
+    }
+
+    if (argument && in->reg == PROF_X86_ESI) {
+        st->second.number = argument;
+        st->second.set = pos;
+
+    } else if (!prof_x86_keeps(in, PROF_X86_ESI)) {
+        st->second.number = 0;
+    }
+
+    prof_x86_stack(st, in, pos);
+}
+
+
+/* the depth of the stack, and what is at its end */
+
+static void
+prof_x86_stack(prof_x86_state_t *st, const prof_x86_insn_t *in, size_t pos)
+{
+    int64_t   change;
+    uint32_t  kind, number, op;
+
+    op = in->map == 0 && !in->vex ? in->opcode : UINT32_MAX;
+    kind = in->modrm >> 3 & 7;
+
+    if (op != 0xe8 && prof_x86_is_jump(in) && st->depth >= 0
+        && st->njoins < PROF_X86_JOINS)
     {
-        return PROF_NONE;
+        st->joins[st->njoins] = (int64_t) (pos + in->len) + in->immediate;
+        st->depths[st->njoins++] = st->depth;
     }
 
-    return number;
+    number = 0;
+    change = 0;
+
+    if (op == 0x6a || op == 0x68) {                     /* push $n */
+        number = prof_x86_number(in->immediate);
+        change = 8;
+
+    } else if (op == 0xff && kind == 6) {               /* push memory */
+        number = prof_x86_argument(st, in);
+        change = 8;
+
+    } else if (op >= 0x50 && op <= 0x57) {              /* push register */
+        change = 8;
+
+    } else if (op >= 0x58 && op <= 0x5f && op != 0x5c) {
+        change = -8;
+
+    } else if ((op == 0x81 || op == 0x83) && in->modrm >= 0xc0
+               && in->rm == PROF_X86_ESP && (kind == 0 || kind == 5))
+    {
+        change = kind ? in->immediate : -in->immediate; /* sub, add */
+
+    } else if (op == 0xe8) {
+        st->stack.number = 0;
+        return;
+
+    } else if (op == 0xe9 || op == 0xeb || !prof_x86_keeps(in, PROF_X86_ESP)) {
+        st->depth = -1;
+
+    } else if (in->modrm >= 0xc0 || !in->has_modrm || op == 0x8b || op == 0x8d
+               || op == 0x63)
+    {
+        return;
+    }
+
+    st->stack.number = number;
+    st->stack.set = pos;
+
+    if (st->depth >= 0) {
+        st->depth += change;
+    }
+}
+
+
+static void
+prof_x86_join(prof_x86_state_t *st, size_t pos)
+{
+    uint32_t  i;
+
+    for (i = 0; i < st->njoins; i++) {
+
+        if (st->joins[i] != (int64_t) pos) {
+            continue;
+        }
+
+        if (st->depth >= 0 && st->depth != st->depths[i]) {
+            st->depth = -1;
+            return;
+        }
+
+        st->depth = st->depths[i];
+    }
 }
 
 
@@ -176,8 +362,10 @@ prof_x86_jumps(const prof_syscall_code_t *code, size_t set, size_t call)
 }
 
 
-static int
-prof_x86_sets_eax(const prof_x86_insn_t *in, uint32_t *number)
+/* the constant that %eax is set to, plus 1, or 0 */
+
+static uint32_t
+prof_x86_constant(const prof_x86_insn_t *in)
 {
     if (in->map != 0 || in->vex || (in->prefixes & PROF_X86_DATA16)) {
         return 0;
@@ -186,9 +374,8 @@ prof_x86_sets_eax(const prof_x86_insn_t *in, uint32_t *number)
     /* xor %eax,%eax */
 
     if ((in->opcode == 0x31 || in->opcode == 0x33) && in->modrm == 0xc0
-        && (in->rex & (PROF_X86_REX_R|PROF_X86_REX_B)) == 0)
+        && in->reg == PROF_X86_EAX && in->rm == PROF_X86_EAX)
     {
-        *number = 0;
         return 1;
     }
 
@@ -201,21 +388,52 @@ prof_x86_sets_eax(const prof_x86_insn_t *in, uint32_t *number)
         return 0;
     }
 
-    *number = (uint32_t) in->immediate;
+    return prof_x86_number(in->immediate);
+}
 
-    return 1;
+
+static uint32_t
+prof_x86_number(int64_t constant)
+{
+    return constant >= 0 && constant < PROF_X86_NUMBERS ? constant + 1 : 0;
+}
+
+
+/*
+ * PROF_CALL_STACK if the instruction reads the first argument on the stack,
+ * which is above the return address; else 0.
+ */
+
+static uint32_t
+prof_x86_argument(const prof_x86_state_t *st, const prof_x86_insn_t *in)
+{
+    return !in->vex && (in->rex & PROF_X86_REX_B) == 0
+           && ((in->rex & PROF_X86_REX_W) || in->opcode == 0xff)
+           && (in->modrm & 7) == 4 && in->modrm < 0xc0 && in->sib == 0x24
+           && st->depth >= 0 && in->displacement == st->depth + 8
+           ? PROF_CALL_STACK : 0;
+}
+
+
+static int
+prof_x86_is_copy(const prof_x86_insn_t *in, uint32_t from, uint32_t to)
+{
+    return in->map == 0 && !in->vex && in->modrm >= 0xc0
+           && !(in->prefixes & PROF_X86_DATA16)
+           && ((in->opcode == 0x89 && in->reg == from && in->rm == to)
+               || (in->opcode == 0x8b && in->reg == to && in->rm == from));
 }
 
 
 /*
  * The instructions that compilers put between the number and the call.  All
- * others are treated as if they changed %eax.
+ * others are treated as if they changed the register.
  */
 
 static int
-prof_x86_keeps_eax(const prof_x86_insn_t *in)
+prof_x86_keeps(const prof_x86_insn_t *in, uint32_t reg)
 {
-    uint32_t  op, reg, rm;
+    uint32_t  op;
 
     if (in->vex || in->map > 1) {
         return 0;
@@ -224,11 +442,8 @@ prof_x86_keeps_eax(const prof_x86_insn_t *in)
     op = in->opcode;
 
     if (in->map == 1) {
-        return prof_x86_keeps_eax_0f(op);
+        return prof_x86_keeps_0f(op);
     }
-
-    reg = (in->modrm >> 3 & 7) + ((in->rex & PROF_X86_REX_R) ? 8 : 0);
-    rm = (in->modrm & 7) + ((in->rex & PROF_X86_REX_B) ? 8 : 0);
 
     switch (op) {
 
@@ -236,7 +451,7 @@ prof_x86_keeps_eax(const prof_x86_insn_t *in)
 
     case 0x01: case 0x09: case 0x21: case 0x29: case 0x31: case 0x81:
     case 0x83: case 0x89: case 0xc1: case 0xc7: case 0xd1:
-        return in->modrm < 0xc0 || rm != 0;
+        return in->modrm < 0xc0 || in->rm != reg;
 
     case 0x88: case 0xc6:
         return in->modrm < 0xc0;
@@ -245,7 +460,7 @@ prof_x86_keeps_eax(const prof_x86_insn_t *in)
 
     case 0x03: case 0x0b: case 0x23: case 0x2b: case 0x33: case 0x63:
     case 0x8b: case 0x8d:
-        return reg != 0;
+        return in->reg != reg;
 
     /* cmp, test, push, nop */
 
@@ -254,6 +469,9 @@ prof_x86_keeps_eax(const prof_x86_insn_t *in)
     case 0xa9:
         return op != 0x80 || (in->modrm & 0x38) == 0x38;
 
+    case 0xf6: case 0xf7:
+        return (in->modrm & 0x30) == 0;
+
     case 0x90:
         return in->rex == 0;
     }
@@ -261,17 +479,18 @@ prof_x86_keeps_eax(const prof_x86_insn_t *in)
     /* mov $n,%reg; pop %reg; push; a conditional jump that is not taken */
 
     if ((op >= 0xb8 && op <= 0xbf) || (op >= 0x58 && op <= 0x5f)) {
-        return (op & 7) != 0 || (in->rex & PROF_X86_REX_B);
+        return (op & 7) + ((in->rex & PROF_X86_REX_B) ? 8 : 0) != reg;
     }
 
-    return (op >= 0x50 && op <= 0x57) || (op >= 0x70 && op <= 0x7f);
+    return (op >= 0x50 && op <= 0x57) || (op >= 0x70 && op <= 0x7f)
+           || (op == 0xff && (in->modrm & 0x38) == 0x30);
 }
 
 
 /* moves of vectors, nop, conditional jumps */
 
 static int
-prof_x86_keeps_eax_0f(uint32_t opcode)
+prof_x86_keeps_0f(uint32_t opcode)
 {
     switch (opcode) {
 
@@ -432,19 +651,23 @@ prof_x86_modrm(prof_x86_bytes_t *b, prof_x86_insn_t *in)
     mod = in->modrm >> 6;
     base = in->modrm & 7;
 
+    in->reg = (in->modrm >> 3 & 7) + ((in->rex & PROF_X86_REX_R) ? 8 : 0);
+    in->rm = base + ((in->rex & PROF_X86_REX_B) ? 8 : 0);
+
     if (mod == 3) {
         return;
     }
 
     if (base == 4) {
-        base = prof_x86_get(b, 1) & 7;          /* of the SIB byte */
+        in->sib = prof_x86_get(b, 1);
+        base = in->sib & 7;
     }
 
     if (mod == 1) {
-        (void) prof_x86_get(b, 1);
+        in->displacement = (int8_t) prof_x86_get(b, 1);
 
     } else if (mod == 2 || base == 5) {
-        (void) prof_x86_get(b, 4);
+        in->displacement = (int32_t) prof_x86_get(b, 4);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "profile/prof_merge.h"
 #include "unwind/prof_unwind.h"
 
+#include <asm/unistd.h>
 #include <unistd.h>
 
 
@@ -35,7 +36,7 @@
 #define ARM_RET    "\xc0\x03\x5f\xd6"
 
 
-typedef uint32_t (*decode_pt)(const prof_syscall_code_t *code);
+typedef void (*decode_pt)(const prof_syscall_code_t *code, prof_call_t *call);
 
 
 static void check(decode_pt decode, const char *bytes, size_t len, size_t at,
@@ -43,6 +44,8 @@ static void check(decode_pt decode, const char *bytes, size_t len, size_t at,
 static void test_x86_64(void);
 static void test_x86_64_unknown(void);
 static void test_x86_64_cut(void);
+static void test_x86_64_arguments(void);
+static void test_chain(void);
 static void test_aarch64(void);
 static void test_profile(void);
 static void test_others(void);
@@ -58,10 +61,12 @@ main(void)
     test_x86_64();
     test_x86_64_unknown();
     test_x86_64_cut();
+    test_x86_64_arguments();
     test_aarch64();
     test_profile();
     test_others();
     test_kept();
+    test_chain();
 
     prof_profile_forget();
 
@@ -74,6 +79,7 @@ check(decode_pt decode, const char *bytes, size_t len, size_t at,
     uint32_t number, const char *text)
 {
     uint8_t              *copy;
+    prof_call_t           call;
     prof_syscall_code_t   code;
 
     /* a sanitizer sees reads past the end */
@@ -88,8 +94,12 @@ check(decode_pt decode, const char *bytes, size_t len, size_t at,
     code.bytes = copy;
     code.len = len;
     code.at = at;
+    code.returns = 0;
 
-    is_int(decode(&code), number, "%s", text);
+    memset(&call, 0, sizeof(prof_call_t));
+    decode(&code, &call);
+
+    is_int(call.number, number == PROF_NONE ? 0 : number + 1, "%s", text);
 
     free(copy);
 }
@@ -151,7 +161,8 @@ test_x86_64_cut(void)
 {
     size_t               at, len;
     uint8_t             *copy;
-    uint32_t             known;
+    uint32_t             known, wrong;
+    prof_call_t          call;
     prof_syscall_code_t  code;
 
     static const uint8_t  whole[] =
@@ -160,6 +171,7 @@ test_x86_64_cut(void)
         "\xf7\x00\x01\x00\x00\x00\xc8\x01\x02\x03" X86_20 X86_CALL X86_RET;
 
     known = 0;
+    wrong = 0;
 
     for (len = 0; len < sizeof(whole); len++) {
         copy = malloc(len + 1);
@@ -169,16 +181,136 @@ test_x86_64_cut(void)
             code.bytes = copy;
             code.len = len;
             code.at = at;
+            code.returns = 0;
 
-            if (prof_syscall_x86_64(&code) != PROF_NONE) {
-                known += prof_syscall_x86_64(&code) == 20 && len >= 46;
-            }
+            memset(&call, 0, sizeof(prof_call_t));
+            prof_syscall_x86_64(&code, &call);
+
+            known += call.number == 21 && len >= 46;
+            wrong += call.number && call.number != 21;
         }
 
         free(copy);
     }
 
     is_int(known, 4, "only a complete function has a call");
+    is_int(wrong, 0, "no other call");
+}
+
+
+/* the common code of glibc 2.41, and a function that calls it */
+
+static const uint8_t  passes[] =
+    "\x53\x49\x89\xca\xa8\x01\x75\x10"       /* push %rbx; mov; jne */
+    "\x41\x51\x41\x50"                       /* push %r9; push %r8 */
+    "\x48\x8b\x74\x24\x20"                   /* mov 0x20(%rsp),%rsi */
+    "\xe8\x00\x10\x00\x00"                   /* call */
+    "\x5b\xc3"                               /* pop %rbx; ret */
+    "\x48\x8b\x44\x24\x10" X86_CALL X86_RET; /* mov 0x10(%rsp),%rax */
+
+static const uint8_t  takes[] =
+    "\xf6\x07\x08\x49\x89\xfb\x48\x89\xf0"   /* testb; mov; mov %rsi,%rax */
+    "\x48\x89\xd7\x48\x89\xce" X86_CALL X86_RET;
+
+static const uint8_t  forwards[] =
+    "\x48\x83\xec\x10\xff\x74\x24\x18"       /* sub; push 0x18(%rsp) */
+    "\xe8\xd8\xff\xff\xff\x5a\x59\xc3";      /* call */
+
+static const uint8_t  begins[] =
+    "\x48\x83\xec\x10\x48\x63\xd2\x45\x31\xc9\x6a\x14"
+    "\x45\x31\xc0\x31\xc9\xe8\x00\x01\x00\x00\xc3";
+
+
+static void
+test_x86_64_arguments(void)
+{
+    prof_call_t          call;
+    prof_syscall_code_t  code;
+
+    memset(&call, 0, sizeof(prof_call_t));
+    code = (prof_syscall_code_t) { passes, sizeof(passes) - 1, 31, 0 };
+    prof_syscall_x86_64(&code, &call);
+    is_int(call.number, PROF_CALL_STACK, "an argument on the stack");
+
+    memset(&call, 0, sizeof(prof_call_t));
+    code = (prof_syscall_code_t) { passes, sizeof(passes) - 1, 22, 1 };
+    prof_syscall_x86_64(&code, &call);
+    is_int(call.second, PROF_CALL_STACK, "it is passed in a register");
+    is_int(call.stack, 0, "and not on the stack");
+    is_int(call.target, 22 + 0x1000, "to this function");
+
+    memset(&call, 0, sizeof(prof_call_t));
+    code = (prof_syscall_code_t) { takes, sizeof(takes) - 1, 17, 0 };
+    prof_syscall_x86_64(&code, &call);
+    is_int(call.number, PROF_CALL_SECOND, "the second argument");
+
+    memset(&call, 0, sizeof(prof_call_t));
+    code = (prof_syscall_code_t) { forwards, sizeof(forwards) - 1, 13, 1 };
+    prof_syscall_x86_64(&code, &call);
+    is_int(call.stack, PROF_CALL_STACK, "an argument is passed on");
+
+    memset(&call, 0, sizeof(prof_call_t));
+    code = (prof_syscall_code_t) { begins, sizeof(begins) - 1, 22, 1 };
+    prof_syscall_x86_64(&code, &call);
+    is_int(call.stack, 21, "a constant on the stack");
+
+    memset(&call, 0, sizeof(prof_call_t));
+    code = (prof_syscall_code_t) { begins, sizeof(begins) - 1, 12, 1 };
+    prof_syscall_x86_64(&code, &call);
+    is_int(call.stack, 0, "no call returns there");
+}
+
+
+/* three functions, as in glibc 2.41; and the same with another caller */
+
+static void
+test_chain(void)
+{
+    uint32_t         frames[3], i, node;
+    prof_call_t      calls[3];
+    prof_profile_t  *p;
+
+    p = fixture_create("chain");
+    (void) fixture_object(p, "/lib/libc.so.6", "");
+    memset(calls, 0, sizeof(calls));
+
+    node = PROF_NONE;
+
+    for (i = 0; i < 3; i++) {
+        frames[i] = fixture_frame(p, 0, 0x1000 * (i + 1) + 8, "libc");
+        p->frames[frames[i]].type = PROF_TYPE_RETURN;
+        p->frames[frames[i]].function = 0x1000 * (i + 1);
+        calls[i].target = 0x1000;
+        node = fixture_node(p, node, frames[i]);
+    }
+
+    fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1000, 1000);
+
+    calls[0].stack = 20 + 1;
+    calls[1].second = PROF_CALL_STACK;
+    calls[2].number = PROF_CALL_SECOND;
+    calls[1].target = 0x1008;
+
+    is_int(prof_syscall_frames(p, calls), PROF_OK, "another function");
+    is_str(leaf(p, 0), "libc", "is not the one that was called");
+
+    calls[1].target = 0x1000;
+    calls[0].stack = 0;
+
+    is_int(prof_syscall_frames(p, calls), PROF_OK, "an unknown argument");
+    is_str(leaf(p, 0), "libc", "is no number");
+
+    calls[0].stack = PROF_CALL_STACK;
+
+    is_int(prof_syscall_frames(p, calls), PROF_OK, "an argument of a root");
+    is_str(leaf(p, 0), "libc", "has no caller");
+
+    calls[0].stack = __NR_writev + 1;
+
+    is_int(prof_syscall_frames(p, calls), PROF_OK, "a constant");
+    is_str(leaf(p, 0), "sys_writev", "is the number of the call");
+
+    prof_profile_destroy(p);
 }
 
 
