@@ -50,13 +50,10 @@ $t->run();
 
 my $arg = 'performance_bar=flamegraph';
 
-my %TYPES = (
-    speedscope => 'application/json',
-    folded     => 'text/plain; charset=utf-8',
-    pprof      => 'application/octet-stream',
-    svg        => 'image/svg+xml',
-    html       => 'text/html; charset=utf-8',
-);
+# "| [`name`](#name) | `type` | ..."; t/docs.t compares it with the encoders
+open my $f, '<', dirname(__FILE__) . '/../docs/output-formats.md'
+    or die "output-formats.md: $!";
+my %TYPES = do { local $/; <$f> } =~ /^\| \[`(\w+)`\]\(#\w+\) \| `([^`]+)`/mg;
 
 # the formats there are: the message says what is taken
 my %formats = map { $_ => 1 }

@@ -15,7 +15,7 @@ typedef struct {
     ngx_int_t   (*parse)(ngx_str_t *value);
     ngx_int_t     min;
     ngx_int_t     max;
-    const char   *takes;         /* NULL: names of formats */
+    const char   *takes;         /* NULL: names of a table */
 } ngx_http_profile_param_t;
 
 
@@ -33,7 +33,7 @@ static ngx_http_profile_param_t
     ngx_http_profile_param_defs[NGX_HTTP_PROFILE_PARAMS] =
 {
     { ngx_string("mode"), ngx_http_profile_parse_mode,
-      0, NGX_MAX_INT_T_VALUE, "\"wall\", \"cpu\" or \"object\"" },
+      0, NGX_MAX_INT_T_VALUE, NULL },
 
     { ngx_string("format"), ngx_http_profile_parse_format,
       0, NGX_MAX_INT_T_VALUE, NULL },
@@ -116,22 +116,30 @@ const char *
 ngx_http_profile_param_takes(ngx_uint_t n)
 {
     u_char      *p;
-    ngx_uint_t   i;
+    ngx_uint_t   i, last;
 
-    static u_char  formats[256];
+    static u_char  names[256];
 
     if (ngx_http_profile_param_defs[n].takes) {
         return ngx_http_profile_param_defs[n].takes;
     }
 
-    p = formats;
+    last = PROF_MODE_MAX - 1;
 
-    for (i = 0; prof_encoders[i]; i++) {
-        p = ngx_slprintf(p, formats + sizeof(formats) - 1, "%s\"%s\"",
-                         i ? " or " : "", prof_encoders[i]->name);
+    if (n == NGX_HTTP_PROFILE_PARAM_FORMAT) {
+        for (last = 0; prof_encoders[last + 1]; last++) { /* void */ }
     }
 
-    return (const char *) formats;
+    p = names;
+
+    for (i = 0; i <= last; i++) {
+        p = ngx_slprintf(p, names + sizeof(names) - 1, "%s\"%s\"",
+                         i == 0 ? "" : i < last ? ", " : " or ",
+                         n == NGX_HTTP_PROFILE_PARAM_FORMAT
+                         ? prof_encoders[i]->name : prof_mode_name(i));
+    }
+
+    return (const char *) names;
 }
 
 
