@@ -15,6 +15,12 @@ use ProfileTest;
 use ProfileTest::Module;
 use ProfileTest::Pprof;
 
+my $THREAD = qr/ngx_http_dlopen_test_thread/;
+
+# what the thread calls: the C library, whose static functions may have no names,
+# and the profiler's hooks of the library
+my $CALLED = qr/_*(?:libc_)?(?:dl(?:open|sym|close)|cfree|free)|libc\.so|prof_/;
+
 my $ROUNDS = $ENV{TEST_NGINX_ROUNDS} || 60;
 
 my $t = ProfileTest->new()->has_program($ENV{CC} || 'cc');
@@ -91,6 +97,9 @@ $t->write_file('page', 'x' x 100_000);
 $t->run();
 
 my ($pid) = $t->worker_pids();
+
+held('before');
+
 my $before = loads();
 
 # requests; each capture of memory replaces the slots and puts them back
@@ -111,7 +120,8 @@ for my $round (1 .. $ROUNDS) {
 
 is($bad, 0, "$ROUNDS requests in each mode, all with a profile");
 
-# the worker: whatever comes and goes, what stays has its names
+# the worker: all that stays has its names, and what comes and goes has none or
+# the right ones
 
 my %capture = map {
     $_ => http_get("/-/profile/$_?seconds=3&format=pprof"
@@ -129,13 +139,41 @@ for my $mode (qw/ object wall cpu /) {
         next;
     }
 
-    next if $mode eq 'wall';    # it is of the main thread, which waits
+    my ($total, $threads, $wrong, $cut) = (0, 0, 0, 0);
 
-    cmp_ok($p->total($type, sub {
-        grep { /ngx_http_dlopen_test_thread/ } @{$_[0]{stack}} }), '>',
-        0.25 * $p->total($type), "$mode: functions of what stays");
+    $p->total($type, sub {
+        my $stack = join(' < ', @{$_[0]{stack}});
+        my $weight = $p->value($type, $_[0]);
 
-    next if $mode eq 'cpu';     # loads between two samples hide what goes
+        $total += $weight;
+        $threads += $weight if $stack =~ /$THREAD/;
+
+        # code that was gone before the next snapshot: its caller is known, or
+        # the stack ends
+
+        if ($stack =~ /\Q[anonymous code]\E/) {
+            $wrong += $weight
+                unless $stack =~ /^(?:[^\[]+\ <\ )?\Q[anonymous code]\E\ <
+                                  \ (?:$THREAD\b|\[no\ unwind\ info\]$)/x;
+            return 0;
+        }
+
+        $cut += $weight if $stack =~ /\[no unwind info\]/;
+
+        # the thread calls nothing else
+
+        $wrong += $weight
+            if $stack =~ /([^ ]+) < $THREAD/
+               && $1 !~ /^(?:dlopen_test_work|$CALLED)/;
+
+        return 0;
+    });
+
+    cmp_ok($threads, '>', 0, "$mode: functions of what stays");
+    is($wrong, 0, "$mode: no frame has the name of other code");
+    cmp_ok($cut, '<=', 0.01 * $total, "$mode: stacks of what stays are whole");
+
+    next if $mode ne 'object';  # most libraries are gone before a snapshot
 
     cmp_ok($p->total($type, sub {
         grep { /dlopen_test_work/ } @{$_[0]{stack}} }), '>', 0,
@@ -144,9 +182,31 @@ for my $mode (qw/ object wall cpu /) {
 
 cmp_ok(loads() - $before, '>', 100, 'libraries were loaded meanwhile');
 is((split ' ', http_get('/loads?stop')->body())[1], 0, 'all of them work');
+
+held('after');
+
 is(join(' ', $t->worker_pids()), $pid, 'the worker is the same');
 
 ###############################################################################
+
+# a library that stays while the worker is captured
+sub held {
+    my ($when) = @_;
+
+    http_get('/loads?hold');
+
+    my $p = ProfileTest::Pprof->new(
+        http_get('/-/profile/cpu?seconds=1&frequency=500&format=pprof',
+                 timeout => 60));
+    my $type = 'cpu/nanoseconds';
+
+    cmp_ok($p->total($type, sub {
+        join(' ', @{$_[0]{stack}}) =~ /dlopen_test_work $THREAD/ }), '>',
+        0.9 * $p->total($type), "$when: a library that stays has names");
+
+    http_get('/loads?stop');
+}
+
 
 sub loads {
     return (split ' ', http_get('/loads')->body())[0];

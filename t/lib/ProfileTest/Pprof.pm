@@ -195,13 +195,21 @@ sub samples {
 sub total {
     my ($self, $type, $match) = @_;
 
+    return sum0(map { $self->value($type, $_) }
+                grep { !$match || $match->($_) } $self->samples());
+}
+
+
+# one sample's value
+sub value {
+    my ($self, $type, $sample) = @_;
+
     my @types = $self->types();
     my ($i) = grep { $types[$_] eq $type } 0 .. $#types;
 
     die "no $type in @types\n" unless defined $i;
 
-    return sum0(map { $_->{values}[$i] }
-                grep { !$match || $match->($_) } $self->samples());
+    return $sample->{values}[$i];
 }
 
 
