@@ -2,8 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Answers of the console: their headers, which are the same for all, and
- * their bodies.
+ * Answers of the console: their common headers and their bodies.
  */
 
 

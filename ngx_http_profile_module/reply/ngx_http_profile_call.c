@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What calls of the console are given, and answers that come later.
+ * Arguments of calls of the console, and answers that come later.
  */
 
 
@@ -96,7 +96,7 @@ ngx_http_profile_call_hold(ngx_http_profile_call_t *call,
     call->data = data;
     call->held = 1;
 
-    /* this notices a client that goes away */
+    /* this handler notices when the client closes the connection */
 
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = ngx_http_request_empty_handler;

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Replacing the response.  The filters stand below all filters that produce
- * the body (gzip and range among them) and above those that frame it for the
- * protocol.  The original response ends here: its header is noted, its body is
- * consumed.  When the reply is ready, it goes on from here in its place.
+ * Replaces the response.  The filters are below all filters that produce the
+ * body (for example gzip and range) and above the filters that frame it for the
+ * protocol.  The original response ends here: its status is noted, and its body
+ * is discarded.  When the reply is ready, it passes the filters below instead.
  */
 
 
@@ -15,7 +15,7 @@
 #include "store/ngx_http_profile_store.h"
 
 
-/* ms between looks whether the request's threads have ended */
+/* ms between checks whether the request's thread operations have ended */
 #define NGX_HTTP_PROFILE_CUT_AGAIN  10
 
 
@@ -74,7 +74,7 @@ ngx_http_profile_filter_init(ngx_conf_t *cf)
 }
 
 
-/* all that the filters cost while nobody profiles */
+/* while no request is captured, the filters cost only this check */
 
 PROF_HOT static ngx_int_t
 ngx_http_profile_header_filter(ngx_http_request_t *r)
@@ -110,7 +110,7 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    /* requests that never came to their content are decided here */
+    /* the decision for requests that did not reach the content phase */
 
     if (ngx_http_profile_admit(ctx) != NGX_OK) {
         ngx_http_profile_drop(ctx);
@@ -121,7 +121,7 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
         return ngx_http_profile_filter_record(ctx);
     }
 
-    /* after these nginx does not wait for another response */
+    /* nginx does not wait for a reply in place of such a response */
 
     if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS
         || r->filter_finalize)
@@ -146,7 +146,7 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
 }
 
 
-/* the response goes out as it is, with the profile's name in its header */
+/* sends the original response, with the profile's id in its header */
 
 static ngx_int_t
 ngx_http_profile_filter_record(ngx_http_profile_ctx_t *ctx)
@@ -180,12 +180,12 @@ ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx)
 
     if (ctx->status == 0) {
 
-        /* as nginx logs a response of HTTP/0.9, which has none */
+        /* nginx logs 9 for a response of HTTP/0.9, which has no status */
 
         ctx->status = 9;
     }
 
-    /* as the header filter would have done */
+    /* ngx_http_header_filter() would set these */
 
     r->header_sent = 1;
 
@@ -216,9 +216,9 @@ ngx_http_profile_filter_body(ngx_http_request_t *r, ngx_chain_t *in)
     }
 
     /*
-     * Not before the end: code that flushes, as Lua's ngx.flush(true), waits
-     * until nothing is buffered.  After an upstream that failed midway only a
-     * flush comes, and the request is finalized.
+     * The bit is set only at the end of the response: code that flushes, as
+     * Lua's ngx.flush(true), waits until nothing is buffered.  If an upstream
+     * fails midway, nginx sends only a flush and finalizes the request.
      */
 
     for ( /* void */ ; in; in = in->next) {
@@ -235,8 +235,8 @@ ngx_http_profile_filter_body(ngx_http_request_t *r, ngx_chain_t *in)
 
 
 /*
- * Stands for ngx_http_writer() when the response is complete: a filter above
- * that still holds a part of it, because it failed midway, passes nothing on.
+ * Replaces ngx_http_writer() when the response is complete.  A filter above may
+ * still hold a part of a response that failed midway; this part is not sent.
  */
 
 static void
@@ -266,7 +266,7 @@ ngx_http_profile_writer(ngx_http_request_t *r)
 
     if (ctx && !ctx->reply.ready) {
 
-        /* it is not the client who keeps us waiting: no timeout */
+        /* the job is not ready, so no timeout for the client is set */
 
         if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
             ngx_http_finalize_request(r, NGX_ERROR);
@@ -334,7 +334,7 @@ ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
     out.buf = b;
     out.next = NULL;
 
-    /* the filters are out of the way from here on */
+    /* without a context the filters pass the reply on */
 
     ngx_http_profile_drop(ctx);
 
@@ -349,8 +349,8 @@ ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * Answers with an error before the content is made, in place of the content
- * phase: what it returns is what a checker returns.
+ * Sends an error in place of the content phase.  Returns the result of a
+ * checker of nginx's phase engine.
  */
 
 static ngx_int_t
@@ -374,9 +374,9 @@ ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * A response of the console: what filters above this one add, or change, is
- * meant for the site's own.  A subrequest's goes to those that put it in its
- * place.
+ * Sends a response of the console past the filters above, which add and change
+ * things for responses of the site.  The response of a subrequest passes all
+ * filters, because some of them put it into the main response.
  */
 
 ngx_int_t
@@ -404,9 +404,8 @@ ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out)
 
 
 /*
- * Whether nginx is done with the response that is being swallowed: the
- * request is finalized, and only our own bit and what the replaced response
- * cannot fill keeps it.
+ * Returns whether nginx has completed the response that is discarded: the
+ * request is finalized, and no filter holds a part of the response.
  */
 
 static ngx_uint_t
@@ -469,7 +468,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* the capture ends; a response that is recorded goes on */
+/* ends the capture; the response of a recorded request continues */
 
 static void
 ngx_http_profile_timeout(ngx_http_profile_ctx_t *ctx)
@@ -505,7 +504,7 @@ ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
     c = r->connection;
 
-    /* they have addresses of buffers */
+    /* thread operations of the request use its buffers */
 
     if (r->blocked) {
         ngx_add_timer(&ctx->timer, NGX_HTTP_PROFILE_CUT_AGAIN);
@@ -532,7 +531,7 @@ ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx)
         r->lingering_close = 1;
     }
 
-    /* as ngx_http_finalize_request() does when something is left to send */
+    /* ngx_http_finalize_request() sets these when data is left to send */
 
     r->http_state = NGX_HTTP_WRITING_REQUEST_STATE;
     r->read_event_handler = r->discard_body
@@ -544,8 +543,8 @@ ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * As ngx_http_terminate_request() does.  Handlers finalize requests: one more
- * reference keeps the main one.
+ * Calls the cleanup handlers, as ngx_http_terminate_request() does.  Handlers
+ * may finalize requests, so one more reference keeps the main request.
  */
 
 static void

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Recording: the response goes out as it is, and its profile to the store.
- * Its header names the profile, which is there when the request has ended, or
- * when profile_timeout has ended the capture.
+ * Recording: the original response is sent, and the profile is stored.  The
+ * response's header contains the profile's id.  The profile is made when the
+ * request ends, or when profile_timeout ends the capture.
  */
 
 
@@ -26,7 +26,7 @@ static ngx_str_t  ngx_http_profile_no_thread =
     ngx_string("the profile could not be made, see the error log\n");
 
 
-/* the response begins; the context may be dropped */
+/* adds the headers of a recorded response; the context may be dropped */
 
 ngx_int_t
 ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
@@ -58,7 +58,7 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
 
     ctx->record = 1;
 
-    /* the capture has ended before */
+    /* profile_timeout has ended the capture already */
 
     if (ctx->track->capture == NULL) {
         (void) ngx_http_profile_record(ctx);
@@ -69,7 +69,7 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* no profile is made for which there is no job: this needs no memory */
+/* sets an error reply if no job can be started; this needs no memory */
 
 void
 ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx)
@@ -96,7 +96,7 @@ ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* gives the profile to a job, which stores it, whatever becomes of us */
+/* passes the profile to a job, which stores it also after the request */
 
 ngx_int_t
 ngx_http_profile_record(ngx_http_profile_ctx_t *ctx)
@@ -116,7 +116,7 @@ ngx_http_profile_record(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* the capture ends, and is made a profile if a job can be started for it */
+/* ends the capture, and makes its profile if a job can be started */
 
 void
 ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx)
@@ -139,9 +139,8 @@ ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * The request ends: most of it is still there, but nothing may be allocated
- * for it.  One that never came to a response is recorded as well if it was
- * admitted.
+ * The request ends.  Most of its data is valid, but its pool must not be used
+ * for allocations.  An admitted request without a response is recorded as well.
  */
 
 void

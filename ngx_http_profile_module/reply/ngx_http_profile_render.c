@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Rendering: naming the frames and encoding takes milliseconds to seconds and
- * reads files, so it is done by a job.  The thread gets a profile that refers
- * to nothing of the process.
+ * Rendering: a job names the frames and encodes the profile, because this takes
+ * milliseconds to seconds and reads files.  The thread gets a profile without
+ * references to other data of the process.
  */
 
 
@@ -51,7 +51,7 @@ static void ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
 static void ngx_http_profile_render_free(ngx_http_profile_render_t *render);
 
 
-/* the job takes the profile over; without a reply it is stored only */
+/* the job becomes the profile's owner; without a reply it only stores it */
 
 ngx_int_t
 ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
@@ -80,7 +80,7 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
         render->gzip.accepted = ngx_http_profile_accept_gzip(ctx->request);
         render->ctx = ctx;
 
-        /* what a browser gets, unless the page itself was asked for */
+        /* a browser gets the console's page, unless it asks for a format */
 
         render->page = render->negotiated && render->store
                        && render->encoder == &prof_encode_html
@@ -126,7 +126,7 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 }
 
 
-/* what the store's lists say of the request */
+/* the facts of the request for the lists of the store */
 
 static ngx_http_profile_stored_t *
 ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
@@ -138,7 +138,7 @@ ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
 
     r = ctx->request;
 
-    /* as it was sent: an internal redirect may have made GET of it */
+    /* the method of the request line: an internal redirect may set GET */
 
     method = ctx->request_line;
     p = ngx_strlchr(method.data, method.data + method.len, ' ');
@@ -236,7 +236,7 @@ ngx_http_profile_render_work(void *data)
 }
 
 
-/* before it is encoded: who reads the reply finds the profile in the store */
+/* stores before encoding, so that readers of the reply find the profile */
 
 static void
 ngx_http_profile_render_store(ngx_http_profile_render_t *render)
@@ -392,7 +392,7 @@ ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
 }
 
 
-/* the request is freed, and with it all buffers that refer to the output */
+/* the request is freed, and with it all buffers that use the output */
 
 void
 ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
@@ -413,12 +413,12 @@ ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    /* the slot is the job's until it is done */
+    /* the job occupies the slot until it is done */
 
     render->slot = ctx->slot;
     ctx->slot = 0;
 
-    /* what is stored is made for others as well */
+    /* a profile for the store is made also without the client */
 
     if (render->store == NULL
         && ngx_http_profile_job_cancel(&render->job) == NGX_OK)

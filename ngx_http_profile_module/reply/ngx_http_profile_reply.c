@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The header of the reply.  It has nothing of the original response.
+ * The header of the reply.  It contains no header of the original response.
  */
 
 
@@ -57,7 +57,7 @@ ngx_http_profile_reply_clean(ngx_http_request_t *r)
 {
     ngx_http_clean_header(r);
 
-    /* an upstream that speaks HTTP/0.9 has made it the client's version */
+    /* an upstream with HTTP/0.9 has changed the version of the request */
 
     if (r->http_version < NGX_HTTP_VERSION_10 && r->http_protocol.len) {
         r->http_version = NGX_HTTP_VERSION_10;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Who may profile: profile_allow and profile_if.  A request that a page of
- * another site has caused may not.
+ * Permission to profile: profile_allow and profile_if.  Requests that pages of
+ * other sites cause are refused.
  */
 
 
@@ -164,9 +164,9 @@ ngx_http_profile_allow_unix(ngx_array_t *allow)
 
 
 /*
- * Whether there is a location in the server that would admit the client's
- * address, and no page of another site has caused the request.  Most requests
- * that may not be profiled end here, before any other work is done for them.
+ * Checks that a location of the server permits the client's address, and that
+ * no page of another site has caused the request.  Most triggers without
+ * permission are refused here, before any other work is done.
  */
 
 ngx_int_t
@@ -219,10 +219,10 @@ ngx_http_profile_access_any(ngx_http_request_t *r,
 
 
 /*
- * The header that tells that a page of another site has caused the request, or
- * NULL.  A link that opens in its own tab is the user's own request: links with
- * a trigger are sent in chats and trackers.  Older browsers, and plain HTTP,
- * have the header "Origin" only.
+ * Returns the name of the header by which a page of another site has caused the
+ * request, or NULL.  A link that opens in its own tab is permitted: users send
+ * links with a trigger in chats and trackers.  Older browsers, and all browsers
+ * over plain HTTP, send only the header "Origin".
  */
 
 static const char *
@@ -261,7 +261,7 @@ ngx_http_profile_foreign(ngx_http_request_t *r)
 }
 
 
-/* the part of the permission that does not need the request's variables */
+/* checks what needs no variables: "profile_endpoint" and "profile_allow" */
 
 ngx_int_t
 ngx_http_profile_access_address(ngx_http_request_t *r,
@@ -274,10 +274,6 @@ ngx_http_profile_access_address(ngx_http_request_t *r,
     return ngx_http_profile_client(r, plcf->allow);
 }
 
-
-/*
- * Whether the location admits the request.  NGX_OK, or NGX_DECLINED.
- */
 
 ngx_int_t
 ngx_http_profile_access(ngx_http_request_t *r, ngx_http_profile_trigger_t *t,
@@ -299,7 +295,7 @@ ngx_http_profile_access(ngx_http_request_t *r, ngx_http_profile_trigger_t *t,
 }
 
 
-/* the same for a request that did not ask: refusing it is no news */
+/* for requests without a trigger: a refusal is not logged */
 
 ngx_int_t
 ngx_http_profile_permits(ngx_http_request_t *r,
@@ -333,7 +329,7 @@ ngx_http_profile_refused_by(ngx_http_request_t *r,
 }
 
 
-/* refused clients must not fill the log */
+/* the messages are limited, so that refused clients cannot fill the log */
 
 static void
 ngx_http_profile_log_refused(ngx_http_request_t *r,

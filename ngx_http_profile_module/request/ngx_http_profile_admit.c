@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Admission: what the location that a request is in says to its trigger.  A
- * request may pass several locations, and the last one counts.
+ * Admission: the location of a request decides about its trigger.  A request
+ * may pass several locations.  The decision of the last one holds.
  */
 
 
@@ -26,9 +26,9 @@ static ngx_str_t  ngx_http_profile_too_many =
 
 
 /*
- * Called in a server and in each location: takes the trigger out where the
- * configuration may permit it, and puts it back where it does not.  On failure
- * the context is dropped.
+ * nginx calls this function in the server and in each location.  It takes the
+ * trigger out if the configuration may permit the trigger, and puts it back
+ * otherwise.  On failure the context is dropped.
  */
 
 ngx_int_t
@@ -63,8 +63,8 @@ ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * Whether profile_if may refuse the request yet: in the location in which it
- * is, or, before it has one, in any of the server.
+ * Returns whether profile_if can still refuse the request.  Before the request
+ * has a location, any location of the server may have a condition.
  */
 
 static ngx_uint_t
@@ -87,9 +87,9 @@ ngx_http_profile_conditional(ngx_http_request_t *r,
 
 
 /*
- * Decides for the location in which the request is now; it may be asked again
- * in another one.  NGX_OK: admitted, ctx->reply is set if that is answered
- * with an error.  NGX_DECLINED: refused.
+ * Decides for the current location of the request.  In another location it
+ * decides again.  NGX_OK: the request is admitted; if the reply is an error,
+ * ctx->reply is set.  NGX_DECLINED: the request is refused.
  */
 
 ngx_int_t
@@ -140,7 +140,7 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
 
     if (ngx_http_profile_slots >= pmcf->max_captures) {
 
-        /* who keeps his response does not lose it for this */
+        /* a recorded request gets its response also without a profile */
 
         if (ctx->trigger.record) {
             ctx->crowded = 1;

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The life of a triggered request's context: begun in the POST_READ phase,
- * completed when nginx has nothing left to send, dropped when the request is
- * refused, or freed before.
+ * The life of a triggered request's context.  The context is created in the
+ * POST_READ phase.  It is completed when nginx has nothing left to send.  It is
+ * dropped when the request is refused or freed.
  */
 
 
@@ -146,7 +146,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
                                             NGX_HTTP_PROFILE_PARAM_FREQUENCY,
                                             plcf->frequency);
 
-    /* whoever may be refused yet has what everybody has */
+    /* before it is admitted, a request cannot ask for more than the default */
 
     conf.frequency = ngx_min(ctx->frequency, plcf->frequency);
     conf.mode = PROF_MODE_WALL;
@@ -190,7 +190,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* the client is known to be permitted: the capture becomes what was asked */
+/* the client is permitted, so the trigger's parameters take effect */
 
 void
 ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
@@ -274,7 +274,7 @@ ngx_http_profile_content(ngx_http_profile_track_t *tr)
 }
 
 
-/* a turn may have set callbacks of an upstream, or may have been the last */
+/* the turn may have set an upstream's callbacks, or may have been the last */
 
 static void
 ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr)
@@ -285,8 +285,8 @@ ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr)
 
 
 /*
- * A request may be finalized by code that ran outside of its turns.
- * Returns 1 if something was completed, which may post an event.
+ * Code that runs outside of a request's turns may finalize the request.
+ * Returns 1 if a request was completed.  Its completion may post an event.
  */
 
 PROF_HOT static ngx_uint_t
@@ -315,7 +315,7 @@ ngx_http_profile_check_all(void)
 }
 
 
-/* makes the profile of the capture, if that was not done yet */
+/* makes the profile of the capture, unless the profile exists already */
 
 void
 ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
@@ -338,7 +338,7 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
 
     prof_turn_end(ngx_http_profile_sampler(), c);
 
-    /* nginx's time is that of the poll before the last turn */
+    /* nginx has set its time at the poll before the last turn */
 
     ngx_time_update();
 
@@ -394,7 +394,7 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 }
 
 
-/* forgets the request; nothing of it remains but the memory of its pool */
+/* frees all that the context holds, except memory of the request's pool */
 
 void
 ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
@@ -471,7 +471,7 @@ ngx_http_profile_cleanup(void *data)
 }
 
 
-/* the process ends: nobody will ask for what is captured */
+/* the process ends, so captures are dropped without a profile */
 
 void
 ngx_http_profile_capture_exit(void)

@@ -2,10 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Whether a list of profile_allow admits a client.  The default list admits
- * the machine itself.  A proxy on the same machine connects from there, too,
- * for any client: so the default list does not admit a request that tells of
- * a proxy, unless ngx_http_realip_module has found the client's address.
+ * Checks a client against a list of profile_allow.  The default list admits
+ * local addresses.  A proxy on the same machine has a local address as well,
+ * but its clients are remote.  So the default list does not admit a request with
+ * a header of a proxy, unless ngx_http_realip_module has set the client's
+ * address.
  */
 
 
@@ -57,7 +58,7 @@ ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow)
 }
 
 
-/* what says that the request came through a proxy, or NULL */
+/* returns the name of the sign that a proxy sent the request, or NULL */
 
 static const char *
 ngx_http_profile_client_proxy(ngx_http_request_t *r)
@@ -80,9 +81,9 @@ ngx_http_profile_client_proxy(ngx_http_request_t *r)
 
 
 /*
- * Whether the address is another one than that of the connection: variables of
- * ngx_http_realip_module have the latter.  An address that is the same text
- * has no port, or another one.
+ * Returns whether ngx_http_realip_module has replaced the address of the
+ * connection.  Its variables contain the original address and port.  If the
+ * address has the same text, the port differs or is missing.
  */
 
 static ngx_uint_t
@@ -103,7 +104,7 @@ ngx_http_profile_client_is_real(ngx_http_request_t *r)
 }
 
 
-/* without the module nothing is different */
+/* without ngx_http_realip_module the values count as the same */
 
 static ngx_uint_t
 ngx_http_profile_client_same(ngx_http_request_t *r, const char *name,
@@ -125,7 +126,7 @@ ngx_http_profile_client_same(ngx_http_request_t *r, const char *name,
 }
 
 
-/* once for each worker: it is the configuration that is to be changed */
+/* logs once in each worker, because the configuration causes the refusal */
 
 static void
 ngx_http_profile_client_warn(ngx_http_request_t *r, const char *proxy)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the profile of a request says about the request.
+ * Facts of a request in its profile.
  */
 
 
@@ -101,7 +101,7 @@ ngx_http_profile_add_trace(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* without memory for a fact the profile still serves */
+/* if there is no memory for a fact, the profile is made without it */
 
 static void
 ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx, const char *name,

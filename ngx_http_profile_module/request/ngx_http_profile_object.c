@@ -18,7 +18,7 @@
 #include "stages/ngx_http_profile_stages.h"
 
 
-/* a capture that waits for memory to be freed */
+/* a capture that has ended, while its memory may still be freed */
 
 typedef struct {
     ngx_queue_t                  queue;
@@ -73,7 +73,7 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    /* not in the pool, which is measured */
+    /* not in the pool, because the pool is measured */
 
     object = ngx_calloc(sizeof(ngx_http_profile_object_t), ngx_cycle->log);
     if (object == NULL) {
@@ -104,7 +104,7 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
                                                 ngx_http_profile_object_push;
     ngx_http_profile_stage_observers.span_ends = ngx_http_profile_object_pop;
 
-    /* a request allocates little: all of it is counted */
+    /* a request allocates little, so each allocation is counted */
 
     conf.memory = plcf->buffer;
     conf.interval = 0;
@@ -239,7 +239,7 @@ ngx_http_profile_object_late(ngx_event_t *ev)
 }
 
 
-/* the process ends: what waits is not counted any more, and never comes */
+/* the process ends, so profiles that wait are not made */
 
 void
 ngx_http_profile_object_exit(void)
@@ -329,7 +329,7 @@ ngx_http_profile_object_push(ngx_http_profile_track_t *tr, ngx_str_t *name)
 }
 
 
-/* the span's number; when there are too many, that of what no span took */
+/* returns the span's number, or 0 (no span) if there are too many spans */
 
 static ngx_uint_t
 ngx_http_profile_object_span(ngx_http_profile_object_t *object,
@@ -379,7 +379,7 @@ ngx_http_profile_object_pop(ngx_http_profile_track_t *tr)
 }
 
 
-/* what was taken since the last border is the innermost span's */
+/* counts the bytes since the last border for the innermost span */
 
 static void
 ngx_http_profile_object_border(ngx_http_profile_ctx_t *ctx)
@@ -404,7 +404,7 @@ ngx_http_profile_object_border(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* blocks are never given back one by one, so it only grows */
+/* pools do not take back single blocks, so the fill only grows */
 
 static size_t
 ngx_http_profile_pool_fill(ngx_pool_t *pool)

@@ -133,7 +133,7 @@ ngx_http_profile_find_order(ngx_http_request_t *r,
 }
 
 
-/* returns whether orders were taken out of the header, and nothing remains */
+/* takes orders out of the header; returns whether the header is empty then */
 
 static ngx_uint_t
 ngx_http_profile_cut_orders(ngx_http_request_t *r,
@@ -206,7 +206,7 @@ ngx_http_profile_cut_cookie(ngx_http_request_t *r, ngx_table_elt_t *h,
         key = ngx_cpymem(q, h->value.data, p - h->value.data);
         key = ngx_cpymem(key, end, last - end);
 
-        /* without the separator before or after it */
+        /* the separator before or after the cookie is removed as well */
 
         if (end == last && key > q) {
             key--;
@@ -268,7 +268,7 @@ ngx_http_profile_order_fits(ngx_http_request_t *r,
 }
 
 
-/* an order is void once its profile is stored, or if the id is none */
+/* an order is void if its profile is stored already, or its id is malformed */
 
 static ngx_uint_t
 ngx_http_profile_order_taken(ngx_http_request_t *r, u_char *data)
@@ -306,7 +306,7 @@ ngx_http_profile_order_taken(ngx_http_request_t *r, u_char *data)
 }
 
 
-/* as the browser has sent it, and compares it with the path of a cookie */
+/* browsers compare the path that they send with the path of a cookie */
 
 static void
 ngx_http_profile_order_path(ngx_http_request_t *r, ngx_str_t *path)
@@ -357,7 +357,7 @@ ngx_http_profile_order_make(ngx_http_request_t *r,
 
     value.len = p - value.data;
 
-    /* workers look at cookies for so long */
+    /* until then workers look at cookies */
 
     ngx_http_profile_orders->until = ngx_time()
                                      + NGX_HTTP_PROFILE_ORDER_SECONDS;
@@ -383,7 +383,7 @@ ngx_http_profile_order_remove(ngx_http_request_t *r, ngx_str_t *path)
 }
 
 
-/* a path with a semicolon cannot be that of a cookie */
+/* the path of a cookie cannot contain a semicolon */
 
 static ngx_int_t
 ngx_http_profile_set_cookie(ngx_http_request_t *r, ngx_str_t *path,

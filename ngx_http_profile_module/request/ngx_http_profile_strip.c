@@ -2,13 +2,13 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Takes the trigger out of the request, and puts it back where the request
- * turns out not to be permitted.  While it is out, $args, $arg_..., $http_...,
- * $request_uri and what is passed to upstreams are without it; $request (the
- * request line as the client sent it) always keeps it.
+ * Takes the trigger out of the request, and puts it back if the request is not
+ * permitted.  While the trigger is out, $args, $arg_..., $http_...,
+ * $request_uri and requests to upstreams do not contain it.  $request (the
+ * request line as the client sent it) always contains it.
  *
- * Both directions may be asked for any number of times, and leave alone what
- * somebody else has replaced meanwhile.
+ * Both functions may be called any number of times.  They do not change a value
+ * that other code has replaced meanwhile.
  */
 
 
@@ -133,7 +133,7 @@ ngx_http_profile_strip_uri(ngx_http_profile_ctx_t *ctx)
 
     if (last == p) {
 
-        /* nothing is left behind the question mark */
+        /* no arguments are left, so the question mark is removed */
 
         last--;
     }
@@ -149,7 +149,7 @@ ngx_http_profile_strip_uri(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* the arguments that are not the trigger's, in their order */
+/* copies the arguments of the application in their order */
 
 static u_char *
 ngx_http_profile_copy_args(ngx_http_profile_trigger_t *t, u_char *dst,
@@ -182,9 +182,9 @@ ngx_http_profile_copy_args(ngx_http_profile_trigger_t *t, u_char *dst,
 
 
 /*
- * Pointers to other headers exist, so none may move; and who reads a list takes
- * each part but the first one for one that is not empty.  So the list gets
- * new parts, which refer to what remains of the old ones' memory.
+ * Pointers to headers exist, so headers must not move.  Code that reads a list
+ * expects that only its first part can be empty.  So the list gets new parts,
+ * which refer to the remaining headers in the memory of the old parts.
  */
 
 static ngx_int_t
@@ -219,7 +219,7 @@ ngx_http_profile_strip_headers(ngx_http_profile_ctx_t *ctx)
 
     if (nruns == 0) {
 
-        /* what is added must not overwrite what is taken out */
+        /* new headers must not overwrite the headers that were taken out */
 
         if (ngx_list_init(&empty, r->pool, list->nalloc, list->size)
             != NGX_OK)
@@ -239,12 +239,12 @@ ngx_http_profile_strip_headers(ngx_http_profile_ctx_t *ctx)
         list->part = runs[0];
         list->last = (nruns == 1) ? &list->part : &runs[nruns - 1];
 
-        /* the last part is full: what is added goes to a new one */
+        /* the last part is full, so new headers go to a new part */
 
         list->nalloc = list->last->nelts;
     }
 
-    /* to see whether somebody changed the list */
+    /* the copy shows later whether other code has changed the list */
 
     ngx_memcpy(&runs[n], runs, n * sizeof(ngx_list_part_t));
 
@@ -257,7 +257,7 @@ ngx_http_profile_strip_headers(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* the parts of the list without the trigger's headers; returns their number */
+/* makes parts without the trigger's headers; returns their number */
 
 static ngx_uint_t
 ngx_http_profile_split_headers(ngx_http_profile_ctx_t *ctx,
@@ -320,7 +320,7 @@ ngx_http_profile_unstrip_headers(ngx_http_profile_ctx_t *ctx)
         return NGX_OK;
     }
 
-    /* the list is another one now: the place in it is lost */
+    /* other code has changed the list, so the headers are appended */
 
     for (part = &ctx->headers.part; part; part = part->next) {
         h = part->elts;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What a trigger asks for: its action and its parameters.
+ * Parses a trigger: its action and its parameters.
  */
 
 
@@ -309,8 +309,8 @@ ngx_http_profile_set_param(ngx_http_request_t *r,
 
 
 /*
- * Notes what the client is told.  The name is one that the module knows: the
- * text contains nothing else that came from the client.
+ * Makes the error text for the client.  The name is one that the module knows,
+ * so the text contains no other input of the client.
  */
 
 static ngx_int_t
