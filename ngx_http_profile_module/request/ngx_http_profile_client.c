@@ -4,8 +4,8 @@
  *
  * Checks a client against a list of profile_allow.  The default list admits
  * local addresses.  A proxy on the same machine has a local address as well,
- * but its clients are remote.  So the default list does not admit a request with
- * a header of a proxy, unless ngx_http_realip_module has set the client's
+ * but its clients are remote.  So the default list does not admit a request
+ * with a header of a proxy, unless ngx_http_realip_module has set the client's
  * address.
  */
 

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The life of heaps, and the list of those that there are.
+ * The life of heaps, and the list of heaps.
  *
- * Context: the owner, which is one thread as long as there are heaps; not in a
+ * Context: the owner, which is the same thread while heaps exist; not in a
  * signal.
  */
 
@@ -20,13 +20,13 @@
 
 
 /*
- * One node and one block for so many bytes of memory that were asked for: with
- * the default, there are 65536 nodes and twice as many places for blocks.
+ * Bytes of conf->memory for each node and each block.  With the default size a
+ * heap has 65536 nodes and twice as many places for blocks.
  */
 
 #define PROF_HEAP_UNIT     64
 
-/* a reader that was stopped for longer than this many looks is a bug */
+/* checks until a reader must have left; a longer wait is a bug */
 #define PROF_HEAP_PATIENCE  1000000
 
 #define prof_heap_align(n)  (((n) + 63) & ~(size_t) 63)
@@ -144,7 +144,7 @@ prof_heap_map(size_t memory, uint32_t nblocks)
 
 #ifdef MADV_WIPEONFORK
 
-    /* without it, a child that allocates before it calls exec() counts, too */
+    /* otherwise a child would count its allocations before exec() */
 
     (void) madvise(p, size, MADV_WIPEONFORK);
 
@@ -194,7 +194,7 @@ prof_heap_destroy(prof_heap_t *h)
 
     prof_hooks_release();
 
-    /* what other threads still look at; a few instructions, if they run */
+    /* other threads may read the heap; readers need a few instructions */
 
     for (i = 0; i < PROF_HEAP_PATIENCE; i++) {
 
@@ -229,7 +229,7 @@ prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer)
 
     t->outer = outer;
 
-    /* a hook in a signal handler finds both or none */
+    /* a hook in a signal handler must not see only one of both values */
 
     __asm__ volatile ("" ::: "memory");
 
@@ -314,7 +314,7 @@ prof_heap_remove(prof_heap_t *h)
 }
 
 
-/* all captures of the process share the samples: those of the shortest one */
+/* all heaps of the process share samples, those of the shortest interval */
 
 static void
 prof_heap_choose(void)
@@ -343,7 +343,7 @@ prof_heap_choose(void)
 }
 
 
-/* the tables of the process are not what the process allocates */
+/* memory of the unwind tables does not count as allocated by the process */
 
 static void
 prof_heap_tables(int begins)

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Counts allocations: what the turns of a capture allocate, or what all threads
- * of the process do.
+ * Counts allocations of the turns of a capture, or of all threads of the
+ * process.
  *
  * Sizes are bytes.  Sampled allocations are scaled up to all allocations.
  */
@@ -25,8 +25,8 @@ typedef struct prof_heap_s  prof_heap_t;
 
 
 /*
- * The memory that is reserved is up to 2.7 times conf->memory; what is not
- * needed is not touched.
+ * A heap reserves up to 2.7 times conf->memory.  Pages that are not needed are
+ * not touched.
  */
 
 typedef struct {
@@ -51,22 +51,22 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Counts what all threads of the process allocate, conf->process being 1.
+ * Counts the allocations of all threads of the process; conf->process is 1.
  * Several heaps of the process share samples, those of the shortest interval.
- * Needs the unwind tables; who has made a heap makes and destroys all that
- * there are at a time.  Returns NULL with *err set to a static text and errno.
+ * The unwind tables must exist.  While heaps exist, one thread makes and
+ * destroys all of them.  Returns NULL with *err set to a static text and errno.
  */
 prof_heap_t *prof_heap_create(const prof_heap_conf_t *conf, const char **err);
 
-/* puts everything back when it was the last heap */
+/* the last heap also removes the hooks */
 void prof_heap_destroy(prof_heap_t *h);
 
 void prof_heap_totals(prof_heap_t *h, prof_heap_totals_t *totals);
 
-/* the block will be freed with what the capture is of: as if it were freed */
+/* counts the block as freed: it will be freed with the captured request */
 void prof_heap_forget(prof_heap_t *h, void *block);
 
-/* what this thread allocates between these calls is not counted; they nest */
+/* between these calls the thread's allocations are not counted; they nest */
 void prof_heap_mute(void);
 void prof_heap_unmute(void);
 

@@ -4,9 +4,9 @@
  *
  * Blocks and mappings that were counted, until they are freed.
  *
- * A block that is going to be freed is forgotten before it is freed: another
- * thread may get its address at once.  One that is going to be reallocated is
- * kept under an odd address until it is known whether it was.
+ * A block is removed before it is freed, because another thread may get its
+ * address at once.  A block that is reallocated is kept under an odd address
+ * until realloc() returns.
  */
 
 
@@ -30,7 +30,7 @@ prof_heap_add_block(prof_heap_t *h, void *p, const prof_live_block_t *block)
 
     if (b) {
 
-        /* it was freed by somebody who does not call through a slot */
+        /* code that does not call through a slot has freed the block */
 
         prof_heap_count(h, b, -1);
         prof_live_remove(&h->live, b, (uintptr_t) p);
@@ -73,7 +73,7 @@ prof_heap_add_map(prof_heap_t *h, void *p, const prof_live_block_t *block)
 }
 
 
-/* sign: 1 for a block that is there from now on, -1 for one that goes */
+/* sign: 1 for a block that was allocated, -1 for one that was freed */
 
 static void
 prof_heap_count(prof_heap_t *h, const prof_live_block_t *block, double sign)

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What hooks call after an allocation: whether it is sampled, by which stack it
- * was made, and for whom it counts.
+ * Hooks call these functions after an allocation.  They decide whether the
+ * allocation is sampled, take its stack, and count it in heaps.
  *
- * Nothing here and in prof_heap_block.c allocates, nor does what is called from
- * there; hooks must leave errno as it is, and nothing here touches it.
+ * The functions of this file and of prof_heap_block.c, and all that they call,
+ * must not allocate and must not change errno.
  */
 
 
@@ -110,7 +110,7 @@ prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
         return;
     }
 
-    /* a turn is run by the thread that renews the tables */
+    /* turns run in the thread that renews the tables */
 
     if (outer) {
         err = errno;

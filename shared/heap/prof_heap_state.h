@@ -2,29 +2,28 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Counting what is allocated.  A heap counts for one capture: either what the
- * turns of the capture allocate, in the thread that runs them, or what all
- * threads of the process do.  For each stack it has sums of what was allocated
- * and of what is not freed yet, by whomever.
+ * Counting allocations.  A heap counts for one capture: either the allocations
+ * of the capture's turns, in the thread that runs them, or the allocations of
+ * all threads of the process.  Each stack has sums of the allocated memory and
+ * of the memory in use.  Memory that another thread frees counts as freed.
  *
- * A heap without an interval counts every block.  One with an interval samples:
- * each byte is the end of an exponentially distributed stretch of bytes with
- * the probability 1 / interval, and a block is counted if it has such a byte.
- * That happens with the probability
+ * A heap without an interval counts every block.  A heap with an interval takes
+ * samples.  The distances between sampled bytes are exponentially distributed
+ * with the mean "interval".  A block is counted if it contains a sampled byte.
+ * The probability of this is
  *
- *     1 - exp(-size / interval)
+ *     p = 1 - exp(-size / interval)
  *
- * so a block that is counted stands for 1 / that many of its kind: sums are
- * unbiased for any sizes.
+ * A counted block has the weight 1 / p, so sums are unbiased for all sizes.
  *
- * All memory of a heap is one mapping of fixed size, made at the start: hooks
- * allocate nothing.  In a process that was forked it reads as zeros, and
- * counts nothing.
+ * All memory of a heap is one mapping of fixed size, made at the start, because
+ * hooks must not allocate.  In a child process the mapping reads as zeros, so
+ * the heap counts nothing.
  *
- * Who writes what: a thread its prof_heap_thread_t; any thread a heap, under
- * its lock; the owner, which is the thread that makes heaps, the list of heaps.
- * Other threads say when they look at heaps ("readers"), so the owner knows
- * when nobody looks at one that it has taken out of the list.
+ * Locking: a thread writes only its own prof_heap_thread_t.  A heap is written
+ * under its lock.  Only the owner, the thread that makes heaps, writes the list
+ * of heaps.  Other threads count as "readers" while they read the list, so the
+ * owner knows when a heap that it has removed has no reader.
  */
 
 
@@ -47,7 +46,7 @@
 
 #define PROF_HEAPS_MAX       64
 
-/* mappings that are followed; they may be freed in parts */
+/* counted mappings of a heap; programs may free them in parts */
 #define PROF_HEAP_MAPS_MAX   128
 
 
@@ -57,7 +56,7 @@ typedef enum {
 } prof_heap_kind_e;
 
 
-/* sums of one stack: of its node of the tree */
+/* sums of one stack, by its node in the tree */
 
 typedef struct {
     double                 alloc_objects;
@@ -74,7 +73,7 @@ typedef struct {
 
 
 struct prof_heap_s {
-    volatile uint32_t      on;          /* 0 in a child of the process */
+    volatile uint32_t      on;          /* 0 in a child process */
     volatile uint32_t      lock;
     uint32_t               process;     /* all threads */
     uint64_t               interval;    /* 0: every block */
@@ -89,7 +88,7 @@ struct prof_heap_s {
     prof_heap_count_t      sum;
     double                 peak_objects;
     double                 peak_space;
-    uint64_t               missed;      /* calls that found no lock */
+    uint64_t               missed;      /* calls that did not get the lock */
 
     prof_walker_t          walker;
     prof_record_t         *record;      /* of PROF_RECORD_MAX bytes */
@@ -97,19 +96,19 @@ struct prof_heap_s {
     uint64_t               start_realtime;
     uint64_t               start;
 
-    size_t                 size;        /* of the mapping that it begins */
+    size_t                 size;        /* of the mapping of the heap */
 };
 
 
 /*
- * What a hook knows of its thread.  Hooks run in threads that were there before
- * the module, also in those that are loading objects, so this is not in
- * thread-local storage.  That of the initial-exec model takes memory that the
- * process may not have left, and musl loads no module that has it.  That of
- * other models is allocated at a thread's first use, and the C library ends the
- * process if it cannot.  So entries are in a table of fixed size, by the thread
- * pointer.  A thread for which no entry is free is not counted: its calls are
- * "missed".
+ * The data of a thread, for hooks.  Hooks also run in threads that are older
+ * than the module, and in threads that are loading objects.  So the data is not
+ * in thread-local storage.  Storage of the initial-exec model needs static TLS
+ * memory, which may be used up, and musl does not load a module that needs it.
+ * Storage of other models is allocated at a thread's first use, and if this
+ * fails, the C library ends the process.  So the data is in a table of fixed
+ * size, by the thread pointer.  If no entry is free, the thread's allocations
+ * are not counted, and its calls are "missed".
  */
 
 #define PROF_HEAP_THREADS  1024
@@ -119,9 +118,9 @@ typedef struct {
     prof_heap_t           *heap;        /* whose turn runs in the thread */
     const prof_outer_t    *outer;       /* of that turn */
     double                 rest;        /* bytes to the next sample */
-    uint64_t               interval;    /* that it was drawn for */
+    uint64_t               interval;    /* for which "rest" was drawn */
     uint64_t               random;
-    uint32_t               inside;      /* counting, or muted code */
+    uint32_t               inside;      /* the hook's own or muted code runs */
     uint32_t               locked;      /* it holds a heap's lock */
     uint32_t               owner;
     prof_stack_t           stack;
@@ -132,7 +131,7 @@ typedef struct {
     prof_heap_t           *heaps[PROF_HEAPS_MAX];
     volatile uint32_t      n;           /* heaps are below this index */
     volatile uint32_t      process;     /* heaps of the process */
-    volatile uint64_t      interval;    /* theirs: the shortest one */
+    volatile uint64_t      interval;    /* the shortest of these heaps */
     volatile uint32_t      readers;
 } prof_heap_state_t;
 
@@ -143,47 +142,47 @@ extern prof_heap_state_t  prof_heap_state;
 
 extern prof_heap_thread_t  prof_heap_threads[PROF_HEAP_THREADS];
 
-/* NULL: there is no entry for the thread */
+/* returns NULL if there is no entry for the thread */
 prof_heap_thread_t *prof_heap_thread_find(uintptr_t self);
 
-/* when there are no heaps: gives back the entries of all threads */
+/* frees the entries of all threads; there are no heaps */
 void prof_heap_threads_clear(void);
 
 /*
- * For hooks.  prof_heap_allocated() is told of what prof_heap_wants() has
- * said yes to; prof_heap_freed() of every block that is going to be freed, and
- * does nothing when it does not know it.
+ * For hooks.  prof_heap_allocated() is called for allocations for which
+ * prof_heap_wants() returned 1.  prof_heap_freed() is called before each block
+ * is freed.  It ignores blocks that are not counted.
  */
 void prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind);
 void prof_heap_freed(void *p);
 
-/* a block that will be freed if the call succeeds, and whether it did */
+/* around realloc(), which frees the block if it succeeds */
 void prof_heap_moving(void *p);
 void prof_heap_moved(void *p, int freed);
 
-/* whether anything of it was known */
+/* returns whether a part of the range was counted */
 int prof_heap_unmapped(void *p, size_t len);
 
-/* the stretch until the next sample; never 0 */
+/* draws the number of bytes until the next sample; never 0 */
 double prof_heap_draw(uint64_t interval, uint64_t *random);
 
 /*
- * The turn begins or ends: both are NULL then.  Objects that were loaded since
- * the last one get their hooks.  Context: its thread.
+ * A turn begins; at its end both arguments are NULL.  Objects that were loaded
+ * since the last turn get hooks.  Context: the thread of the turn.
  */
 void prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer);
 
-/* walks by the current tables from now on; the second: all of the process */
+/* use the current tables from now on: in a heap, in all of the process */
 void prof_heap_renew(prof_heap_t *h);
 void prof_heap_renew_process(void);
 
-/* what is not freed yet.  Context: under the heap's lock */
+/* adds counted memory until it is freed.  Context: under the heap's lock */
 void prof_heap_add_block(prof_heap_t *h, void *p,
     const prof_live_block_t *block);
 void prof_heap_add_map(prof_heap_t *h, void *p,
     const prof_live_block_t *block);
 
-/* whether it was taken; if not, that is counted */
+/* returns whether the lock was taken; counts the call as missed if not */
 int prof_heap_lock(prof_heap_t *h);
 void prof_heap_unlock(prof_heap_t *h);
 
@@ -193,13 +192,13 @@ PROF_HIDDEN_END
 static inline uint32_t
 prof_heap_thread_first(uintptr_t self)
 {
-    /* threads' stacks are at multiples of large powers of two */
+    /* thread pointers differ by multiples of large powers of two */
 
     return (uint64_t) self * 0x9e3779b97f4a7c15 >> 32 & (PROF_HEAP_THREADS - 1);
 }
 
 
-/* the running thread's */
+/* returns the entry of the running thread, or NULL */
 
 static inline prof_heap_thread_t *
 prof_heap_thread(void)
@@ -214,7 +213,7 @@ prof_heap_thread(void)
 }
 
 
-/* whether this allocation counts for anybody, and is to be told */
+/* returns whether a heap needs this allocation */
 
 static inline int
 prof_heap_wants(size_t size)
@@ -254,8 +253,8 @@ prof_heap_wants(size_t size)
 
 
 /*
- * Around looking at the list of heaps: the owner itself takes heaps out of it,
- * and so knows when it looks.
+ * Called around reads of the list of heaps.  The owner itself removes heaps
+ * from the list, so its own reads are not counted.
  */
 
 static inline void

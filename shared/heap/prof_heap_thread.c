@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What hooks know: the list of heaps and their locks, and the threads, by their
+ * The state for hooks: the list of heaps, their locks, and the threads by their
  * thread pointers; see prof_heap_state.h.
  */
 
@@ -13,10 +13,10 @@
 #include <string.h>
 
 
-/* entries where a thread's may be: from the first one on, around the end */
+/* entries that are searched for a thread, from its first one, cyclically */
 #define PROF_HEAP_WINDOW  32
 
-/* tries before others are let run, and how often they are */
+/* tries before sched_yield(), and calls of sched_yield() */
 
 #define PROF_HEAP_SPIN    64
 #define PROF_HEAP_YIELD   100000
@@ -27,8 +27,8 @@ prof_heap_thread_t  prof_heap_threads[PROF_HEAP_THREADS];
 
 
 /*
- * Looks for the thread's entry, and else takes a free one.  Only the thread
- * itself does either; another one may take the same free entry meanwhile.
+ * Finds the thread's entry, or takes a free entry.  Only the thread itself does
+ * this.  Another thread may take the same free entry meanwhile.
  */
 
 prof_heap_thread_t *

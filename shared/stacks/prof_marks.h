@@ -2,12 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Stacks leave a ring with marked addresses (see prof_unwind_mark()): whoever
- * names them later knows in which objects they were.
+ * Addresses of stacks get a mark when they leave a ring (see
+ * prof_unwind_mark()).  The mark tells later in which object an address was.
  *
- * A handler walks by the tables of its thread.  Objects may have been loaded
- * and unloaded since these were current, so the addresses are looked up in
- * them and in the ones that are current when the ring is emptied.
+ * A handler walks with the tables of its thread.  Objects may have been loaded
+ * and unloaded since these tables were made.  So addresses are looked up in
+ * these tables and in the tables that are current when the ring is emptied.
  *
  * Context: the thread that empties the ring; not in a signal.
  */
@@ -28,25 +28,25 @@
 typedef struct {
     const prof_unwind_t  *unwind[PROF_MARKS_MAX];
     uint32_t              n;
-    uint32_t              plain;    /* nothing is to be marked */
+    uint32_t              plain;    /* no address needs a mark */
 } prof_marks_t;
 
 
 PROF_HIDDEN_BEGIN
 
 /*
- * For a ring whose handlers run in the calling thread.  *u, which they walk by,
- * is replaced by the current tables; the marks hold the old ones.
+ * For a ring whose handlers run in the calling thread and walk with *u.  *u is
+ * replaced by the current tables.  The marks hold the old tables.
  */
 void prof_marks_begin(prof_marks_t *m, const prof_unwind_t **u);
 void prof_marks_end(prof_marks_t *m);
 
-/* for other rings: the caller holds the tables; NULL and the last are left */
+/* for other rings: the caller holds the tables; NULL is ignored */
 void prof_marks_add(prof_marks_t *m, const prof_unwind_t *u);
 
 /*
- * Marks the addresses of a record.  If an address was in different objects, its
- * callers were found by the wrong rows, and the stack ends there.
+ * Marks the addresses of a record.  If the tables have different objects at an
+ * address, its callers may be wrong, and the stack ends there.
  */
 void prof_marks_stack(const prof_marks_t *m, prof_record_t *rec);
 

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The sample ring: the signal handler appends raw records, the thread that it
- * interrupts takes them out when no signal can come.  One producer, one
- * consumer.  A record is contiguous: one that would cross the end of the
- * memory leaves a filler record there and begins at the start.
+ * The sample ring: the signal handler appends raw records, and the interrupted
+ * thread takes them out when no signal can come.  There is one producer and one
+ * consumer.  A record is contiguous: if it does not fit before the end of the
+ * memory, a filler record goes there, and the record goes to the start.
  *
  * head and tail only grow; their difference is the fill.  The producer
  * publishes a record by a release store of head, which pairs with the
@@ -31,8 +31,8 @@
 
 typedef enum {
     PROF_RECORD_RAN = 0,
-    PROF_RECORD_WAITED,         /* it was in a system call that waited */
-    PROF_RECORD_WOKE            /* it ran for the first time since then */
+    PROF_RECORD_WAITED,         /* in a system call that waits */
+    PROF_RECORD_WOKE            /* running, for the first time after waiting */
 } prof_record_state_e;
 
 
@@ -43,9 +43,9 @@ typedef struct {
     uint32_t      state;        /* prof_record_state_e */
     uint64_t      wall;         /* clocks at the sample */
     uint64_t      cpu;
-    uint64_t      dropped;      /* records before it that found no room */
+    uint64_t      dropped;      /* earlier records without room */
     const char   *scope;        /* as prof_process_scope() set it */
-    prof_trace_t  trace;        /* as prof_process_trace() did */
+    prof_trace_t  trace;        /* as prof_process_trace() set it */
     uintptr_t     pcs[];
 } prof_record_t;
 
@@ -120,7 +120,7 @@ prof_ring_commit(prof_ring_t *ring, prof_record_t *rec)
 }
 
 
-/* what is at a place between tail and head */
+/* returns the record at a place between tail and head */
 
 static inline prof_record_t *
 prof_ring_at(const prof_ring_t *ring, uint64_t pos)

@@ -35,9 +35,9 @@ static int prof_stack_read(prof_stack_line_t *line, char ch);
 
 
 /*
- * The C library has the thread's own memory at the top of its stack.
- * pthread_getattr_np() is no choice: it holds a lock while it allocates, and
- * so may call a hook that would ask it again.
+ * The C library puts the thread's descriptor at the top of the thread's stack.
+ * pthread_getattr_np() cannot be used: it allocates while it holds a lock, so a
+ * hook of the allocator would call it again and wait for its own lock.
  */
 
 void
@@ -129,7 +129,7 @@ prof_stack_read(prof_stack_line_t *line, char ch)
 }
 
 
-/* it grows; the kernel has put some random bytes above all frames */
+/* this stack grows; the kernel puts some random bytes above all frames */
 
 static void
 prof_stack_main(prof_stack_t *stack)

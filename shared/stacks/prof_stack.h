@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The stack that a thread was started with.  Libraries may run code on stacks
- * of their own, as coroutines do, and memory between these and the thread's
- * stack need not be mapped.  A walk that begins there ends at once.
+ * The stack that the kernel or the C library gave to a thread.  Libraries may
+ * run code on other stacks, for example those of coroutines.  The memory
+ * between such a stack and the thread's stack may be unmapped.  So a walk that
+ * begins on another stack ends at its first frame.
  */
 
 
@@ -23,15 +24,15 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* of the calling thread.  Context: not in a signal; errno is left as it is */
+/* finds the calling thread's stack; keeps errno.  Context: not in a signal */
 void prof_stack_find(prof_stack_t *stack);
 
 PROF_HIDDEN_END
 
 
 /*
- * The top for prof_walk(): 0, if sp is on another stack, tells that nothing of
- * it is known.  Context: any.
+ * Returns the top for prof_walk().  If sp is on another stack, returns 0, which
+ * means that the bounds of the stack are unknown.  Context: any.
  */
 
 static inline uintptr_t

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The process's unwind tables: the current snapshot.  Who samples by one that
- * was current before holds it.
+ * The process's unwind tables: the current snapshot.  A thread that samples
+ * with an older snapshot holds it.
  *
- * As long as somebody has addresses that are not named yet, snapshots remember
- * what is unloaded.
+ * While addresses without names exist, snapshots keep the data of objects that
+ * are unloaded.
  */
 
 
@@ -43,7 +43,7 @@ prof_process_refresh(void)
 
     u = prof_unwind_update(prof_unwind, prof_users != 0);
 
-    /* without memory for new tables the old ones remain */
+    /* if there is no memory for new tables, the old tables remain */
 
     if (u) {
         prof_engines_attach(u);

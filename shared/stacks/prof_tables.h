@@ -30,13 +30,13 @@ PROF_HIDDEN_BEGIN
 int prof_process_init(void);
 void prof_process_done(void);
 
-/* the same; gives the tables, the old ones when memory is short, or NULL */
+/* the same; returns the tables, the old ones if memory is short, or NULL */
 const prof_unwind_t *prof_process_refresh(void);
-const prof_unwind_t *prof_process_unwind(void);     /* as last renewed */
+const prof_unwind_t *prof_process_unwind(void);     /* not renewed */
 
 /*
- * Between them the tables remember what is unloaded, so that it has names, and
- * keys of script frames are valid.
+ * Between these calls the tables keep the data of unloaded objects, so that
+ * their addresses have names, and keys of script frames are valid.
  */
 void prof_process_hold(void);
 void prof_process_release(void);

@@ -19,14 +19,14 @@
 #include "unwind/prof_unwind.h"
 
 
-/* spans that may be open at once; deeper ones are part of these */
+/* spans that may be open at once; deeper spans count for the last one */
 #define PROF_SPANS_MAX  16
 
 
 /* the outer end of the stacks of a turn */
 
 typedef struct {
-    uintptr_t            top;       /* frames above it are not the turn's */
+    uintptr_t            top;       /* frames above it are not of the turn */
     uint32_t             nspans;
     uintptr_t            spans[PROF_SPANS_MAX];     /* names, outermost first */
 } prof_outer_t;
@@ -45,8 +45,8 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Walks the stack of the context into the record: sets its frames and "end".
- * stack  the thread's stack: of a walk that begins on another one, nothing is
- *        known; NULL: "top" holds for the stack that the context is on
+ * stack  the thread's stack: the bounds of other stacks are unknown; NULL:
+ *        "top" is valid for the stack of the context
  * top    as for prof_walk()
  * Context: signal handler (prof_take_sig.c).
  */
@@ -54,8 +54,8 @@ void prof_take(prof_record_t *rec, const prof_walker_t *w,
     const ucontext_t *uc, const prof_stack_t *stack, uintptr_t top);
 
 /*
- * Returns the node of the record's stack below "node" (PROF_NONE: a root).  If
- * the stack has no frame and there is no node above, that is the frame "empty".
+ * Returns the node of the record's stack below "node" (PROF_NONE: a root).  For
+ * a stack without frames returns "node", or a root with the frame "empty".
  * Context: not in a signal; the tree's owner.
  */
 uint32_t prof_fold(prof_tree_t *t, uint32_t node, const prof_record_t *rec,

@@ -10,10 +10,10 @@
 #include <string.h>
 
 
-/* a page of chains, at first */
+/* at first, the chains fill one page */
 #define PROF_TREE_CHAINS  1024
 
-/* nodes for each chain before there are more chains */
+/* nodes for each chain before the number of chains grows */
 #define PROF_TREE_LOAD    4
 
 
@@ -48,7 +48,7 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
 }
 
 
-/* the linker makes them, if there are functions that are PROF_GLUE */
+/* the linker defines these symbols if the section of PROF_GLUE exists */
 
 extern const char  __start_prof_glue[]
     __attribute__((weak, visibility("hidden")));

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The call tree of a capture: stacks that share their outer frames share
- * nodes.  A node is 16 bytes, found through one array of chains, which grows
- * with the tree in its place: a small tree touches few pages.  The memory is
- * given at the start and never grows; when it is used up, a new stack ends at
- * the deepest node that exists.
+ * The call tree of a capture: stacks that share their outer frames share nodes.
+ * A node has 16 bytes.  Nodes are found through one array of chains, which
+ * grows in place with the tree, so a small tree touches few pages.  The memory
+ * is given at the start and never grows.  When it is used up, a new stack ends
+ * at its deepest existing node.
  *
  * Context: the capture's thread; not in a signal.
  */
@@ -21,8 +21,8 @@
 
 
 /*
- * A frame's key: whether the address is a return address matters, because
- * the one behind a call that does not return belongs to the next function.
+ * A frame's key: an address, and whether it is a return address.  A return
+ * address behind a call that does not return belongs to the next function.
  * Addresses have the same value in their two highest bits; in a marked address
  * the highest bit has no meaning.
  */
@@ -43,9 +43,9 @@ typedef struct {
     prof_tree_node_t  *nodes;
     uint32_t          *chains;      /* index + 1 of the first, 0: empty */
     uint32_t           nnodes;
-    uint32_t           max;         /* nodes there is room for */
+    uint32_t           max;         /* nodes that fit in the memory */
     uint32_t           mask;        /* number of chains - 1 */
-    uint32_t           max_mask;    /* the same of all there is room for */
+    uint32_t           max_mask;    /* mask for "max" nodes */
     uint32_t           full;        /* root for stacks without a node */
 } prof_tree_t;
 
@@ -59,14 +59,14 @@ PROF_HIDDEN_BEGIN
 void prof_tree_init(prof_tree_t *t, void *mem, size_t size);
 
 /*
- * The node of a stack below "node" (PROF_NONE: a whole stack).  pcs are
+ * Returns the node of a stack below "node" (PROF_NONE: a whole stack).  pcs are
  * innermost first, as prof_walk() gives them: an interrupted instruction, then
  * return addresses.  Functions that are PROF_GLUE are left out.
  */
 uint32_t prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
     uint32_t n, prof_stats_t *st);
 
-/* the node of one frame below "node": the start of a function, or a name */
+/* returns the node of one frame: the start of a function, or a name */
 uint32_t prof_tree_frame(prof_tree_t *t, uint32_t node, uintptr_t pc,
     prof_stats_t *st);
 
