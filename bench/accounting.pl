@@ -6,14 +6,14 @@
 # request: throughput and CPU time per request, as ratios to nginx with the
 # module loaded and nothing switched on.
 #
-# In each round all variants are started anew, and loaded by turns, a tenth of a
-# second at a time, until each had its seconds.  Workers run on one CPU and the
-# load on another one.  A ratio is that to the mean of two plain ones; what these
-# differ by is what the machine's noise makes of equal things.  Printed are the
-# median and the quartiles of the rounds.
+# Each round starts all variants again and loads them in turn, a tenth of a
+# second at a time, until each has had its seconds.  Workers run on one CPU and
+# the load on another CPU.  A ratio compares a variant with the mean of two plain
+# variants.  The ratio of the plain variants shows the noise of the machine.  The
+# output has the median and the quartiles of the rounds.
 #
-# Much is left undone while nobody reads what is accounted, so there are logs, too:
-# one with four variables of ours, as a ratio to one with four numbers of nginx's.
+# The module computes times only if they are read.  So there are variants with
+# logs: one with four of its variables, compared with four numbers of nginx.
 #
 # With --instructions: instructions in user space per request, by callgrind.
 #

@@ -2,15 +2,15 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# What the module costs a request that nobody profiles: instructions in user
+# The cost of the module for a request without a profile: instructions in user
 # space, counted by callgrind, of nginx without the module, with the module
 # loaded, and with "profile_endpoint on".
 #
-# The count is the slope between a short and a long run over one connection,
-# so start-up does not matter.  "named" sums the functions that the module
-# adds, with all that they call, and what the two that run phases do more.
-# "added" is the difference of the totals: it also has what malloc() and
-# nginx's hashes do with another layout of memory, and the clock.
+# The count is the difference between a short and a long run over one
+# connection, so the start of nginx does not count.  "named" is the sum of the
+# module's functions, of all that they call, and of what the two functions that
+# run phases do more.  "added" is the difference of the totals.  It includes the
+# effects of another memory layout on malloc() and nginx's hashes, and the clock.
 
 use strict;
 use warnings;

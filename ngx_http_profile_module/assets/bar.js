@@ -1,13 +1,13 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The Performance Bar.  It is loaded by a page of anybody's, so it makes its
- * elements one by one, has styles that no policy forbids, leaves the page's
- * own functions as they are, and shows nothing when something is missing.
+ * The Performance Bar.  Pages of any site load this script.  So the script makes
+ * its elements one by one, uses styles that no policy forbids, does not change
+ * functions of the page, and shows nothing if a feature is missing.
  *
- * What it knows of requests is from the console, which is asked by ids: the
- * page's own is an attribute of the script's element, those of its scripts'
- * requests are in a header that browsers hand to scripts (Server-Timing).
+ * The console knows the facts of requests by their ids.  The id of the page is an
+ * attribute of the script's element.  The ids of requests of the page's scripts
+ * are in the header Server-Timing, which browsers show to scripts.
  *
  * The module makes one function of this file and those beside it, in this
  * order: bar_dom.js, bar_facts.js, bar_orders.js, bar_panels.js, bar.js.

@@ -114,7 +114,7 @@ function actions() {
         list.push(el('p', null,
             button(`This endpoint for ${ENDPOINT} s`, recordEndpoint, {
                 'data-key': 'endpoint',
-                title: 'All requests to this path, of everybody, '
+                title: 'All requests to this path, of all clients, '
                        + 'by all workers'
             })));
     }

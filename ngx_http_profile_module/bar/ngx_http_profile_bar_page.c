@@ -45,9 +45,9 @@ static ngx_str_t  ngx_http_profile_bar_cdn = ngx_string("CDN-Cache-Control");
 
 
 /*
- * Browsers tell what a request is for, where the connection is a secure one or
- * local.  Elsewhere scripts are known by what libraries add, or by what they
- * do not ask for: only whoever opens a page prefers HTML.
+ * On secure and local connections browsers send the purpose of a request.  On
+ * others, requests of scripts have a header that libraries add, or do not
+ * prefer HTML in "Accept" as requests of pages do.
  */
 
 ngx_http_profile_bar_kind_e

@@ -84,7 +84,7 @@ ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
 }
 
 
-/* ids that nobody knows, or not yet, are left out */
+/* unknown ids, and ids of requests that still run, are left out */
 
 static json_t *
 ngx_http_profile_bar_requests(ngx_shm_zone_t *zone, ngx_str_t *ids)

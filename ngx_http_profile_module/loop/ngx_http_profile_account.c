@@ -198,8 +198,8 @@ ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
 
 
 /*
- * Most requests are brief, and nobody asks for their times.  A script may still
- * ask for them after this handler.
+ * Most requests are brief, and their times are not read.  A script may still
+ * read the times after this handler.
  */
 
 PROF_HOT ngx_int_t

@@ -184,7 +184,7 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
         if (ngx_http_profile_brief.request && !ngx_http_profile_brief.begun) {
 
-            /* nobody has asked for its times, but its CPU time is charged */
+            /* its times were not read, but its CPU time is charged */
 
             run.track = &ngx_http_profile_brief;
             (void) ngx_http_profile_charge(&run);

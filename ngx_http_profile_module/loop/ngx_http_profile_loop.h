@@ -277,8 +277,8 @@ void ngx_http_profile_release_sampler(void);
 prof_sampler_t *ngx_http_profile_sampler(void);
 
 /*
- * The watch takes stacks of the worker at a low frequency.  It exists while
- * somebody needs it, and is NULL otherwise, and if it cannot be created.
+ * The watch takes stacks of the worker at a low frequency.  It is NULL if no
+ * directive needs it, or if it cannot be created.
  */
 extern prof_watch_t       *ngx_http_profile_watch;
 extern prof_watch_spot_t   ngx_http_profile_spot;

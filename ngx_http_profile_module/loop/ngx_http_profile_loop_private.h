@@ -131,7 +131,7 @@ ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
 /* the request is freed, maybe in the middle of its turn */
 void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
 
-/* destroys the watch, whoever uses it */
+/* destroys the watch, also while it has users */
 void ngx_http_profile_watch_end(void);
 
 /* ngx_http_profile_owner.c: which request an event belongs to */

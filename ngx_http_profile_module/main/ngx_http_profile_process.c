@@ -251,7 +251,7 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 
     prof_pin();
 
-    /* caches' managers serve nobody */
+    /* cache managers serve no requests */
 
     if (ngx_process == NGX_PROCESS_HELPER) {
         return NGX_OK;

@@ -489,7 +489,7 @@ ngx_http_profile_timeout(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * Ends a response that nobody receives.  A response that is replaced by its
+ * Ends a response that no client receives.  A response that is replaced by its
  * profile may be endless.  After the capture the rest of the response says
  * nothing more.  The code that makes it is stopped as if the client had gone,
  * but the request stays, for the profile.

@@ -18,7 +18,7 @@
 
 struct ngx_http_profile_render_s {
     ngx_http_profile_job_t      job;
-    ngx_http_profile_ctx_t     *ctx;         /* NULL: nobody waits any more */
+    ngx_http_profile_ctx_t     *ctx;         /* NULL: the request is freed */
     unsigned                    ended:1;
     unsigned                    slot:1;      /* that was the context's */
 

@@ -163,7 +163,7 @@ typedef struct {
      */
     void       (*freed)(ngx_http_profile_ctx_t *ctx);
 
-    /* nobody waits for the reply any more */
+    /* the client no longer waits for the reply */
     void       (*abandoned)(ngx_http_profile_ctx_t *ctx);
 } ngx_http_profile_request_observers_t;
 

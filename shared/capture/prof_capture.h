@@ -45,7 +45,7 @@ typedef struct {
 } prof_capture_conf_t;
 
 
-/* what a watch and its caller tell each other in each turn */
+/* shared by a watch and its caller, without calls in each turn */
 
 typedef struct {
     volatile uintptr_t  top;    /* frame whose callees are sampled; 0: none */
@@ -57,10 +57,10 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * A profile whose frames are addresses of this process, so that
- * prof_profile_symbolize() names them: nodes[i] has that of pcs[i], or is
- * PROF_NONE, where no code can be.  Returns NULL when memory is short, or there
- * are no tables.
+ * Returns a profile whose frames are addresses of this process, so that
+ * prof_profile_symbolize() names them.  nodes[i] is the node of pcs[i], or
+ * PROF_NONE if pcs[i] cannot be code.  Returns NULL if memory is short, or if
+ * there are no tables.
  */
 prof_profile_t *prof_process_addresses(const uintptr_t *pcs, uint32_t n,
     uint32_t *nodes);
@@ -75,12 +75,12 @@ prof_profile_t *prof_process_addresses(const uintptr_t *pcs, uint32_t n,
 prof_sampler_t *prof_sampler_create(const char **err);
 
 /*
- * Deletes the timer, consumes a signal that is still pending, puts handler and
- * alternate stack back.  Context: the same thread; no turn may be running.
+ * Deletes the timer, consumes a pending signal, and restores the handler and
+ * the alternate stack.  Context: the same thread; no turn is running.
  */
 void prof_sampler_destroy(prof_sampler_t *s);
 
-/* how many signals did nothing: forged ones, and late ones of deleted timers */
+/* returns the number of ignored signals: forged, or late of deleted timers */
 uint64_t prof_signal_refused(void);
 
 /*
@@ -90,55 +90,56 @@ uint64_t prof_signal_refused(void);
 prof_capture_t *prof_capture_create(const prof_capture_conf_t *conf);
 void prof_capture_destroy(prof_capture_t *c);
 
-/* from now on, also within a turn of the capture */
+/* takes effect at once, also within a turn of the capture */
 void prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
     uint32_t frequency);
 
 /*
- * A frame name for prof_turn_run(), prof_span_begin() and prof_capture_gap():
- * a copy, the same for the same text; PROF_FRAME_OTHER if there are too many.
+ * Returns a frame name for prof_turn_run(), prof_span_begin() and
+ * prof_capture_gap().  The text is copied; the same text has the same name.
+ * Returns PROF_FRAME_OTHER if there are too many names.
  */
 uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
 
-/* a frame for a place in a script, of which a copy is made */
+/* returns a frame for a place in a script; the place is copied */
 uintptr_t prof_capture_script(prof_capture_t *c, const prof_script_t *place);
 
 /*
- * Names the cause of the waiting since the last turn or the last call of this
+ * Names the cause of the wait since the last turn or the last call of this
  * function, until the given time, which is not later than now; 0 is now.
- * frames are code addresses or names, innermost first; they stand below
- * "[waiting]".  What nobody names is "[waiting]" alone.
+ * frames are code addresses or names, innermost first.  Their parent in the
+ * call tree is "[waiting]".  A wait without a cause is "[waiting]" alone.
  */
 void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
     uint64_t until);
 
 /*
- * The capture's time begins at "start", which may be before now and before its
- * first turn.  It is the first call for a capture; without it the first turn
- * is the beginning.
+ * Sets the beginning of the capture's time, which may be before now and before
+ * its first turn.  This is the first call for a capture.  Without it the time
+ * begins with the first turn.
  */
 void prof_capture_begin(prof_capture_t *c, uint64_t start);
 
 /*
- * Counts the time since prof_capture_mark() until "end" as running: of a turn
- * that was begun before it was known to be one.
+ * Counts the time from prof_capture_mark() to "end" as running.  This adds a
+ * turn after it has run.
  */
 void prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
     uint64_t cpu);
 
-/* when the last turn, or the last gap that was named, ended */
+/* returns the end of the last turn or of the last named gap */
 uint64_t prof_capture_mark(const prof_capture_t *c);
 
 /*
- * Runs fn(data) as a turn of the capture c: the thread is sampled, and all
- * time until fn returns is the capture's.  "what" is the address of a
- * function, which stands for the turn when no sample falls into it, or a name,
- * which is a span around all of it.
+ * Runs fn(data) as a turn of the capture c: the thread is sampled, and the time
+ * until fn returns counts for the capture.  "what" is the address of a function
+ * or a name.  A function is the frame of a turn without samples.  A name is a
+ * span around the turn.
  *
- * Turns nest: a turn of another capture inside this one interrupts it, a turn
- * of the same capture is part of it.  c is NULL for a turn that nobody
- * captures, and that may interrupt one.  fn may call prof_turn_end(c): the rest
- * of the turn is then nobody's, and c may be destroyed before fn returns.
+ * Turns nest.  A turn of another capture interrupts this turn.  A turn of the
+ * same capture is a part of it.  c is NULL for a turn that is not captured; it
+ * interrupts a captured turn.  fn may call prof_turn_end(c): the rest of the
+ * turn counts for no capture, and c may be destroyed before fn returns.
  *
  * Context: the sampler's thread; not in a signal.
  */
@@ -146,59 +147,58 @@ void prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     prof_turn_pt fn, void *data);
 
 /*
- * A span: a section of a turn that is timed exactly and named, whether or not
- * a sample falls into it.  Spans nest, and stand outside of the sampled
- * frames.  Both calls do nothing when the running turn is not one of c, which
- * is only compared and may be gone.  prof_span_begin() returns 1 if it began
- * one, and only then prof_span_end() must be called, in the reverse order.
- * Context: the sampler's thread; not in a signal.
+ * A span: a section of a turn that has a name and an exact time, also without
+ * samples.  Spans nest.  The sampled frames are inside of them.  Both calls
+ * have no effect if the running turn is not a turn of c; c is only compared and
+ * may have been destroyed.  If prof_span_begin() returns 1, prof_span_end()
+ * must be called, in the reverse order.  Context: the sampler's thread; not in
+ * a signal.
  */
 int prof_span_begin(prof_sampler_t *s, prof_capture_t *c, uintptr_t frame);
 void prof_span_end(prof_sampler_t *s, prof_capture_t *c);
 
-/* ends the capture's part in the turns running now, if any */
+/* ends the turns of the capture that are running */
 void prof_turn_end(prof_sampler_t *s, prof_capture_t *c);
 
 /* the capture whose turn is running, or NULL */
 prof_capture_t *prof_turn_current(const prof_sampler_t *s);
 
 /*
- * Ends the capture and gives its profile, which the caller owns, and which
- * has the memory of the capture; the capture remains to be destroyed.  The
- * profile is not symbolized yet.
- * Returns NULL when memory is short.
+ * Ends the capture and returns its profile.  The caller owns the profile, and
+ * still has to destroy the capture.  The profile takes over the memory of the
+ * capture.  It is not symbolized yet.
+ * Returns NULL if memory is short.
  * Context: the sampler's thread, outside of a turn of c.
  */
 prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
 
 /*
- * Captures of the whole process: all its threads, those that begin later too.
- * The calling thread is the main one.
+ * Captures of the whole process: all its threads, including threads that begin
+ * later.  The calling thread is the main thread.
  *
- * prof_process_start() begins the capture c, a new one.  In the mode "cpu" the
- * CPU time of all threads is captured, in the mode "wall" all time of the main
- * thread, and the CPU time of the others.
- * paced  whether the main thread tells, until the capture is ended, when it
- *        has nothing to do, by prof_process_idle() and prof_process_busy().
- *        It is then sampled at any frequency while it is busy, and not
- *        otherwise.  Without it "wall" shows CPU time, and frequencies above
- *        that of the kernel's ticks are reached by threads that are busy for
- *        longer than a tick.
- * Captures overlap, and may be of different frequencies.  Each is to be ended
- * by prof_process_finish() or prof_process_cancel().
- * Returns PROF_OK, PROF_LIMIT when PROF_PROCESS_CAPTURES of them are running,
- * or PROF_ERROR; *err is a static text then.
+ * prof_process_start() begins the new capture c.  The mode "cpu" captures the
+ * CPU time of all threads.  The mode "wall" captures all time of the main
+ * thread and the CPU time of the other threads.  paced  1: until the end of the
+ * capture the main thread calls
+ *        prof_process_idle() and prof_process_busy() around its waits.  It is
+ *        sampled at any frequency while it is busy, and not while it is idle.
+ *        0: "wall" shows CPU time, and only threads that are busy for longer
+ *        than a tick of the kernel are sampled more often than at ticks.
+ * Captures may overlap and have different frequencies.  Each ends with
+ * prof_process_finish() or prof_process_cancel().
+ * Returns PROF_OK, PROF_LIMIT if PROF_PROCESS_CAPTURES captures are running, or
+ * PROF_ERROR with *err set to a static text.
  *
- * prof_process_drain() is to be called a few times in a second: it takes the
- * samples, and finds new threads.
+ * The caller calls prof_process_drain() a few times in a second.  It takes the
+ * samples and finds new threads.
  *
- * prof_process_finish() gives the profile as prof_capture_finish() does, in
- * which entries have the label "thread".  There is no timeline, but an entry
- * for each stack.  The capture remains to be destroyed.
+ * prof_process_finish() returns the profile as prof_capture_finish() does.  Its
+ * entries have the label "thread".  It has no timeline, but an entry for each
+ * stack.  The caller still has to destroy the capture.
  *
- * Threads that block all signals but those of faults are sampled too; those
- * that block even these show as "[not sampled]".  Handlers run on the stacks of
- * the threads, if they have no alternate one, and need 16 KB there.
+ * Threads that block all signals except those of faults are sampled.  Threads
+ * that block these as well show as "[not sampled]".  In a thread without an
+ * alternate stack, the handler runs on the thread's stack and needs 16 KB.
  *
  * Context: the main thread, outside of a signal.
  */
@@ -210,21 +210,22 @@ void prof_process_drain(void);
 prof_profile_t *prof_process_finish(prof_capture_t *c, const char *title);
 void prof_process_cancel(prof_capture_t *c);
 
-/* the main thread is going to wait, and has waited; cheap if none is paced */
+/* before and after a wait of the main thread; cheap without paced captures */
 int prof_process_paced(void);
 void prof_process_idle(void);
 void prof_process_busy(void);
 
 /*
- * What the main thread runs from now on: the label "location" of its samples.
- * NULL: nothing that has one.  The text must remain for as long as the process.
+ * Sets the label "location" of the main thread's next samples.  NULL: no label.
+ * The text must remain until the process ends.
  */
 void prof_process_scope(const char *scope);
 
 /*
- * Samples of the capture get the labels "trace_id" and "span_id" of what the
- * main thread runs from now on (NULL: of no trace), of so many traces at most.
- * PROF_ERROR: no memory, it goes on without.
+ * prof_process_traces() adds the labels "trace_id" and "span_id" to samples of
+ * the capture, for at most "max" traces.  PROF_ERROR: there is no memory, and
+ * the capture continues without these labels.  prof_process_trace() sets the
+ * trace of the main thread's next samples (NULL: no trace).
  */
 
 #define PROF_TRACES_MAX  16000
@@ -233,19 +234,19 @@ int prof_process_traces(prof_capture_t *c, uint32_t max);
 void prof_process_trace(const prof_trace_t *trace);
 
 /*
- * Counts what the capture's turns allocate from now on; conf->process is 0.
- * Memory that is freed counts as freed whoever frees it, until the capture is
- * destroyed.  Returns PROF_OK, or PROF_ERROR with *err set to a static text and
- * errno set; the capture goes on without.
- * Context: the sampler's thread, also in a turn; not in a signal.  Other
- * threads may allocate meanwhile.
+ * Counts the allocations of the capture's turns from now on; conf->process is
+ * 0.  Until the capture is destroyed, memory counts as freed also if another
+ * thread frees it.  Returns PROF_OK, or PROF_ERROR with *err set to a static
+ * text and errno set; the capture continues without counting.  Context: the
+ * sampler's thread, also in a turn; not in a signal.  Other threads may
+ * allocate meanwhile.
  */
 int prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
     const prof_heap_conf_t *conf, const char **err);
 
 /*
- * What is in use by now, in a profile of the capture that was not changed
- * since prof_capture_finish() gave it: memory may be freed somewhat later.
+ * Updates the memory in use in a profile of the capture, because memory may be
+ * freed later.  The profile has not changed since prof_capture_finish().
  */
 void prof_capture_settle(prof_capture_t *c, prof_profile_t *p);
 
@@ -253,27 +254,27 @@ void prof_capture_settle(prof_capture_t *c, prof_profile_t *p);
 prof_heap_t *prof_capture_get_heap(prof_capture_t *c);
 
 /*
- * What was allocated since the heap was made, and what of that is in use.  The
- * heap remains, and counts on.  NULL when memory is short.
+ * Returns a profile of the memory that was allocated since the heap was made,
+ * and that is in use.  The heap continues to count.  NULL: memory is short.
  */
 prof_profile_t *prof_heap_finish(prof_heap_t *h, const char *title);
 
 /*
  * A watch samples the calling thread all the time, at a low frequency of its
- * CPU time.  Whose the samples are need not be known before.  The spot is all 0
- * first, and remains until prof_watch_destroy().
+ * CPU time.  Samples get an owner after they are taken.  The caller sets the
+ * spot to zeros first, and keeps it until prof_watch_destroy().
  *
- * New samples are those since the last prof_watch_pass(), which says whose they
- * are: "owner" is a number of the caller's.  A sample is kept until a call of
- * it finds that PROF_WATCH_KEPT bytes or more have been taken since.
+ * prof_watch_pass() gives an owner, a number that the caller chooses, to all
+ * new samples, which were taken since its last call.  It removes a sample when
+ * PROF_WATCH_KEPT bytes or more have been taken after the sample.
  *
- * prof_watch_turn() adds a turn to the capture, with the owner's samples that
- * were passed, and is as prof_capture_ran(): "what" stands outside of the
- * stacks.  prof_capture_begin() was called, and the capture has no other turns.
+ * prof_watch_turn() adds a turn to the capture, with its owner's samples, as
+ * prof_capture_ran() does.  "what" is the outermost frame of the stacks.
+ * prof_capture_begin() was called, and the capture has no other turns.
  *
- * prof_watch_stack() adds the oldest new sample alone, which stays new;
- * PROF_LIMIT: there is none.
- * prof_watch_gap() is prof_capture_gap() with what was sampled meanwhile below
+ * prof_watch_stack() adds only the oldest new sample, which remains new;
+ * PROF_LIMIT: there is no new sample.
+ * prof_watch_gap() is prof_capture_gap() with the stacks of the meantime below
  * the frames.
  *
  * Context: the thread that is watched, not in a signal.
@@ -291,7 +292,7 @@ int prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall);
 void prof_watch_gap(prof_watch_t *w, prof_capture_t *c,
     const uintptr_t *frames, uint32_t n, uint64_t until);
 
-/* wall time; the thread's CPU time, a system call; both also in a signal */
+/* wall time; the thread's CPU time (a system call); usable in signals */
 uint64_t prof_now(void);
 uint64_t prof_cpu_now(void);
 

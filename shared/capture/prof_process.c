@@ -424,7 +424,7 @@ prof_process_end(prof_process_capture_t *slot)
 
     c = slot->capture;
 
-    /* one reading, so that the sums agree whoever runs meanwhile */
+    /* one reading, so that the sums of all threads agree */
 
     end = prof_clock(CLOCK_MONOTONIC);
     c->wall = end - slot->start;
@@ -438,7 +438,7 @@ prof_process_end(prof_process_capture_t *slot)
 
     prof_process_end_idle(slot);
 
-    /* the process's clock has also what nobody was there to read */
+    /* the process's clock contains the time of threads that have ended */
 
     total = prof_clock(CLOCK_PROCESS_CPUTIME_ID) - slot->start_cpu;
 
@@ -450,7 +450,7 @@ prof_process_end(prof_process_capture_t *slot)
 }
 
 
-/* what the main thread used to wait is shown even where waiting is not */
+/* shows the CPU time of the main thread's waits, in all modes */
 
 static void
 prof_process_end_idle(prof_process_capture_t *slot)

@@ -4,30 +4,29 @@
  *
  * Sampling all threads of the process, for any number of captures at once.
  *
- * Each thread has one pair of timers and one ring, whatever the number of
- * captures.  The timers follow the highest frequency that is asked for; when
- * the rings are emptied, each capture takes the samples that are due for it.
- * A sample weighs the time since the one before that its capture took, so the
- * weights of a thread sum to its CPU time, whatever was lost or thinned out.
+ * Each thread has one pair of timers and one ring for all captures.  The timers
+ * have the highest frequency of all captures.  When the rings are emptied, each
+ * capture takes the samples that are due for it.  The weight of a sample is the
+ * time since the previous sample of the same capture.  So the weights of a
+ * thread sum to its CPU time, also if samples were lost or skipped.
  *
- * Two timers, because those of a CPU clock expire at ticks of the kernel only
- * (250 per second, say).  Up to that rate a thread's CPU timer does it alone:
- * nobody is woken.  Above it the CPU timer starts a monotonic one, which stops
- * when it finds the thread waiting.  What it finds there is no sample: that
- * time was used by what ran before.
+ * There are two timers, because a timer on a CPU clock expires only at ticks of
+ * the kernel (for example 250 per second).  Up to that rate the CPU timer is
+ * sufficient, and it does not wake a waiting thread.  Above it the CPU timer
+ * starts a monotonic timer, which stops when it finds the thread waiting.  Such
+ * an expiration is no sample: the code before the wait used the time.
  *
  * A paced thread that is found waiting in a system call is sampled less and
  * less often, until its CPU timer expires: see prof_sampler.h.
  *
- * Wall time is that of one thread, the "main" one, which says when it has
- * nothing to do.  Until then its monotonic timer runs, and nothing else does;
- * what it uses to wait is known exactly.  So the clocks of samples and marks
- * are without the time in which it was idle.
+ * Wall time is the time of the "main" thread.  This thread tells when it is
+ * idle.  While it is not idle, only its monotonic timer runs.  Its idle time is
+ * known exactly, and the clocks of samples and marks do not contain it.
  *
- * Contexts: the main thread, not in a signal, but for the handlers, which are
- * in prof_process_sig.c.  A handler may run in another thread at any time
- * until its timers are deleted; the entries of the thread's timers are how the
- * main thread knows that none does (prof_signal.h).
+ * Context: the main thread, not in a signal, except the handlers in
+ * prof_process_sig.c.  A handler may run in another thread until the thread's
+ * timers are deleted.  The entries of these timers tell the main thread when no
+ * handler runs (prof_signal.h).
  */
 
 
@@ -79,7 +78,7 @@ typedef struct {
 } prof_area_t;
 
 
-/* what a capture knows of a thread; clocks are of the last sample it took */
+/* a thread in a capture; clocks are those of the last sample that it took */
 
 typedef struct {
     uint64_t              cpu;

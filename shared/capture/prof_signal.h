@@ -4,15 +4,15 @@
  *
  * The process's signal handlers for sampling, and the timers that call them.
  *
- * Timers signal with a real-time signal that nobody uses: SIGPROF and SIGALRM
- * have other users (LuaJIT's profiler, gperftools; timers of event loops).
+ * Timers send an unused real-time signal.  SIGPROF and SIGALRM have other users
+ * (LuaJIT's profiler, gperftools, timers of event loops).
  *
- * Programs often block all signals in the threads that they start, but for
- * those that a fault raises.  For these threads there is a second signal:
- * SIGFPE.  A real one is passed on to whom it belonged.
+ * Programs often block all signals in the threads that they start, except those
+ * that a fault raises.  For these threads timers send SIGFPE.  A SIGFPE of a
+ * fault is passed to the previous handler.
  *
- * Handlers are installed while there are users, and put back when the last one
- * is gone.
+ * Handlers are installed while there are users.  The last user restores the
+ * previous handlers.
  *
  * Context: the program's main thread, one user at a time; not in a signal.
  */

@@ -2,15 +2,15 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A watch samples one thread all the time, at a low frequency of its CPU time,
- * before it is known whom the samples are for: when something has run, its
- * caller says whose it was, and may ask later for what was sampled of it.  A
- * turn costs a comparison then, and the timer wakes nobody.
+ * A watch samples one thread all the time, at a low frequency of its CPU time.
+ * After some code has run, the caller gives an owner to the samples, and may
+ * read the owner's samples later.  So a turn costs only a comparison, and the
+ * timer does not wake the thread.
  *
- * Only what runs below a frame that the caller has noted is sampled.
+ * The watch samples only code below a frame that the caller has noted.
  *
- * Context: the thread that is watched; not in a signal but for the handler,
- * which is in prof_watch_sig.c.
+ * Context: the thread that is watched; not in a signal, except the handler in
+ * prof_watch_sig.c.
  */
 
 

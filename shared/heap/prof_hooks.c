@@ -2,17 +2,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Owns what was written to slots.  A record is a slot's address and the word
- * that was there; records are in a hash by the address, in a mapping of fixed
- * size.  Putting back looks at the objects that are loaded then, and at slots
- * that still hold a hook: an object that went away took its slots with it, and
- * what somebody else has written there stays.
+ * Writes hooks to slots and restores slots.  A record contains a slot's address
+ * and its original word.  Records are in a hash by address, in a mapping of
+ * fixed size.  Only slots of objects that are still loaded, and that contain a
+ * hook, are restored.  A word that other code has written remains.
  *
- * The lock orders those who patch.  It is taken before the loader's, and no
- * hook waits for it.
+ * The lock serializes threads that write slots.  It is taken before the
+ * loader's lock, and no hook waits for it.
  *
  * Another thread may be in the middle of dlopen(): the loader lists an object
- * before it writes the object's slots.  Such slots are looked at again later.
+ * before it writes the object's slots.  Such slots are visited again later.
  */
 
 
@@ -31,7 +30,7 @@
 
 #define PROF_HOOKS_RECORDS    8192
 
-/* until the next look at what could not be replaced yet, ns; it doubles */
+/* ns until slots that could not be replaced are visited again; doubles */
 #define PROF_HOOKS_DELAY      1000000
 #define PROF_HOOKS_DELAY_MAX  1000000000
 
@@ -62,7 +61,7 @@ typedef struct {
 } prof_hooks_t;
 
 
-/* what a slot should hold that holds "old", and what to do when it does */
+/* the new word of a slot with the word "old", and a call after its writing */
 
 typedef struct {
     uintptr_t           (*word)(const prof_slot_batch_t *batch,
@@ -201,7 +200,7 @@ prof_hooks_refresh(void)
 
     err = errno;
 
-    /* whoever patches now has seen the object, or the next call will */
+    /* a thread that holds the lock sees the object, or the next call does */
 
     if (prof_hooks_lock(0)) {
 

@@ -2,21 +2,21 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Hooks: while they are armed, calls of the functions that allocate and free
- * memory come to functions of ours, which call the real ones and tell
- * prof_heap.c.  What is replaced is the addresses in the slots of all loaded
- * objects (heap/prof_slot.h), the C library's own among them.
+ * Hooks of the allocator.  While hooks are armed, they are called instead of
+ * the functions that allocate and free memory.  A hook calls the real function
+ * and prof_heap.c.  The addresses of hooks are written to the slots of all
+ * loaded objects (heap/prof_slot.h), including the C library.
  *
- * A slot is replaced if it holds the address of the function that the process
- * uses, or was not bound yet.  One that leads elsewhere, to an allocator that
- * an object has for itself, is left alone: so are then the pointers which that
- * allocator gives out, since both come and go through slots of one object.
+ * A slot is replaced if it contains the function that the process uses, or is
+ * not bound yet.  A slot that leads to an object's own allocator is not
+ * replaced.  Such an object allocates and frees its memory through its own
+ * slots, so its memory is not counted.
  *
- * A program may have copied the address of a hook, so hooks remain valid for
- * the life of the process, and do nothing but the call while nobody captures.
+ * A program may copy the address of a hook.  So hooks remain valid until the
+ * process ends, and only call the real function while no capture runs.
  *
- * Objects that are loaded while hooks are armed get them when a symbol of an
- * object is looked up next (dlsym), and at the start of a turn.
+ * Objects that are loaded while hooks are armed get hooks when a symbol is
+ * looked up next (dlsym), and at the start of a turn.
  */
 
 

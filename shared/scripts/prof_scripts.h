@@ -7,8 +7,9 @@
  * folded, so its name is copied when the sample is taken.
  *
  * The process has one table of names, in fixed memory of which unused pages are
- * never touched.  Its entries remain as long as anybody may have keys, see
- * prof_process_hold().  When nobody has, a table that is half full is emptied.
+ * never touched.  Its entries remain while keys are held, see
+ * prof_process_hold().  When no keys are held, a table that is half full is
+ * emptied.
  * The keys of an emptied table are unknown afterwards.
  */
 
@@ -57,7 +58,7 @@ uintptr_t prof_script_key(const prof_script_t *s, prof_stats_t *st);
  */
 int prof_script_find(uintptr_t key, prof_script_t *s);
 
-/* nobody has keys.  Context: the thread that makes captures */
+/* no keys are held.  Context: the thread that makes captures */
 void prof_scripts_reuse(void);
 
 PROF_HIDDEN_END

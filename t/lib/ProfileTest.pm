@@ -613,8 +613,8 @@ sub command {
 }
 
 
-# Asks nginx to quit and waits for it, so that connections and timers which
-# nobody let go of show.  TERM is for tests that leave requests behind.
+# Tells nginx to quit and waits for it, so that leaked connections and timers
+# are noticed.  TERM is for tests that leave requests behind.
 sub stop {
     my ($self, $signal) = @_;
 

@@ -40,7 +40,7 @@ my $SPAN = qr/^(?:phase |event|header filters|body filters)/;
 
 
 # The stacks with a frame of that kind, in all pictures.  The filters of all
-# modules are called for all responses: they are nobody's.
+# modules are called for all responses, so they belong to no request.
 sub code_of {
     my ($p, $kind) = @_;
 

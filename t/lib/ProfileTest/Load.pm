@@ -2,8 +2,8 @@ package ProfileTest::Load;
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Requests in the background, from processes that the test ends with, or that
-# end by themselves when nobody stops them.
+# Requests in the background, from processes that end with the test, or by
+# themselves after a time.
 
 use strict;
 use warnings;
