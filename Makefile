@@ -333,6 +333,7 @@ lint:	## check style, layers and signal handlers; run cppcheck on the core
 	@$(DEPS) lint
 	@tools/check-style
 	@tools/check-layers
+	@tools/check-words
 	@$(SUB) core
 	@tools/check-signal-safe $(SIGNAL_OBJS)
 	@cppcheck -q --error-exitcode=1 -j $(JOBS) -I shared                  \
