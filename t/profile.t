@@ -49,7 +49,7 @@ $t->write_file('large.txt', join('', map { "line $_ of many\n" } 1 .. 300000));
 run_upstream($t, 8081);
 $t->run();
 
-# nothing is different as long as nobody asks
+# without a trigger responses do not change
 
 my $r = http_get('/small.txt');
 

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # One worker, one captured request, and eight clients that keep the worker
-# busy with something else: the profile has nothing of theirs.
+# busy: the profile contains no code of their requests.
 
 use strict;
 use warnings;

@@ -2,9 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Whatever comes in the place of a trigger: who may profile is told what is
-# wrong; for everybody else there is nginx as it is without the module, byte
-# for byte.
+# Wrong triggers.  Permitted clients get an error with the reason.  Other
+# clients get the same bytes as from nginx without the module.
 
 use strict;
 use warnings;
@@ -40,7 +39,7 @@ server {
     }
 }
 
-# nobody may, by this and that
+# servers that permit no client, each in another way
 
 server {
     listen 127.0.0.1:8082;

@@ -209,7 +209,7 @@ server {
 $common
 }
 
-# the same for somebody who may not
+# the same without permission
 
 server {
     listen 127.0.0.1:8084;
@@ -395,7 +395,7 @@ like($t->read_log(),
      'the log says why');
 
 
-# somebody who may not
+# clients without permission
 
 same("not permitted, $_", $_, 8084)
     for qw{ /page.html /plain/page.html /gzip/page.html /ssi/include.html

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The Performance Bar in a browser: its buttons lead to a flamegraph of the
-# page's request, whoever made the page and whatever its policy is; it can be
-# used with a keyboard, and by who cannot see well; it says nothing wrong.
+# The Performance Bar in a browser.  Its buttons lead to a flamegraph of the
+# page's request, for pages with any content security policy.  It can be used
+# with a keyboard and with assistive technology.  Its facts are right.
 
 use strict;
 use warnings;

@@ -147,8 +147,8 @@ for my $case ([ '/proxy/', $arg, 200, 200 ], [ '/return/', $arg, 200, 200 ],
 }
 
 
-# What nobody reads is not taken for the next request.  It comes at once, or
-# later than the answer.
+# A body that no handler reads is not taken for the next request.  It arrives
+# at once, or later than the answer.
 
 for my $uri (qw{ /discard/a /return/ /none /proxy/ }) {
     for my $args ($arg, $wrong) {

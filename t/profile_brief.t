@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# Requests that end in the event in which they begin, among those that do not,
-# and those that are not accounted, on the same connections: everyone has times
-# of its own, or none.
+# Requests that end in the event in which they begin, between longer requests
+# and requests that are not accounted, on the same connections: each request has
+# its own times, or no times.
 
 use strict;
 use warnings;

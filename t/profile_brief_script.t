@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# No variable with times is in the configuration, so nobody reads the clock for
-# a request that ends in its first event, until a script asks: before the
-# request is logged, or after that.
+# No variable with times is in the configuration.  So the module does not read
+# the clock for a request that ends in its first event, until a script reads a
+# time: before the request is logged, or later.
 
 use strict;
 use warnings;
@@ -91,7 +91,7 @@ $t->run();
 
 my @s = map { ProfileTest::HTTP::connect_to(8080) } 1 .. 3;
 
-# each alone, after some of which nobody asks
+# each alone, after requests whose times are not read
 
 for (1 .. 5) {
     get($s[0], '/busy');

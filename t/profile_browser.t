@@ -116,7 +116,7 @@ is(scalar @{$s->{links}}, scalar(grep { /^\Q$base\E\/large\.txt\?q=%22%3Cb%3E&
 is($s->{scriptlessCpu}{mode}, 'cpu', 'html, the other mode without a script');
 
 
-# what anybody can write in a URL
+# any client can write this in a URL
 
 my $evil = '/%22%3E%3C/title%3E%3Cscript%3Edocument.title=%27evil%27%3C/'
            . 'script%3E%3Cimg%20src=//example.com/x%20onerror=alert(1)%3E';

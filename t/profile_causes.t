@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # Each cause of waiting is made to last for a known time, by an upstream, a
-# client or nginx itself, while all requests are captured on the quiet.  The
+# client or nginx itself, while profile_keep takes notes of all requests.  The
 # profile names the cause, gives it that time, and sums to $request_time.
 # Then the same again, while other clients keep the worker busy.
 
@@ -320,7 +320,7 @@ for my $port (sort keys %upstreams) {
 
 run_names($t, 8053);
 
-# nobody accepts, and no more fit
+# a full backlog of connections that are not accepted
 
 my $full = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1,
                                  LocalPort => port(8083), ReuseAddr => 1);
@@ -417,8 +417,8 @@ for my $clients (1, 4) {
 }
 
 
-# a worker that is busy for a known time; the upstream says when it answered,
-# which it does late if nobody lets it run
+# a worker that is busy for a known time; the upstream reports when it answered,
+# which is late if it had no CPU
 
 my $asked = time();
 my $waiting = http_get('/first/100?keep=1&stall', start => 1);

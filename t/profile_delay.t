@@ -92,7 +92,7 @@ my @cases = (
     [ '/body', 0.3, 200, \&slow_post ],
     [ '/streamed', 0.3, 200, \&slow_post ],
 
-    # nobody waits for a body that is discarded
+    # nginx does not wait for a body that it discards
     [ '/text', 0, 405, \&slow_post ],
 );
 

@@ -273,7 +273,7 @@ for my $wrong (
     like($got->body(), $text, 'what it takes');
 }
 
-# nobody is captured afterwards
+# no request is captured afterwards
 
 my $state = http_get('/-/profile/status.json')->body();
 like($state, qr/"captures":\[\]/, 'no capture is left');

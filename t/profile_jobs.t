@@ -158,7 +158,7 @@ is(http_get("/text?$recorded")->header('X-Profile-Dropped'),
 is(worker()->{captures}, 4, 'slots');
 is(worker()->{dropped}{slots}, 2, 'they are counted');
 
-# those that nobody needs any more
+# jobs of clients that have left
 
 @left = map { http_get($symbol, start => 1) } 1 .. 20;
 ok(wait_for(sub { worker()->{jobs} == 24 }), 'names are waited for');

@@ -88,7 +88,7 @@ my $pid = ($t->worker_pids())[0];
 my $usual;
 
 
-# helpers that are none
+# programs that are not the helper
 
 restart('sleep' => sub { replace_helper('exec sleep 1000') });
 profile('a helper that hangs', 0);

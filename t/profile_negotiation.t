@@ -178,8 +178,8 @@ for my $uri ('/%22%0d%0aX-Injected:%20y', '/..%2f..%2fetc/%00passwd',
 }
 
 
-# what comes in no order that anybody would write: the worker survives it, and
-# there is always an answer
+# header values in random order: the worker survives them, and each request has
+# an answer
 
 my @words = ('text/plain', 'application/json', '*/*', '*', 'text/*', 'q=', ';',
              ',', '=', '"', '\\', '0.5', '1', '1.0000001', ' ', "\t", '/',

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captures of workers that are killed, exit, are busy, or that nobody waits for
-# any more: there is an answer every time, it names who is not in it, and
-# nothing is left behind.  TEST_NGINX_ROUNDS are made of each, 10.
+# Captures of workers that are killed, exit or are busy, and captures whose
+# client leaves.  Each capture has an answer, which names the missing workers,
+# and nothing is left behind.  TEST_NGINX_ROUNDS is the number of rounds, 10.
 
 use strict;
 use warnings;

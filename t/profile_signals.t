@@ -125,7 +125,7 @@ for my $mode (qw/ cpu wall /) {
 ok(@requests >= 5, 'requests were profiled meanwhile')
     or diag(scalar @requests);
 
-# a sample that nobody was due, a stack of something else, time that is lost
+# samples that were not due, stacks of other code, lost time
 
 my %bad = (samples => 0, time => 0);
 my ($below, $total) = (0, 0);

@@ -36,7 +36,7 @@ is(scalar(grep { -e "$dir/store/$_" } @ids), 40, 'all are there');
 
 my $largest = 0;
 
-# nobody moves while the files are counted
+# no worker stores while the files are counted
 
 for my $round (1 .. 10) {
     my @sockets = map { http_get('/file?performance_bar=record', start => 1) }
@@ -176,7 +176,7 @@ is(scalar(grep { $found->{$_} && !$found->{$_}{error} } @ids), 50,
    'all are there after everybody was killed');
 
 
-# those that nobody looks at
+# profiles that are not read
 
 configure(1000000, 'inactive=2s');
 reload();

@@ -93,7 +93,7 @@ ok($found->{$more[-1]}, 'a new one, on a disk that others have filled');
 is(scalar(grep { $_->{error} } values %$found), 0, 'all are whole');
 
 
-# and when there are none
+# and without files of others
 
 unlink("$dir/disk/others");
 http("DELETE /-/profile/p/$_ HTTP/1.1\r\nHost: localhost\r\n"

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # Four workers store profiles while they are reloaded and killed, in memory and
-# on a disk: whatever somebody was told is stored, stays, and is whole.
+# on a disk.  A profile that a response has announced remains, and is complete.
 # PROFILE_TEST_CAPTURES says how many there are, in all rounds of both.
 
 use strict;

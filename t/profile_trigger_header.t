@@ -155,7 +155,7 @@ server {
     }
 }
 
-# nobody may, and nobody is looked at
+# no client is permitted, and no header is examined
 
 server {
     listen 127.0.0.1:8080;
@@ -211,7 +211,7 @@ is(http("GET /a HTTP/1.0\r\nX-Profile: flamegraph\r\n\r\n")
    ->header('X-Profiled-Status'), 200, 'the only header');
 
 
-# what is none
+# headers that are not a trigger
 
 is(got('on', '/a'), 'none', 'no header');
 is(got('on', '/a', 'X-Profiles: flamegraph'), 'none', 'another header');

@@ -67,7 +67,7 @@ typedef struct {
 #define NGX_HTTP_PROFILE_BAR_UPSTREAMS  4
 
 
-/* times are in ms, -1: there is none; texts that are longer are cut */
+/* times are in ms, -1: not known; longer texts are cut */
 
 typedef struct {
     ngx_int_t                  status;
@@ -143,7 +143,7 @@ ngx_int_t ngx_http_profile_bar_script_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_bar_facts_init(ngx_conf_t *cf,
     ngx_http_profile_bar_main_conf_t *bmcf);
 
-/* 0: there is none of that id; of its length */
+/* 0: no request has this id, which has the length of an id */
 ngx_uint_t ngx_http_profile_bar_find(ngx_shm_zone_t *zone, u_char *id,
     ngx_http_profile_bar_facts_t *facts);
 

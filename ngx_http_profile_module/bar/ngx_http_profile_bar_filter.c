@@ -2,10 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Directives of the Performance Bar, and its filters.  They stand where the
- * body is whole and readable: after subrequests were put in their places, and
- * before it is compressed.  Without a location that may show a bar there are
- * none.
+ * Directives of the Performance Bar, and its filters.  The filters see a body
+ * that is complete and readable: with the responses of subrequests, and before
+ * compression.  They are registered only if a location may show a bar.
  */
 
 

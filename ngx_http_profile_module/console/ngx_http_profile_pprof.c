@@ -326,7 +326,7 @@ ngx_http_profile_symbol_parse(ngx_http_profile_symbols_t *s, ngx_str_t *text)
 }
 
 
-/* 0: it is none, or too large */
+/* returns 0 if the text is no number, or too large */
 
 static uintptr_t
 ngx_http_profile_symbol_number(u_char *p, u_char *last)

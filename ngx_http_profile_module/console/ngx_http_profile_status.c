@@ -210,7 +210,7 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
 }
 
 
-/* 0: there is none; one that has died has left its number */
+/* returns 0 without a process; a killed process has left its number */
 
 static ngx_pid_t
 ngx_http_profile_status_pid(ngx_uint_t worker)

@@ -48,7 +48,7 @@ typedef struct {
     ngx_array_t                *local;        /* the default of allow, or NULL:
                                                  it is not in use */
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
-    ngx_http_profile_store_t   *store;        /* NULL: there is none */
+    ngx_http_profile_store_t   *store;        /* NULL: no store */
     ngx_str_t                   symbolizer;   /* path; empty: off; no data:
                                                  beside the module */
 
@@ -127,8 +127,8 @@ char *ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*
- * The URL of the server's console, escaped, with a slash at its end: of the
- * first location with a plain prefix that has one.  NULL if there is none.
+ * Returns the URL of the server's console, escaped, with a slash at its end.
+ * It is that of the first location with a console and a plain prefix, or NULL.
  */
 ngx_str_t *ngx_http_profile_console_url(ngx_http_request_t *r);
 

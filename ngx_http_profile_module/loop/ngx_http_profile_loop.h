@@ -295,7 +295,7 @@ void ngx_http_profile_watch_pass(ngx_http_profile_run_t *run);
  * Most requests begin and end in one event, one after the other.  Until such a
  * request turns out to do more, and a lasting track is needed, its track is
  * ngx_http_profile_brief, and nothing that belongs to it is noted.  The brief
- * track's request is NULL while there is none.
+ * track's request is NULL while no request uses it.
  */
 extern ngx_http_profile_track_t  ngx_http_profile_brief;
 

@@ -25,7 +25,7 @@ struct ngx_http_profile_render_s {
     /* the thread's, until the job is done */
 
     prof_profile_t             *profile;
-    ngx_http_profile_store_t   *store;       /* NULL: there is none */
+    ngx_http_profile_store_t   *store;       /* NULL: no store */
     ngx_http_profile_stored_t  *facts;       /* of the store's entry */
     ngx_int_t                   stored;
     const prof_encoder_t       *encoder;     /* NULL: it is stored only */

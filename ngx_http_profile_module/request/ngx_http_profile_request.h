@@ -176,7 +176,7 @@ typedef struct {
 
 typedef struct {
     ngx_atomic_t                  until;     /* seconds of ngx_time(): no order
-                                                is older; 0: there is none */
+                                                is older; 0: no orders */
     u_char                        key[NGX_HTTP_PROFILE_ID_LEN];  /* random hex
                                                 digits; zeros: no orders */
 } ngx_http_profile_orders_t;

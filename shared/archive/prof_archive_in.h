@@ -20,7 +20,7 @@
  * written as index + 1, or 0; the index of a parent as the distance, or 0.
  *
  * A change of this layout is a new version.  A new series or measure is not:
- * archives have the names of theirs.
+ * an archive has the names of its series and measures.
  *
  * The content has at most PROF_ARCHIVE_RATIO times the compressed size, plus
  * PROF_ARCHIVE_SLACK.  So a reader never allocates hundreds of megabytes for a

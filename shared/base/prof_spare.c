@@ -21,8 +21,8 @@ static pthread_mutex_t  prof_spare_lock = PTHREAD_MUTEX_INITIALIZER;
 
 
 /*
- * Nobody waits for the lock: it may be held by a thread of the lowest priority
- * that does not run.
+ * No thread waits for the lock, because a thread of the lowest priority that
+ * does not run may hold the lock.
  */
 
 void *

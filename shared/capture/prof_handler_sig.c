@@ -102,8 +102,8 @@ prof_handler_refuse(void)
 
 
 /*
- * A fault goes to the handler that was there before; if there was none, it
- * comes again when this handler is left, and ends the process.
+ * Passes a fault to the previous handler.  Without a previous handler the fault
+ * occurs again when this handler returns, and ends the process.
  */
 
 static void

@@ -34,7 +34,7 @@ PROF_HIDDEN_BEGIN
 prof_traces_t *prof_traces_create(uint32_t max);
 void prof_traces_destroy(prof_traces_t *ts);
 
-/* its number, from 1 on; 0: it is none, or there are too many, and counted */
+/* returns its number, from 1 on; 0: no trace, or too many (counted) */
 uint32_t prof_traces_number(prof_traces_t *ts, const prof_trace_t *t,
     prof_stats_t *st);
 

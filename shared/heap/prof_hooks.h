@@ -64,7 +64,7 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* the real functions, in the order of prof_hook_e; NULL: there is none */
+/* the real functions, in the order of prof_hook_e; NULL: missing */
 extern void *prof_hooks_real[PROF_HOOKS_N];
 
 /* the hooks, in the same order */

@@ -52,7 +52,7 @@ int prof_profile_rename(prof_profile_t *p, const char *debug_root,
 void prof_profile_forget(void);
 
 /*
- * The program that is started as the helper; NULL: there is none.  The text
+ * The program that is started as the helper; NULL: no helper.  The text
  * must live as long as profiles are named.
  */
 void prof_profile_helper(const char *path);

@@ -3,9 +3,9 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * A hash table with open addressing.  Look-ups take no lock.  An entry is
- * complete before its slot is set, and does not change afterwards.  Whoever
- * adds an entry has the lock; a call that finds it taken gives up, because it
- * may have interrupted the one that has it.
+ * complete before its slot is set, and does not change afterwards.  Entries are
+ * added under the lock.  If the lock is taken, a call adds nothing, because it
+ * may have interrupted the call that holds the lock.
  *
  * A key has the index of the entry plus one, and above it the number of times
  * that the table was emptied.

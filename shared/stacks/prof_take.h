@@ -61,7 +61,7 @@ void prof_take(prof_record_t *rec, const prof_walker_t *w,
 uint32_t prof_fold(prof_tree_t *t, uint32_t node, const prof_record_t *rec,
     uintptr_t empty, prof_stats_t *st);
 
-/* returns the node of the spans, or PROF_NONE if there are none */
+/* returns the node of the spans, or PROF_NONE without spans */
 uint32_t prof_fold_outer(prof_tree_t *t, const prof_outer_t *outer,
     prof_stats_t *st);
 

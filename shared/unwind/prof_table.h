@@ -93,7 +93,7 @@ struct prof_unwind_s {
     uint64_t                adds;           /* the loader's counters */
     uint64_t                subs;
     prof_unwind_info_t      info;
-    prof_engine_code_t      engine;         /* frame is NULL: there is none */
+    prof_engine_code_t      engine;         /* frame is NULL: no engine */
 };
 
 

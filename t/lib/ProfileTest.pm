@@ -781,8 +781,8 @@ sub wait_for {
 }
 
 
-# Gets a flamegraph as the speedscope format has it.  Dies when the answer is
-# none.  The query arguments of a flamegraph are added unless there are some.
+# Gets a flamegraph in the speedscope format.  Dies if the answer is not a
+# profile.  The query arguments of a flamegraph are added to a URI without any.
 sub profile_get {
     my ($uri, %extra) = @_;
 

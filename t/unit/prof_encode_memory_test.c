@@ -473,7 +473,7 @@ test_workers(void)
 }
 
 
-/* returns the text of a label, "?" if there is none or more than one */
+/* returns the text of a label, "?" without a label or with several */
 
 static const char *
 test_label(const Prof__Profile *pb, size_t sample, const char *key)
