@@ -282,7 +282,7 @@ is($r->header('Content-Length'), length('profile_mode takes "wall", "cpu" or '
 for my $uri (qw{ /x /file/a /return/ /none /file/ }) {
     is_without(request("$uri?$arg"), "$uri, argument");
     is_without(request("$uri?a=1&$arg&profile_mode=cpu&b=2"),
-               "$uri, among others");
+               "$uri, between other requests");
     is_without(request($uri, 'A: 1', 'X-Profile: flamegraph', 'B: 2'),
                "$uri, header");
     is_without(request($uri, 'X-Profile: flamegraph; mode=cpu'),

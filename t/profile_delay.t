@@ -101,7 +101,7 @@ for my $load (0, 1) {
 
     for my $case (@cases) {
         my ($uri, $delay, $status, $get) = @$case;
-        my $name = $uri . ($load ? ' among others' : '');
+        my $name = $uri . ($load ? ' beside other requests' : '');
 
         is_captured($t, $name, $uri, waits => $delay, status => $status,
                     get => $get || \&http_get, runs => 0.02);

@@ -161,7 +161,7 @@ cmp_ok(below($p, qr/^event: client;.*;ngx_http_lua_run_thread;/), '>=', 0.2e9,
 cmp_ok(line_of('/busy')->{samples}, '>=', 5, 'busy: samples');
 
 
-# among others
+# beside other requests
 
 my $waiting = http_get('/held', start => 1);
 sleep 0.1;
@@ -172,10 +172,10 @@ http_end($_) for $waiting, $busy;
 
 $p = kept(id_of('/held'));
 cmp_ok(below($p, qr/^\[waiting\];worker busy with other requests/), '>=',
-       0.1e9, 'among others: stalled');
+       0.1e9, 'the time in which another request stalls is a gap');
 cmp_ok(below($p, qr/^\[waiting\];worker busy with other requests;.*lua/), '>=',
-       0.08e9, 'among others: by what') or diag($p);
-unlike($p, qr/busy\?other|\/busy/, 'among others: not by whom');
+       0.08e9, 'the gap shows the code that stalled') or diag($p);
+unlike($p, qr/busy\?other|\/busy/, 'the gap does not name the other request');
 
 
 # more turns than are noted before a capture is made of them

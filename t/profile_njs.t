@@ -199,18 +199,20 @@ for my $case (@cases) {
     my $took = time() - $start;
     my $wall = info($p)->{wall} / 1e9;
 
-    is_attributed($p, 'zlib', "$name among others");
-    
+    is_attributed($p, 'zlib', "$name beside other requests");
+
     # it may run while it waits for something else, and nginx counts from the
     # time at which it has last looked at the clock
 
-    cmp_ok(waiting($p), '>=', 0.8 * $waits, "$name among others: waits");
+    cmp_ok(waiting($p), '>=', 0.8 * $waits,
+           "$name beside other requests: its waits are gaps");
 
     ok($wall <= $took && $wall < info($p)->{request_time} + 0.002,
-       "$name among others: not longer than by other clocks")
+       "$name beside other requests: its time fits other clocks")
         or diag("wall $wall, took $took, ", info($p)->{request_time});
-    is(http_get("/$name")->status(), 200, "$name among others: as before");
-    is_clean($t, "$name among others");
+    is(http_get("/$name")->status(), 200,
+       "$name beside other requests: it is served without a trigger");
+    is_clean($t, "$name beside other requests");
 }
 
 is($load->stop()->{failed}, 0, 'others were served');

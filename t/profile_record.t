@@ -124,8 +124,9 @@ $t->run();
 
 my $owner = (stat $store)[4];
 is($owner, $> == 0 ? getpwnam($t->{user}) : $>,
-   'the directory is the user\'s of the workers');
-is((stat $store)[2] & 07777, 0700, 'and of nobody else');
+   'the user of the workers owns the directory');
+is((stat $store)[2] & 07777, 0700,
+   'other users have no access to the directory');
 
 
 # the same bytes

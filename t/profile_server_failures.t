@@ -136,7 +136,7 @@ for my $round (1 .. $rounds) {
 
     ok(defined $p, "reload, $round: an answer");
     is(scalar(split(/, /, named($p, 'workers'))), 4, 'all are in it');
-    is(named($p, 'left_out'), undef, 'and nobody is left out');
+    is(named($p, 'left_out'), undef, 'the profile names no missing worker');
     is(scalar(() = named($p, 'workers') =~ /until it exited/g), 3,
         'the others until they exited');
 

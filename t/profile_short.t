@@ -114,9 +114,9 @@ for (1 .. 100) {
     $matched += share_of($p, 'map');
 }
 
-is(scalar(@foreign), 0, 'among others: nothing of others')
+is(scalar(@foreign), 0, 'profiles contain no code of other requests')
     or diag(join("\n", @foreign));
-is("@long", '', 'among others: as short as before');
-cmp_ok($matched, '>', 10, 'among others: what it does is there');
-is_clean($t, 'among others');
-is($load->stop()->{failed}, 0, 'others were served');
+is("@long", '', 'no profile has CPU time of other requests');
+cmp_ok($matched, '>', 10, 'profiles contain the code of their request');
+is_clean($t, 'beside other requests');
+is($load->stop()->{failed}, 0, 'no other request failed');

@@ -128,7 +128,7 @@ is_captured($t, 'kept alive', '/kept', @tls, waits => 0.2) for 1 .. 2;
 is_captured($t, 'another upstream', '/failing', @tls, waits => 0.2);
 
 
-# among others of one connection
+# between other requests of the same connection
 
 my $s = ProfileTest::HTTP::connect_to(8443, 1);
 
@@ -137,8 +137,9 @@ for my $i (1 .. 3) {
 
     my $p = ProfileTest::Profile->new(http(get("/text?$args"), socket => $s));
 
-    is_attributed($p, 'map', "among others $i");
-    cmp_ok(share_of($p, 'zlib'), '>', 0.5, "among others $i: gzip");
+    is_attributed($p, 'map', "between other requests, $i");
+    cmp_ok(share_of($p, 'zlib'), '>', 0.5,
+           "between other requests, $i: most time is in gzip");
 }
 
 http(get($busy) . get("/text?$args") . get($busy) . get("/text?$args")

@@ -129,7 +129,7 @@ ok(settled(), 'it answers again');
 
 my $r = http_get('/-/profile/cpu?seconds=0.2&format=folded');
 is($r->status(), 200, 'all workers are captured');
-unlike($t->read_log(), qr/cannot reach worker/, 'nobody was left out');
+unlike($t->read_log(), qr/cannot reach worker/, 'no worker was unreachable');
 
 
 # one that dies
