@@ -127,7 +127,7 @@ my $arg = 'performance_bar=flamegraph';
 
 my $action = qr/takes "flamegraph" or "record"/;
 my $mode = qr/takes "wall", "cpu" or "object"/;
-my $format = qr/takes "speedscope"(?:, "\w+")+ or "\w+"/
+my $format = qr/takes "speedscope"(?:, "\w+")+ or "\w+"/;
 my $hz = qr/takes a number from 1 to 10000/;
 my $twice = qr/was given more than once/;
 my $unknown = qr/has an unknown parameter, it takes mode, format, /;
