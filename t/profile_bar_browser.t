@@ -166,6 +166,10 @@ for my $case (@cases) {
 
     cmp_ok(scalar @{$s->{buttons}}, '>=', 2, "$name, buttons");
 
+    my ($total) = grep { /^total/ } @{$s->{strip}};
+    like($total, qr/^total (?:< 1|[1-9][\d.]*) m?s$/,
+        "$name, the time of the request is not 0 ms");
+
     for my $mode (@{$s->{buttons}}) {
         my $f = $s->{flamegraphs}{$mode};
 
@@ -205,7 +209,7 @@ like(join(' ', map { $_ // '-' } @{$s->{order}}),
 ok(!$s->{first}{details} && $s->{panel}{details}, 'use, details');
 ok($s->{panelAgain}{details}, 'use, details are remembered');
 ok(!$s->{collapsed}{bar} && $s->{collapsed}{pill}, 'use, collapsed');
-like($s->{collapsed}{focus}, qr/^[\d.]+ ms$/, 'use, focus stays in the bar');
+like($s->{collapsed}{focus}, qr/^(?:< 1|[\d.]+) ms$/, 'use, focus stays in the bar');
 ok($s->{collapsedAgain}{pill}, 'use, collapsed is remembered');
 ok(!$s->{hidden}{pill} && !$s->{hidden}{bar}, 'use, hidden by keys');
 ok($s->{back}{pill}, 'use, back by keys');
@@ -226,7 +230,7 @@ is($url, "$http/styled.html?performance_bar=flamegraph&stackprof_mode=wall",
 $s = browser('requests', "$http/scripts.html");
 
 unharmed('requests', $s);
-is(scalar(grep { m{^GET /api/get\?a=1 200 \d+ ms } } @{$s->{rows}}), 1,
+is(scalar(grep { m{^GET /api/get\?a=1 200 (?:< 1|\d+) ms } } @{$s->{rows}}), 1,
    'requests, fetch()') or diag(join("\n", @{$s->{rows}}));
 is(scalar(grep { m{^POST /api/post 200 } } @{$s->{rows}}), 1,
    'requests, POST');

@@ -178,8 +178,7 @@ function requestRow(request) {
         }),
         el('td', {
             class: 'num',
-            text: ms(f ? (f.times ? f.times.wall : f.total)
-                       : request.entry.duration)
+            text: f ? totalOf(f) : ms(request.entry.duration)
         }),
         el('td', {
             class: 'num', text: f && f.times ? ms(f.times.cpu) : '–'

@@ -154,6 +154,7 @@ async function clickAll(page) {
 
     await known(page);
 
+    seen.strip = await text(page, '.strip li');
     seen.buttons = await text(page, '.strip [role=group] a');
 
     for (const name of seen.buttons) {
