@@ -230,8 +230,8 @@ is($url, "$http/styled.html?performance_bar=flamegraph&stackprof_mode=wall",
 $s = browser('requests', "$http/scripts.html");
 
 unharmed('requests', $s);
-is(scalar(grep { m{^GET /api/get\?a=1 200 (?:< 1|\d+) ms } } @{$s->{rows}}), 1,
-   'requests, fetch()') or diag(join("\n", @{$s->{rows}}));
+is(scalar(grep { m{^GET /api/get\?a=1 200 (?:< 1|\d+) ms } } @{$s->{rows}}),
+   1, 'requests, fetch()') or diag(join("\n", @{$s->{rows}}));
 is(scalar(grep { m{^POST /api/post 200 } } @{$s->{rows}}), 1,
    'requests, POST');
 is(scalar(grep { m{^GET /api/x 200 } } @{$s->{rows}}), 1,
