@@ -252,7 +252,7 @@ sub without_stages {
     ok((grep { $_->{kind} eq 'h' } @with), "$name, stages");
     is(join(' ', map { $_->{name} } grep { $_->{kind} eq 'h' } @bare), '',
        "$name, left out");
-    is($s->{bare}{button}, 'Show stages', "$name, and back");
+    ok(!$s->{bare}{checked}, "$name, the switch is off");
     like($s->{bare}{hash}, qr/stages=off/, "$name, no stages in the URL");
 
     my %paths;

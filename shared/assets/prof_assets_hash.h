@@ -13,11 +13,11 @@
 #define PROF_ASSET_HASH_theme_css                                           \
     "'sha256-ftrQObfY2jxXFjuHkayg0c0F3zdE5uATGYZHSkkzU20='"
 #define PROF_ASSET_HASH_flame_css                                           \
-    "'sha256-8sbwb99jmE+T3TNyUvC1HU1hiZ+yvgFNw1i1NtnkNnM='"
+    "'sha256-WM5LpCF7MFFc621y8Sl+Zw8BbDNB65A99P562bFrdHQ='"
 #define PROF_ASSET_HASH_page_css                                            \
-    "'sha256-FXrO3QJkb0+Kx7IEcBgmJSOe+I88KS95d1YDbwf4EfY='"
+    "'sha256-oi8fBHuuwIbeBD52iPg+brHsYVRuAUU/cuUVjZkCrio='"
 #define PROF_ASSET_HASH_flame_js                                            \
-    "'sha256-7NTheLVBqKRQh9jFN/zidgd82Ck4LttE6ouKTE28vcg='"
+    "'sha256-A8wRtyR15zJFldg2lukCDFWJR1qhWpoR6SbXbUHR05g='"
 #define PROF_ASSET_HASH_page_js                                             \
     "'sha256-O6y7pj74FtRi3HPmLUfnjLmB/ejQN9TtDJR+eCiomRA='"
 

@@ -3,8 +3,8 @@
  *
  * Makes flamegraphs interactive, in a picture and in a page.  The boxes are
  * there already, with all that is told about them in their titles; this adds
- * zoom, search, the order of rows, a switch for stages, the keyboard, and keeps
- * the state in the fragment of the URL.
+ * zoom, search, the order of rows, the keyboard, and switches that leave out
+ * frames of one sort.  The state is in the fragment of the URL.
  *
  * A document has one "prof-host" element, where the controls go, and one
  * "prof-plot" for each mode, that is a measure, of which one is visible.
@@ -22,6 +22,20 @@
     const PAD = 4;
     const CRUMBS = 5;
 
+    /* what can be left out, by the class of its boxes */
+
+    const sorts = [
+        { key: 'stages', mark: 'h', text: 'stages',
+          title: 'Phases, filters and events above functions' },
+        { key: 'scripts', mark: 'f', text: 'scripts',
+          title: 'Functions of Lua, njs and Perl' },
+        { key: 'kernel', mark: 'y', text: 'kernel',
+          title: 'System calls and functions of the kernel' },
+        { key: 'inferred', mark: 'i', text: 'inferred names',
+          title: 'Functions without an exact name, which are known by their'
+                 + ' role or source file' }
+    ];
+
     const host = document.querySelector('.prof-host');
     const plots = Array.from(document.querySelectorAll('.prof-plot'), parse);
     const modes = Array.from(document.querySelectorAll('input[name="mode"]'));
@@ -30,7 +44,8 @@
                                  : plots.length && plots[0].mode;
 
     const plain = {
-        mode: initial, order: 'icicle', stages: 'on', find: '', zoom: ''
+        mode: initial, order: 'icicle', stages: 'on', scripts: 'on',
+        kernel: 'on', inferred: 'on', find: '', zoom: ''
     };
 
     let state = plain;
@@ -54,7 +69,7 @@
             boxes: [],
             byElement: new Map(),
             byHash: new Map(),
-            bare: null      /* without stages, when they were left out once */
+            bare: new Map() /* without some sorts, by what is left out */
         };
 
         let above = [];
@@ -89,6 +104,7 @@
     function add(plot, el, x, w, parent, row) {
         const told = el.firstElementChild.textContent.split('\n');
         const label = el.lastElementChild;
+        const [n, self] = (el.dataset.n || '').split(' ').map(Number);
 
         const box = {
             el: el, x: x, w: w, depth: parent ? parent.depth + 1 : 0,
@@ -96,10 +112,11 @@
             name: told[0], weight: told[1], origin: told[2] || '',
             hash: hash(parent ? parent.hash : 0x811c9dc5, told[0]),
             text: label.localName === 'text' ? label : null,
-            stage: el.classList.contains('h'),
+            n: n, self: self || 0,
+            sorts: sorts.filter(sort => el.classList.contains(sort.mark))
+                        .map(sort => sort.key),
             shown: null, hit: false,
             child: null,    /* the heaviest */
-            twin: null,     /* with stages, or without them */
             index: row.length, row: row
         };
 
@@ -121,18 +138,21 @@
 
 
     /*
-     * The same without stages: what they have called moves up, and boxes of
-     * one function become one.
+     * The same without boxes of some sorts: what they have called, and their
+     * own weight, move to their callers.  Boxes of one function become one.
      */
 
-    function strip(plot) {
+    function strip(plot, off) {
         const bare = Object.assign({}, plot, {
             viewport: plot.viewport.cloneNode(false),
             rows: [], boxes: [], focus: null,
-            byElement: new Map(), byHash: new Map()
+            byElement: new Map(), byHash: new Map(),
+            twins: new Map()    /* box of the whole plot -> box */
         });
 
-        let groups = [{ boxes: [plot.root], parent: null, x: 0, w: 1 }];
+        let groups = [{
+            boxes: [plot.root], parent: null, x: 0, w: 1, n: plot.total
+        }];
 
         while (groups.length) {
             const el = plot.rows[bare.rows.length].cloneNode(false);
@@ -140,14 +160,17 @@
             const below = [];
 
             for (const group of groups) {
+                const found = called(plot, group, off);
                 const box = add(bare, merged(plot, group), group.x, group.w,
                                 group.parent, row);
 
-                box.twin = group.boxes[0];
-                group.boxes.forEach(b => { b.twin = box; });
+                box.first = group.boxes[0];
+                group.boxes.concat(group.folded)
+                    .forEach(b => bare.twins.set(b, box));
+                found.forEach(next => { next.parent = box; });
 
                 el.appendChild(box.el);
-                below.push(...called(group.boxes, box));
+                below.push(...found);
             }
 
             bare.rows.push(el);
@@ -170,39 +193,44 @@
     }
 
 
-    /* what the boxes have called, directly or by stages, heaviest first */
+    /*
+     * What the boxes of a group have called, directly or by boxes that are left
+     * out.  The latter become part of the group.
+     */
 
-    function called(boxes, parent) {
+    function called(plot, group, off) {
         const groups = new Map();
-        const queue = boxes.flatMap(box => box.kids);
+        const queue = group.boxes.flatMap(box => box.kids);
+
+        group.folded = [];
 
         for (const box of queue) {
 
-            if (box.stage) {
-                box.twin = parent;
+            if (box.sorts.some(key => off.includes(key))) {
+                group.folded.push(box);
                 queue.push(...box.kids);
                 continue;
             }
 
             const key = box.name + '\n' + box.origin + '\n'
                         + box.el.classList[0];
-            const group = groups.get(key)
-                          || { boxes: [], parent: parent, x: 0, w: 0 };
+            const next = groups.get(key) || { boxes: [], n: 0 };
 
-            groups.set(key, group);
-            group.boxes.push(box);
-            group.w += box.w;
+            groups.set(key, next);
+            next.boxes.push(box);
+            next.n += box.n;
         }
 
         const list = Array.from(groups.values());
-        let x = parent.x;
+        let x = group.x;
 
         list.sort((a, b) => a.boxes[0].name < b.boxes[0].name ? -1 : 1);
 
-        for (const group of list) {
-            group.boxes.sort((a, b) => b.w - a.w);
-            group.x = x;
-            x += group.w;
+        for (const next of list) {
+            next.boxes.sort((a, b) => b.n - a.n);
+            next.x = x;
+            next.w = next.n / plot.total;
+            x += next.w;
         }
 
         return list;
@@ -217,10 +245,16 @@
         el.setAttribute('x', group.x * 100 + '%');
         el.setAttribute('width', group.w * 100 + '%');
 
-        if (group.boxes.length > 1) {
+        if (group.boxes.length + group.folded.length > 1) {
+            const self = group.boxes.concat(group.folded)
+                .reduce((sum, box) => sum + box.self, 0);
+
+            el.dataset.n = group.n + (self ? ' ' + self : '');
             el.firstElementChild.textContent = first.name + '\n'
-                + amount(group.w * plot.total, plot.unit) + ', '
-                + percent(group.w)
+                + (group.parent ? amount(group.n, plot.unit) + ', '
+                                  + percent(group.w)
+                                : first.weight)
+                + (self ? ', self ' + amount(self, plot.unit) : '')
                 + (first.origin ? '\n' + first.origin : '');
         }
 
@@ -291,7 +325,10 @@
         }, tools);
 
         ui.match = element('output', { 'class': 'match' }, tools);
-        ui.stages = element('button', { type: 'button' }, tools);
+        ui.shown = element('div', {
+            'class': 'shown', role: 'group', 'aria-label': 'Frames to show'
+        }, tools);
+        ui.sorts = sorts.map(sort => choice(sort, ui.shown));
         ui.order = element('button', { type: 'button' }, tools);
         ui.reset = element('button', { type: 'button' }, tools, 'Reset');
         ui.status = element('div', { 'class': 'status', role: 'status' },
@@ -304,9 +341,19 @@
         ui.order.addEventListener('click', () => go({
             order: state.order === 'icicle' ? 'flame' : 'icicle'
         }));
-        ui.stages.addEventListener('click', stages);
         ui.reset.addEventListener('click',
             () => go({ zoom: '', find: '' }, true));
+    }
+
+
+    function choice(sort, parent) {
+        const label = element('label', { title: sort.title }, parent);
+        const input = element('input', { type: 'checkbox' }, label);
+
+        label.appendChild(document.createTextNode(sort.text));
+        input.addEventListener('change', () => leave(sort.key));
+
+        return { key: sort.key, label: label, input: input };
     }
 
 
@@ -424,8 +471,8 @@
 
         const plot = current();
 
-        for (const one of [whole(), whole().bare]) {
-            if (one && one !== plot) {
+        for (const one of [whole(), ...whole().bare.values()]) {
+            if (one !== plot) {
                 one.viewport.setAttribute('display', 'none');
             }
         }
@@ -455,12 +502,13 @@
         ui.order.title = state.order === 'flame'
                          ? 'Callers above, callees below'
                          : 'Callers below, callees above';
-        ui.stages.hidden = !whole().boxes.some(box => box.stage);
-        ui.stages.textContent = state.stages === 'off' ? 'Show stages'
-                                                       : 'Leave out stages';
-        ui.stages.title = state.stages === 'off'
-                          ? 'Phases, filters and events above functions'
-                          : 'Functions only, without phases, filters, events';
+
+        for (const { key, label, input } of ui.sorts) {
+            label.hidden = !has(key);
+            input.checked = state[key] !== 'off';
+        }
+
+        ui.shown.hidden = ui.sorts.every(one => one.label.hidden);
         ui.reset.disabled = !state.find && z === plot.root;
 
         search(plot);
@@ -475,30 +523,49 @@
 
 
     function current() {
-        const plot = whole();
+        return without(sorts.map(sort => sort.key)
+                            .filter(key => state[key] === 'off'));
+    }
 
-        if (state.stages !== 'off') {
+
+    /* of the plot of the mode; what it has not needs not to be left out */
+
+    function has(key) {
+        return whole().boxes.some(box => box.sorts.includes(key));
+    }
+
+
+    function without(keys) {
+        const plot = whole();
+        const off = keys.filter(has);
+        const name = off.join();
+
+        if (!off.length) {
             return plot;
         }
 
-        plot.bare = plot.bare || strip(plot);
+        if (!plot.bare.has(name)) {
+            plot.bare.set(name, strip(plot, off));
+        }
 
-        return plot.bare;
+        return plot.bare.get(name);
     }
 
 
     /* what is zoomed remains, or what has called it */
 
-    function stages() {
-        const off = state.stages !== 'off';
-        const plot = whole();
+    function leave(key) {
+        const value = state[key] === 'off' ? 'on' : 'off';
+        const zoomed = current().zoom;
+        const off = sorts.map(sort => sort.key).filter(
+            k => (k === key ? value : state[k]) === 'off');
 
-        plot.bare = plot.bare || strip(plot);
-
-        const box = current().zoom.twin;
+        const next = without(off);
+        const from = zoomed.first || zoomed;
+        const box = next.twins ? next.twins.get(from) : from;
 
         go({
-            stages: off ? 'off' : 'on',
+            [key]: value,
             zoom: box.parent ? box.hash.toString(16) : ''
         });
     }

@@ -262,6 +262,13 @@ prof_encode_html_legend(const prof_svg_plot_t *plot, prof_buf_t *b)
         prof_buf_free(&text);
     }
 
+    if (plot->ninferred) {
+        prof_buf_puts(b, "<li><svg class=\"chip " PROF_SVG_INFERRED "\" "
+                         "aria-hidden=\"true\"><rect width=\"100%\" "
+                         "height=\"100%\"/></svg><i>" PROF_SVG_INFERRED_TEXT
+                         "</i></li>\n");
+    }
+
     prof_buf_puts(b, "</ul>\n");
 }
 

@@ -20,6 +20,7 @@
 #include "formats/prof_text.h"
 #include "names/prof_mangled.h"
 #include "views/prof_label_sets.h"
+#include "views/prof_source.h"
 #include "views/prof_summary.h"
 #include "views/prof_timeline.h"
 #include "views/prof_view.h"
@@ -232,7 +233,7 @@ static void
 prof_encode_speedscope_function(const prof_profile_t *p,
     const prof_view_function_t *func, prof_buf_t *b)
 {
-    uint32_t     object;
+    uint32_t     object, source;
     prof_buf_t   name;
     const char  *file;
 
@@ -268,6 +269,12 @@ prof_encode_speedscope_function(const prof_profile_t *p,
 
     if (func->file && func->line) {
         prof_buf_printf(b, ",\"line\":%" PRIu32, func->line);
+    }
+
+    source = prof_source_function(p, func);
+
+    if (source != PROF_SOURCE_NONE) {
+        prof_buf_printf(b, ",\"source\":\"%s\"", prof_sources[source].name);
     }
 
     prof_buf_puts(b, "}");

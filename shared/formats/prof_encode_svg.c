@@ -245,6 +245,12 @@ prof_encode_svg_legend(const prof_svg_plot_t *plot, uint32_t y, prof_buf_t *b)
         }
     }
 
+    if (plot->ninferred) {
+        prof_encode_svg_kind(b, n++, &y, PROF_SVG_INFERRED,
+                             PROF_SVG_INFERRED_TEXT,
+                             sizeof(PROF_SVG_INFERRED_TEXT) - 1);
+    }
+
     prof_buf_puts(b, "</g>\n");
 
     return y + PROF_SVG_LINE;

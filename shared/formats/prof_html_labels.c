@@ -72,7 +72,7 @@ prof_html_labels_head(const prof_view_t *v, prof_buf_t *b)
         name = prof_measures[v->measure[k]].name;
 
         prof_buf_printf(b, "<th scope=\"col\" class=\"by %s num\">%s</th>"
-                        "<th scope=\"col\" class=\"by %s\"></th>",
+                        "<td class=\"by %s\"></td>",
                         name, prof_measures[v->measure[k]].text, name);
     }
 

@@ -10,6 +10,7 @@
 #include "formats/prof_text.h"
 #include "views/prof_kind.h"
 #include "profile/prof_measure.h"
+#include "views/prof_source.h"
 #include "views/prof_totals.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ struct prof_html_table_s {
     const prof_view_t      *view;
     prof_buf_t             *out;
     uint32_t               *functions;  /* their kinds */
-    uint32_t               *kind;       /* of a group */
+    uint32_t               *kind;       /* of a group, or PROF_KIND_MAX */
     uint32_t                first;      /* the column to be sorted by */
     void                  (*name)(prof_html_table_t *t, uint32_t group);
 };
@@ -42,8 +43,10 @@ static uint32_t prof_html_choose(prof_html_table_t *t, prof_total_t *totals,
     uint32_t n);
 static int prof_html_objects(prof_html_table_t *t);
 static int prof_html_kinds(prof_html_table_t *t);
+static int prof_html_sources(prof_html_table_t *t);
+static int prof_html_unnamed(prof_html_table_t *t);
 static int prof_html_group(prof_html_table_t *t, const uint32_t *group,
-    uint32_t n);
+    uint32_t n, uint32_t shown);
 static void prof_html_head(prof_html_table_t *t, const char *id,
     const char *caption, const char *column);
 static void prof_html_row(prof_html_table_t *t, const prof_total_t *total);
@@ -52,6 +55,8 @@ static void prof_html_value(prof_html_table_t *t, uint32_t column,
 static void prof_html_function_name(prof_html_table_t *t, uint32_t group);
 static void prof_html_object_name(prof_html_table_t *t, uint32_t group);
 static void prof_html_kind_name(prof_html_table_t *t, uint32_t group);
+static void prof_html_source_name(prof_html_table_t *t, uint32_t group);
+static void prof_html_unnamed_name(prof_html_table_t *t, uint32_t group);
 
 
 int
@@ -70,7 +75,7 @@ prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
 
     n = v->nfunctions > p->nobjects ? v->nfunctions : p->nobjects;
 
-    t.kind = calloc(n + PROF_KIND_MAX, sizeof(uint32_t));
+    t.kind = calloc(n + PROF_KIND_MAX + PROF_SOURCE_MAX, sizeof(uint32_t));
     t.functions = prof_kind_functions(p, v);
 
     if (t.kind == NULL || t.functions == NULL) {
@@ -92,6 +97,18 @@ prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
     if (rc == PROF_OK) {
         rc = prof_html_functions(&t);
     }
+
+    prof_buf_puts(b, "<div class=\"pair\">\n");
+
+    if (rc == PROF_OK) {
+        rc = prof_html_sources(&t);
+    }
+
+    if (rc == PROF_OK) {
+        rc = prof_html_unnamed(&t);
+    }
+
+    prof_buf_puts(b, "</div>\n");
 
     free(t.kind);
     free(t.functions);
@@ -225,8 +242,9 @@ prof_html_objects(prof_html_table_t *t)
     t->name = prof_html_object_name;
     prof_html_head(t, "objects", "Modules and libraries", "File");
 
-    rc = prof_html_group(t, group, n);
+    rc = prof_html_group(t, group, n, n);
 
+    prof_buf_puts(t->out, "</section>\n");
     free(group);
 
     return rc;
@@ -252,7 +270,95 @@ prof_html_kinds(prof_html_table_t *t)
     t->name = prof_html_kind_name;
     prof_html_head(t, "kinds", "Kinds of code", "Kind");
 
-    rc = prof_html_group(t, group, PROF_KIND_MAX);
+    rc = prof_html_group(t, group, PROF_KIND_MAX, PROF_KIND_MAX);
+
+    prof_buf_puts(t->out, "</section>\n");
+    free(group);
+
+    return rc;
+}
+
+
+static int
+prof_html_sources(prof_html_table_t *t)
+{
+    int        rc;
+    uint32_t   i, *group;
+
+    group = malloc(((size_t) t->view->nfunctions + 1) * sizeof(uint32_t));
+    if (group == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < t->view->nfunctions; i++) {
+        group[i] = prof_source_function(t->profile, &t->view->functions[i]);
+        t->kind[group[i]] = PROF_KIND_MAX;
+    }
+
+    t->name = prof_html_source_name;
+    prof_html_head(t, "names", "Names", "Source of the name");
+
+    rc = prof_html_group(t, group, PROF_SOURCE_MAX, PROF_SOURCE_MAX);
+
+    prof_buf_puts(t->out, "</section>\n");
+    free(group);
+
+    return rc;
+}
+
+
+/* objects with functions that have no name, and what would give them one */
+
+static int
+prof_html_unnamed(prof_html_table_t *t)
+{
+    int                          rc;
+    uint32_t                     i, n, none, *group;
+    const prof_frame_t          *f;
+    const prof_view_function_t  *func;
+
+    /* the other functions are no group of this table */
+
+    none = t->profile->nobjects;
+
+    group = malloc(((size_t) t->view->nfunctions + 1) * sizeof(uint32_t));
+    if (group == NULL) {
+        return PROF_ERROR;
+    }
+
+    n = 0;
+
+    for (i = 0; i < t->view->nfunctions; i++) {
+        func = &t->view->functions[i];
+        f = &t->profile->frames[func->frame];
+
+        group[i] = none;
+
+        if (f->object != PROF_NONE
+            && prof_source_function(t->profile, func) == PROF_SOURCE_OFFSET)
+        {
+            group[i] = f->object;
+            t->kind[f->object] = prof_kind_object(t->profile, f);
+            n++;
+        }
+    }
+
+    rc = PROF_OK;
+
+    if (n) {
+        t->name = prof_html_unnamed_name;
+        prof_html_head(t, "unnamed", "Functions without a name", "File");
+
+        rc = prof_html_group(t, group, none + 1, none);
+
+        prof_buf_puts(t->out, "<p class=\"soft\">Their debug files are in the "
+                      "package of debug symbols of the package that owns the "
+                      "file (<code>dpkg -S FILE</code>, <code>rpm -qf "
+                      "FILE</code>), on a debuginfod server if "
+                      "<code>DEBUGINFOD_URLS</code> names one, or made by "
+                      "<code>tools/make-debug PACKAGE</code>.</p></section>"
+                      "\n");
+    }
 
     free(group);
 
@@ -260,10 +366,14 @@ prof_html_kinds(prof_html_table_t *t)
 }
 
 
-/* rows of all groups that have any time, and the end of the table */
+/*
+ * Rows of the first "shown" of n groups, of those that have any time, and the
+ * end of the table.
+ */
 
 static int
-prof_html_group(prof_html_table_t *t, const uint32_t *group, uint32_t n)
+prof_html_group(prof_html_table_t *t, const uint32_t *group, uint32_t n,
+    uint32_t shown)
 {
     uint32_t       i, k;
     prof_total_t  *totals;
@@ -278,14 +388,14 @@ prof_html_group(prof_html_table_t *t, const uint32_t *group, uint32_t n)
     for (i = 0; i < n; i++) {
         for (k = 0; k < t->view->ncolumns; k++) {
 
-            if (totals[i].total[k]) {
+            if (totals[i].total[k] && totals[i].group < shown) {
                 prof_html_row(t, &totals[i]);
                 break;
             }
         }
     }
 
-    prof_buf_puts(t->out, "</tbody></table></div></section>\n");
+    prof_buf_puts(t->out, "</tbody></table></div>\n");
 
     free(totals);
 
@@ -308,7 +418,7 @@ prof_html_head(prof_html_table_t *t, const char *id, const char *caption,
         name = prof_measures[t->view->measure[k]].name;
 
         prof_buf_printf(t->out, "<th scope=\"col\" class=\"by %s num\">Self"
-                        "</th><th scope=\"col\" class=\"by %s\"></th>"
+                        "</th><td class=\"by %s\"></td>"
                         "<th scope=\"col\" class=\"by %s num\">Total</th>",
                         name, name, name);
     }
@@ -322,10 +432,14 @@ prof_html_row(prof_html_table_t *t, const prof_total_t *total)
 {
     uint32_t  k;
 
-    prof_buf_puts(t->out, "<tr><th scope=\"row\"><svg class=\"chip ");
-    prof_buf_puts(t->out, prof_kinds[t->kind[total->group]].name);
-    prof_buf_puts(t->out, "\" aria-hidden=\"true\">"
-                          "<rect width=\"100%\" height=\"100%\"/></svg>");
+    prof_buf_puts(t->out, "<tr><th scope=\"row\">");
+
+    if (t->kind[total->group] != PROF_KIND_MAX) {
+        prof_buf_puts(t->out, "<svg class=\"chip ");
+        prof_buf_puts(t->out, prof_kinds[t->kind[total->group]].name);
+        prof_buf_puts(t->out, "\" aria-hidden=\"true\"><rect width=\"100%\" "
+                              "height=\"100%\"/></svg>");
+    }
 
     t->name(t, total->group);
 
@@ -379,6 +493,7 @@ prof_html_value(prof_html_table_t *t, uint32_t column, uint64_t value,
 static void
 prof_html_function_name(prof_html_table_t *t, uint32_t group)
 {
+    uint32_t                     source;
     const char                  *name;
     const prof_frame_t          *f;
     const prof_view_function_t  *func;
@@ -386,8 +501,10 @@ prof_html_function_name(prof_html_table_t *t, uint32_t group)
     func = &t->view->functions[group];
     name = func->name;
     f = &t->profile->frames[func->frame];
+    source = prof_source_function(t->profile, func);
 
-    prof_buf_puts(t->out, "<code>");
+    prof_buf_puts(t->out, prof_source_is_inferred(source)
+                          ? "<code class=\"inferred\">" : "<code>");
     prof_markup_text(t->out, name, strlen(name), PROF_HTML_NAME_MAX);
     prof_buf_puts(t->out, "</code>");
 
@@ -398,6 +515,12 @@ prof_html_function_name(prof_html_table_t *t, uint32_t group)
         prof_markup_text(t->out, name, strlen(name), PROF_HTML_NAME_MAX);
         prof_buf_puts(t->out, func->inlined ? ", inlined</small>"
                                             : "</small>");
+    }
+
+    if (prof_source_is_inferred(source)) {
+        prof_buf_puts(t->out, " <small>");
+        prof_buf_puts(t->out, prof_sources[source].text);
+        prof_buf_puts(t->out, "</small>");
     }
 }
 
@@ -434,4 +557,39 @@ prof_html_kind_name(prof_html_table_t *t, uint32_t group)
     prof_kind_text(t->profile, group, &text);
     prof_markup_text(t->out, text.data, text.len, PROF_HTML_NAME_MAX);
     prof_buf_free(&text);
+}
+
+
+static void
+prof_html_source_name(prof_html_table_t *t, uint32_t group)
+{
+    prof_buf_puts(t->out, prof_sources[group].text);
+}
+
+
+static void
+prof_html_unnamed_name(prof_html_table_t *t, uint32_t group)
+{
+    const char  *id;
+
+    prof_html_object_name(t, group);
+
+    id = t->profile->objects[group].build_id;
+
+    prof_buf_puts(t->out, "<br><small>");
+
+    if (id[0]) {
+        prof_buf_puts(t->out, "needs <code>/usr/lib/debug/.build-id/");
+        prof_markup_text(t->out, id, strnlen(id, 2), PROF_HTML_NAME_MAX);
+        prof_buf_puts(t->out, "/");
+        prof_markup_text(t->out, id + strnlen(id, 2),
+                         strlen(id + strnlen(id, 2)), PROF_HTML_NAME_MAX);
+        prof_buf_puts(t->out, ".debug</code>");
+
+    } else {
+        prof_buf_puts(t->out, "has no build-id: no debug file can be found "
+                              "for it");
+    }
+
+    prof_buf_puts(t->out, "</small>");
 }

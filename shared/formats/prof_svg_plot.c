@@ -10,6 +10,7 @@
 #include "formats/prof_text.h"
 #include "formats/prof_svg_plot.h"
 #include "profile/prof_measure.h"
+#include "views/prof_source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@
 
 /* the size of a box without the texts of its function, in bytes */
 
-#define PROF_SVG_BOX       150
+#define PROF_SVG_BOX       180
 
 
 static int prof_svg_plot_costs(prof_svg_plot_t *plot);
@@ -43,6 +44,10 @@ static void prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n,
     uint64_t x, prof_buf_t *b);
 static void prof_svg_plot_origin(const prof_svg_plot_t *plot,
     const prof_view_function_t *func, prof_buf_t *b);
+static uint32_t prof_svg_plot_inferred(const prof_svg_plot_t *plot,
+    uint32_t n);
+static void prof_svg_plot_class(const prof_svg_plot_t *plot, uint32_t n,
+    prof_buf_t *b);
 static const char *prof_svg_plot_shade(const char *name);
 
 
@@ -181,6 +186,7 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
     plot->rows = 1;
     plot->nshown = 0;
     plot->ndeep = 0;
+    plot->ninferred = 0;
     plot->hidden = whole;
     memset(plot->kinds, 0, sizeof(plot->kinds));
 
@@ -206,6 +212,7 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
 
         plot->nshown++;
         plot->kinds[plot->kind[n]]++;
+        plot->ninferred += prof_svg_plot_inferred(plot, n);
 
         if (node->depth + 2 > plot->rows) {
             plot->rows = node->depth + 2;
@@ -350,16 +357,16 @@ prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n, uint64_t x,
     prof_markup_percent(b, x, total, 4);
     prof_buf_puts(b, "%\" width=\"");
     prof_markup_percent(b, part, total, 4);
-    prof_buf_puts(b, "%\" class=\"");
+    prof_buf_puts(b, "%\" data-n=\"");
+    prof_buf_number(b, part);
 
-    if (plot->style) {
-        prof_buf_puts(b, plot->style->class(plot, n));
-
-    } else {
-        prof_buf_puts(b, prof_kinds[plot->kind[n]].name);
-        prof_buf_puts(b, prof_svg_plot_shade(func->name));
+    if (self) {
+        prof_buf_puts(b, " ");
+        prof_buf_number(b, self);
     }
 
+    prof_buf_puts(b, "\" class=\"");
+    prof_svg_plot_class(plot, n, b);
     prof_buf_puts(b, part < total / PROF_SVG_LINED ? " x" : "");
 
     prof_buf_puts(b, "\"><title>");
@@ -392,13 +399,56 @@ prof_svg_plot_box(const prof_svg_plot_t *plot, uint32_t n, uint64_t x,
 }
 
 
-/* where the function is from, on a line of its own */
+static uint32_t
+prof_svg_plot_inferred(const prof_svg_plot_t *plot, uint32_t n)
+{
+    uint32_t            f;
+    const prof_view_t  *v;
+
+    v = plot->view;
+    f = v->nodes[n].function;
+
+    return plot->style == NULL
+           && prof_source_is_inferred(prof_source_function(plot->profile,
+                                                           &v->functions[f]));
+}
+
+
+/*
+ * The kind, the shade, and what the script can leave out beside stages: frames
+ * of scripts ("f"), of the kernel ("y"), and those with inferred names.
+ */
+
+static void
+prof_svg_plot_class(const prof_svg_plot_t *plot, uint32_t n, prof_buf_t *b)
+{
+    const prof_frame_t          *f;
+    const prof_view_function_t  *func;
+
+    if (plot->style) {
+        prof_buf_puts(b, plot->style->class(plot, n));
+        return;
+    }
+
+    func = &plot->view->functions[plot->view->nodes[n].function];
+    f = &plot->profile->frames[func->frame];
+
+    prof_buf_puts(b, prof_kinds[plot->kind[n]].name);
+    prof_buf_puts(b, prof_svg_plot_shade(func->name));
+    prof_buf_puts(b, f->type == PROF_TYPE_SCRIPT ? " f"
+                     : f->type == PROF_TYPE_KERNEL ? " y" : "");
+    prof_buf_puts(b, prof_svg_plot_inferred(plot, n) ? " " PROF_SVG_INFERRED
+                                                     : "");
+}
+
+
+/* where the function and its name are from, on a line of its own */
 
 static void
 prof_svg_plot_origin(const prof_svg_plot_t *plot,
     const prof_view_function_t *func, prof_buf_t *b)
 {
-    uint32_t     object;
+    uint32_t     object, source;
     const char  *name;
 
     object = plot->profile->frames[func->frame].object;
@@ -425,6 +475,18 @@ prof_svg_plot_origin(const prof_svg_plot_t *plot,
         prof_buf_puts(b, object == PROF_NONE && func->file == NULL
                          ? "\ninlined" : ", inlined");
     }
+
+    source = prof_source_function(plot->profile, func);
+
+    if (source == PROF_SOURCE_NONE) {
+        return;
+    }
+
+    prof_buf_puts(b, object == PROF_NONE && func->file == NULL
+                     && !func->inlined ? "\n" : " (");
+    prof_buf_puts(b, prof_sources[source].text);
+    prof_buf_puts(b, object == PROF_NONE && func->file == NULL
+                     && !func->inlined ? "" : ")");
 }
 
 

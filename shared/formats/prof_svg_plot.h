@@ -84,6 +84,7 @@ struct prof_svg_plot_s {
     uint32_t               nwide;
     uint32_t               nnodes;      /* of any weight */
     uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
+    uint32_t               ninferred;   /* boxes with an inferred name */
     uint32_t              *cost;        /* of a function's box, in bytes */
     uint32_t              *kind;        /* of a node */
 };
@@ -107,6 +108,13 @@ void prof_svg_plot_free(prof_svg_plot_t *plot);
  */
 int prof_svg_plot_write(const prof_svg_plot_t *plot, const char *place,
     prof_buf_t *b);
+
+/*
+ * The class of boxes with an inferred name, beside that of their kind; and its
+ * text for legends.
+ */
+#define PROF_SVG_INFERRED       "i"
+#define PROF_SVG_INFERRED_TEXT  "inferred name"
 
 /* the patterns that boxes are filled with, once in a document */
 void prof_svg_plot_defs(prof_buf_t *b);

@@ -246,6 +246,11 @@ struct prof_profile_s {
 
 #define prof_frame_is_exact(f)  ((f)->source >= PROF_SOURCE_SCRIPT)
 
+/* the name tells what the function is for, or where it is */
+
+#define prof_source_is_inferred(source)                                       \
+    ((source) >= PROF_SOURCE_INFERRED && (source) <= PROF_SOURCE_ROLE)
+
 /* an address in the function: the one returned to may be in the next one */
 
 #define prof_frame_pc(f)                                                      \

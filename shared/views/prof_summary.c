@@ -5,6 +5,7 @@
 
 
 #include "profile/prof_measure.h"
+#include "views/prof_source.h"
 #include "views/prof_summary.h"
 
 #include <inttypes.h>
@@ -115,7 +116,8 @@ prof_summary_size(prof_buf_t *b, uint64_t bytes)
 static void
 prof_summary_facts(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 {
-    uint32_t  i;
+    uint32_t    i;
+    prof_buf_t  names;
 
     prof_summary_text(ctx, "title", "title", p->title);
     prof_summary_text(ctx, "mode", "mode", prof_modes[p->mode].name);
@@ -130,6 +132,20 @@ prof_summary_facts(const prof_profile_t *p, prof_summary_ctx_t *ctx)
         prof_summary_text(ctx, p->facts[i].name, p->facts[i].name,
                           p->facts[i].value);
     }
+
+    prof_buf_init(&names);
+
+    prof_source_addresses(p, &names);
+    prof_buf_append(&names, "", 1);
+
+    if (prof_buf_failed(&names)) {
+        ctx->rc = PROF_ERROR;
+
+    } else if (names.len > 1) {
+        prof_summary_text(ctx, "names", "sources of names", names.data);
+    }
+
+    prof_buf_free(&names);
 }
 
 

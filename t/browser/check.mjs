@@ -197,14 +197,14 @@ function tree(page) {
 /* the switch for stages, by the keyboard */
 
 async function stages(page) {
-    const toggle = 'button:has-text("stages")';
+    const toggle = 'label:has-text("stages") input';
 
     out.staged = await tree(page);
 
     await page.focus(toggle);
-    await page.keyboard.press('Enter');
+    await page.keyboard.press('Space');
     out.bare = { ...await look(page), tree: await tree(page),
-                 button: await page.textContent(toggle) };
+                 checked: await page.isChecked(toggle) };
 
     /* as deep as it goes, and back to the same function with stages */
 
@@ -354,11 +354,11 @@ async function html() {
                                           'href');
     await page.click('label:has-text("Wall time")');
 
-    await page.click('button:has-text("Leave out stages")');
+    await page.uncheck('label:has-text("stages") input');
     await page.hover('.formats a[data-format="folded"]');
     out.bareLink = await page.getAttribute('.formats a[data-format="folded"]',
                                            'href');
-    await page.click('button:has-text("Show stages")');
+    await page.check('label:has-text("stages") input');
 
     await page.click('#functions th.wall:has-text("Total") .sort');
     out.totals = await page.evaluate(() =>

@@ -1,0 +1,139 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+#
+# Pictures and pages of a hand-built profile in a browser: inferred names look
+# different, and stages, scripts, the kernel and inferred names can be left out.
+# The weights stay exact.
+
+use strict;
+use warnings;
+
+use Cwd qw/ abs_path /;
+use File::Basename qw/ dirname /;
+use JSON::PP qw/ decode_json /;
+use List::Util qw/ sum0 /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $root = dirname(abs_path(__FILE__));
+my $module = $ENV{TEST_NGINX_MODULE}
+             || "$root/../build/ngx_http_profile_module.so";
+my $program = dirname($module) . '/t/prof_source.t';
+
+my $t = ProfileTest->new()->has_program(qw/ node /);
+
+$t->skip_all("run \"npm ci\" in $root/browser first")
+    unless -d "$root/browser/node_modules/axe-core";
+$t->skip_all('no chromium')
+    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+$t->skip_all('run "make units" first') unless -x $program;
+
+my %mark = (stages => 'h', scripts => 'f', kernel => 'y',
+            'inferred names' => 'i');
+
+for my $format (qw/ html svg /) {
+    test_format($format);
+}
+
+$t->stop();
+
+
+sub test_format {
+    my ($format) = @_;
+
+    my ($status, $page) = $t->command($program, $format);
+    is($status, 0, "$format: the document is written") or return;
+
+    my $file = $t->testdir() . "/page.$format";
+    $t->write_file("page.$format", $page);
+
+    my ($rc, $out) = $t->command('node', "$root/browser/sorts.mjs",
+                                 "file://$file",
+                                 $ENV{PROFILE_TEST_SHOTS}
+                                 ? "$ENV{PROFILE_TEST_SHOTS}/$format" : ());
+    my $s = eval { decode_json($out) } || { failed => $out };
+
+    is($s->{failed}, undef, "$format: the browser went through") or return;
+    is_deeply($s->{console}, [], "$format: no message in the console");
+    is_deeply($s->{sorts}, ['stages', 'scripts', 'kernel', 'inferred names'],
+              "$format: all that can be left out");
+    is($s->{group}, 'Frames to show', "$format: the group has a name");
+    like($s->{legend}, qr/inferred name/, "$format: the legend");
+
+    my @all = @{$s->{states}{all}};
+
+    for my $box (grep { $_->{name} ne 'all wall time' } @all) {
+        my $inferred = $box->{mark} =~ /\bi\b/;
+
+        is($box->{dash} ne 'none', $inferred ? 1 : '',
+           "$format: the line around $box->{name}");
+        is($box->{slant} eq 'italic', $inferred ? 1 : '',
+           "$format: the letters of $box->{name}") if $box->{slant};
+    }
+
+    for my $state (sort keys %{$s->{states}}) {
+        test_state("$format, $state", $s->{states}{$state}, \@all,
+                   $state eq 'all' ? () : $state eq 'none' ? values %mark
+                                        : $mark{$state});
+    }
+
+    is_deeply($s->{again}, \@all, "$format: all frames again");
+    is($s->{hash}, '', "$format: nothing in the URL then");
+    is($s->{hashNone}, '#stages=off&scripts=off&kernel=off&inferred=off',
+       "$format: the URL has the state");
+    is_deeply($s->{reloaded}, $s->{states}{none},
+              "$format: the same after a reload");
+    is_deeply($s->{checked}, [(JSON::PP::false) x 4],
+              "$format: the switches, too");
+
+    like($s->{zoomed}, qr/ngx_http_request\.c.* \x{203a} app\.lua:40 handler/,
+         "$format: a zoomed frame of a script");
+    like($s->{zoomedCaller}, qr/\x{203a} ngx_http_request\.c \(nginx\+0x81d10\)$/,
+         "$format: its caller is zoomed when it is left out");
+    is_deeply($s->{axe} || [], [], "$format: accessible");
+}
+
+
+sub test_state {
+    my ($name, $boxes, $all, @marks) = @_;
+
+    my ($whole, @rest) = @$boxes;
+    my $marks = @marks ? join('|', @marks) : 'none';
+
+    is(join(', ', map { $_->{name} } grep { $_->{mark} =~ /\b(?:$marks)\b/ }
+            @rest), '', "$name: these frames are left out");
+
+    # the self weights of all boxes are the whole
+
+    my $self = sum0(map { (split(/ /, $_->{n}))[1] // 0 } @$boxes);
+
+    is($self, 25734567, "$name: the sum is exact");
+
+    my %before = map { $_->{name} => $_ } @$all;
+    my @wrong = grep { (split / /, $_->{n})[0]
+                       != (split / /, $before{$_->{name}}{n})[0] }
+                @rest;
+
+    is(join(', ', map { $_->{name} } @wrong), '',
+       "$name: all frames keep their total weight");
+
+    # boxes are on their callers, and side by side
+
+    my %rows;
+    push @{$rows{$_->{row}}}, $_ for @$boxes;
+
+    my @outside;
+
+    for my $box (grep { $_->{row} } @$boxes) {
+        push @outside, $box->{name} unless grep {
+            $_->{x} <= $box->{x} + 0.001
+            && $_->{x} + $_->{width} >= $box->{x} + $box->{width} - 0.001
+        } @{$rows{$box->{row} - 18} || []};
+    }
+
+    is(join(', ', @outside), '', "$name: each box is on its caller");
+}
