@@ -27,7 +27,7 @@ prof_process_addresses(const uintptr_t *pcs, uint32_t n, uint32_t *nodes)
         return NULL;
     }
 
-    /* the tree has half of it */
+    /* the call tree gets half of the memory */
 
     conf.frequency = PROF_FREQUENCY_MIN;
     conf.mode = PROF_MODE_CPU;

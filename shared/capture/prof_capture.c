@@ -50,7 +50,7 @@ prof_capture_create(const prof_capture_conf_t *conf)
     prof_tree_init(&c->tree, p, half);
     prof_entries_init(&c->timeline, p + half, half, c->start_realtime);
 
-    /* what a small capture needs is there before its time is taken */
+    /* touches the first pages now, so that the capture has no page faults */
 
     prof_capture_touch(c->tree.nodes, half);
     prof_capture_touch(c->timeline.entries, half);
@@ -100,7 +100,7 @@ prof_capture_destroy(prof_capture_t *c)
         free(c->names[i].text);
     }
 
-    /* the profile may have taken it over */
+    /* the profile may have taken over the memory */
 
     if (c->memory) {
         prof_spare_unmap(c->memory, c->memory_size,

@@ -196,7 +196,7 @@ prof_finish_start(prof_finish_t *f, uint32_t nodes)
 
     memset(f->slots, 0xff, size * sizeof(uint32_t));
 
-    /* the program comes first, even if none of its code was seen */
+    /* the program is the first object, also without samples of its code */
 
     obj = prof_unwind_object(f->unwind, getauxval(AT_ENTRY));
 
@@ -217,7 +217,7 @@ prof_finish_end(prof_finish_t *f)
 }
 
 
-/* appends the tree's nodes to those that the profile has */
+/* appends the nodes of the tree to the nodes of the profile */
 
 static int
 prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree)

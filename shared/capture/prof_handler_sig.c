@@ -156,7 +156,7 @@ prof_sampler_expired(void *data, const ucontext_t *uc)
         return;
     }
 
-    /* what the timer says of overruns, a sender could say as well */
+    /* the number of overruns in the signal could be forged */
 
     if (s->wait == 0) {
         s->walker.stats->lost_overrun += prof_expiry_next(&s->due, now,
@@ -199,7 +199,7 @@ prof_sampler_woken(void *data, const ucontext_t *uc)
 }
 
 
-/* samples that are not taken meanwhile are counted when the next one is */
+/* the next sample counts the samples that are not taken meanwhile */
 
 static void
 prof_handler_wait(prof_sampler_t *s, uint64_t now)

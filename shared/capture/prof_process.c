@@ -364,7 +364,7 @@ prof_process_traces(prof_capture_t *c, uint32_t max)
 }
 
 
-/* the handler, which may run between any two lines, takes a whole one */
+/* the handler may run between any two lines and must see a complete value */
 
 void
 prof_process_trace(const prof_trace_t *trace)

@@ -44,7 +44,7 @@
 #include "unwind/prof_unwind.h"
 
 
-/* that are sampled at once; more are not, and are known by their CPU time */
+/* threads that are sampled at once; of others only the CPU time is counted */
 #define PROF_PROCESS_THREADS  512
 
 /* parts of the address space that may be a thread's stack */
@@ -199,7 +199,7 @@ void prof_thread_set(prof_thread_t *t);
 /* deletes the timers, and gives the memory back */
 void prof_thread_close(prof_thread_t *t);
 
-/* whether no handler is using the thread's memory and tables */
+/* returns whether no handler uses the thread's memory and tables */
 int prof_thread_quiet(const prof_thread_t *t);
 
 /* the thread's CPU time; 0 if it has ended */
@@ -214,16 +214,16 @@ void prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c);
 /* takes the thread's samples out of its ring, into all captures */
 void prof_process_fold(prof_thread_t *t);
 
-/* the time from the last sample until "end": its stack gets it */
+/* adds the time from the last sample until "end" to its stack */
 void prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t,
     uint64_t end);
 
-/* weight that has no stack: the node is one frame, of that type and name */
+/* adds weight without a stack: the node is one frame of this type and name */
 void prof_process_named(prof_process_capture_t *slot, uint32_t type,
     const char *name, uint32_t kind, uint32_t labels, uint64_t wall,
     uint64_t cpu);
 
-/* what entries have as "labels": two names of the capture, or one */
+/* returns the "labels" of entries: one or two names of the capture */
 uint32_t prof_process_label(prof_process_capture_t *slot,
     const prof_thread_t *t, const char *scope);
 

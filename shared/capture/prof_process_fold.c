@@ -232,7 +232,7 @@ prof_process_due(prof_capture_t *c, prof_mark_t *mark,
 
     } else if (wall && mark->state == PROF_RECORD_WAITED) {
 
-        /* there may be no sample for a while after this one */
+        /* the next sample may be much later */
 
         lost = 0;
         n = (clock - mark->busy) / c->period;
@@ -268,7 +268,7 @@ prof_process_node(prof_capture_t *c, const prof_record_t *rec)
 }
 
 
-/* what the handler counted goes to all captures */
+/* adds the handler's counters to all captures */
 
 static void
 prof_process_pass(prof_thread_t *t)
@@ -375,7 +375,7 @@ prof_process_label(prof_process_capture_t *slot, const prof_thread_t *t,
 }
 
 
-/* when there is no room, it is added to the entry that was made last */
+/* without room the sample is added to the newest entry */
 
 static void
 prof_process_add(prof_process_capture_t *slot, const prof_interval_t *e)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 
-/* of so many scans at least one reads the directory */
+/* at least one of so many scans reads the directory */
 #define PROF_PROCESS_SCANS  10
 
 
@@ -44,7 +44,7 @@ prof_process_scan(void)
         t->stale += cpu > t->cpu ? cpu - t->cpu : 0;
         t->cpu = cpu > t->cpu ? cpu : t->cpu;
 
-        /* it may have blocked the signal meanwhile */
+        /* the thread may have blocked the signal meanwhile */
 
         if (t->stale > 4 * (prof_process.period + prof_process.tick)) {
             t->stale = 0;

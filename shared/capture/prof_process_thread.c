@@ -91,7 +91,7 @@ prof_thread_open(int tid)
     memset(&t->stats, 0, sizeof(prof_stats_t));
     memset(&t->passed, 0, sizeof(prof_stats_t));
 
-    /* one that is new in a capture has all its time in it */
+    /* all time of a new thread counts for the running captures */
 
     for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
         memset(&t->marks[i], 0, sizeof(prof_mark_t));
@@ -140,7 +140,7 @@ prof_thread_memory(prof_thread_t *t)
 }
 
 
-/* what can be written is what may be a stack */
+/* each writable mapping may be a stack */
 
 static void
 prof_thread_ranges(prof_thread_t *t)
@@ -238,7 +238,7 @@ prof_thread_timers(prof_thread_t *t)
     t->running = 0;
     t->paced = 0;
 
-    /* a late one would end the process, so it is held as long as captures */
+    /* a late signal would end the process, so SIGFPE stays handled */
 
     if (t->signal == PROF_SIGNAL_FAULT && !prof_process.fault) {
 
@@ -432,7 +432,7 @@ prof_thread_set(prof_thread_t *t)
     clock = t->paced ? prof_clock(CLOCK_MONOTONIC) - t->idle
                      : prof_thread_cpu(t) - t->idle_cpu;
 
-    /* at a random time, so that what is short is seen in proportion */
+    /* at a random time, so that short work is sampled in proportion */
 
     first = 1 + prof_clock(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15 % period;
 

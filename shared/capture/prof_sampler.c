@@ -165,7 +165,7 @@ prof_sampler_destroy(prof_sampler_t *s)
 }
 
 
-/* the kernel must not be left with a stack that is gone */
+/* the kernel must not keep the address of a freed stack */
 
 static void
 prof_sampler_free(prof_sampler_t *s)
@@ -180,7 +180,7 @@ prof_sampler_free(prof_sampler_t *s)
 }
 
 
-/* a stack that the thread already has is kept if it is large enough */
+/* an existing alternate stack is used if it is large enough */
 
 static int
 prof_sampler_stack(prof_sampler_t *s, void *mem)

@@ -96,7 +96,7 @@ PROF_HIDDEN_BEGIN
 void prof_sampler_expired(void *data, const ucontext_t *uc);
 void prof_sampler_woken(void *data, const ucontext_t *uc);
 
-/* the thread does not wait any more; in the thread, or in its handler */
+/* the thread no longer waits; called in the thread or in its handler */
 void prof_sampler_resume(prof_sampler_t *s, uint64_t now);
 
 PROF_HIDDEN_END

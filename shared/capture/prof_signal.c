@@ -29,7 +29,7 @@ typedef struct {
 } prof_signal_t;
 
 
-/* what a handler may take when its thread is not interrupted */
+/* tries until a handler that is not interrupted has left */
 #define PROF_EXPIRY_TRIES  1000
 
 
@@ -147,7 +147,7 @@ prof_signal_refused(void)
 }
 
 
-/* an entry with a handler inside may still be read by it */
+/* a running handler may still read its entry */
 
 prof_expiry_t *
 prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)

@@ -46,7 +46,7 @@ prof_traces_number(prof_traces_t *ts, const prof_trace_t *t, prof_stats_t *st)
         return 0;
     }
 
-    /* spans are random: two of them that are the same are one */
+    /* ids of spans are random, so equal ids are the same span */
 
     i = prof_map_find(&ts->map, t->span, (uint32_t) t->low);
 

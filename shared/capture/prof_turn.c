@@ -407,7 +407,7 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
 }
 
 
-/* time without a sample is the spans', or what the turn is */
+/* adds time without a sample to the spans, or to the frame of the turn */
 
 static void
 prof_turn_unsampled(prof_turn_t *turn, uint32_t root, uint64_t wall,
@@ -427,7 +427,7 @@ prof_turn_unsampled(prof_turn_t *turn, uint32_t root, uint64_t wall,
 }
 
 
-/* of the time since a thread was found waiting, what it did not run */
+/* returns the time that the thread waited after a sample found it waiting */
 
 static uint64_t
 prof_turn_waited(prof_capture_t *c, uint64_t wall, uint64_t cpu)

@@ -81,7 +81,7 @@ struct prof_turn_s {
 
 PROF_HIDDEN_BEGIN
 
-/* the time until the turn that begins now belongs to the gap before it */
+/* adds the time until now to the gap before the turn that begins */
 void prof_capture_resume(prof_capture_t *c);
 
 /* prof_capture_name() for a frame of a type that is no stage */

@@ -132,7 +132,7 @@ prof_watch_destroy(prof_watch_t *w)
 }
 
 
-/* half of the ring is for what may come before the next turn ends */
+/* half of the ring remains free for the next turn */
 
 void
 prof_watch_pass(prof_watch_t *w, uintptr_t owner)
@@ -334,13 +334,13 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
         prof_watch_add(c, node, rec, until);
     }
 
-    /* what is left is too short for a sample, or was no CPU time */
+    /* the rest is too short for a sample, or was no CPU time */
 
     prof_watch_wait(c, node, until);
 }
 
 
-/* the first of those passed that is later than the mark, and still there */
+/* returns the first passed record after the mark that is still in the ring */
 
 static uint64_t
 prof_watch_since(const prof_watch_t *w, uint64_t mark)
