@@ -18,8 +18,9 @@ use ProfileTest::Pprof;
 my $THREAD = qr/ngx_http_dlopen_test_thread/;
 
 # what the thread calls: the C library, whose static functions may have no names,
-# and the profiler's hooks of the library
-my $CALLED = qr/_*(?:libc_)?(?:dl(?:open|sym|close)|cfree|free)|libc\.so|prof_/;
+# and hooks of the library, by the profiler and by sanitizers
+my $CALLED = qr/_*(?:libc_)?(?:dl(?:open|sym|close)|cfree|free)|libc\.so|prof_
+                |_*(?:interceptor|asan|sanitizer)_/x;
 
 my $ROUNDS = $ENV{TEST_NGINX_ROUNDS} || 60;
 
@@ -153,7 +154,8 @@ for my $mode (qw/ object wall cpu /) {
 
         if ($stack =~ /\Q[anonymous code]\E/) {
             $wrong += $weight
-                unless $stack =~ /^(?:[^\[]+\ <\ )?\Q[anonymous code]\E\ <
+                unless $stack =~ /^(?:(?:(?!\[anonymous).)+\ <\ )?
+                                  \Q[anonymous code]\E\ <
                                   \ (?:$THREAD\b|\[no\ unwind\ info\]$)/x;
             return 0;
         }
