@@ -3,8 +3,9 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # Ways into a request that are unusual: through another request that was entered
-# from the first one, by a timer whose log is gone, and by a connection whose
-# data is a number.
+# from the first one, by a handler that was kept and is called for a request that
+# is not tracked, by a timer whose log is gone, and by a connection whose data is
+# a number.
 
 use strict;
 use warnings;
@@ -30,6 +31,15 @@ server {
         enter_test;
     }
 }
+
+server {
+    listen 127.0.0.1:8081;
+    profile_accounting off;
+
+    location / {
+        enter_test;
+    }
+}
 EOF
 
 $t->run();
@@ -44,6 +54,10 @@ for my $name (qw/ a b /) {
 }
 
 is(http_get('/?save')->body(), 'saved', 'handler is saved');
+is(http_get('/?lost', port => 8081)->body(), 'lost',
+   'handler of a tracked request, called for another one');
+is(() = $t->read_log() =~ /handler called for a request that is not tracked/g,
+   1, 'the call is logged');
 is(http_get('/?go')->body(), 'its own', 'handler in its own turn');
 is(http_end($waiting{$_})->body(), $_, "$_ is answered") for qw/ a b /;
 
