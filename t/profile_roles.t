@@ -62,7 +62,7 @@ $t->run();
 my $functions = functions($t);
 my $names = asked_names($t, sort { $a <=> $b } keys %$functions);
 
-my (%roles, @wrong, @symbols, %seen);
+my ($units, %roles, @wrong, @symbols, %seen) = (0);
 
 for my $address (sort { $a <=> $b } keys %$names) {
     my ($name, $f) = ($names->{$address}, $functions->{$address});
@@ -74,17 +74,29 @@ for my $address (sort { $a <=> $b } keys %$names) {
         next;
     }
 
-    my $role = $1;
+    my ($role, $offset) = ($1, $2);
+
+    push @wrong, "$name: $f->{name}" if hex($offset) != $address;
+
+    if ($role =~ /^(ngx_\w+)_module$/) {
+        $units++;
+        push @wrong, "$name: $f->{name} in $f->{file}"
+            if !fits(module_of($role) . ' ', $f);
+        next;
+    }
 
     $roles{$f->{name}} = $role;
-
-    push @wrong, "$name: $f->{name}" if hex($2) != $address;
     push @wrong, "$name: $f->{name} in $f->{file}" if !fits($role, $f);
 }
 
 is("@wrong", '', 'each role fits the function, and no name is there twice');
 is("@symbols", '', 'other names are the symbols');
 cmp_ok(scalar(keys %roles), '>', 300, 'functions with roles');
+cmp_ok($units, '>', 100, 'functions between those of their module');
+diag(sprintf('%d functions: %d symbols, %d roles, %d units',
+             scalar(keys %$functions),
+             scalar(keys %$names) - keys(%roles) - $units,
+             scalar(keys %roles), $units));
 
 my %expected = (
     ngx_http_gzip_body_filter         => 'gzip body filter',

@@ -12,6 +12,10 @@
  * - The linker keeps the functions of a source file together, so a function
  *   between two functions of a module is of this module.
  * - An object with one module has only functions of this module.
+ *
+ * This does not hold after optimization at link time, which mixes the functions
+ * of files.  Then the functions of the modules are scattered, and only the
+ * structures count.
  */
 
 
@@ -32,6 +36,10 @@ static ngx_http_profile_function_t *ngx_http_profile_find_function(
 static void ngx_http_profile_own_neighbors(ngx_http_profile_roles_t *roles);
 static void ngx_http_profile_own_object(ngx_http_profile_function_t *f,
     ngx_uint_t n);
+static ngx_uint_t ngx_http_profile_scattered(ngx_http_profile_function_t *f,
+    ngx_uint_t n);
+static void ngx_http_profile_own_units(ngx_http_profile_function_t *f,
+    ngx_uint_t n);
 
 
 /* the length of an instruction that takes an address, in bytes */
@@ -43,6 +51,15 @@ static void ngx_http_profile_own_object(ngx_http_profile_function_t *f,
 #define NGX_HTTP_PROFILE_REFERENCE  8
 #define NGX_HTTP_PROFILE_STEP       4
 #endif
+
+
+/*
+ * In a program whose files were compiled separately, only modules of the same
+ * file are mixed: 4 functions of Debian's nginx, and 133 of the same program
+ * with optimization at link time.
+ */
+
+#define NGX_HTTP_PROFILE_SCATTERED  8
 
 
 void
@@ -87,6 +104,8 @@ ngx_http_profile_own_claimed(ngx_http_profile_roles_t *roles,
         f->module = NULL;
         f->shared = 1;
     }
+
+    f->claimed = (f->module != NULL);
 }
 
 
@@ -283,6 +302,18 @@ ngx_http_profile_own_object(ngx_http_profile_function_t *f, ngx_uint_t n)
         }
     }
 
+    if (several
+        && ngx_http_profile_scattered(f, n) > NGX_HTTP_PROFILE_SCATTERED)
+    {
+        for (i = 0; i < n; i++) {
+            if (!f[i].claimed) {
+                f[i].module = NULL;
+            }
+        }
+
+        return;
+    }
+
     before = NULL;
 
     for (i = 0; i < n; i++) {
@@ -305,5 +336,92 @@ ngx_http_profile_own_object(ngx_http_profile_function_t *f, ngx_uint_t n)
         }
 
         f[i].module = module;
+    }
+
+    if (several) {
+        ngx_http_profile_own_units(f, n);
+    }
+}
+
+
+/*
+ * The number of functions that follow a function of another module and are not
+ * the first ones of their module.
+ */
+
+static ngx_uint_t
+ngx_http_profile_scattered(ngx_http_profile_function_t *f, ngx_uint_t n)
+{
+    ngx_uint_t     i, first, found;
+    ngx_module_t  *before;
+
+    before = NULL;
+    found = 0;
+
+    for (i = 0; i < n; i++) {
+
+        if (f[i].module == NULL || f[i].module == before) {
+            continue;
+        }
+
+        before = f[i].module;
+
+        for (first = 0; f[first].module != before; first++) {
+            /* void */
+        }
+
+        found += (first < i);
+    }
+
+    return found;
+}
+
+
+/*
+ * Other functions are known to belong to a module only if its functions are in
+ * one place, with no function of another module between them.
+ */
+
+static void
+ngx_http_profile_own_units(ngx_http_profile_function_t *f, ngx_uint_t n)
+{
+    ngx_uint_t  i, next, run, first, last;
+
+    /* runs of functions of one module */
+
+    for (i = 0; i < n; i = next) {
+
+        first = i;
+        last = i;
+
+        for (next = i + 1; next < n; next++) {
+
+            if (f[next].module == NULL) {
+                continue;
+            }
+
+            if (f[next].module != f[first].module) {
+                break;
+            }
+
+            last = next;
+        }
+
+        if (f[first].module == NULL) {
+            next = first + 1;
+            continue;
+        }
+
+        for (run = 0; run < n; run++) {
+            if (f[run].module == f[first].module
+                && (run < first || run > last))
+            {
+                break;
+            }
+        }
+
+        for ( /* void */ ; run == n && first <= last; first++) {
+            f[first].unit = (f[first].module != NULL);
+        }
     }
 }

@@ -232,6 +232,7 @@ ngx_http_profile_publish(ngx_http_profile_roles_t *roles)
         list[i].build_id_len = f->object->build_id_len;
         list[i].function = f->function - f->object->base;
         list[i].text = (char *) p;
+        list[i].unit = f->unit ? f->module->name : NULL;
     }
 
     rc = prof_profile_roles(list, roles->nfunctions);

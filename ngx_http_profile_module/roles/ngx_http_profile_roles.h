@@ -78,7 +78,10 @@ typedef struct {
     ngx_uint_t            n;
     unsigned              shared:1; /* visible to others, or used by several
                                        modules: it may be of neither */
+    unsigned              claimed:1;    /* a role tells the module */
     unsigned              scanned:1;
+    unsigned              unit:1;   /* all functions between those of the
+                                       module are of the module */
 } ngx_http_profile_function_t;
 
 

@@ -18,6 +18,8 @@
 typedef struct {
     uint64_t             function;
     const char          *text;
+    const char          *unit;          /* the same text is at the same
+                                           address */
 } prof_role_entry_t;
 
 
@@ -40,8 +42,10 @@ static prof_role_table_t *prof_role_table(const prof_role_t *roles,
 static int prof_role_begins(const prof_role_t *roles, uint32_t i);
 static char *prof_role_hex(char *p, const prof_role_t *role);
 static char *prof_role_text(char *p, const char *text);
-static const char *prof_role_find(const prof_profile_object_t *o,
-    uint64_t function);
+static const prof_role_object_t *prof_role_object(
+    const prof_profile_object_t *o);
+static const char *prof_role_find(const prof_role_object_t *o,
+    uint64_t function, uint32_t *source);
 
 
 static pthread_mutex_t     prof_role_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -89,7 +93,8 @@ prof_role_table(const prof_role_t *roles, uint32_t n)
     size = 0;
 
     for (i = 0; i < n; i++) {
-        size += strlen(roles[i].text) + 1;
+        size += strlen(roles[i].text) + 1
+                + (roles[i].unit ? strlen(roles[i].unit) + 1 : 0);
 
         if (prof_role_begins(roles, i)) {
             nobjects++;
@@ -127,6 +132,21 @@ prof_role_table(const prof_role_t *roles, uint32_t n)
         e[i].function = roles[i].function;
         e[i].text = p;
         p = prof_role_text(p, roles[i].text);
+
+        e[i].unit = NULL;
+
+        if (roles[i].unit) {
+
+            if (o->n && e[i - 1].unit
+                && strcmp(e[i - 1].unit, roles[i].unit) == 0)
+            {
+                e[i].unit = e[i - 1].unit;
+
+            } else {
+                e[i].unit = p;
+                p = prof_role_text(p, roles[i].unit);
+            }
+        }
 
         o->n++;
     }
@@ -181,6 +201,7 @@ prof_role_name(const prof_profile_t *p, prof_frame_t *f)
 {
     int                           rc;
     char                         *name;
+    uint32_t                      source;
     const char                   *text;
     const prof_profile_object_t  *o;
 
@@ -194,7 +215,7 @@ prof_role_name(const prof_profile_t *p, prof_frame_t *f)
 
     (void) pthread_mutex_lock(&prof_role_lock);
 
-    text = prof_role_find(o, f->function);
+    text = prof_role_find(prof_role_object(o), f->function, &source);
 
     if (text && asprintf(&name, "%s (%s+0x%" PRIx64 ")", text,
                          prof_path_file(o->path), f->function) == -1)
@@ -208,20 +229,18 @@ prof_role_name(const prof_profile_t *p, prof_frame_t *f)
     if (name) {
         free(f->name);
         f->name = name;
-        f->source = PROF_SOURCE_ROLE;
+        f->source = source;
     }
 
     return rc;
 }
 
 
-static const char *
-prof_role_find(const prof_profile_object_t *o, uint64_t function)
+static const prof_role_object_t *
+prof_role_object(const prof_profile_object_t *o)
 {
-    uint32_t                   i, lo, hi, mid;
+    uint32_t                   i;
     const prof_role_object_t  *ro;
-
-    ro = NULL;
 
     for (i = 0; prof_roles && i < prof_roles->n; i++) {
         ro = &prof_roles->objects[i];
@@ -229,21 +248,32 @@ prof_role_find(const prof_profile_object_t *o, uint64_t function)
         if (strcmp(ro->build_id, o->build_id) == 0
             && (o->build_id[0] || strcmp(ro->path, o->path) == 0))
         {
-            break;
+            return ro;
         }
     }
 
-    if (prof_roles == NULL || i == prof_roles->n) {
+    return NULL;
+}
+
+
+static const char *
+prof_role_find(const prof_role_object_t *o, uint64_t function,
+    uint32_t *source)
+{
+    uint32_t                  lo, hi, mid;
+    const prof_role_entry_t  *e;
+
+    if (o == NULL) {
         return NULL;
     }
 
     lo = 0;
-    hi = ro->n;
+    hi = o->n;
 
     while (lo < hi) {
         mid = lo + (hi - lo) / 2;
 
-        if (ro->entries[mid].function < function) {
+        if (o->entries[mid].function < function) {
             lo = mid + 1;
 
         } else {
@@ -251,6 +281,18 @@ prof_role_find(const prof_profile_object_t *o, uint64_t function)
         }
     }
 
-    return lo < ro->n && ro->entries[lo].function == function
-           ? ro->entries[lo].text : NULL;
+    if (lo == o->n) {
+        return NULL;
+    }
+
+    e = &o->entries[lo];
+
+    if (e->function == function) {
+        *source = PROF_SOURCE_ROLE;
+        return e->text;
+    }
+
+    *source = PROF_SOURCE_UNIT;
+
+    return lo && e->unit == e[-1].unit ? e->unit : NULL;
 }

@@ -25,6 +25,10 @@ typedef struct {
     uint32_t        build_id_len;   /* 0: the object has none */
     uint64_t        function;       /* link-time address of its unwind entry */
     const char     *text;           /* "gzip body filter" */
+    const char     *unit;           /* "ngx_http_gzip_filter_module": its
+                                       source, which also has all functions up
+                                       to the next role of this unit; NULL:
+                                       unknown */
 } prof_role_t;
 
 
@@ -39,7 +43,9 @@ int prof_profile_roles(const prof_role_t *roles, uint32_t n);
 
 /*
  * Names the frame "gzip body filter (nginx+0x96890)" if its function has a
- * role.  PROF_OK, also without a role, or PROF_ERROR if there is no memory.
+ * role, or "ngx_http_gzip_filter_module (nginx+0x96890)" if it is between two
+ * functions of this unit.  PROF_OK, also without a name, or PROF_ERROR if there
+ * is no memory.
  */
 int prof_role_name(const prof_profile_t *p, prof_frame_t *f);
 

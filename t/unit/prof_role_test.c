@@ -27,9 +27,12 @@ static const char *name_of(const char *path, const char *build_id,
 
 
 static const prof_role_t  roles[] = {
-    { "/sbin/one", (const uint8_t *) ID, 2, 0x100, "first" },
-    { "/sbin/one", (const uint8_t *) ID, 2, 0x200, "second" },
-    { "/lib/two.so", (const uint8_t *) "", 0, 0x100, "third" }
+    { "/sbin/one", (const uint8_t *) ID, 2, 0x100, "first", "unit" },
+    { "/sbin/one", (const uint8_t *) ID, 2, 0x200, "second", "unit" },
+    { "/sbin/one", (const uint8_t *) ID, 2, 0x300, "fourth", "other" },
+    { "/sbin/one", (const uint8_t *) ID, 2, 0x400, "fifth", NULL },
+    { "/sbin/one", (const uint8_t *) ID, 2, 0x500, "sixth", NULL },
+    { "/lib/two.so", (const uint8_t *) "", 0, 0x100, "third", NULL }
 };
 
 
@@ -49,7 +52,7 @@ test_found(void)
     is_str(name_of("/sbin/one", "01ab", 0x100, 0), "one+0x100",
            "without roles a function has an offset");
 
-    ok(prof_profile_roles(roles, 3) == PROF_OK, "a table of roles");
+    ok(prof_profile_roles(roles, 6) == PROF_OK, "a table of roles");
 
     is_str(name_of("/sbin/one", "01ab", 0x100, PROF_SOURCE_ROLE),
            "first (one+0x100)", "a role");
@@ -61,10 +64,16 @@ test_found(void)
            "third (two.so+0x100)",
            "the path identifies an object without a build-id");
 
-    is_str(name_of("/sbin/one", "01ab", 0x180, PROF_SOURCE_OFFSET),
-           "one+0x180", "a function between two roles has no role");
-    is_str(name_of("/sbin/one", "01ab", 0x300, PROF_SOURCE_OFFSET),
-           "one+0x300", "a function after all roles has no role");
+    is_str(name_of("/sbin/one", "01ab", 0x180, PROF_SOURCE_UNIT),
+           "unit (one+0x180)", "a function between two functions of a unit");
+    is_str(name_of("/sbin/one", "01ab", 0x280, PROF_SOURCE_OFFSET),
+           "one+0x280", "a function between two units has no name");
+    is_str(name_of("/sbin/one", "01ab", 0x480, PROF_SOURCE_OFFSET),
+           "one+0x480", "a function between unknown units has no name");
+    is_str(name_of("/sbin/one", "01ab", 0x80, PROF_SOURCE_OFFSET),
+           "one+0x80", "a function before all roles has no name");
+    is_str(name_of("/sbin/one", "01ab", 0x600, PROF_SOURCE_OFFSET),
+           "one+0x600", "a function after all roles has no name");
     is_str(name_of("/sbin/one", "01ab", 0, PROF_SOURCE_OFFSET), "one+0x108",
            "an unknown function has no role");
     is_str(name_of("/sbin/one", "01ac", 0x100, PROF_SOURCE_OFFSET),
