@@ -139,6 +139,8 @@ ngx_http_profile_param_takes(ngx_uint_t n)
                          ? prof_encoders[i]->name : prof_mode_name(i));
     }
 
+    *p = '\0';
+
     return (const char *) names;
 }
 
