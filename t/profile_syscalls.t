@@ -79,6 +79,14 @@ for my $format (qw/ folded html svg /) {
     ok($body =~ /\b$call\b/, "format $format");
 }
 
+my $pprof = http_get("/-/profile/p/$id/pprof");
+my @ends = grep { $_->{stack}[0] eq $call }
+               ProfileTest::Pprof->new($pprof)->samples();
+
+cmp_ok(@ends, '>', 0, 'format pprof');
+is(scalar(grep { $_->{stack}[1] !~ /^sendfile/ } @ends), 0,
+   'below its function in pprof');
+
 # captures of workers, whose parts are merged
 
 my $load = ProfileTest::Load->start($t, '/large', clients => 4);
@@ -88,14 +96,6 @@ for my $mode (qw/ cpu wall /) {
 
     like(http_get($uri)->content(), $stack, "a capture of workers, $mode");
 }
-
-my $pprof = http_get('/-/profile/cpu?seconds=3&frequency=1000&format=pprof');
-my @ends = grep { $_->{stack}[0] eq $call }
-               ProfileTest::Pprof->new($pprof)->samples();
-
-cmp_ok(@ends, '>', 0, 'format pprof');
-is(scalar(grep { $_->{stack}[1] !~ /^sendfile/ } @ends), 0,
-   'below its function in pprof');
 
 $load->stop();
 
