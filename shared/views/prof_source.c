@@ -53,32 +53,3 @@ prof_source_addresses(const prof_profile_t *p, prof_buf_t *b)
         }
     }
 }
-
-
-void
-prof_source_weigh(const prof_profile_t *p, uint32_t measure,
-    uint64_t *sources, uint64_t *unnamed)
-{
-    uint32_t              i;
-    uint64_t              weight;
-    const prof_entry_t   *e;
-    const prof_frame_t   *f;
-    const prof_series_t  *s;
-
-    memset(sources, 0, PROF_SOURCE_MAX * sizeof(uint64_t));
-    memset(unnamed, 0, p->nobjects * sizeof(uint64_t));
-
-    s = &p->series[prof_measures[measure].series];
-
-    for (i = 0; i < s->n; i++) {
-        e = prof_series_entry(s, i);
-        f = &p->frames[p->nodes[e->node].frame];
-        weight = e->values[prof_measures[measure].value];
-
-        sources[f->source] += weight;
-
-        if (f->source == PROF_SOURCE_OFFSET && f->object != PROF_NONE) {
-            unnamed[f->object] += weight;
-        }
-    }
-}

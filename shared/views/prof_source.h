@@ -42,13 +42,6 @@ uint32_t prof_source_function(const prof_profile_t *p,
  */
 void prof_source_addresses(const prof_profile_t *p, prof_buf_t *b);
 
-/*
- * The self weight by source, in a measure: sources has PROF_SOURCE_MAX items.
- * unnamed has an item for each object: the part of it without a name.
- */
-void prof_source_weigh(const prof_profile_t *p, uint32_t measure,
-    uint64_t *sources, uint64_t *unnamed);
-
 PROF_HIDDEN_END
 
 

@@ -17,7 +17,6 @@
 #include "prof_fixture.h"
 #include "prof_document.h"
 #include "prof_pprof_reader.h"
-#include "views/prof_source.h"
 
 #include <unistd.h>
 
@@ -34,7 +33,6 @@ static void test_pprof(void);
 static void test_folded(void);
 static void test_archive(void);
 static void test_merged(void);
-static void test_weights(void);
 static prof_profile_t *profile(void);
 static uint32_t code(prof_profile_t *p, uint32_t parent, uint32_t object,
     uint32_t source, const char *name);
@@ -56,7 +54,6 @@ main(int argc, char **argv)
     test_folded();
     test_archive();
     test_merged();
-    test_weights();
 
     return done_testing();
 }
@@ -315,26 +312,6 @@ test_merged(void)
 
     prof_profile_destroy(merged);
     prof_profile_destroy(better);
-    prof_profile_destroy(p);
-}
-
-
-static void
-test_weights(void)
-{
-    uint64_t         sources[PROF_SOURCE_MAX], unnamed[3];
-    prof_profile_t  *p;
-
-    p = profile();
-
-    prof_source_weigh(p, PROF_MEASURE_WALL, sources, unnamed);
-
-    is_int(sources[PROF_SOURCE_ROLE], 7000000, "the self time of roles");
-    is_int(sources[PROF_SOURCE_OFFSET], 3000000, "that of offsets");
-    is_int(sources[PROF_SOURCE_NONE], 6000000, "that of stages and waiting");
-    is_int(unnamed[0], 0, "nginx has names");
-    is_int(unnamed[1], 2000000, "zlib has none");
-
     prof_profile_destroy(p);
 }
 
