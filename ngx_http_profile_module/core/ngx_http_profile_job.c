@@ -94,6 +94,10 @@ ngx_http_profile_job_room(ngx_http_profile_job_rank_e rank)
     if (ngx_http_profile_queue.n >= limit->n
         || ngx_http_profile_queue.size >= limit->size)
     {
+        ngx_log_debug3(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                       "profile: no room for a job of rank %d, jobs: %ui, "
+                       "%uz bytes", (int) rank, ngx_http_profile_queue.n,
+                       ngx_http_profile_queue.size);
         return NGX_BUSY;
     }
 
@@ -120,6 +124,10 @@ ngx_http_profile_job_start(ngx_http_profile_job_t *job)
 
     q->n++;
     q->size += job->size;
+
+    ngx_log_debug4(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: job %p starts, rank %d, %uz bytes, jobs: %ui",
+                   job, (int) job->rank, job->size, q->n);
 
     (void) pthread_mutex_lock(&q->mutex);
 
@@ -167,6 +175,9 @@ ngx_http_profile_job_thread(void)
                       "profile: pthread_create() failed");
         return NGX_ERROR;
     }
+
+    ngx_log_debug0(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: thread for jobs created");
 
     q->started = 1;
 
@@ -320,6 +331,10 @@ ngx_http_profile_job_collect(void)
         ngx_queue_remove(first);
         ngx_http_profile_job_leave(job);
 
+        ngx_log_debug2(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                       "profile: job %p done, jobs: %ui",
+                       job, ngx_http_profile_queue.n);
+
         ngx_http_profile_symbolizer_log(ngx_cycle->log);
 
         job->done(job->data);
@@ -354,6 +369,9 @@ ngx_http_profile_job_cancel(ngx_http_profile_job_t *job)
     }
 
     (void) pthread_mutex_unlock(&q->mutex);
+
+    ngx_log_debug2(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: job %p cancelled: %i", job, rc);
 
     if (rc == NGX_OK) {
         ngx_http_profile_job_leave(job);

@@ -385,6 +385,11 @@ ngx_http_profile_keep_wanted(ngx_http_request_t *r,
     now = ngx_http_profile_account_close(tr);
 
     if (ngx_http_profile_keep_admit(tr, keep, now) != NGX_OK) {
+
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                       "profile: not kept, loss: %d, without notes: %d",
+                       (int) tr->lost, (int) tr->unnoted);
+
         if (tr->notes) {
             ngx_http_profile_keep_drop(tr);
         }
@@ -493,6 +498,10 @@ ngx_http_profile_keep_log(ngx_http_profile_track_t *tr, uint64_t now)
         if (ctx->profile) {
             tr->samples = ctx->profile->stats.samples;
         }
+
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
+                       "profile: keep %*s",
+                       (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id);
 
         if (ngx_http_profile_record(ctx) != NGX_OK) {
             tr->id.len = 0;

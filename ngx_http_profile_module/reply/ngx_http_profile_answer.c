@@ -69,6 +69,10 @@ ngx_http_profile_answer(ngx_http_profile_call_t *call,
     out.buf = b;
     out.next = NULL;
 
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: console answer, status %ui, %uz bytes",
+                   r->headers_out.status, answer->body.len);
+
     return ngx_http_profile_output(r, &out);
 }
 

@@ -92,6 +92,9 @@ ngx_http_profile_call_hold(ngx_http_profile_call_t *call,
     cln->handler = ngx_http_profile_call_cleanup;
     cln->data = call;
 
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: console answer comes later");
+
     call->abort = abort;
     call->data = data;
     call->held = 1;
@@ -113,6 +116,9 @@ ngx_http_profile_call_cleanup(void *data)
     ngx_http_profile_call_t *call = data;
 
     if (call->held) {
+        ngx_log_debug0(NGX_LOG_DEBUG_HTTP, call->request->connection->log, 0,
+                       "profile: client of the console left");
+
         call->held = 0;
         call->abort(call);
     }

@@ -155,6 +155,10 @@ ngx_http_profile_filter_record(ngx_http_profile_ctx_t *ctx)
 
     r = ctx->request;
 
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: record %*s, response is sent",
+                   (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id);
+
     if (ngx_http_profile_record_header(ctx) != NGX_OK) {
         ngx_http_profile_drop(ctx);
     }
@@ -169,6 +173,10 @@ ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx)
     ngx_http_request_t  *r;
 
     r = ctx->request;
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: replace response, status %ui",
+                   r->headers_out.status);
 
     ctx->status = r->headers_out.status;
     ctx->decided = 1;
@@ -312,6 +320,10 @@ ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
 
     r = ctx->request;
 
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: send reply, status %ui, %uz bytes",
+                   ctx->reply.status, ctx->reply.body.len);
+
     r->connection->buffered &= ~NGX_HTTP_PROFILE_BUFFERED;
 
     if (ngx_http_profile_reply_header(ctx) != NGX_OK) {
@@ -445,6 +457,9 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
     wev = r->connection->write;
 
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: original response complete");
+
     r->write_event_handler = ngx_http_profile_writer;
 
     if (wev->timer_set && !wev->delayed) {
@@ -511,7 +526,8 @@ ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0, "profile cuts the response");
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "profile: cut response");
 
     ngx_http_profile_unwrap(ctx->track);
     ngx_http_profile_cut_cleanups(r);

@@ -39,6 +39,9 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
     ctx->status = r->headers_out.status;
 
     if (ctx->crowded) {
+        ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                       "profile: too many captures, response is not recorded");
+
         ngx_http_profile_lose(NGX_HTTP_PROFILE_LOSS_SLOTS,
                               r->connection->log);
         ctx->track->lost = NGX_HTTP_PROFILE_LOSS_SLOTS;

@@ -112,6 +112,12 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
         return rc;
     }
 
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ctx->request->connection->log, 0,
+                   "profile: render %*s, format \"%s\", store: %d",
+                   (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id,
+                   render->encoder ? render->encoder->name : "",
+                   render->store != NULL);
+
     ctx->profile = NULL;
 
     if (reply) {
@@ -275,6 +281,10 @@ ngx_http_profile_render_done(void *data)
 {
     ngx_http_profile_render_t *render = data;
 
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "profile: rendered: %d, stored: %i, request waits: %d",
+                   render->rc, render->stored, render->ctx != NULL);
+
     render->ended = 1;
 
     if (render->lost) {
@@ -404,6 +414,10 @@ ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
     if (render == NULL) {
         return;
     }
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "profile: request of %*s freed, rendering ended: %d",
+                   (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id, render->ended);
 
     ctx->render = NULL;
     render->ctx = NULL;

@@ -182,6 +182,9 @@ ngx_http_profile_access_any(ngx_http_request_t *r,
     pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
     if (pscf->locations.nelts == 0) {
+        ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                       "profile: trigger ignored, no location of the server "
+                       "has \"profile_endpoint\"");
         return NGX_DECLINED;
     }
 
@@ -340,6 +343,9 @@ ngx_http_profile_log_refused(ngx_http_request_t *r,
     static ngx_str_t                     order =
         ngx_string("an order of the bar");
     static ngx_http_profile_log_limit_t  line;
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: trigger refused by \"%s\"", directive);
 
     if (ngx_http_profile_log_limit(&line, &omitted) != NGX_OK) {
         return;

@@ -42,6 +42,10 @@ ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
     if (ngx_http_profile_access_address(r, plcf) != NGX_OK) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                       "profile: location of \"%V\" does not permit the "
+                       "trigger", &r->uri);
+
         ngx_http_profile_unstrip(ctx);
         return NGX_OK;
     }
@@ -115,6 +119,8 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
         return NGX_DECLINED;
     }
 
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
     ctx->verdict = NGX_HTTP_PROFILE_ADMITTED;
 
     if (ngx_http_profile_strip(ctx) != NGX_OK) {
@@ -126,7 +132,14 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
         ngx_add_timer(&ctx->timer, plcf->timeout);
     }
 
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: trigger admitted, captures: %ui of %ui",
+                   ngx_http_profile_slots, pmcf->max_captures);
+
     if (ctx->trigger.error.len) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                       "profile: wrong trigger: %V", &ctx->trigger.error);
+
         ngx_http_profile_set_error(ctx, NGX_HTTP_BAD_REQUEST,
                                    &ctx->trigger.error);
         return NGX_OK;
@@ -135,8 +148,6 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
     if (ctx->slot) {
         return NGX_OK;
     }
-
-    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
 
     if (ngx_http_profile_slots >= pmcf->max_captures) {
 

@@ -179,6 +179,11 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
         ngx_http_profile_unfold(ctx);
     }
 
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: capture %*s begins, %ui Hz, timeout %M",
+                   (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id,
+                   (ngx_uint_t) conf.frequency, plcf->timeout);
+
     ctx->timer.handler = ngx_http_profile_timeout_handler;
     ctx->timer.data = ctx;
     ctx->timer.log = ngx_cycle->log;
@@ -205,6 +210,10 @@ ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
 
     if (!ctx->unfolded) {
         ctx->unfolded = 1;
+
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ctx->request->connection->log, 0,
+                       "profile: capture at the full frequency, %ui Hz",
+                       (ngx_uint_t) ctx->frequency);
 
         prof_capture_set_frequency(ngx_http_profile_sampler(),
                                    ctx->track->capture, ctx->frequency);
@@ -357,6 +366,11 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
     prof_capture_totals(c, &stats, NULL, NULL, NULL);
     ctx->track->samples = stats.samples;
 
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ctx->request->connection->log, 0,
+                   "profile: capture %*s ends, %uL samples",
+                   (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id,
+                   (uint64_t) stats.samples);
+
     if (!ngx_http_profile_object_take(ctx)) {
         prof_capture_destroy(c);
     }
@@ -388,6 +402,10 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
         return;
     }
 
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ctx->request->connection->log, 0,
+                   "profile: capture %*s timed out",
+                   (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id);
+
     ctx->timedout = 1;
 
     ngx_http_profile_request_observers.timeout(ctx);
@@ -406,6 +424,11 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
     if (ctx->request == NULL) {
         return;
     }
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ctx->request->connection->log, 0,
+                   "profile: context %*s dropped, verdict %d",
+                   (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id,
+                   (int) ctx->verdict);
 
     if (ctx->timer.timer_set) {
         ngx_del_timer(&ctx->timer);

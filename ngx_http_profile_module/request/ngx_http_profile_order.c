@@ -150,6 +150,11 @@ ngx_http_profile_cut_orders(ngx_http_request_t *r,
         if (t->arg.len == 0 && t->header.len == 0 && t->order.len == 0
             && ngx_http_profile_order_fits(r, t, &value))
         {
+            ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                           "profile: order %*s accepted",
+                           (size_t) NGX_HTTP_PROFILE_ID_LEN,
+                           value.data + NGX_HTTP_PROFILE_ORDER_ID);
+
             t->order = value;
         }
     }

@@ -53,6 +53,9 @@ ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
 
     if (ctx->stripped_args.data && r->args.data == ctx->stripped_args.data) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                       "profile: arguments \"%V\" restored", &ctx->args);
+
         r->args = ctx->args;
     }
 
@@ -96,6 +99,10 @@ ngx_http_profile_strip_args(ngx_http_profile_ctx_t *ctx)
 
     ctx->stripped_args.data = p;
     ctx->stripped_args.len = last - p;
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: arguments \"%V\" become \"%V\"",
+                   &ctx->args, &ctx->stripped_args);
 
     r->args = ctx->stripped_args;
 
@@ -212,6 +219,9 @@ ngx_http_profile_strip_headers(ngx_http_profile_ctx_t *ctx)
     if (runs == NULL) {
         return NGX_ERROR;
     }
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: header \"%V\" taken out", &ctx->trigger.header);
 
     nruns = ngx_http_profile_split_headers(ctx, runs);
 

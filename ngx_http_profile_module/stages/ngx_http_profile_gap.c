@@ -70,6 +70,12 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
     if (wake) {
         ngx_http_profile_find_gap(tr, wake, ready, &gap);
 
+        ngx_log_debug5(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
+                       "profile: gap of %p: %s%*s, ready for %L ns",
+                       tr->request, gap.cause.text,
+                       gap.cause.len, gap.cause.name,
+                       (int64_t) (gap.end - ready));
+
         n = ngx_http_profile_lua_stack(tr, wake, places,
                                        NGX_HTTP_PROFILE_PLACES);
         ngx_http_profile_add_gap(c, &gap, places, n);

@@ -288,6 +288,10 @@ ngx_http_profile_store_delete(ngx_http_profile_store_t *store, ngx_str_t *id)
 
     ngx_http_profile_zone_unlock(store);
 
+    ngx_log_debug2(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: store delete %V, found: %d",
+                   id, n != NGX_HTTP_PROFILE_NONE);
+
     return (n == NGX_HTTP_PROFILE_NONE) ? NGX_DECLINED : NGX_OK;
 }
 
@@ -309,6 +313,10 @@ ngx_http_profile_store_pin(ngx_http_profile_store_t *store, ngx_str_t *id,
     }
 
     ngx_http_profile_zone_unlock(store);
+
+    ngx_log_debug3(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: store pin %V: %ui, found: %d",
+                   id, pinned, n != NGX_HTTP_PROFILE_NONE);
 
     if (n == NGX_HTTP_PROFILE_NONE) {
         return NGX_DECLINED;

@@ -363,6 +363,10 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
 
     n = sendmsg(ngx_http_profile_board->places[worker].pair.out, &msg, 0);
 
+    ngx_log_debug4(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: message %uD for %uL to worker %ui: %z",
+                   m->type, m->id, worker, n);
+
     if (n == -1) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
                       "profile: cannot reach worker %ui", worker);
@@ -450,6 +454,10 @@ ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m, int *fd)
 static void
 ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
 {
+    ngx_log_debug3(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: message %uD for %uL from worker %uD",
+                   m->type, m->id, m->worker);
+
     if (m->type == NGX_HTTP_PROFILE_ORDER && fd != -1) {
         ngx_http_profile_receivers->order(m, fd);
         return;

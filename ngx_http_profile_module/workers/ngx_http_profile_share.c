@@ -162,6 +162,11 @@ ngx_http_profile_share_begin(ngx_http_profile_message_t *m, int fd,
 
     ngx_queue_insert_tail(&ngx_http_profile_shares, &share->queue);
 
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "profile: share of capture %uL begins, asker %uD, "
+                   "endpoint: %d",
+                   share->id, m->worker, share->endpoint != NULL);
+
     return NGX_OK;
 }
 
