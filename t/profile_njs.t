@@ -159,7 +159,7 @@ my @cases = (
     [ filter => 0.3 ],
 );
 
-$t->plan(11 * @cases + 1);
+$t->plan(11 * @cases + 5);
 
 is_clean($t);
 
@@ -187,6 +187,28 @@ for my $case (@cases) {
     cmp_ok($cpu, '>', 0.002, "$name: something ran");
     is_clean($t, $name);
 }
+
+# the function of the location, in samples and in gaps
+
+my $p = profile_get('/busy');
+cmp_ok($p->profile('wall')->weight_below(qr/^js_content main\.busy$/), '>',
+       0.9 * $p->profile('wall')->weight_below(qr/^phase content$/),
+       'the content is a stage with the name of its function');
+
+for my $case ([ timer => 'script timer' ], [ fetch => 'script socket' ]) {
+    my ($name, $cause) = @$case;
+
+    my $function = { fetch => 'fetch_address' }->{$name} // $name;
+    my @stacks = map { join(';', @{$_->[0]}) }
+                 profile_get("/$name")->profile('wall')->stacks();
+
+    cmp_ok(scalar(grep { /^\[waiting\];$cause[^;]*;js_content main\.$function$/ }
+                       @stacks),
+           '>', 0, "$name: a gap has the name of the function that waits");
+}
+
+is(profile_get('/small')->profile('wall')->count_frames(qr/js_content/), 0,
+   'other locations have no function');
 
 my $load = $t->load('/small', clients => 2,
                     headers => [ 'Accept-Encoding: gzip' ]);

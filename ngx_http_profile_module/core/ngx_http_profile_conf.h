@@ -48,6 +48,7 @@ typedef struct {
     ngx_array_t                *local;        /* the default of allow, or NULL:
                                                  it is not in use */
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
+    ngx_array_t                 functions;    /* of scripts, for contents */
     ngx_http_profile_store_t   *store;        /* NULL: no store */
     ngx_str_t                   symbolizer;   /* path; empty: off; no data:
                                                  beside the module */

@@ -103,7 +103,7 @@ ngx_http_profile_watch_modules(ngx_conf_t *cf)
         ctx->postconfiguration = ngx_http_profile_hook;
     }
 
-    return NGX_OK;
+    return ngx_http_profile_watch_functions(cf);
 }
 
 
@@ -274,4 +274,6 @@ ngx_http_profile_unhook(void *data)
     }
 
     ngx_http_profile_nhooks = 0;
+
+    ngx_http_profile_unwatch_functions();
 }

@@ -131,6 +131,15 @@ ngx_int_t ngx_http_profile_watch_modules(ngx_conf_t *cf);
 char *ngx_http_profile_module_name(ngx_http_profile_main_conf_t *pmcf,
     ngx_http_handler_pt handler);
 
+/*
+ * ngx_http_profile_functions.c: the function of a script that makes the
+ * content of the request's location, "js_content main.hello", or NULL.  The
+ * directives are watched while a configuration is read.
+ */
+ngx_str_t *ngx_http_profile_function(ngx_http_request_t *r);
+ngx_int_t ngx_http_profile_watch_functions(ngx_conf_t *cf);
+void ngx_http_profile_unwatch_functions(void);
+
 PROF_HIDDEN_END
 
 

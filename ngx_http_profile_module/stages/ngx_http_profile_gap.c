@@ -14,6 +14,7 @@
  */
 
 
+#include "roles/ngx_http_profile_roles.h"
 #include "stages/ngx_http_profile_stages.h"
 
 
@@ -23,6 +24,9 @@
 /* deeper stacks of scripts lose their outermost frames */
 #define NGX_HTTP_PROFILE_PLACES    64
 
+static ngx_uint_t ngx_http_profile_places(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause,
+    prof_script_t *places);
 static void ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until);
 
 
@@ -76,8 +80,7 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
                        gap.cause.len, gap.cause.name,
                        (int64_t) (gap.end - ready));
 
-        n = ngx_http_profile_lua_stack(tr, wake, places,
-                                       NGX_HTTP_PROFILE_PLACES);
+        n = ngx_http_profile_places(tr, wake, &gap.cause, places);
         ngx_http_profile_add_gap(c, &gap, places, n);
 
         return tr->spans ? ngx_http_profile_event_name(c, &gap.cause) : what;
@@ -115,8 +118,38 @@ ngx_http_profile_last_gap(ngx_http_profile_track_t *tr)
 
     ngx_http_profile_find_cause(tr, NULL, &gap.cause);
 
-    n = ngx_http_profile_lua_stack(tr, NULL, places, NGX_HTTP_PROFILE_PLACES);
+    n = ngx_http_profile_places(tr, NULL, &gap.cause, places);
     ngx_http_profile_add_gap(tr->capture, &gap, places, n);
+}
+
+
+/* where scripts wait; of njs and Perl only the function of the location */
+
+static ngx_uint_t
+ngx_http_profile_places(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause,
+    prof_script_t *places)
+{
+    ngx_str_t   *function;
+    ngx_uint_t   n;
+
+    n = ngx_http_profile_lua_stack(tr, wake, places, NGX_HTTP_PROFILE_PLACES);
+
+    if (n || ngx_strncmp(cause->text, "script ", 7) != 0) {
+        return n;
+    }
+
+    function = ngx_http_profile_function(tr->request);
+    if (function == NULL) {
+        return 0;
+    }
+
+    ngx_memzero(places, sizeof(prof_script_t));
+
+    places->function = (char *) function->data;
+    places->function_len = function->len;
+
+    return 1;
 }
 
 

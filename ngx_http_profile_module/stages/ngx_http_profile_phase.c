@@ -20,6 +20,8 @@ static ngx_int_t ngx_http_profile_checker(ngx_http_request_t *r,
     ngx_http_phase_handler_t *ph);
 static ngx_int_t ngx_http_profile_run_checker(ngx_http_request_t *r,
     ngx_http_profile_track_t *tr, ngx_http_phase_handler_t *ph, ngx_uint_t n);
+static uintptr_t ngx_http_profile_content_frame(ngx_http_request_t *r,
+    prof_capture_t *c);
 static ngx_str_t *ngx_http_profile_phase_name(ngx_http_phase_handler_t *ph,
     ngx_uint_t n);
 static ngx_int_t ngx_http_profile_top_header_filter(ngx_http_request_t *r);
@@ -348,7 +350,7 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
     if (r->content_handler
         && ngx_http_profile_pmcf->checkers[n] == ngx_http_core_content_phase)
     {
-        handler = (uintptr_t) r->content_handler;
+        handler = ngx_http_profile_content_frame(r, c);
         name = &content;
     }
 
@@ -372,6 +374,21 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
     }
 
     return rc;
+}
+
+
+/* the function of a script, or that of nginx */
+
+static uintptr_t
+ngx_http_profile_content_frame(ngx_http_request_t *r, prof_capture_t *c)
+{
+    ngx_str_t  *function;
+
+    function = c ? ngx_http_profile_function(r) : NULL;
+
+    return function ? prof_capture_name(c, (char *) function->data,
+                                        function->len)
+                    : (uintptr_t) r->content_handler;
 }
 
 
