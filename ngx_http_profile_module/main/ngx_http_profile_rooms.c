@@ -10,6 +10,8 @@
 #include "main/ngx_http_profile_rooms.h"
 
 
+#define NGX_HTTP_PROFILE_COMMANDS  64
+
 PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_room_t  ngx_http_profile_console_room;
@@ -24,7 +26,6 @@ PROF_HIDDEN_END
 
 
 static void ngx_http_profile_add_commands(void);
-static void ngx_http_profile_free_commands(void);
 
 
 /* the Performance Bar is a module of its own: its filters stand elsewhere */
@@ -42,49 +43,41 @@ static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
 
 
 /*
- * The directives of all rooms.  nginx looks them up as soon as the module is
- * loaded, also outside of http {}.  Without memory the module has none, and
- * nginx rejects the configuration.
+ * The directives of all rooms; the last one is null.  The table is static,
+ * since nginx must start without memory to spare.
+ */
+
+static ngx_command_t
+    ngx_http_profile_commands[NGX_HTTP_PROFILE_COMMANDS + 1];
+
+
+/*
+ * nginx looks up directives as soon as the module is loaded, also outside of
+ * http {}.  If the table has no room for all of them, the module has no
+ * directive at all, so that the first start of nginx shows the mistake.
  */
 
 __attribute__((constructor)) static void
 ngx_http_profile_add_commands(void)
 {
     ngx_uint_t                 n;
-    ngx_command_t             *cmd, *commands;
+    ngx_command_t             *cmd;
     ngx_http_profile_room_t  **room;
 
-    n = 1;
+    n = 0;
 
     for (room = ngx_http_profile_rooms; *room; room++) {
         for (cmd = (*room)->commands; cmd && cmd->name.len; cmd++) {
-            n++;
+
+            if (n == NGX_HTTP_PROFILE_COMMANDS) {
+                return;
+            }
+
+            ngx_http_profile_commands[n++] = *cmd;
         }
     }
 
-    commands = calloc(n, sizeof(ngx_command_t));
-
-    if (commands == NULL) {
-        return;
-    }
-
-    ngx_http_profile_module.commands = commands;
-
-    for (room = ngx_http_profile_rooms; *room; room++) {
-        for (cmd = (*room)->commands; cmd && cmd->name.len; cmd++) {
-            *commands++ = *cmd;
-        }
-    }
-}
-
-
-/* nginx unloads the module, or exits */
-
-__attribute__((destructor)) static void
-ngx_http_profile_free_commands(void)
-{
-    free(ngx_http_profile_module.commands);
-    ngx_http_profile_module.commands = NULL;
+    ngx_http_profile_module.commands = ngx_http_profile_commands;
 }
 
 
