@@ -34,6 +34,13 @@
 #define PROF_LUAJIT_LEN   1777
 
 
+/* the part of global_State that is searched, and of jit_State behind it */
+#define PROF_LUAJIT_GLOBAL  0x400
+#define PROF_LUAJIT_JIT     0x1400
+
+#define PROF_LUAJIT_TRACES  8
+
+
 typedef struct lua_State  lua_State;
 
 typedef int (*lua_CFunction)(lua_State *L);
@@ -50,6 +57,7 @@ typedef int (*lua_CFunction)(lua_State *L);
     x(void,         lua_pushlstring,  (lua_State *L, const char *text,        \
                                        size_t len))                           \
     x(const char *, lua_tolstring,    (lua_State *L, int i, size_t *len))     \
+    x(void,         lua_pushlightuserdata, (lua_State *L, void *p))           \
     x(void,         lua_setfield,     (lua_State *L, int i, const char *key)) \
     x(int,          lua_pcall,        (lua_State *L, int nargs, int nresults, \
                                        int handler))                          \
@@ -71,6 +79,9 @@ typedef struct {
     prof_walk_cache_t    *cache;
     uintptr_t             top;
     uint32_t              calls;
+    uintptr_t             state;        /* lua_State */
+    uintptr_t             g;            /* global_State */
+    uint32_t              words[PROF_LUAJIT_GLOBAL / 4];
     uint32_t              n;
     uintptr_t             pcs[PROF_MAX_DEPTH];
 } prof_luajit_trial_t;
@@ -86,7 +97,14 @@ static const char *prof_luajit_try(prof_luajit_trial_t *t,
     const prof_luajit_api_t *api, lua_State *L);
 static int prof_luajit_string(const prof_luajit_api_t *api, lua_State *L);
 static int prof_luajit_trial(lua_State *L);
-static int prof_luajit_expected(const prof_luajit_trial_t *t);
+static void prof_luajit_jit(prof_luajit_trial_t *t,
+    const prof_luajit_api_t *api, lua_State *L);
+static void prof_luajit_call(void);
+static int prof_luajit_search(prof_luajit_trial_t *t, uintptr_t pc);
+static int prof_luajit_globals(prof_luajit_trial_t *t, uint32_t number);
+static void prof_luajit_take(prof_luajit_trial_t *t);
+static int prof_luajit_expected(const prof_luajit_trial_t *t,
+    const uint8_t *lines, uint32_t nlines);
 
 
 const prof_engine_t  prof_luajit_engine = { "LuaJIT", prof_luajit_attach };
@@ -109,6 +127,19 @@ static const char  prof_luajit_code[] =
     "return ok\n";
 
 static const uint8_t  prof_luajit_lines[] = { 1, 2, 4, 5, 8, 7 };
+
+
+/* compiled code that calls C */
+
+static const char  prof_luajit_loop[] =
+    "local ffi = require('ffi')\n"
+    "local profile = ffi.cast('void (*)(void)', profile)\n"
+    "local function loop(n) local s = 0 for i = 1, n do\n"
+    "  s = s + i profile() end return s end\n"
+    "local s = loop(300)\n"
+    "return s\n";
+
+static const uint8_t  prof_luajit_loop_lines[] = { 4, 5 };
 
 
 static prof_luajit_trial_t  *prof_luajit_running;
@@ -144,6 +175,7 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
 
     if (object != prof_luajit_object) {
         prof_luajit_object = object;
+        memset(&prof_luajit, 0, sizeof(prof_luajit));
         prof_luajit_why = prof_luajit_calibrate(u, &api);
     }
 
@@ -158,7 +190,8 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
     code->end = prof_luajit.end;
     code->frame = prof_luajit_frame;
 
-    *state = "on";
+    *state = prof_luajit.trace ? "on"
+                               : "on, but not for the code that it compiles";
 
     return PROF_OK;
 }
@@ -286,11 +319,163 @@ prof_luajit_try(prof_luajit_trial_t *t, const prof_luajit_api_t *api,
         return "off: its test does not run";
     }
 
-    if (!prof_luajit_expected(t)) {
+    if (t->calls != 1
+        || !prof_luajit_expected(t, prof_luajit_lines,
+                                 sizeof(prof_luajit_lines)))
+    {
         return "off: the stacks of this build cannot be read";
     }
 
+    prof_luajit_jit(t, api, L);
+
     return NULL;
+}
+
+
+/* the layout of the compiler; without it, its code has no script frames */
+
+static void
+prof_luajit_jit(prof_luajit_trial_t *t, const prof_luajit_api_t *api,
+    lua_State *L)
+{
+    t->calls = 0;
+    t->n = 0;
+    t->state = (uintptr_t) L;
+    t->g = prof_arch_load(t->state + LJ_L_GLREF);
+
+    api->lua_pushlightuserdata(L, (void *) (uintptr_t) prof_luajit_call);
+    api->lua_setfield(L, LUA_GLOBALSINDEX, "profile");
+
+    if (api->luaL_loadbuffer(L, prof_luajit_loop, sizeof(prof_luajit_loop) - 1,
+                             "@test")
+        || api->lua_pcall(L, 0, 0, 0)
+        || !prof_luajit_expected(t, prof_luajit_loop_lines,
+                                 sizeof(prof_luajit_loop_lines)))
+    {
+        prof_luajit.trace = 0;
+    }
+}
+
+
+/*
+ * The function in C that the loop calls, first from the interpreter.  When the
+ * caller is no code of a file, it was compiled.
+ */
+
+static void
+prof_luajit_call(void)
+{
+    uint32_t              i;
+    uintptr_t             pc;
+    prof_luajit_trial_t  *t;
+
+    t = prof_luajit_running;
+
+    pc = (uintptr_t) __builtin_return_address(0);
+
+    if (t->calls++ == 0) {
+
+        for (i = 0; i < PROF_LUAJIT_GLOBAL / 4; i++) {
+            t->words[i] = prof_luajit_u32(t->g + 4 * i);
+        }
+    }
+
+    if (prof_unwind_object(t->unwind, pc) == NULL
+        && (prof_luajit.trace || prof_luajit_search(t, pc)))
+    {
+        prof_luajit_take(t);
+    }
+}
+
+
+/* finds the trace that contains the address, and what refers to it */
+
+static int
+prof_luajit_search(prof_luajit_trial_t *t, uintptr_t pc)
+{
+    uint32_t   at, i;
+    uintptr_t  trace, traces;
+
+    for (at = PROF_LUAJIT_GLOBAL; at < PROF_LUAJIT_JIT; at += 8) {
+
+        if (!prof_arch_readable(t->g + at)) {
+            return 0;
+        }
+
+        traces = prof_arch_load(t->g + at);
+
+        if (!prof_luajit_pointer(traces)) {
+            continue;
+        }
+
+        for (i = 1; i < PROF_LUAJIT_TRACES; i++) {
+
+            if (!prof_arch_readable(traces + 8 * i)) {
+                break;
+            }
+
+            trace = prof_arch_load(traces + 8 * i);
+
+            if (prof_luajit_pointer(trace) && prof_arch_readable(trace)
+                && prof_arch_readable(trace + LJ_T_TRACENO)
+                && prof_luajit_u16(trace + LJ_T_TRACENO) == i
+                && prof_luajit_compiled(trace, pc))
+            {
+                prof_luajit.trace = at;
+                prof_luajit.sizetrace = at + 12;
+
+                return prof_luajit_globals(t, i);
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+/* finds where the number of the running trace is, and the base of its stack */
+
+static int
+prof_luajit_globals(prof_luajit_trial_t *t, uint32_t number)
+{
+    size_t     size;
+    uint32_t   at, found;
+    uintptr_t  base, low;
+
+    found = 0;
+    low = prof_arch_load(t->state + LJ_L_STACK);
+    size = (size_t) prof_luajit_u32(t->state + LJ_L_STACKSIZE) * 8;
+
+    for (at = 0; at < PROF_LUAJIT_GLOBAL; at += 4) {
+
+        if (prof_luajit_u32(t->g + at) == number
+            && (int32_t) t->words[at / 4] < 0
+            && (int32_t) t->words[at / 4] > -8)
+        {
+            prof_luajit.vmstate = at;
+            found++;
+        }
+    }
+
+    /* cur_L, which is the state of the loop, precedes jit_base */
+
+    for (at = 0; at < PROF_LUAJIT_GLOBAL; at += 8) {
+        base = prof_arch_load(t->g + at + 8);
+
+        if (prof_arch_load(t->g + at) == t->state && base - low < size) {
+            prof_luajit.jit_base = at + 8;
+            found += 2;
+        }
+    }
+
+    if (found != 3
+        || prof_luajit_u32(t->g + prof_luajit.sizetrace) <= number)
+    {
+        prof_luajit.trace = 0;
+        return 0;
+    }
+
+    return 1;
 }
 
 
@@ -324,21 +509,32 @@ static int
 prof_luajit_trial(lua_State *L)
 {
     size_t                len;
-    uint32_t              end;
     uintptr_t             pc;
-    ucontext_t            uc;
-    prof_stats_t          stats;
-    prof_engine_code_t    code;
     prof_luajit_trial_t  *t;
 
     t = prof_luajit_running;
-
-    memset(&stats, 0, sizeof(stats));
 
     pc = (uintptr_t) __builtin_return_address(0);
 
     prof_luajit.start = prof_unwind_function(t->unwind, pc, &len);
     prof_luajit.end = prof_luajit.start + len;
+
+    prof_luajit_take(t);
+    t->calls++;
+
+    return 0;
+}
+
+
+static void
+prof_luajit_take(prof_luajit_trial_t *t)
+{
+    uint32_t             end;
+    ucontext_t           uc;
+    prof_stats_t         stats;
+    prof_engine_code_t   code;
+
+    memset(&stats, 0, sizeof(stats));
 
     code.start = prof_luajit.start;
     code.end = prof_luajit.end;
@@ -350,20 +546,18 @@ prof_luajit_trial(lua_State *L)
 
     t->n = prof_walk(t->unwind, t->cache, &uc, t->top, t->pcs, PROF_MAX_DEPTH,
                      &stats, &end);
-    t->calls++;
 
     code.start = 0;
     code.end = 0;
     code.frame = NULL;
 
     prof_unwind_engine(t->unwind, &code);
-
-    return 0;
 }
 
 
 static int
-prof_luajit_expected(const prof_luajit_trial_t *t)
+prof_luajit_expected(const prof_luajit_trial_t *t, const uint8_t *lines,
+    uint32_t nlines)
 {
     uint32_t       i, n;
     prof_script_t  s;
@@ -376,8 +570,8 @@ prof_luajit_expected(const prof_luajit_trial_t *t)
             continue;
         }
 
-        if (n == sizeof(prof_luajit_lines) || s.line != prof_luajit_lines[n]
-            || s.file_len != 4 || memcmp(s.file, "test", 4))
+        if (n == nlines || s.line != lines[n] || s.file_len != 4
+            || memcmp(s.file, "test", 4))
         {
             return 0;
         }
@@ -385,7 +579,7 @@ prof_luajit_expected(const prof_luajit_trial_t *t)
         n++;
     }
 
-    return t->calls == 1 && n == sizeof(prof_luajit_lines);
+    return n == nlines;
 }
 
 

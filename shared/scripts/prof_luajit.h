@@ -101,11 +101,51 @@
 #define LJ_STACK_MAX     (8 * (65536 + 8192))
 
 
+/* GCtrace */
+
+#define LJ_T_NSNAP       10
+#define LJ_T_IR          32
+#define LJ_T_SNAP        48
+#define LJ_T_SNAPMAP     56
+#define LJ_T_STARTPT     64
+#define LJ_T_SZMCODE     84
+#define LJ_T_MCODE       88
+#define LJ_T_TRACENO     104
+
+/* sizeof(GCproto): its bytecode follows */
+
+#define LJ_PROTO_SIZE    0x68
+
+/* references of constants are below */
+
+#define LJ_REF_BIAS      0x8000
+
+
 typedef struct {
     uintptr_t  start;           /* of the VM's code */
     uintptr_t  end;
     uint32_t   str_len;         /* GCstr.len */
+
+    /* relative to global_State */
+
+    uint32_t   vmstate;
+    uint32_t   jit_base;
+    uint32_t   trace;           /* jit_State.trace; 0: compiled code is not
+                                   known */
+    uint32_t   sizetrace;
 } prof_luajit_t;
+
+
+/* a function that compiled code runs */
+
+typedef struct {
+    uintptr_t  trace;           /* GCtrace */
+    uintptr_t  map;             /* the snapshot's entries */
+    uint32_t   n;
+    uint32_t   slot;            /* of the function's base; 2: it has a frame */
+    uintptr_t  pc;              /* after the instruction that runs; 0: it is
+                                   not known */
+} prof_luajit_snap_t;
 
 
 static inline uint32_t prof_luajit_u8(uintptr_t addr)
@@ -129,6 +169,19 @@ int prof_luajit_frame(prof_walk_t *w);
  * instruction before pc (0: unknown).  Context: signal handler.
  */
 uintptr_t prof_luajit_key(uintptr_t bc, uintptr_t pc, prof_stats_t *st);
+
+/*
+ * The function that the compiled code at pc runs, the bytecode of this function
+ * (0: it is not known), and its caller.  A result of 0 means that there is no
+ * such function.
+ * g: global_State.  Context: signal handler.
+ */
+int prof_luajit_snap(uintptr_t g, uintptr_t pc, prof_luajit_snap_t *s);
+uintptr_t prof_luajit_snap_function(const prof_luajit_snap_t *s);
+int prof_luajit_snap_caller(prof_luajit_snap_t *s, uint32_t *again);
+
+/* whether the code of this GCtrace contains the address */
+int prof_luajit_compiled(uintptr_t trace, uintptr_t pc);
 
 PROF_HIDDEN_END
 

@@ -14,6 +14,7 @@
 #if (__x86_64__)
 
 
+static uint32_t prof_luajit_first(const char *text, uint32_t len);
 static uint32_t prof_luajit_line(uintptr_t bc, uintptr_t pc);
 
 
@@ -32,14 +33,32 @@ prof_luajit_key(uintptr_t bc, uintptr_t pc, prof_stats_t *st)
     s.start_line = prof_luajit_u32(bc + LJ_PT_FIRSTLINE);
     s.line = prof_luajit_line(bc, pc);
 
-    /* "@file" and "=name" */
+    /* "@file", "=name", or the text itself: then its first line */
 
     if (s.file_len && (*s.file == '@' || *s.file == '=')) {
         s.file++;
         s.file_len--;
+
+    } else {
+        s.file_len = prof_luajit_first(s.file, s.file_len);
     }
 
     return prof_script_key(&s, st);
+}
+
+
+static uint32_t
+prof_luajit_first(const char *text, uint32_t len)
+{
+    uint32_t  i;
+
+    len = (len < PROF_SCRIPT_TEXT_MAX) ? len : PROF_SCRIPT_TEXT_MAX;
+
+    for (i = 0; i < len && text[i] != '\n'; i++) {
+        /* void */
+    }
+
+    return i;
 }
 
 

@@ -35,6 +35,9 @@
  */
 #define PROF_LUAJIT_WORDS  256
 
+/* words that the VM's helpers push at most */
+#define PROF_LUAJIT_HELPER  4
+
 /* a page, for probes */
 #define PROF_LUAJIT_PAGE   4096
 
@@ -53,6 +56,7 @@ typedef struct {
     uintptr_t     base;
     uintptr_t     pc;           /* after the instruction that runs; 0: it is
                                    not known */
+    uint32_t      again;        /* the function was recorded */
 } prof_luajit_place_t;
 
 
@@ -60,6 +64,10 @@ static int prof_luajit_border(prof_walk_t *w);
 static prof_walk_chain_t *prof_luajit_anchor(prof_luajit_walk_t *lw);
 static int prof_luajit_state(prof_luajit_walk_t *lw, uintptr_t sp);
 static int prof_luajit_stack(prof_luajit_walk_t *lw);
+static int prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
+    prof_luajit_snap_t *s);
+static int prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
+    prof_luajit_place_t *p);
 static int prof_luajit_leaf(prof_luajit_walk_t *lw, prof_luajit_place_t *p);
 static int prof_luajit_right(prof_luajit_walk_t *lw, prof_luajit_place_t *p);
 static int prof_luajit_called(prof_luajit_walk_t *lw, uintptr_t base,
@@ -80,28 +88,39 @@ prof_luajit_t  prof_luajit;
 int
 prof_luajit_frame(prof_walk_t *w)
 {
-    uint32_t              first;
+    uint32_t              compiled, known, vm;
     prof_walk_e           rc;
     prof_walk_chain_t    *chain;
+    prof_luajit_snap_t    s;
     prof_luajit_walk_t    lw;
     prof_luajit_place_t   p;
 
-    first = (w->nchains == 0);
+    known = w->nchains;
     lw.w = w;
 
-    if (w->f.pc - w->f.call - prof_luajit.start
-        >= prof_luajit.end - prof_luajit.start)
-    {
+    vm = w->f.pc - w->f.call - prof_luajit.start
+         < prof_luajit.end - prof_luajit.start;
+
+    /* compiled code calls no other */
+
+    if (!vm && (known || prof_luajit.trace == 0)) {
         return PROF_WALK_OTHER;
     }
 
-    if (w->f.call == 0 && prof_luajit_border(w)) {
+    if (vm && w->f.call == 0 && prof_luajit_border(w)) {
         return PROF_WALK_NEXT;
     }
 
     chain = prof_luajit_anchor(&lw);
 
     if (chain == NULL) {
+        return PROF_WALK_OTHER;
+    }
+
+    compiled = (known == 0) && prof_luajit_runs_trace(&lw, vm, &s);
+
+    if (!vm && !compiled) {
+        w->nchains = 0;
         return PROF_WALK_OTHER;
     }
 
@@ -113,11 +132,14 @@ prof_luajit_frame(prof_walk_t *w)
 
     p.base = chain->base;
     p.pc = prof_arch_load(lw.cframe + LJ_CFRAME_PC);
+    p.again = 0;
 
     rc = PROF_WALK_NEXT;
 
     if (p.base && prof_luajit_stack(&lw)
-        && (!first || prof_luajit_leaf(&lw, &p)))
+        && (known
+            || (compiled ? prof_luajit_inlined(&lw, &s, &p)
+                         : prof_luajit_leaf(&lw, &p))))
     {
         rc = prof_luajit_functions(&lw, &p);
 
@@ -271,6 +293,84 @@ prof_luajit_stack(prof_luajit_walk_t *lw)
     lw->probed = 0;
 
     return prof_luajit_pointer(lw->low) && size < LJ_STACK_MAX;
+}
+
+
+/*
+ * Whether the frame runs compiled code, and where: in this code itself, or in
+ * one of the VM's helpers that it calls without a frame.
+ */
+
+static int
+prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
+    prof_luajit_snap_t *s)
+{
+    uint32_t      i;
+    uintptr_t     g;
+    prof_walk_t  *w;
+
+    w = lw->w;
+    g = prof_arch_load(lw->state + LJ_L_GLREF);
+
+    if (prof_luajit.trace == 0 || !prof_luajit_pointer(g)
+        || !prof_arch_readable(g + prof_luajit.jit_base)
+        || prof_arch_load(g + prof_luajit.jit_base) == 0)
+    {
+        return 0;
+    }
+
+    if (!vm) {
+        return prof_luajit_snap(g, w->f.pc - w->f.call, s);
+    }
+
+    if (w->f.call) {
+        return 0;
+    }
+
+    for (i = 0; i < PROF_LUAJIT_HELPER; i++) {
+        if (prof_luajit_snap(g, prof_arch_load(w->f.sp + 8 * i) - 1, s)) {
+            return 1;
+        }
+    }
+
+    /* it is being left: only the frame that it began in is known */
+
+    s->slot = 2;
+    s->pc = 0;
+
+    return 1;
+}
+
+
+/* records the functions that were inlined; *p is the one that has a frame */
+
+static int
+prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
+    prof_luajit_place_t *p)
+{
+    uintptr_t     bc;
+    prof_walk_t  *w;
+
+    w = lw->w;
+
+    while (s->slot > 2) {
+
+        bc = prof_luajit_snap_function(s);
+
+        if (bc && !p->again && w->n < w->max) {
+            w->pcs[w->n++] = prof_luajit_key(bc, s->pc, w->st);
+        }
+
+        if (!prof_luajit_snap_caller(s, &p->again)) {
+            return 0;
+        }
+    }
+
+    p->base = prof_arch_load(prof_arch_load(lw->state + LJ_L_GLREF)
+                             + prof_luajit.jit_base);
+    p->pc = s->pc;
+
+    return prof_luajit_linked(lw, p->base);
 }
 
 
@@ -477,13 +577,12 @@ static prof_walk_e
 prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 {
     int32_t               nres;
-    uint32_t              again, type;
+    uint32_t              type;
     uintptr_t             fn, floor;
     prof_walk_t          *w;
     prof_luajit_place_t   at;
 
     w = lw->w;
-    again = 0;
 
     /* an entry for a protected call of C has no frame on the stack first */
 
@@ -503,7 +602,7 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 
         fn = prof_luajit_function(at.base);
 
-        if (fn && prof_luajit_u8(fn + LJ_FUNC_FFID) == 0 && !again) {
+        if (fn && prof_luajit_u8(fn + LJ_FUNC_FFID) == 0 && !at.again) {
 
             if (w->n == w->max) {
                 return PROF_WALK_TRUNCATED;
@@ -515,7 +614,7 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 
         /* arguments of a variable number have a frame of their own */
 
-        again = (type == LJ_FRAME_VARG);
+        p->again = (type == LJ_FRAME_VARG);
 
         if (type == LJ_FRAME_C) {
             return PROF_WALK_NEXT;
