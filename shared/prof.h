@@ -53,6 +53,7 @@
 #include "names/prof_symbolize.h"
 #include "profile/prof_merge.h"
 #include "profile/prof_profile.h"
+#include "scripts/prof_engine.h"
 #include "scripts/prof_lua_api.h"
 #include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"

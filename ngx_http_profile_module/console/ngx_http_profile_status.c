@@ -275,7 +275,23 @@ ngx_http_profile_status_store(ngx_http_request_t *r)
 static json_t *
 ngx_http_profile_status_scripts(void)
 {
-    return json_pack("{s:s}", "lua_in_gaps", ngx_http_profile_lua_state());
+    json_t      *scripts;
+    uint32_t     i;
+    const char  *name, *state;
+
+    scripts = json_pack("{s:s}", "lua_in_gaps", ngx_http_profile_lua_state());
+
+    for (i = 0; /* void */ ; i++) {
+
+        state = prof_engines_state(i, &name);
+
+        if (name == NULL) {
+            return scripts;
+        }
+
+        (void) json_object_set_new(scripts, name,
+                                   json_string(state ? state : "not loaded"));
+    }
 }
 
 

@@ -478,6 +478,9 @@ prof_finish_script(prof_frame_t *frame, uintptr_t key)
     if (s.function_len) {
         frame->name = strndup(s.function, s.function_len);
 
+    } else if (s.start_line == 0) {
+        frame->name = strdup("main chunk");
+
     } else if (asprintf(&frame->name, "function at line %u", s.start_line)
                == -1)
     {
