@@ -226,7 +226,7 @@ for my $wrong (
     [ 'seconds=abc', qr/"seconds" is "abc"/ ],
     [ 'frequency=0', qr/"frequency" is "0", it must be .* from 1 to 10000/ ],
     [ 'frequency=10001', qr/1 to 10000/ ],
-    [ 'format=xml', qr/"format" is "xml", it must be "speedscope" or / ],
+    [ 'format=xml', qr/"format" is "xml", it must be "speedscope", .*or "html"/ ],
     [ 'workers=1', qr/"workers" is "1", it must be "all", "self" or / ],
     [ 'workers=x', qr/"workers" is "x"/ ])
 {

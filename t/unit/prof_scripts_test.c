@@ -427,7 +427,8 @@ test_formats(void)
        "folded: a function that is not known");
     ok(test_contains(read, &prof_encode_speedscope,
                      "{\"name\":\"redis.lua:212 get\","
-                     "\"file\":\"/usr/share/lua/redis.lua\",\"line\":212}"),
+                     "\"file\":\"/usr/share/lua/redis.lua\",\"line\":212,"
+                     "\"source\":\"script\"}"),
        "speedscope");
     ok(test_contains(read, &prof_encode_svg, ">redis.lua:212 get"), "svg");
     ok(test_contains(read, &prof_encode_html,
