@@ -18,8 +18,8 @@ static int ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 static int ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
-static ngx_int_t ngx_http_profile_one_find(ngx_http_profile_call_t *call,
-    ngx_http_profile_store_t *store, ngx_str_t *id);
+static ngx_int_t ngx_http_profile_one_picture(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked);
 static ngx_int_t ngx_http_profile_list_arg(ngx_http_profile_call_t *call,
     const char *name, ngx_int_t max, ngx_int_t *n);
 static ngx_int_t ngx_http_profile_one_rename(ngx_http_profile_call_t *call,
@@ -153,7 +153,6 @@ ngx_int_t
 ngx_http_profile_one_route(ngx_http_profile_call_t *call)
 {
     u_char                      *slash;
-    ngx_int_t                    rc;
     ngx_str_t                    id, format;
     const prof_encoder_t        *encoder;
     ngx_http_profile_store_t    *store;
@@ -184,38 +183,36 @@ ngx_http_profile_one_route(ngx_http_profile_call_t *call)
         }
     }
 
-    rc = ngx_http_profile_one_find(call, store, &id);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    if (encoder == NULL && !call->json) {
-        return ngx_http_profile_answer_page(call, "profile.html");
-    }
-
     ngx_memzero(&asked, sizeof(ngx_http_profile_picture_t));
 
     asked.n = 1;
     asked.id[0] = id;
     asked.encoder = encoder;
-    asked.make = encoder ? ngx_http_profile_one_encode
-                         : ngx_http_profile_picture_json;
 
-    return ngx_http_profile_picture(call, store, &asked);
+    if (encoder) {
+        asked.make = ngx_http_profile_one_encode;
+
+    } else if (call->json) {
+        asked.make = ngx_http_profile_picture_json;
+    }
+
+    return ngx_http_profile_one_picture(call, store, &asked);
 }
 
 
-/* NGX_OK, or the answer that there is no such profile */
+/*
+ * Answers with one profile, or with its page if nothing is to be made of it.
+ * An unknown profile is answered before a job is started for it.
+ */
 
 static ngx_int_t
-ngx_http_profile_one_find(ngx_http_profile_call_t *call,
-    ngx_http_profile_store_t *store, ngx_str_t *id)
+ngx_http_profile_one_picture(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked)
 {
     ngx_int_t                   rc;
     ngx_http_profile_stored_t  *st;
 
-    rc = ngx_http_profile_store_find(store, id, &st,
+    rc = ngx_http_profile_store_find(store, &asked->id[0], &st,
                                      call->request->connection->log);
 
     if (rc == NGX_ERROR) {
@@ -223,12 +220,16 @@ ngx_http_profile_one_find(ngx_http_profile_call_t *call,
     }
 
     if (rc == NGX_DECLINED) {
-        return ngx_http_profile_answer_no_profile(call, id);
+        return ngx_http_profile_answer_no_profile(call, &asked->id[0]);
     }
 
     ngx_free(st);
 
-    return NGX_OK;
+    if (asked->make == NULL) {
+        return ngx_http_profile_answer_page(call, "profile.html");
+    }
+
+    return ngx_http_profile_picture(call, store, asked);
 }
 
 
@@ -299,14 +300,7 @@ static ngx_int_t
 ngx_http_profile_one_rename(ngx_http_profile_call_t *call,
     ngx_http_profile_store_t *store)
 {
-    ngx_int_t                   rc;
     ngx_http_profile_picture_t  asked;
-
-    rc = ngx_http_profile_one_find(call, store, &call->rest);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
 
     ngx_memzero(&asked, sizeof(ngx_http_profile_picture_t));
 
@@ -314,7 +308,7 @@ ngx_http_profile_one_rename(ngx_http_profile_call_t *call,
     asked.id[0] = call->rest;
     asked.make = ngx_http_profile_picture_rename;
 
-    return ngx_http_profile_picture(call, store, &asked);
+    return ngx_http_profile_one_picture(call, store, &asked);
 }
 
 
