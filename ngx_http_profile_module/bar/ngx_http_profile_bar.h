@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The Performance Bar: a script that is put into the pages of those who may
- * profile, and facts about their requests, which it asks the console for.
+ * The Performance Bar: a script in the pages of clients that may profile.  The
+ * script asks the console for facts about the page's requests.
  *
- * It is a module of its own, because it has another place among the filters
- * than the one that replaces responses: see "config".
+ * The bar is a module of its own, because its place among the filters differs
+ * from the place of the filter that replaces responses: see "config".
  *
  * Context: the worker's event loop.
  */
@@ -21,26 +21,25 @@
 
 
 typedef struct {
-    ngx_uint_t                 ndirectives;   /* "profile_bar on" */
-    ngx_uint_t                 nlocations;    /* that may have a bar */
-    ngx_shm_zone_t            *zone;          /* of facts */
-    ngx_str_t                  script;        /* with its styles */
+    ngx_uint_t                 ndirectives;   /* directives "profile_bar on" */
+    ngx_uint_t                 nlocations;    /* locations with a bar */
+    ngx_shm_zone_t            *zone;          /* the facts of requests */
+    ngx_str_t                  script;        /* the script and its styles */
     ngx_str_t                  modes;         /* "wall cpu" */
-    ngx_str_t                  path;          /* "bar.js?v=01234567": another
-                                                 version has another URL */
+    ngx_str_t                  path;          /* "bar.js?v=01234567" */
 } ngx_http_profile_bar_main_conf_t;
 
 
 typedef struct {
-    ngx_flag_t                 enable;        /* merged: and may be shown */
+    ngx_flag_t                 enable;        /* merged; the console exists */
     ngx_http_complex_value_t  *nonce;
-    ngx_str_t                 *console;       /* its URL */
+    ngx_str_t                 *console;       /* URL of the console */
 } ngx_http_profile_bar_loc_conf_t;
 
 
 /*
- * What a request is for a bar: a page that may get one, something that a
- * script of a page has asked for, or nothing of interest.
+ * What the bar does for a request: nothing, insert its snippet in a page, or
+ * note the facts of a request that a script of a page has sent.
  */
 
 typedef enum {
@@ -50,7 +49,7 @@ typedef enum {
 } ngx_http_profile_bar_kind_e;
 
 
-/* of a request whose facts are noted; of the main request's pool */
+/* a request whose facts are noted; allocated from the main request's pool */
 
 typedef struct {
     u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
@@ -67,11 +66,11 @@ typedef struct {
 #define NGX_HTTP_PROFILE_BAR_UPSTREAMS  4
 
 
-/* times are in ms, -1: not known; longer texts are cut */
+/* times are in ms, -1 if unknown; longer texts are cut */
 
 typedef struct {
     ngx_int_t                  status;
-    ngx_int_t                  connect;       /* since the begin */
+    ngx_int_t                  connect;       /* since the attempt began */
     ngx_int_t                  header;
     ngx_int_t                  response;
     off_t                      received;
@@ -87,7 +86,7 @@ typedef struct {
     ngx_pid_t                        worker;
     off_t                            sent;
     off_t                            received;
-    ngx_http_profile_times_t         times;     /* if it has been accounted */
+    ngx_http_profile_times_t         times;     /* valid if accounted */
     ngx_uint_t                       accounted;
     ngx_uint_t                       connection;
     ngx_uint_t                       connection_requests;
@@ -103,10 +102,10 @@ typedef struct {
 } ngx_http_profile_bar_facts_t;
 
 
-/* in shared memory; the mutex is that of its pool */
+/* in shared memory; the mutex of the zone's slab pool protects it */
 
 typedef struct {
-    ngx_http_profile_orders_t     orders;     /* no mutex */
+    ngx_http_profile_orders_t     orders;     /* used without the mutex */
     ngx_uint_t                    next;
     ngx_uint_t                    n;
     ngx_http_profile_bar_facts_t  facts[1];
@@ -117,7 +116,7 @@ extern ngx_module_t  ngx_http_profile_bar_filter_module;
 
 PROF_HIDDEN_BEGIN
 
-/* ngx_http_profile_bar_page.c: which responses get a bar, and as what */
+/* ngx_http_profile_bar_page.c: which responses get a bar */
 
 ngx_http_profile_bar_kind_e ngx_http_profile_bar_kind(ngx_http_request_t *r);
 ngx_uint_t ngx_http_profile_bar_takes(ngx_http_request_t *r);
@@ -126,24 +125,24 @@ ngx_int_t ngx_http_profile_bar_snippet(ngx_http_request_t *r,
 ngx_int_t ngx_http_profile_bar_page_header(ngx_http_request_t *r,
     ngx_http_profile_bar_ctx_t *ctx);
 
-/* ngx_http_profile_bar_body.c: the snippet's way into the body */
+/* ngx_http_profile_bar_body.c: inserts the snippet in the body */
 
 ngx_int_t ngx_http_profile_bar_body(ngx_http_request_t *r,
     ngx_http_profile_bar_ctx_t *ctx, ngx_chain_t *in,
     ngx_http_output_body_filter_pt next);
 
-/* ngx_http_profile_bar_script.c: what the page loads */
+/* ngx_http_profile_bar_script.c: the script that the page loads */
 
 ngx_int_t ngx_http_profile_bar_script_init(ngx_conf_t *cf,
     ngx_http_profile_bar_main_conf_t *bmcf);
 ngx_int_t ngx_http_profile_bar_script_route(ngx_http_profile_call_t *call);
 
-/* ngx_http_profile_bar_facts.c: the last requests of all workers */
+/* ngx_http_profile_bar_facts.c: facts of the last requests of all workers */
 
 ngx_int_t ngx_http_profile_bar_facts_init(ngx_conf_t *cf,
     ngx_http_profile_bar_main_conf_t *bmcf);
 
-/* 0: no request has this id, which has the length of an id */
+/* returns 0 if no request has this id; the id has its full length */
 ngx_uint_t ngx_http_profile_bar_find(ngx_shm_zone_t *zone, u_char *id,
     ngx_http_profile_bar_facts_t *facts);
 

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Putting the bar into a body.  Buffers are passed on as they come, by
- * shadows of them; what is held back between two calls are the few bytes that
- * may be the beginning of the end tag.  A page without that tag gets its bar
- * at the end.
+ * Inserts the bar in a body.  The filter passes on each buffer at once, as a
+ * shadow.  Between two calls the filter holds back only the last bytes, if
+ * they may be the beginning of the end tag.  A page without the end tag gets
+ * its bar at the end.
  */
 
 
@@ -108,7 +108,7 @@ ngx_http_profile_bar_buf(ngx_http_profile_bar_out_t *out, ngx_buf_t *b)
         return NGX_OK;
     }
 
-    /* no end tag was there */
+    /* the body has no end tag */
 
     if (rest) {
         rest->last_buf = 0;
@@ -140,7 +140,7 @@ ngx_http_profile_bar_buf(ngx_http_profile_bar_out_t *out, ngx_buf_t *b)
 }
 
 
-/* *rest is what stands for the end of the buffer, or NULL: all of it is held */
+/* *rest is the shadow of the buffer; NULL: all of its bytes are held back */
 
 static ngx_int_t
 ngx_http_profile_bar_data(ngx_http_profile_bar_out_t *out, ngx_buf_t *b,
@@ -213,7 +213,7 @@ ngx_http_profile_bar_data(ngx_http_profile_bar_out_t *out, ngx_buf_t *b,
 }
 
 
-/* only its flags go on */
+/* removes the data of a buffer, and leaves its flags */
 
 static void
 ngx_http_profile_bar_special(ngx_buf_t *b)
@@ -253,7 +253,7 @@ ngx_http_profile_bar_text(ngx_http_profile_bar_out_t *out, u_char *p,
 }
 
 
-/* passes on the first bytes of those that were held back */
+/* passes on the first bytes of the held bytes */
 
 static ngx_int_t
 ngx_http_profile_bar_held(ngx_http_profile_bar_out_t *out, size_t len)
@@ -281,7 +281,10 @@ ngx_http_profile_bar_held(ngx_http_profile_bar_out_t *out, size_t len)
 }
 
 
-/* a buffer that has what b has; when it was sent, b was */
+/*
+ * Appends a buffer with the same data. nginx updates b when the shadow has
+ * been sent.
+ */
 
 static ngx_buf_t *
 ngx_http_profile_bar_shadow(ngx_http_profile_bar_out_t *out, ngx_buf_t *b)
@@ -348,7 +351,7 @@ ngx_http_profile_bar_sent(ngx_http_request_t *r,
 
         ctx->busy = cl->next;
 
-        /* others may still be referred to, and are few */
+        /* the other buffers may still be in use; they are few */
 
         if (ngx_buf_in_memory(b)) {
             cl->next = ctx->free;

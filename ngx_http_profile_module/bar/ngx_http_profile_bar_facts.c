@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Facts of the last requests that have an id, for the bar: what a page itself
- * cannot know, and what is known after its end only.  They are in a ring in
- * shared memory, because the next request may come to another worker.
+ * Facts of the last requests with an id, for the bar: facts that a page cannot
+ * know, and facts that exist only after the request ended.  The facts are in a
+ * ring in shared memory, because another worker may get the next request.
  */
 
 
@@ -80,7 +80,7 @@ ngx_http_profile_bar_zone_init(ngx_shm_zone_t *zone, void *data)
         return NGX_OK;
     }
 
-    /* the pool itself takes some of the memory */
+    /* the slab pool itself needs some of the memory */
 
     size = NGX_HTTP_PROFILE_BAR_ZONE * 3 / 4;
 
@@ -92,7 +92,7 @@ ngx_http_profile_bar_zone_init(ngx_shm_zone_t *zone, void *data)
     ring->n = (size - offsetof(ngx_http_profile_bar_ring_t, facts))
               / sizeof(ngx_http_profile_bar_facts_t);
 
-    /* without randomness the key remains zero, and there are no orders */
+    /* without random numbers the key is zero, and the bar accepts no orders */
 
     (void) ngx_http_profile_make_id(ring->orders.key, zone->shm.log);
 
@@ -197,7 +197,7 @@ ngx_http_profile_bar_fill(ngx_http_request_t *r,
 }
 
 
-/* the last attempts, those of an internal redirect included */
+/* copies the last attempts, including those before an internal redirect */
 
 static void
 ngx_http_profile_bar_upstreams(ngx_http_request_t *r,
@@ -220,7 +220,7 @@ ngx_http_profile_bar_upstreams(ngx_http_request_t *r,
 
     for (i = skip; i < r->upstream_states->nelts; i++) {
 
-        /* between two groups of servers there is an empty one */
+        /* an empty state separates two groups of servers */
 
         if (state[i].peer == NULL) {
             continue;
@@ -239,7 +239,10 @@ ngx_http_profile_bar_upstreams(ngx_http_request_t *r,
 }
 
 
-/* whatever nginx was built with: unknown variables are empty */
+/*
+ * Copies the value of a variable.  The value is empty if nginx was built
+ * without the variable.
+ */
 
 static ngx_uint_t
 ngx_http_profile_bar_variable(ngx_http_request_t *r, const char *name,

@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Directives of the Performance Bar, and its filters.  The filters see a body
- * that is complete and readable: with the responses of subrequests, and before
- * compression.  They are registered only if a location may show a bar.
+ * The directives of the Performance Bar, and its filters.  The body that the
+ * filters get is complete and readable: it contains the responses of
+ * subrequests, and is not compressed yet.  The filters are registered only if
+ * a location may show a bar.
  */
 
 
@@ -101,7 +102,7 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
-    /* what costs least and tells most is asked first */
+    /* the cheapest check that refuses most requests is first */
 
     if (ngx_http_profile_access_address(r, plcf) != NGX_OK) {
         return ngx_http_next_header_filter(r);
@@ -118,8 +119,9 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
     }
 
     /*
-     * What is replaced needs no bar, and is not to show what it costs; and
-     * the bar does not watch itself when it records something.
+     * A response that a profile replaces needs no bar.  The bar's cost would
+     * also appear in that profile.  When the bar has a request recorded, it
+     * does not note that request as one of the page.
      */
 
     capture = ngx_http_profile_find(r);
@@ -195,7 +197,7 @@ ngx_http_profile_bar_create(ngx_http_request_t *r)
 }
 
 
-/* scripts read this header without having made the request themselves */
+/* scripts also read this header for requests that a library has sent */
 
 static ngx_int_t
 ngx_http_profile_bar_data_header(ngx_http_request_t *r,
@@ -261,7 +263,7 @@ ngx_http_profile_bar_create_loc_conf(ngx_conf_t *cf)
 }
 
 
-/* the configuration of captures, which decides who may, is merged before */
+/* the configuration of captures has the access rules; it is merged already */
 
 static char *
 ngx_http_profile_bar_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)

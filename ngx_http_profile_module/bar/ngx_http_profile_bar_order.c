@@ -23,7 +23,7 @@ static ngx_int_t ngx_http_profile_bar_order_arg(
     size_t max);
 
 
-/* in a worker: orders of the configuration that it runs */
+/* called in a worker; sets the orders of the worker's configuration */
 
 ngx_int_t
 ngx_http_profile_bar_order_init(ngx_cycle_t *cycle)
@@ -42,7 +42,7 @@ ngx_http_profile_bar_order_init(ngx_cycle_t *cycle)
 }
 
 
-/* makes an order, or with the argument "cancel" removes that of the path */
+/* makes an order; with the argument "cancel" removes the order of the path */
 
 ngx_int_t
 ngx_http_profile_bar_order_route(ngx_http_profile_call_t *call)
@@ -91,7 +91,7 @@ ngx_http_profile_bar_order_route(ngx_http_profile_call_t *call)
 }
 
 
-/* NGX_DECLINED: all arguments are right */
+/* returns NGX_DECLINED if all arguments are valid */
 
 static ngx_int_t
 ngx_http_profile_bar_order_args(ngx_http_profile_call_t *call,
@@ -137,7 +137,7 @@ ngx_http_profile_bar_order_args(ngx_http_profile_call_t *call,
 }
 
 
-/* only what may be in a cookie: printable, and no space */
+/* accepts printable characters without spaces, as a cookie does */
 
 static ngx_int_t
 ngx_http_profile_bar_order_arg(ngx_http_profile_call_t *call,

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Which responses get a bar, and what becomes of their headers: nothing that
- * has a bar may be kept by a cache, or be taken for the page without it.
+ * Which responses get a bar, and how their headers change: caches must not
+ * keep a page with a bar, and no header may describe the page without it.
  */
 
 
@@ -27,7 +27,7 @@ static u_char *ngx_http_profile_bar_attribute(u_char *p, const char *name,
     ngx_str_t *value);
 
 
-/* what tells caches to keep the page, or what says which bytes it has */
+/* headers that let caches keep the page, and checksums of the original page */
 
 static ngx_str_t  ngx_http_profile_bar_unfit[] = {
     ngx_string("Cache-Control"),
@@ -45,9 +45,9 @@ static ngx_str_t  ngx_http_profile_bar_cdn = ngx_string("CDN-Cache-Control");
 
 
 /*
- * On secure and local connections browsers send the purpose of a request.  On
- * others, requests of scripts have a header that libraries add, or do not
- * prefer HTML in "Accept" as requests of pages do.
+ * Browsers send the purpose of a request on secure and local connections.  On
+ * other connections, a request of a script has a header that libraries add, or
+ * its "Accept" does not prefer HTML as that of a page does.
  */
 
 ngx_http_profile_bar_kind_e
@@ -94,7 +94,7 @@ ngx_http_profile_bar_kind(ngx_http_request_t *r)
 }
 
 
-/* whether the response is a page that a browser shows, and readable */
+/* returns whether the response is a readable page that a browser shows */
 
 ngx_uint_t
 ngx_http_profile_bar_takes(ngx_http_request_t *r)
@@ -143,7 +143,7 @@ ngx_http_profile_bar_takes(ngx_http_request_t *r)
 }
 
 
-/* encodings that have no ASCII */
+/* returns whether the page's encoding does not contain ASCII */
 
 static ngx_uint_t
 ngx_http_profile_bar_wide(ngx_http_request_t *r)
@@ -195,7 +195,7 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
     p = ngx_cpymem(src.data, conf->console->data, conf->console->len);
     ngx_memcpy(p, bmcf->path.data, bmcf->path.len);
 
-    /* escapes make at most six bytes of one */
+    /* an escape of one byte has at most six bytes */
 
     len = sizeof("<script async></script>") - 1
           + sizeof(" src=\"\" data-id=\"\" data-console=\"\" data-arg=\"\" "
@@ -256,7 +256,7 @@ ngx_http_profile_bar_attribute(u_char *p, const char *name, ngx_str_t *value)
 }
 
 
-/* that of the directive, or the one which the page's own policy has */
+/* returns the nonce of the directive, or the one in the page's own policy */
 
 static ngx_int_t
 ngx_http_profile_bar_nonce(ngx_http_request_t *r,
@@ -295,7 +295,7 @@ ngx_http_profile_bar_policy_nonce(ngx_http_request_t *r, const char *name,
     p = h->value.data;
     last = p + h->value.len;
 
-    /* that of styles has another purpose */
+    /* a nonce of styles does not permit scripts */
 
     p = ngx_strlcasestrn(p, last, (u_char *) "script-src", 10 - 1);
 
@@ -357,7 +357,7 @@ ngx_http_profile_bar_page_header(ngx_http_request_t *r,
                 }
             }
 
-            /* some have the name of their network before it */
+            /* some networks put their name before this name */
 
             if (h[i].key.len >= cdn->len
                 && ngx_strncasecmp(h[i].key.data + h[i].key.len - cdn->len,
@@ -413,7 +413,7 @@ ngx_http_profile_bar_request_header(ngx_http_request_t *r, const char *name)
 }
 
 
-/* a header of the response that will be sent */
+/* returns a header of the response */
 
 static ngx_table_elt_t *
 ngx_http_profile_bar_header_out(ngx_http_request_t *r, const char *name)

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 
-/* a page asks for its own request, and for requests of its scripts */
+/* maximum number of ids: of the page and of the requests of its scripts */
 
 #define NGX_HTTP_PROFILE_BAR_IDS  64
 
@@ -84,7 +84,7 @@ ngx_http_profile_bar_facts_route(ngx_http_profile_call_t *call)
 }
 
 
-/* unknown ids, and ids of requests that still run, are left out */
+/* skips unknown ids and the ids of running requests */
 
 static json_t *
 ngx_http_profile_bar_requests(ngx_shm_zone_t *zone, ngx_str_t *ids)
@@ -112,7 +112,7 @@ ngx_http_profile_bar_requests(ngx_shm_zone_t *zone, ngx_str_t *ids)
 }
 
 
-/* those that are in the store by now */
+/* returns the profiles that the store has already */
 
 static json_t *
 ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call, ngx_str_t *ids)
@@ -151,7 +151,7 @@ ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call, ngx_str_t *ids)
 }
 
 
-/* takes an id from a list with commas; 0: there are no more */
+/* removes the first id of a list with commas; returns 0 after the last */
 
 static ngx_uint_t
 ngx_http_profile_bar_next_id(ngx_str_t *rest, ngx_str_t *id)

@@ -18,7 +18,7 @@ static ngx_int_t ngx_http_profile_bar_modes(ngx_conf_t *cf,
     ngx_http_profile_bar_main_conf_t *bmcf);
 
 
-/* in the order of their buttons */
+/* in the order of the buttons */
 
 static ngx_str_t  ngx_http_profile_bar_mode_names[] = {
     ngx_string("wall"),
@@ -27,7 +27,7 @@ static ngx_str_t  ngx_http_profile_bar_mode_names[] = {
     ngx_null_string
 };
 
-/* what the script is made of, in this order: the last one begins */
+/* the parts of the script in their order; the last part starts the bar */
 
 static const char  *ngx_http_profile_bar_files[] = {
     "bar_dom.js",
@@ -98,7 +98,7 @@ ngx_http_profile_bar_put(prof_buf_t *b, const char *name)
 }
 
 
-/* those that there are, with spaces */
+/* joins the names of the available modes with spaces */
 
 static ngx_int_t
 ngx_http_profile_bar_modes(ngx_conf_t *cf,
@@ -159,7 +159,7 @@ ngx_http_profile_bar_script_route(ngx_http_profile_call_t *call)
 
     ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
 
-    /* a page from before an upgrade asks for another version */
+    /* a page from before an upgrade requests another version */
 
     args = &call->request->args;
     path = &bmcf->path;

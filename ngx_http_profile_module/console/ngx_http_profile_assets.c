@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Pages, styles and scripts of the console and of the bar.  The files of the
- * directory "assets" and prof_theme.css of the core are compiled in unchanged.
+ * Pages, styles and scripts of the console and of the bar.  The compiler
+ * includes the files of the directory "assets" and prof_theme.css of the core
+ * unchanged.
  *
  * Styles and scripts are served below "assets/HASH/", so each version has a
  * URL of its own.  Pages contain placeholders:
@@ -19,7 +20,7 @@
 #include "console/ngx_http_profile_routes.h"
 
 
-/* a name for C, the directory, the file */
+/* each line: a name for C, the directory, the file */
 
 #define NGX_HTTP_PROFILE_ASSETS(x)                                            \
     x(theme_css,      "assets/",  "prof_theme.css")                           \
@@ -46,7 +47,7 @@
     x(bar_js,         "assets/",  "bar.js")
 
 
-/* hash and name, the rest of the URL */
+/* the maximum length of HASH/NAME in a URL */
 
 #define NGX_HTTP_PROFILE_ASSET_MAX  64
 
@@ -55,15 +56,15 @@ typedef struct {
     const char  *name;
     u_char      *start;
     u_char      *end;
-    char         path[NGX_HTTP_PROFILE_ASSET_MAX];  /* empty: not yet used */
+    char         path[NGX_HTTP_PROFILE_ASSET_MAX];  /* empty until used */
 } ngx_http_profile_asset_t;
 
 
-/* what a page is filled with; all is escaped */
+/* the values of placeholders; the page contains them escaped */
 
 typedef struct {
     ngx_str_t                        root;    /* URL of the console */
-    ngx_str_t                        id;      /* of a profile, or empty */
+    ngx_str_t                        id;      /* id of a profile, or empty */
     ngx_uint_t                       viewer;
     const char                      *name;    /* set by .._profile_page() */
 } ngx_http_profile_page_t;
@@ -83,7 +84,7 @@ static void ngx_http_profile_page_value(ngx_http_profile_page_t *page,
     u_char *name, size_t len, prof_buf_t *b);
 
 
-/* the assembler looks for the files where the compiler looks for headers */
+/* the assembler searches the include path of the compiler */
 
 #define NGX_HTTP_PROFILE_ASSET_DATA(id, dir, file)                            \
     __asm__(".pushsection .rodata\n"                                          \
@@ -156,7 +157,10 @@ ngx_http_profile_asset(const char *name, ngx_str_t *text)
 }
 
 
-/* the hash of another version is that of a page from before an upgrade */
+/*
+ * A page from before an upgrade has the hash of another version.  Its request
+ * gets the current file.
+ */
 
 ngx_int_t
 ngx_http_profile_asset_route(ngx_http_profile_call_t *call)

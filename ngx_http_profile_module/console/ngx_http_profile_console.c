@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The console's location and its routes: what there is, and who may.
+ * The console's location and its routes: which URLs exist, and which clients
+ * may use them.
  */
 
 
@@ -130,7 +131,7 @@ ngx_http_profile_console_merge(ngx_conf_t *cf,
 {
     if (conf->viewer.data == NULL) {
 
-        /* looked for once, through the parent */
+        /* the default is searched once per server; locations inherit it */
 
         if (prev->viewer.data == NULL
             && ngx_http_profile_viewer_default(cf, &prev->viewer) != NGX_OK)
@@ -260,7 +261,7 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
 }
 
 
-/* in addition to what the location itself permits */
+/* checks the client in addition to the location's own access rules */
 
 static ngx_int_t
 ngx_http_profile_console_client(ngx_http_request_t *r)
@@ -286,7 +287,10 @@ ngx_http_profile_console_client(ngx_http_request_t *r)
 }
 
 
-/* scripts say so, or the URL does; browsers that open a page do not */
+/*
+ * Decides between JSON and a page.  A script asks for JSON by the suffix of
+ * the URL or by "Accept".  Browsers that open a page do neither.
+ */
 
 static void
 ngx_http_profile_console_accept(ngx_http_profile_call_t *call)
@@ -317,7 +321,7 @@ ngx_http_profile_console_accept(ngx_http_profile_call_t *call)
 }
 
 
-/* NGX_DECLINED if there is nothing to say */
+/* returns NGX_DECLINED if the method and the origin are permitted */
 
 static ngx_int_t
 ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
@@ -379,7 +383,7 @@ ngx_http_profile_console_allow(ngx_http_profile_call_t *call)
 }
 
 
-/* the methods of all routes with the same path */
+/* returns the methods of all routes with the same path */
 
 static ngx_uint_t
 ngx_http_profile_console_methods(const ngx_http_profile_route_t *route)

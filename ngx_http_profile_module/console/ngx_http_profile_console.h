@@ -24,7 +24,7 @@ PROF_HIDDEN_BEGIN
 
 /*
  * ngx_http_profile_route.c: all tables of routes, in the order of the list
- * "help"; the last is NULL
+ * "help"; the last pointer is NULL
  */
 extern const ngx_http_profile_route_t  **ngx_http_profile_routes;
 
@@ -33,19 +33,22 @@ extern const ngx_http_profile_route_t  ngx_http_profile_console_routes[];
 
 /* ngx_http_profile_viewer.c */
 
-/* the directive profile_viewer */
+/* handler of the directive profile_viewer */
 char *ngx_http_profile_viewer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 /* returns 1 if the console of the server has a viewer */
 ngx_uint_t ngx_http_profile_console_viewer(ngx_http_request_t *r);
 
-/* the default of profile_viewer: where "make install" puts it, or empty */
+/*
+ * Sets the default of profile_viewer: the directory into which "make install"
+ * puts the viewer, or an empty string if this directory does not exist.
+ */
 ngx_int_t ngx_http_profile_viewer_default(ngx_conf_t *cf, ngx_str_t *viewer);
 
 
 /* ngx_http_profile_assets.c */
 
-/* the text of an asset; the name must be one of the table in that file */
+/* returns the text of an asset; the name must be in the table of that file */
 void ngx_http_profile_asset(const char *name, ngx_str_t *text);
 
 PROF_HIDDEN_END

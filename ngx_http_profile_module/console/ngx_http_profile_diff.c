@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Two stored profiles compared.
+ * The comparison of two stored profiles.
  */
 
 
@@ -10,7 +10,7 @@
 #include "console/ngx_http_profile_routes.h"
 
 
-/* in JSON: those that changed most */
+/* maximum number of functions in JSON: those with the largest changes */
 
 #define NGX_HTTP_PROFILE_DIFF_FUNCTIONS  1000
 
@@ -26,7 +26,7 @@ static int ngx_http_profile_diff_cmp(const void *one, const void *two);
 static uint64_t ngx_http_profile_diff_distance(const prof_total_t *total);
 
 
-/* "diff": the page, or JSON; "diff/FORMAT" */
+/* handles "diff", which is a page or JSON, and "diff/FORMAT" */
 
 ngx_int_t
 ngx_http_profile_diff_route(ngx_http_profile_call_t *call)
@@ -70,7 +70,10 @@ ngx_http_profile_diff_route(ngx_http_profile_call_t *call)
 }
 
 
-/* NGX_DECLINED, or an answer */
+/*
+ * Reads the arguments.  Returns NGX_DECLINED if they are valid, or the result
+ * of an answer with the error.
+ */
 
 static ngx_int_t
 ngx_http_profile_diff_args(ngx_http_profile_call_t *call,
@@ -153,7 +156,7 @@ ngx_http_profile_diff_json(ngx_http_profile_picture_t *pic,
 }
 
 
-/* those that changed at all */
+/* lists the functions whose time or memory changed */
 
 static json_t *
 ngx_http_profile_diff_functions(const prof_diff_t *d)
@@ -234,7 +237,10 @@ ngx_http_profile_diff_cmp(const void *one, const void *two)
 }
 
 
-/* a change of what a function itself takes, then of what it calls */
+/*
+ * Returns how much a function changed.  The change of its own value counts
+ * more than the change of the functions that it calls.
+ */
 
 static uint64_t
 ngx_http_profile_diff_distance(const prof_total_t *total)

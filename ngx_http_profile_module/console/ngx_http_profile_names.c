@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Names of a stored profile that are looked up again, because debug files may
- * have been installed since it was captured.
+ * Looks up the names of a stored profile again, because debug files may have
+ * been installed since its capture.
  *
  * Context: a thread.
  */
@@ -18,7 +18,7 @@ static void ngx_http_profile_names_count(prof_profile_t *p,
     ngx_uint_t *addresses, ngx_uint_t *named);
 
 
-/* a profile without new names is not written */
+/* stores the profile only if it has new names */
 
 int
 ngx_http_profile_picture_rename(ngx_http_profile_picture_t *pic,
@@ -27,7 +27,7 @@ ngx_http_profile_picture_rename(ngx_http_profile_picture_t *pic,
     uint32_t    renamed;
     ngx_uint_t  addresses, before, named;
 
-    /* the query may have set another mode to show */
+    /* the arguments of the URL may have chosen another mode */
 
     p[0]->mode = pic->st[0]->mode;
 

@@ -2,13 +2,15 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The console is for its own pages and for tools of operators, not for other
- * sites that an operator's browser happens to show.  Such a site can make the
- * browser send requests, which use the operator's address and cookies.  What
- * browsers tell about the sender decides, for all methods.
+ * The console serves its own pages and the tools of operators.  It does not
+ * serve other sites that an operator's browser shows.  Such a site can make
+ * the browser send requests, which carry the operator's address and cookies.
+ * The console therefore checks the headers in which browsers name the sender,
+ * for all methods.
  *
- * Changes need a header as well that other sites cannot send, unless the
- * console agrees, which it never does.
+ * A request that changes something also needs the header X-Profile-Console.
+ * Another site can only send this header with the console's permission (CORS),
+ * which the console never gives.
  */
 
 
@@ -70,7 +72,7 @@ ngx_http_profile_origin_check(ngx_http_profile_call_t *call)
 }
 
 
-/* "none" is the user: an address that was typed, or a bookmark */
+/* "none" means that the user typed the address, or opened a bookmark */
 
 static ngx_uint_t
 ngx_http_profile_origin_site(ngx_http_profile_call_t *call, ngx_uint_t change)
@@ -94,8 +96,9 @@ ngx_http_profile_origin_site(ngx_http_profile_call_t *call, ngx_uint_t change)
 
 
 /*
- * A link of another site opens a page in a tab of its own.  That shows nothing
- * to the site, and the page has nothing in it but what its own scripts ask for.
+ * A link in another site may open a page of the console in a tab.  The other
+ * site learns nothing from this tab.  The page itself contains no data: its
+ * own scripts load them.
  */
 
 static ngx_uint_t

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Stored profiles in any format, made by a thread.
+ * Stored profiles in any format.  A thread encodes them.
  */
 
 
@@ -11,7 +11,7 @@
 #include "console/ngx_http_profile_routes.h"
 
 
-/* of the console in one worker at a time */
+/* maximum number of pictures that one worker makes at a time */
 
 #define NGX_HTTP_PROFILE_PICTURES  8
 
@@ -103,8 +103,9 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
 
 
 /*
- * Links of pages tell the format and the mode as a trigger does.  On
- * NGX_DECLINED *answer is what the route returns.
+ * Reads the format and the mode from the query: links in pages use the
+ * arguments of triggers.  If it returns NGX_DECLINED, *answer is the result
+ * for the route.
  */
 
 static ngx_int_t
@@ -156,7 +157,7 @@ ngx_http_profile_picture_abort(ngx_http_profile_call_t *call)
 }
 
 
-/* in the thread */
+/* context: the thread */
 
 static void
 ngx_http_profile_picture_work(void *data)

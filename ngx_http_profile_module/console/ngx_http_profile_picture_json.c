@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * One profile as JSON: what is known about it, but for its stacks.
+ * The facts of one profile as JSON, without its stacks.
  *
  * Context: a thread.
  */
@@ -17,7 +17,7 @@ static int ngx_http_profile_picture_item(void *data,
 static json_t *ngx_http_profile_picture_formats(void);
 
 
-/* numbers of nanoseconds are exact up to 2^53, which is 104 days */
+/* JSON numbers are exact up to 2^53; in nanoseconds this is 104 days */
 
 json_t *
 ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
@@ -75,7 +75,7 @@ ngx_http_profile_entry_text(ngx_str_t *s)
 }
 
 
-/* the facts of the store, and what the profile says about itself */
+/* writes the facts of the store and the facts of the profile */
 
 int
 ngx_http_profile_picture_json(ngx_http_profile_picture_t *pic,

@@ -2,13 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Paths of Go's net/http/pprof beside its profiles, for the clients of Go's
- * profiler: the index, the command line, and names of functions.
+ * URLs of Go's net/http/pprof that do not return profiles: the index, the
+ * command line, and names of functions.  The clients are those of Go's
+ * profiler.
  *
  * A client asks for the names of addresses in a worker's memory, in the query
  * or in the body: "0x1234+0x5678".  The answer has a line for each address
- * whose function has a symbol of its own.  The module's profiles contain their
- * names; this path is for addresses from other tools.
+ * whose function has a symbol.  Profiles of the module contain their names, so
+ * clients use this URL only for addresses from other tools.
  */
 
 
@@ -17,12 +18,12 @@
 
 #define NGX_HTTP_PROFILE_ADDRESSES      4096
 
-/* length of the text with the addresses */
+/* the maximum length of the text with the addresses */
 #define NGX_HTTP_PROFILE_ADDRESSES_LEN  (NGX_HTTP_PROFILE_ADDRESSES * 19)
 
 
 typedef struct {
-    ngx_http_profile_call_t  *call;      /* NULL: the client is gone */
+    ngx_http_profile_call_t  *call;      /* NULL: client disconnected */
     ngx_http_profile_job_t    job;
     prof_profile_t           *profile;
     prof_buf_t                out;
@@ -46,7 +47,7 @@ static void ngx_http_profile_symbol_abort(ngx_http_profile_call_t *call);
 static void ngx_http_profile_symbol_free(ngx_http_profile_symbols_t *s);
 
 
-/* whether the URI is one of Go's, and for its clients */
+/* returns whether the URI is one of Go's URLs, which only Go's clients use */
 
 ngx_uint_t
 ngx_http_profile_go_is(ngx_str_t *uri)
@@ -68,7 +69,7 @@ ngx_http_profile_go_is(ngx_str_t *uri)
 }
 
 
-/* a location of this name shows the index in place of the console's list */
+/* a location with this name shows Go's index instead of the console's list */
 
 ngx_int_t
 ngx_http_profile_go_index_route(ngx_http_profile_call_t *call)
@@ -165,7 +166,7 @@ ngx_http_profile_symbol_body(ngx_http_request_t *r)
         return;
     }
 
-    /* the same route as before */
+    /* find the same route as before the body was read */
 
     call->request = r;
     call->root = "";
@@ -180,7 +181,7 @@ ngx_http_profile_symbol_body(ngx_http_request_t *r)
 }
 
 
-/* one that is longer than it may be is cut: there are too many in it anyway */
+/* a text that is too long is cut: it has more addresses than are answered */
 
 static ngx_int_t
 ngx_http_profile_symbol_read(ngx_http_request_t *r, ngx_str_t *text)
@@ -204,7 +205,7 @@ ngx_http_profile_symbol_read(ngx_http_request_t *r, ngx_str_t *text)
     for (cl = r->request_body->bufs; cl; cl = cl->next) {
         b = cl->buf;
 
-        /* the last one may be neither memory nor a file */
+        /* the last buffer may have neither memory nor a file */
 
         if (ngx_buf_special(b)) {
             continue;
@@ -295,7 +296,7 @@ ngx_http_profile_symbol_begin(ngx_http_profile_call_t *call, ngx_str_t *text)
 }
 
 
-/* as Go does it: what is no number is left out */
+/* parses as Go does: skips words that are not numbers */
 
 static ngx_int_t
 ngx_http_profile_symbol_parse(ngx_http_profile_symbols_t *s, ngx_str_t *text)
@@ -326,7 +327,7 @@ ngx_http_profile_symbol_parse(ngx_http_profile_symbols_t *s, ngx_str_t *text)
 }
 
 
-/* returns 0 if the text is no number, or too large */
+/* returns 0 if the text is not a number, or if the number is too large */
 
 static uintptr_t
 ngx_http_profile_symbol_number(u_char *p, u_char *last)
@@ -344,7 +345,7 @@ ngx_http_profile_symbol_number(u_char *p, u_char *last)
 }
 
 
-/* in a thread */
+/* context: a thread */
 
 static void
 ngx_http_profile_symbol_work(void *data)
@@ -354,7 +355,7 @@ ngx_http_profile_symbol_work(void *data)
     ngx_uint_t           i;
     const prof_frame_t  *f;
 
-    /* clients look only whether there are any */
+    /* clients only check whether this number is positive */
 
     prof_buf_puts(&s->out, "num_symbols: 1\n");
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Stored profiles: their list, and what may be done with one of them.
+ * The list of stored profiles, and the URLs of one stored profile.
  */
 
 
@@ -70,7 +70,10 @@ ngx_http_profile_list_route(ngx_http_profile_call_t *call)
 }
 
 
-/* NGX_DECLINED, or an answer; *n remains if it is not given */
+/*
+ * Reads a number from the query.  Without the argument *n is unchanged.
+ * Returns NGX_DECLINED, or the result of an answer with the error.
+ */
 
 static ngx_int_t
 ngx_http_profile_list_arg(ngx_http_profile_call_t *call, const char *name,
@@ -97,7 +100,7 @@ ngx_http_profile_list_arg(ngx_http_profile_call_t *call, const char *name,
 }
 
 
-/* in the thread: a long list takes milliseconds */
+/* context: the thread, since a long list takes milliseconds */
 
 static int
 ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
@@ -147,7 +150,7 @@ ngx_http_profile_list_make(ngx_http_profile_picture_t *pic,
 }
 
 
-/* "p/ID", "p/ID/FORMAT" */
+/* handles "p/ID" and "p/ID/FORMAT" */
 
 ngx_int_t
 ngx_http_profile_one_route(ngx_http_profile_call_t *call)
@@ -201,8 +204,8 @@ ngx_http_profile_one_route(ngx_http_profile_call_t *call)
 
 
 /*
- * Answers with one profile, or with its page if nothing is to be made of it.
- * An unknown profile is answered before a job is started for it.
+ * Answers with one profile in a format, or with the page of the profile.  The
+ * answer for an unknown profile needs no job.
  */
 
 static ngx_int_t
@@ -241,9 +244,7 @@ ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
 }
 
 
-/*
- * DELETE "p/ID"; POST "p/ID/pin", "p/ID/unpin", "p/ID/names", "p/ID/delete"
- */
+/* handles DELETE p/ID, and POST p/ID/pin, /unpin, /names and /delete */
 
 ngx_int_t
 ngx_http_profile_change_route(ngx_http_profile_call_t *call)
@@ -293,7 +294,7 @@ ngx_http_profile_change_route(ngx_http_profile_call_t *call)
 
 /*
  * Looks up the names of a stored profile again.  The client gets the answer
- * when the thread is done, as for a profile in any format.
+ * when the thread has finished, as for a profile in any format.
  */
 
 static ngx_int_t
@@ -312,7 +313,7 @@ ngx_http_profile_one_rename(ngx_http_profile_call_t *call,
 }
 
 
-/* takes the action off the path */
+/* removes the action from the end of the path; returns whether it was there */
 
 static ngx_uint_t
 ngx_http_profile_entry_action(ngx_http_profile_call_t *call,

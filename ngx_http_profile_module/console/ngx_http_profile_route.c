@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Which route a request is for.  Locations with a plain prefix know what of
- * the URI is theirs; for others (regular expressions, named ones, rewritten
- * URIs) the routes tell.
+ * Finds the route of a request.  In a location with a plain prefix the route
+ * begins after the prefix.  For other locations (regular expressions, named
+ * locations, rewritten URIs) the tables of routes decide where the route
+ * begins.
  */
 
 
@@ -29,7 +30,7 @@ static ngx_int_t ngx_http_profile_route_root(ngx_http_profile_call_t *call);
 
 const ngx_http_profile_route_t  **ngx_http_profile_routes;
 
-/* a location of this name serves a part of the console at its root */
+/* a location whose name ends with this path serves Go's URLs at its root */
 
 static ngx_str_t  ngx_http_profile_pprof_path = ngx_string("/debug/pprof/");
 
@@ -58,8 +59,8 @@ ngx_http_profile_call_route(ngx_http_profile_call_t *call)
 
 
 /*
- * Whether the URI is below a plain prefix: a rewrite, or "if", may have made
- * another of it.
+ * Returns whether the URI begins with the name of a plain prefix location.
+ * After a rewrite, or inside of "if", a URI may have another beginning.
  */
 
 static ngx_uint_t
@@ -112,7 +113,7 @@ ngx_http_profile_route_plain(ngx_http_profile_call_t *call, ngx_str_t *name)
 }
 
 
-/* any other location: the longest part of the URI that is a route */
+/* for any other location: finds the longest part of the URI that is a route */
 
 static void
 ngx_http_profile_route_any(ngx_http_profile_call_t *call)
@@ -135,7 +136,7 @@ ngx_http_profile_route_any(ngx_http_profile_call_t *call)
 }
 
 
-/* relative links of the list need the slash */
+/* redirects to the URL with a slash: the relative links of pages need it */
 
 static ngx_int_t
 ngx_http_profile_route_redirect(ngx_http_profile_call_t *call)
@@ -185,8 +186,8 @@ ngx_http_profile_route_redirect(ngx_http_profile_call_t *call)
 
 
 /*
- * Looks up what the URI has behind its first "base" bytes.  Returns 0 if it
- * is no route for any method.
+ * Looks up the part of the URI after its first "base" bytes.  Returns 0 if
+ * this part is not a route for any method.
  */
 
 static ngx_uint_t
@@ -205,7 +206,7 @@ ngx_http_profile_route_look(ngx_http_profile_call_t *call, size_t base)
     p = uri->data + base;
     len = uri->len - base;
 
-    /* "/debug/pprof/", "/debug/": what stands before belongs to the route */
+    /* a location may end with a part of the path "/debug/pprof/" of routes */
 
     for (n = pprof->len; n > 1; n--) {
 
@@ -225,8 +226,8 @@ ngx_http_profile_route_look(ngx_http_profile_call_t *call, size_t base)
 
 
 /*
- * Looks up a path in all tables.  Returns 0 if it is no route for any method,
- * and prefers a route that has the method of the request.
+ * Looks up a path in all tables.  A route for the method of the request is
+ * preferred.  Returns 0 if the path is not a route for any method.
  */
 
 static ngx_uint_t

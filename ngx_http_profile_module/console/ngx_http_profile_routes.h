@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Inside of the console: handlers of its routes, and the thread's work for
+ * Inside of the console: the handlers of its routes, and the thread's work for
  * stored profiles.
  *
  * Context: the worker's event loop.
@@ -20,33 +20,31 @@
 #include <jansson.h>
 
 
-/*
- * Something made of stored profiles by a thread, with memory of its own.
- */
+/* a job of the thread that makes an answer from stored profiles */
 
 typedef struct ngx_http_profile_picture_s  ngx_http_profile_picture_t;
 
 /*
- * In the thread: appends to pic->out.  PROF_OK, or PROF_ERROR: no memory, or
- * what it has set in pic->rc.
+ * Appends the answer to pic->out, in the thread.  Returns PROF_OK, or
+ * PROF_ERROR: memory is short, or pic->rc and pic->err tell the reason.
  */
 typedef int (*ngx_http_profile_picture_pt)(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 
 struct ngx_http_profile_picture_s {
 
-    /* what is asked for; these are set by who asks */
+    /* the order, which the route sets */
 
-    ngx_uint_t                    n;           /* profiles, 0 to 2 */
+    ngx_uint_t                    n;           /* number of profiles, 0 to 2 */
     ngx_str_t                     id[2];
     ngx_http_profile_picture_pt   make;
-    const prof_encoder_t         *encoder;     /* for make */
+    const prof_encoder_t         *encoder;     /* the format, for make */
     const prof_diff_encoder_t    *diff;
     ngx_uint_t                    flags;       /* PROF_DIFF_... */
     uint64_t                      before;      /* of the list */
     ngx_uint_t                    limit;
 
-    /* the thread's, until it is done */
+    /* the members below belong to the thread until the job is done */
 
     ngx_http_profile_job_t        job;
     ngx_http_profile_store_t     *store;
@@ -55,17 +53,16 @@ struct ngx_http_profile_picture_s {
     ngx_http_profile_stored_t    *st[2];
     prof_buf_t                    out;
     ngx_int_t                     rc;
-    ngx_uint_t                    missing;     /* index of the one that is
-                                                  not there */
+    ngx_uint_t                    missing;     /* index of an unknown one */
     const char                   *err;
 
-    ngx_http_profile_call_t      *call;        /* NULL: the client is gone */
+    ngx_http_profile_call_t      *call;        /* NULL: client disconnected */
 
     ngx_http_profile_gzip_t       gzip;
 };
 
 
-/* the viewer's policy: it makes styles and compiles WebAssembly */
+/* the policy of the viewer, which creates styles and compiles WebAssembly */
 
 #define NGX_HTTP_PROFILE_CSP_VIEWER                                           \
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; "              \
@@ -77,17 +74,17 @@ struct ngx_http_profile_picture_s {
 PROF_HIDDEN_BEGIN
 
 /*
- * ngx_http_profile_route.c: sets base, path, rest, root, and the route.
- * Returns NGX_DECLINED, or the result of a call that is answered.
+ * ngx_http_profile_route.c: finds the route and sets base, path, rest, root
+ * and route of the call.  Returns NGX_DECLINED, or the result of an answer.
  */
 
 ngx_int_t ngx_http_profile_call_route(ngx_http_profile_call_t *call);
 
 
 /*
- * ngx_http_profile_origin.c: whether the request comes from the console's own
- * pages, or from no page.  Returns NGX_DECLINED if it does, or the result of
- * the refusal.
+ * ngx_http_profile_origin.c: checks whether the request comes from the
+ * console's own pages, or from no page.  Returns NGX_DECLINED if it does.
+ * Otherwise refuses the request, and returns the result of this answer.
  */
 
 ngx_int_t ngx_http_profile_origin_check(ngx_http_profile_call_t *call);
@@ -95,14 +92,14 @@ ngx_int_t ngx_http_profile_origin_check(ngx_http_profile_call_t *call);
 
 /* ngx_http_profile_assets.c */
 
-/* "assets/HASH/NAME" */
+/* handles "assets/HASH/NAME" */
 ngx_int_t ngx_http_profile_asset_route(ngx_http_profile_call_t *call);
 
-/* a page: an HTML file of the assets; the profile's id in it is call->rest */
+/* answers with an HTML file of the assets; call->rest is the profile's id */
 ngx_int_t ngx_http_profile_answer_page(ngx_http_profile_call_t *call,
     const char *name);
 
-/* the page of a profile for responses of the site, appended to b */
+/* appends the console's page of a profile to b, for responses of the site */
 void ngx_http_profile_console_page(ngx_http_request_t *r, u_char *id,
     prof_buf_t *b);
 
@@ -112,14 +109,14 @@ void ngx_http_profile_console_page(ngx_http_request_t *r, u_char *id,
 ngx_int_t ngx_http_profile_status_route(ngx_http_profile_call_t *call);
 
 
-/* ngx_http_profile_viewer.c: files of the viewer, if it is installed */
+/* ngx_http_profile_viewer.c: answers with files of the viewer, if installed */
 
 ngx_int_t ngx_http_profile_viewer_route(ngx_http_profile_call_t *call);
 
 
 /* ngx_http_profile_pprof.c */
 
-/* whether the URI is one of Go's, and for its clients */
+/* returns whether the URI is one of Go's URLs, which only Go's clients use */
 ngx_uint_t ngx_http_profile_go_is(ngx_str_t *uri);
 ngx_int_t ngx_http_profile_go_index_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_go_cmdline_route(ngx_http_profile_call_t *call);
@@ -135,33 +132,40 @@ ngx_int_t ngx_http_profile_change_route(ngx_http_profile_call_t *call);
 /* ngx_http_profile_picture.c */
 
 /*
- * Starts the thread for a copy of *asked, of which the first fields are set;
- * mode and format may be told by the query as well.  What a route returns.
+ * Starts the thread for a copy of *asked, whose first members the caller has
+ * set.  The query may choose another mode and format.  Returns what a route
+ * returns.
  */
 ngx_int_t ngx_http_profile_picture(ngx_http_profile_call_t *call,
     ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked);
 
-/* there is no store, or no profile with this id */
+/* answers: the server has no store, or the store has no profile with the id */
 ngx_int_t ngx_http_profile_no_store(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
     ngx_str_t *id);
 
 /* ngx_http_profile_picture_json.c */
 
-/* facts as JSON, a new reference; NULL when memory is short */
+/* returns the facts as JSON, a new reference; NULL if memory is short */
 json_t *ngx_http_profile_entry_json(ngx_http_profile_stored_t *st);
 
-/* what make may be, for one profile */
+/* a function for pic->make: one profile as JSON */
 
 int ngx_http_profile_picture_json(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 
-/* ngx_http_profile_names.c: looks up the names again, and stores them */
+/*
+ * ngx_http_profile_names.c: a function for pic->make: looks up the names of a
+ * profile again, and stores the profile
+ */
 
 int ngx_http_profile_picture_rename(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 
-/* ngx_http_profile_picture_json.c: appends and frees it; NULL: no memory */
+/*
+ * ngx_http_profile_picture_json.c: appends the text of the JSON to pic->out,
+ * and releases the reference.  A NULL reference means that memory is short.
+ */
 int ngx_http_profile_picture_dump(ngx_http_profile_picture_t *pic,
     json_t *json);
 

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The state of the profiler in all workers.  The one that is asked asks the
- * others, and does not wait long for those that are busy.
+ * The state of the profiler in all workers.  The worker that serves the
+ * request asks the other workers for their state.  Busy workers have a short
+ * time to respond.
  */
 
 
@@ -16,15 +17,15 @@
 #include <signal.h>
 
 
-/* how often it is looked for what the others tell, and how long, ms */
+/* ms: how often the states are read, and how long the worker waits for them */
 #define NGX_HTTP_PROFILE_STATUS_LOOK  5
 #define NGX_HTTP_PROFILE_STATUS_WAIT  250
 
 
-/* of the request's pool */
+/* allocated from the request's pool */
 
 typedef struct {
-    uint64_t                   asked;       /* of prof_now() */
+    uint64_t                   asked;       /* in the time of prof_now() */
     ngx_http_profile_call_t   *call;
     ngx_event_t                timer;
     ngx_connection_t           connection;  /* for nginx's debug messages */
@@ -125,7 +126,7 @@ ngx_http_profile_status_create(ngx_http_profile_call_t *call)
 }
 
 
-/* all that are there have told */
+/* returns whether all running workers have written their state */
 
 static ngx_uint_t
 ngx_http_profile_status_ready(uint64_t asked)
@@ -210,7 +211,7 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
 }
 
 
-/* returns 0 without a process; a killed process has left its number */
+/* returns 0 if the worker does not run: a killed process leaves its number */
 
 static ngx_pid_t
 ngx_http_profile_status_pid(ngx_uint_t worker)
@@ -268,9 +269,9 @@ ngx_http_profile_status_store(ngx_http_request_t *r)
 }
 
 
-/* the tables are those of the process: workers share them until one renews */
+/* a process has one set of tables; workers share it until one renews it */
 
-/* which stacks of scripts this worker knows, or why it does not */
+/* the interpreters whose stacks this worker reads, or why it cannot */
 
 static json_t *
 ngx_http_profile_status_scripts(void)
@@ -364,7 +365,10 @@ ngx_http_profile_status_stalls(ngx_http_request_t *r)
 }
 
 
-/* those that a capture of workers asks, and what they capture */
+/*
+ * Lists the workers in which a capture of workers takes part, and their
+ * captures.
+ */
 
 static void
 ngx_http_profile_status_workers(uint64_t asked, json_t *workers,

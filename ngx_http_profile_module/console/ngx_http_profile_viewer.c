@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The viewer: files of a directory that "make install" fills, each with a
- * compressed copy beside it where that is worth it.
+ * The viewer: the files of a directory that "make install" fills.  Files that
+ * compress well have a compressed copy.
  */
 
 
@@ -21,7 +21,7 @@ static ngx_int_t ngx_http_profile_viewer_file(ngx_http_request_t *r,
     ngx_fd_t fd, u_char *path, ngx_str_t *body);
 
 
-/* what the viewer consists of; nothing else is served */
+/* the types of the viewer's files; other files are not served */
 
 static struct {
     ngx_str_t    suffix;
@@ -85,7 +85,10 @@ ngx_http_profile_viewer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* the directory where "make install" puts it, if it is there */
+/*
+ * Finds the directory into which "make install" puts the viewer.  The value is
+ * empty if the directory does not exist.
+ */
 
 ngx_int_t
 ngx_http_profile_viewer_default(ngx_conf_t *cf, ngx_str_t *viewer)
@@ -200,7 +203,7 @@ ngx_http_profile_viewer_route(ngx_http_profile_call_t *call)
 }
 
 
-/* a plain name: no way out of the directory */
+/* returns whether the name is plain: it cannot leave the directory */
 
 static ngx_uint_t
 ngx_http_profile_viewer_name(ngx_str_t *name)
@@ -223,7 +226,10 @@ ngx_http_profile_viewer_name(ngx_str_t *name)
 }
 
 
-/* "speedscope-Y2522XSH.js": other contents have another name */
+/*
+ * Returns whether the name contains a hash, as in "speedscope-Y2522XSH.js".
+ * Another version of such a file has another name.
+ */
 
 static ngx_uint_t
 ngx_http_profile_viewer_hashed(ngx_str_t *name)
@@ -256,7 +262,7 @@ ngx_http_profile_viewer_hashed(ngx_str_t *name)
 }
 
 
-/* NGX_DECLINED if there is no such file */
+/* returns NGX_DECLINED if the file does not exist */
 
 static ngx_int_t
 ngx_http_profile_viewer_read(ngx_http_profile_call_t *call, ngx_str_t *dir,

@@ -283,7 +283,7 @@ ngx_http_profile_asker_report(ngx_http_profile_message_t *m)
 
         member->state = NGX_HTTP_PROFILE_MEMBER_DONE;
 
-        /* not from here: the end of the call may close its connection */
+        /* a timer ends the call, since that may close the call's connection */
 
         if (--s->pending == 0 && s->timer.timer_set) {
             ngx_del_timer(&s->timer);
@@ -314,7 +314,7 @@ ngx_http_profile_asker_find(uint64_t id)
 }
 
 
-/* all workers have reported, or their time is over */
+/* called when all workers have reported, or when their time is over */
 
 static void
 ngx_http_profile_asker_timer(ngx_event_t *ev)
@@ -350,7 +350,7 @@ ngx_http_profile_asker_timer(ngx_event_t *ev)
 
     rc = ngx_http_profile_job_start(&s->job);
 
-    /* the samples exist already, so the job is not dropped but tried again */
+    /* the samples exist already, so the job is tried again later */
 
     if (rc == NGX_BUSY) {
         ngx_add_timer(ev, NGX_HTTP_PROFILE_LOOK);
@@ -366,8 +366,8 @@ ngx_http_profile_asker_timer(ngx_event_t *ev)
 
 
 /*
- * Gives up workers that have exited, and with "last" all workers without a
- * report. Returns whether the others are writing their archives.
+ * Gives up workers that have exited.  With "last", gives up all workers
+ * without a report.  Returns whether the others are writing their archives.
  */
 
 static ngx_uint_t
@@ -389,7 +389,7 @@ ngx_http_profile_asker_silent(ngx_http_profile_asker_t *s, ngx_uint_t last)
 
         if (kill(member->pid, 0) == -1 && ngx_errno == NGX_ESRCH) {
 
-            /* the worker may have exited, with its report still unread */
+            /* the worker may have exited before its report was read */
 
             if (member->missed++ == 0) {
                 writing = 0;

@@ -77,7 +77,10 @@ typedef enum {
 } ngx_http_profile_report_e;
 
 
-/* only orders have the members after "end": so a socket holds more reports */
+/*
+ * Only orders contain the members after "end".  Reports are short, so that a
+ * socket holds more of them.
+ */
 
 typedef struct {
     uint32_t                    size;        /* length of the message */
@@ -99,15 +102,15 @@ typedef struct {
      : offsetof(ngx_http_profile_message_t, interval))
 
 
-/* a counter of requests for all workers, and its owner */
+/* a counter of requests for all workers, and the process that owns it */
 
 typedef struct {
-    ngx_atomic_t                owner;       /* process; 0: free */
+    ngx_atomic_t                owner;       /* process id; 0: free */
     ngx_atomic_t                left;
 } ngx_http_profile_ticket_t;
 
 
-/* what handles the messages of each type; order owns the descriptor */
+/* the functions that get the messages; order() owns the descriptor */
 
 typedef struct {
     void                      (*order)(ngx_http_profile_message_t *m, int fd);
@@ -127,11 +130,10 @@ typedef struct {
     ngx_int_t                   worker;      /* a number, or -1: all */
     uint64_t                    interval;    /* for sampled allocations */
     ngx_uint_t                  traces;      /* maximum number of traces */
-    ngx_http_profile_store_t   *store;       /* destination in the store;
-                                                NULL: it is only sent */
+    ngx_http_profile_store_t   *store;       /* where to store it, or NULL */
     u_char                      id[NGX_HTTP_PROFILE_ID_LEN];
-    unsigned                    page:1;      /* a browser gets its page */
-    unsigned                    sent:1;      /* sent and stored */
+    unsigned                    page:1;      /* send the console's page */
+    unsigned                    sent:1;      /* the client gets the profile */
     unsigned                    inuse:1;     /* show memory in use first */
 } ngx_http_profile_wanted_t;
 
@@ -153,8 +155,8 @@ typedef struct {
     ngx_pid_t                   pid;
     int                         fd;          /* for its archive */
     ngx_http_profile_member_e   state;
-    ngx_uint_t                  report;      /* valid in the state "done" */
-    ngx_uint_t                  missed;      /* checks without the process */
+    ngx_uint_t                  report;      /* valid in the state DONE */
+    ngx_uint_t                  missed;      /* checks since its end */
 } ngx_http_profile_member_t;
 
 
@@ -169,7 +171,7 @@ typedef struct {
     ngx_uint_t                  skipped;
     uint32_t                   *times;       /* us, malloc()ed */
     ngx_uint_t                  ntimes;
-    unsigned                    failed:1;    /* no memory */
+    unsigned                    failed:1;    /* memory was short */
 } ngx_http_profile_merged_t;
 
 
@@ -177,13 +179,13 @@ typedef struct {
     ngx_queue_t                 queue;
     uint64_t                    id;
     uint64_t                    end;         /* in the time of prof_now() */
-    ngx_http_profile_call_t    *call;        /* NULL: no client any more */
+    ngx_http_profile_call_t    *call;        /* NULL: client disconnected */
     ngx_http_profile_wanted_t   wanted;
     ngx_uint_t                  pending;     /* members without a report */
     ngx_event_t                 timer;
     ngx_connection_t            connection;  /* for nginx's debug messages */
     ngx_http_profile_job_t      job;
-    unsigned                    merging:1;   /* the thread owns the rest */
+    unsigned                    merging:1;   /* the thread has the rest */
     ngx_http_profile_gzip_t     gzip;
     ngx_http_profile_merged_t   merged;
     prof_buf_t                  out;
@@ -196,7 +198,7 @@ PROF_HIDDEN_BEGIN
 
 /* ngx_http_profile_inbox.c */
 
-/* messages are handled by these functions */
+/* registers the functions that get the messages */
 void ngx_http_profile_inbox_receive(ngx_http_profile_receivers_t *receivers);
 
 /* returns 1 if the worker has an inbox; a worker always reaches itself */
@@ -217,14 +219,14 @@ ngx_http_profile_ticket_t *ngx_http_profile_inbox_tickets(void);
 ngx_int_t ngx_http_profile_ticket_get(ngx_uint_t n);
 void ngx_http_profile_ticket_return(ngx_uint_t ticket);
 
-/* takes one from the counter; returns whether one was left */
+/* takes one request from the counter; returns 1 if one was left */
 ngx_uint_t ngx_http_profile_ticket_take(ngx_uint_t ticket);
 ngx_uint_t ngx_http_profile_ticket_left(ngx_uint_t ticket);
 
 /*
  * Sends a message, with a descriptor unless fd is -1.  Does not wait.  A
- * message of a worker to itself is processed before the call returns.
- * NGX_ERROR: the worker cannot receive it now.
+ * message of a worker to itself is processed before the call returns.  Returns
+ * NGX_ERROR if the worker cannot receive a message now.
  */
 ngx_int_t ngx_http_profile_inbox_send(ngx_uint_t worker,
     ngx_http_profile_message_t *m, int fd);
@@ -247,7 +249,7 @@ void ngx_http_profile_scope_end(ngx_uint_t traced);
 
 /*
  * Starts a capture that responds to the call.  Returns NGX_DONE, as a handler
- * of the console does, or the result of a response.
+ * of the console does, or the result of an answer.
  */
 ngx_int_t ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);

@@ -71,7 +71,7 @@ ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s)
 }
 
 
-/* no worker took part */
+/* answers that no worker took part */
 
 static ngx_int_t
 ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)
@@ -106,7 +106,7 @@ ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)
 }
 
 
-/* NGX_DECLINED, or the result of an answer */
+/* returns NGX_DECLINED, or the result of an answer with the error */
 
 ngx_int_t
 ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
@@ -241,7 +241,7 @@ ngx_http_profile_asker_kept(ngx_http_profile_asker_t *s)
 }
 
 
-/* the page of the profile, in place of the response */
+/* answers with the console's page of the profile */
 
 static ngx_int_t
 ngx_http_profile_asker_page(ngx_http_profile_asker_t *s)

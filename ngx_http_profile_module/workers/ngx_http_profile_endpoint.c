@@ -11,10 +11,10 @@
 
 #define NGX_HTTP_PROFILE_ENDPOINTS   8
 
-/* the maximum number of requests that are captured at a time */
+/* the maximum number of requests that are captured at the same time */
 #define NGX_HTTP_PROFILE_AT_ONCE     64
 
-/* the maximum share of the time for captures */
+/* captures may take one part in this many of the time */
 #define NGX_HTTP_PROFILE_COST_SHARE  10
 
 
@@ -28,12 +28,12 @@ struct ngx_http_profile_endpoint_s {
     ngx_uint_t                  requests;
     ngx_uint_t                  skipped;
     ngx_uint_t                  traces;      /* requests still to label */
-    uint64_t                    lost_traces; /* samples without labels */
+    uint64_t                    lost_traces; /* samples without a trace */
     uint32_t                   *times;       /* us */
     ngx_uint_t                  ntimes;
     unsigned                    used:1;
     unsigned                    traced:1;
-    unsigned                    failed:1;    /* no memory */
+    unsigned                    failed:1;    /* memory was short */
 };
 
 
@@ -157,7 +157,7 @@ ngx_http_profile_endpoint_begin(ngx_http_request_t *r)
 }
 
 
-/* the conditions that are known before the location */
+/* compares the request with the conditions that do not need its location */
 
 static ngx_uint_t
 ngx_http_profile_endpoint_match(ngx_http_request_t *r,
@@ -219,7 +219,7 @@ ngx_http_profile_endpoint_start(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    /* a client does not know of this capture */
+    /* the client did not ask for a profile, so its response has no id */
 
     ctx->track->id.len = 0;
     ctx->endpoints = mask;
@@ -252,8 +252,8 @@ ngx_http_profile_endpoint_start(ngx_http_request_t *r,
 
 
 /*
- * Memory, if one of the captures counts it; the others have their times
- * anyway.
+ * Returns the mode for a request: allocations if one of the captures counts
+ * them.  Requests in the other captures have their times in each mode.
  */
 
 static ngx_uint_t
@@ -274,7 +274,7 @@ ngx_http_profile_endpoint_mode(ngx_uint_t mask)
 }
 
 
-/* with stages, unless all captures exclude them */
+/* measures stages, unless all captures exclude them */
 
 static void
 ngx_http_profile_endpoint_spans(ngx_uint_t mask,
@@ -303,7 +303,7 @@ ngx_http_profile_endpoint_spans(ngx_uint_t mask,
 }
 
 
-/* a captured request ends */
+/* called when a captured request ends */
 
 static void
 ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
@@ -439,7 +439,7 @@ ngx_http_profile_endpoint_finish(ngx_http_profile_endpoint_t *ep)
 }
 
 
-/* without memory for a fact the profile is still useful */
+/* a profile without some of its facts is still useful */
 
 static void
 ngx_http_profile_endpoint_facts(ngx_http_profile_endpoint_t *ep,
@@ -486,7 +486,7 @@ ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep)
 }
 
 
-/* running requests do not belong to the capture any more */
+/* running requests no longer belong to the capture */
 
 static void
 ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep)

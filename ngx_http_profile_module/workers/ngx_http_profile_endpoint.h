@@ -5,7 +5,7 @@
  * Captures of an endpoint: all requests, or a number of requests, of a URI
  * prefix, a server, a location.  Each request is captured as a request with a
  * trigger, but its response is sent unchanged.  When a request ends, its
- * profile is added to those before it.
+ * profile is merged into the profile of the capture.
  *
  * Requests that would make the capture cost more than a tenth of the time are
  * only counted.
@@ -35,7 +35,7 @@
 #define NGX_HTTP_PROFILE_TIMES_MAX     10000
 
 
-/* texts are empty, or null-terminated; part of a message between workers */
+/* texts are empty or null-terminated; part of a message between workers */
 
 typedef struct {
     char              uri[NGX_HTTP_PROFILE_FILTER_LEN];       /* prefix */
@@ -44,7 +44,7 @@ typedef struct {
     uint32_t          requests;      /* 0: no limit */
     uint32_t          ticket;        /* of ngx_http_profile_ticket_get() */
     uint32_t          enabled;       /* this is a capture of an endpoint */
-    uint32_t          spans_given;   /* 0: the configured frequency */
+    uint32_t          spans_given;   /* 0: stages as configured */
     uint32_t          spans;
 } ngx_http_profile_filter_t;
 
@@ -55,20 +55,21 @@ typedef struct ngx_http_profile_endpoint_s  ngx_http_profile_endpoint_t;
 PROF_HIDDEN_BEGIN
 
 /*
- * Starts a capture; the given number of requests gets labels of traces.  NULL
- * with errno NGX_EBUSY: too many captures; NULL: no memory.
+ * Starts a capture.  The first "traces" requests have their trace as a label.
+ * Returns NULL with errno NGX_EBUSY if too many captures run, and NULL with
+ * another errno if memory is short.
  */
 ngx_http_profile_endpoint_t *ngx_http_profile_endpoint_create(
     ngx_http_profile_filter_t *filter, prof_capture_conf_t *conf,
     ngx_uint_t traces);
 
-/* whether the capture has all its requests */
+/* returns whether the capture has all its requests */
 ngx_uint_t ngx_http_profile_endpoint_full(ngx_http_profile_endpoint_t *ep);
 
 /*
- * Ends the capture.  Returns the profile, which the caller owns, or NULL: no
- * memory.  It has the facts "requests", "skipped" and "times", in
- * microseconds.
+ * Ends the capture.  Returns the profile, which the caller owns, or NULL if
+ * memory is short.  The profile has the facts "requests", "skipped" and
+ * "times"; times are in microseconds.
  */
 prof_profile_t *ngx_http_profile_endpoint_finish(
     ngx_http_profile_endpoint_t *ep);

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A trigger that asks for more than its own request: for the requests of the
- * location in the next seconds, or for a number of requests.  The client waits
- * and gets their profile.  Its own request gets no other response.
+ * A trigger that asks for a capture of its location: of the requests in the
+ * next seconds, or of a number of requests.  The client waits for this
+ * profile.  It gets no other response to its own request.
  */
 
 
@@ -28,7 +28,7 @@ ngx_http_profile_endpoint_init(void)
 }
 
 
-/* in place of the content of an admitted request; the context is dropped */
+/* replaces the content of an admitted request, and drops its context */
 
 static ngx_int_t
 ngx_http_profile_endpoint_answer(ngx_http_profile_ctx_t *ctx)

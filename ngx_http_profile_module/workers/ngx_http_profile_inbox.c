@@ -25,7 +25,7 @@
 #define NGX_HTTP_PROFILE_INBOX_SPARE  16
 
 
-/* -1: there were no descriptors */
+/* a pair of sockets; both are -1 if descriptors were short */
 
 typedef struct {
     int                   out;          /* all processes write to it */
@@ -33,12 +33,12 @@ typedef struct {
 } ngx_http_profile_pair_t;
 
 
-/* the place of a worker; all processes inherit its pair from the master */
+/* one worker's part; all processes inherit the sockets from the master */
 
 typedef struct {
     ngx_http_profile_state_t   state;
     volatile ngx_pid_t         pid;
-    volatile ngx_uint_t        deaf;    /* its inbox is not read */
+    volatile ngx_uint_t        deaf;    /* the inbox is not read */
     ngx_http_profile_pair_t    pair;
 } ngx_http_profile_place_t;
 
@@ -64,7 +64,7 @@ static ngx_int_t ngx_http_profile_inbox_read(int in,
 static void ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd);
 
 
-/* NULL: there was no memory, or the configuration does not need it */
+/* NULL if memory was short, or if the configuration needs no inboxes */
 
 static ngx_http_profile_board_t  *ngx_http_profile_board;
 static ngx_uint_t                 ngx_http_profile_nworkers;
@@ -83,7 +83,7 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
     ngx_core_conf_t           *ccf;
     ngx_http_profile_board_t  *board;
 
-    /* a process without a master stays the only worker */
+    /* without a master, the process remains the only worker */
 
     if (ngx_process == NGX_PROCESS_SINGLE && ngx_http_profile_board) {
         return;
@@ -156,8 +156,9 @@ ngx_http_profile_inbox_pairs(ngx_log_t *log)
 
 
 /*
- * The kernel gives out the lowest free descriptor.  The descriptors above it
- * must suffice for files that nginx opens when it starts workers.
+ * Returns whether nginx keeps enough free descriptors.  The kernel allocates
+ * the lowest free descriptor.  The descriptors above it must suffice for files
+ * that nginx opens when it starts workers.
  */
 
 static ngx_uint_t
@@ -173,7 +174,7 @@ ngx_http_profile_inbox_room(int fd)
 }
 
 
-/* inboxes of the previous configuration: its workers have their own copies */
+/* closes inboxes of the previous configuration; its workers have copies */
 
 void
 ngx_http_profile_inbox_close(void)
@@ -246,7 +247,7 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
     place->pid = ngx_pid;
     place->deaf = (place->pair.in == -1);
 
-    /* nginx does not close a "channel" at exit, and does not log it as open */
+    /* nginx neither closes "channel" connections at exit nor logs them */
 
     if (!place->deaf
         && ngx_add_channel_event(cycle, place->pair.in, NGX_READ_EVENT,
@@ -392,7 +393,7 @@ ngx_http_profile_inbox_handler(ngx_event_t *ev)
 }
 
 
-/* NGX_DECLINED: there is no further message */
+/* returns NGX_DECLINED after the last message */
 
 static ngx_int_t
 ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m, int *fd)

@@ -117,7 +117,10 @@ ngx_http_profile_asker_title(ngx_http_profile_asker_t *s)
 }
 
 
-/* NGX_DECLINED: it has no samples to add; NGX_ERROR: no memory */
+/*
+ * Adds the archive of a worker to the profile.  Returns NGX_DECLINED if the
+ * archive has no samples, and NGX_ERROR if memory is short.
+ */
 
 static ngx_int_t
 ngx_http_profile_asker_add(ngx_http_profile_asker_t *s, prof_merge_t *merge,
@@ -218,7 +221,7 @@ ngx_http_profile_asker_read(int fd)
 }
 
 
-/* lists the worker among those that took part, or those that were left out */
+/* lists the worker with those that took part, or with those left out */
 
 static void
 ngx_http_profile_asker_name(ngx_http_profile_asker_t *s,
@@ -243,7 +246,7 @@ ngx_http_profile_asker_name(ngx_http_profile_asker_t *s,
 }
 
 
-/* NULL: it took part */
+/* returns why the worker was left out, or NULL if it took part */
 
 static const char *
 ngx_http_profile_asker_why(ngx_http_profile_member_t *member)
@@ -294,7 +297,7 @@ ngx_http_profile_asker_text(char *list, size_t size, const char *fmt,
 }
 
 
-/* without memory for a fact the profile is still useful */
+/* a profile without some of its facts is still useful */
 
 static void
 ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
@@ -324,9 +327,7 @@ ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
 
     (void) prof_profile_fact(p, "software", NGINX_VER, sizeof(NGINX_VER) - 1);
 
-    /*
-     * The workers ran at the same time, and a busy worker ends a little late.
-     */
+    /* workers ran at the same time, and a busy worker ends a little late */
 
     if (p->mode == PROF_MODE_CPU && !s->wanted.filter.enabled) {
         p->wall /= m->nworkers;

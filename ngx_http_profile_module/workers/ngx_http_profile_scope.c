@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The location of samples in captures of workers: that of the request that the
- * worker runs.  Also the trace in the request's header "traceparent".
+ * Labels of samples in captures of workers: the location of the request that
+ * the worker runs, and the trace in its header "traceparent".
  */
 
 
@@ -15,13 +15,13 @@
 static void ngx_http_profile_scope(ngx_http_request_t *r);
 
 
-/* captures that need locations, and those of them that need traces */
+/* the number of captures with locations, and of those with traces */
 
 PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nlocated;
 static ngx_uint_t  ngx_http_profile_ntraced;
 
 
-/* code of the request runs from now on; NULL: of no request */
+/* called when code of the request begins to run; NULL: of no request */
 
 static void
 ngx_http_profile_scope(ngx_http_request_t *r)

@@ -28,8 +28,8 @@ typedef struct {
     ngx_uint_t                    asker;       /* number of the asker */
     int                           fd;
     prof_capture_t               *capture;
-    prof_heap_t                  *heap;        /* or: of allocations */
-    ngx_http_profile_endpoint_t  *endpoint;    /* or: of requests */
+    prof_heap_t                  *heap;        /* or allocations, or NULL */
+    ngx_http_profile_endpoint_t  *endpoint;    /* or requests, or NULL */
     ngx_event_t                   timer;
     ngx_connection_t              connection;  /* for nginx's debug messages */
     ngx_http_profile_job_t        job;
@@ -66,7 +66,7 @@ static void ngx_http_profile_drain_begin(void);
 static void ngx_http_profile_drain_timer(ngx_event_t *ev);
 
 
-/* the running shares */
+/* the shares of this worker's running captures */
 
 static ngx_queue_t  ngx_http_profile_shares = {
     &ngx_http_profile_shares, &ngx_http_profile_shares

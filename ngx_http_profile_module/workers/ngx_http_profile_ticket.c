@@ -10,7 +10,7 @@
 #include "workers/ngx_http_profile_asker.h"
 
 
-/* a counter is free again when its process has ended */
+/* reserves a counter; a counter whose process has ended is free */
 
 ngx_int_t
 ngx_http_profile_ticket_get(ngx_uint_t n)

@@ -21,7 +21,7 @@ static int ngx_libc_cdecl ngx_http_profile_asker_cmp(const void *one,
     const void *two);
 
 
-/* moves the times that a worker reports as facts out of its profile */
+/* moves the times, which a worker reports as facts, out of its profile */
 
 void
 ngx_http_profile_asker_take_times(ngx_http_profile_asker_t *s,

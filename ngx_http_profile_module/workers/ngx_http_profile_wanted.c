@@ -127,7 +127,7 @@ ngx_http_profile_asker_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
         return rc;
     }
 
-    /* a capture takes seconds: HEAD is answered without one */
+    /* a capture takes seconds, so a HEAD request does not start one */
 
     if (call->request->method == NGX_HTTP_HEAD) {
         return ngx_http_profile_answer_nothing(call);
@@ -137,7 +137,7 @@ ngx_http_profile_asker_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
 }
 
 
-/* wanted is zero, except for the mode and the memory */
+/* the caller has set wanted to zero, except for the mode and the memory */
 
 static ngx_int_t
 ngx_http_profile_wanted(ngx_http_profile_call_t *call,
@@ -253,9 +253,7 @@ ngx_http_profile_wanted_set(ngx_http_profile_call_t *call,
 
     } else if (call->pprof) {
 
-        /*
-         * Go's clients expect the format of Go's server, whatever they accept.
-         */
+        /* Go's clients expect the format of Go's server, not "Accept" */
 
         wanted->format = &prof_encode_pprof;
 
@@ -266,7 +264,7 @@ ngx_http_profile_wanted_set(ngx_http_profile_call_t *call,
 }
 
 
-/* any of these arguments selects a capture of requests in place of workers */
+/* any of these arguments selects a capture of requests instead of workers */
 
 static ngx_int_t
 ngx_http_profile_wanted_filter(ngx_http_profile_call_t *call,
@@ -369,7 +367,7 @@ ngx_http_profile_wanted_worker(ngx_http_profile_call_t *call,
 }
 
 
-/* each trace may be a label of its own, so the default is no labels */
+/* the default is 0: each trace may create a label value of its own */
 
 static ngx_int_t
 ngx_http_profile_wanted_labels(ngx_http_profile_call_t *call,

@@ -43,15 +43,15 @@ typedef struct {
 
 
 typedef struct {
-    ngx_atomic_t                      asked;     /* a message is under way */
-    ngx_atomic_t                      sequence;  /* odd: it is being written */
-    uint64_t                          when;      /* of prof_now() */
+    ngx_atomic_t                      asked;     /* 1: a message is sent */
+    ngx_atomic_t                      sequence;  /* odd: during a write */
+    uint64_t                          when;      /* time of prof_now() */
     ngx_uint_t                        captures;
     ngx_uint_t                        max_captures;
     ngx_uint_t                        connections;
     ngx_uint_t                        max_connections;
-    uint64_t                          refused;   /* signals */
-    ngx_uint_t                        jobs;      /* not done yet */
+    uint64_t                          refused;   /* refused signals */
+    ngx_uint_t                        jobs;      /* jobs that are not done */
     size_t                            jobs_size;
     ngx_http_profile_losses_t         losses;
     ngx_uint_t                        nlive;
@@ -75,10 +75,10 @@ extern const ngx_http_profile_route_t  ngx_http_profile_workers_routes[];
  */
 void ngx_http_profile_inbox_init(ngx_cycle_t *cycle);
 
-/* the configuration needs no inboxes, or the process exits */
+/* called if the configuration needs no inboxes, and at exit */
 void ngx_http_profile_inbox_close(void);
 
-/* in a worker, when it starts */
+/* called in each worker when it starts */
 void ngx_http_profile_inbox_open(ngx_cycle_t *cycle);
 
 /* returns the number of workers, or 0 without inboxes */
@@ -88,7 +88,7 @@ ngx_uint_t ngx_http_profile_inbox_workers(void);
 ngx_pid_t ngx_http_profile_inbox_pid(ngx_uint_t worker);
 
 
-/* ngx_http_profile_asker.c: this process takes part in captures of workers */
+/* ngx_http_profile_asker.c: lets this process take part in captures */
 void ngx_http_profile_asker_init(void);
 
 
@@ -101,8 +101,8 @@ void ngx_http_profile_state_write(void);
 void ngx_http_profile_state_ask(ngx_uint_t worker);
 
 /*
- * Copies the state of a worker.  NGX_AGAIN: it was not written after "since",
- * a time of prof_now().
+ * Copies the state of a worker.  Returns NGX_AGAIN if the worker did not write
+ * it after "since", a time of prof_now().
  */
 ngx_int_t ngx_http_profile_state_read(ngx_uint_t worker, uint64_t since,
     ngx_http_profile_state_t *state);
@@ -110,30 +110,30 @@ ngx_int_t ngx_http_profile_state_read(ngx_uint_t worker, uint64_t since,
 
 /* ngx_http_profile_share.c */
 
-/* the worker exits: reports its shares to their askers */
+/* called when the worker exits: reports its shares to their askers */
 void ngx_http_profile_share_exit(void);
 
 
 /* ngx_http_profile_scope.c */
 
-/* captures of this worker that need the location of each turn */
+/* number of captures in this worker that need the location of each turn */
 extern ngx_uint_t  ngx_http_profile_nlocated;
 
 
 /* ngx_http_profile_endpoint.c */
 
-/* captures of endpoints that look at the requests of this worker */
+/* number of captures of endpoints in this worker */
 extern ngx_uint_t  ngx_http_profile_nendpoints;
 
 /*
- * In the post-read phase.  NGX_DECLINED: no endpoint captures the request.
- * NGX_DONE: the request is captured, and has run.
+ * Called in the post-read phase.  Returns NGX_DECLINED if no endpoint captures
+ * the request, and NGX_DONE if a capture has run the request.
  */
 ngx_int_t ngx_http_profile_endpoint_begin(ngx_http_request_t *r);
 
 /*
- * ngx_http_profile_endpoint_trigger.c: observes the requests that ask for other
- * requests of their location; called when a process begins.
+ * ngx_http_profile_endpoint_trigger.c: called when a process starts; registers
+ * an observer of requests whose trigger asks for a capture of their location
  */
 void ngx_http_profile_endpoint_init(void);
 
