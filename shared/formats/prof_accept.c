@@ -25,16 +25,16 @@ typedef struct {
 } prof_accept_item_t;
 
 
-/* how well a header speaks of something */
+/* how well a header matches a type */
 
 typedef struct {
-    int           q;            /* 0: refused, or not named */
-    unsigned      level;        /* 1: as all, 2: with its kind, 3: exactly */
-    unsigned      position;     /* in the header */
+    int           q;            /* 0: refused, or not in the header */
+    unsigned      level;        /* 1: by wildcard, 2: by type, 3: exactly */
+    unsigned      position;     /* position in the header */
 } prof_accept_rank_t;
 
 
-/* what clients may call a type instead */
+/* other names of a type */
 
 typedef struct {
     const char   *alias;
@@ -78,8 +78,10 @@ prof_accept_encoder(const char *s, size_t len, const prof_encoder_t *def)
     e = def;
     best = prof_accept_rank(s, len, def->content_type);
 
-    /* the default remains unless something else is better for other reasons
-       than its position, which counts among the others only */
+    /*
+     * the position only decides between other formats: the default wins unless
+     * another format is better for another reason
+     */
 
     best.position = 0;
 
@@ -155,7 +157,7 @@ prof_accept_rank(const char *s, size_t len, const char *type)
         level = prof_accept_level(&item, type);
         position++;
 
-        /* an exact name may well refuse what its kind accepts */
+        /* a header may refuse an exact name and accept its type */
 
         if (level > rank.level) {
             rank.level = level;
@@ -174,7 +176,7 @@ prof_accept_level(const prof_accept_item_t *item, const char *type)
     size_t                      kind;
     const prof_accept_alias_t  *a;
 
-    /* some old clients have "*" for all */
+    /* some old clients send "*" for all types */
 
     if (prof_accept_eq(item, "*/*", 3) || prof_accept_eq(item, "*", 1)) {
         return 1;
@@ -233,7 +235,7 @@ prof_accept_better(const prof_accept_rank_t *one,
 }
 
 
-/* the next well-formed element, or 0 */
+/* reads the next well-formed element; returns 0 at the end */
 
 static int
 prof_accept_next(const char **s, const char *last, prof_accept_item_t *item)
@@ -264,7 +266,7 @@ prof_accept_next(const char **s, const char *last, prof_accept_item_t *item)
 }
 
 
-/* where the character is, outside of quotes, or the end */
+/* returns the place of the character outside of quotes, or the end */
 
 static const char *
 prof_accept_part(const char *s, const char *last, char end)
@@ -296,7 +298,7 @@ prof_accept_part(const char *s, const char *last, char end)
 }
 
 
-/* of *( ";" name "=" value ): that of "q", which ends them */
+/* returns the quality "q" in *( ";" name "=" value ), which ends the list */
 
 static int
 prof_accept_q(const char *s, const char *last)

@@ -23,16 +23,16 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * The format for a value of Accept, "text/html, text/plain;q=0.1": the format
- * with the highest quality; among equals the one with the most exact type;
- * then def, then the one that is named first.
+ * Returns the format for a value of Accept, "text/html, text/plain;q=0.1": the
+ * format with the highest quality.  Among equals, the most exact type wins,
+ * then def, then the first one in the header.
  */
 const prof_encoder_t *prof_accept_encoder(const char *s, size_t len,
     const prof_encoder_t *def);
 
 /*
- * Whether a value of Accept-Encoding takes gzip, and does not prefer plain
- * text.
+ * Returns whether a value of Accept-Encoding accepts gzip, and does not prefer
+ * plain text.
  */
 int prof_accept_gzip(const char *s, size_t len);
 

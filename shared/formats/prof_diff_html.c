@@ -19,7 +19,7 @@
 #include <string.h>
 
 
-/* of both flamegraphs */
+/* bytes of both flamegraphs */
 
 #define PROF_DIFF_SIZE      1600000
 
@@ -247,7 +247,7 @@ prof_diff_html_functions(const prof_diff_t *d, prof_buf_t *b)
 }
 
 
-/* by the change of what is the function's own, then of all it calls */
+/* sorts by the change of the function's own weight, then of its total */
 
 static int
 prof_diff_html_cmp(const void *one, const void *two, void *data)
@@ -353,7 +353,7 @@ prof_diff_html_values(const prof_diff_t *d, const uint64_t *weights,
         prof_buf_puts(b, "</td>");
     }
 
-    /* a number to sort by */
+    /* the page sorts rows by this number */
 
     less = prof_diff_scale(d, weights[PROF_DIFF_BEFORE])
            > weights[PROF_DIFF_AFTER];

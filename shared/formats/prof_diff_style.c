@@ -10,11 +10,11 @@
 #include "views/prof_summary.h"
 
 
-/* changes of less than this part of the whole are not told by color */
+/* colors do not show changes below this part of the whole */
 
 #define PROF_DIFF_SHARE   2000
 
-/* parts of the larger of both, in percent, from which on colors are darker */
+/* limits of darker colors, in percent of the larger weight */
 
 #define PROF_DIFF_SMALL   2
 #define PROF_DIFF_MEDIUM  20

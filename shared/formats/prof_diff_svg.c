@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A differential flamegraph: boxes have the widths of "after", and colors show
- * the change.  Functions that are gone are in the page only.
+ * A differential flamegraph.  The widths of boxes are those of "after", and
+ * colors show the change.  Functions that are gone appear only in the page.
  */
 
 

@@ -18,7 +18,7 @@
 #include "profile/prof_profile.h"
 
 
-/* the default format is the first one */
+/* the first format is the default */
 
 #define PROF_ENCODERS(x)                                                      \
     x(speedscope)                                                             \
@@ -39,18 +39,16 @@ typedef struct {
     const char  *name;          /* the value of profile_format */
     const char  *text;          /* for people: "SVG picture" */
     const char  *content_type;
-    const char  *extension;     /* for download names, without a dot:
-                                   "speedscope.json" */
+    const char  *extension;     /* of file names: "speedscope.json" */
 
     /*
      * Appends the encoded profile to b.  The profile is symbolized and is not
-     * changed.  Returns PROF_OK, or PROF_ERROR when memory is short.
+     * changed.  Returns PROF_OK, or PROF_ERROR if memory is short.
      */
     int        (*encode)(const prof_profile_t *p, prof_buf_t *b);
 
-    const char  *csp;           /* the Content-Security-Policy to send with
-                                   it, or NULL */
-    unsigned     download:1;    /* to be saved, not shown by a browser */
+    const char  *csp;           /* its Content-Security-Policy, or NULL */
+    unsigned     download:1;    /* browsers save it and do not show it */
 } prof_encoder_t;
 
 
@@ -61,7 +59,7 @@ typedef struct {
 
     /*
      * Appends the picture.  Both profiles are symbolized.  Returns PROF_OK, or
-     * PROF_ERROR when memory is short.
+     * PROF_ERROR if memory is short.
      */
     int        (*encode)(const prof_profile_t *before,
                          const prof_profile_t *after, uint32_t flags,
@@ -73,11 +71,11 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* all formats, and all of differences; both end with NULL */
+/* all formats of profiles, and all formats of differences; NULL is the last */
 extern const prof_encoder_t  *const prof_encoders[];
 extern const prof_diff_encoder_t  *const prof_diff_encoders[];
 
-/* the format of that name (exact, case matters), or NULL */
+/* returns the format with exactly this name, or NULL */
 const prof_encoder_t *prof_encoder_find(const char *name, size_t len);
 const prof_diff_encoder_t *prof_diff_find(const char *name, size_t len);
 

@@ -96,7 +96,7 @@ prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
 }
 
 
-/* an empty file would look like a failure */
+/* writes a line: an empty file would look like a failure */
 
 static void
 prof_encode_folded_none(const prof_profile_t *p, uint32_t measure,
@@ -144,8 +144,9 @@ prof_encode_folded_line(const prof_view_t *v, uint32_t node, uint32_t *stack,
 
 
 /*
- * The format has no escapes.  A name must not look like the end of a line or
- * like two frames, and readers differ in what else they take for a separator.
+ * Returns the name without separators.  The format has no escapes, so a name
+ * must not look like the end of a line or like two frames.  Readers differ in
+ * the other characters that they take for separators.
  */
 
 static char *

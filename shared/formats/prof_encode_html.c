@@ -2,12 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A page that needs nothing else: the flamegraphs of all measures, tables, the
+ * A page without external parts: the flamegraphs of all measures, tables, the
  * facts and counters of the capture, and links to the other formats.
  *
- * The style alone switches between measures.  The script makes the pictures
- * interactive, sorts tables and sets the targets of links, which depend on the
- * URL of the page.
+ * Switching between measures needs only the style.  The script makes the
+ * pictures interactive, sorts tables and sets the targets of links, which
+ * depend on the URL of the page.
  */
 
 
@@ -21,7 +21,7 @@
 #include <string.h>
 
 
-/* of all flamegraphs */
+/* bytes of all flamegraphs */
 
 #define PROF_HTML_SIZE      1600000
 

@@ -4,14 +4,14 @@
  *
  * pprof's profile.proto, compressed by gzip.
  *
- * A concatenation of messages is their union.  So the profile is written as a
- * sequence of messages with one item each, straight into the compressor, and
- * only the strings are held in memory.
+ * The concatenation of two messages is their union.  So the profile is written
+ * to the compressor as a sequence of messages with one item each, and only the
+ * strings are held in memory.
  *
- * Identifiers: that of a location is the index of its frame, plus one; that of
- * a mapping is the index of its object, plus one; functions are numbered.
+ * Identifiers: a location has the index of its frame plus one; a mapping has
+ * the index of its object plus one; functions are numbered.
  *
- * Samples are sums of the entries of one stack, state and set of labels.
+ * A sample is the sum of the entries with one stack, state and set of labels.
  * Entries are sorted to find them.  Databases make a series of each set of
  * labels, so only facts with few values are labels.
  */
@@ -30,14 +30,14 @@
 
 #define PROF_PPROF_NSEC    1000000000
 
-/* comments stand above all reports, and in the legend of pictures */
+/* readers show comments above all reports, and in the legend of pictures */
 
 #define PROF_PPROF_LINE    76
 
 #define PROF_PPROF_STATES  2
 
-#define PROF_PPROF_LABELS  16   /* of the profile */
-#define PROF_PPROF_VALUES  (1 + PROF_MEASURE_MAX)   /* of a sample, at most */
+#define PROF_PPROF_LABELS  16   /* of a profile */
+#define PROF_PPROF_VALUES  (1 + PROF_MEASURE_MAX)   /* maximum of a sample */
 
 
 typedef struct {
@@ -48,29 +48,28 @@ typedef struct {
 
 
 typedef struct {
-    ProtobufCBuffer        sink;        /* the first member: what protobuf-c
-                                           gives back is this */
+    ProtobufCBuffer        sink;        /* must be the first member */
     prof_gzip_t           *gz;
     const prof_profile_t  *profile;
     prof_strings_t         strings;
     prof_pprof_frame_t    *frames;
     prof_pprof_frame_t    *inlines;
-    uint32_t              *order;       /* frames, or entries, sorted */
+    uint32_t              *order;       /* sorted frames or entries */
     uint64_t              *stack;
-    size_t                 depth;       /* room in it */
-    prof_buf_t             line;        /* a comment being made */
+    size_t                 depth;       /* number of elements */
+    prof_buf_t             line;        /* the comment in work */
     Prof__Label            labels[PROF_PPROF_LABELS];
     uint32_t               nlabels;
 } prof_pprof_t;
 
 
-/* what the samples of a profile have in common */
+/* the common data of all samples of a profile */
 
 typedef struct {
     prof_pprof_t  *e;
     Prof__Label    state[PROF_PPROF_STATES];
 
-    /* a sample: its own labels, and those of the profile */
+    /* of a sample: its own labels, and the labels of the profile */
 
     Prof__Label    own[PROF_MAX_LABELS];
     Prof__Label   *label[1 + PROF_MAX_LABELS + PROF_PPROF_LABELS];
@@ -208,8 +207,8 @@ prof_encode_pprof_done(prof_pprof_t *e)
 
 
 /*
- * Go, Pyroscope and Parca know "samples/count" and "cpu/nanoseconds" of a CPU
- * profile, and expect no other types in it.
+ * Go, Pyroscope and Parca know the types "samples/count" and "cpu/nanoseconds"
+ * of a CPU profile, and expect no other types in it.
  */
 
 static void
@@ -279,7 +278,7 @@ prof_encode_pprof_type(prof_pprof_t *e, Prof__ValueType *type,
 }
 
 
-/* the line that sums it up, a line for each text, the numbers in few lines */
+/* writes the summary, a line for each text, and the numbers in few lines */
 
 static void
 prof_encode_pprof_comments(prof_pprof_t *e)
@@ -381,7 +380,7 @@ prof_encode_pprof_mappings(prof_pprof_t *e)
         m.filename = prof_strings_add(&e->strings, o->path);
         m.build_id = prof_strings_add(&e->strings, o->build_id);
 
-        /* without it readers ask the server for names, and fail */
+        /* without this flag, readers ask the server for names, and fail */
 
         m.has_functions = 1;
 
@@ -526,7 +525,7 @@ prof_encode_pprof_function(prof_pprof_t *e, const prof_pprof_frame_t *frame,
 }
 
 
-/* functions of one name remain apart if they begin at different places */
+/* keeps functions with one name apart if they begin at different places */
 
 static int
 prof_encode_pprof_cmp(const void *one, const void *two, void *data)
@@ -623,7 +622,7 @@ prof_encode_pprof_locations(prof_pprof_t *e)
 }
 
 
-/* the innermost first */
+/* writes the innermost function first */
 
 static size_t
 prof_encode_pprof_lines(prof_pprof_t *e, uint32_t frame, Prof__Line *lines)
@@ -829,7 +828,7 @@ prof_pprof_sample(prof_pprof_ctx_t *ctx, uint32_t node, uint32_t labels,
 }
 
 
-/* one that is the sample's own replaces that of the profile */
+/* a label of the sample replaces the profile's label of this name */
 
 static size_t
 prof_pprof_labels(prof_pprof_ctx_t *ctx, uint32_t labels, Prof__Label *state)

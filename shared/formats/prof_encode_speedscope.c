@@ -2,15 +2,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The file format of speedscope: a profile for each measure of the same
- * capture, in the order of time; the first of them by module; and for each set
- * of labels, if there are several.  The frames of the one by module are
- * objects: they follow those of functions.
+ * The file format of speedscope.  The file contains several profiles of one
+ * capture: one for each measure, in the order of time; the first measure by
+ * module; and one for each set of labels, if there are several sets.  In the
+ * profile by module, frames are objects, whose numbers follow those of
+ * functions.
  *
- * The published schema permits members of our own: "profile_info" has the
+ * The published schema permits additional members: "profile_info" has the
  * summary.
  *
- * All of it is written directly: a tree of JSON values takes 1 KB for a stack
+ * The text is written directly.  A tree of JSON values needs 1 KB for a stack
  * of 22 frames, and three times as long.
  */
 
@@ -30,11 +31,11 @@
 #include <string.h>
 
 
-/* more make the viewer slow: 100,000 take it 7 seconds and 600 MB to load */
+/* with 100,000 samples the viewer loads for 7 seconds and uses 600 MB */
 
 #define PROF_SPEEDSCOPE_MAX   100000
 
-/* profiles of labels: the heaviest sets */
+/* maximum number of profiles of labels; the heaviest sets are shown */
 
 #define PROF_SPEEDSCOPE_SETS  32
 
@@ -47,7 +48,7 @@
 
 typedef struct {
     prof_buf_t      *out;
-    prof_strings_t   names;     /* of the members so far */
+    prof_strings_t   names;     /* names of the members so far */
 } prof_speedscope_info_t;
 
 
@@ -175,7 +176,7 @@ prof_encode_speedscope_item(void *data, const prof_summary_t *item)
     b = info->out;
     n = info->names.n;
 
-    /* facts may have any name, and readers take members of one name for one */
+    /* facts may have any name, and readers merge members with the same name */
 
     (void) prof_strings_add(&info->names, item->name);
 
@@ -199,7 +200,7 @@ prof_encode_speedscope_item(void *data, const prof_summary_t *item)
 }
 
 
-/* functions of the view, and objects after them */
+/* writes the functions of the view, and the objects after them */
 
 static void
 prof_encode_speedscope_frames(const prof_profile_t *p, const prof_view_t *v,
@@ -240,7 +241,7 @@ prof_encode_speedscope_function(const prof_profile_t *p,
     prof_buf_init(&name);
 
     /*
-     * The viewer demangles names by their prefix, "_Release" as well, and its
+     * The viewer demangles names by their prefix, also "_Release", and its
      * importer never ends if its policy forbids WebAssembly.
      */
 
@@ -253,7 +254,7 @@ prof_encode_speedscope_function(const prof_profile_t *p,
     prof_buf_puts(b, "{\"name\":");
     prof_text_json(b, name.data, name.len);
 
-    /* without a source file, the object serves; it also chooses the color */
+    /* the object replaces a missing file; the color depends on it */
 
     file = func->file;
     object = p->frames[func->frame].object;
@@ -455,7 +456,7 @@ prof_encode_speedscope_stacks(const prof_profile_t *p, const prof_view_t *v,
         n = prof_encode_speedscope_stack(p, v, t->runs[i].node, modules,
                                          stack);
 
-        /* different functions of the same modules */
+        /* different functions in the same modules */
 
         if (nweights && n == last
             && memcmp(stack, prev, n * sizeof(uint32_t)) == 0)
@@ -500,7 +501,10 @@ done:
 }
 
 
-/* frames of a node, innermost first; calls within a module are one frame */
+/*
+ * Lists the frames of a node, innermost first.  Consecutive calls within a
+ * module become one frame.
+ */
 
 static uint32_t
 prof_encode_speedscope_stack(const prof_profile_t *p, const prof_view_t *v,

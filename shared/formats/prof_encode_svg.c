@@ -2,12 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A flamegraph as one SVG document, which shows everything without its script
- * and is interactive with it.
+ * A flamegraph as one SVG document.  It shows all data without its script; the
+ * script makes it interactive.
  *
- * The policy names the embedded style and script by their hashes.  Nothing
- * else runs, whatever the texts of a profile are, and "sandbox" keeps even
- * that from the site's cookies.
+ * The policy names the embedded style and script by their hashes, so nothing
+ * else runs, whatever the texts of a profile are.  The policy's "sandbox" also
+ * keeps the script from the site's cookies.
  */
 
 
@@ -214,7 +214,7 @@ prof_encode_svg_text(prof_buf_t *b, const char *class, uint32_t y,
 }
 
 
-/* the kinds that there are; returns the y below */
+/* writes the kinds of the plot; returns the y below the legend */
 
 static uint32_t
 prof_encode_svg_legend(const prof_svg_plot_t *plot, uint32_t y, prof_buf_t *b)

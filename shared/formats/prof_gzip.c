@@ -3,7 +3,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Small pieces are collected before they are compressed, and the output is
- * appended in chunks, so neither the input nor the output is held twice.
+ * appended in chunks.  So neither the input nor the output is held twice.
  */
 
 
@@ -18,8 +18,8 @@
 #define PROF_GZIP_CHUNK   16384
 
 /*
- * Profiles are so repetitive that the levels hardly differ in size, while the
- * usual 6 takes three times as long as 1.
+ * Profiles are repetitive, so the levels hardly differ in size, while the
+ * usual level 6 takes three times as long as level 1.
  */
 
 #define PROF_GZIP_LEVEL   1

@@ -24,19 +24,22 @@ typedef struct prof_gzip_s  prof_gzip_t;
 PROF_HIDDEN_BEGIN
 
 /*
- * A stream that is compressed into out; NULL when memory is short.  Failures
- * are kept until the end.
+ * Returns a stream that is compressed into out, or NULL if memory is short.
+ * Failures are reported by prof_gzip_finish().
  */
 prof_gzip_t *prof_gzip_create(prof_buf_t *out);
 void prof_gzip_append(prof_gzip_t *gz, const void *data, size_t len);
 
-/* writes the rest and frees the stream; PROF_OK or PROF_ERROR (memory) */
+/*
+ * writes the rest and frees the stream; returns PROF_OK, or PROF_ERROR
+ * (memory)
+ */
 int prof_gzip_finish(prof_gzip_t *gz);
 
-/* all of a text at once; PROF_OK or PROF_ERROR (memory) */
+/* compresses one text; returns PROF_OK, or PROF_ERROR (memory) */
 int prof_gzip(const void *data, size_t len, prof_buf_t *out);
 
-/* whether it is compressed already */
+/* returns whether the data is compressed */
 int prof_gzip_is(const void *data, size_t len);
 
 PROF_HIDDEN_END

@@ -10,7 +10,7 @@
 #include "profile/prof_measure.h"
 
 
-/* rows, the heaviest ones */
+/* maximum number of rows: the heaviest sets */
 
 #define PROF_HTML_LABELS  50
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 
-/* without one, browsers ask the site for it */
+/* without an icon, browsers request one from the site */
 
 #define PROF_HTML_ICON                                                        \
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' "           \

@@ -33,29 +33,29 @@
 
 PROF_HIDDEN_BEGIN
 
-/* up to the end of the heading, within the element "header" */
+/* appends the begin of a page, up to the heading in the element "header" */
 void prof_html_page_open(prof_buf_t *b, const char *title,
     const char *suffix);
 
-/* the end of the element "main", and all below */
+/* appends the end of a page, from the end of the element "main" */
 void prof_html_page_close(prof_buf_t *b);
 
-/* a text, cut if it is too long */
+/* appends a text; a long text is cut */
 void prof_html_text(prof_buf_t *b, const char *s);
 
-/* a line of prof_notes() as an item of a list; data is the buffer */
+/* appends a line of prof_notes() as an item of a list; data is the buffer */
 void prof_html_note(void *data, const prof_buf_t *line, int warning);
 
 /*
  * Appends tables of self and total weights: by function, by module or library,
- * and by kind of code.  PROF_OK, or PROF_ERROR when memory is short.
+ * and by kind of code.  Returns PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_html_tables(const prof_profile_t *p, const prof_view_t *v,
     prof_buf_t *b);
 
 /*
  * Appends a table of the sets of labels, workers and threads, if there are at
- * least two of them.  PROF_OK, or PROF_ERROR when memory is short.
+ * least two of them.  Returns PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_html_labels(const prof_profile_t *p, const prof_view_t *v,
     prof_buf_t *b);

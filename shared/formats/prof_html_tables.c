@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Each value has a cell per measure, and the page shows one of these cells.
+ * Each value has a cell for each measure, and the page shows one of these
+ * cells.
  */
 
 
@@ -31,9 +32,9 @@ struct prof_html_table_s {
     const prof_profile_t   *profile;
     const prof_view_t      *view;
     prof_buf_t             *out;
-    uint32_t               *functions;  /* their kinds */
-    uint32_t               *kind;       /* of a group, or PROF_KIND_MAX */
-    uint32_t                first;      /* the column to be sorted by */
+    uint32_t               *functions;  /* kinds of functions */
+    uint32_t               *kind;       /* of a group, if not _MAX */
+    uint32_t                first;      /* the column that sorts */
     void                  (*name)(prof_html_table_t *t, uint32_t group);
 };
 
@@ -71,7 +72,7 @@ prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
     t.out = b;
     t.first = prof_view_column(v, prof_measure_first(p));
 
-    /* of functions, or of objects and of what has none */
+    /* for functions, or for objects and kinds of code without an object */
 
     n = v->nfunctions > p->nobjects ? v->nfunctions : p->nobjects;
 
@@ -169,8 +170,8 @@ prof_html_functions(prof_html_table_t *t)
 
 
 /*
- * Moves those that are shown to the front, and returns their number: the first
- * ones by any of the columns.
+ * Moves the shown totals to the front, and returns their number.  The largest
+ * totals of each column are shown.
  */
 
 static uint32_t
@@ -307,7 +308,7 @@ prof_html_sources(prof_html_table_t *t)
 }
 
 
-/* objects with functions that have no name, and what would give them one */
+/* lists objects with unnamed functions, and how they could get names */
 
 static int
 prof_html_unnamed(prof_html_table_t *t)
@@ -317,7 +318,7 @@ prof_html_unnamed(prof_html_table_t *t)
     const prof_frame_t          *f;
     const prof_view_function_t  *func;
 
-    /* the other functions are no group of this table */
+    /* functions with a name are not in this table */
 
     none = t->profile->nobjects;
 
@@ -367,8 +368,8 @@ prof_html_unnamed(prof_html_table_t *t)
 
 
 /*
- * Rows of the first "shown" of n groups, of those that have any time, and the
- * end of the table.
+ * Writes rows for those of the first "shown" of n groups that have a weight,
+ * and the end of the table.
  */
 
 static int

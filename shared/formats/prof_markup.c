@@ -65,7 +65,7 @@ prof_markup_text(prof_buf_t *b, const char *s, size_t len, size_t max)
 }
 
 
-/* what stands for the character, or NULL if it may stand for itself */
+/* returns the escape of the character, or NULL if it needs none */
 
 static const char *
 prof_markup_char(const char *s, size_t n)
@@ -106,7 +106,10 @@ prof_markup_char(const char *s, size_t n)
 }
 
 
-/* controls, those of the direction of writing, and what is no character */
+/*
+ * Returns whether the character is a control character, changes the direction
+ * of writing, or is not a character.
+ */
 
 static int
 prof_markup_hidden(uint32_t c)

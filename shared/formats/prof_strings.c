@@ -111,7 +111,7 @@ prof_strings_grow(prof_strings_t *t)
 }
 
 
-/* where the string is, or belongs */
+/* returns the place of the string, or the free place for it */
 
 static uint32_t
 prof_strings_slot(const prof_strings_t *t, const char *s)

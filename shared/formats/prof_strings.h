@@ -18,11 +18,11 @@
 
 
 typedef struct {
-    char      **data;       /* owned, as the strings are */
+    char      **data;       /* owned, with its strings */
     uint32_t    n;
-    uint32_t    size;       /* room in data; a power of two */
-    uint32_t   *slots;      /* hash, twice as large: index + 1, or 0 */
-    unsigned    failed:1;   /* memory was short; kept until the end */
+    uint32_t    size;       /* elements of data; a power of two */
+    uint32_t   *slots;      /* hash table of 2 * size: index + 1, or 0 */
+    unsigned    failed:1;   /* memory was short */
 } prof_strings_t;
 
 
@@ -31,7 +31,7 @@ PROF_HIDDEN_BEGIN
 void prof_strings_init(prof_strings_t *t);
 void prof_strings_free(prof_strings_t *t);
 
-/* the index of a string of any bytes; 0 when memory is short */
+/* returns the index of a string of any bytes, or 0 if memory is short */
 uint32_t prof_strings_add(prof_strings_t *t, const char *s);
 
 PROF_HIDDEN_END

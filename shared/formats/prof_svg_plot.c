@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * No box is heavier than the box that it stands on, so the boxes above a
- * threshold form a tree.
+ * No box is heavier than the box below it, so the boxes above a threshold form
+ * a tree.
  */
 
 
@@ -16,15 +16,15 @@
 #include <string.h>
 
 
-/* a box that is narrower than this part has no room for a text */
+/* a box that is narrower than this part of the picture shows no text */
 
 #define PROF_SVG_LABELED   64
 
-/* or no room for a line around it */
+/* a box that is narrower than this part of the picture has no border */
 
 #define PROF_SVG_LINED     512
 
-/* if more than this part is hidden, a search says that it does not see all */
+/* if more than this part is hidden, a search reports that it is incomplete */
 
 #define PROF_SVG_PARTIAL   1000
 
@@ -134,7 +134,7 @@ prof_svg_plot_costs(prof_svg_plot_t *plot)
 }
 
 
-/* most nodes are too narrow for any threshold, and are skipped from here on */
+/* finds the nodes that some threshold shows: most nodes are too narrow */
 
 static int
 prof_svg_plot_wide(prof_svg_plot_t *plot, uint64_t min)
@@ -204,7 +204,10 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
             continue;
         }
 
-        /* what is shown is a tree: the rest is what ended elsewhere */
+        /*
+         * the shown boxes form a tree: hidden is the weight that ends
+         * elsewhere
+         */
 
         plot->hidden -= prof_view_self(v, n, plot->column);
 
@@ -249,7 +252,7 @@ prof_svg_plot_write(const prof_svg_plot_t *plot, const char *place,
 
     prof_svg_plot_all(plot, place, b);
 
-    /* row by row: the children of one row are the next, in the same order */
+    /* row by row: the next row has the children of a row in the same order */
 
     i = 0;
     last = 0;
@@ -415,8 +418,9 @@ prof_svg_plot_inferred(const prof_svg_plot_t *plot, uint32_t n)
 
 
 /*
- * The kind, the shade, and what the script can leave out beside stages: frames
- * of scripts ("f"), of the kernel ("y"), and those with inferred names.
+ * Writes the class of a box: its kind, its shade, and the frames that the
+ * script can omit besides stages: frames of scripts ("f"), of the kernel
+ * ("y"), and frames with inferred names.
  */
 
 static void
@@ -442,7 +446,7 @@ prof_svg_plot_class(const prof_svg_plot_t *plot, uint32_t n, prof_buf_t *b)
 }
 
 
-/* where the function and its name are from, on a line of its own */
+/* writes the sources of the function and of its name, on a line */
 
 static void
 prof_svg_plot_origin(const prof_svg_plot_t *plot,
@@ -490,7 +494,7 @@ prof_svg_plot_origin(const prof_svg_plot_t *plot,
 }
 
 
-/* neighbors of one color differ in its shade, the same in each picture */
+/* returns a shade, so that neighbors differ; a name always has the same one */
 
 static const char *
 prof_svg_plot_shade(const char *name)

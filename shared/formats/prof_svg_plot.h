@@ -26,7 +26,7 @@
 #include "views/prof_view.h"
 
 
-/* with the script and the style it remains below 2 MB */
+/* bytes; with the script and the style, a document remains below 2 MB */
 
 #define PROF_SVG_SIZE      1800000
 
@@ -45,17 +45,17 @@
 typedef struct prof_svg_plot_s  prof_svg_plot_t;
 
 
-/* for pictures that do not show kinds of code */
+/* for pictures whose colors do not show kinds of code */
 
 typedef struct {
 
-    /* the class of a node's box, and the text after its weight */
+    /* return the class of a box, and append the text after its weight */
 
     const char         *(*class)(const prof_svg_plot_t *plot, uint32_t node);
     void                (*tell)(const prof_svg_plot_t *plot, uint32_t node,
                                 prof_buf_t *b);
 
-    /* lines above the picture */
+    /* calls fn with the lines above the picture */
 
     void                (*notes)(const prof_svg_plot_t *plot,
                                  prof_notes_pt fn, void *data);
@@ -67,64 +67,66 @@ typedef struct {
 struct prof_svg_plot_s {
     const prof_profile_t  *profile;
     const prof_view_t     *view;
-    uint32_t               column;      /* of the view */
+    uint32_t               column;      /* column of the view */
     uint32_t               measure;     /* prof_measure_e */
-    const char            *mode;        /* what the script calls it: the name
-                                           of the measure, or another */
+    const char            *mode;        /* the script's name of the measure */
     const prof_svg_style_t
                           *style;       /* NULL: kinds of code */
     const void            *data;        /* of the style */
-    uint32_t               rows;        /* the one for the whole included */
+    uint32_t               rows;        /* with the row of the whole */
     uint64_t               min;         /* the least weight that is shown */
     uint32_t               nshown;
-    uint32_t               nhidden;     /* too narrow */
+    uint32_t               nhidden;     /* boxes that are too narrow */
     uint32_t               ndeep;       /* wide enough, but too deep */
-    uint64_t               hidden;      /* weight of those together */
+    uint64_t               hidden;      /* weight of both */
     uint32_t              *wide;        /* nodes that may be wide enough */
     uint32_t               nwide;
     uint32_t               nnodes;      /* of any weight */
     uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
     uint32_t               ninferred;   /* boxes with an inferred name */
-    uint32_t              *cost;        /* of a function's box, in bytes */
-    uint32_t              *kind;        /* of a node */
+    uint32_t              *cost;        /* bytes of a function's box */
+    uint32_t              *kind;        /* kinds of nodes */
 };
 
 
 PROF_HIDDEN_BEGIN
 
 /*
- * Chooses the heaviest boxes, for an output of about that many bytes.  The view
- * was ordered with PROF_VIEW_SHARE.
- * Returns PROF_OK, or PROF_ERROR when memory is short.
+ * Chooses the heaviest boxes, for an output of about "size" bytes.  The view
+ * was ordered with PROF_VIEW_SHARE.  Returns PROF_OK, or PROF_ERROR if memory
+ * is short.
  */
 int prof_svg_plot_init(prof_svg_plot_t *plot, const prof_profile_t *p,
     const prof_view_t *v, uint32_t column, size_t size);
 void prof_svg_plot_free(prof_svg_plot_t *plot);
 
 /*
- * Appends the element <svg class="prof-plot">; place is its attributes "x",
- * "y" and "width", its height is rows * PROF_SVG_ROW.  Returns PROF_OK, or
- * PROF_ERROR when memory is short.
+ * Appends the element <svg class="prof-plot">. "place" contains its attributes
+ * "x", "y" and "width"; its height is rows * PROF_SVG_ROW.  Returns PROF_OK,
+ * or PROF_ERROR if memory is short.
  */
 int prof_svg_plot_write(const prof_svg_plot_t *plot, const char *place,
     prof_buf_t *b);
 
 /*
- * The class of boxes with an inferred name, beside that of their kind; and its
- * text for legends.
+ * The class of boxes with an inferred name, which they have besides the class
+ * of their kind; and its text for legends.
  */
 #define PROF_SVG_INFERRED       "i"
 #define PROF_SVG_INFERRED_TEXT  "inferred name"
 
-/* the patterns that boxes are filled with, once in a document */
+/* appends the patterns that fill boxes; a document contains them once */
 void prof_svg_plot_defs(prof_buf_t *b);
 
-/* "800 of 1000 boxes are shown, ...": for when not all are; no markup */
+/*
+ * Appends "800 of 1000 boxes are shown, ...", without markup, for plots with
+ * hidden boxes.
+ */
 void prof_svg_plot_hidden(const prof_svg_plot_t *plot, prof_buf_t *b);
 
 /*
- * Appends a document with the plot, its notes and its legend
- * (prof_encode_svg.c).  PROF_OK, or PROF_ERROR when memory is short.
+ * Appends a document with the plot, its notes and its legend.  In
+ * prof_encode_svg.c.  Returns PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_encode_svg_document(const prof_svg_plot_t *plot, prof_buf_t *b);
 

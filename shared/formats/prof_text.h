@@ -19,15 +19,15 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * Length in bytes of the UTF-8 character at s, or 0 if the len bytes at s do
- * not begin with one.  Overlong forms, surrogates and numbers above U+10FFFF
- * are not characters.
+ * Returns the length in bytes of the UTF-8 character at s, or 0 if the len
+ * bytes at s do not begin with a character.  Overlong forms, surrogates and
+ * numbers above U+10FFFF are not characters.
  */
 size_t prof_text_char(const char *s, size_t len);
 
 /*
- * A malloc()ed copy in valid UTF-8: each byte that is not part of a character
- * becomes U+FFFD.  NULL when memory is short.
+ * Returns a malloc()ed copy in valid UTF-8, in which each byte that is not
+ * part of a character is replaced by U+FFFD.  Returns NULL if memory is short.
  */
 char *prof_text_utf8(const char *s, size_t *len);
 
@@ -42,7 +42,7 @@ void prof_text_json(prof_buf_t *b, const char *s, size_t len);
  */
 void prof_markup_text(prof_buf_t *b, const char *s, size_t len, size_t max);
 
-/* a part of a whole in percent, with that many decimals: "12.3456" */
+/* appends a part of a whole in percent, "12.3456", with so many decimals */
 void prof_markup_percent(prof_buf_t *b, uint64_t part, uint64_t whole,
     uint32_t decimals);
 

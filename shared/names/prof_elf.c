@@ -66,7 +66,7 @@ prof_elf_open(prof_elf_t *elf, const char *path)
 }
 
 
-/* the kernel's own image is trusted, and ends with its last table */
+/* the kernel's own image is trusted; it ends with its last table */
 
 int
 prof_elf_image(prof_elf_t *elf, const void *image)

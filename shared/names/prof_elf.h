@@ -43,27 +43,27 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* PROF_OK, or PROF_ERROR: not an ELF file, or no memory */
+/* return PROF_OK, or PROF_ERROR: not an ELF file, or memory is short */
 int prof_elf_open(prof_elf_t *elf, const char *path);
 int prof_elf_image(prof_elf_t *elf, const void *image);
 void prof_elf_close(prof_elf_t *elf);
 
 /*
- * Reads len bytes at the offset within a section.  PROF_ERROR: the section is
- * shorter, or it is compressed.
+ * Reads len bytes at the offset within a section.  Returns PROF_OK, or
+ * PROF_ERROR if the section is shorter or compressed.
  */
 int prof_elf_read(const prof_elf_t *elf, const Elf64_Shdr *section,
     uint64_t offset, void *buf, size_t len);
 
 /*
  * Reads a null-terminated string of the section with this number into the
- * buffer of PROF_ELF_NAME bytes.  Returns its length, or 0 if there is no such
- * string.
+ * buffer of PROF_ELF_NAME bytes.  Returns its length, or 0 if the section does
+ * not contain the string.
  */
 size_t prof_elf_string(const prof_elf_t *elf, uint32_t section,
     uint64_t offset, char *buf);
 
-/* whether the file has the build-id, in lower-case hex */
+/* returns whether the file has the build-id, which is in lower-case hex */
 int prof_elf_build_id(const prof_elf_t *elf, const char *build_id);
 
 PROF_HIDDEN_END

@@ -103,7 +103,7 @@ prof_helper_start(uint64_t deadline)
     prof_wire_t    w;
     struct pollfd  pfd;
 
-    /* an idle helper ends by itself */
+    /* an idle helper exits */
 
     pfd.fd = prof_helper.fd;
     pfd.events = POLLIN;
@@ -231,7 +231,7 @@ prof_helper_question(prof_buf_t *b, const prof_helper_question_t *q,
 }
 
 
-/* PROF_LIMIT: the answer is invalid */
+/* returns PROF_LIMIT if the answer is invalid */
 
 static int
 prof_helper_answer(const prof_helper_question_t *q, const prof_buf_t *b,

@@ -4,11 +4,11 @@
  *
  * The helper process reads debugging information: files, lines, inlined
  * functions, and names that are missing in an object's own symbol tables.  It
- * reads hostile files in place of this process.  If the helper fails, only
+ * reads hostile files instead of this process.  If the helper fails, only
  * names are missing.
  *
- * There is at most one helper.  It is started on demand, stays for some
- * seconds to answer the next question, and ends with its socket.
+ * There is at most one helper.  It is started on demand, waits some seconds
+ * for the next question, and exits when its socket closes.
  *
  * Context: any thread, one at a time (prof_symbolize.c has the lock); not in a
  * signal; slow.
@@ -33,7 +33,7 @@
 
 #define PROF_HELPER_FETCH_TIME    5000000000
 
-/* ns; a helper that has failed is not started again before */
+/* ns; a helper that failed is not started again during this time */
 
 #define PROF_HELPER_PAUSE         60000000000
 
@@ -62,12 +62,13 @@ PROF_HIDDEN_BEGIN
 uint64_t prof_helper_time(void);
 
 /*
- * PROF_OK, also if no helper is configured; PROF_LIMIT: the helper failed,
- * possibly after some answers; PROF_ERROR: no memory.
+ * Asks the helper.  Returns PROF_OK, also if no helper is configured;
+ * PROF_LIMIT if the helper failed, possibly after some answers; PROF_ERROR if
+ * memory is short.
  */
 int prof_helper_ask(const prof_helper_question_t *q);
 
-/* ends the helper, if there is one */
+/* ends the helper if it runs */
 void prof_helper_done(void);
 
 PROF_HIDDEN_END

@@ -23,9 +23,8 @@ PROF_HIDDEN_BEGIN
 int prof_mangled(const char *name);
 
 /*
- * Replaces *name, which is malloc()ed, by "[mangled] _Z...", if it is in an
- * encoding.  PROF_OK, or PROF_ERROR if there is no memory (*name is
- * unchanged).
+ * Replaces an encoded *name, which is malloc()ed, by "[mangled] _Z...".
+ * Returns PROF_OK, or PROF_ERROR if memory is short (*name is unchanged).
  */
 int prof_mangled_mark(char **name);
 

@@ -12,9 +12,7 @@
 #include <string.h>
 
 
-/*
- * The limit for objects of a process; only endless loading of code reaches it.
- */
+/* the limit for objects; only endless loading of code reaches it */
 
 #define PROF_NAMES_OBJECTS   1024
 
@@ -225,7 +223,7 @@ prof_names_take(uint32_t object, uint64_t pc)
 }
 
 
-/* adds an entry to the younger generation, in the place of an existing one */
+/* adds an entry to the younger generation, and replaces an existing entry */
 
 static int
 prof_names_add(prof_names_entry_t *e)
@@ -374,7 +372,7 @@ prof_profile_name(prof_profile_t *p, prof_frame_t *f,
 }
 
 
-/* without a text *copy remains */
+/* if the text is NULL, *copy is unchanged */
 
 static int
 prof_profile_text(char **copy, const char *text)

@@ -33,8 +33,9 @@
 
 
 /*
- * A number of a system call, as far as the code of one function tells: the
- * number plus 1, 0 if it is unknown, or an argument of that function.
+ * The number of a system call, as the code of one function shows it: the
+ * number plus 1, 0 if it is unknown, or one of these arguments of that
+ * function.
  */
 
 #define PROF_CALL_STACK   (UINT32_MAX - 1)  /* the first one on the stack */
@@ -42,7 +43,7 @@
 
 
 typedef struct {
-    uint32_t        number;     /* of the call that was interrupted here */
+    uint32_t        number;     /* of the system call interrupted here */
 
     /* arguments of the function call that returns here */
 
@@ -53,7 +54,7 @@ typedef struct {
 } prof_call_t;
 
 
-/* the facts about an address; each function says who owns the strings */
+/* the facts about an address; each function documents who owns the strings */
 
 typedef struct {
     uint64_t        pc;         /* inside of the instruction */
@@ -85,21 +86,24 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Returns the object with this identity, and creates it if needed; NULL: no
- * memory.
+ * Returns the object with this identity, and creates it if needed.  Returns
+ * NULL if memory is short.
  */
 prof_names_object_t *prof_names_object(const char *identity);
 
-/* NULL: unknown; valid until the next call of these functions */
+/*
+ * Returns NULL if the name is unknown.  The result is valid until the next
+ * call of one of these functions.
+ */
 const prof_name_t *prof_names_find(const prof_names_object_t *o, uint64_t pc,
     uint64_t function);
 
-/* copies all data; a name for which there is no memory is left out */
+/* copies all data; omits a name if memory is short */
 void prof_names_put(const prof_names_object_t *o, const prof_name_t *name);
 
 /*
- * Copies a name to a frame.  Data that the name lacks stays unchanged in the
- * frame.  PROF_OK, or PROF_ERROR if there is no memory.
+ * Copies a name to a frame.  The frame keeps the data that the name lacks.
+ * Returns PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_profile_name(prof_profile_t *p, prof_frame_t *f,
     const prof_name_t *name);
@@ -107,7 +111,7 @@ int prof_profile_name(prof_profile_t *p, prof_frame_t *f,
 /* frees all names and objects */
 void prof_names_clear(void);
 
-/* bytes in use */
+/* returns the number of bytes in use */
 size_t prof_names_size(void);
 
 PROF_HIDDEN_END

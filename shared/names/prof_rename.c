@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * New names for a profile that has names.  The frames are copied without their
- * names to a profile of their own, which is symbolized, so a lookup that fails
- * takes no name away.
+ * Looks up new names for a profile that has names.  The frames are copied
+ * without their names to a second profile, which is symbolized.  So frames
+ * keep their names if a lookup fails.
  */
 
 
@@ -102,7 +102,7 @@ prof_rename_frames(prof_profile_t *copy, uint32_t *frames,
 }
 
 
-/* nothing is better than the name and the line of debugging information */
+/* a frame with a name and a line of debugging information needs no lookup */
 
 static int
 prof_rename_wanted(const prof_profile_t *p, const prof_frame_t *f)
@@ -122,7 +122,7 @@ prof_rename_better(const prof_frame_t *f, const prof_frame_t *now)
 }
 
 
-/* the frame gets the name, and its former one is freed with the copy */
+/* the frame gets the new name; its old name is freed with the copy */
 
 static int
 prof_rename_take(prof_profile_t *p, prof_frame_t *f, prof_profile_t *copy,

@@ -18,8 +18,7 @@
 typedef struct {
     uint64_t             function;
     const char          *text;
-    const char          *unit;          /* the same text is at the same
-                                           address */
+    const char          *unit;          /* equal texts have the same address */
 } prof_role_entry_t;
 
 
@@ -155,7 +154,7 @@ prof_role_table(const prof_role_t *roles, uint32_t n)
 }
 
 
-/* whether the role is the first one of its object */
+/* returns whether the role is the first one of its object */
 
 static int
 prof_role_begins(const prof_role_t *roles, uint32_t i)

@@ -3,9 +3,9 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Roles: names of functions by what the program uses them for.  The program
- * tells them.  They name functions that have no symbol.
+ * registers its roles.  They name functions that have no symbol.
  *
- * The table of roles does not refer to objects, so they may be unloaded.
+ * The table of roles does not refer to objects, so objects may be unloaded.
  *
  * Context: any thread; not in a signal.
  */
@@ -22,13 +22,10 @@
 typedef struct {
     const char     *path;           /* of its object */
     const uint8_t  *build_id;
-    uint32_t        build_id_len;   /* 0: the object has none */
+    uint32_t        build_id_len;   /* 0: the object has no build-id */
     uint64_t        function;       /* link-time address of its unwind entry */
     const char     *text;           /* "gzip body filter" */
-    const char     *unit;           /* "ngx_http_gzip_filter_module": its
-                                       source, which also has all functions up
-                                       to the next role of this unit; NULL:
-                                       unknown */
+    const char     *unit;           /* the source unit, or NULL */
 } prof_role_t;
 
 
@@ -36,16 +33,16 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Replaces all roles of the process.  The roles of an object are consecutive,
- * and sorted by function.  All data is copied.  PROF_OK, or PROF_ERROR if there
- * is no memory: the old roles remain.
+ * and sorted by function.  All data is copied.  Returns PROF_OK, or PROF_ERROR
+ * if memory is short: the old roles remain.
  */
 int prof_profile_roles(const prof_role_t *roles, uint32_t n);
 
 /*
  * Names the frame "gzip body filter (nginx+0x96890)" if its function has a
- * role, or "ngx_http_gzip_filter_module (nginx+0x96890)" if it is between two
- * functions of this unit.  PROF_OK, also without a name, or PROF_ERROR if there
- * is no memory.
+ * role, or "ngx_http_gzip_filter_module (nginx+0x96890)" if the function is
+ * between two functions of this unit.  Returns PROF_OK, also without a name,
+ * or PROF_ERROR if memory is short.
  */
 int prof_role_name(const prof_profile_t *p, prof_frame_t *f);
 

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Both new processes share the memory of this process, which waits until the
- * program has started (CLONE_VFORK).  So nothing is copied, however large the
- * server is.  Both only make system calls.
+ * Starts two processes.  Both share the memory of this process, which waits
+ * until the program has started (CLONE_VFORK).  So the start copies no memory,
+ * however large the server is.  Both processes only make system calls.
  */
 
 

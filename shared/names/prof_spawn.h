@@ -30,14 +30,14 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * The program gets the other end of a socket as its standard input, no other
- * descriptor, a process group of its own, the lowest priority, and all signals
- * blocked.  PROF_OK or PROF_ERROR.  The socket of a program that cannot be
- * executed is closed.
+ * Starts the program.  Its standard input is the other end of a socket.  It
+ * has no other descriptor, a process group of its own, the lowest priority,
+ * and all signals blocked.  Returns PROF_OK or PROF_ERROR.  If the program
+ * cannot be executed, its socket is closed.
  */
 int prof_spawn(prof_spawn_t *s, const char *path);
 
-/* closes the socket, and kills the program if it does not end then */
+/* closes the socket; kills the program if it does not exit then */
 void prof_spawn_end(prof_spawn_t *s);
 
 PROF_HIDDEN_END

@@ -20,15 +20,13 @@
 #define PROF_SYMBOL_DEBUG_ROOT  "/usr/lib/debug"
 
 
-/* an address without a name yet; link-time addresses */
+/* an address whose name is looked up; addresses are link-time addresses */
 
 typedef struct {
     uint64_t      pc;           /* inside of the instruction */
     uint64_t      function;     /* start of the unwind entry, 0: unknown */
-    uint64_t      len;          /* of the unwind entry; without one that of
-                                   the symbol */
-    uint32_t      interrupted;  /* the address is that of the interrupted
-                                   instruction */
+    uint64_t      len;          /* of the unwind entry, else of the symbol */
+    uint32_t      interrupted;  /* the thread was interrupted at the address */
     prof_call_t   call;
     char         *name;         /* the symbol, owned by the caller; NULL: no
                                    symbol fits exactly */
@@ -41,24 +39,24 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Names those of the n addresses for which the object's own file has a symbol
- * that fits exactly, and finds the system calls of the interrupted ones.  The
- * array must be sorted by pc, and all results must be 0.  Returns PROF_OK, also
- * if the file cannot be used, or PROF_ERROR if there is no memory.
+ * Names the addresses for which the object's own file has a symbol that fits
+ * exactly, and finds the system calls of the interrupted addresses.  The array
+ * must be sorted by pc, and all results must be 0.  Returns PROF_OK, also if
+ * the file cannot be used, or PROF_ERROR if memory is short.
  */
 int prof_symbol_find(const prof_profile_object_t *o, prof_symbol_t *syms,
     uint32_t n);
 
 /*
- * Returns the identity of the object: its build-id, or without one the file
- * that is still mapped.  PROF_ERROR: there is no such file.
+ * Returns in *identity the build-id of the object, or without a build-id the
+ * file that is still mapped.  Returns PROF_ERROR if the object has neither.
  */
 int prof_symbol_identity(const prof_profile_object_t *o, char *identity,
     size_t size);
 
 /*
- * Returns the path of the separate debug file of an object.  PROF_ERROR: the
- * object has no build-id, or the path is too long.
+ * Returns in *path the separate debug file of an object.  Returns PROF_ERROR
+ * if the object has no build-id, or if the path is too long.
  */
 int prof_symbol_debug_path(const prof_profile_object_t *o,
     const char *debug_root, char *path, size_t size);

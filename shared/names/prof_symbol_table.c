@@ -230,7 +230,7 @@ int
 prof_symbol_is_code(const Elf64_Shdr *section, const Elf64_Sym *sym)
 {
     /*
-     * A label without a type may be a mark of the linker ("_etext") with the
+     * A label without a type may be a label of the linker ("_etext") with the
      * address of the next section's first function.
      */
 

@@ -19,20 +19,24 @@
 
 PROF_HIDDEN_BEGIN
 
-/* by .symtab and .dynsym; PROF_OK, or PROF_ERROR if there is no memory */
+/*
+ * Names addresses by .symtab and .dynsym.  Returns PROF_OK, or PROF_ERROR if
+ * memory is short.
+ */
 int prof_symbol_tables(const prof_elf_t *elf, prof_symbol_t *syms,
     uint32_t n);
 
 /*
- * By the procedure linkage table: "malloc@plt".  Only for addresses without a
- * name.  PROF_OK, or PROF_ERROR if there is no memory.
+ * Names addresses without a name by the procedure linkage table: "malloc@plt".
+ * Returns PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_symbol_plt(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n);
 
 /*
- * For one symbol: the first of the n addresses that it fits, or n; whether it
- * is code of its section; and the use of its name for this address and the
- * next ones.
+ * These functions handle one symbol.  The first one returns the first of the n
+ * addresses that the symbol fits, or n.  The second one returns whether the
+ * symbol is code of its section.  The third one uses its name for this address
+ * and the following ones.
  */
 uint32_t prof_symbol_first(const prof_symbol_t *syms, uint32_t n,
     const Elf64_Sym *sym);

@@ -33,17 +33,15 @@
 typedef struct {
     prof_profile_t         *profile;
     const char             *debug_root;
-    uint32_t                again;      /* incomplete names of the cache are
-                                           looked up, however new they are */
+    uint32_t                again;      /* look up incomplete names */
     uint64_t                deadline;
     prof_call_t            *calls;      /* by frame */
     prof_profile_object_t  *object;
-    prof_names_object_t    *names;      /* frames whose names are in the
-                                           cache */
+    prof_names_object_t    *names;      /* frames with names in the cache */
     uint32_t               *frames;
     uint32_t                n;
 
-    /* of these: looked up in symbol tables, and with the helper */
+    /* the frames to look up: in symbol tables, and by the helper */
 
     uint32_t               *tables;
     uint32_t                ntables;
@@ -111,7 +109,7 @@ prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
     s.again = again;
     s.calls = calloc((size_t) p->nframes + 1, sizeof(prof_call_t));
 
-    /* three lists of frames */
+    /* the memory of three lists of frames */
 
     order = malloc(3 * ((size_t) p->nframes + 1) * sizeof(uint32_t));
 
@@ -221,7 +219,7 @@ prof_symbolize_object(prof_symbolize_t *s)
 }
 
 
-/* takes names of the cache, and makes the lists of unknown addresses */
+/* uses names of the cache, and lists the unknown addresses */
 
 static int
 prof_symbolize_known(prof_symbolize_t *s)
@@ -370,7 +368,10 @@ prof_symbolize_ask(prof_symbolize_t *s)
 
     s->profile->stats.lost_names += s->nask - s->nanswers;
 
-    /* the next profile asks for the rest, unless this object is harmful */
+    /*
+     * the next profile asks again, unless the helper failed at the first
+     * address
+     */
 
     s->names->retry = 0;
 
@@ -392,7 +393,7 @@ prof_symbolize_answer(void *data, uint32_t i, const prof_name_t *name)
     f = &s->profile->frames[s->ask[i]];
     s->nanswers = i + 1;
 
-    /* known names are looked up again, or are better known now */
+    /* known names are looked up again, and the cache may have better names */
 
     if (prof_profile_name(s->profile, f, name) != PROF_OK) {
         return PROF_ERROR;
@@ -466,9 +467,9 @@ prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f)
     f->source = PROF_SOURCE_OFFSET;
 
     /*
-     * Code that was made at run time.  With an address, each place in it would
-     * be a function of its own.  The address also means nothing in another
-     * process.
+     * The code was made at run time.  With its address, each place in the code
+     * would be a function of its own.  The address also means nothing in
+     * another process.
      */
 
     if (f->object == PROF_NONE) {

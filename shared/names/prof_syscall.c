@@ -20,7 +20,7 @@
 
 #define PROF_SYSCALL_CODE  32768
 
-/* the bytes around an address that tell whether it is a system call */
+/* the number of bytes that decide whether an address is a system call */
 
 #define PROF_SYSCALL_INSN  4
 
@@ -33,7 +33,7 @@ typedef void (*prof_syscall_decode_pt)(const prof_syscall_code_t *code,
     prof_call_t *call);
 
 
-/* the frames and nodes that are added: their index plus 1, or 0 */
+/* the added frames and nodes: their index plus 1, or 0 */
 
 typedef struct {
     prof_profile_t     *profile;
@@ -121,7 +121,7 @@ prof_syscall_decoder(const prof_elf_t *elf)
 }
 
 
-/* most interrupted addresses are no system calls: a few bytes tell */
+/* a few bytes show that most interrupted addresses are not system calls */
 
 static int
 prof_syscall_look(const prof_elf_t *elf, const prof_symbol_t *s)
@@ -159,7 +159,7 @@ prof_syscall_look(const prof_elf_t *elf, const prof_symbol_t *s)
 }
 
 
-/* reads the function of an address, by its unwind entry or by its symbol */
+/* reads the code of the function, by its unwind entry or by its symbol */
 
 static int
 prof_syscall_read(const prof_elf_t *elf, const prof_symbol_t *s,
@@ -270,7 +270,7 @@ prof_syscall_entries(prof_syscall_t *sc, prof_series_t *s)
 }
 
 
-/* the number of the call that a stack ends in plus 1, or 0 */
+/* returns the number of the system call at the end of a stack plus 1, or 0 */
 
 static uint32_t
 prof_syscall_number(const prof_syscall_t *sc, uint32_t node)

@@ -34,8 +34,7 @@
 typedef struct {
     const uint8_t  *bytes;
     size_t          len;
-    size_t          at;         /* offset of the interrupted instruction, or
-                                   the one that a call returns to */
+    size_t          at;         /* interrupted, or return address */
     uint32_t        returns;
 } prof_syscall_code_t;
 
@@ -43,20 +42,21 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Finds the system calls of those of the n addresses that were interrupted, and
- * in the C library the arguments of the calls that the others return from.
- * PROF_OK, or PROF_ERROR if there is no memory.
+ * Finds the system calls at interrupted addresses.  In the C library it also
+ * finds the arguments of the calls to which the other addresses return.
+ * Returns PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_syscall_find(const prof_elf_t *elf, const prof_profile_object_t *o,
     prof_symbol_t *syms, uint32_t n);
 
 /*
  * Adds a frame to each stack that ends in a system call: "sys_writev".
- * calls[i] belongs to frame i.  PROF_OK, or PROF_ERROR if there is no memory.
+ * calls[i] belongs to frame i.  Returns PROF_OK, or PROF_ERROR if memory is
+ * short.
  */
 int prof_syscall_frames(prof_profile_t *p, const prof_call_t *calls);
 
-/* set all fields of "call" that are known; it is 0 before */
+/* set all known fields of "call", whose fields are 0 before */
 void prof_syscall_x86_64(const prof_syscall_code_t *code, prof_call_t *call);
 void prof_syscall_aarch64(const prof_syscall_code_t *code, prof_call_t *call);
 

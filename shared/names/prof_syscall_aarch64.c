@@ -117,7 +117,10 @@ prof_aarch64_word(const prof_syscall_code_t *code, size_t i)
 }
 
 
-/* register 8 is in none of the fields that may name a changed register */
+/*
+ * Returns whether the instruction keeps register 8: none of its fields that
+ * may name a changed register has this number.
+ */
 
 static int
 prof_aarch64_keeps_x8(uint32_t word)
@@ -130,7 +133,7 @@ prof_aarch64_keeps_x8(uint32_t word)
 }
 
 
-/* whether it is a branch; its distance is in instructions */
+/* returns whether the instruction branches; the distance is in instructions */
 
 static int
 prof_aarch64_target(uint32_t word, int64_t *distance)

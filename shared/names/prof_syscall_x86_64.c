@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The code of a function is decoded from its start, because the bytes of an
- * instruction do not tell where it begins.  Only the lengths of instructions
- * are decoded, and their effect on %eax, %esi and the end of the stack.
+ * Decodes the code of a function from its start, because the bytes of an
+ * instruction do not show where the instruction begins.  The decoder only
+ * knows the lengths of instructions, and their effect on %eax, %esi and the
+ * end of the stack.
  *
  * Encodings: Intel 64 and IA-32 Architectures Software Developer's Manual,
  * volume 2, chapter 2 and appendix A.
@@ -32,7 +33,7 @@
 #define PROF_X86_ESP       4
 #define PROF_X86_ESI       6
 
-/* larger constants are no numbers of system calls */
+/* larger constants are not numbers of system calls */
 
 #define PROF_X86_NUMBERS   4096
 
@@ -64,12 +65,12 @@ typedef struct {
 } prof_x86_value_t;
 
 
-/* before an instruction */
+/* the state before an instruction */
 
 typedef struct {
     prof_x86_value_t  eax;
     prof_x86_value_t  second;       /* %esi */
-    prof_x86_value_t  stack;        /* what %rsp points to */
+    prof_x86_value_t  stack;        /* the value to which %rsp points */
     int64_t           depth;        /* bytes between %rsp and the return
                                        address; -1: unknown */
     uint32_t          njoins;
@@ -180,7 +181,7 @@ prof_syscall_x86_64(const prof_syscall_code_t *code, prof_call_t *call)
 }
 
 
-/* the number, if no jump leads between it and its use */
+/* returns the number if no jump leads between the number and its use */
 
 static uint32_t
 prof_x86_certain(const prof_syscall_code_t *code, const prof_x86_value_t *v,
@@ -190,7 +191,7 @@ prof_x86_certain(const prof_syscall_code_t *code, const prof_x86_value_t *v,
 }
 
 
-/* follows one instruction */
+/* applies the effect of one instruction */
 
 static void
 prof_x86_step(prof_x86_state_t *st, const prof_x86_insn_t *in, size_t pos)
@@ -226,7 +227,7 @@ prof_x86_step(prof_x86_state_t *st, const prof_x86_insn_t *in, size_t pos)
 }
 
 
-/* the depth of the stack, and what is at its end */
+/* updates the depth of the stack, and the value at its end */
 
 static void
 prof_x86_stack(prof_x86_state_t *st, const prof_x86_insn_t *in, size_t pos)
@@ -309,7 +310,7 @@ prof_x86_join(prof_x86_state_t *st, size_t pos)
 }
 
 
-/* the offset of the instruction that enters the kernel, or 0 */
+/* returns the offset of the instruction that enters the kernel, or 0 */
 
 static size_t
 prof_x86_call(const prof_syscall_code_t *code)
@@ -332,7 +333,7 @@ prof_x86_call(const prof_syscall_code_t *code)
 }
 
 
-/* whether code of the function jumps between "set" and the call */
+/* returns whether code of the function jumps between "set" and the call */
 
 static int
 prof_x86_jumps(const prof_syscall_code_t *code, size_t set, size_t call)
@@ -362,7 +363,7 @@ prof_x86_jumps(const prof_syscall_code_t *code, size_t set, size_t call)
 }
 
 
-/* the constant that %eax is set to, plus 1, or 0 */
+/* returns the constant that %eax is set to, plus 1, or 0 */
 
 static uint32_t
 prof_x86_constant(const prof_x86_insn_t *in)
@@ -400,8 +401,8 @@ prof_x86_number(int64_t constant)
 
 
 /*
- * PROF_CALL_STACK if the instruction reads the first argument on the stack,
- * which is above the return address; else 0.
+ * Returns PROF_CALL_STACK if the instruction reads the first argument on the
+ * stack, which is above the return address; otherwise 0.
  */
 
 static uint32_t
@@ -426,8 +427,9 @@ prof_x86_is_copy(const prof_x86_insn_t *in, uint32_t from, uint32_t to)
 
 
 /*
- * The instructions that compilers put between the number and the call.  All
- * others are treated as if they changed the register.
+ * Returns whether the instruction keeps the register.  Only instructions that
+ * compilers put between the number and the call are known.  Other instructions
+ * count as if they changed the register.
  */
 
 static int
@@ -524,7 +526,7 @@ prof_x86_is_jump(const prof_x86_insn_t *in)
 }
 
 
-/* PROF_OK, or PROF_ERROR: not an instruction, or not all of it */
+/* returns PROF_OK, or PROF_ERROR if this is not a complete instruction */
 
 static int
 prof_x86_decode(const uint8_t *code, size_t len, prof_x86_insn_t *in)
@@ -692,7 +694,7 @@ prof_x86_has_modrm(const prof_x86_insn_t *in)
 }
 
 
-/* the number of bytes of constants after an instruction of one byte */
+/* returns the number of bytes of constants after an instruction of one byte */
 
 static uint32_t
 prof_x86_immediate(const prof_x86_insn_t *in)

@@ -225,7 +225,7 @@ prof_wire_wait(int fd, int events, uint64_t deadline)
     pfd.fd = fd;
     pfd.events = events;
 
-    /* whatever interrupts it, the caller tries again */
+    /* after a signal the caller tries again */
 
     (void) poll(&pfd, 1, left < 60000 ? (int) left : 60000);
 

@@ -34,8 +34,8 @@
 #define PROF_WIRE_HELLO      0x70726f31
 #define PROF_WIRE_END        UINT32_MAX
 
-#define PROF_WIRE_ADDRESSES  512            /* the maximum of one question */
-#define PROF_WIRE_TEXT       4096           /* longer texts are left out */
+#define PROF_WIRE_ADDRESSES  512            /* maximum in one question */
+#define PROF_WIRE_TEXT       4096           /* longer texts are omitted */
 #define PROF_WIRE_MAX        (4 * 1024 * 1024)
 
 
@@ -52,21 +52,21 @@ void prof_wire_u32(prof_buf_t *b, uint32_t n);
 void prof_wire_u64(prof_buf_t *b, uint64_t n);
 void prof_wire_text(prof_buf_t *b, const char *s);
 
-/* 0 or NULL after any error */
+/* return 0 or NULL after an error */
 uint32_t prof_wire_get_u32(prof_wire_t *w);
 uint64_t prof_wire_get_u64(prof_wire_t *w);
 const char *prof_wire_get_text(prof_wire_t *w);
 
 /*
- * Receives a whole message, until the deadline (CLOCK_MONOTONIC, ns).
- * PROF_OK; PROF_LIMIT: the time is over; PROF_ERROR: the other side has closed
- * the socket, the message is too long, or there is no memory.  The message is
- * in b->data.
+ * Receives a whole message into b->data, until the deadline (CLOCK_MONOTONIC,
+ * ns).  Returns PROF_OK; PROF_LIMIT if the deadline has passed; PROF_ERROR if
+ * the other side has closed the socket, the message is too long, or memory is
+ * short.
  */
 int prof_wire_send(int fd, const prof_buf_t *b, uint64_t deadline);
 int prof_wire_receive(int fd, prof_buf_t *b, uint64_t deadline);
 
-/* CLOCK_MONOTONIC, ns */
+/* returns the time of CLOCK_MONOTONIC in ns */
 uint64_t prof_wire_now(void);
 
 PROF_HIDDEN_END

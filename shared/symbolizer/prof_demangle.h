@@ -18,9 +18,9 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * Replaces *name, which is malloc()ed, by its readable form if it is mangled,
- * or by "[mangled] _Z..." if it cannot be read.  Returns PROF_OK, or
- * PROF_ERROR if there is no memory (*name is unchanged).
+ * Replaces a mangled *name, which is malloc()ed, by its readable form, or by
+ * "[mangled] _Z..." if the encoding is unknown.  Returns PROF_OK, or
+ * PROF_ERROR if memory is short (*name is unchanged).
  */
 int prof_demangle(char **name);
 

@@ -72,10 +72,7 @@ main(int argc, char **argv)
             break;
         }
 
-        /*
-         * The worker may have closed its side, or may no longer know this
-         * process.
-         */
+        /* the worker may have closed its side, or lost this process */
 
         (void) alarm(PROF_SYMBOLIZER_TIME
                      + (prof_symbolizer_fetches() ? PROF_SYMBOLIZER_FETCH
@@ -99,8 +96,8 @@ main(int argc, char **argv)
 
 
 /*
- * The signals are blocked at start.  On a signal that would kill this process
- * the process exits instead.  So its parent, possibly the only server of a
+ * The signals are blocked at start.  On a signal that would kill this process,
+ * the process exits instead.  So its parent, possibly the only process of a
  * container, does not log a killed process.
  */
 
@@ -244,7 +241,7 @@ prof_symbolizer_answer(prof_symbolizer_question_t *q)
         rc = prof_symbolizer_symbols(&o, q);
     }
 
-    /* one address at a time: answers that come in time count */
+    /* each address has its own answer, so answers before the deadline count */
 
     for (i = 0; i < q->n && rc == PROF_OK; i++) {
         b.len = 0;

@@ -43,7 +43,7 @@ typedef struct {
     const char     *path;
     const char     *debug_root;
     uint32_t        n;
-    prof_symbol_t  *syms;           /* the names are owned by this struct */
+    prof_symbol_t  *syms;           /* this struct owns the names */
     const char    **own;            /* names, or NULL */
 } prof_symbolizer_question_t;
 
@@ -60,15 +60,15 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Whether debuginfod servers are asked for debug files: only if the
+ * Returns whether debuginfod servers are asked for debug files: only if the
  * environment names servers.
  */
 int prof_symbolizer_fetches(void);
 
-/* limits all later work; PROF_ERROR: the limits cannot be set */
+/* limits all later work; returns PROF_ERROR if the limits cannot be set */
 int prof_symbolizer_sandbox(int fetches);
 
-/* PROF_ERROR: no file has this build-id */
+/* returns PROF_ERROR if no file has this build-id */
 int prof_symbolizer_open(prof_symbolizer_object_t *o,
     const prof_symbolizer_question_t *q);
 void prof_symbolizer_close(prof_symbolizer_object_t *o);

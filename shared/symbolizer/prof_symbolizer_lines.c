@@ -53,9 +53,7 @@ static uint32_t prof_lines_call(Dwarf_Die *die);
 static uint32_t prof_lines_start(Dwarf_Die *die);
 
 
-/*
- * The state of one object: successive addresses often share unit and function.
- */
+/* the state of one object: consecutive addresses often share a function */
 
 static prof_lines_t  prof_lines;
 
@@ -112,7 +110,7 @@ prof_symbolizer_close(prof_symbolizer_object_t *o)
 }
 
 
-/* by the index of addresses, which not all compilers write */
+/* uses the index of addresses, which not all compilers write */
 
 static int
 prof_lines_unit(prof_lines_t *l, uint64_t pc)
@@ -146,7 +144,7 @@ prof_lines_unit(prof_lines_t *l, uint64_t pc)
 }
 
 
-/* whether a function was found below the parent */
+/* returns whether a function was found below the parent */
 
 static int
 prof_lines_functions(prof_lines_t *l, Dwarf_Die *parent, uint64_t pc,
@@ -331,7 +329,7 @@ prof_lines_name(prof_buf_t *b, Dwarf_Die *die, const char *otherwise)
 }
 
 
-/* the line of the call */
+/* returns the line of the call */
 
 static uint32_t
 prof_lines_call(Dwarf_Die *die)

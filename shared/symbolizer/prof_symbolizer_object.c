@@ -46,7 +46,10 @@ prof_symbolizer_open(prof_symbolizer_object_t *o,
 {
     char  debug[PATH_MAX];
 
-    /* beside the file, below it, and in the directory of all debug files */
+    /*
+     * search beside the file, below it, and in the directory of all debug
+     * files
+     */
 
     if (asprintf(&o->path, ":.debug:%s", q->debug_root) == -1) {
         o->path = NULL;
@@ -99,7 +102,7 @@ prof_symbolizer_file(prof_symbolizer_object_t *o,
         return PROF_ERROR;
     }
 
-    /* at its own addresses; the library then owns the descriptor */
+    /* keep its own addresses; the library then owns the descriptor */
 
     dwfl_report_begin(o->dwfl);
     o->module = dwfl_report_elf(o->dwfl, file, file, fd, 0, true);

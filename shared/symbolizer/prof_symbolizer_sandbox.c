@@ -7,7 +7,8 @@
  * Without debuginfod servers the helper needs few system calls.  All others
  * fail with EPERM, which its libraries can handle.  The HTTP client of
  * debuginfod needs sockets, threads, a resolver and writable files.  With
- * servers only system calls fail that neither needs.
+ * servers, only those system calls fail that neither the helper nor the client
+ * needs.
  */
 
 

@@ -61,22 +61,22 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Whether the instruction before pc is a call, and its target; target: 0 if
- * the instruction does not contain it.  Reads code there, if it can be read.
- * In prof_arch_*_sig.c.
+ * Returns whether the instruction before pc is a call, and its target; the
+ * target is 0 if the instruction does not contain it.  Reads code there, if it
+ * can be read.  In prof_arch_*_sig.c.
  */
 int prof_arch_called(uintptr_t pc, uintptr_t *target)
     __attribute__((no_sanitize_address));
 
 /*
- * Whether the eight bytes at the address can be read: a system call.  Only
- * where PROF_ARCH_SCAN is 1.  In prof_arch_*_sig.c.
+ * Returns whether the eight bytes at the address can be read.  Makes a system
+ * call.  Only where PROF_ARCH_SCAN is 1.  In prof_arch_*_sig.c.
  */
 int prof_arch_readable(uintptr_t addr);
 
 /*
- * Whether the signal interrupted a system call that waited: such a call fails
- * with EINTR, or is restarted.  In prof_arch_*_sig.c.
+ * Returns whether the signal interrupted a system call that waited: such a
+ * call fails with EINTR, or is restarted.  In prof_arch_*_sig.c.
  */
 int prof_arch_waited(const ucontext_t *uc)
     __attribute__((no_sanitize_address));

@@ -72,7 +72,7 @@ prof_arch_row(const prof_cfi_state_t *state, int8_t *aux)
 }
 
 
-/* the place of a saved register: words from the base, plus 1; 0: not saved */
+/* returns the place of a saved register in words from the base, plus 1 */
 
 static int
 prof_arch_row_slot(const prof_cfi_state_t *state, const prof_cfi_rule_t *rule)

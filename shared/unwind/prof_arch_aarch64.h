@@ -113,7 +113,7 @@ prof_arch_context(const ucontext_t *uc, uint32_t reg)
 }
 
 
-/* the address of a slot; slots are counted from 1 */
+/* returns the address of a slot; slots are counted from 1 */
 
 static inline uintptr_t
 prof_arch_slot(const prof_regs_t *f, uint64_t row, uint32_t slot)
@@ -123,7 +123,7 @@ prof_arch_slot(const prof_regs_t *f, uint64_t row, uint32_t slot)
 }
 
 
-/* 0, which is not a valid CFA, if there is no return address */
+/* returns 0, which is not a valid CFA, if there is no return address */
 
 static inline int
 prof_arch_cfa(const prof_regs_t *f, uint64_t row, uintptr_t top,

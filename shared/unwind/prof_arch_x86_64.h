@@ -145,7 +145,7 @@ prof_arch_context(const ucontext_t *uc, uint32_t reg)
 }
 
 
-/* a word of the stack, or 0, which is not a valid CFA */
+/* returns a word of the stack, or 0, which is not a valid CFA */
 
 static inline uintptr_t
 prof_arch_word(const prof_regs_t *f, uintptr_t addr, uintptr_t top)
@@ -242,7 +242,7 @@ prof_arch_moved(const prof_regs_t *f, uintptr_t cfa)
 }
 
 
-/* 0: the place cannot be read */
+/* returns 0 if the place cannot be read */
 
 static inline uintptr_t
 prof_arch_saved(const prof_regs_t *f, int saved, uintptr_t cfa, uintptr_t top)

@@ -74,7 +74,7 @@ prof_arch_called(uintptr_t pc, uintptr_t *target)
 }
 
 
-/* 0: the system call could not read the word; errno is not changed */
+/* returns 0 if the system call cannot read the word; keeps errno */
 
 int
 prof_arch_readable(uintptr_t addr)
@@ -99,9 +99,7 @@ prof_arch_readable(uintptr_t addr)
 }
 
 
-/*
- * syscall; the page before the first instruction of a page may not be mapped.
- */
+/* syscall; the page before a page's first instruction may not be mapped */
 
 int
 prof_arch_waited(const ucontext_t *uc)

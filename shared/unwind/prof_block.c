@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Much more address space than needed is reserved for all rows, which uses no
- * memory.  The rows are written in place, and the unused space is released.
- * The parts behind the rows grow in a reservation of their own meanwhile.
+ * The builder reserves more address space than all rows need, which uses no
+ * memory.  It writes the rows in place, and releases the unused space.  The
+ * parts behind the rows grow in a second reservation.
  */
 
 
@@ -33,7 +33,7 @@ typedef struct {
     size_t               nfunctions;
     size_t               max;       /* the number of reserved rows */
     size_t               max_functions;
-    uintptr_t            start;     /* of the code */
+    uintptr_t            start;     /* first byte of the code */
     uintptr_t            end;
     uintptr_t            covered;   /* the code up to here has rows */
     prof_cfi_cie_t       cie;
@@ -122,8 +122,7 @@ prof_build_reserve(prof_build_t *b, const prof_object_info_t *object)
 
     /*
      * An instruction that makes a row and the advance before it take two
-     * bytes.  Two rows of an FDE come without such instructions, and it has a
-     * header.
+     * bytes.  An FDE has a header, and two of its rows need no instructions.
      */
 
     len = eh->frame ? (size_t) (eh->frame_end - eh->frame) : 0;

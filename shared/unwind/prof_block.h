@@ -20,13 +20,13 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * The object must stay loaded until the function returns.  Nothing is
- * allocated from the heap.  NULL: no memory.
+ * Builds the block of an object, which must stay loaded until the function
+ * returns.  Does not allocate from the heap.  Returns NULL if memory is short.
  */
 const prof_block_t *prof_block_build(const prof_object_info_t *object);
 void prof_block_free(const prof_block_t *block);
 
-/* whether the block was built from this object, loaded at the same place */
+/* returns whether the block was built from this object at the same address */
 int prof_block_of(const prof_block_t *block, const prof_object_info_t *object);
 
 PROF_HIDDEN_END

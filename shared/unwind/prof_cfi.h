@@ -29,7 +29,7 @@ typedef enum {
 
 typedef struct {
     uint32_t            how;    /* prof_cfi_how_e */
-    uint32_t            len;    /* of expr */
+    uint32_t            len;    /* length of expr */
     union {
         int64_t         off;
         const uint8_t  *expr;
@@ -82,12 +82,12 @@ PROF_HIDDEN_BEGIN
 void prof_cfi_run(prof_cfi_cie_t *cie, const prof_fde_t *fde,
     prof_cfi_emit_pt emit, void *data);
 
-/* the rule of a DWARF register; this and the next are in prof_arch_*.c */
+/* returns the rule of a DWARF register; in prof_arch_*.c */
 prof_cfi_reg_e prof_arch_cfi_reg(uint64_t reg);
 
 /*
  * Returns the row, without its pc, for rules that lead to a caller, or
- * PROF_ROW_UNSUPPORTED.
+ * PROF_ROW_UNSUPPORTED.  In prof_arch_*.c.
  */
 uint64_t prof_arch_row(const prof_cfi_state_t *state, int8_t *aux);
 

@@ -22,7 +22,7 @@
 
 
 typedef struct {
-    const uint8_t  *hdr;            /* NULL: the object has none */
+    const uint8_t  *hdr;            /* NULL: not in the object */
     const uint8_t  *frame;          /* .eh_frame */
     const uint8_t  *frame_end;      /* an upper bound: the end of the
                                        segment */
@@ -62,7 +62,7 @@ typedef struct {
 
 
 /*
- * The maximum number of FDEs in this number of bytes: each has at least a
+ * The maximum number of FDEs in this number of bytes.  Each FDE has at least a
  * length, a CIE, a start and a size.
  */
 
@@ -72,25 +72,26 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Reads the .eh_frame_hdr at [hdr, hdr_end).  The caller, who knows the
- * segments, sets eh->frame_end.  PROF_ERROR: unknown form.
+ * Reads the .eh_frame_hdr at [hdr, hdr_end).  The caller knows the segments
+ * and sets eh->frame_end.  Returns PROF_ERROR if the form is unknown.
  */
 int prof_eh_init(prof_eh_t *eh, const uint8_t *hdr, const uint8_t *hdr_end);
 
 /*
- * Reads the entry at *p and moves *p to the next one.  PROF_OK: an FDE;
- * PROF_LIMIT: a CIE, or an unreadable FDE; PROF_ERROR: the end.  The cie is an
- * in/out cache of the last CIE; zero-filled at first.
+ * Reads the entry at *p and moves *p to the next one.  Returns PROF_OK for an
+ * FDE, PROF_LIMIT for a CIE or an unreadable FDE, PROF_ERROR at the end. *cie
+ * is a cache of the last CIE; the caller sets it to zero before the first
+ * call.
  */
 int prof_eh_entry(const prof_eh_t *eh, const uint8_t **p, prof_cie_t *cie,
     prof_fde_t *fde);
 
-/* the address of the FDE in the i-th pair of the table */
+/* returns the address of the FDE in the i-th pair of the table */
 const uint8_t *prof_eh_table(const prof_eh_t *eh, size_t i);
 
 /*
  * Lists the FDEs of an object without a table, by address, and returns their
- * number.  fdes has room for prof_eh_max() of .eh_frame.
+ * number.  The caller allocates prof_eh_max() elements for .eh_frame.
  */
 size_t prof_eh_list(const prof_eh_t *eh, prof_eh_fde_t *fdes);
 

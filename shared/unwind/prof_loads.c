@@ -11,10 +11,7 @@
 #include "unwind/prof_snapshot.h"
 
 
-/*
- * An object that is in this number of consecutive snapshots is assumed to
- * stay.
- */
+/* an object in this number of consecutive snapshots is assumed to stay */
 #define PROF_SNAPSHOT_STAYS  16
 
 
@@ -25,14 +22,14 @@ static int prof_snapshot_stays(const prof_snapshot_t *s,
 
 
 /*
- * Sets which objects are still those of the old snapshot.  The loader counts
- * loads, and appends loaded objects to its list.  So new objects are at the
- * end of the list.
+ * Decides which objects are still those of the old snapshot.  The loader
+ * counts loads, and appends loaded objects to its list.  So new objects are at
+ * the end of the list.
  *
- * Some loads belong to no new object: objects that were loaded and unloaded,
- * or unloaded and loaded again.  A single load of this kind cannot have
- * changed the place of an object that exists before and after it.  With two
- * such loads, another object may have used the place of an object for a while.
+ * Some loads have no new object: an object was loaded and unloaded, or
+ * unloaded and loaded again.  One load of this kind cannot have changed the
+ * place of an object that exists before and after it.  With two such loads,
+ * another object may have used the place of an object for a while.
  *
  * If there are more loads than objects, the order of the list gives no
  * information.  Then an object is assumed to stay if the first snapshot or

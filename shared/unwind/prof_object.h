@@ -5,8 +5,8 @@
  * The loaded ELF objects, as the dynamic loader lists them.  No file is read:
  * program headers, build-id and unwind sections are in memory.
  *
- * The loader counts loads and unloads.  As long as both counters are the same,
- * the objects are the same.
+ * The loader counts loads and unloads.  As long as both counters stay the
+ * same, the objects are the same.
  *
  * Context: not in a signal.
  */
@@ -30,7 +30,7 @@ typedef struct {
 } prof_object_info_t;
 
 
-/* PROF_OK: continue with the next object */
+/* return PROF_OK to continue with the next object */
 
 typedef int (*prof_object_pt)(void *data, const prof_object_info_t *object);
 
@@ -47,18 +47,18 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Calls fn for each object that has code, in the order in which they were
- * loaded.  list->n is the object's place.  No thread can load or unload an
- * object meanwhile.  Data that fn does not copy may be unmapped when this
- * function returns.  fn must not allocate from the heap: another thread may
- * hold the allocator's lock and wait for the loader's.  Returns PROF_OK, or
- * another result of fn.
+ * loaded. list->n is the object's place.  No thread can load or unload an
+ * object during the call.  Data that fn does not copy may be unmapped when
+ * this function returns. fn must not allocate from the heap: another thread
+ * may hold the allocator's lock and wait for the loader's lock.  Returns
+ * PROF_OK, or another result of fn.
  */
 int prof_object_list(prof_object_list_t *list, prof_object_pt fn, void *data);
 
-/* the number of all objects */
+/* returns the number of all objects */
 uint32_t prof_object_count(void);
 
-/* whether the counters have changed */
+/* returns whether the counters have changed */
 int prof_object_changed(uint64_t adds, uint64_t subs);
 
 PROF_HIDDEN_END

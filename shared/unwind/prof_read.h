@@ -47,19 +47,19 @@ PROF_HIDDEN_BEGIN
 void prof_read_skip(prof_read_t *r, uint64_t n);
 int64_t prof_read_sleb(prof_read_t *r);
 
-/* n bytes, at most eight, at any alignment */
+/* reads n bytes, at most eight, at any alignment */
 uint64_t prof_read_uint(prof_read_t *r, size_t n);
 
 /*
- * Reads the stored part of a pointer, without any base.  The size of a range
- * has this encoding.
+ * Reads the stored part of a pointer, without adding a base.  The size of a
+ * range has this encoding.
  */
 uint64_t prof_read_form(prof_read_t *r, uint8_t encoding);
 
 /*
- * Reads a whole pointer; data is the base of data-relative pointers.  Indirect
- * pointers fail: no producer encodes code addresses so, and the place they
- * refer to has no known bounds.
+ * Reads a pointer; data is the base of data-relative pointers.  Indirect
+ * pointers fail: no producer encodes code addresses so, and the place to which
+ * they point has no known bounds.
  */
 uintptr_t prof_read_pointer(prof_read_t *r, uint8_t encoding, uintptr_t data);
 

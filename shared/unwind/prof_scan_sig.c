@@ -2,20 +2,20 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Scans the stack for the caller of code without unwind information: that of
- * JIT compilers, and some hand-written code.
+ * Scans the stack for the caller of code without unwind information.  JIT
+ * compilers make such code, and some hand-written code is such code.
  *
  * A word of the stack is taken as a return address if an unwind entry covers
  * the code that it points to, a call precedes that code, and unwinding from
  * there leads to another such word, or above top.
  *
- * Frames also contain return addresses of finished calls, in places that they
- * have not written yet.  The targets of the calls often distinguish them: the
- * code was called through a pointer, or it is the target of the call itself.
- * Such a word nearby is taken as certain.  A word below it, whose call has
- * another target, may belong to a function that jumped into the code, as
- * LuaJIT's interpreter does.  It is preferred if unwinding from there leads to
- * the certain word.
+ * Frames also contain return addresses of finished calls, in places that the
+ * frame has not written yet.  The target of the call often distinguishes them:
+ * the code was called through a pointer, or the code is the target of the
+ * call.  Such a word nearby is taken as certain.  A word below it, whose call
+ * has another target, may belong to a function that jumped into the code, as
+ * LuaJIT's interpreter does.  This word is preferred if unwinding from there
+ * leads to the certain word.
  *
  * Context: signal handler.  Also reads code before supposed return addresses.
  */
@@ -28,7 +28,7 @@
 
 /*
  * The number of words to examine.  Frames of PCRE2's JIT code have 21 words on
- * average, and LuaJIT's about as many.
+ * average, and frames of LuaJIT about as many.
  */
 
 #define PROF_SCAN_MAX   256
@@ -66,7 +66,7 @@ prof_walk_scan(prof_walk_t *w, int known)
 
     if (!found && known && w->looks && w->top - w->f.sp < PROF_SCAN_MAX * 8) {
 
-        /* a known function has a known caller, which must be above top */
+        /* the caller of a known function is known, so it must be above top */
 
         return PROF_WALK_COMPLETE;
     }
@@ -135,7 +135,10 @@ prof_scan_caller(prof_walk_t *w, int known, prof_regs_t *caller)
 }
 
 
-/* 0: the word is not a return address; f is the frame of its caller */
+/*
+ * Unwinds from a word into f, the frame of the caller.  Returns evidence, or 0
+ * if the word is not a return address.
+ */
 
 static uint32_t
 prof_scan_frame(prof_walk_t *w, uintptr_t at, prof_regs_t *f)
@@ -176,7 +179,7 @@ prof_scan_frame(prof_walk_t *w, uintptr_t at, prof_regs_t *f)
 }
 
 
-/* whether one of the next callers of f returns to the word "fact" */
+/* returns whether one of the next callers of f returns to the word "fact" */
 
 static int
 prof_scan_leads(prof_walk_t *w, prof_regs_t f, uintptr_t fact)
@@ -223,7 +226,7 @@ prof_scan_return(prof_walk_t *w, uintptr_t at, uint64_t *row,
 }
 
 
-/* whether the walk may continue to scan at this cost */
+/* returns whether the walk may continue to scan at this cost */
 
 static int
 prof_scan_look(prof_walk_t *w, uint32_t looks)
@@ -241,8 +244,8 @@ prof_scan_look(prof_walk_t *w, uint32_t looks)
 
 /*
  * Returns the frame pointer of the frame whose return address is at "at": the
- * word below that, if the scanned frame has a frame pointer itself, or the
- * unchanged register.  0: neither is valid.
+ * word below, if the scanned frame has a frame pointer itself, or else the
+ * unchanged register.  Returns 0 if neither is valid.
  */
 
 static uintptr_t

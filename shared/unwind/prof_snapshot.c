@@ -24,7 +24,7 @@
 /* retries if another thread loads an object meanwhile */
 #define PROF_SNAPSHOT_TRIES  16
 
-/* room for objects that appear between counting and listing */
+/* spare elements for objects that appear between counting and listing */
 #define PROF_SNAPSHOT_SPARE  8
 
 /* limits for remembered objects: their number, and their bytes */
@@ -128,7 +128,7 @@ prof_snapshot_try(prof_snapshot_t *s, int *again)
 }
 
 
-/* runs while the loader is locked */
+/* called while the loader is locked */
 
 static int
 prof_snapshot_object(void *data, const prof_object_info_t *object)
@@ -312,8 +312,9 @@ prof_snapshot_make(prof_snapshot_t *s)
 
 
 /*
- * Objects that were loaded while addresses are recorded.  Before, their place
- * may have contained another object, or code without an object.
+ * Returns the load of an object that was loaded while addresses are recorded.
+ * Before, its place may have contained another object, or code without an
+ * object.
  */
 
 static uint32_t
@@ -334,7 +335,7 @@ prof_snapshot_load(const prof_snapshot_t *s, const prof_found_t *found,
 }
 
 
-/* the oldest objects are removed first */
+/* keeps unloaded objects; removes the oldest of them first */
 
 static void
 prof_snapshot_gone(const prof_snapshot_t *s, prof_unwind_t *u,

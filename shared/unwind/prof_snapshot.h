@@ -22,14 +22,13 @@ typedef struct {
     const prof_range_t   *from;         /* in the old snapshot, or NULL */
     prof_shared_t        *shared;
     uint32_t              place;        /* the place in the loader's list */
-    int                   same;         /* the object was not unloaded
-                                           meanwhile */
+    int                   same;         /* the object was never unloaded */
 } prof_found_t;
 
 
 typedef struct {
     prof_object_list_t    list;
-    const prof_unwind_t  *old;          /* or NULL */
+    const prof_unwind_t  *old;          /* the old snapshot, or NULL */
     prof_found_t         *found;
     uint32_t              n;
     uint32_t              size;
@@ -41,10 +40,10 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* for a snapshot that remembers: sets same of all objects, and unseen */
+/* for a snapshot that remembers: sets "same" of all objects, and "unseen" */
 void prof_snapshot_account(prof_snapshot_t *s);
 
-/* the number of consecutive snapshots before this one with the object */
+/* returns the number of consecutive earlier snapshots with the object */
 uint32_t prof_snapshot_age(const prof_snapshot_t *s,
     const prof_found_t *found);
 

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The content of a snapshot.  Each object has a block: one mapping, which is
- * read-only after it was built, so processes that are forked later share it:
+ * The content of a snapshot.  Each object has a block.  A block is one mapping
+ * and read-only after it was built, so processes that are forked later share
+ * it.  Its parts:
  *
  *     prof_block_t, with the object's description
  *     index      for each page of PROF_TABLE_PAGE bytes of code: number of the
@@ -14,8 +15,8 @@
  *     aux        one byte for each row
  *     path
  *
- * A block contains all data that is read of its object later.  The snapshot is
- * a small index of blocks.  Snapshots share blocks and count their owners.
+ * A block contains all data of its object that is needed later.  The snapshot
+ * is a small index of blocks.  Snapshots share blocks and count their owners.
  *
  * Context: any, also in a signal.
  */
@@ -53,8 +54,8 @@ typedef struct {
     const int8_t           *aux;
     uint32_t                nrows;
     uint32_t                nfunctions;
-    uint32_t                unsupported;    /* rows */
-    size_t                  size;           /* of the mapping */
+    uint32_t                unsupported;    /* number of such rows */
+    size_t                  size;           /* bytes of the mapping */
 } prof_block_t;
 
 
@@ -86,7 +87,7 @@ struct prof_unwind_s {
     uint64_t                id;             /* unique for each snapshot */
     const prof_range_t     *ranges;         /* sorted; loaded objects */
     const prof_range_t     *gone;           /* unloaded, the oldest first */
-    uint32_t                plain;          /* no load but 0, none is gone */
+    uint32_t                plain;          /* all loads 0, and none gone */
     uint32_t                refs;
     uint32_t                loads;          /* the number of the last load */
     uint32_t                doubts;         /* snapshots that missed objects */
@@ -97,7 +98,7 @@ struct prof_unwind_s {
 };
 
 
-/* the object whose code holds the address, or NULL */
+/* returns the object whose code contains the address, or NULL */
 
 static inline const prof_range_t *
 prof_table_range(const prof_unwind_t *u, uintptr_t pc)
@@ -128,7 +129,7 @@ prof_table_range(const prof_unwind_t *u, uintptr_t pc)
 }
 
 
-/* the number of the row in force at an address in the object's code */
+/* returns the number of the row in force at an address of the object's code */
 
 static inline uint32_t
 prof_table_find(const prof_range_t *range, uintptr_t pc)

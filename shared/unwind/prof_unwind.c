@@ -202,7 +202,7 @@ prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
     uint32_t   load;
     uintptr_t  at;
 
-    /* the address is marked, or not an address of a process */
+    /* the address is marked, or is not an address of the process */
 
     if (prof_load(*pc)) {
         return PROF_OK;
@@ -219,7 +219,10 @@ prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
 }
 
 
-/* the load of all objects that were at the address; there must be only one */
+/*
+ * Finds the loads of all objects that were at the address.  The result is only
+ * known if there was one object.
+ */
 
 static int
 prof_unwind_loads(const prof_unwind_t *const *u, uint32_t n, uintptr_t at,
@@ -269,7 +272,7 @@ prof_unwind_loads(const prof_unwind_t *const *u, uint32_t n, uintptr_t at,
         return PROF_OK;
     }
 
-    /* another object that no snapshot contains may have been there */
+    /* an object that no snapshot contains may have been there */
 
 unknown:
 

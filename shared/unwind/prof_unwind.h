@@ -62,9 +62,9 @@ typedef struct prof_walk_s    prof_walk_t;      /* prof_walk.h */
 /*
  * The engine of an interpreter.  The walk calls frame() for frames in the code
  * of the interpreter, and for frames in code without unwind information, which
- * the interpreter may have compiled.  frame() records the functions of scripts
- * that this frame runs, then the frame itself, and goes to its caller.  It
- * returns a prof_walk_e; PROF_WALK_OTHER if the frame is not the engine's.
+ * the interpreter may have compiled. frame() records the script functions that
+ * this frame runs, then the frame itself, and goes to its caller.  It returns
+ * a prof_walk_e; PROF_WALK_OTHER if the frame does not belong to the engine.
  * Context of frame(): signal handler.
  */
 
@@ -84,7 +84,7 @@ typedef struct {
     uint64_t     offset;        /* file offset of "start" */
     const char  *path;          /* "/usr/sbin/nginx", "[vdso]"; never NULL */
     uint8_t      build_id[PROF_BUILD_ID_MAX];
-    uint32_t     build_id_len;  /* 0: the object has none */
+    uint32_t     build_id_len;  /* 0: the object has no build-id */
 } prof_object_t;
 
 
@@ -101,9 +101,9 @@ typedef struct {
 
 
 /*
- * Caller-owned cache of recent (pc -> row) look-ups, one for each sampled
- * thread.  Its snapshot is 0 before its first use.  A walk clears it when it
- * contains rows of another snapshot.
+ * A cache of recent (pc -> row) look-ups for one sampled thread.  The caller
+ * owns it, and sets its snapshot to 0 before the first use.  A walk clears the
+ * cache when it contains rows of another snapshot.
  */
 
 #define PROF_WALK_CACHE  1024
@@ -121,25 +121,25 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Builds a snapshot of all objects that are loaded now.  Returns NULL if there
- * is no memory.  Context: not in a signal.
+ * Builds a snapshot of all objects that are loaded now.  Returns NULL if
+ * memory is short.  Context: not in a signal.
  */
 prof_unwind_t *prof_unwind_create(void);
 
 /*
  * Builds a snapshot of all objects that are loaded now, and reuses the parts
- * of the old snapshot that have not changed.  With "remember" it also contains
- * the unloaded objects of the old snapshot, up to a limit.  Returns NULL if
- * there is no memory.  Context: not in a signal.
+ * of the old snapshot that have not changed.  With "remember" the new snapshot
+ * also contains the unloaded objects of the old snapshot, up to a limit.
+ * Returns NULL if memory is short.  Context: not in a signal.
  */
 prof_unwind_t *prof_unwind_update(const prof_unwind_t *old, int remember);
 
-/* sets the engine of a new snapshot, by which no walk was made yet */
+/* sets the engine of a new snapshot that no walk has used yet */
 void prof_unwind_engine(prof_unwind_t *u, const prof_engine_code_t *code);
 
 /*
- * A new snapshot has one holder.  It is freed with its last holder.  Context:
- * not in a signal; one thread.
+ * Adds and removes a holder.  A new snapshot has one holder, and is freed when
+ * its last holder releases it.  Context: not in a signal; one thread.
  */
 void prof_unwind_hold(const prof_unwind_t *u);
 void prof_unwind_release(const prof_unwind_t *u);
@@ -154,62 +154,62 @@ void prof_unwind_info(const prof_unwind_t *u, prof_unwind_info_t *info);
 
 
 /*
- * The loaded object number i, by address, or NULL if there are fewer.  Objects
- * are valid as long as the snapshot, and the same in all snapshots.
+ * Returns the loaded object number i, by address, or NULL if there are fewer.
+ * Objects are valid as long as the snapshot, and the same in all snapshots.
  */
 const prof_object_t *prof_unwind_object_at(const prof_unwind_t *u, uint32_t i);
 
-/* the object whose executable range contains the marked address, or NULL */
+/* returns the object whose code contains the marked address, or NULL */
 const prof_object_t *prof_unwind_object(const prof_unwind_t *u,
     uintptr_t pc);
 
 /*
- * Start and length of the unwind entry (FDE) that covers the marked address:
- * the function, or the part of a function.  Returns the start, not marked, or
- * 0 if no entry covers the address.
+ * Finds the unwind entry (FDE) that covers the marked address: a function, or
+ * a part of a function.  Returns its start, not marked, and sets *len.
+ * Returns 0 if no entry covers the address.
  */
 uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
     size_t *len);
 
 /*
- * Marks an address that was sampled while these n snapshots were current.
- * call  not 0: the address is behind the code, as return addresses are Returns
- * PROF_OK, or PROF_LIMIT if the snapshots have different objects there: the
- * load is PROF_LOAD_NONE then.
+ * Marks an address that was sampled while these n snapshots were current.  A
+ * "call" other than 0 means that the address is a return address, which is
+ * behind the code.  Returns PROF_OK, or PROF_LIMIT if the snapshots have
+ * different objects there; the load is then PROF_LOAD_NONE.
  */
 int prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
     uint32_t call);
 
-/* removes the mark of an address without an object */
+/* returns the address without its mark, for addresses without an object */
 uintptr_t prof_unwind_unmark(uintptr_t pc);
 
-/* whether marking by this snapshot changes no address */
+/* returns whether marking by this snapshot changes no address */
 int prof_unwind_plain(const prof_unwind_t *u);
 
 /*
  * Walks the stack of an interrupted thread.
  *
- * uc    the context that the kernel gave to the signal handler
+ * uc    the context that the kernel passed to the signal handler
  * top   frames whose CFA is above this address are not recorded: the walk is
  *       complete when it meets the first of them.  The stack is read only
- *       within [sp, top), sp being lowered by the ABI's red zone.  0: nothing
- *       is known of the stack, which is bad then after its first address.
- * pcs   receives the addresses, innermost first.  The first is the
- *       interrupted instruction, the others are return addresses.  One that
- *       would read as a name (a call of a null pointer) is left out.
- * max   room in pcs
- * st    counters truncated, no_unwind, bad_stack and scanned are advanced
+ *       within [sp, top); the ABI's red zone lowers sp.  0: the bounds of the
+ *       stack are unknown, so the walk has one address and a bad stack
+ * pcs   receives the addresses, innermost first.  The first one is the
+ *       interrupted instruction, the others are return addresses.  Addresses
+ *       that would read as names (a call of a null pointer) are omitted
+ * max   number of elements of pcs
+ * st    the counters truncated, no_unwind, bad_stack and scanned are advanced
  *
- * *end is set to 0 when the walk reached top or the outermost frame, else to
- * the fixed frame name (PROF_FRAME_TRUNCATED, _NO_UNWIND, _BAD_STACK) that
- * tells why it ended.
- * Returns the number of addresses written.
+ * *end is set to 0 when the walk reached top or the outermost frame.
+ * Otherwise it is the fixed frame name (PROF_FRAME_TRUNCATED, _NO_UNWIND,
+ * _BAD_STACK) of the reason.  Returns the number of addresses.
  *
- * At code without unwind information the stack is scanned for a return address
- * (prof_scan_sig.c); that makes system calls, which change nothing.
+ * In code without unwind information, the stack is scanned for a return
+ * address (prof_scan_sig.c).  The scan makes system calls, which change
+ * nothing.
  *
  * Context: signal handler.  No call, no lock, no allocation, no TLS; errno is
- * not touched.
+ * not changed.
  */
 uint32_t prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
     const ucontext_t *uc, uintptr_t top, uintptr_t *pcs, uint32_t max,

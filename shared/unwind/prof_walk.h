@@ -36,12 +36,12 @@
 
 
 /*
- * The stack of an interpreter whose remaining functions are run by a frame that
- * the walk has not reached yet.
+ * The stack of an interpreter.  A frame that the walk has not reached yet runs
+ * its remaining functions.
  */
 
 typedef struct {
-    uintptr_t             state;    /* whose stack it is */
+    uintptr_t             state;    /* identifies the stack */
     uintptr_t             base;     /* the next function on it */
     uintptr_t             frame;    /* the stack pointer of the frame */
 } prof_walk_chain_t;
@@ -81,7 +81,7 @@ typedef enum {
 
 PROF_HIDDEN_BEGIN
 
-/* PROF_WALK_NEXT, or PROF_WALK_TRUNCATED if there is no room */
+/* returns PROF_WALK_NEXT, or PROF_WALK_TRUNCATED if pcs is full */
 prof_walk_e prof_walk_record(prof_walk_t *w);
 
 /*
@@ -92,8 +92,8 @@ prof_walk_e prof_walk_record(prof_walk_t *w);
 prof_walk_e prof_walk_scan(prof_walk_t *w, int known);
 
 /*
- * The register PROF_ARCH_DWARF_AUX of the frame w->f, found by another walk
- * from the last context.  Returns 0 if it is lost.
+ * Returns in *value the register PROF_ARCH_DWARF_AUX of the frame w->f.  Walks
+ * again from the last context to find it.  Returns 0 if the register is lost.
  */
 int prof_walk_aux(prof_walk_t *w, uintptr_t *value);
 

@@ -128,7 +128,7 @@ prof_walk_start(prof_walk_t *w)
 }
 
 
-/* rows that are not in the walk's cache */
+/* finds a row that is not in the walk's cache */
 
 static uint64_t
 prof_walk_row(const prof_unwind_t *u, uintptr_t at)
@@ -141,7 +141,7 @@ prof_walk_row(const prof_unwind_t *u, uintptr_t at)
 }
 
 
-/* frames whose CFA prof_arch_cfa() does not know */
+/* computes the CFA of frames that prof_arch_cfa() does not know */
 
 static __attribute__((noinline)) prof_walk_e
 prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
@@ -245,7 +245,7 @@ prof_walk_leaf(prof_walk_t *w)
 }
 
 
-/* frames whose CFA is above top, or invalid */
+/* handles frames whose CFA is above top, or invalid */
 
 static __attribute__((noinline)) prof_walk_e
 prof_walk_beyond(prof_walk_t *w, uintptr_t cfa)
@@ -316,7 +316,7 @@ prof_walk_signal(prof_walk_t *w)
         return rc;
     }
 
-    /* a handler that ran on an alternate stack */
+    /* the handler ran on an alternate stack */
 
     if ((f.sp & 7) || f.sp <= sp || f.sp > w->top) {
         return PROF_WALK_BAD_STACK;

@@ -191,7 +191,7 @@ prof_diff_scale(const prof_diff_t *d, uint64_t weight)
     scaled = (double) weight / whole[PROF_DIFF_BEFORE]
              * whole[PROF_DIFF_AFTER];
 
-    /* sums of what an archive says may be larger than their parts */
+    /* sums from an archive are not trusted, and may be too large */
 
     return scaled < 1e18 ? (uint64_t) scaled : (uint64_t) 1e18;
 }

@@ -14,8 +14,8 @@
 
 
 typedef struct {
-    const char  *part;          /* of an object's file name */
-    uint32_t     start;         /* only at its beginning */
+    const char  *part;          /* in an object's file name */
+    uint32_t     start;         /* only at the beginning */
     uint32_t     kind;
 } prof_kind_object_t;
 
@@ -237,7 +237,7 @@ prof_kind_of_path(const char *path)
 static int
 prof_kind_enters(const char *name)
 {
-    /* the library has internal names for some: "__libc_read" */
+    /* the library has internal names for some of them: "__libc_read" */
 
     while (*name == '_') {
         name++;

@@ -20,7 +20,7 @@
 #include "views/prof_view.h"
 
 
-/* columns: the class in pictures; the text for people */
+/* columns: the class in pictures, the text for readers */
 
 #define PROF_KINDS(x)                                                         \
     x(PROGRAM,  "p",  "program")                                              \
@@ -53,29 +53,29 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* PROF_KIND_MAX of them */
+/* PROF_KIND_MAX elements */
 extern const prof_kind_t  prof_kinds[];
 
 /*
- * The kind of a symbolized frame; prof_kind_object() does not distinguish
- * system calls from other functions of the C library.
+ * Returns the kind of a symbolized frame. prof_kind_object() does not
+ * distinguish system calls from other functions of the C library.
  */
 uint32_t prof_kind(const prof_profile_t *p, const prof_frame_t *f);
 uint32_t prof_kind_object(const prof_profile_t *p, const prof_frame_t *f);
 
 /*
- * The kinds of the functions of a view.  Stages below a waiting frame are
- * causes of waiting, and have its kind.
- * Returns an array for free(), or NULL when memory is short.
+ * Returns the kinds of the functions of a view.  Stages below a waiting frame
+ * are causes of waiting, and have its kind.  Returns an array for free(), or
+ * NULL if memory is short.
  */
 uint32_t *prof_kind_functions(const prof_profile_t *p, const prof_view_t *v);
 
-/* the kinds of the nodes: one name may be both a stage and a cause */
+/* returns the kinds of the nodes: one name may be both a stage and a cause */
 uint32_t *prof_kind_nodes(const prof_profile_t *p, const prof_view_t *v);
 
 /*
- * Appends the text of a kind, not escaped.  That of PROF_KIND_PROGRAM is the
- * file name of the program.
+ * Appends the text of a kind, not escaped.  The text of PROF_KIND_PROGRAM is
+ * the file name of the program.
  */
 void prof_kind_text(const prof_profile_t *p, uint32_t kind, prof_buf_t *b);
 

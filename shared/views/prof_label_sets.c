@@ -118,7 +118,7 @@ prof_label_sets_text(const prof_profile_t *p, uint32_t labels, prof_buf_t *b)
         labels = p->labels[labels].rest;
     }
 
-    /* in the order in which they were added */
+    /* in the order in which the labels were added */
 
     while (n) {
         label = set[--n];

@@ -26,15 +26,14 @@ typedef struct {
 
 
 typedef struct {
-    prof_label_set_t  *sets;        /* owned; the heaviest first, by the
-                                       measure that is to be shown first */
+    prof_label_set_t  *sets;        /* owned; the heaviest is first */
     uint32_t           n;
 } prof_label_sets_t;
 
 
 PROF_HIDDEN_BEGIN
 
-/* PROF_OK, or PROF_ERROR when memory is short; call free() in both cases */
+/* returns PROF_OK or PROF_ERROR (memory); call free() in both cases */
 int prof_label_sets_init(prof_label_sets_t *s, const prof_profile_t *p);
 void prof_label_sets_free(prof_label_sets_t *s);
 

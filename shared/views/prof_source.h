@@ -19,26 +19,26 @@
 
 
 typedef struct {
-    const char  *name;          /* for machines: "symbols" */
-    const char  *text;          /* for people: "symbol table" */
+    const char  *name;          /* in files: "symbols" */
+    const char  *text;          /* for readers: "symbol table" */
 } prof_source_t;
 
 
 PROF_HIDDEN_BEGIN
 
-/* PROF_SOURCE_MAX of them */
+/* PROF_SOURCE_MAX elements */
 extern const prof_source_t  prof_sources[];
 
 /*
- * The source of a function's name.  The names of inlined functions come from
- * debugging information.
+ * Returns the source of a function's name.  The names of inlined functions
+ * come from debugging information.
  */
 uint32_t prof_source_function(const prof_profile_t *p,
     const prof_view_function_t *func);
 
 /*
- * Appends the number of addresses by source, the best source first:
- * "3 debug, 20 symbols, 7 offset".  Nothing if no frame is code.
+ * Appends the number of addresses by source, the best source first: "3 debug,
+ * 20 symbols, 7 offset".  Appends nothing if no frame is code.
  */
 void prof_source_addresses(const prof_profile_t *p, prof_buf_t *b);
 

@@ -362,7 +362,7 @@ prof_summary_frequency(const prof_profile_t *p)
 
     frequency = p->stats.samples * 1e9 / p->running + 0.5;
 
-    /* numbers that no capture makes may come from an archive */
+    /* an archive may contain numbers that no capture makes */
 
     return frequency < 1e18 ? (uint64_t) frequency : (uint64_t) 1e18;
 }

@@ -30,20 +30,20 @@ typedef enum {
 
 
 typedef struct {
-    const char  *name;          /* for machines: "lost_ring" */
-    const char  *text;          /* for people; of a fact its name */
+    const char  *name;          /* in files: "lost_ring" */
+    const char  *text;          /* for readers; the name of a fact */
     uint32_t     unit;          /* prof_summary_e */
     const char  *value;         /* any bytes */
     uint64_t     number;
 } prof_summary_t;
 
 
-/* a result other than PROF_OK ends the summary, which returns it */
+/* a result other than PROF_OK ends the summary, which returns this result */
 
 typedef int (*prof_summary_pt)(void *data, const prof_summary_t *item);
 
 
-/* warning: the line tells what the picture does not show */
+/* warning: the line names data that the picture does not show */
 
 typedef void (*prof_notes_pt)(void *data, const prof_buf_t *line,
     int warning);
@@ -55,31 +55,31 @@ PROF_HIDDEN_BEGIN
 int prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data);
 
 /*
- * Appends one line for a measure, as the name of its picture:
- * "wall: GET /a, 123.4 ms, 118 samples at 956 Hz (asked: 1000), 0 lost"
- * "alloc_space: GET /a, 1.5 MB, all allocations"
+ * Appends one line for a measure, as the name of its picture: "wall: GET /a,
+ * 123.4 ms, 118 samples at 956 Hz (asked: 1000), 0 lost", "alloc_space: GET
+ * /a, 1.5 MB, all allocations"
  */
 void prof_summary_line(const prof_profile_t *p, uint32_t measure,
     prof_buf_t *b);
 
-/* "123.4 ms", "1.5 MB" */
+/* append "123.4 ms" and "1.5 MB" */
 void prof_summary_duration(prof_buf_t *b, uint64_t ns);
 void prof_summary_size(prof_buf_t *b, uint64_t bytes);
 
-/* "all allocations", "one sample each 512.0 KB" */
+/* appends "all allocations" or "one sample each 512.0 KB" */
 void prof_summary_interval(const prof_profile_t *p, prof_buf_t *b);
 
-/* samples taken for each second in turns, Hz */
+/* returns the samples for each second in turns, Hz */
 uint64_t prof_summary_frequency(const prof_profile_t *p);
 
 /*
- * Calls fn with each line that a picture says about its profile: how long it
- * took, how much of it was seen, and what was not.  A line is not escaped.
- * Warnings come last.
+ * Calls fn with each line of a picture's notes about its profile: how long the
+ * capture took, how much was sampled, and how much was lost.  A line is not
+ * escaped.  Warnings come last.
  */
 void prof_notes(const prof_profile_t *p, prof_notes_pt fn, void *data);
 
-/* why a picture is empty: "0 samples, the request used 38.0 us of CPU time" */
+/* appends why a picture is empty: "0 samples, the request used 38.0 us" */
 void prof_notes_empty(const prof_profile_t *p, prof_buf_t *b);
 
 PROF_HIDDEN_END

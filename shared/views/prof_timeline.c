@@ -138,8 +138,8 @@ prof_timeline_shorten(prof_timeline_t *t, uint32_t max)
     low = 1;
 
     /*
-     * Each heavy run may leave an incomplete group before it.  So there are at
-     * most twice the total by the target groups, and one more.
+     * Each heavy run may leave an incomplete group before it.  So the number
+     * of groups is at most twice the total by the target, and one more.
      */
 
     high = t->total / (max - 1) * 2 + 2;
@@ -162,7 +162,7 @@ prof_timeline_shorten(prof_timeline_t *t, uint32_t max)
 }
 
 
-/* returns the number of groups of that weight; "make" makes them */
+/* returns the number of groups of this weight; with "make" it makes them */
 
 static uint32_t
 prof_timeline_groups(prof_timeline_t *t, uint32_t n, uint64_t target,
@@ -207,7 +207,7 @@ prof_timeline_groups(prof_timeline_t *t, uint32_t n, uint64_t target,
 
 
 /*
- * Makes one run of the runs [first, last).  It is written to the same array, at
+ * Merges the runs [first, last).  The result is written to the same array, at
  * or before the position of the runs that are read.
  */
 

@@ -19,7 +19,7 @@
 
 
 typedef struct {
-    uint32_t          node;     /* of the view */
+    uint32_t          node;     /* node of the view */
     uint64_t          weight;
 } prof_timeline_run_t;
 
@@ -27,13 +27,12 @@ typedef struct {
 typedef struct {
     prof_timeline_run_t  *runs;
     uint32_t              nruns;
-    uint32_t              nmerged;  /* the number of runs before they were
-                                       reduced to the limit; 0: all are kept */
+    uint32_t              nmerged;  /* runs before reduction, or 0 */
     uint64_t              total;
 } prof_timeline_t;
 
 
-/* entries of all sets of labels */
+/* the entries of all sets of labels */
 
 #define PROF_TIMELINE_ALL  (PROF_NONE - 1)
 
@@ -42,9 +41,9 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Uses the entries that have a weight in the measure: all of them, or those
- * with that set of labels.  Entries of series without an order are sorted by
+ * with this set of labels.  Entries of series without an order are sorted by
  * node.  If there are more than max runs, neighbors share a stack; the total
- * stays exact.  Returns PROF_OK, or PROF_ERROR when memory is short.
+ * stays exact.  Returns PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_timeline_init(prof_timeline_t *t, const prof_profile_t *p,
     const prof_view_t *v, uint32_t measure, uint32_t labels, uint32_t max);

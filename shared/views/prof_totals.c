@@ -12,7 +12,7 @@
 typedef struct {
     const prof_view_t  *view;
     const uint32_t     *group;
-    uint32_t           *open;       /* nodes of a group on the path */
+    uint32_t           *open;       /* nodes of each group on the path */
     uint32_t           *path;       /* node by depth */
     uint32_t            depth;      /* nodes on the path */
 } prof_totals_ctx_t;
@@ -24,9 +24,9 @@ static int prof_totals_cmp(const void *one, const void *two, void *data);
 
 
 /*
- * Nodes are taken in their own order, which is nearly that of their paths, as
- * a capture adds a stack from its root on: so the path to a node is mostly that
- * of the one before, and memory is read from start to end.
+ * Nodes are visited in their own order.  A capture adds a stack from its root
+ * on, so the path to a node resembles the path before it, and memory is read
+ * from start to end.
  */
 
 prof_total_t *
@@ -77,7 +77,7 @@ done:
 }
 
 
-/* makes the path that of the node */
+/* replaces the path by the path of the node */
 
 static void
 prof_totals_enter(prof_totals_ctx_t *ctx, uint32_t node)
@@ -88,7 +88,7 @@ prof_totals_enter(prof_totals_ctx_t *ctx, uint32_t node)
     nodes = ctx->view->nodes;
     depth = nodes[node].depth;
 
-    /* up to where both are the same */
+    /* keep the common part of both paths */
 
     above = depth;
 

@@ -30,13 +30,13 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Returns the sums of n groups; group[i] is the group of function i of the
- * view.  A group below itself (recursion) is counted once.
- * Returns an array for free(), or NULL when memory is short.
+ * view.  A group below itself (recursion) is counted once.  Returns an array
+ * for free(), or NULL if memory is short.
  */
 prof_total_t *prof_totals_create(const prof_view_t *v, const uint32_t *group,
     uint32_t n);
 
-/* sorts by self, then by total, in that column, the largest first */
+/* sorts by self, then by total, in this column; the largest is first */
 void prof_totals_sort(prof_total_t *totals, uint32_t n, uint32_t column);
 
 PROF_HIDDEN_END

@@ -189,9 +189,10 @@ prof_view_functions(prof_view_ctx_t *ctx)
 
 
 /*
- * The label of a place in a script, "app.lua:40 handler", malloc()ed; NULL for
- * other frames.  A source that is no file has a name with parentheses or
- * brackets, "content_by_lua(nginx.conf:9)", in which a slash separates nothing.
+ * Returns the label of a place in a script, "app.lua:40 handler", malloc()ed;
+ * NULL for other frames.  A source that is not a file has a name with
+ * parentheses or brackets, "content_by_lua(nginx.conf:9)", in which a slash
+ * separates nothing.
  */
 
 static int
@@ -221,7 +222,7 @@ prof_view_label(const prof_frame_t *f, char **label)
 }
 
 
-/* takes the text, which may be the function's name; NULL: none is owned */
+/* owns the text, which may be the function's name; NULL: there is no text */
 
 static uint32_t
 prof_view_named(prof_view_ctx_t *ctx, prof_view_function_t *func, char *text)

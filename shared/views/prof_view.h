@@ -37,10 +37,9 @@
 typedef struct {
     const char  *name;
     const char  *file;          /* source; NULL: unknown */
-    uint32_t     line;          /* of the place, or where the function begins in
-                                   that file; 0: unknown */
-    uint32_t     frame;         /* the first of the profile's frames in it */
-    uint32_t     inlined;       /* into the function of its frames */
+    uint32_t     line;          /* of the place or function; 0: unknown */
+    uint32_t     frame;         /* the first frame of the profile in it */
+    uint32_t     inlined;       /* of the inlined function in the frame */
 } prof_view_function_t;
 
 
@@ -50,15 +49,14 @@ typedef struct {
     uint32_t     parent;        /* index, or PROF_NONE for a root */
     uint32_t     function;      /* index */
     uint32_t     depth;         /* 0 for a root */
-    uint32_t     child;         /* after prof_view_order(): first child, or
-                                   PROF_NONE */
+    uint32_t     child;         /* after prof_view_order(), or none */
     uint32_t     next;          /* next child of the parent, or PROF_NONE */
 } prof_view_node_t;
 
 
 /*
  * Weights are in columns.  For node i and column k, self[i * ncolumns + k] is
- * the weight of stacks that end at the node, and total[] is that of stacks
+ * the weight of stacks that end at the node. total[] has the weight of stacks
  * that end there or below.
  */
 
@@ -67,15 +65,15 @@ typedef struct {
     uint32_t               nfunctions;
     prof_view_node_t      *nodes;
     uint32_t               nnodes;
-    uint32_t               root;        /* as "child": first root */
-    uint32_t               depth;       /* of the deepest node, plus one */
+    uint32_t               root;        /* first root, or PROF_NONE */
+    uint32_t               depth;       /* maximum depth, plus one */
     uint32_t              *map;         /* profile's node -> node */
     uint32_t               ncolumns;
-    uint32_t               measure[PROF_MEASURE_MAX];   /* of a column */
+    uint32_t               measure[PROF_MEASURE_MAX];   /* by column */
     uint64_t              *self;
     uint64_t              *total;
     uint64_t               whole[PROF_MEASURE_MAX];     /* sum of a column */
-    char                 **names;       /* owned texts; NULL: it is another's */
+    char                 **names;       /* owned texts; NULL: not owned */
 } prof_view_t;
 
 
@@ -84,7 +82,8 @@ typedef struct {
 
 
 /*
- * A text for the name of a function, malloc()ed; NULL when memory is short.
+ * A name function returns a malloc()ed text for the name of a function, or
+ * NULL if memory is short.
  */
 
 typedef char *(*prof_view_name_pt)(const char *name);
@@ -97,30 +96,30 @@ PROF_HIDDEN_BEGIN
  *
  * Without a name function, functions differ by object, unwind entry, name,
  * source, and by whether they are inlined.  With a name function, all
- * functions that it gives the same text are one function of that name.
+ * functions with the same text are one function of that name.
  *
  * The view has a column for each of the n measures.
  *
- * Returns NULL when memory is short.
+ * Returns NULL if memory is short.
  */
 prof_view_t *prof_view_create(const prof_profile_t *p,
     prof_view_name_pt name, const uint32_t *measures, uint32_t n);
 void prof_view_destroy(prof_view_t *v);
 
-/* the column of a measure, or 0 */
+/* returns the column of a measure, or 0 */
 uint32_t prof_view_column(const prof_view_t *v, uint32_t measure);
 
 /*
  * Links the children of nodes in the order of their names.  If share is not 0,
  * only nodes with at least 1 / share of the whole in any column get their
- * children.  PROF_OK, or PROF_ERROR when memory is short.
+ * children.  Returns PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_view_order(prof_view_t *v, uint32_t share);
 
 /*
- * For other weights, in a view that was created without measures:
- * prof_view_columns() makes n zeroed columns, and prof_view_sum() computes the
- * totals after self[] was filled.
+ * These functions set other weights in a view that was created without
+ * measures. prof_view_columns() makes n zeroed columns, and prof_view_sum()
+ * computes the totals after the caller has filled self[].
  */
 int prof_view_columns(prof_view_t *v, uint32_t n);
 void prof_view_sum(prof_view_t *v);
