@@ -12,6 +12,7 @@
 #include "keep/ngx_http_profile_keep.h"
 #include "request/ngx_http_profile_object.h"
 #include "roles/ngx_http_profile_roles.h"
+#include "stages/ngx_http_profile_stages.h"
 #include "main/ngx_http_profile_process.h"
 #include "main/ngx_http_profile_rooms.h"
 #include "workers/ngx_http_profile_workers.h"
@@ -269,6 +270,13 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 
     ngx_http_profile_configure(cycle, pmcf);
     ngx_http_profile_inbox_open(cycle);
+
+    /*
+     * Finds Lua's functions before a capture needs them: a look-up waits while
+     * another thread loads an object, and there is no such thread yet.
+     */
+
+    (void) ngx_http_profile_lua_state();
 
     return NGX_OK;
 }

@@ -33,6 +33,10 @@
 
 #define PROF_LUAJIT_LEN   1777
 
+/* objects without LuaJIT, whose paths have "lua" */
+
+#define PROF_LUAJIT_SEEN  16
+
 
 /* the part of global_State that is searched, and of jit_State behind it */
 #define PROF_LUAJIT_GLOBAL  0x400
@@ -89,7 +93,10 @@ typedef struct {
 
 static int prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
     const char **state);
-static void *prof_luajit_find(const prof_unwind_t *u);
+static uintptr_t prof_luajit_mark(const prof_unwind_t *u, uintptr_t address);
+static int prof_luajit_loaded(const prof_unwind_t *u, uintptr_t at);
+static void *prof_luajit_find(const prof_unwind_t *u, prof_luajit_api_t *api);
+static void *prof_luajit_open(const char *path, prof_luajit_api_t *api);
 static int prof_luajit_api(void *handle, prof_luajit_api_t *api);
 static const char *prof_luajit_calibrate(prof_unwind_t *u,
     const prof_luajit_api_t *api);
@@ -144,7 +151,18 @@ static const uint8_t  prof_luajit_loop_lines[] = { 4, 5 };
 
 static prof_luajit_trial_t  *prof_luajit_running;
 
-static const prof_object_t  *prof_luajit_object;
+/*
+ * The object with LuaJIT, by the marked address of its luaJIT_setmode(); 0: no
+ * object is known.  To look a function up, the loader's lock is needed, and
+ * another thread may hold this lock for as long as it loads an object.  So only
+ * objects that may have LuaJIT are looked at, and each of them once: "seen" are
+ * marked addresses of the others.
+ */
+
+static uintptr_t             prof_luajit_at;
+static uintptr_t             prof_luajit_seen[PROF_LUAJIT_SEEN];
+static uint32_t              prof_luajit_nseen;
+static int                   prof_luajit_program;    /* was looked at */
 static const char           *prof_luajit_why;
 
 
@@ -152,34 +170,25 @@ static int
 prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
     const char **state)
 {
-    void                 *handle;
-    prof_luajit_api_t     api;
-    const prof_object_t  *object;
+    void               *handle;
+    prof_luajit_api_t   api;
 
-    memset(&api, 0, sizeof(api));
+    if (prof_luajit_at == 0 || !prof_luajit_loaded(u, prof_luajit_at)) {
 
-    handle = prof_luajit_find(u);
+        prof_luajit_at = 0;
+        handle = prof_luajit_find(u, &api);
 
-    if (handle == NULL) {
-        return PROF_LIMIT;
-    }
+        if (handle == NULL) {
+            return PROF_LIMIT;
+        }
 
-    if (prof_luajit_api(handle, &api) != PROF_OK) {
-        (void) dlclose(handle);
-        return PROF_LIMIT;
-    }
+        prof_luajit_at = prof_luajit_mark(u, (uintptr_t) api.luaJIT_setmode);
 
-    /* objects are the same in all tables, as long as they are loaded */
-
-    object = prof_unwind_object(u, (uintptr_t) api.luaJIT_setmode);
-
-    if (object != prof_luajit_object) {
-        prof_luajit_object = object;
         memset(&prof_luajit, 0, sizeof(prof_luajit));
         prof_luajit_why = prof_luajit_calibrate(u, &api);
-    }
 
-    (void) dlclose(handle);
+        (void) dlclose(handle);
+    }
 
     if (prof_luajit_why) {
         *state = prof_luajit_why;
@@ -197,13 +206,33 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
 }
 
 
+static uintptr_t
+prof_luajit_mark(const prof_unwind_t *u, uintptr_t address)
+{
+    (void) prof_unwind_mark(&u, 1, &address, 0);
+
+    return address;
+}
+
+
+/* whether the object of a marked address is still the same */
+
+static int
+prof_luajit_loaded(const prof_unwind_t *u, uintptr_t at)
+{
+    return prof_luajit_mark(u, prof_unwind_address(at)) == at
+           && prof_unwind_object(u, at) != NULL;
+}
+
+
 /* a handle of the object with LuaJIT's API, or of one that is linked to it */
 
 static void *
-prof_luajit_find(const prof_unwind_t *u)
+prof_luajit_find(const prof_unwind_t *u, prof_luajit_api_t *api)
 {
     void                 *handle;
-    uint32_t              i;
+    uint32_t              i, j;
+    uintptr_t             at;
     const prof_object_t  *object;
 
     for (i = 0; (object = prof_unwind_object_at(u, i)) != NULL; i++) {
@@ -212,21 +241,44 @@ prof_luajit_find(const prof_unwind_t *u)
             continue;
         }
 
-        handle = dlopen(object->path, RTLD_LAZY|RTLD_NOLOAD);
+        at = prof_luajit_mark(u, object->start);
 
-        if (handle) {
-
-            if (dlsym(handle, "luaJIT_setmode")) {
-                return handle;
-            }
-
-            (void) dlclose(handle);
+        for (j = 0; j < PROF_LUAJIT_SEEN && prof_luajit_seen[j] != at; j++) {
+            /* void */
         }
+
+        if (j < PROF_LUAJIT_SEEN) {
+            continue;
+        }
+
+        handle = prof_luajit_open(object->path, api);
+        if (handle) {
+            return handle;
+        }
+
+        prof_luajit_seen[prof_luajit_nseen++ % PROF_LUAJIT_SEEN] = at;
     }
 
-    handle = dlopen(NULL, RTLD_LAZY);
+    if (prof_luajit_program) {
+        return NULL;
+    }
 
-    if (handle && dlsym(handle, "luaJIT_setmode") == NULL) {
+    prof_luajit_program = 1;
+
+    return prof_luajit_open(NULL, api);
+}
+
+
+/* path: of an object that is loaded; NULL: the program */
+
+static void *
+prof_luajit_open(const char *path, prof_luajit_api_t *api)
+{
+    void  *handle;
+
+    handle = dlopen(path, path ? RTLD_LAZY|RTLD_NOLOAD : RTLD_LAZY);
+
+    if (handle && prof_luajit_api(handle, api) != PROF_OK) {
         (void) dlclose(handle);
         handle = NULL;
     }

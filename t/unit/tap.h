@@ -27,9 +27,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 
 #define TAP_UNUSED  __attribute__((unused))
+
+/* of one program, in valgrind or with sanitizers, too */
+#define TAP_SECONDS  900
 
 /* a failure is reported with the file and line of the assertion */
 
@@ -72,6 +76,15 @@ TAP_UNUSED static int tap_result(const char *file, int line, int cond,
     const char *fmt, va_list args);
 TAP_UNUSED static void tap_dump(const char *name, const void *data,
     size_t len);
+
+
+/* a test that hangs fails, and does not hold up the tests behind it */
+
+__attribute__((constructor)) static void
+tap_limit(void)
+{
+    (void) alarm(TAP_SECONDS);
+}
 
 
 /* optional: detects a program that ended too early, even with the status 0 */
