@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# What profile_accounting, profile_keep and profile_stall_threshold cost every
-# request: throughput and CPU time per request, as ratios to nginx with the
-# module loaded and nothing switched on.
+# What profile_accounting, profile_keep, profile_stall_threshold and
+# profile_metrics cost every request: throughput and CPU time per request, as
+# ratios to nginx with the module loaded and nothing switched on.
 #
 # Each round starts all variants again and loads them in turn, a tenth of a
 # second at a time, until each has had its seconds.  Workers run on one CPU and
@@ -57,6 +57,8 @@ my @variants = (
     [ 'accounting, logged' => 'profile_accounting on;', $times ],
     [ 'keep at 99 Hz' => 'profile_keep 0;' ],
     [ stalls => 'profile_stall_threshold 50ms;' ],
+    [ metrics => "server { listen unix:$dir/metrics; "
+                 . 'location / { profile_metrics; } }' ],
 );
 
 # plain, and those that match

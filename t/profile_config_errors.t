@@ -104,6 +104,22 @@ config_fails('profile_keep in a location',
              'location / { profile_keep 1 rate=1; }',
              qr/"profile_keep" directive is not allowed here/);
 
+for my $value (qw/ locations=0 locations= locations=-1 locations=10001
+                   locations=x LOCATIONS=1 10 /, '""')
+{
+    my $told = $value eq '""' ? '' : $value;
+
+    config_fails("profile_metrics $value",
+                 "location / { profile_metrics $value; }",
+                 qr/"\Q$told\E" in "profile_metrics".*"locations=" with a number/);
+}
+
+config_fails('profile_metrics twice',
+             'location / { profile_metrics; profile_metrics; }',
+             qr/"profile_metrics" directive is duplicate/);
+config_fails('profile_metrics in a server', 'profile_metrics;',
+             qr/"profile_metrics" directive is not allowed here/);
+
 config_fails('a path that is too long', 'profile_store ' . 'a' x 4090 . ';',
              qr/the path in "profile_store" directive is longer than \d+ bytes/);
 config_fails('the path of something else',

@@ -38,12 +38,18 @@ typedef struct {
     size_t                      min_arg;      /* length of the shortest name */
     ngx_uint_t                  nlocations;   /* with profile_endpoint on */
     ngx_uint_t                  nconsoles;    /* with profile_console */
+    ngx_uint_t                  nmetrics;     /* with profile_metrics */
     ngx_uint_t                  accounting;   /* or more, in a server */
     ngx_uint_t                  untracked;    /* nothing of it, in a server */
     ngx_uint_t                  nkeeps;       /* with profile_keep */
     ngx_uint_t                  watch_frequency;  /* 0: not for all requests */
     ngx_msec_t                  stall;        /* 0: off */
     ngx_shm_zone_t             *stall_zone;   /* NULL: off */
+    ngx_uint_t                  places;       /* of profile_metrics: locations
+                                                 that are counted apart; 0:
+                                                 off */
+    ngx_array_t                 locations;    /* ngx_http_profile_location_t:
+                                                 all, for the places */
     ngx_uint_t                  max_captures;
     ngx_array_t                *local;        /* the default of allow, or NULL:
                                                  it is not in use */
@@ -107,7 +113,18 @@ typedef struct {
     ngx_str_t                  viewer;       /* directory; empty: none */
     ngx_uint_t                 console;      /* profile_console; it is not
                                                 inherited */
+    ngx_uint_t                 place;        /* of its metrics; the master sets
+                                                it before it starts workers */
 } ngx_http_profile_loc_conf_t;
+
+
+/* a location, or a server outside of its locations, by the names of both */
+
+typedef struct {
+    ngx_str_t                     server;
+    ngx_str_t                     name;
+    ngx_http_profile_loc_conf_t  *conf;
+} ngx_http_profile_location_t;
 
 
 /* a directive with a number, and what it may be */

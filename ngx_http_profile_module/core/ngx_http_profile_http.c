@@ -138,6 +138,21 @@ ngx_http_profile_accept_format(ngx_http_request_t *r,
 
 
 ngx_uint_t
+ngx_http_profile_accept_type(ngx_http_request_t *r, const char **types)
+{
+    ngx_str_t  value;
+
+    static ngx_str_t  name = ngx_string("Accept");
+
+    if (ngx_http_profile_header_value(r, &name, &value) != NGX_OK) {
+        return 0;
+    }
+
+    return prof_accept_type((char *) value.data, value.len, types);
+}
+
+
+ngx_uint_t
 ngx_http_profile_accept_gzip(ngx_http_request_t *r)
 {
     ngx_str_t  value;

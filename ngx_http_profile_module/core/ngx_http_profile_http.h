@@ -66,6 +66,14 @@ ngx_int_t ngx_http_profile_remove_header(ngx_http_request_t *r,
 const prof_encoder_t *ngx_http_profile_accept_format(ngx_http_request_t *r,
     const prof_encoder_t *preset);
 
+/*
+ * Returns the index of the content type that the request's Accept headers
+ * prefer.  The types end with NULL.  The first one is the answer if there is no
+ * such header or no memory to read several of them.
+ */
+ngx_uint_t ngx_http_profile_accept_type(ngx_http_request_t *r,
+    const char **types);
+
 /* returns 1 if the request's Accept-Encoding headers accept gzip */
 ngx_uint_t ngx_http_profile_accept_gzip(ngx_http_request_t *r);
 

@@ -280,6 +280,14 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
         && (tr == &ngx_http_profile_brief || tr->notes || tr->unnoted))
     {
         ngx_http_profile_observers.notes_logged(tr);
+
+        if (tr->request != r) {
+            tr = ngx_http_profile_find_track(r);
+        }
+    }
+
+    if (tr && ngx_http_profile_observers.counted) {
+        ngx_http_profile_observers.counted(tr);
     }
 
     if (r == ngx_http_profile_brief.request) {

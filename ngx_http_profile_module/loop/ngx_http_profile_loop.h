@@ -232,6 +232,9 @@ typedef struct {
 
     /* the request is freed */
     void        (*notes_drop)(ngx_http_profile_track_t *tr);
+
+    /* the request is logged, and its times are final */
+    void        (*counted)(ngx_http_profile_track_t *tr);
 } ngx_http_profile_observers_t;
 
 

@@ -197,7 +197,8 @@ ngx_http_profile_init(ngx_conf_t *cf)
     }
 
     if (pmcf->nlocations == 0) {
-        return pmcf->nconsoles ? ngx_http_profile_filter_init(cf) : NGX_OK;
+        return (pmcf->nconsoles + pmcf->nmetrics)
+               ? ngx_http_profile_filter_init(cf) : NGX_OK;
     }
 
     if (ngx_http_profile_init_headers(cf, pmcf)

@@ -10,6 +10,7 @@
 #include "request/ngx_http_profile_request.h"
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"
+#include "metrics/ngx_http_profile_metrics.h"
 #include "request/ngx_http_profile_object.h"
 #include "roles/ngx_http_profile_roles.h"
 #include "stages/ngx_http_profile_stages.h"
@@ -60,6 +61,8 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 
     /* a process without a master does not start again for a configuration */
+
+    ngx_http_profile_metrics_init(cycle);
 
     if (ngx_http_profile_serves) {
         ngx_http_profile_keep_zones(cycle);
@@ -236,6 +239,7 @@ ngx_http_profile_unload(void *data)
     }
 
     ngx_http_profile_inbox_close();
+    ngx_http_profile_metrics_close();
     prof_process_done();
 }
 
@@ -329,7 +333,10 @@ ngx_http_profile_configure(ngx_cycle_t *cycle,
     ngx_http_profile_min_arg = pmcf ? pmcf->min_arg : (size_t) -1;
     ngx_http_profile_everywhere = on && !pmcf->untracked;
     ngx_http_profile_stall_observe(on ? (uint64_t) pmcf->stall * 1000000 : 0);
-    ngx_http_profile_brief_asked = on && ngx_http_profile_asks_times(cycle);
+    ngx_http_profile_metrics_open(cycle);
+    ngx_http_profile_brief_asked = on
+                                   && (pmcf->places
+                                       || ngx_http_profile_asks_times(cycle));
 }
 
 

@@ -103,6 +103,30 @@ prof_accept_encoder(const char *s, size_t len, const prof_encoder_t *def)
 }
 
 
+unsigned
+prof_accept_type(const char *s, size_t len, const char **types)
+{
+    unsigned            i, chosen;
+    prof_accept_rank_t  best, rank;
+
+    chosen = 0;
+    best = prof_accept_rank(s, len, types[0]);
+    best.position = 0;
+
+    for (i = 1; types[i]; i++) {
+
+        rank = prof_accept_rank(s, len, types[i]);
+
+        if (prof_accept_better(&rank, &best)) {
+            best = rank;
+            chosen = i;
+        }
+    }
+
+    return chosen;
+}
+
+
 int
 prof_accept_gzip(const char *s, size_t len)
 {

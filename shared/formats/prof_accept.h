@@ -31,6 +31,14 @@ const prof_encoder_t *prof_accept_encoder(const char *s, size_t len,
     const prof_encoder_t *def);
 
 /*
+ * Returns the index of the type for a value of Accept: the type with the
+ * highest quality; among equals the one that is named most exactly; then the
+ * first of the list, then the one that the value names first.  The list ends
+ * with NULL.
+ */
+unsigned prof_accept_type(const char *s, size_t len, const char **types);
+
+/*
  * Returns whether a value of Accept-Encoding accepts gzip, and does not prefer
  * plain text.
  */

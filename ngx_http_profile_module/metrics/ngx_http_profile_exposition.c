@@ -1,0 +1,421 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The text of all metrics, in Prometheus' text format 0.0.4 or as OpenMetrics
+ * 1.0.0.  The formats differ in the metadata: OpenMetrics names a counter's
+ * family without "_total", has units, and an end.
+ *
+ * Context: any thread.
+ */
+
+
+#include "metrics/ngx_http_profile_pages.h"
+
+#include <string.h>
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_COUNTER = 0,
+    NGX_HTTP_PROFILE_GAUGE,
+    NGX_HTTP_PROFILE_HISTOGRAM
+} ngx_http_profile_metric_type_e;
+
+
+/* a metric; its name ends with its unit, without "_total" */
+
+typedef struct {
+    const char                      *name;
+    const char                      *unit;      /* "seconds": ns in memory */
+    ngx_http_profile_metric_type_e   type;
+    size_t                           offset;    /* in what it belongs to */
+    ngx_http_profile_bounds_t       *bounds;    /* of a histogram */
+    const char                      *help;
+} ngx_http_profile_metric_t;
+
+
+/* what is being written */
+
+typedef struct {
+    prof_buf_t                        *out;
+    ngx_uint_t                         openmetrics;
+    const ngx_http_profile_metric_t   *metric;
+    prof_buf_t                         labels;    /* without braces */
+} ngx_http_profile_writer_t;
+
+
+static void ngx_http_profile_expose_places(ngx_http_profile_writer_t *w,
+    ngx_http_profile_directory_t *dir);
+static ngx_http_profile_cell_t *ngx_http_profile_sum_places(
+    ngx_http_profile_directory_t *dir);
+static void ngx_http_profile_sum_cell(ngx_http_profile_cell_t *sum,
+    ngx_http_profile_cell_t *cell);
+static void ngx_http_profile_sum_histogram(ngx_http_profile_histogram_t *sum,
+    ngx_http_profile_histogram_t *h);
+static void ngx_http_profile_write_family(ngx_http_profile_writer_t *w,
+    const ngx_http_profile_metric_t *m);
+static void ngx_http_profile_write_label(ngx_http_profile_writer_t *w,
+    const char *name, u_char *value, size_t len);
+static void ngx_http_profile_write_value(ngx_http_profile_writer_t *w,
+    void *base);
+static void ngx_http_profile_write_histogram(ngx_http_profile_writer_t *w,
+    ngx_http_profile_histogram_t *h);
+static void ngx_http_profile_write_name(ngx_http_profile_writer_t *w,
+    const char *suffix, const char *le);
+static void ngx_http_profile_write_number(ngx_http_profile_writer_t *w,
+    uint64_t n);
+static char *ngx_http_profile_seconds(char *last, uint64_t ns);
+
+
+static const char  *ngx_http_profile_metric_types[] = {
+    "counter",
+    "gauge",
+    "histogram"
+};
+
+
+/* of a server and a location */
+
+static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
+
+    { "nginx_profile_request_duration_seconds", "seconds",
+      NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, wall),
+      &ngx_http_profile_wall_bounds,
+      "Time from the first byte of a request until it is logged." },
+
+    { "nginx_profile_request_cpu_seconds", "seconds",
+      NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, cpu),
+      &ngx_http_profile_cpu_bounds,
+      "CPU time of a request, with its share of the event loop." },
+
+    { "nginx_profile_request_stall_seconds", "seconds",
+      NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, stall),
+      &ngx_http_profile_wall_bounds,
+      "Time in which a request could have run, but its worker was busy." },
+
+    { "nginx_profile_request_turns", "",
+      NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_cell_t, turns),
+      NULL,
+      "Turns of requests: uninterrupted stretches of work for one request." },
+
+    { "nginx_profile_longest_turn_seconds", "seconds",
+      NGX_HTTP_PROFILE_GAUGE, offsetof(ngx_http_profile_cell_t, longest),
+      NULL,
+      "The longest turn since the counters began." },
+
+    { NULL, NULL, 0, 0, NULL, NULL }
+};
+
+
+void
+ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
+    ngx_uint_t openmetrics, prof_buf_t *b)
+{
+    ngx_http_profile_writer_t  w;
+
+    w.out = b;
+    w.openmetrics = openmetrics;
+    prof_buf_init(&w.labels);
+
+    ngx_http_profile_expose_places(&w, dir);
+
+    if (openmetrics) {
+        prof_buf_puts(b, "# EOF\n");
+    }
+
+    if (prof_buf_failed(&w.labels)) {
+        b->failed = 1;
+    }
+
+    prof_buf_free(&w.labels);
+}
+
+
+static void
+ngx_http_profile_expose_places(ngx_http_profile_writer_t *w,
+    ngx_http_profile_directory_t *dir)
+{
+    ngx_uint_t                        i;
+    ngx_http_profile_cell_t          *cells;
+    ngx_http_profile_place_t         *place;
+    const ngx_http_profile_metric_t  *m;
+
+    cells = ngx_http_profile_sum_places(dir);
+
+    if (cells == NULL) {
+        w->out->failed = 1;
+        return;
+    }
+
+    for (m = ngx_http_profile_place_metrics; m->name; m++) {
+
+        ngx_http_profile_write_family(w, m);
+
+        for (i = 0; i < dir->nplaces; i++) {
+
+            place = &dir->places[i];
+
+            if (cells[i].turns == 0 || place->server.data == NULL) {
+                continue;
+            }
+
+            w->labels.len = 0;
+
+            ngx_http_profile_write_label(w, "server", place->server.data,
+                                         place->server.len);
+            ngx_http_profile_write_label(w, "location", place->location.data,
+                                         place->location.len);
+
+            ngx_http_profile_write_value(w, &cells[i]);
+        }
+    }
+
+    free(cells);
+}
+
+
+/* of all pages; NULL: no memory.  Cells that are not in use are not touched */
+
+static ngx_http_profile_cell_t *
+ngx_http_profile_sum_places(ngx_http_profile_directory_t *dir)
+{
+    ngx_uint_t                    i, n;
+    ngx_http_profile_cell_t      *cells, *sums;
+    ngx_http_profile_counters_t  *page;
+
+    sums = calloc(dir->nplaces, sizeof(ngx_http_profile_cell_t));
+
+    for (n = 0; sums && n < dir->npages; n++) {
+
+        page = dir->pages[n];
+        cells = ngx_http_profile_page_cells(dir, page);
+
+        for (i = 0; i < dir->nplaces; i++) {
+            if (ngx_http_profile_is_used(page, i)) {
+                ngx_http_profile_sum_cell(&sums[i], &cells[i]);
+            }
+        }
+    }
+
+    return sums;
+}
+
+
+static void
+ngx_http_profile_sum_cell(ngx_http_profile_cell_t *sum,
+    ngx_http_profile_cell_t *cell)
+{
+    uint64_t  longest;
+
+    longest = ngx_http_profile_counter(&cell->longest);
+
+    sum->turns += ngx_http_profile_counter(&cell->turns);
+    sum->longest = ngx_max(sum->longest, longest);
+
+    ngx_http_profile_sum_histogram(&sum->wall, &cell->wall);
+    ngx_http_profile_sum_histogram(&sum->cpu, &cell->cpu);
+    ngx_http_profile_sum_histogram(&sum->stall, &cell->stall);
+}
+
+
+static void
+ngx_http_profile_sum_histogram(ngx_http_profile_histogram_t *sum,
+    ngx_http_profile_histogram_t *h)
+{
+    ngx_uint_t  i;
+
+    sum->sum += ngx_http_profile_counter(&h->sum);
+
+    for (i = 0; i < NGX_HTTP_PROFILE_BUCKETS; i++) {
+        sum->buckets[i] += ngx_http_profile_counter(&h->buckets[i]);
+    }
+}
+
+
+/* the metadata of a metric, which is before all of its samples */
+
+static void
+ngx_http_profile_write_family(ngx_http_profile_writer_t *w,
+    const ngx_http_profile_metric_t *m)
+{
+    const char  *suffix;
+
+    w->metric = m;
+
+    suffix = (m->type == NGX_HTTP_PROFILE_COUNTER && !w->openmetrics)
+             ? "_total" : "";
+
+    prof_buf_printf(w->out, "# HELP %s%s %s\n# TYPE %s%s %s\n",
+                    m->name, suffix, m->help, m->name, suffix,
+                    ngx_http_profile_metric_types[m->type]);
+
+    if (w->openmetrics && m->unit[0]) {
+        prof_buf_printf(w->out, "# UNIT %s %s\n", m->name, m->unit);
+    }
+}
+
+
+/* values are texts of the configuration, with any bytes */
+
+static void
+ngx_http_profile_write_label(ngx_http_profile_writer_t *w, const char *name,
+    u_char *value, size_t len)
+{
+    char        *text;
+    size_t       i, from;
+    prof_buf_t  *b;
+
+    b = &w->labels;
+
+    prof_buf_puts(b, b->len ? "," : "");
+    prof_buf_puts(b, name);
+    prof_buf_puts(b, "=\"");
+
+    text = prof_text_utf8((char *) value, &len);
+
+    if (text == NULL) {
+        b->failed = 1;
+        return;
+    }
+
+    for (i = 0, from = 0; i < len; i++) {
+
+        if (text[i] == '\\' || text[i] == '"' || text[i] == LF) {
+            prof_buf_append(b, text + from, i - from);
+            prof_buf_puts(b, text[i] == LF ? "\\n" : "\\");
+            from = i + (text[i] == LF);
+        }
+    }
+
+    prof_buf_append(b, text + from, len - from);
+    prof_buf_puts(b, "\"");
+
+    free(text);
+}
+
+
+static void
+ngx_http_profile_write_value(ngx_http_profile_writer_t *w, void *base)
+{
+    void  *p;
+
+    p = (u_char *) base + w->metric->offset;
+
+    switch (w->metric->type) {
+
+    case NGX_HTTP_PROFILE_HISTOGRAM:
+        ngx_http_profile_write_histogram(w, p);
+        return;
+
+    case NGX_HTTP_PROFILE_COUNTER:
+        ngx_http_profile_write_name(w, "_total", NULL);
+        break;
+
+    case NGX_HTTP_PROFILE_GAUGE:
+        ngx_http_profile_write_name(w, "", NULL);
+        break;
+    }
+
+    ngx_http_profile_write_number(w, *(uint64_t *) p);
+}
+
+
+static void
+ngx_http_profile_write_histogram(ngx_http_profile_writer_t *w,
+    ngx_http_profile_histogram_t *h)
+{
+    char       *le;
+    uint64_t    n;
+    ngx_uint_t  i;
+    char        text[NGX_INT64_LEN + sizeof(".000000000")];
+
+    n = 0;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_BUCKETS; i++) {
+
+        n += h->buckets[i];
+
+        le = (i == NGX_HTTP_PROFILE_BUCKETS - 1)
+             ? "+Inf"
+             : ngx_http_profile_seconds(text + sizeof(text),
+                                        w->metric->bounds->upper[i]);
+
+        ngx_http_profile_write_name(w, "_bucket", le);
+        prof_buf_number(w->out, n);
+        prof_buf_puts(w->out, "\n");
+    }
+
+    ngx_http_profile_write_name(w, "_count", NULL);
+    prof_buf_number(w->out, n);
+    prof_buf_puts(w->out, "\n");
+
+    ngx_http_profile_write_name(w, "_sum", NULL);
+    ngx_http_profile_write_number(w, h->sum);
+}
+
+
+static void
+ngx_http_profile_write_name(ngx_http_profile_writer_t *w, const char *suffix,
+    const char *le)
+{
+    prof_buf_puts(w->out, w->metric->name);
+    prof_buf_puts(w->out, suffix);
+    prof_buf_puts(w->out, "{");
+    prof_buf_append(w->out, w->labels.data, w->labels.len);
+
+    if (le) {
+        prof_buf_puts(w->out, ",le=\"");
+        prof_buf_puts(w->out, le);
+        prof_buf_puts(w->out, "\"");
+    }
+
+    prof_buf_puts(w->out, "} ");
+}
+
+
+static void
+ngx_http_profile_write_number(ngx_http_profile_writer_t *w, uint64_t n)
+{
+    char  text[NGX_INT64_LEN + sizeof(".000000000")];
+
+    if (strcmp(w->metric->unit, "seconds") == 0) {
+        prof_buf_puts(w->out, ngx_http_profile_seconds(text + sizeof(text),
+                                                       n));
+
+    } else {
+        prof_buf_number(w->out, n);
+    }
+
+    prof_buf_puts(w->out, "\n");
+}
+
+
+/* writes a number with a point and at least one digit behind it before last */
+
+static char *
+ngx_http_profile_seconds(char *last, uint64_t ns)
+{
+    char        *p;
+    ngx_uint_t   i;
+
+    p = last;
+    *--p = '\0';
+
+    for (i = 1; i < 9 && ns % 10 == 0; i++) {
+        ns /= 10;
+    }
+
+    for ( /* void */ ; i <= 9; i++) {
+        *--p = '0' + ns % 10;
+        ns /= 10;
+    }
+
+    *--p = '.';
+
+    do {
+        *--p = '0' + ns % 10;
+        ns /= 10;
+    } while (ns);
+
+    return p;
+}

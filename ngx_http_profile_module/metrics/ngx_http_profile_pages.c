@@ -1,0 +1,354 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The directory of places, and the pages of counters.
+ *
+ * The memory of pages is not a zone of nginx: the number of pages depends on
+ * the number of workers that live at the same time.  That number changes when
+ * a reload starts new workers, and old workers still serve requests.
+ */
+
+
+#include "core/ngx_http_profile_alive.h"
+#include "metrics/ngx_http_profile_pages.h"
+
+#include <sys/mman.h>
+
+
+static ngx_http_profile_directory_t *ngx_http_profile_directory_create(
+    ngx_http_profile_main_conf_t *pmcf, ngx_uint_t workers);
+static void ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_directory_t *old);
+static void ngx_http_profile_directory_add(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_location_t *location);
+static ngx_int_t ngx_http_profile_place_set(ngx_http_profile_place_t *place,
+    ngx_str_t *server, ngx_str_t *location);
+static ngx_http_profile_counters_t *ngx_http_profile_page_of(
+    ngx_http_profile_directory_t *dir, ngx_uint_t worker);
+static size_t ngx_http_profile_page_size(ngx_uint_t max);
+
+
+ngx_http_profile_directory_t  *ngx_http_profile_directory;
+
+
+void
+ngx_http_profile_metrics_init(ngx_cycle_t *cycle)
+{
+    size_t                         size;
+    ngx_uint_t                     i, workers;
+    ngx_core_conf_t               *ccf;
+    ngx_http_profile_counters_t   *page;
+    ngx_http_profile_directory_t  *dir;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
+
+    if (pmcf == NULL || pmcf->places == 0) {
+
+        /* in a process without a master a job may still read the pages */
+
+        if (ngx_process == NGX_PROCESS_MASTER) {
+            ngx_http_profile_metrics_close();
+        }
+
+        return;
+    }
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+
+    workers = ccf->master ? (ngx_uint_t) ccf->worker_processes : 1;
+
+    dir = ngx_http_profile_directory_create(pmcf, workers);
+
+    if (dir == NULL) {
+        goto failed;
+    }
+
+    size = ngx_http_profile_page_size(dir->max);
+
+    for (i = 0; i < workers; i++) {
+
+        if (ngx_http_profile_page_of(dir, i)) {
+            continue;
+        }
+
+        page = mmap(NULL, size, PROT_READ|PROT_WRITE,
+                    MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+
+        if (page == MAP_FAILED) {
+            goto failed;
+        }
+
+        page->worker = i;
+        dir->pages[dir->npages++] = page;
+    }
+
+    return;
+
+failed:
+
+    ngx_log_error(NGX_LOG_ERR, cycle->log, ngx_errno,
+                  "profile: no memory for metrics, until the next reload "
+                  "requests of some workers are not counted");
+}
+
+
+/* the new directory has the places and pages of the one that it replaces */
+
+static ngx_http_profile_directory_t *
+ngx_http_profile_directory_create(ngx_http_profile_main_conf_t *pmcf,
+    ngx_uint_t workers)
+{
+    ngx_uint_t                     i, npages;
+    ngx_http_profile_location_t   *location;
+    ngx_http_profile_directory_t  *dir, *old;
+
+    static ngx_str_t  other = ngx_string("other");
+
+    old = ngx_http_profile_directory;
+
+    if (old && old->max != pmcf->places) {
+        ngx_http_profile_metrics_close();
+        old = NULL;
+    }
+
+    npages = old ? old->npages : 0;
+
+    dir = ngx_calloc(sizeof(ngx_http_profile_directory_t)
+                     + (pmcf->places + 1) * sizeof(ngx_http_profile_place_t)
+                     + (npages + workers)
+                       * sizeof(ngx_http_profile_counters_t *),
+                     ngx_cycle->log);
+    if (dir == NULL) {
+        return NULL;
+    }
+
+    dir->users = 1;
+    dir->max = pmcf->places;
+    dir->places = (ngx_http_profile_place_t *) (dir + 1);
+    dir->pages = (ngx_http_profile_counters_t **)
+                                             (dir->places + pmcf->places + 1);
+
+    if (old) {
+        ngx_http_profile_directory_keep(dir, old);
+
+    } else if (ngx_http_profile_place_set(&dir->places[dir->nplaces++],
+                                          &other, &other)
+               != NGX_OK)
+    {
+        ngx_http_profile_directory_free(dir);
+        return NULL;
+    }
+
+    location = pmcf->locations.elts;
+
+    for (i = 0; i < pmcf->locations.nelts; i++) {
+        ngx_http_profile_directory_add(dir, &location[i]);
+    }
+
+    ngx_http_profile_directory = dir;
+
+    if (old) {
+        ngx_http_profile_directory_free(old);
+    }
+
+    return dir;
+}
+
+
+static void
+ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_directory_t *old)
+{
+    ngx_uint_t                 i;
+    ngx_http_profile_place_t  *place;
+
+    for (i = 0; i < old->nplaces; i++) {
+
+        place = &old->places[i];
+
+        /* without memory the place has no name, and is not shown */
+
+        (void) ngx_http_profile_place_set(&dir->places[i], &place->server,
+                                          &place->location);
+    }
+
+    dir->nplaces = old->nplaces;
+    dir->npages = old->npages;
+
+    ngx_memcpy(dir->pages, old->pages,
+               old->npages * sizeof(ngx_http_profile_counters_t *));
+}
+
+
+/* the place of a location; the requests of those without one are added up */
+
+static void
+ngx_http_profile_directory_add(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_location_t *location)
+{
+    ngx_str_t                    *server, *name;
+    ngx_uint_t                    i;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = location->conf;
+    server = &location->server;
+    name = &location->name;
+
+    for (i = NGX_HTTP_PROFILE_OTHER + 1; i < dir->nplaces; i++) {
+
+        if (dir->places[i].server.len == server->len
+            && dir->places[i].location.len == name->len
+            && ngx_memcmp(dir->places[i].server.data, server->data,
+                          server->len)
+               == 0
+            && ngx_memcmp(dir->places[i].location.data, name->data, name->len)
+               == 0)
+        {
+            plcf->place = i;
+            return;
+        }
+    }
+
+    if (dir->nplaces > dir->max
+        || ngx_http_profile_place_set(&dir->places[dir->nplaces], server, name)
+           != NGX_OK)
+    {
+        plcf->place = NGX_HTTP_PROFILE_OTHER;
+        return;
+    }
+
+    plcf->place = dir->nplaces++;
+}
+
+
+/* one piece of memory for both texts */
+
+static ngx_int_t
+ngx_http_profile_place_set(ngx_http_profile_place_t *place,
+    ngx_str_t *server, ngx_str_t *location)
+{
+    u_char  *p;
+
+    p = ngx_alloc(server->len + location->len + 1, ngx_cycle->log);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    place->server.data = p;
+    place->server.len = server->len;
+    p = ngx_cpymem(p, server->data, server->len);
+
+    place->location.data = p;
+    place->location.len = location->len;
+    ngx_memcpy(p, location->data, location->len);
+
+    return NGX_OK;
+}
+
+
+/* a page for a new process with this number, or the page of this process */
+
+static ngx_http_profile_counters_t *
+ngx_http_profile_page_of(ngx_http_profile_directory_t *dir, ngx_uint_t worker)
+{
+    ngx_uint_t                    i;
+    ngx_http_profile_counters_t  *page;
+
+    for (i = 0; i < dir->npages; i++) {
+        page = dir->pages[i];
+
+        if (page->worker == worker
+            && (page->owner == ngx_http_profile_alive_self()
+                || !ngx_http_profile_alive(page->owner)))
+        {
+            return page;
+        }
+    }
+
+    return NULL;
+}
+
+
+void
+ngx_http_profile_metrics_open(ngx_cycle_t *cycle)
+{
+    ngx_http_profile_counters_t   *page;
+    ngx_http_profile_directory_t  *dir;
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    dir = ngx_http_profile_directory;
+    pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
+
+    page = (dir && pmcf && pmcf->places)
+           ? ngx_http_profile_page_of(dir, ngx_worker) : NULL;
+
+    /* no other process looks for a page with this number now */
+
+    if (page) {
+        page->owner = ngx_http_profile_alive_self();
+    }
+
+    ngx_http_profile_count_in(dir, page);
+}
+
+
+void
+ngx_http_profile_metrics_close(void)
+{
+    size_t                         size;
+    ngx_uint_t                     i;
+    ngx_http_profile_directory_t  *dir;
+
+    dir = ngx_http_profile_directory;
+
+    if (dir == NULL) {
+        return;
+    }
+
+    ngx_http_profile_count_in(NULL, NULL);
+    ngx_http_profile_directory = NULL;
+
+    size = ngx_http_profile_page_size(dir->max);
+
+    for (i = 0; i < dir->npages; i++) {
+        (void) munmap(dir->pages[i], size);
+    }
+
+    ngx_http_profile_directory_free(dir);
+}
+
+
+void
+ngx_http_profile_directory_free(ngx_http_profile_directory_t *dir)
+{
+    ngx_uint_t  i;
+
+    if (--dir->users) {
+        return;
+    }
+
+    for (i = 0; i < dir->nplaces; i++) {
+        ngx_free(dir->places[i].server.data);
+    }
+
+    ngx_free(dir);
+}
+
+
+ngx_http_profile_cell_t *
+ngx_http_profile_page_cells(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_counters_t *page)
+{
+    return (ngx_http_profile_cell_t *) (page->used + dir->max / 64 + 1);
+}
+
+
+static size_t
+ngx_http_profile_page_size(ngx_uint_t max)
+{
+    return sizeof(ngx_http_profile_counters_t)
+           + (max / 64 + 1) * sizeof(uint64_t)
+           + (max + 1) * sizeof(ngx_http_profile_cell_t);
+}

@@ -1,0 +1,128 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * What the files of the room "metrics" share: the directory and the pages.
+ *
+ * Counters are words of 64 bits, which their only writer changes and all
+ * processes read.  Times are in nanoseconds.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_PAGES_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_PAGES_H_INCLUDED_
+
+
+#include "loop/ngx_http_profile_loop.h"
+#include "metrics/ngx_http_profile_metrics.h"
+
+
+/* of each histogram; the last one has no upper bound */
+#define NGX_HTTP_PROFILE_BUCKETS  16
+
+/* the place of requests whose location has no place of its own */
+#define NGX_HTTP_PROFILE_OTHER    0
+
+
+/* buckets do not contain those below them */
+
+typedef struct {
+    uint64_t                       sum;
+    uint64_t                       buckets[NGX_HTTP_PROFILE_BUCKETS];
+} ngx_http_profile_histogram_t;
+
+
+/* the requests of a location that a process has served */
+
+typedef struct {
+    uint64_t                       turns;     /* 0: the cell is not in use */
+    uint64_t                       longest;   /* turn */
+    ngx_http_profile_histogram_t   wall;
+    ngx_http_profile_histogram_t   cpu;
+    ngx_http_profile_histogram_t   stall;
+} ngx_http_profile_cell_t;
+
+
+typedef struct {
+    ngx_atomic_t                   owner;     /* ngx_http_profile_alive_self()
+                                                 of its writer, or of the last
+                                                 one; 0: it had none */
+    ngx_uint_t                     worker;    /* number of its writers */
+    uint64_t                       used[];    /* bits of cells, and the cells */
+} ngx_http_profile_counters_t;
+
+
+/* texts are UTF-8, and follow the name in its memory */
+
+typedef struct {
+    ngx_str_t                      server;
+    ngx_str_t                      location;
+} ngx_http_profile_place_t;
+
+
+/*
+ * The directory and its pages.  A job that adds up the pages refers to the
+ * directory, which a process without a master may replace meanwhile.
+ */
+
+typedef struct {
+    ngx_uint_t                     users;     /* of this process */
+    ngx_uint_t                     max;       /* places, without the first */
+    ngx_uint_t                     nplaces;
+    ngx_uint_t                     npages;
+    ngx_http_profile_place_t      *places;    /* max + 1 */
+    ngx_http_profile_counters_t  **pages;
+} ngx_http_profile_directory_t;
+
+
+/* the upper bounds of histograms: of times of requests, and of CPU times */
+
+typedef struct {
+    uint64_t                       upper[NGX_HTTP_PROFILE_BUCKETS];
+    u_char                         first[65]; /* bucket to begin with, by the
+                                                 number of bits of a time */
+} ngx_http_profile_bounds_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_pages.c */
+
+/* NULL: nothing is counted */
+extern ngx_http_profile_directory_t  *ngx_http_profile_directory;
+
+/* drops a reference */
+void ngx_http_profile_directory_free(ngx_http_profile_directory_t *dir);
+
+/* the cells of a page; and the bytes of a page with this number of places */
+ngx_http_profile_cell_t *ngx_http_profile_page_cells(
+    ngx_http_profile_directory_t *dir, ngx_http_profile_counters_t *page);
+
+/* ngx_http_profile_count.c */
+
+extern ngx_http_profile_bounds_t  ngx_http_profile_wall_bounds;
+extern ngx_http_profile_bounds_t  ngx_http_profile_cpu_bounds;
+
+/* requests are counted in this page from now on, or not counted (NULL) */
+void ngx_http_profile_count_in(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_counters_t *page);
+
+/* ngx_http_profile_exposition.c: the text of all metrics; any thread */
+void ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
+    ngx_uint_t openmetrics, prof_buf_t *b);
+
+/* ngx_http_profile_serve.c */
+ngx_int_t ngx_http_profile_metrics_handler(ngx_http_request_t *r);
+
+PROF_HIDDEN_END
+
+
+/* another process may be the writer */
+
+#define ngx_http_profile_counter(p)  __atomic_load_n(p, __ATOMIC_RELAXED)
+
+#define ngx_http_profile_is_used(page, i)                                     \
+    (ngx_http_profile_counter(&(page)->used[(i) / 64]) >> (i) % 64 & 1)
+
+
+#endif /* _NGX_HTTP_PROFILE_PAGES_H_INCLUDED_ */
