@@ -196,7 +196,7 @@ $(BUILD)/t/%.t: t/unit/%_test.c t/unit/tap.h $(FIXTURE_OBJS) $(BUILD)/libprof.a\
 	@mkdir -p $(@D)
 	$(COMPILE) -I t/unit -MF $(BUILD)/t/$*.d -o $@ $<                     \
 	    $(FIXTURE_OBJS) $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a       \
-	    -liberty $(LIBS)
+	    -liberty -lelf $(LIBS)
 
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libprof.a $(HELPER)
 	@mkdir -p $(@D)

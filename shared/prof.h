@@ -51,6 +51,7 @@
 #include "html/prof_html.h"
 #include "names/prof_role.h"
 #include "names/prof_symbolize.h"
+#include "names/prof_unit.h"
 #include "profile/prof_merge.h"
 #include "profile/prof_profile.h"
 #include "scripts/prof_engine.h"

@@ -118,8 +118,8 @@ restart('real' => sub {
 });
 profile('the helper', 1);
 like(slurp("/proc/$pid/maps"), qr/_profile_module\.so/, 'the module is mapped');
-unlike(slurp("/proc/$pid/maps"), qr/lib(?:dw|elf|debuginfod)[-.]/,
-       'elfutils is not');
+unlike(slurp("/proc/$pid/maps"), qr/lib(?:dw|elf|debuginfod|capstone)[-.]/,
+       'elfutils and Capstone are not');
 
 my ($child) = helper_pids();
 ok($child, 'it stays');

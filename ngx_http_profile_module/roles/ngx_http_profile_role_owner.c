@@ -38,8 +38,6 @@ static void ngx_http_profile_own_object(ngx_http_profile_function_t *f,
     ngx_uint_t n);
 static ngx_uint_t ngx_http_profile_scattered(ngx_http_profile_function_t *f,
     ngx_uint_t n);
-static void ngx_http_profile_own_units(ngx_http_profile_function_t *f,
-    ngx_uint_t n);
 
 
 /* the length of an instruction that takes an address, in bytes */
@@ -337,10 +335,6 @@ ngx_http_profile_own_object(ngx_http_profile_function_t *f, ngx_uint_t n)
 
         f[i].module = module;
     }
-
-    if (several) {
-        ngx_http_profile_own_units(f, n);
-    }
 }
 
 
@@ -374,54 +368,4 @@ ngx_http_profile_scattered(ngx_http_profile_function_t *f, ngx_uint_t n)
     }
 
     return found;
-}
-
-
-/*
- * Other functions are known to belong to a module only if its functions are in
- * one place, with no function of another module between them.
- */
-
-static void
-ngx_http_profile_own_units(ngx_http_profile_function_t *f, ngx_uint_t n)
-{
-    ngx_uint_t  i, next, run, first, last;
-
-    /* runs of functions of one module */
-
-    for (i = 0; i < n; i = next) {
-
-        first = i;
-        last = i;
-
-        for (next = i + 1; next < n; next++) {
-
-            if (f[next].module == NULL) {
-                continue;
-            }
-
-            if (f[next].module != f[first].module) {
-                break;
-            }
-
-            last = next;
-        }
-
-        if (f[first].module == NULL) {
-            next = first + 1;
-            continue;
-        }
-
-        for (run = 0; run < n; run++) {
-            if (f[run].module == f[first].module
-                && (run < first || run > last))
-            {
-                break;
-            }
-        }
-
-        for ( /* void */ ; run == n && first <= last; first++) {
-            f[first].unit = (f[first].module != NULL);
-        }
-    }
 }

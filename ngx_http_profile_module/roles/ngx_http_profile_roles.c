@@ -77,6 +77,8 @@ ngx_http_profile_roles_init(ngx_cycle_t *cycle)
 
     ngx_memzero(&roles, sizeof(ngx_http_profile_roles_t));
 
+    prof_profile_sources(ngx_http_profile_sources);
+
     u = prof_process_unwind();
 
     if (u == NULL
@@ -232,7 +234,7 @@ ngx_http_profile_publish(ngx_http_profile_roles_t *roles)
         list[i].build_id_len = f->object->build_id_len;
         list[i].function = f->function - f->object->base;
         list[i].text = (char *) p;
-        list[i].unit = f->unit ? f->module->name : NULL;
+        list[i].unit = f->claimed && f->module ? f->module->name : NULL;
     }
 
     rc = prof_profile_roles(list, roles->nfunctions);

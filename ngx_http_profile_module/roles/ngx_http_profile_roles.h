@@ -80,8 +80,6 @@ typedef struct {
                                        modules: it may be of neither */
     unsigned              claimed:1;    /* a role tells the module */
     unsigned              scanned:1;
-    unsigned              unit:1;   /* all functions between those of the
-                                       module are of the module */
 } ngx_http_profile_function_t;
 
 
@@ -118,6 +116,9 @@ void ngx_http_profile_module_roles(ngx_http_profile_roles_t *roles,
 /* ngx_http_profile_role_conf.c: roles by the configuration */
 void ngx_http_profile_conf_roles(ngx_http_profile_roles_t *roles,
     ngx_cycle_t *cycle);
+
+/* ngx_http_profile_sources.c: the source files of nginx */
+extern const prof_source_file_t  ngx_http_profile_sources[];
 
 /* ngx_http_profile_role_owner.c: finds the modules of all functions */
 void ngx_http_profile_own_roles(ngx_http_profile_roles_t *roles);

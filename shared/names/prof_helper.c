@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 
+static uint64_t prof_helper_deadline(uint64_t deadline);
 static int prof_helper_start(uint64_t deadline);
 static int prof_helper_chunk(const prof_helper_question_t *q, uint32_t first,
     uint32_t n, uint64_t deadline);
@@ -65,12 +66,7 @@ prof_helper_ask(const prof_helper_question_t *q)
         return PROF_OK;
     }
 
-    deadline = prof_wire_now() + PROF_HELPER_OBJECT_TIME
-               + (prof_helper_fetches() ? PROF_HELPER_FETCH_TIME : 0);
-
-    if (deadline > q->deadline) {
-        deadline = q->deadline;
-    }
+    deadline = prof_helper_deadline(q->deadline);
 
     if (prof_helper_start(deadline) != PROF_OK) {
         return PROF_LIMIT;
@@ -92,6 +88,70 @@ prof_helper_ask(const prof_helper_question_t *q)
     }
 
     return PROF_OK;
+}
+
+
+/* at most the time for one object */
+
+static uint64_t
+prof_helper_deadline(uint64_t deadline)
+{
+    uint64_t  object;
+
+    object = prof_wire_now() + PROF_HELPER_OBJECT_TIME
+             + (prof_helper_fetches() ? PROF_HELPER_FETCH_TIME : 0);
+
+    return object < deadline ? object : deadline;
+}
+
+
+int
+prof_helper_exchange(const prof_buf_t *question, prof_buf_t *answer,
+    uint64_t deadline)
+{
+    int         rc;
+    prof_buf_t  end;
+
+    if (prof_helper_path == NULL) {
+        return PROF_OK;
+    }
+
+    deadline = prof_helper_deadline(deadline);
+
+    if (prof_helper_start(deadline) != PROF_OK) {
+        return PROF_LIMIT;
+    }
+
+    prof_buf_init(&end);
+
+    rc = prof_wire_send(prof_helper.fd, question, deadline);
+
+    if (rc == PROF_OK) {
+        rc = prof_wire_receive(prof_helper.fd, answer, deadline);
+    }
+
+    if (rc == PROF_OK) {
+        rc = prof_wire_receive(prof_helper.fd, &end, deadline);
+    }
+
+    if (rc == PROF_OK
+        && (end.len != sizeof(uint32_t)
+            || memcmp(end.data, &(uint32_t) { PROF_WIRE_END },
+                      sizeof(uint32_t))
+               != 0))
+    {
+        rc = PROF_ERROR;
+    }
+
+    prof_buf_free(&end);
+
+    if (rc == PROF_OK) {
+        return PROF_OK;
+    }
+
+    prof_helper_failed(rc);
+
+    return PROF_LIMIT;
 }
 
 
@@ -200,11 +260,10 @@ prof_helper_chunk(const prof_helper_question_t *q, uint32_t first, uint32_t n,
 }
 
 
-static void
-prof_helper_question(prof_buf_t *b, const prof_helper_question_t *q,
-    uint32_t first, uint32_t n)
+void
+prof_helper_begin(prof_buf_t *b, uint32_t kind,
+    const prof_profile_object_t *o, const char *debug_root)
 {
-    uint32_t     i;
     struct stat  st;
 
     /*
@@ -212,15 +271,27 @@ prof_helper_question(prof_buf_t *b, const prof_helper_question_t *q,
      * one.
      */
 
-    if (q->object->build_id[0] || stat(q->object->path, &st) == -1) {
+    if (o->build_id[0] || stat(o->path, &st) == -1) {
         memset(&st, 0, sizeof(struct stat));
     }
 
+    prof_wire_u32(b, kind);
     prof_wire_u64(b, st.st_dev);
     prof_wire_u64(b, st.st_ino);
-    prof_wire_text(b, q->object->build_id);
-    prof_wire_text(b, q->object->path);
-    prof_wire_text(b, q->debug_root);
+    prof_wire_text(b, o->build_id);
+    prof_wire_text(b, o->path);
+    prof_wire_text(b, debug_root);
+}
+
+
+static void
+prof_helper_question(prof_buf_t *b, const prof_helper_question_t *q,
+    uint32_t first, uint32_t n)
+{
+    uint32_t  i;
+
+    prof_helper_begin(b, PROF_WIRE_NAMES, q->object, q->debug_root);
+
     prof_wire_u32(b, n);
 
     for (i = first; i < first + n; i++) {

@@ -20,6 +20,7 @@
 
 
 #include "base/prof_base.h"
+#include "base/prof_buf.h"
 #include "names/prof_names.h"
 #include "profile/prof_profile.h"
 
@@ -67,6 +68,17 @@ uint64_t prof_helper_time(void);
  * memory is short.
  */
 int prof_helper_ask(const prof_helper_question_t *q);
+
+/* appends what each question begins with; kind: PROF_WIRE_NAMES, ... */
+void prof_helper_begin(prof_buf_t *b, uint32_t kind,
+    const prof_profile_object_t *o, const char *debug_root);
+
+/*
+ * Asks a question that has one message as its answer.  Returns PROF_OK, with an
+ * empty answer if no helper is configured, or PROF_LIMIT if the helper failed.
+ */
+int prof_helper_exchange(const prof_buf_t *question, prof_buf_t *answer,
+    uint64_t deadline);
 
 /* ends the helper if it runs */
 void prof_helper_done(void);

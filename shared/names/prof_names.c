@@ -296,6 +296,7 @@ prof_names_clear(void)
     uint32_t  i;
 
     for (i = 0; i < prof_names_nobjects; i++) {
+        prof_unit_free(prof_names_objects[i]->units);
         free(prof_names_objects[i]->identity);
         free(prof_names_objects[i]);
     }

@@ -23,6 +23,7 @@
 
 
 #include "base/prof_base.h"
+#include "names/prof_unit.h"
 #include "profile/prof_profile.h"
 
 
@@ -80,6 +81,9 @@ typedef struct {
                                    this time */
     uint64_t        stamp;      /* the state of the debug file, 0: there was
                                    no file */
+    uint64_t        units_pause;    /* units are not asked for before this
+                                       time */
+    prof_unit_table_t  *units;  /* NULL: unknown */
 } prof_names_object_t;
 
 

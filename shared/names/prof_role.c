@@ -7,6 +7,7 @@
 
 
 #include "names/prof_role.h"
+#include "names/prof_wire.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 typedef struct {
     uint64_t             function;
     const char          *text;
-    const char          *unit;          /* equal texts have the same address */
+    const char          *unit;          /* NULL: unknown */
 } prof_role_entry_t;
 
 
@@ -44,7 +45,7 @@ static char *prof_role_text(char *p, const char *text);
 static const prof_role_object_t *prof_role_object(
     const prof_profile_object_t *o);
 static const char *prof_role_find(const prof_role_object_t *o,
-    uint64_t function, uint32_t *source);
+    uint64_t function);
 
 
 static pthread_mutex_t     prof_role_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -136,15 +137,8 @@ prof_role_table(const prof_role_t *roles, uint32_t n)
 
         if (roles[i].unit) {
 
-            if (o->n && e[i - 1].unit
-                && strcmp(e[i - 1].unit, roles[i].unit) == 0)
-            {
-                e[i].unit = e[i - 1].unit;
-
-            } else {
-                e[i].unit = p;
-                p = prof_role_text(p, roles[i].unit);
-            }
+            e[i].unit = p;
+            p = prof_role_text(p, roles[i].unit);
         }
 
         o->n++;
@@ -200,7 +194,6 @@ prof_role_name(const prof_profile_t *p, prof_frame_t *f)
 {
     int                           rc;
     char                         *name;
-    uint32_t                      source;
     const char                   *text;
     const prof_profile_object_t  *o;
 
@@ -214,7 +207,7 @@ prof_role_name(const prof_profile_t *p, prof_frame_t *f)
 
     (void) pthread_mutex_lock(&prof_role_lock);
 
-    text = prof_role_find(prof_role_object(o), f->function, &source);
+    text = prof_role_find(prof_role_object(o), f->function);
 
     if (text && asprintf(&name, "%s (%s+0x%" PRIx64 ")", text,
                          prof_path_file(o->path), f->function) == -1)
@@ -228,7 +221,7 @@ prof_role_name(const prof_profile_t *p, prof_frame_t *f)
     if (name) {
         free(f->name);
         f->name = name;
-        f->source = source;
+        f->source = PROF_SOURCE_ROLE;
     }
 
     return rc;
@@ -256,8 +249,7 @@ prof_role_object(const prof_profile_object_t *o)
 
 
 static const char *
-prof_role_find(const prof_role_object_t *o, uint64_t function,
-    uint32_t *source)
+prof_role_find(const prof_role_object_t *o, uint64_t function)
 {
     uint32_t                  lo, hi, mid;
     const prof_role_entry_t  *e;
@@ -280,18 +272,52 @@ prof_role_find(const prof_role_object_t *o, uint64_t function,
         }
     }
 
-    if (lo == o->n) {
-        return NULL;
-    }
-
     e = &o->entries[lo];
 
-    if (e->function == function) {
-        *source = PROF_SOURCE_ROLE;
-        return e->text;
+    return lo < o->n && e->function == function ? e->text : NULL;
+}
+
+
+int
+prof_role_has(const prof_profile_object_t *o)
+{
+    int  has;
+
+    (void) pthread_mutex_lock(&prof_role_lock);
+
+    has = prof_role_object(o) != NULL;
+
+    (void) pthread_mutex_unlock(&prof_role_lock);
+
+    return has;
+}
+
+
+void
+prof_role_members(prof_buf_t *b, const prof_profile_object_t *o)
+{
+    uint32_t                   i, n;
+    const prof_role_object_t  *ro;
+
+    (void) pthread_mutex_lock(&prof_role_lock);
+
+    ro = prof_role_object(o);
+    n = 0;
+
+    for (i = 0; ro && i < ro->n && n < PROF_WIRE_MEMBERS; i++) {
+        n += ro->entries[i].unit != NULL;
     }
 
-    *source = PROF_SOURCE_UNIT;
+    prof_wire_u32(b, n);
 
-    return lo && e->unit == e[-1].unit ? e->unit : NULL;
+    for (i = 0; n; i++) {
+
+        if (ro->entries[i].unit) {
+            prof_wire_u64(b, ro->entries[i].function);
+            prof_wire_text(b, ro->entries[i].unit);
+            n--;
+        }
+    }
+
+    (void) pthread_mutex_unlock(&prof_role_lock);
 }

@@ -16,6 +16,7 @@
 
 
 #include "base/prof_base.h"
+#include "base/prof_buf.h"
 #include "profile/prof_profile.h"
 
 
@@ -25,7 +26,8 @@ typedef struct {
     uint32_t        build_id_len;   /* 0: the object has no build-id */
     uint64_t        function;       /* link-time address of its unwind entry */
     const char     *text;           /* "gzip body filter" */
-    const char     *unit;           /* the source unit, or NULL */
+    const char     *unit;           /* "ngx_http_gzip_filter_module": a symbol
+                                       of its source file; NULL: unknown */
 } prof_role_t;
 
 
@@ -40,11 +42,19 @@ int prof_profile_roles(const prof_role_t *roles, uint32_t n);
 
 /*
  * Names the frame "gzip body filter (nginx+0x96890)" if its function has a
- * role, or "ngx_http_gzip_filter_module (nginx+0x96890)" if the function is
- * between two functions of this unit.  Returns PROF_OK, also without a name,
- * or PROF_ERROR if memory is short.
+ * role.  Returns PROF_OK, also without a name, or PROF_ERROR if memory is
+ * short.
  */
 int prof_role_name(const prof_profile_t *p, prof_frame_t *f);
+
+/* whether functions of the object have roles */
+int prof_role_has(const prof_profile_object_t *o);
+
+/*
+ * Appends the functions of the object whose units are known, in the form of
+ * prof_wire.h.
+ */
+void prof_role_members(prof_buf_t *b, const prof_profile_object_t *o);
 
 PROF_HIDDEN_END
 

@@ -16,6 +16,7 @@
 #include "names/prof_symbol.h"
 #include "names/prof_symbolize.h"
 #include "names/prof_syscall.h"
+#include "names/prof_unit.h"
 #include "names/prof_wire.h"
 #include "profile/prof_profile.h"
 
@@ -60,10 +61,11 @@ static int prof_symbolize_tables(prof_symbolize_t *s);
 static int prof_symbolize_ask(prof_symbolize_t *s);
 static int prof_symbolize_answer(void *data, uint32_t i,
     const prof_name_t *name);
+static int prof_symbolize_units(prof_symbolize_t *s);
 static void prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f,
     uint32_t complete);
 static uint64_t prof_symbolize_stamp(const prof_symbolize_t *s);
-static int prof_symbolize_finish(prof_profile_t *p, prof_frame_t *f);
+static int prof_symbolize_finish(prof_symbolize_t *s, prof_frame_t *f);
 static int prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f);
 static int prof_symbolize_cmp(const void *one, const void *two, void *data);
 
@@ -180,6 +182,7 @@ prof_symbolize_all(prof_symbolize_t *s, uint32_t *order)
 
         s->frames = order + i;
         s->n = next - i;
+        s->names = NULL;
 
         if (p->frames[order[i]].object != PROF_NONE) {
             s->object = &p->objects[p->frames[order[i]].object];
@@ -187,7 +190,7 @@ prof_symbolize_all(prof_symbolize_t *s, uint32_t *order)
         }
 
         for ( /* void */ ; i < next && rc == PROF_OK; i++) {
-            rc = prof_symbolize_finish(p, &p->frames[order[i]]);
+            rc = prof_symbolize_finish(s, &p->frames[order[i]]);
         }
     }
 
@@ -210,12 +213,13 @@ prof_symbolize_object(prof_symbolize_t *s)
 
     if (s->names == NULL
         || prof_symbolize_known(s) != PROF_OK
-        || prof_symbolize_tables(s) != PROF_OK)
+        || prof_symbolize_tables(s) != PROF_OK
+        || prof_symbolize_ask(s) != PROF_OK)
     {
         return PROF_ERROR;
     }
 
-    return prof_symbolize_ask(s);
+    return prof_symbolize_units(s);
 }
 
 
@@ -383,6 +387,41 @@ prof_symbolize_ask(prof_symbolize_t *s)
 }
 
 
+/* units never change, so a process asks for those of an object only once */
+
+static int
+prof_symbolize_units(prof_symbolize_t *s)
+{
+    int       rc;
+    uint32_t  i;
+    uint64_t  now;
+
+    for (i = 0; i < s->n; i++) {
+        if (s->profile->frames[s->frames[i]].source < PROF_SOURCE_UNIT) {
+            break;
+        }
+    }
+
+    now = prof_wire_now();
+
+    if (i == s->n || s->names->units || now < s->names->units_pause
+        || now >= s->deadline || !prof_role_has(s->object))
+    {
+        return PROF_OK;
+    }
+
+    rc = prof_unit_ask(&s->names->units, s->object, s->debug_root,
+                       s->deadline);
+
+    if (rc == PROF_LIMIT) {
+        s->names->units_pause = now + PROF_NAMES_RETRY;
+        return PROF_OK;
+    }
+
+    return rc;
+}
+
+
 static int
 prof_symbolize_answer(void *data, uint32_t i, const prof_name_t *name)
 {
@@ -447,9 +486,19 @@ prof_symbolize_stamp(const prof_symbolize_t *s)
 
 
 static int
-prof_symbolize_finish(prof_profile_t *p, prof_frame_t *f)
+prof_symbolize_finish(prof_symbolize_t *s, prof_frame_t *f)
 {
+    prof_profile_t  *p;
+
+    p = s->profile;
+
     if (f->source < PROF_SOURCE_ROLE && prof_role_name(p, f) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    if (f->source < PROF_SOURCE_UNIT && s->names
+        && prof_unit_name(s->names->units, p, f) != PROF_OK)
+    {
         return PROF_ERROR;
     }
 

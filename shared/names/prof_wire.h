@@ -8,11 +8,19 @@
  * an empty text means NULL.
  *
  *     helper:   PROF_WIRE_HELLO
- *     process:  dev, ino, build-id, path, debug root, number of addresses;
- *               of each: pc, function, own name
+ *
+ *     process:  PROF_WIRE_NAMES, dev, ino, build-id, path, debug root, number
+ *               of addresses; of each: pc, function, own name
  *     helper:   of each address with an answer, in order: index, known, line,
  *               start line, name, file, number of inlined functions; of each:
  *               line, start line, name, file
+ *     helper:   PROF_WIRE_END
+ *
+ *     process:  PROF_WIRE_UNITS, dev, ino, build-id, path, debug root, number
+ *               of source files; of each: its name, its symbols; number of
+ *               members; of each: function, unit
+ *     helper:   PROF_WIRE_UNITS; of each range of functions, in order: the
+ *               first function, the last function, their unit
  *     helper:   PROF_WIRE_END
  *
  * Both sides check all data that they read.
@@ -31,10 +39,22 @@
 
 /* changes with the messages; a helper of another version is not used */
 
-#define PROF_WIRE_HELLO      0x70726f31
+#define PROF_WIRE_HELLO      0x70726f32
+
+/* kinds of questions */
+
+#define PROF_WIRE_NAMES      1
+#define PROF_WIRE_UNITS      2
+
 #define PROF_WIRE_END        UINT32_MAX
 
-#define PROF_WIRE_ADDRESSES  512            /* maximum in one question */
+/* the maximum of one question or answer */
+
+#define PROF_WIRE_ADDRESSES  512
+#define PROF_WIRE_SOURCES    1024
+#define PROF_WIRE_MEMBERS    8192
+#define PROF_WIRE_RANGES     16384
+
 #define PROF_WIRE_TEXT       4096           /* longer texts are omitted */
 #define PROF_WIRE_MAX        (4 * 1024 * 1024)
 

@@ -10,6 +10,7 @@
 #include "names/prof_mangled.h"
 #include "symbolizer/prof_demangle.h"
 #include "symbolizer/prof_symbolizer.h"
+#include "symbolizer/prof_units.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -27,11 +28,13 @@ static void prof_symbolizer_signals(void);
 static void prof_symbolizer_signal(int signo);
 static int prof_symbolizer_send(const prof_buf_t *b);
 static int prof_symbolizer_question(const prof_buf_t *b);
-static int prof_symbolizer_parse(prof_wire_t *w,
+static int prof_symbolizer_names(prof_wire_t *w,
     prof_symbolizer_question_t *q);
 static int prof_symbolizer_answer(prof_symbolizer_question_t *q);
 static int prof_symbolizer_name(prof_buf_t *b, prof_symbolizer_object_t *o,
     prof_symbolizer_question_t *q, uint32_t i);
+static int prof_symbolizer_units(prof_wire_t *w,
+    prof_symbolizer_question_t *q);
 
 
 int
@@ -155,7 +158,7 @@ static int
 prof_symbolizer_question(const prof_buf_t *b)
 {
     int                          rc;
-    uint32_t                     i;
+    uint32_t                     i, kind;
     prof_wire_t                  w;
     prof_symbolizer_question_t   q;
 
@@ -165,7 +168,23 @@ prof_symbolizer_question(const prof_buf_t *b)
 
     memset(&q, 0, sizeof(prof_symbolizer_question_t));
 
-    rc = prof_symbolizer_parse(&w, &q);
+    kind = prof_wire_get_u32(&w);
+
+    q.dev = prof_wire_get_u64(&w);
+    q.ino = prof_wire_get_u64(&w);
+    q.build_id = prof_wire_get_text(&w);
+    q.path = prof_wire_get_text(&w);
+    q.debug_root = prof_wire_get_text(&w);
+
+    if (w.failed || q.path == NULL || q.debug_root == NULL) {
+        return PROF_ERROR;
+    }
+
+    if (kind == PROF_WIRE_UNITS) {
+        return prof_symbolizer_units(&w, &q);
+    }
+
+    rc = kind == PROF_WIRE_NAMES ? prof_symbolizer_names(&w, &q) : PROF_ERROR;
 
     if (rc == PROF_OK) {
         rc = prof_symbolizer_answer(&q);
@@ -183,21 +202,13 @@ prof_symbolizer_question(const prof_buf_t *b)
 
 
 static int
-prof_symbolizer_parse(prof_wire_t *w, prof_symbolizer_question_t *q)
+prof_symbolizer_names(prof_wire_t *w, prof_symbolizer_question_t *q)
 {
     uint32_t  i, n;
 
-    q->dev = prof_wire_get_u64(w);
-    q->ino = prof_wire_get_u64(w);
-    q->build_id = prof_wire_get_text(w);
-    q->path = prof_wire_get_text(w);
-    q->debug_root = prof_wire_get_text(w);
-
     n = prof_wire_get_u32(w);
 
-    if (w->failed || n == 0 || n > PROF_WIRE_ADDRESSES || q->path == NULL
-        || q->debug_root == NULL)
-    {
+    if (w->failed || n == 0 || n > PROF_WIRE_ADDRESSES) {
         return PROF_ERROR;
     }
 
@@ -295,4 +306,37 @@ prof_symbolizer_name(prof_buf_t *b, prof_symbolizer_object_t *o,
     prof_wire_u32(b, 0);
 
     return PROF_OK;
+}
+
+
+/* only the object's own file has code */
+
+static int
+prof_symbolizer_units(prof_wire_t *w, prof_symbolizer_question_t *q)
+{
+    int                        rc;
+    Elf                       *elf;
+    GElf_Addr                  bias;
+    prof_buf_t                 b;
+    prof_symbolizer_object_t   o;
+
+    memset(&o, 0, sizeof(prof_symbolizer_object_t));
+
+    elf = NULL;
+    prof_buf_init(&b);
+
+    if (prof_symbolizer_open(&o, q) == PROF_OK) {
+        elf = dwfl_module_getelf(o.module, &bias);
+    }
+
+    rc = prof_units_answer(&b, w, elf);
+
+    if (rc == PROF_OK) {
+        rc = prof_symbolizer_send(&b);
+    }
+
+    prof_buf_free(&b);
+    prof_symbolizer_close(&o);
+
+    return rc;
 }

@@ -64,12 +64,8 @@ test_found(void)
            "third (two.so+0x100)",
            "the path identifies an object without a build-id");
 
-    is_str(name_of("/sbin/one", "01ab", 0x180, PROF_SOURCE_UNIT),
-           "unit (one+0x180)", "a function between two functions of a unit");
-    is_str(name_of("/sbin/one", "01ab", 0x280, PROF_SOURCE_OFFSET),
-           "one+0x280", "a function between two units has no name");
-    is_str(name_of("/sbin/one", "01ab", 0x480, PROF_SOURCE_OFFSET),
-           "one+0x480", "a function between unknown units has no name");
+    is_str(name_of("/sbin/one", "01ab", 0x180, PROF_SOURCE_OFFSET),
+           "one+0x180", "a function between two roles has no name");
     is_str(name_of("/sbin/one", "01ab", 0x80, PROF_SOURCE_OFFSET),
            "one+0x80", "a function before all roles has no name");
     is_str(name_of("/sbin/one", "01ab", 0x600, PROF_SOURCE_OFFSET),

@@ -1,0 +1,62 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Units: the source files of functions that have neither a symbol nor a role.
+ * The program tells the source files of its exported symbols, and the units of
+ * some functions (prof_role.h).  The helper process infers the units of other
+ * functions.
+ *
+ * Context: any thread, one at a time (prof_symbolize.c has the lock); not in a
+ * signal; slow.
+ */
+
+
+#ifndef _PROF_UNIT_H_INCLUDED_
+#define _PROF_UNIT_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+#include "profile/prof_profile.h"
+
+
+typedef struct {
+    const char          *file;      /* "ngx_array.c" */
+    const char          *symbols;   /* "ngx_array_create ngx_array_push" */
+} prof_source_file_t;
+
+
+/* the units of one object */
+
+typedef struct prof_unit_table_s  prof_unit_table_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * The source files of the program; the list ends with a NULL file, is not
+ * copied, and is set before profiles get names.
+ */
+void prof_profile_sources(const prof_source_file_t *files);
+
+/*
+ * Asks the helper for all units of an object, which has roles.  PROF_OK, *table
+ * is NULL if there is no helper; PROF_LIMIT: the helper failed; PROF_ERROR: no
+ * memory.
+ */
+int prof_unit_ask(prof_unit_table_t **table, const prof_profile_object_t *o,
+    const char *debug_root, uint64_t deadline);
+
+/*
+ * Names the frame "ngx_array.c (nginx+0x28a00)" if the unit of its function is
+ * known.  PROF_OK, or PROF_ERROR if there is no memory.
+ */
+int prof_unit_name(const prof_unit_table_t *table, const prof_profile_t *p,
+    prof_frame_t *f);
+
+void prof_unit_free(prof_unit_table_t *table);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_UNIT_H_INCLUDED_ */
