@@ -1,17 +1,18 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The Performance Bar.  Pages of any site load this script.  So the script makes
- * its elements one by one, uses styles that no policy forbids, does not change
- * functions of the page, and shows nothing if a feature is missing.
+ * The Performance Bar.  Pages of any site load this script.  So the script
+ * creates elements without parsing HTML, uses styles that no policy forbids,
+ * does not change functions of the page, and shows nothing if a feature is
+ * missing.
  *
- * The console knows the facts of requests by their ids.  The id of the page is an
- * attribute of the script's element.  The ids of requests of the page's scripts
- * are in the header Server-Timing, which browsers show to scripts.
+ * The console knows the facts of requests by their ids.  The id of the page is
+ * an attribute of the script's element.  The ids of requests of the page's
+ * scripts are in the header Server-Timing, which browsers show to scripts.
  *
- * The module makes one function of this file and those beside it, in this
+ * The module makes one function of this file and the files beside it, in this
  * order: bar_dom.js, bar_facts.js, bar_orders.js, bar_panels.js, bar.js.
- * STYLE comes before them all.
+ * STYLE precedes them.
  */
 
 const TAG = 'nginx-performance-bar';
@@ -27,7 +28,7 @@ start(document.currentScript);
 
 function start(script) {
 
-    /* one is enough for all frames of a page */
+    /* a page shows one bar for all of its frames */
 
     if (!script || window.top !== window) {
         return;
@@ -35,7 +36,7 @@ function start(script) {
 
     page = { ...script.dataset };
 
-    /* scripts that replace a page's body, and not the page, bring another */
+    /* scripts that replace the page's body insert another element */
 
     const before = document.documentElement.querySelector(TAG);
 
@@ -63,7 +64,7 @@ function build() {
     const root = host.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
 
-    /* ":root" is not in a shadow tree */
+    /* ":root" does not match in a shadow tree */
 
     sheet.replaceSync(STYLE.replaceAll(':root', ':host'));
     root.adoptedStyleSheets = [sheet];
@@ -120,7 +121,7 @@ function build() {
 }
 
 
-/* the page has become another one */
+/* called when a script has replaced the page by another page */
 
 function turn(dataset) {
     page = dataset;
@@ -132,7 +133,7 @@ function turn(dataset) {
 }
 
 
-/* what is remembered; storage may be forbidden */
+/* reads the saved state; the page may forbid storage */
 
 function restore() {
     const defaults = { shown: true, open: true, panel: '' };
@@ -155,7 +156,7 @@ function set(changes) {
         localStorage.setItem(STATE, JSON.stringify(state));
 
     } catch {
-        /* then it is for this page only */
+        /* without storage, the state is valid for this page only */
     }
 
     const focused = ui.root.activeElement;
@@ -184,7 +185,7 @@ function toggle(name) {
 }
 
 
-/* the keys "p" and "b", one after the other, outside of texts */
+/* the keys "p" and "b" in sequence, outside of text fields */
 
 function shortcut() {
     let pressed = 0;
@@ -227,7 +228,7 @@ function render() {
     renderDetails();
     renderRequests();
 
-    /* what had the focus was made anew */
+    /* the focused element was created again */
 
     if (key && !focused.isConnected) {
         const again = ui.root.querySelector(

@@ -1,10 +1,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Elements of the Performance Bar, one by one, and numbers as texts.
+ * Creates elements of the Performance Bar, and formats numbers.
  */
 
-/* elements: nothing is ever made of text by the browser's parser */
+/* creates an element; the browser never parses a text as HTML */
 
 function el(name, properties, ...children) {
     const e = document.createElement(name);

@@ -1,13 +1,13 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the bar knows: facts of the page's own request, and of those that its
- * scripts have made.
+ * The facts of the bar: those of the page's own request, and those of requests
+ * of its scripts.
  */
 
 const MAX_REQUESTS = 100;
 
-/* how long to wait for facts that are not there yet, in ms */
+/* ms between attempts to get facts that the console does not have yet */
 
 const PATIENCE = [0, 100, 200, 400, 800, 1500, 3000, 6000, 12000, 24000];
 
@@ -33,7 +33,7 @@ let timer = 0;
 let attempt = 0;
 
 
-/* a page may permit the script, and not what it asks for */
+/* the page's policy may permit the script, but not its requests */
 
 function heed() {
     document.addEventListener('securitypolicyviolation', function (event) {
@@ -49,7 +49,7 @@ function heed() {
 }
 
 
-/* requests of scripts, without a change to what makes them */
+/* observes requests of scripts; the functions of the page are not changed */
 
 function observe() {
     if (!window.PerformanceObserver) {
@@ -86,7 +86,7 @@ function observe() {
 }
 
 
-/* the page is another one, or the first */
+/* called for the first page, and when a script replaced the page */
 
 function newPage() {
     facts = null;
@@ -96,8 +96,8 @@ function newPage() {
 
 
 /*
- * Facts are there when the request has ended, which for the page's own may
- * be after this script has run.
+ * The facts of a request exist when the request has ended.  The request of the
+ * page may end after this script has run.
  */
 
 function ask() {
@@ -167,7 +167,7 @@ async function consoleAsks(path, signal, method = 'GET') {
 }
 
 
-/* where the time of a request went, in ms: the parts are all of it */
+/* returns the parts of a request's time in ms; their sum is its whole time */
 
 function partsOf(f) {
     const parts = {};
@@ -219,7 +219,7 @@ function total() {
 }
 
 
-/* without accounting the server knows whole milliseconds only */
+/* without accounting, the server only measures whole milliseconds */
 
 function totalOf(f) {
     return f.times ? ms(f.times.wall) : f.total ? ms(f.total) : '< 1 ms';

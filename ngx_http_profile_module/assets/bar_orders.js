@@ -1,11 +1,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the bar can have recorded: the page, requests of its scripts, those to
- * come, an endpoint.
+ * Recordings that the bar starts: of the page, of requests of its scripts, of
+ * the next requests, and of an endpoint.
  */
 
-/* how long an endpoint is recorded, in s */
+/* the duration of the recording of an endpoint, in s */
 
 const ENDPOINT = 10;
 
@@ -19,9 +19,9 @@ let recording = null;
 
 
 /*
- * Links lead to the flamegraph in place of what is asked for.  Where
- * profiles can be stored, clicks record it instead, and then open the
- * page of the profile.
+ * If profiles cannot be stored, links lead to the flamegraph, which replaces
+ * the response.  Otherwise a click records a request, and then opens the page
+ * of its profile.
  */
 
 function canRecord() {
@@ -41,7 +41,7 @@ function clicked(event, act) {
 }
 
 
-/* asks once more, with a trigger, and drops what comes */
+/* repeats the request with a trigger, and ignores the response */
 
 function record({ url, mode, what, accept, done }) {
     return waiting(`Recording ${what} once more`, async signal => {
@@ -77,7 +77,7 @@ async function recorded(url, mode, accept, signal) {
                            + 'without a profile');
     }
 
-    /* the request ends when all was read */
+    /* the request ends when the response was read */
 
     for (const reader = answer.body && answer.body.getReader();
          reader && !(await reader.read()).done; )
@@ -108,9 +108,10 @@ async function stored(id, signal) {
 
 
 /*
- * What a script has sent cannot be sent once more: the bar does not know
- * it, and it may do something.  So the next one is recorded: the console
- * sets a cookie for its path, which asks for the recording.
+ * The bar cannot repeat a request that a script has sent: it does not know the
+ * body, and the request may change something.  So the next request is
+ * recorded.  The console sets a cookie for its path, which asks for the
+ * recording.
  */
 
 async function recordNext(method, pathname) {
@@ -142,7 +143,7 @@ async function recordNext(method, pathname) {
 }
 
 
-/* what others ask of the page's path, in all workers */
+/* captures the requests of all clients for the page's path, in all workers */
 
 function recordEndpoint() {
     const { pathname } = location;
@@ -162,7 +163,7 @@ function recordEndpoint() {
 }
 
 
-/* one thing at a time, with the time it takes, and a way out */
+/* shows one activity at a time, with its duration and a button to cancel it */
 
 async function waiting(text, act, cancel, otherwise = []) {
     const abort = new AbortController();
@@ -207,7 +208,7 @@ async function waiting(text, act, cancel, otherwise = []) {
 }
 
 
-/* without what an earlier profile has asked for */
+/* removes the trigger of an earlier profile from the URL */
 
 function plain(url) {
     const u = new URL(url, location.href);
@@ -274,7 +275,7 @@ async function copy() {
 
     } catch {
 
-        /* not permitted here: then by hand */
+        /* if the bar may not send the request, shows a command to copy */
 
         const input = el('input', {
             type: 'text', readonly: true, 'aria-label': 'Command',
@@ -288,7 +289,7 @@ async function copy() {
 }
 
 
-/* quoted for a shell */
+/* quotes a text for a shell */
 
 function quoted(text) {
     return `'${text.replaceAll("'", "'\\''")}'`;

@@ -2,7 +2,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The panels above the strip: details of the page's request, and the list of
- * those of its scripts.
+ * requests of its scripts.
  */
 
 function renderDetails() {

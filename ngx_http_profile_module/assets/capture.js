@@ -1,8 +1,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Captures of workers: they take as long as was asked for, and are stopped
- * when this page is left.
+ * Captures of workers.  A capture takes the requested time.  It stops when the
+ * user leaves this page.
  */
 
 (function () {

@@ -1,9 +1,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the pages of the console share: requests to it, numbers as texts, and
- * the elements that pages are made of.  All texts of profiles get into pages
- * as texts, never as markup.
+ * The common part of the console's pages: requests to the console, numbers as
+ * texts, and functions that create elements.  All texts of profiles are
+ * inserted as texts, never as markup.
  */
 
 const prof = (function () {
@@ -18,7 +18,7 @@ const prof = (function () {
     };
 
 
-    /* a JSON answer; an Error with what the console says otherwise */
+    /* returns a JSON answer, or throws an Error with the console's message */
 
     async function get(path) {
         const r = await request(path, { headers: {
@@ -118,7 +118,7 @@ const prof = (function () {
     }
 
 
-    /* what went wrong; nothing hides it */
+    /* shows an error; no other part of the page hides it */
 
     function note(text) {
         const e = document.getElementById('note');
@@ -166,7 +166,7 @@ const prof = (function () {
     }
 
 
-    /* of the day, with the date if that is not today */
+    /* formats a time, with its date if this is not today */
 
     function time(ms) {
         const d = new Date(ms);
@@ -184,8 +184,8 @@ const prof = (function () {
 
 
     /*
-     * Makes buttons of the headings that have a data-sort; changed(key,
-     * direction) is called with 1 or -1.
+     * Turns the headings with data-sort into buttons.  A click calls
+     * changed(key, direction); the direction is 1 or -1.
      */
 
     function sorter(table, key, direction, changed) {

@@ -1,7 +1,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Two profiles compared.  What is shown is in the URL.
+ * The comparison of two profiles.  The URL contains the whole state.
  */
 
 (function () {

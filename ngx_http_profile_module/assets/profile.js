@@ -2,10 +2,10 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * One profile: the viewer and the flamegraph, each in a frame, the facts, and
- * others to compare it with.
+ * other profiles for a comparison.
  *
- * The viewer is given the profile and not its URL: what the console says
- * instead of a profile is for this page to show, the viewer would call it an
+ * The viewer gets the profile itself, and not its URL.  If the console answers
+ * with an error, this page shows the error; the viewer would report an
  * unrecognized format.
  */
 
@@ -38,7 +38,7 @@
             return;
         }
 
-        /* as it was asked for, the profile knows what it has become */
+        /* show the URI that the client sent; a redirect may have changed it */
 
         title = profile.scope === 'request' ? `${profile.method} ${profile.uri}`
                                             : profile.title;
@@ -146,7 +146,7 @@
     }
 
 
-    /* all views show the names, so they are made again */
+    /* all views contain names, so all are loaded again */
 
     function names() {
         const button = document.getElementById('names');
@@ -314,7 +314,7 @@
     }
 
 
-    /* an empty one would be an empty viewer */
+    /* the viewer shows nothing for an empty profile */
 
     function check(file) {
         if (!file.profiles || !file.profiles.some(p => p.endValue > 0)) {
@@ -376,7 +376,7 @@
     }
 
 
-    /* others of the same URI first */
+    /* profiles with the same URI come first */
 
     async function diff(pane) {
         let list;

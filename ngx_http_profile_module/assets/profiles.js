@@ -1,9 +1,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The list of profiles.  Its newest ones are asked for again while the page is
- * visible, older ones by a button; rows are kept, so that neither selection
- * nor focus is lost.
+ * The list of profiles.  The page requests the newest profiles again while it
+ * is visible.  A button requests older ones.  The rows remain the same
+ * elements, so the user keeps the selection and the focus.
  */
 
 (function () {
@@ -12,7 +12,7 @@
     const c = prof;
     const INTERVAL = 2000;
 
-    /* how many at a time; the server has a limit of its own */
+    /* the number of profiles in a request; the server has its own limit */
 
     const limit = new URLSearchParams(location.search).get('limit');
 
@@ -154,7 +154,7 @@
     }
 
 
-    /* those that newer ones have driven off this page are older ones now */
+    /* newer profiles have moved these profiles to the older ones */
 
     function take(list) {
         const known = new Set(list.profiles.map(p => p.id));
@@ -192,7 +192,10 @@
     }
 
 
-    /* one that load() does not ask for: as it is after a change, or gone */
+    /*
+     * updates a profile that load() does not request: it changed, or was
+     * deleted
+     */
 
     async function renew(p) {
         const list = await page({ before: p.order + 1, limit: 1 });
@@ -212,7 +215,7 @@
     }
 
 
-    /* all words, each anywhere */
+    /* returns whether the texts of the profile contain all words */
 
     function matches(p) {
         const text = [p.method, p.host + p.uri, p.status || '', p.mode,
@@ -237,7 +240,7 @@
         const shown = profiles.filter(matches).sort(order);
         const wanted = shown.map(row);
 
-        /* moving an element takes its focus away */
+        /* an element loses its focus when it is moved */
 
         if (wanted.length !== body.rows.length
             || wanted.some((r, i) => r !== body.rows[i]))
@@ -302,7 +305,7 @@
     }
 
 
-    /* the only thing that may change in a row is the pin */
+    /* only the pin of a row may change */
 
     function row(p) {
         let r = rows.get(p.id);

@@ -2,7 +2,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The state of the profiler: a card for each part of the answer.  Parts that
- * have no form of their own here are shown as they are.
+ * this script does not know are shown as lists of names and values.
  */
 
 (function () {
@@ -78,7 +78,7 @@
     }
 
 
-    /* how full it is */
+    /* returns how full the store is */
 
     function use(value) {
         const max = value.disk_max || value.memory_size;
@@ -123,7 +123,7 @@
     }
 
 
-    /* "build_ns" is a time, and the name tells */
+    /* the end of a name shows the unit: "build_ns" is a time */
 
     function label(key) {
         const t = key.replace(/_bytes$/, ' memory')

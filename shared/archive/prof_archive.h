@@ -33,8 +33,8 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Appends the archive of a profile.  The same profile gives the same bytes.
- * Returns PROF_OK, PROF_ERROR when memory is short, or PROF_LIMIT if the
- * profile is larger than PROF_ARCHIVE_MAX; then nothing is appended.
+ * Returns PROF_OK, PROF_ERROR if memory is short, or PROF_LIMIT if the profile
+ * is larger than PROF_ARCHIVE_MAX; then nothing is appended.
  */
 int prof_archive_write(const prof_profile_t *p, prof_buf_t *b);
 

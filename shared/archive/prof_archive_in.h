@@ -65,14 +65,17 @@ typedef struct {
     unsigned char        *content;      /* owned */
     const unsigned char  *pos;
     const unsigned char  *last;
-    size_t                room;         /* memory that is left, in bytes */
-    const char           *err;          /* static; NULL: none so far */
+    size_t                room;         /* bytes of memory left */
+    const char           *err;          /* static text; NULL: no error */
 } prof_archive_in_t;
 
 
 PROF_HIDDEN_BEGIN
 
-/* checks and decompresses; PROF_OK, or PROF_ERROR with err set */
+/*
+ * Checks and decompresses an archive.  Returns PROF_OK, or PROF_ERROR with err
+ * set.
+ */
 int prof_archive_in_open(prof_archive_in_t *in, const unsigned char *data,
     size_t len);
 void prof_archive_in_close(prof_archive_in_t *in);
@@ -80,23 +83,26 @@ void prof_archive_in_close(prof_archive_in_t *in);
 uint64_t prof_archive_in_number(prof_archive_in_t *in);
 uint64_t prof_archive_in_signed(prof_archive_in_t *in);
 
-/* a number below the limit; anything else is an error */
+/* reads a number; a number that is not below the limit is an error */
 uint32_t prof_archive_in_below(prof_archive_in_t *in, uint64_t limit);
 
-/* the index of one of n items, or PROF_NONE */
+/* reads the index of one of n items, or PROF_NONE */
 uint32_t prof_archive_in_index(prof_archive_in_t *in, uint32_t n);
 
-/* the index of an item before i, or PROF_NONE */
+/* reads the index of an item before i, or PROF_NONE */
 uint32_t prof_archive_in_back(prof_archive_in_t *in, uint32_t i);
 
-/* malloc()ed, or NULL; "some" is never NULL but after an error */
+/*
+ * Reads a text, which is malloc()ed, or NULL. prof_archive_in_some() returns
+ * NULL only after an error.
+ */
 char *prof_archive_in_text(prof_archive_in_t *in);
 char *prof_archive_in_some(prof_archive_in_t *in);
 
 /*
- * Reads the number of items, and allocates a zeroed array for them.  least is
- * the smallest size of an item in the archive: the rest of the content must
- * have room for all items.
+ * Reads the number of items, and allocates a zeroed array for them. "least" is
+ * the smallest size of an item in the archive.  It is an error if the rest of
+ * the content is too short for all items.
  */
 void *prof_archive_in_array(prof_archive_in_t *in, uint32_t *n, size_t least,
     size_t size);

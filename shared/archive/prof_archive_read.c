@@ -21,11 +21,11 @@
 #define PROF_ARCHIVE_FRAME    12
 #define PROF_ARCHIVE_NODE     2
 #define PROF_ARCHIVE_LABEL    4
-#define PROF_ARCHIVE_ENTRY    4     /* and its values */
+#define PROF_ARCHIVE_ENTRY    4     /* without its values */
 
 /*
- * The largest depth of a stack: sampled frames, and the frames that captures
- * add.  Time and output of encoders grow with the depth of each node.
+ * The largest depth of a stack: sampled frames, and frames that captures add.
+ * Time and output of encoders grow with the depth of each node.
  */
 
 #define PROF_ARCHIVE_DEPTH    (2 * PROF_MAX_DEPTH)
@@ -125,7 +125,7 @@ prof_archive_head(prof_archive_in_t *in, prof_profile_t *p)
 }
 
 
-/* no name stands for PROF_NONE */
+/* without a name, the measure is PROF_NONE */
 
 static uint32_t
 prof_archive_measure(prof_archive_in_t *in)
@@ -384,7 +384,7 @@ prof_archive_series(prof_archive_in_t *in, prof_profile_t *p)
 }
 
 
-/* whether the next text is "want" */
+/* returns whether the next text is "want" */
 
 static int
 prof_archive_is(prof_archive_in_t *in, const char *want)

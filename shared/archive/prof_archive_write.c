@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Neighbors in a timeline are near to each other in the tree, and use about
- * the same time, so differences are small numbers, which zlib makes smaller.
+ * Neighbors in a timeline are near to each other in the tree, and have similar
+ * times.  So their differences are small numbers, which zlib compresses well.
  */
 
 
@@ -15,7 +15,7 @@
 #include <zlib.h>
 
 
-/* 1 takes half of the time of 6, for a sixth more bytes */
+/* level 1 takes half of the time of level 6, for a sixth more bytes */
 
 #define PROF_ARCHIVE_LEVEL  1
 
@@ -205,7 +205,7 @@ prof_archive_tree(prof_buf_t *b, const prof_profile_t *p)
 }
 
 
-/* the names of measures tell a reader whether it knows the values */
+/* a reader that does not know a measure's name skips its values */
 
 static void
 prof_archive_series(prof_buf_t *b, const prof_profile_t *p, uint32_t series)
@@ -327,7 +327,7 @@ prof_archive_pack(prof_buf_t *b, const prof_buf_t *content)
     len = size;
     rc = prof_archive_compress(body, &len, content, Z_DEFAULT_STRATEGY);
 
-    /* codes alone make nothing shorter than an eighth */
+    /* Huffman codes alone shorten a content at most to an eighth */
 
     if (rc == PROF_OK
         && content->len > len * PROF_ARCHIVE_RATIO + PROF_ARCHIVE_SLACK)

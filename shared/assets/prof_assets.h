@@ -22,7 +22,7 @@
 #include "base/prof_buf.h"
 
 
-/* a name for C, and the file */
+/* each line: a name for C, and the file */
 
 #define PROF_ASSETS(x)                                                        \
     x(theme_css,  "prof_theme.css")                                           \

@@ -11,15 +11,15 @@
 
 
 #define PROF_ASSET_HASH_theme_css                                           \
-    "'sha256-ftrQObfY2jxXFjuHkayg0c0F3zdE5uATGYZHSkkzU20='"
+    "'sha256-cNN+ofKPBQ4F8EztfmnxTOxymd4rYahFC1KdoWoY8ZE='"
 #define PROF_ASSET_HASH_flame_css                                           \
-    "'sha256-WM5LpCF7MFFc621y8Sl+Zw8BbDNB65A99P562bFrdHQ='"
+    "'sha256-NBKl0HWbaTpyb9goFlEubMOPSINo4VBZ1qDZpkvwUmI='"
 #define PROF_ASSET_HASH_page_css                                            \
-    "'sha256-oi8fBHuuwIbeBD52iPg+brHsYVRuAUU/cuUVjZkCrio='"
+    "'sha256-rg7qiARtq1p33pjhpmOFtrHawpuLKMsYlmtrcNYhSa0='"
 #define PROF_ASSET_HASH_flame_js                                            \
-    "'sha256-A8wRtyR15zJFldg2lukCDFWJR1qhWpoR6SbXbUHR05g='"
+    "'sha256-09uWDsaKZVCmu2TIcFlkRpafvQT6A/tH2+P51Ae4Afo='"
 #define PROF_ASSET_HASH_page_js                                             \
-    "'sha256-O6y7pj74FtRi3HPmLUfnjLmB/ejQN9TtDJR+eCiomRA='"
+    "'sha256-u/vup+4gp3JhtjyQrbPyECc2b4ekzLe8IeCP6z92yZY='"
 
 
 #endif /* _PROF_ASSETS_HASH_H_INCLUDED_ */

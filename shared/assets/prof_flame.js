@@ -1,16 +1,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Makes flamegraphs interactive, in a picture and in a page.  The boxes are
- * there already, with all that is told about them in their titles; this adds
- * zoom, search, the order of rows, the keyboard, and switches that leave out
- * frames of one sort.  The state is in the fragment of the URL.
+ * Makes flamegraphs interactive, in a picture and in a page.  The document
+ * already contains the boxes, with all of their texts in their titles.  This
+ * script adds zoom, search, the order of rows, the keyboard, and switches that
+ * omit some sorts of frames.  The state is in the fragment of the URL.
  *
- * A document has one "prof-host" element, where the controls go, and one
- * "prof-plot" for each mode, that is a measure, of which one is visible.
+ * A document has one "prof-host" element for the controls, and a "prof-plot"
+ * for each mode, which is a measure.  One of the plots is visible.
  *
- * A box is identified in the URL by a hash of the names from the root to it,
- * so a link finds it in another profile as well.
+ * The URL identifies a box by a hash of the names from the root to it, so a
+ * link also finds the box in another profile.
  */
 
 (function () {
@@ -22,7 +22,7 @@
     const PAD = 4;
     const CRUMBS = 5;
 
-    /* what can be left out, by the class of its boxes */
+    /* the sorts of frames that can be omitted, by the class of their boxes */
 
     const sorts = [
         { key: 'stages', mark: 'h', text: 'stages',
@@ -69,7 +69,7 @@
             boxes: [],
             byElement: new Map(),
             byHash: new Map(),
-            bare: new Map() /* without some sorts, by what is left out */
+            bare: new Map() /* plots by omitted sorts */
         };
 
         let above = [];
@@ -138,8 +138,9 @@
 
 
     /*
-     * The same without boxes of some sorts: what they have called, and their
-     * own weight, move to their callers.  Boxes of one function become one.
+     * Returns the plot without boxes of some sorts.  The callees of these
+     * boxes and their own weight move to their callers.  Boxes of one function
+     * are merged.
      */
 
     function strip(plot, off) {
@@ -194,8 +195,8 @@
 
 
     /*
-     * What the boxes of a group have called, directly or by boxes that are left
-     * out.  The latter become part of the group.
+     * Returns the callees of a group of boxes: direct ones, and callees of
+     * omitted boxes.  Omitted boxes become part of the group.
      */
 
     function called(plot, group, off) {
@@ -403,7 +404,7 @@
     }
 
 
-    /* the one box that Tab leads to, and its name for who listens */
+    /* selects the box to which Tab leads, and its name for screen readers */
 
     function roving(plot, box) {
         if (plot.focus) {
@@ -528,7 +529,7 @@
     }
 
 
-    /* of the plot of the mode; what it has not needs not to be left out */
+    /* returns whether the plot of the mode has boxes of this sort */
 
     function has(key) {
         return whole().boxes.some(box => box.sorts.includes(key));
@@ -552,7 +553,7 @@
     }
 
 
-    /* what is zoomed remains, or what has called it */
+    /* keeps the zoomed box, or zooms to its nearest caller that is shown */
 
     function leave(key) {
         const value = state[key] === 'off' ? 'on' : 'off';
@@ -629,7 +630,7 @@
     }
 
 
-    /* what is told */
+    /* texts about a box */
 
     function tell(plot, box) {
         ui.status.textContent = '';
@@ -687,7 +688,7 @@
     }
 
 
-    /* each label as long as there is room for it */
+    /* cuts each label to the width of its box */
 
     function labels(plot) {
         const width = plot.area.getBoundingClientRect().width;

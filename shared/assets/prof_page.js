@@ -1,14 +1,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The page around the flamegraph: links to the other formats, tables that can
- * be sorted, names that can be looked up in the picture.
+ * The page around the flamegraph: links to the other formats, sortable tables,
+ * and names that the user can look up in the picture.
  */
 
 (function () {
     'use strict';
 
-    /* a page around this one has its own heading */
+    /* a page around this page has its own heading */
 
     if (window.parent !== window) {
         document.body.classList.add('framed');
@@ -33,7 +33,7 @@
     }
 
 
-    /* the same URL in another format; a saved page has none */
+    /* links to this URL in other formats; a saved page has no such URL */
 
     function formats() {
         const nav = document.querySelector('.formats');
@@ -42,7 +42,10 @@
             return;
         }
 
-        /* modes are switched in more than one way: look when it matters */
+        /*
+         * the mode can change in several ways, so the links are updated before
+         * use
+         */
 
         for (const event of ['pointerover', 'focusin']) {
             nav.addEventListener(event, () => links(nav));
@@ -60,7 +63,7 @@
     }
 
 
-    /* arguments of the application remain as they were written */
+    /* keeps the application's arguments as they are */
 
     function query(format) {
         const mode = document.querySelector('input[name="mode"]:checked');

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Limits, return codes and the few definitions that every layer of the
- * profiler core shares.  Nothing in shared/ knows nginx.
+ * Limits, return codes and the few definitions that all rooms of the profiler
+ * core share.  Nothing in shared/ knows nginx.
  */
 
 
@@ -23,8 +23,8 @@
 
 
 /*
- * nginx loads modules with RTLD_GLOBAL: every symbol that is not hidden would
- * become part of the worker's global scope.
+ * nginx loads modules with RTLD_GLOBAL, so each symbol that is not hidden
+ * would become part of the worker's global scope.
  */
 
 #define PROF_HIDDEN_BEGIN  _Pragma("GCC visibility push(hidden)")
@@ -37,44 +37,45 @@
 
 
 /*
- * Frames kept of one stack.  Stacks are recorded from the innermost frame
- * outwards; a deeper one loses its outermost frames and says so.
+ * The number of frames of one stack.  Stacks are recorded from the innermost
+ * frame outwards.  A deeper stack loses its outermost frames and contains a
+ * note about them.
  */
 
 #define PROF_MAX_DEPTH  256
 
 
 /*
- * Functions that stand between what is profiled and the profiler: sampled
- * stacks do not show them.
+ * Functions between the profiled code and the profiler.  Sampled stacks do not
+ * show them.
  */
 
 #define PROF_GLUE  __attribute__((noinline, section("prof_glue")))
 
 
-/* their parts */
+/* parts of such functions */
 
 #define PROF_GLUE_INLINE  static inline __attribute__((always_inline))
 
 
 /*
- * Functions that run for every request.  Compiler and linker put them side by
- * side: what they cost is, above all, code that is in no cache.
+ * Functions that run for every request.  Compiler and linker place them side
+ * by side, because most of their cost is code that is not in a cache.
  */
 
 #define PROF_HOT  __attribute__((hot))
 
 
-/* variables that these read: few lines of the cache */
+/* variables of these functions, on few cache lines */
 
 #define PROF_HOT_DATA  __attribute__((section("prof_hot")))
 
 
 /*
- * A frame is an address, or the name of something that is no code.  Names are
- * small integers: no code lives in the first page of the address space.
- * 0 .. PROF_FRAME_FIXED - 1 are the fixed names below, the rest up to
- * PROF_FRAME_NAMED are given out by a capture.
+ * A frame is an address, or a name.  Names are small integers, because the
+ * first page of the address space contains no code. 0 ..  PROF_FRAME_FIXED - 1
+ * are the fixed names below.  A capture assigns the others, up to
+ * PROF_FRAME_NAMED.
  */
 
 #define PROF_FRAME_NONE        0
@@ -84,7 +85,7 @@
 #define PROF_FRAME_TREE_FULL   4    /* "[call tree full]" */
 #define PROF_FRAME_WAITING     5    /* "[waiting]" */
 #define PROF_FRAME_TURN        6    /* "[turn]": before the first call in it */
-#define PROF_FRAME_OTHER       7    /* "[other]": a name that had no room */
+#define PROF_FRAME_OTHER       7    /* "[other]": there were too many names */
 #define PROF_FRAME_FIXED       8
 #define PROF_FRAME_NAMED       4096
 
@@ -92,9 +93,9 @@
 
 
 /*
- * Functions of interpreters have keys in a range where no address is: a marked
- * address does not have this load (PROF_LOAD_SCRIPT).  The first one is that of
- * a function that is not known.
+ * Functions of interpreters have keys in a range without addresses, because no
+ * marked address has their load (PROF_LOAD_SCRIPT).  The first key stands for
+ * an unknown function.
  */
 
 #define PROF_FRAME_SCRIPT         ((uintptr_t) 0xfffe << 48)
@@ -105,9 +106,9 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * The object that this is a part of remains mapped for the rest of the
- * process's life, even if it is closed: signals, hooks and threads may hold
- * addresses of its code.  A program that is linked with it remains anyway.
+ * Keeps the object that contains this function mapped until the process ends,
+ * even if the object is closed: signals, hooks and threads may hold addresses
+ * of its code.  Has no effect in a program that is linked with this code.
  * Context: not in a signal.
  */
 void prof_pin(void);

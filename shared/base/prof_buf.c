@@ -84,7 +84,7 @@ prof_buf_printf(prof_buf_t *b, const char *fmt, ...)
         return;
     }
 
-    /* vsnprintf() needs room for the null that the buffer does not keep */
+    /* vsnprintf() writes a null byte, which is not part of the buffer */
 
     if (prof_buf_reserve(b, (size_t) n + 1) != PROF_OK) {
         return;

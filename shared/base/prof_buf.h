@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A growable output buffer, the sink of all encoders.  An allocation failure
- * is remembered: later appends do nothing and prof_buf_failed() tells, so
- * encoders check once, at their end.
+ * A growable output buffer, into which all encoders write.  The buffer
+ * remembers an allocation failure: later appends do nothing, and
+ * prof_buf_failed() returns 1.  So encoders check for a failure once, at their
+ * end.
  *
  * Context: any thread, one at a time; not in a signal.
  */
@@ -29,13 +30,13 @@ PROF_HIDDEN_BEGIN
 
 void prof_buf_init(prof_buf_t *b);
 
-/* frees the data; the buffer is empty and usable afterwards */
+/* frees the data; the buffer is then empty and can be used again */
 void prof_buf_free(prof_buf_t *b);
 
 void prof_buf_append(prof_buf_t *b, const void *data, size_t len);
 void prof_buf_puts(prof_buf_t *b, const char *s);
 
-/* in decimal; far cheaper than prof_buf_printf() */
+/* appends a decimal number; much faster than prof_buf_printf() */
 void prof_buf_number(prof_buf_t *b, uint64_t n);
 
 void prof_buf_printf(prof_buf_t *b, const char *fmt, ...)

@@ -38,7 +38,7 @@ prof_map_add(prof_map_t *map, uint64_t key1, uint32_t key2, uint32_t value)
 {
     prof_map_slot_t  *slot;
 
-    /* at most half full */
+    /* the table is at most half full */
 
     if (2 * map->n >= map->size && prof_map_grow(map) != PROF_OK) {
         return UINT32_MAX;
@@ -64,13 +64,13 @@ prof_map_find(const prof_map_t *map, uint64_t key1, uint32_t key2)
         return UINT32_MAX;
     }
 
-    /* an empty one has the value 0 */
+    /* a slot without a key has the value 0 */
 
     return prof_map_slot(map->slots, map->size, key1, key2)->value - 1;
 }
 
 
-/* the one with the key, or the empty one where it belongs */
+/* returns the slot with the key, or the free slot for it */
 
 static prof_map_slot_t *
 prof_map_slot(prof_map_slot_t *slots, size_t size, uint64_t key1,

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A hash table from pairs of numbers to numbers, that grows.
+ * A growing hash table from pairs of numbers to numbers.
  *
  * Context: any thread, one at a time; not in a signal.
  */
@@ -18,7 +18,7 @@
 typedef struct {
     uint64_t          key1;
     uint32_t          key2;
-    uint32_t          value;    /* the one that was told, plus one; 0: empty */
+    uint32_t          value;    /* the value plus one; 0: no key */
 } prof_map_slot_t;
 
 
@@ -35,13 +35,13 @@ void prof_map_init(prof_map_t *map);
 void prof_map_free(prof_map_t *map);
 
 /*
- * The value of a key.  A key that is not there yet gets the value that is
- * told, which is below UINT32_MAX.  Returns UINT32_MAX when memory is short.
+ * Returns the value of a key.  A new key gets the given value, which is below
+ * UINT32_MAX.  Returns UINT32_MAX if memory is short.
  */
 uint32_t prof_map_add(prof_map_t *map, uint64_t key1, uint32_t key2,
     uint32_t value);
 
-/* the value of a key, or UINT32_MAX if it is not there */
+/* returns the value of a key, or UINT32_MAX for an unknown key */
 uint32_t prof_map_find(const prof_map_t *map, uint64_t key1, uint32_t key2);
 
 PROF_HIDDEN_END

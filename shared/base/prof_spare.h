@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Memory of captures.  It is mapped, so that pages which are never touched
+ * Memory of captures.  The memory is mapped, so pages that are never touched
  * take no memory.  Mapping, unmapping and the first access to a page take
- * microseconds each, so a mapping of which little was used is kept for the
+ * microseconds each.  So a mapping of which little was used is kept for the
  * next capture.
  *
  * Context: any thread; not in a signal.
@@ -18,7 +18,7 @@
 #include "base/prof_base.h"
 
 
-/* mappings that are kept at most, and the bytes used of each */
+/* the maximum number of kept mappings, and the used bytes of each */
 
 #define PROF_SPARE_MAX   4
 #define PROF_SPARE_USED  (128 * 1024)
@@ -26,10 +26,13 @@
 
 PROF_HIDDEN_BEGIN
 
-/* size bytes of any content, or NULL with errno set; the caller owns them */
+/*
+ * Returns size bytes of undefined content, which the caller owns, or NULL with
+ * errno set.
+ */
 void *prof_spare_map(size_t size);
 
-/* ends the ownership; used: bytes that may have been written, about */
+/* ends the ownership; used: about how many bytes may have been written */
 void prof_spare_unmap(void *p, size_t size, size_t used);
 
 PROF_HIDDEN_END

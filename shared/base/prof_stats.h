@@ -2,11 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The counters of one capture.  Every sample that is lost, cut or thinned out
- * has one; each format shows them.  A new counter is one line in the table.
+ * The counters of one capture.  Samples that are lost, cut or merged are
+ * counted.  Each format shows the counters.  A new counter is one line in the
+ * table.
  *
- * Context: plain memory, written by the thread that owns the capture and by
- * the signal handler that interrupts it.
+ * Context: plain memory.  The thread that owns the capture writes it, and the
+ * signal handler that interrupts this thread.
  */
 
 
@@ -17,7 +18,7 @@
 #include "base/prof_base.h"
 
 
-/* name, what it counts */
+/* each line: the name, and the text */
 
 #define PROF_STATS(x)                                                         \
     x(samples,          "samples taken")                                      \
@@ -52,15 +53,15 @@ typedef struct {
 
 
 typedef struct {
-    const char  *name;      /* as in outputs: "lost_ring" */
-    const char  *text;      /* what it counts, for people */
+    const char  *name;      /* in formats: "lost_ring" */
+    const char  *text;      /* for readers */
     size_t       offset;    /* in prof_stats_t */
 } prof_stats_desc_t;
 
 
 PROF_HIDDEN_BEGIN
 
-/* ends with a NULL name */
+/* the last name is NULL */
 extern const prof_stats_desc_t  prof_stats_desc[];
 
 uint64_t prof_stats_get(const prof_stats_t *st, const prof_stats_desc_t *d);

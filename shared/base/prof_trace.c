@@ -11,7 +11,7 @@
 #include <string.h>
 
 
-/* version-trace-span-flags; a version after 00 may have more behind it */
+/* version-trace-span-flags; versions after 00 may append more */
 
 #define PROF_TRACE_LEN    55
 #define PROF_TRACE_HIGH   3

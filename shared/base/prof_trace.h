@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Traces, as W3C's Trace Context tells of them: a request on its way through
- * many programs, and the part of it (the span) that has called this one.
+ * Traces of W3C's Trace Context.  A trace is a request on its way through many
+ * programs.  A span of the trace is the part that has called this program.
  *
  * Context: any thread; not in a signal.
  */
@@ -20,7 +20,7 @@
 #define PROF_SPAN_ID_LEN   16
 
 
-/* a span that is zero is no trace */
+/* a span of 0 means that there is no trace */
 
 typedef struct {
     uint64_t  high;
@@ -32,12 +32,12 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * The value of a header "traceparent": PROF_OK, or PROF_ERROR if it is not
- * valid, and the trace is zero then.
+ * Parses the value of a header "traceparent".  Returns PROF_OK, or PROF_ERROR
+ * if the value is invalid; the trace is then zero.
  */
 int prof_trace_parse(prof_trace_t *t, const char *text, size_t len);
 
-/* as they are in the header; null-terminated */
+/* writes both ids as in the header, null-terminated */
 void prof_trace_text(const prof_trace_t *t,
     char trace[PROF_TRACE_ID_LEN + 1], char span[PROF_SPAN_ID_LEN + 1]);
 

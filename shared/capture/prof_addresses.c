@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Addresses of this process that come from elsewhere, to be named.
+ * Names for addresses of this process that do not come from samples.
  */
 
 

@@ -100,7 +100,7 @@ prof_capture_destroy(prof_capture_t *c)
         free(c->names[i].text);
     }
 
-    /* the profile may have taken over the memory */
+    /* the profile may own the memory */
 
     if (c->memory) {
         prof_spare_unmap(c->memory, c->memory_size,

@@ -57,10 +57,10 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Returns a profile whose frames are addresses of this process, so that
- * prof_profile_symbolize() names them.  nodes[i] is the node of pcs[i], or
- * PROF_NONE if pcs[i] cannot be code.  Returns NULL if memory is short, or if
- * there are no tables.
+ * Makes a profile whose frames are addresses of this process, so that
+ * prof_profile_symbolize() names them. nodes[i] is the node of pcs[i], or
+ * PROF_NONE if pcs[i] cannot be code.  Returns NULL if memory is short, or
+ * without unwind tables.
  */
 prof_profile_t *prof_process_addresses(const uintptr_t *pcs, uint32_t n,
     uint32_t *nodes);
@@ -68,9 +68,9 @@ prof_profile_t *prof_process_addresses(const uintptr_t *pcs, uint32_t n,
 /*
  * Prepares the calling thread for sampling: a timer for it, a sample ring, an
  * alternate signal stack, and the process's signal handler.  Renews the unwind
- * tables if objects were loaded since.
- * Returns NULL on failure, with *err set to a static text and errno set.
- * Context: the thread that will be sampled; not in a signal.
+ * tables if objects were loaded since.  Returns NULL on failure, with *err set
+ * to a static text and errno set.  Context: the thread that will be sampled;
+ * not in a signal.
  */
 prof_sampler_t *prof_sampler_create(const char **err);
 
@@ -80,17 +80,20 @@ prof_sampler_t *prof_sampler_create(const char **err);
  */
 void prof_sampler_destroy(prof_sampler_t *s);
 
-/* returns the number of ignored signals: forged, or late of deleted timers */
+/*
+ * Returns the number of ignored signals: they are forged, or come late from
+ * deleted timers.
+ */
 uint64_t prof_signal_refused(void);
 
 /*
  * Makes a capture; its wall time begins with its first turn.  Its memory is
- * reserved here and never grows.  Returns NULL when memory is short.
+ * reserved here and never grows.  Returns NULL if memory is short.
  */
 prof_capture_t *prof_capture_create(const prof_capture_conf_t *conf);
 void prof_capture_destroy(prof_capture_t *c);
 
-/* takes effect at once, also within a turn of the capture */
+/* changes the frequency at once, also within a turn of the capture */
 void prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
     uint32_t frequency);
 
@@ -160,7 +163,7 @@ void prof_span_end(prof_sampler_t *s, prof_capture_t *c);
 /* ends the turns of the capture that are running */
 void prof_turn_end(prof_sampler_t *s, prof_capture_t *c);
 
-/* the capture whose turn is running, or NULL */
+/* returns the capture whose turn is running, or NULL */
 prof_capture_t *prof_turn_current(const prof_sampler_t *s);
 
 /*
@@ -178,26 +181,28 @@ prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
  *
  * prof_process_start() begins the new capture c.  The mode "cpu" captures the
  * CPU time of all threads.  The mode "wall" captures all time of the main
- * thread and the CPU time of the other threads.  paced  1: until the end of the
- * capture the main thread calls
+ * thread and the CPU time of the other threads.
+ *
+ * paced  1: until the end of the capture, the main thread calls
  *        prof_process_idle() and prof_process_busy() around its waits.  It is
  *        sampled at any frequency while it is busy, and not while it is idle.
  *        0: "wall" shows CPU time, and only threads that are busy for longer
  *        than a tick of the kernel are sampled more often than at ticks.
+ *
  * Captures may overlap and have different frequencies.  Each ends with
- * prof_process_finish() or prof_process_cancel().
- * Returns PROF_OK, PROF_LIMIT if PROF_PROCESS_CAPTURES captures are running, or
- * PROF_ERROR with *err set to a static text.
+ * prof_process_finish() or prof_process_cancel().  Returns PROF_OK, PROF_LIMIT
+ * if PROF_PROCESS_CAPTURES captures are running, or PROF_ERROR with *err set
+ * to a static text.
  *
  * The caller calls prof_process_drain() a few times in a second.  It takes the
  * samples and finds new threads.
  *
- * prof_process_finish() returns the profile as prof_capture_finish() does.  Its
- * entries have the label "thread".  It has no timeline, but an entry for each
- * stack.  The caller still has to destroy the capture.
+ * prof_process_finish() returns the profile as prof_capture_finish() does.
+ * Its entries have the label "thread".  It has no timeline, but an entry for
+ * each stack.  The caller still has to destroy the capture.
  *
  * Threads that block all signals except those of faults are sampled.  Threads
- * that block these as well show as "[not sampled]".  In a thread without an
+ * that block these as well appear as "[not sampled]".  In a thread without an
  * alternate stack, the handler runs on the thread's stack and needs 16 KB.
  *
  * Context: the main thread, outside of a signal.
@@ -210,7 +215,10 @@ void prof_process_drain(void);
 prof_profile_t *prof_process_finish(prof_capture_t *c, const char *title);
 void prof_process_cancel(prof_capture_t *c);
 
-/* before and after a wait of the main thread; cheap without paced captures */
+/*
+ * Called before and after a wait of the main thread.  Both calls are cheap
+ * without paced captures.
+ */
 int prof_process_paced(void);
 void prof_process_idle(void);
 void prof_process_busy(void);
@@ -223,9 +231,9 @@ void prof_process_scope(const char *scope);
 
 /*
  * prof_process_traces() adds the labels "trace_id" and "span_id" to samples of
- * the capture, for at most "max" traces.  PROF_ERROR: there is no memory, and
- * the capture continues without these labels.  prof_process_trace() sets the
- * trace of the main thread's next samples (NULL: no trace).
+ * the capture, for at most "max" traces.  Returns PROF_ERROR if memory is
+ * short; the capture continues without these labels. prof_process_trace() sets
+ * the trace of the main thread's next samples (NULL: no trace).
  */
 
 #define PROF_TRACES_MAX  16000
@@ -235,11 +243,11 @@ void prof_process_trace(const prof_trace_t *trace);
 
 /*
  * Counts the allocations of the capture's turns from now on; conf->process is
- * 0.  Until the capture is destroyed, memory counts as freed also if another
+ * 0.  Until the capture is destroyed, memory also counts as freed if another
  * thread frees it.  Returns PROF_OK, or PROF_ERROR with *err set to a static
  * text and errno set; the capture continues without counting.  Context: the
  * sampler's thread, also in a turn; not in a signal.  Other threads may
- * allocate meanwhile.
+ * allocate during the call.
  */
 int prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
     const prof_heap_conf_t *conf, const char **err);
@@ -250,12 +258,13 @@ int prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
  */
 void prof_capture_settle(prof_capture_t *c, prof_profile_t *p);
 
-/* the capture's heap, or NULL */
+/* returns the capture's heap, or NULL */
 prof_heap_t *prof_capture_get_heap(prof_capture_t *c);
 
 /*
  * Returns a profile of the memory that was allocated since the heap was made,
- * and that is in use.  The heap continues to count.  NULL: memory is short.
+ * and that is in use.  The heap continues to count.  Returns NULL if memory is
+ * short.
  */
 prof_profile_t *prof_heap_finish(prof_heap_t *h, const char *title);
 
@@ -265,17 +274,16 @@ prof_profile_t *prof_heap_finish(prof_heap_t *h, const char *title);
  * spot to zeros first, and keeps it until prof_watch_destroy().
  *
  * prof_watch_pass() gives an owner, a number that the caller chooses, to all
- * new samples, which were taken since its last call.  It removes a sample when
- * PROF_WATCH_KEPT bytes or more have been taken after the sample.
+ * samples since its last call.  It removes a sample when PROF_WATCH_KEPT bytes
+ * or more have been taken after the sample.
  *
  * prof_watch_turn() adds a turn to the capture, with its owner's samples, as
- * prof_capture_ran() does.  "what" is the outermost frame of the stacks.
- * prof_capture_begin() was called, and the capture has no other turns.
+ * prof_capture_ran() does. "what" is the outermost frame of the stacks.  The
+ * caller has called prof_capture_begin(), and the capture has no other turns.
  *
- * prof_watch_stack() adds only the oldest new sample, which remains new;
- * PROF_LIMIT: there is no new sample.
- * prof_watch_gap() is prof_capture_gap() with the stacks of the meantime below
- * the frames.
+ * prof_watch_stack() adds only the oldest new sample, which remains new.
+ * Returns PROF_LIMIT if there is no new sample. prof_watch_gap() works as
+ * prof_capture_gap(), and adds the stacks of the gap below the frames.
  *
  * Context: the thread that is watched, not in a signal.
  */
@@ -292,11 +300,14 @@ int prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall);
 void prof_watch_gap(prof_watch_t *w, prof_capture_t *c,
     const uintptr_t *frames, uint32_t n, uint64_t until);
 
-/* wall time; the thread's CPU time (a system call); usable in signals */
+/*
+ * Return wall time, and the thread's CPU time (by a system call).  Context:
+ * any, also a signal handler.
+ */
 uint64_t prof_now(void);
 uint64_t prof_cpu_now(void);
 
-/* counters so far; wall, running and CPU time so far; each may be NULL */
+/* returns the counters, wall, running and CPU time so far; each may be NULL */
 void prof_capture_totals(const prof_capture_t *c, prof_stats_t *st,
     uint64_t *wall, uint64_t *running, uint64_t *cpu);
 

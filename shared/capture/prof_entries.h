@@ -2,12 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The timeline of a capture: what ran or waited, in order, without holes.
- * Neighbours with the same node become one entry.  When the memory is used
- * up, each block of four entries shrinks to at most two, one for what ran and
- * one for what waited: weights are summed, and the node that stands for the
+ * The timeline of a capture: all running and waiting intervals, in order,
+ * without holes.  Neighbors with the same node become one entry.  When the
+ * memory is used up, each block of four entries shrinks to at most two, one
+ * for running and one for waiting.  Their weights are summed.  The node of the
  * sum is drawn with a probability in proportion to its wall weight, which
- * keeps every node's expected weight.
+ * keeps the expected weight of every node.
  *
  * Context: the capture's thread; not in a signal.
  */
@@ -23,8 +23,8 @@
 
 
 /*
- * An entry of the series "time" (prof_entry_t): the profile takes the memory of
- * its capture as it is.
+ * An entry of the series "time" (prof_entry_t).  The profile takes over the
+ * memory of its capture without a conversion.
  */
 
 typedef struct {
@@ -51,13 +51,13 @@ void prof_entries_init(prof_entries_t *tl, void *mem, size_t size,
     uint64_t seed);
 
 /*
- * Returns PROF_LIMIT when entries had to be merged to make room: the caller
- * should sample less often.  Otherwise PROF_OK.  The entry is added anyway.
+ * Adds an entry.  Returns PROF_OK, or PROF_LIMIT if entries were merged to
+ * free memory: then the caller should sample less often.
  */
 int prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
     uint64_t wall, uint64_t cpu, prof_stats_t *st);
 
-/* adds weight to the last entry, if any */
+/* adds weight to the last entry, if there is one */
 void prof_entries_extend(prof_entries_t *tl, uint64_t wall, uint64_t cpu);
 
 uint64_t prof_entries_random(prof_entries_t *tl);

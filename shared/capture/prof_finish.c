@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * From a capture to its profile: addresses of this process become addresses
- * within objects, so that the profile can leave the process, and the thread
- * that names the frames needs neither the tables nor the objects.
+ * Makes the profile of a capture.  Addresses of this process become addresses
+ * within objects.  So the profile can leave the process, and the thread that
+ * names its frames needs neither the tables nor the objects.
  */
 
 
@@ -20,10 +20,10 @@
 
 typedef struct {
     prof_profile_t        *profile;
-    const prof_capture_t  *capture;     /* NULL: there are no names */
+    const prof_capture_t  *capture;     /* NULL: the frames have no names */
     const prof_unwind_t   *unwind;
-    const prof_object_t  **objects;     /* of the profile's */
-    uint64_t              *keys;        /* of the frames */
+    const prof_object_t  **objects;     /* objects of the profile */
+    uint64_t              *keys;        /* keys of the frames */
     uint32_t              *slots;       /* hash of keys -> frame */
     uint32_t               mask;
 } prof_finish_t;
@@ -108,8 +108,8 @@ prof_capture_finish(prof_capture_t *c, const char *title)
     prof_finish_end(&f);
 
     /*
-     * A long timeline is not copied, nor is its memory returned here: this is
-     * the thread that has other things to do.
+     * A long timeline is neither copied nor unmapped here, because this thread
+     * serves requests.
      */
 
     time = &p->series[PROF_SERIES_TIME];
@@ -147,7 +147,7 @@ prof_heap_finish(prof_heap_t *h, const char *title)
 
     f.profile = p;
 
-    /* other threads allocate: the tree may grow until it is read */
+    /* other threads allocate, so the tree may grow before it is read */
 
     if (prof_finish_start(&f, h->tree.max) != PROF_OK
         || prof_finish_heap(&f, h) != PROF_OK)
@@ -249,8 +249,9 @@ prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree)
 
 
 /*
- * What was in use is read at once.  What is counted meanwhile would wait for
- * the lock, and naming an object allocates: so only the sums are copied.
+ * Reads the memory in use, all under the lock.  Hooks in other threads wait
+ * for the lock, and naming an object allocates.  So this function only copies
+ * the sums.
  */
 
 static int
@@ -457,7 +458,7 @@ prof_finish_name(const prof_capture_t *c, prof_frame_t *frame, uintptr_t pc)
 }
 
 
-/* a function without a name is told apart by its first line */
+/* a function without a name is identified by its first line */
 
 static int
 prof_finish_script(prof_frame_t *frame, uintptr_t key)

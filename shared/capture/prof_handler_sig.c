@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * All that runs in the sampling signal, apart from the stack walk.  No
- * allocation, no lock, no log, no thread-local storage but errno.  What this
- * file may call is checked against a list: clock_gettime(), raise(),
+ * The handler of the sampling signals, without the stack walk.  It does not
+ * allocate, lock or log, and uses no thread-local storage except errno.  A
+ * tool checks the functions that this file calls: clock_gettime(), raise(),
  * sigaction() and timer_settime() are safe in signals (POSIX.1-2017, XSH
- * 2.4.3); syscall() asks for the thread's id, once in each thread.
+ * 2.4.3); syscall() gets the thread's id, once in each thread.
  */
 
 
@@ -69,8 +69,9 @@ prof_handler(int signo, siginfo_t *si, void *uc)
 
 
 /*
- * Whether this thread is the entry's.  The thread pointer is as good as the
- * thread's id, and costs no system call; only the right thread writes it.
+ * Returns whether the entry belongs to this thread.  The thread pointer
+ * identifies the thread as its id does, and costs no system call; only the
+ * right thread writes it.
  */
 
 static int

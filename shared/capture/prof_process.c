@@ -119,7 +119,7 @@ prof_process_slot(const prof_capture_t *c)
 }
 
 
-/* all timers have the period of the capture that has the shortest */
+/* sets all timers to the shortest period of all captures */
 
 static void
 prof_process_rate(void)
@@ -196,7 +196,7 @@ prof_process_drain(void)
 }
 
 
-/* samples that cost more than a part of the time they are of come less often */
+/* reduces the frequency if samples cost too large a part of their time */
 
 static void
 prof_process_govern(uint64_t own, uint64_t cpu)
@@ -424,7 +424,7 @@ prof_process_end(prof_process_capture_t *slot)
 
     c = slot->capture;
 
-    /* one reading, so that the sums of all threads agree */
+    /* one reading of the clock, so that the sums of all threads agree */
 
     end = prof_clock(CLOCK_MONOTONIC);
     c->wall = end - slot->start;

@@ -44,7 +44,7 @@
 #include "unwind/prof_unwind.h"
 
 
-/* threads that are sampled at once; of others only the CPU time is counted */
+/* threads that are sampled; for further threads only CPU time is counted */
 #define PROF_PROCESS_THREADS  512
 
 /* parts of the address space that may be a thread's stack */
@@ -53,8 +53,8 @@
 #define PROF_THREAD_NAME      16
 
 /*
- * In an entry's labels: the thread's name, above it the scope's, above that the
- * number of the trace
+ * Labels of an entry: the lowest bits are the thread's name, the next bits are
+ * the location, and the highest bits are the number of the trace.
  */
 #define PROF_LABEL_BITS       9
 #define PROF_LABEL_TRACE      (2 * PROF_LABEL_BITS)
@@ -64,10 +64,10 @@
 
 
 /*
- * Fine timers of a thread, which expire by turns above the rate of ticks.  The
- * kernel sets one again when its signal is delivered.  While another one is due
- * earlier, the machine's timer need not be set for it, which is a good part of
- * what a signal costs in a virtual machine.
+ * Fine timers of a thread, which expire in turn above the rate of ticks.  The
+ * kernel sets a timer again when its signal is delivered.  If another timer is
+ * due earlier, the kernel need not program the machine's timer.  In a virtual
+ * machine this is a large part of the cost of a signal.
  */
 #define PROF_FINE_TIMERS  2
 
@@ -78,15 +78,14 @@ typedef struct {
 } prof_area_t;
 
 
-/* a thread in a capture; clocks are those of the last sample that it took */
+/* a thread in a capture; clocks are those of its last sample */
 
 typedef struct {
     uint64_t              cpu;
     uint64_t              busy;
-    uint64_t              due;          /* clock of the next one; 0: it is the
-                                           first one */
-    uint64_t              dropped;      /* as in that sample's record */
-    uint32_t              node;         /* of that sample, or PROF_NONE */
+    uint64_t              due;          /* clock of the next sample, or 0 */
+    uint64_t              dropped;      /* as in the record of that sample */
+    uint32_t              node;         /* node of that sample, or PROF_NONE */
     uint32_t              labels;
     prof_record_state_e   state;
 } prof_mark_t;
@@ -95,12 +94,12 @@ typedef struct {
 typedef struct prof_thread_s  prof_thread_t;
 
 struct prof_thread_s {
-    prof_expiry_t        *tick;         /* NULL: none was made yet */
+    prof_expiry_t        *tick;         /* NULL: not made */
     prof_expiry_t        *fine;
     int                   tid;          /* 0: free */
-    int                   seen;         /* in the last scan */
+    int                   seen;         /* found by the last scan */
     int                   main;
-    int                   timers;       /* there are */
+    int                   timers;       /* timers exist */
     prof_signal_e         signal;
     clockid_t             clock;        /* its CPU clock, for other threads */
     timer_t               tick_timer;
@@ -112,25 +111,24 @@ struct prof_thread_s {
     uint64_t              cpu;          /* at the last drain */
     uint64_t              stale;        /* CPU time without a sample */
     prof_stats_t          passed;       /* stats that captures have */
-    const prof_unwind_t  *before;       /* NULL, or tables by which a handler
-                                           may have begun to walk */
+    const prof_unwind_t  *before;       /* tables of a late handler, or NULL */
     prof_mark_t           marks[PROF_PROCESS_CAPTURES];
 
-    /* the handlers' */
+    /* the members below belong to the handlers */
 
-    int                   running;      /* the fine timers */
+    int                   running;      /* the fine timers run */
     uint64_t              wait;         /* paced: ns between samples while the
                                            thread waits; 0: it does not */
     uint64_t              cpu_due;      /* CPU clock of a thread that woke */
-    int                   paced;        /* by the main thread itself */
+    int                   paced;        /* set by the main thread */
     int                   coarse;       /* ticks are enough for the period */
-    const char           *scope;        /* of what it runs, or NULL */
-    int                   traced;       /* what it runs is of the trace */
+    const char           *scope;        /* location of the samples, or NULL */
+    int                   traced;       /* "trace" is valid */
     prof_trace_t          trace;
     uint64_t              period;       /* ns, of the highest frequency */
     uint64_t              due;          /* clock of the next sample */
-    uint64_t              idle;         /* ns, that the main thread was */
-    uint64_t              idle_cpu;     /* and used for it */
+    uint64_t              idle;         /* ns that the main thread was idle */
+    uint64_t              idle_cpu;     /* its CPU time meanwhile */
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
     prof_area_t          *ranges;       /* sorted */
@@ -141,7 +139,7 @@ struct prof_thread_s {
 };
 
 
-/* a capture of the process; entries are one for each stack and thread */
+/* a capture of the process; an entry is a stack in threads of one name */
 
 typedef struct {
     prof_capture_t       *capture;      /* NULL: free */
@@ -159,16 +157,15 @@ typedef struct {
     uint32_t                ncaptures;
     uint32_t                scans;
     int                     fault;        /* SIGFPE is held */
-    uint32_t                paced;        /* captures for which the main
-                                             thread says when it waits */
+    uint32_t                paced;        /* number of paced captures */
     prof_process_capture_t  slots[PROF_PROCESS_CAPTURES];
     prof_thread_t          *main;
-    char                    name[PROF_THREAD_NAME];  /* of the program */
-    uint64_t                tick;         /* ns, the kernel's */
-    uint64_t                period;       /* ns, of all timers */
+    char                    name[PROF_THREAD_NAME];  /* name of the program */
+    uint64_t                tick;         /* ns of the kernel's tick */
+    uint64_t                period;       /* ns; period of all timers */
     uint64_t                idle_since;   /* clocks; 0: not idle */
     uint64_t                idle_since_cpu;
-    uint64_t                rest;         /* of the main thread's timer */
+    uint64_t                rest;         /* rest of the main thread's timer */
 } prof_process_t;
 
 
@@ -176,42 +173,42 @@ PROF_HIDDEN_BEGIN
 
 extern prof_process_t  prof_process;
 
-/* those in use are the ones with a tid; a handler may be inside of others */
+/* an entry with a tid is in use; a handler may still use another entry */
 extern prof_thread_t   prof_threads[PROF_PROCESS_THREADS];
 
 
-/* prof_process_scan.c: finds new threads, and those that have ended */
+/* prof_process_scan.c: finds new threads, and threads that have ended */
 
 void prof_process_scan(void);
 
 
 /* prof_process_thread.c */
 
-/* NULL: there are too many, or there is no memory */
+/* returns NULL if there are too many threads, or if memory is short */
 prof_thread_t *prof_thread_open(int tid);
 
-/* makes the timers anew, for the signals that it has not blocked now */
+/* makes new timers with signals that the thread does not block */
 void prof_thread_renew(prof_thread_t *t);
 
 /* sets the thread's timers for prof_process.period */
 void prof_thread_set(prof_thread_t *t);
 
-/* deletes the timers, and gives the memory back */
+/* deletes the timers, and frees the memory */
 void prof_thread_close(prof_thread_t *t);
 
 /* returns whether no handler uses the thread's memory and tables */
 int prof_thread_quiet(const prof_thread_t *t);
 
-/* the thread's CPU time; 0 if it has ended */
+/* returns the thread's CPU time; 0 if the thread has ended */
 uint64_t prof_thread_cpu(const prof_thread_t *t);
 
 
 /* prof_process_fold.c */
 
-/* lays out the entries in the capture's memory */
+/* places the entries in the capture's memory */
 void prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c);
 
-/* takes the thread's samples out of its ring, into all captures */
+/* moves the thread's samples from its ring to all captures */
 void prof_process_fold(prof_thread_t *t);
 
 /* adds the time from the last sample until "end" to its stack */
@@ -229,9 +226,9 @@ uint32_t prof_process_label(prof_process_capture_t *slot,
 
 
 /*
- * prof_process_sig.c; context: signal handler, the first two anywhere
+ * prof_process_sig.c; context: signal handler, the first two any
  *
- * prof_timer_set() for the fine timers, as if they were one.
+ * Works as prof_timer_set() does, for all fine timers of the thread.
  */
 uint64_t prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period);
 

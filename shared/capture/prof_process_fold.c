@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * From the rings of the threads into the captures.  There is no timeline: the
- * threads have run at the same time.  An entry is the sum of all samples with
- * the same stack in threads of the same name, so memory grows with what is
- * different, not with time.
+ * Moves samples from the rings of the threads to the captures.  There is no
+ * timeline, because the threads have run at the same time.  An entry is the
+ * sum of all samples with the same stack in threads of the same name.  So the
+ * memory grows with the number of different stacks, not with time.
  */
 
 
@@ -30,7 +30,7 @@ static void prof_process_add(prof_process_capture_t *slot,
 
 
 /*
- * What the timeline of another capture would have is divided: half as many
+ * Divides the memory that other captures use for their timeline: half as many
  * chains as entries, or fewer.
  */
 
@@ -53,7 +53,7 @@ prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c)
     slot->mask = n - 1;
     slot->chains = (uint32_t *) (c->timeline.entries + c->timeline.max);
 
-    /* the memory may be that of an earlier capture */
+    /* the memory may contain data of an earlier capture */
 
     memset(slot->chains, 0, n * sizeof(uint32_t));
 }
@@ -67,7 +67,10 @@ prof_process_fold(prof_thread_t *t)
     prof_marks_t    marks;
     prof_record_t  *rec;
 
-    /* before the ring is read: a handler that has left has written there */
+    /*
+     * checked before the ring is read: a handler that has left wrote its
+     * record
+     */
 
     unused = prof_thread_quiet(t);
 
@@ -99,8 +102,9 @@ prof_process_fold(prof_thread_t *t)
 
 
 /*
- * Handlers of other threads: one that begins after the exchange takes the new
- * tables; one that had begun may use the old ones until it was seen to leave.
+ * Renews the tables of handlers in other threads.  A handler that begins after
+ * the exchange uses the new tables.  A handler that began before it may use
+ * the old tables until it is known to have left.
  */
 
 static void
@@ -143,7 +147,7 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
         return;
     }
 
-    /* a sample from before this capture began */
+    /* the sample is older than this capture */
 
     if (rec->cpu < mark->cpu || (wall && rec->wall < mark->busy)
         || !prof_process_due(c, mark, rec, wall))
@@ -213,8 +217,8 @@ prof_process_waited(prof_process_capture_t *slot, prof_mark_t *mark,
 
 
 /*
- * Whether the capture takes the sample.  Samples that were due since the last
- * one are lost, unless the ring had no room for them: these are counted as
+ * Returns whether the capture takes the sample.  Samples that were due since
+ * the last one are lost, unless the ring was full: these are counted as
  * lost_ring.
  */
 
@@ -375,7 +379,7 @@ prof_process_label(prof_process_capture_t *slot, const prof_thread_t *t,
 }
 
 
-/* without room the sample is added to the newest entry */
+/* if the memory is full, adds the sample to the newest entry */
 
 static void
 prof_process_add(prof_process_capture_t *slot, const prof_interval_t *e)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Which threads there are: the directory of tasks in /proc.
+ * Finds the threads of the process in the directory of tasks in /proc.
  */
 
 
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 
-/* at least one of so many scans reads the directory */
+/* at least one in this number of scans reads the directory */
 #define PROF_PROCESS_SCANS  10
 
 
@@ -55,8 +55,9 @@ prof_process_scan(void)
 
 
 /*
- * The directory has a link for each thread, and two of its own.  Once in a
- * while it is read anyway: another thread may be there for one that ended.
+ * The directory has one link for each thread, and two more.  Some scans read
+ * it even if the number of links is unchanged, since a new thread may have
+ * replaced another one.
  */
 
 static int
@@ -104,7 +105,7 @@ prof_process_read(void)
 
         t = prof_thread_find(tid);
 
-        /* the number may have been given to another thread */
+        /* the number may belong to another thread now */
 
         if (t && prof_thread_cpu(t) < t->cpu) {
             prof_thread_close(t);

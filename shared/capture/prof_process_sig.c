@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What runs in a sampled thread when one of its timers expires.  It writes to
- * nothing but the thread's own struct and ring, at a bounded cost.
+ * Runs in a sampled thread when one of its timers expires.  It writes only to
+ * the thread's own struct and ring, and its cost is bounded.
  */
 
 
@@ -25,7 +25,7 @@ static void prof_thread_fine(prof_thread_t *t, uint64_t period);
 static const prof_trace_t  prof_thread_no_trace;
 
 
-/* the CPU timer; of a paced thread, it is set while the thread waits */
+/* handles the CPU timer, which is set for a paced thread while it waits */
 
 void
 prof_thread_ticked(void *data, const ucontext_t *uc)
@@ -45,7 +45,7 @@ prof_thread_ticked(void *data, const ucontext_t *uc)
 }
 
 
-/* the monotonic timer */
+/* handles the monotonic timer */
 
 void
 prof_thread_expired(void *data, const ucontext_t *uc)
@@ -177,7 +177,7 @@ prof_thread_take(prof_thread_t *t, const ucontext_t *uc, uint64_t start,
     rec->scope = t->scope;
     rec->trace = t->traced ? t->trace : prof_thread_no_trace;
 
-    /* the tables may be renewed by the main thread meanwhile */
+    /* the main thread may renew the tables at the same time */
 
     w.unwind = __atomic_load_n(&t->unwind, __ATOMIC_SEQ_CST);
     w.cache = t->cache;
@@ -195,8 +195,8 @@ prof_thread_take(prof_thread_t *t, const ucontext_t *uc, uint64_t start,
 
 
 /*
- * The end of the stack that the thread is on.  It may have more than one; that
- * of the main thread grows down.
+ * Returns the end of the stack that the thread is on.  A thread may have
+ * several stacks; the main thread's stack grows down.
  */
 
 static uintptr_t

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A thread: its name and what signals it has blocked, which /proc tells, its
- * timers, and the memory of its handlers.
+ * A sampled thread: its name and its blocked signals (from /proc), its timers,
+ * and the memory of its handlers.
  */
 
 
@@ -59,7 +59,7 @@ prof_thread_open(int tid)
 
     if (t->memory) {
 
-        /* kept for a handler that has left since */
+        /* kept until now for a handler that may have used it */
 
         prof_unwind_release(t->unwind);
         prof_unwind_release(t->before);
@@ -115,7 +115,7 @@ prof_thread_memory(prof_thread_t *t)
     char    *p;
     size_t   size;
 
-    /* mapped, so that pages which are never touched cost nothing */
+    /* mapped, so that pages which are never touched take no memory */
 
     size = PROF_RING_SIZE + sizeof(prof_walk_cache_t)
            + PROF_PROCESS_RANGES * sizeof(prof_area_t);
@@ -178,8 +178,9 @@ prof_thread_ranges(prof_thread_t *t)
 
 
 /*
- * Its name, and the signal that it has not blocked.  A thread that has the
- * name of the main one is called "thread": it was not given one.
+ * Reads the thread's name, and chooses a signal that the thread does not
+ * block.  A thread with the name of the main thread was not given a name; its
+ * name is "thread" then.
  */
 
 static void
@@ -362,7 +363,7 @@ prof_thread_delete(prof_thread_t *t)
 }
 
 
-/* memory that a handler is still using is kept, and used again later */
+/* memory that a handler still uses is kept, and used again later */
 
 void
 prof_thread_close(prof_thread_t *t)
@@ -432,7 +433,7 @@ prof_thread_set(prof_thread_t *t)
     clock = t->paced ? prof_clock(CLOCK_MONOTONIC) - t->idle
                      : prof_thread_cpu(t) - t->idle_cpu;
 
-    /* at a random time, so that short work is sampled in proportion */
+    /* the first time is random, so that short work is sampled in proportion */
 
     first = 1 + prof_clock(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15 % period;
 

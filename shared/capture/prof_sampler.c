@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Makes the sampler of a thread, and puts everything back.
+ * Makes the sampler of a thread, and restores the thread afterwards.
  */
 
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 
-/* room for the kernel's frame with all vector registers, and for the walk */
+/* enough for the kernel's frame with all vector registers, and for the walk */
 #define PROF_ALTSTACK_SIZE  (64 * 1024)
 
 

@@ -3,17 +3,19 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The sampler of one thread: timer, ring, alternate stack.  The timer runs in
- * turns only.  Its signal handler finds everything through the entry that the
- * payload of the timer's signal names, so no thread-local storage is involved.
+ * turns only.  The payload of the timer's signal names an entry of a table,
+ * through which the signal handler finds all data.  So no thread-local storage
+ * is needed.
  *
  * A signal interrupts system calls that wait.  When a sample finds the thread
- * in such a call, the time to the next sample doubles, and a timer on the
- * thread's CPU clock, which does not expire while the thread waits, brings the
- * period back as soon as the thread runs for longer than that.
+ * in such a call, the time to the next sample doubles.  A timer on the
+ * thread's CPU clock, which does not expire while the thread waits, restores
+ * the period when the thread runs for longer than the period.
  *
- * The fields below "the handler's" are written by the owning thread while
- * armed is 0 and by the handler while it is 1; the handler interrupts that
- * same thread, so plain accesses with a compiler barrier suffice.
+ * Some members belong to the handler.  The owning thread writes them while
+ * armed is 0, and the handler writes them while armed is 1.  The handler
+ * interrupts the same thread, so plain accesses with a compiler barrier
+ * suffice.
  */
 
 
@@ -38,11 +40,12 @@
 /*
  * The governor: when the samples' cost exceeds one part in PROF_SHARE of the
  * sampled time, the frequency is halved.  The cost of a sample is the
- * handler's own time, plus what the handler cannot see: the timer's interrupt
- * and the kernel's way to the handler and back (5 to 20 us on virtual
- * machines, 1 to 3 on bare metal).  A handler that took longer than
- * PROF_HANDLER_MAX_NS was preempted, which is no cost of its own: on a busy
- * machine it would slow the sampling down for nothing.
+ * handler's own time, plus a constant for the parts that the handler cannot
+ * measure: the timer's interrupt, and the kernel's way to the handler and back
+ * (5 to 20 us on virtual machines, 1 to 3 on bare metal).  A handler that took
+ * longer than PROF_HANDLER_MAX_NS was preempted.  Its time is not a cost of
+ * the sample, and would reduce the frequency on a busy machine without a
+ * reason.
  */
 
 #define PROF_SHARE           10
@@ -58,7 +61,7 @@ typedef struct prof_turn_s  prof_turn_t;
 struct prof_sampler_s {
     prof_expiry_t        *expiry;
     prof_expiry_t        *woken;
-    prof_walker_t         walker;       /* its stats are the capture's */
+    prof_walker_t         walker;       /* with the capture's stats */
     prof_stack_t          stack;
     prof_ring_t           ring;
     timer_t               timer;
@@ -70,7 +73,7 @@ struct prof_sampler_s {
 
     prof_turn_t          *turn;         /* innermost, or NULL */
 
-    /* the handler's */
+    /* the members below belong to the handler */
 
     volatile int          armed;
     clockid_t             cpu_clock;
@@ -80,23 +83,21 @@ struct prof_sampler_s {
                                            waits; 0: it does not */
     uint64_t              last;         /* wall clock of the last sample */
     uint64_t              cpu_due;      /* CPU clock of a thread that woke */
-    uint64_t              start;        /* of the turn */
+    uint64_t              start;        /* clock at the start of the turn */
     uint64_t              due;          /* wall clock of the next sample */
-    uint64_t              running;      /* of the capture before the turn */
-    size_t                fill;         /* of the ring that slows down */
+    uint64_t              running;      /* running time before the turn */
+    size_t                fill;         /* fill at which sampling slows down */
     uint64_t              taken;        /* in the capture, for the governor */
 };
 
 
 PROF_HIDDEN_BEGIN
 
-/*
- * Context: signal handler (prof_handler_sig.c holds nothing else).
- */
+/* Context: signal handler (prof_handler_sig.c has only these functions). */
 void prof_sampler_expired(void *data, const ucontext_t *uc);
 void prof_sampler_woken(void *data, const ucontext_t *uc);
 
-/* the thread no longer waits; called in the thread or in its handler */
+/* called when the thread no longer waits, in the thread or in its handler */
 void prof_sampler_resume(prof_sampler_t *s, uint64_t now);
 
 PROF_HIDDEN_END

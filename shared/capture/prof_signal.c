@@ -29,7 +29,7 @@ typedef struct {
 } prof_signal_t;
 
 
-/* tries until a handler that is not interrupted has left */
+/* tries until a handler that is not interrupted must have left */
 #define PROF_EXPIRY_TRIES  1000
 
 
@@ -83,9 +83,9 @@ prof_signal_hold(prof_signal_e which)
 
 
 /*
- * The default action of either signal ends the process, so those that are
- * pending must go before the handler does: a signal that becomes ignored is
- * discarded in all threads.
+ * The default action of both signals ends the process, so pending signals must
+ * be discarded before the handler is removed.  The kernel discards a signal in
+ * all threads when the signal becomes ignored.
  */
 
 void
@@ -186,7 +186,7 @@ prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)
 }
 
 
-/* 0 with errno set: there are no random numbers */
+/* returns 0 with errno set if random numbers are not available */
 
 static uintptr_t
 prof_expiry_word(uint32_t index)

@@ -30,37 +30,37 @@
 
 
 /*
- * Any process of the same user can send either signal with any payload, and may
- * be able to read the payloads of our timers in /proc/PID/timers.  So a payload
- * is no pointer: it is a word that names an entry of a static table, in its low
- * bits, and the entry's random generation.  The handler follows an entry only
- * if the word is the one that is published there, and only in the thread that
- * the entry is for.  All other signals are counted and do nothing.  A copied
- * payload brings the handler into the right thread at a wrong time at worst, so
- * handlers take no sample before it is due.
+ * Any process of the same user can send either signal with any payload, and
+ * may be able to read the payloads of our timers in /proc/PID/timers.  So a
+ * payload is not a pointer.  It is a word: the low bits name an entry of a
+ * static table, the others are the entry's random generation.  The handler
+ * follows an entry only if the entry has published this word, and only in the
+ * thread of the entry.  All other signals are counted and ignored.  A copied
+ * payload can only call the handler in the right thread at a wrong time.
+ * Therefore handlers take no sample before it is due.
  */
 
 typedef void (*prof_expiry_pt)(void *data, const ucontext_t *uc);
 
 typedef struct {
     uintptr_t       word;       /* the payload; 0: not published */
-    uint32_t        inside;     /* handlers that look at the entry */
-    int             tid;        /* of the thread that is signalled */
-    uintptr_t       thread;     /* its prof_arch_thread(); 0: not known yet */
+    uint32_t        inside;     /* handlers that are using the entry */
+    int             tid;        /* of the signaled thread */
+    uintptr_t       thread;     /* its prof_arch_thread(); 0: unknown */
     prof_expiry_pt  handler;
     void           *data;
 } prof_expiry_t;
 
 
 /*
- * A power of two: the index is the word modulo this.  Each of 512 threads has
- * two entries, and the rest is for samplers and watches.
+ * A power of two: the index is the word modulo this number.  Each of 512
+ * threads has two entries, and the rest is for samplers and watches.
  */
 #define PROF_EXPIRIES  2048
 
 /*
- * Whether an expiration that was due at a time is one.  Half a period early is
- * in time, since clocks do not agree exactly.
+ * Returns whether an expiration is due.  Half a period early is accepted,
+ * since clocks do not agree exactly.
  */
 #define prof_expiry_due(now, due, period)  ((now) + (period) / 2 >= (due))
 
@@ -72,10 +72,10 @@ typedef enum {
 
 
 /*
- * Moves the time at which the next expiration is due behind "now", by whole
- * periods: a late expiration does not delay those that follow.  Returns the
- * number of expirations that were due before "now" and are lost, not counting
- * the one that came.
+ * Moves the time of the next expiration behind "now", by whole periods, so a
+ * late expiration does not delay the following ones.  Returns the number of
+ * expirations that were due before "now" and are lost, without the current
+ * one.
  */
 
 static inline uint64_t
@@ -93,59 +93,60 @@ prof_expiry_next(uint64_t *due, uint64_t now, uint64_t period)
 
 PROF_HIDDEN_BEGIN
 
-/* PROF_OK, or PROF_ERROR with errno set */
+/* returns PROF_OK, or PROF_ERROR with errno set */
 int prof_signal_hold(prof_signal_e which);
 
-/* signals that are still pending, in any thread, are discarded */
+/* also discards pending signals in all threads */
 void prof_signal_release(prof_signal_e which);
 
-/* the number of users */
+/* returns the number of users */
 int prof_signal_users(prof_signal_e which);
 
-/* the signal's number; it must be held */
+/* returns the signal's number; the signal must be held */
 int prof_signal_number(prof_signal_e which);
 
 /*
- * Makes a timer that signals the entry's thread.  PROF_OK, or PROF_ERROR with
- * errno set.  The signal must be held.
+ * Makes a timer that signals the entry's thread.  Returns PROF_OK, or
+ * PROF_ERROR with errno set.  The signal must be held.
  */
 int prof_signal_timer(prof_signal_e which, clockid_t clock,
     const prof_expiry_t *e, timer_t *timer);
 
 /*
- * Publishes an entry for timers of the thread; NULL: none is free, or there are
- * no random numbers.  From then on the handler may be called with data in that
- * thread, until prof_expiry_retire().
+ * Publishes an entry for timers of the thread.  Returns NULL if no entry is
+ * free, or if random numbers are not available.  From then on the handler may
+ * be called with data in that thread, until prof_expiry_retire().
  */
 prof_expiry_t *prof_expiry_publish(int tid, prof_expiry_pt handler, void *data);
 
 /*
- * Timers of the entry must have been deleted.  Waits for handlers that are
- * inside, but not for long: until prof_expiry_quiet(), one may still use data.
+ * Ends the use of an entry.  The caller has deleted its timers.  Waits a short
+ * time for running handlers; until prof_expiry_quiet() returns 1, a handler
+ * may still use data.
  */
 void prof_expiry_retire(prof_expiry_t *e);
 int prof_expiry_quiet(const prof_expiry_t *e);
 
-/* the handler of both; context: signal handler (prof_handler_sig.c) */
+/* the handler of both signals; context: signal handler (prof_handler_sig.c) */
 void prof_handler(int signo, siginfo_t *si, void *uc);
 
 /*
- * The timer expires after "first" ns, and then with the period; "first" is 0:
- * not any more.  Returns the ns that were left until the next time, or 0.
- * Context: any, also a signal handler.
+ * Sets a timer, which expires after "first" ns, and then with the period.  A
+ * "first" of 0 stops the timer.  Returns the ns that were left until the next
+ * time, or 0.  Context: any, also a signal handler.
  */
 uint64_t prof_timer_set(timer_t timer, uint64_t first, uint64_t period);
 
 /*
- * What was installed for SIGFPE before.  Written while the handler is not
- * installed, read by it.
+ * The previous action of SIGFPE.  Written while the handler is not installed;
+ * read by the handler.
  */
 extern struct sigaction  prof_signal_fault;
 
 /* written by prof_expiry_publish(), read by the handler */
 extern prof_expiry_t  prof_expiries[PROF_EXPIRIES];
 
-/* signals without a valid payload; see prof_signal_refused() */
+/* number of signals without a valid payload; see prof_signal_refused() */
 extern uint64_t  prof_signal_forged;
 
 PROF_HIDDEN_END

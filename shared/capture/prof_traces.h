@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The traces that the samples of a capture are of.  Only those get here that a
- * sample was taken for, and no more of them than was said at the start.
+ * The traces of the samples of a capture.  A trace is added when a sample has
+ * it, up to the given number of traces.
  *
  * Context: the main thread; not in a signal.
  */
@@ -30,15 +30,18 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* NULL when memory is short */
+/* returns NULL if memory is short */
 prof_traces_t *prof_traces_create(uint32_t max);
 void prof_traces_destroy(prof_traces_t *ts);
 
-/* returns its number, from 1 on; 0: no trace, or too many (counted) */
+/*
+ * Returns the number of a trace, from 1 on.  Returns 0 for no trace, and if
+ * there are too many traces, which is counted.
+ */
 uint32_t prof_traces_number(prof_traces_t *ts, const prof_trace_t *t,
     prof_stats_t *st);
 
-/* adds the labels of a trace to a set; PROF_NONE when memory is short */
+/* adds the labels of a trace to a set; returns PROF_NONE if memory is short */
 uint32_t prof_traces_labels(const prof_traces_t *ts, uint32_t number,
     prof_profile_t *p, uint32_t set);
 

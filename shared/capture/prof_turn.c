@@ -2,23 +2,25 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Turns: arming and disarming the sampler around a call, and folding what was
- * sampled into the capture's tree and timeline.
+ * Turns: arming and disarming the sampler around a call, and folding the
+ * samples into the capture's tree and timeline.
  *
  * Weights.  A turn without spans is one segment; each border of a span begins
- * another.  Each sample of a segment weighs the time since the sample before
- * it (the first: since the segment's start), the last one also the rest of the
- * segment; a segment without a sample is an entry of its own.  So the entries
- * sum to the turn's length on both clocks exactly, and to each span's, whatever
- * was lost or slowed down.
+ * another segment.  Each sample of a segment weighs the time since the
+ * previous sample, and the first one the time since the start of the segment.
+ * The last sample also gets the rest of the segment.  A segment without a
+ * sample is an entry of its own.  So the sum of the entries is exactly the
+ * length of the turn and of each span, on both clocks, whatever was lost or
+ * slowed down.
  *
  * A sample that found the thread waiting in a system call may be the last one
- * for a while (prof_sampler.h).  The part of the time after it in which the
- * thread used no CPU time is the waiting's, the rest is what ran after it.
+ * for a while (prof_sampler.h).  The time after it in which the thread used no
+ * CPU time belongs to the wait, and the rest belongs to the code that ran
+ * after it.
  *
  * Reading the CPU clock is a system call.  A segment that ends soon after the
- * clock was read is taken to have run all the time; if it did not, the segments
- * after it get that much less.
+ * clock was read counts as having run all the time.  If it did not, the
+ * segments after it get less.
  *
  * The time to the next sample is carried over from turn to turn.
  */
@@ -29,7 +31,7 @@
 #include "stacks/prof_marks.h"
 
 
-/* a clock that was read so short ago is not read again */
+/* ns; a clock that was read so recently is not read again */
 #define PROF_CPU_READ_NS  20000
 
 #define prof_barrier()  __asm__ volatile ("" ::: "memory")
@@ -68,8 +70,8 @@ prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     }
 
     /*
-     * Asking for the frame address makes this function keep a frame pointer,
-     * so the CFA of fn is below it and the CFA of this function above.
+     * Reading the frame address makes this function keep a frame pointer, so
+     * the CFA of fn is below it and the CFA of this function is above it.
      */
 
     turn.prev = prev;
@@ -198,7 +200,7 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
 
     c = turn->capture;
 
-    /* the ring is empty: only the tables are renewed */
+    /* the ring is empty, so this only renews the tables */
 
     prof_marks_begin(&marks, &s->walker.unwind);
     prof_marks_end(&marks);
@@ -273,8 +275,8 @@ prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn)
 
 
 /*
- * A border of a span.  A sample that comes meanwhile is left out: it would see
- * the profiler.
+ * Handles a border of a span.  A sample at this moment is discarded, because
+ * its stack would contain the profiler.
  */
 
 static void

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A capture and its turns.  All of a capture's memory but this struct and the
- * names is one block, mapped at the start: call tree in one half, timeline in
- * the other.
+ * A capture and its turns.  Except for this struct and the names, the memory
+ * of a capture is one block, mapped at the start: one half is for the call
+ * tree, the other half for the timeline.
  *
  * Context: the sampler's thread; not in a signal.
  */
@@ -41,7 +41,7 @@ struct prof_capture_s {
     size_t                memory_size;
 
     uint32_t              mode;
-    uint32_t              frequency;     /* asked */
+    uint32_t              frequency;     /* as requested */
     uint64_t              period;        /* in force, ns */
     uint64_t              rest;          /* ns until the next sample is due */
     uint64_t              taken;
@@ -55,7 +55,7 @@ struct prof_capture_s {
     uint32_t              nnames;
     prof_capture_name_t   names[PROF_NAMES_MAX];
 
-    prof_traces_t        *traces;        /* NULL: they are not told apart */
+    prof_traces_t        *traces;        /* NULL: no trace labels */
 
     prof_heap_t          *heap;          /* NULL: allocations are not counted */
     uint32_t              heap_base;     /* of its nodes in the profile */
@@ -63,8 +63,9 @@ struct prof_capture_s {
 
 
 /*
- * A turn; lives on the stack of prof_turn_run().  What was sampled is folded in
- * segments: from the turn's start, or a border of a span, to the next one.
+ * A turn; it is on the stack of prof_turn_run().  Samples are folded in
+ * segments.  A segment begins at the start of the turn or at a border of a
+ * span, and ends at the next border.
  */
 
 struct prof_turn_s {
@@ -73,8 +74,8 @@ struct prof_turn_s {
     uintptr_t        what;
     uint64_t         wall;          /* clocks at the start of the segment */
     uint64_t         cpu;
-    uint64_t         read;          /* when the CPU clock was read */
-    uint64_t         samples;       /* folded in the turn */
+    uint64_t         read;          /* time of the reading of the CPU clock */
+    uint64_t         samples;       /* samples folded in the turn */
     prof_outer_t     outer;
 };
 
@@ -84,11 +85,11 @@ PROF_HIDDEN_BEGIN
 /* adds the time until now to the gap before the turn that begins */
 void prof_capture_resume(prof_capture_t *c);
 
-/* prof_capture_name() for a frame of a type that is no stage */
+/* works as prof_capture_name() for frames that are not stages */
 uintptr_t prof_capture_typed(prof_capture_t *c, uint32_t type,
     const char *text, size_t len);
 
-/* adds to the timeline, and samples less often when its memory is short */
+/* adds to the timeline; samples less often when the timeline is full */
 void prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t kind,
     uint64_t wall, uint64_t cpu);
 

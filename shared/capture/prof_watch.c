@@ -171,7 +171,7 @@ prof_watch_pass(prof_watch_t *w, uintptr_t owner)
 }
 
 
-/* a signal may come meanwhile: its record is marked now or by the next call */
+/* a signal may add a record now: this call or the next one marks it */
 
 static void
 prof_watch_mark(prof_watch_t *w)
@@ -189,7 +189,7 @@ prof_watch_mark(prof_watch_t *w)
 }
 
 
-/* the record at *pos or after it, which goes to the one behind */
+/* returns the record at *pos or after it, and moves *pos behind this record */
 
 static prof_record_t *
 prof_watch_next(const prof_watch_t *w, uint64_t *pos)
@@ -334,7 +334,7 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
         prof_watch_add(c, node, rec, until);
     }
 
-    /* the rest is too short for a sample, or was no CPU time */
+    /* the rest is too short for a sample, or the thread did not run */
 
     prof_watch_wait(c, node, until);
 }

@@ -31,7 +31,7 @@
 #define PROF_WATCH_PASSED  8192
 
 
-/* a record that was passed: its place in the ring, and when it was taken */
+/* a record that has an owner: its place in the ring, and its time */
 
 typedef struct {
     uint64_t              pos;
@@ -43,19 +43,19 @@ typedef struct {
 struct prof_watch_s {
     prof_expiry_t        *expiry;
     uint64_t              period;       /* ns */
-    uint64_t              due;          /* wall clock, before it no sample */
+    uint64_t              due;          /* wall clock; no sample before it */
     prof_watch_spot_t    *spot;
     prof_walker_t         walker;
     prof_stack_t          stack;
     prof_ring_t           ring;
     prof_stats_t          stats;
     timer_t               timer;
-    prof_watch_passed_t  *passed;       /* the latest ones, in turns */
+    prof_watch_passed_t  *passed;       /* a cyclic array of the latest ones */
     uint64_t              npassed;
     void                 *memory;       /* ring, cache, passed */
     size_t                memory_size;
-    uint64_t              marked;       /* of the ring: up to here */
-    uint64_t              seen;         /* of the ring: new ones follow */
+    uint64_t              marked;       /* in the ring: marked up to here */
+    uint64_t              seen;         /* in the ring; new ones follow */
 };
 
 

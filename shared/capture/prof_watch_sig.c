@@ -10,7 +10,7 @@
 #include "capture/prof_sampler.h"
 
 
-/* CPU time is not faster than wall time: signals this early are no timer's */
+/* CPU time is not faster than wall time, so an earlier signal is forged */
 
 void
 prof_watch_expired(void *data, const ucontext_t *uc)

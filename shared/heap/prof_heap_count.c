@@ -76,7 +76,7 @@ prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind)
 }
 
 
-/* a call in a thread that has no entry */
+/* called for an allocation in a thread without an entry */
 
 static void
 prof_heap_missed(void)
@@ -172,7 +172,7 @@ prof_heap_renew(prof_heap_t *h)
 }
 
 
-/* the node of the running stack, from the caller of the hook outwards */
+/* returns the node of the running stack from the hook's caller outwards */
 
 PROF_GLUE static uint32_t
 prof_heap_stack(prof_heap_t *h, const prof_outer_t *outer)

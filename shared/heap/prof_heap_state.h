@@ -115,13 +115,13 @@ struct prof_heap_s {
 
 typedef struct {
     uintptr_t              thread;      /* prof_arch_thread(); 0: free */
-    prof_heap_t           *heap;        /* whose turn runs in the thread */
+    prof_heap_t           *heap;        /* of the running turn */
     const prof_outer_t    *outer;       /* of that turn */
     double                 rest;        /* bytes to the next sample */
-    uint64_t               interval;    /* for which "rest" was drawn */
+    uint64_t               interval;    /* interval of "rest" */
     uint64_t               random;
     uint32_t               inside;      /* the hook's own or muted code runs */
-    uint32_t               locked;      /* it holds a heap's lock */
+    uint32_t               locked;      /* the thread holds a heap's lock */
     uint32_t               owner;
     prof_stack_t           stack;
 } prof_heap_thread_t;
@@ -145,7 +145,7 @@ extern prof_heap_thread_t  prof_heap_threads[PROF_HEAP_THREADS];
 /* returns NULL if there is no entry for the thread */
 prof_heap_thread_t *prof_heap_thread_find(uintptr_t self);
 
-/* frees the entries of all threads; there are no heaps */
+/* frees the entries of all threads; called when no heap exists */
 void prof_heap_threads_clear(void);
 
 /*
@@ -163,16 +163,17 @@ void prof_heap_moved(void *p, int freed);
 /* returns whether a part of the range was counted */
 int prof_heap_unmapped(void *p, size_t len);
 
-/* draws the number of bytes until the next sample; never 0 */
+/* returns the number of bytes until the next sample; never 0 */
 double prof_heap_draw(uint64_t interval, uint64_t *random);
 
 /*
- * A turn begins; at its end both arguments are NULL.  Objects that were loaded
- * since the last turn get hooks.  Context: the thread of the turn.
+ * Called when a turn begins, and with NULL for both arguments when it ends.
+ * Objects that were loaded since the last turn get hooks.  Context: the thread
+ * of the turn.
  */
 void prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer);
 
-/* use the current tables from now on: in a heap, in all of the process */
+/* use the current tables from now on: in one heap, or in all of the process */
 void prof_heap_renew(prof_heap_t *h);
 void prof_heap_renew_process(void);
 

@@ -63,7 +63,10 @@ prof_heap_thread_find(uintptr_t self)
 }
 
 
-/* threads that have ended left theirs; what is in use now is taken again */
+/*
+ * frees entries, also of threads that have ended; a running thread gets
+ * another
+ */
 
 void
 prof_heap_threads_clear(void)
@@ -85,8 +88,8 @@ prof_heap_threads_clear(void)
 
 
 /*
- * The lock is held for a stack walk at most.  A signal handler that allocates
- * where its thread holds a lock does not wait for it.
+ * The lock is held for at most one stack walk.  A signal handler that
+ * allocates while its thread holds a lock does not wait for the lock.
  */
 
 int

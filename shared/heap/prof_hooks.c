@@ -50,10 +50,10 @@ typedef struct {
     volatile uint32_t     armed;
     prof_hooks_record_t  *records;
     uint32_t              nrecords;
-    uintptr_t             page;     /* its size */
-    uintptr_t             open;     /* page that is open, or 0 */
-    volatile uint32_t     later;    /* slots are to be looked at again */
-    uint64_t              next;     /* then; a wall clock */
+    uintptr_t             page;     /* size of the page */
+    uintptr_t             open;     /* the open page, or 0 */
+    volatile uint32_t     later;    /* slots must be visited again */
+    uint64_t              next;     /* wall clock of this visit */
     uint64_t              delay;
     uint64_t              adds;     /* the loader's counters */
     uint64_t              subs;
@@ -61,7 +61,7 @@ typedef struct {
 } prof_hooks_t;
 
 
-/* the new word of a slot with the word "old", and a call after its writing */
+/* returns the new word for the word "old"; called after the write */
 
 typedef struct {
     uintptr_t           (*word)(const prof_slot_batch_t *batch,
@@ -200,7 +200,7 @@ prof_hooks_refresh(void)
 
     err = errno;
 
-    /* a thread that holds the lock sees the object, or the next call does */
+    /* the thread with the lock finds the object, or the next call does */
 
     if (prof_hooks_lock(0)) {
 
@@ -226,7 +226,7 @@ prof_hooks_info(prof_hooks_info_t *info)
 }
 
 
-/* once: dlsym() waits while another thread is in dlopen() */
+/* called once: dlsym() waits while another thread is in dlopen() */
 
 static int
 prof_hooks_find_real(void)
@@ -303,9 +303,9 @@ prof_hooks_unlock(void)
 
 
 /*
- * Writes the words of one object.  Pages that are read-only are opened once for
- * all slots on them, and closed again.  Other threads may call through a slot
- * meanwhile: they find the old word or the new one.
+ * Writes the words of one object.  Read-only pages are made writable once for
+ * all slots on them, and read-only again afterwards.  Other threads may call
+ * through a slot at the same time: they find the old word or the new one.
  */
 
 static void
@@ -344,7 +344,7 @@ prof_hooks_patch(void *data, const prof_slot_batch_t *batch)
 }
 
 
-/* opens the slot's page, unless the loader has not made it read-only yet */
+/* makes the slot's page writable, unless the loader is still writing to it */
 
 static int
 prof_hooks_open(const prof_slot_t *slot)
@@ -386,7 +386,7 @@ prof_hooks_close(void)
 }
 
 
-/* the word that the slot should have while hooks are armed */
+/* returns the word that the slot should have while hooks are armed */
 
 static uintptr_t
 prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot,
@@ -399,7 +399,7 @@ prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot,
     real = (uintptr_t) prof_hooks_real[slot->name];
     allocator = (uintptr_t) prof_hooks_real[PROF_HOOK_malloc];
 
-    /* what the allocator maps, it gives out as blocks */
+    /* the allocator maps memory for its blocks; only blocks count */
 
     if (word == hook || real == 0
         || (prof_hooks_is_map(slot->name) && batch->start <= allocator
@@ -417,7 +417,10 @@ prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot,
         return word;
     }
 
-    /* one that is not bound yet leads to a stub, and will lead to the real */
+    /*
+     * a slot that is not bound yet leads to a stub, which will bind the
+     * function
+     */
 
     if ((word != real && !(inside && (slot->own == 0 || slot->own == real)))
         || prof_hooks_record(slot->at) == NULL)
@@ -445,7 +448,7 @@ prof_hooks_hooked(const prof_slot_t *slot, uintptr_t old)
     record->old = old;
     prof_hooks.info.slots++;
 
-    /* a first call that runs now may bind it, and overwrite the hook */
+    /* a thread in its first call may bind the slot, and overwrite the hook */
 
     if (old != (uintptr_t) prof_hooks_real[slot->name]) {
         prof_hooks.later = 1;
@@ -453,7 +456,7 @@ prof_hooks_hooked(const prof_slot_t *slot, uintptr_t old)
 }
 
 
-/* the word that the slot should have without hooks */
+/* returns the word that the slot should have without hooks */
 
 static uintptr_t
 prof_hooks_old(const prof_slot_batch_t *batch, const prof_slot_t *slot,
@@ -467,14 +470,14 @@ prof_hooks_old(const prof_slot_batch_t *batch, const prof_slot_t *slot,
 
     record = prof_hooks_record(slot->at);
 
-    /* a copy that the program has made of another slot has no record */
+    /* the program may have copied a hook to this slot, so it has no record */
 
     return (record && record->at)
            ? record->old : (uintptr_t) prof_hooks_real[slot->name];
 }
 
 
-/* the slot's record, or a free one, or NULL when they are used up */
+/* returns the slot's record, or a free one, or NULL if all are in use */
 
 static prof_hooks_record_t *
 prof_hooks_record(uintptr_t *at)

@@ -55,10 +55,10 @@ typedef enum {
 
 typedef struct {
     uint32_t    users;
-    uint32_t    slots;      /* that hold a hook */
+    uint32_t    slots;      /* slots that contain a hook */
     uint32_t    left;       /* slots that lead elsewhere, or did not fit */
     uint32_t    protects;   /* calls of mprotect() to open and close pages */
-    uint64_t    ns;         /* that arming took */
+    uint64_t    ns;         /* duration of arming */
 } prof_hooks_info_t;
 
 
@@ -71,18 +71,19 @@ extern void *prof_hooks_real[PROF_HOOKS_N];
 extern void *const  prof_hooks_calls[PROF_HOOKS_N];
 
 /*
- * Arms the hooks, or counts another user of hooks that are.
- * Returns PROF_OK, or PROF_ERROR with *err set to a static text and errno.
- * Context: not in a signal.  Other threads may allocate meanwhile.
+ * Arms the hooks, or counts a further user of armed hooks.  Returns PROF_OK,
+ * or PROF_ERROR with *err set to a static text and errno.  Context: not in a
+ * signal.  Other threads may allocate during the call.
  */
 int prof_hooks_hold(const char **err);
 
-/* the last user's call puts all slots back.  Context: the same */
+/* removes a user; the last one restores all slots.  Context: the same */
 void prof_hooks_release(void);
 
 /*
- * Gives objects that were loaded since their hooks; without such well under a
- * microsecond.  Context: any thread, not in a signal.
+ * Gives hooks to objects that were loaded since the last call.  Without such
+ * objects the call takes well under a microsecond.  Context: any thread, not
+ * in a signal.
  */
 void prof_hooks_refresh(void);
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The hooks.  Each behaves as the function that it stands for, whatever its
+ * The hooks.  Each hook behaves as the function that it replaces, for all
  * arguments.
  *
  * Context: any thread, at any time, also in signal handlers of programs that
@@ -52,7 +52,7 @@ static int prof_hook_munmap(void *p, size_t len);
 static void prof_hook_mapped(void *p, size_t len, int prot, int flags);
 
 
-/* in assembler: they must not be seen as callers (prof_hooks_dlsym.S) */
+/* in assembler: they must not appear as callers (prof_hooks_dlsym.S) */
 
 PROF_HIDDEN_BEGIN
 
@@ -62,7 +62,7 @@ void *prof_hook_dlvsym(void *handle, const char *name, const char *version);
 PROF_HIDDEN_END
 
 
-/* the numbers that are written there */
+/* that file contains these numbers */
 
 _Static_assert(PROF_HOOK_dlsym == 11 && PROF_HOOK_dlvsym == 12,
                "prof_hooks_dlsym.S has other numbers");
@@ -218,7 +218,7 @@ prof_hook_mmap64(void *p, size_t len, int prot, int flags, int fd,
 }
 
 
-/* memory that is only reserved, or is that of a file, is not allocated */
+/* reserved memory and memory of files are not counted as allocated */
 
 PROF_GLUE static void
 prof_hook_mapped(void *p, size_t len, int prot, int flags)
@@ -231,7 +231,7 @@ prof_hook_mapped(void *p, size_t len, int prot, int flags)
 }
 
 
-/* without MREMAP_FIXED "to" is whatever was in its register */
+/* without MREMAP_FIXED the value of "to" is undefined */
 
 PROF_GLUE static void *
 prof_hook_mremap(void *p, size_t old, size_t len, int flags, void *to)

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * dlsym() and dlvsym() depend on who calls them, so their hooks do not call
- * them but jump there, with the stack and the arguments as they came.
+ * dlsym() and dlvsym() depend on their caller.  So their hooks do not call
+ * them, but jump to them with the original stack and arguments.
  */
 
 

@@ -2,19 +2,20 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Blocks of memory that were allocated and are not freed yet, by address.  A
- * bucket is one line of the cache: seven addresses, and how many that belong
- * here had to go to one of the next buckets.
+ * Blocks of memory that are allocated and not freed yet, by address.  A bucket
+ * is one cache line: seven addresses, and the number of addresses that belong
+ * here but are in one of the next buckets.
  *
- * Most blocks that are looked for are unknown.  Each of PROF_LIVE_SEEN bits
- * says whether there ever was one among its part of the addresses, and these
- * bits are few enough to stay in the processor's first cache.
+ * Most addresses that are looked up are unknown.  Each of PROF_LIVE_SEEN bits
+ * tells whether a part of the address space ever had a block.  These bits are
+ * few, so they stay in the processor's first cache.
  *
- * The memory is given at the start and never grows.  Nothing is moved.
+ * The caller provides the memory at the start; it never grows.  Blocks are not
+ * moved.
  *
- * Context: prof_live_find() any thread at any time; all else under the lock of
- * the table's owner.  A block is found by the thread that frees it if it was
- * added before that thread got its address.
+ * Context: prof_live_find() any thread at any time; all other functions under
+ * the lock of the table's owner.  A thread that frees a block finds it if the
+ * block was added before the thread got its address.
  */
 
 
@@ -35,7 +36,7 @@
 
 typedef struct {
     uint64_t              size;     /* bytes */
-    double                weight;   /* blocks that it stands for */
+    double                weight;   /* number of blocks in the sum */
     uint32_t              node;
 } prof_live_block_t;
 
@@ -57,34 +58,34 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* the bytes that a table of n buckets takes; n is a power of 2 */
+/* returns the size of a table of n buckets in bytes; n is a power of 2 */
 size_t prof_live_size(uint32_t n);
 
 /* mem is zero and aligned to 64 */
 void prof_live_init(prof_live_t *l, void *mem, uint32_t n);
 
-/* the block at the address, or NULL; hash is prof_live_hash(address) */
+/* returns a block by address, or NULL; hash is prof_live_hash(address) */
 prof_live_block_t *prof_live_search(const prof_live_t *l, uint32_t hash,
     uintptr_t address);
 
-/* a place for a block that is not there, to be filled in; NULL: full */
+/* returns a free place for a new block, or NULL if the table is full */
 prof_live_block_t *prof_live_reserve(prof_live_t *l, uintptr_t address);
 
-/* the block is filled in: it can be found from now on */
+/* called when the block is complete: from now on it is found */
 void prof_live_commit(prof_live_t *l, prof_live_block_t *block,
     uintptr_t address);
 
 void prof_live_remove(prof_live_t *l, prof_live_block_t *block,
     uintptr_t address);
 
-/* the block is found by another address of the same bucket */
+/* changes the address of a block to another address of its bucket */
 void prof_live_rename(prof_live_t *l, prof_live_block_t *block,
     uintptr_t address);
 
 PROF_HIDDEN_END
 
 
-/* no two blocks are nearer than 16 bytes */
+/* the distance of two blocks is at least 16 bytes */
 
 static inline uint32_t
 prof_live_hash(uintptr_t address)
@@ -93,7 +94,7 @@ prof_live_hash(uintptr_t address)
 }
 
 
-/* the word of the hash's bit, which is bit hash % 64 */
+/* returns the word with the hash's bit, which is bit hash % 64 */
 
 static inline uint64_t *
 prof_live_seen(const prof_live_t *l, uint32_t hash)

@@ -39,8 +39,9 @@ prof_page_close(uintptr_t page, uintptr_t size)
 
 
 /*
- * The kernel adds 0 to the page's first word, atomically, and fails with EFAULT
- * if the page is read-only.  No thread waits for either word, so none is woken.
+ * The kernel atomically adds 0 to the page's first word, and fails with EFAULT
+ * if the page is read-only.  No thread waits for either word, so the call
+ * wakes no thread.
  */
 
 static int

@@ -2,15 +2,17 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Pages that the loader has made read-only (RELRO), opened for a moment.
+ * Makes pages writable for a moment that the loader has made read-only
+ * (RELRO).
  *
  * The loader lists an object before it writes the object's slots, and makes
- * these pages read-only when it has written all of them.  So one that can be
- * written still belongs to a thread that is in dlopen(): if it were made
- * read-only, the loader's next write would fail.  One that is read-only remains
- * so until the object is unmapped.
+ * these pages read-only when it has written all of them.  So a writable page
+ * still belongs to a thread that is in dlopen(): if it were made read-only,
+ * the loader's next write would fail.  A read-only page remains read-only
+ * until the object is unmapped.
  *
- * Context: a callback of dl_iterate_phdr(), during which no object is unmapped.
+ * Context: a callback of dl_iterate_phdr(), during which no object is
+ * unmapped.
  */
 
 
@@ -24,8 +26,9 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * Makes a page writable that is read-only.  1: done, 0: the loader is at work
- * there and nothing was changed, PROF_ERROR: it cannot be done.
+ * Makes a read-only page writable.  Returns 1, or 0 if the loader is still
+ * writing to the page and nothing was changed, or PROF_ERROR if the page
+ * cannot be made writable.
  */
 int prof_page_open(uintptr_t page, uintptr_t size);
 

@@ -36,17 +36,17 @@ typedef struct {
     void               *data;
     uint64_t            adds;
     uint64_t            subs;
-    uintptr_t           page;       /* its size - 1 */
+    uintptr_t           page;       /* size of a page - 1 */
     uint32_t            initials[256 / 32];
 } prof_slot_search_t;
 
 
-/* what is needed of an object's dynamic section */
+/* the necessary part of an object's dynamic section */
 
 typedef struct {
     const ElfW(Rela)   *rela;
     size_t              rela_size;
-    size_t              relative;   /* the first ones, that have no symbol */
+    size_t              relative;   /* the first ones have no symbol */
     const ElfW(Rela)   *plt;
     size_t              plt_size;
     const ElfW(Sym)    *symbols;
@@ -54,7 +54,7 @@ typedef struct {
 } prof_slot_dynamic_t;
 
 
-/* one object's search; its batch is in order when it is handed over */
+/* the search in one object; a batch is sorted before fn gets it */
 
 typedef struct {
     prof_slot_search_t         *search;
@@ -168,7 +168,7 @@ prof_slot_segments(prof_slot_object_t *object)
 
         case PT_GNU_RELRO:
 
-            /* whole pages, as the loader does it */
+            /* whole pages, as in the loader */
 
             object->relro = start & ~object->search->page;
             object->relro_end = end & ~object->search->page;
@@ -261,7 +261,7 @@ prof_slot_dynamic(prof_slot_object_t *object, const ElfW(Dyn) *dyn)
 }
 
 
-/* glibc has added the base to it already, other loaders have not */
+/* glibc has already added the base, other loaders have not */
 
 static const void *
 prof_slot_pointer(const prof_slot_object_t *object, uintptr_t value)
@@ -344,7 +344,7 @@ prof_slot_add(prof_slot_object_t *object, uintptr_t at, uint32_t name,
 }
 
 
-/* relocations of code are not touched */
+/* relocations in code are skipped */
 
 static int
 prof_slot_writable(const prof_slot_object_t *object, uintptr_t at)
@@ -407,7 +407,10 @@ prof_slot_function(const char *name)
 
 #if (defined RTLD_DL_SYMENT)
 
-    /* a program that is not position independent may lend its stub */
+    /*
+     * a program at a fixed address may provide its stub as the function's
+     * address
+     */
 
     if (p && dladdr1(p, &info, &symbol, RTLD_DL_SYMENT) && symbol
         && ((const ElfW(Sym) *) symbol)->st_shndx == SHN_UNDEF)

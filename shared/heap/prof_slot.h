@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Slots: the words through which loaded objects call functions of others, and
- * pointers to functions in their data.  The dynamic loader fills them in; what
- * it was told to, the objects' relocations, is still there to be read.
+ * Slots: the words through which loaded objects call functions of other
+ * objects, and pointers to functions in their data.  The dynamic loader writes
+ * them.  The objects' relocations, which describe them, remain in memory.
  *
  * Many objects have most of their slots on pages that the loader has made
  * read-only (RELRO).
@@ -20,14 +20,14 @@
 #include "base/prof_base.h"
 
 
-/* slots that are handed over at once; more of one object come in portions */
+/* maximum number of slots in a batch; an object may have several batches */
 
 #define PROF_SLOT_BATCH  128
 
 
 typedef struct {
     uintptr_t   *at;
-    uintptr_t    own;       /* the object's function of that name, or 0 */
+    uintptr_t    own;       /* the object's own function, or 0 */
     uint32_t     name;      /* index of the function's name */
     uint32_t     relro;     /* on a page that is read-only */
 } prof_slot_t;
@@ -38,8 +38,8 @@ typedef struct {
 typedef struct {
     prof_slot_t   slots[PROF_SLOT_BATCH];
     uint32_t      n;
-    uintptr_t     start;    /* of the object, and its end: a slot that is not */
-    uintptr_t     end;      /* bound yet leads back into it */
+    uintptr_t     start;    /* code of the object; a slot that is not */
+    uintptr_t     end;      /* bound yet points into it */
 } prof_slot_batch_t;
 
 
@@ -49,18 +49,18 @@ typedef void (*prof_slot_pt)(void *data, const prof_slot_batch_t *batch);
 PROF_HIDDEN_BEGIN
 
 /*
- * Calls fn for all slots of the functions with these names (the list ends with
- * NULL) in all loaded objects, while no thread can load or unload one.
- * fn must not allocate: another thread may hold the allocator's lock and wait
- * for the loader's.
- * adds and subs receive the loader's counters.
+ * Calls fn for all slots of the functions with these names (NULL ends the
+ * list) in all loaded objects.  No thread can load or unload an object during
+ * the call. fn must not allocate: another thread may hold the allocator's lock
+ * and wait for the loader's lock.  Returns the loader's counters in *adds and
+ * *subs.
  */
 void prof_slot_each(const char *const *names, prof_slot_pt fn, void *data,
     uint64_t *adds, uint64_t *subs);
 
 /*
- * The function of that name which the process uses, or NULL.  Never a stub that
- * calls it through a slot.
+ * Returns the function of this name that the process uses, or NULL.  The
+ * result is never a stub that calls the function through a slot.
  */
 void *prof_slot_function(const char *name);
 

@@ -213,7 +213,7 @@ prof_html_add_name(prof_html_t *h, unsigned char ch)
 }
 
 
-/* 1: it is the end tag of the body */
+/* returns 1 at the end tag of the body */
 
 static int
 prof_html_name(prof_html_t *h, unsigned char ch)

@@ -2,13 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Finds the end of the body of an HTML page, in pieces of any size, without
- * keeping the pieces: the first "</body" that is an end tag.  A "</body" in a
- * comment, in a script, in a style or in the value of an attribute does not
- * count: inserted text would change the page there.
+ * Finds the end of the body of an HTML page: the first "</body" that is an end
+ * tag.  The page is read in pieces of any size, which are not kept.  A
+ * "</body" in a comment, in a script, in a style or in the value of an
+ * attribute does not count: inserted text would change the page there.
  *
  * The file contains the necessary part of the HTML tokenizer (WHATWG, 13.2.5).
- * Bytes are ASCII or a superset, as in all encodings of pages but UTF-16.
+ * The encoding is ASCII or contains it, as all encodings of pages except
+ * UTF-16.
  *
  * Context: any; it does not allocate, and does not use buffers.
  */
@@ -32,11 +33,11 @@
 
 typedef struct {
     uint8_t  state;
-    uint8_t  closing;           /* the tag is an end tag */
+    uint8_t  closing;           /* 1: the tag is an end tag */
     uint8_t  escape;            /* in a script: within "<!--", within an
                                    inner <script> */
     uint8_t  dashes;            /* the dashes before the next byte, up to 2 */
-    uint8_t  attribute;         /* the name of the attribute was read */
+    uint8_t  attribute;         /* 1: the attribute's name was read */
     uint8_t  nname;
     uint8_t  nraw;
     char     name[PROF_HTML_NAME];
@@ -50,12 +51,12 @@ PROF_HIDDEN_BEGIN
 void prof_html_init(prof_html_t *h);
 
 /*
- * Reads a piece.  Returns 1 when the end tag is found, with *at as the offset
- * of its "<"; do not call it again then.  Otherwise returns 0, with *at as the
- * offset of a possible beginning, or len.
+ * Reads a piece.  Returns 1 at the end tag, with *at as the offset of its "<";
+ * the caller then does not call it again.  Otherwise returns 0, with *at as
+ * the offset of a possible beginning, or len.
  *
  * An offset below 0 is in earlier pieces.  At most PROF_HTML_HELD bytes are
- * undecided.  The caller has to hold back this number of bytes.
+ * undecided.  The caller holds back this number of bytes.
  */
 int prof_html_scan(prof_html_t *h, const unsigned char *s, size_t len,
     ptrdiff_t *at);

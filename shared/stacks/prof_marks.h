@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Addresses of stacks get a mark when they leave a ring (see
- * prof_unwind_mark()).  The mark tells later in which object an address was.
+ * Addresses of stacks are marked when they leave a ring (see
+ * prof_unwind_mark()).  The mark identifies the object of an address.
  *
  * A handler walks with the tables of its thread.  Objects may have been loaded
  * and unloaded since these tables were made.  So addresses are looked up in

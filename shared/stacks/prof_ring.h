@@ -2,14 +2,15 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The sample ring: the signal handler appends raw records, and the interrupted
- * thread takes them out when no signal can come.  There is one producer and one
- * consumer.  A record is contiguous: if it does not fit before the end of the
- * memory, a filler record goes there, and the record goes to the start.
+ * The sample ring.  The signal handler appends records, and the interrupted
+ * thread takes them out when no signal can come.  There is one producer and
+ * one consumer.  A record is contiguous: if it does not fit before the end of
+ * the memory, a filler record goes there, and the record goes to the start.
  *
  * head and tail only grow; their difference is the fill.  The producer
  * publishes a record by a release store of head, which pairs with the
- * consumer's acquire load; the consumer frees by a release store of tail.
+ * consumer's acquire load.  The consumer frees records by a release store of
+ * tail.
  */
 
 
@@ -21,13 +22,13 @@
 #include "base/prof_trace.h"
 
 
-/* deep enough for 3,500 stacks of 24 frames between two drains */
+/* large enough for 3,500 stacks of 24 frames between two drains */
 #define PROF_RING_SIZE    (1024 * 1024)
 
 #define PROF_RING_FILLER  UINT32_MAX
 
 
-/* what the thread did when the signal came */
+/* the state of the thread when the signal came */
 
 typedef enum {
     PROF_RECORD_RAN = 0,
@@ -37,13 +38,13 @@ typedef enum {
 
 
 typedef struct {
-    uint32_t      size;         /* of the whole record, a multiple of 8 */
+    uint32_t      size;         /* size of the record, a multiple of 8 */
     uint32_t      nframes;      /* or PROF_RING_FILLER */
     uint32_t      end;          /* as prof_walk() sets it */
     uint32_t      state;        /* prof_record_state_e */
     uint64_t      wall;         /* clocks at the sample */
     uint64_t      cpu;
-    uint64_t      dropped;      /* earlier records without room */
+    uint64_t      dropped;      /* earlier records that were dropped */
     const char   *scope;        /* as prof_process_scope() set it */
     prof_trace_t  trace;        /* as prof_process_trace() set it */
     uintptr_t     pcs[];
@@ -70,8 +71,8 @@ prof_ring_used(const prof_ring_t *ring)
 
 
 /*
- * Room for a record of PROF_RECORD_MAX bytes, or NULL when the ring is full.
- * Context: signal handler.
+ * Returns memory for a record of PROF_RECORD_MAX bytes, or NULL if the ring is
+ * full.  Context: signal handler.
  */
 
 static inline prof_record_t *
@@ -109,7 +110,10 @@ prof_ring_reserve(prof_ring_t *ring)
 }
 
 
-/* Context: signal handler; rec is from prof_ring_reserve(), nframes is set */
+/*
+ * Publishes a record of prof_ring_reserve(), in which nframes is set.
+ * Context: signal handler.
+ */
 
 static inline void
 prof_ring_commit(prof_ring_t *ring, prof_record_t *rec)
@@ -129,7 +133,7 @@ prof_ring_at(const prof_ring_t *ring, uint64_t pos)
 }
 
 
-/* the oldest record, or NULL; it remains until prof_ring_pop() */
+/* returns the oldest record, which prof_ring_pop() removes, or NULL */
 
 static inline prof_record_t *
 prof_ring_peek(prof_ring_t *ring)

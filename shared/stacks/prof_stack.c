@@ -18,14 +18,14 @@
 /* the kernel maps nothing so near below the program's stack */
 #define PROF_STACK_MAX   (128 * 1024 * 1024)
 
-/* what /proc/self/maps is read by */
+/* size of the reads from /proc/self/maps */
 #define PROF_STACK_READ  4096
 
 
 typedef struct {
     uintptr_t   start;
     uintptr_t   end;
-    uintptr_t  *number;      /* that is read now; NULL: the rest of a line */
+    uintptr_t  *number;      /* the number in work; NULL: skip the line */
 } prof_stack_line_t;
 
 

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The unwind tables of the process: the current snapshot.  They are shared by
- * all that takes stacks.
+ * The unwind tables of the process: the current snapshot.  All code that takes
+ * stacks uses them.
  *
- * Ownership: the tables belong to this file.  Code that walks by a snapshot
- * that may be renewed meanwhile holds it (prof_unwind_hold()).
+ * Ownership: the tables belong to this file.  Code that walks with a snapshot
+ * that may be renewed at the same time holds it (prof_unwind_hold()).
  * Context: not in a signal; one thread, which also makes captures.
  */
 
@@ -22,17 +22,20 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * Builds the unwind tables of all loaded objects.  Call it in the parent of
- * all processes that will profile: they share its memory.  Calling it again
- * renews the tables if an object was loaded or unloaded since.
- * Context: not in a signal; one thread, which also makes captures.
+ * Builds the unwind tables of all loaded objects.  The parent of all processes
+ * that will be profiled calls it, so they share its memory.  A further call
+ * renews the tables if an object was loaded or unloaded since.  Context: not
+ * in a signal; one thread, which also makes captures.
  */
 int prof_process_init(void);
 void prof_process_done(void);
 
-/* the same; returns the tables, the old ones if memory is short, or NULL */
+/*
+ * Does the same, and returns the tables.  Returns the old tables if memory is
+ * short, or NULL if there are no tables.
+ */
 const prof_unwind_t *prof_process_refresh(void);
-const prof_unwind_t *prof_process_unwind(void);     /* not renewed */
+const prof_unwind_t *prof_process_unwind(void);     /* without renewal */
 
 /*
  * Between these calls the tables keep the data of unloaded objects, so that
@@ -43,7 +46,7 @@ void prof_process_release(void);
 
 /*
  * Sets a function that is called with 1 before tables are made, and with 0
- * afterwards: making them allocates memory.
+ * afterwards, because making tables allocates memory.
  */
 void prof_process_observe(void (*observer)(int begins));
 

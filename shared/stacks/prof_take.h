@@ -45,9 +45,11 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Walks the stack of the context into the record: sets its frames and "end".
+ *
  * stack  the thread's stack: the bounds of other stacks are unknown; NULL:
  *        "top" is valid for the stack of the context
  * top    as for prof_walk()
+ *
  * Context: signal handler (prof_take_sig.c).
  */
 void prof_take(prof_record_t *rec, const prof_walker_t *w,

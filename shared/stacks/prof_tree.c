@@ -10,7 +10,7 @@
 #include <string.h>
 
 
-/* at first, the chains fill one page */
+/* in a new tree, the chains fill one page */
 #define PROF_TREE_CHAINS  1024
 
 /* nodes for each chain before the number of chains grows */
@@ -29,7 +29,7 @@ prof_tree_init(prof_tree_t *t, void *mem, size_t size)
 {
     uint32_t  n;
 
-    /* four to eight nodes for each chain, when the tree is full */
+    /* a full tree has four to eight nodes for each chain */
 
     for (n = 64; 8 * n * sizeof(prof_tree_node_t) <= size; n *= 2) {
         /* void */
@@ -163,7 +163,10 @@ prof_tree_chain(const prof_tree_t *t, uint32_t parent, uint64_t key)
 {
     uint64_t  h;
 
-    /* the 64-bit golden ratio spreads both, the upper half is mixed best */
+    /*
+     * the 64-bit golden ratio spreads both values; the upper half is mixed
+     * best
+     */
 
     h = (key ^ ((uint64_t) parent << 40) ^ parent) * 0x9e3779b97f4a7c15;
 

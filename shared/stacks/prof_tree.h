@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The call tree of a capture: stacks that share their outer frames share nodes.
- * A node has 16 bytes.  Nodes are found through one array of chains, which
- * grows in place with the tree, so a small tree touches few pages.  The memory
- * is given at the start and never grows.  When it is used up, a new stack ends
- * at its deepest existing node.
+ * The call tree of a capture: stacks that share their outer frames share
+ * nodes.  A node has 16 bytes.  Nodes are found through one array of chains,
+ * which grows in place with the tree, so a small tree touches few pages.  The
+ * caller provides the memory at the start; it never grows.  When it is full, a
+ * new stack ends at its deepest existing node.
  *
  * Context: the capture's thread; not in a signal.
  */
@@ -59,9 +59,9 @@ PROF_HIDDEN_BEGIN
 void prof_tree_init(prof_tree_t *t, void *mem, size_t size);
 
 /*
- * Returns the node of a stack below "node" (PROF_NONE: a whole stack).  pcs are
- * innermost first, as prof_walk() gives them: an interrupted instruction, then
- * return addresses.  Functions that are PROF_GLUE are left out.
+ * Returns the node of a stack below "node" (PROF_NONE: a whole stack). pcs are
+ * innermost first, as prof_walk() returns them: an interrupted instruction,
+ * then return addresses.  Functions that are PROF_GLUE are omitted.
  */
 uint32_t prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
     uint32_t n, prof_stats_t *st);
