@@ -44,6 +44,10 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
     tr->since = begin;
     tr->begun = 1;
 
+    if (ngx_http_profile_observers.waited && from > tr->start) {
+        ngx_http_profile_observers.waited(tr, NULL, from - tr->start);
+    }
+
     if (ngx_http_profile_nopening) {
         c = r->connection;
 
@@ -115,8 +119,8 @@ ngx_http_profile_poll_end(uint64_t begin)
 
 
 PROF_HOT void
-ngx_http_profile_account_gap(ngx_http_profile_track_t *tr, uint64_t ready,
-    uint64_t begin)
+ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready, uint64_t begin)
 {
     if (tr->closed) {
         return;
@@ -124,6 +128,10 @@ ngx_http_profile_account_gap(ngx_http_profile_track_t *tr, uint64_t ready,
 
     ready = ngx_max(ready, tr->since);
     ready = ngx_min(ready, begin);
+
+    if (ngx_http_profile_observers.waited && ready > tr->since) {
+        ngx_http_profile_observers.waited(tr, wake, ready - tr->since);
+    }
 
     tr->times.wait += ready - tr->since;
     tr->times.stall += begin - ready;

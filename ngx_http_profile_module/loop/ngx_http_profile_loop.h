@@ -76,6 +76,10 @@ typedef struct {
 } ngx_http_profile_times_t;
 
 
+/* kinds of waits that are summed, at most */
+#define NGX_HTTP_PROFILE_WAITS  24
+
+
 struct ngx_http_profile_track_s {
     ngx_http_request_t           *request;   /* the main one; NULL: gone */
 
@@ -125,6 +129,11 @@ struct ngx_http_profile_track_s {
     ngx_event_handler_pt          write_handler;
 
     ngx_http_profile_track_t     *next;      /* of unused tracks */
+
+    /* of the observer of waits: the kinds with a sum, and the sums in ns */
+
+    uint32_t                      waited;    /* bits */
+    uint64_t                      waits[NGX_HTTP_PROFILE_WAITS];
 };
 
 
@@ -232,6 +241,13 @@ typedef struct {
 
     /* the request is freed */
     void        (*notes_drop)(ngx_http_profile_track_t *tr);
+
+    /*
+     * The request has waited; wake is NULL for the time before its first turn.
+     * The request is as it was while it waited.
+     */
+    void        (*waited)(ngx_http_profile_track_t *tr,
+                          ngx_http_profile_wake_t *wake, uint64_t ns);
 
     /* the request is logged, and its times are final */
     void        (*counted)(ngx_http_profile_track_t *tr);

@@ -99,7 +99,7 @@ void ngx_http_profile_account_start(ngx_http_profile_track_t *tr,
 
 /* a turn begins, and the request could have run since it was ready */
 void ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
-    uint64_t ready, uint64_t begin);
+    ngx_http_profile_wake_t *wake, uint64_t ready, uint64_t begin);
 
 /* a turn ends */
 void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,

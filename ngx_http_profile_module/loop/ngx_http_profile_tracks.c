@@ -80,6 +80,11 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
         tr->turn = brief->turn;
         tr->turn_cpu = brief->turn_cpu;
         tr->times = brief->times;
+        tr->waited = brief->waited;
+
+        if (tr->waited) {
+            ngx_memcpy(tr->waits, brief->waits, sizeof(tr->waits));
+        }
 
         if (ngx_http_profile_observers.notes_begin) {
             ngx_http_profile_observers.notes_begin(tr, tr->since);
@@ -166,7 +171,7 @@ ngx_http_profile_new_track(void)
     }
 
     if (tr) {
-        ngx_memzero(tr, sizeof(ngx_http_profile_track_t));
+        ngx_memzero(tr, offsetof(ngx_http_profile_track_t, waits));
     }
 
     return tr;
@@ -263,6 +268,7 @@ ngx_http_profile_track_brief(ngx_http_request_t *r)
     tr->since = ngx_http_profile_current->start;
     tr->turn = 0;
     tr->turn_cpu = 0;
+    tr->waited = 0;
     ngx_memzero(&tr->times, sizeof(ngx_http_profile_times_t));
 
     if (ngx_http_profile_brief_asked) {

@@ -93,7 +93,7 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
 
     if (wake) {
         ready = ngx_http_profile_ready(tr, wake, run.start);
-        ngx_http_profile_account_gap(tr, ready, run.start);
+        ngx_http_profile_account_gap(tr, wake, ready, run.start);
 
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
                        "profile: turn of %p, event %p, ready for %L ns",

@@ -15,9 +15,19 @@
 
 
 static void ngx_http_profile_count(ngx_http_profile_track_t *tr);
+static void ngx_http_profile_waited(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ns);
+static void ngx_http_profile_add_wait(ngx_http_profile_track_t *tr,
+    ngx_uint_t cause, uint64_t ns);
+static void ngx_http_profile_count_waits(ngx_http_profile_cell_t *cell,
+    ngx_http_profile_track_t *tr);
 static void ngx_http_profile_observe(ngx_http_profile_histogram_t *h,
     ngx_http_profile_bounds_t *bounds, uint64_t ns);
 static void ngx_http_profile_bounds_init(ngx_http_profile_bounds_t *bounds);
+
+
+_Static_assert((int) NGX_HTTP_PROFILE_CAUSES <= NGX_HTTP_PROFILE_WAITS,
+               "tracks have too few sums of waits");
 
 
 PROF_HOT_DATA ngx_http_profile_bounds_t  ngx_http_profile_wall_bounds = {
@@ -63,6 +73,7 @@ ngx_http_profile_count_in(ngx_http_profile_directory_t *dir,
 
     ngx_http_profile_page = page;
     ngx_http_profile_observers.counted = page ? ngx_http_profile_count : NULL;
+    ngx_http_profile_observers.waited = page ? ngx_http_profile_waited : NULL;
 }
 
 
@@ -92,6 +103,68 @@ ngx_http_profile_count(ngx_http_profile_track_t *tr)
                              times->cpu);
     ngx_http_profile_observe(&cell->stall, &ngx_http_profile_wall_bounds,
                              times->stall);
+
+    if (times->wait) {
+        ngx_http_profile_count_waits(cell, tr);
+    }
+}
+
+
+PROF_HOT static void
+ngx_http_profile_waited(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ns)
+{
+    ngx_http_profile_add_wait(tr, wake ? ngx_http_profile_cause_of(tr, wake)
+                                       : NGX_HTTP_PROFILE_CAUSE_HEADER, ns);
+}
+
+
+PROF_HOT static void
+ngx_http_profile_add_wait(ngx_http_profile_track_t *tr, ngx_uint_t cause,
+    uint64_t ns)
+{
+    uint32_t  bit;
+
+    bit = (uint32_t) 1 << cause;
+
+    if (!(tr->waited & bit)) {
+        tr->waited |= bit;
+        tr->waits[cause] = 0;
+    }
+
+    tr->waits[cause] += ns;
+}
+
+
+/*
+ * A request that ends while it waits, because the worker exits for one, has a
+ * wait without a cause.
+ */
+
+PROF_HOT static void
+ngx_http_profile_count_waits(ngx_http_profile_cell_t *cell,
+    ngx_http_profile_track_t *tr)
+{
+    uint32_t    waited;
+    uint64_t    rest;
+    ngx_uint_t  i;
+
+    rest = tr->times.wait;
+
+    for (waited = tr->waited; waited; waited &= waited - 1) {
+        i = __builtin_ctz(waited);
+
+        ngx_http_profile_observe(&cell->waits[i],
+                                 &ngx_http_profile_wall_bounds, tr->waits[i]);
+        rest -= tr->waits[i];
+    }
+
+    if (rest) {
+        i = NGX_HTTP_PROFILE_CAUSE_UNKNOWN;
+
+        ngx_http_profile_observe(&cell->waits[i],
+                                 &ngx_http_profile_wall_bounds, rest);
+    }
 }
 
 

@@ -30,6 +30,7 @@ typedef struct {
     ngx_http_profile_metric_type_e   type;
     size_t                           offset;    /* in what it belongs to */
     ngx_http_profile_bounds_t       *bounds;    /* of a histogram */
+    ngx_uint_t                       causes;    /* an array by cause */
     const char                      *help;
 } ngx_http_profile_metric_t;
 
@@ -58,6 +59,8 @@ static void ngx_http_profile_write_label(ngx_http_profile_writer_t *w,
     const char *name, u_char *value, size_t len);
 static void ngx_http_profile_write_value(ngx_http_profile_writer_t *w,
     void *base);
+static void ngx_http_profile_write_causes(ngx_http_profile_writer_t *w,
+    ngx_http_profile_histogram_t *waits);
 static void ngx_http_profile_write_histogram(ngx_http_profile_writer_t *w,
     ngx_http_profile_histogram_t *h);
 static void ngx_http_profile_write_name(ngx_http_profile_writer_t *w,
@@ -80,30 +83,35 @@ static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
 
     { "nginx_profile_request_duration_seconds", "seconds",
       NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, wall),
-      &ngx_http_profile_wall_bounds,
+      &ngx_http_profile_wall_bounds, 0,
       "Time from the first byte of a request until it is logged." },
 
     { "nginx_profile_request_cpu_seconds", "seconds",
       NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, cpu),
-      &ngx_http_profile_cpu_bounds,
+      &ngx_http_profile_cpu_bounds, 0,
       "CPU time of a request, with its share of the event loop." },
+
+    { "nginx_profile_request_wait_seconds", "seconds",
+      NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, waits),
+      &ngx_http_profile_wall_bounds, 1,
+      "Time that a request has waited, by what it has waited for." },
 
     { "nginx_profile_request_stall_seconds", "seconds",
       NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, stall),
-      &ngx_http_profile_wall_bounds,
+      &ngx_http_profile_wall_bounds, 0,
       "Time in which a request could have run, but its worker was busy." },
 
     { "nginx_profile_request_turns", "",
       NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_cell_t, turns),
-      NULL,
+      NULL, 0,
       "Turns of requests: uninterrupted stretches of work for one request." },
 
     { "nginx_profile_longest_turn_seconds", "seconds",
       NGX_HTTP_PROFILE_GAUGE, offsetof(ngx_http_profile_cell_t, longest),
-      NULL,
+      NULL, 0,
       "The longest turn since the counters began." },
 
-    { NULL, NULL, 0, 0, NULL, NULL }
+    { NULL, NULL, 0, 0, NULL, 0, NULL }
 };
 
 
@@ -166,7 +174,12 @@ ngx_http_profile_expose_places(ngx_http_profile_writer_t *w,
             ngx_http_profile_write_label(w, "location", place->location.data,
                                          place->location.len);
 
-            ngx_http_profile_write_value(w, &cells[i]);
+            if (m->causes) {
+                ngx_http_profile_write_causes(w, cells[i].waits);
+
+            } else {
+                ngx_http_profile_write_value(w, &cells[i]);
+            }
         }
     }
 
@@ -205,7 +218,8 @@ static void
 ngx_http_profile_sum_cell(ngx_http_profile_cell_t *sum,
     ngx_http_profile_cell_t *cell)
 {
-    uint64_t  longest;
+    uint64_t    longest;
+    ngx_uint_t  i;
 
     longest = ngx_http_profile_counter(&cell->longest);
 
@@ -215,6 +229,10 @@ ngx_http_profile_sum_cell(ngx_http_profile_cell_t *sum,
     ngx_http_profile_sum_histogram(&sum->wall, &cell->wall);
     ngx_http_profile_sum_histogram(&sum->cpu, &cell->cpu);
     ngx_http_profile_sum_histogram(&sum->stall, &cell->stall);
+
+    for (i = 0; i < NGX_HTTP_PROFILE_CAUSES; i++) {
+        ngx_http_profile_sum_histogram(&sum->waits[i], &cell->waits[i]);
+    }
 }
 
 
@@ -317,6 +335,36 @@ ngx_http_profile_write_value(ngx_http_profile_writer_t *w, void *base)
     }
 
     ngx_http_profile_write_number(w, *(uint64_t *) p);
+}
+
+
+/* of each cause that there was; the text of a cause is a static string */
+
+static void
+ngx_http_profile_write_causes(ngx_http_profile_writer_t *w,
+    ngx_http_profile_histogram_t *waits)
+{
+    size_t       len, labels;
+    ngx_uint_t   i;
+    const char  *text;
+
+    labels = w->labels.len;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_CAUSES; i++) {
+
+        if (waits[i].sum == 0) {
+            continue;
+        }
+
+        text = ngx_http_profile_causes[i];
+        len = strlen(text);
+        len -= (text[len - 1] == ' ');
+
+        w->labels.len = labels;
+
+        ngx_http_profile_write_label(w, "cause", (u_char *) text, len);
+        ngx_http_profile_write_histogram(w, &waits[i]);
+    }
 }
 
 

@@ -15,6 +15,7 @@
 
 #include "loop/ngx_http_profile_loop.h"
 #include "metrics/ngx_http_profile_metrics.h"
+#include "stages/ngx_http_profile_stages.h"
 
 
 /* of each histogram; the last one has no upper bound */
@@ -40,6 +41,7 @@ typedef struct {
     ngx_http_profile_histogram_t   wall;
     ngx_http_profile_histogram_t   cpu;
     ngx_http_profile_histogram_t   stall;
+    ngx_http_profile_histogram_t   waits[NGX_HTTP_PROFILE_CAUSES];
 } ngx_http_profile_cell_t;
 
 

@@ -13,21 +13,52 @@
 
 static ngx_http_profile_subrequest_t *ngx_http_profile_waiting_subrequest(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
-static void ngx_http_profile_find_text(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr,
-    ngx_http_profile_cause_t *cause);
-static ngx_int_t ngx_http_profile_client_cause(ngx_http_request_t *r,
-    ngx_event_t *ev, ngx_http_profile_cause_t *cause);
-static ngx_int_t ngx_http_profile_subrequest_cause(
-    ngx_http_profile_subrequest_t *sr, ngx_http_profile_cause_t *cause);
-static void ngx_http_profile_upstream_cause(ngx_http_request_t *r,
-    ngx_http_profile_cause_t *cause);
-static void ngx_http_profile_socket_cause(ngx_connection_t *c,
-    ngx_http_profile_cause_t *cause);
+static ngx_http_profile_cause_e ngx_http_profile_classify(
+    ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake,
+    ngx_http_profile_subrequest_t *sr);
+static ngx_http_profile_cause_e ngx_http_profile_client_cause(
+    ngx_http_request_t *r, ngx_event_t *ev);
+static ngx_http_profile_cause_e ngx_http_profile_subrequest_cause(
+    ngx_http_profile_subrequest_t *sr);
+static ngx_http_profile_cause_e ngx_http_profile_upstream_cause(
+    ngx_http_request_t *r);
+static void ngx_http_profile_name_cause(ngx_http_profile_cause_t *cause,
+    ngx_http_profile_cause_e kind, ngx_http_profile_wake_t *wake,
+    ngx_http_profile_subrequest_t *sr);
+static void ngx_http_profile_name_upstream(ngx_http_profile_cause_t *cause,
+    ngx_http_request_t *r);
+static void ngx_http_profile_name_socket(ngx_http_profile_cause_t *cause,
+    ngx_connection_t *c);
 static const char *ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr);
 static void ngx_http_profile_copy_name(ngx_http_profile_cause_t *cause,
     ngx_str_t *name);
+
+
+/* a text with a space at its end is followed by a name */
+
+const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES] = {
+    "unknown",
+    "client sending the request header",
+    "client sending the request body",
+    "client not reading",
+    "client closing the connection",
+    "limit_rate",
+    "limit_req",
+    "auth_delay",
+    "resolver ",
+    "disk or thread pool",
+    "cache lock",
+    "upstream connect ",
+    "upstream TLS handshake ",
+    "sending to upstream ",
+    "upstream first byte ",
+    "upstream header ",
+    "upstream body ",
+    "limit_rate of upstream ",
+    "script socket ",
+    "script timer"
+};
 
 
 /* the subrequest or main request that waited for this event, or NULL */
@@ -87,20 +118,32 @@ ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
 }
 
 
+ngx_http_profile_cause_e
+ngx_http_profile_cause_of(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake)
+{
+    return ngx_http_profile_classify(tr, wake,
+                              ngx_http_profile_waiting_subrequest(tr, wake));
+}
+
+
 void
 ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause)
 {
     ngx_http_request_t             *r;
+    ngx_http_profile_cause_e        kind;
     ngx_http_profile_subrequest_t  *sr;
 
     sr = ngx_http_profile_waiting_subrequest(tr, wake);
+    kind = ngx_http_profile_classify(tr, wake, sr);
 
+    cause->text = ngx_http_profile_causes[kind];
     cause->len = 0;
     cause->attempt = 1;
     cause->inside = NULL;
 
-    ngx_http_profile_find_text(tr, wake, sr, cause);
+    ngx_http_profile_name_cause(cause, kind, wake, sr);
 
     cause->event = wake ? ngx_http_profile_find_event(tr, wake, sr) : NULL;
 
@@ -115,53 +158,61 @@ ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
 }
 
 
-static void
-ngx_http_profile_find_text(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr,
-    ngx_http_profile_cause_t *cause)
+static ngx_http_profile_cause_e
+ngx_http_profile_classify(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr)
 {
-    ngx_connection_t    *c;
-    ngx_http_request_t  *r;
+    ngx_connection_t          *c;
+    ngx_http_request_t        *r;
+    ngx_http_profile_cause_e   kind;
 
     r = tr->request;
     c = wake ? wake->connection : NULL;
 
     if (wake && wake->resolver) {
-        cause->text = "resolver ";
-        ngx_http_profile_copy_name(cause, &wake->resolver->name);
-
-    } else if (wake && wake->body) {
-        cause->text = "client sending the request body";
-
-    } else if (c == r->connection
-               && ngx_http_profile_client_cause(r, wake->event, cause)
-                  == NGX_OK)
-    {
-        return;
-
-    } else if (sr && ngx_http_profile_subrequest_cause(sr, cause) == NGX_OK) {
-        return;
-
-    } else if (c && c != r->connection) {
-        ngx_http_profile_socket_cause(c, cause);
-
-    } else if (wake && wake->timer && c == NULL) {
-        cause->text = "script timer";
-
-    } else if (c == r->connection && wake->event == c->write) {
-        cause->text = "client not reading";
-
-    } else {
-        cause->text = "unknown";
+        return NGX_HTTP_PROFILE_CAUSE_RESOLVER;
     }
+
+    if (wake && wake->body) {
+        return NGX_HTTP_PROFILE_CAUSE_BODY;
+    }
+
+    if (c == r->connection) {
+        kind = ngx_http_profile_client_cause(r, wake->event);
+
+        if (kind != NGX_HTTP_PROFILE_CAUSE_UNKNOWN) {
+            return kind;
+        }
+    }
+
+    if (sr) {
+        kind = ngx_http_profile_subrequest_cause(sr);
+
+        if (kind != NGX_HTTP_PROFILE_CAUSE_UNKNOWN) {
+            return kind;
+        }
+    }
+
+    if (c && c != r->connection) {
+        return NGX_HTTP_PROFILE_CAUSE_SOCKET;
+    }
+
+    if (wake && wake->timer && c == NULL) {
+        return NGX_HTTP_PROFILE_CAUSE_SCRIPT_TIMER;
+    }
+
+    if (c == r->connection && wake->event == c->write) {
+        return NGX_HTTP_PROFILE_CAUSE_NOT_READING;
+    }
+
+    return NGX_HTTP_PROFILE_CAUSE_UNKNOWN;
 }
 
 
-/* NGX_DECLINED: another cause */
+/* UNKNOWN: another cause */
 
-static ngx_int_t
-ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
-    ngx_http_profile_cause_t *cause)
+static ngx_http_profile_cause_e
+ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev)
 {
     ngx_connection_t  *c;
 
@@ -172,50 +223,29 @@ ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev,
     if (ev == c->write && c->write->delayed) {
 
         if (r->header_sent) {
-            cause->text = "limit_rate";
-
-        } else {
-            cause->text = r->headers_out.www_authenticate ? "auth_delay"
-                                                          : "limit_req";
+            return NGX_HTTP_PROFILE_CAUSE_LIMIT_RATE;
         }
 
-    } else if (r->lingering_time) {
-
-        /*
-         * The response was sent, and further data of the client is discarded.
-         */
-
-        cause->text = "client closing the connection";
-
-    } else if (ngx_http_profile_reads_body(r, ev)) {
-        cause->text = "client sending the request body";
-
-    } else {
-        return NGX_DECLINED;
+        return r->headers_out.www_authenticate
+               ? NGX_HTTP_PROFILE_CAUSE_AUTH_DELAY
+               : NGX_HTTP_PROFILE_CAUSE_LIMIT_REQ;
     }
 
-    return NGX_OK;
+    /* the response was sent, and further data of the client is discarded */
+
+    if (r->lingering_time) {
+        return NGX_HTTP_PROFILE_CAUSE_CLOSING;
+    }
+
+    return ngx_http_profile_reads_body(r, ev) ? NGX_HTTP_PROFILE_CAUSE_BODY
+                                              : NGX_HTTP_PROFILE_CAUSE_UNKNOWN;
 }
 
 
-/* a named location has no URI of its own */
+/* UNKNOWN: another cause */
 
-ngx_str_t *
-ngx_http_profile_place(ngx_http_request_t *r)
-{
-    ngx_http_core_loc_conf_t  *clcf;
-
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-
-    return clcf->named ? &clcf->name : &r->uri;
-}
-
-
-/* NGX_DECLINED: another cause */
-
-static ngx_int_t
-ngx_http_profile_subrequest_cause(ngx_http_profile_subrequest_t *sr,
-    ngx_http_profile_cause_t *cause)
+static ngx_http_profile_cause_e
+ngx_http_profile_subrequest_cause(ngx_http_profile_subrequest_t *sr)
 {
     ngx_http_request_t   *r;
     ngx_http_upstream_t  *u;
@@ -224,76 +254,109 @@ ngx_http_profile_subrequest_cause(ngx_http_profile_subrequest_t *sr,
     u = r->upstream;
 
     if (sr->aio) {
-        cause->text = "disk or thread pool";
-        return NGX_OK;
+        return NGX_HTTP_PROFILE_CAUSE_DISK;
     }
 
 #if (NGX_HTTP_CACHE)
     if (r->cache && r->cache->waiting) {
-        cause->text = "cache lock";
-        return NGX_OK;
+        return NGX_HTTP_PROFILE_CAUSE_CACHE_LOCK;
     }
 #endif
 
     if (u && u->resolved && u->resolved->ctx) {
-        cause->text = "resolver ";
-        ngx_http_profile_copy_name(cause, &u->resolved->host);
-        return NGX_OK;
+        return NGX_HTTP_PROFILE_CAUSE_RESOLVER;
     }
 
     if (u && u->peer.connection && u->peer.name && u->state) {
-        ngx_http_profile_upstream_cause(r, cause);
-        return NGX_OK;
+        return ngx_http_profile_upstream_cause(r);
     }
 
-    return NGX_DECLINED;
+    return NGX_HTTP_PROFILE_CAUSE_UNKNOWN;
 }
 
 
-static void
-ngx_http_profile_upstream_cause(ngx_http_request_t *r,
-    ngx_http_profile_cause_t *cause)
+static ngx_http_profile_cause_e
+ngx_http_profile_upstream_cause(ngx_http_request_t *r)
 {
-    ngx_uint_t                  i, n;
-    ngx_connection_t           *c;
-    ngx_http_upstream_t        *u;
-    ngx_http_upstream_state_t  *state;
+    ngx_connection_t     *c;
+    ngx_http_upstream_t  *u;
 
     u = r->upstream;
     c = u->peer.connection;
 
     if (c->read->delayed) {
-        cause->text = "limit_rate of upstream ";
+        return NGX_HTTP_PROFILE_CAUSE_UPSTREAM_RATE;
+    }
 
-    } else if (u->state->connect_time == (ngx_msec_t) -1) {
-
-        cause->text = "upstream connect ";
+    if (u->state->connect_time == (ngx_msec_t) -1) {
 
 #if (NGX_HTTP_SSL)
         if (c->ssl) {
-            cause->text = "upstream TLS handshake ";
+            return NGX_HTTP_PROFILE_CAUSE_UPSTREAM_TLS;
         }
 #endif
 
-    } else if (u->state->header_time == (ngx_msec_t) -1) {
-
-        if (c->write->timer_set || u->request_body_blocked) {
-            cause->text = "sending to upstream ";
-
-        } else if (u->buffer.start == NULL
-                   || u->buffer.last == u->buffer.start)
-        {
-            cause->text = "upstream first byte ";
-
-        } else {
-            cause->text = "upstream header ";
-        }
-
-    } else {
-        cause->text = "upstream body ";
+        return NGX_HTTP_PROFILE_CAUSE_UPSTREAM_CONNECT;
     }
 
-    ngx_http_profile_copy_name(cause, u->peer.name);
+    if (u->state->header_time != (ngx_msec_t) -1) {
+        return NGX_HTTP_PROFILE_CAUSE_UPSTREAM_BODY;
+    }
+
+    if (c->write->timer_set || u->request_body_blocked) {
+        return NGX_HTTP_PROFILE_CAUSE_UPSTREAM_SEND;
+    }
+
+    return (u->buffer.start == NULL || u->buffer.last == u->buffer.start)
+           ? NGX_HTTP_PROFILE_CAUSE_UPSTREAM_BYTE
+           : NGX_HTTP_PROFILE_CAUSE_UPSTREAM_HEADER;
+}
+
+
+/* whom or what the request waited for, for texts that end with a space */
+
+static void
+ngx_http_profile_name_cause(ngx_http_profile_cause_t *cause,
+    ngx_http_profile_cause_e kind, ngx_http_profile_wake_t *wake,
+    ngx_http_profile_subrequest_t *sr)
+{
+    switch (kind) {
+
+    case NGX_HTTP_PROFILE_CAUSE_RESOLVER:
+        ngx_http_profile_copy_name(cause,
+                                   (wake && wake->resolver)
+                                   ? &wake->resolver->name
+                                   : &sr->request->upstream->resolved->host);
+        return;
+
+    case NGX_HTTP_PROFILE_CAUSE_SOCKET:
+        ngx_http_profile_name_socket(cause, wake->connection);
+        return;
+
+    case NGX_HTTP_PROFILE_CAUSE_UPSTREAM_RATE:
+    case NGX_HTTP_PROFILE_CAUSE_UPSTREAM_CONNECT:
+    case NGX_HTTP_PROFILE_CAUSE_UPSTREAM_TLS:
+    case NGX_HTTP_PROFILE_CAUSE_UPSTREAM_SEND:
+    case NGX_HTTP_PROFILE_CAUSE_UPSTREAM_BYTE:
+    case NGX_HTTP_PROFILE_CAUSE_UPSTREAM_HEADER:
+    case NGX_HTTP_PROFILE_CAUSE_UPSTREAM_BODY:
+        ngx_http_profile_name_upstream(cause, sr->request);
+        return;
+
+    default:
+        return;
+    }
+}
+
+
+static void
+ngx_http_profile_name_upstream(ngx_http_profile_cause_t *cause,
+    ngx_http_request_t *r)
+{
+    ngx_uint_t                  i, n;
+    ngx_http_upstream_state_t  *state;
+
+    ngx_http_profile_copy_name(cause, r->upstream->peer.name);
 
     /* a redirect adds a state without a peer between those of its parts */
 
@@ -309,8 +372,8 @@ ngx_http_profile_upstream_cause(ngx_http_request_t *r,
 /* a connection without an upstream of nginx belongs to a script */
 
 static void
-ngx_http_profile_socket_cause(ngx_connection_t *c,
-    ngx_http_profile_cause_t *cause)
+ngx_http_profile_name_socket(ngx_http_profile_cause_t *cause,
+    ngx_connection_t *c)
 {
     socklen_t       socklen;
     ngx_sockaddr_t  sa;
@@ -322,9 +385,21 @@ ngx_http_profile_socket_cause(ngx_connection_t *c,
         return;
     }
 
-    cause->text = "script socket ";
     cause->len = ngx_sock_ntop(&sa.sockaddr, socklen, cause->name,
                                sizeof(cause->name), 1);
+}
+
+
+/* a named location has no URI of its own */
+
+ngx_str_t *
+ngx_http_profile_place(ngx_http_request_t *r)
+{
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    return clcf->named ? &clcf->name : &r->uri;
 }
 
 

@@ -49,7 +49,7 @@ ngx_http_profile_first_gap(ngx_http_profile_track_t *tr, uint64_t begin,
     gap->ready = tr->start + tr->times.wait;
     gap->end = begin;
 
-    gap->cause.text = "client sending the request header";
+    gap->cause.text = ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSE_HEADER];
     gap->cause.event = "event: client";
     gap->cause.inside = NULL;
     gap->cause.attempt = 1;

@@ -21,6 +21,31 @@
 #include "loop/ngx_http_profile_loop.h"
 
 
+typedef enum {
+    NGX_HTTP_PROFILE_CAUSE_UNKNOWN = 0,
+    NGX_HTTP_PROFILE_CAUSE_HEADER,        /* of the client's request */
+    NGX_HTTP_PROFILE_CAUSE_BODY,
+    NGX_HTTP_PROFILE_CAUSE_NOT_READING,
+    NGX_HTTP_PROFILE_CAUSE_CLOSING,
+    NGX_HTTP_PROFILE_CAUSE_LIMIT_RATE,
+    NGX_HTTP_PROFILE_CAUSE_LIMIT_REQ,
+    NGX_HTTP_PROFILE_CAUSE_AUTH_DELAY,
+    NGX_HTTP_PROFILE_CAUSE_RESOLVER,
+    NGX_HTTP_PROFILE_CAUSE_DISK,
+    NGX_HTTP_PROFILE_CAUSE_CACHE_LOCK,
+    NGX_HTTP_PROFILE_CAUSE_UPSTREAM_CONNECT,
+    NGX_HTTP_PROFILE_CAUSE_UPSTREAM_TLS,
+    NGX_HTTP_PROFILE_CAUSE_UPSTREAM_SEND,
+    NGX_HTTP_PROFILE_CAUSE_UPSTREAM_BYTE,
+    NGX_HTTP_PROFILE_CAUSE_UPSTREAM_HEADER,
+    NGX_HTTP_PROFILE_CAUSE_UPSTREAM_BODY,
+    NGX_HTTP_PROFILE_CAUSE_UPSTREAM_RATE,
+    NGX_HTTP_PROFILE_CAUSE_SOCKET,        /* of a script */
+    NGX_HTTP_PROFILE_CAUSE_SCRIPT_TIMER,
+    NGX_HTTP_PROFILE_CAUSES
+} ngx_http_profile_cause_e;
+
+
 /*
  * Why there was a gap, and what began the turn after it.  Texts are static, the
  * place is in memory of the request's pool or of the configuration.
@@ -125,6 +150,16 @@ void ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
 void ngx_http_profile_last_gap(ngx_http_profile_track_t *tr);
 
 /* ngx_http_profile_cause.c: why there was a gap */
+
+/* the text of each cause; before a name it ends with a space */
+extern const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES];
+
+/*
+ * The cause without its name.  It makes no system call, so a script's socket
+ * that connects is like one that reads.
+ */
+ngx_http_profile_cause_e ngx_http_profile_cause_of(
+    ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
 
 /* wake is NULL while the request waits */
 void ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
