@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * profile_keep.  The turns of a request and the gaps before them are noted in
- * steps.  A capture is made of the steps when there is no place for more, when
- * the watch is about to forget their samples, or when the request is kept.
+ * profile_keep.  The turns of a request and the gaps before them are noted as
+ * steps.  A capture is made of the steps when the steps are full, when the
+ * watch is about to forget their samples, or when the request is kept.
  */
 
 
@@ -16,13 +16,13 @@
 #include "core/ngx_http_profile_loss.h"
 
 
-/* of a capture: some hundred entries in its call tree and in its timeline */
+/* memory of a capture: some hundred entries in its call tree and timeline */
 #define NGX_HTTP_PROFILE_KEEP_MEMORY  32768
 
-/* requests of a worker with notes at a time; others are not kept */
+/* maximum number of requests with notes in a worker; others are not kept */
 #define NGX_HTTP_PROFILE_MAX_NOTES    1024
 
-/* most requests have fewer turns */
+/* maximum number of steps; most requests have fewer turns */
 #define NGX_HTTP_PROFILE_KEEP_STEPS   24
 
 
@@ -39,8 +39,8 @@ struct ngx_http_profile_notes_s {
     ngx_http_profile_track_t   *track;
     ngx_queue_t                 queue;
     uint64_t                    start;
-    uint32_t                    taken;       /* what the watch had taken at the
-                                                first step */
+    uint32_t                    taken;       /* by the watch, at the first
+                                                step */
     prof_capture_t             *capture;     /* of earlier steps, or NULL */
     ngx_uint_t                  n;           /* complete steps */
     ngx_http_profile_step_t     steps[NGX_HTTP_PROFILE_KEEP_STEPS];
@@ -75,7 +75,7 @@ static void ngx_http_profile_keep_finish(ngx_http_profile_notes_t *notes,
 static void ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr);
 
 
-/* used notes in the order in which they were begun or flushed; and unused */
+/* used notes in the order of their begin or last flush; and unused notes */
 
 static ngx_queue_t  ngx_http_profile_used_notes = {
     &ngx_http_profile_used_notes,
@@ -116,7 +116,7 @@ ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 
     pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
 
-    /* a request that is logged already was chosen before */
+    /* a request that is logged already was chosen earlier */
 
     if (pscf->keep == NULL
         || !(tr->closed || ngx_http_profile_keep_chosen(pscf->keep)))
@@ -259,7 +259,7 @@ ngx_http_profile_keep_age(void)
 }
 
 
-/* adds the steps to the capture, which is made if necessary */
+/* adds the steps to the capture; makes the capture if necessary */
 
 static ngx_int_t
 ngx_http_profile_keep_flush(ngx_http_profile_notes_t *notes)
@@ -296,7 +296,7 @@ ngx_http_profile_keep_flush(ngx_http_profile_notes_t *notes)
                         step->end, step->cpu);
     }
 
-    /* the gap before the turn that runs, if one runs, is not used yet */
+    /* the gap before the running turn is not used yet */
 
     if (notes->n < NGX_HTTP_PROFILE_KEEP_STEPS) {
         notes->steps[0].gap = notes->steps[notes->n].gap;
@@ -409,9 +409,10 @@ ngx_http_profile_keep_wanted(ngx_http_request_t *r,
 
 
 /*
- * Whether a request that the condition has chosen can be kept.  At a rate of N
- * profiles a second, N profiles may follow each other at once.  NGX_DECLINED:
- * the request is not in the share.  NGX_BUSY: it is counted as lost.
+ * Returns whether a request that the condition has chosen can be kept.  At a
+ * rate of N profiles in a second, N profiles may follow each other at once.
+ * Returns NGX_DECLINED if the request is not in the share, and NGX_BUSY if it
+ * is counted as lost.
  */
 
 PROF_HOT static ngx_int_t
@@ -474,7 +475,7 @@ ngx_http_profile_keep_log(ngx_http_profile_track_t *tr, uint64_t now)
             ngx_http_profile_watch_pass(ngx_http_profile_current);
         }
 
-        /* this may have dropped the notes */
+        /* the call may have dropped the notes */
 
         if (tr->notes) {
             ngx_http_profile_keep_step(tr->notes, now, tr->turn_cpu);

@@ -2,19 +2,19 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The directives profile_keep and profile_stall_threshold: both use what the
- * event loop and its watch know about all requests.
+ * The directives profile_keep and profile_stall_threshold.  Both use the data
+ * of the event loop and of its watch about all requests.
  *
  * profile_keep takes notes of the turns of a share of all requests, and keeps
  * the profile of a request if a condition is true when the request is logged.
- * Notes are cheap: names, call tree and timeline are made of them only when the
- * request is kept.
+ * Notes are cheap: names, call tree and timeline are made only if the request
+ * is kept.
  *
- * A stall is a run that kept a worker from everything else for longer than
+ * A stall is a run that blocked a worker for longer than
  * profile_stall_threshold.  The longest stalls of all workers are in shared
  * memory, and survive a reload.
  *
- * Context: the event loop of a worker, but for the directives.
+ * Context: the event loop of a worker, except for the directives.
  */
 
 
@@ -33,7 +33,7 @@
 #define NGX_HTTP_PROFILE_KEEP_FREQUENCY  99
 #define NGX_HTTP_PROFILE_KEEP_MAX        250
 
-/* profiles a second, of a worker */
+/* profiles in a second, for a worker */
 #define NGX_HTTP_PROFILE_KEEP_RATE       10
 #define NGX_HTTP_PROFILE_KEEP_RATE_MAX   1000
 
@@ -42,20 +42,19 @@
 
 struct ngx_http_profile_keep_conf_s {
     ngx_http_complex_value_t   condition;
-    ngx_uint_t                 share;        /* of 10000 requests */
-    ngx_uint_t                 rate;         /* profiles a second */
-    uint64_t                   next;         /* of a worker: when one more
-                                                is due at that rate */
+    ngx_uint_t                 share;        /* in 10000 requests */
+    ngx_uint_t                 rate;         /* profiles in a second */
+    uint64_t                   next;         /* time of the next profile */
 };
 
 
-/* texts are null-terminated, and may contain what a client has sent */
+/* texts are null-terminated, and may contain data of a client */
 
 typedef struct {
     uint64_t     wall;          /* ns */
     time_t       when;
     ngx_pid_t    worker;
-    u_char       request[256];  /* "GET /a host", or empty: of no request */
+    u_char       request[256];  /* "GET /a host", or empty */
     u_char       handler[128];  /* function that the event loop called */
     u_char       stack[512];    /* "inner < outer < ...", or empty */
 } ngx_http_profile_stall_t;
@@ -63,11 +62,11 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* the worker begins to observe its event loop for profile_keep, or ends */
+/* called when a worker begins and ends to observe its event loop */
 void ngx_http_profile_keep_init(void);
 void ngx_http_profile_keep_exit(void);
 
-/* runs of at least this many ns are stalls from now on; 0: none is */
+/* runs of at least this many ns are stalls from now on; 0: no run is */
 void ngx_http_profile_stall_observe(uint64_t ns);
 
 /*

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Stalls.  A job finds the names of the functions that have run, since it reads
- * files.  At most one stall per second is logged, and the others are counted.
+ * Stalls.  Finding the names of functions reads files, so a job does this.  At
+ * most one stall in a second is logged, and the others are counted.
  */
 
 
@@ -15,7 +15,7 @@
 #include "keep/ngx_http_profile_keep.h"
 
 
-/* of a capture with one stack */
+/* memory of a capture with one stack */
 #define NGX_HTTP_PROFILE_STALL_MEMORY  32768
 
 
@@ -29,7 +29,7 @@ typedef struct {
     ngx_http_profile_job_t     job;
     prof_profile_t            *profile;   /* entries: handler, stack */
     int                        rc;
-    ngx_uint_t                 omitted;   /* stalls since the line before */
+    ngx_uint_t                 omitted;   /* stalls since the last line */
     ngx_http_profile_stall_t   stall;
 } ngx_http_profile_stall_job_t;
 
@@ -221,7 +221,7 @@ ngx_http_profile_stall_work(void *data)
 }
 
 
-/* the job is done, or could not be started: names may be missing */
+/* the job ended, or could not be started: names may be missing */
 
 static void
 ngx_http_profile_stall_done(void *data)

@@ -11,7 +11,7 @@
 #include "loop/ngx_http_profile_loop_private.h"
 
 
-/* nginx's time may be behind by that when a request is logged */
+/* nginx's time may be this much behind when a request is logged */
 #define NGX_HTTP_PROFILE_BEHIND_NS  100000
 
 #define NGX_HTTP_PROFILE_MSEC       1000000
@@ -62,7 +62,7 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 }
 
 
-/* milliseconds from the start of $request_time until the poll's end */
+/* returns milliseconds from the start of $request_time to the poll's end */
 
 PROF_HOT static int64_t
 ngx_http_profile_waited(ngx_http_request_t *r)
@@ -77,8 +77,8 @@ ngx_http_profile_waited(ngx_http_request_t *r)
     }
 
     /*
-     * nginx's time was updated after the poll, by a script or when another
-     * request was logged, although this request had arrived before.
+     * A script, or the log of another request, updated nginx's time after the
+     * poll, although this request had arrived before.
      */
 
     r->start_sec = (time_t) (ngx_http_profile_loop.poll_msec / 1000);
@@ -88,7 +88,7 @@ ngx_http_profile_waited(ngx_http_request_t *r)
 }
 
 
-/* when the poll ended: nginx's time is the time of the poll, unless updated */
+/* returns the poll's end: nginx's time, unless it was updated since */
 
 PROF_HOT static uint64_t
 ngx_http_profile_poll_end(uint64_t begin)
@@ -104,7 +104,7 @@ ngx_http_profile_poll_end(uint64_t begin)
         return ngx_min(loop->poll_end, begin);
     }
 
-    /* in the iteration that arms the worker it is known to a millisecond */
+    /* in the iteration that arms the worker, only the millisecond is known */
 
     loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
 
@@ -178,7 +178,7 @@ ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
 }
 
 
-/* a turn of the request that runs is charged until now */
+/* charges the running turn of the request until now */
 
 PROF_HOT static uint64_t
 ngx_http_profile_account_now(ngx_http_profile_track_t *tr)
@@ -237,7 +237,7 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
 
         if (tr->request != r) {
 
-            /* meanwhile the request has got a lasting track */
+            /* the request has a lasting track now */
 
             tr = ngx_http_profile_find_track(r);
 
@@ -279,7 +279,10 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
     {
         ngx_http_profile_report_slow(run, tr, now - run->start);
 
-        /* this may have opened something: the request is brief no more */
+        /*
+         * the call may have opened a connection, so the request has a lasting
+         * track
+         */
 
         tr = ngx_http_profile_find_track(r);
     }
@@ -300,7 +303,7 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
 
     if (r == ngx_http_profile_brief.request) {
 
-        /* the request is freed next, and code until then belongs to none */
+        /* the request is freed next; code until then belongs to no request */
 
         ngx_http_profile_turn_forget(&ngx_http_profile_brief);
     }
@@ -332,7 +335,7 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
 }
 
 
-/* the brief request was logged a moment ago, and its turn goes on */
+/* called if the brief request was logged just now, and its turn goes on */
 
 static void
 ngx_http_profile_account_late(void)

@@ -2,26 +2,26 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Arming a worker: how long it needs the module's event loop
- * (ngx_http_profile_loop.c), and the sampler.  Captures need the sampler, and
- * the watch, a sampler of a low frequency that profile_keep and stalls use as
- * well.
+ * Arming a worker: counts the users of the module's event loop
+ * (ngx_http_profile_loop.c) and of the sampler.  Captures need the sampler,
+ * and also the watch.  The watch is a sampler of a low frequency, which
+ * profile_keep and stalls use as well.
  */
 
 
 #include "loop/ngx_http_profile_loop_private.h"
 
 
-/* of the watch while captures exist; the kernel's ticks are 4 ms */
+/* Hz of the watch while captures exist; the kernel's ticks are 4 ms */
 #define NGX_HTTP_PROFILE_WATCH_FREQUENCY  250
 
 
 typedef struct {
-    ngx_uint_t                 users;        /* calls that have armed it */
+    ngx_uint_t                 users;        /* calls that armed the worker */
     ngx_uint_t                 captures;     /* users of the sampler */
-    ngx_uint_t                 ended;        /* nothing may begin */
-    prof_sampler_t            *sampler;      /* while captures exist */
-    ngx_http_profile_arming_t  arming;       /* of the event loop */
+    ngx_uint_t                 ended;        /* no use may begin */
+    prof_sampler_t            *sampler;      /* exists while captures exist */
+    ngx_http_profile_arming_t  arming;       /* functions of the event loop */
 } ngx_http_profile_worker_t;
 
 

@@ -24,11 +24,11 @@ static ngx_event_t *ngx_http_profile_posted_own(ngx_queue_t *posted,
     ngx_http_profile_track_t *tr);
 
 
-/* the queue of which events are dispatched; NULL: the poll's */
+/* the queue whose events are dispatched; NULL: the events of the poll */
 
 PROF_HOT_DATA static ngx_queue_t        *ngx_http_profile_posted;
 
-/* the queue while timers expire: no posted event comes next then */
+/* the queue while timers expire: no posted event follows */
 
 static ngx_queue_t  ngx_http_profile_nothing = {
     &ngx_http_profile_nothing, &ngx_http_profile_nothing
@@ -127,8 +127,8 @@ ngx_http_profile_expire_timers(void)
 
 
 /*
- * This function is inlined.  After a system call the processor has forgotten
- * where the functions around it return to, and each of them costs some
+ * This function is inlined.  After a system call the processor has lost its
+ * predictions of returns, so each function around the call costs some
  * nanoseconds more.
  */
 
@@ -157,8 +157,8 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 
 
 /*
- * An event that belongs to no request, unless it begins one.  Mostly only the
- * time when it has ended is needed.
+ * Runs an event that belongs to no request, unless the event begins one.  In
+ * most cases only the time of its end is needed.
  */
 
 PROF_GLUE_INLINE void
@@ -184,7 +184,10 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
         if (ngx_http_profile_brief.request && !ngx_http_profile_brief.begun) {
 
-            /* its times were not read, but its CPU time is charged */
+            /*
+             * the times of the request were not read, but its CPU time is
+             * charged
+             */
 
             run.track = &ngx_http_profile_brief;
             (void) ngx_http_profile_charge(&run);
@@ -262,9 +265,9 @@ ngx_http_profile_events_turn(void *data)
 
 
 /*
- * If the next events belong to the same request, they belong to the same turn:
- * a connection is mostly readable and writable at once.  Captured requests have
- * a turn for each event, which has the event's name.
+ * Consecutive events of the same request belong to the same turn: a connection
+ * is often readable and writable at once.  Captured requests have a turn for
+ * each event, with the event's name.
  */
 
 PROF_GLUE static void
@@ -277,7 +280,7 @@ ngx_http_profile_run_next(void)
     tr = ngx_http_profile_current->track;
     posted = ngx_http_profile_posted;
 
-    /* the request may be gone after each event */
+    /* each event may free the request */
 
     while (tr && tr == ngx_http_profile_current->track) {
 

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The event loop of an armed worker.  nginx runs code for a request through
+ * The event loop of an armed worker. nginx runs code for a request through
  * ev->handler(ev) in four places of its event loop: polled events, accepted
- * events, expired timers, posted events.  The loop of an armed worker runs the
- * four places, in nginx's order, and looks up which request each event belongs
- * to.  No event handler of a real connection is ever replaced.
+ * events, expired timers, posted events.  The loop of an armed worker runs
+ * these places in nginx's order, and looks up the request of each event.  The
+ * module never replaces the event handler of a connection.
  *
  * These pointers are replaced while the worker is armed, and restored when the
  * last request is untracked:
@@ -54,20 +54,20 @@ static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
 static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 
 
-/* nginx's own */
+/* nginx's own pointers */
 
 PROF_HOT_DATA static ngx_http_profile_pointers_t  nginx;
 
-/* the module's iteration runs, and not nginx's own */
+/* the module's iteration runs, and not nginx's iteration */
 
 PROF_HOT_DATA static ngx_uint_t                 iterating;
 
-/* the time to which nginx's time is held back, or 0; and nginx's real time */
+/* the time to which nginx's time is held back, or 0; and the real time */
 
 PROF_HOT_DATA static ngx_msec_t                 ngx_http_profile_held_msec;
 PROF_HOT_DATA static ngx_msec_t                 ngx_http_profile_real_msec;
 
-/* a timer that keeps the tree of timers from being empty */
+/* a timer that stays in the tree of timers, so that the tree is not empty */
 
 static ngx_event_t       ngx_http_profile_idle;
 static ngx_connection_t  ngx_http_profile_idle_connection;
@@ -86,7 +86,7 @@ ngx_http_profile_loop_init(void)
 
 
 /*
- * The process ends, maybe in the middle of a turn, which never returns.  Tracks
+ * Called when the process ends, possibly in a turn that never returns.  Tracks
  * and owned connections stay valid, since nginx may destroy the pools of their
  * requests later.
  */
@@ -280,8 +280,8 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 
 
 /*
- * The timer of paced captures runs while the worker does not wait.  Events that
- * are there already are taken without stopping the timer.
+ * The timer of paced captures runs while the worker does not wait.  A poll
+ * that finds events at once does not stop the timer.
  */
 
 static ngx_int_t
@@ -310,10 +310,11 @@ ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll, ngx_cycle_t *cycle,
 
 
 /*
- * nginx looks for expired timers once more when process_events() returns.
- * Timers that are due by now, because a handler has set one that expires at
- * once, or has moved nginx's time on, must expire after the next poll.  So
- * nginx's time is set back to the moment before the first timer until then.
+ * nginx looks for expired timers again when process_events() returns.  A
+ * handler may have set a timer that is due at once, or may have updated
+ * nginx's time.  Timers that became due in this way must expire after the next
+ * poll.  So nginx's time is set back until then to the moment before the first
+ * timer.
  */
 
 static void
@@ -390,7 +391,7 @@ ngx_http_profile_add_connection(ngx_connection_t *c)
 }
 
 
-/* the request whose turn runs, with a track that can own something; or NULL */
+/* returns the track of the running turn if it can own connections, or NULL */
 
 PROF_HOT static ngx_http_profile_track_t *
 ngx_http_profile_running(void)
@@ -417,9 +418,9 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
         ngx_http_profile_own_event(tr, ev);
 
         /*
-         * In the iteration that arms the worker nginx itself expires timers.
-         * A timer that expires at once, for a script's sleep of no time, would
-         * run outside of the turns of its request, so it waits for the next
+         * In the iteration that arms the worker, nginx itself expires timers.
+         * A timer that is due at once (a script's sleep of 0) would run
+         * outside of the turns of its request.  So it waits for the next
          * iteration.
          */
 

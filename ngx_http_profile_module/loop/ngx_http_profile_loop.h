@@ -2,15 +2,16 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Which request a worker runs now, and where the time of each request goes:
- * what other rooms may use of the room "loop", and what they can observe.
+ * Which request a worker runs now, and where the time of each request goes.
+ * This header is the interface of the room "loop" for other rooms: its
+ * functions, and the events that other rooms observe.
  *
- * A request is tracked from the POST_READ phase until it is freed, because it
- * is captured, or because its server has profile_accounting on.  While at least
- * one request is tracked, the worker is armed: the module runs nginx's event
- * loop (ngx_http_profile_arm.c).
+ * A request is tracked from the POST_READ phase until it is freed, if it is
+ * captured, or if its server has profile_accounting on.  While at least one
+ * request is tracked, the worker is armed: the module runs nginx's event loop
+ * (ngx_http_profile_arm.c).
  *
- * All times are nanoseconds of prof_now(), and 0 means that a time is not known
+ * All times are nanoseconds of prof_now(); 0 means that a time is not known
  * yet.
  *
  * Context: a worker, not in a signal.
@@ -35,16 +36,16 @@ typedef struct ngx_http_profile_track_s  ngx_http_profile_track_t;
 
 typedef struct ngx_http_profile_subrequest_s  ngx_http_profile_subrequest_t;
 
-/* other rooms' data about a request, which this room passes on unread */
+/* data of other rooms about a request; this room does not read it */
 
 typedef struct ngx_http_profile_ctx_s    ngx_http_profile_ctx_t;
 typedef struct ngx_http_profile_notes_s  ngx_http_profile_notes_t;
 
 
 /*
- * A subrequest of a tracked request, or the main request itself, with the
- * pointers of nginx's that the module replaces between turns.  It is in the
- * memory of the main request's pool.
+ * A subrequest of a tracked request, or the main request itself, with nginx's
+ * pointers that the module replaces between turns.  It is allocated from the
+ * main request's pool.
  */
 
 struct ngx_http_profile_subrequest_s {
@@ -61,17 +62,17 @@ struct ngx_http_profile_subrequest_s {
 
 
 /*
- * Where the time of a request went so far: wall = running + wait + stall.  In
- * the end wall is $request_time.
+ * Where the time of a request went so far: wall = running + wait + stall.  At
+ * the end of the request, wall is $request_time.
  */
 
 typedef struct {
     uint64_t                      wall;
     uint64_t                      running;   /* in turns, wall clock */
     uint64_t                      cpu;       /* with its share of the loop */
-    uint64_t                      wait;      /* for the client, for others */
-    uint64_t                      stall;     /* ready, the worker was busy */
-    uint64_t                      longest;   /* turn */
+    uint64_t                      wait;      /* client, upstreams */
+    uint64_t                      stall;     /* the worker was busy */
+    uint64_t                      longest;   /* longest turn */
     ngx_uint_t                    turns;
 } ngx_http_profile_times_t;
 
@@ -81,48 +82,45 @@ typedef struct {
 
 
 struct ngx_http_profile_track_s {
-    ngx_http_request_t           *request;   /* the main one; NULL: gone */
+    ngx_http_request_t           *request;   /* main request; NULL: freed */
 
-    /* set by the rooms that capture requests and that keep profiles */
+    /* the members below are set by rooms that capture or keep requests */
 
-    prof_capture_t               *capture;   /* that runs, or NULL */
-    ngx_http_profile_ctx_t       *ctx;       /* of the trigger, or NULL */
-    ngx_event_t                  *timer;     /* the capture's: its handler is
-                                                no turn of the request */
+    prof_capture_t               *capture;   /* running capture, or NULL */
+    ngx_http_profile_ctx_t       *ctx;       /* of a trigger, or NULL */
+    ngx_event_t                  *timer;     /* its handler is not a turn */
     ngx_http_profile_notes_t     *notes;     /* of profile_keep, or NULL */
-    ngx_str_t                     id;        /* of its profile, or empty */
-    uint64_t                      samples;   /* in the profile */
-    ngx_uint_t                    lost;      /* ngx_http_profile_loss_e: why it
-                                                has no profile */
+    ngx_str_t                     id;        /* id of its profile, or empty */
+    uint64_t                      samples;   /* samples in the profile */
+    ngx_uint_t                    lost;      /* ngx_http_profile_loss_e */
 
     ngx_queue_t                   staged;    /* of the room "stages" */
 
-    unsigned                      stages:1;  /* is in that queue */
+    unsigned                      stages:1;  /* in the queue "staged" */
     unsigned                      spans:1;   /* the capture has spans */
-    unsigned                      unnoted:1; /* no memory for notes */
+    unsigned                      unnoted:1; /* memory for notes was short */
     unsigned                      accounted:1;  /* also without a capture */
 
-    /* the rest is set by this room */
+    /* the members below are set by this room */
 
-    unsigned                      begun:1;   /* times are known from here */
+    unsigned                      begun:1;   /* times are known since then */
     unsigned                      closed:1;  /* logged: times are final */
     unsigned                      wrapped:1; /* pointers are replaced */
 
-    uint64_t                      start;     /* of $request_time */
-    uint64_t                      since;     /* the turn that runs, or the gap,
-                                                began then */
+    uint64_t                      start;     /* start of $request_time */
+    uint64_t                      since;     /* start of the turn or gap */
     uint64_t                      turn;      /* wall time of this turn */
     uint64_t                      turn_cpu;  /* CPU time of this turn */
     ngx_http_profile_times_t      times;
 
-    /* what belongs to the request */
+    /* the connections and events of the request */
 
-    ngx_http_profile_owned_t     *client;    /* its own connection */
+    ngx_http_profile_owned_t     *client;    /* client's connection */
     ngx_queue_t                   connections;
     ngx_queue_t                   events;
     ngx_uint_t                    nevents;
     ngx_http_profile_subrequest_t
-                                 *subrequests;   /* the main request last */
+                                 *subrequests;   /* the main request is last */
     ngx_http_profile_subrequest_t
                                   main;      /* the main request */
     ngx_event_handler_pt          read_handler;   /* of a stream */
@@ -138,8 +136,8 @@ struct ngx_http_profile_track_s {
 
 
 /*
- * What begins a turn: an event, with its connection if it has one, or another
- * way into the request or one of its subrequests.
+ * The cause of a turn: an event, with its connection if it has one, or another
+ * entry into the request or one of its subrequests.
  */
 
 typedef struct {
@@ -147,66 +145,65 @@ typedef struct {
     ngx_connection_t             *connection;
     ngx_http_request_t           *request;
     ngx_resolver_ctx_t           *resolver;
-    unsigned                      timer:1;   /* the event's timer expired */
+    unsigned                      timer:1;   /* the event is a timer */
     unsigned                      body:1;    /* the request body is complete */
 } ngx_http_profile_wake_t;
 
 
 /*
- * Something that the worker runs: a turn of a request, or an event of no
- * request.  Runs are on the stack, and one may be within another.
+ * A run of the worker: a turn of a request, or an event of no request.  Runs
+ * are on the stack, and may be nested.
  */
 
 struct ngx_http_profile_run_s {
     ngx_http_profile_run_t       *prev;
-    ngx_http_profile_track_t     *track;     /* NULL: none, or it is gone */
-    ngx_connection_t             *connection;   /* the event's, or NULL */
+    ngx_http_profile_track_t     *track;     /* NULL: no request, or freed */
+    ngx_connection_t             *connection;   /* of the event, or NULL */
     uint64_t                      start;
     uintptr_t                     handler;
     uintptr_t                     top;       /* stack address of its callees */
-    uint64_t                      inner;     /* ns that runs within this one
-                                                took for the request around
-                                                it */
+    uint64_t                      inner;     /* ns of inner runs, charged to
+                                                the outer request */
     unsigned                      accept:1;
-    unsigned                      tail:1;    /* its request is gone */
-    unsigned                      reported:1;   /* as slow */
-    unsigned                      again:1;   /* within a turn of the same
-                                                request */
+    unsigned                      tail:1;    /* the request was freed */
+    unsigned                      reported:1;   /* reported as slow */
+    unsigned                      again:1;   /* in a turn of this request */
 };
 
 
 /*
- * What other rooms observe: each pointer belongs to one room.  The event loop
- * calls no pointer that is NULL.  The ones of captures are called for tracks
- * with a capture or a context only, those of notes for tracks with notes.
+ * The observers.  Each pointer belongs to one room.  The event loop does not
+ * call pointers that are NULL.  Observers of captures are called only for
+ * tracks with a capture or a context, and observers of notes only for tracks
+ * with notes.
  */
 
 typedef struct {
 
-    /* code of the request runs from now on; NULL: code of no request */
+    /* code of the request begins to run; NULL: code of no request */
     void        (*running)(ngx_http_request_t *r);
 
     /*
-     * A run has taken at least slow_ns, if that is not 0.  track is NULL if the
-     * request is gone.
+     * A run has taken at least slow_ns, if that is not 0. track is NULL if the
+     * request was freed.
      */
     uint64_t      slow_ns;
     void        (*slow)(ngx_http_profile_run_t *run,
                         ngx_http_profile_track_t *tr, uint64_t ns);
 
-    /* a poll comes next; returns 1 if it must not wait long */
+    /* a poll follows; returns 1 if it must not wait long */
     ngx_uint_t  (*polling)(void);
 
     /*
-     * The sampler was created (on), or is going to be destroyed.  NGX_ERROR:
-     * there is no sampler, and the error is logged.
+     * The sampler was created (on), or will be destroyed.  Returns NGX_ERROR
+     * if the sampler cannot be used; the error is logged.
      */
     ngx_int_t   (*sampling)(ngx_uint_t on);
 
     /*
-     * A turn of a captured request begins.  wake is NULL for the first one,
-     * ready is when the request could have run.  Returns the frame below which
-     * the turn's samples are, mostly what.
+     * A turn of a captured request begins. wake is NULL for the first turn.
+     * ready is the time at which the request could have run.  Returns the
+     * frame above the samples of the turn, in most cases what.
      */
     uintptr_t   (*turn_begins)(ngx_http_profile_track_t *tr,
                                ngx_http_profile_wake_t *wake, uint64_t ready,
@@ -218,15 +215,15 @@ typedef struct {
     /* a turn adds an event to the poll */
     void        (*event_added)(ngx_http_profile_track_t *tr);
 
-    /* a request that is not captured has begun, its first turn at begin */
+    /* a request without a capture has begun; its first turn began at begin */
     void        (*notes_begin)(ngx_http_profile_track_t *tr, uint64_t begin);
 
-    /* its next turn begins */
+    /* the next turn of a request with notes begins */
     void        (*notes_turn_begins)(ngx_http_profile_track_t *tr,
                                      ngx_http_profile_wake_t *wake,
                                      uint64_t ready);
 
-    /* its turn has ended, and has used tr->turn_cpu */
+    /* a turn of a request with notes has ended and used tr->turn_cpu */
     void        (*notes_turn_ended)(ngx_http_profile_track_t *tr,
                                     uint64_t now);
 
@@ -239,7 +236,7 @@ typedef struct {
      */
     void        (*notes_logged)(ngx_http_profile_track_t *tr);
 
-    /* the request is freed */
+    /* a request with notes is freed */
     void        (*notes_drop)(ngx_http_profile_track_t *tr);
 
     /*
@@ -254,7 +251,7 @@ typedef struct {
 } ngx_http_profile_observers_t;
 
 
-/* the worker runs a turn of the request now */
+/* returns whether the worker is running a turn of the request */
 
 #define ngx_http_profile_is_running(tr)                                       \
     (ngx_http_profile_current && ngx_http_profile_current->track == (tr))
@@ -264,32 +261,33 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_observers_t  ngx_http_profile_observers;
 
-/* reasons to look at requests without a trigger */
+/* the number of reasons to look at requests without a trigger */
 extern ngx_uint_t  ngx_http_profile_all;
 
 /* the innermost run, or NULL */
 extern ngx_http_profile_run_t       *ngx_http_profile_current;
 
-/* what was done since the run began was the profiler's, and is not charged */
+/* the time since the run began was the profiler's, and is not charged */
 void ngx_http_profile_forgive(void);
 
 /*
- * ngx_http_profile_loop.c: once in a process; and when it ends: nothing may
- * begin any more, nginx's pointers are restored
+ * ngx_http_profile_loop.c: ngx_http_profile_loop_init() is called once in a
+ * process. ngx_http_profile_loop_exit() is called when the process ends: it
+ * restores nginx's pointers, and no use may begin afterwards.
  */
 void ngx_http_profile_loop_init(void);
 void ngx_http_profile_loop_exit(void);
 
 /*
- * ngx_http_profile_arm.c: the worker is armed until the same number of calls of
- * ngx_http_profile_disarm().  NGX_ERROR: the reason is logged.
+ * ngx_http_profile_arm.c: arms the worker, until ngx_http_profile_disarm() was
+ * called as many times.  Returns NGX_ERROR, which is logged.
  */
 ngx_int_t ngx_http_profile_arm(void);
 void ngx_http_profile_disarm(void);
 
 /*
- * Captures need the sampler, which also starts the watch with at most this
- * frequency.  It is destroyed when no turn is running.
+ * Captures need the sampler.  It also starts the watch, with at most this
+ * frequency.  The sampler is destroyed when no turn is running.
  */
 ngx_int_t ngx_http_profile_arm_sampler(ngx_uint_t frequency);
 void ngx_http_profile_release_sampler(void);
@@ -297,7 +295,7 @@ prof_sampler_t *ngx_http_profile_sampler(void);
 
 /*
  * The watch takes stacks of the worker at a low frequency.  It is NULL if no
- * directive needs it, or if it cannot be created.
+ * directive needs the watch, or if the watch cannot be created.
  */
 extern prof_watch_t       *ngx_http_profile_watch;
 extern prof_watch_spot_t   ngx_http_profile_spot;
@@ -305,83 +303,87 @@ extern prof_watch_spot_t   ngx_http_profile_spot;
 void ngx_http_profile_watch_start(ngx_uint_t frequency);
 void ngx_http_profile_watch_stop(void);
 
-/* the watch's new samples are those of this run */
+/* gives this run to the watch's new samples */
 void ngx_http_profile_watch_pass(ngx_http_profile_run_t *run);
 
 /*
  * ngx_http_profile_tracks.c
  *
- * Most requests begin and end in one event, one after the other.  Until such a
- * request turns out to do more, and a lasting track is needed, its track is
- * ngx_http_profile_brief, and nothing that belongs to it is noted.  The brief
- * track's request is NULL while no request uses it.
+ * Most requests begin and end in one event, one after the other.  The track of
+ * such a request is ngx_http_profile_brief, and its connections and events are
+ * not noted.  A request that does more gets a lasting track.  The request of
+ * the brief track is NULL while no request uses this track.
  */
 extern ngx_http_profile_track_t  ngx_http_profile_brief;
 
 /*
- * Logs need the times of brief requests.  Otherwise the times are found when a
- * script asks.
+ * Set if logs need the times of brief requests.  Otherwise the times are
+ * computed when a script reads them.
  */
 extern ngx_uint_t  ngx_http_profile_brief_asked;
 
-/* in the POST_READ phase; NGX_DECLINED: the request needs a lasting track */
+/*
+ * Called in the POST_READ phase.  Returns NGX_DECLINED if the request needs a
+ * lasting track.
+ */
 ngx_int_t ngx_http_profile_track_brief(ngx_http_request_t *r);
 
 /*
- * The request's lasting track, which is made if necessary and arms the worker.
- * NULL: there is no memory, and the error is logged.
+ * Returns the request's lasting track.  Makes the track if necessary, which
+ * arms the worker.  Returns NULL if memory is short, which is logged.
  */
 ngx_http_profile_track_t *ngx_http_profile_track(ngx_http_request_t *r);
 ngx_http_profile_track_t *ngx_http_profile_lasting(
     ngx_http_profile_track_t *tr);
 
-/* the request is tracked no more; the track is valid until it is freed */
+/* ends the tracking of the request; the track is valid until it is freed */
 void ngx_http_profile_untrack(ngx_http_profile_track_t *tr);
 
-/* the track of the request, or of its main request; NULL: it is not tracked */
+/* returns the track of the request's main request, or NULL */
 ngx_http_profile_track_t *ngx_http_profile_find_track(ngx_http_request_t *r);
 
-/* the context of a request that has a trigger header and is not tracked */
+/* the context of an untracked request with a trigger header */
 extern ngx_http_profile_track_t  ngx_http_profile_untracked;
 
-/* of this subrequest, or main request; NULL: there is no memory */
+/* returns data of a subrequest or main request, or NULL if memory is short */
 ngx_http_profile_subrequest_t *ngx_http_profile_add_subrequest(
     ngx_http_profile_track_t *tr, ngx_http_request_t *r);
 
 /*
- * ngx_http_profile_turn.c: in the POST_READ phase, runs the remaining phases of
- * the request as its first turn.  The request may be gone afterwards.
+ * ngx_http_profile_turn.c: called in the POST_READ phase.  Runs the remaining
+ * phases of the request as its first turn.  The request may be freed
+ * afterwards.
  */
 void ngx_http_profile_run_request(ngx_http_profile_track_t *tr);
 
 /*
- * The same, unless the run that goes on can be the first turn.  NGX_DONE: the
- * phases were run, and the request may be gone.  NGX_DECLINED: they are run by
- * the caller.
+ * Does the same, unless the current run can become the first turn.  Returns
+ * NGX_DONE if the phases were run; the request may be freed.  Returns
+ * NGX_DECLINED if the caller has to run the phases.
  */
 ngx_int_t ngx_http_profile_account_begin(ngx_http_profile_track_t *tr);
 
 /*
- * ngx_http_profile_account.c: the times until now; after the request was
- * logged, until then
+ * ngx_http_profile_account.c: returns the times until now, or until the
+ * request was logged
  */
 void ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times);
 
-/* a handler of the log phase, before all others */
+/* a handler of the log phase, which runs before all others */
 ngx_int_t ngx_http_profile_account_log(ngx_http_request_t *r);
 
-/* the times are final; returns the time at which they became so */
+/* makes the times final; returns the time of this moment */
 uint64_t ngx_http_profile_account_close(ngx_http_profile_track_t *tr);
 
 /* updates nginx's time for $request_time, but not the time of its timers */
 void ngx_http_profile_update_request_time(ngx_http_request_t *r);
 
-/* whether the event reads the request's body, as far as it has not come */
+/* returns whether the event reads a part of the request's body */
 ngx_uint_t ngx_http_profile_reads_body(ngx_http_request_t *r,
     ngx_event_t *ev);
 
-/* ngx_http_profile_turn.c: restores nginx's pointers, as before a turn */
+/* ngx_http_profile_turn.c: restores nginx's pointers, as a turn does */
 void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);
 
 PROF_HIDDEN_END

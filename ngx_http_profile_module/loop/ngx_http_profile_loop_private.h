@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the files of the room "loop" share.  Other rooms include
+ * Declarations that the files of the room "loop" share.  Other rooms include
  * ngx_http_profile_loop.h.
  */
 
@@ -15,17 +15,17 @@
 
 
 typedef struct {
-    uint64_t                      last_end;  /* of the poll before */
+    uint64_t                      last_end;  /* end of the poll before it */
     uint64_t                      poll_start;
     uint64_t                      poll_end;
-    uint64_t                      poll_msec; /* nginx's time at its end */
-    uint64_t                      updated;   /* nginx's time was, then */
-    uint64_t                      since;     /* time is charged until then */
-    ngx_msec_t                    due;       /* key of the timer that runs */
+    uint64_t                      poll_msec; /* nginx's time at the end */
+    uint64_t                      updated;   /* nginx's updated time */
+    uint64_t                      since;     /* time is charged until this */
+    ngx_msec_t                    due;       /* key of the running timer */
 } ngx_http_profile_loop_t;
 
 
-/* how the event loop replaces nginx's pointers, and restores them */
+/* functions that replace nginx's pointers, and restore them */
 
 typedef struct {
     ngx_int_t                   (*arm)(void);
@@ -33,13 +33,13 @@ typedef struct {
 } ngx_http_profile_arming_t;
 
 
-/* no room observes where each run begins and ends */
+/* no room observes the beginning and end of each run */
 
 #define ngx_http_profile_is_plain                                             \
     (ngx_http_profile_observers.running == NULL                               \
      && ngx_http_profile_observers.slow_ns == 0)
 
-/* of an ngx_time_t, since the Epoch */
+/* returns the milliseconds of an ngx_time_t since the Epoch */
 
 #define ngx_http_profile_msec(tp)                                             \
     ((uint64_t) (tp)->sec * 1000 + (tp)->msec)
@@ -51,37 +51,37 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_uint_t  ngx_http_profile_armed;
 
-/* once in a process */
+/* called once in a process */
 void ngx_http_profile_arm_init(ngx_http_profile_arming_t *arming);
 
-/* the process ends: nothing may begin */
+/* called when the process ends: no use may begin */
 void ngx_http_profile_arm_exit(void);
 
-/* destroys what is needed no more, if no turn is running */
+/* destroys the sampler and the tracks if unused and if no turn is running */
 void ngx_http_profile_disarm_idle(void);
 
 /* ngx_http_profile_poll.c: the poll of a worker that uses epoll */
 
-/* NGX_ERROR: events cannot be dispatched in nginx's order, it is logged */
+/* returns NGX_ERROR if nginx's order of events is not possible (logged) */
 ngx_int_t ngx_http_profile_poll_init(ngx_cycle_t *cycle);
 
-/* nginx runs handlers in its poll, unless it passes NGX_POST_EVENTS */
+/* set if nginx's poll runs handlers, unless it gets NGX_POST_EVENTS */
 extern ngx_uint_t  ngx_http_profile_polls;
 
-/* the poll that replaces nginx's then; it runs no handlers */
+/* the poll that then replaces nginx's poll; it runs no handlers */
 ngx_int_t ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags);
 
-/* the descriptors that the poll reported and that are not handled yet */
+/* the number of polled descriptors that are not handled yet */
 extern ngx_uint_t  ngx_http_profile_npolled;
 
 /*
- * The event that is handled next, with its flags, or NULL.  With a request it
- * is also NULL if the next event is not one of the request's own.
+ * Returns the event that is handled next, with its flags, or NULL.  With a
+ * track, also returns NULL if the next event belongs to another request.
  */
 ngx_event_t *ngx_http_profile_polled(ngx_http_profile_track_t *tr);
 
-/* ngx_http_profile_dispatch.c: handlers, of each place of the loop */
+/* ngx_http_profile_dispatch.c: runs the handlers of one place of the loop */
 
 void ngx_http_profile_process_polled(void);
 void ngx_http_profile_process_posted(ngx_queue_t *posted);
@@ -89,7 +89,7 @@ void ngx_http_profile_expire_timers(void);
 
 /* ngx_http_profile_tracks.c */
 
-/* frees unused tracks: the worker is disarmed */
+/* frees unused tracks; called when the worker is disarmed */
 void ngx_http_profile_tracks_done(void);
 
 /* ngx_http_profile_account.c: where the time of a request goes */
@@ -97,7 +97,7 @@ void ngx_http_profile_tracks_done(void);
 void ngx_http_profile_account_start(ngx_http_profile_track_t *tr,
     uint64_t begin);
 
-/* a turn begins, and the request could have run since it was ready */
+/* a turn begins; the request was ready to run at "ready" */
 void ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready, uint64_t begin);
 
@@ -105,7 +105,7 @@ void ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
 void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,
     uint64_t now);
 
-/* ngx_http_profile_run.c: what runs now, and its CPU time */
+/* ngx_http_profile_run.c: the current run, and its CPU time */
 
 extern ngx_http_profile_loop_t  ngx_http_profile_loop;
 
@@ -114,70 +114,70 @@ void ngx_http_profile_cpu_init(void);
 /* charges the time since the last call to the run; returns the time */
 uint64_t ngx_http_profile_charge(ngx_http_profile_run_t *run);
 
-/* a run for tr, or, with NULL, for no request; see ngx_http_profile_leave() */
+/* begins a run for tr, or with NULL for no request */
 void ngx_http_profile_enter(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uintptr_t handler);
 
-/* tells of the run, and of those around it, that they are slow */
+/* reports that the run, and the runs around it, are slow */
 void ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uint64_t ns);
 
 /*
- * The run that goes on is the first turn of this request, from its start.
- * NGX_DECLINED: a part of the run is not for the request.
+ * Makes the current run the first turn of this request, from the run's start.
+ * Returns NGX_DECLINED if a part of the run was not for the request.
  */
 ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
 
-/* the request is freed, maybe in the middle of its turn */
+/* called when the request is freed, possibly in its turn */
 void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
 
-/* destroys the watch, also while it has users */
+/* destroys the watch even if it has users */
 void ngx_http_profile_watch_end(void);
 
-/* ngx_http_profile_owner.c: which request an event belongs to */
+/* ngx_http_profile_owner.c: finds the request of an event */
 
 ngx_int_t ngx_http_profile_owner_init(void);
 void ngx_http_profile_owner_done(void);
 
 /*
- * The request that the event belongs to, or NULL; and the event's connection,
- * or NULL.  timer: the event's timer has expired.
+ * Returns the track of the event's request, or NULL, and the event's
+ * connection, or NULL. timer: the event's timer has expired.
  */
 ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
     ngx_uint_t timer, ngx_connection_t **connection);
 
-/* in a turn of the request: it had the connection before the turn */
+/* in a turn: whether the request owned the connection before the turn */
 ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
     ngx_connection_t *c);
 
-/* NULL: the event is not in nginx's arrays */
+/* returns NULL if the event is not in nginx's arrays */
 ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
 
-/* from now on the request owns its client's connection, or this one */
+/* the request owns its client's connection, or this one, from now on */
 void ngx_http_profile_own_client(ngx_http_profile_track_t *tr);
 void ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
     ngx_connection_t *c);
 
-/* at the end of a turn: what it has opened and closed */
+/* called at the end of a turn: updates the owned connections */
 void ngx_http_profile_settle(ngx_http_profile_track_t *tr);
 void ngx_http_profile_disown_all(ngx_http_profile_track_t *tr);
 
-/* the connection below an HTTP/2 or HTTP/3 stream; NULL: it is no stream */
+/* returns the connection below an HTTP/2 or HTTP/3 stream, or NULL */
 ngx_connection_t *ngx_http_profile_below(ngx_http_request_t *r);
 
 /*
  * The CPU time in ns that was spent for a connection before it had a request,
- * and the number of connections for which there is some.
+ * and the number of connections with such time.
  */
 extern ngx_uint_t  ngx_http_profile_nopening;
 
 void ngx_http_profile_add_opening_cpu(ngx_connection_t *c, uint64_t ns);
 uint64_t ngx_http_profile_take_opening_cpu(ngx_connection_t *c);
 
-/* single events that are owned, of all requests */
+/* the number of owned single events of all requests */
 extern ngx_uint_t  ngx_http_profile_nevents;
 
-/* the event, with its connection if that is in nginx's array */
+/* owns the event, with its connection if that is in nginx's array */
 void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
 void ngx_http_profile_disown_event(ngx_event_t *ev);
@@ -185,18 +185,18 @@ void ngx_http_profile_disown_event(ngx_event_t *ev);
 /* ngx_http_profile_turn.c: turns */
 
 /*
- * Runs fn(data) as a turn of the request, below the frame what in a capture.
- * wake is NULL for the first turn.  The request, and everything that belongs to
- * it, may be gone afterwards.
+ * Runs fn(data) as a turn of the request.  In a capture, the frames of the
+ * turn are below the frame what. wake is NULL for the first turn.  The request
+ * and its data may be freed afterwards.
  */
 void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uintptr_t what, prof_turn_pt fn,
     void *data);
 
-/* the run ends, and with it the turn of its request */
+/* ends the run, and the turn of its request */
 void ngx_http_profile_leave(ngx_http_profile_run_t *run);
 
-/* the handler of one of the request's events, replaced or not */
+/* returns nginx's handler of one of the request's events */
 uintptr_t ngx_http_profile_event_code(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
 

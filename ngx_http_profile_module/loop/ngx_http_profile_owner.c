@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Which request an event belongs to.  A request owns
+ * Finds the request of an event.  A request owns
  *
  *     connections     with both of their events, and the timers of these
  *     single events   whose timer a turn has set, and which are not in nginx's
@@ -12,35 +12,35 @@
  * for every request.  A single event is found by its address, and is read only
  * when it is dispatched: its memory may be freed at any time without notice.
  *
- * Nothing is ever written to an event.  A stale entry can at worst give one
- * turn to the wrong request, and a changed connection is noticed by its number.
+ * The module never writes to an event.  A stale entry can at worst give one
+ * turn to the wrong request.  A changed connection is detected by its number.
  *
- * A turn may use connections that serve other requests as well, and does not
- * own them: the connections below the streams of HTTP/2 and HTTP/3, and those
- * of a resolver.  A stream of HTTP/3 has a connection in nginx's array, and its
- * events are posted, so it is found like any other.  QUIC's own events are not
- * for one stream: packets arrive at a listening socket, and leave by an event
- * and timers in the connection's memory.
+ * A turn may use connections that also serve other requests, and does not own
+ * them: the connections below the streams of HTTP/2 and HTTP/3, and those of a
+ * resolver.  A stream of HTTP/3 has a connection in nginx's array, and its
+ * events are posted, so it is found as other connections are.  QUIC's own
+ * events do not belong to one stream: packets arrive at a listening socket,
+ * and leave by an event and timers in the connection's memory.
  */
 
 
 #include "loop/ngx_http_profile_loop_private.h"
 
 
-/* single events that a request may own */
+/* the maximum number of single events that a request may own */
 #define NGX_HTTP_PROFILE_MAX_EVENTS  4096
 
 /* places for the addresses of logs; a power of two */
 #define NGX_HTTP_PROFILE_LOGS        1024
 
 
-/* the place of a connection */
+/* the module's data about a place in nginx's array of connections */
 
 struct ngx_http_profile_owned_s {
     ngx_http_profile_track_t  *track;       /* the owner, or NULL */
     uint64_t                   opening_cpu; /* before the request, ns */
     ngx_atomic_uint_t          number;
-    void                      *data;        /* connection's, when settled */
+    void                      *data;        /* connection's, if settled */
     ngx_queue_t                queue;       /* in track->connections */
     unsigned                   client:1;    /* it is track->client */
     unsigned                   settled:1;
@@ -74,7 +74,7 @@ static ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
     ngx_event_t *ev);
 
 
-/* nginx's arrays, and the module's places beside them */
+/* nginx's arrays, and the module's array of the same size */
 
 PROF_HOT_DATA static ngx_uint_t                 ngx_http_profile_nconnections;
 PROF_HOT_DATA static ngx_event_t               *ngx_http_profile_read_events;
@@ -87,8 +87,8 @@ PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nevents;
 
 /*
  * Requests by the addresses of their connections' logs.  If two logs have the
- * same place, the later request is found, and what the other request begins
- * outside of its turns is not tracked.
+ * same place, the later request is found.  Events that the other request
+ * begins outside of its turns are not tracked then.
  */
 
 PROF_HOT_DATA static ngx_http_profile_track_t **ngx_http_profile_logs;
@@ -138,7 +138,7 @@ ngx_http_profile_owner_done(void)
 }
 
 
-/* the event is handled next, so it may be read */
+/* the event is handled next, so its memory may be read */
 
 PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer,
@@ -208,7 +208,7 @@ ngx_http_profile_log_place(ngx_log_t *log)
 {
     uintptr_t  n;
 
-    /* pools align what they allocate */
+    /* the addresses of allocations in pools are multiples of this */
 
     n = (uintptr_t) log / NGX_POOL_ALIGNMENT;
 
@@ -237,7 +237,7 @@ ngx_http_profile_log_owner(ngx_log_t *log)
 }
 
 
-/* the client's connection is owned until the request is freed */
+/* the request owns the client's connection until it is freed */
 
 PROF_HOT void
 ngx_http_profile_own_client(ngx_http_profile_track_t *tr)
@@ -296,9 +296,9 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 
 
 /*
- * At the end of a turn, the connections that it has opened are complete.  The
- * connections that it has closed, kept alive for others or given to another
- * request are not owned any more.
+ * Called at the end of a turn.  The connections that the turn has opened are
+ * complete now.  Connections that it has closed, kept alive for others or
+ * given to another request are no longer owned.
  */
 
 PROF_HOT void
@@ -347,11 +347,11 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
 
 
 /*
- * The data of an upstream's connection is its request, maybe a subrequest.  The
- * data of another module's connection may be anything, also a number or memory
- * that is gone.  A subrequest is in the memory of the main request, which may
- * be read, and nginx signs its requests.  nginx's list of subrequests lacks the
- * background ones.
+ * The data of an upstream's connection is its request, which may be a
+ * subrequest.  The data of another module's connection may be anything, also a
+ * number or freed memory.  A subrequest is in the memory of the main request,
+ * which may be read, and nginx signs its requests. nginx's list of subrequests
+ * does not contain background subrequests.
  */
 
 static void
@@ -370,7 +370,7 @@ ngx_http_profile_find_subrequest(ngx_http_profile_track_t *tr, void *data)
 }
 
 
-/* whether a request may be at this address, which is not read */
+/* returns whether a request may be at this address, without reading it */
 
 static ngx_uint_t
 ngx_http_profile_in_pool(ngx_pool_t *pool, void *data)
@@ -449,7 +449,7 @@ ngx_http_profile_connection(ngx_event_t *ev)
 }
 
 
-/* NULL: the connection is not in nginx's array, like those of streams */
+/* returns NULL for connections outside of nginx's array, as of streams */
 
 PROF_HOT static ngx_http_profile_owned_t *
 ngx_http_profile_find_owned(ngx_connection_t *c)
@@ -500,7 +500,7 @@ ngx_http_profile_take_opening_cpu(ngx_connection_t *c)
 }
 
 
-/* the connection's place, without the CPU time of an earlier connection */
+/* returns the connection's data, without an earlier connection's CPU time */
 
 static ngx_http_profile_owned_t *
 ngx_http_profile_find_opening(ngx_connection_t *c)
@@ -573,7 +573,7 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 }
 
 
-/* a timer of the event is set outside of the request's turns */
+/* called when a timer of the event is set outside of the request's turns */
 
 PROF_HOT void
 ngx_http_profile_disown_event(ngx_event_t *ev)
@@ -588,7 +588,7 @@ ngx_http_profile_disown_event(ngx_event_t *ev)
 }
 
 
-/* the timer has expired: the event's memory may serve another purpose */
+/* called when the timer expired: the memory may be used otherwise now */
 
 PROF_HOT static ngx_http_profile_track_t *
 ngx_http_profile_take_event(ngx_event_t *ev)
@@ -716,7 +716,7 @@ ngx_http_profile_shared(ngx_http_request_t *r, ngx_connection_t *c)
 }
 
 
-/* the event's timer is being set, so the event may be read */
+/* called while the event's timer is set, so the event may be read */
 
 static ngx_uint_t
 ngx_http_profile_shared_event(ngx_http_request_t *r, ngx_event_t *ev)

@@ -34,7 +34,7 @@ typedef struct {
     int                  size;
     struct epoll_event  *events;
     struct epoll_event  *at;        /* to be dispatched next */
-    ngx_uint_t           writing;   /* "at" has had its read event */
+    ngx_uint_t           writing;   /* its read event was dispatched */
 } ngx_http_profile_poll_t;
 
 
@@ -56,7 +56,7 @@ PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_polls;
 PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_npolled;
 
 
-/* once in a process: nginx opens no second epoll descriptor */
+/* called once in a process: nginx opens no second epoll descriptor */
 
 ngx_int_t
 ngx_http_profile_poll_init(ngx_cycle_t *cycle)
@@ -103,8 +103,8 @@ ngx_http_profile_poll_init(ngx_cycle_t *cycle)
 
 
 /*
- * The event method in force, and how many events its poll takes at once.  NULL:
- * another module has replaced nginx's poll.
+ * Returns the event method, and the number of events of one poll.  Returns
+ * NULL if another module has replaced nginx's poll.
  */
 
 static ngx_event_module_t *
@@ -199,7 +199,7 @@ ngx_http_profile_epoll_descriptor(ngx_event_module_t *module, ngx_log_t *log)
 }
 
 
-/* like ngx_epoll_process_events(), but without running handlers */
+/* works as ngx_epoll_process_events(), but runs no handlers */
 
 PROF_GLUE ngx_int_t
 ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)

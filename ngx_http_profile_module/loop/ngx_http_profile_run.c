@@ -2,14 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the worker runs now, the CPU time of each run, and the stacks that the
- * watch took meanwhile.
+ * The current run of the worker, the CPU time of each run, and the stacks that
+ * the watch took in the run.
  *
- * To read the CPU clock is a system call, so it is read rarely.  Turns are
- * charged by their wall time, and by how much CPU time a nanosecond of turns
- * has recently cost.  So the costs of polls, of logging and of freeing are
- * spread over the requests, and the sum over all requests is the worker's CPU
- * time.  A long turn is charged by the CPU clock.
+ * Reading the CPU clock is a system call, so it is read rarely.  Turns are
+ * charged by their wall time, multiplied by the CPU time that a nanosecond of
+ * turns has recently cost.  So the costs of polls, of logging and of freeing
+ * are spread over the requests, and the sum over all requests is the worker's
+ * CPU time.  A long turn is charged by the CPU clock.
  */
 
 
@@ -17,24 +17,25 @@
 
 
 /*
- * The CPU clock is read after so much time in turns.  The kernel updates its
- * statistics then, which may cost the worker the rest of its time slice.
+ * The CPU clock is read after this time in turns.  The reading makes the
+ * kernel update its statistics, which may cost the worker the rest of its time
+ * slice.
  */
 
 #define NGX_HTTP_PROFILE_WINDOW_NS  10000000
 
-/* a turn as long as this is charged by the CPU clock */
+/* a turn of this length is charged by the CPU clock */
 #define NGX_HTTP_PROFILE_LONG_NS    1000000
 
-/* CPU time that a nanosecond of turns may cost */
+/* maximum CPU time that a nanosecond of turns may cost */
 #define NGX_HTTP_PROFILE_MAX_SCALE  4.0
 
-/* CPU time that may be charged, or given back, later */
+/* maximum CPU time that may be charged, or given back, later */
 #define NGX_HTTP_PROFILE_MAX_DEBT   20000000.0
 
 
 typedef struct {
-    uint64_t               clock;      /* CPU time of the thread, last read */
+    uint64_t               clock;      /* last reading of the CPU clock */
     uint64_t               wall;       /* time of turns since then */
     uint64_t               charged;    /* CPU time since then */
     double                 scale;      /* CPU time per nanosecond of turns */
@@ -56,7 +57,7 @@ PROF_HOT_DATA ngx_http_profile_run_t           *ngx_http_profile_current;
 PROF_HOT_DATA prof_watch_t                     *ngx_http_profile_watch;
 PROF_HOT_DATA prof_watch_spot_t                 ngx_http_profile_spot;
 
-/* users of the watch */
+/* the number of users of the watch */
 
 static ngx_uint_t                               ngx_http_profile_watchers;
 
@@ -116,7 +117,7 @@ ngx_http_profile_charge(ngx_http_profile_run_t *run)
 }
 
 
-/* the run took long, but it may have waited */
+/* returns whether the run was long, though it may have waited */
 
 static ngx_uint_t
 ngx_http_profile_is_much(void)
@@ -130,7 +131,7 @@ ngx_http_profile_is_much(void)
 }
 
 
-/* the client's connection to be charged for a run before its request */
+/* returns the client's connection to charge for a run before its request */
 
 PROF_HOT static ngx_connection_t *
 ngx_http_profile_opening(ngx_http_profile_run_t *run)

@@ -23,8 +23,8 @@ PROF_HOT_DATA ngx_uint_t                ngx_http_profile_brief_asked;
 PROF_HOT_DATA ngx_uint_t                ngx_http_profile_all;
 
 /*
- * Unused tracks, which are kept while the worker is armed.  In the memory of
- * the request's pool a track would often make the pool grow.
+ * Unused tracks, which are kept while the worker is armed.  Tracks are not
+ * allocated from the request's pool, because they would often make it grow.
  */
 
 static ngx_http_profile_track_t  *ngx_http_profile_free_tracks;
@@ -209,7 +209,7 @@ ngx_http_profile_tracks_done(void)
 }
 
 
-/* a redirect clears the contexts of modules, but no cleanups of the pool */
+/* a redirect clears the contexts of modules, but not the pool's cleanups */
 
 PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_find_track(ngx_http_request_t *r)

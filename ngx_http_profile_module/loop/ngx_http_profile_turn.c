@@ -32,10 +32,10 @@
 #include <netinet/tcp.h>
 
 
-/* a poll that took longer than this has slept */
+/* a poll of more than this time has slept */
 #define NGX_HTTP_PROFILE_SLEEP_NS   20000
 
-/* after a longer time than this the kernel is asked when data came */
+/* after more than this time the module asks the kernel when data came */
 #define NGX_HTTP_PROFILE_ASK_NS     8000000
 
 
@@ -130,9 +130,9 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
 
 
 /*
- * Code of a request runs within a turn of the same request, maybe by way of
- * another request's turn.  The turn ends, and pointers are replaced, when the
- * outer run ends.
+ * Called when code of a request runs within a turn of the same request,
+ * possibly within another request's turn.  The turn ends, and pointers are
+ * replaced, when the outer run ends.
  */
 
 PROF_GLUE static void
@@ -224,9 +224,10 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
 
 
 /*
- * A run within another one has ended.  The request of the outer run was ready
- * to go on, so this was a stall for it, but for the time of inner runs of the
- * same request: f is the run directly within the outer run of this request.
+ * Called when an inner run has ended.  The request of the outer run was ready
+ * to run, so the inner run was a stall for this request.  Inner runs of the
+ * same request are not a stall. f is the run directly within the outer run of
+ * this request.
  */
 
 PROF_HOT static void
@@ -257,7 +258,7 @@ ngx_http_profile_stalled(ngx_http_profile_run_t *run, uint64_t ns)
 }
 
 
-/* a turn that is not captured, which may be within a captured one */
+/* runs a turn without a capture, possibly within a captured turn */
 
 PROF_GLUE static void
 ngx_http_profile_uncaptured_turn(uintptr_t what, prof_turn_pt fn, void *data)
@@ -284,15 +285,15 @@ ngx_http_profile_ready(ngx_http_profile_track_t *tr,
 
     loop = &ngx_http_profile_loop;
 
-    /* in the iteration that arms the worker the times are not known */
+    /* in the iteration that arms the worker, the times are unknown */
 
     if (loop->poll_end == 0 || ngx_http_profile_only_looks(tr, wake)) {
         return now;
     }
 
     /*
-     * The poll may have waited although a timer was due: by nginx's time, which
-     * is that of the poll before, the timer was not due.
+     * The poll may have waited although a timer was due, since it compares
+     * with nginx's time, which is the time of the previous poll.
      */
 
     ready = wake->timer ? (uint64_t) loop->due * 1000000 : loop->poll_start;
@@ -364,8 +365,8 @@ ngx_http_profile_reads_body(ngx_http_request_t *r, ngx_event_t *ev)
 
 /*
  * The event came while the worker was busy between two polls.  After a long
- * time the kernel is asked when data arrived.  Its clock ticks about 250 times
- * in a second, so the answer does not help for shorter times.
+ * time, the module asks the kernel when data arrived.  The kernel's clock has
+ * about 250 ticks in a second, so the answer does not help for shorter times.
  */
 
 static uint64_t
@@ -588,7 +589,7 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
         return;
     }
 
-    /* other code has restored the pointer that it found between two turns */
+    /* other code has restored a pointer that it had read between two turns */
 
     if (!tr->wrapped
         && r->write_event_handler == ngx_http_profile_write_event_handler)
@@ -605,8 +606,8 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
 
 
 /*
- * Subrequests that were posted meanwhile belong to this turn: the caller
- * would run them only after the turn.
+ * Subrequests that were posted in this turn belong to it: the caller would run
+ * them only after the turn.
  */
 
 PROF_GLUE static void
@@ -632,7 +633,7 @@ ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
     ngx_http_profile_track_t       *tr;
     ngx_http_profile_subrequest_t  *sr;
 
-    /* only the handlers of upstreams are replaced, whose data is the request */
+    /* only handlers of upstreams are replaced; their data is the request */
 
     r = rctx->data;
 
@@ -700,8 +701,8 @@ ngx_http_profile_post_turn(void *data)
 
 
 /*
- * The module's pointer was called for a request that is not tracked: other code
- * has kept the pointer for longer.  nginx's pointer is not known any more.
+ * The module's pointer was called for an untracked request: other code has
+ * kept the pointer for longer. nginx's pointer is unknown now.
  */
 
 static void

@@ -18,10 +18,10 @@
 #include "stages/ngx_http_profile_stages.h"
 
 
-/* shorter delays are the event loop's own work, not that of other requests */
+/* the event loop itself causes shorter delays */
 #define NGX_HTTP_PROFILE_BUSY_NS   50000
 
-/* deeper stacks of scripts lose their outermost frames */
+/* maximum number of places; deeper stacks lose their outermost frames */
 #define NGX_HTTP_PROFILE_PLACES    64
 
 static ngx_uint_t ngx_http_profile_places(ngx_http_profile_track_t *tr,
@@ -123,7 +123,10 @@ ngx_http_profile_last_gap(ngx_http_profile_track_t *tr)
 }
 
 
-/* where scripts wait; of njs and Perl only the function of the location */
+/*
+ * Finds where scripts wait.  For njs and Perl, this is only the function of
+ * the location.
+ */
 
 static ngx_uint_t
 ngx_http_profile_places(ngx_http_profile_track_t *tr,

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What Lua code waits for in a gap: the stack of a coroutine of the module
- * ngx_http_lua_module (ngx_lua).  It is taken when the gap has ended and before
- * the coroutine is resumed, so only gaps of captures cost anything.
+ * The Lua code that waits in a gap: the stack of a coroutine of the module
+ * ngx_http_lua_module (ngx_lua).  The stack is taken after the gap, before the
+ * coroutine is resumed, so only gaps of captures have a cost.
  *
- * ngx_lua has a context for each coroutine of a request ("co_ctx").  The one of
- * the entry coroutine is in ngx_lua's context of the request, all others are in
- * a list.  Nothing is assumed about the layout of these structures.  Their
- * parts are recognized by values:
+ * ngx_lua has a context for each coroutine of a request ("co_ctx").  The
+ * co_ctx of the entry coroutine is in ngx_lua's context of the request, all
+ * others are in a list.  This file assumes nothing about the layout of these
+ * structures.  It recognizes their parts by values:
  *
  *     co_ctx      the second user pointer of the coroutine (lua_getexdata2())
  *     coroutine   a word of the co_ctx
@@ -18,7 +18,7 @@
  *                 threads have one, until they end
  *     list        a list of nginx, in the pool of the request
  *     pending     the co_ctx contains the address of a function of ngx_lua that
- *                 would cancel what the coroutine waits for
+ *                 would cancel the wait of the coroutine
  *     parent      another co_ctx of the request
  *
  * A pointer to a coroutine is used only if the coroutine is alive: it has an
@@ -37,7 +37,7 @@
 #define NGX_HTTP_PROFILE_LUA_HEAD    128
 #define NGX_HTTP_PROFILE_LUA_CO_CTX  256
 
-/* limits of what is believed to be a list */
+/* maximum sizes of a list */
 
 #define NGX_HTTP_PROFILE_LUA_SIZE    1024
 #define NGX_HTTP_PROFILE_LUA_PART    64
@@ -47,15 +47,17 @@
 
 
 typedef struct {
-    ngx_cycle_t           *cycle;       /* what follows was found in it */
+    ngx_cycle_t           *cycle;       /* where the rest was found */
     ngx_uint_t             index;       /* of ngx_lua's contexts */
     const char            *err;         /* NULL: stacks can be taken */
     prof_lua_api_t         api;
     void                  *key;         /* of the anchors in the registry */
     prof_lua_state_t    *(*vm)(ngx_conf_t *cf);
 
-    /* places that an entry coroutine showed: its co_ctx, in the context of a
-       request, and the pointer to the coroutine, in a co_ctx */
+    /*
+     * the places in the memory of an entry coroutine: of its co_ctx in the
+     * context of a request, and of the coroutine in a co_ctx
+     */
 
     size_t                 entry;
     size_t                 co;
@@ -173,7 +175,7 @@ ngx_http_profile_lua_find(ngx_http_profile_lua_t *lua, ngx_module_t *module)
         return err;
     }
 
-    /* of ngx_lua's own interface, and the address that it anchors by */
+    /* ngx_lua's own interface, and the address that is its key of anchors */
 
     lua->vm = (prof_lua_state_t *(*) (ngx_conf_t *cf))
                   dlsym(RTLD_DEFAULT, "ngx_http_lua_get_global_state");
@@ -206,7 +208,7 @@ ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
         return 0;
     }
 
-    /* the coroutine that is resumed now; without one, any that waits */
+    /* the coroutine that is resumed now; without a wake, any that waits */
 
     for (sr = wake ? tr->subrequests : NULL; sr; sr = sr->next) {
 
@@ -243,7 +245,7 @@ ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
 }
 
 
-/* returns 0 if the request has no coroutines, or they are not recognized */
+/* returns 0 if the request has no coroutines, or none that are recognized */
 
 static ngx_uint_t
 ngx_http_profile_lua_request(ngx_http_profile_lua_request_t *lr,
@@ -285,8 +287,8 @@ ngx_http_profile_lua_request(ngx_http_profile_lua_request_t *lr,
 
 
 /*
- * The end of the pool's memory that has the address, or NULL.  With
- * NGX_DEBUG_PALLOC each allocation has a block of its own.
+ * Returns the end of the pool's memory that contains the address, or NULL.
+ * With NGX_DEBUG_PALLOC each allocation has a block of its own.
  */
 
 static u_char *
@@ -349,7 +351,7 @@ ngx_http_profile_lua_entry(ngx_http_profile_lua_request_t *lr)
 }
 
 
-/* the first coroutine that the registry has shows the places */
+/* the first coroutine in the registry shows the places */
 
 static void
 ngx_http_profile_lua_learn(ngx_http_profile_lua_request_t *lr)
@@ -387,9 +389,10 @@ ngx_http_profile_lua_learn(ngx_http_profile_lua_request_t *lr)
 
 
 /*
- * Whether the registry has the coroutine under a number that is in this memory.
- * The stack of the interpreter is used as ngx_lua uses it when it ends a
- * coroutine, and nothing is allocated: ngx_lua has used the same key before.
+ * Returns whether the registry has the coroutine under a number in this
+ * memory.  The stack of the interpreter is used as ngx_lua uses it when it
+ * ends a coroutine.  Nothing is allocated, since ngx_lua has used the same key
+ * before.
  */
 
 static ngx_uint_t
@@ -482,7 +485,7 @@ ngx_http_profile_lua_is_list(ngx_http_profile_lua_request_t *lr,
 }
 
 
-/* the one that is resumed because of the event, or NULL */
+/* returns the coroutine that the event resumes, or NULL */
 
 static u_char *
 ngx_http_profile_lua_woken(ngx_http_profile_lua_request_t *lr,
@@ -510,7 +513,7 @@ ngx_http_profile_lua_woken(ngx_http_profile_lua_request_t *lr,
 }
 
 
-/* number 0 is the place of the entry coroutine, which may have ended */
+/* returns a co_ctx; number 0 is the entry coroutine, which may have ended */
 
 static u_char *
 ngx_http_profile_lua_co_ctx(ngx_http_profile_lua_request_t *lr, ngx_uint_t i)
@@ -536,7 +539,10 @@ ngx_http_profile_lua_co_ctx(ngx_http_profile_lua_request_t *lr, ngx_uint_t i)
 }
 
 
-/* the event is the coroutine's own, or its data is what the coroutine uses */
+/*
+ * Returns whether the coroutine waits for the event: the event is in its
+ * co_ctx, or the co_ctx contains the event's data.
+ */
 
 static ngx_uint_t
 ngx_http_profile_lua_waits(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
@@ -625,7 +631,7 @@ ngx_http_profile_lua_has(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
 }
 
 
-/* a coroutine and, if it is not a light thread, those that have resumed it */
+/* a coroutine and, unless it is a light thread, those that have resumed it */
 
 static ngx_uint_t
 ngx_http_profile_lua_walk(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
@@ -659,7 +665,7 @@ ngx_http_profile_lua_walk(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
 }
 
 
-/* NULL: it does not wait, or it is not the one that was recognized */
+/* returns NULL if the coroutine does not wait, or is not recognized */
 
 static prof_lua_state_t *
 ngx_http_profile_lua_coroutine(ngx_http_profile_lua_request_t *lr,

@@ -301,7 +301,7 @@ ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
 }
 
 
-/* by the handler, which may have been moved since the entries were named */
+/* returns the name by the handler: another module may have moved handlers */
 
 static ngx_str_t *
 ngx_http_profile_phase_name(ngx_http_phase_handler_t *ph, ngx_uint_t n)
@@ -377,7 +377,7 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
 }
 
 
-/* the function of a script, or that of nginx */
+/* returns the function of a script, or nginx's function */
 
 static uintptr_t
 ngx_http_profile_content_frame(ngx_http_request_t *r, prof_capture_t *c)
@@ -467,7 +467,7 @@ ngx_http_profile_top_request_body_filter(ngx_http_request_t *r,
         return ngx_http_profile_request_body_top(r, in);
     }
 
-    /* the upstream waits for the body: it is created, but not yet connected */
+    /* the upstream waits for the body: it exists, but is not connected */
 
     ngx_http_profile_wrap_upstreams(tr);
 
@@ -507,7 +507,7 @@ ngx_http_profile_begin_span(ngx_http_profile_track_t *tr, ngx_str_t *name)
 }
 
 
-/* the track may be freed: it exists as long as its capture runs */
+/* the track may be freed: it is valid only while its capture runs */
 
 void
 ngx_http_profile_end_span(ngx_http_profile_track_t *tr, prof_capture_t *c)

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Stages of a request: spans of phases, of the log phase and of upstreams; and
- * gaps, which are the time between two turns, with their causes.
+ * Stages of a request: spans of phases, of the log phase and of upstreams.
+ * Gaps, which are the time between two turns, and their causes.
  *
  * Context: a worker, not in a signal.
  */
@@ -47,32 +47,33 @@ typedef enum {
 
 
 /*
- * Why there was a gap, and what began the turn after it.  Texts are static, the
- * place is in memory of the request's pool or of the configuration.
+ * The cause of a gap, and the event that began the turn after it.  Texts are
+ * static.  The place is in memory of the request's pool or of the
+ * configuration.
  */
 
 typedef struct {
     const char                *text;
-    const char                *event;      /* NULL: the gap was the last */
+    const char                *event;      /* NULL: the last gap */
     const char                *inside;     /* of the place, or NULL */
     ngx_str_t                  place;
     ngx_uint_t                 attempt;
-    size_t                     len;        /* of the name behind the text */
+    size_t                     len;        /* of the name after the text */
     u_char                     name[NGX_SOCKADDR_STRLEN];
 } ngx_http_profile_cause_t;
 
 
 typedef struct {
-    uint64_t                   ready;      /* what was waited for was there */
+    uint64_t                   ready;      /* time of the awaited event */
     uint64_t                   end;
     ngx_http_profile_cause_t   cause;
 } ngx_http_profile_gap_t;
 
 
 /*
- * What other rooms observe of tracks between ngx_http_profile_stages_begin()
- * and ngx_http_profile_stages_end().  One room sets the first two before the
- * first track begins; the last two may be NULL.
+ * The observers of tracks between ngx_http_profile_stages_begin() and
+ * ngx_http_profile_stages_end().  One room sets the first two before the first
+ * track begins; the last two may be NULL.
  */
 
 typedef struct {
@@ -81,8 +82,8 @@ typedef struct {
     void        (*located)(ngx_http_profile_track_t *tr);
 
     /*
-     * The content of a main request is made next.  NGX_DECLINED, or the result
-     * of a checker of nginx's phase engine: no content is made.
+     * The content of a main request is made next.  Returns NGX_DECLINED, or
+     * the result of a checker of nginx's phase engine, to replace the content.
      */
     ngx_int_t   (*content)(ngx_http_profile_track_t *tr);
 
@@ -101,7 +102,7 @@ extern ngx_http_profile_stage_observers_t  ngx_http_profile_stage_observers;
 /* tracks with stages */
 extern ngx_queue_t  ngx_http_profile_staged_tracks;
 
-/* the stages of a track are observed; nothing of the track is allocated */
+/* begins and ends the stages of a track; allocates nothing */
 void ngx_http_profile_stages_begin(ngx_http_profile_track_t *tr);
 void ngx_http_profile_stages_end(ngx_http_profile_track_t *tr);
 
@@ -109,23 +110,24 @@ void ngx_http_profile_stages_end(ngx_http_profile_track_t *tr);
 ngx_http_profile_track_t *ngx_http_profile_staged(ngx_http_request_t *r);
 
 /*
- * The sampler was created (on), or is going to be destroyed: replaces nginx's
- * pointers, or restores them.  NGX_ERROR: there is no memory (logged).
+ * The sampler was created (on), or will be destroyed: replaces nginx's
+ * pointers, or restores them.  Returns NGX_ERROR if memory is short (logged).
  */
 ngx_int_t ngx_http_profile_arm_phases(ngx_uint_t on);
 
 /*
- * Begins a span of the capture; returns 1 if it has to be ended.  When it ends,
- * the track may be gone: c is the capture at its begin, or NULL.
+ * Begins a span of the capture; returns 1 if the span has to be ended.  The
+ * track may be freed before the end: c is the capture at the span's begin, or
+ * NULL.
  */
 ngx_uint_t ngx_http_profile_begin_span(ngx_http_profile_track_t *tr,
     ngx_str_t *name);
 void ngx_http_profile_end_span(ngx_http_profile_track_t *tr,
     prof_capture_t *c);
 
-/* ngx_http_profile_gap.c: what a request waited for */
+/* ngx_http_profile_gap.c: the waits of a request */
 
-/* the one before the turn that begins now, or before the first one */
+/* finds the gap before the turn that begins now */
 void ngx_http_profile_find_gap(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready,
     ngx_http_profile_gap_t *gap);
@@ -133,23 +135,24 @@ void ngx_http_profile_first_gap(ngx_http_profile_track_t *tr, uint64_t begin,
     ngx_http_profile_gap_t *gap);
 
 /*
- * A turn of a captured request begins: its capture gets the gap before it.
- * Returns the frame of the turn, what or what has begun it.
+ * Called when a turn of a captured request begins: adds the gap before it to
+ * the capture.  Returns the frame of the turn: what, or the event that began
+ * the turn.
  */
 uintptr_t ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what);
 
 /*
- * Into a capture of the request.  The n places in scripts wait, innermost
- * first.
+ * Adds a gap to a capture of the request.  Scripts wait at the n places,
+ * innermost first.
  */
 void ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
     prof_script_t *places, ngx_uint_t n);
 
-/* the capture ends in one, unless it has ended or is in a turn */
+/* adds the last gap, unless the capture has ended or is in a turn */
 void ngx_http_profile_last_gap(ngx_http_profile_track_t *tr);
 
-/* ngx_http_profile_cause.c: why there was a gap */
+/* ngx_http_profile_cause.c: causes of gaps */
 
 /* the text of each cause; before a name it ends with a space */
 extern const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES];
@@ -165,7 +168,7 @@ ngx_http_profile_cause_e ngx_http_profile_cause_of(
 void ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause);
 
-/* frames of the capture: the cause, its place, what began the turn */
+/* returns a frame of the capture: the cause, its place, and the event */
 uintptr_t ngx_http_profile_cause_name(prof_capture_t *c,
     ngx_http_profile_cause_t *cause);
 uintptr_t ngx_http_profile_inside_name(prof_capture_t *c,
@@ -173,7 +176,7 @@ uintptr_t ngx_http_profile_inside_name(prof_capture_t *c,
 uintptr_t ngx_http_profile_event_name(prof_capture_t *c,
     ngx_http_profile_cause_t *cause);
 
-/* what a request was redirected to, or a subrequest is for */
+/* returns the target of a redirect, or the URI of a subrequest */
 ngx_str_t *ngx_http_profile_place(ngx_http_request_t *r);
 
 /*
@@ -197,15 +200,15 @@ void ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr);
 void ngx_http_profile_unwrap_upstreams(ngx_http_profile_track_t *tr);
 
 /*
- * ngx_http_profile_lua.c: the stack of the Lua code that waits, innermost
- * first, and of a request that is resumed (wake), of the code that is resumed.
- * Returns the number of places, 0 if no Lua code waits.  The texts are valid
- * until Lua runs.
+ * ngx_http_profile_lua.c: returns the stack of the waiting Lua code, innermost
+ * first.  With wake, this is the code that the event resumes.  Returns the
+ * number of places, 0 if no Lua code waits.  The texts are valid until Lua
+ * runs.
  */
 ngx_uint_t ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, prof_script_t *places, ngx_uint_t max);
 
-/* "shown", or why stacks of Lua are not shown */
+/* returns "shown", or why stacks of Lua are not shown */
 const char *ngx_http_profile_lua_state(void);
 
 PROF_HIDDEN_END

@@ -3,12 +3,12 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Spans of the callbacks of an upstream.  The callbacks are in the upstream's
- * own memory, and are replaced while the request is captured.  nginx's modules
+ * own memory, and are replaced while the request is captured. nginx's modules
  * set them when the upstream is created, and set some of them again later.  So
- * they are checked at every opportunity, at the latest at the end of each
- * turn.
+ * the module checks them at every opportunity, at the latest at the end of
+ * each turn.
  *
- * While one of them runs, the upstream has the callbacks of its own module.
+ * While a callback runs, the upstream has the callbacks of its own module.
  */
 
 
@@ -410,7 +410,7 @@ ngx_http_profile_begin_callback(ngx_http_profile_subrequest_t *sr,
 }
 
 
-/* the callback may have set others for the next steps */
+/* the callback may have set other callbacks for the next steps */
 
 static void
 ngx_http_profile_end_callback(ngx_http_profile_subrequest_t *sr,

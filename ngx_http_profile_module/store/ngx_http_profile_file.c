@@ -28,7 +28,7 @@ static ngx_int_t ngx_http_profile_file_bytes(ngx_fd_t fd, u_char *p,
     size_t len);
 
 
-/* the name of a file, or the name under which a process writes it */
+/* makes the name of a file, or the name under which a process writes it */
 
 void
 ngx_http_profile_file_path(ngx_http_profile_store_t *store, u_char *id,
@@ -245,7 +245,7 @@ failed:
 }
 
 
-/* NGX_ABORT: the file has fewer bytes */
+/* returns NGX_ABORT if the file has fewer bytes */
 
 static ngx_int_t
 ngx_http_profile_file_bytes(ngx_fd_t fd, u_char *p, size_t len)

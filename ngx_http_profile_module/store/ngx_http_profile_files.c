@@ -17,7 +17,7 @@
 /* the maximum number of files that are removed at a time */
 #define NGX_HTTP_PROFILE_CLAIMS  16
 
-/* for a full disk: removed bytes per new byte, at most */
+/* for a full disk: maximum number of removed bytes for each new byte */
 #define NGX_HTTP_PROFILE_FULL    8
 
 /* milliseconds to wait for other processes that remove files */
@@ -26,7 +26,7 @@
 /* interval of the cache manager, in milliseconds */
 #define NGX_HTTP_PROFILE_SWEEP   1000
 
-/* seconds between its searches for files of other processes */
+/* seconds between the cache manager's searches for files of other processes */
 #define NGX_HTTP_PROFILE_SEARCH  10
 
 
@@ -129,7 +129,7 @@ ngx_http_profile_files_replaced(ngx_http_profile_store_t *store,
 
     ngx_http_profile_zone_unlock(store);
 
-    /* a pin of the meantime is in the zone, and was in the old file */
+    /* the old file had the old pin; the zone has the current one */
 
     if (pinned != entry->pinned) {
         ngx_http_profile_file_pin(store, entry->id, pinned, log);
@@ -140,8 +140,8 @@ ngx_http_profile_files_replaced(ngx_http_profile_store_t *store,
 
 
 /*
- * Creates an unfinished entry if there is room for it.  NGX_DECLINED and
- * NGX_BUSY: as of ngx_http_profile_store_add() and _replace().
+ * Creates an unfinished entry if it fits.  Returns NGX_DECLINED and NGX_BUSY
+ * as ngx_http_profile_store_add() and _replace() do.
  */
 
 static ngx_int_t
@@ -220,10 +220,10 @@ ngx_http_profile_files_reserve(ngx_http_profile_store_t *store,
 
 
 /*
- * The disk is full, for whatever reason.  The oldest profiles are removed, as
- * for the store's own limit.  No profile is removed if removing all of them
- * would not be enough.  The number of removed bytes is limited, in case other
- * programs fill the freed space.
+ * Called when the disk is full.  The oldest profiles are removed, as for the
+ * store's own limit.  No profile is removed if removing all of them would not
+ * be enough.  The number of removed bytes is limited, because other programs
+ * may fill the freed space.
  */
 
 static ngx_int_t

@@ -4,9 +4,10 @@
  *
  * Reads files of the directory that are not in the zone.  When nginx starts,
  * these are all files.  Later, these are files of processes with another zone,
- * which end after a reload or an upgrade.  The records are read.  Files are
- * removed if they are incomplete, do not fit, or were left unfinished by a
- * process that has ended.  Files with other names are not touched.
+ * which end after a reload or an upgrade.  The heads of the files are read.
+ * Files are removed if they are incomplete, do not fit, or were left
+ * unfinished by a process that has ended.  Files with other names are not
+ * touched.
  */
 
 
@@ -194,7 +195,7 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
 }
 
 
-/* in either list of the zone */
+/* returns whether a list of the zone has the entry */
 
 static ngx_uint_t
 ngx_http_profile_load_known(ngx_http_profile_store_t *store, u_char *id)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Makes the parts of the zone beside its entries: in a new zone, and if a
+ * Makes the parts of the zone besides its entries: in a new zone, and after a
  * worker was killed while it changed the zone.  Incomplete entries are
  * removed.
  */
@@ -32,7 +32,7 @@ typedef struct {
 } ngx_http_profile_place_t;
 
 
-/* may be stopped at any point, and started again */
+/* a process may be killed at any point of it; the next one restarts */
 
 void
 ngx_http_profile_zone_check(ngx_http_profile_store_t *store)
@@ -165,8 +165,8 @@ ngx_http_profile_zone_free_blocks(ngx_http_profile_store_t *store)
 
 
 /*
- * Makes the lists, the hash and the sums.  If there is no memory to sort the
- * entries, their age is their place in the zone.
+ * Makes the lists, the hash and the sums.  Without memory to sort the entries,
+ * their age is their place in the zone.
  */
 
 static void
@@ -222,8 +222,8 @@ ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
         node = ngx_http_profile_node(store, places[i].n);
 
         /*
-         * Makes each order unique: those from files have a resolution of
-         * milliseconds.
+         * makes each order unique: orders from files are multiples of a
+         * millisecond
          */
 
         if (i && places[i].order <= places[i - 1].order) {

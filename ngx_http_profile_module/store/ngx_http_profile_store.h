@@ -52,7 +52,7 @@ typedef struct {
     ngx_str_t    host;
     ngx_str_t    uri;
     uint32_t     status;        /* of the original response, 0: none */
-    uint32_t     mode;          /* prof_mode_e: the mode that is shown first */
+    uint32_t     mode;          /* of the original response, or 0 */
     uint64_t     wall;
     uint64_t     cpu;
     uint64_t     waited;
@@ -69,8 +69,8 @@ typedef struct {
 
 
 /*
- * Limits and use.  Sizes are those of complete entries, in bytes: memory
- * counts whole blocks of the zone, files count their length.
+ * Limits and use.  Sizes are bytes of complete entries: memory counts whole
+ * blocks of the zone, files count their length.
  */
 
 typedef struct {
@@ -87,7 +87,7 @@ typedef struct {
     /* counters since the zone was made */
 
     uint64_t     added;
-    uint64_t     evicted;       /* removed for newer entries */
+    uint64_t     evicted;       /* entries removed for newer ones */
     uint64_t     expired;       /* removed by inactive */
     uint64_t     deleted;       /* removed by requests */
     uint64_t     dropped;       /* did not fit */
@@ -98,15 +98,15 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* the store of the request's configuration, or NULL if it has no store */
+/* returns the store of the request's configuration, or NULL */
 ngx_http_profile_store_t *ngx_http_profile_store(ngx_http_request_t *r);
 
 /*
  * Adds an entry with st->size bytes of st->archive, and copies all data.
- * NGX_OK: all workers see the entry, and it survives the end of this process.
- * NGX_DECLINED: the entry does not fit.  NGX_ERROR: the disk failed.  Both
- * errors are counted and logged.  An entry with the same id is replaced.
- * Context: disk.
+ * Returns NGX_OK when all workers can read the entry, which survives the end
+ * of this process; NGX_DECLINED if the entry does not fit; NGX_ERROR if the
+ * disk failed.  Both errors are counted and logged.  An entry with the same id
+ * is replaced.  Context: disk.
  */
 ngx_int_t ngx_http_profile_store_add(ngx_http_profile_store_t *store,
     ngx_http_profile_stored_t *st, ngx_log_t *log);
@@ -115,9 +115,9 @@ ngx_int_t ngx_http_profile_store_add(ngx_http_profile_store_t *store,
  * Replaces the entry that has the same id, in one step for all readers.  The
  * new entry has the age and the pin of the old one, and the same texts, which
  * ngx_http_profile_store_get() has returned.  On any error the old entry
- * stays.  NGX_DECLINED: no entry has this id; NGX_BUSY: both entries together
- * do not fit in the store; NGX_ERROR: the disk failed (logged).
- * Context: disk.
+ * stays.  Returns NGX_DECLINED if no entry has this id, NGX_BUSY if both
+ * entries together do not fit in the store, NGX_ERROR if the disk failed
+ * (logged).  Context: disk.
  */
 ngx_int_t ngx_http_profile_store_replace(ngx_http_profile_store_t *store,
     ngx_http_profile_stored_t *st, ngx_log_t *log);
@@ -125,45 +125,45 @@ ngx_int_t ngx_http_profile_store_replace(ngx_http_profile_store_t *store,
 /*
  * Returns a copy of the entry with this id in one piece of memory, which
  * ngx_free() frees.  Clients send the id, so it may contain any bytes.
- * NGX_DECLINED: no entry has this id; NGX_ABORT: the entry was damaged and is
- * removed; NGX_ERROR: no memory, or the disk failed.  *st is set only on
- * NGX_OK.  Context: disk.
+ * Returns NGX_DECLINED if no entry has this id, NGX_ABORT if the entry was
+ * damaged and is removed, NGX_ERROR if memory is short or the disk failed. *st
+ * is set only on NGX_OK.  Context: disk.
  */
 ngx_int_t ngx_http_profile_store_get(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
 
-/* the same for the facts only; does not use the disk */
+/* returns only the facts; does not use the disk */
 ngx_int_t ngx_http_profile_store_find(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
 
 /*
  * Returns the facts of at most max entries, the newest first, in a new array
- * of ngx_http_profile_stored_t: of entries whose order is below "before", if
- * "before" is not 0.  *more is set if there are older entries.  Context: no
- * disk; the pool's thread.
+ * of ngx_http_profile_stored_t.  If "before" is not 0, only entries with a
+ * lower order are returned. *more is set if there are older entries.  Context:
+ * no disk; the pool's thread.
  */
 ngx_array_t *ngx_http_profile_store_list(ngx_http_profile_store_t *store,
     ngx_pool_t *pool, uint64_t before, ngx_uint_t max, ngx_uint_t *more);
 
 /*
- * NGX_DECLINED: no entry has this id.  A deleted entry disappears for all
- * workers at once.  The next writer or the cache manager removes its file
- * soon.  Context: no disk.
+ * Deletes an entry, for all workers at once.  The next writer or the cache
+ * manager removes its file soon.  Returns NGX_DECLINED if no entry has this
+ * id.  Context: no disk.
  */
 ngx_int_t ngx_http_profile_store_delete(ngx_http_profile_store_t *store,
     ngx_str_t *id);
 
 /*
- * Pinned entries stay until they are deleted or unpinned.  NGX_DECLINED: no
- * entry has this id.  Context: no disk, except for four bytes that are written
- * to the entry's file.
+ * Pins or unpins an entry.  A pinned entry stays until it is deleted or
+ * unpinned.  Returns NGX_DECLINED if no entry has this id.  Context: no disk,
+ * except for four bytes that are written to the entry's file.
  */
 ngx_int_t ngx_http_profile_store_pin(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_uint_t pinned);
 
 /*
- * The facts of lists that come from the profile: all from mode to in_use,
- * except for waited, which depends on the scope of the capture.
+ * Sets the facts that come from the profile: all from mode to in_use, except
+ * for waited, which depends on the scope of the capture.
  */
 void ngx_http_profile_store_measure(ngx_http_profile_stored_t *st,
     prof_profile_t *p);

@@ -195,7 +195,7 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
 }
 
 
-/* grows with the time, so that files of other processes keep their place */
+/* returns an order, which grows with time, also for other processes' files */
 
 static uint64_t
 ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
@@ -408,7 +408,7 @@ ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor, u_char *data,
 }
 
 
-/* the address of the next bytes, at most *len; the cursor moves behind them */
+/* returns the next bytes, at most *len, and moves the cursor behind them */
 
 static u_char *
 ngx_http_profile_zone_piece(ngx_http_profile_cursor_t *cursor, size_t *len)
@@ -529,7 +529,7 @@ ngx_http_profile_zone_unlink(ngx_http_profile_store_t *store, uint32_t n)
 }
 
 
-/* the sums of the zone, without a look at each entry */
+/* updates the sums of the zone without a pass over all entries */
 
 static void
 ngx_http_profile_zone_count(ngx_http_profile_store_t *store,

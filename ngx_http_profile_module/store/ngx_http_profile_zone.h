@@ -61,13 +61,13 @@
 typedef struct {
     u_char      magic[8];
     uint32_t    pinned;
-    uint32_t    crc;            /* of the members below and the texts */
+    uint32_t    crc;            /* of the rest of the head, and texts */
     uint32_t    archive_crc;
     uint32_t    status;
     uint32_t    mode;
     uint32_t    worker;
     uint16_t    texts[4];       /* lengths: scope, method, host, uri */
-    uint64_t    stored;         /* ms since the Epoch: the order */
+    uint64_t    stored;         /* ms since the Epoch; the order */
     uint64_t    start;
     uint64_t    wall;
     uint64_t    cpu;
@@ -83,8 +83,8 @@ typedef struct {
 
 typedef enum {
     NGX_HTTP_PROFILE_READY = 0,
-    NGX_HTTP_PROFILE_WRITING,   /* the owner writes it */
-    NGX_HTTP_PROFILE_REMOVING   /* its owner removes it, or any process */
+    NGX_HTTP_PROFILE_WRITING,   /* the owner is writing the entry */
+    NGX_HTTP_PROFILE_REMOVING   /* its owner or any process removes it */
 } ngx_http_profile_state_e;
 
 
@@ -97,7 +97,7 @@ typedef struct {
     uint32_t                   nblocks;
     uint32_t                   touched;   /* last access, in seconds */
     uint64_t                   order;
-    uint64_t                   bytes;     /* of its file, 0: in memory */
+    uint64_t                   bytes;     /* of its file; 0: in memory */
     ngx_http_profile_entry_t   entry;
 } ngx_http_profile_node_t;
 
@@ -138,13 +138,13 @@ typedef struct {
 /* the store in this process; made with the configuration */
 
 struct ngx_http_profile_store_s {
-    ngx_str_t                  name;      /* of the zone, as configured */
+    ngx_str_t                  name;      /* configured name of the zone */
     size_t                     size;
     ngx_path_t                *path;      /* NULL: no files */
     off_t                      max;
     time_t                     inactive;
-    time_t                     swept;     /* the last check of inactive */
-    time_t                     searched;  /* the last search for files */
+    time_t                     swept;     /* last check of inactive */
+    time_t                     searched;  /* last search for files */
     ngx_shm_zone_t            *shm_zone;
 
     ngx_slab_pool_t           *pool;      /* for the mutex */
@@ -160,8 +160,7 @@ struct ngx_http_profile_store_s {
 typedef struct {
     uint32_t                   n;
     uint32_t                   writer;    /* its process id, or 0 */
-    uint32_t                   shared;    /* its file is also that of a ready
-                                             entry */
+    uint32_t                   shared;    /* a ready entry has the same file */
     u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
 } ngx_http_profile_claim_t;
 
@@ -191,7 +190,7 @@ void ngx_http_profile_zone_lock(ngx_http_profile_store_t *store,
     ngx_uint_t change);
 void ngx_http_profile_zone_unlock(ngx_http_profile_store_t *store);
 
-/* the number of blocks for an entry of len bytes, with the node */
+/* returns the number of blocks for an entry of len bytes, with the node */
 uint32_t ngx_http_profile_zone_blocks(size_t len);
 
 /*
@@ -212,28 +211,28 @@ void ngx_http_profile_zone_pin(ngx_http_profile_store_t *store, uint32_t n,
     ngx_uint_t pinned);
 
 /*
- * Puts the unfinished entry n in the place of the ready entry "before", and
- * removes the latter.
+ * Replaces the ready entry "before" by the unfinished entry n, and removes
+ * "before".
  */
 void ngx_http_profile_zone_replace(ngx_http_profile_store_t *store,
     uint32_t before, uint32_t n);
 
-/* a ready entry, or NGX_HTTP_PROFILE_NONE */
+/* returns a ready entry, or NGX_HTTP_PROFILE_NONE */
 uint32_t ngx_http_profile_zone_find(ngx_http_profile_store_t *store,
     u_char *id);
 
-/* the same for an id of a client, which may contain any bytes */
+/* does the same for an id of a client, which may contain any bytes */
 uint32_t ngx_http_profile_zone_lookup(ngx_http_profile_store_t *store,
     ngx_str_t *id);
 
 /* adds a node to its list, to the sums, and to the hash if it is ready */
 void ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n);
 
-/* the place of an id in the hash */
+/* returns the place of an id in the hash */
 uint32_t ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store,
     u_char *id);
 
-/* copies the data after the head of an entry, piece by piece */
+/* these functions copy the data after the head of an entry, in pieces */
 void ngx_http_profile_zone_open(ngx_http_profile_store_t *store, uint32_t n,
     ngx_http_profile_cursor_t *cursor);
 void ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor,
@@ -241,7 +240,10 @@ void ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor,
 void ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor,
     u_char *data, size_t len);
 
-/* ngx_http_profile_recover.c: a new zone, or one of a killed process */
+/*
+ * ngx_http_profile_recover.c: makes a new zone, and repairs the zone of a
+ * killed process
+ */
 
 void ngx_http_profile_zone_check(ngx_http_profile_store_t *store);
 
@@ -251,11 +253,11 @@ void ngx_http_profile_zone_check(ngx_http_profile_store_t *store);
 void ngx_http_profile_entry_make(ngx_http_profile_entry_t *entry,
     ngx_http_profile_stored_t *st, ngx_str_t *texts);
 
-/* NGX_ERROR: it is not a head, or it is damaged */
+/* returns NGX_ERROR if this is not a head, or if it is damaged */
 ngx_int_t ngx_http_profile_entry_valid(ngx_http_profile_entry_t *entry,
     u_char *texts);
 
-/* the length of all texts; at most 4 * 65535, also in a damaged head */
+/* returns the length of all texts, at most 4 * 65535, also if damaged */
 size_t ngx_http_profile_entry_texts(ngx_http_profile_entry_t *entry);
 
 /* fills st; texts is the data after the head, and st refers to it */
@@ -265,30 +267,31 @@ void ngx_http_profile_entry_read(ngx_http_profile_entry_t *entry,
 /* ngx_http_profile_evict.c: entries that are removed for newer ones */
 
 /*
- * In all of them keep is an entry that must stay, because the new one is to
- * replace it, or NGX_HTTP_PROFILE_NONE.
+ * In these functions, keep is an entry that must stay because the new entry
+ * will replace it, or NGX_HTTP_PROFILE_NONE.
  */
 
-/* whether this number of blocks, and of bytes in a file, exceeds the store */
+/* returns whether so many blocks, and bytes of a file, exceed the store */
 ngx_uint_t ngx_http_profile_evict_none(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes, uint32_t keep);
 
 /*
- * Memory: removes the oldest entries until there is room.  NGX_AGAIN: there is
- * no room until other processes have finished writing; no entry was removed.
+ * For memory: removes the oldest entries until the blocks are free.  Returns
+ * NGX_AGAIN if this depends on other processes that are still writing; no
+ * entry was removed then.
  */
 ngx_int_t ngx_http_profile_evict_make(ngx_http_profile_store_t *store,
     uint32_t blocks, uint32_t keep);
 
-/* files: claims entries to remove, down to limit bytes in total */
+/* for files: claims entries to remove, down to limit bytes in total */
 ngx_uint_t ngx_http_profile_evict_claim(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes, uint64_t limit, uint32_t keep,
     ngx_http_profile_claim_t *claims, ngx_uint_t max);
 
 /*
- * ngx_http_profile_memory.c: archives in memory; these take the lock.  replace:
- * see ngx_http_profile_store_replace().  NGX_AGAIN: the entry was replaced
- * while it was read.
+ * ngx_http_profile_memory.c: archives in memory; these functions take the
+ * lock. replace: see ngx_http_profile_store_replace().  Return NGX_AGAIN if
+ * the entry was replaced while it was read.
  */
 
 ngx_int_t ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
@@ -296,7 +299,7 @@ ngx_int_t ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
 ngx_int_t ngx_http_profile_memory_read(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
 
-/* ngx_http_profile_files.c: archives in files; these take the lock */
+/* ngx_http_profile_files.c: archives in files; the functions take the lock */
 
 ngx_int_t ngx_http_profile_files_add(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_uint_t replace, ngx_log_t *log);
@@ -308,22 +311,22 @@ ngx_msec_t ngx_http_profile_files_manager(void *data);
 void ngx_http_profile_file_path(ngx_http_profile_store_t *store, u_char *id,
     uint32_t writer, u_char *name);
 
-/* NGX_DECLINED: the disk is full */
+/* returns NGX_DECLINED if the disk is full */
 ngx_int_t ngx_http_profile_file_write(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_log_t *log);
 
 /*
- * Opens a file and reads its head; texts has NGX_HTTP_PROFILE_MAX_TEXTS
- * bytes.  The length of the file matches its head, and the next read starts
- * at the archive.  Errors are those of ngx_http_profile_file_read().
+ * Opens a file and reads its head; texts has NGX_HTTP_PROFILE_MAX_TEXTS bytes.
+ * The length of the file matches its head, and the next read starts at the
+ * archive.  Errors are those of ngx_http_profile_file_read().
  */
 ngx_int_t ngx_http_profile_file_open(ngx_http_profile_store_t *store,
     u_char *id, ngx_http_profile_entry_t *entry, u_char *texts,
     ngx_fd_t *fd);
 
 /*
- * Reads a whole file.  NGX_DECLINED: there is no such file; NGX_ABORT: it is
- * damaged; NGX_ERROR: it cannot be read.
+ * Reads a whole file.  Returns NGX_DECLINED if the file does not exist,
+ * NGX_ABORT if it is damaged, NGX_ERROR if it cannot be read.
  */
 ngx_int_t ngx_http_profile_file_read(ngx_http_profile_store_t *store,
     u_char *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
