@@ -39,8 +39,7 @@ struct ngx_http_profile_notes_s {
     ngx_http_profile_track_t   *track;
     ngx_queue_t                 queue;
     uint64_t                    start;
-    uint32_t                    taken;       /* by the watch, at the first
-                                                step */
+    uint32_t                    taken;       /* at the first step */
     prof_capture_t             *capture;     /* of earlier steps, or NULL */
     ngx_uint_t                  n;           /* complete steps */
     ngx_http_profile_step_t     steps[NGX_HTTP_PROFILE_KEEP_STEPS];

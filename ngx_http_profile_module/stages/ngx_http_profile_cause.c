@@ -35,7 +35,7 @@ static void ngx_http_profile_copy_name(ngx_http_profile_cause_t *cause,
     ngx_str_t *name);
 
 
-/* a text with a space at its end is followed by a name */
+/* a name follows a text that ends with a space */
 
 const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES] = {
     "unknown",
@@ -61,7 +61,7 @@ const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES] = {
 };
 
 
-/* the subrequest or main request that waited for this event, or NULL */
+/* returns the subrequest or main request that waited for it, or NULL */
 
 static ngx_http_profile_subrequest_t *
 ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
@@ -106,7 +106,7 @@ ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
         }
     }
 
-    /* another event has come: the awaited event describes the gap better */
+    /* another event came, but the awaited event describes the gap better */
 
     if (wake && (wake->timer || (wake->connection
         && wake->connection != tr->request->connection)))
@@ -147,7 +147,7 @@ ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
 
     cause->event = wake ? ngx_http_profile_find_event(tr, wake, sr) : NULL;
 
-    /* the URI that the client requested is not named again */
+    /* the URI that the client requested is not repeated */
 
     r = sr ? sr->request : tr->request;
 
@@ -209,7 +209,7 @@ ngx_http_profile_classify(ngx_http_profile_track_t *tr,
 }
 
 
-/* UNKNOWN: another cause */
+/* returns UNKNOWN if the gap has another cause */
 
 static ngx_http_profile_cause_e
 ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev)
@@ -242,7 +242,7 @@ ngx_http_profile_client_cause(ngx_http_request_t *r, ngx_event_t *ev)
 }
 
 
-/* UNKNOWN: another cause */
+/* returns UNKNOWN if the gap has another cause */
 
 static ngx_http_profile_cause_e
 ngx_http_profile_subrequest_cause(ngx_http_profile_subrequest_t *sr)
@@ -313,7 +313,7 @@ ngx_http_profile_upstream_cause(ngx_http_request_t *r)
 }
 
 
-/* whom or what the request waited for, for texts that end with a space */
+/* returns the name of the cause, for texts that end with a space */
 
 static void
 ngx_http_profile_name_cause(ngx_http_profile_cause_t *cause,
@@ -403,7 +403,7 @@ ngx_http_profile_place(ngx_http_request_t *r)
 }
 
 
-/* the event that began the turn */
+/* returns the name of the event that began the turn */
 
 static const char *
 ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
