@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Whether a process that is named in shared memory still exists.  Another
- * process may have got its process id meanwhile.  So the id and the start time
- * together identify a process.
+ * Checks whether a process that shared memory names still exists.  Another
+ * process may have its process id now.  So the id and the start time together
+ * identify a process.
  *
  * One master and its children share the memory.  They see the same process
  * ids.
@@ -23,16 +23,19 @@
 
 PROF_HIDDEN_BEGIN
 
-/* the calling process, never 0 */
+/* returns the calling process, never 0 */
 uint64_t ngx_http_profile_alive_self(void);
 
-/* without /proc every process with this id counts; 0 is no process */
+/*
+ * Returns 1 if the process exists.  Without /proc, each process with its id
+ * counts. 0 is no process.
+ */
 ngx_uint_t ngx_http_profile_alive(uint64_t process);
 
 PROF_HIDDEN_END
 
 
-/* the process id in it */
+/* returns the process id */
 
 #define ngx_http_profile_alive_pid(process)  ((uint32_t) (process))
 

@@ -88,34 +88,34 @@ const char *ngx_http_profile_vary(ngx_uint_t negotiated,
     ngx_uint_t compressible);
 
 /*
- * Adds a header to the response.  Neither key nor value is copied.  NGX_OK, or
- * NGX_ERROR if there is no memory.
+ * Adds a header to the response.  Neither key nor value is copied.  Returns
+ * NGX_OK, or NGX_ERROR if memory is short.
  */
 ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
 ngx_int_t ngx_http_profile_add_text_header(ngx_http_request_t *r,
     const char *key, const char *value);
 
-/* the response is a download of this name, which needs no quoting */
+/* makes the response a download of this name, which needs no quoting */
 ngx_int_t ngx_http_profile_add_file_header(ngx_http_request_t *r,
     ngx_str_t *name);
 
 /*
  * Makes the name of a file, "HOST-PATH-wall-20261121T150000Z.EXTENSION", of
- * characters that need no quoting.  The host may be empty.  NGX_OK, or
- * NGX_ERROR if the pool has no memory.
+ * characters that need no quoting.  The host may be empty.  Returns NGX_OK, or
+ * NGX_ERROR if memory is short.
  */
 ngx_int_t ngx_http_profile_file_name(ngx_pool_t *pool, ngx_str_t *host,
     ngx_str_t *path, ngx_uint_t mode, time_t time, const char *extension,
     ngx_str_t *name);
 
 /*
- * Reads the trace of the header "traceparent".  NGX_OK, or NGX_DECLINED if the
- * header is missing, wrong or not the only one.
+ * Reads the trace of the header "traceparent".  Returns NGX_OK, or
+ * NGX_DECLINED if the header is missing, invalid, or not the only one.
  */
 ngx_int_t ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace);
 
-/* makes an id; NGX_OK, or NGX_ERROR if there is no randomness (logged) */
+/* makes an id; returns NGX_OK, or NGX_ERROR without random numbers (logged) */
 ngx_int_t ngx_http_profile_make_id(u_char *id, ngx_log_t *log);
 
 PROF_HIDDEN_END

@@ -74,32 +74,32 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Whether a job of the rank would be accepted now.  Call it before making the
- * data of the job.  NGX_BUSY: the queue is full.  NGX_ERROR: there is no
- * thread (logged).
+ * Checks whether a job of the rank would be accepted.  Call it before the data
+ * of the job is made.  Returns NGX_OK, NGX_BUSY if the queue is full, or
+ * NGX_ERROR if the thread cannot be started (logged).
  */
 ngx_int_t ngx_http_profile_job_room(ngx_http_profile_job_rank_e rank);
 
 /*
  * Queues the job.  The caller has set work, done, data, rank and size.
- * NGX_BUSY, NGX_ERROR: as above; no function was called, and the caller owns
- * the job.  A worker that shuts down does not exit before the work is done.  A
- * worker that exits at once drops jobs that have not started.
+ * Returns NGX_BUSY and NGX_ERROR as above: no function was called, and the
+ * caller owns the job.  A worker that shuts down does not exit before the work
+ * is done.  A worker that exits at once drops jobs that have not started.
  */
 ngx_int_t ngx_http_profile_job_start(ngx_http_profile_job_t *job);
 
 /*
- * Cancels the job.  NGX_OK: the job had not started, and the caller owns it.
- * NGX_DECLINED: "done" will be called.
+ * Cancels the job.  Returns NGX_OK if the job had not started; the caller then
+ * owns it.  Returns NGX_DECLINED if "done" will be called.
  */
 ngx_int_t ngx_http_profile_job_cancel(ngx_http_profile_job_t *job);
 
-/* the number of queued and running jobs, and their memory */
+/* returns the number of queued and running jobs, and their memory */
 ngx_uint_t ngx_http_profile_jobs(size_t *size);
 
 /*
- * The worker exits: waits for the thread, because its data is freed with the
- * worker, and calls "done" of each job.
+ * Called when the worker exits: waits for the thread, because its data is
+ * freed with the worker, and calls "done" of each job.
  */
 void ngx_http_profile_job_finish_all(void);
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * At most one message of a kind per second.  The next message contains the
- * number of messages that were left out.
+ * Logs at most one message of a type in a second.  The next message contains
+ * the number of omitted messages.
  *
  * Context: any thread.
  */
@@ -19,17 +19,20 @@
 #include "prof.h"
 
 
-/* one for each kind of message, zeroed at first */
+/* one for each type of message; the caller sets it to zero */
 
 typedef struct {
     ngx_atomic_t  last;      /* the second of the last message */
-    ngx_atomic_t  omitted;   /* messages left out since then */
+    ngx_atomic_t  omitted;   /* omitted messages since then */
 } ngx_http_profile_log_limit_t;
 
 
 PROF_HIDDEN_BEGIN
 
-/* NGX_OK: log it now, *omitted messages were left out; or NGX_DECLINED */
+/*
+ * Returns NGX_OK if the message is to be logged, with the number of omitted
+ * messages in *omitted, or NGX_DECLINED.
+ */
 ngx_int_t ngx_http_profile_log_limit(ngx_http_profile_log_limit_t *line,
     ngx_uint_t *omitted);
 

@@ -23,7 +23,7 @@ typedef enum {
     NGX_HTTP_PROFILE_LOSS_NONE = 0,
     NGX_HTTP_PROFILE_LOSS_RATE,      /* of profile_keep */
     NGX_HTTP_PROFILE_LOSS_QUEUE,     /* the queue of jobs is full */
-    NGX_HTTP_PROFILE_LOSS_MEMORY,    /* no memory, or no thread */
+    NGX_HTTP_PROFILE_LOSS_MEMORY,    /* of memory, or of a thread */
     NGX_HTTP_PROFILE_LOSS_SLOTS,     /* of profile_max_captures */
     NGX_HTTP_PROFILE_LOSSES
 } ngx_http_profile_loss_e;
@@ -40,7 +40,7 @@ PROF_HIDDEN_BEGIN
 /* since the start of the worker */
 extern ngx_http_profile_losses_t  ngx_http_profile_losses;
 
-/* a word for each cause, empty for no cause */
+/* the name of each cause; the name of no cause is empty */
 extern ngx_str_t  ngx_http_profile_loss_names[NGX_HTTP_PROFILE_LOSSES];
 
 /* counts a loss, and logs at most one per second */

@@ -32,7 +32,7 @@ typedef enum {
 
 
 typedef struct {
-    ngx_uint_t                 given;        /* bits: 1 << a number above */
+    ngx_uint_t                 given;        /* bits: 1 << parameter */
     ngx_uint_t                 values[NGX_HTTP_PROFILE_PARAMS];
 } ngx_http_profile_params_t;
 
@@ -40,7 +40,7 @@ typedef struct {
 #define ngx_http_profile_param_given(params, n)                               \
     ((params)->given & (ngx_uint_t) 1 << (n))
 
-/* the value that was given, or preset */
+/* the value of the parameter, or preset if it is not given */
 
 #define ngx_http_profile_param(params, n, preset)                             \
     (ngx_http_profile_param_given(params, n) ? (params)->values[n] : (preset))

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The directive "profile_redact": hides values of arguments in what profiles,
- * pages and logs show of a request's URI.
+ * The directive "profile_redact": hides values of arguments where profiles,
+ * pages and logs show a request's URI.
  *
  * Context: the worker's event loop.
  */
@@ -26,11 +26,11 @@ char *ngx_http_profile_redact_conf(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*
- * Hides the values of the arguments that the request's location names.  The
- * text is a URI or a request line.  If the location names any, *text refers to
- * a copy afterwards.  Returns the copy, or NULL; the caller frees both by
- * ngx_free().  Without memory for the copy *text ends before the arguments.
- * The pool of the request need not exist any more.
+ * Hides the values of the arguments that the request's location lists.  The
+ * text is a URI or a request line.  If the location lists arguments, *text
+ * then refers to a copy.  Returns the copy, or NULL; the caller frees both by
+ * ngx_free().  If memory is short, *text ends before the arguments.  The pool
+ * of the request may already be destroyed.
  */
 u_char *ngx_http_profile_redact(ngx_http_request_t *r, ngx_str_t *text);
 

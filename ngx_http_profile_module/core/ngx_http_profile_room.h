@@ -19,7 +19,7 @@
 #include "core/ngx_http_profile_conf.h"
 
 
-/* structures are zeroed before the first function that creates them */
+/* structures are zero before the first function that creates them */
 
 typedef struct {
     ngx_command_t   *commands;             /* the last one is null */
@@ -42,7 +42,7 @@ typedef struct {
                        ngx_http_profile_loc_conf_t *prev,
                        ngx_http_profile_loc_conf_t *conf);
 
-    /* a worker ends: nothing of the room begins any more */
+    /* a worker ends: the room must not begin anything afterwards */
     void           (*stop)(void);
 } ngx_http_profile_room_t;
 

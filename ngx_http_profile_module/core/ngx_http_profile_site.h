@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What a browser tells about the page that makes it send a request.  A page of
- * another site can make an operator's browser send requests that have the
+ * The headers in which a browser names the page that caused a request.  A page
+ * of another site can make an operator's browser send requests, which have the
  * operator's address and cookies.
  *
  * Context: the worker's event loop.

@@ -162,8 +162,7 @@ struct ngx_http_profile_run_s {
     uint64_t                      start;
     uintptr_t                     handler;
     uintptr_t                     top;       /* stack address of its callees */
-    uint64_t                      inner;     /* ns of inner runs, charged to
-                                                the outer request */
+    uint64_t                      inner;     /* ns charged to the outer */
     unsigned                      accept:1;
     unsigned                      tail:1;    /* the request was freed */
     unsigned                      reported:1;   /* reported as slow */

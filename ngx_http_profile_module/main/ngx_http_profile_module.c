@@ -122,7 +122,7 @@ ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
 
     if (track || ngx_http_profile_nlocated) {
 
-        /* a brief one needs to be told when it is logged */
+        /* a brief request needs its times when it is logged */
 
         if (track && !asked && ngx_http_profile_nendpoints == 0
             && ngx_http_profile_track_brief(r) == NGX_OK)
@@ -141,7 +141,7 @@ ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
         return NGX_DONE;
     }
 
-    /* requests whose trigger or order turned out not to be one, too */
+    /* also for requests whose trigger or order is invalid */
 
     if (ngx_http_profile_nendpoints
         && ngx_http_profile_endpoint_begin(r) == NGX_DONE)
@@ -186,7 +186,7 @@ ngx_http_profile_init(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
-    /* those of the log phase run in order: all others see the final times */
+    /* handlers of the log phase run in order, so others see final times */
 
     if (pmcf->accounting
         && ngx_http_profile_first_handler(cf, NGX_HTTP_LOG_PHASE,

@@ -34,11 +34,11 @@ static void ngx_http_profile_unload(void *data);
 static void ngx_http_profile_end_all(void);
 
 
-/* this worker is armed for all of its life */
+/* the number by which this worker is armed for all of its life */
 
 static ngx_uint_t    ngx_http_profile_accounting;
 
-/* of the watch that it has as long, or 0 */
+/* the frequency of the watch for all of the worker's life, or 0 */
 
 static ngx_uint_t    ngx_http_profile_watched;
 
@@ -76,7 +76,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
-    /* here, before the workers are forked, so that they share the tables */
+    /* called before the workers are forked, so that they share the tables */
 
     if (prof_process_init() != PROF_OK) {
         ngx_log_error(NGX_LOG_ERR, cycle->log, ngx_errno,
@@ -202,9 +202,9 @@ ngx_http_profile_find_zone(ngx_cycle_t *cycle, ngx_str_t *name)
 
 
 /*
- * Each configuration has the module anew.  If the memory of one is destroyed
- * and none came after it, a reload has removed the module, and what nginx does
- * not know of goes with it.
+ * Each configuration loads the module again.  If the memory of a configuration
+ * is destroyed and no configuration came after it, a reload has removed the
+ * module.  Then the module also removes what nginx does not know.
  */
 
 static void
@@ -250,8 +250,9 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
     ngx_http_profile_main_conf_t  *pmcf;
 
     /*
-     * nginx unloads the module when it destroys the memory of its cycle: what
-     * may still hold an address of the module's code needs it until the end.
+     * nginx unloads the module when it destroys the memory of its cycle.  The
+     * worker keeps the module mapped until it ends, since other code may hold
+     * addresses of the module's code.
      */
 
     prof_pin();
@@ -286,7 +287,7 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
 }
 
 
-/* what each request meets, by the configuration */
+/* sets the variables that each request reads, by the configuration */
 
 static void
 ngx_http_profile_configure(ngx_cycle_t *cycle,
@@ -356,7 +357,7 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
 
     ngx_http_profile_inbox_close();
 
-    /* no signal of the master's reads them */
+    /* no signal handler of the master reads the tables */
 
     if (ngx_process == NGX_PROCESS_MASTER) {
         prof_process_done();
@@ -365,12 +366,12 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
 
 
 /*
- * Whatever is captured, and in the middle of whatever: afterwards no timer, no
- * signal, no hook, no thread and no pointer of nginx leads here, and nothing
- * begins any more.  Handlers that nginx or other modules still call, those of
- * the pools of requests for one, find that there is nothing to do.
+ * Ends all captures, also in the middle of a turn.  Afterwards no timer,
+ * signal, hook, thread and pointer of nginx calls the module, and nothing can
+ * begin.  Handlers that nginx or other modules still call, for example
+ * cleanups of the pools of requests, do nothing.
  *
- * The unwind tables remain: a signal of another thread may be under way.
+ * The unwind tables remain: another thread's signal may still be pending.
  */
 
 static void

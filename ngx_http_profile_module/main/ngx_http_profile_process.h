@@ -4,8 +4,8 @@
  *
  * The life of the module in the master and in the workers.
  *
- * Nothing here fails nginx: what cannot be had is logged, and the profiler does
- * without it.  docs/architecture.md has the list.
+ * No failure here ends nginx: the log names the missing resource, and the
+ * profiler works without it. docs/architecture.md has the list.
  */
 
 
@@ -19,7 +19,7 @@
 
 PROF_HIDDEN_BEGIN
 
-/* the shortest name of an argument that may be a trigger */
+/* length of the shortest name of an argument that may be a trigger */
 
 extern size_t      ngx_http_profile_min_arg;
 
@@ -37,7 +37,7 @@ void ngx_http_profile_exit_master(ngx_cycle_t *cycle);
 
 ngx_int_t ngx_http_profile_add_variables(ngx_conf_t *cf);
 
-/* whether the configuration has a variable that tells a request's times */
+/* returns whether the configuration uses a variable with a request's times */
 ngx_uint_t ngx_http_profile_asks_times(ngx_cycle_t *cycle);
 
 PROF_HIDDEN_END

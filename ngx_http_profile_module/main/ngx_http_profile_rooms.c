@@ -29,7 +29,7 @@ PROF_HIDDEN_END
 static void ngx_http_profile_add_commands(void);
 
 
-/* the Performance Bar is a module of its own: its filters stand elsewhere */
+/* the Performance Bar is a module of its own, for the place of its filters */
 
 static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
     &ngx_http_profile_console_room,
@@ -55,8 +55,8 @@ static ngx_command_t
 
 /*
  * nginx looks up directives as soon as the module is loaded, also outside of
- * http {}.  If the table has no room for all of them, the module has no
- * directive at all, so that the first start of nginx shows the mistake.
+ * http {}.  If the table is too small, the module has no directive, so that
+ * the first start of nginx shows the mistake.
  */
 
 __attribute__((constructor)) static void

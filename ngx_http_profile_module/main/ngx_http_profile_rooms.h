@@ -26,7 +26,7 @@ void *ngx_http_profile_create_loc_conf(ngx_conf_t *cf);
 char *ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
 
-/* nothing begins any more in this worker */
+/* called when this worker ends: the rooms begin nothing afterwards */
 void ngx_http_profile_stop_rooms(void);
 
 PROF_HIDDEN_END

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Variables.  They are computed whenever they are asked for: of a request that
- * is not yet logged they say what is so until now.  Requests that are not
- * tracked have none.
+ * Variables.  They are computed at each use.  Before the request is logged,
+ * they have the values until now.  Requests that are not tracked do not have
+ * these variables.
  */
 
 
@@ -87,7 +87,7 @@ ngx_http_profile_add_variables(ngx_conf_t *cf)
 }
 
 
-/* that scripts ask for others is only known when they do */
+/* uses in scripts are unknown before they occur */
 
 ngx_uint_t
 ngx_http_profile_asks_times(ngx_cycle_t *cycle)
@@ -132,7 +132,7 @@ ngx_http_profile_variable_id(ngx_http_request_t *r,
 }
 
 
-/* of a member of the times: rounded, so that many of them can be summed */
+/* returns a member of the times in us, rounded so that sums stay exact */
 
 static uint64_t
 ngx_http_profile_us(ngx_http_profile_times_t *times, uintptr_t offset)
@@ -302,8 +302,8 @@ ngx_http_profile_variable_timing(ngx_http_request_t *r,
 
 
 /*
- * Of all servers that were asked; of the one that is being asked, until now.
- * A response from a cache has none.
+ * Returns the time of all servers that were used, and of the current one until
+ * now.  A response from a cache has no such time.
  */
 
 static ngx_msec_t
@@ -341,9 +341,9 @@ ngx_http_profile_upstream_time(ngx_http_request_t *r)
 
 
 /*
- * Writes n in front of last, with so many digits behind a point, if any.  These
- * stand in each line of a log, and what ngx_sprintf() takes for four of them is
- * some percent of a small request.
+ * Writes n in front of last, with "point" digits behind a decimal point.  Each
+ * line of a log has such numbers, and ngx_sprintf() would take some percent of
+ * a small request for four of them.
  */
 
 static u_char *

@@ -121,7 +121,7 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
         return ngx_http_profile_filter_record(ctx);
     }
 
-    /* nginx does not wait for a reply in place of such a response */
+    /* nginx does not wait for a reply that replaces such a response */
 
     if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS
         || r->filter_finalize)
@@ -361,8 +361,8 @@ ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * Sends an error in place of the content phase.  Returns the result of a
- * checker of nginx's phase engine.
+ * Sends an error and skips the content phase.  Returns the result of a checker
+ * of nginx's phase engine.
  */
 
 static ngx_int_t
@@ -386,8 +386,8 @@ ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * Sends a response of the console past the filters above, which add and change
- * things for responses of the site.  The response of a subrequest passes all
+ * Sends a response of the console.  It does not pass the filters above, which
+ * change responses of the site.  The response of a subrequest passes all
  * filters, because some of them put it into the main response.
  */
 
@@ -505,9 +505,9 @@ ngx_http_profile_timeout(ngx_http_profile_ctx_t *ctx)
 
 /*
  * Ends a response that no client receives.  A response that is replaced by its
- * profile may be endless.  After the capture the rest of the response says
- * nothing more.  The code that makes it is stopped as if the client had gone,
- * but the request stays, for the profile.
+ * profile may be endless.  After the capture, the rest of the response is of
+ * no use.  The code that makes it is stopped as if the client had
+ * disconnected, but the request stays, for the profile.
  */
 
 static void

@@ -20,21 +20,21 @@ struct ngx_http_profile_render_s {
     ngx_http_profile_job_t      job;
     ngx_http_profile_ctx_t     *ctx;         /* NULL: the request is freed */
     unsigned                    ended:1;
-    unsigned                    slot:1;      /* that was the context's */
+    unsigned                    slot:1;      /* it was the context's slot */
 
-    /* the thread's, until the job is done */
+    /* the members below belong to the thread until the job is done */
 
     prof_profile_t             *profile;
     ngx_http_profile_store_t   *store;       /* NULL: no store */
     ngx_http_profile_stored_t  *facts;       /* of the store's entry */
     ngx_int_t                   stored;
-    const prof_encoder_t       *encoder;     /* NULL: it is stored only */
+    const prof_encoder_t       *encoder;     /* NULL: only for the store */
     prof_buf_t                  out;
     int                         rc;
 
-    unsigned                    lost:1;       /* for want of memory */
-    unsigned                    page:1;       /* of the console, instead */
-    unsigned                    negotiated:1; /* the format, by Accept */
+    unsigned                    lost:1;       /* memory was short */
+    unsigned                    page:1;       /* the console's page */
+    unsigned                    negotiated:1; /* by the header Accept */
     ngx_http_profile_gzip_t     gzip;
 };
 

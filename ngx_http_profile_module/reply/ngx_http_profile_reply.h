@@ -9,10 +9,10 @@
  * A "call" is a request that the module itself answers: at once, by one of the
  * functions below, or later, after ngx_http_profile_call_hold().
  *
- * Replies and answers pass only the filters below the module's own: filters
- * of the site cannot change their headers, policies or compression.  Caches do
- * not store answers, and answers load nothing, unless ngx_http_profile_answer_t
- * says otherwise.
+ * Replies and answers pass only the filters below the module's own: filters of
+ * the site cannot change their headers, policies or compression.  Caches do
+ * not store answers, and answers load no other resources, unless
+ * ngx_http_profile_answer_t permits it.
  *
  * Memory: a call and its answer are in the request's pool.
  *
@@ -51,11 +51,11 @@
 typedef struct ngx_http_profile_call_s   ngx_http_profile_call_t;
 typedef struct ngx_http_profile_route_s  ngx_http_profile_route_t;
 
-/* as a content handler's: a status, NGX_OK, NGX_DONE after a hold */
+/* returns as a content handler does; NGX_DONE after a hold */
 typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
 
 
-/* POST changes nothing: it needs no header of the console */
+/* POST changes nothing, so it needs no header of the console */
 #define NGX_HTTP_PROFILE_HARMLESS  0x01
 
 /* reads the request's body; without it the body is discarded */
@@ -64,18 +64,20 @@ typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
 /* the path's suffix is a part of it, ".json" as well */
 #define NGX_HTTP_PROFILE_FILE      0x04
 
-/* for Go's clients: errors as they print them */
+/* for Go's clients: errors have the form that they print */
 #define NGX_HTTP_PROFILE_PPROF     0x08
 
-/* the path, without a suffix and without a slash in what an asterisk stands
-   for, is a page, which has nothing in it before its scripts have run */
+/*
+ * The path is a page if it has no suffix and if the text for the asterisk has
+ * no slash.  Pages contain no data before their scripts have run.
+ */
 #define NGX_HTTP_PROFILE_PAGE      0x10
 
 
 /*
- * A path that ends with an asterisk stands for all that begin so.  HEAD is
- * implied by GET.  Requests with other methods than these two must come from
- * a page of the console, or have its header (see docs/console.md).
+ * A path that ends with an asterisk matches all paths that begin so.  GET
+ * includes HEAD.  Requests with other methods must come from a page of the
+ * console, or have its header (see docs/console.md).
  */
 
 struct ngx_http_profile_route_s {
@@ -87,20 +89,18 @@ struct ngx_http_profile_route_s {
 };
 
 
-/* a call; the room that serves the path sets what is between route and root */
+/* a call; the room with the route sets the members from route to root */
 
 struct ngx_http_profile_call_s {
     ngx_http_request_t              *request;
-    const ngx_http_profile_route_t  *route;   /* NULL: none */
+    const ngx_http_profile_route_t  *route;   /* NULL: no route */
     ngx_str_t                        base;    /* "/-/profile/", decoded */
     ngx_str_t                        path;    /* "p/0123", without ".json" */
-    ngx_str_t                        rest;    /* "0123": what the asterisk
-                                                 stands for */
+    ngx_str_t                        rest;    /* "0123": the asterisk */
     char                            *root;    /* "../", from here to base */
     void                           (*abort)(ngx_http_profile_call_t *call);
-    void                            *data;    /* the holder's */
-    unsigned                         json:1;  /* asked for, by suffix or by
-                                                 Accept */
+    void                            *data;    /* data of the holder */
+    unsigned                         json:1;  /* by suffix, or by Accept */
     unsigned                         negotiated:1;  /* by Accept */
     unsigned                         pprof:1; /* errors for Go's clients */
     unsigned                         held:1;
@@ -114,9 +114,8 @@ typedef struct {
     ngx_str_t                        file;    /* a download of this name */
     const char                      *csp;     /* NULL: _CSP_NONE */
     unsigned                         immutable:1;  /* the URL has a hash */
-    unsigned                         framed:1;     /* by the same origin */
-    unsigned                         gzipped:1;    /* the body is, and the
-                                                      client takes it */
+    unsigned                         framed:1;     /* pages of this origin */
+    unsigned                         gzipped:1;    /* the client accepts it */
     unsigned                         compressible:1;
 } ngx_http_profile_answer_t;
 
@@ -128,28 +127,28 @@ PROF_HIDDEN_BEGIN
 /* ngx_http_profile_call.c */
 
 /*
- * An argument of the query, decoded; its length is that of the text.
- * Returns NGX_OK, NGX_DECLINED if it is not given, or NGX_ERROR.
+ * Returns a decoded argument of the query; its length is that of the text.
+ * Returns NGX_OK, NGX_DECLINED if the argument is missing, or NGX_ERROR.
  */
 ngx_int_t ngx_http_profile_call_arg(ngx_http_profile_call_t *call,
     const char *name, ngx_str_t *value);
 
 /*
  * Sets parameter n in *params if the call has an argument of this name.
- * Returns NGX_DECLINED, or the result of an answer that says what is wrong.
+ * Returns NGX_DECLINED, or the result of an answer with the error.
  */
 ngx_int_t ngx_http_profile_call_param(ngx_http_profile_call_t *call,
     const char *name, ngx_uint_t n, ngx_http_profile_params_t *params);
 
-/* answers that an argument has a wrong value */
+/* answers that an argument has an invalid value */
 ngx_int_t ngx_http_profile_call_wrong(ngx_http_profile_call_t *call,
     const char *name, ngx_str_t *value, const char *takes);
 
 /*
- * The handler answers later, and returns what this returns: NGX_DONE.  When
- * the client goes away first, abort(call) is called, once, and the call is no
- * more.  Otherwise ngx_http_profile_call_end() is given the result of the
- * function that answered; the call is no more afterwards.
+ * Lets the handler answer later; the handler returns the result, NGX_DONE.  If
+ * the client disconnects first, abort(call) is called once, and ends the call.
+ * Otherwise ngx_http_profile_call_end() gets the result of the function that
+ * answered, and ends the call.
  */
 ngx_int_t ngx_http_profile_call_hold(ngx_http_profile_call_t *call,
     void (*abort)(ngx_http_profile_call_t *call), void *data);
@@ -157,30 +156,30 @@ void ngx_http_profile_call_end(ngx_http_profile_call_t *call, ngx_int_t rc);
 
 /* ngx_http_profile_answer.c */
 
-/* the body must live as long as the request */
+/* answers; the body must live as long as the request */
 ngx_int_t ngx_http_profile_answer(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer);
 
-/* takes the reference; NULL is an error of memory */
+/* answers with JSON, and takes over the reference; NULL: memory is short */
 ngx_int_t ngx_http_profile_answer_json(ngx_http_profile_call_t *call,
     ngx_uint_t status, struct json_t *json);
 
-/* bytes of malloc(), which it takes over; failed or not */
+/* answers with a buffer, which it takes over, also if the buffer has failed */
 ngx_int_t ngx_http_profile_answer_buf(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer, prof_buf_t *b);
 
-/* 204 */
+/* answers 204 */
 ngx_int_t ngx_http_profile_answer_nothing(ngx_http_profile_call_t *call);
 
-/* a sentence without a period; as the client likes it */
+/* answers with an error: a sentence without a period */
 ngx_int_t ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     ngx_uint_t status, const char *fmt, ...);
 
-/* the result of ngx_http_profile_job_room() or _start(), which is counted */
+/* answers and counts a result of ngx_http_profile_job_room() or _start() */
 ngx_int_t ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call,
     ngx_int_t rc);
 
-/* ngx_http_profile_filter.c: a response past all filters but our own */
+/* ngx_http_profile_filter.c: sends a response past all other filters */
 
 ngx_int_t ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out);
 

@@ -91,9 +91,9 @@ ngx_http_profile_conditional(ngx_http_request_t *r,
 
 
 /*
- * Decides for the current location of the request.  In another location it
- * decides again.  NGX_OK: the request is admitted; if the reply is an error,
- * ctx->reply is set.  NGX_DECLINED: the request is refused.
+ * Decides for the current location of the request; another location decides
+ * again.  Returns NGX_OK if the request is admitted; ctx->reply is set if the
+ * reply is an error.  Returns NGX_DECLINED if the request is refused.
  */
 
 ngx_int_t

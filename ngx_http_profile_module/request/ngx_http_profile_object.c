@@ -2,14 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The mode "object".  Blocks of nginx's pools are allocated as any others, by
+ * The mode "object".  Blocks of nginx's pools count as other blocks do, for
  * the stack that made a pool grow.  When the capture ends, the request's pool
- * is still there, and goes with the request: its blocks are told to the core as
- * if they were freed.  Those of the connection's pool are, too, if the
- * connection is going to be closed.
+ * still exists.  It is freed with the request, so its blocks count as freed.
+ * The blocks of the connection's pool also count as freed if the connection
+ * will be closed.
  *
- * What is taken from the blocks of a pool is the difference of the pool's fill
- * at the borders of spans: exact, and known without a hook.
+ * The bytes taken from the blocks of a pool are the difference of the pool's
+ * fill at the borders of spans.  They are exact, and need no hook.
  */
 
 
@@ -44,11 +44,11 @@ static void ngx_http_profile_object_fact(ngx_http_profile_ctx_t *ctx,
     const char *name, ngx_uint_t connection);
 
 
-/* the first one of each table: what no span took */
+/* the first row of each table: bytes that were taken outside of spans */
 
 static ngx_str_t  ngx_http_profile_object_other = ngx_string("other");
 
-/* contexts that count */
+/* the number of contexts that count allocations */
 
 static ngx_uint_t  ngx_http_profile_nobjects;
 
@@ -83,7 +83,7 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
     ngx_http_profile_object_span(object, &ngx_http_profile_object_other);
     object->request_pool = r->pool;
 
-    /* that of a stream is shared by all streams of its connection */
+    /* all streams share the pool of their connection */
 
     c = r->connection;
 

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Captures in the mode "object": memory that a request allocates.  shared/
- * counts blocks.  This file tells which of them are freed with the request, and
- * measures how nginx fills the blocks of its pools.
+ * Captures in the mode "object": memory that a request allocates. shared/
+ * counts blocks.  This file reports which of them are freed with the request,
+ * and measures how nginx fills the blocks of its pools.
  */
 
 
@@ -41,11 +41,11 @@ typedef struct {
     ngx_uint_t                     nested[NGX_HTTP_PROFILE_POOL_NESTED];
     ngx_uint_t                     depth;
     ngx_pool_t                    *request_pool;
-    ngx_pool_t                    *connection_pool; /* NULL: of many requests */
-    size_t                         request;      /* as it was filled last */
+    ngx_pool_t                    *connection_pool; /* NULL: shared */
+    size_t                         request;      /* its last fill */
     size_t                         connection;
-    const char                    *error;        /* nothing is counted */
-    prof_capture_t                *capture;      /* that has ended */
+    const char                    *error;        /* why nothing is counted */
+    prof_capture_t                *capture;      /* after its end */
     ngx_msec_t                     grace;
 } ngx_http_profile_object_t;
 
@@ -59,8 +59,8 @@ PROF_HIDDEN_BEGIN
 void ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx);
 
 /*
- * The capture ends next: memory that is freed with the request no longer counts
- * as in use.
+ * Called before the capture ends: memory that is freed with the request no
+ * longer counts as in use.
  */
 void ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx);
 
@@ -72,7 +72,7 @@ ngx_uint_t ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx);
 
 /*
  * Calls fn(data) when that time is over and the profile is final.  The request
- * may be gone by then.  NGX_DECLINED: the profile is final now.
+ * may be freed by then.  Returns NGX_DECLINED if the profile is final now.
  */
 ngx_int_t ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
     prof_profile_t *profile, ngx_http_profile_object_pt fn, void *data);

@@ -7,10 +7,10 @@
  *
  *     KEY.ID.SUM.MODE.METHOD
  *
- * KEY is the secret of this server: only the console tells it, and only to
- * pages of the same origin, so another site cannot make an order.  ID is that
- * of the profile to be made.  SUM is the CRC-32 of the URI's path, since
- * browsers send a cookie to all paths below its own as well.
+ * KEY is the secret of this server.  The console sends it only to pages of the
+ * same origin, so another site cannot make an order.  ID is the id of the
+ * future profile.  SUM is the CRC-32 of the URI's path, since browsers also
+ * send a cookie to all paths below its own.
  *
  * The request that fits is recorded as if it had a trigger, if its location
  * permits this.  Its response removes the cookie from the browser.  A cookie
@@ -133,7 +133,7 @@ ngx_http_profile_find_order(ngx_http_request_t *r,
 }
 
 
-/* takes orders out of the header; returns whether the header is empty then */
+/* removes orders from the header; returns whether the header is empty then */
 
 static ngx_uint_t
 ngx_http_profile_cut_orders(ngx_http_request_t *r,
@@ -163,7 +163,7 @@ ngx_http_profile_cut_orders(ngx_http_request_t *r,
 }
 
 
-/* takes an order out of the header, and copies its value */
+/* removes an order from the header, and copies its value */
 
 static ngx_int_t
 ngx_http_profile_cut_cookie(ngx_http_request_t *r, ngx_table_elt_t *h,
@@ -362,7 +362,7 @@ ngx_http_profile_order_make(ngx_http_request_t *r,
 
     value.len = p - value.data;
 
-    /* until then workers look at cookies */
+    /* workers look at cookies until then */
 
     ngx_http_profile_orders->until = ngx_time()
                                      + NGX_HTTP_PROFILE_ORDER_SECONDS;

@@ -33,23 +33,23 @@
 
 
 /*
- * A bit of ngx_connection_t.buffered that says "the profile is not sent yet":
- * nginx keeps a request that has it set.  Its own modules use 0x01 to 0x20.
+ * A bit of ngx_connection_t.buffered: "the profile is not sent yet". nginx
+ * keeps a request with this bit. nginx's own modules use 0x01 to 0x20.
  */
 
 #define NGX_HTTP_PROFILE_BUFFERED  0x80
 
 
 /*
- * What a trigger asks for.  Texts are empty if they do not apply.  Only clients
- * that the location permits are shown the error.
+ * What a trigger requests.  Texts are empty if they do not apply.  Only
+ * clients that the location permits get the error.
  */
 
 typedef struct {
     ngx_str_t                  arg;          /* its name in the query */
     ngx_str_t                  header;       /* its name in the headers */
     ngx_str_t                  order;        /* its cookie */
-    ngx_str_t                  error;        /* what is wrong with it */
+    ngx_str_t                  error;        /* the error in it */
     ngx_http_profile_params_t  params;
     unsigned                   record:1;     /* not "flamegraph" */
 } ngx_http_profile_trigger_t;
@@ -62,9 +62,9 @@ typedef struct {
     ngx_str_t                  content_type;
     ngx_str_t                  file;         /* a download of this name */
     ngx_str_t                  csp;          /* its policy, or empty */
-    ngx_str_t                  vary;         /* what it was chosen by */
+    ngx_str_t                  vary;         /* headers that chose it */
     ngx_str_t                  encoding;     /* "gzip", or empty */
-    ngx_str_t                  dropped;      /* why it is not in the store */
+    ngx_str_t                  dropped;      /* why it is not stored */
     ngx_str_t                  body;
     unsigned                   stored:1;
     unsigned                   ready:1;
@@ -82,14 +82,14 @@ typedef struct ngx_http_profile_render_s  ngx_http_profile_render_t;
 
 
 struct ngx_http_profile_ctx_s {
-    ngx_queue_t                   queue;     /* in the list of live ones */
-    ngx_http_request_t           *request;   /* the main one */
+    ngx_queue_t                   queue;     /* among live contexts */
+    ngx_http_request_t           *request;   /* main request */
     ngx_http_profile_trigger_t    trigger;
     ngx_http_profile_verdict_e    verdict;
-    ngx_http_profile_loc_conf_t  *conf;      /* that the verdict is from */
+    ngx_http_profile_loc_conf_t  *conf;      /* of the last verdict */
     u_char                        id[NGX_HTTP_PROFILE_ID_LEN];
 
-    /* what the trigger was taken out of, to be put back on refusal */
+    /* saved before the trigger was taken out; used to put it back */
 
     ngx_str_t                     request_line;
     ngx_str_t                     args;
@@ -101,22 +101,21 @@ struct ngx_http_profile_ctx_s {
     ngx_list_part_t              *header_runs;    /* twice: as it was made */
     ngx_uint_t                    nheader_runs;
 
-    /* tracking */
+    /* the capture and its profile */
 
     ngx_http_profile_track_t     *track;     /* while tracked is set */
-    prof_profile_t               *profile;   /* the capture's, once ended */
+    prof_profile_t               *profile;   /* of the capture */
     ngx_http_profile_object_t    *object;    /* of the mode "object" */
     ngx_event_t                   timer;
-    ngx_uint_t                    frequency; /* asked; in force once it is
-                                                unfolded */
+    ngx_uint_t                    frequency; /* as requested */
 
-    ngx_uint_t                    endpoints; /* bits: those that it is for */
+    ngx_uint_t                    endpoints; /* bits: captures of endpoints */
     void                        (*take)(ngx_http_profile_ctx_t *ctx);
                                              /* of the room that gets the
                                                 profile when the request ends,
                                                 or NULL: it is recorded */
 
-    /* replacing the response */
+    /* the state of the response */
 
     ngx_uint_t                    status;
     ngx_http_profile_reply_t      reply;
@@ -125,19 +124,18 @@ struct ngx_http_profile_ctx_s {
     unsigned                      tracked:1;
     unsigned                      slot:1;
     unsigned                      unfolded:1;
-    unsigned                      decided:1;  /* by the response's header:
-                                                 one of the next two */
-    unsigned                      sink:1;     /* it is replaced */
-    unsigned                      record:1;   /* it is recorded */
-    unsigned                      crowded:1;  /* it would have been */
+    unsigned                      decided:1;  /* the next two are final */
+    unsigned                      sink:1;     /* replaced by the profile */
+    unsigned                      record:1;   /* recorded */
+    unsigned                      crowded:1;  /* no slot for a recording */
     unsigned                      timedout:1;
     unsigned                      stripped_headers:1;
 };
 
 
 /*
- * What other rooms do with requests that are captured.  Each pointer belongs to
- * one room, which sets it before the first request.
+ * The observers of captured requests.  Each pointer belongs to one room, which
+ * sets it before the first request.
  */
 
 typedef struct {
@@ -158,8 +156,8 @@ typedef struct {
     void       (*timeout)(ngx_http_profile_ctx_t *ctx);
 
     /*
-     * The request is freed: nothing may be allocated for it.  ctx->request is
-     * NULL if the context was dropped before.
+     * The request is freed: its pool must not be used. ctx->request is NULL if
+     * the context was dropped before.
      */
     void       (*freed)(ngx_http_profile_ctx_t *ctx);
 
@@ -168,7 +166,7 @@ typedef struct {
 } ngx_http_profile_request_observers_t;
 
 
-/* how long an order waits for its request, s */
+/* s; an order is valid for this time */
 #define NGX_HTTP_PROFILE_ORDER_SECONDS  120
 
 
@@ -207,21 +205,21 @@ ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
 /* ngx_http_profile_order.c: orders of the bar, which are cookies */
 
 /*
- * While an order waits, returns the request's header "Cookie", which may hold
- * the order; or NULL.
+ * If an order is waiting, returns the request's header "Cookie", which may
+ * contain the order; otherwise NULL.
  */
 ngx_table_elt_t *ngx_http_profile_order_header(ngx_http_request_t *r);
 
-/* this worker's; without a bar one that never has an order */
+/* this worker's orders; without a bar there is never an order */
 extern ngx_http_profile_orders_t  *ngx_http_profile_orders;
 
-/* NULL: there is no bar */
+/* NULL: the configuration has no bar */
 void ngx_http_profile_set_orders(ngx_http_profile_orders_t *orders);
 
 /*
  * Adds a header to the response that makes the order in the browser, or
- * removes the order of a path; a path that is NULL is that of the request.
- * NGX_OK, or NGX_ERROR if there is no memory.
+ * removes the order of a path; a NULL path is the path of the request.
+ * Returns NGX_OK, or NGX_ERROR if memory is short.
  */
 ngx_int_t ngx_http_profile_order_make(ngx_http_request_t *r,
     ngx_http_profile_order_t *order);
@@ -230,7 +228,7 @@ ngx_int_t ngx_http_profile_order_remove(ngx_http_request_t *r,
 
 /* ngx_http_profile_trigger.c: the trigger in a request */
 
-/* requests of this worker that came with a trigger header */
+/* number of requests of this worker with a trigger header */
 extern ngx_uint_t  ngx_http_profile_nheaders;
 
 /* nginx's handler of header lines that may be triggers */
@@ -240,11 +238,11 @@ ngx_int_t ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
 /* returns the index of the byte of the name that is rarest in queries */
 ngx_uint_t ngx_http_profile_arg_rare(ngx_str_t *name);
 
-/* ngx_http_profile_find_arg(), from p on, which has the byte of the name */
+/* does the same from p on, where the byte of the name is */
 ngx_int_t ngx_http_profile_find_arg_at(ngx_str_t *args, ngx_str_t *name,
     ngx_uint_t rare, u_char *p);
 
-/* ngx_http_profile_trigger_parse.c: what an admitted trigger asks for */
+/* ngx_http_profile_trigger_parse.c: parameters of an admitted trigger */
 
 /* returns the prof_mode_e of the profile */
 ngx_uint_t ngx_http_profile_mode(ngx_http_profile_ctx_t *ctx);
@@ -256,27 +254,27 @@ ngx_uint_t ngx_http_profile_mode(ngx_http_profile_ctx_t *ctx);
 const prof_encoder_t *ngx_http_profile_format(ngx_http_profile_ctx_t *ctx,
     ngx_uint_t *negotiated);
 
-/* ngx_http_profile_access.c: who may profile */
+/* ngx_http_profile_access.c: which clients may profile */
 
-/* the directive profile_allow, and the list that it has by default */
+/* the directive profile_allow, and its default list */
 char *ngx_http_profile_allow(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_array_t *ngx_http_profile_allow_default(ngx_conf_t *cf);
 
 /*
- * NGX_OK if the location permits the client's address, or NGX_DECLINED.
- * profile_if is not evaluated.
+ * Returns NGX_OK if the location permits the client's address, or
+ * NGX_DECLINED. profile_if is not evaluated.
  */
 ngx_int_t ngx_http_profile_access_address(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
 
 /*
- * NGX_OK if the location permits the request, or NGX_DECLINED.  A refusal is
- * not logged.
+ * Returns NGX_OK if the location permits the request, or NGX_DECLINED.  A
+ * refusal is not logged.
  */
 ngx_int_t ngx_http_profile_permits(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
 
-/* NGX_OK if a list of profile_allow has the client, or NGX_DECLINED */
+/* returns NGX_OK if a list of profile_allow has the client, or NGX_DECLINED */
 ngx_int_t ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow);
 
 /* ngx_http_profile_admit.c: the verdict of a location */
@@ -285,13 +283,13 @@ ngx_int_t ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow);
 extern ngx_uint_t  ngx_http_profile_slots;
 
 /*
- * Decides for the location in which the request is now.  The decision may
- * change in another location.  NGX_OK: admitted, and ctx->reply is set if the
- * answer is an error.  NGX_DECLINED: refused.
+ * Decides for the current location of the request.  The decision may change in
+ * another location.  Returns NGX_OK if the request is admitted; ctx->reply is
+ * set if the answer is an error.  Returns NGX_DECLINED if it is refused.
  */
 ngx_int_t ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx);
 
-/* the reply is an error; the text is not copied */
+/* sets an error as the reply; the text is not copied */
 void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
     ngx_uint_t status, ngx_str_t *text);
 
@@ -300,20 +298,20 @@ void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
 extern ngx_queue_t  ngx_http_profile_live;
 extern ngx_uint_t   ngx_http_profile_nlive;
 
-/* the worker begins to observe its event loop for captures of requests */
+/* called when the worker begins to observe its event loop for captures */
 void ngx_http_profile_capture_init(void);
 
 /*
- * Begins a request that may have a trigger, in the post-read phase.
- * NGX_DECLINED: the request is not captured.  NGX_DONE: all of its phases that
- * could run have run, and the request may be gone.
+ * Begins a request that may have a trigger, in the post-read phase.  Returns
+ * NGX_DECLINED if the request is not captured.  Returns NGX_DONE if all
+ * possible phases have run; the request may be freed.
  */
 ngx_int_t ngx_http_profile_begin(ngx_http_request_t *r);
 
 /* returns a live context without a capture, or NULL (logged) */
 ngx_http_profile_ctx_t *ngx_http_profile_create(ngx_http_request_t *r);
 
-/* starts the capture; NGX_ERROR: the caller drops the context */
+/* starts the capture; on NGX_ERROR the caller drops the context */
 ngx_int_t ngx_http_profile_start(ngx_http_profile_ctx_t *ctx);
 
 /* returns the context of the main request of r, or NULL */
@@ -334,7 +332,7 @@ void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
 /* drops all contexts when the process ends */
 void ngx_http_profile_capture_exit(void);
 
-/* ngx_http_profile_facts.c: adds what is known of the request to its profile */
+/* ngx_http_profile_facts.c: adds facts of the request to its profile */
 
 void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 
@@ -342,9 +340,10 @@ PROF_HIDDEN_END
 
 
 /*
- * NGX_OK if a query has an argument of this name, or NGX_DECLINED.  rare is an
- * index in the name.  Each request with arguments pays for this search: the C
- * library finds one byte much faster than this code could find a name.
+ * Returns NGX_OK if a query has an argument of this name, or NGX_DECLINED.
+ * rare is an index in the name.  Each request with arguments pays for this
+ * search: the C library finds one byte much faster than this code could find a
+ * name.
  */
 
 static ngx_inline ngx_int_t

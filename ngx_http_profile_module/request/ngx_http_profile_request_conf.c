@@ -296,7 +296,7 @@ ngx_http_profile_request_stop(void)
 }
 
 
-/* the server that is being merged has this location */
+/* adds the location to the server that is being merged */
 
 static char *
 ngx_http_profile_add_location(ngx_conf_t *cf,
@@ -417,7 +417,7 @@ ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* one that nginx reads: it cannot have two handlers */
+/* returns whether nginx has a handler for the header: it cannot have two */
 
 static ngx_uint_t
 ngx_http_profile_known_header(ngx_str_t *name)
@@ -485,7 +485,7 @@ ngx_http_profile_init_headers(ngx_conf_t *cf,
 }
 
 
-/* other modules may have added theirs: take what the hash holds */
+/* other modules may have added headers, so the hash is copied */
 
 static ngx_int_t
 ngx_http_profile_copy_hash(ngx_hash_t *hash, ngx_array_t *keys)

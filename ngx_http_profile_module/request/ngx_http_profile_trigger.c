@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Triggers: where a request may ask for a profile.  The names of the argument
- * and of the header are those of the server, so they are known before the
- * location.
+ * Triggers: the places of a request that may ask for a profile.  The names of
+ * the argument and of the header are set per server, so they are known before
+ * the location.
  */
 
 

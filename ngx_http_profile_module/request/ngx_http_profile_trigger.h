@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the files of this room share: the trigger is found, parsed, taken out
- * of the request, and put back.
+ * Declarations that the files of this room share: the trigger is found,
+ * parsed, taken out of the request, and put back.
  */
 
 
@@ -19,8 +19,8 @@ PROF_HIDDEN_BEGIN
 /* ngx_http_profile_trigger.c */
 
 /*
- * Notes the names of all triggers of the request: none of them may reach the
- * application.  NGX_OK, or NGX_DECLINED if there is no trigger.
+ * Notes the names of all triggers of the request, because none of them may
+ * reach the application.  Returns NGX_OK, or NGX_DECLINED without a trigger.
  */
 ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
@@ -28,8 +28,8 @@ ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
 /* ngx_http_profile_trigger_parse.c */
 
 /*
- * Parses the argument, or the header if there is no argument.  NGX_DECLINED:
- * t->error says what is wrong.  NGX_ERROR: there is no memory.
+ * Parses the argument, or the header if there is no argument.  Returns
+ * NGX_DECLINED with t->error set, or NGX_ERROR if memory is short.
  */
 ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
@@ -52,7 +52,7 @@ ngx_int_t ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t,
 
 /* ngx_http_profile_strip.c */
 
-/* takes the trigger out; NGX_ERROR: there is no memory */
+/* takes the trigger out; returns NGX_ERROR if memory is short */
 ngx_int_t ngx_http_profile_strip(ngx_http_profile_ctx_t *ctx);
 
 /* puts the trigger back */
@@ -61,13 +61,13 @@ void ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx);
 /* ngx_http_profile_access.c */
 
 /*
- * NGX_OK if a location of the server permits the client's address, or
+ * Returns NGX_OK if a location of the server permits the client's address, or
  * NGX_DECLINED (logged).
  */
 ngx_int_t ngx_http_profile_access_any(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 
-/* NGX_OK if the location permits the request, or NGX_DECLINED (logged) */
+/* returns NGX_OK if the location permits it, or NGX_DECLINED (logged) */
 ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_http_profile_loc_conf_t *plcf);
 
@@ -75,14 +75,14 @@ ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
 
 /*
  * Called in the server and in each location: takes the trigger out if the
- * configuration may permit it, and puts it back otherwise.  NGX_ERROR: the
- * context is dropped.
+ * configuration may permit it, and puts it back otherwise.  Returns NGX_ERROR
+ * if the context was dropped.
  */
 ngx_int_t ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_capture.c */
 
-/* the client is known to be permitted: the capture becomes what was asked */
+/* called when the client is permitted: applies the trigger's parameters */
 void ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx);
 
 PROF_HIDDEN_END

@@ -175,7 +175,7 @@ ngx_http_profile_parse_header(ngx_http_request_t *r,
 }
 
 
-/* NGX_DECLINED: there are no more pairs */
+/* returns NGX_DECLINED after the last pair */
 
 static ngx_int_t
 ngx_http_profile_next_pair(u_char **pos, u_char *last, u_char separator,
