@@ -1,0 +1,109 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# The demo: each card of its page has a profile, the page that is slow for a
+# hidden reason shows the reason, and "stop" leaves nothing.
+
+use strict;
+use warnings;
+
+use Cwd qw/ abs_path /;
+use File::Basename qw/ dirname /;
+use File::Copy qw/ copy /;
+use HTTP::Tiny;
+use JSON::PP qw/ decode_json /;
+use List::Util qw/ sum0 /;
+use Test::More;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $so = $ENV{TEST_NGINX_MODULE};
+my $t = ProfileTest->new()->has_program(qw/ awk curl /);
+
+$t->skip_all('the module is part of nginx') unless $so;
+$t->skip_all('the demo has no options for sanitizers') if $t->sanitizers();
+
+# the demo keeps its files beside the module
+
+my $dir = $t->testdir();
+my $demo = abs_path(dirname(__FILE__) . '/../tools/demo');
+
+copy($so, "$dir/module.so") or die "copy: $!\n";
+copy(dirname($so) . '/ngx_http_profile_symbolizer',
+     "$dir/ngx_http_profile_symbolizer") or die "copy: $!\n";
+chmod 0755, $dir, "$dir/ngx_http_profile_symbolizer";
+
+local $ENV{MODULE} = "$dir/module.so";
+local $ENV{DEBUGINFOD_URLS} = '';
+local $ENV{NGINX} = $ENV{TEST_NGINX_BINARY} if $ENV{TEST_NGINX_BINARY};
+
+my $out = `$demo 2>&1`;
+
+is($?, 0, 'the demo starts') or diag($out);
+like($out, qr/^ +[\d.]+ ms +[\d.]+%  \S/m,
+     'the demo prints the heaviest functions');
+
+my ($url) = $out =~ m{^Pages to profile: +(http://[\d.:]+)/$}m;
+my ($folded) = $out =~ m{^All stacks: +(\S+)$}m;
+my ($speedscope) = $out =~ m{^For speedscope: +(\S+)$}m;
+
+like(slurp($folded), qr/^[^\n]+ \d+\n/, 'the demo leaves a folded profile');
+is(decode_json(slurp($speedscope))->{'$schema'},
+   'https://www.speedscope.app/file-format-schema.json',
+   'the demo leaves a profile for speedscope');
+
+my $http = HTTP::Tiny->new(timeout => 60);
+my $page = $http->get("$url/")->{content};
+my @cards = $page =~ m{<h2><a href="([^"]*)">}g;
+
+cmp_ok(scalar @cards, '>=', 5, 'the page has cards');
+like($page, qr{_bar|profile_bar|/-/profile/}, 'the page has the bar');
+
+for my $uri (@cards) {
+    my $r = $http->get("$url$uri");
+
+    is($r->{status}, $uri eq '/none' ? 404 : 200, "$uri: the page is served");
+
+    my $p = folded($uri);
+
+    cmp_ok(sum0(map { /(\d+)$/ } @$p), '>', 0, "$uri: the page has a profile");
+}
+
+SKIP: {
+    skip('no Lua', 2) unless grep { $_ eq '/report/' } @cards;
+
+    my $p = folded('/report/');
+    my $all = sum0(map { /(\d+)$/ } @$p);
+
+    cmp_ok(sum0(map { /(\d+)$/ } grep { /;audit\.lua:\d+ / } @$p), '>',
+           $all / 2, 'the slow page: most of its time is in audit.lua');
+    unlike($http->get("$url/report/")->{content}, qr/audit/,
+           'the slow page: ... which the page does not tell');
+}
+
+like(`$demo stop`, qr/^stopped$/m, 'the demo stops');
+ok(!-e "$dir/demo", 'the demo leaves no file');
+is($http->get("$url/")->{status}, 599, 'the demo leaves no server');
+
+
+sub folded {
+    my ($uri) = @_;
+
+    my $r = $http->get("$url$uri?performance_bar=flamegraph"
+                       . '&profile_format=folded');
+
+    return [ $r->{status} == 200 ? split /\n/, $r->{content} : () ];
+}
+
+
+sub slurp {
+    my ($name) = @_;
+
+    open my $f, '<', $name or return '';
+    local $/;
+
+    return scalar <$f>;
+}
