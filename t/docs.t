@@ -83,6 +83,26 @@ for my $name (sort keys %$directives) {
 }
 
 
+# the index, whose last column is a version of CHANGES
+
+my @index = $page =~ /^\| \[(\$?\w+)\]\(#\w+\) \| (.*?) ?\| (\S+) \|$/mg;
+my @versions = slurp('CHANGES') =~ /^Changes with \w+ (\S+)/mg;
+my (@names, %contexts, @unknown);
+
+while (my ($name, $contexts, $since) = splice(@index, 0, 3)) {
+    push @names, $name;
+    push @unknown, "$name: $since" unless grep { $_ eq $since } @versions;
+    ($contexts{$name} = $contexts) =~ tr/`//d if $name !~ /^\$/;
+}
+
+is_deeply(\@names, [ (sort keys %$directives),
+                     (map { "\$$_" } sort(variables_of($glue))) ],
+          'the index has all directives and variables in order');
+is_deeply(\%contexts, $directives,
+          'the index has the contexts of all directives');
+is("@unknown", '', 'the index has versions that were released');
+
+
 # output formats
 
 my ($table) = slurp('shared/formats/prof_encode.h')

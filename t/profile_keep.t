@@ -111,6 +111,17 @@ server {
 }
 
 server {
+    listen 127.0.0.1:8084;
+    profile_keep 1 rate=1000;
+
+    location / { }
+
+    location /-/profile/ {
+        profile_console;
+    }
+}
+
+server {
     listen 127.0.0.1:8083;
     profile_endpoint on;
 
@@ -220,6 +231,16 @@ my $chosen = grep { $_->{id} ne '-' || $_->{dropped} ne '-' }
                   lines_of('/text?share');
 cmp_ok($chosen, '>=', $n * 0.3, 'share: not fewer');
 cmp_ok($chosen, '<=', $n * 0.7, 'share: not more');
+
+for my $uri (qw{ /-/profile/profiles.json /-/profile/status /-/profile/none }) {
+    http_get($uri, port => 8084);
+    is(id_of($uri), '-', "$uri: a request for the console is not kept");
+    is(line_of($uri)->{dropped}, '-', "$uri: ... and is not dropped either");
+}
+
+http_get('/text?all', port => 8084);
+like(id_of('/text?all'), qr/^[0-9a-f]{32}$/,
+     'all: a request of the site is kept');
 
 is(http_get('/text?none', port => 8083)->status(), 200, 'none');
 is(id_of('/text?none'), '-', 'none: another server');

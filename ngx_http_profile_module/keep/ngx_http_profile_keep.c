@@ -366,18 +366,35 @@ ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr)
 }
 
 
-/* a script in the condition may have given the request a lasting track */
+/*
+ * A script in the condition may have given the request a lasting track.
+ *
+ * Requests for the console are not kept: an operator's work in the list would
+ * fill the list.
+ */
 
 __attribute__((noinline)) static void
 ngx_http_profile_keep_wanted(ngx_http_request_t *r,
     ngx_http_profile_keep_conf_t *keep)
 {
-    uint64_t                   now;
-    ngx_http_profile_track_t  *tr, *lasting;
+    uint64_t                      now;
+    ngx_http_profile_track_t     *tr, *lasting;
+    ngx_http_profile_loc_conf_t  *plcf;
 
     tr = ngx_http_profile_find_track(r);
 
     if (tr == NULL) {
+        return;
+    }
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    if (plcf->console) {
+
+        if (tr->notes) {
+            ngx_http_profile_keep_drop(tr);
+        }
+
         return;
     }
 

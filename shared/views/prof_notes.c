@@ -11,6 +11,10 @@
 #include <string.h>
 
 
+/* fewer lost samples are not told */
+#define PROF_NOTES_LOST_MIN  10
+
+
 typedef struct {
     const prof_profile_t  *profile;
     prof_notes_pt          fn;
@@ -26,6 +30,7 @@ static void prof_notes_times(prof_notes_ctx_t *ctx);
 static void prof_notes_samples(prof_notes_ctx_t *ctx);
 static void prof_notes_clock(prof_notes_ctx_t *ctx);
 static void prof_notes_doubts(prof_notes_ctx_t *ctx);
+static int prof_notes_lost(const prof_profile_t *p);
 static void prof_notes_count(prof_notes_ctx_t *ctx, uint64_t n,
     const char *text);
 static void prof_notes_line(prof_notes_ctx_t *ctx, int warning);
@@ -234,7 +239,10 @@ prof_notes_doubts(prof_notes_ctx_t *ctx)
         prof_notes_line(ctx, 1);
 
     } else {
-        due = p->running * 1e-9 * p->frequency;
+        /* a thread that is stopped, or that waits in a call, may have none */
+
+        due = (p->cpu < p->running ? p->cpu : p->running) * 1e-9
+              * p->frequency;
 
         if (st->samples + st->postponed < due / 2 && p->running > 100000000) {
             prof_buf_puts(&ctx->line, "Sampled at less than half of the "
@@ -243,7 +251,7 @@ prof_notes_doubts(prof_notes_ctx_t *ctx)
         }
     }
 
-    if (st->lost_overrun + st->lost_ring > st->samples / 10) {
+    if (prof_notes_lost(p)) {
         prof_buf_puts(&ctx->line, "More than one in ten samples was lost");
         prof_notes_line(ctx, 1);
     }
@@ -256,6 +264,31 @@ prof_notes_doubts(prof_notes_ctx_t *ctx)
     prof_notes_count(ctx, st->bad_stack, "end at an unreadable address");
     prof_notes_count(ctx, st->lost_tree,
                      "cut because the call tree was full");
+}
+
+
+/*
+ * Whether the loss of samples makes the picture coarse.  A timer that expired
+ * while the thread was stopped, because another process had the processor, is
+ * no loss: all of these samples would have had the same stack.  A few samples
+ * of a short capture are lost by chance.
+ */
+
+static int
+prof_notes_lost(const prof_profile_t *p)
+{
+    double               lost, stopped;
+    const prof_stats_t  *st;
+
+    st = &p->stats;
+
+    stopped = p->running > p->cpu
+              ? (p->running - p->cpu) * 1e-9 * p->frequency : 0;
+
+    lost = st->lost_overrun > stopped ? st->lost_overrun - stopped : 0;
+    lost += st->lost_ring;
+
+    return lost >= PROF_NOTES_LOST_MIN && lost > st->samples / 10.;
 }
 
 

@@ -110,7 +110,7 @@ test_doubts(void)
         fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1000000, 1000000);
     }
 
-    check_doubt(p, "", "none");
+    check_doubt(p, "", "a profile without a loss has no warning");
 
     p->stats.lost_ring = 4;
     p->stats.lost_overrun = 6;
@@ -118,6 +118,18 @@ test_doubts(void)
 
     p->stats.lost_overrun = 7;
     check_doubt(p, "! More than one in ten samples was lost\n", "lost");
+
+    /* 5 ms at 1000 Hz, in which another process ran */
+
+    p->running += 5000000;
+    check_doubt(p, "", "timers that expire while the thread is stopped lose "
+                       "no sample");
+    p->running -= 5000000;
+
+    p->stats.samples = 20;
+    p->stats.lost_overrun = 5;
+    check_doubt(p, "", "nine lost samples are few, of any number");
+    p->stats.samples = 100;
     p->stats.lost_overrun = 0;
 
     p->stats.truncated = 3;
@@ -142,6 +154,9 @@ test_doubts(void)
     fixture_entry(p, node, PROF_ENTRY_TURN, 1, 1);
     check_doubt(p, "! Sampled at less than half of the frequency that was "
                    "asked for\n", "frequency");
+
+    p->cpu /= 2;
+    check_doubt(p, "", "the frequency is that of the time on the processor");
 
     prof_profile_destroy(p);
 }
