@@ -49,6 +49,7 @@
 #include "formats/prof_text.h"
 #include "heap/prof_heap.h"
 #include "html/prof_html.h"
+#include "kernel/prof_kernel.h"
 #include "names/prof_role.h"
 #include "names/prof_symbolize.h"
 #include "names/prof_unit.h"

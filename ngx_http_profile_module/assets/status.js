@@ -16,6 +16,7 @@
 
     const titles = {
         unwind: 'Unwind tables', scripts: 'Stacks of scripts',
+        kernel: 'Kernel',
         store: 'Store', captures: 'Live captures', workers: 'Workers',
         stalls: 'Longest stalls of the event loop'
     };

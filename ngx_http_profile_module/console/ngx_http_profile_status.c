@@ -8,6 +8,7 @@
  */
 
 
+#include "core/ngx_http_profile_kernel.h"
 #include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_routes.h"
 #include "workers/ngx_http_profile_workers.h"
@@ -196,7 +197,8 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
 
     ngx_http_profile_status_workers(asked, workers, captures);
 
-    json = json_pack("{s:{s:I, s:s}, s:o, s:o, s:o*, s:o*, s:o*, s:o*}",
+    json = json_pack("{s:{s:I, s:s}, s:o, s:o, s:o*, s:o*, s:o*,"
+                     " s:{s:s}, s:o*}",
                      "worker",
                          "pid", (json_int_t) ngx_pid,
                          "version", NGINX_VERSION,
@@ -205,6 +207,8 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
                      "store", ngx_http_profile_status_store(call->request),
                      "unwind", ngx_http_profile_status_unwind(),
                      "scripts", ngx_http_profile_status_scripts(),
+                     "kernel",
+                         "stacks", ngx_http_profile_kernel_state(),
                      "stalls", ngx_http_profile_status_stalls(call->request));
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);

@@ -58,6 +58,7 @@ typedef struct {
     ngx_http_profile_store_t   *store;        /* NULL: no store */
     ngx_str_t                   symbolizer;   /* path; empty: off; no data:
                                                  beside the module */
+    ngx_flag_t                  kernel;       /* profile_kernel; unset: off */
 
     /* the phase engine's entries, from init_process on */
 

@@ -22,6 +22,8 @@
 #define NGX_HTTP_PROFILE_SYMBOLIZER_LOG  60000
 
 
+static ngx_int_t ngx_http_profile_core_create_main(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf);
 static ngx_int_t ngx_http_profile_core_create(ngx_conf_t *cf,
     ngx_http_profile_loc_conf_t *conf);
 static char *ngx_http_profile_core_merge(ngx_conf_t *cf,
@@ -40,6 +42,13 @@ static ngx_command_t  ngx_http_profile_core_commands[] = {
       0,
       NULL },
 
+    { ngx_string("profile_kernel"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_profile_main_conf_t, kernel),
+      NULL },
+
     { ngx_string("profile_redact"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
       ngx_http_profile_redact_conf,
@@ -53,7 +62,7 @@ static ngx_command_t  ngx_http_profile_core_commands[] = {
 
 ngx_http_profile_room_t  ngx_http_profile_core_room = {
     ngx_http_profile_core_commands,
-    NULL,                                  /* create */
+    ngx_http_profile_core_create_main,
     NULL,                                  /* create server */
     ngx_http_profile_core_create,
     NULL,                                  /* init */
@@ -61,6 +70,16 @@ ngx_http_profile_room_t  ngx_http_profile_core_room = {
     ngx_http_profile_core_merge,
     NULL                                   /* stop */
 };
+
+
+static ngx_int_t
+ngx_http_profile_core_create_main(ngx_conf_t *cf,
+    ngx_http_profile_main_conf_t *pmcf)
+{
+    pmcf->kernel = NGX_CONF_UNSET;
+
+    return NGX_OK;
+}
 
 
 static ngx_int_t

@@ -5,6 +5,7 @@
 
 
 #include "bar/ngx_http_profile_bar.h"
+#include "core/ngx_http_profile_kernel.h"
 #include "core/ngx_http_profile_symbolizer.h"
 #include "reply/ngx_http_profile_reply.h"
 #include "request/ngx_http_profile_request.h"
@@ -73,6 +74,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
         || pmcf->nlocations + pmcf->nconsoles + pmcf->watch_frequency == 0)
     {
         ngx_http_profile_inbox_close();
+        ngx_http_profile_kernel_close();
         return NGX_OK;
     }
 
@@ -86,6 +88,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
 
     ngx_http_profile_roles_init(cycle);
     ngx_http_profile_symbolizer_init(cycle, pmcf);
+    ngx_http_profile_kernel_init(cycle, pmcf);
     ngx_http_profile_inbox_init(cycle);
 
     return NGX_OK;
@@ -240,6 +243,7 @@ ngx_http_profile_unload(void *data)
 
     ngx_http_profile_inbox_close();
     ngx_http_profile_metrics_close();
+    ngx_http_profile_kernel_close();
     prof_process_done();
 }
 
@@ -356,6 +360,7 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
     ngx_http_profile_cycle = NULL;
 
     ngx_http_profile_inbox_close();
+    ngx_http_profile_kernel_close();
 
     /* no signal handler of the master reads the tables */
 

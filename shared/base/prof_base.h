@@ -103,6 +103,14 @@
 #define prof_frame_is_script(pc)  ((uintptr_t) (pc) >> 48 == 0xfffe)
 
 
+/*
+ * The kernel's code is in the last 256 TB of the address space.  No marked
+ * address is there.
+ */
+
+#define prof_frame_is_kernel(pc)  ((uintptr_t) (pc) >> 48 == 0xffff)
+
+
 PROF_HIDDEN_BEGIN
 
 /*

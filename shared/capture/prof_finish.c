@@ -408,6 +408,12 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
         return prof_finish_script(frame, pc);
     }
 
+    if (prof_frame_is_kernel(pc)) {
+        frame->type = PROF_TYPE_KERNEL;
+        frame->pc = pc - prof_key_call(key);
+        return PROF_OK;
+    }
+
     frame->type = prof_key_call(key) ? PROF_TYPE_RETURN : PROF_TYPE_CODE;
     frame->pc = prof_unwind_unmark(pc);
 

@@ -131,6 +131,7 @@ struct prof_thread_s {
     uint64_t              idle_cpu;     /* its CPU time meanwhile */
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
+    prof_kernel_ring_t   *kernel;       /* or NULL */
     prof_area_t          *ranges;       /* sorted */
     uint32_t              nranges;
     prof_area_t           stack;

@@ -182,6 +182,7 @@ prof_thread_take(prof_thread_t *t, const ucontext_t *uc, uint64_t start,
     w.unwind = __atomic_load_n(&t->unwind, __ATOMIC_SEQ_CST);
     w.cache = t->cache;
     w.stats = &t->stats;
+    w.kernel = t->kernel;
 
     prof_take(rec, &w, uc, NULL, prof_thread_top(t, regs.sp));
 

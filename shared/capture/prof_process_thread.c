@@ -63,6 +63,7 @@ prof_thread_open(int tid)
 
         prof_unwind_release(t->unwind);
         prof_unwind_release(t->before);
+        prof_kernel_close(t->kernel);
 
     } else if (prof_thread_memory(t) != PROF_OK) {
         return NULL;
@@ -75,6 +76,7 @@ prof_thread_open(int tid)
     t->clock = prof_thread_clock(tid);
     t->unwind = prof_process_unwind();
     t->before = NULL;
+    t->kernel = prof_kernel_open(tid, prof_signal_number(PROF_SIGNAL_OWN));
     t->cpu = 0;
     t->stale = 0;
     t->due = 0;
@@ -393,6 +395,7 @@ prof_thread_close(prof_thread_t *t)
     if (prof_thread_quiet(t)) {
         prof_unwind_release(t->unwind);
         prof_unwind_release(t->before);
+        prof_kernel_close(t->kernel);
         (void) munmap(t->memory, t->memory_size);
         t->memory = NULL;
     }
@@ -428,7 +431,11 @@ prof_thread_set(prof_thread_t *t)
 
     t->paced = t->main && prof_process.paced;
     t->period = period;
-    t->coarse = (period >= prof_process.tick);
+
+    /* an expiration of the CPU timer is no interrupt, so it has no stack of
+       the kernel */
+
+    t->coarse = (period >= prof_process.tick && t->kernel == NULL);
 
     clock = t->paced ? prof_clock(CLOCK_MONOTONIC) - t->idle
                      : prof_thread_cpu(t) - t->idle_cpu;

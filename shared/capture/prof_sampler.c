@@ -81,6 +81,9 @@ prof_sampler_create(const char **err)
         goto failed;
     }
 
+    s->walker.kernel = prof_kernel_open((int) syscall(SYS_gettid),
+                                      prof_signal_number(PROF_SIGNAL_OWN));
+
     if (prof_sampler_timers(s, err) != PROF_OK) {
         prof_signal_release(PROF_SIGNAL_OWN);
         goto failed;
@@ -171,6 +174,7 @@ static void
 prof_sampler_free(prof_sampler_t *s)
 {
     prof_unwind_release(s->walker.unwind);
+    prof_kernel_close(s->walker.kernel);
 
     if (!s->own_stack || sigaltstack(&s->old_stack, NULL) == 0) {
         prof_spare_unmap(s->memory, s->memory_size, s->ring.head);

@@ -8,6 +8,7 @@
  */
 
 
+#include "base/prof_fds.h"
 #include "names/prof_spawn.h"
 
 #include <errno.h>
@@ -32,18 +33,10 @@
 
 #define PROF_SPAWN_NICE    19
 
-/* these descriptors are closed if the kernel cannot close a range */
-
-#define PROF_SPAWN_FDS     65536
-
 /* ms; a program that was told to end is killed after this time */
 
 #define PROF_SPAWN_GRACE   200
 
-
-#ifndef SYS_close_range
-#define SYS_close_range        436
-#endif
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open         434
@@ -69,7 +62,6 @@ typedef struct {
 static pid_t prof_spawn_start(prof_spawn_ctx_t *ctx);
 static int prof_spawn_between(void *data);
 static int prof_spawn_program(void *data);
-static void prof_spawn_close_all(void);
 
 
 int
@@ -205,7 +197,7 @@ prof_spawn_program(void *data)
         _exit(127);
     }
 
-    prof_spawn_close_all();
+    prof_fds_close(3);
 
     argv[0] = (char *) (uintptr_t) ctx->path;
     argv[1] = NULL;
@@ -213,26 +205,4 @@ prof_spawn_program(void *data)
     (void) execve(ctx->path, argv, environ);
 
     _exit(127);
-}
-
-
-static void
-prof_spawn_close_all(void)
-{
-    int            fd, n;
-    struct rlimit  rl;
-
-    if (syscall(SYS_close_range, 3, ~0U, 0) == 0) {
-        return;
-    }
-
-    n = PROF_SPAWN_FDS;
-
-    if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < (rlim_t) n) {
-        n = rl.rlim_cur;
-    }
-
-    for (fd = 3; fd < n; fd++) {
-        close(fd);
-    }
 }

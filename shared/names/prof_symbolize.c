@@ -10,6 +10,7 @@
 
 
 #include "names/prof_helper.h"
+#include "names/prof_kernel_names.h"
 #include "names/prof_mangled.h"
 #include "names/prof_names.h"
 #include "names/prof_role.h"
@@ -101,8 +102,18 @@ prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
     uint32_t again)
 {
     int                rc;
-    uint32_t          *order;
+    uint32_t           kernel, *order;
     prof_symbolize_t   s;
+
+    (void) pthread_mutex_lock(&prof_symbolize_lock);
+
+    rc = prof_kernel_name_frames(p, &kernel);
+
+    (void) pthread_mutex_unlock(&prof_symbolize_lock);
+
+    if (rc != PROF_OK) {
+        return rc;
+    }
 
     memset(&s, 0, sizeof(prof_symbolize_t));
 
@@ -129,6 +140,10 @@ prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
         rc = prof_syscall_frames(p, s.calls);
     }
 
+    if (rc == PROF_OK && kernel) {
+        rc = prof_kernel_join(p);
+    }
+
     free(order);
     free(s.calls);
 
@@ -142,6 +157,7 @@ prof_profile_forget(void)
     (void) pthread_mutex_lock(&prof_symbolize_lock);
 
     prof_names_clear();
+    prof_kernel_forget();
     prof_helper_done();
 
     (void) pthread_mutex_unlock(&prof_symbolize_lock);

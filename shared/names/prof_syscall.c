@@ -49,6 +49,7 @@ static int prof_syscall_read(const prof_elf_t *elf, const prof_symbol_t *s,
     prof_syscall_code_t *code, uint8_t *buf);
 static const Elf64_Shdr *prof_syscall_section(const prof_elf_t *elf,
     uint64_t addr);
+static int prof_syscall_ways(prof_syscall_t *sc);
 static int prof_syscall_entries(prof_syscall_t *sc, prof_series_t *s);
 static uint32_t prof_syscall_number(const prof_syscall_t *sc, uint32_t node);
 static int prof_syscall_node(prof_syscall_t *sc, uint32_t parent,
@@ -230,7 +231,7 @@ prof_syscall_frames(prof_profile_t *p, const prof_call_t *calls)
     sc.frames = calloc(PROF_SYSCALLS, sizeof(uint32_t));
     sc.nodes = calloc(p->nnodes, sizeof(uint32_t));
 
-    rc = sc.frames && sc.nodes ? PROF_OK : PROF_ERROR;
+    rc = sc.frames && sc.nodes ? prof_syscall_ways(&sc) : PROF_ERROR;
 
     for (i = 0; i < PROF_SERIES_MAX && rc == PROF_OK; i++) {
         rc = prof_syscall_entries(&sc, &p->series[i]);
@@ -240,6 +241,51 @@ prof_syscall_frames(prof_profile_t *p, const prof_call_t *calls)
     free(sc.nodes);
 
     return rc;
+}
+
+
+/*
+ * In a stack with functions of the kernel, the way to them becomes the frame of
+ * the call (see prof_kernel_names.h).
+ */
+
+static int
+prof_syscall_ways(prof_syscall_t *sc)
+{
+    uint32_t         i, call;
+    prof_node_t     *node;
+    prof_profile_t  *p;
+
+    p = sc->profile;
+
+    for (i = 0; i < p->nnodes; i++) {
+        node = &p->nodes[i];
+
+        if (node->parent == PROF_NONE
+            || p->frames[node->frame].type != PROF_TYPE_KERNEL
+            || p->frames[node->frame].name[0] != '\0'
+            || p->frames[p->nodes[node->parent].frame].type
+               == PROF_TYPE_KERNEL)
+        {
+            continue;
+        }
+
+        call = prof_syscall_number(sc, node->parent);
+
+        if (call == 0) {
+            continue;
+        }
+
+        if (sc->frames[call - 1] == 0
+            && prof_syscall_frame(sc, call - 1) != PROF_OK)
+        {
+            return PROF_ERROR;
+        }
+
+        node->frame = sc->frames[call - 1] - 1;
+    }
+
+    return PROF_OK;
 }
 
 
@@ -281,6 +327,13 @@ prof_syscall_number(const prof_syscall_t *sc, uint32_t node)
     const prof_profile_t  *p;
 
     p = sc->profile;
+
+    /* also one that was added, which "calls" does not have */
+
+    if (p->frames[p->nodes[node].frame].type == PROF_TYPE_KERNEL) {
+        return 0;
+    }
+
     number = sc->calls[p->nodes[node].frame].number;
 
     for (level = 0; level < PROF_SYSCALL_CALLERS; level++) {

@@ -13,13 +13,26 @@ uint32_t
 prof_fold(prof_tree_t *t, uint32_t node, const prof_record_t *rec,
     uintptr_t empty, prof_stats_t *st)
 {
+    uint64_t  lost;
+
     if (rec->end) {
         node = prof_tree_frame(t, node, rec->end, st);
     }
 
-    node = prof_tree_stack(t, node, rec->pcs, rec->nframes, st);
+    lost = st->lost_tree;
 
-    return (node == PROF_NONE) ? prof_tree_frame(t, node, empty, st) : node;
+    node = prof_tree_stack(t, node, rec->pcs + rec->nkernel,
+                           rec->nframes - rec->nkernel, st);
+
+    if (node == PROF_NONE) {
+        node = prof_tree_frame(t, node, empty, st);
+    }
+
+    if (rec->nkernel && st->lost_tree == lost) {
+        node = prof_tree_stack(t, node, rec->pcs, rec->nkernel, st);
+    }
+
+    return node;
 }
 
 

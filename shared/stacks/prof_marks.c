@@ -59,9 +59,11 @@ prof_marks_stack(const prof_marks_t *m, prof_record_t *rec)
         return;
     }
 
-    for (i = 0; i < rec->nframes; i++) {
+    for (i = rec->nkernel; i < rec->nframes; i++) {
 
-        if (prof_unwind_mark(m->unwind, m->n, &rec->pcs[i], i) != PROF_OK) {
+        if (prof_unwind_mark(m->unwind, m->n, &rec->pcs[i], i - rec->nkernel)
+            != PROF_OK)
+        {
             rec->nframes = i + 1;
             rec->end = PROF_FRAME_NO_UNWIND;
         }

@@ -20,6 +20,7 @@
 
 #include "base/prof_base.h"
 #include "base/prof_trace.h"
+#include "kernel/prof_kernel.h"
 
 
 /* large enough for 3,500 stacks of 24 frames between two drains */
@@ -41,7 +42,8 @@ typedef struct {
     uint32_t      size;         /* size of the record, a multiple of 8 */
     uint32_t      nframes;      /* or PROF_RING_FILLER */
     uint32_t      end;          /* as prof_walk() sets it */
-    uint32_t      state;        /* prof_record_state_e */
+    uint16_t      state;        /* prof_record_state_e */
+    uint16_t      nkernel;      /* the first frames, which are the kernel's */
     uint64_t      wall;         /* clocks at the sample */
     uint64_t      cpu;
     uint64_t      dropped;      /* earlier records that were dropped */
@@ -52,7 +54,8 @@ typedef struct {
 
 
 #define PROF_RECORD_MAX                                                       \
-    (sizeof(prof_record_t) + PROF_MAX_DEPTH * sizeof(uintptr_t))
+    (sizeof(prof_record_t)                                                    \
+     + (PROF_KERNEL_DEPTH + PROF_MAX_DEPTH) * sizeof(uintptr_t))
 
 
 typedef struct {

@@ -38,6 +38,8 @@ typedef struct {
     const prof_unwind_t  *unwind;
     prof_walk_cache_t    *cache;
     prof_stats_t         *stats;
+    prof_kernel_ring_t   *kernel;   /* NULL: the kernel's stacks are not
+                                       known */
 } prof_walker_t;
 
 
@@ -45,6 +47,7 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Walks the stack of the context into the record: sets its frames and "end".
+ * The frames begin with those of the kernel.
  *
  * stack  the thread's stack: the bounds of other stacks are unknown; NULL:
  *        "top" is valid for the stack of the context

@@ -15,11 +15,18 @@ prof_take(prof_record_t *rec, const prof_walker_t *w, const ucontext_t *uc,
 {
     prof_regs_t  regs;
 
+    prof_arch_regs(&regs, uc);
+
     if (stack) {
-        prof_arch_regs(&regs, uc);
         top = prof_stack_top(stack, regs.sp, top);
     }
 
-    rec->nframes = prof_walk(w->unwind, w->cache, uc, top, rec->pcs,
-                             PROF_MAX_DEPTH, w->stats, &rec->end);
+    rec->nkernel = w->kernel ? prof_kernel_take(w->kernel, regs.pc, regs.sp,
+                                                rec->pcs)
+                             : 0;
+
+    rec->nframes = rec->nkernel
+                   + prof_walk(w->unwind, w->cache, uc, top,
+                               rec->pcs + rec->nkernel, PROF_MAX_DEPTH,
+                               w->stats, &rec->end);
 }

@@ -1,0 +1,39 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The directive profile_kernel: a process that keeps the privileges to open
+ * what samples need for stacks of the kernel.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_KERNEL_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_KERNEL_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "core/ngx_http_profile_conf.h"
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Starts the process for the workers of a configuration.  That of the last
+ * configuration ends when its workers have ended.  Called in the master, before
+ * the workers start.
+ */
+void ngx_http_profile_kernel_init(ngx_cycle_t *cycle,
+    ngx_http_profile_main_conf_t *pmcf);
+
+/* this process does not use it any more */
+void ngx_http_profile_kernel_close(void);
+
+/* "on", "off", or the reason why samples have no stacks of the kernel */
+const char *ngx_http_profile_kernel_state(void);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_KERNEL_H_INCLUDED_ */

@@ -1,0 +1,133 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The stacks of the kernel below sampled code.
+ *
+ * A sample is taken by a signal of a timer.  When the timer expires, the kernel
+ * generates the signal in its timer interrupt, and passes its own tracepoint
+ * signal:signal_generate.  A perf event on this tracepoint writes the kernel's
+ * stack of this moment to a ring, which the signal handler reads.  So the stack
+ * in the kernel and the stack in the process are of the same moment.  The
+ * record also has the registers of the process, by which the handler checks
+ * this.
+ *
+ * Only a privileged process may open such events.  Workers have given up their
+ * privileges, so they ask a process of their own, the "opener".  It opens the
+ * event for a thread of the process that asks, and for nothing else, and passes
+ * its descriptor.  The process maps the ring and closes the descriptor.  The
+ * event ends with the mapping.
+ */
+
+
+#ifndef _PROF_KERNEL_H_INCLUDED_
+#define _PROF_KERNEL_H_INCLUDED_
+
+
+#include "base/prof_base.h"
+
+
+/* frames kept of one stack in the kernel, and those of the interrupt */
+
+#define PROF_KERNEL_DEPTH    64
+#define PROF_KERNEL_RECORD   96
+
+/* functions by which the interrupt of a timer may enter the kernel */
+
+#define PROF_KERNEL_ENTRIES  16
+
+/* threads of a process that have rings */
+
+#define PROF_KERNEL_RINGS    16
+
+
+typedef struct {
+    uint64_t              start;
+    uint64_t              end;
+} prof_kernel_range_t;
+
+
+/* written when it is opened, then read by the thread's handler */
+
+typedef struct {
+    void                 *page;         /* struct perf_event_mmap_page */
+    char                 *data;
+    uint64_t              mask;         /* size of the data - 1 */
+    uint32_t              nentries;
+    prof_kernel_range_t   entries[PROF_KERNEL_ENTRIES];
+} prof_kernel_ring_t;
+
+
+/* a function of the kernel; names are sorted by start */
+
+typedef struct {
+    uint64_t              start;
+    uint64_t              end;
+    const char           *name;
+} prof_kernel_symbol_t;
+
+
+typedef struct {
+    prof_kernel_symbol_t  *symbols;
+    uint32_t               n;
+    char                  *text;        /* the names are in it */
+} prof_kernel_symbols_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/*
+ * Starts the opener.  It is a copy of this process without descriptors, and
+ * ends when no process has the socket any more.  titled() is called in it
+ * first, unless it is NULL.  Returns the socket, which forked processes
+ * inherit, or -1 with *err set to a static text.
+ * Context: a process with one thread that may open events.
+ */
+int prof_kernel_opener(void (*titled)(void), const char **err);
+
+/* the socket to be used by this process from now on, or -1 */
+void prof_kernel_use(int sock);
+
+/*
+ * Opens the ring of a thread of this process that is sampled by "signo".
+ * Returns NULL if this process has no opener, the event could not be opened, or
+ * PROF_KERNEL_RINGS are open.  It waits for the opener for at most 20 ms.
+ * Context: the main thread; not in a signal.
+ */
+prof_kernel_ring_t *prof_kernel_open(int tid, int signo);
+
+/* no handler reads the ring any more; NULL is ignored */
+void prof_kernel_close(prof_kernel_ring_t *ring);
+
+/* why the last ring was not opened: a static text; NULL: it was */
+const char *prof_kernel_error(void);
+
+/*
+ * Takes the newest stack out of the ring.  pc and sp are those of the context
+ * that the signal interrupted.  pcs has room for PROF_KERNEL_DEPTH addresses
+ * and receives them from the innermost on: an interrupted instruction, then
+ * return addresses.  Returns their number: 0 if the process was interrupted in
+ * its own code, or if the stack is not known.
+ * Context: signal handler of the ring's thread (prof_kernel_sig.c).
+ */
+uint32_t prof_kernel_take(prof_kernel_ring_t *ring, uintptr_t pc,
+    uintptr_t sp, uintptr_t *pcs);
+
+/*
+ * Asks the opener for the kernel's functions.  PROF_ERROR: they are not known.
+ * Context: any thread, one at a time; not in a signal.
+ */
+int prof_kernel_symbols(prof_kernel_symbols_t *syms);
+void prof_kernel_symbols_free(prof_kernel_symbols_t *syms);
+
+/* reads a file as /proc/kallsyms is */
+int prof_kernel_symbols_read(prof_kernel_symbols_t *syms, int fd);
+
+/* the function of an address, or NULL */
+const prof_kernel_symbol_t *prof_kernel_symbol(
+    const prof_kernel_symbols_t *syms, uint64_t addr);
+
+PROF_HIDDEN_END
+
+
+#endif /* _PROF_KERNEL_H_INCLUDED_ */
