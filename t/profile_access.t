@@ -230,19 +230,21 @@ my $arg = 'performance_bar=flamegraph';
 
 # addresses
 
-is(got('default', '/a'), 'a profile', 'default, 127.0.0.1');
+is(got('default', '/a'), 'a profile', 'by default, 127.0.0.1 may profile');
 is(got('default', '/a', 'X-Real-IP: 127.5.6.7'), 'a profile',
-   'default, 127.0.0.0/8');
-is(got('default', '/a', 'X-Real-IP: ::1'), 'a profile', 'default, ::1');
+   'by default, 127.0.0.0/8 may profile');
+is(got('default', '/a', 'X-Real-IP: ::1'), 'a profile',
+    'by default, ::1 may profile');
 
 for my $ip (qw/ 192.0.2.1 10.0.0.1 128.0.0.1 126.255.255.255 0.0.0.0
                 255.255.255.254 ::2 fe80::1 2001:db8::1 ::ffff:10.0.0.1 /)
 {
-    is(got('default', '/a', "X-Real-IP: $ip"), 'a', "default, not $ip");
+    is(got('default', '/a', "X-Real-IP: $ip"), 'a',
+        "by default, $ip may not profile");
 }
 
 is(got('default', '/a', 'X-Real-IP: ::ffff:127.0.0.1'), 'a profile',
-   'default, ::ffff:127.0.0.1');
+   'by default, ::ffff:127.0.0.1 may profile');
 
 for my $case ([ v4 => '192.0.2.0', 1 ], [ v4 => '192.0.2.127', 1 ],
               [ v4 => '192.0.2.128', 0 ], [ v4 => '198.51.100.7', 1 ],
@@ -258,67 +260,84 @@ for my $case ([ v4 => '192.0.2.0', 1 ], [ v4 => '192.0.2.127', 1 ],
     my ($list, $ip, $want) = @$case;
 
     is(got('default', "/$list/a", "X-Real-IP: $ip"),
-       $want ? 'a profile' : 'a', "profile_allow: $list, $ip");
+       $want ? 'a profile' : 'a', "profile_allow $list decides about $ip");
 }
 
 is(got('default', '/proxied/a', 'X-Real-IP: 192.0.2.1'), 'a profile',
-   'the address of the proxy can be a condition');
+   'profile_if may test the address of the proxy');
 
 my @unix = (unix => $t->testdir() . '/unix.sock');
 
-is(got_from(\@unix, 'default', '/a'), 'a profile', 'default, unix socket');
-is(got_from(\@unix, 'default', '/unix/a'), 'a profile', 'unix:, unix socket');
-is(got_from(\@unix, 'default', '/all/a'), 'a profile', 'all, unix socket');
-is(got_from(\@unix, 'default', '/v4/a'), 'a', 'not listed, unix socket');
+is(got_from(\@unix, 'default', '/a'), 'a profile',
+    'by default, clients of a unix socket may profile');
+is(got_from(\@unix, 'default', '/unix/a'), 'a profile',
+    '"unix:" admits clients of a unix socket');
+is(got_from(\@unix, 'default', '/all/a'), 'a profile',
+    '"all" admits clients of a unix socket');
+is(got_from(\@unix, 'default', '/v4/a'), 'a',
+    'a list without unix: refuses clients of a unix socket');
 is(got_from(\@unix, 'default', '/a', 'X-Real-IP: 192.0.2.1'), 'a',
-   'default, unix socket with another address behind it');
+   'by default, a remote client behind a unix socket may not profile');
 is(got_from(\@unix, 'default', '/v4/a', 'X-Real-IP: 192.0.2.1'), 'a profile',
-   'address behind a unix socket');
+   'a listed address behind a unix socket may profile');
 
 SKIP: {
     skip 'no IPv6', 2 unless $listen_v6;
 
     my $s = IO::Socket::IP->new(PeerHost => '::1', PeerPort => port(8082));
     is(got_from([ socket => $s ], 'default', '/a'), 'a profile',
-       'default, ::1 itself');
+       'by default, a connection from ::1 may profile');
 
     $s = IO::Socket::IP->new(PeerHost => '::1', PeerPort => port(8082));
     is(got_from([ socket => $s ], 'default', '/v4/a'), 'a',
-       'not listed, ::1 itself');
+       'a list without ::1 refuses a connection from ::1');
 }
 
 # realip of a location runs before the content: what it says counts
 
-is(got('condition', '/late/a'), 'a profile', 'realip of a location');
+is(got('condition', '/late/a'), 'a profile',
+    'realip of a location applies to profile_allow');
 is(got('condition', '/late/a', 'X-Real-IP: 192.0.2.1'), 'a',
-   'realip of a location, another address');
+   'an address that realip of a location sets may be refused');
 
 
 # conditions
 
-is(got('condition', '/0/a'), 'a', 'condition: 0');
-is(got('condition', '/empty/a'), 'a', 'condition: empty');
-is(got('condition', '/1/a'), 'a profile', 'condition: 1');
-is(got('condition', '/00/a'), 'a profile', 'condition: 00 is not 0');
-is(got('condition', '/off/a'), 'a profile', 'condition: any other text');
+is(got('condition', '/0/a'), 'a', 'profile_if refuses the value 0');
+is(got('condition', '/empty/a'), 'a', 'profile_if refuses an empty value');
+is(got('condition', '/1/a'), 'a profile', 'profile_if admits the value 1');
+is(got('condition', '/00/a'), 'a profile',
+    'profile_if admits the value 00, which is not 0');
+is(got('condition', '/off/a'), 'a profile',
+    'profile_if admits any other text');
 
-is(got('condition', '/cookie/a'), 'a', 'no cookie');
-is(got('condition', '/cookie/a', 'Cookie: profile=1'), 'a profile', 'cookie');
-is(got('condition', '/cookie/a', 'Cookie: profile=0'), 'a', 'cookie is 0');
-is(got('condition', '/cookie/a', 'Cookie: profile='), 'a', 'cookie is empty');
+is(got('condition', '/cookie/a'), 'a',
+    'a condition on a cookie refuses a request without it');
+is(got('condition', '/cookie/a', 'Cookie: profile=1'), 'a profile',
+    'a condition on a cookie admits a request with it');
+is(got('condition', '/cookie/a', 'Cookie: profile=0'), 'a',
+    'a cookie with the value 0 is refused');
+is(got('condition', '/cookie/a', 'Cookie: profile='), 'a',
+    'an empty cookie is refused');
 
-is(got('condition', '/two/a'), 'a', 'two arguments, none');
-is(got('condition', '/two/a?b=0'), 'a', 'two arguments, one is 0');
+is(got('condition', '/two/a'), 'a',
+    'a condition on two empty arguments refuses');
+is(got('condition', '/two/a?b=0'), 'a',
+    'a condition on two arguments, of which one is 0, refuses');
 is(got('condition', '/two/a?a=0&b=0'), 'a profile',
-   'two arguments: 00');
+   'a condition on two arguments with the value 00 admits');
 
-is(got('condition', '/map/a'), 'a', 'map, default');
-is(got('condition', '/map/a', 'X-Map: yes'), 'a profile', 'map, yes');
-is(got('condition', '/map/a', 'X-Map: no'), 'a', 'map, no');
-is(got('condition', '/set/a'), 'a', 'set');
-is(got('condition', '/set/a', 'X-Set: yes'), 'a profile', 'set by an if');
+is(got('condition', '/map/a'), 'a', 'the default of a map may refuse');
+is(got('condition', '/map/a', 'X-Map: yes'), 'a profile',
+    'a value of a map may admit');
+is(got('condition', '/map/a', 'X-Map: no'), 'a',
+    'a value of a map may refuse');
+is(got('condition', '/set/a'), 'a', 'a variable of "set" may refuse');
+is(got('condition', '/set/a', 'X-Set: yes'), 'a profile',
+    'a variable that "if" sets may admit');
 
-is(got('condition', '/args/a'), 'a', 'the trigger itself is not seen');
+is(got('condition', '/args/a'), 'a',
+    'a condition on $args does not see the trigger');
 
 
 # links that are signed, and that expire
@@ -327,33 +346,41 @@ my $expires = int(time()) + 1000;
 my $past = int(time()) - 10;
 my $good = link_md5("secret /secure/a $expires");
 
-is(got('condition', '/secure/a'), 'a', 'secure link, none');
+is(got('condition', '/secure/a'), 'a',
+    'a request without a secure link is refused');
 is(got('condition', "/secure/a?md5=$good&expires=$expires"), 'a profile',
-   'secure link');
+   'a secure link is admitted');
 is(got('condition', "/secure/a?md5=$good&expires=" . ($expires + 1)), 'a',
-   'secure link, wrong');
+   'a wrong secure link is refused');
 is(got('condition', '/secure/a?md5=' . link_md5("secret /secure/a $past")
-                    . "&expires=$past"), 'a', 'secure link, expired');
+                    . "&expires=$past"), 'a',
+    'an expired secure link is refused');
 is(http_get("/secure/a?$arg&md5=$good&expires=$expires",
             headers => [ 'Host: condition' ])->header('X-Profiled-Status'),
-   200, 'secure link, behind the trigger');
+   200, 'a secure link may follow the trigger');
 
 
 # roles
 
-is(got('condition', '/role/a', 'X-User: admin'), 'a profile', 'role');
-is(got('condition', '/role/a', 'X-User: guest'), 'a', 'another role');
-is(got('condition', '/role/a'), 401, 'no role at all');
+is(got('condition', '/role/a', 'X-User: admin'), 'a profile',
+    'a user of the required role is admitted');
+is(got('condition', '/role/a', 'X-User: guest'), 'a',
+    'a user of another role is refused');
+is(got('condition', '/role/a'), 401, 'a user without a role gets 401');
 
 
 # requests that are denied are requests
 
-is(got('condition', '/denied/a'), 'a profile', 'deny');
+is(got('condition', '/denied/a'), 'a profile',
+    'a request that "deny" refuses is profiled');
 is(http_get("/denied/a?$arg", headers => [ 'Host: condition' ])
-   ->header('X-Profiled-Status'), 403, 'deny, status');
-is(got('condition', '/denied-if/a'), 403, 'deny, and a condition');
+   ->header('X-Profiled-Status'), 403,
+    'the profile of a denied request has its status');
+is(got('condition', '/denied-if/a'), 403,
+    'a denied request does not fulfil a condition');
 is(http_get("/internal/a?$arg", headers => [ 'Host: condition' ])
-   ->header('X-Profiled-Status'), 404, 'internal');
+   ->header('X-Profiled-Status'), 404,
+    'the profile of an internal location has the status 404');
 
 
 # Who was refused, and by what, is in the log: one line for each second at
@@ -377,10 +404,11 @@ my ($omitted) = (grep { /192\.0\.2\.77/ } @lines)[-1]
     =~ /refused by "profile_allow", (\d+) more not logged/;
 
 cmp_ok(scalar @lines, '>=', 1, 'refused requests are logged');
-cmp_ok(scalar @lines, '<=', $seconds, 'one line for a second');
-cmp_ok($omitted, '>', 0, 'how many are left out');
+cmp_ok(scalar @lines, '<=', $seconds,
+    'at most one refusal in a second is logged');
+cmp_ok($omitted, '>', 0, 'the log has the number of omitted messages');
 like($lines[-1], qr/\[info\] .*trigger "performance_bar".*client: 192\.0\.2\.77/,
-     'level, trigger and client');
+     'the message has the level info, the trigger and the client');
 
 refused_once('condition', '/0/a', qr/trigger "performance_bar" refused by/
              . ' "profile_if"', 'condition');
@@ -388,9 +416,10 @@ refused_once('condition', '/0/a', qr/trigger "X-Profile" refused by/
              . ' "profile_if"', 'header', 'X-Profile: flamegraph');
 
 $t->write_file('error.log.before', $t->read_log());
-is(got('without', '/a'), 'a', 'profile_endpoint is off');
+is(got('without', '/a'), 'a',
+    'a location with profile_endpoint off ignores the trigger');
 unlike(substr($t->read_log(), length($t->read_file('error.log.before'))),
-       qr/profile: /, 'no line where profile_endpoint is off');
+       qr/profile: /, 'a location with profile_endpoint off logs no refusal');
 
 
 sub refused_once {
@@ -402,7 +431,7 @@ sub refused_once {
         @headers ? http_get($uri, headers => [ "Host: $host", @headers ])
                  : got($host, $uri);
         return $t->read_log() =~ /$re/;
-    }), "log, $name");
+    }), "the log names the reason: $name");
 }
 
 

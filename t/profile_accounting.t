@@ -100,26 +100,28 @@ $t->run();
 
 # one request, one turn
 
-is(http_get('/text?static')->status(), 200, 'static');
+is(http_get('/text?static')->status(), 200, 'a static file is served');
 my $l = line('/text?static');
 
-is($l->{turns}, 1, 'static: one turn');
-cmp_ok($l->{cpu}, '>', 0, 'static: CPU time');
-cmp_ok($l->{longest}, '>', 0, 'static: longest turn');
-is($l->{samples}, 0, 'static: no samples');
-is($l->{id}, '-', 'static: no profile');
-like($l->{$_}, qr/^\d+\.\d{6}$/, "static: $_ is seconds")
+is($l->{turns}, 1, 'a static file takes one turn');
+cmp_ok($l->{cpu}, '>', 0, 'a static file uses CPU time');
+cmp_ok($l->{longest}, '>', 0, 'a static file has a longest turn');
+is($l->{samples}, 0, 'an accounted request has no samples');
+is($l->{id}, '-', 'an accounted request has no profile');
+like($l->{$_}, qr/^\d+\.\d{6}$/, "$_ of a static file is in seconds")
     for qw/ cpu wait stall longest /;
 like($l->{timing}, qr{
     ^nginx-total;dur=\d+\.\d{3},[ ]
     nginx-cpu;dur=\d+\.\d{3},[ ]
     nginx-wait;dur=\d+\.\d{3},[ ]
-    nginx-stall;dur=\d+\.\d{3}$ }x, 'static: Server-Timing');
+    nginx-stall;dur=\d+\.\d{3}$ }x,
+    'Server-Timing lists the times of a static file');
 sums($l, 'static');
 
-is(http_get('/text?other', port => 8082)->status(), 200, 'not accounted');
+is(http_get('/text?other', port => 8082)->status(), 200,
+    'a server without accounting serves the file');
 $l = line('/text?other');
-is($l->{$_}, '-', "not accounted: no $_")
+is($l->{$_}, '-', "$_ is empty without accounting")
     for qw/ cpu wait stall turns longest samples id timing /;
 
 
@@ -141,7 +143,7 @@ print $sock "\r\n";
 1 while sysread($sock, my $buf, 4096);
 
 $l = line('/text?slow');
-cmp_ok($l->{wait}, '>=', 0.28, 'header: waits');
+cmp_ok($l->{wait}, '>=', 0.28, 'a request to an upstream waits');
 sums($l, 'header');
 
 
@@ -150,19 +152,21 @@ sums($l, 'header');
 my $r = http_get('/upstream?timing');
 my ($total, $cpu) = $r->header('Server-Timing')
                     =~ /nginx-total;dur=([\d.]+), nginx-cpu;dur=([\d.]+)/;
-cmp_ok($total, '>=', 290, 'Server-Timing: total at the header');
-cmp_ok($cpu, '<', 200, 'Server-Timing: cpu');
+cmp_ok($total, '>=', 290, 'the total in the header contains the wait');
+cmp_ok($cpu, '<', 200, 'the CPU time in the header does not contain the wait');
 like($r->header('Server-Timing'), qr/, nginx-upstream;dur=(29\d|[3-9]\d\d)$/,
-     'Server-Timing: upstream');
+     'the header has the time of the upstream');
 
 like(http_get('/cached')->header('Server-Timing'),
-     qr/nginx-upstream;dur=(19\d|[2-9]\d\d)/, 'Server-Timing: cache miss');
+     qr/nginx-upstream;dur=(19\d|[2-9]\d\d)/,
+    'the header of a cache miss has the time of the upstream');
 
 $r = http_get('/cached');
 unlike($r->header('Server-Timing'), qr/nginx-upstream/,
-       'Server-Timing: nothing of the upstream from a cache');
+       'the header of a cache hit has no time of an upstream');
 ($total) = $r->header('Server-Timing') =~ /nginx-total;dur=([\d.]+)/;
-cmp_ok($total, '<', 150, 'Server-Timing: total of this request');
+cmp_ok($total, '<', 150,
+    'the total of a cache hit is that of its own request');
 
 
 # the worker runs something else
@@ -193,22 +197,25 @@ http_end($_) for $waiting, $busy, $queued;
 my $took = time() - $begin;
 
 $l = line('/busy');
-cmp_ok($l->{longest}, '>=', $stalled, 'busy: longest turn');
-cmp_ok($l->{cpu}, '>', 0.01, 'busy: CPU time');
-cmp_ok($l->{cpu}, '<=', $l->{rt} + 0.002, 'busy: not more than it took');
+cmp_ok($l->{longest}, '>=', $stalled,
+    'the longest turn of a busy request contains its work');
+cmp_ok($l->{cpu}, '>', 0.01, 'a busy request uses CPU time');
+cmp_ok($l->{cpu}, '<=', $l->{rt} + 0.002,
+    'a busy request uses no more CPU time than it took');
 sums($l, 'busy');
 
 $l = line('/held?stalled');
-cmp_ok($l->{stall}, '>=', $stalled, 'stalled: stall');
-cmp_ok($l->{stall}, '<=', $took + 0.005, 'stalled: not longer');
+cmp_ok($l->{stall}, '>=', $stalled, 'a request behind a busy one has a stall');
+cmp_ok($l->{stall}, '<=', $took + 0.005,
+    'the stall is not longer than the busy request');
 sums($l, 'stalled');
 
 # nginx does not know yet that it is there
 
 $l = line('/text?queued');
-is($l->{turns}, 1, 'queued: one turn');
+is($l->{turns}, 1, 'a request in the listen queue takes one turn');
 cmp_ok($l->{wait} + $l->{stall} + $l->{longest}, '<', $stalled,
-       'queued: nothing of the time in which nginx did not accept it');
+       'the time in the listen queue does not count');
 sums($l, 'queued');
 
 
@@ -216,11 +223,12 @@ sums($l, 'queued');
 
 my $p = profile_get('/upstream?captured');
 $l = line_like(qr/^\/upstream\?captured/);
-is($l->{id}, $p->response()->header('X-Profile-Id'), 'captured: id');
-cmp_ok($l->{turns}, '>=', 3, 'captured: turns');
-cmp_ok($l->{wait}, '>=', 0.28, 'captured: wait');
+is($l->{id}, $p->response()->header('X-Profile-Id'),
+    'the log has the id of a captured request');
+cmp_ok($l->{turns}, '>=', 3, 'a captured request takes at least three turns');
+cmp_ok($l->{wait}, '>=', 0.28, 'a captured request waits');
 cmp_ok($p->profile('wall')->weight_below(qr/^upstream first byte/), '>=', 0.28e9,
-       'captured: profile');
+       'the profile shows the wait for the upstream');
 sums($l, 'captured');
 
 
@@ -233,7 +241,7 @@ print $k map { "GET /text?pipe$_ HTTP/1.1\r\nHost: localhost\r\n"
 
 for (1 .. 5) {
     $l = line("/text?pipe$_");
-    is($l->{turns}, 1, "pipelined $_: one turn") if $_ < 5;
+    is($l->{turns}, 1, "a pipelined $_ takes one turn") if $_ < 5;
     sums($l, "pipelined $_");
 }
 
@@ -254,15 +262,18 @@ my @lines = map { parsed($_) }
             split /\n/, substr $t->read_file('times.log'), $log;
 my $accounted = sum0(map { $_->{cpu} } @lines);
 
-is($got->{failed}, 0, 'load: no request failed');
-cmp_ok(scalar @lines, '>=', $got->{requests}, 'load: all are logged');
-cmp_ok(abs($accounted / $used - 1), '<=', 0.05, 'load: CPU times add up')
+is($got->{failed}, 0, 'no request fails under load');
+cmp_ok(scalar @lines, '>=', $got->{requests},
+    'all requests are logged under load');
+cmp_ok(abs($accounted / $used - 1), '<=', 0.05,
+    'CPU times add up to that of the workers')
     or diag("$accounted of $used s in ", scalar @lines, ' requests');
 
 # a machine that is busy may stop the worker between two looks at the clock
 
 my @off = grep { off($_) > 0.0011 } @lines;
-cmp_ok(scalar @off, '<=', 0.01 * @lines, 'load: sums hold')
+cmp_ok(scalar @off, '<=', 0.01 * @lines,
+    'times of a request add up to its wall time')
     or diag(explain($off[0]));
 
 
@@ -272,9 +283,10 @@ sub waits {
     is(http_get("$uri?w")->status(), 200, $name);
     my $l = line("$uri?w");
 
-    cmp_ok($l->{turns}, '>=', 2, "$name: turns");
-    cmp_ok($l->{wait} + $l->{stall}, '>=', $seconds * 0.95, "$name: waits");
-    cmp_ok($l->{cpu}, '<', $seconds, "$name: does not run");
+    cmp_ok($l->{turns}, '>=', 2, "$name: the request takes several turns");
+    cmp_ok($l->{wait} + $l->{stall}, '>=', $seconds * 0.95,
+        "$name: the request waits");
+    cmp_ok($l->{cpu}, '<', $seconds, "$name: the wait uses no CPU time");
     sums($l, $name);
 }
 
@@ -284,7 +296,7 @@ sub sums {
     my ($l, $name) = @_;
 
     cmp_ok(off($l), '<=', max(0.0011, 0.01 * $l->{rt}),
-           "$name: it is the request's time") or diag(explain($l));
+           "$name: the times add up to the request time") or diag(explain($l));
 }
 
 

@@ -268,24 +268,27 @@ placed($_) for qw{ /page.html /plain/page.html /gzip/page.html /ssi/page.html
                    /gzip/long.html /small/long.html };
 
 like(body('/sub.html'), qr{^<p>a</p>$bar</body></html>$},
-     'in what sub_filter makes');
+     'a page that sub_filter changes gets the bar');
 like(body('/none.html'), qr{^<p>no end of the body </bod$bar$},
-     'without an end, at the end');
+     'a page without an end tag gets the bar at its end');
 like(body('/small/none.html'), qr{^<p>no end of the body </bod$bar$},
-     'without an end, small buffers');
+     'a page without an end tag in small buffers gets the bar');
 like(body('/ssi/include.html'),
      qr{^<p>a</p><p>tail</p>$bar</body></html><p>z</p>$},
-     'in what a subrequest brings, once');
+     'an end tag of a subrequest gets the bar, once');
 like(body('/small/held.html'),
      qr{^(?:<p>a</p>\ <\ b\ </bod>){100}$bar</body>$}x,
-     'bytes are held back many times');
-like(body('/status/404'), qr{404 Not Found.*$bar</body>}s, 'error page');
-like(body('/status/200'), qr{^<p>a</p>$bar$}, 'text of a directive');
+     'bytes may be held back many times');
+like(body('/status/404'), qr{404 Not Found.*$bar</body>}s,
+    'an error page gets the bar');
+like(body('/status/200'), qr{^<p>a</p>$bar$},
+    'the text of "return" gets the bar');
 like(page('/page.html', headers => [ 'Sec-Fetch-Dest: document' ]),
-     qr/$bar/, 'Sec-Fetch-Dest: document');
+     qr/$bar/, 'a request with "Sec-Fetch-Dest: document" gets the bar');
 like(page('/page.html', unix => $t->testdir() . '/bar.sock'), qr/$bar/,
-     'unix socket');
-like(page('/page.html', version => '1.0'), qr/$bar/, 'HTTP/1.0');
+     'a page by a unix socket gets the bar');
+like(page('/page.html', version => '1.0'), qr/$bar/,
+    'a page by HTTP/1.0 gets the bar');
 
 
 # nothing waits for the end
@@ -295,7 +298,7 @@ for my $uri (qw{ /late/split /late/rest }) {
     my $got = '';
 
     wait_for(sub { sysread($s, $got, 65536, length($got)); $got =~ /first/ });
-    like($got, qr/first/, "$uri, what is there is sent");
+    like($got, qr/first/, "the first part of $uri is sent at once");
     go_on($t);
     wait_for(sub { !sysread($s, $got, 65536, length($got)) });
 
@@ -304,7 +307,7 @@ for my $uri (qw{ /late/split /late/rest }) {
     $got =~ s/0\r\n\r\n$//;
 
     like($got, qr{^<p>first</p><p>second</p>$bar(?:</body></html>)?$},
-         "$uri, in what comes later");
+         "the later part of $uri gets the bar");
 }
 
 
@@ -313,40 +316,47 @@ for my $uri (qw{ /late/split /late/rest }) {
 my $r = page('/plain/page.html');
 my $plain = http_get('/plain/page.html', port => 8081);
 
-is($r->header('Cache-Control'), 'private, no-store', 'cache control');
-is($r->header($_), undef, "no $_") for qw/ ETag Last-Modified Accept-Ranges /;
-isnt($plain->header($_), undef, "$_ of the page")
+is($r->header('Cache-Control'), 'private, no-store',
+    'caches must not store a page with a bar');
+is($r->header($_), undef,
+    "a page with a bar has no $_") for qw/ ETag Last-Modified Accept-Ranges /;
+isnt($plain->header($_), undef, "the page without a bar has a header $_")
     for qw/ ETag Last-Modified Accept-Ranges /;
-is($r->header('Content-Length'), length($r->body()), 'length');
-cmp_ok($r->header('Content-Length') // 0, '>', length($page), 'longer');
+is($r->header('Content-Length'), length($r->body()),
+    'the length is that of the page with the bar');
+cmp_ok($r->header('Content-Length') // 0, '>', length($page),
+    'the page with the bar is longer');
 
 $r = page('/cached');
-is($r->header('Cache-Control'), 'private, no-store', 'other cache control');
-is(scalar(() = "$r" =~ /^Cache-Control:/mg), 1, 'one cache control');
-is($r->header($_), undef, "no other $_")
+is($r->header('Cache-Control'), 'private, no-store',
+    'the header Cache-Control of a page is replaced');
+is(scalar(() = "$r" =~ /^Cache-Control:/mg), 1,
+    'the page has one header Cache-Control');
+is($r->header($_), undef, "a page with a bar loses the header $_")
     for qw/ Expires Surrogate-Control Some-CDN-Cache-Control X-Accel-Expires
             Content-MD5 /;
-is($r->header('X-Kept'), 'yes', 'other headers are kept');
+is($r->header('X-Kept'), 'yes', 'other headers remain');
 
 $r = page('/plain/page.html', headers => [ 'Range: bytes=0-9' ]);
-is($r->status(), 200, 'no range of a page with a bar');
+is($r->status(), 200, 'a request for a range gets the whole page');
 
 $r = page('/gzip/page.html', headers => [ 'Accept-Encoding: gzip' ]);
-is($r->header('Content-Encoding'), 'gzip', 'compressed');
-like($r->content(), qr/$bar<\/BODY>/, 'compressed, with a bar');
-is($r->header('Cache-Control'), 'private, no-store', 'compressed, no store');
+is($r->header('Content-Encoding'), 'gzip', 'a page with a bar is compressed');
+like($r->content(), qr/$bar<\/BODY>/, 'the compressed page contains the bar');
+is($r->header('Cache-Control'), 'private, no-store',
+    'caches must not store the compressed page');
 
 like(page('/policy'), qr{ nonce="abc\+/="></script></BODY},
-     'nonce of the policy');
+     'the bar gets the nonce of the page\'s policy');
 like(page('/nonce'), qr{ nonce="a&quot;b&lt;c"></script></BODY},
-     'nonce of the directive');
+     'the bar gets the nonce of the directive, escaped');
 
 my %ids = map { page('/page.html') =~ /data-id="(\w+)"/ ? ($1 => 1) : () }
               1 .. 5;
 is(scalar keys %ids, 5, 'each page has its own id');
 
 like(http_post('/status/200', '', headers => [ 'Accept: text/html' ]),
-     qr/data-method="POST"/, 'POST');
+     qr/data-method="POST"/, 'a response to POST gets the bar');
 
 
 # what gets none, though it is for a client that may profile
@@ -377,22 +387,26 @@ for my $case (
 same('range of a script', '/plain/page.html', 8080, 'Sec-Fetch-Dest: empty',
      'Range: bytes=0-9');
 
-unlike(page('/off/page.html'), qr/bar\.js/, 'off in a location');
+unlike(page('/off/page.html'), qr/bar\.js/,
+    'a location may switch the bar off');
 unlike(page('/endpoint/page.html'), qr/bar\.js/,
-       'no bar where nobody profiles');
-unlike(page('/-/profile/status'), qr/bar\.js/, 'the console has none');
+       'a location without profile_endpoint has no bar');
+unlike(page('/-/profile/status'), qr/bar\.js/,
+    'a page of the console has no bar');
 unlike(page('/page.html?performance_bar=flamegraph'), qr/bar\.js/,
-       'a profile has none');
+       'a page that is a profile has no bar');
 unlike(page('/page.html?performance_bar=flamegraph&profile_format=folded'),
-       qr/_bar_body/, 'it is in no profile');
+       qr/_bar_body/, 'a profile does not contain the code of the bar');
 
 my $head = http_head('/plain/page.html', headers => [ 'Accept: text/html' ]);
-is($head->header('Content-Length'), length($page), 'HEAD');
-is($head->header('ETag'), $etag, 'HEAD, ETag');
+is($head->header('Content-Length'), length($page),
+    'HEAD returns the length of the page without a bar');
+is($head->header('ETag'), $etag,
+    'HEAD returns the ETag of the page without a bar');
 
 like($t->read_log(),
      qr/no bar in a page that came with "Content-Encoding: br"/,
-     'the log says why');
+     'the log names the reason for a missing bar');
 
 
 # clients without permission
@@ -405,24 +419,27 @@ same("not permitted, $_", $_, 8084)
 same('not permitted, data', '/plain/page.html', 8084,
      'Sec-Fetch-Dest: empty');
 
-unlike(page('/cookie/page.html'), qr/bar\.js|Server-Timing/, 'condition');
+unlike(page('/cookie/page.html'), qr/bar\.js|Server-Timing/,
+    'a client that profile_if refuses gets no bar');
 like(page('/cookie/page.html', headers => [ 'Cookie: profile=1' ]), qr/$bar/,
-     'condition that holds');
-unlike($t->read_log(), qr/refused/, 'no refusal was logged');
+     'a client that profile_if admits gets the bar');
+unlike($t->read_log(), qr/refused/, 'refusals of the bar are not logged');
 
 
 # data
 
 $r = http_get('/plain/page.html', headers => [ 'Sec-Fetch-Dest: empty' ]);
 like($r->header('Server-Timing') // '', qr/^profile;desc="[0-9a-f]{32}"$/,
-     'data');
-is($r->header('ETag'), $etag, 'data, ETag');
-is($r->body(), $page, 'data, body');
+     'data for a script gets an id in Server-Timing');
+is($r->header('ETag'), $etag, 'data for a script keeps its ETag');
+is($r->body(), $page, 'data for a script keeps its body');
 is(http_get('/page.html', headers => [ 'Sec-Fetch-Dest: image' ])
-       ->header('Server-Timing'), undef, 'images');
+       ->header('Server-Timing'), undef, 'an image gets no id');
 is(http_get('/page.html', headers => [ 'Accept: image/webp,*/*' ])
-       ->header('Server-Timing'), undef, 'images of old');
-is(http_get('/page.html')->header('Server-Timing'), undef, 'tools');
+       ->header('Server-Timing'), undef,
+    'an image for an old browser gets no id');
+is(http_get('/page.html')->header('Server-Timing'), undef,
+    'data for other tools gets no id');
 
 
 # facts
@@ -430,32 +447,36 @@ is(http_get('/page.html')->header('Server-Timing'), undef, 'tools');
 my ($id) = page('/proxy/page.html') =~ /data-id="(\w+)"/;
 my $facts = facts($id);
 
-is($facts->{method}, 'GET', 'facts, method');
-is($facts->{uri}, '/proxy/page.html', 'facts, URI');
-is($facts->{status}, 200, 'facts, status');
-is($facts->{protocol}, 'HTTP/1.1', 'facts, protocol');
-is($facts->{tls}, undef, 'facts, no TLS');
-is($facts->{connection_requests}, 1, 'facts, connection');
-like($facts->{worker}, qr/^\d+$/, 'facts, worker');
-cmp_ok($facts->{sent}, '>', length($page), 'facts, sent');
+is($facts->{method}, 'GET', 'facts contain the method');
+is($facts->{uri}, '/proxy/page.html', 'facts contain the URI');
+is($facts->{status}, 200, 'facts contain the status');
+is($facts->{protocol}, 'HTTP/1.1', 'facts contain the protocol');
+is($facts->{tls}, undef, 'facts without TLS have no version of it');
+is($facts->{connection_requests}, 1,
+    'facts contain the number of requests on the connection');
+like($facts->{worker}, qr/^\d+$/, 'facts contain the worker');
+cmp_ok($facts->{sent}, '>', length($page),
+    'facts contain the number of sent bytes');
 is($facts->{upstreams}[0]{peer}, '127.0.0.1:' . port(8082),
-   'facts, upstream');
-is($facts->{upstreams}[0]{status}, 200, 'facts, status of the upstream');
-like($facts->{upstreams}[0]{$_}, qr/^\d+$/, "facts, $_ of the upstream")
+   'facts contain the upstream server');
+is($facts->{upstreams}[0]{status}, 200,
+    'facts contain the status of the upstream');
+like($facts->{upstreams}[0]{$_}, qr/^\d+$/, "facts contain $_ of the upstream")
     for qw/ connect header response received /;
 
 my %answer = %{decode_json(http_get('/-/profile/bar/requests?id=a,,'
                                     . 'f' x 32 . ",$id")->content())};
-is(scalar @{$answer{requests}}, 1, 'facts, unknown ids');
+is(scalar @{$answer{requests}}, 1, 'facts of unknown ids are omitted');
 
 (my $path) = page('/page.html') =~ m{src="(/-/profile/bar\.js\?v=\w+)"};
 $r = http_get($path);
-is($r->status(), 200, 'script');
-like($r->header('Content-Type'), qr{^text/javascript}, 'script, type');
-like($r->header('Cache-Control'), qr/immutable/, 'script, cached');
-like($r->content(), qr/--prof-bg.*\.pill/s, 'script, styles');
+is($r->status(), 200, 'the script is served');
+like($r->header('Content-Type'), qr{^text/javascript},
+    'the script has the type of JavaScript');
+like($r->header('Cache-Control'), qr/immutable/, 'browsers cache the script');
+like($r->content(), qr/--prof-bg.*\.pill/s, 'the script contains its styles');
 unlike(http_get('/-/profile/bar.js?v=0')->header('Cache-Control'),
-       qr/immutable/, 'script of another version, not cached');
+       qr/immutable/, 'browsers do not cache the script for another version');
 
 
 # orders
@@ -476,47 +497,54 @@ for my $case (
     my ($name, $args, $want) = @$case;
 
     $r = http_post("/-/profile/bar/order?$args", '', @orderly);
-    is($r->status(), 400, "order, $name");
-    like($r->body(), qr/\Q$want\E/, "order, $name, error");
-    is($r->header('Set-Cookie'), undef, "order, $name, no cookie");
+    is($r->status(), 400, "an order with $name has the status 400");
+    like($r->body(), qr/\Q$want\E/,
+        "an order with $name gets an error that names the reason");
+    is($r->header('Set-Cookie'), undef, "an order with $name sets no cookie");
 }
 
 is(http_post('/-/profile/bar/order?method=GET&uri=/a&mode=wall', '')
-       ->status(), 403, 'order of another site');
+       ->status(), 403, 'an order of another site is refused');
 
 $r = order('POST', '/status/200', 'cpu');
 
 my $attributes = qr{Path=(/[^;]*); Max-Age=(\d+); HttpOnly; SameSite=Strict};
 
 like($r->header('Set-Cookie'), qr{^\w+=[\w.]+; $attributes$},
-     'order, the cookie is of this site and its path only');
+     'the cookie of an order is limited to its site and path');
 
 my ($order, $cookie) = @$r{qw/ id cookie /};
 
-is(recorded('POST', '/status/200'), undef, 'order, request without it');
-is(recorded('GET', '/status/200', $cookie), undef, 'order, another method');
-is(recorded('POST', '/status/404', $cookie), undef, 'order, another URI');
-is(recorded('POST', '/status/200/a', $cookie), undef, 'order, a URI below');
+is(recorded('POST', '/status/200'), undef,
+    'a request without the order is not recorded');
+is(recorded('GET', '/status/200', $cookie), undef,
+    'an order ignores another method');
+is(recorded('POST', '/status/404', $cookie), undef,
+    'an order ignores another URI');
+is(recorded('POST', '/status/200/a', $cookie), undef,
+    'an order ignores a URI below its own');
 is(recorded('POST', '/status/200', $cookie =~ s/=\K./x/r), undef,
-   'order, a guess');
+   'a guessed order has no effect');
 is(recorded('POST', '/status/200', $cookie =~ s/$order/A$order/r), undef,
-   'order, another id');
+   'an order with another id has no effect');
 
 $r = post('/status/200?a=b', $cookie);
-is($r->header('X-Profile-Id'), $order, 'order is taken');
-is($r->body(), '<p>a</p>', 'order, the response is the same');
+is($r->header('X-Profile-Id'), $order,
+    'an order records the request that fits');
+is($r->body(), '<p>a</p>', 'an order does not change the body');
 like($r->header('Set-Cookie'), qr{^\w+=; Path=/status/200; Max-Age=0;},
-     'order, the response removes the cookie');
+     'the response removes the cookie of the order');
 
 my $stored = wait_for(sub {
     my $r = http_get("/-/profile/bar/requests?profile=$order");
     return decode_json($r->content())->{profiles}[0];
 });
-is($stored, $order, 'order, the profile is stored');
+is($stored, $order, 'the profile of an order is stored');
 is(decode_json(http_get("/-/profile/p/$stored.json")->content())->{mode},
-   'cpu', 'order, mode');
+   'cpu', 'the profile has the mode of the order');
 
-is(recorded('POST', '/status/200', $cookie), undef, 'order, once only');
+is(recorded('POST', '/status/200', $cookie), undef,
+    'an order records one request only');
 
 # the application
 
@@ -533,12 +561,13 @@ for my $case (
     my ($cookies, $want, $site) = @$case;
 
     is(http_get('/status/echo', headers => [ "Cookie: $cookies" ])->body(),
-       "<$want|$site>", "order, what the application sees, $want");
+       "<$want|$site>", "the application sees only its own cookies: $want");
 }
 
 is(http_post('/status/echo', '',
              headers => [ "Cookie: site=a; $cookie" ])->body(),
-   '<site=a|a>', 'order is taken, what the application sees');
+   '<site=a|a>',
+    'the application sees only its own cookies of a recorded request');
 
 # several headers, and an order that is the only cookie of its header
 
@@ -562,11 +591,11 @@ for my $case (
 
     is(sent(http_get('/headers/', headers => [ 'A: 1', @$headers, 'B: 2' ])
                 ->body()),
-       $want, 'order, the headers that the application sees');
+       $want, 'the application sees only its own headers');
 }
 
 is(sent(http("GET /headers/ HTTP/1.0\r\nCookie: $cookie\r\n\r\n")->body()),
-   '', 'order, in the only header');
+   '', 'a header that contains only an order is removed');
 
 SKIP: {
     my $curl = `sh -c "curl -V 2>&1"` =~ /HTTP2/;
@@ -588,51 +617,53 @@ SKIP: {
         my (undef, $body) = $t->command(@curl, map { ('-H', "Cookie: $_") }
                                                @$cookies);
 
-        is(sent($body), $want, "order in HTTP/2, the application sees \"$want\"");
+        is(sent($body), $want, "in HTTP/2 the application sees \"$want\"");
     }
 }
 
 $cookie = order('GET', '/headers/', 'wall')->{cookie};
 like(http_get('/headers/', headers => [ 'Cookie: c=d', "Cookie: $cookie" ])
          ->header('X-Profile-Id') // '', qr/^[0-9a-f]{32}$/,
-     'order is taken from the second header');
+     'an order may be in the second header');
 
 # who may not profile
 
 $cookie = order('POST', '/cookie/page.html', 'wall')->{cookie};
 $r = post('/cookie/page.html', $cookie);
-is($r->header('X-Profile-Id'), undef, 'order, not permitted');
-is($r->header('Set-Cookie'), undef, 'order, not permitted, it goes on waiting');
+is($r->header('X-Profile-Id'), undef,
+    'an order needs the permission of the location');
+is($r->header('Set-Cookie'), undef,
+    'an order without permission keeps waiting');
 like(recorded('POST', '/cookie/page.html', "profile=1; $cookie") // '',
-     qr/^[0-9a-f]{32}$/, 'order, permitted');
+     qr/^[0-9a-f]{32}$/, 'an order with permission is recorded');
 
 $cookie = order('GET', '/plain/page.html', 'wall')->{cookie};
 is(http_get('/plain/page.html', port => 8084,
             headers => [ "Cookie: $cookie" ])->header('X-Profile-Id'), undef,
-   'order, by a client that may not profile');
+   'an order of a client that may not profile has no effect');
 
 # paths that a cookie cannot have, and those of other bytes
 
 like(order('GET', '/plain/page.html;a=b', 'wall')->header('Set-Cookie'),
-     qr{Path=/; }, 'order, a path with a semicolon');
+     qr{Path=/; }, 'the path of an order cannot contain a semicolon');
 
 $cookie = order('POST', '/status/%2532%2530%2530', 'wall')->{cookie};
 like(recorded('POST', '/status/%32%30%30', $cookie) // '',
-     qr/^[0-9a-f]{32}$/, 'order, a path as it was sent');
+     qr/^[0-9a-f]{32}$/, 'the path of an order may be sent with escapes');
 
 # canceled, and after a reload
 
 $r = http_post('/-/profile/bar/order?cancel=1&method=POST&uri=/status/200'
                . '&mode=wall', '', @orderly);
-is($r->status(), 204, 'order is canceled');
+is($r->status(), 204, 'an order can be canceled');
 like($r->header('Set-Cookie'), qr{^\w+=; Path=/status/200; Max-Age=0;},
-     'order is canceled, the cookie is removed');
+     'the cookie of a canceled order is removed');
 
 $cookie = order('POST', '/status/200', 'wall')->{cookie};
 $t->reload();
-is(facts($id)->{uri}, '/proxy/page.html', 'facts after a reload');
+is(facts($id)->{uri}, '/proxy/page.html', 'facts survive a reload');
 like(recorded('POST', '/status/200', $cookie) // '', qr/^[0-9a-f]{32}$/,
-     'order is taken after a reload');
+     'orders survive a reload');
 
 
 # configurations
@@ -659,7 +690,7 @@ for my $case (
         "%%MODULES%%\nevents { }\nhttp { server { listen 127.0.0.1:8089; "
         . "$directives } }\n");
 
-    like($out, $want, "configuration, $name");
+    like($out, $want, "nginx -t reports: $name");
 }
 
 
@@ -743,8 +774,8 @@ sub placed {
 
     my $n = ($got =~ s/$bar(?=<\/BODY>)//g);
 
-    is($n, 1, "$uri, one bar before the end");
-    ok($got eq $want, "$uri, all other bytes")
+    is($n, 1, "$uri gets one bar, before its end");
+    ok($got eq $want, "$uri keeps all other bytes")
         or diag(length($got) . ' of ' . length($want));
 }
 

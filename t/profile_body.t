@@ -83,8 +83,10 @@ for my $uri ('/proxy/', '/unbuffered/') {
     for my $len (0, 1, 100, 4096, 5000, length($body)) {
         my $r = http_post("$uri?$arg", substr($body, 0, $len));
 
-        is($r->header('X-Profiled-Status'), 200, "$uri, $len bytes");
-        is(sent(), substr($body, 0, $len), "$uri, $len bytes, the upstream");
+        is($r->header('X-Profiled-Status'), 200,
+            "a request to $uri with $len bytes is profiled");
+        is(sent(), substr($body, 0, $len),
+            "the upstream of $uri gets all $len bytes");
     }
 
     my $s = http(post($uri, $arg, 30), start => 1);
@@ -96,28 +98,33 @@ for my $uri ('/proxy/', '/unbuffered/') {
 
     my $p = ProfileTest::Profile->new(http_end($s));
 
-    is(sent(), 'first part' . 'second par' . 'third part', "$uri, in parts");
+    is(sent(), 'first part' . 'second par' . 'third part',
+        "a body in parts reaches the upstream of $uri");
     cmp_ok($p->json()->{profile_info}{waiting}, '>', 100e6,
-           "$uri, in parts, waiting for the client");
+           "the profile of $uri contains the wait for the client");
 }
 
 my $r = http(chunked('/proxy/', $arg, 'first', 'second', $body));
 
-is($r->header('X-Profiled-Status'), 200, 'chunked');
-is(sent(), "firstsecond$body", 'chunked, the upstream');
+is($r->header('X-Profiled-Status'), 200,
+    'a request with a chunked body is profiled');
+is(sent(), "firstsecond$body", 'the upstream gets the chunked body');
 
 SKIP: {
     skip 'no lua', 2 unless $lua;
 
     is(http_post("/lua/?$arg", 'x' x 1234)->header('X-Profiled-Status'), 200,
-       'lua');
-    ok(wait_for(sub { $t->read_log() =~ /BODY: 1234/ }), 'lua, body');
+       'a request with a body that Lua reads is profiled');
+    ok(wait_for(sub { $t->read_log() =~ /BODY: 1234/ }),
+        'Lua reads the whole body');
 }
 
 is(http_post("/refused/?$arg", 'body')->header('X-Profile-Id'), undef,
-   'not permitted');
-is(sent(), 'body', 'not permitted, the upstream');
-like((upstream_lines($t))[-1], qr/\?\Q$arg\E /, 'not permitted, arguments');
+   'a request without permission gets no profile');
+is(sent(), 'body',
+    'the upstream gets the body of a request without permission');
+like((upstream_lines($t))[-1], qr/\?\Q$arg\E /,
+    'the upstream gets the trigger of a request without permission');
 
 
 # 100-continue
@@ -134,16 +141,17 @@ for my $case ([ '/proxy/', $arg, 200, 200 ], [ '/return/', $arg, 200, 200 ],
 
     my $line = '';
     1 while $line !~ /\r\n\r\n/ && sysread($s, $line, 1, length($line));
-    like($line, qr{^HTTP/1\.1 100 Continue\r\n}, "continue, $uri?$args");
+    like($line, qr{^HTTP/1\.1 100 Continue\r\n},
+        "$uri?$args gets 100 Continue");
 
     syswrite($s, 'body');
     $r = http_end($s);
 
-    is($r->status(), $status, "continue, $uri?$args, status");
+    is($r->status(), $status, "$uri?$args gets its status");
     is($r->header('X-Profiled-Status'), $profiled,
-       "continue, $uri?$args, original");
+       "$uri?$args gets its original status");
     is(http($plain, socket => $s)->body(), "a\n",
-       "continue, $uri?$args, the next request");
+       "the connection serves a request after $uri?$args");
 }
 
 
@@ -159,8 +167,9 @@ for my $uri (qw{ /discard/a /return/ /none /proxy/ }) {
                      . $plain, start => 1);
 
         is(kind(http_end($s)), $args eq $arg ? 'a profile' : 400,
-           "$name, at once");
-        is(kind(http_end($s)), 'a', "$name, at once, the next request");
+           "$name: a body that is sent at once is read");
+        is(kind(http_end($s)), 'a',
+            "$name: the next request after such a body is answered");
 
         next if $uri eq '/proxy/' && $args eq $arg;
 
@@ -168,27 +177,28 @@ for my $uri (qw{ /discard/a /return/ /none /proxy/ }) {
                   start => 1);
 
         is(kind(http_end($s)), $args eq $arg ? 'a profile' : 400,
-           "$name, later");
+           "$name: a body that is sent later is read");
 
         syswrite($s, substr($plain, 0, 10));
         sleep(0.05);
         syswrite($s, substr($plain, 10));
 
         is(kind(http($plain, socket => $s)), 'a',
-           "$name, later, the next request");
+           "$name: the next request after a late body is answered");
 
         $s = http(chunked($uri, $args, $plain, $body) . $plain, start => 1);
 
         is(kind(http_end($s)), $args eq $arg ? 'a profile' : 400,
-           "$name, chunked");
-        is(kind(http_end($s)), 'a', "$name, chunked, the next request");
+           "$name: a chunked body is read");
+        is(kind(http_end($s)), 'a',
+            "$name: the next request after a chunked body is answered");
     }
 }
 
 $r = http(post('/return/', $wrong, 0, 'Transfer-Encoding: chunked')
           . "nonsense\r\n");
 
-is($r->status(), 400, 'broken chunks');
+is($r->status(), 400, 'a broken chunked body gets 400');
 
 
 # pipelines
@@ -202,24 +212,28 @@ my $s = http($plain . "GET /a?$arg HTTP/1.1\r\nHost: a\r\n\r\n" . $plain
 
 is(join(', ', map { kind(http_end($s)) } 1 .. 11),
    'a, a profile, a, 400, 400, a, a profile, a profile, a profile, a, '
-   . 'a profile', 'a pipeline');
+   . 'a profile', 'each request of a pipeline gets its own answer');
 
 # the library knows the method of the last request only
 
 ${*$s}{profile_test_method} = 'HEAD';
 $r = http_end($s);
 
-is($r->header('X-Profiled-Status'), 200, 'a pipeline, HEAD at its end');
+is($r->header('X-Profiled-Status'), 200,
+    'a HEAD request at the end of a pipeline is profiled');
 
 # a client that sends everything and then no more
 
 $s = http("GET /a?$arg HTTP/1.1\r\nHost: a\r\n\r\n" x 5 . $plain, start => 1);
 
 is(join(', ', map { kind(http_end($s)) } 1 .. 6),
-   'a profile, ' x 5 . 'a', 'profiles one after the other');
+   'a profile, ' x 5 . 'a',
+    'a connection serves several profiles in sequence');
 is(kind(http("GET /a?$arg HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-             socket => $s)), 'a profile', 'the last one on a connection');
-is(sysread($s, my $rest, 1), 0, 'the connection is closed');
+             socket => $s)), 'a profile',
+    'the last request on a connection may be profiled');
+is(sysread($s, my $rest, 1), 0,
+    'the connection is closed after "Connection: close"');
 
 
 # the body of the last request that the upstream got

@@ -101,7 +101,7 @@ $s = client();
 my @batch = map { [ request_of('/text', $_ % 3 ? 'accounted' : 'other') ] }
                 1 .. 20;
 print $s map { $_->[1] } @batch;
-is(scalar(answers($s, 20)), 20, 'pipelined');
+is(scalar(answers($s, 20)), 20, 'all pipelined requests are answered');
 close $s;
 
 # by turns, on several connections, some of which are left
@@ -130,7 +130,7 @@ ok(wait_for(sub {
     my @lines = split /\n/, $t->read_file('times.log');
     %lines = map { m{\?(\d+) (.*)} ? ($1 => $2) : () } @lines;
     return keys %lines == keys %sent;
-}), 'each is logged');
+}), 'each request is logged');
 
 my %wrong;
 
@@ -152,7 +152,8 @@ for my $n (keys %sent) {
                && $l{status} =~ /^($status|499)$/;
 }
 
-is_deeply($wrong{$_} || [], [], "its own times: $_") for 'other', @kinds;
+is_deeply($wrong{$_} || [], [],
+    "each request has its own times: $_") for 'other', @kinds;
 
 # they did last
 
@@ -161,7 +162,7 @@ my %lasted = map { ($sent{$_}[0] => 1) }
              grep { $sent{$_}[1] eq 'accounted' } keys %sent;
 
 is_deeply([ sort keys %lasted ], [ '/limited', '/threads', '/upstream' ],
-          'some last');
+          'only requests that wait get a lasting track');
 
 
 sub client {

@@ -126,40 +126,48 @@ ok(wait_for(sub {
     %said = map { /^(\S+asks=(\w+)\S*) (.*)/ ? ($2 => $3) : () }
             split /\n/, $t->read_file('said');
     return keys %said == 10;
-}), 'what was asked for is there') or diag($t->read_file('said'));
+}), 'scripts read all variables') or diag($t->read_file('said'));
 
 for my $name (sort keys %said) {
     my $got = values_of($name);
 
-    is($got->{turns}, $name eq 'later' ? 2 : 1, "$name: turns");
-    like($said{$name}, qr/^(.*) again: \1/, "$name: the same when asked again");
-    cmp_ok($got->{cpu_time}, '>', 0, "$name: CPU time");
-    cmp_ok($got->{longest_turn}, '>', 0, "$name: longest turn");
-    like($said{$name}, qr/nginx-total;dur=\d{1,3}\./, "$name: all of its time");
+    is($got->{turns}, $name eq 'later' ? 2 : 1,
+        "$name: the number of turns is right");
+    like($said{$name}, qr/^(.*) again: \1/,
+        "$name: a second read has the same values");
+    cmp_ok($got->{cpu_time}, '>', 0, "$name: the request has CPU time");
+    cmp_ok($got->{longest_turn}, '>', 0,
+        "$name: the request has a longest turn");
+    like($said{$name}, qr/nginx-total;dur=\d{1,3}\./,
+        "$name: Server-Timing has the total");
 }
 
 for my $name (qw/ alone last later /) {
-    cmp_ok(values_of($name)->{cpu_time}, '<', 0.01, "$name: is short");
+    cmp_ok(values_of($name)->{cpu_time}, '<', 0.01,
+        "$name: the request uses little CPU time");
 }
 
 for my $name (qw/ busy early /) {
     my $got = values_of($name);
 
     cmp_ok(abs($got->{cpu_time} - $used{$name}), '<', 0.004,
-           "$name: the CPU time that the worker has used");
-    cmp_ok($got->{longest_turn}, '>', 0.015, "$name: so is its turn");
+           "$name: the CPU time is that of the worker");
+    cmp_ok($got->{longest_turn}, '>', 0.015,
+        "$name: the turn is as long as the work");
 }
 
-cmp_ok(values_of('later')->{wait_time}, '>=', 0.0185, 'later: waits');
+cmp_ok(values_of('later')->{wait_time}, '>=', 0.0185,
+    'a request that waits has the time of its wait');
 like($said{early}, qr/ early: turns=1 cpu_time=0\.00/,
-     'asked before it is logged');
+     'a script may read the times before the log phase');
 
 my @third = map { values_of("third$_") } 1 .. 5;
 
 cmp_ok(scalar(grep { $_->{longest_turn} < 0.01 && $_->{cpu_time} < 0.01 }
-                   @third), '>=', 4, 'one in a row: its own');
+                   @third), '>=', 4,
+    'each request of a pipeline has its own times');
 cmp_ok(scalar(grep { $_->{stall_time} > 0.015 } @third), '>=', 1,
-       'one in a row: stalls by those before it');
+       'a request of a pipeline is stalled by earlier ones');
 
 
 # seconds of CPU time that the worker used meanwhile

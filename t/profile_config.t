@@ -74,7 +74,7 @@ config_ok('profile_allow may be given more than once',
           'profile_allow 127.0.0.1; profile_allow 10.0.0.1 ::1;', '', '');
 
 my ($status, $out) = $t->test_config("%%MODULES%%\nevents { }\n");
-is($status, 0, 'no http at all') or diag($out);
+is($status, 0, 'a configuration without http is valid') or diag($out);
 
 ($status, $out) = $t->test_config(<<'EOF');
 %%MODULES%%
@@ -84,7 +84,7 @@ EOF
 
 is($status, 0, 'low address bits are accepted');
 like($out, qr/warn.*low address bits of "10\.0\.0\.1\/8" in "profile_allow"/,
-     'low address bits are told');
+     'low address bits cause a warning');
 
 
 # values
@@ -179,66 +179,78 @@ my $header = 'X-Profile: flamegraph';
 
 my $info = info(get('defaults', "/a$query"));
 
-is($info->{mode}, 'wall', 'default mode');
-is($info->{frequency_asked}, 1000, 'default frequency');
+is($info->{mode}, 'wall', 'the default mode is wall');
+is($info->{frequency_asked}, 1000, 'the default frequency is 1000');
 is($info->{server}, 'defaults', 'the server is in the profile');
 is($info->{host}, 'defaults', 'the host is in the profile');
 
 my $r = get('values', "/a$query");
 
 like($r->header('Content-Disposition'), qr/-cpu-.*\.folded\.txt"$/,
-     'mode and format of the server');
+     'mode and format of the server apply');
 
 $info = info(get('values', "/a$query&profile_format=speedscope"));
 
-is($info->{mode}, 'cpu', 'mode of the server, format of the request');
-is($info->{frequency_asked}, 123, 'frequency of the server');
+is($info->{mode}, 'cpu',
+    'the request chooses its format, the server its mode');
+is($info->{frequency_asked}, 123, 'the frequency of the server applies');
 
 $info = info(get('values', "/other/a$query&stackprof_mode=cpu"));
 
-is($info->{mode}, 'cpu', 'mode of the request, format of the location');
+is($info->{mode}, 'cpu',
+    'the request chooses its mode, the location its format');
 is(info(get('values', "/other/a$query"))->{mode}, 'wall',
-   'mode of the location');
+   'the mode of the location applies');
 is(info(get('values', "/other/a$query"))->{location}, '/other/',
    'the location is in the profile');
 
-cmp_ok(phases(get('defaults', "/a$query")), '>', 1, 'spans');
-is(phases(get('no-spans', "/a$query")), 0, 'no spans');
+cmp_ok(phases(get('defaults', "/a$query")), '>', 1,
+    'stages are shown by default');
+is(phases(get('no-spans', "/a$query")), 0, 'profile_spans off hides stages');
 is(phases(get('defaults', "/a$query&profile_spans=off")), 0,
-   'no spans for a request');
+   'a request may hide stages');
 cmp_ok(phases(get('no-spans', "/a$query&profile_spans=on")), '>', 1,
-       'spans for a request');
+       'a request may show stages');
 is(phases(get('defaults', '/a', "$header; spans=off")), 0,
-   'no spans for a request, by a header');
+   'a header may hide stages');
 cmp_ok(phases(get('no-spans', '/a', "$header; spans=on")), '>', 1,
-       'spans for a request, by a header');
+       'a header may show stages');
 
-is(profiled(get('names', '/a?flame=flamegraph')), 1, 'other argument');
+is(profiled(get('names', '/a?flame=flamegraph')), 1,
+    'profile_arg renames the argument');
 is(profiled(get('names', "/a$query")), 0,
-   'other argument, not the default one');
-is(profiled(get('names', '/a', 'X-Flame: flamegraph')), 1, 'other header');
+   'with a renamed argument, the default one has no effect');
+is(profiled(get('names', '/a', 'X-Flame: flamegraph')), 1,
+    'profile_header renames the header');
 is(profiled(get('names', '/a', $header)), 0,
-   'other header, not the default one');
+   'with a renamed header, the default one has no effect');
 is(profiled(get('defaults', '/a?flame=flamegraph')), 0,
-   'argument of another server');
+   'an argument of another server has no effect');
 is(profiled(get('defaults', '/a', 'X-Flame: flamegraph')), 0,
-   'header of another server');
+   'a header of another server has no effect');
 
-is(profiled(get('no-arg', "/a$query")), 0, 'no argument');
-is(profiled(get('no-arg', '/a', $header)), 1, 'no argument, but a header');
-is(profiled(get('no-header', "/a$query")), 1, 'no header, but an argument');
-is(profiled(get('no-header', '/a', $header)), 0, 'no header');
-is(profiled(get('neither', "/a$query", $header)), 0, 'neither');
+is(profiled(get('no-arg', "/a$query")), 0,
+    'profile_arg off disables the argument');
+is(profiled(get('no-arg', '/a', $header)), 1,
+    'profile_arg off does not disable the header');
+is(profiled(get('no-header', "/a$query")), 1,
+    'profile_header off does not disable the argument');
+is(profiled(get('no-header', '/a', $header)), 0,
+    'profile_header off disables the header');
+is(profiled(get('neither', "/a$query", $header)), 0,
+    'both triggers may be disabled');
 
 for my $off (qw/ off: a: performance_bar: /) {
     is(profiled(get('neither', '/a', "$off flamegraph")), 0,
-       "neither, header $off");
+       "the header $off is no trigger if triggers are disabled");
 }
 
 is(profiled(get('neither', '/a?off=flamegraph&=flamegraph')), 0,
-   'neither, the argument is not named "off" nor empty');
-is(profiled(get('disabled', "/a$query", $header)), 0, 'disabled');
-is(profiled(get('default-is-off', "/a$query", $header)), 0, 'default is off');
+   'neither "off" nor an empty name is a trigger');
+is(profiled(get('disabled', "/a$query", $header)), 0,
+    'profile_endpoint off disables triggers');
+is(profiled(get('default-is-off', "/a$query", $header)), 0,
+    'profile_endpoint is off by default');
 
 
 sub config_ok {

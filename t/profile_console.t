@@ -88,35 +88,46 @@ $t->run();
 
 my $r = http_get('/-/profile/status.json');
 
-is($r->status(), 200, 'status');
-is($r->header('Content-Type'), 'application/json', 'status, content type');
+is($r->status(), 200, 'the status is served');
+is($r->header('Content-Type'), 'application/json', 'the status is JSON');
 
 my $json = decode_json($r->content());
 
-ok((grep { $_ == $json->{worker}{pid} } $t->worker_pids()), 'status, a worker');
-cmp_ok($json->{unwind}{rows}, '>', 1000, 'status, unwind tables');
-is_deeply($json->{captures}, [], 'status, no captures');
+ok((grep { $_ == $json->{worker}{pid} } $t->worker_pids()),
+    'the status names a worker');
+cmp_ok($json->{unwind}{rows}, '>', 1000,
+    'the status has the number of rows of the unwind tables');
+is_deeply($json->{captures}, [], 'the status lists no captures');
 
-is(http_get('/-/profile')->status(), 301, 'no slash');
-is(http_get('/-/profile/none')->status(), 404, 'no route');
+is(http_get('/-/profile')->status(), 301,
+    'the URL of the console without a slash is redirected');
+is(http_get('/-/profile/none')->status(), 404,
+    'an unknown URL of the console has the status 404');
 
 $r = http_get('/plain?a=b');
-is($r->status(), 301, 'no slash in the location');
+is($r->status(), 301,
+    'a location without a slash redirects to its URL with a slash');
 like($r->header('Location'), qr{^http://[^/]+/plain/\?a=b$},
-     'no slash in the location, redirect');
-is(http_get('/plain/status.json')->status(), 200, 'with a slash');
-is(http_get('/plainer')->status(), 404, 'not below it');
-is(http_get('/plainer/status.json')->status(), 404, 'not below it, a route');
+     'the redirect keeps the arguments');
+is(http_get('/plain/status.json')->status(), 200,
+    'a location without a slash serves URLs below it');
+is(http_get('/plainer')->status(), 404,
+    'a URL that only begins as the location is not a URL of the console');
+is(http_get('/plainer/status.json')->status(), 404,
+    'a route behind such a URL is not served');
 
 is(http_get($_)->status(), 200, $_)
     for qw{ /regex/one/ /regex/two/status.json /exact/status.json
             /a%20b/status.json /rewritten/status.json /broken/x
             /named/status.json };
 
-is(http_get('/regex/one/none')->status(), 404, 'no route, regex');
-is(http_get('/denied/status.json')->status(), 403, 'denied');
+is(http_get('/regex/one/none')->status(), 404,
+    'an unknown URL in a regex location has the status 404');
+is(http_get('/denied/status.json')->status(), 403,
+    '"deny" refuses a URL of the console');
 
-is(http_get('/status.json', port => 8081)->status(), 200, 'root');
+is(http_get('/status.json', port => 8081)->status(), 200,
+    'a console may be at the root');
 
 
 # what all answers have
@@ -124,69 +135,77 @@ is(http_get('/status.json', port => 8081)->status(), 200, 'root');
 for my $uri (qw{ /-/profile/status.json /-/profile/status /-/profile/none }) {
     $r = http_get($uri);
 
-    is($r->header('Cache-Control'), 'no-store', "$uri, not cached");
-    is($r->header('X-Content-Type-Options'), 'nosniff', "$uri, nosniff");
-    is($r->header('Referrer-Policy'), 'same-origin', "$uri, referrer");
-    like("$r", qr/^X-Frame-Options: DENY\r$/m, "$uri, frames");
+    is($r->header('Cache-Control'), 'no-store', "$uri is not cached");
+    is($r->header('X-Content-Type-Options'), 'nosniff',
+        "$uri forbids guesses of its type");
+    is($r->header('Referrer-Policy'), 'same-origin',
+        "$uri sends its referrer only to its origin");
+    like("$r", qr/^X-Frame-Options: DENY\r$/m, "$uri cannot be framed");
 
     my @csp = "$r" =~ /^Content-Security-Policy: (.*?)\r$/mg;
-    is(scalar @csp, 1, "$uri, one policy");
-    like($csp[0], qr/^default-src 'none'; (?!.*unsafe)/, "$uri, policy");
+    is(scalar @csp, 1, "$uri has one policy");
+    like($csp[0], qr/^default-src 'none'; (?!.*unsafe)/,
+        "the policy of $uri forbids inline code");
 
-    is($r->header('Set-Cookie'), undef, "$uri, nothing of the site");
+    is($r->header('Set-Cookie'), undef, "$uri has no headers of the site");
 }
 
 like(http_get('/-/profile/none', headers => [ 'Accept: application/json' ])
          ->content(),
      qr/^\{"error":"the console has nothing at .*none\\""\}$/,
-     'an error for a script');
+     'scripts get errors as JSON');
 like(http_get('/-/profile/none')->content(), qr{^the console has nothing at},
-     'an error for people');
+     'other clients get errors as text');
 
 
 # forms
 
 $r = http_get('/-/profile/status', headers => [ 'Accept: application/json' ]);
-is($r->header('Content-Type'), 'application/json', 'by Accept');
-is($r->header('Vary'), 'Accept, Accept-Encoding', 'by Accept, vary');
+is($r->header('Content-Type'), 'application/json',
+    '"Accept: application/json" selects JSON');
+is($r->header('Vary'), 'Accept, Accept-Encoding',
+    'the answer depends on Accept');
 
 $r = http_get('/-/profile/status',
               headers => [ 'Accept: text/html, application/json;q=0.9' ]);
-like($r->header('Content-Type'), qr{^text/html}, 'for a browser');
+like($r->header('Content-Type'), qr{^text/html}, 'browsers get a page');
 
 is_deeply([ $r->content() =~ m{<a href="./(\w*)" aria-current="page">} ],
-          [ 'status' ], 'the current page');
-like($r->content(), qr{<meta charset="utf-8">.*<title>Status}s, 'its head');
-unlike($r->content(), qr/\{\{|\}\}/, 'all is filled in');
+          [ 'status' ], 'the page marks its own link');
+like($r->content(), qr{<meta charset="utf-8">.*<title>Status}s,
+    'the page has a title');
+unlike($r->content(), qr/\{\{|\}\}/, 'all placeholders are replaced');
 
 my ($css) = $r->content() =~ m{href="./(assets/[^"]*/console\.css)"};
-isnt($css, undef, 'a style in the page');
+isnt($css, undef, 'the page links a style');
 
 $r = http_get("/-/profile/$css", headers => [ 'Accept-Encoding: gzip' ]);
-is($r->status(), 200, 'asset');
+is($r->status(), 200, 'a style is served');
 is($r->header('Cache-Control'), 'private, max-age=31536000, immutable',
-   'asset, cached');
-like($r->header('Content-Type'), qr{^text/css}, 'asset, content type');
+   'browsers cache a style');
+like($r->header('Content-Type'), qr{^text/css}, 'a style has its type');
 
 $r = http_get('/-/profile/assets/00000000/console.css');
-is($r->status(), 200, 'asset of another version');
-is($r->header('Cache-Control'), 'no-store', 'asset of another version, cache');
-is(http_get('/-/profile/assets/x/none.css')->status(), 404, 'no asset');
+is($r->status(), 200, 'a style of another version is served');
+is($r->header('Cache-Control'), 'no-store',
+    'browsers do not cache a style of another version');
+is(http_get('/-/profile/assets/x/none.css')->status(), 404,
+    'an unknown asset has the status 404');
 
 $r = http_get('/-/profile/status', headers => [ 'Accept-Encoding: gzip' ]);
 
 SKIP: {
     skip('it is short', 2) if length($r->content()) < 1024;
 
-    is($r->header('Content-Encoding'), 'gzip', 'gzip');
-    unlike($r->body(), qr/<html/, 'gzip, body');
+    is($r->header('Content-Encoding'), 'gzip', 'a page is compressed');
+    unlike($r->body(), qr/<html/, 'the compressed body contains no text');
 }
 
 $r = http_head('/-/profile/status.json');
-is($r->status(), 200, 'HEAD');
-is($r->body(), '', 'HEAD, no body');
+is($r->status(), 200, 'HEAD is permitted');
+is($r->body(), '', 'HEAD has no body');
 
 $r = http_post('/-/profile/status', 'a=b');
-is($r->status(), 405, 'POST');
-is($r->header('Allow'), 'GET, HEAD', 'POST, allow');
+is($r->status(), 405, 'POST is not permitted');
+is($r->header('Allow'), 'GET, HEAD', 'the error names the permitted methods');
 

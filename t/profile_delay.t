@@ -80,7 +80,8 @@ $t->run();
 
 my $busy = '/loopaaaaaaaaaaaaaa!';
 
-is(http_get($busy)->body(), 'done', 'others');
+is(http_get($busy)->body(), 'done',
+    'other requests are served before the test');
 is_clean($t);
 
 # uri, seconds it takes, what makes it
@@ -107,7 +108,8 @@ for my $load (0, 1) {
                     get => $get || \&http_get, runs => 0.02);
     }
 
-    is($others->stop()->{failed}, 0, 'others were served') if $load;
+    is($others->stop()->{failed}, 0,
+        'other requests are served during the test') if $load;
 }
 
 
@@ -120,27 +122,28 @@ my $took = time() - $start;
 my $info = info($p);
 my $wall = $info->{wall} / 1e9;
 
-cmp_ok($wall, '<=', $took, 'not longer than for the client');
-cmp_ok($wall, '>=', 0.3, 'not shorter than the delay');
+cmp_ok($wall, '<=', $took, 'the wall time is not longer than for the client');
+cmp_ok($wall, '>=', 0.3, 'the wall time is not shorter than the delay');
 cmp_ok(abs($wall - $info->{request_time}), '<=', 0.002 + 0.01 * $wall,
-       'as long as nginx says');
-cmp_ok(waiting($p), '>=', 0.95 * 0.3, 'waits for the upstream');
-cmp_ok(running($p), '<', 0.015, 'runs but little');
+       'the wall time is $request_time');
+cmp_ok(waiting($p), '>=', 0.95 * 0.3, 'the request waits for the upstream');
+cmp_ok(running($p), '<', 0.015, 'the request runs for a short time only');
 cmp_ok($p->profile('wall')->weight_below(qr/^\[waiting\]$/), '>=',
-       0.95 * 0.3e9, 'the picture of the wall clock has it');
+       0.95 * 0.3e9, 'the wall picture shows the wait');
 cmp_ok($p->profile('cpu')->total(), '<', 0.015e9,
-       'the picture of the CPU has not');
+       'the CPU picture does not show the wait');
 
 
 # The rate of the response is for those who get it; neither the profile nor
 # what is in it waits.
 
 $start = time();
-is(length(http_get('/limit_rate')->body()), 300000, 'limit_rate');
-cmp_ok(time() - $start, '>', 0.15, 'limit_rate: takes its time');
+is(length(http_get('/limit_rate')->body()), 300000,
+    'limit_rate does not change the body');
+cmp_ok(time() - $start, '>', 0.15, 'limit_rate delays the response');
 
 $p = profile_get('/limit_rate');
-cmp_ok(info($p)->{wall}, '<', 0.15e9, 'limit_rate: captured');
+cmp_ok(info($p)->{wall}, '<', 0.15e9, 'limit_rate does not delay the capture');
 is_clean($t, 'limit_rate');
 
 
@@ -156,10 +159,10 @@ sleep(0.6);
 is_clean($t, 'slow reader');
 
 my @plain = map { http_get($_)->status() } '/text', $busy;
-is("@plain", '200 200', 'slow reader: others are served');
+is("@plain", '200 200', 'other requests are served beside a slow reader');
 
 for my $s (@s) {
-    is(read_slowly($s)->status(), 200, 'slow reader');
+    is(read_slowly($s)->status(), 200, 'a slow reader gets its profile');
 }
 
 is_clean($t, 'slow reader, after');
@@ -177,7 +180,7 @@ for my $byte (split(//, $request)) {
 }
 
 is(info(ProfileTest::Profile->new(http_end($s)))->{status}, 200,
-   'byte by byte');
+   'a request that arrives byte by byte is profiled');
 
 $s = http("POST /body?$args HTTP/1.1\r\nHost: localhost\r\n"
           . "Content-Length: 100\r\n\r\n0123456789", start => 1);
@@ -185,7 +188,8 @@ sleep(0.1);
 close $s;
 is_clean($t, 'body without end');
 
-is(http_get($busy)->body(), 'done', 'served as before');
+is(http_get($busy)->body(), 'done',
+    'other requests are served after the test');
 
 
 sub slow_post {

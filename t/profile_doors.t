@@ -188,7 +188,7 @@ chmod 0666, "$dir/doors";
 my $arg = 'performance_bar=flamegraph';
 my $id = http_get('/file?performance_bar=record')->header('X-Profile-Id');
 ok(wait_for(sub { http_get("/-/profile/p/$id")->status() == 200 }),
-   'a profile, of a client on the machine');
+   'a client on the machine may record a profile');
 
 my @urls = ('', 'profiles.json', "p/$id", "p/$id.json", "p/$id/folded",
             "diff/svg?a=$id&b=$id", 'status', 'status.json', 'help',
@@ -209,63 +209,67 @@ for my $port (sort keys %proxies) {
     my $name = $proxies{$port};
 
     is(http_get("/file?$arg", port => $port)->body(), "file\n",
-       "$name: no profile");
+       "$name: the trigger has no effect");
     is(http_get('/file', port => $port, headers => [ 'X-Profile: record' ])
-           ->header('X-Profile-Id'), undef, "$name: no recording");
+           ->header('X-Profile-Id'), undef,
+        "$name: the header records nothing");
     unlike(http_get('/page.html', port => $port,
                     headers => [ 'Accept: text/html' ]),
-           qr/bar\.js/, "$name: no bar");
-    is(opened(port => $port), 'all 403', "$name: no console");
+           qr/bar\.js/, "$name: the page has no bar");
+    is(opened(port => $port), 'all 403',
+        "$name: the console refuses all URLs");
     is(http_post('/-/profile/cpu?seconds=0.1', '', port => $port,
                  headers => [ 'X-Profile-Console: 1' ])->status(), 403,
-       "$name: no capture");
+       "$name: the console refuses a capture");
 }
 
 like(http_get('/page.html', headers => [ 'Accept: text/html' ]),
-     qr/bar\.js/, 'the bar of a client on the machine');
+     qr/bar\.js/, 'a client on the machine gets the bar');
 
 is(http_get("/file?$arg", headers => [ 'X-Forwarded-For: 127.0.0.1' ])
-       ->body(), "file\n", 'whatever the header says');
+       ->body(), "file\n",
+    'a proxy\'s header with a local address does not admit');
 is(http_get("/file?$arg", headers => [ 'X-Forwarded-For:' ])->body(),
-   "file\n", 'an empty header');
+   "file\n", 'an empty header of a proxy does not admit');
 is(http_get("/file?$arg", unix => "$dir/unix.sock",
             headers => [ 'X-Forwarded-For: 192.0.2.7' ])->body(), "file\n",
-   'a unix socket');
+   'a client of a proxy behind a unix socket is not admitted');
 ok(http_get("/file?$arg", unix => "$dir/unix.sock")->header('X-Profile-Id'),
-   'a unix socket, without a proxy');
+   'a client of a unix socket without a proxy is admitted');
 
 my $tcp = join("\r\n", 'PROXY TCP4 192.0.2.7 192.0.2.1 1000 80',
                "GET /file?$arg HTTP/1.1", 'Host: localhost',
                'Connection: close', '', '');
-is(http($tcp, port => 8090)->body(), "file\n", 'the PROXY protocol');
+is(http($tcp, port => 8090)->body(), "file\n",
+    'a client of the PROXY protocol is not admitted');
 
 my @warned = $t->read_log() =~ /\[warn\].*local address is not admitted.*/g;
 is(scalar @warned, 1, 'the log has one warning');
 like($warned[0], qr/has "X-Forwarded-For" from a proxy.*"profile_allow"/,
-     'which names the header and the directive');
+     'the warning names the header and the directive');
 like($t->read_log(), qr/\[error\].*the console is refused by "profile_allow"/,
-     'the log tells who refused the console');
+     'the log names the directive that refused the console');
 
 ok(http_get("/file?$arg", port => 8087)->header('X-Profile-Id'),
-   'an address that realip knows: local');
+   'a local address set by realip is admitted');
 is(http_get('/-/profile/status.json', port => 8087)->status(), 200,
-   'its console');
+   'a local address set by realip may use the console');
 is(http_get('/named/-/profile/status.json', port => 8086)->status(), 200,
-   'an address that realip knows, and that is named');
+   'a listed address set by realip may use the console');
 is(http_get('/named/-/profile/status.json', port => 8087)->status(), 403,
-   'and the local one, which is not');
+   'a local address that is not listed may not use the console');
 
 
 # lists
 
 ok(http_get("/named/file?$arg", port => 8082)->header('X-Profile-Id'),
-   'the proxy is named: a profile');
+   'a listed proxy may profile');
 is(http_get('/named/-/profile/status.json', port => 8082)->status(), 200,
-   'and the console');
+   'a listed proxy may use the console');
 is(http_get('/elsewhere/-/profile/status.json')->status(), 403,
-   'a client that is not named');
+   'a client that is not listed may not use the console');
 is(http_get('/denied/-/profile/status.json')->status(), 403,
-   "the location's own rules hold");
+   "the location's own rules apply to the console");
 
 
 # other sites
@@ -284,18 +288,18 @@ my $before = stored();
 
 for my $headers (@cross) {
     is(opened(headers => $headers, except => 'nothing'), 'all 403',
-       "refused: @$headers");
+       "a request with @$headers is refused");
     is(http_head('/-/profile/cpu?seconds=0.1', headers => $headers)
-           ->status(), 403, "refused, HEAD: @$headers");
+           ->status(), 403, "HEAD with @$headers is refused");
     is(http_post('/-/profile/debug/pprof/symbol', '0x1000',
                  headers => $headers)->status(), 403,
-       "refused, POST of addresses: @$headers");
+       "POST of addresses with @$headers is refused");
     is(http_post('/-/profile/cpu?seconds=0.1', '',
                  headers => [ @$headers, 'X-Profile-Console: 1' ])->status(),
-       403, "refused, POST: @$headers");
+       403, "POST with @$headers is refused");
 }
 
-is(stored(), $before, 'nothing was captured');
+is(stored(), $before, 'refused requests start no capture');
 
 my @navigate = ('Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: navigate',
                 'Sec-Fetch-Dest: document');
@@ -305,9 +309,9 @@ my ($pid) = $t->worker_pids();
 for my $url ('', 'profiles', "p/$id", 'status', "diff?a=$id&b=$id") {
     my $r = http_get("/-/profile/$url", headers => \@navigate);
 
-    is($r->status(), 200, "a link of another site to \"$url\"");
+    is($r->status(), 200, "a link of another site opens the page \"$url\"");
     unlike($r->body(), qr{/file|nginx\.conf|$pid},
-           'shows a page that is empty');
+           'that page contains no data');
 }
 
 for my $url ('profiles.json', "p/$id.json", "p/$id/html", "p/$id/svg",
@@ -315,19 +319,19 @@ for my $url ('profiles.json', "p/$id.json", "p/$id/html", "p/$id/svg",
              'help', 'debug/pprof/cmdline')
 {
     is(http_get("/-/profile/$url", headers => \@navigate)->status(), 403,
-       "a link of another site to \"$url\"");
+       "a link of another site to \"$url\" is refused");
 }
 
 is(http_get('/-/profile/profiles', headers => [ @navigate,
             'Accept: application/json' ])->status(), 403,
-   'a link of another site that asks for data');
+   'a link of another site cannot ask for JSON');
 
 for my $site ('same-origin', 'none') {
     is(opened(headers => [ "Sec-Fetch-Site: $site" ]), 'as before',
-       "not refused: $site");
+       "requests of $site are not refused");
 }
 
-is(opened(), 'as before', 'not refused: a client that is no browser');
+is(opened(), 'as before', 'a client that is not a browser is not refused');
 
 
 # what is done before profile_if is known
@@ -346,25 +350,27 @@ my $asked = "$arg&profile_frequency=10000&profile_mode";
 
 my $from = -s "$dir/doors";
 is(http_get("/file?$asked=object", port => 8088)->body(), "file\n",
-   'refused by profile_if');
+   'profile_if refuses the request');
 my ($interval, $patches) = doors($from);
-cmp_ok($interval, '>=', 10_000_000, 'samples as profile_frequency says');
-is($patches, 0, 'no allocation is looked at');
+cmp_ok($interval, '>=', 10_000_000,
+    'a refused request is sampled at profile_frequency at most');
+is($patches, 0, 'allocations of a refused request are not counted');
 
 $from = -s "$dir/doors";
 ok(http_get("/file?$asked=object", port => 8088,
             headers => [ 'X-Role: operator' ])->header('X-Profile-Id'),
-   'permitted by profile_if');
+   'profile_if admits the request');
 ($interval, $patches) = doors($from);
-is($interval, 100_000, 'samples as they were asked for');
-cmp_ok($patches, '>', 0, 'allocations are looked at');
+is($interval, 100_000, 'an admitted request is sampled at its own frequency');
+cmp_ok($patches, '>', 0, 'allocations of an admitted request are counted');
 
 $from = -s "$dir/doors";
 ok(http_get("/open/file?$asked=object", port => 8088)
-       ->header('X-Profile-Id'), 'a location without profile_if');
+       ->header('X-Profile-Id'),
+    'a request to a location without profile_if is admitted');
 ($interval, $patches) = doors($from);
-is($interval, 100_000, 'samples as they were asked for');
-cmp_ok($patches, '>', 0, 'allocations are looked at');
+is($interval, 100_000, 'that request is sampled at its own frequency');
+cmp_ok($patches, '>', 0, 'allocations of that request are counted');
 
 my $auth = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
                                  LocalPort => port(8089), Listen => 5,
@@ -376,14 +382,15 @@ my $s = http_get("/slow/file?$asked=object", port => 8088, start => 1);
 my $asking = $auth->accept();
 ($interval, $patches) = doors($from);
 
-cmp_ok($interval, '>=', 10_000_000, 'while it is not known, samples');
-is($patches, 0, 'and allocations');
+cmp_ok($interval, '>=', 10_000_000,
+    'before the decision, profile_frequency applies');
+is($patches, 0, 'before the decision, allocations are not counted');
 is(http_get("/file?$arg", port => 8088, headers => [ 'X-Role: operator' ])
-       ->status(), 200, 'and there is room for others');
+       ->status(), 200, 'before the decision, the request takes no slot');
 
 print $asking "HTTP/1.0 200 OK\r\n\r\n";
 close $asking;
-is(http_end($s)->body(), "file\n", 'it is refused');
+is(http_end($s)->body(), "file\n", 'the waiting request may be refused');
 
 $s = http_get("/slow/file?$asked=object", port => 8088, start => 1,
               headers => [ 'X-Role: operator' ]);
@@ -392,8 +399,9 @@ print $asking "HTTP/1.0 200 OK\r\n\r\n";
 close $asking;
 
 my $r = http_end($s);
-ok($r->header('X-Profile-Id'), 'it is permitted');
-like($r->content(), qr/ngx_/, 'and has allocations');
+ok($r->header('X-Profile-Id'), 'the waiting request may be admitted');
+like($r->content(), qr/ngx_/,
+    'the profile of the admitted request has allocations');
 
 
 # "all 403", "as before", or what is different

@@ -127,17 +127,21 @@ for my $uri ('/buffered/', '/streamed/', '/gzip/', '/ssi/page.html',
     my $r = http_get("$uri?$arg", timeout => 8,
                      headers => [ 'Accept-Encoding: gzip' ]);
 
-    is($r->status(), 200, "a profile of $uri");
-    is($r->header('X-Profiled-Status'), 200, 'of the response that began');
+    is($r->status(), 200, "an endless response of $uri gets a profile");
+    is($r->header('X-Profiled-Status'), 200,
+        'the profile has the status of the response');
 
     my $json = eval { decode_json($r->content()) } || {};
-    is($json->{profile_info}{ended_by}, 'profile_timeout', 'its end is told');
+    is($json->{profile_info}{ended_by}, 'profile_timeout',
+        'the profile names profile_timeout as its end');
 
-    ok(wait_for(sub { closed() > $closed }), 'the upstream is left');
+    ok(wait_for(sub { closed() > $closed }),
+        'nginx closes the connection to the upstream');
     wait_for(sub { closed() == opened() });
     $closed = closed();
 
-    is(http_get("/file/file?$arg")->status(), 200, 'there is room for others');
+    is(http_get("/file/file?$arg")->status(), 200,
+        'the capture has left its slot');
 }
 
 # scripts: the request is logged when it is freed, and its script with it
@@ -148,30 +152,35 @@ my @scripts = ($has{lua} ? qw{ /lua/ /lua/unflushed/ /lua/body/ } : (),
 for my $uri (@scripts) {
     my $r = http_get("$uri?$arg", timeout => 8);
 
-    is($r->status(), 200, "a profile of $uri");
+    is($r->status(), 200,
+        "an endless response of $uri gets a profile without an upstream");
 
     my $json = eval { decode_json($r->content()) } || {};
-    is($json->{profile_info}{ended_by}, 'profile_timeout', 'its end is told');
+    is($json->{profile_info}{ended_by}, 'profile_timeout',
+        'the profile names profile_timeout as its end');
 
     ok(wait_for(sub { $t->read_file('access.log') =~ /GET \Q$uri\E\S* HTTP/ }),
        'the request ends');
-    is(http_get("/file/file?$arg")->status(), 200, 'there is room for others');
+    is(http_get("/file/file?$arg")->status(), 200,
+        'the capture has left its slot');
 }
 
 # the connection goes on
 
 my $s = http_get("/streamed/?$arg", start => 1, keepalive => 1);
-is(http_end($s)->status(), 200, 'a profile');
+is(http_end($s)->status(), 200, 'a stream of events gets a profile');
 is(http_get('/file/file', socket => $s)->body(), "file\n",
-   'and another response of the same connection');
+   'the connection serves another request');
 
 # the client goes while the response is captured
 
 $s = http_get("/streamed/?$arg", start => 1);
 wait_for(sub { opened() > closed() });
 close $s;
-ok(wait_for(sub { opened() == closed() }), 'a client that goes');
-is(http_get("/file/file?$arg")->status(), 200, 'there is room for others');
+ok(wait_for(sub { opened() == closed() }),
+    'a client that disconnects ends the request');
+is(http_get("/file/file?$arg")->status(), 200,
+    'the capture has left its slot');
 
 is(join(' ', $t->worker_pids()), $worker, 'the worker is the same');
 

@@ -87,39 +87,41 @@ my @load = (
 my $begin = time();
 my $p = capture('wall?uri=/text&requests=40&seconds=60');
 
-cmp_ok(time() - $begin, '<', 30, 'it ends when all were there');
-is(named($p, 'requests'), 40, 'so many requests');
-is(named($p, 'scope'), 'endpoint', 'scope');
-is(named($p, 'title'), '/text', 'title');
+cmp_ok(time() - $begin, '<', 30,
+    'the capture ends after the given number of requests');
+is(named($p, 'requests'), 40, 'the profile has the given number of requests');
+is(named($p, 'scope'), 'endpoint', 'the scope is "endpoint"');
+is(named($p, 'title'), '/text', 'the title is the URI');
 like(named($p, 'request_times'), qr/^from \d+ us to \d+ us, mean \d+ us, half /,
-    'the spread of their times');
+    'the profile has the distribution of the requests\' times');
 
 my ($least, $most, $mean) = named($p, 'request_times')
                                 =~ /(\d+) us to (\d+) us, mean (\d+)/;
-cmp_ok($least, '<=', $mean, 'least');
-cmp_ok($mean, '<=', $most, 'most');
+cmp_ok($least, '<=', $mean, 'the shortest time is at most the mean');
+cmp_ok($mean, '<=', $most, 'the longest time is at least the mean');
 
 my $wall = $p->total('wall/nanoseconds') / 1000 / 40;
 cmp_ok(abs($wall - $mean), '<=', 2 + $mean / 100,
-    'the sum is that of the requests');
+    'the sum of the times is that of the requests');
 
 ok((grep { grep { /deflate/ } @{$_->{stack}} } $p->samples()),
-    'what they did');
+    'the stacks show the requests of the endpoint');
 is(scalar(grep { grep { /pcre2_match/ } @{$_->{stack}} } $p->samples()), 0,
-    'and nothing that others did');
+    'the stacks show no other requests');
 
 my %workers = map { $_->{labels}{worker} => 1 } $p->samples();
-cmp_ok(scalar keys %workers, '>', 0, 'workers are labels');
+cmp_ok(scalar keys %workers, '>', 0, 'entries have workers as labels');
 
 # for some seconds
 
 $p = capture('cpu?uri=/loop&seconds=1');
 
-cmp_ok(named($p, 'requests'), '>', 0, 'requests in a second');
+cmp_ok(named($p, 'requests'), '>', 0,
+    'a capture may take a time instead of a number');
 ok((grep { grep { /pcre2_match/ } @{$_->{stack}} } $p->samples()),
-    'the others now');
+    'a second capture shows the other endpoint');
 is(scalar(grep { grep { /deflate/ } @{$_->{stack}} } $p->samples()), 0,
-    'and not those');
+    'a second capture does not show the first endpoint');
 
 # two at once, and one of all workers
 
@@ -129,9 +131,11 @@ my @at_once = map { start($_) } 'cpu?uri=/text&requests=10&seconds=60',
 
 my @got = map { answer($_) } @at_once;
 
-is(named($got[0], 'requests'), 10, 'one');
-is(named($got[1], 'requests'), 20, 'another that takes the same');
-cmp_ok($got[2]->total('cpu/nanoseconds'), '>', 0, 'and all');
+is(named($got[0], 'requests'), 10, 'a capture of ten requests gets ten');
+is(named($got[1], 'requests'), 20,
+    'a simultaneous capture of the same requests gets its own');
+cmp_ok($got[2]->total('cpu/nanoseconds'), '>', 0,
+    'a simultaneous capture of all workers gets samples');
 
 $_->stop() for @load;
 
@@ -145,9 +149,9 @@ is(join('|', map { $got->header($_) // '' } qw/ Content-Type ETag Vary
          Content-Encoding X-Profile-Id X-Profiled-Status Link /),
    join('|', map { $plain->header($_) // '' } qw/ Content-Type ETag Vary
          Content-Encoding X-Profile-Id X-Profiled-Status Link /),
-   'the same header');
-is($got->content(), $plain->content(), 'the same body');
-is(named(answer($s), 'requests'), 1, 'it was captured');
+   'a captured request has the same header');
+is($got->content(), $plain->content(), 'a captured request has the same body');
+is(named(answer($s), 'requests'), 1, 'the request was captured');
 
 # a location is where a request ends up
 
@@ -159,8 +163,8 @@ http_get('/text');
 http_get('/moved/y');
 
 $p = answer($s);
-is(named($p, 'requests'), 3, 'those of a location');
-is(named($p, 'title'), '/text', 'its name');
+is(named($p, 'requests'), 3, 'a capture may be limited to a location');
+is(named($p, 'title'), '/text', 'the title is the name of the location');
 
 # a server
 
@@ -169,7 +173,7 @@ sleep(0.3);
 http_get('/text');
 http_get('/a', headers => [ 'Host: two' ]);
 http_get('/b', headers => [ 'Host: two' ]);
-is(named(answer($s), 'requests'), 2, 'those of a server');
+is(named(answer($s), 'requests'), 2, 'a capture may be limited to a server');
 
 # waiting is in it
 
@@ -181,8 +185,9 @@ $p = answer($s);
 
 my $waited = $p->total('wall/nanoseconds',
                        sub { grep { $_ eq '[waiting]' } @{$_[0]{stack}} });
-cmp_ok($waited, '>', 0.15e9, 'they waited');
-ok((grep { grep { /upstream/ } @{$_->{stack}} } $p->samples()), 'for what');
+cmp_ok($waited, '>', 0.15e9, 'the profile contains waits');
+ok((grep { grep { /upstream/ } @{$_->{stack}} } $p->samples()),
+    'the profile names the cause of a wait');
 
 # by the trigger of a location; the request that asks is not one of them
 
@@ -194,26 +199,27 @@ http_get($_) for '/text', '/loop', '/text', '/moved/x', '/text';
 $got = http_end($s, timeout => 70);
 $p = ProfileTest::Pprof->new($got);
 
-is($got->status(), 200, 'trigger: status');
-is(named($p, 'requests'), 3, 'trigger: requests of the location');
-is($p->default_type(), 'cpu', 'trigger: mode');
-is(named($p, 'title'), '/text', 'trigger: location');
+is($got->status(), 200, 'a trigger with a number of requests succeeds');
+is(named($p, 'requests'), 3, 'the trigger captures requests of its location');
+is($p->default_type(), 'cpu', 'the profile has the mode of the trigger');
+is(named($p, 'title'), '/text', 'the title is the location of the trigger');
 
 my $id = $got->header('X-Profile-Id');
-like($id, qr/^[0-9a-f]{32}$/, 'trigger: id');
+like($id, qr/^[0-9a-f]{32}$/, 'the response has the id of the profile');
 is($got->header('Link'), "</-/profile/p/$id>; rel=\"describedby\"; "
-                         . 'title="profile"', 'trigger: link');
-is($got->header('X-Profile-Dropped'), undef, 'trigger: it is stored');
+                         . 'title="profile"',
+    'the response links the page of the profile');
+is($got->header('X-Profile-Dropped'), undef, 'the profile was not dropped');
 
 # what is stored is what was sent
 
 my $stored = ProfileTest::Pprof->new(http_get("/-/profile/p/$id/pprof"));
-is(named($stored, 'requests'), 3, 'trigger: stored');
+is(named($stored, 'requests'), 3, 'the stored profile has the same requests');
 is($stored->total('cpu/nanoseconds'), $p->total('cpu/nanoseconds'),
-   'trigger: stored, the same time');
+   'the stored profile has the same time');
 
 ok((grep { grep { /^phase / } @{$_->{stack}} } $p->samples()),
-   'trigger: stages');
+   'the trigger shows stages');
 
 $s = http_get('/text?performance_bar=flamegraph&profile_requests=1'
               . '&profile_format=pprof&profile_spans=off', start => 1);
@@ -222,14 +228,14 @@ http_get('/text');
 $p = ProfileTest::Pprof->new(http_end($s, timeout => 70));
 
 is(scalar(grep { grep { /^(?:phase|event|body) / } @{$_->{stack}} }
-          $p->samples()), 0, 'trigger: no stages');
+          $p->samples()), 0, 'the trigger may hide stages');
 
 $begin = time();
 $p = ProfileTest::Pprof->new(http_get('/text', headers => [
          'X-Profile: flamegraph; seconds=0.5; format=pprof' ])->body());
 
-cmp_ok(time() - $begin, '>=', 0.5, 'trigger header: seconds');
-is(named($p, 'requests'), 0, 'trigger header: none came');
+cmp_ok(time() - $begin, '>=', 0.5, 'a trigger with seconds waits for them');
+is(named($p, 'requests'), 0, 'a capture may end without requests');
 
 for my $wrong (
     [ 'profile_seconds=0', qr/profile_seconds takes a number from 0.1 to 600/ ],
@@ -239,12 +245,13 @@ for my $wrong (
     my ($args, $text) = @$wrong;
     $got = http_get("/text?performance_bar=flamegraph&$args");
 
-    is($got->status(), 400, "$args: status");
-    like($got->body(), $text, 'what it takes');
+    is($got->status(), 400, "$args: the status is 400");
+    like($got->body(), $text, 'the error names the permitted values');
 }
 
 $got = http_get('/text?profile_requests=1', @gzip);
-is($got->content(), $plain->content(), 'without the trigger it is nothing');
+is($got->content(), $plain->content(),
+    'without permission the trigger has no effect');
 
 # the console is no endpoint; none came
 
@@ -253,8 +260,8 @@ sleep(0.2);
 http_get('/-/profile/help');
 $p = answer($s);
 
-is(named($p, 'requests'), 0, 'no request, but one of the console');
-is($p->total('wall/nanoseconds'), 0, 'no time');
+is(named($p, 'requests'), 0, 'requests of the console are not captured');
+is($p->total('wall/nanoseconds'), 0, 'a capture without requests has no time');
 
 # wrong parameters
 
@@ -270,13 +277,13 @@ for my $wrong (
     $got = http_get("/-/profile/cpu?$args");
 
     is($got->status(), 400, substr($args, 0, 20) . ': status');
-    like($got->body(), $text, 'what it takes');
+    like($got->body(), $text, 'the error names the permitted values');
 }
 
 # no request is captured afterwards
 
 my $state = http_get('/-/profile/status.json')->body();
-like($state, qr/"captures":\[\]/, 'no capture is left');
+like($state, qr/"captures":\[\]/, 'no capture remains');
 
 ###############################################################################
 
