@@ -72,24 +72,27 @@ my $symbol = '/-/profile/debug/pprof/symbol?0x1234';
 # without a thread
 
 my $r = http_get("/text?$asked");
-is($r->status(), 500, 'no thread: a flamegraph');
-like($r->body(), qr/^the profile could not be made/, 'no thread: it says so');
+is($r->status(), 500, 'without a thread, a flamegraph has the status 500');
+like($r->body(), qr/^the profile could not be made/,
+    'without a thread, the answer names the reason');
 
 $r = http_get("/text?$recorded");
-is($r->body(), "hello\n", 'no thread: a recorded response');
+is($r->body(), "hello\n", 'without a thread, a recorded response is sent');
 
 is(http_get('/text', port => 8081)->body(), "hello\n",
-   'no thread: a response that is kept');
-is(http_get($symbol)->status(), 500, 'no thread: names');
+   'without a thread, a kept response is sent');
+is(http_get($symbol)->status(), 500,
+    'without a thread, names have the status 500');
 is(http_get('/-/profile/profiles?format=json',
             headers => [ 'Accept: application/json' ])->status(), 500,
-   'no thread: the list');
+   'without a thread, the list has the status 500');
 
 my $s = worker();
-is($s->{dropped}{memory}, 5, 'no thread: counted');
-is($s->{kept}, 0, 'no thread: nothing is kept');
-is(drops_of('/text'), 'memory', 'no thread: in the log');
-is(threads(), 1, 'no thread');
+is($s->{dropped}{memory}, 5,
+    'profiles without a thread are counted as dropped');
+is($s->{kept}, 0, 'no profile is kept without a thread');
+is(drops_of('/text'), 'memory', 'the log of requests has the cause "memory"');
+is(threads(), 1, 'the worker has no second thread');
 
 unlink "$hold.fail";
 
@@ -103,19 +106,22 @@ hold();
 wait_for(sub { http_get('/text?kept', port => 8081);
                worker()->{jobs} == 1 }) or diag(explain(worker()));
 
-is(http_get("/text?recorded&$recorded")->status(), 200, 'recorded');
+is(http_get("/text?recorded&$recorded")->status(), 200,
+    'a request is recorded');
 my $flame = http_get("/text?asked&$asked", start => 1);
-ok(wait_for(sub { worker()->{jobs} == 3 }), 'three jobs');
-cmp_ok(worker()->{jobs_bytes}, '>', 3000, 'their memory');
+ok(wait_for(sub { worker()->{jobs} == 3 }), 'three jobs wait');
+cmp_ok(worker()->{jobs_bytes}, '>', 3000,
+    'the state has the memory of the jobs');
 
 release();
 
-is(http_end($flame)->status(), 200, 'asked');
-ok(wait_for(sub { worker()->{jobs} == 0 }), 'no jobs');
-is(worker()->{jobs_bytes}, 0, 'no memory');
-is(threads(), 2, 'one thread more');
+is(http_end($flame)->status(), 200, 'a flamegraph is sent');
+ok(wait_for(sub { worker()->{jobs} == 0 }), 'all jobs end');
+is(worker()->{jobs_bytes}, 0, 'jobs that ended have no memory');
+is(threads(), 2, 'all jobs ran in one thread');
 is(join(' ', map { $_->{uri} } reverse @{stored()}),
-   '/text?asked /text?recorded /text?kept', 'the order of ranks');
+   '/text?asked /text?recorded /text?kept',
+    'jobs run in the order of their ranks');
 
 
 # in one thread, however many clients leave
@@ -131,14 +137,14 @@ for my $i (1 .. 100) {
     $most = $threads if $threads > $most;
 }
 
-cmp_ok($most, '<=', 2, 'clients that leave: one thread');
+cmp_ok($most, '<=', 2, 'clients that disconnect cause one thread');
 ok(wait_for(sub { my $s = worker(); !$s->{jobs} && !$s->{captures} }),
-   'clients that leave: nothing remains');
+   'clients that disconnect leave no jobs or captures');
 
 my @now = map { http_get($symbol, start => 1) } 1 .. 64;
-cmp_ok(threads(), '<=', 2, 'names: one thread');
+cmp_ok(threads(), '<=', 2, 'requests for names cause one thread');
 is(scalar(grep { http_end($_)->body() =~ /^num_symbols: 1/ } @now), 64,
-   'names: all of them');
+   'all requests for names are answered');
 
 
 # a slot is that of the job, when the client has left
@@ -147,28 +153,30 @@ restart();
 
 my @left = map { http_get("/text?slots$_&$asked", start => 1) } 1 .. 4;
 
-ok(wait_for(sub { worker()->{jobs} == 4 }), 'four jobs');
+ok(wait_for(sub { worker()->{jobs} == 4 }), 'four jobs wait');
 close($_) for @left;
 
 $r = http_get("/text?$asked");
-is($r->status(), 429, 'all slots are taken');
-is($r->header('Retry-After'), 1, 'Retry-After');
+is($r->status(), 429, 'a capture without a slot has the status 429');
+is($r->header('Retry-After'), 1, 'the answer has Retry-After');
 is(http_get("/text?$recorded")->header('X-Profile-Dropped'),
-   'too many captures are running in this worker', 'and cannot be recorded');
-is(worker()->{captures}, 4, 'slots');
-is(worker()->{dropped}{slots}, 2, 'they are counted');
+   'too many captures are running in this worker',
+    'a request without a slot is not recorded');
+is(worker()->{captures}, 4, 'four slots are in use');
+is(worker()->{dropped}{slots}, 2, 'both requests are counted as dropped');
 
 # jobs of clients that have left
 
 @left = map { http_get($symbol, start => 1) } 1 .. 20;
-ok(wait_for(sub { worker()->{jobs} == 24 }), 'names are waited for');
+ok(wait_for(sub { worker()->{jobs} == 24 }), 'twenty jobs for names wait');
 close($_) for @left;
-ok(wait_for(sub { worker()->{jobs} == 4 }), 'clients left, jobs are cancelled');
+ok(wait_for(sub { worker()->{jobs} == 4 }),
+    'jobs of disconnected clients are canceled');
 
 release();
 
-ok(wait_for(sub { worker()->{captures} == 0 }), 'slots are free');
-is(http_get("/text?$asked")->status(), 200, 'and can be taken');
+ok(wait_for(sub { worker()->{captures} == 0 }), 'their slots are free');
+is(http_get("/text?$asked")->status(), 200, 'a new capture gets a slot');
 
 
 # the queue is full
@@ -177,38 +185,42 @@ restart();
 
 my @first = map { http_get($symbol, start => 1) } 1 .. 40;
 
-ok(wait_for(sub { worker()->{jobs} == 40 }), '40 jobs');
+ok(wait_for(sub { worker()->{jobs} == 40 }), '40 jobs wait');
 
 is(http_get('/text?full', port => 8081)->body(), "hello\n",
-   'full for what is kept: the response');
-is(worker()->{dropped}{queue}, 1, 'full for what is kept: counted');
-is(drops_of('/text?full'), 'queue', 'full for what is kept: in the log');
+   'a request that cannot be kept is answered');
+is(worker()->{dropped}{queue}, 1, 'a request that cannot be kept is counted');
+is(drops_of('/text?full'), 'queue',
+    'the log of requests has the cause "queue"');
 ok(http_get("/text?$recorded")->header('X-Profile-Id'),
-   'not for what is recorded');
+   'a recorded request has a larger limit');
 
 push @first, map { http_get($symbol, start => 1) } 1 .. 247;
-ok(wait_for(sub { worker()->{jobs} == 288 }), '288 jobs');
+ok(wait_for(sub { worker()->{jobs} == 288 }), '288 jobs wait');
 
 $r = http_get($symbol);
-is($r->status(), 429, 'full: names');
-is($r->header('Retry-After'), 1, 'full: names, Retry-After');
+is($r->status(), 429, 'with a full queue, names have the status 429');
+is($r->header('Retry-After'), 1,
+    'with a full queue, the answer for names has Retry-After');
 
 $r = http_get("/text?$asked");
-is($r->status(), 429, 'full: a flamegraph');
-is($r->header('Retry-After'), 1, 'full: a flamegraph, Retry-After');
+is($r->status(), 429, 'with a full queue, a flamegraph has the status 429');
+is($r->header('Retry-After'), 1,
+    'with a full queue, the answer for a flamegraph has Retry-After');
 is($r->body(), "too many profiles wait to be made in this worker\n",
-   'full: a flamegraph, text');
+   'with a full queue, the answer names the reason');
 
-is(http_get("/text?$recorded")->body(), "hello\n", 'full: recorded');
-is(worker()->{dropped}{queue}, 4, 'full: counted');
-is(worker()->{captures}, 1, 'full: no slots are lost');
+is(http_get("/text?$recorded")->body(), "hello\n",
+    'with a full queue, a response to be recorded is sent');
+is(worker()->{dropped}{queue}, 4, 'the jobs that do not fit are counted');
+is(worker()->{captures}, 1, 'the jobs that do not fit release their slots');
 
 release();
 
 is(scalar(grep { http_end($_)->status() == 200 } @first), 287,
-   'those that were queued are answered');
+   'the queued requests are answered');
 like($t->read_log(), qr/profile: dropped, too many profiles wait .* 0 more/,
-     'full: it is in the log');
+     'the error log has dropped profiles');
 
 
 # a worker that shuts down finishes, one that is told to exit at once does not
@@ -219,10 +231,12 @@ my $id = http_get("/text?quit&$recorded")->header('X-Profile-Id');
 
 kill 'QUIT', $worker;
 sleep 0.1;
-ok(kill(0, $worker), 'a job is left, and the worker waits');
+ok(kill(0, $worker), 'a worker that shuts down waits for its job');
 release();
-ok(wait_for(sub { alive() }), 'it exits') or diag($worker);
-is(http_get("/-/profile/p/$id/folded")->status(), 200, 'it has stored it');
+ok(wait_for(sub { alive() }),
+    'the worker exits after its job') or diag($worker);
+is(http_get("/-/profile/p/$id/folded")->status(), 200,
+    'the job has stored its profile');
 
 restart();
 
@@ -232,10 +246,10 @@ my @ids = map { http_get("/text?term$_&$recorded")->header('X-Profile-Id') }
 kill 'TERM', $worker;
 sleep 0.1;
 release();
-ok(wait_for(sub { alive() }), 'it exits at once');
+ok(wait_for(sub { alive() }), 'a worker that is told to exit at once exits');
 
 is(scalar(grep { http_get("/-/profile/p/$_/folded")->status() == 200 } @ids), 0,
-   'nothing that was not begun is stored');
+   'jobs that have not started store nothing');
 
 
 # new worker, whose thread does nothing yet

@@ -141,39 +141,42 @@ my @slow = map { slow("/hold=first/$_/?$arg") } 1, 2;
 
 my $r = http_get("/a?$arg", on());
 
-is($r->status(), 429, 'too many');
-is($r->header('Retry-After'), 1, 'too many, Retry-After');
-is($r->header('Content-Type'), 'text/plain', 'too many, type');
-is($r->header('Cache-Control'), 'private, no-store', 'too many, not cached');
-is($r->header('X-Profile-Id'), undef, 'too many, no profile');
+is($r->status(), 429, 'a capture above the limit has the status 429');
+is($r->header('Retry-After'), 1, 'the answer has Retry-After');
+is($r->header('Content-Type'), 'text/plain', 'the answer is a text');
+is($r->header('Cache-Control'), 'private, no-store',
+    'caches must not store the answer');
+is($r->header('X-Profile-Id'), undef, 'the answer has no profile id');
 is($r->body(), "too many captures are running in this worker\n",
-   'too many, text');
+   'the answer names the reason');
 
 is(http_get("/a?$arg", on('X-Profile: flamegraph'))->status(), 429,
-   'too many, by a header');
+   'a capture by argument and header has the status 429');
 is(http_get('/a', on('X-Profile: flamegraph'))->status(), 429,
-   'too many, by a header only');
+   'a capture by a header has the status 429');
 is(http_get("/return/?$arg", on())->status(), 429,
-   'too many, an answer of the rewrite phase');
+   'the limit applies to responses of the rewrite phase');
 is(http_post("/a?$arg", 'x' x 100000, on())->status(), 429,
-   'too many, with a body');
-is(http_head("/a?$arg", on())->status(), 429, 'too many, HEAD');
+   'the limit applies to requests with a body');
+is(http_head("/a?$arg", on())->status(), 429, 'the limit applies to HEAD');
 is(http_get("/a?$arg&profile_mode=x", on())->status(), 400,
-   'too many, but an error is an error');
+   'a wrong parameter above the limit has the status 400');
 is(scalar(grep { m{ /a} } upstream_lines($t)), 0,
-   'too many, the upstream is not asked');
+   'the upstream gets no request above the limit');
 
 for my $uri ('/a', "/refused/?$arg", "/address/?$arg", "/off/?$arg") {
-    is(http_get($uri, on())->status(), 200, "too many, but not for $uri");
+    is(http_get($uri, on())->status(), 200,
+        "the limit does not apply to $uri");
 }
 
 upstream_release($t, 'first');
 
 for my $s (@slow) {
-    is(http_end($s)->header('X-Profiled-Status'), 200, 'one of those few');
+    is(http_end($s)->header('X-Profiled-Status'), 200,
+        'a capture within the limit is answered');
 }
 
-is(free(), 2, 'all are free again');
+is(free(), 2, 'all slots are free after the captures');
 
 
 # refused requests take none, not even while they last
@@ -181,15 +184,17 @@ is(free(), 2, 'all are free again');
 @slow = map { slow("$_/hold=refused/?$arg") }
             qw{ /refused/1 /address/2 /off/3 /refused/4 /off/5 };
 
-is(free(), 2, 'refused requests take none');
+is(free(), 2, 'refused requests take no slot');
 upstream_release($t, 'refused');
-is(http_end($_)->header('X-Profile-Id'), undef, 'refused') for @slow;
+is(http_end($_)->header('X-Profile-Id'), undef,
+    'a refused request has no profile') for @slow;
 
 my $s = slow("/on-off/?$arg", qr{/off/hold=off});
 
-is(free(), 2, 'a request that was refused later gives it back');
+is(free(), 2, 'a request that is refused later releases its slot');
 upstream_release($t, 'off');
-is(http_end($s)->header('X-Profile-Id'), undef, 'refused later');
+is(http_end($s)->header('X-Profile-Id'), undef,
+    'a request that is refused later has no profile');
 
 
 # whatever the end is
@@ -198,12 +203,13 @@ for my $uri ('/status=500/', '/close/', '/return/', '/short/wait=400/',
              "/a?$arg&profile_mode=x", '/none/status=404/', '/status=204/')
 {
     http_get($uri =~ /\?/ ? $uri : "$uri?$arg", on()) for 1 .. 3;
-    is(free(), 2, "none is lost by $uri");
+    is(free(), 2, "$uri releases its slot");
 }
 
 for my $uri ('', '/refused') {
     close($_) for map { slow("$uri/hold=gone/$_/?$arg") } 1 .. 2;
-    ok(wait_for(sub { free() == 2 }), "none is lost when clients go: $uri");
+    ok(wait_for(sub { free() == 2 }),
+        "a client that disconnects from $uri releases the slot");
 }
 
 upstream_release($t, 'gone');
@@ -218,32 +224,39 @@ $r = http_get("/short/wait=1500/?$arg", on());
 my $p = ProfileTest::Profile->new($r);
 my $info = $p->json()->{profile_info};
 
-is($r->header('X-Profiled-Status'), 200, 'timeout, status');
-is($info->{ended_by}, 'profile_timeout', 'timeout, it is told');
-cmp_ok(time() - $begin, '>', 1.4, 'timeout, the request goes on');
-cmp_ok($info->{wall}, '>', 150e6, 'timeout, not too early');
-cmp_ok($info->{wall}, '<', 1200e6, 'timeout, not too late');
-cmp_ok($info->{request_time}, '>', 1.4, 'timeout, time of the request');
-is($p->profile('wall')->total(), $info->{wall}, 'timeout, the sum');
+is($r->header('X-Profiled-Status'), 200,
+    'a capture that times out has the original status');
+is($info->{ended_by}, 'profile_timeout',
+    'the profile names profile_timeout as its end');
+cmp_ok(time() - $begin, '>', 1.4, 'the request continues after the timeout');
+cmp_ok($info->{wall}, '>', 150e6,
+    'the capture does not end before the timeout');
+cmp_ok($info->{wall}, '<', 1200e6, 'the capture ends soon after the timeout');
+cmp_ok($info->{request_time}, '>', 1.4,
+    'the profile has the time of the whole request');
+is($p->profile('wall')->total(), $info->{wall},
+    'the stacks add up to the time of the capture');
 
 $info = ProfileTest::Profile->new(http_get("/long/wait=300/?$arg", on()))
         ->json()->{profile_info};
-is($info->{ended_by}, undef, 'no timeout');
+is($info->{ended_by}, undef, 'a capture without a timeout does not name one');
 
 $r = http_get("/admitted/a?$arg", headers => [ 'Host: short' ]);
 $info = ProfileTest::Profile->new($r)->json()->{profile_info};
 
-is($info->{ended_by}, 'profile_timeout', 'timeout before it was admitted');
+is($info->{ended_by}, 'profile_timeout',
+    'a capture may time out before it is admitted');
 like((upstream_lines($t))[-1], qr!^GET /admitted/a HTTP/1\.[01]$!,
-     'timeout before it was admitted, the upstream does not see the trigger');
+     'the upstream does not see the trigger of an admitted capture');
 
 $r = http_get("/refused/a?$arg", headers => [ 'Host: short',
                                               'X-Profile: flamegraph' ]);
 
-is($r->header('X-Profile-Id'), undef, 'timeout before it was refused');
+is($r->header('X-Profile-Id'), undef,
+    'a capture may time out before it is refused');
 like($r->body(), qr{^GET /refused/a\?\Q$arg\E HTTP.*^X-Profile: flamegr}ms,
-     'timeout before it was refused, the upstream sees the trigger');
-is(free(), 2, 'none is lost by timeouts');
+     'the upstream sees the trigger of a refused capture');
+is(free(), 2, 'captures that time out release their slots');
 
 
 # memory
@@ -253,17 +266,19 @@ $r = http_get("/large.txt?$arg", headers => [ 'Host: small',
 $p = ProfileTest::Profile->new($r);
 $info = $p->json()->{profile_info};
 
-cmp_ok($info->{samples}, '>', 100, 'a small buffer');
-is($p->profile('wall')->total(), $info->{wall}, 'a small buffer, the sum');
+cmp_ok($info->{samples}, '>', 100,
+    'a small buffer does not limit the number of samples');
+is($p->profile('wall')->total(), $info->{wall},
+    'with a small buffer, the stacks add up to the time');
 cmp_ok($p->profile('wall')->weight_below(qr/deflate/), '>',
-       $info->{wall} / 2, 'a small buffer, the picture')
+       $info->{wall} / 2, 'with a small buffer, functions keep their share')
     or diag($p->profile('wall')->folded(20));
 
 
 # and of all that nothing is left
 
 ok(wait_for(sub { ProfileTest::Attribution::state_of($worker) eq $before }),
-   'timers, signals and threads are those of before')
+   'the worker has the timers, signals and threads of the start')
     or diag("$before\n", ProfileTest::Attribution::state_of($worker));
 
 

@@ -59,65 +59,74 @@ my %TYPES = do { local $/; <$f> } =~ /^\| \[`(\w+)`\]\(#\w+\) \| `([^`]+)`/mg;
 my %formats = map { $_ => 1 }
                   http_get("/text?$arg&profile_format=?")->body() =~ /"(\w+)"/g;
 
-cmp_ok(scalar(keys %formats), '>=', 3, 'formats');
-is_deeply([ grep { !$TYPES{$_} } keys %formats ], [], 'all of them are known');
+cmp_ok(scalar(keys %formats), '>=', 3, 'there are several formats');
+is_deeply([ grep { !$TYPES{$_} } keys %formats ], [],
+    'the test knows all formats');
 
 
 # the trigger, then Accept, then the directive
 
-is(type("/text?$arg"), $TYPES{speedscope}, 'nothing is said');
-is(type("/folded?$arg"), $TYPES{folded}, 'a directive');
-is(type("/text?$arg", '*/*'), $TYPES{speedscope}, 'curl');
-is(type("/folded?$arg", '*/*'), $TYPES{folded}, 'curl and a directive');
+is(type("/text?$arg"), $TYPES{speedscope},
+    'without Accept, the format is speedscope');
+is(type("/folded?$arg"), $TYPES{folded},
+    'without Accept, profile_format chooses the format');
+is(type("/text?$arg", '*/*'), $TYPES{speedscope},
+    '"*/*" does not change the default format');
+is(type("/folded?$arg", '*/*'), $TYPES{folded},
+    '"*/*" does not change the format of profile_format');
 
 for my $format (sort keys %formats) {
     my ($type) = $TYPES{$format} =~ /^([^;]+)/;
 
-    is(type("/text?$arg", $type), $TYPES{$format}, "$format: accepted");
+    is(type("/text?$arg", $type), $TYPES{$format}, "Accept chooses $format");
     is(type("/folded?$arg", "*/*;q=0.9, $type"), $TYPES{$format},
-       "$format: preferred to the directive's");
+       "Accept prefers $format to profile_format");
     is(type("/folded?$arg&profile_format=$format", 'text/plain'),
-       $TYPES{$format}, "$format: asked for");
+       $TYPES{$format}, "an argument prefers $format to Accept");
 }
 
 is(type("/text?$arg", 'text/plain;q=0.2, application/json;q=0.1'),
-   $TYPES{folded}, 'qualities');
+   $TYPES{folded}, 'the highest quality wins');
 is(type("/text?$arg", 'text/plain;q=0.1', 'application/octet-stream'),
-   $TYPES{pprof}, 'two headers');
+   $TYPES{pprof}, 'two headers Accept are one list');
 is(type("/text?$arg", 'application/vnd.google.protobuf'), $TYPES{pprof},
-   'another name of a type');
+   'a type may have another name');
 is(type("/folded?$arg", 'image/png'), $TYPES{folded},
-   'nothing of it is there');
+   'an unknown type gets the default format');
 
 my $browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,'
               . 'image/avif,image/webp,*/*;q=0.8';
 
 is(type("/text?$arg", $browser),
-   $formats{html} ? $TYPES{html} : $TYPES{speedscope}, 'a browser');
+   $formats{html} ? $TYPES{html} : $TYPES{speedscope},
+    'a browser gets a page');
 
 
 # caches
 
-is(vary("/text?$arg"), 'Accept, Accept-Encoding', 'Vary: negotiated');
+is(vary("/text?$arg"), 'Accept, Accept-Encoding',
+    'a negotiated reply depends on Accept and Accept-Encoding');
 is(vary("/text?$arg", 'application/octet-stream'), 'Accept',
-   'Vary: never compressed');
+   'a reply that is never compressed depends on Accept');
 is(vary("/text?$arg&profile_format=folded"), 'Accept-Encoding',
-   'Vary: asked for');
+   'a requested format depends on Accept-Encoding');
 is(vary("/text?$arg&profile_format=pprof"), undef,
-   'Vary: asked for, and never compressed');
-is(vary("/text?$arg&profile_mode=x"), undef, 'Vary: an error');
+   'a requested format that is never compressed depends on nothing');
+is(vary("/text?$arg&profile_mode=x"), undef, 'an error depends on nothing');
 is(http_get("/text?$arg")->header('Cache-Control'), 'private, no-store',
-   'not to be stored');
+   'caches must not store the reply');
 
 
 # compression
 
 my $r = get("/text?$arg", 'Accept-Encoding: gzip');
 
-is($r->header('Content-Encoding'), 'gzip', 'gzip');
-is($r->header('Content-Length'), length($r->body()), 'gzip: length');
-is(scalar(() = $r->header('Vary')), 1, 'gzip: one Vary');
-like($r->content(), qr/^\{.*\}$/s, 'gzip: content');
+is($r->header('Content-Encoding'), 'gzip', 'the reply is compressed');
+is($r->header('Content-Length'), length($r->body()),
+    'the length is that of the compressed reply');
+is(scalar(() = $r->header('Vary')), 1,
+    'the compressed reply has one header Vary');
+like($r->content(), qr/^\{.*\}$/s, 'the compressed reply is JSON');
 
 for my $case ([ 'gzip;q=0', undef ], [ 'br, *;q=0.5', 'gzip' ],
               [ 'identity, gzip;q=0.5', undef ], [ 'deflate', undef ],
@@ -126,28 +135,33 @@ for my $case ([ 'gzip;q=0', undef ], [ 'br, *;q=0.5', 'gzip' ],
     my ($accept, $want) = @$case;
 
     $r = get("/text?$arg", "Accept-Encoding: $accept");
-    is($r->header('Content-Encoding'), $want, "gzip: $accept");
+    is($r->header('Content-Encoding'), $want,
+        "Accept-Encoding \"$accept\" chooses the encoding");
 }
 
 is(get("/text?$arg", 'Accept-Encoding: br', 'Accept-Encoding: gzip')
-   ->header('Content-Encoding'), 'gzip', 'gzip: two headers');
+   ->header('Content-Encoding'), 'gzip',
+    'two headers Accept-Encoding are one list');
 
 $r = get("/text?$arg&profile_format=pprof", 'Accept-Encoding: gzip');
 
-is($r->header('Content-Encoding'), undef, 'gzip: not twice');
+is($r->header('Content-Encoding'), undef,
+    'a compressed format gets no Content-Encoding');
 
 my $body = $r->body();
 my $raw;
 
-ok(gunzip(\$body => \$raw) && $raw !~ /^\x1f\x8b/, 'gzip: compressed once');
+ok(gunzip(\$body => \$raw) && $raw !~ /^\x1f\x8b/,
+    'a compressed format is compressed once');
 
 $r = http_head("/text?$arg", headers => [ 'Accept-Encoding: gzip' ]);
 
-is($r->status() . $r->header('Content-Encoding'), '200gzip', 'gzip: HEAD');
-is($r->body(), '', 'gzip: HEAD has no body');
+is($r->status() . $r->header('Content-Encoding'), '200gzip',
+    'HEAD has the encoding of the reply');
+is($r->body(), '', 'a compressed reply to HEAD has no body');
 
 is(get("/empty?$arg", 'Accept: text/plain')->header('Content-Type'),
-   $TYPES{folded}, 'a response without content');
+   $TYPES{folded}, 'a response without content gets a profile');
 
 
 # names of downloads are safe anywhere
@@ -155,9 +169,10 @@ is(get("/empty?$arg", 'Accept: text/plain')->header('Content-Type'),
 my $time = qr/\d{8}T\d{6}Z/;
 
 is(name("/text?$arg"), 'localhost-text-wall-TIME.speedscope.json',
-   'name: host, path, mode, time');
+   'the file name has host, path, mode and time');
 is(name("/text?$arg&profile_mode=cpu&profile_format=pprof"),
-   'localhost-text-cpu-TIME.pb.gz', 'name: another mode and format');
+   'localhost-text-cpu-TIME.pb.gz',
+    'the file name has another mode and format');
 
 for my $uri ('/%22%0d%0aX-Injected:%20y', '/..%2f..%2fetc/%00passwd',
              '/%e2%80%ae%c3%a4%ff', '/a;b=c,d\'e<f>', '/' . '%22;' x 300)
@@ -173,7 +188,7 @@ for my $uri ('/%22%0d%0aX-Injected:%20y', '/..%2f..%2fetc/%00passwd',
         like($name, qr/^attachment; [ ] filename="(?:[\w.-]{1,200}-)?wall-
                        $time\.folded\.txt"$/x,
              'name: ' . substr("$host$uri", 0, 60));
-        is($s->header('X-Injected'), undef, 'name: no header in it');
+        is($s->header('X-Injected'), undef, 'a host cannot add a header');
     }
 }
 
@@ -199,7 +214,7 @@ for my $i (1 .. 200) {
     diag("Accept: $accept, Accept-Encoding: $encoding: $r") if !$failed++;
 }
 
-is($failed, 0, 'random headers');
+is($failed, 0, 'random headers always get a valid reply');
 
 
 sub get {

@@ -45,9 +45,9 @@ EOF
 $t->write_file('index.html', 'a' x 100000);
 $t->run();
 
-is_deeply(profiles(), [], 'nothing yet');
+is_deeply(profiles(), [], 'a new store has no profiles');
 is(http_get('/-/profile/profiles.json')->body(),
-   '{"profiles":[],"more":false}', 'nothing yet, JSON');
+   '{"profiles":[],"more":false}', 'the list of a new store is empty');
 
 
 # the list
@@ -61,30 +61,32 @@ for my $uri ('/', '/none', "/evil%3Cscript%3E%22?\x{ff}=%00&x=%3C/script%3E") {
 
     ($id{$uri}) = $r->header('X-Profile-Id') =~ /^([0-9a-f]{32})$/;
     is($r->header('Link'), "</-/profile/p/$id{$uri}>; rel=\"describedby\"; "
-                           . 'title="profile"', "$uri, link");
+                           . 'title="profile"',
+        "the response of $uri links its profile");
 }
 
 my $posted = http_post('/index.html?a=b&performance_bar=record', 'x=y')
                  ->header('X-Profile-Id');
 
-ok(wait_for(sub { @{profiles()} == 4 }), 'four profiles');
+ok(wait_for(sub { @{profiles()} == 4 }), 'the list has four profiles');
 
 my ($p) = grep { $_->{id} eq $id{'/none'} } @{profiles()};
 
-is($p->{method}, 'GET', 'list, method');
-is($p->{uri}, '/none', 'list, URI');
-is($p->{status}, 404, 'list, status');
-is($p->{mode}, 'wall', 'list, mode');
-is($p->{scope}, 'request', 'list, scope');
-is($p->{pinned}, JSON::PP::false, 'list, pinned');
-cmp_ok($p->{wall}, '>', 1000, 'list, wall');
-cmp_ok($p->{wall}, '>=', $p->{cpu} * 0.5, 'list, cpu');
-ok((grep { $_ == $p->{worker} } $t->worker_pids()), 'list, worker');
-cmp_ok(abs($p->{start} / 1000 - time), '<', 60, 'list, time');
+is($p->{method}, 'GET', 'the list has the method');
+is($p->{uri}, '/none', 'the list has the URI');
+is($p->{status}, 404, 'the list has the status');
+is($p->{mode}, 'wall', 'the list has the mode');
+is($p->{scope}, 'request', 'the list has the scope');
+is($p->{pinned}, JSON::PP::false, 'a new profile is not pinned');
+cmp_ok($p->{wall}, '>', 1000, 'the list has the wall time');
+cmp_ok($p->{wall}, '>=', $p->{cpu} * 0.5, 'the list has a plausible CPU time');
+ok((grep { $_ == $p->{worker} } $t->worker_pids()), 'the list has the worker');
+cmp_ok(abs($p->{start} / 1000 - time), '<', 60, 'the list has the start time');
 
 ($p) = grep { $_->{id} eq $posted } @{profiles()};
-is($p->{uri}, '/index.html?a=b', 'POST, URI');
-is($p->{method}, 'POST', 'POST, method');
+is($p->{uri}, '/index.html?a=b',
+    'the list has the URI of a POST request with its arguments');
+is($p->{method}, 'POST', 'the list has the method POST');
 
 
 # one
@@ -92,25 +94,28 @@ is($p->{method}, 'POST', 'POST, method');
 my $one = "/-/profile/p/$id{'/'}";
 my $r = http_get($one);
 
-is($r->status(), 200, 'page');
-like($r->content(), qr/data-id="$id{'\/'}"/, 'page, its id');
-like($r->content(), qr/data-root="\.\.\/" /, 'page, the way to the console');
-unlike($r->content(), qr/\{\{|\}\}/, 'page, nothing is left of the template');
+is($r->status(), 200, 'the page of a profile is served');
+like($r->content(), qr/data-id="$id{'\/'}"/,
+    'the page has the id of the profile');
+like($r->content(), qr/data-root="\.\.\/" /,
+    'the page has the relative URL of the console');
+unlike($r->content(), qr/\{\{|\}\}/, 'the page has no placeholder left');
 
 my $json = decode_json(http_get("$one.json")->content());
 
-is($json->{title}, 'GET /index.html', 'JSON, title');
-is($json->{id}, $id{'/'}, 'JSON, id');
+is($json->{title}, 'GET /index.html', 'the JSON has the title');
+is($json->{id}, $id{'/'}, 'the JSON has the id');
 
 my %summary = map { $_->{name} => $_ } @{$json->{summary}};
 
 like($summary{request}{value}, qr{^GET /\?performance_bar=record HTTP/1\.},
-     'JSON, facts');
-is($summary{samples}{unit}, 'count', 'JSON, counters');
+     'the JSON has the facts');
+is($summary{samples}{unit}, 'count', 'the JSON has the counters');
 
 my @formats = map { $_->{name} } @{$json->{formats}};
 
-is("@formats", 'speedscope pprof folded svg html', 'JSON, formats');
+is("@formats", 'speedscope pprof folded svg html',
+    'the JSON lists the formats');
 
 my %starts = (
     speedscope => qr/^\{"\$schema":/, pprof => qr/^\x1f\x8b/,
@@ -121,44 +126,51 @@ for my $format (@formats) {
     $r = http_get("$one/$format");
 
     is($r->status(), 200, $format);
-    like($r->body(), $starts{$format}, "$format, body");
-    is($r->header('Cache-Control'), 'no-store', "$format, not cached");
+    like($r->body(), $starts{$format}, "the format $format is served");
+    is($r->header('Cache-Control'), 'no-store', "$format is not cached");
     like($r->header('Content-Disposition') // '',
          $format =~ /svg|html/ ? qr/^$/
              : qr/^attachment; filename="GET-wall-\d+T\d+Z\.[a-z.]+"$/,
-         "$format, name");
+         "$format has a file name if it is a download");
     is($r->header('X-Frame-Options'),
-       $format =~ /svg|html/ ? 'SAMEORIGIN' : 'DENY', "$format, frames");
+       $format =~ /svg|html/ ? 'SAMEORIGIN' : 'DENY',
+        "$format can be framed by the console if it is a page");
 
     next if $format eq 'pprof';
 
     my $gzipped = http_get("$one/$format",
                            headers => [ 'Accept-Encoding: gzip' ]);
 
-    is($gzipped->header('Content-Encoding'), 'gzip', "$format, gzip");
-    is($gzipped->content(), $r->body(), "$format, gzip, content");
+    is($gzipped->header('Content-Encoding'), 'gzip', "$format is compressed");
+    is($gzipped->content(), $r->body(),
+        "the compressed $format has the same content");
 }
 
 # as links of the page say it
 
 is(http_get("$one/html?profile_format=folded")->body(),
-   http_get("$one/folded")->body(), 'format by argument');
+   http_get("$one/folded")->body(), 'an argument chooses the format');
 like(http_get("$one/svg?profile_mode=cpu")->body(), qr/data-mode="cpu"/,
-     'mode by argument');
-is(http_get("$one/svg?profile_mode=x")->status(), 400, 'wrong mode');
-is(http_get("$one/svg?profile_format=x")->status(), 400, 'wrong format');
-is(http_get("$one/none")->status(), 404, 'no format');
-is(http_head("$one/svg")->body(), '', 'HEAD');
+     'an argument chooses the mode');
+is(http_get("$one/svg?profile_mode=x")->status(), 400,
+    'an unknown mode has the status 400');
+is(http_get("$one/svg?profile_format=x")->status(), 400,
+    'an unknown format in an argument has the status 400');
+is(http_get("$one/none")->status(), 404,
+    'an unknown format in the URL has the status 404');
+is(http_head("$one/svg")->body(), '', 'HEAD has no body');
 is(http_get("/debug/pprof/p/$id{'/'}/folded")->status(), 200,
-   'below another console');
+   'another console serves the same profile');
 
 for my $format ('html', 'svg') {
     my $evil = http_get("/-/profile/p/"
                         . (grep { $_->{uri} =~ /evil/ } @{profiles()})[0]{id}
                         . "/$format");
 
-    is($evil->status(), 200, "evil URI, $format");
-    unlike($evil->content(), qr/evil<script/, "evil URI, $format, escaped");
+    is($evil->status(), 200,
+        "a profile with an evil URI is served as $format");
+    unlike($evil->content(), qr/evil<script/,
+        "the evil URI is escaped in $format");
 }
 
 
@@ -170,11 +182,16 @@ for my $forged ('0' x 32, 'x' x 32, uc $id{'/'}, substr($id{'/'}, 1),
 {
     my $name = substr($forged, 0, 40);
 
-    is(http_get("/-/profile/p/$forged")->status(), 404, "$name, page");
-    is(http_get("/-/profile/p/$forged.json")->status(), 404, "$name, JSON");
-    is(http_get("/-/profile/p/$forged/svg")->status(), 404, "$name, picture");
-    is(change('DELETE', "p/$forged")->status(), 404, "$name, delete");
-    is(change('POST', "p/$forged/pin")->status(), 404, "$name, pin");
+    is(http_get("/-/profile/p/$forged")->status(), 404,
+        "the page of an id with $name has the status 404");
+    is(http_get("/-/profile/p/$forged.json")->status(), 404,
+        "the JSON of an id with $name has the status 404");
+    is(http_get("/-/profile/p/$forged/svg")->status(), 404,
+        "the picture of an id with $name has the status 404");
+    is(change('DELETE', "p/$forged")->status(), 404,
+        "an id with $name cannot be deleted");
+    is(change('POST', "p/$forged/pin")->status(), 404,
+        "an id with $name cannot be pinned");
 }
 
 
@@ -209,35 +226,44 @@ for my $name (sort keys %refused) {
 
 is(send_request('OPTIONS', "p/$id{'/'}", 'Origin: http://example.com',
                 'Access-Control-Request-Headers: x-profile-console')
-       ->status(), 405, 'preflight');
-is(http_get("/-/profile/p/$id{'/'}/delete")->status(), 404, 'GET');
+       ->status(), 405, 'a preflight request of another site is refused');
+is(http_get("/-/profile/p/$id{'/'}/delete")->status(), 404,
+    'GET does not delete a profile');
 is(send_request('PUT', "p/$id{'/'}", 'X-Profile-Console: 1')
-       ->header('Allow'), 'GET, HEAD, POST, DELETE', 'PUT, allow');
-is(scalar @{profiles()}, 4, 'all are still there');
-is((grep { $_->{pinned} } @{profiles()}), 0, 'none is pinned');
+       ->header('Allow'), 'GET, HEAD, POST, DELETE',
+    'the answer to PUT lists the permitted methods');
+is(scalar @{profiles()}, 4, 'refused changes delete no profile');
+is((grep { $_->{pinned} } @{profiles()}), 0, 'refused changes pin no profile');
 
 my $denied = send_request('DELETE', "/denied/p/$id{'/'}",
                           'X-Profile-Console: 1');
-is($denied->status(), 403, 'denied location');
-is(http_get("/denied/p/$id{'/'}")->status(), 403, 'denied location, page');
+is($denied->status(), 403, '"deny" refuses the list');
+is(http_get("/denied/p/$id{'/'}")->status(), 403,
+    '"deny" refuses the page of a profile');
 
 
 # changes
 
 is(change('POST', "p/$id{'/'}/pin", 'Sec-Fetch-Site: same-origin',
-          "Origin: http://$host")->status(), 204, 'pin');
+          "Origin: http://$host")->status(), 204, 'a profile can be pinned');
 is(join(' ', map { $_->{id} } grep { $_->{pinned} } @{profiles()}), $id{'/'},
-   'pinned');
-is(change('POST', "p/$id{'/'}/unpin")->status(), 204, 'unpin');
-is((grep { $_->{pinned} } @{profiles()}), 0, 'no longer pinned');
-is(change('POST', "p/$id{'/'}/paint")->status(), 404, 'no such change');
+   'the list shows the pin');
+is(change('POST', "p/$id{'/'}/unpin")->status(), 204,
+    'a profile can be unpinned');
+is((grep { $_->{pinned} } @{profiles()}), 0, 'the list shows no pin');
+is(change('POST', "p/$id{'/'}/paint")->status(), 404,
+    'an unknown change has the status 404');
 
-is(change('DELETE', "p/$id{'/none'}")->status(), 204, 'DELETE');
-is(scalar @{profiles()}, 3, 'deleted');
-is(change('DELETE', "p/$id{'/none'}")->status(), 404, 'DELETE again');
-is(change('POST', "p/$posted/delete")->status(), 204, 'delete');
-is(scalar @{profiles()}, 2, 'deleted');
-is(http_get("/-/profile/p/$posted/svg")->status(), 404, 'it is gone');
+is(change('DELETE', "p/$id{'/none'}")->status(), 204,
+    'DELETE deletes a profile');
+is(scalar @{profiles()}, 3, 'the list no longer has the profile');
+is(change('DELETE', "p/$id{'/none'}")->status(), 404,
+    'a deleted profile cannot be deleted again');
+is(change('POST', "p/$posted/delete")->status(), 204,
+    'POST to "delete" deletes a profile');
+is(scalar @{profiles()}, 2, 'the list no longer has that profile');
+is(http_get("/-/profile/p/$posted/svg")->status(), 404,
+    'a deleted profile has the status 404');
 
 
 # two compared
@@ -245,10 +271,11 @@ is(http_get("/-/profile/p/$posted/svg")->status(), 404, 'it is gone');
 my ($a, $b) = map { $_->{id} } @{profiles()};
 
 $json = decode_json(http_get("/-/profile/diff.json?a=$a&b=$b")->content());
-is($json->{before}{id}, $a, 'diff, before');
-is($json->{after}{id}, $b, 'diff, after');
-is($json->{shares}, JSON::PP::false, 'diff, weights');
-cmp_ok(scalar @{$json->{functions}}, '>', 2, 'diff, functions');
+is($json->{before}{id}, $a, 'a difference names its first profile');
+is($json->{after}{id}, $b, 'a difference names its second profile');
+is($json->{shares}, JSON::PP::false,
+    'a difference compares weights by default');
+cmp_ok(scalar @{$json->{functions}}, '>', 2, 'a difference lists functions');
 
 my ($before, $after) = (0, 0);
 
@@ -258,16 +285,17 @@ for my $f (@{$json->{functions}}) {
 }
 
 is($after - $before, $json->{after}{wall} - $json->{before}{wall},
-   'diff, all of the change');
+   'the changes of all functions sum to the whole change');
 
 like(http_get("/-/profile/diff/svg?a=$a&b=$b")->content(), qr/<svg/,
-     'diff, svg');
+     'a difference is served as SVG');
 like(http_get("/-/profile/diff/html?a=$a&b=$b&shares=on&profile_mode=cpu")
-         ->content(), qr/<html/, 'diff, html');
-is(http_get("/-/profile/diff?a=$a&b=$b")->status(), 200, 'diff, page');
+         ->content(), qr/<html/, 'a difference of shares is served as a page');
+is(http_get("/-/profile/diff?a=$a&b=$b")->status(), 200,
+    'the console has a page for differences');
 
 $json = decode_json(http_get("/-/profile/diff.json?a=$a&b=$a")->content());
-is_deeply($json->{functions}, [], 'diff, nothing changed');
+is_deeply($json->{functions}, [], 'a profile does not differ from itself');
 
 my %wrong = (
     "diff/svg?a=$a" => 400, "diff/svg?b=$b" => 400,
@@ -285,29 +313,30 @@ is(http_get("/-/profile/$_")->status(), $wrong{$_}, $_) for sort keys %wrong;
 my $n = @{profiles()};
 
 is(http_get('/-/profile/cpu?seconds=0.1&format=folded')->status(), 200,
-   'workers, not stored');
+   'GET captures workers without storing the profile');
 is(send_request('POST', 'cpu?seconds=0.1')->status(), 403,
-   'workers, another site');
-is(scalar @{profiles()}, $n, 'workers, nothing is stored');
+   'another site cannot store a capture');
+is(scalar @{profiles()}, $n, 'these captures store nothing');
 
 $r = change('POST', 'wall?seconds=0.2&frequency=1000');
-is($r->status(), 201, 'workers, stored');
+is($r->status(), 201, 'POST stores a capture of workers');
 
 my $stored = decode_json($r->body())->{id};
 ($p) = grep { $_->{id} eq $stored } @{profiles()};
 
-is($p->{scope}, 'all', 'workers, scope');
-is($p->{mode}, 'wall', 'workers, mode');
-is($p->{uri}, 'all workers', 'workers, title');
+is($p->{scope}, 'all', 'the stored capture has the scope "all"');
+is($p->{mode}, 'wall', 'the stored capture has its mode');
+is($p->{uri}, 'all workers', 'the stored capture has a title');
 like(http_get("/-/profile/p/$stored/speedscope")->body(), qr/all workers/,
-     'workers, profile');
-is(change('POST', 'cpu?seconds=x')->status(), 400, 'workers, wrong');
+     'the stored capture is served');
+is(change('POST', 'cpu?seconds=x')->status(), 400,
+    'a wrong number of seconds has the status 400');
 
 my ($pid) = $t->worker_pids();
 
 $r = change('POST', "cpu?seconds=0.1&workers=$pid");
 ($p) = grep { $_->{scope} eq 'worker' } @{profiles()};
-is($p->{worker}, $pid, 'one worker');
+is($p->{worker}, $pid, 'a capture of one worker names this worker');
 
 
 # the list, page by page
@@ -327,12 +356,13 @@ for my $limit (1, 2, 3, scalar @all) {
 
     } while ($before);
 
-    is("@got", "@all", "list, $limit at a time");
-    is($pages, int((@all + $limit - 1) / $limit), 'no more pages than that');
+    is("@got", "@all", "pages of $limit profiles contain all profiles");
+    is($pages, int((@all + $limit - 1) / $limit),
+        'the number of these pages is right');
 }
 
 is_deeply(list('before=1'), { profiles => [], more => JSON::PP::false },
-          'list, before all');
+          'no profile is older than the oldest one');
 
 for my $args (qw/ limit=0 limit=1001 limit=x limit= before=0 before=-1
                   before=99999999999999999999 before=id /)
@@ -340,9 +370,9 @@ for my $args (qw/ limit=0 limit=1001 limit=x limit= before=0 before=-1
     my ($name, $value) = split(/=/, $args);
 
     $r = http_get("/-/profile/profiles.json?$args");
-    is($r->status(), 400, "list, $args");
+    is($r->status(), 400, "the list refuses $args");
     like($r->content(), qr/\"$name\\" is \\"\Q$value\E\\", it must be a/,
-         "list, $args, error");
+         "the answer to $args names the wrong value");
 }
 
 
@@ -350,19 +380,20 @@ for my $args (qw/ limit=0 limit=1001 limit=x limit= before=0 before=-1
 
 http_get('/index.html?performance_bar=record&profile_mode=object');
 ok(wait_for(sub { ($p) = grep { $_->{mode} eq 'object' } @{profiles()} }),
-   'memory, stored');
+   'a profile of allocations is stored');
 
-cmp_ok($p->{allocated}, '>', 1000, 'memory, bytes');
-cmp_ok($p->{allocations}, '>=', 1, 'memory, number');
-cmp_ok($p->{in_use}, '<', $p->{allocated}, 'memory, in use');
-is((profiles())->[1]{allocated}, undef, 'not of others');
+cmp_ok($p->{allocated}, '>', 1000, 'the list has the allocated bytes');
+cmp_ok($p->{allocations}, '>=', 1, 'the list has the number of allocations');
+cmp_ok($p->{in_use}, '<', $p->{allocated}, 'the list has the bytes in use');
+is((profiles())->[1]{allocated}, undef,
+    'profiles of time have no allocated bytes');
 
 $r = change('POST', 'object?seconds=0.2&interval=0');
 $stored = decode_json($r->body())->{id};
 http_get('/index.html');
 ($p) = grep { $_->{id} eq $stored } @{profiles()};
-is($p->{mode}, 'object', 'memory of workers');
-like($p->{allocated}, qr/^\d+$/, 'memory of workers, bytes');
+is($p->{mode}, 'object', 'a capture of the allocations of workers is stored');
+like($p->{allocated}, qr/^\d+$/, 'its allocated bytes are in the list');
 
 
 # an endpoint, for a browser: the page of what is stored
@@ -374,11 +405,12 @@ my $page = http_get('/index.html?performance_bar=flamegraph'
 ok(wait_for(sub {
     http_get('/index.html');
     ($p) = grep { $_->{scope} eq 'endpoint' } @{profiles()};
-}), 'endpoint, stored');
+}), 'a capture of an endpoint is stored');
 
 $page = http_end($page);
-is($page->status(), 200, 'endpoint, page');
-like($page->content(), qr/data-id="$p->{id}"/, 'endpoint, page, its id');
+is($page->status(), 200, 'the trigger for an endpoint gets a page');
+like($page->content(), qr/data-id="$p->{id}"/,
+    'the page has the id of the endpoint\'s profile');
 
 
 # clients that do not wait
@@ -389,7 +421,7 @@ for (1 .. 30) {
 }
 
 ok(wait_for(sub { http_get("$one/html")->status() == 200 }),
-   'pictures after clients that have left');
+   'pictures are made after clients disconnected');
 
 
 sub profiles {

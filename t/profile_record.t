@@ -175,7 +175,7 @@ my @cases = (
 my @ids = map { same_recorded(@$_) } @cases;
 
 my %ids = map { $_->[1] => 1 } @ids;
-is(scalar(keys %ids), scalar(@ids), 'each has an id of its own');
+is(scalar(keys %ids), scalar(@ids), 'each profile has its own id');
 
 my $found;
 wait_for(sub { $found = ProfileTest::Store::read_store($store);
@@ -185,9 +185,10 @@ for my $expected (@ids) {
     my ($name, $id, $method, $uri, $status) = @$expected;
     my $st = $found->{$id} || {};
 
-    is($st->{error}, undef, "$name: stored whole");
+    is($st->{error}, undef, "$name: the profile is stored completely");
     is(join(' ', map { $_ // '-' } @$st{qw/ scope method host uri status /}),
-       "request $method localhost $uri $status", "$name: its facts");
+       "request $method localhost $uri $status",
+        "$name: the profile has the facts of the request");
 }
 
 my @odd = grep { $_->{mode} != 0 || $_->{wall} == 0
@@ -195,14 +196,16 @@ my @odd = grep { $_->{mode} != 0 || $_->{wall} == 0
                  || $_->{cpu} > $_->{wall} - $_->{waited} + 50000 }
           values %$found;
 is(join(', ', map { "$_->{uri} wall $_->{wall} waited $_->{waited}"
-                    . " cpu $_->{cpu}" } @odd), '', 'times are plausible');
+                    . " cpu $_->{cpu}" } @odd), '',
+    'the times of profiles are plausible');
 
 my %pids = map { $_ => 1 } $t->worker_pids();
-is(scalar(grep { !$pids{$_->{worker}} } values %$found), 0, 'so are workers');
+is(scalar(grep { !$pids{$_->{worker}} } values %$found), 0,
+    'profiles have the ids of workers');
 
 my ($limited) = grep { $_->{uri} eq '/limited/large' } values %$found;
 cmp_ok($limited->{waited} / 1e6, '>', 300,
-       'what the client is sent slowly is waited for');
+       'the profile has the wait for a slow client');
 
 
 # the client leaves
@@ -217,7 +220,7 @@ close $s;
 
 my ($st) = wait_for_new(1);
 is("$st->{uri} $st->{status}", '/app/silent 499',
-   'a request whose client left is recorded');
+   'a request whose client disconnected is recorded');
 
 $s = http_get('/limited/large?performance_bar=record', start => 1);
 sysread($s, my $buf, 100);
@@ -226,7 +229,7 @@ close $s;
 
 ($st) = wait_for_new(1);
 is("$st->{uri} $st->{status}", '/limited/large 200',
-   'so is a download that was cut off');
+   'an interrupted download is recorded');
 
 
 # streams that do not end
@@ -241,14 +244,17 @@ for my $case ([ 'a stream', '/stream/endless', [] ],
                   headers => $headers);
 
     ($st) = wait_for_new(1);
-    is($st->{uri}, $uri, "$name: in the store");
-    cmp_ok($st->{wall} / 1e6, '>=', 250, "$name: until the timeout");
-    cmp_ok($st->{wall} / 1e6, '<', 5000, "$name: and not longer");
+    is($st->{uri}, $uri, "$name: the profile is in the store");
+    cmp_ok($st->{wall} / 1e6, '>=', 250,
+        "$name: the capture lasts until the timeout");
+    cmp_ok($st->{wall} / 1e6, '<', 5000,
+        "$name: the capture ends after the timeout");
 
     my $bytes = read_for($s, 0.3);
     my $more = read_for($s, 0.5);
-    like($bytes, qr/^X-Profile-Id: $st->{id}\r$/m, "$name: its id");
-    cmp_ok(length($more), '>', 0, "$name: goes on");
+    like($bytes, qr/^X-Profile-Id: $st->{id}\r$/m,
+        "$name: the response has the profile's id");
+    cmp_ok(length($more), '>', 0, "$name: the response continues");
     close $s;
 }
 
@@ -257,9 +263,12 @@ for my $case ([ 'a stream', '/stream/endless', [] ],
 $s = http_get('/stream/late?performance_bar=record', start => 1);
 my $r = http_end($s);
 ($st) = wait_for_new(1);
-is($r->header('X-Profile-Id'), $st->{id}, 'late: its id');
-is("$st->{uri} $st->{status}", '/stream/late 200', 'late: its status');
-cmp_ok($st->{wall}, '<', 900e6, 'late: its time ended before');
+is($r->header('X-Profile-Id'), $st->{id},
+    'a response after the timeout has the profile\'s id');
+is("$st->{uri} $st->{status}", '/stream/late 200',
+    'a response after the timeout is in the profile');
+cmp_ok($st->{wall}, '<', 900e6,
+    'the capture of a late response ended before it');
 
 
 # 101 in place of a flamegraph, and other things that cannot be replaced
@@ -268,35 +277,36 @@ $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => port(8080));
 print $s "GET /app/upgrade?performance_bar=flamegraph HTTP/1.1\r\n"
          . "Host: localhost\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
 $r = read_for($s, 10, qr/ready\n/);
-like($r, qr/^HTTP\/1.1 101 .*^X-Profile-Id: /ms, 'an upgrade is recorded');
+like($r, qr/^HTTP\/1.1 101 .*^X-Profile-Id: /ms,
+    'a switch of protocols is recorded');
 syswrite($s, "hello\n");
-is(read_for($s, 10, qr/\n/), "hello\n", 'and works');
+is(read_for($s, 10, qr/\n/), "hello\n", 'the new protocol works');
 close $s;
 
 ($st) = wait_for_new(1);
-is($st->{status}, 101, 'an upgrade is in the store');
+is($st->{status}, 101, 'the profile of a switch of protocols is stored');
 
 $r = http_get('/small?performance_bar=flamegraph',
               headers => [ 'If-Match: "x"' ]);
-is($r->status(), 412, 'a precondition that fails is not replaced');
+is($r->status(), 412, 'a failed precondition is not replaced');
 ($st) = wait_for_new(1);
-is($st->{id}, $r->header('X-Profile-Id'), 'it is recorded');
+is($st->{id}, $r->header('X-Profile-Id'), 'a failed precondition is recorded');
 
 
 # replaced responses are stored as well
 
 $r = http_get('/small?performance_bar=flamegraph&profile_format=folded'
               . '&stackprof_mode=cpu');
-is($r->status(), 200, 'a flamegraph');
+is($r->status(), 200, 'a flamegraph is sent');
 ok(-e "$store/" . $r->header('X-Profile-Id'),
-   'it is there when the reply is');
+   'the profile is stored before the reply is sent');
 like($r->header('Link'), qr{^</-/profile/p/[0-9a-f]{32}>},
-     'the reply links to it');
+     'the reply links to the stored profile');
 ($st) = wait_for_new(1);
-is("$st->{mode} $st->{status}", '1 200', 'with its mode');
+is("$st->{mode} $st->{status}", '1 200', 'the stored profile has its mode');
 
 $r = http_get('/small?performance_bar=flamegraph', port => 8082);
-is($r->header('Link'), undef, 'no link without a console');
+is($r->header('Link'), undef, 'without a console there is no link');
 wait_for_new(1);
 
 
@@ -306,16 +316,17 @@ for my $uri (qw{ /small?performance_bar=records
                  /small?performance_bar=record&profile_mode=x
                  /small?performance_bar=record&profile_frequency=0 })
 {
-    is(http_get($uri)->status(), 400, "400: $uri");
+    is(http_get($uri)->status(), 400,
+        "a wrong parameter in $uri has the status 400");
 }
 
 for my $uri (qw{ /off?performance_bar=record /if?performance_bar=record }) {
     $r = http_get($uri, port => 8082);
-    is($r->header('X-Profile-Id'), undef, "not recorded: $uri");
+    is($r->header('X-Profile-Id'), undef, "$uri is not recorded");
 }
 
 my $none = ProfileTest::Store::read_store($store);
-is(scalar(keys %$none), scalar(keys %before), 'nothing of them is stored');
+is(scalar(keys %$none), scalar(keys %before), 'these requests store nothing');
 
 
 # a response on a connection that goes on
@@ -329,11 +340,11 @@ for my $i (1 .. 3) {
     $s //= IO::Socket::INET->new(PeerAddr => '127.0.0.1',
                                  PeerPort => port(8080));
     $r = http($request x 2, socket => $s);
-    is($r->body(), "small\n", "pipelined $i");
-    is(http_end($s)->body(), "small\n", 'and the one behind it');
+    is($r->body(), "small\n", "pipelined request $i gets its body");
+    is(http_end($s)->body(), "small\n", 'the request after it gets its body');
 }
 
-is(scalar(wait_for_new(6)), 6, 'all are stored');
+is(scalar(wait_for_new(6)), 6, 'all pipelined requests are stored');
 
 
 # so many new entries

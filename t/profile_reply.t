@@ -210,11 +210,14 @@ my @gzip_names = sort(@names, 'Content-Encoding');
 
 my $r = http_get("/small.txt?$arg");
 
-is($r->header('Cache-Control'), 'private, no-store', 'Cache-Control');
-is($r->header('X-Content-Type-Options'), 'nosniff', 'X-Content-Type-Options');
-is($r->header('Content-Length'), length($r->body()), 'Content-Length');
-is_deeply([ names($r) ], \@names, 'headers');
-like($r, qr{^HTTP/1\.1 200 OK\r\n}, 'status line');
+is($r->header('Cache-Control'), 'private, no-store',
+    'caches must not store the reply');
+is($r->header('X-Content-Type-Options'), 'nosniff',
+    'the reply forbids guesses of its type');
+is($r->header('Content-Length'), length($r->body()),
+    'the length is that of the reply');
+is_deeply([ names($r) ], \@names, 'the reply has only headers of the module');
+like($r, qr{^HTTP/1\.1 200 OK\r\n}, 'the status line is 200 OK');
 
 
 # nothing is left of the original's headers
@@ -227,21 +230,27 @@ for my $uri (qw{ /small.txt /gzip/small.txt /gzip/large.txt
     $r = http_get("$uri?$arg", headers => [ 'Accept-Encoding: gzip',
                                             'TE: trailers' ]);
 
-    is_deeply([ names($r) ], \@gzip_names, "headers of $uri") or diag($r);
-    is($r->header('Vary'), 'Accept, Accept-Encoding', "Vary of $uri");
-    is($r->header('Content-Type'), 'application/json', "type of $uri");
+    is_deeply([ names($r) ], \@gzip_names,
+        "the reply of $uri has only headers of the module") or diag($r);
+    is($r->header('Vary'), 'Accept, Accept-Encoding',
+        "the reply of $uri depends on Accept headers");
+    is($r->header('Content-Type'), 'application/json',
+        "the reply of $uri is JSON");
     ProfileTest::Profile->new($r);
 }
 
 $r = http_get("/small.txt?$arg", headers => [ 'Range: bytes=1-2' ]);
 
-is_deeply([ names($r) ], \@names, 'headers of a range');
-is($r->header('X-Profiled-Status'), 206, 'status of a range');
-is($r->status(), 200, 'the reply is not a range');
+is_deeply([ names($r) ], \@names,
+    'the reply for a range has only headers of the module');
+is($r->header('X-Profiled-Status'), 206,
+    'the original status of a range is 206');
+is($r->status(), 200, 'the reply for a range is complete');
 ProfileTest::Profile->new($r);
 
 is(http_get("/small.txt?$arg", headers => [ 'Range: bytes=100-' ])
-   ->header('X-Profiled-Status'), 416, 'status of a range that is not there');
+   ->header('X-Profiled-Status'), 416,
+    'the original status of an invalid range is 416');
 
 
 # statuses
@@ -279,11 +288,12 @@ status_is('/page-none/', 404, 'error_page that is missing');
 status_is('/intercept/status=500/', 500, 'upstream, error_page');
 
 is(http_post("/small.txt?$arg", 'body')->header('X-Profiled-Status'), 405,
-   'method not allowed');
+   'the original status of a forbidden method is 405');
 is(http_post("/size/?$arg", 'body')->header('X-Profiled-Status'), 413,
-   'body too large');
+   'the original status of a large body is 413');
 
-is(http_get("/return/444?$arg") . '', '', 'a connection that is closed');
+is(http_get("/return/444?$arg") . '', '',
+    'a connection that "return 444" closes has no reply');
 
 
 # HEAD, as of any response
@@ -293,10 +303,12 @@ for my $uri (qw{ /small.txt /none /return/200 /return/204 /return/301 /gif
 {
     $r = http_head("$uri?$arg", headers => [ 'Accept-Encoding: gzip' ]);
 
-    is($r->status(), 200, "HEAD $uri");
-    is($r->body(), '', "HEAD $uri, no body");
-    is_deeply([ names($r) ], \@gzip_names, "HEAD $uri, headers");
-    cmp_ok($r->header('Content-Length'), '>', 100, "HEAD $uri, length");
+    is($r->status(), 200, "HEAD of $uri is profiled");
+    is($r->body(), '', "HEAD of $uri has no body");
+    is_deeply([ names($r) ], \@gzip_names,
+        "HEAD of $uri has only headers of the module");
+    cmp_ok($r->header('Content-Length'), '>', 100,
+        "HEAD of $uri has the length of the reply");
 }
 
 
@@ -304,9 +316,11 @@ for my $uri (qw{ /small.txt /none /return/200 /return/204 /return/301 /gif
 
 $r = http("GET /proxy/?$arg HTTP/1.0\r\n\r\n");
 
-like($r, qr{^HTTP/1\.1 200 }, 'HTTP/1.0');
-is_deeply([ names($r) ], \@names, 'HTTP/1.0, headers');
-is($r->header('Connection'), 'close', 'HTTP/1.0, connection');
+like($r, qr{^HTTP/1\.1 200 }, 'a request of HTTP/1.0 is profiled');
+is_deeply([ names($r) ], \@names,
+    'the reply of HTTP/1.0 has only headers of the module');
+is($r->header('Connection'), 'close',
+    'the reply of HTTP/1.0 closes the connection');
 ProfileTest::Profile->new($r);
 
 my $s = http("GET /small.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
@@ -315,9 +329,9 @@ http_end($s);
 
 is(http("GET /small.txt?$arg HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
         socket => $s)->header('Connection'), 'keep-alive',
-   'HTTP/1.0, kept alive');
+   'a connection of HTTP/1.0 may be kept alive');
 is(http("GET /small.txt HTTP/1.0\r\n\r\n", socket => $s)->body(), "small\n",
-   'HTTP/1.0, the next request');
+   'the next request of HTTP/1.0 is answered');
 
 $s = undef;
 
@@ -330,13 +344,15 @@ for my $uri ('/return/204', '/return/301', '/none', '/small.txt', '/proxy/',
 
     $r = http("GET $uri?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n",
               socket => $s);
-    is($r->header('Connection'), 'keep-alive', "kept alive after $uri");
+    is($r->header('Connection'), 'keep-alive',
+        "the connection is kept alive after $uri");
 
     http("GET /small.txt HTTP/1.1\r\nHost: localhost\r\n\r\n",
          socket => $s, start => 1);
 }
 
-is(http_end($s)->body(), "small\n", 'the connection still works');
+is(http_end($s)->body(), "small\n",
+    'the next request on the connection is answered');
 
 
 # the reply itself is sent in pieces, to a client with small buffers
@@ -344,7 +360,8 @@ is(http_end($s)->body(), "small\n", 'the connection still works');
 $r = http_get("/gzip/large.txt?$arg&profile_frequency=10000",
               headers => [ 'Accept-Encoding: gzip' ], port => 8082);
 
-is(length($r->body()), $r->header('Content-Length'), 'small buffers');
+is(length($r->body()), $r->header('Content-Length'),
+    'small buffers do not cut the reply');
 ProfileTest::Profile->new($r);
 
 
@@ -352,8 +369,9 @@ ProfileTest::Profile->new($r);
 
 $r = http_get("/slow/small.txt?$arg", timeout => 8);
 
-is($r->error(), '', 'limit_rate');
-is(length($r->body()), $r->header('Content-Length'), 'limit_rate, length');
+is($r->error(), '', 'limit_rate does not cause an error');
+is(length($r->body()), $r->header('Content-Length'),
+    'limit_rate does not cut the reply');
 
 
 # The original is produced to its end, however nginx gets it.
@@ -361,7 +379,7 @@ is(length($r->body()), $r->header('Content-Length'), 'limit_rate, length');
 for my $uri (qw{ buffers unbuffered file rate }) {
     $r = http_get("/$uri/large.txt?$arg");
 
-    is($r->header('X-Profiled-Status'), 200, "$uri");
+    is($r->header('X-Profiled-Status'), 200, "a request to $uri is profiled");
     ProfileTest::Profile->new($r);
 }
 
@@ -386,14 +404,16 @@ for my $case ([ '/small.txt', 'localhost-small.txt' ],
 
     like($r->header('Content-Disposition') // $r,
          qr/^attachment;\ filename="\Q$want\E-wall-
-            \d{8}T\d{6}Z\.speedscope\.json"$/x, "name, $host$uri");
+            \d{8}T\d{6}Z\.speedscope\.json"$/x,
+        "the file name of $host$uri has host, path, mode and time");
 }
 
 for my $host ('h' x 63, join('.', ('h' x 60) x 4)) {
     $r = http_get('/' . 'x' x 2000 . "?$arg", headers => [ "Host: $host" ]);
 
     like($r->header('Content-Disposition'),
-         qr/^attachment; filename="[\w.-]{80,254}"$/, 'name, long');
+         qr/^attachment; filename="[\w.-]{80,254}"$/,
+        'the file name of a long path is cut');
 }
 
 
@@ -402,10 +422,11 @@ for my $host ('h' x 63, join('.', ('h' x 60) x 4)) {
 
 $r = http_get("/small.txt?$arg", headers => [ 'If-Match: "other"' ]);
 
-is($r->status(), 412, 'precondition');
-is($r->header('X-Profile-Id'), undef, 'precondition, headers');
+is($r->status(), 412, 'a response of a filter is not replaced');
+is($r->header('X-Profile-Id'), undef,
+    'a response of a filter has no profile id');
 like($t->read_log(), qr/profile: a response of a filter cannot be replaced/,
-     'precondition, log');
+     'the log names the filter as the reason');
 
 
 # a switch of protocols is let through
@@ -415,22 +436,23 @@ $s = http("GET /upgrade/?$arg&x=y HTTP/1.1\r\nHost: localhost\r\n"
           port => 8080, start => 1);
 $r = http_end($s);
 
-is($r->status(), 101, 'upgrade');
-is($r->header('X-Profile-Id'), undef, 'upgrade, headers');
+is($r->status(), 101, 'a switch of protocols is not replaced');
+is($r->header('X-Profile-Id'), undef,
+    'a switch of protocols has no profile id');
 is($r->header('X-Request'), 'GET /upgrade/?x=y HTTP/1.1',
-   'upgrade, the upstream does not see the trigger');
+   'the upstream of a switch of protocols does not see the trigger');
 
 syswrite($s, "hello\n");
-is(scalar(readline($s)), "HELLO\n", 'upgrade, both directions work');
+is(scalar(readline($s)), "HELLO\n", 'the new protocol works');
 syswrite($s, "again\n");
-is(scalar(readline($s)), "AGAIN\n", 'upgrade, again');
+is(scalar(readline($s)), "AGAIN\n", 'the new protocol continues to work');
 close($s);
 
 like($t->read_log(), qr/profile: a switch of protocols cannot be replaced/,
-     'upgrade, log');
+     'the log names the switch of protocols as the reason');
 
 is(http_get("/upgrade/?$arg")->header('X-Profiled-Status'), 426,
-   'no upgrade: replaced');
+   'a refused switch of protocols is replaced');
 
 
 # the access log has what was sent, and the line that asked for it
@@ -440,13 +462,13 @@ $t->stop();
 my $log = $t->read_file('reply.log');
 
 like($log, qr{^/none 200 \d{3,} "GET /none\?\Q$arg\E HTTP/1\.1" \[-\]$}m,
-     'log, status and size of the reply');
+     'the access log has the status and size of the reply');
 like($log, qr{^/buffers/large\.txt 200 \d+ ".*" \[$large\]$}m,
-     'log, all of the original is read');
+     'all of the original response is read');
 like($log, qr{^/unbuffered/large\.txt 200 \d+ ".*" \[$large\]$}m,
-     'log, all of the original is read, unbuffered');
+     'all of an unbuffered original response is read');
 like($log, qr{^/rate/large\.txt 200 \d+ ".*" \[$large\]$}m,
-     'log, all of the original is read, with a limited rate');
+     'all of a rate-limited original response is read');
 
 
 sub status_is {
@@ -455,13 +477,14 @@ sub status_is {
     my $r = http_get("$uri?$arg", headers => [ @headers ]);
 
     is($r->status(), 200, $name);
-    is($r->header('X-Profiled-Status'), $status, "$name, original");
-    is($r->header('Location') // '', '', "$name, no Location");
+    is($r->header('X-Profiled-Status'), $status,
+        "$name: a header has the original status");
+    is($r->header('Location') // '', '', "$name: the reply has no Location");
 
     my $p = eval { ProfileTest::Profile->new($r) };
 
     is($p && $p->json()->{profile_info}{status}, $status,
-       "$name, in the profile") or diag($r);
+       "$name: the profile has the original status") or diag($r);
 }
 
 

@@ -84,38 +84,40 @@ SKIP: {
 
     # all of them are captured now
 
-    ok(wait_for(sub { files() >= 3 * 2 * 2 }, 30), 'three captures at once');
+    ok(wait_for(sub { files() >= 3 * 2 * 2 }, 30),
+        'three captures of workers end');
 
     my $request = profile_get('/text?performance_bar=flamegraph', @gzip);
 
     cmp_ok($request->profile('cpu')->weight_below(qr/^deflate/), '>', 0,
-        'a request is captured beside them');
+        'a request is captured at the same time');
     is($request->profile('cpu')->weight_below(qr/proxy/), 0,
-        'and nothing but the request');
+        'the profile of the request has only its own samples');
 
     for my $top (@tops) {
         my ($status, $out) = finish($top);
 
-        is($status, 0, "-top $top->{name}: status") or diag($out);
-        like($out, qr/^File: nginx$/m, "-top $top->{name}: file");
-        like($out, qr/^Type: cpu$/m, "-top $top->{name}: type");
+        is($status, 0, "go tool pprof reads $top->{name}") or diag($out);
+        like($out, qr/^File: nginx$/m, "$top->{name} names nginx as its file");
+        like($out, qr/^Type: cpu$/m, "$top->{name} has the type cpu");
         like($out, qr/^Duration: (?:3\.9\d*|4(?:\.\d+)?)s, Total samples = /m,
-            "-top $top->{name}: duration");
-        like($out, qr/^scope: all$/m, "-top $top->{name}: all workers");
-        like($out, qr/\d+(?:\.\d+)?%\s+deflate/, "-top $top->{name}: names");
+            "$top->{name} lasts four seconds");
+        like($out, qr/^scope: all$/m, "$top->{name} has all workers");
+        like($out, qr/\d+(?:\.\d+)?%\s+deflate/,
+            "$top->{name} has names of functions");
     }
 
     ok(wait_for(sub { ProfileTest::HTTP::connect_to(8085) }, 60),
-        '-http: it has a profile');
+        'the server of go tool pprof starts');
 
     like(http_get('/ui/top', port => 8085), qr/ 200 OK.*deflate/s,
-        '-http: top');
+        'the server shows the table of functions');
     like(http_get('/ui/flamegraph', port => 8085), qr/ 200 OK.*deflate/s,
-        '-http: flamegraph');
+        'the server shows a flamegraph');
     like(http_get('/ui/peek?f=deflate', port => 8085),
-        qr/ 200 OK.*ngx_http|nginx/s, '-http: callers');
+        qr/ 200 OK.*ngx_http|nginx/s, 'the server shows callers');
     like(http_get('/ui/source?f=deflate', port => 8085), qr/ 200 OK/,
-        '-http: source');
+        'the server shows the source page');
 
     SKIP: {
         skip 'no dot', 1 unless grep { -x "$_/dot" } split(/:/, $ENV{PATH});
@@ -126,26 +128,27 @@ SKIP: {
         $graph = http_get('/ui/', port => 8085, timeout => 60)
             if $graph->status() == 404;
 
-        like($graph, qr/ 200 OK.*<svg .*deflate/s, '-http: graph');
+        like($graph, qr/ 200 OK.*<svg .*deflate/s, 'the server shows a graph');
     }
 
     # profiles have all names: the tool asks for nothing else
 
     is(join(' ', sort split(/\n/, $t->read_file('asked.log'))),
         join(' ', ('/debug/pprof/profile?seconds=4') x 3),
-        'no other request was made');
+        'the tool makes no other requests');
 
     # the errors that it prints
 
     my ($status, $out) = finish(start('wrong', 1, '-top',
                                       "$url/profile?seconds=4&frequency=x"));
 
-    isnt($status, 0, 'a wrong parameter: status');
+    isnt($status, 0, 'a wrong parameter fails');
     like($out, qr/400 Bad Request - "frequency" is "x", it must be /,
-        'a wrong parameter: the tool says which');
+        'the tool shows which parameter is wrong');
 
     ($status, $out) = finish(start('wrong', 2, '-top', "$url/mutex"));
-    like($out, qr/404 Not Found - .*\/mutex/, 'what nginx does not have');
+    like($out, qr/404 Not Found - .*\/mutex/,
+        'the tool shows that nginx has no such profile');
 }
 
 # requests of collectors: Alloy (seconds is its interval less one), Parca
@@ -166,21 +169,21 @@ for my $agent ([ 'Alloy', '/debug/pprof/profile?seconds=1', [
     my ($name, $uri, $headers) = @$agent;
     my $got = http_get($uri, headers => $headers, timeout => 30);
 
-    is($got->status(), 200, "$name: status");
+    is($got->status(), 200, "$name is served");
     is($got->header('Content-Type'), 'application/octet-stream',
-        "$name: type of the content");
+        "$name has the type of binary data");
     like($got->header('Content-Disposition'), qr/^attachment; filename=/,
-        "$name: a download");
+        "$name is a download");
     is($got->header('X-Content-Type-Options'), 'nosniff',
-        "$name: that is what it is");
+        "$name forbids guesses of its type");
     is($got->header('Content-Encoding'), undef,
-        "$name: compressed by itself only");
+        "$name has no Content-Encoding");
 
     my $p = ProfileTest::Pprof->new($got);
 
-    cmp_ok($p->total('samples/count'), '>', 0, "$name: samples");
+    cmp_ok($p->total('samples/count'), '>', 0, "$name has samples");
     is(scalar(grep { $_->[2] } $p->mappings()), scalar(my @m = $p->mappings()),
-        "$name: nothing to be asked for");
+        "$name has the functions of all its mappings");
 }
 
 $_->stop() for @load;
@@ -189,35 +192,37 @@ $_->stop() for @load;
 
 my $p = ProfileTest::Pprof->new(http_get('/debug/pprof/profile?seconds=0.2'));
 
-is(join(' ', $p->types()), 'samples/count cpu/nanoseconds', 'idle: a profile');
+is(join(' ', $p->types()), 'samples/count cpu/nanoseconds',
+    'a profile of idle workers is valid');
 
 # what is on by default, and not there: collectors show the text
 
 for my $what (qw/ goroutine mutex block threadcreate trace /) {
     my $got = http_get("/debug/pprof/$what");
 
-    is($got->status(), 404, "$what: status");
-    is($got->header('X-Go-Pprof'), 1, "$what: the text is to be shown");
-    like($got->header('Content-Type'), qr{^text/plain}, "$what: it is a text");
-    like($got->body(), qr/\Q$what\E/, "$what: which says what is not there");
+    is($got->status(), 404, "$what has the status 404");
+    is($got->header('X-Go-Pprof'), 1, "Go's client shows the error for $what");
+    like($got->header('Content-Type'), qr{^text/plain},
+        "the error for $what is a text");
+    like($got->body(), qr/\Q$what\E/, "the error names $what");
 }
 
 # the index
 
 my $index = http_get('/debug/pprof/', headers => [ 'Accept: text/html' ]);
 
-is($index->status(), 200, 'index');
-like($index->header('Content-Type'), qr{^text/html}, 'index: a page');
+is($index->status(), 200, 'the index is served');
+like($index->header('Content-Type'), qr{^text/html}, 'the index is a page');
 
 for my $link ($index->content() =~ /href="([a-z]+)(?=[?"])/g) {
     isnt(http_head("/debug/pprof/$link")->status(), 404,
-        "index: $link is there");
+        "the link $link of the index works");
 }
 
 is(http_get('/-/profile/debug/pprof/')->status(), 200,
-    'index: below the console');
+    'the console has the index');
 is(http_get('/-/profile/debug/pprof')->header('X-Go-Pprof'), undef,
-    'index: without the slash it is another URL');
+    'the URL of the index without a slash does not answer as Go does');
 
 # symbols: Go's tool asks for those that a profile does not have
 
@@ -227,46 +232,49 @@ my %at = addresses();
 for my $name (qw/ main ngx_http_process_request ngx_palloc /) {
     my $at = sprintf('%#x', $at{$name} // 0);
 
-    is(symbol($at), "$at $name\n", "symbol: $name");
+    is(symbol($at), "$at $name\n", "the address of $name has its name");
 }
 
 my @some = map { sprintf('%#x', $at{$_}) } qw/ main ngx_palloc /;
 my $inside = sprintf('%#x', $at{main} + 4);
 
 is(symbol(join('+', @some)), "$some[0] main\n$some[1] ngx_palloc\n",
-    'symbol: two');
-is(symbol("$some[0]+$some[0]"), "$some[0] main\n" x 2, 'symbol: one twice');
-is(symbol($inside), "$inside main\n", 'symbol: an address within');
-is(symbol($at{main}), "$some[0] main\n", 'symbol: in decimal');
+    'two addresses have two names');
+is(symbol("$some[0]+$some[0]"), "$some[0] main\n" x 2,
+    'an address given twice is answered twice');
+is(symbol($inside), "$inside main\n", 'an address in a function has its name');
+is(symbol($at{main}), "$some[0] main\n", 'an address may be decimal');
 is(http_get("/debug/pprof/symbol?$some[0]+$some[1]")->body(),
     "num_symbols: 1\n$some[0] main\n$some[1] ngx_palloc\n",
-    'symbol: in the query');
+    'addresses may be in the query');
 is(http_get('/debug/pprof/symbol')->body(), "num_symbols: 1\n",
-    'symbol: whether there are any');
+    'GET without addresses reports that symbols exist');
 
 is(symbol(join('+', ($some[0]) x 4096)), "$some[0] main\n" x 4096,
-    'symbol: many, which are not in memory');
+    'a body in a file is read');
 
 for my $nothing ('', '0', '0x0', '0x1', '0x', '+', '++', 'x', '-1', '0x12g',
                  '0x' . 'f' x 16, '0x' . 'f' x 17, '9' x 30, "\0", "0x1\n")
 {
-    is(symbol($nothing), '', "symbol: nothing at \"$nothing\"");
+    is(symbol($nothing), '', "\"$nothing\" has no name");
 }
 
 my $many = http_post('/debug/pprof/symbol', join('+', ('1') x 4097));
 
-is($many->status(), 400, 'symbol: too many');
-is($many->header('X-Go-Pprof'), 1, 'symbol: the text is to be shown');
+is($many->status(), 400, 'too many addresses have the status 400');
+is($many->header('X-Go-Pprof'), 1,
+    'Go\'s client shows the error about many addresses');
 
 $many = http_post('/debug/pprof/symbol', '1' x 100_000);
 
-is($many->status(), 413, 'symbol: too long');
-is($many->header('X-Go-Pprof'), 1, 'symbol: the text is to be shown');
+is($many->status(), 413, 'a long body has the status 413');
+is($many->header('X-Go-Pprof'), 1,
+    'Go\'s client shows the error about a long body');
 is(http("POST /debug/pprof/symbol HTTP/1.1\r\nHost: localhost\r\n"
         . "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
         . sprintf("%x\r\n%s\r\n0\r\n\r\n", length($some[0]), $some[0]))
    ->body(),
-    "num_symbols: 1\n$some[0] main\n", 'symbol: of no length that is told');
+    "num_symbols: 1\n$some[0] main\n", 'a chunked body is read');
 
 ###############################################################################
 

@@ -32,7 +32,8 @@ $t->run();
 # the limit
 
 my @ids = record(40);
-is(scalar(grep { -e "$dir/store/$_" } @ids), 40, 'all are there');
+is(scalar(grep { -e "$dir/store/$_" } @ids), 40,
+    'all profiles are in the directory');
 
 my $largest = 0;
 
@@ -53,7 +54,7 @@ for my $round (1 .. 10) {
     $largest = $bytes if $bytes > $largest;
 }
 
-cmp_ok($largest, '<=', MAX, "never more than the limit: $largest");
+cmp_ok($largest, '<=', MAX, "the directory never exceeds the limit: $largest");
 
 @ids = (@ids, record(120));
 
@@ -61,12 +62,14 @@ my ($bytes, $files) = ProfileTest::Store::store_size("$dir/store");
 my $found = ProfileTest::Store::read_store("$dir/store");
 my ($size) = sort { $b <=> $a } map { $_->{length} } values %$found;
 
-cmp_ok($bytes, '<=', MAX, "within the limit: $bytes");
-cmp_ok($bytes, '>', MAX - 2 * $size, 'and filled up to it');
-is(scalar(grep { $_->{error} } values %$found), 0, 'all are whole');
+cmp_ok($bytes, '<=', MAX, "the directory is within the limit: $bytes");
+cmp_ok($bytes, '>', MAX - 2 * $size,
+    'the directory is filled up to the limit');
+is(scalar(grep { $_->{error} } values %$found), 0, 'all files are complete');
 
 my @last = @ids[-($files - 1) .. -1];
-is(scalar(grep { $found->{$_} } @last), scalar(@last), 'the oldest ones went');
+is(scalar(grep { $found->{$_} } @last), scalar(@last),
+    'the oldest profiles are removed');
 
 
 # what a restart finds
@@ -94,39 +97,42 @@ symlink('/etc/passwd', "$dir/store/" . 'e' x 32) or die "symlink: $!\n";
 $t->run();
 
 ok(!-e "$dir/store/$torn", 'a damaged file is removed');
-ok(!-e "$dir/store/$short", 'one that was cut is, too');
-ok(!-e "$dir/store/$ids[-1].99999999", 'one that was not finished');
+ok(!-e "$dir/store/$short", 'a truncated file is removed');
+ok(!-e "$dir/store/$ids[-1].99999999", 'an unfinished file is removed');
 ok(!-e "$dir/store/$ids[-1].1",
-   'also if another process has the id of who wrote it');
-ok(-e "$dir/store/$ids[-1].99999998", 'but not one that is being written');
+   'an unfinished file is removed if its writer\'s id is in use');
+ok(-e "$dir/store/$ids[-1].99999998",
+    'an unfinished file with a writer remains');
 close $writer;
 ok(wait_for(sub { !-e "$dir/store/$ids[-1].99999998" }, 30),
-   'which goes when its writer is gone');
-ok(!-e "$dir/store/" . 'f' x 32, 'one that is no profile');
-ok(!-l "$dir/store/" . 'e' x 32, 'a link');
-ok(-e '/etc/passwd', 'but not what it points to');
-ok(-e "$dir/store/README", 'other files are left alone');
-ok(-e "$dir/store/" . 'a' x 31, 'those with similar names as well');
-ok(-e "$dir/store/$pinned", 'a pinned profile is still there');
+   'that file is removed when its writer ends');
+ok(!-e "$dir/store/" . 'f' x 32, 'a file that is no profile is removed');
+ok(!-l "$dir/store/" . 'e' x 32, 'a symbolic link is removed');
+ok(-e '/etc/passwd', 'the target of the link remains');
+ok(-e "$dir/store/README", 'files with other names remain');
+ok(-e "$dir/store/" . 'a' x 31, 'files with similar names remain');
+ok(-e "$dir/store/$pinned", 'a pinned profile remains');
 
 my $log = $t->read_log();
 like($log, qr/profile: \d+ profiles found in "\Q$dir\E\/store"/,
-     'the log says how many were found');
+     'the log has the number of profiles found');
 like($log, qr/\[error\].*removed the damaged profile "\Q$dir\E\/store\/$torn"/,
-     'and which ones were not whole');
+     'the log names the damaged file');
 
 unlink("$dir/store/README", "$dir/store/" . 'a' x 31);
 
 @ids = record(120);
 
 ($bytes, $files) = ProfileTest::Store::store_size("$dir/store");
-cmp_ok($bytes, '<=', MAX, "within the limit: $bytes");
-cmp_ok($bytes, '>', MAX - 2 * $size, 'and filled up to it');
-ok(-e "$dir/store/$pinned", 'the pinned one has stayed');
+cmp_ok($bytes, '<=', MAX, "later the directory is within the limit: $bytes");
+cmp_ok($bytes, '>', MAX - 2 * $size,
+    'later the directory is filled up to the limit');
+ok(-e "$dir/store/$pinned", 'the pinned profile has remained');
 
 $found = ProfileTest::Store::read_store("$dir/store");
 @last = @ids[-($files - 2) .. -1];
-is(scalar(grep { $found->{$_} } @last), scalar(@last), 'the oldest ones went');
+is(scalar(grep { $found->{$_} } @last), scalar(@last),
+    'the oldest profiles were removed');
 
 
 # a lower limit, by a reload, and one that nothing fits in
@@ -135,23 +141,23 @@ configure(30000, '');
 reload();
 
 ok(wait_for(sub { ProfileTest::Store::store_size("$dir/store") <= 30000 }),
-   'a lower limit is kept');
-ok(-e "$dir/store/$pinned", 'the pinned one has stayed');
+   'a lower limit applies after a reload');
+ok(-e "$dir/store/$pinned", 'a lower limit keeps the pinned profile');
 
 configure((-s "$dir/store/$pinned") + 100, '');
 reload();
 
 wait_for(sub { (ProfileTest::Store::store_size("$dir/store"))[1] == 1 });
 is(join(' ', keys %{ProfileTest::Store::read_store("$dir/store")}), $pinned,
-   'only the pinned one fits');
+   'with a small limit, only the pinned profile remains');
 
 my $r = http_get('/file?performance_bar=flamegraph');
-is($r->status(), 200, 'one that does not fit is sent');
+is($r->status(), 200, 'a profile that does not fit is sent');
 is($r->header('X-Profile-Dropped'), 'does not fit in the store',
-   'and says that it is not stored');
-is($r->header('Link'), undef, 'there is no link');
+   'a header says that the profile does not fit');
+is($r->header('Link'), undef, 'a profile that is not stored has no link');
 like($t->read_log(), qr/\[warn\].*does not fit in the store/,
-     'so does the log');
+     'the log says that the profile does not fit');
 
 
 # killed, all at once
@@ -173,7 +179,7 @@ $t->run();
 
 $found = ProfileTest::Store::read_store("$dir/store");
 is(scalar(grep { $found->{$_} && !$found->{$_}{error} } @ids), 50,
-   'all are there after everybody was killed');
+   'all profiles survive a kill of all processes');
 
 
 # profiles that are not read
@@ -182,10 +188,10 @@ configure(1000000, 'inactive=2s');
 reload();
 
 my ($fresh) = record(1);
-ok(-e "$dir/store/$fresh", 'a new one');
+ok(-e "$dir/store/$fresh", 'a new profile is stored after the kill');
 ok(wait_for(sub { (ProfileTest::Store::store_size("$dir/store"))[1] == 1 },
-            20), 'those that nobody looks at go');
-ok(-e "$dir/store/$pinned", 'but not the pinned one');
+            20), 'unused profiles are removed after their time');
+ok(-e "$dir/store/$pinned", 'a pinned profile is not removed after this time');
 
 
 # a reload to another zone, while an old worker still records
@@ -198,10 +204,11 @@ $t->reload();
 
 my $slow = http_end($s)->header('X-Profile-Id');
 
-ok(wait_for(sub { -e "$dir/store/$slow" }), 'the old worker has written it');
-ok(!listed($slow), 'the new ones do not know it');
-ok(wait_for(sub { listed($slow) }, 40), 'but they find it');
-ok(listed($pinned), 'and have the others');
+ok(wait_for(sub { -e "$dir/store/$slow" }),
+    'a worker that shuts down stores its profile');
+ok(!listed($slow), 'the new workers do not know this profile at first');
+ok(wait_for(sub { listed($slow) }, 40), 'the new workers find this profile');
+ok(listed($pinned), 'the new workers have the other profiles');
 
 
 # another directory; one that does not work
@@ -210,20 +217,21 @@ configure(1000000, '', 'elsewhere/');
 reload();
 
 my ($other) = record(1, 'elsewhere');
-ok(-e "$dir/elsewhere/$other", 'another directory');
-ok(!-e "$dir/store/$other", 'not the one before');
+ok(-e "$dir/elsewhere/$other", 'a profile is stored in another directory');
+ok(!-e "$dir/store/$other", 'the first directory does not get this profile');
 
 rename("$dir/elsewhere", "$dir/gone") or die "rename: $!\n";
 
 $r = http_get('/file?performance_bar=record');
-is($r->body(), "file\n", 'without a directory the response is the same');
+is($r->body(), "file\n",
+    'without a directory, a recorded response is the same');
 
 $r = http_get('/file?performance_bar=flamegraph');
-is($r->status(), 200, 'and the flamegraph');
+is($r->status(), 200, 'without a directory, a flamegraph is sent');
 is($r->header('X-Profile-Dropped'), 'the store failed, see the error log',
-   'which says that it is not stored');
+   'a header says that the store failed');
 like($t->read_log(), qr/\[error\].*open\(\) "\Q$dir\E\/elsewhere\/\w+\.\d+" /,
-     'the log says why');
+     'the log names the failed call');
 
 
 sub configure {

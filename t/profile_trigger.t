@@ -270,79 +270,93 @@ for my $args ("x$arg", "x=$arg", "x=y;$arg", "Performance_Bar=flamegraph",
               "performance_bar[]=flamegraph", "#$arg",
               "profile_mode=cpu", "stackprof_mode=cpu&profile_format=folded")
 {
-    is(got('on', "/a?$args"), 'a', "no trigger: $args");
+    is(got('on', "/a?$args"), 'a', "\"$args\" is no trigger");
 }
 
-is(got('on', "/a"), 'a', 'no arguments');
-is(got('on', "/a?"), 'a', 'empty arguments');
-is(got('on', "/$arg"), 404, 'not in the path');
-is(got('on', "/a%3F$arg"), 404, 'not behind an escaped question mark');
+is(got('on', "/a"), 'a', 'a request without arguments is not profiled');
+is(got('on', "/a?"), 'a', 'a request with empty arguments is not profiled');
+is(got('on', "/$arg"), 404, 'a trigger in the path has no effect');
+is(got('on', "/a%3F$arg"), 404,
+    'a trigger after an escaped question mark has no effect');
 
 is(http_post('/return/', $arg, headers => [ 'Host: on',
              'Content-Type: application/x-www-form-urlencoded' ])->status(),
-   201, 'not in a form');
+   201, 'a trigger in a form has no effect');
 
 
 # what it may say
 
 for my $word (qw/ wall cpu /) {
     for my $name (qw/ profile_mode stackprof_mode /) {
-        is(info('on', "/a?$arg&$name=$word")->{mode}, $word, "$name=$word");
+        is(info('on', "/a?$arg&$name=$word")->{mode}, $word,
+            "$name=$word chooses the mode");
     }
 
     is(info('on', "/a?profile_mode=$word&$arg")->{mode}, $word,
-       "profile_mode=$word, before");
+       "profile_mode=$word may precede the trigger");
 }
 
 for my $hz (1, 99, 10000, '007') {
     is(info('on', "/a?$arg&profile_frequency=$hz")->{frequency_asked}, $hz + 0,
-       "profile_frequency=$hz");
+       "profile_frequency=$hz chooses the frequency");
 }
 
 like(get('on', "/a?$arg&profile_format=folded")->header('Content-Disposition'),
-     qr/-wall-.*\.folded\.txt"/, 'profile_format');
+     qr/-wall-.*\.folded\.txt"/, 'profile_format chooses the format');
 like(get('on', "/a?x=1&profile_mode=cpu&y=2&profile_format=folded&z=3"
                . "&profile_frequency=50&$arg&mode=other&format=xml&frequency=x")
-     ->header('Content-Disposition'), qr/-cpu-.*\.folded\.txt"/, 'all of them');
+     ->header('Content-Disposition'), qr/-cpu-.*\.folded\.txt"/,
+    'arguments of the application may stand between parameters');
 
 
 # how it is asked for
 
-is(got('on', "http://on/a?$arg"), 'a profile', 'absolute form');
-is(got('on', "//a?$arg"), 'a profile', 'slashes are merged');
-is(got('on', "/x/../a?$arg"), 'a profile', 'path is normalized');
-is(got('on', "/%61?$arg"), 'a profile', 'path is escaped');
-is(got('on', "/a?" . 'x' x 6000 . "&$arg"), 'a profile', 'long, at the end');
-is(got('on', '/a?' . 'x=y&' x 1500 . $arg), 'a profile', 'many, at the end');
+is(got('on', "http://on/a?$arg"), 'a profile',
+    'a URI in absolute form may have a trigger');
+is(got('on', "//a?$arg"), 'a profile',
+    'a path with merged slashes may have a trigger');
+is(got('on', "/x/../a?$arg"), 'a profile',
+    'a normalized path may have a trigger');
+is(got('on', "/%61?$arg"), 'a profile', 'an escaped path may have a trigger');
+is(got('on', "/a?" . 'x' x 6000 . "&$arg"), 'a profile',
+    'a trigger may follow a long argument');
+is(got('on', '/a?' . 'x=y&' x 1500 . $arg), 'a profile',
+    'a trigger may follow many arguments');
 is(got('on', '/a?' . 'performance_bar_=1&' x 300 . $arg), 'a profile',
-   'many that are similar');
+   'a trigger may follow many arguments with similar names');
 is(http("GET /a?$arg HTTP/1.0\r\nHost: on\r\n\r\n")
-   ->header('X-Profiled-Status'), 200, 'HTTP/1.0');
+   ->header('X-Profiled-Status'), 200,
+    'a request of HTTP/1.0 may have a trigger');
 is(http("GET /a?$arg HTTP/1.0\r\n\r\n")->header('X-Profiled-Status'), 200,
-   'without headers');
+   'a request without headers may have a trigger');
 
 for my $method (qw/ HEAD POST PUT DELETE OPTIONS PROPFIND X /) {
     my $r = http("$method /return/?$arg HTTP/1.1\r\nHost: on\r\n"
                  . "Connection: close\r\n\r\n");
 
-    is($r->header('X-Profiled-Status'), 201, "method $method");
+    is($r->header('X-Profiled-Status'), 201,
+        "a request with the method $method may have a trigger");
 }
 
 # HTTP/0.9 has neither a status nor headers
 
 like(http("GET /a?$arg&profile_format=folded\r\n"), qr/^(?:\S.* \d+\n)+\z/,
-     'HTTP/0.9');
-is(http("GET /a?x=y\r\n") . '', "a\n", 'HTTP/0.9 without a trigger');
+     'a request of HTTP/0.9 may have a trigger');
+is(http("GET /a?x=y\r\n") . '', "a\n",
+    'a request of HTTP/0.9 without a trigger gets its body');
 
 
 # subrequests have no trigger of their own
 
 my $r = get('on', '/ssi');
 
-is($r->status(), 200, 'subrequest with the argument');
-is($r->body(), "a\nssi\n", 'subrequest with the argument, body');
-is($r->header('X-Profile-Id'), undef, 'subrequest with the argument, header');
-is(got('on', "/ssi?$arg"), 'a profile', 'main request and subrequest');
+is($r->status(), 200, 'a request whose subrequest has the trigger succeeds');
+is($r->body(), "a\nssi\n",
+    'a trigger of a subrequest does not change the body');
+is($r->header('X-Profile-Id'), undef,
+    'a trigger of a subrequest causes no profile');
+is(got('on', "/ssi?$arg"), 'a profile',
+    'a main request with a subrequest is profiled');
 
 
 # which location decides
@@ -353,52 +367,64 @@ for my $how (qw/ rewrite rewrite-args index try named error error-named
     my $slash = $how eq 'index' ? '/' : '';
 
     is(got('where', "/off-$how-on$slash?$arg"), 'a profile',
-       "from off to on by $how");
+       "the location after $how permits the trigger");
     is(got('where', "/on-$how-off$slash?$arg"), 'a',
-       "from on to off by $how");
+       "the location after $how refuses the trigger");
 }
 
 is(got('where', "/on-accel-named-off?$arg"), 404,
-   'from on to off by an X-Accel-Redirect that does not exist');
-is(got('where', "/on/a?$arg"), 'a profile', 'on');
-is(got('where', "/off/a?$arg"), 'a', 'off');
-is(got('where', "/off-off-off?$arg"), 'a', 'off, off, off');
-is(got('where', "/off-on-off?$arg"), 'a', 'off, on, off');
-is(got('where', "/on-off-on?$arg"), 'a profile', 'on, off, on');
-is(got('where', "/on-return?$arg"), 'a profile', 'return, on');
+   'an X-Accel-Redirect to an unknown location refuses the trigger');
+is(got('where', "/on/a?$arg"), 'a profile', 'a location may permit triggers');
+is(got('where', "/off/a?$arg"), 'a', 'a location may refuse triggers');
+is(got('where', "/off-off-off?$arg"), 'a',
+    'three locations refuse the trigger');
+is(got('where', "/off-on-off?$arg"), 'a',
+    'the last of three locations refuses the trigger');
+is(got('where', "/on-off-on?$arg"), 'a profile',
+    'the last of three locations permits the trigger');
+is(got('where', "/on-return?$arg"), 'a profile',
+    'the response of "return" is profiled');
 is(get('where', "/off-return?$arg")->body(), "$arg /off-return?$arg\n",
-   'return, off: the application has its argument');
+   'without permission, the application gets its argument in "return"');
 like(get('where', "/off-redirect?$arg")->header('Location'),
-     qr/\/other\?\Q$arg\E$/, 'redirect, off: it remains');
-is(got('where', "/on-deny?$arg"), 'a profile', 'denied, on');
-is(got('where', "/off-deny?$arg"), 403, 'denied, off');
-is(got('where', "/on-if?$arg"), 'a profile', 'if, on');
-is(got('where', "/on-if?$arg&not=1"), 'a profile', 'another if, on');
-is(got('where', "/off-if?$arg"), 'a', 'if, off');
+     qr/\/other\?\Q$arg\E$/,
+    'without permission, a redirect keeps the argument');
+is(got('where', "/on-deny?$arg"), 'a profile', 'a denied request is profiled');
+is(got('where', "/off-deny?$arg"), 403,
+    'a denied request without permission gets 403');
+is(got('where', "/on-if?$arg"), 'a profile', 'a request in "if" is profiled');
+is(got('where', "/on-if?$arg&not=1"), 'a profile',
+    'a request in another "if" is profiled');
+is(got('where', "/off-if?$arg"), 'a',
+    'a request in "if" without permission is not profiled');
 
 # the status is the one that the client would have got
 
 is(get('where', "/off-error-on?$arg")->header('X-Profiled-Status'), 200,
-   'the status of error_page');
+   'the status of an error page is that of error_page');
 is(get('where', "/on-deny?$arg")->header('X-Profiled-Status'), 403,
-   'the status of a denied one');
+   'the original status of a denied request is 403');
 is(get('where', "/on-if?$arg&not=1")->header('X-Profiled-Status'), 404,
-   'the status of an if');
+   'the original status of a request in "if" is 404');
 
 
 # an error in the trigger is told where it counts
 
-is(got('where', "/on/a?$arg&profile_mode=x"), 400, 'wrong, on');
-is(got('where', "/off/a?$arg&profile_mode=x"), 'a', 'wrong, off');
+is(got('where', "/on/a?$arg&profile_mode=x"), 400,
+    'a wrong parameter has the status 400');
+is(got('where', "/off/a?$arg&profile_mode=x"), 'a',
+    'a wrong parameter without permission has no effect');
 is(got('where', "/off-try-on?$arg&profile_mode=x"), 400,
-   'wrong, from off to on');
-is(got('where', "/on-return?$arg&profile_mode=x"), 400, 'wrong, return');
-is(got('where', "/on-deny?$arg&profile_mode=x"), 400, 'wrong, denied');
+   'a wrong parameter counts in the last location');
+is(got('where', "/on-return?$arg&profile_mode=x"), 400,
+    'a wrong parameter replaces the response of "return"');
+is(got('where', "/on-deny?$arg&profile_mode=x"), 400,
+    'a wrong parameter replaces the response of "deny"');
 is(scalar(grep { /profile_mode=x/ } upstream_lines($t)), 0,
-   'wrong: no upstream gets it');
+   'no upstream gets a request with a wrong parameter');
 
 is(got('where', "/on-accel-off?$arg&profile_mode=x"), 400,
-   'wrong: the application is not asked where it would have led');
+   'a wrong parameter prevents a redirect of the application');
 
 
 # captures that were not wanted in the end leave no trace
@@ -406,7 +432,7 @@ is(got('where', "/on-accel-off?$arg&profile_mode=x"), 400,
 got('where', "/off-$_?$arg") for qw/ off-off on-off redirect deny if return /;
 
 ok(wait_for(sub { ProfileTest::Attribution::state_of($worker) eq $before }),
-   'timers, signals and threads are those of before')
+   'the worker has the timers, signals and threads of the start')
     or diag("$before\n", ProfileTest::Attribution::state_of($worker));
 
 
@@ -416,8 +442,9 @@ $t->stop();
 
 my $log = $t->read_file('arguments.log');
 
-like($log, qr{^/a x=y&z=1$}m, 'log, permitted');
-like($log, qr{^/off/a \Q$arg\E$}m, 'log, not permitted');
+like($log, qr{^/a x=y&z=1$}m, 'the log of a permitted request has no trigger');
+like($log, qr{^/off/a \Q$arg\E$}m,
+    'the log of a refused request has the trigger');
 
 
 sub get {
