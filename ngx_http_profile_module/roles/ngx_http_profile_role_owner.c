@@ -21,12 +21,9 @@
 
 #include "roles/ngx_http_profile_roles.h"
 
-#include <dlfcn.h>
-
 
 static void ngx_http_profile_own_claimed(ngx_http_profile_roles_t *roles,
     ngx_http_profile_function_t *f);
-static ngx_uint_t ngx_http_profile_visible(uintptr_t function);
 static void ngx_http_profile_own_referred(ngx_http_profile_roles_t *roles);
 static ngx_uint_t ngx_http_profile_scan(ngx_http_profile_roles_t *roles,
     ngx_http_profile_function_t *f);
@@ -98,22 +95,12 @@ ngx_http_profile_own_claimed(ngx_http_profile_roles_t *roles,
         f->module = role[i].module;
     }
 
-    if (f->shared || ngx_http_profile_visible(f->function)) {
+    if (f->shared || ngx_http_profile_exported(roles, f->function)) {
         f->module = NULL;
         f->shared = 1;
     }
 
     f->claimed = (f->module != NULL);
-}
-
-
-static ngx_uint_t
-ngx_http_profile_visible(uintptr_t function)
-{
-    Dl_info  info;
-
-    return dladdr((void *) function, &info) == 0
-           || info.dli_saddr == (void *) function;
 }
 
 

@@ -91,6 +91,7 @@ ngx_http_profile_roles_init(ngx_cycle_t *cycle)
                       "profile: functions are not named by their roles");
     }
 
+    ngx_free(roles.exports);
     ngx_free(roles.functions);
     ngx_free(roles.elts);
 }
@@ -120,6 +121,11 @@ ngx_http_profile_collect(ngx_http_profile_roles_t *roles, ngx_cycle_t *cycle,
     }
 
     ngx_http_profile_functions(roles, u);
+
+    if (ngx_http_profile_exports(roles) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     ngx_http_profile_own_roles(roles);
 
     return NGX_OK;

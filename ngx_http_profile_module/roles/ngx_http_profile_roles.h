@@ -91,6 +91,11 @@ typedef struct {
 
     ngx_http_profile_function_t  *functions;
     ngx_uint_t                    nfunctions;
+
+    /* symbols that the objects of these functions export, sorted */
+
+    uintptr_t                    *exports;
+    ngx_uint_t                    nexports;
 } ngx_http_profile_roles_t;
 
 
@@ -119,6 +124,14 @@ void ngx_http_profile_conf_roles(ngx_http_profile_roles_t *roles,
 
 /* ngx_http_profile_sources.c: the source files of nginx */
 extern const prof_source_file_t  ngx_http_profile_sources[];
+
+/*
+ * ngx_http_profile_exports.c: finds the exports.  NGX_ERROR: there is no
+ * memory, or an object has no table of symbols.
+ */
+ngx_int_t ngx_http_profile_exports(ngx_http_profile_roles_t *roles);
+ngx_uint_t ngx_http_profile_exported(ngx_http_profile_roles_t *roles,
+    uintptr_t function);
 
 /* ngx_http_profile_role_owner.c: finds the modules of all functions */
 void ngx_http_profile_own_roles(ngx_http_profile_roles_t *roles);
