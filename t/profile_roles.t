@@ -44,6 +44,10 @@ server {
         access_log %%TESTDIR%%/mapped.log mapped;
     }
 
+    location /proxied {
+        proxy_pass http://u/;
+    }
+
     location /proxy {
         proxy_pass http://u;
 
@@ -56,9 +60,17 @@ server {
         fastcgi_pass 127.0.0.1:8081;
     }
 }
+
+server {
+    listen 127.0.0.1:8081;
+}
 EOF
 
+$t->write_file('index.html', 'content');
 $t->run();
+
+# captures see functions that are set for a request
+profile_get('/proxied');
 
 my $functions = functions($t);
 my $names = asked_names($t, sort { $a <=> $b } keys %$functions);
@@ -132,6 +144,11 @@ my %expected = (
     ngx_epoll_process_events          => 'epoll process events',
     ngx_http_gzip_merge_conf          => 'gzip merge location configuration',
     ngx_http_proxy_pass               => 'proxy directive proxy_pass',
+    ngx_http_proxy_create_request     => 'proxy create request',
+    ngx_http_proxy_process_status_line => 'proxy process header',
+    ngx_http_proxy_finalize_request   => 'proxy finalize request',
+    ngx_http_upstream_handler         => 'upstream event handler',
+    ngx_http_upstream_process_header  => 'upstream read event handler',
 );
 
 # the name of the module is known if its other functions stand around
@@ -179,6 +196,7 @@ sub fits {
         'request header'  => qr/_process_/,
         'response header' => qr/_(?:process|ignore|copy|rewrite)_/,
         'variables?'      => qr/_variable|_cache_status$/,
+        'event handler'   => qr/_handler$|_connection$|_process_header$/,
         'directives?'     => qr/./,
     );
 
@@ -192,6 +210,8 @@ sub fits {
     return $role =~ /^(?:\Q$module\E\ |(?:set\ )?variables?\b
                          |(?:copy\ )?(?:request|response)\ header
                          |(?:[\w-]+\ )*(?:content|access)\ handler
+                         |(?:client\ |upstream\ |request\ )?
+                          (?:(?:read|write)\ )?event\ handler$
                          |init\ (?:peer|upstream))/x
            || $role =~ ({
                # files that have another name than their module

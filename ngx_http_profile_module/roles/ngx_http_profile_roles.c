@@ -10,11 +10,6 @@
 #include "roles/ngx_http_profile_roles.h"
 
 
-/* longer texts of a role are cut */
-
-#define NGX_HTTP_PROFILE_ROLE_TEXT  128
-
-
 /* several: the text for a function with several roles of the kind */
 
 typedef struct {
@@ -78,6 +73,7 @@ ngx_http_profile_roles_init(ngx_cycle_t *cycle)
     ngx_memzero(&roles, sizeof(ngx_http_profile_roles_t));
 
     prof_profile_sources(ngx_http_profile_sources);
+    ngx_http_profile_forget_roles();
 
     u = prof_process_unwind();
 

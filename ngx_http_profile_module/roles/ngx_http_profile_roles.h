@@ -30,6 +30,11 @@
 #define NGX_HTTP_PROFILE_MAX_ROLES  8192
 
 
+/* longer texts of a role are cut */
+
+#define NGX_HTTP_PROFILE_ROLE_TEXT  128
+
+
 /*
  * The kinds of roles.  The name of a function with roles of several kinds is
  * that of the first kind.  The first ones are the phases of nginx.
@@ -135,6 +140,18 @@ ngx_uint_t ngx_http_profile_exported(ngx_http_profile_roles_t *roles,
 
 /* ngx_http_profile_role_owner.c: finds the modules of all functions */
 void ngx_http_profile_own_roles(ngx_http_profile_roles_t *roles);
+
+/*
+ * ngx_http_profile_seen_roles.c: roles that only requests show
+ *
+ * nginx calls the function for this purpose, "process header"; the module is
+ * "proxy", or empty if it is unknown.
+ */
+void ngx_http_profile_see_role(uintptr_t function, ngx_str_t *module,
+    const char *purpose);
+
+/* those that were seen are forgotten */
+void ngx_http_profile_forget_roles(void);
 
 /* ngx_http_profile_module_names.c: the modules of phase handlers and filters */
 

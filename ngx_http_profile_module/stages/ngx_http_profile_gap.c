@@ -83,6 +83,8 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
         n = ngx_http_profile_places(tr, wake, &gap.cause, places);
         ngx_http_profile_add_gap(c, &gap, places, n);
 
+        ngx_http_profile_see_roles(tr, wake);
+
         return tr->spans ? ngx_http_profile_event_name(c, &gap.cause) : what;
     }
 

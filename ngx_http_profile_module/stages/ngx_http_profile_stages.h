@@ -125,6 +125,13 @@ ngx_uint_t ngx_http_profile_begin_span(ngx_http_profile_track_t *tr,
 void ngx_http_profile_end_span(ngx_http_profile_track_t *tr,
     prof_capture_t *c);
 
+/*
+ * ngx_http_profile_upstream.c: collects the roles of the functions that are
+ * set for the request, and of the handler that begins the turn
+ */
+void ngx_http_profile_see_roles(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake);
+
 /* ngx_http_profile_gap.c: the waits of a request */
 
 /* finds the gap before the turn that begins now */

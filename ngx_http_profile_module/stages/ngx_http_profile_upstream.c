@@ -12,6 +12,7 @@
  */
 
 
+#include "roles/ngx_http_profile_roles.h"
 #include "stages/ngx_http_profile_stages.h"
 
 
@@ -49,6 +50,12 @@ struct ngx_http_profile_callbacks_s {
     }
 
 
+#define ngx_http_profile_see_one(to, saved, member, wrapper)                  \
+    ngx_http_profile_see_role((uintptr_t) ((to) == wrapper ? (saved)->member  \
+                                                           : (to)),           \
+                              &u->conf->module, #member);
+
+
 /* x(place, saved callback, replacement) */
 
 #if (NGX_HTTP_CACHE)
@@ -78,6 +85,9 @@ struct ngx_http_profile_callbacks_s {
     }
 
 
+static void ngx_http_profile_see_upstream(ngx_http_profile_subrequest_t *sr);
+static void ngx_http_profile_see_handler(uintptr_t handler,
+    const char *purpose);
 static void ngx_http_profile_wrap_callbacks(ngx_http_profile_track_t *tr,
     ngx_http_profile_subrequest_t *sr);
 static void ngx_http_profile_unwrap_callbacks(
@@ -121,6 +131,81 @@ ngx_http_profile_wrap_upstreams(ngx_http_profile_track_t *tr)
             ngx_http_profile_wrap_callbacks(tr, sr);
         }
     }
+}
+
+
+void
+ngx_http_profile_see_roles(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake)
+{
+    const char                     *purpose;
+    ngx_http_request_t             *r;
+    ngx_http_profile_subrequest_t  *sr;
+
+    purpose = wake->timer ? "timer handler" : "event handler";
+
+    if (wake->connection && wake->connection == tr->request->connection) {
+        purpose = "client event handler";
+    }
+
+    for (sr = tr->subrequests; sr; sr = sr->next) {
+        r = sr->request;
+
+        ngx_http_profile_see_handler((uintptr_t) r->read_event_handler,
+                                     "request read event handler");
+        ngx_http_profile_see_handler((uintptr_t) r->write_event_handler,
+                                     "request write event handler");
+
+        if (r->upstream == NULL) {
+            continue;
+        }
+
+        ngx_http_profile_see_upstream(sr);
+
+        if (wake->connection
+            && wake->connection == r->upstream->peer.connection)
+        {
+            purpose = "upstream event handler";
+        }
+    }
+
+    if (wake->event) {
+        ngx_http_profile_see_handler((uintptr_t) wake->event->handler,
+                                     purpose);
+    }
+}
+
+
+static void
+ngx_http_profile_see_upstream(ngx_http_profile_subrequest_t *sr)
+{
+    ngx_http_upstream_t           *u;
+    ngx_http_profile_callbacks_t   none;
+
+    u = sr->request->upstream;
+
+    ngx_http_profile_see_handler((uintptr_t) u->read_event_handler,
+                                 "upstream read event handler");
+    ngx_http_profile_see_handler((uintptr_t) u->write_event_handler,
+                                 "upstream write event handler");
+
+    if (u->conf == NULL) {
+        return;
+    }
+
+    ngx_memzero(&none, sizeof(ngx_http_profile_callbacks_t));
+
+    ngx_http_profile_all_callbacks(ngx_http_profile_see_one, u,
+                                   (sr->callbacks ? sr->callbacks : &none));
+}
+
+
+static void
+ngx_http_profile_see_handler(uintptr_t handler, const char *purpose)
+{
+    static ngx_str_t  none = ngx_null_string;
+
+    ngx_http_profile_see_role(handler, &none, purpose);
 }
 
 

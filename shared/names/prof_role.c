@@ -39,17 +39,28 @@ typedef struct {
 
 static prof_role_table_t *prof_role_table(const prof_role_t *roles,
     uint32_t n);
+static int prof_role_same(const prof_role_object_t *one,
+    const prof_role_object_t *two);
 static int prof_role_begins(const prof_role_t *roles, uint32_t i);
 static char *prof_role_hex(char *p, const prof_role_t *role);
 static char *prof_role_text(char *p, const char *text);
 static const prof_role_object_t *prof_role_object(
     const prof_profile_object_t *o);
+static int prof_role_is(const prof_role_object_t *ro,
+    const prof_profile_object_t *o);
+static const char *prof_role_added(const prof_profile_object_t *o,
+    uint64_t function);
 static const char *prof_role_find(const prof_role_object_t *o,
     uint64_t function);
 
 
 static pthread_mutex_t     prof_role_lock = PTHREAD_MUTEX_INITIALIZER;
 static prof_role_table_t  *prof_roles;
+
+/* each has one role */
+
+static prof_role_table_t  *prof_roles_added[PROF_ROLE_ADDED];
+static uint32_t            prof_nroles_added;
 
 
 int
@@ -71,11 +82,64 @@ prof_profile_roles(const prof_role_t *roles, uint32_t n)
     old = prof_roles;
     prof_roles = table;
 
+    while (prof_nroles_added) {
+        free(prof_roles_added[--prof_nroles_added]);
+    }
+
     (void) pthread_mutex_unlock(&prof_role_lock);
 
     free(old);
 
     return PROF_OK;
+}
+
+
+void
+prof_profile_add_role(const prof_role_t *role)
+{
+    uint32_t            i;
+    prof_role_table_t  *table;
+
+    table = prof_role_table(role, 1);
+    if (table == NULL) {
+        return;
+    }
+
+    (void) pthread_mutex_lock(&prof_role_lock);
+
+    for (i = 0; i < prof_nroles_added; i++) {
+
+        if (prof_role_same(prof_roles_added[i]->objects, table->objects)) {
+            break;
+        }
+    }
+
+    if (i == PROF_ROLE_ADDED) {
+        free(table);
+
+    } else {
+        if (i == prof_nroles_added) {
+            prof_nroles_added++;
+
+        } else {
+            free(prof_roles_added[i]);
+        }
+
+        prof_roles_added[i] = table;
+    }
+
+    (void) pthread_mutex_unlock(&prof_role_lock);
+}
+
+
+/* whether the first roles of two objects are of the same function */
+
+static int
+prof_role_same(const prof_role_object_t *one, const prof_role_object_t *two)
+{
+    return one->entries[0].function == two->entries[0].function
+           && strcmp(one->build_id, two->build_id) == 0
+           && strcmp(one->path, two->path) == 0;
 }
 
 
@@ -209,6 +273,10 @@ prof_role_name(const prof_profile_t *p, prof_frame_t *f)
 
     text = prof_role_find(prof_role_object(o), f->function);
 
+    if (text == NULL) {
+        text = prof_role_added(o, f->function);
+    }
+
     if (text && asprintf(&name, "%s (%s+0x%" PRIx64 ")", text,
                          prof_path_file(o->path), f->function) == -1)
     {
@@ -237,10 +305,34 @@ prof_role_object(const prof_profile_object_t *o)
     for (i = 0; prof_roles && i < prof_roles->n; i++) {
         ro = &prof_roles->objects[i];
 
-        if (strcmp(ro->build_id, o->build_id) == 0
-            && (o->build_id[0] || strcmp(ro->path, o->path) == 0))
-        {
+        if (prof_role_is(ro, o)) {
             return ro;
+        }
+    }
+
+    return NULL;
+}
+
+
+static int
+prof_role_is(const prof_role_object_t *ro, const prof_profile_object_t *o)
+{
+    return strcmp(ro->build_id, o->build_id) == 0
+           && (o->build_id[0] || strcmp(ro->path, o->path) == 0);
+}
+
+
+static const char *
+prof_role_added(const prof_profile_object_t *o, uint64_t function)
+{
+    uint32_t             i;
+    prof_role_object_t  *ro;
+
+    for (i = 0; i < prof_nroles_added; i++) {
+        ro = prof_roles_added[i]->objects;
+
+        if (ro->entries[0].function == function && prof_role_is(ro, o)) {
+            return ro->entries[0].text;
         }
     }
 

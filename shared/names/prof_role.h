@@ -20,6 +20,9 @@
 #include "profile/prof_profile.h"
 
 
+#define PROF_ROLE_ADDED  256
+
+
 typedef struct {
     const char     *path;           /* of its object */
     const uint8_t  *build_id;
@@ -34,11 +37,18 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Replaces all roles of the process.  The roles of an object are consecutive,
- * and sorted by function.  All data is copied.  Returns PROF_OK, or PROF_ERROR
- * if memory is short: the old roles remain.
+ * Replaces all roles of the process, also those that were added.  The roles of
+ * an object are consecutive, and sorted by function.  All data is copied.
+ * Returns PROF_OK, or PROF_ERROR if memory is short: the old roles remain.
  */
 int prof_profile_roles(const prof_role_t *roles, uint32_t n);
+
+/*
+ * Adds a role, or replaces the one that was added for the function.  Roles
+ * that were not added are preferred to it.  Without memory, or after
+ * PROF_ROLE_ADDED others, the role is left out.
+ */
+void prof_profile_add_role(const prof_role_t *role);
 
 /*
  * Names the frame "gzip body filter (nginx+0x96890)" if its function has a

@@ -21,6 +21,7 @@
 
 
 static void test_found(void);
+static void test_added(void);
 static void test_replaced(void);
 static const char *name_of(const char *path, const char *build_id,
     uint64_t function, uint32_t source);
@@ -40,6 +41,7 @@ int
 main(void)
 {
     test_found();
+    test_added();
     test_replaced();
 
     return done_testing();
@@ -80,6 +82,41 @@ test_found(void)
 
 
 static void
+test_added(void)
+{
+    uint32_t     i;
+    prof_role_t  role;
+
+    role = roles[1];
+    role.text = "added";
+    prof_profile_add_role(&role);
+
+    is_str(name_of("/sbin/one", "01ab", 0x200, PROF_SOURCE_ROLE),
+           "second (one+0x200)", "an added role has no effect on others");
+
+    for (i = 0; i < PROF_ROLE_ADDED + 1; i++) {
+        role.function = 0x1000 + i;
+        prof_profile_add_role(&role);
+    }
+
+    is_str(name_of("/sbin/one", "01ab", 0x1000, PROF_SOURCE_ROLE),
+           "added (one+0x1000)", "an added role");
+    is_str(name_of("/sbin/one", "01ac", 0x1000, PROF_SOURCE_OFFSET),
+           "one+0x1000", "not in another build of the object");
+    is_str(name_of("/sbin/one", "01ab", 0x1000 + PROF_ROLE_ADDED,
+                   PROF_SOURCE_OFFSET),
+           "one+0x1100", "a role that is one too many");
+
+    role.function = 0x1000;
+    role.text = "other";
+    prof_profile_add_role(&role);
+
+    is_str(name_of("/sbin/one", "01ab", 0x1000, PROF_SOURCE_ROLE),
+           "other (one+0x1000)", "an added role that was replaced");
+}
+
+
+static void
 test_replaced(void)
 {
     ok(prof_profile_roles(roles + 1, 1) == PROF_OK, "another table");
@@ -88,6 +125,8 @@ test_replaced(void)
            "one+0x100", "an old role is gone");
     is_str(name_of("/sbin/one", "01ab", 0x200, PROF_SOURCE_ROLE),
            "second (one+0x200)", "a role of the new table");
+    is_str(name_of("/sbin/one", "01ab", 0x1000, PROF_SOURCE_OFFSET),
+           "one+0x1000", "an added role is gone");
 
     ok(prof_profile_roles(NULL, 0) == PROF_OK, "no roles");
 
