@@ -32,7 +32,7 @@ $includes =~ s/\\\n//g;
 my $glue = "$root/ngx_http_profile_module";
 my @sources = ("$root/t/store/zone_test.c",
                map { "$glue/store/ngx_http_profile_$_.c" }
-                   qw/ zone recover entry evict store memory file files /);
+                   qw/ zone entry evict store memory file files /);
 
 push @sources, map { "$glue/core/ngx_http_profile_$_.c" } qw/ alive log_limit /;
 

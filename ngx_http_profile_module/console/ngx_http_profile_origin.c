@@ -15,7 +15,7 @@
 
 
 #include "console/ngx_http_profile_routes.h"
-#include "core/ngx_http_profile_site.h"
+#include "core/ngx_http_profile_http.h"
 
 
 static ngx_uint_t ngx_http_profile_origin_site(ngx_http_profile_call_t *call,

@@ -118,6 +118,29 @@ ngx_int_t ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace);
 /* makes an id; returns NGX_OK, or NGX_ERROR without random numbers (logged) */
 ngx_int_t ngx_http_profile_make_id(u_char *id, ngx_log_t *log);
 
+/*
+ * What a browser tells about the page that makes it send a request.  A page of
+ * another site can make an operator's browser send requests that have the
+ * operator's address and cookies.
+ */
+
+extern ngx_str_t  ngx_http_profile_site_name;      /* Sec-Fetch-Site */
+extern ngx_str_t  ngx_http_profile_origin_name;    /* Origin */
+
+/*
+ * Returns 1 if the request has exactly one header with this name, and the
+ * header has this value.
+ */
+ngx_uint_t ngx_http_profile_site_says(ngx_http_request_t *r, const char *name,
+    const char *value);
+
+/*
+ * Returns 1 if the origin has the host and port of the request's Host header.
+ * The scheme is not compared, because a proxy may have removed TLS.
+ */
+ngx_uint_t ngx_http_profile_site_same(ngx_http_request_t *r,
+    ngx_str_t *origin);
+
 PROF_HIDDEN_END
 
 

@@ -242,7 +242,7 @@ ngx_uint_t ngx_http_profile_arg_rare(ngx_str_t *name);
 ngx_int_t ngx_http_profile_find_arg_at(ngx_str_t *args, ngx_str_t *name,
     ngx_uint_t rare, u_char *p);
 
-/* ngx_http_profile_trigger_parse.c: parameters of an admitted trigger */
+/* ngx_http_profile_trigger.c: parameters of an admitted trigger */
 
 /* returns the prof_mode_e of the profile */
 ngx_uint_t ngx_http_profile_mode(ngx_http_profile_ctx_t *ctx);
@@ -276,22 +276,6 @@ ngx_int_t ngx_http_profile_permits(ngx_http_request_t *r,
 
 /* returns NGX_OK if a list of profile_allow has the client, or NGX_DECLINED */
 ngx_int_t ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow);
-
-/* ngx_http_profile_admit.c: the verdict of a location */
-
-/* captures of this worker that count for profile_max_captures */
-extern ngx_uint_t  ngx_http_profile_slots;
-
-/*
- * Decides for the current location of the request.  The decision may change in
- * another location.  Returns NGX_OK if the request is admitted; ctx->reply is
- * set if the answer is an error.  Returns NGX_DECLINED if it is refused.
- */
-ngx_int_t ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx);
-
-/* sets an error as the reply; the text is not copied */
-void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
-    ngx_uint_t status, ngx_str_t *text);
 
 /* ngx_http_profile_capture.c: the life of a context */
 
@@ -331,6 +315,20 @@ void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
 
 /* drops all contexts when the process ends */
 void ngx_http_profile_capture_exit(void);
+
+/* captures of this worker that count for profile_max_captures */
+extern ngx_uint_t  ngx_http_profile_slots;
+
+/*
+ * Decides for the current location of the request.  The decision may change in
+ * another location.  Returns NGX_OK if the request is admitted; ctx->reply is
+ * set if the answer is an error.  Returns NGX_DECLINED if it is refused.
+ */
+ngx_int_t ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx);
+
+/* sets an error as the reply; the text is not copied */
+void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
+    ngx_uint_t status, ngx_str_t *text);
 
 /* ngx_http_profile_facts.c: adds facts of the request to its profile */
 

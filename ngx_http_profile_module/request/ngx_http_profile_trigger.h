@@ -25,14 +25,23 @@ PROF_HIDDEN_BEGIN
 ngx_int_t ngx_http_profile_find_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 
-/* ngx_http_profile_trigger_parse.c */
-
 /*
  * Parses the argument, or the header if there is no argument.  Returns
  * NGX_DECLINED with t->error set, or NGX_ERROR if memory is short.
  */
 ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
+
+/*
+ * These two functions may be called any number of times.  They do not change a
+ * value that other code has replaced meanwhile.
+ */
+
+/* takes the trigger out; returns NGX_ERROR if memory is short */
+ngx_int_t ngx_http_profile_strip(ngx_http_profile_ctx_t *ctx);
+
+/* puts the trigger back */
+void ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx);
 
 /* ngx_http_profile_order.c */
 
@@ -46,18 +55,6 @@ void ngx_http_profile_find_order(ngx_http_request_t *r,
 /* returns the id of the order's profile */
 u_char *ngx_http_profile_order_id(ngx_http_profile_trigger_t *t);
 
-/* returns 1 if an argument from p to last belongs to a trigger in the query */
-ngx_int_t ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t,
-    u_char *p, u_char *last);
-
-/* ngx_http_profile_strip.c */
-
-/* takes the trigger out; returns NGX_ERROR if memory is short */
-ngx_int_t ngx_http_profile_strip(ngx_http_profile_ctx_t *ctx);
-
-/* puts the trigger back */
-void ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx);
-
 /* ngx_http_profile_access.c */
 
 /*
@@ -70,20 +67,6 @@ ngx_int_t ngx_http_profile_access_any(ngx_http_request_t *r,
 /* returns NGX_OK if the location permits it, or NGX_DECLINED (logged) */
 ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_http_profile_loc_conf_t *plcf);
-
-/* ngx_http_profile_admit.c */
-
-/*
- * Called in the server and in each location: takes the trigger out if the
- * configuration may permit it, and puts it back otherwise.  Returns NGX_ERROR
- * if the context was dropped.
- */
-ngx_int_t ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
-
-/* ngx_http_profile_capture.c */
-
-/* called when the client is permitted: applies the trigger's parameters */
-void ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx);
 
 PROF_HIDDEN_END
 

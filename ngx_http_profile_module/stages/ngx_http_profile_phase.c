@@ -7,6 +7,10 @@
  * Handlers of the module would cost each request.  So the checkers of all
  * entries of nginx's phase engine, and the tops of the filter chains, are
  * replaced while the worker has a sampler.
+ *
+ * The handlers of the log phase are in an array.  nginx calls all of them with
+ * only the request as the argument.  While the worker is armed, the first
+ * entry runs all handlers, and the other entries do nothing.
  */
 
 
@@ -32,6 +36,15 @@ static ngx_int_t ngx_http_profile_top_request_body_filter(
 static ngx_int_t ngx_http_profile_name_phase(ngx_pool_t *pool,
     ngx_http_profile_main_conf_t *pmcf, ngx_uint_t n, const char *phase,
     ngx_http_handler_pt handler);
+static ngx_int_t ngx_http_profile_filter_span(
+    ngx_http_request_t *r, ngx_chain_t *in, ngx_http_profile_track_t *tr,
+    ngx_http_output_body_filter_pt filter, ngx_str_t *name);
+static void ngx_http_profile_arm_log(void);
+static void ngx_http_profile_disarm_log(void);
+static ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,
+    ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_log_phase(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_no_log(ngx_http_request_t *r);
 
 
 /* of the cycle in which the worker was armed */
@@ -39,6 +52,10 @@ static ngx_int_t ngx_http_profile_name_phase(ngx_pool_t *pool,
 static ngx_http_phase_handler_t          *ngx_http_profile_phases;
 static ngx_http_profile_main_conf_t      *ngx_http_profile_pmcf;
 static ngx_uint_t                         ngx_http_profile_rewrite_index;
+
+static ngx_uint_t                         ngx_http_profile_nlogs;
+static ngx_http_handler_pt               *ngx_http_profile_logs;
+static ngx_http_handler_pt                ngx_http_profile_log_handlers[64];
 
 /* nginx's own filters */
 
@@ -424,29 +441,15 @@ ngx_http_profile_top_header_filter(ngx_http_request_t *r)
 PROF_GLUE static ngx_int_t
 ngx_http_profile_top_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
-    ngx_int_t                  rc;
-    ngx_uint_t                 span;
-    prof_capture_t            *c;
     ngx_http_profile_track_t  *tr;
 
     static ngx_str_t  name = ngx_string("body filters");
 
     tr = ngx_http_profile_staged(r);
 
-    if (tr == NULL) {
-        return ngx_http_profile_body_top(r, in);
-    }
-
-    c = tr->capture;
-    span = ngx_http_profile_begin_span(tr, &name);
-
-    rc = ngx_http_profile_body_top(r, in);
-
-    if (span) {
-        ngx_http_profile_end_span(tr, c);
-    }
-
-    return rc;
+    return tr ? ngx_http_profile_filter_span(r, in, tr,
+                                             ngx_http_profile_body_top, &name)
+              : ngx_http_profile_body_top(r, in);
 }
 
 
@@ -454,9 +457,6 @@ PROF_GLUE static ngx_int_t
 ngx_http_profile_top_request_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in)
 {
-    ngx_int_t                  rc;
-    ngx_uint_t                 span;
-    prof_capture_t            *c;
     ngx_http_profile_track_t  *tr;
 
     static ngx_str_t  name = ngx_string("request body filters");
@@ -471,10 +471,24 @@ ngx_http_profile_top_request_body_filter(ngx_http_request_t *r,
 
     ngx_http_profile_wrap_upstreams(tr);
 
-    c = tr->capture;
-    span = ngx_http_profile_begin_span(tr, &name);
+    return ngx_http_profile_filter_span(r, in, tr,
+                                     ngx_http_profile_request_body_top, &name);
+}
 
-    rc = ngx_http_profile_request_body_top(r, in);
+
+PROF_GLUE static ngx_int_t
+ngx_http_profile_filter_span(ngx_http_request_t *r, ngx_chain_t *in,
+    ngx_http_profile_track_t *tr, ngx_http_output_body_filter_pt filter,
+    ngx_str_t *name)
+{
+    ngx_int_t        rc;
+    ngx_uint_t       span;
+    prof_capture_t  *c;
+
+    c = tr->capture;
+    span = ngx_http_profile_begin_span(tr, name);
+
+    rc = filter(r, in);
 
     if (span) {
         ngx_http_profile_end_span(tr, c);
@@ -548,4 +562,136 @@ ngx_http_profile_staged(ngx_http_request_t *r)
     tr = ngx_http_profile_find_track(r);
 
     return (tr && tr->stages) ? tr : NULL;
+}
+
+
+static void
+ngx_http_profile_arm_log(void)
+{
+    ngx_uint_t                  i;
+    ngx_array_t                *handlers;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_core_module);
+
+    handlers = &cmcf->phases[NGX_HTTP_LOG_PHASE].handlers;
+
+    ngx_http_profile_logs = handlers->elts;
+    ngx_http_profile_nlogs = handlers->nelts;
+
+    if (handlers->nelts > sizeof(ngx_http_profile_log_handlers)
+                          / sizeof(ngx_http_handler_pt))
+    {
+        ngx_http_profile_nlogs = 0;
+    }
+
+    for (i = 0; i < ngx_http_profile_nlogs; i++) {
+        ngx_http_profile_log_handlers[i] = ngx_http_profile_logs[i];
+        ngx_http_profile_logs[i] = i ? ngx_http_profile_no_log
+                                     : ngx_http_profile_log_phase;
+    }
+}
+
+
+static void
+ngx_http_profile_disarm_log(void)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < ngx_http_profile_nlogs; i++) {
+        ngx_http_profile_logs[i] = ngx_http_profile_log_handlers[i];
+    }
+
+    ngx_http_profile_nlogs = 0;
+}
+
+
+PROF_GLUE static ngx_int_t
+ngx_http_profile_log_phase(ngx_http_request_t *r)
+{
+    u_char                        *p;
+    ngx_str_t                      name;
+    ngx_uint_t                     i, n, span;
+    prof_capture_t                *c;
+    ngx_http_profile_track_t      *tr;
+    ngx_http_profile_main_conf_t  *pmcf;
+    u_char                         text[128];
+
+    /*
+     * Outside of all turns, for example when the worker exits, a handler may
+     * disarm the worker.  nginx would then continue with the restored entries.
+     */
+
+    if (ngx_http_profile_current == NULL) {
+        ngx_http_profile_disarm_log();
+
+        return ngx_http_profile_log_handlers[0](r);
+    }
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    n = ngx_http_profile_nlogs;
+    name.data = text;
+
+    for (i = 0; i < n; i++) {
+
+        tr = ngx_http_profile_staged(r);
+
+        if (tr == NULL) {
+            (void) ngx_http_profile_log_handlers[i](r);
+            continue;
+        }
+
+        p = (u_char *) ngx_http_profile_module_name(pmcf,
+                                            ngx_http_profile_log_handlers[i]);
+
+        name.len = ngx_snprintf(text, sizeof(text), "phase log%s%s",
+                                p ? ": " : "", p ? p : (u_char *) "")
+                   - text;
+
+        c = tr->capture;
+        span = ngx_http_profile_begin_span(tr, &name);
+
+        (void) ngx_http_profile_log_handlers[i](r);
+
+        if (span) {
+            ngx_http_profile_end_span(tr, c);
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_profile_no_log(ngx_http_request_t *r)
+{
+    return NGX_OK;
+}
+
+
+/*
+ * Begins a span of a redirect or a subrequest.  Returns 1 if the span has to be
+ * ended.
+ */
+
+static ngx_uint_t
+ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,
+    ngx_http_request_t *r)
+{
+    ngx_str_t  name;
+    u_char     text[NGX_MAX_ERROR_STR / 4];
+
+    if (!r->internal) {
+        return 0;
+    }
+
+    name.data = text;
+    name.len = ngx_snprintf(text, sizeof(text), "%s %V",
+                            r == r->main ? "redirect" : "subrequest",
+                            ngx_http_profile_place(r))
+               - text;
+
+    return ngx_http_profile_begin_span(tr, &name);
 }

@@ -187,18 +187,6 @@ uintptr_t ngx_http_profile_event_name(prof_capture_t *c,
 ngx_str_t *ngx_http_profile_place(ngx_http_request_t *r);
 
 /*
- * ngx_http_profile_spans.c: handlers of the log phase, which are replaced
- * while captures exist
- */
-
-void ngx_http_profile_arm_log(void);
-void ngx_http_profile_disarm_log(void);
-
-/* a span of a redirect or a subrequest; returns 1 if it has to be ended */
-ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,
-    ngx_http_request_t *r);
-
-/*
  * ngx_http_profile_upstream.c: callbacks of upstreams, which are replaced
  * while their request is captured
  */

@@ -225,9 +225,6 @@ uint32_t ngx_http_profile_zone_find(ngx_http_profile_store_t *store,
 uint32_t ngx_http_profile_zone_lookup(ngx_http_profile_store_t *store,
     ngx_str_t *id);
 
-/* adds a node to its list, to the sums, and to the hash if it is ready */
-void ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n);
-
 /* returns the place of an id in the hash */
 uint32_t ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store,
     u_char *id);
@@ -240,11 +237,7 @@ void ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor,
 void ngx_http_profile_zone_write(ngx_http_profile_cursor_t *cursor,
     u_char *data, size_t len);
 
-/*
- * ngx_http_profile_recover.c: makes a new zone, and repairs the zone of a
- * killed process
- */
-
+/* repairs the zone if a process was killed while it changed the zone */
 void ngx_http_profile_zone_check(ngx_http_profile_store_t *store);
 
 /* ngx_http_profile_entry.c */
