@@ -5,6 +5,7 @@
 
 
 #include "base/prof_map.h"
+#include "base/prof_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,9 +81,7 @@ prof_map_slot(prof_map_slot_t *slots, size_t size, uint64_t key1,
     uint64_t          hash;
     prof_map_slot_t  *slot;
 
-    hash = key1 * 0x9e3779b97f4a7c15;
-    hash = (hash ^ (hash >> 32) ^ key2) * 0xd6e8feb86659fd93;
-    hash ^= hash >> 32;
+    hash = prof_hash_add(prof_hash_add(0, key1), key2);
 
     for (i = hash; /* void */ ; i++) {
         slot = &slots[i & (size - 1)];

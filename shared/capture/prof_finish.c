@@ -9,6 +9,7 @@
 
 
 #include "capture/prof_turn.h"
+#include "base/prof_hash.h"
 #include "heap/prof_heap_state.h"
 #include "scripts/prof_scripts.h"
 
@@ -363,7 +364,7 @@ prof_finish_frame(prof_finish_t *f, uint64_t key)
         key &= ~(uint64_t) 1;
     }
 
-    for (i = (key * 0x9e3779b97f4a7c15) >> 32; /* void */ ; i++) {
+    for (i = prof_hash(key) >> 32; /* void */ ; i++) {
 
         n = f->slots[i & f->mask];
 

@@ -10,6 +10,7 @@
 
 
 #include "capture/prof_process.h"
+#include "base/prof_hash.h"
 #include "stacks/prof_marks.h"
 
 #include <string.h>
@@ -393,8 +394,8 @@ prof_process_add(prof_process_capture_t *slot, const prof_interval_t *e)
     c->running += e->kind == PROF_ENTRY_GAP ? 0 : e->wall;
     c->cpu += e->cpu;
 
-    hash = (e->node * 0x9e3779b9) ^ (e->labels * 0x85ebca6b) ^ e->kind;
-    hash = (hash ^ hash >> 15) & slot->mask;
+    hash = prof_hash_add((uint64_t) e->node << 32 | e->labels, e->kind)
+           & slot->mask;
 
     next = slot->chains + slot->mask + 1;
 

@@ -8,6 +8,7 @@
 
 
 #include "capture/prof_process.h"
+#include "base/prof_hash.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -442,7 +443,7 @@ prof_thread_set(prof_thread_t *t)
 
     /* the first time is random, so that short work is sampled in proportion */
 
-    first = 1 + prof_clock(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15 % period;
+    first = 1 + prof_hash(prof_clock(CLOCK_MONOTONIC)) % period;
 
     t->due = clock + first;
 

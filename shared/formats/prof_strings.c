@@ -5,6 +5,7 @@
 
 
 #include "formats/prof_strings.h"
+#include "base/prof_hash.h"
 #include "formats/prof_text.h"
 
 #include <stdlib.h>
@@ -116,19 +117,11 @@ prof_strings_grow(prof_strings_t *t)
 static uint32_t
 prof_strings_slot(const prof_strings_t *t, const char *s)
 {
-    uint32_t     mask, slot;
-    uint64_t     hash;
-    const char  *p;
-
-    hash = 0;
-
-    for (p = s; *p; p++) {
-        hash = (hash ^ (unsigned char) *p) * 0x100000001b3;
-    }
+    uint32_t  mask, slot;
 
     mask = 2 * t->size - 1;
 
-    for (slot = (hash ^ (hash >> 32)) & mask;
+    for (slot = prof_hash_text(0, s) & mask;
          t->slots[slot];
          slot = (slot + 1) & mask)
     {

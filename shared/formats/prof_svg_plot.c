@@ -8,6 +8,7 @@
 
 
 #include "formats/prof_text.h"
+#include "base/prof_hash.h"
 #include "formats/prof_svg_plot.h"
 #include "profile/prof_measure.h"
 #include "views/prof_source.h"
@@ -499,15 +500,7 @@ prof_svg_plot_origin(const prof_svg_plot_t *plot,
 static const char *
 prof_svg_plot_shade(const char *name)
 {
-    uint32_t  hash;
-
-    hash = 0;
-
-    while (*name) {
-        hash = (hash ^ (unsigned char) *name++) * 0x01000193;
-    }
-
-    switch ((hash >> 16) % 3) {
+    switch (prof_hash_text(0, name) % 3) {
 
     case 0:
         return "";

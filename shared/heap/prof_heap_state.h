@@ -195,7 +195,7 @@ prof_heap_thread_first(uintptr_t self)
 {
     /* thread pointers differ by multiples of large powers of two */
 
-    return (uint64_t) self * 0x9e3779b97f4a7c15 >> 32 & (PROF_HEAP_THREADS - 1);
+    return prof_hash(self) >> 32 & (PROF_HEAP_THREADS - 1);
 }
 
 

@@ -24,6 +24,7 @@
 
 
 #include "base/prof_base.h"
+#include "base/prof_hash.h"
 
 
 #define PROF_LIVE_BUCKET  7
@@ -90,7 +91,7 @@ PROF_HIDDEN_END
 static inline uint32_t
 prof_live_hash(uintptr_t address)
 {
-    return (uint32_t) (((uint64_t) (address >> 4) * 0x9e3779b97f4a7c15) >> 32);
+    return (uint32_t) (prof_hash(address >> 4) >> 32);
 }
 
 

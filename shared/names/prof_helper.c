@@ -5,6 +5,7 @@
 
 
 #include "names/prof_helper.h"
+#include "base/prof_clock.h"
 #include "names/prof_spawn.h"
 #include "names/prof_wire.h"
 
@@ -98,7 +99,7 @@ prof_helper_deadline(uint64_t deadline)
 {
     uint64_t  object;
 
-    object = prof_wire_now() + PROF_HELPER_OBJECT_TIME
+    object = prof_clock(CLOCK_MONOTONIC) + PROF_HELPER_OBJECT_TIME
              + (prof_helper_fetches() ? PROF_HELPER_FETCH_TIME : 0);
 
     return object < deadline ? object : deadline;
@@ -176,7 +177,7 @@ prof_helper_start(uint64_t deadline)
         return PROF_OK;
     }
 
-    if (prof_wire_now() < prof_helper_next) {
+    if (prof_clock(CLOCK_MONOTONIC) < prof_helper_next) {
         return PROF_LIMIT;
     }
 
@@ -201,7 +202,7 @@ prof_helper_start(uint64_t deadline)
     prof_buf_free(&b);
 
     if (rc != PROF_OK) {
-        prof_helper_next = prof_wire_now() + PROF_HELPER_PAUSE;
+        prof_helper_next = prof_clock(CLOCK_MONOTONIC) + PROF_HELPER_PAUSE;
         prof_spawn_end(&prof_helper);
 
         __atomic_store_n(&prof_helper_error, "cannot be started",

@@ -8,10 +8,10 @@
  */
 
 
+#include "base/prof_clock.h"
 #include "base/prof_map.h"
 #include "kernel/prof_kernel.h"
 #include "names/prof_kernel_names.h"
-#include "names/prof_wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ prof_kernel_name_frames(prof_profile_t *p, uint32_t *n)
     known = 1;
     memset(&syms, 0, sizeof(prof_kernel_symbols_t));
 
-    if (prof_wire_now() >= prof_kernel_until) {
+    if (prof_clock(CLOCK_MONOTONIC) >= prof_kernel_until) {
         prof_kernel_forget();
     }
 
@@ -179,7 +179,8 @@ prof_kernel_keep(const prof_kernel_symbol_t *sym)
     }
 
     if (prof_kernel_nnames == 0) {
-        prof_kernel_until = prof_wire_now() + PROF_KERNEL_NAMES_KEEP;
+        prof_kernel_until = prof_clock(CLOCK_MONOTONIC)
+                            + PROF_KERNEL_NAMES_KEEP;
     }
 
     for (i = prof_kernel_nnames; i > 0; i--) {

@@ -10,6 +10,7 @@
 
 
 #include "names/prof_helper.h"
+#include "base/prof_clock.h"
 #include "names/prof_kernel_names.h"
 #include "names/prof_mangled.h"
 #include "names/prof_names.h"
@@ -182,7 +183,7 @@ prof_symbolize_all(prof_symbolize_t *s, uint32_t *order)
 
     qsort_r(order, n, sizeof(uint32_t), prof_symbolize_cmp, p->frames);
 
-    s->deadline = prof_wire_now() + prof_helper_time();
+    s->deadline = prof_clock(CLOCK_MONOTONIC) + prof_helper_time();
     s->tables = order + n;
     s->ask = s->tables + n;
 
@@ -253,7 +254,7 @@ prof_symbolize_known(prof_symbolize_t *s)
     s->ntables = 0;
     s->nask = 0;
 
-    now = prof_wire_now();
+    now = prof_clock(CLOCK_MONOTONIC);
     stamp = prof_symbolize_stamp(s);
     due = s->again || now >= s->names->retry || stamp != s->names->stamp;
 
@@ -347,7 +348,7 @@ prof_symbolize_ask(prof_symbolize_t *s)
         return PROF_OK;
     }
 
-    now = prof_wire_now();
+    now = prof_clock(CLOCK_MONOTONIC);
 
     if (now >= s->deadline || now < s->names->pause) {
         s->names->retry = 0;
@@ -396,7 +397,7 @@ prof_symbolize_ask(prof_symbolize_t *s)
     s->names->retry = 0;
 
     if (s->nanswers == 0) {
-        s->names->pause = prof_wire_now() + PROF_NAMES_RETRY;
+        s->names->pause = prof_clock(CLOCK_MONOTONIC) + PROF_NAMES_RETRY;
     }
 
     return PROF_OK;
@@ -418,7 +419,7 @@ prof_symbolize_units(prof_symbolize_t *s)
         }
     }
 
-    now = prof_wire_now();
+    now = prof_clock(CLOCK_MONOTONIC);
 
     if (i == s->n || s->names->units || now < s->names->units_pause
         || now >= s->deadline || !prof_role_has(s->object))

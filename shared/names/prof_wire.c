@@ -214,7 +214,7 @@ prof_wire_wait(int fd, int events, uint64_t deadline)
     uint64_t       left, now;
     struct pollfd  pfd;
 
-    now = prof_wire_now();
+    now = prof_clock(CLOCK_MONOTONIC);
 
     if (now >= deadline) {
         return PROF_LIMIT;
@@ -230,11 +230,4 @@ prof_wire_wait(int fd, int events, uint64_t deadline)
     (void) poll(&pfd, 1, left < 60000 ? (int) left : 60000);
 
     return PROF_OK;
-}
-
-
-uint64_t
-prof_wire_now(void)
-{
-    return prof_clock(CLOCK_MONOTONIC);
 }

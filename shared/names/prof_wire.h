@@ -86,9 +86,6 @@ const char *prof_wire_get_text(prof_wire_t *w);
 int prof_wire_send(int fd, const prof_buf_t *b, uint64_t deadline);
 int prof_wire_receive(int fd, prof_buf_t *b, uint64_t deadline);
 
-/* returns the time of CLOCK_MONOTONIC in ns */
-uint64_t prof_wire_now(void);
-
 PROF_HIDDEN_END
 
 

@@ -7,6 +7,7 @@
 
 
 #include "profile/prof_merge_code.h"
+#include "base/prof_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,6 @@ static uint32_t prof_merge_named(prof_merge_t *m, const prof_profile_t *p,
     const prof_frame_t *f, uint32_t object);
 static int prof_merge_same(const prof_profile_t *to, const prof_frame_t *copy,
     const prof_profile_t *p, const prof_frame_t *f);
-static uint64_t prof_merge_hash(uint64_t hash, const char *s);
 static uint32_t prof_merge_add_frame(prof_merge_t *m, uint32_t object,
     const prof_frame_t *f);
 static int prof_merge_describe(prof_profile_t *to, uint32_t frame,
@@ -201,10 +201,10 @@ prof_merge_named(prof_merge_t *m, const prof_profile_t *p,
         key.function_len = 0;
     }
 
-    hash = prof_merge_hash(0xcbf29ce484222325, f->name);
+    hash = prof_hash_text(0, f->name);
 
     for (k = 0; k < f->ninlines; k++) {
-        hash = prof_merge_hash(hash, p->inlines[f->inlines + k].name);
+        hash = prof_hash_text(hash, p->inlines[f->inlines + k].name);
     }
 
     /* another name with the same hash uses the next hash */
@@ -252,17 +252,6 @@ prof_merge_same(const prof_profile_t *to, const prof_frame_t *copy,
     }
 
     return 1;
-}
-
-
-static uint64_t
-prof_merge_hash(uint64_t hash, const char *s)
-{
-    do {
-        hash = (hash ^ (unsigned char) *s) * 0x100000001b3;
-    } while (*s++);
-
-    return hash;
 }
 
 

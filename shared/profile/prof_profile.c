@@ -11,6 +11,7 @@
 
 
 #include "base/prof_spare.h"
+#include "base/prof_hash.h"
 #include "profile/prof_profile.h"
 
 #include <stdlib.h>
@@ -372,26 +373,12 @@ prof_profile_map(prof_profile_t *p)
 static uint64_t
 prof_profile_label_hash(const char *name, const char *value, const char *unit)
 {
-    uint32_t     i;
-    uint64_t     hash;
-    const char  *text, *texts[3];
+    uint64_t  hash;
 
-    texts[0] = name;
-    texts[1] = value;
-    texts[2] = unit ? unit : "";
+    hash = prof_hash_text(0, name);
+    hash = prof_hash_text(hash, value);
 
-    hash = 0;
-
-    for (i = 0; i < 3; i++) {
-
-        for (text = texts[i]; *text; text++) {
-            hash = (hash ^ (unsigned char) *text) * 0x100000001b3;
-        }
-
-        hash = (hash ^ 0x100) * 0x100000001b3;
-    }
-
-    return hash;
+    return prof_hash_text(hash, unit ? unit : "");
 }
 
 

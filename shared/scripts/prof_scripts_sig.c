@@ -13,6 +13,7 @@
 
 
 #include "scripts/prof_scripts.h"
+#include "base/prof_hash.h"
 
 #include <string.h>
 
@@ -54,7 +55,6 @@ static uint32_t prof_scripts_lookup(const prof_script_t *s, uint32_t hash,
     uint32_t *slot);
 static uint32_t prof_scripts_add(const prof_script_t *s, uint32_t hash,
     uint32_t slot);
-static uint64_t prof_scripts_hash(uint64_t hash, const char *s, uint32_t len);
 static uintptr_t prof_scripts_key(uint32_t number);
 
 
@@ -88,8 +88,8 @@ prof_script_key(const prof_script_t *s, prof_stats_t *st)
     }
 
     h = ((uint64_t) cut.start_line << 32) + cut.line;
-    h = prof_scripts_hash(h, cut.file, cut.file_len);
-    h = prof_scripts_hash(h, cut.function, cut.function_len);
+    h = prof_hash_bytes(h, cut.file, cut.file_len);
+    h = prof_hash_bytes(h, cut.function, cut.function_len);
     hash = (uint32_t) (h >> 32);
 
     number = prof_scripts_lookup(&cut, hash, &slot);
@@ -199,33 +199,6 @@ prof_scripts_add(const prof_script_t *s, uint32_t hash, uint32_t slot)
                      __ATOMIC_RELEASE);
 
     return prof_scripts.n;
-}
-
-
-/* eight bytes at a time: a handler has no time for single bytes */
-
-static uint64_t
-prof_scripts_hash(uint64_t hash, const char *s, uint32_t len)
-{
-    uint64_t  word;
-
-    for ( /* void */ ; len >= sizeof(uint64_t); len -= sizeof(uint64_t)) {
-        memcpy(&word, s, sizeof(uint64_t));
-        s += sizeof(uint64_t);
-
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-        hash ^= hash >> 32;
-    }
-
-    /* the length tells apart what differs in null bytes only */
-
-    for (word = len; len; len--) {
-        word = (word << 8) | (unsigned char) *s++;
-    }
-
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-
-    return hash ^ (hash >> 32);
 }
 
 

@@ -5,6 +5,7 @@
 
 
 #include "stacks/prof_tree.h"
+#include "base/prof_hash.h"
 #include "profile/prof_profile.h"
 
 #include <string.h>
@@ -163,12 +164,7 @@ prof_tree_chain(const prof_tree_t *t, uint32_t parent, uint64_t key)
 {
     uint64_t  h;
 
-    /*
-     * the 64-bit golden ratio spreads both values; the upper half is mixed
-     * best
-     */
-
-    h = (key ^ ((uint64_t) parent << 40) ^ parent) * 0x9e3779b97f4a7c15;
+    h = prof_hash(key ^ ((uint64_t) parent << 40) ^ parent);
 
     return (uint32_t) (h >> 32) & t->mask;
 }

@@ -5,6 +5,7 @@
 
 
 #include "unwind/prof_object.h"
+#include "base/prof_hash.h"
 
 #include <elf.h>
 #include <link.h>
@@ -318,22 +319,17 @@ prof_object_note(prof_object_t *object, const uint8_t *p, size_t len,
 }
 
 
-/* FNV-1a; a replaced file has its entries at other addresses */
+/* a replaced file has its entries at other addresses */
 
 static uint64_t
 prof_object_print(const prof_eh_t *eh)
 {
-    uint64_t        hash;
     const uint8_t  *p, *end;
 
-    hash = 0xcbf29ce484222325;
+    p = eh->table ? eh->hdr : eh->frame;
     end = eh->table ? eh->table + eh->n * 8 : eh->frame_end;
 
-    for (p = eh->table ? eh->hdr : eh->frame; p < end; p++) {
-        hash = (hash ^ *p) * 0x100000001b3;
-    }
-
-    return hash;
+    return prof_hash_bytes(0, p, end - p);
 }
 
 

@@ -9,6 +9,7 @@
 
 
 #include "views/prof_view.h"
+#include "base/prof_hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,8 +49,6 @@ static int prof_view_is_large(const prof_view_t *v, uint32_t node,
     uint32_t share);
 static int prof_view_cmp(const void *one, const void *two, void *data);
 static int prof_view_hash_init(prof_view_hash_t *h, size_t n);
-static uint64_t prof_view_hash_add(uint64_t hash, uint64_t value);
-static uint64_t prof_view_hash_text(uint64_t hash, const char *s);
 
 
 prof_view_t *
@@ -270,12 +269,11 @@ prof_view_function(prof_view_ctx_t *ctx, const prof_view_function_t *func)
     f = &ctx->profile->frames[func->frame];
 
     if (ctx->name) {
-        hash = prof_view_hash_text(0, func->name);
+        hash = prof_hash_text(0, func->name);
 
     } else {
-        hash = prof_view_hash_text(func->inlined ? 0 : f->function,
-                                   func->name);
-        hash = prof_view_hash_add(hash, f->object);
+        hash = prof_hash_text(func->inlined ? 0 : f->function, func->name);
+        hash = prof_hash_add(hash, f->object);
     }
 
     for (slot = hash & ctx->hash.mask;
@@ -395,7 +393,7 @@ prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
 
     v = ctx->view;
 
-    for (slot = prof_view_hash_add(parent, function) & ctx->hash.mask;
+    for (slot = prof_hash_add(parent, function) & ctx->hash.mask;
          ctx->hash.slots[slot];
          slot = (slot + 1) & ctx->hash.mask)
     {
@@ -635,24 +633,4 @@ prof_view_hash_init(prof_view_hash_t *h, size_t n)
     h->mask = (uint32_t) (size - 1);
 
     return PROF_OK;
-}
-
-
-static uint64_t
-prof_view_hash_add(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-
-    return hash ^ (hash >> 32);
-}
-
-
-static uint64_t
-prof_view_hash_text(uint64_t hash, const char *s)
-{
-    while (*s) {
-        hash = (hash ^ (unsigned char) *s++) * 0x100000001b3;
-    }
-
-    return hash ^ (hash >> 32);
 }
