@@ -37,24 +37,8 @@ use constant {
 my $t = ProfileTest->new()->has_program(qw/ objcopy readelf strip /);
 my $so = build_module($t, NAME . '_module', '-O2', '-Wl,--build-id');
 
-my ($id) = ($t->command('readelf', '-n', $so))[1] =~ /Build ID: ([0-9a-f]+)/;
-my $debug = "/usr/lib/debug/.build-id/" . substr($id, 0, 2) . '/'
-            . substr($id, 2) . '.debug';
-
-$t->skip_all('/usr/lib/debug cannot be written') if $> != 0;
-
-my $made = $$;
-
-END {
-    if ($made && $made == $$) {
-        unlink($debug);
-        rmdir(dirname($debug));
-    }
-}
-
-run('objcopy', '--only-keep-debug', $so, "$so.split");
-run('strip', '--strip-unneeded', $so);
-run('mkdir', '-p', dirname($debug));
+my $debug = split_module($t, $so);
+$t->run_command('mkdir', '-p', dirname($debug));
 
 my $good = $t->read_file(basename_of("$so.split"));
 my $helper = $t->testdir() . '/' . HELPER;
@@ -300,7 +284,7 @@ sub bomb {
 
     my $file = $t->testdir() . '/bomb.debug';
 
-    run('objcopy', '--update-section',
+    $t->run_command('objcopy', '--update-section',
         '.debug_info=' . $t->testdir() . '/bomb.data', "$so.split", $file);
 
     # the section says itself that it is compressed
@@ -390,10 +374,4 @@ sub slurp {
 
 sub basename_of {
     return $_[0] =~ s{.*/}{}r;
-}
-
-
-sub run {
-    my ($status, $out) = $t->command(@_);
-    die "@_: $out" if $status;
 }

@@ -29,23 +29,7 @@ my $t = ProfileTest->new()->has_program(qw/ objcopy readelf strip /);
 my $so = build_module($t, NAME . '_module', '-O2', '-Wl,--build-id');
 my $dir = $t->testdir();
 
-my ($id) = ($t->command('readelf', '-n', $so))[1] =~ /Build ID: ([0-9a-f]+)/;
-my $debug = "/usr/lib/debug/.build-id/" . substr($id, 0, 2) . '/'
-            . substr($id, 2) . '.debug';
-
-$t->skip_all('/usr/lib/debug cannot be written') if $> != 0;
-
-my $made = $$;
-
-END {
-    if ($made && $made == $$) {
-        unlink($debug);
-        rmdir(dirname($debug));
-    }
-}
-
-run('objcopy', '--only-keep-debug', $so, "$so.split");
-run('strip', '--strip-unneeded', $so);
+my $debug = split_module($t, $so);
 
 for my $store ('profile_zone p:8m;',
                "profile_zone p:1m; profile_store $dir/store max=8m;")
@@ -105,8 +89,8 @@ EOF
 
     # a debug file
 
-    run('mkdir', '-p', dirname($debug));
-    run('cp', "$so.split", $debug);
+    $t->run_command('mkdir', '-p', dirname($debug));
+    $t->run_command('cp', "$so.split", $debug);
     chmod(0644, $debug);
 
     my @old = $t->worker_pids();
@@ -259,10 +243,4 @@ sub weight {
     return ProfileTest::Profile->new(
         http_get("/p/p/$profile/speedscope"))
         ->profile('wall')->weight_below($match);
-}
-
-
-sub run {
-    my ($status, $out) = $t->command(@_);
-    die "@_: $out" if $status;
 }

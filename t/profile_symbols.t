@@ -25,23 +25,7 @@ use constant NAME => 'ngx_http_inlined_test';
 my $t = ProfileTest->new()->has_program(qw/ objcopy readelf strip /);
 my $so = build_module($t, NAME . '_module', '-O2', '-Wl,--build-id');
 
-my ($id) = ($t->command('readelf', '-n', $so))[1] =~ /Build ID: ([0-9a-f]+)/;
-my $debug = "/usr/lib/debug/.build-id/" . substr($id, 0, 2) . '/'
-            . substr($id, 2) . '.debug';
-
-$t->skip_all('/usr/lib/debug cannot be written') if $> != 0;
-
-my $made = $$;
-
-END {
-    if ($made && $made == $$) {
-        unlink($debug);
-        rmdir(dirname($debug));
-    }
-}
-
-run('objcopy', '--only-keep-debug', $so, "$so.split");
-run('strip', '--strip-unneeded', $so);
+my $debug = split_module($t, $so);
 
 $t->conf(<<"EOF", main => "load_module $so;");
 server {
@@ -70,8 +54,8 @@ is(wall($p, qr/^@{[ NAME ]}_(?:spin|step|handler)/), 0,
 
 # with it, in the same worker
 
-run('mkdir', '-p', dirname($debug));
-run('cp', "$so.split", $debug);
+$t->run_command('mkdir', '-p', dirname($debug));
+$t->run_command('cp', "$so.split", $debug);
 chmod(0644, $debug);
 
 $p = profile_get('/?work=100');
@@ -123,7 +107,7 @@ like($html, qr/@{[ NAME ]}_step[^<]*inlined/, 'html: it is marked');
 
 # a file without names; the new worker has kept none
 
-run('objcopy', '--strip-all', $debug, $debug);
+$t->run_command('objcopy', '--strip-all', $debug, $debug);
 
 my @old = $t->worker_pids();
 $t->reload();
@@ -158,10 +142,4 @@ sub lines {
     }
 
     return %found;
-}
-
-
-sub run {
-    my ($status, $out) = $t->command(@_);
-    die "@_: $out" if $status;
 }

@@ -575,6 +575,15 @@ sub test_config {
 }
 
 
+# runs a program, which has to succeed
+sub run_command {
+    my ($self, @argv) = @_;
+
+    my ($status, $out) = $self->command(@argv);
+    die "@argv: $out" if $status;
+}
+
+
 # (exit status, stdout and stderr) of a program
 sub command {
     my ($self, @argv) = @_;

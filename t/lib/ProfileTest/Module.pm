@@ -3,7 +3,7 @@ package ProfileTest::Module;
 # Copyright (C) The ngx_http_profile_module authors
 #
 # Modules of nginx that tests bring with them: one source file each, built with
-# the headers that the module under test was built with.
+# the headers that the module under test was built with, and their debug files.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use File::Basename qw/ dirname /;
 
 use Exporter qw/ import /;
 
-our @EXPORT = qw/ build_module /;
+our @EXPORT = qw/ build_module split_module /;
 
 
 # Builds t/fixtures/NAME.c in the test's directory and returns the path of the
@@ -46,6 +46,37 @@ sub build_module {
     }
 
     return $so;
+}
+
+
+# Strips the module, and keeps its debugging information in "MODULE.split".
+# Returns the path where programs look for it as a debug file, which is removed
+# when the test ends, or skips the file: only root may write there.
+my ($debug, $owner);
+
+sub split_module {
+    my ($t, $so) = @_;
+
+    my (undef, $notes) = $t->command('readelf', '-n', $so);
+    my ($id) = $notes =~ /Build ID: ([0-9a-f]+)/;
+
+    $t->skip_all('/usr/lib/debug cannot be written') if $> != 0;
+
+    ($debug, $owner) = ('/usr/lib/debug/.build-id/' . substr($id, 0, 2) . '/'
+                        . substr($id, 2) . '.debug', $$);
+
+    $t->run_command('objcopy', '--only-keep-debug', $so, "$so.split");
+    $t->run_command('strip', '--strip-unneeded', $so);
+
+    return $debug;
+}
+
+
+END {
+    if ($owner && $owner == $$) {
+        unlink($debug);
+        rmdir(dirname($debug));
+    }
 }
 
 
