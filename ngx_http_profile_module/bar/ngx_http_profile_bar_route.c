@@ -117,17 +117,14 @@ ngx_http_profile_bar_requests(ngx_shm_zone_t *zone, ngx_str_t *ids)
 static json_t *
 ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call, ngx_str_t *ids)
 {
-    json_t                     *list;
-    ngx_str_t                   rest, id;
-    ngx_log_t                  *log;
-    ngx_uint_t                  n;
-    ngx_http_profile_store_t   *store;
-    ngx_http_profile_stored_t  *st;
+    json_t                    *list;
+    ngx_str_t                  rest, id;
+    ngx_uint_t                 n;
+    ngx_http_profile_store_t  *store;
 
     list = json_array();
     rest = *ids;
 
-    log = call->request->connection->log;
     store = ngx_http_profile_store(call->request);
 
     if (store == NULL) {
@@ -140,10 +137,9 @@ ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call, ngx_str_t *ids)
             break;
         }
 
-        if (ngx_http_profile_store_find(store, &id, &st, log) == NGX_OK) {
-            json_array_append_new(list, json_stringn((char *) st->id,
-                                                     sizeof(st->id)));
-            ngx_free(st);
+        if (ngx_http_profile_store_has(store, &id)) {
+            json_array_append_new(list,
+                                  json_stringn((char *) id.data, id.len));
         }
     }
 

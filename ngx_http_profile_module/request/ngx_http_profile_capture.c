@@ -22,7 +22,8 @@ static ngx_int_t ngx_http_profile_content(ngx_http_profile_track_t *tr);
 static ngx_uint_t ngx_http_profile_check_all(void);
 static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
 static void ngx_http_profile_cleanup(void *data);
-static ngx_int_t ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_forget(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx);
 static ngx_uint_t ngx_http_profile_conditional(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
@@ -92,14 +93,11 @@ ngx_http_profile_begin(ngx_http_request_t *r)
     if (ngx_http_profile_parse_trigger(r, &ctx->trigger) == NGX_ERROR
         || ngx_http_profile_start(ctx) != NGX_OK)
     {
-        ngx_http_profile_drop(ctx);
+        ngx_http_profile_forget(ctx);
         return NGX_DECLINED;
     }
 
-    if (ngx_http_profile_locate(ctx) != NGX_OK) {
-        return NGX_DECLINED;
-    }
-
+    ngx_http_profile_locate(ctx);
     ngx_http_profile_run_request(ctx->track);
 
     return NGX_DONE;
@@ -267,7 +265,7 @@ static void
 ngx_http_profile_located(ngx_http_profile_track_t *tr)
 {
     if (!tr->ctx->decided) {
-        (void) ngx_http_profile_locate(tr->ctx);
+        ngx_http_profile_locate(tr->ctx);
     }
 }
 
@@ -458,19 +456,6 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
         tr->capture = NULL;
     }
 
-    ngx_http_profile_end_tracking(ctx);
-
-    tr->ctx = NULL;
-    tr->timer = NULL;
-
-    if (ctx->verdict != NGX_HTTP_PROFILE_ADMITTED) {
-        tr->id.len = 0;
-    }
-
-    if (!tr->accounted) {
-        ngx_http_profile_untrack(tr);
-    }
-
     if (ctx->profile) {
         prof_profile_destroy(ctx->profile);
         ctx->profile = NULL;
@@ -481,6 +466,32 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
     if (ctx->slot) {
         ctx->slot = 0;
         ngx_http_profile_slots--;
+    }
+
+    ngx_http_profile_forget(ctx);
+}
+
+
+/* ends the life of a context that has no capture and no profile */
+
+static void
+ngx_http_profile_forget(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_http_profile_track_t  *tr;
+
+    ngx_http_profile_end_tracking(ctx);
+
+    tr = ctx->track;
+
+    tr->ctx = NULL;
+    tr->timer = NULL;
+
+    if (ctx->verdict != NGX_HTTP_PROFILE_ADMITTED) {
+        tr->id.len = 0;
+    }
+
+    if (!tr->accounted) {
+        ngx_http_profile_untrack(tr);
     }
 
     ngx_queue_remove(&ctx->queue);
@@ -533,10 +544,10 @@ ngx_http_profile_capture_exit(void)
 /*
  * nginx calls this function in the server and in each location.  It takes the
  * trigger out if the configuration may permit the trigger, and puts it back
- * otherwise.  On failure the context is dropped.
+ * otherwise.  Without memory the trigger stays, and admission tries again.
  */
 
-static ngx_int_t
+static void
 ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_request_t           *r;
@@ -552,22 +563,17 @@ ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
                        "trigger", &r->uri);
 
         ngx_http_profile_unstrip(ctx);
-        return NGX_OK;
+        return;
     }
 
-    if (ngx_http_profile_strip(ctx) == NGX_OK) {
-
-        if (!ngx_http_profile_conditional(r, plcf)) {
-            ngx_http_profile_unfold(ctx);
-        }
-
-        return NGX_OK;
+    if (ngx_http_profile_strip(ctx) != NGX_OK) {
+        ngx_http_profile_unstrip(ctx);
+        return;
     }
 
-    ngx_http_profile_unstrip(ctx);
-    ngx_http_profile_drop(ctx);
-
-    return NGX_ERROR;
+    if (!ngx_http_profile_conditional(r, plcf)) {
+        ngx_http_profile_unfold(ctx);
+    }
 }
 
 

@@ -278,11 +278,9 @@ ngx_http_profile_order_fits(ngx_http_request_t *r,
 static ngx_uint_t
 ngx_http_profile_order_taken(ngx_http_request_t *r, u_char *data)
 {
-    size_t                      i;
-    ngx_int_t                   rc;
-    ngx_str_t                   id;
-    ngx_http_profile_store_t   *store;
-    ngx_http_profile_stored_t  *st;
+    size_t                     i;
+    ngx_str_t                  id;
+    ngx_http_profile_store_t  *store;
 
     for (i = 0; i < NGX_HTTP_PROFILE_ID_LEN; i++) {
 
@@ -301,13 +299,7 @@ ngx_http_profile_order_taken(ngx_http_request_t *r, u_char *data)
     id.data = data;
     id.len = NGX_HTTP_PROFILE_ID_LEN;
 
-    rc = ngx_http_profile_store_find(store, &id, &st, r->connection->log);
-
-    if (rc == NGX_OK) {
-        ngx_free(st);
-    }
-
-    return rc != NGX_DECLINED;
+    return ngx_http_profile_store_has(store, &id);
 }
 
 

@@ -125,6 +125,25 @@ ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
 }
 
 
+ngx_uint_t
+ngx_http_profile_store_has(ngx_http_profile_store_t *store, ngx_str_t *id)
+{
+    uint32_t  n;
+
+    ngx_http_profile_zone_lock(store, 0);
+
+    n = ngx_http_profile_zone_lookup(store, id);
+
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_node(store, n)->touched = ngx_time();
+    }
+
+    ngx_http_profile_zone_unlock(store);
+
+    return n != NGX_HTTP_PROFILE_NONE;
+}
+
+
 ngx_int_t
 ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
     ngx_http_profile_stored_t **st, ngx_log_t *log)

@@ -132,6 +132,10 @@ ngx_int_t ngx_http_profile_store_replace(ngx_http_profile_store_t *store,
 ngx_int_t ngx_http_profile_store_get(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
 
+/* returns 1 if the store has a profile with this id; does not use the disk */
+ngx_uint_t ngx_http_profile_store_has(ngx_http_profile_store_t *store,
+    ngx_str_t *id);
+
 /* returns only the facts; does not use the disk */
 ngx_int_t ngx_http_profile_store_find(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
