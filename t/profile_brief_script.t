@@ -13,6 +13,7 @@ use Test::More;
 use Time::HiRes qw/ sleep /;
 
 use ProfileTest;
+use ProfileTest::Process;
 
 my $t = ProfileTest->new()->has(qw/ js map /);
 
@@ -175,17 +176,12 @@ cmp_ok(scalar(grep { $_->{stall_time} > 0.015 } @third), '>=', 1,
 sub cpu_of {
     my ($code) = @_;
 
-    my $read = sub {
-        my ($pid) = $t->worker_pids();
+    my ($pid) = $t->worker_pids();
 
-        open my $f, '<', "/proc/$pid/schedstat" or die "schedstat: $!";
-        return (split ' ', <$f>)[0] / 1e9;
-    };
-
-    my $before = $read->();
+    my $before = process_cpu($pid);
     $code->();
 
-    return $read->() - $before;
+    return process_cpu($pid) - $before;
 }
 
 

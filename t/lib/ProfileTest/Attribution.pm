@@ -17,6 +17,7 @@ use List::Util qw/ max sum0 /;
 use Test::More;
 
 use ProfileTest;
+use ProfileTest::Process;
 
 our @EXPORT = qw/ about code_of info is_attributed is_captured is_clean is_sum
     plain running share_of waiting worker_cpu /;
@@ -226,16 +227,12 @@ sub plain {
 }
 
 
-# The worker's main thread by the kernel's count, in seconds: on a processor,
-# and waiting for one.  An empty list if the kernel does not tell.
+# process_times() of the worker's main thread
 sub worker_cpu {
     my ($t) = @_;
 
     my ($pid) = $t->worker_pids();
-
-    open my $f, '<', "/proc/$pid/task/$pid/schedstat" or return ();
-
-    return map { $_ / 1e9 } (<$f> =~ /^(\d+) (\d+)/);
+    return process_times($pid);
 }
 
 

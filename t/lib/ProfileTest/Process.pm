@@ -11,7 +11,7 @@ use warnings;
 use Exporter qw/ import /;
 
 our @EXPORT = qw/ process_cpu process_files process_lives process_signals
-                  process_status /;
+                  process_status process_times /;
 
 
 # a field of /proc/PID/status, without its unit: "VmHWM" (kB), "Threads"
@@ -29,15 +29,20 @@ sub process_lives {
 }
 
 
-# seconds of CPU time of a thread, by the scheduler's clock: the first one's,
-# unless told otherwise
-sub process_cpu {
+# Seconds of a thread by the scheduler's clock: on a processor, and waiting for
+# one.  It is the first thread, unless told otherwise.  Returns an empty list if
+# the thread is gone, or the kernel does not tell.
+sub process_times {
     my ($pid, $tid) = @_;
 
     open my $f, '<', "/proc/$pid/task/" . ($tid // $pid) . '/schedstat'
-        or return 0;
-    return (split / /, <$f>)[0] / 1e9;
+        or return ();
+    return map { $_ / 1e9 } (<$f> =~ /^(\d+) (\d+)/);
 }
+
+
+# seconds of CPU time
+sub process_cpu { return (process_times(@_))[0] // 0 }
 
 
 # what the open descriptors refer to
