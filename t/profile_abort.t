@@ -35,7 +35,6 @@ server {
     profile_endpoint on;
     access_log %%TESTDIR%%/status.log status;
 
-    # matches in about a millisecond that it does not
     location /loop {
         access_log off;
         return 200 "done$slow";

@@ -32,7 +32,6 @@ server {
 
     profile_endpoint on;
 
-    # matches in about a millisecond that it does not
     location /loop {
         return 200 "done$slow";
     }

@@ -58,7 +58,6 @@ http {
 
         profile_endpoint on;
 
-        # matches in about a millisecond that it does not
         location /loop {
             return 200 "done$slow";
         }

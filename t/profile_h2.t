@@ -69,7 +69,6 @@ http {
             gzip on;
         }
 
-        # matches in about a millisecond that it does not
         location /loop {
             return 200 "$request_uri$slow";
         }

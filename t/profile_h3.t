@@ -84,7 +84,6 @@ http {
 
         location / { }
 
-        # matches in about a millisecond that it does not
         location /loop {
             return 200 "\$uri\$slow";
         }

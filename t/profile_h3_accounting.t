@@ -39,7 +39,6 @@ server {
 
     location / { }
 
-    # matches in about a millisecond that it does not
     location /loop {
         return 200 "$uri$slow";
     }

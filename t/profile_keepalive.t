@@ -37,7 +37,6 @@ server {
         gzip on;
     }
 
-    # matches in about a millisecond that it does not
     location /loop {
         return 200 "$request_uri$slow";
     }

@@ -81,7 +81,6 @@ server {
     location /empty { return 204; }
     location /moved { return 302 /small; }
 
-    # matches in a millisecond that it does not
     location /loop {
         return 200 "done$slow";
     }

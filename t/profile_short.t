@@ -38,7 +38,6 @@ server {
 
     location /none { }
 
-    # matches in about a millisecond that it does not
     location /loop {
         return 200 "done$slow";
     }
