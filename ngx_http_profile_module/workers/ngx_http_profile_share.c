@@ -62,6 +62,7 @@ static void ngx_http_profile_share_report(ngx_uint_t asker, uint64_t id,
     ngx_uint_t type, ngx_uint_t report);
 static void ngx_http_profile_share_disarm(ngx_http_profile_share_t *share);
 static void ngx_http_profile_share_free(ngx_http_profile_share_t *share);
+static void ngx_http_profile_share_exit(void);
 static void ngx_http_profile_drain_begin(void);
 static void ngx_http_profile_drain_timer(ngx_event_t *ev);
 
@@ -447,7 +448,9 @@ ngx_http_profile_share_free(ngx_http_profile_share_t *share)
 }
 
 
-void
+/* called when the worker exits: reports its shares to their askers */
+
+static void
 ngx_http_profile_share_exit(void)
 {
     ngx_queue_t               *q;

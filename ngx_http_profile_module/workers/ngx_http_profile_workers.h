@@ -108,12 +108,6 @@ ngx_int_t ngx_http_profile_state_read(ngx_uint_t worker, uint64_t since,
     ngx_http_profile_state_t *state);
 
 
-/* ngx_http_profile_share.c */
-
-/* called when the worker exits: reports its shares to their askers */
-void ngx_http_profile_share_exit(void);
-
-
 /* ngx_http_profile_scope.c */
 
 /* number of captures in this worker that need the location of each turn */

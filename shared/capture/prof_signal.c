@@ -110,13 +110,6 @@ prof_signal_release(prof_signal_e which)
 
 
 int
-prof_signal_users(prof_signal_e which)
-{
-    return prof_signals[which].users;
-}
-
-
-int
 prof_signal_number(prof_signal_e which)
 {
     return prof_signals[which].signo;

@@ -99,9 +99,6 @@ int prof_signal_hold(prof_signal_e which);
 /* also discards pending signals in all threads */
 void prof_signal_release(prof_signal_e which);
 
-/* returns the number of users */
-int prof_signal_users(prof_signal_e which);
-
 /* returns the signal's number; the signal must be held */
 int prof_signal_number(prof_signal_e which);
 

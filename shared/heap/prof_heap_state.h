@@ -177,12 +177,6 @@ void prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer);
 void prof_heap_renew(prof_heap_t *h);
 void prof_heap_renew_process(void);
 
-/* adds counted memory until it is freed.  Context: under the heap's lock */
-void prof_heap_add_block(prof_heap_t *h, void *p,
-    const prof_live_block_t *block);
-void prof_heap_add_map(prof_heap_t *h, void *p,
-    const prof_live_block_t *block);
-
 /* returns whether the lock was taken; counts the call as missed if not */
 int prof_heap_lock(prof_heap_t *h);
 void prof_heap_unlock(prof_heap_t *h);
