@@ -5,7 +5,8 @@
 # Self time by source of the name.  Each load runs wrk and captures the worker
 # in the mode cpu.  Prints for each load and each kind of code the part of the
 # CPU time, and of this part the percent in functions whose names have a source;
-# with LIST=1 also the functions that have only an offset.
+# with LIST=1 also the functions that have only an offset.  "module" is an offset
+# in a dynamic module: the module is known, but not the source file.
 #
 # usage: bench/names.pl [LOAD...]
 #
@@ -41,7 +42,7 @@ my @loads = (
 );
 
 my @KINDS = ('nginx, modules', 'scripts', 'libraries', 'kernel');
-my @SOURCES = qw/ symbols debug script role unit call offset /;
+my @SOURCES = qw/ symbols debug script role unit call module offset /;
 
 die "wrk is not installed\n" if system('command -v wrk > /dev/null');
 
@@ -134,7 +135,7 @@ sub report {
         $total += $ns;
 
         $offsets{$function} += $ns
-            if $source eq 'offset';
+            if $source eq 'offset' || $source eq 'module';
     }
 
     for my $kind (@KINDS) {
@@ -192,6 +193,7 @@ sub source {
     my ($name, $object, $line) = @_;
 
     return 'call' if $name =~ /^sys_/ && $object eq '';
+    return 'module' if $name =~ /^\S+_module\.so\+0x[0-9a-f]+$/;
     return 'offset' if $name =~ /^\S+\+0x[0-9a-f]+$/
                        || $name eq '[anonymous code]';
     return 'unit' if $name =~ /^\S+\.c \(\S+\+0x[0-9a-f]+\)$/;
