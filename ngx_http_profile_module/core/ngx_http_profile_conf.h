@@ -114,6 +114,8 @@ typedef struct {
     ngx_str_t                  viewer;       /* directory; empty: none */
     ngx_uint_t                 console;      /* profile_console; it is not
                                                 inherited */
+    ngx_uint_t                 metrics;      /* profile_metrics; it is not
+                                                inherited */
     ngx_uint_t                 place;        /* of its metrics; the master sets
                                                 it before it starts workers */
 } ngx_http_profile_loc_conf_t;

@@ -62,6 +62,8 @@ static ngx_int_t ngx_http_profile_keep_flush(
     ngx_http_profile_notes_t *notes);
 static prof_capture_t *ngx_http_profile_keep_capture(uint64_t start);
 static void ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr);
+static ngx_uint_t ngx_http_profile_keep_chosen_also(
+    ngx_http_profile_track_t *tr, ngx_http_profile_keep_conf_t *keep);
 static void ngx_http_profile_keep_wanted(ngx_http_request_t *r,
     ngx_http_profile_keep_conf_t *keep);
 static ngx_int_t ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr,
@@ -87,6 +89,8 @@ static ngx_queue_t  ngx_http_profile_free_notes = {
 };
 
 static ngx_uint_t  ngx_http_profile_nnotes;
+
+ngx_uint_t  (*ngx_http_profile_keep_also)(ngx_http_profile_track_t *tr);
 
 
 void
@@ -360,9 +364,28 @@ ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr)
     {
         ngx_http_profile_keep_wanted(r, pscf->keep);
 
+    } else if (ngx_http_profile_keep_also
+               && ngx_http_profile_keep_chosen_also(tr, pscf->keep))
+    {
+        ngx_http_profile_keep_wanted(r, pscf->keep);
+
     } else if (tr->notes) {
         ngx_http_profile_keep_drop(tr);
     }
+}
+
+
+/* nothing is counted as lost if such a request cannot be kept */
+
+PROF_HOT static ngx_uint_t
+ngx_http_profile_keep_chosen_also(ngx_http_profile_track_t *tr,
+    ngx_http_profile_keep_conf_t *keep)
+{
+    return (tr->notes || tr == &ngx_http_profile_brief)
+           && tr->closed
+           && keep->next <= tr->start + tr->times.wall
+           && ngx_http_profile_keep_also(tr)
+           && ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_KEPT) == NGX_OK;
 }
 
 

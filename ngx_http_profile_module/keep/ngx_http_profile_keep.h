@@ -27,6 +27,7 @@
 #include <ngx_http.h>
 
 #include "core/ngx_http_profile_conf.h"
+#include "loop/ngx_http_profile_loop.h"
 
 
 /* samples a second */
@@ -65,6 +66,13 @@ PROF_HIDDEN_BEGIN
 /* called when a worker begins and ends to observe its event loop */
 void ngx_http_profile_keep_init(void);
 void ngx_http_profile_keep_exit(void);
+
+/*
+ * Another room's reason to keep a request that the condition has not chosen; or
+ * NULL.  The request is logged.  Such a request is kept if no other one was
+ * kept shortly before, and is not counted as lost.
+ */
+extern ngx_uint_t  (*ngx_http_profile_keep_also)(ngx_http_profile_track_t *tr);
 
 /* runs of at least this many ns are stalls from now on; 0: no run is */
 void ngx_http_profile_stall_observe(uint64_t ns);

@@ -71,6 +71,8 @@ ngx_http_profile_count_in(ngx_http_profile_directory_t *dir,
         ngx_http_profile_cells = ngx_http_profile_page_cells(dir, page);
     }
 
+    ngx_http_profile_exemplars_in(page ? dir->exemplars : NULL);
+
     ngx_http_profile_page = page;
     ngx_http_profile_observers.counted = page ? ngx_http_profile_count : NULL;
     ngx_http_profile_observers.waited = page ? ngx_http_profile_waited : NULL;
@@ -106,6 +108,10 @@ ngx_http_profile_count(ngx_http_profile_track_t *tr)
 
     if (times->wait) {
         ngx_http_profile_count_waits(cell, tr);
+    }
+
+    if (tr->id.len) {
+        ngx_http_profile_exemplar_set(tr, plcf->place);
     }
 }
 
@@ -172,6 +178,14 @@ PROF_HOT static void
 ngx_http_profile_observe(ngx_http_profile_histogram_t *h,
     ngx_http_profile_bounds_t *bounds, uint64_t ns)
 {
+    h->sum += ns;
+    h->buckets[ngx_http_profile_bucket(bounds, ns)]++;
+}
+
+
+PROF_HOT ngx_uint_t
+ngx_http_profile_bucket(ngx_http_profile_bounds_t *bounds, uint64_t ns)
+{
     ngx_uint_t  i;
 
     i = bounds->first[ns ? 64 - __builtin_clzll(ns) : 0];
@@ -180,8 +194,7 @@ ngx_http_profile_observe(ngx_http_profile_histogram_t *h,
         i++;
     }
 
-    h->sum += ns;
-    h->buckets[i]++;
+    return i;
 }
 
 

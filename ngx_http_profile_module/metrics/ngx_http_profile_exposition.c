@@ -22,6 +22,13 @@ typedef enum {
 } ngx_http_profile_metric_type_e;
 
 
+typedef enum {
+    NGX_HTTP_PROFILE_PLAIN = 0,
+    NGX_HTTP_PROFILE_BY_CAUSE,        /* an array of histograms */
+    NGX_HTTP_PROFILE_EXEMPLARS        /* its buckets have exemplars */
+} ngx_http_profile_detail_e;
+
+
 /* a metric; its name ends with its unit, without "_total" */
 
 typedef struct {
@@ -30,7 +37,7 @@ typedef struct {
     ngx_http_profile_metric_type_e   type;
     size_t                           offset;    /* in what it belongs to */
     ngx_http_profile_bounds_t       *bounds;    /* of a histogram */
-    ngx_uint_t                       causes;    /* an array by cause */
+    ngx_http_profile_detail_e        detail;
     const char                      *help;
 } ngx_http_profile_metric_t;
 
@@ -40,13 +47,15 @@ typedef struct {
 typedef struct {
     prof_buf_t                        *out;
     ngx_uint_t                         openmetrics;
+    ngx_http_profile_directory_t      *dir;
+    ngx_http_profile_store_t          *store;
     const ngx_http_profile_metric_t   *metric;
+    ngx_uint_t                         place;
     prof_buf_t                         labels;    /* without braces */
 } ngx_http_profile_writer_t;
 
 
-static void ngx_http_profile_expose_places(ngx_http_profile_writer_t *w,
-    ngx_http_profile_directory_t *dir);
+static void ngx_http_profile_expose_places(ngx_http_profile_writer_t *w);
 static ngx_http_profile_cell_t *ngx_http_profile_sum_places(
     ngx_http_profile_directory_t *dir);
 static void ngx_http_profile_sum_cell(ngx_http_profile_cell_t *sum,
@@ -63,6 +72,8 @@ static void ngx_http_profile_write_causes(ngx_http_profile_writer_t *w,
     ngx_http_profile_histogram_t *waits);
 static void ngx_http_profile_write_histogram(ngx_http_profile_writer_t *w,
     ngx_http_profile_histogram_t *h);
+static void ngx_http_profile_write_exemplar(ngx_http_profile_writer_t *w,
+    ngx_uint_t bucket);
 static void ngx_http_profile_write_name(ngx_http_profile_writer_t *w,
     const char *suffix, const char *le);
 static void ngx_http_profile_write_number(ngx_http_profile_writer_t *w,
@@ -83,32 +94,32 @@ static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
 
     { "nginx_profile_request_duration_seconds", "seconds",
       NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, wall),
-      &ngx_http_profile_wall_bounds, 0,
+      &ngx_http_profile_wall_bounds, NGX_HTTP_PROFILE_EXEMPLARS,
       "Time from the first byte of a request until it is logged." },
 
     { "nginx_profile_request_cpu_seconds", "seconds",
       NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, cpu),
-      &ngx_http_profile_cpu_bounds, 0,
+      &ngx_http_profile_cpu_bounds, NGX_HTTP_PROFILE_PLAIN,
       "CPU time of a request, with its share of the event loop." },
 
     { "nginx_profile_request_wait_seconds", "seconds",
       NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, waits),
-      &ngx_http_profile_wall_bounds, 1,
+      &ngx_http_profile_wall_bounds, NGX_HTTP_PROFILE_BY_CAUSE,
       "Time that a request has waited, by what it has waited for." },
 
     { "nginx_profile_request_stall_seconds", "seconds",
       NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, stall),
-      &ngx_http_profile_wall_bounds, 0,
+      &ngx_http_profile_wall_bounds, NGX_HTTP_PROFILE_PLAIN,
       "Time in which a request could have run, but its worker was busy." },
 
     { "nginx_profile_request_turns", "",
       NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_cell_t, turns),
-      NULL, 0,
+      NULL, NGX_HTTP_PROFILE_PLAIN,
       "Turns of requests: uninterrupted stretches of work for one request." },
 
     { "nginx_profile_longest_turn_seconds", "seconds",
       NGX_HTTP_PROFILE_GAUGE, offsetof(ngx_http_profile_cell_t, longest),
-      NULL, 0,
+      NULL, NGX_HTTP_PROFILE_PLAIN,
       "The longest turn since the counters began." },
 
     { NULL, NULL, 0, 0, NULL, 0, NULL }
@@ -117,15 +128,17 @@ static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
 
 void
 ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
-    ngx_uint_t openmetrics, prof_buf_t *b)
+    ngx_http_profile_store_t *store, ngx_uint_t openmetrics, prof_buf_t *b)
 {
     ngx_http_profile_writer_t  w;
 
     w.out = b;
     w.openmetrics = openmetrics;
+    w.dir = dir;
+    w.store = store;
     prof_buf_init(&w.labels);
 
-    ngx_http_profile_expose_places(&w, dir);
+    ngx_http_profile_expose_places(&w);
 
     if (openmetrics) {
         prof_buf_puts(b, "# EOF\n");
@@ -140,14 +153,15 @@ ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
 
 
 static void
-ngx_http_profile_expose_places(ngx_http_profile_writer_t *w,
-    ngx_http_profile_directory_t *dir)
+ngx_http_profile_expose_places(ngx_http_profile_writer_t *w)
 {
     ngx_uint_t                        i;
     ngx_http_profile_cell_t          *cells;
     ngx_http_profile_place_t         *place;
+    ngx_http_profile_directory_t     *dir;
     const ngx_http_profile_metric_t  *m;
 
+    dir = w->dir;
     cells = ngx_http_profile_sum_places(dir);
 
     if (cells == NULL) {
@@ -167,6 +181,7 @@ ngx_http_profile_expose_places(ngx_http_profile_writer_t *w,
                 continue;
             }
 
+            w->place = i;
             w->labels.len = 0;
 
             ngx_http_profile_write_label(w, "server", place->server.data,
@@ -174,7 +189,7 @@ ngx_http_profile_expose_places(ngx_http_profile_writer_t *w,
             ngx_http_profile_write_label(w, "location", place->location.data,
                                          place->location.len);
 
-            if (m->causes) {
+            if (m->detail == NGX_HTTP_PROFILE_BY_CAUSE) {
                 ngx_http_profile_write_causes(w, cells[i].waits);
 
             } else {
@@ -390,6 +405,13 @@ ngx_http_profile_write_histogram(ngx_http_profile_writer_t *w,
 
         ngx_http_profile_write_name(w, "_bucket", le);
         prof_buf_number(w->out, n);
+
+        if (w->openmetrics && h->buckets[i]
+            && w->metric->detail == NGX_HTTP_PROFILE_EXEMPLARS)
+        {
+            ngx_http_profile_write_exemplar(w, i);
+        }
+
         prof_buf_puts(w->out, "\n");
     }
 
@@ -399,6 +421,34 @@ ngx_http_profile_write_histogram(ngx_http_profile_writer_t *w,
 
     ngx_http_profile_write_name(w, "_sum", NULL);
     ngx_http_profile_write_number(w, h->sum);
+}
+
+
+static void
+ngx_http_profile_write_exemplar(ngx_http_profile_writer_t *w,
+    ngx_uint_t bucket)
+{
+    ngx_http_profile_exemplar_t  ex;
+    char                         text[NGX_INT64_LEN + sizeof(".000000000")];
+
+    if (ngx_http_profile_exemplar_get(w->dir, w->place, bucket, w->store, &ex)
+        != NGX_OK)
+    {
+        return;
+    }
+
+    prof_buf_printf(w->out, " # {profile_id=\"%.*s\"",
+                    NGX_HTTP_PROFILE_ID_LEN, ex.id);
+
+    if (ex.trace[0]) {
+        prof_buf_printf(w->out, ",trace_id=\"%.*s\"", PROF_TRACE_ID_LEN,
+                        ex.trace);
+    }
+
+    prof_buf_printf(w->out, "} %s %llu.%03u",
+                    ngx_http_profile_seconds(text + sizeof(text), ex.wall),
+                    (unsigned long long) ex.time / 1000,
+                    (unsigned) (ex.time % 1000));
 }
 
 

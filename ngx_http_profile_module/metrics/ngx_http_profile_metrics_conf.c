@@ -156,6 +156,8 @@ ngx_http_profile_metrics_name(ngx_conf_t *cf, ngx_str_t *name)
 static char *
 ngx_http_profile_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
+    ngx_http_profile_loc_conf_t *plcf = conf;
+
     ngx_int_t                      n;
     ngx_str_t                     *value;
     ngx_http_core_loc_conf_t      *clcf;
@@ -168,6 +170,7 @@ ngx_http_profile_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     clcf->handler = ngx_http_profile_metrics_handler;
+    plcf->metrics = 1;
 
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
     pmcf->nmetrics++;

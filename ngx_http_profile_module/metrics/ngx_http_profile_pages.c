@@ -26,6 +26,8 @@ static ngx_int_t ngx_http_profile_place_set(ngx_http_profile_place_t *place,
     ngx_str_t *server, ngx_str_t *location);
 static ngx_http_profile_counters_t *ngx_http_profile_page_of(
     ngx_http_profile_directory_t *dir, ngx_uint_t worker);
+static void *ngx_http_profile_map(size_t size);
+static size_t ngx_http_profile_exemplars_size(ngx_uint_t max);
 static size_t ngx_http_profile_page_size(ngx_uint_t max);
 
 
@@ -65,6 +67,15 @@ ngx_http_profile_metrics_init(ngx_cycle_t *cycle)
         goto failed;
     }
 
+    if (dir->exemplars == NULL) {
+        dir->exemplars = ngx_http_profile_map(
+                                  ngx_http_profile_exemplars_size(dir->max));
+
+        if (dir->exemplars == NULL) {
+            goto failed;
+        }
+    }
+
     size = ngx_http_profile_page_size(dir->max);
 
     for (i = 0; i < workers; i++) {
@@ -73,10 +84,9 @@ ngx_http_profile_metrics_init(ngx_cycle_t *cycle)
             continue;
         }
 
-        page = mmap(NULL, size, PROT_READ|PROT_WRITE,
-                    MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+        page = ngx_http_profile_map(size);
 
-        if (page == MAP_FAILED) {
+        if (page == NULL) {
             goto failed;
         }
 
@@ -176,6 +186,7 @@ ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
 
     dir->nplaces = old->nplaces;
     dir->npages = old->npages;
+    dir->exemplars = old->exemplars;
 
     ngx_memcpy(dir->pages, old->pages,
                old->npages * sizeof(ngx_http_profile_counters_t *));
@@ -316,6 +327,11 @@ ngx_http_profile_metrics_close(void)
         (void) munmap(dir->pages[i], size);
     }
 
+    if (dir->exemplars) {
+        (void) munmap(dir->exemplars,
+                      ngx_http_profile_exemplars_size(dir->max));
+    }
+
     ngx_http_profile_directory_free(dir);
 }
 
@@ -342,6 +358,27 @@ ngx_http_profile_page_cells(ngx_http_profile_directory_t *dir,
     ngx_http_profile_counters_t *page)
 {
     return (ngx_http_profile_cell_t *) (page->used + dir->max / 64 + 1);
+}
+
+
+/* shared memory of zeros, or NULL */
+
+static void *
+ngx_http_profile_map(size_t size)
+{
+    void  *p;
+
+    p = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+
+static size_t
+ngx_http_profile_exemplars_size(ngx_uint_t max)
+{
+    return (max + 1) * NGX_HTTP_PROFILE_BUCKETS
+           * sizeof(ngx_http_profile_exemplar_t);
 }
 
 

@@ -13,9 +13,11 @@
 #define _NGX_HTTP_PROFILE_PAGES_H_INCLUDED_
 
 
+#include "core/ngx_http_profile_http.h"
 #include "loop/ngx_http_profile_loop.h"
 #include "metrics/ngx_http_profile_metrics.h"
 #include "stages/ngx_http_profile_stages.h"
+#include "store/ngx_http_profile_store.h"
 
 
 /* of each histogram; the last one has no upper bound */
@@ -54,7 +56,21 @@ typedef struct {
 } ngx_http_profile_counters_t;
 
 
-/* texts are UTF-8, and follow the name in its memory */
+/*
+ * The last request of a bucket that has a profile.  All processes write it, and
+ * one of them at a time.
+ */
+
+typedef struct {
+    ngx_atomic_t                   sequence;  /* odd: it is being written */
+    uint64_t                       time;      /* ms since the Epoch; 0: none */
+    uint64_t                       wall;
+    u_char                         id[NGX_HTTP_PROFILE_ID_LEN];
+    u_char                         trace[PROF_TRACE_ID_LEN];  /* or zeros */
+} ngx_http_profile_exemplar_t;
+
+
+/* any bytes, in one piece of memory */
 
 typedef struct {
     ngx_str_t                      server;
@@ -74,6 +90,8 @@ typedef struct {
     ngx_uint_t                     npages;
     ngx_http_profile_place_t      *places;    /* max + 1 */
     ngx_http_profile_counters_t  **pages;
+    ngx_http_profile_exemplar_t   *exemplars; /* of all buckets of all places;
+                                                 NULL: no memory */
 } ngx_http_profile_directory_t;
 
 
@@ -109,9 +127,33 @@ extern ngx_http_profile_bounds_t  ngx_http_profile_cpu_bounds;
 void ngx_http_profile_count_in(ngx_http_profile_directory_t *dir,
     ngx_http_profile_counters_t *page);
 
-/* ngx_http_profile_exposition.c: the text of all metrics; any thread */
+/* the bucket of a time */
+ngx_uint_t ngx_http_profile_bucket(ngx_http_profile_bounds_t *bounds,
+    uint64_t ns);
+
+/* ngx_http_profile_exemplar.c */
+
+/* exemplars are written here from now on, or not at all (NULL) */
+void ngx_http_profile_exemplars_in(ngx_http_profile_exemplar_t *exemplars);
+
+/* the request is logged, and has a profile */
+void ngx_http_profile_exemplar_set(ngx_http_profile_track_t *tr,
+    ngx_uint_t place);
+
+/*
+ * Copies the exemplar of a bucket.  NGX_DECLINED: the store does not have its
+ * profile, or the bucket has no exemplar.  Context: any thread.
+ */
+ngx_int_t ngx_http_profile_exemplar_get(ngx_http_profile_directory_t *dir,
+    ngx_uint_t place, ngx_uint_t bucket, ngx_http_profile_store_t *store,
+    ngx_http_profile_exemplar_t *ex);
+
+/*
+ * ngx_http_profile_exposition.c: the text of all metrics; any thread.  Only
+ * OpenMetrics has exemplars, of profiles in the store, which may be NULL.
+ */
 void ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
-    ngx_uint_t openmetrics, prof_buf_t *b);
+    ngx_http_profile_store_t *store, ngx_uint_t openmetrics, prof_buf_t *b);
 
 /* ngx_http_profile_serve.c */
 ngx_int_t ngx_http_profile_metrics_handler(ngx_http_request_t *r);

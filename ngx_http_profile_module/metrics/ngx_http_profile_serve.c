@@ -21,6 +21,7 @@ typedef struct {
     ngx_http_profile_job_t         job;
     ngx_http_profile_call_t       *call;      /* NULL: the client is gone */
     ngx_http_profile_directory_t  *dir;
+    ngx_http_profile_store_t      *store;     /* of exemplars, or NULL */
     ngx_uint_t                     openmetrics;
     prof_buf_t                     out;
     ngx_http_profile_gzip_t        gzip;
@@ -131,6 +132,7 @@ ngx_http_profile_metrics_start(ngx_http_profile_call_t *call)
 
     prof_buf_init(&scrape->out);
 
+    scrape->store = ngx_http_profile_store(call->request);
     scrape->openmetrics =
         ngx_http_profile_accept_type(call->request,
                                      ngx_http_profile_metrics_types);
@@ -184,7 +186,8 @@ ngx_http_profile_metrics_work(void *data)
 {
     ngx_http_profile_scrape_t *scrape = data;
 
-    ngx_http_profile_expose(scrape->dir, scrape->openmetrics, &scrape->out);
+    ngx_http_profile_expose(scrape->dir, scrape->store, scrape->openmetrics,
+                            &scrape->out);
 
     if (!prof_buf_failed(&scrape->out)) {
         ngx_http_profile_gzip(&scrape->out, &scrape->gzip);
