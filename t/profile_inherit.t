@@ -152,62 +152,75 @@ $t->run();
 
 # on and off
 
-is(got('http', '/a'), 'cpu folded 77', 'all from http');
-is(got('http', '/off/a'), 'none', 'off in a location');
-is(got('http', '/off/off/a'), 'none', 'off, inherited by a nested location');
+is(got('http', '/a'), 'cpu folded 77',
+   'a location inherits all directives of http');
+is(got('http', '/off/a'), 'none', 'profile_endpoint may be off in a location');
+is(got('http', '/off/off/a'), 'none', 'a nested location inherits "off"');
 is(got('http', '/off/on/a'), 'cpu folded 77',
-   'on in a location of one where it is off');
-is(got('off', '/a', 'http_arg'), 'none', 'off in a server');
-is(got('off', '/on/a'), 'cpu folded 77', 'on in a location of that');
+   'a nested location may be on again');
+is(got('off', '/a', 'http_arg'), 'none',
+   'profile_endpoint may be off in a server');
+is(got('off', '/on/a'), 'cpu folded 77',
+   'a location of this server may be on');
 
 
 # who may
 
-is(got('http', '/deny/a'), 'none', 'another list in a location');
-is(got('http', '/deny/deny/a'), 'none', 'that is inherited');
-is(got('http', '/deny/allow/a'), 'cpu folded 77', 'that is replaced');
-is(got('list', '/a'), 'none', 'a list in a server replaces that of http');
+is(got('http', '/deny/a'), 'none',
+   'a location may have its own profile_allow');
+is(got('http', '/deny/deny/a'), 'none',
+   'a nested location inherits profile_allow');
+is(got('http', '/deny/allow/a'), 'cpu folded 77',
+   'a nested location may replace profile_allow');
+is(got('list', '/a'), 'none',
+   'profile_allow of a server replaces that of http');
 is(got('list', '/more/a'), 'cpu folded 77',
-   'directives in a location make one list');
-is(got('http', '/if/a'), 'none', 'condition that is false');
-is(got('http', '/if/a?may=1'), 'cpu folded 77', 'condition that is true');
-is(got('http', '/if/inherited/a'), 'none', 'condition, inherited, false');
+   'several profile_allow in a location make one list');
+is(got('http', '/if/a'), 'none', 'a condition may refuse');
+is(got('http', '/if/a?may=1'), 'cpu folded 77', 'a condition may admit');
+is(got('http', '/if/inherited/a'), 'none',
+   'an inherited condition may refuse');
 is(got('http', '/if/inherited/a?may=1'), 'cpu folded 77',
-   'condition, inherited, true');
-is(got('http', '/if/always/a'), 'cpu folded 77', 'condition, replaced');
+   'an inherited condition may admit');
+is(got('http', '/if/always/a'), 'cpu folded 77',
+   'a nested location may replace the condition');
 
 
 # values
 
-is(got('http', '/values/a'), 'wall folded 77', 'mode of a location');
+is(got('http', '/values/a'), 'wall folded 77', 'a location may set the mode');
 is(got('http', '/values/nested/a'), 'wall speedscope 77',
-   'format of a location, mode of the one above');
+   'a nested location may set the format and inherit the mode');
 is(got('overrides', '/a', 'server_arg'), 'wall speedscope 88',
-   'all from the server');
+   'a server may replace all directives');
 is(got('overrides', '/a', 'http_arg'), 'none',
-   'the name of http is not there any more');
+   'a server may replace the argument of http');
 
 
 # headers
 
-is(got('http', '/a', undef, 'X-Http'), 'cpu folded 77', 'header of http');
+is(got('http', '/a', undef, 'X-Http'), 'cpu folded 77',
+   'a server inherits the header of http');
 is(got('overrides', '/a', undef, 'X-Server'), 'wall speedscope 88',
-   'header of the server');
+   'a server may set its own header');
 is(got('overrides', '/a', undef, 'X-Http'), 'none',
-   'the header of http is not there any more');
+   'a server may replace the header of http');
 is(got('http', '/a', undef, 'X-Server'), 'none',
-   'the header of another server');
+   'the header of another server has no effect');
 
 
 # blocks in a location
 
-is(got('http', '/block/a'), 'wall folded 77', 'a location with blocks');
-is(got('http', '/block/a?block=1'), 'wall folded 77', 'in an if');
+is(got('http', '/block/a'), 'wall folded 77',
+   'a location with blocks has its own mode');
+is(got('http', '/block/a?block=1'), 'wall folded 77',
+   '"if" inherits the directives of its location');
 
 my $r = http("POST /block/a?http_arg=flamegraph HTTP/1.0\r\n"
              . "Host: http\r\nContent-Length: 1\r\n\r\nx");
 
-is($r->header('X-Profiled-Status'), 405, 'in limit_except');
+is($r->header('X-Profiled-Status'), 405,
+   'limit_except inherits the directives of its location');
 
 
 # what the answer tells of the values: "MODE FORMAT FREQUENCY", or "none"

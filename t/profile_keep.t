@@ -144,32 +144,37 @@ $t->write_file('text', 'x' x 1000);
 run_upstream($t, 8081);
 $t->run();
 
-is(http_get('/text?fast')->status(), 200, 'fast');
-is(id_of('/text?fast'), '-', 'fast: not kept');
+is(http_get('/text?fast')->status(), 200, 'a fast request is answered');
+is(id_of('/text?fast'), '-', 'a fast request is not kept');
 
-is(http_get('/upstream?slow')->status(), 200, 'slow');
+is(http_get('/upstream?slow')->status(), 200, 'a slow request is answered');
 my $id = id_of('/upstream?slow');
-like($id, qr/^[0-9a-f]{32}$/, 'slow: kept');
+like($id, qr/^[0-9a-f]{32}$/, 'a slow request is kept');
 
 my $p = kept($id);
 cmp_ok(below($p, qr/^\[waiting\];upstream first byte 127\.0\.0\.1:\d+$/), '>=',
-       0.28e9, 'slow: the cause');
+       0.28e9, 'the profile shows the wait for the upstream');
 cmp_ok(below($p, qr/^\[waiting\];unknown/), '<=', 0.003e9,
-       'slow: nothing unknown');
-cmp_ok(below($p, qr/^event: client/), '>', 0, 'slow: first turn');
-cmp_ok(below($p, qr/^event: upstream/), '>', 0, 'slow: turns');
-is(abs(below($p, qr/./) / 1e9 - 0.3) < 0.15, 1, 'slow: all of it');
+       'the profile shows no wait without a cause');
+cmp_ok(below($p, qr/^event: client/), '>', 0,
+       'the profile shows the first turn');
+cmp_ok(below($p, qr/^event: upstream/), '>', 0,
+       'the profile shows the turns of the upstream');
+is(abs(below($p, qr/./) / 1e9 - 0.3) < 0.15, 1,
+   'the profile contains the whole request');
 
-is(http_get('/failed')->status(), 503, 'failed');
-like(id_of('/failed'), qr/^[0-9a-f]{32}$/, 'failed: kept');
+is(http_get('/failed')->status(), 503, 'a failed request is answered');
+like(id_of('/failed'), qr/^[0-9a-f]{32}$/, 'a failed request is kept');
 
-is(http_get('/busy')->status(), 200, 'busy');
+is(http_get('/busy')->status(), 200, 'a busy request is answered');
 $id = id_of('/busy');
 $p = kept($id);
-cmp_ok(below($p, qr/^event: client/), '>=', 0.38e9, 'busy: the turn');
+cmp_ok(below($p, qr/^event: client/), '>=', 0.38e9,
+       'the profile shows the busy turn');
 cmp_ok(below($p, qr/^event: client;.*;ngx_http_lua_run_thread;/), '>=', 0.2e9,
-       'busy: sampled in Lua') or diag($p);
-cmp_ok(line_of('/busy')->{samples}, '>=', 5, 'busy: samples');
+       'the busy turn has samples in Lua') or diag($p);
+cmp_ok(line_of('/busy')->{samples}, '>=', 5,
+       'the busy turn has several samples');
 
 
 # beside other requests
@@ -194,16 +199,18 @@ unlike($p, qr/busy\?other|\/busy/, 'the gap does not name the other request');
 for my $times (11, 22 .. 26, 47 .. 49) {
     my $uri = "/sleeps?times=$times&each=0.02";
 
-    is(http_get($uri)->status(), 200, "$times turns");
+    is(http_get($uri)->status(), 200,
+       "a request with $times turns is answered");
 
     $p = kept(id_of($uri));
 
     my $slept = below($p, qr/^\[waiting\];script timer/);
     my $all = below($p, qr/./);
 
-    cmp_ok($slept, '>=', $times * 0.019e9, "$times turns: all gaps");
+    cmp_ok($slept, '>=', $times * 0.019e9,
+           "the profile of $times turns contains all gaps");
     cmp_ok(abs($all / 1e9 - line_of($uri)->{time}), '<=', 0.002,
-           "$times turns: all of it");
+           "the profile of $times turns contains the whole request");
 }
 
 
@@ -217,9 +224,9 @@ http_end($waiting);
 $p = kept(id_of('/sleeps?times=6&each=0.05'));
 
 cmp_ok(below($p, qr/^\[waiting\];worker busy[^;]*;.*md5/i), '>=', 0.15e9,
-       'old: by the first') or diag($p);
+       'stacks of the first stall are not lost') or diag($p);
 cmp_ok(below($p, qr/^\[waiting\];worker busy[^;]*(;[^;]+){100}/), '>=', 1e9,
-       'old: by the second') or diag($p);
+       'stacks of the second stall are not lost') or diag($p);
 
 
 # a share of all: chosen requests are dropped when too many wait for their jobs
@@ -229,21 +236,24 @@ http_get('/text?share', port => 8082) for 1 .. $n;
 wait_for(sub { lines_of('/text?share') == $n });
 my $chosen = grep { $_->{id} ne '-' || $_->{dropped} ne '-' }
                   lines_of('/text?share');
-cmp_ok($chosen, '>=', $n * 0.3, 'share: not fewer');
-cmp_ok($chosen, '<=', $n * 0.7, 'share: not more');
+cmp_ok($chosen, '>=', $n * 0.3, 'share=50% keeps not fewer requests');
+cmp_ok($chosen, '<=', $n * 0.7, 'share=50% keeps not more requests');
 
 for my $uri (qw{ /-/profile/profiles.json /-/profile/status /-/profile/none }) {
     http_get($uri, port => 8084);
     is(id_of($uri), '-', "$uri: a request for the console is not kept");
-    is(line_of($uri)->{dropped}, '-', "$uri: ... and is not dropped either");
+    is(line_of($uri)->{dropped}, '-',
+       "$uri: a request for the console is not dropped");
 }
 
 http_get('/text?all', port => 8084);
 like(id_of('/text?all'), qr/^[0-9a-f]{32}$/,
-     'all: a request of the site is kept');
+     'a request of the site is kept');
 
-is(http_get('/text?none', port => 8083)->status(), 200, 'none');
-is(id_of('/text?none'), '-', 'none: another server');
+is(http_get('/text?none', port => 8083)->status(), 200,
+   'a request of a server without profile_keep is answered');
+is(id_of('/text?none'), '-',
+   'a request of a server without profile_keep is not kept');
 
 
 sub kept {

@@ -65,30 +65,36 @@ my @types = qw{ alloc_objects/count alloc_space/bytes
 
 my $p = object('/?known=20');
 
-is_deeply([ $p->types() ], \@types, 'types');
-is_deeply(sums($p, 'known'), [ 20, 20000, 0, 0 ], 'known blocks');
+is_deeply([ $p->types() ], \@types,
+          'the profile has the types of allocations');
+is_deeply(sums($p, 'known'), [ 20, 20000, 0, 0 ],
+          'known blocks are counted exactly');
 
 # a leak is named with its stack
 
 $p = object('/?leak=1048576&known=3');
 
-is_deeply(sums($p, 'leak'), [ 1, 1048576, 1, 1048576 ], 'a leak');
-is_deeply(sums($p, 'known'), [ 3, 3000, 0, 0 ], 'beside known blocks');
+is_deeply(sums($p, 'leak'), [ 1, 1048576, 1, 1048576 ],
+          'a leak is counted exactly');
+is_deeply(sums($p, 'known'), [ 3, 3000, 0, 0 ],
+          'known blocks beside a leak are counted exactly');
 
 my ($leak) = grep { $_->{values}[3] >= 1048576 } $p->samples();
 
-is($leak->{stack}[0], 'ngx_http_object_test_leak', 'leak: who calls malloc()');
-is($leak->{stack}[1], 'ngx_http_object_test_handler', 'leak: and whose it is');
+is($leak->{stack}[0], 'ngx_http_object_test_leak',
+   'the stack of the leak begins with the caller of malloc()');
+is($leak->{stack}[1], 'ngx_http_object_test_handler',
+   'the stack of the leak has the handler');
 like(join(' ', @{$leak->{stack}}), qr/phase content/,
-     'leak: in the content phase');
+     'the stack of the leak has the content phase');
 unlike(join(' ', @{$leak->{stack}}), qr/prof_|ngx_http_profile/,
-       'leak: no function of the profiler');
+       'the stack of the leak has no function of the profiler');
 
 my @others = grep { $_->{values}[3]
                     && $_->{stack}[0] ne 'ngx_http_object_test_leak' }
              $p->samples();
 
-is_deeply(\@others, [], 'leak: nothing else is left');
+is_deeply(\@others, [], 'no other memory remains in use');
 
 # as readers of pprof see it
 
@@ -102,9 +108,11 @@ SKIP: {
     my ($rc, $top) = $t->command($pprof, '-top',
                                  '-sample_index=inuse_space', $file);
 
-    is($rc, 0, 'pprof: reads it');
-    like($top, qr/^Type: inuse_space$/m, 'pprof: what is in use');
-    like($top, qr/^\s+3MB .* ngx_http_object_test_leak$/m, 'pprof: the leak');
+    is($rc, 0, 'go tool pprof reads the profile');
+    like($top, qr/^Type: inuse_space$/m,
+         'go tool pprof shows the memory in use');
+    like($top, qr/^\s+3MB .* ngx_http_object_test_leak$/m,
+         'go tool pprof shows the leak');
 }
 
 # the mode of a location
@@ -112,7 +120,8 @@ SKIP: {
 $p = ProfileTest::Pprof->new(
     http_get('/object?known=7&performance_bar=flamegraph')->body());
 
-is_deeply(sums($p, 'known'), [ 7, 7000, 0, 0 ], 'the mode of a location');
+is_deeply(sums($p, 'known'), [ 7, 7000, 0, 0 ],
+          'a location may choose the mode "object"');
 
 # pools: a block that makes the pool grow is the stack's, and goes with it
 
@@ -120,56 +129,57 @@ $p = object('/?pool=3000');
 
 my $pool = sums($p, 'pool');
 
-is($pool->[0], 1, 'pool: one block');
-cmp_ok($pool->[1], '>=', 3000, 'pool: its bytes');
-is($pool->[2], 0, 'pool: it goes with the request');
+is($pool->[0], 1, 'a pool grows by one block');
+cmp_ok($pool->[1], '>=', 3000, 'the block of the pool has its size');
+is($pool->[2], 0, 'the block of the pool is freed with the request');
 
 SKIP: {
     skip 'pools of an nginx with sanitizers have no blocks', 1
         if $t->sanitizers();
 
     is(pool_bytes('/?pool=900') - pool_bytes('/?pool=100'), 800,
-       'pool: bytes by phase, exactly');
+       'the bytes taken from a pool are exact');
 }
 
 # memory that a cleanup of the pool frees is in use when the reply is made
 
 is_deeply([ @{sums(object('/?cleanup=5000'), 'cleanup')}[2, 3] ], [ 1, 5000 ],
-          'a cleanup comes later');
+          'memory that a cleanup frees counts as in use');
 
 # threads are not turns
 
 is_deeply(sums(object('/?thread=50&known=1'), 'thread'), [ 0, 0, 0, 0 ],
-          'what other threads allocate is not counted');
+          'allocations of other threads are not counted');
 
 # every format, and the mode by a header
 
 for my $format (qw/ speedscope svg html folded pprof /) {
     my $r = http_get("/?known=1&$args&profile_format=$format");
 
-    is($r->status(), 200, "$format: reply");
+    is($r->status(), 200, "the format $format is available");
 }
 
 my $r = http_get('/?known=2',
                  headers => [ 'X-Profile: flamegraph; mode=object' ]);
 
 is_deeply(sums(ProfileTest::Pprof->new($r->body()), 'known'),
-          [ 2, 2000, 0, 0 ], 'by a header');
+          [ 2, 2000, 0, 0 ], 'a header may choose the mode "object"');
 like($r->header('Content-Disposition'), qr/-object-\d+T\d+Z\.pb\.gz"/,
-     'file name');
+     'the file name has the mode');
 
 $r = http_get("/?performance_bar=flamegraph&profile_mode=objects");
 
-is($r->status(), 400, 'no such mode');
+is($r->status(), 400, 'an unknown mode has the status 400');
 is($r->body(), qq{profile_mode takes "wall", "cpu" or "object"\n},
-   'what there is');
+   'the error names the modes');
 
 # no allocations in other modes
 
 $p = ProfileTest::Pprof->new(
     http_get('/?known=7&performance_bar=flamegraph')->body());
 
-unlike(join(' ', $p->types()), qr/alloc/, 'not in the mode "wall"');
+unlike(join(' ', $p->types()), qr/alloc/,
+       'a profile of wall time has no types of allocations');
 
 
 sub object {

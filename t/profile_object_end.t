@@ -95,38 +95,48 @@ my @types = qw{ alloc_objects/count alloc_space/bytes
 
 my $p = profile("/?cleanup=5000&leak=100&$object");
 
-is_deeply([ @{sums($p, 'cleanup')}[2, 3] ], [ 1, 5000 ], 'replaced: a cleanup');
-is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ], 'replaced: a leak');
+is_deeply([ @{sums($p, 'cleanup')}[2, 3] ], [ 1, 5000 ],
+          'in a replaced response, memory of a cleanup is in use');
+is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ],
+          'in a replaced response, a leak is in use');
 
 $p = recorded('/?cleanup=5000&leak=100&pool=3000');
 
-is_deeply([ @{sums($p, 'cleanup')}[2, 3] ], [ 0, 0 ], 'recorded: a cleanup');
-cmp_ok(sums($p, 'cleanup')->[1], '>=', 5000, 'recorded: it was there');
-is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ], 'recorded: a leak');
-is(sums($p, 'pool')->[2], 0, 'recorded: the pool');
+is_deeply([ @{sums($p, 'cleanup')}[2, 3] ], [ 0, 0 ],
+          'in a recorded response, memory of a cleanup is freed');
+cmp_ok(sums($p, 'cleanup')->[1], '>=', 5000,
+       'in a recorded response, memory of a cleanup was allocated');
+is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ],
+          'in a recorded response, a leak is in use');
+is(sums($p, 'pool')->[2], 0, 'in a recorded response, the pool is freed');
 
 # some time later
 
 $p = profile("/?later=7000&leak=100&$object");
 
-is_deeply(sums($p, 'later'), [ 1, 7000, 1, 7000 ], 'freed too late');
+is_deeply(sums($p, 'later'), [ 1, 7000, 1, 7000 ],
+          'memory that is freed after the time is in use');
 
 sleep(0.5);
 $p = profile("/grace?later=7000&leak=100&$object");
 
-is_deeply(sums($p, 'later'), [ 1, 7000, 0, 0 ], 'freed in time');
-is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ], 'and a leak');
+is_deeply(sums($p, 'later'), [ 1, 7000, 0, 0 ],
+          'memory that is freed within the time is not in use');
+is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ],
+          'a leak is in use after the time');
 
 my ($space, $blocks) = join("\n", $p->comments())
     =~ /^in_use_before_grace: (\d+) bytes in (\d+) blocks$/m;
 
-cmp_ok($space, '>=', 7100, 'bytes in use before');
-cmp_ok($blocks, '>=', 2, 'blocks in use before');
+cmp_ok($space, '>=', 7100, 'the profile has the bytes in use before the time');
+cmp_ok($blocks, '>=', 2, 'the profile has the blocks in use before the time');
 
 $p = recorded('/grace?later=7000&leak=100');
 
-is_deeply(sums($p, 'later'), [ 1, 7000, 0, 0 ], 'recorded: freed in time');
-is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ], 'recorded: and a leak');
+is_deeply(sums($p, 'later'), [ 1, 7000, 0, 0 ],
+          'a recorded profile waits for memory to be freed');
+is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ],
+          'a recorded profile has the leak');
 
 # A client that goes before the time is over gets no reply, and the profile is
 # stored.  Nginx has begun the request when it has answered two later ones.
@@ -143,12 +153,12 @@ ok(wait_for(sub {
               @{decode_json(http_get('/-/profile/profiles.json')->body())
                 ->{profiles}};
     return $gone;
-}), 'gone: the profile is stored');
+}), 'the profile of a disconnected client is stored');
 
 is_deeply(sums(stored($gone->{id}), 'leak'), [ 1, 100, 1, 100 ],
-          'gone: it is that of the request');
+          'the profile of a disconnected client has its leak');
 ok($t->read_file('access.log') =~ m{ "GET /grace\?gone=1\S+ [^"]*" 499 0 },
-   'gone: nothing is sent');
+   'a disconnected client gets nothing');
 
 # turns of one request among those of others
 
@@ -158,7 +168,7 @@ for (1 .. 3) {
     $p = profile("/turns?$object");
 
     is_deeply(sums($p, 'known'), [ 30, 30_000, 0, 0 ],
-              'turns: its own allocations, and nothing else');
+              'a request with many turns has only its own allocations');
 }
 
 is($load->stop()->{failed}, 0, 'no request failed');
@@ -170,8 +180,9 @@ my $page = POSIX::sysconf(POSIX::_SC_PAGESIZE());
 for my $mb (2, 4, 8) {
     my $n = $mb * 1024 * 1024;
 
-    is(largest("/lua?n=$n"), $n + $page, "lua: $mb megabytes");
-    is(largest("/js?n=$n"), $n, "js: $mb megabytes");
+    is(largest("/lua?n=$n"), $n + $page,
+       "Lua allocates $mb megabytes in one block");
+    is(largest("/js?n=$n"), $n, "njs allocates $mb megabytes in one block");
 }
 
 

@@ -57,14 +57,19 @@ my @types = qw{ alloc_objects/count alloc_space/bytes
 my $p = capture('/-/profile/object?seconds=1&interval=0&format=pprof',
                 map { ('/?known=100', '/?thread=50', '/?leak=5000') } 1 .. 5);
 
-is_deeply([ $p->types() ], \@types, 'types');
-is_deeply(sums($p, 'known'), [ 500, 500_000, 0, 0 ], 'requests');
-is_deeply(sums($p, 'thread'), [ 250, 125_000, 0, 0 ], 'threads');
-is_deeply(sums($p, 'leak'), [ 5, 25_000, 5, 25_000 ], 'what is left');
-like(join("\n", $p->comments()), qr/^scope: all$/m, 'scope');
+is_deeply([ $p->types() ], \@types,
+          'the profile has the types of allocations');
+is_deeply(sums($p, 'known'), [ 500, 500_000, 0, 0 ],
+          'blocks of requests are counted exactly');
+is_deeply(sums($p, 'thread'), [ 250, 125_000, 0, 0 ],
+          'blocks of threads are counted exactly');
+is_deeply(sums($p, 'leak'), [ 5, 25_000, 5, 25_000 ],
+          'leaks are counted exactly');
+like(join("\n", $p->comments()), qr/^scope: all$/m,
+     'the scope is all workers');
 
 my @own = grep { grep { /prof_/ } @{$_->{stack}} } $p->samples();
-is(scalar @own, 0, 'the profiler itself is not in it')
+is(scalar @own, 0, 'the profile has no allocations of the profiler')
     or diag(join("\n", map { join(' ', @{$_->{stack}}) } @own));
 
 # sampled: each block of 128k counts with a probability of 86 %
@@ -72,40 +77,43 @@ is(scalar @own, 0, 'the profiler itself is not in it')
 $p = capture('/-/profile/object?seconds=1&format=pprof',
              map { '/?known=10000' } 1 .. 40);
 
-is($p->period(), 65536, 'the interval');
+is($p->period(), 65536, 'the profile has the interval');
 
 my $sum = sums($p, 'known');
 
 cmp_ok(abs($sum->[1] / 400_000_000 - 1), '<', 0.08,
-       "sampled: $sum->[1] bytes of 400000000");
+       "sampled bytes are near their sum: $sum->[1] of 400000000");
 cmp_ok(abs($sum->[0] / 400_000 - 1), '<', 0.08,
-       "sampled: $sum->[0] blocks of 400000");
+       "sampled blocks are near their sum: $sum->[0] of 400000");
 
 # Go's clients
 
 $p = capture('/debug/pprof/allocs?seconds=1&interval=1k',
              map { '/?leak=400000' } 1 .. 5);
 
-is_deeply([ $p->types() ], \@types, 'allocs: types');
-is($p->default_type(), 'alloc_space', 'allocs: what is shown first');
-is(sums($p, 'leak')->[1], 2_000_000, 'allocs: bytes');
+is_deeply([ $p->types() ], \@types, '"allocs" has the types of allocations');
+is($p->default_type(), 'alloc_space', '"allocs" shows allocated bytes first');
+is(sums($p, 'leak')->[1], 2_000_000, '"allocs" counts bytes exactly');
 
 $p = capture('/debug/pprof/heap?seconds=1&interval=0',
              map { ('/?leak=400', '/?known=3') } 1 .. 5);
 
-is($p->default_type(), 'inuse_space', 'heap: what is shown first');
-is_deeply(sums($p, 'leak'), [ 5, 2000, 5, 2000 ], 'heap: bytes');
+is($p->default_type(), 'inuse_space', '"heap" shows bytes in use first');
+is_deeply(sums($p, 'leak'), [ 5, 2000, 5, 2000 ],
+          '"heap" counts leaks exactly');
 is($p->total('inuse_space/bytes', sub {
        grep { $_ eq 'ngx_http_object_test_known' } @{$_[0]{stack}}
-   }), 0, 'heap: what was freed');
+   }), 0, '"heap" does not show freed memory');
 
 # requests of an endpoint: each is counted as a whole
 
 $p = capture('/-/profile/object?seconds=1&uri=/kept&format=pprof',
              map { ('/kept?known=4&leak=100', '/?known=100') } 1 .. 5);
 
-is_deeply(sums($p, 'known'), [ 20, 20_000, 0, 0 ], 'an endpoint: blocks');
-is_deeply(sums($p, 'leak'), [ 5, 500, 5, 500 ], 'an endpoint: leaks');
+is_deeply(sums($p, 'known'), [ 20, 20_000, 0, 0 ],
+          'a capture of an endpoint counts blocks exactly');
+is_deeply(sums($p, 'leak'), [ 5, 500, 5, 500 ],
+          'a capture of an endpoint counts leaks exactly');
 
 # two at a time, of different intervals, and one that is left
 
@@ -124,18 +132,19 @@ my ($all, $some) = map {
     ProfileTest::Pprof->new(http_end($_, timeout => 20))
 } @two;
 
-is_deeply(sums($all, 'known'), [ 20_000, 20_000_000, 0, 0 ], 'two at a time');
+is_deeply(sums($all, 'known'), [ 20_000, 20_000_000, 0, 0 ],
+          'two captures may run at the same time');
 cmp_ok(abs(sums($some, 'known')->[1] / 20_000_000 - 1), '<', 0.1,
-       'of another interval');
+       'the second capture may have another interval');
 
 # errors
 
 for my $value (qw/ -1 x 1025m 1t /) {
     my $r = http_get("/-/profile/object?interval=$value");
 
-    is($r->status(), 400, "interval=$value");
+    is($r->status(), 400, "interval=$value has the status 400");
     like($r->body(), qr/interval.*$value.*a size from 0 to 1024m/,
-         "interval=$value: what it takes");
+         "the error for interval=$value names the permitted values");
 }
 
 

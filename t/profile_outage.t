@@ -107,49 +107,51 @@ my $memory = process_status($worker, 'VmRSS');
 my $end = time() + 60;
 my ($right, $most) = pipelined(CONNECTIONS, REQUESTS, $end);
 
-is($right, CONNECTIONS * REQUESTS, 'all are answered');
-cmp_ok($most, '<=', $threads + 1, 'at most one more thread');
+is($right, CONNECTIONS * REQUESTS, 'all requests are answered');
+cmp_ok($most, '<=', $threads + 1, 'the worker starts at most one thread');
 
 my $s = settled();
 my $all = CONNECTIONS * REQUESTS;
 my %dropped = %{$s->{dropped}};
 
-is($s->{kept} + sum0(values %dropped), $all, 'kept and dropped are all')
+is($s->{kept} + sum0(values %dropped), $all,
+   'kept and dropped profiles are all profiles')
     or diag(explain($s));
-cmp_ok($s->{kept}, '>=', 10, 'a sample is kept');
-cmp_ok($dropped{rate}, '>', $all / 2, 'most are above the rate');
+cmp_ok($s->{kept}, '>=', 10, 'some profiles are kept');
+cmp_ok($dropped{rate}, '>', $all / 2, 'most profiles are above the rate');
 
 SKIP: {
     skip 'sanitizers take memory of their own', 1 if $t->sanitizers();
 
     cmp_ok(process_status($worker, 'VmHWM') - $memory, '<=', 32 * 1024,
-           'at most 32 MB of memory');
+           'the worker uses at most 32 MB more memory');
 }
 
 my @log = map { [ split ] }
           grep { m{^/text} } split /\n/, $t->read_file('keep.log');
 
-is(scalar @log, $all, 'all are logged');
+is(scalar @log, $all, 'all requests are logged');
 is(scalar(grep { $_->[1] =~ /^\w{32}$/ } @log), $s->{kept},
-   'the log tells which ones are kept');
+   'the log has the ids of kept profiles');
 
 for my $cause (sort keys %dropped) {
     is(scalar(grep { $_->[2] eq $cause } @log), $dropped{$cause},
-       "the log tells which ones are dropped: $cause");
+       "the log has the profiles that were dropped by $cause");
 }
 
 is(scalar(grep { ($_->[1] eq '-') == ($_->[2] eq '-') } @log), 0,
-   'each is one of both');
+   'each profile is either kept or dropped');
 
 my ($id) = map { $_->[1] } grep { $_->[1] ne '-' } @log;
 
 ok(wait_for(sub { http_get("/-/profile/p/$id/folded", port => 8081)->status()
-                  == 200 }), 'one that was kept is in the store');
+                  == 200 }), 'a kept profile is in the store');
 
 my @lines = $t->read_log() =~ /profile: dropped, .*"rate" allows, (\d+) more/g;
 
-cmp_ok(scalar @lines, '>', 0, 'drops are logged');
-cmp_ok(scalar @lines, '<=', time() - $end + 60 + 2, 'once in a second');
+cmp_ok(scalar @lines, '>', 0, 'drops are in the error log');
+cmp_ok(scalar @lines, '<=', time() - $end + 60 + 2,
+       'the error log has at most one line in a second');
 
 
 # rates of servers
@@ -165,15 +167,16 @@ $s = settled();
 
 my $n = $s->{kept} - $before->{kept};
 
-cmp_ok($n, '>=', 1, 'rate=1: not fewer');
-cmp_ok($n, '<=', 1 + $took, 'rate=1: not more');
-is($n + $s->{dropped}{rate} - $before->{dropped}{rate}, 6, 'rate=1: all');
+cmp_ok($n, '>=', 1, 'rate=1 keeps not fewer profiles');
+cmp_ok($n, '<=', 1 + $took, 'rate=1 keeps not more profiles');
+is($n + $s->{dropped}{rate} - $before->{dropped}{rate}, 6,
+   'rate=1 counts all profiles');
 
 $before = $s;
 http_get('/text?many', port => 8083) for 1 .. 20;
 $s = settled();
 
-is($s->{kept} - $before->{kept}, 20, 'rate=1000');
+is($s->{kept} - $before->{kept}, 20, 'rate=1000 keeps all profiles');
 
 $before = $s;
 $begin = time();
@@ -184,17 +187,18 @@ $took = time() - $begin;
 $s = settled();
 $n = $s->{kept} - $before->{kept};
 
-cmp_ok($n, '>=', 2, 'rate=2 of two servers: not fewer');
-cmp_ok($n, '<=', 2 + 2 * $took, 'rate=2 of two servers: not more');
+cmp_ok($n, '>=', 2, 'rate=2 of two servers keeps not fewer profiles');
+cmp_ok($n, '<=', 2 + 2 * $took,
+       'rate=2 of two servers keeps not more profiles');
 is($n + $s->{dropped}{rate} - $before->{dropped}{rate}, 12,
-   'rate=2 of two servers: all');
+   'rate=2 of two servers counts all profiles');
 
 $before = $s;
 http_get('/text?off', port => 8081) for 1 .. 3;
 $s = settled();
 
 is_deeply([ @$s{qw/ kept dropped /} ], [ @$before{qw/ kept dropped /} ],
-          'off: neither kept nor dropped');
+          'a server without profile_keep counts nothing');
 
 
 # of requests with many turns
@@ -202,13 +206,14 @@ is_deeply([ @$s{qw/ kept dropped /} ], [ @$before{qw/ kept dropped /} ],
 $before = $s;
 my @socks = map { http_get("/long?$_", port => 8084, start => 1) } 1 .. 6;
 is(scalar(grep { length http_end($_)->body() == 300_000 } @socks), 6,
-   'many turns');
+   'requests with many turns are answered');
 $s = settled();
 
 is($s->{kept} - $before->{kept}
-   + $s->{dropped}{rate} - $before->{dropped}{rate}, 6, 'many turns: all');
+   + $s->{dropped}{rate} - $before->{dropped}{rate}, 6,
+   'requests with many turns are counted');
 cmp_ok($s->{dropped}{rate} - $before->{dropped}{rate}, '>', 0,
-       'many turns: some are dropped');
+       'some requests with many turns are dropped');
 
 
 # on one connection with TLS
@@ -231,7 +236,8 @@ eval {
 
 alarm(0);
 
-is(scalar(() = $data =~ m{HTTP/1.1 200 OK}g), 1000, '1,000 pipelined with TLS');
+is(scalar(() = $data =~ m{HTTP/1.1 200 OK}g), 1000,
+   '1,000 pipelined requests with TLS are answered');
 
 
 sub pipelined {

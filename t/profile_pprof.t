@@ -75,51 +75,61 @@ my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
 
 my $r = http_get("/text?$args", @gzip);
 
-is($r->header('Content-Type'), 'application/octet-stream', 'content type');
-is($r->header('Content-Encoding'), undef, 'not compressed a second time');
-is($r->header('Vary'), undef, 'it depends on nothing');
+is($r->header('Content-Type'), 'application/octet-stream',
+   'the format has the type of binary data');
+is($r->header('Content-Encoding'), undef,
+   'the format has no Content-Encoding');
+is($r->header('Vary'), undef, 'the reply has no Vary');
 like($r->header('Content-Disposition'),
      qr/^attachment; filename="[\w.-]+-text-wall-\d{8}T\d{6}Z\.pb\.gz"$/,
-     'file name');
+     'the file name has path, mode and time');
 
 my $p = ProfileTest::Pprof->new($r->body());
 
 is(join(' ', $p->types()),
-   'samples/count cpu/nanoseconds wall/nanoseconds', 'wall: types');
-is($p->default_type(), 'wall', 'wall: default type');
-is($p->period_type(), 'wall/nanoseconds', 'wall: type of the period');
-is($p->period(), 1000000, 'wall: period');
+   'samples/count cpu/nanoseconds wall/nanoseconds',
+   'a wall profile has samples, CPU time and wall time');
+is($p->default_type(), 'wall', 'the default type of a wall profile is wall');
+is($p->period_type(), 'wall/nanoseconds',
+   'the period of a wall profile is wall time');
+is($p->period(), 1000000, 'the period of a wall profile is a millisecond');
 is($p->total('wall/nanoseconds'), $p->duration(),
-   'wall: the samples sum to the duration');
-cmp_ok(abs($p->time_nanos() / 1e9 - time()), '<', 60, 'wall: time');
+   'the samples of a wall profile sum to the duration');
+cmp_ok(abs($p->time_nanos() / 1e9 - time()), '<', 60,
+       'the profile has the time of the capture');
 
 cmp_ok($p->total('cpu/nanoseconds', sub { grep { /^deflate/ }
                                                @{$_[0]{stack}} }),
-       '>', 0.5 * $p->total('cpu/nanoseconds'), 'wall: deflate()');
+       '>', 0.5 * $p->total('cpu/nanoseconds'),
+       'most of the CPU time is in deflate()');
 
 my ($program, @objects) = $p->mappings();
 
-like($program->[0], qr/nginx/, 'mappings: the first one is nginx');
-like($program->[1], qr/^(?:[0-9a-f]{2}){8,}$/, 'mappings: its build-id');
+like($program->[0], qr/nginx/, 'the first mapping is nginx');
+like($program->[1], qr/^(?:[0-9a-f]{2}){8,}$/,
+     'the first mapping has a build-id');
 is(scalar(grep { !$_->[2] } $program, @objects), 0,
-   'mappings: all have functions');
+   'all mappings have functions');
 is(scalar(grep { !$_->{4} } $p->locations()), 0,
-   'locations: all have a line');
+   'all locations have a line');
 
 my @samples = $p->samples();
 
-is($samples[0]{labels}{server}, 'www.example.com', 'labels: server');
-is($samples[0]{labels}{location}, '/text', 'labels: location');
+is($samples[0]{labels}{server}, 'www.example.com',
+   'samples have the server as a label');
+is($samples[0]{labels}{location}, '/text',
+   'samples have the location as a label');
 is_deeply([ sort keys %{$samples[0]{labels}} ], [ qw/ location server state / ],
-          'labels: no others');
+          'samples have no other labels');
 
 my @comments = $p->comments();
 
 like($comments[0], qr{^wall: GET /text, [\d.]+ ms, \d+ samples},
-     'comments: summary');
+     'the first comment is the summary');
 is(scalar(grep { $_ eq "request: GET /text?$args HTTP/1.1" } @comments), 1,
-   'comments: request line');
-like("@comments", qr/\bwall=@{[ $p->duration() ]}\b/, 'comments: counters');
+   'one comment is the request line');
+like("@comments", qr/\bwall=@{[ $p->duration() ]}\b/,
+     'the comments have the counters');
 
 
 # the CPU time of the same
@@ -127,13 +137,15 @@ like("@comments", qr/\bwall=@{[ $p->duration() ]}\b/, 'comments: counters');
 $p = ProfileTest::Pprof->new(http_get("/text?$args&profile_mode=cpu",
                                       @gzip)->body());
 
-is(join(' ', $p->types()), 'samples/count cpu/nanoseconds', 'cpu: types');
-is($p->default_type(), 'cpu', 'cpu: default type');
-is($p->period_type(), 'cpu/nanoseconds', 'cpu: type of the period');
-cmp_ok($p->total('cpu/nanoseconds'), '>', 0, 'cpu: time');
+is(join(' ', $p->types()), 'samples/count cpu/nanoseconds',
+   'a CPU profile has samples and CPU time');
+is($p->default_type(), 'cpu', 'the default type of a CPU profile is cpu');
+is($p->period_type(), 'cpu/nanoseconds',
+   'the period of a CPU profile is CPU time');
+cmp_ok($p->total('cpu/nanoseconds'), '>', 0, 'a CPU profile has CPU time');
 my $cpu = $p->total('cpu/nanoseconds');
 like(join(' ', $p->comments()), qr/\bcpu=$cpu\b/,
-     'cpu: the samples sum to what the clock said');
+     'the samples of a CPU profile sum to the CPU clock');
 
 
 # a request that waits, and one that is too short for a sample
@@ -143,7 +155,8 @@ $p = ProfileTest::Pprof->new(http_get("/proxy/slow?$args")->body());
 my $waiting = $p->total('wall/nanoseconds',
                         sub { $_[0]{labels}{state} eq 'waiting' });
 
-cmp_ok($waiting, '>', 0.9 * $p->duration(), 'waiting');
+cmp_ok($waiting, '>', 0.9 * $p->duration(),
+       'a request that waits has the state "waiting"');
 is($p->total('cpu/nanoseconds', sub { $_[0]{labels}{state} eq 'waiting' }), 0,
    'waiting takes no CPU time');
 is($p->total('samples/count', sub { $_[0]{labels}{state} eq 'waiting' }), 0,
@@ -152,8 +165,8 @@ is($p->total('samples/count', sub { $_[0]{labels}{state} eq 'waiting' }), 0,
 $p = ProfileTest::Pprof->new(http_get('/static?performance_bar=flamegraph')
                              ->body());
 
-is($p->default_type(), 'cpu', 'by directives');
-cmp_ok($p->total('cpu/nanoseconds'), '>', 0, 'short: time');
+is($p->default_type(), 'cpu', 'directives may choose mode and format');
+cmp_ok($p->total('cpu/nanoseconds'), '>', 0, 'a short request has CPU time');
 
 
 # its own reader
@@ -172,29 +185,32 @@ SKIP: {
 
     my ($status, $out) = pprof('-top', $file);
 
-    is($status, 0, '-top');
-    like($out, qr/^Type: wall$/m, '-top: type');
-    like($out, qr/^File: nginx$/m, '-top: file');
-    like($out, qr{^request: GET /text\?\S+ HTTP/1\.1$}m, '-top: comments');
+    is($status, 0, '"-top" succeeds');
+    like($out, qr/^Type: wall$/m, '"-top" shows the type');
+    like($out, qr/^File: nginx$/m, '"-top" shows the file');
+    like($out, qr{^request: GET /text\?\S+ HTTP/1\.1$}m,
+         '"-top" shows the comments');
     like($out, qr/^Duration: \S+, Total samples = \S+ \(  ?100%\)$/m,
-         '-top: all of the time');
+         '"-top" shows all of the time');
 
     ($status, $out) = pprof('-top', '-sample_index=cpu', $file);
-    like($out, qr/^Type: cpu$/m, '-sample_index');
+    like($out, qr/^Type: cpu$/m, '"-sample_index" selects the type');
 
     ($status, $out) = pprof('-tags', $file);
-    like($out, qr/^ *state: .*^ *\S+ \(\S* *\S+%\): running$/ms, '-tags');
+    like($out, qr/^ *state: .*^ *\S+ \(\S* *\S+%\): running$/ms,
+         '"-tags" shows the state');
 
     ($status, $out) = pprof('-raw', $file);
     like($out, qr{^1: 0x[0-9a-f]+/0x[0-9a-f]+/0x[0-9a-f]+ \S*nginx \S+ \[FN\]}m,
-         '-raw');
+         '"-raw" shows mappings with functions');
 
     SKIP: {
         skip('no dot', 1) unless grep { -x "$_/dot" } split(/:/, $ENV{PATH});
 
         ($status, $out) = pprof('-svg', '-output', $t->testdir() . '/top.svg',
                                 $file);
-        like($t->read_file('top.svg'), qr/<svg .*deflate/s, '-svg');
+        like($t->read_file('top.svg'), qr/<svg .*deflate/s,
+             '"-svg" draws the functions');
     }
 
     my $port = port(8085);
@@ -203,8 +219,9 @@ SKIP: {
     $t->wait_for_socket($port);
 
     like(http_get('/ui/flamegraph', port => 8085), qr/200 OK.*deflate/s,
-         '-http: flamegraph');
-    like(http_get('/ui/top', port => 8085), qr/200 OK.*deflate/s, '-http: top');
+         '"-http" shows a flamegraph');
+    like(http_get('/ui/top', port => 8085), qr/200 OK.*deflate/s,
+         '"-http" shows the table of functions');
 
     # from nginx
 
@@ -212,13 +229,15 @@ SKIP: {
 
     ($status, $out) = pprof('-top', "$url/log?$args&profile_mode=cpu");
 
-    is($status, 0, 'URL');
-    like($out, qr/^Type: cpu\n.*\bdeflate\b/ms, 'URL: report');
+    is($status, 0, 'the tool reads a profile from a URL');
+    like($out, qr/^Type: cpu\n.*\bdeflate\b/ms,
+         'the tool reports the profile of a URL');
     is(scalar(() = $t->read_file('reader.log') =~ /\n/g), 1,
-       'URL: no other request is made');
+       'the tool makes no other request');
 
     ($status, $out) = pprof('-top', "$url/text?$args", "$url/text?$args");
-    like($out, qr/^Type: wall\n.*\bdeflate\b/ms, 'URL: two are merged');
+    like($out, qr/^Type: wall\n.*\bdeflate\b/ms,
+         'the tool merges profiles of two URLs');
 }
 
 

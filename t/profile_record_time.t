@@ -116,7 +116,8 @@ for my $protocol (qw{ HTTP/1 HTTP/2 }) {
         my ($with, $id) = curl($protocol, $uri,
                                '-H', 'X-Profile: record; frequency=1000');
 
-        ok($with eq $plain, "$protocol $uri: the same")
+        ok($with eq $plain,
+           "$protocol $uri: the recorded response is the same")
             or diag(substr($plain, 0, 500), substr($with, 0, 500));
 
         my $st = stored($id);
@@ -124,7 +125,7 @@ for my $protocol (qw{ HTTP/1 HTTP/2 }) {
             ($t->read_file('times.log') =~ /^\Q$id\E ([\d.]+) /m)[0];
         });
 
-        is($st->{uri}, $uri, "$protocol $uri: in the store");
+        is($st->{uri}, $uri, "$protocol $uri: the profile is in the store");
 
         my $p = speedscope($id);
         is_sum($p, "$protocol $uri");
@@ -135,9 +136,9 @@ for my $protocol (qw{ HTTP/1 HTTP/2 }) {
         my $wall = $st->{wall} / 1e9;
 
         cmp_ok(abs($wall - $time), '<=', max(0.0011, 0.01 * $time),
-               "$protocol $uri: all of its time, $time");
+               "$protocol $uri: the profile contains the whole time, $time");
         cmp_ok($wall, '>', $logged - 0.003,
-               "$protocol $uri: and what was logged, $logged");
+               "$protocol $uri: the profile has the logged time, $logged");
     }
 }
 
@@ -151,17 +152,18 @@ sleep(0.5);
 my $r = http_end($s);
 $load->stop();
 
-ok($r->body() eq $text x 10, 'a slow client gets all of it');
+ok($r->body() eq $text x 10, 'a slow client gets the whole response');
 
 my $p = speedscope($r->header('X-Profile-Id'));
 cmp_ok($p->profile('wall')->weight_below(qr/^client not reading/), '>',
-       0.2e9, 'it was waited for');
+       0.2e9, 'the profile shows the wait for the slow client');
 is_attributed($p, 'map', 'a slow client');
 
 $p = speedscope((curl('HTTP/1', '/gz/text', '-H', 'X-Profile: record',
                       '-H', 'Accept-Encoding: gzip'))[1]);
 cmp_ok($p->profile('cpu')->weight_below(qr/deflate/), '>',
-       0.5 * $p->profile('cpu')->total(), 'the work of its filters is');
+       0.5 * $p->profile('cpu')->total(),
+       'the profile shows the work of filters for the slow client');
 
 
 # too many at once
@@ -172,15 +174,16 @@ my @sockets = map { http_get('/hold/text?performance_bar=record', start => 1) }
 for my $i (1 .. 3) {
     sleep(0.02);
     $r = http_get('/small?performance_bar=record');
-    is($r->body(), "small\n", "too many, $i: the response is the same");
-    is($r->header('X-Profile-Id'), undef, "too many, $i: it has no id");
+    is($r->body(), "small\n", "response $i above the limit is the same");
+    is($r->header('X-Profile-Id'), undef,
+       "response $i above the limit has no id");
     is($r->header('X-Profile-Dropped'),
        'too many captures are running in this worker',
-       "too many, $i: the header says why");
+       "response $i above the limit has the reason");
 }
 
 is(http_get('/small?performance_bar=flamegraph')->status(), 429,
-   'a flamegraph is refused');
+   'a flamegraph above the limit has the status 429');
 
 # a line a second, which knows of all those before it
 
@@ -198,19 +201,22 @@ wait_for(sub {
     return @omitted > $lines;
 });
 
-is(@omitted + sum(@omitted), $dropped, 'each is in the log, or counted');
-cmp_ok(scalar @omitted, '<', $dropped, 'but not each in a line of its own');
+is(@omitted + sum(@omitted), $dropped,
+   'each refusal is in the log, or counted there');
+cmp_ok(scalar @omitted, '<', $dropped,
+       'the log does not have a line for each refusal');
 
 for my $socket (@sockets) {
     $r = http_end($socket);
-    is($r->body(), $text, 'those that are running are whole');
+    is($r->body(), $text, 'running recordings get their whole response');
     is(stored($r->header('X-Profile-Id'))->{uri}, '/hold/text',
-       'and stored');
+       'running recordings are stored');
 }
 
 my $again = wait_for(sub { http_get('/small?performance_bar=record')
                                ->header('X-Profile-Id') });
-is(stored($again)->{uri}, '/small', 'there is room again');
+is(stored($again)->{uri}, '/small',
+   'a recording is possible when a slot is free');
 
 
 # the list: newest first, pinned, deleted
@@ -227,29 +233,32 @@ for (1 .. 5) {
 }
 
 is(join(' ', map { $_->{id} } (list())[0 .. 4]), join(' ', reverse @ids),
-   'the newest ones come first');
+   'the list has the newest profiles first');
 
 my $link = http_get('/small?performance_bar=record')->header('Link');
 my ($url) = $link =~ /^<(.*)>/;
 
-ok(wait_for(sub { http_get($url)->status() == 200 }), 'the link leads there');
-is(change('DELETE', $url =~ s{^/-/profile/}{}r), 204, 'and to be deleted');
+ok(wait_for(sub { http_get($url)->status() == 200 }),
+   'the link leads to the profile');
+is(change('DELETE', $url =~ s{^/-/profile/}{}r), 204,
+   'the profile of the link can be deleted');
 
-is(change('POST', "p/$ids[2]/pin"), 204, 'pin');
+is(change('POST', "p/$ids[2]/pin"), 204, 'a profile can be pinned');
 is(join(' ', map { $_->{id} } (list())[0 .. 4]), join(' ', reverse @ids),
-   'a pinned one stays where it is');
+   'a pinned profile keeps its place in the list');
 is(join(' ', map { $_->{id} } grep { $_->{pinned} } list()), $ids[2],
-   'and is the only one');
+   'the list shows one pinned profile');
 
-is(change('DELETE', "p/$ids[3]"), 204, 'delete');
-is(change('DELETE', "p/$ids[3]"), 404, 'once');
+is(change('DELETE', "p/$ids[3]"), 204, 'a profile can be deleted');
+is(change('DELETE', "p/$ids[3]"), 404, 'a profile cannot be deleted twice');
 is(join(' ', map { $_->{id} } (list())[0 .. 3]), join(' ', @ids[4, 2, 1, 0]),
-   'it is gone');
+   'the list no longer has the deleted profile');
 
 for my $id ('0' x 32, '../x', 'A' x 32, $ids[0] . '0', substr($ids[0], 1),
             uc($ids[4]) . 'x', '%2e%2e')
 {
-    is(http_get("/-/profile/p/$id.json")->status(), 404, "none: $id");
+    is(http_get("/-/profile/p/$id.json")->status(), 404,
+       "the id $id has the status 404");
 }
 
 # until the zone is full: what is pinned is the only old one
@@ -259,19 +268,23 @@ my @more = map { http_get('/small?performance_bar=flamegraph')
 
 my @list = list();
 
-is($list[0]{id}, $more[-1], 'the newest one');
-cmp_ok(scalar(@list), '<', 200, 'not all of them have room');
-is($list[-1]{id}, $ids[2], 'the oldest one is the one that is pinned');
+is($list[0]{id}, $more[-1], 'the newest profile is first in a full store');
+cmp_ok(scalar(@list), '<', 200, 'a full store has not all profiles');
+is($list[-1]{id}, $ids[2],
+   'the oldest profile of a full store is the pinned one');
 is(join(' ', map { $_->{id} } @list[0 .. $#list - 1]),
-   join(' ', reverse @more[-$#list .. -1]), 'the others are the last ones');
+   join(' ', reverse @more[-$#list .. -1]),
+   'the other profiles of a full store are the newest ones');
 
 $t->reload();
 
 is(join(' ', map { "$_->{id} $_->{pinned}" } list()),
-   join(' ', map { "$_->{id} $_->{pinned}" } @list), 'a reload keeps all');
+   join(' ', map { "$_->{id} $_->{pinned}" } @list),
+   'a reload keeps all profiles and pins');
 
-is(change('POST', "p/$ids[2]/unpin"), 204, 'unpin');
-is(scalar(grep { $_->{pinned} } list()), 0, 'none is pinned');
+is(change('POST', "p/$ids[2]/unpin"), 204, 'a profile can be unpinned');
+is(scalar(grep { $_->{pinned} } list()), 0,
+   'the list shows no pinned profile');
 
 
 sub curl {

@@ -132,7 +132,7 @@ my ($worker) = $t->worker_pids();
 is(listed(), @kinds + @archives + 1, 'all profiles are listed');
 
 is_deeply([ map { failed($_, opened($_, '.json'), 'an archive') } @archives ],
-          [], 'archives that are damaged in themselves');
+          [], 'damaged archives are reported');
 
 damage();
 
@@ -161,7 +161,8 @@ for my $kind (@kinds) {
 }
 
 is_deeply(\@wrong, [], 'damaged profiles are reported as damaged');
-is_deeply([ map { failed_again($_) } @kinds ], [], 'once, and then are gone');
+is_deeply([ map { failed_again($_) } @kinds ], [],
+          'a damaged profile is reported once, and then removed');
 
 sub failed_again {
     my ($kind) = @_;
@@ -169,16 +170,18 @@ sub failed_again {
     return $r->status() eq '404' ? () : "$kind: " . $r->status();
 }
 
-is(listed(), @archives + 1, 'the list has the others');
-is(http_get("/-/profile/p/$whole.json")->status(), 200, 'which are whole');
+is(listed(), @archives + 1, 'the list has the other profiles');
+is(http_get("/-/profile/p/$whole.json")->status(), 200,
+   'the other profiles are complete');
 is(join(' ', $t->worker_pids()), $worker, 'the worker is the same');
 
 my $status = decode_json(http_get('/-/profile/status.json')->body());
-is($status->{store}{torn}, scalar @kinds, 'the status page counts them');
+is($status->{store}{torn}, scalar @kinds,
+   'the status page counts damaged profiles');
 like($t->read_log(), qr/\[error\].*the stored profile $id{empty} is damaged/,
-     'the log names them');
+     'the log names damaged profiles');
 ok(wait_for(sub { !grep { -e "$dir/store/$id{$_}" } @kinds }, 20),
-   'their files are removed');
+   'the files of damaged profiles are removed');
 
 
 # a pin that flips, while nginx runs and before it starts: nothing is damaged
@@ -190,23 +193,24 @@ store($pin, sealed($content, id => $pin));
 $t->run();
 ($worker) = $t->worker_pids();
 
-is(pinned($pin), 0, 'a profile that is not pinned');
+is(pinned($pin), 0, 'a profile is not pinned');
 store($pin, changed($t->read_file("store/$pin"), PIN_BIT / 8, 1));
 is(http_get("/-/profile/p/$pin.json")->status(), 200,
-   'opens when the bit of its pin has changed');
-is(pinned($pin), 0, 'and is as it was for this nginx');
+   'the profile opens after the bit of its pin has changed');
+is(pinned($pin), 0, 'this nginx still shows it without a pin');
 
 $t->stop();
 $t->run();
 
-is(pinned($pin), 1, 'the next nginx finds it pinned');
-is(http_get("/-/profile/p/$pin.json")->status(), 200, 'and opens it');
+is(pinned($pin), 1, 'the next nginx shows it with a pin');
+is(http_get("/-/profile/p/$pin.json")->status(), 200,
+   'the next nginx opens it');
 is(http_post("/-/profile/p/$pin/unpin", '',
              headers => [ 'X-Profile-Console: 1' ])->status(), 204,
-   'an operator takes the pin off');
+   'an operator can unpin it');
 is(http_post("/-/profile/p/$pin/delete", '',
              headers => [ 'X-Profile-Console: 1' ])->status(), 204,
-   'and deletes the profile');
+   'an operator can delete it');
 
 
 # a file that is too large to be read
@@ -220,15 +224,17 @@ $t->run();
 truncate("$dir/store/$large", TOO_LARGE) or die "truncate: $!\n";
 
 my $r = http_get("/-/profile/p/$large.json");
-is($r->status(), 500, 'a file of 2.5 GB');
-like($r->body(), qr/is damaged/, 'is damaged');
+is($r->status(), 500, 'a file of 2.5 GB has the status 500');
+like($r->body(), qr/is damaged/, 'this file is reported as damaged');
 
 SKIP: {
     skip 'a sanitizer uses memory of its own', 1 if $t->sanitizers();
-    cmp_ok(process_status($worker, 'VmHWM'), '<', 300_000, 'and is not read');
+    cmp_ok(process_status($worker, 'VmHWM'), '<', 300_000,
+           'this file is not read into memory');
 }
 
-is(join(' ', $t->worker_pids()), $worker, 'the worker is the same');
+is(join(' ', $t->worker_pids()), $worker,
+   'the worker is the same after the large file');
 
 
 # files of other kinds
@@ -241,10 +247,12 @@ $t->run();
 unlink("$dir/store/$large");
 symlink("$dir/store/$whole", "$dir/store/$large") or die "symlink: $!\n";
 
-like(http_get("/-/profile/p/$large.json")->body(), qr/is damaged/, 'a link');
+like(http_get("/-/profile/p/$large.json")->body(), qr/is damaged/,
+     'a symbolic link is reported as damaged');
 is(http_get("/-/profile/p/$whole.json")->status(), 200,
-   'what it points to is whole');
-is(join(' ', $t->worker_pids()), $worker, 'the worker is the same');
+   'the target of the link is complete');
+is(join(' ', $t->worker_pids()), $worker,
+   'the worker is the same after the link');
 
 
 # damaged when nginx starts
@@ -260,11 +268,12 @@ $t->run();
 
 my @late = grep { -e "$dir/store/$id{$_}" } @kinds;
 is_deeply(\@late, [ 'with a changed archive', 'with zeros as a tail' ],
-          'files that are damaged are removed at start');
-ok(!-e "$dir/store/$large", 'one of 2.5 GB, too');
+          'damaged files are removed at start');
+ok(!-e "$dir/store/$large", 'the file of 2.5 GB is removed at start');
 is_deeply([ map { failed($_, opened($_, '.json'), 'late') } @late ], [],
-          'those with damaged archives when they are opened');
-is(http_get("/-/profile/p/$whole.json")->status(), 200, 'others are there');
+          'damaged archives are reported when they are opened');
+is(http_get("/-/profile/p/$whole.json")->status(), 200,
+   'other profiles are complete after the start');
 
 
 sub damage {

@@ -61,27 +61,28 @@ my @ids = record(200);
 my $found = ProfileTest::Store::read_store("$dir/disk/store");
 my ($bytes, $files) = ProfileTest::Store::store_size("$dir/disk/store");
 
-cmp_ok(scalar @ids, '==', 200, 'all say that they are recorded');
+cmp_ok(scalar @ids, '==', 200, 'all responses have a profile id');
 cmp_ok($files * 4096, '>', DISK / 2, "the disk is in use: $bytes");
-is(scalar(grep { $_->{error} } values %$found), 0, 'all are whole');
-is($files, scalar keys %$found, 'nothing unfinished is left');
-ok($found->{$ids[-1]}, 'the newest one is there');
-ok(!$found->{$ids[0]}, 'the oldest one is gone');
+is(scalar(grep { $_->{error} } values %$found), 0, 'all files are complete');
+is($files, scalar keys %$found, 'no unfinished file remains');
+ok($found->{$ids[-1]}, 'the newest profile is stored');
+ok(!$found->{$ids[0]}, 'the oldest profile is removed');
 is(scalar(grep { !$found->{$_} } @ids[-($files - 2) .. -1]), 0,
-   'it is the oldest ones that went');
+   'only the oldest profiles are removed');
 
 my @lines = grep { /\[error\]/ } split(/\n/, $t->read_log());
 my $said = qr{the disk of "\Q$dir\E/disk/store" is full, \d+ profiles were }
            . qr{removed, the new one was stored, \d+ more not logged};
 my @full = grep { /$said/ } @lines;
 
-cmp_ok(scalar @full, '>=', 1, 'the log says so');
-is(scalar @full, scalar @lines, 'and nothing else');
-cmp_ok(scalar @full, '<=', 2 * (time() - $^T + 1), 'in a line a second');
+cmp_ok(scalar @full, '>=', 1, 'the log has the full disk');
+is(scalar @full, scalar @lines, 'the log has no other messages');
+cmp_ok(scalar @full, '<=', 2 * (time() - $^T + 1),
+       'the log has at most two messages in a second');
 
 my $evicted = stat_of('evicted');
-cmp_ok($evicted, '>', 50, 'those that went are counted');
-is(stat_of('failed'), 0, 'none has failed');
+cmp_ok($evicted, '>', 50, 'the removed profiles are counted');
+is(stat_of('failed'), 0, 'no profile has failed');
 
 
 # full of others' files: the profiles that there are make room
@@ -89,8 +90,10 @@ is(stat_of('failed'), 0, 'none has failed');
 fill();
 my @more = record(5);
 $found = ProfileTest::Store::read_store("$dir/disk/store");
-ok($found->{$more[-1]}, 'a new one, on a disk that others have filled');
-is(scalar(grep { $_->{error} } values %$found), 0, 'all are whole');
+ok($found->{$more[-1]},
+   'a new profile is stored after other programs filled the disk');
+is(scalar(grep { $_->{error} } values %$found), 0,
+   'all files are still complete');
 
 
 # and without files of others
@@ -100,25 +103,27 @@ http("DELETE /-/profile/p/$_ HTTP/1.1\r\nHost: localhost\r\n"
      . "Connection: close\r\nX-Profile-Console: 1\r\n\r\n") for keys %$found;
 ok(wait_for(sub {
     !(ProfileTest::Store::store_size("$dir/disk/store"))[0]
-}), 'all are deleted');
+}), 'all profiles can be deleted');
 fill();
 
 my $r = http_get('/file?performance_bar=record');
-is($r->body(), "file\n", 'nothing can be stored: the response is the same');
+is($r->body(), "file\n",
+   'if nothing can be stored, a recorded response is the same');
 
 $r = http_get('/file?performance_bar=flamegraph');
-is($r->status(), 200, 'so is the flamegraph');
+is($r->status(), 200, 'if nothing can be stored, a flamegraph is sent');
 is($r->header('X-Profile-Dropped'), 'the store failed, see the error log',
-   'which says that it is not stored');
+   'a header says that the store failed');
 like($t->read_log(), qr/is full, 0 profiles were removed, the new one was not /,
-     'the log says why');
+     'the log has the number of removed profiles');
 is((ProfileTest::Store::store_size("$dir/disk/store"))[1], 0,
-   'nothing unfinished is left');
-cmp_ok(stat_of('failed'), '>=', 1, 'it is counted');
+   'no unfinished file remains after the failure');
+cmp_ok(stat_of('failed'), '>=', 1, 'the failure is counted');
 
 unlink("$dir/disk/others");
 my ($again) = record(1);
-ok(wait_for(sub { -e "$dir/disk/store/$again" }), 'there is room again');
+ok(wait_for(sub { -e "$dir/disk/store/$again" }),
+   'a profile is stored when the disk has space again');
 
 
 # all that is left of the disk

@@ -278,55 +278,67 @@ for my $case ([ $T, '' ],
 
     $name =~ s/([^ -~])/sprintf('\x%02x', ord($1))/ge;
 
-    is(line_of("/without/?$sent"), "GET /without/$left", "unparsed: $name");
-    is(line_of("/with/?$sent"), "GET /uri/$left", "arguments: $name");
+    is(line_of("/without/?$sent"), "GET /without/$left",
+       "the unparsed URI has no trigger: $name");
+    is(line_of("/with/?$sent"), "GET /uri/$left",
+       "the parsed URI has no trigger: $name");
 }
 
 is(line_of("/without/%2e/a%20b/..//%41?$T&a=1"),
-   'GET /without/%2e/a%20b/..//%41?a=1', 'the path is as it was sent');
+   'GET /without/%2e/a%20b/..//%41?a=1',
+   'the unparsed path stays as it was sent');
 is(line_of("/with//a%20b/../%41/b?$T&a=1"), 'GET /uri/A/b?a=1',
-   'the path is as nginx makes it');
+   'the parsed path stays as nginx normalizes it');
 
 
 # ways to an upstream
 
-is(line_of("/variable/?a=1&$T"), 'GET /variable/?a=1', 'a variable');
-is(line_of("/args/?$T"), 'GET /uri', '$is_args, nothing remains');
-is(line_of("/args/?$T&a=1"), 'GET /uri?a=1', '$is_args');
-is(line_of("/rewrite/x?$T&a=1"), 'GET /without/x?r=1&a=1', 'rewrite');
-is(line_of("/break/x?$T&a=1"), 'GET /x?a=1', 'rewrite, break');
-is(line_of("/try/x?$T&a=1"), 'GET /without/?a=1', 'try_files');
-is(line_of("/error/x?$T&a=1"), 'GET /error/x?a=1', 'error_page');
+is(line_of("/variable/?a=1&$T"), 'GET /variable/?a=1',
+   'a proxy_pass with variables has no trigger');
+is(line_of("/args/?$T"), 'GET /uri',
+   '$is_args is empty if no arguments remain');
+is(line_of("/args/?$T&a=1"), 'GET /uri?a=1',
+   '$is_args is set if arguments remain');
+is(line_of("/rewrite/x?$T&a=1"), 'GET /without/x?r=1&a=1',
+   'a rewrite has no trigger');
+is(line_of("/break/x?$T&a=1"), 'GET /x?a=1',
+   'a rewrite with "break" has no trigger');
+is(line_of("/try/x?$T&a=1"), 'GET /without/?a=1', 'try_files has no trigger');
+is(line_of("/error/x?$T&a=1"), 'GET /error/x?a=1',
+   'error_page has no trigger');
 is(line_of("/auth/x?$T&a=1", qr{GET /auth-}), 'GET /auth-upstream',
-   'auth_request');
+   'a request of auth_request has no trigger');
 is(line_of("/mirror/x?$T&a=1", qr{GET /mirrored}), 'GET /mirrored/mirror/x?a=1',
-   'mirror');
+   'a request of mirror has no trigger');
 
 like(request_of("/auth/x?$T&a=1", qr{GET /auth-}),
      qr{^X-Original-URI: /auth/x\?a=1\r$}m,
-     'auth_request, $request_uri');
-like(request_of("/ssi/ssi.txt?$T&a=1"), qr{^GET /without/ssi\?a=1 }, 'ssi');
+     '$request_uri in auth_request has no trigger');
+like(request_of("/ssi/ssi.txt?$T&a=1"), qr{^GET /without/ssi\?a=1 },
+     'a request of SSI has no trigger');
 
 for my $method (qw/ HEAD POST PUT /) {
     is(line_of("$method /without/?$T&a=1"), "$method /without/?a=1",
-       "method $method");
+       "a request with the method $method has no trigger");
 }
 
 # $request is what the client sent
 
 like(request_of("/request/?$T&a=1"),
      qr{^X-Request: GET /request/\?\Q$T\E&a=1 HTTP/1\.1\r$}m,
-     '$request keeps it');
+     '$request keeps the trigger');
 
 
 # other protocols
 
 is(scgi_of('on', "/scgi/?$T&a=1", 'X-Profile: nonsense', 'X-A: 1'),
-   scgi_of('without', '/scgi/?a=1', 'X-A: 1'), 'scgi');
+   scgi_of('without', '/scgi/?a=1', 'X-A: 1'),
+   'SCGI gets the same parameters as without a trigger');
 is(scgi_of('on', "/scgi/?$T"), scgi_of('without', '/scgi/'),
-   'scgi, nothing remains');
+   'SCGI gets no arguments if none remain');
 is(scgi_of('on', '/scgi/?a=1', 'X-Profile: flamegraph'),
-   scgi_of('without', '/scgi/?a=1'), 'scgi, header');
+   scgi_of('without', '/scgi/?a=1'),
+   'SCGI gets the same headers as without a trigger');
 
 
 # caches: one entry for a request with and without the trigger
@@ -366,15 +378,15 @@ SKIP: {
     });
 
     is(join(' ', sort map { /^(\w+)/ } @seen),
-       'access body content header log rewrite', 'lua, phases');
+       'access body content header log rewrite', 'Lua runs in all phases');
     is(join("\n", grep { /performance|profile/i } @seen), '',
-       'lua sees no trigger');
+       'Lua does not see the trigger');
     is(scalar(grep { /^\w+ a=1 \/lua\/\?a=1 / } @seen), 6,
-       'lua sees the rest');
+       'Lua sees the other arguments');
 
     like(request_of("/lua-set/?a=1&$T", undef, 'X-Profile: x'),
          qr{^GET /lua-set/\?from=lua&a=1 (?!.*performance|.*X-Profile)}s,
-         'what lua sets gets to the upstream');
+         'arguments that Lua sets reach the upstream');
 }
 
 SKIP: {
@@ -385,8 +397,8 @@ SKIP: {
     my ($seen) = $t->read_log() =~ /SEEN: (content .*"a".*) \.(?:[, ]|$)/m;
 
     like($seen, qr/^content a=1 \/js\/\?a=1 \{"a":"1"\} Host,.*X-A/,
-         'js sees the rest');
-    unlike($seen, qr/performance|profile/i, 'js sees no trigger');
+         'njs sees the other arguments');
+    unlike($seen, qr/performance|profile/i, 'njs does not see the trigger');
 }
 
 $t->stop();
@@ -395,7 +407,8 @@ my $log = $t->read_file('seen.log');
 my ($seen) = $log =~ m{^(/seen\|.*)$}m;
 
 is($seen, '/seen|x=1|x=1|?|/seen?x=1|-|-|1|-|x=1 /seen?x=1 |x=1 /seen?x=1 |-|'
-          . "GET /seen?x=1&$T&profile_mode=cpu HTTP/1.1|", 'variables');
+          . "GET /seen?x=1&$T&profile_mode=cpu HTTP/1.1|",
+   'variables do not contain the trigger');
 
 ($seen) = $log =~ m{^(/seen-header\|.*)$}m;
 
@@ -403,14 +416,14 @@ is($seen, '/seen-header|x=1&profile_mode=cpu|x=1&profile_mode=cpu|?|'
           . '/seen-header?x=1&profile_mode=cpu|-|cpu|1|-|'
           . 'x=1&profile_mode=cpu /seen-header?x=1&profile_mode=cpu |' x 2
           . '-|GET /seen-header?x=1&profile_mode=cpu HTTP/1.1|',
-   'variables, a header leaves the arguments alone');
+   'a trigger header does not change the arguments');
 
 for my $cache (qw/ cache cache-uri cache-request-uri cache-header /) {
     for my $n (1, 2) {
         my @status = $log =~ m{^/$cache/$n\|.*\|([A-Z]+)\|GET}mg;
 
         is("@status", join(' ', ('MISS', ('HIT') x (3 - $n)) x 2),
-           "/$cache/$n, one entry with and without a trigger");
+           "/$cache/$n has one entry for requests with and without a trigger");
     }
 }
 

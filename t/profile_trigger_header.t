@@ -175,9 +175,10 @@ $t->run();
 
 # what it may say
 
-is(got('on', '/a', 'X-Profile: flamegraph'), 'wall speedscope 1000', 'header');
+is(got('on', '/a', 'X-Profile: flamegraph'), 'wall speedscope 1000',
+   'a header may be a trigger');
 is(got('on', '/a', 'x-pRofIle: flamegraph'), 'wall speedscope 1000',
-   'case of the name');
+   'the case of the header\'s name does not matter');
 
 for my $case ([ '; mode=cpu', 'cpu speedscope 1000' ],
               [ ';mode=cpu', 'cpu speedscope 1000' ],
@@ -194,32 +195,37 @@ for my $case ([ '; mode=cpu', 'cpu speedscope 1000' ],
 {
     my ($params, $want) = @$case;
     is(got('on', '/a', "X-Profile: flamegraph$params"), $want,
-       "parameters: $params");
+       "a header may have parameters: $params");
 }
 
 is(got('on', '/return/', 'X-Profile: flamegraph'), 'wall speedscope 1000',
-   'an answer of the rewrite phase');
+   'a response of the rewrite phase is profiled');
 
 for my $method (qw/ HEAD POST X /) {
     my $r = http("$method /return/ HTTP/1.1\r\nHost: on\r\n"
                  . "Connection: close\r\nX-Profile: flamegraph\r\n\r\n");
 
-    is($r->header('X-Profiled-Status'), 201, "method $method");
+    is($r->header('X-Profiled-Status'), 201,
+       "a request with the method $method is profiled");
 }
 
 is(http("GET /a HTTP/1.0\r\nX-Profile: flamegraph\r\n\r\n")
-   ->header('X-Profiled-Status'), 200, 'the only header');
+   ->header('X-Profiled-Status'), 200, 'the trigger may be the only header');
 
 
 # headers that are not a trigger
 
-is(got('on', '/a'), 'none', 'no header');
-is(got('on', '/a', 'X-Profiles: flamegraph'), 'none', 'another header');
-is(got('on', '/a', 'X-Flame: flamegraph'), 'none', 'of another server');
-is(got('on', '/a', 'X_Profile: flamegraph'), 'none', 'underscore');
-is(got('on', '/a', 'Cookie: X-Profile=flamegraph'), 'none', 'cookie');
+is(got('on', '/a'), 'none', 'a request without headers is not profiled');
+is(got('on', '/a', 'X-Profiles: flamegraph'), 'none',
+   'a header with a longer name is no trigger');
+is(got('on', '/a', 'X-Flame: flamegraph'), 'none',
+   'the header of another server is no trigger');
+is(got('on', '/a', 'X_Profile: flamegraph'), 'none',
+   'a header with an underscore is no trigger');
+is(got('on', '/a', 'Cookie: X-Profile=flamegraph'), 'none',
+   'a cookie with the name of the header is no trigger');
 is(got('other', '/off', 'X-Profile: flamegraph'), 'none',
-   'of another server, there');
+   'a server with another header ignores this one');
 
 
 # both: the query counts, and neither gets to the application
@@ -228,28 +234,30 @@ my $arg = 'performance_bar=flamegraph';
 
 is(got('on', "/a?$arg&profile_frequency=5",
        'X-Profile: flamegraph; frequency=6'), 'wall speedscope 5',
-   'query and header');
+   'parameters of the query precede those of the header');
 is(got('on', "/a?$arg", 'X-Profile: nonsense'), 'wall speedscope 1000',
-   'query and a wrong header');
+   'a trigger in the query precedes a wrong header');
 is(got('on', '/a?profile_frequency=5', 'X-Profile: flamegraph; frequency=6'),
-   'wall speedscope 6', "a header does not take the query's parameters");
+   'wall speedscope 6', "a header ignores the parameters of the query");
 
 
 # which location decides
 
-is(got('where', '/on', 'X-Profile: flamegraph'), 'wall speedscope 1000', 'on');
+is(got('where', '/on', 'X-Profile: flamegraph'), 'wall speedscope 1000',
+   'a location may permit the header');
 is(got('where', '/off-on/', 'X-Profile: flamegraph'), 'wall speedscope 1000',
-   'from off to on');
+   'the second location may permit the header');
 is(got('where', '/off-off-on/', 'X-Profile: flamegraph'),
-   'wall speedscope 1000', 'from off to off to on');
+   'wall speedscope 1000', 'the third location may permit the header');
 is(got('where', '/refused-on/', 'X-Profile: flamegraph'),
-   'wall speedscope 1000', 'from a condition that is false to on');
+   'wall speedscope 1000',
+   'a location after a refused condition may permit the header');
 is(got('where', '/on-off/', 'X-Profile: flamegraph'), 'none',
-   'from on to off');
+   'the second location may refuse the header');
 is(got('where', '/off-on-off/', 'X-Profile: flamegraph'), 'none',
-   'from off to on to off');
+   'the third location may refuse the header');
 is(got('where', '/on-refused/', 'X-Profile: flamegraph'), 'none',
-   'from on to a condition that is false');
+   'a condition in the second location may refuse the header');
 
 
 # Where it is not permitted, the upstream gets all headers, in their places.
@@ -270,7 +278,7 @@ for my $n (0, 1, 2, 18, 19, 20, 21, 39, 40, 41) {
         for my $uri ($n == 2 ? sort keys %ends : '/refused/') {
             is(upstream('where', $uri, @headers),
                upstream('without', $ends{$uri}, @headers),
-               "$uri, header $at of $n is put back");
+               "$uri gets header $at of $n back");
         }
     }
 }
@@ -303,14 +311,14 @@ is(permitted("/permitted/?x=y&$arg", @both),
 
 is(upstream('other', '/x', 'X-1: 1', 'X-Profile: flamegraph', 'X-2: 2'),
    upstream('without', '/x', 'X-1: 1', 'X-Profile: flamegraph', 'X-2: 2'),
-   "another server's header remains");
+   "the header of another server remains");
 
 
 # it is out while the upstream is asked, and in where it is not permitted
 
 like(get('where', '/shown/x', 'X-Profile: flamegraph', 'X-1: 1')->body(),
      qr/^X-Profile: flamegraph\r\nX-1: 1\r\n/m,
-     'put back for an error page elsewhere');
+     'an error page elsewhere gets the header back');
 
 
 # Lua changes the headers meanwhile
@@ -323,20 +331,20 @@ SKIP: {
     my $got = upstream('where', '/lua-add-refused/', @headers);
 
     is(join(' ', $got =~ /^(X-[\w-]+):/mg), 'X-1 X-2 X-Added X-Profile',
-       'put back after a header was added');
+       'the header returns after another one was added');
 
     $got = upstream('where', '/lua-remove-refused/', @headers);
 
     is(join(' ', $got =~ /^(X-[\w-]+):/mg), 'X-1 X-Profile',
-       'put back after a header was removed');
+       'the header returns after another one was removed');
 
     $got = upstream('where', '/lua-add-refused/', 'X-Profile: flamegraph');
 
     is(join(' ', $got =~ /^(X-[\w-]+):/mg), 'X-Added X-Profile',
-       'put back beside one that was added');
+       'the header returns beside one that was added');
 
     like(upstream('where', '/lua-see/', @headers), qr/^X-Seen: no\r$/m,
-         'a condition is tried with the header taken out');
+         'a condition does not see the header');
 }
 
 
@@ -344,8 +352,8 @@ $t->stop();
 
 my $log = $t->read_file('seen.log');
 
-like($log, qr{^/a "-"$}m, 'variable, taken out');
-unlike($log, qr{^/a "f}m, 'variable, never seen');
+like($log, qr{^/a "-"$}m, 'the variable of the header is empty');
+unlike($log, qr{^/a "f}m, 'the variable of the header never has a value');
 
 
 sub get {
