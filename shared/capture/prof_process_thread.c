@@ -432,11 +432,7 @@ prof_thread_set(prof_thread_t *t)
 
     t->paced = t->main && prof_process.paced;
     t->period = period;
-
-    /* an expiration of the CPU timer is no interrupt, so it has no stack of
-       the kernel */
-
-    t->coarse = (period >= prof_process.tick && t->kernel == NULL);
+    t->coarse = (period >= prof_process.tick);
 
     clock = t->paced ? prof_clock(CLOCK_MONOTONIC) - t->idle
                      : prof_thread_cpu(t) - t->idle_cpu;
