@@ -57,6 +57,11 @@ prof_kernel_symbols_read(prof_kernel_symbols_t *syms, int fd)
         n += prof_kernel_line(&p, &syms->symbols[n]);
     }
 
+    if (n == 0) {
+        prof_kernel_symbols_free(syms);
+        return PROF_ERROR;
+    }
+
     qsort(syms->symbols, n, sizeof(prof_kernel_symbol_t), prof_kernel_cmp);
 
     for (i = 0; i < n; i++) {
@@ -66,7 +71,7 @@ prof_kernel_symbols_read(prof_kernel_symbols_t *syms, int fd)
 
     syms->n = n;
 
-    return n ? PROF_OK : PROF_ERROR;
+    return PROF_OK;
 }
 
 
