@@ -239,10 +239,10 @@ void ngx_http_profile_share_order(ngx_http_profile_message_t *m, int fd);
 void ngx_http_profile_share_cancel(ngx_http_profile_message_t *m);
 
 
-/* ngx_http_profile_scope.c: the location and the trace of samples */
+/* ngx_http_profile_labels.c: the location and the trace of samples */
 
-ngx_int_t ngx_http_profile_scope_begin(ngx_uint_t traced);
-void ngx_http_profile_scope_end(ngx_uint_t traced);
+ngx_int_t ngx_http_profile_labels_begin(ngx_uint_t traced);
+void ngx_http_profile_labels_end(ngx_uint_t traced);
 
 
 /* ngx_http_profile_asker.c: the asker's part */

@@ -202,7 +202,7 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
 
     share->located = share->armed
                      && (m->conf.mode == PROF_MODE_WALL || share->traced)
-                     && ngx_http_profile_scope_begin(share->traced) == NGX_OK;
+                     && ngx_http_profile_labels_begin(share->traced) == NGX_OK;
 
     rc = prof_process_start(share->capture, share->armed, &err);
 
@@ -429,7 +429,7 @@ ngx_http_profile_share_disarm(ngx_http_profile_share_t *share)
 {
     if (share->located) {
         share->located = 0;
-        ngx_http_profile_scope_end(share->traced);
+        ngx_http_profile_labels_end(share->traced);
     }
 
     if (share->armed) {

@@ -108,7 +108,7 @@ ngx_int_t ngx_http_profile_state_read(ngx_uint_t worker, uint64_t since,
     ngx_http_profile_state_t *state);
 
 
-/* ngx_http_profile_scope.c */
+/* ngx_http_profile_labels.c */
 
 /* number of captures in this worker that need the location of each turn */
 extern ngx_uint_t  ngx_http_profile_nlocated;

@@ -227,7 +227,7 @@ void prof_process_busy(void);
  * Sets the label "location" of the main thread's next samples.  NULL: no label.
  * The text must remain until the process ends.
  */
-void prof_process_scope(const char *scope);
+void prof_process_location(const char *location);
 
 /*
  * prof_process_traces() adds the labels "trace_id" and "span_id" to samples of

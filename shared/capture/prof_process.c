@@ -323,11 +323,11 @@ prof_process_finish(prof_capture_t *c, const char *title)
 static uint32_t
 prof_process_labels(const prof_capture_t *c, prof_profile_t *p, uint32_t label)
 {
-    uint32_t  set, mask, thread, scope, trace;
+    uint32_t  set, mask, thread, location, trace;
 
     mask = (1 << PROF_LABEL_BITS) - 1;
     thread = (label & mask) - PROF_FRAME_FIXED;
-    scope = (label >> PROF_LABEL_BITS & mask) - PROF_FRAME_FIXED;
+    location = (label >> PROF_LABEL_BITS & mask) - PROF_FRAME_FIXED;
     trace = label >> PROF_LABEL_TRACE;
     set = PROF_NONE;
 
@@ -336,8 +336,8 @@ prof_process_labels(const prof_capture_t *c, prof_profile_t *p, uint32_t label)
                                   NULL);
     }
 
-    if (scope < c->nnames) {
-        set = prof_profile_labels(p, set, "location", c->names[scope].text,
+    if (location < c->nnames) {
+        set = prof_profile_labels(p, set, "location", c->names[location].text,
                                   NULL);
     }
 
@@ -346,10 +346,10 @@ prof_process_labels(const prof_capture_t *c, prof_profile_t *p, uint32_t label)
 
 
 void
-prof_process_scope(const char *scope)
+prof_process_location(const char *location)
 {
     if (prof_process.main) {
-        prof_process.main->scope = scope;
+        prof_process.main->location = location;
     }
 }
 

@@ -122,7 +122,7 @@ struct prof_thread_s {
     uint64_t              cpu_due;      /* CPU clock of a thread that woke */
     int                   paced;        /* set by the main thread */
     int                   coarse;       /* ticks are enough for the period */
-    const char           *scope;        /* location of the samples, or NULL */
+    const char           *location;     /* of its samples, or NULL */
     int                   traced;       /* "trace" is valid */
     prof_trace_t          trace;
     uint64_t              period;       /* ns, of the highest frequency */
@@ -223,7 +223,7 @@ void prof_process_named(prof_process_capture_t *slot, uint32_t type,
 
 /* returns the "labels" of entries: one or two names of the capture */
 uint32_t prof_process_label(prof_process_capture_t *slot,
-    const prof_thread_t *t, const char *scope);
+    const prof_thread_t *t, const char *location);
 
 
 /*

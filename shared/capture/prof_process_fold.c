@@ -166,7 +166,7 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
 
     e.node = mark->node;
     e.kind = PROF_ENTRY_SAMPLE;
-    e.labels = prof_process_label(slot, t, rec->scope);
+    e.labels = prof_process_label(slot, t, rec->location);
     e.count = 1;
 
     if (c->traces) {
@@ -365,14 +365,14 @@ prof_process_named(prof_process_capture_t *slot, uint32_t type,
 
 uint32_t
 prof_process_label(prof_process_capture_t *slot, const prof_thread_t *t,
-    const char *scope)
+    const char *location)
 {
     uint32_t  label;
 
     label = prof_capture_name(slot->capture, t->name, strlen(t->name));
 
-    if (scope) {
-        label |= prof_capture_name(slot->capture, scope, strlen(scope))
+    if (location) {
+        label |= prof_capture_name(slot->capture, location, strlen(location))
                  << PROF_LABEL_BITS;
     }
 

@@ -174,7 +174,7 @@ prof_thread_take(prof_thread_t *t, const ucontext_t *uc, uint64_t start,
     rec->cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID) - t->idle_cpu;
     rec->state = state;
     rec->dropped = t->stats.lost_ring;
-    rec->scope = t->scope;
+    rec->location = t->location;
     rec->trace = t->traced ? t->trace : prof_thread_no_trace;
 
     /* the main thread may renew the tables at the same time */

@@ -83,7 +83,7 @@ prof_thread_open(int tid)
     t->due = 0;
     t->idle = 0;
     t->idle_cpu = 0;
-    t->scope = NULL;
+    t->location = NULL;
     t->traced = 0;
     t->stack.start = 0;
     t->stack.end = 0;

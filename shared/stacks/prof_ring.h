@@ -47,7 +47,7 @@ typedef struct {
     uint64_t      wall;         /* clocks at the sample */
     uint64_t      cpu;
     uint64_t      dropped;      /* earlier records that were dropped */
-    const char   *scope;        /* as prof_process_scope() set it */
+    const char   *location;     /* as prof_process_location() set it */
     prof_trace_t  trace;        /* as prof_process_trace() set it */
     uintptr_t     pcs[];
 } prof_record_t;

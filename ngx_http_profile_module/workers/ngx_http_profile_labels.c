@@ -12,7 +12,7 @@
 #include "workers/ngx_http_profile_asker.h"
 
 
-static void ngx_http_profile_scope(ngx_http_request_t *r);
+static void ngx_http_profile_labels(ngx_http_request_t *r);
 
 
 /* the number of captures with locations, and of those with traces */
@@ -24,13 +24,13 @@ static ngx_uint_t  ngx_http_profile_ntraced;
 /* called when code of the request begins to run; NULL: of no request */
 
 static void
-ngx_http_profile_scope(ngx_http_request_t *r)
+ngx_http_profile_labels(ngx_http_request_t *r)
 {
     prof_trace_t               trace;
     ngx_http_core_loc_conf_t  *clcf;
 
     if (r == NULL) {
-        prof_process_scope(NULL);
+        prof_process_location(NULL);
         prof_process_trace(NULL);
         return;
     }
@@ -39,7 +39,7 @@ ngx_http_profile_scope(ngx_http_request_t *r)
 
     /* texts of the configuration are null-terminated */
 
-    prof_process_scope(clcf->name.len ? (char *) clcf->name.data : NULL);
+    prof_process_location(clcf->name.len ? (char *) clcf->name.data : NULL);
 
     if (ngx_http_profile_ntraced) {
         prof_process_trace(ngx_http_profile_trace(r, &trace) == NGX_OK
@@ -49,7 +49,7 @@ ngx_http_profile_scope(ngx_http_request_t *r)
 
 
 ngx_int_t
-ngx_http_profile_scope_begin(ngx_uint_t traced)
+ngx_http_profile_labels_begin(ngx_uint_t traced)
 {
     if (ngx_http_profile_arm_sampler(PROF_FREQUENCY_MAX) != NGX_OK) {
         return NGX_ERROR;
@@ -57,7 +57,7 @@ ngx_http_profile_scope_begin(ngx_uint_t traced)
 
     ngx_http_profile_ntraced += traced;
     ngx_http_profile_nlocated++;
-    ngx_http_profile_observers.running = ngx_http_profile_scope;
+    ngx_http_profile_observers.running = ngx_http_profile_labels;
     ngx_http_profile_all++;
 
     return NGX_OK;
@@ -65,7 +65,7 @@ ngx_http_profile_scope_begin(ngx_uint_t traced)
 
 
 void
-ngx_http_profile_scope_end(ngx_uint_t traced)
+ngx_http_profile_labels_end(ngx_uint_t traced)
 {
     ngx_http_profile_ntraced -= traced;
     ngx_http_profile_nlocated--;
