@@ -111,7 +111,7 @@ for my $uri (qw{ /buffered/wait=10/ /direct/wait=10/ }) {
                       . '&profile_format=speedscope', 'x' x 100000);
 
     $p = ProfileTest::Profile->new($r)->profile('wall');
-    is(join(' ', map { count($p, qr/(?:^|;)$_$/) }
+    is(join(' ', map { count($p, qr/(?:^|;)$_(?:;|$)/) }
             'upstream: create request', 'upstream: process header',
             'upstream: input filter init', 'upstream: input filter',
             'upstream: finalize', 'request body filters'), '1 1 1 1 1 1',
@@ -120,10 +120,10 @@ for my $uri (qw{ /buffered/wait=10/ /direct/wait=10/ }) {
 }
 
 $p = profile_get('/cached')->profile('wall');
-is(count($p, qr/upstream: create key$/), 1, 'the key of a cache');
+is(count($p, qr/upstream: create key(?:;|$)/), 1, 'the key of a cache');
 
 $p = profile_get('/retried')->profile('wall');
-is(count($p, qr/upstream: reinit request$/), 1, 'another try');
+is(count($p, qr/upstream: reinit request(?:;|$)/), 1, 'another try');
 is(count($p, qr/upstream first byte \S+ \(try 2\)$/), 1, 'by its number');
 
 $p = profile_get('/none')->profile('wall');
@@ -169,6 +169,7 @@ sub closes {
 }
 
 
+# 1 if a stack matches; a span ends a stack, unless a sample hit its callback
 sub count {
     my ($p, $re) = @_;
     return (grep { join(';', @{$_->[0]}) =~ $re } $p->stacks()) ? 1 : 0;
