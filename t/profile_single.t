@@ -172,6 +172,37 @@ for my $round (@rounds) {
        "$what: the next one, too");
 }
 
+# a configuration without "http"
+
+configure($http, $server, $lua);
+my $before = reloads();
+kill 'HUP', $t->{pid};
+ok(wait_for(sub { reloads() > $before }), 'a reload: everything');
+
+http_get('/stalls?performance_bar=flamegraph', socket => $s, keepalive => 1,
+         start => 1);
+select undef, undef, undef, 0.1;
+
+$before = reloads();
+$t->write_file_expand('nginx.conf', <<'EOF2');
+%%MODULES%%
+%%GLOBALS%%
+master_process off;
+events {
+}
+EOF2
+kill 'HUP', $t->{pid};
+ok(wait_for(sub { reloads() > $before }), 'a reload: no "http"');
+
+like(http_end($s)->body(), qr/^stalled$|"profile_info"/,
+     'no "http": the request is answered');
+like(http_get('/-/profile/status.json', socket => $s, keepalive => 1)
+         ->status(), qr/^(?:200|503)$/, 'no "http": the status');
+is(http_get('/lua?performance_bar=flamegraph', socket => $s, keepalive => 1)
+       ->status(), 200, 'no "http": a capture');
+is(http_get('/page', socket => $s, keepalive => 1)->body(), "page\n",
+   'no "http": the next one');
+
 ok(kill(0, $t->{pid}), 'the process lives');
 
 
