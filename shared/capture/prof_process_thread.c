@@ -432,10 +432,7 @@ prof_thread_set(prof_thread_t *t)
 
     t->paced = t->main && prof_process.paced;
     t->period = period;
-
-    /* expirations of the CPU timer have no stack of the kernel */
-
-    t->coarse = (period >= prof_process.tick && !(t->main && t->kernel));
+    t->coarse = (period >= prof_process.tick);
 
     clock = t->paced ? prof_clock(CLOCK_MONOTONIC) - t->idle
                      : prof_thread_cpu(t) - t->idle_cpu;
