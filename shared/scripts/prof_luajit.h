@@ -139,11 +139,12 @@ typedef struct {
 /* a function that compiled code runs */
 
 typedef struct {
-    uintptr_t  trace;           /* GCtrace */
-    uintptr_t  map;             /* the snapshot's entries */
-    uint32_t   n;
-    uint32_t   slot;            /* of the function's base; 2: it has a frame */
-    uintptr_t  pc;              /* after the instruction that runs; 0: it is
+    prof_walk_t  *w;
+    uintptr_t     trace;        /* GCtrace */
+    uintptr_t     map;          /* the snapshot's entries */
+    uint32_t      n;
+    uint32_t      slot;         /* of the function's base; 2: it has a frame */
+    uintptr_t     pc;           /* after the instruction that runs; 0: it is
                                    not known */
 } prof_luajit_snap_t;
 
@@ -165,10 +166,29 @@ extern prof_luajit_t  prof_luajit;
 int prof_luajit_frame(prof_walk_t *w);
 
 /*
- * The key of a function in Lua whose bytecode is at bc, and which runs the
- * instruction before pc (0: unknown).  Context: signal handler.
+ * Whether the memory from addr to addr + size can be read: asks the kernel once
+ * for each page of a walk, as long as the walk has looks left.  Objects of Lua
+ * belong to the interrupted thread, so no page goes away during the walk.
+ * Context: signal handler.
  */
-uintptr_t prof_luajit_key(uintptr_t bc, uintptr_t pc, prof_stats_t *st);
+int prof_luajit_readable(prof_walk_t *w, uintptr_t addr, size_t size);
+
+/*
+ * Whether there is a function, in any language; a function in Lua; a function
+ * in Lua that contains the instruction before pc; the bytecode of a function.
+ * All that these structures consist of can be read then.  Context: signal
+ * handler.
+ */
+int prof_luajit_is_function(prof_walk_t *w, uintptr_t fn);
+int prof_luajit_is_lua(prof_walk_t *w, uintptr_t fn);
+int prof_luajit_runs(prof_walk_t *w, uintptr_t fn, uintptr_t pc);
+int prof_luajit_is_bytecode(prof_walk_t *w, uintptr_t bc);
+
+/*
+ * The key of a function in Lua whose bytecode, which exists, is at bc, and
+ * which runs the instruction before pc (0: unknown).  Context: signal handler.
+ */
+uintptr_t prof_luajit_key(prof_walk_t *w, uintptr_t bc, uintptr_t pc);
 
 /*
  * The function that the compiled code at pc runs, the bytecode of this function
@@ -176,7 +196,8 @@ uintptr_t prof_luajit_key(uintptr_t bc, uintptr_t pc, prof_stats_t *st);
  * such function.
  * g: global_State.  Context: signal handler.
  */
-int prof_luajit_snap(uintptr_t g, uintptr_t pc, prof_luajit_snap_t *s);
+int prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
+    prof_luajit_snap_t *s);
 uintptr_t prof_luajit_snap_function(const prof_luajit_snap_t *s);
 int prof_luajit_snap_caller(prof_luajit_snap_t *s, uint32_t *again);
 
@@ -225,25 +246,13 @@ prof_luajit_pc(uintptr_t value)
 }
 
 
-/* whether the instruction before pc is in this bytecode */
+/* whether the instruction before pc is in this bytecode, which exists */
 
 static inline int
 prof_luajit_inside(uintptr_t bc, uintptr_t pc)
 {
-    return prof_luajit_u8(bc + LJ_PT_GCT) == LJ_GCT_PROTO && pc > bc
-           && pc <= bc + 4 * (uintptr_t) prof_luajit_u32(bc + LJ_PT_SIZEBC)
-           && (pc & 3) == 0;
-}
-
-
-/* whether a function, which is alive, is in Lua and has that instruction */
-
-static inline int
-prof_luajit_runs(uintptr_t fn, uintptr_t pc)
-{
-    return prof_luajit_u8(fn + LJ_GCT) == LJ_GCT_FUNC
-           && prof_luajit_u8(fn + LJ_FUNC_FFID) == 0
-           && prof_luajit_inside(prof_arch_load(fn + LJ_FUNC_PC), pc);
+    return pc > bc && (pc & 3) == 0
+           && pc - bc <= 4 * (uintptr_t) prof_luajit_u32(bc + LJ_PT_SIZEBC);
 }
 
 

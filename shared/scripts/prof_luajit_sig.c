@@ -18,12 +18,14 @@
  * the C frames finds the registers.  A place is right if the bytecode of its
  * function contains its instruction.
  *
- * Context: signal handler.  Memory that may be gone is probed first.
+ * Context: signal handler.
  */
 
 
 #include "scripts/prof_luajit.h"
 #include "unwind/prof_table.h"
+
+#include <string.h>
 
 
 #if (__x86_64__)
@@ -38,9 +40,6 @@
 /* words that the VM's helpers push at most */
 #define PROF_LUAJIT_HELPER  4
 
-/* a page, for probes */
-#define PROF_LUAJIT_PAGE   4096
-
 
 typedef struct {
     prof_walk_t  *w;
@@ -48,7 +47,6 @@ typedef struct {
     uintptr_t     cframe;
     uintptr_t     low;          /* the Lua stack */
     uintptr_t     high;
-    uintptr_t     probed;       /* a page of it that can be read */
 } prof_luajit_walk_t;
 
 
@@ -97,6 +95,10 @@ prof_luajit_frame(prof_walk_t *w)
 
     known = w->nchains;
     lw.w = w;
+
+    if (known == 0) {
+        memset(w->pages, 0, sizeof(w->pages));
+    }
 
     vm = w->f.pc - w->f.call - prof_luajit.start
          < prof_luajit.end - prof_luajit.start;
@@ -166,6 +168,8 @@ prof_luajit_border(prof_walk_t *w)
 {
     uintptr_t            at, end, pc, target;
     prof_luajit_walk_t   lw;
+
+    lw.w = w;
 
     at = w->f.sp;
     end = at + LJ_CFRAME_SIZE;
@@ -267,8 +271,7 @@ prof_luajit_state(prof_luajit_walk_t *lw, uintptr_t sp)
     state = prof_arch_load(sp + LJ_CFRAME_L);
 
     if (!prof_luajit_pointer(state)
-        || !prof_arch_readable(state)
-        || !prof_arch_readable(state + LJ_L_STACKSIZE)
+        || !prof_luajit_readable(lw->w, state, LJ_L_STACKSIZE + 4)
         || prof_luajit_u8(state + LJ_GCT) != LJ_GCT_THREAD
         || (prof_arch_load(state + LJ_L_CFRAME) & LJ_CFRAME_MASK) != sp)
     {
@@ -290,7 +293,6 @@ prof_luajit_stack(prof_luajit_walk_t *lw)
     lw->low = prof_arch_load(lw->state + LJ_L_STACK);
     size = (size_t) prof_luajit_u32(lw->state + LJ_L_STACKSIZE) * 8;
     lw->high = lw->low + size;
-    lw->probed = 0;
 
     return prof_luajit_pointer(lw->low) && size < LJ_STACK_MAX;
 }
@@ -313,14 +315,14 @@ prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
     g = prof_arch_load(lw->state + LJ_L_GLREF);
 
     if (prof_luajit.trace == 0 || !prof_luajit_pointer(g)
-        || !prof_arch_readable(g + prof_luajit.jit_base)
+        || !prof_luajit_readable(w, g + prof_luajit.jit_base, 8)
         || prof_arch_load(g + prof_luajit.jit_base) == 0)
     {
         return 0;
     }
 
     if (!vm) {
-        return prof_luajit_snap(g, w->f.pc - w->f.call, s);
+        return prof_luajit_snap(w, g, w->f.pc - w->f.call, s);
     }
 
     if (w->f.call) {
@@ -328,7 +330,7 @@ prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
     }
 
     for (i = 0; i < PROF_LUAJIT_HELPER; i++) {
-        if (prof_luajit_snap(g, prof_arch_load(w->f.sp + 8 * i) - 1, s)) {
+        if (prof_luajit_snap(w, g, prof_arch_load(w->f.sp + 8 * i) - 1, s)) {
             return 1;
         }
     }
@@ -358,7 +360,7 @@ prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
         bc = prof_luajit_snap_function(s);
 
         if (bc && !p->again && w->n < w->max) {
-            w->pcs[w->n++] = prof_luajit_key(bc, s->pc, w->st);
+            w->pcs[w->n++] = prof_luajit_key(w, bc, s->pc);
         }
 
         if (!prof_luajit_snap_caller(s, &p->again)) {
@@ -439,7 +441,7 @@ prof_luajit_right(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 
     fn = prof_luajit_function(p->base);
 
-    if (fn == 0 || !prof_arch_readable(fn + LJ_FUNC_PC)) {
+    if (!prof_luajit_is_function(lw->w, fn)) {
         return 0;
     }
 
@@ -456,7 +458,7 @@ prof_luajit_right(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
         return p->pc == bc + 4 || p->pc == pc;
     }
 
-    if (!prof_luajit_pointer(bc) || !prof_arch_readable(bc + LJ_PT_SIZEBC)) {
+    if (!prof_luajit_is_bytecode(lw->w, bc)) {
         return 0;
     }
 
@@ -479,23 +481,15 @@ static int
 prof_luajit_called(prof_luajit_walk_t *lw, uintptr_t base, uintptr_t pc,
     prof_luajit_place_t *p)
 {
-    uintptr_t  fn;
-
-    if (!prof_luajit_pc(pc) || !prof_arch_readable(pc - 4)) {
+    if (!prof_luajit_pc(pc) || !prof_luajit_readable(lw->w, pc - 4, 4)) {
         return 0;
     }
 
     p->pc = pc;
     p->base = base - LJ_CALL_SLOTS(pc) * 8;
 
-    if (!prof_luajit_slot(lw, p->base)) {
-        return 0;
-    }
-
-    fn = prof_luajit_function(p->base);
-
-    return fn && prof_arch_readable(fn + LJ_FUNC_PC)
-           && prof_luajit_runs(fn, pc);
+    return prof_luajit_slot(lw, p->base)
+           && prof_luajit_runs(lw->w, prof_luajit_function(p->base), pc);
 }
 
 
@@ -504,16 +498,12 @@ prof_luajit_called(prof_luajit_walk_t *lw, uintptr_t base, uintptr_t pc,
 static int
 prof_luajit_linked(prof_luajit_walk_t *lw, uintptr_t base)
 {
-    uintptr_t            fn, link;
+    uintptr_t            link;
     prof_luajit_place_t  p;
 
-    if (!prof_luajit_slot(lw, base)) {
-        return 0;
-    }
-
-    fn = prof_luajit_function(base);
-
-    if (fn == 0 || !prof_arch_readable(fn + LJ_FUNC_PC)) {
+    if (!prof_luajit_slot(lw, base)
+        || !prof_luajit_is_function(lw->w, prof_luajit_function(base)))
+    {
         return 0;
     }
 
@@ -532,26 +522,8 @@ prof_luajit_linked(prof_luajit_walk_t *lw, uintptr_t base)
 static int
 prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base)
 {
-    uintptr_t  at, page;
-
-    if ((base & 7) || base < lw->low + 16 || base > lw->high) {
-        return 0;
-    }
-
-    for (at = base - 16; at < base; at += 8) {
-        page = at & ~(uintptr_t) (PROF_LUAJIT_PAGE - 1);
-
-        if (page != lw->probed) {
-
-            if (!prof_arch_readable(at)) {
-                return 0;
-            }
-
-            lw->probed = page;
-        }
-    }
-
-    return 1;
+    return (base & 7) == 0 && base >= lw->low + 16 && base <= lw->high
+           && prof_luajit_readable(lw->w, base - 16, 16);
 }
 
 
@@ -593,23 +565,26 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 
         at = *p;
 
-        if (!prof_luajit_slot(lw, at.base)
+        if (w->looks == 0
+            || !prof_luajit_slot(lw, at.base)
             || !prof_luajit_next(lw, p, &type))
         {
             w->st->lost_engine++;
             break;
         }
 
+        w->looks--;
+
         fn = prof_luajit_function(at.base);
 
-        if (fn && prof_luajit_u8(fn + LJ_FUNC_FFID) == 0 && !at.again) {
+        if (!at.again && prof_luajit_is_lua(w, fn)) {
 
             if (w->n == w->max) {
                 return PROF_WALK_TRUNCATED;
             }
 
-            w->pcs[w->n++] = prof_luajit_key(prof_arch_load(fn + LJ_FUNC_PC),
-                                             at.pc, w->st);
+            w->pcs[w->n++] = prof_luajit_key(w, prof_arch_load(fn + LJ_FUNC_PC),
+                                             at.pc);
         }
 
         /* arguments of a variable number have a frame of their own */
@@ -635,7 +610,7 @@ static int
 prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
     uint32_t *type)
 {
-    uintptr_t  base, fn, link;
+    uintptr_t  base, link;
 
     base = p->base;
     link = prof_arch_load(base - 8);
@@ -643,20 +618,7 @@ prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
     if ((link & 3) == LJ_FRAME_LUA) {
         *type = LJ_FRAME_LUA;
 
-        if (!prof_luajit_pc(link)) {
-            return 0;
-        }
-
-        p->pc = link;
-        p->base = base - LJ_CALL_SLOTS(link) * 8;
-
-        if (!prof_luajit_slot(lw, p->base)) {
-            return 0;
-        }
-
-        fn = prof_luajit_function(p->base);
-
-        return fn && prof_luajit_runs(fn, link);
+        return prof_luajit_called(lw, base, link, p);
     }
 
     *type = link & LJ_FRAME_MASK;
@@ -675,7 +637,9 @@ prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
 
     case LJ_FRAME_CONT:
 
-        if (base - 32 < lw->low) {
+        if (base - 32 < lw->low
+            || !prof_luajit_readable(lw->w, base - 32, 16))
+        {
             return 0;
         }
 

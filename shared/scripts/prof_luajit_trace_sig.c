@@ -34,7 +34,9 @@
 #define PROF_LUAJIT_TRACES  2000
 
 
-static uintptr_t prof_luajit_traced(uintptr_t g, uintptr_t pc);
+static uintptr_t prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc);
+static int prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot, uintptr_t pc,
+    uintptr_t *trace);
 static int prof_luajit_constant(const prof_luajit_snap_t *s, uint32_t slot,
     uintptr_t *value);
 static uintptr_t prof_luajit_proto(const prof_luajit_snap_t *s, uint32_t slot,
@@ -44,13 +46,14 @@ static uintptr_t prof_luajit_proto(const prof_luajit_snap_t *s, uint32_t slot,
 /* finds the snapshot of an address in compiled code */
 
 int
-prof_luajit_snap(uintptr_t g, uintptr_t pc, prof_luajit_snap_t *s)
+prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
+    prof_luajit_snap_t *s)
 {
     uint32_t   lo, hi, mid, ofs;
     uint64_t   pcbase;
     uintptr_t  snap, t;
 
-    t = prof_luajit_traced(g, pc);
+    t = prof_luajit_traced(w, g, pc);
 
     if (t == 0) {
         return 0;
@@ -61,6 +64,10 @@ prof_luajit_snap(uintptr_t g, uintptr_t pc, prof_luajit_snap_t *s)
 
     lo = 0;
     hi = prof_luajit_u16(t + LJ_T_NSNAP);
+
+    if (!prof_luajit_readable(w, snap, (size_t) hi * LJ_SNAP_SIZE)) {
+        return 0;
+    }
 
     while (lo < hi) {
         mid = (lo + hi) / 2;
@@ -79,10 +86,15 @@ prof_luajit_snap(uintptr_t g, uintptr_t pc, prof_luajit_snap_t *s)
 
     snap += (lo - 1) * LJ_SNAP_SIZE;
 
+    s->w = w;
     s->trace = t;
     s->n = prof_luajit_u8(snap + LJ_SNAP_NENT);
     s->map = prof_arch_load(t + LJ_T_SNAPMAP)
              + 4 * (uintptr_t) prof_luajit_u32(snap + LJ_SNAP_MAPOFS);
+
+    if (!prof_luajit_readable(w, s->map, 4 * (size_t) s->n + 8)) {
+        return 0;
+    }
 
     /* behind the entries: the instruction, and the slot of its function */
 
@@ -102,31 +114,52 @@ prof_luajit_snap(uintptr_t g, uintptr_t pc, prof_luajit_snap_t *s)
 /* the trace whose code contains the address, or 0 */
 
 static uintptr_t
-prof_luajit_traced(uintptr_t g, uintptr_t pc)
+prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc)
 {
     int32_t    number;
     uint32_t   i, n;
     uintptr_t  t, traces;
+
+    if (!prof_luajit_readable(w, g + prof_luajit.trace, 16)
+        || !prof_luajit_readable(w, g + prof_luajit.vmstate, 4))
+    {
+        return 0;
+    }
 
     traces = prof_arch_load(g + prof_luajit.trace);
     n = prof_luajit_u32(g + prof_luajit.sizetrace);
     number = (int32_t) prof_luajit_u32(g + prof_luajit.vmstate);
 
     if (number >= 0) {
-        t = ((uint32_t) number < n) ? prof_arch_load(traces + 8 * number) : 0;
-
-        return (t && prof_luajit_compiled(t, pc)) ? t : 0;
+        return ((uint32_t) number < n
+                && prof_luajit_is_trace(w, traces + 8 * (uintptr_t) number, pc,
+                                        &t))
+               ? t : 0;
     }
 
-    for (i = 1; i < n && i < PROF_LUAJIT_TRACES; i++) {
-        t = prof_arch_load(traces + 8 * i);
-
-        if (t && prof_luajit_compiled(t, pc)) {
+    for (i = 1; i < n && i < PROF_LUAJIT_TRACES && w->looks; i++) {
+        if (prof_luajit_is_trace(w, traces + 8 * i, pc, &t)) {
             return t;
         }
     }
 
     return 0;
+}
+
+
+static int
+prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot, uintptr_t pc,
+    uintptr_t *trace)
+{
+    if (!prof_luajit_readable(w, slot, 8)) {
+        return 0;
+    }
+
+    *trace = prof_arch_load(slot);
+
+    return prof_luajit_pointer(*trace)
+           && prof_luajit_readable(w, *trace, LJ_T_TRACENO + 2)
+           && prof_luajit_compiled(*trace, pc);
 }
 
 
@@ -157,15 +190,15 @@ prof_luajit_proto(const prof_luajit_snap_t *s, uint32_t slot, uintptr_t pc)
     uintptr_t  bc, fn;
 
     if (prof_luajit_constant(s, slot, &fn)
-        && prof_luajit_pointer(fn) && prof_arch_readable(fn + LJ_FUNC_PC)
-        && prof_luajit_runs(fn, pc))
+        && prof_luajit_runs(s->w, fn, pc))
     {
         return prof_arch_load(fn + LJ_FUNC_PC);
     }
 
     bc = prof_arch_load(s->trace + LJ_T_STARTPT) + LJ_PROTO_SIZE;
 
-    return prof_luajit_inside(bc, pc) ? bc : 0;
+    return prof_luajit_is_bytecode(s->w, bc) && prof_luajit_inside(bc, pc)
+           ? bc : 0;
 }
 
 
@@ -188,7 +221,9 @@ prof_luajit_snap_caller(prof_luajit_snap_t *s, uint32_t *again)
 
     if ((link & 3) == LJ_FRAME_LUA) {
 
-        if (!prof_luajit_pc(link) || !prof_arch_readable(link - 4)) {
+        if (!prof_luajit_pc(link)
+            || !prof_luajit_readable(s->w, link - 4, 4))
+        {
             return 0;
         }
 
@@ -224,7 +259,8 @@ static int
 prof_luajit_constant(const prof_luajit_snap_t *s, uint32_t slot,
     uintptr_t *value)
 {
-    uint32_t  e, i, ref;
+    uint32_t   e, i, ref;
+    uintptr_t  ir;
 
     for (i = 0; i < s->n; i++) {
         e = prof_luajit_u32(s->map + 4 * i);
@@ -239,8 +275,14 @@ prof_luajit_constant(const prof_luajit_snap_t *s, uint32_t slot,
             return 0;
         }
 
-        *value = prof_arch_load(prof_arch_load(s->trace + LJ_T_IR)
-                                + 8 * (uintptr_t) ref + 8);
+        ir = prof_arch_load(s->trace + LJ_T_IR) + 8 * (uintptr_t) ref;
+
+        if (!prof_luajit_readable(s->w, ir, 16)) {
+            return 0;
+        }
+
+        *value = prof_arch_load(ir + 8);
+
         return 1;
     }
 

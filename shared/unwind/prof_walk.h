@@ -52,6 +52,12 @@ typedef struct {
 #define PROF_WALK_CHAINS     8
 
 
+/* pages that this walk has found readable; a power of two */
+
+#define PROF_WALK_PAGES      64
+#define PROF_WALK_PAGE       4096
+
+
 struct prof_walk_s {
     const prof_unwind_t  *u;
     const ucontext_t     *uc;       /* of frame "base"; NULL: unknown */
@@ -65,6 +71,8 @@ struct prof_walk_s {
     uint32_t              nchains;
     prof_regs_t           f;        /* the frame after pcs[n - 1] */
     prof_walk_chain_t     chains[PROF_WALK_CHAINS];
+    uintptr_t             pages[PROF_WALK_PAGES];   /* the engine's; set with
+                                                       the first chain */
 };
 
 

@@ -6,6 +6,7 @@
  * scripts below is on a line of its own, and is called from one line only, so
  * a stack is known from its innermost line.  The stack is taken after each
  * instruction that the processor executes (the trap flag), and by a timer.
+ * Then stacks are taken of which words have been replaced.
  */
 
 
@@ -14,6 +15,7 @@
 #include "tap.h"
 
 #include "scripts/prof_engine.h"
+#include "scripts/prof_luajit.h"
 #include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"
 #include "unwind/prof_unwind.h"
@@ -22,6 +24,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 
 
@@ -29,6 +32,10 @@
 
 #define LINES_MAX  64
 #define TRAP       0x100
+
+#define PAGE       4096
+#define FORGED     20000
+#define SLOTS_MAX  64
 
 
 typedef struct lua_State  lua_State;
@@ -68,6 +75,11 @@ static void test_script(const test_script_t *script, int jit, int traps);
 static void test_total(const char *when);
 static void test_handler(int signo, siginfo_t *si, void *uc);
 static int test_right(const uint32_t *lines, uint32_t n);
+static void test_forged(void);
+static int test_forge(lua_State *L);
+static void test_objects(void);
+static uintptr_t test_value(void);
+static uint32_t test_random(void);
 static int test_start(lua_State *L);
 static int test_stop(lua_State *L);
 
@@ -155,6 +167,11 @@ static uint32_t              test_traps;
 static uint32_t              test_shown;
 static uint32_t              test_stacks;
 static uint32_t              test_bad;
+static uint32_t              test_seed = 1;
+
+/* a page, after which nothing is mapped */
+
+static uint8_t              *test_page;
 
 
 int
@@ -171,7 +188,7 @@ main(void)
         abort();
     }
 
-    plan(5 + 2 * sizeof(scripts) / sizeof(scripts[0]));
+    plan(8 + 2 * sizeof(scripts) / sizeof(scripts[0]));
 
     state = prof_engines_state(0, &name);
 
@@ -191,6 +208,8 @@ main(void)
 
     test_script(&scripts[0], 1, 1);
     test_total("with the compiler, after each instruction");
+
+    test_forged();
 
     return done_testing();
 }
@@ -299,6 +318,169 @@ test_total(const char *when)
 
     test_stacks = 0;
     test_bad = 0;
+}
+
+
+/*
+ * Words of the stack become links and functions that lead anywhere: to objects
+ * whose fields are just as wrong, and to memory that is not mapped.
+ */
+
+static void
+test_forged(void)
+{
+    lua_State          *L;
+    static const char   code[] =
+        "local function leaf(x) local r = forge(x) return r end\n"
+        "local function mid(x) local ok, r = pcall(leaf, x) return r end\n"
+        "local function top(...) local r = mid(...) return r end\n"
+        "local r = top(1)\n";
+
+    test_page = mmap(NULL, 2 * PAGE, PROT_READ|PROT_WRITE,
+                     MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+
+    if (test_page == MAP_FAILED || munmap(test_page + PAGE, PAGE) == -1) {
+        abort();
+    }
+
+    memset(&test_stats, 0, sizeof(test_stats));
+    memset(&test_count, 0, sizeof(test_count));
+
+    test_top = (uintptr_t) __builtin_frame_address(0);
+
+    L = luaL_newstate();
+
+    luaL_openlibs(L);
+    luaJIT_setmode(L, 0, 0);
+    lua_pushcclosure(L, test_forge, 0);
+    lua_setfield(L, -10002, "forge");
+
+    ok(luaL_loadbuffer(L, code, sizeof(code) - 1, "@test") == 0
+       && lua_pcall(L, 0, 0, 0) == 0 && test_count.stacks == FORGED,
+       "stacks with forged words are taken");
+
+    lua_close(L);
+
+    diag("forged: %u stacks, %u of Lua, %u open, lost %u", test_count.stacks,
+         test_count.scripts, test_count.open,
+         (unsigned) test_stats.lost_engine);
+
+    ok(test_count.open == 0, "forged words do not end the native stack");
+    ok(test_count.scripts > FORGED / 2 && test_stats.lost_engine > FORGED / 10,
+       "what is right above forged words is read, and what is lost is counted");
+}
+
+
+/* the words below the base: the functions, and their links */
+
+static int
+test_forge(lua_State *L)
+{
+    uint32_t        end, i, n, nslots;
+    uintptr_t      *slots, base, low, pcs[PROF_MAX_DEPTH];
+    uintptr_t       saved[SLOTS_MAX];
+    ucontext_t      uc;
+    prof_script_t   s;
+
+    low = prof_arch_load((uintptr_t) L + LJ_L_STACK);
+    base = prof_arch_load((uintptr_t) L + LJ_L_BASE);
+
+    nslots = (uint32_t) ((base - low) / 8);
+    nslots = (nslots < SLOTS_MAX) ? nslots : SLOTS_MAX;
+    slots = (uintptr_t *) base - nslots;
+
+    memcpy(saved, slots, nslots * 8);
+    test_seed = 1;
+
+    for (i = 0; i < FORGED; i++) {
+
+        test_objects();
+
+        for (n = 1 + test_random() % 3; n; n--) {
+            slots[test_random() % nslots] = test_value();
+        }
+
+        prof_arch_here(&uc);
+
+        n = prof_walk(prof_process_unwind(), &test_cache, &uc, test_top, pcs,
+                      PROF_MAX_DEPTH, &test_stats, &end);
+
+        memcpy(slots, saved, nslots * 8);
+
+        test_count.stacks++;
+        test_count.open += (end != 0);
+
+        while (n) {
+            if (prof_script_find(pcs[--n], &s) == PROF_OK) {
+                test_count.scripts++;
+                break;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+/* a function, and its bytecode, which may extend beyond the page */
+
+static void
+test_objects(void)
+{
+    uint32_t    at;
+    uintptr_t  *word;
+
+    for (at = 0; at < PAGE; at += 8) {
+        word = (uintptr_t *) (test_page + at);
+        *word = (test_random() & 1) ? test_value() : 0;
+    }
+
+    for (at = 0; at < PAGE; at += 16) {
+        test_page[at + LJ_GCT] = LJ_GCT_FUNC + at / 16 % 2 - 1;
+        test_page[at + LJ_FUNC_FFID] = 0;
+    }
+}
+
+
+static uintptr_t
+test_value(void)
+{
+    uint32_t   r;
+    uintptr_t  addr;
+
+    r = test_random();
+
+    addr = (uintptr_t) test_page + r % (PAGE + PAGE / 2) / 8 * 8;
+
+    switch (r >> 16 & 7) {
+
+    case 0:
+        return r % 512;
+
+    case 1:
+        return (uintptr_t) LJ_TAG_FUNC << LJ_TAG_SHIFT | (r & 0xfff8);
+
+    case 2:
+        return addr | 4;
+
+    case 3:
+        return addr;
+
+    case 4:
+        return (uintptr_t) r << 32 | test_random();
+
+    default:
+        return (uintptr_t) LJ_TAG_FUNC << LJ_TAG_SHIFT | addr;
+    }
+}
+
+
+static uint32_t
+test_random(void)
+{
+    test_seed = test_seed * 1103515245 + 12345;
+
+    return test_seed >> 4 ^ test_seed << 20;
 }
 
 
