@@ -106,6 +106,40 @@ is(http_post("/-/profile/p/$ex->{profile_id}/delete", '',
 is(scalar(grep { /$ex->{profile_id}/ } exemplars()), 0,
    'no exemplar leads to a profile that the store does not have');
 
+# the profiler counts itself
+
+http_get('/text', headers => [ 'X-Keep: 1' ]) for 1 .. 60;
+
+my $status = decode_json(http_get('/-/profile/status.json')->body());
+my $metrics = metrics_of(http_get('/metrics')->body());
+
+for my $cause (qw/ rate queue memory slots /) {
+    my $dropped = 0;
+    $dropped += $_->{dropped}{$cause} for @{$status->{workers}};
+
+    is(metric_sum($metrics, 'nginx_profile_dropped_profiles_total',
+                  cause => $cause),
+       $dropped, "profiles that were dropped: $cause");
+}
+
+cmp_ok(metric_sum($metrics, 'nginx_profile_dropped_profiles_total',
+                  cause => 'rate'),
+       '>', 0, 'the rate has dropped some profiles');
+cmp_ok($metrics->{nginx_profile_kept_profiles_total}, '>', 0,
+       'profiles that were kept');
+
+my $store;
+
+ok(wait_for(sub {
+       $store = decode_json(http_get('/-/profile/status.json')->body())
+                ->{store};
+       $metrics = metrics_of(http_get('/metrics')->body());
+       $metrics->{nginx_profile_stored_profiles} == $store->{profiles}
+   }), 'the number of stored profiles is that of the status page');
+is($metrics->{nginx_profile_store_added_profiles_total}, $store->{added},
+   'profiles that were added to the store');
+
+
 unlike(http_get('/metrics')->body(), qr/profile_id/,
        'the text format has no exemplars');
 

@@ -8,7 +8,8 @@
 #include "core/ngx_http_profile_loss.h"
 
 
-ngx_http_profile_losses_t  ngx_http_profile_losses;
+ngx_http_profile_losses_t   ngx_http_profile_losses;
+ngx_http_profile_losses_t  *ngx_http_profile_all_losses;
 
 
 ngx_str_t  ngx_http_profile_loss_names[NGX_HTTP_PROFILE_LOSSES] = {
@@ -30,6 +31,17 @@ static const char  *ngx_http_profile_loss_texts[NGX_HTTP_PROFILE_LOSSES] = {
 
 
 void
+ngx_http_profile_kept(void)
+{
+    ngx_http_profile_losses.kept++;
+
+    if (ngx_http_profile_all_losses) {
+        ngx_http_profile_all_losses->kept++;
+    }
+}
+
+
+void
 ngx_http_profile_lose(ngx_http_profile_loss_e cause, ngx_log_t *log)
 {
     ngx_uint_t  omitted;
@@ -37,6 +49,10 @@ ngx_http_profile_lose(ngx_http_profile_loss_e cause, ngx_log_t *log)
     static ngx_http_profile_log_limit_t  lines[NGX_HTTP_PROFILE_LOSSES];
 
     ngx_http_profile_losses.lost[cause]++;
+
+    if (ngx_http_profile_all_losses) {
+        ngx_http_profile_all_losses->lost[cause]++;
+    }
 
     if (ngx_http_profile_log_limit(&lines[cause], &omitted) == NGX_OK) {
         ngx_log_error(NGX_LOG_NOTICE, log, 0,

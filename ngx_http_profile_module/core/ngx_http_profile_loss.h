@@ -40,6 +40,12 @@ PROF_HIDDEN_BEGIN
 /* since the start of the worker */
 extern ngx_http_profile_losses_t  ngx_http_profile_losses;
 
+/* counters in shared memory that count the same; or NULL */
+extern ngx_http_profile_losses_t  *ngx_http_profile_all_losses;
+
+/* counts a profile that profile_keep has kept */
+void ngx_http_profile_kept(void);
+
 /* the name of each cause; the name of no cause is empty */
 extern ngx_str_t  ngx_http_profile_loss_names[NGX_HTTP_PROFILE_LOSSES];
 

@@ -73,6 +73,7 @@ ngx_http_profile_count_in(ngx_http_profile_directory_t *dir,
 
     ngx_http_profile_exemplars_in(page ? dir->exemplars : NULL);
 
+    ngx_http_profile_all_losses = page ? &page->losses : NULL;
     ngx_http_profile_page = page;
     ngx_http_profile_observers.counted = page ? ngx_http_profile_count : NULL;
     ngx_http_profile_observers.waited = page ? ngx_http_profile_waited : NULL;

@@ -25,6 +25,7 @@ typedef enum {
 typedef enum {
     NGX_HTTP_PROFILE_PLAIN = 0,
     NGX_HTTP_PROFILE_BY_CAUSE,        /* an array of histograms */
+    NGX_HTTP_PROFILE_BY_LOSS,         /* an array of counters */
     NGX_HTTP_PROFILE_EXEMPLARS        /* its buckets have exemplars */
 } ngx_http_profile_detail_e;
 
@@ -56,6 +57,8 @@ typedef struct {
 
 
 static void ngx_http_profile_expose_places(ngx_http_profile_writer_t *w);
+static void ngx_http_profile_expose_losses(ngx_http_profile_writer_t *w);
+static void ngx_http_profile_expose_store(ngx_http_profile_writer_t *w);
 static ngx_http_profile_cell_t *ngx_http_profile_sum_places(
     ngx_http_profile_directory_t *dir);
 static void ngx_http_profile_sum_cell(ngx_http_profile_cell_t *sum,
@@ -126,6 +129,57 @@ static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
 };
 
 
+/* of the profiler */
+
+static const ngx_http_profile_metric_t  ngx_http_profile_loss_metrics[] = {
+
+    { "nginx_profile_kept_profiles", "", NGX_HTTP_PROFILE_COUNTER,
+      offsetof(ngx_http_profile_losses_t, kept),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Profiles that profile_keep has kept." },
+
+    { "nginx_profile_dropped_profiles", "", NGX_HTTP_PROFILE_COUNTER,
+      offsetof(ngx_http_profile_losses_t, lost),
+      NULL, NGX_HTTP_PROFILE_BY_LOSS,
+      "Profiles that were dropped, by the limit that was reached." },
+
+    { NULL, NULL, 0, 0, NULL, 0, NULL }
+};
+
+
+/* of the store of profiles */
+
+static const ngx_http_profile_metric_t  ngx_http_profile_store_metrics[] = {
+
+    { "nginx_profile_store_memory_bytes", "bytes", NGX_HTTP_PROFILE_GAUGE,
+      offsetof(ngx_http_profile_store_stat_t, memory_used),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Memory of the store that is in use." },
+
+    { "nginx_profile_stored_profiles", "", NGX_HTTP_PROFILE_GAUGE,
+      offsetof(ngx_http_profile_store_stat_t, entries),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Profiles in the store." },
+
+    { "nginx_profile_store_added_profiles", "", NGX_HTTP_PROFILE_COUNTER,
+      offsetof(ngx_http_profile_store_stat_t, added),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Profiles that were added to the store." },
+
+    { "nginx_profile_store_evicted_profiles", "", NGX_HTTP_PROFILE_COUNTER,
+      offsetof(ngx_http_profile_store_stat_t, evicted),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Profiles that the store has removed for newer ones." },
+
+    { NULL, NULL, 0, 0, NULL, 0, NULL }
+};
+
+
+_Static_assert(sizeof(ngx_uint_t) == sizeof(uint64_t)
+               && sizeof(size_t) == sizeof(uint64_t),
+               "values of metrics have 64 bits");
+
+
 void
 ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
     ngx_http_profile_store_t *store, ngx_uint_t openmetrics, prof_buf_t *b)
@@ -139,6 +193,8 @@ ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
     prof_buf_init(&w.labels);
 
     ngx_http_profile_expose_places(&w);
+    ngx_http_profile_expose_losses(&w);
+    ngx_http_profile_expose_store(&w);
 
     if (openmetrics) {
         prof_buf_puts(b, "# EOF\n");
@@ -199,6 +255,73 @@ ngx_http_profile_expose_places(ngx_http_profile_writer_t *w)
     }
 
     free(cells);
+}
+
+
+static void
+ngx_http_profile_expose_losses(ngx_http_profile_writer_t *w)
+{
+    ngx_str_t                        *name;
+    ngx_uint_t                        i, n;
+    ngx_http_profile_losses_t         sum, *losses;
+    const ngx_http_profile_metric_t  *m;
+
+    ngx_memzero(&sum, sizeof(ngx_http_profile_losses_t));
+
+    for (n = 0; n < w->dir->npages; n++) {
+        losses = &w->dir->pages[n]->losses;
+
+        sum.kept += ngx_http_profile_counter(&losses->kept);
+
+        for (i = 0; i < NGX_HTTP_PROFILE_LOSSES; i++) {
+            sum.lost[i] += ngx_http_profile_counter(&losses->lost[i]);
+        }
+    }
+
+    for (m = ngx_http_profile_loss_metrics; m->name; m++) {
+
+        ngx_http_profile_write_family(w, m);
+        w->labels.len = 0;
+
+        if (m->detail != NGX_HTTP_PROFILE_BY_LOSS) {
+            ngx_http_profile_write_value(w, &sum);
+            continue;
+        }
+
+        for (i = NGX_HTTP_PROFILE_LOSS_NONE + 1;
+             i < NGX_HTTP_PROFILE_LOSSES;
+             i++)
+        {
+            name = &ngx_http_profile_loss_names[i];
+
+            w->labels.len = 0;
+
+            ngx_http_profile_write_label(w, "cause", name->data, name->len);
+            ngx_http_profile_write_name(w, "_total", NULL);
+            ngx_http_profile_write_number(w, sum.lost[i]);
+        }
+    }
+}
+
+
+static void
+ngx_http_profile_expose_store(ngx_http_profile_writer_t *w)
+{
+    ngx_http_profile_store_stat_t     st;
+    const ngx_http_profile_metric_t  *m;
+
+    if (w->store == NULL) {
+        return;
+    }
+
+    ngx_http_profile_store_stat(w->store, &st);
+
+    w->labels.len = 0;
+
+    for (m = ngx_http_profile_store_metrics; m->name; m++) {
+        ngx_http_profile_write_family(w, m);
+        ngx_http_profile_write_value(w, &st);
+    }
 }
 
 
@@ -458,6 +581,12 @@ ngx_http_profile_write_name(ngx_http_profile_writer_t *w, const char *suffix,
 {
     prof_buf_puts(w->out, w->metric->name);
     prof_buf_puts(w->out, suffix);
+
+    if (w->labels.len == 0) {
+        prof_buf_puts(w->out, " ");
+        return;
+    }
+
     prof_buf_puts(w->out, "{");
     prof_buf_append(w->out, w->labels.data, w->labels.len);
 

@@ -14,6 +14,7 @@
 
 
 #include "core/ngx_http_profile_http.h"
+#include "core/ngx_http_profile_loss.h"
 #include "loop/ngx_http_profile_loop.h"
 #include "metrics/ngx_http_profile_metrics.h"
 #include "stages/ngx_http_profile_stages.h"
@@ -52,6 +53,7 @@ typedef struct {
                                                  of its writer, or of the last
                                                  one; 0: it had none */
     ngx_uint_t                     worker;    /* number of its writers */
+    ngx_http_profile_losses_t      losses;
     uint64_t                       used[];    /* bits of cells, and the cells */
 } ngx_http_profile_counters_t;
 

@@ -293,7 +293,7 @@ ngx_http_profile_render_done(void *data)
     } else if (render->job.worked
                && render->job.rank == NGX_HTTP_PROFILE_JOB_KEPT)
     {
-        ngx_http_profile_losses.kept++;
+        ngx_http_profile_kept();
     }
 
     if (!render->job.worked) {
