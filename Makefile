@@ -279,6 +279,15 @@ static:	## run the tests of t/ with the module linked into nginx
 	TEST_NGINX_BINARY=$(BUILD)/static/objs/nginx TEST_NGINX_MODULE=       \
 	    $(call run_tests,static) $(filter-out $(BUILD)/t,$(T))
 
+musl:	## run the tests of t/ with an nginx and a module for musl
+	@$(DEPS) test musl
+	@$(SUB) $(HELPER) tools
+	NGINX_SRC=$(NGINX_SRC) tools/build-nginx musl $(BUILD)/musl
+	cp $(HELPER) $(BUILD)/musl/objs
+	TEST_NGINX_BINARY=$(BUILD)/musl/objs/nginx TEST_NGINX_CORE=           \
+	    TEST_NGINX_MODULE=$(BUILD)/musl/objs/$(NAME).so                   \
+	    $(call run_tests,musl) $(filter-out $(BUILD)/t,$(T))
+
 valgrind:	## run the unit tests, and captures in all modes, in valgrind
 	@$(DEPS) valgrind
 	@$(SUB) units module

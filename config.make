@@ -19,13 +19,15 @@ $prof_gen.h:	$prof_proto
 
 $NGX_OBJS/addon/names/prof_syscall_names.h:	$ngx_addon_dir/tools/list-syscalls
 	mkdir -p $NGX_OBJS/addon/names
-	$ngx_addon_dir/tools/list-syscalls \$(CC) > \$@
+	$ngx_addon_dir/tools/list-syscalls \$(CC) \$(CFLAGS) > \$@
 
 END
 
 
 # "make" and "make modules" build the helper.  "make install" puts it beside
 # the module, or beside nginx if the module is linked into nginx.
+
+if [ "$NGX_PROFILE_SYMBOLIZER" != NO ]; then
 
 prof_helper=$NGX_OBJS/ngx_http_profile_symbolizer
 prof_shared=$ngx_addon_dir/shared
@@ -64,3 +66,5 @@ install_profile_symbolizer:	$prof_helper
 	cp $prof_helper '\$(DESTDIR)$prof_dir'
 
 END
+
+fi
