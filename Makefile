@@ -85,8 +85,8 @@ COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared         \
 LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
-.PHONY: all module core tools units unit test prove http3 asan static valgrind \
-        bench benches scenarios fuzz fuzzers lint analyze install deb demo viewer \
+.PHONY: all module core tools units unit test prove http3 asan static musl \
+        valgrind bench benches scenarios fuzz fuzzers lint analyze install deb demo viewer \
         clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

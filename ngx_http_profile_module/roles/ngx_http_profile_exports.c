@@ -15,6 +15,7 @@
 
 static ngx_int_t ngx_http_profile_object_exports(
     ngx_http_profile_roles_t *roles, uintptr_t function);
+static struct link_map *ngx_http_profile_link_map(uintptr_t function);
 static uintptr_t ngx_http_profile_dynamic(struct link_map *map, ngx_int_t tag);
 static ngx_uint_t ngx_http_profile_nsymbols(struct link_map *map);
 static int ngx_libc_cdecl ngx_http_profile_cmp_exports(const void *one,
@@ -49,15 +50,13 @@ static ngx_int_t
 ngx_http_profile_object_exports(ngx_http_profile_roles_t *roles,
     uintptr_t function)
 {
-    Dl_info           info;
     uintptr_t        *exports;
     ngx_uint_t        i, n;
     struct link_map  *map;
     const ElfW(Sym)  *symbol;
 
-    if (dladdr1((void *) function, &info, (void **) &map, RTLD_DL_LINKMAP)
-        == 0)
-    {
+    map = ngx_http_profile_link_map(function);
+    if (map == NULL) {
         return NGX_ERROR;
     }
 
@@ -87,6 +86,50 @@ ngx_http_profile_object_exports(ngx_http_profile_roles_t *roles,
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * The object of a function, or NULL.  The function dladdr1() tells the same in
+ * glibc only.  The first object in the list is the program.  A program at a
+ * fixed address has the base 0 there.
+ */
+
+static struct link_map *
+ngx_http_profile_link_map(uintptr_t function)
+{
+    void             *program;
+    Dl_info           info;
+    uintptr_t         base;
+    struct link_map  *map, *first;
+
+    program = dlopen(NULL, RTLD_LAZY);
+
+    if (program == NULL) {
+        return NULL;
+    }
+
+    if (dlinfo(program, RTLD_DI_LINKMAP, &first) != 0
+        || dladdr((void *) function, &info) == 0)
+    {
+        first = NULL;
+    }
+
+    (void) dlclose(program);
+
+    if (first == NULL) {
+        return NULL;
+    }
+
+    base = (uintptr_t) info.dli_fbase;
+
+    for (map = first; map; map = map->l_next) {
+        if (map->l_addr == base) {
+            return map;
+        }
+    }
+
+    return first->l_addr == 0 ? first : NULL;
 }
 
 
