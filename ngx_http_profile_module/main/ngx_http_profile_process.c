@@ -244,6 +244,7 @@ ngx_http_profile_unload(void *data)
     ngx_http_profile_inbox_close();
     ngx_http_profile_metrics_close();
     ngx_http_profile_kernel_close();
+    (void) prof_profile_roles(NULL, 0);
     prof_process_done();
 }
 
@@ -361,6 +362,7 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
 
     ngx_http_profile_inbox_close();
     ngx_http_profile_kernel_close();
+    (void) prof_profile_roles(NULL, 0);
 
     /* no signal handler of the master reads the tables */
 
