@@ -361,6 +361,7 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
     ngx_http_profile_cycle = NULL;
 
     ngx_http_profile_inbox_close();
+    ngx_http_profile_metrics_close();
     ngx_http_profile_kernel_close();
     (void) prof_profile_roles(NULL, 0);
 

@@ -48,11 +48,7 @@ ngx_http_profile_metrics_init(ngx_cycle_t *cycle)
 
     if (pmcf == NULL || pmcf->places == 0) {
 
-        /* in a process without a master a job may still read the pages */
-
-        if (ngx_process == NGX_PROCESS_MASTER) {
-            ngx_http_profile_metrics_close();
-        }
+        ngx_http_profile_metrics_close();
 
         return;
     }
@@ -323,11 +319,13 @@ ngx_http_profile_metrics_close(void)
 
     size = ngx_http_profile_page_size(dir->max);
 
-    for (i = 0; i < dir->npages; i++) {
+    /* in a process without a master a job may still read the pages */
+
+    for (i = 0; i < dir->npages && ngx_process == NGX_PROCESS_MASTER; i++) {
         (void) munmap(dir->pages[i], size);
     }
 
-    if (dir->exemplars) {
+    if (dir->exemplars && ngx_process == NGX_PROCESS_MASTER) {
         (void) munmap(dir->exemplars,
                       ngx_http_profile_exemplars_size(dir->max));
     }
