@@ -138,6 +138,10 @@ ngx_http_profile_metrics_start(ngx_http_profile_call_t *call)
                                      ngx_http_profile_metrics_types);
     scrape->gzip.accepted = ngx_http_profile_accept_gzip(call->request);
 
+    scrape->dir = ngx_http_profile_directory;
+
+    /* the thread may begin before ngx_http_profile_job_start() returns */
+
     scrape->job.work = ngx_http_profile_metrics_work;
     scrape->job.done = ngx_http_profile_metrics_done;
     scrape->job.data = scrape;
@@ -151,7 +155,6 @@ ngx_http_profile_metrics_start(ngx_http_profile_call_t *call)
         return ngx_http_profile_answer_no_job(call, rc);
     }
 
-    scrape->dir = ngx_http_profile_directory;
     scrape->dir->users++;
     ngx_http_profile_nscrapes++;
 
