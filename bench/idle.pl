@@ -8,9 +8,10 @@
 #
 # The count is the difference between a short and a long run over one
 # connection, so the start of nginx does not count.  "named" is the sum of the
-# module's functions, of all that they call, and of what the two functions that
-# run phases do more.  "added" is the difference of the totals.  It includes the
-# effects of another memory layout on malloc() and nginx's hashes, and the clock.
+# module's functions, and of what the functions that they call and the two
+# functions that run phases do more.  "added" is the difference of the totals
+# without malloc(): what malloc() does depends on the memory layout.  The layout
+# has some influence on nginx's hashes, too.
 
 use strict;
 use warnings;
@@ -80,36 +81,19 @@ EOC
 
     my %count = (total => 0, named => 0);
 
-    # with all that it calls; of the filters only their own
-    my %inclusive = annotated('--inclusive=yes');
-    my %self = annotated('--inclusive=no');
-
-    $count{total} = $self{'PROGRAM TOTALS'};
-
-    $count{named} += $inclusive{ngx_http_profile_handler} || 0;
-    $count{named} += $self{$_} || 0
-        for qw/ ngx_http_profile_header_filter ngx_http_profile_body_filter
-                ngx_http_core_run_phases ngx_http_core_generic_phase /;
-
-    return \%count;
-}
-
-
-sub annotated {
-    my ($option) = @_;
-    my %ir;
-
-    for (`callgrind_annotate --threshold=100 --auto=no $option $dir/out`) {
+    for (`callgrind_annotate --threshold=100 --auto=no $dir/out`) {
         my ($n, $fn) = /^\s*([\d,]+) \([^)]*\)\s+(.*)/ or next;
 
         $n =~ tr/,//d;
-        $fn =~ s/^.*?:(?=\w+(?:\s|$))//;
-        $fn =~ s/\s+\[.*//;
 
-        # a function stands in several lines, one for each source file
-        $ir{$fn} = $option =~ /yes/ && ($ir{$fn} || 0) > $n
-                   ? $ir{$fn} : $n + ($option =~ /no/ && $ir{$fn} || 0);
+        $count{total} += $fn =~ /^PROGRAM TOTALS/ ? $n
+                         : $fn =~ /malloc\.c:/ ? -$n : 0;
+        $count{named} += $n
+            if $fn =~ /\b(?:ngx_http_profile_|__memchr_avx2|__memchr_sse2
+                            |ngx_http_core_(?:run_phases|generic_phase)\b)/x;
     }
 
-    return %ir;
+    die "no callgrind\n" if $count{total} <= 0;
+
+    return \%count;
 }

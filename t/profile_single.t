@@ -170,6 +170,11 @@ for my $round (@rounds) {
          "$what: by its profile or as usual");
     is(http_get('/page', socket => $s, keepalive => 1)->body(), "page\n",
        "$what: the next one, too");
+
+    is(http_get('/page?performance_bar=x', socket => $s, keepalive => 1)
+           ->status(),
+       400, "$what: the name of its own configuration is found")
+        if $conf[1] =~ /profile_endpoint/;
 }
 
 # a configuration without "http"

@@ -16,12 +16,33 @@ use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
 
-my $t = ProfileTest->new()->has(qw/ rewrite /);
-
 my @names = ('performance_bar', 'a', 'aa', 'aaab', 'abab', 'baaa', 'abcabcab',
              'x-y_z', join('', map { chr(97 + $_ % 23) } 1 .. 300));
 
-my $servers = join('', map { <<"EOF2" } 0 .. $#names);
+srand(1);
+
+my $t = ProfileTest->new()->has(qw/ rewrite /);
+
+# servers with different names are searched in another way than a single name
+
+configure(@names);
+$t->run();
+search(@names);
+
+for my $name (@names[0, 2, 6]) {
+    my ($old) = $t->worker_pids();
+
+    configure($name);
+    $t->reload();
+    ok(wait_for(sub { !kill 0, $old }), 'the old worker has ended');
+    search($name);
+}
+
+
+sub configure {
+    my (@names) = @_;
+
+    my $servers = join('', map { <<"EOF2" } 0 .. $#names);
     server {
         listen 127.0.0.1:8080;
         server_name name$_;
@@ -31,19 +52,33 @@ my $servers = join('', map { <<"EOF2" } 0 .. $#names);
     }
 EOF2
 
-$t->conf(<<"EOF");
+    $t->conf(<<"EOF");
 keepalive_requests 100000;
 large_client_header_buffers 4 32k;
 
 $servers
 EOF
+}
 
-$t->run();
 
-srand(1);
+sub search {
+    my (@names) = @_;
 
-for my $i (0 .. $#names) {
-    my $name = $names[$i];
+    for my $i (0 .. $#names) {
+        my ($wrong, $found) = queries("name$i", $names[$i]);
+        my $what = (@names > 1 ? '' : 'one name, ') . substr($names[$i], 0, 20);
+
+        is($wrong, '', "found where it is: $what");
+        cmp_ok($found, '>', 30, 'and it often is');
+        cmp_ok($found, '<', 270, 'but not always');
+    }
+}
+
+
+# the queries with a wrong answer, and the number of those with the name
+sub queries {
+    my ($host, $name) = @_;
+
     my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
                                        PeerPort => port(8080));
     my ($wrong, $found) = ('', 0);
@@ -55,15 +90,13 @@ for my $i (0 .. $#names) {
         # no value is one that a trigger takes
 
         my $status = http_get("/?$query", socket => $socket, keepalive => 1,
-                              headers => [ "Host: name$i" ])->status();
+                              headers => [ "Host: $host" ])->status();
 
         $wrong .= "$status: $query\n" if $status != ($there ? 400 : 200);
         $found++ if $there;
     }
 
-    is($wrong, '', 'found where it is: ' . substr($name, 0, 20));
-    cmp_ok($found, '>', 30, 'and it often is');
-    cmp_ok($found, '<', 270, 'but not always');
+    return ($wrong, $found);
 }
 
 

@@ -33,9 +33,21 @@ typedef struct ngx_http_profile_store_s      ngx_http_profile_store_t;
 typedef struct ngx_http_profile_keep_conf_s  ngx_http_profile_keep_conf_t;
 
 
+/* where a query may have an argument that is a trigger in any server */
+
+typedef struct {
+    size_t                      more;         /* the query is longer than this;
+                                                 NGX_MAX_SIZE_T_VALUE: there
+                                                 are no names */
+    size_t                      before;       /* bytes before the rarest */
+    int                         rare;         /* rarest byte of the name; -1:
+                                                 there are several names */
+} ngx_http_profile_query_t;
+
+
 typedef struct {
     ngx_array_t                 headers;      /* of ngx_str_t: names in use */
-    size_t                      min_arg;      /* length of the shortest name */
+    ngx_http_profile_query_t    query;
     ngx_uint_t                  nlocations;   /* with profile_endpoint on */
     ngx_uint_t                  nconsoles;    /* with profile_console */
     ngx_uint_t                  nmetrics;     /* with profile_metrics */
@@ -104,7 +116,8 @@ typedef struct {
     ngx_uint_t                 frequency;
     ngx_uint_t                 format;       /* index in prof_encoders[] */
     ngx_str_t                  arg;
-    ngx_uint_t                 arg_rare;     /* see .._profile_find_arg() */
+    ngx_uint_t                 arg_rare;     /* index of its byte that is the
+                                                rarest in queries */
     ngx_str_t                  header;
     ngx_flag_t                 spans;
     ngx_msec_t                 timeout;

@@ -20,8 +20,11 @@
 #include "workers/ngx_http_profile_workers.h"
 
 
-PROF_HOT_DATA size_t      ngx_http_profile_min_arg;
-PROF_HOT_DATA ngx_uint_t  ngx_http_profile_everywhere;
+PROF_HOT_DATA ngx_http_profile_query_t  ngx_http_profile_query = {
+    NGX_MAX_SIZE_T_VALUE, 0, 0
+};
+
+PROF_HOT_DATA ngx_uint_t                ngx_http_profile_everywhere;
 
 static void ngx_http_profile_configure(ngx_cycle_t *cycle,
     ngx_http_profile_main_conf_t *pmcf);
@@ -58,6 +61,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
     ngx_http_profile_main_conf_t  *pmcf;
 
     ngx_http_profile_follow(cycle);
+    ngx_http_profile_init_checker(cycle);
 
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 
@@ -336,7 +340,15 @@ ngx_http_profile_configure(ngx_cycle_t *cycle,
     ngx_http_profile_all += on - ngx_http_profile_accounting;
     ngx_http_profile_accounting = on;
 
-    ngx_http_profile_min_arg = pmcf ? pmcf->min_arg : (size_t) -1;
+    /* without a master, connections may still use earlier configurations */
+
+    if (pmcf) {
+        ngx_http_profile_add_query(&ngx_http_profile_query, &pmcf->query);
+
+    } else {
+        ngx_http_profile_query.more = NGX_MAX_SIZE_T_VALUE;
+    }
+
     ngx_http_profile_everywhere = on && !pmcf->untracked;
     ngx_http_profile_stall_observe(on ? (uint64_t) pmcf->stall * 1000000 : 0);
     ngx_http_profile_metrics_open(cycle);
@@ -385,7 +397,7 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
 static void
 ngx_http_profile_end_all(void)
 {
-    ngx_http_profile_min_arg = (size_t) -1;
+    ngx_http_profile_query.more = NGX_MAX_SIZE_T_VALUE;
     ngx_http_profile_accounting = 0;
 
     ngx_http_profile_stop_rooms();

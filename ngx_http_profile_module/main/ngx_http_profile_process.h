@@ -16,12 +16,14 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "core/ngx_http_profile_conf.h"
+
 
 PROF_HIDDEN_BEGIN
 
-/* length of the shortest name of an argument that may be a trigger */
+/* of all configurations that the process has had */
 
-extern size_t      ngx_http_profile_min_arg;
+extern ngx_http_profile_query_t  ngx_http_profile_query;
 
 /* all requests are tracked, in all servers */
 
@@ -32,6 +34,10 @@ ngx_int_t ngx_http_profile_init_module(ngx_cycle_t *cycle);
 ngx_int_t ngx_http_profile_init_process(ngx_cycle_t *cycle);
 void ngx_http_profile_exit_process(ngx_cycle_t *cycle);
 void ngx_http_profile_exit_master(ngx_cycle_t *cycle);
+
+/* ngx_http_profile_module.c: completes the phase engine of a configuration */
+
+void ngx_http_profile_init_checker(ngx_cycle_t *cycle);
 
 /* ngx_http_profile_variables.c */
 

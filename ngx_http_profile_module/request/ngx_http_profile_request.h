@@ -202,6 +202,10 @@ extern ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
 ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
 
+/* queries with a trigger for one of the two may have a trigger */
+void ngx_http_profile_add_query(ngx_http_profile_query_t *query,
+    ngx_http_profile_query_t *other);
+
 /* ngx_http_profile_order.c: orders of the bar, which are cookies */
 
 /*
@@ -238,9 +242,12 @@ ngx_int_t ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
 /* returns the index of the byte of the name that is rarest in queries */
 ngx_uint_t ngx_http_profile_arg_rare(ngx_str_t *name);
 
-/* does the same from p on, where the byte of the name is */
-ngx_int_t ngx_http_profile_find_arg_at(ngx_str_t *args, ngx_str_t *name,
-    ngx_uint_t rare, u_char *p);
+/*
+ * Returns NGX_OK if the query has the argument that the configuration names,
+ * or NGX_DECLINED.  No byte of the query before p is the rarest of the name.
+ */
+ngx_int_t ngx_http_profile_find_arg(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf, u_char *p);
 
 /* ngx_http_profile_trigger.c: parameters of an admitted trigger */
 
@@ -335,30 +342,6 @@ void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
 void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 
 PROF_HIDDEN_END
-
-
-/*
- * Returns NGX_OK if a query has an argument of this name, or NGX_DECLINED.
- * rare is an index in the name.  Each request with arguments pays for this
- * search: the C library finds one byte much faster than this code could find a
- * name.
- */
-
-static ngx_inline ngx_int_t
-ngx_http_profile_find_arg(ngx_str_t *args, ngx_str_t *name, ngx_uint_t rare)
-{
-    u_char  *p;
-
-    if (name->len == 0 || name->len > args->len) {
-        return NGX_DECLINED;
-    }
-
-    p = memchr(args->data + rare, name->data[rare],
-               args->len - name->len + 1);
-
-    return p ? ngx_http_profile_find_arg_at(args, name, rare, p)
-             : NGX_DECLINED;
-}
 
 
 #endif /* _NGX_HTTP_PROFILE_REQUEST_H_INCLUDED_ */

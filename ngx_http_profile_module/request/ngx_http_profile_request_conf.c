@@ -197,7 +197,7 @@ static ngx_int_t
 ngx_http_profile_request_create(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf)
 {
-    pmcf->min_arg = NGX_MAX_SIZE_T_VALUE;
+    pmcf->query.more = NGX_MAX_SIZE_T_VALUE;
     pmcf->max_captures = NGX_CONF_UNSET_UINT;
 
     return ngx_array_init(&pmcf->headers, cf->pool, 1, sizeof(ngx_str_t));
@@ -302,6 +302,7 @@ static char *
 ngx_http_profile_add_location(ngx_conf_t *cf,
     ngx_http_profile_loc_conf_t *conf)
 {
+    ngx_http_profile_query_t       query;
     ngx_http_profile_srv_conf_t   *pscf;
     ngx_http_profile_loc_conf_t  **plcf;
     ngx_http_profile_main_conf_t  *pmcf;
@@ -319,7 +320,11 @@ ngx_http_profile_add_location(ngx_conf_t *cf,
     pmcf->nlocations++;
 
     if (conf->arg.len) {
-        pmcf->min_arg = ngx_min(pmcf->min_arg, conf->arg.len);
+        query.more = conf->arg.len - 1;
+        query.before = conf->arg_rare;
+        query.rare = conf->arg.data[conf->arg_rare];
+
+        ngx_http_profile_add_query(&pmcf->query, &query);
     }
 
     if (conf->header.len
@@ -329,6 +334,27 @@ ngx_http_profile_add_location(ngx_conf_t *cf,
     }
 
     return NGX_CONF_OK;
+}
+
+
+/* names with the same length and the same rarest byte are as one here */
+
+void
+ngx_http_profile_add_query(ngx_http_profile_query_t *query,
+    ngx_http_profile_query_t *other)
+{
+    if (query->more == NGX_MAX_SIZE_T_VALUE) {
+        *query = *other;
+        return;
+    }
+
+    if (other->more != NGX_MAX_SIZE_T_VALUE
+        && (query->more != other->more || query->before != other->before
+            || query->rare != other->rare))
+    {
+        query->more = ngx_min(query->more, other->more);
+        query->rare = -1;
+    }
 }
 
 

@@ -94,9 +94,7 @@ ngx_http_profile_find_trigger(ngx_http_request_t *r,
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
-    if (ngx_http_profile_find_arg(&r->args, &plcf->arg, plcf->arg_rare)
-        == NGX_OK)
-    {
+    if (ngx_http_profile_find_arg(r, plcf, r->args.data) == NGX_OK) {
         t->arg = plcf->arg;
     }
 
@@ -146,32 +144,45 @@ ngx_http_profile_arg_rare(ngx_str_t *name)
 
 
 PROF_HOT ngx_int_t
-ngx_http_profile_find_arg_at(ngx_str_t *args, ngx_str_t *name,
-    ngx_uint_t rare, u_char *p)
+ngx_http_profile_find_arg(ngx_http_request_t *r,
+    ngx_http_profile_loc_conf_t *plcf, u_char *p)
 {
-    u_char  *start, *end, *last;
+    u_char     *start, *last;
+    size_t      before, after;
+    ngx_str_t  *args, *name;
+
+    args = &r->args;
+    name = &plcf->arg;
+
+    if (name->len == 0 || name->len > args->len) {
+        return NGX_DECLINED;
+    }
 
     last = args->data + args->len;
-    end = last - (name->len - 1 - rare);
+    before = plcf->arg_rare;
+    after = name->len - before;
 
-    for ( /* void */ ; p; p = memchr(p, name->data[rare], end - p)) {
+    for ( /* void */ ; ; p++) {
 
-        start = p - rare;
+        p = memchr(p, name->data[before], last - p);
+
+        if (p == NULL || (size_t) (last - p) < after) {
+            return NGX_DECLINED;
+        }
+
+        if ((size_t) (p - args->data) < before) {
+            continue;
+        }
+
+        start = p - before;
 
         if ((start == args->data || start[-1] == '&')
             && ngx_memcmp(start, name->data, name->len) == 0
-            && (start + name->len == last || start[name->len] == '='
-                || start[name->len] == '&'))
+            && (p + after == last || p[after] == '=' || p[after] == '&'))
         {
             return NGX_OK;
         }
-
-        if (++p == end) {
-            break;
-        }
     }
-
-    return NGX_DECLINED;
 }
 
 
