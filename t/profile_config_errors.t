@@ -104,6 +104,27 @@ config_fails('profile_keep in a location',
              'location / { profile_keep 1 rate=1; }',
              qr/"profile_keep" directive is not allowed here/);
 
+# parameters of profile_continuous
+
+for my $value (qw/ frequency=0 frequency=101 frequency=x frequency= slice=999ms
+                   slice=61s slice= slice=x merge=0 merge=8d keep=0 keep=8d
+                   keep=x size=31k size=x size= wall=yes wall= FREQUENCY=1 10 /,
+               '""')
+{
+    my $told = $value eq '""' ? '' : $value;
+
+    config_fails("profile_continuous on $value",
+                 "profile_continuous on $value;",
+                 qr/"\Q$told\E" in "profile_continuous" directive.*"slice="/);
+}
+
+config_fails('profile_continuous off with a parameter',
+             'profile_continuous off slice=1s;',
+             qr/"off" in "profile_continuous" directive, it must be "on"/);
+config_fails('profile_continuous twice',
+             'profile_continuous on; profile_continuous off;',
+             qr/"profile_continuous" directive is duplicate/);
+
 for my $value (qw/ locations=0 locations= locations=-1 locations=10001
                    locations=x LOCATIONS=1 10 /, '""')
 {
@@ -215,7 +236,8 @@ like($out, qr/emerg.*"profile_endpoint" directive is not allowed here in .*:/,
 sub config_fails {
     my ($name, $lines, $re, $no_line, $more) = @_;
 
-    my $context = $lines =~ /^(?:profile_(?:max_captures|zone|store)|proxy_cac
+    my $context = $lines =~ /^(?:profile_(?:max_captures|zone|store|continuous)
+                               |proxy_cac
                                |limit_req_zone)/x
                   && $re !~ /not allowed/ ? 'http' : 'server';
 

@@ -8,6 +8,7 @@
  */
 
 
+#include "continuous/ngx_http_profile_continuous.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_routes.h"
@@ -42,6 +43,7 @@ static ngx_int_t ngx_http_profile_status_answer(ngx_http_profile_call_t *call,
     uint64_t asked);
 static ngx_pid_t ngx_http_profile_status_pid(ngx_uint_t worker);
 static json_t *ngx_http_profile_status_store(ngx_http_request_t *r);
+static json_t *ngx_http_profile_status_continuous(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_scripts(void);
 static json_t *ngx_http_profile_status_unwind(void);
 static json_t *ngx_http_profile_status_stalls(ngx_http_request_t *r);
@@ -197,7 +199,7 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
 
     ngx_http_profile_status_workers(asked, workers, captures);
 
-    json = json_pack("{s:{s:I, s:s}, s:o, s:o, s:o*, s:o*, s:o*,"
+    json = json_pack("{s:{s:I, s:s}, s:o, s:o, s:o*, s:o*, s:o*, s:o*,"
                      " s:{s:s}, s:o*}",
                      "worker",
                          "pid", (json_int_t) ngx_pid,
@@ -205,6 +207,8 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
                      "workers", workers,
                      "captures", captures,
                      "store", ngx_http_profile_status_store(call->request),
+                     "continuous",
+                         ngx_http_profile_status_continuous(call->request),
                      "unwind", ngx_http_profile_status_unwind(),
                      "scripts", ngx_http_profile_status_scripts(),
                      "kernel",
@@ -273,7 +277,38 @@ ngx_http_profile_status_store(ngx_http_request_t *r)
 }
 
 
-/* a process has one set of tables; workers share it until one renews it */
+/* the state is that of this worker, and the rest is of all workers */
+
+static json_t *
+ngx_http_profile_status_continuous(ngx_http_request_t *r)
+{
+    ngx_http_profile_main_conf_t   *pmcf;
+    ngx_http_profile_store_stat_t   st;
+    ngx_http_profile_continuous_t  *conf;
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+    conf = pmcf->continuous;
+
+    if (conf == NULL) {
+        return NULL;
+    }
+
+    ngx_http_profile_store_stat(conf->store, &st);
+
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                     "state", ngx_http_profile_slice_state(),
+                     "frequency", (json_int_t) conf->frequency,
+                     "slice_ms", (json_int_t) conf->slice,
+                     "keep_ms", (json_int_t) conf->keep,
+                     "slices", (json_int_t) st.entries,
+                     "memory_size", (json_int_t) st.memory_size,
+                     "memory_used", (json_int_t) st.memory_used,
+                     "stored", (json_int_t) conf->page->stored,
+                     "dropped", (json_int_t) conf->page->dropped,
+                     "lost", (json_int_t) conf->page->lost,
+                     "evicted", (json_int_t) st.evicted);
+}
+
 
 /* the interpreters whose stacks this worker reads, or why it cannot */
 
@@ -299,6 +334,8 @@ ngx_http_profile_status_scripts(void)
     }
 }
 
+
+/* a process has one set of tables; workers share it until one renews it */
 
 static json_t *
 ngx_http_profile_status_unwind(void)

@@ -31,6 +31,8 @@ typedef void (*ngx_http_profile_page_pt)(ngx_http_request_t *r, u_char *id,
 
 typedef struct ngx_http_profile_store_s      ngx_http_profile_store_t;
 typedef struct ngx_http_profile_keep_conf_s  ngx_http_profile_keep_conf_t;
+typedef struct ngx_http_profile_continuous_s
+                                             ngx_http_profile_continuous_t;
 
 
 /* where a query may have an argument that is a trigger in any server */
@@ -68,10 +70,11 @@ typedef struct {
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
     ngx_array_t                 functions;    /* of scripts, for contents */
     ngx_http_profile_store_t   *store;        /* NULL: no store */
+    ngx_http_profile_continuous_t
+                               *continuous;   /* NULL: off */
     ngx_str_t                   symbolizer;   /* path; empty: off; no data:
                                                  beside the module */
     ngx_flag_t                  kernel;       /* profile_kernel; unset: off */
-    ngx_flag_t                  context;      /* profile_context */
 
     /* the phase engine's entries, from init_process on */
 

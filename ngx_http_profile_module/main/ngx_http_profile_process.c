@@ -5,11 +5,11 @@
 
 
 #include "bar/ngx_http_profile_bar.h"
-#include "context/ngx_http_profile_context.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "core/ngx_http_profile_symbolizer.h"
 #include "reply/ngx_http_profile_reply.h"
 #include "request/ngx_http_profile_request.h"
+#include "continuous/ngx_http_profile_continuous.h"
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "metrics/ngx_http_profile_metrics.h"
@@ -76,7 +76,8 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
     }
 
     if (pmcf == NULL
-        || pmcf->nlocations + pmcf->nconsoles + pmcf->watch_frequency == 0)
+        || (pmcf->nlocations + pmcf->nconsoles + pmcf->watch_frequency == 0
+            && pmcf->continuous == NULL))
     {
         ngx_http_profile_inbox_close();
         ngx_http_profile_kernel_close();
@@ -353,7 +354,7 @@ ngx_http_profile_configure(ngx_cycle_t *cycle,
     ngx_http_profile_everywhere = on && !pmcf->untracked;
     ngx_http_profile_stall_observe(on ? (uint64_t) pmcf->stall * 1000000 : 0);
     ngx_http_profile_metrics_open(cycle);
-    ngx_http_profile_context_open(cycle, on && pmcf->context);
+    ngx_http_profile_slice_configure(pmcf ? pmcf->continuous : NULL);
     ngx_http_profile_brief_asked = on
                                    && (pmcf->places
                                        || ngx_http_profile_asks_times(cycle));

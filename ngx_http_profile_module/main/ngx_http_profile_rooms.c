@@ -16,8 +16,8 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_room_t  ngx_http_profile_console_room;
 extern ngx_http_profile_room_t  ngx_http_profile_metrics_room;
-extern ngx_http_profile_room_t  ngx_http_profile_context_room;
 extern ngx_http_profile_room_t  ngx_http_profile_workers_room;
+extern ngx_http_profile_room_t  ngx_http_profile_continuous_room;
 extern ngx_http_profile_room_t  ngx_http_profile_keep_room;
 extern ngx_http_profile_room_t  ngx_http_profile_request_room;
 extern ngx_http_profile_room_t  ngx_http_profile_store_room;
@@ -35,8 +35,8 @@ static void ngx_http_profile_add_commands(void);
 static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
     &ngx_http_profile_console_room,
     &ngx_http_profile_metrics_room,
-    &ngx_http_profile_context_room,
     &ngx_http_profile_workers_room,
+    &ngx_http_profile_continuous_room,
     &ngx_http_profile_keep_room,
     &ngx_http_profile_request_room,
     &ngx_http_profile_store_room,

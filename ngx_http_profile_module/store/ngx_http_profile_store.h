@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The store: bounded storage of finished profiles, which all workers share.  A
- * configuration has one store for all servers, or no store.
+ * configuration has one store for all servers, or no store.  The slices of the
+ * continuous profile are in a store of their own.
  *
  * A stored profile is an entry.  It consists of facts, which lists and pages
  * show, and of the archive, from which prof_archive_read() makes a profile.
@@ -100,6 +101,14 @@ PROF_HIDDEN_BEGIN
 
 /* returns the store of the request's configuration, or NULL */
 ngx_http_profile_store_t *ngx_http_profile_store(ngx_http_request_t *r);
+
+/*
+ * ngx_http_profile_store_conf.c: makes another store, in memory, of a fixed
+ * size.  Stores do not share memory.  Returns NULL on errors, which are logged.
+ * Context: the configuration is read.
+ */
+ngx_http_profile_store_t *ngx_http_profile_store_create(ngx_conf_t *cf,
+    ngx_str_t *name, size_t size);
 
 /*
  * Adds an entry with st->size bytes of st->archive, and copies all data.

@@ -28,6 +28,8 @@ static char *ngx_http_profile_store_path(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_profile_store_init(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
+static ngx_int_t ngx_http_profile_store_share(ngx_conf_t *cf,
+    ngx_http_profile_store_t *store, ngx_str_t *name);
 static ngx_int_t ngx_http_profile_store_open(ngx_shm_zone_t *shm_zone,
     void *data);
 
@@ -280,17 +282,44 @@ ngx_http_profile_store_init(ngx_conf_t *cf,
         *p = '\0';
     }
 
-    store->shm_zone = ngx_shared_memory_add(cf, &name, store->size,
+    return (ngx_http_profile_store_share(cf, store, &name) == NGX_OK)
+           ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+ngx_http_profile_store_t *
+ngx_http_profile_store_create(ngx_conf_t *cf, ngx_str_t *name, size_t size)
+{
+    ngx_http_profile_store_t  *store;
+
+    store = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_store_t));
+    if (store == NULL) {
+        return NULL;
+    }
+
+    store->name = *name;
+    store->size = size;
+
+    return (ngx_http_profile_store_share(cf, store, name) == NGX_OK) ? store
+                                                                     : NULL;
+}
+
+
+static ngx_int_t
+ngx_http_profile_store_share(ngx_conf_t *cf, ngx_http_profile_store_t *store,
+    ngx_str_t *name)
+{
+    store->shm_zone = ngx_shared_memory_add(cf, name, store->size,
                                             &ngx_http_profile_module);
 
     if (store->shm_zone == NULL) {
-        return NGX_CONF_ERROR;
+        return NGX_ERROR;
     }
 
     store->shm_zone->init = ngx_http_profile_store_open;
     store->shm_zone->data = store;
 
-    return NGX_CONF_OK;
+    return NGX_OK;
 }
 
 

@@ -55,6 +55,12 @@
 /* the maximum number of traces in a profile: collectors take 16000 samples */
 #define NGX_HTTP_PROFILE_TRACES       4000
 
+/*
+ * The maximum number of shares in which a worker samples all threads.  The
+ * continuous profile needs two more captures when a slice ends.
+ */
+#define NGX_HTTP_PROFILE_SHARES       (PROF_PROCESS_CAPTURES - 2)
+
 /* memory of one worker's share */
 #define NGX_HTTP_PROFILE_SHARE_MEMORY  (16 * 1024 * 1024)
 

@@ -96,7 +96,7 @@ ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)
             return ngx_http_profile_answer_error(call,
                                 NGX_HTTP_TOO_MANY_REQUESTS,
                                 "%d captures are running already, which is "
-                                "the limit", PROF_PROCESS_CAPTURES);
+                                "the limit", NGX_HTTP_PROFILE_SHARES);
         }
     }
 

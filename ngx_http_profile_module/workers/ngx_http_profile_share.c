@@ -73,6 +73,10 @@ static ngx_queue_t  ngx_http_profile_shares = {
     &ngx_http_profile_shares, &ngx_http_profile_shares
 };
 
+/* shares that are captures of all threads of the worker */
+
+static ngx_uint_t        ngx_http_profile_nsampled;
+
 static ngx_event_t       ngx_http_profile_drain;
 static ngx_connection_t  ngx_http_profile_drain_connection;
 
@@ -179,6 +183,10 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
     int          rc;
     const char  *err;
 
+    if (ngx_http_profile_nsampled == NGX_HTTP_PROFILE_SHARES) {
+        return NGX_BUSY;
+    }
+
     share->capture = prof_capture_create(&m->conf);
 
     if (share->capture == NULL) {
@@ -207,6 +215,7 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
     rc = prof_process_start(share->capture, share->armed, &err);
 
     if (rc == PROF_OK) {
+        ngx_http_profile_nsampled++;
         return NGX_OK;
     }
 
@@ -294,6 +303,7 @@ ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
 
     } else {
         share->profile = prof_process_finish(share->capture, "worker");
+        ngx_http_profile_nsampled--;
 
         ngx_http_profile_share_disarm(share);
 
@@ -413,6 +423,7 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
 
         } else {
             prof_process_cancel(share->capture);
+            ngx_http_profile_nsampled--;
             ngx_http_profile_share_disarm(share);
             prof_capture_destroy(share->capture);
         }

@@ -10,6 +10,7 @@
  */
 
 
+#include "continuous/ngx_http_profile_continuous.h"
 #include "core/ngx_http_profile_param.h"
 #include "workers/ngx_http_profile_asker.h"
 
@@ -46,7 +47,7 @@ const ngx_http_profile_route_t  ngx_http_profile_workers_routes[] = {
     { ngx_string("cpu"), NGX_HTTP_GET|NGX_HTTP_POST,
       ngx_http_profile_cpu_route,
       "CPU time of the workers: seconds=, frequency=, format=, workers=, "
-      "labels=; POST stores it", 0 },
+      "labels=; or of the past: from=, to=, worker=; POST stores it", 0 },
 
     { ngx_string("wall"), NGX_HTTP_GET|NGX_HTTP_POST,
       ngx_http_profile_wall_route,
@@ -79,14 +80,24 @@ const ngx_http_profile_route_t  ngx_http_profile_workers_routes[] = {
 static ngx_int_t
 ngx_http_profile_cpu_route(ngx_http_profile_call_t *call)
 {
-    return ngx_http_profile_asker_route(call, PROF_MODE_CPU, 0);
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_range(call, PROF_MODE_CPU);
+
+    return (rc == NGX_DECLINED)
+           ? ngx_http_profile_asker_route(call, PROF_MODE_CPU, 0) : rc;
 }
 
 
 static ngx_int_t
 ngx_http_profile_wall_route(ngx_http_profile_call_t *call)
 {
-    return ngx_http_profile_asker_route(call, PROF_MODE_WALL, 0);
+    ngx_int_t  rc;
+
+    rc = ngx_http_profile_range(call, PROF_MODE_WALL);
+
+    return (rc == NGX_DECLINED)
+           ? ngx_http_profile_asker_route(call, PROF_MODE_WALL, 0) : rc;
 }
 
 

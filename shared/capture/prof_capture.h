@@ -208,10 +208,14 @@ prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
  * Context: the main thread, outside of a signal.
  */
 
-#define PROF_PROCESS_CAPTURES  8
+#define PROF_PROCESS_CAPTURES  10
 
 int prof_process_start(prof_capture_t *c, int paced, const char **err);
 void prof_process_drain(void);
+
+/* returns whether the main thread has timers while there are captures */
+int prof_process_timed(void);
+
 prof_profile_t *prof_process_finish(prof_capture_t *c, const char *title);
 void prof_process_cancel(prof_capture_t *c);
 

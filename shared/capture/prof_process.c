@@ -119,13 +119,18 @@ prof_process_slot(const prof_capture_t *c)
 }
 
 
-/* sets all timers to the shortest period of all captures */
+/*
+ * Sets all timers to the shortest period of all captures.  Timers that have it
+ * already continue, so that a capture which begins or ends does not delay the
+ * next sample of the others.
+ */
 
 static void
 prof_process_rate(void)
 {
     int                    i;
     uint64_t               period;
+    prof_thread_t         *t;
     const prof_capture_t  *c;
 
     period = PROF_PERIOD_MAX;
@@ -141,9 +146,13 @@ prof_process_rate(void)
     prof_process.period = period;
 
     for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+        t = &prof_threads[i];
 
-        if (prof_threads[i].tid) {
-            prof_thread_set(&prof_threads[i]);
+        if (t->tid
+            && (t->period != period
+                || t->paced != (t->main && prof_process.paced)))
+        {
+            prof_thread_set(t);
         }
     }
 }
@@ -224,6 +233,13 @@ prof_process_govern(uint64_t own, uint64_t cpu)
     }
 
     prof_process_rate();
+}
+
+
+int
+prof_process_timed(void)
+{
+    return prof_process.main && prof_process.main->timers;
 }
 
 

@@ -1,0 +1,381 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The capture that this worker makes of itself all the time.
+ *
+ * A slice ends at the first timer after a multiple of its length, so the slices
+ * of all workers begin and end at about the same time.  The capture of the next
+ * slice begins before the capture of the slice ends, so the sampling timers
+ * continue.
+ *
+ * A slice in which the worker used almost no CPU time is not stored.
+ *
+ * CPU time is sampled by timers on CPU clocks, which cost a request nothing.
+ * For wall time the module runs the event loop, and a timer starts and stops
+ * with each wait.
+ *
+ * Context: the event loop, unless stated otherwise.
+ */
+
+
+#include "continuous/ngx_http_profile_continuous.h"
+#include "core/ngx_http_profile_alive.h"
+#include "core/ngx_http_profile_job.h"
+#include "loop/ngx_http_profile_loop.h"
+
+
+/* memory for call tree and entries: 100 Hz for a minute, mostly new stacks */
+#define NGX_HTTP_PROFILE_SLICE_MEMORY  (1024 * 1024)
+
+/* ms between two looks at the samples of a worker that is not idle */
+#define NGX_HTTP_PROFILE_SLICE_DRAIN   1000
+
+/* ns of CPU time in an idle slice: the profiler's own timers and jobs */
+#define NGX_HTTP_PROFILE_SLICE_IDLE    5000000
+
+
+typedef struct {
+    ngx_http_profile_continuous_t  *conf;     /* NULL: off */
+    prof_capture_t                 *capture;  /* NULL: it cannot be made */
+    uint64_t                        start;    /* ms since the Epoch */
+    uint64_t                        samples;  /* at the last look */
+    const char                     *failed;   /* why there is no capture */
+    ngx_event_t                     timer;
+    ngx_connection_t                connection;  /* for debug messages */
+    unsigned                        armed:1;
+} ngx_http_profile_slicer_t;
+
+
+/* a slice that a job stores */
+
+typedef struct {
+    ngx_http_profile_continuous_t  *conf;
+    prof_profile_t                 *profile;
+    uint64_t                        now;
+    ngx_uint_t                      worker;
+    ngx_int_t                       rc;
+    ngx_http_profile_job_t          job;
+} ngx_http_profile_slice_t;
+
+
+static void ngx_http_profile_slice_timer(ngx_event_t *ev);
+static ngx_msec_t ngx_http_profile_slice_wait(void);
+static void ngx_http_profile_slice_next(
+    ngx_http_profile_job_rank_e rank);
+static prof_capture_t *ngx_http_profile_slice_begin(void);
+static void ngx_http_profile_slice_end(prof_capture_t *c, uint64_t start,
+    ngx_http_profile_job_rank_e rank);
+static void ngx_http_profile_slice_store(prof_profile_t *p,
+    ngx_http_profile_job_rank_e rank);
+static void ngx_http_profile_slice_work(void *data);
+static void ngx_http_profile_slice_done(void *data);
+static void ngx_http_profile_slice_open(ngx_http_profile_slice_page_t *page);
+static uint64_t ngx_http_profile_slice_now(void);
+
+
+static ngx_http_profile_slicer_t  slicer;
+
+
+void
+ngx_http_profile_slice_configure(ngx_http_profile_continuous_t *conf)
+{
+    if (slicer.conf) {
+        ngx_http_profile_slice_stop();
+    }
+
+    if (conf == NULL) {
+        return;
+    }
+
+    ngx_http_profile_slice_open(conf->page);
+
+    slicer.conf = conf;
+    slicer.failed = NULL;
+    slicer.armed = (conf->wall && ngx_http_profile_arm() == NGX_OK);
+    slicer.capture = ngx_http_profile_slice_begin();
+    slicer.start = ngx_http_profile_slice_now();
+    slicer.samples = 0;
+
+    slicer.connection.fd = (ngx_socket_t) -1;
+
+    slicer.timer.handler = ngx_http_profile_slice_timer;
+    slicer.timer.data = &slicer.connection;
+    slicer.timer.log = ngx_cycle->log;
+    slicer.timer.cancelable = 1;
+
+    ngx_add_timer(&slicer.timer, ngx_http_profile_slice_wait());
+}
+
+
+/* notes that this process captures, and counts the slices of killed ones */
+
+static void
+ngx_http_profile_slice_open(ngx_http_profile_slice_page_t *page)
+{
+    ngx_uint_t         i;
+    ngx_atomic_uint_t  owner;
+
+    for (i = 0; i < NGX_MAX_PROCESSES; i++) {
+        owner = page->open[i];
+
+        if (owner && !ngx_http_profile_alive(owner)
+            && ngx_atomic_cmp_set(&page->open[i], owner, 0))
+        {
+            (void) ngx_atomic_fetch_add(&page->lost, 1);
+        }
+    }
+
+    page->open[ngx_process_slot] = ngx_http_profile_alive_self();
+}
+
+
+void
+ngx_http_profile_slice_stop(void)
+{
+    if (slicer.conf == NULL) {
+        return;
+    }
+
+    if (slicer.timer.timer_set) {
+        ngx_del_timer(&slicer.timer);
+    }
+
+    if (slicer.capture) {
+        ngx_http_profile_slice_end(slicer.capture, slicer.start,
+                                   NGX_HTTP_PROFILE_JOB_NEEDED);
+        slicer.capture = NULL;
+    }
+
+    slicer.conf->page->open[ngx_process_slot] = 0;
+
+    if (slicer.armed) {
+        slicer.armed = 0;
+        ngx_http_profile_disarm();
+    }
+
+    slicer.conf = NULL;
+}
+
+
+const char *
+ngx_http_profile_slice_state(void)
+{
+    return slicer.conf == NULL ? "off"
+                               : slicer.failed ? slicer.failed : "on";
+}
+
+
+static void
+ngx_http_profile_slice_timer(ngx_event_t *ev)
+{
+    uint64_t  now;
+
+    prof_process_drain();
+
+    now = ngx_http_profile_slice_now();
+
+    if (now / slicer.conf->slice != slicer.start / slicer.conf->slice) {
+        ngx_http_profile_slice_next(NGX_HTTP_PROFILE_JOB_KEPT);
+    }
+
+    ngx_add_timer(ev, ngx_http_profile_slice_wait());
+}
+
+
+/* an idle worker has one timer event in each slice */
+
+static ngx_msec_t
+ngx_http_profile_slice_wait(void)
+{
+    ngx_msec_t    wait;
+    prof_stats_t  st;
+
+    wait = slicer.conf->slice
+           - ngx_http_profile_slice_now() % slicer.conf->slice;
+
+    if (slicer.capture == NULL) {
+        return wait;
+    }
+
+    prof_capture_totals(slicer.capture, &st, NULL, NULL, NULL);
+
+    if (st.samples != slicer.samples) {
+        slicer.samples = st.samples;
+        return ngx_min(wait, NGX_HTTP_PROFILE_SLICE_DRAIN);
+    }
+
+    return wait;
+}
+
+
+static void
+ngx_http_profile_slice_next(ngx_http_profile_job_rank_e rank)
+{
+    uint64_t         start;
+    prof_capture_t  *c;
+
+    c = slicer.capture;
+    start = slicer.start;
+
+    slicer.capture = ngx_http_profile_slice_begin();
+    slicer.start = ngx_http_profile_slice_now();
+    slicer.samples = 0;
+
+    if (c) {
+        ngx_http_profile_slice_end(c, start, rank);
+    }
+}
+
+
+/* a failure is logged once, and tried again at the next slice */
+
+static prof_capture_t *
+ngx_http_profile_slice_begin(void)
+{
+    const char           *err;
+    prof_capture_t       *c;
+    prof_capture_conf_t   conf;
+
+    conf.frequency = slicer.conf->frequency;
+    conf.mode = slicer.armed ? PROF_MODE_WALL : PROF_MODE_CPU;
+    conf.memory = NGX_HTTP_PROFILE_SLICE_MEMORY;
+
+    err = "no memory for the capture";
+    c = prof_capture_create(&conf);
+
+    if (c && prof_process_start(c, slicer.armed, &err) == PROF_OK) {
+
+        if (prof_process_timed()) {
+            slicer.failed = NULL;
+            return c;
+        }
+
+        err = "no timer";
+        prof_process_cancel(c);
+    }
+
+    if (slicer.failed == NULL) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "profile: the continuous profile lacks this worker for "
+                      "now: %s", err);
+    }
+
+    slicer.failed = err;
+
+    if (c) {
+        prof_capture_destroy(c);
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_profile_slice_end(prof_capture_t *c, uint64_t start,
+    ngx_http_profile_job_rank_e rank)
+{
+    uint64_t         cpu;
+    prof_stats_t     st;
+    prof_profile_t  *p;
+
+    p = prof_process_finish(c, "worker");
+
+    prof_capture_totals(c, &st, NULL, NULL, &cpu);
+    prof_capture_destroy(c);
+
+    if (p && st.samples == 0 && cpu < NGX_HTTP_PROFILE_SLICE_IDLE) {
+        prof_profile_destroy(p);
+        return;
+    }
+
+    if (p) {
+        p->start_realtime = start * 1000000;
+    }
+
+    ngx_http_profile_slice_store(p, rank);
+}
+
+
+static void
+ngx_http_profile_slice_store(prof_profile_t *p,
+    ngx_http_profile_job_rank_e rank)
+{
+    ngx_http_profile_slice_t  *slice;
+
+    slice = p ? ngx_calloc(sizeof(ngx_http_profile_slice_t), ngx_cycle->log)
+              : NULL;
+
+    if (slice) {
+        slice->conf = slicer.conf;
+        slice->profile = p;
+        slice->now = ngx_http_profile_slice_now();
+        slice->worker = ngx_worker;
+        slice->rc = NGX_ERROR;
+
+        slice->job.work = ngx_http_profile_slice_work;
+        slice->job.done = ngx_http_profile_slice_done;
+        slice->job.data = slice;
+        slice->job.rank = rank;
+        slice->job.size = prof_profile_size(p);
+
+        if (ngx_http_profile_job_start(&slice->job) == NGX_OK) {
+            return;
+        }
+
+        ngx_free(slice);
+    }
+
+    prof_profile_destroy(p);
+
+    (void) ngx_atomic_fetch_add(&slicer.conf->page->dropped, 1);
+}
+
+
+/* context: thread */
+
+static void
+ngx_http_profile_slice_work(void *data)
+{
+    ngx_http_profile_slice_t *slice = data;
+
+    slice->rc = ngx_http_profile_slices_add(slice->conf, slice->profile,
+                                            slice->worker, NULL);
+
+    prof_profile_destroy(slice->profile);
+    slice->profile = NULL;
+
+    /* a worker that exits leaves this work to others */
+
+    if (slice->job.rank != NGX_HTTP_PROFILE_JOB_NEEDED) {
+        ngx_http_profile_slices_tend(slice->conf, slice->now);
+    }
+}
+
+
+static void
+ngx_http_profile_slice_done(void *data)
+{
+    ngx_http_profile_slice_t *slice = data;
+
+    ngx_http_profile_slice_page_t  *page;
+
+    page = slice->conf->page;
+
+    (void) ngx_atomic_fetch_add(slice->rc == NGX_OK ? &page->stored
+                                                    : &page->dropped, 1);
+
+    prof_profile_destroy(slice->profile);
+    ngx_free(slice);
+}
+
+
+static uint64_t
+ngx_http_profile_slice_now(void)
+{
+    ngx_time_t  *tp;
+
+    tp = ngx_timeofday();
+
+    return (uint64_t) tp->sec * 1000 + tp->msec;
+}
