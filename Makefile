@@ -86,6 +86,7 @@ LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
 .PHONY: all module core tools units unit test prove http3 asan static musl \
+        aarch64 aarch64-tests \
         valgrind bench benches scenarios fuzz fuzzers lint analyze install deb demo viewer \
         clean help FORCE
 .DELETE_ON_ERROR:
@@ -287,6 +288,25 @@ musl:	## run the tests of t/ with an nginx and a module for musl
 	TEST_NGINX_BINARY=$(BUILD)/musl/objs/nginx TEST_NGINX_CORE=           \
 	    TEST_NGINX_MODULE=$(BUILD)/musl/objs/$(NAME).so                   \
 	    $(call run_tests,musl) $(filter-out $(BUILD)/t,$(T))
+
+# Qemu cannot run what these tests need: a child that shares memory with its
+# parent (the helper's start), memory that a child does not inherit, signals
+# that a thread has blocked, a fixed address, and sizes of the process.
+AARCH64 = $(BUILD)/aarch64
+AARCH64_SKIP = heap helper hooks_load lines process symbol unit unload unwind
+AARCH64_TESTS = profile
+
+aarch64:	## cross-compile; run unit tests and a capture in qemu
+	@$(DEPS) aarch64
+	tools/cross-root $(AARCH64)
+	@PATH=$(AARCH64)/bin:$$PATH $(SUB) aarch64-tests CC=cc                \
+	    BUILD=$(AARCH64)/obj NGINX=$(AARCH64)/bin/nginx
+
+aarch64-tests: module units
+	$(PROVE) $(PROVE_FLAGS) $(filter-out                                  \
+	    $(AARCH64_SKIP:%=$(BUILD)/t/prof_%.t),$(UNITS))
+	TEST_NGINX_TIMEOUT=60 $(PROVE_ENV) $(PROVE) $(PROVE_FLAGS)            \
+	    $(AARCH64_TESTS:%=t/%.t)
 
 valgrind:	## run the unit tests, and captures in all modes, in valgrind
 	@$(DEPS) valgrind

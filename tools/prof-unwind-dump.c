@@ -40,7 +40,7 @@ static void dump_rule(uint64_t row, int aux);
 static void dump_saved(int saved);
 
 #elif (__aarch64__)
-static void dump_saved(int saved, int cfa);
+static void dump_saved(uint64_t row, int saved);
 
 #endif
 
@@ -235,21 +235,20 @@ dump_saved(int saved)
 static void
 dump_rule(uint64_t row, int aux)
 {
-    int  cfa;
+    char  text[DUMP_TEXT];
 
-    cfa = (int) prof_row_off(row) * 16;
+    snprintf(text, DUMP_TEXT, "%s+%d", prof_row_from_fp(row) ? "x29" : "sp",
+             (int) prof_row_off(row) * 16);
 
-    printf("%s+%-16d", (prof_row_kind(row) >= PROF_ROW_FP) ? "x29" : "sp",
-           cfa);
-
-    dump_saved(prof_row_fp(row), cfa);
-    dump_saved((int) prof_row_lr(row), cfa);
+    printf("%-20s", text);
+    dump_saved(row, prof_row_fp(row));
+    dump_saved(row, (int) prof_row_lr(row));
     printf("\n");
 }
 
 
 static void
-dump_saved(int saved, int cfa)
+dump_saved(uint64_t row, int saved)
 {
     if (saved == 0) {
         printf(" u");
@@ -257,8 +256,11 @@ dump_saved(int saved, int cfa)
     } else if (saved == PROF_ROW_LOST) {
         printf(" lost");
 
+    } else if (prof_row_from_top(row)) {
+        printf(" c%d", -saved * 8);
+
     } else {
-        printf(" c%+d", (saved - 1) * 8 - cfa);
+        printf(" c%+d", (saved - 1) * 8 - (int) prof_row_off(row) * 16);
     }
 }
 

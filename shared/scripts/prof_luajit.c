@@ -642,7 +642,9 @@ static int
 prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
     const char **state)
 {
-    return PROF_LIMIT;
+    *state = "off: not for this processor";
+
+    return PROF_ERROR;
 }
 
 

@@ -16,7 +16,7 @@
 
 
 static int prof_arch_row_slot(const prof_cfi_state_t *state,
-    const prof_cfi_rule_t *rule);
+    const prof_cfi_rule_t *rule, int top);
 
 
 prof_cfi_reg_e
@@ -59,23 +59,34 @@ prof_arch_row(const prof_cfi_state_t *state, int8_t *aux)
         return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
     }
 
-    lr = prof_arch_row_slot(state, &state->reg[PROF_CFI_RA]);
-    fp = prof_arch_row_slot(state, &state->reg[PROF_CFI_FP]);
+    kind = (state->cfa_reg == PROF_ARCH_DWARF_FP) ? PROF_ROW_FP : PROF_ROW_SP;
 
-    if (lr < 0 || lr > PROF_ROW_LR_MAX) {
-        return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
+    lr = prof_arch_row_slot(state, &state->reg[PROF_CFI_RA], 0);
+    fp = prof_arch_row_slot(state, &state->reg[PROF_CFI_FP], 0);
+
+    if (lr == PROF_ROW_LOST) {
+        kind += PROF_ROW_TOP_SP - PROF_ROW_SP;
+
+        lr = prof_arch_row_slot(state, &state->reg[PROF_CFI_RA], 1);
+        fp = prof_arch_row_slot(state, &state->reg[PROF_CFI_FP], 1);
     }
 
-    kind = (state->cfa_reg == PROF_ARCH_DWARF_FP) ? PROF_ROW_FP : PROF_ROW_SP;
+    if (lr == PROF_ROW_LOST) {
+        return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
+    }
 
     return prof_row(kind + (uint32_t) lr, off / 16, fp);
 }
 
 
-/* returns the place of a saved register in words from the base, plus 1 */
+/*
+ * returns the slot of a saved register, counted from the base, or downwards
+ * from the CFA if top is set; 0 if the register is not saved
+ */
 
 static int
-prof_arch_row_slot(const prof_cfi_state_t *state, const prof_cfi_rule_t *rule)
+prof_arch_row_slot(const prof_cfi_state_t *state, const prof_cfi_rule_t *rule,
+    int top)
 {
     int64_t  off;
 
@@ -83,10 +94,10 @@ prof_arch_row_slot(const prof_cfi_state_t *state, const prof_cfi_rule_t *rule)
         return 0;
     }
 
-    off = state->cfa.u.off + rule->u.off;
+    off = top ? -rule->u.off - 8 : state->cfa.u.off + rule->u.off;
 
     if (rule->how != PROF_CFI_OFFSET || off < 0 || off % 8
-        || off / 8 >= INT8_MAX)
+        || off / 8 >= PROF_ROW_SLOTS - 1)
     {
         return PROF_ROW_LOST;
     }

@@ -5,12 +5,18 @@
  * aarch64.  The return address is in x30 until it is saved.  The kind of a row
  * includes the place where it is saved:
  *
- *     PROF_ROW_SP + lr     base = sp
- *     PROF_ROW_FP + lr     base = x29
+ *     PROF_ROW_SP + lr         base = sp
+ *     PROF_ROW_FP + lr         base = x29
+ *     PROF_ROW_TOP_SP + lr     base = sp
+ *     PROF_ROW_TOP_FP + lr     base = x29
  *
- *     CFA            = base + 16 * off
- *     return address = lr ? *(base + 8 * (lr - 1)) : x30
- *     caller's x29   = fp ? *(base + 8 * (fp - 1)) : x29
+ *     CFA                = base + 16 * off
+ *     slot n             = base + 8 * (n - 1), TOP: CFA - 8 * n
+ *     return address     = lr ? *slot(lr) : x30
+ *     caller's x29       = fp ? *slot(fp) : x29
+ *
+ * Functions save both registers at one end of their frame.  In a frame of more
+ * than a few hundred bytes the other end is out of reach.
  *
  * Signatures of return addresses are removed without a check.
  */
@@ -20,13 +26,17 @@
 #define _PROF_ARCH_AARCH64_H_INCLUDED_
 
 
-#define PROF_ROW_LR_MAX  111
+#define PROF_ROW_SLOTS   60
 #define PROF_ROW_SP      16
-#define PROF_ROW_FP      (PROF_ROW_SP + PROF_ROW_LR_MAX + 1)
+#define PROF_ROW_FP      (PROF_ROW_SP + PROF_ROW_SLOTS)
+#define PROF_ROW_TOP_SP  (PROF_ROW_FP + PROF_ROW_SLOTS)
+#define PROF_ROW_TOP_FP  (PROF_ROW_TOP_SP + PROF_ROW_SLOTS)
 
 #define prof_row_lr(row)                                                      \
-    (prof_row_kind(row) - (prof_row_kind(row) >= PROF_ROW_FP ? PROF_ROW_FP    \
-                                                             : PROF_ROW_SP))
+    ((prof_row_kind(row) - PROF_ROW_SP) % PROF_ROW_SLOTS)
+#define prof_row_from_fp(row)                                                 \
+    ((prof_row_kind(row) - PROF_ROW_SP) / PROF_ROW_SLOTS & 1)
+#define prof_row_from_top(row)  (prof_row_kind(row) >= PROF_ROW_TOP_SP)
 
 
 /* DWARF for the Arm 64-bit Architecture, 4.1 */
@@ -118,8 +128,13 @@ prof_arch_context(const ucontext_t *uc, uint32_t reg)
 static inline uintptr_t
 prof_arch_slot(const prof_regs_t *f, uint64_t row, uint32_t slot)
 {
-    return ((prof_row_kind(row) >= PROF_ROW_FP) ? f->fp : f->sp)
-           + 8 * (uintptr_t) (slot - 1);
+    uintptr_t  base;
+
+    base = prof_row_from_fp(row) ? f->fp : f->sp;
+
+    return prof_row_from_top(row)
+           ? base + prof_row_off(row) * 16 - 8 * (uintptr_t) slot
+           : base + 8 * (uintptr_t) (slot - 1);
 }
 
 
@@ -138,9 +153,8 @@ prof_arch_cfa(const prof_regs_t *f, uint64_t row, uintptr_t top,
     }
 
     lr = prof_row_lr(row);
-    at = prof_arch_slot(f, row, 1);
 
-    *cfa = at + prof_row_off(row) * 16;
+    *cfa = (prof_row_from_fp(row) ? f->fp : f->sp) + prof_row_off(row) * 16;
 
     if (lr) {
         at = prof_arch_slot(f, row, lr);

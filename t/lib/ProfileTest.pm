@@ -664,7 +664,9 @@ sub reload {
 }
 
 
-# workers that are not shutting down, oldest first
+# Workers that are not shutting down, oldest first.  The title of a worker that
+# an emulator runs is the emulator's command line.
+
 sub worker_pids {
     my ($self) = @_;
 
@@ -674,7 +676,7 @@ sub worker_pids {
         my $f;
         local $/;
         my $s = open($f, '<', "/proc/$_/cmdline") ? <$f> : '';
-        $s && $s =~ /^nginx: worker process[\0 ]*$/;
+        $s && $s =~ m{^(?:nginx: worker process[\0 ]*$|[^\0]*qemu-)};
     } $self->child_processes($self->{pid});
 }
 

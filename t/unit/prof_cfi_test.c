@@ -45,12 +45,14 @@ typedef struct {
 } damages_t;
 
 
-static void test_fixture_rows(void);
 static void test_leb128(void);
 static void test_pointers(void);
+#if (__x86_64__)
+static void test_fixture_rows(void);
 static void test_instructions(void);
 static void test_calls(void);
 static void run(const uint8_t *insn, size_t len, emitted_t *e);
+#endif
 static int test_without_table(void *data, const prof_object_info_t *object);
 static int test_damaged(void *data, const prof_object_info_t *object);
 static void damage(const prof_eh_t *eh, const uint8_t *copy, size_t len,

@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * aarch64: an interrupted leaf without an unwind entry, whose return address
- * is in the link register.
+ * is in the link register; and a large frame, whose registers are saved at its
+ * end.
  */
 
 
@@ -32,10 +33,29 @@ __asm__ (".text\n\t"
          "brk #1\n\t"
          "ldp x29, x30, [sp], #32\n\t"
          "ret\n\t"
-         ".size moved, . - moved\n\t");
+         ".size moved, . - moved\n\t"
+         ".global large\n"
+         "large:\n\t"
+         ".cfi_startproc\n\t"
+         "sub sp, sp, #1088\n\t"
+         ".cfi_def_cfa_offset 1088\n\t"
+         "str x29, [sp, #1040]\n\t"
+         "str x30, [sp, #1048]\n\t"
+         ".cfi_offset 29, -48\n\t"
+         ".cfi_offset 30, -40\n\t"
+         "mov x29, xzr\n\t"
+         "mov x30, xzr\n\t"
+         "brk #1\n\t"
+         "ldr x29, [sp, #1040]\n\t"
+         "ldr x30, [sp, #1048]\n\t"
+         "add sp, sp, #1088\n\t"
+         "ret\n\t"
+         ".cfi_endproc\n\t"
+         ".size large, . - large\n\t");
 
 extern void leaf(void);
 extern void moved(void);
+extern void large(void);
 
 
 static void trap(int signo, siginfo_t *si, void *ctx);
@@ -80,6 +100,13 @@ main(void)
 
     is_int(end, PROF_FRAME_NO_UNWIND, "after a call: end");
     is_int(n, 1, "after a call: no guess");
+
+    call(large);
+
+    is_int(end, 0, "a large frame: complete");
+    ok(n >= 2 && prof_unwind_function(unwind, pcs[1] - 1, &len)
+                 == (uintptr_t) call,
+       "a large frame: its caller");
 
     prof_unwind_release(unwind);
 

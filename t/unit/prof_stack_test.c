@@ -35,6 +35,9 @@
 
 static void *test_thread(void *data);
 static void test_bounds(void);
+
+#if (__x86_64__)
+
 static void test_turns(void);
 static void test_watched(void);
 static void test_heap(int process);
@@ -46,7 +49,6 @@ static void test_switch(void);
 static void test_work(void);
 
 
-static char                   *test_memory;
 static jmp_buf                 test_back;
 static volatile unsigned long  test_sum;
 static void *volatile          test_block;
@@ -54,6 +56,11 @@ static void *volatile          test_block;
 /* the watch takes samples on the other stack only */
 static prof_watch_spot_t       test_spot;
 static uintptr_t               test_top;
+
+#endif
+
+
+static char  *test_memory;
 
 
 int
