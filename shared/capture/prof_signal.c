@@ -150,9 +150,8 @@ prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)
     prof_expiry_t  *e;
 
     for (i = 0; i < PROF_EXPIRIES; i++) {
-        e = &prof_expiries[i];
-
-        if (e->word == 0 && prof_expiry_quiet(e)) {
+        if (prof_expiries[i].word == 0 && prof_expiry_quiet(&prof_expiries[i]))
+        {
             break;
         }
     }
@@ -162,6 +161,7 @@ prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)
         return NULL;
     }
 
+    e = &prof_expiries[i];
     word = prof_expiry_word(i);
 
     if (word == 0) {

@@ -119,7 +119,8 @@ prof_text_json(prof_buf_t *b, const char *s, size_t len)
     static const char  specials[] = "\"\\\b\f\n\r\t";
     static const char  letters[] = "\"\\bfnrt";
 
-    last = s + len;
+    /* the data of an empty buffer are NULL */
+    last = len ? s + len : s;
     plain = s;
 
     prof_buf_puts(b, "\"");

@@ -66,6 +66,7 @@ typedef struct {
 
 static void prof_cfi_exec(prof_cfi_t *c, const uint8_t *insn,
     const uint8_t *end);
+static int64_t prof_cfi_off(prof_cfi_t *c, int64_t n, int64_t factor);
 static int prof_cfi_location(prof_cfi_t *c, uint8_t op);
 static int prof_cfi_cfa(prof_cfi_t *c, uint8_t op);
 static int prof_cfi_register(prof_cfi_t *c, uint8_t op);
@@ -142,8 +143,8 @@ prof_cfi_exec(prof_cfi_t *c, const uint8_t *insn, const uint8_t *end)
 
         case PROF_CFA_OFFSET:
             prof_cfi_set(c, op & 0x3f, PROF_CFI_OFFSET,
-                         (int64_t) prof_read_uleb(&c->r)
-                         * c->cie->data_align);
+                         prof_cfi_off(c, (int64_t) prof_read_uleb(&c->r),
+                                      c->cie->data_align));
             rc = PROF_OK;
             break;
 
@@ -161,6 +162,24 @@ prof_cfi_exec(prof_cfi_t *c, const uint8_t *insn, const uint8_t *end)
             return;
         }
     }
+}
+
+
+/* an offset that no frame has makes the instructions unsupported */
+
+static int64_t
+prof_cfi_off(prof_cfi_t *c, int64_t n, int64_t factor)
+{
+    int64_t  off;
+
+    if (__builtin_mul_overflow(n, factor, &off)
+        || off > INT32_MAX || off < -INT32_MAX)
+    {
+        c->r.failed = 1;
+        return 0;
+    }
+
+    return off;
 }
 
 
@@ -222,13 +241,14 @@ prof_cfi_cfa(prof_cfi_t *c, uint8_t op)
     case PROF_CFA_DEF_CFA:
         c->state.cfa_reg = prof_read_uleb(&c->r);
         cfa->how = PROF_CFI_OFFSET;
-        cfa->u.off = (int64_t) prof_read_uleb(&c->r);
+        cfa->u.off = prof_cfi_off(c, (int64_t) prof_read_uleb(&c->r), 1);
         return PROF_OK;
 
     case PROF_CFA_DEF_CFA_SF:
         c->state.cfa_reg = prof_read_uleb(&c->r);
         cfa->how = PROF_CFI_OFFSET;
-        cfa->u.off = prof_read_sleb(&c->r) * c->cie->data_align;
+        cfa->u.off = prof_cfi_off(c, prof_read_sleb(&c->r),
+                                  c->cie->data_align);
         return PROF_OK;
 
     case PROF_CFA_DEF_CFA_REGISTER:
@@ -236,11 +256,12 @@ prof_cfi_cfa(prof_cfi_t *c, uint8_t op)
         return (cfa->how == PROF_CFI_OFFSET) ? PROF_OK : PROF_ERROR;
 
     case PROF_CFA_DEF_CFA_OFFSET:
-        cfa->u.off = (int64_t) prof_read_uleb(&c->r);
+        cfa->u.off = prof_cfi_off(c, (int64_t) prof_read_uleb(&c->r), 1);
         return (cfa->how == PROF_CFI_OFFSET) ? PROF_OK : PROF_ERROR;
 
     case PROF_CFA_DEF_CFA_OFFSET_SF:
-        cfa->u.off = prof_read_sleb(&c->r) * c->cie->data_align;
+        cfa->u.off = prof_cfi_off(c, prof_read_sleb(&c->r),
+                                  c->cie->data_align);
         return (cfa->how == PROF_CFI_OFFSET) ? PROF_OK : PROF_ERROR;
 
     case PROF_CFA_DEF_CFA_EXPRESSION:
@@ -271,18 +292,20 @@ prof_cfi_register(prof_cfi_t *c, uint8_t op)
     switch (op) {
 
     case PROF_CFA_OFFSET_EXTENDED:
-        off = (int64_t) prof_read_uleb(&c->r) * c->cie->data_align;
+        off = prof_cfi_off(c, (int64_t) prof_read_uleb(&c->r),
+                           c->cie->data_align);
         prof_cfi_set(c, reg, PROF_CFI_OFFSET, off);
         return PROF_OK;
 
     case PROF_CFA_OFFSET_EXTENDED_SF:
-        off = prof_read_sleb(&c->r) * c->cie->data_align;
+        off = prof_cfi_off(c, prof_read_sleb(&c->r), c->cie->data_align);
         prof_cfi_set(c, reg, PROF_CFI_OFFSET, off);
         return PROF_OK;
 
     case PROF_CFA_NEGATIVE_OFFSET:
-        off = - (int64_t) prof_read_uleb(&c->r) * c->cie->data_align;
-        prof_cfi_set(c, reg, PROF_CFI_OFFSET, off);
+        off = prof_cfi_off(c, (int64_t) prof_read_uleb(&c->r),
+                           c->cie->data_align);
+        prof_cfi_set(c, reg, PROF_CFI_OFFSET, -off);
         return PROF_OK;
 
     case PROF_CFA_RESTORE_EXTENDED:
