@@ -86,7 +86,7 @@ LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
 .PHONY: all module core tools units unit test prove http3 asan static musl \
-        aarch64 aarch64-tests \
+        aarch64 aarch64-tests soak \
         valgrind bench benches scenarios fuzz fuzzers lint analyze install deb demo viewer \
         clean help FORCE
 .DELETE_ON_ERROR:
@@ -97,7 +97,8 @@ all: module	## build the module: build/ngx_http_profile_module.so
 
 
 # The module.  nginx's configure must run within nginx's sources and may write
-# there, so it runs in a directory of links.
+# there, so it runs in a directory of links.  The module is a new file after
+# each build, because an nginx that runs has mapped the old one.
 
 OBJ = $(BUILD)/nginx
 SO = $(BUILD)/$(NAME).so
@@ -108,7 +109,8 @@ HELPER = $(BUILD)/ngx_http_profile_symbolizer
 module:	$(OBJ)/objs/Makefile $(HELPER)
 	@$(MAKE) -s --no-print-directory -C $(OBJ) -f objs/Makefile modules
 	@cmp -s $(OBJ)/objs/$(NAME).so $(SO)                                  \
-	    || { cp $(OBJ)/objs/$(NAME).so $(SO) && echo "built $(SO)"; }
+	    || { cp $(OBJ)/objs/$(NAME).so $(SO).new && mv $(SO).new $(SO)    \
+	         && echo "built $(SO)"; }
 
 $(OBJ)/objs/Makefile: $(BUILD)/nginx.args config config.make
 	@test -f $(NGINX_SRC)/auto/module || {                                \
@@ -294,12 +296,15 @@ musl:	## run the tests of t/ with an nginx and a module for musl
 # that a thread has blocked, a fixed address, and sizes of the process.
 AARCH64 = $(BUILD)/aarch64
 AARCH64_SKIP = heap helper hooks_load lines process symbol unit unload unwind
-AARCH64_TESTS = profile
+AARCH64_TESTS = profile profile_access profile_attribution profile_body         \
+                profile_console profile_enter profile_metrics profile_object    \
+                profile_order profile_pages profile_proxy profile_record        \
+                profile_ssl profile_stages profile_stall
 
 aarch64:	## cross-compile; run unit tests and a capture in qemu
 	@$(DEPS) aarch64
 	tools/cross-root $(AARCH64)
-	@PATH=$(AARCH64)/bin:$$PATH $(SUB) aarch64-tests CC=cc                \
+	@PATH=$(AARCH64)/bin:$$PATH CGO_ENABLED=0 $(SUB) aarch64-tests CC=cc  \
 	    BUILD=$(AARCH64)/obj NGINX=$(AARCH64)/bin/nginx
 
 aarch64-tests: module units
@@ -325,6 +330,9 @@ bench:	## run the benchmarks of the core, and the scenarios
 scenarios: module	## load nginx, and make profile/SCENARIO/flamegraph.svg
 	NGINX=$(NGINX) MODULE=$(SO) $(if $(SECONDS),SECONDS=$(SECONDS))       \
 	    bench/scenarios.pl $(SCENARIOS)
+
+soak: module	## everything at once, for SOAK_SECONDS=3600
+	bench/soak.pl $(SOAK_SECONDS)
 
 benches: $(BENCHES)
 

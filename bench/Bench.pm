@@ -53,6 +53,7 @@ sub free_port {
 #     main         the directives outside of it; module()
 #     log          access_log off;
 #     connections  512
+#     workers      1
 #     cpu          the CPU that it runs on; any
 #     command      a program that runs nginx, without a master process
 #     env          environment variables
@@ -64,7 +65,8 @@ sub start {
     my $main = $o{main} // module();
     my $log = $o{log} // 'access_log off;';
     my $user = $> == 0 ? 'user root;' : '';
-    my $process = $o{command} ? 'master_process off;' : 'worker_processes 1;';
+    my $process = $o{command} ? 'master_process off;'
+                              : "worker_processes @{[ $o{workers} // 1 ]};";
     my $connections = $o{connections} // 512;
     my $temp = join("\n", map { "    ${_}_temp_path $dir/$name.$_;" }
                           qw/ client_body proxy fastcgi uwsgi scgi /);

@@ -7,6 +7,8 @@
  */
 
 
+#include "base/prof_base.h"
+
 #include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
