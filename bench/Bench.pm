@@ -17,7 +17,7 @@ use IO::Socket::INET;
 use POSIX qw/ WNOHANG /;
 use Time::HiRes qw/ sleep /;
 
-our @EXPORT = qw/ connect_to cpu_of dir free_port module quartiles read_file
+our @EXPORT = qw/ callgrind connect_to cpu_of dir free_port module quartiles read_file
                   request start stop write_file /;
 
 # nginx itself takes the variable for sockets that it inherits
@@ -177,6 +177,39 @@ sub cpu_of {
     }
 
     return @ns;
+}
+
+
+# The instructions of a run of callgrind, which has written this file, by
+# function.  "total" is their sum without malloc(), which depends on the layout
+# of the memory, and without nginx's update of its time, which is due at each
+# request since callgrind is slow.
+sub callgrind {
+    my ($file) = @_;
+
+    my %count = (total => 0);
+
+    for (`callgrind_annotate --threshold=100 --auto=no $file`) {
+        my ($n, $at) = /^\s*([\d,]+) \([^)]*\)\s+(.*)/ or next;
+        my ($fn) = $at =~ /^(?:\S*:)?([\w ]+)/ or next;
+
+        $n =~ tr/,//d;
+        $fn =~ s/ +$//;
+
+        if ($fn eq 'PROGRAM TOTALS') {
+            $count{total} += $n;
+            next;
+        }
+
+        $count{total} -= $n
+            if $at =~ /malloc\.c:/
+               || $fn =~ /^(?:ngx_time_update|__gettimeofday)/;
+        $count{$fn} += $n;
+    }
+
+    die "no callgrind\n" if $count{total} <= 0;
+
+    return %count;
 }
 
 

@@ -10,13 +10,13 @@
 # connection, so the start of nginx does not count.  "named" is the sum of the
 # module's functions, and of what the functions that they call and the two
 # functions that run phases do more.  "added" is the difference of the totals
-# without malloc(): what malloc() does depends on the memory layout.  The layout
-# has some influence on nginx's hashes, too.
+# without malloc() and the clock.
 
 use strict;
 use warnings;
 
 use File::Basename qw/ dirname /;
+use List::Util qw/ sum /;
 
 use lib dirname(__FILE__);
 
@@ -58,7 +58,7 @@ sub slope {
     my ($short, $long) = map { run($uri, $_, @conf) } SHORT, LONG;
 
     return { map { $_ => ($long->{$_} - $short->{$_}) / (LONG - SHORT) }
-             keys %$long };
+             qw/ total named / };
 }
 
 
@@ -79,21 +79,11 @@ EOC
     close $s;
     stop($server);
 
-    my %count = (total => 0, named => 0);
+    my %count = callgrind("$dir/out");
 
-    for (`callgrind_annotate --threshold=100 --auto=no $dir/out`) {
-        my ($n, $fn) = /^\s*([\d,]+) \([^)]*\)\s+(.*)/ or next;
-
-        $n =~ tr/,//d;
-
-        $count{total} += $fn =~ /^PROGRAM TOTALS/ ? $n
-                         : $fn =~ /malloc\.c:/ ? -$n : 0;
-        $count{named} += $n
-            if $fn =~ /\b(?:ngx_http_profile_|__memchr_avx2|__memchr_sse2
-                            |ngx_http_core_(?:run_phases|generic_phase)\b)/x;
-    }
-
-    die "no callgrind\n" if $count{total} <= 0;
+    $count{named} = sum(@count{grep { /^ngx_http_(?:profile_
+                                       |core_(?:run_phases|generic_phase)$)
+                                       |^__memchr_/x } keys %count});
 
     return \%count;
 }

@@ -305,7 +305,13 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
 
         /* the request is freed next; code until then belongs to no request */
 
-        ngx_http_profile_turn_forget(&ngx_http_profile_brief);
+        if (run && run->prev == NULL) {
+            run->track = NULL;
+            run->tail = 1;
+
+        } else {
+            ngx_http_profile_turn_forget(&ngx_http_profile_brief);
+        }
     }
 
     return NGX_OK;

@@ -33,6 +33,7 @@ static void ngx_http_profile_disarm_sampler(void);
 PROF_HOT_DATA static ngx_http_profile_worker_t  worker;
 
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_armed;
+PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_disarms;
 
 
 void
@@ -77,8 +78,11 @@ PROF_HOT void
 ngx_http_profile_disarm_idle(void)
 {
     if (ngx_http_profile_current) {
+        ngx_http_profile_disarms = 1;
         return;
     }
+
+    ngx_http_profile_disarms = 0;
 
     if (worker.sampler && worker.captures == 0) {
         ngx_http_profile_disarm_sampler();

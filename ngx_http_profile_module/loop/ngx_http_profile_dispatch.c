@@ -11,8 +11,10 @@
 #include "loop/ngx_http_profile_loop_private.h"
 
 
-PROF_GLUE_INLINE void ngx_http_profile_dispatch(ngx_event_t *ev,
+PROF_GLUE_INLINE void ngx_http_profile_find_and_dispatch(ngx_event_t *ev,
     ngx_uint_t timer);
+PROF_GLUE_INLINE void ngx_http_profile_dispatch(ngx_http_profile_track_t *tr,
+    ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer);
 PROF_GLUE_INLINE void ngx_http_profile_run_event(ngx_event_t *ev,
     ngx_connection_t *c);
 static void ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr,
@@ -38,19 +40,30 @@ static ngx_queue_t  ngx_http_profile_nothing = {
 PROF_GLUE void
 ngx_http_profile_process_polled(void)
 {
-    ngx_event_t  *ev;
+    ngx_event_t               *ev;
+    ngx_connection_t          *c;
+    ngx_http_profile_track_t  *tr;
 
     ngx_http_profile_posted = NULL;
 
     while (ngx_http_profile_npolled) {
 
-        ev = ngx_http_profile_polled(NULL);
+        ev = ngx_http_profile_polled(&c);
 
         if (ev == NULL) {
             return;
         }
 
-        ngx_http_profile_dispatch(ev, 0);
+        /* a turn of this iteration may have disarmed the worker */
+
+        if (!ngx_http_profile_armed) {
+            ev->handler(ev);
+            continue;
+        }
+
+        tr = ngx_http_profile_polled_owner(ev, &c);
+
+        ngx_http_profile_dispatch(tr, ev, c, 0);
     }
 }
 
@@ -73,7 +86,7 @@ ngx_http_profile_process_posted(ngx_queue_t *posted)
 
         ngx_delete_posted_event(ev);
 
-        ngx_http_profile_dispatch(ev, 0);
+        ngx_http_profile_find_and_dispatch(ev, 0);
     }
 }
 
@@ -82,22 +95,14 @@ PROF_GLUE void
 ngx_http_profile_expire_timers(void)
 {
     ngx_event_t        *ev;
-    ngx_rbtree_node_t  *node, *root, *sentinel;
+    ngx_rbtree_node_t  *node;
 
     ngx_http_profile_posted = &ngx_http_profile_nothing;
 
-    sentinel = ngx_event_timer_rbtree.sentinel;
-
     for ( ;; ) {
-        root = ngx_event_timer_rbtree.root;
+        node = ngx_http_profile_next_timer();
 
-        if (root == sentinel) {
-            return;
-        }
-
-        node = ngx_rbtree_min(root, sentinel);
-
-        if ((ngx_msec_int_t) (node->key - ngx_current_msec) > 0) {
+        if (!ngx_http_profile_is_due(node)) {
             return;
         }
 
@@ -121,24 +126,16 @@ ngx_http_profile_expire_timers(void)
         ev->timer_set = 0;
         ev->timedout = 1;
 
-        ngx_http_profile_dispatch(ev, 1);
+        ngx_http_profile_find_and_dispatch(ev, 1);
     }
 }
 
 
-/*
- * This function is inlined.  After a system call the processor has lost its
- * predictions of returns, so each function around the call costs some
- * nanoseconds more.
- */
-
 PROF_GLUE_INLINE void
-ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
+ngx_http_profile_find_and_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 {
     ngx_connection_t          *c;
     ngx_http_profile_track_t  *tr;
-
-    /* a turn of this iteration may have disarmed the worker */
 
     if (!ngx_http_profile_armed) {
         ev->handler(ev);
@@ -147,6 +144,20 @@ ngx_http_profile_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 
     tr = ngx_http_profile_owner(ev, timer, &c);
 
+    ngx_http_profile_dispatch(tr, ev, c, timer);
+}
+
+
+/*
+ * These functions are inlined.  After a system call the processor has lost its
+ * predictions of returns, so each function around the call costs some
+ * nanoseconds more.
+ */
+
+PROF_GLUE_INLINE void
+ngx_http_profile_dispatch(ngx_http_profile_track_t *tr, ngx_event_t *ev,
+    ngx_connection_t *c, ngx_uint_t timer)
+{
     if (tr) {
         ngx_http_profile_dispatch_turn(tr, ev, c, timer);
         return;
@@ -189,8 +200,7 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
              * charged
              */
 
-            run.track = &ngx_http_profile_brief;
-            (void) ngx_http_profile_charge(&run);
+            ngx_http_profile_charge_brief();
 
         } else {
             ngx_http_profile_loop.since = prof_now();
@@ -285,7 +295,7 @@ ngx_http_profile_run_next(void)
     while (tr && tr == ngx_http_profile_current->track) {
 
         ev = posted ? ngx_http_profile_posted_own(posted, tr)
-                    : ngx_http_profile_polled(tr);
+                    : ngx_http_profile_polled_own(tr);
 
         if (ev == NULL) {
             return;

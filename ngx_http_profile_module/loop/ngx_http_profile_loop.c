@@ -51,6 +51,8 @@ static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
 static ngx_http_profile_track_t *ngx_http_profile_running(void);
 static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
+static void ngx_http_profile_insert_owned(ngx_rbtree_node_t *root,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 
 
@@ -212,7 +214,9 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
         timer = 1;
     }
 
-    ngx_http_profile_disarm_idle();
+    if (ngx_http_profile_disarms) {
+        ngx_http_profile_disarm_idle();
+    }
 
     if (!ngx_http_profile_armed) {
         ngx_http_profile_restore_poll();
@@ -268,7 +272,9 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
         ngx_shmtx_unlock(&ngx_accept_mutex);
     }
 
-    ngx_http_profile_expire_timers();
+    if (ngx_http_profile_is_due(ngx_http_profile_next_timer())) {
+        ngx_http_profile_expire_timers();
+    }
 
     if (!ngx_queue_empty(&ngx_posted_events)) {
         ngx_http_profile_process_posted(&ngx_posted_events);
@@ -322,14 +328,9 @@ ngx_http_profile_hold_time(void)
 {
     ngx_rbtree_node_t  *node;
 
-    if (ngx_event_timer_rbtree.root == ngx_event_timer_rbtree.sentinel) {
-        return;
-    }
+    node = ngx_http_profile_next_timer();
 
-    node = ngx_rbtree_min(ngx_event_timer_rbtree.root,
-                          ngx_event_timer_rbtree.sentinel);
-
-    if ((ngx_msec_int_t) (node->key - ngx_current_msec) <= 0) {
+    if (ngx_http_profile_is_due(node)) {
         ngx_http_profile_real_msec = ngx_current_msec;
         ngx_http_profile_held_msec = node->key - 1;
         ngx_current_msec = ngx_http_profile_held_msec;
@@ -408,6 +409,23 @@ PROF_HOT static void
 ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel)
 {
+    if (ngx_http_profile_nevents
+        || (ngx_http_profile_current && ngx_http_profile_current->track))
+    {
+        ngx_http_profile_insert_owned(root, node, sentinel);
+        return;
+    }
+
+    nginx.insert(root, node, sentinel);
+}
+
+
+/* a timer of a request, or one that may belong to a request no longer */
+
+__attribute__((noinline)) static void
+ngx_http_profile_insert_owned(ngx_rbtree_node_t *root,
+    ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel)
+{
     ngx_event_t               *ev;
     ngx_http_profile_track_t  *tr;
 
@@ -430,7 +448,7 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
             node->key = ngx_current_msec + 1;
         }
 
-    } else if (ngx_http_profile_nevents) {
+    } else {
         ngx_http_profile_disown_event(ev);
     }
 

@@ -51,6 +51,9 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_uint_t  ngx_http_profile_armed;
 
+/* ngx_http_profile_disarm_idle() is to be called when no turn is running */
+extern ngx_uint_t  ngx_http_profile_disarms;
+
 /* called once in a process */
 void ngx_http_profile_arm_init(ngx_http_profile_arming_t *arming);
 
@@ -76,10 +79,13 @@ ngx_int_t ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
 extern ngx_uint_t  ngx_http_profile_npolled;
 
 /*
- * Returns the event that is handled next, with its flags, or NULL.  With a
- * track, also returns NULL if the next event belongs to another request.
+ * Returns the event that is handled next, with its flags, or NULL. *c is its
+ * connection.
  */
-ngx_event_t *ngx_http_profile_polled(ngx_http_profile_track_t *tr);
+ngx_event_t *ngx_http_profile_polled(ngx_connection_t **c);
+
+/* the same, but returns NULL if the event belongs to another request */
+ngx_event_t *ngx_http_profile_polled_own(ngx_http_profile_track_t *tr);
 
 /* ngx_http_profile_dispatch.c: runs the handlers of one place of the loop */
 
@@ -114,6 +120,12 @@ void ngx_http_profile_cpu_init(void);
 /* charges the time since the last call to the run; returns the time */
 uint64_t ngx_http_profile_charge(ngx_http_profile_run_t *run);
 
+/*
+ * Charges the time since the last call to the brief request, whose times no
+ * script reads any more.
+ */
+void ngx_http_profile_charge_brief(void);
+
 /* begins a run for tr, or with NULL for no request */
 void ngx_http_profile_enter(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uintptr_t handler);
@@ -121,12 +133,6 @@ void ngx_http_profile_enter(ngx_http_profile_run_t *run,
 /* reports that the run, and the runs around it, are slow */
 void ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uint64_t ns);
-
-/*
- * Makes the current run the first turn of this request, from the run's start.
- * Returns NGX_DECLINED if a part of the run was not for the request.
- */
-ngx_int_t ngx_http_profile_adopt(ngx_http_profile_track_t *tr);
 
 /* called when the request is freed, possibly in its turn */
 void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
@@ -145,6 +151,10 @@ void ngx_http_profile_owner_done(void);
  */
 ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
     ngx_uint_t timer, ngx_connection_t **connection);
+
+/* the same for an event of the poll; *connection is the event's connection */
+ngx_http_profile_track_t *ngx_http_profile_polled_owner(ngx_event_t *ev,
+    ngx_connection_t **connection);
 
 /* in a turn: whether the request owned the connection before the turn */
 ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
@@ -220,6 +230,51 @@ ngx_http_profile_init_run(ngx_http_profile_run_t *run,
 
     ngx_http_profile_current = run;
     ngx_http_profile_spot.top = run->top;
+}
+
+
+/*
+ * Makes the current run the first turn of this request, from the run's start.
+ * Returns NGX_DECLINED if a part of the run was not for the request.
+ */
+
+PROF_GLUE_INLINE ngx_int_t
+ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_run_t  *run;
+
+    run = ngx_http_profile_current;
+
+    if (run == NULL || run->track || run->tail
+        || run->connection != tr->request->connection)
+    {
+        return NGX_DECLINED;
+    }
+
+    run->track = tr;
+
+    return NGX_OK;
+}
+
+
+/* returns the timer that expires next, or NULL */
+
+PROF_GLUE_INLINE ngx_rbtree_node_t *
+ngx_http_profile_next_timer(void)
+{
+    ngx_rbtree_t  *tree;
+
+    tree = &ngx_event_timer_rbtree;
+
+    return (tree->root == tree->sentinel)
+           ? NULL : ngx_rbtree_min(tree->root, tree->sentinel);
+}
+
+
+PROF_GLUE_INLINE ngx_uint_t
+ngx_http_profile_is_due(ngx_rbtree_node_t *timer)
+{
+    return timer && (ngx_msec_int_t) (timer->key - ngx_current_msec) <= 0;
 }
 
 

@@ -54,6 +54,8 @@ typedef struct {
 } ngx_http_profile_owned_event_t;
 
 
+static ngx_http_profile_track_t *ngx_http_profile_connection_owner(
+    ngx_event_t *ev, ngx_connection_t *c);
 static ngx_http_profile_track_t **ngx_http_profile_log_place(ngx_log_t *log);
 static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
 static void ngx_http_profile_find_subrequest(ngx_http_profile_track_t *tr,
@@ -138,14 +140,16 @@ ngx_http_profile_owner_done(void)
 }
 
 
-/* the event is handled next, so its memory may be read */
+/*
+ * The event is handled next, so its memory may be read.  Most connections are
+ * idle: the next request has not begun yet.
+ */
 
 PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer,
     ngx_connection_t **connection)
 {
     ngx_connection_t          *c;
-    ngx_http_profile_owned_t  *owned;
     ngx_http_profile_track_t  *tr;
 
     c = ngx_http_profile_connection(ev);
@@ -158,11 +162,32 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer,
         return tr ? tr : ngx_http_profile_log_owner(ev->log);
     }
 
-    /* most connections are idle, and the next request has not begun yet */
+    return c->idle ? NULL : ngx_http_profile_connection_owner(ev, c);
+}
 
-    if (c->idle) {
-        return NULL;
+
+PROF_HOT ngx_http_profile_track_t *
+ngx_http_profile_polled_owner(ngx_event_t *ev, ngx_connection_t **connection)
+{
+    ngx_connection_t  *c;
+
+    c = *connection;
+
+    if (ngx_http_profile_find_owned(c) == NULL) {
+        *connection = NULL;
+        return ngx_http_profile_log_owner(ev->log);
     }
+
+    return c->idle ? NULL : ngx_http_profile_connection_owner(ev, c);
+}
+
+
+/* a connection in nginx's array, which is not idle */
+
+PROF_HOT static ngx_http_profile_track_t *
+ngx_http_profile_connection_owner(ngx_event_t *ev, ngx_connection_t *c)
+{
+    ngx_http_profile_owned_t  *owned;
 
     owned = &ngx_http_profile_owned[c - ngx_http_profile_connections];
 

@@ -46,6 +46,9 @@ static ngx_event_module_t *ngx_http_profile_event_module(ngx_cycle_t *cycle,
     ngx_uint_t *size);
 static int ngx_http_profile_epoll_descriptor(ngx_event_module_t *module,
     ngx_log_t *log);
+static void ngx_http_profile_poll_stale(ngx_connection_t *c);
+PROF_GLUE_INLINE ngx_event_t *ngx_http_profile_poll_next(
+    ngx_http_profile_track_t *tr, ngx_connection_t **connection);
 
 
 PROF_HOT_DATA static ngx_http_profile_poll_t  ngx_http_profile_polling = {
@@ -246,13 +249,22 @@ ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
 }
 
 
+__attribute__((noinline, cold)) static void
+ngx_http_profile_poll_stale(ngx_connection_t *c)
+{
+    ngx_log_debug1(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
+                   "profile epoll: stale event %p", c);
+}
+
+
 /*
  * An event is skipped if an earlier handler has closed its connection, has
  * opened another one in its place, or has removed the event from the poll.
  */
 
-PROF_HOT ngx_event_t *
-ngx_http_profile_polled(ngx_http_profile_track_t *tr)
+PROF_GLUE_INLINE ngx_event_t *
+ngx_http_profile_poll_next(ngx_http_profile_track_t *tr,
+    ngx_connection_t **connection)
 {
     uint32_t                  revents;
     uintptr_t                 data;
@@ -271,11 +283,11 @@ ngx_http_profile_polled(ngx_http_profile_track_t *tr)
         c = (ngx_connection_t *) (data & ~(uintptr_t) 1);
 
         if (c->fd == (ngx_socket_t) -1 || c->read->instance != (data & 1)) {
-            ngx_log_debug1(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
-                           "profile epoll: stale event %p", c);
+            ngx_http_profile_poll_stale(c);
             continue;
         }
 
+        *connection = c;
         revents = p->at->events;
 
         /* an error is handled by the active events of the connection */
@@ -335,4 +347,20 @@ ngx_http_profile_polled(ngx_http_profile_track_t *tr)
     }
 
     return NULL;
+}
+
+
+PROF_HOT ngx_event_t *
+ngx_http_profile_polled(ngx_connection_t **connection)
+{
+    return ngx_http_profile_poll_next(NULL, connection);
+}
+
+
+PROF_HOT ngx_event_t *
+ngx_http_profile_polled_own(ngx_http_profile_track_t *tr)
+{
+    ngx_connection_t  *c;
+
+    return ngx_http_profile_poll_next(tr, &c);
 }

@@ -75,6 +75,19 @@ ngx_http_profile_cpu_init(void)
 }
 
 
+PROF_HOT void
+ngx_http_profile_charge_brief(void)
+{
+    uint64_t  now;
+
+    now = prof_now();
+
+    (void) ngx_http_profile_charge_cpu(now - ngx_http_profile_loop.since);
+
+    ngx_http_profile_loop.since = now;
+}
+
+
 PROF_HOT uint64_t
 ngx_http_profile_charge(ngx_http_profile_run_t *run)
 {
@@ -238,25 +251,6 @@ ngx_http_profile_enter(ngx_http_profile_run_t *run,
     if (ngx_http_profile_observers.running) {
         ngx_http_profile_observers.running(tr ? tr->request : NULL);
     }
-}
-
-
-PROF_HOT ngx_int_t
-ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
-{
-    ngx_http_profile_run_t  *run;
-
-    run = ngx_http_profile_current;
-
-    if (run == NULL || run->track || run->tail
-        || run->connection != tr->request->connection)
-    {
-        return NGX_DECLINED;
-    }
-
-    run->track = tr;
-
-    return NGX_OK;
 }
 
 

@@ -217,7 +217,7 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
         }
     }
 
-    if (ngx_http_profile_current == NULL) {
+    if (ngx_http_profile_disarms && ngx_http_profile_current == NULL) {
         ngx_http_profile_disarm_idle();
     }
 }

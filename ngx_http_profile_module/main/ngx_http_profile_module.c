@@ -26,6 +26,8 @@ static ngx_int_t ngx_http_profile_first_handler(ngx_conf_t *cf,
     ngx_uint_t phase, ngx_http_handler_pt handler);
 static ngx_int_t ngx_http_profile_post_read(ngx_http_request_t *r,
     ngx_http_phase_handler_t *ph);
+static ngx_int_t ngx_http_profile_account(ngx_http_request_t *r,
+    ngx_http_phase_handler_t *ph);
 static ngx_int_t ngx_http_profile_search(ngx_http_request_t *r,
     ngx_http_phase_handler_t *ph);
 static ngx_int_t ngx_http_profile_found(ngx_http_request_t *r,
@@ -115,7 +117,7 @@ ngx_http_profile_post_read(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
     if (ngx_http_profile_all || ngx_http_profile_nheaders
         || ngx_http_profile_orders->until)
     {
-        return ngx_http_profile_look(r, ph);
+        return ngx_http_profile_account(r, ph);
     }
 
     if (r->args.len > ngx_http_profile_query.more) {
@@ -123,6 +125,24 @@ ngx_http_profile_post_read(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
     }
 
     return ngx_http_profile_next_checker(r, ph);
+}
+
+
+/* the common case of a server that accounts its requests */
+
+__attribute__((noinline, hot)) static ngx_int_t
+ngx_http_profile_account(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
+{
+    if (ngx_http_profile_everywhere
+        && (ngx_http_profile_nheaders | ngx_http_profile_nendpoints
+            | ngx_http_profile_orders->until) == 0
+        && r->args.len <= ngx_http_profile_query.more
+        && ngx_http_profile_track_brief(r) == NGX_OK)
+    {
+        return ngx_http_profile_next_checker(r, ph);
+    }
+
+    return ngx_http_profile_look(r, ph);
 }
 
 
