@@ -17,7 +17,8 @@
     const titles = {
         unwind: 'Unwind tables', scripts: 'Stacks of scripts',
         kernel: 'Kernel',
-        store: 'Store', captures: 'Live captures', workers: 'Workers',
+        store: 'Store', continuous: 'Continuous profile',
+        captures: 'Live captures', workers: 'Workers',
         stalls: 'Longest stalls of the event loop'
     };
 

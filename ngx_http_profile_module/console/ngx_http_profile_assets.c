@@ -36,6 +36,8 @@
     x(profile_js,     "assets/",  "profile.js")                               \
     x(diff_html,      "assets/",  "diff.html")                                \
     x(diff_js,        "assets/",  "diff.js")                                  \
+    x(hour_html,      "assets/",  "hour.html")                                \
+    x(hour_js,        "assets/",  "hour.js")                                  \
     x(status_html,    "assets/",  "status.html")                              \
     x(status_js,      "assets/",  "status.js")                                \
     x(pprof_html,     "assets/",  "pprof.html")                               \

@@ -52,6 +52,9 @@ const ngx_http_profile_route_t  ngx_http_profile_console_routes[] = {
     { ngx_string("diff/*"), NGX_HTTP_GET, ngx_http_profile_diff_route,
       "diff/FORMAT: the same as a picture", 0 },
 
+    { ngx_string("hour"), NGX_HTTP_GET, ngx_http_profile_hour_route,
+      "the continuous profile as a heatmap", NGX_HTTP_PROFILE_PAGE },
+
     { ngx_string("help"), NGX_HTTP_GET, ngx_http_profile_help_route,
       "this list", 0 },
 

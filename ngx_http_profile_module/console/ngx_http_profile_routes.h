@@ -41,6 +41,8 @@ struct ngx_http_profile_picture_s {
     const prof_encoder_t         *encoder;     /* the format, for make */
     const prof_diff_encoder_t    *diff;
     ngx_uint_t                    flags;       /* PROF_DIFF_... */
+    ngx_http_profile_continuous_t
+                                 *continuous;  /* for the list of slices */
     uint64_t                      before;      /* of the list */
     ngx_uint_t                    limit;
 
@@ -168,6 +170,10 @@ int ngx_http_profile_picture_rename(ngx_http_profile_picture_t *pic,
  */
 int ngx_http_profile_picture_dump(ngx_http_profile_picture_t *pic,
     json_t *json);
+
+/* ngx_http_profile_hour.c */
+
+ngx_int_t ngx_http_profile_hour_route(ngx_http_profile_call_t *call);
 
 /* ngx_http_profile_diff.c */
 

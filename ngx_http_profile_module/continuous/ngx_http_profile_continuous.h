@@ -155,6 +155,9 @@ uint64_t ngx_http_profile_moment(ngx_str_t *text, uint64_t now);
 ngx_int_t ngx_http_profile_range(ngx_http_profile_call_t *call,
     ngx_uint_t mode);
 
+/* answers that the directive is missing */
+ngx_int_t ngx_http_profile_no_continuous(ngx_http_profile_call_t *call);
+
 PROF_HIDDEN_END
 
 

@@ -101,9 +101,7 @@ ngx_http_profile_range(ngx_http_profile_call_t *call, ngx_uint_t mode)
                                          ngx_http_profile_module);
 
     if (pmcf->continuous == NULL) {
-        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
-                          "there is no continuous profile, see the "
-                          "\"profile_continuous\" directive");
+        return ngx_http_profile_no_continuous(call);
     }
 
     if (mode == PROF_MODE_WALL && !pmcf->continuous->wall) {
@@ -123,6 +121,15 @@ ngx_http_profile_range(ngx_http_profile_call_t *call, ngx_uint_t mode)
     }
 
     return ngx_http_profile_range_begin(call, &range);
+}
+
+
+ngx_int_t
+ngx_http_profile_no_continuous(ngx_http_profile_call_t *call)
+{
+    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "there is no continuous profile, see the "
+                          "\"profile_continuous\" directive");
 }
 
 

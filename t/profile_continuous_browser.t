@@ -1,0 +1,123 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# The heatmap of the continuous profile in a browser: load at a known time is
+# where it was, and its flamegraph names the cause.
+#
+# PROFILE_TEST_SPIKE is the length of the load in seconds (3).
+# PROFILE_TEST_PICTURES is a directory for pictures of the page.
+
+use strict;
+use warnings;
+
+use Cwd qw/ abs_path /;
+use File::Basename qw/ dirname /;
+use JSON::PP qw/ decode_json /;
+use List::Util qw/ max min /;
+use Test::More;
+use Time::HiRes qw/ time /;
+
+use lib dirname(__FILE__) . '/lib';
+
+use ProfileTest;
+
+my $root = dirname(abs_path(__FILE__));
+my $t = ProfileTest->new()->has(qw/ gzip /)->has_program(qw/ node /);
+
+$t->skip_all("run \"npm ci\" in $root/browser first")
+    unless -d "$root/browser/node_modules/axe-core";
+$t->skip_all('no chromium')
+    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+
+$t->plan(25);
+
+my $seconds = $ENV{PROFILE_TEST_SPIKE} || 3;
+my $slice = $seconds < 10 ? 1 : 5;
+my $keep = 60 * $slice;
+
+$t->conf(<<"EOC", workers => 2);
+profile_continuous on slice=${slice}s keep=${keep}s;
+server {
+    listen 127.0.0.1:8080;
+    gzip on;
+    gzip_min_length 1;
+    gzip_comp_level 9;
+    gzip_types text/plain;
+    location / { }
+    location /-/profile/ { profile_console; }
+}
+EOC
+
+$t->write_file('text',
+               join('', map { "line $_ " . $_ ** 2 . "\n" } 1 .. 40_000));
+$t->write_file('small', 'x');
+$t->run();
+
+# some light work, so that there is a time before the load
+
+my $until = time() + 2 * $slice;
+http_get('/small') while time() < $until;
+
+my $from = time();
+my $end = $from + $seconds;
+
+http_get('/text', headers => [ 'Accept-Encoding: gzip' ])
+    while time() < $end;
+
+my $to = time();
+
+# its last slice is stored, and some time after it has passed
+
+ok(wait_for(sub { time() > $to + 2 * $slice
+                  && http_get("/-/profile/cpu?format=folded&from="
+                              . ($to - $slice))->status() == 200 },
+            30), 'the load is in slices');
+
+my ($status, $told) = $t->command('node', "$root/browser/hour.mjs",
+                                  'http://127.0.0.1:' . port(8080),
+                                  $from, $to,
+                                  $ENV{PROFILE_TEST_PICTURES} // ());
+
+is($status, 0, 'the browser') or diag($told);
+
+my ($json) = $told =~ /^(\{.*\})$/m;
+my $s = decode_json($json // '{}');
+
+is($s->{failed}, undef, 'to its end');
+
+# the load, a slice more at each side: it may begin and end within a slice
+
+my @cells = @{$s->{cells} || []};
+my @inside = map { $_->[1] } grep { $_->[0] >= $from
+                                    && $_->[0] + $slice <= $to } @cells;
+my @outside = map { $_->[1] } grep { $_->[0] + $slice <= $from
+                                     || $_->[0] >= $to + $slice } @cells;
+
+cmp_ok(scalar @inside, '>=', 1, 'the load has cells');
+cmp_ok(min(@inside), '>', max(@outside, 0.1),
+       'they are darker than the cells before and after');
+
+like($s->{calm}, qr/Select a range/, 'nothing is selected at first');
+like($s->{told}, qr/CPU [\d.]+ s of all workers, \d+ samples/,
+     'the selected range is described');
+like($s->{query}, qr/^\?from=\d+&to=\d+&mode=cpu$/, 'the URL has the range');
+cmp_ok(scalar @{$s->{names} || []}, '>', 0,
+       'the flamegraph names compression');
+is($s->{again}, $s->{told}, 'a reload shows the same range');
+
+isnt($s->{home}, $s->{told}, 'the key Home moves the selection');
+isnt($s->{extended}, $s->{home}, 'keys extend it');
+ok($s->{changed}, 'the key Enter opens it');
+is($s->{valuetext}, $s->{extended}, 'screen readers are told the range');
+
+like($s->{compared}, qr/Before.*all workers.*After.*all workers/s,
+     'two ranges are compared');
+
+for my $name (qw/ light dark narrow narrow-dark /) {
+    is_deeply($s->{axe}{$name}, [], "$name, accessible");
+    cmp_ok($s->{width}{$name} // 1, '<=', 0, "$name, fits in the window");
+}
+
+is(join("\n", @{$s->{console} || []}), '', 'no messages');
+is(join("\n", @{$s->{elsewhere} || []}), '', 'no other resources');
