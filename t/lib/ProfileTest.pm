@@ -47,6 +47,13 @@ my @DYNAMIC = (
     [ echo => 'ngx_http_echo_module.so' ],
     [ js => 'ngx_http_js_module.so' ],
     [ lua => 'ngx_http_lua_module.so', 'ndk' ],
+    [ set_misc => 'ngx_http_set_misc_module.so', 'ndk' ],
+    [ nchan => 'ngx_nchan_module.so' ],
+    map { [ $_ => "ngx_http_${_}_module.so" ] }
+        qw/ auth_pam brotli_filter brotli_static cache_purge dav_ext
+            fancyindex headers_more_filter image_filter memc modsecurity perl
+            srcache_filter subs_filter uploadprogress upstream_fair
+            xslt_filter /
 );
 
 # nginx's own modules that have to be asked for; all others are there unless
@@ -132,8 +139,8 @@ sub find_binary {
 
 # What a test needs, or it is skipped
 
-# nginx's modules without prefix and suffix ("gunzip", "ssl", "v2"), the
-# dynamic modules lua, js, echo and ndk, and: debug, threads
+# nginx's modules without prefix and suffix ("gunzip", "ssl", "v2"), dynamic
+# modules of the table above, and: debug, threads
 sub has {
     my ($self, @names) = @_;
 
