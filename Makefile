@@ -87,7 +87,7 @@ LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 .PHONY: all module core tools units unit test prove http3 asan static musl \
         aarch64 aarch64-tests soak \
-        valgrind bench benches scenarios fuzz fuzzers lint analyze install deb demo viewer \
+        valgrind bench benches report report-files scenarios fuzz fuzzers lint analyze install deb demo viewer \
         clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -326,6 +326,13 @@ bench:	## run the benchmarks of the core, and the scenarios
 	@$(SUB) benches
 	@for b in $(BENCHES); do echo "$${b##*/}"; $$b || exit 1; done
 	@$(SUB) scenarios
+
+report:	## run the benchmarks, write docs/report.md and docs/report.json
+	@$(DEPS) bench
+	@$(SUB) report-files
+
+report-files: module benches
+	NGINX=$(NGINX) MODULE=$(SO) BUILD=$(BUILD) SHORT=$(SHORT) bench/report.pl
 
 scenarios: module	## load nginx, and make profile/SCENARIO/flamegraph.svg
 	NGINX=$(NGINX) MODULE=$(SO) $(if $(SECONDS),SECONDS=$(SECONDS))       \

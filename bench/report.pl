@@ -1,0 +1,268 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# Runs the benchmarks, and writes one page and one JSON file: the machine, and a
+# row for each figure, with its budget.  Each benchmark runs its variants by
+# turns, and measures two equal variants ("A/A"), if it measures time.
+#
+# A benchmark that needs a program that is not installed is a row that says so.
+# The program ends with an error if a benchmark fails, and not if a budget does
+# not hold: the page shows that.
+#
+# usage: bench/report.pl
+#
+# SHORT=1  fewer rounds, for a look; ROWS=EXPRESSION  only these rows;
+# OUT=docs  the folder of report.md and report.json
+
+use strict;
+use warnings;
+
+use Cwd qw/ abs_path /;
+use File::Basename qw/ dirname /;
+use JSON::PP;
+use POSIX qw/ strftime uname /;
+
+my $bench = dirname(abs_path($0));
+my $build = $ENV{BUILD} || 'build';
+my $out = $ENV{OUT} || 'docs';
+my $short = $ENV{SHORT} ? 1 : 0;
+my $rows = $ENV{ROWS} // '';
+
+# programs that are needed, the command, and the command if time is short
+
+my %runs = (
+    idle => [ 'valgrind', "$bench/idle.pl" ],
+    instructions => [ 'valgrind', "$bench/accounting.pl --instructions" ],
+    accounting => [ 'wrk taskset', "$bench/accounting.pl 16 2",
+                    "LOADS=KB $bench/accounting.pl 3 1" ],
+    outage => [ 'wrk taskset', "$bench/outage.pl", "$bench/outage.pl 3" ],
+    record => [ '', "$bench/record.pl", "$bench/record.pl 3 30" ],
+    neighbours => [ 'wrk taskset', "$bench/neighbours.pl",
+                    "$bench/neighbours.pl 2" ],
+    latency => [ '', "$bench/loop_latency.pl html",
+                 "SAMPLES=2000 $bench/loop_latency.pl html" ],
+    workers => [ 'wrk taskset', "$bench/server.pl",
+                 "ROUNDS=1 SECONDS=1 LOADS=static $bench/server.pl" ],
+    walk => [ '', "$build/bench/bench_walk" ],
+    encode => [ '', "$build/bench/bench_encode" ],
+);
+
+my $number = qr/(-?[\d.]+)/;
+my $quartiles = qr/(-?[\d.]+ \(.*?\))/;
+
+# Run, name, unit, the figure in the output of the run, that of the A/A run or
+# of a peer, budget.  A budget is a number with its comparison; "peer" is not
+# above the other figure, and "A/A" is within the quartiles of the A/A run.
+
+my @table = (
+    [ 'idle', 'untriggered request, no arguments', 'instructions',
+      qr{^/small\.html\s.*\s$number$}m, undef, '<= 55' ],
+    [ 'idle', 'untriggered request, three long arguments', 'instructions',
+      qr{session=\S+\s.*\s$number$}m, undef, '<= 60' ],
+    [ 'instructions', 'accounting, a small file', 'instructions',
+      qr/^ +accounting, 1 KB file +\d+ +$number/m, undef, '<= 400' ],
+    [ 'instructions', 'accounting and metrics, a small file', 'instructions',
+      qr/^ +metrics, 1 KB file +\d+ +$number/m, undef, '<= 400' ],
+    [ 'instructions', 'accounting, a proxied request', 'instructions',
+      qr/^ +accounting, proxied +\d+ +$number/m, undef, '' ],
+    [ 'accounting', 'accounting', 'of throughput',
+      qr/^1 KB.*?^ +accounting +$quartiles/ms,
+      qr/^1 KB.*?^ +plain again +$quartiles/ms, 'A/A' ],
+    [ 'accounting', 'accounting and metrics', 'of throughput',
+      qr/^1 KB.*?^ +metrics +$quartiles/ms,
+      qr/^1 KB.*?^ +plain again +$quartiles/ms, 'A/A' ],
+    [ 'accounting', '`profile_keep`, nothing kept', 'of throughput',
+      qr/^1 KB.*?^ +keep at 99 Hz +$quartiles/ms,
+      qr/^1 KB.*?^ +plain again +$quartiles/ms, '>= 0.98' ],
+    [ 'outage', '`profile_keep`, everything kept', 'of throughput',
+      qr/^always +$quartiles/m, qr/^again +$quartiles/m, '>= 0.9' ],
+    [ 'record', 'recorded request, CPU in total', 'ms',
+      qr{^/small\.html record(?: +-?[\d.]+ \(.*?\)){2} +$quartiles}m,
+      qr{^/small\.html again(?: +-?[\d.]+ \(.*?\)){2} +$quartiles}m,
+      '<= 0.3' ],
+    [ 'neighbours', 'other clients, while files are recorded', 'of throughput',
+      qr/^record +$quartiles/m, qr/^again +$quartiles/m, '>= 0.95' ],
+    [ 'neighbours', 'other clients, while flamegraphs are made',
+      'of throughput', qr/^flamegraph +$quartiles/m, qr/^again +$quartiles/m,
+      '>= 0.95' ],
+    [ 'neighbours', 'other clients, p99 while files are recorded', 'ms',
+      qr/^record +[\d.]+ \(.*?\) +$quartiles/m,
+      qr/^again +[\d.]+ \(.*?\) +$quartiles/m, '' ],
+    [ 'latency', 'event loop held while a flamegraph is made', 'ms',
+      qr/^html(?: +[\d.]+){3} +$number/m,
+      qr/^ +before(?: +[\d.]+)* +$number(?: +[\d.]+){3}$/m, '<= 1' ],
+    [ 'walk', 'unwinding a stack', 'times faster than `backtrace()`',
+      qr/^ratio +$number/m, undef, '>= 20' ],
+    [ 'encode', 'html of 100,000 samples, typical', 'ms',
+      qr/^typical.*?^html +$number/ms, qr/^typical.*?^go pprof -top +$number/ms,
+      '<= 100' ],
+    [ 'encode', 'html of 100,000 samples, random', 'ms',
+      qr/^random.*?^html +$number/ms, qr/^random.*?^go pprof -top +$number/ms,
+      '<= 500' ],
+    map {
+        my $load = $_;
+
+        map {
+            my ($ours, $peer) = @$_;
+
+            [ 'workers', "worker capture, $load, $ours", 'CPU per request',
+              qr/^$load .*?^\Q$ours\E +$quartiles/ms,
+              $peer && qr/^$load .*?^\Q$peer\E +$quartiles/ms,
+              $peer ? 'peer' : '' ],
+        } [ 'cpu, 99 Hz', 'gperftools, 100 Hz' ],
+          [ 'cpu, 1000 Hz', 'perf -g, 999 Hz' ],
+          [ 'wall, 99 Hz', 'gperftools, 100 Hz' ],
+          [ 'wall, 1000 Hz', 'perf -g, 999 Hz' ],
+          [ 'gperftools, 100 Hz' ], [ 'perf -g, 99 Hz' ], [ 'perf -g, 999 Hz' ]
+    } $short ? 'static' : qw/ gzip static /,
+);
+
+my %output;
+my @all = map { measured(@$_) } grep { $_->[1] =~ /$rows/ } @table;
+my %machine = machine();
+
+write_file("$out/report.json",
+           JSON::PP->new->canonical->pretty->encode({ machine => \%machine,
+                                                      rows => \@all }));
+write_file("$out/report.md", page());
+
+exit((grep { ($_->{missing} // '') eq 'failed' } @all) ? 1 : 0);
+
+
+sub measured {
+    my ($run, $name, $unit, $value, $other, $budget) = @_;
+
+    my %row = (name => $name, unit => $unit, budget => $budget, run => $run);
+
+    $output{$run} //= output(@{$runs{$run}});
+
+    if ($output{$run} =~ /^(?:no .*|failed)\z/) {
+        $row{missing} = $output{$run};
+        return \%row;
+    }
+
+    my ($of) = $name =~ /(gperftools|perf)/;
+
+    ($row{value}) = $output{$run} =~ $value;
+    ($row{other}) = $output{$run} =~ $other if $other;
+    $row{missing} = $of ? "no $of" : 'failed' if !defined $row{value};
+    $row{holds} = holds(@row{qw/ value other budget /})
+        if defined $row{value};
+
+    return \%row;
+}
+
+
+# undef: there is nothing to compare with
+
+sub holds {
+    my ($value, $other, $budget) = @_;
+
+    my ($n, $low, $high) = $value =~ /$number/g;
+    my ($sign, $limit) = split / /, $budget;
+
+    if ($budget eq 'peer' || $budget eq 'A/A') {
+        my ($theirs, $from) = ($other // '') =~ /$number/g or return;
+        my $ok = $budget eq 'peer' ? $n <= $theirs : $high >= $from;
+
+        return $ok ? JSON::PP::true : JSON::PP::false;
+    }
+
+    return unless defined $limit;
+
+    my $ok = $sign eq '<=' ? $n <= $limit : $n >= $limit;
+
+    return $ok ? JSON::PP::true : JSON::PP::false;
+}
+
+
+sub output {
+    my ($needs, $long, $fast) = @_;
+
+    for my $program (split / /, $needs) {
+        return "no $program" if !grep { -x "$_/$program" }
+                                     split(/:/, $ENV{PATH});
+    }
+
+    my $command = $short ? $fast // $long : $long;
+
+    print STDERR "$command\n";
+
+    my $text = `$command`;
+
+    return $? || $text eq '' ? 'failed' : $text;
+}
+
+
+sub machine {
+    my ($system, undef, $kernel, undef, $architecture) = uname();
+    my ($cpu) = (read_file('/proc/cpuinfo') =~ /^model name\s*: (.*)/m);
+    my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
+    my $cpus = () = read_file('/proc/cpuinfo') =~ /^processor/mg;
+
+    my %machine = (
+        cpu => $cpu // $architecture,
+        cpus => $cpus,
+        kernel => "$system $kernel $architecture",
+        nginx => first(`$nginx -v 2>&1`),
+        commit => first(`git -C $bench rev-parse --short HEAD 2>/dev/null`),
+        date => strftime('%Y-%m-%d', gmtime),
+        rounds => $short ? 'few' : 'all',
+    );
+
+    return %machine;
+}
+
+
+sub first {
+    my ($line) = (shift // '') =~ /^(.*)/;
+    return $line;
+}
+
+
+sub page {
+    my $text = "# Report\n\n`make report` writes this page.\n\n";
+
+    $text .= "| | |\n|---|---|\n";
+    $text .= "| $_ | $machine{$_} |\n" for sort keys %machine;
+    $text .= <<'EOF2';
+
+Values are medians, with quartiles in parentheses.  "A/A or peer" is a second
+run of the same thing, or the same work of another tool.  "of throughput" and
+"CPU per request" are ratios to the same server without the feature.
+
+| what | value | unit | A/A or peer | budget | holds |
+|---|---|---|---|---|---|
+EOF2
+
+    for my $row (@all) {
+        my $holds = exists $row->{holds} && defined $row->{holds}
+                    ? $row->{holds} ? 'yes' : '**no**' : '';
+
+        $text .= '| ' . join(' | ', $row->{name},
+                             $row->{value} // $row->{missing}, $row->{unit},
+                             $row->{other} // '', $row->{budget}, $holds)
+                 . " |\n";
+    }
+
+    return $text;
+}
+
+
+sub read_file {
+    my ($name) = @_;
+
+    open my $f, '<', $name or return '';
+    local $/;
+    return <$f> // '';
+}
+
+
+sub write_file {
+    my ($name, $content) = @_;
+
+    open my $f, '>', $name or die "$name: $!\n";
+    print $f $content;
+    close $f or die "$name: $!\n";
+}
