@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# What profile_accounting, profile_keep, profile_stall_threshold and
-# profile_metrics cost every request: throughput and CPU time per request, as
+# What profile_accounting, profile_context, profile_keep, profile_stall_threshold
+# and profile_metrics cost every request: throughput and CPU time per request, as
 # ratios to nginx with the module loaded and nothing switched on.
 #
 # Each round starts all variants again and loads them in turn, a tenth of a
@@ -56,6 +56,7 @@ my $numbers = 'cpu=$request_time wait=$request_time '
 my @variants = (
     [ plain => '' ],
     [ accounting => 'profile_accounting on;' ],
+    [ context => 'profile_context on;' ],
     [ 'plain, logged' => '', $numbers ],
     [ 'accounting, logged' => 'profile_accounting on;', $times ],
     [ 'keep at 99 Hz' => 'profile_keep 0;' ],

@@ -86,7 +86,7 @@ my @rounds = (
 
 # the first configuration, whose shared memory the others do not have
 
-my $http = 'profile_keep 1; profile_zone profiles:1m; '
+my $http = 'profile_context on; profile_keep 1; profile_zone profiles:1m; '
            . 'profile_stall_threshold 10ms;';
 my $server = 'profile_endpoint on; profile_bar on; '
              . 'location /-/profile/ { profile_console; }';

@@ -75,6 +75,7 @@ typedef struct {
     ngx_str_t                   symbolizer;   /* path; empty: off; no data:
                                                  beside the module */
     ngx_flag_t                  kernel;       /* profile_kernel; unset: off */
+    ngx_flag_t                  context;      /* profile_context */
 
     /* the phase engine's entries, from init_process on */
 

@@ -399,6 +399,16 @@ ngx_http_profile_safe_name(u_char *start, u_char *p, u_char *last,
 ngx_int_t
 ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace)
 {
+    uint8_t  flags;
+
+    return ngx_http_profile_trace_flags(r, trace, &flags);
+}
+
+
+ngx_int_t
+ngx_http_profile_trace_flags(ngx_http_request_t *r, prof_trace_t *trace,
+    uint8_t *flags)
+{
     ngx_uint_t        n;
     ngx_table_elt_t  *h;
 
@@ -406,10 +416,16 @@ ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace)
 
     h = ngx_http_profile_find_header(r, &name, &n);
 
-    return (n == 1
-            && prof_trace_parse(trace, (char *) h->value.data, h->value.len)
-               == PROF_OK)
-           ? NGX_OK : NGX_DECLINED;
+    if (n != 1
+        || prof_trace_parse(trace, (char *) h->value.data, h->value.len)
+           != PROF_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    *flags = prof_trace_flags((char *) h->value.data);
+
+    return NGX_OK;
 }
 
 

@@ -115,6 +115,10 @@ ngx_int_t ngx_http_profile_file_name(ngx_pool_t *pool, ngx_str_t *host,
  */
 ngx_int_t ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace);
 
+/* does the same, and returns the flags of a valid header */
+ngx_int_t ngx_http_profile_trace_flags(ngx_http_request_t *r,
+    prof_trace_t *trace, uint8_t *flags);
+
 /* makes an id; returns NGX_OK, or NGX_ERROR without random numbers (logged) */
 ngx_int_t ngx_http_profile_make_id(u_char *id, ngx_log_t *log);
 

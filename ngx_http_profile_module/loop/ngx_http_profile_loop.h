@@ -99,6 +99,7 @@ struct ngx_http_profile_track_s {
     unsigned                      stages:1;  /* in the queue "staged" */
     unsigned                      spans:1;   /* the capture has spans */
     unsigned                      unnoted:1; /* memory for notes was short */
+    unsigned                      described:1;  /* "context" is written */
     unsigned                      accounted:1;  /* also without a capture */
 
     /* the members below are set by this room */
@@ -132,6 +133,7 @@ struct ngx_http_profile_track_s {
 
     uint32_t                      waited;    /* bits */
     uint64_t                      waits[NGX_HTTP_PROFILE_WAITS];
+    prof_context_record_t         context;   /* of profile_context */
 };
 
 
@@ -170,6 +172,8 @@ struct ngx_http_profile_run_s {
 };
 
 
+typedef void (*ngx_http_profile_running_pt)(ngx_http_request_t *r);
+
 /*
  * The observers.  Each pointer belongs to one room.  The event loop does not
  * call pointers that are NULL.  Observers of captures are called only for
@@ -180,7 +184,7 @@ struct ngx_http_profile_run_s {
 typedef struct {
 
     /* code of the request begins to run; NULL: code of no request */
-    void        (*running)(ngx_http_request_t *r);
+    ngx_http_profile_running_pt  running;
 
     /*
      * A run has taken at least slow_ns, if that is not 0. track is NULL if the
@@ -259,6 +263,10 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_observers_t  ngx_http_profile_observers;
+
+/* set the observer "running": at most two rooms have one */
+void ngx_http_profile_add_running(ngx_http_profile_running_pt running);
+void ngx_http_profile_remove_running(ngx_http_profile_running_pt running);
 
 /* the number of reasons to look at requests without a trigger */
 extern ngx_uint_t  ngx_http_profile_all;

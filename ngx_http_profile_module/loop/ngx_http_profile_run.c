@@ -45,6 +45,7 @@ typedef struct {
 
 static ngx_connection_t *ngx_http_profile_opening(
     ngx_http_profile_run_t *run);
+static void ngx_http_profile_running_both(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_profile_is_much(void);
 static uint64_t ngx_http_profile_charge_cpu(uint64_t wall);
 static void ngx_http_profile_next_window(uint64_t used);
@@ -56,6 +57,8 @@ PROF_HOT_DATA ngx_http_profile_run_t           *ngx_http_profile_current;
 
 PROF_HOT_DATA prof_watch_t                     *ngx_http_profile_watch;
 PROF_HOT_DATA prof_watch_spot_t                 ngx_http_profile_spot;
+
+static ngx_http_profile_running_pt              ngx_http_profile_runnings[2];
 
 /* the number of users of the watch */
 
@@ -265,6 +268,39 @@ ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr)
             run->tail = 1;
         }
     }
+}
+
+
+void
+ngx_http_profile_add_running(ngx_http_profile_running_pt running)
+{
+    ngx_uint_t  n;
+
+    n = ngx_http_profile_runnings[0] ? 1 : 0;
+    ngx_http_profile_runnings[n] = running;
+
+    ngx_http_profile_observers.running = n ? ngx_http_profile_running_both
+                                           : running;
+}
+
+
+void
+ngx_http_profile_remove_running(ngx_http_profile_running_pt running)
+{
+    if (ngx_http_profile_runnings[0] == running) {
+        ngx_http_profile_runnings[0] = ngx_http_profile_runnings[1];
+    }
+
+    ngx_http_profile_runnings[1] = NULL;
+    ngx_http_profile_observers.running = ngx_http_profile_runnings[0];
+}
+
+
+static void
+ngx_http_profile_running_both(ngx_http_request_t *r)
+{
+    ngx_http_profile_runnings[0](r);
+    ngx_http_profile_runnings[1](r);
 }
 
 

@@ -263,6 +263,7 @@ ngx_http_profile_track_brief(ngx_http_request_t *r)
 
     tr->begun = 0;
     tr->closed = 0;
+    tr->described = 0;
     tr->accounted = 1;
     tr->lost = 0;
     tr->since = ngx_http_profile_current->start;

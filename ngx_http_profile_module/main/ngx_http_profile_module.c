@@ -6,6 +6,7 @@
  */
 
 
+#include "context/ngx_http_profile_context.h"
 #include "core/ngx_http_profile_symbolizer.h"
 #include "roles/ngx_http_profile_roles.h"
 #include "stages/ngx_http_profile_stages.h"
@@ -304,6 +305,10 @@ ngx_http_profile_init(ngx_conf_t *cf)
                                           ngx_http_profile_account_log)
            != NGX_OK)
     {
+        return NGX_ERROR;
+    }
+
+    if (pmcf->context && ngx_http_profile_context_init(cf) != NGX_OK) {
         return NGX_ERROR;
     }
 

@@ -5,6 +5,7 @@
 
 
 #include "bar/ngx_http_profile_bar.h"
+#include "context/ngx_http_profile_context.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "core/ngx_http_profile_symbolizer.h"
 #include "reply/ngx_http_profile_reply.h"
@@ -355,6 +356,7 @@ ngx_http_profile_configure(ngx_cycle_t *cycle,
     ngx_http_profile_stall_observe(on ? (uint64_t) pmcf->stall * 1000000 : 0);
     ngx_http_profile_metrics_open(cycle);
     ngx_http_profile_slice_configure(pmcf ? pmcf->continuous : NULL);
+    ngx_http_profile_context_open(cycle, on && pmcf->context);
     ngx_http_profile_brief_asked = on
                                    && (pmcf->places
                                        || ngx_http_profile_asks_times(cycle));

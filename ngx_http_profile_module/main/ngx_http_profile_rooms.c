@@ -16,6 +16,7 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_room_t  ngx_http_profile_console_room;
 extern ngx_http_profile_room_t  ngx_http_profile_metrics_room;
+extern ngx_http_profile_room_t  ngx_http_profile_context_room;
 extern ngx_http_profile_room_t  ngx_http_profile_workers_room;
 extern ngx_http_profile_room_t  ngx_http_profile_continuous_room;
 extern ngx_http_profile_room_t  ngx_http_profile_keep_room;
@@ -35,6 +36,7 @@ static void ngx_http_profile_add_commands(void);
 static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
     &ngx_http_profile_console_room,
     &ngx_http_profile_metrics_room,
+    &ngx_http_profile_context_room,
     &ngx_http_profile_workers_room,
     &ngx_http_profile_continuous_room,
     &ngx_http_profile_keep_room,

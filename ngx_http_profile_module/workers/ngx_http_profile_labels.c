@@ -56,8 +56,11 @@ ngx_http_profile_labels_begin(ngx_uint_t traced)
     }
 
     ngx_http_profile_ntraced += traced;
-    ngx_http_profile_nlocated++;
-    ngx_http_profile_observers.running = ngx_http_profile_labels;
+
+    if (ngx_http_profile_nlocated++ == 0) {
+        ngx_http_profile_add_running(ngx_http_profile_labels);
+    }
+
     ngx_http_profile_all++;
 
     return NGX_OK;
@@ -71,7 +74,7 @@ ngx_http_profile_labels_end(ngx_uint_t traced)
     ngx_http_profile_nlocated--;
 
     if (ngx_http_profile_nlocated == 0) {
-        ngx_http_profile_observers.running = NULL;
+        ngx_http_profile_remove_running(ngx_http_profile_labels);
     }
 
     ngx_http_profile_all--;

@@ -60,6 +60,17 @@ prof_trace_parse(prof_trace_t *t, const char *text, size_t len)
 }
 
 
+uint8_t
+prof_trace_flags(const char *text)
+{
+    uint64_t  flags;
+
+    (void) prof_trace_hex(text + PROF_TRACE_FLAGS, 2, &flags);
+
+    return (uint8_t) flags;
+}
+
+
 /* capital letters are not valid */
 
 static int
