@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Rings of a process, and what it asks its opener.
+ * The rings of a process, and its questions to its opener.
  */
 
 
@@ -175,7 +175,7 @@ prof_kernel_symbols(prof_kernel_symbols_t *syms)
 }
 
 
-/* returns the descriptor that was asked for, or -1 */
+/* returns the requested descriptor, or -1 */
 
 static int
 prof_kernel_ask(const prof_kernel_question_t *q, prof_kernel_answer_t *a)

@@ -47,7 +47,7 @@ typedef struct {
 } prof_kernel_range_t;
 
 
-/* written when it is opened, then read by the thread's handler */
+/* written when the ring is opened, then read by the thread's handler */
 
 typedef struct {
     void                 *page;         /* struct perf_event_mmap_page */
@@ -70,7 +70,7 @@ typedef struct {
 typedef struct {
     prof_kernel_symbol_t  *symbols;
     uint32_t               n;
-    char                  *text;        /* the names are in it */
+    char                  *text;        /* memory of the names */
 } prof_kernel_symbols_t;
 
 
@@ -78,28 +78,28 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Starts the opener.  It is a copy of this process without descriptors, and
- * ends when no process has the socket any more.  titled() is called in it
- * first, unless it is NULL.  Returns the socket, which forked processes
- * inherit, or -1 with *err set to a static text.
- * Context: a process with one thread that may open events.
+ * ends when no process has the socket any more.  The opener first calls
+ * titled(), unless titled is NULL.  Returns the socket, which forked processes
+ * inherit, or -1 with *err set to a static text.  Context: a process with one
+ * thread that may open events.
  */
 int prof_kernel_opener(void (*titled)(void), const char **err);
 
-/* the socket to be used by this process from now on, or -1 */
+/* sets the socket that this process uses from now on, or -1 */
 void prof_kernel_use(int sock);
 
 /*
  * Opens the ring of a thread of this process that is sampled by "signo".
  * Returns NULL if this process has no opener, the event could not be opened, or
- * PROF_KERNEL_RINGS are open.  It waits for the opener for at most 20 ms.
- * Context: the main thread; not in a signal.
+ * PROF_KERNEL_RINGS are open.  The function waits for the opener for at most 20
+ * ms.  Context: the main thread; not in a signal.
  */
 prof_kernel_ring_t *prof_kernel_open(int tid, int signo);
 
-/* no handler reads the ring any more; NULL is ignored */
+/* closes a ring that no handler reads any more; NULL is ignored */
 void prof_kernel_close(prof_kernel_ring_t *ring);
 
-/* why the last ring was not opened: a static text; NULL: it was */
+/* why the last ring was not opened, a static text; NULL: it was opened */
 const char *prof_kernel_error(void);
 
 /*
@@ -114,13 +114,13 @@ uint32_t prof_kernel_take(prof_kernel_ring_t *ring, uintptr_t pc,
     uintptr_t sp, uintptr_t *pcs);
 
 /*
- * Asks the opener for the kernel's functions.  PROF_ERROR: they are not known.
- * Context: any thread, one at a time; not in a signal.
+ * Asks the opener for the kernel's functions.  PROF_ERROR: the functions are
+ * unknown.  Context: any thread, one at a time; not in a signal.
  */
 int prof_kernel_symbols(prof_kernel_symbols_t *syms);
 void prof_kernel_symbols_free(prof_kernel_symbols_t *syms);
 
-/* reads a file as /proc/kallsyms is */
+/* reads a file in the format of /proc/kallsyms */
 int prof_kernel_symbols_read(prof_kernel_symbols_t *syms, int fd);
 
 /* the function of an address, or NULL */

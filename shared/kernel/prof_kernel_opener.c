@@ -54,7 +54,7 @@
 typedef struct {
     int                   sock;
     uint32_t              tracepoint;
-    prof_kernel_answer_t  answer;       /* with the kernel's entries */
+    prof_kernel_answer_t  answer;       /* has the kernel's entries */
 } prof_kernel_opener_t;
 
 
@@ -71,7 +71,7 @@ static int prof_kernel_serve_event(const prof_kernel_opener_t *o,
 static int prof_kernel_is_thread(int pid, int tid);
 
 
-/* by these the interrupts of timers enter the kernel, in several versions */
+/* functions by which timer interrupts enter several versions of the kernel */
 
 static const char *const  prof_kernel_interrupts[] = {
     "asm_sysvec_apic_timer_interrupt",
@@ -232,7 +232,7 @@ prof_kernel_entries(prof_kernel_answer_t *a, const char **err)
 
 /*
  * The event of a thread, for signals of the profiler's timers: its own signal,
- * and the one for threads that have blocked that.
+ * and the signal for threads that have blocked it.
  */
 
 static int
@@ -277,9 +277,9 @@ prof_kernel_event(uint32_t tracepoint, int tid, int signo)
 
 
 /*
- * The opener is no child of this process, which may reap its children and log
- * those that it does not know.  The process between them sends no signal when
- * it ends, as it is cloned and not forked.
+ * The opener is not a child of this process, because this process may reap its
+ * children and log unknown ones.  An intermediate process starts the opener.
+ * It sends no signal when it ends, because it is cloned and not forked.
  */
 
 static int
@@ -455,7 +455,7 @@ prof_kernel_serve(prof_kernel_opener_t *o)
 }
 
 
-/* the number of a thread that ends meanwhile may be that of another one */
+/* when a thread ends meanwhile, its number may belong to another thread */
 
 static int
 prof_kernel_serve_event(const prof_kernel_opener_t *o,

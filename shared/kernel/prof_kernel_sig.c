@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The part of the ring that runs in the signal handler.  The ring is written by
- * the kernel in interrupts of this thread, so nothing is written while a record
- * is read, except at "head".
+ * The part of the ring that runs in the signal handler.  The kernel writes the
+ * ring in interrupts of this thread, so a record does not change while the
+ * handler reads it.  Newer records are written at "head" only.
  */
 
 

@@ -4,7 +4,8 @@
  *
  * The kernel's functions, as /proc/kallsyms lists them.  The list has all
  * functions of the kernel and of its modules, but no sizes.  So a function ends
- * where the next symbol begins, and the last one of a part is not known.
+ * where the next symbol begins, and the end of the last function of a section
+ * is unknown.
  */
 
 
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 
-/* no list is larger, and no function */
+/* upper bounds of the size of a list, and of a function */
 
 #define PROF_KERNEL_TEXT_MAX      (256 * 1024 * 1024)
 #define PROF_KERNEL_FUNCTION_MAX  (1024 * 1024)
@@ -181,7 +182,7 @@ prof_kernel_line(char **text, prof_kernel_symbol_t *sym)
 }
 
 
-/* of symbols with one address the first of the list precedes */
+/* the list's first symbol precedes other symbols with the same address */
 
 static int
 prof_kernel_cmp(const void *one, const void *two)

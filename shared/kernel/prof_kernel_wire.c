@@ -107,7 +107,7 @@ prof_kernel_receive(int sock, void *data, size_t size, int *fd, int *pid)
 }
 
 
-/* of several descriptors all but the first are closed */
+/* if there are several descriptors, all but the first are closed */
 
 static void
 prof_kernel_control(struct msghdr *msg, int *fd, int *pid)

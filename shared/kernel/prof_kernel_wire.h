@@ -5,8 +5,8 @@
  * Messages between a process and its opener.
  *
  * A question has a descriptor: the socket for the answer.  The kernel adds the
- * number of the process that asks (SCM_CREDENTIALS).  An answer has the
- * descriptor that was asked for, unless it has an error.
+ * number of the asking process (SCM_CREDENTIALS).  An answer has the requested
+ * descriptor, unless the answer is an error.
  */
 
 
@@ -40,8 +40,8 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Sends a message with a descriptor, or with none (-1).  PROF_OK or PROF_ERROR
- * with errno set; it does not wait.
+ * Sends a message with a descriptor, or with none (-1).  Returns PROF_OK, or
+ * PROF_ERROR with errno set.  The function does not wait.
  */
 int prof_kernel_send(int sock, const void *data, size_t size, int fd);
 

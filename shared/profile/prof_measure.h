@@ -2,12 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the stacks of a profile are measured by.
+ * The measures of a profile's stacks.
  *
  * A series is a list of entries, which are stacks with values.  All entries of
  * a series have the same measures.  A mode is what a client can ask for: it
- * shows one series.  The three tables below are all that formats, merging and
- * archives know of modes.
+ * shows one series.  Formats, merging and archives learn about modes only from
+ * the three tables below.
  *
  * Units: times are nanoseconds, sizes are bytes.
  *

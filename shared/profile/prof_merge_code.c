@@ -284,7 +284,7 @@ prof_merge_add_frame(prof_merge_t *m, uint32_t object, const prof_frame_t *f)
 }
 
 
-/* a name of a better source replaces the one that is there */
+/* a name of a better source replaces the present name */
 
 static int
 prof_merge_describe(prof_profile_t *to, uint32_t frame,

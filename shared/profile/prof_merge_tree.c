@@ -130,7 +130,7 @@ prof_merge_add_node(prof_merge_t *m, uint32_t parent, uint32_t frame)
 }
 
 
-/* there is always room for this root */
+/* space for this root is always reserved */
 
 static uint32_t
 prof_merge_full(prof_merge_t *m)

@@ -343,7 +343,7 @@ prof_profile_labels(prof_profile_t *p, uint32_t set, const char *name,
 }
 
 
-/* adds labels to the map that prof_profile_labels() has not added */
+/* adds the labels to the map that prof_profile_labels() did not add */
 
 static int
 prof_profile_map(prof_profile_t *p)

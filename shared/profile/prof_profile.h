@@ -62,7 +62,7 @@ typedef enum {
 /* the source of a name; later ones are preferred */
 
 typedef enum {
-    PROF_SOURCE_NONE = 0,       /* no name yet, or the frame is no code */
+    PROF_SOURCE_NONE = 0,       /* no name yet, or the frame is not code */
     PROF_SOURCE_OFFSET,         /* object and offset: "nginx+0x51970" */
     PROF_SOURCE_INFERRED,       /* the function, inferred */
     PROF_SOURCE_UNIT,           /* the source file, inferred */
@@ -234,7 +234,7 @@ struct prof_profile_s {
     uint32_t                nlabels;
     prof_map_t              label_map;      /* hash of a label, and its rest,
                                                to the first such label */
-    uint32_t                nmapped;        /* labels that are in it */
+    uint32_t                nmapped;        /* number of labels in the hash */
     prof_fact_t            *facts;
     uint32_t                nfacts;
 };
@@ -246,12 +246,12 @@ struct prof_profile_s {
 
 #define prof_frame_is_exact(f)  ((f)->source >= PROF_SOURCE_SCRIPT)
 
-/* the name tells what the function is for, or where it is */
+/* the name tells the purpose or the place of the function */
 
 #define prof_source_is_inferred(source)                                       \
     ((source) >= PROF_SOURCE_INFERRED && (source) <= PROF_SOURCE_ROLE)
 
-/* an address in the function: the one returned to may be in the next one */
+/* an address in the function; a return address may be in the next function */
 
 #define prof_frame_pc(f)                                                      \
     ((f)->pc - ((f)->type == PROF_TYPE_RETURN && (f)->pc))
@@ -298,7 +298,9 @@ uint32_t prof_measure_list(const prof_profile_t *p, uint32_t *list);
 /* the measure to be shown first */
 uint32_t prof_measure_first(const prof_profile_t *p);
 
-/* for times the time by the clock, else the sum of all entries */
+/*
+ * the whole of a measure: the clock's time for times, else the sum of entries
+ */
 uint64_t prof_measure_total(const prof_profile_t *p, uint32_t measure);
 
 /*

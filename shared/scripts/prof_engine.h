@@ -22,10 +22,10 @@ typedef struct {
     const char  *name;          /* of the interpreter */
 
     /*
-     * Finds the interpreter among the loaded objects and verifies its layout.
-     * PROF_OK: *code is set, *state tells what works; PROF_LIMIT: it is not
-     * loaded; PROF_ERROR: *state tells why it cannot be used.  State is a
-     * static text.
+     * Finds the interpreter among the loaded objects and verifies its
+     * layout.  PROF_OK: *code is set, *state tells what works; PROF_LIMIT:
+     * the interpreter is not loaded; PROF_ERROR: *state tells why the
+     * interpreter cannot be used.  State is a static text.
      */
 
     int        (*attach)(prof_unwind_t *u, prof_engine_code_t *code,
@@ -37,12 +37,12 @@ PROF_HIDDEN_BEGIN
 
 extern const prof_engine_t  prof_luajit_engine;
 
-/* prepares new tables, before they are used */
+/* prepares new unwind tables before their first use */
 void prof_engines_attach(prof_unwind_t *u);
 
 /*
- * The state of engine number i, by the last tables: a static text.  NULL: the
- * interpreter is not loaded.  *name: NULL if there are fewer engines.
+ * The state of engine number i, a static text, when the last tables were made.
+ * NULL: its interpreter is not loaded.  *name: NULL if there are fewer engines.
  */
 const char *prof_engines_state(uint32_t i, const char **name);
 

@@ -38,9 +38,9 @@ static const prof_lua_symbol_t  prof_lua_symbols[] = {
 
 /*
  * The loader binds a call to the first definition in the global scope, and then
- * to one of the object's dependencies.  If both exist and differ, there are
- * several interpreters, and it depends on the order of loading which of them
- * the object calls.
+ * to one of the object's dependencies.  If both exist and differ, the process
+ * has several interpreters, and the order of loading decides which of them the
+ * object calls.
  */
 
 const char *
@@ -55,7 +55,7 @@ prof_lua_api_find(prof_lua_api_t *api, void *address)
         return "its module is not found";
     }
 
-    /* the program itself is not found by its path */
+    /* dlopen() does not find the program by its path */
 
     object = dlopen(info.dli_fname, RTLD_LAZY|RTLD_NOLOAD);
     if (object == NULL) {
@@ -119,8 +119,9 @@ prof_lua_stack(const prof_lua_api_t *api, prof_lua_state_t *L,
 
 /*
  * A function of C has a name, but no place in a script.  A source that begins
- * with "@" is a file, and one that begins with "=" is named by who loaded it.
- * Any other source is the script's text: its first line is shown.
+ * with "@" is a file, and one that begins with "=" is a name that the loader of
+ * the script chose.  Any other source is the script's text: its first line is
+ * shown.
  */
 
 static void

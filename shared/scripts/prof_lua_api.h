@@ -28,8 +28,8 @@ typedef struct prof_lua_state_s  prof_lua_state_t;
 
 
 /*
- * lua_Debug of Lua 5.1 (lua.h), whose last members depend on LUA_IDSIZE: there
- * is room for them.
+ * lua_Debug of Lua 5.1 (lua.h), whose last members depend on LUA_IDSIZE.  The
+ * structure has room for them.
  */
 
 typedef struct {
@@ -69,16 +69,17 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Looks up the functions that an object of this process calls.  address is one
- * of the object.  Returns NULL, or a static text that says what is missing.
+ * Looks up the functions that an object of this process calls.  "address" is
+ * any address in the object.  Returns NULL, or a static text that says what is
+ * missing.
  */
 const char *prof_lua_api_find(prof_lua_api_t *api, void *address);
 
 /*
  * The stack of a coroutine that does not run, innermost first.  Neither the
  * coroutine's stack nor any other memory of the interpreter changes.  The texts
- * belong to the interpreter, and are valid until it runs.
- * Returns the number of places; what is deeper than max is left out.
+ * belong to the interpreter, and are valid until it runs.  Returns the number
+ * of places.  Places deeper than "max" are left out.
  */
 uint32_t prof_lua_stack(const prof_lua_api_t *api, prof_lua_state_t *L,
     prof_script_t *places, uint32_t max);

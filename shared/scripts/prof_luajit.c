@@ -6,8 +6,8 @@
  * scratch state runs known code, from which a function in C takes its own stack
  * as the signal handler would.  The engine is on only if this stack is right.
  *
- * The interpreter is called through the addresses of its API: nothing is linked
- * with it, and it may be unloaded later.
+ * The interpreter is called through the addresses of its API.  The module is
+ * not linked with the interpreter, which may be unloaded later.
  *
  * Context: not in a signal; the thread that makes captures.
  */
@@ -33,7 +33,7 @@
 
 #define PROF_LUAJIT_LEN   1777
 
-/* objects without LuaJIT, whose paths have "lua" */
+/* objects whose paths have "lua", but which do not contain LuaJIT */
 
 #define PROF_LUAJIT_SEEN  16
 
@@ -50,7 +50,7 @@ typedef struct lua_State  lua_State;
 typedef int (*lua_CFunction)(lua_State *L);
 
 
-/* the functions of the API that are needed: result, name, arguments */
+/* the functions of the API that this file calls: result, name, arguments */
 
 #define PROF_LUAJIT_API(x)                                                    \
     x(lua_State *,  luaL_newstate,    (void))                                 \
@@ -153,10 +153,10 @@ static prof_luajit_trial_t  *prof_luajit_running;
 
 /*
  * The object with LuaJIT, by the marked address of its luaJIT_setmode(); 0: no
- * object is known.  To look a function up, the loader's lock is needed, and
- * another thread may hold this lock for as long as it loads an object.  So only
- * objects that may have LuaJIT are looked at, and each of them once: "seen" are
- * marked addresses of the others.
+ * object is known.  A look-up of a function takes the loader's lock, and
+ * another thread may hold this lock for as long as it loads an object.  So this
+ * file only examines objects that may have LuaJIT, each of them once.  "seen"
+ * has marked addresses of examined objects without LuaJIT.
  */
 
 static uintptr_t             prof_luajit_at;
@@ -347,7 +347,7 @@ prof_luajit_try(prof_luajit_trial_t *t, const prof_luajit_api_t *api,
 
     state = (uintptr_t) L;
 
-    /* what these offsets are for in other builds is not an address */
+    /* other builds have a value at these offsets that is not an address */
 
     if (!prof_arch_readable(state)
         || !prof_arch_readable(state + LJ_L_STACKSIZE)
@@ -384,7 +384,10 @@ prof_luajit_try(prof_luajit_trial_t *t, const prof_luajit_api_t *api,
 }
 
 
-/* the layout of the compiler; without it, its code has no script frames */
+/*
+ * the layout of the compiler; if it is unknown, compiled code has no script
+ * frames
+ */
 
 static void
 prof_luajit_jit(prof_luajit_trial_t *t, const prof_luajit_api_t *api,
@@ -410,8 +413,8 @@ prof_luajit_jit(prof_luajit_trial_t *t, const prof_luajit_api_t *api,
 
 
 /*
- * The function in C that the loop calls, first from the interpreter.  When the
- * caller is no code of a file, it was compiled.
+ * The function in C that the loop calls, first from the interpreter.  If the
+ * caller's code is not in a file, LuaJIT has compiled it.
  */
 
 static void
@@ -440,7 +443,10 @@ prof_luajit_call(void)
 }
 
 
-/* finds the trace that contains the address, and what refers to it */
+/*
+ * finds the trace that contains the address, and the table that refers to the
+ * trace
+ */
 
 static int
 prof_luajit_search(prof_luajit_trial_t *t, uintptr_t pc)
@@ -555,7 +561,9 @@ prof_luajit_string(const prof_luajit_api_t *api, lua_State *L)
 }
 
 
-/* the function in C: takes its stack, as a signal handler in it would do */
+/*
+ * the function in C: takes its own stack, as a signal handler would do there
+ */
 
 static int
 prof_luajit_trial(lua_State *L)

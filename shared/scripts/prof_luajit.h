@@ -4,10 +4,11 @@
  *
  * LuaJIT 2.1 with 64-bit references (LJ_GC64) on x86-64.
  *
- * Offsets that have been the same in all such builds are constants.  The others
- * are found when the library is loaded.  Then known code runs in a state of its
- * own, and all of them are verified.  The names of structures and fields are
- * those of LuaJIT's sources: lj_obj.h, lj_frame.h, lj_jit.h, vm_x64.dasc.
+ * Offsets that have been the same in all such builds are constants.  The module
+ * finds the other offsets when the library is loaded.  Then it verifies all
+ * offsets with known code in a separate state.  The names of structures and
+ * fields are those of LuaJIT's sources: lj_obj.h, lj_frame.h, lj_jit.h,
+ * vm_x64.dasc.
  */
 
 
@@ -74,7 +75,8 @@
 /* types of frames on the Lua stack */
 
 #define LJ_FRAME_MASK    7
-#define LJ_FRAME_LUA     0      /* and 4: only two bits count */
+#define LJ_FRAME_LUA     0      /* the value 4 is the same type, since only two
+                                   bits count */
 #define LJ_FRAME_C       1
 #define LJ_FRAME_CONT    2
 #define LJ_FRAME_VARG    3
@@ -167,17 +169,17 @@ int prof_luajit_frame(prof_walk_t *w);
 
 /*
  * Whether the memory from addr to addr + size can be read: asks the kernel once
- * for each page of a walk, as long as the walk has looks left.  Objects of Lua
+ * for each page of a walk, up to the walk's limit of questions.  Objects of Lua
  * belong to the interrupted thread, so no page goes away during the walk.
  * Context: signal handler.
  */
 int prof_luajit_readable(prof_walk_t *w, uintptr_t addr, size_t size);
 
 /*
- * Whether there is a function, in any language; a function in Lua; a function
- * in Lua that contains the instruction before pc; the bytecode of a function.
- * All that these structures consist of can be read then.  Context: signal
- * handler.
+ * Whether the address is that of a function in any language; of a function in
+ * Lua; of a function in Lua that contains the instruction before pc; of the
+ * bytecode of a function.  If so, the whole structure can be read.  Context:
+ * signal handler.
  */
 int prof_luajit_is_function(prof_walk_t *w, uintptr_t fn);
 int prof_luajit_is_lua(prof_walk_t *w, uintptr_t fn);
@@ -185,8 +187,8 @@ int prof_luajit_runs(prof_walk_t *w, uintptr_t fn, uintptr_t pc);
 int prof_luajit_is_bytecode(prof_walk_t *w, uintptr_t bc);
 
 /*
- * The key of a function in Lua whose bytecode, which exists, is at bc, and
- * which runs the instruction before pc (0: unknown).  Context: signal handler.
+ * The key of a function in Lua that runs the instruction before pc (0:
+ * unknown).  Its bytecode at bc has been verified.  Context: signal handler.
  */
 uintptr_t prof_luajit_key(prof_walk_t *w, uintptr_t bc, uintptr_t pc);
 
@@ -246,7 +248,7 @@ prof_luajit_pc(uintptr_t value)
 }
 
 
-/* whether the instruction before pc is in this bytecode, which exists */
+/* whether the instruction before pc is in this verified bytecode */
 
 static inline int
 prof_luajit_inside(uintptr_t bc, uintptr_t pc)

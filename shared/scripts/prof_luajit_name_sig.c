@@ -105,8 +105,9 @@ prof_luajit_first(const char *text, uint32_t len)
 
 
 /*
- * The line of the instruction before pc: as lj_debug_line().  While a function
- * begins or returns its instruction is not known: then it is the first line.
+ * The line of the instruction before pc, found as in lj_debug_line().  While a
+ * function begins or returns, its instruction is unknown, and the result is the
+ * function's first line.
  */
 
 static int

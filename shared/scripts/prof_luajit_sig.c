@@ -5,18 +5,19 @@
  * Walks the stacks of LuaJIT.
  *
  * Each entry into the VM has a frame on the C stack, and each coroutine has a
- * chain of these frames.  Such a frame is known by its coroutine: it contains
- * the address of the coroutine, whose chain refers to this frame.  So the
- * native caller of the VM is exact, whatever is on the C stack below.
+ * chain of these frames.  The walk recognizes such a frame by two links: the
+ * frame contains the address of the coroutine, and the coroutine's chain refers
+ * to the frame.  So the native caller of the VM is exact, whatever the C stack
+ * contains below.
  *
  * The functions that this entry runs are on the coroutine's own stack, down to
  * a frame that marks the border to C.  The walk remembers the rest for the
  * next frame of the chain.
  *
  * The innermost function is in registers while the VM's own code runs, and is
- * stored when the VM calls C.  Some calls of C store nothing: then unwinding
- * the C frames finds the registers.  A place is right if the bytecode of its
- * function contains its instruction.
+ * stored when the VM calls C.  Some calls of C store nothing.  The walk then
+ * unwinds the C frames to find the registers.  A place is right if the bytecode
+ * of its function contains its instruction.
  *
  * Context: signal handler.
  */
@@ -103,7 +104,7 @@ prof_luajit_frame(prof_walk_t *w)
     vm = w->f.pc - w->f.call - prof_luajit.start
          < prof_luajit.end - prof_luajit.start;
 
-    /* compiled code calls no other */
+    /* compiled code calls no other compiled code */
 
     if (!vm && (known || prof_luajit.trace == 0)) {
         return PROF_WALK_OTHER;
@@ -158,9 +159,9 @@ prof_luajit_frame(prof_walk_t *w)
 
 
 /*
- * Whether the VM was entered a few instructions ago, or is about to return: its
- * frame is not in a chain then.  The caller is found by its call, which has the
- * VM's code as its target.
+ * Whether the VM was entered a few instructions ago, or is about to return.
+ * Its frame is in no chain at that time.  The walk finds the caller by its call
+ * instruction, whose target is the VM's code.
  */
 
 static int
@@ -335,7 +336,9 @@ prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
         }
     }
 
-    /* it is being left: only the frame that it began in is known */
+    /*
+     * compiled code is being left: only the frame in which it began is known
+     */
 
     s->slot = 2;
     s->pc = 0;
@@ -344,7 +347,7 @@ prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
 }
 
 
-/* records the functions that were inlined; *p is the one that has a frame */
+/* records the inlined functions; sets *p to the function that has a frame */
 
 static int
 prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
@@ -473,8 +476,8 @@ prof_luajit_right(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 
 
 /*
- * Whether the instruction before pc calls the function whose base is "base":
- * then *p is the place of the call.
+ * Whether the instruction before pc calls the function whose base is "base".
+ * If so, *p is the place of the call.
  */
 
 static int
@@ -541,8 +544,8 @@ prof_luajit_function(uintptr_t base)
 
 
 /*
- * Records the functions from *p to the border to C, and sets *p to the rest; a
- * base of 0 means that nothing is left.
+ * Records the functions from *p to the border to C, and sets *p to the next
+ * function.  A base of 0 means that there is no next function.
  */
 
 static prof_walk_e
@@ -604,7 +607,7 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 }
 
 
-/* goes to the function that called; C and its kin are LJ_FRAME_C */
+/* goes to the caller; LJ_FRAME_C covers all frames of entries from C */
 
 static int
 prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
@@ -657,8 +660,8 @@ prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
 
 
 /*
- * Records the VM's code as one address, whatever part of it runs: otherwise one
- * function in Lua would be many in the call tree.
+ * Records the VM's code as one address, whatever part of it runs.  Otherwise
+ * the call tree would show one function in Lua as many.
  */
 
 static prof_walk_e

@@ -3,9 +3,9 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Code that LuaJIT compiled.  Functions that it inlined have no frames on the
- * stack.  What an exit from the code would restore is in its snapshots: the
- * instruction, and the links of the frames.  A place in the code belongs to the
- * last snapshot before it.
+ * stack.  The snapshots of the code contain the values that an exit would
+ * restore: the instruction, and the links of the frames.  A place in the code
+ * belongs to the last snapshot before it.
  *
  * Context: signal handler.
  */
@@ -103,7 +103,10 @@ prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
 
     s->slot = 2 + (pcbase & 0xff);
 
-    /* it has not run yet, as an instruction before pc has elsewhere */
+    /*
+     * this instruction has not run yet; elsewhere the instruction before pc
+     * has
+     */
 
     s->pc = (uintptr_t) (pcbase >> 8) + 4;
 
@@ -203,8 +206,8 @@ prof_luajit_proto(const prof_luajit_snap_t *s, uint32_t slot, uintptr_t pc)
 
 
 /*
- * Goes to the caller of an inlined function.  *again: that is the same function
- * without its variable arguments.  Returns 0 if it is not known.
+ * Goes to the caller of an inlined function.  *again: the caller is the same
+ * function without its variable arguments.  Returns 0 if the caller is unknown.
  */
 
 int

@@ -31,34 +31,37 @@
 
 typedef struct {
     const char  *function;      /* "handler" */
-    const char  *file;          /* a path, or what the interpreter calls the
+    const char  *file;          /* a path, or the interpreter's name of the
                                    source: "content_by_lua(nginx.conf:9)" */
     uint32_t     function_len;  /* 0: the function has no name */
     uint32_t     file_len;      /* 0: the function is not in a script */
-    uint32_t     line;          /* that runs or waits; 0: unknown */
-    uint32_t     start_line;    /* of the function; 0: unknown */
+    uint32_t     line;          /* the line that runs or waits; 0: unknown */
+    uint32_t     start_line;    /* line of the function; 0: unknown */
 } prof_script_t;
 
 
 PROF_HIDDEN_BEGIN
 
 /*
- * Returns the key of a place: a frame for a record or a call tree, which marks
- * leave as it is.  The same place has the same key until the table is emptied.
- * If the table is full, or another call adds to it, the key is that of a
- * function that is not known, PROF_FRAME_SCRIPT, and st->lost_scripts counts.
+ * Returns the key of a place, which is a frame of a sample or of a call tree.
+ * A mark does not change a key.  The same place has the same key until the
+ * table is emptied.  If the table is full, or another call adds to it, the key
+ * is PROF_FRAME_SCRIPT, an unknown function, and st->lost_scripts is counted.
  * Context: any, also a signal handler that interrupts this function; several
  * threads.
  */
 uintptr_t prof_script_key(const prof_script_t *s, prof_stats_t *st);
 
 /*
- * Returns the place of a key, or PROF_ERROR if it is not known.  The texts
+ * Returns the place of a key, or PROF_ERROR if the key is unknown.  The texts
  * belong to the table.  Context: any, while keys are held.
  */
 int prof_script_find(uintptr_t key, prof_script_t *s);
 
-/* no keys are held.  Context: the thread that makes captures */
+/*
+ * empties a table that is half full; no keys are held.  Context: the thread
+ * that makes captures
+ */
 void prof_scripts_reuse(void);
 
 PROF_HIDDEN_END
