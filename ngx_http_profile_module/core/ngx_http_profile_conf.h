@@ -35,7 +35,7 @@ typedef struct ngx_http_profile_continuous_s
                                              ngx_http_profile_continuous_t;
 
 
-/* where a query may have an argument that is a trigger in any server */
+/* tells whether a query may contain a trigger of any server */
 
 typedef struct {
     size_t                      more;         /* the query is longer than this;
@@ -56,17 +56,17 @@ typedef struct {
     ngx_uint_t                  accounting;   /* or more, in a server */
     ngx_uint_t                  untracked;    /* nothing of it, in a server */
     ngx_uint_t                  nkeeps;       /* with profile_keep */
-    ngx_uint_t                  watch_frequency;  /* 0: not for all requests */
+    ngx_uint_t                  watch_frequency;  /* 0: not all requests */
     ngx_msec_t                  stall;        /* 0: off */
     ngx_shm_zone_t             *stall_zone;   /* NULL: off */
-    ngx_uint_t                  places;       /* of profile_metrics: locations
-                                                 that are counted apart; 0:
-                                                 off */
+    ngx_uint_t                  places;       /* profile_metrics: the most
+                                                 locations with own counters;
+                                                 0: off */
     ngx_array_t                 locations;    /* ngx_http_profile_location_t:
                                                  all, for the places */
     ngx_uint_t                  max_captures;
-    ngx_array_t                *local;        /* the default of allow, or NULL:
-                                                 it is not in use */
+    ngx_array_t                *local;        /* the default of allow; NULL:
+                                                 not in use */
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
     ngx_array_t                 functions;    /* of scripts, for contents */
     ngx_http_profile_store_t   *store;        /* NULL: no store */
@@ -148,7 +148,7 @@ typedef struct {
 } ngx_http_profile_location_t;
 
 
-/* a directive with a number, and what it may be */
+/* a directive with a number, and the bounds of the number */
 
 typedef struct {
     char                      *(*set)(ngx_conf_t *cf, ngx_command_t *cmd,

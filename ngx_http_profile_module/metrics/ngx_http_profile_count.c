@@ -144,8 +144,8 @@ ngx_http_profile_add_wait(ngx_http_profile_track_t *tr, ngx_uint_t cause,
 
 
 /*
- * A request that ends while it waits, because the worker exits for one, has a
- * wait without a cause.
+ * If a request ends while it waits, for example because the worker exits, its
+ * last wait has no cause.
  */
 
 PROF_HOT static void
@@ -199,7 +199,7 @@ ngx_http_profile_bucket(ngx_http_profile_bounds_t *bounds, uint64_t ns)
 }
 
 
-/* the first bucket that may have a time of so many bits */
+/* the first bucket that may contain a time with this number of bits */
 
 static void
 ngx_http_profile_bounds_init(ngx_http_profile_bounds_t *bounds)

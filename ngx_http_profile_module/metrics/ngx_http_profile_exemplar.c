@@ -11,15 +11,15 @@
 #include "metrics/ngx_http_profile_pages.h"
 
 
-/* an exemplar is recent for so long, ms */
+/* age up to which an exemplar is recent, ms */
 #define NGX_HTTP_PROFILE_RECENT     60000
 
-/* a process that has begun to write an exemplar has died after so long, ms */
+/* after this time a process that still writes an exemplar has died, ms */
 #define NGX_HTTP_PROFILE_ABANDONED  10000
 
 /*
- * Of a worker: the shortest time between two requests that are kept for their
- * buckets, and between two brief requests that are looked at, ms.
+ * Limits of a worker: the shortest time between two requests that are kept for
+ * their buckets, and between two brief requests that are examined, ms.
  */
 #define NGX_HTTP_PROFILE_PAUSE      500
 #define NGX_HTTP_PROFILE_LOOK       5

@@ -36,7 +36,8 @@ typedef struct {
     const char                      *name;
     const char                      *unit;      /* "seconds": ns in memory */
     ngx_http_profile_metric_type_e   type;
-    size_t                           offset;    /* in what it belongs to */
+    size_t                           offset;    /* offset in the structure that
+                                                   it belongs to */
     ngx_http_profile_bounds_t       *bounds;    /* of a histogram */
     ngx_http_profile_detail_e        detail;
     const char                      *help;
@@ -91,7 +92,7 @@ static const char  *ngx_http_profile_metric_types[] = {
 };
 
 
-/* of a server and a location */
+/* metrics of a server and a location */
 
 static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
 
@@ -129,7 +130,7 @@ static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
 };
 
 
-/* of the profiler */
+/* metrics of the profiler */
 
 static const ngx_http_profile_metric_t  ngx_http_profile_loss_metrics[] = {
 
@@ -147,7 +148,7 @@ static const ngx_http_profile_metric_t  ngx_http_profile_loss_metrics[] = {
 };
 
 
-/* of the store of profiles */
+/* metrics of the store of profiles */
 
 static const ngx_http_profile_metric_t  ngx_http_profile_store_metrics[] = {
 
@@ -325,7 +326,7 @@ ngx_http_profile_expose_store(ngx_http_profile_writer_t *w)
 }
 
 
-/* of all pages; NULL: no memory.  Cells that are not in use are not touched */
+/* the sums of all pages; NULL: no memory.  Unused cells are not touched */
 
 static ngx_http_profile_cell_t *
 ngx_http_profile_sum_places(ngx_http_profile_directory_t *dir)
@@ -388,7 +389,7 @@ ngx_http_profile_sum_histogram(ngx_http_profile_histogram_t *sum,
 }
 
 
-/* the metadata of a metric, which is before all of its samples */
+/* the metadata of a metric, which precedes all of its samples */
 
 static void
 ngx_http_profile_write_family(ngx_http_profile_writer_t *w,
@@ -411,7 +412,7 @@ ngx_http_profile_write_family(ngx_http_profile_writer_t *w,
 }
 
 
-/* values are texts of the configuration, with any bytes */
+/* escapes values, which are texts of the configuration with any bytes */
 
 static void
 ngx_http_profile_write_label(ngx_http_profile_writer_t *w, const char *name,
@@ -476,7 +477,7 @@ ngx_http_profile_write_value(ngx_http_profile_writer_t *w, void *base)
 }
 
 
-/* of each cause that there was; the text of a cause is a static string */
+/* the time of each cause that occurred; the text of a cause is static */
 
 static void
 ngx_http_profile_write_causes(ngx_http_profile_writer_t *w,

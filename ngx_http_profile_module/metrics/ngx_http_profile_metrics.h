@@ -36,8 +36,8 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Makes the directory and the pages that the configuration needs.  Context: the
- * master, before it starts workers; or a process without a master.  Without
- * memory requests are not counted (logged).
+ * master, before it starts workers; or a process without a master.  If memory
+ * is short, this is logged, and requests are not counted.
  */
 void ngx_http_profile_metrics_init(ngx_cycle_t *cycle);
 

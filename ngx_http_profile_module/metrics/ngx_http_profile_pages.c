@@ -174,7 +174,7 @@ ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
 
         place = &old->places[i];
 
-        /* without memory the place has no name, and is not shown */
+        /* if memory is short, the place has no name and is not shown */
 
         (void) ngx_http_profile_place_set(&dir->places[i], &place->server,
                                           &place->location);
@@ -189,7 +189,7 @@ ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
 }
 
 
-/* the place of a location; the requests of those without one are added up */
+/* the place of a location; locations without a place share the first one */
 
 static void
 ngx_http_profile_directory_add(ngx_http_profile_directory_t *dir,

@@ -21,14 +21,14 @@
 #include "store/ngx_http_profile_store.h"
 
 
-/* of each histogram; the last one has no upper bound */
+/* buckets of each histogram; the last one has no upper bound */
 #define NGX_HTTP_PROFILE_BUCKETS  16
 
 /* the place of requests whose location has no place of its own */
 #define NGX_HTTP_PROFILE_OTHER    0
 
 
-/* buckets do not contain those below them */
+/* each bucket counts only its own times, not those of lower buckets */
 
 typedef struct {
     uint64_t                       sum;
@@ -51,7 +51,7 @@ typedef struct {
 typedef struct {
     ngx_atomic_t                   owner;     /* ngx_http_profile_alive_self()
                                                  of its writer, or of the last
-                                                 one; 0: it had none */
+                                                 one; 0: no writer yet */
     ngx_uint_t                     worker;    /* number of its writers */
     ngx_http_profile_losses_t      losses;
     uint64_t                       used[];    /* bits of cells, and the cells */
@@ -59,8 +59,8 @@ typedef struct {
 
 
 /*
- * The last request of a bucket that has a profile.  All processes write it, and
- * one of them at a time.
+ * The last request of a bucket that has a profile.  Any process writes an
+ * exemplar, one process at a time.
  */
 
 typedef struct {
@@ -163,7 +163,7 @@ ngx_int_t ngx_http_profile_metrics_handler(ngx_http_request_t *r);
 PROF_HIDDEN_END
 
 
-/* another process may be the writer */
+/* reads a counter, which another process may write */
 
 #define ngx_http_profile_counter(p)  __atomic_load_n(p, __ATOMIC_RELAXED)
 

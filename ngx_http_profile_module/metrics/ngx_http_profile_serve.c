@@ -13,7 +13,7 @@
 #include "request/ngx_http_profile_request.h"
 
 
-/* answers that one worker makes at a time */
+/* limit of answers that one worker makes at a time */
 #define NGX_HTTP_PROFILE_SCRAPES  4
 
 
@@ -88,7 +88,7 @@ ngx_http_profile_metrics_handler(ngx_http_request_t *r)
 }
 
 
-/* in addition to what the location itself permits */
+/* a check in addition to the location's own permissions */
 
 static ngx_int_t
 ngx_http_profile_metrics_client(ngx_http_request_t *r)

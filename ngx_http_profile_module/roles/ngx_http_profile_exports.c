@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The addresses of all symbols that objects export.  dladdr() tells the same
- * for one address, but looks at all symbols of the object for it.
+ * The addresses of all symbols that objects export.  dladdr() finds the symbol
+ * of one address, but each call searches all symbols of the object.
  */
 
 
@@ -90,9 +90,9 @@ ngx_http_profile_object_exports(ngx_http_profile_roles_t *roles,
 
 
 /*
- * The object of a function, or NULL.  The function dladdr1() tells the same in
- * glibc only.  The first object in the list is the program.  A program at a
- * fixed address has the base 0 there.
+ * The object of a function, or NULL.  dladdr1() returns the object too, but
+ * only glibc has this function.  The first object in the list is the program.
+ * A program at a fixed address has the base 0 there.
  */
 
 static struct link_map *

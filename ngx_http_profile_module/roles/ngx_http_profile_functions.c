@@ -20,7 +20,7 @@
 
 typedef struct {
     ngx_str_t       directive;
-    ngx_command_t  *cmd;            /* NULL: it is not watched */
+    ngx_command_t  *cmd;            /* NULL: not watched */
     char         *(*set)(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 } ngx_http_profile_function_hook_t;
 
@@ -167,7 +167,7 @@ ngx_http_profile_note_function(ngx_conf_t *cf)
 }
 
 
-/* code in place of a name is "sub {...}" or "function () {...}" */
+/* length of a name; code such as "sub {...}" has only its first word */
 
 static size_t
 ngx_http_profile_function_len(ngx_str_t *value)

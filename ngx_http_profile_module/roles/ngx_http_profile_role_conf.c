@@ -194,7 +194,7 @@ ngx_http_profile_variable_roles(ngx_http_profile_roles_t *roles,
     ngx_http_profile_hash_roles(roles, &cmcf->variables_hash,
                                 ngx_http_profile_variable_role);
 
-    /* those of the configuration are not all in the hash */
+    /* the hash does not contain all variables of the configuration */
 
     v = cmcf->variables.elts;
 

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The modules that functions belong to.  Structures of modules tell it for
- * some functions, the configuration does not tell it for most handlers.  What
- * follows holds for functions that are not visible outside of their source
- * file:
+ * The modules that functions belong to.  Structures of modules tell the module
+ * of some functions.  The configuration does not tell the module of most
+ * handlers.  The following rules hold for functions that are not visible
+ * outside of their source file:
  *
  * - Code that takes the address of the function is in the same source file, so
  *   it is code of the same module.
@@ -13,9 +13,9 @@
  *   between two functions of a module is of this module.
  * - An object with one module has only functions of this module.
  *
- * This does not hold after optimization at link time, which mixes the functions
- * of files.  Then the functions of the modules are scattered, and only the
- * structures count.
+ * These rules do not hold after optimization at link time, which mixes the
+ * functions of files.  Then the functions of a module are scattered, and this
+ * file uses only the structures.
  */
 
 
@@ -126,7 +126,7 @@ ngx_http_profile_own_referred(ngx_http_profile_roles_t *roles)
 }
 
 
-/* returns how many functions have got a module */
+/* returns the number of functions whose module was found */
 
 static ngx_uint_t
 ngx_http_profile_scan(ngx_http_profile_roles_t *roles,
@@ -173,8 +173,8 @@ ngx_http_profile_scan(ngx_http_profile_roles_t *roles,
 
 /*
  * The address that code computes, or 0.  Bytes within another instruction may
- * look like such code.  But they also have to give the address of a function
- * that has a role, which no four bytes do by chance.
+ * look like such code.  But such bytes must also give the address of a function
+ * with a role, and random bytes practically never do.
  */
 
 static uintptr_t

@@ -10,7 +10,7 @@
 #include "roles/ngx_http_profile_roles.h"
 
 
-/* several: the text for a function with several roles of the kind */
+/* columns: the text; the text for a function with several roles of the kind */
 
 typedef struct {
     const char  *one;
@@ -169,7 +169,7 @@ ngx_http_profile_cmp_roles(const void *one, const void *two)
 }
 
 
-/* only an address where unwind information begins is a function */
+/* an address is a function only if an unwind entry begins there */
 
 static void
 ngx_http_profile_functions(ngx_http_profile_roles_t *roles,

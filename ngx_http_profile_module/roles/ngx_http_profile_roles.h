@@ -25,7 +25,7 @@
 #include "core/ngx_http_profile_conf.h"
 
 
-/* more roles are not collected */
+/* limit of collected roles */
 
 #define NGX_HTTP_PROFILE_MAX_ROLES  8192
 
@@ -78,11 +78,11 @@ typedef struct {
     uintptr_t             function;
     size_t                len;
     const prof_object_t  *object;
-    ngx_module_t         *module;   /* whose source has it; NULL: unknown */
+    ngx_module_t         *module;   /* module of its source; NULL: unknown */
     ngx_uint_t            first;    /* its roles */
     ngx_uint_t            n;
     unsigned              shared:1; /* visible to others, or used by several
-                                       modules: it may be of neither */
+                                       modules: its module may be another */
     unsigned              claimed:1;    /* a role tells the module */
     unsigned              scanned:1;
 } ngx_http_profile_function_t;
@@ -109,12 +109,12 @@ PROF_HIDDEN_BEGIN
 /*
  * ngx_http_profile_roles.c
  *
- * Replaces the roles of this process by those of the configuration.  Without
- * memory the roles are missing.
+ * Replaces the roles of this process by those of the configuration.  If memory
+ * is short, the roles are missing.
  */
 void ngx_http_profile_roles_init(ngx_cycle_t *cycle);
 
-/* NULL functions and those after the last one that fits are left out */
+/* NULL functions are ignored, and so are functions beyond the limit */
 void ngx_http_profile_add_role(ngx_http_profile_roles_t *roles,
     ngx_uint_t kind, uintptr_t function, ngx_module_t *module,
     ngx_str_t *detail);
@@ -150,7 +150,7 @@ void ngx_http_profile_own_roles(ngx_http_profile_roles_t *roles);
 void ngx_http_profile_see_role(uintptr_t function, ngx_str_t *module,
     const char *purpose);
 
-/* those that were seen are forgotten */
+/* forgets all roles that were seen */
 void ngx_http_profile_forget_roles(void);
 
 /* ngx_http_profile_module_names.c: the modules of phase handlers and filters */

@@ -11,7 +11,7 @@
 #include "roles/ngx_http_profile_roles.h"
 
 
-/* a power of 2, and how many places of the table a function may have */
+/* size of the table, a power of 2, and the places to try for a function */
 
 #define NGX_HTTP_PROFILE_SEEN    256
 #define NGX_HTTP_PROFILE_PLACES  8
@@ -20,8 +20,8 @@
 typedef struct {
     uintptr_t     function;
     const char   *purpose;
-    u_char       *module;           /* the text of the first module */
-    unsigned      several:1;        /* several modules use it */
+    u_char       *module;           /* text of the first module seen */
+    unsigned      several:1;        /* several modules use the function */
 } ngx_http_profile_seen_t;
 
 
