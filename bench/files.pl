@@ -3,8 +3,10 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # The CPU time that the file system takes for a file of 6,000 bytes, without
-# nginx: to create and rename it, as the store does; to create it with its final
-# name; and, for comparison, to append the bytes to a file that exists.  Each
+# nginx: to create it without a name (O_TMPFILE) and give it one, as the store
+# does; to create and rename it, as the store does on file systems without
+# O_TMPFILE; to create it with its final name; and, for comparison, to append the
+# bytes to a file that exists.  Each
 # step is printed on its own, so what bench/record.pl measures with STORE=1 can
 # be divided into the module's part and the file system's part.
 #
@@ -16,8 +18,9 @@
 use strict;
 use warnings;
 
-use Fcntl qw/ O_CREAT O_EXCL O_WRONLY /;
+use Fcntl qw/ O_CREAT O_DIRECTORY O_EXCL O_WRONLY /;
 use File::Temp qw/ tempdir /;
+use POSIX ();
 use Time::HiRes qw/ clock_gettime CLOCK_PROCESS_CPUTIME_ID /;
 
 my $files = $ARGV[0] || 2000;
@@ -26,11 +29,19 @@ my $bytes = 'x' x 6000;
 
 open my $segment, '>', "$dir/segment" or die "$dir/segment: $!\n";
 
+# of Linux, on x86-64 and on aarch64
+use constant O_TMPFILE => 020000000 | O_DIRECTORY;
+use constant { AT_FDCWD => -100, AT_SYMLINK_FOLLOW => 0x400 };
+
+my $linkat = (POSIX::uname())[4] eq 'aarch64' ? 37 : 265;
+
 printf "%-24s %9s %9s %9s %9s\n", 'ms for each file', 'open', 'write',
-       'rename', 'sum';
+       'name', 'sum';
 
 for my $round (1 .. 3) {
-    for my $kind ('create and rename', 'create with its name', 'append') {
+    for my $kind ('create without a name', 'create and rename',
+                  'create with its name', 'append')
+    {
         my @ms = (0, 0, 0);
 
         for my $i (1 .. $files) {
@@ -39,7 +50,11 @@ for my $round (1 .. 3) {
             my $f = $kind eq 'append' ? $segment : undef;
             my @at = now();
 
-            if ($kind ne 'append') {
+            if ($kind eq 'create without a name') {
+                sysopen($f, $dir, O_TMPFILE|O_WRONLY, 0600)
+                    or die "$dir: $!\n";
+
+            } elsif ($kind ne 'append') {
                 sysopen($f, $first, O_CREAT|O_EXCL|O_WRONLY, 0600)
                     or die "$first: $!\n";
             }
@@ -48,7 +63,13 @@ for my $round (1 .. 3) {
             syswrite($f, $bytes) == length($bytes) or die "write: $!\n";
             push @at, now();
 
-            if ($first ne $name) {
+            if ($kind eq 'create without a name') {
+                my $from = '/proc/self/fd/' . fileno($f);
+
+                syscall($linkat, AT_FDCWD, $from, AT_FDCWD, "$name",
+                        AT_SYMLINK_FOLLOW) == 0 or die "linkat: $!\n";
+
+            } elsif ($first ne $name) {
                 rename($first, $name) or die "rename: $!\n";
             }
 
