@@ -55,6 +55,8 @@ typedef int (*lua_CFunction)(lua_State *L);
 #define PROF_LUAJIT_API(x)                                                    \
     x(lua_State *,  luaL_newstate,    (void))                                 \
     x(void,         luaL_openlibs,    (lua_State *L))                         \
+    x(int,          lua_cpcall,       (lua_State *L, lua_CFunction fn,        \
+                                       void *data))                           \
     x(int,          luaL_loadbuffer,  (lua_State *L, const char *text,        \
                                        size_t len, const char *name))         \
     x(void,         lua_pushcclosure, (lua_State *L, lua_CFunction fn, int n)) \
@@ -79,15 +81,17 @@ typedef struct {
 /* the state that the function in C is called in */
 
 typedef struct {
-    prof_unwind_t        *unwind;
-    prof_walk_cache_t    *cache;
-    uintptr_t             top;
-    uint32_t              calls;
-    uintptr_t             state;        /* lua_State */
-    uintptr_t             g;            /* global_State */
-    uint32_t              words[PROF_LUAJIT_GLOBAL / 4];
-    uint32_t              n;
-    uintptr_t             pcs[PROF_MAX_DEPTH];
+    const prof_luajit_api_t  *api;
+    const char               *why;      /* as prof_luajit_try() returns */
+    prof_unwind_t            *unwind;
+    prof_walk_cache_t        *cache;
+    uintptr_t                 top;
+    uint32_t                  calls;
+    uintptr_t                 state;    /* lua_State */
+    uintptr_t                 g;        /* global_State */
+    uint32_t                  words[PROF_LUAJIT_GLOBAL / 4];
+    uint32_t                  n;
+    uintptr_t                 pcs[PROF_MAX_DEPTH];
 } prof_luajit_trial_t;
 
 
@@ -100,6 +104,7 @@ static void *prof_luajit_open(const char *path, prof_luajit_api_t *api);
 static int prof_luajit_api(void *handle, prof_luajit_api_t *api);
 static const char *prof_luajit_calibrate(prof_unwind_t *u,
     const prof_luajit_api_t *api);
+static int prof_luajit_protected(lua_State *L);
 static const char *prof_luajit_try(prof_luajit_trial_t *t,
     const prof_luajit_api_t *api, lua_State *L);
 static int prof_luajit_string(const prof_luajit_api_t *api, lua_State *L);
@@ -319,6 +324,7 @@ prof_luajit_calibrate(prof_unwind_t *u, const prof_luajit_api_t *api)
 
     why = "off: no memory";
 
+    t->api = api;
     t->unwind = u;
     t->cache = calloc(1, sizeof(prof_walk_cache_t));
 
@@ -326,7 +332,11 @@ prof_luajit_calibrate(prof_unwind_t *u, const prof_luajit_api_t *api)
 
     if (L) {
         prof_luajit_running = t;
-        why = prof_luajit_try(t, api, L);
+
+        if (api->lua_cpcall(L, prof_luajit_protected, NULL) == 0) {
+            why = t->why;
+        }
+
         prof_luajit_running = NULL;
 
         api->lua_close(L);
@@ -336,6 +346,23 @@ prof_luajit_calibrate(prof_unwind_t *u, const prof_luajit_api_t *api)
     free(t);
 
     return why;
+}
+
+
+/*
+ * Most functions of LuaJIT need memory.  Without memory, LuaJIT leaves the
+ * innermost protected call, and ends the process if there is no such call.
+ */
+
+static int
+prof_luajit_protected(lua_State *L)
+{
+    prof_luajit_trial_t  *t;
+
+    t = prof_luajit_running;
+    t->why = prof_luajit_try(t, t->api, L);
+
+    return 0;
 }
 
 

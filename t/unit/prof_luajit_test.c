@@ -26,6 +26,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 
 #if (__x86_64__)
@@ -50,6 +52,9 @@ static void (*lua_setfield)(lua_State *L, int i, const char *key);
 static const char *(*lua_tolstring)(lua_State *L, int i, size_t *len);
 static void (*lua_close)(lua_State *L);
 static int (*luaJIT_setmode)(lua_State *L, int i, int mode);
+static void *(*lua_getallocf)(lua_State *L, void **ud);
+static void (*lua_setallocf)(lua_State *L, void *(*fn)(void *, void *, size_t,
+    size_t), void *ud);
 
 
 typedef struct {
@@ -70,7 +75,15 @@ typedef struct {
 } test_count_t;
 
 
+typedef void *(*test_dlsym_pt)(void *handle, const char *name);
+typedef void *(*test_alloc_pt)(void *ud, void *ptr, size_t osize,
+    size_t nsize);
+
+
 static int test_load(void);
+static void test_no_memory(void);
+static lua_State *test_newstate(void);
+static void *test_alloc(void *ud, void *ptr, size_t osize, size_t nsize);
 static void test_script(const test_script_t *script, int jit, int traps);
 static void test_total(const char *when);
 static void test_handler(int signo, siginfo_t *si, void *uc);
@@ -169,6 +182,12 @@ static uint32_t              test_stacks;
 static uint32_t              test_bad;
 static uint32_t              test_seed = 1;
 
+/* the number of the allocation that fails; 0: none */
+
+static uint32_t              test_fails;
+static uint32_t              test_allocs;
+static test_alloc_pt         test_next;
+
 /* a page, after which nothing is mapped */
 
 static uint8_t              *test_page;
@@ -184,11 +203,13 @@ main(void)
         return skip_all("LuaJIT is not installed");
     }
 
+    plan(10 + 2 * sizeof(scripts) / sizeof(scripts[0]));
+
+    test_no_memory();
+
     if (prof_process_init() != PROF_OK) {
         abort();
     }
-
-    plan(8 + 2 * sizeof(scripts) / sizeof(scripts[0]));
 
     state = prof_engines_state(0, &name);
 
@@ -235,8 +256,110 @@ test_load(void)
     TEST_SYMBOL(lua_tolstring);
     TEST_SYMBOL(lua_close);
     TEST_SYMBOL(luaJIT_setmode);
+    TEST_SYMBOL(lua_getallocf);
+    TEST_SYMBOL(lua_setallocf);
 
     return 1;
+}
+
+
+/*
+ * LuaJIT's allocator takes much memory at a time, so it seldom fails.  Here
+ * each allocation may fail, as in a LuaJIT that uses the allocator of the C
+ * library.  An error outside of a protected call ends the process.
+ */
+
+static void
+test_no_memory(void)
+{
+    int       status;
+    pid_t     pid;
+    uint32_t  n, ended, failed;
+
+    ended = 0;
+    failed = 0;
+    status = 0;
+
+    for (n = 1; n < 100000; n += 1 + n / 20) {
+
+        pid = fork();
+
+        if (pid == 0) {
+            test_fails = n;
+
+            if (prof_process_init() != PROF_OK) {
+                _exit(2);
+            }
+
+            _exit(test_allocs >= n ? 0 : 3);
+        }
+
+        if (pid == -1 || waitpid(pid, &status, 0) != pid) {
+            abort();
+        }
+
+        /* there are fewer allocations */
+
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+            break;
+        }
+
+        failed++;
+        ended += (status != 0);
+    }
+
+    ok(failed > 20, "%u allocations have failed", failed);
+    ok(ended == 0, "the process survives each of them (%u did not)", ended);
+}
+
+
+/* of the C library; LuaJIT's function for new states is replaced */
+
+void *
+dlsym(void *handle, const char *name)
+{
+    void                 *p;
+    static test_dlsym_pt  next;
+
+    if (next == NULL) {
+        p = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+        p = p ? p : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+        next = (test_dlsym_pt) p;
+    }
+
+    p = next(handle, name);
+
+    if (test_fails && strcmp(name, "luaL_newstate") == 0) {
+        return (void *) test_newstate;
+    }
+
+    return p;
+}
+
+
+static lua_State *
+test_newstate(void)
+{
+    void       *ud;
+    lua_State  *L;
+
+    L = luaL_newstate();
+
+    test_next = (test_alloc_pt) lua_getallocf(L, &ud);
+    lua_setallocf(L, test_alloc, ud);
+
+    return L;
+}
+
+
+static void *
+test_alloc(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+    if (nsize > osize && ++test_allocs == test_fails) {
+        return NULL;
+    }
+
+    return test_next(ud, ptr, osize, nsize);
 }
 
 
