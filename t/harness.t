@@ -25,36 +25,42 @@ my $lib = dirname(__FILE__) . '/lib';
 my $r = response("HTTP/1.1 200 OK\r\nA: 1\r\na:2 \r\nContent-Length: 3\r\n"
                  . "\r\nabc");
 
-is($r->status(), 200, 'status');
-is($r->header('a'), 1, 'header');
-is_deeply([ $r->header('A') ], [ 1, 2 ], 'headers');
-is($r->body(), 'abc', 'body');
-like($r, qr/^HTTP.*abc$/s, 'response as a string');
+is($r->status(), 200, 'a response has its status');
+is($r->header('a'), 1, 'header() returns the first value');
+is_deeply([ $r->header('A') ], [ 1, 2 ],
+          'header() returns all values in list context');
+is($r->body(), 'abc', 'a response has its body');
+like($r, qr/^HTTP.*abc$/s, 'a response is a string as well');
 
 $r = response("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\n\r\nx");
 
-is($r->status(), 404, 'status after an interim response');
+is($r->status(), 404, 'an interim response is skipped');
 
 $r = response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
               . "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: 1\r\n\r\n");
 
-is($r->body(), 'abcde', 'chunked body');
+is($r->body(), 'abcde', 'chunks are joined');
 
-is(response('')->status(), 0, 'no response');
+is(response('')->status(), 0, 'the status of an empty response is 0');
 
 my $head = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
 
-is(complete("${head}abcHTTP/1.1"), length("${head}abc"), 'end by length');
-is(complete("${head}ab"), undef, 'no end by length');
-is(complete($head, 'HEAD'), length($head), 'end of a response to HEAD');
-is(complete("HTTP/1.1 304 Not Modified\r\n\r\n"), 29, 'end of 304');
-is(complete("HTTP/1.0 200 OK\r\n\r\nabc"), undef, 'end by close');
+is(complete("${head}abcHTTP/1.1"), length("${head}abc"),
+   'a response ends after its length');
+is(complete("${head}ab"), undef, 'a short body does not end a response');
+is(complete($head, 'HEAD'), length($head),
+   'a response to HEAD ends after its headers');
+is(complete("HTTP/1.1 304 Not Modified\r\n\r\n"), 29,
+   'a response 304 ends after its headers');
+is(complete("HTTP/1.0 200 OK\r\n\r\nabc"), undef,
+   'without a length the response has no known end');
 
 $head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 is(complete("${head}1\r\na\r\n0\r\n\r\nHTTP"),
-   length("${head}1\r\na\r\n0\r\n\r\n"), 'end by chunks');
-is(complete("${head}1\r\na\r\n0\r\n"), undef, 'no end by chunks');
+   length("${head}1\r\na\r\n0\r\n\r\n"), 'the last chunk ends a response');
+is(complete("${head}1\r\na\r\n0\r\n"), undef,
+   'a missing chunk does not end a response');
 
 
 # failures

@@ -200,25 +200,29 @@ for my $case (@cases) {
 my $s = browser('use', "$http/styled.html");
 
 unharmed('use', $s);
-is($s->{host}, 'html', 'use, outside of the body');
-is($s->{first}{font}, '13px', 'use, styles of the page stay out');
-ok($s->{first}{bar} && !$s->{first}{pill}, 'use, shown');
+is($s->{host}, 'html', 'the bar is outside of the body');
+is($s->{first}{font}, '13px', 'styles of the page do not change the bar');
+ok($s->{first}{bar} && !$s->{first}{pill}, 'the bar is shown at first');
 like(join(' ', map { $_ // '-' } @{$s->{order}}),
      qr/^- Wall CPU (?:Object )?Details Hide - /,
      'use, order of the focus, after what the page has');
-ok(!$s->{first}{details} && $s->{panel}{details}, 'use, details');
-ok($s->{panelAgain}{details}, 'use, details are remembered');
-ok(!$s->{collapsed}{bar} && $s->{collapsed}{pill}, 'use, collapsed');
-like($s->{collapsed}{focus}, qr/^(?:< 1|[\d.]+) ms$/, 'use, focus stays in the bar');
-ok($s->{collapsedAgain}{pill}, 'use, collapsed is remembered');
-ok(!$s->{hidden}{pill} && !$s->{hidden}{bar}, 'use, hidden by keys');
-ok($s->{back}{pill}, 'use, back by keys');
-ok($s->{expanded}{bar}, 'use, expanded');
+ok(!$s->{first}{details} && $s->{panel}{details}, 'a button opens the details');
+ok($s->{panelAgain}{details}, 'the next page opens the details again');
+ok(!$s->{collapsed}{bar} && $s->{collapsed}{pill},
+   'a button collapses the bar');
+like($s->{collapsed}{focus}, qr/^(?:< 1|[\d.]+) ms$/,
+     'the focus stays in the bar');
+ok($s->{collapsedAgain}{pill}, 'the next page has a collapsed bar');
+ok(!$s->{hidden}{pill} && !$s->{hidden}{bar}, 'keys hide the bar');
+ok($s->{back}{pill}, 'keys show the bar again');
+ok($s->{expanded}{bar}, 'a collapsed bar can be expanded');
 ok($s->{typed}{bar}, 'use, typing a text');
-ok(!$s->{print}{bar}, 'use, not printed');
-isnt($s->{dark}{background}, $s->{first}{background}, 'use, dark');
-cmp_ok($s->{axePassed}, '>', 100, 'use, rules were applied to the bar');
-cmp_ok($s->{axeContrast}, '>', 30, 'use, colors were seen');
+ok(!$s->{print}{bar}, 'the bar is not printed');
+isnt($s->{dark}{background}, $s->{first}{background},
+     'the bar has other colors in the dark theme');
+cmp_ok($s->{axePassed}, '>', 100,
+       'rules of accessibility were applied to the bar');
+cmp_ok($s->{axeContrast}, '>', 30, 'the contrast of colors was checked');
 
 my ($url) = $s->{curl} =~ /^curl -OJ '(\S+)'$/;
 is($url, "$http/styled.html?performance_bar=flamegraph&stackprof_mode=wall",
@@ -236,11 +240,14 @@ is(scalar(grep { m{^POST /api/post 200 } } @{$s->{rows}}), 1,
    'requests, POST');
 is(scalar(grep { m{^GET /api/x 200 } } @{$s->{rows}}), 1,
    'requests, XMLHttpRequest');
-like($s->{note}, qr{^Recorded /api/get\?a=1\.}, 'requests, recorded');
-like($s->{flamegraph}{title}, qr{^GET /api/get}, 'requests, its title');
-like($s->{waiting}, qr{^Waiting for the next POST /api/post}, 'requests, next');
-like($s->{next}{title}, qr{^POST /api/post}, 'requests, the next one');
-is($s->{canceled}, 204, 'requests, the next one is not awaited');
+like($s->{note}, qr{^Recorded /api/get\?a=1\.},
+     'the bar tells that a request was recorded');
+like($s->{flamegraph}{title}, qr{^GET /api/get},
+     'the profile of the request has its title');
+like($s->{waiting}, qr{^Waiting for the next POST /api/post},
+     'the bar waits for the next request');
+like($s->{next}{title}, qr{^POST /api/post}, 'the next request has a profile');
+is($s->{canceled}, 204, 'the wait for the next request is canceled');
 
 
 # requests of others
@@ -249,14 +256,14 @@ $s = browser('endpoint', "$http/page.html");
 
 unharmed('endpoint', $s);
 like($s->{note}, qr{^Recording all requests to /page\.html for 10 s},
-     'endpoint, said');
+     'the bar tells which requests are recorded');
 
 # captures have a tenth of the time: the others are counted
 
 my ($captured) = $s->{flamegraph}{text} =~ /^requests\s+(\d+)$/m;
 my ($skipped) = $s->{flamegraph}{text} =~ /^skipped\s+(\d+)$/m;
 
-cmp_ok($captured // 0, '>', 0, 'endpoint, profiled');
+cmp_ok($captured // 0, '>', 0, 'requests of the endpoint are captured');
 is(($captured // 0) + ($skipped // 0), 20, 'endpoint, all of them')
     or diag($s->{flamegraph}{text});
 
@@ -265,7 +272,7 @@ is(($captured // 0) + ($skipped // 0), 20, 'endpoint, all of them')
 
 $s = browser('replace', "$http/page.html");
 unharmed('replaced body', $s);
-is("$s->{before} $s->{after}", '1 1', 'replaced body, one bar');
+is("$s->{before} $s->{after}", '1 1', 'a replaced body keeps one bar');
 
 $s = browser('links', "$http/silent/page.html");
 is(scalar(grep { !/Content Security Policy/ } @{$s->{console}}), 0,
@@ -280,11 +287,11 @@ like($s->{flamegraph}{page}, qr{page\.html\?performance_bar=flamegraph},
 
 $s = browser('none', "$http/not/page.html");
 unharmed('not permitted', $s);
-is($s->{bars}, 0, 'not permitted, no bar');
+is($s->{bars}, 0, 'a page without permission has no bar');
 
 $s = browser('none', "$http/frames.html");
 unharmed('frames', $s);
-is($s->{bars}, 1, 'frames, one bar');
+is($s->{bars}, 1, 'a page with frames has one bar');
 
 
 sub browser {

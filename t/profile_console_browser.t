@@ -94,42 +94,48 @@ $t->run();
 
 my $s = browser('walk', 8080);
 
-is($s->{status}, 200, 'flamegraph');
+is($s->{status}, 200, 'a flamegraph is answered with status 200');
 like($s->{headers}{'content-security-policy'}, qr/^default-src 'none'; script/,
-     'flamegraph, a policy of its own');
+     'the page of a flamegraph has its own policy');
 unlike($s->{headers}{'content-security-policy'}, qr/sandbox|,/,
-       'flamegraph, not that of the site');
+       'the policy of the site is not in force there');
 is($s->{headers}{'x-frame-options'}, undef,
-   'flamegraph, nothing of the site about frames');
-is($s->{headers}{'x-profiled-status'}, 200, 'flamegraph, original status');
-like($s->{viewer}, qr/GET \/page/, 'flamegraph, in the viewer');
-like($s->{title}, qr{^GET /page.* - profile$}, 'flamegraph, title');
-like($s->{heading}, qr{^GET /page}, 'flamegraph, heading');
-like($s->{facts}, qr/Wall\s+[\d.]+ \S*s.*CPU.*Samples/s, 'flamegraph, facts');
-ok(!$s->{fallback}, 'flamegraph, no excuse');
+   'the frame policy of the site is not in force there');
+is($s->{headers}{'x-profiled-status'}, 200,
+   'the answer has the original status');
+like($s->{viewer}, qr/GET \/page/, 'the viewer shows the request');
+like($s->{title}, qr{^GET /page.* - profile$}, 'the title names the request');
+like($s->{heading}, qr{^GET /page}, 'the heading names the request');
+like($s->{facts}, qr/Wall\s+[\d.]+ \S*s.*CPU.*Samples/s,
+     'the page shows times and samples');
+ok(!$s->{fallback}, 'the page does not show its fallback text');
 
-like($s->{permanent}, qr{/-/profile/p/[0-9a-f]{32}$}, 'permanent link');
-is($s->{viewerAgain}, $s->{viewer}, 'permanent link, the same profile');
-cmp_ok($s->{graph}, '>', 5, 'tab, flamegraph');
-is($s->{focus}, 'tab-graph', 'tab, by keyboard');
+like($s->{permanent}, qr{/-/profile/p/[0-9a-f]{32}$},
+     'the permanent link names the profile');
+is($s->{viewerAgain}, $s->{viewer},
+   'the permanent link shows the same profile');
+cmp_ok($s->{graph}, '>', 5, 'the tab of the flamegraph shows boxes');
+is($s->{focus}, 'tab-graph', 'keys move between tabs');
 like($s->{details}, qr{request\s+GET /page\?performance_bar=flamegraph HTTP},
-     'tab, facts');
-is($s->{hash}, '#diff', 'tab, in the URL');
-is($s->{selected}, 'true', 'tab, the same after a reload');
-is(scalar @{$s->{formats}}, 5, 'downloads');
+     'the details show the request line');
+is($s->{hash}, '#diff', 'the URL names the selected tab');
+is($s->{selected}, 'true', 'a reload keeps the selected tab');
+is(scalar @{$s->{formats}}, 5, 'the page offers five formats');
 like($s->{download}, qr/^GET-page.*-wall-\d+T\d+Z\.speedscope\.json$/,
-     'download, name');
+     'the name of a download has request, mode and date');
 
-is(scalar @{$s->{rows}}, 1, 'list');
-like($s->{rows}[0][3], qr{^/page}, 'list, URI');
-is($s->{rows}[0][2], 'GET', 'list, method');
-is($s->{rows}[0][4], '200', 'list, status');
-like($s->{pinned}[0][3], qr/pinned/, 'pinned');
-is($s->{unpin}, 'Unpin', 'a pinned one');
-like($s->{asked}, qr{^Delete the profile of GET /page}, 'asked to delete');
-is_deeply($s->{deleted}, [], 'deleted');
+is(scalar @{$s->{rows}}, 1, 'the list has one profile');
+like($s->{rows}[0][3], qr{^/page}, 'the list shows the URI');
+is($s->{rows}[0][2], 'GET', 'the list shows the method');
+is($s->{rows}[0][4], '200', 'the list shows the status');
+like($s->{pinned}[0][3], qr/pinned/, 'the list marks a pinned profile');
+is($s->{unpin}, 'Unpin', 'the button of a pinned profile unpins it');
+like($s->{asked}, qr{^Delete the profile of GET /page},
+     'the page asks before it deletes a profile');
+is_deeply($s->{deleted}, [], 'the deleted profile leaves the list');
 is(join(' ', grep { /^(?:Store|Unwind tables)$/ } @{$s->{cards}}),
-   'Store Unwind tables', 'status');
+   'Store Unwind tables',
+    'the status page shows the store and the unwind tables');
 
 my %columns;
 $columns{$_}++ for @{$s->{columns}};
@@ -149,29 +155,31 @@ http_post('/c?performance_bar=record', 'x=y');
 
 $s = browser('lists', 8080);
 
-is(scalar @{$s->{all}}, 3, 'list, all');
-is($s->{post}[0][2], 'POST', 'list, filtered');
-is($s->{count}, '1 of 3', 'list, filtered, count');
-is($s->{hash}, '#filter=post', 'list, filter in the URL');
-ok($s->{nothing}, 'list, nothing matches');
-is($s->{kept}, 'no such thing', 'list, filter after a reload');
-is("@{$s->{up}}", '/a /b /c', 'list, sorted');
-is("@{$s->{down}}", '/c /b /a', 'list, sorted down');
-is($s->{sorted}, 'descending', 'list, sorted, for screen readers');
-is("@{$s->{live}}", '/d /c /b /a', 'list, live');
+is(scalar @{$s->{all}}, 3, 'the list has all profiles');
+is($s->{post}[0][2], 'POST', 'a filter selects matching profiles');
+is($s->{count}, '1 of 3', 'a filtered list shows how many profiles match');
+is($s->{hash}, '#filter=post', 'the URL has the filter');
+ok($s->{nothing}, 'the list says that nothing matches');
+is($s->{kept}, 'no such thing', 'a reload keeps the filter');
+is("@{$s->{up}}", '/a /b /c', 'a click on a heading sorts the list');
+is("@{$s->{down}}", '/c /b /a', 'a second click reverses the order');
+is($s->{sorted}, 'descending', 'the order is announced to screen readers');
+is("@{$s->{live}}", '/d /c /b /a', 'a live list shows a new profile');
 is(join('', map { $_ ? 1 : 0 } @{$s->{checked}}), '0010',
-   'list, live, the selection stays');
-is($s->{focused}, 'Select GET /b', 'list, live, the focus stays');
-is($s->{still}, 4, 'list, not live');
-is("@{$s->{few}}", '/e /d', 'list, two at a time');
-is("@{$s->{older}}", '/e /d /c /b /a', 'list, older ones');
-ok(!$s->{more}, 'list, no more of them');
-is("@{$s->{newer}}", '/f /e /d /c /b /a', 'list, a newer one, older ones stay');
+   'a live list keeps the selection');
+is($s->{focused}, 'Select GET /b', 'a live list keeps the focus');
+is($s->{still}, 4, 'a list that is not live does not change');
+is("@{$s->{few}}", '/e /d', 'a page of the list has two profiles');
+is("@{$s->{older}}", '/e /d /c /b /a', 'the button loads older profiles');
+ok(!$s->{more}, 'the button disappears after the oldest profile');
+is("@{$s->{newer}}", '/f /e /d /c /b /a',
+   'a new profile does not remove older ones');
 like("@{$s->{fewer}}", qr{^/e /d /b /a *pinned$},
-     'list, changes of older ones');
-like($s->{memory}[9], qr/^[\d.]+ \wi?B in [\d,]+$/, 'list, memory');
-isnt($s->{colors}[0], $s->{colors}[1], 'list, dark');
-cmp_ok($s->{overflow}, '<=', 400, 'list, narrow');
+     'changes of older profiles are shown');
+like($s->{memory}[9], qr/^[\d.]+ \wi?B in [\d,]+$/,
+     'the list shows the size of an object profile');
+isnt($s->{colors}[0], $s->{colors}[1], 'the dark theme has other colors');
+cmp_ok($s->{overflow}, '<=', 400, 'the list fits a narrow window');
 unharmed('list', $s);
 
 
@@ -179,32 +187,38 @@ unharmed('list', $s);
 
 $s = browser('users', 8080);
 
-like($s->{viewers}[0], qr{GET /a}, 'user, viewer');
-like($s->{viewers}[1], qr{GET /b}, 'another user, viewer');
-like($s->{titles}[0], qr{^GET /a}, 'user, title');
-like($s->{titles}[1], qr{^GET /b}, 'another user, title');
-like($s->{note}, qr/^There is no profile/, 'user, the profile was deleted');
-is(join("\n", grep { !/404/ } @{$s->{console}}), '', 'users, no messages');
+like($s->{viewers}[0], qr{GET /a}, 'the first user sees the first profile');
+like($s->{viewers}[1], qr{GET /b}, 'the second user sees the second profile');
+like($s->{titles}[0], qr{^GET /a}, 'the first user has the first title');
+like($s->{titles}[1], qr{^GET /b}, 'the second user has the second title');
+like($s->{note}, qr/^There is no profile/,
+     'the page says that a profile was deleted');
+is(join("\n", grep { !/404/ } @{$s->{console}}), '',
+   'the browser logs nothing for two users');
 
 
 # two profiles compared
 
 $s = browser('compare', 8080);
 
-ok($s->{alone} && $s->{one}, 'compare, takes two');
-cmp_ok($s->{plain}{boxes}, '>', 5, 'compare, boxes');
-is($s->{plain}{heading}, 'none', 'compare, one heading is enough');
-like($s->{plain}{text}, qr/Functions that changed most/, 'compare, table');
+ok($s->{alone} && $s->{one}, 'one selected profile cannot be compared');
+cmp_ok($s->{plain}{boxes}, '>', 5, 'the comparison has a flamegraph');
+is($s->{plain}{heading}, 'none', 'the picture repeats no heading');
+like($s->{plain}{text}, qr/Functions that changed most/,
+     'the comparison lists functions that changed');
 like($s->{rows}, qr/Before\s+GET.*After\s+GET.*Change\s.*[\x{2212}+]/s,
-     'compare, facts');
-like($s->{changed}, qr/profile_mode=cpu&shares=on/, 'compare, in the URL');
-is($s->{measure}, 'cpu', 'compare, measure');
+     'the comparison shows times before and after');
+like($s->{changed}, qr/profile_mode=cpu&shares=on/,
+     'the URL has the settings of the comparison');
+is($s->{measure}, 'cpu', 'the comparison shows the selected measure');
 
 my ($first, $second) = $s->{url} =~ /a=(\w+)&b=(\w+)/;
-like($s->{swapped}, qr/a=$second&b=$first/, 'compare, swapped');
-like($s->{wrong}, qr/^There is no profile "x"/, 'compare, wrong');
-is(join("\n", grep { !/404/ } @{$s->{console}}), '', 'compare, no messages');
-is(join("\n", @{$s->{axe}{compare}}), '', 'compare, accessible');
+like($s->{swapped}, qr/a=$second&b=$first/, 'a button swaps the two profiles');
+like($s->{wrong}, qr/^There is no profile "x"/,
+     'the page tells that a profile is missing');
+is(join("\n", grep { !/404/ } @{$s->{console}}), '',
+   'the browser logs nothing for a comparison');
+is(join("\n", @{$s->{axe}{compare}}), '', 'the comparison is accessible');
 
 
 # all workers
@@ -214,12 +228,13 @@ my $load = $t->load('/page');
 $s = browser('workers', 8080);
 $load->stop();
 
-is($s->{workers}, 3, 'workers, one or all of them');
+is($s->{workers}, 3, 'one worker or all workers can be selected');
 like($s->{wrong}, qr/^"seconds" is "0", it must be a number from 0\.1/i,
-     'workers, wrong');
-like($s->{viewer}, qr/all workers/, 'workers, viewer');
-is($s->{heading}, 'all workers', 'workers, heading');
-like($s->{facts}, qr/Scope\s+all\s.*Mode\s+cpu/s, 'workers, facts');
+     'the page shows the error of a wrong duration');
+like($s->{viewer}, qr/all workers/, 'the viewer shows the capture of workers');
+is($s->{heading}, 'all workers', 'the heading names the scope');
+like($s->{facts}, qr/Scope\s+all\s.*Mode\s+cpu/s,
+     'the page shows scope and mode');
 unharmed('workers', $s);
 
 
@@ -227,9 +242,10 @@ unharmed('workers', $s);
 
 $s = browser('gone', 8080);
 
-is($s->{status}, 404, 'no profile');
-like($s->{text}, qr/^there is no profile "0{32}"/, 'no profile, our own words');
-is($s->{dialog}, undef, 'no profile, not those of the viewer');
+is($s->{status}, 404, 'a missing profile is answered with status 404');
+like($s->{text}, qr/^there is no profile "0{32}"/,
+     'the page tells that the profile is missing');
+is($s->{dialog}, undef, 'the viewer reports no error of its own');
 
 
 # other sites
@@ -237,10 +253,12 @@ is($s->{dialog}, undef, 'no profile, not those of the viewer');
 $s = browser('foreign', 8080, 'http://localhost:' . port(8083) . '/');
 
 is("@{$s->{tried}}", 'refused refused refused refused refused',
-   'another site, requests');
-like($s->{form}, qr/comes from another site/, 'another site, form');
-is($s->{framed}, 0, 'another site, frame');
-unlike($s->{frame}, qr{/-/profile/}, 'another site, frame, refused');
+   'requests of another site are refused');
+like($s->{form}, qr/comes from another site/,
+     'a form of another site is refused');
+is($s->{framed}, 0, 'another site cannot frame a page');
+unlike($s->{frame}, qr{/-/profile/},
+       'the frame of another site has no content');
 is_deeply($s->{profiles}[1], $s->{profiles}[0],
           'another site has changed nothing');
 cmp_ok(scalar @{$s->{profiles}[0]}, '>', 3, 'there is something to change');
@@ -250,15 +268,15 @@ cmp_ok(scalar @{$s->{profiles}[0]}, '>', 3, 'there is something to change');
 
 $s = browser('plain', 8081);
 
-cmp_ok($s->{boxes}, '>', 5, 'no viewer, flamegraph');
-ok(!$s->{viewer}, 'no viewer, no tab for it');
+cmp_ok($s->{boxes}, '>', 5, 'without a viewer the flamegraph is shown');
+ok(!$s->{viewer}, 'without a viewer its tab is missing');
 unharmed('no viewer', $s);
 
 $s = browser('refused', 8082);
 
-is($s->{status}, 200, 'closed console');
-ok($s->{fallback}, 'closed console, the page says so');
-cmp_ok($s->{boxes}, '>', 5, 'closed console, page without it');
+is($s->{status}, 200, 'a closed console does not fail the flamegraph');
+ok($s->{fallback}, 'the page tells that the console is closed');
+cmp_ok($s->{boxes}, '>', 5, 'the page shows the flamegraph by itself');
 
 
 sub browser {

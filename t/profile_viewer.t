@@ -62,45 +62,54 @@ $t->run();
 
 my $r = http_get('/p/viewer/index.html');
 
-is($r->status(), 200, 'page');
-is($r->body(), '<html>viewer</html>', 'page, body');
-is($r->header('Content-Type'), 'text/html; charset=utf-8', 'page, type');
-is($r->header('Cache-Control'), 'no-store', 'page, not cached');
-is($r->header('X-Frame-Options'), 'SAMEORIGIN', 'page, frames');
+is($r->status(), 200, 'the page of the viewer is found');
+is($r->body(), '<html>viewer</html>', 'the page has the content of its file');
+is($r->header('Content-Type'), 'text/html; charset=utf-8',
+   'the page has the type HTML');
+is($r->header('Cache-Control'), 'no-store', 'the page is not cached');
+is($r->header('X-Frame-Options'), 'SAMEORIGIN',
+   'only the same site may frame the page');
 like($r->header('Content-Security-Policy'),
      qr/^default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; /,
-     'page, policy');
+     'the page has its policy');
 unlike($r->header('Content-Security-Policy'), qr/'unsafe-eval'/,
-       'page, no eval');
+       'the policy of the page forbids eval()');
 
 $r = http_get('/p/viewer/speedscope-Y2522XSH.js');
 is($r->header('Cache-Control'), 'private, max-age=31536000, immutable',
-   'script, cached');
-is($r->header('Content-Encoding'), undef, 'script, as it is');
-is($r->body(), 'alert(1)' x 500, 'script, body');
+   'a script with a hash in its name is cached');
+is($r->header('Content-Encoding'), undef,
+   'a script is not compressed without Accept-Encoding');
+is($r->body(), 'alert(1)' x 500, 'the script has the content of its file');
 
 # without a compressed copy it is compressed
 
 $r = http_get('/p/viewer/speedscope-Y2522XSH.js',
               headers => [ 'Accept-Encoding: gzip' ]);
-is($r->header('Content-Encoding'), 'gzip', 'script, gzip');
-is($r->content(), 'alert(1)' x 500, 'script, gzip, content');
-is($r->header('Vary'), 'Accept-Encoding', 'script, vary');
+is($r->header('Content-Encoding'), 'gzip',
+   'a client that accepts gzip gets a compressed script');
+is($r->content(), 'alert(1)' x 500,
+   'the compressed script has the same content');
+is($r->header('Vary'), 'Accept-Encoding',
+   'the response varies with Accept-Encoding');
 
 # the copy is sent as it is
 
 $r = http_get('/p/viewer/plain.js', headers => [ 'Accept-Encoding: gzip' ]);
-is($r->header('Content-Encoding'), 'gzip', 'copy');
-is($r->body(), 'not what the other is', 'copy, body');
-is($r->header('Cache-Control'), 'no-store', 'copy, no hash in its name');
+is($r->header('Content-Encoding'), 'gzip',
+   'the compressed file beside a script is sent');
+is($r->body(), 'not what the other is',
+   'the compressed file is sent unchanged');
+is($r->header('Cache-Control'), 'no-store',
+   'a name without a hash is not cached');
 
 $r = http_get('/p/viewer/plain.js', headers => [ 'Accept-Encoding: gzip;q=0' ]);
-is($r->body(), 'plain', 'no copy');
+is($r->body(), 'plain', 'a client that refuses gzip gets the plain file');
 
 $r = http_get('/p/viewer/font-ILST5JV6.woff2',
               headers => [ 'Accept-Encoding: gzip' ]);
-is($r->header('Content-Type'), 'font/woff2', 'font');
-is($r->body(), "\0\1\2\3", 'font, body');
+is($r->header('Content-Type'), 'font/woff2', 'a font has its type');
+is($r->body(), "\0\1\2\3", 'the font has the content of its file');
 
 
 # nothing else
@@ -116,14 +125,16 @@ for my $path ('none.js', 'LICENSE', '../secret.js', '..%2fsecret.js',
     unlike($r->body(), qr/^(?:secret|plain)/, "$path, body");
 }
 
-is(http_get('/p/viewer/')->status(), 404, 'no name');
+is(http_get('/p/viewer/')->status(), 404, 'an empty name is not found');
 
 $t->allow(qr/"[^"]*sub\.js" is not a file of the viewer/);
-is(http_get('/p/viewer/sub.js')->status(), 500, 'a directory');
+is(http_get('/p/viewer/sub.js')->status(), 500,
+   'a directory in place of a file is an error');
 
 $r = http_get('/off/viewer/index.html');
-is($r->status(), 404, 'off');
-like($r->body(), qr/^the viewer is not installed/, 'off, body');
+is($r->status(), 404, 'without the viewer its files are not found');
+like($r->body(), qr/^the viewer is not installed/,
+     'the response tells that the viewer is missing');
 
 
 # configurations
@@ -132,7 +143,7 @@ my ($status, $out) = $t->test_config('%%MODULES%%
 events { } http { %%GLOBALS_HTTP%%
     profile_viewer /nowhere; }');
 
-isnt($status, 0, 'no directory');
+isnt($status, 0, 'a missing directory is an error of the configuration');
 like($out, qr{invalid value "/nowhere" in "profile_viewer" directive, it must },
-     'no directory, message');
+     'a message names the missing directory');
 
