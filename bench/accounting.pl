@@ -66,7 +66,7 @@ my @variants = (
                  . 'location / { profile_metrics; } }' ],
 );
 
-# plain, and those that match
+# the plain variants, and the variants that match
 
 my $which = $ENV{VARIANTS} // '';
 my $logged = 'accounting, logged' =~ /$which/ ? 'plain, logged' : '';
@@ -95,7 +95,7 @@ for my $load (sort keys %loads) {
 
     my (%rate, %cpu);
 
-    # the first one warms up
+    # the first round warms up
 
     for my $round (0 .. $rounds) {
         my %got = measure($loads{$load});
@@ -147,7 +147,7 @@ sub measure {
         }
     }
 
-    # answers that are on their way count, the time until wrk ends does not
+    # pending answers count; the time until wrk ends does not
 
     ($_->{cpu}) = cpu_of($_->{worker}) for @servers;
     kill 'INT', map { $_->{wrk} } @servers;
@@ -172,7 +172,7 @@ sub measure {
 }
 
 
-# wrk, which is stopped
+# starts wrk in a stopped process
 
 sub load {
     my ($s, $uri, $time) = @_;

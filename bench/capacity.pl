@@ -2,10 +2,10 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# The memory, the threads and the descriptors of one worker, by what is
-# configured and what runs.  Private memory is the memory that belongs to the
+# The memory, the threads and the descriptors of one worker, for several
+# configurations and captures.  Private memory is the memory that belongs to the
 # worker alone: a second worker needs as much again.  Shared memory exists once.
-# Both count pages that are in use, not what is reserved.
+# Both count pages in use, not reserved ones.
 #
 # usage: bench/capacity.pl
 
@@ -31,7 +31,7 @@ printf "%-44s %9s %9s %8s %12s\n", 'one worker', 'private', 'shared',
 my $endpoint = 'profile_endpoint on;';
 my $console = "location /-/profile/ { profile_console; }";
 
-# name, directives in http, directives in server, what to do
+# name, directives in http, directives in server, work
 
 for ([ 'without the module', '', '', undef, 'none' ],
      [ 'module without directives', '', '' ],
@@ -96,7 +96,7 @@ EOC
 }
 
 
-# what a process uses: kilobytes, and numbers
+# the resources of a process: kilobytes, and numbers
 
 sub usage {
     my ($pid) = @_;
@@ -122,7 +122,7 @@ sub usage {
 }
 
 
-# requests whose work is done when this returns
+# sends requests, and waits until their work is done
 
 sub many {
     my ($uri, $n) = @_;

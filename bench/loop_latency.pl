@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # How long the event loop is held while a capture of about 100,000 samples is
-# ended, rendered and sent, and what small requests of the same worker notice.
+# ended, rendered and sent, and the delay of small requests in the same worker.
 #
 # A timer in the worker that expires each millisecond sees how long the loop
 # was away: by the worker's CPU clock ("held", which other processes do not
@@ -219,7 +219,7 @@ sub fetch {
 }
 
 
-# small requests until it is done: [ time, latency ] of each
+# sends small requests until the capture is done: [ time, latency ] of each
 sub small {
     my ($s, $done) = @_;
     my @seen;

@@ -100,7 +100,7 @@ sub captured {
 }
 
 
-# over a connection of its own
+# uses its own connection
 sub get {
     my ($path) = @_;
 

@@ -2,14 +2,14 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# What other connections of a worker notice while one client has gzipped files
+# The effect on other connections of a worker while one client has gzipped files
 # recorded, or answered by flamegraphs, 40 in a second: throughput of 16
 # connections as a ratio to that beside the same requests without a trigger, and
 # the 99th percentile of their latency.
 #
 # One server is loaded for a second each with all kinds of requests, in a random
-# order; "again" is without a trigger, too: what the machine's noise makes of
-# equal things.  "again" is compared with "none", and the others with the mean
+# order; "again" is a second kind without a trigger: it shows the noise of the
+# machine.  "again" is compared with "none", and the others with the mean
 # of both.  The worker and its helper run on one CPU; the load and the client
 # run on another one, so that the client takes no time of the worker.  Printed
 # are the median and the quartiles of the rounds.
@@ -88,7 +88,7 @@ printf "%-12s %26s  %26s  %s\n", $_, quartiles(@{$ratio{$_}}),
 stop($server);
 
 
-# throughput and latency of the others, beside the requests of one kind
+# throughput and latency of other connections, beside the requests of one kind
 
 sub measure {
     my ($kind) = @_;

@@ -8,7 +8,7 @@
 #
 # The servers run all the time and are loaded by turns, a second at a time, in a
 # random order.  The last line is a second server whose condition is never true:
-# what machine's noise makes of equal things.  Workers run on one CPU and the
+# it shows the noise of the machine.  Workers run on one CPU and the
 # load on another one.  Printed are the median and the quartiles of the rounds.
 #
 # needs wrk and taskset, and two CPUs
@@ -71,7 +71,7 @@ printf "%d requests, %d kept + %d dropped = %d\n", $servers{always}{requests},
 stop(values %servers);
 
 
-# requests a second; wrk does not count those that it has sent and not read
+# requests a second; wrk does not count requests without a complete response
 
 sub load {
     my ($s) = @_;

@@ -8,8 +8,8 @@
 # little.
 #
 # The requests of all kinds follow one another on one connection, in rounds of
-# a random order; "again" is without a trigger, too: what the machine's noise
-# makes of equal things.  Printed are the median and the quartiles of the
+# a random order; "again" is a second kind without a trigger: it shows the noise
+# of the machine.  Printed are the median and the quartiles of the
 # rounds.
 #
 # The profiles are stored in memory, or in files if STORE is set.
@@ -93,7 +93,7 @@ sub measure {
 }
 
 
-# all kinds ask for the status as often
+# all kinds request the status equally often
 
 sub jobs_end {
     my ($sock) = @_;

@@ -2,15 +2,15 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# What nginx does in some kinds of work: each scenario is loaded by wrk, which
-# nginx-profile runs and captures the worker beside.  Leaves, for each,
+# Flamegraphs of nginx under several loads: nginx-profile runs wrk for each
+# scenario, and captures the worker meanwhile.  Leaves, for each,
 # profile/SCENARIO/flamegraph.svg; prints requests per second and CPU time per
-# request, that of the capture among it.  SECONDS=0 runs wrk alone, to compare.
+# request, including the capture's.  SECONDS=0 runs wrk alone, to compare.
 #
 # usage: bench/scenarios.pl [SCENARIO...]
 #
 # SECONDS=5  of each; FREQUENCY=499; MODE=cpu, or wall, object; FORMAT=svg;
-# OUT=profile  where the results go; LIST=1  prints the scenarios
+# OUT=profile  the folder of the results; LIST=1  prints the scenarios
 
 use strict;
 use warnings;
@@ -46,7 +46,7 @@ my $file = $FILES{$ENV{FORMAT} || 'svg'}
 my $lua = -r "$modules/ngx_http_lua_module.so"
           && -r "$modules/ndk_http_module.so";
 
-# name, URI, what wrk gets beside, what it is
+# name, URI, further arguments of wrk, description
 my @scenarios = (
     [ 'static', '/small.html', [], 'a file of 1 KB' ],
     [ 'large', '/large.bin', [], 'a file of 1 MB' ],
@@ -99,7 +99,7 @@ for (@scenarios) {
     if ($seconds) {
         make_path("$out/$name");
 
-        # it begins a bit later than the load, and ends before it
+        # the capture begins after the load, and ends before it
         @command = ($^X, $tool, '-q', '-u', "unix:$dir/console:/-/profile/",
                     '-m', $mode, '-s', $seconds > 1 ? $seconds - 0.6
                                                     : $seconds * 0.6,
@@ -125,7 +125,7 @@ for (@scenarios) {
 kill 'QUIT', $server->{master};
 
 
-# how many that are free
+# a number of ports that are free
 sub ports {
     my ($n) = @_;
 

@@ -2,11 +2,11 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# What a capture of the worker costs: CPU time per request and throughput, as
+# The cost of a capture of the worker: CPU time per request and throughput, as
 # ratios to the same worker without a capture, in pairs that follow one another.
-# "again" is a second run without one: what the other ratios cannot resolve.
+# "again" is a second run without a capture: it shows the noise of the ratios.
 # The worker runs on one CPU and the load on another one.
-# perf and gperftools (by LD_PRELOAD) stand beside it, if they are there.
+# perf and gperftools (by LD_PRELOAD) are measured as well, if installed.
 #
 # LOADS="gzip static" ROUNDS=7 SECONDS=3 bench/server.pl
 #
@@ -136,8 +136,8 @@ sub run {
 }
 
 
-# these begin something, and return what ends it; what does not begin is no
-# result
+# each function starts a profiler, and returns the code that stops it; a
+# profiler that does not start has no result
 
 sub capture {
     my ($mode, $frequency) = @_;
