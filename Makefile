@@ -85,7 +85,7 @@ COMPILE = $(CC) $(WARN) $(CFLAGS) -fPIC -MMD -MP -I shared         \
 LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
-.PHONY: all module core tools units unit test prove http3 asan static musl \
+.PHONY: all module core tools units unit test prove http3 asan static musl engines \
         aarch64 aarch64-tests soak \
         valgrind bench benches report report-files scenarios fuzz fuzzers lint analyze install deb demo viewer \
         clean help FORCE
@@ -312,6 +312,17 @@ aarch64-tests: module units
 	    $(AARCH64_SKIP:%=$(BUILD)/t/prof_%.t),$(UNITS))
 	TEST_NGINX_TIMEOUT=60 $(PROVE_ENV) $(PROVE) $(PROVE_FLAGS)            \
 	    $(AARCH64_TESTS:%=t/%.t)
+
+# outside of the tree, since the build takes minutes
+ENGINES ?= $(HOME)/.cache/ngx_http_profile_module/engines
+
+engines:	## compare what the OpenTelemetry Collector and Prometheus receive
+	@$(DEPS) test
+	tools/build-engines $(ENGINES)
+	@$(SUB) module
+	$(PROVE_ENV) ENGINES=$(ENGINES) $(PROVE) -It/lib $(PROVE_FLAGS)        \
+	    t/engines/collector.t t/profile_metrics_prometheus.t              \
+	    t/profile_metrics_grafana.t
 
 valgrind:	## run the unit tests, and captures in all modes, in valgrind
 	@$(DEPS) valgrind

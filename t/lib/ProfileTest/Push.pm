@@ -52,9 +52,11 @@ sub run_receiver {
 
         my ($status, $headers) = split(/ /, $says, 2);
 
+        my $text = $status < 300 ? '' : 'text';
+
         syswrite($c, "HTTP/1.1 $status Status\r\n"
                      . ($headers ? "$headers\r\n" : '')
-                     . "Content-Length: 4\r\n\r\ntext");
+                     . 'Content-Length: ' . length($text) . "\r\n\r\n$text");
         shutdown($c, 1);
         1 while sysread($c, my $rest, 65536);
     });
@@ -111,7 +113,7 @@ sub otlp_profiles {
 
     for my $table (qw/ mapping location function link attribute stack /) {
         die "the first element of $table is not empty\n"
-            if !$d->{"${table}_table"} || %{$d->{"${table}_table"}[0]};
+            if !$d->{"${table}_table"} || !is_empty($d->{"${table}_table"}[0]);
     }
 
     die "the first string is not empty\n" if $d->{string_table}[0] ne '';
@@ -156,6 +158,14 @@ sub otlp_attributes {
 
     return { map { $_->{key}[0] => any($_->{value}[0]) }
                  @{$m->{resource_profiles}[0]{resource}[0]{attributes}} };
+}
+
+
+# no field, or fields that are empty messages
+sub is_empty {
+    my ($message) = @_;
+
+    return !grep { ref $_ ? !is_empty($_) : 1 } map { @$_ } values %$message;
 }
 
 
