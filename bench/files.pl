@@ -3,12 +3,11 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # The CPU time that the file system takes for a file of 6,000 bytes, without
-# nginx: to create it without a name (O_TMPFILE) and give it one, as the store
-# does; to create and rename it, as the store does on file systems without
-# O_TMPFILE; to create it with its final name; and, for comparison, to append the
-# bytes to a file that exists.  Each
-# step is printed on its own, so what bench/record.pl measures with STORE=1 can
-# be divided into the module's part and the file system's part.
+# nginx: to create and rename it, as the store does; to create it without a name
+# (O_TMPFILE) and link it; to create it with its final name; and, for comparison,
+# to append the bytes to a file that exists.  Each step is printed on its own, so
+# what bench/record.pl measures with STORE=1 can be divided into the module's
+# part and the file system's part.
 #
 # Files remain until the end, as in the store: an inode that was freed a moment
 # before costs less than a new one.
