@@ -133,7 +133,7 @@
             () => attempt(async function () {
                 if (confirm(`Delete the profile of ${title}?`)) {
                     await c.change('DELETE', path);
-                    location.href = c.root;
+                    location.href = c.root + 'profiles';
                 }
             }));
 

@@ -29,12 +29,17 @@
     let older = [];
     let profiles = [];
     let next = null;
+    const asked = new URLSearchParams(location.hash.slice(1));
+
     let key = 'start';
     let direction = -1;
     let timer = 0;
 
-    filter.value = new URLSearchParams(location.hash.slice(1)).get('filter')
-                   || '';
+    filter.value = asked.get('filter') || '';
+
+    if (/^(cpu|wall|waited)$/.test(asked.get('sort'))) {
+        key = asked.get('sort');
+    }
 
     c.sorter(table, key, direction, function (k, d) {
         key = k;

@@ -14,6 +14,9 @@
  *     {{:id}}        the id of a profile
  *     {{:viewer}}    "on" if there is a viewer, or "off"
  *     {{:at NAME}}   an attribute of links to the page NAME, if this is NAME
+ *     {{:on}}        an attribute that hides what needs metrics
+ *     {{:off}}       an attribute that hides what to do for metrics
+ *     {{:content}}   where the content begins that the page is made for
  */
 
 
@@ -29,6 +32,8 @@
     x(console_js,     "assets/",  "console.js")                               \
     x(head_html,      "assets/",  "head.html")                                \
     x(top_html,       "assets/",  "top.html")                                 \
+    x(overview_html,  "assets/",  "overview.html")                            \
+    x(overview_js,    "assets/",  "overview.js")                              \
     x(profiles_html,  "assets/",  "profiles.html")                            \
     x(profiles_js,    "assets/",  "profiles.js")                              \
     x(capture_js,     "assets/",  "capture.js")                               \
@@ -69,6 +74,7 @@ typedef struct {
     ngx_str_t                        id;      /* id of a profile, or empty */
     ngx_uint_t                       viewer;
     const char                      *name;    /* set by .._profile_page() */
+    size_t                           content; /* its place in the text */
 } ngx_http_profile_page_t;
 
 
@@ -223,24 +229,12 @@ ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
 ngx_int_t
 ngx_http_profile_answer_page(ngx_http_profile_call_t *call, const char *name)
 {
-    prof_buf_t                    b;
-    ngx_http_profile_page_t       page;
-    ngx_http_profile_answer_t     answer;
-    ngx_http_profile_loc_conf_t  *plcf;
-
-    plcf = ngx_http_get_module_loc_conf(call->request,
-                                        ngx_http_profile_module);
+    prof_buf_t                 b;
+    ngx_http_profile_answer_t  answer;
 
     prof_buf_init(&b);
 
-    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
-
-    page.root.data = (u_char *) (*call->root ? call->root : "./");
-    page.root.len = ngx_strlen(page.root.data);
-    page.id = call->rest;
-    page.viewer = plcf->viewer.len != 0;
-
-    ngx_http_profile_page(name, &page, &b);
+    (void) ngx_http_profile_call_page(call, name, &b);
 
     ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
 
@@ -249,6 +243,29 @@ ngx_http_profile_answer_page(ngx_http_profile_call_t *call, const char *name)
     answer.compressible = 1;
 
     return ngx_http_profile_answer_buf(call, &answer, &b);
+}
+
+
+size_t
+ngx_http_profile_call_page(ngx_http_profile_call_t *call, const char *name,
+    prof_buf_t *b)
+{
+    ngx_http_profile_page_t       page;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(call->request,
+                                        ngx_http_profile_module);
+
+    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
+
+    page.root.data = (u_char *) (*call->root ? call->root : "./");
+    page.root.len = ngx_strlen(page.root.data);
+    page.id = call->rest;
+    page.viewer = plcf->viewer.len != 0;
+
+    ngx_http_profile_page(name, &page, b);
+
+    return page.content;
 }
 
 
@@ -344,6 +361,19 @@ ngx_http_profile_page_value(ngx_http_profile_page_t *page, u_char *name,
             prof_buf_puts(b, " aria-current=\"page\"");
         }
 
+        return;
+    }
+
+    if (ngx_strncmp(name, "content", len) == 0) {
+        page->content = b->len;
+        return;
+    }
+
+    if (ngx_strncmp(name, "on", len) == 0
+        || ngx_strncmp(name, "off", len) == 0)
+    {
+        prof_buf_puts(b, (len == 2) == ngx_http_profile_metrics_on()
+                         ? "" : " hidden");
         return;
     }
 

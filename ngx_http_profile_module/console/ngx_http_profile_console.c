@@ -31,11 +31,12 @@ static ngx_int_t ngx_http_profile_help_route(ngx_http_profile_call_t *call);
 
 const ngx_http_profile_route_t  ngx_http_profile_console_routes[] = {
 
-    { ngx_string(""), NGX_HTTP_GET, ngx_http_profile_list_route,
-      "stored profiles", NGX_HTTP_PROFILE_PAGE },
+    { ngx_string(""), NGX_HTTP_GET, ngx_http_profile_overview_route,
+      "where the time of requests goes; without metrics, the profiles",
+      NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("profiles"), NGX_HTTP_GET, ngx_http_profile_list_route,
-      "the same", NGX_HTTP_PROFILE_PAGE },
+      "stored profiles", NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("p/*"), NGX_HTTP_GET, ngx_http_profile_one_route,
       "p/ID: a profile, p/ID/FORMAT: in that format",

@@ -97,8 +97,7 @@ ngx_http_profile_origin_site(ngx_http_profile_call_t *call, ngx_uint_t change)
 
 /*
  * A link in another site may open a page of the console in a tab.  The other
- * site learns nothing from this tab.  The page itself contains no data: its
- * own scripts load them.
+ * site learns nothing from this tab.
  */
 
 static ngx_uint_t

@@ -24,6 +24,7 @@ static void ngx_http_profile_picture_work(void *data);
 static prof_profile_t *ngx_http_profile_picture_read(
     ngx_http_profile_picture_t *pic, ngx_uint_t i);
 static void ngx_http_profile_picture_done(void *data);
+static void ngx_http_profile_picture_drop(ngx_http_profile_picture_t *pic);
 static ngx_int_t ngx_http_profile_picture_answer(
     ngx_http_profile_picture_t *pic);
 
@@ -41,6 +42,8 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
 
     if (ngx_http_profile_npictures >= NGX_HTTP_PROFILE_PICTURES) {
 
+        ngx_http_profile_picture_drop(asked);
+
         if (ngx_http_profile_add_text_header(call->request, "Retry-After",
                                              "1")
             != NGX_OK)
@@ -56,6 +59,7 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
     pic = ngx_calloc(sizeof(ngx_http_profile_picture_t),
                      call->request->connection->log);
     if (pic == NULL) {
+        ngx_http_profile_picture_drop(asked);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -73,6 +77,7 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
     }
 
     if (ngx_http_profile_picture_args(pic, call, &rc) != NGX_OK) {
+        ngx_http_profile_picture_drop(pic);
         ngx_free(pic);
         return rc;
     }
@@ -86,6 +91,7 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
     rc = ngx_http_profile_job_start(&pic->job);
 
     if (rc != NGX_OK) {
+        ngx_http_profile_picture_drop(pic);
         ngx_free(pic);
         return ngx_http_profile_answer_no_job(call, rc);
     }
@@ -236,10 +242,20 @@ ngx_http_profile_picture_done(void *data)
                                   ngx_http_profile_picture_answer(pic));
     }
 
+    ngx_http_profile_picture_drop(pic);
     prof_buf_free(&pic->out);
     ngx_free(pic->st[0]);
     ngx_free(pic->st[1]);
     ngx_free(pic);
+}
+
+
+static void
+ngx_http_profile_picture_drop(ngx_http_profile_picture_t *pic)
+{
+    if (pic->free) {
+        pic->free(pic->data);
+    }
 }
 
 
@@ -304,6 +320,10 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
         {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
+
+    } else if (pic->html) {
+        answer.type.data = (u_char *) "text/html; charset=utf-8";
+        answer.csp = NGX_HTTP_PROFILE_CSP_PAGE;
 
     } else {
         answer.type.data = (u_char *) "application/json";

@@ -15,6 +15,7 @@
 
 #include "console/ngx_http_profile_console.h"
 #include "core/ngx_http_profile_job.h"
+#include "metrics/ngx_http_profile_metrics.h"
 #include "store/ngx_http_profile_store.h"
 
 #include <jansson.h>
@@ -45,6 +46,9 @@ struct ngx_http_profile_picture_s {
                                  *continuous;  /* for the list of slices */
     uint64_t                      before;      /* of the list */
     ngx_uint_t                    limit;
+    ngx_uint_t                    html;        /* the answer is a page */
+    void                         *data;        /* of make, and the function */
+    void                        (*free)(void *data);   /* for it, or NULL */
 
     /* the members below belong to the thread until the job is done */
 
@@ -101,6 +105,13 @@ ngx_int_t ngx_http_profile_asset_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_answer_page(ngx_http_profile_call_t *call,
     const char *name);
 
+/*
+ * Appends an HTML file of the assets to b.  Returns where its content belongs:
+ * the number of bytes before it.
+ */
+size_t ngx_http_profile_call_page(ngx_http_profile_call_t *call,
+    const char *name, prof_buf_t *b);
+
 /* appends the console's page of a profile to b, for responses of the site */
 void ngx_http_profile_console_page(ngx_http_request_t *r, u_char *id,
     prof_buf_t *b);
@@ -124,6 +135,17 @@ ngx_int_t ngx_http_profile_go_index_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_go_cmdline_route(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_go_symbol_route(ngx_http_profile_call_t *call);
 
+
+/* ngx_http_profile_overview.c: where the time of requests goes */
+
+ngx_int_t ngx_http_profile_overview_route(ngx_http_profile_call_t *call);
+
+/*
+ * ngx_http_profile_overview_page.c: appends the table of the page, whose URLs
+ * begin with root.  Context: a thread.
+ */
+void ngx_http_profile_overview_table(ngx_http_profile_overview_t *ov,
+    const char *root, prof_buf_t *b);
 
 /* ngx_http_profile_profiles.c */
 

@@ -483,9 +483,9 @@ static void
 ngx_http_profile_write_causes(ngx_http_profile_writer_t *w,
     ngx_http_profile_histogram_t *waits)
 {
-    size_t       len, labels;
-    ngx_uint_t   i;
-    const char  *text;
+    size_t      labels;
+    ngx_str_t   text;
+    ngx_uint_t  i;
 
     labels = w->labels.len;
 
@@ -495,13 +495,11 @@ ngx_http_profile_write_causes(ngx_http_profile_writer_t *w,
             continue;
         }
 
-        text = ngx_http_profile_causes[i];
-        len = strlen(text);
-        len -= (text[len - 1] == ' ');
+        text = ngx_http_profile_cause_text(i);
 
         w->labels.len = labels;
 
-        ngx_http_profile_write_label(w, "cause", (u_char *) text, len);
+        ngx_http_profile_write_label(w, "cause", text.data, text.len);
         ngx_http_profile_write_histogram(w, &waits[i]);
     }
 }

@@ -30,6 +30,64 @@
 #include <ngx_http.h>
 
 #include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_http.h"
+#include "stages/ngx_http_profile_stages.h"
+#include "store/ngx_http_profile_store.h"
+
+
+/* buckets of each histogram; the last one has no upper bound */
+#define NGX_HTTP_PROFILE_BUCKETS  16
+
+#define NGX_HTTP_PROFILE_MINUTES  60
+
+
+/* sums of the requests of a place; times are in nanoseconds */
+
+typedef enum {
+    NGX_HTTP_PROFILE_SUM_REQUESTS = 0,
+    NGX_HTTP_PROFILE_SUM_WALL,
+    NGX_HTTP_PROFILE_SUM_CPU,
+    NGX_HTTP_PROFILE_SUM_STALL,
+    NGX_HTTP_PROFILE_SUM_WAITS,       /* the first cause */
+    NGX_HTTP_PROFILE_SUMS = NGX_HTTP_PROFILE_SUM_WAITS
+                            + NGX_HTTP_PROFILE_CAUSES
+} ngx_http_profile_sum_e;
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_MINUTE = 0,      /* the last one */
+    NGX_HTTP_PROFILE_HOUR,
+    NGX_HTTP_PROFILE_PERIODS
+} ngx_http_profile_period_e;
+
+
+typedef float  ngx_http_profile_sums_t[NGX_HTTP_PROFILE_SUMS];
+
+
+/* where the time of a location's requests went; texts have any bytes */
+
+typedef struct {
+    ngx_str_t                 server;
+    ngx_str_t                 location;
+    ngx_http_profile_sums_t   sums[NGX_HTTP_PROFILE_PERIODS];
+    ngx_http_profile_sums_t   minutes[NGX_HTTP_PROFILE_MINUTES];
+                                            /* the last one is incomplete */
+    u_char                    exemplars[NGX_HTTP_PROFILE_BUCKETS]
+                                       [NGX_HTTP_PROFILE_ID_LEN];
+                                            /* by time; "\0": none */
+} ngx_http_profile_usage_t;
+
+
+typedef struct ngx_http_profile_directory_s  ngx_http_profile_directory_t;
+
+
+typedef struct {
+    double                     seconds[NGX_HTTP_PROFILE_PERIODS];
+    ngx_uint_t                 n;           /* of places */
+    ngx_uint_t                 more;        /* locations without a place */
+    ngx_http_profile_usage_t   all;         /* also those without a place */
+    ngx_http_profile_usage_t   places[];    /* most time first */
+} ngx_http_profile_overview_t;
 
 
 PROF_HIDDEN_BEGIN
@@ -46,6 +104,31 @@ void ngx_http_profile_metrics_close(void);
 
 /* the process takes a page, and counts requests from now on */
 void ngx_http_profile_metrics_open(ngx_cycle_t *cycle);
+
+/*
+ * Returns the directory for ngx_http_profile_overview(), which the caller gives
+ * back.  NULL: requests are not counted, or there was no memory.
+ */
+ngx_http_profile_directory_t *ngx_http_profile_directory_hold(void);
+void ngx_http_profile_directory_free(ngx_http_profile_directory_t *dir);
+
+/* returns whether there is such a directory */
+ngx_uint_t ngx_http_profile_metrics_on(void);
+
+/*
+ * Where the time of requests went, in at most max locations.  Exemplars are
+ * profiles in the store, which may be NULL.  The caller frees it with free().
+ * NULL: no memory.  Context: any thread.
+ */
+ngx_http_profile_overview_t *ngx_http_profile_overview(
+    ngx_http_profile_directory_t *dir, ngx_http_profile_store_t *store,
+    ngx_uint_t max);
+
+/* the upper bound of a bucket, in nanoseconds; UINT64_MAX: none */
+uint64_t ngx_http_profile_bucket_upper(ngx_uint_t bucket);
+
+/* returns the text of a cause without the space at its end */
+ngx_str_t ngx_http_profile_cause_text(ngx_uint_t cause);
 
 PROF_HIDDEN_END
 

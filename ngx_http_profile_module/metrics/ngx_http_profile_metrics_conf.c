@@ -23,6 +23,7 @@ static char *ngx_http_profile_metrics_merge_server(ngx_conf_t *cf,
     ngx_http_profile_srv_conf_t *prev, ngx_http_profile_srv_conf_t *conf);
 static char *ngx_http_profile_metrics_merge(ngx_conf_t *cf,
     ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf);
+static void ngx_http_profile_metrics_stop(void);
 static ngx_int_t ngx_http_profile_metrics_name(ngx_conf_t *cf,
     ngx_str_t *name);
 static char *ngx_http_profile_metrics(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -50,7 +51,7 @@ ngx_http_profile_room_t  ngx_http_profile_metrics_room = {
     ngx_http_profile_metrics_init_main,
     ngx_http_profile_metrics_merge_server,
     ngx_http_profile_metrics_merge,
-    NULL                                   /* stop */
+    ngx_http_profile_metrics_stop
 };
 
 
@@ -117,6 +118,15 @@ ngx_http_profile_metrics_merge(ngx_conf_t *cf,
 
     return ngx_http_profile_metrics_name(cf, &location->name) == NGX_OK
            ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+/* requests that end from now on are still counted */
+
+static void
+ngx_http_profile_metrics_stop(void)
+{
+    ngx_http_profile_history_in(NULL);
 }
 
 

@@ -72,6 +72,15 @@ ngx_http_profile_metrics_init(ngx_cycle_t *cycle)
         }
     }
 
+    if (dir->history == NULL) {
+        dir->history = ngx_http_profile_history_begin(
+              ngx_http_profile_map(ngx_http_profile_history_size(dir->max)));
+
+        if (dir->history == NULL) {
+            goto failed;
+        }
+    }
+
     size = ngx_http_profile_page_size(dir->max);
 
     for (i = 0; i < workers; i++) {
@@ -183,6 +192,7 @@ ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
     dir->nplaces = old->nplaces;
     dir->npages = old->npages;
     dir->exemplars = old->exemplars;
+    dir->history = old->history;
 
     ngx_memcpy(dir->pages, old->pages,
                old->npages * sizeof(ngx_http_profile_counters_t *));
@@ -298,6 +308,7 @@ ngx_http_profile_metrics_open(ngx_cycle_t *cycle)
     }
 
     ngx_http_profile_count_in(dir, page);
+    ngx_http_profile_history_in(page ? dir : NULL);
 }
 
 
@@ -315,6 +326,7 @@ ngx_http_profile_metrics_close(void)
     }
 
     ngx_http_profile_count_in(NULL, NULL);
+    ngx_http_profile_history_in(NULL);
     ngx_http_profile_directory = NULL;
 
     size = ngx_http_profile_page_size(dir->max);
@@ -330,7 +342,31 @@ ngx_http_profile_metrics_close(void)
                       ngx_http_profile_exemplars_size(dir->max));
     }
 
+    if (dir->history && ngx_process == NGX_PROCESS_MASTER) {
+        (void) munmap(dir->history, ngx_http_profile_history_size(dir->max));
+    }
+
     ngx_http_profile_directory_free(dir);
+}
+
+
+ngx_http_profile_directory_t *
+ngx_http_profile_directory_hold(void)
+{
+    if (!ngx_http_profile_metrics_on()) {
+        return NULL;
+    }
+
+    ngx_http_profile_directory->users++;
+
+    return ngx_http_profile_directory;
+}
+
+
+ngx_uint_t
+ngx_http_profile_metrics_on(void)
+{
+    return ngx_http_profile_directory && ngx_http_profile_directory->history;
 }
 
 
@@ -348,14 +384,6 @@ ngx_http_profile_directory_free(ngx_http_profile_directory_t *dir)
     }
 
     ngx_free(dir);
-}
-
-
-ngx_http_profile_cell_t *
-ngx_http_profile_page_cells(ngx_http_profile_directory_t *dir,
-    ngx_http_profile_counters_t *page)
-{
-    return (ngx_http_profile_cell_t *) (page->used + dir->max / 64 + 1);
 }
 
 

@@ -21,9 +21,6 @@
 #include "store/ngx_http_profile_store.h"
 
 
-/* buckets of each histogram; the last one has no upper bound */
-#define NGX_HTTP_PROFILE_BUCKETS  16
-
 /* the place of requests whose location has no place of its own */
 #define NGX_HTTP_PROFILE_OTHER    0
 
@@ -80,12 +77,38 @@ typedef struct {
 } ngx_http_profile_place_t;
 
 
+#define NGX_HTTP_PROFILE_TICK    10000000000ULL  /* ns */
+#define NGX_HTTP_PROFILE_TICKS   6               /* ticks in a minute */
+
+
+/* slots are those of the numbers of their ticks and minutes */
+
+typedef struct {
+    uint64_t                       last[NGX_HTTP_PROFILE_SUMS];
+    ngx_http_profile_sums_t        recent[NGX_HTTP_PROFILE_TICKS];
+    ngx_http_profile_sums_t        minutes[NGX_HTTP_PROFILE_MINUTES];
+} ngx_http_profile_past_t;
+
+
+/* ticks are counted from the beginning of the monotonic clock */
+
+typedef struct {
+    ngx_atomic_t                   leader;    /* the process that samples in
+                                                 each tick, or 0 */
+    ngx_atomic_t                   lock;      /* the process that samples now,
+                                                 or 0 */
+    uint64_t                       since;     /* prof_now() */
+    uint64_t                       tick;      /* of the last sample */
+    ngx_http_profile_past_t        pasts[];   /* of all places */
+} ngx_http_profile_history_t;
+
+
 /*
  * The directory and its pages.  A job that adds up the pages refers to the
  * directory, which a process without a master may replace meanwhile.
  */
 
-typedef struct {
+struct ngx_http_profile_directory_s {
     ngx_uint_t                     users;     /* of this process */
     ngx_uint_t                     max;       /* places, without the first */
     ngx_uint_t                     nplaces;
@@ -94,7 +117,8 @@ typedef struct {
     ngx_http_profile_counters_t  **pages;
     ngx_http_profile_exemplar_t   *exemplars; /* of all buckets of all places;
                                                  NULL: no memory */
-} ngx_http_profile_directory_t;
+    ngx_http_profile_history_t    *history;   /* NULL: no memory */
+};
 
 
 /* the upper bounds of histograms: of times of requests, and of CPU times */
@@ -112,13 +136,6 @@ PROF_HIDDEN_BEGIN
 
 /* NULL: nothing is counted */
 extern ngx_http_profile_directory_t  *ngx_http_profile_directory;
-
-/* drops a reference */
-void ngx_http_profile_directory_free(ngx_http_profile_directory_t *dir);
-
-/* the cells of a page; and the bytes of a page with this number of places */
-ngx_http_profile_cell_t *ngx_http_profile_page_cells(
-    ngx_http_profile_directory_t *dir, ngx_http_profile_counters_t *page);
 
 /* ngx_http_profile_count.c */
 
@@ -157,6 +174,24 @@ ngx_int_t ngx_http_profile_exemplar_get(ngx_http_profile_directory_t *dir,
 void ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
     ngx_http_profile_store_t *store, ngx_uint_t openmetrics, prof_buf_t *b);
 
+/* ngx_http_profile_history.c */
+
+/* the bytes of a history, and a history that begins in such zeros, or NULL */
+size_t ngx_http_profile_history_size(ngx_uint_t max);
+ngx_http_profile_history_t *ngx_http_profile_history_begin(void *memory);
+
+/* this process takes part in sampling from now on, or not at all (NULL) */
+void ngx_http_profile_history_in(ngx_http_profile_directory_t *dir);
+
+/*
+ * Adds what was counted since the last sample, unless another process does so
+ * now; returns whether any page has the place.  Context: any thread.
+ */
+void ngx_http_profile_history_sample(ngx_http_profile_directory_t *dir,
+    uint64_t now);
+ngx_uint_t ngx_http_profile_history_used(ngx_http_profile_directory_t *dir,
+    ngx_uint_t place);
+
 /* ngx_http_profile_serve.c */
 ngx_int_t ngx_http_profile_metrics_handler(ngx_http_request_t *r);
 
@@ -166,6 +201,11 @@ PROF_HIDDEN_END
 /* reads a counter, which another process may write */
 
 #define ngx_http_profile_counter(p)  __atomic_load_n(p, __ATOMIC_RELAXED)
+
+/* the cells of a page, after its bits */
+
+#define ngx_http_profile_page_cells(dir, page)                                \
+    ((ngx_http_profile_cell_t *) ((page)->used + (dir)->max / 64 + 1))
 
 #define ngx_http_profile_is_used(page, i)                                     \
     (ngx_http_profile_counter(&(page)->used[(i) / 64]) >> (i) % 64 & 1)

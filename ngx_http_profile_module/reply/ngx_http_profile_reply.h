@@ -69,7 +69,7 @@ typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
 
 /*
  * The path is a page if it has no suffix and if the text for the asterisk has
- * no slash.  Pages contain no data before their scripts have run.
+ * no slash.  Another site may open it in a tab, which that site cannot read.
  */
 #define NGX_HTTP_PROFILE_PAGE      0x10
 

@@ -14,7 +14,7 @@ import { launch, readAxe } from './launch.mjs';
 
 const [scenario, url, other] = process.argv.slice(2);
 const scenarios = { walk, users, lists, gone, foreign, plain, refused,
-                    workers, compare, names };
+                    workers, compare, names, overview };
 
 const axe = readAxe();
 
@@ -607,4 +607,61 @@ async function compared(page, text = '') {
             }
         }
     }
+}
+
+
+/* the overview by keyboard, with and without scripts, in all looks */
+
+async function overview() {
+    const page = await open('/-/profile/');
+
+    out.groups = await page.$$eval('.overview .group', rows => rows.map(
+        row => row.innerText.replace(/\s+/g, ' ')));
+    out.parts = await page.$$eval('.overview tbody:nth-of-type(2) tr',
+        rows => rows.map(row => row.cells[0].innerText));
+
+    await check(page, 'overview');
+
+    /* the first cause of the first location */
+
+    await page.focus('.overview tbody:nth-of-type(2) tr:nth-child(2) a');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#list');
+    out.filter = await page.inputValue('#filter');
+    out.sorted = await page.getAttribute('th[data-sort="waited"]',
+                                         'aria-sort');
+    out.listed = (await list(page, 1)).map(r => r[3]);
+
+    await page.goBack();
+
+    /* the table is replaced below the focus */
+
+    await page.focus('.overview tbody:nth-of-type(2) a.next');
+    await page.evaluate(() => {
+        document.getElementById('overview').dataset.old = 'yes';
+    });
+    await page.waitForFunction(
+        () => !document.getElementById('overview').dataset.old);
+    out.focus = await page.evaluate(() => document.activeElement.className);
+
+    /* a capture of the next requests, which the test goes on sending */
+
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/p\/[0-9a-f]{32}/);
+    out.captured = new URL(page.url()).pathname;
+
+    const bare = await open('/-/profile/', { javaScriptEnabled: false });
+
+    out.bare = await bare.$$eval('.overview .group', rows => rows.length);
+
+    const dark = await open('/-/profile/', { colorScheme: 'dark' });
+
+    await check(dark, 'overview, dark');
+
+    const narrow = await open('/-/profile/',
+                              { viewport: { width: 390, height: 800 } });
+
+    await check(narrow, 'overview, narrow');
+    out.wider = await narrow.evaluate(() =>
+        document.documentElement.scrollWidth > window.innerWidth);
 }

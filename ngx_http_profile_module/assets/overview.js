@@ -1,0 +1,123 @@
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * The overview.  The server makes its table.  This script requests the page
+ * again while it is visible, and puts the new table in the place of the old
+ * one.  It also waits for captures of locations, and opens their profiles.
+ */
+
+(function () {
+    'use strict';
+
+    const c = prof;
+    const INTERVAL = 10000;
+
+    const live = document.getElementById('live');
+    const state = document.getElementById('state');
+
+    let timer = 0;
+    let running = null;
+
+    c.show('lively', true);
+
+    live.addEventListener('change', schedule);
+    document.addEventListener('visibilitychange', schedule);
+    document.addEventListener('click', capture);
+
+    schedule();
+
+
+    function schedule() {
+        clearTimeout(timer);
+
+        if (live.checked && document.visibilityState === 'visible') {
+            timer = setTimeout(load, INTERVAL);
+        }
+    }
+
+
+    /* XMLHttpRequest parses the page without a string as markup */
+
+    function load() {
+        const r = new XMLHttpRequest();
+
+        r.responseType = 'document';
+        r.open('GET', c.root);
+
+        r.addEventListener('loadend', function () {
+            const now = r.status === 200 && r.response
+                        && r.response.getElementById('overview');
+
+            if (now) {
+                replace(document.importNode(now, true));
+                c.note('');
+
+            } else {
+                c.note('The server does not answer.');
+            }
+
+            schedule();
+        });
+
+        r.send();
+    }
+
+
+    /* the same link keeps the focus */
+
+    function replace(now) {
+        const old = document.getElementById('overview');
+        const focus = old.contains(document.activeElement)
+                      ? document.activeElement.getAttribute('href') : null;
+        const left = old.scrollLeft;
+
+        old.replaceWith(now);
+        now.scrollLeft = left;
+
+        if (focus) {
+            const link = [...now.querySelectorAll('a')].find(
+                             a => a.getAttribute('href') === focus);
+
+            if (link) {
+                link.focus();
+            }
+        }
+    }
+
+
+    async function capture(e) {
+        const link = e.target.closest('a.next');
+
+        if (!link || e.ctrlKey || e.metaKey || e.shiftKey) {
+            return;
+        }
+
+        e.preventDefault();
+
+        if (running) {
+            running.abort();
+        }
+
+        const abort = new AbortController();
+        const query = new URL(link.href).searchParams;
+
+        running = abort;
+        query.delete('format');
+
+        state.textContent = `Capturing the next ${query.get('requests')} `
+                            + `requests of ${query.get('location')}, `
+                            + `at most ${query.get('seconds')} s.`;
+
+        try {
+            const r = await c.change('POST', `wall?${query}`, abort.signal);
+
+            location.href = `${c.root}p/${(await r.json()).id}`;
+
+        } catch (error) {
+            if (!abort.signal.aborted) {
+                state.textContent = error.message;
+                running = null;
+            }
+        }
+    }
+})();

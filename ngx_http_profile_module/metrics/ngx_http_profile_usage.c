@@ -1,0 +1,292 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Where the time of requests went in the last minute and in the last hour: the
+ * locations with most of it, from the history.
+ *
+ * Context: any thread.  Another process may write the history meanwhile; then
+ * a sum may be without its latest part.
+ */
+
+
+#include "metrics/ngx_http_profile_pages.h"
+
+#include <string.h>
+
+
+/* a place while the places are sorted */
+
+typedef struct {
+    ngx_uint_t                 place;
+    double                     share;   /* of the time of both periods */
+} ngx_http_profile_rank_t;
+
+
+/* what is being read */
+
+typedef struct {
+    ngx_http_profile_directory_t  *dir;
+    uint64_t                       tick;  /* the present */
+    uint64_t                       last;  /* of the last sample */
+} ngx_http_profile_reader_t;
+
+
+static ngx_uint_t ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
+    ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks);
+static void ngx_http_profile_overview_sort(ngx_http_profile_reader_t *rd,
+    ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks,
+    ngx_uint_t n);
+static int ngx_libc_cdecl ngx_http_profile_overview_order(const void *one,
+    const void *two);
+static void ngx_http_profile_overview_place(ngx_http_profile_reader_t *rd,
+    ngx_uint_t place, ngx_http_profile_usage_t *usage);
+static void ngx_http_profile_overview_add(float *to, const float *from);
+static void ngx_http_profile_overview_exemplars(
+    ngx_http_profile_reader_t *rd, ngx_uint_t place,
+    ngx_http_profile_store_t *store, ngx_http_profile_usage_t *usage);
+
+
+ngx_http_profile_overview_t *
+ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_store_t *store, ngx_uint_t max)
+{
+    uint64_t                      now, age, minute;
+    ngx_uint_t                    i, n, place;
+    ngx_http_profile_rank_t      *ranks;
+    ngx_http_profile_reader_t     rd;
+    ngx_http_profile_overview_t  *ov;
+
+    now = prof_now();
+    age = now - dir->history->since;
+
+    ngx_http_profile_history_sample(dir, now);
+
+    ov = calloc(1, sizeof(ngx_http_profile_overview_t)
+                   + max * sizeof(ngx_http_profile_usage_t));
+    ranks = calloc(dir->nplaces, sizeof(ngx_http_profile_rank_t));
+
+    if (ov == NULL || ranks == NULL) {
+        free(ov);
+        free(ranks);
+        return NULL;
+    }
+
+    rd.dir = dir;
+    rd.last = ngx_http_profile_counter(&dir->history->tick);
+    rd.tick = ngx_max(now / NGX_HTTP_PROFILE_TICK, rd.last);
+
+    /* slots are as long as the time since the first of them has begun */
+
+    minute = NGX_HTTP_PROFILE_TICKS * NGX_HTTP_PROFILE_TICK;
+
+    ov->seconds[NGX_HTTP_PROFILE_MINUTE] =
+        ngx_min(age, minute - NGX_HTTP_PROFILE_TICK
+                     + now % NGX_HTTP_PROFILE_TICK) / 1e9;
+    ov->seconds[NGX_HTTP_PROFILE_HOUR] =
+        ngx_min(age, (NGX_HTTP_PROFILE_MINUTES - 1) * minute + now % minute)
+        / 1e9;
+
+    n = ngx_http_profile_overview_all(&rd, &ov->all, ranks);
+
+    ngx_http_profile_overview_sort(&rd, &ov->all, ranks, n);
+
+    ov->n = ngx_min(n, max);
+    ov->more = n - ov->n;
+
+    for (i = 0; i < ov->n; i++) {
+        place = ranks[i].place;
+
+        ngx_http_profile_overview_place(&rd, place, &ov->places[i]);
+        ngx_http_profile_overview_exemplars(&rd, place, store,
+                                            &ov->places[i]);
+    }
+
+    free(ranks);
+
+    return ov;
+}
+
+
+/* adds up all places; returns the number of those that the hour has */
+
+static ngx_uint_t
+ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
+    ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks)
+{
+    ngx_uint_t                 i, k, n;
+    ngx_http_profile_usage_t   usage;
+
+    n = 0;
+
+    for (i = 0; i < rd->dir->nplaces; i++) {
+
+        /* without memory at its reload a place has no name */
+
+        if (rd->dir->places[i].server.data == NULL
+            || !ngx_http_profile_history_used(rd->dir, i))
+        {
+            continue;
+        }
+
+        ngx_http_profile_overview_place(rd, i, &usage);
+
+        if (usage.sums[NGX_HTTP_PROFILE_HOUR][NGX_HTTP_PROFILE_SUM_REQUESTS]
+            == 0)
+        {
+            continue;
+        }
+
+        for (k = 0; k < NGX_HTTP_PROFILE_PERIODS; k++) {
+            ngx_http_profile_overview_add(all->sums[k], usage.sums[k]);
+        }
+
+        for (k = 0; k < NGX_HTTP_PROFILE_MINUTES; k++) {
+            ngx_http_profile_overview_add(all->minutes[k], usage.minutes[k]);
+        }
+
+        ranks[n++].place = i;
+    }
+
+    return n;
+}
+
+
+/* by the shares of both periods, so that what is slow now is at the top, too */
+
+static void
+ngx_http_profile_overview_sort(ngx_http_profile_reader_t *rd,
+    ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks,
+    ngx_uint_t n)
+{
+    float                     whole;
+    ngx_uint_t                i, k;
+    ngx_http_profile_usage_t  usage;
+
+    for (i = 0; i < n; i++) {
+        ngx_http_profile_overview_place(rd, ranks[i].place, &usage);
+
+        for (k = 0; k < NGX_HTTP_PROFILE_PERIODS; k++) {
+            whole = all->sums[k][NGX_HTTP_PROFILE_SUM_WALL];
+
+            if (whole > 0) {
+                ranks[i].share += usage.sums[k][NGX_HTTP_PROFILE_SUM_WALL]
+                                  / whole;
+            }
+        }
+    }
+
+    qsort(ranks, n, sizeof(ngx_http_profile_rank_t),
+          ngx_http_profile_overview_order);
+}
+
+
+static int ngx_libc_cdecl
+ngx_http_profile_overview_order(const void *one, const void *two)
+{
+    const ngx_http_profile_rank_t *a = one;
+    const ngx_http_profile_rank_t *b = two;
+
+    if (a->share != b->share) {
+        return a->share < b->share ? 1 : -1;
+    }
+
+    return a->place < b->place ? -1 : 1;
+}
+
+
+/* slots of times after the last sample still have what was there before */
+
+static void
+ngx_http_profile_overview_place(ngx_http_profile_reader_t *rd,
+    ngx_uint_t place, ngx_http_profile_usage_t *usage)
+{
+    uint64_t                  t, now, last;
+    ngx_uint_t                i;
+    ngx_http_profile_past_t  *past;
+
+    ngx_memzero(usage, sizeof(ngx_http_profile_usage_t));
+
+    past = &rd->dir->history->pasts[place];
+    usage->server = rd->dir->places[place].server;
+    usage->location = rd->dir->places[place].location;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_TICKS; i++) {
+        t = rd->tick - i;
+
+        if (t <= rd->last) {
+            ngx_http_profile_overview_add(
+                                     usage->sums[NGX_HTTP_PROFILE_MINUTE],
+                                     past->recent[t % NGX_HTTP_PROFILE_TICKS]);
+        }
+    }
+
+    now = rd->tick / NGX_HTTP_PROFILE_TICKS;
+    last = rd->last / NGX_HTTP_PROFILE_TICKS;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_MINUTES; i++) {
+        t = now - i;
+
+        if (t > last) {
+            continue;
+        }
+
+        ngx_memcpy(usage->minutes[NGX_HTTP_PROFILE_MINUTES - 1 - i],
+                   past->minutes[t % NGX_HTTP_PROFILE_MINUTES],
+                   sizeof(ngx_http_profile_sums_t));
+
+        ngx_http_profile_overview_add(usage->sums[NGX_HTTP_PROFILE_HOUR],
+                          usage->minutes[NGX_HTTP_PROFILE_MINUTES - 1 - i]);
+    }
+}
+
+
+static void
+ngx_http_profile_overview_add(float *to, const float *from)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_SUMS; i++) {
+        to[i] += from[i];
+    }
+}
+
+
+static void
+ngx_http_profile_overview_exemplars(ngx_http_profile_reader_t *rd,
+    ngx_uint_t place, ngx_http_profile_store_t *store,
+    ngx_http_profile_usage_t *usage)
+{
+    ngx_uint_t                   i;
+    ngx_http_profile_exemplar_t  ex;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_BUCKETS; i++) {
+
+        if (ngx_http_profile_exemplar_get(rd->dir, place, i, store, &ex)
+            == NGX_OK)
+        {
+            ngx_memcpy(usage->exemplars[i], ex.id, NGX_HTTP_PROFILE_ID_LEN);
+        }
+    }
+}
+
+
+uint64_t
+ngx_http_profile_bucket_upper(ngx_uint_t bucket)
+{
+    return ngx_http_profile_wall_bounds.upper[bucket];
+}
+
+
+ngx_str_t
+ngx_http_profile_cause_text(ngx_uint_t cause)
+{
+    ngx_str_t  text;
+
+    text.data = (u_char *) ngx_http_profile_causes[cause];
+    text.len = strlen(ngx_http_profile_causes[cause]);
+
+    text.len -= (text.data[text.len - 1] == ' ');
+
+    return text;
+}

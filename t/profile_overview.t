@@ -1,0 +1,184 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# The overview of the console: where the time of requests goes.
+
+use strict;
+use warnings;
+
+use JSON::PP qw/ decode_json /;
+use Test::More;
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ lua rewrite /)->plan(32);
+
+$t->conf(<<'EOF', workers => 2);
+server {
+    listen 127.0.0.1:8080;
+    server_name a<b;
+
+    location /-/profile/ { profile_console; }
+    location = /metrics { profile_metrics locations=40; }
+
+    location /fast { return 200 "fast\n"; }
+    location /slow { content_by_lua_block { ngx.sleep(0.05) ngx.say("x") } }
+    location ~ "\.<b>" { return 200 "regex\n"; }
+
+    location /busy {
+        content_by_lua_block {
+            local t = os.clock()
+            while os.clock() - t < 0.02 do end
+            ngx.say("x")
+        }
+    }
+}
+
+server {
+    listen 127.0.0.1:8081;
+    server_name many;
+    location / { return 200 "other\n"; }
+    %%LOCATIONS%%
+}
+EOF
+
+my $many = join "\n", map { "location = /many$_ { return 200 x; }" } 1 .. 25;
+my $conf = $t->read_file('nginx.conf');
+$conf =~ s/%%LOCATIONS%%/$many/;
+$t->write_file('nginx.conf', $conf);
+$t->run();
+
+like(http_get('/-/profile/'), qr/No request has ended in the last hour/,
+     'there is a page before the first request');
+
+my $load = $t->load('/slow', clients => 4);
+http_get('/fast') for 1 .. 20;
+http_get('/busy') for 1 .. 3;
+http_get('/a.<b>');
+http_get("/many$_", port => 8081) for 1 .. 25;
+
+ok(wait_for(sub { place('/slow')->{minute}{requests} >= 20 }),
+   'requests are in the last minute');
+
+my $requests = $load->stop()->{requests};
+
+ok(wait_for(sub { place('/slow')->{hour}{requests} == $requests }),
+   'all requests of the location are in the last hour');
+
+my $j = overview();
+my ($first) = @{$j->{locations}};
+my $slow = $first->{minute};
+my ($timer) = sort { $b->{time} <=> $a->{time} } @{$slow->{waits}};
+
+is($first->{location}, '/slow', 'the slow location is the first one');
+is($first->{server}, 'a<b', 'it has the name of its server');
+is($timer->{cause}, 'script timer',
+   'it has waited for the timer of its script');
+cmp_ok($timer->{time}, '>=', $requests * 0.05e9 * 0.95,
+       'for as long as the script sleeps');
+cmp_ok($slow->{cpu}, '<', 0.5 * $slow->{wall}, 'it has not used much CPU');
+
+my $busy = place('/busy')->{minute};
+
+is($busy->{requests}, 3, 'each request counts once');
+cmp_ok($busy->{cpu}, '>=', 0.05e9, 'the location that computes has used CPU');
+is(sum(@{$first->{minutes}{requests}}), $requests,
+   'the minutes have the requests of the hour');
+
+is(scalar @{$j->{locations}}, 20, 'the locations with most time are shown');
+is(scalar @{$j->{locations}} + $j->{more_locations}, places(),
+   'the other locations are counted');
+
+cmp_ok($j->{all}{hour}{requests}, '>=', $requests + 20 + 3 + 25,
+       'all requests include those of the other locations');
+
+
+# the page
+
+my $page = http_get('/-/profile/', headers => [ 'Accept: text/html' ]);
+
+is($page->status(), 200, 'the overview is a page');
+like($page->header('Content-Security-Policy'), qr/^default-src 'none'/,
+     'it has the policy of pages');
+like($page->body(), qr/All requests.*\/slow.*script timer/s,
+     'the page has the location and its cause without a script');
+like($page->body(), qr/a&lt;b/, 'names are escaped');
+unlike($page->body(), qr/a<b|\.<b>/, 'names are no markup');
+like($page->body(), qr{href="wall\?[^"]*location=/slow"},
+     'the page has a link that captures the next requests');
+like($page->body(), qr{href="profiles#filter=/slow&amp;sort=waited"},
+     'a cause leads to the profiles of its location');
+like($page->body(), qr{\d+ other locations took less time},
+     'the page tells that there are more locations');
+is(http_get('/-/profile/?format=xml')->status(), 400,
+   'another format is an error');
+like(http_get('/-/profile/', headers => [ 'Accept: application/json' ])
+         ->header('Content-Type'), qr/json/, 'Accept asks for JSON');
+
+
+# life
+
+my $all = overview()->{all}{hour}{requests};
+
+$t->reload();
+cmp_ok(overview()->{all}{hour}{requests}, '>=', $all,
+       'the hour survives a reload');
+
+my ($victim) = $t->worker_pids();
+kill 'KILL', $victim;
+ok(wait_for(sub { my @p = $t->worker_pids();
+                  @p == 2 && !grep { $_ == $victim } @p }),
+   'another worker starts');
+$t->allow(qr/exited on signal 9/);
+cmp_ok(overview()->{all}{hour}{requests}, '>=', $all,
+       'the hour survives a killed worker');
+
+
+# without metrics
+
+$conf =~ s/location = \/metrics.*//;
+$t->write_file('nginx.conf', $conf);
+$t->reload();
+
+# an old worker may accept until it knows of the reload
+
+ok(wait_for(sub {
+    $page = http_get('/-/profile/', headers => [ 'Accept: text/html' ])
+            ->body();
+    $page =~ m{<title>Profiles<};
+}), 'without metrics the list is first');
+like($page, qr{said">With <code>profile_metrics;</code>},
+     'it says how to get the overview');
+like($page, qr{<a href="./" hidden>Overview}, 'no link leads to it');
+
+
+sub overview {
+    return decode_json(http_get('/-/profile/?format=json')->body());
+}
+
+
+sub place {
+    my ($name) = @_;
+    my ($p) = grep { $_->{location} eq $name } @{overview()->{locations}};
+
+    return $p || { minute => { requests => 0 }, hour => { requests => 0 } };
+}
+
+
+# locations that have counted requests, as the metrics name them
+sub places {
+    my $text = http_get('/metrics')->body();
+    my %seen = map { $_ => 1 }
+               $text =~ /^nginx_profile_request_turns_total(\{.*?\})/mg;
+
+    return scalar keys %seen;
+}
+
+
+sub sum {
+    my $sum = 0;
+    $sum += $_ for @_;
+
+    return $sum;
+}
