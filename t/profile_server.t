@@ -65,9 +65,11 @@ $t->run();
 
 my $p = cpu('seconds=0.3&format=pprof');
 
-is($p->period_type(), 'cpu/nanoseconds', 'pprof: period type');
-is(join(' ', $p->types()), 'samples/count cpu/nanoseconds', 'pprof: types');
-cmp_ok(abs($p->duration() - 0.3e9), '<', 0.2e9, 'the duration');
+is($p->period_type(), 'cpu/nanoseconds',
+   'the profile in pprof has the period of CPU time');
+is(join(' ', $p->types()), 'samples/count cpu/nanoseconds',
+   'the profile in pprof has samples and CPU time');
+cmp_ok(abs($p->duration() - 0.3e9), '<', 0.2e9, 'the duration is as requested');
 cmp_ok($p->total('cpu/nanoseconds'), '<', 0.1e9, 'idle workers use no time');
 
 # all workers under mixed load, which begins and ends within the capture
@@ -89,7 +91,7 @@ $p = ProfileTest::Pprof->new(http_end($capture, timeout => 60));
 
 my $sum = $p->total('cpu/nanoseconds') / 1e9;
 
-is((grep { /^left_out/ } $p->comments())[0], undef, 'all took part');
+is((grep { /^left_out/ } $p->comments())[0], undef, 'all workers took part');
 cmp_ok(abs($sum / $used - 1), '<', 0.03,
     "CPU time: $sum s in the profile, $used s used by the processes");
 
@@ -112,7 +114,7 @@ for my $i (0 .. $#order) {
 
 ok((grep { grep { /deflate/ } @{$_->{stack}} } $p->samples())
    && (grep { grep { /^ngx_/ } @{$_->{stack}} } $p->samples()),
-    'what they do is there');
+    'the profile has functions of nginx and of zlib');
 
 # captures of different frequencies at the same time, and one of a request
 
@@ -129,7 +131,7 @@ my $request = profile_get('/text?performance_bar=flamegraph',
                           headers => [ 'Accept-Encoding: gzip' ]);
 
 cmp_ok($request->profile('cpu')->weight_below(qr/^ngx_http_/), '>', 0,
-    'a request is captured beside them');
+    'a request is captured at the same time');
 
 sleep(3);
 $_->stop() for @load;
@@ -162,10 +164,12 @@ for my $frequency (99, 1000, 99) {
 my ($pid) = @pids;
 
 $p = cpu("seconds=2&format=pprof&workers=$pid");
-is((map { /^workers: (.*)/ } $p->comments())[0], $pid, 'one by its pid');
+is((map { /^workers: (.*)/ } $p->comments())[0], $pid,
+   'a worker is selected by its pid');
 
 $p = cpu("seconds=2&format=pprof&workers=self");
-like((map { /^workers: (.*)/ } $p->comments())[0], qr/^\d+$/, 'the one asked');
+like((map { /^workers: (.*)/ } $p->comments())[0], qr/^\d+$/,
+     'the asker alone is selected');
 
 # wall time: all workers, all of the time, what they did and what they did not
 
@@ -176,7 +180,8 @@ for my $frequency (99, 1000) {
         http_get("/-/profile/wall?seconds=$seconds&format=pprof"
                  . "&frequency=$frequency", timeout => 60));
 
-    is((grep { /^left_out/ } $p->comments())[0], undef, 'wall: all took part');
+    is((grep { /^left_out/ } $p->comments())[0], undef,
+       'all workers took part, wall');
     is($p->default_type(), 'wall', "wall, $frequency Hz: what is shown");
 
     my ($wall) = map { /\bwall=(\d+)/ } $p->comments();
@@ -186,18 +191,20 @@ for my $frequency (99, 1000) {
 
     cmp_ok($wall, '>', 0.75e9 * $seconds * @pids,
         "wall: $seconds s of each worker");
-    cmp_ok(abs($idle + $busy - $wall), '<', $wall / 100, 'wall: all of it');
-    cmp_ok($idle, '>', 0, 'wall: workers have nothing to do');
-    cmp_ok($busy, '>', 0, 'wall: and have something to do');
-    cmp_ok($p->total('cpu/nanoseconds'), '<=', $wall, 'wall: and CPU time');
+    cmp_ok(abs($idle + $busy - $wall), '<', $wall / 100,
+           'idle and busy time make up the wall time');
+    cmp_ok($idle, '>', 0, 'the profile has idle time');
+    cmp_ok($busy, '>', 0, 'the profile has busy time');
+    cmp_ok($p->total('cpu/nanoseconds'), '<=', $wall,
+           'CPU time does not exceed wall time');
 
     my $text = $p->total('wall/nanoseconds', \&is_text);
     my $other = $p->total('wall/nanoseconds', sub {
         is_text($_[0]) && !grep { /deflate|gzip|text|^libz|crc32|^ngx_|^nginx/ }
                 @{$_[0]{stack}} });
 
-    cmp_ok($text, '>', $busy / 3, 'wall: most of it for one location');
-    cmp_ok($other, '<', $text / 10, 'wall: and what is its is its own');
+    cmp_ok($text, '>', $busy / 3, 'much of the busy time is of one location');
+    cmp_ok($other, '<', $text / 10, 'hardly any other stack has its label');
 }
 
 $_->stop() for @load;
@@ -205,17 +212,18 @@ $_->stop() for @load;
 # other formats
 
 my $got = http_get('/-/profile/cpu?seconds=0.2', headers => [ 'Accept: text/html' ]);
-like($got->header('Content-Type'), qr{^text/html}, 'browsers get a page');
+like($got->header('Content-Type'), qr{^text/html}, 'a browser gets a page');
 
 $got = http_get('/-/profile/cpu?seconds=0.2&format=svg');
-is($got->header('Content-Type'), 'image/svg+xml', 'a picture');
+is($got->header('Content-Type'), 'image/svg+xml',
+   'the format svg is a picture');
 
 $got = http_get('/-/profile/cpu?seconds=0.2', unix => $t->testdir()
                                                       . '/console');
-ok(decode_json($got->body())->{profiles}, 'speedscope, by a unix socket');
+ok(decode_json($got->body())->{profiles}, 'a unix socket serves the console');
 
 is(http_head('/-/profile/cpu?seconds=300')->status(), 204,
-    'a HEAD takes no time');
+    'a HEAD request captures nothing');
 
 # wrong parameters
 
@@ -238,12 +246,13 @@ for my $wrong (
 }
 
 $got = http_get('/debug/pprof/profile?seconds=x');
-is($got->status(), 400, 'for Go: status');
-is($got->header('X-Go-Pprof'), 1, 'for Go: the text is to be shown');
-like($got->header('Content-Type'), qr{^text/plain}, 'for Go: type');
+is($got->status(), 400, 'an error for Go has its status');
+is($got->header('X-Go-Pprof'), 1, 'a header makes Go show the error');
+like($got->header('Content-Type'), qr{^text/plain},
+     'an error for Go is plain text');
 
 like(http_get('/debug/pprof/cmdline')->body(), qr/nginx\0.*-c\0/s,
-    'cmdline: arguments');
+    'cmdline has the arguments of nginx');
 
 # too many
 
@@ -252,12 +261,13 @@ like(http_get('/debug/pprof/cmdline')->body(), qr/nginx\0.*-c\0/s,
 sleep(0.3);
 
 $got = http_get('/debug/pprof/profile?seconds=1&workers=' . $pid);
-is($got->status(), 429, 'too many at once: status');
-like($got->header('Retry-After'), qr/^\d+$/, 'too many: when to come again');
-like($got->body(), qr/8 captures/, 'too many: why');
+is($got->status(), 429, 'a ninth capture is refused');
+like($got->header('Retry-After'), qr/^\d+$/,
+     'the refusal tells when to ask again');
+like($got->body(), qr/8 captures/, 'the refusal names the limit');
 
 is(scalar(grep { http_end($_, timeout => 30)->status() == 200 } @at_once), 8,
-    'the others are not disturbed');
+    'the other captures succeed');
 
 
 ###############################################################################

@@ -59,9 +59,11 @@ for my $round (1 .. $rounds) {
     my $p = answer($s);
 
     ok(defined $p, "killed, $round: an answer");
-    cmp_ok(time() - $begin, '<', 2 + 3 + 2, 'in time');
-    is(named($p, 'left_out'), "$victim (died)", 'who died is named');
-    is(scalar(split(/, /, named($p, 'workers'))), 3, 'the others are in it');
+    cmp_ok(time() - $begin, '<', 2 + 3 + 2, 'the capture ends in time');
+    is(named($p, 'left_out'), "$victim (died)",
+       'the profile names the worker that died');
+    is(scalar(split(/, /, named($p, 'workers'))), 3,
+       'the profile has the other workers');
 
     ok(wait_for(sub { $t->worker_pids() == 4 }), 'there is a new one');
 }
@@ -70,7 +72,7 @@ for my $round (1 .. $rounds) {
 
 my ($s) = ask();
 start($s, 0.2, 99);
-is(named(answer($s), 'left_out'), undef, 'all of them take part again');
+is(named(answer($s), 'left_out'), undef, 'all workers take part again');
 
 # killed and asked at once: the order waits for the one that comes instead
 
@@ -86,7 +88,8 @@ for my $round (1 .. $rounds) {
     my $p = answer($s);
 
     ok(defined $p, "killed before it was asked, $round: an answer");
-    unlike(named($p, 'workers'), qr/\b$victim\b/, 'without it');
+    unlike(named($p, 'workers'), qr/\b$victim\b/,
+           'the profile does not name the killed worker');
 
     ok(wait_for(sub { $t->worker_pids() == 4 }), 'there is a new one');
 }
@@ -101,12 +104,14 @@ my $begin = time();
 start($s, 0.2, 99);
 my $p = answer($s);
 
-is(named($p, 'left_out'), "$stopped (no answer)", 'one that is stopped');
-cmp_ok(time() - $begin, '>', 3, 'it had its time');
+is(named($p, 'left_out'), "$stopped (no answer)",
+   'the profile names a stopped worker');
+cmp_ok(time() - $begin, '>', 3, 'the asker waited for the stopped worker');
 kill 'CONT', $stopped;
 
 start($s, 0.2, 99);
-is(named(answer($s), 'left_out'), undef, 'it goes on');
+is(named(answer($s), 'left_out'), undef,
+   'the continued worker takes part again');
 
 # those that come to it when it is over; who is asked takes part always
 
@@ -135,7 +140,8 @@ for my $round (1 .. $rounds) {
     $p = answer($s);
 
     ok(defined $p, "reload, $round: an answer");
-    is(scalar(split(/, /, named($p, 'workers'))), 4, 'all are in it');
+    is(scalar(split(/, /, named($p, 'workers'))), 4,
+       'the profile names all workers');
     is(named($p, 'left_out'), undef, 'the profile names no missing worker');
     is(scalar(() = named($p, 'workers') =~ /until it exited/g), 3,
         'the others until they exited');
@@ -145,7 +151,7 @@ for my $round (1 .. $rounds) {
 
 ($s) = ask();
 start($s, 0.2, 99);
-is(named(answer($s), 'left_out'), undef, 'all new ones take part');
+is(named(answer($s), 'left_out'), undef, 'all new workers take part');
 
 # a new binary: captures of both, the new one goes again.  nginx takes the
 # signal only as a daemon
@@ -164,7 +170,7 @@ my ($rc, $out) = $t->command($t->{binary}, '-p', "$dir/", '-c',
 is($rc, 0, 'a daemon') or diag($out);
 
 my ($master) = $t->read_file('daemon.pid') =~ /^(\d+)/;
-ok(wait_for(sub { workers($master) == 4 }), 'its workers');
+ok(wait_for(sub { workers($master) == 4 }), 'the daemon has its workers');
 
 for my $round (1 .. $rounds) {
     my @old = workers($master);
@@ -196,7 +202,7 @@ for my $round (1 .. $rounds) {
 }
 
 kill 'QUIT', $master;
-ok(wait_for(sub { !kill(0, $master) }), 'the daemon ends');
+ok(wait_for(sub { !kill(0, $master) }), 'the daemon exits');
 
 # clients that go away
 
