@@ -151,6 +151,10 @@ ngx_http_profile_slices_list(ngx_http_profile_continuous_t *conf,
 
     } while (more);
 
+    if (n == 0) {
+        return 0;
+    }
+
     qsort(*list, n, sizeof(ngx_http_profile_slice_facts_t),
           ngx_http_profile_slices_compare);
 
@@ -378,14 +382,11 @@ ngx_http_profile_slices_merge(ngx_http_profile_continuous_t *conf,
 
     for (i = 0; i < n; i++) {
         p = ngx_http_profile_slices_read(conf, list[i].id);
-
-        if (p == NULL) {
-            continue;
-        }
-
-        rc = prof_merge_add(merge, p, NULL, 0);
+        rc = p ? prof_merge_add(merge, p, NULL, 0) : PROF_ERROR;
 
         prof_profile_destroy(p);
+
+        /* no slice is deleted that is not in the merged one */
 
         if (rc != PROF_OK) {
             prof_merge_destroy(merge);
