@@ -32,6 +32,7 @@
 /* GCHeader */
 
 #define LJ_GCT           9
+#define LJ_GCT_STR       4
 #define LJ_GCT_THREAD    6
 #define LJ_GCT_PROTO     7
 #define LJ_GCT_FUNC      8
@@ -188,9 +189,13 @@ int prof_luajit_is_bytecode(prof_walk_t *w, uintptr_t bc);
 
 /*
  * The key of a function in Lua that runs the instruction before pc (0:
- * unknown).  Its bytecode at bc has been verified.  Context: signal handler.
+ * unknown).  Its bytecode at bc has been verified.  The instruction before
+ * caller_pc of the function with the verified bytecode at caller calls it, and
+ * gives the function its name.  A caller of 0 is not known, or not in Lua.
+ * Context: signal handler.
  */
-uintptr_t prof_luajit_key(prof_walk_t *w, uintptr_t bc, uintptr_t pc);
+uintptr_t prof_luajit_key(prof_walk_t *w, uintptr_t bc, uintptr_t pc,
+    uintptr_t caller, uintptr_t caller_pc);
 
 /*
  * The function that the compiled code at pc runs, the bytecode of this function

@@ -48,6 +48,9 @@ typedef struct {
     uintptr_t     cframe;
     uintptr_t     low;          /* the Lua stack */
     uintptr_t     high;
+    uintptr_t     bc;           /* of the recorded function whose caller is
+                                   not known yet, or 0 */
+    uintptr_t     pc;
 } prof_luajit_walk_t;
 
 
@@ -76,6 +79,12 @@ static int prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base);
 static uintptr_t prof_luajit_function(uintptr_t base);
 static prof_walk_e prof_luajit_functions(prof_luajit_walk_t *lw,
     prof_luajit_place_t *p);
+static void prof_luajit_record(prof_luajit_walk_t *lw, uintptr_t bc,
+    uintptr_t pc);
+static void prof_luajit_caller(prof_luajit_walk_t *lw,
+    const prof_luajit_place_t *p);
+static void prof_luajit_named(prof_luajit_walk_t *lw, uintptr_t caller,
+    uintptr_t pc);
 static int prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
     uint32_t *type);
 static prof_walk_e prof_luajit_pop(prof_luajit_walk_t *lw);
@@ -96,9 +105,11 @@ prof_luajit_frame(prof_walk_t *w)
 
     known = w->nchains;
     lw.w = w;
+    lw.bc = 0;
 
     if (known == 0) {
         memset(w->pages, 0, sizeof(w->pages));
+        w->names = PROF_WALK_NAMES;
     }
 
     vm = w->f.pc - w->f.call - prof_luajit.start
@@ -149,6 +160,8 @@ prof_luajit_frame(prof_walk_t *w)
     } else if (p.base) {
         w->st->lost_engine++;
     }
+
+    prof_luajit_named(&lw, 0, 0);
 
     chain->base = p.base;
     chain->frame = prof_arch_load(lw.cframe + LJ_CFRAME_PREV)
@@ -363,11 +376,15 @@ prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
         bc = prof_luajit_snap_function(s);
 
         if (bc && !p->again && w->n < w->max) {
-            w->pcs[w->n++] = prof_luajit_key(w, bc, s->pc);
+            prof_luajit_record(lw, bc, s->pc);
         }
 
         if (!prof_luajit_snap_caller(s, &p->again)) {
             return 0;
+        }
+
+        if (!p->again && s->slot > 2) {
+            prof_luajit_named(lw, prof_luajit_snap_function(s), s->pc);
         }
     }
 
@@ -375,7 +392,15 @@ prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
                              + prof_luajit.jit_base);
     p->pc = s->pc;
 
-    return prof_luajit_linked(lw, p->base);
+    if (!prof_luajit_linked(lw, p->base)) {
+        return 0;
+    }
+
+    if (!p->again) {
+        prof_luajit_caller(lw, p);
+    }
+
+    return 1;
 }
 
 
@@ -586,8 +611,7 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
                 return PROF_WALK_TRUNCATED;
             }
 
-            w->pcs[w->n++] = prof_luajit_key(w, prof_arch_load(fn + LJ_FUNC_PC),
-                                             at.pc);
+            prof_luajit_record(lw, prof_arch_load(fn + LJ_FUNC_PC), at.pc);
         }
 
         /* arguments of a variable number have a frame of their own */
@@ -597,6 +621,10 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
         if (type == LJ_FRAME_C) {
             return PROF_WALK_NEXT;
         }
+
+        if (!p->again) {
+            prof_luajit_caller(lw, p);
+        }
     }
 
     if (p->base <= lw->low + 16) {
@@ -604,6 +632,54 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
     }
 
     return PROF_WALK_NEXT;
+}
+
+
+/* the name of the function, and so its key, depends on its caller */
+
+static void
+prof_luajit_record(prof_luajit_walk_t *lw, uintptr_t bc, uintptr_t pc)
+{
+    lw->w->pcs[lw->w->n++] = PROF_FRAME_SCRIPT;
+
+    lw->bc = bc;
+    lw->pc = pc;
+}
+
+
+/* the function at this place called the one that was recorded last */
+
+static void
+prof_luajit_caller(prof_luajit_walk_t *lw, const prof_luajit_place_t *p)
+{
+    uintptr_t  fn;
+
+    if (lw->bc == 0) {
+        return;
+    }
+
+    fn = prof_luajit_slot(lw, p->base) ? prof_luajit_function(p->base) : 0;
+
+    if (fn && prof_luajit_runs(lw->w, fn, p->pc)) {
+        prof_luajit_named(lw, prof_arch_load(fn + LJ_FUNC_PC), p->pc);
+
+    } else {
+        prof_luajit_named(lw, 0, 0);
+    }
+}
+
+
+static void
+prof_luajit_named(prof_luajit_walk_t *lw, uintptr_t caller, uintptr_t pc)
+{
+    prof_walk_t  *w;
+
+    w = lw->w;
+
+    if (lw->bc) {
+        w->pcs[w->n - 1] = prof_luajit_key(w, lw->bc, lw->pc, caller, pc);
+        lw->bc = 0;
+    }
 }
 
 

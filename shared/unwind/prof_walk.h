@@ -47,6 +47,9 @@ typedef struct {
 } prof_walk_chain_t;
 
 
+/* a step takes some ns; typical functions need 10 to 100 steps */
+#define PROF_WALK_NAMES      4096
+
 /* coroutines that resume each other; deeper ones have no script frames */
 
 #define PROF_WALK_CHAINS     8
@@ -71,8 +74,11 @@ struct prof_walk_s {
     uint32_t              nchains;
     prof_regs_t           f;        /* the frame after pcs[n - 1] */
     prof_walk_chain_t     chains[PROF_WALK_CHAINS];
-    uintptr_t             pages[PROF_WALK_PAGES];   /* the engine's; set with
-                                                       the first chain */
+
+    /* the engine's; set with the first chain */
+
+    uint32_t              names;    /* the remaining steps for names */
+    uintptr_t             pages[PROF_WALK_PAGES];
 };
 
 

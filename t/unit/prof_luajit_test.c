@@ -63,6 +63,9 @@ typedef struct {
 
     /* the line of the caller of the function in each line; 0: outermost */
     uint8_t      callers[LINES_MAX];
+
+    /* the name by which it is called; NULL: C calls it; "?": both occur */
+    const char  *names[LINES_MAX];
 } test_script_t;
 
 
@@ -72,6 +75,9 @@ typedef struct {
     uint32_t     wrong;
     uint32_t     none;          /* without any */
     uint32_t     open;          /* that did not reach the test's function */
+    uint32_t     named;         /* functions with the right name */
+    uint32_t     unnamed;       /* without their name */
+    uint32_t     misnamed;      /* with another name */
 } test_count_t;
 
 
@@ -87,6 +93,7 @@ static void *test_alloc(void *ud, void *ptr, size_t osize, size_t nsize);
 static void test_script(const test_script_t *script, int jit, int traps);
 static void test_total(const char *when);
 static void test_handler(int signo, siginfo_t *si, void *uc);
+static void test_name(const prof_script_t *s);
 static int test_right(const uint32_t *lines, uint32_t n);
 static void test_forged(void);
 static int test_forge(lua_State *L);
@@ -105,7 +112,8 @@ static const test_script_t  scripts[] = {
           "return s end\n"
       "local function top(x) local r = mid(x) .. '' return r end\n"
       "start() for i = 1, rounds do local r = top(i) end stop()\n",
-      { 0, 2, 3, 4, 0 } },
+      { 0, 2, 3, 4, 0 },
+      { NULL, "leaf", "mid", "top" } },
 
     { "arguments of a variable number, and protected calls",
       "local function leaf(...) local a, b = ... return a + b end\n"
@@ -114,7 +122,8 @@ static const test_script_t  scripts[] = {
           "local ok = pcall(fail, x) return x end\n"
       "local function top(x) local ok, r = pcall(mid, x, 1) return r end\n"
       "start() for i = 1, rounds do local r = top(i) end stop()\n",
-      { 0, 3, 3, 4, 5, 0 } },
+      { 0, 3, 3, 4, 5, 0 },
+      { NULL, "leaf", NULL, NULL, "top" } },
 
     { "coroutines",
       "local function leaf(x) local y = coroutine.yield(x) return y end\n"
@@ -124,7 +133,8 @@ static const test_script_t  scripts[] = {
       "local function resume(x) local co = coroutine.create(top) "
           "local ok, r = coroutine.resume(co, x) return r end\n"
       "start() for i = 1, rounds do local r = resume(i) end stop()\n",
-      { 0, 2, 3, 4, 5, 0 } },
+      { 0, 2, 3, 4, 5, 0 },
+      { NULL, "leaf", NULL, NULL, "resume" } },
 
     { "metamethods",
       "local function index(t, k) local r = k .. 'x' return r end\n"
@@ -138,7 +148,8 @@ static const test_script_t  scripts[] = {
           "local l = a < b local c = a .. b local d = a(1) return r end\n"
       "local a, b = setmetatable({ n = 1 }, mt), setmetatable({ n = 2 }, mt)\n"
       "start() for i = 1, rounds do local r = top(a, b) end stop()\n",
-      { 0, 7, 7, 7, 7, 7, 0, 9, 0, 0 } },
+      { 0, 7, 7, 7, 7, 7, 0, 9, 0, 0 },
+      { NULL, "__index", "__add", "__lt", "__concat", "a", NULL, "top" } },
 
     { "functions in C that call Lua",
       "local function less(a, b) local r = a > b return r end\n"
@@ -147,7 +158,8 @@ static const test_script_t  scripts[] = {
           "local s = string.gsub('abc', '%w', change) "
           "local f = string.format('%s %d %5.2f', s, x, x) return s end\n"
       "start() for i = 1, rounds do local r = top(i) end stop()\n",
-      { 0, 3, 3, 4, 0 } },
+      { 0, 3, 3, 4, 0 },
+      { NULL, NULL, NULL, "top" } },
 
     { "calls of C that store nothing",
       "local function leaf(x) local r = math.log(x) + math.pow(x, 1.5) "
@@ -157,7 +169,8 @@ static const test_script_t  scripts[] = {
       "local function top(x) local r = leaf(x) local s = leaf(x + 1) "
           "return s end\n"
       "start() for i = 1, rounds do local r = top(i) end stop()\n",
-      { 0, 2, 3, 0 } },
+      { 0, 2, 3, 0 },
+      { NULL, "leaf", "top" } },
 
     { "garbage, and stacks that grow",
       "local function deep(n) if n > 0 then local r = deep(n - 1) return r "
@@ -166,7 +179,26 @@ static const test_script_t  scripts[] = {
       "local function top(x) local co = coroutine.wrap(deep) "
           "local r = co(30) return r end\n"
       "start() for i = 1, rounds do local r = top(i) end stop()\n",
-      { 0, 0xff, 3, 0 } },
+      { 0, 0xff, 3, 0 },
+      { NULL, "?", "top" } },
+
+    { "names of all kinds",
+      "local m = {} function m.field(x) local r = x + 1 return r end\n"
+      "function m:method(x) local r = m.field(x) return r end\n"
+      "function global(x) local r = m:method(x) return r end\n"
+      "local function each(s, c) if c < 2 then return c + 1 end end\n"
+      "local function top(f, x) local r = f(x) for i in each, x, 0 do r = i "
+          "end return r end\n"
+      "start() for i = 1, rounds do local r = top(global, i) end stop()\n",
+      { 0, 2, 3, 5, 5, 6, 0 },
+      { NULL, "field", "method", "f", "(for generator)", "top" } },
+
+    { "a global function, and one of a variable number of arguments",
+      "function leaf(...) local a = ... return a end\n"
+      "function top(x) local r = leaf(x, 1) return r end\n"
+      "start() for i = 1, rounds do local r = top(i) end stop()\n",
+      { 0, 2, 3, 0 },
+      { NULL, "leaf", "top" } },
 };
 
 
@@ -180,6 +212,9 @@ static uint32_t              test_traps;
 static uint32_t              test_shown;
 static uint32_t              test_stacks;
 static uint32_t              test_bad;
+static uint32_t              test_named;
+static uint32_t              test_unnamed;
+static uint32_t              test_misnamed;
 static uint32_t              test_seed = 1;
 
 /* the number of the allocation that fails; 0: none */
@@ -203,7 +238,7 @@ main(void)
         return skip_all("LuaJIT is not installed");
     }
 
-    plan(10 + 2 * sizeof(scripts) / sizeof(scripts[0]));
+    plan(17 + 2 * sizeof(scripts) / sizeof(scripts[0]));
 
     test_no_memory();
 
@@ -228,6 +263,7 @@ main(void)
     test_total("at random times");
 
     test_script(&scripts[0], 1, 1);
+    test_script(&scripts[7], 1, 1);
     test_total("with the compiler, after each instruction");
 
     test_forged();
@@ -429,6 +465,9 @@ test_script(const test_script_t *script, int jit, int traps)
 
     test_stacks += test_count.stacks;
     test_bad += test_count.wrong + test_count.none + test_count.open;
+    test_named += test_count.named;
+    test_unnamed += test_count.unnamed;
+    test_misnamed += test_count.misnamed;
 }
 
 
@@ -439,8 +478,16 @@ test_total(const char *when)
        "%s 99.5 %% of all stacks are complete and right (%u of %u are not)",
        when, test_bad, test_stacks);
 
+    ok(test_named > 100 && (uint64_t) test_unnamed * 200 <= test_named,
+       "%s 99.5 %% of all functions have their names (%u of %u have none)",
+       when, test_unnamed, test_named + test_unnamed);
+    is_int(test_misnamed, 0, "%s no function has a wrong name", when);
+
     test_stacks = 0;
     test_bad = 0;
+    test_named = 0;
+    test_unnamed = 0;
+    test_misnamed = 0;
 }
 
 
@@ -675,6 +722,13 @@ test_handler(int signo, siginfo_t *si, void *data)
     }
 
     if (nlines && test_right(lines, nlines)) {
+
+        for (i = 0; i < n; i++) {
+            if (prof_script_find(pcs[i], &s) == PROF_OK) {
+                test_name(&s);
+            }
+        }
+
         return;
     }
 
@@ -696,6 +750,36 @@ test_handler(int signo, siginfo_t *si, void *data)
         }
 
         fprintf(stderr, "\n");
+    }
+}
+
+
+static void
+test_name(const prof_script_t *s)
+{
+    const char  *name;
+
+    name = test_now->names[s->line];
+
+    if (name && name[0] == '?') {
+        return;
+    }
+
+    if (name == NULL) {
+        test_count.misnamed += s->function_len != 0;
+
+    } else if (s->function_len == 0) {
+        test_count.unnamed++;
+
+    } else if (s->function_len == strlen(name)
+               && memcmp(s->function, name, s->function_len) == 0)
+    {
+        test_count.named++;
+
+    } else {
+        test_count.misnamed++;
+        fprintf(stderr, "# test:%u: %.*s\n", s->line, (int) s->function_len,
+                s->function);
     }
 }
 
