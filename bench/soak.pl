@@ -10,9 +10,9 @@
 #
 # Prints tables: memory, descriptors and threads of a worker at the begin and at
 # the end of the calm halves, and memory in each period; the latency of another
-# client at both servers; the words of read-only tables of addresses (GOT) that differ
-# between a worker and its master in the end; crashes and alerts.  Exits with 1
-# if a worker crashed, an alert was logged, an answer was wrong, descriptors or
+# client at both servers; the words of read-only tables of addresses (GOT) that
+# differ between a worker and its master in the end; crashes and alerts.  Exits
+# with 1 if a worker crashed, an alert was logged, an answer was wrong, descriptors or
 # threads leaked, a pointer was not restored, or memory grew by more than 16 MB.
 #
 # usage: bench/soak.pl [SECONDS [PERIOD]]
