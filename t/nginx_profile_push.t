@@ -454,12 +454,13 @@ sub fetched {
 
 
 # CPU time of the pushed slice, if it began under the load: pushing is work for
-# nginx, too
+# nginx, too.  The time in a profile may be a little before the whole second at
+# which its slice begins.
 sub total {
     my ($pushed) = @_;
 
     my ($cpu) = grep { $_->{type} eq 'cpu/nanoseconds'
-                       && $_->{time} < $end * 1e9 }
+                       && $_->{time} < ($end - 0.5) * 1e9 }
                      otlp_profiles($pushed->{body}, 1);
 
     return $cpu ? sum0(map { $_->{values}[0] } @{$cpu->{samples}}) : 0;
