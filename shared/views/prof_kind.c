@@ -20,6 +20,8 @@ typedef struct {
 } prof_kind_object_t;
 
 
+static uint32_t *prof_kind_frames(const prof_profile_t *p,
+    const prof_view_t *v);
 static uint32_t prof_kind_of_path(const char *path);
 static int prof_kind_enters(const char *name);
 static int prof_kind_cmp(const void *one, const void *two);
@@ -140,13 +142,9 @@ prof_kind_functions(const prof_profile_t *p, const prof_view_t *v)
     uint32_t                 i, *kind;
     const prof_view_node_t  *node;
 
-    kind = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
+    kind = prof_kind_frames(p, v);
     if (kind == NULL) {
         return NULL;
-    }
-
-    for (i = 0; i < v->nfunctions; i++) {
-        kind[i] = prof_kind(p, &p->frames[v->functions[i].frame]);
     }
 
     for (i = 0; i < v->nnodes; i++) {
@@ -167,24 +165,50 @@ prof_kind_functions(const prof_profile_t *p, const prof_view_t *v)
 uint32_t *
 prof_kind_nodes(const prof_profile_t *p, const prof_view_t *v)
 {
-    uint32_t                 i, *kind;
+    uint32_t                 i, *frames, *kind;
     const prof_view_node_t  *node;
 
+    frames = prof_kind_frames(p, v);
     kind = malloc(((size_t) v->nnodes + 1) * sizeof(uint32_t));
-    if (kind == NULL) {
+
+    if (frames == NULL || kind == NULL) {
+        free(frames);
+        free(kind);
         return NULL;
     }
 
     for (i = 0; i < v->nnodes; i++) {
         node = &v->nodes[i];
 
-        kind[i] = prof_kind(p, &p->frames[v->functions[node->function].frame]);
+        kind[i] = frames[node->function];
 
         if (kind[i] == PROF_KIND_SPAN && node->parent != PROF_NONE
             && kind[node->parent] == PROF_KIND_WAITING)
         {
             kind[i] = PROF_KIND_WAITING;
         }
+    }
+
+    free(frames);
+
+    return kind;
+}
+
+
+/* returns the kind of the frame of each function, for free(), or NULL */
+
+static uint32_t *
+prof_kind_frames(const prof_profile_t *p, const prof_view_t *v)
+{
+    uint32_t  i, *kind;
+
+    kind = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
+    if (kind == NULL) {
+        return NULL;
+    }
+
+    for (i = 0; i < v->nfunctions; i++) {
+        kind[i] = prof_kind(p, &p->frames[v->functions[i].frame]);
     }
 
     return kind;
