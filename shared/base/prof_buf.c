@@ -46,26 +46,29 @@ prof_buf_append(prof_buf_t *b, const void *data, size_t len)
 
 
 void
-prof_buf_puts(prof_buf_t *b, const char *s)
-{
-    prof_buf_append(b, s, strlen(s));
-}
-
-
-void
 prof_buf_number(prof_buf_t *b, uint64_t n)
 {
-    char  *p;
-    char   digits[20];
+    char      *p;
+    size_t     len;
+    uint64_t   left;
 
-    p = digits + sizeof(digits);
+    len = 1;
+
+    for (left = n; left > 9; left /= 10) {
+        len++;
+    }
+
+    if (prof_buf_reserve(b, len) != PROF_OK) {
+        return;
+    }
+
+    b->len += len;
+    p = b->data + b->len;
 
     do {
         *--p = (char) ('0' + n % 10);
         n /= 10;
     } while (n);
-
-    prof_buf_append(b, p, digits + sizeof(digits) - p);
 }
 
 

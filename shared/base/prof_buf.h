@@ -17,6 +17,8 @@
 
 #include "base/prof_base.h"
 
+#include <string.h>
+
 
 typedef struct {
     char      *data;    /* owned, malloc()ed; not null-terminated */
@@ -34,7 +36,6 @@ void prof_buf_init(prof_buf_t *b);
 void prof_buf_free(prof_buf_t *b);
 
 void prof_buf_append(prof_buf_t *b, const void *data, size_t len);
-void prof_buf_puts(prof_buf_t *b, const char *s);
 
 /* appends a decimal number; much faster than prof_buf_printf() */
 void prof_buf_number(prof_buf_t *b, uint64_t n);
@@ -46,6 +47,15 @@ PROF_HIDDEN_END
 
 
 #define prof_buf_failed(b)  ((b)->failed)
+
+
+/* inline, so that the compiler knows the lengths of constants */
+
+static inline void
+prof_buf_puts(prof_buf_t *b, const char *s)
+{
+    prof_buf_append(b, s, strlen(s));
+}
 
 
 #endif /* _PROF_BUF_H_INCLUDED_ */

@@ -4,7 +4,9 @@
  *
  * Two hash tables are used while a view is built: one of functions, one of
  * (parent, function) pairs.  Both have open addressing and contain index + 1,
- * so that 0 is an empty slot.
+ * so that 0 is an empty slot.  The first child of each node is not in the
+ * second table: its parent refers to it.  Most nodes have only one child, and a
+ * node is close to its first child in memory, so most look-ups need no table.
  */
 
 
@@ -387,25 +389,40 @@ prof_view_nodes(prof_view_ctx_t *ctx)
 static uint32_t
 prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
 {
-    uint32_t           i, slot;
+    uint32_t           i, slot, *first;
     prof_view_t       *v;
     prof_view_node_t  *node;
 
     v = ctx->view;
 
-    for (slot = prof_hash_add(parent, function) & ctx->hash.mask;
-         ctx->hash.slots[slot];
-         slot = (slot + 1) & ctx->hash.mask)
-    {
-        i = ctx->hash.slots[slot] - 1;
+    first = (parent == PROF_NONE) ? &v->root : &v->nodes[parent].child;
 
-        if (v->nodes[i].parent == parent && v->nodes[i].function == function) {
-            return i;
+    if (*first == PROF_NONE) {
+        *first = v->nnodes;
+
+    } else {
+
+        if (v->nodes[*first].function == function) {
+            return *first;
         }
+
+        for (slot = prof_hash_add(parent, function) & ctx->hash.mask;
+             ctx->hash.slots[slot];
+             slot = (slot + 1) & ctx->hash.mask)
+        {
+            i = ctx->hash.slots[slot] - 1;
+
+            if (v->nodes[i].parent == parent
+                && v->nodes[i].function == function)
+            {
+                return i;
+            }
+        }
+
+        ctx->hash.slots[slot] = v->nnodes + 1;
     }
 
     i = v->nnodes++;
-    ctx->hash.slots[slot] = v->nnodes;
 
     node = &v->nodes[i];
     node->parent = parent;
@@ -537,7 +554,10 @@ prof_view_order(prof_view_t *v, uint32_t share)
     qsort_r(order, v->nfunctions, sizeof(uint32_t), prof_view_cmp,
             v->functions);
 
+    v->root = PROF_NONE;
+
     for (i = 0; i < v->nnodes; i++) {
+        v->nodes[i].child = PROF_NONE;
 
         if (share && !prof_view_is_large(v, v->nodes[i].parent, share)) {
             continue;

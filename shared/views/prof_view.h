@@ -49,7 +49,8 @@ typedef struct {
     uint32_t     parent;        /* index, or PROF_NONE for a root */
     uint32_t     function;      /* index */
     uint32_t     depth;         /* 0 for a root */
-    uint32_t     child;         /* after prof_view_order(), or none */
+    uint32_t     child;         /* the first; before prof_view_order() the one
+                                   that was added first; or PROF_NONE */
     uint32_t     next;          /* next child of the parent, or PROF_NONE */
 } prof_view_node_t;
 
