@@ -39,9 +39,10 @@ typedef struct {
 static int prof_finish_start(prof_finish_t *f, uint32_t nodes);
 static void prof_finish_end(prof_finish_t *f);
 static int prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree);
-static int prof_finish_heap(prof_finish_t *f, prof_heap_t *h);
+static uint32_t prof_finish_heap_nodes(prof_heap_t *h);
+static int prof_finish_heap(prof_finish_t *f, prof_heap_t *h, uint32_t n);
 static void prof_finish_allocs(prof_series_t *s, const prof_heap_t *h,
-    uint32_t base);
+    const prof_tree_t *tree, uint32_t base);
 static void prof_finish_inuse(prof_entry_t *e,
     const prof_heap_count_t *count);
 static uint32_t prof_finish_frame(prof_finish_t *f, uint64_t key);
@@ -70,6 +71,7 @@ static const prof_fixed_t  prof_finish_fixed[PROF_FRAME_FIXED] = {
 prof_profile_t *
 prof_capture_finish(prof_capture_t *c, const char *title)
 {
+    uint32_t         n;
     prof_finish_t    f;
     prof_series_t   *time;
     prof_profile_t  *p;
@@ -95,11 +97,12 @@ prof_capture_finish(prof_capture_t *c, const char *title)
 
     c->heap_base = c->tree.nnodes;
 
-    if (prof_finish_start(&f, c->tree.nnodes
-                              + (c->heap ? c->heap->tree.nnodes : 0))
-        != PROF_OK
+    n = c->heap ? prof_finish_heap_nodes(c->heap) : 0;
+
+    if ((c->heap && n == 0)
+        || prof_finish_start(&f, c->tree.nnodes + n) != PROF_OK
         || prof_finish_nodes(&f, &c->tree) != PROF_OK
-        || (c->heap && prof_finish_heap(&f, c->heap) != PROF_OK))
+        || (c->heap && prof_finish_heap(&f, c->heap, n) != PROF_OK))
     {
         prof_finish_end(&f);
         prof_profile_destroy(p);
@@ -129,6 +132,7 @@ prof_capture_finish(prof_capture_t *c, const char *title)
 prof_profile_t *
 prof_heap_finish(prof_heap_t *h, const char *title)
 {
+    uint32_t         n;
     prof_finish_t    f;
     prof_profile_t  *p;
 
@@ -148,10 +152,11 @@ prof_heap_finish(prof_heap_t *h, const char *title)
 
     f.profile = p;
 
-    /* other threads allocate, so the tree may grow before it is read */
+    n = prof_finish_heap_nodes(h);
 
-    if (prof_finish_start(&f, h->tree.max) != PROF_OK
-        || prof_finish_heap(&f, h) != PROF_OK)
+    if (n == 0
+        || prof_finish_start(&f, n) != PROF_OK
+        || prof_finish_heap(&f, h, n) != PROF_OK)
     {
         prof_profile_destroy(p);
         p = NULL;
@@ -250,13 +255,37 @@ prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree)
 
 
 /*
+ * Returns the number of nodes of the heap, or 0 if its lock is lost.  Other
+ * threads allocate, so nodes may be added later.  The profile leaves them out,
+ * as they belong to later allocations; its arrays have this size, since the
+ * largest possible arrays take a millisecond.
+ */
+
+static uint32_t
+prof_finish_heap_nodes(prof_heap_t *h)
+{
+    uint32_t  n;
+
+    if (!prof_heap_lock(h)) {
+        return 0;
+    }
+
+    n = h->tree.nnodes;
+
+    prof_heap_unlock(h);
+
+    return n;
+}
+
+
+/*
  * Reads the memory in use, all under the lock.  Hooks in other threads wait
  * for the lock, and naming an object allocates.  So this function only copies
  * the sums.
  */
 
 static int
-prof_finish_heap(prof_finish_t *f, prof_heap_t *h)
+prof_finish_heap(prof_finish_t *f, prof_heap_t *h, uint32_t n)
 {
     uint32_t         base;
     prof_tree_t      tree;
@@ -267,13 +296,14 @@ prof_finish_heap(prof_finish_t *f, prof_heap_t *h)
     base = p->nnodes;
 
     memory = &p->series[PROF_SERIES_MEMORY];
-    memory->entries = malloc(h->tree.max * memory->size);
+    memory->entries = malloc(n * memory->size);
 
     if (memory->entries == NULL || !prof_heap_lock(h)) {
         return PROF_ERROR;
     }
 
     tree = h->tree;
+    tree.nnodes = n;
 
     p->alloc_interval = h->interval;
     p->peak_objects = h->peak_objects + 0.5;
@@ -282,7 +312,7 @@ prof_finish_heap(prof_finish_t *f, prof_heap_t *h)
     h->stats.lost_hooks = __atomic_load_n(&h->missed, __ATOMIC_RELAXED);
     prof_stats_add(&p->stats, &h->stats);
 
-    prof_finish_allocs(memory, h, base);
+    prof_finish_allocs(memory, h, &tree, base);
 
     prof_heap_unlock(h);
 
@@ -291,13 +321,14 @@ prof_finish_heap(prof_finish_t *f, prof_heap_t *h)
 
 
 static void
-prof_finish_allocs(prof_series_t *s, const prof_heap_t *h, uint32_t base)
+prof_finish_allocs(prof_series_t *s, const prof_heap_t *h,
+    const prof_tree_t *tree, uint32_t base)
 {
     uint32_t                  i;
     prof_entry_t             *e;
     const prof_heap_count_t  *count;
 
-    for (i = 0; i < h->tree.nnodes; i++) {
+    for (i = 0; i < tree->nnodes; i++) {
         count = &h->counts[i];
 
         if (count->alloc_objects == 0) {

@@ -13,6 +13,7 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -43,6 +44,9 @@
 #define TEST_KNOWN   (15 - TEST_SANITIZED)
 #define TEST_BYTES   (10 * 1000 + 300 + 700 + 128 + 192                       \
                       + 13 * !TEST_SANITIZED)
+
+/* bytes of the frames of a profile with few stacks */
+#define TEST_PROFILE_MAX  100000
 
 #define TEST_RUNS    50
 #define TEST_SIZES   3000
@@ -755,6 +759,8 @@ test_threads(prof_sampler_t *s)
     is_int(p->stats.lost_hooks, 0, "threads: nothing is lost");
     is_int(p->stats.bad_stack + p->stats.no_unwind, 0,
            "threads: stacks are whole");
+    ok(malloc_usable_size(p->frames) < TEST_PROFILE_MAX,
+       "threads: a small profile of the process has small arrays");
 
     prof_profile_destroy(p);
     prof_heap_destroy(h);
