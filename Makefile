@@ -86,7 +86,7 @@ LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
 .PHONY: all module core tools units unit test prove http3 asan static musl engines \
-        aarch64 aarch64-tests soak \
+        aarch64 aarch64-tests soak scale \
         valgrind bench benches report report-files scenarios fuzz fuzzers lint analyze install deb demo viewer \
         clean help FORCE
 .DELETE_ON_ERROR:
@@ -348,6 +348,11 @@ report-files: module benches
 scenarios: module	## load nginx, and make profile/SCENARIO/flamegraph.svg
 	NGINX=$(NGINX) MODULE=$(SO) $(if $(SECONDS),SECONDS=$(SECONDS))       \
 	    bench/scenarios.pl $(SCENARIOS)
+
+scale:	## time and memory of large numbers, write docs/scale.md
+	@$(DEPS) bench
+	@$(SUB) module
+	NGINX=$(NGINX) MODULE=$(SO) SHORT=$(SHORT) bench/scale.pl
 
 soak: module	## everything at once, for SOAK_SECONDS=3600
 	bench/soak.pl $(SOAK_SECONDS)

@@ -5,6 +5,8 @@ package Bench;
 # What the benchmarks share: nginx with one worker on a CPU of its own, requests
 # over a kept connection, CPU times, and the summary of rounds.
 #
+# read_file() and write_file() are those of Machine.pm.
+#
 # NGINX and MODULE name the nginx and the module to measure.
 
 use strict;
@@ -12,10 +14,15 @@ use warnings;
 
 use Cwd qw/ abs_path /;
 use Exporter qw/ import /;
+use File::Basename qw/ dirname /;
 use File::Temp qw/ tempdir /;
 use IO::Socket::INET;
 use POSIX qw/ WNOHANG /;
 use Time::HiRes qw/ sleep /;
+
+use lib dirname(__FILE__);
+
+use Machine;
 
 our @EXPORT = qw/ callgrind connect_to cpu_of dir free_port module quartiles read_file
                   request start stop write_file /;
@@ -217,24 +224,6 @@ sub callgrind {
 sub quartiles {
     my @v = sort { $a <=> $b } @_;
     return sprintf '%.3f (%.3f .. %.3f)', @v[@v / 2, @v / 4, @v * 3 / 4];
-}
-
-
-sub write_file {
-    my ($name, $content) = @_;
-
-    open my $f, '>', $name or die "$name: $!\n";
-    print $f $content;
-    close $f or die "$name: $!\n";
-}
-
-
-sub read_file {
-    my ($name) = @_;
-
-    open my $f, '<', $name or return '';
-    local $/;
-    return <$f> // '';
 }
 
 

@@ -21,7 +21,10 @@ use warnings;
 use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
 use JSON::PP;
-use POSIX qw/ strftime uname /;
+
+use lib dirname(abs_path($0));
+
+use Machine;
 
 my $bench = dirname(abs_path($0));
 my $build = $ENV{BUILD} || 'build';
@@ -120,7 +123,7 @@ my @table = (
 
 my %output;
 my @all = map { measured(@$_) } grep { $_->[1] =~ /$rows/ } @table;
-my %machine = machine();
+my %machine = (machine(), rounds => $short ? 'few' : 'all');
 
 write_file("$out/report.json",
            JSON::PP->new->canonical->pretty->encode({ machine => \%machine,
@@ -195,38 +198,9 @@ sub output {
 }
 
 
-sub machine {
-    my ($system, undef, $kernel, undef, $architecture) = uname();
-    my ($cpu) = (read_file('/proc/cpuinfo') =~ /^model name\s*: (.*)/m);
-    my $nginx = $ENV{NGINX} || '/usr/sbin/nginx';
-    my $cpus = () = read_file('/proc/cpuinfo') =~ /^processor/mg;
-
-    my %machine = (
-        cpu => $cpu // $architecture,
-        cpus => $cpus,
-        kernel => "$system $kernel $architecture",
-        nginx => first(`$nginx -v 2>&1`),
-        commit => first(`git -C $bench rev-parse --short HEAD 2>/dev/null`),
-        date => strftime('%Y-%m-%d', gmtime),
-        rounds => $short ? 'few' : 'all',
-    );
-
-    return %machine;
-}
-
-
-sub first {
-    my ($line) = (shift // '') =~ /^(.*)/;
-    return $line;
-}
-
-
 sub page {
-    my $text = "# Report\n\n`make report` writes this page.\n\n";
-
-    $text .= "| | |\n|---|---|\n";
-    $text .= "| $_ | $machine{$_} |\n" for sort keys %machine;
-    $text .= <<'EOF2';
+    my $text = "# Report\n\n`make report` writes this page.\n\n"
+               . machine_table(%machine) . <<'EOF2';
 
 Values are medians, with quartiles in parentheses.  "A/A or peer" is a second
 run of the same thing, or the same work of another tool.  "of throughput" and
@@ -247,22 +221,4 @@ EOF2
     }
 
     return $text;
-}
-
-
-sub read_file {
-    my ($name) = @_;
-
-    open my $f, '<', $name or return '';
-    local $/;
-    return <$f> // '';
-}
-
-
-sub write_file {
-    my ($name, $content) = @_;
-
-    open my $f, '>', $name or die "$name: $!\n";
-    print $f $content;
-    close $f or die "$name: $!\n";
 }
