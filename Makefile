@@ -230,8 +230,17 @@ PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)              \
             $(addprefix TEST_NGINX_HTTP3=,                                    \
               $(patsubst %/nginx,%,$(wildcard $(HTTP3)/objs/nginx)))
 
+# The long files whose results do not depend on the load of the machine.  They
+# run at the same time; the other files run alone.
+BESIDE = bar_browser browser console_browser console_protocols                \
+         continuous_browser exit fault metrics_grafana order order_http       \
+         overview_browser reload server_failures shortage store_disk          \
+         store_kill store_zone
+
 # a failed file runs once more; $(1).state stores the failed files
-run_tests = tools/run-tests $(BUILD)/$(1).state $(PROVE) $(PROVE_FLAGS) --
+run_tests = BESIDE="$(BESIDE:%=t/profile_%.t) t/fuzz.t t/make_debug.t          \
+                    $(BUILD)/t/prof_symbol.t"                                 \
+            tools/run-tests $(BUILD)/$(1).state $(PROVE) $(PROVE_FLAGS) --
 
 units: $(UNITS)
 	@rm -f $(filter-out $(UNITS),$(wildcard $(BUILD)/t/*.t))

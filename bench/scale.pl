@@ -132,6 +132,8 @@ sub workers {
 
         my $sock = connect_to($s->{port}) or die "no nginx: $!\n";
 
+        operation($s, 'nothing', $n, undef);
+
         for my $mode (qw/ wall cpu object /) {
             request($sock, "/-/profile/$mode?seconds=0.1");
             operation($s, "all workers captured, $mode, beyond 1 s", $n,

@@ -26,6 +26,10 @@ my %body = (
     third    => 'print $runs > 2 ? "ok 2\n" : "not ok 2\n";',
     dies     => 'die "on purpose\n" if $runs == 1; print "ok 2\n";',
     bail     => 'print "Bail out!  on purpose\n";',
+    meets    => 'for (1 .. 100) { last if @{[ glob "*-meets.t.runs" ]} == 2; '
+                . 'select undef, undef, undef, 0.1 } '
+                . 'print @{[ glob "*-meets.t.runs" ]} == 2 ? "ok 2\n" '
+                . ': "not ok 2\n";',
 );
 
 my ($status, $out, $runs);
@@ -78,28 +82,51 @@ isnt($status, 0, 'a run that is stopped has failed');
 run();
 isnt($status, 0, 'a run of no file has failed');
 
+# each waits until the other has begun
+
+SKIP: {
+    skip 'one processor', 3 if `nproc` < 2;
+
+    run(qw/ first:meets first:meets green /);
+    is($status, 0, 'the files of BESIDE run at the same time: status');
+    is($runs, '1 1 1', 'the files of BESIDE run at the same time: runs');
+    like($out, qr/^Files=3, Tests=6, .*\nResult: PASS\n\z/m,
+         'the files of BESIDE run at the same time: summary of all files');
+}
+
+run(qw/ green first:red /);
+isnt($status, 0, 'a red file of BESIDE: status');
+is($runs, '1 2', 'a red file of BESIDE is run twice');
+
+run(qw/ first:green red /);
+isnt($status, 0, 'a red file beside no other: status');
+
 done_testing();
 
 
-# makes these files, and runs them
+# makes these files, and runs them; BESIDE has those that begin with "first:"
 sub run {
     my (@names) = @_;
 
     my $dir = tempdir('run-tests-XXXXXXXXXX', TMPDIR => 1, CLEANUP => 1);
-    my @files;
+    my (@files, @first);
 
     for my $name (@names) {
+        my $first = $name =~ s/^first://;
+
         push @files, sprintf('%s/%d-%s.t', $dir, scalar @files, $name);
 
         open my $f, '>', $files[-1] or die "$files[-1]: $!\n";
         print $f $head, $name eq 'skipped' ? 'print "1..0 # SKIP on purpose\n";'
                                : "print qq{1..2\nok 1\n}; $body{$name}\n";
         close $f;
+
+        push @first, $files[-1] if $first;
     }
 
     @files = "$dir/none.t" unless @files;
 
-    $out = `$run_tests $dir/state prove -- @files 2> $dir/stderr`;
+    $out = `cd $dir; BESIDE='@first' $run_tests state prove -- @files 2> stderr`;
     $status = $?;
     $runs = join(' ', map { -s "$_.runs" || 0 } @files);
 
