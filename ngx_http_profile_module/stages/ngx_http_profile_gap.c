@@ -176,7 +176,7 @@ ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
         frames[n++] = ngx_http_profile_inside_name(c, &gap->cause);
     }
 
-    ready = ngx_max(gap->ready, prof_capture_mark(c));
+    ready = ngx_max(gap->ready, prof_capture_counted(c));
 
     if (ready + NGX_HTTP_PROFILE_BUSY_NS > gap->end) {
         ready = gap->end;

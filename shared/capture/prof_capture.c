@@ -140,7 +140,7 @@ prof_capture_get_heap(prof_capture_t *c)
 void
 prof_capture_begin(prof_capture_t *c, uint64_t start)
 {
-    c->mark = start;
+    c->counted = start;
     c->start_realtime = prof_clock(CLOCK_REALTIME) + start
                         - prof_clock(CLOCK_MONOTONIC);
 }
@@ -153,7 +153,7 @@ prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
     uint32_t  node;
     uint64_t  wall;
 
-    wall = (end > c->mark) ? end - c->mark : 0;
+    wall = (end > c->counted) ? end - c->counted : 0;
     cpu = (cpu < wall) ? cpu : wall;
 
     node = prof_tree_frame(&c->tree, PROF_NONE, frame, &c->stats);
@@ -163,7 +163,7 @@ prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
     c->wall += wall;
     c->running += wall;
     c->cpu += cpu;
-    c->mark += wall;
+    c->counted += wall;
 }
 
 
@@ -237,7 +237,7 @@ prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
         until = prof_clock(CLOCK_MONOTONIC);
     }
 
-    if (until <= c->mark) {
+    if (until <= c->counted) {
         return;
     }
 
@@ -247,10 +247,10 @@ prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
         node = prof_tree_frame(&c->tree, node, frames[--n], &c->stats);
     }
 
-    prof_capture_add(c, node, PROF_ENTRY_GAP, until - c->mark, 0);
+    prof_capture_add(c, node, PROF_ENTRY_GAP, until - c->counted, 0);
 
-    c->wall += until - c->mark;
-    c->mark = until;
+    c->wall += until - c->counted;
+    c->counted = until;
 }
 
 
@@ -269,17 +269,17 @@ prof_capture_resume(prof_capture_t *c)
 
     now = prof_clock(CLOCK_MONOTONIC);
 
-    prof_entries_extend(&c->timeline, now - c->mark, 0);
+    prof_entries_extend(&c->timeline, now - c->counted, 0);
 
-    c->wall += now - c->mark;
-    c->mark = now;
+    c->wall += now - c->counted;
+    c->counted = now;
 }
 
 
 uint64_t
-prof_capture_mark(const prof_capture_t *c)
+prof_capture_counted(const prof_capture_t *c)
 {
-    return c->mark;
+    return c->counted;
 }
 
 

@@ -124,14 +124,14 @@ void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
 void prof_capture_begin(prof_capture_t *c, uint64_t start);
 
 /*
- * Counts the time from prof_capture_mark() to "end" as running.  This adds a
+ * Counts the time from prof_capture_counted() to "end" as running.  This adds a
  * turn after it has run.
  */
 void prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
     uint64_t cpu);
 
 /* returns the end of the last turn or of the last named gap */
-uint64_t prof_capture_mark(const prof_capture_t *c);
+uint64_t prof_capture_counted(const prof_capture_t *c);
 
 /*
  * Runs fn(data) as a turn of the capture c: the thread is sampled, and the time

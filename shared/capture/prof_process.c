@@ -25,7 +25,7 @@ int
 prof_process_start(prof_capture_t *c, int paced, const char **err)
 {
     int                      i;
-    prof_mark_t             *mark;
+    prof_last_t             *last;
     prof_thread_t           *t;
     struct timespec          ts;
     prof_process_capture_t  *slot;
@@ -84,13 +84,13 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
             continue;
         }
 
-        mark = &t->marks[slot - prof_process.slots];
+        last = &t->last[slot - prof_process.slots];
 
-        memset(mark, 0, sizeof(prof_mark_t));
-        mark->cpu = prof_thread_cpu(t) - t->idle_cpu;
-        mark->busy = slot->start - t->idle;
-        mark->dropped = t->stats.lost_ring;
-        mark->node = PROF_NONE;
+        memset(last, 0, sizeof(prof_last_t));
+        last->cpu = prof_thread_cpu(t) - t->idle_cpu;
+        last->busy = slot->start - t->idle;
+        last->dropped = t->stats.lost_ring;
+        last->node = PROF_NONE;
 
         if (t->main) {
             slot->start_idle = t->idle;

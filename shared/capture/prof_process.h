@@ -21,7 +21,7 @@
  *
  * Wall time is the time of the "main" thread.  This thread tells when it is
  * idle.  While it is not idle, only its monotonic timer runs.  Its idle time is
- * known exactly, and the clocks of samples and marks do not contain it.
+ * known exactly, and the clocks of samples do not contain it.
  *
  * Context: the main thread, not in a signal, except the handlers in
  * prof_process_sig.c.  A handler may run in another thread until the thread's
@@ -88,7 +88,7 @@ typedef struct {
     uint32_t              node;         /* node of that sample, or PROF_NONE */
     uint32_t              labels;
     prof_record_state_e   state;
-} prof_mark_t;
+} prof_last_t;
 
 
 typedef struct prof_thread_s  prof_thread_t;
@@ -112,7 +112,7 @@ struct prof_thread_s {
     uint64_t              stale;        /* CPU time without a sample */
     prof_stats_t          passed;       /* stats that captures have */
     const prof_unwind_t  *before;       /* tables of a late handler, or NULL */
-    prof_mark_t           marks[PROF_PROCESS_CAPTURES];
+    prof_last_t           last[PROF_PROCESS_CAPTURES];
 
     /* the members below belong to the handlers */
 

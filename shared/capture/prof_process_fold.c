@@ -19,9 +19,9 @@
 static void prof_process_renew(prof_thread_t *t, int unused);
 static void prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
     const prof_record_t *rec);
-static void prof_process_waited(prof_process_capture_t *slot, prof_mark_t *mark,
+static void prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
     const prof_record_t *rec);
-static int prof_process_due(prof_capture_t *c, prof_mark_t *mark,
+static int prof_process_due(prof_capture_t *c, prof_last_t *last,
     const prof_record_t *rec, int wall);
 static uint32_t prof_process_node(prof_capture_t *c,
     const prof_record_t *rec);
@@ -134,12 +134,12 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
     const prof_record_t *rec)
 {
     int              wall;
-    prof_mark_t     *mark;
+    prof_last_t     *last;
     prof_capture_t  *c;
     prof_interval_t  e;
 
     c = slot->capture;
-    mark = &t->marks[slot - prof_process.slots];
+    last = &t->last[slot - prof_process.slots];
     wall = (t->main && slot->paced && c->mode == PROF_MODE_WALL);
 
     /* a thread that waits in the kernel uses no CPU time there */
@@ -150,21 +150,21 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
 
     /* the sample is older than this capture */
 
-    if (rec->cpu < mark->cpu || (wall && rec->wall < mark->busy)
-        || !prof_process_due(c, mark, rec, wall))
+    if (rec->cpu < last->cpu || (wall && rec->wall < last->busy)
+        || !prof_process_due(c, last, rec, wall))
     {
         return;
     }
 
     if (wall && rec->state == PROF_RECORD_WOKE
-        && mark->state == PROF_RECORD_WAITED)
+        && last->state == PROF_RECORD_WAITED)
     {
-        prof_process_waited(slot, mark, rec);
+        prof_process_waited(slot, last, rec);
     }
 
-    mark->node = prof_process_node(c, rec);
+    last->node = prof_process_node(c, rec);
 
-    e.node = mark->node;
+    e.node = last->node;
     e.kind = PROF_ENTRY_SAMPLE;
     e.labels = prof_process_label(slot, t, rec->location);
     e.count = 1;
@@ -174,15 +174,15 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
                     << PROF_LABEL_TRACE;
     }
 
-    e.cpu = rec->cpu - mark->cpu;
-    e.wall = wall ? rec->wall - mark->busy : e.cpu;
+    e.cpu = rec->cpu - last->cpu;
+    e.wall = wall ? rec->wall - last->busy : e.cpu;
 
     prof_process_add(slot, &e);
 
-    mark->cpu = rec->cpu;
-    mark->busy = rec->wall;
-    mark->labels = e.labels;
-    mark->state = rec->state;
+    last->cpu = rec->cpu;
+    last->busy = rec->wall;
+    last->labels = e.labels;
+    last->state = rec->state;
 
     c->stats.samples++;
 }
@@ -191,29 +191,29 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
 /* the stack that waited gets the time in which the thread did not run */
 
 static void
-prof_process_waited(prof_process_capture_t *slot, prof_mark_t *mark,
+prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
     const prof_record_t *rec)
 {
     uint64_t         wall, cpu;
     prof_interval_t  e;
 
-    wall = rec->wall - mark->busy;
-    cpu = rec->cpu - mark->cpu;
+    wall = rec->wall - last->busy;
+    cpu = rec->cpu - last->cpu;
 
     if (wall <= cpu) {
         return;
     }
 
-    e.node = mark->node;
+    e.node = last->node;
     e.kind = PROF_ENTRY_SAMPLE;
-    e.labels = mark->labels;
+    e.labels = last->labels;
     e.count = 0;
     e.wall = wall - cpu;
     e.cpu = 0;
 
     prof_process_add(slot, &e);
 
-    mark->busy += e.wall;
+    last->busy += e.wall;
 }
 
 
@@ -224,38 +224,38 @@ prof_process_waited(prof_process_capture_t *slot, prof_mark_t *mark,
  */
 
 static int
-prof_process_due(prof_capture_t *c, prof_mark_t *mark,
+prof_process_due(prof_capture_t *c, prof_last_t *last,
     const prof_record_t *rec, int wall)
 {
     uint64_t  clock, lost, n;
 
     clock = wall ? rec->wall : rec->cpu;
 
-    if (mark->due == 0) {
-        lost = (clock - (wall ? mark->busy : mark->cpu)) / c->period;
-        mark->due = clock + c->period;
+    if (last->due == 0) {
+        lost = (clock - (wall ? last->busy : last->cpu)) / c->period;
+        last->due = clock + c->period;
 
-    } else if (wall && mark->state == PROF_RECORD_WAITED) {
+    } else if (wall && last->state == PROF_RECORD_WAITED) {
 
         /* the next sample may be much later */
 
         lost = 0;
-        n = (clock - mark->busy) / c->period;
+        n = (clock - last->busy) / c->period;
         c->stats.postponed += n ? n - 1 : 0;
-        mark->due = clock + c->period;
+        last->due = clock + c->period;
 
-    } else if (prof_expiry_due(clock, mark->due, prof_process.period)) {
-        lost = prof_expiry_next(&mark->due, clock, c->period);
+    } else if (prof_expiry_due(clock, last->due, prof_process.period)) {
+        lost = prof_expiry_next(&last->due, clock, c->period);
 
     } else {
         return 0;
     }
 
-    if (rec->dropped == mark->dropped) {
+    if (rec->dropped == last->dropped) {
         c->stats.lost_overrun += lost;
     }
 
-    mark->dropped = rec->dropped;
+    last->dropped = rec->dropped;
 
     return 1;
 }
@@ -303,22 +303,22 @@ void
 prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t, uint64_t end)
 {
     uint64_t         cpu, busy;
-    prof_mark_t     *mark;
+    prof_last_t     *last;
     prof_capture_t  *c;
     prof_interval_t  e;
 
     c = slot->capture;
-    mark = &t->marks[slot - prof_process.slots];
+    last = &t->last[slot - prof_process.slots];
 
     cpu = t->cpu - t->idle_cpu;
-    cpu = cpu > mark->cpu ? cpu - mark->cpu : 0;
+    cpu = cpu > last->cpu ? cpu - last->cpu : 0;
     busy = cpu;
 
     if (t->main && slot->paced && c->mode == PROF_MODE_WALL) {
-        busy = end - t->idle - mark->busy;
+        busy = end - t->idle - last->busy;
     }
 
-    if (mark->node == PROF_NONE) {
+    if (last->node == PROF_NONE) {
 
         if (cpu || busy) {
             prof_process_named(slot, PROF_TYPE_NOTE, "[not sampled]",
@@ -329,9 +329,9 @@ prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t, uint64_t end)
         return;
     }
 
-    e.node = mark->node;
+    e.node = last->node;
     e.kind = PROF_ENTRY_SAMPLE;
-    e.labels = mark->labels;
+    e.labels = last->labels;
     e.count = 0;
     e.wall = busy;
     e.cpu = cpu;

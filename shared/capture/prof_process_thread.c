@@ -97,8 +97,8 @@ prof_thread_open(int tid)
     /* all time of a new thread counts for the running captures */
 
     for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
-        memset(&t->marks[i], 0, sizeof(prof_mark_t));
-        t->marks[i].node = PROF_NONE;
+        memset(&t->last[i], 0, sizeof(prof_last_t));
+        t->last[i].node = PROF_NONE;
     }
 
     if (t->main) {

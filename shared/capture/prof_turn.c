@@ -216,12 +216,12 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     if (c->stats.turns++) {
         prof_capture_resume(c);
 
-    } else if (c->mark == 0) {
-        c->mark = prof_clock(CLOCK_MONOTONIC);
+    } else if (c->counted == 0) {
+        c->counted = prof_clock(CLOCK_MONOTONIC);
     }
 
     turn->samples = 0;
-    turn->wall = c->mark;
+    turn->wall = c->counted;
     turn->cpu = prof_clock(s->cpu_clock);
     turn->read = turn->wall;
 
@@ -313,7 +313,7 @@ prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn)
 
     prof_turn_fold(s, turn, wall, cpu);
 
-    c->mark = wall;
+    c->counted = wall;
     c->wall += wall - turn->wall;
     c->running += wall - turn->wall;
     c->cpu += cpu - turn->cpu;

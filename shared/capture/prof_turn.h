@@ -47,7 +47,7 @@ struct prof_capture_s {
     uint64_t              taken;
 
     uint64_t              start_realtime;
-    uint64_t              mark;          /* end of the last turn or gap */
+    uint64_t              counted;       /* end of the last turn or gap */
     uint64_t              wall;
     uint64_t              running;
     uint64_t              cpu;

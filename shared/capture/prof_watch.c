@@ -16,7 +16,7 @@
 
 static void prof_watch_mark(prof_watch_t *w);
 static prof_record_t *prof_watch_next(const prof_watch_t *w, uint64_t *pos);
-static uint64_t prof_watch_since(const prof_watch_t *w, uint64_t mark);
+static uint64_t prof_watch_since(const prof_watch_t *w, uint64_t counted);
 static void prof_watch_add(prof_capture_t *c, uint32_t node,
     const prof_record_t *rec, uint64_t until);
 static void prof_watch_wait(prof_capture_t *c, uint32_t node, uint64_t until);
@@ -251,7 +251,7 @@ prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
     const prof_record_t        *rec;
     const prof_watch_passed_t  *passed;
 
-    last = c->mark;
+    last = c->counted;
     wall = (end > last) ? end - last : 0;
     used = 0;
     n = 0;
@@ -293,7 +293,7 @@ prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
 
     c->stats.samples += n;
     c->stats.turns++;
-    c->mark += wall;
+    c->counted += wall;
     c->wall += wall;
     c->running += wall;
     c->cpu += cpu;
@@ -317,7 +317,7 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
         node = prof_tree_frame(&c->tree, node, frames[--n], &c->stats);
     }
 
-    for (i = prof_watch_since(w, c->mark); i < w->npassed; i++) {
+    for (i = prof_watch_since(w, c->counted); i < w->npassed; i++) {
 
         passed = &w->passed[i % PROF_WATCH_PASSED];
 
@@ -340,10 +340,10 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
 }
 
 
-/* returns the first passed record after the mark that is still in the ring */
+/* returns the first passed record after this time that is still in the ring */
 
 static uint64_t
-prof_watch_since(const prof_watch_t *w, uint64_t mark)
+prof_watch_since(const prof_watch_t *w, uint64_t counted)
 {
     uint64_t                    from, to, i;
     const prof_watch_passed_t  *passed;
@@ -356,7 +356,7 @@ prof_watch_since(const prof_watch_t *w, uint64_t mark)
         i = from + (to - from) / 2;
         passed = &w->passed[i % PROF_WATCH_PASSED];
 
-        if (passed->wall <= mark || passed->pos < w->ring.tail) {
+        if (passed->wall <= counted || passed->pos < w->ring.tail) {
             from = i + 1;
 
         } else {
@@ -372,7 +372,7 @@ static void
 prof_watch_add(prof_capture_t *c, uint32_t node, const prof_record_t *rec,
     uint64_t until)
 {
-    if (rec->wall > c->mark && rec->wall < until) {
+    if (rec->wall > c->counted && rec->wall < until) {
         node = prof_fold(&c->tree, node, rec, PROF_FRAME_TURN, &c->stats);
         prof_watch_wait(c, node, rec->wall);
     }
@@ -382,12 +382,12 @@ prof_watch_add(prof_capture_t *c, uint32_t node, const prof_record_t *rec,
 static void
 prof_watch_wait(prof_capture_t *c, uint32_t node, uint64_t until)
 {
-    if (until <= c->mark) {
+    if (until <= c->counted) {
         return;
     }
 
-    prof_capture_add(c, node, PROF_ENTRY_GAP, until - c->mark, 0);
+    prof_capture_add(c, node, PROF_ENTRY_GAP, until - c->counted, 0);
 
-    c->wall += until - c->mark;
-    c->mark = until;
+    c->wall += until - c->counted;
+    c->counted = until;
 }

@@ -32,20 +32,20 @@ prof_mangled(const char *name)
 
 
 int
-prof_mangled_mark(char **name)
+prof_mangled_prefix(char **name)
 {
-    char  *marked;
+    char  *prefixed;
 
     if (!prof_mangled(*name)) {
         return PROF_OK;
     }
 
-    if (asprintf(&marked, "[mangled] %s", *name) == -1) {
+    if (asprintf(&prefixed, "[mangled] %s", *name) == -1) {
         return PROF_ERROR;
     }
 
     free(*name);
-    *name = marked;
+    *name = prefixed;
 
     return PROF_OK;
 }

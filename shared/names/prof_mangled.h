@@ -26,7 +26,7 @@ int prof_mangled(const char *name);
  * Replaces an encoded *name, which is malloc()ed, by "[mangled] _Z...".
  * Returns PROF_OK, or PROF_ERROR if memory is short (*name is unchanged).
  */
-int prof_mangled_mark(char **name);
+int prof_mangled_prefix(char **name);
 
 PROF_HIDDEN_END
 

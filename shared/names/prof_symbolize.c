@@ -519,7 +519,7 @@ prof_symbolize_finish(prof_symbolize_t *s, prof_frame_t *f)
         return PROF_ERROR;
     }
 
-    return f->name ? prof_mangled_mark(&f->name)
+    return f->name ? prof_mangled_prefix(&f->name)
                    : prof_symbolize_offset(p, f);
 }
 

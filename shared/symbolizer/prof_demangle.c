@@ -45,7 +45,7 @@ prof_demangle(char **name)
 
     if (text == NULL || prof_mangled(text)) {
         free(text);
-        return prof_mangled_mark(name);
+        return prof_mangled_prefix(name);
     }
 
     rc = asprintf(&out, "%s%s", text, at ? at : "");

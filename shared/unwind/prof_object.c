@@ -80,7 +80,7 @@ prof_object_list(prof_object_list_t *list, prof_object_pt fn, void *data)
 static void
 prof_object_exe(prof_object_list_t *list)
 {
-    size_t   mark;
+    size_t   suffix;
     ssize_t  n;
 
     n = readlink("/proc/self/exe", list->exe, sizeof(list->exe) - 1);
@@ -92,12 +92,12 @@ prof_object_exe(prof_object_list_t *list)
 
     list->exe[n] = '\0';
 
-    mark = sizeof(PROF_OBJECT_DELETED) - 1;
+    suffix = sizeof(PROF_OBJECT_DELETED) - 1;
 
-    if ((size_t) n > mark
-        && strcmp(list->exe + n - mark, PROF_OBJECT_DELETED) == 0)
+    if ((size_t) n > suffix
+        && strcmp(list->exe + n - suffix, PROF_OBJECT_DELETED) == 0)
     {
-        list->exe[n - mark] = '\0';
+        list->exe[n - suffix] = '\0';
     }
 }
 
