@@ -26,8 +26,6 @@ ngx_int_t
 ngx_http_profile_answer(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer)
 {
-    ngx_buf_t           *b;
-    ngx_chain_t          out;
     ngx_http_request_t  *r;
 
     r = call->request;
@@ -41,11 +39,7 @@ ngx_http_profile_answer(ngx_http_profile_call_t *call,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    b = ngx_calloc_buf(r->pool);
-
-    if (b == NULL
-        || ngx_http_profile_answer_headers(call, answer) != NGX_OK)
-    {
+    if (ngx_http_profile_answer_headers(call, answer) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -60,20 +54,11 @@ ngx_http_profile_answer(ngx_http_profile_call_t *call,
         r->header_only = 1;
     }
 
-    b->pos = answer->body.data;
-    b->last = b->pos + answer->body.len;
-    b->memory = answer->body.len ? 1 : 0;
-    b->last_buf = (r == r->main) ? 1 : 0;
-    b->last_in_chain = 1;
-
-    out.buf = b;
-    out.next = NULL;
-
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "profile: console answer, status %ui, %uz bytes",
                    r->headers_out.status, answer->body.len);
 
-    return ngx_http_profile_output(r, &out);
+    return ngx_http_profile_output(r, &answer->body);
 }
 
 

@@ -15,6 +15,12 @@
 #include "store/ngx_http_profile_store.h"
 
 
+/*
+ * The number of bytes of a body that are sent at a time.  The system takes
+ * about a millisecond to copy two megabytes, which is nginx's own limit.
+ */
+#define NGX_HTTP_PROFILE_PIECE      262144
+
 /* ms between checks whether the request's thread operations have ended */
 #define NGX_HTTP_PROFILE_CUT_AGAIN  10
 
@@ -29,6 +35,13 @@ static ngx_int_t ngx_http_profile_filter_record(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_writer(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_send(ngx_http_request_t *r,
+    ngx_str_t *body);
+static ngx_int_t ngx_http_profile_send_piece(ngx_http_request_t *r,
+    ngx_str_t *rest);
+static ngx_int_t ngx_http_profile_send_rest(ngx_http_request_t *r);
+static void ngx_http_profile_rest(void *data);
+static ngx_int_t ngx_http_profile_hold_writer(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx);
 static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
@@ -243,8 +256,9 @@ ngx_http_profile_filter_body(ngx_http_request_t *r, ngx_chain_t *in)
 
 
 /*
- * Replaces ngx_http_writer() when the response is complete.  A filter above may
- * still hold a part of a response that failed midway; this part is not sent.
+ * Replaces ngx_http_writer() when the original response is complete, and for
+ * long responses of the console.  A filter above may still hold a part of a
+ * response that failed midway; this part is not sent.
  */
 
 static void
@@ -284,7 +298,7 @@ ngx_http_profile_writer(ngx_http_request_t *r)
     }
 
     rc = ctx ? ngx_http_profile_send_reply(ctx)
-             : ngx_http_next_body_filter(r, NULL);
+             : ngx_http_profile_send_rest(r);
 
     if (rc == NGX_ERROR) {
         ngx_http_finalize_request(r, rc);
@@ -314,8 +328,7 @@ static ngx_int_t
 ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
 {
     ngx_int_t            rc;
-    ngx_buf_t           *b;
-    ngx_chain_t          out;
+    ngx_str_t            body;
     ngx_http_request_t  *r;
 
     r = ctx->request;
@@ -331,20 +344,7 @@ ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    b = ngx_calloc_buf(r->pool);
-    if (b == NULL) {
-        ngx_http_profile_drop(ctx);
-        return NGX_ERROR;
-    }
-
-    b->pos = ctx->reply.body.data;
-    b->last = b->pos + ctx->reply.body.len;
-    b->memory = b->last > b->pos;
-    b->last_buf = 1;
-    b->last_in_chain = 1;
-
-    out.buf = b;
-    out.next = NULL;
+    body = ctx->reply.body;
 
     /* without a context the filters pass the reply on */
 
@@ -356,7 +356,135 @@ ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
         return rc;
     }
 
-    return ngx_http_next_body_filter(r, &out);
+    return ngx_http_profile_send(r, &body);
+}
+
+
+/*
+ * Sends a body to the filters below, in pieces.  Other events run between two
+ * pieces.  Returns NGX_OK, NGX_ERROR, or NGX_AGAIN: ngx_http_profile_writer()
+ * sends the rest.
+ */
+
+static ngx_int_t
+ngx_http_profile_send(ngx_http_request_t *r, ngx_str_t *body)
+{
+    ngx_str_t           *rest;
+    ngx_pool_cleanup_t  *cln;
+
+    if (body->len <= NGX_HTTP_PROFILE_PIECE) {
+        return ngx_http_profile_send_piece(r, body);
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_str_t));
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_profile_rest;
+
+    rest = cln->data;
+    *rest = *body;
+
+    return ngx_http_profile_send_piece(r, rest);
+}
+
+
+static ngx_int_t
+ngx_http_profile_send_piece(ngx_http_request_t *r, ngx_str_t *rest)
+{
+    size_t             len;
+    ngx_int_t          rc;
+    ngx_buf_t         *b;
+    ngx_chain_t        out;
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    b = ngx_calloc_buf(r->pool);
+    if (b == NULL) {
+        return NGX_ERROR;
+    }
+
+    len = ngx_min(rest->len, NGX_HTTP_PROFILE_PIECE);
+
+    b->pos = rest->data;
+    b->last = b->pos + len;
+    b->memory = len != 0;
+
+    rest->data += len;
+    rest->len -= len;
+
+    if (rest->len) {
+        b->flush = 1;
+        c->buffered |= NGX_HTTP_PROFILE_BUFFERED;
+
+    } else {
+        b->last_buf = 1;
+        b->last_in_chain = 1;
+        c->buffered &= ~NGX_HTTP_PROFILE_BUFFERED;
+    }
+
+    out.buf = b;
+    out.next = NULL;
+
+    rc = ngx_http_next_body_filter(r, &out);
+
+    if (rest->len == 0 || rc == NGX_ERROR) {
+        return rc;
+    }
+
+    /* the kernel reports no event if it has taken all bytes */
+
+    if (rc == NGX_OK) {
+        ngx_post_event(c->write, &ngx_posted_next_events);
+    }
+
+    return NGX_AGAIN;
+}
+
+
+static ngx_int_t
+ngx_http_profile_send_rest(ngx_http_request_t *r)
+{
+    ngx_int_t            rc;
+    ngx_str_t           *rest;
+    ngx_pool_cleanup_t  *cln;
+
+    rest = NULL;
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+
+        if (cln->handler == ngx_http_profile_rest) {
+            rest = cln->data;
+            break;
+        }
+    }
+
+    if (rest == NULL || rest->len == 0) {
+        return ngx_http_next_body_filter(r, NULL);
+    }
+
+    /* the filters below may still hold a part of the last piece */
+
+    if (r->connection->buffered & ~NGX_HTTP_PROFILE_BUFFERED) {
+
+        rc = ngx_http_next_body_filter(r, NULL);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
+    return ngx_http_profile_send_piece(r, rest);
+}
+
+
+/* this handler only marks the cleanup whose data is the rest of the body */
+
+static void
+ngx_http_profile_rest(void *data)
+{
 }
 
 
@@ -392,9 +520,12 @@ ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx)
  */
 
 ngx_int_t
-ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out)
+ngx_http_profile_output(ngx_http_request_t *r, ngx_str_t *body)
 {
-    ngx_int_t  rc;
+    ngx_int_t                rc;
+    ngx_buf_t               *b;
+    ngx_chain_t              out;
+    ngx_http_profile_ctx_t  *ctx;
 
     if (r != r->main) {
         rc = ngx_http_send_header(r);
@@ -410,8 +541,70 @@ ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out)
         return rc;
     }
 
-    return (r == r->main) ? ngx_http_profile_body_filter(r, out)
-                          : ngx_http_output_filter(r, out);
+    ctx = (r == r->main) ? ngx_http_profile_find(r) : NULL;
+
+    if (r == r->main && (ctx == NULL || !ctx->sink)) {
+        rc = ngx_http_profile_send(r, body);
+
+        return (rc == NGX_AGAIN) ? ngx_http_profile_hold_writer(r) : rc;
+    }
+
+    b = ngx_calloc_buf(r->pool);
+    if (b == NULL) {
+        return NGX_ERROR;
+    }
+
+    b->pos = body->data;
+    b->last = b->pos + body->len;
+    b->memory = body->len != 0;
+    b->last_buf = (r == r->main);
+    b->last_in_chain = 1;
+
+    out.buf = b;
+    out.next = NULL;
+
+    return ctx ? ngx_http_profile_filter_body(r, &out)
+               : ngx_http_output_filter(r, &out);
+}
+
+
+/*
+ * The writer sends the rest of the response and finalizes the request then.
+ * nginx's own writer does not know the rest.
+ */
+
+static ngx_int_t
+ngx_http_profile_hold_writer(ngx_http_request_t *r)
+{
+    ngx_event_t               *wev;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    /* nginx's writer sends what only the filters below hold */
+
+    if (!(r->connection->buffered & NGX_HTTP_PROFILE_BUFFERED)) {
+        return NGX_AGAIN;
+    }
+
+    wev = r->connection->write;
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    r->http_state = NGX_HTTP_WRITING_REQUEST_STATE;
+    r->read_event_handler = r->discard_body
+                            ? ngx_http_discarded_request_body_handler
+                            : ngx_http_test_reading;
+    r->write_event_handler = ngx_http_profile_writer;
+
+    if (!wev->delayed) {
+        ngx_add_timer(wev, clcf->send_timeout);
+    }
+
+    if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    r->main->count++;
+
+    return NGX_DONE;
 }
 
 

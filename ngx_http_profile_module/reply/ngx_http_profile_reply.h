@@ -179,9 +179,13 @@ ngx_int_t ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
 ngx_int_t ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call,
     ngx_int_t rc);
 
-/* ngx_http_profile_filter.c: sends a response past all other filters */
-
-ngx_int_t ngx_http_profile_output(ngx_http_request_t *r, ngx_chain_t *out);
+/*
+ * ngx_http_profile_filter.c: sends a response past all other filters
+ *
+ * The body must live as long as the request.  Returns what a content handler
+ * returns; NGX_DONE: the rest of a long body is sent later.
+ */
+ngx_int_t ngx_http_profile_output(ngx_http_request_t *r, ngx_str_t *body);
 
 /* registers the filters */
 ngx_int_t ngx_http_profile_filter_init(ngx_conf_t *cf);
