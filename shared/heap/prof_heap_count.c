@@ -304,7 +304,7 @@ prof_heap_add_block(prof_heap_t *h, void *p, const prof_live_block_t *block)
 
     if (b) {
 
-        /* code that does not call through a slot has freed the block */
+        /* code that does not call through an import has freed the block */
 
         prof_heap_count(h, b, -1);
         prof_live_remove(&h->live, b, (uintptr_t) p);

@@ -2,16 +2,17 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Writes hooks to slots and restores slots.  A record contains a slot's address
- * and its original word.  Records are in a hash by address, in a mapping of
- * fixed size.  Only slots of objects that are still loaded, and that contain a
- * hook, are restored.  A word that other code has written remains.
+ * Writes hooks to imports and restores imports.  A record contains an import's
+ * address and its original word.  Records are in a hash by address, in a
+ * mapping of fixed size.  Only imports of objects that are still loaded, and
+ * that contain a hook, are restored.  A word that other code has written
+ * remains.
  *
- * The lock serializes threads that write slots.  It is taken before the
+ * The lock serializes threads that write imports.  It is taken before the
  * loader's lock, and no hook waits for it.
  *
  * Another thread may be in the middle of dlopen(): the loader lists an object
- * before it writes the object's slots.  Such slots are visited again later.
+ * before it writes the object's imports.  Such imports are visited again later.
  */
 
 
@@ -19,7 +20,7 @@
 #include "base/prof_clock.h"
 #include "unwind/prof_object.h"
 #include "heap/prof_page.h"
-#include "heap/prof_slot.h"
+#include "heap/prof_import.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -30,7 +31,7 @@
 
 #define PROF_HOOKS_RECORDS    8192
 
-/* ns until slots that could not be replaced are visited again; doubles */
+/* ns until imports that could not be replaced are visited again; doubles */
 #define PROF_HOOKS_DELAY      1000000
 #define PROF_HOOKS_DELAY_MAX  1000000000
 
@@ -52,7 +53,7 @@ typedef struct {
     uint32_t              nrecords;
     uintptr_t             page;     /* size of the page */
     uintptr_t             open;     /* the open page, or 0 */
-    volatile uint32_t     later;    /* slots must be visited again */
+    volatile uint32_t     later;    /* imports must be visited again */
     uint64_t              next;     /* wall clock of this visit */
     uint64_t              delay;
     uint64_t              adds;     /* the loader's counters */
@@ -64,9 +65,9 @@ typedef struct {
 /* returns the new word for the word "old"; called after the write */
 
 typedef struct {
-    uintptr_t           (*word)(const prof_slot_batch_t *batch,
-                                const prof_slot_t *slot, uintptr_t old);
-    void                (*written)(const prof_slot_t *slot, uintptr_t old);
+    uintptr_t           (*word)(const prof_import_batch_t *batch,
+                                const prof_import_t *import, uintptr_t old);
+    void                (*written)(const prof_import_t *import, uintptr_t old);
 } prof_hooks_patch_t;
 
 
@@ -75,14 +76,14 @@ static void prof_hooks_write(prof_hooks_patch_t *patch);
 static int prof_hooks_lock(int wait);
 static void prof_hooks_unlock(void);
 static void prof_hooks_put_all(void);
-static void prof_hooks_patch(void *data, const prof_slot_batch_t *batch);
-static int prof_hooks_open(const prof_slot_t *slot);
+static void prof_hooks_patch(void *data, const prof_import_batch_t *batch);
+static int prof_hooks_open(const prof_import_t *import);
 static void prof_hooks_close(void);
-static uintptr_t prof_hooks_hook(const prof_slot_batch_t *batch,
-    const prof_slot_t *slot, uintptr_t word);
-static void prof_hooks_hooked(const prof_slot_t *slot, uintptr_t old);
-static uintptr_t prof_hooks_old(const prof_slot_batch_t *batch,
-    const prof_slot_t *slot, uintptr_t word);
+static uintptr_t prof_hooks_hook(const prof_import_batch_t *batch,
+    const prof_import_t *import, uintptr_t word);
+static void prof_hooks_hooked(const prof_import_t *import, uintptr_t old);
+static uintptr_t prof_hooks_old(const prof_import_batch_t *batch,
+    const prof_import_t *import, uintptr_t word);
 static prof_hooks_record_t *prof_hooks_record(uintptr_t *at);
 
 
@@ -240,7 +241,7 @@ prof_hooks_find_real(void)
     }
 
     for (i = 0; i < PROF_HOOKS_N; i++) {
-        prof_hooks_real[i] = prof_slot_function(prof_hooks_names[i]);
+        prof_hooks_real[i] = prof_import_function(prof_hooks_names[i]);
     }
 
     for (i = PROF_HOOK_malloc; i <= PROF_HOOK_free; i++) {
@@ -258,7 +259,7 @@ prof_hooks_find_real(void)
 static void
 prof_hooks_write(prof_hooks_patch_t *patch)
 {
-    prof_slot_each(prof_hooks_names, prof_hooks_patch, patch,
+    prof_import_each(prof_hooks_names, prof_hooks_patch, patch,
                    &prof_hooks.adds, &prof_hooks.subs);
 }
 
@@ -304,31 +305,31 @@ prof_hooks_unlock(void)
 
 /*
  * Writes the words of one object.  Read-only pages are made writable once for
- * all slots on them, and read-only again afterwards.  Other threads may call
- * through a slot at the same time: they find the old word or the new one.
+ * all imports on them, and read-only again afterwards.  Other threads may call
+ * through an import at the same time: they find the old word or the new one.
  */
 
 static void
-prof_hooks_patch(void *data, const prof_slot_batch_t *batch)
+prof_hooks_patch(void *data, const prof_import_batch_t *batch)
 {
     prof_hooks_patch_t *patch = data;
 
-    uint32_t            i;
-    uintptr_t           old, new;
-    const prof_slot_t  *slot;
+    uint32_t              i;
+    uintptr_t             old, new;
+    const prof_import_t  *import;
 
     for (i = 0; i < batch->n; i++) {
-        slot = &batch->slots[i];
-        old = __atomic_load_n(slot->at, __ATOMIC_RELAXED);
-        new = patch->word(batch, slot, old);
+        import = &batch->imports[i];
+        old = __atomic_load_n(import->at, __ATOMIC_RELAXED);
+        new = patch->word(batch, import, old);
 
-        if (new == old || (slot->relro && !prof_hooks_open(slot))) {
+        if (new == old || (import->relro && !prof_hooks_open(import))) {
             continue;
         }
 
-        /* another thread may be binding the slot */
+        /* another thread may be binding the import */
 
-        if (!__atomic_compare_exchange_n(slot->at, &old, new, 0,
+        if (!__atomic_compare_exchange_n(import->at, &old, new, 0,
                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         {
             prof_hooks.later = 1;
@@ -336,7 +337,7 @@ prof_hooks_patch(void *data, const prof_slot_batch_t *batch)
         }
 
         if (patch->written) {
-            patch->written(slot, old);
+            patch->written(import, old);
         }
     }
 
@@ -344,15 +345,15 @@ prof_hooks_patch(void *data, const prof_slot_batch_t *batch)
 }
 
 
-/* makes the slot's page writable, unless the loader is still writing to it */
+/* makes the import's page writable, unless the loader is still writing to it */
 
 static int
-prof_hooks_open(const prof_slot_t *slot)
+prof_hooks_open(const prof_import_t *import)
 {
     int        rc;
     uintptr_t  page;
 
-    page = (uintptr_t) slot->at / prof_hooks.page * prof_hooks.page;
+    page = (uintptr_t) import->at / prof_hooks.page * prof_hooks.page;
 
     if (prof_hooks.open == page) {
         return 1;
@@ -386,29 +387,29 @@ prof_hooks_close(void)
 }
 
 
-/* returns the word that the slot should have while hooks are armed */
+/* returns the word that the import should have while hooks are armed */
 
 static uintptr_t
-prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot,
+prof_hooks_hook(const prof_import_batch_t *batch, const prof_import_t *import,
     uintptr_t word)
 {
     int        inside;
     uintptr_t  hook, real, allocator;
 
-    hook = (uintptr_t) prof_hooks_calls[slot->name];
-    real = (uintptr_t) prof_hooks_real[slot->name];
+    hook = (uintptr_t) prof_hooks_calls[import->name];
+    real = (uintptr_t) prof_hooks_real[import->name];
     allocator = (uintptr_t) prof_hooks_real[PROF_HOOK_malloc];
 
     /* the allocator maps memory for its blocks; only blocks count */
 
     if (word == hook || real == 0
-        || (prof_hooks_is_map(slot->name) && batch->start <= allocator
+        || (prof_hooks_is_map(import->name) && batch->start <= allocator
             && allocator < batch->end))
     {
         return word;
     }
 
-    /* an offset in the object: the loader has not written the slot yet */
+    /* an offset in the object: the loader has not written the import yet */
 
     inside = (word >= batch->start && word < batch->end);
 
@@ -418,12 +419,12 @@ prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot,
     }
 
     /*
-     * a slot that is not bound yet leads to a stub, which will bind the
+     * an import that is not bound yet leads to a stub, which will bind the
      * function
      */
 
-    if ((word != real && !(inside && (slot->own == 0 || slot->own == real)))
-        || prof_hooks_record(slot->at) == NULL)
+    if ((word != real && !(inside && (import->own == 0 || import->own == real)))
+        || prof_hooks_record(import->at) == NULL)
     {
         prof_hooks.info.left++;
         return word;
@@ -434,50 +435,50 @@ prof_hooks_hook(const prof_slot_batch_t *batch, const prof_slot_t *slot,
 
 
 static void
-prof_hooks_hooked(const prof_slot_t *slot, uintptr_t old)
+prof_hooks_hooked(const prof_import_t *import, uintptr_t old)
 {
     prof_hooks_record_t  *record;
 
-    record = prof_hooks_record(slot->at);
+    record = prof_hooks_record(import->at);
 
     if (record->at == NULL) {
-        record->at = slot->at;
+        record->at = import->at;
         prof_hooks.nrecords++;
     }
 
     record->old = old;
-    prof_hooks.info.slots++;
+    prof_hooks.info.imports++;
 
-    /* a thread in its first call may bind the slot, and overwrite the hook */
+    /* a thread in its first call may bind the import, and overwrite the hook */
 
-    if (old != (uintptr_t) prof_hooks_real[slot->name]) {
+    if (old != (uintptr_t) prof_hooks_real[import->name]) {
         prof_hooks.later = 1;
     }
 }
 
 
-/* returns the word that the slot should have without hooks */
+/* returns the word that the import should have without hooks */
 
 static uintptr_t
-prof_hooks_old(const prof_slot_batch_t *batch, const prof_slot_t *slot,
+prof_hooks_old(const prof_import_batch_t *batch, const prof_import_t *import,
     uintptr_t word)
 {
     prof_hooks_record_t  *record;
 
-    if (word != (uintptr_t) prof_hooks_calls[slot->name]) {
+    if (word != (uintptr_t) prof_hooks_calls[import->name]) {
         return word;
     }
 
-    record = prof_hooks_record(slot->at);
+    record = prof_hooks_record(import->at);
 
-    /* the program may have copied a hook to this slot, so it has no record */
+    /* the program may have copied a hook to this import, so it has no record */
 
     return (record && record->at)
-           ? record->old : (uintptr_t) prof_hooks_real[slot->name];
+           ? record->old : (uintptr_t) prof_hooks_real[import->name];
 }
 
 
-/* returns the slot's record, or a free one, or NULL if all are in use */
+/* returns the import's record, or a free one, or NULL if all are in use */
 
 static prof_hooks_record_t *
 prof_hooks_record(uintptr_t *at)

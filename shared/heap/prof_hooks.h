@@ -4,13 +4,13 @@
  *
  * Hooks of the allocator.  While hooks are armed, they are called instead of
  * the functions that allocate and free memory.  A hook calls the real function
- * and prof_heap.c.  The addresses of hooks are written to the slots of all
- * loaded objects (heap/prof_slot.h), including the C library.
+ * and prof_heap.c.  The addresses of hooks are written to the imports of all
+ * loaded objects (heap/prof_import.h), including the C library.
  *
- * A slot is replaced if it contains the function that the process uses, or is
- * not bound yet.  A slot that leads to an object's own allocator is not
+ * An import is replaced if it contains the function that the process uses, or
+ * is not bound yet.  An import that leads to an object's own allocator is not
  * replaced.  Such an object allocates and frees its memory through its own
- * slots, so its memory is not counted.
+ * imports, so its memory is not counted.
  *
  * A program may copy the address of a hook.  So hooks remain valid until the
  * process ends, and only call the real function while no capture runs.
@@ -55,8 +55,8 @@ typedef enum {
 
 typedef struct {
     uint32_t    users;
-    uint32_t    slots;      /* slots that contain a hook */
-    uint32_t    left;       /* slots that lead elsewhere, or did not fit */
+    uint32_t    imports;    /* imports that contain a hook */
+    uint32_t    left;       /* imports that lead elsewhere, or did not fit */
     uint32_t    protects;   /* calls of mprotect() to open and close pages */
     uint64_t    ns;         /* duration of arming */
 } prof_hooks_info_t;
@@ -77,7 +77,7 @@ extern void *const  prof_hooks_calls[PROF_HOOKS_N];
  */
 int prof_hooks_hold(const char **err);
 
-/* removes a user; the last one restores all slots.  Context: the same */
+/* removes a user; the last one restores all imports.  Context: the same */
 void prof_hooks_release(void);
 
 /*

@@ -5,7 +5,7 @@
  * Makes pages writable for a moment that the loader has made read-only
  * (RELRO).
  *
- * The loader lists an object before it writes the object's slots, and makes
+ * The loader lists an object before it writes the object's imports, and makes
  * these pages read-only when it has written all of them.  So a writable page
  * still belongs to a thread that is in dlopen(): if it were made read-only,
  * the loader's next write would fail.  A read-only page remains read-only

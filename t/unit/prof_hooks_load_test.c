@@ -11,7 +11,7 @@
 #include "heap/prof_hooks.h"
 #include "prof.h"
 #include "tap.h"
-#include "heap/prof_slot.h"
+#include "heap/prof_import.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -31,14 +31,14 @@
 
 typedef struct {
     uintptr_t  start;           /* of this object; 0: of all objects */
-    uint32_t   slots;
+    uint32_t   imports;
     uint32_t   hooked;
-} test_slots_t;
+} test_imports_t;
 
 
 static void test_build(const char *path, const char *flags, int stop);
-static void test_count(void *data, const prof_slot_batch_t *batch);
-static test_slots_t test_slots(void *symbol);
+static void test_count(void *data, const prof_import_batch_t *batch);
+static test_imports_t test_imports(void *symbol);
 static prof_heap_t *test_hold(void);
 static void test_drain(int ms);
 static void test_stopped(void);
@@ -160,9 +160,9 @@ test_build(const char *path, const char *flags, int stop)
 
 
 static void
-test_count(void *data, const prof_slot_batch_t *batch)
+test_count(void *data, const prof_import_batch_t *batch)
 {
-    test_slots_t *t = data;
+    test_imports_t *t = data;
 
     uint32_t  i, k;
 
@@ -171,27 +171,27 @@ test_count(void *data, const prof_slot_batch_t *batch)
     }
 
     for (i = 0; i < batch->n; i++) {
-        t->slots++;
+        t->imports++;
 
         for (k = 0; k < PROF_HOOKS_N; k++) {
-            t->hooked += (*batch->slots[i].at
+            t->hooked += (*batch->imports[i].at
                           == (uintptr_t) prof_hooks_calls[k]);
         }
     }
 }
 
 
-static test_slots_t
-test_slots(void *symbol)
+static test_imports_t
+test_imports(void *symbol)
 {
-    uint64_t      adds, subs;
-    test_slots_t  t;
+    uint64_t        adds, subs;
+    test_imports_t  t;
 
     t.start = (uintptr_t) symbol;
-    t.slots = 0;
+    t.imports = 0;
     t.hooked = 0;
 
-    prof_slot_each(test_names, test_count, &t, &adds, &subs);
+    prof_import_each(test_names, test_count, &t, &adds, &subs);
 
     return t;
 }
@@ -248,12 +248,12 @@ test_load(void *data)
 static void
 test_stopped(void)
 {
-    int           i;
-    char          c;
-    void         *handle, *at;
-    pthread_t     thread;
-    prof_heap_t  *h;
-    test_slots_t  t;
+    int             i;
+    char            c;
+    void           *handle, *at;
+    pthread_t       thread;
+    prof_heap_t    *h;
+    test_imports_t  t;
 
     for (i = 0; i < 2; i++) {
         handle = NULL;
@@ -280,22 +280,22 @@ test_stopped(void)
         ok(handle != NULL, "an object is loaded, %d", i);
 
         at = dlsym(handle, "test_so_table");
-        t = test_slots(at);
+        t = test_imports(at);
 
         if (i == 0) {
             is_int(t.hooked, 0, "no hook is in it after the capture");
 
         } else {
-            while (t.hooked < t.slots) {
+            while (t.hooked < t.imports) {
                 test_drain(1);
-                t = test_slots(at);
+                t = test_imports(at);
             }
 
-            ok(t.slots >= 4, "all of its %u slots have hooks in the end",
-               t.slots);
+            ok(t.imports >= 4, "all of its %u imports have hooks in the end",
+               t.imports);
 
             prof_heap_destroy(h);
-            is_int(test_slots(at).hooked, 0, "none has one afterwards");
+            is_int(test_imports(at).hooked, 0, "none has one afterwards");
         }
 
         (void) dlclose(handle);
@@ -365,7 +365,7 @@ test_beside(void)
         }
 
         prof_heap_destroy(h);
-        hooked += test_slots(NULL).hooked;
+        hooked += test_imports(NULL).hooked;
     }
 
     __atomic_store_n(&test_end, 1, __ATOMIC_RELAXED);
@@ -384,10 +384,10 @@ test_beside(void)
 static void
 test_reused(void)
 {
-    int           i, reused;
-    void         *handle, *at, *before;
-    prof_heap_t  *h;
-    test_slots_t  t;
+    int             i, reused;
+    void           *handle, *at, *before;
+    prof_heap_t    *h;
+    test_imports_t  t;
 
     reused = 0;
     before = NULL;
@@ -401,15 +401,15 @@ test_reused(void)
 
         do {
             test_drain(1);
-            t = test_slots(at);
-        } while (t.hooked < t.slots);
+            t = test_imports(at);
+        } while (t.hooked < t.imports);
 
         if (i % 4 == 3) {
             prof_heap_destroy(h);
-            t = test_slots(at);
+            t = test_imports(at);
             is_int(t.hooked, 0, "no hook is left of any object, %d", i);
 
-            t = test_slots(NULL);
+            t = test_imports(NULL);
             is_int(t.hooked, 0, "nor in others");
             h = test_hold();
         }

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Hooks: which slots are hooked, and that all words are restored afterwards,
+ * Hooks: which imports are hooked, and that all words are restored afterwards,
  * also with threads that allocate and with objects that are loaded and
  * unloaded meanwhile.
  */
@@ -12,7 +12,7 @@
 #include "heap/prof_hooks.h"
 #include "prof.h"
 #include "tap.h"
-#include "heap/prof_slot.h"
+#include "heap/prof_import.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
     test_range_t  ranges[256];
     uint32_t      n;
-    uint32_t      slots;
+    uint32_t      imports;
     uint32_t      hooked;
 } test_memory_t;
 
@@ -45,8 +45,8 @@ typedef struct {
 static int test_ranges(struct dl_phdr_info *info, size_t size, void *data);
 static uint32_t test_compare(const test_range_t *range, int copy);
 static uint32_t test_differences(void);
-static void test_slot_words(void *data, const prof_slot_batch_t *batch);
-static void test_count_slots(void);
+static void test_import_words(void *data, const prof_import_batch_t *batch);
+static void test_count_imports(void);
 static char *test_maps(void);
 static void *test_thread(void *data);
 static void *test_library(void);
@@ -195,29 +195,30 @@ test_differences(void)
 
 
 static void
-test_count_slots(void)
+test_count_imports(void)
 {
     uint64_t  adds, subs;
 
-    test_memory.slots = 0;
+    test_memory.imports = 0;
     test_memory.hooked = 0;
 
-    prof_slot_each(test_names, test_slot_words, &test_memory, &adds, &subs);
+    prof_import_each(test_names, test_import_words, &test_memory, &adds, &subs);
 }
 
 
 static void
-test_slot_words(void *data, const prof_slot_batch_t *batch)
+test_import_words(void *data, const prof_import_batch_t *batch)
 {
     test_memory_t *m = data;
 
     uint32_t  i, k;
 
     for (i = 0; i < batch->n; i++) {
-        m->slots++;
+        m->imports++;
 
         for (k = 0; k < PROF_HOOKS_N; k++) {
-            m->hooked += *batch->slots[i].at == (uintptr_t) prof_hooks_calls[k];
+            m->hooked += *batch->imports[i].at
+                         == (uintptr_t) prof_hooks_calls[k];
         }
     }
 }
@@ -297,27 +298,27 @@ test_once(void)
     prof_hooks_info_t   info;
 
     before = test_maps();
-    test_count_slots();
+    test_count_imports();
 
-    is_int(test_memory.hooked, 0, "no slot has a hook");
-    ok(test_memory.slots > 5, "%u slots", test_memory.slots);
+    is_int(test_memory.hooked, 0, "no import has a hook");
+    ok(test_memory.imports > 5, "%u imports", test_memory.imports);
 
     h = test_hold();
     prof_hooks_info(&info);
-    test_count_slots();
+    test_count_imports();
 
-    diag("%u slots in %lu us, %u left, %u mprotect() calls", info.slots,
+    diag("%u imports in %lu us, %u left, %u mprotect() calls", info.imports,
          (unsigned long) info.ns / 1000, info.left, info.protects);
 
     /* the C library's calloc, if it is not bound yet and not used */
 
-    ok(info.left <= 1, "no slot is left but one");
-    is_int(test_memory.hooked, test_memory.slots - info.left,
-           "every other slot has a hook");
+    ok(info.left <= 1, "no import is left but one");
+    is_int(test_memory.hooked, test_memory.imports - info.left,
+           "every other import has a hook");
     ok(test_differences() > 0, "which the loader's words show");
 
     test_release(h);
-    test_count_slots();
+    test_count_imports();
     after = test_maps();
 
     is_int(test_memory.hooked, 0, "then none has");
@@ -402,7 +403,7 @@ test_rounds(void)
         counted += totals.alloc_objects;
 
         test_release(h);
-        test_count_slots();
+        test_count_imports();
 
         hooked += test_memory.hooked;
         differences += test_differences();
@@ -510,7 +511,7 @@ test_loaded(void)
            "pointers to the function have hooks");
 
     test_release(h);
-    test_count_slots();
+    test_count_imports();
 
     is_int(test_memory.hooked, 0, "no hook is left in it");
     is_int(test_differences(), 0, "nor in others");
@@ -519,7 +520,7 @@ test_loaded(void)
 }
 
 
-/* objects that are unloaded with their slots, or loaded elsewhere */
+/* objects that are unloaded with their imports, or loaded elsewhere */
 
 static void
 test_unloaded(void)
@@ -540,7 +541,7 @@ test_unloaded(void)
         }
 
         test_release(h);
-        test_count_slots();
+        test_count_imports();
 
         is_int(test_memory.hooked, 0, "an object that goes away, %d", i);
 

@@ -4,7 +4,7 @@
  */
 
 
-#include "heap/prof_slot.h"
+#include "heap/prof_import.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -15,15 +15,15 @@
 
 #if (__x86_64__)
 
-#define PROF_SLOT_CALL      R_X86_64_JUMP_SLOT
-#define PROF_SLOT_GOT       R_X86_64_GLOB_DAT
-#define PROF_SLOT_DATA      R_X86_64_64
+#define PROF_IMPORT_CALL    R_X86_64_JUMP_SLOT
+#define PROF_IMPORT_GOT     R_X86_64_GLOB_DAT
+#define PROF_IMPORT_DATA    R_X86_64_64
 
 #elif (__aarch64__)
 
-#define PROF_SLOT_CALL      R_AARCH64_JUMP_SLOT
-#define PROF_SLOT_GOT       R_AARCH64_GLOB_DAT
-#define PROF_SLOT_DATA      R_AARCH64_ABS64
+#define PROF_IMPORT_CALL    R_AARCH64_JUMP_SLOT
+#define PROF_IMPORT_GOT     R_AARCH64_GLOB_DAT
+#define PROF_IMPORT_DATA    R_AARCH64_ABS64
 
 #else
 #error "the relocations of this architecture are not known"
@@ -32,13 +32,13 @@
 
 typedef struct {
     const char *const  *names;
-    prof_slot_pt        fn;
+    prof_import_pt      fn;
     void               *data;
     uint64_t            adds;
     uint64_t            subs;
     uintptr_t           page;       /* size of a page - 1 */
     uint32_t            initials[256 / 32];
-} prof_slot_search_t;
+} prof_import_search_t;
 
 
 /* the necessary part of an object's dynamic section */
@@ -51,45 +51,46 @@ typedef struct {
     size_t              plt_size;
     const ElfW(Sym)    *symbols;
     const char         *strings;
-} prof_slot_dynamic_t;
+} prof_import_dynamic_t;
 
 
 /* the search in one object; a batch is sorted before fn gets it */
 
 typedef struct {
-    prof_slot_search_t         *search;
+    prof_import_search_t       *search;
     const struct dl_phdr_info  *info;
     uintptr_t                   relro;
     uintptr_t                   relro_end;
-    prof_slot_dynamic_t         dynamic;
-    prof_slot_batch_t           batch;
-} prof_slot_object_t;
+    prof_import_dynamic_t       dynamic;
+    prof_import_batch_t         batch;
+} prof_import_object_t;
 
 
-static int prof_slot_object(struct dl_phdr_info *info, size_t size,
+static int prof_import_object(struct dl_phdr_info *info, size_t size,
     void *data);
-static int prof_slot_segments(prof_slot_object_t *object);
-static int prof_slot_dynamic(prof_slot_object_t *object,
+static int prof_import_segments(prof_import_object_t *object);
+static int prof_import_dynamic(prof_import_object_t *object,
     const ElfW(Dyn) *dyn);
-static const void *prof_slot_pointer(const prof_slot_object_t *object,
+static const void *prof_import_pointer(const prof_import_object_t *object,
     uintptr_t value);
-static void prof_slot_relocations(prof_slot_object_t *object,
+static void prof_import_relocations(prof_import_object_t *object,
     const ElfW(Rela) *rela, size_t n);
-static void prof_slot_add(prof_slot_object_t *object, uintptr_t at,
+static void prof_import_add(prof_import_object_t *object, uintptr_t at,
     uint32_t name, const ElfW(Sym) *sym);
-static int prof_slot_writable(const prof_slot_object_t *object, uintptr_t at);
-static void prof_slot_flush(prof_slot_object_t *object);
+static int prof_import_writable(const prof_import_object_t *object,
+    uintptr_t at);
+static void prof_import_flush(prof_import_object_t *object);
 
 
 void
-prof_slot_each(const char *const *names, prof_slot_pt fn, void *data,
+prof_import_each(const char *const *names, prof_import_pt fn, void *data,
     uint64_t *adds, uint64_t *subs)
 {
-    uint8_t             ch;
-    uint32_t            i;
-    prof_slot_search_t  search;
+    uint8_t               ch;
+    uint32_t              i;
+    prof_import_search_t  search;
 
-    memset(&search, 0, sizeof(prof_slot_search_t));
+    memset(&search, 0, sizeof(prof_import_search_t));
 
     search.names = names;
     search.fn = fn;
@@ -101,7 +102,7 @@ prof_slot_each(const char *const *names, prof_slot_pt fn, void *data,
         search.initials[ch / 32] |= (uint32_t) 1 << ch % 32;
     }
 
-    (void) dl_iterate_phdr(prof_slot_object, &search);
+    (void) dl_iterate_phdr(prof_import_object, &search);
 
     *adds = search.adds;
     *subs = search.subs;
@@ -109,41 +110,41 @@ prof_slot_each(const char *const *names, prof_slot_pt fn, void *data,
 
 
 static int
-prof_slot_object(struct dl_phdr_info *info, size_t size, void *data)
+prof_import_object(struct dl_phdr_info *info, size_t size, void *data)
 {
-    prof_slot_search_t *search = data;
+    prof_import_search_t *search = data;
 
-    prof_slot_object_t  object;
+    prof_import_object_t  object;
 
     search->adds = info->dlpi_adds;
     search->subs = info->dlpi_subs;
 
-    memset(&object, 0, offsetof(prof_slot_object_t, batch));
+    memset(&object, 0, offsetof(prof_import_object_t, batch));
 
     object.search = search;
     object.info = info;
     object.batch.n = 0;
 
-    if (prof_slot_segments(&object) != PROF_OK) {
+    if (prof_import_segments(&object) != PROF_OK) {
         return 0;
     }
 
-    prof_slot_relocations(&object,
+    prof_import_relocations(&object,
                           object.dynamic.rela + object.dynamic.relative,
                           object.dynamic.rela_size / sizeof(ElfW(Rela))
                           - object.dynamic.relative);
 
-    prof_slot_relocations(&object, object.dynamic.plt,
+    prof_import_relocations(&object, object.dynamic.plt,
                           object.dynamic.plt_size / sizeof(ElfW(Rela)));
 
-    prof_slot_flush(&object);
+    prof_import_flush(&object);
 
     return 0;
 }
 
 
 static int
-prof_slot_segments(prof_slot_object_t *object)
+prof_import_segments(prof_import_object_t *object)
 {
     uint16_t                    i;
     uintptr_t                   start, end;
@@ -193,14 +194,14 @@ prof_slot_segments(prof_slot_object_t *object)
 
     object->batch.n = 0;
 
-    return dyn ? prof_slot_dynamic(object, dyn) : PROF_ERROR;
+    return dyn ? prof_import_dynamic(object, dyn) : PROF_ERROR;
 }
 
 
 static int
-prof_slot_dynamic(prof_slot_object_t *object, const ElfW(Dyn) *dyn)
+prof_import_dynamic(prof_import_object_t *object, const ElfW(Dyn) *dyn)
 {
-    prof_slot_dynamic_t  *d;
+    prof_import_dynamic_t  *d;
 
     d = &object->dynamic;
 
@@ -209,7 +210,7 @@ prof_slot_dynamic(prof_slot_object_t *object, const ElfW(Dyn) *dyn)
         switch (dyn->d_tag) {
 
         case DT_RELA:
-            d->rela = prof_slot_pointer(object, dyn->d_un.d_ptr);
+            d->rela = prof_import_pointer(object, dyn->d_un.d_ptr);
             break;
 
         case DT_RELASZ:
@@ -221,7 +222,7 @@ prof_slot_dynamic(prof_slot_object_t *object, const ElfW(Dyn) *dyn)
             break;
 
         case DT_JMPREL:
-            d->plt = prof_slot_pointer(object, dyn->d_un.d_ptr);
+            d->plt = prof_import_pointer(object, dyn->d_un.d_ptr);
             break;
 
         case DT_PLTRELSZ:
@@ -229,11 +230,11 @@ prof_slot_dynamic(prof_slot_object_t *object, const ElfW(Dyn) *dyn)
             break;
 
         case DT_SYMTAB:
-            d->symbols = prof_slot_pointer(object, dyn->d_un.d_ptr);
+            d->symbols = prof_import_pointer(object, dyn->d_un.d_ptr);
             break;
 
         case DT_STRTAB:
-            d->strings = prof_slot_pointer(object, dyn->d_un.d_ptr);
+            d->strings = prof_import_pointer(object, dyn->d_un.d_ptr);
             break;
 
         default:
@@ -264,7 +265,7 @@ prof_slot_dynamic(prof_slot_object_t *object, const ElfW(Dyn) *dyn)
 /* glibc has already added the base, other loaders have not */
 
 static const void *
-prof_slot_pointer(const prof_slot_object_t *object, uintptr_t value)
+prof_import_pointer(const prof_import_object_t *object, uintptr_t value)
 {
     if (value < object->info->dlpi_addr) {
         value += object->info->dlpi_addr;
@@ -275,25 +276,25 @@ prof_slot_pointer(const prof_slot_object_t *object, uintptr_t value)
 
 
 static void
-prof_slot_relocations(prof_slot_object_t *object, const ElfW(Rela) *rela,
+prof_import_relocations(prof_import_object_t *object, const ElfW(Rela) *rela,
     size_t n)
 {
-    size_t               i;
-    uint8_t              ch;
-    uint32_t             type, k;
-    const char          *name;
-    const ElfW(Sym)     *sym;
-    prof_slot_search_t  *search;
+    size_t                 i;
+    uint8_t                ch;
+    uint32_t               type, k;
+    const char            *name;
+    const ElfW(Sym)       *sym;
+    prof_import_search_t  *search;
 
     search = object->search;
 
     for (i = 0; i < n; i++) {
         type = ELF64_R_TYPE(rela[i].r_info);
 
-        if ((type != PROF_SLOT_CALL && type != PROF_SLOT_GOT
-             && type != PROF_SLOT_DATA)
+        if ((type != PROF_IMPORT_CALL && type != PROF_IMPORT_GOT
+             && type != PROF_IMPORT_DATA)
             || ELF64_R_SYM(rela[i].r_info) == 0
-            || (type != PROF_SLOT_CALL && rela[i].r_addend != 0))
+            || (type != PROF_IMPORT_CALL && rela[i].r_addend != 0))
         {
             continue;
         }
@@ -310,7 +311,7 @@ prof_slot_relocations(prof_slot_object_t *object, const ElfW(Rela) *rela,
         for (k = 0; search->names[k]; k++) {
 
             if (strcmp(search->names[k], name) == 0) {
-                prof_slot_add(object,
+                prof_import_add(object,
                               object->info->dlpi_addr + rela[i].r_offset, k,
                               sym);
                 break;
@@ -321,25 +322,25 @@ prof_slot_relocations(prof_slot_object_t *object, const ElfW(Rela) *rela,
 
 
 static void
-prof_slot_add(prof_slot_object_t *object, uintptr_t at, uint32_t name,
+prof_import_add(prof_import_object_t *object, uintptr_t at, uint32_t name,
     const ElfW(Sym) *sym)
 {
-    prof_slot_t  *slot;
+    prof_import_t  *import;
 
-    if (at % sizeof(uintptr_t) || !prof_slot_writable(object, at)) {
+    if (at % sizeof(uintptr_t) || !prof_import_writable(object, at)) {
         return;
     }
 
-    if (object->batch.n == PROF_SLOT_BATCH) {
-        prof_slot_flush(object);
+    if (object->batch.n == PROF_IMPORT_BATCH) {
+        prof_import_flush(object);
     }
 
-    slot = &object->batch.slots[object->batch.n++];
+    import = &object->batch.imports[object->batch.n++];
 
-    slot->at = (uintptr_t *) at;
-    slot->name = name;
-    slot->relro = (at >= object->relro && at < object->relro_end);
-    slot->own = (sym->st_shndx == SHN_UNDEF)
+    import->at = (uintptr_t *) at;
+    import->name = name;
+    import->relro = (at >= object->relro && at < object->relro_end);
+    import->own = (sym->st_shndx == SHN_UNDEF)
                 ? 0 : object->info->dlpi_addr + sym->st_value;
 }
 
@@ -347,7 +348,7 @@ prof_slot_add(prof_slot_object_t *object, uintptr_t at, uint32_t name,
 /* relocations in code are skipped */
 
 static int
-prof_slot_writable(const prof_slot_object_t *object, uintptr_t at)
+prof_import_writable(const prof_import_object_t *object, uintptr_t at)
 {
     uint16_t           i;
     uintptr_t          start;
@@ -369,21 +370,21 @@ prof_slot_writable(const prof_slot_object_t *object, uintptr_t at)
 
 
 static void
-prof_slot_flush(prof_slot_object_t *object)
+prof_import_flush(prof_import_object_t *object)
 {
-    uint32_t      i, j;
-    prof_slot_t   slot, *slots;
+    uint32_t        i, j;
+    prof_import_t   import, *imports;
 
-    slots = object->batch.slots;
+    imports = object->batch.imports;
 
     for (i = 1; i < object->batch.n; i++) {
-        slot = slots[i];
+        import = imports[i];
 
-        for (j = i; j > 0 && slots[j - 1].at > slot.at; j--) {
-            slots[j] = slots[j - 1];
+        for (j = i; j > 0 && imports[j - 1].at > import.at; j--) {
+            imports[j] = imports[j - 1];
         }
 
-        slots[j] = slot;
+        imports[j] = import;
     }
 
     if (object->batch.n) {
@@ -394,7 +395,7 @@ prof_slot_flush(prof_slot_object_t *object)
 
 
 void *
-prof_slot_function(const char *name)
+prof_import_function(const char *name)
 {
     void     *p;
 
