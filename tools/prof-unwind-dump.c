@@ -136,7 +136,7 @@ dump_print(const prof_block_t *block)
 static void
 dump_row(uint64_t row, int aux)
 {
-    switch (prof_row_kind(row)) {
+    switch (prof_row_how(row)) {
 
     case PROF_ROW_NONE:
         printf("none\n");
@@ -166,21 +166,21 @@ static void
 dump_rule(uint64_t row, int aux)
 {
     char      text[DUMP_TEXT];
-    uint32_t  kind;
+    uint32_t  how;
 
     static const char  *reg[] = {
         "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
         "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"
     };
 
-    kind = prof_row_kind(row);
+    how = prof_row_how(row);
 
-    switch (kind) {
+    switch (how) {
 
     case PROF_ROW_RSP:
     case PROF_ROW_RBP:
         snprintf(text, DUMP_TEXT, "%s+%u",
-                 (kind == PROF_ROW_RSP) ? "rsp" : "rbp",
+                 (how == PROF_ROW_RSP) ? "rsp" : "rbp",
                  prof_row_off(row) * 8);
         break;
 
@@ -191,7 +191,7 @@ dump_rule(uint64_t row, int aux)
     case PROF_ROW_DEREF_RSP:
     case PROF_ROW_DEREF_RBP:
         snprintf(text, DUMP_TEXT, "*(%s%+d)+%u",
-                 (kind == PROF_ROW_DEREF_RSP) ? "rsp" : "rbp",
+                 (how == PROF_ROW_DEREF_RSP) ? "rsp" : "rbp",
                  prof_row_disp(row) * 8, prof_row_add(row) * 8);
         break;
 
@@ -200,7 +200,7 @@ dump_rule(uint64_t row, int aux)
         break;
 
     default:
-        snprintf(text, DUMP_TEXT, "%s%+d", reg[kind - PROF_ROW_REG],
+        snprintf(text, DUMP_TEXT, "%s%+d", reg[how - PROF_ROW_REG],
                  prof_row_signed_off(row) * 8);
     }
 

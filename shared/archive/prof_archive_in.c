@@ -20,7 +20,7 @@
  */
 
 #define PROF_ARCHIVE_IN_BYTES  16
-#define PROF_ARCHIVE_IN_ROOM   (512 * 1024 * 1024)
+#define PROF_ARCHIVE_IN_MOST   (512 * 1024 * 1024)
 
 /* the overhead of malloc() for a text */
 
@@ -86,10 +86,10 @@ prof_archive_in_open(prof_archive_in_t *in, const unsigned char *data,
     in->pos = in->content;
     in->last = in->content + want;
 
-    in->room = PROF_ARCHIVE_IN_BYTES * want + PROF_ARCHIVE_SLACK;
+    in->left = PROF_ARCHIVE_IN_BYTES * want + PROF_ARCHIVE_SLACK;
 
-    if (in->room > PROF_ARCHIVE_IN_ROOM) {
-        in->room = PROF_ARCHIVE_IN_ROOM;
+    if (in->left > PROF_ARCHIVE_IN_MOST) {
+        in->left = PROF_ARCHIVE_IN_MOST;
     }
 
     return PROF_OK;
@@ -291,12 +291,12 @@ prof_archive_in_fail(prof_archive_in_t *in, const char *err)
 static int
 prof_archive_in_take(prof_archive_in_t *in, size_t size)
 {
-    if (size > in->room) {
+    if (size > in->left) {
         prof_archive_in_fail(in, PROF_ARCHIVE_LARGE);
         return PROF_ERROR;
     }
 
-    in->room -= size;
+    in->left -= size;
 
     return PROF_OK;
 }

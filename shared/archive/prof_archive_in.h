@@ -65,7 +65,7 @@ typedef struct {
     unsigned char        *content;      /* owned */
     const unsigned char  *pos;
     const unsigned char  *last;
-    size_t                room;         /* bytes of memory left */
+    size_t                left;         /* bytes of memory left */
     const char           *err;          /* static text; NULL: no error */
 } prof_archive_in_t;
 

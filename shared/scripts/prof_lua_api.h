@@ -29,7 +29,7 @@ typedef struct prof_lua_state_s  prof_lua_state_t;
 
 /*
  * lua_Debug of Lua 5.1 (lua.h), whose last members depend on LUA_IDSIZE.  The
- * structure has room for them.
+ * structure has space for them.
  */
 
 typedef struct {
@@ -42,7 +42,7 @@ typedef struct {
     int               nups;
     int               linedefined;
     int               lastlinedefined;
-    char              room[1024];
+    char              space[1024];
 } prof_lua_debug_t;
 
 

@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The processor-dependent part of the unwinder.  Each architecture's header
- * defines its kinds of rows, and these names; prof_arch_*.c makes the rows.
+ * defines its ways to find the CFA, and these names; prof_arch_*.c makes the
+ * rows.
  *
  *     PROF_ARCH_DWARF_RA     DWARF number of the return address column
  *     PROF_ARCH_RED_ZONE     bytes below sp that the running code may use

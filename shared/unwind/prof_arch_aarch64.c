@@ -44,7 +44,7 @@ prof_arch_row(const prof_cfi_state_t *state, int8_t *aux)
 {
     int       fp, lr;
     int64_t   off;
-    uint32_t  kind;
+    uint32_t  how;
 
     *aux = 0;
 
@@ -59,13 +59,13 @@ prof_arch_row(const prof_cfi_state_t *state, int8_t *aux)
         return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
     }
 
-    kind = (state->cfa_reg == PROF_ARCH_DWARF_FP) ? PROF_ROW_FP : PROF_ROW_SP;
+    how = (state->cfa_reg == PROF_ARCH_DWARF_FP) ? PROF_ROW_FP : PROF_ROW_SP;
 
     lr = prof_arch_row_slot(state, &state->reg[PROF_CFI_RA], 0);
     fp = prof_arch_row_slot(state, &state->reg[PROF_CFI_FP], 0);
 
     if (lr == PROF_ROW_LOST) {
-        kind += PROF_ROW_TOP_SP - PROF_ROW_SP;
+        how += PROF_ROW_TOP_SP - PROF_ROW_SP;
 
         lr = prof_arch_row_slot(state, &state->reg[PROF_CFI_RA], 1);
         fp = prof_arch_row_slot(state, &state->reg[PROF_CFI_FP], 1);
@@ -75,7 +75,7 @@ prof_arch_row(const prof_cfi_state_t *state, int8_t *aux)
         return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
     }
 
-    return prof_row(kind + (uint32_t) lr, off / 16, fp);
+    return prof_row(how + (uint32_t) lr, off / 16, fp);
 }
 
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * aarch64.  The return address is in x30 until it is saved.  The kind of a row
+ * aarch64.  The return address is in x30 until it is saved.  "how" of a row
  * includes the place where it is saved:
  *
  *     PROF_ROW_SP + lr         base = sp
@@ -33,10 +33,10 @@
 #define PROF_ROW_TOP_FP  (PROF_ROW_TOP_SP + PROF_ROW_SLOTS)
 
 #define prof_row_lr(row)                                                      \
-    ((prof_row_kind(row) - PROF_ROW_SP) % PROF_ROW_SLOTS)
+    ((prof_row_how(row) - PROF_ROW_SP) % PROF_ROW_SLOTS)
 #define prof_row_from_fp(row)                                                 \
-    ((prof_row_kind(row) - PROF_ROW_SP) / PROF_ROW_SLOTS & 1)
-#define prof_row_from_top(row)  (prof_row_kind(row) >= PROF_ROW_TOP_SP)
+    ((prof_row_how(row) - PROF_ROW_SP) / PROF_ROW_SLOTS & 1)
+#define prof_row_from_top(row)  (prof_row_how(row) >= PROF_ROW_TOP_SP)
 
 
 /* DWARF for the Arm 64-bit Architecture, 4.1 */
@@ -147,7 +147,7 @@ prof_arch_cfa(const prof_regs_t *f, uint64_t row, uintptr_t top,
     uint32_t   lr;
     uintptr_t  at;
 
-    if (prof_row_kind(row) < PROF_ROW_SP) {
+    if (prof_row_how(row) < PROF_ROW_SP) {
         *cfa = 0;
         return 0;
     }

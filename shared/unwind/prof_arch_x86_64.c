@@ -30,10 +30,10 @@
 #define PROF_OP_BREG0        0x70
 
 
-static int prof_arch_row_cfa(const prof_cfi_state_t *state, uint32_t *kind,
+static int prof_arch_row_cfa(const prof_cfi_state_t *state, uint32_t *how,
     uint32_t *off);
 static int prof_arch_row_plt(const prof_cfi_rule_t *cfa, uint32_t *off);
-static int prof_arch_row_deref(const prof_cfi_rule_t *cfa, uint32_t *kind,
+static int prof_arch_row_deref(const prof_cfi_rule_t *cfa, uint32_t *how,
     uint32_t *off);
 static int prof_arch_row_saved(const prof_cfi_rule_t *rule);
 
@@ -64,7 +64,7 @@ prof_arch_cfi_reg(uint64_t reg)
 uint64_t
 prof_arch_row(const prof_cfi_state_t *state, int8_t *aux)
 {
-    uint32_t                kind, off;
+    uint32_t                how, off;
     const prof_cfi_rule_t  *reg;
 
     reg = state->reg;
@@ -73,30 +73,30 @@ prof_arch_row(const prof_cfi_state_t *state, int8_t *aux)
     if (reg[PROF_CFI_RA].how != PROF_CFI_OFFSET
         || reg[PROF_CFI_RA].u.off != -8
         || reg[PROF_CFI_SP].how != PROF_CFI_SAME
-        || prof_arch_row_cfa(state, &kind, &off) != PROF_OK)
+        || prof_arch_row_cfa(state, &how, &off) != PROF_OK)
     {
         return prof_row(PROF_ROW_UNSUPPORTED, 0, 0);
     }
 
     *aux = (int8_t) prof_arch_row_saved(&reg[PROF_CFI_AUX]);
 
-    return prof_row(kind, off, prof_arch_row_saved(&reg[PROF_CFI_FP]));
+    return prof_row(how, off, prof_arch_row_saved(&reg[PROF_CFI_FP]));
 }
 
 
 static int
-prof_arch_row_cfa(const prof_cfi_state_t *state, uint32_t *kind, uint32_t *off)
+prof_arch_row_cfa(const prof_cfi_state_t *state, uint32_t *how, uint32_t *off)
 {
     int64_t  n;
 
     if (state->cfa.how == PROF_CFI_EXPRESSION) {
 
         if (prof_arch_row_plt(&state->cfa, off) == PROF_OK) {
-            *kind = PROF_ROW_PLT;
+            *how = PROF_ROW_PLT;
             return PROF_OK;
         }
 
-        return prof_arch_row_deref(&state->cfa, kind, off);
+        return prof_arch_row_deref(&state->cfa, how, off);
     }
 
     n = state->cfa.u.off / 8;
@@ -110,13 +110,13 @@ prof_arch_row_cfa(const prof_cfi_state_t *state, uint32_t *kind, uint32_t *off)
     *off = (uint32_t) n & PROF_ROW_OFF_MAX;
 
     if (state->cfa_reg == PROF_ARCH_DWARF_RSP) {
-        *kind = PROF_ROW_RSP;
+        *how = PROF_ROW_RSP;
 
     } else if (state->cfa_reg == PROF_ARCH_DWARF_RBP) {
-        *kind = PROF_ROW_RBP;
+        *how = PROF_ROW_RBP;
 
     } else {
-        *kind = PROF_ROW_REG + (uint32_t) state->cfa_reg;
+        *how = PROF_ROW_REG + (uint32_t) state->cfa_reg;
 
         return (n >= INT16_MIN && n <= INT16_MAX) ? PROF_OK : PROF_ERROR;
     }
@@ -157,7 +157,7 @@ prof_arch_row_plt(const prof_cfi_rule_t *cfa, uint32_t *off)
 /* *(rsp + disp) + add, *(rbp + disp) + add, *(rsp + 8 + r9 * 8) + add */
 
 static int
-prof_arch_row_deref(const prof_cfi_rule_t *cfa, uint32_t *kind, uint32_t *off)
+prof_arch_row_deref(const prof_cfi_rule_t *cfa, uint32_t *how, uint32_t *off)
 {
     uint8_t      base;
     int64_t      disp;
@@ -175,7 +175,7 @@ prof_arch_row_deref(const prof_cfi_rule_t *cfa, uint32_t *kind, uint32_t *off)
     if (cfa->len > sizeof(index_r9)
         && memcmp(cfa->u.expr, index_r9, sizeof(index_r9)) == 0)
     {
-        *kind = PROF_ROW_INDEX_R9;
+        *how = PROF_ROW_INDEX_R9;
         disp = 0;
         prof_read_skip(&r, sizeof(index_r9));
 
@@ -184,10 +184,10 @@ prof_arch_row_deref(const prof_cfi_rule_t *cfa, uint32_t *kind, uint32_t *off)
         disp = prof_read_sleb(&r);
 
         if (base == PROF_OP_BREG0 + PROF_ARCH_DWARF_RSP) {
-            *kind = PROF_ROW_DEREF_RSP;
+            *how = PROF_ROW_DEREF_RSP;
 
         } else if (base == PROF_OP_BREG0 + PROF_ARCH_DWARF_RBP) {
-            *kind = PROF_ROW_DEREF_RBP;
+            *how = PROF_ROW_DEREF_RBP;
 
         } else {
             return PROF_ERROR;
@@ -216,7 +216,7 @@ prof_arch_row_deref(const prof_cfi_rule_t *cfa, uint32_t *kind, uint32_t *off)
         return PROF_ERROR;
     }
 
-    *off = (*kind == PROF_ROW_INDEX_R9) ? (uint32_t) (add / 8)
+    *off = (*how == PROF_ROW_INDEX_R9) ? (uint32_t) (add / 8)
                                         : prof_row_deref(disp / 8, add / 8);
 
     return PROF_OK;

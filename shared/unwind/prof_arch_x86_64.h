@@ -162,28 +162,28 @@ static inline int
 prof_arch_cfa(const prof_regs_t *f, uint64_t row, uintptr_t top,
     uintptr_t *cfa)
 {
-    uint32_t   kind;
+    uint32_t   how;
     uintptr_t  at;
 
-    kind = prof_row_kind(row);
+    how = prof_row_how(row);
 
-    if (__builtin_expect(kind == PROF_ROW_RSP, 1)) {
+    if (__builtin_expect(how == PROF_ROW_RSP, 1)) {
         *cfa = f->sp + prof_row_off(row) * 8;
         return 1;
     }
 
-    if (__builtin_expect(kind == PROF_ROW_RBP, 1)) {
+    if (__builtin_expect(how == PROF_ROW_RBP, 1)) {
         *cfa = f->fp + prof_row_off(row) * 8;
         return 1;
     }
 
-    if (kind == PROF_ROW_PLT) {
+    if (how == PROF_ROW_PLT) {
         *cfa = f->sp + ((f->pc & 15) >= prof_row_off(row) ? 16 : 8);
         return 1;
     }
 
-    if (kind == PROF_ROW_DEREF_RSP || kind == PROF_ROW_DEREF_RBP) {
-        at = (kind == PROF_ROW_DEREF_RSP) ? f->sp : f->fp;
+    if (how == PROF_ROW_DEREF_RSP || how == PROF_ROW_DEREF_RBP) {
+        at = (how == PROF_ROW_DEREF_RSP) ? f->sp : f->fp;
         at += (intptr_t) prof_row_disp(row) * 8;
         at = prof_arch_word(f, at, top);
 
@@ -198,15 +198,15 @@ prof_arch_cfa(const prof_regs_t *f, uint64_t row, uintptr_t top,
 static inline uint32_t
 prof_arch_extra(uint64_t row)
 {
-    uint32_t  kind;
+    uint32_t  how;
 
-    kind = prof_row_kind(row);
+    how = prof_row_how(row);
 
-    if (kind >= PROF_ROW_REG) {
-        return kind - PROF_ROW_REG;
+    if (how >= PROF_ROW_REG) {
+        return how - PROF_ROW_REG;
     }
 
-    return (kind == PROF_ROW_INDEX_R9) ? PROF_ARCH_DWARF_R9
+    return (how == PROF_ROW_INDEX_R9) ? PROF_ARCH_DWARF_R9
                                        : PROF_ARCH_DWARF_NONE;
 }
 
@@ -217,7 +217,7 @@ prof_arch_extra_cfa(const prof_regs_t *f, uint64_t row, uintptr_t value,
 {
     uintptr_t  at;
 
-    if (prof_row_kind(row) >= PROF_ROW_REG) {
+    if (prof_row_how(row) >= PROF_ROW_REG) {
         return value + (intptr_t) prof_row_signed_off(row) * 8;
     }
 

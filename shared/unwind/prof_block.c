@@ -360,7 +360,7 @@ prof_build_finish(prof_build_t *b, const prof_object_info_t *object)
     block->nfunctions = (uint32_t) b->nfunctions;
 
     for (i = 0; i < b->nrows; i++) {
-        if (prof_row_kind(b->rows[i]) == PROF_ROW_UNSUPPORTED
+        if (prof_row_how(b->rows[i]) == PROF_ROW_UNSUPPORTED
             || prof_row_fp(b->rows[i]) == PROF_ROW_LOST)
         {
             block->unsupported++;

@@ -6,12 +6,12 @@
  * address up to that of the next row.  Eight bytes, stored as one integer:
  *
  *     bits  0..31   pc     address, relative to the object's first code byte
- *     bits 32..47   off    argument of the kind
+ *     bits 32..47   off    argument of "how"
  *     bits 48..55   fp     where the caller's frame pointer was saved, signed
- *     bits 56..63   kind   how to find the CFA, the caller's stack pointer
+ *     bits 56..63   how    how to find the CFA, the caller's stack pointer
  *
- * Kinds below PROF_ROW_ARCH are the same on all architectures.  The
- * architecture's header defines the others as equations.  A zero rule is
+ * Values of "how" below PROF_ROW_ARCH are the same on all architectures.  The
+ * architecture's header defines the others as equations.  A rule of zero is
  * PROF_ROW_NONE.
  *
  * One byte beside each row, "aux", is for a register that only very few frames
@@ -50,17 +50,17 @@
 
 #define PROF_ROW_OFF_MAX  0xffff
 
-#define prof_row(kind, off, fp)                                               \
-    ((uint64_t) (uint8_t) (kind) << 56 | (uint64_t) (uint8_t) (fp) << 48      \
+#define prof_row(how, off, fp)                                                \
+    ((uint64_t) (uint8_t) (how) << 56 | (uint64_t) (uint8_t) (fp) << 48       \
      | (uint64_t) (uint16_t) (off) << 32)
 
 #define prof_row_pc(row)    ((uint32_t) (row))
 #define prof_row_rule(row)  ((row) & ~(uint64_t) UINT32_MAX)
 #define prof_row_off(row)   ((uint32_t) ((row) >> 32) & PROF_ROW_OFF_MAX)
 #define prof_row_fp(row)    ((int8_t) ((row) >> 48))
-#define prof_row_kind(row)  ((uint32_t) ((row) >> 56))
+#define prof_row_how(row)   ((uint32_t) ((row) >> 56))
 
-#define prof_row_known(row)  (prof_row_kind(row) > PROF_ROW_UNSUPPORTED)
+#define prof_row_known(row)  (prof_row_how(row) > PROF_ROW_UNSUPPORTED)
 
 
 #endif /* _PROF_ROW_H_INCLUDED_ */

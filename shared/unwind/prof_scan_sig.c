@@ -163,7 +163,7 @@ prof_scan_frame(prof_walk_t *w, uintptr_t at, prof_regs_t *f)
         flags |= PROF_SCAN_HERE;
     }
 
-    if (prof_row_kind(row) == PROF_ROW_END) {
+    if (prof_row_how(row) == PROF_ROW_END) {
         return flags | PROF_SCAN_LEADS;
     }
 

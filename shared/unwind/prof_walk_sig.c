@@ -150,7 +150,7 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
 
     *cfa = 0;
 
-    switch (prof_row_kind(row)) {
+    switch (prof_row_how(row)) {
 
     case PROF_ROW_END:
         rc = prof_walk_record(w);
@@ -215,7 +215,7 @@ prof_walk_leaf(prof_walk_t *w)
 
     row = prof_table_row(w->u, f.pc - 1);
 
-    if (prof_row_kind(row) != PROF_ROW_END) {
+    if (prof_row_how(row) != PROF_ROW_END) {
 
         if (!prof_arch_cfa(&f, row, w->top, &cfa)
             || !prof_arch_moved(&f, cfa))

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Walks from signal handlers through frames of every kind of row, to every
- * end.
+ * Walks from signal handlers through frames with each way to find the CFA, to
+ * every end.
  */
 
 
@@ -21,8 +21,8 @@
 #include "prof_walk_fixture.h"
 
 
-static void test_kinds(void);
-static void test_kind(const char *name, fixture_pt fixture, char *ret);
+static void test_ways(void);
+static void test_way(const char *name, fixture_pt fixture, char *ret);
 static void test_traps(void);
 static void test_end(void);
 static void test_noreturn(void);
@@ -56,7 +56,7 @@ main(void)
     install(SIGUSR1, walk_handler, 0);
     install(SIGTRAP, walk_handler, 0);
 
-    test_kinds();
+    test_ways();
     test_traps();
     test_end();
     test_noreturn();
@@ -75,17 +75,17 @@ main(void)
 
 
 static void
-test_kinds(void)
+test_ways(void)
 {
-    test_kind("no frame pointer", fixture_nofp, fixture_nofp_ret);
-    test_kind("realigned stack", fixture_realign, fixture_realign_ret);
-    test_kind("CFA behind a pointer", fixture_deref, fixture_deref_ret);
-    test_kind("CFA in rbx", fixture_rbx, fixture_rbx_ret);
+    test_way("no frame pointer", fixture_nofp, fixture_nofp_ret);
+    test_way("realigned stack", fixture_realign, fixture_realign_ret);
+    test_way("CFA behind a pointer", fixture_deref, fixture_deref_ret);
+    test_way("CFA in rbx", fixture_rbx, fixture_rbx_ret);
 }
 
 
 static __attribute__((noinline)) void
-test_kind(const char *name, fixture_pt fixture, char *ret)
+test_way(const char *name, fixture_pt fixture, char *ret)
 {
     uint32_t  i;
 
