@@ -106,7 +106,7 @@ my $busy = '/loopaaaaaaaaaaaaaa!';
 my ($loop) = h2($busy);
 my ($small) = h2('/small');
 
-is($loop->body(), $busy, 'not captured');
+is($loop->body(), $busy, 'a request without a trigger is not captured');
 is_clean($t);
 
 # over the whole time, on other connections
@@ -119,7 +119,8 @@ my ($p, @others) = among("/text?$args", ($busy) x 19);
 
 is_attributed($p, 'map', 'gzip');
 cmp_ok($p->profile('cpu')->weight_below(qr/^deflate/), '>',
-       0.8 * $p->profile('cpu')->total(), 'gzip: deflate()');
+       0.8 * $p->profile('cpu')->total(),
+       'gzip: most CPU time is below deflate()');
 is_sum($p, 'gzip');
 same($loop, 'gzip', @others);
 is_clean($t, 'gzip');
@@ -127,7 +128,8 @@ is_clean($t, 'gzip');
 ($p, @others) = among("/loopaaaaaaaaaaaaaaaaaaa!?$args", ('/small') x 19);
 
 is_attributed($p, 'zlib', 'match');
-cmp_ok(share_of($p, 'map'), '>', 0.8, 'match: regular expressions');
+cmp_ok(share_of($p, 'map'), '>', 0.8,
+       'match: most CPU time is in regular expressions');
 is_sum($p, 'match');
 same($small, 'match', @others);
 is_clean($t, 'match');
@@ -137,8 +139,8 @@ if ($lua) {
 
     is_attributed($p, 'zlib', 'turns');
     is_attributed($p, 'map', 'turns');
-    cmp_ok(info($p)->{turns}, '>=', 20, 'turns: there are many');
-    cmp_ok(share_of($p, 'lua'), '>', 0.8, 'turns: in Lua');
+    cmp_ok(info($p)->{turns}, '>=', 20, 'turns: the request has many turns');
+    cmp_ok(share_of($p, 'lua'), '>', 0.8, 'turns: most CPU time is in Lua');
     is_sum($p, 'turns');
     is_clean($t, 'turns');
 }
@@ -149,8 +151,8 @@ if ($lua) {
 ($p, @others) = among("/proxy?$args", ($busy) x 19);
 
 is_attributed($p, 'map', 'proxy');
-cmp_ok(waiting($p), '>', 0.28, 'proxy: waits');
-cmp_ok(running($p), '<', 0.1, 'proxy: does not run');
+cmp_ok(waiting($p), '>', 0.28, 'proxy: the profile shows the wait');
+cmp_ok(running($p), '<', 0.1, 'proxy: the request hardly runs');
 is_sum($p, 'proxy');
 same($loop, 'proxy', @others);
 is_clean($t, 'proxy');
@@ -161,8 +163,8 @@ is_clean($t, 'proxy');
 ($p, @others) = among([ "/proxy?$args", 'x' x 200000 ], ($busy) x 19);
 
 is_attributed($p, 'map', 'body');
-cmp_ok(waiting($p), '>', 0.28, 'body: waits');
-cmp_ok(running($p), '<', 0.1, 'body: does not run');
+cmp_ok(waiting($p), '>', 0.28, 'body: the profile shows the wait');
+cmp_ok(running($p), '<', 0.1, 'body: the request hardly runs');
 same($loop, 'body', @others);
 is_clean($t, 'body');
 
@@ -173,8 +175,8 @@ h2('/limited') for 1 .. 2;
 ($p, @others) = among("/limited?$args", ($busy) x 5);
 
 is_attributed($p, 'map', 'limit_req');
-cmp_ok(waiting($p), '>', 0.1, 'limit_req: waits');
-cmp_ok(running($p), '<', 0.05, 'limit_req: does not run');
+cmp_ok(waiting($p), '>', 0.1, 'limit_req: the profile shows the wait');
+cmp_ok(running($p), '<', 0.05, 'limit_req: the request hardly runs');
 same($loop, 'limit_req', @others);
 is_clean($t, 'limit_req');
 
@@ -188,8 +190,8 @@ is_attributed(ProfileTest::Profile->new($all[$_]), 'map',
 is_clean($t, 'captured together');
 
 
-# The client resets the captured stream, and keeps the others; then it goes
-# without a word.
+# The client resets the captured stream and keeps the others.  Then it closes
+# the connection without a GOAWAY.
 
 @others = h2(cancel => "/proxy?$args", ($busy) x 10);
 same($loop, 'reset', @others);
@@ -199,18 +201,19 @@ h2(leave => "/proxy?$args", ($busy) x 10);
 is_clean($t, 'left');
 
 my $gone = () = $t->read_log('access.log') =~ m!/proxy\S* HTTP/2\.0" 499 !g;
-is($gone, 2, 'two captured requests ended early');
-is($load->stop()->{failed}, 0, 'other connections were served');
+is($gone, 2, 'two captured requests are logged with status 499');
+is($load->stop()->{failed}, 0,
+   'requests of other connections are served meanwhile');
 
-is((h2($busy))[0]->body(), $busy, 'served as before');
+is((h2($busy))[0]->body(), $busy, 'a new connection is served in the end');
 
 
-# the profile of the first, and the responses to the others
+# returns the profile of the first request, and the responses to the others
 
 sub among {
     my ($first, @others) = @_;
 
-    # not the first stream, whose requests may come before those of others
+    # not the first stream, since its request may arrive before the others
 
     my @half = splice(@others, 0, @others / 2);
     my @got = h2(@half, $first, @others);
@@ -225,7 +228,7 @@ sub same {
 
     my @wrong = grep { plain($_) ne plain($want) } @got;
 
-    is("@wrong", '', "$name: others are served as before");
+    is("@wrong", '', "$name: requests of other streams get the same response");
 }
 
 

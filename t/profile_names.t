@@ -76,11 +76,11 @@ my $usual;
 
 restart('sleep' => sub { replace_helper('exec sleep 1000') });
 profile('a helper that hangs', 0);
-is(helpers('sleep'), 0, 'it is gone');
+is(helpers('sleep'), 0, 'a helper that hangs is ended');
 
 restart('flood' => sub { replace_helper('exec yes >&0') });
 profile('a helper that floods', 0);
-is(helpers('yes'), 0, 'it is gone');
+is(helpers('yes'), 0, 'a helper that floods is ended');
 
 restart('garbage' => sub {
     replace_helper('printf "\\\\004\\\\0\\\\0\\\\0abcd" >&0');
@@ -101,30 +101,32 @@ restart('real' => sub {
     link("$helper.good", $helper) or die "link: $!\n";
 });
 profile('the helper', 1);
-like(slurp("/proc/$pid/maps"), qr/_profile_module\.so/, 'the module is mapped');
+like(slurp("/proc/$pid/maps"), qr/_profile_module\.so/,
+     'the worker maps the module');
 unlike(slurp("/proc/$pid/maps"), qr/lib(?:dw|elf|debuginfod|capstone)[-.]/,
-       'elfutils and Capstone are not');
+       'the worker does not map elfutils and Capstone');
 
 my ($child) = helper_pids();
-ok($child, 'it stays');
+ok($child, 'the helper runs after its first answer');
 
 like(slurp("/proc/$child/status"), qr/^NoNewPrivs:\s+1$/m,
-     'it gets no privileges');
+     'the helper cannot get privileges');
 like(slurp("/proc/$child/status"), qr/^Seccomp:\s+2$/m,
-     'a filter is on its system calls');
+     'a filter restricts the system calls of the helper');
 like(slurp("/proc/$child/limits"), qr/^Max address space +\d{1,9} /m,
-     'its address space is limited')
+     'the address space of the helper is limited')
     unless $t->sanitizers();
 
 is(scalar(grep { readlink($_) !~ m{^(?:socket:|/dev/null$)} }
-               glob("/proc/$child/fd/*")), 0, 'it has no other descriptor');
+               glob("/proc/$child/fd/*")), 0,
+   'the helper has only descriptors of sockets and of /dev/null');
 
 is(join(' ', scheduling($child)), join(' ', 19, (scheduling($pid))[1]),
-   'it has the lowest priority, in the session of the worker');
+   'the helper has the lowest priority, in the session of the worker');
 
 kill 'KILL', $child;
-ok(wait_for(sub { !helper_pids() }), 'it was killed');
-profile('names that are kept', 1);
+ok(wait_for(sub { !helper_pids() }), 'the helper can be killed');
+profile('names of a killed helper', 1);
 
 
 # debug files
@@ -163,10 +165,12 @@ my $reader = http_get('/?work=50&performance_bar=flamegraph', start => 1);
 wait_for(sub { push @killed, grep { kill 'KILL', $_ } helper_pids();
                @killed });
 
-like(http_end($reader), qr/ 200 /, 'the helper is killed: a profile');
-like(http_get('/plain'), qr/plain$/, 'the helper is killed: a response');
+like(http_end($reader), qr/ 200 /,
+     'a request gets its profile although the helper is killed');
+like(http_get('/plain'), qr/plain$/,
+     'a request is served after the helper was killed');
 
-ok(wait_for(sub { !helper_pids(1) }, 20), 'no helper is left in the end');
+ok(wait_for(sub { !helper_pids(1) }, 20), 'no helper runs in the end');
 
 
 sub profile {
@@ -179,34 +183,39 @@ sub profile {
     my $p = profile_get('/?work=50');
     my $took = time() - $begun;
 
-    cmp_ok($took, '<', $t->sanitizers() ? 5 * LIMIT : LIMIT, "$what: in time");
+    cmp_ok($took, '<', $t->sanitizers() ? 5 * LIMIT : LIMIT,
+           "$what: the profile is made in time");
 
     my $wall = $p->profile('wall');
 
     if (defined $named) {
         my $below = $wall->weight_below(qr/^@{[ NAME ]}_spin$/);
-        ok($named ? $below : !$below, "$what: " . ($named ? '' : 'no ')
-                                      . 'names of debug files');
+        ok($named ? $below : !$below, "$what: the profile has "
+           . ($named ? '' : 'no ') . 'names of debug files');
     }
 
     cmp_ok($wall->weight_below(qr/^ngx_http_core_run_phases$/), '>', 0,
-           "$what: names of symbol tables");
+           "$what: the profile has names of symbol tables");
     my $growth = peak() - $memory;
     $usual //= $growth;
 
-    cmp_ok($growth, '<', $usual + GROWTH, "$what: memory, as $usual kB")
+    cmp_ok($growth, '<', $usual + GROWTH,
+           "$what: the worker needs about $usual kB more")
         unless $t->sanitizers();
 
     # the socket of the helper, and the helper itself
 
     ok(wait_for(sub { (() = glob("/proc/$pid/fd/*")) <= $fds + 2 }),
-       "$what: descriptors");
-    is(zombies(), 0, "$what: no zombie");
-    like(http_get('/plain'), qr/plain$/, "$what: an ordinary request");
+       "$what: the worker opens at most two descriptors");
+    is(zombies(), 0, "$what: no process is a zombie");
+    like(http_get('/plain'), qr/plain$/,
+         "$what: a request without a trigger is served");
 
     my $lines = () = $t->read_log() =~ /the helper for names/g;
-    cmp_ok($lines, '<=', 1, "$what: one line in the log");
-    unlike($t->read_log(), qr/unknown process/, "$what: nginx has no child");
+    cmp_ok($lines, '<=', 1,
+           "$what: the log has at most one line about the helper");
+    unlike($t->read_log(), qr/unknown process/,
+           "$what: nginx reports no unknown child");
 }
 
 

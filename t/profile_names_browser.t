@@ -58,11 +58,12 @@ sub test_format {
     my $s = eval { decode_json($out) } || { failed => $out };
 
     is($s->{failed}, undef, "$format: the browser went through") or return;
-    is_deeply($s->{console}, [], "$format: no message in the console");
+    is_deeply($s->{console}, [], "$format: the browser logs no message");
     is_deeply($s->{sorts}, ['stages', 'scripts', 'kernel', 'inferred names'],
-              "$format: all that can be left out");
+              "$format: each category of frames has a switch");
     is($s->{group}, 'Frames to show', "$format: the group has a name");
-    like($s->{legend}, qr/inferred name/, "$format: the legend");
+    like($s->{legend}, qr/inferred name/,
+         "$format: the legend explains inferred names");
 
     my @all = @{$s->{states}{all}};
 
@@ -70,9 +71,10 @@ sub test_format {
         my $inferred = $box->{mark} =~ /\bi\b/;
 
         is($box->{dash} ne 'none', $inferred ? 1 : '',
-           "$format: the line around $box->{name}");
+           "$format: only inferred names have a dashed line: $box->{name}");
         is($box->{slant} eq 'italic', $inferred ? 1 : '',
-           "$format: the letters of $box->{name}") if $box->{slant};
+           "$format: only inferred names are slanted: $box->{name}")
+            if $box->{slant};
     }
 
     for my $state (sort keys %{$s->{states}}) {
@@ -81,20 +83,21 @@ sub test_format {
                                         : $mark{$state});
     }
 
-    is_deeply($s->{again}, \@all, "$format: all frames again");
-    is($s->{hash}, '', "$format: nothing in the URL then");
+    is_deeply($s->{again}, \@all, "$format: all frames can be shown again");
+    is($s->{hash}, '',
+       "$format: the URL has no fragment when all frames are shown");
     is($s->{hashNone}, '#stages=off&scripts=off&kernel=off&inferred=off',
-       "$format: the URL has the state");
+       "$format: the URL has the state of the switches");
     is_deeply($s->{reloaded}, $s->{states}{none},
-              "$format: the same after a reload");
+              "$format: a reload shows the same frames");
     is_deeply($s->{checked}, [(JSON::PP::false) x 4],
-              "$format: the switches, too");
+              "$format: a reload shows the same switches");
 
     like($s->{zoomed}, qr/ngx_http_request\.c.* \x{203a} app\.lua:40 handler/,
-         "$format: a zoomed frame of a script");
+         "$format: a frame of a script can be zoomed");
     like($s->{zoomedCaller}, qr/\x{203a} ngx_http_request\.c \(nginx\+0x81d10\)$/,
          "$format: its caller is zoomed when it is left out");
-    is_deeply($s->{axe} || [], [], "$format: accessible");
+    is_deeply($s->{axe} || [], [], "$format: axe finds no violation");
 }
 
 
@@ -105,13 +108,13 @@ sub test_state {
     my $marks = @marks ? join('|', @marks) : 'none';
 
     is(join(', ', map { $_->{name} } grep { $_->{mark} =~ /\b(?:$marks)\b/ }
-            @rest), '', "$name: these frames are left out");
+            @rest), '', "$name: no frame of these categories is shown");
 
-    # the self weights of all boxes are the whole
+    # the self weights of all boxes add up to the whole
 
     my $self = sum0(map { (split(/ /, $_->{n}))[1] // 0 } @$boxes);
 
-    is($self, 25734567, "$name: the sum is exact");
+    is($self, 25734567, "$name: the self weights add up to the whole");
 
     my %before = map { $_->{name} => $_ } @$all;
     my @wrong = grep { (split / /, $_->{n})[0]
@@ -135,5 +138,5 @@ sub test_state {
         } @{$rows{$box->{row} - 18} || []};
     }
 
-    is(join(', ', @outside), '', "$name: each box is on its caller");
+    is(join(', ', @outside), '', "$name: each box lies within its caller");
 }

@@ -76,15 +76,18 @@ EOF
     my %before = %{entry($profile)};
 
     cmp_ok(weight($profile, qr/_module\.so\+0x[0-9a-f]+$/), '>', 0.05e9,
-           "$label: offsets in the module");
+           "$label: the first profile has offsets in the module");
 
     my $r = post("p/$profile/names");
     my $said = decode_json($r->content());
 
-    is($r->status(), 200, "$label: nothing to find is no error");
-    is($said->{renamed}, 0, "$label: no name is new");
-    is($said->{named}, $said->{named_before}, "$label: the same names");
-    is_deeply(entry($profile), \%before, "$label: nothing was written");
+    is($r->status(), 200,
+       "$label: a request for names that are not found succeeds");
+    is($said->{renamed}, 0, "$label: the response counts no new name");
+    is($said->{named}, $said->{named_before},
+       "$label: the response counts as many names as before");
+    is_deeply(entry($profile), \%before,
+              "$label: the store entry is unchanged");
 
 
     # a debug file
@@ -103,33 +106,37 @@ EOF
     $r = post("p/$profile/names");
     $said = decode_json($r->content());
 
-    is($r->status(), 200, "$label: named again");
-    is($r->header('Content-Type'), 'application/json', "$label: as JSON");
-    is($said->{id}, $profile, "$label: the profile's id");
-    cmp_ok($said->{renamed}, '>', 0, "$label: frames have new names");
-    cmp_ok($said->{named}, '>', $said->{named_before}, "$label: more names");
+    is($r->status(), 200, "$label: the profile is named again");
+    is($r->header('Content-Type'), 'application/json',
+       "$label: the response is JSON");
+    is($said->{id}, $profile, "$label: the response has the profile's id");
+    cmp_ok($said->{renamed}, '>', 0,
+           "$label: the response counts frames with new names");
+    cmp_ok($said->{named}, '>', $said->{named_before},
+           "$label: the response counts more names than before");
     is($said->{lost}, 0, "$label: no name was lost");
 
     my $handler = weight($profile, qr/^@{[ NAME ]}_handler$/);
 
-    cmp_ok($handler, '>', 0.05e9, "$label: the handler by its name");
+    cmp_ok($handler, '>', 0.05e9, "$label: the profile names the handler");
     cmp_ok(weight($profile, qr/^@{[ NAME ]}_step$/), '>', 0.9 * $handler,
-           "$label: functions that were inlined");
-    is(weight($profile, qr/_module\.so\+0x/), 0, "$label: no offset is left");
+           "$label: the profile names functions that were inlined");
+    is(weight($profile, qr/_module\.so\+0x/), 0,
+       "$label: the profile has no offset in the module");
     cmp_ok(weight($other, qr/_module\.so\+0x/), '>', 0.05e9,
            "$label: the other profile is unchanged");
 
     my $after = entry($profile);
 
-    isnt($after->{size}, $before{size}, "$label: the archive is another one");
+    isnt($after->{size}, $before{size}, "$label: the archive has another size");
     delete @$_{qw/ size /} for \%before, $after;
     is_deeply($after, \%before,
-              "$label: the entry is as before, pinned and of the same age");
+              "$label: the other facts of the store entry are unchanged");
     is_deeply([map { $_->{id} } @{get('profiles.json')->{profiles}}],
               [$profile, $other], "$label: the list has the same order");
 
     is(decode_json(post("p/$profile/names")->content())->{renamed}, 0,
-       "$label: once is enough");
+       "$label: a second request finds no new name");
 
     test_page($other) if $label eq 'memory';
 
@@ -143,9 +150,9 @@ EOF
     wait_for(sub { !grep { kill 0, $_ } @old });
 
     is(decode_json(post("p/$profile/names")->content())->{renamed}, 0,
-       "$label: without the file there is nothing new");
+       "$label: a request without the debug file finds no new name");
     cmp_ok(weight($profile, qr/^@{[ NAME ]}_handler$/), '>', 0.05e9,
-           "$label: and the names stay");
+           "$label: the profile keeps its names without the debug file");
 
     if ($label eq 'files') {
         my $found = ProfileTest::Store::read_store("$dir/store");
@@ -154,30 +161,32 @@ EOF
         is_deeply([grep { $_->{error} } values %$found], [],
                   "$label: all files are complete");
         is_deeply([grep { !/^[0-9a-f]{32}$/ } map { m{([^/]+)$} }
-                   glob("$dir/store/*")], [], "$label: no other file is left");
+                   glob("$dir/store/*")], [],
+                   "$label: the store has no other file");
 
         $t->stop();
         $t->run();
 
         cmp_ok(weight($profile, qr/^@{[ NAME ]}_handler$/), '>', 0.05e9,
-               "$label: a restart finds the names");
+               "$label: the names are there after a restart");
         is_deeply([map { $_->{id} } @{get('profiles.json')->{profiles}}],
-                  [$profile, $other], "$label: and the order");
+                  [$profile, $other],
+                  "$label: the order of the list is the same after a restart");
     }
 
 
     # access, and errors
 
     is(post("p/$profile/names", 'X-Other: 1')->status(), 403,
-       "$label: the console's header is needed");
+       "$label: a request without the console's header is refused");
     is(post("p/$profile/names", CHANGE, 'Sec-Fetch-Site: cross-site')
-       ->status(), 403, "$label: not for other sites");
+       ->status(), 403, "$label: a request of another site is refused");
     is(http_get("/p/p/$profile/names")->status(), 404,
        "$label: a GET changes nothing");
     is(post('p/' . '0' x 32 . '/names')->status(), 404,
-       "$label: no such profile");
+       "$label: an unknown id is answered with 404");
     is(post("p/${profile}0/names")->status(), 404,
-       "$label: no longer id either");
+       "$label: an id that is too long is answered with 404");
 
     $t->stop();
 }
@@ -201,17 +210,18 @@ sub test_page {
         my $s = eval { decode_json($out) } || { failed => $out };
 
         is($s->{failed}, undef, 'page: the browser went through');
-        ok((grep { /_module\.so\+0x/ } @{$s->{before}}), 'page: offsets');
+        ok((grep { /_module\.so\+0x/ } @{$s->{before}}),
+           'page: the flamegraph has offsets at first');
         like($s->{said}, qr/^\d+ of \d+ addresses have better names now\./,
-             'page: the result is told');
+             'page: the result is shown');
         ok(!(grep { /_module\.so\+0x/ } @{$s->{after}})
            && (grep { /^@{[ NAME ]}_handler\b/ } @{$s->{after}}),
            'page: the flamegraph has the names');
-        like($s->{error}, qr/^There is no profile/, 'page: an error is told');
-        is($s->{saidThen}, '', 'page: and no result');
-        is_deeply($s->{axe}{names}, [], 'page: accessible');
+        like($s->{error}, qr/^There is no profile/, 'page: an error is shown');
+        is($s->{saidThen}, '', 'page: no result is shown beside an error');
+        is_deeply($s->{axe}{names}, [], 'page: axe finds no violation');
         is_deeply([grep { !/404/ } @{$s->{console}}], [],
-                  'page: no message in the console');
+                  'page: the browser logs no message');
     }
 }
 
