@@ -283,7 +283,7 @@ test_stopped(void)
         t = test_imports(at);
 
         if (i == 0) {
-            is_int(t.hooked, 0, "no hook is in it after the capture");
+            is_int(t.hooked, 0, "the object has no hook after the capture");
 
         } else {
             while (t.hooked < t.imports) {
@@ -295,7 +295,8 @@ test_stopped(void)
                t.imports);
 
             prof_heap_destroy(h);
-            is_int(test_imports(at).hooked, 0, "none has one afterwards");
+            is_int(test_imports(at).hooked, 0,
+                   "no import has a hook after the capture");
         }
 
         (void) dlclose(handle);
@@ -407,10 +408,10 @@ test_reused(void)
         if (i % 4 == 3) {
             prof_heap_destroy(h);
             t = test_imports(at);
-            is_int(t.hooked, 0, "no hook is left of any object, %d", i);
+            is_int(t.hooked, 0, "no object has a hook in the end, %d", i);
 
             t = test_imports(NULL);
-            is_int(t.hooked, 0, "nor in others");
+            is_int(t.hooked, 0, "no other object has a hook");
             h = test_hold();
         }
 

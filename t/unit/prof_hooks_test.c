@@ -312,18 +312,19 @@ test_once(void)
 
     /* the C library's calloc, if it is not bound yet and not used */
 
-    ok(info.left <= 1, "no import is left but one");
+    ok(info.left <= 1, "at most one import is left without a hook");
     is_int(test_memory.hooked, test_memory.imports - info.left,
            "every other import has a hook");
-    ok(test_differences() > 0, "which the loader's words show");
+    ok(test_differences() > 0,
+       "the loader's words differ while hooks are armed");
 
     test_release(h);
     test_count_imports();
     after = test_maps();
 
-    is_int(test_memory.hooked, 0, "then none has");
-    is_int(test_differences(), 0, "all words are as they were");
-    is_str(after, before, "so are the mappings");
+    is_int(test_memory.hooked, 0, "no import has a hook after the capture");
+    is_int(test_differences(), 0, "the capture leaves all words as they were");
+    is_str(after, before, "the capture leaves all mappings as they were");
 
     free(before);
     free(after);
@@ -490,13 +491,14 @@ test_loaded(void)
     prof_heap_totals(h, &after);
 
     is_int(after.alloc_space - before.alloc_space, 12345,
-           "an object that was loaded since has hooks");
-    is_int(after.inuse_objects - before.inuse_objects, 1, "a block of it");
+           "an object that is loaded meanwhile has hooks");
+    is_int(after.inuse_objects - before.inuse_objects, 1,
+           "a block of this object is counted");
 
     release(p);
     prof_heap_totals(h, &after);
 
-    is_int(after.inuse_space, before.inuse_space, "which it frees");
+    is_int(after.inuse_space, before.inuse_space, "the object frees the block");
 
     /* addresses in data, and in constants */
 
@@ -513,8 +515,8 @@ test_loaded(void)
     test_release(h);
     test_count_imports();
 
-    is_int(test_memory.hooked, 0, "no hook is left in it");
-    is_int(test_differences(), 0, "nor in others");
+    is_int(test_memory.hooked, 0, "the object has no hook after the capture");
+    is_int(test_differences(), 0, "no other object has a hook");
 
     (void) dlclose(handle);
 }
@@ -550,7 +552,8 @@ test_unloaded(void)
         }
     }
 
-    is_int(test_differences(), 0, "the others' words are as they were");
+    is_int(test_differences(), 0,
+           "the words of other objects are as they were");
 }
 
 
@@ -599,8 +602,8 @@ test_owner(void)
         (void) pthread_join(thread, NULL);
     }
 
-    ok(other != NULL, "which may be another one later");
-    is_int(test_differences(), 0, "all words are as they were");
+    ok(other != NULL, "another thread may make the next heap");
+    is_int(test_differences(), 0, "the capture leaves all words as they were");
 }
 
 

@@ -44,16 +44,19 @@ test_tree(void)
     d = prof_tree_stack(&t, PROF_NONE, bb, 2, &st);
 
     is_int(c, a, "the same stack has the same node");
-    ok(a != b, "another stack has another");
-    is_int(t.nodes[a].parent, t.nodes[b].parent, "they share their root");
+    ok(a != b, "another stack has another node");
+    is_int(t.nodes[a].parent, t.nodes[b].parent,
+           "both nodes have the same parent");
     is_int(t.nodes[d].parent, t.nodes[a].parent, "a recursion has two nodes");
     ok(t.nodes[d].key != t.nodes[t.nodes[d].parent].key,
        "an address and the same return address differ");
 
-    is_int(prof_key_pc(t.nodes[a].key), 0x1002000, "innermost address");
-    is_int(prof_key_call(t.nodes[a].key), 0, "is no return address");
+    is_int(prof_key_pc(t.nodes[a].key), 0x1002000,
+           "the key of a node contains its address");
+    is_int(prof_key_call(t.nodes[a].key), 0,
+           "the innermost address is no return address");
     is_int(prof_key_call(t.nodes[t.nodes[a].parent].key), 1,
-           "the one around it is");
+           "the address of the caller is a return address");
 
     ok(prof_key_pc(prof_key(0xffffffffff600400, 1)) == 0xffffffffff600400,
        "the highest bit of an address is kept");
@@ -63,7 +66,8 @@ test_tree(void)
     is_int(t.nodes[t.nodes[d].parent].parent, c,
            "a stack may stand below another node");
 
-    is_int(prof_tree_stack(&t, c, ab, 0, &st), c, "an empty stack is none");
+    is_int(prof_tree_stack(&t, c, ab, 0, &st), c,
+           "an empty stack adds no node");
 
     is_int(st.lost_tree, 0, "nothing was lost");
 }
@@ -83,7 +87,8 @@ test_tree_growth(void)
     prof_tree_init(&t, mem, sizeof(mem));
 
     few = t.mask;
-    ok((few + 1) * sizeof(uint32_t) <= 4096, "a page of chains at first");
+    ok((few + 1) * sizeof(uint32_t) <= 4096,
+       "a new tree has at most one page of chains");
 
     pcs[1] = 0x200000;
 
@@ -102,9 +107,11 @@ test_tree_growth(void)
         found += prof_tree_stack(&t, PROF_NONE, pcs, 2, &st) == i + 2;
     }
 
-    is_int(found, 50000, "and is found again when there are more chains");
+    is_int(found, 50000,
+           "each stack is found again when there are more chains");
     ok(t.nnodes == 50002 && st.lost_tree == 0, "nothing was lost");
-    ok(t.mask > few && t.mask == t.max_mask, "there are more chains");
+    ok(t.mask > few && t.mask == t.max_mask,
+       "a full tree has more chains than a new one");
 }
 
 
@@ -140,22 +147,22 @@ test_tree_full(void)
     }
 
     is_int(i, 1000, "every stack has a node");
-    ok(st.lost_tree > 0 && st.lost_tree < 1000, "some were cut: %d",
-       (int) st.lost_tree);
+    ok(st.lost_tree > 0 && st.lost_tree < 1000,
+       "stacks that do not fit are counted: %d", (int) st.lost_tree);
     is_int(prof_key_pc(t.nodes[last].key), 0x200000,
-           "and ended at the deepest node there was");
+           "a stack that does not fit ends at its deepest node");
 
     pcs[0] = 0x400000;
     node = prof_tree_stack(&t, PROF_NONE, pcs, 1, &st);
     is_int(prof_key_pc(t.nodes[node].key), PROF_FRAME_TREE_FULL,
-           "one without any says that the tree is full");
+           "a stack without such a node ends at the note of a full tree");
 
-    is_int(t.nnodes, t.max, "all memory was used");
+    is_int(t.nnodes, t.max, "a full tree uses all of its memory");
     ok((char *) (t.chains + t.max_mask + 1)
        <= mem + sizeof(mem) - sizeof(guard),
-       "the parts fit into it");
+       "the parts of the tree fit into its memory");
     is_mem(mem + sizeof(mem) - sizeof(guard), guard, sizeof(guard),
-           "and no more");
+           "nothing is written behind the memory of the tree");
 }
 
 
@@ -170,21 +177,21 @@ test_entries(void)
     prof_entries_init(&e, mem, sizeof(mem), 1);
 
     prof_entries_extend(&e, 5, 5);
-    is_int(e.n, 0, "there is nothing to extend");
+    is_int(e.n, 0, "a timeline without entries is not extended");
 
     prof_entries_add(&e, 1, PROF_ENTRY_SAMPLE, 10, 9, &st);
     prof_entries_add(&e, 1, PROF_ENTRY_SAMPLE, 20, 18, &st);
     is_int(e.n, 1, "equal neighbors are one entry");
-    is_int(mem[0].wall, 30, "with the sum of their wall time");
-    is_int(mem[0].cpu, 27, "and of their CPU time");
-    is_int(mem[0].count, 2, "and of their samples");
+    is_int(mem[0].wall, 30, "the entry has the sum of their wall times");
+    is_int(mem[0].cpu, 27, "the entry has the sum of their CPU times");
+    is_int(mem[0].count, 2, "the entry has the sum of their samples");
 
     prof_entries_add(&e, 1, PROF_ENTRY_TURN, 1, 1, &st);
-    is_int(e.n, 2, "another kind is another entry");
-    is_int(mem[1].count, 0, "which is no sample");
+    is_int(e.n, 2, "entries of different types are not merged");
+    is_int(mem[1].count, 0, "an entry of this type counts no sample");
 
     prof_entries_extend(&e, 100, 50);
-    is_int(mem[1].wall, 101, "the last one is extended");
+    is_int(mem[1].wall, 101, "the last entry is extended");
 }
 
 
@@ -213,8 +220,8 @@ test_entries_full(void)
     }
 
     ok(limits > 10, "memory was made %d times", limits);
-    ok(e.n <= 100, "the limit holds");
-    is_int(mem[100].node, 0x5a5a5a5a, "nothing was written behind it");
+    ok(e.n <= 100, "the timeline has at most its maximum of entries");
+    is_int(mem[100].node, 0x5a5a5a5a, "nothing is written behind the timeline");
 
     wall = 0;
     cpu = 0;
@@ -229,10 +236,11 @@ test_entries_full(void)
         }
     }
 
-    is_int(wall, 66667 * 10 + 33333 * 1000, "all wall time is still there");
-    is_int(cpu, 66667 * 7, "all CPU time is still there");
-    is_int(gaps, 33333 * 1000, "waiting is not mixed with running");
-    ok(st.thinned > 0, "what was merged is counted");
+    is_int(wall, 66667 * 10 + 33333 * 1000,
+           "merged entries keep the sum of wall time");
+    is_int(cpu, 66667 * 7, "merged entries keep the sum of CPU time");
+    is_int(gaps, 33333 * 1000, "waiting is not merged with running");
+    ok(st.thinned > 0, "merged entries are counted");
 }
 
 
@@ -271,7 +279,7 @@ test_entries_unbiased(void)
         }
     }
 
-    is_int(all, 2000 * 1000 * 100, "all is there");
+    is_int(all, 2000 * 1000 * 100, "all time is in the timeline");
     ok(rare > all * 9 / 100 && rare < all * 11 / 100,
        "a share of 10.00 %% stays one: %.2f %%", 100.0 * rare / all);
 }
@@ -335,10 +343,12 @@ test_ring(void)
         prof_ring_pop(&ring, rec);
     }
 
-    ok(pushed * sizeof(prof_record_t) > PROF_RING_SIZE / 2, "it went round");
-    is_int(popped, pushed, "all records came out");
-    is_int(wrong, 0, "as they were put in, in order");
-    is_int(prof_ring_used(&ring), 0, "and the ring is empty again");
+    ok(pushed * sizeof(prof_record_t) > PROF_RING_SIZE / 2,
+       "enough records are written for the ring to go round");
+    is_int(popped, pushed, "all records are read");
+    is_int(wrong, 0, "records are read as they were written, in order");
+    is_int(prof_ring_used(&ring), 0,
+           "the ring is empty after all records are read");
 
     free(ring.data);
 }
@@ -363,12 +373,13 @@ test_ring_full(void)
     ok(n > 400, "%d of the deepest records fit", n);
 
     rec = prof_ring_peek(&ring);
-    is_int(rec->wall, 0, "a full ring keeps the oldest");
+    is_int(rec->wall, 0, "a full ring keeps its oldest record");
     prof_ring_pop(&ring, rec);
 
     rec = prof_ring_peek(&ring);
     prof_ring_pop(&ring, rec);
-    ok(prof_ring_reserve(&ring) != NULL, "and takes more when it has room");
+    ok(prof_ring_reserve(&ring) != NULL,
+       "a ring accepts a record when one has been removed");
 
     free(ring.data);
 }

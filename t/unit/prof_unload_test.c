@@ -219,12 +219,15 @@ test_update(void)
     prof_unwind_info(more, &info);
     prof_unwind_info(less, &after);
 
-    is_int(info.objects, before.objects + 1, "update: one more object");
+    is_int(info.objects, before.objects + 1,
+           "update: the tables have one more object");
     ok(prof_unwind_object(all, (uintptr_t) main)
        == prof_unwind_object(more, (uintptr_t) main),
-       "update: the others are the same");
-    ok(test_in(more, l.pc, &test_libs[0]), "update: the new one");
-    ok(prof_unwind_object(less, l.pc) == NULL, "update: it is gone");
+       "update: the other objects are the same");
+    ok(test_in(more, l.pc, &test_libs[0]),
+       "update: the new tables contain the loaded library");
+    ok(prof_unwind_object(less, l.pc) == NULL,
+       "update: the newest tables do not contain the library");
 
     diag("all objects: %.0f us, one: %.0f us, none: %.0f us",
          (double) before.build_ns / 1e3, (double) info.build_ns / 1e3,
@@ -233,10 +236,11 @@ test_update(void)
     /* in any order */
 
     prof_unwind_release(all);
-    ok(test_in(more, l.pc, &test_libs[0]), "update: the old one is released");
+    ok(test_in(more, l.pc, &test_libs[0]),
+       "update: newer tables stay when older ones are released");
     prof_unwind_release(more);
     ok(prof_unwind_object(less, (uintptr_t) main) != NULL,
-       "update: the last one remains");
+       "update: the newest tables stay");
     prof_unwind_release(less);
 }
 
@@ -259,53 +263,70 @@ test_replaced(void)
     test_load(&test_libs[1], &m);
     u[3] = prof_unwind_update(u[2], 1);
 
-    if (!ok(l.base == m.base, "replaced: at the same address")) {
+    if (!ok(l.base == m.base, "both libraries were at one address")) {
         exit(done_testing());
     }
 
     first = (uintptr_t) main;
-    is_int(prof_unwind_mark(&u[3], 1, &first, 0), PROF_OK, "mark: first");
-    ok(first == (uintptr_t) main, "mark: what was there is as it was");
+    is_int(prof_unwind_mark(&u[3], 1, &first, 0), PROF_OK,
+           "an address of the program can be marked");
+    ok(first == (uintptr_t) main,
+       "an address of an object that stays is not changed");
 
     one = l.pc;
-    is_int(prof_unwind_mark(&u[1], 1, &one, 0), PROF_OK, "mark: during");
-    ok(test_in(u[1], one, &test_libs[0]), "named during");
-    ok(test_in(u[2], one, &test_libs[0]), "named after it is unloaded");
-    ok(test_in(u[3], one, &test_libs[0]), "named after it is replaced");
+    is_int(prof_unwind_mark(&u[1], 1, &one, 0), PROF_OK,
+           "an address of the loaded library can be marked");
+    ok(test_in(u[1], one, &test_libs[0]),
+       "the marked address is in the library");
+    ok(test_in(u[2], one, &test_libs[0]),
+       "the marked address is in the library after it is unloaded");
+    ok(test_in(u[3], one, &test_libs[0]),
+       "the marked address is in the library after it is replaced");
 
     one = l.pc;
-    is_int(prof_unwind_mark(u, 2, &one, 0), PROF_OK, "mark: loaded meanwhile");
-    ok(test_in(u[3], one, &test_libs[0]), "named if loaded meanwhile");
+    is_int(prof_unwind_mark(u, 2, &one, 0), PROF_OK,
+           "an address can be marked if its library was loaded meanwhile");
+    ok(test_in(u[3], one, &test_libs[0]),
+       "such an address is in the library that was loaded");
 
     one = l.pc;
-    is_int(prof_unwind_mark(u + 1, 2, &one, 0), PROF_OK, "mark: unloaded");
-    ok(test_in(u[3], one, &test_libs[0]), "named if unloaded meanwhile");
+    is_int(prof_unwind_mark(u + 1, 2, &one, 0), PROF_OK,
+           "an address can be marked if its library was unloaded meanwhile");
+    ok(test_in(u[3], one, &test_libs[0]),
+       "such an address is in the library that was unloaded");
 
     two = m.pc;
-    is_int(prof_unwind_mark(&u[3], 1, &two, 0), PROF_OK, "mark: the next");
-    ok(test_in(u[3], two, &test_libs[1]), "named by the next one");
+    is_int(prof_unwind_mark(&u[3], 1, &two, 0), PROF_OK,
+           "an address of the second library can be marked");
+    ok(test_in(u[3], two, &test_libs[1]),
+       "this address is in the second library");
 
     two = m.pc;
     (void) prof_unwind_mark(u + 2, 2, &two, 1);
-    ok(test_in(u[3], two, &test_libs[1]), "named by the next one meanwhile");
+    ok(test_in(u[3], two, &test_libs[1]),
+       "this address is in the second library, loaded meanwhile");
 
     /* the address may have been in either library */
 
     unsure = m.pc;
     set[0] = u[1];
     set[1] = u[3];
-    is_int(prof_unwind_mark(set, 2, &unsure, 0), PROF_LIMIT, "mark: unsure");
-    ok(prof_unwind_object(u[3], unsure) == NULL, "unsure: not named");
-    ok(prof_unwind_unmark(unsure) == m.pc, "unsure: the address");
+    is_int(prof_unwind_mark(set, 2, &unsure, 0), PROF_LIMIT,
+           "an address that two libraries had is not marked");
+    ok(prof_unwind_object(u[3], unsure) == NULL,
+       "such an address is in no object");
+    ok(prof_unwind_unmark(unsure) == m.pc, "such an address keeps its value");
 
     unsure = m.pc;
     set[0] = u[0];
     is_int(prof_unwind_mark(set, 2, &unsure, 0), PROF_LIMIT,
-           "mark: one between");
+           "an address is not marked if a library came between");
 
     unsure = l.pc;
-    is_int(prof_unwind_mark(&u[2], 1, &unsure, 0), PROF_OK, "mark: none");
-    ok(prof_unwind_object(u[3], unsure) == NULL, "none: not named");
+    is_int(prof_unwind_mark(&u[2], 1, &unsure, 0), PROF_OK,
+           "an address that is in no object is accepted");
+    ok(prof_unwind_object(u[3], unsure) == NULL,
+       "an address without an object is in no object");
 
     dlclose(m.handle);
 
