@@ -24,7 +24,7 @@
 #include <time.h>
 
 
-#if (__SANITIZE_ADDRESS__)
+#if (TAP_SANITIZED)
 #define TEST_SAMPLES  10000
 #define TEST_STEPS    20000
 

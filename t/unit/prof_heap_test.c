@@ -21,29 +21,14 @@
 #include <unistd.h>
 
 
-#ifndef __has_feature
-#define __has_feature(x)  0
-#endif
-
-#ifndef __SANITIZE_ADDRESS__
-#define __SANITIZE_ADDRESS__  0
-#endif
-
 /*
  * With a sanitizer, strdup() does not call malloc(), and malloc() ends the
- * program if the size is too large.  gcc defines a macro for sanitizers, clang
- * has a function.
+ * program if the size is too large.
  */
 
-#if (__has_feature(address_sanitizer) || __SANITIZE_ADDRESS__)
-#define TEST_SANITIZED  1
-#else
-#define TEST_SANITIZED  0
-#endif
-
-#define TEST_KNOWN   (15 - TEST_SANITIZED)
+#define TEST_KNOWN   (15 - TAP_SANITIZED)
 #define TEST_BYTES   (10 * 1000 + 300 + 700 + 128 + 192                       \
-                      + 13 * !TEST_SANITIZED)
+                      + 13 * !TAP_SANITIZED)
 
 /* bytes of the frames of a profile with few stacks */
 #define TEST_PROFILE_MAX  100000
@@ -132,7 +117,7 @@ main(void)
     test_two(s);
     test_mapped(s);
 
-    if (!TEST_SANITIZED) {
+    if (!TAP_SANITIZED) {
         test_arguments(s);
     }
 
@@ -332,7 +317,7 @@ test_exact(prof_sampler_t *s)
     is_int(sum.alloc_space, TEST_BYTES, "bytes of these");
     is_int(sum.inuse_objects, 0, "all of them were freed");
     is_int(sum.inuse_space, 0, "with their bytes");
-    is_int(sum.stacks, 6 - TEST_SANITIZED, "stacks");
+    is_int(sum.stacks, 6 - TAP_SANITIZED, "stacks");
 
     test_sum(p, test_alloc, &sum);
 

@@ -23,26 +23,6 @@
 #include <unistd.h>
 
 
-#ifndef __has_feature
-#define __has_feature(x)  0
-#endif
-
-#ifndef __SANITIZE_ADDRESS__
-#define __SANITIZE_ADDRESS__  0
-#endif
-
-/*
- * A sanitizer has its own allocator; gcc defines a macro, clang has a
- * function.
- */
-
-#if (__has_feature(address_sanitizer) || __SANITIZE_ADDRESS__)
-#define TEST_ALLOCATOR  0
-#else
-#define TEST_ALLOCATOR  1
-#endif
-
-
 #define MS  1000000
 
 #define TEST_FORGED  1000
@@ -57,7 +37,7 @@ typedef struct {
 } test_job_t;
 
 
-#if (TEST_ALLOCATOR)
+#if (!TAP_SANITIZED)
 static void test_check_stack(void);
 #endif
 typedef int (*test_clock_pt)(clockid_t id, struct timespec *ts);
@@ -107,7 +87,7 @@ static volatile int       test_allocations;
 static volatile uint64_t  test_sink;
 
 
-#if (TEST_ALLOCATOR)
+#if (!TAP_SANITIZED)
 
 /*
  * Only the handler runs on the alternate stack, so an allocation on this stack
@@ -1056,7 +1036,7 @@ main(void)
     test_long_capture(s);
     test_foreign_signal(s);
 
-    if (TEST_ALLOCATOR) {
+    if (!TAP_SANITIZED) {
         test_allocator();
     }
 

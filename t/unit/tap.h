@@ -32,6 +32,21 @@
 
 #define TAP_UNUSED  __attribute__((unused))
 
+/*
+ * Whether the address sanitizer is on: gcc defines a macro, clang has a
+ * function.  The sanitizer has an allocator of its own.
+ */
+
+#if (__SANITIZE_ADDRESS__)
+#define TAP_SANITIZED  1
+
+#elif (defined(__has_feature))
+#define TAP_SANITIZED  __has_feature(address_sanitizer)
+
+#else
+#define TAP_SANITIZED  0
+#endif
+
 /* of one program, in valgrind or with sanitizers, too */
 #define TAP_SECONDS  900
 
