@@ -394,8 +394,9 @@ test_kept(prof_sampler_t *s)
     test_sum(p, test_leak, &sum);
 
     is_int(sum.alloc_objects, 3, "blocks in a span");
-    is_int(sum.inuse_objects, 1, "what is freed later is not in use");
-    is_int(sum.inuse_space, 1000000, "what is kept is");
+    is_int(sum.inuse_objects, 1,
+           "blocks that are freed during the capture are not in use");
+    is_int(sum.inuse_space, 1000000, "a block that is kept is in use");
     is_int(p->peak_space, 1000320, "peak");
 
     spans = 0;
@@ -414,7 +415,7 @@ test_kept(prof_sampler_t *s)
         }
     }
 
-    is_int(spans, nallocs(p), "all of them");
+    is_int(spans, nallocs(p), "all stacks are below the span");
 
     test_blocks[2] = test_kept_block;
     test_kept_block = malloc(1);
@@ -423,8 +424,10 @@ test_kept(prof_sampler_t *s)
     prof_capture_settle(c, p);
     test_sum(p, test_leak, &sum);
 
-    is_int(sum.inuse_objects, 0, "what is freed later still");
-    is_int(sum.alloc_objects, 3, "was allocated");
+    is_int(sum.inuse_objects, 0,
+           "a block that is freed after the capture is not in use");
+    is_int(sum.alloc_objects, 3,
+           "a block that is freed after the capture was allocated");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -441,7 +444,7 @@ test_kept(prof_sampler_t *s)
     test_sum(p, test_leak, &sum);
 
     is_int(sum.inuse_space, 320, "a block may be forgotten");
-    is_int(sum.alloc_space, 1000320, "which was allocated nevertheless");
+    is_int(sum.alloc_space, 1000320, "a block that is forgotten was allocated");
     is_int(ntimes(p), 0, "a heap has no timeline");
 
     prof_profile_destroy(p);
@@ -844,10 +847,11 @@ test_full(prof_sampler_t *s)
     }
 
     prof_heap_totals(prof_capture_get_heap(c), &totals);
-    is_int(totals.inuse_objects, 0, "none of these is lost");
+    is_int(totals.inuse_objects, 0, "all blocks that are followed are freed");
 
     p = prof_capture_finish(c, "full");
-    is_int(p->stats.lost_live, 200000 - followed, "the others are counted");
+    is_int(p->stats.lost_live, 200000 - followed,
+           "blocks that are not followed are counted");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -945,7 +949,8 @@ test_sampled(prof_sampler_t *s)
     diag("sampled %.1f %%: objects %.4f of the truth, bytes %.4f",
          100.0 * sampled / TEST_RUNS / TEST_SIZES, objects, space);
 
-    ok(sampled < TEST_RUNS * TEST_SIZES, "not all are counted");
+    ok(sampled < TEST_RUNS * TEST_SIZES,
+       "only a part of the blocks is sampled");
     ok(space > 0.98 && space < 1.02, "bytes within 2 %% of the truth");
     ok(objects > 0.98 && objects < 1.02, "blocks within 2 %% of the truth");
 }

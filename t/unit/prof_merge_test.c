@@ -133,20 +133,22 @@ test_sums(void)
     is_int(p->stats.samples, 3 * in[0]->stats.samples, "samples");
     is_int(p->stats.own_handler_ns, 3 * in[0]->stats.own_handler_ns,
            "other counters");
-    is_int(p->start_realtime, 4000000000, "the earliest start");
-    is_int(p->duration, 3000000000, "to the latest end");
+    is_int(p->start_realtime, 4000000000,
+           "the merged profile begins with the earliest one");
+    is_int(p->duration, 3000000000,
+           "the merged profile ends with the latest one");
     is_int(p->frequency, 2000, "frequency");
     is_int(p->frequency_end, 10, "frequency at the end");
     is_int(p->peak_space, 110, "peak");
 
     is_int(p->nobjects, in[0]->nobjects, "objects are shared");
-    is_int(p->nframes, in[0]->nframes, "so are frames");
-    is_int(p->nnodes, in[0]->nnodes, "and stacks");
+    is_int(p->nframes, in[0]->nframes, "frames are shared");
+    is_int(p->nnodes, in[0]->nnodes, "stacks are shared");
     is_int(p->aggregated, 1, "entries have no order");
-    is_int(ntimes(p), 4, "entries of a stack are one");
-    is_int(time_of(p, 0)->count, 6, "with all samples");
-    is_int(wall_of(p, 0), 6000000, "all wall time");
-    is_int(cpu_of(p, 0), 5970000, "and all CPU time");
+    is_int(ntimes(p), 4, "entries of one stack are merged");
+    is_int(time_of(p, 0)->count, 6, "a merged entry has all samples");
+    is_int(wall_of(p, 0), 6000000, "a merged entry has all wall time");
+    is_int(cpu_of(p, 0), 5970000, "a merged entry has all CPU time");
     is_int(p->nfacts, 1, "common facts");
 
     prof_profile_destroy(p);
@@ -378,12 +380,12 @@ test_names(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
                            "names", 0);
 
-    is_int(p->nframes, 3, "names are told apart by their texts");
-    is_int(ntimes(p), 3, "and so are their stacks");
+    is_int(p->nframes, 3, "names with different texts are different frames");
+    is_int(ntimes(p), 3, "names with different texts are in different stacks");
     is_int(wall_of(p, 0), 1001, "access phase");
     is_int(wall_of(p, 1), 10010, "waiting");
     is_int(p->frames[p->nodes[time_of(p, 1)->node].frame].type,
-           PROF_TYPE_WAITING, "which is known as such");
+           PROF_TYPE_WAITING, "the frame of waiting has its type");
     is_int(wall_of(p, 2), 100, "content phase");
 
     prof_profile_destroy(p);
@@ -477,7 +479,8 @@ test_high(void)
 
     is_int(p->nframes, 4, "the highest bit of an address counts");
     ok(p->frames[1].pc == 0xffffffffff600400
-       && p->frames[2].pc == 0x7fffffffff600400, "and is kept");
+       && p->frames[2].pc == 0x7fffffffff600400,
+       "the highest bit of an address is kept");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -512,11 +515,15 @@ test_symbolized(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 3,
                            "names", 0);
 
-    is_int(p->nframes, 1, "one function");
-    is_str(p->frames[0].name, "main", "has the best name of all");
-    is_str(p->frames[0].file, "main.c", "and its file");
-    is_int(p->frames[0].line, 7, "and line");
-    is_str(p->inlines[p->frames[0].inlines].name, "put_in", "and inlines");
+    is_int(p->nframes, 1, "frames of one function are merged");
+    is_str(p->frames[0].name, "main",
+           "a merged frame has the best name of all");
+    is_str(p->frames[0].file, "main.c",
+           "a merged frame has the file of the best name");
+    is_int(p->frames[0].line, 7,
+           "a merged frame has the line of the best name");
+    is_str(p->inlines[p->frames[0].inlines].name, "put_in",
+           "a merged frame has the inlined functions");
 
     prof_profile_destroy(p);
 
@@ -664,8 +671,9 @@ test_facts(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
                            "facts", 0);
 
-    is_int(p->nfacts, 1, "what differs is left out");
-    is_str(p->facts[0].name, "server", "what all have remains");
+    is_int(p->nfacts, 1, "facts that differ are left out");
+    is_str(p->facts[0].name, "server",
+           "facts that are the same in all profiles are kept");
     is_int(p->facts[0].label, 1, "as a label");
 
     prof_profile_destroy(p);
@@ -729,8 +737,8 @@ test_limit(void)
 
     node = time_of(p, ntimes(p) - 1)->node;
     is_str(p->frames[p->nodes[node].frame].name, "[call tree full]",
-           "a stack without room says so");
-    is_int(p->stats.lost_tree, 1, "and is counted");
+           "a stack that does not fit ends at the note of a full tree");
+    is_int(p->stats.lost_tree, 1, "a stack that does not fit is counted");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);

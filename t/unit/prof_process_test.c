@@ -361,10 +361,11 @@ test_sum(void)
        && test_cpu(p, NULL) < after - before + 20 * MS,
        "the entries sum to the process's CPU time: %" PRIu64 " us of %" PRIu64,
        test_cpu(p, NULL) / 1000, (after - before) / 1000);
-    ok(p->cpu == test_cpu(p, NULL), "and the profile says so");
+    ok(p->cpu == test_cpu(p, NULL),
+       "the profile's CPU time is the sum of its entries");
     test_samples(p, 99, after - before);
     is_int(p->stats.bad_stack + p->stats.truncated + p->stats.no_unwind, 0,
-           "all stacks are complete");
+           "all stacks of the process are complete");
 
     prof_profile_destroy(p);
 }
@@ -428,20 +429,20 @@ test_threads(void)
 
     ok(test_cpu(p, "first") > 100 * MS
        && test_cpu(p, "first") <= one.used + 20 * MS,
-       "a thread: %" PRIu64 " us of %" PRIu64, test_cpu(p, "first") / 1000,
-       one.used / 1000);
+       "the CPU time of the first thread: %" PRIu64 " us of %" PRIu64,
+       test_cpu(p, "first") / 1000, one.used / 1000);
     ok(test_cpu(p, "second") > 200 * MS
        && test_cpu(p, "second") <= two.used + 20 * MS,
-       "another: %" PRIu64 " us of %" PRIu64, test_cpu(p, "second") / 1000,
-       two.used / 1000);
+       "the CPU time of the second thread: %" PRIu64 " us of %" PRIu64,
+       test_cpu(p, "second") / 1000, two.used / 1000);
     ok(test_cpu(p, NULL) >= one.used + two.used,
-       "what nobody saw of them is in the sum");
+       "the sum contains the time after the threads' last samples");
     ok(test_count(p, "second") + p->stats.lost_overrun
        > test_cpu(p, "second") / MS * 9 / 10,
-       "%" PRIu64 " samples of it at 1 kHz, %" PRIu64 " lost",
+       "samples of the second thread at 1 kHz: %" PRIu64 ", lost: %" PRIu64,
        test_count(p, "second"), p->stats.lost_overrun);
     ok(p->stats.bad_stack + p->stats.truncated + p->stats.no_unwind
-       <= p->stats.samples / 100, "their stacks are complete");
+       <= p->stats.samples / 100, "the stacks of both threads are complete");
 
     prof_profile_destroy(p);
 }
@@ -481,12 +482,14 @@ test_blocked(void)
     ok(test_count(p, "most") > 5, "a thread that blocks all signals but those"
        " of faults: %" PRIu64 " samples", test_count(p, "most"));
     ok(sampled > most.used * 8 / 10 && sampled <= most.used,
-       "they have its CPU time: %" PRIu64 " us of %" PRIu64, sampled / 1000,
-       most.used / 1000);
-    is_int(test_count(p, "all"), 0, "none of one that blocks these too");
-    ok(test_cpu(p, "all") > 50 * MS, "but its CPU time is there");
+       "these samples have the thread's CPU time: %" PRIu64 " us of %" PRIu64,
+       sampled / 1000, most.used / 1000);
+    is_int(test_count(p, "all"), 0,
+           "a thread that blocks all signals has no samples");
+    ok(test_cpu(p, "all") > 50 * MS,
+       "the profile has the CPU time of this thread");
     ok(test_named(p, "[not sampled]") >= test_cpu(p, "all"),
-       "and what is known of it is said");
+       "the profile notes that this thread was not sampled");
 
     prof_profile_destroy(p);
 }
@@ -592,11 +595,13 @@ test_traces(void)
     prof_capture_destroy(c);
 
     ok(test_traced(p, "000000000000000a") > 150 * MS
-       && test_traced(p, "000000000000000a") < 250 * MS, "the first trace");
-    is_int(test_traced(p, "000000000000000b"), 0, "not the second");
+       && test_traced(p, "000000000000000a") < 250 * MS,
+       "samples of the first trace have its label");
+    is_int(test_traced(p, "000000000000000b"), 0,
+           "no sample has the label of a trace that does not fit");
 
     mute = p->cpu - test_traced(p, "000000000000000a");
-    ok(mute > 350 * MS, "all else has no label");
+    ok(mute > 350 * MS, "all other samples have no label of a trace");
     ok(p->stats.lost_traces > 20
        && p->stats.lost_traces < p->stats.samples / 2 + 10,
        "%" PRIu64 " samples lost their trace", p->stats.lost_traces);
@@ -608,8 +613,10 @@ test_traces(void)
 
     ok(test_traced(p, "000000000000000a") > 150 * MS
        && test_traced(p, "000000000000000b") > 150 * MS
-       && test_traced(p, "000000000000000b") < 250 * MS, "both traces");
-    is_int(p->stats.lost_traces, 0, "none is lost");
+       && test_traced(p, "000000000000000b") < 250 * MS,
+       "with enough memory samples of both traces have labels");
+    is_int(p->stats.lost_traces, 0,
+           "with enough memory no sample loses its trace");
 
     prof_profile_destroy(p);
 }
@@ -643,12 +650,14 @@ test_wall(void)
 
     ok(p->wall <= after - before && p->wall > after - before - 20 * MS,
        "the wall time is that of the main thread");
-    ok(test_named(p, "[idle]") >= 300 * MS, "time with nothing to do");
+    ok(test_named(p, "[idle]") >= 300 * MS, "the profile shows the idle time");
     ok(p->running >= 160 * MS && p->running + test_named(p, "[idle]")
-       <= p->wall + MS, "the rest was busy: %" PRIu64 " ms of %" PRIu64,
+       <= p->wall + MS,
+       "the rest of the time is running: %" PRIu64 " ms of %" PRIu64,
        p->running / MS, p->wall / MS);
-    ok(p->cpu >= 100 * MS && p->cpu <= p->running, "or waited, without CPU"
-       " time: %" PRIu64 " ms", p->cpu / MS);
+    ok(p->cpu >= 100 * MS && p->cpu <= p->running,
+       "running time includes waits without CPU time: %" PRIu64 " ms",
+       p->cpu / MS);
     ok(p->stats.samples >= 80, "%" PRIu64 " samples", p->stats.samples);
 
     prof_profile_destroy(p);
@@ -695,7 +704,8 @@ test_limit(void)
     conf.memory = PROF_MEMORY_MIN;
 
     c[i] = prof_capture_create(&conf);
-    is_int(prof_process_start(c[i], 0, &err), PROF_LIMIT, "one too many");
+    is_int(prof_process_start(c[i], 0, &err), PROF_LIMIT,
+           "a capture beyond the maximum is refused");
 
     for (i = 0; i <= PROF_PROCESS_CAPTURES; i++) {
         prof_process_cancel(c[i]);
@@ -739,23 +749,26 @@ test_fault(void)
     c = test_capture(100, PROF_MODE_CPU);
 
     (void) sigaction(SIGFPE, NULL, &sa);
-    ok(sa.sa_handler != test_fault_handler, "SIGFPE is used");
+    ok(sa.sa_handler != test_fault_handler,
+       "a capture installs its handler of SIGFPE");
 
     (void) raise(SIGFPE);
-    is_int(test_faults, 1, "a signal of somebody else's is passed on");
+    is_int(test_faults, 1,
+           "a SIGFPE that no timer sent reaches the handler before");
 
     (void) pthread_join(t.thread, NULL);
     prof_process_drain();
 
     (void) raise(SIGFPE);
-    is_int(test_faults, 2, "also when the thread has gone");
+    is_int(test_faults, 2,
+           "a SIGFPE is also passed on when the thread has ended");
 
     prof_process_cancel(c);
     prof_capture_destroy(c);
 
     (void) sigaction(SIGFPE, NULL, &sa);
     ok(sa.sa_handler == test_fault_handler,
-       "SIGFPE is put back with the capture");
+       "the end of the capture restores the handler of SIGFPE");
 
     memset(&sa, 0, sizeof(struct sigaction));
     sa.sa_sigaction = test_signal_handler;
@@ -768,7 +781,8 @@ test_fault(void)
     c = test_capture(100, PROF_MODE_CPU);
 
     (void) raise(SIGFPE);
-    is_int(test_faults, 102, "to a handler of the other kind, too");
+    is_int(test_faults, 102,
+           "a SIGFPE is also passed on to a handler with SA_SIGINFO");
 
     (void) pthread_join(t.thread, NULL);
 
