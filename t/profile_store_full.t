@@ -76,7 +76,14 @@ my $said = qr{the disk of "\Q$dir\E/disk/store" is full, \d+ profiles were }
 my @full = grep { /$said/ } @lines;
 
 cmp_ok(scalar @full, '>=', 1, 'the log has the full disk');
-is(join("\n", grep { !/$said/ } @lines), '', 'the log has no other messages');
+
+# on a busy machine the helper for names may miss its deadline
+
+my $late = qr/the helper for names did not answer in time, names are missing/;
+
+is(join("\n", grep { !/$said/ && !/$late/ } @lines), '',
+   'the log has no other messages');
+
 cmp_ok(scalar @full, '<=', 2 * (time() - $^T + 1),
        'the log has at most two messages in a second');
 
