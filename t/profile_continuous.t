@@ -18,7 +18,7 @@ use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
 
-my $t = ProfileTest->new()->has(qw/ gzip /)->plan(44);
+my $t = ProfileTest->new()->has(qw/ gzip /)->plan(48);
 
 $t->conf(<<'EOC', workers => 2);
 profile_continuous on slice=1s wall=on;
@@ -190,6 +190,10 @@ my @wrong = (
     [ 'from=-1m&seconds=1', 'seconds' ], [ 'from=-1m&worker=x', 'worker' ],
     [ 'from=-1m&format=gif', 'format' ], [ 'from=-1m&uri=/', 'uri' ],
     [ 'from=-1m&frequency=19', 'frequency' ],
+    [ 'from=-1m&to=now%00x', 'to' ],
+    [ 'from=2026-11-23T06:44:20Z%00x', 'from' ],
+    [ 'from=2026-11-23T06:44:20%2B24:00', 'from' ],
+    [ 'from=2026-11-23T06:44:20%2B01:60', 'from' ],
 );
 
 like(get("cpu?$_->[0]"), qr/ 400 .*"$_->[1]" is /s, "wrong: $_->[0]")

@@ -29,6 +29,12 @@ ngx_http_profile_moment(ngx_str_t *text, uint64_t now)
     char      *p;
     uint64_t   sec, ms;
 
+    /* an escaped null character would hide the rest of the text */
+
+    if (ngx_strlen(text->data) != text->len) {
+        return 0;
+    }
+
     if (ngx_strcmp(text->data, "now") == 0) {
         return now;
     }
@@ -111,7 +117,7 @@ ngx_http_profile_moment_date(char *text)
         n = 0;
 
         if (sscanf(p + 1, "%2d:%2d%n", &hours, &minutes, &n) != 2 || n != 5
-            || hours < 0 || minutes < 0)
+            || hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
         {
             return 0;
         }
