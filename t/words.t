@@ -46,6 +46,19 @@ my @good = (
 is(check(@$_), '', "code and other words are not reported: $_->[1]")
     for @good;
 
+my $wide = 'word ' x 16 . 'end';
+
+like(check('a.md', "Text.\n\n$wide\n"),
+     qr/^\Q$dir\E\/a\.md:3: width: 83 columns, a document has 80\n\z/,
+     'a wide line of a document is reported');
+
+is(check('a.md', $_), '', 'a wide line that cannot break is not reported')
+    for "| $wide |\n", "```\n$wide\n```\n", "    $wide\n", "# $wide\n",
+        "[$wide]: x\n", 'x' x 90 . "\n", "\xe2\x89\xa4 " x 40 . "\n";
+
+is(check('a.c', "/* $wide */\n"), '',
+   'the width of comments is left to check-style');
+
 done_testing();
 
 
