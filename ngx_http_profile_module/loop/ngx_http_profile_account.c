@@ -8,6 +8,7 @@
  */
 
 
+#include "core/ngx_http_profile_conf.h"
 #include "loop/ngx_http_profile_loop_private.h"
 
 
@@ -24,7 +25,7 @@ static void ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times, uint64_t now);
 __attribute__((noinline)) static ngx_int_t ngx_http_profile_account_end(
     ngx_http_request_t *r, ngx_http_profile_track_t *tr);
-static void ngx_http_profile_account_late(void);
+static void ngx_http_profile_account_place(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_update_time(uint64_t now);
 
 
@@ -163,6 +164,9 @@ ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
 
     if (!tr->begun) {
         ngx_http_profile_account_start(tr, tr->since);
+    }
+
+    if (tr == &ngx_http_profile_brief) {
         ngx_http_profile_account_late();
     }
 
@@ -207,7 +211,9 @@ ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
 
 /*
  * Most requests are brief, and their times are not read.  A script may still
- * read the times after this handler.
+ * read the times after this handler.  Such a request is counted at the end of
+ * its event, because the clock is read then anyway; nginx has freed the request
+ * by then.
  */
 
 PROF_HOT ngx_int_t
@@ -227,7 +233,9 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
 
     if (tr->begun || !ngx_http_profile_is_plain
         || !ngx_http_profile_is_running(tr) || run->prev
-        || ngx_http_profile_nopening)
+        || ngx_http_profile_nopening
+        || (ngx_http_profile_observers.counted
+            && ngx_http_profile_observers.notes_logged))
     {
         return ngx_http_profile_account_end(r, tr);
     }
@@ -251,6 +259,10 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
         if (tr->begun) {
             (void) ngx_http_profile_account_close(tr);
         }
+
+    } else if (ngx_http_profile_observers.counted) {
+        ngx_http_profile_account_start(tr, tr->since);
+        ngx_http_profile_account_place(tr);
     }
 
     run->track = NULL;
@@ -298,6 +310,7 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
     }
 
     if (tr && ngx_http_profile_observers.counted) {
+        ngx_http_profile_account_place(tr);
         ngx_http_profile_observers.counted(tr);
     }
 
@@ -341,21 +354,62 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
 }
 
 
-/* called if the brief request was logged just now, and its turn goes on */
+/* the location of the request: it may be freed before the request is counted */
 
-static void
+PROF_HOT static void
+ngx_http_profile_account_place(ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(tr->request, ngx_http_profile_module);
+
+    tr->place = plcf->place;
+}
+
+
+PROF_HOT void
+ngx_http_profile_account_brief(uint64_t cpu)
+{
+    uint64_t                   now;
+    ngx_http_profile_track_t  *tr;
+
+    tr = &ngx_http_profile_brief;
+    now = ngx_http_profile_loop.since;
+
+    tr->times.turns = 1;
+    tr->times.running = now - tr->since;
+    tr->times.longest = tr->times.running;
+    tr->times.cpu += cpu;
+    tr->times.wall = now - tr->start;
+    tr->closed = 1;
+
+    ngx_http_profile_observers.counted(tr);
+}
+
+
+void
 ngx_http_profile_account_late(void)
 {
-    ngx_http_profile_run_t  *run;
+    ngx_http_profile_run_t    *run;
+    ngx_http_profile_track_t  *tr;
 
+    tr = &ngx_http_profile_brief;
     run = ngx_http_profile_current;
 
-    if (run && run->tail) {
-        run->track = &ngx_http_profile_brief;
+    if (run == NULL || !run->tail || tr->closed) {
+        return;
+    }
 
-        (void) ngx_http_profile_account_close(run->track);
+    run->track = tr;
 
-        run->track = NULL;
+    (void) ngx_http_profile_account_close(tr);
+
+    run->track = NULL;
+
+    if (ngx_http_profile_observers.counted
+        && ngx_http_profile_observers.notes_logged == NULL)
+    {
+        ngx_http_profile_observers.counted(tr);
     }
 }
 

@@ -175,6 +175,7 @@ ngx_http_profile_dispatch(ngx_http_profile_track_t *tr, ngx_event_t *ev,
 PROF_GLUE_INLINE void
 ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 {
+    uint64_t                cpu;
     ngx_http_profile_run_t  run;
 
     run.top = (uintptr_t) __builtin_frame_address(0);
@@ -193,14 +194,18 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
     if (ngx_http_profile_is_plain && run.tail && run.prev == NULL) {
 
-        if (ngx_http_profile_brief.request && !ngx_http_profile_brief.begun) {
+        if (ngx_http_profile_brief.request && !ngx_http_profile_brief.closed) {
 
             /*
              * the times of the request were not read, but its CPU time is
              * charged
              */
 
-            ngx_http_profile_charge_brief();
+            cpu = ngx_http_profile_charge_brief();
+
+            if (ngx_http_profile_brief.begun) {
+                ngx_http_profile_account_brief(cpu);
+            }
 
         } else {
             ngx_http_profile_loop.since = prof_now();
@@ -219,6 +224,10 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
     if (run.track) {
         ngx_http_profile_run_next();
+    }
+
+    if (run.tail && ngx_http_profile_brief.request) {
+        ngx_http_profile_account_late();
     }
 
     ngx_http_profile_leave(&run);

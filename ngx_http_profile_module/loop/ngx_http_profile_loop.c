@@ -48,6 +48,7 @@ static void ngx_http_profile_release_time(void);
 static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
     ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
+static void ngx_http_profile_opened(ngx_connection_t *c);
 static ngx_http_profile_track_t *ngx_http_profile_running(void);
 static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
@@ -352,6 +353,7 @@ ngx_http_profile_release_time(void)
 static ngx_int_t
 ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 {
+    ngx_connection_t          *c;
     ngx_http_profile_run_t    *run;
     ngx_http_profile_track_t  *tr;
 
@@ -368,8 +370,14 @@ ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
                 ngx_http_profile_observers.event_added(tr);
             }
 
-        } else if (run->accept) {
-            run->connection = ngx_http_profile_connection(ev);
+        } else {
+            c = ngx_http_profile_connection(ev);
+
+            ngx_http_profile_opened(c);
+
+            if (run->accept) {
+                run->connection = c;
+            }
         }
     }
 
@@ -386,9 +394,26 @@ ngx_http_profile_add_connection(ngx_connection_t *c)
 
     if (tr) {
         ngx_http_profile_own_connection(tr, c);
+
+    } else {
+        ngx_http_profile_opened(c);
     }
 
     return nginx.add_conn(c);
+}
+
+
+/* a connection that code outside of requests has opened */
+
+static void
+ngx_http_profile_opened(ngx_connection_t *c)
+{
+    if (ngx_http_profile_nforeign && ngx_http_profile_current && c
+        && c->listening == NULL
+        && ngx_http_profile_is_foreign(ngx_http_profile_current->connection))
+    {
+        ngx_http_profile_set_foreign(c);
+    }
 }
 
 

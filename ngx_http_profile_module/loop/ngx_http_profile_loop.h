@@ -77,7 +77,7 @@ typedef struct {
 } ngx_http_profile_times_t;
 
 
-/* kinds of waits that are summed, at most */
+/* the maximum number of sums of waits */
 #define NGX_HTTP_PROFILE_WAITS  24
 
 
@@ -112,6 +112,7 @@ struct ngx_http_profile_track_s {
     uint64_t                      since;     /* start of the turn or gap */
     uint64_t                      turn;      /* wall time of this turn */
     uint64_t                      turn_cpu;  /* CPU time of this turn */
+    ngx_uint_t                    place;     /* of its metrics */
     ngx_http_profile_times_t      times;
 
     /* the connections and events of the request */
@@ -129,7 +130,7 @@ struct ngx_http_profile_track_s {
 
     ngx_http_profile_track_t     *next;      /* of unused tracks */
 
-    /* of the observer of waits: the kinds with a sum, and the sums in ns */
+    /* of the observer of waits: which sums are not 0, and the sums in ns */
 
     uint32_t                      waited;    /* bits */
     uint64_t                      waits[NGX_HTTP_PROFILE_WAITS];
@@ -249,7 +250,7 @@ typedef struct {
     void        (*waited)(ngx_http_profile_track_t *tr,
                           ngx_http_profile_wake_t *wake, uint64_t ns);
 
-    /* the request is logged, and its times are final */
+    /* its times are final, tr->place is set; it may be freed, without tr->id */
     void        (*counted)(ngx_http_profile_track_t *tr);
 } ngx_http_profile_observers_t;
 

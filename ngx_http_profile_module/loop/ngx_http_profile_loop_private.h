@@ -111,6 +111,18 @@ void ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
 void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,
     uint64_t now);
 
+/*
+ * The event of the brief request ends.  Its start is known, it is logged, and
+ * it is freed.  cpu: its CPU time, in ns.
+ */
+void ngx_http_profile_account_brief(uint64_t cpu);
+
+/*
+ * Makes the times of the brief request final, and counts it, if it was logged
+ * and its turn goes on.  Otherwise nothing happens.
+ */
+void ngx_http_profile_account_late(void);
+
 /* ngx_http_profile_run.c: the current run, and its CPU time */
 
 extern ngx_http_profile_loop_t  ngx_http_profile_loop;
@@ -122,9 +134,9 @@ uint64_t ngx_http_profile_charge(ngx_http_profile_run_t *run);
 
 /*
  * Charges the time since the last call to the brief request, whose times no
- * script reads any more.
+ * script reads any more.  Returns its CPU time in ns.
  */
-void ngx_http_profile_charge_brief(void);
+uint64_t ngx_http_profile_charge_brief(void);
 
 /* begins a run for tr, or with NULL for no request */
 void ngx_http_profile_enter(ngx_http_profile_run_t *run,
@@ -183,6 +195,19 @@ extern ngx_uint_t  ngx_http_profile_nopening;
 
 void ngx_http_profile_add_opening_cpu(ngx_connection_t *c, uint64_t ns);
 uint64_t ngx_http_profile_take_opening_cpu(ngx_connection_t *c);
+
+/*
+ * Connections of other protocols: of stream {}, mail {} and modules that have
+ * servers of their own.  No request is charged for their CPU time.  The number
+ * is that of the listening sockets.
+ */
+extern ngx_uint_t  ngx_http_profile_nforeign;
+
+/* a client of such a server, or a connection that was set below */
+ngx_uint_t ngx_http_profile_is_foreign(ngx_connection_t *c);
+
+/* for a connection to an upstream, which a foreign connection has opened */
+void ngx_http_profile_set_foreign(ngx_connection_t *c);
 
 /* the number of owned single events of all requests */
 extern ngx_uint_t  ngx_http_profile_nevents;

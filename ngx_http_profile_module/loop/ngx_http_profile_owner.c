@@ -44,6 +44,7 @@ struct ngx_http_profile_owned_s {
     ngx_queue_t                queue;       /* in track->connections */
     unsigned                   client:1;    /* it is track->client */
     unsigned                   settled:1;
+    unsigned                   foreign:1;
 };
 
 
@@ -65,6 +66,7 @@ static ngx_http_profile_owned_t *ngx_http_profile_find_owned(
     ngx_connection_t *c);
 static ngx_http_profile_owned_t *ngx_http_profile_find_opening(
     ngx_connection_t *c);
+static ngx_uint_t ngx_http_profile_count_foreign(void);
 static void ngx_http_profile_disown_connection(ngx_http_profile_owned_t *owned);
 static ngx_http_profile_track_t *ngx_http_profile_take_event(ngx_event_t *ev);
 static ngx_http_profile_owned_event_t *ngx_http_profile_find_event(
@@ -85,6 +87,7 @@ PROF_HOT_DATA static ngx_connection_t          *ngx_http_profile_connections;
 PROF_HOT_DATA static ngx_http_profile_owned_t  *ngx_http_profile_owned;
 
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nopening;
+PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nforeign;
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nevents;
 
 /*
@@ -110,6 +113,7 @@ ngx_http_profile_owner_init(void)
     ngx_http_profile_connections = ngx_cycle->connections;
     ngx_http_profile_read_events = ngx_cycle->read_events;
     ngx_http_profile_write_events = ngx_cycle->write_events;
+    ngx_http_profile_nforeign = ngx_http_profile_count_foreign();
 
     ngx_http_profile_owned = ngx_calloc(ngx_http_profile_nconnections
                                         * sizeof(ngx_http_profile_owned_t),
@@ -243,10 +247,10 @@ ngx_http_profile_log_place(ngx_log_t *log)
 
 
 /*
- * Events of others may enter a request outside of its turns: when a name is
- * resolved for it, or when Lua code of another request wakes it up.  Events
- * that it begins there have the log of its connection, and no other events
- * have this log.  The log of a foreign event may be gone, so only its address
+ * Code of a request may run in an event of another request: when a name was
+ * resolved for it, or when Lua code of the other request resumes it.  Events
+ * that this code adds have the log of the request's connection, and no other
+ * events have this log.  The log of an event may be freed, so only its address
  * is compared.
  */
 
@@ -315,6 +319,7 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
     owned->track = tr;
     owned->number = c->number;
     owned->settled = 0;
+    owned->foreign = 0;
 
     ngx_queue_insert_tail(&tr->connections, &owned->queue);
 }
@@ -536,12 +541,62 @@ ngx_http_profile_find_opening(ngx_connection_t *c)
 
     if (owned && owned->number != c->number && owned->track == NULL) {
         owned->number = c->number;
+        owned->foreign = 0;
 
         ngx_http_profile_nopening -= (owned->opening_cpu != 0);
         owned->opening_cpu = 0;
     }
 
     return owned;
+}
+
+
+static ngx_uint_t
+ngx_http_profile_count_foreign(void)
+{
+    ngx_uint_t        i, n;
+    ngx_listening_t  *ls;
+
+    ls = ngx_cycle->listening.elts;
+    n = 0;
+
+    for (i = 0; i < ngx_cycle->listening.nelts; i++) {
+        n += (ls[i].handler != ngx_http_init_connection);
+    }
+
+    return n;
+}
+
+
+ngx_uint_t
+ngx_http_profile_is_foreign(ngx_connection_t *c)
+{
+    ngx_http_profile_owned_t  *owned;
+
+    if (c == NULL) {
+        return 0;
+    }
+
+    if (c->listening) {
+        return c->listening->handler != ngx_http_init_connection;
+    }
+
+    owned = ngx_http_profile_find_owned(c);
+
+    return owned && owned->foreign && owned->number == c->number;
+}
+
+
+void
+ngx_http_profile_set_foreign(ngx_connection_t *c)
+{
+    ngx_http_profile_owned_t  *owned;
+
+    owned = ngx_http_profile_find_opening(c);
+
+    if (owned && owned->track == NULL) {
+        owned->foreign = 1;
+    }
 }
 
 

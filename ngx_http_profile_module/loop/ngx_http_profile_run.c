@@ -78,16 +78,17 @@ ngx_http_profile_cpu_init(void)
 }
 
 
-PROF_HOT void
+PROF_HOT uint64_t
 ngx_http_profile_charge_brief(void)
 {
-    uint64_t  now;
+    uint64_t  now, cpu;
 
     now = prof_now();
-
-    (void) ngx_http_profile_charge_cpu(now - ngx_http_profile_loop.since);
+    cpu = ngx_http_profile_charge_cpu(now - ngx_http_profile_loop.since);
 
     ngx_http_profile_loop.since = now;
+
+    return cpu;
 }
 
 
@@ -103,6 +104,16 @@ ngx_http_profile_charge(ngx_http_profile_run_t *run)
     ngx_http_profile_loop.since = now;
 
     tr = run->track;
+
+    /* the CPU time of other protocols must not be spread over requests */
+
+    if (tr == NULL && ngx_http_profile_nforeign && !run->tail
+        && ngx_http_profile_is_foreign(run->connection))
+    {
+        (void) ngx_http_profile_charge_cpu(wall);
+        return now;
+    }
+
     c = tr ? NULL : ngx_http_profile_opening(run);
 
     /*

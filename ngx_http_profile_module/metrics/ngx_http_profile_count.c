@@ -83,18 +83,15 @@ ngx_http_profile_count_in(ngx_http_profile_directory_t *dir,
 PROF_HOT static void
 ngx_http_profile_count(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_cell_t      *cell;
-    ngx_http_profile_times_t     *times;
-    ngx_http_profile_loc_conf_t  *plcf;
+    ngx_http_profile_cell_t   *cell;
+    ngx_http_profile_times_t  *times;
 
-    plcf = ngx_http_get_module_loc_conf(tr->request, ngx_http_profile_module);
-
-    cell = &ngx_http_profile_cells[plcf->place];
+    cell = &ngx_http_profile_cells[tr->place];
     times = &tr->times;
 
     if (cell->turns == 0) {
-        ngx_http_profile_page->used[plcf->place / 64] |=
-                                             (uint64_t) 1 << plcf->place % 64;
+        ngx_http_profile_page->used[tr->place / 64] |=
+                                               (uint64_t) 1 << tr->place % 64;
     }
 
     cell->turns += times->turns;
@@ -112,7 +109,7 @@ ngx_http_profile_count(ngx_http_profile_track_t *tr)
     }
 
     if (tr->id.len) {
-        ngx_http_profile_exemplar_set(tr, plcf->place);
+        ngx_http_profile_exemplar_set(tr);
     }
 }
 

@@ -110,7 +110,7 @@ ngx_http_profile_exemplar_now(void)
 /* without a trace, the exemplar has only the profile */
 
 void
-ngx_http_profile_exemplar_set(ngx_http_profile_track_t *tr, ngx_uint_t place)
+ngx_http_profile_exemplar_set(ngx_http_profile_track_t *tr)
 {
     uint64_t                      now;
     prof_trace_t                  trace;
@@ -125,7 +125,7 @@ ngx_http_profile_exemplar_set(ngx_http_profile_track_t *tr, ngx_uint_t place)
         return;
     }
 
-    ex = ngx_http_profile_exemplar_of(tr, place);
+    ex = ngx_http_profile_exemplar_of(tr, tr->place);
     now = ngx_http_profile_exemplar_now();
 
     sequence = ex->sequence;

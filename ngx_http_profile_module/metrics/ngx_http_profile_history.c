@@ -5,16 +5,17 @@
  * The last hour: sums of all pages, by place and by time.
  *
  * Requests do not write the history.  One worker, the leader, reads the pages
- * every ten seconds, and adds what has been counted since the last time to the
- * current slots of each place.  Another worker becomes the leader if the leader
- * has ended, or has not read the pages for a while.  A request for the overview
- * reads the pages as well, so that it shows the present.  All of this runs in
- * the threads of the workers, one at a time.
+ * every ten seconds, and adds the increase of each counter to the sums of the
+ * current tick and of the current minute.  Another worker becomes the leader if
+ * the leader has ended, or has not read the pages for three ticks.  A request
+ * for the overview also reads the pages, so the overview shows the present.
+ * The workers' threads do this work, one thread at a time.
  *
- * A place has slots of ten seconds for the last minute, and slots of a minute
- * for the last hour.  The clock is the monotonic one: the system's time may
- * jump.  The memory is shared, zero at first, and survives reloads.  A process
- * that is killed while it writes loses what it has just read.
+ * A place has one sum for each tick of ten seconds in the last minute, and one
+ * for each minute of the last hour.  The clock is monotonic, because the
+ * system's time may jump.  The memory is shared, zero at first, and survives
+ * reloads.  If a process is killed while it writes, the increases that it has
+ * just read are lost.
  */
 
 
@@ -271,7 +272,7 @@ ngx_http_profile_history_used(ngx_http_profile_directory_t *dir,
 }
 
 
-/* clears the slots that begin after a tick, up to another one */
+/* clears the sums of the ticks and minutes after one tick, up to another one */
 
 static void
 ngx_http_profile_history_advance(ngx_http_profile_past_t *past, uint64_t from,

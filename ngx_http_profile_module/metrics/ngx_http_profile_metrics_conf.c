@@ -138,16 +138,16 @@ ngx_http_profile_metrics_stop(void)
 static ngx_int_t
 ngx_http_profile_metrics_name(ngx_conf_t *cf, ngx_str_t *name)
 {
-    char                      *kind;
+    char                      *modifier;
     ngx_http_core_loc_conf_t  *clcf;
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    kind = clcf->exact_match ? "= " : "";
+    modifier = clcf->exact_match ? "= " : "";
 
 #if (NGX_PCRE)
     if (clcf->regex) {
-        kind = "~ ";
+        modifier = "~ ";
     }
 #endif
 
@@ -156,7 +156,7 @@ ngx_http_profile_metrics_name(ngx_conf_t *cf, ngx_str_t *name)
         return NGX_ERROR;
     }
 
-    name->len = ngx_sprintf(name->data, "%s%V", kind, &clcf->name)
+    name->len = ngx_sprintf(name->data, "%s%V", modifier, &clcf->name)
                 - name->data;
 
     return NGX_OK;

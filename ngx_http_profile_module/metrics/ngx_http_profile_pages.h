@@ -81,7 +81,7 @@ typedef struct {
 #define NGX_HTTP_PROFILE_TICKS   6               /* ticks in a minute */
 
 
-/* slots are those of the numbers of their ticks and minutes */
+/* an index is the number of a tick or minute, modulo the array's length */
 
 typedef struct {
     uint64_t                       last[NGX_HTTP_PROFILE_SUMS];
@@ -156,8 +156,7 @@ ngx_uint_t ngx_http_profile_bucket(ngx_http_profile_bounds_t *bounds,
 void ngx_http_profile_exemplars_in(ngx_http_profile_exemplar_t *exemplars);
 
 /* the request is logged, and has a profile */
-void ngx_http_profile_exemplar_set(ngx_http_profile_track_t *tr,
-    ngx_uint_t place);
+void ngx_http_profile_exemplar_set(ngx_http_profile_track_t *tr);
 
 /*
  * Copies the exemplar of a bucket.  NGX_DECLINED: the store does not have its

@@ -76,7 +76,7 @@ ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
     rd.last = ngx_http_profile_counter(&dir->history->tick);
     rd.tick = ngx_max(now / NGX_HTTP_PROFILE_TICK, rd.last);
 
-    /* slots are as long as the time since the first of them has begun */
+    /* the length of the sums: the time since the oldest tick or minute began */
 
     minute = NGX_HTTP_PROFILE_TICKS * NGX_HTTP_PROFILE_TICK;
 
@@ -152,7 +152,7 @@ ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
 }
 
 
-/* by the shares of both periods, so that what is slow now is at the top, too */
+/* by the shares of both periods, so the top has what is slow now as well */
 
 static void
 ngx_http_profile_overview_sort(ngx_http_profile_reader_t *rd,
@@ -195,7 +195,10 @@ ngx_http_profile_overview_order(const void *one, const void *two)
 }
 
 
-/* slots of times after the last sample still have what was there before */
+/*
+ * The history has no sums yet for ticks and minutes after the last sample:
+ * their places in the arrays still have older sums, which are skipped.
+ */
 
 static void
 ngx_http_profile_overview_place(ngx_http_profile_reader_t *rd,
