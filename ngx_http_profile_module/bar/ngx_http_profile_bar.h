@@ -46,7 +46,7 @@ typedef enum {
     NGX_HTTP_PROFILE_BAR_NOTHING = 0,
     NGX_HTTP_PROFILE_BAR_PAGE,
     NGX_HTTP_PROFILE_BAR_DATA
-} ngx_http_profile_bar_kind_e;
+} ngx_http_profile_bar_task_e;
 
 
 /* a request whose facts are noted; allocated from the main request's pool */
@@ -118,7 +118,7 @@ PROF_HIDDEN_BEGIN
 
 /* ngx_http_profile_bar_page.c: which responses get a bar */
 
-ngx_http_profile_bar_kind_e ngx_http_profile_bar_kind(ngx_http_request_t *r);
+ngx_http_profile_bar_task_e ngx_http_profile_bar_task(ngx_http_request_t *r);
 ngx_uint_t ngx_http_profile_bar_takes(ngx_http_request_t *r);
 ngx_int_t ngx_http_profile_bar_snippet(ngx_http_request_t *r,
     ngx_http_profile_bar_loc_conf_t *conf, ngx_http_profile_bar_ctx_t *ctx);

@@ -90,7 +90,7 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
 {
     ngx_http_profile_ctx_t           *capture;
     ngx_http_profile_bar_ctx_t       *ctx;
-    ngx_http_profile_bar_kind_e       kind;
+    ngx_http_profile_bar_task_e       task;
     ngx_http_profile_loc_conf_t      *plcf;
     ngx_http_profile_bar_loc_conf_t  *conf;
 
@@ -108,10 +108,10 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    kind = ngx_http_profile_bar_kind(r);
+    task = ngx_http_profile_bar_task(r);
 
-    if (kind == NGX_HTTP_PROFILE_BAR_NOTHING
-        || (kind == NGX_HTTP_PROFILE_BAR_PAGE
+    if (task == NGX_HTTP_PROFILE_BAR_NOTHING
+        || (task == NGX_HTTP_PROFILE_BAR_PAGE
             && !ngx_http_profile_bar_takes(r))
         || ngx_http_profile_permits(r, plcf) != NGX_OK)
     {
@@ -126,7 +126,7 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
 
     capture = ngx_http_profile_find(r);
 
-    if (capture && (kind == NGX_HTTP_PROFILE_BAR_DATA
+    if (capture && (task == NGX_HTTP_PROFILE_BAR_DATA
                     || !capture->trigger.record))
     {
         return ngx_http_next_header_filter(r);
@@ -137,7 +137,7 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    if (kind == NGX_HTTP_PROFILE_BAR_PAGE) {
+    if (task == NGX_HTTP_PROFILE_BAR_PAGE) {
 
         if (ngx_http_profile_bar_snippet(r, conf, ctx) != NGX_OK
             || ngx_http_profile_bar_page_header(r, ctx) != NGX_OK)

@@ -50,8 +50,8 @@ static ngx_str_t  ngx_http_profile_bar_cdn = ngx_string("CDN-Cache-Control");
  * its "Accept" does not prefer HTML as that of a page does.
  */
 
-ngx_http_profile_bar_kind_e
-ngx_http_profile_bar_kind(ngx_http_request_t *r)
+ngx_http_profile_bar_task_e
+ngx_http_profile_bar_task(ngx_http_request_t *r)
 {
     ngx_str_t  *dest, *accept;
 

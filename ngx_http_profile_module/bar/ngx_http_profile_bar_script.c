@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The bar's script: one function, made of several files.  Its styles are a
- * string in it: pages may forbid inline styles, and style sheets from anywhere,
- * but not those that a script makes for a shadow tree of its own.
+ * The bar's script: one function, made of several files.  The styles are a
+ * string in the script.  The policy of a page may forbid inline styles and
+ * style sheets, but not styles that a script adds to its own shadow tree.
  */
 
 

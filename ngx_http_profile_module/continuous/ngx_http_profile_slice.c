@@ -108,7 +108,7 @@ ngx_http_profile_slice_configure(ngx_http_profile_continuous_t *conf)
 }
 
 
-/* notes that this process captures, and counts the slices of killed ones */
+/* notes that this process captures, and counts slices of killed processes */
 
 static void
 ngx_http_profile_slice_open(ngx_http_profile_slice_page_t *page)
@@ -345,7 +345,7 @@ ngx_http_profile_slice_work(void *data)
     prof_profile_destroy(slice->profile);
     slice->profile = NULL;
 
-    /* a worker that exits leaves this work to others */
+    /* when a worker exits, another worker merges its slices */
 
     if (slice->job.rank != NGX_HTTP_PROFILE_JOB_NEEDED) {
         ngx_http_profile_slices_tend(slice->conf, slice->now);

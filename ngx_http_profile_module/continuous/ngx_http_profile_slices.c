@@ -215,7 +215,7 @@ ngx_http_profile_slices_select(ngx_http_profile_continuous_t *conf,
 }
 
 
-/* returns how many slices of the list are, or become, one merged slice */
+/* returns the number of the first slices that make one merged slice */
 
 static ngx_uint_t
 ngx_http_profile_slices_group(ngx_http_profile_continuous_t *conf,
@@ -277,7 +277,7 @@ ngx_http_profile_slices_read(ngx_http_profile_continuous_t *conf, u_char *id)
 }
 
 
-/* a process that was killed while it merged does not keep others from it */
+/* if a process is killed while it merges, another process merges later */
 
 void
 ngx_http_profile_slices_tend(ngx_http_profile_continuous_t *conf,
@@ -307,7 +307,7 @@ ngx_http_profile_slices_tend(ngx_http_profile_continuous_t *conf,
 }
 
 
-/* returns 1 if no old slices are left that could be merged */
+/* returns 1 if all old slices are merged */
 
 static ngx_uint_t
 ngx_http_profile_slices_tend_all(ngx_http_profile_continuous_t *conf,
@@ -347,7 +347,7 @@ ngx_http_profile_slices_tend_all(ngx_http_profile_continuous_t *conf,
 
         if (j < group) {
 
-            /* slices that a killed process has left, or that came late */
+            /* the merged slice exists: the others remained or came late */
 
             ngx_http_profile_slices_delete(conf, first, j);
             ngx_http_profile_slices_delete(conf, first + j + 1, group - j - 1);
@@ -386,7 +386,7 @@ ngx_http_profile_slices_merge(ngx_http_profile_continuous_t *conf,
 
         prof_profile_destroy(p);
 
-        /* no slice is deleted that is not in the merged one */
+        /* slices are deleted only if the merged one has all of them */
 
         if (rc != PROF_OK) {
             prof_merge_destroy(merge);

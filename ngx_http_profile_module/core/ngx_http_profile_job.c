@@ -95,7 +95,7 @@ ngx_http_profile_job_room(ngx_http_profile_job_rank_e rank)
         || ngx_http_profile_queue.size >= limit->size)
     {
         ngx_log_debug3(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
-                       "profile: no room for a job of rank %d, jobs: %ui, "
+                       "profile: no place for a job of rank %d, jobs: %ui, "
                        "%uz bytes", (int) rank, ngx_http_profile_queue.n,
                        ngx_http_profile_queue.size);
         return NGX_BUSY;

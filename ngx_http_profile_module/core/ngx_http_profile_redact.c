@@ -54,7 +54,7 @@ ngx_http_profile_redact_conf(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return NGX_CONF_ERROR;
         }
 
-        /* the array has room for all names */
+        /* the array has space for all names */
 
         name = ngx_array_push(plcf->redact);
         *name = value[i];

@@ -159,7 +159,7 @@ ngx_http_profile_symbolizer_beside(ngx_cycle_t *cycle)
     Dl_info   info;
     char      path[PATH_MAX];
 
-    /* for the program itself, the linker only knows the name of its call */
+    /* for the program itself, dladdr() returns the name in its command line */
 
     if (dladdr(&ngx_http_profile_module, &info) == 0
         || info.dli_fname == NULL)

@@ -83,7 +83,7 @@ ngx_http_profile_keep_init_main(ngx_conf_t *cf,
 {
     ngx_conf_init_msec_value(pmcf->stall, 0);
 
-    /* some samples in the shortest stall, up to the kernel's rate */
+    /* the shortest stall has some samples; the kernel limits the frequency */
 
     if (pmcf->stall) {
         pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,

@@ -357,9 +357,7 @@ ngx_http_profile_configure(ngx_cycle_t *cycle,
     ngx_http_profile_metrics_open(cycle);
     ngx_http_profile_slice_configure(pmcf ? pmcf->continuous : NULL);
     ngx_http_profile_context_open(cycle, on && pmcf->context);
-    ngx_http_profile_brief_asked = on
-                                   && (pmcf->places
-                                       || ngx_http_profile_asks_times(cycle));
+    ngx_http_profile_brief_asked = on && ngx_http_profile_asks_times(cycle);
 }
 
 

@@ -111,9 +111,9 @@ struct ngx_http_profile_ctx_s {
 
     ngx_uint_t                    endpoints; /* bits: captures of endpoints */
     void                        (*take)(ngx_http_profile_ctx_t *ctx);
-                                             /* of the room that gets the
-                                                profile when the request ends,
-                                                or NULL: it is recorded */
+                                             /* called when the request ends,
+                                                to get its profile; NULL: the
+                                                profile is stored */
 
     /* the state of the response */
 
@@ -202,7 +202,7 @@ extern ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
 ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
 
-/* queries with a trigger for one of the two may have a trigger */
+/* adds the name of "other": then both names are searched in queries */
 void ngx_http_profile_add_query(ngx_http_profile_query_t *query,
     ngx_http_profile_query_t *other);
 

@@ -337,7 +337,7 @@ ngx_http_profile_add_location(ngx_conf_t *cf,
 }
 
 
-/* names with the same length and the same rarest byte are as one here */
+/* the search does not tell names of one length and rarest byte apart */
 
 void
 ngx_http_profile_add_query(ngx_http_profile_query_t *query,

@@ -155,7 +155,7 @@ ngx_http_profile_dynamic(struct link_map *map, ngx_int_t tag)
 
 
 /*
- * A table of hashes has the number of symbols.  The newer kind of table only
+ * A table of hashes has the number of symbols.  The newer format of table only
  * has the number of the first symbol in it, and chains of the symbols that
  * follow.  The last hash of a chain is odd.
  */

@@ -137,7 +137,7 @@ ngx_http_profile_location_roles(ngx_http_profile_roles_t *roles,
     /* thousands of locations have the same few handlers */
 
     for (i = roles->n; i; i--) {
-        if (roles->elts[i - 1].kind != NGX_HTTP_PROFILE_ROLE_CONTENT) {
+        if (roles->elts[i - 1].type != NGX_HTTP_PROFILE_ROLE_CONTENT) {
             i = 0;
             break;
         }

@@ -10,11 +10,11 @@
 #include "roles/ngx_http_profile_roles.h"
 
 
-#define ngx_http_profile_struct_role(kind, text, s, member)                   \
+#define ngx_http_profile_struct_role(type, text, s, member)                   \
     {                                                                         \
         static ngx_str_t  detail = ngx_string(text);                          \
                                                                               \
-        ngx_http_profile_add_role(roles, NGX_HTTP_PROFILE_ROLE_##kind,        \
+        ngx_http_profile_add_role(roles, NGX_HTTP_PROFILE_ROLE_##type,        \
                                   (uintptr_t) (s)->member, module, &detail);  \
     }
 

@@ -10,13 +10,13 @@
 #include "roles/ngx_http_profile_roles.h"
 
 
-/* columns: the text; the text for a function with several roles of the kind */
+/* columns: the text; the text for a function with several roles of the type */
 
 typedef struct {
     const char  *one;
     const char  *several;
     const char  *detail;            /* before the detail */
-} ngx_http_profile_kind_t;
+} ngx_http_profile_words_t;
 
 
 static ngx_int_t ngx_http_profile_collect(ngx_http_profile_roles_t *roles,
@@ -32,8 +32,8 @@ static void ngx_http_profile_short_name(ngx_module_t *module,
     ngx_str_t *name);
 
 
-static ngx_http_profile_kind_t
-    ngx_http_profile_kinds[NGX_HTTP_PROFILE_ROLE_KINDS] =
+static ngx_http_profile_words_t
+    ngx_http_profile_words[NGX_HTTP_PROFILE_ROLE_MAX] =
 {
     { "post-read handler", "handlers", "" },
     { "server rewrite handler", "handlers", "" },
@@ -129,7 +129,7 @@ ngx_http_profile_collect(ngx_http_profile_roles_t *roles, ngx_cycle_t *cycle,
 
 
 void
-ngx_http_profile_add_role(ngx_http_profile_roles_t *roles, ngx_uint_t kind,
+ngx_http_profile_add_role(ngx_http_profile_roles_t *roles, ngx_uint_t type,
     uintptr_t function, ngx_module_t *module, ngx_str_t *detail)
 {
     ngx_http_profile_role_t  *role;
@@ -141,7 +141,7 @@ ngx_http_profile_add_role(ngx_http_profile_roles_t *roles, ngx_uint_t kind,
     role = &roles->elts[roles->n++];
 
     role->function = function;
-    role->kind = kind;
+    role->type = type;
     role->module = module;
 
     if (detail) {
@@ -165,7 +165,7 @@ ngx_http_profile_cmp_roles(const void *one, const void *two)
         return first->function < second->function ? -1 : 1;
     }
 
-    return (int) first->kind - (int) second->kind;
+    return (int) first->type - (int) second->type;
 }
 
 
@@ -251,19 +251,19 @@ static void
 ngx_http_profile_role_text(ngx_http_profile_roles_t *roles,
     ngx_http_profile_function_t *f, u_char *text, size_t size)
 {
-    u_char                   *p, *last;
-    ngx_str_t                 module, *detail;
-    ngx_uint_t                i, several;
-    ngx_http_profile_kind_t  *kind;
-    ngx_http_profile_role_t  *role;
+    u_char                    *p, *last;
+    ngx_str_t                  module, *detail;
+    ngx_uint_t                 i, several;
+    ngx_http_profile_role_t   *role;
+    ngx_http_profile_words_t  *words;
 
     role = &roles->elts[f->first];
-    kind = &ngx_http_profile_kinds[role->kind];
+    words = &ngx_http_profile_words[role->type];
     detail = &role->detail;
 
     several = 0;
 
-    for (i = 1; i < f->n && role[i].kind == role->kind; i++) {
+    for (i = 1; i < f->n && role[i].type == role->type; i++) {
 
         if (role[i].detail.len != detail->len
             || ngx_strncmp(role[i].detail.data, detail->data, detail->len)
@@ -282,10 +282,10 @@ ngx_http_profile_role_text(ngx_http_profile_roles_t *roles,
     last = text + size - 1;
 
     p = ngx_slprintf(text, last, "%V%s%s", &module, module.len ? " " : "",
-                     several ? kind->several : kind->one);
+                     several ? words->several : words->one);
 
     if (!several) {
-        p = ngx_slprintf(p, last, "%s%V", kind->detail, detail);
+        p = ngx_slprintf(p, last, "%s%V", words->detail, detail);
     }
 
     *p = '\0';

@@ -36,8 +36,8 @@
 
 
 /*
- * The kinds of roles.  The name of a function with roles of several kinds is
- * that of the first kind.  The first ones are the phases of nginx.
+ * Types of roles; the first ones are the phases of nginx.  A function with
+ * roles of several types has the name of the first type.
  */
 
 typedef enum {
@@ -60,13 +60,13 @@ typedef enum {
     NGX_HTTP_PROFILE_ROLE_DIRECTIVE,
     NGX_HTTP_PROFILE_ROLE_CONF,
     NGX_HTTP_PROFILE_ROLE_PROCESS,
-    NGX_HTTP_PROFILE_ROLE_KINDS
+    NGX_HTTP_PROFILE_ROLE_MAX
 } ngx_http_profile_role_e;
 
 
 typedef struct {
     uintptr_t       function;
-    ngx_uint_t      kind;           /* ngx_http_profile_role_e */
+    ngx_uint_t      type;           /* ngx_http_profile_role_e */
     ngx_module_t   *module;         /* NULL: unknown */
     ngx_str_t       detail;         /* "ssl_protocol"; not copied; or empty */
 } ngx_http_profile_role_t;
@@ -116,7 +116,7 @@ void ngx_http_profile_roles_init(ngx_cycle_t *cycle);
 
 /* NULL functions are ignored, and so are functions beyond the limit */
 void ngx_http_profile_add_role(ngx_http_profile_roles_t *roles,
-    ngx_uint_t kind, uintptr_t function, ngx_module_t *module,
+    ngx_uint_t type, uintptr_t function, ngx_module_t *module,
     ngx_str_t *detail);
 
 /* ngx_http_profile_role_structs.c: roles by the structures of modules */

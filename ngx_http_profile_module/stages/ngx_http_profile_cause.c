@@ -23,7 +23,7 @@ static ngx_http_profile_cause_e ngx_http_profile_subrequest_cause(
 static ngx_http_profile_cause_e ngx_http_profile_upstream_cause(
     ngx_http_request_t *r);
 static void ngx_http_profile_name_cause(ngx_http_profile_cause_t *cause,
-    ngx_http_profile_cause_e kind, ngx_http_profile_wake_t *wake,
+    ngx_http_profile_cause_e type, ngx_http_profile_wake_t *wake,
     ngx_http_profile_subrequest_t *sr);
 static void ngx_http_profile_name_upstream(ngx_http_profile_cause_t *cause,
     ngx_http_request_t *r);
@@ -132,18 +132,18 @@ ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause)
 {
     ngx_http_request_t             *r;
-    ngx_http_profile_cause_e        kind;
+    ngx_http_profile_cause_e        type;
     ngx_http_profile_subrequest_t  *sr;
 
     sr = ngx_http_profile_waiting_subrequest(tr, wake);
-    kind = ngx_http_profile_classify(tr, wake, sr);
+    type = ngx_http_profile_classify(tr, wake, sr);
 
-    cause->text = ngx_http_profile_causes[kind];
+    cause->text = ngx_http_profile_causes[type];
     cause->len = 0;
     cause->attempt = 1;
     cause->inside = NULL;
 
-    ngx_http_profile_name_cause(cause, kind, wake, sr);
+    ngx_http_profile_name_cause(cause, type, wake, sr);
 
     cause->event = wake ? ngx_http_profile_find_event(tr, wake, sr) : NULL;
 
@@ -164,7 +164,7 @@ ngx_http_profile_classify(ngx_http_profile_track_t *tr,
 {
     ngx_connection_t          *c;
     ngx_http_request_t        *r;
-    ngx_http_profile_cause_e   kind;
+    ngx_http_profile_cause_e   type;
 
     r = tr->request;
     c = wake ? wake->connection : NULL;
@@ -178,18 +178,18 @@ ngx_http_profile_classify(ngx_http_profile_track_t *tr,
     }
 
     if (c == r->connection) {
-        kind = ngx_http_profile_client_cause(r, wake->event);
+        type = ngx_http_profile_client_cause(r, wake->event);
 
-        if (kind != NGX_HTTP_PROFILE_CAUSE_UNKNOWN) {
-            return kind;
+        if (type != NGX_HTTP_PROFILE_CAUSE_UNKNOWN) {
+            return type;
         }
     }
 
     if (sr) {
-        kind = ngx_http_profile_subrequest_cause(sr);
+        type = ngx_http_profile_subrequest_cause(sr);
 
-        if (kind != NGX_HTTP_PROFILE_CAUSE_UNKNOWN) {
-            return kind;
+        if (type != NGX_HTTP_PROFILE_CAUSE_UNKNOWN) {
+            return type;
         }
     }
 
@@ -317,10 +317,10 @@ ngx_http_profile_upstream_cause(ngx_http_request_t *r)
 
 static void
 ngx_http_profile_name_cause(ngx_http_profile_cause_t *cause,
-    ngx_http_profile_cause_e kind, ngx_http_profile_wake_t *wake,
+    ngx_http_profile_cause_e type, ngx_http_profile_wake_t *wake,
     ngx_http_profile_subrequest_t *sr)
 {
-    switch (kind) {
+    switch (type) {
 
     case NGX_HTTP_PROFILE_CAUSE_RESOLVER:
         ngx_http_profile_copy_name(cause,

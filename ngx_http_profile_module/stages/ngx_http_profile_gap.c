@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Gaps: the waits of a request between two turns.  They are recorded when the
- * next turn begins.
+ * Gaps: the waits of a request between two turns.  A gap is added to the
+ * capture when the next turn begins.
  *
  * A gap has two parts: until the awaited event occurs, and from then on, while
  * the worker runs code of other requests.  The time of the event is exact if

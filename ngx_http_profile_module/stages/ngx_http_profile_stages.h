@@ -165,8 +165,8 @@ void ngx_http_profile_last_gap(ngx_http_profile_track_t *tr);
 extern const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES];
 
 /*
- * The cause without its name.  It makes no system call, so a script's socket
- * that connects is like one that reads.
+ * Returns the cause without its name.  The function makes no system call, so it
+ * does not tell the connection of a script's socket from its reading.
  */
 ngx_http_profile_cause_e ngx_http_profile_cause_of(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Makes room for a new entry: removes the oldest entries, except for pinned
+ * Frees space for a new entry: removes the oldest entries, except for pinned
  * ones.
  */
 

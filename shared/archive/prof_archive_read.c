@@ -426,7 +426,7 @@ prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p,
         }
 
         e->node = (uint32_t) node;
-        e->kind = prof_archive_in_below(in, PROF_ENTRY_GAP + 1);
+        e->type = prof_archive_in_below(in, PROF_ENTRY_GAP + 1);
         e->labels = prof_archive_in_index(in, p->nlabels);
         e->count = prof_archive_in_below(in, (uint64_t) UINT32_MAX + 1);
 

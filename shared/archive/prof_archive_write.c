@@ -244,7 +244,7 @@ prof_archive_entries(prof_buf_t *b, const prof_series_t *s)
         e = prof_series_entry(s, i);
 
         prof_archive_signed(b, (uint64_t) e->node - node);
-        prof_archive_number(b, e->kind);
+        prof_archive_number(b, e->type);
         prof_archive_index(b, e->labels);
         prof_archive_number(b, e->count);
 

@@ -37,7 +37,7 @@
 
 
 /*
- * The number of frames of one stack.  Stacks are recorded from the innermost
+ * The number of frames of one stack.  Stacks are stored from the innermost
  * frame outwards.  A deeper stack loses its outermost frames and contains a
  * note about them.
  */

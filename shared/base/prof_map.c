@@ -14,8 +14,8 @@
 #define PROF_MAP_MIN  64
 
 
-static prof_map_slot_t *prof_map_slot(prof_map_slot_t *slots, size_t size,
-    uint64_t key1, uint32_t key2);
+static prof_map_bucket_t *prof_map_bucket(prof_map_bucket_t *buckets,
+    size_t size, uint64_t key1, uint32_t key2);
 static int prof_map_grow(prof_map_t *map);
 
 
@@ -29,7 +29,7 @@ prof_map_init(prof_map_t *map)
 void
 prof_map_free(prof_map_t *map)
 {
-    free(map->slots);
+    free(map->buckets);
     prof_map_init(map);
 }
 
@@ -37,7 +37,7 @@ prof_map_free(prof_map_t *map)
 uint32_t
 prof_map_add(prof_map_t *map, uint64_t key1, uint32_t key2, uint32_t value)
 {
-    prof_map_slot_t  *slot;
+    prof_map_bucket_t  *bucket;
 
     /* the table is at most half full */
 
@@ -45,16 +45,16 @@ prof_map_add(prof_map_t *map, uint64_t key1, uint32_t key2, uint32_t value)
         return UINT32_MAX;
     }
 
-    slot = prof_map_slot(map->slots, map->size, key1, key2);
+    bucket = prof_map_bucket(map->buckets, map->size, key1, key2);
 
-    if (slot->value == 0) {
-        slot->key1 = key1;
-        slot->key2 = key2;
-        slot->value = value + 1;
+    if (bucket->value == 0) {
+        bucket->key1 = key1;
+        bucket->key2 = key2;
+        bucket->value = value + 1;
         map->n++;
     }
 
-    return slot->value - 1;
+    return bucket->value - 1;
 }
 
 
@@ -65,31 +65,31 @@ prof_map_find(const prof_map_t *map, uint64_t key1, uint32_t key2)
         return UINT32_MAX;
     }
 
-    /* a slot without a key has the value 0 */
+    /* a bucket without a key has the value 0 */
 
-    return prof_map_slot(map->slots, map->size, key1, key2)->value - 1;
+    return prof_map_bucket(map->buckets, map->size, key1, key2)->value - 1;
 }
 
 
-/* returns the slot with the key, or the free slot for it */
+/* returns the bucket with the key, or the free bucket for it */
 
-static prof_map_slot_t *
-prof_map_slot(prof_map_slot_t *slots, size_t size, uint64_t key1,
+static prof_map_bucket_t *
+prof_map_bucket(prof_map_bucket_t *buckets, size_t size, uint64_t key1,
     uint32_t key2)
 {
-    size_t            i;
-    uint64_t          hash;
-    prof_map_slot_t  *slot;
+    size_t              i;
+    uint64_t            hash;
+    prof_map_bucket_t  *bucket;
 
     hash = prof_hash_add(prof_hash_add(0, key1), key2);
 
     for (i = hash; /* void */ ; i++) {
-        slot = &slots[i & (size - 1)];
+        bucket = &buckets[i & (size - 1)];
 
-        if (slot->value == 0
-            || (slot->key1 == key1 && slot->key2 == key2))
+        if (bucket->value == 0
+            || (bucket->key1 == key1 && bucket->key2 == key2))
         {
-            return slot;
+            return bucket;
         }
     }
 }
@@ -98,28 +98,28 @@ prof_map_slot(prof_map_slot_t *slots, size_t size, uint64_t key1,
 static int
 prof_map_grow(prof_map_t *map)
 {
-    size_t            i, size;
-    prof_map_slot_t  *slot, *slots;
+    size_t              i, size;
+    prof_map_bucket_t  *bucket, *buckets;
 
     size = map->size ? 2 * map->size : PROF_MAP_MIN;
 
-    slots = calloc(size, sizeof(prof_map_slot_t));
-    if (slots == NULL) {
+    buckets = calloc(size, sizeof(prof_map_bucket_t));
+    if (buckets == NULL) {
         return PROF_ERROR;
     }
 
     for (i = 0; i < map->size; i++) {
 
-        if (map->slots[i].value) {
-            slot = prof_map_slot(slots, size, map->slots[i].key1,
-                                 map->slots[i].key2);
-            *slot = map->slots[i];
+        if (map->buckets[i].value) {
+            bucket = prof_map_bucket(buckets, size, map->buckets[i].key1,
+                                     map->buckets[i].key2);
+            *bucket = map->buckets[i];
         }
     }
 
-    free(map->slots);
+    free(map->buckets);
 
-    map->slots = slots;
+    map->buckets = buckets;
     map->size = size;
 
     return PROF_OK;

@@ -19,13 +19,13 @@ typedef struct {
     uint64_t          key1;
     uint32_t          key2;
     uint32_t          value;    /* the value plus one; 0: no key */
-} prof_map_slot_t;
+} prof_map_bucket_t;
 
 
 typedef struct {
-    prof_map_slot_t  *slots;    /* owned */
-    size_t            size;     /* a power of two, or 0 */
-    size_t            n;
+    prof_map_bucket_t  *buckets;   /* owned */
+    size_t              size;      /* a power of two, or 0 */
+    size_t              n;
 } prof_map_t;
 
 

@@ -39,7 +39,7 @@
     x(lost_live,        "allocations of which the end could not be followed") \
     x(lost_hooks,       "calls that could not be counted")                    \
     x(lost_names,       "addresses that the helper for names did not look up") \
-    x(lost_scripts,     "script frames that found no room for their names")   \
+    x(lost_scripts,     "script frames whose names did not fit")   \
     x(lost_engine,      "stacks of scripts that could not be read")          \
     x(own_handler_ns,   "nanoseconds spent in the sample handler")            \
     x(own_fold_ns,      "nanoseconds spent folding samples")

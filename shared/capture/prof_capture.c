@@ -262,7 +262,7 @@ prof_capture_resume(prof_capture_t *c)
 
     last = c->timeline.n ? &c->timeline.entries[c->timeline.n - 1] : NULL;
 
-    if (last == NULL || last->kind != PROF_ENTRY_GAP) {
+    if (last == NULL || last->type != PROF_ENTRY_GAP) {
         prof_capture_gap(c, NULL, 0, 0);
         return;
     }
@@ -298,10 +298,10 @@ prof_cpu_now(void)
 
 
 void
-prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t kind,
+prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t type,
     uint64_t wall, uint64_t cpu)
 {
-    if (prof_entries_add(&c->timeline, node, kind, wall, cpu, &c->stats)
+    if (prof_entries_add(&c->timeline, node, type, wall, cpu, &c->stats)
         == PROF_LIMIT
         && c->period < PROF_PERIOD_MAX / 2)
     {

@@ -37,7 +37,7 @@ prof_entries_init(prof_entries_t *tl, void *mem, size_t size, uint64_t seed)
 
 
 int
-prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
+prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t type,
     uint64_t wall, uint64_t cpu, prof_stats_t *st)
 {
     int               rc;
@@ -46,8 +46,8 @@ prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
     if (tl->n) {
         e = &tl->entries[tl->n - 1];
 
-        if (e->node == node && e->kind == kind) {
-            e->count += kind == PROF_ENTRY_SAMPLE;
+        if (e->node == node && e->type == type) {
+            e->count += type == PROF_ENTRY_SAMPLE;
             e->wall += wall;
             e->cpu += cpu;
             return PROF_OK;
@@ -64,9 +64,9 @@ prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
     e = &tl->entries[tl->n++];
 
     e->node = node;
-    e->kind = kind;
+    e->type = type;
     e->labels = PROF_NONE;
-    e->count = kind == PROF_ENTRY_SAMPLE;
+    e->count = type == PROF_ENTRY_SAMPLE;
     e->wall = wall;
     e->cpu = cpu;
 
@@ -114,7 +114,7 @@ prof_entries_compact(prof_entries_t *tl, prof_stats_t *st)
 
             e = tl->entries[j];
 
-            if (e.kind == PROF_ENTRY_GAP) {
+            if (e.type == PROF_ENTRY_GAP) {
 
                 if (waited) {
                     prof_entries_merge(tl, waited, &e, st);
@@ -151,14 +151,14 @@ prof_entries_merge(prof_entries_t *tl, prof_interval_t *to,
 
     if (sum && prof_entries_random(tl) % sum < from->wall) {
         to->node = from->node;
-        to->kind = from->kind;
+        to->type = from->type;
     }
 
     to->count += from->count;
     to->wall = sum;
     to->cpu += from->cpu;
 
-    if (from->kind == PROF_ENTRY_SAMPLE) {
+    if (from->type == PROF_ENTRY_SAMPLE) {
         st->thinned++;
     }
 }

@@ -29,7 +29,7 @@
 
 typedef struct {
     uint32_t   node;
-    uint32_t   kind;            /* prof_entry_e */
+    uint32_t   type;            /* prof_entry_e */
     uint32_t   labels;
     uint32_t   count;
     uint64_t   wall;
@@ -54,7 +54,7 @@ void prof_entries_init(prof_entries_t *tl, void *mem, size_t size,
  * Adds an entry.  Returns PROF_OK, or PROF_LIMIT if entries were merged to
  * free memory: then the caller should sample less often.
  */
-int prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t kind,
+int prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t type,
     uint64_t wall, uint64_t cpu, prof_stats_t *st);
 
 /* adds weight to the last entry, if there is one */

@@ -25,7 +25,7 @@ typedef struct {
     const prof_unwind_t   *unwind;
     const prof_object_t  **objects;     /* objects of the profile */
     uint64_t              *keys;        /* keys of the frames */
-    uint32_t              *slots;       /* hash of keys -> frame */
+    uint32_t              *buckets;     /* hash of keys -> frame */
     uint32_t               mask;
 } prof_finish_t;
 
@@ -188,19 +188,19 @@ prof_finish_start(prof_finish_t *f, uint32_t nodes)
 
     f->mask = size - 1;
     f->objects = malloc((n + 1) * sizeof(prof_object_t *));
-    f->slots = malloc(size * sizeof(uint32_t));
+    f->buckets = malloc(size * sizeof(uint32_t));
     f->keys = malloc(nodes * sizeof(uint64_t));
     p->objects = calloc(n + 1, sizeof(prof_profile_object_t));
     p->frames = calloc(nodes, sizeof(prof_frame_t));
     p->nodes = malloc(nodes * sizeof(prof_node_t));
 
-    if (f->objects == NULL || f->slots == NULL || f->keys == NULL
+    if (f->objects == NULL || f->buckets == NULL || f->keys == NULL
         || p->objects == NULL || p->frames == NULL || p->nodes == NULL)
     {
         return PROF_ERROR;
     }
 
-    memset(f->slots, 0xff, size * sizeof(uint32_t));
+    memset(f->buckets, 0xff, size * sizeof(uint32_t));
 
     /* the program is the first object, also without samples of its code */
 
@@ -219,7 +219,7 @@ prof_finish_end(prof_finish_t *f)
 {
     free(f->objects);
     free(f->keys);
-    free(f->slots);
+    free(f->buckets);
 }
 
 
@@ -339,7 +339,7 @@ prof_finish_allocs(prof_series_t *s, const prof_heap_t *h,
         s->n++;
 
         e->node = base + i;
-        e->kind = 0;
+        e->type = 0;
         e->labels = PROF_NONE;
         e->count = 0;
         e->values[PROF_VALUE_ALLOC_OBJECTS] = count->alloc_objects + 0.5;
@@ -397,7 +397,7 @@ prof_finish_frame(prof_finish_t *f, uint64_t key)
 
     for (i = prof_hash(key) >> 32; /* void */ ; i++) {
 
-        n = f->slots[i & f->mask];
+        n = f->buckets[i & f->mask];
 
         if (n == PROF_NONE) {
             break;
@@ -410,7 +410,7 @@ prof_finish_frame(prof_finish_t *f, uint64_t key)
 
     n = p->nframes++;
 
-    f->slots[i & f->mask] = n;
+    f->buckets[i & f->mask] = n;
     f->keys[n] = key;
 
     if (prof_finish_address(f, &p->frames[n], key) != PROF_OK) {

@@ -23,7 +23,7 @@ static void prof_handler_refuse(void);
 static void prof_handler_pass(int signo, siginfo_t *si, void *uc);
 static void prof_handler_wait(prof_sampler_t *s, uint64_t now);
 static void prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc,
-    uint64_t start, prof_record_state_e state);
+    uint64_t start, prof_sample_state_e state);
 static void prof_handler_govern(prof_sampler_t *s, uint64_t now);
 static void prof_handler_slow_down(prof_sampler_t *s, uint64_t now);
 
@@ -165,15 +165,15 @@ prof_sampler_expired(void *data, const ucontext_t *uc)
     }
 
     if (prof_arch_waited(uc)) {
-        prof_handler_sample(s, uc, now, PROF_RECORD_WAITED);
+        prof_handler_sample(s, uc, now, PROF_SAMPLE_WAITED);
         prof_handler_wait(s, now);
 
     } else if (s->wait) {
         prof_sampler_resume(s, now);
-        prof_handler_sample(s, uc, now, PROF_RECORD_WOKE);
+        prof_handler_sample(s, uc, now, PROF_SAMPLE_WOKE);
 
     } else {
-        prof_handler_sample(s, uc, now, PROF_RECORD_RAN);
+        prof_handler_sample(s, uc, now, PROF_SAMPLE_RAN);
     }
 }
 
@@ -196,7 +196,7 @@ prof_sampler_woken(void *data, const ucontext_t *uc)
     now = prof_clock(CLOCK_MONOTONIC);
 
     prof_sampler_resume(s, now);
-    prof_handler_sample(s, uc, now, PROF_RECORD_WOKE);
+    prof_handler_sample(s, uc, now, PROF_SAMPLE_WOKE);
 }
 
 
@@ -232,32 +232,32 @@ prof_sampler_resume(prof_sampler_t *s, uint64_t now)
 
 static void
 prof_handler_sample(prof_sampler_t *s, const ucontext_t *uc, uint64_t start,
-    prof_record_state_e state)
+    prof_sample_state_e state)
 {
     uint64_t        now, postponed;
-    prof_record_t  *rec;
+    prof_sample_t  *sample;
 
-    if (s->wait || state == PROF_RECORD_WOKE) {
+    if (s->wait || state == PROF_SAMPLE_WOKE) {
         postponed = (start - s->last) / s->period;
         s->walker.stats->postponed += postponed ? postponed - 1 : 0;
     }
 
     s->last = start;
 
-    rec = prof_ring_reserve(&s->ring);
+    sample = prof_ring_reserve(&s->ring);
 
-    if (rec == NULL) {
+    if (sample == NULL) {
         s->walker.stats->lost_ring++;
         return;
     }
 
-    rec->wall = start;
-    rec->cpu = prof_clock(s->cpu_clock);
-    rec->state = state;
+    sample->wall = start;
+    sample->cpu = prof_clock(s->cpu_clock);
+    sample->state = state;
 
-    prof_take(rec, &s->walker, uc, &s->stack, s->top);
+    prof_take(sample, &s->walker, uc, &s->stack, s->top);
 
-    prof_ring_commit(&s->ring, rec);
+    prof_ring_commit(&s->ring, sample);
 
     now = prof_clock(CLOCK_MONOTONIC);
 

@@ -471,7 +471,7 @@ prof_process_end(prof_process_capture_t *slot)
 static void
 prof_process_end_idle(prof_process_capture_t *slot)
 {
-    uint32_t        kind, label;
+    uint32_t        type, label;
     uint64_t        wall, cpu;
     prof_thread_t  *t;
 
@@ -483,15 +483,15 @@ prof_process_end_idle(prof_process_capture_t *slot)
 
     cpu = t->idle_cpu - slot->start_idle_cpu;
     wall = cpu;
-    kind = PROF_ENTRY_TURN;
+    type = PROF_ENTRY_TURN;
     label = prof_process_label(slot, t, NULL);
 
     if (slot->capture->mode == PROF_MODE_WALL) {
         wall = t->idle - slot->start_idle;
-        kind = PROF_ENTRY_GAP;
+        type = PROF_ENTRY_GAP;
     }
 
-    prof_process_named(slot, PROF_TYPE_WAITING, "[idle]", kind, label, wall,
+    prof_process_named(slot, PROF_TYPE_WAITING, "[idle]", type, label, wall,
                        cpu);
 }
 

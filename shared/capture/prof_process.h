@@ -84,10 +84,10 @@ typedef struct {
     uint64_t              cpu;
     uint64_t              busy;
     uint64_t              due;          /* clock of the next sample, or 0 */
-    uint64_t              dropped;      /* as in the record of that sample */
+    uint64_t              dropped;      /* as in that sample */
     uint32_t              node;         /* node of that sample, or PROF_NONE */
     uint32_t              labels;
-    prof_record_state_e   state;
+    prof_sample_state_e   state;
 } prof_last_t;
 
 
@@ -216,9 +216,9 @@ void prof_process_fold(prof_thread_t *t);
 void prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t,
     uint64_t end);
 
-/* adds weight without a stack: the node is one frame of this type and name */
-void prof_process_named(prof_process_capture_t *slot, uint32_t type,
-    const char *name, uint32_t kind, uint32_t labels, uint64_t wall,
+/* adds weight without a stack: the node is one frame with this name */
+void prof_process_named(prof_process_capture_t *slot, uint32_t frame,
+    const char *name, uint32_t type, uint32_t labels, uint64_t wall,
     uint64_t cpu);
 
 /* returns the "labels" of entries: one or two names of the capture */

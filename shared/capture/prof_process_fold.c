@@ -18,13 +18,13 @@
 
 static void prof_process_renew(prof_thread_t *t, int unused);
 static void prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
-    const prof_record_t *rec);
+    const prof_sample_t *sample);
 static void prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
-    const prof_record_t *rec);
+    const prof_sample_t *sample);
 static int prof_process_due(prof_capture_t *c, prof_last_t *last,
-    const prof_record_t *rec, int wall);
+    const prof_sample_t *sample, int wall);
 static uint32_t prof_process_node(prof_capture_t *c,
-    const prof_record_t *rec);
+    const prof_sample_t *sample);
 static void prof_process_pass(prof_thread_t *t);
 static void prof_process_add(prof_process_capture_t *slot,
     const prof_interval_t *e);
@@ -66,11 +66,11 @@ prof_process_fold(prof_thread_t *t)
     int             unused;
     uint32_t        i;
     prof_marks_t    marks;
-    prof_record_t  *rec;
+    prof_sample_t  *sample;
 
     /*
-     * checked before the ring is read: a handler that has left wrote its
-     * record
+     * The check precedes the reading of the ring: a handler that has left has
+     * written its sample.
      */
 
     unused = prof_thread_quiet(t);
@@ -81,20 +81,20 @@ prof_process_fold(prof_thread_t *t)
     prof_marks_add(&marks, t->unwind);
     prof_marks_add(&marks, prof_process_refresh());
 
-    for (rec = prof_ring_peek(&t->ring); rec; rec = prof_ring_peek(&t->ring)) {
+    while ((sample = prof_ring_peek(&t->ring)) != NULL) {
 
-        prof_marks_stack(&marks, rec);
+        prof_marks_stack(&marks, sample);
 
         for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
 
             if (prof_process.slots[i].capture) {
-                prof_process_sample(&prof_process.slots[i], t, rec);
+                prof_process_sample(&prof_process.slots[i], t, sample);
             }
         }
 
         t->stale = 0;
 
-        prof_ring_pop(&t->ring, rec);
+        prof_ring_pop(&t->ring, sample);
     }
 
     prof_process_renew(t, unused);
@@ -131,7 +131,7 @@ prof_process_renew(prof_thread_t *t, int unused)
 
 static void
 prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
-    const prof_record_t *rec)
+    const prof_sample_t *sample)
 {
     int              wall;
     prof_last_t     *last;
@@ -144,45 +144,45 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
 
     /* a thread that waits in the kernel uses no CPU time there */
 
-    if (rec->state == PROF_RECORD_WAITED && !wall) {
+    if (sample->state == PROF_SAMPLE_WAITED && !wall) {
         return;
     }
 
     /* the sample is older than this capture */
 
-    if (rec->cpu < last->cpu || (wall && rec->wall < last->busy)
-        || !prof_process_due(c, last, rec, wall))
+    if (sample->cpu < last->cpu || (wall && sample->wall < last->busy)
+        || !prof_process_due(c, last, sample, wall))
     {
         return;
     }
 
-    if (wall && rec->state == PROF_RECORD_WOKE
-        && last->state == PROF_RECORD_WAITED)
+    if (wall && sample->state == PROF_SAMPLE_WOKE
+        && last->state == PROF_SAMPLE_WAITED)
     {
-        prof_process_waited(slot, last, rec);
+        prof_process_waited(slot, last, sample);
     }
 
-    last->node = prof_process_node(c, rec);
+    last->node = prof_process_node(c, sample);
 
     e.node = last->node;
-    e.kind = PROF_ENTRY_SAMPLE;
-    e.labels = prof_process_label(slot, t, rec->location);
+    e.type = PROF_ENTRY_SAMPLE;
+    e.labels = prof_process_label(slot, t, sample->location);
     e.count = 1;
 
     if (c->traces) {
-        e.labels |= prof_traces_number(c->traces, &rec->trace, &c->stats)
+        e.labels |= prof_traces_number(c->traces, &sample->trace, &c->stats)
                     << PROF_LABEL_TRACE;
     }
 
-    e.cpu = rec->cpu - last->cpu;
-    e.wall = wall ? rec->wall - last->busy : e.cpu;
+    e.cpu = sample->cpu - last->cpu;
+    e.wall = wall ? sample->wall - last->busy : e.cpu;
 
     prof_process_add(slot, &e);
 
-    last->cpu = rec->cpu;
-    last->busy = rec->wall;
+    last->cpu = sample->cpu;
+    last->busy = sample->wall;
     last->labels = e.labels;
-    last->state = rec->state;
+    last->state = sample->state;
 
     c->stats.samples++;
 }
@@ -192,20 +192,20 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
 
 static void
 prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
-    const prof_record_t *rec)
+    const prof_sample_t *sample)
 {
     uint64_t         wall, cpu;
     prof_interval_t  e;
 
-    wall = rec->wall - last->busy;
-    cpu = rec->cpu - last->cpu;
+    wall = sample->wall - last->busy;
+    cpu = sample->cpu - last->cpu;
 
     if (wall <= cpu) {
         return;
     }
 
     e.node = last->node;
-    e.kind = PROF_ENTRY_SAMPLE;
+    e.type = PROF_ENTRY_SAMPLE;
     e.labels = last->labels;
     e.count = 0;
     e.wall = wall - cpu;
@@ -225,17 +225,17 @@ prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
 
 static int
 prof_process_due(prof_capture_t *c, prof_last_t *last,
-    const prof_record_t *rec, int wall)
+    const prof_sample_t *sample, int wall)
 {
     uint64_t  clock, lost, n;
 
-    clock = wall ? rec->wall : rec->cpu;
+    clock = wall ? sample->wall : sample->cpu;
 
     if (last->due == 0) {
         lost = (clock - (wall ? last->busy : last->cpu)) / c->period;
         last->due = clock + c->period;
 
-    } else if (wall && last->state == PROF_RECORD_WAITED) {
+    } else if (wall && last->state == PROF_SAMPLE_WAITED) {
 
         /* the next sample may be much later */
 
@@ -251,24 +251,24 @@ prof_process_due(prof_capture_t *c, prof_last_t *last,
         return 0;
     }
 
-    if (rec->dropped == last->dropped) {
+    if (sample->dropped == last->dropped) {
         c->stats.lost_overrun += lost;
     }
 
-    last->dropped = rec->dropped;
+    last->dropped = sample->dropped;
 
     return 1;
 }
 
 
 static uint32_t
-prof_process_node(prof_capture_t *c, const prof_record_t *rec)
+prof_process_node(prof_capture_t *c, const prof_sample_t *sample)
 {
-    c->stats.truncated += (rec->end == PROF_FRAME_TRUNCATED);
-    c->stats.no_unwind += (rec->end == PROF_FRAME_NO_UNWIND);
-    c->stats.bad_stack += (rec->end == PROF_FRAME_BAD_STACK);
+    c->stats.truncated += (sample->end == PROF_FRAME_TRUNCATED);
+    c->stats.no_unwind += (sample->end == PROF_FRAME_NO_UNWIND);
+    c->stats.bad_stack += (sample->end == PROF_FRAME_BAD_STACK);
 
-    return prof_fold(&c->tree, PROF_NONE, rec, PROF_FRAME_BAD_STACK,
+    return prof_fold(&c->tree, PROF_NONE, sample, PROF_FRAME_BAD_STACK,
                      &c->stats);
 }
 
@@ -330,7 +330,7 @@ prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t, uint64_t end)
     }
 
     e.node = last->node;
-    e.kind = PROF_ENTRY_SAMPLE;
+    e.type = PROF_ENTRY_SAMPLE;
     e.labels = last->labels;
     e.count = 0;
     e.wall = busy;
@@ -341,8 +341,8 @@ prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t, uint64_t end)
 
 
 void
-prof_process_named(prof_process_capture_t *slot, uint32_t type,
-    const char *name, uint32_t kind, uint32_t labels, uint64_t wall,
+prof_process_named(prof_process_capture_t *slot, uint32_t frame,
+    const char *name, uint32_t type, uint32_t labels, uint64_t wall,
     uint64_t cpu)
 {
     prof_capture_t  *c;
@@ -351,9 +351,9 @@ prof_process_named(prof_process_capture_t *slot, uint32_t type,
     c = slot->capture;
 
     e.node = prof_tree_frame(&c->tree, PROF_NONE,
-                             prof_capture_typed(c, type, name, strlen(name)),
+                             prof_capture_typed(c, frame, name, strlen(name)),
                              &c->stats);
-    e.kind = kind;
+    e.type = type;
     e.labels = labels;
     e.count = 0;
     e.wall = wall;
@@ -391,10 +391,10 @@ prof_process_add(prof_process_capture_t *slot, const prof_interval_t *e)
 
     c = slot->capture;
 
-    c->running += e->kind == PROF_ENTRY_GAP ? 0 : e->wall;
+    c->running += e->type == PROF_ENTRY_GAP ? 0 : e->wall;
     c->cpu += e->cpu;
 
-    hash = prof_hash_add((uint64_t) e->node << 32 | e->labels, e->kind)
+    hash = prof_hash_add((uint64_t) e->node << 32 | e->labels, e->type)
            & slot->mask;
 
     next = slot->chains + slot->mask + 1;
@@ -403,7 +403,7 @@ prof_process_add(prof_process_capture_t *slot, const prof_interval_t *e)
         to = &c->timeline.entries[i - 1];
 
         if (to->node == e->node && to->labels == e->labels
-            && to->kind == e->kind)
+            && to->type == e->type)
         {
             break;
         }

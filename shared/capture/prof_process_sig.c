@@ -17,7 +17,7 @@ static void prof_thread_wait(prof_thread_t *t);
 static void prof_thread_resume(prof_thread_t *t);
 static void prof_thread_sample(prof_thread_t *t, const ucontext_t *uc);
 static void prof_thread_take(prof_thread_t *t, const ucontext_t *uc,
-    uint64_t start, prof_record_state_e state);
+    uint64_t start, prof_sample_state_e state);
 static uintptr_t prof_thread_top(prof_thread_t *t, uintptr_t sp);
 static void prof_thread_fine(prof_thread_t *t, uint64_t period);
 
@@ -80,16 +80,16 @@ prof_thread_paced(prof_thread_t *t, const ucontext_t *uc)
     }
 
     if (waited) {
-        prof_thread_take(t, uc, start, PROF_RECORD_WAITED);
+        prof_thread_take(t, uc, start, PROF_SAMPLE_WAITED);
         prof_thread_wait(t);
 
     } else if (t->wait) {
         prof_thread_resume(t);
-        prof_thread_take(t, uc, start, PROF_RECORD_WOKE);
+        prof_thread_take(t, uc, start, PROF_SAMPLE_WOKE);
 
     } else {
         (void) prof_expiry_next(&t->due, start - t->idle, t->period);
-        prof_thread_take(t, uc, start, PROF_RECORD_RAN);
+        prof_thread_take(t, uc, start, PROF_SAMPLE_RAN);
     }
 }
 
@@ -102,7 +102,7 @@ prof_thread_woken(prof_thread_t *t, const ucontext_t *uc)
                            t->period))
     {
         prof_thread_resume(t);
-        prof_thread_take(t, uc, prof_clock(CLOCK_MONOTONIC), PROF_RECORD_WOKE);
+        prof_thread_take(t, uc, prof_clock(CLOCK_MONOTONIC), PROF_SAMPLE_WOKE);
     }
 }
 
@@ -147,35 +147,35 @@ prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)
 
     if (prof_expiry_due(cpu, t->due, t->period)) {
         (void) prof_expiry_next(&t->due, cpu, t->period);
-        prof_thread_take(t, uc, prof_clock(CLOCK_MONOTONIC), PROF_RECORD_RAN);
+        prof_thread_take(t, uc, prof_clock(CLOCK_MONOTONIC), PROF_SAMPLE_RAN);
     }
 }
 
 
 static void
 prof_thread_take(prof_thread_t *t, const ucontext_t *uc, uint64_t start,
-    prof_record_state_e state)
+    prof_sample_state_e state)
 {
     uint64_t        now;
     prof_regs_t     regs;
-    prof_record_t  *rec;
+    prof_sample_t  *sample;
     prof_walker_t   w;
 
-    rec = prof_ring_reserve(&t->ring);
+    sample = prof_ring_reserve(&t->ring);
 
-    if (rec == NULL) {
+    if (sample == NULL) {
         t->stats.lost_ring++;
         return;
     }
 
     prof_arch_regs(&regs, uc);
 
-    rec->wall = start - t->idle;
-    rec->cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID) - t->idle_cpu;
-    rec->state = state;
-    rec->dropped = t->stats.lost_ring;
-    rec->location = t->location;
-    rec->trace = t->traced ? t->trace : prof_thread_no_trace;
+    sample->wall = start - t->idle;
+    sample->cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID) - t->idle_cpu;
+    sample->state = state;
+    sample->dropped = t->stats.lost_ring;
+    sample->location = t->location;
+    sample->trace = t->traced ? t->trace : prof_thread_no_trace;
 
     /* the main thread may renew the tables at the same time */
 
@@ -184,9 +184,9 @@ prof_thread_take(prof_thread_t *t, const ucontext_t *uc, uint64_t start,
     w.stats = &t->stats;
     w.kernel = t->kernel;
 
-    prof_take(rec, &w, uc, NULL, prof_thread_top(t, regs.sp));
+    prof_take(sample, &w, uc, NULL, prof_thread_top(t, regs.sp));
 
-    prof_ring_commit(&t->ring, rec);
+    prof_ring_commit(&t->ring, sample);
 
     now = prof_clock(CLOCK_MONOTONIC);
 

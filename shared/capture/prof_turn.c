@@ -351,7 +351,7 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
     uint32_t         node, root;
     uint64_t         last_wall, last_cpu;
     prof_marks_t     marks;
-    prof_record_t   *rec;
+    prof_sample_t   *sample;
     prof_capture_t  *c;
 
     c = turn->capture;
@@ -359,9 +359,9 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
     last_cpu = turn->cpu;
     root = prof_fold_outer(&c->tree, &turn->outer, &c->stats);
 
-    rec = prof_ring_peek(&s->ring);
+    sample = prof_ring_peek(&s->ring);
 
-    if (rec == NULL) {
+    if (sample == NULL) {
         prof_turn_unsampled(turn, root, wall - last_wall, cpu - last_cpu);
         return;
     }
@@ -370,31 +370,31 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
 
     waited = 0;
 
-    for ( /* void */ ; rec; rec = prof_ring_peek(&s->ring)) {
+    for ( /* void */ ; sample; sample = prof_ring_peek(&s->ring)) {
 
-        prof_marks_stack(&marks, rec);
+        prof_marks_stack(&marks, sample);
 
-        if (rec->cpu < last_cpu) {
-            rec->cpu = last_cpu;
+        if (sample->cpu < last_cpu) {
+            sample->cpu = last_cpu;
         }
 
-        node = prof_fold(&c->tree, root, rec, PROF_FRAME_TURN, &c->stats);
+        node = prof_fold(&c->tree, root, sample, PROF_FRAME_TURN, &c->stats);
 
-        if (waited && rec->state == PROF_RECORD_WOKE) {
-            last_wall += prof_turn_waited(c, rec->wall - last_wall,
-                                          rec->cpu - last_cpu);
+        if (waited && sample->state == PROF_SAMPLE_WOKE) {
+            last_wall += prof_turn_waited(c, sample->wall - last_wall,
+                                          sample->cpu - last_cpu);
         }
 
-        prof_capture_add(c, node, PROF_ENTRY_SAMPLE, rec->wall - last_wall,
-                         rec->cpu - last_cpu);
+        prof_capture_add(c, node, PROF_ENTRY_SAMPLE, sample->wall - last_wall,
+                         sample->cpu - last_cpu);
 
-        waited = (rec->state == PROF_RECORD_WAITED);
+        waited = (sample->state == PROF_SAMPLE_WAITED);
 
-        last_wall = rec->wall;
-        last_cpu = rec->cpu;
+        last_wall = sample->wall;
+        last_cpu = sample->cpu;
         turn->samples++;
 
-        prof_ring_pop(&s->ring, rec);
+        prof_ring_pop(&s->ring, sample);
     }
 
     prof_marks_end(&marks);

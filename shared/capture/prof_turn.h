@@ -90,7 +90,7 @@ uintptr_t prof_capture_typed(prof_capture_t *c, uint32_t type,
     const char *text, size_t len);
 
 /* adds to the timeline; samples less often when the timeline is full */
-void prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t kind,
+void prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t type,
     uint64_t wall, uint64_t cpu);
 
 PROF_HIDDEN_END

@@ -15,10 +15,10 @@
 
 
 static void prof_watch_mark(prof_watch_t *w);
-static prof_record_t *prof_watch_next(const prof_watch_t *w, uint64_t *pos);
+static prof_sample_t *prof_watch_next(const prof_watch_t *w, uint64_t *pos);
 static uint64_t prof_watch_since(const prof_watch_t *w, uint64_t counted);
 static void prof_watch_add(prof_capture_t *c, uint32_t node,
-    const prof_record_t *rec, uint64_t until);
+    const prof_sample_t *sample, uint64_t until);
 static void prof_watch_wait(prof_capture_t *c, uint32_t node, uint64_t until);
 
 
@@ -138,20 +138,20 @@ void
 prof_watch_pass(prof_watch_t *w, uintptr_t owner)
 {
     uint64_t              pos;
-    prof_record_t        *old;
-    const prof_record_t  *rec;
+    prof_sample_t        *old;
+    const prof_sample_t  *sample;
     prof_watch_passed_t  *passed;
 
     w->spot->fresh = 0;
 
     pos = w->seen;
 
-    while ((rec = prof_watch_next(w, &pos)) != NULL) {
+    while ((sample = prof_watch_next(w, &pos)) != NULL) {
 
         passed = &w->passed[w->npassed++ % PROF_WATCH_PASSED];
 
-        passed->pos = pos - rec->size;
-        passed->wall = rec->wall;
+        passed->pos = pos - sample->size;
+        passed->wall = sample->wall;
         passed->owner = owner;
     }
 
@@ -171,42 +171,42 @@ prof_watch_pass(prof_watch_t *w, uintptr_t owner)
 }
 
 
-/* a signal may add a record now: this call or the next one marks it */
+/* a signal may add a sample now: this call or the next one marks it */
 
 static void
 prof_watch_mark(prof_watch_t *w)
 {
     prof_marks_t    m;
-    prof_record_t  *rec;
+    prof_sample_t  *sample;
 
     prof_marks_begin(&m, &w->walker.unwind);
 
-    while ((rec = prof_watch_next(w, &w->marked)) != NULL) {
-        prof_marks_stack(&m, rec);
+    while ((sample = prof_watch_next(w, &w->marked)) != NULL) {
+        prof_marks_stack(&m, sample);
     }
 
     prof_marks_end(&m);
 }
 
 
-/* returns the record at *pos or after it, and moves *pos behind this record */
+/* returns the sample at *pos or after it, and moves *pos behind this sample */
 
-static prof_record_t *
+static prof_sample_t *
 prof_watch_next(const prof_watch_t *w, uint64_t *pos)
 {
     size_t          rest;
-    prof_record_t  *rec;
+    prof_sample_t  *sample;
 
     while (*pos != __atomic_load_n(&w->ring.head, __ATOMIC_ACQUIRE)) {
 
         rest = PROF_RING_SIZE - *pos % PROF_RING_SIZE;
-        rec = prof_ring_at(&w->ring, *pos);
+        sample = prof_ring_at(&w->ring, *pos);
 
-        if (rest >= sizeof(prof_record_t)
-            && rec->nframes != PROF_RING_FILLER)
+        if (rest >= sizeof(prof_sample_t)
+            && sample->nframes != PROF_RING_FILLER)
         {
-            *pos += rec->size;
-            return rec;
+            *pos += sample->size;
+            return sample;
         }
 
         *pos += rest;
@@ -221,18 +221,18 @@ prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall)
 {
     uint32_t              node;
     uint64_t              pos;
-    const prof_record_t  *rec;
+    const prof_sample_t  *sample;
 
     prof_watch_mark(w);
 
     pos = w->seen;
-    rec = prof_watch_next(w, &pos);
+    sample = prof_watch_next(w, &pos);
 
-    if (rec == NULL) {
+    if (sample == NULL) {
         return PROF_LIMIT;
     }
 
-    node = prof_fold(&c->tree, PROF_NONE, rec, PROF_FRAME_TURN, &c->stats);
+    node = prof_fold(&c->tree, PROF_NONE, sample, PROF_FRAME_TURN, &c->stats);
 
     prof_capture_add(c, node, PROF_ENTRY_SAMPLE, wall, 0);
 
@@ -248,7 +248,7 @@ prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
 {
     uint32_t                    root, node, n;
     uint64_t                    i, last, part, used, wall;
-    const prof_record_t        *rec;
+    const prof_sample_t        *sample;
     const prof_watch_passed_t  *passed;
 
     last = c->counted;
@@ -270,16 +270,16 @@ prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
             continue;
         }
 
-        rec = prof_ring_at(&w->ring, passed->pos);
+        sample = prof_ring_at(&w->ring, passed->pos);
 
-        part = (double) cpu * (rec->wall - last) / wall;
+        part = (double) cpu * (sample->wall - last) / wall;
 
-        node = prof_fold(&c->tree, root, rec, PROF_FRAME_TURN, &c->stats);
+        node = prof_fold(&c->tree, root, sample, PROF_FRAME_TURN, &c->stats);
 
-        prof_capture_add(c, node, PROF_ENTRY_SAMPLE, rec->wall - last, part);
+        prof_capture_add(c, node, PROF_ENTRY_SAMPLE, sample->wall - last, part);
 
         used += part;
-        last = rec->wall;
+        last = sample->wall;
         n++;
     }
 
@@ -306,7 +306,7 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
 {
     uint32_t                    node;
     uint64_t                    i, pos;
-    const prof_record_t        *rec;
+    const prof_sample_t        *sample;
     const prof_watch_passed_t  *passed;
 
     prof_watch_mark(w);
@@ -330,8 +330,8 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
 
     pos = w->seen;
 
-    while ((rec = prof_watch_next(w, &pos)) != NULL && pos <= w->marked) {
-        prof_watch_add(c, node, rec, until);
+    while ((sample = prof_watch_next(w, &pos)) != NULL && pos <= w->marked) {
+        prof_watch_add(c, node, sample, until);
     }
 
     /* the rest is too short for a sample, or the thread did not run */
@@ -340,7 +340,7 @@ prof_watch_gap(prof_watch_t *w, prof_capture_t *c, const uintptr_t *frames,
 }
 
 
-/* returns the first passed record after this time that is still in the ring */
+/* returns the first passed sample after this time that is still in the ring */
 
 static uint64_t
 prof_watch_since(const prof_watch_t *w, uint64_t counted)
@@ -369,12 +369,12 @@ prof_watch_since(const prof_watch_t *w, uint64_t counted)
 
 
 static void
-prof_watch_add(prof_capture_t *c, uint32_t node, const prof_record_t *rec,
+prof_watch_add(prof_capture_t *c, uint32_t node, const prof_sample_t *sample,
     uint64_t until)
 {
-    if (rec->wall > c->counted && rec->wall < until) {
-        node = prof_fold(&c->tree, node, rec, PROF_FRAME_TURN, &c->stats);
-        prof_watch_wait(c, node, rec->wall);
+    if (sample->wall > c->counted && sample->wall < until) {
+        node = prof_fold(&c->tree, node, sample, PROF_FRAME_TURN, &c->stats);
+        prof_watch_wait(c, node, sample->wall);
     }
 }
 

@@ -27,11 +27,11 @@
 #include "unwind/prof_unwind.h"
 
 
-/* more than half of the ring's records */
+/* more than half of the ring's samples */
 #define PROF_WATCH_PASSED  8192
 
 
-/* a record that has an owner: its place in the ring, and its time */
+/* a sample that has an owner: its place in the ring, and its time */
 
 typedef struct {
     uint64_t              pos;

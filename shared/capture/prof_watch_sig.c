@@ -19,7 +19,7 @@ prof_watch_expired(void *data, const ucontext_t *uc)
 
     uint64_t        now;
     uintptr_t       top;
-    prof_record_t  *rec;
+    prof_sample_t  *sample;
 
     top = w->spot->top;
 
@@ -35,19 +35,19 @@ prof_watch_expired(void *data, const ucontext_t *uc)
 
     w->due = now + w->period;
 
-    rec = prof_ring_reserve(&w->ring);
+    sample = prof_ring_reserve(&w->ring);
 
-    if (rec == NULL) {
+    if (sample == NULL) {
         return;
     }
 
-    rec->wall = now;
-    rec->cpu = 0;
-    rec->state = PROF_RECORD_RAN;
+    sample->wall = now;
+    sample->cpu = 0;
+    sample->state = PROF_SAMPLE_RAN;
 
-    prof_take(rec, &w->walker, uc, &w->stack, top);
+    prof_take(sample, &w->walker, uc, &w->stack, top);
 
-    prof_ring_commit(&w->ring, rec);
+    prof_ring_commit(&w->ring, sample);
 
     w->spot->taken = (uint32_t) w->ring.head;
     w->spot->fresh = 1;

@@ -83,7 +83,7 @@ _Static_assert(sizeof(prof_context_record_t) == 128
 prof_context_record_t **prof_context_own(void);
 
 
-PROF_HOT_DATA prof_context_record_t  **prof_context_slot;
+PROF_HOT_DATA prof_context_record_t  **prof_context_attached;
 
 static prof_context_header_t          *prof_context_process;
 
@@ -123,7 +123,7 @@ prof_context_open(void)
                  PROF_CONTEXT_NAME);
 
     prof_context_process = h;
-    prof_context_slot = prof_context_own();
+    prof_context_attached = prof_context_own();
     prof_context_attach(NULL);
 
     return PROF_OK;
@@ -138,7 +138,7 @@ prof_context_close(void)
     }
 
     prof_context_attach(NULL);
-    prof_context_slot = NULL;
+    prof_context_attached = NULL;
 
     (void) munmap(prof_context_process, PROF_CONTEXT_SIZE);
     prof_context_process = NULL;

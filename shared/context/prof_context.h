@@ -24,7 +24,7 @@
 #include "base/prof_trace.h"
 
 
-/* room for a route in a record, so that a record has two cache lines */
+/* maximum length of a route: a record has the size of two cache lines */
 
 #define PROF_CONTEXT_ROUTE  98
 
@@ -47,7 +47,7 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /* the pointer of the thread that has opened the context, or NULL */
-extern prof_context_record_t  **prof_context_slot;
+extern prof_context_record_t  **prof_context_attached;
 
 /*
  * Publishes the context of the process, and prepares this thread to attach
@@ -73,7 +73,7 @@ PROF_HIDDEN_END
 static inline void
 prof_context_attach(prof_context_record_t *record)
 {
-    __atomic_store_n(prof_context_slot, record, __ATOMIC_RELEASE);
+    __atomic_store_n(prof_context_attached, record, __ATOMIC_RELEASE);
 }
 
 

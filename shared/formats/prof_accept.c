@@ -197,7 +197,7 @@ prof_accept_rank(const char *s, size_t len, const char *type)
 static unsigned
 prof_accept_level(const prof_accept_item_t *item, const char *type)
 {
-    size_t                      kind;
+    size_t                      len;
     const prof_accept_alias_t  *a;
 
     /* some old clients send "*" for all types */
@@ -218,10 +218,10 @@ prof_accept_level(const prof_accept_item_t *item, const char *type)
         }
     }
 
-    kind = strcspn(type, "/") + 1;
+    len = strcspn(type, "/") + 1;
 
-    if (item->len == kind + 1 && item->name[kind] == '*'
-        && strncasecmp(item->name, type, kind) == 0)
+    if (item->len == len + 1 && item->name[len] == '*'
+        && strncasecmp(item->name, type, len) == 0)
     {
         return 2;
     }

@@ -733,7 +733,7 @@ prof_pprof_entries(prof_pprof_ctx_t *ctx)
             continue;
         }
 
-        state = &ctx->state[entry->kind == PROF_ENTRY_GAP];
+        state = &ctx->state[entry->type == PROF_ENTRY_GAP];
 
         prof_pprof_sample(ctx, entry->node, entry->labels,
                           state->key ? state : NULL, sum, n);
@@ -782,8 +782,8 @@ prof_pprof_entry_cmp(const void *one, const void *two, void *data)
         return e1->labels < e2->labels ? -1 : 1;
     }
 
-    gap1 = e1->kind == PROF_ENTRY_GAP;
-    gap2 = e2->kind == PROF_ENTRY_GAP;
+    gap1 = e1->type == PROF_ENTRY_GAP;
+    gap2 = e2->type == PROF_ENTRY_GAP;
 
     return gap1 - gap2;
 }

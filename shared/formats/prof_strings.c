@@ -16,7 +16,7 @@
 
 
 static int prof_strings_grow(prof_strings_t *t);
-static uint32_t prof_strings_slot(const prof_strings_t *t, const char *s);
+static uint32_t prof_strings_bucket(const prof_strings_t *t, const char *s);
 static char *prof_strings_text(const char *s);
 
 
@@ -39,7 +39,7 @@ prof_strings_free(prof_strings_t *t)
     }
 
     free(t->data);
-    free(t->slots);
+    free(t->buckets);
 }
 
 
@@ -47,7 +47,7 @@ uint32_t
 prof_strings_add(prof_strings_t *t, const char *s)
 {
     char      *text;
-    uint32_t   slot;
+    uint32_t   bucket;
 
     if (t->failed || (t->n == t->size && prof_strings_grow(t) != PROF_OK)) {
         t->failed = 1;
@@ -61,15 +61,15 @@ prof_strings_add(prof_strings_t *t, const char *s)
         return 0;
     }
 
-    slot = prof_strings_slot(t, text);
+    bucket = prof_strings_bucket(t, text);
 
-    if (t->slots[slot]) {
+    if (t->buckets[bucket]) {
         free(text);
-        return t->slots[slot] - 1;
+        return t->buckets[bucket] - 1;
     }
 
     t->data[t->n++] = text;
-    t->slots[slot] = t->n;
+    t->buckets[bucket] = t->n;
 
     return t->n - 1;
 }
@@ -79,7 +79,7 @@ static int
 prof_strings_grow(prof_strings_t *t)
 {
     char      **data;
-    uint32_t    i, size, *slots;
+    uint32_t    i, size, *buckets;
 
     size = t->size ? 2 * t->size : PROF_STRINGS_MIN;
 
@@ -94,18 +94,18 @@ prof_strings_grow(prof_strings_t *t)
 
     t->data = data;
 
-    slots = calloc(2 * (size_t) size, sizeof(uint32_t));
-    if (slots == NULL) {
+    buckets = calloc(2 * (size_t) size, sizeof(uint32_t));
+    if (buckets == NULL) {
         return PROF_ERROR;
     }
 
-    free(t->slots);
+    free(t->buckets);
 
-    t->slots = slots;
+    t->buckets = buckets;
     t->size = size;
 
     for (i = 0; i < t->n; i++) {
-        slots[prof_strings_slot(t, data[i])] = i + 1;
+        buckets[prof_strings_bucket(t, data[i])] = i + 1;
     }
 
     return PROF_OK;
@@ -115,22 +115,22 @@ prof_strings_grow(prof_strings_t *t)
 /* returns the place of the string, or the free place for it */
 
 static uint32_t
-prof_strings_slot(const prof_strings_t *t, const char *s)
+prof_strings_bucket(const prof_strings_t *t, const char *s)
 {
-    uint32_t  mask, slot;
+    uint32_t  mask, bucket;
 
     mask = 2 * t->size - 1;
 
-    for (slot = prof_hash_text(0, s) & mask;
-         t->slots[slot];
-         slot = (slot + 1) & mask)
+    for (bucket = prof_hash_text(0, s) & mask;
+         t->buckets[bucket];
+         bucket = (bucket + 1) & mask)
     {
-        if (strcmp(t->data[t->slots[slot] - 1], s) == 0) {
+        if (strcmp(t->data[t->buckets[bucket] - 1], s) == 0) {
             break;
         }
     }
 
-    return slot;
+    return bucket;
 }
 
 

@@ -21,7 +21,7 @@ typedef struct {
     char      **data;       /* owned, with its strings */
     uint32_t    n;
     uint32_t    size;       /* elements of data; a power of two */
-    uint32_t   *slots;      /* hash table of 2 * size: index + 1, or 0 */
+    uint32_t   *buckets;    /* hash table of 2 * size: index + 1, or 0 */
     unsigned    failed:1;   /* memory was short */
 } prof_strings_t;
 

@@ -122,17 +122,17 @@ static prof_heap_t *
 prof_heap_map(size_t memory, uint32_t nblocks)
 {
     char         *p;
-    size_t        size, tree, counts, live, maps, record;
+    size_t        size, tree, counts, live, maps, sample;
     prof_heap_t  *h;
 
     tree = memory / PROF_HEAP_UNIT * (sizeof(prof_tree_node_t) + 4);
     counts = memory / PROF_HEAP_UNIT * sizeof(prof_heap_count_t);
     live = prof_live_size(nblocks);
     maps = PROF_HEAP_MAPS_MAX * sizeof(prof_heap_map_t);
-    record = prof_heap_align(PROF_RECORD_MAX);
+    sample = prof_heap_align(PROF_SAMPLE_MAX);
 
     size = prof_heap_align(sizeof(prof_heap_t)) + live + prof_heap_align(tree)
-           + prof_heap_align(counts) + prof_heap_align(maps) + record
+           + prof_heap_align(counts) + prof_heap_align(maps) + sample
            + sizeof(prof_walk_cache_t);
 
     p = mmap(NULL, size, PROT_READ|PROT_WRITE,
@@ -170,9 +170,9 @@ prof_heap_map(size_t memory, uint32_t nblocks)
     h->maps = (prof_heap_map_t *) p;
 
     p += prof_heap_align(maps);
-    h->record = (prof_record_t *) p;
+    h->sample = (prof_sample_t *) p;
 
-    p += record;
+    p += sample;
     h->walker.cache = (prof_walk_cache_t *) p;
     h->walker.stats = &h->stats;
 

@@ -27,8 +27,8 @@
 
 
 static void prof_heap_missed(void);
-static void prof_heap_record(prof_heap_t *h, void *p, size_t size,
-    double weight, prof_heap_kind_e kind, const prof_outer_t *outer);
+static void prof_heap_block(prof_heap_t *h, void *p, size_t size,
+    double weight, prof_heap_memory_e memory, const prof_outer_t *outer);
 static uint32_t prof_heap_stack(prof_heap_t *h, const prof_outer_t *outer);
 static int prof_heap_process_sample(prof_heap_thread_t *t, size_t size);
 static int prof_heap_turn_sample(prof_heap_t *h, size_t size);
@@ -43,7 +43,7 @@ static int prof_heap_unmap(prof_heap_t *h, uintptr_t start, uintptr_t end);
 
 
 PROF_GLUE void
-prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind)
+prof_heap_allocated(void *p, size_t size, prof_heap_memory_e memory)
 {
     double               weight;
     uint32_t             i;
@@ -66,7 +66,7 @@ prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind)
     h = t->heap;
 
     if (h && prof_heap_turn_sample(h, size)) {
-        prof_heap_record(h, p, size, prof_heap_weight(h->interval, size), kind,
+        prof_heap_block(h, p, size, prof_heap_weight(h->interval, size), memory,
                          t->outer);
     }
 
@@ -80,7 +80,7 @@ prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind)
             h = __atomic_load_n(&prof_heap_state.heaps[i], __ATOMIC_SEQ_CST);
 
             if (h && h->process) {
-                prof_heap_record(h, p, size, weight, kind, NULL);
+                prof_heap_block(h, p, size, weight, memory, NULL);
             }
         }
 
@@ -114,8 +114,8 @@ prof_heap_missed(void)
 
 
 PROF_GLUE static void
-prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
-    prof_heap_kind_e kind, const prof_outer_t *outer)
+prof_heap_block(prof_heap_t *h, void *p, size_t size, double weight,
+    prof_heap_memory_e memory, const prof_outer_t *outer)
 {
     int                 err;
     prof_live_block_t   block;
@@ -152,7 +152,7 @@ prof_heap_record(prof_heap_t *h, void *p, size_t size, double weight,
 
     h->stats.allocations++;
 
-    if (kind == PROF_HEAP_MAP) {
+    if (memory == PROF_HEAP_MAP) {
         prof_heap_add_map(h, p, &block);
 
     } else {
@@ -195,25 +195,25 @@ prof_heap_stack(prof_heap_t *h, const prof_outer_t *outer)
     int                  known;
     uint32_t             i, node;
     ucontext_t           uc;
-    prof_record_t       *rec;
+    prof_sample_t       *sample;
     const prof_stack_t  *stack;
 
     prof_arch_here(&uc);
 
-    rec = h->record;
+    sample = h->sample;
     stack = &prof_heap_thread()->stack;
 
-    prof_take(rec, &h->walker, &uc, stack, outer ? outer->top : stack->high);
+    prof_take(sample, &h->walker, &uc, stack, outer ? outer->top : stack->high);
 
     known = prof_unwind_plain(h->walker.unwind);
 
-    for (i = 0; i < rec->nframes && !known; i++) {
-        (void) prof_unwind_mark(&h->walker.unwind, 1, &rec->pcs[i], i);
+    for (i = 0; i < sample->nframes && !known; i++) {
+        (void) prof_unwind_mark(&h->walker.unwind, 1, &sample->pcs[i], i);
     }
 
     node = outer ? prof_fold_outer(&h->tree, outer, &h->stats) : PROF_NONE;
 
-    return prof_fold(&h->tree, node, rec, PROF_FRAME_TURN, &h->stats);
+    return prof_fold(&h->tree, node, sample, PROF_FRAME_TURN, &h->stats);
 }
 
 

@@ -53,7 +53,7 @@
 typedef enum {
     PROF_HEAP_BLOCK = 0,
     PROF_HEAP_MAP
-} prof_heap_kind_e;
+} prof_heap_memory_e;
 
 
 /* sums of one stack, by its node in the tree */
@@ -91,7 +91,7 @@ struct prof_heap_s {
     uint64_t               missed;      /* calls that did not get the lock */
 
     prof_walker_t          walker;
-    prof_record_t         *record;      /* of PROF_RECORD_MAX bytes */
+    prof_sample_t         *sample;      /* memory of PROF_SAMPLE_MAX bytes */
     prof_stats_t           stats;
     uint64_t               start_realtime;
     uint64_t               start;
@@ -153,7 +153,7 @@ void prof_heap_threads_clear(void);
  * prof_heap_wants() returned 1.  prof_heap_freed() is called before each block
  * is freed.  It ignores blocks that are not counted.
  */
-void prof_heap_allocated(void *p, size_t size, prof_heap_kind_e kind);
+void prof_heap_allocated(void *p, size_t size, prof_heap_memory_e memory);
 void prof_heap_freed(void *p);
 
 /* around realloc(), which frees the block if it succeeds */

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Writes hooks to imports and restores imports.  A record contains an import's
- * address and its original word.  Records are in a hash by address, in a
- * mapping of fixed size.  Only imports of objects that are still loaded, and
- * that contain a hook, are restored.  A word that other code has written
- * remains.
+ * Writes hooks to imports and restores imports.  An original is the address of
+ * an import and the word that the import had before the hook.  Originals are in
+ * a hash by address, in a mapping of fixed size.  Only imports that contain a
+ * hook, and whose objects are still loaded, are restored.  A word that other
+ * code has written remains.
  *
  * The lock serializes threads that write imports.  It is taken before the
  * loader's lock, and no hook waits for it.
@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 
-#define PROF_HOOKS_RECORDS    8192
+#define PROF_HOOKS_MAX        8192
 
 /* ns until imports that could not be replaced are visited again; doubles */
 #define PROF_HOOKS_DELAY      1000000
@@ -43,14 +43,14 @@
 typedef struct {
     uintptr_t           *at;        /* NULL: free */
     uintptr_t            old;
-} prof_hooks_record_t;
+} prof_original_t;
 
 
 typedef struct {
     volatile uint32_t     lock;
     volatile uint32_t     armed;
-    prof_hooks_record_t  *records;
-    uint32_t              nrecords;
+    prof_original_t      *originals;
+    uint32_t              noriginals;
     uintptr_t             page;     /* size of the page */
     uintptr_t             open;     /* the open page, or 0 */
     volatile uint32_t     later;    /* imports must be visited again */
@@ -84,7 +84,7 @@ static uintptr_t prof_hooks_hook(const prof_import_batch_t *batch,
 static void prof_hooks_hooked(const prof_import_t *import, uintptr_t old);
 static uintptr_t prof_hooks_old(const prof_import_batch_t *batch,
     const prof_import_t *import, uintptr_t word);
-static prof_hooks_record_t *prof_hooks_record(uintptr_t *at);
+static prof_original_t *prof_hooks_find(uintptr_t *at);
 
 
 #define PROF_HOOKS_NAME(name)  #name,
@@ -127,13 +127,14 @@ prof_hooks_hold(const char **err)
 
     *err = "cannot allocate memory";
 
-    prof_hooks.records = mmap(NULL,
-                              PROF_HOOKS_RECORDS * sizeof(prof_hooks_record_t),
-                              PROT_READ|PROT_WRITE,
-                              MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+    prof_hooks.originals = mmap(NULL,
+                                PROF_HOOKS_MAX * sizeof(prof_original_t),
+                                PROT_READ|PROT_WRITE,
+                                MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1,
+                                0);
 
-    if (prof_hooks.records == MAP_FAILED) {
-        prof_hooks.records = NULL;
+    if (prof_hooks.originals == MAP_FAILED) {
+        prof_hooks.originals = NULL;
         return PROF_ERROR;
     }
 
@@ -142,7 +143,7 @@ prof_hooks_hold(const char **err)
     memset(&prof_hooks.info, 0, sizeof(prof_hooks_info_t));
 
     prof_hooks.info.users = 1;
-    prof_hooks.nrecords = 0;
+    prof_hooks.noriginals = 0;
     prof_hooks.page = sysconf(_SC_PAGESIZE);
 
     (void) prof_hooks_lock(1);
@@ -174,9 +175,9 @@ prof_hooks_release(void)
 
     prof_hooks_write(&prof_hooks_put_back);
 
-    (void) munmap(prof_hooks.records,
-                  PROF_HOOKS_RECORDS * sizeof(prof_hooks_record_t));
-    prof_hooks.records = NULL;
+    (void) munmap(prof_hooks.originals,
+                  PROF_HOOKS_MAX * sizeof(prof_original_t));
+    prof_hooks.originals = NULL;
 
     prof_hooks_unlock();
 }
@@ -424,7 +425,7 @@ prof_hooks_hook(const prof_import_batch_t *batch, const prof_import_t *import,
      */
 
     if ((word != real && !(inside && (import->own == 0 || import->own == real)))
-        || prof_hooks_record(import->at) == NULL)
+        || prof_hooks_find(import->at) == NULL)
     {
         prof_hooks.info.left++;
         return word;
@@ -437,16 +438,16 @@ prof_hooks_hook(const prof_import_batch_t *batch, const prof_import_t *import,
 static void
 prof_hooks_hooked(const prof_import_t *import, uintptr_t old)
 {
-    prof_hooks_record_t  *record;
+    prof_original_t  *original;
 
-    record = prof_hooks_record(import->at);
+    original = prof_hooks_find(import->at);
 
-    if (record->at == NULL) {
-        record->at = import->at;
-        prof_hooks.nrecords++;
+    if (original->at == NULL) {
+        original->at = import->at;
+        prof_hooks.noriginals++;
     }
 
-    record->old = old;
+    original->old = old;
     prof_hooks.info.imports++;
 
     /* a thread in its first call may bind the import, and overwrite the hook */
@@ -463,41 +464,41 @@ static uintptr_t
 prof_hooks_old(const prof_import_batch_t *batch, const prof_import_t *import,
     uintptr_t word)
 {
-    prof_hooks_record_t  *record;
+    prof_original_t  *original;
 
     if (word != (uintptr_t) prof_hooks_calls[import->name]) {
         return word;
     }
 
-    record = prof_hooks_record(import->at);
+    original = prof_hooks_find(import->at);
 
-    /* the program may have copied a hook to this import, so it has no record */
+    /* the program may have copied a hook to an import without an original */
 
-    return (record && record->at)
-           ? record->old : (uintptr_t) prof_hooks_real[import->name];
+    return (original && original->at)
+           ? original->old : (uintptr_t) prof_hooks_real[import->name];
 }
 
 
-/* returns the import's record, or a free one, or NULL if all are in use */
+/* returns the import's original, or a free place, or NULL if none is free */
 
-static prof_hooks_record_t *
-prof_hooks_record(uintptr_t *at)
+static prof_original_t *
+prof_hooks_find(uintptr_t *at)
 {
-    uint32_t              i;
-    prof_hooks_record_t  *record;
+    uint32_t          i;
+    prof_original_t  *original;
 
     for (i = (uintptr_t) at / sizeof(uintptr_t); /* void */ ; i++) {
 
-        record = &prof_hooks.records[i % PROF_HOOKS_RECORDS];
+        original = &prof_hooks.originals[i % PROF_HOOKS_MAX];
 
-        if (record->at == at) {
-            return record;
+        if (original->at == at) {
+            return original;
         }
 
-        if (record->at == NULL) {
+        if (original->at == NULL) {
             break;
         }
     }
 
-    return (prof_hooks.nrecords < PROF_HOOKS_RECORDS / 2) ? record : NULL;
+    return (prof_hooks.noriginals < PROF_HOOKS_MAX / 2) ? original : NULL;
 }

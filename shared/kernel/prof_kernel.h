@@ -104,7 +104,7 @@ const char *prof_kernel_error(void);
 
 /*
  * Takes the newest stack out of the ring.  pc and sp are those of the context
- * that the signal interrupted.  pcs has room for PROF_KERNEL_DEPTH addresses
+ * that the signal interrupted.  pcs is an array of PROF_KERNEL_DEPTH addresses
  * and receives them from the innermost on: an interrupted instruction, then
  * return addresses.  Returns their number: 0 if the process was interrupted in
  * its own code, or if the stack is not known.

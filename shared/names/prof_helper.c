@@ -262,7 +262,7 @@ prof_helper_chunk(const prof_helper_question_t *q, uint32_t first, uint32_t n,
 
 
 void
-prof_helper_begin(prof_buf_t *b, uint32_t kind,
+prof_helper_begin(prof_buf_t *b, uint32_t question,
     const prof_profile_object_t *o, const char *debug_root)
 {
     struct stat  st;
@@ -276,7 +276,7 @@ prof_helper_begin(prof_buf_t *b, uint32_t kind,
         memset(&st, 0, sizeof(struct stat));
     }
 
-    prof_wire_u32(b, kind);
+    prof_wire_u32(b, question);
     prof_wire_u64(b, st.st_dev);
     prof_wire_u64(b, st.st_ino);
     prof_wire_text(b, o->build_id);

@@ -164,7 +164,7 @@ prof_kernel_known(uint64_t pc)
 }
 
 
-/* the name remains also if there is no room, until the list is freed */
+/* if memory is short, the name is valid only until the list is freed */
 
 static const char *
 prof_kernel_keep(const prof_kernel_symbol_t *sym)

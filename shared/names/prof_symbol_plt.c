@@ -32,9 +32,9 @@
 
 static int prof_symbol_plt_section(const prof_elf_t *elf,
     const Elf64_Shdr *sh, char *name);
-static int prof_symbol_plt_slots(const prof_elf_t *elf, const Elf64_Shdr *sh,
+static int prof_symbol_plt_imports(const prof_elf_t *elf, const Elf64_Shdr *sh,
     prof_symbol_t *syms, uint32_t n);
-static uint64_t prof_symbol_plt_slot(const uint8_t *code, size_t size,
+static uint64_t prof_symbol_plt_import(const uint8_t *code, size_t size,
     uint64_t addr);
 static int prof_symbol_plt_relocs(const prof_elf_t *elf, const Elf64_Shdr *sh,
     prof_symbol_t *syms, uint32_t n, char *name);
@@ -47,7 +47,7 @@ static int prof_symbol_plt_name(const prof_elf_t *elf, uint32_t symtab,
 int
 prof_symbol_plt(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n)
 {
-    int                rc, slots;
+    int                rc, imports;
     char              *name;
     uint32_t           i;
     const Elf64_Shdr  *sh;
@@ -61,19 +61,19 @@ prof_symbol_plt(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n)
         return PROF_ERROR;
     }
 
-    slots = 0;
+    imports = 0;
 
     for (i = 0; i < elf->nsections; i++) {
         sh = &elf->sections[i];
 
         if (prof_symbol_plt_section(elf, sh, name)) {
-            slots |= prof_symbol_plt_slots(elf, sh, syms, n);
+            imports |= prof_symbol_plt_imports(elf, sh, syms, n);
         }
     }
 
     rc = PROF_OK;
 
-    for (i = 0; i < elf->nsections && slots && rc == PROF_OK; i++) {
+    for (i = 0; i < elf->nsections && imports && rc == PROF_OK; i++) {
         sh = &elf->sections[i];
 
         if (sh->sh_type == SHT_RELA && sh->sh_entsize == sizeof(Elf64_Rela)) {
@@ -104,7 +104,7 @@ prof_symbol_plt_section(const prof_elf_t *elf, const Elf64_Shdr *sh,
  */
 
 static int
-prof_symbol_plt_slots(const prof_elf_t *elf, const Elf64_Shdr *sh,
+prof_symbol_plt_imports(const prof_elf_t *elf, const Elf64_Shdr *sh,
     prof_symbol_t *syms, uint32_t n)
 {
     int             found;
@@ -131,8 +131,8 @@ prof_symbol_plt_slots(const prof_elf_t *elf, const Elf64_Shdr *sh,
             continue;
         }
 
-        s->value = prof_symbol_plt_slot(code, sh->sh_entsize,
-                                        sh->sh_addr + offset);
+        s->value = prof_symbol_plt_import(code, sh->sh_entsize,
+                                          sh->sh_addr + offset);
 
         found |= s->value != 0;
     }
@@ -142,7 +142,7 @@ prof_symbol_plt_slots(const prof_elf_t *elf, const Elf64_Shdr *sh,
 
 
 static uint64_t
-prof_symbol_plt_slot(const uint8_t *code, size_t size, uint64_t addr)
+prof_symbol_plt_import(const uint8_t *code, size_t size, uint64_t addr)
 {
     size_t   pos;
     int32_t  rel;

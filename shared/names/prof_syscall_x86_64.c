@@ -233,10 +233,10 @@ static void
 prof_x86_stack(prof_x86_state_t *st, const prof_x86_insn_t *in, size_t pos)
 {
     int64_t   change;
-    uint32_t  kind, number, op;
+    uint32_t  reg, number, op;
 
     op = in->map == 0 && !in->vex ? in->opcode : UINT32_MAX;
-    kind = in->modrm >> 3 & 7;
+    reg = in->modrm >> 3 & 7;
 
     if (op != 0xe8 && prof_x86_is_jump(in) && st->depth >= 0
         && st->njoins < PROF_X86_JOINS)
@@ -252,7 +252,7 @@ prof_x86_stack(prof_x86_state_t *st, const prof_x86_insn_t *in, size_t pos)
         number = prof_x86_number(in->immediate);
         change = 8;
 
-    } else if (op == 0xff && kind == 6) {               /* push memory */
+    } else if (op == 0xff && reg == 6) {                /* push memory */
         number = prof_x86_argument(st, in);
         change = 8;
 
@@ -263,9 +263,9 @@ prof_x86_stack(prof_x86_state_t *st, const prof_x86_insn_t *in, size_t pos)
         change = -8;
 
     } else if ((op == 0x81 || op == 0x83) && in->modrm >= 0xc0
-               && in->rm == PROF_X86_ESP && (kind == 0 || kind == 5))
+               && in->rm == PROF_X86_ESP && (reg == 0 || reg == 5))
     {
-        change = kind ? in->immediate : -in->immediate; /* sub, add */
+        change = reg ? in->immediate : -in->immediate;  /* sub, add */
 
     } else if (op == 0xe8) {
         st->stack.number = 0;

@@ -41,7 +41,7 @@
 
 #define PROF_WIRE_HELLO      0x70726f32
 
-/* kinds of questions */
+/* questions: the first number of a message to the helper */
 
 #define PROF_WIRE_NAMES      1
 #define PROF_WIRE_UNITS      2

@@ -34,7 +34,7 @@
 
 /*
  * Entries keep their order, profile after profile.  Without this flag the
- * entries of one stack, kind and set of labels are summed.
+ * entries of one stack, type and set of labels are summed.
  */
 
 #define PROF_MERGE_TIMELINES  1

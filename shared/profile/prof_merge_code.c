@@ -141,9 +141,9 @@ prof_merge_frame(prof_merge_t *m, const prof_profile_t *p,
 
 
 /*
- * A frame in an object is known by its address there.  An address outside of
- * objects has a meaning in one process only, so such frames are known by type,
- * name, file and line.
+ * A frame in an object is identified by its address there.  An address outside
+ * of objects has a meaning in one process only, so type, name, file and line
+ * identify such frames.
  */
 
 static uint32_t

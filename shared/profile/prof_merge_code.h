@@ -28,7 +28,7 @@ struct prof_merge_s {
     prof_map_t       frames;    /* type, object and address -> frame */
     prof_map_t       names;     /* object, hash of a name -> frame */
     prof_map_t       nodes;     /* parent and frame -> node */
-    prof_map_t       entries[PROF_SERIES_MAX];  /* node, labels and kind
+    prof_map_t       entries[PROF_SERIES_MAX];  /* node, labels and type
                                                    -> entry */
 
     /* for the profile that is added: index there -> index in the result */
@@ -61,9 +61,8 @@ uint32_t prof_merge_frame(prof_merge_t *m, const prof_profile_t *p,
     const prof_frame_t *f);
 
 /*
- * Returns an array with room for one more than n items.  Memory is allocated
- * when n is a power of two.  NULL when memory is short; the array is unchanged
- * then.
+ * Returns an array of at least n + 1 items.  Memory is allocated when n is a
+ * power of two.  NULL when memory is short; the array is unchanged then.
  */
 void *prof_merge_grow(void *array, uint32_t n, size_t size);
 

@@ -213,7 +213,7 @@ prof_merge_entry(prof_merge_t *m, uint32_t series, const prof_entry_t *e,
         || !(m->flags & PROF_MERGE_TIMELINES))
     {
         i = prof_map_add(&m->entries[series], (uint64_t) node << 32 | labels,
-                         e->kind, i);
+                         e->type, i);
         if (i == UINT32_MAX) {
             return PROF_ERROR;
         }
@@ -230,7 +230,7 @@ prof_merge_entry(prof_merge_t *m, uint32_t series, const prof_entry_t *e,
     }
 
     to->node = node;
-    to->kind = e->kind;
+    to->type = e->type;
     to->labels = labels;
     to->count = e->count < UINT32_MAX - to->count ? to->count + e->count
                                                   : UINT32_MAX;

@@ -139,7 +139,7 @@ typedef enum {
 
 typedef struct {
     uint32_t   node;            /* innermost frame of the stack */
-    uint32_t   kind;            /* prof_entry_e; 0 in other series */
+    uint32_t   type;            /* prof_entry_e; 0 in other series */
     uint32_t   labels;          /* a set of labels, or PROF_NONE */
     uint32_t   count;           /* samples that were taken for it; 0 in other
                                    series */
@@ -290,8 +290,8 @@ int prof_profile_scope(prof_profile_t *p, const char *scope);
 
 /*
  * The measures that a profile has, in the order of the table: those of its
- * mode's series, and of all series with entries.  list has room for
- * PROF_MEASURE_MAX.  Returns their number, which is not 0.
+ * mode's series, and of all series with entries.  list is an array of
+ * PROF_MEASURE_MAX items.  Returns their number, which is not 0.
  */
 uint32_t prof_measure_list(const prof_profile_t *p, uint32_t *list);
 

@@ -123,8 +123,8 @@ const prof_engine_t  prof_luajit_engine = { "LuaJIT", prof_luajit_attach };
 
 
 /*
- * Frames of all kinds: functions, a coroutine, a metamethod, a protected call,
- * and arguments of a variable number.
+ * Makes all types of frames: functions, a coroutine, a metamethod, a protected
+ * call, and a variable number of arguments.
  */
 
 static const char  prof_luajit_code[] =

@@ -48,7 +48,7 @@ typedef struct {
     uintptr_t     cframe;
     uintptr_t     low;          /* the Lua stack */
     uintptr_t     high;
-    uintptr_t     bc;           /* of the recorded function whose caller is
+    uintptr_t     bc;           /* of the added function whose caller is
                                    not known yet, or 0 */
     uintptr_t     pc;
 } prof_luajit_walk_t;
@@ -58,7 +58,7 @@ typedef struct {
     uintptr_t     base;
     uintptr_t     pc;           /* after the instruction that runs; 0: it is
                                    not known */
-    uint32_t      again;        /* the function was recorded */
+    uint32_t      again;        /* the function was added */
 } prof_luajit_place_t;
 
 
@@ -79,7 +79,7 @@ static int prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base);
 static uintptr_t prof_luajit_function(uintptr_t base);
 static prof_walk_e prof_luajit_functions(prof_luajit_walk_t *lw,
     prof_luajit_place_t *p);
-static void prof_luajit_record(prof_luajit_walk_t *lw, uintptr_t bc,
+static void prof_luajit_add(prof_luajit_walk_t *lw, uintptr_t bc,
     uintptr_t pc);
 static void prof_luajit_caller(prof_luajit_walk_t *lw,
     const prof_luajit_place_t *p);
@@ -360,7 +360,7 @@ prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
 }
 
 
-/* records the inlined functions; sets *p to the function that has a frame */
+/* adds the inlined functions; sets *p to the function that has a frame */
 
 static int
 prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
@@ -376,7 +376,7 @@ prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
         bc = prof_luajit_snap_function(s);
 
         if (bc && !p->again && w->n < w->max) {
-            prof_luajit_record(lw, bc, s->pc);
+            prof_luajit_add(lw, bc, s->pc);
         }
 
         if (!prof_luajit_snap_caller(s, &p->again)) {
@@ -569,7 +569,7 @@ prof_luajit_function(uintptr_t base)
 
 
 /*
- * Records the functions from *p to the border to C, and sets *p to the next
+ * Adds the functions from *p to the border to C, and sets *p to the next
  * function.  A base of 0 means that there is no next function.
  */
 
@@ -611,7 +611,7 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
                 return PROF_WALK_TRUNCATED;
             }
 
-            prof_luajit_record(lw, prof_arch_load(fn + LJ_FUNC_PC), at.pc);
+            prof_luajit_add(lw, prof_arch_load(fn + LJ_FUNC_PC), at.pc);
         }
 
         /* arguments of a variable number have a frame of their own */
@@ -638,7 +638,7 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 /* the name of the function, and so its key, depends on its caller */
 
 static void
-prof_luajit_record(prof_luajit_walk_t *lw, uintptr_t bc, uintptr_t pc)
+prof_luajit_add(prof_luajit_walk_t *lw, uintptr_t bc, uintptr_t pc)
 {
     lw->w->pcs[lw->w->n++] = PROF_FRAME_SCRIPT;
 
@@ -647,7 +647,7 @@ prof_luajit_record(prof_luajit_walk_t *lw, uintptr_t bc, uintptr_t pc)
 }
 
 
-/* the function at this place called the one that was recorded last */
+/* the function at this place called the one that was added last */
 
 static void
 prof_luajit_caller(prof_luajit_walk_t *lw, const prof_luajit_place_t *p)
@@ -736,7 +736,7 @@ prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
 
 
 /*
- * Records the VM's code as one address, whatever part of it runs.  Otherwise
+ * Adds the VM's code as one address, whatever part of it runs.  Otherwise
  * the call tree would show one function in Lua as many.
  */
 

@@ -3,9 +3,9 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * A hash table with open addressing.  Look-ups take no lock.  An entry is
- * complete before its slot is set, and does not change afterwards.  Entries are
- * added under the lock.  If the lock is taken, a call adds nothing, because it
- * may have interrupted the call that holds the lock.
+ * complete before its bucket is set, and does not change afterwards.  Entries
+ * are added under the lock.  If the lock is taken, a call adds nothing, because
+ * this call may have interrupted the call that holds the lock.
  *
  * A key has the index of the entry plus one, and above it the number of times
  * that the table was emptied.
@@ -18,12 +18,12 @@
 #include <string.h>
 
 
-#define PROF_SCRIPTS_MAX    16384
-#define PROF_SCRIPTS_SLOTS  (2 * PROF_SCRIPTS_MAX)
-#define PROF_SCRIPTS_TEXT   (1024 * 1024)
+#define PROF_SCRIPTS_MAX      16384
+#define PROF_SCRIPTS_BUCKETS  (2 * PROF_SCRIPTS_MAX)
+#define PROF_SCRIPTS_TEXT     (1024 * 1024)
 
-#define PROF_SCRIPTS_BITS   24
-#define PROF_SCRIPTS_MASK   (((uintptr_t) 1 << PROF_SCRIPTS_BITS) - 1)
+#define PROF_SCRIPTS_BITS     24
+#define PROF_SCRIPTS_MASK     (((uintptr_t) 1 << PROF_SCRIPTS_BITS) - 1)
 
 
 typedef struct {
@@ -42,7 +42,8 @@ typedef struct {
     uint32_t                n;
     uint32_t                used;       /* bytes of text */
     uint32_t                emptied;
-    uint32_t                slots[PROF_SCRIPTS_SLOTS];  /* index + 1, 0: free */
+    uint32_t                buckets[PROF_SCRIPTS_BUCKETS];
+                                        /* index + 1, or 0 */
     prof_scripts_entry_t    entries[PROF_SCRIPTS_MAX];
 
     /* a look-up that the emptying of the table overtakes stays within it */
@@ -52,9 +53,9 @@ typedef struct {
 
 
 static uint32_t prof_scripts_lookup(const prof_script_t *s, uint32_t hash,
-    uint32_t *slot);
+    uint32_t *bucket);
 static uint32_t prof_scripts_add(const prof_script_t *s, uint32_t hash,
-    uint32_t slot);
+    uint32_t bucket);
 static uintptr_t prof_scripts_key(uint32_t number);
 
 
@@ -64,7 +65,7 @@ static prof_scripts_t  prof_scripts;
 uintptr_t
 prof_script_key(const prof_script_t *s, prof_stats_t *st)
 {
-    uint32_t       hash, number, slot;
+    uint32_t       hash, number, bucket;
     uint64_t       h;
     prof_script_t  cut;
 
@@ -92,7 +93,7 @@ prof_script_key(const prof_script_t *s, prof_stats_t *st)
     h = prof_hash_bytes(h, cut.function, cut.function_len);
     hash = (uint32_t) (h >> 32);
 
-    number = prof_scripts_lookup(&cut, hash, &slot);
+    number = prof_scripts_lookup(&cut, hash, &bucket);
 
     if (number) {
         return prof_scripts_key(number);
@@ -105,10 +106,10 @@ prof_script_key(const prof_script_t *s, prof_stats_t *st)
 
     /* another thread may have added it meanwhile */
 
-    number = prof_scripts_lookup(&cut, hash, &slot);
+    number = prof_scripts_lookup(&cut, hash, &bucket);
 
     if (number == 0) {
-        number = prof_scripts_add(&cut, hash, slot);
+        number = prof_scripts_add(&cut, hash, bucket);
     }
 
     __atomic_store_n(&prof_scripts.lock, 0, __ATOMIC_RELEASE);
@@ -122,24 +123,24 @@ prof_script_key(const prof_script_t *s, prof_stats_t *st)
 }
 
 
-/* returns the index of the entry plus one; or 0, and the free slot for it */
+/* returns the index of the entry plus one; or 0, and the free bucket for it */
 
 static uint32_t
-prof_scripts_lookup(const prof_script_t *s, uint32_t hash, uint32_t *slot)
+prof_scripts_lookup(const prof_script_t *s, uint32_t hash, uint32_t *bucket)
 {
     uint32_t                     i, number;
     const char                  *text;
     const prof_scripts_entry_t  *e;
 
-    /* at most half of the slots are used, so the search ends */
+    /* at most half of the buckets are used, so the search ends */
 
-    for (i = hash % PROF_SCRIPTS_SLOTS; /* void */ ;
-         i = (i + 1) % PROF_SCRIPTS_SLOTS)
+    for (i = hash % PROF_SCRIPTS_BUCKETS; /* void */ ;
+         i = (i + 1) % PROF_SCRIPTS_BUCKETS)
     {
-        number = __atomic_load_n(&prof_scripts.slots[i], __ATOMIC_ACQUIRE);
+        number = __atomic_load_n(&prof_scripts.buckets[i], __ATOMIC_ACQUIRE);
 
         if (number == 0) {
-            *slot = i;
+            *bucket = i;
             return 0;
         }
 
@@ -166,7 +167,7 @@ prof_scripts_lookup(const prof_script_t *s, uint32_t hash, uint32_t *slot)
 /* the caller has the lock; returns 0 if the table is full */
 
 static uint32_t
-prof_scripts_add(const prof_script_t *s, uint32_t hash, uint32_t slot)
+prof_scripts_add(const prof_script_t *s, uint32_t hash, uint32_t bucket)
 {
     char                  *text;
     prof_scripts_entry_t  *e;
@@ -195,7 +196,7 @@ prof_scripts_add(const prof_script_t *s, uint32_t hash, uint32_t slot)
     prof_scripts.used += s->file_len + s->function_len;
     prof_scripts.n++;
 
-    __atomic_store_n(&prof_scripts.slots[slot], prof_scripts.n,
+    __atomic_store_n(&prof_scripts.buckets[bucket], prof_scripts.n,
                      __ATOMIC_RELEASE);
 
     return prof_scripts.n;
@@ -249,13 +250,13 @@ prof_scripts_reuse(void)
         return;
     }
 
-    /* a thread that still takes a stack for a heap that is gone */
+    /* another thread may still take a stack for a heap that was destroyed */
 
     if (__atomic_exchange_n(&prof_scripts.lock, 1, __ATOMIC_ACQUIRE)) {
         return;
     }
 
-    memset(prof_scripts.slots, 0, sizeof(prof_scripts.slots));
+    memset(prof_scripts.buckets, 0, sizeof(prof_scripts.buckets));
 
     prof_scripts.n = 0;
     prof_scripts.used = 0;

@@ -10,26 +10,26 @@
 
 
 uint32_t
-prof_fold(prof_tree_t *t, uint32_t node, const prof_record_t *rec,
+prof_fold(prof_tree_t *t, uint32_t node, const prof_sample_t *sample,
     uintptr_t empty, prof_stats_t *st)
 {
     uint64_t  lost;
 
-    if (rec->end) {
-        node = prof_tree_frame(t, node, rec->end, st);
+    if (sample->end) {
+        node = prof_tree_frame(t, node, sample->end, st);
     }
 
     lost = st->lost_tree;
 
-    node = prof_tree_stack(t, node, rec->pcs + rec->nkernel,
-                           rec->nframes - rec->nkernel, st);
+    node = prof_tree_stack(t, node, sample->pcs + sample->nkernel,
+                           sample->nframes - sample->nkernel, st);
 
     if (node == PROF_NONE) {
         node = prof_tree_frame(t, node, empty, st);
     }
 
-    if (rec->nkernel && st->lost_tree == lost) {
-        node = prof_tree_stack(t, node, rec->pcs, rec->nkernel, st);
+    if (sample->nkernel && st->lost_tree == lost) {
+        node = prof_tree_stack(t, node, sample->pcs, sample->nkernel, st);
     }
 
     return node;

@@ -51,7 +51,7 @@ prof_marks_add(prof_marks_t *m, const prof_unwind_t *u)
 
 
 void
-prof_marks_stack(const prof_marks_t *m, prof_record_t *rec)
+prof_marks_stack(const prof_marks_t *m, prof_sample_t *sample)
 {
     uint32_t  i;
 
@@ -59,13 +59,14 @@ prof_marks_stack(const prof_marks_t *m, prof_record_t *rec)
         return;
     }
 
-    for (i = rec->nkernel; i < rec->nframes; i++) {
+    for (i = sample->nkernel; i < sample->nframes; i++) {
 
-        if (prof_unwind_mark(m->unwind, m->n, &rec->pcs[i], i - rec->nkernel)
+        if (prof_unwind_mark(m->unwind, m->n, &sample->pcs[i],
+                             i - sample->nkernel)
             != PROF_OK)
         {
-            rec->nframes = i + 1;
-            rec->end = PROF_FRAME_NO_UNWIND;
+            sample->nframes = i + 1;
+            sample->end = PROF_FRAME_NO_UNWIND;
         }
     }
 }

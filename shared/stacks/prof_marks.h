@@ -45,10 +45,10 @@ void prof_marks_end(prof_marks_t *m);
 void prof_marks_add(prof_marks_t *m, const prof_unwind_t *u);
 
 /*
- * Marks the addresses of a record.  If the tables have different objects at an
+ * Marks the addresses of a sample.  If the tables have different objects at an
  * address, its callers may be wrong, and the stack ends there.
  */
-void prof_marks_stack(const prof_marks_t *m, prof_record_t *rec);
+void prof_marks_stack(const prof_marks_t *m, prof_sample_t *sample);
 
 PROF_HIDDEN_END
 

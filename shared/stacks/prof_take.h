@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Takes a stack into a record, and folds a record into a call tree.  All
+ * Takes a stack into a sample, and folds a sample into a call tree.  All
  * handlers and the hooks of allocations take stacks in this way.
  */
 
@@ -46,7 +46,7 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Walks the stack of the context into the record: sets its frames and "end".
+ * Walks the stack of the context into the sample: sets its frames and "end".
  * The frames begin with those of the kernel.
  *
  * stack  the thread's stack: the bounds of other stacks are unknown; NULL:
@@ -55,15 +55,15 @@ PROF_HIDDEN_BEGIN
  *
  * Context: signal handler (prof_take_sig.c).
  */
-void prof_take(prof_record_t *rec, const prof_walker_t *w,
+void prof_take(prof_sample_t *sample, const prof_walker_t *w,
     const ucontext_t *uc, const prof_stack_t *stack, uintptr_t top);
 
 /*
- * Returns the node of the record's stack below "node" (PROF_NONE: a root).  For
+ * Returns the node of the sample's stack below "node" (PROF_NONE: a root).  For
  * a stack without frames returns "node", or a root with the frame "empty".
  * Context: not in a signal; the tree's owner.
  */
-uint32_t prof_fold(prof_tree_t *t, uint32_t node, const prof_record_t *rec,
+uint32_t prof_fold(prof_tree_t *t, uint32_t node, const prof_sample_t *sample,
     uintptr_t empty, prof_stats_t *st);
 
 /* returns the node of the spans, or PROF_NONE without spans */

@@ -10,7 +10,7 @@
 
 
 void
-prof_take(prof_record_t *rec, const prof_walker_t *w, const ucontext_t *uc,
+prof_take(prof_sample_t *sample, const prof_walker_t *w, const ucontext_t *uc,
     const prof_stack_t *stack, uintptr_t top)
 {
     prof_regs_t  regs;
@@ -21,12 +21,13 @@ prof_take(prof_record_t *rec, const prof_walker_t *w, const ucontext_t *uc,
         top = prof_stack_top(stack, regs.sp, top);
     }
 
-    rec->nkernel = w->kernel ? prof_kernel_take(w->kernel, regs.pc, regs.sp,
-                                                rec->pcs)
-                             : 0;
+    sample->nkernel = w->kernel
+                      ? prof_kernel_take(w->kernel, regs.pc, regs.sp,
+                                         sample->pcs)
+                      : 0;
 
-    rec->nframes = rec->nkernel
-                   + prof_walk(w->unwind, w->cache, uc, top,
-                               rec->pcs + rec->nkernel, PROF_MAX_DEPTH,
-                               w->stats, &rec->end);
+    sample->nframes = sample->nkernel
+                      + prof_walk(w->unwind, w->cache, uc, top,
+                                  sample->pcs + sample->nkernel,
+                                  PROF_MAX_DEPTH, w->stats, &sample->end);
 }

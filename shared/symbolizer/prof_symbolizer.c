@@ -158,7 +158,7 @@ static int
 prof_symbolizer_question(const prof_buf_t *b)
 {
     int                          rc;
-    uint32_t                     i, kind;
+    uint32_t                     i, question;
     prof_wire_t                  w;
     prof_symbolizer_question_t   q;
 
@@ -168,7 +168,7 @@ prof_symbolizer_question(const prof_buf_t *b)
 
     memset(&q, 0, sizeof(prof_symbolizer_question_t));
 
-    kind = prof_wire_get_u32(&w);
+    question = prof_wire_get_u32(&w);
 
     q.dev = prof_wire_get_u64(&w);
     q.ino = prof_wire_get_u64(&w);
@@ -180,11 +180,12 @@ prof_symbolizer_question(const prof_buf_t *b)
         return PROF_ERROR;
     }
 
-    if (kind == PROF_WIRE_UNITS) {
+    if (question == PROF_WIRE_UNITS) {
         return prof_symbolizer_units(&w, &q);
     }
 
-    rc = kind == PROF_WIRE_NAMES ? prof_symbolizer_names(&w, &q) : PROF_ERROR;
+    rc = question == PROF_WIRE_NAMES
+         ? prof_symbolizer_names(&w, &q) : PROF_ERROR;
 
     if (rc == PROF_OK) {
         rc = prof_symbolizer_answer(&q);

@@ -27,7 +27,7 @@ static int prof_snapshot_stays(const prof_snapshot_t *s,
  * the end of the list.
  *
  * Some loads have no new object: an object was loaded and unloaded, or
- * unloaded and loaded again.  One load of this kind cannot have changed the
+ * unloaded and loaded again.  One such load cannot have changed the
  * place of an object that exists before and after it.  With two such loads,
  * another object may have used the place of an object for a while.
  *

@@ -71,7 +71,7 @@ prof_walk_scan(prof_walk_t *w, int known)
         return PROF_WALK_COMPLETE;
     }
 
-    rc = prof_walk_record(w);
+    rc = prof_walk_add(w);
 
     if (rc != PROF_WALK_NEXT) {
         return rc;

@@ -6,7 +6,7 @@
  * loaded before.  So loading an object costs the building of one block.
  *
  * With "remember", unloaded objects stay in the snapshot for addresses that
- * were recorded before.  Walks do not use them.
+ * were sampled before.  Walks do not use them.
  *
  * Context: not in a signal.
  */
@@ -312,7 +312,7 @@ prof_snapshot_make(prof_snapshot_t *s)
 
 
 /*
- * Returns the load of an object that was loaded while addresses are recorded.
+ * Returns the load of an object that was loaded while addresses are sampled.
  * Before, its place may have contained another object, or code without an
  * object.
  */

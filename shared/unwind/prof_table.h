@@ -87,7 +87,7 @@ struct prof_unwind_s {
     uint64_t                id;             /* unique for each snapshot */
     const prof_range_t     *ranges;         /* sorted; loaded objects */
     const prof_range_t     *gone;           /* unloaded, the oldest first */
-    uint32_t                plain;          /* all loads 0, and none gone */
+    uint32_t                plain;          /* all loads 0, "gone" empty */
     uint32_t                refs;
     uint32_t                loads;          /* the number of the last load */
     uint32_t                doubts;         /* snapshots that missed objects */

@@ -62,7 +62,7 @@ typedef struct prof_walk_s    prof_walk_t;      /* prof_walk.h */
 /*
  * The engine of an interpreter.  The walk calls frame() for frames in the code
  * of the interpreter, and for frames in code without unwind information, which
- * the interpreter may have compiled. frame() records the script functions that
+ * the interpreter may have compiled. frame() adds the script functions that
  * this frame runs, then the frame itself, and goes to its caller.  It returns
  * a prof_walk_e; PROF_WALK_OTHER if the frame does not belong to the engine.
  * Context of frame(): signal handler.
@@ -114,7 +114,7 @@ typedef struct {
     struct {
         uintptr_t   pc;
         uint64_t    row;
-    } slot[PROF_WALK_CACHE];
+    } bucket[PROF_WALK_CACHE];
 } prof_walk_cache_t;
 
 
@@ -190,7 +190,7 @@ int prof_unwind_plain(const prof_unwind_t *u);
  * Walks the stack of an interrupted thread.
  *
  * uc    the context that the kernel passed to the signal handler
- * top   frames whose CFA is above this address are not recorded: the walk is
+ * top   frames whose CFA is above this address are not added: the walk is
  *       complete when it meets the first of them.  The stack is read only
  *       within [sp, top); the ABI's red zone lowers sp.  0: the bounds of the
  *       stack are unknown, so the walk has one address and a bad stack

@@ -83,7 +83,7 @@ struct prof_walk_s {
 
 
 typedef enum {
-    PROF_WALK_NEXT = 0,     /* f is a frame that is not recorded yet */
+    PROF_WALK_NEXT = 0,     /* f is a frame that is not added yet */
     PROF_WALK_CFA,          /* the same, and its CFA is known */
     PROF_WALK_COMPLETE,
     PROF_WALK_TRUNCATED,
@@ -96,7 +96,7 @@ typedef enum {
 PROF_HIDDEN_BEGIN
 
 /* returns PROF_WALK_NEXT, or PROF_WALK_TRUNCATED if pcs is full */
-prof_walk_e prof_walk_record(prof_walk_t *w);
+prof_walk_e prof_walk_add(prof_walk_t *w);
 
 /*
  * Goes to the caller of a frame that cannot be unwound, by scanning the stack

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The stack walk.  For each frame it finds the row, computes the CFA, records
+ * The stack walk.  For each frame it finds the row, computes the CFA, adds
  * the address and loads the caller's registers.  Rows are stored in the
  * caller's cache, so a stack that resembles the last one costs a few loads per
  * frame.
@@ -39,7 +39,7 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
     prof_stats_t *st, uint32_t *end)
 {
     uint64_t     row;
-    uintptr_t    at, cfa, slot;
+    uintptr_t    at, cfa, bucket;
     prof_walk_t  w;
     prof_walk_e  rc;
 
@@ -68,13 +68,13 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
         /* the code of a return address is the call before it */
 
         at = w.f.pc - w.f.call;
-        slot = (at ^ at >> 10) % PROF_WALK_CACHE;
-        row = cache->slot[slot].row;
+        bucket = (at ^ at >> 10) % PROF_WALK_CACHE;
+        row = cache->bucket[bucket].row;
 
-        if (__builtin_expect(cache->slot[slot].pc != at, 0)) {
+        if (__builtin_expect(cache->bucket[bucket].pc != at, 0)) {
             row = prof_walk_row(u, at);
-            cache->slot[slot].pc = at;
-            cache->slot[slot].row = row;
+            cache->bucket[bucket].pc = at;
+            cache->bucket[bucket].row = row;
         }
 
         if (__builtin_expect(!prof_arch_cfa(&w.f, row, top, &cfa), 0)) {
@@ -120,7 +120,7 @@ prof_walk_start(prof_walk_t *w)
     }
 
     if ((sp & 7) || w->top - sp > PROF_WALK_STACK_MAX) {
-        (void) prof_walk_record(w);
+        (void) prof_walk_add(w);
         return PROF_WALK_BAD_STACK;
     }
 
@@ -153,7 +153,7 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
     switch (prof_row_how(row)) {
 
     case PROF_ROW_END:
-        rc = prof_walk_record(w);
+        rc = prof_walk_add(w);
         return (rc == PROF_WALK_NEXT) ? PROF_WALK_COMPLETE : rc;
 
     case PROF_ROW_SIGFRAME:
@@ -233,7 +233,7 @@ prof_walk_leaf(prof_walk_t *w)
         }
     }
 
-    if (prof_walk_record(w) != PROF_WALK_NEXT) {
+    if (prof_walk_add(w) != PROF_WALK_NEXT) {
         return 0;
     }
 
@@ -263,14 +263,14 @@ prof_walk_beyond(prof_walk_t *w, uintptr_t cfa)
         return prof_walk_scan(w, 1);
     }
 
-    rc = prof_walk_record(w);
+    rc = prof_walk_add(w);
 
     return (rc == PROF_WALK_NEXT) ? PROF_WALK_BAD_STACK : rc;
 }
 
 
 prof_walk_e
-prof_walk_record(prof_walk_t *w)
+prof_walk_add(prof_walk_t *w)
 {
     if (w->n == w->max) {
         return PROF_WALK_TRUNCATED;
@@ -310,7 +310,7 @@ prof_walk_signal(prof_walk_t *w)
         return PROF_WALK_COMPLETE;
     }
 
-    rc = prof_walk_record(w);
+    rc = prof_walk_add(w);
 
     if (rc != PROF_WALK_NEXT) {
         return rc;

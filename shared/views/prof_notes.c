@@ -11,7 +11,7 @@
 #include <string.h>
 
 
-/* fewer lost samples are not told */
+/* notes do not mention fewer lost samples */
 #define PROF_NOTES_LOST_MIN  10
 
 
@@ -239,7 +239,7 @@ prof_notes_doubts(prof_notes_ctx_t *ctx)
         prof_notes_line(ctx, 1);
 
     } else {
-        /* a thread that is stopped, or that waits in a call, may have none */
+        /* a thread that is stopped or waits in a call may have no samples */
 
         due = (p->cpu < p->running ? p->cpu : p->running) * 1e-9
               * p->frequency;

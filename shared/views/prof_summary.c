@@ -165,8 +165,8 @@ prof_summary_times(const prof_profile_t *p, prof_summary_ctx_t *ctx)
     for (i = 0; i < s->n; i++) {
         e = prof_series_entry(s, i);
 
-        cpu[e->kind] += e->values[PROF_VALUE_CPU];
-        wall[e->kind] += e->values[PROF_VALUE_WALL];
+        cpu[e->type] += e->values[PROF_VALUE_CPU];
+        wall[e->type] += e->values[PROF_VALUE_WALL];
     }
 
     if (p->duration) {

@@ -4,7 +4,7 @@
  *
  * Two hash tables are used while a view is built: one of functions, one of
  * (parent, function) pairs.  Both have open addressing and contain index + 1,
- * so that 0 is an empty slot.  The first child of each node is not in the
+ * so that 0 is an empty bucket.  The first child of each node is not in the
  * second table: its parent refers to it.  Most nodes have only one child, and a
  * node is close to its first child in memory, so most look-ups need no table.
  */
@@ -19,7 +19,7 @@
 
 
 typedef struct {
-    uint32_t              *slots;
+    uint32_t              *buckets;
     uint32_t               mask;
 } prof_view_hash_t;
 
@@ -81,7 +81,7 @@ prof_view_create(const prof_profile_t *p, prof_view_name_pt name,
 
     free(ctx.function);
     free(ctx.inlined);
-    free(ctx.hash.slots);
+    free(ctx.hash.buckets);
 
     if (rc == PROF_OK && n) {
         rc = prof_view_weigh(v, p, measures, n);
@@ -262,7 +262,7 @@ prof_view_named(prof_view_ctx_t *ctx, prof_view_function_t *func, char *text)
 static uint32_t
 prof_view_function(prof_view_ctx_t *ctx, const prof_view_function_t *func)
 {
-    uint32_t             i, slot;
+    uint32_t             i, bucket;
     uint64_t             hash;
     prof_view_t         *v;
     const prof_frame_t  *f;
@@ -278,11 +278,11 @@ prof_view_function(prof_view_ctx_t *ctx, const prof_view_function_t *func)
         hash = prof_hash_add(hash, f->object);
     }
 
-    for (slot = hash & ctx->hash.mask;
-         ctx->hash.slots[slot];
-         slot = (slot + 1) & ctx->hash.mask)
+    for (bucket = hash & ctx->hash.mask;
+         ctx->hash.buckets[bucket];
+         bucket = (bucket + 1) & ctx->hash.mask)
     {
-        i = ctx->hash.slots[slot] - 1;
+        i = ctx->hash.buckets[bucket] - 1;
 
         if (prof_view_same(ctx, func, &v->functions[i])) {
             return i;
@@ -292,7 +292,7 @@ prof_view_function(prof_view_ctx_t *ctx, const prof_view_function_t *func)
     i = v->nfunctions++;
 
     v->functions[i] = *func;
-    ctx->hash.slots[slot] = i + 1;
+    ctx->hash.buckets[bucket] = i + 1;
 
     return i;
 }
@@ -343,8 +343,8 @@ prof_view_nodes(prof_view_ctx_t *ctx)
     p = ctx->profile;
     v = ctx->view;
 
-    free(ctx->hash.slots);
-    ctx->hash.slots = NULL;
+    free(ctx->hash.buckets);
+    ctx->hash.buckets = NULL;
 
     n = p->nnodes;
 
@@ -389,7 +389,7 @@ prof_view_nodes(prof_view_ctx_t *ctx)
 static uint32_t
 prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
 {
-    uint32_t           i, slot, *first;
+    uint32_t           i, bucket, *first;
     prof_view_t       *v;
     prof_view_node_t  *node;
 
@@ -406,11 +406,11 @@ prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
             return *first;
         }
 
-        for (slot = prof_hash_add(parent, function) & ctx->hash.mask;
-             ctx->hash.slots[slot];
-             slot = (slot + 1) & ctx->hash.mask)
+        for (bucket = prof_hash_add(parent, function) & ctx->hash.mask;
+             ctx->hash.buckets[bucket];
+             bucket = (bucket + 1) & ctx->hash.mask)
         {
-            i = ctx->hash.slots[slot] - 1;
+            i = ctx->hash.buckets[bucket] - 1;
 
             if (v->nodes[i].parent == parent
                 && v->nodes[i].function == function)
@@ -419,7 +419,7 @@ prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
             }
         }
 
-        ctx->hash.slots[slot] = v->nnodes + 1;
+        ctx->hash.buckets[bucket] = v->nnodes + 1;
     }
 
     i = v->nnodes++;
@@ -645,8 +645,8 @@ prof_view_hash_init(prof_view_hash_t *h, size_t n)
 
     for (size = 16; size < n * 2; size *= 2) { /* void */ }
 
-    h->slots = calloc(size, sizeof(uint32_t));
-    if (h->slots == NULL) {
+    h->buckets = calloc(size, sizeof(uint32_t));
+    if (h->buckets == NULL) {
         return PROF_ERROR;
     }
 
