@@ -56,7 +56,7 @@ typedef struct {
 
 static prof_profile_t *bench_profile(uint32_t fanout);
 static uint32_t bench_child(prof_profile_t *p, uint32_t parent,
-    uint32_t function, uint32_t *slots, uint32_t mask);
+    uint32_t function, uint32_t *buckets, uint32_t mask);
 static uint32_t bench_random(uint32_t n);
 static void bench_run(const char *name, prof_profile_t *p);
 static size_t bench_tasks(bench_task_t *tasks);
@@ -107,7 +107,7 @@ static prof_profile_t *
 bench_profile(uint32_t fanout)
 {
     char             name[64];
-    uint32_t         depth, function, i, mask, next, node, *slots;
+    uint32_t         depth, function, i, mask, next, node, *buckets;
     prof_entry_t    *e;
     prof_frame_t    *f;
     prof_profile_t  *p;
@@ -143,14 +143,14 @@ bench_profile(uint32_t fanout)
     p->nodes = bench_alloc(BENCH_SAMPLES * BENCH_DEPTH, sizeof(prof_node_t));
 
     mask = (1 << 23) - 1;
-    slots = bench_alloc((size_t) mask + 1, sizeof(uint32_t));
+    buckets = bench_alloc((size_t) mask + 1, sizeof(uint32_t));
 
     for (i = 0; i < BENCH_SAMPLES; i++) {
         node = PROF_NONE;
         function = 0;
 
         for (depth = 0; depth < BENCH_DEPTH; depth++) {
-            node = bench_child(p, node, function, slots, mask);
+            node = bench_child(p, node, function, buckets, mask);
 
             /*
              * The first callee is three times as frequent as all others
@@ -178,7 +178,7 @@ bench_profile(uint32_t fanout)
         e->values[PROF_VALUE_CPU] = 990000;
     }
 
-    free(slots);
+    free(buckets);
 
     p->stats.samples = BENCH_SAMPLES;
     p->wall = BENCH_SAMPLES * 1000000ull;
@@ -191,25 +191,28 @@ bench_profile(uint32_t fanout)
 
 static uint32_t
 bench_child(prof_profile_t *p, uint32_t parent, uint32_t function,
-    uint32_t *slots, uint32_t mask)
+    uint32_t *buckets, uint32_t mask)
 {
-    uint32_t      slot;
+    uint32_t      bucket;
     uint64_t      hash;
     prof_node_t  *node;
 
     hash = (((uint64_t) parent << 32) | function) * 0x9e3779b97f4a7c15;
 
-    for (slot = (hash >> 32) & mask; slots[slot]; slot = (slot + 1) & mask) {
-        node = &p->nodes[slots[slot] - 1];
+    for (bucket = (hash >> 32) & mask;
+         buckets[bucket];
+         bucket = (bucket + 1) & mask)
+    {
+        node = &p->nodes[buckets[bucket] - 1];
 
         if (node->parent == parent && node->frame == function) {
-            return slots[slot] - 1;
+            return buckets[bucket] - 1;
         }
     }
 
     p->nodes[p->nnodes].parent = parent;
     p->nodes[p->nnodes].frame = function;
-    slots[slot] = ++p->nnodes;
+    buckets[bucket] = ++p->nnodes;
 
     return p->nnodes - 1;
 }

@@ -192,7 +192,7 @@ bench_walk_cold(const ucontext_t *uc)
 {
     uint64_t  start;
 
-    memset(bench_cache.slot, 0, sizeof(bench_cache.slot));
+    memset(bench_cache.bucket, 0, sizeof(bench_cache.bucket));
 
     start = bench_now();
 

@@ -165,7 +165,7 @@ fuzz_frames(fuzz_t *z, prof_profile_t *p)
 static void
 fuzz_entries(fuzz_t *z, prof_profile_t *p)
 {
-    uint32_t  frame, kind, node, parent;
+    uint32_t  frame, type, node, parent;
     uint64_t  cpu, i, n, wall;
 
     n = 1 + fuzz_number(z, 1) % 64;
@@ -181,11 +181,11 @@ fuzz_entries(fuzz_t *z, prof_profile_t *p)
 
     for (i = 0; i < n; i++) {
         node = fuzz_number(z, 1) % p->nnodes;
-        kind = fuzz_number(z, 1) % 3;
+        type = fuzz_number(z, 1) % 3;
         wall = fuzz_number(z, 6);
-        cpu = kind == PROF_ENTRY_GAP ? 0 : fuzz_number(z, 6);
+        cpu = type == PROF_ENTRY_GAP ? 0 : fuzz_number(z, 6);
 
-        fixture_entry(p, node, kind, wall, cpu);
+        fixture_entry(p, node, type, wall, cpu);
         time_of(p, i)->labels = fuzz_labels(z, p);
     }
 }

@@ -124,14 +124,15 @@ test_again(void)
     ok(one.len == two.len && memcmp(one.data, two.data, one.len) == 0,
        "the archive of an archived profile is the same");
 
-    is_str(copy->scope, "worker", "scope");
-    is_int(copy->duration, 12345, "duration");
-    is_int(copy->alloc_interval, 524288, "interval of allocations");
-    is_int(copy->peak_objects, 3, "peak, objects");
-    is_int(copy->peak_space, 5000, "peak, bytes");
-    is_int(copy->aggregated, 1, "aggregated");
-    is_int(copy->objects[0].base, 0x7f0000000000, "base of an object");
-    is_int(time_of(copy, 0)->count, 7, "samples of an entry");
+    is_str(copy->scope, "worker", "the copy has the scope");
+    is_int(copy->duration, 12345, "the copy has the duration");
+    is_int(copy->alloc_interval, 524288,
+           "the copy has the interval of allocations");
+    is_int(copy->peak_objects, 3, "the copy has the peak of objects");
+    is_int(copy->peak_space, 5000, "the copy has the peak of bytes");
+    is_int(copy->aggregated, 1, "the copy is aggregated");
+    is_int(copy->objects[0].base, 0x7f0000000000, "an object has its base");
+    is_int(time_of(copy, 0)->count, 7, "an entry has its samples");
     is_str(prof_profile_label_find(copy, time_of(copy, 0)->labels,
                                    "worker")->value,
            "17", "label of an entry");
@@ -140,13 +141,15 @@ test_again(void)
            "bytes", "unit of a label");
     is_int(alloc_of(copy, 0)->values[PROF_VALUE_INUSE_SPACE],
            UINT64_MAX, "a large number");
-    is_int(copy->frames[0].ninlines, 2, "inlined functions");
+    is_int(copy->frames[0].ninlines, 2, "a frame has its inlined functions");
     is_str(copy->inlines[copy->frames[0].inlines + 1].name, "inner",
-           "their names");
-    is_int(copy->inlines[copy->frames[0].inlines].line, 21, "their lines");
-    ok(copy->inlines[1].file == NULL, "a file that is not known");
-    is_int(copy->frames[0].line, 11, "line");
-    is_int(copy->frames[0].start_line, 10, "line of the function");
+           "inlined functions keep their names");
+    is_int(copy->inlines[copy->frames[0].inlines].line, 21,
+           "inlined functions keep their lines");
+    ok(copy->inlines[1].file == NULL, "an unknown file stays unknown");
+    is_int(copy->frames[0].line, 11, "a frame has its line");
+    is_int(copy->frames[0].start_line, 10,
+           "a frame has the line of its function");
 
     /* the last label, and one more */
 
@@ -175,11 +178,12 @@ test_unsymbolized(void)
     prof_archive_write(p, &b);
     copy = prof_archive_read(b.data, b.len, NULL);
 
-    ok(copy && copy->frames[0].name == NULL, "a frame without a name");
+    ok(copy && copy->frames[0].name == NULL, "a frame may have no name");
 
     if (copy) {
         prof_profile_symbolize(copy);
-        is_str(copy->frames[0].name, "server+0x1234", "gets one later");
+        is_str(copy->frames[0].name, "server+0x1234",
+               "the frame gets a name later");
     }
 
     prof_buf_free(&b);
@@ -211,7 +215,7 @@ test_stats(void)
     copy = prof_archive_read(b.data, b.len, NULL);
 
     same = copy && memcmp(&p->stats, &copy->stats, sizeof(prof_stats_t)) == 0;
-    ok(same, "all counters");
+    ok(same, "all counters are kept");
 
     prof_buf_free(&b);
     prof_profile_destroy(copy);
@@ -233,7 +237,7 @@ test_size(void)
     diag("%" PRIu32 " entries and %" PRIu32 " nodes in %zu bytes",
          ntimes(p), p->nnodes, b.len);
 
-    ok(b.len < p->nnodes * 4 + ntimes(p) * 8, "it is compact");
+    ok(b.len < p->nnodes * 4 + ntimes(p) * 8, "the archive is compact");
 
     copy = prof_archive_read(b.data, b.len, NULL);
 
@@ -241,7 +245,7 @@ test_size(void)
        && memcmp(copy->nodes, p->nodes, p->nnodes * sizeof(prof_node_t)) == 0
        && memcmp(time_of(copy, 0), time_of(p, 0),
                  ntimes(p) * p->series[PROF_SERIES_TIME].size)
-          == 0, "all of them are read");
+          == 0, "all bytes of the archive are read");
 
     prof_profile_destroy(copy);
     prof_buf_free(&b);
@@ -288,8 +292,8 @@ test_truncated(void)
         free(copy);
     }
 
-    is_int(read, 0, "none of %zu truncated ones is read", b.len);
-    is_int(told, b.len, "and each time it is told");
+    is_int(read, 0, "%zu truncated archives are not read", b.len);
+    is_int(told, b.len, "each truncated archive has an error text");
 
     prof_buf_free(&b);
 }
@@ -319,10 +323,10 @@ test_flipped(void)
         b.data[bit / 8] ^= 1 << bit % 8;
     }
 
-    is_int(read, 0, "none of %zu with a changed bit is read", 8 * b.len);
+    is_int(read, 0, "%zu archives with a changed bit are not read", 8 * b.len);
 
     p = prof_archive_read(b.data, b.len, NULL);
-    ok(p != NULL, "the right one is");
+    ok(p != NULL, "the unchanged archive is read");
     prof_profile_destroy(p);
 
     prof_buf_free(&b);
@@ -386,8 +390,10 @@ test_made_up(void)
 
     prof_buf_init(&out);
     repack(content, size - 1, &out);
-    ok(prof_archive_read(out.data, out.len, &err) == NULL, "too short");
-    is_str(err, "damaged archive of a profile", "told");
+    ok(prof_archive_read(out.data, out.len, &err) == NULL,
+       "a shortened archive is not read");
+    is_str(err, "damaged archive of a profile",
+           "the error tells that the archive is damaged");
     prof_buf_free(&out);
 
     free(content);
@@ -405,19 +411,22 @@ test_version(void)
     memcpy(data, "profarc\n\x01", 9);
 
     ok(prof_archive_read(data, sizeof(data), &err) == NULL,
-       "not read: version 1, without measures");
-    is_str(err, "archive of a profile, of another version", "told");
+       "version 1, without measures, is not read");
+    is_str(err, "archive of a profile, of another version",
+           "the error tells that the version differs");
 
     memcpy(data, "profarc\n\x7f", 9);
 
     ok(prof_archive_read(data, sizeof(data), &err) == NULL,
-       "not read: another version");
-    is_str(err, "archive of a profile, of another version", "told");
+       "an archive of another version is not read");
+    is_str(err, "archive of a profile, of another version",
+           "the error tells that the version differs");
 
-    ok(prof_archive_read("<html>", 6, &err) == NULL, "not read: a page");
-    is_str(err, "not an archive of a profile", "told");
+    ok(prof_archive_read("<html>", 6, &err) == NULL, "a page is not read");
+    is_str(err, "not an archive of a profile",
+           "the error tells that the data is no archive");
 
-    ok(prof_archive_read("", 0, &err) == NULL, "not read: nothing");
+    ok(prof_archive_read("", 0, &err) == NULL, "empty data is not read");
 }
 
 
@@ -575,7 +584,7 @@ test_twice(void)
     test_number(&b, 0);
 
     is_str(test_content(&b), "damaged archive of a profile",
-           "a series that is there twice");
+           "a series that occurs twice is damage");
 
     prof_buf_free(&b);
 }
@@ -601,7 +610,7 @@ test_expanding(void)
     }
 
     is_str(test_content(&b), "profile that takes too much memory",
-           "a million facts in 3 MB");
+           "a million facts in 3 MB are too much");
 
     prof_buf_free(&b);
 
@@ -609,7 +618,8 @@ test_expanding(void)
 
     p = prof_archive_read(b.data, b.len, &err);
     ok(p == NULL && b.len < 150000, "128 MB in %zu bytes", b.len);
-    is_str(err, "damaged archive of a profile", "told");
+    is_str(err, "damaged archive of a profile",
+           "the error tells that the archive is damaged");
 
     prof_profile_destroy(p);
     prof_buf_free(&b);
@@ -673,7 +683,8 @@ test_similar(void)
     }
 
     prof_buf_init(&b);
-    is_int(prof_archive_write(p, &b), PROF_OK, "two million similar entries");
+    is_int(prof_archive_write(p, &b), PROF_OK,
+           "two million similar entries are written");
 
     copy = prof_archive_read(b.data, b.len, NULL);
 
@@ -721,7 +732,7 @@ test_valid(const prof_profile_t *p)
 
     for (i = 0; i < ntimes(p); i++) {
         if (time_of(p, i)->node >= p->nnodes
-            || time_of(p, i)->kind > PROF_ENTRY_GAP
+            || time_of(p, i)->type > PROF_ENTRY_GAP
             || (time_of(p, i)->labels != PROF_NONE
                 && time_of(p, i)->labels >= p->nlabels))
         {

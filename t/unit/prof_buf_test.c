@@ -35,7 +35,7 @@ test_append(void)
     prof_buf_t  b;
 
     prof_buf_init(&b);
-    is_int(b.len, 0, "empty at first");
+    is_int(b.len, 0, "a new buffer is empty");
 
     prof_buf_append(&b, "", 0);
     ok(b.data == NULL && !prof_buf_failed(&b), "nothing appended");
@@ -48,7 +48,7 @@ test_append(void)
     prof_buf_puts(&b, "end");
 
     is_int(b.len, 100003, "length");
-    ok(!prof_buf_failed(&b), "grown");
+    ok(!prof_buf_failed(&b), "a buffer grows without an error");
 
     wrong = 0;
 
@@ -63,7 +63,7 @@ test_append(void)
     ok(b.data == NULL && b.len == 0, "freed");
 
     prof_buf_puts(&b, "again");
-    is_int(b.len, 5, "usable after free");
+    is_int(b.len, 5, "a freed buffer can be used again");
 
     prof_buf_free(&b);
 }
@@ -156,5 +156,5 @@ test_failure(void)
     ok(prof_buf_failed(&b), "failure is remembered");
 
     prof_buf_free(&b);
-    ok(!prof_buf_failed(&b), "forgotten with the data");
+    ok(!prof_buf_failed(&b), "freeing the data clears the failure");
 }

@@ -583,7 +583,8 @@ test_damaged(void *data, const prof_object_info_t *object)
 
     ok(d.entries > TEST_DAMAGES, "%u entries of %d damaged copies", d.entries,
        TEST_DAMAGES);
-    is_int(d.outside, 0, "each stays within its code, and within the copy");
+    is_int(d.outside, 0,
+           "each damaged entry stays within its code and the copy");
     is_int(d.endless, 0, "each copy ends");
 
     return PROF_OK;

@@ -45,29 +45,29 @@ main(void)
 static void
 test_life(void)
 {
-    prof_context_record_t  **slot;
+    prof_context_record_t  **attached;
 
     is_int(mappings(), 0, "no mapping at first");
 
     prof_context_close();
     is_int(mappings(), 0, "what is not open can be closed");
 
-    is_int(prof_context_open(), PROF_OK, "open");
+    is_int(prof_context_open(), PROF_OK, "the context is opened");
     is_int(mappings(), 1, "the process has its mapping");
 
-    slot = prof_context_slot;
-    ok(slot && *slot == NULL, "no record is attached");
+    attached = prof_context_attached;
+    ok(attached && *attached == NULL, "no record is attached");
 
     prof_context_attach(&record);
-    ok(*slot == &record, "a record is attached");
+    ok(*attached == &record, "a record is attached");
 
     prof_context_close();
     is_int(mappings(), 0, "closing removes the mapping");
-    ok(*slot == NULL, "closing detaches the record");
+    ok(*attached == NULL, "closing detaches the record");
 
-    is_int(prof_context_open(), PROF_OK, "open again");
+    is_int(prof_context_open(), PROF_OK, "the context is opened again");
     is_int(mappings(), 1, "there is one mapping");
-    ok(prof_context_slot == slot, "the thread has the same pointer");
+    ok(prof_context_attached == attached, "the thread has the same pointer");
 
     prof_context_close();
 }
@@ -110,7 +110,7 @@ test_write(void)
     is_int(i, 16, "the bytes of the trace are in the order of its text");
 
     for (i = 0; i < 8 && record.span[i] == i + 0x11; i++) { /* void */ }
-    is_int(i, 8, "so are those of the span");
+    is_int(i, 8, "the bytes of the span are in the order of its text");
 
     is_int(record.valid, 1, "valid");
     is_int(record.flags, 3, "flags");
@@ -121,7 +121,7 @@ test_write(void)
 
     for (i = 0; i < 16 && record.trace[i] == 0; i++) { /* void */ }
     is_int(i, 16, "without a trace its bytes are zero");
-    is_int(record.flags, 0, "and its flags");
+    is_int(record.flags, 0, "without a trace its flags are zero");
     is_int(record.size, 0, "without a route there is no attribute");
 
     memset(text, 'x', sizeof(text));
@@ -208,7 +208,7 @@ child_without_descriptors(void)
 
     (void) setrlimit(RLIMIT_NOFILE, &old);
 
-    return rc != PROF_OK || mappings() != 0 || *prof_context_slot != NULL;
+    return rc != PROF_OK || mappings() != 0 || *prof_context_attached != NULL;
 }
 
 
@@ -219,5 +219,5 @@ child_without_memory(void)
 
     (void) setrlimit(RLIMIT_AS, &none);
 
-    return prof_context_open() != PROF_ERROR || prof_context_slot != NULL;
+    return prof_context_open() != PROF_ERROR || prof_context_attached != NULL;
 }

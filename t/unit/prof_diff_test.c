@@ -60,23 +60,31 @@ test_weights(void)
     before = test_before();
     after = test_after();
 
-    is_int(prof_diff_init(&d, before, after, 0), PROF_OK, "difference");
+    is_int(prof_diff_init(&d, before, after, 0), PROF_OK,
+           "two profiles have a difference");
 
-    is_int(d.measure, PROF_MEASURE_WALL, "of wall time");
-    is_int(d.view->whole[PROF_DIFF_BEFORE], before->wall, "all of before");
-    is_int(d.view->whole[PROF_DIFF_AFTER], after->wall, "all of after");
+    is_int(d.measure, PROF_MEASURE_WALL, "the difference is that of wall time");
+    is_int(d.view->whole[PROF_DIFF_BEFORE], before->wall,
+           "the first column has the whole time before");
+    is_int(d.view->whole[PROF_DIFF_AFTER], after->wall,
+           "the second column has the whole time after");
 
     n = test_node(&d, "parse");
-    is_int(prof_view_self(d.view, n, PROF_DIFF_BEFORE), 4000000, "before");
-    is_int(prof_view_self(d.view, n, PROF_DIFF_AFTER), 10000000, "after");
+    is_int(prof_view_self(d.view, n, PROF_DIFF_BEFORE), 4000000,
+           "a function has its time before");
+    is_int(prof_view_self(d.view, n, PROF_DIFF_AFTER), 10000000,
+           "a function has its time after");
 
     n = test_node(&d, "gone");
-    is_int(prof_view_total(d.view, n, PROF_DIFF_BEFORE), 3000000, "gone");
-    is_int(prof_view_total(d.view, n, PROF_DIFF_AFTER), 0, "is gone");
+    is_int(prof_view_total(d.view, n, PROF_DIFF_BEFORE), 3000000,
+           "a removed function has its time before");
+    is_int(prof_view_total(d.view, n, PROF_DIFF_AFTER), 0,
+           "a removed function has no time after");
 
     n = test_node(&d, "new");
     is_int(prof_view_total(d.view, n, PROF_DIFF_BEFORE), 0, "new");
-    is_int(prof_view_total(d.view, n, PROF_DIFF_AFTER), 1000000, "is new");
+    is_int(prof_view_total(d.view, n, PROF_DIFF_AFTER), 1000000,
+           "a new function has its time after");
 
     prof_buf_init(&b);
     prof_diff_change(&d, 4000000, 10000000, &b);
@@ -118,7 +126,7 @@ test_normalized(void)
 
     (void) prof_diff_init(&d, before, after, PROF_DIFF_NORMALIZED);
     is_str(prof_diff_class(&d, 4000000, 12000000), "same",
-           "but the same share");
+           "a function with three times the weight may have the same share");
     is_int(prof_diff_scale(&d, 4000000), 12000000, "scaled");
 
     prof_buf_init(&b);
@@ -143,18 +151,30 @@ test_classes(void)
     after = test_after();
     (void) prof_diff_init(&d, before, after, 0);
 
-    is_str(prof_diff_class(&d, 1000000, 1000000), "same", "the same");
-    is_str(prof_diff_class(&d, 1000000, 1010000), "same", "nearly");
-    is_str(prof_diff_class(&d, 1000000, 1100000), "more1", "a tenth more");
-    is_str(prof_diff_class(&d, 1000000, 1500000), "more2", "half more");
-    is_str(prof_diff_class(&d, 1000000, 5000000), "more3", "much more");
-    is_str(prof_diff_class(&d, 0, 5000000), "more3", "new");
-    is_str(prof_diff_class(&d, 1100000, 1000000), "less1", "a tenth less");
-    is_str(prof_diff_class(&d, 1500000, 1000000), "less2", "a third less");
-    is_str(prof_diff_class(&d, 5000000, 1000000), "less3", "much less");
-    is_str(prof_diff_class(&d, 5000000, 0), "less3", "gone");
-    is_str(prof_diff_class(&d, 0, 1000), "same", "new, but of no importance");
-    is_str(prof_diff_class(&d, 0, 0), "same", "nothing");
+    is_str(prof_diff_class(&d, 1000000, 1000000), "same",
+           "equal weights are the same");
+    is_str(prof_diff_class(&d, 1000000, 1010000), "same",
+           "nearly equal weights are the same");
+    is_str(prof_diff_class(&d, 1000000, 1100000), "more1",
+           "a tenth more has the first class");
+    is_str(prof_diff_class(&d, 1000000, 1500000), "more2",
+           "half more has the second class");
+    is_str(prof_diff_class(&d, 1000000, 5000000), "more3",
+           "five times as much has the third class");
+    is_str(prof_diff_class(&d, 0, 5000000), "more3",
+           "a new function has the third class");
+    is_str(prof_diff_class(&d, 1100000, 1000000), "less1",
+           "a tenth less has the first class");
+    is_str(prof_diff_class(&d, 1500000, 1000000), "less2",
+           "a third less has the second class");
+    is_str(prof_diff_class(&d, 5000000, 1000000), "less3",
+           "a fifth has the third class");
+    is_str(prof_diff_class(&d, 5000000, 0), "less3",
+           "a removed function has the third class");
+    is_str(prof_diff_class(&d, 0, 1000), "same",
+           "a new function of hardly any weight has no class");
+    is_str(prof_diff_class(&d, 0, 0), "same",
+           "a function without weight has no class");
 
     prof_diff_free(&d);
     prof_profile_destroy(before);
@@ -174,7 +194,8 @@ test_measures(void)
     after->mode = PROF_MODE_CPU;
     (void) prof_diff_init(&d, before, after, 0);
     is_int(d.measure, PROF_MEASURE_CPU, "the mode of after");
-    is_int(d.view->whole[PROF_DIFF_AFTER], after->cpu, "its weights");
+    is_int(d.view->whole[PROF_DIFF_AFTER], after->cpu,
+           "the difference has the weights of this mode");
     prof_diff_free(&d);
 
     after->mode = PROF_MODE_OBJECT;
@@ -185,7 +206,8 @@ test_measures(void)
 
     nallocs(before) = 0;
     (void) prof_diff_init(&d, before, after, 0);
-    is_int(d.measure, PROF_MEASURE_WALL, "what both have");
+    is_int(d.measure, PROF_MEASURE_WALL,
+           "the measure is one that both profiles have");
     prof_diff_free(&d);
 
     prof_profile_destroy(before);

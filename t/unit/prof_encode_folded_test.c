@@ -85,7 +85,7 @@ test_typical(void)
     fixture_entry(p, fixture_stack(p, PROF_NONE, "alone"), PROF_ENTRY_TURN,
                   5, 5);
     encode(p, &b);
-    is_str(b.data, "alone 5\n", "one entry");
+    is_str(b.data, "alone 5\n", "one entry is one line");
     prof_buf_free(&b);
     prof_profile_destroy(p);
 }
@@ -248,14 +248,14 @@ test_nothing(void)
 
     encode(p, &b);
     is_mem(b.data, "[nothing was allocated] 0\n", b.len, "no allocations");
-    ok(b.len > 0, "are told");
+    ok(b.len > 0, "a profile without allocations is not empty");
     prof_buf_free(&b);
 
     p->first = PROF_MEASURE_INUSE_SPACE;
 
     encode(p, &b);
     is_mem(b.data, "[nothing is in use] 0\n", b.len, "nothing in use");
-    ok(b.len > 0, "is told");
+    ok(b.len > 0, "a profile without blocks in use is not empty");
     prof_buf_free(&b);
 
     (void) prof_profile_fact(p, "allocations_not_counted", "no memory", 9);
@@ -263,7 +263,7 @@ test_nothing(void)
     encode(p, &b);
     is_mem(b.data, "[allocations were not counted] 0\n", b.len,
            "allocations that were not counted");
-    ok(b.len > 0, "are told");
+    ok(b.len > 0, "a profile of blocks that were not counted is not empty");
     prof_buf_free(&b);
 
     prof_profile_destroy(p);

@@ -51,14 +51,17 @@ test_document(void)
 
     document_policy(text, &prof_encode_html);
 
-    is_str(prof_encode_html.content_type, "text/html; charset=utf-8", "type");
-    is_int(prof_encode_html.download, 0, "shown, not saved");
+    is_str(prof_encode_html.content_type, "text/html; charset=utf-8",
+           "the format has the type of HTML");
+    is_int(prof_encode_html.download, 0,
+           "browsers show the format, and do not save it");
 
     ok(strncmp(text, "<!DOCTYPE html>\n<html lang=\"en\">", 32) == 0,
-       "HTML with a language");
+       "the page is HTML with a language");
     ok(strstr(text, "<title>GET /index.html - profile</title>") != NULL,
-       "title");
-    ok(strstr(text, "<h1>GET /index.html</h1>") != NULL, "heading");
+       "the page has a title");
+    ok(strstr(text, "<h1>GET /index.html</h1>") != NULL,
+       "the page has a heading");
     ok(strstr(text, ">250.0 ms waiting<") == NULL
        && strstr(text, ", 250.0 ms waiting</li>") != NULL, "notes");
 
@@ -76,8 +79,8 @@ test_document(void)
                     "<td class=\"num\">3.5 us</td>") != NULL, "own time");
 
     is_int(document_count(text, "<svg class=\"prof-plot\""), 2,
-           "a flamegraph of each mode");
-    is_int(document_count(text, "style=\""), 0, "no styles in attributes");
+           "the page has a flamegraph of each mode");
+    is_int(document_count(text, "style=\""), 0, "attributes have no styles");
 
     free(text);
     prof_profile_destroy(p);
@@ -104,7 +107,7 @@ test_formats(void)
     }
 
     ok(strstr(text, "title=\"Runs the request again") != NULL,
-       "what a link does is told");
+       "a link tells that it runs the request again");
 
     free(text);
     prof_profile_destroy(p);
@@ -121,47 +124,47 @@ test_tables(void)
     text = document_create(&prof_encode_html, p);
 
     row = strstr(text, "<code>handler</code> <small>server</small>");
-    ok(row != NULL, "function and its object");
+    ok(row != NULL, "a row has the function and its object");
 
     if (row) {
         *strstr(row, "</tr>") = '\0';
         ok(strstr(row, "<td class=\"by wall num\" data-value=\"0\"></td>")
            != NULL,
-           "function - self");
+           "the function has its own time");
         ok(strstr(row, "<td class=\"by wall num\" "
                        "data-value=\"2900000\">2.9 ms "
                        "<small>1.1%</small></td>") != NULL,
-           "function - total");
+           "the function has its total time");
         ok(strstr(row, "<td class=\"by cpu num\" "
                        "data-value=\"2490000\">2.5 ms "
                        "<small>98.5%</small></td>") != NULL,
-           "function - total CPU");
+           "the function has its total CPU time");
     }
 
     free(text);
     text = document_create(&prof_encode_html, p);
 
     row = strstr(text, "<code title=\"/usr/lib/libc.so.6\">libc.so.6</code>");
-    ok(row != NULL, "object");
+    ok(row != NULL, "a row has the object");
 
     if (row) {
         *strstr(row, "</tr>") = '\0';
         ok(strstr(row, "<td class=\"by wall num\" "
                        "data-value=\"900000\">") != NULL,
-           "object - self");
+           "the object has its own time");
     }
 
     free(text);
     text = document_create(&prof_encode_html, p);
 
     row = strstr(text, "</svg>kernel entry</th>");
-    ok(row != NULL, "kind");
+    ok(row != NULL, "a row has the kind");
 
     if (row) {
         *strstr(row, "</tr>") = '\0';
         ok(strstr(row, "<td class=\"by cpu num\" "
                        "data-value=\"500000\">") != NULL,
-           "kind - self CPU");
+           "the kind has its own CPU time");
     }
 
     free(text);
@@ -192,7 +195,7 @@ test_recursion(void)
     ok(row && strstr(row, "data-value=\"4000000\">4.0 ms <small>80%</small>")
               < strstr(row, "</tr>"), "recursion - self");
     ok(row && document_count(row, "data-value=\"12000000\"") == 0,
-       "recursion - counted once");
+       "recursion - time is counted once");
 
     row = strstr(text, "<code>g</code>");
     ok(row && strstr(row, "data-value=\"4000000\">4.0 ms <small>80%</small>")
@@ -237,11 +240,12 @@ test_hostile(void)
 
     document_policy(text, &prof_encode_html);
 
-    is_int(document_count(text, "<evil"), 0, "hostile - no elements");
-    is_int(document_count(text, "alert('"), 0, "hostile - no calls");
-    is_int(document_count(text, "<!--"), 0, "hostile - no comments");
+    is_int(document_count(text, "<evil"), 0,
+           "hostile - texts make no elements");
+    is_int(document_count(text, "alert('"), 0, "hostile - texts make no calls");
+    is_int(document_count(text, "<!--"), 0, "hostile - texts make no comments");
     ok(strstr(text, "<td>]]&gt;&lt;/script&gt;&lt;script&gt;alert(") != NULL,
-       "hostile - the texts are there");
+       "hostile - texts are shown");
 
     free(text);
     prof_profile_destroy(p);
@@ -262,9 +266,9 @@ test_empty(void)
 
     is_int(document_count(text, "<p class=\"empty\">0 samples, the request "
                                 "used 38.0 us of CPU time</p>"), 2,
-           "empty - a sentence in place of a canvas");
+           "empty - a sentence is in place of the picture");
     is_int(document_count(text, "<svg class=\"prof-plot\""), 0,
-           "empty - no canvas");
+           "empty - the page has no picture");
 
     free(text);
     prof_profile_destroy(p);
@@ -282,9 +286,9 @@ test_many(void)
 
     ok(strlen(text) < 2000000, "many - %zu bytes", strlen(text));
     is_int(document_count(text, " boxes are shown, none of the others is "), 2,
-           "many - what is hidden is told");
+           "many - the number of hidden boxes is shown");
     ok(strstr(text, "The 100 heaviest of 500 functions.") != NULL,
-       "many - functions that are left out are told");
+       "many - the number of omitted functions is shown");
 
     free(text);
     prof_profile_destroy(p);

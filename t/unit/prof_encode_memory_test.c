@@ -64,28 +64,31 @@ test_pprof(void)
     p = test_memory();
     pb = pprof_decode(p);
 
-    is_int(pb->n_sample_type, 4, "pprof: types");
+    is_int(pb->n_sample_type, 4, "pprof: the profile has four types");
     is_str(pprof_type(pb, pb->sample_type[0]), "alloc_objects/count",
-           "pprof: first");
+           "pprof: the first type is allocated objects");
     is_str(pprof_type(pb, pb->sample_type[1]), "alloc_space/bytes",
-           "pprof: second");
+           "pprof: the second type is allocated bytes");
     is_str(pprof_type(pb, pb->sample_type[2]), "inuse_objects/count",
-           "pprof: third");
+           "pprof: the third type is objects in use");
     is_str(pprof_type(pb, pb->sample_type[3]), "inuse_space/bytes",
-           "pprof: last");
+           "pprof: the last type is bytes in use");
     is_str(pprof_str(pb, pb->default_sample_type), "alloc_space",
-           "pprof: default");
-    is_str(pprof_type(pb, pb->period_type), "space/bytes", "pprof: period");
-    is_int(pb->period, 1, "pprof: all were counted");
-    ok(pprof_is_valid(pb), "pprof: valid");
+           "pprof: allocated bytes are shown first");
+    is_str(pprof_type(pb, pb->period_type), "space/bytes",
+           "pprof: the period is in bytes");
+    is_int(pb->period, 1,
+           "pprof: a period of 1 shows that all blocks are counted");
+    ok(pprof_is_valid(pb), "pprof: the profile is valid");
 
-    is_int(pb->n_sample, 2, "pprof: a sample for each stack");
-    is_str(pprof_stack(pb, 0), "malloc/parse/main", "pprof: stack");
-    is_int(pprof_sum(pb, 0), 13, "pprof: objects");
-    is_int(pprof_sum(pb, 1), 5000000, "pprof: bytes");
-    is_int(pprof_sum(pb, 2), 2, "pprof: objects in use");
-    is_int(pprof_sum(pb, 3), 1048576, "pprof: bytes in use");
-    is_int(pb->sample[0]->n_label, 0, "pprof: no labels");
+    is_int(pb->n_sample, 2, "pprof: each stack has one sample");
+    is_str(pprof_stack(pb, 0), "malloc/parse/main",
+           "pprof: the sample has its stack");
+    is_int(pprof_sum(pb, 0), 13, "pprof: allocated objects are summed");
+    is_int(pprof_sum(pb, 1), 5000000, "pprof: allocated bytes are summed");
+    is_int(pprof_sum(pb, 2), 2, "pprof: objects in use are summed");
+    is_int(pprof_sum(pb, 3), 1048576, "pprof: bytes in use are summed");
+    is_int(pb->sample[0]->n_label, 0, "pprof: samples have no labels");
 
     prof__profile__free_unpacked(pb, NULL);
 
@@ -94,9 +97,10 @@ test_pprof(void)
     pb = pprof_decode(p);
 
     is_str(pprof_str(pb, pb->default_sample_type), "inuse_space",
-           "pprof: default of a heap");
-    is_int(pb->period, 524288, "pprof: interval");
-    ok(pprof_has_comment(pb, "one sample each 512.0 KB"), "pprof: comment");
+           "pprof: a heap shows bytes in use first");
+    is_int(pb->period, 524288, "pprof: the period is the interval of sampling");
+    ok(pprof_has_comment(pb, "one sample each 512.0 KB"),
+       "pprof: a comment has the interval");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -116,7 +120,7 @@ test_pprof_labels(void)
     prof_profile_label(p, "server", "example.com", 11);
 
     pb = pprof_decode(p);
-    is_int(pb->n_sample, 8, "labels: each has samples of its own");
+    is_int(pb->n_sample, 8, "labels: each value has its own samples");
 
     workers = 0;
 
@@ -125,9 +129,12 @@ test_pprof_labels(void)
                    || strcmp(test_label(pb, i, "worker"), "200") == 0;
     }
 
-    is_int(workers, 8, "labels: that of a sample replaces that of all");
-    is_str(test_label(pb, 0, "server"), "example.com", "labels: of all");
-    is_int(pprof_sum(pb, 2), p->wall, "labels: time of all");
+    is_int(workers, 8,
+           "labels: the label of a sample replaces that of the profile");
+    is_str(test_label(pb, 0, "server"), "example.com",
+           "labels: samples have the label of the profile");
+    is_int(pprof_sum(pb, 2), p->wall,
+           "labels: the samples have the time of all");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -141,10 +148,11 @@ test_pprof_labels(void)
         /* void */
     }
 
-    is_int(pb->sample[i]->label[0]->num, 4096, "labels: a number");
+    is_int(pb->sample[i]->label[0]->num, 4096,
+           "labels: a label may be a number");
     is_str(pprof_str(pb, pb->sample[i]->label[0]->num_unit), "bytes",
-           "labels: its unit");
-    is_int(pb->sample[i]->label[0]->str, 0, "labels: and no text");
+           "labels: the number has its unit");
+    is_int(pb->sample[i]->label[0]->str, 0, "labels: the number has no text");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -174,8 +182,9 @@ test_pprof_inlines(void)
     is_int(l->line[2]->line, 11, "inlines: its line");
     is_int(pb->function[l->line[2]->function_id - 1]->start_line, 10,
            "inlines: and where it begins");
-    is_int(pb->mapping[0]->has_inline_frames, 1, "inlines: told");
-    ok(pprof_is_valid(pb), "inlines: valid");
+    is_int(pb->mapping[0]->has_inline_frames, 1,
+           "inlines: the mapping tells that functions are inlined");
+    ok(pprof_is_valid(pb), "inlines: the profile is valid");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -306,7 +315,8 @@ test_speedscope_labels(void)
     json = test_json(p);
     profiles = json_object_get(json, "profiles");
 
-    is_int(json_array_size(profiles), 5, "speedscope: one for each worker");
+    is_int(json_array_size(profiles), 5,
+           "speedscope: each worker has a profile");
     is_str(json_string_value(json_object_get(json_array_get(profiles, 3),
                                              "name")),
            "worker 100: wall, 252.9 ms", "speedscope: name of the worker");
@@ -315,7 +325,7 @@ test_speedscope_labels(void)
                                              "endValue"))
           + json_integer_value(json_object_get(json_array_get(profiles, 4),
                                                "endValue"));
-    is_int(sum, p->wall, "speedscope: together they are all of it");
+    is_int(sum, p->wall, "speedscope: the profiles have the time of all");
 
     json_decref(json);
     prof_profile_destroy(p);
@@ -334,7 +344,7 @@ test_html(void)
     document_policy(text, &prof_encode_html);
 
     is_int(document_count(text, "<svg class=\"prof-plot\""), 4,
-           "html: flamegraphs");
+           "html: the page has four flamegraphs");
     ok(strstr(text, "id=\"prof-alloc_space\" value=\"alloc_space\" "
                     "data-mode=\"object\" checked><span>Allocated "
                     "<small>4.8 MB</small>") != NULL, "html: switch");
@@ -344,8 +354,10 @@ test_html(void)
     ok(strstr(text, "<td class=\"by inuse_space num\" "
                     "data-value=\"1048576\">1.0 MB <small>100%</small>")
        != NULL, "html: table");
-    is_int(document_count(text, "id=\"labels\""), 0, "html: no labels");
-    is_int(document_count(text, "waiting</li>"), 0, "html: nothing of time");
+    is_int(document_count(text, "id=\"labels\""), 0,
+           "html: the page has no labels");
+    is_int(document_count(text, "waiting</li>"), 0,
+           "html: the page does not mention waiting");
 
     free(text);
 
@@ -354,7 +366,7 @@ test_html(void)
     fixture_entry(p, 0, PROF_ENTRY_SAMPLE, 1000, 1000);
     text = document_create(&prof_encode_html, p);
     is_int(document_count(text, "<svg class=\"prof-plot\""), 6,
-           "html: flamegraphs of time and memory");
+           "html: the page has flamegraphs of time and memory");
     free(text);
 
     /* no allocations */
@@ -362,7 +374,7 @@ test_html(void)
     nallocs(p) = 0;
     text = document_create(&prof_encode_html, p);
     ok(strstr(text, "Bytes that were allocated: none") != NULL,
-       "html: nothing is told");
+       "html: a line tells that no bytes were allocated");
     free(text);
 
     prof_profile_destroy(p);
@@ -378,7 +390,8 @@ test_html_labels(void)
     p = test_workers();
     text = document_create(&prof_encode_html, p);
 
-    is_int(document_count(text, "id=\"labels\""), 1, "html: labels");
+    is_int(document_count(text, "id=\"labels\""), 1,
+           "html: the page has labels");
     ok(strstr(text, "<th scope=\"row\">worker 100</th>"
                     "<td class=\"by wall num\" data-value=\"252940000\">")
        != NULL, "html: a worker");

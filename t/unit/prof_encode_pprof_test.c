@@ -56,21 +56,22 @@ test_header(void)
     p = fixture_typical();
     pb = pprof_decode(p);
 
-    is_int(pb->time_nanos, p->start_realtime, "start");
-    is_int(pb->duration_nanos, p->wall, "duration");
-    is_int(pb->period, 1000000, "period");
+    is_int(pb->time_nanos, p->start_realtime, "the profile has its start");
+    is_int(pb->duration_nanos, p->wall, "the profile has its duration");
+    is_int(pb->period, 1000000, "the profile has its period");
     is_str(pprof_type(pb, pb->period_type), "wall/nanoseconds",
-           "type of the period");
-    is_str(pprof_str(pb, pb->default_sample_type), "wall", "default type");
-    is_str(pprof_str(pb, 0), "", "the first string");
+           "the period is that of wall time");
+    is_str(pprof_str(pb, pb->default_sample_type), "wall",
+           "wall time is shown first");
+    is_str(pprof_str(pb, 0), "", "the first string is empty");
 
-    is_int(pb->n_mapping, 2, "mappings");
+    is_int(pb->n_mapping, 2, "each object has a mapping");
     is_str(pprof_str(pb, pb->mapping[0]->filename), "/usr/sbin/server",
-           "program");
+           "the program is the first mapping");
     is_str(pprof_str(pb, pb->mapping[0]->build_id), "0d7fd93d",
-           "its build-id");
+           "the program has its build-id");
     is_str(pprof_str(pb, pb->mapping[1]->filename), "/usr/lib/libc.so.6",
-           "library");
+           "the library is the second mapping");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -86,28 +87,33 @@ test_modes(void)
     p = fixture_typical();
 
     pb = pprof_decode(p);
-    is_int(pb->n_sample_type, 3, "wall: types");
-    is_str(pprof_type(pb, pb->sample_type[0]), "samples/count", "wall: first");
+    is_int(pb->n_sample_type, 3, "wall: the profile has three types");
+    is_str(pprof_type(pb, pb->sample_type[0]), "samples/count",
+           "wall: the first type is samples");
     is_str(pprof_type(pb, pb->sample_type[1]), "cpu/nanoseconds",
-           "wall: second");
+           "wall: the second type is CPU time");
     is_str(pprof_type(pb, pb->sample_type[2]), "wall/nanoseconds",
-           "wall: last");
-    is_int(pb->n_sample, 4, "wall: samples");
-    is_int(pprof_sum(pb, 0), 3, "wall: count");
-    is_int(pprof_sum(pb, 1), p->cpu, "wall: CPU time");
-    is_int(pprof_sum(pb, 2), p->wall, "wall: time");
+           "wall: the last type is wall time");
+    is_int(pb->n_sample, 4, "wall: each stack has a sample");
+    is_int(pprof_sum(pb, 0), 3, "wall: samples are counted");
+    is_int(pprof_sum(pb, 1), p->cpu, "wall: CPU times are summed");
+    is_int(pprof_sum(pb, 2), p->wall, "wall: wall times are summed");
     prof__profile__free_unpacked(pb, NULL);
 
     p->mode = PROF_MODE_CPU;
 
     pb = pprof_decode(p);
-    is_int(pb->n_sample_type, 2, "cpu: types");
-    is_str(pprof_type(pb, pb->sample_type[0]), "samples/count", "cpu: first");
-    is_str(pprof_type(pb, pb->sample_type[1]), "cpu/nanoseconds", "cpu: last");
-    is_str(pprof_str(pb, pb->default_sample_type), "cpu", "cpu: default type");
-    is_str(pprof_type(pb, pb->period_type), "cpu/nanoseconds", "cpu: period");
+    is_int(pb->n_sample_type, 2, "cpu: the profile has two types");
+    is_str(pprof_type(pb, pb->sample_type[0]), "samples/count",
+           "cpu: the first type is samples");
+    is_str(pprof_type(pb, pb->sample_type[1]), "cpu/nanoseconds",
+           "cpu: the last type is CPU time");
+    is_str(pprof_str(pb, pb->default_sample_type), "cpu",
+           "cpu: CPU time is shown first");
+    is_str(pprof_type(pb, pb->period_type), "cpu/nanoseconds",
+           "cpu: the period is that of CPU time");
     is_int(pb->n_sample, 3, "cpu: waiting is left out");
-    is_int(pprof_sum(pb, 1), p->cpu, "cpu: CPU time");
+    is_int(pprof_sum(pb, 1), p->cpu, "cpu: CPU times are summed");
     prof__profile__free_unpacked(pb, NULL);
 
     prof_profile_destroy(p);
@@ -125,11 +131,11 @@ test_empty(void)
 
     pb = pprof_decode(p);
 
-    is_int(pb->n_sample_type, 3, "empty: types");
-    is_int(pb->n_sample, 0, "empty: samples");
-    is_int(pb->period, 0, "empty: period");
-    is_str(pprof_str(pb, 0), "", "empty: the first string");
-    ok(pprof_is_valid(pb), "empty: valid");
+    is_int(pb->n_sample_type, 3, "empty: the profile has three types");
+    is_int(pb->n_sample, 0, "empty: the profile has no samples");
+    is_int(pb->period, 0, "empty: the period is 0");
+    is_str(pprof_str(pb, 0), "", "empty: the first string is empty");
+    ok(pprof_is_valid(pb), "empty: the profile is valid");
 
     prof__profile__free_unpacked(pb, NULL);
 
@@ -180,42 +186,48 @@ test_frames(void)
     fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1, 1);
 
     pb = pprof_decode(p);
-    ok(pprof_is_valid(pb), "frames: valid");
+    ok(pprof_is_valid(pb), "frames: the profile is valid");
 
     for (i = 0; i < 7; i++) {
         l[i] = pprof_location(pb, f[i] + 1);
     }
 
-    is_int(pb->n_location, 7, "a location for each address");
-    is_int(l[0]->address, 0x55552000, "address in the process");
-    is_int(l[1]->address, 0x5555200f, "a caller's is within the call");
+    is_int(pb->n_location, 7, "each address has a location");
+    is_int(l[0]->address, 0x55552000,
+           "a location has the address in the process");
+    is_int(l[1]->address, 0x5555200f,
+           "the address of a caller is within the call");
     is_int(l[0]->line[0]->function_id, l[1]->line[0]->function_id,
-           "addresses of one function");
+           "addresses of one function share it");
     ok(l[0]->line[0]->function_id != l[2]->line[0]->function_id,
-       "another function of the same name");
+       "a function of the same name in another object differs");
 
-    is_int(l[3]->address, 0x7f0000001000, "code without object: address");
-    is_int(l[4]->address, 0x7f0000001fff, "code without object: caller");
-    is_int(l[3]->mapping_id, 0, "code without object: no mapping");
+    is_int(l[3]->address, 0x7f0000001000,
+           "code without object has its address");
+    is_int(l[4]->address, 0x7f0000001fff,
+           "a caller without object has its address");
+    is_int(l[3]->mapping_id, 0, "code without object has no mapping");
     is_str(pprof_frame(pb, f[3] + 1), "[anonymous code]",
-           "code without object: name");
+           "code without object has a name");
     is_int(l[3]->line[0]->function_id, l[4]->line[0]->function_id,
-           "code without object: one function");
+           "code without object is one function");
 
-    is_int(l[5]->address, 0, "no code: no address");
-    is_int(l[5]->mapping_id, 0, "no code: no mapping");
-    is_str(pprof_frame(pb, f[5] + 1), "[waiting]", "no code: name");
+    is_int(l[5]->address, 0, "a frame that is no code has no address");
+    is_int(l[5]->mapping_id, 0, "a frame that is no code has no mapping");
+    is_str(pprof_frame(pb, f[5] + 1), "[waiting]",
+           "a frame that is no code has its name");
 
-    is_int(l[6]->line[0]->line, 42, "line");
+    is_int(l[6]->line[0]->line, 42, "a location has its line");
     is_str(pprof_str(pb,
            pb->function[l[6]->line[0]->function_id - 1]->filename),
            "source.c", "file");
     ok(pb->mapping[0]->has_filenames && pb->mapping[0]->has_line_numbers,
        "the mapping has files and lines");
 
-    is_int(pb->mapping[0]->memory_start, 0x55551000, "mapping: start");
-    is_int(pb->mapping[0]->memory_limit, 0x55650000, "mapping: limit");
-    is_int(pb->mapping[0]->file_offset, 0x1000, "mapping: offset");
+    is_int(pb->mapping[0]->memory_start, 0x55551000,
+           "the mapping has its start");
+    is_int(pb->mapping[0]->memory_limit, 0x55650000, "the mapping has its end");
+    is_int(pb->mapping[0]->file_offset, 0x1000, "the mapping has its offset");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -245,17 +257,24 @@ test_samples(void)
     pb = pprof_decode(p);
 
     is_int(pb->n_sample, 3, "equal stacks are one sample");
-    is_str(pprof_stack(pb, 0), "run/main", "the innermost first");
+    is_str(pprof_stack(pb, 0), "run/main",
+           "the innermost function is the first");
     is_int(pb->sample[0]->value[0], 1, "turns are not counted");
-    is_int(pb->sample[0]->value[1], 4, "CPU time of turn and sample");
-    is_int(pb->sample[0]->value[2], 5, "time of turn and sample");
-    is_str(pprof_str(pb, pb->sample[0]->label[0]->str), "running", "running");
-    is_str(pprof_stack(pb, 1), "run/main", "a gap in the same stack");
-    is_int(pb->sample[1]->value[2], 100, "time of the gap");
-    is_str(pprof_str(pb, pb->sample[1]->label[0]->str), "waiting", "waiting");
-    is_str(pprof_stack(pb, 2), "parse/run/main", "the other stack");
+    is_int(pb->sample[0]->value[1], 4,
+           "CPU times of turn and sample are added");
+    is_int(pb->sample[0]->value[2], 5,
+           "wall times of turn and sample are added");
+    is_str(pprof_str(pb, pb->sample[0]->label[0]->str), "running",
+           "turns and samples have the state running");
+    is_str(pprof_stack(pb, 1), "run/main",
+           "a gap in the same stack is another sample");
+    is_int(pb->sample[1]->value[2], 100, "the gap has its time");
+    is_str(pprof_str(pb, pb->sample[1]->label[0]->str), "waiting",
+           "the gap has the state waiting");
+    is_str(pprof_stack(pb, 2), "parse/run/main",
+           "another stack is another sample");
     is_int(pb->sample[2]->value[0], 2, "its samples");
-    is_int(pb->sample[2]->value[2], 30, "its time");
+    is_int(pb->sample[2]->value[2], 30, "the other stack has its time");
 
     prof__profile__free_unpacked(pb, NULL);
 
@@ -287,7 +306,8 @@ test_labels(void)
     s = pb->sample[0];
 
     is_int(s->n_label, 2, "facts are no labels, nor are empty ones");
-    is_str(pprof_str(pb, s->label[0]->key), "state", "the sample's own");
+    is_str(pprof_str(pb, s->label[0]->key), "state",
+           "the label of the sample precedes those of the profile");
     is_str(pprof_str(pb, s->label[1]->key), "server", "name");
     is_str(pprof_str(pb, s->label[1]->str), "example.com", "value");
     prof__profile__free_unpacked(pb, NULL);
@@ -318,11 +338,13 @@ test_comments(void)
 
     is_str(pprof_str(pb, pb->comment[0]),
            "wall: GET /index.html, 252.9 ms, 3 samples at 1020 Hz "
-           "(asked: 1000), 1 lost, 2 truncated", "the first comment");
-    ok(pprof_has_comment(pb, "request: GET /index.html HTTP/1.1"), "a fact");
-    ok(pprof_has_comment(pb, "none: "), "an empty one");
+           "(asked: 1000), 1 lost, 2 truncated",
+           "the first comment describes the profile");
+    ok(pprof_has_comment(pb, "request: GET /index.html HTTP/1.1"),
+       "a comment has a fact");
+    ok(pprof_has_comment(pb, "none: "), "a comment has an empty fact");
     ok(pprof_has_comment(pb, "start: 2023-11-14T22:13:20.123Z"), "start");
-    ok(pprof_has_comment(pb, "lost_overrun=1"), "counters");
+    ok(pprof_has_comment(pb, "lost_overrun=1"), "a comment has the counters");
     ok(pprof_has_comment(pb, "sampled_wall=2900000"), "times");
     ok(pprof_has_comment(pb, "addresses_named="), "the last number");
 

@@ -130,7 +130,7 @@ test_document(void)
 
     is_int(handlers(markup), 0, "no event handlers");
     is_int(handlers(" on=a onload=x one two=2\nonclick = y"), 2,
-           "they would be found");
+           "the test finds event handlers in markup");
     is_int(document_count(markup, "style="), 0, "no styles in attributes");
     is_int(document_count(markup, "http"), 0, "no references");
 
@@ -236,7 +236,7 @@ test_many(void)
        != NULL, "many - what is hidden is told");
 
     ok(strstr(text, " data-partial=\"\"><rect class=\"prof-area\"") != NULL,
-       "many - also to the search");
+       "many - a box with hidden callees is marked for the search");
 
     document_xml(text, "many");
     check_boxes(text, "many");
@@ -263,7 +263,7 @@ test_hidden(void)
 
     ok(strstr(text, ">2 of 4 boxes are shown, none of the others is wider "
                     "than 0.005%; they have 0% of the time<") != NULL,
-       "hidden - told");
+       "hidden - the number of boxes is shown");
     ok(strstr(text, "\" data-partial=\"\"><rect") == NULL,
        "hidden - so little does not matter");
     free(text);
@@ -278,9 +278,9 @@ test_hidden(void)
 
     ok(strstr(text, ">2 of 104 boxes are shown, none of the others is wider "
                     "than 0.005%; they have 0.4% of the time<") != NULL,
-       "hidden - together");
+       "hidden - the share of hidden boxes is their sum");
     ok(strstr(text, "\" data-partial=\"\"><rect") != NULL,
-       "hidden - the search knows");
+       "hidden - the box is marked for the search");
 
     free(text);
     prof_profile_destroy(p);
@@ -307,10 +307,10 @@ test_deep(void)
     text = document_create(&prof_encode_svg, p);
 
     is_int(document_count(text, "<title>f\n"), PROF_SVG_DEPTH,
-           "deep - as many as there may be");
+           "deep - as many rows as possible are shown");
     ok(strstr(text, "160 of 4096 boxes are shown, those below the first 160 "
                     "frames are not; they have 100% of the time<") != NULL,
-       "deep - says so");
+       "deep - a text tells that rows are missing");
     check_boxes(text, "deep");
 
     free(text);

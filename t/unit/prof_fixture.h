@@ -41,7 +41,7 @@ FIXTURE_UNUSED static uint32_t fixture_node(prof_profile_t *p,
 FIXTURE_UNUSED static prof_entry_t *fixture_add(prof_profile_t *p,
     uint32_t series, uint32_t node);
 FIXTURE_UNUSED static void fixture_entry(prof_profile_t *p, uint32_t node,
-    uint32_t kind, uint64_t wall, uint64_t cpu);
+    uint32_t type, uint64_t wall, uint64_t cpu);
 FIXTURE_UNUSED static uint32_t fixture_stack(prof_profile_t *p,
     uint32_t object, const char *names);
 FIXTURE_UNUSED static prof_profile_t *fixture_typical(void);
@@ -163,23 +163,23 @@ fixture_add(prof_profile_t *p, uint32_t series, uint32_t node)
 /* updates the totals of the profile, as a capture does */
 
 static void
-fixture_entry(prof_profile_t *p, uint32_t node, uint32_t kind, uint64_t wall,
+fixture_entry(prof_profile_t *p, uint32_t node, uint32_t type, uint64_t wall,
     uint64_t cpu)
 {
     prof_entry_t  *e;
 
     e = fixture_add(p, PROF_SERIES_TIME, node);
-    e->kind = kind;
-    e->count = kind == PROF_ENTRY_SAMPLE;
+    e->type = type;
+    e->count = type == PROF_ENTRY_SAMPLE;
     e->values[PROF_VALUE_WALL] = wall;
     e->values[PROF_VALUE_CPU] = cpu;
 
     p->wall += wall;
 
-    if (kind != PROF_ENTRY_GAP) {
+    if (type != PROF_ENTRY_GAP) {
         p->running += wall;
         p->cpu += cpu;
-        p->stats.samples += kind == PROF_ENTRY_SAMPLE;
+        p->stats.samples += type == PROF_ENTRY_SAMPLE;
     }
 }
 

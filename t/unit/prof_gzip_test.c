@@ -58,8 +58,9 @@ test_sizes(void)
     prof_buf_free(&b);
 
     ok(!prof_gzip_is(data, 1000000), "text is not compressed");
-    ok(!prof_gzip_is("\x1f\x8b", 2), "what is too short, too");
-    ok(!prof_gzip_is(NULL, 0), "nothing, too");
+    ok(!prof_gzip_is("\x1f\x8b", 2),
+       "a prefix that is too short is not compressed");
+    ok(!prof_gzip_is(NULL, 0), "no data is not compressed");
 
     free(data);
 }

@@ -315,18 +315,19 @@ test_exact(prof_sampler_t *s)
 
     is_int(sum.alloc_objects, TEST_KNOWN, "blocks that a turn has allocated");
     is_int(sum.alloc_space, TEST_BYTES, "bytes of these");
-    is_int(sum.inuse_objects, 0, "all of them were freed");
-    is_int(sum.inuse_space, 0, "with their bytes");
+    is_int(sum.inuse_objects, 0, "all blocks are freed");
+    is_int(sum.inuse_space, 0, "all bytes are freed");
     is_int(sum.stacks, 6 - TAP_SANITIZED, "stacks");
 
     test_sum(p, test_alloc, &sum);
 
     is_int(sum.alloc_objects, 10, "blocks of one function in the turn");
-    is_int(sum.alloc_space, 10000, "their bytes");
+    is_int(sum.alloc_space, 10000,
+           "the blocks of the function have their bytes");
 
     test_sum(p, NULL, &sum);
 
-    is_int(sum.alloc_objects, TEST_KNOWN, "nothing else");
+    is_int(sum.alloc_objects, TEST_KNOWN, "the profile has no other blocks");
     is_int(totals.alloc_objects, TEST_KNOWN, "totals: blocks");
     is_int(totals.alloc_space, sum.alloc_space, "totals: bytes");
     is_int(totals.inuse_space, 0, "totals: bytes in use");
@@ -443,7 +444,7 @@ test_kept(prof_sampler_t *s)
 
     test_sum(p, test_leak, &sum);
 
-    is_int(sum.inuse_space, 320, "a block may be forgotten");
+    is_int(sum.inuse_space, 320, "a forgotten block is no longer in use");
     is_int(sum.alloc_space, 1000320, "a block that is forgotten was allocated");
     is_int(ntimes(p), 0, "a heap has no timeline");
 
@@ -572,7 +573,7 @@ test_mapped(prof_sampler_t *s)
 
     prof_heap_totals(prof_capture_get_heap(c), &totals);
 
-    is_int(totals.inuse_space, 0, "all is unmapped");
+    is_int(totals.inuse_space, 0, "all mappings are unmapped");
     is_int(totals.inuse_objects, 0, "mappings in use");
 
     prof_capture_destroy(c);
@@ -590,27 +591,27 @@ test_odd(void *data)
     errno = 0;
     p = malloc(huge);
     __asm__ volatile ("" : "+r" (p));
-    ok(p == NULL && errno == ENOMEM, "too much memory");
+    ok(p == NULL && errno == ENOMEM, "an allocation of too much memory fails");
 
     p = calloc(huge, 3);
     __asm__ volatile ("" : "+r" (p));
-    ok(p == NULL, "too many elements");
+    ok(p == NULL, "an allocation of too many elements fails");
 
     p = malloc(10);
     q = realloc(p, huge);
-    ok(q == NULL, "too much to reallocate");
+    ok(q == NULL, "a reallocation of too much memory fails");
 
     errno = 17;
     free(q ? q : p);
     free(NULL);
-    is_int(errno, 17, "errno");
+    is_int(errno, 17, "errno is that of the allocator");
 
     p = realloc(NULL, 5);
     q = realloc(p, 0);
-    ok(q == NULL, "realloc() as free()");
+    ok(q == NULL, "realloc() to no size frees the block");
 
     p = &q;
-    is_int(posix_memalign(&p, 3, 10), EINVAL, "wrong alignment");
+    is_int(posix_memalign(&p, 3, 10), EINVAL, "a wrong alignment fails");
     ok(p == &q, "the pointer is untouched");
 
     test_free(malloc(0));

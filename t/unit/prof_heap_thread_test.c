@@ -157,7 +157,7 @@ main(void)
     }
 
     test_run(test_entry, &t);
-    ok(t == NULL, "none is left for a thread");
+    ok(t == NULL, "no entry of the table is left for a thread");
 
     prof_heap_totals(h, &before);
     test_run(test_allocate, NULL);
@@ -165,10 +165,11 @@ main(void)
 
     ok(after.alloc_objects < before.alloc_objects + 10,
        "such a thread is not counted");
-    ok(h->missed >= 10, "its calls are");
+    ok(h->missed >= 10, "the calls of such a thread are counted as missed");
 
     p = prof_heap_finish(h, "heap");
-    ok(p && p->stats.lost_hooks >= 10, "the profile says how many");
+    ok(p && p->stats.lost_hooks >= 10,
+       "the profile tells the number of missed calls");
     prof_profile_destroy(p);
     prof_heap_destroy(h);
 
@@ -182,7 +183,7 @@ main(void)
     prof_heap_totals(h, &after);
 
     ok(after.alloc_objects >= before.alloc_objects + 10,
-       "and counts the thread");
+       "a new heap counts the thread");
 
     prof_heap_destroy(h);
     prof_process_done();

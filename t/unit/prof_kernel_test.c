@@ -120,7 +120,8 @@ test_symbols(void)
 
     is_int(syms.n, 8, "symbols of code");
     is_str(test_name(&syms, KERNEL), "first", "the start of a function");
-    is_str(test_name(&syms, KERNEL + 0xff), "first", "its end");
+    is_str(test_name(&syms, KERNEL + 0xff), "first",
+           "the end of a function has its name");
     is_str(test_name(&syms, KERNEL + 0x190), "second", "data is no symbol");
     is_str(test_name(&syms, KERNEL - 1), "none", "before the first one");
     is_str(test_name(&syms, KERNEL + 0x300), "none", "a part without symbols");
@@ -219,22 +220,29 @@ test_ring(void)
     static const uint64_t  wrong[] = { 1000, KERNEL, 2, TEST_SP, TEST_PC };
     static const uint64_t  huge[] = { UINT64_MAX, KERNEL, 2, TEST_SP, TEST_PC };
 
-    is_int(test_take(call, 10, TEST_PC, TEST_SP, pcs), 2, "a system call");
+    is_int(test_take(call, 10, TEST_PC, TEST_SP, pcs), 2,
+           "a system call has a stack");
     ok(pcs[0] == KERNEL + 2 && pcs[1] == KERNEL + 3,
-       "its stack, without the interrupt");
+       "the stack does not show the interrupt");
     is_int(test_take(call, 10, TEST_PC - 2, TEST_SP, pcs), 2,
            "a call that is restarted");
     is_int(test_take(call, 10, TEST_PC - 5, TEST_SP, pcs), 0,
-           "a call at another place");
-    is_int(test_take(call, 10, TEST_PC + 1, TEST_SP, pcs), 0, "a later place");
+           "a call at another place has no stack");
+    is_int(test_take(call, 10, TEST_PC + 1, TEST_SP, pcs), 0,
+           "a call at a later place has no stack");
     is_int(test_take(call, 10, TEST_PC, TEST_SP - 8, pcs), 0,
-           "another stack pointer");
-    is_int(test_take(own, 7, TEST_PC, TEST_SP, pcs), 0, "the process's code");
-    is_int(test_take(work, 6, TEST_PC, TEST_SP, pcs), 0, "no interrupt");
-    is_int(test_take(none, 5, TEST_PC, TEST_SP, pcs), 0, "no registers");
+           "a call with another stack pointer has no stack");
+    is_int(test_take(own, 7, TEST_PC, TEST_SP, pcs), 0,
+           "the code of the process has no stack");
+    is_int(test_take(work, 6, TEST_PC, TEST_SP, pcs), 0,
+           "a record without an interrupt has no stack");
+    is_int(test_take(none, 5, TEST_PC, TEST_SP, pcs), 0,
+           "a record without registers has no stack");
     is_int(test_take(wrong, 5, TEST_PC, TEST_SP, pcs), 0, "too many addresses");
-    is_int(test_take(huge, 5, TEST_PC, TEST_SP, pcs), 0, "a huge number");
-    is_int(test_take(NULL, 0, TEST_PC, TEST_SP, pcs), 0, "an empty record");
+    is_int(test_take(huge, 5, TEST_PC, TEST_SP, pcs), 0,
+           "a record with a huge number has no stack");
+    is_int(test_take(NULL, 0, TEST_PC, TEST_SP, pcs), 0,
+           "an empty record has no stack");
 
     deep[0] = PROF_KERNEL_RECORD;
     deep[1] = ENTRY;
@@ -249,17 +257,20 @@ test_ring(void)
 
     for (i = 0; i < 20; i++) {
         is_int(test_take(deep, PROF_KERNEL_RECORD + 4, TEST_PC, TEST_SP, pcs),
-               PROF_KERNEL_DEPTH, "a deep stack at any place of the ring");
+               PROF_KERNEL_DEPTH,
+               "a deep stack is read at any place of the ring");
     }
 
     test_record(PERF_RECORD_LOST, call, 2);
-    is_int(test_take(call, 10, TEST_PC, TEST_SP, pcs), 2, "after a loss");
+    is_int(test_take(call, 10, TEST_PC, TEST_SP, pcs), 2,
+           "a stack is read after a loss");
     test_record(PERF_RECORD_SAMPLE, call, 10);
     is_int(test_take(own, 7, TEST_PC, TEST_SP, pcs), 0, "the newest counts");
 
     memset(&empty, 0, sizeof(empty));
     empty.page = test_page;
-    is_int(prof_kernel_take(&empty, TEST_PC, TEST_SP, pcs), 0, "an empty ring");
+    is_int(prof_kernel_take(&empty, TEST_PC, TEST_SP, pcs), 0,
+           "an empty ring has no stack");
 }
 
 
@@ -296,11 +307,13 @@ test_frames(void)
         e->node = 3 + i;
     }
 
-    is_int(prof_profile_symbolize(p), PROF_OK, "no list of functions");
+    is_int(prof_profile_symbolize(p), PROF_OK,
+           "a profile has its names without a list of functions");
     is_int(p->nframes, 2, "the kernel's frames are left out");
-    is_int(p->nnodes, 2, "and their nodes");
+    is_int(p->nnodes, 2, "the nodes of these frames are left out");
     is_int(time_of(p, 0)->node, 1, "a stack ends in the process");
-    is_int(time_of(p, 1)->node, 0, "another one as well");
+    is_int(time_of(p, 1)->node, 0,
+           "the other stack ends in the process as well");
 
     prof_profile_destroy(p);
 }
@@ -343,7 +356,7 @@ test_ask(int sock, uint32_t what, int tid, int signo, size_t size, int *pid)
         return -1;
     }
 
-    ok((fd == -1) == (a.err != 0), "a descriptor or an error");
+    ok((fd == -1) == (a.err != 0), "the opener sends a descriptor or an error");
 
     if (fd != -1) {
         close(fd);
@@ -378,7 +391,7 @@ test_privileges(int pid)
     is_int(effective & ~(1ULL << 38 | 1ULL << 34 | 1ULL << 21 | 1ULL << 19), 0,
            "the opener has no other capabilities");
     is_int(!(effective & 1ULL << 38) + !(effective & 1ULL << 21), 1,
-           "of two that open events it has one");
+           "the opener has one of the two capabilities that open events");
 
     (void) snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 
@@ -391,7 +404,7 @@ test_privileges(int pid)
 
     closedir(dir);
 
-    is_int(n - 2, 5, "it has a socket, an event, and /dev/null");
+    is_int(n - 2, 5, "the opener has a socket, an event and /dev/null");
 }
 
 
@@ -406,42 +419,42 @@ test_opener(int sock)
     pid = 0;
 
     is_int(test_ask(sock, PROF_KERNEL_ASK_EVENT, self, signo, sizeof(q), &pid),
-           0, "an event for this thread");
+           0, "the opener opens an event for this thread");
     is_int(test_ask(sock, PROF_KERNEL_ASK_SYMBOLS, 0, 0, sizeof(q), &pid), 0,
-           "the list of functions");
+           "the opener sends the list of functions");
     ok(test_ask(sock, PROF_KERNEL_ASK_EVENT, getppid(), signo, sizeof(q),
-                &pid) > 0, "no event for another process");
+                &pid) > 0, "the opener refuses an event for another process");
     ok(test_ask(sock, PROF_KERNEL_ASK_EVENT, pid, signo, sizeof(q), &pid) > 0,
-       "no event for the opener");
+       "the opener refuses an event for itself");
     ok(test_ask(sock, PROF_KERNEL_ASK_EVENT, 0, signo, sizeof(q), &pid) > 0,
-       "no event for the thread 0");
+       "the opener refuses an event for the thread 0");
     ok(test_ask(sock, PROF_KERNEL_ASK_EVENT, -1, signo, sizeof(q), &pid) > 0,
-       "no event for all threads");
+       "the opener refuses an event for all threads");
     ok(test_ask(sock, PROF_KERNEL_ASK_EVENT, self, SIGKILL, sizeof(q),
-                &pid) > 0, "no event for another signal");
+                &pid) > 0, "the opener refuses an event for another signal");
     ok(test_ask(sock, 77, self, signo, sizeof(q), &pid) > 0,
-       "no other question");
+       "the opener refuses unknown questions");
 
     is_int(test_ask(sock, PROF_KERNEL_ASK_EVENT, self, signo, 4, &pid), -1,
            "a short message has no answer");
     is_int(test_ask(sock, PROF_KERNEL_ASK_EVENT, self, signo, 2 * sizeof(q),
-                    &pid), -1, "a long one neither");
+                    &pid), -1, "a long message has no answer");
 
     memset(&q, 0, sizeof(q));
     is_int(prof_kernel_send(sock, &q, sizeof(q), -1), PROF_OK,
-           "a message without a socket");
+           "a message without a socket has no answer");
 
     pid = 0;
     is_int(test_ask(sock, PROF_KERNEL_ASK_EVENT, self, signo, sizeof(q), &pid),
            0, "the opener continues");
-    ok(pid > 0 && pid != getpid(), "it is another process");
+    ok(pid > 0 && pid != getpid(), "the opener is another process");
 
     test_privileges(pid);
 
     close(sock);
     prof_kernel_use(-1);
 
-    is_int(waitpid(pid, NULL, 0), pid, "it ends with the last socket");
+    is_int(waitpid(pid, NULL, 0), pid, "the opener ends with its last socket");
 }
 
 
@@ -623,7 +636,7 @@ test_captures(void)
     c = prof_capture_create(&conf);
 
     is_int(test_mapped(), 1, "a sampler has a ring");
-    ok(prof_kernel_error() == NULL, "without an error");
+    ok(prof_kernel_error() == NULL, "the ring is opened without an error");
 
     prof_turn_run(s, c, (uintptr_t) test_work, test_work, NULL);
 
@@ -631,7 +644,7 @@ test_captures(void)
     prof_capture_destroy(c);
     prof_sampler_destroy(s);
 
-    is_int(test_mapped(), 0, "and then none");
+    is_int(test_mapped(), 0, "a destroyed sampler has no ring");
 
     (void) prof_profile_symbolize(p);
     test_stacks(p);
@@ -653,7 +666,7 @@ test_captures(void)
     p = prof_process_finish(c, "process");
     prof_capture_destroy(c);
 
-    is_int(test_mapped(), 0, "and then none");
+    is_int(test_mapped(), 0, "the thread has no ring after the capture");
 
     (void) prof_profile_symbolize(p);
     test_stacks(p);
@@ -673,17 +686,19 @@ test_limits(void)
 
     for (i = 0; i < PROF_KERNEL_RINGS; i++) {
         rings[i] = prof_kernel_open(tid, SIGRTMIN);
-        ok(rings[i] != NULL, "ring %d", i);
+        ok(rings[i] != NULL, "ring %d is opened", i);
     }
 
-    ok(prof_kernel_open(tid, SIGRTMIN) == NULL, "no more rings");
+    ok(prof_kernel_open(tid, SIGRTMIN) == NULL,
+       "the number of rings is limited");
 
     for (i = 0; i < PROF_KERNEL_RINGS; i++) {
         prof_kernel_close(rings[i]);
     }
 
-    ok(prof_kernel_open(getppid(), SIGRTMIN) == NULL, "another process");
-    ok(prof_kernel_error() != NULL, "and why");
+    ok(prof_kernel_open(getppid(), SIGRTMIN) == NULL,
+       "a ring for another process is refused");
+    ok(prof_kernel_error() != NULL, "the error of the refusal is known");
 }
 
 
@@ -707,7 +722,8 @@ test_unprivileged(void)
               || err == NULL);
     }
 
-    is_int(waitpid(pid, &status, 0), pid, "a process of another user");
+    is_int(waitpid(pid, &status, 0), pid,
+           "a ring for a process of another user is refused");
     is_int(status, 0, "has no opener, and an error");
 }
 
@@ -739,7 +755,7 @@ main(void)
     test_opener(sock);
 
     ok(prof_kernel_open((int) syscall(SYS_gettid), SIGRTMIN) == NULL,
-       "then nothing is opened");
+       "no ring is opened without an opener");
 
     prof_process_done();
 

@@ -120,12 +120,12 @@ test_calls(void)
 
     frame = fixture_frame(p, program, 0x1000, "write");
     is_int(prof_kind(p, &p->frames[frame]), PROF_KIND_PROGRAM,
-           "nor does a write() elsewhere");
+           "a write() of another object is not a system call");
 
     frame = fixture_frame(p, libc, 0x1000, "write");
     p->frames[frame].source = PROF_SOURCE_OFFSET;
     is_int(prof_kind(p, &p->frames[frame]), PROF_KIND_LIBC,
-           "nor what is not known to be it");
+           "an inexact name is not a system call");
 
     prof_profile_destroy(p);
 }
@@ -163,11 +163,13 @@ test_below(void)
     v = prof_view_create(p, NULL, test_measures, 2);
     kind = prof_kind_functions(p, v);
 
-    is_int(kind[0], PROF_KIND_WAITING, "waiting");
-    is_int(kind[1], PROF_KIND_WAITING, "what for");
-    is_int(kind[2], PROF_KIND_WAITING, "whom for");
-    is_int(kind[3], PROF_KIND_SPAN, "not waiting");
-    is_int(kind[4], PROF_KIND_PROGRAM, "code");
+    is_int(kind[0], PROF_KIND_WAITING, "waiting has its kind");
+    is_int(kind[1], PROF_KIND_WAITING, "the cause below it has the same kind");
+    is_int(kind[2], PROF_KIND_WAITING,
+           "the name below the cause has the same kind");
+    is_int(kind[3], PROF_KIND_SPAN,
+           "a stage of the same depth has another kind");
+    is_int(kind[4], PROF_KIND_PROGRAM, "code has the kind of its object");
 
     free(kind);
     prof_view_destroy(v);
@@ -193,10 +195,13 @@ test_nodes(void)
     kind = prof_kind_nodes(p, v);
 
     is_int(kind[1], PROF_KIND_WAITING, "a subrequest that is waited for");
-    is_int(kind[2], PROF_KIND_WAITING, "what for");
-    is_int(kind[3], PROF_KIND_SPAN, "a stage");
-    is_int(kind[4], PROF_KIND_SPAN, "the subrequest runs");
-    is_int(v->nodes[1].function, v->nodes[4].function, "by the same name");
+    is_int(kind[2], PROF_KIND_WAITING,
+           "the cause of its wait has the same kind");
+    is_int(kind[3], PROF_KIND_SPAN, "a stage has its kind");
+    is_int(kind[4], PROF_KIND_SPAN,
+           "the running subrequest has the kind of stages");
+    is_int(v->nodes[1].function, v->nodes[4].function,
+           "both nodes have the same function");
 
     free(kind);
     prof_view_destroy(v);

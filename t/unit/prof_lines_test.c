@@ -190,7 +190,7 @@ test_names(void)
 
     is_int(prof_symbolize(p, "/nonexistent"), PROF_OK, "names");
     is_str(p->frames[0].name, "lib_outer", "a name of the information");
-    is_int(p->frames[0].source, PROF_SOURCE_DEBUG, "by its source");
+    is_int(p->frames[0].source, PROF_SOURCE_DEBUG, "the name has its source");
 
     prof_profile_destroy(p);
 }
@@ -240,7 +240,7 @@ test_renamed(void)
     is_str(p->frames[0].name, "lib_former", "the function keeps its name");
     is_str(p->frames[1].name, "lib.c (gone.so+0x1180)",
            "the function keeps its unit");
-    is_int(p->frames[1].source, PROF_SOURCE_UNIT, "and the unit its source");
+    is_int(p->frames[1].source, PROF_SOURCE_UNIT, "the unit keeps its source");
 
     prof_profile_destroy(p);
 
@@ -317,7 +317,8 @@ test_fetched(void)
     (void) setenv("no_proxy", "*", 1);
 
     p = profile(file("stripped.so"), BUILD_ID);
-    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK, "servers - none");
+    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK,
+           "servers - a profile has names without servers");
     is_int(p->frames[0].line, 0, "servers - nobody is asked");
     prof_profile_destroy(p);
 

@@ -82,7 +82,7 @@ test_one(void)
                                 p->title, PROF_MERGE_TIMELINES);
 
     ok(merged != NULL, "merged");
-    is_int(merged->aggregated, 0, "still a timeline");
+    is_int(merged->aggregated, 0, "the merged profile is a timeline");
     is_int(merged->duration, p->duration, "duration");
     ok(prof_profile_scope(merged, p->scope) == PROF_OK, "scope is given");
 
@@ -94,7 +94,8 @@ test_one(void)
         prof_encoders[i]->encode(merged, &got);
 
         ok(got.len == want.len && memcmp(got.data, want.data, got.len) == 0,
-           "the same as %s", prof_encoders[i]->name);
+           "%s encodes the merged profile as the original one",
+           prof_encoders[i]->name);
 
         prof_buf_free(&got);
         prof_buf_free(&want);
@@ -341,10 +342,12 @@ test_objects(void)
                            "objects", 0);
 
     is_int(p->nobjects, 6, "objects");
-    is_str(p->objects[0].path, "/usr/sbin/server", "by build-id");
-    is_int(p->objects[0].base, 0x1000000, "at the first place");
+    is_str(p->objects[0].path, "/usr/sbin/server",
+           "objects with one build-id are one object");
+    is_int(p->objects[0].base, 0x1000000, "the object keeps its first place");
     is_str(p->objects[4].build_id, "cc", "another build is another object");
-    is_int(p->objects[5].end, 0x7777, "so is another size without a build-id");
+    is_int(p->objects[5].end, 0x7777,
+           "without a build-id another size is another object");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -382,11 +385,11 @@ test_names(void)
 
     is_int(p->nframes, 3, "names with different texts are different frames");
     is_int(ntimes(p), 3, "names with different texts are in different stacks");
-    is_int(wall_of(p, 0), 1001, "access phase");
-    is_int(wall_of(p, 1), 10010, "waiting");
+    is_int(wall_of(p, 0), 1001, "the entries of the access phase are summed");
+    is_int(wall_of(p, 1), 10010, "the entries of waiting are summed");
     is_int(p->frames[p->nodes[time_of(p, 1)->node].frame].type,
            PROF_TYPE_WAITING, "the frame of waiting has its type");
-    is_int(wall_of(p, 2), 100, "content phase");
+    is_int(wall_of(p, 2), 100, "the entries of the content phase are summed");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -440,9 +443,10 @@ test_types(void)
 
     is_int(p->nframes, 6, "type, name, file and line tell frames apart");
     is_int(wall_of(p, 0), 2, "generated code of two processes");
-    is_int(wall_of(p, 1), 2 + 4, "a line of a script");
-    is_int(wall_of(p, 2), 4, "the same line of another one");
-    is_int(wall_of(p, 3), 8 + 2, "another line");
+    is_int(wall_of(p, 1), 2 + 4, "a line of a script is one frame");
+    is_int(wall_of(p, 2), 4,
+           "the same line of another script is another frame");
+    is_int(wall_of(p, 3), 8 + 2, "another line of the script is another frame");
     is_int(wall_of(p, 4), 16 + 8, "a stage of the same name");
     is_int(p->frames[p->nodes[time_of(p, 5)->node].frame].type,
            PROF_TYPE_NOTE, "a note of the same name");
@@ -584,7 +588,8 @@ test_labels(void)
     }
 
     is_int(pool_wall, 2000000, "time of the thread, a label is replaced");
-    is_int(main_wall, in[1]->wall - 2000000, "time of the rest");
+    is_int(main_wall, in[1]->wall - 2000000,
+           "the other threads have the rest of the time");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -604,8 +609,8 @@ test_timelines(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
                            "timelines", PROF_MERGE_TIMELINES);
 
-    is_int(ntimes(p), 2 * ntimes(in[0]), "all entries");
-    is_int(p->aggregated, 0, "in order");
+    is_int(ntimes(p), 2 * ntimes(in[0]), "the merged profile has all entries");
+    is_int(p->aggregated, 0, "the merged profile has an order");
 
     wrong = 0;
 
@@ -614,7 +619,7 @@ test_timelines(void)
                  != wall_of(in[0], i % ntimes(in[0]));
     }
 
-    is_int(wrong, 0, "one after the other");
+    is_int(wrong, 0, "the second timeline follows the first one");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -636,12 +641,14 @@ test_allocs(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
                            "memory", 0);
 
-    is_int(p->mode, PROF_MODE_OBJECT, "mode of the first");
-    is_int(nallocs(p), 1, "one stack");
-    is_int(alloc_of(p, 0)->values[PROF_VALUE_ALLOC_OBJECTS], 20, "objects");
+    is_int(p->mode, PROF_MODE_OBJECT,
+           "the merged profile has the mode of the first one");
+    is_int(nallocs(p), 1, "equal stacks are one stack");
+    is_int(alloc_of(p, 0)->values[PROF_VALUE_ALLOC_OBJECTS], 20,
+           "allocated objects are summed");
     is_int(alloc_of(p, 0)->values[PROF_VALUE_ALLOC_SPACE], 81920, "bytes");
     is_int(alloc_of(p, 0)->values[PROF_VALUE_INUSE_OBJECTS], 2,
-           "objects in use");
+           "objects in use are summed");
     is_int(alloc_of(p, 0)->values[PROF_VALUE_INUSE_SPACE], 1024,
            "bytes in use");
     is_str(prof_profile_label_find(p, alloc_of(p, 0)->labels, "size")->unit,
@@ -674,7 +681,7 @@ test_facts(void)
     is_int(p->nfacts, 1, "facts that differ are left out");
     is_str(p->facts[0].name, "server",
            "facts that are the same in all profiles are kept");
-    is_int(p->facts[0].label, 1, "as a label");
+    is_int(p->facts[0].label, 1, "the fact is a label");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -713,7 +720,7 @@ test_limit(void)
                            "limit", 0);
 
     ok(p != NULL && p->nnodes <= PROF_MERGE_NODES + 1, "nodes are limited");
-    is_int(p->stats.lost_tree, 1, "a stack was cut");
+    is_int(p->stats.lost_tree, 1, "a counter tells that a stack was cut");
 
     sum = 0;
 
@@ -721,7 +728,7 @@ test_limit(void)
         sum += wall_of(p, i);
     }
 
-    is_int(sum, 220, "its time remains");
+    is_int(sum, 220, "the time of the stack remains");
 
     prof_profile_destroy(p);
 

@@ -47,7 +47,7 @@ test_found(void)
     one = prof_names_object("one");
     two = prof_names_object("two");
 
-    ok(one && two && one != two, "two objects");
+    ok(one && two && one != two, "two objects differ");
     ok(prof_names_object("one") == one, "an object is known by its identity");
 
     put(one, 0x10, "first");
@@ -59,14 +59,14 @@ test_found(void)
     name = prof_names_find(two, 0x10, 0x10);
     ok(name && name->name == NULL, "an address of which no name is known");
 
-    ok(prof_names_find(one, 0x11, 0x10) == NULL, "another address");
-    ok(prof_names_find(one, 0x10, 0x8) == NULL, "another function");
+    ok(prof_names_find(one, 0x11, 0x10) == NULL, "another address has no name");
+    ok(prof_names_find(one, 0x10, 0x8) == NULL, "another function has no name");
 
     prof_names_clear();
-    is_int(prof_names_size(), 0, "all is freed");
+    is_int(prof_names_size(), 0, "all names are freed");
 
     one = prof_names_object("one");
-    ok(prof_names_find(one, 0x10, 0x10) == NULL, "and forgotten");
+    ok(prof_names_find(one, 0x10, 0x10) == NULL, "a freed name is not found");
 
     prof_names_clear();
 }
@@ -113,12 +113,16 @@ test_inlines(void)
 
     if (ok(name && name->ninlines == 2, "inlines")) {
         is_str(name->name, "outer", "the name is a copy");
-        is_str(name->file, "outer", "so is the file");
-        is_int(name->line, 5, "line");
-        is_str(name->inlines[0].name, "outer", "the first inline");
-        is_str(name->inlines[0].file, "outer", "its file");
-        is_int(name->inlines[0].line, 3, "its line");
-        ok(name->inlines[1].file == NULL, "one without a file");
+        is_str(name->file, "outer", "the file is a copy");
+        is_int(name->line, 5, "the function has its line");
+        is_str(name->inlines[0].name, "outer",
+               "the first inlined function has its name");
+        is_str(name->inlines[0].file, "outer",
+               "the first inlined function has its file");
+        is_int(name->inlines[0].line, 3,
+               "the first inlined function has its line");
+        ok(name->inlines[1].file == NULL,
+           "an inlined function may have no file");
         is_int(name->inlines[1].start_line, 4, "where it begins");
     }
 

@@ -236,7 +236,7 @@ test_sampled(const prof_profile_t *p, const char *thread)
         label = prof_profile_label_find(p, time_of(p, i)->labels, "thread");
 
         if (label && strcmp(label->value, thread) == 0
-            && time_of(p, i)->kind == PROF_ENTRY_SAMPLE
+            && time_of(p, i)->type == PROF_ENTRY_SAMPLE
             && time_of(p, i)->count)
         {
             sum += cpu_of(p, i);
@@ -577,8 +577,10 @@ test_traces(void)
     c = test_capture(1000, PROF_MODE_CPU);
     all = test_capture(1000, PROF_MODE_CPU);
 
-    is_int(prof_process_traces(c, 1), PROF_OK, "room for one trace");
-    is_int(prof_process_traces(all, 100), PROF_OK, "room for many");
+    is_int(prof_process_traces(c, 1), PROF_OK,
+           "a capture has memory for one trace");
+    is_int(prof_process_traces(all, 100), PROF_OK,
+           "another capture has memory for all traces");
 
     prof_process_trace(&one);
     test_spin(200);

@@ -79,7 +79,7 @@ test_facts(void)
     }
 
     is_int(p->nfacts, 100, "many facts");
-    is_int(wrong, 0, "in order");
+    is_int(wrong, 0, "the facts keep their order");
 
     prof_profile_destroy(p);
 }
@@ -102,17 +102,20 @@ test_labels(void)
     ok(a != b && ab != a && ab != b, "different sets");
 
     is_int(prof_profile_labels(p, PROF_NONE, "worker", "17", NULL), a,
-           "the same set again");
+           "the same labels give the same set");
     is_int(prof_profile_labels(p, a, "thread", "pool", NULL), ab,
-           "the same longer set again");
+           "the same labels give the same longer set");
     is_int(prof_profile_labels(p, ab, "worker", "18", NULL), ab,
            "a label that is there remains");
 
-    is_str(prof_profile_label_find(p, ab, "worker")->value, "17", "found");
+    is_str(prof_profile_label_find(p, ab, "worker")->value, "17",
+           "a label of a set is found");
     is_str(prof_profile_label_find(p, ab, "thread")->value, "pool",
-           "found, the last one");
-    ok(prof_profile_label_find(p, b, "worker") == NULL, "not in that set");
-    ok(prof_profile_label_find(p, PROF_NONE, "worker") == NULL, "no set");
+           "the last label of a set is found");
+    ok(prof_profile_label_find(p, b, "worker") == NULL,
+       "a label is not found in another set");
+    ok(prof_profile_label_find(p, PROF_NONE, "worker") == NULL,
+       "a label is not found without a set");
 
     set = prof_profile_labels(p, a, "size", "4096", "bytes");
     ok(set != prof_profile_labels(p, a, "size", "4096", NULL),
@@ -131,11 +134,11 @@ test_labels(void)
         same += prof_profile_labels(p, a, "n", name, NULL) == sets[i];
     }
 
-    is_int(same, 100, "many sets");
+    is_int(same, 100, "a hundred sets are found again");
 
-    is_int(prof_profile_scope(p, "worker"), PROF_OK, "scope");
-    is_int(prof_profile_scope(p, "all"), PROF_OK, "another scope");
-    is_str(p->scope, "all", "the last one");
+    is_int(prof_profile_scope(p, "worker"), PROF_OK, "a profile gets a scope");
+    is_int(prof_profile_scope(p, "all"), PROF_OK, "the scope can be replaced");
+    is_str(p->scope, "all", "the profile has the last scope");
 
     prof_profile_destroy(p);
 }
@@ -167,7 +170,8 @@ test_names_without_files(void)
     is_str(p->frames[f[2]].name, "server+0x51fff", "no function is known");
     is_str(p->frames[f[3]].name, "[anonymous code]", "no object is known");
     is_str(p->frames[f[4]].name, "[waiting]", "a name is left alone");
-    is_str(p->frames[f[5]].name, "named already", "so is a function's name");
+    is_str(p->frames[f[5]].name, "named already",
+           "the name of a function remains");
 
     ok(!prof_frame_is_exact(&p->frames[f[0]])
        && !prof_frame_is_exact(&p->frames[f[1]])
@@ -199,7 +203,7 @@ test_addresses(void)
 
     f = &p->frames[p->nodes[nodes[0]].frame];
     ok(f->object != PROF_NONE && f->pc + p->objects[f->object].base == pcs[0],
-       "an address in an object");
+       "an address belongs to an object");
 
     f = &p->frames[p->nodes[nodes[1]].frame];
     ok(f->object == PROF_NONE && f->pc == pcs[1],

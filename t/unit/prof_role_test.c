@@ -102,7 +102,7 @@ test_added(void)
     is_str(name_of("/sbin/one", "01ab", 0x1000, PROF_SOURCE_ROLE),
            "added (one+0x1000)", "an added role");
     is_str(name_of("/sbin/one", "01ac", 0x1000, PROF_SOURCE_OFFSET),
-           "one+0x1000", "not in another build of the object");
+           "one+0x1000", "another build of the object has no role");
     is_str(name_of("/sbin/one", "01ab", 0x1000 + PROF_ROLE_ADDED,
                    PROF_SOURCE_OFFSET),
            "one+0x1100", "a role that is one too many");
@@ -131,7 +131,7 @@ test_replaced(void)
     ok(prof_profile_roles(NULL, 0) == PROF_OK, "no roles");
 
     is_str(name_of("/sbin/one", "01ab", 0x200, PROF_SOURCE_OFFSET),
-           "one+0x200", "all roles are gone");
+           "one+0x200", "no role is left");
 }
 
 

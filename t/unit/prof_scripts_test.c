@@ -116,12 +116,12 @@ test_places(void)
        "the same place has the same key");
 
     is_int(prof_script_find(keys[0], &s), PROF_OK, "a key has a place");
-    is_int(s.line, 40, "its line");
-    is_int(s.start_line, 38, "its function's line");
+    is_int(s.line, 40, "a place has its line");
+    is_int(s.start_line, 38, "a place has the line of its function");
     ok(s.file_len == 12 && memcmp(s.file, "/srv/app.lua", 12) == 0,
-       "its file");
+       "a place has its file");
     ok(s.function_len == 7 && memcmp(s.function, "handler", 7) == 0,
-       "its function");
+       "a place has its function");
 
     is_int(prof_script_find(PROF_FRAME_SCRIPT, &s), PROF_ERROR,
            "the key of an unknown function has no place");
@@ -134,7 +134,7 @@ test_places(void)
 }
 
 
-/* a record with keys between addresses, as a handler makes it */
+/* a sample with keys between addresses, as a handler makes it */
 
 static void
 test_keys(void)
@@ -142,8 +142,8 @@ test_keys(void)
     uintptr_t             key;
     prof_marks_t          marks;
     prof_unwind_t        *u;
-    prof_record_t        *rec;
-    static char           memory[PROF_RECORD_MAX]
+    prof_sample_t        *sample;
+    static char           memory[PROF_SAMPLE_MAX]
                               __attribute__((aligned(8)));
 
     key = test_key("/srv/app.lua", 40, "handler", 38);
@@ -162,16 +162,16 @@ test_keys(void)
     prof_marks_add(&marks, prof_process_unwind());
     prof_marks_add(&marks, u);
 
-    rec = (prof_record_t *) memory;
-    rec->nframes = 3;
-    rec->end = 0;
-    rec->pcs[0] = key;
-    rec->pcs[1] = (uintptr_t) test_keys + 1;
-    rec->pcs[2] = key;
+    sample = (prof_sample_t *) memory;
+    sample->nframes = 3;
+    sample->end = 0;
+    sample->pcs[0] = key;
+    sample->pcs[1] = (uintptr_t) test_keys + 1;
+    sample->pcs[2] = key;
 
-    prof_marks_stack(&marks, rec);
+    prof_marks_stack(&marks, sample);
 
-    ok(rec->nframes == 3 && rec->pcs[0] == key && rec->pcs[2] == key,
+    ok(sample->nframes == 3 && sample->pcs[0] == key && sample->pcs[2] == key,
        "marks leave keys as they are");
     ok(prof_unwind_object(u, key) == NULL, "a key is in no object");
 
@@ -201,9 +201,10 @@ test_long(void)
     is_int(prof_script_find(prof_script_key(&s, &test_stats), &s), PROF_OK,
            "long texts");
     is_int(s.file_len, PROF_SCRIPT_TEXT_MAX, "a long path is cut");
-    is_mem(s.file + s.file_len - 5, "/tail", 5, "its end is kept");
+    is_mem(s.file + s.file_len - 5, "/tail", 5,
+    "a long file name keeps its end");
     is_int(s.function_len, PROF_SCRIPT_TEXT_MAX, "a long name is cut");
-    is_mem(s.function, "head\0g", 6, "its start is kept");
+    is_mem(s.function, "head\0g", 6, "a long function name keeps its start");
 }
 
 
@@ -559,8 +560,10 @@ test_full(void)
     st = test_stats;
     key = test_key("/srv/new.lua", 1, "handler", 38);
 
-    is_int(prof_script_find(key, &s), PROF_OK, "then it has room");
-    is_int(test_stats.lost_scripts, st.lost_scripts, "then nothing is lost");
+    is_int(prof_script_find(key, &s), PROF_OK,
+           "the emptied table takes a new place");
+    is_int(test_stats.lost_scripts, st.lost_scripts,
+           "the emptied table loses no place");
     is_int(prof_script_find(first, &s), PROF_ERROR,
            "an old key does not find a new place");
 }

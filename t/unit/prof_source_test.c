@@ -128,7 +128,8 @@ test_html(void)
                            "ab/cdef.debug</code>") != NULL,
            "the second one has the debug file of an object");
         ok(strstr(unnamed, "libold.so</code><br><small>has no build-id")
-           != NULL, "or says that there can be none");
+           != NULL,
+           "the second one tells that an object cannot have a debug file");
         ok(strstr(unnamed, ">nginx</code>") == NULL,
            "an object whose functions have names is not in it");
     }

@@ -60,7 +60,7 @@ main(void)
         again += used(prof_spare_map(SIZE), SIZE);
     }
 
-    is_int(again, PROF_SPARE_MAX, "so many mappings are kept");
+    is_int(again, PROF_SPARE_MAX, "the maximum number of mappings is kept");
 
     return done_testing();
 }

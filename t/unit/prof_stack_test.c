@@ -139,11 +139,13 @@ test_bounds(void)
     prof_stack_find(&stack);
 
     ok(here > stack.low && here < stack.high, "the program's stack");
-    ok(stack.high - here < 1024 * 1024, "it ends where the program began");
+    ok(stack.high - here < 1024 * 1024,
+       "the stack ends where the program began");
     ok(stack.high - stack.low <= 128 * 1024 * 1024,
-       "it does not reach what is mapped");
+       "the stack does not reach other mappings");
 
-    is_int(prof_stack_top(&stack, here, 5), 5, "on it");
+    is_int(prof_stack_top(&stack, here, 5), 5,
+           "a stack pointer on the stack keeps the top");
     is_int(prof_stack_top(&stack, stack.low - 8, 5), 0, "below it");
     is_int(prof_stack_top(&stack, stack.high, 5), 0, "above it");
 }

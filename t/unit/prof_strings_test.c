@@ -18,13 +18,15 @@ main(void)
 
     prof_strings_init(&t);
 
-    is_int(prof_strings_add(&t, ""), 0, "the empty one");
-    is_int(prof_strings_add(&t, "a"), 1, "the first");
-    is_int(prof_strings_add(&t, "b"), 2, "the second");
-    is_int(prof_strings_add(&t, "a"), 1, "the first again");
-    is_int(prof_strings_add(&t, "x\ny"), 3, "cleaned");
-    is_int(prof_strings_add(&t, "x\ry"), 3, "the same when cleaned");
-    is_str(t.data[3], "x?y", "without control characters");
+    is_int(prof_strings_add(&t, ""), 0, "the empty string has the index 0");
+    is_int(prof_strings_add(&t, "a"), 1, "the first string has the index 1");
+    is_int(prof_strings_add(&t, "b"), 2, "the second string has the index 2");
+    is_int(prof_strings_add(&t, "a"), 1,
+           "a string that is added again keeps its index");
+    is_int(prof_strings_add(&t, "x\ny"), 3, "a control character is replaced");
+    is_int(prof_strings_add(&t, "x\ry"), 3,
+           "equal strings after the replacement have one index");
+    is_str(t.data[3], "x?y", "control characters are replaced");
 
     wrong = 0;
 
@@ -39,8 +41,8 @@ main(void)
         wrong += strcmp(t.data[4 + i], text) != 0;
     }
 
-    is_int(wrong, 0, "many");
-    is_int(t.n, 5004, "each once");
+    is_int(wrong, 0, "thousands of strings have consecutive indexes");
+    is_int(t.n, 5004, "each string is stored once");
 
     prof_strings_free(&t);
 

@@ -96,7 +96,7 @@ test_end(void)
     p = fixture_create("end");
 
     is_int(prof_summary(p, stop, NULL), PROF_LIMIT, "stopped by the callback");
-    is_int(stops, 3, "and not called again");
+    is_int(stops, 3, "the callback is not called again");
 
     prof_profile_destroy(p);
 }

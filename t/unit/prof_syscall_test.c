@@ -230,19 +230,21 @@ test_x86_64_arguments(void)
     memset(&call, 0, sizeof(prof_call_t));
     code = (prof_syscall_code_t) { passes, sizeof(passes) - 1, 31, 0 };
     prof_syscall_x86_64(&code, &call);
-    is_int(call.number, PROF_CALL_STACK, "an argument on the stack");
+    is_int(call.number, PROF_CALL_STACK,
+           "the number comes from an argument on the stack");
 
     memset(&call, 0, sizeof(prof_call_t));
     code = (prof_syscall_code_t) { passes, sizeof(passes) - 1, 22, 1 };
     prof_syscall_x86_64(&code, &call);
-    is_int(call.second, PROF_CALL_STACK, "it is passed in a register");
-    is_int(call.stack, 0, "and not on the stack");
-    is_int(call.target, 22 + 0x1000, "to this function");
+    is_int(call.second, PROF_CALL_STACK, "the number is passed in a register");
+    is_int(call.stack, 0, "no argument is passed on the stack");
+    is_int(call.target, 22 + 0x1000, "the code calls this function");
 
     memset(&call, 0, sizeof(prof_call_t));
     code = (prof_syscall_code_t) { takes, sizeof(takes) - 1, 17, 0 };
     prof_syscall_x86_64(&code, &call);
-    is_int(call.number, PROF_CALL_SECOND, "the second argument");
+    is_int(call.number, PROF_CALL_SECOND,
+           "the number comes from the second argument");
 
     memset(&call, 0, sizeof(prof_call_t));
     code = (prof_syscall_code_t) { forwards, sizeof(forwards) - 1, 13, 1 };
@@ -291,14 +293,15 @@ test_chain(void)
     calls[2].number = PROF_CALL_SECOND;
     calls[1].target = 0x1008;
 
-    is_int(prof_syscall_frames(p, calls), PROF_OK, "another function");
-    is_str(leaf(p, 0), "libc", "is not the one that was called");
+    is_int(prof_syscall_frames(p, calls), PROF_OK,
+           "the call of another function");
+    is_str(leaf(p, 0), "libc", "the call of another function gives no name");
 
     calls[1].target = 0x1000;
     calls[0].stack = 0;
 
     is_int(prof_syscall_frames(p, calls), PROF_OK, "an unknown argument");
-    is_str(leaf(p, 0), "libc", "is no number");
+    is_str(leaf(p, 0), "libc", "an unknown argument gives no name");
 
     calls[0].stack = PROF_CALL_STACK;
 
@@ -308,7 +311,7 @@ test_chain(void)
     calls[0].stack = __NR_writev + 1;
 
     is_int(prof_syscall_frames(p, calls), PROF_OK, "a constant");
-    is_str(leaf(p, 0), "sys_writev", "is the number of the call");
+    is_str(leaf(p, 0), "sys_writev", "a constant is the number of the call");
 
     prof_profile_destroy(p);
 }
@@ -347,15 +350,16 @@ test_profile(void)
 
     is_int(prof_profile_symbolize(p), PROF_OK, "named");
     is_str(leaf(p, 0), "sys_getppid", "the innermost frame is the call");
-    is_str(leaf(p, 1), "sys_getppid", "in each stack");
-    is_int(p->nnodes, n + 2, "a node for each place of the function");
+    is_str(leaf(p, 1), "sys_getppid", "each stack ends in the call");
+    is_int(p->nnodes, n + 2, "each place of the function gets a node");
 
     f = &p->frames[p->nodes[prof_series_entry(&p->series[PROF_SERIES_TIME],
                                               0)->node].frame];
 
-    is_int(f->type, PROF_TYPE_KERNEL, "it is a frame of the kernel");
-    is_int(f->source, PROF_SOURCE_KERNEL, "its name is the kernel's");
-    ok(prof_frame_is_exact(f), "and exact");
+    is_int(f->type, PROF_TYPE_KERNEL, "the call is a frame of the kernel");
+    is_int(f->source, PROF_SOURCE_KERNEL,
+           "the name of the call is the kernel's");
+    ok(prof_frame_is_exact(f), "the name of the call is exact");
 
     is_int(prof_profile_symbolize(p), PROF_OK, "named again");
     is_int(p->nnodes, n + 2, "a call is added once");
@@ -363,8 +367,10 @@ test_profile(void)
     prof_profile_destroy(p);
 
     p = interrupted((uintptr_t) getppid, PROF_TYPE_CODE);
-    is_int(prof_profile_symbolize(p), PROF_OK, "another profile");
-    is_str(leaf(p, 0), "sys_getppid", "its call is in the cache");
+    is_int(prof_profile_symbolize(p), PROF_OK,
+           "another profile gets its names");
+    is_str(leaf(p, 0), "sys_getppid",
+           "the cache has the call of the other profile");
     prof_profile_destroy(p);
 }
 
@@ -409,7 +415,7 @@ test_kept(void)
         k += merged->frames[i].type == PROF_TYPE_KERNEL;
     }
 
-    is_int(k, 1, "one frame for both profiles");
+    is_int(k, 1, "both profiles share the frame of the call");
 
     prof_profile_destroy(p[0]);
     prof_profile_destroy(p[1]);

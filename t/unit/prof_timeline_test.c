@@ -68,14 +68,14 @@ test_runs(void)
 
     is_int(prof_timeline_init(&t, p, v, PROF_MEASURE_WALL,
                               PROF_TIMELINE_ALL, MAX),
-           PROF_OK, "wall");
+           PROF_OK, "wall - the timeline is made");
     is_int(t.nruns, 3, "wall - equal neighbors are one");
-    is_int(t.runs[0].weight, 3, "wall - their sum");
-    is_int(t.runs[1].weight, 100, "wall - gap");
+    is_int(t.runs[0].weight, 3, "wall - the run has the sum of its neighbors");
+    is_int(t.runs[1].weight, 100, "wall - a gap has its weight");
     ok(t.runs[0].node == v->map[a] && t.runs[1].node == v->map[b]
-       && t.runs[2].node == v->map[a], "wall - in order");
+       && t.runs[2].node == v->map[a], "wall - runs are in order");
     is_int(t.total, 107, "wall - total");
-    is_int(t.nmerged, 0, "wall - all kept");
+    is_int(t.nmerged, 0, "wall - no run is merged");
     prof_timeline_free(&t);
 
     is_int(prof_timeline_init(&t, p, v, PROF_MEASURE_CPU,
@@ -128,7 +128,8 @@ test_limit(const char *name, uint32_t n, uint32_t max, uint64_t heavy)
     ok(t.nruns <= max && t.nruns > max / 3, "%s - %u of %u", name, t.nruns,
        n);
     is_int(sum(&t), p->wall, "%s - sum", name);
-    is_int(t.nmerged, n > max ? n : 0, "%s - says so", name);
+    is_int(t.nmerged, n > max ? n : 0,
+           "%s - the number of merged runs is told", name);
 
     if (heavy) {
         huge = 0;
@@ -140,7 +141,7 @@ test_limit(const char *name, uint32_t n, uint32_t max, uint64_t heavy)
         }
 
         is_int(huge / heavy, (n + 996) / 997, "%s - these are kept", name);
-        ok(t.nruns > max / 2, "%s - and more than these", name);
+        ok(t.nruns > max / 2, "%s - other runs are kept as well", name);
     }
 
     prof_timeline_free(&t);

@@ -67,12 +67,13 @@ test_valid(void)
 
     is_int(prof_trace_parse(&t, "00-00000000000000000000000000000001-"
                                 "0000000000000001-01", 55),
-           PROF_OK, "with zeros");
+           PROF_OK, "a trace with leading zeros is valid");
 
     prof_trace_text(&t, trace, span);
 
-    is_str(trace, "00000000000000000000000000000001", "zeros of the trace");
-    is_str(span, "0000000000000001", "zeros of the span");
+    is_str(trace, "00000000000000000000000000000001",
+           "the zeros of the trace are read");
+    is_str(span, "0000000000000001", "the zeros of the span are read");
 }
 
 
@@ -114,7 +115,8 @@ test_wrong(void)
 
         is_int(prof_trace_parse(&t, wrong[i], strlen(wrong[i])), PROF_ERROR,
                "wrong: \"%s\"", wrong[i]);
-        ok(t.high == 0 && t.low == 0 && t.span == 0, "and no trace");
+        ok(t.high == 0 && t.low == 0 && t.span == 0,
+           "a wrong header leaves no trace");
     }
 }
 
@@ -140,7 +142,7 @@ test_cut(void)
         free(copy);
     }
 
-    is_int(bad, 0, "all that are too short");
+    is_int(bad, 0, "shortened headers are invalid");
 }
 
 
@@ -167,16 +169,19 @@ test_numbers(void)
         wrong += prof_traces_number(ts, &t, &st) != 1 + i % 1000;
     }
 
-    is_int(wrong, 0, "each has its number");
-    is_int(st.lost_traces, 0, "none is lost");
+    is_int(wrong, 0, "each trace has its number");
+    is_int(st.lost_traces, 0, "no trace is lost");
 
     t.span = 5000;
-    is_int(prof_traces_number(ts, &t, &st), 0, "one more");
-    is_int(prof_traces_number(ts, &t, &st), 0, "and again");
-    is_int(st.lost_traces, 2, "both are counted");
+    is_int(prof_traces_number(ts, &t, &st), 0,
+           "a trace too many has no number");
+    is_int(prof_traces_number(ts, &t, &st), 0,
+           "the same trace has no number again");
+    is_int(st.lost_traces, 2, "both losses are counted");
 
     t.span = 1;
-    is_int(prof_traces_number(ts, &t, &st), 1, "those that were there are");
+    is_int(prof_traces_number(ts, &t, &st), 1,
+           "known traces keep their numbers");
 
     t.low = 8;
     is_int(prof_traces_number(ts, &t, &st), 0, "another trace, the same span");
@@ -216,18 +221,18 @@ test_labels(void)
     }
 
     is_int(wrong, 0, "a trace has one set of labels");
-    is_int(p->nlabels, 2 + 4000, "with what they have in common");
+    is_int(p->nlabels, 2 + 4000, "sets share their common labels");
 
     again = prof_traces_labels(ts, 255, p, set);
 
     label = prof_profile_label_find(p, again, "trace_id");
-    is_str(label->value, TRACE, "the trace");
+    is_str(label->value, TRACE, "the set has the trace");
 
     label = prof_profile_label_find(p, again, "span_id");
-    is_str(label->value, "00000000000000ff", "the span");
+    is_str(label->value, "00000000000000ff", "the set has the span");
 
     label = prof_profile_label_find(p, again, "thread");
-    is_str(label->value, "main", "and those of the set");
+    is_str(label->value, "main", "the set keeps its other labels");
 
     prof_profile_destroy(p);
     prof_traces_destroy(ts);

@@ -69,7 +69,7 @@ test_tree(void)
     is_int(prof_tree_stack(&t, c, ab, 0, &st), c,
            "an empty stack adds no node");
 
-    is_int(st.lost_tree, 0, "nothing was lost");
+    is_int(st.lost_tree, 0, "no stack is lost");
 }
 
 
@@ -100,7 +100,7 @@ test_tree_growth(void)
         }
     }
 
-    is_int(i, 50000, "each stack has a node of its own");
+    is_int(i, 50000, "each stack has its own node");
 
     for (i = 0, found = 0; i < 50000; i++) {
         pcs[0] = 0x100000 + i;
@@ -109,7 +109,7 @@ test_tree_growth(void)
 
     is_int(found, 50000,
            "each stack is found again when there are more chains");
-    ok(t.nnodes == 50002 && st.lost_tree == 0, "nothing was lost");
+    ok(t.nnodes == 50002 && st.lost_tree == 0, "no stack is lost");
     ok(t.mask > few && t.mask == t.max_mask,
        "a full tree has more chains than a new one");
 }
@@ -231,7 +231,7 @@ test_entries_full(void)
         wall += mem[i].wall;
         cpu += mem[i].cpu;
 
-        if (mem[i].kind == PROF_ENTRY_GAP) {
+        if (mem[i].type == PROF_ENTRY_GAP) {
             gaps += mem[i].wall;
         }
     }
@@ -291,7 +291,7 @@ test_ring(void)
     int             i, n, wrong;
     uint64_t        pushed, popped;
     prof_ring_t     ring;
-    prof_record_t  *rec;
+    prof_sample_t  *sample;
 
     memset(&ring, 0, sizeof(ring));
     ring.data = aligned_alloc(8, PROF_RING_SIZE);
@@ -304,51 +304,51 @@ test_ring(void)
 
     for (i = 0; i < 20000; i++) {
 
-        rec = prof_ring_reserve(&ring);
+        sample = prof_ring_reserve(&ring);
 
-        if (rec) {
-            rec->nframes = (pushed * 7) % (PROF_MAX_DEPTH + 1);
-            rec->wall = pushed++;
+        if (sample) {
+            sample->nframes = (pushed * 7) % (PROF_MAX_DEPTH + 1);
+            sample->wall = pushed++;
 
-            for (n = 0; n < (int) rec->nframes; n++) {
-                rec->pcs[n] = rec->wall + n;
+            for (n = 0; n < (int) sample->nframes; n++) {
+                sample->pcs[n] = sample->wall + n;
             }
 
-            prof_ring_commit(&ring, rec);
+            prof_ring_commit(&ring, sample);
         }
 
-        if (rec && i % 3) {
+        if (sample && i % 3) {
             continue;
         }
 
         for (n = 0; n < 3; n++) {
-            rec = prof_ring_peek(&ring);
+            sample = prof_ring_peek(&ring);
 
-            if (rec == NULL) {
+            if (sample == NULL) {
                 break;
             }
 
-            wrong += rec->wall != popped
-                     || rec->nframes != (popped * 7) % (PROF_MAX_DEPTH + 1)
-                     || (rec->nframes
-                         && rec->pcs[rec->nframes - 1]
-                            != popped + rec->nframes - 1);
+            wrong += sample->wall != popped
+                     || sample->nframes != (popped * 7) % (PROF_MAX_DEPTH + 1)
+                     || (sample->nframes
+                         && sample->pcs[sample->nframes - 1]
+                            != popped + sample->nframes - 1);
             popped++;
-            prof_ring_pop(&ring, rec);
+            prof_ring_pop(&ring, sample);
         }
     }
 
-    while ((rec = prof_ring_peek(&ring)) != NULL) {
-        wrong += rec->wall != popped++;
-        prof_ring_pop(&ring, rec);
+    while ((sample = prof_ring_peek(&ring)) != NULL) {
+        wrong += sample->wall != popped++;
+        prof_ring_pop(&ring, sample);
     }
 
-    ok(pushed * sizeof(prof_record_t) > PROF_RING_SIZE / 2,
-       "enough records are written for the ring to go round");
-    is_int(popped, pushed, "all records are read");
-    is_int(wrong, 0, "records are read as they were written, in order");
+    ok(pushed * sizeof(prof_sample_t) > PROF_RING_SIZE / 2,
+       "enough samples are written for the ring to go round");
+    is_int(popped, pushed, "all samples are read");
+    is_int(wrong, 0, "samples are read as they were written, in order");
     is_int(prof_ring_used(&ring), 0,
-           "the ring is empty after all records are read");
+           "the ring is empty after all samples are read");
 
     free(ring.data);
 }
@@ -359,27 +359,27 @@ test_ring_full(void)
 {
     int             n;
     prof_ring_t     ring;
-    prof_record_t  *rec;
+    prof_sample_t  *sample;
 
     memset(&ring, 0, sizeof(ring));
     ring.data = aligned_alloc(8, PROF_RING_SIZE);
 
-    for (n = 0; (rec = prof_ring_reserve(&ring)) != NULL; n++) {
-        rec->nframes = PROF_MAX_DEPTH;
-        rec->wall = n;
-        prof_ring_commit(&ring, rec);
+    for (n = 0; (sample = prof_ring_reserve(&ring)) != NULL; n++) {
+        sample->nframes = PROF_MAX_DEPTH;
+        sample->wall = n;
+        prof_ring_commit(&ring, sample);
     }
 
-    ok(n > 400, "%d of the deepest records fit", n);
+    ok(n > 400, "%d of the deepest samples fit", n);
 
-    rec = prof_ring_peek(&ring);
-    is_int(rec->wall, 0, "a full ring keeps its oldest record");
-    prof_ring_pop(&ring, rec);
+    sample = prof_ring_peek(&ring);
+    is_int(sample->wall, 0, "a full ring keeps its oldest sample");
+    prof_ring_pop(&ring, sample);
 
-    rec = prof_ring_peek(&ring);
-    prof_ring_pop(&ring, rec);
+    sample = prof_ring_peek(&ring);
+    prof_ring_pop(&ring, sample);
     ok(prof_ring_reserve(&ring) != NULL,
-       "a ring accepts a record when one has been removed");
+       "a ring accepts a sample when one has been removed");
 
     free(ring.data);
 }

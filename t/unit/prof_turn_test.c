@@ -51,7 +51,7 @@ static void test_self(void *data);
 static void test_end(void *data);
 static void test_short(void *data);
 static prof_capture_t *test_capture(uint32_t frequency);
-static uint64_t test_sum(const prof_profile_t *p, int kind, int cpu);
+static uint64_t test_sum(const prof_profile_t *p, int type, int cpu);
 static uint64_t test_below(const prof_profile_t *p, uintptr_t fn);
 
 static void test_sums(prof_sampler_t *s);
@@ -250,7 +250,7 @@ test_capture(uint32_t frequency)
 /* counts the entries of a type, or all with type -1 */
 
 static uint64_t
-test_sum(const prof_profile_t *p, int kind, int cpu)
+test_sum(const prof_profile_t *p, int type, int cpu)
 {
     uint32_t  i;
     uint64_t  sum;
@@ -258,7 +258,7 @@ test_sum(const prof_profile_t *p, int kind, int cpu)
     sum = 0;
 
     for (i = 0; i < ntimes(p); i++) {
-        if (kind == -1 || (int) time_of(p, i)->kind == kind) {
+        if (type == -1 || (int) time_of(p, i)->type == type) {
             sum += cpu ? cpu_of(p, i) : wall_of(p, i);
         }
     }
@@ -321,14 +321,14 @@ test_sums(prof_sampler_t *s)
     ok(p->stats.samples + p->stats.lost_overrun >= 150,
        "200 ms at 1000 Hz: %d samples, %d overruns", (int) p->stats.samples,
        (int) p->stats.lost_overrun);
-    is_int(p->stats.turns, 1, "one turn");
+    is_int(p->stats.turns, 1, "one turn is counted");
     is_int(st.samples, p->stats.samples, "counters are those of the capture");
     is_int(test_sum(p, -1, 0), p->running, "wall weights sum to the turn");
     is_int(test_sum(p, -1, 1), p->cpu, "CPU weights sum to the CPU clock");
     is_int(p->wall, p->running, "nothing was waited for");
 
     diff = cpu > p->cpu ? cpu - p->cpu : p->cpu - cpu;
-    ok(diff < cpu / 100, "and both to what was measured outside");
+    ok(diff < cpu / 100, "the weights agree with the clock of the test");
 
     ok(test_below(p, (uintptr_t) test_spin) > p->cpu * 95 / 100,
        "the function that ran is in the stacks");
@@ -375,7 +375,7 @@ test_frequency(prof_sampler_t *s)
 
     ok(n + (int) p->stats.lost_overrun >= 70,
        "another frequency within a turn: %d samples", n);
-    is_int(p->frequency, 2, "and between turns");
+    is_int(p->frequency, 2, "the frequency changes between turns");
     is_int(test_sum(p, -1, 0), p->wall, "wall weights sum to the whole");
     is_int(test_sum(p, -1, 1), p->cpu, "CPU weights sum to the CPU clock");
 
@@ -408,7 +408,7 @@ test_turns(prof_sampler_t *s)
     is_int(test_sum(p, PROF_ENTRY_GAP, 0), p->wall - p->running,
            "gaps are what is not running");
     is_int(test_sum(p, PROF_ENTRY_GAP, 1), 0, "gaps have no CPU time");
-    ok(p->wall - p->running >= 50 * MS, "they are as long as they were");
+    ok(p->wall - p->running >= 50 * MS, "gaps have their length");
     ok(p->cpu >= 49 * MS && p->cpu < 60 * MS, "and so are the turns: %d us",
        (int) (p->cpu / 1000));
 
@@ -444,14 +444,14 @@ test_short_turns(prof_sampler_t *s)
     most = p->running / MS + 1;
 
     is_int(p->stats.turns, 5000, "5000 short turns");
-    ok(least > 5, "they use %d ms of CPU time", (int) (p->cpu / MS));
+    ok(least > 5, "the turns use %d ms of CPU time", (int) (p->cpu / MS));
     ok(p->stats.samples + p->stats.lost_overrun >= least
        && p->stats.samples <= most,
        "%d samples, at least %d, at most %d", (int) p->stats.samples,
        (int) least, (int) most);
     is_int(p->stats.turns_unsampled + p->stats.samples >= 5000, 1,
            "the others count as turns");
-    is_int(test_sum(p, -1, 0), p->wall, "and nothing is missing");
+    is_int(test_sum(p, -1, 0), p->wall, "wall weights sum to the whole");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -488,8 +488,10 @@ test_two_captures(prof_sampler_t *s)
        "the inner one has the rest: %d us", (int) (pb->cpu / 1000));
     is_int(pa->stats.turns, 3, "an interrupted turn is two");
     is_int(pb->stats.turns, 1, "a turn in the same capture's is none");
-    is_int(test_sum(pa, -1, 0), pa->wall, "sums of the outer one");
-    is_int(test_sum(pb, -1, 0), pb->wall, "sums of the inner one");
+    is_int(test_sum(pa, -1, 0), pa->wall,
+           "the weights of the outer capture sum to its time");
+    is_int(test_sum(pb, -1, 0), pb->wall,
+           "the weights of the inner capture sum to its time");
     is_int(test_below(pb, (uintptr_t) test_nested), 0,
            "the walk ends where the turn began");
 
@@ -521,7 +523,8 @@ test_nobodys(prof_sampler_t *s)
     ok(p->cpu >= 58 * MS && p->cpu < 70 * MS,
        "what a turn of nobody took is not the capture's: %d us",
        (int) (p->cpu / 1000));
-    is_int(test_below(p, (uintptr_t) test_job), 0, "nor its samples");
+    is_int(test_below(p, (uintptr_t) test_job), 0,
+           "samples of the other turn are not the capture's");
     is_int(test_sum(p, -1, 0), p->wall, "sums of what was interrupted");
 
     prof_profile_destroy(p);
@@ -529,7 +532,8 @@ test_nobodys(prof_sampler_t *s)
 
     prof_turn_run(s, NULL, (uintptr_t) test_job, test_job, &job);
 
-    ok(prof_turn_current(s) == NULL, "it may also stand alone");
+    ok(prof_turn_current(s) == NULL,
+       "a turn without a capture has no current capture");
 }
 
 
@@ -565,13 +569,15 @@ test_kinds_of_names(prof_profile_t *p)
 
     turn = &p->frames[node->frame];
     is_str(turn->name, "[other]", "a turn whose name has no room");
-    is_int(prof_kind(p, turn), PROF_KIND_SPAN, "is running");
+    is_int(prof_kind(p, turn), PROF_KIND_SPAN,
+           "a turn whose name does not fit has its kind");
 
     node = &p->nodes[time_of(p, 1)->node];
     gap = &p->frames[p->nodes[node->parent].frame];
     is_str(p->frames[node->frame].name, "[other]",
            "a cause whose name has no room");
-    is_int(prof_kind(p, gap), PROF_KIND_WAITING, "is below waiting");
+    is_int(prof_kind(p, gap), PROF_KIND_WAITING,
+           "a cause whose name does not fit has its kind");
 
     node = &p->nodes[time_of(p, ntimes(p) - 1)->node];
     is_str(p->frames[node->frame].name, "waiting: one", "a gap has its name");
@@ -600,7 +606,7 @@ test_names(prof_sampler_t *s)
         b = prof_capture_name(c, name, strlen(name));
     }
 
-    is_int(b, PROF_FRAME_OTHER, "what has no room is another one");
+    is_int(b, PROF_FRAME_OTHER, "a name that does not fit is [other]");
     is_int(prof_capture_typed(c, PROF_TYPE_WAITING, "[idle]", 6),
            PROF_FRAME_WAITING, "waiting that has no room is waiting");
 
@@ -751,7 +757,7 @@ test_spans(prof_sampler_t *s)
     job.other = NULL;
     job.ms = 20;
 
-    is_int(prof_span_begin(s, c, name), 0, "no span outside of a turn");
+    is_int(prof_span_begin(s, c, name), 0, "no span begins outside of a turn");
 
     prof_turn_run(s, c, (uintptr_t) test_spans_job, test_spans_job, &job);
     is_int(job.ms, 1, "spans begin in their capture's turn only");
@@ -767,10 +773,11 @@ test_spans(prof_sampler_t *s)
     ok(outer > 19 * MS && outer < p->cpu - 19 * MS,
        "a span has its time: %d of %d us", (int) (outer / 1000),
        (int) (p->cpu / 1000));
-    ok(inner > 0 && inner < 5 * MS, "one that no sample hits, too: %d us",
+    ok(inner > 0 && inner < 5 * MS,
+       "a span without a sample has its time: %d us",
        (int) (inner / 1000));
     is_int(test_sum(p, -1, 0), p->wall, "nothing is lost at the borders");
-    is_int(test_sum(p, -1, 1), p->cpu, "on neither clock");
+    is_int(test_sum(p, -1, 1), p->cpu, "no CPU time is lost at the borders");
     is_int(p->stats.turns, 2, "spans are no turns");
 
     prof_profile_destroy(p);
@@ -822,8 +829,8 @@ test_brief_spans(prof_sampler_t *s)
     p = prof_capture_finish(c, "brief");
 
     is_int(test_sum(p, -1, 0), p->wall, "the weights sum to the turn");
-    is_int(test_sum(p, -1, 1), p->cpu, "on both clocks");
-    ok(p->cpu < p->wall - 1 * MS, "what the turn waited is no CPU time");
+    is_int(test_sum(p, -1, 1), p->cpu, "the CPU weights sum to the turn");
+    ok(p->cpu < p->wall - 1 * MS, "waiting in the turn is not CPU time");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -857,8 +864,8 @@ test_long_capture(prof_sampler_t *s)
 
     ok(p->stats.samples > 100, "%d samples at 10000 Hz",
        (int) p->stats.samples);
-    is_int(test_sum(p, -1, 0), p->wall, "sums hold");
-    is_int(test_sum(p, -1, 1), p->cpu, "of both clocks");
+    is_int(test_sum(p, -1, 0), p->wall, "wall weights sum to the whole");
+    is_int(test_sum(p, -1, 1), p->cpu, "CPU weights sum to the CPU clock");
     ok(p->frequency_end <= p->frequency, "asked %d Hz, at the end %d Hz",
        (int) p->frequency, (int) p->frequency_end);
 
@@ -911,7 +918,7 @@ test_foreign_signal(prof_sampler_t *s)
     ok(p->cpu < 1000 * MS, "a turn of %" PRIu64 " us", p->cpu / 1000);
     ok(p->stats.samples <= 1, "%" PRIu64 " samples of %d signals that are not"
        " its timer's", p->stats.samples, 2 * TEST_FORGED);
-    is_int(test_sum(p, -1, 1), p->cpu, "and the sums hold");
+    is_int(test_sum(p, -1, 1), p->cpu, "CPU weights sum to the CPU clock");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -965,12 +972,12 @@ test_restored(void)
     is_int(test_handlers(), held, "no signal handler is left");
 
     sigaltstack(NULL, &after);
-    is_int(after.ss_flags, before.ss_flags, "nor an alternate stack");
+    is_int(after.ss_flags, before.ss_flags, "no alternate stack is left");
 
     f = fopen("/proc/self/timers", "r");
 
     if (f) {
-        is_int(fgetc(f), EOF, "nor a timer");
+        is_int(fgetc(f), EOF, "no timer is left");
         fclose(f);
     }
 }
@@ -1005,7 +1012,7 @@ test_allocator(void)
     raise(SIGUSR1);
     sigaction(SIGUSR1, &old, NULL);
 
-    is_int(test_allocations, 2, "it would have been seen");
+    is_int(test_allocations, 2, "the test counts allocations of a handler");
 }
 
 

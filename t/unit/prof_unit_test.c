@@ -127,8 +127,9 @@ test_program(void)
     build("", FILES);
 
     is_int(nfunctions, FILES * 4, "the functions that are not exported");
-    is_int(names("program", &wrong), nfunctions, "all have a source file");
-    is_int(wrong, 0, "the right one");
+    is_int(names("program", &wrong), nfunctions,
+           "all functions have a source file");
+    is_int(wrong, 0, "each source file is the right one");
 }
 
 

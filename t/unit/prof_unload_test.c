@@ -391,14 +391,17 @@ test_unseen(void)
     u[1] = prof_unwind_update(u[0], 1);
 
     pc = l.pc;
-    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_LIMIT, "another one between");
+    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_LIMIT,
+           "an address that another object used meanwhile has no object");
 
     pc = (uintptr_t) main;
-    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_OK, "another one elsewhere");
+    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_OK,
+           "an address elsewhere has its object");
     ok(pc == (uintptr_t) main, "another one elsewhere: named");
 
     pc = l.pc;
-    is_int(prof_unwind_mark(&u[1], 1, &pc, 0), PROF_OK, "afterwards");
+    is_int(prof_unwind_mark(&u[1], 1, &pc, 0), PROF_OK,
+           "an address after the loads has its object");
     ok(test_in(u[1], pc, &test_libs[0]), "afterwards: named");
     prof_unwind_release(u[0]);
     u[0] = u[1];
@@ -456,7 +459,7 @@ test_remembered(void)
     prof_unwind_release(u);
 
     prof_unwind_info(next, &info);
-    is_int(info.unloaded, 0, "forgotten");
+    is_int(info.unloaded, 0, "a new snapshot forgets unloaded objects");
     ok(prof_unwind_object(next, pc) == NULL, "forgotten: not named");
 
     after = test_mapped();

@@ -126,7 +126,7 @@ test_objects(void)
 
     is_int(vdso, getauxval(AT_SYSINFO_EHDR) ? 1 : 0, "vdso");
 
-    ok(prof_unwind_object(unwind, 0) == NULL, "nothing at 0");
+    ok(prof_unwind_object(unwind, 0) == NULL, "no object is at the address 0");
     ok(prof_unwind_object(unwind, UINTPTR_MAX) == NULL, "nothing at the end");
     ok(prof_unwind_object(unwind, (uintptr_t) &wrong) == NULL,
        "data is not code");
@@ -353,14 +353,15 @@ test_function_edges(void)
 
     start = (uintptr_t) test_function_edges;
 
-    is_int(prof_unwind_function(unwind, start, &len), start, "first byte");
+    is_int(prof_unwind_function(unwind, start, &len), start,
+           "the first byte belongs to the function");
     ok(len > 16, "%zu bytes", len);
     is_int(prof_unwind_function(unwind, start + len - 1, &inner), start,
-           "last byte");
-    is_int(inner, len, "same length");
+           "the last byte belongs to the function");
+    is_int(inner, len, "the last byte gives the same length");
     ok(prof_unwind_function(unwind, start - 1, &inner) != start
        && prof_unwind_function(unwind, start + len, &inner) != start,
-       "not beyond");
+       "bytes around the function do not belong to it");
 
     inner = 1;
     is_int(prof_unwind_function(unwind, 0x1000, &inner), 0, "no object");
@@ -377,7 +378,7 @@ test_stale(void)
     prof_unwind_t        *u;
     const prof_object_t  *object;
 
-    ok(!prof_unwind_stale(unwind), "fresh at first");
+    ok(!prof_unwind_stale(unwind), "a snapshot is fresh at first");
 
     handle = fixture_load(&function, &name);
 
@@ -396,9 +397,10 @@ test_stale(void)
 
     object = prof_unwind_object(u, (uintptr_t) function);
 
-    ok(object && strstr(object->path, name), "it has the object");
+    ok(object && strstr(object->path, name), "the new snapshot has the object");
     is_int(prof_unwind_function(u, (uintptr_t) function, &len),
-           (uintptr_t) function, "and its functions");
+           (uintptr_t) function,
+           "the snapshot has the functions of the object");
 
     dlclose(handle);
 
@@ -410,7 +412,7 @@ test_stale(void)
 
     unwind = prof_unwind_create();
 
-    ok(!prof_unwind_stale(unwind), "fresh again");
+    ok(!prof_unwind_stale(unwind), "the snapshot is fresh again");
 }
 
 

@@ -101,7 +101,7 @@ test_merging(void)
 
     is_int(v->map[n[0]], v->map[n[1]], "addresses of a function are a node");
     ok(v->map[n[2]] == v->map[n[3]] && v->map[n[3]] == v->map[n[4]],
-       "so are those of a callee");
+       "addresses of a callee are a node");
 
     node = &v->nodes[v->map[n[0]]];
     is_str(v->functions[node->function].name, "main", "root - name");
@@ -247,8 +247,8 @@ test_weights(void)
 
     m = PROF_MEASURE_INUSE_OBJECTS;
     v = prof_view_create(p, NULL, &m, 1);
-    is_int(v->ncolumns, 1, "weights - only one");
-    is_int(v->whole[0], 1, "weights - that one");
+    is_int(v->ncolumns, 1, "weights - a view of one measure has one column");
+    is_int(v->whole[0], 1, "weights - the column has this measure");
     prof_view_destroy(v);
 
     nallocs(p) = 0;
@@ -285,13 +285,15 @@ test_share(void)
     fixture_entry(p, n[1], PROF_ENTRY_SAMPLE, 8, 0);
 
     v = prof_view_create(p, NULL, test_measures, 1);
-    is_int(prof_view_order(v, 100), PROF_OK, "share - order");
+    is_int(prof_view_order(v, 100), PROF_OK,
+           "share - the view is made with a threshold");
 
     large = v->nodes[v->root].child;
     small = v->nodes[large].next;
 
     ok(small != PROF_NONE, "share - children of large ones");
-    is_int(v->nodes[large].child, v->map[n[0]], "share - of that too");
+    is_int(v->nodes[large].child, v->map[n[0]],
+           "share - the large child has children");
     is_int(v->nodes[small].child, PROF_NONE, "share - not of small ones");
 
     prof_view_destroy(v);
@@ -351,8 +353,9 @@ test_recursion(void)
     is_int(prof_view_order(v, 0), PROF_OK, "order");
 
     is_int(v->nnodes, 100000, "recursion is kept");
-    is_int(v->depth, 100000, "however deep");
-    is_int(prof_view_total(v, v->root, 0), 7, "and adds up");
+    is_int(v->depth, 100000, "recursion of any depth is kept");
+    is_int(prof_view_total(v, v->root, 0), 7,
+           "the weight of recursion is counted once");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);

@@ -152,7 +152,7 @@ test_end(void)
 
     is_int(walk_end, 0, "outermost frame: complete");
     ok(walk_n && pcs[walk_n - 1] == (uintptr_t) fixture_end_ret,
-       "outermost frame: nothing above");
+       "outermost frame: the stack ends there");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
@@ -518,9 +518,9 @@ test_cache(void)
 
     for (i = 0; i < PROF_WALK_CACHE; i++) {
 
-        if (cache.slot[i].pc == 0) {
-            cache.slot[i].pc = 0x1000 + i;
-            cache.slot[i].row = UINT64_MAX;
+        if (cache.bucket[i].pc == 0) {
+            cache.bucket[i].pc = 0x1000 + i;
+            cache.bucket[i].row = UINT64_MAX;
         }
     }
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Samples that a watch took in the past.  The test makes the records, with a
+ * Samples that a watch took in the past.  The test makes the samples, with a
  * clock of its own.
  */
 
@@ -16,14 +16,14 @@
 
 #define STEP    1000
 #define FRAMES  24
-#define KEPT    (PROF_RING_SIZE / 2 / (sizeof(prof_record_t) + FRAMES * 8))
+#define KEPT    (PROF_RING_SIZE / 2 / (sizeof(prof_sample_t) + FRAMES * 8))
 
 
 static void begins(void);
 static void gaps(prof_watch_t *w);
 static void turns(prof_watch_t *w);
 static void kept(prof_watch_t *w);
-static void record(prof_watch_t *w);
+static void take(prof_watch_t *w);
 static prof_capture_t *capture(uint64_t start);
 static uint64_t gap(prof_watch_t *w, uint64_t from, uint64_t until,
     uint64_t *wall);
@@ -55,7 +55,8 @@ main(void)
 
         prof_watch_destroy(w);
 
-        ok(spot.top == 0 && spot.fresh == 0, "it leaves nothing behind");
+        ok(spot.top == 0 && spot.fresh == 0,
+           "a destroyed watch clears its data for handlers");
     }
 
     return done_testing();
@@ -73,7 +74,8 @@ begins(void)
     c = capture(prof_now() - 5000000000);
     ago = prof_clock(CLOCK_REALTIME) - c->start_realtime;
 
-    ok(ago >= 5000000000 && ago < 6000000000, "it began when it is said to");
+    ok(ago >= 5000000000 && ago < 6000000000,
+       "a capture may begin in the past");
 
     prof_capture_destroy(c);
 }
@@ -84,16 +86,17 @@ gaps(prof_watch_t *w)
 {
     uint64_t  i, now, right, sums, old, wall;
 
-    is_int(gap(w, 5, 10, &wall), 0, "nothing before the first sample");
+    is_int(gap(w, 5, 10, &wall), 0,
+           "time before the first sample has no stack");
 
     right = 0;
     sums = 0;
     old = 0;
 
     for (i = 0; i < 20000; i++) {
-        record(w);
+        take(w);
 
-        /* some records are new when the watch is read */
+        /* some samples are new when the watch is read */
 
         if (i % 3) {
             prof_watch_pass(w, i);
@@ -116,7 +119,7 @@ gaps(prof_watch_t *w)
         }
     }
 
-    is_int(right, 2040, "what was sampled in a gap is found, and no more");
+    is_int(right, 2040, "a gap has exactly its samples");
     is_int(sums, 2040, "gaps are as long as they were");
     ok(old > KEPT - KEPT / 50 && old <= KEPT + 2,
        "of one that is older than the ring what there is: %d of %d",
@@ -139,31 +142,34 @@ turns(prof_watch_t *w)
      * one.
      */
 
-    record(w);
-    record(w);
+    take(w);
+    take(w);
     prof_watch_pass(w, 1);
 
-    record(w);
+    take(w);
     prof_watch_pass(w, 2);
 
-    record(w);
+    take(w);
 
     is_int(turn(w, 1, now, now + 4 * STEP), 2, "a turn has what was passed");
 
     prof_watch_pass(w, 1);
 
-    is_int(turn(w, 1, now, now + 4 * STEP), 3, "and not that of others");
+    is_int(turn(w, 1, now, now + 4 * STEP), 3,
+           "a turn does not have samples of other requests");
     is_int(turn(w, 1, now + STEP, now + 4 * STEP), 2, "from its start on");
     is_int(turn(w, 1, now, now + 3 * STEP), 2, "until its end");
-    is_int(turn(w, 2, now + 2 * STEP, now + 3 * STEP), 1, "which have theirs");
-    is_int(turn(w, 3, now, now + 4 * STEP), 0, "or none");
+    is_int(turn(w, 2, now + 2 * STEP, now + 3 * STEP), 1,
+           "the other request has its samples");
+    is_int(turn(w, 3, now, now + 4 * STEP), 0,
+           "a request without samples has none in its turn");
 
     c = capture(now);
 
     prof_watch_turn(w, c, 1, (uintptr_t) turns, now + 4 * STEP, STEP);
 
-    is_int(c->running, 4 * STEP, "it is as long as it was");
-    is_int(c->cpu, STEP, "and has its CPU time");
+    is_int(c->running, 4 * STEP, "the turn has its length");
+    is_int(c->cpu, STEP, "the turn has its CPU time");
 
     prof_capture_destroy(c);
 
@@ -185,8 +191,8 @@ kept(prof_watch_t *w)
     now = count * STEP + STEP / 2;
     taken = spot.taken;
 
-    record(w);
-    record(w);
+    take(w);
+    take(w);
     prof_watch_pass(w, 7);
 
     n = 0;
@@ -198,48 +204,50 @@ kept(prof_watch_t *w)
         all += turn(w, 7, now, now + 2 * STEP) == 2;
         n++;
 
-        record(w);
+        take(w);
     }
 
-    ok(n > KEPT / 4, "many come after them: %d", (int) n);
-    is_int(all, n, "they are there all the time");
+    ok(n > KEPT / 4, "many samples follow: %d", (int) n);
+    is_int(all, n, "the samples remain available");
 
     /* more than the ring holds */
 
     for (big = 0; big < 4 * KEPT; big++) {
-        record(w);
+        take(w);
     }
 
-    is_int(turn(w, 7, now, now + 2 * STEP), 2, "and after a very long turn");
+    is_int(turn(w, 7, now, now + 2 * STEP), 2,
+           "the samples remain after a very long turn");
 
     prof_watch_pass(w, 7);
 
-    is_int(turn(w, 7, now, now + 2 * STEP), 0, "and are gone when it is told");
+    is_int(turn(w, 7, now, now + 2 * STEP), 0,
+           "the samples are gone when they are passed to the request");
 }
 
 
 static void
-record(prof_watch_t *w)
+take(prof_watch_t *w)
 {
     uint32_t        i;
-    prof_record_t  *rec;
+    prof_sample_t  *sample;
 
-    rec = prof_ring_reserve(&w->ring);
+    sample = prof_ring_reserve(&w->ring);
 
-    if (rec == NULL) {
+    if (sample == NULL) {
         return;
     }
 
-    memset(rec, 0, sizeof(prof_record_t));
+    memset(sample, 0, sizeof(prof_sample_t));
 
-    rec->wall = ++count * STEP;
-    rec->nframes = FRAMES;
+    sample->wall = ++count * STEP;
+    sample->nframes = FRAMES;
 
     for (i = 0; i < FRAMES; i++) {
-        rec->pcs[i] = (uintptr_t) record + (count % 16) * 16 + i;
+        sample->pcs[i] = (uintptr_t) take + (count % 16) * 16 + i;
     }
 
-    prof_ring_commit(&w->ring, rec);
+    prof_ring_commit(&w->ring, sample);
 
     spot.taken = (uint32_t) w->ring.head;
 }
