@@ -2,7 +2,7 @@ package Bench;
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# What the benchmarks share: nginx with one worker on a CPU of its own, requests
+# Functions of all benchmarks: nginx with one worker on its own CPU, requests
 # over a kept connection, CPU times, and the summary of rounds.
 #
 # read_file() and write_file() are those of Machine.pm.
@@ -189,8 +189,9 @@ sub cpu_of {
 
 # The instructions of a run of callgrind, which has written this file, by
 # function.  "total" is their sum without malloc(), which depends on the layout
-# of the memory, and without nginx's update of its time, which is due at each
-# request since callgrind is slow.
+# of the memory, without the rotations of the tree of timers, which depend on its
+# shape, and without nginx's update of its time, which is due at each request
+# since callgrind is slow.
 sub callgrind {
     my ($file) = @_;
 
@@ -210,7 +211,8 @@ sub callgrind {
 
         $count{total} -= $n
             if $at =~ /malloc\.c:/
-               || $fn =~ /^(?:ngx_time_update|__gettimeofday)/;
+               || $fn =~ /^(?:ngx_time_update|__gettimeofday
+                              |ngx_rbtree_(?:insert|delete)$)/x;
         $count{$fn} += $n;
     }
 

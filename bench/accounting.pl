@@ -60,6 +60,9 @@ my @variants = (
     [ 'plain, logged' => '', $numbers ],
     [ 'accounting, logged' => 'profile_accounting on;', $times ],
     [ 'keep at 99 Hz' => 'profile_keep 0;' ],
+    [ 'keep 1 in 100' => 'split_clients $connection:$connection_requests '
+                         . '$some { 1% 1; * 0; } '
+                         . 'profile_keep $some rate=1000;' ],
     [ stalls => 'profile_stall_threshold 50ms;' ],
     [ continuous => 'profile_continuous on;' ],
     [ metrics => "server { listen unix:$dir/metrics; "

@@ -8,9 +8,9 @@
 #
 # The count is the difference between a short and a long run over one
 # connection, so the start of nginx does not count.  "named" is the sum of the
-# module's functions, and of what the functions that they call and the two
-# functions that run phases do more.  "added" is the difference of the totals
-# without malloc() and the clock.
+# module's functions, and of the additional instructions of the functions that
+# they call and of the two functions that run phases.  "added" is the difference
+# of the totals without malloc() and the clock.
 
 use strict;
 use warnings;

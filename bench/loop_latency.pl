@@ -5,9 +5,9 @@
 # How long the event loop is held while a capture of about 100,000 samples is
 # ended, rendered and sent, and the delay of small requests in the same worker.
 #
-# A timer in the worker that expires each millisecond sees how long the loop
-# was away: by the worker's CPU clock ("held", which other processes do not
-# change), and by the wall clock ("late", which they do).  Beside it a client
+# A timer in the worker that expires each millisecond measures how long the loop
+# did not run: by the worker's CPU clock ("held", which other processes do not
+# change), and by the wall clock ("late", which they change).  Another client
 # sends small requests, one after the other ("small").  All in milliseconds.
 # "before" is the same worker without a capture, for as long.
 #
@@ -186,8 +186,8 @@ for my $format (@formats) {
 stop($server);
 
 
-# a process that gets the reply, and then tells when it came, how many samples
-# it says it has, and its length
+# A process that fetches the reply, and then prints the time of its arrival, the
+# number of samples in it, and its length.
 sub fetch {
     my ($uri) = @_;
 

@@ -128,7 +128,7 @@ sub report {
         my $ns = $s->{2}[$i];
         my ($kind, $source, $function) = @$leaf;
 
-        # the part of a capture in which the worker had nothing to do
+        # the part of a capture in which the worker was idle
         next if $function eq '[idle]';
 
         $time{$kind}{$source} += $ns;

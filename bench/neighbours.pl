@@ -7,12 +7,12 @@
 # connections as a ratio to that beside the same requests without a trigger, and
 # the 99th percentile of their latency.
 #
-# One server is loaded for a second each with all kinds of requests, in a random
-# order; "again" is a second kind without a trigger: it shows the noise of the
-# machine.  "again" is compared with "none", and the others with the mean
+# One server is loaded for a second each with all types of requests, in a random
+# order.  "none" and "again" are two equal types without a trigger: their ratio
+# shows the noise of the machine, and the other types are compared with the mean
 # of both.  The worker and its helper run on one CPU; the load and the client
-# run on another one, so that the client takes no time of the worker.  Printed
-# are the median and the quartiles of the rounds.
+# run on another one, so that the client takes no time of the worker.  Prints
+# the median and the quartiles of the rounds.
 #
 # needs wrk and taskset, and two CPUs
 #

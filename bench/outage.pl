@@ -8,8 +8,8 @@
 #
 # The servers run all the time and are loaded by turns, a second at a time, in a
 # random order.  The last line is a second server whose condition is never true:
-# it shows the noise of the machine.  Workers run on one CPU and the
-# load on another one.  Printed are the median and the quartiles of the rounds.
+# it shows the noise of the machine.  Workers run on one CPU and the load on
+# another one.  Prints the median and the quartiles of the rounds.
 #
 # needs wrk and taskset, and two CPUs
 #

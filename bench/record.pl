@@ -2,15 +2,15 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# The CPU time of a request that is recorded, beyond the same request without
-# the trigger: of the worker's event loop, of its thread for jobs, and of both.
+# The CPU time of a request that is recorded, or answered by a flamegraph, beyond
+# the same request without the trigger: of the worker's event loop, of its
+# thread for jobs, and of both.
 # The kernel counts it per thread, in nanoseconds, so other processes matter
 # little.
 #
-# The requests of all kinds follow one another on one connection, in rounds of
-# a random order; "again" is a second kind without a trigger: it shows the noise
-# of the machine.  Printed are the median and the quartiles of the
-# rounds.
+# The requests of all types follow one another on one connection, in rounds of
+# a random order; "again" is a second type without a trigger: it shows the noise
+# of the machine.  Prints the median and the quartiles of the rounds.
 #
 # The profiles are stored in memory, or in files if STORE is set.
 #
@@ -38,7 +38,8 @@ write_file("$dir/html/small.html", 'x' x 1000);
 write_file("$dir/html/large.txt",
            join('', map { "line $_ of many\n" } 1 .. 6000));
 
-my %kinds = (none => '', again => '', record => '?performance_bar=record');
+my %kinds = (none => '', again => '', record => '?performance_bar=record',
+             flamegraph => '?performance_bar=flamegraph');
 my $server = start(port => $port, http => <<"EOC");
     profile_max_captures 1000;
     $store
@@ -63,7 +64,7 @@ for my $uri (qw{ /small.html /large.txt }) {
         my %got = map { $_ => measure($sock, "$uri$kinds{$_}") }
                       shuffle keys %kinds;
 
-        for my $kind ($round ? qw/ again record / : ()) {
+        for my $kind ($round ? qw/ again record flamegraph / : ()) {
             my @more = map { $got{$kind}[$_] - $got{none}[$_] } 0, 1;
 
             push @{$more{$kind}[$_]}, $more[$_] for 0, 1;
@@ -73,7 +74,7 @@ for my $uri (qw{ /small.html /large.txt }) {
 
     printf "%-24s %22s %22s %22s\n", "$uri $_",
            map { quartiles(@$_) } @{$more{$_}}
-        for qw/ again record /;
+        for qw/ again record flamegraph /;
 }
 
 stop($server);
@@ -93,7 +94,7 @@ sub measure {
 }
 
 
-# all kinds request the status equally often
+# all types request the status equally often
 
 sub jobs_end {
     my ($sock) = @_;

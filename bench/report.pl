@@ -12,8 +12,9 @@
 #
 # usage: bench/report.pl
 #
-# SHORT=1  fewer rounds, for a look; ROWS=EXPRESSION  only these rows;
-# OUT=docs  the folder of report.md and report.json
+# SHORT=1  fewer rounds, for a look; ROWS=EXPRESSION  only these rows: the other
+# ones stay as they are in the file; OUT=docs  the folder of report.md and
+# report.json
 
 use strict;
 use warnings;
@@ -45,18 +46,21 @@ my %runs = (
                     "$bench/neighbours.pl 2" ],
     latency => [ '', "$bench/loop_latency.pl html",
                  "SAMPLES=2000 $bench/loop_latency.pl html" ],
-    workers => [ 'wrk taskset', "$bench/server.pl",
+    workers => [ 'wrk taskset openssl',
+                 "ROUNDS=5 SECONDS=2 $bench/server.pl",
                  "ROUNDS=1 SECONDS=1 LOADS=static $bench/server.pl" ],
+    scrape => [ 'cc', "$bench/scrape.pl", "$bench/scrape.pl 1000 5" ],
     walk => [ '', "$build/bench/bench_walk" ],
     encode => [ '', "$build/bench/bench_encode" ],
 );
 
-my $number = qr/(-?[\d.]+)/;
-my $quartiles = qr/(-?[\d.]+ \(.*?\))/;
+my $number = qr/(-?\d[\d.]*)/;
+my $quartiles = qr/(-?\d[\d.]* \(.*?\))/;
 
 # Run, name, unit, the figure in the output of the run, that of the A/A run or
 # of a peer, budget.  A budget is a number with its comparison; "peer" is not
-# above the other figure, and "A/A" is within the quartiles of the A/A run.
+# above the other figure, and "A/A" is within the quartiles of the A/A run: not
+# below them, or not above them if the figure is a cost.
 
 my @table = (
     [ 'idle', 'untriggered request, no arguments', 'instructions',
@@ -78,12 +82,22 @@ my @table = (
     [ 'accounting', '`profile_keep`, nothing kept', 'of throughput',
       qr/^1 KB.*?^ +keep at 99 Hz +$quartiles/ms,
       qr/^1 KB.*?^ +plain again +$quartiles/ms, '>= 0.98' ],
+    [ 'accounting',
+      '`profile_keep`, one request in a hundred kept, 1,000 a second at most',
+      'of throughput', qr/^1 KB.*?^ +keep 1 in 100 +$quartiles/ms,
+      qr/^1 KB.*?^ +plain again +$quartiles/ms, '' ],
+    [ 'accounting', 'continuous profile at 19 Hz', 'CPU per request',
+      qr/^1 KB.*?^ +continuous +[\d.]+ \(.*?\) +$quartiles/ms,
+      qr/^1 KB.*?^ +plain again +[\d.]+ \(.*?\) +$quartiles/ms, 'A/A' ],
     [ 'outage', '`profile_keep`, everything kept', 'of throughput',
       qr/^always +$quartiles/m, qr/^again +$quartiles/m, '>= 0.9' ],
     [ 'record', 'recorded request, CPU in total', 'ms',
       qr{^/small\.html record(?: +-?[\d.]+ \(.*?\)){2} +$quartiles}m,
       qr{^/small\.html again(?: +-?[\d.]+ \(.*?\)){2} +$quartiles}m,
       '<= 0.3' ],
+    [ 'record', 'flamegraph as the response, CPU in total', 'ms',
+      qr{^/small\.html flamegraph(?: +-?[\d.]+ \(.*?\)){2} +$quartiles}m,
+      qr{^/small\.html again(?: +-?[\d.]+ \(.*?\)){2} +$quartiles}m, '' ],
     [ 'neighbours', 'other clients, while files are recorded', 'of throughput',
       qr/^record +$quartiles/m, qr/^again +$quartiles/m, '>= 0.95' ],
     [ 'neighbours', 'other clients, while flamegraphs are made',
@@ -92,9 +106,21 @@ my @table = (
     [ 'neighbours', 'other clients, p99 while files are recorded', 'ms',
       qr/^record +[\d.]+ \(.*?\) +$quartiles/m,
       qr/^again +[\d.]+ \(.*?\) +$quartiles/m, '' ],
+    [ 'neighbours', 'other clients, p99 while flamegraphs are made', 'ms',
+      qr/^flamegraph +[\d.]+ \(.*?\) +$quartiles/m,
+      qr/^again +[\d.]+ \(.*?\) +$quartiles/m, '' ],
     [ 'latency', 'event loop held while a flamegraph is made', 'ms',
       qr/^html(?: +[\d.]+){3} +$number/m,
       qr/^ +before(?: +[\d.]+)* +$number(?: +[\d.]+){3}$/m, '<= 1' ],
+    [ 'scrape', 'event loop held by metrics of 1,000 locations', 'ms',
+      qr/^OpenMetrics +\d+ +[\d.]+ +$number/m,
+      qr/^nothing +\d+ +[\d.]+ +$number/m, '<= 1' ],
+    [ 'scrape', 'event loop held by compressed metrics of 1,000 locations',
+      'ms', qr/^OpenMetrics, gzip +\d+ +[\d.]+ +$number/m,
+      qr/^nothing +\d+ +[\d.]+ +$number/m, '<= 1' ],
+    [ 'scrape', 'event loop held by the overview of 1,000 locations', 'ms',
+      qr/^overview +\d+ +[\d.]+ +$number/m,
+      qr/^nothing +\d+ +[\d.]+ +$number/m, '<= 1' ],
     [ 'walk', 'unwinding a stack', 'times faster than `backtrace()`',
       qr/^ratio +$number/m, undef, '>= 20' ],
     [ 'encode', 'html of 100,000 samples, typical', 'ms',
@@ -117,20 +143,46 @@ my @table = (
           [ 'cpu, 1000 Hz', 'perf -g, 999 Hz' ],
           [ 'wall, 99 Hz', 'gperftools, 100 Hz' ],
           [ 'wall, 1000 Hz', 'perf -g, 999 Hz' ],
-          [ 'gperftools, 100 Hz' ], [ 'perf -g, 99 Hz' ], [ 'perf -g, 999 Hz' ]
-    } $short ? 'static' : qw/ gzip static /,
+          [ 'gperftools, 100 Hz' ], [ 'perf -g, 99 Hz' ],
+          [ 'perf -g, 999 Hz' ], [ 'perf dwarf, 99 Hz' ]
+    } $short ? 'static' : qw/ gzip tls proxied static /,
 );
 
 my %output;
-my @all = map { measured(@$_) } grep { $_->[1] =~ /$rows/ } @table;
 my %machine = (machine(), rounds => $short ? 'few' : 'all');
+my $commit = delete $machine{commit};
+my %row = before();
+my $failed = 0;
 
-write_file("$out/report.json",
-           JSON::PP->new->canonical->pretty->encode({ machine => \%machine,
-                                                      rows => \@all }));
-write_file("$out/report.md", page());
+# the page is complete after each row: a benchmark that never ends loses no other
 
-exit((grep { ($_->{missing} // '') eq 'failed' } @all) ? 1 : 0);
+for my $line (grep { $_->[1] =~ /$rows/ } @table) {
+    my $row = measured(@$line);
+
+    $failed = 1 if ($row->{missing} // '') eq 'failed';
+    $row{$row->{name}} = { %$row, commit => $commit };
+
+    my @all = map { $row{$_->[1]} // () } @table;
+
+    write_file("$out/report.json",
+               JSON::PP->new->canonical->pretty->encode({
+                   machine => \%machine, rows => \@all }));
+    write_file("$out/report.md", page(@all));
+}
+
+exit $failed;
+
+
+# the rows of the file that are not measured now, by name
+
+sub before {
+    return if $rows eq '' || !-e "$out/report.json";
+
+    open my $f, '<', "$out/report.json" or die "$out/report.json: $!\n";
+    local $/;
+
+    return map { $_->{name} => $_ } @{decode_json(<$f>)->{rows}};
+}
 
 
 sub measured {
@@ -150,7 +202,7 @@ sub measured {
     ($row{value}) = $output{$run} =~ $value;
     ($row{other}) = $output{$run} =~ $other if $other;
     $row{missing} = $of ? "no $of" : 'failed' if !defined $row{value};
-    $row{holds} = holds(@row{qw/ value other budget /})
+    $row{holds} = holds(@row{qw/ value other budget unit /})
         if defined $row{value};
 
     return \%row;
@@ -160,14 +212,15 @@ sub measured {
 # undef: there is nothing to compare with
 
 sub holds {
-    my ($value, $other, $budget) = @_;
+    my ($value, $other, $budget, $unit) = @_;
 
     my ($n, $low, $high) = $value =~ /$number/g;
     my ($sign, $limit) = split / /, $budget;
 
     if ($budget eq 'peer' || $budget eq 'A/A') {
-        my ($theirs, $from) = ($other // '') =~ /$number/g or return;
-        my $ok = $budget eq 'peer' ? $n <= $theirs : $high >= $from;
+        my ($theirs, $from, $to) = ($other // '') =~ /$number/g or return;
+        my $ok = $budget eq 'peer' ? $n <= $theirs
+                 : $unit eq 'CPU per request' ? $low <= $to : $high >= $from;
 
         return $ok ? JSON::PP::true : JSON::PP::false;
     }
@@ -199,15 +252,18 @@ sub output {
 
 
 sub page {
+    my (@all) = @_;
+
     my $text = "# Report\n\n`make report` writes this page.\n\n"
                . machine_table(%machine) . <<'EOF2';
 
 Values are medians, with quartiles in parentheses.  "A/A or peer" is a second
 run of the same thing, or the same work of another tool.  "of throughput" and
-"CPU per request" are ratios to the same server without the feature.
+"CPU per request" are ratios to the same server without the feature.  "commit"
+is the version that was measured.
 
-| what | value | unit | A/A or peer | budget | holds |
-|---|---|---|---|---|---|
+| what | value | unit | A/A or peer | budget | holds | commit |
+|---|---|---|---|---|---|---|
 EOF2
 
     for my $row (@all) {
@@ -216,7 +272,8 @@ EOF2
 
         $text .= '| ' . join(' | ', $row->{name},
                              $row->{value} // $row->{missing}, $row->{unit},
-                             $row->{other} // '', $row->{budget}, $holds)
+                             $row->{other} // '', $row->{budget}, $holds,
+                             $row->{commit})
                  . " |\n";
     }
 

@@ -6,9 +6,13 @@
 # ratios to the same worker without a capture, in pairs that follow one another.
 # "again" is a second run without a capture: it shows the noise of the ratios.
 # The worker runs on one CPU and the load on another one.
-# perf and gperftools (by LD_PRELOAD) are measured as well, if installed.
+# perf and gperftools (by LD_PRELOAD) are measured as well, if installed.  The
+# CPU time of perf's own process while it records counts as the worker's.
 #
-# LOADS="gzip static" ROUNDS=7 SECONDS=3 bench/server.pl
+# The loads are a text that is compressed, 1 KB files, the same files from an
+# upstream server, and the same files with a TLS handshake for each request.
+#
+# LOADS="gzip tls proxied static" ROUNDS=7 SECONDS=3 bench/server.pl
 #
 # The table has the median and the quartiles of the rounds.
 
@@ -25,10 +29,11 @@ use Bench;
 
 my $rounds = $ENV{ROUNDS} || 7;
 my $seconds = $ENV{SECONDS} || 3;
-my @loads = split(/\s+/, $ENV{LOADS} || 'gzip static');
+my @loads = split(/\s+/, $ENV{LOADS} || 'gzip tls proxied static');
 my $signal = 23;
 
-my %loads = (gzip => '/text', static => '/small');
+my %loads = (gzip => '/text', tls => '/small', proxied => '/proxied/small',
+             static => '/small');
 
 for (@loads) {
     die "there is no load \"$_\", but " . join(', ', sort keys %loads) . "\n"
@@ -46,6 +51,22 @@ write_file("$dir/html/text", join('', map { "line $_ " . rand() . "\n" }
 
 write_file("$dir/html/small", 'x' x 1000);
 
+system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=bench"
+       . " -out $dir/crt -keyout $dir/key 2>/dev/null") == 0
+    or die "openssl failed\n";
+
+# the upstream server has the CPU of the load
+
+my $behind = free_port();
+my $upstream = start(name => 'behind', port => $behind, cpu => 1,
+                     http => <<"EOC");
+    server {
+        listen 127.0.0.1:$behind;
+        location /proxied/ { alias $dir/html/; }
+    }
+EOC
+
+my ($child, $recorder);
 my %server = (ours => server('ours', module()));
 $server{theirs} = server('theirs', 'env CPUPROFILE; env CPUPROFILESIGNAL;'
                                   . 'env CPUPROFILE_FREQUENCY;',
@@ -63,8 +84,11 @@ my @variants = (
     $gperftools
         ? [ 'gperftools, 100 Hz', 'theirs', sub { toggled() } ] : (),
     !system('command -v perf >/dev/null')
-        ? map { my $f = $_; [ "perf -g, $f Hz", 'ours', sub { perf($f) } ] }
-              99, 999 : (),
+        ? ([ 'perf -g, 99 Hz', 'ours', sub { perf('-g', -F => 99) } ],
+           [ 'perf -g, 999 Hz', 'ours', sub { perf('-g', -F => 999) } ],
+           [ 'perf dwarf, 99 Hz', 'ours',
+             sub { perf('--call-graph=dwarf', -F => 99) } ])
+        : (),
 );
 
 for my $load (@loads) {
@@ -93,27 +117,39 @@ for my $load (@loads) {
     print "\n";
 }
 
-stop(values %server);
+stop(values %server, $upstream);
 
 
 sub server {
     my ($name, $main, %env) = @_;
 
-    my $port = free_port();
+    my ($port, $tls) = (free_port(), free_port());
     my $console = $name eq 'ours' ? 'location /-/profile/ { profile_console; }'
                                   : '';
 
-    return start(name => $name, port => $port, main => $main, cpu => 0,
-                 env => \%env, http => <<"EOC");
+    my $s = start(name => $name, port => $port, main => $main, cpu => 0,
+                  env => \%env, http => <<"EOC");
+    upstream behind { server 127.0.0.1:$behind; keepalive 16; }
     gzip on;
     gzip_types text/plain;
     gzip_comp_level 6;
     server {
         listen 127.0.0.1:$port;
+        listen 127.0.0.1:$tls ssl;
+        ssl_certificate $dir/crt;
+        ssl_certificate_key $dir/key;
         root $dir/html;
         $console
+
+        location /proxied/ {
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_pass http://behind;
+        }
     }
 EOC
+
+    return { %$s, tls => $tls };
 }
 
 
@@ -121,11 +157,15 @@ EOC
 sub run {
     my ($which, $load) = @_;
     my $s = $server{$which};
+    my $to = $load eq 'tls' ? "https://127.0.0.1:$s->{tls}"
+                            : "http://127.0.0.1:$s->{port}";
+    my $header = $load eq 'tls' ? 'Connection: close' : 'Accept-Encoding: gzip';
+    my @counted = ($s->{worker}, $recorder // ());
 
-    my $before = sum0(cpu_of($s->{worker}));
-    my $out = `taskset -c 1 wrk -t1 -c4 -d$seconds -H 'Accept-Encoding: gzip' \\
-               http://127.0.0.1:$s->{port}$loads{$load}`;
-    my $cpu = sum0(cpu_of($s->{worker})) - $before;
+    my $before = sum0(map { cpu_of($_) } @counted);
+    my $out = `taskset -c 1 wrk -t1 -c4 -d$seconds -H '$header' \\
+               $to$loads{$load}`;
+    my $cpu = sum0(map { cpu_of($_) } @counted) - $before;
 
     my ($requests) = $out =~ /(\d+) requests in/;
     my ($rate) = $out =~ m{^Requests/sec:\s+(\S+)}m;
@@ -158,14 +198,17 @@ sub capture {
 
 
 sub perf {
-    my ($frequency) = @_;
+    my (@options) = @_;
 
     unlink "$dir/perf";
 
-    my $end = child('perf', 'record', '-q', '-F', $frequency, '-g', '-o',
-                    "$dir/perf", '-p', $server{ours}{worker});
+    my $end = child('perf', 'record', '-q', @options, '-o', "$dir/perf",
+                    '-p', $server{ours}{worker});
+
+    $recorder = $child;
 
     return sub {
+        $recorder = undef;
         $end->();
         die "perf has no samples\n" unless (-s "$dir/perf" || 0) > 5000;
     };
@@ -175,7 +218,7 @@ sub perf {
 sub child {
     my (@command) = @_;
 
-    my $pid = fork() // die "fork: $!\n";
+    my $pid = $child = fork() // die "fork: $!\n";
 
     if (!$pid) {
         open STDOUT, '>', '/dev/null';

@@ -8,12 +8,13 @@
 # Workers are killed and the configuration is reloaded during the first half of
 # each period; the second half is calm, so that growth of a worker can be seen.
 #
-# Prints tables: memory, descriptors and threads of a worker at the begin and at
+# Prints tables: memory, descriptors and threads of a worker at the start and at
 # the end of the calm halves, and memory in each period; the latency of another
 # client at both servers; the words of read-only tables of addresses (GOT) that
 # differ between a worker and its master in the end; crashes and alerts.  Exits
-# with 1 if a worker crashed, an alert was logged, an answer was wrong, descriptors or
-# threads leaked, a pointer was not restored, or memory grew by more than 16 MB.
+# with 1 if a worker crashed, an alert was logged, an answer was wrong,
+# descriptors or threads leaked, a pointer was not restored, or memory grew by
+# more than 16 MB.
 #
 # usage: bench/soak.pl [SECONDS [PERIOD]]
 
@@ -248,7 +249,7 @@ sub capturer {
 }
 
 
-# an operator who reads the console, and a collector of metrics
+# an operator's browser with the console, and a collector of metrics
 
 sub operator {
     my ($s) = @_;
