@@ -38,6 +38,13 @@ use constant TEARDOWN_TESTS => 3;
 # valgrind ask for more.
 my $PATIENCE = $ENV{TEST_NGINX_TIMEOUT} || 10;
 
+# directives for the events block of each nginx.conf
+my $EVENTS = $ENV{TEST_NGINX_GLOBALS_EVENTS};
+
+# the ports that expect the header of the proxy protocol
+my @PROXY_PORTS = $ENV{TEST_NGINX_PROXY_PROTOCOL}
+                      ? @ProfileTest::HTTP::PROXY_PORTS : ();
+
 # A test file that hangs is killed.
 use constant WATCHDOG => 600;
 
@@ -140,7 +147,7 @@ sub find_binary {
 # What a test needs, or it is skipped
 
 # nginx's modules without prefix and suffix ("gunzip", "ssl", "v2"), dynamic
-# modules of the table above, and: debug, threads
+# modules of the table above, and: debug, mail, stream, threads
 sub has {
     my ($self, @names) = @_;
 
@@ -162,7 +169,12 @@ sub has_module {
 
     my $args = $self->configure_arguments();
 
-    return $args =~ /--with-\Q$name\E\b/ if $name =~ /^(debug|threads)$/;
+    # nginx runs no tasks in threads with these event methods
+
+    return 0 if $name eq 'threads' && ($EVENTS // '') =~ /use (?:poll|select);/;
+
+    return $args =~ /--with-\Q$name\E(?![\w=-])/
+        if $name =~ /^(?:debug|mail|stream|threads)$/;
     return $args =~ /--with-http_\Q$name\E_module(?!=dynamic)/
         if $OPTIONAL{$name};
     return $args !~ /--without-http[_-]\Q$name\E(_module)?\b/;
@@ -221,7 +233,7 @@ sub has_perl {
 }
 
 
-# what "make test" should have installed must not go without notice
+# fails if a package is missing that "make test" should have installed
 sub lacks {
     my ($self, $what) = @_;
 
@@ -273,7 +285,7 @@ sub skip_all {
 }
 
 
-# without a plan the tests are counted at the end
+# without a plan, tests are counted at the end
 sub plan {
     my ($self, $tests) = @_;
 
@@ -358,6 +370,9 @@ sub expand {
     $s =~ s/%%GLOBALS%%/$self->conf_globals()/ge;
     $s =~ s/%%GLOBALS_HTTP%%/$self->conf_globals_http()/ge;
     $s =~ s/%%SLOW_MAP%%/conf_slow_map()/ge;
+    $s =~ s/^(\s*events\s*\{)([^}]*)/$1 . add_events($2)/mge if $EVENTS;
+    $s =~ s/(\blisten\s+127\.0\.0\.1:$_\b[^;]*);/$1 proxy_protocol;/g
+        for @PROXY_PORTS;
     $s =~ s/%%TESTDIR%%/$self->{testdir}/g;
     $s =~ s/%%PORT_(8\d\d\d)%%/port($1)/ge;
     $s =~ s/\b127\.0\.0\.1:(8\d\d\d)\b/'127.0.0.1:' . port($1)/ge;
@@ -400,6 +415,16 @@ sub conf_globals {
 # its own, but has no map.
 sub conf_slow_map {
     return 'map $uri $slow { "~(a+)+$" 1; default ""; }';
+}
+
+
+# a test that has the directive already keeps its value
+sub add_events {
+    my ($block) = @_;
+
+    my ($name) = $EVENTS =~ /(\w+)/;
+
+    return $block =~ /\b$name\b/ ? $block : " $EVENTS$block";
 }
 
 

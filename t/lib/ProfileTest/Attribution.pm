@@ -2,9 +2,9 @@ package ProfileTest::Attribution;
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Questions that tests of attribution ask: whose code is in a profile, whether
-# its times add up, and whether the worker is afterwards what it was before.
-# For the last the worker must log to a file of its own, and requests must not:
+# Checks of attribution: which code is in a profile, whether its times add up,
+# and whether the worker has the same timers, signals and threads as before.  The
+# last check needs a log of the worker alone, without the logs of requests:
 #
 #     error_log %%TESTDIR%%/worker.log debug_http;
 #     http { error_log %%TESTDIR%%/error.log info; ...
@@ -82,7 +82,8 @@ sub stacks_of {
     for my $n (0 .. $#{$picture->{samples}}) {
         my $stack = $picture->{samples}[$n];
 
-        # what others ran is there in its place, and nowhere else
+        # code of other requests appears only below "worker busy with other
+        # requests"
 
         next if @$stack > 2 && $names[$stack->[1]]
                                eq 'worker busy with other requests';

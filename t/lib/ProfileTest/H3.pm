@@ -119,7 +119,7 @@ sub curl_responses {
 }
 
 
-# it saves bodies by the last part of the URI, so each is given a name
+# the client names files by the last part of the URI, so each URI gets a name
 sub gtlsclient {
     my ($dir, $uris, %extra) = @_;
 

@@ -18,6 +18,10 @@ use ProfileTest::Response;
 
 our @EXPORT = qw/ http http_get http_head http_post http_end /;
 
+# With TEST_NGINX_PROXY_PROTOCOL, connections to these ports begin with the
+# header of the proxy protocol.  Requests of nginx itself go to other ports.
+our @PROXY_PORTS = (8080, 8443);
+
 my $TIMEOUT = 2 * ($ENV{TEST_NGINX_TIMEOUT} || 10);
 
 
@@ -145,6 +149,12 @@ sub connect_to {
     } else {
         $s = IO::Socket::INET->new(Proto => 'tcp', PeerAddr => '127.0.0.1',
                                    PeerPort => ProfileTest::port($where));
+    }
+
+    if ($s && $ENV{TEST_NGINX_PROXY_PROTOCOL}
+        && grep { $_ eq $where } @PROXY_PORTS)
+    {
+        syswrite($s, "PROXY TCP4 127.0.0.1 127.0.0.1 1 $where\r\n");
     }
 
     return $s unless $s && $ssl;

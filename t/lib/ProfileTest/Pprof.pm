@@ -37,7 +37,7 @@ sub program {
 }
 
 
-# of a response, or of the bytes of a file
+# takes a response, or the bytes of a file
 sub new {
     my ($class, $from) = @_;
 
@@ -191,7 +191,7 @@ sub samples {
 }
 
 
-# of the type, "cpu/nanoseconds", in samples that match
+# returns the sum of a type, "cpu/nanoseconds", over the samples that match
 sub total {
     my ($self, $type, $match) = @_;
 
@@ -200,7 +200,7 @@ sub total {
 }
 
 
-# one sample's value
+# returns the value of a sample
 sub value {
     my ($self, $type, $sample) = @_;
 

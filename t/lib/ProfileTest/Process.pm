@@ -45,7 +45,7 @@ sub process_times {
 sub process_cpu { return (process_times(@_))[0] // 0 }
 
 
-# what the open descriptors refer to
+# returns the targets of the open descriptors
 sub process_files {
     return map { readlink($_) // () } glob("/proc/$_[0]/fd/*");
 }

@@ -32,7 +32,7 @@ sub response { return $_[0]{response} }
 
 sub json { return $_[0]{json} }
 
-# of all profiles in the file
+# returns the names of all profiles in the file
 sub names { return map { $_->{name} } @{$_[0]{json}{profiles}} }
 
 
@@ -82,7 +82,7 @@ sub stacks { return @{$_[0]{stacks}} }
 sub total { return sum0(map { $_->[1] } $_[0]->stacks()) }
 
 
-# of all stacks with a frame that matches
+# returns the weight of all stacks with a frame that matches
 sub weight_below {
     my ($self, $re) = @_;
 
@@ -91,7 +91,7 @@ sub weight_below {
 }
 
 
-# of all stacks whose innermost frame matches
+# returns the weight of all stacks whose innermost frame matches
 sub weight_self {
     my ($self, $re) = @_;
 

@@ -71,7 +71,7 @@ sub receiver_says {
 }
 
 
-# what was received so far: { says, line, headers, body }
+# returns the messages received so far: { says, line, headers, body }
 sub pushed {
     my ($t) = @_;
     my @strings = unpack('(N/a)*', $t->read_file('pushed'));

@@ -85,7 +85,7 @@ sub raw {
 }
 
 
-# what comes until the connection is closed, or the pattern, or the time is up
+# reads until the connection is closed, the pattern matches, or the time is over
 sub read_for {
     my ($s, $seconds, $re) = @_;
 
@@ -104,7 +104,7 @@ sub read_for {
 }
 
 
-# without what differs between any two responses
+# removes the parts in which any two responses differ
 sub canonical {
     my ($response) = @_;
 

@@ -42,7 +42,7 @@ sub error { return $_[0]{error} }
 
 sub status { return $_[0]{status} }
 
-# without the transfer encoding
+# the body without the transfer encoding
 sub body { return $_[0]{body} }
 
 sub raw { return $_[0]{raw} }

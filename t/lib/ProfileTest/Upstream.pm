@@ -152,7 +152,7 @@ sub answer {
 
     $t->write_file("answered.$1", '') if $path =~ m{/hold=(\w+)};
 
-    # what the client still sends must not reset the connection
+    # data that the client still sends must not reset the connection
     shutdown($c, 1);
     1 while sysread($c, my $rest, 65536);
 }
