@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The reference describes what the tables in the sources contain, all of it
-# and nothing else: directives with their contexts, variables, formats.  Links
-# between the pages lead somewhere.
+# Compares the reference with the tables in the sources, both ways: directives
+# with their contexts, variables, formats.  Checks that links between the pages
+# have targets.
 
 use strict;
 use warnings;
@@ -210,7 +210,7 @@ sub directives_in {
 }
 
 
-# as the web sites that render Markdown make them of headings
+# returns the anchors of headings, as web sites that render Markdown name them
 sub anchors {
     my ($text) = @_;
 

@@ -31,7 +31,7 @@ plan(skip_all => 'no clang with libFuzzer')
               . ' 2> /dev/null') != 0;
 
 my $build = `make -s fuzzers 2>&1`;
-is($?, 0, 'they are built') or diag($build);
+is($?, 0, 'the fuzzers are built') or diag($build);
 
 my @fuzzers = map { 'build/fuzz/' . basename($_, '.c') }
                   glob('t/fuzz/prof_fuzz_*.c');

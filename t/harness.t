@@ -98,6 +98,30 @@ isnt($report->{status}, 0, 'a report of a sanitizer fails');
 like($report->{out}, qr/^not ok \d - no sanitizer errors$/m,
      'sanitizers are a test');
 
+my $events = test('like($t->read_file("nginx.conf"),'
+                  . ' qr/^events {\s*accept_mutex on;/m, "events");',
+                  TEST_NGINX_GLOBALS_EVENTS => 'accept_mutex on;');
+
+is($events->{status}, 0, 'directives of the environment for the events block')
+    or diag($events->{out});
+
+my $own = test('$t->conf("", events => "accept_mutex off;");'
+               . 'unlike($t->read_file("nginx.conf"), qr/accept_mutex on;/,'
+               . ' "events");',
+               TEST_NGINX_GLOBALS_EVENTS => 'accept_mutex on;');
+
+is($own->{status}, 0, 'a test keeps its own value of such a directive')
+    or diag($own->{out});
+
+my $proxied = test('is(http_get("/")->status(), 200, "with the header");'
+                   . 'my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1",'
+                   . ' PeerPort => port(8080));'
+                   . 'is(http_get("/", socket => $s)->status(), 0, "without");',
+                   TEST_NGINX_PROXY_PROTOCOL => 1);
+
+is($proxied->{status}, 0, 'requests with the header of the proxy protocol')
+    or diag($proxied->{out});
+
 my $dies = test('die "enough\n";');
 
 isnt($dies->{status}, 0, 'a test that dies fails');

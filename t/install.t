@@ -67,17 +67,17 @@ find(sub { $files{substr($File::Find::name, length $to)} = -s if -f }, $to);
 
 my ($module) = grep { m{/ngx_http_profile_module\.so$} } keys %files;
 
-is($files{$module // ''}, -s $built, 'the module');
-is((stat("$to$module"))[2] & 0777, 0644, 'the module: its mode');
+is($files{$module // ''}, -s $built, 'the module is installed');
+is((stat("$to$module"))[2] & 0777, 0644, 'other users can read the module');
 
-ok($files{'/usr/bin/nginx-profile'}, 'the program');
+ok($files{'/usr/bin/nginx-profile'}, 'the program is installed');
 is((stat("$to/usr/bin/nginx-profile"))[2] & 0777, 0755,
-    'the program: its mode');
+    'other users can run the program');
 
 my $helper = dirname($module) . '/ngx_http_profile_symbolizer';
 
-ok(delete($files{$helper}), 'the helper, beside the module');
-is((stat("$to$helper"))[2] & 0777, 0755, 'the helper: its mode');
+ok(delete($files{$helper}), 'the helper is installed beside the module');
+is((stat("$to$helper"))[2] & 0777, 0755, 'other users can run the helper');
 
 my $manual = '/usr/share/man/man1/nginx-profile.1';
 
@@ -107,4 +107,4 @@ my $svg = $t->testdir() . '/out.svg';
                                           . '/-/profile/');
 
 is($status, 0, 'the program runs') or diag($out);
-like($t->read_file('out.svg'), qr/^<svg /, 'and writes a picture');
+like($t->read_file('out.svg'), qr/^<svg /, 'the program writes a picture');

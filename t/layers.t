@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# tools/check-layers reports uses between rooms that their tables do not allow,
-# and the module exports nothing but what nginx needs.  "make lint" runs the
+# tools/check-layers reports uses between rooms that their tables do not allow.
+# The module exports only the symbols that nginx needs.  "make lint" runs the
 # checker over the sources.
 
 use strict;
@@ -120,7 +120,7 @@ SKIP: {
 done_testing();
 
 
-# as many files, of which each calls a function of the next one
+# writes n files, each of which calls a function of the next one
 sub ring {
     my ($n) = @_;
 
@@ -133,7 +133,7 @@ sub ring {
 }
 
 
-# of the good tree with these files in addition
+# checks a copy of the good tree with these files in addition
 sub check {
     my %files = (%tree, @_);
 

@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# tools/make-debug: debug files of programs that are stripped, made of what was
-# built elsewhere and of a Debian package; and files that differ.
+# tools/make-debug: debug files for stripped programs, made of another build and
+# of a Debian package; and programs that differ from the build.
 
 use strict;
 use warnings;
@@ -49,15 +49,17 @@ is(make_debug('-b', $built, $installed), DONE, 'the same functions');
 my $debug = sprintf('%s/debug/.build-id/%.2s/%s.debug', $dir, $id,
                     substr($id, 2));
 
-ok(-f $debug, 'a debug file');
-is(build_id($debug), $id, 'it has the build-id of the installed file');
-like(qx{readelf -sW $debug}, qr/ hidden$/m, 'it names a static function');
+ok(-f $debug, 'the tool makes a debug file');
+is(build_id($debug), $id,
+   'the debug file has the build-id of the installed file');
+like(qx{readelf -sW $debug}, qr/ hidden$/m,
+     'the debug file names a static function');
 like(qx{readelf --debug-dump=decodedline $debug}, qr/\bbuilt\.c\b/,
-     'it has lines');
+     'the debug file has lines');
 
 unlink($debug);
 
-# what differs is refused
+# programs that differ from the build
 
 my %others = (
     'a longer function' => library('longer',
@@ -70,18 +72,18 @@ my %others = (
 
 for my $name (sort keys %others) {
     is(make_debug('-b', $others{$name}, $installed), REFUSED, $name);
-    ok(!-e $debug, "$name: no debug file");
+    ok(!-e $debug, "$name: the tool makes no debug file");
 }
 
 is(make_debug('-b', library('plain', $source, '-DSALT=7', '-g0'), $installed),
-   REFUSED, 'a build without debugging information');
+   REFUSED, 'a build without debugging information is refused');
 
 # an installed file that was changed after it was built
 
 change_function_size($installed);
 
 is(make_debug('-b', $built, $installed), REFUSED, 'a changed installed file');
-ok(!-e $debug, 'a changed installed file: no debug file');
+ok(!-e $debug, 'a changed installed file gets no debug file');
 
 is(make_debug('-b', $built, library('no_id', $source, '-DSALT=7',
                                     '-Wl,--build-id=none')),

@@ -108,7 +108,7 @@ sub call_at {
 sub format_of {
     my ($call) = @_;
 
-    # without the status, whose name may be such a macro as well
+    # without the status, whose name may also be such a macro
     $call =~ s/^[^"]*?,//;
     $call =~ s/("(?:[^"\\]|\\.)*")|\b(\w+)\b/$1 \/\/ $macro{$2} \/\/ $2/ge;
 
@@ -125,7 +125,7 @@ sub literals {
 }
 
 
-# without escapes, with "..." in place of values
+# returns the text without escapes, with "..." in place of values
 sub plain {
     my ($format) = @_;
 

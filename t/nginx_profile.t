@@ -68,21 +68,24 @@ like($t->read_file('a.svg'), qr/^<svg /, 'the file has the format of its suffix'
 
 ($rc, $out) = tool('-u', $unix, '-s', '0.2', '-q', '-o', "$dir/a.json");
 
-is("$rc $out", '0 ', 'by a unix socket, quietly');
-ok(decode_json($t->read_file('a.json'))->{profiles}, 'speedscope');
+is("$rc $out", '0 ', 'the tool uses a unix socket, and prints nothing with -q');
+ok(decode_json($t->read_file('a.json'))->{profiles},
+   'the file has the format speedscope');
 
 ($rc, $out) = tool('-u', "unix:$dir/console", '-s', '0.2', '-o',
                    "$dir/a.pb.gz", '-m', 'wall', '-F', '50', '-w', 'self');
 
 my $p = ProfileTest::Pprof->new($t->read_file('a.pb.gz'));
 
-is($p->default_type(), 'wall', 'wall time');
-is($p->period(), 20000000, 'frequency');
-like(join("\n", $p->comments()), qr/^workers: \d+$/m, 'one worker');
+is($p->default_type(), 'wall', 'the profile shows wall time');
+is($p->period(), 20000000, 'the profile has the frequency of the option');
+like(join("\n", $p->comments()), qr/^workers: \d+$/m,
+     'the profile is that of one worker');
 
 ($rc, $out) = tool('-u', $unix, '-s', '0.2', '-f', 'html', '-o', '-', '-q');
 
-like($out, qr/^<!DOCTYPE html>/i, 'a page, to the standard output');
+like($out, qr/^<!DOCTYPE html>/i,
+     'the tool writes a page to the standard output');
 
 ($rc, $out) = tool('-u', $unix, '-s', '0.3', '--location', '/', '-n', '5',
                    '-o', "$dir/a.pb.gz", '-q');
@@ -95,7 +98,7 @@ like(join("\n", $p->comments()), qr/^scope: endpoint$/m, 'requests');
 
 $p = ProfileTest::Pprof->new($t->read_file('a.pb.gz'));
 is(join(' ', $p->types()), 'alloc_objects/count alloc_space/bytes '
-   . 'inuse_objects/count inuse_space/bytes', 'what is allocated');
+   . 'inuse_objects/count inuse_space/bytes', 'the profile shows allocations');
 
 ($rc, $out) = tool('-u', $unix, '-s', '0.2', '-l', 'trace', '-o',
                    "$dir/a.pb.gz", '-q');

@@ -62,17 +62,17 @@ my $end = $begin + 6;
 # OTLP
 
 my ($rc, $out) = start_at('otlp', $begin, otlp => $to);
-is($rc, 0, 'a push to OTLP') or diag($out);
-is($out, '', 'it says nothing');
+is($rc, 0, 'a push to OTLP succeeds') or diag($out);
+is($out, '', 'a successful push prints nothing');
 
 my @pushed = pushed($t);
 my @otlp = @pushed;
 
 cmp_ok(scalar @pushed, '>=', 3, 'several slices were pushed');
 is((grep { $_->{line} ne 'POST /v1development/profiles HTTP/1.0' } @pushed), 0,
-   'all of them to the path of profiles');
+   'all slices are sent to the path of profiles');
 like($pushed[0]{headers}, qr{^Content-Type: application/x-protobuf\r$}m,
-     'the type of protobuf');
+     'the messages have the type of protobuf');
 
 my $attributes = otlp_attributes($pushed[0]{body}, 1);
 is_deeply($attributes, { 'service.name' => 'web', 'host.name' => 'machine',
@@ -97,21 +97,21 @@ cmp_ok($held, '>', 0, 'the module holds CPU time');
 is($sum, $held, 'the sum of all slices is what the module holds');
 
 
-# again: nothing is sent twice
+# another run sends nothing twice
 
 my $n = @pushed;
 
 ($rc, $out) = push_to('otlp', otlp => $to);
-is($rc, 0, 'a second run') or diag($out);
+is($rc, 0, 'a second run succeeds') or diag($out);
 is((grep { total($_) } (pushed($t))[$n .. $#{[ pushed($t) ]}]), 0,
-   'it sends nothing again');
+   'a second run sends nothing again');
 
 
 # Pyroscope
 
 $n = pushed($t);
 ($rc, $out) = start_at('pyroscope', $begin, pyroscope => $to);
-is($rc, 0, 'a push to Pyroscope') or diag($out);
+is($rc, 0, 'a push to Pyroscope succeeds') or diag($out);
 
 @pushed = since($n);
 like($pushed[0]{line}, qr{^POST\ /ingest\?name=web%7Benv%3Dtest%2Chost%3Dmachine
@@ -122,9 +122,9 @@ is(sum0(map { pyroscope_profile($_)->total('cpu/nanoseconds') } @pushed), $held,
    'the sum of all slices is what the module holds');
 is_deeply([ map { $_->{line} =~ /from=(\d+)/ } @pushed ],
           [ sort { $a <=> $b } map { $_->{line} =~ /from=(\d+)/ } @pushed ],
-          'in the order of time');
+          'slices are sent in the order of time');
 
-# the same bytes as nginx sends
+# the pushed bytes are those that nginx sends
 
 my ($from, $until) = $pushed[0]{line} =~ /from=(\d+)&until=(\d+)/;
 
@@ -157,7 +157,7 @@ for my $i (0 .. $#pushed) {
 
 $n = pushed($t);
 ($rc, $out) = start_at('wall', $begin, pyroscope => $to, '-m' => 'wall');
-is($rc, 0, 'a push of wall time') or diag($out);
+is($rc, 0, 'a push of wall time succeeds') or diag($out);
 cmp_ok(sum0(map { pyroscope_profile($_)->total('wall/nanoseconds') }
                 since($n)), '>', 0, 'has wall time');
 
@@ -177,7 +177,8 @@ for my $case (
     ($rc, $out) = start_at("case$status$says", $begin, otlp => $to,
                            '--retries' => $status == 1 ? 1 : 0);
     is($rc, $status, "$says: the exit status") or diag($out);
-    like($out, qr/^nginx-profile: .*$message/, "$says: the message");
+    like($out, qr/^nginx-profile: .*$message/,
+         "$says: the message names the answer");
 
     receiver_says($t, 200);
 
@@ -192,7 +193,8 @@ for my $case (
 ($rc, $out) = start_at('down', $begin, otlp => 'http://127.0.0.1:'
                                                . port(8082), '--retries' => 0);
 is($rc, 1, 'without a receiver: the exit status');
-like($out, qr/^nginx-profile: .*cannot connect/, 'without a receiver: the message');
+like($out, qr/^nginx-profile: .*cannot connect/,
+     'without a receiver: the message names the error');
 is(state('down')->{position}, $begin, 'the position stays');
 
 # a slice that the receiver may have got is not sent again
@@ -205,7 +207,7 @@ for my $says (qw/ hang close cut /) {
     is($rc, 1, "$says: the exit status") or diag($out);
     like($out, qr/(?:timed\ out|no\ answer|cannot\ (?:read|send):[^;]*)
                   ;\ the\ slice\ from\ \S+\ is\ left\ out/x,
-         "$says: the message");
+         "$says: the message names the slice");
 
     receiver_says($t, 200);
     ($rc, $out) = push_to($says, otlp => $to);
@@ -228,7 +230,7 @@ receiver_says($t, 400);
 ($rc, $out) = start_at('bad', $begin, otlp => $to);
 is($rc, 5, 'refused slices: the exit status');
 like($out, qr/the answer is 400: text; the slice from \S+ is left out/,
-     'refused slices: the message');
+     'refused slices: the message names the slice');
 
 receiver_says($t, 200);
 $n = pushed($t);
@@ -251,7 +253,7 @@ if ($pid == 0) {
 ok(wait_for(sub { pushed($t) > $n }), 'a run is sending');
 ($rc, $out) = push_to('killed', otlp => $to);
 is($rc, 4, 'a second run with the same file ends');
-like($out, qr/another run uses/, 'it says why');
+like($out, qr/another run uses/, 'the message names the reason');
 
 kill 'KILL', $pid;
 waitpid $pid, 0;
@@ -259,7 +261,8 @@ waitpid $pid, 0;
 receiver_says($t, 200);
 ($rc, $out) = push_to('killed', otlp => $to);
 is($rc, 5, 'the run after a killed one tells that a slice may be missing');
-like($out, qr/may have been received when the last run ended/, 'it says why');
+like($out, qr/may have been received when the last run ended/,
+     'the message names the reason');
 is(sum0(map { total($_) } since($n)), $held,
    'every slice has arrived once, the first one by the killed run');
 
@@ -271,23 +274,25 @@ my $long = $to . '/x' x 500;    # the state is longer than the limit
 
 ($rc, $out) = start_at('full', $begin, otlp => $long, limit => 1);
 is($rc, 4, 'a full disk: the exit status') or diag($out);
-like($out, qr/cannot write ".*full"/, 'a full disk: the message');
+like($out, qr/cannot write ".*full"/,
+     'a full disk: the message names the file');
 is(pushed($t), $n, 'a full disk: nothing is sent');
 is(state('full')->{position}, $begin, 'a full disk: the old state stays');
 
 ($rc, $out) = push_to('full', otlp => $long);
-is($rc, 0, 'with a disk the next run goes on');
-is(sum0(map { total($_) } since($n)), $held, 'and sends every slice');
+is($rc, 0, 'with space on the disk the next run succeeds');
+is(sum0(map { total($_) } since($n)), $held, 'the next run sends every slice');
 
 $t->write_file('broken', '{');
 ($rc, $out) = push_to('broken', otlp => $to);
 is($rc, 4, 'a damaged state: the exit status');
-like($out, qr/is damaged/, 'a damaged state: the message');
+like($out, qr/is damaged/, 'a damaged state: the message names the reason');
 
 set_state('other', { position => $begin, receiver => 'http://x', mode => 'cpu' });
 ($rc, $out) = push_to('other', otlp => $to);
 is($rc, 4, 'the state of another receiver: the exit status');
-like($out, qr/belongs to another receiver/, 'and the message');
+like($out, qr/belongs to another receiver/,
+     'the state of another receiver: the message names the reason');
 
 
 # time
@@ -296,12 +301,13 @@ my $fetched = fetched();
 
 ($rc, $out) = start_at('old', $begin - 100_000, otlp => $to);
 is($rc, 5, 'slices that are too old: the exit status') or diag($out);
-like($out, qr/are too old, they are left out/, 'the message');
+like($out, qr/are too old, they are left out/,
+     'slices that are too old: the message names the reason');
 
 cmp_ok(fetched() - $fetched, '<', 60 + 600 + 20, 'catching up is bounded');
 
 ($rc, $out) = push_to('new', otlp => $to);
-is($rc, 0, 'a first run') or diag($out);
+is($rc, 0, 'a first run succeeds') or diag($out);
 cmp_ok(time() - state('new')->{position}, '<=', 5, 'begins with new slices');
 
 
@@ -310,7 +316,8 @@ cmp_ok(time() - state('new')->{position}, '<=', 5, 'begins with new slices');
 ($rc, $out) = start_at('closed', $begin, otlp => $to,
                        '-u' => $url =~ s{/-/profile/}{/closed/}r);
 is($rc, 3, 'nginx refuses: the exit status');
-like($out, qr/nginx answers 403/, 'nginx refuses: the message');
+like($out, qr/nginx answers 403/,
+     'nginx refuses: the message names the status');
 
 ($rc, $out) = start_at('gone', $begin, otlp => $to, '--retries' => 0,
                        '-u' => 'http://127.0.0.1:' . port(8082) . '/x/');
@@ -334,7 +341,8 @@ for my $case (
 ) {
     ($rc, $out) = $t->command($tool, 'push', @{$case->[0]});
     is($rc, 2, "@{$case->[0]}: the exit status");
-    like($out, qr/\Q$case->[1]\E/, 'and the message');
+    like($out, qr/\Q$case->[1]\E/,
+         "@{$case->[0]}: the message names the option");
 }
 
 
@@ -362,7 +370,7 @@ SKIP: {
 }
 
 
-# as a sidecar: it survives an outage, and SIGTERM ends it
+# as a sidecar, the program survives an outage, and SIGTERM ends it
 
 set_state('sidecar', { position => $begin, receiver => $to, mode => 'cpu' });
 receiver_says($t, 500);
@@ -438,7 +446,7 @@ sub since {
 }
 
 
-# what the module holds, as pprof
+# returns the slices of the module, as pprof
 sub held {
     my ($from, $to, $mode) = @_;
 

@@ -49,7 +49,7 @@ $t->write_file('large.txt', join('', map { "line $_ of many\n" } 1 .. 300000));
 run_upstream($t, 8081);
 $t->run();
 
-# without a trigger responses do not change
+# requests without a trigger
 
 my $r = http_get('/small.txt');
 
@@ -152,7 +152,7 @@ cmp_ok(scalar @lines, '>', 1, 'the folded format has several lines');
 is("@bad", '', 'each folded line is a stack and a number');
 
 
-# and then it is as before
+# after all captures
 
 is(http_get('/small.txt')->body(), "small\n",
     'a later request without a trigger gets its own body');

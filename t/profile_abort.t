@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured requests that do not go well: the upstream refuses, fails midway or
-# is silent, or the client leaves.  What is known is answered, and nothing is
-# left behind.
+# Captured requests that fail: the upstream refuses, fails midway or does not
+# respond, or the client disconnects.  The client gets a profile of the part
+# that ran, and no capture, timer or descriptor remains.
 
 use strict;
 use warnings;
@@ -108,7 +108,7 @@ $t->run();
 my $busy = '/loopaaaaaaaaaaaaaa!';
 my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
 
-is(http_get($busy)->body(), 'done', 'others');
+is(http_get($busy)->body(), 'done', 'a request without a trigger is served');
 is_clean($t);
 
 my $load = $t->load($busy, clients => 2);
@@ -160,7 +160,7 @@ for my $how (qw/ close reset /) {
     leave($s, $how);
     is_clean($t, "$how: in the body");
 
-    # one long turn, the profile, and its text in small pieces
+    # one long turn; the profile is sent in small pieces
 
     for my $i (1 .. 10) {
         $s = http("GET /text?$args HTTP/1.1\r\nHost: localhost\r\n"
@@ -186,7 +186,7 @@ my $gone = () = $log =~ m!^\S*/slow 499$!mg;
 cmp_ok($gone, '>=', 6, 'nginx has seen clients leave');
 
 
-# leaving many at once, of which some are answered
+# many clients disconnect at the same time; some of them have an answer
 
 my @s = map {
     http("GET /slow?$args HTTP/1.0\r\n\r\n", start => 1)
@@ -197,11 +197,12 @@ leave($s[$_], 'reset') for 0, 2, 4, 6;
 
 my @p = map { eval { ProfileTest::Profile->new(http_end($_)) } } @s[1, 3, 5, 7];
 
-is(scalar(grep { $_ } @p), 4, 'those who stayed are answered');
-is(scalar(grep { $_ && waiting($_) > 0.15 } @p), 4, 'they have waited');
+is(scalar(grep { $_ } @p), 4, 'clients that wait get their answers');
+is(scalar(grep { $_ && waiting($_) > 0.15 } @p), 4,
+   'the profiles show the wait');
 is_clean($t, 'some have left');
 
-is($load->stop()->{failed}, 0, 'others were served');
+is($load->stop()->{failed}, 0, 'other requests are served');
 is(http_get($busy)->body(), 'done', 'served as before');
 
 

@@ -35,7 +35,7 @@ map \$http_x_map \$mapped {
     no '';
 }
 
-# what a variable of auth_request becomes must not be looked at before
+# nginx must not evaluate a variable of auth_request before the access phase
 
 map \$role \$role_may {
     default 0;

@@ -133,7 +133,7 @@ waits('/sleep', 0.2, 'script timer');
 waits('/parts', 0.3, 'subrequest');
 
 
-# the header comes in two parts
+# the header arrives in two parts
 
 my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
                                  PeerPort => port(8080));
@@ -147,7 +147,7 @@ cmp_ok($l->{wait}, '>=', 0.28, 'a request to an upstream waits');
 sums($l, 'header');
 
 
-# the header of the response has what is known then
+# the header of the response has the times until the header is sent
 
 my $r = http_get('/upstream?timing');
 my ($total, $cpu) = $r->header('Server-Timing')
@@ -210,7 +210,7 @@ cmp_ok($l->{stall}, '<=', $took + 0.005,
     'the stall is not longer than the busy request');
 sums($l, 'stalled');
 
-# nginx does not know yet that it is there
+# nginx does not know of a connection in the listen queue
 
 $l = line('/text?queued');
 is($l->{turns}, 1, 'a request in the listen queue takes one turn');
@@ -232,7 +232,7 @@ cmp_ok($p->profile('wall')->weight_below(qr/^upstream first byte/), '>=', 0.28e9
 sums($l, 'captured');
 
 
-# each request in a connection has its own
+# each request of a connection has its own times
 
 my $k = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => port(8080));
 print $k map { "GET /text?pipe$_ HTTP/1.1\r\nHost: localhost\r\n"

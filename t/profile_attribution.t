@@ -56,7 +56,7 @@ server {
         }
     }
 
-    # the same, by turns
+    # the same work, in many turns
     location /loops {
         content_by_lua_block {
             local x = 0
@@ -70,7 +70,7 @@ server {
         }
     }
 
-    # runs and does nothing else, and says for how long by two clocks
+    # keeps the worker busy, and reports the time by two clocks
     location /busy {
         content_by_lua_block {
             ngx.update_time()
@@ -111,7 +111,7 @@ my $small = http_get('/small', @gzip)->body();
 is_clean($t);
 
 
-# one turn, as the reply to the client waits for nothing
+# one turn: nginx sends the reply without waiting
 
 my $load = $t->load('/loop', clients => 8);
 my $p = profile_get('/text', @gzip);
@@ -128,7 +128,7 @@ is_sum($p, 'one turn');
 is_clean($t, 'one turn');
 
 
-# many turns, between which the worker serves the others
+# many turns, between which the worker runs other requests
 
 $load = $t->load('/loop', clients => 8);
 $p = profile_get('/pieces', @gzip);
@@ -159,7 +159,7 @@ is_sum($p, 'reverse');
 is_clean($t, 'reverse');
 
 
-# two captures by turns
+# two captures at the same time
 
 my $uri = '?performance_bar=flamegraph&profile_format=speedscope';
 my $one = http("GET /pieces$uri HTTP/1.1\r\nHost: localhost\r\n"
@@ -191,7 +191,8 @@ ok(about($took, $wall, 0.05), 'the time of the turns is the time of the script')
 ok(about($cpu, $used, 0.05), 'its CPU time is that of the script')
     or diag("$cpu s in the profile, $used s in the script");
 
-is(http_get('/small', @gzip)->body(), $small, 'others are served as before');
+is(http_get('/small', @gzip)->body(), $small,
+   'other requests are served as before');
 
 
 sub served {

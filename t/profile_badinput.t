@@ -99,7 +99,7 @@ server {
     }
 }
 
-# what it is compared with
+# the servers with which the test compares
 
 server {
     listen 127.0.0.1:8085;
@@ -191,7 +191,7 @@ push @cases, [ 'performance_bar', $twice, "/x?$arg&$arg" ],
              [ 'stackprof_mode', $twice,
                "/x?$arg&profile_mode=cpu&stackprof_mode=cpu" ];
 
-# the same in a header
+# the same parameters in a header
 
 for my $name (sort keys %params) {
     my ($takes, @more) = @{$params{$name}};
@@ -252,7 +252,7 @@ for my $case (@cases) {
 is(scalar(grep { !/^GET / } upstream_lines($t)), 0, 'only whole requests');
 
 
-# what is told where, and how
+# errors of permitted clients
 
 for my $uri (qw{ /file/a /return/ /none }) {
     my $request = request("$uri?$arg&profile_mode=x");
@@ -277,7 +277,7 @@ is($r->header('Content-Length'), length('profile_mode takes "wall", "cpu" or '
                                         . "\"object\"\n"), 'HEAD, length');
 
 
-# without a mistake it is the same for those who may not
+# for other clients a trigger without mistakes has no effect
 
 for my $uri (qw{ /x /file/a /return/ /none /file/ }) {
     is_without(request("$uri?$arg"), "$uri, argument");
@@ -352,7 +352,7 @@ sub request {
 }
 
 
-# all servers where it is not permitted answer as the one without anything
+# compares the servers that do not permit profiles with one without the module
 sub is_without {
     my ($request, $label) = @_;
 

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The Performance Bar's way into pages: which ones get it, where, and what
-# becomes of their headers.  Who may not profile gets the same bytes as
-# without it.
+# The Performance Bar in pages: which pages get it, at which place, and how
+# their headers change.  A client that may not profile gets the same bytes as
+# without the bar.
 
 use strict;
 use warnings;
@@ -201,7 +201,7 @@ $common
 $bars
 }
 
-# the same without anything of the module
+# pages of a server without the module
 
 server {
     listen 127.0.0.1:8081;
@@ -209,7 +209,7 @@ server {
 $common
 }
 
-# the same without permission
+# pages for clients without permission
 
 server {
     listen 127.0.0.1:8084;
@@ -291,7 +291,7 @@ like(page('/page.html', version => '1.0'), qr/$bar/,
     'a page by HTTP/1.0 gets the bar');
 
 
-# nothing waits for the end
+# the page is not delayed until its end
 
 for my $uri (qw{ /late/split /late/rest }) {
     my $s = page($uri, start => 1);
@@ -359,7 +359,7 @@ like(http_post('/status/200', '', headers => [ 'Accept: text/html' ]),
      qr/data-method="POST"/, 'a response to POST gets the bar');
 
 
-# what gets none, though it is for a client that may profile
+# responses without a bar, although the client may profile
 
 my $etag = $plain->header('ETag');
 
@@ -626,7 +626,7 @@ like(http_get('/headers/', headers => [ 'Cookie: c=d', "Cookie: $cookie" ])
          ->header('X-Profile-Id') // '', qr/^[0-9a-f]{32}$/,
      'an order may be in the second header');
 
-# who may not profile
+# orders of clients that may not profile
 
 $cookie = order('POST', '/cookie/page.html', 'wall')->{cookie};
 $r = post('/cookie/page.html', $cookie);
@@ -754,7 +754,7 @@ sub post {
 }
 
 
-# of a request that has ended, or ends soon
+# waits for the facts of a request
 sub facts {
     my ($id) = @_;
 
@@ -780,7 +780,7 @@ sub placed {
 }
 
 
-# as a server without the module answers
+# compares a response with that of a server without the module
 sub same {
     my ($name, $uri, $port, @headers) = @_;
 

@@ -164,7 +164,7 @@ for my $case (@cases) {
     my $s = shift @{$all->{pages}};
     my ($path) = $url =~ m{^https?://[^/]+([^?#]*)};
 
-    cmp_ok(scalar @{$s->{buttons}}, '>=', 2, "$name, buttons");
+    cmp_ok(scalar @{$s->{buttons}}, '>=', 2, "$name: the bar has buttons");
 
     my ($total) = grep { /^total/ } @{$s->{strip}};
     like($total, qr/^total (?:< 1|[1-9][\d.]*) m?s$/,
@@ -174,28 +174,32 @@ for my $case (@cases) {
         my $f = $s->{flamegraphs}{$mode};
 
         like($f->{page}, qr{/-/profile/p/[0-9a-f]{32}$},
-             "$name, $mode, page of a profile");
-        like($f->{title}, qr/^GET \Q$path\E/, "$name, $mode, title");
-        is($f->{mode}, lc $mode, "$name, $mode, mode")
+             "$name, $mode: the button opens a profile");
+        like($f->{title}, qr/^GET \Q$path\E/,
+             "$name, $mode: the profile has the title of the page");
+        is($f->{mode}, lc $mode, "$name, $mode: the profile has this mode")
             unless $mode eq 'Object';
-        cmp_ok($f->{boxes}, '>', 3, "$name, $mode, boxes");
+        cmp_ok($f->{boxes}, '>', 3, "$name, $mode: the profile has boxes");
         unlike($f->{text}, qr/_bar_(?:create|snippet|data)/,
-               "$name, $mode, without the bar");
+               "$name, $mode: the profile does not show the bar's work");
     }
 
     my $details = join("\n", @{$s->{details}});
 
-    like($details, qr{request GET \Q$path\E}, "$name, details");
+    like($details, qr{request GET \Q$path\E},
+         "$name: the details have the request");
     like($details, qr{Upstream 127\.0\.0\.1:\d+ status 200},
-         "$name, upstream") if $name eq 'proxied';
-    like($details, qr{cache HIT}, "$name, hit") if $name eq 'from a cache';
+         "$name: the details have the upstream") if $name eq 'proxied';
+    like($details, qr{cache HIT}, "$name: the details have the cache")
+        if $name eq 'from a cache';
     like($details, qr{protocol HTTP/2\.0 TLS TLSv1\.\d \w+},
-         "$name, protocol") if $name =~ /TLS/;
-    like($s->{consolePage}, qr{^https?://[^/]+/-/profile/}, "$name, console");
+         "$name: the details have the protocol") if $name =~ /TLS/;
+    like($s->{consolePage}, qr{^https?://[^/]+/-/profile/},
+         "$name: a link leads to the console");
 }
 
 
-# its use; the page's styles try to get at it
+# a page with styles for all elements
 
 my $s = browser('use', "$http/styled.html");
 
@@ -205,7 +209,7 @@ is($s->{first}{font}, '13px', 'styles of the page do not change the bar');
 ok($s->{first}{bar} && !$s->{first}{pill}, 'the bar is shown at first');
 like(join(' ', map { $_ // '-' } @{$s->{order}}),
      qr/^- Wall CPU (?:Object )?Details Hide - /,
-     'use, order of the focus, after what the page has');
+     'the bar follows the page in the order of the focus');
 ok(!$s->{first}{details} && $s->{panel}{details}, 'a button opens the details');
 ok($s->{panelAgain}{details}, 'the next page opens the details again');
 ok(!$s->{collapsed}{bar} && $s->{collapsed}{pill},
@@ -216,7 +220,7 @@ ok($s->{collapsedAgain}{pill}, 'the next page has a collapsed bar');
 ok(!$s->{hidden}{pill} && !$s->{hidden}{bar}, 'keys hide the bar');
 ok($s->{back}{pill}, 'keys show the bar again');
 ok($s->{expanded}{bar}, 'a collapsed bar can be expanded');
-ok($s->{typed}{bar}, 'use, typing a text');
+ok($s->{typed}{bar}, 'typing a text does not hide the bar');
 ok(!$s->{print}{bar}, 'the bar is not printed');
 isnt($s->{dark}{background}, $s->{first}{background},
      'the bar has other colors in the dark theme');
@@ -226,7 +230,7 @@ cmp_ok($s->{axeContrast}, '>', 30, 'the contrast of colors was checked');
 
 my ($url) = $s->{curl} =~ /^curl -OJ '(\S+)'$/;
 is($url, "$http/styled.html?performance_bar=flamegraph&stackprof_mode=wall",
-   'use, command for a shell') or diag($s->{curl});
+   'the bar has a command for a shell') or diag($s->{curl});
 
 
 # requests of scripts
@@ -235,11 +239,11 @@ $s = browser('requests', "$http/scripts.html");
 
 unharmed('requests', $s);
 is(scalar(grep { m{^GET /api/get\?a=1 200 (?:< 1|\d+) ms } } @{$s->{rows}}),
-   1, 'requests, fetch()') or diag(join("\n", @{$s->{rows}}));
+   1, 'the bar lists requests of fetch()') or diag(join("\n", @{$s->{rows}}));
 is(scalar(grep { m{^POST /api/post 200 } } @{$s->{rows}}), 1,
-   'requests, POST');
+   'the bar lists POST requests');
 is(scalar(grep { m{^GET /api/x 200 } } @{$s->{rows}}), 1,
-   'requests, XMLHttpRequest');
+   'the bar lists requests of XMLHttpRequest');
 like($s->{note}, qr{^Recorded /api/get\?a=1\.},
      'the bar tells that a request was recorded');
 like($s->{flamegraph}{title}, qr{^GET /api/get},
@@ -250,7 +254,7 @@ like($s->{next}{title}, qr{^POST /api/post}, 'the next request has a profile');
 is($s->{canceled}, 204, 'the wait for the next request is canceled');
 
 
-# requests of others
+# requests of other clients
 
 $s = browser('endpoint', "$http/page.html");
 
@@ -258,17 +262,18 @@ unharmed('endpoint', $s);
 like($s->{note}, qr{^Recording all requests to /page\.html for 10 s},
      'the bar tells which requests are recorded');
 
-# captures have a tenth of the time: the others are counted
+# captures may take a tenth of the time; the other requests are counted
 
 my ($captured) = $s->{flamegraph}{text} =~ /^requests\s+(\d+)$/m;
 my ($skipped) = $s->{flamegraph}{text} =~ /^skipped\s+(\d+)$/m;
 
 cmp_ok($captured // 0, '>', 0, 'requests of the endpoint are captured');
-is(($captured // 0) + ($skipped // 0), 20, 'endpoint, all of them')
+is(($captured // 0) + ($skipped // 0), 20,
+   'captured and skipped requests are all requests')
     or diag($s->{flamegraph}{text});
 
 
-# pages of other kinds
+# other types of pages
 
 $s = browser('replace', "$http/page.html");
 unharmed('replaced body', $s);
@@ -276,14 +281,14 @@ is("$s->{before} $s->{after}", '1 1', 'a replaced body keeps one bar');
 
 $s = browser('links', "$http/silent/page.html");
 is(scalar(grep { !/Content Security Policy/ } @{$s->{console}}), 0,
-   'policy without connections, no other messages');
+   'a policy without connections causes no other message');
 is(scalar(grep { /^Connecting to/ } @{$s->{console}}), 1,
-   'policy without connections, tried once')
+   'the bar connects once in spite of the policy')
     or diag(join("\n", @{$s->{console}}));
 like($s->{text}, qr/policy of the page \(connect-src\)/,
-     'policy without connections, the reason');
+     'the bar tells that the policy forbids connections');
 like($s->{flamegraph}{page}, qr{page\.html\?performance_bar=flamegraph},
-     'policy without connections, a link');
+     'the bar has links in place of buttons');
 
 $s = browser('none', "$http/not/page.html");
 unharmed('not permitted', $s);
@@ -311,7 +316,10 @@ sub browser {
 sub unharmed {
     my ($name, $s) = @_;
 
-    is(join("\n", @{$s->{console}}), '', "$name, no messages");
-    is(join("\n", @{$s->{elsewhere}}), '', "$name, nothing elsewhere");
-    is(join("\n", @{$s->{axe}}), '', "$name, accessible");
+    is(join("\n", @{$s->{console}}), '',
+       "$name: the browser reports no messages");
+    is(join("\n", @{$s->{elsewhere}}), '',
+       "$name: nothing is loaded from other hosts");
+    is(join("\n", @{$s->{axe}}), '',
+       "$name: the rules of accessibility are met");
 }

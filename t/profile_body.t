@@ -2,7 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured requests with bodies, and what comes behind them on the connection.
+# Captured requests with bodies, and the requests that follow them on the
+# connection.
 
 use strict;
 use warnings;
@@ -137,7 +138,7 @@ for my $case ([ '/proxy/', $arg, 200, 200 ], [ '/return/', $arg, 200, 200 ],
 
     my $s = http(post($uri, $args, 4, 'Expect: 100-continue'), start => 1);
 
-    # it waits for the 100
+    # the client waits for the status 100
 
     my $line = '';
     1 while $line !~ /\r\n\r\n/ && sysread($s, $line, 1, length($line));
@@ -155,8 +156,8 @@ for my $case ([ '/proxy/', $arg, 200, 200 ], [ '/return/', $arg, 200, 200 ],
 }
 
 
-# A body that no handler reads is not taken for the next request.  It arrives
-# at once, or later than the answer.
+# nginx does not take a body that no handler reads for the next request.  The
+# body arrives with the request, or after the response.
 
 for my $uri (qw{ /discard/a /return/ /none /proxy/ }) {
     for my $args ($arg, $wrong) {

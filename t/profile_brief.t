@@ -89,13 +89,13 @@ my %sent;
 
 srand 7;
 
-# one after the other
+# requests one after the other
 
 my $s = client();
 one($s) for 1 .. 120;
 close $s;
 
-# all at once: what the next request is part of is read with the first one
+# pipelined: nginx reads a part of the next request with the first one
 
 $s = client();
 my @batch = map { [ request_of('/text', $_ % 3 ? 'accounted' : 'other') ] }
@@ -104,7 +104,7 @@ print $s map { $_->[1] } @batch;
 is(scalar(answers($s, 20)), 20, 'all pipelined requests are answered');
 close $s;
 
-# by turns, on several connections, some of which are left
+# requests of several connections by turns; some clients disconnect
 
 my @s = map { client() } 1 .. 8;
 
@@ -155,7 +155,7 @@ for my $n (keys %sent) {
 is_deeply($wrong{$_} || [], [],
     "each request has its own times: $_") for 'other', @kinds;
 
-# they did last
+# the accounted requests with more than one turn
 
 my %lasted = map { ($sent{$_}[0] => 1) }
              grep { ($lines{$_} =~ /turns=(\d+)/)[0] > 1 }
@@ -196,7 +196,7 @@ sub one {
 }
 
 
-# of so many responses, the status lines
+# reads this number of responses; returns their status lines
 
 sub answers {
     my ($s, $n) = @_;

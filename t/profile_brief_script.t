@@ -92,7 +92,7 @@ $t->run();
 
 my @s = map { ProfileTest::HTTP::connect_to(8080) } 1 .. 3;
 
-# each alone, after requests whose times are not read
+# single requests, after requests whose times are not read
 
 for (1 .. 5) {
     get($s[0], '/busy');
@@ -101,7 +101,7 @@ for (1 .. 5) {
 
 get($s[0], '/text?asks=alone');
 
-# by the kernel's account: other processes may have taken the processor
+# the kernel's clock, since other processes may have used the processor
 
 my %used = (busy => cpu_of(sub { get($s[0], '/busy?asks=busy') }),
             early => cpu_of(sub { get($s[0], '/busy?asks=early&early=1') }));

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Pictures and pages in a browser, as the module sends them: they are what
-# their readers need, nothing violates their policy, and nothing is asked for
-# elsewhere.  The viewer of speedscope shows what is sent to it.
+# Pictures and pages of the module in a browser: they show what they should,
+# violate no policy, and load nothing from other hosts.  The viewer speedscope
+# shows the profiles that the module sends.
 
 use strict;
 use warnings;
@@ -74,11 +74,14 @@ my $args = 'q=%22%3Cb%3E&performance_bar=flamegraph&profile_frequency=5000';
 my $url = "$base/large.txt?$args&profile_format=svg";
 my $s = browser('svg', $url);
 
-is($s->{status}, 200, 'svg');
-is($s->{headers}{'content-type'}, 'image/svg+xml', 'svg, content type');
-is($s->{headers}{'content-disposition'}, undef, 'svg, not a download');
+is($s->{status}, 200, 'the picture is served');
+is($s->{headers}{'content-type'}, 'image/svg+xml',
+   'the picture has its content type');
+is($s->{headers}{'content-disposition'}, undef,
+   'the picture is not a download');
 like($s->{headers}{'content-security-policy'},
-     qr/^default-src 'none'; style-src 'sha256-/, 'svg, policy');
+     qr/^default-src 'none'; style-src 'sha256-/,
+     'the picture has a content security policy');
 picture('svg', $s);
 
 
@@ -87,36 +90,41 @@ picture('svg', $s);
 $url = "$base/large.txt?$args&profile_format=html";
 $s = browser('html', $url);
 
-is($s->{status}, 200, 'html');
-like($s->{headers}{'content-type'}, qr{^text/html}, 'html, content type');
-is($s->{headers}{'content-disposition'}, undef, 'html, not a download');
+is($s->{status}, 200, 'the page is served');
+like($s->{headers}{'content-type'}, qr{^text/html},
+     'the page has its content type');
+is($s->{headers}{'content-disposition'}, undef, 'the page is not a download');
 picture('html', $s);
 
-is($s->{cpu}{mode}, 'cpu', 'html, the other mode');
+is($s->{cpu}{mode}, 'cpu', 'the page shows the other mode');
 is(join(' ', grep { !/cpu/ } @{$s->{cells}}), '',
-   'html, tables of the other mode');
+   'the tables show the other mode');
 is($s->{cpuLink}, "/large.txt?$args&profile_mode=cpu&profile_format=svg",
-   'html, a link to the other mode');
+   'a link leads to the other mode');
 is($s->{bareLink}, "/large.txt?$args&profile_spans=off&profile_format=folded",
-   'html, a link to another format without stages');
+   'a link to another format omits the stages');
 is("@{$s->{totals}}", join(' ', sort { $b <=> $a } @{$s->{totals}}),
-   'html, a sorted table');
-cmp_ok($s->{lookup}{hits}, '>', 0, "html, $s->{lookup}{name} in the picture");
-like($s->{text}, qr/request\s+GET \S+q=%22%3Cb%3E\S* HTTP/, 'html, facts');
+   'a table can be sorted');
+cmp_ok($s->{lookup}{hits}, '>', 0,
+       "the picture has $s->{lookup}{name} of a table");
+like($s->{text}, qr/request\s+GET \S+q=%22%3Cb%3E\S* HTTP/,
+     'the page has the facts of the request');
 like($s->{text}, qr/time from start to end wall\s+[\d.]+ m?s/,
-     'html, counters');
+     'the page has counters');
 
-is($s->{followed}, $url =~ s/format=html/format=svg/r, 'html, a link');
+is($s->{followed}, $url =~ s/format=html/format=svg/r,
+   'a link leads to the picture');
 is(scalar @{$s->{links}}, scalar(grep { /^\Q$base\E\/large\.txt\?q=%22%3Cb%3E&
                                          performance_bar=flamegraph&
                                          profile_frequency=5000&
                                          profile_format=\w+$/x }
-                                 @{$s->{links}}), 'html, links')
+                                 @{$s->{links}}), 'all links keep the arguments')
     or diag(join("\n", @{$s->{links}}));
-is($s->{scriptlessCpu}{mode}, 'cpu', 'html, the other mode without a script');
+is($s->{scriptlessCpu}{mode}, 'cpu',
+   'without a script, the page shows the other mode');
 
 
-# any client can write this in a URL
+# clients choose the URI
 
 my $evil = '/%22%3E%3C/title%3E%3Cscript%3Edocument.title=%27evil%27%3C/'
            . 'script%3E%3Cimg%20src=//example.com/x%20onerror=alert(1)%3E';
@@ -125,11 +133,12 @@ for my $format (qw/ svg html /) {
     $s = browser('glance', "$base$evil?performance_bar=flamegraph"
                            . "&profile_format=$format");
 
-    is($s->{status}, 200, "evil URI, $format");
+    is($s->{status}, 200, "$format with a hostile URI is served");
     unharmed("evil URI, $format", $s);
-    like($s->{title}, qr{^GET /"></title><script>}, "evil URI, $format, title")
+    like($s->{title}, qr{^GET /"></title><script>},
+         "$format with a hostile URI shows it as text")
         if $format eq 'html';
-    cmp_ok($s->{plain}{boxes}, '>', 1, "evil URI, $format, boxes");
+    cmp_ok($s->{plain}{boxes}, '>', 1, "$format with a hostile URI has boxes");
 }
 
 
@@ -141,12 +150,14 @@ SKIP: {
     $s = browser('viewer', "$base/viewer/index.html#profileURL="
                            . "/large.txt%3Fperformance_bar%3Dflamegraph");
 
-    like($s->{text}, qr{wall: GET /large\.txt, }, 'speedscope');
+    like($s->{text}, qr{wall: GET /large\.txt, },
+         'speedscope shows the profile');
     is(join("\n", grep { !/wasm|WebGL|GL Driver/i } @{$s->{console}}), '',
-       'speedscope, messages');
-    is(join("\n", @{$s->{elsewhere}}), '', 'speedscope, nothing elsewhere');
+       'speedscope reports no errors');
+    is(join("\n", @{$s->{elsewhere}}), '',
+       'speedscope loads nothing from other hosts');
     is(scalar(grep { /performance_bar/ } @{$s->{requests}}), 1,
-       'speedscope, one profile');
+       'speedscope requests one profile');
 }
 
 
@@ -168,11 +179,13 @@ sub browser {
 sub unharmed {
     my ($name, $s) = @_;
 
-    is(join("\n", @{$s->{violations}}), '', "$name, no violations");
-    is(join("\n", @{$s->{console}}), '', "$name, no messages");
-    is(join("\n", @{$s->{elsewhere}}), '', "$name, nothing elsewhere");
+    is(join("\n", @{$s->{violations}}), '', "$name violates no policy");
+    is(join("\n", @{$s->{console}}), '',
+       "$name causes no message in the browser");
+    is(join("\n", @{$s->{elsewhere}}), '',
+       "$name loads nothing from other hosts");
     is(join("\n", grep { !/performance_bar=/ } @{$s->{requests}}), '',
-       "$name, nothing else");
+       "$name loads only profiles");
 }
 
 
@@ -183,62 +196,74 @@ sub picture {
 
     my $p = $s->{plain};
 
-    cmp_ok($p->{boxes}, '>', 10, "$name, boxes");
-    cmp_ok($p->{labels}, '>', 3, "$name, texts");
-    is($p->{clipped}, 0, "$name, no text is clipped");
-    cmp_ok(keys %{$p->{fill}}, '>', 2, "$name, kinds");
-    is($p->{search}, 1, "$name, search");
+    cmp_ok($p->{boxes}, '>', 10, "$name has boxes");
+    cmp_ok($p->{labels}, '>', 3, "$name has boxes with text");
+    is($p->{clipped}, 0, "$name clips no text");
+    cmp_ok(keys %{$p->{fill}}, '>', 2, "$name has colors of several kinds");
+    is($p->{search}, 1, "$name has a search");
 
     like($s->{pointed}{status}, qr/^\Q$s->{pointed}{name}\E\s.*\d m?u?s, /,
-         "$name, pointed at");
+         "$name describes the box under the pointer");
 
     cmp_ok(abs($s->{zoomed}{box}{width} - $p->{width}), '<', 1,
-           "$name, zoomed box is as wide as the picture");
-    is($s->{zoomed}{box}{name}, $s->{pointed}{name}, "$name, the same box");
-    is($s->{zoomed}{clipped}, 0, "$name, zoomed, no text is clipped");
-    like($s->{zoomed}{hash}, qr/zoom=[0-9a-f]+/, "$name, zoom in the URL");
-    like($s->{zoomed}{status}, qr/^all wall time \x{203a} /, "$name, path");
+           "$name zooms a box to the whole width");
+    is($s->{zoomed}{box}{name}, $s->{pointed}{name},
+       "$name zooms the box under the pointer");
+    is($s->{zoomed}{clipped}, 0, "$name clips no text of a zoomed box");
+    like($s->{zoomed}{hash}, qr/zoom=[0-9a-f]+/,
+         "$name has the zoomed box in its URL");
+    like($s->{zoomed}{status}, qr/^all wall time \x{203a} /,
+         "$name shows the path to the zoomed box");
 
-    is($s->{back}{zoom}, '100%', "$name, back");
-    is($s->{forward}{zoom}, $s->{zoomed}{zoom}, "$name, forward");
+    is($s->{back}{zoom}, '100%', "$name shows everything after going back");
+    is($s->{forward}{zoom}, $s->{zoomed}{zoom},
+       "$name zooms again after going forward");
     like($s->{reloaded}{status}, qr/\x{203a} \Q$s->{pointed}{name}\E$/,
-         "$name, another profile, the same box");
-    is($s->{crumb}{zoom}, '100%', "$name, out by the path");
+         "$name zooms the same box of another profile");
+    is($s->{crumb}{zoom}, '100%',
+       "$name shows everything by a click on the path");
 
-    cmp_ok($s->{found}{hits}, '>', 0, "$name, found");
+    cmp_ok($s->{found}{hits}, '>', 0, "$name finds functions");
     like($s->{found}{match}, qr/^matched (?:at least )?[\d.]+%, [\d.]+ m?u?s, \d+ box/,
-         "$name, matched share");
-    like($s->{found}{hash}, qr/find=ngx_http_/, "$name, search in the URL");
-    is($s->{nothing}{hits}, 0, "$name, no expression, but a text");
-    is($s->{reset}{hits} . $s->{reset}{match}, '0', "$name, reset");
+         "$name shows the share of the found functions");
+    like($s->{found}{hash}, qr/find=ngx_http_/,
+         "$name has the search in its URL");
+    is($s->{nothing}{hits}, 0,
+       "$name does not take an invalid expression as one");
+    is($s->{reset}{hits} . $s->{reset}{match}, '0',
+       "$name can reset the search");
 
     is_deeply($s->{flame}{rows}, [ reverse @{$s->{reset}{rows}} ],
-              "$name, other order");
+              "$name can reverse the order of the rows");
 
-    is($s->{focus}{role}, 'treeitem', "$name, keyboard");
-    is($s->{focus}{level}, 3, "$name, keyboard, level");
+    is($s->{focus}{role}, 'treeitem', "$name can focus a box by keys");
+    is($s->{focus}{level}, 3, "$name tells the level of the focused box");
     like($s->{focus}{label}, qr/^\S+.*, [\d.]+ m?u?s, [\d.]+%/,
-         "$name, keyboard, name");
-    like($s->{entered}{hash}, qr/zoom=/, "$name, keyboard, zoomed");
-    is($s->{escaped}{zoom}, '100%', "$name, keyboard, out");
-    is($s->{escaped}{hash}, '', "$name, keyboard, nothing in the URL");
+         "$name tells the name of the focused box");
+    like($s->{entered}{hash}, qr/zoom=/,
+         "$name zooms the focused box by a key");
+    is($s->{escaped}{zoom}, '100%', "$name shows everything by a key");
+    is($s->{escaped}{hash}, '', "$name has no zoomed box in its URL then");
 
     without_stages($name, $s);
 
-    cmp_ok($s->{narrow}{width}, '<', $p->{width} - 300, "$name, narrower");
-    is($s->{narrow}{clipped}, 0, "$name, narrower, no text is clipped");
+    cmp_ok($s->{narrow}{width}, '<', $p->{width} - 300,
+           "$name adapts to a narrow window");
+    is($s->{narrow}{clipped}, 0, "$name clips no text in a narrow window");
 
-    isnt($s->{light}{background}, $s->{dark}{background}, "$name, dark");
-    isnt($s->{light}{fill}{p}, $s->{dark}{fill}{p}, "$name, dark boxes");
+    isnt($s->{light}{background}, $s->{dark}{background},
+         "$name has another background in the dark theme");
+    isnt($s->{light}{fill}{p}, $s->{dark}{fill}{p},
+         "$name has other boxes in the dark theme");
 
-    is($s->{scriptless}{search}, 0, "$name, without a script, no search");
+    is($s->{scriptless}{search}, 0, "$name has no search without a script");
     cmp_ok($s->{scriptless}{boxes}, '>', 10,
-           "$name, without a script, boxes");
+           "$name has boxes without a script");
     cmp_ok($s->{scriptless}{labels}, '>', 3,
-           "$name, without a script, texts");
+           "$name has texts without a script");
 
     my $shot = $t->testdir() . "/$name";
-    cmp_ok(-s "$shot-$_.png", '>', 5000, "$name, $_ screenshot")
+    cmp_ok(-s "$shot-$_.png", '>', 5000, "$name is drawn in the $_ theme")
         for qw/ light dark /;
 }
 
@@ -249,18 +274,18 @@ sub without_stages {
     my @with = @{$s->{staged}};
     my @bare = @{$s->{bare}{tree}};
 
-    ok((grep { $_->{kind} eq 'h' } @with), "$name, stages");
+    ok((grep { $_->{kind} eq 'h' } @with), "$name has stages");
     is(join(' ', map { $_->{name} } grep { $_->{kind} eq 'h' } @bare), '',
-       "$name, left out");
-    ok(!$s->{bare}{checked}, "$name, the switch is off");
-    like($s->{bare}{hash}, qr/stages=off/, "$name, no stages in the URL");
+       "$name can omit stages");
+    ok(!$s->{bare}{checked}, "$name shows that stages are omitted");
+    like($s->{bare}{hash}, qr/stages=off/, "$name has the omission in its URL");
 
     my %paths;
     $paths{$_->{path}}++ for @bare;
     is(join(' ', grep { $paths{$_} > 1 } keys %paths), '',
-       "$name, no box twice without stages");
+       "$name has each box once without stages");
     is(join(' ', map { $_->{path} } grep { !$_->{fits} } @bare), '',
-       "$name, boxes are on their callers without stages");
+       "$name has boxes on their callers without stages");
 
     # each function has the width that it had below all stages
 
@@ -273,22 +298,23 @@ sub without_stages {
     }
 
     is(join("\n", sort keys %paths), join("\n", sort keys %widths),
-       "$name, the same functions without stages");
+       "$name has the same functions without stages");
 
     is(join(' ', map { $_->{path} }
             grep { abs($_->{width} - ($widths{$_->{path}} // 0)) > 0.01 } @bare),
-       '', "$name, of the same width without stages");
+       '', "$name has boxes of the same width without stages");
 
     like($s->{bareZoomed}{hash}, qr/stages=off.*zoom=/,
-         "$name, zoomed without stages");
-    # it is another profile when it is loaded again
+         "$name can zoom without stages");
+    # a reload of the page makes another profile
 
     my ($function) = $s->{bareZoomed}{status} =~ /^(\S+)/;
     like($s->{bareReloaded}{status}, qr/\x{203a} \Q$function\E$/,
-         "$name, another profile, the same function without stages");
-    ok(!$s->{bareReloaded}{fill}{h}, "$name, another profile, no stages");
+         "$name zooms the function of another profile");
+    ok(!$s->{bareReloaded}{fill}{h},
+       "$name omits the stages of another profile");
     like($s->{stagedZoomed}{status}, qr/\x{203a} \Q$function\E$/,
-         "$name, the same function with stages");
-    ok($s->{stagedReset}{fill}{h}, "$name, stages again");
-    is($s->{stagedReset}{hash}, '', "$name, stages, nothing in the URL");
+         "$name zooms the same function with stages");
+    ok($s->{stagedReset}{fill}{h}, "$name can show the stages again");
+    is($s->{stagedReset}{hash}, '', "$name has no omission in its URL then");
 }

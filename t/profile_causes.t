@@ -400,11 +400,11 @@ my @cases = (
 
 my $number = 0;
 
-# what makes a file slow is preloaded, which sanitizers do not take
+# a preloaded library makes files slow; sanitizers do not accept it
 
 check($_) for grep { $_->[0] ne 'disk' || !$t->sanitizers() } @cases;
 
-# others take a part, then most of the worker's time
+# other requests take a part of the worker's time, then most of it
 
 my %again = map { $_ => 1 } 'first byte', 'header', 'body', 'unbuffered body',
                             'sleep', 'TLS', 'HTTP/2';
@@ -448,7 +448,7 @@ sub check {
 }
 
 
-# what is not as it should be in a profile of the case
+# returns the errors in a profile of the case
 sub wrong {
     my ($case, $clients) = @_;
     my (undef, $uri, $cause, $get, $delay) = @$case;
@@ -473,7 +473,7 @@ sub wrong {
 
     my @wrong;
 
-    # a busy machine lets nginx see the first of what is late, late
+    # on a busy machine nginx may read the first late data late
 
     push @wrong, "the request takes $line->{rt}" if $line->{rt} < 0.5 * $delay;
     push @wrong, "the cause has $waited of $delay"
@@ -581,7 +581,7 @@ sub queued {
 }
 
 
-# the same entry of a cache
+# a request for the same entry of a cache
 sub after_another {
     my ($uri) = @_;
 
@@ -667,7 +667,7 @@ sub answer {
     print $c "Content-Length: $size\r\n\r\nab";
     $wait->('body');
 
-    # before its end, for who has read all of it
+    # the last bytes follow later: a reader of the whole body has to wait
 
     $t->write_file('answered', time());
     print $c 'c' x ($size - 2);

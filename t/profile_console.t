@@ -2,8 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The console's location: where it may be, how its URLs are found, what all of
-# its answers have in common, and who may change something.
+# The location of the console: where it may be configured, how its URLs are
+# found, what its answers have in common, and which clients may change
+# something.
 
 use strict;
 use warnings;
@@ -130,7 +131,7 @@ is(http_get('/status.json', port => 8081)->status(), 200,
     'a console may be at the root');
 
 
-# what all answers have
+# the headers of all answers
 
 for my $uri (qw{ /-/profile/status.json /-/profile/status /-/profile/none }) {
     $r = http_get($uri);

@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The console in a browser: from a page to its flamegraph, through list,
-# detail and deletion; two users at once; what other sites can do.
+# The console in a browser: from a page to its flamegraph, by the list and the
+# page of a profile; deletion; two users at the same time; pages of other sites.
 
 use strict;
 use warnings;
@@ -45,7 +45,7 @@ types {
     text/html html;
 }
 
-# what sites have against being framed, or running scripts of others
+# headers that forbid frames and foreign scripts
 
 add_header X-Frame-Options DENY always;
 add_header Content-Security-Policy "default-src 'none'; sandbox" always;
@@ -238,7 +238,7 @@ like($s->{facts}, qr/Scope\s+all\s.*Mode\s+cpu/s,
 unharmed('workers', $s);
 
 
-# what is not there
+# a profile that does not exist
 
 $s = browser('gone', 8080);
 
@@ -264,7 +264,7 @@ is_deeply($s->{profiles}[1], $s->{profiles}[0],
 cmp_ok(scalar @{$s->{profiles}[0]}, '>', 3, 'there is something to change');
 
 
-# without a viewer, without a console
+# the page without a viewer, and without a console
 
 $s = browser('plain', 8081);
 

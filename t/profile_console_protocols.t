@@ -3,8 +3,8 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # The console over TLS and over HTTP/2, with and without TLS: pages, data,
-# changes, captures that take a while, several at once on one connection, and
-# clients that leave.  All of it is as over plain HTTP/1.1.
+# changes, long captures, several requests of one connection at a time, and
+# clients that disconnect.  The responses are those of HTTP/1.1 without TLS.
 
 use strict;
 use warnings;
@@ -59,7 +59,8 @@ for my $protocol (sort keys %how) {
     my $r = curl($protocol, 'status.json');
 
     is($r->{status}, 200, "$protocol: status");
-    is($r->{version}, $version, "$protocol: its version");
+    is($r->{version}, $version,
+       "$protocol: the response has the version of the protocol");
     is(scalar @{decode_json($r->{body})->{workers}}, 2, "$protocol: workers");
     is($r->{headers}{'x-content-type-options'}, 'nosniff',
        "$protocol: headers");
@@ -70,28 +71,32 @@ for my $protocol (sort keys %how) {
     $r = curl($protocol, 'profiles', '-H', 'Accept: text/html');
     $page{$r->{body}}++;
     like($r->{headers}{'content-security-policy'}, qr/^default-src 'none'/,
-         "$protocol: policy of a page");
+         "$protocol: a page has its policy");
 
     my ($script) = $r->{body} =~ m{src="./(assets/\w+/profiles\.js)"};
 
     $r = curl($protocol, $script, '--compressed');
-    is($r->{headers}{'content-encoding'}, 'gzip', "$protocol: script");
-    like($r->{body}, qr/The list of profiles/, "$protocol: script, its text");
+    is($r->{headers}{'content-encoding'}, 'gzip',
+       "$protocol: the script is compressed");
+    like($r->{body}, qr/The list of profiles/,
+         "$protocol: the script has its text");
     like($r->{headers}{'cache-control'}, qr/immutable/,
          "$protocol: script, cached");
 
     $r = curl($protocol, 'status.json', '-I');
-    is("$r->{status} $r->{body}", '200 ', "$protocol: HEAD");
-    is(curl($protocol, 'none')->{status}, 404, "$protocol: nothing there");
+    is("$r->{status} $r->{body}", '200 ',
+       "$protocol: a response to HEAD has no body");
+    is(curl($protocol, 'none')->{status}, 404,
+       "$protocol: an unknown URL has the status 404");
 
 
     # a profile, and changes of it
 
     is(curl($protocol, 'cpu?seconds=0.1', '-X', 'POST')->{status}, 403,
-       "$protocol: a change of anybody's");
+       "$protocol: a change without the header is refused");
     is(curl($protocol, 'cpu?seconds=0.1', '-X', 'POST', @changes,
             '-H', 'Origin: https://elsewhere.example')->{status},
-       403, "$protocol: a change of another site");
+       403, "$protocol: a change by another site is refused");
 
     $r = curl($protocol, 'cpu?seconds=0.1', '-X', 'POST', @changes,
               '-H', 'Origin: ' . site($protocol));
@@ -101,15 +106,17 @@ for my $protocol (sort keys %how) {
     my $id = decode_json($r->{body})->{id};
 
     is(curl($protocol, "p/$id/folded")->{status}, 200,
-       "$protocol: it is there");
+       "$protocol: the profile is stored");
     is(curl($protocol, "p/$id", '-X', 'DELETE', @changes)->{status}, 204,
-       "$protocol: it is deleted");
-    is(curl($protocol, "p/$id")->{status}, 404, "$protocol: it is gone");
+       "$protocol: the profile can be deleted");
+    is(curl($protocol, "p/$id")->{status}, 404,
+       "$protocol: a deleted profile has the status 404");
     is(curl($protocol, 'debug/pprof/profile?seconds=x')
-           ->{headers}{'x-go-pprof'}, 1, "$protocol: an error for Go");
+           ->{headers}{'x-go-pprof'}, 1,
+           "$protocol: an error for Go has its header");
 
 
-    # one at a time would take six seconds
+    # one after the other, these captures would take six seconds
 
     several($protocol);
 
@@ -126,7 +133,7 @@ for my $protocol (sort keys %how) {
     }), "$protocol: captures of clients that have left are over");
 }
 
-is(scalar keys %page, 1, 'the same page for all');
+is(scalar keys %page, 1, 'the page is the same over all protocols');
 
 
 # curl itself fails to put several on a connection that begins with HTTP/2
@@ -143,8 +150,9 @@ sub several {
                                    url($protocol, 'cpu?seconds=1.5&format=svg'))
                                 } @files);
 
-    is($status, 0, "$protocol: four at once") or diag($out);
-    cmp_ok(time() - $begin, '<', 5, "$protocol: at the same time");
+    is($status, 0, "$protocol: four captures succeed") or diag($out);
+    cmp_ok(time() - $begin, '<', 5,
+           "$protocol: the captures run at the same time");
     is(scalar(grep { $t->read_file($_) =~ m{<svg.*</svg>}s } @files), 4,
        "$protocol: all are whole");
 }

@@ -93,7 +93,7 @@ is_deeply(extra($process),
           'the process context has the keys of the thread context');
 
 
-# one request
+# a single request
 
 is(record(), '-', 'nothing is published before the first request');
 
@@ -130,7 +130,8 @@ my $s = http_get('/wait', start => 1, headers => [ "traceparent: 00-$trace-"
 ok(wait_for(sub { upstream_requests($t) }), 'a request waits for its upstream');
 ok(wait_for(sub { record() eq '-' }),
    'a waiting request is not published');
-is((grep { $_ ne '-' } records($pid, 20)), 0, 'it is not published later');
+is((grep { $_ ne '-' } records($pid, 20)), 0,
+   'the context is not published later');
 
 is(held('/hold/', 'eight', '00-' . ('3' x 32) . '-' . ('4' x 16) . '-01'),
    ('3' x 32) . ' ' . ('4' x 16) . ' 01 0=/hold/',
@@ -138,7 +139,7 @@ is(held('/hold/', 'eight', '00-' . ('3' x 32) . '-' . ('4' x 16) . '-01'),
 
 upstream_release($t, 'w');
 is(http_end($s)->status(), 200, 'the waiting request ends');
-is(record(), '-', 'nothing is published then');
+is(record(), '-', 'no context is published then');
 
 
 # many requests: each record is of one request

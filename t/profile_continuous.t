@@ -107,7 +107,7 @@ my ($whole, @parts) = map { range(@$_)->total() }
 cmp_ok(abs($whole - sum0(@parts)), '<=', 1,
        'consecutive ranges have each slice once');
 
-# one worker
+# a single worker
 
 my @workers = map { eval { range($begin, $last, "&worker=$_")->total() } // 0 }
               0, 1;
@@ -199,7 +199,7 @@ my @wrong = (
 like(get("cpu?$_->[0]"), qr/ 400 .*"$_->[1]" is /s, "wrong: $_->[0]")
     for @wrong;
 
-# the same moment in several forms
+# one moment in several forms
 
 my $sec = int($begin);
 my @t = gmtime($sec);

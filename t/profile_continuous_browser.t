@@ -67,7 +67,7 @@ http_get('/text', headers => [ 'Accept-Encoding: gzip' ])
 
 my $to = time();
 
-# its last slice is stored, and some time after it has passed
+# waits until the last slice of the load is stored, and a while longer
 
 ok(wait_for(sub { time() > $to + 2 * $slice
                   && http_get("/-/profile/cpu?format=folded&from="

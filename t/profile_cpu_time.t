@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# $profile_cpu_time of all requests together is what the worker has used, by
-# getrusage() of the worker itself, while it is as busy as it can be: static
-# files, proxied ones, gzip, TLS, HTTP/2 and Lua, one by one and together.
+# The sum of $profile_cpu_time over all requests is the CPU time of a fully
+# loaded worker, as getrusage() in the worker reports it.  The loads are static
+# files, proxied files, gzip, TLS, HTTP/2 and Lua, each alone and all together.
 
 use strict;
 use warnings;

@@ -137,7 +137,7 @@ in_order('a capture of workers', $log,
     qr/console answer, status 200, \d+ bytes/);
 
 
-# what was logged since the last call; waits for the last message
+# waits for the last message; returns the messages since the last call
 
 sub news {
     my ($last) = @_;

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured requests that are delayed: the time is there, to the millisecond,
-# and it is waiting.  First alone, then while other clients keep the worker
-# busy.
+# Captured requests that are delayed.  The profile shows the delay as waiting,
+# to the millisecond, without other clients and beside clients that keep the
+# worker busy.
 
 use strict;
 use warnings;
@@ -133,8 +133,8 @@ cmp_ok($p->profile('cpu')->total(), '<', 0.015e9,
        'the CPU picture does not show the wait');
 
 
-# The rate of the response is for those who get it; neither the profile nor
-# what is in it waits.
+# limit_rate delays the original response only.  A profile is sent without
+# delay, and does not contain one.
 
 $start = time();
 is(length(http_get('/limit_rate')->body()), 300000,
@@ -146,8 +146,8 @@ cmp_ok(info($p)->{wall}, '<', 0.15e9, 'limit_rate does not delay the capture');
 is_clean($t, 'limit_rate');
 
 
-# Clients that read slowly: nothing of the profile is kept for them but its
-# text, and the worker profiles others meanwhile.
+# Clients that read slowly: only the text of their profile remains in memory,
+# and the worker profiles other requests meanwhile.
 
 my $args = 'performance_bar=flamegraph&profile_format=speedscope';
 my @s = map {
@@ -167,7 +167,7 @@ for my $s (@s) {
 is_clean($t, 'slow reader, after');
 
 
-# a request that comes byte by byte, and one that never ends
+# a request that arrives byte by byte, and one that never ends
 
 my $request = "GET /text?$args HTTP/1.1\r\nHost: localhost\r\n"
               . "Connection: close\r\n\r\n";

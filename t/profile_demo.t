@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# The demo: each card of its page has a profile, the page that is slow for a
-# hidden reason shows the reason, and "stop" leaves nothing.
+# The demo: each card of its page has a profile, the profile of the slow page
+# shows the reason, and "stop" leaves no process and no file.
 
 use strict;
 use warnings;

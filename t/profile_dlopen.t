@@ -3,8 +3,8 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # Captures of every mode beside two threads of the worker that load and unload
-# libraries all the time: with RELRO and all functions bound at once, with RELRO
-# and functions bound when they are called, and without RELRO.
+# libraries all the time: with RELRO and immediate binding, with RELRO and lazy
+# binding, and without RELRO.
 
 use strict;
 use warnings;
@@ -17,8 +17,8 @@ use ProfileTest::Pprof;
 
 my $THREAD = qr/ngx_http_dlopen_test_thread/;
 
-# what the thread calls: the C library, whose static functions may have no names,
-# and hooks of the library, by the profiler and by sanitizers
+# The functions that the thread calls: those of the C library, whose static
+# functions may have no names, and hooks of the profiler and of sanitizers.
 my $CALLED = qr/_*(?:libc_)?(?:dl(?:open|sym|close)|cfree|free)|libc\.so|prof_
                 |_*(?:interceptor|asan|sanitizer)_/x;
 
@@ -121,8 +121,8 @@ for my $round (1 .. $ROUNDS) {
 
 is($bad, 0, "$ROUNDS requests in each mode, all with a profile");
 
-# the worker: all that stays has its names, and what comes and goes has none or
-# the right ones
+# Functions of objects that stay loaded have their names.  Functions of the
+# libraries have their names or no names.
 
 my %capture = map {
     $_ => http_get("/-/profile/$_?seconds=3&format=pprof"
@@ -149,9 +149,9 @@ for my $mode (qw/ object wall cpu /) {
         $total += $weight;
         $threads += $weight if $stack =~ /$THREAD/;
 
-        # code that was gone before the next snapshot: its caller is known, which
-        # is the loader for the first and the last function of a library, or the
-        # stack ends
+        # Code that was unloaded before the next snapshot: either the stack has
+        # its caller, which is the loader for the first and the last function of
+        # a library, or the stack ends.
 
         if ($stack =~ /\Q[anonymous code]\E/) {
             $wrong{$stack} += $weight
@@ -165,7 +165,7 @@ for my $mode (qw/ object wall cpu /) {
 
         $cut += $weight if $stack =~ /\[no unwind info\]/;
 
-        # the thread calls nothing else
+        # the thread calls no other functions
 
         $wrong{$stack} += $weight
             if $stack =~ /([^ ]+) < $THREAD/

@@ -334,7 +334,7 @@ for my $site ('same-origin', 'none') {
 is(opened(), 'as before', 'a client that is not a browser is not refused');
 
 
-# what is done before profile_if is known
+# returns the work before profile_if is evaluated
 
 sub doors {
     my $from = shift;
@@ -404,7 +404,7 @@ like($r->content(), qr/ngx_/,
     'the profile of the admitted request has allocations');
 
 
-# "all 403", "as before", or what is different
+# "all 403", "as before", or the differences
 
 sub opened {
     my (%options) = @_;

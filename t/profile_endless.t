@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# Responses that do not end: profile_timeout ends their capture and the reply
-# comes, and what makes the response is stopped.
+# Responses that do not end: profile_timeout ends the capture, the client gets
+# the reply, and the code that makes the response is stopped.
 
 use strict;
 use warnings;
@@ -66,7 +66,7 @@ my $lua = <<'EOF2';
             }
         }
 
-        # without waiting for the client, or for anything but a timer
+        # a response that waits for timers only
 
         location /lua/unflushed/ {
             content_by_lua_block {
@@ -165,14 +165,14 @@ for my $uri (@scripts) {
         'the capture has left its slot');
 }
 
-# the connection goes on
+# the connection is kept alive
 
 my $s = http_get("/streamed/?$arg", start => 1, keepalive => 1);
 is(http_end($s)->status(), 200, 'a stream of events gets a profile');
 is(http_get('/file/file', socket => $s)->body(), "file\n",
    'the connection serves another request');
 
-# the client goes while the response is captured
+# the client disconnects while the response is captured
 
 $s = http_get("/streamed/?$arg", start => 1);
 wait_for(sub { opened() > closed() });

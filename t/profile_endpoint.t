@@ -3,8 +3,9 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # Captures of an endpoint: the next requests of a URI prefix, a server or a
-# location over all workers, merged, and nothing of others; how their times are
-# spread; that clients notice nothing.
+# location in all workers, merged.  Other requests are not in the profile.  The
+# profile shows the distribution of the requests' times, and clients get their
+# usual responses.
 
 use strict;
 use warnings;
@@ -77,7 +78,7 @@ my $plain = http_get('/text', @gzip);
 
 ###############################################################################
 
-# the next requests of a prefix, beside others
+# the next requests of a prefix, beside other requests
 
 my @load = (
     $t->load('/text', clients => 2, @gzip),
@@ -123,7 +124,7 @@ ok((grep { grep { /pcre2_match/ } @{$_->{stack}} } $p->samples()),
 is(scalar(grep { grep { /deflate/ } @{$_->{stack}} } $p->samples()), 0,
     'a second capture does not show the first endpoint');
 
-# two at once, and one of all workers
+# two captures of endpoints and one of all workers at the same time
 
 my @at_once = map { start($_) } 'cpu?uri=/text&requests=10&seconds=60',
                                 'cpu?uri=/te&requests=20&seconds=60',
@@ -139,7 +140,7 @@ cmp_ok($got[2]->total('cpu/nanoseconds'), '>', 0,
 
 $_->stop() for @load;
 
-# clients notice nothing
+# the responses of captured requests
 
 my $s = start('wall?uri=/text&requests=1&seconds=20');
 sleep(0.3);
@@ -189,7 +190,7 @@ cmp_ok($waited, '>', 0.15e9, 'the profile contains waits');
 ok((grep { grep { /upstream/ } @{$_->{stack}} } $p->samples()),
     'the profile names the cause of a wait');
 
-# by the trigger of a location; the request that asks is not one of them
+# the trigger of a location; the request with the trigger is not captured
 
 $s = http_get('/text?performance_bar=flamegraph&profile_requests=3'
               . '&profile_format=pprof&profile_mode=cpu', start => 1);
@@ -211,7 +212,7 @@ is($got->header('Link'), "</-/profile/p/$id>; rel=\"describedby\"; "
     'the response links the page of the profile');
 is($got->header('X-Profile-Dropped'), undef, 'the profile was not dropped');
 
-# what is stored is what was sent
+# the stored profile is the one of the response
 
 my $stored = ProfileTest::Pprof->new(http_get("/-/profile/p/$id/pprof"));
 is(named($stored, 'requests'), 3, 'the stored profile has the same requests');
@@ -253,7 +254,7 @@ $got = http_get('/text?profile_requests=1', @gzip);
 is($got->content(), $plain->content(),
     'without permission the trigger has no effect');
 
-# the console is no endpoint; none came
+# requests to the console do not count, so no request is captured
 
 $s = start('wall?requests=1&seconds=1');
 sleep(0.2);

@@ -2,10 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# Ways into a request that are unusual: through another request that was entered
-# from the first one, by a handler that was kept and is called for a request that
-# is not tracked, by a timer whose log is gone, and by a connection whose data is
-# a number.
+# Unusual ways by which nginx runs code of a request: a request that another
+# request has entered, a kept handler that is called for a request without a
+# track, a timer whose log was freed, and a connection whose data is a number.
 
 use strict;
 use warnings;
@@ -44,7 +43,7 @@ EOF
 
 $t->run();
 
-# the worker has taken a request when it answers one that came later
+# the worker has read a request when it answers a later one
 
 my %waiting;
 
@@ -75,7 +74,7 @@ for my $name (qw/ a b /) {
 
 is(http_get('/?foreign')->body(), 'set', 'a timer is set');
 ok(wait_for(sub { http_get('/?expired')->body() eq 'expired' }),
-   'it has expired');
+   'the timer has expired');
 
 # the request opens the connection in its first turn, and is answered when the
 # connection is ready

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Workers end in each way that there is while captures of all modes and scopes
-# are live: no worker crashes, nginx logs no alert, and neither descriptors nor
-# threads remain.  PROFILE_TEST_ROUNDS are made of each way, 15.
+# Workers end in every possible way while captures of all modes and scopes run:
+# no worker crashes, nginx logs no alert, and no descriptor or thread remains.
+# PROFILE_TEST_ROUNDS is the number of rounds of each way, 15.
 #
 # A preloaded library makes each process run for a while after nginx has
 # unloaded its modules.
@@ -23,10 +23,10 @@ use ProfileTest;
 
 my $rounds = $ENV{PROFILE_TEST_ROUNDS} || 15;
 
-# what was read of the log
+# the length of the log that was read
 my $seen = 0;
 
-# what the test provokes by kill -9, also in the middle of storing
+# the test causes these messages by kill -9, also while profiles are stored
 my $t = ProfileTest->new()->has(qw/ map proxy rewrite /)
                           ->allow(qr/exited on signal 9/)
                           ->allow(qr/shared memory zone .* was locked by/);
@@ -104,7 +104,7 @@ if (!$t->sanitizers()) {
 
 alarm(600 + 30 * $rounds);
 
-# each way: what ends the workers, and what is to be waited for
+# each way: the signal, and the end of the workers
 
 for my $signal (qw/ TERM QUIT /) {
     for my $round (1 .. $rounds) {
@@ -159,7 +159,7 @@ is(crashes(), '', "no crash in $rounds rounds of KILL");
 remains($master, $before,
         'killed workers leave no descriptor and no thread');
 
-# what captures leave behind in workers that live on
+# resources of captures in workers that continue
 
 my ($worker) = $t->worker_pids();
 
@@ -174,8 +174,8 @@ remains($worker, $before, 'captures leave no descriptor and no thread');
 
 $t->stop();
 
-# a new binary takes over, and the old one goes.  nginx takes the signal as a
-# daemon only
+# A new binary replaces the old one.  nginx accepts the signal only as a
+# daemon.
 
 $t->write_file_expand('nginx.conf', $conf =~ s/%%GLOBALS%%/
                       $t->conf_globals() =~ s{daemon off}{daemon on}r/er);
@@ -218,8 +218,8 @@ sub capture {
     my ($round) = @_;
     my @live;
 
-    # hooks of allocations keep the module in memory, so every other round has
-    # none of them
+    # Hooks of allocations keep the module in memory, so every other round has
+    # no hooks.
 
     for my $mode (qw/ wall cpu /, $round % 2 ? () : 'object') {
         push @live, map { http_get($_, start => 1) }
@@ -230,7 +230,7 @@ sub capture {
             "/-/profile/$mode?seconds=20&frequency=1000";
     }
 
-    # requests that keep the workers running, captured ones among them
+    # requests that keep the workers running, some of them captured
 
     my $loop = '/loop' . 'a' x 15 . '!';
 

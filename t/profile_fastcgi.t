@@ -142,7 +142,7 @@ if ($uwsgi) {
     is_captured($t, 'uwsgi, body', '/uwsgi', waits => 0.3, get => \&post);
 }
 
-is($load->stop()->{failed}, 0, 'others were served');
+is($load->stop()->{failed}, 0, 'other requests are served');
 
 
 sub post {

@@ -4,13 +4,13 @@
 #
 # Each call of the C library by which the module asks for a resource fails once,
 # at start, at a reload, in captures, while names are looked up, and while a
-# profile is stored: ordinary requests get their ordinary answer, neither the
-# master nor a worker ends, the log or the answer says what failed, a profile
-# that is lost is counted, and the next reload or capture works.  Then all calls
-# of one kind fail.
+# profile is stored.  Requests without a trigger get their usual response,
+# neither the master nor a worker ends, the log or the answer names the failure,
+# lost profiles are counted, and the next reload or capture works.  Then all
+# calls of one function fail.
 #
-# Where there are too many calls of a kind, the first ones fail and a part of
-# the others; with PROFILE_TEST_FAULTS all of them do.
+# If a function is called too often, only its first calls and a part of the
+# other ones fail; with PROFILE_TEST_FAULTS all of them fail.
 
 use strict;
 use warnings;
@@ -27,11 +27,11 @@ use lib dirname(__FILE__) . '/lib';
 use ProfileTest::Process;
 use ProfileTest;
 
-# of one kind in one place, unless all of them fail
+# calls of one function in one place that fail, unless all of them fail
 my $FIRST = 4;
 my $OTHERS = 3;
 
-# the same for new workers, whose first profile needs all names
+# the number for new workers, whose first profile needs all names
 my $OTHERS_NEW = 8;
 
 my $t = ProfileTest->new()->has(qw/ rewrite /)->allow(qr/profile: /);
@@ -194,7 +194,7 @@ for my $scene (@scenes) {
 
 ###############################################################################
 
-# counting begins again; without arguments nothing fails
+# resets the counts of calls; without arguments no call fails
 sub fault {
     my ($call, $n) = @_;
 
@@ -223,7 +223,7 @@ sub counts {
 }
 
 
-# which of the calls fail: numbers, and then all of them
+# returns which calls fail: numbers, or all of them
 sub chosen {
     my ($count, $others) = @_;
 
@@ -362,7 +362,7 @@ sub begin_workers {
 }
 
 
-# of a scene; a profile may be stored after the response
+# returns the counts of a scene; a profile may be stored after the response
 sub counts_when_done {
     my ($uri) = @_;
 

@@ -133,7 +133,7 @@ gap('/delayed', qr/^limit_req$/, 'limit_req');
 }
 
 
-# the worker runs another request while the answer is there
+# the worker runs another request when the answer arrives
 
 my $stall = http_get('/first/100?performance_bar=flamegraph'
                      . '&profile_format=speedscope', start => 1);
@@ -178,7 +178,7 @@ sub caused {
                 grep { $_->[0][0] eq '[waiting]' }
                 $p->profile('wall')->stacks());
     cmp_ok(gaps($p, qr/^unknown$/), '<=', 0.01 * $info->{waiting} / 1e9,
-           "$name: nothing unknown");
+           "$name: no cause is unknown");
     sums($p, $name);
 }
 

@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# One captured stream of an HTTP/2 connection with twenty: the profile has
-# nothing of the other streams, which get what they always got.
+# One captured stream beside nineteen other streams of an HTTP/2 connection: the
+# profile has no work of the other streams, and they get their usual responses.
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ use ProfileTest::Upstream;
 my $t = ProfileTest->new()->has(qw/ debug gzip limit_req map proxy rewrite v2 /)
                           ->has_perl(qw/ Protocol::HTTP2::Client /);
 
-# works by turns
+# a location that works in many turns
 my $lua = $t->has_module('lua') ? <<'EOF' : '';
         location /turns {
             content_by_lua_block {
@@ -181,7 +181,7 @@ same($loop, 'limit_req', @others);
 is_clean($t, 'limit_req');
 
 
-# all of them are captured
+# all streams are captured
 
 my @all = h2(map { ("/text?$args", "/proxy?$args") } 1 .. 4);
 
@@ -213,7 +213,7 @@ is((h2($busy))[0]->body(), $busy, 'a new connection is served in the end');
 sub among {
     my ($first, @others) = @_;
 
-    # not the first stream, since its request may arrive before the others
+    # the first stream is not captured: its request may arrive before the others
 
     my @half = splice(@others, 0, @others / 2);
     my @got = h2(@half, $first, @others);
@@ -236,7 +236,7 @@ sub same {
 # HTTP/1.1 had brought them.  A request is a URI, or a URI and a body.
 #
 # cancel   the first request is reset after a while, and has no response
-# leave    the connection is closed after a while, nothing has a response
+# leave    the connection is closed after a while, no request has a response
 
 sub h2 {
     my @requests = @_;

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured streams of HTTP/3 connections with twenty: the profiles have nothing
-# of the other streams, which get what they always got.  nginx has HTTP/3 since
-# 1.25.0.
+# Captured streams beside other streams of HTTP/3 connections: the profiles have
+# no work of the other streams, and they get their usual responses. nginx
+# supports HTTP/3 since 1.25.0.
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ use ProfileTest::Upstream;
 my $t = h3_test(qw/ debug limit_req map proxy rewrite /);
 my $so = build_module($t, 'ngx_http_pointers_test_module');
 
-# what runs long and is no regular expression
+# long work that is not a regular expression
 my $work = $t->has_module('gunzip') ? 'zlib'
          : $t->has_module('lua') ? 'lua' : '';
 
@@ -69,7 +69,7 @@ http {
     default_type text/plain;
     limit_req_zone \$uri zone=one:1m rate=5r/s;
 
-    # a client that says nothing for so long is gone
+    # QUIC closes the connection of a silent client after this time
     keepalive_timeout 2s;
 
     ssl_certificate localhost.crt;
@@ -132,8 +132,8 @@ my $busy = '/loopaaaaaaaaaaaaaa!';
 my ($loop) = h3($t, [ $busy ]);
 my ($worked) = h3($t, [ $work ? '/work' : '/small' ]);
 
-is($loop->status(), 200, 'not captured: status');
-is($loop->body(), $busy, 'not captured: body');
+is($loop->status(), 200, 'a request without a trigger has its status');
+is($loop->body(), $busy, 'a request without a trigger has its body');
 is_clean($t);
 
 my $pointers = http_get('/pointers')->body();
@@ -153,38 +153,40 @@ for my $format (sort keys %formats) {
     my ($r) = h3($t, [ "/text?performance_bar=flamegraph"
                        . "&profile_format=$format" ]);
 
-    is($r->status(), 200, "$format: status");
-    like($r->body(), $formats{$format}, "$format: all of it");
-    is($r->header('X-Profiled-Status'), 200, "$format: status of the original");
+    is($r->status(), 200, "a profile as $format has the status 200");
+    like($r->body(), $formats{$format}, "a profile as $format is complete");
+    is($r->header('X-Profiled-Status'), 200,
+       "a profile as $format tells the status of the request");
 }
 
 my ($refused) = h3($t, [ '/text?performance_bar=flamegraph'
                          . '&profile_format=none' ]);
-is($refused->status(), 400, 'a wrong format');
+is($refused->status(), 400, 'an unknown format has the status 400');
 is_clean($t, 'formats');
 
 
-# over the whole time, on other connections
+# requests of other connections, during all captures
 
 my $load = $t->load($busy, port => 8082, clients => 2);
 
 my ($p, @others) = among("/proxy?$args", ($busy) x 19);
 
 is_attributed($p, 'map', 'proxy');
-cmp_ok(waiting($p), '>', 0.28, 'proxy: waits');
-cmp_ok(running($p), '<', 0.1, 'proxy: does not run');
+cmp_ok(waiting($p), '>', 0.28, 'the profile of a proxied request has its wait');
+cmp_ok(running($p), '<', 0.1, 'a proxied request hardly runs');
 is_sum($p, 'proxy');
 same($loop, 'proxy', @others);
 is_clean($t, 'proxy');
 
 
-# work among nineteen streams of regular expressions, and the reverse
+# compression beside nineteen streams of regular expressions, and the reverse
 
 if ($work) {
     ($p, @others) = among("/work?$args", ($busy) x 19);
 
     is_attributed($p, 'map', 'work');
-    cmp_ok(share_of($p, $work), '>', 0.4, 'work: it is what runs');
+    cmp_ok(share_of($p, $work), '>', 0.4,
+           'most of the profile is the work of the request');
     is_sum($p, 'work');
     same($loop, 'work', @others);
     is_clean($t, 'work');
@@ -192,7 +194,8 @@ if ($work) {
     ($p, @others) = among("/loopaaaaaaaaaaaaaaaaaaa!?$args", ('/work') x 19);
 
     is_attributed($p, $work, 'match');
-    cmp_ok(share_of($p, 'map'), '>', 0.8, 'match: regular expressions');
+    cmp_ok(share_of($p, 'map'), '>', 0.8,
+           'most of the profile is regular expressions');
     is_sum($p, 'match');
     same($worked, 'match', @others);
     is_clean($t, 'match');
@@ -206,10 +209,11 @@ if ($work) {
 $p = ProfileTest::Profile->new(splice(@others, 1, 1));
 
 is_attributed($p, 'map', 'body');
-cmp_ok(waiting($p), '>', 0.28, 'body: waits');
+cmp_ok(waiting($p), '>', 0.28,
+       'the profile of a request with a body has its wait');
 is_sum($p, 'body');
 is(length((upstream_requests($t))[-1] =~ s/.*?\r\n\r\n//sr), 200000,
-   'body: all of it is sent to the upstream');
+   'the upstream receives the whole body');
 same($loop, 'body', @others);
 is_clean($t, 'body');
 
@@ -221,15 +225,15 @@ is_clean($t, 'body');
 
 is(shift(@others)->status(), 200, 'limit_req: another one') for 1 .. 2;
 is_attributed($p, 'map', 'limit_req');
-cmp_ok(waiting($p), '>', 0.15, 'limit_req: waits');
-cmp_ok(running($p), '<', 0.05, 'limit_req: does not run');
+cmp_ok(waiting($p), '>', 0.15, 'the profile of a delayed request has its wait');
+cmp_ok(running($p), '<', 0.05, 'a delayed request hardly runs');
 like($p->profile('wall')->folded(), qr/^\[waiting\];limit_req /m,
-     'limit_req: the cause');
+     'the cause of the delay is limit_req');
 same($loop, 'limit_req', @others);
 is_clean($t, 'limit_req');
 
 
-# all of them are captured
+# all streams are captured
 
 my @all = h3($t, [ map { ("/small?$args", "/proxy?$args") } 1 .. 4 ]);
 
@@ -238,19 +242,20 @@ is_attributed(ProfileTest::Profile->new($all[$_]), 'map',
 is_clean($t, 'captured together');
 
 
-# the response goes out, the profile to the store
+# a recorded request: the response is sent, the profile is stored
 
 my ($recorded) = h3($t, [ '/text?performance_bar=record' ]);
 my $id = $recorded->header('X-Profile-Id') // '';
 
-is($recorded->body(), $text, 'recorded: the original response');
-is(info(stored($id))->{status}, 200, 'recorded: profile');
+is($recorded->body(), $text, 'a recorded request has its own response');
+is(info(stored($id))->{status}, 200,
+   'the stored profile has the status of the request');
 is_sum(stored($id), 'recorded');
 is_clean($t, 'recorded');
 
 
-# The client closes the connection while captured streams wait for an upstream;
-# then it goes without a word, and nginx closes the connection after a while.
+# While captured streams wait for an upstream, the client first closes the
+# connection, and then disappears: nginx closes the connection after a timeout.
 
 for my $how (qw/ quit leave /) {
     h3($t, [ $busy, "/held?${how}none",
@@ -262,35 +267,37 @@ for my $how (qw/ quit leave /) {
                                   qw/ none flamegraph record /;
 
     is($flamegraph->{status}, $none->{status},
-       "$how: one that was to be replaced ended");
-    is($l->{status}, $none->{status}, "$how: a recorded one ended");
+       "$how: a request that would be replaced ends");
+    is($l->{status}, $none->{status}, "$how: a recorded request ends");
 
     my $stored = stored($l->{id});
 
     is_sum($stored, "$how: recorded");
     cmp_ok(abs(info($stored)->{wall} / 1e9 - $l->{rt}), '<', 0.05,
-           "$how: recorded until then");
+           "$how: the profile ends with the request");
     like($stored->profile('wall')->folded(),
-         qr/^\[waiting\];upstream first byte /m, "$how: the cause");
+         qr/^\[waiting\];upstream first byte /m,
+         "$how: the profile has the cause of the wait");
     is_clean($t, $how);
 }
 
-is($load->stop()->{failed}, 0, 'other connections were served');
-is((h3($t, [ $busy ]))[0]->body(), $busy, 'served as before');
+is($load->stop()->{failed}, 0, 'requests of other connections succeed');
+is((h3($t, [ $busy ]))[0]->body(), $busy,
+   'requests succeed after all captures');
 
 
-# all pointers of the worker
+# the pointers that captures replace
 
 my $now;
 wait_for(sub { ($now = http_get('/pointers')->body()) eq $pointers });
-is($now, $pointers, 'nothing is replaced any more');
+is($now, $pointers, 'all pointers of the worker are restored');
 
 
 # the profile of one stream, and the responses to the others
 sub among {
     my ($first, @others) = @_;
 
-    # not the first stream, whose requests may come before those of others
+    # the first stream is not captured: its request may come before the others
 
     my @half = splice(@others, 0, @others / 2);
     my @got = h3($t, [ @half, $first, @others ]);
@@ -305,7 +312,7 @@ sub same {
 
     my @wrong = grep { plain($_) ne plain($want) } @got;
 
-    is("@wrong", '', "$name: others are served as before");
+    is("@wrong", '', "$name: other streams have their own responses");
 }
 
 
@@ -320,7 +327,7 @@ sub stored {
 }
 
 
-# of the log
+# a line of the log
 sub line {
     my ($uri) = @_;
     my %line;

@@ -65,20 +65,20 @@ my $busy = '/loopaaaaaaaaaaaaaa!';
 my @mixed = ('/small?m', '/proxy?m', "$busy?m") x 6;
 my @got = h3($t, \@mixed);
 
-is(scalar(grep { $_->status() == 200 } @got), @mixed, 'served');
+is(scalar(grep { $_->status() == 200 } @got), @mixed, 'all streams are served');
 
 my @lines = lines(qr/\?m\b/, scalar @mixed);
 is(scalar(grep { $_->{protocol} eq 'HTTP/3.0' } @lines), @mixed,
-   'all of them');
+   'all requests are logged');
 
-# nginx's clock is that of a poll, which may come a while before the worker runs
+# nginx's clock is read by polls, which may precede the worker's code by a while
 
 my @off = sort { $a <=> $b } map { abs($_->{total} - $_->{rt}) } @lines;
-cmp_ok($off[@off / 2], '<', 0.0011, 'the times of the requests');
+cmp_ok($off[@off / 2], '<', 0.0011, 'the times add up to $request_time');
 
 my ($least) = sort { $a <=> $b } map { $_->{wait} + $_->{stall} }
               grep { $_->{uri} =~ m{^/proxy} } @lines;
-cmp_ok($least, '>', 0.28, 'waiting');
+cmp_ok($least, '>', 0.28, 'proxied requests wait');
 
 
 # QUIC runs the streams of a connection that ends
@@ -86,8 +86,9 @@ cmp_ok($least, '>', 0.28, 'waiting');
 h3($t, [ $busy, '/held?left' ], quit => 1);
 
 my ($l) = lines(qr!^/held\?left!, 1);
-cmp_ok(abs($l->{total} - $l->{rt}), '<', 0.02, 'left: its time');
-cmp_ok($l->{turns}, '>=', 2, 'left: its end is a turn');
+cmp_ok(abs($l->{total} - $l->{rt}), '<', 0.02,
+       'a request without a client has its whole time');
+cmp_ok($l->{turns}, '>=', 2, 'the end of such a request is a turn');
 
 
 # the sum over all requests; handshakes are before any request
@@ -100,12 +101,12 @@ h3($t, [ ("$busy?sum") x 60 ]) for 1 .. 5;
 my $used = (worker_cpu($t))[0] - $before;
 my $cpu = sum0(map { $_->{cpu} } @lines);
 
-is(scalar @lines, 300, 'sum: all requests');
-cmp_ok($cpu, '>', 0.9 * $used, 'sum: CPU time of the worker');
-cmp_ok($cpu, '<', 1.01 * $used, 'sum: no more of it');
+is(scalar @lines, 300, 'all requests of the sum are logged');
+cmp_ok($cpu, '>', 0.9 * $used, 'the sum contains the CPU time of the worker');
+cmp_ok($cpu, '<', 1.01 * $used, 'the sum does not exceed the CPU time');
 
 
-# the lines of the log with such URIs, when there are so many
+# waits for n lines of the log with such URIs, and returns them
 sub lines {
     my ($uri, $n) = @_;
     my @lines;

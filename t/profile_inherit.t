@@ -77,7 +77,7 @@ server {
         }
     }
 
-    # what these have of their own is a configuration, too
+    # blocks within a location have their own configuration
 
     location /block/ {
         profile_mode wall;
@@ -164,7 +164,7 @@ is(got('off', '/on/a'), 'cpu folded 77',
    'a location of this server may be on');
 
 
-# who may
+# permissions
 
 is(got('http', '/deny/a'), 'none',
    'a location may have its own profile_allow');
@@ -223,7 +223,7 @@ is($r->header('X-Profiled-Status'), 405,
    'limit_except inherits the directives of its location');
 
 
-# what the answer tells of the values: "MODE FORMAT FREQUENCY", or "none"
+# returns the values in effect: "MODE FORMAT FREQUENCY", or "none"
 sub got {
     my ($host, $uri, $arg, $header) = @_;
 

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# The queue of jobs: one thread for all of them, which one comes first, what
-# happens when the queue is full, when there is no thread, when clients leave,
-# and when the worker exits.  A preloaded library holds the thread back.
+# The queue of jobs: one thread runs all jobs of a worker, in the order of their
+# ranks.  Cases: a full queue, no thread, clients that disconnect, a worker that
+# exits.  A preloaded library delays the thread.
 
 use strict;
 use warnings;
@@ -69,7 +69,7 @@ my $recorded = 'performance_bar=record';
 my $symbol = '/-/profile/debug/pprof/symbol?0x1234';
 
 
-# without a thread
+# no thread can be started
 
 my $r = http_get("/text?$asked");
 is($r->status(), 500, 'without a thread, a flamegraph has the status 500');
@@ -223,7 +223,7 @@ like($t->read_log(), qr/profile: dropped, too many profiles wait .* 0 more/,
      'the error log has dropped profiles');
 
 
-# a worker that shuts down finishes, one that is told to exit at once does not
+# a worker that shuts down completes its jobs; one that exits at once does not
 
 restart();
 
@@ -252,7 +252,7 @@ is(scalar(grep { http_get("/-/profile/p/$_/folded")->status() == 200 } @ids), 0,
    'jobs that have not started store nothing');
 
 
-# new worker, whose thread does nothing yet
+# starts a new worker, whose thread has no job yet
 sub restart {
     my $old = $worker;
 

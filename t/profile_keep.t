@@ -129,7 +129,7 @@ server {
 }
 EOF
 
-# a map has "0" and "1": the two together are "00" for what is not kept
+# the maps have the values "0" and "1"; "00" means that nothing is kept
 
 (my $conf = $t->read_file('nginx.conf')) =~ s/\$slow\$failed/\$keep/;
 $conf =~ s/(map \$request_time)/map \$slow\$failed \$keep {
@@ -214,7 +214,7 @@ for my $times (11, 22 .. 26, 47 .. 49) {
 }
 
 
-# a gap's stacks are there, whatever was sampled after it
+# the stacks of a gap are kept in spite of later samples
 
 $waiting = http_get('/sleeps?times=6&each=0.05', start => 1);
 sleep 0.02;

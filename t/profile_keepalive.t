@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # A captured request among others of one connection, kept alive and pipelined:
-# the others get what they always got, and are not in the profile.
+# the other requests get their usual responses, and are not in the profile.
 
 use strict;
 use warnings;
@@ -64,12 +64,13 @@ my ($loop, $loop_args, $proxy) =
 is_clean($t);
 
 
-# one after the other
+# requests one after the other
 
 my $s = connection();
 
 for my $i (1 .. 3) {
-    is(plain(http(get($busy), socket => $s)), $loop, "before $i");
+    is(plain(http(get($busy), socket => $s)), $loop,
+       "request $i without a trigger has its response");
 
     my $p = ProfileTest::Profile->new(http(get("/text?$args"), socket => $s));
 
@@ -79,7 +80,8 @@ for my $i (1 .. 3) {
     is_sum($p, "kept alive $i");
 }
 
-is(plain(http(get("$busy?a=b"), socket => $s)), $loop_args, 'after');
+is(plain(http(get("$busy?a=b"), socket => $s)), $loop_args,
+   'the next request has its response');
 is_clean($t, 'kept alive');
 
 
@@ -119,8 +121,10 @@ my $p = ProfileTest::Profile->new(http_end($s));
 cmp_ok(waiting($p), '>', 0.28, 'meanwhile: waits for its upstream');
 cmp_ok(running($p), '<', 0.1, 'meanwhile: does not run');
 is_attributed($p, 'map', 'meanwhile');
-is(plain(http_end($s)), $loop, 'meanwhile: the second');
-is(plain(http_end($s)), $loop_args, 'meanwhile: the third');
+is(plain(http_end($s)), $loop,
+   'meanwhile: the second request has its response');
+is(plain(http_end($s)), $loop_args,
+   'meanwhile: the third request has its response');
 is_clean($t, 'meanwhile');
 
 
@@ -130,8 +134,9 @@ is_clean($t, 'meanwhile');
 
 is(info(ProfileTest::Profile->new($_))->{status}, 200, 'in a row')
     for @got[0, 2];
-is(plain($got[1]), $proxy, 'in a row: not captured');
-is(plain($got[3]), $loop, 'in a row: the last');
+is(plain($got[1]), $proxy,
+   'in a row: a request without a trigger has its response');
+is(plain($got[3]), $loop, 'in a row: the last request has its response');
 is_clean($t, 'in a row');
 
 

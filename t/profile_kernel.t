@@ -57,7 +57,7 @@ my $state = state();
 
 if (!$permitted) {
     isnt($state, 'on', "the status says why there are no stacks: $state");
-    isnt($state, 'off', 'and it is not the directive');
+    isnt($state, 'off', 'the directive is not the reason');
 
     my $p = recorded('/large');
     cmp_ok($p->count_stacks(qr/^sys_sendfile$/), '>', 0, 'stacks end in calls');
@@ -68,7 +68,7 @@ if (!$permitted) {
 
 is($state, 'on', 'the status');
 
-# one request
+# a single request
 
 my $p = recorded('/large');
 my ($call, $deep, $wrong) = (0, 0, 0);
@@ -82,7 +82,7 @@ for my $s ($p->stacks()) {
     $call += $s->[1];
     $deep += $s->[1] if $i < $#names;
 
-    # with some libraries a function of another name makes the call
+    # in some libraries the function that makes the call has another name
     $wrong++ if $names[$i] eq 'sys_sendfile' && $names[$i - 1] !~ /sendfile/;
 }
 
@@ -138,14 +138,14 @@ is(state(), 'on', 'the status after a reload');
 cmp_ok(recorded('/large')->count_stacks(qr/^splice_/), '>', 0,
        'stacks after a reload');
 
-# without its process a worker has the stacks that it had before
+# without the opener, stacks of a worker end at the system call
 
 kill 'KILL', openers();
 ok(ProfileTest::wait_for(sub { openers() == 0 }), 'the process is killed');
 
 $p = recorded('/large');
 cmp_ok($p->count_stacks(qr/^sys_sendfile$/), '>', 0, 'stacks end in calls');
-is($p->count_stacks(qr/^splice_/), 0, 'and go no deeper');
+is($p->count_stacks(qr/^splice_/), 0, 'no stack shows functions of the kernel');
 ok(ProfileTest::wait_for(sub { recorded('/small');
                                state() =~ /opener has ended/ }),
    'the status says why');
@@ -192,7 +192,7 @@ sub recorded {
 }
 
 
-# what the module needs, asked in another way
+# returns whether the system permits what the module needs
 sub permitted {
     my %call = (x86_64 => 298, aarch64 => 241);
 

@@ -135,7 +135,7 @@ my $worker = ($t->worker_pids())[0];
 my $before = ProfileTest::Attribution::state_of($worker);
 
 
-# as many as there may be
+# the maximum number of captures
 
 my @slow = map { slow("/hold=first/$_/?$arg") } 1, 2;
 
@@ -179,7 +179,7 @@ for my $s (@slow) {
 is(free(), 2, 'all slots are free after the captures');
 
 
-# refused requests take none, not even while they last
+# refused requests take no slot while they run
 
 @slow = map { slow("$_/hold=refused/?$arg") }
             qw{ /refused/1 /address/2 /off/3 /refused/4 /off/5 };
@@ -275,7 +275,7 @@ cmp_ok($p->profile('wall')->weight_below(qr/deflate/), '>',
     or diag($p->profile('wall')->folded(20));
 
 
-# and of all that nothing is left
+# after all captures
 
 ok(wait_for(sub { ProfileTest::Attribution::state_of($worker) eq $before }),
    'the worker has the timers, signals and threads of the start')

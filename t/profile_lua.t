@@ -212,7 +212,7 @@ my $requests = keys %plain;
 
 is_clean($t);
 
-# seconds that each waits for, whatever others do
+# the seconds that each case waits
 
 my @cases = (
     [ sleep => 0.3 ],
@@ -265,10 +265,10 @@ for my $case (@cases) {
     $requests += 2;
 }
 
-is($load->stop()->{failed}, 0, 'others were served');
+is($load->stop()->{failed}, 0, 'other requests are served');
 
 
-# what all requests have used when the given one of them was logged
+# returns the CPU time of all requests when the n-th one was logged
 
 sub used {
     my ($n) = @_;

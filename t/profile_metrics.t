@@ -66,7 +66,7 @@ run_upstream($t, 8081);
 $t->run();
 
 
-# what is counted
+# the counters
 
 http_get('/text') for 1 .. 20;
 http_get('/upstream') for 1 .. 3;
@@ -184,7 +184,7 @@ is(scalar(grep { /\xff|caf|a"b/ } keys %$m), 0,
    'no label has what a client has sent');
 
 
-# who may see them
+# the clients that may read metrics
 
 is(http_get('/others-metrics')->status(), 403, 'another list of addresses');
 is(get('X-Forwarded-For: 192.0.2.1')->status(), 403,

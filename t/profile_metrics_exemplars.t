@@ -58,16 +58,18 @@ http_get('/slow', headers => [ 'X-Keep: 1',
 my $ex = exemplar('/slow', 0.5);
 
 is($ex->{trace_id}, $trace, 'the exemplar has the trace of the request');
-cmp_ok($ex->{value}, '>', 0.25, 'its time is above the bucket below');
-cmp_ok($ex->{value}, '<=', 0.5, 'its time is in the bucket');
-cmp_ok(abs($ex->{time} - time()), '<', 60, 'it has the time of the request');
+cmp_ok($ex->{value}, '>', 0.25, 'the value is above the bucket below');
+cmp_ok($ex->{value}, '<=', 0.5, 'the value is in the bucket');
+cmp_ok(abs($ex->{time} - time()), '<', 60,
+       'the exemplar has the time of the request');
 
-# one URL leads to the flamegraph
+# a URL with the id of an exemplar leads to the flamegraph
 
 my $r = http_get("/-/profile/p/$ex->{profile_id}/svg");
 
 is($r->status(), 200, 'one URL leads to the flamegraph');
-like($r->body(), qr/upstream first byte/, 'it is the flamegraph of that request');
+like($r->body(), qr/upstream first byte/,
+     'the flamegraph is that of the request');
 
 my $json = decode_json(http_get("/-/profile/p/$ex->{profile_id}.json")->body());
 my $wall = $json->{wall} / 1e9;

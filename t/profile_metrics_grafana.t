@@ -64,7 +64,7 @@ $t->run_daemon('prometheus', "--config.file=$dir/prometheus.yml",
                "--storage.tsdb.path=$dir/tsdb", '--log.level=error',
                '--enable-feature=exemplar-storage',
                '--web.listen-address=127.0.0.1:' . port(8082));
-$t->wait_for_socket(port(8082));
+$t->wait_for_socket(8082);
 
 my $begin = int(time());
 my @load = map { $t->load($_, clients => 1, rate => 20, seconds => 120) }

@@ -21,7 +21,7 @@ $t->write_file('text', 'x' x 100);
 $t->run();
 
 
-# reloads and kills under load: each scrape has no less than the one before
+# reloads and kills under load: no counter decreases
 
 my $last = scrape();
 my ($decreased, $scrapes) = (0, 0);

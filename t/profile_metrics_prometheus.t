@@ -3,8 +3,9 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # A real Prometheus scrapes the metrics of four workers under load, through a
-# reload and a killed worker.  PROFILE_TEST_SCRAPES sets the number of seconds,
-# 12 by default.
+# reload and a killed worker.  Its counters never decrease, their sums are those
+# of the access log, and an exemplar leads to the flamegraph of a request in its
+# bucket.  PROFILE_TEST_SCRAPES sets the number of seconds, 12 by default.
 
 use strict;
 use warnings;
@@ -18,14 +19,19 @@ use ProfileTest::Metrics;
 use ProfileTest::Upstream;
 use ProfileTest;
 
-my $t = ProfileTest->new()->has(qw/ proxy /)->has_program('prometheus');
+my $t = ProfileTest->new()->has(qw/ proxy /)
+                          ->has_program(qw/ prometheus promtool /);
 my $dir = $t->testdir();
 my $seconds = $ENV{PROFILE_TEST_SCRAPES} || 12;
 my $family = 'nginx_profile_request_duration_seconds';
+my @bounds = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
+              5, 10, 30, 60);
 
 $t->conf(<<'EOF', workers => 4);
 log_format times '$uri rt=$request_time cpu=$profile_cpu_time '
-                 'wait=$profile_wait_time';
+                 'wait=$profile_wait_time '
+                 'connect=$upstream_connect_time '
+                 'first=$upstream_header_time';
 access_log %%TESTDIR%%/times.log times;
 
 profile_zone store:4m;
@@ -38,7 +44,7 @@ server {
     location / { }
 
     location /upstream {
-        proxy_pass http://127.0.0.1:8081/wait=20/;
+        proxy_pass http://127.0.0.1:8081/wait=150/;
     }
 
     location /-/profile/ { profile_console; }
@@ -61,7 +67,7 @@ $t->run_daemon('prometheus', "--config.file=$dir/prometheus.yml",
                "--storage.tsdb.path=$dir/tsdb", '--log.level=error',
                '--enable-feature=exemplar-storage',
                '--web.listen-address=127.0.0.1:' . port(8082));
-$t->wait_for_socket(port(8082));
+$t->wait_for_socket(8082);
 
 my $begin = int(time());
 my @load = map { $t->load($_, clients => 2, rate => 100,
@@ -69,12 +75,15 @@ my @load = map { $t->load($_, clients => 2, rate => 100,
 
 ok(wait_until($seconds / 3, sub { query("count($family\_count)") }),
    'Prometheus scrapes');
+checked('at first');
 
 $t->reload();
 wait_until(2 * $seconds / 3);
+checked('after a reload');
 
 kill 'KILL', ($t->worker_pids())[0];
 wait_until($seconds);
+checked('after the end of a worker');
 
 $_->stop() for @load;
 
@@ -109,17 +118,41 @@ for my $name (sort keys %sums) {
            "$name: the sum in Prometheus is that of the access log");
 }
 
+# nginx measures in milliseconds; the errors of its two times cancel each other
 
-# Prometheus has the exemplars, and they lead to profiles
+my $log = sum0(map { /connect=([\d.]+) first=([\d.]+)/ ? $2 - $1 : () }
+               lines());
+my $sum = query("sum($sums{wait}_sum{cause='upstream first byte'})");
+
+cmp_ok($log, '>', 0, 'nginx has waited for the upstream');
+cmp_ok(abs($sum - $log), '<=', 0.01 * $log,
+       'the wait for the upstream is that which nginx measures');
+
+
+# Prometheus has the exemplars, and they lead to profiles of their buckets
 
 my $list = api("query_exemplars?query=$family\_bucket&start=$begin&end="
                . int(time() + 1));
-my @exemplars = map { @{$_->{exemplars}} } @$list;
+my @exemplars = sort { $a->{timestamp} <=> $b->{timestamp} }
+                map { my $labels = $_->{seriesLabels};
+                      map { { %$_, le => $labels->{le},
+                              location => $labels->{location} } }
+                          @{$_->{exemplars}} } @$list;
+my ($newest) = grep { $_->{location} eq '/upstream' } reverse @exemplars;
 
 cmp_ok(scalar @exemplars, '>', 0, 'Prometheus has exemplars');
-is(http_get("/-/profile/p/$exemplars[-1]{labels}{profile_id}/svg")->status(),
-   200, 'an exemplar in Prometheus leads to a flamegraph')
-    if @exemplars;
+is(scalar(grep { !in_bucket($_->{value}, $_->{le}) } @exemplars), 0,
+   'the time of each exemplar is in its bucket');
+
+my $url = "/-/profile/p/$newest->{labels}{profile_id}";
+my $flamegraph = http_get("$url/svg");
+my $profile = eval { decode_json(http_get("$url.json")->content()) } || {};
+
+is($flamegraph->status(), 200, 'one URL leads from an exemplar to a flamegraph');
+like($flamegraph->content(), qr/upstream first byte/,
+     'the flamegraph is that of a request of the location');
+ok(in_bucket(($profile->{wall} // 0) / 1e9, $newest->{le}),
+   'the time of the flamegraph is in the bucket of the exemplar');
 
 $t->allow(qr/exited on signal 9|was locked by/);
 
@@ -148,6 +181,27 @@ sub wait_until {
 
     return wait_for(sub { time() - $begin >= $second && (!$done || $done->()) },
                     $second + 30);
+}
+
+
+# whether a time is in the bucket with this upper bound
+sub in_bucket {
+    my ($seconds, $le) = @_;
+    my $below = max(0, grep { $_ < $le } @bounds);
+
+    return $seconds > $below && $seconds <= $le;
+}
+
+
+# promtool has no remarks about the metrics
+sub checked {
+    my ($when) = @_;
+
+    $t->write_file('metrics.txt', http_get('/metrics')->content());
+
+    my $out = `promtool check metrics < $dir/metrics.txt 2>&1`;
+
+    is("$? $out", '0 ', "$when: promtool has no remarks");
 }
 
 

@@ -2,10 +2,10 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Debug files that are truncated, random, sparse or bombs, and helpers for names
-# that are missing, hang, flood, or are killed: the profile comes in time with
-# fewer names, the worker's memory does not grow, no process and no descriptor
-# is left, and the log has one line at most.
+# Debug files that are truncated, random, sparse or compressed bombs; helpers
+# for names that are missing, hang, flood, or are killed.  The profile arrives
+# in time with fewer names, the memory of the worker does not grow, no process
+# and no descriptor is left, and the log has at most one line.
 #
 # The files go where all programs look for them, so this is for root.
 
@@ -219,7 +219,7 @@ sub profile {
 }
 
 
-# a new worker, which knows nothing, and a log of its own
+# starts a new worker without cached names, with its own log
 sub restart {
     my ($what, $change) = @_;
 
@@ -283,7 +283,7 @@ sub zeros_by_zstd {
 }
 
 
-# a debug file whose .debug_info expands to that many megabytes
+# a debug file whose .debug_info expands to this many megabytes
 sub bomb {
     my ($type, $compressed, $mb) = @_;
 

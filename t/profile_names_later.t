@@ -6,7 +6,7 @@
 # POST "p/ID/names" gives the stored profile its names, in memory and in files,
 # also in another worker than the one that captured it.
 #
-# The file goes where all programs look for such files, so this is for root.
+# All programs look for such files at this place, so the test needs root.
 
 use strict;
 use warnings;
@@ -141,7 +141,7 @@ EOF
     test_page($other) if $label eq 'memory';
 
 
-    # the module and its debug file are gone: no name becomes worse
+    # without the module and its debug file, the profile keeps its names
 
     unlink($debug);
 

@@ -55,7 +55,7 @@ open my $f, '<', dirname(__FILE__) . '/../docs/output-formats.md'
     or die "output-formats.md: $!";
 my %TYPES = do { local $/; <$f> } =~ /^\| \[`(\w+)`\]\(#\w+\) \| `([^`]+)`/mg;
 
-# the formats there are: the message says what is taken
+# the message about a wrong format names all formats
 my %formats = map { $_ => 1 }
                   http_get("/text?$arg&profile_format=?")->body() =~ /"(\w+)"/g;
 
@@ -245,7 +245,7 @@ sub name {
 }
 
 
-# the same in each run
+# a generator with the same numbers in each run
 
 sub pick {
     $seed = ($seed * 1103515245 + 12345) % 2147483648;

@@ -379,8 +379,8 @@ sub call {
 }
 
 
-# a subscriber that waits, and one that gets the message at once; the message
-# has a time as its id
+# One subscriber waits, the other one gets the message at once.  The id of the
+# message is a time.
 
 sub nchan {
     my ($key) = @_;

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured requests that njs code serves: timers, ngx.fetch() by address and
-# by name, subrequests, filters.  What the worker ran is in the profile when it
-# did nothing else, and nothing else when it had other clients.
+# Captured requests that njs code serves: timers, ngx.fetch() by address and by
+# name, subrequests, filters.  Without other clients, the profile has all work
+# of the worker.  With other clients, it has only the work of the request.
 
 use strict;
 use warnings;
@@ -163,7 +163,7 @@ $t->plan(11 * @cases + 5);
 
 is_clean($t);
 
-# the first one builds what the others use
+# the first request starts the interpreter
 profile_get('/busy');
 
 for my $case (@cases) {
@@ -223,8 +223,8 @@ for my $case (@cases) {
 
     is_attributed($p, 'zlib', "$name beside other requests");
 
-    # it may run while it waits for something else, and nginx counts from the
-    # time at which it has last looked at the clock
+    # The timer may expire while the request waits for something else, and nginx
+    # counts from its last reading of the clock.
 
     cmp_ok(waiting($p), '>=', 0.8 * $waits,
            "$name beside other requests: its waits are gaps");
@@ -237,4 +237,4 @@ for my $case (@cases) {
     is_clean($t, "$name beside other requests");
 }
 
-is($load->stop()->{failed}, 0, 'others were served');
+is($load->stop()->{failed}, 0, 'other requests are served');

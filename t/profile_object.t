@@ -61,7 +61,7 @@ my $args = 'performance_bar=flamegraph&stackprof_mode=object';
 my @types = qw{ alloc_objects/count alloc_space/bytes
                 inuse_objects/count inuse_space/bytes };
 
-# what is known
+# known allocations
 
 my $p = object('/?known=20');
 
@@ -96,7 +96,7 @@ my @others = grep { $_->{values}[3]
 
 is_deeply(\@others, [], 'no other memory remains in use');
 
-# as readers of pprof see it
+# the profile as pprof shows it
 
 SKIP: {
     my $pprof = ProfileTest::Pprof::program();
@@ -123,7 +123,7 @@ $p = ProfileTest::Pprof->new(
 is_deeply(sums($p, 'known'), [ 7, 7000, 0, 0 ],
           'a location may choose the mode "object"');
 
-# pools: a block that makes the pool grow is the stack's, and goes with it
+# pools: the block belongs to the stack that makes the pool grow, until its end
 
 $p = object('/?pool=3000');
 
@@ -191,7 +191,7 @@ sub object {
 }
 
 
-# of the stacks of a function: all four sums
+# returns all four sums of the stacks of a function
 sub sums {
     my ($p, $name) = @_;
 
@@ -203,7 +203,7 @@ sub sums {
 }
 
 
-# of the request's pool, in the content phase
+# returns the bytes of the request's pool in the content phase
 sub pool_bytes {
     my ($uri) = @_;
 

@@ -2,8 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The mode "object": what is in use when a request ends, if it is recorded, and
-# some time later; requests of many turns and parts among others; scripts.
+# The mode "object": memory in use at the end of a recorded request, and after a
+# delay; requests with many turns and subrequests beside other requests;
+# scripts.
 
 use strict;
 use warnings;
@@ -49,7 +50,7 @@ server {
         profile_object_grace 700ms;
     }
 
-    # by turns, with subrequests that allocate
+    # many turns, with subrequests that allocate
     location /turns {
         content_by_lua_block {
             for i = 1, 10 do
@@ -138,8 +139,8 @@ is_deeply(sums($p, 'later'), [ 1, 7000, 0, 0 ],
 is_deeply(sums($p, 'leak'), [ 1, 100, 1, 100 ],
           'a recorded profile has the leak');
 
-# A client that goes before the time is over gets no reply, and the profile is
-# stored.  Nginx has begun the request when it has answered two later ones.
+# If a client disconnects before the delay ends, the profile is stored.  nginx
+# has begun the request when it has answered two later ones.
 
 my $s = http_get("/grace?gone=1&leak=100&$object", start => 1);
 
@@ -160,7 +161,7 @@ is_deeply(sums(stored($gone->{id}), 'leak'), [ 1, 100, 1, 100 ],
 ok($t->read_file('access.log') =~ m{ "GET /grace\?gone=1\S+ [^"]*" 499 0 },
    'a disconnected client gets nothing');
 
-# turns of one request among those of others
+# the turns of one request between those of other requests
 
 my $load = $t->load('/?known=50', clients => 8);
 
@@ -228,7 +229,7 @@ sub stored {
 }
 
 
-# of the stacks of a function: all four sums
+# returns all four sums of the stacks of a function
 sub sums {
     my ($p, $name) = @_;
 

@@ -60,7 +60,7 @@ my $object = 'performance_bar=flamegraph&stackprof_mode=object';
 plan(skip_all => 'the memory of the worker cannot be read')
     unless keys %{memory($pid)};
 
-# what is bound, allocated or loaded once
+# work that is done once: lazy binding, caches, libraries
 
 http_get("/?known=1&thread=10&$object") for 1 .. 3;
 http_get('/file', headers => [ 'Accept-Encoding: gzip' ]);
@@ -117,8 +117,8 @@ sub known {
 }
 
 
-# what is mapped from files and not written by the program: code, constants,
-# and relocated words that the loader has made read-only
+# the mappings of files that the program does not write: code, constants, and
+# relocated words that the loader has made read-only
 sub memory {
     my ($pid) = @_;
 

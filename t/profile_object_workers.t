@@ -29,7 +29,7 @@ $t->conf(<<"EOF", main => "load_module $so;");
 server {
     listen 127.0.0.1:8080;
 
-    # what the profiler allocates to keep all of them is not in it
+    # the profile must not contain the allocations for kept profiles
     profile_keep 1;
 
     location / {
@@ -52,7 +52,7 @@ $t->run();
 my @types = qw{ alloc_objects/count alloc_space/bytes
                 inuse_objects/count inuse_space/bytes };
 
-# all of it
+# all requests of all workers
 
 my $p = capture('/-/profile/object?seconds=1&interval=0&format=pprof',
                 map { ('/?known=100', '/?thread=50', '/?leak=5000') } 1 .. 5);
@@ -115,7 +115,7 @@ is_deeply(sums($p, 'known'), [ 20, 20_000, 0, 0 ],
 is_deeply(sums($p, 'leak'), [ 5, 500, 5, 500 ],
           'a capture of an endpoint counts leaks exactly');
 
-# two at a time, of different intervals, and one that is left
+# two captures with different intervals; the client of a third one disconnects
 
 my @two = map {
     http_get("/-/profile/object?seconds=3&format=pprof&interval=$_",
@@ -151,7 +151,7 @@ for my $value (qw/ -1 x 1025m 1t /) {
 sub capture {
     my ($uri, @requests) = @_;
 
-    # all of the requests are to be served while it runs
+    # all requests must be served during the capture
 
     for my $seconds (1, 4, 16) {
         my $end = time() + $seconds;

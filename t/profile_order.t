@@ -6,8 +6,8 @@
 # without: for each event method, with a mutex for accept and without, and for
 # each directive that makes the module run the event loop.
 #
-# The handlers are those of ngx_http_order_test_module.c, which are ready at once
-# because the worker was kept.
+# ngx_http_order_test_module.c has the handlers.  They are ready at the same
+# time, because the test stops the worker first.
 
 use strict;
 use warnings;
@@ -60,7 +60,7 @@ sub has_method {
 }
 
 
-# what the handlers note
+# the notes of the handlers
 
 sub notes {
     my ($events, $module, $directive) = @_;
@@ -105,7 +105,8 @@ EOC
 }
 
 
-# Of two workers, only one has the mutex.  The other one is stopped, and returned.
+# Only one of the two workers has the mutex.  Stops the other one, and returns
+# it.
 
 sub one_worker {
     my (@pids) = @_;

@@ -71,7 +71,7 @@ for my $method (qw/ epoll poll select /) {
 close $upstream;
 
 
-# what nginx's handlers log while the worker catches up, and the answers
+# returns the log lines of nginx's handlers for a kept worker, and the answers
 
 sub order {
     my ($events, $module, $directive) = @_;

@@ -75,7 +75,7 @@ server {
     location / { }
 }
 
-# many turns, and what was noted of them becomes a capture before the end
+# many turns, whose notes become a capture before the end
 
 server {
     listen 127.0.0.1:8084;
@@ -201,7 +201,7 @@ is_deeply([ @$s{qw/ kept dropped /} ], [ @$before{qw/ kept dropped /} ],
           'a server without profile_keep counts nothing');
 
 
-# of requests with many turns
+# requests with many turns
 
 $before = $s;
 my @socks = map { http_get("/long?$_", port => 8084, start => 1) } 1 .. 6;

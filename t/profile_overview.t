@@ -72,12 +72,13 @@ my $slow = $first->{minute};
 my ($timer) = sort { $b->{time} <=> $a->{time} } @{$slow->{waits}};
 
 is($first->{location}, '/slow', 'the slow location is the first one');
-is($first->{server}, 'a<b', 'it has the name of its server');
+is($first->{server}, 'a<b', 'the location has the name of its server');
 is($timer->{cause}, 'script timer',
-   'it has waited for the timer of its script');
+   'the location has the wait for the timer of its script');
 cmp_ok($timer->{time}, '>=', $requests * 0.05e9 * 0.95,
        'for as long as the script sleeps');
-cmp_ok($slow->{cpu}, '<', 0.5 * $slow->{wall}, 'it has not used much CPU');
+cmp_ok($slow->{cpu}, '<', 0.5 * $slow->{wall},
+       'the location has little CPU time');
 
 my $busy = place('/busy')->{minute};
 
@@ -100,7 +101,7 @@ my $page = http_get('/-/profile/', headers => [ 'Accept: text/html' ]);
 
 is($page->status(), 200, 'the overview is a page');
 like($page->header('Content-Security-Policy'), qr/^default-src 'none'/,
-     'it has the policy of pages');
+     'the page has the policy of pages');
 like($page->body(), qr/All requests.*\/slow.*script timer/s,
      'the page has the location and its cause without a script');
 like($page->body(), qr/a&lt;b/, 'names are escaped');
@@ -135,7 +136,7 @@ cmp_ok(overview()->{all}{hour}{requests}, '>=', $all,
        'the hour survives a killed worker');
 
 
-# without metrics
+# a configuration without metrics
 
 $conf =~ s/location = \/metrics.*//;
 $t->write_file('nginx.conf', $conf);
@@ -149,7 +150,7 @@ ok(wait_for(sub {
     $page =~ m{<title>Profiles<};
 }), 'without metrics the list is first');
 like($page, qr{said">With <code>profile_metrics;</code>},
-     'it says how to get the overview');
+     'the page tells how to get the overview');
 like($page, qr{<a href="./" hidden>Overview}, 'no link leads to it');
 
 

@@ -68,14 +68,14 @@ my $s = decode_json($json || '{}');
 is($s->{failed}, undef, 'each step has its result');
 like($s->{groups}[0], qr/^All requests/, 'all requests are first');
 like($s->{groups}[1], qr{^/slow shop}, 'the slow location is next');
-is($s->{parts}[1], 'script timer', 'its cause is below it');
+is($s->{parts}[1], 'script timer', 'the cause is below its location');
 is($s->{filter}, '/slow', 'the cause leads to the list of profiles');
 is($s->{sorted}, 'descending', 'the list is sorted by waiting');
-like($s->{listed}[0], qr{^/slow/1}, 'it has the recorded request');
+like($s->{listed}[0], qr{^/slow/1}, 'the list has the recorded request');
 is($s->{focus}, 'next', 'the focus stays when the table is replaced');
 like($s->{captured}, qr{/-/profile/p/\w{32}$},
      'the location leads to a profile of its next requests');
 cmp_ok($s->{bare} // 0, '>=', 3, 'the table needs no script');
-is(join(' ', map { @$_ } values %{$s->{axe}}), '', 'it is accessible');
+is(join(' ', map { @$_ } values %{$s->{axe}}), '', 'the page is accessible');
 is(join("\n", @{$s->{console}}), '', 'the browser has no complaints');
 ok(!$s->{wider}, 'a narrow page does not scroll sideways');

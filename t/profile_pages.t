@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Stored profiles in the console: list, one of them in all formats, changes,
-# and who may make them.
+# Stored profiles in the console: the list, one profile in all formats, changes,
+# and which clients may make them.
 
 use strict;
 use warnings;
@@ -89,7 +89,7 @@ is($p->{uri}, '/index.html?a=b',
 is($p->{method}, 'POST', 'the list has the method POST');
 
 
-# one
+# the page of one profile
 
 my $one = "/-/profile/p/$id{'/'}";
 my $r = http_get($one);
@@ -146,7 +146,7 @@ for my $format (@formats) {
         "the compressed $format has the same content");
 }
 
-# as links of the page say it
+# the formats that the links of the page name
 
 is(http_get("$one/html?profile_format=folded")->body(),
    http_get("$one/folded")->body(), 'an argument chooses the format');
@@ -195,7 +195,7 @@ for my $forged ('0' x 32, 'x' x 32, uc $id{'/'}, substr($id{'/'}, 1),
 }
 
 
-# who may change something
+# requests that may not change anything
 
 my %refused = (
     'no header' => [ ],
@@ -393,10 +393,10 @@ $stored = decode_json($r->body())->{id};
 http_get('/index.html');
 ($p) = grep { $_->{id} eq $stored } @{profiles()};
 is($p->{mode}, 'object', 'a capture of the allocations of workers is stored');
-like($p->{allocated}, qr/^\d+$/, 'its allocated bytes are in the list');
+like($p->{allocated}, qr/^\d+$/, 'the list has the allocated bytes');
 
 
-# an endpoint, for a browser: the page of what is stored
+# a capture of an endpoint in a browser: the page of the stored profile
 
 my $page = http_get('/index.html?performance_bar=flamegraph'
                     . '&profile_requests=1&profile_seconds=30',

@@ -82,8 +82,9 @@ $t->run();
 
 # the first request of a worker loads what Perl needs
 
-is(http_get('/busy')->body() =~ /^\d+\n\z/, 1, 'the response');
-is(http_get('/waits')->body(), "awake\n", 'the response after a sleep');
+is(http_get('/busy')->body() =~ /^\d+\n\z/, 1, 'the response is that of Perl');
+is(http_get('/waits')->body(), "awake\n",
+   'the response after a sleep is that of Perl');
 
 my $p = profile_get('/busy')->profile('wall');
 
@@ -98,7 +99,7 @@ $p = profile_get('/waits')->profile('wall');
 cmp_ok($p->weight_below(qr/^\[waiting\]$/), '>=', 0.045,
        'a sleep of the handler is a gap');
 cmp_ok($p->count_frames(qr/^perl Handlers::waits$/), '>', 0,
-       'and the stage has the name of the function');
+       'the stage has the name of the function');
 
 $p = profile_get('/inline')->profile('wall');
 

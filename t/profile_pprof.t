@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The format of pprof: what is in it, and that "go tool pprof" reads it from a
-# file and from nginx, without asking nginx for anything else.
+# The format of pprof: its content; "go tool pprof" reads it from a file and
+# from nginx, and sends no other request to nginx.
 
 use strict;
 use warnings;
@@ -169,7 +169,7 @@ is($p->default_type(), 'cpu', 'directives may choose mode and format');
 cmp_ok($p->total('cpu/nanoseconds'), '>', 0, 'a short request has CPU time');
 
 
-# its own reader
+# the decoder of the tests
 
 my $pprof = ProfileTest::Pprof::program();
 

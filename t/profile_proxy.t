@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured requests with upstreams, while other clients use the same upstreams
-# and keep the worker busy with regular expressions: kept-alive connections that go from one
-# request to another, responses that come in pieces, caches.
+# Captured requests with upstreams: connections that are kept for other
+# requests, responses in pieces, caches.  Meanwhile other clients use the same
+# upstreams, and keep the worker busy with regular expressions.
 
 use strict;
 use warnings;
@@ -49,8 +49,8 @@ server {
     proxy_http_version 1.1;
     proxy_set_header Connection "";
 
-    # their own code matches in about a millisecond that it does not, and
-    # their upstream is the same
+    # other requests: a regular expression that fails after about a
+    # millisecond, and the same upstream
 
     location /loop {
         set $said $slow;
@@ -112,7 +112,7 @@ server {
         proxy_pass http://two/cut;
     }
 
-    # its first upstream is free for others before its second answers
+    # other requests get its first upstream before its second one answers
 
     location /released {
         auth_request /auth;
@@ -151,14 +151,14 @@ EOF
 
 run_server($t, 8081, sub { 1 while serve($_[0]) });
 
-# it accepts, and closes the connection at once
+# an upstream that accepts connections and closes them at once
 $t->run_daemon(\&closer, IO::Socket::INET->new(LocalAddr => '127.0.0.1',
     LocalPort => port(8082), Listen => 64, ReuseAddr => 1));
 
 $t->run();
 my $busy = '/loopaaaaaaaaaaaaaa!';
 
-is(http_get($busy)->body(), 'fast', 'others');
+is(http_get($busy)->body(), 'fast', 'a request without a trigger is served');
 is_clean($t);
 
 my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
@@ -181,14 +181,16 @@ is_captured($t, 'head', '/kept', waits => 0.15, get => \&head);
 # the request before has filled the cache
 is_captured($t, 'hit', '/cached');
 
-# connections that were the request's, and are those of others while it waits
+# other requests get the connections of the request while it waits
 my $zip = $t->load('/zip', clients => 3, @gzip);
 is_captured($t, 'released', '/released', waits => 0.15, foreign => 'zlib',
             runs => 0.015) for 1 .. 3;
-is($zip->stop()->{failed}, 0, 'released: others were served');
+is($zip->stop()->{failed}, 0,
+   'other requests are served with the released connections');
 
 
-# a miss that waits for the one who fills the cache, and that one
+# two requests for a response that is not in the cache: the second one waits
+# until the first one has filled the cache
 
 my $query = 'performance_bar=flamegraph&profile_format=speedscope';
 my $get = "HTTP/1.0\r\n\r\n";
@@ -200,25 +202,28 @@ my $second = http("GET /cached/2?$query $get", start => 1);
 $second = ProfileTest::Profile->new(http_end($second));
 $first = ProfileTest::Profile->new(http_end($first));
 
-cmp_ok(waiting($first), '>', 0.12, 'fills the cache');
-cmp_ok(waiting($second), '>', 0.05, 'waits for who fills the cache');
-is_attributed($first, 'map', 'fills the cache');
-is_attributed($second, 'map', 'waits for who fills the cache');
+cmp_ok(waiting($first), '>', 0.12,
+       'the request that fills the cache waits for its upstream');
+cmp_ok(waiting($second), '>', 0.05,
+       'the second request waits for the first one');
+is_attributed($first, 'map', 'the request that fills the cache');
+is_attributed($second, 'map', 'the request that waits for the cache');
 is_clean($t, 'cache lock');
 
 
-# The response is stale, the update goes on after it: a subrequest of the
-# captured request.
+# The response is stale.  The update continues after the response, in a
+# subrequest of the captured request.
 
 http_get('/stale');
 sleep(2.1);
 my $p = profile_get('/stale');
 
-cmp_ok(info($p)->{wall}, '<', 0.2e9, 'stale: does not wait');
+cmp_ok(info($p)->{wall}, '<', 0.2e9,
+       'a stale response does not wait for its update');
 is_attributed($p, 'map', 'stale');
 is_clean($t, 'stale');
 
-is($load->stop()->{failed}, 0, 'others were served');
+is($load->stop()->{failed}, 0, 'other requests are served');
 
 
 sub post {
@@ -227,7 +232,7 @@ sub post {
 }
 
 
-# the answer to HEAD has no body, so the profile comes by GET
+# a response to HEAD has no body, so the profile is requested by GET
 
 sub head {
     my ($uri, %extra) = @_;
@@ -243,7 +248,7 @@ sub closer {
 }
 
 
-# keeps connections alive, and serves each in a process of its own
+# keeps connections alive, and serves each connection in its own process
 
 sub serve {
     my ($s) = @_;

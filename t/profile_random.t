@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Triggers put together at random: each request has an answer, which is a
-# profile, an error that says what is wrong, or the response itself, and the
-# application never sees a trigger.  The inputs are the same in each run.
+# Triggers with random parts: each request has an answer, which is a profile, an
+# error that names the wrong part, or the response itself.  The application
+# never sees a trigger.  The inputs are the same in each run.
 
 use strict;
 use warnings;
@@ -123,7 +123,7 @@ sub random_requests {
 }
 
 
-# what kind of an answer it is
+# returns the type of the answer
 
 sub answer {
     my ($r) = @_;
@@ -135,7 +135,7 @@ sub answer {
                         && ($r->header('X-Profile-Id') // '') =~ /^\w{32}$/
                         && $r->header('X-Profiled-Status') == 200;
 
-    # one line, in which nothing is that came from the client
+    # one line without any input of the client
 
     return 'error' if $status == 400
         && $r->body() =~ /^(?:performance_bar|profile_\w+|stackprof_mode|mode|
@@ -148,7 +148,7 @@ sub answer {
 }
 
 
-# the same in each run
+# a generator with the same numbers in each run
 
 sub pick {
     $seed = ($seed * 1103515245 + 12345) % 2147483648;

@@ -8,7 +8,6 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
@@ -129,7 +128,7 @@ is((stat $store)[2] & 07777, 0700,
    'other users have no access to the directory');
 
 
-# the same bytes
+# the recorded response has the same bytes
 
 my $tag = (http_get('/small')->header('ETag') // '');
 my $auth = 'Authorization: Basic dTpw';
@@ -212,7 +211,7 @@ cmp_ok($limited->{waited} / 1e6, '>', 300,
 
 my %before = %$found;
 
-my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => port(8080));
+my $s = ProfileTest::HTTP::connect_to(8080);
 print $s "GET /app/silent?performance_bar=record HTTP/1.1\r\n"
          . "Host: localhost\r\n\r\n";
 wait_for(sub { -e $t->testdir() . '/silent' });
@@ -258,7 +257,7 @@ for my $case ([ 'a stream', '/stream/endless', [] ],
     close $s;
 }
 
-# one that is silent beyond the timeout
+# an upstream that is silent for longer than the timeout
 
 $s = http_get('/stream/late?performance_bar=record', start => 1);
 my $r = http_end($s);
@@ -273,7 +272,7 @@ cmp_ok($st->{wall}, '<', 900e6,
 
 # 101 in place of a flamegraph, and other things that cannot be replaced
 
-$s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => port(8080));
+$s = ProfileTest::HTTP::connect_to(8080);
 print $s "GET /app/upgrade?performance_bar=flamegraph HTTP/1.1\r\n"
          . "Host: localhost\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
 $r = read_for($s, 10, qr/ready\n/);
@@ -310,7 +309,7 @@ is($r->header('Link'), undef, 'without a console there is no link');
 wait_for_new(1);
 
 
-# mistakes, and who may not
+# wrong parameters, and clients without permission
 
 for my $uri (qw{ /small?performance_bar=records
                  /small?performance_bar=record&profile_mode=x
@@ -329,7 +328,7 @@ my $none = ProfileTest::Store::read_store($store);
 is(scalar(keys %$none), scalar(keys %before), 'these requests store nothing');
 
 
-# a response on a connection that goes on
+# a response on a kept-alive connection
 
 $s = undef;
 
@@ -337,8 +336,7 @@ for my $i (1 .. 3) {
     my $request = "GET /small?performance_bar=record HTTP/1.1\r\n"
                   . "Host: localhost\r\n\r\n";
 
-    $s //= IO::Socket::INET->new(PeerAddr => '127.0.0.1',
-                                 PeerPort => port(8080));
+    $s //= ProfileTest::HTTP::connect_to(8080);
     $r = http($request x 2, socket => $s);
     is($r->body(), "small\n", "pipelined request $i gets its body");
     is(http_end($s)->body(), "small\n", 'the request after it gets its body');
@@ -347,7 +345,7 @@ for my $i (1 .. 3) {
 is(scalar(wait_for_new(6)), 6, 'all pipelined requests are stored');
 
 
-# so many new entries
+# waits for this number of new entries
 sub wait_for_new {
     my ($n) = @_;
 
@@ -404,7 +402,8 @@ sub answer {
 
         } else {
 
-            # at once: how it is cut on the way decides how nginx cuts it
+            # in one write: the boundaries of reads decide how nginx divides the
+            # body
 
             print $c join('', @chunks);
         }

@@ -81,7 +81,7 @@ http {
     proxy_cache_path %%TESTDIR%%/cache keys_zone=c:1m;
     default_type text/plain;
 
-    # one is in use until its profile is stored
+    # a slot is in use until its profile is stored
     profile_max_captures 1000;
 
     server {

@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# What is in the profile of a recorded response: all of the request's time, also
-# that of sending it, and nothing of others.  HTTP/2; more captures than may be
-# at once; the store in memory.
+# The profile of a recorded response has all time of the request, with the time
+# of sending, and no time of other requests.  HTTP/2; more captures than slots;
+# the store in memory.
 
 use strict;
 use warnings;
@@ -130,7 +130,7 @@ for my $protocol (qw{ HTTP/1 HTTP/2 }) {
         my $p = speedscope($id);
         is_sum($p, "$protocol $uri");
 
-        # what is logged is by nginx's clock, which stands while nginx runs
+        # the log uses nginx's clock, which stands still while nginx runs code
 
         my $time = info($p)->{request_time};
         my $wall = $st->{wall} / 1e9;
@@ -166,7 +166,7 @@ cmp_ok($p->profile('cpu')->weight_below(qr/deflate/), '>',
        'the profile shows the work of filters for the slow client');
 
 
-# too many at once
+# more captures than slots
 
 my @sockets = map { http_get('/hold/text?performance_bar=record', start => 1) }
                   1 .. 3;
@@ -261,7 +261,7 @@ for my $id ('0' x 32, '../x', 'A' x 32, $ids[0] . '0', substr($ids[0], 1),
        "the id $id has the status 404");
 }
 
-# until the zone is full: what is pinned is the only old one
+# the zone becomes full: of the old profiles only the pinned one remains
 
 my @more = map { http_get('/small?performance_bar=flamegraph')
                      ->header('X-Profile-Id') } 1 .. 200;

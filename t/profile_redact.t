@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# profile_redact hides the values of arguments in profiles, in the store, in
-# the console and in the log, and changes nothing else.
+# profile_redact hides the values of arguments in profiles, in the store, in the
+# console and in the log, and has no other effect.
 
 use strict;
 use warnings;

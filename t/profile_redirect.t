@@ -2,9 +2,10 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured requests that go through several locations: error_page,
-# X-Accel-Redirect, named locations, try_files, index, rewrite.  All of it is
-# theirs, and what other clients keep the worker busy with is not.
+# Captured requests that pass through several locations: error_page,
+# X-Accel-Redirect, named locations, try_files, index, rewrite.  The profile has
+# the work in all locations, and no work for other clients, which keep the
+# worker busy.
 
 use strict;
 use warnings;
@@ -151,9 +152,9 @@ $t->run();
 my $busy = '/loopaaaaaaaaaaaaaa!';
 my $query = 'performance_bar=flamegraph&profile_format=speedscope';
 
-is(http_get($busy)->body(), 'done', 'others');
+is(http_get($busy)->body(), 'done', 'a request without a trigger is served');
 cmp_ok(scalar(code_of(ProfileTest::Profile->new(http_get("$busy?$query")),
-                      'map')), '>', 0, 'others: their code is known');
+                      'map')), '>', 0, 'the code of other requests is known');
 my $text = plain(http_get('/text'));
 is_clean($t);
 
@@ -194,12 +195,12 @@ for my $uri (qw( /off /to_off /accel_to_off/ )) {
     my $got = http_get("$uri?performance_bar=flamegraph");
 
     is(length($got->body()), length(http_get('/text')->body()), "off: $uri");
-    is($got->header('X-Profile-Id'), undef, "off: $uri: no profile");
+    is($got->header('X-Profile-Id'), undef, "off: $uri has no profile");
     is_clean($t, "off: $uri");
 }
 
 
-# many of them at once, and the client leaves all of them
+# many requests at the same time, whose clients disconnect
 
 my @s = map {
     http("GET $_?performance_bar=flamegraph HTTP/1.0\r\n\r\n", start => 1)
@@ -210,5 +211,5 @@ select(undef, undef, undef, 0.15);
 close $_ for @s;
 is_clean($t, 'left');
 
-is($load->stop()->{failed}, 0, 'others were served');
+is($load->stop()->{failed}, 0, 'other requests are served');
 is(plain(http_get('/text')), $text, 'served as before');

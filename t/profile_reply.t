@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The reply that is sent in place of a response: its status and headers, and
-# that nothing of the response is left in it.
+# The reply that replaces a response: its status and its headers.  It has no
+# part of the original response.
 
 use strict;
 use warnings;
@@ -220,7 +220,7 @@ is_deeply([ names($r) ], \@names, 'the reply has only headers of the module');
 like($r, qr{^HTTP/1\.1 200 OK\r\n}, 'the status line is 200 OK');
 
 
-# nothing is left of the original's headers
+# the reply has no header of the original response
 
 for my $uri (qw{ /small.txt /gzip/small.txt /gzip/large.txt
                  /charset/small.txt /sub/small.txt /autoindex/ /gif
@@ -455,7 +455,7 @@ is(http_get("/upgrade/?$arg")->header('X-Profiled-Status'), 426,
    'a refused switch of protocols is replaced');
 
 
-# the access log has what was sent, and the line that asked for it
+# the access log has the sent bytes, and the request line with the trigger
 
 $t->stop();
 

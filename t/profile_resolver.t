@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured requests that wait for a name to be resolved.  The resolver's
-# connection serves all requests; what each does when it has the address is
-# its own.
+# Captured requests that wait for a name to be resolved.  The connection of the
+# resolver serves all requests, but the code that runs when the address is known
+# belongs to one request.
 
 use strict;
 use warnings;
@@ -46,7 +46,7 @@ server {
         proxy_pass http://$arg_host:%%PORT_8081%%/;
     }
 
-    # the work is Lua's, and comes after the answer
+    # Lua code works after the name was resolved
 
     location /lua/ {
         content_by_lua_block {
@@ -92,25 +92,26 @@ ok(http_get("/proxy/x?host=slow0.test")->body() eq $text, "resolved");
 is_clean($t);
 
 
-# the answer takes 0.3 seconds; the worker has other things to do meanwhile,
-# among them to resolve for others
+# The answer takes 0.3 seconds.  Meanwhile the worker runs other requests, some
+# of which wait for names as well.
 
 my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
 
 my $lua = $t->load('/lua/x?host=fast.test', clients => 2);
 my $p = profile_get("/proxy/x?host=slow1.test", @gzip);
-is($lua->stop()->{failed}, 0, 'proxy: others were served');
+is($lua->stop()->{failed}, 0, 'proxy: other requests are served');
 
 is(info($p)->{status}, 200, 'proxy: status');
 cmp_ok(waiting($p), '>', 0.285, 'proxy: waits for the name');
-cmp_ok(share_of($p, 'zlib'), '>', 0.5, 'proxy: gzip');
+cmp_ok(share_of($p, 'zlib'), '>', 0.5,
+       'proxy: the profile has the work of gzip');
 is_attributed($p, 'lua', 'proxy');
 is_sum($p, 'proxy');
 is_clean($t, 'proxy');
 
 my $zip = $t->load('/small', clients => 2, @gzip);
 $p = profile_get("/lua/x?host=slow2.test");
-is($zip->stop()->{failed}, 0, 'Lua: others were served');
+is($zip->stop()->{failed}, 0, 'Lua: other requests are served');
 
 is(info($p)->{status}, 200, 'Lua: status');
 cmp_ok(waiting($p), '>', 0.285, 'Lua: waits for the name');
@@ -121,7 +122,7 @@ is_sum($p, 'Lua');
 is_clean($t, 'Lua');
 
 
-# from the resolver's cache; a name that is not; an answer that never comes
+# a name in the resolver's cache; an unknown name; a resolver without an answer
 
 for my $uri ('/proxy/x?host=slow1.test', '/lua/x?host=slow2.test') {
     $p = profile_get($uri, @gzip);

@@ -88,11 +88,11 @@ isnt($are{$_}, $was{$_}, "$_ is replaced")
 is($are{client}, $was{client}, 'no handler of a connection is');
 like(join('', %are), qr/ID/, 'there is a timer');
 
-is(http_end($waiting)->status(), 200, 'a capture');
+is(http_end($waiting)->status(), 200, 'a capture succeeds');
 restored('after a capture');
 
 
-# others
+# other modes
 
 for my $mode (qw/ wall cpu /) {
     profile_get("/upstream?profile_mode=$mode", headers =>
@@ -120,7 +120,7 @@ http_end($_) for @many;
 restored('after five at once');
 
 
-# callbacks of an upstream, while its request goes on after the capture
+# callbacks of an upstream, whose request continues after the capture
 
 for my $uri (qw{ /late /late/direct }) {
     my $plain = http_get($uri, start => 1);
@@ -143,7 +143,7 @@ for my $uri (qw{ /late /late/direct }) {
 }
 
 
-# of the one upstream that nginx waits for, when its header was there
+# returns the callbacks of the upstream when nginx has read its header
 sub callbacks {
     my ($s) = @_;
 
@@ -154,7 +154,7 @@ sub callbacks {
 }
 
 
-# the header and a part of the body at once, the rest later
+# sends the header and a part of the body, and the rest later
 sub upstream {
     my ($c) = @_;
 
@@ -165,7 +165,7 @@ sub upstream {
 }
 
 
-# what a thread does may end later than the answer is sent
+# a thread may end its work after the answer was sent
 sub restored {
     my ($name) = @_;
     my $now;

@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# Gaps show the stack of the Lua code that waits.  Each location notes its own
+# Gaps show the stack of the Lua code that waits.  Each location stores its own
 # traceback in the line in which it waits, and the profile must have the same
 # functions and lines.
 
@@ -248,7 +248,7 @@ cmp_ok(waits($profile, qr/^script timer$/, [ 'sleep' ],
              . ' > resume > app.lua:41 function at line 40 > app.lua:13 nap'),
        '>', 50, 'nested coroutines are one stack');
 
-# three light threads: a gap is the wait of the one that is resumed next
+# three light threads: a gap has the stack of the thread that is resumed next
 
 $profile = profile_get('/threads');
 

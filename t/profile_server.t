@@ -61,7 +61,7 @@ $t->run();
 
 ###############################################################################
 
-# nothing to do, nothing captured
+# idle workers
 
 my $p = cpu('seconds=0.3&format=pprof');
 
@@ -99,7 +99,7 @@ my ($pids) = map { /^workers: (.*)/ } $p->comments();
 is(join(' ', sort split(/, /, $pids)), join(' ', sort @pids),
     'the workers that took part are named');
 
-# the label is the number of the worker, in whose order they are named
+# the label is the number of the worker, and orders the list of processes
 
 my @order = split(/, /, $pids);
 
@@ -149,9 +149,10 @@ for my $frequency (99, 1000, 99) {
     my ($lost) = map { /\blost_overrun=(\d+)/ } $p->comments();
     my $samples = $p->total('samples/count') + $lost;
 
-    cmp_ok($unsampled, '<', 0.1 * $used, "$frequency Hz: most of it is sampled");
+    cmp_ok($unsampled, '<', 0.1 * $used,
+           "$frequency Hz: most of the CPU time is sampled");
 
-    # one more or less for each worker
+    # each worker may have one sample more or less
 
     cmp_ok(abs($samples - $expected), '<=', 0.05 * $expected + @pids,
         "$frequency Hz: $samples samples of $expected");
@@ -159,7 +160,7 @@ for my $frequency (99, 1000, 99) {
 
 @load = mixed();
 
-# one worker
+# a single worker
 
 my ($pid) = @pids;
 
@@ -171,7 +172,7 @@ $p = cpu("seconds=2&format=pprof&workers=self");
 like((map { /^workers: (.*)/ } $p->comments())[0], qr/^\d+$/,
      'the asker alone is selected');
 
-# wall time: all workers, all of the time, what they did and what they did not
+# wall time: busy and idle time of all workers
 
 for my $frequency (99, 1000) {
     my $seconds = 2;
@@ -181,8 +182,8 @@ for my $frequency (99, 1000) {
                  . "&frequency=$frequency", timeout => 60));
 
     is((grep { /^left_out/ } $p->comments())[0], undef,
-       'all workers took part, wall');
-    is($p->default_type(), 'wall', "wall, $frequency Hz: what is shown");
+       'all workers take part in a capture of wall time');
+    is($p->default_type(), 'wall', "$frequency Hz: wall time is shown first");
 
     my ($wall) = map { /\bwall=(\d+)/ } $p->comments();
     my $idle = $p->total('wall/nanoseconds',
@@ -190,7 +191,7 @@ for my $frequency (99, 1000) {
     my $busy = $p->total('wall/nanoseconds') - $idle;
 
     cmp_ok($wall, '>', 0.75e9 * $seconds * @pids,
-        "wall: $seconds s of each worker");
+        "the wall time has $seconds s of each worker");
     cmp_ok(abs($idle + $busy - $wall), '<', $wall / 100,
            'idle and busy time make up the wall time');
     cmp_ok($idle, '>', 0, 'the profile has idle time');
@@ -203,8 +204,9 @@ for my $frequency (99, 1000) {
         is_text($_[0]) && !grep { /deflate|gzip|text|^libz|crc32|^ngx_|^nginx/ }
                 @{$_[0]{stack}} });
 
-    cmp_ok($text, '>', $busy / 3, 'much of the busy time is of one location');
-    cmp_ok($other, '<', $text / 10, 'hardly any other stack has its label');
+    cmp_ok($text, '>', $busy / 3, 'one location has much of the busy time');
+    cmp_ok($other, '<', $text / 10,
+           'hardly any stack has the label of another location');
 }
 
 $_->stop() for @load;
@@ -241,8 +243,8 @@ for my $wrong (
     my ($args, $text) = @$wrong;
     $got = http_get("/-/profile/cpu?$args");
 
-    is($got->status(), 400, "$args: status");
-    like($got->body(), $text, "$args: what it takes");
+    is($got->status(), 400, "$args has the status 400");
+    like($got->body(), $text, "the error for $args tells the valid values");
 }
 
 $got = http_get('/debug/pprof/profile?seconds=x');
@@ -254,7 +256,7 @@ like($got->header('Content-Type'), qr{^text/plain},
 like(http_get('/debug/pprof/cmdline')->body(), qr/nginx\0.*-c\0/s,
     'cmdline has the arguments of nginx');
 
-# too many
+# too many captures
 
 @at_once = map { http_get('/-/profile/cpu?seconds=2&workers=' . $pid,
                           start => 1) } 1 .. 8;

@@ -3,8 +3,9 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # Captures of workers that are killed, exit or are busy, and captures whose
-# client leaves.  Each capture has an answer, which names the missing workers,
-# and nothing is left behind.  TEST_NGINX_ROUNDS is the number of rounds, 10.
+# client disconnects.  Each capture has an answer that names the missing
+# workers, and no signal, timer or file remains.  TEST_NGINX_ROUNDS is the
+# number of rounds, 10.
 
 use strict;
 use warnings;
@@ -58,23 +59,24 @@ for my $round (1 .. $rounds) {
 
     my $p = answer($s);
 
-    ok(defined $p, "killed, $round: an answer");
+    ok(defined $p, "round $round: the client gets an answer after a kill");
     cmp_ok(time() - $begin, '<', 2 + 3 + 2, 'the capture ends in time');
     is(named($p, 'left_out'), "$victim (died)",
        'the profile names the worker that died');
     is(scalar(split(/, /, named($p, 'workers'))), 3,
        'the profile has the other workers');
 
-    ok(wait_for(sub { $t->worker_pids() == 4 }), 'there is a new one');
+    ok(wait_for(sub { $t->worker_pids() == 4 }), 'nginx starts another worker');
 }
 
-# the new one takes part
+# the new worker takes part
 
 my ($s) = ask();
 start($s, 0.2, 99);
 is(named(answer($s), 'left_out'), undef, 'all workers take part again');
 
-# killed and asked at once: the order waits for the one that comes instead
+# A worker is killed before it reads the order.  The order waits for the worker
+# that replaces it.
 
 for my $round (1 .. $rounds) {
     ($s, my $asker) = ask();
@@ -87,14 +89,15 @@ for my $round (1 .. $rounds) {
 
     my $p = answer($s);
 
-    ok(defined $p, "killed before it was asked, $round: an answer");
+    ok(defined $p,
+       "round $round: the client gets an answer after an early kill");
     unlike(named($p, 'workers'), qr/\b$victim\b/,
            'the profile does not name the killed worker');
 
-    ok(wait_for(sub { $t->worker_pids() == 4 }), 'there is a new one');
+    ok(wait_for(sub { $t->worker_pids() == 4 }), 'nginx starts another worker');
 }
 
-# one that does not answer
+# a worker that does not answer
 
 ($s, my $asker) = ask();
 my ($stopped) = grep { $_ != $asker } $t->worker_pids();
@@ -113,7 +116,8 @@ start($s, 0.2, 99);
 is(named(answer($s), 'left_out'), undef,
    'the continued worker takes part again');
 
-# those that come to it when it is over; who is asked takes part always
+# Workers read the order after the capture has ended.  The asker takes part in
+# any case.
 
 ($s, $asker) = ask();
 my @others = grep { $_ != $asker } $t->worker_pids();
@@ -126,10 +130,10 @@ kill 'CONT', @others;
 $p = answer($s);
 
 is(join(' ', sort(named($p, 'left_out') =~ /(\d+) \(busy until the end\)/g)),
-    join(' ', sort @others), 'those that were busy until the end');
-is(named($p, 'workers'), $asker, 'the one that was asked is there');
+    join(' ', sort @others), 'late workers are reported as busy');
+is(named($p, 'workers'), $asker, 'the asker takes part');
 
-# a reload: old workers give what they have, but the one that was asked goes on
+# a reload: old workers send their part early, except for the asker
 
 for my $round (1 .. $rounds) {
     ($s) = ask();
@@ -139,22 +143,22 @@ for my $round (1 .. $rounds) {
 
     $p = answer($s);
 
-    ok(defined $p, "reload, $round: an answer");
+    ok(defined $p, "round $round: the client gets an answer after a reload");
     is(scalar(split(/, /, named($p, 'workers'))), 4,
        'the profile names all workers');
     is(named($p, 'left_out'), undef, 'the profile names no missing worker');
     is(scalar(() = named($p, 'workers') =~ /until it exited/g), 3,
-        'the others until they exited');
+        'three workers took part until they exited');
 
-    ok(wait_for(sub { $t->worker_pids() == 4 }), 'there are new ones');
+    ok(wait_for(sub { $t->worker_pids() == 4 }), 'nginx starts new workers');
 }
 
 ($s) = ask();
 start($s, 0.2, 99);
 is(named(answer($s), 'left_out'), undef, 'all new workers take part');
 
-# a new binary: captures of both, the new one goes again.  nginx takes the
-# signal only as a daemon
+# A new binary: workers of both binaries are captured, then the new master
+# exits.  nginx accepts the signal only as a daemon.
 
 my $port = port(8080);
 my $other = port(8081);
@@ -167,7 +171,7 @@ $t->write_file('daemon.conf', $t->read_file('nginx.conf')
 
 my ($rc, $out) = $t->command($t->{binary}, '-p', "$dir/", '-c',
                              "$dir/daemon.conf", '-e', "$dir/error.log");
-is($rc, 0, 'a daemon') or diag($out);
+is($rc, 0, 'nginx starts as a daemon') or diag($out);
 
 my ($master) = $t->read_file('daemon.pid') =~ /^(\d+)/;
 ok(wait_for(sub { workers($master) == 4 }), 'the daemon has its workers');
@@ -175,7 +179,7 @@ ok(wait_for(sub { workers($master) == 4 }), 'the daemon has its workers');
 for my $round (1 .. $rounds) {
     my @old = workers($master);
 
-    # the connection is an old worker's when the new ones begin
+    # an old worker has the connection before new workers start
 
     $s = ProfileTest::HTTP::connect_to(8081);
     http_get('/', socket => $s, keepalive => 1);
@@ -186,7 +190,7 @@ for my $round (1 .. $rounds) {
 
     ok(wait_for(sub { ($new) = $t->read_file('daemon.pid') =~ /^(\d+)\n/;
                       $new && $new != $master && workers($new) == 4 }),
-        "upgrade, $round: new workers");
+        "round $round: the new binary starts its workers");
 
     my @both = map { http_get('/-/profile/cpu?seconds=0.5&format=pprof',
                               start => 1, port => 8081) } 1 .. 6;
@@ -195,29 +199,29 @@ for my $round (1 .. $rounds) {
     is(join(' ', sort(pids($p))), join(' ', sort @old),
         'the old workers answer');
     is(scalar(grep { http_end($_, timeout => 20)->status() == 200 } @both), 6,
-        'whoever is asked');
+        'workers of both binaries answer');
 
     kill 'QUIT', $new;
-    ok(wait_for(sub { !-e "$dir/daemon.pid.oldbin" }), 'the new one goes');
+    ok(wait_for(sub { !-e "$dir/daemon.pid.oldbin" }), 'the new master exits');
 }
 
 kill 'QUIT', $master;
 ok(wait_for(sub { !kill(0, $master) }), 'the daemon exits');
 
-# clients that go away
+# clients that disconnect
 
 for my $round (1 .. $rounds) {
     ($s, $asker) = ask();
     start($s, 30, 1000);
-    ok(all_capture(), "client abort, $round: all capture");
+    ok(all_capture(), "round $round: all workers capture");
 
     close $s;
 
     ok(wait_for(sub { !grep { process_signals($_) } $t->worker_pids() }),
-        'and put everything back');
+        'without a client, the workers restore their signals');
 }
 
-# and idle workers do not wake up
+# idle workers do not wake up
 
 my %before = map { $_ => switches($_) } $t->worker_pids();
 sleep(2);
@@ -225,7 +229,7 @@ my @woken = grep { switches($_) > $before{$_} } $t->worker_pids();
 
 is("@woken", '', 'no worker wakes up when nothing is captured');
 
-# files and timers go, too
+# files of captures are closed
 
 my @left = grep { m{memfd:profile} }
            map { process_files($_) } $t->worker_pids();
@@ -274,7 +278,7 @@ sub named {
 sub pids { return named($_[0], 'workers') =~ /(\d+)/g }
 
 
-# of any master
+# returns the workers of a master
 sub workers {
     my ($master) = @_;
 

@@ -66,7 +66,7 @@ my @load = ($t->load('/text', clients => 2, @gzip),
 
 ###############################################################################
 
-# the tool: two reports and a server of pages, at once, beside a request
+# two reports and the tool's web server at the same time, beside a request
 
 SKIP: {
     skip 'no go', 25 unless $pprof;
@@ -82,7 +82,7 @@ SKIP: {
 
     my @tops = map { start('top', $_, '-top', "$url/profile?seconds=4") } 1, 2;
 
-    # all of them are captured now
+    # all three captures run now
 
     ok(wait_for(sub { files() >= 3 * 2 * 2 }, 30),
         'three captures of workers end');
@@ -131,7 +131,7 @@ SKIP: {
         like($graph, qr/ 200 OK.*<svg .*deflate/s, 'the server shows a graph');
     }
 
-    # profiles have all names: the tool asks for nothing else
+    # profiles have all names, so the tool sends no other request
 
     is(join(' ', sort split(/\n/, $t->read_file('asked.log'))),
         join(' ', ('/debug/pprof/profile?seconds=4') x 3),
@@ -188,14 +188,14 @@ for my $agent ([ 'Alloy', '/debug/pprof/profile?seconds=1', [
 
 $_->stop() for @load;
 
-# a scrape of a server that does nothing is no error
+# a scrape of an idle server is no error
 
 my $p = ProfileTest::Pprof->new(http_get('/debug/pprof/profile?seconds=0.2'));
 
 is(join(' ', $p->types()), 'samples/count cpu/nanoseconds',
     'a profile of idle workers is valid');
 
-# what is on by default, and not there: collectors show the text
+# profiles that collectors request by default, and that nginx does not have
 
 for my $what (qw/ goroutine mutex block threadcreate trace /) {
     my $got = http_get("/debug/pprof/$what");
@@ -278,7 +278,7 @@ is(http("POST /debug/pprof/symbol HTTP/1.1\r\nHost: localhost\r\n"
 
 ###############################################################################
 
-# what is behind the first line
+# returns the lines after the first one
 sub symbol {
     my ($addresses) = @_;
     my $body = http_post('/debug/pprof/symbol', $addresses)->body();

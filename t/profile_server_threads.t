@@ -2,8 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The threads of a pool in a profile of the workers: nginx blocks all signals in
-# them but those of faults, and their CPU time and stacks are there anyway.
+# The threads of a pool in a profile of the workers. nginx blocks all signals in
+# these threads except for those of faults.  The profile has their CPU time and
+# their stacks nevertheless.
 
 use strict;
 use warnings;
@@ -64,16 +65,17 @@ for my $frequency (99, 1000) {
     my $threads = $p->total('cpu/nanoseconds',
         sub { ($_[0]{labels}{thread} // '') eq 'thread' }) / 1e9;
 
-    cmp_ok($used, '>', 0.05, "$frequency Hz: the threads were used");
+    cmp_ok($used, '>', 0.05, "$frequency Hz: the threads are used");
     cmp_ok(abs($threads / $used - 1), '<', 0.03,
-        "their CPU time: $threads s in the profile, $used s of the threads");
+        "the profile has $threads s of the threads' $used s of CPU time");
     cmp_ok($p->total('cpu/nanoseconds', $in_pool) / 1e9, '>', $used * 0.7,
-        'nearly all of it where they read files');
-    cmp_ok($p->total('samples/count', $in_pool), '>', 3, 'in samples');
+        'most of this time is in functions that read files');
+    cmp_ok($p->total('samples/count', $in_pool), '>', 3,
+           'these functions have samples');
 }
 
 is(scalar(grep { signal_number($_) } @workers), $caught,
-    'SIGFPE is afterwards whose it was');
+    'SIGFPE has its former handler afterwards');
 
 ###############################################################################
 

@@ -2,8 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Labels of traces, from the header "traceparent": in captures of workers that
-# ask for them, of endpoints, and of single requests; and in no others.
+# Labels of traces, from the header "traceparent": in captures of workers with
+# the parameter labels=trace, in captures of endpoints, and in profiles of
+# single requests.  Other profiles have no such labels.
 
 use strict;
 use warnings;
@@ -86,53 +87,54 @@ for my $what ([ 'debug/pprof/profile', 'cpu' ], [ '-/profile/cpu', 'cpu' ],
         my $of = sub { ($_[0]{labels}{span_id} // '') eq $spans[$i] };
 
         cmp_ok($p->total('samples/count', $of), '>', 5,
-            "$path: samples of trace $i");
+            "$path: trace $i has samples");
         is(join(' ', unique(map { $_->{labels}{trace_id} // 'none' }
                             grep { $of->($_) } $p->samples())), $traces[$i],
-            'a span is of one trace');
+            'the samples of a span have one trace');
 
-        # one that is looked up has none
+        # samples before the location is known have no location
 
         is(join(' ', unique(map { $_->{labels}{location} // () }
                             grep { $of->($_) } $p->samples())), '/text',
-            'and of one location');
+            'the samples of a span have one location');
         cmp_ok($p->total($type, sub { $of->($_[0])
                                       && grep { /deflate/ } @{$_[0]{stack}} }),
-            '>', $p->total($type, $of) / 2, 'and is what the request does');
+            '>', $p->total($type, $of) / 2,
+            "most of the span's time is the work of its request");
     }
 
     is(join(' ', unique(map { $_->{labels}{span_id} // () } $p->samples())),
-        "$spans[0] $spans[1]", "$path: others have no valid header");
+        "$spans[0] $spans[1]", "$path: invalid headers give no label");
     cmp_ok($p->total($type, sub { !$_[0]{labels}{span_id}
                                   && grep { /deflate/ } @{$_[0]{stack}} }),
-        '>', 0, "$path: and no label");
+        '>', 0, "$path: the work without a label is in the profile");
     unlike(join("\n", $p->comments()), qr/lost_traces=[1-9]/,
-        "$path: none are too many");
+        "$path: no trace is lost");
 }
 
-# not asked for: not there
+# a capture without labels=trace
 
 my $p = capture('/debug/pprof/profile?seconds=1');
 
 is(scalar(grep { $_->{labels}{span_id} || $_->{labels}{trace_id} }
           $p->samples()), 0, 'no labels of traces without labels=trace');
 is(join(' ', unique(map { keys %{$_->{labels}} } $p->samples())),
-    'state thread worker', 'and few others');
+    'state thread worker', 'the other labels are three');
 
-# beside another capture, which has not asked
+# two captures, one with labels=trace
 
 my @both = map { http_get("/-/profile/cpu?seconds=2&format=pprof$_",
                           start => 1) } '&labels=trace', '';
 @both = map { ProfileTest::Pprof->new(http_end($_, timeout => 30)) } @both;
 
 is(scalar(grep { $_->{labels}{span_id} } $both[1]->samples()), 0,
-    'a capture beside it has none');
+    'a capture beside another one has no labels of traces');
 is(join(' ', unique(map { $_->{labels}{span_id} // () } $both[0]->samples())),
-    "$spans[0] $spans[1]", 'but it has');
+    "$spans[0] $spans[1]", 'the other capture has the labels of its traces');
 
 $_->stop() for @load;
 
-# the trace of a proxied request is in the turns of upstream events, too
+# turns of upstream events belong to the trace of the proxied request
 
 @load = ($t->load('/inner/text', clients => 2, headers => [ parent(2) ]));
 
@@ -141,7 +143,7 @@ $p = capture('/debug/pprof/wall?labels=trace&seconds=2&frequency=1000');
 cmp_ok($p->total('samples/count', sub {
         ($_[0]{labels}{span_id} // '') eq $spans[2]
         && ($_[0]{labels}{location} // '') eq '/proxy/' }),
-    '>', 5, 'a proxied request, after a redirect');
+    '>', 5, 'turns of upstream events have the trace after a redirect');
 
 $_->stop() for @load;
 
@@ -154,18 +156,20 @@ push @load, $t->load('/text', clients => 1, headers => [ @gzip ]);
 $p = capture('/-/profile/wall?uri=/text&requests=60&labels=trace&format=pprof');
 
 is(join(' ', unique(map { $_->{labels}{span_id} // 'none' } $p->samples())),
-    "$spans[0] $spans[1] $spans[2] none", 'an endpoint: all of them');
+    "$spans[0] $spans[1] $spans[2] none",
+    'a capture of an endpoint has all spans');
 is(join(' ', unique(map { $_->{labels}{trace_id} // 'none' } $p->samples())),
-    "$traces[0] $traces[1] $traces[2] none", 'an endpoint: and their traces');
+    "$traces[0] $traces[1] $traces[2] none",
+    'a capture of an endpoint has all traces');
 
 $p = capture('/-/profile/wall?uri=/text&requests=20&format=pprof');
 
 is(scalar(grep { $_->{labels}{span_id} } $p->samples()), 0,
-    'an endpoint: not asked for');
+    'without labels=trace, an endpoint has no spans');
 
 $_->stop() for @load;
 
-# of a request they are facts
+# the profile of a request
 
 my $args = 'performance_bar=flamegraph&profile_format=pprof';
 
@@ -173,9 +177,10 @@ $p = ProfileTest::Pprof->new(http_get("/text?$args",
                                       headers => [ @gzip, parent(1) ]));
 
 is(join(' ', unique(map { "$_->{labels}{trace_id} $_->{labels}{span_id}" }
-                    $p->samples())), "$traces[1] $spans[1]", 'a request');
+                    $p->samples())), "$traces[1] $spans[1]",
+                    'the profile of a request has its trace and its span');
 is((grep { $_ eq "trace_id: $traces[1]" } $p->comments()), 1,
-    'a request: the comment');
+    'the profile of a request has the trace in a comment');
 
 for my $wrong ('', '00', "00-$traces[1]-$spans[1]", "00-$traces[1]-$spans[1]-",
                uc("00-$traces[1]-$spans[1]-01"),
@@ -191,23 +196,23 @@ for my $wrong ('', '00', "00-$traces[1]-$spans[1]", "00-$traces[1]-$spans[1]-",
         "\"$name\": no label");
 }
 
-# what the parameter takes
+# wrong values of the parameter
 
 for my $wrong ('', 'traces', 'trace,', 'TRACE') {
     my $r = http_get("/debug/pprof/profile?seconds=1&labels=$wrong");
 
-    is($r->status(), 400, "labels=$wrong");
+    is($r->status(), 400, "labels=$wrong has the status 400");
     like($r->body(), qr/"labels" is "\Q$wrong\E", it must be "trace"/,
-        "labels=$wrong: what it takes");
+        "the error for labels=$wrong tells the valid value");
 }
 
 is(http_get('/debug/pprof/allocs?seconds=0.2&labels=trace')->status(), 200,
-    'collectors send it for all of their profiles');
+    'profiles of memory accept labels=trace');
 
-# all is put back
+# after all captures
 
 ok(wait_for(sub { !grep { process_signals($_) } $t->worker_pids() }),
-    'no timers remain');
+    'no timer remains');
 
 ###############################################################################
 

@@ -61,7 +61,7 @@ http_get($busy);
 is_clean($t);
 
 
-# one sample in a second, and yet the request is there
+# one sample in a second: the request has its turns without samples
 
 for my $case ([ '/return', 200 ], [ '/file', 200 ], [ '/none', 404 ]) {
     my ($uri, $status) = @$case;
@@ -74,9 +74,10 @@ for my $case ([ '/return', 200 ], [ '/file', 200 ], [ '/none', 404 ]) {
     is_sum($p, $uri);
     cmp_ok($info->{turns}, '>', 0, "$uri: turns");
     cmp_ok($wall->total(), '>', 0, "$uri: takes time");
-    cmp_ok($info->{running}, '<', 0.02e9, "$uri: not much");
+    cmp_ok($info->{running}, '<', 0.02e9,
+           "$uri: the request runs for a short time");
     cmp_ok($wall->count_stacks(qr/^(?:ngx_|phase )/), '>', 0,
-           "$uri: what ran has a name") or diag($wall->folded());
+           "$uri: the running code has a name") or diag($wall->folded());
     is_clean($t, $uri);
 }
 
@@ -99,7 +100,7 @@ cmp_ok($samples, '>', 0.6 * $due, "$samples samples of $due, not too few");
 cmp_ok($samples, '<', 1.25 * $due, "$samples samples of $due, not too many");
 
 
-# each is short, and between others
+# short requests between other requests
 
 my $load = $t->load('/small', clients => 3,
                     headers => [ 'Accept-Encoding: gzip' ]);

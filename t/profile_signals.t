@@ -29,7 +29,7 @@ sendfile off;
 aio threads;
 output_buffers 2 1m;
 
-# its watch is there all the time
+# this directive keeps a watch running
 profile_stall_threshold 100s;
 profile_endpoint on;
 
@@ -96,14 +96,15 @@ diag("$sent signals sent, $copies of them copied, and $faults SIGFPE,"
 
 cmp_ok($sent, '>=', $COUNT, 'a million signals were sent');
 cmp_ok($copies, '>', $COUNT / 10, 'copies of payloads among them');
-cmp_ok($faults, '>', 1000, 'and signals for threads that block the others');
+cmp_ok($faults, '>', 1000,
+       'signals for threads that block other signals are sent');
 is(join(' ', $t->worker_pids()), $pid, 'the worker is the same');
 
 # late signals of the profiler's own timers are refused, too
 
 my $refused = refused() - $before;
 cmp_ok($refused, '>=', $sent - $copies, 'forged signals are counted');
-cmp_ok($refused, '<=', $sent + $faults + 1000, 'and nothing else');
+cmp_ok($refused, '<=', $sent + $faults + 1000, 'no other signal is counted');
 
 is(scalar(grep { !ref $_->[1] || $_->[1]->isa('ProfileTest::Response') }
           @captures), 0, 'captures of the worker, all with a profile');
@@ -127,7 +128,7 @@ for my $mode (qw/ cpu wall /) {
     diag(sprintf('%s: %.2f Lua, %.2f in waits', $mode, $busy / $cpu,
                  $waits / $cpu));
     cmp_ok($busy, '>', 0.7 * ($cpu - $waits),
-           "$mode: they show what the worker ran");
+           "$mode: the samples show what the worker ran");
 }
 
 ok(@requests >= 5, 'requests were profiled meanwhile')
@@ -150,15 +151,15 @@ for my $profile (@requests) {
     $bad{time}++ if abs($wall->total() - $info->{wall}) > 0.01 * $info->{wall};
 }
 
-is($bad{samples}, 0, 'none has more samples than its frequency allows');
-cmp_ok($below, '>', 0.9 * $total, 'they show the code that was busy');
+is($bad{samples}, 0, 'no capture has more samples than its frequency allows');
+cmp_ok($below, '>', 0.9 * $total, 'the samples show the code that was busy');
 is($bad{time}, 0, 'the times are those of the requests');
 
 like(http_get('/large'), qr/200 OK/, 'requests are answered');
 
 ###############################################################################
 
-# Sends signals while a request after the other is profiled; what was sent.
+# sends signals while requests are profiled; returns their number
 sub forge {
     my ($seconds) = @_;
 

@@ -84,7 +84,7 @@ my @rounds = (
     [ 'no accounting', '', 'profile_endpoint on;', $lua ],
 );
 
-# the first configuration, whose shared memory the others do not have
+# only the first configuration has this shared memory
 
 my $http = 'profile_context on; profile_keep 1; profile_zone profiles:1m; '
            . 'profile_stall_threshold 10ms;';
@@ -97,7 +97,7 @@ configure($http, $server, $lua);
 $t->run();
 
 my $s = http_get('/page', start => 1, keepalive => 1);
-is(http_end($s)->body(), "page\n", 'a connection');
+is(http_end($s)->body(), "page\n", 'a connection gets a page');
 
 # nginx frees shared memory that a new configuration does not have, or has with
 # another size; requests of the connection use what their configuration has
@@ -117,13 +117,13 @@ for my $round (
     my $reloads = reloads();
     configure(@conf, '');
     kill 'HUP', $t->{pid};
-    ok(wait_for(sub { reloads() > $reloads }), "a reload: $what");
+    ok(wait_for(sub { reloads() > $reloads }), "$what: the reload is done");
 
     is(http_end($s)->body(), 'stalled', "$what: the request is answered");
 
     like(http_get('/page.html', socket => $s, keepalive => 1,
                   headers => [ 'Accept: text/html' ])->body(),
-         qr/<body>page/, "$what: a page");
+         qr/<body>page/, "$what: the connection gets a page");
     ok(wait_for(sub {
         http_get('/-/profile/profiles.json', socket => $s, keepalive => 1)
             ->body() =~ /"uri": *"\/stalls"/
@@ -146,7 +146,7 @@ for my $keep ('', 'profile_keep 1;') {
     my $reloads = reloads();
     configure($keep, 'profile_endpoint on;', $lua);
     kill 'HUP', $t->{pid};
-    ok(wait_for(sub { reloads() > $reloads }), "a reload: $what");
+    ok(wait_for(sub { reloads() > $reloads }), "$what: the reload is done");
 
     is(http_end($s)->body(), 'slept', "$what: the request is answered");
 }
@@ -161,15 +161,15 @@ for my $round (@rounds) {
     my $reloads = reloads();
     configure(@conf);
     kill 'HUP', $t->{pid};
-    ok(wait_for(sub { reloads() > $reloads }), "a reload: $what");
+    ok(wait_for(sub { reloads() > $reloads }), "$what: the reload is done");
 
     my $r = http_end($s);
 
     is($r->status(), 200, "$what: the request beside it is answered");
     like($r->body(), qr/^lua$|"profile_info"/,
-         "$what: by its profile or as usual");
+         "$what: the answer is a profile or the usual response");
     is(http_get('/page', socket => $s, keepalive => 1)->body(), "page\n",
-       "$what: the next one, too");
+       "$what: the next request is answered");
 
     is(http_get('/page?performance_bar=x', socket => $s, keepalive => 1)
            ->status(),
@@ -182,7 +182,8 @@ for my $round (@rounds) {
 configure($http, $server, $lua);
 my $before = reloads();
 kill 'HUP', $t->{pid};
-ok(wait_for(sub { reloads() > $before }), 'a reload: everything');
+ok(wait_for(sub { reloads() > $before }),
+   'a reload adds the whole configuration');
 
 http_get('/stalls?performance_bar=flamegraph', socket => $s, keepalive => 1,
          start => 1);
@@ -197,16 +198,16 @@ events {
 }
 EOF2
 kill 'HUP', $t->{pid};
-ok(wait_for(sub { reloads() > $before }), 'a reload: no "http"');
+ok(wait_for(sub { reloads() > $before }), 'a reload removes "http"');
 
 like(http_end($s)->body(), qr/^stalled$|"profile_info"/,
      'no "http": the request is answered');
 like(http_get('/-/profile/status.json', socket => $s, keepalive => 1)
          ->status(), qr/^(?:200|503)$/, 'no "http": the status');
 is(http_get('/lua?performance_bar=flamegraph', socket => $s, keepalive => 1)
-       ->status(), 200, 'no "http": a capture');
+       ->status(), 200, 'no "http": a request with a trigger is answered');
 is(http_get('/page', socket => $s, keepalive => 1)->body(), "page\n",
-   'no "http": the next one');
+   'no "http": the next request is answered');
 
 ok(kill(0, $t->{pid}), 'the process lives');
 

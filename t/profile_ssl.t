@@ -112,7 +112,7 @@ is_clean($t);
 my $load = $t->load($busy, @tls, clients => 3);
 
 
-# a response that is written by turns
+# a response that is written in many turns
 
 is_captured($t, 'gzip', '/text', @tls, runs => 1,
             headers => [ 'Accept-Encoding: gzip' ]);
@@ -164,7 +164,7 @@ for my $how (qw/ shutdown close /) {
     is_clean($t, "left by $how");
 }
 
-is($load->stop()->{failed}, 0, 'others were served');
+is($load->stop()->{failed}, 0, 'other requests are served');
 
 
 sub get {

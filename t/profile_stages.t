@@ -102,9 +102,11 @@ $t->wait_for_socket(8083);
 
 my $p = profile_get('/wait=10/')->profile('wall');
 cmp_ok($p->weight_below(qr/^upstream: process header$/), '>', 0,
-       'processing the header');
-cmp_ok($p->weight_below(qr/^upstream: finalize$/), '>', 0, 'finalizing');
-is($p->weight_below(qr/^(?:redirect|subrequest) /), 0, 'what was asked for');
+       'the header of an upstream has its stage');
+cmp_ok($p->weight_below(qr/^upstream: finalize$/), '>', 0,
+       'the end of an upstream has its stage');
+is($p->weight_below(qr/^(?:redirect|subrequest) /), 0,
+   'a request without redirects has no such stage');
 
 for my $uri (qw{ /buffered/wait=10/ /direct/wait=10/ }) {
     my $r = http_post("$uri?performance_bar=flamegraph"
@@ -115,54 +117,64 @@ for my $uri (qw{ /buffered/wait=10/ /direct/wait=10/ }) {
             'upstream: create request', 'upstream: process header',
             'upstream: input filter init', 'upstream: input filter',
             'upstream: finalize', 'request body filters'), '1 1 1 1 1 1',
-       "$uri, callbacks");
-    is(count($p, qr/upstream: .*upstream: /), 0, "$uri, none within another");
+       "$uri has each callback of its upstream once");
+    is(count($p, qr/upstream: .*upstream: /), 0,
+       "$uri has no callback within another one");
 }
 
 $p = profile_get('/cached')->profile('wall');
-is(count($p, qr/upstream: create key(?:;|$)/), 1, 'the key of a cache');
+is(count($p, qr/upstream: create key(?:;|$)/), 1,
+   'the key of a cache has its stage');
 
 $p = profile_get('/retried')->profile('wall');
-is(count($p, qr/upstream: reinit request(?:;|$)/), 1, 'another try');
-is(count($p, qr/upstream first byte \S+ \(try 2\)$/), 1, 'by its number');
+is(count($p, qr/upstream: reinit request(?:;|$)/), 1,
+   'another try has its stage');
+is(count($p, qr/upstream first byte \S+ \(try 2\)$/), 1,
+   'the wait for another try has its number');
 
 $p = profile_get('/none')->profile('wall');
-cmp_ok($p->weight_below(qr/^redirect \/other$/), '>', 0, 'redirect');
+cmp_ok($p->weight_below(qr/^redirect \/other$/), '>', 0,
+       'a redirect has its stage');
 is(count($p, qr/(?:^|;)redirect \/other;.*phase content/), 1,
-   'phases are below it');
-is(count($p, qr/redirect \/other;.*redirect \/other/), 0, 'once');
+   'the phases of a redirect are below its stage');
+is(count($p, qr/redirect \/other;.*redirect \/other/), 0,
+   'a redirect has one stage');
 
 # one after the other, both with a content handler
 
 $p = profile_get('/mirrored')->profile('wall');
 is(count($p, qr/(?:^|;)subrequest \/gif$_;phase content/), 1,
    "subrequest $_") for 1, 2;
-is(count($p, qr/subrequest .*;subrequest /), 0, 'none within another');
+is(count($p, qr/subrequest .*;subrequest /), 0,
+   'no subrequest is within another one');
 
 $p = profile_get('/auth')->profile('wall');
-cmp_ok($p->weight_below(qr/^subrequest \/check$/), '>', 0, 'subrequest');
+cmp_ok($p->weight_below(qr/^subrequest \/check$/), '>', 0,
+       'a subrequest has its stage');
 
 $p = profile_get('/wait=10/', port => 8082)->profile('wall');
-is($p->weight_below(qr/^upstream: /), 0, 'no spans, no callbacks');
+is($p->weight_below(qr/^upstream: /), 0,
+   'without spans, callbacks have no stage');
 
 
-# of a recorded request, each log handler runs once
+# each log handler of a recorded request runs once
 
 my $r = http_get('/plain?performance_bar=record');
-is($r->status(), 200, 'recorded');
+is($r->status(), 200, 'a recorded request is served');
 
 my $id = $r->header('X-Profile-Id');
 wait_for(sub { $r = http_get("/-/profile/p/$id/folded");
                $r->status() == 200 });
 
-like($r->content(), qr/phase log: ngx_http_log_module/, 'log phase');
+like($r->content(), qr/phase log: ngx_http_log_module/,
+     'handlers of the log phase have a stage');
 is(scalar(grep { / "GET \/plain/ } split /\n/, $t->read_file('access.log')),
-   1, 'logged once');
+   1, 'a recorded request is logged once');
 is(scalar(grep { / "GET \/auth/ } split /\n/, $t->read_file('access.log')),
-   1, 'a replaced one too');
+   1, 'a replaced response is logged once');
 
 
-# asks, and gets no answer
+# reads the request and closes the connection without a response
 sub closes {
     my ($c) = @_;
     sysread($c, my $request, 65536);

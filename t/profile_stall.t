@@ -66,22 +66,27 @@ ok(wait_for(sub {
 my $seconds = time() - $start;
 
 my @lines = stalls();
-cmp_ok(scalar @lines, '>=', 2, 'in several lines');
-cmp_ok(scalar @lines, '<=', $seconds + 2, 'not more than one in a second');
+cmp_ok(scalar @lines, '>=', 2, 'stalls are logged in several lines');
+cmp_ok(scalar @lines, '<=', $seconds + 2,
+       'at most one stall in a second is logged');
 
-like($lines[0], qr/\[warn\]/, 'as a warning');
+like($lines[0], qr/\[warn\]/, 'a stall is logged as a warning');
 my ($ms) = $lines[0] =~ /held for (\d+) ms by "GET \/busy\?1 localhost"/;
-cmp_ok($ms // 0, '>=', 280, 'request and time');
-like($lines[0], qr/, handler: (\w|nginx\+0x)/, 'what the event loop called');
-like($lines[0], qr/, running: .*ngx_http_lua_run_thread/, 'what it ran');
-like($lines[0], qr/, 0 more not logged/, 'the first one');
+cmp_ok($ms // 0, '>=', 280, 'the line has the request and its time');
+like($lines[0], qr/, handler: (\w|nginx\+0x)/,
+     'the line has the handler that the event loop called');
+like($lines[0], qr/, running: .*ngx_http_lua_run_thread/,
+     'the line has the functions that ran');
+like($lines[0], qr/, 0 more not logged/,
+     'the first line counts no other stalls');
 like(join('', @lines[1 .. $#lines]), qr/, [1-9]\d* more not logged/,
-     'those left out are counted');
-unlike("@lines", qr/sleep/, 'who sleeps holds nobody');
+     'stalls that are not logged are counted');
+unlike("@lines", qr/sleep/, 'a request that sleeps is no stall');
 
 my $json = http_get('/-/profile/status.json')->content();
 like($json, qr/"stalls":\s*\[\s*\{/, 'the console has a list');
-like($json, qr/"request":\s*"GET \/busy\?\d localhost"/, 'of requests');
+like($json, qr/"request":\s*"GET \/busy\?\d localhost"/,
+     'the list has the requests');
 
 
 sub stalls {

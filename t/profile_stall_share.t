@@ -2,10 +2,10 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# $profile_stall_time while other clients keep the worker busy, against a
-# measurement that has nothing of the module: a library that is preloaded into
-# nginx looks at the clock when the worker reads what the upstream has sent, and
-# the upstream writes into its responses when it has sent them.
+# $profile_stall_time while other clients keep the worker busy, compared with a
+# measurement without the module: a library that is preloaded into nginx reads
+# the clock when the worker reads data of the upstream, and the upstream writes
+# into its responses when it has sent them.
 
 use strict;
 use warnings;
@@ -138,9 +138,10 @@ sub measured {
     my @lines = grep { $_->[0] eq '/late' && $late{$_->[1]} }
                 map { [ split ] } split /\n/, $stalls;
 
-    # What comes while the worker is busy came at any time of that: one request
-    # may be wrong by some milliseconds to either side, so many of them are
-    # wrong by the root of the sum of squares.  Reading has its own cost.
+    # Data that arrives while the worker is busy may arrive at any moment of
+    # this time.  The time of one request may be wrong by some milliseconds, so
+    # the sum of many is wrong by the root of the sum of squares.  Reading the
+    # data takes time as well.
 
     my $ours = sum0(map { $_->[2] } @lines);
     my $theirs = sum0(map { $late{$_->[1]} } @lines);
@@ -223,7 +224,8 @@ sub upstream {
             if ($in{$s} =~ s/^GET .*?\r\n\r\n//s) {
                 my ($id) = $& =~ /X-Id: (\w+)/;
 
-                # not in step with those who keep the worker busy
+                # random times, so that they are not in step with the busy
+                # clients
 
                 push @due, [ time() + WAIT * (0.5 + rand()), $s, $id ];
                 @due = sort { $a->[0] <=> $b->[0] } @due;

@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The status of all workers, whichever is asked: what they count and capture,
-# one that does not answer, one that has died.
+# The status of all workers, from any of them: what they count and capture; a
+# worker that does not answer; a worker that has died.
 
 use strict;
 use warnings;
@@ -42,15 +42,16 @@ $t->run();
 my @pids = $t->worker_pids();
 
 
-# all of them
+# all workers
 
 my $status = settled();
 
 is_deeply([ sort { $a <=> $b } map { $_->{pid} } @{$status->{workers}} ],
           [ sort { $a <=> $b } @pids ], 'all workers');
-is(join(' ', map { $_->{worker} } @{$status->{workers}}), '0 1 2', 'by number');
+is(join(' ', map { $_->{worker} } @{$status->{workers}}), '0 1 2',
+   'workers are in the order of their numbers');
 is(scalar(grep { $_->{captures} != 0 } @{$status->{workers}}), 0,
-   'they capture nothing');
+   'workers without captures count none');
 is(scalar(grep { $_->{max_captures} != 20 } @{$status->{workers}}), 0,
    'how many they may');
 is(scalar(grep { $_->{max_connections} != 100 } @{$status->{workers}}), 0,
@@ -58,7 +59,8 @@ is(scalar(grep { $_->{max_connections} != 100 } @{$status->{workers}}), 0,
 
 my ($this) = grep { $_->{this} } @{$status->{workers}};
 is($this->{pid}, $status->{worker}{pid}, 'the one that was asked');
-cmp_ok($this->{connections}, '>', 0, 'it has a connection');
+cmp_ok($this->{connections}, '>', 0,
+       'the worker that was asked has a connection');
 
 
 # captures in any of them
@@ -74,7 +76,7 @@ for (1 .. 20) {
 is(sum($status), 12, 'captures, as all count them');
 is(scalar @{$status->{captures}}, 12, 'captures, one by one');
 is(join(' ', sort map { $_->{uri} } @{$status->{captures}}),
-   join(' ', ('/slow/text') x 12), 'their URIs');
+   join(' ', ('/slow/text') x 12), 'the captures have their URIs');
 
 my %count;
 $count{$_->{worker}}++ for @{$status->{captures}};
@@ -85,12 +87,12 @@ for my $worker (@{$status->{workers}}) {
 }
 
 cmp_ok((sort { $a <=> $b } map { $_->{wall} } @{$status->{captures}})[0], '>',
-       0, 'their times');
+       0, 'the captures have their times');
 
 http_end($_) for @slow;
 
 
-# one that does not answer; those who ask leave at most one question to it
+# a stopped worker: other workers send it at most one message
 
 # a new connection could be the stopped one's
 
@@ -118,21 +120,21 @@ for (1 .. 30) {
 }
 
 is($busy, 30, 'a worker that does not answer');
-cmp_ok($others, '>', 0, 'the others do');
-cmp_ok($longest, '<', 5, 'they do not wait for it');
+cmp_ok($others, '>', 0, 'the other workers answer');
+cmp_ok($longest, '<', 5, 'the other workers do not wait for the stopped one');
 
 kill('CONT', $stopped);
 
-ok(settled(), 'it answers again');
+ok(settled(), 'the continued worker answers again');
 
-# and takes orders
+# the continued worker takes part in captures
 
 my $r = http_get('/-/profile/cpu?seconds=0.2&format=folded');
 is($r->status(), 200, 'all workers are captured');
 unlike($t->read_log(), qr/cannot reach worker/, 'no worker was unreachable');
 
 
-# one that dies
+# a worker that is killed
 
 kill('KILL', $stopped);
 $t->allow(qr/worker process $stopped exited on signal 9/);

@@ -85,9 +85,8 @@ for my $i (0 .. HEAD_SIZE - 1) {
     $kinds{"with byte $i changed"} = sub { changed($_[0], $i, 0xff) };
 }
 
-# The word of the pin is the only one that is changed later, so no checksum
-# covers it.  Its lowest bit says whether the profile is pinned, and is tried
-# below.
+# No checksum covers the word of the pin, because nginx changes it later.  The
+# lowest bit tells whether the profile is pinned; a test below changes this bit.
 
 use constant PIN_BIT => 8 * 8;
 
@@ -98,7 +97,7 @@ for my $i (0 .. 8 * HEAD_SIZE - 1) {
     };
 }
 
-# archives that are damaged, and whose checksums are right
+# damaged archives with correct checksums
 
 my %archives = (
     'an archive of random bytes' => 'x' x 1000,
@@ -184,7 +183,7 @@ ok(wait_for(sub { !grep { -e "$dir/store/$id{$_}" } @kinds }, 20),
    'the files of damaged profiles are removed');
 
 
-# a pin that flips, while nginx runs and before it starts: nothing is damaged
+# a changed pin, while nginx runs and before it starts, is no damage
 
 my $pin = 'b' x 32;
 
@@ -264,7 +263,7 @@ store($large, sealed($content, id => $large));
 truncate("$dir/store/$large", TOO_LARGE) or die "truncate: $!\n";
 $t->run();
 
-# the head is right in files whose archives are not
+# the headers of these files are correct, the archives are not
 
 my @late = grep { -e "$dir/store/$id{$_}" } @kinds;
 is_deeply(\@late, [ 'with a changed archive', 'with zeros as a tail' ],
@@ -281,7 +280,7 @@ sub damage {
 }
 
 
-# what is wrong with the answer for a damaged profile, if anything is
+# returns the errors in the answer for a damaged profile
 
 sub failed {
     my ($kind, $r, $what) = @_;
@@ -293,7 +292,7 @@ sub failed {
 }
 
 
-# as the list tells it
+# whether the list shows the profile as pinned
 sub pinned {
     my ($id) = @_;
 
@@ -346,7 +345,7 @@ sub changed {
 }
 
 
-# a file with other facts, whose checksums are right
+# a file with other facts and correct checksums
 
 sub sealed {
     my ($bytes, %facts) = @_;
@@ -378,7 +377,7 @@ sub archive {
 
     my $body = pack('Q<', length $inside) . compress($inside);
 
-    # of the version that this module writes
+    # returns a file of the version that this module writes
     my $version = unpack('x8 L<', substr($content, HEAD_SIZE + $texts));
 
     return "profarc\n" . pack('L<L<', $version, crc32($body)) . $body;

@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# The store on a disk: its limit to the byte, what goes and what stays, what a
-# restart finds, and a disk that fails.
+# The store on a disk: its limit to the byte, which profiles are removed, what
+# nginx finds after a restart, and a disk that fails.
 
 use strict;
 use warnings;
@@ -72,7 +72,7 @@ is(scalar(grep { $found->{$_} } @last), scalar(@last),
     'the oldest profiles are removed');
 
 
-# what a restart finds
+# the profiles after a restart
 
 $t->stop();
 
@@ -135,7 +135,7 @@ is(scalar(grep { $found->{$_} } @last), scalar(@last),
     'the oldest profiles were removed');
 
 
-# a lower limit, by a reload, and one that nothing fits in
+# a reload sets a lower limit, then a limit below the size of any profile
 
 configure(30000, '');
 reload();
@@ -160,7 +160,7 @@ like($t->read_log(), qr/\[warn\].*does not fit in the store/,
      'the log says that the profile does not fit');
 
 
-# killed, all at once
+# all processes are killed
 
 configure(1000000, '');
 reload();
@@ -211,7 +211,7 @@ ok(wait_for(sub { listed($slow) }, 40), 'the new workers find this profile');
 ok(listed($pinned), 'the new workers have the other profiles');
 
 
-# another directory; one that does not work
+# another directory; a directory that cannot be used
 
 configure(1000000, '', 'elsewhere/');
 reload();
@@ -290,7 +290,7 @@ sub record {
 }
 
 
-# until the old workers are gone, which have the old limits
+# waits until the old workers, which have the old limits, have ended
 sub reload {
     my @old = $t->child_processes($t->{pid});
 

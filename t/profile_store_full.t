@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# A store on a disk that is full: of profiles, which make room for new ones, and
-# of files of others.  Requests do not notice.  The disk is a small one in
-# memory, for which the test has to be run by who may mount it.
+# A store on a full disk: full of profiles, which new profiles replace, and full
+# of other files.  Requests are served as usual.  The disk is a small tmpfs, so
+# the test needs the permission to mount it.
 
 use strict;
 use warnings;
@@ -92,7 +92,7 @@ cmp_ok($evicted, '>', 50, 'the removed profiles are counted');
 is(stat_of('failed'), 0, 'no profile has failed');
 
 
-# full of others' files: the profiles that there are make room
+# full of other files: new profiles replace the old ones
 
 fill();
 my @more = record(5);
@@ -103,7 +103,7 @@ is(scalar(grep { $_->{error} } values %$found), 0,
    'all files are still complete');
 
 
-# and without files of others
+# without the other files
 
 unlink("$dir/disk/others");
 http("DELETE /-/profile/p/$_ HTTP/1.1\r\nHost: localhost\r\n"

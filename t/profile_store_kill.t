@@ -26,8 +26,7 @@ my $each = int($captures / 2 / ROUNDS / CLIENTS);
 my $t = ProfileTest->new();
 my $dir = $t->testdir();
 
-# what happens to workers here is meant to happen; the zone may be locked by
-# one that was killed
+# the test kills workers, also one that has locked the zone
 
 $t->allow(qr/exited on signal 9|was locked by/);
 
@@ -51,7 +50,7 @@ churn('disk', sub {
 });
 
 
-# what the killed ones have not finished does not stay
+# unfinished files of killed workers are removed
 
 ok(wait_for(sub { !glob("$dir/store/*.*") }), 'no file is left unfinished');
 
@@ -67,10 +66,11 @@ $t->run();
 
 is(scalar(keys %{ProfileTest::Store::read_store("$dir/store")}), $before,
    'a restart removes none');
-like($t->read_log(), qr/profile: $before profiles found/, 'and finds all');
+like($t->read_log(), qr/profile: $before profiles found/,
+     'nginx finds all profiles');
 
 unlike($t->read_log(), qr/is damaged|damaged profile/,
-       'nothing was damaged');
+       'no profile is damaged');
 
 
 sub churn {
@@ -118,14 +118,14 @@ sub churn {
 
     cmp_ok($n, '>', 0.8 * $each * CLIENTS * ROUNDS,
            "$where: $n captures are stored");
-    is($lost, 0, "$where: none was lost in its round");
+    is($lost, 0, "$where: no profile is lost in its round");
     is(scalar(grep { !$whole->($_) } keys %acked), 0,
-       "$where: none is lost in the end");
+       "$where: no profile is lost in the end");
 }
 
 
-# Half of them ask for the profile, and are told that it is stored; the others
-# look.  A connection may end at any time.
+# Half of the clients send requests with a trigger, whose profiles are stored.
+# The other half read the list.  A connection may end at any time.
 sub client {
     my ($n, $writer) = @_;
 
@@ -198,7 +198,7 @@ sub fetch {
 }
 
 
-# until there are four, and no others
+# waits until nginx has four workers
 sub workers {
     wait_for(sub {
         my @pids = $t->worker_pids();

@@ -214,7 +214,7 @@ $lua_locations
 $js_locations
 }
 
-# what would be there without the module
+# the values of a server without the module
 
 server {
     listen 127.0.0.1:8080;
@@ -246,7 +246,7 @@ $t->run();
 my $T = 'performance_bar=flamegraph';
 
 
-# arguments: what is sent, and what remains
+# arguments of the request, and those that the upstream receives
 
 for my $case ([ $T, '' ],
               [ "$T&", '' ],
@@ -434,8 +434,8 @@ sub get {
 }
 
 
-# The request that got to the upstream: the one that matches, when there are
-# others, which may be over later.
+# Returns the request that the upstream received and that matches; other
+# requests may end later.
 sub request_of {
     my ($uri, $re, @headers) = @_;
 
@@ -458,7 +458,7 @@ sub request_of {
 }
 
 
-# its method and URI
+# returns the method and the URI of the request
 sub line_of {
     my ($uri, $re) = @_;
 

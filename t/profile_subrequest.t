@@ -2,9 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured requests that make others: SSI, auth_request, mirror, addition,
-# slice.  Their subrequests are theirs, and those of other clients, who keep
-# the worker busy, are not.
+# Captured requests with subrequests: SSI, auth_request, mirror, addition,
+# slice.  The profile has the work of their subrequests, and no work of
+# subrequests for other clients, which keep the worker busy.
 
 use strict;
 use warnings;
@@ -34,8 +34,8 @@ server {
 
     profile_endpoint on;
 
-    # others: a subrequest that matches in about a millisecond that it
-    # does not
+    # other requests: a subrequest with a regular expression that fails after
+    # about a millisecond
 
     location /loop.html {
         ssi on;
@@ -148,7 +148,8 @@ $t->write_file('nested', join("\n", map { "$_ <!--#include virtual=\"$_\" -->" }
 run_upstream($t, 8081);
 $t->run();
 
-is(http_get('/loop.html')->body(), 'donedone', 'others');
+is(http_get('/loop.html')->body(), 'donedone',
+   'a request without a trigger is served');
 is_clean($t);
 
 my $load = $t->load('/loop.html', clients => 3);
@@ -192,7 +193,7 @@ for my $uri (qw( /ssi /auth /nested /mirror )) {
     is_clean($t, "left: $uri");
 }
 
-is($load->stop()->{failed}, 0, 'others were served');
+is($load->stop()->{failed}, 0, 'other requests are served');
 
 my $after = http_get('/loop.html')->body();
 is($after, 'donedone', 'served as before');

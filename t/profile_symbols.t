@@ -6,7 +6,7 @@
 # installs it: offsets without it; with it names, files, lines, and functions
 # that were inlined, in what viewers and pprof read.  Nothing is restarted.
 #
-# The file goes where all programs look for such files, so this is for root.
+# All programs look for such files at this place, so the test needs root.
 
 use strict;
 use warnings;
@@ -42,17 +42,17 @@ EOF
 $t->run();
 
 
-# without it
+# without the debug file
 
 my $p = profile_get('/?work=100');
 
 cmp_ok(wall($p, qr/^@{[ NAME ]}_module\.so\+0x[0-9a-f]+$/), '>', 0.05e9,
-       'an offset in the module');
+       'without a debug file, the profile has offsets');
 is(wall($p, qr/^@{[ NAME ]}_(?:spin|step|handler)/), 0,
    'nobody has told the names');
 
 
-# with it, in the same worker
+# with the debug file, in the same worker
 
 $t->run_command('mkdir', '-p', dirname($debug));
 $t->run_command('cp', "$so.split", $debug);
@@ -62,13 +62,13 @@ $p = profile_get('/?work=100');
 
 my $total = wall($p, qr/^@{[ NAME ]}_handler$/);
 
-cmp_ok($total, '>', 0.05e9, 'the handler by its name');
+cmp_ok($total, '>', 0.05e9, 'the handler has its name');
 cmp_ok(wall($p, qr/^@{[ NAME ]}_spin$/), '>', 0.9 * $total,
-       'what it calls');
+       'the function that it calls has its name');
 is(wall($p, qr/_module\.so\+0x/), 0, 'no offset is left');
 
 cmp_ok(wall($p, qr/^@{[ NAME ]}_step\b/), '>', 0.9 * $total,
-       'and what was inlined there');
+       'the inlined function has its name');
 
 my %line = lines();
 my %frame = map { $_->{name} => $_ } @{$p->json()->{shared}{frames}};
@@ -77,9 +77,9 @@ for my $function (qw/ handler spin /) {
     my $frame = $frame{NAME . "_$function"};
 
     like($frame->{file}, qr{/t/fixtures/@{[ NAME ]}_module\.c$},
-         "$function: file");
+         "$function has its file");
     cmp_ok(abs($frame->{line} - $line{$function}), '<=', 2,
-           "$function: line, about $line{$function}");
+           "$function has its line, about $line{$function}");
 }
 
 
@@ -92,20 +92,22 @@ my $type = 'wall/nanoseconds';
 my $spin = $p->total($type, in('spin'));
 my $step = $p->total($type, in('step'));
 
-cmp_ok($spin, '>', 0.05e9, 'pprof: what was called');
-cmp_ok($step, '>', 0.9 * $spin, 'pprof: what was inlined in it');
+cmp_ok($spin, '>', 0.05e9, 'pprof: the called function has its time');
+cmp_ok($step, '>', 0.9 * $spin, 'pprof: the inlined function has its time');
 
 my ($sample) = grep { in('step')->($_) } $p->samples();
 my ($at) = grep { $sample->{stack}[$_] eq NAME . '_step' }
                 0 .. $#{$sample->{stack}};
-is($sample->{stack}[$at + 1], NAME . '_spin', 'pprof: it is in its caller');
+is($sample->{stack}[$at + 1], NAME . '_spin',
+   'pprof: the inlined function is in its caller');
 
 my $html = http_get('/?work=100&performance_bar=flamegraph'
                     . '&profile_format=html')->content();
-like($html, qr/@{[ NAME ]}_step[^<]*inlined/, 'html: it is marked');
+like($html, qr/@{[ NAME ]}_step[^<]*inlined/,
+     'html: the inlined function is marked');
 
 
-# a file without names; the new worker has kept none
+# a debug file without names, and a new worker without cached names
 
 $t->run_command('objcopy', '--strip-all', $debug, $debug);
 

@@ -42,12 +42,12 @@ $t->run();
 my $call = 'sys_sendfile';
 my $stack = qr/(^|;)sendfile(64)?;$call(?![^; ])/;
 
-# as many samples as possible
+# the highest frequency
 my $often = 'profile_frequency=10000';
 
 ###############################################################################
 
-# one request, stored, in all formats
+# one stored request in all formats
 
 my ($id) = http_get("/large?performance_bar=record&$often")
                =~ /^X-Profile-Id: (\w+)\r\n/m;
@@ -85,7 +85,7 @@ my @ends = grep { $_->{stack}[0] eq $call }
 
 cmp_ok(@ends, '>', 0, 'format pprof');
 is(scalar(grep { $_->{stack}[1] !~ /^sendfile/ } @ends), 0,
-   'below its function in pprof');
+   'pprof shows the call below its function');
 
 # captures of workers, whose parts are merged
 

@@ -2,10 +2,11 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Captured requests whose files are read by the threads of a pool.  A thread's
-# completion is an event of the whole worker, and what it resumes is one
-# request's.  What the threads do is not in the profile, the work on what they
-# have read is, and what other clients keep the worker busy with is not.
+# Captured requests whose files are read by the threads of a pool.  The
+# completion of a read is an event of the whole worker, but the code that it
+# resumes belongs to one request.  The profile has the work on the data that was
+# read.  It has no work of the threads, and no work for other clients, which
+# keep the worker busy.
 
 use strict;
 use warnings;
@@ -53,8 +54,8 @@ http {
 
         profile_endpoint on;
 
-        # others read by the same threads, and match in about a millisecond
-        # that they do not
+        # Other requests use the same threads, and a regular expression that
+        # fails after about a millisecond.
 
         location /loop {
             set $said $slow;
@@ -142,13 +143,13 @@ for my $uri (qw( /text /direct /one /ssi /cached /temp /twice )) {
     my $p = is_captured($t, $uri, $uri, @gzip);
 
     cmp_ok(share_of($p, 'zlib'), '>', 0.5, "$uri: work on what was read");
-    cmp_ok(info($p)->{turns}, '>', 3, "$uri: by turns");
+    cmp_ok(info($p)->{turns}, '>', 3, "$uri takes several turns");
 }
 
 is_captured($t, $_, $_) for qw( /plain /sendfile );
 
 
-# many at once, each in its own profile
+# many captures at the same time
 
 my $args = 'performance_bar=flamegraph&profile_format=speedscope';
 my @s = map {
@@ -176,4 +177,4 @@ for my $i (1 .. 20) {
 }
 
 is_clean($t, 'left');
-is($load->stop()->{failed}, 0, 'others were served');
+is($load->stop()->{failed}, 0, 'other requests are served');

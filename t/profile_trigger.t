@@ -2,8 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The trigger in the query: what is one, what it may say, and which location
-# decides.
+# The trigger in the query: which arguments are a trigger, what they may
+# contain, and which location decides.
 
 use strict;
 use warnings;
@@ -253,7 +253,7 @@ my $worker = ($t->worker_pids())[0];
 my $before = ProfileTest::Attribution::state_of($worker);
 
 
-# what is a trigger
+# queries with a trigger
 
 for my $args ($arg, "$arg&x=y", "x=y&$arg", "x=y&$arg&z=1", "&$arg", "$arg&",
               "&&$arg&&", "x&$arg", "x=&$arg", "=&$arg", "x=$arg&$arg",
@@ -284,7 +284,7 @@ is(http_post('/return/', $arg, headers => [ 'Host: on',
    201, 'a trigger in a form has no effect');
 
 
-# what it may say
+# the parameters of a trigger
 
 for my $word (qw/ wall cpu /) {
     for my $name (qw/ profile_mode stackprof_mode /) {
@@ -359,7 +359,7 @@ is(got('on', "/ssi?$arg"), 'a profile',
     'a main request with a subrequest is profiled');
 
 
-# which location decides
+# the location that decides
 
 for my $how (qw/ rewrite rewrite-args index try named error error-named
                  upstream-error accel deny-error /)

@@ -173,7 +173,7 @@ run_upstream($t, 8081);
 $t->run();
 
 
-# what it may say
+# the parameters of a trigger
 
 is(got('on', '/a', 'X-Profile: flamegraph'), 'wall speedscope 1000',
    'a header may be a trigger');
@@ -241,7 +241,7 @@ is(got('on', '/a?profile_frequency=5', 'X-Profile: flamegraph; frequency=6'),
    'wall speedscope 6', "a header ignores the parameters of the query");
 
 
-# which location decides
+# the location that decides
 
 is(got('where', '/on', 'X-Profile: flamegraph'), 'wall speedscope 1000',
    'a location may permit the header');
@@ -314,7 +314,7 @@ is(upstream('other', '/x', 'X-1: 1', 'X-Profile: flamegraph', 'X-2: 2'),
    "the header of another server remains");
 
 
-# it is out while the upstream is asked, and in where it is not permitted
+# the header is removed for upstreams, and restored for the error page
 
 like(get('where', '/shown/x', 'X-Profile: flamegraph', 'X-1: 1')->body(),
      qr/^X-Profile: flamegraph\r\nX-1: 1\r\n/m,
@@ -371,7 +371,7 @@ sub upstream {
 }
 
 
-# the same where the response is replaced
+# returns the request that the upstream received, if the response is replaced
 sub permitted {
     my $r = get('where', @_);
 

@@ -68,9 +68,11 @@ sub search {
         my ($wrong, $found) = queries("name$i", $names[$i]);
         my $what = (@names > 1 ? '' : 'one name, ') . substr($names[$i], 0, 20);
 
-        is($wrong, '', "found where it is: $what");
-        cmp_ok($found, '>', 30, 'and it often is');
-        cmp_ok($found, '<', 270, 'but not always');
+        is($wrong, '',
+           "the argument is found in all queries that have it: $what");
+        cmp_ok($found, '>', 30, 'many random queries have the argument');
+        cmp_ok($found, '<', 270,
+               'many random queries do not have the argument');
     }
 }
 
@@ -100,7 +102,7 @@ sub queries {
 }
 
 
-# what looks like the name, to its last letter
+# queries that resemble the name up to its last letter
 sub query {
     my ($name) = @_;
 

@@ -40,7 +40,8 @@ my $host = 'localhost';
 
 my @navigate = ('Sec-Fetch-Mode: navigate', 'Sec-Fetch-Dest: document');
 
-# what the browser says, and whether GET and POST with a trigger have an effect
+# the headers of the browser, and whether GET and POST with a trigger take
+# effect
 
 my @cases = (
     [ 'a client that is no browser', 1, 1 ],

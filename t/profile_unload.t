@@ -178,7 +178,7 @@ cmp_ok(share($p, qr/unload_early/), '>', 0.7, 'keep: unloaded at the end')
     or diag($p);
 
 
-# one that loads it, too
+# requests that load the libraries themselves
 
 is(place('/?run=one'), place('/?run=two'),
    'the libraries are at the same address');
@@ -188,7 +188,8 @@ cmp_ok(share($p, qr/unload_one/), '>', 0.7, 'cpu: loaded and unloaded')
     or diag($p);
 
 $p = folded("/?run=one,two,one&$cpu");
-cmp_ok(share($p, qr/unload_one/), '>', 0.5, 'cpu: the first of two');
+cmp_ok(share($p, qr/unload_one/), '>', 0.5,
+       'cpu: the first of two libraries has its time');
 cmp_ok(share($p, qr/unload_two/), '>', 0.2, 'cpu: the second at its place')
     or diag($p);
 
@@ -199,8 +200,9 @@ cmp_ok($_->[1], '<', 0.065e9, "cpu: $_->[0] has not more than it used")
     or diag($p) for map { [ $_, weight($p, qr/unload_$_/) ] } qw/ one two /;
 
 $p = folded('/?run=one,two&performance_bar=flamegraph&stackprof_mode=object');
-like($p, qr/unload_one/, 'object: the first of two');
-like($p, qr/unload_two/, 'object: the second at its place') or diag($p);
+like($p, qr/unload_one/, 'object: the first of two libraries has its blocks');
+like($p, qr/unload_two/,
+     'object: the second library has its blocks at this place') or diag($p);
 
 
 # no capture, only what watches for slow requests
@@ -210,7 +212,8 @@ for (1 .. 5) {
 }
 
 $p = kept("/?run=two,one&$long&keep=1");
-cmp_ok(share($p, qr/unload_two/), '>', 0.3, 'keep: the first of two');
+cmp_ok(share($p, qr/unload_two/), '>', 0.3,
+       'keep: the first of two libraries has its time');
 cmp_ok(share($p, qr/unload_one/), '>', 0.3, 'keep: the second at its place')
     or diag($p);
 
@@ -218,7 +221,7 @@ place('/?run=late&hold=1', 8081);
 
 $p = kept("/?run=late&hold=1&$long&keep=1");
 cmp_ok(share($p, qr/unload_late/), '>', 0.7, 'keep: loaded meanwhile');
-unlike($p, qr/no unwind/, 'keep: with its callers') or diag($p);
+unlike($p, qr/no unwind/, 'keep: its stacks have callers') or diag($p);
 
 is_deeply([ $t->worker_pids() ], [ $pid ], 'the worker is alive');
 
@@ -258,7 +261,7 @@ sub kept {
 }
 
 
-# of all that was not waiting
+# returns the share of the functions in the time without waiting
 
 sub share {
     my ($folded, $re) = @_;

@@ -82,7 +82,7 @@ is($r->header('Content-Encoding'), undef,
    'a script is not compressed without Accept-Encoding');
 is($r->body(), 'alert(1)' x 500, 'the script has the content of its file');
 
-# without a compressed copy it is compressed
+# the module compresses files that have no compressed copy
 
 $r = http_get('/p/viewer/speedscope-Y2522XSH.js',
               headers => [ 'Accept-Encoding: gzip' ]);

@@ -32,7 +32,7 @@ random: 100000 samples of 22 frames, 1982975 nodes
 html                  450      137     306233
 EOF
 
-is(report(), 0, 'a report');
+is(report(), 0, 'the report is made');
 
 my $json = decode_json(read_file("$dir/out/report.json"));
 my %rows = map { $_->{name} => $_ } @{$json->{rows}};
@@ -40,33 +40,68 @@ my $page = read_file("$dir/out/report.md");
 
 ok($json->{machine}{$_}, "the machine: $_") for qw/ cpu cpus kernel date /;
 
-is($rows{'unwinding a stack'}{value}, '27.9', 'a figure');
-ok($rows{'unwinding a stack'}{holds}, 'its budget holds');
+is($rows{'unwinding a stack'}{value}, '27.9', 'a row has its figure');
+ok($rows{'unwinding a stack'}{holds}, 'a figure may be within its budget');
 
 my $typical = $rows{'html of 100,000 samples, typical'};
-is($typical->{value}, 127, 'another figure');
-ok(exists $typical->{holds} && !$typical->{holds}, 'its budget does not hold');
-is($typical->{other}, 499, 'that of a peer');
+is($typical->{value}, 127, 'another row has its figure');
+ok(exists $typical->{holds} && !$typical->{holds},
+   'a figure may exceed its budget');
+is($typical->{other}, 499, 'a row has the figure of a peer');
 
-ok($rows{'html of 100,000 samples, random'}{holds}, 'the figure of its part');
+ok($rows{'html of 100,000 samples, random'}{holds},
+   'a row has the figure of its part');
 
 is($rows{'untriggered request, no arguments'}{missing}, 'no valgrind',
    'a program that is not installed');
-is($rows{'accounting'}{missing}, 'no wrk', 'another one');
+is($rows{'accounting'}{missing}, 'no wrk', 'another missing program is named');
 
-is(() = $page =~ /^\| .*\| (?:yes|\*\*no\*\*|) \|$/mg, @{$json->{rows}},
-   'a line of the page for each row');
-like($page, qr/^\| unwinding a stack \| 27\.9 \|.* yes \|$/m, 'a line');
-like($page, qr/^\| accounting \| no wrk \|/m, 'a line without a figure');
+is(() = $page =~ /^\| .*\| (?:yes|\*\*no\*\*|) \| \w+ \|$/mg,
+   @{$json->{rows}},
+   'the page has a line for each row');
+like($page, qr/^\| unwinding a stack \| 27\.9 \|.* yes \| \w+ \|$/m,
+     'a line has the figure, the budget and the result');
+like($page, qr/^\| accounting \| no wrk \|/m,
+     'a line without a figure names the missing program');
 
 unlink "$dir/bench/bench_walk";
 
 isnt(report(), 0, 'a benchmark that fails');
 like(read_file("$dir/out/report.md"), qr/^\| unwinding a stack \| failed \|/m,
-     'its line');
-is(report(ROWS => 'unwinding'), 256, 'one row');
-is(@{decode_json(read_file("$dir/out/report.json"))->{rows}}, 1,
-   'and no other one');
+     'the line tells that the benchmark has failed');
+is(report(ROWS => 'unwinding'), 256, 'a report of one row');
+is(@{decode_json(read_file("$dir/out/report.json"))->{rows}},
+   @{$json->{rows}}, 'the other rows stay in the report');
+
+# a copy, beside a benchmark that prints figures
+
+for my $high ([ '0.999', 1 ], [ '0.985', 0 ]) {
+    my ($quartile, $holds) = @$high;
+
+    mkdir "$dir/copy";
+    unlink "$dir/out/report.json";
+    write_file("$dir/copy/$_", read_file("$root/bench/$_"))
+        for qw/ report.pl Machine.pm /;
+
+    script("$dir/copy/accounting.pl", <<"EOF");
+1 KB file
+  accounting             0.980 (0.970 .. $quartile)
+  plain again            1.000 (0.990 .. 1.010)
+EOF
+    script("$dir/bin/$_", '') for qw/ wrk taskset /;
+
+    is(report(SCRIPT => "$dir/copy/report.pl", ROWS => '^accounting$'), 0,
+       "upper quartile $quartile: status");
+    is(read_file("$dir/err") =~ tr/\n//, 1,
+       "upper quartile $quartile: no warnings after the command");
+
+    my ($row) = @{decode_json(read_file("$dir/out/report.json"))->{rows}};
+
+    is($row->{value}, "0.980 (0.970 .. $quartile)",
+       "upper quartile $quartile: the value has its quartiles");
+    is(!!$row->{holds}, !!$holds,
+       "upper quartile $quartile: compared with the A/A run");
+}
 
 done_testing();
 
@@ -74,17 +109,24 @@ done_testing();
 # returns the status; the benchmarks that need no other program are chosen
 sub report {
     local %ENV = (%ENV, ROWS => 'unwinding|html|untriggered|^accounting$',
-                  @_, BUILD => $dir, OUT => "$dir/out", PATH => "$dir/bin");
+                  SCRIPT => "$root/bench/report.pl", @_, BUILD => $dir,
+                  OUT => "$dir/out", PATH => "$dir/bin");
 
-    return system("'$^X' '$root/bench/report.pl' 2>'$dir/err'");
+    return system("'$^X' '$ENV{SCRIPT}' 2>'$dir/err'");
 }
 
 
 sub program {
     my ($name, $text) = @_;
+    script("$dir/bench/$name", $text);
+}
 
-    write_file("$dir/bench/$name", "#!/bin/sh\ncat <<'END'\n$text\nEND\n");
-    chmod 0755, "$dir/bench/$name";
+
+sub script {
+    my ($path, $text) = @_;
+
+    write_file($path, "#!/bin/sh\ncat <<'END'\n$text\nEND\n");
+    chmod 0755, $path;
 }
 
 

@@ -56,7 +56,7 @@ SKIP: {
 done_testing();
 
 
-# of objects with these sources
+# checks objects with these sources
 sub check {
     my @objects;
 

@@ -19,7 +19,7 @@ my $check = "$root/tools/check-style";
 my $header = "\n/*\n * Copyright (C) The ngx_http_profile_module authors\n"
              . " */\n\n\n";
 
-# what stands in the function's body, and the rule it breaks
+# the body of a function, and the rule that it breaks
 my %bodies = (
     length         => '    ' . 'a' x 80 . ';',
     tab            => "\ti = 1;",
