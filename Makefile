@@ -86,7 +86,7 @@ LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
 .PHONY: all module core tools units unit test prove http3 asan static musl engines \
-        aarch64 aarch64-tests soak scale \
+        aarch64 aarch64-tests matrix soak scale \
         valgrind bench benches report report-files scenarios fuzz fuzzers lint analyze install deb demo viewer \
         clean help FORCE
 .DELETE_ON_ERROR:
@@ -305,7 +305,7 @@ musl:	## run the tests of t/ with an nginx and a module for musl
 # that a thread has blocked, a fixed address, and sizes of the process.
 AARCH64 = $(BUILD)/aarch64
 AARCH64_SKIP = heap helper hooks_load lines process symbol unit unload unwind
-AARCH64_TESTS = profile profile_access profile_attribution profile_body         \
+CAPTURE_TESTS = profile profile_access profile_attribution profile_body         \
                 profile_console profile_enter profile_metrics profile_object    \
                 profile_order profile_pages profile_proxy profile_record        \
                 profile_ssl profile_stages profile_stall
@@ -320,7 +320,12 @@ aarch64-tests: module units
 	$(PROVE) $(PROVE_FLAGS) $(filter-out                                  \
 	    $(AARCH64_SKIP:%=$(BUILD)/t/prof_%.t),$(UNITS))
 	TEST_NGINX_TIMEOUT=60 $(PROVE_ENV) $(PROVE) $(PROVE_FLAGS)            \
-	    $(AARCH64_TESTS:%=t/%.t)
+	    $(CAPTURE_TESTS:%=t/%.t)
+
+matrix:	## test every kind of nginx, write docs/matrix.md; ROW=NAME
+	@CAPTURES="$(CAPTURE_TESTS)" UNITS_QEMU_SKIPS="$(AARCH64_SKIP)"       \
+	    BUILD=$(BUILD)/matrix INSTALLED=$(NGINX) DEPS="$(DEPS)" JOBS=$(JOBS)  \
+	    tools/matrix $(ROW)
 
 # outside of the tree, since the build takes minutes
 ENGINES ?= $(HOME)/.cache/ngx_http_profile_module/engines
