@@ -11,6 +11,7 @@ use List::Util qw/ max sum0 /;
 use Test::More;
 
 use ProfileTest::Metrics;
+use ProfileTest::Process;
 use ProfileTest::Upstream;
 use ProfileTest;
 
@@ -107,6 +108,24 @@ is($_->stop()->{failed}, 0, 'load: no request failed') for $load, $more;
 $m = scrape();
 
 agrees();
+
+
+# the CPU time of workers
+
+is(join(' ', sort grep { /^nginx_profile_worker_cpu/ } keys %$m),
+   'nginx_profile_worker_cpu_seconds_total{worker="0"} '
+   . 'nginx_profile_worker_cpu_seconds_total{worker="1"}',
+   'each worker has its CPU time');
+cmp_ok(worker_cpu($m), '>=',
+       metric_sum($m, 'nginx_profile_request_cpu_seconds_sum'),
+       'the requests have used a part of it');
+
+my $least = sum0(map { process_cpu_all($_) } $t->worker_pids());
+my $total = worker_cpu(scrape());
+my $most = sum0(map { process_cpu_all($_) } $t->worker_pids());
+
+cmp_ok($total, '>=', $least / 2, 'it is about what the kernel has told');
+cmp_ok($total, '<=', 2 * $most, 'it is about what the kernel tells');
 
 
 # formats
@@ -208,6 +227,12 @@ sub count {
 
     return metric_sum($m, 'nginx_profile_request_duration_seconds_count',
                       location => $location, $server ? (server => $server) : ());
+}
+
+
+sub worker_cpu {
+    my ($metrics) = @_;
+    return metric_sum($metrics, 'nginx_profile_worker_cpu_seconds_total');
 }
 
 

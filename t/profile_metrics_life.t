@@ -21,10 +21,48 @@ $t->write_file('text', 'x' x 100);
 $t->run();
 
 
-# reloads and kills under load: no counter decreases
-
 my $last = scrape();
 my ($decreased, $scrapes) = (0, 0);
+
+
+# the CPU time of a worker goes on in the next worker
+
+work();
+
+my %victims;
+@victims{qw/ KILL QUIT /} = $t->worker_pids();
+
+for my $end (sort keys %victims) {
+    my %before = %{scrape()};
+    my $victim = $victims{$end};
+
+    kill $end, $victim;
+    wait_for(sub { my @p = $t->worker_pids();
+                   @p == 2 && !grep { $_ == $victim } @p });
+
+    look();
+    http_get('/text') for 1 .. 50;
+    look();
+
+    is_deeply([ grep { ($last->{$_} // 0) < $before{$_} } cpu_of(\%before) ],
+              [], "$end: the CPU time of no worker decreases");
+    is_deeply([ cpu_of($last) ], [ cpu_of(\%before) ],
+              "$end: the next worker has the same number");
+}
+
+my $begun = worker_cpu();
+my $used = used();
+
+work();
+
+my $least = used() - $used;
+look();
+cmp_ok(worker_cpu() - $begun, '>=', 0.9 * $least,
+       'the CPU time of new workers is added');
+
+
+# reloads and kills under load: no counter decreases
+
 my $load = $t->load('/text', clients => 4);
 
 for my $round (1 .. 3) {
@@ -157,6 +195,35 @@ server {
     $o{more}
 }
 EOC
+}
+
+
+# the workers use half a second of CPU time
+sub work {
+    my $enough = used() + 0.5;
+    my $requests = $t->load('/text', clients => 4);
+
+    wait_for(sub { used() > $enough });
+    $requests->stop();
+}
+
+
+sub used {
+    my $sum = 0;
+    $sum += process_cpu_all($_) for $t->worker_pids();
+
+    return $sum;
+}
+
+
+sub worker_cpu {
+    return metric_sum($last, 'nginx_profile_worker_cpu_seconds_total');
+}
+
+
+sub cpu_of {
+    my ($m) = @_;
+    return sort { $a cmp $b } grep { /^nginx_profile_worker_cpu/ } keys %$m;
 }
 
 

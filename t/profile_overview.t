@@ -12,7 +12,7 @@ use Test::More;
 
 use ProfileTest;
 
-my $t = ProfileTest->new()->has(qw/ lua rewrite /)->plan(32);
+my $t = ProfileTest->new()->has(qw/ lua rewrite /)->plan(36);
 
 $t->conf(<<'EOF', workers => 2);
 server {
@@ -94,6 +94,13 @@ is(scalar @{$j->{locations}} + $j->{more_locations}, places(),
 cmp_ok($j->{all}{hour}{requests}, '>=', $requests + 20 + 3 + 25,
        'all requests include those of the other locations');
 
+cmp_ok($j->{workers}{minute}{cpu}, '>=', $j->{all}{minute}{cpu},
+       'the workers have used the CPU time of all requests');
+is($j->{workers}{hour}{cpu}, $j->{workers}{minute}{cpu},
+   'the first minute is all of the hour');
+cmp_ok(abs(sum(@{$j->{workers}{minutes}{cpu}}) - $j->{workers}{hour}{cpu}),
+       '<', 60, 'the minutes have the CPU time of the hour');
+
 
 # the page
 
@@ -105,6 +112,8 @@ like($page->header('Content-Security-Policy'), qr/^default-src 'none'/,
 like($page->body(), qr/All requests.*\/slow.*script timer/s,
      'the page has the location and its cause without a script');
 like($page->body(), qr/a&lt;b/, 'names are escaped');
+like($page->body(), qr{Processors of the workers:.*last hour \d+\.\d\d, \d+ % for},
+     'the page has the share of requests in the CPU time of workers');
 unlike($page->body(), qr/a<b|\.<b>/, 'names are no markup');
 like($page->body(), qr{href="wall\?[^"]*location=/slow"},
      'the page has a link that captures the next requests');

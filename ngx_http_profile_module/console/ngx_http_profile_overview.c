@@ -30,6 +30,8 @@ static int ngx_http_profile_overview_html(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 static int ngx_http_profile_overview_json(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
+static json_t *ngx_http_profile_overview_workers(
+    ngx_http_profile_usage_t *usage);
 static json_t *ngx_http_profile_overview_item(ngx_http_profile_usage_t *usage);
 static json_t *ngx_http_profile_overview_sums(float *sums);
 static json_t *ngx_http_profile_overview_minutes(
@@ -164,15 +166,32 @@ ngx_http_profile_overview_json(ngx_http_profile_picture_t *pic,
                               ngx_http_profile_overview_item(&ov->places[i]));
     }
 
-    json = json_pack("{s:f, s:f, s:I, s:o, s:o}",
+    json = json_pack("{s:f, s:f, s:I, s:o, s:o, s:o}",
                      "minute_seconds", ov->seconds[NGX_HTTP_PROFILE_MINUTE],
                      "hour_seconds", ov->seconds[NGX_HTTP_PROFILE_HOUR],
                      "more_locations", (json_int_t) ov->more,
+                     "workers", ngx_http_profile_overview_workers(&ov->workers),
                      "all", ngx_http_profile_overview_item(&ov->all),
                      "locations", list);
     free(ov);
 
     return ngx_http_profile_picture_dump(pic, json);
+}
+
+
+static json_t *
+ngx_http_profile_overview_workers(ngx_http_profile_usage_t *usage)
+{
+    float  *minute, *hour;
+
+    minute = usage->sums[NGX_HTTP_PROFILE_MINUTE];
+    hour = usage->sums[NGX_HTTP_PROFILE_HOUR];
+
+    return json_pack("{s:{s:I}, s:{s:I}, s:{s:o}}",
+        "minute", "cpu", (json_int_t) minute[NGX_HTTP_PROFILE_SUM_CPU],
+        "hour", "cpu", (json_int_t) hour[NGX_HTTP_PROFILE_SUM_CPU],
+        "minutes", "cpu", ngx_http_profile_overview_minutes(usage,
+                                                 NGX_HTTP_PROFILE_SUM_CPU));
 }
 
 

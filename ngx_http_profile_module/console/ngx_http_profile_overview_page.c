@@ -46,6 +46,7 @@ typedef struct {
 static void ngx_http_profile_table_head(ngx_http_profile_table_t *t);
 static void ngx_http_profile_table_group(ngx_http_profile_table_t *t,
     ngx_http_profile_usage_t *usage, ngx_uint_t all);
+static void ngx_http_profile_table_workers(ngx_http_profile_table_t *t);
 static void ngx_http_profile_table_name(ngx_http_profile_table_t *t,
     ngx_http_profile_usage_t *usage);
 static void ngx_http_profile_table_links(ngx_http_profile_table_t *t,
@@ -144,7 +145,10 @@ ngx_http_profile_table_group(ngx_http_profile_table_t *t,
         usage->sums[NGX_HTTP_PROFILE_MINUTE][NGX_HTTP_PROFILE_SUM_REQUESTS]
         / ngx_max(t->ov->seconds[NGX_HTTP_PROFILE_MINUTE], 1));
 
-    if (!all) {
+    if (all) {
+        ngx_http_profile_table_workers(t);
+
+    } else {
         ngx_http_profile_table_links(t, usage);
     }
 
@@ -158,6 +162,46 @@ ngx_http_profile_table_group(ngx_http_profile_table_t *t,
     }
 
     prof_buf_puts(t->out, "</tbody>\n");
+}
+
+
+/*
+ * The processors that the workers have used, and the share of requests in it.
+ * A request counts when it ends, so a minute may have more than the workers
+ * have used in it.
+ */
+
+static void
+ngx_http_profile_table_workers(ngx_http_profile_table_t *t)
+{
+    float        used, counted;
+    ngx_uint_t   i;
+    prof_buf_t  *b;
+
+    static const char  *periods[NGX_HTTP_PROFILE_PERIODS] = {
+        "last minute", "last hour"
+    };
+
+    b = t->out;
+
+    prof_buf_puts(b, "<div class=\"links soft\"><span>Processors of the "
+                     "workers:</span>");
+
+    for (i = 0; i < NGX_HTTP_PROFILE_PERIODS; i++) {
+
+        used = t->ov->workers.sums[i][NGX_HTTP_PROFILE_SUM_CPU];
+        counted = t->ov->all.sums[i][NGX_HTTP_PROFILE_SUM_CPU];
+
+        if (used <= 0 || t->ov->seconds[i] <= 0) {
+            continue;
+        }
+
+        prof_buf_printf(b, "<span>%s %.2f, %.0f %% for requests</span>",
+                        periods[i], used / 1e9 / t->ov->seconds[i],
+                        100 * counted / used);
+    }
+
+    prof_buf_puts(b, "</div>");
 }
 
 

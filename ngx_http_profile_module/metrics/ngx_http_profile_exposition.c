@@ -58,6 +58,7 @@ typedef struct {
 
 
 static void ngx_http_profile_expose_places(ngx_http_profile_writer_t *w);
+static void ngx_http_profile_expose_workers(ngx_http_profile_writer_t *w);
 static void ngx_http_profile_expose_losses(ngx_http_profile_writer_t *w);
 static void ngx_http_profile_expose_store(ngx_http_profile_writer_t *w);
 static ngx_http_profile_cell_t *ngx_http_profile_sum_places(
@@ -130,6 +131,19 @@ static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
 };
 
 
+/* metrics of a worker */
+
+static const ngx_http_profile_metric_t  ngx_http_profile_worker_metrics[] = {
+
+    { "nginx_profile_worker_cpu_seconds", "seconds",
+      NGX_HTTP_PROFILE_COUNTER, 0,
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "CPU time of a worker process, with all of its threads." },
+
+    { NULL, NULL, 0, 0, NULL, 0, NULL }
+};
+
+
 /* metrics of the profiler */
 
 static const ngx_http_profile_metric_t  ngx_http_profile_loss_metrics[] = {
@@ -194,6 +208,7 @@ ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
     prof_buf_init(&w.labels);
 
     ngx_http_profile_expose_places(&w);
+    ngx_http_profile_expose_workers(&w);
     ngx_http_profile_expose_losses(&w);
     ngx_http_profile_expose_store(&w);
 
@@ -256,6 +271,33 @@ ngx_http_profile_expose_places(ngx_http_profile_writer_t *w)
     }
 
     free(cells);
+}
+
+
+static void
+ngx_http_profile_expose_workers(ngx_http_profile_writer_t *w)
+{
+    uint64_t                          cpu;
+    ngx_uint_t                        i;
+    u_char                            number[NGX_INT_T_LEN];
+    const ngx_http_profile_metric_t  *m;
+
+    for (m = ngx_http_profile_worker_metrics; m->name; m++) {
+
+        ngx_http_profile_write_family(w, m);
+
+        for (i = 0;
+             ngx_http_profile_worker_cpu(w->dir, i, &cpu) == NGX_OK;
+             i++)
+        {
+            w->labels.len = 0;
+
+            ngx_http_profile_write_label(w, "worker", number,
+                                         ngx_sprintf(number, "%ui", i)
+                                         - number);
+            ngx_http_profile_write_value(w, &cpu);
+        }
+    }
 }
 
 

@@ -47,6 +47,10 @@ static void ngx_http_profile_history_advance(ngx_http_profile_past_t *past,
     uint64_t from, uint64_t to);
 static void ngx_http_profile_history_add(ngx_http_profile_directory_t *dir,
     ngx_uint_t place, uint64_t tick);
+static void ngx_http_profile_history_workers(
+    ngx_http_profile_directory_t *dir, uint64_t tick);
+static void ngx_http_profile_history_increase(ngx_http_profile_past_t *past,
+    uint64_t *sums, uint64_t tick);
 static void ngx_http_profile_history_sum(ngx_http_profile_cell_t *cell,
     uint64_t *sums);
 
@@ -232,6 +236,9 @@ ngx_http_profile_history_sample(ngx_http_profile_directory_t *dir,
         }
     }
 
+    ngx_http_profile_history_advance(&history->workers, history->tick, tick);
+    ngx_http_profile_history_workers(dir, tick);
+
     __atomic_store_n(&history->tick, tick, __ATOMIC_RELAXED);
     __atomic_store_n(&history->lock, 0, __ATOMIC_RELEASE);
 }
@@ -305,10 +312,8 @@ static void
 ngx_http_profile_history_add(ngx_http_profile_directory_t *dir,
     ngx_uint_t place, uint64_t tick)
 {
-    float                         more;
     uint64_t                      sums[NGX_HTTP_PROFILE_SUMS];
-    ngx_uint_t                    i, n;
-    ngx_http_profile_past_t      *past;
+    ngx_uint_t                    n;
     ngx_http_profile_counters_t  *page;
 
     ngx_memzero(sums, sizeof(sums));
@@ -322,7 +327,33 @@ ngx_http_profile_history_add(ngx_http_profile_directory_t *dir,
         }
     }
 
-    past = &dir->history->pasts[place];
+    ngx_http_profile_history_increase(&dir->history->pasts[place], sums, tick);
+}
+
+
+static void
+ngx_http_profile_history_workers(ngx_http_profile_directory_t *dir,
+    uint64_t tick)
+{
+    uint64_t    cpu, sums[NGX_HTTP_PROFILE_SUMS];
+    ngx_uint_t  i;
+
+    ngx_memzero(sums, sizeof(sums));
+
+    for (i = 0; ngx_http_profile_worker_cpu(dir, i, &cpu) == NGX_OK; i++) {
+        sums[NGX_HTTP_PROFILE_SUM_CPU] += cpu;
+    }
+
+    ngx_http_profile_history_increase(&dir->history->workers, sums, tick);
+}
+
+
+static void
+ngx_http_profile_history_increase(ngx_http_profile_past_t *past,
+    uint64_t *sums, uint64_t tick)
+{
+    float       more;
+    ngx_uint_t  i;
 
     for (i = 0; i < NGX_HTTP_PROFILE_SUMS; i++) {
 

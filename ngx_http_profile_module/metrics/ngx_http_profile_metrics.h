@@ -86,6 +86,7 @@ typedef struct {
     ngx_uint_t                 n;           /* of places */
     ngx_uint_t                 more;        /* locations without a place */
     ngx_http_profile_usage_t   all;         /* also those without a place */
+    ngx_http_profile_usage_t   workers;     /* only their CPU time */
     ngx_http_profile_usage_t   places[];    /* most time first */
 } ngx_http_profile_overview_t;
 

@@ -126,6 +126,7 @@ ngx_http_profile_metrics_merge(ngx_conf_t *cf,
 static void
 ngx_http_profile_metrics_stop(void)
 {
+    ngx_http_profile_worker_end();
     ngx_http_profile_history_in(NULL);
 }
 

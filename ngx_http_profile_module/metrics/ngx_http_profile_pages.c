@@ -301,12 +301,7 @@ ngx_http_profile_metrics_open(ngx_cycle_t *cycle)
     page = (dir && pmcf && pmcf->places)
            ? ngx_http_profile_page_of(dir, ngx_worker) : NULL;
 
-    /* no other process looks for a page with this number now */
-
-    if (page) {
-        page->owner = ngx_http_profile_alive_self();
-    }
-
+    ngx_http_profile_worker_in(page);
     ngx_http_profile_count_in(dir, page);
     ngx_http_profile_history_in(page ? dir : NULL);
 }
@@ -325,6 +320,7 @@ ngx_http_profile_metrics_close(void)
         return;
     }
 
+    ngx_http_profile_worker_in(NULL);
     ngx_http_profile_count_in(NULL, NULL);
     ngx_http_profile_history_in(NULL);
     ngx_http_profile_directory = NULL;

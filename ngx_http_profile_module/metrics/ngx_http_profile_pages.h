@@ -50,6 +50,11 @@ typedef struct {
                                                  of its writer, or of the last
                                                  one; 0: no writer yet */
     ngx_uint_t                     worker;    /* number of its writers */
+    uint64_t                       cpu;       /* of its writers, when it was
+                                                 last read; any process
+                                                 increases it */
+    uint64_t                       before;    /* "cpu", less the time that the
+                                                 owner had used by then */
     ngx_http_profile_losses_t      losses;
     uint64_t                       used[];    /* bits of cells, and the cells */
 } ngx_http_profile_counters_t;
@@ -99,6 +104,7 @@ typedef struct {
                                                  or 0 */
     uint64_t                       since;     /* prof_now() */
     uint64_t                       tick;      /* of the last sample */
+    ngx_http_profile_past_t        workers;   /* only their CPU time */
     ngx_http_profile_past_t        pasts[];   /* of all places */
 } ngx_http_profile_history_t;
 
@@ -190,6 +196,24 @@ void ngx_http_profile_history_sample(ngx_http_profile_directory_t *dir,
     uint64_t now);
 ngx_uint_t ngx_http_profile_history_used(ngx_http_profile_directory_t *dir,
     ngx_uint_t place);
+
+/* ngx_http_profile_worker.c */
+
+/*
+ * This process takes the page, or none (NULL).  No other process takes a page
+ * with this number now.
+ */
+void ngx_http_profile_worker_in(ngx_http_profile_counters_t *page);
+
+/* the process exits: what it has used is stored */
+void ngx_http_profile_worker_end(void);
+
+/*
+ * The CPU time of all workers that had this number.  NGX_DECLINED: there was no
+ * such worker.  Context: any thread.
+ */
+ngx_int_t ngx_http_profile_worker_cpu(ngx_http_profile_directory_t *dir,
+    ngx_uint_t worker, uint64_t *ns);
 
 /* ngx_http_profile_serve.c */
 ngx_int_t ngx_http_profile_metrics_handler(ngx_http_request_t *r);

@@ -41,6 +41,8 @@ static int ngx_libc_cdecl ngx_http_profile_overview_order(const void *one,
     const void *two);
 static void ngx_http_profile_overview_place(ngx_http_profile_reader_t *rd,
     ngx_uint_t place, ngx_http_profile_usage_t *usage);
+static void ngx_http_profile_overview_past(ngx_http_profile_reader_t *rd,
+    ngx_http_profile_past_t *past, ngx_http_profile_usage_t *usage);
 static void ngx_http_profile_overview_add(float *to, const float *from);
 static void ngx_http_profile_overview_exemplars(
     ngx_http_profile_reader_t *rd, ngx_uint_t place,
@@ -86,6 +88,8 @@ ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
     ov->seconds[NGX_HTTP_PROFILE_HOUR] =
         ngx_min(age, (NGX_HTTP_PROFILE_MINUTES - 1) * minute + now % minute)
         / 1e9;
+
+    ngx_http_profile_overview_past(&rd, &dir->history->workers, &ov->workers);
 
     n = ngx_http_profile_overview_all(&rd, &ov->all, ranks);
 
@@ -195,24 +199,30 @@ ngx_http_profile_overview_order(const void *one, const void *two)
 }
 
 
+static void
+ngx_http_profile_overview_place(ngx_http_profile_reader_t *rd,
+    ngx_uint_t place, ngx_http_profile_usage_t *usage)
+{
+    ngx_memzero(usage, sizeof(ngx_http_profile_usage_t));
+
+    usage->server = rd->dir->places[place].server;
+    usage->location = rd->dir->places[place].location;
+
+    ngx_http_profile_overview_past(rd, &rd->dir->history->pasts[place], usage);
+}
+
+
 /*
  * The history has no sums yet for ticks and minutes after the last sample:
  * their places in the arrays still have older sums, which are skipped.
  */
 
 static void
-ngx_http_profile_overview_place(ngx_http_profile_reader_t *rd,
-    ngx_uint_t place, ngx_http_profile_usage_t *usage)
+ngx_http_profile_overview_past(ngx_http_profile_reader_t *rd,
+    ngx_http_profile_past_t *past, ngx_http_profile_usage_t *usage)
 {
-    uint64_t                  t, now, last;
-    ngx_uint_t                i;
-    ngx_http_profile_past_t  *past;
-
-    ngx_memzero(usage, sizeof(ngx_http_profile_usage_t));
-
-    past = &rd->dir->history->pasts[place];
-    usage->server = rd->dir->places[place].server;
-    usage->location = rd->dir->places[place].location;
+    uint64_t    t, now, last;
+    ngx_uint_t  i;
 
     for (i = 0; i < NGX_HTTP_PROFILE_TICKS; i++) {
         t = rd->tick - i;

@@ -10,8 +10,8 @@ use warnings;
 
 use Exporter qw/ import /;
 
-our @EXPORT = qw/ process_cpu process_files process_lives process_signals
-                  process_status process_times /;
+our @EXPORT = qw/ process_cpu process_cpu_all process_files process_lives
+                  process_signals process_status process_times /;
 
 
 # a field of /proc/PID/status, without its unit: "VmHWM" (kB), "Threads"
@@ -43,6 +43,17 @@ sub process_times {
 
 # seconds of CPU time
 sub process_cpu { return (process_times(@_))[0] // 0 }
+
+
+# seconds of CPU time of all threads that live
+sub process_cpu_all {
+    my ($pid) = @_;
+    my $sum = 0;
+    $sum += process_cpu($pid, $_)
+        for map { m{(\d+)$} } glob("/proc/$pid/task/*");
+
+    return $sum;
+}
 
 
 # returns the targets of the open descriptors
