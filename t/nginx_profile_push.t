@@ -18,11 +18,16 @@ use ProfileTest::Pprof;
 use ProfileTest::Push;
 use ProfileTest::Upstream;
 use ProfileTest;
+use ProfileTest::Module;
 
 my $t = ProfileTest->new()->has(qw/ gzip /)->has_program('protoc');
+my $so = build_module($t, 'ngx_http_inlined_test_module', '-O2');
 
-$t->conf(<<'EOC', workers => 2);
+# on a busy machine, the debugging information may miss in one of two profiles
+
+my $conf = <<'EOC';
 profile_continuous on slice=1s wall=on;
+profile_symbolizer off;
 
 server {
     listen 127.0.0.1:8080;
@@ -32,10 +37,14 @@ server {
     gzip_types text/plain;
 
     location / { }
+    location /inlined { inlined_test; }
     location /-/profile/ { profile_console; }
     location /closed/ { return 403; }
 }
 EOC
+
+my @load = (workers => 2, main => "load_module $so;");
+$t->conf($conf, @load);
 
 $t->write_file('text', join('', map { "line $_ " . $_ ** 2 . "\n" } 1 .. 40_000));
 $t->run();
@@ -118,7 +127,8 @@ like($pushed[0]{line}, qr{^POST\ /ingest\?name=web%7Benv%3Dtest%2Chost%3Dmachine
                           %7D&from=\d+&until=\d+&format=pprof
                           &spyName=nginx-profile\ }x,
      'the query has the name, the labels and the time');
-is(sum0(map { pyroscope_profile($_)->total('cpu/nanoseconds') } @pushed), $held,
+is(sum0(map { pyroscope_profile($_)->total('cpu/nanoseconds') }
+            grep { $_->{line} =~ /from=(\d+)/ && $1 < $end } @pushed), $held,
    'the sum of all slices is what the module holds');
 is_deeply([ map { $_->{line} =~ /from=(\d+)/ } @pushed ],
           [ sort { $a <=> $b } map { $_->{line} =~ /from=(\d+)/ } @pushed ],
@@ -393,6 +403,43 @@ ok(wait_for(sub { sum0(map { total($_) } grep { $_->{says} eq '200' }
 kill 'TERM', $pid;
 waitpid $pid, 0;
 is($?, 0, 'SIGTERM ends it without an error');
+
+
+# inlined functions
+
+$t->conf($conf =~ s/profile_symbolizer off;//r, @load);
+$t->reload();
+
+$begin = int(time()) + 1;
+sleep(0.1) while time() < $begin;
+http_get('/inlined?work=300');
+sleep(0.1) while time() < $begin + 4;
+
+# after an answer that was late, the debugging information is read again after
+# a minute
+
+my @inlined;
+
+ok(wait_for(sub {
+    @inlined = inlined(held($begin, $begin + 2)->samples());
+    return @inlined > 0;
+}, 150), 'the module holds samples with inlined functions');
+
+$n = pushed($t);
+($rc, $out) = start_at('inlined', $begin, otlp => $to);
+is($rc, 0, 'inlined functions: the exit status') or diag($out);
+is_deeply([ sort map { inlined(map { @{$_->{samples}} }
+                               grep { $_->{type} eq 'samples/count' }
+                                    otlp_profiles($_->{body}, 1)) }
+                     since($n) ], [ sort @inlined ],
+          'OTLP has the inlined functions of every sample');
+
+
+# the stacks with inlined functions, one for each sample
+sub inlined {
+    return grep { /inlined_test_step\|.*inlined_test_spin/ }
+           map { join('|', @{$_->{stack}}) } @_;
+}
 
 
 sub command {

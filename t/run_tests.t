@@ -23,6 +23,8 @@ my %body = (
     green    => 'print "ok 2\n";',
     red      => 'print "not ok 2\n";',
     unstable => 'print $runs > 1 ? "ok 2\n" : "not ok 2\n";',
+    tells    => 'print STDERR "#   Failed test \'a name\'\n# got: $runs\n"; '
+                . 'print $runs > 1 ? "ok 2\n" : "not ok 2\n";',
     third    => 'print $runs > 2 ? "ok 2\n" : "not ok 2\n";',
     dies     => 'die "on purpose\n" if $runs == 1; print "ok 2\n";',
     bail     => 'print "Bail out!  on purpose\n";',
@@ -50,6 +52,11 @@ like($out, qr/^failed twice: \S+1-red\.t\n/m, 'red: the file is named');
 like($out, qr/^Files=2, Tests=4, .*\nResult: FAIL\n\z/m, 'red: summary');
 unlike($out, qr/unstable/, 'red: and is not called unstable');
 is($runs, '1 2', 'red: the file is run twice');
+
+run(qw/ tells green /);
+is($status, 0, 'a test with a message: status');
+like($out, qr/^#   Failed test 'a name'\n# got: 1\nunstable, /m,
+     'the summary has the message of the first run');
 
 run(qw/ green third /);
 isnt($status, 0, 'no file gets a third run: status');

@@ -587,10 +587,13 @@ test_stacks(const prof_profile_t *p)
     }
 
     is_int(wrong, 0, "each stack is below the function of its system call");
-    ok(calls > 200000000, "%d ms in calls", (int) (calls / 1000000));
 
-    /* on a busy machine, timers also expire while another process runs */
+    /*
+     * On a busy machine, timers also expire while another process runs.  Such
+     * a signal is handled after the call in which the thread was preempted.
+     */
 
+    ok(calls > 50000000, "%d ms in calls", (int) (calls / 1000000));
     ok(deep * 5 > calls, "%d ms of it with a stack of the kernel",
        (int) (deep / 1000000));
     ok(spun > 50000000 && kernel * 5 < spun,
