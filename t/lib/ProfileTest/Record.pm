@@ -8,9 +8,10 @@ use strict;
 use warnings;
 
 use Exporter qw/ import /;
-use IO::Socket::INET;
 use Test::More import => [ qw/ diag ok / ];
 use Time::HiRes qw/ time /;
+
+use ProfileTest::HTTP;
 
 our @EXPORT = qw/ canonical raw read_for same_recorded /;
 
@@ -66,9 +67,7 @@ sub raw {
     push @lines, 'Connection: close' unless grep { /^Connection:/ } @lines;
     push @lines, 'Content-Length: ' . length($body) if defined $body;
 
-    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
-                                  PeerPort => ProfileTest::port($port // 8080))
-        or return '';
+    my $s = ProfileTest::HTTP::connect_to($port // 8080) or return '';
 
     print $s join("\r\n", "$method $uri HTTP/" . ($version || '1.1'), @lines, '', '')
              . ($body // '');
