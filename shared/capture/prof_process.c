@@ -262,48 +262,50 @@ prof_process_idle(void)
 
     t = prof_process.main;
 
-    if (t->wait) {
-        (void) prof_timer_set(t->tick_timer, 0, 0);
-        t->wait = 0;
-    }
-
-    prof_process.rest = prof_thread_pace(t, 0, 0);
+    prof_signal_block(t->signal);
 
     prof_process.idle_since = prof_clock(CLOCK_MONOTONIC);
     prof_process.idle_since_cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID);
+
+    t->expired = 0;
+
+    if (t->wait) {
+        (void) prof_timer_set(t->tick_timer, 0, 0);
+
+        t->wait = 0;
+        t->due = prof_process.idle_since - t->idle + t->period;
+        t->expired = 1;
+    }
 }
 
 
 void
 prof_process_busy(void)
 {
-    uint64_t        now, first;
     prof_thread_t  *t;
 
     t = prof_process.main;
 
-    if (prof_process.idle_since == 0) {
+    /* a capture may have ended, and another begun, during the wait */
+
+    if (t == NULL || prof_process.idle_since == 0) {
+        prof_signal_unblock();
         return;
     }
 
-    if (t && t->paced) {
-        first = prof_process.rest;
-
-        if (first == 0 || first > t->period) {
-            first = t->period;
-        }
-
-        now = prof_clock(CLOCK_MONOTONIC);
-
-        t->idle_cpu += prof_clock(CLOCK_THREAD_CPUTIME_ID)
-                       - prof_process.idle_since_cpu;
-        t->idle += now - prof_process.idle_since;
-        t->due = now - t->idle + first;
-
-        (void) prof_thread_pace(t, first, t->period);
-    }
+    t->idle_cpu += prof_clock(CLOCK_THREAD_CPUTIME_ID)
+                   - prof_process.idle_since_cpu;
+    t->idle += prof_clock(CLOCK_MONOTONIC) - prof_process.idle_since;
 
     prof_process.idle_since = 0;
+
+    t->idle_ends = 1;
+    prof_signal_unblock();
+    t->idle_ends = 0;
+
+    if (t->expired && t->paced) {
+        prof_thread_pace_due(t);
+    }
 }
 
 

@@ -20,8 +20,12 @@
  * less often, until its CPU timer expires: see prof_sampler.h.
  *
  * Wall time is the time of the "main" thread.  This thread tells when it is
- * idle.  While it is not idle, only its monotonic timer runs.  Its idle time is
- * known exactly, and the clocks of samples do not contain it.
+ * idle.  Its idle time is known exactly, and the clocks of samples do not
+ * contain it.  Only its monotonic timer runs.  While the thread is idle, the
+ * timer continues and the signal is blocked, because two changes of the signal
+ * mask cost less than two changes of a timer.  An idle time makes the next
+ * expiration too early.  An expiration that is much too early is no sample: it
+ * sets the timer to the time at which the sample is due.
  *
  * Context: the main thread, not in a signal, except the handlers in
  * prof_process_sig.c.  A handler may run in another thread until the thread's
@@ -117,6 +121,8 @@ struct prof_thread_s {
     /* the members below belong to the handlers */
 
     int                   running;      /* the fine timers run */
+    int                   idle_ends;    /* late signals are being delivered */
+    int                   expired;      /* a timer expired while it was idle */
     uint64_t              wait;         /* paced: ns between samples while the
                                            thread waits; 0: it does not */
     uint64_t              cpu_due;      /* CPU clock of a thread that woke */
@@ -166,7 +172,6 @@ typedef struct {
     uint64_t                period;       /* ns; period of all timers */
     uint64_t                idle_since;   /* clocks; 0: not idle */
     uint64_t                idle_since_cpu;
-    uint64_t                rest;         /* rest of the main thread's timer */
 } prof_process_t;
 
 
@@ -227,11 +232,16 @@ uint32_t prof_process_label(prof_process_capture_t *slot,
 
 
 /*
- * prof_process_sig.c; context: signal handler, the first two any
+ * prof_process_sig.c; context: signal handler; prof_thread_pace() and
+ * prof_thread_pace_due(): any
  *
- * Works as prof_timer_set() does, for all fine timers of the thread.
+ * Sets all fine timers of the thread, so that one of them expires after "first"
+ * ns, and then one after each period.  A period of 0 stops them.
  */
-uint64_t prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period);
+void prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period);
+
+/* sets the fine timers of a paced thread so that the first expires at t->due */
+void prof_thread_pace_due(prof_thread_t *t);
 
 void prof_thread_ticked(void *data, const ucontext_t *uc);
 void prof_thread_expired(void *data, const ucontext_t *uc);

@@ -22,6 +22,10 @@ static uintptr_t prof_thread_top(prof_thread_t *t, uintptr_t sp);
 static void prof_thread_fine(prof_thread_t *t, uint64_t period);
 
 
+/* a paced sample may be early by this part of the period */
+#define PROF_PACE_EARLY  4
+
+
 static const prof_trace_t  prof_thread_no_trace;
 
 
@@ -52,7 +56,10 @@ prof_thread_expired(void *data, const ucontext_t *uc)
 {
     prof_thread_t *t = data;
 
-    if (t->paced) {
+    if (t->idle_ends) {
+        t->expired = 1;
+
+    } else if (t->paced) {
         prof_thread_paced(t, uc);
 
     } else if (prof_arch_waited(uc)) {
@@ -67,19 +74,23 @@ prof_thread_expired(void *data, const ucontext_t *uc)
 static void
 prof_thread_paced(prof_thread_t *t, const ucontext_t *uc)
 {
-    int        waited;
-    uint64_t   start;
+    uint64_t  start, busy;
 
     start = prof_clock(CLOCK_MONOTONIC);
-    waited = prof_arch_waited(uc);
+    busy = start - t->idle;
 
-    if (!prof_expiry_due(start - t->idle, t->due,
-                         t->wait ? t->wait : t->period))
-    {
+    if (t->wait) {
+
+        if (!prof_expiry_due(busy, t->due, t->wait)) {
+            return;
+        }
+
+    } else if (busy + t->period / PROF_PACE_EARLY < t->due) {
+        prof_thread_pace_due(t);
         return;
     }
 
-    if (waited) {
+    if (prof_arch_waited(uc)) {
         prof_thread_take(t, uc, start, PROF_SAMPLE_WAITED);
         prof_thread_wait(t);
 
@@ -88,7 +99,7 @@ prof_thread_paced(prof_thread_t *t, const ucontext_t *uc)
         prof_thread_take(t, uc, start, PROF_SAMPLE_WOKE);
 
     } else {
-        (void) prof_expiry_next(&t->due, start - t->idle, t->period);
+        (void) prof_expiry_next(&t->due, busy, t->period);
         prof_thread_take(t, uc, start, PROF_SAMPLE_RAN);
     }
 }
@@ -119,7 +130,7 @@ prof_thread_wait(prof_thread_t *t)
     t->due = prof_clock(CLOCK_MONOTONIC) - t->idle + t->wait;
     t->cpu_due = prof_clock(CLOCK_THREAD_CPUTIME_ID) + t->period;
 
-    (void) prof_thread_pace(t, 0, 0);
+    prof_thread_pace(t, 0, 0);
     (void) prof_timer_set(t->fine_timers[0], t->wait, t->wait);
     (void) prof_timer_set(t->tick_timer, t->period, 0);
 }
@@ -132,7 +143,7 @@ prof_thread_resume(prof_thread_t *t)
     t->due = prof_clock(CLOCK_MONOTONIC) - t->idle + t->period;
 
     (void) prof_timer_set(t->tick_timer, 0, 0);
-    (void) prof_thread_pace(t, t->period, t->period);
+    prof_thread_pace(t, t->period, t->period);
 }
 
 
@@ -241,28 +252,30 @@ prof_thread_fine(prof_thread_t *t, uint64_t period)
 {
     t->running = (period != 0);
 
-    (void) prof_thread_pace(t, period, period);
+    prof_thread_pace(t, period, period);
 }
 
 
-uint64_t
+void
 prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period)
 {
-    int       i, n;
-    uint64_t  next, rest, left;
+    int  i, n;
 
     n = t->coarse ? 1 : PROF_FINE_TIMERS;
-    rest = 0;
 
     for (i = 0; i < n; i++) {
-
-        next = period ? first + i * period : 0;
-        left = prof_timer_set(t->fine_timers[i], next, n * period);
-
-        if (left && (rest == 0 || left < rest)) {
-            rest = left;
-        }
+        (void) prof_timer_set(t->fine_timers[i],
+                              period ? first + i * period : 0, n * period);
     }
+}
 
-    return rest;
+
+void
+prof_thread_pace_due(prof_thread_t *t)
+{
+    uint64_t  busy;
+
+    busy = prof_clock(CLOCK_MONOTONIC) - t->idle;
+
+    prof_thread_pace(t, t->due > busy ? t->due - busy : 1, t->period);
 }

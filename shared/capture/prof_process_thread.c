@@ -425,7 +425,7 @@ prof_thread_set(prof_thread_t *t)
         return;
     }
 
-    (void) prof_thread_pace(t, 0, 0);
+    prof_thread_pace(t, 0, 0);
 
     t->wait = 0;
     period = prof_process.period;
@@ -447,7 +447,7 @@ prof_thread_set(prof_thread_t *t)
 
     if (t->paced) {
         (void) prof_timer_set(t->tick_timer, 0, 0);
-        (void) prof_thread_pace(t, first, period);
+        prof_thread_pace(t, first, period);
         return;
     }
 

@@ -39,6 +39,9 @@ static uintptr_t prof_expiry_word(uint32_t index);
 
 static prof_signal_t  prof_signals[2];
 
+/* the signal that prof_signal_block() blocked, or 0 */
+static int            prof_signal_blocked;
+
 
 int
 prof_signal_hold(prof_signal_e which)
@@ -113,6 +116,38 @@ int
 prof_signal_number(prof_signal_e which)
 {
     return prof_signals[which].signo;
+}
+
+
+void
+prof_signal_block(prof_signal_e which)
+{
+    sigset_t  set;
+
+    prof_signal_blocked = prof_signals[which].signo;
+
+    sigemptyset(&set);
+    sigaddset(&set, prof_signal_blocked);
+
+    (void) pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+
+void
+prof_signal_unblock(void)
+{
+    sigset_t  set;
+
+    if (prof_signal_blocked == 0) {
+        return;
+    }
+
+    sigemptyset(&set);
+    sigaddset(&set, prof_signal_blocked);
+
+    prof_signal_blocked = 0;
+
+    (void) pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 

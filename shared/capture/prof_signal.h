@@ -103,6 +103,14 @@ void prof_signal_release(prof_signal_e which);
 int prof_signal_number(prof_signal_e which);
 
 /*
+ * Blocks the held signal in the main thread.  The signals that timers send
+ * meanwhile are delivered before prof_signal_unblock() returns.  Without a
+ * blocked signal prof_signal_unblock() does nothing.
+ */
+void prof_signal_block(prof_signal_e which);
+void prof_signal_unblock(void);
+
+/*
  * Makes a timer that signals the entry's thread.  Returns PROF_OK, or
  * PROF_ERROR with errno set.  The signal must be held.
  */

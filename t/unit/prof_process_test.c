@@ -13,6 +13,7 @@
 #include "prof.h"
 #include "prof_series.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,6 +24,8 @@
 
 
 #define MS  1000000
+
+#define TEST_WAITS  2000
 
 
 typedef struct {
@@ -60,6 +63,8 @@ static void test_blocked(void);
 static void test_overlap(void);
 static void test_late(void);
 static void test_wall(void);
+static void test_wall_short(void);
+static void test_wall_ended(void);
 static void test_traces(void);
 static uint64_t test_traced(const prof_profile_t *p, const char *span);
 static void test_idle_threads(void);
@@ -71,6 +76,22 @@ static void test_signal_handler(int signo, siginfo_t *si, void *uc);
 
 static volatile uint64_t  test_sink;
 static volatile int       test_faults;
+static volatile int       test_settings;
+
+static int  (*test_settime)(timer_t, int, const struct itimerspec *,
+    struct itimerspec *);
+
+
+/* counts how often a timer is set */
+
+int
+timer_settime(timer_t timer, int flags, const struct itimerspec *value,
+    struct itimerspec *old)
+{
+    test_settings++;
+
+    return test_settime(timer, flags, value, old);
+}
 
 
 static uint64_t
@@ -666,6 +687,80 @@ test_wall(void)
 }
 
 
+/* a wait that is shorter than the period does not stop the timer */
+
+static void
+test_wall_short(void)
+{
+    int              i, settings;
+    uint64_t         end, busy;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    c = test_capture(99, PROF_MODE_WALL);
+    settings = test_settings;
+    busy = 0;
+
+    for (i = 0; i < TEST_WAITS; i++) {
+        end = test_clock(CLOCK_MONOTONIC) + MS / 4;
+        busy += MS / 4;
+
+        while (test_clock(CLOCK_MONOTONIC) < end) {
+            test_leaf();
+        }
+
+        prof_process_idle();
+        (void) usleep(100);
+        prof_process_busy();
+    }
+
+    settings = test_settings - settings;
+
+    p = prof_process_finish(c, "short");
+    prof_capture_destroy(c);
+
+    ok(settings > 0 && settings < TEST_WAITS / 2,
+       "%d waits set timers %d times", TEST_WAITS, settings);
+    ok(p->running >= busy && p->running + test_named(p, "[idle]")
+       <= p->wall + MS,
+       "running and idle time are told apart in short waits: %" PRIu64
+       " ms of %" PRIu64, p->running / MS, p->wall / MS);
+    ok(p->stats.samples + p->stats.lost_overrun
+       >= p->running * 99 / (1000 * MS) * 8 / 10,
+       "all running time is sampled beside short waits: %" PRIu64 " samples",
+       p->stats.samples);
+
+    prof_profile_destroy(p);
+}
+
+
+static void
+test_wall_ended(void)
+{
+    int              i, blocked;
+    sigset_t         set;
+    prof_capture_t  *c;
+
+    c = test_capture(99, PROF_MODE_WALL);
+
+    prof_process_idle();
+    prof_process_cancel(c);
+    prof_capture_destroy(c);
+    prof_process_busy();
+
+    (void) pthread_sigmask(SIG_BLOCK, NULL, &set);
+
+    blocked = 0;
+
+    for (i = 1; i <= SIGRTMAX; i++) {
+        blocked += (sigismember(&set, i) == 1);
+    }
+
+    is_int(blocked, 0,
+           "a capture that ends in a wait leaves no blocked signal");
+}
+
+
 /* an idle thread is not woken: a signal would end its sleep */
 
 static void
@@ -800,6 +895,10 @@ main(void)
 {
     int  handlers;
 
+    test_settime = (int (*)(timer_t, int, const struct itimerspec *,
+                            struct itimerspec *)) (uintptr_t)
+                       dlsym(RTLD_NEXT, "timer_settime");
+
     handlers = test_handlers();
 
     test_sum();
@@ -809,6 +908,8 @@ main(void)
     test_overlap();
     test_late();
     test_wall();
+    test_wall_short();
+    test_wall_ended();
     test_traces();
     test_idle_threads();
     test_limit();
