@@ -15,7 +15,7 @@
 #define NGX_HTTP_PROFILE_OVERVIEW  20
 
 
-/* what the thread makes the answer from */
+/* the data from which the thread makes the answer */
 
 typedef struct {
     ngx_http_profile_directory_t  *dir;

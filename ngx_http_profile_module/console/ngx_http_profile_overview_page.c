@@ -275,7 +275,7 @@ ngx_http_profile_table_links(ngx_http_profile_table_t *t,
 }
 
 
-/* the parts of the time that are worth a row, the longest first */
+/* the parts of the time that get a row, the longest first */
 
 static ngx_uint_t
 ngx_http_profile_table_parts(ngx_http_profile_usage_t *usage,
@@ -453,7 +453,7 @@ ngx_http_profile_table_graph(ngx_http_profile_table_t *t,
 }
 
 
-/* the begin of a link to the profiles of a location, sorted by a column */
+/* the beginning of a link to the profiles of a location, sorted by a column */
 
 static void
 ngx_http_profile_table_list(ngx_http_profile_table_t *t,

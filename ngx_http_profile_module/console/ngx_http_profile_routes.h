@@ -27,7 +27,7 @@ typedef struct ngx_http_profile_picture_s  ngx_http_profile_picture_t;
 
 /*
  * Appends the answer to pic->out, in the thread.  Returns PROF_OK, or
- * PROF_ERROR: memory is short, or pic->rc and pic->err tell the reason.
+ * PROF_ERROR: memory is short, or pic->rc and pic->err have the reason.
  */
 typedef int (*ngx_http_profile_picture_pt)(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
@@ -157,8 +157,8 @@ ngx_int_t ngx_http_profile_change_route(ngx_http_profile_call_t *call);
 
 /*
  * Starts the thread for a copy of *asked, whose first members the caller has
- * set.  The query may choose another mode and format.  Returns what a route
- * returns.
+ * set.  The query may choose another mode and format.  Returns the result of a
+ * route.
  */
 ngx_int_t ngx_http_profile_picture(ngx_http_profile_call_t *call,
     ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked);

@@ -310,7 +310,7 @@ ngx_http_profile_status_continuous(ngx_http_request_t *r)
 }
 
 
-/* the interpreters whose stacks this worker reads, or why it cannot */
+/* the interpreters whose stacks this worker reads, or the reason why not */
 
 static json_t *
 ngx_http_profile_status_scripts(void)
@@ -335,7 +335,7 @@ ngx_http_profile_status_scripts(void)
 }
 
 
-/* a process has one set of tables; workers share it until one renews it */
+/* workers share the tables of the master until they make new tables */
 
 static json_t *
 ngx_http_profile_status_unwind(void)

@@ -76,7 +76,7 @@ static void ngx_http_profile_keep_finish(ngx_http_profile_notes_t *notes,
 static void ngx_http_profile_keep_drop(ngx_http_profile_track_t *tr);
 
 
-/* used notes in the order of their begin or last flush; and unused notes */
+/* used notes in the order of their start or last flush; and unused notes */
 
 static ngx_queue_t  ngx_http_profile_used_notes = {
     &ngx_http_profile_used_notes,

@@ -255,7 +255,7 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
                     ? used - NGX_HTTP_PROFILE_FULL * bytes : 0;
         }
 
-        /* the used bytes include its own bytes */
+        /* the used bytes include the bytes of the new entry */
 
         k = (used > least && used - store->zone->pinned_bytes >= 2 * bytes)
             ? ngx_http_profile_evict_claim(store, 0, bytes, used,

@@ -580,7 +580,7 @@ ngx_http_profile_zone_count(ngx_http_profile_store_t *store,
 }
 
 
-/* a process may be killed at any point of it; the next one restarts */
+/* a process may be killed during the repair; the next process restarts it */
 
 void
 ngx_http_profile_zone_check(ngx_http_profile_store_t *store)

@@ -221,7 +221,7 @@ void ngx_http_profile_zone_replace(ngx_http_profile_store_t *store,
 uint32_t ngx_http_profile_zone_find(ngx_http_profile_store_t *store,
     u_char *id);
 
-/* does the same for an id of a client, which may contain any bytes */
+/* works as .._zone_find() for an id of a client, which has any bytes */
 uint32_t ngx_http_profile_zone_lookup(ngx_http_profile_store_t *store,
     ngx_str_t *id);
 

@@ -40,7 +40,7 @@
 /* ms after the end; a worker without a report by then is left out */
 #define NGX_HTTP_PROFILE_GRACE       3000
 
-/* the same for a worker that is still writing its archive */
+/* ms after the end for a worker that is still writing its archive */
 #define NGX_HTTP_PROFILE_GRACE_BUSY  5000
 
 #define NGX_HTTP_PROFILE_SECONDS_MIN  100          /* ms */
@@ -76,7 +76,7 @@ typedef enum {
 
 typedef enum {
     NGX_HTTP_PROFILE_DONE = 0,       /* the file has the archive */
-    NGX_HTTP_PROFILE_EARLY,          /* the same, but the worker exits */
+    NGX_HTTP_PROFILE_EARLY,          /* has the archive; the worker exits */
     NGX_HTTP_PROFILE_BUSY,           /* too many captures at once */
     NGX_HTTP_PROFILE_LATE,           /* the order came after its end */
     NGX_HTTP_PROFILE_FAILED          /* no memory; logged */
@@ -136,7 +136,7 @@ typedef struct {
     ngx_int_t                   worker;      /* a number, or -1: all */
     uint64_t                    interval;    /* for sampled allocations */
     ngx_uint_t                  traces;      /* maximum number of traces */
-    ngx_http_profile_store_t   *store;       /* where to store it, or NULL */
+    ngx_http_profile_store_t   *store;       /* for the profile, or NULL */
     u_char                      id[NGX_HTTP_PROFILE_ID_LEN];
     unsigned                    page:1;      /* send the console's page */
     unsigned                    sent:1;      /* the client gets the profile */

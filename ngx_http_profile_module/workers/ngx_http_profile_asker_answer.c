@@ -184,7 +184,7 @@ ngx_http_profile_asker_is_kept(ngx_http_profile_asker_t *s)
 }
 
 
-/* headers that tell where the profile is, or why it is not stored */
+/* headers: the URL of the stored profile, or why it is not stored */
 
 static ngx_int_t
 ngx_http_profile_asker_keep_headers(ngx_http_profile_asker_t *s)

@@ -55,7 +55,7 @@ prof_hash_bytes(uint64_t hash, const void *data, size_t len)
         hash = prof_hash_add(hash, word);
     }
 
-    /* the length tells apart what differs in null bytes only */
+    /* the length distinguishes texts that differ in null bytes only */
 
     for (word = len; len; len--) {
         word = (word << 8) | *p++;

@@ -4,22 +4,24 @@
  *
  * Sampling all threads of the process, for any number of captures at once.
  *
- * Each thread has one pair of timers and one ring for all captures.  The timers
- * have the highest frequency of all captures.  When the rings are emptied, each
- * capture takes the samples that are due for it.  The weight of a sample is the
- * time since the previous sample of the same capture.  So the weights of a
- * thread sum to its CPU time, also if samples were lost or skipped.
+ * Each thread has one pair of timers and one ring for all captures.  The
+ * timers have the highest frequency of all captures.  When the rings are
+ * emptied, each capture takes the samples that are due for it.  The weight of
+ * a sample is the time since the previous sample of the same capture.  So the
+ * weights of a thread sum to its CPU time, also if samples were lost or
+ * skipped.
  *
- * There are two timers, because a timer on a CPU clock expires only at ticks of
- * the kernel (for example 250 per second).  Up to that rate the CPU timer is
- * sufficient, and it does not wake a waiting thread.  Above it the CPU timer
- * starts a monotonic timer, which stops when it finds the thread waiting.  Such
- * an expiration is no sample: the code before the wait used the time.
+ * There are two timers, because a timer on a CPU clock expires only at ticks
+ * of the kernel (for example 250 per second).  Up to that rate the CPU timer
+ * is sufficient, and it does not wake a waiting thread.  Above it the CPU
+ * timer starts a monotonic timer, which stops when it finds the thread
+ * waiting.  Such an expiration is no sample: the code before the wait used the
+ * time.
  *
  * A paced thread that is found waiting in a system call is sampled less and
  * less often, until its CPU timer expires: see prof_sampler.h.
  *
- * Wall time is the time of the "main" thread.  This thread tells when it is
+ * Wall time is the time of the "main" thread.  This thread reports when it is
  * idle.  Its idle time is known exactly, and the clocks of samples do not
  * contain it.  Only its monotonic timer runs.  While the thread is idle, the
  * timer continues and the signal is blocked, because two changes of the signal
@@ -29,8 +31,8 @@
  *
  * Context: the main thread, not in a signal, except the handlers in
  * prof_process_sig.c.  A handler may run in another thread until the thread's
- * timers are deleted.  The entries of these timers tell the main thread when no
- * handler runs (prof_signal.h).
+ * timers are deleted.  The entries of these timers tell the main thread when
+ * no handler runs (prof_signal.h).
  */
 
 
@@ -109,7 +111,7 @@ struct prof_thread_s {
     timer_t               tick_timer;
     timer_t               fine_timers[PROF_FINE_TIMERS];
     char                  name[PROF_THREAD_NAME];
-    int                   deaf;         /* it has blocked both signals */
+    int                   deaf;         /* both signals are blocked */
     void                 *memory;
     size_t                memory_size;
     uint64_t              cpu;          /* at the last drain */
@@ -122,9 +124,9 @@ struct prof_thread_s {
 
     int                   running;      /* the fine timers run */
     int                   idle_ends;    /* late signals are being delivered */
-    int                   expired;      /* a timer expired while it was idle */
+    int                   expired;      /* a timer expired in an idle thread */
     uint64_t              wait;         /* paced: ns between samples while the
-                                           thread waits; 0: it does not */
+                                           thread waits; 0: it runs */
     uint64_t              cpu_due;      /* CPU clock of a thread that woke */
     int                   paced;        /* set by the main thread */
     int                   coarse;       /* ticks are enough for the period */

@@ -60,7 +60,7 @@ prof_thread_open(int tid)
 
     if (t->memory) {
 
-        /* kept until now for a handler that may have used it */
+        /* the memory was kept, since a handler might have used it */
 
         prof_unwind_release(t->unwind);
         prof_unwind_release(t->before);

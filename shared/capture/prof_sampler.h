@@ -80,7 +80,7 @@ struct prof_sampler_s {
     uintptr_t             top;
     uint64_t              period;       /* ns */
     uint64_t              wait;         /* ns between samples while the thread
-                                           waits; 0: it does not */
+                                           waits; 0: it runs */
     uint64_t              last;         /* wall clock of the last sample */
     uint64_t              cpu_due;      /* CPU clock of a thread that woke */
     uint64_t              start;        /* clock at the start of the turn */

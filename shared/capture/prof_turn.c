@@ -19,8 +19,8 @@
  * after it.
  *
  * Reading the CPU clock is a system call.  A segment that ends soon after the
- * clock was read counts as having run all the time.  If it did not, the
- * segments after it get less.
+ * clock was read counts as having run all the time.  If the thread waited in
+ * it, the next segments get less time.
  *
  * The time to the next sample is carried over from turn to turn.
  */

@@ -2,13 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What a thread works on, for profilers in other processes, as OpenTelemetry's
- * OTEP 4719 (process context) and OTEP 4947 (thread context) specify it.
+ * The current work of a thread, for profilers in other processes, as
+ * OpenTelemetry's OTEP 4719 (process context) and OTEP 4947 (thread context)
+ * specify it.
  *
- * A reader finds the process context in a mapping with the name "OTEL_CTX".  It
- * finds the thread-local pointer otel_thread_ctx_v1 in the table of dynamic
- * symbols, and the record of a thread through this pointer.  A reader stops the
- * thread while it reads, so the thread changes records without locks: it
+ * A reader finds the process context in a mapping with the name "OTEL_CTX".
+ * It finds the thread-local pointer otel_thread_ctx_v1 in the table of dynamic
+ * symbols, and the record of a thread through this pointer.  A reader stops
+ * the thread while it reads, so the thread changes records without locks: it
  * detaches a record before it changes the record.
  *
  * Context: one thread of the process, which opens, attaches and closes; not in

@@ -53,7 +53,7 @@ typedef struct {
 
 
 typedef struct {
-    const char  *name;          /* these are as in prof_encoder_t */
+    const char  *name;          /* these members are as in prof_encoder_t */
     const char  *content_type;
     const char  *extension;
 

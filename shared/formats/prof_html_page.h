@@ -33,7 +33,7 @@
 
 PROF_HIDDEN_BEGIN
 
-/* appends the begin of a page, up to the heading in the element "header" */
+/* appends the beginning of a page, up to the heading in "header" */
 void prof_html_page_open(prof_buf_t *b, const char *title,
     const char *suffix);
 

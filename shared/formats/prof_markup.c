@@ -65,7 +65,7 @@ prof_markup_text(prof_buf_t *b, const char *s, size_t len, size_t max)
 }
 
 
-/* returns the escape of the character, or NULL if it needs none */
+/* returns the escape of the character, or NULL without an escape */
 
 static const char *
 prof_markup_char(const char *s, size_t n)

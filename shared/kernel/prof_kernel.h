@@ -99,7 +99,7 @@ prof_kernel_ring_t *prof_kernel_open(int tid, int signo);
 /* closes a ring that no handler reads any more; NULL is ignored */
 void prof_kernel_close(prof_kernel_ring_t *ring);
 
-/* why the last ring was not opened, a static text; NULL: it was opened */
+/* returns why the last ring was not opened, a static text; NULL: no error */
 const char *prof_kernel_error(void);
 
 /*

@@ -40,8 +40,8 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Sends a message with a descriptor, or with none (-1).  Returns PROF_OK, or
- * PROF_ERROR with errno set.  The function does not wait.
+ * Sends a message with a descriptor, or without a descriptor (-1).  Returns
+ * PROF_OK, or PROF_ERROR with errno set.  The function does not wait.
  */
 int prof_kernel_send(int sock, const void *data, size_t size, int fd);
 

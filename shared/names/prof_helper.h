@@ -69,7 +69,7 @@ uint64_t prof_helper_time(void);
  */
 int prof_helper_ask(const prof_helper_question_t *q);
 
-/* appends what each question begins with; question: PROF_WIRE_NAMES, ... */
+/* appends the beginning of a question; question: PROF_WIRE_NAMES, ... */
 void prof_helper_begin(prof_buf_t *b, uint32_t question,
     const prof_profile_object_t *o, const char *debug_root);
 

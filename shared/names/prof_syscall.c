@@ -328,7 +328,7 @@ prof_syscall_number(const prof_syscall_t *sc, uint32_t node)
 
     p = sc->profile;
 
-    /* also one that was added, which "calls" does not have */
+    /* also a frame that was added, which is not in "calls" */
 
     if (p->frames[p->nodes[node].frame].type == PROF_TYPE_KERNEL) {
         return 0;

@@ -118,8 +118,8 @@ prof_aarch64_word(const prof_syscall_code_t *code, size_t i)
 
 
 /*
- * Returns whether the instruction keeps register 8: none of its fields that
- * may name a changed register has this number.
+ * Returns whether the instruction keeps register 8: no field of the
+ * instruction that may name a changed register has this number.
  */
 
 static int

@@ -3,9 +3,9 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Units: the source files of functions that have neither a symbol nor a role.
- * The program tells the source files of its exported symbols, and the units of
- * some functions (prof_role.h).  The helper process infers the units of other
- * functions.
+ * The program has a list of the source files of its exported symbols, and the
+ * units of some functions (prof_role.h).  The helper process infers the units
+ * of other functions.
  *
  * Context: any thread, one at a time (prof_symbolize.c has the lock); not in a
  * signal; slow.

@@ -281,7 +281,7 @@ prof_entry_t *prof_series_add(prof_series_t *s);
 int prof_profile_fact(prof_profile_t *p, const char *name,
     const char *value, size_t len);
 
-/* the same for a fact with few values */
+/* works as prof_profile_fact() for a fact with few values */
 int prof_profile_label(prof_profile_t *p, const char *name,
     const char *value, size_t len);
 

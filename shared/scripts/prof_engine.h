@@ -22,9 +22,9 @@ typedef struct {
     const char  *name;          /* of the interpreter */
 
     /*
-     * Finds the interpreter among the loaded objects and verifies its
-     * layout.  PROF_OK: *code is set, *state tells what works; PROF_LIMIT:
-     * the interpreter is not loaded; PROF_ERROR: *state tells why the
+     * Finds the interpreter among the loaded objects and verifies its layout.
+     * PROF_OK: *code is set, *state names the parts that work; PROF_LIMIT: the
+     * interpreter is not loaded; PROF_ERROR: *state is the reason why the
      * interpreter cannot be used.  State is a static text.
      */
 

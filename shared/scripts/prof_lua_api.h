@@ -70,8 +70,8 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Looks up the functions that an object of this process calls.  "address" is
- * any address in the object.  Returns NULL, or a static text that says what is
- * missing.
+ * any address in the object.  Returns NULL, or a static text that names the
+ * missing part.
  */
 const char *prof_lua_api_find(prof_lua_api_t *api, void *address);
 

@@ -99,7 +99,7 @@
 
 #define LJ_CALL_SLOTS(pc)  (2 + prof_luajit_u8((pc) - 3))
 
-/* in bytes: LJ_STACK_MAX slots, and what errors may need */
+/* in bytes: LJ_STACK_MAX slots, and the slots for errors */
 
 #define LJ_STACK_MAX     (8 * (65536 + 8192))
 

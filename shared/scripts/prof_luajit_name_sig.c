@@ -200,9 +200,9 @@ prof_luajit_metamethod(uint32_t op)
 
 
 /*
- * The name of the value that a slot has before the instruction at ip: of the
- * variable that lives there, or of what the last instruction that wrote the
- * slot read.
+ * The name of the value that a slot has before the instruction at ip: the name
+ * of the variable in the slot, or of the value that the last instruction that
+ * wrote the slot has read.
  */
 
 static void

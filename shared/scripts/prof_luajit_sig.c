@@ -736,8 +736,8 @@ prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
 
 
 /*
- * Adds the VM's code as one address, whatever part of it runs.  Otherwise
- * the call tree would show one function in Lua as many.
+ * Adds the same address for all code of the VM.  Otherwise the call tree would
+ * show one function in Lua as many.
  */
 
 static prof_walk_e

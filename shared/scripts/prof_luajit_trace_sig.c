@@ -104,8 +104,8 @@ prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
     s->slot = 2 + (pcbase & 0xff);
 
     /*
-     * this instruction has not run yet; elsewhere the instruction before pc
-     * has
+     * this instruction has not run yet; in other places the instruction before
+     * pc has run
      */
 
     s->pc = (uintptr_t) (pcbase >> 8) + 4;

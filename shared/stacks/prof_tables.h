@@ -23,16 +23,17 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Builds the unwind tables of all loaded objects.  The parent of all processes
- * that will be profiled calls it, so they share its memory.  A further call
- * renews the tables if an object was loaded or unloaded since.  Context: not
- * in a signal; one thread, which also makes captures.
+ * that will be profiled calls this function, so these processes share the
+ * memory of the tables.  A further call renews the tables if an object was
+ * loaded or unloaded since.  Context: not in a signal; one thread, which also
+ * makes captures.
  */
 int prof_process_init(void);
 void prof_process_done(void);
 
 /*
- * Does the same, and returns the tables.  Returns the old tables if memory is
- * short, or NULL if there are no tables.
+ * Works as prof_process_init(), and returns the tables.  Returns the old
+ * tables if memory is short, or NULL if there are no tables.
  */
 const prof_unwind_t *prof_process_refresh(void);
 const prof_unwind_t *prof_process_unwind(void);     /* without renewal */

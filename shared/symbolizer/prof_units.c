@@ -237,7 +237,7 @@ prof_units_listed(const char *symbols, const char *name)
 }
 
 
-/* functions whose files the question tells */
+/* functions whose files the question contains */
 
 static void
 prof_units_members(prof_units_t *u, prof_wire_t *w, uint32_t n)

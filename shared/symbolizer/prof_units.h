@@ -40,7 +40,7 @@
 typedef struct {
     uint64_t                start;
     uint32_t                len;
-    unsigned                visible:1;  /* it has an exported symbol */
+    unsigned                visible:1;  /* has an exported symbol */
     unsigned                several:1;  /* a symbol is within it */
     unsigned                ordered:1;  /* the linker has put it beside other
                                            functions of its file */

@@ -224,7 +224,7 @@ prof_units_section(prof_units_code_t *c, const GElf_Shdr *shdr,
 }
 
 
-/* data within code may end this: the rest of the function says nothing */
+/* data within code may end the decoding; the rest is not used then */
 
 static void
 prof_units_decode(prof_units_code_t *c, uint32_t i, const uint8_t *code)

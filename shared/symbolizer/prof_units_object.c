@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What an object tells about its functions, also without a symbol table:
- * unwind information has their places, the dynamic symbol table those that
- * other objects can call, and relocations tell which data refers to them.
+ * The functions of an object, also without a symbol table: unwind information
+ * has their places, the dynamic symbol table has the functions that other
+ * objects can call, and relocations have the data that refers to functions.
  */
 
 

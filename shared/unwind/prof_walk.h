@@ -84,7 +84,7 @@ struct prof_walk_s {
 
 typedef enum {
     PROF_WALK_NEXT = 0,     /* f is a frame that is not added yet */
-    PROF_WALK_CFA,          /* the same, and its CFA is known */
+    PROF_WALK_CFA,          /* f is not added yet, its CFA is known */
     PROF_WALK_COMPLETE,
     PROF_WALK_TRUNCATED,
     PROF_WALK_NO_UNWIND,

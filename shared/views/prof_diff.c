@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Both profiles are merged into one tree.  A label tells which profile an entry
- * is from.
+ * Both profiles are merged into one tree.  A label names the profile of an
+ * entry.
  */
 
 
