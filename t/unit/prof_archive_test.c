@@ -75,10 +75,11 @@ test_round_trip(const char *what, prof_profile_t *p)
         p->mode = mode;
 
         prof_buf_init(&archive);
-        is_int(prof_archive_write(p, &archive), PROF_OK, "%s: written", what);
+        is_int(prof_archive_write(p, &archive), PROF_OK,
+               "%s: the archive is written", what);
 
         copy = prof_archive_read(archive.data, archive.len, NULL);
-        ok(copy != NULL, "%s: read", what);
+        ok(copy != NULL, "%s: the archive is read", what);
 
         for (i = 0; copy && prof_encoders[i]; i++) {
             prof_buf_init(&got);
@@ -135,12 +136,12 @@ test_again(void)
     is_int(time_of(copy, 0)->count, 7, "an entry has its samples");
     is_str(prof_profile_label_find(copy, time_of(copy, 0)->labels,
                                    "worker")->value,
-           "17", "label of an entry");
+           "17", "an entry has its label");
     is_str(prof_profile_label_find(copy, alloc_of(copy, 0)->labels,
                                    "size")->unit,
-           "bytes", "unit of a label");
+           "bytes", "a label has its unit");
     is_int(alloc_of(copy, 0)->values[PROF_VALUE_INUSE_SPACE],
-           UINT64_MAX, "a large number");
+           UINT64_MAX, "a large number is kept");
     is_int(copy->frames[0].ninlines, 2, "a frame has its inlined functions");
     is_str(copy->inlines[copy->frames[0].inlines + 1].name, "inner",
            "inlined functions keep their names");
@@ -617,7 +618,7 @@ test_expanding(void)
     test_expand(&b, PROF_ARCHIVE_MAX);
 
     p = prof_archive_read(b.data, b.len, &err);
-    ok(p == NULL && b.len < 150000, "128 MB in %zu bytes", b.len);
+    ok(p == NULL && b.len < 150000, "128 MB in %zu bytes are refused", b.len);
     is_str(err, "damaged archive of a profile",
            "the error tells that the archive is damaged");
 

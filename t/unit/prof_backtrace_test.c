@@ -208,7 +208,7 @@ test_load(void)
     c_key[1] = keygen(NULL, NULL, "EC", "P-256");
 
     for (i = 0; i < 2; i++) {
-        ok(c_key[i] != NULL, "key %d", i);
+        ok(c_key[i] != NULL, "the test has key %d", i);
     }
 }
 
@@ -242,10 +242,10 @@ test_fixtures(void)
         kind[i].fixture(work_none);
         step_end();
 
-        ok(steps - before > 5, "%s: %d steps", kind[i].name,
+        ok(steps - before > 5, "%s: %d steps are taken", kind[i].name,
            (int) (steps - before));
-        is_int(different, 0, "%s: as libgcc", kind[i].name);
-        is_int(scanned, 0, "%s: not scanned", kind[i].name);
+        is_int(different, 0, "%s: all stacks are as libgcc's", kind[i].name);
+        is_int(scanned, 0, "%s: no stack is scanned", kind[i].name);
     }
 }
 
@@ -280,10 +280,10 @@ test_lazy_binding(void)
     pattern = p_compile("^/(a|b+)[0-9]{2,}", 17, 0, &err, &offset, NULL);
     step_end();
 
-    ok(steps - before > TEST_WINDOW, "lazy binding: %d steps",
+    ok(steps - before > TEST_WINDOW, "lazy binding: %d steps are taken",
        (int) (steps - before));
-    is_int(different, 0, "lazy binding: as libgcc");
-    is_int(scanned, 0, "lazy binding: not scanned");
+    is_int(different, 0, "lazy binding: all stacks are as libgcc's");
+    is_int(scanned, 0, "lazy binding: no stack is scanned");
 }
 
 
@@ -334,8 +334,8 @@ test_jit(void)
 
     ok(scanned > 100, "JIT: %d of %d steps are in it", (int) scanned,
        (int) (steps - before));
-    is_int(incomplete, 0, "JIT: complete");
-    is_int(different, 0, "JIT: as libgcc outside of it");
+    is_int(incomplete, 0, "JIT: all stacks are complete");
+    is_int(different, 0, "JIT: other stacks are as libgcc's");
 
     match_free(match);
     code_free(pattern);
@@ -377,10 +377,10 @@ test_mixture(void)
 
     (void) timer_delete(timer);
 
-    ok(compared - steps >= TEST_SAMPLES, "%d samples",
+    ok(compared - steps >= TEST_SAMPLES, "%d samples are taken",
        (int) (compared - steps));
-    ok(steps >= TEST_STEPS, "%d single steps", (int) steps);
-    is_int(different, 0, "all stacks as libgcc");
+    ok(steps >= TEST_STEPS, "%d single steps are taken", (int) steps);
+    is_int(different, 0, "all stacks are as libgcc's");
     ok(scanned < compared / 1000, "%d stacks meet code without entries",
        (int) scanned);
 

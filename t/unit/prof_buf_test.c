@@ -38,7 +38,8 @@ test_append(void)
     is_int(b.len, 0, "a new buffer is empty");
 
     prof_buf_append(&b, "", 0);
-    ok(b.data == NULL && !prof_buf_failed(&b), "nothing appended");
+    ok(b.data == NULL && !prof_buf_failed(&b),
+       "a buffer without data stays empty");
 
     for (i = 0; i < 100000; i++) {
         byte = (char) (i * 31);
@@ -47,7 +48,7 @@ test_append(void)
 
     prof_buf_puts(&b, "end");
 
-    is_int(b.len, 100003, "length");
+    is_int(b.len, 100003, "a buffer has the length of its data");
     ok(!prof_buf_failed(&b), "a buffer grows without an error");
 
     wrong = 0;
@@ -57,10 +58,11 @@ test_append(void)
     }
 
     is_int(wrong, 0, "bytes kept while growing");
-    is_mem(b.data + 100000, "end", 3, "string without its null");
+    is_mem(b.data + 100000, "end", 3,
+           "a string is appended without its null");
 
     prof_buf_free(&b);
-    ok(b.data == NULL && b.len == 0, "freed");
+    ok(b.data == NULL && b.len == 0, "a freed buffer is empty");
 
     prof_buf_puts(&b, "again");
     is_int(b.len, 5, "a freed buffer can be used again");
@@ -79,8 +81,8 @@ test_printf(void)
     prof_buf_init(&b);
 
     prof_buf_printf(&b, "%s-%d", "a", 7);
-    is_int(b.len, 3, "printf - length");
-    is_mem(b.data, "a-7", 3, "printf - text");
+    is_int(b.len, 3, "printf: the text has its length");
+    is_mem(b.data, "a-7", 3, "printf: the text is formatted");
 
     prof_buf_free(&b);
 
@@ -90,8 +92,8 @@ test_printf(void)
     want[9000] = '\0';
 
     prof_buf_printf(&b, "%s", want);
-    is_int(b.len, 9000, "printf - long");
-    is_mem(b.data, want, 9000, "printf - long text");
+    is_int(b.len, 9000, "printf: a long text has its length");
+    is_mem(b.data, want, 9000, "printf: a long text is formatted");
 
     prof_buf_free(&b);
 
@@ -105,7 +107,7 @@ test_printf(void)
         prof_buf_free(&b);
     }
 
-    is_int(i, 4100, "printf - around the size of the allocation");
+    is_int(i, 4100, "printf: texts of all lengths fit");
 
     prof_buf_free(&b);
 }
@@ -127,7 +129,8 @@ test_number(void)
     prof_buf_number(&b, UINT64_MAX);
     prof_buf_append(&b, "", 1);
 
-    is_str(b.data, "0 10 9007199254740993 18446744073709551615", "numbers");
+    is_str(b.data, "0 10 9007199254740993 18446744073709551615",
+           "numbers are decimal");
 
     prof_buf_free(&b);
 }
@@ -145,14 +148,14 @@ test_failure(void)
 
     prof_buf_append(&b, "x", SIZE_MAX - 1);
 
-    ok(prof_buf_failed(&b), "too long");
-    is_int(b.len, 3, "nothing added by the failure");
+    ok(prof_buf_failed(&b), "a text that is too long is refused");
+    is_int(b.len, 3, "a failed append adds nothing");
 
     prof_buf_puts(&b, "def");
     prof_buf_number(&b, 1);
     prof_buf_printf(&b, "%d", 2);
 
-    is_int(b.len, 3, "nothing added after the failure");
+    is_int(b.len, 3, "an append after a failure adds nothing");
     ok(prof_buf_failed(&b), "failure is remembered");
 
     prof_buf_free(&b);

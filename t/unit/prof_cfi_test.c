@@ -126,18 +126,22 @@ test_leb128(void)
     for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         prof_read_init(&r, (const uint8_t *) v[i].bytes,
                        (const uint8_t *) v[i].bytes + v[i].len);
-        is_int(prof_read_uleb(&r), v[i].u, "unsigned %d", (int) i);
-        ok(!r.failed && r.p == r.end, "unsigned %d: length", (int) i);
+        is_int(prof_read_uleb(&r), v[i].u,
+               "unsigned number %d is read", (int) i);
+        ok(!r.failed && r.p == r.end,
+           "unsigned number %d has its length", (int) i);
 
         prof_read_init(&r, (const uint8_t *) v[i].bytes,
                        (const uint8_t *) v[i].bytes + v[i].len);
-        is_int(prof_read_sleb(&r), v[i].s, "signed %d", (int) i);
-        ok(!r.failed && r.p == r.end, "signed %d: length", (int) i);
+        is_int(prof_read_sleb(&r), v[i].s,
+               "signed number %d is read", (int) i);
+        ok(!r.failed && r.p == r.end,
+           "signed number %d has its length", (int) i);
 
         prof_read_init(&r, (const uint8_t *) v[i].bytes,
                        (const uint8_t *) v[i].bytes + v[i].len - 1);
         (void) prof_read_uleb(&r);
-        ok(r.failed, "cut %d", (int) i);
+        ok(r.failed, "shortened number %d is refused", (int) i);
     }
 }
 
@@ -154,25 +158,26 @@ test_pointers(void)
 #define read_as(encoding, len)                                                \
     (prof_read_init(&r, data, data + (len)), prof_read_pointer(&r, encoding, 5))
 
-    is_int(read_as(PROF_PE_UDATA2, 2), 0xfffe, "udata2");
-    is_int(read_as(PROF_PE_SDATA2, 2), -2, "sdata2");
-    is_int(read_as(PROF_PE_UDATA4, 4), 0xfffffffe, "udata4");
-    is_int(read_as(PROF_PE_SDATA4, 4), -2, "sdata4");
-    is_int(read_as(PROF_PE_ABSPTR, 8), -2, "absptr");
-    is_int(read_as(PROF_PE_SDATA8, 8), -2, "sdata8");
+    is_int(read_as(PROF_PE_UDATA2, 2), 0xfffe, "udata2 is read");
+    is_int(read_as(PROF_PE_SDATA2, 2), -2, "sdata2 is read");
+    is_int(read_as(PROF_PE_UDATA4, 4), 0xfffffffe, "udata4 is read");
+    is_int(read_as(PROF_PE_SDATA4, 4), -2, "sdata4 is read");
+    is_int(read_as(PROF_PE_ABSPTR, 8), -2, "absptr is read");
+    is_int(read_as(PROF_PE_SDATA8, 8), -2, "sdata8 is read");
     is_int(read_as(PROF_PE_PCREL|PROF_PE_SDATA4, 4), (uintptr_t) data - 2,
-           "relative to itself");
-    is_int(read_as(PROF_PE_DATAREL|PROF_PE_SDATA4, 4), 3, "relative to data");
+           "a number may be relative to itself");
+    is_int(read_as(PROF_PE_DATAREL|PROF_PE_SDATA4, 4), 3,
+           "a number may be relative to data");
     ok(!r.failed, "all of these can be read");
 
     (void) read_as(PROF_PE_SDATA4, 3);
-    ok(r.failed, "too short");
+    ok(r.failed, "a number that is cut off is refused");
     (void) read_as(PROF_PE_INDIRECT|PROF_PE_SDATA4, 4);
-    ok(r.failed, "indirect");
+    ok(r.failed, "an indirect number is refused");
     (void) read_as(0x20|PROF_PE_SDATA4, 4);
-    ok(r.failed, "relative to text");
+    ok(r.failed, "a number relative to text is refused");
     (void) read_as(0x07, 8);
-    ok(r.failed, "unknown form");
+    ok(r.failed, "an unknown form is refused");
 
 #undef read_as
 }
@@ -240,12 +245,14 @@ test_fixture_rows(void)
         row = prof_table_row(unwind, at);
         range = prof_table_range(unwind, at);
 
-        is_int(prof_row_rule(row), v[i].row, "row: %s", v[i].name);
+        is_int(prof_row_rule(row), v[i].row,
+               "row: %s has its rule", v[i].name);
         is_int(range->shared->block->aux[prof_table_find(range, at)],
-               v[i].aux, "aux: %s", v[i].name);
+               v[i].aux, "row: %s has its aux", v[i].name);
     }
 
-    is_int(prof_table_row(unwind, 0x1000), 0, "row: no object");
+    is_int(prof_table_row(unwind, 0x1000), 0,
+           "row: an unknown address has no row");
 }
 
 
@@ -343,12 +350,13 @@ test_instructions(void)
     for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         run((const uint8_t *) v[i].insn, v[i].len, &e);
 
-        is_int(e.n, v[i].n, "instructions: %s: rows", v[i].name);
-        is_mem(e.row, v[i].row, e.n * sizeof(uint64_t), "instructions: %s",
+        is_int(e.n, v[i].n, "instructions: %s makes its rows", v[i].name);
+        is_mem(e.row, v[i].row, e.n * sizeof(uint64_t),
+               "instructions: %s has its rules",
                v[i].name);
-        is_int(e.aux[e.n - 1], v[i].aux, "instructions: %s: aux",
+        is_int(e.aux[e.n - 1], v[i].aux, "instructions: %s has its aux",
                v[i].name);
-        is_int(e.wrong, 0, "instructions: %s: in order", v[i].name);
+        is_int(e.wrong, 0, "instructions: %s makes rows in order", v[i].name);
     }
 }
 
@@ -398,9 +406,11 @@ test_calls(void)
 
         pc = (uintptr_t) code + 8 + v[i].len;
 
-        is_int(prof_arch_called(pc, &target), v[i].call, "%s: a call",
+        is_int(prof_arch_called(pc, &target), v[i].call,
+               "%s: a call is recognized",
                v[i].name);
-        is_int(target, v[i].target ? pc + v[i].target : 0, "%s: target",
+        is_int(target, v[i].target ? pc + v[i].target : 0,
+               "%s: a call has its target",
                v[i].name);
     }
 
@@ -408,7 +418,8 @@ test_calls(void)
 
         /* a sanitizer reports the system call that checks this */
 
-        is_int(prof_arch_called(0x1000, &target), 0, "unreadable code");
+        is_int(prof_arch_called(0x1000, &target), 0,
+               "unreadable code is no call");
     }
 }
 
@@ -496,9 +507,10 @@ test_without_table(void *data, const prof_object_info_t *object)
                    != fdes[j].start;
     }
 
-    is_int(listed, n, "%s: entries", object->pub.path);
-    is_int(wrong, 0, "%s: the same", object->pub.path);
-    is_int(none, 0, "%s: functions", object->pub.path);
+    is_int(listed, n, "%s: all entries are listed", object->pub.path);
+    is_int(wrong, 0,
+           "%s: both lists have the same entries", object->pub.path);
+    is_int(none, 0, "%s: each entry has its function", object->pub.path);
 
     free(fdes);
 
@@ -581,7 +593,8 @@ test_damaged(void *data, const prof_object_info_t *object)
 
     munmap(map, size + page);
 
-    ok(d.entries > TEST_DAMAGES, "%u entries of %d damaged copies", d.entries,
+    ok(d.entries > TEST_DAMAGES,
+       "%u entries of %d damaged copies are read", d.entries,
        TEST_DAMAGES);
     is_int(d.outside, 0,
            "each damaged entry stays within its code and the copy");

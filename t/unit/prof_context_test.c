@@ -47,7 +47,7 @@ test_life(void)
 {
     prof_context_record_t  **attached;
 
-    is_int(mappings(), 0, "no mapping at first");
+    is_int(mappings(), 0, "a process begins without a mapping");
 
     prof_context_close();
     is_int(mappings(), 0, "what is not open can be closed");
@@ -112,10 +112,11 @@ test_write(void)
     for (i = 0; i < 8 && record.span[i] == i + 0x11; i++) { /* void */ }
     is_int(i, 8, "the bytes of the span are in the order of its text");
 
-    is_int(record.valid, 1, "valid");
-    is_int(record.flags, 3, "flags");
-    is_int(record.size, 4, "size of the attributes");
-    ok(memcmp(record.attributes, "\0\2/a", 4) == 0, "the attribute");
+    is_int(record.valid, 1, "the record is valid");
+    is_int(record.flags, 3, "the record has its flags");
+    is_int(record.size, 4, "the attributes have their size");
+    ok(memcmp(record.attributes, "\0\2/a", 4) == 0,
+       "the record has its attribute");
 
     prof_context_write(&record, NULL, 0x03, "", 0);
 
@@ -126,7 +127,7 @@ test_write(void)
 
     memset(text, 'x', sizeof(text));
     prof_context_write(&record, NULL, 0, text, PROF_CONTEXT_ROUTE);
-    is_int(record.size, 2 + PROF_CONTEXT_ROUTE, "the longest route");
+    is_int(record.size, 2 + PROF_CONTEXT_ROUTE, "the longest route fits");
 
     prof_context_write(&record, NULL, 0, text, sizeof(text));
     is_int(record.size, 2 + PROF_CONTEXT_ROUTE, "a longer route is cut off");

@@ -78,7 +78,7 @@ main(void)
     test_names(cxx);
 
     ok(prof_mangled("_ZN3foo"), "C++ is mangled");
-    ok(prof_mangled("__Z3foo"), "with two underscores");
+    ok(prof_mangled("__Z3foo"), "C++ with two underscores is mangled");
     ok(prof_mangled("_R3NvC"), "Rust is mangled");
     ok(!prof_mangled("_r"), "C is not");
 
@@ -94,13 +94,13 @@ test_names(const test_name_t *t)
     for ( /* void */ ; t->in; t++) {
         name = strdup(t->in);
 
-        is_int(prof_demangle(&name), PROF_OK, "\"%s\"", t->in);
+        is_int(prof_demangle(&name), PROF_OK, "\"%s\" is accepted", t->in);
 
         if (t->out) {
-            is_str(name, t->out, "\"%s\" - text", t->in);
+            is_str(name, t->out, "\"%s\" has its text", t->in);
         }
 
-        ok(!prof_mangled(name), "\"%s\" - safe", t->in);
+        ok(!prof_mangled(name), "\"%s\" is not mangled afterwards", t->in);
 
         free(name);
     }

@@ -82,7 +82,8 @@ test_weights(void)
            "a removed function has no time after");
 
     n = test_node(&d, "new");
-    is_int(prof_view_total(d.view, n, PROF_DIFF_BEFORE), 0, "new");
+    is_int(prof_view_total(d.view, n, PROF_DIFF_BEFORE), 0,
+           "a new function has no time before");
     is_int(prof_view_total(d.view, n, PROF_DIFF_AFTER), 1000000,
            "a new function has its time after");
 
@@ -121,13 +122,14 @@ test_normalized(void)
 
     (void) prof_diff_init(&d, before, after, 0);
     is_str(prof_diff_class(&d, 4000000, 12000000), "more3",
-           "three times as much");
+           "three times as much has the third class");
     prof_diff_free(&d);
 
     (void) prof_diff_init(&d, before, after, PROF_DIFF_NORMALIZED);
     is_str(prof_diff_class(&d, 4000000, 12000000), "same",
            "a function with three times the weight may have the same share");
-    is_int(prof_diff_scale(&d, 4000000), 12000000, "scaled");
+    is_int(prof_diff_scale(&d, 4000000), 12000000,
+           "shares scale the weight before");
 
     prof_buf_init(&b);
     prof_diff_change(&d, 1000000, 6000000, &b);
@@ -193,15 +195,18 @@ test_measures(void)
 
     after->mode = PROF_MODE_CPU;
     (void) prof_diff_init(&d, before, after, 0);
-    is_int(d.measure, PROF_MEASURE_CPU, "the mode of after");
+    is_int(d.measure, PROF_MEASURE_CPU,
+           "the difference has the mode of after");
     is_int(d.view->whole[PROF_DIFF_AFTER], after->cpu,
            "the difference has the weights of this mode");
     prof_diff_free(&d);
 
     after->mode = PROF_MODE_OBJECT;
     (void) prof_diff_init(&d, before, after, 0);
-    is_int(d.measure, PROF_MEASURE_ALLOC_SPACE, "memory");
-    is_int(d.view->whole[PROF_DIFF_BEFORE], 40960, "bytes");
+    is_int(d.measure, PROF_MEASURE_ALLOC_SPACE,
+           "profiles of memory have the measure of memory");
+    is_int(d.view->whole[PROF_DIFF_BEFORE], 40960,
+           "the difference has the bytes before");
     prof_diff_free(&d);
 
     nallocs(before) = 0;
@@ -248,9 +253,9 @@ test_builds(void)
 
     n = test_node(&d, "parse");
     is_int(prof_view_self(d.view, n, PROF_DIFF_BEFORE), 1000,
-           "another build - before");
+           "another build: a function has its time before");
     is_int(prof_view_self(d.view, n, PROF_DIFF_AFTER), 3000,
-           "another build - after");
+           "another build: a function has its time after");
 
     n = test_node(&d, "server+0x10");
     ok(prof_view_self(d.view, n, PROF_DIFF_BEFORE) == 0
@@ -276,30 +281,33 @@ test_html(void)
     test_policy(text, &prof_diff_html);
 
     is_int(document_count(text, "<svg class=\"prof-plot\""), 2,
-           "html - as wide as before, and after");
+           "html: the page has two flamegraphs");
     ok(strstr(text, "data-mode=\"after\" data-unit=\"ns\" "
-                    "data-total=\"12000000\"") != NULL, "html - after");
+                    "data-total=\"12000000\"") != NULL,
+       "html: one has the widths after");
     ok(strstr(text, "data-mode=\"before\" data-unit=\"ns\" "
-                    "data-total=\"8000000\"") != NULL, "html - before");
+                    "data-total=\"8000000\"") != NULL,
+       "html: one has the widths before");
     ok(strstr(text, "class=\"more3\"><title>parse\n10.0 ms, 83.33%, self "
                     "10.0 ms; before 4.0 ms, 50%; change +6.0 ms\nserver")
-       != NULL, "html - a box");
-    ok(strstr(text, "<li>Change: +4.0 ms</li>") != NULL, "html - sum");
+       != NULL, "html: a box has both weights");
+    ok(strstr(text, "<li>Change: +4.0 ms</li>") != NULL,
+       "html: the table has the sum");
 
     /* the first row is the largest change */
 
     ok(strstr(text, "<tbody>\n<tr><th scope=\"row\"><svg class=\"chip more3\" "
                     "aria-hidden=\"true\"><rect width=\"100%\" "
                     "height=\"100%\"/></svg><code>parse</code>") != NULL,
-       "html - table");
+       "html: the table begins with the largest change");
     ok(strstr(text, "<td class=\"num\" data-value=\"-3000000\">-3.0 ms</td>")
-       != NULL, "html - less");
+       != NULL, "html: the table has a smaller weight");
 
     free(text);
 
     text = test_encode(&prof_diff_html, before, after, PROF_DIFF_NORMALIZED);
     ok(strstr(text, "shares of the whole are compared") != NULL,
-       "html - normalized, told");
+       "html: a line tells that shares are compared");
     ok(strstr(text, "; change +33.33%") != NULL, "html - change of a share");
     free(text);
 
@@ -321,9 +329,12 @@ test_svg(void)
     test_policy(text, &prof_diff_svg);
     document_xml(text, "svg");
 
-    ok(strstr(text, ">Before: wall: GET /a, 8.0 ms") != NULL, "svg - before");
-    ok(strstr(text, ">After: wall: GET /a, 12.0 ms") != NULL, "svg - after");
-    ok(strstr(text, ">60% more, or new<") != NULL, "svg - legend");
+    ok(strstr(text, ">Before: wall: GET /a, 8.0 ms") != NULL,
+       "svg: the picture has the summary before");
+    ok(strstr(text, ">After: wall: GET /a, 12.0 ms") != NULL,
+       "svg: the picture has the summary after");
+    ok(strstr(text, ">60% more, or new<") != NULL,
+       "svg: the legend has the classes");
     is_int(document_count(text, "<title>gone"), 0,
            "svg - what is gone has no width");
     is_int(document_count(text, "<title>new"), 1, "svg - what is new");
@@ -333,13 +344,14 @@ test_svg(void)
     text = test_encode(&prof_diff_svg, after, after, 0);
     is_int(document_count(text, "%\" class=\"more")
            + document_count(text, "%\" class=\"less"), 0,
-           "svg - nothing changed");
+           "svg: equal profiles have no changes");
     free(text);
 
     prof_profile_destroy(before);
     prof_profile_destroy(after);
 
-    ok(prof_diff_find("svg", 3) == &prof_diff_svg, "found by name");
+    ok(prof_diff_find("svg", 3) == &prof_diff_svg,
+       "a format is found by its name");
     ok(prof_diff_find("html", 4) == &prof_diff_html, "html is found");
     ok(prof_diff_find("pprof", 5) == NULL, "pprof does that itself");
 }
@@ -356,7 +368,7 @@ test_hostile(void)
 
     text = test_encode(&prof_diff_html, empty, hostile, 0);
     test_policy(text, &prof_diff_html);
-    ok(strstr(text, "<img") == NULL, "hostile - no element");
+    ok(strstr(text, "<img") == NULL, "hostile: names make no elements");
     free(text);
 
     text = test_encode(&prof_diff_svg, hostile, empty, PROF_DIFF_NORMALIZED);
@@ -382,7 +394,8 @@ test_many(void)
     after = document_many();
 
     text = test_encode(&prof_diff_html, before, after, 0);
-    ok(strlen(text) < 2000000, "many - %zu bytes", strlen(text));
+    ok(strlen(text) < 2000000,
+       "many: %zu bytes are below the limit", strlen(text));
     free(text);
 
     prof_profile_destroy(before);
@@ -459,7 +472,8 @@ test_encode(const prof_diff_encoder_t *e, const prof_profile_t *before,
 
     prof_buf_init(&b);
 
-    is_int(e->encode(before, after, flags, &b), PROF_OK, "%s: encode",
+    is_int(e->encode(before, after, flags, &b), PROF_OK,
+           "%s: the difference is encoded",
            e->name);
 
     text = strndup(b.data, b.len);

@@ -44,22 +44,27 @@ test_table(void)
     size_t                 i;
     const prof_encoder_t  *e;
 
-    ok(prof_encoder_find("folded", 6) == &prof_encode_folded, "found");
-    ok(prof_encoder_find("folded", 5) == NULL, "part of a name");
-    ok(prof_encoder_find("foldedx", 7) == NULL, "more than a name");
-    ok(prof_encoder_find("Folded", 6) == NULL, "another case");
-    ok(prof_encoder_find("", 0) == NULL, "no name");
+    ok(prof_encoder_find("folded", 6) == &prof_encode_folded,
+       "a format is found by its name");
+    ok(prof_encoder_find("folded", 5) == NULL,
+       "a part of a name is no format");
+    ok(prof_encoder_find("foldedx", 7) == NULL,
+       "more than a name is no format");
+    ok(prof_encoder_find("Folded", 6) == NULL,
+       "a name in another case is no format");
+    ok(prof_encoder_find("", 0) == NULL, "an empty name is no format");
 
     for (i = 0; prof_encoders[i]; i++) {
         e = prof_encoders[i];
 
-        ok(prof_encoder_find(e->name, strlen(e->name)) == e, "%s - found",
+        ok(prof_encoder_find(e->name, strlen(e->name)) == e,
+           "%s: the format is found",
            e->name);
         ok(e->content_type[0] && e->extension[0] != '.' && e->encode,
-           "%s - complete", e->name);
+           "%s: the format is complete", e->name);
     }
 
-    is_str(prof_encoders[0]->name, "speedscope", "the default");
+    is_str(prof_encoders[0]->name, "speedscope", "the default is speedscope");
 }
 
 
@@ -71,13 +76,13 @@ test_typical(void)
 
     p = fixture_typical();
     encode(p, &b);
-    ok(is_golden(&b, "typical.folded"), "typical");
+    ok(is_golden(&b, "typical.folded"), "a typical profile is as recorded");
     prof_buf_free(&b);
     prof_profile_destroy(p);
 
     p = fixture_create("empty");
     encode(p, &b);
-    is_int(b.len, 0, "empty");
+    is_int(b.len, 0, "an empty profile has no lines");
     prof_buf_free(&b);
     prof_profile_destroy(p);
 
@@ -108,12 +113,14 @@ test_modes(void)
     fixture_entry(p, node, PROF_ENTRY_GAP, 90, 0);
 
     encode(p, &b);
-    is_str(b.data, "[waiting] 90\nrun 10\n", "wall");
+    is_str(b.data, "[waiting] 90\nrun 10\n",
+           "a profile of wall time has waiting");
     prof_buf_free(&b);
 
     p->mode = PROF_MODE_CPU;
     encode(p, &b);
-    is_str(b.data, "run 4\n", "cpu, without lines of no weight");
+    is_str(b.data, "run 4\n",
+           "a profile of CPU time has no lines of no weight");
     prof_buf_free(&b);
 
     prof_profile_destroy(p);
@@ -153,7 +160,7 @@ test_names(void)
     fixture_entry(p, n, PROF_ENTRY_SAMPLE, 2, 1);
 
     encode(p, &b);
-    is_str(b.data, "x:y 3\n", "a line for each distinct stack");
+    is_str(b.data, "x:y 3\n", "each distinct stack has one line");
     prof_buf_free(&b);
     prof_profile_destroy(p);
 }
@@ -194,15 +201,15 @@ test_sums(void)
     }
 
     is_int(sum, p->wall, "sum of 100,000 entries, above 2^53");
-    is_int(lines, 3 * 17 * 29, "lines");
-    is_int(unsorted, 0, "sorted");
+    is_int(lines, 3 * 17 * 29, "each stack has its line");
+    is_int(unsorted, 0, "lines are sorted");
     prof_buf_free(&b);
 
     encode(p, &b);
     encode(p, &previous);
 
     ok(b.len == previous.len && memcmp(b.data, previous.data, b.len) == 0,
-       "the same each time");
+       "the same profile gives the same bytes");
 
     prof_buf_free(&b);
     prof_buf_free(&previous);
@@ -228,8 +235,9 @@ test_deep(void)
     fixture_entry(p, node, PROF_ENTRY_SAMPLE, 1, 1);
 
     encode(p, &b);
-    is_int(b.len, 4096 * 2 + 2, "4,096 frames");
-    is_mem(b.data + 4096 * 2 - 4, "f;f 1\n", 6, "to the end");
+    is_int(b.len, 4096 * 2 + 2, "a line has all 4,096 frames");
+    is_mem(b.data + 4096 * 2 - 4, "f;f 1\n", 6,
+           "a line ends with its weight");
     prof_buf_free(&b);
     prof_profile_destroy(p);
 }
@@ -247,7 +255,8 @@ test_nothing(void)
     p->mode = PROF_MODE_OBJECT;
 
     encode(p, &b);
-    is_mem(b.data, "[nothing was allocated] 0\n", b.len, "no allocations");
+    is_mem(b.data, "[nothing was allocated] 0\n", b.len,
+           "a line tells that nothing was allocated");
     ok(b.len > 0, "a profile without allocations is not empty");
     prof_buf_free(&b);
 
@@ -262,7 +271,7 @@ test_nothing(void)
 
     encode(p, &b);
     is_mem(b.data, "[allocations were not counted] 0\n", b.len,
-           "allocations that were not counted");
+           "a profile tells that allocations were not counted");
     ok(b.len > 0, "a profile of blocks that were not counted is not empty");
     prof_buf_free(&b);
 

@@ -63,20 +63,25 @@ test_document(void)
     ok(strstr(text, "<h1>GET /index.html</h1>") != NULL,
        "the page has a heading");
     ok(strstr(text, ">250.0 ms waiting<") == NULL
-       && strstr(text, ", 250.0 ms waiting</li>") != NULL, "notes");
+       && strstr(text, ", 250.0 ms waiting</li>") != NULL,
+       "the page has notes");
 
     ok(strstr(text, "<th scope=\"row\">request</th>"
-                    "<td>GET /index.html HTTP/1.1</td>") != NULL, "fact");
+                    "<td>GET /index.html HTTP/1.1</td>") != NULL,
+       "the page has a fact");
     ok(strstr(text, "<code>lost_overrun</code></th><td class=\"num\">1</td>")
-       != NULL, "counter");
+       != NULL, "the page has a counter");
     ok(strstr(text, "<code>cpu</code></th><td class=\"num\">2.5 ms</td>")
-       != NULL, "CPU clock");
+       != NULL, "the page has the CPU clock");
     ok(strstr(text, "<code>sampled_cpu</code></th>"
-                    "<td class=\"num\">2.5 ms</td>") != NULL, "sampled sum");
+                    "<td class=\"num\">2.5 ms</td>") != NULL,
+       "the page has the sampled sum");
     ok(strstr(text, "<code>frequency_effective</code></th>"
-                    "<td class=\"num\">1020 Hz</td>") != NULL, "frequency");
+                    "<td class=\"num\">1020 Hz</td>") != NULL,
+       "the page has the frequency");
     ok(strstr(text, "<code>own_handler_ns</code></th>"
-                    "<td class=\"num\">3.5 us</td>") != NULL, "own time");
+                    "<td class=\"num\">3.5 us</td>") != NULL,
+       "the page has the profiler's own time");
 
     is_int(document_count(text, "<svg class=\"prof-plot\""), 2,
            "the page has a flamegraph of each mode");
@@ -102,7 +107,8 @@ test_formats(void)
                         prof_encoders[i]->name);
 
         is_int(document_count(text, link),
-               prof_encoders[i] != &prof_encode_html, "link to %s",
+               prof_encoders[i] != &prof_encode_html,
+               "the page has a link to %s if that is another format",
                prof_encoders[i]->name);
     }
 
@@ -193,13 +199,15 @@ test_recursion(void)
 
     row = strstr(text, "<code>f</code>");
     ok(row && strstr(row, "data-value=\"4000000\">4.0 ms <small>80%</small>")
-              < strstr(row, "</tr>"), "recursion - self");
+              < strstr(row, "</tr>"),
+       "recursion: the function has its own time");
     ok(row && document_count(row, "data-value=\"12000000\"") == 0,
        "recursion - time is counted once");
 
     row = strstr(text, "<code>g</code>");
     ok(row && strstr(row, "data-value=\"4000000\">4.0 ms <small>80%</small>")
-              < strstr(row, "</tr>"), "recursion - total");
+              < strstr(row, "</tr>"),
+       "recursion: the function has its total time");
 
     free(text);
     prof_profile_destroy(p);
@@ -284,7 +292,8 @@ test_many(void)
     p = document_many();
     text = document_create(&prof_encode_html, p);
 
-    ok(strlen(text) < 2000000, "many - %zu bytes", strlen(text));
+    ok(strlen(text) < 2000000,
+       "many: %zu bytes are below the limit", strlen(text));
     is_int(document_count(text, " boxes are shown, none of the others is "), 2,
            "many - the number of hidden boxes is shown");
     ok(strstr(text, "The 100 heaviest of 500 functions.") != NULL,

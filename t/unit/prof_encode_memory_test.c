@@ -171,17 +171,19 @@ test_pprof_inlines(void)
 
     l = pprof_location(pb, 1);
 
-    is_int(l->n_line, 3, "inlines: lines");
+    is_int(l->n_line, 3, "inlines: a location has three lines");
     is_str(pprof_str(pb, pb->function[l->line[0]->function_id - 1]->name),
-           "inner", "inlines: the innermost first");
+           "inner", "inlines: the innermost function is the first");
     is_str(pprof_str(pb, pb->function[l->line[1]->function_id - 1]->name),
-           "outer", "inlines: then what called it");
-    is_int(l->line[1]->line, 21, "inlines: at this line");
+           "outer", "inlines: its caller is the second");
+    is_int(l->line[1]->line, 21,
+           "inlines: the caller has the line of its call");
     is_str(pprof_str(pb, pb->function[l->line[2]->function_id - 1]->name),
-           "main", "inlines: the function last");
-    is_int(l->line[2]->line, 11, "inlines: its line");
+           "main", "inlines: the function is the last");
+    is_int(l->line[2]->line, 11,
+           "inlines: the function has the line of its call");
     is_int(pb->function[l->line[2]->function_id - 1]->start_line, 10,
-           "inlines: and where it begins");
+           "inlines: the function has the line where it begins");
     is_int(pb->mapping[0]->has_inline_frames, 1,
            "inlines: the mapping tells that functions are inlined");
     ok(pprof_is_valid(pb), "inlines: the profile is valid");
@@ -247,7 +249,7 @@ test_folded(void)
     prof_encode_folded.encode(p, &b);
     prof_buf_append(&b, "", 1);
     is_str(b.data, "main;parse;malloc 4000000\nmain;send;malloc 1000000\n",
-           "folded: bytes");
+           "folded: lines have bytes");
     prof_buf_free(&b);
 
     p->first = PROF_MEASURE_INUSE_SPACE;
@@ -271,17 +273,18 @@ test_speedscope(void)
     json = test_json(p);
     profiles = json_object_get(json, "profiles");
 
-    is_int(json_array_size(profiles), 5, "speedscope: profiles");
+    is_int(json_array_size(profiles), 5,
+           "speedscope: each measure has a profile");
     is_str(json_string_value(json_object_get(json_array_get(profiles, 0),
                                              "unit")),
-           "bytes", "speedscope: bytes");
+           "bytes", "speedscope: one profile is in bytes");
     is_str(json_string_value(json_object_get(json_array_get(profiles, 1),
                                              "unit")),
-           "none", "speedscope: objects");
+           "none", "speedscope: one profile is in objects");
     is_str(json_string_value(json_object_get(json_array_get(profiles, 0),
                                              "name")),
            "alloc_space: GET /memory, 4.8 MB, all allocations",
-           "speedscope: name");
+           "speedscope: the profile has its name");
     is_int(json_integer_value(json_object_get(json_array_get(profiles, 3),
                                               "endValue")),
            2, "speedscope: objects in use");
@@ -290,7 +293,7 @@ test_speedscope(void)
     is_int(json_integer_value(json_object_get(json_object_get(json,
                                                               "profile_info"),
                                               "peak_space")),
-           2000000, "speedscope: peak");
+           2000000, "speedscope: the file has the peak");
 
     json_decref(json);
 
@@ -319,7 +322,8 @@ test_speedscope_labels(void)
            "speedscope: each worker has a profile");
     is_str(json_string_value(json_object_get(json_array_get(profiles, 3),
                                              "name")),
-           "worker 100: wall, 252.9 ms", "speedscope: name of the worker");
+           "worker 100: wall, 252.9 ms",
+           "speedscope: the profile has the name of the worker");
 
     sum = json_integer_value(json_object_get(json_array_get(profiles, 3),
                                              "endValue"))
@@ -347,13 +351,14 @@ test_html(void)
            "html: the page has four flamegraphs");
     ok(strstr(text, "id=\"prof-alloc_space\" value=\"alloc_space\" "
                     "data-mode=\"object\" checked><span>Allocated "
-                    "<small>4.8 MB</small>") != NULL, "html: switch");
+                    "<small>4.8 MB</small>") != NULL,
+       "html: the page has a switch for allocated bytes");
     ok(strstr(text, "Allocated: 4.8 MB in 13 objects, in use at the end: "
                     "1.0 MB in 2 objects, at most at one time: 1.9 MB in 4 "
                     "objects") != NULL, "html: note");
     ok(strstr(text, "<td class=\"by inuse_space num\" "
                     "data-value=\"1048576\">1.0 MB <small>100%</small>")
-       != NULL, "html: table");
+       != NULL, "html: a table has bytes in use");
     is_int(document_count(text, "id=\"labels\""), 0,
            "html: the page has no labels");
     is_int(document_count(text, "waiting</li>"), 0,
@@ -394,7 +399,7 @@ test_html_labels(void)
            "html: the page has labels");
     ok(strstr(text, "<th scope=\"row\">worker 100</th>"
                     "<td class=\"by wall num\" data-value=\"252940000\">")
-       != NULL, "html: a worker");
+       != NULL, "html: a table has the time of a worker");
 
     free(text);
     prof_profile_destroy(p);
@@ -414,9 +419,12 @@ test_svg(void)
     document_xml(text, "svg");
 
     ok(strstr(text, "data-mode=\"alloc_space\" data-unit=\"bytes\" "
-                    "data-total=\"5000000\"") != NULL, "svg: bytes");
-    ok(strstr(text, "<title>parse\n3.8 MB, 80%") != NULL, "svg: a box");
-    ok(strstr(text, ">all bytes allocated<") != NULL, "svg: the root");
+                    "data-total=\"5000000\"") != NULL,
+       "svg: the picture is in bytes");
+    ok(strstr(text, "<title>parse\n3.8 MB, 80%") != NULL,
+       "svg: a box has its bytes");
+    ok(strstr(text, ">all bytes allocated<") != NULL,
+       "svg: the root has the name of the whole");
 
     free(text);
     prof_profile_destroy(p);

@@ -140,7 +140,7 @@ test_empty(void)
     prof__profile__free_unpacked(pb, NULL);
 
     if (system("command -v go > /dev/null") == 0) {
-        is_int(go_pprof(p), 0, "empty: read by pprof");
+        is_int(go_pprof(p), 0, "empty: pprof reads the profile");
     }
 
     prof_profile_destroy(p);
@@ -198,7 +198,7 @@ test_frames(void)
     is_int(l[1]->address, 0x5555200f,
            "the address of a caller is within the call");
     is_int(l[0]->line[0]->function_id, l[1]->line[0]->function_id,
-           "addresses of one function share it");
+           "addresses of one function have one function");
     ok(l[0]->line[0]->function_id != l[2]->line[0]->function_id,
        "a function of the same name in another object differs");
 
@@ -220,7 +220,7 @@ test_frames(void)
     is_int(l[6]->line[0]->line, 42, "a location has its line");
     is_str(pprof_str(pb,
            pb->function[l[6]->line[0]->function_id - 1]->filename),
-           "source.c", "file");
+           "source.c", "a function has its source file");
     ok(pb->mapping[0]->has_filenames && pb->mapping[0]->has_line_numbers,
        "the mapping has files and lines");
 
@@ -273,7 +273,7 @@ test_samples(void)
            "the gap has the state waiting");
     is_str(pprof_stack(pb, 2), "parse/run/main",
            "another stack is another sample");
-    is_int(pb->sample[2]->value[0], 2, "its samples");
+    is_int(pb->sample[2]->value[0], 2, "the other stack has its samples");
     is_int(pb->sample[2]->value[2], 30, "the other stack has its time");
 
     prof__profile__free_unpacked(pb, NULL);
@@ -282,7 +282,7 @@ test_samples(void)
 
     wall_of(p, 0) = UINT64_MAX - 25;
     pb = pprof_decode(p);
-    is_int(pb->sample[2]->value[2], INT64_MAX, "the largest number");
+    is_int(pb->sample[2]->value[2], INT64_MAX, "the largest number is kept");
     prof__profile__free_unpacked(pb, NULL);
 
     prof_profile_destroy(p);
@@ -308,8 +308,9 @@ test_labels(void)
     is_int(s->n_label, 2, "facts are no labels, nor are empty ones");
     is_str(pprof_str(pb, s->label[0]->key), "state",
            "the label of the sample precedes those of the profile");
-    is_str(pprof_str(pb, s->label[1]->key), "server", "name");
-    is_str(pprof_str(pb, s->label[1]->str), "example.com", "value");
+    is_str(pprof_str(pb, s->label[1]->key), "server", "a label has its name");
+    is_str(pprof_str(pb, s->label[1]->str), "example.com",
+           "a label has its value");
     prof__profile__free_unpacked(pb, NULL);
 
     for (i = 0; i < 100; i++) {
@@ -343,10 +344,13 @@ test_comments(void)
     ok(pprof_has_comment(pb, "request: GET /index.html HTTP/1.1"),
        "a comment has a fact");
     ok(pprof_has_comment(pb, "none: "), "a comment has an empty fact");
-    ok(pprof_has_comment(pb, "start: 2023-11-14T22:13:20.123Z"), "start");
+    ok(pprof_has_comment(pb, "start: 2023-11-14T22:13:20.123Z"),
+       "a comment has the start");
     ok(pprof_has_comment(pb, "lost_overrun=1"), "a comment has the counters");
-    ok(pprof_has_comment(pb, "sampled_wall=2900000"), "times");
-    ok(pprof_has_comment(pb, "addresses_named="), "the last number");
+    ok(pprof_has_comment(pb, "sampled_wall=2900000"),
+       "a comment has the times");
+    ok(pprof_has_comment(pb, "addresses_named="),
+       "a comment has the last number");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -372,9 +376,10 @@ test_strings(void)
 
     pb = pprof_decode(p);
 
-    is_str(pprof_stack(pb, 0), "\xc3\xa4?//a" R "?[31m?b;c", "names");
-    ok(pprof_has_comment(pb, "uri: /??X: y"), "facts");
-    ok(pprof_is_valid(pb), "strings: valid");
+    is_str(pprof_stack(pb, 0), "\xc3\xa4?//a" R "?[31m?b;c",
+           "names are valid UTF-8");
+    ok(pprof_has_comment(pb, "uri: /??X: y"), "facts are valid UTF-8");
+    ok(pprof_is_valid(pb), "strings: the profile is valid");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);
@@ -390,7 +395,7 @@ test_valid(void)
 
     p = fixture_typical();
     pb = pprof_decode(p);
-    ok(pprof_is_valid(pb), "typical: valid");
+    ok(pprof_is_valid(pb), "typical: the profile is valid");
     prof__profile__free_unpacked(pb, NULL);
 
     prof_buf_init(&b1);
@@ -429,14 +434,15 @@ test_many(void)
 
     pb = pprof_decode(p);
 
-    ok(pprof_is_valid(pb), "many: valid");
-    is_int(pb->n_sample, 5000, "many: samples");
-    is_int(pb->sample[4999]->n_location_id, 5000, "many: depth");
-    is_int(pprof_sum(pb, 2), p->wall, "many: time");
+    ok(pprof_is_valid(pb), "many: the profile is valid");
+    is_int(pb->n_sample, 5000, "many: each stack has a sample");
+    is_int(pb->sample[4999]->n_location_id, 5000,
+           "many: the deepest stack is complete");
+    is_int(pprof_sum(pb, 2), p->wall, "many: samples have all of the time");
     is_str(pprof_frame(pb, pb->sample[4999]->location_id[0]), "function_4999",
-           "many: the innermost");
+           "many: the innermost function is the first");
     is_str(pprof_frame(pb, pb->sample[4999]->location_id[4999]), "function_0",
-           "many: the outermost");
+           "many: the outermost function is the last");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(p);

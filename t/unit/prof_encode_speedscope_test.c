@@ -60,8 +60,10 @@ test_typical(void)
     p = fixture_typical();
 
     prof_buf_init(&b);
-    is_int(prof_encode_speedscope.encode(p, &b), PROF_OK, "encode");
-    ok(is_golden(&b, "typical.speedscope.json"), "typical");
+    is_int(prof_encode_speedscope.encode(p, &b), PROF_OK,
+           "the profile is encoded");
+    ok(is_golden(&b, "typical.speedscope.json"),
+       "a typical profile is as recorded");
     prof_buf_free(&b);
 
     prof_profile_destroy(p);
@@ -80,23 +82,33 @@ test_header(void)
     json = encode(p);
 
     is_str(string(json, "$schema"),
-           "https://www.speedscope.app/file-format-schema.json", "schema");
+           "https://www.speedscope.app/file-format-schema.json",
+           "the file has its schema");
     is_str(string(json, "exporter"), "ngx_http_profile_module@" PROF_VERSION,
-           "exporter");
-    is_str(string(json, "name"), "GET /index.html", "name");
+           "the file has its exporter");
+    is_str(string(json, "name"), "GET /index.html",
+           "the file has the title as its name");
     is_int(integer(json, "activeProfileIndex"), 1, "the mode is shown first");
 
-    is_int(json_array_size(json_object_get(json, "profiles")), 3, "profiles");
-    ok(contains(string(profile(json, 0), "name"), "wall: "), "wall - name");
-    ok(contains(string(profile(json, 1), "name"), "cpu: "), "cpu - name");
+    is_int(json_array_size(json_object_get(json, "profiles")), 3,
+           "the file has three profiles");
+    ok(contains(string(profile(json, 0), "name"), "wall: "),
+       "wall: the profile has its name");
+    ok(contains(string(profile(json, 1), "name"), "cpu: "),
+       "cpu: the profile has its name");
     ok(contains(string(profile(json, 2), "name"), "by module, cpu: "),
-       "by module - name");
-    is_int(check_stacks(json, 2, "by module"), p->cpu, "by module - sum");
-    is_str(string(profile(json, 0), "type"), "sampled", "type");
-    is_str(string(profile(json, 0), "unit"), "nanoseconds", "unit");
+       "by module: the profile has its name");
+    is_int(check_stacks(json, 2, "by module"), p->cpu,
+           "by module: the weights have their sum");
+    is_str(string(profile(json, 0), "type"), "sampled",
+           "a profile has its type");
+    is_str(string(profile(json, 0), "unit"), "nanoseconds",
+           "a profile has its unit");
 
-    is_int(check_stacks(json, 0, "wall"), p->wall, "wall - sum");
-    is_int(check_stacks(json, 1, "cpu"), p->cpu, "cpu - sum");
+    is_int(check_stacks(json, 0, "wall"), p->wall,
+           "wall: the weights have their sum");
+    is_int(check_stacks(json, 1, "cpu"), p->cpu,
+           "cpu: the weights have their sum");
 
     is_int(json_array_size(json_object_get(profile(json, 0), "samples")), 4,
            "equal stacks in a row are one");
@@ -121,13 +133,16 @@ test_info(void)
     json = encode(p);
     info = json_object_get(json, "profile_info");
 
-    is_str(string(info, "request"), "GET /index.html HTTP/1.1", "fact");
+    is_str(string(info, "request"), "GET /index.html HTTP/1.1",
+           "the file has a fact");
     is_str(string(info, "raw \xef\xbf\xbd"), "\xef\xbf\xbd\"</script>\x01",
-           "fact of any bytes");
-    is_int(integer(info, "lost_overrun"), 1, "counter");
-    is_int(integer(info, "sampled_cpu"), 2490000, "sampled sum");
-    is_int(integer(info, "cpu"), 2529000, "CPU clock");
-    is_int(integer(info, "samples"), INT64_MAX, "no counter overflows");
+           "the file has a fact of any bytes");
+    is_int(integer(info, "lost_overrun"), 1, "the file has a counter");
+    is_int(integer(info, "sampled_cpu"), 2490000,
+           "the file has the sampled sum");
+    is_int(integer(info, "cpu"), 2529000, "the file has the CPU clock");
+    is_int(integer(info, "samples"), INT64_MAX,
+           "a counter has at most 2^63 - 1");
 
     json_decref(json);
     prof_profile_destroy(p);
@@ -143,11 +158,11 @@ test_empty(void)
     p = fixture_create("");
     json = encode(p);
 
-    is_int(check_stacks(json, 0, "empty"), 0, "empty - sum");
+    is_int(check_stacks(json, 0, "empty"), 0, "empty: the sum is 0");
     is_int(json_array_size(json_object_get(profile(json, 1), "weights")), 0,
-           "empty - weights");
+           "empty: the profile of CPU time has no weights");
     ok(contains(string(profile(json, 0), "name"), "0 samples"),
-       "empty - says so");
+       "empty: the name tells that there are no samples");
 
     json_decref(json);
     prof_profile_destroy(p);
@@ -187,11 +202,12 @@ test_names(void)
     json = encode(p);
     frames = json_object_get(json_object_get(json, "shared"), "frames");
 
-    is_str(string(json, "name"), "title \xef\xbf\xbd\n\"", "title");
+    is_str(string(json, "name"), "title \xef\xbf\xbd\n\"",
+           "a title of any bytes is valid UTF-8");
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         is_str(string(json_array_get(frames, i), "name"), names[i].out,
-               "name %zu", i);
+               "name %zu is valid UTF-8", i);
     }
 
     (void) check_stacks(json, 0, "names");
@@ -230,10 +246,10 @@ test_prefixes(void)
                || strncmp(name, "_R", 2) == 0;
     }
 
-    is_int(i, 7, "prefixes - frames");
+    is_int(i, 7, "prefixes: each name has its frame");
     is_int(raw, 0, "prefixes - none is raw");
     is_str(string(json_array_get(frames, 3), "name"), " _Release",
-           "prefixes - readable");
+           "prefixes: a name that looks mangled is readable");
     is_str(string(json_array_get(frames, 4), "name"), "_r",
            "prefixes - others are as they are");
 
@@ -270,9 +286,11 @@ test_source(void)
            "behind the functions are the modules");
 
     is_str(string(json_array_get(frames, 0), "file"), "/usr/lib/libx.so",
-           "object");
-    is_str(string(json_array_get(frames, 1), "file"), "two.c", "file");
-    is_int(integer(json_array_get(frames, 1), "line"), 12, "line");
+           "a frame without source has its object");
+    is_str(string(json_array_get(frames, 1), "file"), "two.c",
+           "a frame has its source file");
+    is_int(integer(json_array_get(frames, 1), "line"), 12,
+           "a frame has its line");
     ok(json_object_get(json_array_get(frames, 2), "file") == NULL,
        "neither for what is no code");
 
@@ -298,7 +316,8 @@ test_weights(void)
                   most - 1, 0);
 
     json = encode(p);
-    is_int(check_stacks(json, 0, "weights"), most, "weights - 2^53 - 1");
+    is_int(check_stacks(json, 0, "weights"), most,
+           "weights: 2^53 - 1 is exact");
     json_decref(json);
 
     fixture_entry(p, fixture_stack(p, PROF_NONE, "a"), PROF_ENTRY_GAP,
@@ -306,7 +325,7 @@ test_weights(void)
 
     json = encode(p);
     is_int(check_stacks(json, 0, "more"), most + ((uint64_t) 1 << 62),
-           "weights - and more");
+           "weights: larger sums are exact");
     json_decref(json);
 
     prof_profile_destroy(p);
@@ -339,12 +358,14 @@ test_many(void)
     json = encode(p);
 
     n = json_array_size(json_object_get(profile(json, 0), "samples"));
-    ok(n <= 100000 && n > 50000, "many - %zu stacks of 250,000", n);
+    ok(n <= 100000 && n > 50000, "many: %zu stacks of 250,000 are shown", n);
     ok(contains(string(profile(json, 0), "name"), "250000 stacks shown as "),
-       "many - says so");
+       "many: the name tells the number of stacks");
 
-    is_int(check_stacks(json, 0, "many, wall"), p->wall, "many - wall");
-    is_int(check_stacks(json, 1, "many, cpu"), p->cpu, "many - cpu");
+    is_int(check_stacks(json, 0, "many, wall"), p->wall,
+           "many: the profile has all wall time");
+    is_int(check_stacks(json, 1, "many, cpu"), p->cpu,
+           "many: the profile has all CPU time");
 
     json_decref(json);
     prof_profile_destroy(p);
@@ -372,7 +393,7 @@ test_deep(void)
 
     is_int(json_array_size(json_array_get(json_object_get(profile(json, 0),
                                                           "samples"), 0)),
-           4096, "4,096 frames");
+           4096, "a stack has all 4,096 frames");
 
     json_decref(json);
     prof_profile_destroy(p);
@@ -461,9 +482,11 @@ check_stacks(json_t *json, size_t i, const char *name)
         sum += json_integer_value(json_array_get(weights, n));
     }
 
-    is_int(json_array_size(weights), n, "%s - weights and stacks", name);
+    is_int(json_array_size(weights), n,
+           "%s: each stack has its weight", name);
     is_int(wrong, 0, "%s - frames exist, stacks change, weights count", name);
-    is_int(integer(profile(json, i), "endValue"), sum, "%s - length", name);
+    is_int(integer(profile(json, i), "endValue"), sum,
+           "%s: the weights sum to the length", name);
 
     return sum;
 }

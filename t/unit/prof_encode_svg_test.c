@@ -74,16 +74,19 @@ test_typical(void)
     prof_buf_init(&b);
 
     is_int(prof_svg_plot_init(&plot, p, v, 0, 100000), PROF_OK,
-           "typical - init");
+           "typical: the plot is made");
     is_int(prof_svg_plot_write(&plot, "width=\"100%\"", &b), PROF_OK,
-           "typical - write");
-    ok(is_golden(&b, "typical.svg-plot"), "typical");
-    is_int(plot.rows, 6, "typical - rows");
-    is_int(plot.nshown, 8, "typical - boxes");
+           "typical: the plot is written");
+    ok(is_golden(&b, "typical.svg-plot"), "typical: the plot is as recorded");
+    is_int(plot.rows, 6, "typical: the plot has six rows");
+    is_int(plot.nshown, 8, "typical: the plot has eight boxes");
     is_int(plot.nhidden, 0, "typical - nothing is hidden");
-    is_int(plot.kinds[PROF_KIND_PROGRAM], 6, "typical - of the program");
-    is_int(plot.kinds[PROF_KIND_KERNEL], 1, "typical - of the kernel");
-    is_int(plot.kinds[PROF_KIND_WAITING], 1, "typical - waiting");
+    is_int(plot.kinds[PROF_KIND_PROGRAM], 6,
+           "typical: six boxes are of the program");
+    is_int(plot.kinds[PROF_KIND_KERNEL], 1,
+           "typical: one box is of the kernel");
+    is_int(plot.kinds[PROF_KIND_WAITING], 1,
+           "typical: one box is of waiting");
 
     prof_svg_plot_free(&plot);
     prof_buf_free(&b);
@@ -104,35 +107,41 @@ test_document(void)
     document_xml(text, "document");
     document_policy(text, &prof_encode_svg);
 
-    is_str(prof_encode_svg.content_type, "image/svg+xml", "type");
-    is_int(prof_encode_svg.download, 0, "shown, not saved");
+    is_str(prof_encode_svg.content_type, "image/svg+xml",
+           "the format has the type of SVG");
+    is_int(prof_encode_svg.download, 0,
+           "browsers show the format, and do not save it");
 
     ok(strstr(text, "<title id=\"prof-title\">GET /index.html</title>")
-       != NULL, "accessible name");
+       != NULL, "the picture has an accessible name");
     ok(strstr(text, "252.9 ms from start to end: 2.9 ms running in 2 turns, "
-                    "250.0 ms waiting<") != NULL, "times");
+                    "250.0 ms waiting<") != NULL,
+       "the picture has the times");
     ok(strstr(text, "3 samples, 1020 Hz (asked: 1000 Hz), lost: 1 (1 too "
-                    "late, 0 ring full), truncated: 2<") != NULL, "samples");
+                    "late, 0 ring full), truncated: 2<") != NULL,
+       "the picture has the samples");
     ok(strstr(text, "CPU clock: 2.5 ms, sum of the stacks: 2.5 ms, the "
-                    "profiler&#39;s own time: 4.7 us<") != NULL, "clocks");
-    ok(strstr(text, "class=\"warn\"") != NULL, "warnings");
+                    "profiler&#39;s own time: 4.7 us<") != NULL,
+       "the picture has the clocks");
+    ok(strstr(text, "class=\"warn\"") != NULL, "the picture has warnings");
     ok(strstr(text, "<text x=\"18\" y=\"12\">server</text>") != NULL,
-       "legend");
+       "the picture has a legend");
 
     check_boxes(text, "typical");
 
-    is_int(document_count(text, "href"), 0, "no links");
+    is_int(document_count(text, "href"), 0, "the picture has no links");
 
     /* the style precedes the boxes, the script follows them */
 
     markup = strstr(text, "<defs>");
     *strstr(text, "<script>") = '\0';
 
-    is_int(handlers(markup), 0, "no event handlers");
+    is_int(handlers(markup), 0, "the picture has no event handlers");
     is_int(handlers(" on=a onload=x one two=2\nonclick = y"), 2,
            "the test finds event handlers in markup");
-    is_int(document_count(markup, "style="), 0, "no styles in attributes");
-    is_int(document_count(markup, "http"), 0, "no references");
+    is_int(document_count(markup, "style="), 0, "attributes have no styles");
+    is_int(document_count(markup, "http"), 0,
+           "the picture has no references");
 
     free(text);
     prof_profile_destroy(p);
@@ -152,8 +161,10 @@ test_hostile(void)
     document_policy(text, &prof_encode_svg);
     check_boxes(text, "hostile");
 
-    is_int(document_count(text, "<evil"), 0, "hostile - no elements");
-    is_int(document_count(text, "alert('"), 0, "hostile - no calls");
+    is_int(document_count(text, "<evil"), 0,
+           "hostile: texts make no elements");
+    is_int(document_count(text, "alert('"), 0,
+           "hostile: texts make no calls");
     is_int(document_count(text, "\xe2\x80\xae"), 0,
            "hostile - nothing changes the direction");
     ok(document_count(text, "onclick=&quot;alert(&#39;evil&#39;)") > 0,
@@ -177,7 +188,7 @@ test_empty(void)
 
     document_xml(text, "empty");
     ok(strstr(text, "0 samples, the capture used 0.0 us of CPU time<")
-       != NULL, "empty - says so");
+       != NULL, "empty: a line tells that there are no samples");
 
     free(text);
     prof_profile_destroy(p);
@@ -191,7 +202,7 @@ test_empty(void)
     text = document_create(&prof_encode_svg, p);
 
     ok(strstr(text, ">0 samples, the request used 38.0 us of CPU time: ")
-       != NULL, "0 samples - says so");
+       != NULL, "0 samples: a line tells the CPU time");
     check_boxes(text, "0 samples");
 
     free(text);
@@ -211,7 +222,7 @@ test_mode(void)
 
     ok(strstr(text, "data-mode=\"cpu\" data-unit=\"ns\" "
                     "data-total=\"2529000\"") != NULL,
-       "the mode of the profile");
+       "the mode of the profile is shown");
     is_int(document_count(text, "[waiting]"), 0, "waiting needs no CPU");
 
     check_boxes(text, "cpu");
@@ -230,7 +241,8 @@ test_many(void)
     p = document_many();
     text = document_create(&prof_encode_svg, p);
 
-    ok(strlen(text) < 2000000, "many - %zu bytes", strlen(text));
+    ok(strlen(text) < 2000000,
+       "many: %zu bytes are below the limit", strlen(text));
     ok(strlen(text) > 1000000, "many - the room is used");
     ok(strstr(text, " boxes are shown, none of the others is wider than ")
        != NULL, "many - what is hidden is told");
@@ -392,7 +404,7 @@ check_boxes(const char *text, const char *name)
     }
 
     n = boxes(text, box, 20000);
-    ok(n > 0, "%s - %zu boxes", name, n);
+    ok(n > 0, "%s: the picture has %zu boxes", name, n);
 
     above = 0;
     outside = 0;

@@ -44,9 +44,12 @@ test_sizes(void)
     for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         prof_buf_init(&b);
 
-        is_int(prof_gzip(data, sizes[i], &b), PROF_OK, "%zu bytes", sizes[i]);
-        ok(same(&b, data, sizes[i]), "%zu bytes: the same", sizes[i]);
-        ok(prof_gzip_is(b.data, b.len), "%zu bytes: compressed", sizes[i]);
+        is_int(prof_gzip(data, sizes[i], &b), PROF_OK,
+               "%zu bytes are compressed", sizes[i]);
+        ok(same(&b, data, sizes[i]),
+           "%zu bytes: decompression restores the data", sizes[i]);
+        ok(prof_gzip_is(b.data, b.len),
+           "%zu bytes: the result is recognized as compressed", sizes[i]);
 
         prof_buf_free(&b);
     }
@@ -54,7 +57,8 @@ test_sizes(void)
     memset(data, 'a', 1000000);
     prof_buf_init(&b);
     prof_gzip(data, 1000000, &b);
-    ok(same(&b, data, 1000000) && b.len < 10000, "a million times the same");
+    ok(same(&b, data, 1000000) && b.len < 10000,
+       "a million equal bytes take little space");
     prof_buf_free(&b);
 
     ok(!prof_gzip_is(data, 1000000), "text is not compressed");
@@ -92,8 +96,8 @@ test_pieces(void)
         prof_gzip_append(gz, data, 0);
     }
 
-    is_int(prof_gzip_finish(gz), PROF_OK, "pieces");
-    ok(same(&b, data, len), "pieces: the same");
+    is_int(prof_gzip_finish(gz), PROF_OK, "pieces are compressed");
+    ok(same(&b, data, len), "pieces: decompression restores the data");
 
     prof_buf_free(&b);
 
@@ -106,7 +110,7 @@ test_pieces(void)
 
     b.failed = 1;
     prof_gzip_append(gz, data, len);
-    is_int(prof_gzip_finish(gz), PROF_ERROR, "a failed buffer");
+    is_int(prof_gzip_finish(gz), PROF_ERROR, "a failed buffer is an error");
 
     b.failed = 0;
     prof_buf_free(&b);

@@ -101,14 +101,14 @@ main(void)
     prof_sampler_t  *s;
 
     if (prof_process_init() != PROF_OK) {
-        ok(0, "unwind tables");
+        ok(0, "the test has unwind tables");
         return done_testing();
     }
 
     s = prof_sampler_create(&err);
 
     if (s == NULL) {
-        ok(0, "sampler: %s", err);
+        ok(0, "the test has a sampler: %s", err);
         return done_testing();
     }
 
@@ -309,32 +309,35 @@ test_exact(prof_sampler_t *s)
 
     p = prof_capture_finish(c, "exact");
 
-    is_int(p->mode, PROF_MODE_OBJECT, "mode");
+    is_int(p->mode, PROF_MODE_OBJECT, "the profile has the mode of memory");
 
     test_sum(p, test_known, &sum);
 
     is_int(sum.alloc_objects, TEST_KNOWN, "blocks that a turn has allocated");
-    is_int(sum.alloc_space, TEST_BYTES, "bytes of these");
+    is_int(sum.alloc_space, TEST_BYTES, "the blocks have their bytes");
     is_int(sum.inuse_objects, 0, "all blocks are freed");
     is_int(sum.inuse_space, 0, "all bytes are freed");
-    is_int(sum.stacks, 6 - TAP_SANITIZED, "stacks");
+    is_int(sum.stacks, 6 - TAP_SANITIZED, "each stack has an entry");
 
     test_sum(p, test_alloc, &sum);
 
-    is_int(sum.alloc_objects, 10, "blocks of one function in the turn");
+    is_int(sum.alloc_objects, 10, "the turn has the blocks of one function");
     is_int(sum.alloc_space, 10000,
            "the blocks of the function have their bytes");
 
     test_sum(p, NULL, &sum);
 
     is_int(sum.alloc_objects, TEST_KNOWN, "the profile has no other blocks");
-    is_int(totals.alloc_objects, TEST_KNOWN, "totals: blocks");
-    is_int(totals.alloc_space, sum.alloc_space, "totals: bytes");
+    is_int(totals.alloc_objects, TEST_KNOWN,
+           "totals: all blocks are counted");
+    is_int(totals.alloc_space, sum.alloc_space,
+           "totals: all bytes are counted");
     is_int(totals.inuse_space, 0, "totals: bytes in use");
-    is_int(p->stats.allocations, TEST_KNOWN, "counter");
+    is_int(p->stats.allocations, TEST_KNOWN,
+           "a counter has the number of allocations");
     is_int(p->stats.lost_live + p->stats.lost_hooks, 0, "nothing is lost");
-    is_int(p->peak_objects, 1, "peak of blocks");
-    is_int(p->peak_space, 1000, "peak of bytes");
+    is_int(p->peak_objects, 1, "the peak has its blocks");
+    is_int(p->peak_space, 1000, "the peak has its bytes");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -394,11 +397,11 @@ test_kept(prof_sampler_t *s)
 
     test_sum(p, test_leak, &sum);
 
-    is_int(sum.alloc_objects, 3, "blocks in a span");
+    is_int(sum.alloc_objects, 3, "the span has its blocks");
     is_int(sum.inuse_objects, 1,
            "blocks that are freed during the capture are not in use");
     is_int(sum.inuse_space, 1000000, "a block that is kept is in use");
-    is_int(p->peak_space, 1000320, "peak");
+    is_int(p->peak_space, 1000320, "the peak has its bytes");
 
     spans = 0;
 
@@ -509,8 +512,8 @@ test_two(prof_sampler_t *s)
     p = prof_capture_finish(job.capture, "outer");
     test_sum(p, NULL, &sum);
 
-    is_int(sum.alloc_objects, 2, "blocks of the outer turn");
-    is_int(sum.alloc_space, 200, "bytes of the outer turn");
+    is_int(sum.alloc_objects, 2, "the outer turn has its blocks");
+    is_int(sum.alloc_space, 200, "the outer turn has its bytes");
 
     prof_profile_destroy(p);
     prof_capture_destroy(job.capture);
@@ -518,8 +521,8 @@ test_two(prof_sampler_t *s)
     p = prof_capture_finish(job.other, "inner");
     test_sum(p, NULL, &sum);
 
-    is_int(sum.alloc_objects, 1, "blocks of the inner turn");
-    is_int(sum.alloc_space, 7, "bytes of the inner turn");
+    is_int(sum.alloc_objects, 1, "the inner turn has its blocks");
+    is_int(sum.alloc_space, 7, "the inner turn has its bytes");
 
     prof_profile_destroy(p);
     prof_capture_destroy(job.other);
@@ -565,8 +568,8 @@ test_mapped(prof_sampler_t *s)
 
     prof_heap_totals(prof_capture_get_heap(c), &totals);
 
-    is_int(totals.alloc_space, 40960 + 65536, "mapped memory");
-    is_int(totals.inuse_space, 4096 + 65536, "less what was unmapped");
+    is_int(totals.alloc_space, 40960 + 65536, "mapped memory is counted");
+    is_int(totals.inuse_space, 4096 + 65536, "unmapped memory is not in use");
 
     (void) munmap(map, 65536);
     (void) munmap(test_kept_block, 4096);
@@ -632,7 +635,7 @@ test_arguments(prof_sampler_t *s)
 
     is_int(totals.inuse_objects, 0, "odd arguments: blocks in use");
     is_int(totals.inuse_space, 0, "odd arguments: bytes in use");
-    ok(totals.alloc_objects >= 3, "odd arguments: %lu blocks",
+    ok(totals.alloc_objects >= 3, "odd arguments: %lu blocks are counted",
        (unsigned long) totals.alloc_objects);
 
     prof_capture_destroy(c);
@@ -654,7 +657,7 @@ test_late(void *data)
     heap.process = 0;
 
     is_int(prof_capture_heap(job->capture, job->sampler, &heap, &err), PROF_OK,
-           "a heap that begins in a turn");
+           "a heap may begin in a turn");
 
     free(test_alloc(50));
 }
@@ -738,8 +741,9 @@ test_threads(prof_sampler_t *s)
 
     test_sum(p, test_alloc_thread, &sum);
 
-    is_int(sum.alloc_objects, 4004, "threads: blocks of all");
-    is_int(sum.alloc_space, 4 * 1000 * 10 + 4 * 77, "threads: bytes of all");
+    is_int(sum.alloc_objects, 4004, "threads: the blocks of all are counted");
+    is_int(sum.alloc_space, 4 * 1000 * 10 + 4 * 77,
+           "threads: the bytes of all are counted");
     is_int(sum.inuse_objects, 4, "threads: blocks in use");
 
     test_sum(p, test_known, &sum);
@@ -803,7 +807,7 @@ test_locked(void)
     h = prof_heap_create(&conf, &err);
 
     if (h == NULL) {
-        ok(0, "capture: %s", err);
+        ok(0, "the test has a capture: %s", err);
         return;
     }
 
@@ -884,7 +888,7 @@ test_fork(prof_sampler_t *s)
 
     (void) waitpid(pid, &status, 0);
 
-    is_int(status, 0, "a child that allocates");
+    is_int(status, 0, "a child may allocate");
 
     prof_heap_destroy(h);
 }
@@ -938,7 +942,7 @@ test_sampled(prof_sampler_t *s)
         space += sum.alloc_space;
         sampled += p->stats.allocations;
 
-        is_int(p->alloc_interval, 512, "interval");
+        is_int(p->alloc_interval, 512, "the profile has its interval");
 
         prof_profile_destroy(p);
         prof_capture_destroy(c);
@@ -952,8 +956,9 @@ test_sampled(prof_sampler_t *s)
 
     ok(sampled < TEST_RUNS * TEST_SIZES,
        "only a part of the blocks is sampled");
-    ok(space > 0.98 && space < 1.02, "bytes within 2 %% of the truth");
-    ok(objects > 0.98 && objects < 1.02, "blocks within 2 %% of the truth");
+    ok(space > 0.98 && space < 1.02, "bytes are within 2 %% of the truth");
+    ok(objects > 0.98 && objects < 1.02,
+       "blocks are within 2 %% of the truth");
 }
 
 
@@ -997,8 +1002,9 @@ test_sampled_process(prof_sampler_t *s)
 
     diag("process: bytes %.4f and %.4f of the truth", space, other);
 
-    ok(space > 0.98 && space < 1.02, "process: bytes within 2 %%");
-    ok(other > 0.98 && other < 1.02, "process: with another interval");
+    ok(space > 0.98 && space < 1.02,
+       "process: bytes are within 2 %% of the truth");
+    ok(other > 0.98 && other < 1.02, "process: another interval is as exact");
 }
 
 
@@ -1021,8 +1027,9 @@ test_without(prof_sampler_t *s)
 
     p = prof_capture_finish(c, "without");
 
-    is_int(nallocs(p), 0, "no heap, no allocations");
-    ok(prof_capture_get_heap(c) == NULL, "no heap");
+    is_int(nallocs(p), 0, "a capture without a heap has no allocations");
+    ok(prof_capture_get_heap(c) == NULL,
+       "a capture in another mode has no heap");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);

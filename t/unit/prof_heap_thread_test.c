@@ -122,7 +122,7 @@ main(void)
     prof_heap_totals_t     before, after;
 
     if (prof_process_init() != PROF_OK) {
-        ok(0, "setup");
+        ok(0, "the test is set up");
         return done_testing();
     }
 

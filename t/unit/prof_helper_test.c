@@ -119,7 +119,7 @@ test_debugdata(void)
 
     is_int(run("cd %s && head -c 100 mini.small.xz > cut.xz && objcopy"
                " --add-section .gnu_debugdata=cut.xz stripped.so cut.so", dir),
-           0, "an object with a truncated .gnu_debugdata");
+           0, "the test has an object with a truncated .gnu_debugdata");
 
     check(file("cut.so"), BUILD_ID, 0, 0, "truncated .gnu_debugdata");
 }
@@ -132,7 +132,8 @@ test_debuglink(void)
 {
     is_int(run("cd %s && objcopy --only-keep-debug full.so linked.debug"
                " && objcopy --add-gnu-debuglink=linked.debug stripped.so"
-               " linked.so", dir), 0, "an object with .gnu_debuglink");
+               " linked.so", dir), 0,
+           "the test has an object with .gnu_debuglink");
 
     check(file("linked.so"), BUILD_ID, FUNCTIONS, 0,
           ".gnu_debuglink beside the object");
@@ -229,8 +230,9 @@ lost(const char *label, const char *script, uint32_t names, uint64_t time)
     is_int(prof_symbolize(p, dir), PROF_OK, "%s: the profile is there", label);
     took = prof_clock(CLOCK_MONOTONIC) - begin;
 
-    is_int(p->stats.lost_names, names, "%s: lost names", label);
-    is_int(named(p), FUNCTIONS - names, "%s: names", label);
+    is_int(p->stats.lost_names, names, "%s: lost names are counted", label);
+    is_int(named(p), FUNCTIONS - names,
+           "%s: the other functions have names", label);
     ok(took < time, "%s: in time, %" PRIu64 " ms", label, took / 1000000);
     ok(prof_profile_helper_error() != NULL, "%s: the log is told", label);
 
@@ -252,9 +254,10 @@ check(const char *path, const char *build_id, uint32_t nnamed, uint32_t nlost,
 
     p = profile(path, build_id);
 
-    is_int(prof_symbolize(p, root), PROF_OK, "%s", label);
-    is_int(named(p), nnamed, "%s: names", label);
-    is_int(p->stats.lost_names, nlost, "%s: lost names", label);
+    is_int(prof_symbolize(p, root), PROF_OK,
+           "%s: the profile gets its names", label);
+    is_int(named(p), nnamed, "%s: the functions have names", label);
+    is_int(p->stats.lost_names, nlost, "%s: lost names are counted", label);
 
     prof_profile_destroy(p);
 }

@@ -71,7 +71,7 @@ main(void)
         || dup2(says[0], TEST_SAYS + 2) == -1
         || dup2(waits[1], TEST_WAITS + 2) == -1)
     {
-        ok(0, "setup");
+        ok(0, "the test is set up");
         return done_testing();
     }
 

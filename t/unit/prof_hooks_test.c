@@ -77,7 +77,7 @@ int
 main(void)
 {
     if (prof_process_init() != PROF_OK || mkdtemp(test_dir) == NULL) {
-        ok(0, "setup");
+        ok(0, "the test is set up");
         return done_testing();
     }
 
@@ -301,7 +301,8 @@ test_once(void)
     test_count_imports();
 
     is_int(test_memory.hooked, 0, "no import has a hook");
-    ok(test_memory.imports > 5, "%u imports", test_memory.imports);
+    ok(test_memory.imports > 5,
+       "the test finds %u imports", test_memory.imports);
 
     h = test_hold();
     prof_hooks_info(&info);
@@ -448,7 +449,7 @@ test_build_library(void)
                "void *test_so_look(size_t n) { return test_so_table[0](n); }"
                "\n");
 
-    ok(pclose(f) == 0, "a library to load");
+    ok(pclose(f) == 0, "the test has a library to load");
 }
 
 
@@ -545,7 +546,8 @@ test_unloaded(void)
         test_release(h);
         test_count_imports();
 
-        is_int(test_memory.hooked, 0, "an object that goes away, %d", i);
+        is_int(test_memory.hooked, 0,
+               "an object that was unloaded leaves no hook, %d", i);
 
         if (i == 1) {
             (void) dlclose(handle);

@@ -180,7 +180,7 @@ test_splits(const char *want)
 
     bad += !test_is(&page, want);
 
-    is_int(bad, 0, "%u splits of: %s", tried + 1, want);
+    is_int(bad, 0, "all %u splits give: %s", tried + 1, want);
 
     if (bad) {
         diag("last: %.*s", (int) page.len, page.out);

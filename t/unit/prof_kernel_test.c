@@ -118,14 +118,18 @@ test_symbols(void)
     is_int(prof_kernel_symbols_read(&syms, fd), PROF_OK, "a list is read");
     close(fd);
 
-    is_int(syms.n, 8, "symbols of code");
-    is_str(test_name(&syms, KERNEL), "first", "the start of a function");
+    is_int(syms.n, 8, "the list has all symbols of code");
+    is_str(test_name(&syms, KERNEL), "first",
+           "a function begins at its symbol");
     is_str(test_name(&syms, KERNEL + 0xff), "first",
            "the end of a function has its name");
     is_str(test_name(&syms, KERNEL + 0x190), "second", "data is no symbol");
-    is_str(test_name(&syms, KERNEL - 1), "none", "before the first one");
-    is_str(test_name(&syms, KERNEL + 0x300), "none", "a part without symbols");
-    is_str(test_name(&syms, 0xffffffffc0000018), "in_module", "a module's");
+    is_str(test_name(&syms, KERNEL - 1), "none",
+           "an address before the list has no name");
+    is_str(test_name(&syms, KERNEL + 0x300), "none",
+           "an address between sections has no name");
+    is_str(test_name(&syms, 0xffffffffc0000018), "in_module",
+           "an address in a module has its name");
     is_str(test_name(&syms, 0xffffffffc0000020), "none",
            "the end of the last one is not known");
 
@@ -133,10 +137,11 @@ test_symbols(void)
 
     fd = test_file("0000000000000000 T hidden\n", 26);
     is_int(prof_kernel_symbols_read(&syms, fd), PROF_ERROR,
-           "a list without addresses");
+           "a list without addresses is refused");
     close(fd);
 
-    is_int(prof_kernel_symbols_read(&syms, -1), PROF_ERROR, "no list");
+    is_int(prof_kernel_symbols_read(&syms, -1), PROF_ERROR,
+           "a missing list is refused");
 }
 
 
@@ -238,7 +243,8 @@ test_ring(void)
            "a record without an interrupt has no stack");
     is_int(test_take(none, 5, TEST_PC, TEST_SP, pcs), 0,
            "a record without registers has no stack");
-    is_int(test_take(wrong, 5, TEST_PC, TEST_SP, pcs), 0, "too many addresses");
+    is_int(test_take(wrong, 5, TEST_PC, TEST_SP, pcs), 0,
+           "a record with too many addresses has no stack");
     is_int(test_take(huge, 5, TEST_PC, TEST_SP, pcs), 0,
            "a record with a huge number has no stack");
     is_int(test_take(NULL, 0, TEST_PC, TEST_SP, pcs), 0,
@@ -265,7 +271,8 @@ test_ring(void)
     is_int(test_take(call, 10, TEST_PC, TEST_SP, pcs), 2,
            "a stack is read after a loss");
     test_record(PERF_RECORD_SAMPLE, call, 10);
-    is_int(test_take(own, 7, TEST_PC, TEST_SP, pcs), 0, "the newest counts");
+    is_int(test_take(own, 7, TEST_PC, TEST_SP, pcs), 0,
+           "the newest stack is taken");
 
     memset(&empty, 0, sizeof(empty));
     empty.page = test_page;
@@ -561,7 +568,8 @@ test_stacks(const prof_profile_t *p)
                      || strstr(f->name, "[kernel]") != NULL;
     }
 
-    is_int(addresses, 0, "no address of the kernel, and no function unnamed");
+    is_int(addresses, 0,
+           "each function of the kernel has a name and no address");
 
     for (i = 0; i < ntimes(p); i++) {
         k = 0;
@@ -593,11 +601,14 @@ test_stacks(const prof_profile_t *p)
      * a signal is handled after the call in which the thread was preempted.
      */
 
-    ok(calls > 50000000, "%d ms in calls", (int) (calls / 1000000));
-    ok(deep * 5 > calls, "%d ms of it with a stack of the kernel",
+    ok(calls > 50000000,
+       "samples have %d ms in calls", (int) (calls / 1000000));
+    ok(deep * 5 > calls,
+       "samples have %d ms of calls with a stack of the kernel",
        (int) (deep / 1000000));
     ok(spun > 50000000 && kernel * 5 < spun,
-       "%d of %d ms of other code in the kernel", (int) (kernel / 1000000),
+       "%d of %d ms of other code are in the kernel",
+       (int) (kernel / 1000000),
        (int) (spun / 1000000));
 }
 

@@ -79,7 +79,8 @@ test_objects(void)
         object = fixture_object(p, paths[i].path, "");
         frame = fixture_frame(p, object, 0x1000, "f");
 
-        is_int(prof_kind(p, &p->frames[frame]), paths[i].kind, "%s",
+        is_int(prof_kind(p, &p->frames[frame]), paths[i].kind,
+               "%s has its kind",
                paths[i].path);
     }
 
@@ -229,10 +230,13 @@ test_text(void)
 
     prof_profile_destroy(p);
 
-    is_str(prof_path_file("/usr/sbin/nginx"), "nginx", "last part");
-    is_str(prof_path_file("[vdso]"), "[vdso]", "no parts");
-    is_str(prof_path_file("/usr/"), "/usr/", "no last part");
-    is_str(prof_path_file(""), "", "nothing");
+    is_str(prof_path_file("/usr/sbin/nginx"), "nginx",
+           "the last part of a path is the file");
+    is_str(prof_path_file("[vdso]"), "[vdso]",
+           "a name without parts is the file");
+    is_str(prof_path_file("/usr/"), "/usr/",
+           "a path without a last part is the file");
+    is_str(prof_path_file(""), "", "an empty path stays empty");
 }
 
 

@@ -87,26 +87,27 @@ main(void)
 
     call(leaf);
 
-    is_int(end, 0, "leaf: complete");
-    is_int(stats.scanned, 1, "leaf: counted");
-    is_int(pcs[0], (uintptr_t) leaf, "leaf: the instruction");
+    is_int(end, 0, "leaf: the stack is complete");
+    is_int(stats.scanned, 1, "leaf: one frame is counted as scanned");
+    is_int(pcs[0], (uintptr_t) leaf,
+           "leaf: the stack begins with the instruction");
     ok(n >= 2 && prof_unwind_function(unwind, pcs[1] - 1, &len)
                  == (uintptr_t) call,
-       "leaf: its caller");
+       "leaf: the stack has the caller");
 
     memset(&stats, 0, sizeof(stats));
 
     call(moved);
 
-    is_int(end, PROF_FRAME_NO_UNWIND, "after a call: end");
-    is_int(n, 1, "after a call: no guess");
+    is_int(end, PROF_FRAME_NO_UNWIND, "after a call: the end has its reason");
+    is_int(n, 1, "after a call: the caller is not guessed");
 
     call(large);
 
-    is_int(end, 0, "a large frame: complete");
+    is_int(end, 0, "a large frame: the stack is complete");
     ok(n >= 2 && prof_unwind_function(unwind, pcs[1] - 1, &len)
                  == (uintptr_t) call,
-       "a large frame: its caller");
+       "a large frame: the stack has the caller");
 
     prof_unwind_release(unwind);
 

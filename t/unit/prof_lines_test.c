@@ -126,30 +126,37 @@ test_inlines(const char *path, const char *build_id, const char *label)
 
     p = profile(path, build_id);
 
-    is_int(prof_symbolize(p, dir), PROF_OK, "%s", label);
+    is_int(prof_symbolize(p, dir), PROF_OK,
+           "%s: the profile gets its names", label);
 
     f = &p->frames[0];
     in = &p->inlines[f->inlines];
 
-    is_str(f->name, "lib_outer", "%s - function", label);
-    ok(f->file && strstr(f->file, "lib.c"), "%s - file", label);
+    is_str(f->name, "lib_outer", "%s: the function has its name", label);
+    ok(f->file && strstr(f->file, "lib.c"),
+       "%s: the function has its file", label);
     is_int(f->start_line, 20, "%s - where it begins", label);
     is_int(f->line, 23, "%s - line of the call of what is in it", label);
 
     if (is_int(f->ninlines, 2, "%s - inlines", label)) {
         is_str(in[0].name, "lib_middle", "%s - the first", label);
-        is_int(in[0].line, 17, "%s - its line", label);
+        is_int(in[0].line, 17,
+               "%s: the inlined function has its line", label);
         is_int(in[0].start_line, 14, "%s - where it begins", label);
-        is_str(in[1].name, "lib_inner", "%s - the innermost", label);
-        is_int(in[1].line, 9, "%s - the line of the address", label);
-        ok(in[1].file && strstr(in[1].file, "lib.c"), "%s - its file", label);
+        is_str(in[1].name, "lib_inner",
+               "%s: the innermost function is the last", label);
+        is_int(in[1].line, 9,
+               "%s: the innermost function has the line of the address",
+               label);
+        ok(in[1].file && strstr(in[1].file, "lib.c"),
+           "%s: the innermost function has its file", label);
     }
 
     f = &p->frames[1];
 
-    is_str(f->name, "lib_plain", "%s - another function", label);
+    is_str(f->name, "lib_plain", "%s: another function has its name", label);
     is_int(f->ninlines, 0, "%s - has nothing in it", label);
-    is_int(f->line, 28, "%s - its line", label);
+    is_int(f->line, 28, "%s: the other function has its line", label);
     is_int(f->start_line, 26, "%s - where it begins", label);
 
     is_str(p->frames[2].name, "[waiting]", "%s - what is no code", label);
@@ -165,11 +172,12 @@ test_none(const char *path, const char *build_id, const char *label)
 
     p = profile(path, build_id);
 
-    is_int(prof_symbolize(p, dir), PROF_OK, "%s", label);
+    is_int(prof_symbolize(p, dir), PROF_OK,
+           "%s: the profile gets its names", label);
     ok(p->frames[0].file == NULL && p->frames[0].line == 0
        && p->frames[0].ninlines == 0 && p->ninlines == 0,
        "%s - nothing is told", label);
-    ok(p->frames[0].name != NULL, "%s - but a name", label);
+    ok(p->frames[0].name != NULL, "%s: the function has a name", label);
 
     prof_profile_destroy(p);
 }
@@ -188,8 +196,10 @@ test_names(void)
 
     p->frames[0].function = outer + 1;
 
-    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK, "names");
-    is_str(p->frames[0].name, "lib_outer", "a name of the information");
+    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK,
+           "the profile gets its names");
+    is_str(p->frames[0].name, "lib_outer",
+           "a function has the name of debugging information");
     is_int(p->frames[0].source, PROF_SOURCE_DEBUG, "the name has its source");
 
     prof_profile_destroy(p);
@@ -216,11 +226,11 @@ test_renamed(void)
     is_int(f->source, PROF_SOURCE_DEBUG, "the source is recorded");
     is_int(f->line, 23, "the function has its line");
 
-    if (is_int(f->ninlines, 2, "the function has its inlined functions")) {
+    if (is_int(f->ninlines, 2, "the first inlined function has its name")) {
         is_str(p->inlines[f->inlines].name, "lib_middle",
                "the first inlined function");
         is_str(p->inlines[f->inlines + 1].name, "lib_inner",
-               "the second inlined function");
+               "the second inlined function has its name");
     }
 
     is_str(p->frames[1].name, "lib_plain", "a role becomes a function");
@@ -262,7 +272,8 @@ rename_frames(prof_profile_t *p, const char *root, uint32_t n,
 {
     uint32_t  renamed;
 
-    is_int(prof_profile_rename(p, root, &renamed), PROF_OK, "%s", label);
+    is_int(prof_profile_rename(p, root, &renamed), PROF_OK,
+           "%s: the profile gets new names", label);
     is_int(renamed, n, "%s - %u frames are renamed", label, n);
 }
 
@@ -325,10 +336,13 @@ test_fetched(void)
     (void) setenv("DEBUGINFOD_URLS", text, 1);
 
     p = profile(file("stripped.so"), BUILD_ID);
-    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK, "servers - one");
-    is_str(p->frames[0].name, "lib_outer", "servers - name");
-    is_int(p->frames[0].line, 23, "servers - line");
-    is_int(p->frames[0].ninlines, 2, "servers - inlines");
+    is_int(prof_symbolize(p, "/nonexistent"), PROF_OK,
+           "servers: the profile gets its names");
+    is_str(p->frames[0].name, "lib_outer",
+           "servers: the function has its name");
+    is_int(p->frames[0].line, 23, "servers: the function has its line");
+    is_int(p->frames[0].ninlines, 2,
+           "servers: the function has its inlined functions");
     prof_profile_destroy(p);
 
     p = profile(file("stripped.so"), OTHER_ID);
@@ -429,7 +443,7 @@ test_damaged(void)
         prof_profile_destroy(p);
     }
 
-    is_int(runs, 40, "damaged files");
+    is_int(runs, 40, "damaged files end no run");
 
     free(data);
 }

@@ -81,9 +81,10 @@ test_one(void)
     merged = prof_profile_merge((const prof_profile_t *const *) &p, NULL, 1,
                                 p->title, PROF_MERGE_TIMELINES);
 
-    ok(merged != NULL, "merged");
+    ok(merged != NULL, "profiles are merged");
     is_int(merged->aggregated, 0, "the merged profile is a timeline");
-    is_int(merged->duration, p->duration, "duration");
+    is_int(merged->duration, p->duration,
+           "the merged profile has its duration");
     ok(prof_profile_scope(merged, p->scope) == PROF_OK, "scope is given");
 
     for (i = 0; prof_encoders[i]; i++) {
@@ -127,20 +128,22 @@ test_sums(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 3,
                            "three", 0);
 
-    is_str(p->title, "three", "title");
-    is_int(p->wall, 3 * in[0]->wall, "wall");
-    is_int(p->running, 3 * in[0]->running, "running");
-    is_int(p->cpu, 3 * in[0]->cpu, "cpu");
-    is_int(p->stats.samples, 3 * in[0]->stats.samples, "samples");
+    is_str(p->title, "three", "the merged profile has its title");
+    is_int(p->wall, 3 * in[0]->wall, "wall times are summed");
+    is_int(p->running, 3 * in[0]->running, "running times are summed");
+    is_int(p->cpu, 3 * in[0]->cpu, "CPU times are summed");
+    is_int(p->stats.samples, 3 * in[0]->stats.samples, "samples are summed");
     is_int(p->stats.own_handler_ns, 3 * in[0]->stats.own_handler_ns,
-           "other counters");
+           "other counters are summed");
     is_int(p->start_realtime, 4000000000,
            "the merged profile begins with the earliest one");
     is_int(p->duration, 3000000000,
            "the merged profile ends with the latest one");
-    is_int(p->frequency, 2000, "frequency");
-    is_int(p->frequency_end, 10, "frequency at the end");
-    is_int(p->peak_space, 110, "peak");
+    is_int(p->frequency, 2000,
+           "the merged profile has the highest frequency");
+    is_int(p->frequency_end, 10,
+           "the merged profile has the lowest frequency at the end");
+    is_int(p->peak_space, 110, "peaks are summed");
 
     is_int(p->nobjects, in[0]->nobjects, "objects are shared");
     is_int(p->nframes, in[0]->nframes, "frames are shared");
@@ -150,7 +153,7 @@ test_sums(void)
     is_int(time_of(p, 0)->count, 6, "a merged entry has all samples");
     is_int(wall_of(p, 0), 6000000, "a merged entry has all wall time");
     is_int(cpu_of(p, 0), 5970000, "a merged entry has all CPU time");
-    is_int(p->nfacts, 1, "common facts");
+    is_int(p->nfacts, 1, "common facts are kept");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -183,13 +186,14 @@ test_exact(void)
             wall += in->wall;
 
             test_fold(in, want, &n);
-            is_int(prof_merge_add(m, in, NULL, 0), PROF_OK, "added");
+            is_int(prof_merge_add(m, in, NULL, 0), PROF_OK,
+                   "a profile is added");
 
             prof_profile_destroy(in);
         }
 
         p = prof_merge_finish(m);
-        is_int(p->wall, wall, "time of all");
+        is_int(p->wall, wall, "the merged profile has the time of all");
 
         qsort(want, n, sizeof(test_line_t), test_cmp);
 
@@ -341,7 +345,7 @@ test_objects(void)
     p = prof_profile_merge((const prof_profile_t *const *) in, NULL, 2,
                            "objects", 0);
 
-    is_int(p->nobjects, 6, "objects");
+    is_int(p->nobjects, 6, "the merged profile has six objects");
     is_str(p->objects[0].path, "/usr/sbin/server",
            "objects with one build-id are one object");
     is_int(p->objects[0].base, 0x1000000, "the object keeps its first place");
@@ -442,14 +446,15 @@ test_types(void)
                            "types", 0);
 
     is_int(p->nframes, 6, "type, name, file and line tell frames apart");
-    is_int(wall_of(p, 0), 2, "generated code of two processes");
+    is_int(wall_of(p, 0), 2,
+           "generated code of two processes is one frame");
     is_int(wall_of(p, 1), 2 + 4, "a line of a script is one frame");
     is_int(wall_of(p, 2), 4,
            "the same line of another script is another frame");
     is_int(wall_of(p, 3), 8 + 2, "another line of the script is another frame");
-    is_int(wall_of(p, 4), 16 + 8, "a stage of the same name");
+    is_int(wall_of(p, 4), 16 + 8, "stages of one name are one frame");
     is_int(p->frames[p->nodes[time_of(p, 5)->node].frame].type,
-           PROF_TYPE_NOTE, "a note of the same name");
+           PROF_TYPE_NOTE, "a note of the same name stays a note");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);
@@ -646,14 +651,15 @@ test_allocs(void)
     is_int(nallocs(p), 1, "equal stacks are one stack");
     is_int(alloc_of(p, 0)->values[PROF_VALUE_ALLOC_OBJECTS], 20,
            "allocated objects are summed");
-    is_int(alloc_of(p, 0)->values[PROF_VALUE_ALLOC_SPACE], 81920, "bytes");
+    is_int(alloc_of(p, 0)->values[PROF_VALUE_ALLOC_SPACE], 81920,
+           "allocated bytes are summed");
     is_int(alloc_of(p, 0)->values[PROF_VALUE_INUSE_OBJECTS], 2,
            "objects in use are summed");
     is_int(alloc_of(p, 0)->values[PROF_VALUE_INUSE_SPACE], 1024,
            "bytes in use");
     is_str(prof_profile_label_find(p, alloc_of(p, 0)->labels, "size")->unit,
-           "bytes", "labels");
-    is_int(p->alloc_interval, 524288, "interval");
+           "bytes", "the merged profile has the labels");
+    is_int(p->alloc_interval, 524288, "the merged profile has the interval");
 
     prof_profile_destroy(p);
     prof_profile_destroy(in[0]);

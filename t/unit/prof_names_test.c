@@ -54,7 +54,7 @@ test_found(void)
     put(two, 0x10, NULL);
 
     name = prof_names_find(one, 0x10, 0x10);
-    is_str(name ? name->name : "", "first", "a name");
+    is_str(name ? name->name : "", "first", "an address has its name");
 
     name = prof_names_find(two, 0x10, 0x10);
     ok(name && name->name == NULL, "an address of which no name is known");
@@ -147,7 +147,8 @@ test_replaced(void)
     put(o, 0x10, "other");
 
     name = prof_names_find(o, 0x10, 0x10);
-    is_str(name ? name->name : "", "other", "the last one counts");
+    is_str(name ? name->name : "", "other",
+           "the last name of an address is kept");
     is_int(prof_names_size(), size, "the other one is freed");
 
     prof_names_clear();
@@ -206,7 +207,7 @@ test_objects(void)
         n += prof_names_find(prof_names_object(text), 0x10, 0x10) != NULL;
     }
 
-    is_int(n, 5000, "objects without end");
+    is_int(n, 5000, "thousands of objects are known");
 
     prof_names_clear();
 }

@@ -45,7 +45,7 @@ test_memory(void)
     text = notes(p);
     ok(strstr(text, "Allocated: ") != NULL && strstr(text, "followed") == NULL
        && strstr(text, "counted") == NULL,
-       "memory: nothing to doubt");
+       "memory: a complete profile has no warning");
     free(text);
 
     p->stats.lost_live = 7;
@@ -53,9 +53,10 @@ test_memory(void)
 
     text = notes(p);
     ok(strstr(text, "More allocations at a time than can be followed: 7 are "
-                    "not among those in use\n") != NULL, "memory: too many");
+                    "not among those in use\n") != NULL,
+       "memory: a note tells that there were too many");
     ok(strstr(text, "Allocations or frees that could not be counted: 8\n")
-       != NULL, "memory: not counted");
+       != NULL, "memory: a note tells that calls were not counted");
     free(text);
 
     prof_profile_destroy(p);
@@ -79,7 +80,7 @@ test_lines(void)
            "3 samples, 1020 Hz (asked: 1000 Hz), lost: 0, truncated: 0\n"
            "CPU clock: 2.5 ms, sum of the stacks: 2.5 ms, the profiler's own "
            "time: 4.7 us\n",
-           "nothing to doubt");
+           "a complete profile has no warning");
     free(text);
 
     p->stats.turns = 1;
@@ -87,8 +88,8 @@ test_lines(void)
     p->cpu = 7000000;
 
     text = notes(p);
-    ok(strstr(text, "in 1 turn, ") != NULL, "one turn");
-    ok(strstr(text, "\n1 sample, ") != NULL, "one sample");
+    ok(strstr(text, "in 1 turn, ") != NULL, "one turn is singular");
+    ok(strstr(text, "\n1 sample, ") != NULL, "one sample is singular");
     ok(strstr(text, "CPU clock: 7.0 ms, sum of the stacks: 2.5 ms") != NULL,
        "a sum that is not the clock's");
     free(text);
@@ -224,7 +225,7 @@ check_doubt(const prof_profile_t *p, const char *text, const char *name)
     all = notes(p);
     found = strstr(all, "! ");
 
-    is_str(found ? found : "", text, "doubt - %s", name);
+    is_str(found ? found : "", text, "doubt: %s has its note", name);
 
     free(all);
 }

@@ -43,9 +43,10 @@ test_create(void)
 
     is_str(p->title, "a title", "title is copied");
     ok(p->nframes == 0 && ntimes(p) == 0 && p->mode == PROF_MODE_WALL
-       && p->wall == 0 && p->stats.samples == 0, "empty");
+       && p->wall == 0 && p->stats.samples == 0, "a new profile is empty");
 
-    is_int(prof_profile_symbolize(p), PROF_OK, "nothing to symbolize");
+    is_int(prof_profile_symbolize(p), PROF_OK,
+           "a profile without frames can be symbolized");
 
     prof_profile_destroy(p);
     prof_profile_destroy(NULL);
@@ -62,9 +63,9 @@ test_facts(void)
     p = fixture_create("facts");
 
     is_int(prof_profile_fact(p, "request", "GET / HTTP/1.1", 5), PROF_OK,
-           "fact added");
-    is_str(p->facts[0].name, "request", "name");
-    is_str(p->facts[0].value, "GET /", "value, as long as told");
+           "a fact is added");
+    is_str(p->facts[0].name, "request", "a fact has its name");
+    is_str(p->facts[0].value, "GET /", "a value has the given length");
 
     for (i = 1; i < 100; i++) {
         (void) snprintf(name, sizeof(name), "%u", i);
@@ -78,7 +79,7 @@ test_facts(void)
                  || strtoul(p->facts[i].value, NULL, 10) != i;
     }
 
-    is_int(p->nfacts, 100, "many facts");
+    is_int(p->nfacts, 100, "many facts are added");
     is_int(wrong, 0, "the facts keep their order");
 
     prof_profile_destroy(p);
@@ -98,8 +99,9 @@ test_labels(void)
     b = prof_profile_labels(p, PROF_NONE, "thread", "pool", NULL);
     ab = prof_profile_labels(p, a, "thread", "pool", NULL);
 
-    ok(a != PROF_NONE && b != PROF_NONE && ab != PROF_NONE, "sets");
-    ok(a != b && ab != a && ab != b, "different sets");
+    ok(a != PROF_NONE && b != PROF_NONE && ab != PROF_NONE,
+       "labels make sets");
+    ok(a != b && ab != a && ab != b, "different labels make different sets");
 
     is_int(prof_profile_labels(p, PROF_NONE, "worker", "17", NULL), a,
            "the same labels give the same set");
@@ -120,7 +122,7 @@ test_labels(void)
     set = prof_profile_labels(p, a, "size", "4096", "bytes");
     ok(set != prof_profile_labels(p, a, "size", "4096", NULL),
        "a number is not a text");
-    is_str(p->labels[set].unit, "bytes", "unit");
+    is_str(p->labels[set].unit, "bytes", "a label has its unit");
 
     for (i = 0; i < 100; i++) {
         (void) snprintf(name, sizeof(name), "%u", i);
@@ -163,10 +165,12 @@ test_names_without_files(void)
     f[4] = fixture_name(p, PROF_TYPE_WAITING, "[waiting]");
     f[5] = fixture_frame(p, exe, 0x51970, "named already");
 
-    is_int(prof_profile_symbolize(p), PROF_OK, "symbolize");
+    is_int(prof_profile_symbolize(p), PROF_OK, "the profile is symbolized");
 
-    is_str(p->frames[f[0]].name, "lib.so.1+0x1234", "offset of the address");
-    is_str(p->frames[f[1]].name, "server+0x51970", "offset of the function");
+    is_str(p->frames[f[0]].name, "lib.so.1+0x1234",
+           "an address without a function has its offset");
+    is_str(p->frames[f[1]].name, "server+0x51970",
+           "a function without a name has its offset");
     is_str(p->frames[f[2]].name, "server+0x51fff", "no function is known");
     is_str(p->frames[f[3]].name, "[anonymous code]", "no object is known");
     is_str(p->frames[f[4]].name, "[waiting]", "a name is left alone");

@@ -54,12 +54,12 @@ test_found(void)
     is_str(name_of("/sbin/one", "01ab", 0x100, 0), "one+0x100",
            "without roles a function has an offset");
 
-    ok(prof_profile_roles(roles, 6) == PROF_OK, "a table of roles");
+    ok(prof_profile_roles(roles, 6) == PROF_OK, "a table of roles is set");
 
     is_str(name_of("/sbin/one", "01ab", 0x100, PROF_SOURCE_ROLE),
-           "first (one+0x100)", "a role");
+           "first (one+0x100)", "a function has the name of its role");
     is_str(name_of("/sbin/one", "01ab", 0x200, PROF_SOURCE_ROLE),
-           "second (one+0x200)", "another role");
+           "second (one+0x200)", "another function has another role");
     is_str(name_of("/moved/one", "01ab", 0x200, PROF_SOURCE_ROLE),
            "second (one+0x200)", "the build-id identifies the object");
     is_str(name_of("/lib/two.so", "", 0x100, PROF_SOURCE_ROLE),
@@ -100,7 +100,7 @@ test_added(void)
     }
 
     is_str(name_of("/sbin/one", "01ab", 0x1000, PROF_SOURCE_ROLE),
-           "added (one+0x1000)", "an added role");
+           "added (one+0x1000)", "a function has an added role");
     is_str(name_of("/sbin/one", "01ac", 0x1000, PROF_SOURCE_OFFSET),
            "one+0x1000", "another build of the object has no role");
     is_str(name_of("/sbin/one", "01ab", 0x1000 + PROF_ROLE_ADDED,
@@ -112,23 +112,24 @@ test_added(void)
     prof_profile_add_role(&role);
 
     is_str(name_of("/sbin/one", "01ab", 0x1000, PROF_SOURCE_ROLE),
-           "other (one+0x1000)", "an added role that was replaced");
+           "other (one+0x1000)", "an added role can be replaced");
 }
 
 
 static void
 test_replaced(void)
 {
-    ok(prof_profile_roles(roles + 1, 1) == PROF_OK, "another table");
+    ok(prof_profile_roles(roles + 1, 1) == PROF_OK,
+       "another table replaces the first one");
 
     is_str(name_of("/sbin/one", "01ab", 0x100, PROF_SOURCE_OFFSET),
            "one+0x100", "an old role is gone");
     is_str(name_of("/sbin/one", "01ab", 0x200, PROF_SOURCE_ROLE),
-           "second (one+0x200)", "a role of the new table");
+           "second (one+0x200)", "a function has a role of the new table");
     is_str(name_of("/sbin/one", "01ab", 0x1000, PROF_SOURCE_OFFSET),
            "one+0x1000", "an added role is gone");
 
-    ok(prof_profile_roles(NULL, 0) == PROF_OK, "no roles");
+    ok(prof_profile_roles(NULL, 0) == PROF_OK, "an empty table is set");
 
     is_str(name_of("/sbin/one", "01ab", 0x200, PROF_SOURCE_OFFSET),
            "one+0x200", "no role is left");

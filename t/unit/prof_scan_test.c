@@ -133,11 +133,12 @@ test_scan(void)
             /* void */
         }
 
-        ok(stats.scanned > 0, "%s: scanned", kind[i].name);
+        ok(stats.scanned > 0,
+           "%s: the frame is found by a scan", kind[i].name);
         ok(walk_n >= n + 3 && pcs[n + 1] == (uintptr_t) kind[i].ret,
-           "%s: frame", kind[i].name);
+           "%s: the stack has the frame", kind[i].name);
         ok(walk_n >= n + 3 && within(pcs[n + 2], call_fp),
-           "%s: caller", kind[i].name);
+           "%s: the stack has the caller", kind[i].name);
     }
 
     /* only the first fixture stores the place of its caller's frame */
@@ -146,9 +147,9 @@ test_scan(void)
 
     call_fp(fixture_nocfi, callback_fake);
 
-    is_int(walk_end, 0, "no entry: complete");
-    is_int(stats.scanned, 1, "no entry: scanned once");
-    ok(within(pcs[walk_n - 1], call_fp), "no entry: nothing above top");
+    is_int(walk_end, 0, "no entry: the stack is complete");
+    is_int(stats.scanned, 1, "no entry: one frame is found by a scan");
+    ok(within(pcs[walk_n - 1], call_fp), "no entry: the stack ends at top");
 
     /* the frame holds addresses behind direct calls of other functions */
 
@@ -180,11 +181,11 @@ test_scan(void)
 
     fixture_call(fixture_jump, callback_fake);
 
-    is_int(walk_end, 0, "jump: complete");
+    is_int(walk_end, 0, "jump: the stack is complete");
     ok(walk_n >= 4 && within(pcs[walk_n - 1], fixture_call)
        && pcs[walk_n - 2] == (uintptr_t) fixture_jump_ret
        && pcs[walk_n - 3] == (uintptr_t) fixture_jump_code_ret,
-       "jump: frames");
+       "jump: the stack has all frames");
 }
 
 
@@ -208,7 +209,7 @@ test_scan_over(const char *name, int nofp, uintptr_t address, int first,
     for (n = 0; n < walk_n && pcs[n] != (uintptr_t) ret; n++) { /* void */ }
 
     ok(n + 1 < walk_n && within(pcs[n + 1], fixture_call),
-       "%s: passed over", name);
+       "%s: the scan passes the word", name);
 }
 
 
@@ -235,12 +236,12 @@ test_jit(void)
 
     fixture_call((fixture_pt) code, callback_fake);
 
-    is_int(walk_end, 0, "code made at run time: complete");
+    is_int(walk_end, 0, "code made at run time: the stack is complete");
     is_int(stats.scanned, 1, "code made at run time: scanned");
     ok(walk_n >= 3 && within(pcs[walk_n - 1], fixture_call)
        && pcs[walk_n - 2] == (uintptr_t) code + offset
        && within(pcs[walk_n - 3], callback_fake),
-       "code made at run time: frames");
+       "code made at run time: the stack has all frames");
 
     /* the walk may only read a part of its frame */
 
@@ -248,10 +249,11 @@ test_jit(void)
 
     fixture_call((fixture_pt) code, callback_low);
 
-    is_int(walk_end, PROF_FRAME_NO_UNWIND, "nothing to find: end");
-    is_int(stats.no_unwind, 1, "nothing to find: counted");
+    is_int(walk_end, PROF_FRAME_NO_UNWIND,
+           "nothing to find: the end has its reason");
+    is_int(stats.no_unwind, 1, "nothing to find: the end is counted");
     is_int(pcs[walk_n - 1], (uintptr_t) code + offset,
-           "nothing to find: frame");
+           "nothing to find: the stack has the frame");
 
     munmap(code, 4096);
 }
@@ -268,9 +270,10 @@ test_null(void)
         call_null(NULL);
     }
 
-    is_int(walk_end, 0, "call of a null pointer: complete");
-    is_int(walk_n, 1, "call of a null pointer: frames");
-    ok(within(pcs[0], call_null), "call of a null pointer: caller");
+    is_int(walk_end, 0, "call of a null pointer: the stack is complete");
+    is_int(walk_n, 1, "call of a null pointer: the stack has one frame");
+    ok(within(pcs[0], call_null),
+       "call of a null pointer: the frame is the caller");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
@@ -278,10 +281,12 @@ test_null(void)
         call_null((void (*)(void)) 0x123456);
     }
 
-    is_int(walk_end, 0, "call of a wild pointer: complete");
-    is_int(walk_n, 2, "call of a wild pointer: frames");
-    is_int(pcs[0], 0x123456, "call of a wild pointer: address");
-    ok(within(pcs[1], call_null), "call of a wild pointer: caller");
+    is_int(walk_end, 0, "call of a wild pointer: the stack is complete");
+    is_int(walk_n, 2, "call of a wild pointer: the stack has two frames");
+    is_int(pcs[0], 0x123456,
+           "call of a wild pointer: the stack has the address");
+    ok(within(pcs[1], call_null),
+       "call of a wild pointer: the stack has the caller");
 
     signal(SIGSEGV, SIG_DFL);
 }
@@ -319,18 +324,18 @@ test_unloaded(void)
     object = prof_unwind_object(unwind, fake);
 
     ok(object && strstr(object->path, name),
-       "unloaded: in the snapshot");
+       "unloaded: the object is in the snapshot");
     ok(dlopen(name, RTLD_NOW|RTLD_NOLOAD) == NULL,
-       "unloaded: not in memory");
+       "unloaded: the object is not in memory");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
     fixture_call(fixture_nocfi, callback_fake);
 
-    is_int(walk_end, 0, "unloaded: complete");
+    is_int(walk_end, 0, "unloaded: the stack is complete");
     ok(walk_n >= 3 && within(pcs[walk_n - 1], fixture_call)
        && pcs[walk_n - 2] == (uintptr_t) fixture_nocfi_ret,
-       "unloaded: passed over");
+       "unloaded: the stack has the frame of the object");
 
     prof_unwind_release(unwind);
     unwind = saved;
@@ -353,17 +358,20 @@ test_budget(void)
     walk_reset((uintptr_t) __builtin_frame_address(0));
     fixture_call(fixture_nocfi, callback_deep);
 
-    is_int(walk_end, 0, "many scans: complete");
-    is_int(stats.scanned, TEST_DEEP + 1, "many scans: scanned");
+    is_int(walk_end, 0, "many scans: the stack is complete");
+    is_int(stats.scanned, TEST_DEEP + 1,
+           "many scans: each frame is found by a scan");
 
     fake_first = 0;
     deep = TEST_DEEP;
     walk_reset((uintptr_t) __builtin_frame_address(0));
     fixture_call(fixture_nocfi, callback_deep);
 
-    is_int(walk_end, PROF_FRAME_NO_UNWIND, "many costly scans: end");
+    is_int(walk_end, PROF_FRAME_NO_UNWIND,
+           "many costly scans: the end has its reason");
     ok(stats.scanned > 10 && stats.scanned < TEST_DEEP,
-       "many costly scans: %lu frames", (unsigned long) stats.scanned);
+       "many costly scans: %lu frames are found",
+       (unsigned long) stats.scanned);
 }
 
 

@@ -199,7 +199,7 @@ test_long(void)
     s.start_line = 1;
 
     is_int(prof_script_find(prof_script_key(&s, &test_stats), &s), PROF_OK,
-           "long texts");
+           "a place with long texts has a key");
     is_int(s.file_len, PROF_SCRIPT_TEXT_MAX, "a long path is cut");
     is_mem(s.file + s.file_len - 5, "/tail", 5,
     "a long file name keeps its end");
@@ -242,7 +242,8 @@ test_signal(void)
     (void) setitimer(ITIMER_REAL, &timer, NULL);
 
     is_int(wrong, 0, "a signal: interrupted calls give the right places");
-    is_int(test_wrong, 0, "a signal: calls in the handler do, too");
+    is_int(test_wrong, 0,
+           "a signal: calls in the handler give the right places");
 }
 
 
@@ -398,13 +399,17 @@ test_formats(void)
 
     f = &p->frames[i];
 
-    is_int(f->type, PROF_TYPE_SCRIPT, "profile: the type");
-    is_int(f->source, PROF_SOURCE_SCRIPT, "profile: the source of the name");
-    is_str(f->file, "/usr/share/lua/redis.lua", "profile: the file");
-    is_int(f->line, 212, "profile: the line");
-    is_int(f->start_line, 200, "profile: the line of the function");
-    is_int(f->object, PROF_NONE, "profile: no object");
-    is_int(prof_kind(p, f), PROF_KIND_SCRIPT, "profile: the kind");
+    is_int(f->type, PROF_TYPE_SCRIPT, "profile: the frame has its type");
+    is_int(f->source, PROF_SOURCE_SCRIPT,
+           "profile: the frame has its source");
+    is_str(f->file, "/usr/share/lua/redis.lua",
+           "profile: the frame has its file");
+    is_int(f->line, 212, "profile: the frame has its line");
+    is_int(f->start_line, 200,
+           "profile: the frame has the line of its function");
+    is_int(f->object, PROF_NONE, "profile: the frame has no object");
+    is_int(prof_kind(p, f), PROF_KIND_SCRIPT,
+           "profile: the frame has its kind");
 
     prof_buf_init(&b);
 
@@ -422,7 +427,7 @@ test_formats(void)
                      "[waiting];script socket;"
                      "content_by_lua(conf/nginx.conf:9):3 main;"
                      "app.lua:40 function at line 38;redis.lua:212 get "),
-       "folded");
+       "folded: the stack has the functions");
     ok(test_contains(read, &prof_encode_folded,
                      "[waiting];[script];app.lua:42 last "),
        "folded: a function that is not known");
@@ -430,13 +435,14 @@ test_formats(void)
                      "{\"name\":\"redis.lua:212 get\","
                      "\"file\":\"/usr/share/lua/redis.lua\",\"line\":212,"
                      "\"source\":\"script\"}"),
-       "speedscope");
-    ok(test_contains(read, &prof_encode_svg, ">redis.lua:212 get"), "svg");
+       "speedscope: the frame has its line");
+    ok(test_contains(read, &prof_encode_svg, ">redis.lua:212 get"),
+       "svg: the box has the name");
     ok(test_contains(read, &prof_encode_html,
                      "<svg class=\"chip s\" aria-hidden=\"true\">"
                      "<rect width=\"100%\" height=\"100%\"/></svg><code>"
                      "redis.lua:212 get"),
-       "html");
+       "html: the table has the name");
 
     pb = pprof_decode(read);
 
@@ -448,10 +454,11 @@ test_formats(void)
         /* void */
     }
 
-    ok(i < pb->n_function, "pprof: the function");
+    ok(i < pb->n_function, "pprof: the function exists");
     is_str(pprof_str(pb, pb->function[i]->filename),
-           "/usr/share/lua/redis.lua", "pprof: the file");
-    is_int(pb->function[i]->start_line, 200, "pprof: its line");
+           "/usr/share/lua/redis.lua", "pprof: the function has its file");
+    is_int(pb->function[i]->start_line, 200,
+           "pprof: the function has its line");
 
     for (i = 0;
          i < pb->n_location
@@ -462,7 +469,7 @@ test_formats(void)
         /* void */
     }
 
-    ok(i < pb->n_location, "pprof: the line");
+    ok(i < pb->n_location, "pprof: a location has the line");
 
     prof__profile__free_unpacked(pb, NULL);
     prof_profile_destroy(read);

@@ -209,7 +209,7 @@ test_pprof(void)
                      "gzip body filter", 16) == 0;
     }
 
-    ok(pprof_is_valid(pb), "pprof: valid");
+    ok(pprof_is_valid(pb), "pprof: the profile is valid");
     ok(pprof_has_comment(pb, "names: 1 kernel, 1 debug, 3 symbols, 1 script, "
                              "2 role, 1 unit, 2 offset"),
        "pprof: a comment counts the sources");
@@ -229,8 +229,10 @@ test_folded(void)
     p = profile();
     text = document_create(&prof_encode_folded, p);
 
-    is_int(document_count(text, ";" FILTER_1 " "), 1, "folded: one filter");
-    is_int(document_count(text, ";" FILTER_2 " "), 1, "folded: the other one");
+    is_int(document_count(text, ";" FILTER_1 " "), 1,
+           "folded: the first filter has one line");
+    is_int(document_count(text, ";" FILTER_2 " "), 1,
+           "folded: the second filter has one line");
 
     free(text);
     prof_profile_destroy(p);
@@ -248,7 +250,7 @@ test_archive(void)
     p = profile();
     prof_buf_init(&b);
 
-    is_int(prof_archive_write(p, &b), PROF_OK, "an archive");
+    is_int(prof_archive_write(p, &b), PROF_OK, "the profile is archived");
 
     copy = prof_archive_read(b.data, b.len, NULL);
     same = copy && copy->nframes == p->nframes;

@@ -70,7 +70,7 @@ main(void)
     pthread_attr_t  attr;
 
     if (prof_process_init() != PROF_OK) {
-        ok(0, "tables");
+        ok(0, "the test has unwind tables");
         return done_testing();
     }
 
@@ -82,7 +82,7 @@ main(void)
         || mprotect(test_memory + TEST_FIBER + TEST_HOLE, TEST_STACK,
                     PROT_READ|PROT_WRITE) == -1)
     {
-        ok(0, "memory");
+        ok(0, "the test has memory");
         return done_testing();
     }
 
@@ -108,12 +108,13 @@ test_thread(void *data)
     prof_stack_find(&stack);
 
     is_int(stack.low, (uintptr_t) test_memory + TEST_FIBER + TEST_HOLE,
-           "a thread's stack: low");
+           "the stack of a thread has its low end");
 
     /* the thread's own memory is above its frames */
 
     ok(stack.high > (uintptr_t) __builtin_frame_address(0)
-       && stack.high <= stack.low + TEST_STACK, "a thread's stack: high");
+       && stack.high <= stack.low + TEST_STACK,
+       "the stack of a thread has its high end");
 
 #if (__x86_64__)
 
@@ -138,7 +139,8 @@ test_bounds(void)
 
     prof_stack_find(&stack);
 
-    ok(here > stack.low && here < stack.high, "the program's stack");
+    ok(here > stack.low && here < stack.high,
+       "the stack of the program contains a local variable");
     ok(stack.high - here < 1024 * 1024,
        "the stack ends where the program began");
     ok(stack.high - stack.low <= 128 * 1024 * 1024,
@@ -146,8 +148,10 @@ test_bounds(void)
 
     is_int(prof_stack_top(&stack, here, 5), 5,
            "a stack pointer on the stack keeps the top");
-    is_int(prof_stack_top(&stack, stack.low - 8, 5), 0, "below it");
-    is_int(prof_stack_top(&stack, stack.high, 5), 0, "above it");
+    is_int(prof_stack_top(&stack, stack.low - 8, 5), 0,
+           "a stack pointer below the stack has no top");
+    is_int(prof_stack_top(&stack, stack.high, 5), 0,
+           "a stack pointer above the stack has no top");
 }
 
 
@@ -175,12 +179,12 @@ test_turns(void)
 
     p = prof_capture_finish(c, "turns");
 
-    ok(p->stats.samples > 3, "turn: %lu samples",
+    ok(p->stats.samples > 3, "turn: %lu samples are taken",
        (unsigned long) p->stats.samples);
-    ok(p->stats.bad_stack > 3, "turn: %lu of a bad stack",
+    ok(p->stats.bad_stack > 3, "turn: %lu samples have a bad stack",
        (unsigned long) p->stats.bad_stack);
     is_int(test_whole(p), 0, "turn: all of the other stack are bad");
-    ok(test_frames(p, "[bad stack]"), "turn: with what ran");
+    ok(test_frames(p, "[bad stack]"), "turn: the profile shows a bad stack");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -225,9 +229,9 @@ test_watched(void)
 
     p = prof_capture_finish(c, "watched");
 
-    ok(p->stats.samples > 0, "watch: %lu samples",
+    ok(p->stats.samples > 0, "watch: %lu samples are taken",
        (unsigned long) p->stats.samples);
-    ok(test_frames(p, "[bad stack]"), "watch: with what ran");
+    ok(test_frames(p, "[bad stack]"), "watch: the profile shows a bad stack");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -264,8 +268,9 @@ test_heap(int process)
         p = prof_heap_finish(h, "heap");
         prof_heap_destroy(h);
 
-        ok(nallocs(p) > 0, "allocations");
-        ok(test_frames(p, "[bad stack]"), "allocations: of a bad stack");
+        ok(nallocs(p) > 0, "allocations are counted");
+        ok(test_frames(p, "[bad stack]"),
+           "allocations: the profile shows a bad stack");
 
         prof_profile_destroy(p);
         return;
@@ -278,14 +283,16 @@ test_heap(int process)
     s = prof_sampler_create(&err);
     c = prof_capture_create(&cconf);
 
-    is_int(prof_capture_heap(c, s, &conf, &err), PROF_OK, "heap of turns");
+    is_int(prof_capture_heap(c, s, &conf, &err), PROF_OK,
+           "a capture has a heap of turns");
 
     prof_turn_run(s, c, (uintptr_t) test_on_fiber, test_on_fiber, NULL);
 
     p = prof_capture_finish(c, "object");
 
-    ok(nallocs(p) > 0, "allocations of a turn");
-    ok(test_frames(p, "[bad stack]"), "allocations of a turn: of a bad stack");
+    ok(nallocs(p) > 0, "allocations of a turn are counted");
+    ok(test_frames(p, "[bad stack]"),
+       "allocations of a turn: the profile shows a bad stack");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);

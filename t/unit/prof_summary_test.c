@@ -43,7 +43,8 @@ test_items(void)
 
     p = fixture_typical();
 
-    is_int(prof_summary(p, collect, items), PROF_OK, "summary");
+    is_int(prof_summary(p, collect, items), PROF_OK,
+           "the summary is complete");
 
     find("title", "GET /index.html");
     find("mode", "wall");
@@ -95,7 +96,8 @@ test_end(void)
 
     p = fixture_create("end");
 
-    is_int(prof_summary(p, stop, NULL), PROF_LIMIT, "stopped by the callback");
+    is_int(prof_summary(p, stop, NULL), PROF_LIMIT,
+           "the callback stops the summary");
     is_int(stops, 3, "the callback is not called again");
 
     prof_profile_destroy(p);
@@ -114,14 +116,16 @@ test_lines(void)
     prof_summary_line(p, PROF_MEASURE_WALL, &b);
     prof_buf_append(&b, "", 1);
     is_str(b.data, "wall: GET /index.html, 252.9 ms, 3 samples at 1020 Hz"
-           " (asked: 1000), 1 lost, 2 truncated", "line");
+           " (asked: 1000), 1 lost, 2 truncated",
+           "a line summarizes wall time");
     prof_buf_free(&b);
 
     p->stats.truncated = 0;
     prof_summary_line(p, PROF_MEASURE_CPU, &b);
     prof_buf_append(&b, "", 1);
     is_str(b.data, "cpu: GET /index.html, 2.5 ms, 3 samples at 1020 Hz"
-           " (asked: 1000), 1 lost", "line of CPU, nothing truncated");
+           " (asked: 1000), 1 lost",
+           "a line of CPU time has no truncated stacks");
     prof_buf_free(&b);
 
     prof_profile_destroy(p);
@@ -146,7 +150,8 @@ test_durations(void)
     prof_summary_duration(&b, 3600000000000);
     prof_buf_append(&b, "", 1);
 
-    is_str(b.data, "0.0 us|999.9 us|1.0 ms|9999.0 ms|3600.0 s", "durations");
+    is_str(b.data, "0.0 us|999.9 us|1.0 ms|9999.0 ms|3600.0 s",
+           "durations have one decimal and a unit");
 
     prof_buf_free(&b);
 }
@@ -196,5 +201,5 @@ find(const char *name, const char *value)
     p += strlen(want);
     (void) snprintf(want, sizeof(want), "%.*s", (int) strcspn(p, "|"), p);
 
-    is_str(want, value, "%s", name);
+    is_str(want, value, "%s has its value", name);
 }

@@ -190,17 +190,20 @@ test_build_id(void)
 
     name = name_of(file("full.so"), OTHER_ID, address("local"),
                    address("local"));
-    ok(strncmp(name, "full.so+0x", 10) == 0, "another build: %s", name);
+    ok(strncmp(name, "full.so+0x", 10) == 0,
+       "another build has no names: %s", name);
     free(name);
 
     name = name_of(file("full.so"), ALMOST_ID, address("local"),
                    address("local"));
-    ok(strncmp(name, "full.so+0x", 10) == 0, "nearly the build-id: %s", name);
+    ok(strncmp(name, "full.so+0x", 10) == 0,
+       "a similar build-id has no names: %s", name);
     free(name);
 
     name = name_of(file("full.so"), "01234567", address("local"),
                    address("local"));
-    ok(strncmp(name, "full.so+0x", 10) == 0, "part of the build-id: %s", name);
+    ok(strncmp(name, "full.so+0x", 10) == 0,
+       "a part of the build-id has no names: %s", name);
     free(name);
 
     name = name_of(file("full.so"), "", address("local"), address("local"));
@@ -210,7 +213,8 @@ test_build_id(void)
 
     name = name_of(file("nothing.so"), BUILD_ID, address("local"),
                    address("local"));
-    ok(strncmp(name, "nothing.so+0x", 13) == 0, "no file: %s", name);
+    ok(strncmp(name, "nothing.so+0x", 13) == 0,
+       "a missing file has no names: %s", name);
     free(name);
 }
 
@@ -228,7 +232,7 @@ test_debug_file(void)
     /* a file of another build in its place */
 
     is_int(run("cp %s/other.so %s/.build-id/%.2s/%s.debug", dir, dir,
-               BUILD_ID, &BUILD_ID[2]), 0, "wrong debug file");
+               BUILD_ID, &BUILD_ID[2]), 0, "the test has a wrong debug file");
 
     names(file("stripped.so"), BUILD_ID, 0, "debug file of another build");
 
@@ -264,7 +268,8 @@ test_no_build_id(void)
     p->frames[f].function = p->frames[f].pc;
 
     (void) prof_symbolize(p, dir);
-    is_str(p->frames[f].name, "local", "no build-id - the loaded file");
+    is_str(p->frames[f].name, "local",
+           "no build-id: the loaded file has the name");
 
     /* the same path, another file */
 
@@ -279,7 +284,8 @@ test_no_build_id(void)
     p->frames[f].source = PROF_SOURCE_OFFSET;
 
     (void) prof_symbolize(p, dir);
-    is_str(p->frames[f].name, copy, "no build-id - replaced since");
+    is_str(p->frames[f].name, copy,
+           "no build-id: a replaced file has no name");
 
     prof_profile_destroy(p);
     dlclose(lib);
@@ -298,17 +304,17 @@ test_extents(void)
     blob = address("blob");
 
     name = name_of(path, BUILD_ID, blob + 4, blob);
-    is_str(name, "blob", "within the size");
+    is_str(name, "blob", "an address within the size has the name");
     free(name);
 
     (void) snprintf(want, sizeof(want), "stripped.so+0x%" PRIx64, blob);
 
     name = name_of(path, BUILD_ID, blob + 12, blob);
-    is_str(name, want, "past the size");
+    is_str(name, want, "an address past the size has no name");
     free(name);
 
     name = name_of(path, BUILD_ID, blob + 20, blob);
-    is_str(name, "blob_two", "within the size of another, same entry");
+    is_str(name, "blob_two", "the best symbol of an entry gives the name");
     free(name);
 
     name = name_of(path, BUILD_ID, blob + 40, blob);
@@ -316,13 +322,14 @@ test_extents(void)
     free(name);
 
     name = name_of(path, BUILD_ID, blob + 20, 0);
-    is_str(name, "blob_two", "no entry, within the size");
+    is_str(name, "blob_two",
+           "no entry: an address within the size has the name");
     free(name);
 
     (void) snprintf(want, sizeof(want), "stripped.so+0x%" PRIx64, blob + 40);
 
     name = name_of(path, BUILD_ID, blob + 40, 0);
-    is_str(name, want, "no entry, past the size");
+    is_str(name, want, "no entry: an address past the size has no name");
     free(name);
 
     name = name_of(path, BUILD_ID, blob + 20, blob + 18);
@@ -338,11 +345,13 @@ test_extents(void)
     blob = address("blob_three");
 
     name = name_of(path, BUILD_ID, blob + 4, blob);
-    is_str(name, "blob_three", "label");
+    is_str(name, "blob_three",
+           "a label at the start of an entry gives the name");
     free(name);
 
     name = name_of(path, BUILD_ID, blob + 4, blob - 32);
-    ok(strncmp(name, "full.so+", 8) == 0, "label within an entry: %s", name);
+    ok(strncmp(name, "full.so+", 8) == 0,
+       "a label within an entry gives no name: %s", name);
     free(name);
 
     free(path);
@@ -368,7 +377,8 @@ test_calls(void)
 
     (void) prof_symbolize(p, dir);
 
-    is_str(p->frames[0].name, "blob", "return address at the end");
+    is_str(p->frames[0].name, "blob",
+           "a return address at the end has the name of the caller");
     ok(!prof_frame_is_exact(&p->frames[1]), "interrupted there: %s",
        p->frames[1].name);
 
@@ -382,7 +392,8 @@ test_versions(void)
     char  *name;
 
     is_int(run("cd %s && objcopy --redefine-sym local=local@@V_1.2"
-               " full.so versions.so", dir), 0, "symbol with a version");
+               " full.so versions.so", dir), 0,
+           "the test has a symbol with a version");
 
     name = name_of(file("versions.so"), BUILD_ID, address("local"),
                    address("local"));
@@ -411,11 +422,11 @@ test_plt(void)
     stub = (uintptr_t) code + 5 + rel - base;
 
     name = name_of(file("stripped.so"), BUILD_ID, stub, 0);
-    is_str(name, "getpid@plt", "stub");
+    is_str(name, "getpid@plt", "a stub has the name of its function");
     free(name);
 
     name = name_of(file("stripped.so"), BUILD_ID, stub + 7, stub - stub % 16);
-    is_str(name, "getpid@plt", "within a stub");
+    is_str(name, "getpid@plt", "an address within a stub has its name");
     free(name);
 
 #endif
@@ -441,11 +452,12 @@ test_vdso(void)
     pc = (uintptr_t) sym - getauxval(AT_SYSINFO_EHDR);
 
     name = name_of("[vdso]", hex, pc, pc);
-    is_str(name, "clock_gettime", "vDSO");
+    is_str(name, "clock_gettime", "the vDSO has names");
     free(name);
 
     name = name_of("[vdso]", OTHER_ID, pc, pc);
-    ok(strncmp(name, "[vdso]+0x", 9) == 0, "vDSO of another kernel: %s", name);
+    ok(strncmp(name, "[vdso]+0x", 9) == 0,
+       "the vDSO of another kernel has no names: %s", name);
     free(name);
 }
 
@@ -487,22 +499,22 @@ test_odd_files(void)
 
     (void) run("rm -f %s && mkdir %s", path, path);
     name = name_of(path, BUILD_ID, 0x1000, 0x1000);
-    is_str(name, "odd+0x1000", "directory");
+    is_str(name, "odd+0x1000", "a directory has no names");
     free(name);
 
     (void) run("rmdir %s && mkfifo %s", path, path);
     name = name_of(path, BUILD_ID, 0x1000, 0x1000);
-    is_str(name, "odd+0x1000", "fifo");
+    is_str(name, "odd+0x1000", "a fifo has no names");
     free(name);
 
     (void) run("rm %s && : > %s", path, path);
     name = name_of(path, BUILD_ID, 0x1000, 0x1000);
-    is_str(name, "odd+0x1000", "empty file");
+    is_str(name, "odd+0x1000", "an empty file has no names");
     free(name);
 
     write_file(path, "!<arch>\nnot an object", 21);
     name = name_of(path, BUILD_ID, 0x1000, 0x1000);
-    is_str(name, "odd+0x1000", "archive");
+    is_str(name, "odd+0x1000", "an archive has no names");
     free(name);
 
     free(path);
@@ -531,7 +543,9 @@ test_truncated(void)
         free(name);
     }
 
-    is_int(wrong, 0, "truncated at %zu places", cut / 61 + 256);
+    is_int(wrong, 0,
+           "a file that is truncated at %zu places has no wrong names",
+           cut / 61 + 256);
 
     free(data);
     free(path);
@@ -581,7 +595,8 @@ test_damaged(void)
         }
     }
 
-    ok(runs > 1000 && wrong == 0, "%zu damaged section headers", runs);
+    ok(runs > 1000 && wrong == 0,
+       "%zu damaged section headers give no wrong names", runs);
 
     /* the symbols and strings themselves */
 
@@ -605,7 +620,8 @@ test_damaged(void)
         }
     }
 
-    ok(runs > 50 && wrong == 0, "%zu damaged contents", runs);
+    ok(runs > 50 && wrong == 0,
+       "%zu damaged contents give no wrong names", runs);
 
     free(data);
     free(path);
@@ -732,7 +748,8 @@ names(const char *path, const char *build_id, int full, const char *label)
 
     prof_profile_forget();
 
-    is_int(prof_symbolize(p, dir), PROF_OK, "%s", label);
+    is_int(prof_symbolize(p, dir), PROF_OK,
+           "%s: the profile gets its names", label);
 
     for (s = symbols, i = 0; s->function; s++, i += 2) {
 
@@ -744,11 +761,14 @@ names(const char *path, const char *build_id, int full, const char *label)
             expected = want;
         }
 
-        is_str(p->frames[i].name, expected, "%s - %s", label, s->function);
-        is_str(p->frames[i + 1].name, expected, "%s - start of %s", label,
+        is_str(p->frames[i].name, expected,
+               "%s: the address in %s has its name", label, s->function);
+        is_str(p->frames[i + 1].name, expected,
+               "%s: the start of %s has its name", label,
                s->function);
         is_int(prof_frame_is_exact(&p->frames[i]), expected != want,
-               "%s - %s, exact", label, s->function);
+               "%s: the name of %s is exact if it is known",
+               label, s->function);
     }
 
     prof_profile_destroy(p);

@@ -108,49 +108,55 @@ check(decode_pt decode, const char *bytes, size_t len, size_t at,
 static void
 test_x86_64(void)
 {
-    is_x86(X86_20 X86_CALL X86_RET, 7, 20, "a constant");
-    is_x86(X86_20 X86_CALL X86_RET, 5, 20, "the kernel repeats the call");
-    is_x86("\x31\xc0" X86_CALL X86_RET, 4, 0, "zero");
-    is_x86("\x48\xc7\xc0\x0f\x00\x00\x00" X86_CALL, 9, 15, "mov to %rax");
+    is_x86(X86_20 X86_CALL X86_RET, 7, 20, "a constant is the number");
+    is_x86(X86_20 X86_CALL X86_RET, 5, 20, "a repeated call has its number");
+    is_x86("\x31\xc0" X86_CALL X86_RET, 4, 0, "zero is a number");
+    is_x86("\x48\xc7\xc0\x0f\x00\x00\x00" X86_CALL, 9, 15,
+           "a constant in %rax is the number");
     is_x86("\xf3\x0f\x1e\xfa\x49\x89\xca" X86_20 X86_CALL, 14, 20,
-           "after other instructions");
+           "other instructions may precede the number");
     is_x86(X86_20 "\x48\x8b\x54\x24\x10\x8b\x7c\x24\x08\x45\x31\xc0" X86_CALL,
-           19, 20, "arguments after the number");
-    is_x86("\x31\xc0" X86_20 X86_CALL, 9, 20, "the last number counts");
+           19, 20, "arguments may follow the number");
+    is_x86("\x31\xc0" X86_20 X86_CALL, 9, 20,
+           "the last constant is the number");
 
     /* write() of glibc: one call with, and one without cancellation */
 
     is_x86("\x80\x3d\x00\x00\x00\x00\x00\x74\x08" X86_20 X86_CALL X86_RET
            "\xe8\x00\x00\x00\x00\x41\x89\xc0" X86_20 X86_CALL X86_RET,
-           16, 20, "the first of two calls");
+           16, 20, "the first of two calls has its number");
     is_x86("\x80\x3d\x00\x00\x00\x00\x00\x74\x08" X86_20 X86_CALL X86_RET
            "\xe8\x00\x00\x00\x00\x41\x89\xc0" X86_20 X86_CALL X86_RET,
-           32, 20, "the second of two calls");
+           32, 20, "the second of two calls has its number");
 }
 
 
 static void
 test_x86_64_unknown(void)
 {
-    is_x86(X86_20 X86_CALL X86_RET, 8, PROF_NONE, "an address after the call");
-    is_x86(X86_20 "\x90\x90" X86_RET, 7, PROF_NONE, "no call");
-    is_x86("\x48\x89\xf8" X86_CALL X86_RET, 5, PROF_NONE, "syscall()");
+    is_x86(X86_20 X86_CALL X86_RET, 8, PROF_NONE,
+           "an address behind the next instruction is in no call");
+    is_x86(X86_20 "\x90\x90" X86_RET, 7, PROF_NONE,
+           "code without a call has no number");
+    is_x86("\x48\x89\xf8" X86_CALL X86_RET, 5, PROF_NONE,
+           "the call in syscall() has no number");
     is_x86("\x41\xb8\x14\x00\x00\x00" X86_CALL, 8, PROF_NONE,
-           "a constant in %r8d");
+           "a constant in %r8d is no number");
     is_x86("\x8b\xb8\x14\x00\x00\x00" X86_CALL, 8, PROF_NONE,
-           "bytes of another instruction");
+           "bytes of another instruction are no number");
     is_x86(X86_20 "\xe8\x00\x00\x00\x00" X86_CALL, 12, PROF_NONE,
-           "a call of a function after the number");
+           "a function called after the number hides it");
     is_x86(X86_20 "\x8b\x07" X86_CALL, 9, PROF_NONE,
            "%eax is loaded after the number");
     is_x86("\x75\x05" X86_20 X86_CALL X86_RET, 9, PROF_NONE,
-           "a jump to the call");
+           "a jump to the call hides the number");
     is_x86(X86_20 "\x31\xff" X86_CALL "\xeb\xfa", 9, PROF_NONE,
-           "a jump back to the arguments");
+           "a jump back to the arguments hides the number");
     is_x86("\x48\xb8\x14\x00\x00\x00\x00\x00" X86_CALL X86_RET, 10, PROF_NONE,
-           "a call instruction within a constant");
-    is_x86(X86_CALL X86_RET, 2, PROF_NONE, "no number");
-    is_x86("", 0, PROF_NONE, "no code");
+           "a call instruction within a constant is no call");
+    is_x86(X86_CALL X86_RET, 2, PROF_NONE,
+           "a call without a constant has no number");
+    is_x86("", 0, PROF_NONE, "empty code has no number");
 }
 
 
@@ -194,7 +200,7 @@ test_x86_64_cut(void)
     }
 
     is_int(known, 4, "only a complete function has a call");
-    is_int(wrong, 0, "no other call");
+    is_int(wrong, 0, "no other function has a call");
 }
 
 
@@ -254,12 +260,12 @@ test_x86_64_arguments(void)
     memset(&call, 0, sizeof(prof_call_t));
     code = (prof_syscall_code_t) { begins, sizeof(begins) - 1, 22, 1 };
     prof_syscall_x86_64(&code, &call);
-    is_int(call.stack, 21, "a constant on the stack");
+    is_int(call.stack, 21, "a constant is passed on the stack");
 
     memset(&call, 0, sizeof(prof_call_t));
     code = (prof_syscall_code_t) { begins, sizeof(begins) - 1, 12, 1 };
     prof_syscall_x86_64(&code, &call);
-    is_int(call.stack, 0, "no call returns there");
+    is_int(call.stack, 0, "no call returns to this address");
 }
 
 
@@ -294,23 +300,26 @@ test_chain(void)
     calls[1].target = 0x1008;
 
     is_int(prof_syscall_frames(p, calls), PROF_OK,
-           "the call of another function");
+           "the call of another function is ignored");
     is_str(leaf(p, 0), "libc", "the call of another function gives no name");
 
     calls[1].target = 0x1000;
     calls[0].stack = 0;
 
-    is_int(prof_syscall_frames(p, calls), PROF_OK, "an unknown argument");
+    is_int(prof_syscall_frames(p, calls), PROF_OK,
+           "an unknown argument is ignored");
     is_str(leaf(p, 0), "libc", "an unknown argument gives no name");
 
     calls[0].stack = PROF_CALL_STACK;
 
-    is_int(prof_syscall_frames(p, calls), PROF_OK, "an argument of a root");
+    is_int(prof_syscall_frames(p, calls), PROF_OK,
+           "an argument of a root is ignored");
     is_str(leaf(p, 0), "libc", "has no caller");
 
     calls[0].stack = __NR_writev + 1;
 
-    is_int(prof_syscall_frames(p, calls), PROF_OK, "a constant");
+    is_int(prof_syscall_frames(p, calls), PROF_OK,
+           "a constant is found in the caller");
     is_str(leaf(p, 0), "sys_writev", "a constant is the number of the call");
 
     prof_profile_destroy(p);
@@ -320,21 +329,25 @@ test_chain(void)
 static void
 test_aarch64(void)
 {
-    is_arm(ARM_66 ARM_CALL ARM_RET, 8, 66, "aarch64: a constant");
+    is_arm(ARM_66 ARM_CALL ARM_RET, 8, 66,
+           "aarch64: a constant is the number");
     is_arm(ARM_66 ARM_CALL ARM_RET, 4, 66,
-           "aarch64: the kernel repeats the call");
-    is_arm("\x48\x08\x80\x52" ARM_CALL, 8, 66, "aarch64: mov to w8");
+           "aarch64: a repeated call has its number");
+    is_arm("\x48\x08\x80\x52" ARM_CALL, 8, 66,
+           "aarch64: a constant in w8 is the number");
     is_arm(ARM_66 "\xe1\x03\x02\xaa" ARM_CALL, 12, 66,
-           "aarch64: arguments after the number");
-    is_arm("\xe8\x03\x00\xaa" ARM_CALL, 8, PROF_NONE, "aarch64: syscall()");
+           "aarch64: arguments may follow the number");
+    is_arm("\xe8\x03\x00\xaa" ARM_CALL, 8, PROF_NONE,
+           "aarch64: the call in syscall() has no number");
     is_arm(ARM_66 "\x08\x00\x40\xf9" ARM_CALL, 12, PROF_NONE,
            "aarch64: x8 is loaded after the number");
     is_arm("\x40\x00\x00\xb4" ARM_66 ARM_CALL, 12, PROF_NONE,
-           "aarch64: a jump to the call");
+           "aarch64: a jump to the call hides the number");
     is_arm(ARM_66 ARM_CALL ARM_RET, 12, PROF_NONE,
-           "aarch64: an address after the call");
-    is_arm(ARM_66 ARM_CALL, 7, PROF_NONE, "aarch64: an odd address");
-    is_arm("", 0, PROF_NONE, "aarch64: no code");
+           "aarch64: an address after the call has no number");
+    is_arm(ARM_66 ARM_CALL, 7, PROF_NONE,
+           "aarch64: an odd address has no number");
+    is_arm("", 0, PROF_NONE, "aarch64: empty code has no number");
 }
 
 
@@ -348,7 +361,7 @@ test_profile(void)
     p = interrupted((uintptr_t) getppid, PROF_TYPE_CODE);
     n = p->nnodes;
 
-    is_int(prof_profile_symbolize(p), PROF_OK, "named");
+    is_int(prof_profile_symbolize(p), PROF_OK, "the profile gets its names");
     is_str(leaf(p, 0), "sys_getppid", "the innermost frame is the call");
     is_str(leaf(p, 1), "sys_getppid", "each stack ends in the call");
     is_int(p->nnodes, n + 2, "each place of the function gets a node");
@@ -361,7 +374,8 @@ test_profile(void)
            "the name of the call is the kernel's");
     ok(prof_frame_is_exact(f), "the name of the call is exact");
 
-    is_int(prof_profile_symbolize(p), PROF_OK, "named again");
+    is_int(prof_profile_symbolize(p), PROF_OK,
+           "the profile gets its names again");
     is_int(p->nnodes, n + 2, "a call is added once");
 
     prof_profile_destroy(p);
@@ -407,7 +421,7 @@ test_kept(void)
 
     merged = prof_profile_merge((const prof_profile_t *const *) p, NULL, 2,
                                 "two", 0);
-    ok(merged != NULL, "merged");
+    ok(merged != NULL, "two profiles are merged");
 
     is_str(leaf(merged, 0), "sys_getppid", "a merged profile has the call");
 

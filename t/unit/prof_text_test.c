@@ -55,20 +55,22 @@ main(void)
         len = strlen(t->in);
         text = prof_text_utf8(t->in, &len);
 
-        is_str(text, t->out, "%s", t->name);
-        is_int(len, strlen(t->out), "%s - length", t->name);
+        is_str(text, t->out, "%s is escaped", t->name);
+        is_int(len, strlen(t->out), "%s: the text has its length", t->name);
 
         free(text);
     }
 
     len = 3;
     text = prof_text_utf8("a\0b", &len);
-    is_mem(text, "a\0b", 4, "null character");
+    is_mem(text, "a\0b", 4, "a null character is kept");
     free(text);
 
-    is_int(prof_text_char("\xe2\x82\xac", 2), 0, "limited by length");
-    is_int(prof_text_char("\xe2\x82\xac", 3), 3, "whole");
-    is_int(prof_text_char("", 0), 0, "nothing");
+    is_int(prof_text_char("\xe2\x82\xac", 2), 0,
+           "a character does not exceed the given length");
+    is_int(prof_text_char("\xe2\x82\xac", 3), 3,
+           "a whole character has its length");
+    is_int(prof_text_char("", 0), 0, "no bytes are no character");
 
     return done_testing();
 }

@@ -74,15 +74,15 @@ test_runs(void)
     is_int(t.runs[1].weight, 100, "wall - a gap has its weight");
     ok(t.runs[0].node == v->map[a] && t.runs[1].node == v->map[b]
        && t.runs[2].node == v->map[a], "wall - runs are in order");
-    is_int(t.total, 107, "wall - total");
+    is_int(t.total, 107, "wall: the total is the sum");
     is_int(t.nmerged, 0, "wall - no run is merged");
     prof_timeline_free(&t);
 
     is_int(prof_timeline_init(&t, p, v, PROF_MEASURE_CPU,
                               PROF_TIMELINE_ALL, MAX),
-           PROF_OK, "cpu");
+           PROF_OK, "cpu: the timeline is made");
     is_int(t.nruns, 1, "cpu - what has none is not there");
-    is_int(t.total, 4, "cpu - total");
+    is_int(t.total, 4, "cpu: the total is the sum");
     prof_timeline_free(&t);
 
     prof_view_destroy(v);
@@ -123,11 +123,12 @@ test_limit(const char *name, uint32_t n, uint32_t max, uint64_t heavy)
     is_int(prof_timeline_init(&t, p, v, PROF_MEASURE_WALL,
                               PROF_TIMELINE_ALL, max),
            PROF_OK,
-           "%s", name);
+           "%s: the timeline is made", name);
 
-    ok(t.nruns <= max && t.nruns > max / 3, "%s - %u of %u", name, t.nruns,
+    ok(t.nruns <= max && t.nruns > max / 3,
+       "%s: %u of %u runs are left", name, t.nruns,
        n);
-    is_int(sum(&t), p->wall, "%s - sum", name);
+    is_int(sum(&t), p->wall, "%s: the runs have their sum", name);
     is_int(t.nmerged, n > max ? n : 0,
            "%s - the number of merged runs is told", name);
 

@@ -57,12 +57,12 @@ test_valid(void)
 
     for (i = 0; i < sizeof(valid) / sizeof(valid[0]); i++) {
         is_int(prof_trace_parse(&t, valid[i], strlen(valid[i])), PROF_OK,
-               "valid: %s", valid[i]);
+               "a valid header is read: %s", valid[i]);
 
         prof_trace_text(&t, trace, span);
 
-        is_str(trace, TRACE, "trace");
-        is_str(span, SPAN, "span");
+        is_str(trace, TRACE, "the header has its trace");
+        is_str(span, SPAN, "the header has its span");
     }
 
     is_int(prof_trace_parse(&t, "00-00000000000000000000000000000001-"
@@ -114,7 +114,7 @@ test_wrong(void)
         memset(&t, 0xff, sizeof(prof_trace_t));
 
         is_int(prof_trace_parse(&t, wrong[i], strlen(wrong[i])), PROF_ERROR,
-               "wrong: \"%s\"", wrong[i]);
+               "a wrong header is refused: \"%s\"", wrong[i]);
         ok(t.high == 0 && t.low == 0 && t.span == 0,
            "a wrong header leaves no trace");
     }
@@ -159,7 +159,8 @@ test_numbers(void)
 
     ts = prof_traces_create(1000);
 
-    is_int(prof_traces_number(ts, &t, &st), 0, "no trace");
+    is_int(prof_traces_number(ts, &t, &st), 0,
+           "a sample without a trace has no number");
 
     wrong = 0;
 
@@ -184,7 +185,8 @@ test_numbers(void)
            "known traces keep their numbers");
 
     t.low = 8;
-    is_int(prof_traces_number(ts, &t, &st), 0, "another trace, the same span");
+    is_int(prof_traces_number(ts, &t, &st), 0,
+           "another trace with the same span has no number");
 
     prof_traces_destroy(ts);
 }

@@ -319,7 +319,8 @@ test_sums(prof_sampler_t *s)
     prof_capture_totals(c, &st, NULL, NULL, NULL);
 
     ok(p->stats.samples + p->stats.lost_overrun >= 150,
-       "200 ms at 1000 Hz: %d samples, %d overruns", (int) p->stats.samples,
+       "200 ms at 1000 Hz give %d samples, %d overruns",
+       (int) p->stats.samples,
        (int) p->stats.lost_overrun);
     is_int(p->stats.turns, 1, "one turn is counted");
     is_int(st.samples, p->stats.samples, "counters are those of the capture");
@@ -374,7 +375,7 @@ test_frequency(prof_sampler_t *s)
     n = (int) p->stats.samples;
 
     ok(n + (int) p->stats.lost_overrun >= 70,
-       "another frequency within a turn: %d samples", n);
+       "another frequency within a turn gives %d samples", n);
     is_int(p->frequency, 2, "the frequency changes between turns");
     is_int(test_sum(p, -1, 0), p->wall, "wall weights sum to the whole");
     is_int(test_sum(p, -1, 1), p->cpu, "CPU weights sum to the CPU clock");
@@ -403,7 +404,7 @@ test_turns(prof_sampler_t *s)
     prof_capture_gap(c, NULL, 0, 0);
     p = prof_capture_finish(c, "turns");
 
-    is_int(p->stats.turns, 10, "ten turns");
+    is_int(p->stats.turns, 10, "ten turns are counted");
     is_int(test_sum(p, -1, 0), p->wall, "turns and gaps are the whole");
     is_int(test_sum(p, PROF_ENTRY_GAP, 0), p->wall - p->running,
            "gaps are what is not running");
@@ -443,11 +444,11 @@ test_short_turns(prof_sampler_t *s)
     least = p->cpu / MS / 2;
     most = p->running / MS + 1;
 
-    is_int(p->stats.turns, 5000, "5000 short turns");
+    is_int(p->stats.turns, 5000, "5000 short turns are counted");
     ok(least > 5, "the turns use %d ms of CPU time", (int) (p->cpu / MS));
     ok(p->stats.samples + p->stats.lost_overrun >= least
        && p->stats.samples <= most,
-       "%d samples, at least %d, at most %d", (int) p->stats.samples,
+       "%d samples are at least %d, at most %d", (int) p->stats.samples,
        (int) least, (int) most);
     is_int(p->stats.turns_unsampled + p->stats.samples >= 5000, 1,
            "the others count as turns");
@@ -823,7 +824,8 @@ test_brief_spans(prof_sampler_t *s)
 
     prof_turn_run(s, c, (uintptr_t) test_job, test_spans_brief, &job);
 
-    ok(job.ms < TEST_SPANS / 2, "%d reads of the CPU clock for %d borders",
+    ok(job.ms < TEST_SPANS / 2,
+       "%d reads of the CPU clock suffice for %d borders",
        job.ms, 2 * TEST_SPANS);
 
     p = prof_capture_finish(c, "brief");
@@ -862,7 +864,7 @@ test_long_capture(prof_sampler_t *s)
 
     p = prof_capture_finish(c, "long");
 
-    ok(p->stats.samples > 100, "%d samples at 10000 Hz",
+    ok(p->stats.samples > 100, "10000 Hz give %d samples",
        (int) p->stats.samples);
     is_int(test_sum(p, -1, 0), p->wall, "wall weights sum to the whole");
     is_int(test_sum(p, -1, 1), p->cpu, "CPU weights sum to the CPU clock");
@@ -1006,7 +1008,7 @@ test_allocator(void)
     sa.sa_handler = test_allocating_handler;
     sa.sa_flags = SA_ONSTACK;
 
-    is_int(test_allocations, 0, "no allocation in the signal handler");
+    is_int(test_allocations, 0, "the signal handler allocates nothing");
 
     sigaction(SIGUSR1, &sa, &old);
     raise(SIGUSR1);
@@ -1024,10 +1026,10 @@ main(void)
 
     test_clock = (test_clock_pt) (uintptr_t) dlsym(RTLD_NEXT, "clock_gettime");
 
-    is_int(prof_process_init(), PROF_OK, "tables");
+    is_int(prof_process_init(), PROF_OK, "the test has unwind tables");
 
     s = prof_sampler_create(&err);
-    ok(s != NULL, "sampler: %s", err ? err : "ok");
+    ok(s != NULL, "the test has a sampler: %s", err ? err : "ok");
 
     test_sums(s);
     test_frequency(s);

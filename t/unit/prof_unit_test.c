@@ -139,14 +139,16 @@ test_other_programs(void)
     uint32_t  wrong;
 
     build("-flto", FILES);
-    is_int(names("-flto", &wrong), 0, "optimization at link time: no file");
+    is_int(names("-flto", &wrong), 0,
+           "a program that is optimized at link time has no files");
 
     build("-fvisibility=hidden -Wl,--export-dynamic-symbol=exported_*", FILES);
     is_int(names("hidden", &wrong), 0,
-           "hidden functions that other files call: no file");
+           "a program with hidden functions has no files");
 
     build("", 6);
-    is_int(names("few", &wrong), 0, "a program with few known files: no file");
+    is_int(names("few", &wrong), 0,
+           "a program with few known files has no files");
 }
 
 
@@ -158,7 +160,8 @@ test_no_helper(void)
     build("", FILES);
 
     prof_profile_helper(NULL);
-    is_int(names("no helper", &wrong), 0, "without the helper: no file");
+    is_int(names("no helper", &wrong), 0,
+           "a program without the helper has no files");
     fixture_helper();
 }
 
@@ -193,7 +196,7 @@ test_damaged(void)
         answer(copy, len);
     }
 
-    ok(1, "%u damaged programs", DAMAGES);
+    ok(1, "%u damaged programs do not end the helper", DAMAGES);
 
     free(program);
     free(copy);
@@ -250,7 +253,7 @@ answer(unsigned char *data, size_t size)
     elf = elf_memory((char *) data, size);
 
     if (prof_units_answer(&b, &w, elf) != PROF_OK) {
-        ok(0, "an answer");
+        ok(0, "the helper answers");
     }
 
     (void) elf_end(elf);
@@ -315,7 +318,7 @@ build(const char *flags, uint32_t n)
     is_int(run("cd %s && cc " FLAGS " %s -Wl,--build-id=0x" BUILD_ID
                " -o full file_*.c && nm full > symbols"
                " && strip -o stripped full", dir, flags),
-           0, "a program: %s", flags);
+           0, "the test has a program: %s", flags);
 
     find();
 }

@@ -90,7 +90,7 @@ main(void)
     test_loaded_t  l;
 
     if (mkdtemp(test_dir) == NULL) {
-        ok(0, "setup");
+        ok(0, "the test is set up");
         return done_testing();
     }
 
@@ -105,7 +105,7 @@ main(void)
     test_unseen();
     test_remembered();
 
-    is_int(prof_process_init(), PROF_OK, "tables");
+    is_int(prof_process_init(), PROF_OK, "the test has unwind tables");
 
     for (i = 0; i < 2; i++) {
         pthread_create(&threads[i], NULL, test_loop, &test_libs[2 + i]);
@@ -379,8 +379,10 @@ test_unseen(void)
     u[1] = prof_unwind_update(u[0], 1);
 
     pc = l.pc;
-    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_OK, "loaded again");
-    ok(test_in(u[1], pc, &test_libs[0]), "loaded again: named");
+    is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_OK,
+           "loaded again: the address is marked");
+    ok(test_in(u[1], pc, &test_libs[0]),
+       "loaded again: the address has its object");
     prof_unwind_release(u[0]);
     u[0] = u[1];
 
@@ -397,12 +399,13 @@ test_unseen(void)
     pc = (uintptr_t) main;
     is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_OK,
            "an address elsewhere has its object");
-    ok(pc == (uintptr_t) main, "another one elsewhere: named");
+    ok(pc == (uintptr_t) main, "another address elsewhere has its object");
 
     pc = l.pc;
     is_int(prof_unwind_mark(&u[1], 1, &pc, 0), PROF_OK,
            "an address after the loads has its object");
-    ok(test_in(u[1], pc, &test_libs[0]), "afterwards: named");
+    ok(test_in(u[1], pc, &test_libs[0]),
+       "an address after the loads is named");
     prof_unwind_release(u[0]);
     u[0] = u[1];
 
@@ -413,7 +416,7 @@ test_unseen(void)
 
     pc = l.pc;
     is_int(prof_unwind_mark(u, 2, &pc, 0), PROF_LIMIT,
-           "another one before the end");
+           "an address that another object may have had is not marked");
 
     prof_unwind_release(u[0]);
     prof_unwind_release(u[1]);
@@ -460,10 +463,11 @@ test_remembered(void)
 
     prof_unwind_info(next, &info);
     is_int(info.unloaded, 0, "a new snapshot forgets unloaded objects");
-    ok(prof_unwind_object(next, pc) == NULL, "forgotten: not named");
+    ok(prof_unwind_object(next, pc) == NULL,
+       "a forgotten object gives no name");
 
     after = test_mapped();
-    ok(after < before + 1024 * 1024, "%zu bytes more",
+    ok(after < before + 1024 * 1024, "snapshots take %zu bytes more",
        after > before ? after - before : 0);
 
     prof_unwind_release(next);
@@ -523,10 +527,11 @@ test_turns(void)
 
     prof_sampler_destroy(s);
 
-    is_int(never, 0, "turns: no wrong names");
+    is_int(never, 0, "turns: no name is wrong");
 
     for (i = 0; i < 2; i++) {
-        ok(test_libs[i].named > 0, "turns: %u frames of library %u",
+        ok(test_libs[i].named > 0,
+           "turns: %u frames have the name of library %u",
            test_libs[i].named, i);
         test_libs[i].named = 0;
     }
@@ -636,9 +641,10 @@ test_watched(void)
 
     prof_watch_destroy(w);
 
-    is_int(never, 0, "watched: no wrong names");
+    is_int(never, 0, "watched: no name is wrong");
     ok(test_libs[0].named + test_libs[1].named > 0,
-       "watched: %u and %u frames of libraries", test_libs[0].named,
+       "watched: %u and %u frames have names of libraries",
+       test_libs[0].named,
        test_libs[1].named);
 }
 
@@ -664,7 +670,7 @@ test_process(void)
         c = prof_capture_create(&conf);
 
         if (prof_process_start(c, 0, &err) != PROF_OK) {
-            ok(0, "process: %s", err);
+            ok(0, "process: the test has a capture: %s", err);
             return;
         }
 
@@ -682,9 +688,10 @@ test_process(void)
         prof_capture_destroy(c);
     }
 
-    is_int(never, 0, "process: no wrong names");
+    is_int(never, 0, "process: no name is wrong");
     ok(test_libs[2].named + test_libs[3].named > 0,
-       "process: %u and %u frames of libraries", test_libs[2].named,
+       "process: %u and %u frames have names of libraries",
+       test_libs[2].named,
        test_libs[3].named);
 }
 
@@ -730,7 +737,7 @@ test_many(void)
     }
 
     p = prof_process_finish(c, "many");
-    is_int(test_names(p), 0, "many: no wrong names");
+    is_int(test_names(p), 0, "many: no name is wrong");
     test_complete(p, (uintptr_t) main, "process");
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -743,7 +750,7 @@ test_many(void)
     }
 
     p = prof_capture_finish(c, "many");
-    is_int(test_names(p), 0, "many: no wrong names in turns");
+    is_int(test_names(p), 0, "many: no name is wrong in turns");
     test_complete(p, (uintptr_t) test_busy, "turns");
     prof_profile_destroy(p);
     prof_capture_destroy(c);

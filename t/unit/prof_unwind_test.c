@@ -73,13 +73,14 @@ test_info(void)
 
     for (n = 0; prof_unwind_object_at(unwind, n); n++) { /* void */ }
 
-    is_int(info.objects, n, "objects");
-    ok(info.rows > 10000, "%u rows", info.rows);
-    ok(info.unsupported < info.rows / 1000, "%u not supported",
+    is_int(info.objects, n, "the tables have all objects");
+    ok(info.rows > 10000, "the tables have %u rows", info.rows);
+    ok(info.unsupported < info.rows / 1000, "the tables lack %u rules",
        info.unsupported);
     ok(info.bytes > info.rows * 9 && info.bytes < info.rows * 14,
-       "%.1f bytes a row", (double) info.bytes / info.rows);
-    ok(info.build_ns > 0, "%.2f ms", (double) info.build_ns / 1000000);
+       "a row takes %.1f bytes", (double) info.bytes / info.rows);
+    ok(info.build_ns > 0,
+       "the tables are built in %.2f ms", (double) info.build_ns / 1000000);
 
     diag("%u objects, %u rows, %u of them unsupported, %zu bytes, %.2f ms",
          info.objects, info.rows, info.unsupported, info.bytes,
@@ -102,7 +103,7 @@ test_objects(void)
         last = object;
     }
 
-    is_int(wrong, 0, "sorted, and without overlaps");
+    is_int(wrong, 0, "objects are sorted, and do not overlap");
 
     self = prof_unwind_object(unwind, (uintptr_t) test_objects);
 
@@ -113,28 +114,30 @@ test_objects(void)
     len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[len > 0 ? len : 0] = '\0';
 
-    is_str(self->path, exe, "the program's path");
+    is_str(self->path, exe, "the program has its path");
 
     for (i = 0, vdso = 0; (object = prof_unwind_object_at(unwind, i)); i++) {
 
         if (strcmp(object->path, "[vdso]") == 0) {
             is_int(object->base, getauxval(AT_SYSINFO_EHDR),
-                   "the vdso's base");
+                   "the vdso has its base");
             vdso++;
         }
     }
 
-    is_int(vdso, getauxval(AT_SYSINFO_EHDR) ? 1 : 0, "vdso");
+    is_int(vdso, getauxval(AT_SYSINFO_EHDR) ? 1 : 0,
+           "the tables have the vdso");
 
     ok(prof_unwind_object(unwind, 0) == NULL, "no object is at the address 0");
-    ok(prof_unwind_object(unwind, UINTPTR_MAX) == NULL, "nothing at the end");
+    ok(prof_unwind_object(unwind, UINTPTR_MAX) == NULL,
+       "no object is behind the last one");
     ok(prof_unwind_object(unwind, (uintptr_t) &wrong) == NULL,
        "data is not code");
     ok(prof_unwind_object(unwind, self->start) == self
        && prof_unwind_object(unwind, self->end - 1) == self
        && prof_unwind_object(unwind, self->start - 1) != self
        && prof_unwind_object(unwind, self->end) != self,
-       "edges of an object");
+       "an object contains exactly its own addresses");
 }
 
 
@@ -148,7 +151,7 @@ test_code(void)
 
     (void) dl_iterate_phdr(code_of_object, NULL);
 
-    is_int(wrong, 0, "code and build-ids of %u objects", checked);
+    is_int(wrong, 0, "%u objects have their code and build-ids", checked);
 }
 
 
@@ -229,7 +232,7 @@ test_functions(void)
 
     (void) dl_iterate_phdr(functions_of_object, NULL);
 
-    ok(checked > 1000, "%u exported functions", checked);
+    ok(checked > 1000, "%u exported functions are checked", checked);
     ok(wrong < checked / 100, "%u of them do not begin an unwind entry",
        wrong);
 }
@@ -355,7 +358,7 @@ test_function_edges(void)
 
     is_int(prof_unwind_function(unwind, start, &len), start,
            "the first byte belongs to the function");
-    ok(len > 16, "%zu bytes", len);
+    ok(len > 16, "the function has %zu bytes", len);
     is_int(prof_unwind_function(unwind, start + len - 1, &inner), start,
            "the last byte belongs to the function");
     is_int(inner, len, "the last byte gives the same length");
@@ -364,8 +367,9 @@ test_function_edges(void)
        "bytes around the function do not belong to it");
 
     inner = 1;
-    is_int(prof_unwind_function(unwind, 0x1000, &inner), 0, "no object");
-    is_int(inner, 0, "no object: no length");
+    is_int(prof_unwind_function(unwind, 0x1000, &inner), 0,
+           "an address without an object has no function");
+    is_int(inner, 0, "an address without an object has no length");
 }
 
 
@@ -387,7 +391,8 @@ test_stale(void)
         return;
     }
 
-    ok(prof_unwind_stale(unwind), "stale: an object was loaded");
+    ok(prof_unwind_stale(unwind),
+       "stale: the snapshot notices a loaded object");
     ok(prof_unwind_object(unwind, (uintptr_t) function) == NULL,
        "stale: it is not in the snapshot");
 
@@ -404,7 +409,8 @@ test_stale(void)
 
     dlclose(handle);
 
-    ok(prof_unwind_stale(u), "stale: an object was unloaded");
+    ok(prof_unwind_stale(u),
+       "stale: the snapshot notices an unloaded object");
     ok(prof_unwind_stale(unwind), "stale: although all is as it was");
 
     prof_unwind_release(unwind);
@@ -433,7 +439,7 @@ test_shared(void)
     }
 
     (void) waitpid(pid, &status, 0);
-    is_int(status, 0, "snapshot in a child");
+    is_int(status, 0, "a child uses the snapshot");
 
     fflush(stdout);
     pid = fork();

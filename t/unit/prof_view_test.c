@@ -52,11 +52,11 @@ test_empty(void)
 
     p = fixture_create("empty");
     v = prof_view_create(p, NULL, test_measures, 2);
-    is_int(prof_view_order(v, 0), PROF_OK, "order");
+    is_int(prof_view_order(v, 0), PROF_OK, "an empty view is ordered");
 
     ok(v && v->nnodes == 0 && v->nfunctions == 0 && v->depth == 0
-       && v->root == PROF_NONE, "empty");
-    is_int(v->whole[0], 0, "empty - total");
+       && v->root == PROF_NONE, "an empty profile has an empty view");
+    is_int(v->whole[0], 0, "an empty view has no weight");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);
@@ -93,27 +93,33 @@ test_merging(void)
     fixture_entry(p, n[4], PROF_ENTRY_TURN, 1000, 0);
 
     v = prof_view_create(p, NULL, test_measures, 2);
-    is_int(prof_view_order(v, 0), PROF_OK, "order");
+    is_int(prof_view_order(v, 0), PROF_OK, "the view is ordered");
 
-    is_int(v->nfunctions, 2, "functions");
-    is_int(v->nnodes, 2, "nodes");
-    is_int(v->depth, 2, "depth");
+    is_int(v->nfunctions, 2, "the view has two functions");
+    is_int(v->nnodes, 2, "the view has two nodes");
+    is_int(v->depth, 2, "the view has two levels");
 
     is_int(v->map[n[0]], v->map[n[1]], "addresses of a function are a node");
     ok(v->map[n[2]] == v->map[n[3]] && v->map[n[3]] == v->map[n[4]],
        "addresses of a callee are a node");
 
     node = &v->nodes[v->map[n[0]]];
-    is_str(v->functions[node->function].name, "main", "root - name");
-    is_int(prof_view_self(v, v->map[n[0]], 0), 1, "root - self");
-    is_int(prof_view_total(v, v->map[n[0]], 0), 1111, "root - total");
-    is_int(prof_view_total(v, v->map[n[0]], 1), 56, "root - CPU total");
+    is_str(v->functions[node->function].name, "main",
+           "the root has its name");
+    is_int(prof_view_self(v, v->map[n[0]], 0), 1,
+           "the root has its own weight");
+    is_int(prof_view_total(v, v->map[n[0]], 0), 1111,
+           "the root has its total");
+    is_int(prof_view_total(v, v->map[n[0]], 1), 56,
+           "the root has its total CPU time");
 
-    is_int(prof_view_self(v, v->map[n[2]], 0), 1110, "callee - self");
-    is_int(prof_view_self(v, v->map[n[2]], 1), 55, "callee - CPU self");
+    is_int(prof_view_self(v, v->map[n[2]], 0), 1110,
+           "the callee has its own weight");
+    is_int(prof_view_self(v, v->map[n[2]], 1), 55,
+           "the callee has its own CPU time");
 
-    is_int(v->whole[0], 1111, "total");
-    is_int(v->whole[1], 56, "CPU total");
+    is_int(v->whole[0], 1111, "the view has the whole weight");
+    is_int(v->whole[1], 56, "the view has the whole CPU time");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);
@@ -155,7 +161,7 @@ test_identity(void)
     p->frames[i].line = 9;
 
     v = prof_view_create(p, NULL, test_measures, 2);
-    is_int(prof_view_order(v, 0), PROF_OK, "order");
+    is_int(prof_view_order(v, 0), PROF_OK, "the view is ordered");
     is_int(v->nfunctions, 6, "object, function, file and line differ");
     is_int(v->functions[0].frame, 0, "the first frame stands for a function");
     prof_view_destroy(v);
@@ -201,21 +207,24 @@ test_inlines(void)
 
     v = prof_view_create(p, NULL, test_measures, 2);
 
-    is_int(v->nnodes, 4, "inlines - nodes");
+    is_int(v->nnodes, 4, "inlines: the view has four nodes");
     is_int(v->nfunctions, 4,
            "inlines - a function that is called is another one");
     is_str(v->functions[v->nodes[v->map[n[0]]].function].name, "inner",
-           "inlines - the innermost function");
+           "inlines: the innermost function has its node");
     is_int(v->functions[v->nodes[v->map[n[0]]].function].line, 5,
            "inlines - begins there");
-    is_int(v->nodes[v->map[n[0]]].depth, 2, "inlines - depth");
+    is_int(v->nodes[v->map[n[0]]].depth, 2,
+           "inlines: the innermost function has its depth");
     is_int(v->nodes[v->map[n[0]]].parent, v->map[n[1]],
-           "inlines - the same function at two addresses");
-    is_int(prof_view_self(v, v->map[n[1]], 0), 10, "inlines - self");
-    is_int(prof_view_total(v, v->map[n[1]], 0), 111, "inlines - total");
+           "inlines: a function at two addresses is one node");
+    is_int(prof_view_self(v, v->map[n[1]], 0), 10,
+           "inlines: the outer function has its own weight");
+    is_int(prof_view_total(v, v->map[n[1]], 0), 111,
+           "inlines: the outer function has its total");
     is_int(v->nodes[v->map[n[2]]].parent, v->map[n[0]],
-           "inlines - what the innermost calls");
-    is_int(v->depth, 4, "inlines - depth of all");
+           "inlines: a callee is below the innermost function");
+    is_int(v->depth, 4, "inlines: the view has four levels");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);
@@ -232,16 +241,16 @@ test_weights(void)
     p = fixture_full();
 
     n = prof_measure_list(p, list);
-    is_int(n, 6, "weights - time and memory");
+    is_int(n, 6, "weights: the profile has times and memory");
 
     v = prof_view_create(p, NULL, list, n);
 
     is_int(v->whole[prof_view_column(v, PROF_MEASURE_CPU)], p->cpu,
-           "weights - cpu");
+           "weights: the view has the CPU time");
     is_int(v->whole[prof_view_column(v, PROF_MEASURE_ALLOC_OBJECTS)], 10,
-           "weights - objects");
+           "weights: the view has the objects");
     is_int(v->whole[prof_view_column(v, PROF_MEASURE_ALLOC_SPACE)], 40960,
-           "weights - bytes");
+           "weights: the view has the bytes");
 
     prof_view_destroy(v);
 
@@ -252,12 +261,15 @@ test_weights(void)
     prof_view_destroy(v);
 
     nallocs(p) = 0;
-    is_int(prof_measure_list(p, list), 2, "weights - time");
-    is_int(list[0], PROF_MEASURE_WALL, "weights - wall time");
+    is_int(prof_measure_list(p, list), 2,
+           "weights: a profile of time has two measures");
+    is_int(list[0], PROF_MEASURE_WALL,
+           "weights: wall time is the first measure");
 
     p->mode = PROF_MODE_OBJECT;
     ntimes(p) = 0;
-    is_int(prof_measure_list(p, list), 4, "weights - memory");
+    is_int(prof_measure_list(p, list), 4,
+           "weights: a profile of memory has four measures");
     is_int(prof_measure_first(p), PROF_MEASURE_ALLOC_SPACE,
            "weights - allocated is shown first");
     p->first = PROF_MEASURE_INUSE_SPACE;
@@ -291,10 +303,11 @@ test_share(void)
     large = v->nodes[v->root].child;
     small = v->nodes[large].next;
 
-    ok(small != PROF_NONE, "share - children of large ones");
+    ok(small != PROF_NONE, "share: a large node has children");
     is_int(v->nodes[large].child, v->map[n[0]],
            "share - the large child has children");
-    is_int(v->nodes[small].child, PROF_NONE, "share - not of small ones");
+    is_int(v->nodes[small].child, PROF_NONE,
+           "share: a small node has no children");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);
@@ -317,13 +330,14 @@ test_names(void)
     n[3] = fixture_stack(p, exe, "more/beta");
 
     v = prof_view_create(p, first_letter, test_measures, 2);
-    is_int(prof_view_order(v, 0), PROF_OK, "order of names");
+    is_int(prof_view_order(v, 0), PROF_OK, "the view is ordered by names");
 
-    is_int(v->nfunctions, 3, "functions by the name made of them");
-    is_int(v->nnodes, 3, "nodes of these functions");
-    is_int(v->map[n[0]], v->map[n[1]], "merged");
-    is_int(v->map[n[2]], v->map[n[3]], "merged below merged");
-    is_str(v->functions[v->nodes[v->map[n[1]]].function].name, "a", "name");
+    is_int(v->nfunctions, 3, "a name function makes the functions");
+    is_int(v->nnodes, 3, "these functions have three nodes");
+    is_int(v->map[n[0]], v->map[n[1]], "functions of one name are one node");
+    is_int(v->map[n[2]], v->map[n[3]], "callees of one name are one node");
+    is_str(v->functions[v->nodes[v->map[n[1]]].function].name, "a",
+           "the node has the common name");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);
@@ -350,7 +364,7 @@ test_recursion(void)
     fixture_entry(p, node, PROF_ENTRY_SAMPLE, 7, 3);
 
     v = prof_view_create(p, NULL, test_measures, 2);
-    is_int(prof_view_order(v, 0), PROF_OK, "order");
+    is_int(prof_view_order(v, 0), PROF_OK, "the view is ordered");
 
     is_int(v->nnodes, 100000, "recursion is kept");
     is_int(v->depth, 100000, "recursion of any depth is kept");
@@ -384,7 +398,7 @@ test_links(void)
     }
 
     v = prof_view_create(p, NULL, test_measures, 2);
-    is_int(prof_view_order(v, 0), PROF_OK, "order");
+    is_int(prof_view_order(v, 0), PROF_OK, "the view is ordered");
 
     met = 0;
     wrong = 0;
@@ -406,7 +420,7 @@ test_links(void)
     }
 
     is_int(met, v->nnodes, "each node is linked once");
-    is_int(wrong, 0, "to its parent, after it, in order of names");
+    is_int(wrong, 0, "nodes follow their parents, in the order of names");
 
     prof_view_destroy(v);
     prof_profile_destroy(p);

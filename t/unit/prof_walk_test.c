@@ -93,16 +93,18 @@ test_way(const char *name, fixture_pt fixture, char *ret)
 
     fixture_call(fixture, callback);
 
-    is_int(walk_end, 0, "%s: complete", name);
+    is_int(walk_end, 0, "%s: the stack is complete", name);
 
     if (!ok(walk_n >= 3, "%s: frames", name)) {
         return;
     }
 
     ok(within(pcs[walk_n - 1], fixture_call), "%s: caller", name);
-    is_int(pcs[walk_n - 2], (uintptr_t) ret, "%s: frame", name);
-    ok(within(pcs[walk_n - 3], callback), "%s: callee", name);
-    is_int(stats.scanned, 0, "%s: not scanned", name);
+    is_int(pcs[walk_n - 2], (uintptr_t) ret,
+           "%s: the stack has the frame", name);
+    ok(within(pcs[walk_n - 3], callback),
+       "%s: the stack has the callee", name);
+    is_int(stats.scanned, 0, "%s: no frame is scanned", name);
 
     /* and another walk through a frame with rbp as its base */
 
@@ -112,10 +114,11 @@ test_way(const char *name, fixture_pt fixture, char *ret)
 
     i = walk_n;
 
-    is_int(walk_end, 0, "%s: complete, above it a frame pointer", name);
+    is_int(walk_end, 0,
+           "%s: the stack is complete above a frame pointer", name);
     ok(i >= 3 && within(pcs[i - 1], call_fp)
        && pcs[i - 2] == (uintptr_t) ret,
-       "%s: frame pointer found", name);
+       "%s: the frame pointer is found", name);
 }
 
 
@@ -126,20 +129,24 @@ test_traps(void)
 
     fixture_call(fixture_rax, NULL);
 
-    is_int(walk_end, 0, "CFA in rax: complete");
-    is_int(walk_n, 3, "CFA in rax: frames");
-    is_int(pcs[0], (uintptr_t) fixture_leaf_trap, "CFA in rax: callee");
-    is_int(pcs[1], (uintptr_t) fixture_rax_ret, "CFA in rax: frame");
-    ok(within(pcs[2], fixture_call), "CFA in rax: caller");
+    is_int(walk_end, 0, "CFA in rax: the stack is complete");
+    is_int(walk_n, 3, "CFA in rax: the stack has three frames");
+    is_int(pcs[0], (uintptr_t) fixture_leaf_trap,
+           "CFA in rax: the stack has the callee");
+    is_int(pcs[1], (uintptr_t) fixture_rax_ret,
+           "CFA in rax: the stack has the frame");
+    ok(within(pcs[2], fixture_call), "CFA in rax: the stack has the caller");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
 
     fixture_call(fixture_r9, NULL);
 
-    is_int(walk_end, 0, "CFA indexed by r9: complete");
-    is_int(walk_n, 2, "CFA indexed by r9: frames");
-    is_int(pcs[0], (uintptr_t) fixture_r9_trap, "CFA indexed by r9: frame");
-    ok(within(pcs[1], fixture_call), "CFA indexed by r9: caller");
+    is_int(walk_end, 0, "CFA indexed by r9: the stack is complete");
+    is_int(walk_n, 2, "CFA indexed by r9: the stack has two frames");
+    is_int(pcs[0], (uintptr_t) fixture_r9_trap,
+           "CFA indexed by r9: the stack has the frame");
+    ok(within(pcs[1], fixture_call),
+       "CFA indexed by r9: the stack has the caller");
 }
 
 
@@ -150,7 +157,7 @@ test_end(void)
 
     fixture_call(fixture_end, callback);
 
-    is_int(walk_end, 0, "outermost frame: complete");
+    is_int(walk_end, 0, "outermost frame: the stack is complete");
     ok(walk_n && pcs[walk_n - 1] == (uintptr_t) fixture_end_ret,
        "outermost frame: the stack ends there");
 
@@ -160,10 +167,10 @@ test_end(void)
         fixture_call(fixture_null, callback_jump);
     }
 
-    is_int(walk_end, 0, "null return address: complete");
+    is_int(walk_end, 0, "null return address: the stack is complete");
     ok(walk_n && within(pcs[walk_n - 1], callback_jump),
-       "null return address: nothing above");
-    is_int(stats.scanned, 0, "null return address: not scanned");
+       "null return address: the stack ends there");
+    is_int(stats.scanned, 0, "null return address: no frame is scanned");
 }
 
 
@@ -200,8 +207,9 @@ test_top(void)
     walk_reset((uintptr_t) __libc_stack_end);
     fixture_call(fixture_nofp, callback);
 
-    is_int(walk_end, 0, "top at the end of the stack: complete");
-    ok(walk_n > n + 1, "top at the end of the stack: %u frames", walk_n);
+    is_int(walk_end, 0, "top at the end of the stack: the stack is complete");
+    ok(walk_n > n + 1,
+       "top at the end of the stack: the stack has %u frames", walk_n);
 
     for (i = 0; i < walk_n && !within(pcs[i], test_top); i++) { /* void */ }
 
@@ -228,8 +236,8 @@ test_top(void)
     walk_reset((uintptr_t) &i - 4096);
     fixture_call(fixture_nofp, callback);
 
-    is_int(walk_n, 0, "top below: no frames");
-    is_int(walk_end, 0, "top below: complete");
+    is_int(walk_n, 0, "top below: the stack has no frames");
+    is_int(walk_end, 0, "top below: the stack is complete");
 }
 
 
@@ -246,30 +254,34 @@ test_depth(void)
     walk_max = n;
     fixture_call(fixture_nofp, callback);
 
-    is_int(walk_n, n, "room for all frames: frames");
-    is_int(walk_end, 0, "room for all frames: complete");
+    is_int(walk_n, n, "room for all frames: the stack has all frames");
+    is_int(walk_end, 0, "room for all frames: the stack is complete");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     walk_max = n - 1;
     fixture_call(fixture_nofp, callback);
 
-    is_int(walk_n, n - 1, "room for one less: frames");
-    is_int(walk_end, PROF_FRAME_TRUNCATED, "room for one less: truncated");
-    is_int(stats.truncated, 1, "room for one less: counted");
-    is_int(pcs[n - 1], 0, "room for one less: not written");
+    is_int(walk_n, n - 1, "room for one less: the stack has one less");
+    is_int(walk_end, PROF_FRAME_TRUNCATED,
+           "room for one less: the stack is truncated");
+    is_int(stats.truncated, 1, "room for one less: the end is counted");
+    is_int(pcs[n - 1], 0,
+           "room for one less: nothing is written behind the array");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     walk_max = 0;
     fixture_call(fixture_nofp, callback);
 
-    is_int(walk_n, 0, "no room: frames");
-    is_int(walk_end, PROF_FRAME_TRUNCATED, "no room: truncated");
+    is_int(walk_n, 0, "no room: the stack has no frames");
+    is_int(walk_end, PROF_FRAME_TRUNCATED, "no room: the stack is truncated");
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     (void) recurse(1000);
 
-    is_int(walk_n, PROF_MAX_DEPTH, "recursion: frames");
-    is_int(walk_end, PROF_FRAME_TRUNCATED, "recursion: truncated");
+    is_int(walk_n, PROF_MAX_DEPTH,
+           "recursion: the stack has the maximum depth");
+    is_int(walk_end, PROF_FRAME_TRUNCATED,
+           "recursion: the stack is truncated");
 }
 
 
@@ -311,9 +323,12 @@ test_context(void)
         walk_n = prof_walk(unwind, &cache, &uc, walk_top, pcs,
                            PROF_MAX_DEPTH, &stats, &walk_end);
 
-        is_int(walk_n, bad[i].n, "stack pointer: %s: frames", bad[i].name);
-        is_int(walk_end, bad[i].end, "stack pointer: %s: end", bad[i].name);
-        is_int(stats.bad_stack, 1, "stack pointer: %s: counted", bad[i].name);
+        is_int(walk_n, bad[i].n,
+               "stack pointer: %s: the stack has its frames", bad[i].name);
+        is_int(walk_end, bad[i].end,
+               "stack pointer: %s: the end has its reason", bad[i].name);
+        is_int(stats.bad_stack, 1,
+               "stack pointer: %s: the end is counted", bad[i].name);
     }
 
     /* at instructions whose frame has rbp as its base */
@@ -342,9 +357,11 @@ test_context(void)
         walk_n = prof_walk(unwind, &cache, &uc, walk_top, pcs,
                            PROF_MAX_DEPTH, &stats, &walk_end);
 
-        is_int(walk_n, 1, "frame pointer: %s, %d: frames", bad[i].name,
+        is_int(walk_n, 1,
+               "frame pointer: %s, %d: the stack has one frame", bad[i].name,
                (int) j % 2);
-        is_int(walk_end, PROF_FRAME_BAD_STACK, "frame pointer: %s, %d: end",
+        is_int(walk_end, PROF_FRAME_BAD_STACK,
+               "frame pointer: %s, %d: the end has its reason",
                bad[i].name, (int) j % 2);
     }
 }
@@ -365,7 +382,7 @@ test_signal_frame(void)
 
     signal(SIGUSR2, SIG_DFL);
 
-    is_int(walk_end, 0, "signal in a handler: complete");
+    is_int(walk_end, 0, "signal in a handler: the stack is complete");
 
     for (i = 0; i < walk_n && !within(pcs[i], nested_handler); i++) {
         /* void */
@@ -373,10 +390,10 @@ test_signal_frame(void)
 
     /* the trampoline, the interrupted system call, its callers */
 
-    ok(walk_n > i + 3, "signal in a handler: passed through the handler");
+    ok(walk_n > i + 3, "signal in a handler: the walk passes the handler");
     ok(within(pcs[walk_n - 1], raise),
-       "signal in a handler: what it interrupted");
-    is_int(stats.scanned, 0, "signal in a handler: not scanned");
+       "signal in a handler: the walk finds the interrupted code");
+    is_int(stats.scanned, 0, "signal in a handler: no frame is scanned");
 
     trampoline = pcs[i + 1];
 
@@ -387,11 +404,13 @@ test_signal_frame(void)
     walk_reset((uintptr_t) __builtin_frame_address(0));
     fixture_call(fixture_rbx, callback_signal);
 
-    is_int(walk_end, 0, "CFA in rbx above a signal frame: complete");
+    is_int(walk_end, 0,
+           "CFA in rbx above a signal frame: the stack is complete");
     ok(within(pcs[walk_n - 1], fixture_call)
        && pcs[walk_n - 2] == (uintptr_t) fixture_rbx_ret,
-       "CFA in rbx above a signal frame: frames");
-    is_int(stats.scanned, 0, "CFA in rbx above a signal frame: not scanned");
+       "CFA in rbx above a signal frame: the stack has both frames");
+    is_int(stats.scanned, 0,
+           "CFA in rbx above a signal frame: no frame is scanned");
 
     /* top in the signal frame, and between it and the interrupted frame */
 
@@ -402,7 +421,8 @@ test_signal_frame(void)
         nested_top = j ? sizeof(ucontext_t) + 8 : 0;
         raise(SIGUSR2);
 
-        is_int(walk_end, 0, "top in a signal frame, %d: complete", (int) j);
+        is_int(walk_end, 0,
+               "top in a signal frame, %d: the stack is complete", (int) j);
         ok(walk_n > 0 && within(pcs[walk_n - 1], nested_handler_top),
            "top in a signal frame, %d: the handler is the last", (int) j);
     }
@@ -424,10 +444,12 @@ test_signal_frame(void)
         walk_n = prof_walk(unwind, &cache, &uc, walk_top, pcs, walk_max,
                            &stats, &walk_end);
 
-        is_int(walk_n, 1, "signal frame leads downwards, %d: frames",
+        is_int(walk_n, 1,
+               "signal frame leads downwards, %d: the stack has one frame",
                (int) j);
         is_int(walk_end, PROF_FRAME_BAD_STACK,
-               "signal frame leads downwards, %d: end", (int) j);
+               "signal frame leads downwards, %d: the end has its reason",
+               (int) j);
     }
 }
 
@@ -444,7 +466,7 @@ test_other_stack(void)
     ss.ss_sp = mmap(NULL, ss.ss_size, PROT_READ|PROT_WRITE,
                     MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
 
-    ok(sigaltstack(&ss, &old) == 0, "alternate stack");
+    ok(sigaltstack(&ss, &old) == 0, "the test has an alternate stack");
 
     install(SIGUSR2, nested_handler, SA_ONSTACK);
 
@@ -452,8 +474,9 @@ test_other_stack(void)
 
     raise(SIGUSR2);
 
-    is_int(walk_end, PROF_FRAME_BAD_STACK, "alternate stack: end");
-    is_int(walk_n, 1, "alternate stack: frames");
+    is_int(walk_end, PROF_FRAME_BAD_STACK,
+           "alternate stack: the end has its reason");
+    is_int(walk_n, 1, "alternate stack: the stack has one frame");
 
     /* the walk itself may run on such a stack */
 
@@ -463,9 +486,10 @@ test_other_stack(void)
 
     fixture_call(fixture_nofp, callback);
 
-    is_int(walk_end, 0, "handler on an alternate stack: complete");
+    is_int(walk_end, 0,
+           "handler on an alternate stack: the stack is complete");
     ok(within(pcs[walk_n - 1], fixture_call),
-       "handler on an alternate stack: caller");
+       "handler on an alternate stack: the stack has the caller");
 
     install(SIGUSR1, walk_handler, 0);
     signal(SIGUSR2, SIG_DFL);
@@ -494,7 +518,7 @@ test_child(void)
     status = -1;
     (void) waitpid(pid, &status, 0);
 
-    is_int(status, 0, "walk in a child");
+    is_int(status, 0, "a child walks with the parent's tables");
 }
 
 
@@ -527,13 +551,14 @@ test_cache(void)
     walk_reset((uintptr_t) __libc_stack_end);
     fixture_call(fixture_realign, callback);
 
-    is_int(walk_n, n, "warm cache: frames");
+    is_int(walk_n, n, "warm cache: the stack has the same frames");
 
     /* except for the addresses in this function */
 
     for (i = 0; i < n && !within(cold[i], test_cache); i++) { /* void */ }
 
-    is_mem(pcs, cold, i * sizeof(uintptr_t), "warm cache: the same");
+    is_mem(pcs, cold, i * sizeof(uintptr_t),
+           "warm cache: the stack has the same addresses");
 }
 
 

@@ -157,8 +157,10 @@ turns(prof_watch_t *w)
 
     is_int(turn(w, 1, now, now + 4 * STEP), 3,
            "a turn does not have samples of other requests");
-    is_int(turn(w, 1, now + STEP, now + 4 * STEP), 2, "from its start on");
-    is_int(turn(w, 1, now, now + 3 * STEP), 2, "until its end");
+    is_int(turn(w, 1, now + STEP, now + 4 * STEP), 2,
+           "a turn has the samples from its start on");
+    is_int(turn(w, 1, now, now + 3 * STEP), 2,
+           "a turn has the samples until its end");
     is_int(turn(w, 2, now + 2 * STEP, now + 3 * STEP), 1,
            "the other request has its samples");
     is_int(turn(w, 3, now, now + 4 * STEP), 0,
