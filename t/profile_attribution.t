@@ -119,8 +119,9 @@ served($load->stop(), 'one turn');
 
 my $cpu = $p->profile('cpu');
 
-cmp_ok(info($p)->{samples}, '>=', 200, 'one turn: samples');
-cmp_ok(info($p)->{frequency_asked}, '==', 1000, 'one turn: frequency');
+cmp_ok(info($p)->{samples}, '>=', 200, 'one turn: enough samples are taken');
+cmp_ok(info($p)->{frequency_asked}, '==', 1000,
+       'one turn: the frequency is the default');
 cmp_ok($cpu->weight_below(qr/^deflate/), '>', 0.9 * $cpu->total(),
        'one turn: the time is in deflate()');
 is_attributed($p, 'lua', 'one turn');
@@ -136,8 +137,8 @@ served($load->stop(), 'turns');
 
 $cpu = $p->profile('cpu');
 
-cmp_ok(info($p)->{turns}, '>=', 10, 'turns: there are many');
-cmp_ok(due($p), '>=', 200, 'turns: samples');
+cmp_ok(info($p)->{turns}, '>=', 10, 'turns: the request has many turns');
+cmp_ok(due($p), '>=', 200, 'turns: enough samples are due');
 cmp_ok($cpu->weight_below(qr/^deflate/), '>', 0.9 * $cpu->total(),
        'turns: the time is in deflate()');
 is_attributed($p, 'lua', 'turns');
@@ -151,8 +152,8 @@ $load = $t->load('/small', clients => 8, @gzip);
 $p = profile_get('/loops');
 served($load->stop(), 'reverse');
 
-cmp_ok(info($p)->{turns}, '>=', 100, 'reverse: turns');
-cmp_ok(due($p), '>=', 200, 'reverse: samples');
+cmp_ok(info($p)->{turns}, '>=', 100, 'reverse: the request has many turns');
+cmp_ok(due($p), '>=', 200, 'reverse: enough samples are due');
 cmp_ok(share_of($p, 'lua'), '>', 0.9, 'reverse: the time is in Lua');
 is_attributed($p, 'zlib', 'reverse');
 is_sum($p, 'reverse');
@@ -186,9 +187,11 @@ my ($wall, $used) = split / /, $t->read_file('busy');
 my $took = running($p);
 $cpu = info($p)->{cpu} / 1e9;
 
-ok(about($took, $wall, 0.05), 'the time of the turns is the time of the script')
+ok(about($took, $wall, 0.05),
+   'the time of the turns is the time of the script')
     or diag("$took s in the profile, $wall s in the script");
-ok(about($cpu, $used, 0.05), 'its CPU time is that of the script')
+ok(about($cpu, $used, 0.05),
+   'the CPU time of the turns is the CPU time of the script')
     or diag("$cpu s in the profile, $used s in the script");
 
 is(http_get('/small', @gzip)->body(), $small,
@@ -199,7 +202,7 @@ sub served {
     my ($result, $name) = @_;
 
     ok($result->{failed} == 0 && $result->{requests} > 8,
-       "$name: others were served")
+       "$name: other requests are served")
         or diag(explain($result));
 }
 

@@ -205,7 +205,7 @@ is($gone, 2, 'two captured requests are logged with status 499');
 is($load->stop()->{failed}, 0,
    'requests of other connections are served meanwhile');
 
-is((h2($busy))[0]->body(), $busy, 'a new connection is served in the end');
+is((h2($busy))[0]->body(), $busy, 'a new connection is served afterwards');
 
 
 # returns the profile of the first request, and the responses to the others

@@ -259,7 +259,8 @@ for my $case (@cases) {
        "$name: not longer than by other clocks")
         or diag("wall $wall, took $took, ", info($p)->{request_time});
 
-    is(http_get("/$name")->body(), $plain{$name}, "$name: as before");
+    is(http_get("/$name")->body(), $plain{$name},
+       "$name: the response is as before");
     is_clean($t, $name);
 
     $requests += 2;

@@ -88,7 +88,8 @@ run_names($t, 8053);
 $t->run()->plan(43);
 
 
-ok(http_get("/proxy/x?host=slow0.test")->body() eq $text, "resolved");
+ok(http_get("/proxy/x?host=slow0.test")->body() eq $text,
+   "a name is resolved");
 is_clean($t);
 
 
@@ -101,8 +102,9 @@ my $lua = $t->load('/lua/x?host=fast.test', clients => 2);
 my $p = profile_get("/proxy/x?host=slow1.test", @gzip);
 is($lua->stop()->{failed}, 0, 'proxy: other requests are served');
 
-is(info($p)->{status}, 200, 'proxy: status');
-cmp_ok(waiting($p), '>', 0.285, 'proxy: waits for the name');
+is(info($p)->{status}, 200, 'proxy: the response has its status');
+cmp_ok(waiting($p), '>', 0.285,
+       'proxy: the profile shows the wait for the name');
 cmp_ok(share_of($p, 'zlib'), '>', 0.5,
        'proxy: the profile has the work of gzip');
 is_attributed($p, 'lua', 'proxy');
@@ -113,10 +115,11 @@ my $zip = $t->load('/small', clients => 2, @gzip);
 $p = profile_get("/lua/x?host=slow2.test");
 is($zip->stop()->{failed}, 0, 'Lua: other requests are served');
 
-is(info($p)->{status}, 200, 'Lua: status');
-cmp_ok(waiting($p), '>', 0.285, 'Lua: waits for the name');
-cmp_ok(running($p), '>', 0.01, 'Lua: runs');
-cmp_ok(share_of($p, 'lua'), '>', 0.8, 'Lua: is in Lua');
+is(info($p)->{status}, 200, 'Lua: the response has its status');
+cmp_ok(waiting($p), '>', 0.285,
+       'Lua: the profile shows the wait for the name');
+cmp_ok(running($p), '>', 0.01, 'Lua: the request runs');
+cmp_ok(share_of($p, 'lua'), '>', 0.8, 'Lua: the profile has the work of Lua');
 is_attributed($p, 'zlib', 'Lua');
 is_sum($p, 'Lua');
 is_clean($t, 'Lua');
@@ -127,23 +130,24 @@ is_clean($t, 'Lua');
 for my $uri ('/proxy/x?host=slow1.test', '/lua/x?host=slow2.test') {
     $p = profile_get($uri, @gzip);
 
-    is(info($p)->{status}, 200, "cached: $uri");
-    cmp_ok(info($p)->{wall}, '<', 0.28e9, "cached: $uri: does not wait");
+    is(info($p)->{status}, 200, "cached: $uri: the response has its status");
+    cmp_ok(info($p)->{wall}, '<', 0.28e9,
+           "cached: $uri: the request does not wait");
     is_clean($t, "cached: $uri");
 }
 
 for my $uri ('/proxy/x?host=none.test', '/lua/x?host=none.test') {
     $p = profile_get($uri);
 
-    is(info($p)->{status}, 502, "no name: $uri");
+    is(info($p)->{status}, 502, "no name: $uri: the response has its status");
     is_clean($t, "no name: $uri");
 }
 
 for my $uri ('/proxy/x?host=silent1.test', '/lua/x?host=silent2.test') {
     $p = profile_get($uri);
 
-    is(info($p)->{status}, 502, "silent: $uri");
-    cmp_ok(waiting($p), '>', 1.9, "silent: $uri: waits");
+    is(info($p)->{status}, 502, "silent: $uri: the response has its status");
+    cmp_ok(waiting($p), '>', 1.9, "silent: $uri: the profile shows the wait");
     is_clean($t, "silent: $uri");
 }
 
@@ -173,7 +177,8 @@ for my $i (0 .. 3) {
     my ($own, $foreign) = $i % 2 ? qw/ lua zlib / : qw/ zlib lua /;
 
     is_attributed($p[$i], $foreign, "same name $i");
-    cmp_ok(share_of($p[$i], $own), '>', 0.5, "same name $i: is there");
+    cmp_ok(share_of($p[$i], $own), '>', 0.5,
+           "same name $i: the profile has its own work");
 }
 
 is_clean($t, 'same name');

@@ -132,7 +132,8 @@ is_captured($t, 'another upstream', '/failing', @tls, waits => 0.2);
 my $s = ProfileTest::HTTP::connect_to(8443, 1);
 
 for my $i (1 .. 3) {
-    is(plain(http(get($busy), socket => $s)), plain($loop), "others $i");
+    is(plain(http(get($busy), socket => $s)), plain($loop),
+       "others $i: the response is the same");
 
     my $p = ProfileTest::Profile->new(http(get("/text?$args"), socket => $s));
 
@@ -146,7 +147,8 @@ http(get($busy) . get("/text?$args") . get($busy) . get("/text?$args")
 
 my @got = map { http_end($s) } 1 .. 5;
 
-is(plain($got[$_]), plain($loop), "pipelined $_") for 0, 2, 4;
+is(plain($got[$_]), plain($loop),
+   "pipelined $_: the response is the same") for 0, 2, 4;
 is_attributed(ProfileTest::Profile->new($got[$_]), 'map', "pipelined $_")
     for 1, 3;
 

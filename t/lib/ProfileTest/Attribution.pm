@@ -129,7 +129,7 @@ sub is_attributed {
 
     my @stacks = code_of($p, $foreign);
 
-    is(scalar @stacks, 0, "$name: nothing of others")
+    is(scalar @stacks, 0, "$name: no stack is of another request")
         or diag(join("\n", @stacks));
 }
 
@@ -156,7 +156,7 @@ sub is_sum {
     my @wrong = map { "$_: @{$sums{$_}}" }
                 grep { !about(@{$sums{$_}}, 0.01) } sort keys %sums;
 
-    is("@wrong", '', "$name: weights add up");
+    is("@wrong", '', "$name: the weights add up");
 }
 
 
@@ -191,7 +191,7 @@ sub is_captured {
             skip('no profile', 4);
         }
 
-        is(info($p)->{status}, $status, "$name: status");
+        is(info($p)->{status}, $status, "$name: the response has its status");
         is_attributed($p, $foreign, $name);
         is_sum($p, $name);
 
@@ -200,14 +200,16 @@ sub is_captured {
 
         my $waited = waiting($p) + running($p) - info($p)->{cpu} / 1e9;
 
-        cmp_ok($waited, '>', 0.95 * $waits - 0.03, "$name: waits");
-        cmp_ok(info($p)->{cpu} / 1e9, '<', $runs, "$name: runs");
+        cmp_ok($waited, '>', 0.95 * $waits - 0.03,
+               "$name: the profile shows the wait");
+        cmp_ok(info($p)->{cpu} / 1e9, '<', $runs,
+               "$name: the request uses little CPU time");
     }
 
     my $after = $get->($uri, %extra);
 
     ok(plain($after) =~ s/$cut//r eq plain($before) =~ s/$cut//r,
-       "$name: as before")
+       "$name: the next response is as before")
         or diag(substr($after, 0, 1000));
     is_clean($t, $name);
 
@@ -264,7 +266,7 @@ sub is_clean {
     }, 20);
 
     is("$now armed $armed", "$before{$pid} armed $disarmed",
-       "$name: nothing is left behind");
+       "$name: the worker is as before");
 }
 
 
