@@ -2,8 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# The demo: each card of its page has a profile, the profile of the slow page
-# shows the reason, and "stop" leaves no process and no file.
+# The demo: each card of its page has a profile without a warning about lost
+# samples, the profile of the slow page shows the reason, and "stop" leaves no
+# process and no file.
 
 use strict;
 use warnings;
@@ -62,6 +63,14 @@ my @cards = $page =~ m{<h2><a href="([^"]*)">}g;
 cmp_ok(scalar @cards, '>=', 5, 'the page has cards');
 like($page, qr{_bar|profile_bar|/-/profile/}, 'the page has the bar');
 
+# the text is that of the source
+
+my $lost = 'More than one in ten samples was lost';
+my $root = dirname(__FILE__) . '/..';
+
+like(slurp("$root/shared/views/prof_notes.c"), qr/"$lost"/,
+     'profiles with many lost samples have a warning');
+
 for my $uri (@cards) {
     my $r = $http->get("$url$uri");
 
@@ -70,6 +79,16 @@ for my $uri (@cards) {
     my $p = folded($uri);
 
     cmp_ok(sum0(map { /(\d+)$/ } @$p), '>', 0, "$uri: the page has a profile");
+
+    for my $mode (qw/ wall cpu /) {
+        my $html = $http->get("$url$uri?performance_bar=flamegraph"
+                              . "&profile_format=html&profile_mode=$mode");
+
+        like($html->{content}, qr/samples/,
+             "$uri: the picture in mode $mode counts its samples");
+        unlike($html->{content}, qr/$lost/,
+               "$uri: the picture in mode $mode has no warning of lost samples");
+    }
 }
 
 SKIP: {
