@@ -653,7 +653,7 @@ prof_luajit_expected(const prof_luajit_trial_t *t, const uint8_t *lines,
 
     for (i = 0; i < t->n; i++) {
 
-        if (prof_script_find(t->pcs[i], &s) != PROF_OK) {
+        if (prof_script_find(t->pcs[i], &s) != PROF_OK || s.file_len == 0) {
             continue;
         }
 

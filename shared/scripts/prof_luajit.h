@@ -198,6 +198,13 @@ uintptr_t prof_luajit_key(prof_walk_t *w, uintptr_t bc, uintptr_t pc,
     uintptr_t caller, uintptr_t caller_pc);
 
 /*
+ * The same of a function in C, which has only the name by which its caller
+ * calls it; 0: it has no name.  Context: signal handler.
+ */
+uintptr_t prof_luajit_key_c(prof_walk_t *w, uintptr_t caller,
+    uintptr_t caller_pc);
+
+/*
  * The function that the compiled code at pc runs, the bytecode of this function
  * (0: it is not known), and its caller.  A result of 0 means that there is no
  * such function.

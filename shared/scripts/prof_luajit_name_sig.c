@@ -117,6 +117,23 @@ prof_luajit_key(prof_walk_t *w, uintptr_t bc, uintptr_t pc, uintptr_t caller,
 }
 
 
+uintptr_t
+prof_luajit_key_c(prof_walk_t *w, uintptr_t caller, uintptr_t caller_pc)
+{
+    prof_script_t  s;
+
+    if (caller == 0) {
+        return 0;
+    }
+
+    memset(&s, 0, sizeof(prof_script_t));
+
+    prof_luajit_function_name(w, caller, caller_pc - 4, &s);
+
+    return s.function_len ? prof_script_key(&s, w->st) : 0;
+}
+
+
 /*
  * The name by which the instruction at ip of a verified bytecode calls a
  * function, found as in lj_debug_funcname().  A function that took the place of

@@ -41,6 +41,9 @@
 /* words that the VM's helpers push at most */
 #define PROF_LUAJIT_HELPER  4
 
+/* in place of the address of bytecode: the function is in C */
+#define PROF_LUAJIT_C  1
+
 
 typedef struct {
     prof_walk_t  *w;
@@ -79,6 +82,7 @@ static int prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base);
 static uintptr_t prof_luajit_function(uintptr_t base);
 static prof_walk_e prof_luajit_functions(prof_luajit_walk_t *lw,
     prof_luajit_place_t *p);
+static uintptr_t prof_luajit_code(prof_walk_t *w, uintptr_t fn);
 static void prof_luajit_add(prof_luajit_walk_t *lw, uintptr_t bc,
     uintptr_t pc);
 static void prof_luajit_caller(prof_luajit_walk_t *lw,
@@ -578,7 +582,7 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 {
     int32_t               nres;
     uint32_t              type;
-    uintptr_t             fn, floor;
+    uintptr_t             bc, floor;
     prof_walk_t          *w;
     prof_luajit_place_t   at;
 
@@ -603,15 +607,15 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 
         w->looks--;
 
-        fn = prof_luajit_function(at.base);
+        bc = at.again ? 0 : prof_luajit_code(w, prof_luajit_function(at.base));
 
-        if (!at.again && prof_luajit_is_lua(w, fn)) {
+        if (bc) {
 
             if (w->n == w->max) {
                 return PROF_WALK_TRUNCATED;
             }
 
-            prof_luajit_add(lw, prof_arch_load(fn + LJ_FUNC_PC), at.pc);
+            prof_luajit_add(lw, bc, at.pc);
         }
 
         /* arguments of a variable number have a frame of their own */
@@ -632,6 +636,27 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
     }
 
     return PROF_WALK_NEXT;
+}
+
+
+/* the bytecode of a function in Lua; of one in C PROF_LUAJIT_C; or 0 */
+
+static uintptr_t
+prof_luajit_code(prof_walk_t *w, uintptr_t fn)
+{
+    uintptr_t  bc;
+
+    if (!prof_luajit_is_function(w, fn)) {
+        return 0;
+    }
+
+    if (prof_luajit_u8(fn + LJ_FUNC_FFID)) {
+        return PROF_LUAJIT_C;
+    }
+
+    bc = prof_arch_load(fn + LJ_FUNC_PC);
+
+    return prof_luajit_is_bytecode(w, bc) ? bc : 0;
 }
 
 
@@ -676,10 +701,20 @@ prof_luajit_named(prof_luajit_walk_t *lw, uintptr_t caller, uintptr_t pc)
 
     w = lw->w;
 
-    if (lw->bc) {
+    if (lw->bc == PROF_LUAJIT_C) {
+        w->pcs[w->n - 1] = prof_luajit_key_c(w, caller, pc);
+
+        /* the frame of its machine code is enough */
+
+        if (w->pcs[w->n - 1] == 0) {
+            w->n--;
+        }
+
+    } else if (lw->bc) {
         w->pcs[w->n - 1] = prof_luajit_key(w, lw->bc, lw->pc, caller, pc);
-        lw->bc = 0;
     }
+
+    lw->bc = 0;
 }
 
 

@@ -57,6 +57,15 @@ static void (*lua_setallocf)(lua_State *L, void *(*fn)(void *, void *, size_t,
     size_t), void *ud);
 
 
+/* a function in C that a function in Lua calls by a name */
+
+typedef struct {
+    uint32_t     script;        /* its number in scripts[] */
+    uint32_t     line;          /* of its caller */
+    const char  *name;
+} test_c_t;
+
+
 typedef struct {
     const char  *name;
     const char  *code;
@@ -96,6 +105,7 @@ static void test_script(const test_script_t *script, int jit, int traps);
 static void test_total(const char *when);
 static void test_handler(int signo, siginfo_t *si, void *uc);
 static void test_name(const prof_script_t *s);
+static void test_name_c(const prof_script_t *s, uintptr_t next);
 static int test_right(const uint32_t *lines, uint32_t n);
 static void test_forged(void);
 static int test_forge(lua_State *L);
@@ -204,6 +214,27 @@ static const test_script_t  scripts[] = {
 };
 
 
+static const test_c_t  c_functions[] = {
+
+    { 1, 2, "error" }, { 1, 3, "pcall" }, { 1, 4, "pcall" },
+
+    { 2, 1, "yield" }, { 2, 3, "wrap" }, { 2, 3, "co" }, { 2, 4, "create" },
+    { 2, 4, "resume" },
+
+    { 4, 2, "upper" }, { 4, 3, "sort" }, { 4, 3, "gsub" }, { 4, 3, "format" },
+
+    { 5, 1, "log" }, { 5, 1, "pow" }, { 5, 1, "sin" }, { 5, 1, "pairs" },
+
+    /* leaf() ends with a call of tostring(), which takes its place */
+
+    { 5, 2, "leaf" },
+
+    { 6, 2, "wrap" }, { 6, 2, "co" }
+};
+
+#define C_FUNCTIONS  (sizeof(c_functions) / sizeof(c_functions[0]))
+
+
 static void                 *test_library;
 static const test_script_t  *test_now;
 static test_count_t          test_count;
@@ -217,6 +248,7 @@ static uint32_t              test_bad;
 static uint32_t              test_named;
 static uint32_t              test_unnamed;
 static uint32_t              test_misnamed;
+static uint32_t              test_c_seen;
 static uint32_t              test_seed = 1;
 
 #if !(TAP_SANITIZED)
@@ -244,7 +276,7 @@ main(void)
         return skip_all("LuaJIT is not installed");
     }
 
-    plan(15 + 2 * !TAP_SANITIZED + 2 * sizeof(scripts) / sizeof(scripts[0]));
+    plan(16 + 2 * !TAP_SANITIZED + 2 * sizeof(scripts) / sizeof(scripts[0]));
 
 #if !(TAP_SANITIZED)
     test_no_memory();
@@ -261,6 +293,9 @@ main(void)
     for (i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
         test_script(&scripts[i], 0, 1);
     }
+
+    is_int(test_c_seen, (1u << C_FUNCTIONS) - 1,
+           "each function in C is seen, with its caller");
 
     test_total("after each instruction");
 
@@ -718,7 +753,7 @@ test_handler(int signo, siginfo_t *si, void *data)
     nlines = 0;
 
     for (i = 0; i < n; i++) {
-        if (prof_script_find(pcs[i], &s) == PROF_OK) {
+        if (prof_script_find(pcs[i], &s) == PROF_OK && s.file_len) {
             lines[nlines++] = s.line;
         }
     }
@@ -739,8 +774,15 @@ test_handler(int signo, siginfo_t *si, void *data)
     if (nlines && test_right(lines, nlines)) {
 
         for (i = 0; i < n; i++) {
-            if (prof_script_find(pcs[i], &s) == PROF_OK) {
+            if (prof_script_find(pcs[i], &s) != PROF_OK) {
+                continue;
+            }
+
+            if (s.file_len) {
                 test_name(&s);
+
+            } else {
+                test_name_c(&s, pcs[i + 1]);
             }
         }
 
@@ -796,6 +838,45 @@ test_name(const prof_script_t *s)
         fprintf(stderr, "# test:%u: %.*s\n", s->line, (int) s->function_len,
                 s->function);
     }
+}
+
+
+/* the next frame of a function in C is that of its caller in Lua */
+
+static void
+test_name_c(const prof_script_t *s, uintptr_t next)
+{
+    uint32_t         i;
+    prof_script_t    caller;
+    const test_c_t  *c;
+
+    if (prof_script_find(next, &caller) != PROF_OK) {
+        memset(&caller, 0, sizeof(caller));
+    }
+
+    for (i = 0; i < C_FUNCTIONS; i++) {
+        c = &c_functions[i];
+
+        if (&scripts[c->script] == test_now && caller.line == c->line
+            && s->function_len == strlen(c->name)
+            && memcmp(s->function, c->name, s->function_len) == 0)
+        {
+            test_c_seen |= 1u << i;
+            return;
+        }
+    }
+
+    /* the outermost code calls start() and stop() */
+
+    if (caller.start_line == 0 && s->function_len
+        && memcmp(s->function, "st", 2) == 0)
+    {
+        return;
+    }
+
+    test_count.misnamed++;
+    fprintf(stderr, "# %.*s, called in line %u\n", (int) s->function_len,
+            s->function, caller.line);
 }
 
 
