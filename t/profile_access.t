@@ -399,7 +399,7 @@ while ($refused < 20 || time() - $begin < 1.2) {
 
 my $seconds = int(time() - $begin) + 2;
 my $log = substr($t->read_log(), length($t->read_file('error.log.before')));
-my @lines = grep { /profile: / } split(/\n/, $log);
+my @lines = grep { /profile: / && !/\[debug\]/ } split(/\n/, $log);
 my ($omitted) = (grep { /192\.0\.2\.77/ } @lines)[-1]
     =~ /refused by "profile_allow", (\d+) more not logged/;
 
@@ -419,7 +419,7 @@ $t->write_file('error.log.before', $t->read_log());
 is(got('without', '/a'), 'a',
     'a location with profile_endpoint off ignores the trigger');
 unlike(substr($t->read_log(), length($t->read_file('error.log.before'))),
-       qr/profile: /, 'a location with profile_endpoint off logs no refusal');
+       qr/\[(?!debug)\w+\] .*profile: /, 'a location with profile_endpoint off logs no refusal');
 
 
 sub refused_once {
