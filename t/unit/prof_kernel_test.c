@@ -503,12 +503,13 @@ test_copy(int ms)
 }
 
 
+static volatile uint64_t  test_sink;
+
+
 __attribute__((noinline)) static void
 test_spin(int ms)
 {
     uint64_t  end, i;
-
-    static volatile uint64_t  sink;
 
     /* this clock is no system call, at which the thread might be preempted */
 
@@ -516,7 +517,7 @@ test_spin(int ms)
 
     while (test_clock(CLOCK_MONOTONIC) < end) {
         for (i = 0; i < 100000; i++) {
-            sink += i;
+            test_sink += i;
         }
     }
 }
