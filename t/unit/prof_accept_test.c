@@ -188,7 +188,8 @@ main(void)
         s = exact(t->accept, len);
 
         e = prof_accept_encoder(s, len, find(t->def));
-        is_str(e->name, t->want, "\"%s\", or %s", t->accept, t->def);
+        is_str(e->name, t->want, "\"%s\" or %s selects the format",
+               t->accept, t->def);
 
         free(s);
     }
@@ -197,7 +198,8 @@ main(void)
         len = strlen(g->accept);
         s = exact(g->accept, len);
 
-        is_int(prof_accept_gzip(s, len), g->want, "gzip: \"%s\"", g->accept);
+        is_int(prof_accept_gzip(s, len), g->want,
+               "gzip is chosen as asked: \"%s\"", g->accept);
 
         free(s);
     }

@@ -263,7 +263,8 @@ test_nothing(void)
     p->first = PROF_MEASURE_INUSE_SPACE;
 
     encode(p, &b);
-    is_mem(b.data, "[nothing is in use] 0\n", b.len, "nothing in use");
+    is_mem(b.data, "[nothing is in use] 0\n", b.len,
+           "a line tells that nothing is in use");
     ok(b.len > 0, "a profile without blocks in use is not empty");
     prof_buf_free(&b);
 

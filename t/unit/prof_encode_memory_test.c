@@ -256,7 +256,8 @@ test_folded(void)
 
     prof_encode_folded.encode(p, &b);
     prof_buf_append(&b, "", 1);
-    is_str(b.data, "main;send;malloc 1048576\n", "folded: bytes in use");
+    is_str(b.data, "main;send;malloc 1048576\n",
+           "folded: lines have bytes in use");
     prof_buf_free(&b);
 
     prof_profile_destroy(p);
@@ -287,7 +288,7 @@ test_speedscope(void)
            "speedscope: the profile has its name");
     is_int(json_integer_value(json_object_get(json_array_get(profiles, 3),
                                               "endValue")),
-           2, "speedscope: objects in use");
+           2, "speedscope: one profile is of objects in use");
     is_int(json_integer_value(json_object_get(json, "activeProfileIndex")), 0,
            "speedscope: allocated is shown first");
     is_int(json_integer_value(json_object_get(json_object_get(json,
@@ -355,7 +356,7 @@ test_html(void)
        "html: the page has a switch for allocated bytes");
     ok(strstr(text, "Allocated: 4.8 MB in 13 objects, in use at the end: "
                     "1.0 MB in 2 objects, at most at one time: 1.9 MB in 4 "
-                    "objects") != NULL, "html: note");
+                    "objects") != NULL, "html: the page has a note");
     ok(strstr(text, "<td class=\"by inuse_space num\" "
                     "data-value=\"1048576\">1.0 MB <small>100%</small>")
        != NULL, "html: a table has bytes in use");

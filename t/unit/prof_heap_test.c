@@ -332,7 +332,7 @@ test_exact(prof_sampler_t *s)
            "totals: all blocks are counted");
     is_int(totals.alloc_space, sum.alloc_space,
            "totals: all bytes are counted");
-    is_int(totals.inuse_space, 0, "totals: bytes in use");
+    is_int(totals.inuse_space, 0, "totals: no bytes are in use");
     is_int(p->stats.allocations, TEST_KNOWN,
            "a counter has the number of allocations");
     is_int(p->stats.lost_live + p->stats.lost_hooks, 0, "nothing is lost");
@@ -577,7 +577,7 @@ test_mapped(prof_sampler_t *s)
     prof_heap_totals(prof_capture_get_heap(c), &totals);
 
     is_int(totals.inuse_space, 0, "all mappings are unmapped");
-    is_int(totals.inuse_objects, 0, "mappings in use");
+    is_int(totals.inuse_objects, 0, "no mappings are in use");
 
     prof_capture_destroy(c);
 }
@@ -633,8 +633,8 @@ test_arguments(prof_sampler_t *s)
 
     prof_heap_totals(prof_capture_get_heap(c), &totals);
 
-    is_int(totals.inuse_objects, 0, "odd arguments: blocks in use");
-    is_int(totals.inuse_space, 0, "odd arguments: bytes in use");
+    is_int(totals.inuse_objects, 0, "odd arguments: no blocks are in use");
+    is_int(totals.inuse_space, 0, "odd arguments: no bytes are in use");
     ok(totals.alloc_objects >= 3, "odd arguments: %lu blocks are counted",
        (unsigned long) totals.alloc_objects);
 
@@ -744,7 +744,7 @@ test_threads(prof_sampler_t *s)
     is_int(sum.alloc_objects, 4004, "threads: the blocks of all are counted");
     is_int(sum.alloc_space, 4 * 1000 * 10 + 4 * 77,
            "threads: the bytes of all are counted");
-    is_int(sum.inuse_objects, 4, "threads: blocks in use");
+    is_int(sum.inuse_objects, 4, "threads: four blocks are in use");
 
     test_sum(p, test_known, &sum);
 
@@ -841,9 +841,9 @@ test_full(prof_sampler_t *s)
 
     prof_heap_totals(prof_capture_get_heap(c), &totals);
 
-    is_int(totals.alloc_objects, 200000, "more blocks than can be followed");
+    is_int(totals.alloc_objects, 200000, "all of too many blocks are counted");
     ok(totals.inuse_objects > 65536 && totals.inuse_objects < 200000,
-       "%lu are", (unsigned long) totals.inuse_objects);
+       "%lu of these are followed", (unsigned long) totals.inuse_objects);
 
     followed = totals.inuse_objects;
 

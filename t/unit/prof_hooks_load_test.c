@@ -261,7 +261,7 @@ test_stopped(void)
         if (pthread_create(&thread, NULL, test_load, test_stop_so) != 0
             || read(TEST_SAYS + 2, &c, 1) != 1)
         {
-            ok(0, "a thread that loads");
+            ok(0, "the test has a thread that loads");
             return;
         }
 

@@ -384,7 +384,7 @@ test_rounds(void)
         bad |= pthread_create(&threads[i], NULL, test_thread, NULL);
     }
 
-    is_int(bad, 0, "%d threads that allocate", TEST_THREADS);
+    is_int(bad, 0, "the test has %d threads that allocate", TEST_THREADS);
 
     before = test_maps();
 

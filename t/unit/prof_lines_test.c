@@ -135,14 +135,17 @@ test_inlines(const char *path, const char *build_id, const char *label)
     is_str(f->name, "lib_outer", "%s: the function has its name", label);
     ok(f->file && strstr(f->file, "lib.c"),
        "%s: the function has its file", label);
-    is_int(f->start_line, 20, "%s - where it begins", label);
-    is_int(f->line, 23, "%s - line of the call of what is in it", label);
+    is_int(f->start_line, 20,
+           "%s: the function has its first line", label);
+    is_int(f->line, 23, "%s: the function has the line of its call", label);
 
-    if (is_int(f->ninlines, 2, "%s - inlines", label)) {
-        is_str(in[0].name, "lib_middle", "%s - the first", label);
+    if (is_int(f->ninlines, 2, "%s: two functions are inlined", label)) {
+        is_str(in[0].name, "lib_middle",
+               "%s: the inlined function has its name", label);
         is_int(in[0].line, 17,
                "%s: the inlined function has its line", label);
-        is_int(in[0].start_line, 14, "%s - where it begins", label);
+        is_int(in[0].start_line, 14,
+               "%s: the inlined function has its first line", label);
         is_str(in[1].name, "lib_inner",
                "%s: the innermost function is the last", label);
         is_int(in[1].line, 9,
@@ -155,11 +158,14 @@ test_inlines(const char *path, const char *build_id, const char *label)
     f = &p->frames[1];
 
     is_str(f->name, "lib_plain", "%s: another function has its name", label);
-    is_int(f->ninlines, 0, "%s - has nothing in it", label);
+    is_int(f->ninlines, 0,
+           "%s: the other function has no inlined functions", label);
     is_int(f->line, 28, "%s: the other function has its line", label);
-    is_int(f->start_line, 26, "%s - where it begins", label);
+    is_int(f->start_line, 26,
+           "%s: the other function has its first line", label);
 
-    is_str(p->frames[2].name, "[waiting]", "%s - what is no code", label);
+    is_str(p->frames[2].name, "[waiting]",
+           "%s: a frame without code is unchanged", label);
 
     prof_profile_destroy(p);
 }
@@ -226,9 +232,9 @@ test_renamed(void)
     is_int(f->source, PROF_SOURCE_DEBUG, "the source is recorded");
     is_int(f->line, 23, "the function has its line");
 
-    if (is_int(f->ninlines, 2, "the first inlined function has its name")) {
+    if (is_int(f->ninlines, 2, "the function has its inlined functions")) {
         is_str(p->inlines[f->inlines].name, "lib_middle",
-               "the first inlined function");
+               "the first inlined function has its name");
         is_str(p->inlines[f->inlines + 1].name, "lib_inner",
                "the second inlined function has its name");
     }

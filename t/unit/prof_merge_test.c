@@ -656,7 +656,7 @@ test_allocs(void)
     is_int(alloc_of(p, 0)->values[PROF_VALUE_INUSE_OBJECTS], 2,
            "objects in use are summed");
     is_int(alloc_of(p, 0)->values[PROF_VALUE_INUSE_SPACE], 1024,
-           "bytes in use");
+           "bytes in use are summed");
     is_str(prof_profile_label_find(p, alloc_of(p, 0)->labels, "size")->unit,
            "bytes", "the merged profile has the labels");
     is_int(p->alloc_interval, 524288, "the merged profile has the interval");

@@ -123,7 +123,8 @@ test_inlines(void)
                "the first inlined function has its line");
         ok(name->inlines[1].file == NULL,
            "an inlined function may have no file");
-        is_int(name->inlines[1].start_line, 4, "where it begins");
+        is_int(name->inlines[1].start_line, 4,
+               "an inlined function has its first line");
     }
 
     prof_names_clear();

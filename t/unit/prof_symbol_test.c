@@ -224,7 +224,7 @@ test_debug_file(void)
 {
     is_int(run("mkdir -p %s/.build-id/%.2s && objcopy --only-keep-debug"
                " %s/full.so %s/.build-id/%.2s/%s.debug", dir, BUILD_ID, dir,
-               dir, BUILD_ID, &BUILD_ID[2]), 0, "debug file made");
+               dir, BUILD_ID, &BUILD_ID[2]), 0, "the test has a debug file");
 
     names(file("stripped.so"), BUILD_ID, 1, "debug file");
     names(file("nothing.so"), BUILD_ID, 1, "debug file alone");
@@ -254,7 +254,9 @@ test_no_build_id(void)
     lib = dlopen(file("anonymous.so"), RTLD_NOW|RTLD_LOCAL);
     entry = lib ? dlsym(lib, "test_table") : NULL;
 
-    if (!ok(entry != NULL && dladdr(entry, &info), "no build-id - loaded")) {
+    if (!ok(entry != NULL && dladdr(entry, &info),
+            "no build-id: the object is loaded"))
+    {
         return;
     }
 

@@ -95,11 +95,12 @@ test_way(const char *name, fixture_pt fixture, char *ret)
 
     is_int(walk_end, 0, "%s: the stack is complete", name);
 
-    if (!ok(walk_n >= 3, "%s: frames", name)) {
+    if (!ok(walk_n >= 3, "%s: the stack has three frames", name)) {
         return;
     }
 
-    ok(within(pcs[walk_n - 1], fixture_call), "%s: caller", name);
+    ok(within(pcs[walk_n - 1], fixture_call),
+       "%s: the stack has the caller", name);
     is_int(pcs[walk_n - 2], (uintptr_t) ret,
            "%s: the stack has the frame", name);
     ok(within(pcs[walk_n - 3], callback),
