@@ -3,7 +3,8 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # tools/run-tests: a file that fails twice fails the run, a file that passes
-# when it is run again is named, and a run with too many of these fails.
+# when it is run again is named, a run with too many of these fails, and so does
+# a run with a skip that is not allowed.
 
 use strict;
 use warnings;
@@ -27,6 +28,8 @@ my %body = (
                 . 'print $runs > 1 ? "ok 2\n" : "not ok 2\n";',
     third    => 'print $runs > 2 ? "ok 2\n" : "not ok 2\n";',
     dies     => 'die "on purpose\n" if $runs == 1; print "ok 2\n";',
+    part     => 'print "ok 2 - a name # skip no Lua\n";',
+    late     => 'print $runs > 1 ? "ok 2 # skip no Lua\n" : "not ok 2\n";',
     bail     => 'print "Bail out!  on purpose\n";',
     meets    => 'for (1 .. 100) { last if @{[ glob "*-meets.t.runs" ]} == 2; '
                 . 'select undef, undef, undef, 0.1 } '
@@ -35,6 +38,10 @@ my %body = (
 );
 
 my ($status, $out, $runs);
+my $skips = tempdir('run-tests-XXXXXXXXXX', TMPDIR => 1, CLEANUP => 1)
+            . '/skips';
+
+delete $ENV{SKIPS};
 
 run(qw/ green green /);
 is($status, 0, 'green: status');
@@ -45,6 +52,46 @@ run(qw/ green skipped /);
 is($status, 0, 'skipped: status');
 like($out, qr/^skipped: \S+1-skipped\.t: on purpose\nFiles=.*\n.*\n\z/m,
      'skipped: the summary names the file and the reason');
+
+# with a list of allowed skips
+
+my @allowed = ('# a comment', '', '1-skipped.t: on purpose',
+               '2-part.t: no Lua');
+
+allow(@allowed);
+run(qw/ green skipped part /);
+is($status, 0, 'allowed skips: status');
+unlike($out, qr/unexpected/, 'allowed skips are not reported');
+
+for my $case ([ skipped => 'on purpose' ], [ part => 'no Lua' ]) {
+    my ($name, $reason) = @$case;
+
+    allow(grep { !/$name/ } @allowed);
+    run(qw/ green skipped part /);
+    isnt($status, 0, "a skip that is not in the list, $name: status");
+    like($out, qr/^unexpected\ skip:\ \d-$name\.t:\ \Q$reason\E\n
+                  \S+\ does\ not\ allow\ these\ skips:\ .*\n
+                  (?:skipped:.*\n)?Files=.*\nResult:\ FAIL\n\z/mx,
+         "a skip that is not in the list, $name: message");
+}
+
+allow('1-skipped.t: another reason');
+run(qw/ green skipped /);
+isnt($status, 0, 'a skip with another reason than in the list');
+
+allow('0-skipped.t: on purpose');
+run(qw/ green skipped /);
+isnt($status, 0, 'a skip of another file than in the list');
+
+allow('# nothing');
+run(qw/ green late /);
+isnt($status, 0, 'a skip in the second run of a file');
+
+run(qw/ green green /);
+is($status, 0, 'no skip: status');
+
+allow();
+
 
 run(qw/ green red /);
 isnt($status, 0, 'red: status');
@@ -109,6 +156,21 @@ run(qw/ first:green red /);
 isnt($status, 0, 'a red file beside no other: status');
 
 done_testing();
+
+
+# writes the list of allowed skips; without lines there is no list
+sub allow {
+    my (@lines) = @_;
+
+    delete $ENV{SKIPS};
+    return unless @lines;
+
+    $ENV{SKIPS} = $skips;
+
+    open my $f, '>', $skips or die "$skips: $!\n";
+    print $f map { "$_\n" } @lines;
+    close $f;
+}
 
 
 # makes these files, and runs them; BESIDE has those that begin with "first:"
