@@ -76,7 +76,7 @@ TOOLS = $(patsubst tools/%.c,$(BUILD)/tools/%,$(TOOL_SRCS))
 
 # nginx compiles its addons with these warnings, so the core has none there
 WARN = -W -Wall -Wpointer-arith -Wno-unused-parameter -Werror                 \
-       $(if $(findstring clang,$(shell $(CC) --version)),                     \
+       $(if $(findstring clang,$(shell $(CC) --version 2> /dev/null)),        \
          -Wconditional-uninitialized)
 
 WARN := $(WARN)
@@ -459,7 +459,7 @@ install: module	## install the module, its helper, the viewer and nginx-profile
 
 deb:	## build the Debian package: build/deb/*.deb
 	@$(DEPS) deb
-	@$(SUB) viewer || echo 'without npm: the package has no viewer'
+	@$(SUB) viewer || echo 'the viewer is not built: the package has none'
 	packaging/build-deb $(BUILD)/deb $(BUILD)/viewer
 
 demo:	## start nginx with an example site
