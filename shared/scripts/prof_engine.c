@@ -7,11 +7,10 @@
 #include "scripts/prof_engine.h"
 
 
-static const prof_engine_t *const  prof_engines[] = {
-    &prof_luajit_engine
+static const prof_engine_t *const  prof_engines[PROF_ENGINES] = {
+    &prof_luajit_engine,
+    &prof_perl_engine
 };
-
-#define PROF_ENGINES  (sizeof(prof_engines) / sizeof(prof_engines[0]))
 
 
 static const char  *prof_engine_states[PROF_ENGINES];

@@ -36,6 +36,7 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 extern const prof_engine_t  prof_luajit_engine;
+extern const prof_engine_t  prof_perl_engine;
 
 /* prepares new unwind tables before their first use */
 void prof_engines_attach(prof_unwind_t *u);

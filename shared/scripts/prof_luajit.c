@@ -202,6 +202,7 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
 
     code->start = prof_luajit.start;
     code->end = prof_luajit.end;
+    code->compiles = 1;
     code->frame = prof_luajit_frame;
 
     *state = prof_luajit.trace ? "on"
@@ -625,6 +626,7 @@ prof_luajit_take(prof_luajit_trial_t *t)
 
     code.start = prof_luajit.start;
     code.end = prof_luajit.end;
+    code.compiles = 1;
     code.frame = prof_luajit_frame;
 
     prof_unwind_engine(t->unwind, &code);
@@ -636,7 +638,7 @@ prof_luajit_take(prof_luajit_trial_t *t)
 
     code.start = 0;
     code.end = 0;
-    code.frame = NULL;
+    code.compiles = 0;
 
     prof_unwind_engine(t->unwind, &code);
 }

@@ -32,8 +32,8 @@
 #define PROF_ROW_END          2    /* the outermost frame */
 #define PROF_ROW_SIGFRAME     3    /* the frame that a signal handler returns
                                       to: a ucontext_t is at sp */
-#define PROF_ROW_ENGINE       4    /* code of an interpreter, whose frames only
-                                      its engine can unwind */
+#define PROF_ROW_ENGINE       4    /* code of an interpreter, whose frames are
+                                      shown to its engine */
 #define PROF_ROW_ARCH         5
 
 

@@ -94,7 +94,8 @@ struct prof_unwind_s {
     uint64_t                adds;           /* the loader's counters */
     uint64_t                subs;
     prof_unwind_info_t      info;
-    prof_engine_code_t      engine;         /* frame is NULL: no engine */
+    prof_engine_code_t      engines[PROF_ENGINES];
+                                            /* frame is NULL: no engine */
 };
 
 

@@ -78,7 +78,15 @@ prof_unwind_stale(const prof_unwind_t *u)
 void
 prof_unwind_engine(prof_unwind_t *u, const prof_engine_code_t *code)
 {
-    u->engine = *code;
+    uint32_t  i;
+
+    for (i = 0; i < PROF_ENGINES; i++) {
+
+        if (u->engines[i].frame == NULL || u->engines[i].frame == code->frame) {
+            u->engines[i] = *code;
+            return;
+        }
+    }
 }
 
 

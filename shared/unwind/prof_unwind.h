@@ -59,18 +59,23 @@ typedef struct prof_unwind_s  prof_unwind_t;
 typedef struct prof_walk_s    prof_walk_t;      /* prof_walk.h */
 
 
+/* the number of interpreters */
+#define PROF_ENGINES  2
+
 /*
  * The engine of an interpreter.  The walk calls frame() for frames in the code
- * of the interpreter, and for frames in code without unwind information, which
- * the interpreter may have compiled. frame() adds the script functions that
- * this frame runs, then the frame itself, and goes to its caller.  It returns
- * a prof_walk_e; PROF_WALK_OTHER if the frame does not belong to the engine.
- * Context of frame(): signal handler.
+ * of the interpreter.  If the interpreter compiles scripts, the walk also calls
+ * frame() for frames in code without unwind information.  frame() adds the
+ * script functions that this frame runs.  Then frame() either adds the frame
+ * itself, and goes to its caller, or returns PROF_WALK_OTHER, and the walk
+ * unwinds the frame as any other.  Returns a prof_walk_e.  Context of frame():
+ * signal handler.
  */
 
 typedef struct {
     uintptr_t    start;         /* of the interpreter's code */
     uintptr_t    end;
+    int          compiles;
     int        (*frame)(prof_walk_t *w);
 } prof_engine_code_t;
 
@@ -134,7 +139,10 @@ prof_unwind_t *prof_unwind_create(void);
  */
 prof_unwind_t *prof_unwind_update(const prof_unwind_t *old, int remember);
 
-/* sets the engine of a new snapshot that no walk has used yet */
+/*
+ * Adds an engine to a new snapshot that no walk has used yet, or replaces the
+ * engine with the same frame().
+ */
 void prof_unwind_engine(prof_unwind_t *u, const prof_engine_code_t *code);
 
 /*

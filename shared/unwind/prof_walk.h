@@ -73,6 +73,7 @@ struct prof_walk_s {
     uint32_t              looks;    /* the remaining units for scans */
     uint32_t              nchains;
     prof_regs_t           f;        /* the frame after pcs[n - 1] */
+    uint64_t              row;      /* its row, if the row is a rare one */
     prof_walk_chain_t     chains[PROF_WALK_CHAINS];
 
     /* the engine's; set with the first chain */

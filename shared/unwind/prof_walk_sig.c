@@ -23,9 +23,10 @@
 
 
 static prof_walk_e prof_walk_start(prof_walk_t *w);
+static const prof_engine_code_t *prof_walk_interpreter(const prof_unwind_t *u,
+    uintptr_t at);
 static uint64_t prof_walk_row(const prof_unwind_t *u, uintptr_t at);
-static prof_walk_e prof_walk_rare(prof_walk_t *w, uint64_t row,
-    uintptr_t *cfa);
+static prof_walk_e prof_walk_rare(prof_walk_t *w, uintptr_t *cfa);
 static int prof_walk_leaf(prof_walk_t *w);
 static prof_walk_e prof_walk_beyond(prof_walk_t *w, uintptr_t cfa);
 static prof_walk_e prof_walk_signal(prof_walk_t *w);
@@ -78,11 +79,14 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
         }
 
         if (__builtin_expect(!prof_arch_cfa(&w.f, row, top, &cfa), 0)) {
-            rc = prof_walk_rare(&w, row, &cfa);
+            w.row = row;
+            rc = prof_walk_rare(&w, &cfa);
 
             if (rc != PROF_WALK_CFA) {
                 continue;
             }
+
+            row = w.row;
         }
 
         if (__builtin_expect(cfa > top || !prof_arch_moved(&w.f, cfa), 0)) {
@@ -128,29 +132,46 @@ prof_walk_start(prof_walk_t *w)
 }
 
 
+/* returns the engine whose interpreter contains the address, or NULL */
+
+static const prof_engine_code_t *
+prof_walk_interpreter(const prof_unwind_t *u, uintptr_t at)
+{
+    uint32_t  i;
+
+    for (i = 0; i < PROF_ENGINES; i++) {
+        if (at >= u->engines[i].start && at < u->engines[i].end) {
+            return &u->engines[i];
+        }
+    }
+
+    return NULL;
+}
+
+
 /* finds a row that is not in the walk's cache */
 
 static uint64_t
 prof_walk_row(const prof_unwind_t *u, uintptr_t at)
 {
-    if (at >= u->engine.start && at < u->engine.end) {
-        return prof_row(PROF_ROW_ENGINE, 0, 0);
-    }
-
-    return prof_table_row(u, at);
+    return prof_walk_interpreter(u, at) ? prof_row(PROF_ROW_ENGINE, 0, 0)
+                                        : prof_table_row(u, at);
 }
 
 
 /* computes the CFA of frames that prof_arch_cfa() does not know */
 
 static __attribute__((noinline)) prof_walk_e
-prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
+prof_walk_rare(prof_walk_t *w, uintptr_t *cfa)
 {
-    prof_walk_e  rc;
+    uint32_t                   i;
+    uintptr_t                  at;
+    prof_walk_e                rc;
+    const prof_engine_code_t  *e;
 
     *cfa = 0;
 
-    switch (prof_row_how(row)) {
+    switch (prof_row_how(w->row)) {
 
     case PROF_ROW_END:
         rc = prof_walk_add(w);
@@ -160,9 +181,31 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
         return prof_walk_signal(w);
 
     case PROF_ROW_ENGINE:
-    case PROF_ROW_NONE:
+        at = w->f.pc - w->f.call;
+        e = prof_walk_interpreter(w->u, at);
+        rc = e->frame(w);
 
-        rc = w->u->engine.frame ? w->u->engine.frame(w) : PROF_WALK_OTHER;
+        if (rc != PROF_WALK_OTHER) {
+            return rc;
+        }
+
+        if (e->compiles) {
+            break;
+        }
+
+        w->row = prof_table_row(w->u, at);
+
+        return prof_arch_cfa(&w->f, w->row, w->top, cfa)
+               ? PROF_WALK_CFA
+               : prof_walk_rare(w, cfa);
+
+    case PROF_ROW_NONE:
+        rc = PROF_WALK_OTHER;
+
+        for (i = 0; i < PROF_ENGINES && rc == PROF_WALK_OTHER; i++) {
+            e = &w->u->engines[i];
+            rc = e->compiles ? e->frame(w) : PROF_WALK_OTHER;
+        }
 
         if (rc != PROF_WALK_OTHER) {
             return rc;
@@ -175,7 +218,7 @@ prof_walk_rare(prof_walk_t *w, uint64_t row, uintptr_t *cfa)
 
     default:
 
-        if (prof_walk_extra(w, row, cfa)) {
+        if (prof_walk_extra(w, w->row, cfa)) {
             return PROF_WALK_CFA;
         }
     }

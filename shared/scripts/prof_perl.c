@@ -1,0 +1,203 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Finds Perl among the loaded objects.  The engine is on for the versions whose
+ * layout is known, if the current statement is where the layout has it.
+ *
+ * The module is not linked with Perl.  It looks up Perl's exported functions.
+ *
+ * Context: not in a signal; the thread that makes captures.
+ */
+
+
+#include "scripts/prof_engine.h"
+#include "scripts/prof_perl.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+
+#if (__x86_64__)
+
+
+#define PROF_PERL_VERSION_MIN  36
+#define PROF_PERL_VERSION_MAX  42
+
+
+static int prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code,
+    const char **state);
+static const prof_object_t *prof_perl_object(const prof_unwind_t *u);
+static const char *prof_perl_open(const prof_unwind_t *u,
+    const prof_object_t *object);
+static const char *prof_perl_find(const prof_unwind_t *u, void *handle);
+static int prof_perl_known(const char *path);
+
+
+const prof_engine_t  prof_perl_engine = { "Perl", prof_perl_attach };
+
+
+/*
+ * The object is examined once: a look-up of a function takes the loader's lock,
+ * and another thread may hold this lock for as long as it loads an object.
+ */
+
+static const prof_object_t  *prof_perl_seen;
+static const char           *prof_perl_why;
+static void               *(*prof_perl_context)(void);
+
+
+static int
+prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
+{
+    const prof_object_t  *object;
+
+    object = prof_perl_object(u);
+
+    if (object == NULL) {
+        prof_perl_seen = NULL;
+        return PROF_LIMIT;
+    }
+
+    if (object != prof_perl_seen) {
+        prof_perl_why = prof_perl_open(u, object);
+        prof_perl_seen = object;
+    }
+
+    if (prof_perl_why) {
+        *state = prof_perl_why;
+        return PROF_ERROR;
+    }
+
+    prof_perl.interpreter = (uintptr_t) prof_perl_context();
+
+    if (prof_perl.interpreter == 0) {
+        *state = "off: the worker has no interpreter";
+        return PROF_ERROR;
+    }
+
+    if (!prof_arch_readable(prof_perl.interpreter + PERL_CURCOP)
+        || !prof_perl_is_statement(prof_arch_load(prof_perl.interpreter
+                                                  + PERL_CURCOP)))
+    {
+        *state = "off: the layout of this build is not known";
+        return PROF_ERROR;
+    }
+
+    code->start = prof_perl.start;
+    code->end = prof_perl.end;
+    code->compiles = 0;
+    code->frame = prof_perl_frame;
+
+    *state = "on";
+
+    return PROF_OK;
+}
+
+
+static const prof_object_t *
+prof_perl_object(const prof_unwind_t *u)
+{
+    uint32_t              i;
+    const prof_object_t  *object;
+
+    for (i = 0; (object = prof_unwind_object_at(u, i)) != NULL; i++) {
+        if (strstr(object->path, "/libperl.so")) {
+            return object;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* returns NULL, or why the object cannot be used */
+
+static const char *
+prof_perl_open(const prof_unwind_t *u, const prof_object_t *object)
+{
+    void        *handle;
+    const char  *why;
+
+    if (!prof_perl_known(object->path)) {
+        return "off: the layout of this version is not known";
+    }
+
+    handle = dlopen(object->path, RTLD_LAZY|RTLD_NOLOAD);
+
+    if (handle == NULL) {
+        return "off: the library cannot be opened";
+    }
+
+    why = prof_perl_find(u, handle);
+
+    (void) dlclose(handle);
+
+    return why;
+}
+
+
+static int
+prof_perl_known(const char *path)
+{
+    unsigned  version;
+
+    return sscanf(strstr(path, "/libperl.so"), "/libperl.so.5.%u", &version)
+           == 1
+           && version >= PROF_PERL_VERSION_MIN
+           && version <= PROF_PERL_VERSION_MAX;
+}
+
+
+static const char *
+prof_perl_find(const prof_unwind_t *u, void *handle)
+{
+    size_t     len;
+    uintptr_t  loop;
+
+    *(void **) &prof_perl_context = dlsym(handle, "Perl_get_context");
+
+    prof_perl.nextstate = (uintptr_t) dlsym(handle, "Perl_pp_nextstate");
+    prof_perl.dbstate = (uintptr_t) dlsym(handle, "Perl_pp_dbstate");
+    loop = (uintptr_t) dlsym(handle, "Perl_runops_standard");
+
+    /* without threads, Perl has no interpreter in a structure */
+
+    if (prof_perl_context == NULL || prof_perl.nextstate == 0
+        || prof_perl.dbstate == 0 || loop == 0
+        || dlsym(handle, "PL_thr_key") == NULL)
+    {
+        return "off: the layout of this build is not known";
+    }
+
+    (void) prof_unwind_mark(&u, 1, &loop, 0);
+
+    prof_perl.start = prof_unwind_function(u, loop, &len);
+
+    if (prof_perl.start == 0) {
+        return "off: its code has no unwind information";
+    }
+
+    prof_perl.end = prof_perl.start + len;
+
+    return NULL;
+}
+
+
+#else
+
+
+static int
+prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
+{
+    *state = "off: not for this processor";
+
+    return PROF_ERROR;
+}
+
+
+const prof_engine_t  prof_perl_engine = { "Perl", prof_perl_attach };
+
+
+#endif
