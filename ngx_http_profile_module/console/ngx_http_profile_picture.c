@@ -24,6 +24,7 @@ static void ngx_http_profile_picture_work(void *data);
 static prof_profile_t *ngx_http_profile_picture_read(
     ngx_http_profile_picture_t *pic, ngx_uint_t i);
 static void ngx_http_profile_picture_done(void *data);
+static void ngx_http_profile_picture_destroy(void *data);
 static void ngx_http_profile_picture_drop(ngx_http_profile_picture_t *pic);
 static ngx_int_t ngx_http_profile_picture_answer(
     ngx_http_profile_picture_t *pic);
@@ -243,6 +244,17 @@ ngx_http_profile_picture_done(void *data)
     }
 
     ngx_http_profile_picture_drop(pic);
+    ngx_http_profile_job_free(&pic->job, ngx_http_profile_picture_destroy);
+}
+
+
+/* context: the thread, or the event loop */
+
+static void
+ngx_http_profile_picture_destroy(void *data)
+{
+    ngx_http_profile_picture_t *pic = data;
+
     prof_buf_free(&pic->out);
     ngx_free(pic->st[0]);
     ngx_free(pic->st[1]);

@@ -69,6 +69,7 @@ static u_char *ngx_http_profile_range_time(u_char *p, uint64_t ms);
 static ngx_int_t ngx_http_profile_range_store(
     ngx_http_profile_range_t *range, prof_profile_t *p);
 static void ngx_http_profile_range_done(void *data);
+static void ngx_http_profile_range_destroy(void *data);
 static ngx_int_t ngx_http_profile_range_answer(
     ngx_http_profile_range_t *range);
 static ngx_int_t ngx_http_profile_range_empty(
@@ -596,6 +597,17 @@ ngx_http_profile_range_done(void *data)
         ngx_http_profile_call_end(range->call,
                                   ngx_http_profile_range_answer(range));
     }
+
+    ngx_http_profile_job_free(&range->job, ngx_http_profile_range_destroy);
+}
+
+
+/* context: the thread, or the event loop */
+
+static void
+ngx_http_profile_range_destroy(void *data)
+{
+    ngx_http_profile_range_t *range = data;
 
     prof_buf_free(&range->out);
     ngx_free(range);

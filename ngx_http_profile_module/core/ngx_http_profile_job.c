@@ -39,6 +39,7 @@ typedef struct {
     pthread_cond_t       cond;
     ngx_queue_t          waiting[NGX_HTTP_PROFILE_JOB_RANKS];
     ngx_queue_t          ended;
+    ngx_queue_t          freed;
     ngx_uint_t           stop;
 
     /* used by the event loop only */
@@ -58,6 +59,7 @@ static ngx_int_t ngx_http_profile_job_thread(void);
 static int ngx_http_profile_job_create(void);
 static void *ngx_http_profile_job_cycle(void *data);
 static ngx_http_profile_job_t *ngx_http_profile_job_next(void);
+static void ngx_http_profile_job_release(ngx_http_profile_job_t *job);
 static void ngx_http_profile_job_timer(ngx_event_t *ev);
 static void ngx_http_profile_job_collect(void);
 static void ngx_http_profile_job_leave(ngx_http_profile_job_t *job);
@@ -165,6 +167,7 @@ ngx_http_profile_job_thread(void)
     }
 
     ngx_queue_init(&q->ended);
+    ngx_queue_init(&q->freed);
 
     err = ngx_http_profile_job_create();
 
@@ -249,6 +252,17 @@ ngx_http_profile_job_cycle(void *data)
         }
 
         ngx_queue_remove(&job->queue);
+
+        if (job->state == NGX_HTTP_PROFILE_JOB_FREED) {
+
+            (void) pthread_mutex_unlock(&q->mutex);
+
+            ngx_http_profile_job_release(job);
+
+            (void) pthread_mutex_lock(&q->mutex);
+            continue;
+        }
+
         job->state = NGX_HTTP_PROFILE_JOB_RUNS;
 
         (void) pthread_mutex_unlock(&q->mutex);
@@ -268,11 +282,20 @@ ngx_http_profile_job_cycle(void *data)
 }
 
 
+/* memory is freed before other jobs allocate more */
+
 static ngx_http_profile_job_t *
 ngx_http_profile_job_next(void)
 {
     ngx_uint_t    i;
     ngx_queue_t  *waiting;
+
+    waiting = &ngx_http_profile_queue.freed;
+
+    if (!ngx_queue_empty(waiting)) {
+        return ngx_queue_data(ngx_queue_head(waiting), ngx_http_profile_job_t,
+                              queue);
+    }
 
     for (i = 0; i < NGX_HTTP_PROFILE_JOB_RANKS; i++) {
         waiting = &ngx_http_profile_queue.waiting[i];
@@ -378,6 +401,41 @@ ngx_http_profile_job_cancel(ngx_http_profile_job_t *job)
     }
 
     return rc;
+}
+
+
+void
+ngx_http_profile_job_free(ngx_http_profile_job_t *job,
+    ngx_http_profile_job_pt handler)
+{
+    ngx_http_profile_job_queue_t  *q;
+
+    q = &ngx_http_profile_queue;
+
+    job->work = handler;
+    job->state = NGX_HTTP_PROFILE_JOB_FREED;
+
+    if (!q->started) {
+        ngx_http_profile_job_release(job);
+        return;
+    }
+
+    (void) pthread_mutex_lock(&q->mutex);
+
+    ngx_queue_insert_tail(&q->freed, &job->queue);
+
+    (void) pthread_cond_signal(&q->cond);
+    (void) pthread_mutex_unlock(&q->mutex);
+}
+
+
+static void
+ngx_http_profile_job_release(ngx_http_profile_job_t *job)
+{
+    ngx_log_debug1(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: job %p freed", job);
+
+    job->work(job->data);
 }
 
 

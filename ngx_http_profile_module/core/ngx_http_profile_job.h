@@ -44,7 +44,8 @@ typedef enum {
     NGX_HTTP_PROFILE_JOB_IDLE = 0,    /* not in the queue */
     NGX_HTTP_PROFILE_JOB_WAITS,
     NGX_HTTP_PROFILE_JOB_RUNS,
-    NGX_HTTP_PROFILE_JOB_ENDED        /* "done" is called next */
+    NGX_HTTP_PROFILE_JOB_ENDED,       /* "done" is called next */
+    NGX_HTTP_PROFILE_JOB_FREED        /* the thread frees it */
 } ngx_http_profile_job_state_e;
 
 
@@ -93,6 +94,15 @@ ngx_int_t ngx_http_profile_job_start(ngx_http_profile_job_t *job);
  * owns it.  Returns NGX_DECLINED if "done" will be called.
  */
 ngx_int_t ngx_http_profile_job_cancel(ngx_http_profile_job_t *job);
+
+/*
+ * Frees the job and its data: the thread calls handler(job->data), so that
+ * large blocks do not hold the event loop.  The job is not in the queue: it was
+ * never started, it was cancelled, or "done" was called.  This function never
+ * fails.  Without a thread it calls the handler itself.
+ */
+void ngx_http_profile_job_free(ngx_http_profile_job_t *job,
+    ngx_http_profile_job_pt handler);
 
 /* returns the number of queued and running jobs, and their memory */
 ngx_uint_t ngx_http_profile_jobs(size_t *size);

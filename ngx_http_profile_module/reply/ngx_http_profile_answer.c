@@ -7,6 +7,7 @@
 
 
 #include "reply/ngx_http_profile_reply.h"
+#include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"
 
 #include <jansson.h>
@@ -14,12 +15,26 @@
 
 #define NGX_HTTP_PROFILE_GZIP_MIN  1024
 
+/* a smaller body is freed faster than a job for it is queued */
+
+#define NGX_HTTP_PROFILE_FREE_MIN  65536
+
+
+typedef struct {
+    ngx_http_profile_job_t   job;
+    char                    *text;
+    size_t                   len;
+} ngx_http_profile_body_t;
+
 
 static ngx_int_t ngx_http_profile_answer_headers(
     ngx_http_profile_call_t *call, ngx_http_profile_answer_t *answer);
 static ngx_int_t ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer);
+static ngx_int_t ngx_http_profile_answer_own(ngx_http_profile_call_t *call,
+    char *text, size_t len);
 static void ngx_http_profile_answer_free(void *data);
+static void ngx_http_profile_answer_destroy(void *data);
 
 
 ngx_int_t
@@ -144,8 +159,7 @@ static ngx_int_t
 ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer)
 {
-    prof_buf_t           b;
-    ngx_pool_cleanup_t  *cln;
+    prof_buf_t  b;
 
     prof_buf_init(&b);
 
@@ -156,14 +170,9 @@ ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
         return NGX_OK;
     }
 
-    cln = ngx_pool_cleanup_add(call->request->pool, 0);
-    if (cln == NULL) {
-        prof_buf_free(&b);
+    if (ngx_http_profile_answer_own(call, b.data, b.len) != NGX_OK) {
         return NGX_ERROR;
     }
-
-    cln->handler = ngx_http_profile_answer_free;
-    cln->data = b.data;
 
     answer->body.data = (u_char *) b.data;
     answer->body.len = b.len;
@@ -173,10 +182,59 @@ ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
 }
 
 
+/* the request becomes the owner of the text; on an error the text is freed */
+
+static ngx_int_t
+ngx_http_profile_answer_own(ngx_http_profile_call_t *call, char *text,
+    size_t len)
+{
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_profile_body_t  *body;
+
+    cln = ngx_pool_cleanup_add(call->request->pool, 0);
+    body = ngx_alloc(sizeof(ngx_http_profile_body_t),
+                     call->request->connection->log);
+
+    if (cln == NULL || body == NULL) {
+        ngx_free(body);
+        free(text);
+        return NGX_ERROR;
+    }
+
+    body->job.data = body;
+    body->text = text;
+    body->len = len;
+
+    cln->handler = ngx_http_profile_answer_free;
+    cln->data = body;
+
+    return NGX_OK;
+}
+
+
 static void
 ngx_http_profile_answer_free(void *data)
 {
-    free(data);
+    ngx_http_profile_body_t *body = data;
+
+    if (body->len < NGX_HTTP_PROFILE_FREE_MIN) {
+        ngx_http_profile_answer_destroy(body);
+        return;
+    }
+
+    ngx_http_profile_job_free(&body->job, ngx_http_profile_answer_destroy);
+}
+
+
+/* context: the thread, or the event loop */
+
+static void
+ngx_http_profile_answer_destroy(void *data)
+{
+    ngx_http_profile_body_t *body = data;
+
+    free(body->text);
+    ngx_free(body);
 }
 
 
@@ -185,7 +243,6 @@ ngx_http_profile_answer_json(ngx_http_profile_call_t *call,
     ngx_uint_t status, json_t *json)
 {
     char                       *text;
-    ngx_pool_cleanup_t         *cln;
     ngx_http_profile_answer_t   answer;
 
     text = json ? json_dumps(json, JSON_COMPACT|JSON_PRESERVE_ORDER) : NULL;
@@ -196,15 +253,6 @@ ngx_http_profile_answer_json(ngx_http_profile_call_t *call,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    cln = ngx_pool_cleanup_add(call->request->pool, 0);
-    if (cln == NULL) {
-        free(text);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    cln->handler = ngx_http_profile_answer_free;
-    cln->data = text;
-
     ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
 
     answer.status = status;
@@ -212,6 +260,10 @@ ngx_http_profile_answer_json(ngx_http_profile_call_t *call,
     answer.body.len = ngx_strlen(text);
     ngx_str_set(&answer.type, "application/json");
     answer.compressible = 1;
+
+    if (ngx_http_profile_answer_own(call, text, answer.body.len) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     return ngx_http_profile_answer(call, &answer);
 }
@@ -221,8 +273,6 @@ ngx_int_t
 ngx_http_profile_answer_buf(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer, prof_buf_t *b)
 {
-    ngx_pool_cleanup_t  *cln;
-
     if (prof_buf_failed(b)) {
         prof_buf_free(b);
 
@@ -234,19 +284,17 @@ ngx_http_profile_answer_buf(ngx_http_profile_call_t *call,
                             "there is no memory for the answer");
     }
 
-    cln = ngx_pool_cleanup_add(call->request->pool, 0);
-    if (cln == NULL) {
-        prof_buf_free(b);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    cln->handler = ngx_http_profile_answer_free;
-    cln->data = b->data;
-
     answer->body.data = (u_char *) b->data;
     answer->body.len = b->len;
 
     prof_buf_init(b);
+
+    if (ngx_http_profile_answer_own(call, (char *) answer->body.data,
+                                    answer->body.len)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     return ngx_http_profile_answer(call, answer);
 }

@@ -40,7 +40,7 @@ struct ngx_http_profile_render_s {
 
 
 static ngx_http_profile_stored_t *ngx_http_profile_facts(
-    ngx_http_profile_ctx_t *ctx);
+    ngx_http_profile_ctx_t *ctx, prof_profile_t *p);
 static void ngx_http_profile_render_late(void *data);
 static void ngx_http_profile_render_work(void *data);
 static void ngx_http_profile_render_store(ngx_http_profile_render_t *render);
@@ -49,9 +49,13 @@ static void ngx_http_profile_render_finish(ngx_http_profile_render_t *render);
 static void ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
     ngx_http_profile_reply_t *reply);
 static void ngx_http_profile_render_free(ngx_http_profile_render_t *render);
+static void ngx_http_profile_render_destroy(void *data);
 
 
-/* the job becomes the profile's owner; without a reply it only stores it */
+/*
+ * The job becomes the profile's owner, also if it cannot be started.  Without a
+ * reply it only stores the profile.
+ */
 
 ngx_int_t
 ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
@@ -67,11 +71,16 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 
     prof_buf_init(&render->out);
 
+    render->job.data = render;
+    render->job.size = prof_profile_size(ctx->profile);
+
     render->profile = ctx->profile;
+    ctx->profile = NULL;
+
     render->store = ngx_http_profile_store(ctx->request);
 
     if (render->store) {
-        render->facts = ngx_http_profile_facts(ctx);
+        render->facts = ngx_http_profile_facts(ctx, render->profile);
     }
 
     if (reply) {
@@ -89,8 +98,6 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 
     render->job.work = ngx_http_profile_render_work;
     render->job.done = ngx_http_profile_render_done;
-    render->job.data = render;
-    render->job.size = prof_profile_size(ctx->profile);
     render->job.rank = reply ? NGX_HTTP_PROFILE_JOB_ASKED
                      : ctx->slot ? NGX_HTTP_PROFILE_JOB_RECORDED
                      : NGX_HTTP_PROFILE_JOB_KEPT;
@@ -100,7 +107,7 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
         return NGX_ERROR;
     }
 
-    rc = ngx_http_profile_object_wait(ctx, ctx->profile,
+    rc = ngx_http_profile_object_wait(ctx, render->profile,
                                       ngx_http_profile_render_late, render);
 
     if (rc != NGX_OK) {
@@ -118,8 +125,6 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
                    render->encoder ? render->encoder->name : "",
                    render->store != NULL);
 
-    ctx->profile = NULL;
-
     if (reply) {
         ctx->render = render;
 
@@ -135,7 +140,7 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 /* the facts of the request for the lists of the store */
 
 static ngx_http_profile_stored_t *
-ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx, prof_profile_t *profile)
 {
     u_char                     *p, *copy;
     ngx_str_t                   method, uri;
@@ -188,10 +193,10 @@ ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx)
 
     st->start = (uint64_t) r->start_sec * 1000 + r->start_msec;
     st->status = ctx->status;
-    st->waited = ctx->profile->wall - ctx->profile->running;
+    st->waited = profile->wall - profile->running;
     st->worker = ngx_pid;
 
-    ngx_http_profile_store_measure(st, ctx->profile);
+    ngx_http_profile_store_measure(st, profile);
 
     return st;
 }
@@ -297,9 +302,6 @@ ngx_http_profile_render_done(void *data)
     }
 
     if (!render->job.worked) {
-        prof_profile_destroy(render->profile);
-
-        render->profile = NULL;
         render->rc = PROF_ERROR;
     }
 
@@ -445,6 +447,26 @@ ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
 static void
 ngx_http_profile_render_free(ngx_http_profile_render_t *render)
 {
+    /* the facts alone are small */
+
+    if (render->profile || render->out.data) {
+        ngx_http_profile_job_free(&render->job,
+                                  ngx_http_profile_render_destroy);
+        return;
+    }
+
+    ngx_http_profile_render_destroy(render);
+}
+
+
+/* context: the thread, or the event loop */
+
+static void
+ngx_http_profile_render_destroy(void *data)
+{
+    ngx_http_profile_render_t *render = data;
+
+    prof_profile_destroy(render->profile);
     prof_buf_free(&render->out);
 
     if (render->facts) {
