@@ -12,7 +12,7 @@ use Test::More;
 
 use ProfileTest;
 
-my $t = ProfileTest->new()->has(qw/ lua rewrite /)->plan(36);
+my $t = ProfileTest->new()->has(qw/ lua rewrite /)->plan(47);
 
 $t->conf(<<'EOF', workers => 2);
 server {
@@ -125,6 +125,41 @@ is(http_get('/-/profile/?format=xml')->status(), 400,
    'another format is an error');
 like(http_get('/-/profile/', headers => [ 'Accept: application/json' ])
          ->header('Content-Type'), qr/json/, 'Accept asks for JSON');
+
+
+# one cause
+
+$j = decode_json(http_get('/-/profile/?format=json&cause=script%20timer')
+                     ->body());
+is($j->{locations}[0]{location}, '/slow',
+   'the location that waited most for a cause is the first one');
+is(scalar(grep { !grep { $_->{cause} eq 'script timer' } @{$_->{hour}{waits}} }
+              @{$j->{locations}}), 0,
+   'a cause selects the locations that waited for it');
+cmp_ok($j->{all}{hour}{requests}, '>=', $requests + 20 + 3 + 25,
+       'with a cause, all requests are the same');
+
+$page = http_get('/-/profile/?cause=script%20timer',
+                 headers => [ 'Accept: text/html' ])->body();
+is(($page =~ m{<span class="place">([^<]+)})[0], '/slow',
+   'the page of a cause begins with the location that waited most');
+unlike($page, qr{<span class="place">/fast},
+       'the page of a cause has no location without it');
+like($page, qr{cause=script%20timer" aria-current="true">script timer},
+     'the page names the selected cause');
+like($page, qr{<a href="\./">All time</a>}, 'the page leads to all time');
+unlike($page, qr{<th scope="row">(?:<a[^>]*>)?CPU},
+       'the page of a cause has no row of CPU time');
+
+$page = http_get('/-/profile/?cause=cache%20lock',
+                 headers => [ 'Accept: text/html' ])->body();
+like($page, qr/No request has waited for this cause in the last hour/,
+     'a cause of no request has a page');
+
+my $r = http_get('/-/profile/?cause=script');
+is($r->status(), 400, 'an unknown cause is an error');
+like($r->body(), qr/^"cause" is "script", it must be a cause of waiting/,
+     'the error names the parameter');
 
 
 # life

@@ -25,7 +25,7 @@ $t->skip_all("run \"npm ci\" in $root/browser first")
 $t->skip_all('no chromium')
     unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
 
-$t->plan(16)->conf(<<'EOF', workers => 2);
+$t->plan(21)->conf(<<'EOF', workers => 2);
 profile_endpoint on;
 
 server {
@@ -75,6 +75,13 @@ like($s->{listed}[0], qr{^/slow/1}, 'the list has the recorded request');
 is($s->{focus}, 'next', 'the focus stays when the table is replaced');
 like($s->{captured}, qr{/-/profile/p/\w{32}$},
      'the location leads to a profile of its next requests');
+is($s->{cause}, 'script timer', 'a cause is a filter of the overview');
+is($s->{waiting}[0], '/slow script',
+   'the filter leaves the part of the cause of a location');
+is(scalar(grep { /^\/fast/ } @{$s->{waiting}}), 0,
+   'the filter leaves out a location that did not wait for the cause');
+is($s->{unfiltered}, '', 'a link removes the filter');
+is(join("\n", @{$s->{small} // ['?']}), '', 'all texts have at least 12 pixels');
 cmp_ok($s->{bare} // 0, '>=', 3, 'the table needs no script');
 is(join(' ', map { @$_ } values %{$s->{axe}}), '', 'the page is accessible');
 is(join("\n", @{$s->{console}}), '', 'the browser has no complaints');

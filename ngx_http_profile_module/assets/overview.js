@@ -42,7 +42,7 @@
         const r = new XMLHttpRequest();
 
         r.responseType = 'document';
-        r.open('GET', c.root);
+        r.open('GET', c.root + location.search);
 
         r.addEventListener('loadend', function () {
             const now = r.status === 200 && r.response
@@ -69,10 +69,13 @@
         const old = document.getElementById('overview');
         const focus = old.contains(document.activeElement)
                       ? document.activeElement.getAttribute('href') : null;
-        const left = old.scrollLeft;
+        const left = wide(old) ? wide(old).scrollLeft : 0;
 
         old.replaceWith(now);
-        now.scrollLeft = left;
+
+        if (wide(now)) {
+            wide(now).scrollLeft = left;
+        }
 
         if (focus) {
             const link = [...now.querySelectorAll('a')].find(
@@ -82,6 +85,13 @@
                 link.focus();
             }
         }
+    }
+
+
+    /* the part that scrolls, or null before the first request */
+
+    function wide(part) {
+        return part.querySelector('.wide');
     }
 
 

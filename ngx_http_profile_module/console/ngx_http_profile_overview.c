@@ -21,10 +21,13 @@ typedef struct {
     ngx_http_profile_directory_t  *dir;
     prof_buf_t                     page;     /* the page without its table */
     size_t                         content;  /* where the table belongs */
+    ngx_uint_t                     sum;      /* of the cause, or all time */
     u_char                         root[];   /* the URL of the console */
 } ngx_http_profile_overview_job_t;
 
 
+static ngx_int_t ngx_http_profile_overview_cause(
+    ngx_http_profile_call_t *call, ngx_uint_t *sum);
 static void ngx_http_profile_overview_free(void *data);
 static int ngx_http_profile_overview_html(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
@@ -45,6 +48,7 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
     size_t                            len;
     ngx_int_t                         rc;
     ngx_str_t                         format;
+    ngx_uint_t                        sum;
     ngx_http_profile_picture_t        asked;
     ngx_http_profile_overview_job_t  *job;
 
@@ -68,6 +72,12 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
         call->json = 1;
     }
 
+    rc = ngx_http_profile_overview_cause(call, &sum);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
     len = ngx_strlen(call->root);
 
     job = ngx_calloc(sizeof(ngx_http_profile_overview_job_t) + len + 1,
@@ -78,6 +88,7 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
 
     ngx_memcpy(job->root, call->root, len);
     prof_buf_init(&job->page);
+    job->sum = sum;
 
     if (!call->json) {
         job->content = ngx_http_profile_call_page(call, "overview.html",
@@ -97,6 +108,44 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
     return ngx_http_profile_picture(call,
                                     ngx_http_profile_store(call->request),
                                     &asked);
+}
+
+
+/* reads the argument "cause"; otherwise returns the result for the route */
+
+static ngx_int_t
+ngx_http_profile_overview_cause(ngx_http_profile_call_t *call, ngx_uint_t *sum)
+{
+    ngx_int_t   rc;
+    ngx_str_t   text, value;
+    ngx_uint_t  i;
+
+    *sum = NGX_HTTP_PROFILE_SUM_WALL;
+
+    rc = ngx_http_profile_call_arg(call, "cause", &value);
+
+    if (rc == NGX_DECLINED) {
+        return NGX_OK;
+    }
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (i = 0; i < NGX_HTTP_PROFILE_CAUSES; i++) {
+        text = ngx_http_profile_cause_text(i);
+
+        if (text.len == value.len
+            && ngx_strncmp(text.data, value.data, text.len) == 0)
+        {
+            *sum = NGX_HTTP_PROFILE_SUM_WAITS + i;
+            return NGX_OK;
+        }
+    }
+
+    return ngx_http_profile_call_wrong(call, "cause", &value,
+                                       "a cause of waiting, for example "
+                                       "\"script timer\"");
 }
 
 
@@ -123,7 +172,7 @@ ngx_http_profile_overview_html(ngx_http_profile_picture_t *pic,
     job = pic->data;
 
     ov = ngx_http_profile_overview(job->dir, pic->store,
-                                   NGX_HTTP_PROFILE_OVERVIEW);
+                                   NGX_HTTP_PROFILE_OVERVIEW, job->sum);
 
     if (ov == NULL || prof_buf_failed(&job->page)) {
         free(ov);
@@ -154,7 +203,7 @@ ngx_http_profile_overview_json(ngx_http_profile_picture_t *pic,
     job = pic->data;
 
     ov = ngx_http_profile_overview(job->dir, pic->store,
-                                   NGX_HTTP_PROFILE_OVERVIEW);
+                                   NGX_HTTP_PROFILE_OVERVIEW, job->sum);
     if (ov == NULL) {
         return PROF_ERROR;
     }

@@ -43,6 +43,9 @@ typedef struct {
 } ngx_http_profile_table_t;
 
 
+static void ngx_http_profile_table_causes(ngx_http_profile_table_t *t);
+static void ngx_http_profile_table_cause(ngx_http_profile_table_t *t,
+    ngx_uint_t sum);
 static void ngx_http_profile_table_head(ngx_http_profile_table_t *t);
 static void ngx_http_profile_table_group(ngx_http_profile_table_t *t,
     ngx_http_profile_usage_t *usage, ngx_uint_t all);
@@ -51,7 +54,7 @@ static void ngx_http_profile_table_name(ngx_http_profile_table_t *t,
     ngx_http_profile_usage_t *usage);
 static void ngx_http_profile_table_links(ngx_http_profile_table_t *t,
     ngx_http_profile_usage_t *usage);
-static ngx_uint_t ngx_http_profile_table_parts(
+static ngx_uint_t ngx_http_profile_table_parts(ngx_http_profile_table_t *t,
     ngx_http_profile_usage_t *usage, ngx_http_profile_part_t *parts);
 static int ngx_libc_cdecl ngx_http_profile_table_order(const void *one,
     const void *two);
@@ -81,14 +84,20 @@ ngx_http_profile_overview_table(ngx_http_profile_overview_t *ov,
     t.root = root;
     t.out = b;
 
+    prof_buf_puts(b, "<div id=\"overview\">\n");
+
+    ngx_http_profile_table_causes(&t);
+
     if (ov->n == 0) {
-        prof_buf_puts(b, "<div class=\"empty\" id=\"overview\"><p>No request "
-                         "has ended in the last hour.</p></div>\n");
+        prof_buf_printf(b, "<div class=\"empty\"><p>No request has %s in the "
+                           "last hour.</p></div></div>\n",
+                        ov->sum == NGX_HTTP_PROFILE_SUM_WALL
+                        ? "ended" : "waited for this cause");
         return;
     }
 
-    prof_buf_puts(b, "<div class=\"wide\" id=\"overview\" tabindex=\"0\" "
-                     "role=\"region\" aria-label=\"Time of requests\">\n"
+    prof_buf_puts(b, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+                     "aria-label=\"Time of requests\">\n"
                      "<table class=\"overview\">\n");
 
     ngx_http_profile_table_head(&t);
@@ -106,7 +115,67 @@ ngx_http_profile_overview_table(ngx_http_profile_overview_t *ov,
                         (unsigned long) ov->more);
     }
 
-    prof_buf_puts(b, "</div>\n");
+    prof_buf_puts(b, "</div></div>\n");
+}
+
+
+/* links to the causes that the hour has, and to that which is shown */
+
+static void
+ngx_http_profile_table_causes(ngx_http_profile_table_t *t)
+{
+    ngx_uint_t  i;
+
+    prof_buf_puts(t->out, "<nav class=\"causes\" "
+                          "aria-label=\"Causes of waiting\">");
+
+    ngx_http_profile_table_cause(t, NGX_HTTP_PROFILE_SUM_WALL);
+
+    for (i = NGX_HTTP_PROFILE_SUM_WAITS; i < NGX_HTTP_PROFILE_SUMS; i++) {
+
+        if (i == t->ov->sum || t->ov->all.sums[NGX_HTTP_PROFILE_HOUR][i] > 0) {
+            ngx_http_profile_table_cause(t, i);
+        }
+    }
+
+    prof_buf_puts(t->out, "</nav>\n");
+}
+
+
+static void
+ngx_http_profile_table_cause(ngx_http_profile_table_t *t, ngx_uint_t sum)
+{
+    float       *hour;
+    ngx_str_t    text;
+    prof_buf_t  *b;
+
+    b = t->out;
+    hour = t->ov->all.sums[NGX_HTTP_PROFILE_HOUR];
+
+    prof_buf_puts(b, "<a href=\"");
+    prof_markup_text(b, t->root, strlen(t->root), strlen(t->root));
+
+    if (sum == NGX_HTTP_PROFILE_SUM_WALL) {
+        ngx_str_set(&text, "All time");
+        prof_buf_puts(b, "./");
+
+    } else {
+        text = ngx_http_profile_cause_text(sum - NGX_HTTP_PROFILE_SUM_WAITS);
+        prof_buf_puts(b, "?cause=");
+        ngx_http_profile_table_escape(b, &text);
+    }
+
+    prof_buf_puts(b, sum == t->ov->sum ? "\" aria-current=\"true\">" : "\">");
+    prof_markup_text(b, (char *) text.data, text.len, text.len);
+
+    if (sum != NGX_HTTP_PROFILE_SUM_WALL
+        && hour[NGX_HTTP_PROFILE_SUM_WALL] > 0)
+    {
+        prof_buf_printf(b, " <span class=\"soft\">%.1f %%</span>",
+                        100 * hour[sum] / hour[NGX_HTTP_PROFILE_SUM_WALL]);
+    }
+
+    prof_buf_puts(b, "</a>\n");
 }
 
 
@@ -155,7 +224,7 @@ ngx_http_profile_table_group(ngx_http_profile_table_t *t,
     prof_buf_puts(t->out, "</th>");
     ngx_http_profile_table_cells(t, usage, NGX_HTTP_PROFILE_SUM_WALL);
 
-    n = ngx_http_profile_table_parts(usage, parts);
+    n = ngx_http_profile_table_parts(t, usage, parts);
 
     for (i = 0; i < n; i++) {
         ngx_http_profile_table_part(t, usage, &parts[i], all);
@@ -278,8 +347,8 @@ ngx_http_profile_table_links(ngx_http_profile_table_t *t,
 /* the parts of the time that get a row, the longest first */
 
 static ngx_uint_t
-ngx_http_profile_table_parts(ngx_http_profile_usage_t *usage,
-    ngx_http_profile_part_t *parts)
+ngx_http_profile_table_parts(ngx_http_profile_table_t *t,
+    ngx_http_profile_usage_t *usage, ngx_http_profile_part_t *parts)
 {
     float                      all, part, stall;
     ngx_uint_t                 i, n;
@@ -293,7 +362,14 @@ ngx_http_profile_table_parts(ngx_http_profile_usage_t *usage,
 
         part = ngx_http_profile_sum(usage->sums[NGX_HTTP_PROFILE_HOUR], i);
 
-        if (part <= 0 || part < all * NGX_HTTP_PROFILE_PART_MIN) {
+        if (t->ov->sum == NGX_HTTP_PROFILE_SUM_WALL
+            ? part < all * NGX_HTTP_PROFILE_PART_MIN
+            : i != t->ov->sum)
+        {
+            continue;
+        }
+
+        if (part <= 0) {
             continue;
         }
 

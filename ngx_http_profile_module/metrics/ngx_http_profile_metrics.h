@@ -83,11 +83,12 @@ typedef struct ngx_http_profile_directory_s  ngx_http_profile_directory_t;
 
 typedef struct {
     double                     seconds[NGX_HTTP_PROFILE_PERIODS];
+    ngx_uint_t                 sum;         /* that orders the places */
     ngx_uint_t                 n;           /* of places */
     ngx_uint_t                 more;        /* locations without a place */
     ngx_http_profile_usage_t   all;         /* also those without a place */
     ngx_http_profile_usage_t   workers;     /* only their CPU time */
-    ngx_http_profile_usage_t   places[];    /* most time first */
+    ngx_http_profile_usage_t   places[];    /* most of the sum first */
 } ngx_http_profile_overview_t;
 
 
@@ -117,13 +118,15 @@ void ngx_http_profile_directory_free(ngx_http_profile_directory_t *dir);
 ngx_uint_t ngx_http_profile_metrics_on(void);
 
 /*
- * Where the time of requests went, in at most max locations.  Exemplars are
- * profiles in the store, which may be NULL.  The caller frees it with free().
- * NULL: no memory.  Context: any thread.
+ * Where the time of requests went, in at most max locations.  The sum is
+ * NGX_HTTP_PROFILE_SUM_WALL, or that of a cause: then only locations whose
+ * requests waited for this cause are included.  Exemplars are profiles in the
+ * store, which may be NULL.  The caller frees it with free().  NULL: no memory.
+ * Context: any thread.
  */
 ngx_http_profile_overview_t *ngx_http_profile_overview(
     ngx_http_profile_directory_t *dir, ngx_http_profile_store_t *store,
-    ngx_uint_t max);
+    ngx_uint_t max, ngx_uint_t sum);
 
 /* the upper bound of a bucket, in nanoseconds; UINT64_MAX: none */
 uint64_t ngx_http_profile_bucket_upper(ngx_uint_t bucket);

@@ -33,10 +33,11 @@ typedef struct {
 
 
 static ngx_uint_t ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
-    ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks);
+    ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks,
+    ngx_uint_t sum);
 static void ngx_http_profile_overview_sort(ngx_http_profile_reader_t *rd,
     ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks,
-    ngx_uint_t n);
+    ngx_uint_t n, ngx_uint_t sum);
 static int ngx_libc_cdecl ngx_http_profile_overview_order(const void *one,
     const void *two);
 static void ngx_http_profile_overview_place(ngx_http_profile_reader_t *rd,
@@ -51,7 +52,7 @@ static void ngx_http_profile_overview_exemplars(
 
 ngx_http_profile_overview_t *
 ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
-    ngx_http_profile_store_t *store, ngx_uint_t max)
+    ngx_http_profile_store_t *store, ngx_uint_t max, ngx_uint_t sum)
 {
     uint64_t                      now, age, minute;
     ngx_uint_t                    i, n, place;
@@ -91,10 +92,11 @@ ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
 
     ngx_http_profile_overview_past(&rd, &dir->history->workers, &ov->workers);
 
-    n = ngx_http_profile_overview_all(&rd, &ov->all, ranks);
+    n = ngx_http_profile_overview_all(&rd, &ov->all, ranks, sum);
 
-    ngx_http_profile_overview_sort(&rd, &ov->all, ranks, n);
+    ngx_http_profile_overview_sort(&rd, &ov->all, ranks, n, sum);
 
+    ov->sum = sum;
     ov->n = ngx_min(n, max);
     ov->more = n - ov->n;
 
@@ -112,11 +114,15 @@ ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
 }
 
 
-/* adds up all places; returns the number of those that the hour has */
+/*
+ * Adds up all places.  Returns the number of those that have requests in the
+ * hour, and with the sum of a cause only of those that waited for the cause.
+ */
 
 static ngx_uint_t
 ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
-    ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks)
+    ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks,
+    ngx_uint_t sum)
 {
     ngx_uint_t                 i, k, n;
     ngx_http_profile_usage_t   usage;
@@ -149,7 +155,11 @@ ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
             ngx_http_profile_overview_add(all->minutes[k], usage.minutes[k]);
         }
 
-        ranks[n++].place = i;
+        if (sum == NGX_HTTP_PROFILE_SUM_WALL
+            || usage.sums[NGX_HTTP_PROFILE_HOUR][sum] > 0)
+        {
+            ranks[n++].place = i;
+        }
     }
 
     return n;
@@ -161,7 +171,7 @@ ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
 static void
 ngx_http_profile_overview_sort(ngx_http_profile_reader_t *rd,
     ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks,
-    ngx_uint_t n)
+    ngx_uint_t n, ngx_uint_t sum)
 {
     float                     whole;
     ngx_uint_t                i, k;
@@ -171,11 +181,10 @@ ngx_http_profile_overview_sort(ngx_http_profile_reader_t *rd,
         ngx_http_profile_overview_place(rd, ranks[i].place, &usage);
 
         for (k = 0; k < NGX_HTTP_PROFILE_PERIODS; k++) {
-            whole = all->sums[k][NGX_HTTP_PROFILE_SUM_WALL];
+            whole = all->sums[k][sum];
 
             if (whole > 0) {
-                ranks[i].share += usage.sums[k][NGX_HTTP_PROFILE_SUM_WALL]
-                                  / whole;
+                ranks[i].share += usage.sums[k][sum] / whole;
             }
         }
     }

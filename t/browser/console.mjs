@@ -610,6 +610,26 @@ async function compared(page, text = '') {
 }
 
 
+/* in the page: texts of less than 12 pixels */
+
+function small() {
+    const texts = document.createTreeWalker(document.body,
+                                            NodeFilter.SHOW_TEXT);
+    const found = [];
+
+    while (texts.nextNode()) {
+        const text = texts.currentNode.data.trim();
+        const size = getComputedStyle(texts.currentNode.parentNode).fontSize;
+
+        if (text && parseFloat(size) < 12) {
+            found.push(`${text}: ${size}`);
+        }
+    }
+
+    return found;
+}
+
+
 /* the overview by keyboard, with and without scripts, in all looks */
 
 async function overview() {
@@ -650,6 +670,33 @@ async function overview() {
     await page.waitForURL(/\/p\/[0-9a-f]{32}/);
     out.captured = new URL(page.url()).pathname;
 
+    /* the links of causes, by keyboard; the table is replaced as well */
+
+    const filtered = await open('/-/profile/');
+
+    await filtered.focus('.causes a[href*="script%20timer"]');
+    await filtered.keyboard.press('Enter');
+    await filtered.waitForSelector('.causes [aria-current][href*="cause="]');
+    await filtered.evaluate(() => {
+        document.getElementById('overview').dataset.old = 'yes';
+    });
+    await filtered.waitForFunction(
+        () => !document.getElementById('overview').dataset.old);
+
+    out.cause = await filtered.$eval('.causes [aria-current]',
+                                     a => a.firstChild.data.trim());
+    out.waiting = await filtered.$$eval('.overview tbody:not(:first-of-type)',
+        groups => groups.map(group => Array.from(group.rows,
+                row => row.cells[0].innerText.split(/\s/)[0]).join(' ')));
+
+    await check(filtered, 'overview of a cause');
+
+    await filtered.click('.causes a:first-child');
+    await filtered.waitForSelector('.causes a:first-child[aria-current]');
+    out.unfiltered = new URL(filtered.url()).search;
+
+    out.small = await filtered.evaluate(small);
+
     const bare = await open('/-/profile/', { javaScriptEnabled: false });
 
     out.bare = await bare.$$eval('.overview .group', rows => rows.length);
@@ -662,6 +709,7 @@ async function overview() {
                               { viewport: { width: 390, height: 800 } });
 
     await check(narrow, 'overview, narrow');
+    out.small.push(...await narrow.evaluate(small));
     out.wider = await narrow.evaluate(() =>
         document.documentElement.scrollWidth > window.innerWidth);
 }
