@@ -105,7 +105,11 @@ my $more = $t->load('/upstream', clients => 8);
 wait_for(sub { () = grep({ $_->{uri} eq '/upstream' } lines()) > 30 });
 is($_->stop()->{failed}, 0, 'load: no request failed') for $load, $more;
 
-$m = scrape();
+# the last requests may end after their clients have gone
+
+ok(wait_for(sub { $m = scrape();
+                  counted() == scalar(() = lines()) }),
+   'load: each request of the log is counted');
 
 agrees();
 
@@ -240,6 +244,15 @@ sub worker_cpu {
 sub lines {
     return map { my ($uri) = /^\S+ (\S+)/; +{ uri => $uri, /(\w+)=(\S+)/g } }
            grep { !/metrics/ } split /\n/, $t->read_file('times.log');
+}
+
+
+# the requests that are counted, without those for metrics
+sub counted {
+    my $count = 'nginx_profile_request_duration_seconds_count';
+
+    return metric_sum($m, $count)
+           - metric_sum($m, $count, location => '= /metrics');
 }
 
 
