@@ -66,6 +66,9 @@ typedef struct {
 
 
 static int prof_luajit_border(prof_walk_t *w);
+static uint32_t prof_luajit_saved(uintptr_t pc);
+static int prof_luajit_entered(prof_walk_t *w, uintptr_t at);
+static int prof_luajit_vm(uintptr_t pc);
 static prof_walk_chain_t *prof_luajit_anchor(prof_luajit_walk_t *lw);
 static int prof_luajit_state(prof_luajit_walk_t *lw, uintptr_t sp);
 static int prof_luajit_stack(prof_luajit_walk_t *lw);
@@ -116,8 +119,7 @@ prof_luajit_frame(prof_walk_t *w)
         w->names = PROF_WALK_NAMES;
     }
 
-    vm = w->f.pc - w->f.call - prof_luajit.start
-         < prof_luajit.end - prof_luajit.start;
+    vm = prof_luajit_vm(w->f.pc - w->f.call);
 
     /* compiled code calls no other compiled code */
 
@@ -177,15 +179,18 @@ prof_luajit_frame(prof_walk_t *w)
 
 /*
  * Whether the VM was entered a few instructions ago, or is about to return.
- * Its frame is in no chain at that time.  The walk finds the caller by its call
- * instruction, whose target is the VM's code.
+ * Its frame is in no chain at that time.  The caller may have called a function
+ * of LuaJIT that ends with a jump to the VM, such as lua_call(), so the target
+ * of the call does not tell.  The next instruction tells where the return
+ * address is.  Otherwise the walk looks for a call of the VM.
  */
 
 static int
 prof_luajit_border(prof_walk_t *w)
 {
-    uintptr_t            at, end, pc, target;
-    prof_luajit_walk_t   lw;
+    uint32_t            saved;
+    uintptr_t           at, end, pc, target;
+    prof_luajit_walk_t  lw;
 
     lw.w = w;
 
@@ -196,34 +201,98 @@ prof_luajit_border(prof_walk_t *w)
         return 0;
     }
 
+    saved = prof_luajit_saved(w->f.pc);
+    pc = prof_arch_load(at + saved);
+
+    if (!prof_luajit_vm(pc) && prof_row_known(prof_table_row(w->u, pc - 1))
+        && prof_arch_called(pc, &target))
+    {
+        return prof_luajit_entered(w, at + saved);
+    }
+
     for ( /* void */ ; at < end; at += sizeof(uintptr_t)) {
         pc = prof_arch_load(at);
 
-        if (pc - prof_luajit.start < prof_luajit.end - prof_luajit.start
-            || !prof_row_known(prof_table_row(w->u, pc - 1))
-            || !prof_arch_called(pc, &target)
-            || target - prof_luajit.start
-               >= prof_luajit.end - prof_luajit.start)
+        if (!prof_luajit_vm(pc)
+            && prof_row_known(prof_table_row(w->u, pc - 1))
+            && prof_arch_called(pc, &target) && prof_luajit_vm(target))
         {
-            continue;
+            return prof_luajit_entered(w, at);
         }
-
-        if (w->n == w->max) {
-            return 0;
-        }
-
-        w->pcs[w->n++] = prof_luajit.start + 1;
-
-        w->f.pc = pc;
-        w->f.fp = (at == w->f.sp) ? w->f.fp : prof_arch_load(at - 8);
-        w->f.sp = at + sizeof(uintptr_t);
-        w->f.call = 1;
-        w->uc = NULL;
-
-        return 1;
     }
 
     return 0;
+}
+
+
+/*
+ * The distance of the return address from the stack pointer, while the VM's
+ * frame is made or removed.  The instruction that is next tells which registers
+ * have been saved.
+ */
+
+static uint32_t
+prof_luajit_saved(uintptr_t pc)
+{
+    size_t                i;
+    const unsigned char  *p;
+
+    static const struct {
+        unsigned char     code[4];
+        unsigned char     len;
+        unsigned char     saved;
+    } next[] = {
+        { { 0x55 }, 1, 0x00 },                      /* push rbp */
+        { { 0x53 }, 1, 0x08 },                      /* push rbx */
+        { { 0x41, 0x57 }, 2, 0x10 },                /* push r15 */
+        { { 0x41, 0x56 }, 2, 0x18 },                /* push r14 */
+        { { 0x48, 0x83, 0xec, 0x28 }, 4, 0x20 },    /* sub  rsp, 0x28 */
+        { { 0x41, 0x5e }, 2, 0x20 },                /* pop  r14 */
+        { { 0x41, 0x5f }, 2, 0x18 },                /* pop  r15 */
+        { { 0x5b }, 1, 0x10 },                      /* pop  rbx */
+        { { 0x5d }, 1, 0x08 },                      /* pop  rbp */
+        { { 0xc3 }, 1, 0x00 }                       /* ret */
+    };
+
+    p = (const unsigned char *) pc;
+
+    for (i = 0; i < sizeof(next) / sizeof(next[0]); i++) {
+        if (pc + next[i].len <= prof_luajit.end
+            && memcmp(p, next[i].code, next[i].len) == 0)
+        {
+            return next[i].saved;
+        }
+    }
+
+    return LJ_CFRAME_RETURN;
+}
+
+
+/* goes to the caller of the VM, whose address is at "at" */
+
+static int
+prof_luajit_entered(prof_walk_t *w, uintptr_t at)
+{
+    if (w->n == w->max) {
+        return 0;
+    }
+
+    w->pcs[w->n++] = prof_luajit.start + 1;
+
+    w->f.pc = prof_arch_load(at);
+    w->f.fp = (at == w->f.sp) ? w->f.fp : prof_arch_load(at - 8);
+    w->f.sp = at + sizeof(uintptr_t);
+    w->f.call = 1;
+    w->uc = NULL;
+
+    return 1;
+}
+
+
+static int
+prof_luajit_vm(uintptr_t pc)
+{
+    return pc - prof_luajit.start < prof_luajit.end - prof_luajit.start;
 }
 
 
@@ -417,7 +486,7 @@ static int
 prof_luajit_leaf(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 {
     uint32_t              i;
-    uintptr_t             pc, bases[3];
+    uintptr_t             pc, bases[4];
     prof_walk_t          *w;
     prof_luajit_place_t   stored;
 
@@ -431,6 +500,7 @@ prof_luajit_leaf(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
     bases[0] = w->f.call ? w->f.fp : prof_arch_context(w->uc, LJ_DWARF_RDX);
     bases[1] = stored.base;
     bases[2] = w->f.fp;
+    bases[3] = pc;
 
     for (i = 0; i < 3; i++) {
         p->base = bases[i];
@@ -445,9 +515,34 @@ prof_luajit_leaf(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
         return 1;
     }
 
-    /* the VM also uses the register of the instruction for other values */
+    /* a coroutine that returns writes a value in place of its caller's link */
 
-    for (i = 0; i < 3; i++) {
+    if (prof_luajit_slot(lw, bases[0])
+        && prof_arch_load(bases[0] - 8) > LJ_ADDRESS
+        && prof_luajit_called(lw, bases[0], stored.pc, p))
+    {
+        return 1;
+    }
+
+    /* the VM is about to store the link of a function that C calls */
+
+    if ((pc & 3) && pc > LJ_FRAME_MASK && pc < bases[0] - lw->low) {
+        p->base = bases[0] - (pc & ~(uintptr_t) LJ_FRAME_MASK);
+        p->pc = 0;
+
+        if (prof_luajit_linked(lw, p->base)
+            && prof_luajit_u8(prof_luajit_function(p->base) + LJ_FUNC_FFID))
+        {
+            return 1;
+        }
+    }
+
+    /*
+     * The VM also uses the register of the instruction for other values: when
+     * it returns to C, for the base of the function in C.
+     */
+
+    for (i = 0; i < 4; i++) {
 
         if (prof_luajit_linked(lw, bases[i])) {
             p->base = bases[i];
