@@ -194,17 +194,21 @@ for my $mode (qw/ wall cpu /) {
 
     my @stacks = grep { grep { /^lines\.pl/ } @{$_->[0]} } $p->stacks();
 
-    is(scalar(grep { join("\n", @{$_->[0]})
-                         !~ /^Perl_runops_standard[^\n]*\nlines\.pl:\d+ /m }
-              @stacks),
-       0, "$mode: a line follows the loop that runs it");
+    my @other = grep { join("\n", @{$_->[0]})
+                           !~ /^Perl_runops_standard[^\n]*\nlines\.pl:\d+ /m }
+                @stacks;
+
+    is(scalar @other, 0, "$mode: a line follows the loop that runs it")
+        or diag(map { join(';', @{$_->[0]}) . "\n" } @other);
 }
 
 http_get('/fails');
 $p = profile_get('/fails')->profile('wall');
 
+# Perl computes constants in a statement of its own, which has no line
+
 cmp_ok($p->weight_below(qr/^(?:fails\.pl:5[01]|\(eval \d+\):1) fails$/), '>',
-       0.9 * $p->weight_below($loop),
+       0.5 * $p->weight_below($loop),
        'code that dies and code in strings have lines');
 
 $p = profile_get('/inline')->profile('wall');

@@ -465,7 +465,7 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
 
     at = frame->type == PROF_TYPE_RETURN ? pc - 1 : pc;
 
-    /* the tables are large, and most addresses are in few functions */
+    /* a search in the tables costs more than this look-up */
 
     found = &f->found[prof_hash(at >> 7) >> 32 & (PROF_FINISH_FOUND - 1)];
 

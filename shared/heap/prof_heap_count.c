@@ -193,7 +193,7 @@ PROF_GLUE static uint32_t
 prof_heap_stack(prof_heap_t *h, const prof_outer_t *outer)
 {
     int                  known;
-    uint32_t             i, node;
+    uint32_t             i, node, interrupted;
     ucontext_t           uc;
     prof_sample_t       *sample;
     const prof_stack_t  *stack;
@@ -206,9 +206,11 @@ prof_heap_stack(prof_heap_t *h, const prof_outer_t *outer)
     prof_take(sample, &h->walker, &uc, stack, outer ? outer->top : stack->high);
 
     known = prof_unwind_plain(h->walker.unwind);
+    interrupted = prof_tree_interrupted(sample->pcs, sample->nframes);
 
     for (i = 0; i < sample->nframes && !known; i++) {
-        (void) prof_unwind_mark(&h->walker.unwind, 1, &sample->pcs[i], i);
+        (void) prof_unwind_mark(&h->walker.unwind, 1, &sample->pcs[i],
+                                i > interrupted);
     }
 
     node = outer ? prof_fold_outer(&h->tree, outer, &h->stats) : PROF_NONE;

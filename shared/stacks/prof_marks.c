@@ -6,6 +6,7 @@
 
 #include "stacks/prof_marks.h"
 #include "stacks/prof_tables.h"
+#include "stacks/prof_tree.h"
 
 #include <string.h>
 
@@ -53,16 +54,20 @@ prof_marks_add(prof_marks_t *m, const prof_unwind_t *u)
 void
 prof_marks_stack(const prof_marks_t *m, prof_sample_t *sample)
 {
-    uint32_t  i;
+    uint32_t  i, interrupted;
 
     if (m->plain) {
         return;
     }
 
+    interrupted = sample->nkernel
+                  + prof_tree_interrupted(sample->pcs + sample->nkernel,
+                                          sample->nframes - sample->nkernel);
+
     for (i = sample->nkernel; i < sample->nframes; i++) {
 
         if (prof_unwind_mark(m->unwind, m->n, &sample->pcs[i],
-                             i - sample->nkernel)
+                             i > interrupted)
             != PROF_OK)
         {
             sample->nframes = i + 1;

@@ -61,7 +61,9 @@ uint32_t
 prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
     uint32_t n, prof_stats_t *st)
 {
-    uint32_t  i, child;
+    uint32_t  i, child, interrupted;
+
+    interrupted = prof_tree_interrupted(pcs, n);
 
     for (i = n; i-- > 0; node = child) {
 
@@ -72,7 +74,7 @@ prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
             continue;
         }
 
-        child = prof_tree_child(t, node, prof_key(pcs[i], i));
+        child = prof_tree_child(t, node, prof_key(pcs[i], i > interrupted));
 
         if (child == PROF_NONE) {
             st->lost_tree++;

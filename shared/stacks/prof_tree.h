@@ -32,6 +32,24 @@
 #define prof_key_call(key)  ((uint32_t) ((key) & 1))
 
 
+/*
+ * Returns the index of the interrupted instruction in a stack.  The functions
+ * of a script that the instruction runs stand before the instruction.
+ */
+
+static inline uint32_t
+prof_tree_interrupted(const uintptr_t *pcs, uint32_t n)
+{
+    uint32_t  i;
+
+    for (i = 0; i < n && prof_frame_is_script(pcs[i]); i++) {
+        /* void */
+    }
+
+    return i;
+}
+
+
 typedef struct {
     uint64_t           key;
     uint32_t           parent;      /* index, PROF_NONE for a root */
@@ -59,9 +77,10 @@ PROF_HIDDEN_BEGIN
 void prof_tree_init(prof_tree_t *t, void *mem, size_t size);
 
 /*
- * Returns the node of a stack below "node" (PROF_NONE: a whole stack). pcs are
+ * Returns the node of a stack below "node" (PROF_NONE: a whole stack).  pcs are
  * innermost first, as prof_walk() returns them: an interrupted instruction,
- * then return addresses.  Functions that are PROF_GLUE are omitted.
+ * then return addresses, and functions of scripts between them.  Functions that
+ * are PROF_GLUE are omitted.
  */
 uint32_t prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
     uint32_t n, prof_stats_t *st);

@@ -31,6 +31,7 @@ test_tree(void)
     uintptr_t     ab[] = { 0x1002000, 0x1001000 };
     uintptr_t     ac[] = { 0x1003000, 0x1001000 };
     uintptr_t     bb[] = { 0x1001000, 0x1001000 };
+    uintptr_t     script[] = { PROF_FRAME_SCRIPT | 1, 0x1002000, 0x1001000 };
     prof_tree_t   t;
     prof_stats_t  st;
     static char   mem[65536] __attribute__((aligned(8)));
@@ -57,6 +58,10 @@ test_tree(void)
            "the innermost address is no return address");
     is_int(prof_key_call(t.nodes[t.nodes[a].parent].key), 1,
            "the address of the caller is a return address");
+
+    d = prof_tree_stack(&t, PROF_NONE, script, 3, &st);
+    is_int(t.nodes[d].parent, a,
+           "an address that runs a script is no return address");
 
     ok(prof_key_pc(prof_key(0xffffffffff600400, 1)) == 0xffffffffff600400,
        "the highest bit of an address is kept");
