@@ -99,7 +99,7 @@ prof_archive_facts(prof_buf_t *b, const prof_profile_t *p)
                                                : prof_measures[p->first].name);
     prof_archive_number(b, p->aggregated != 0);
 
-    /* names of counters, since other versions have other counters */
+    /* a reader of another version may know other counters */
 
     for (d = prof_stats_desc; d->name; d++) {
         if (prof_stats_get(&p->stats, d)) {

@@ -19,18 +19,6 @@
 #include <sys/auxv.h>
 
 
-/* functions that were found last; 512 of them are about 16 KB */
-
-#define PROF_FINISH_FOUND  512
-
-
-typedef struct {
-    uintptr_t              start;       /* with the mark of its object */
-    size_t                 len;         /* 0: the place is free */
-    uint32_t               object;
-} prof_finish_found_t;
-
-
 typedef struct {
     prof_profile_t        *profile;
     const prof_capture_t  *capture;     /* NULL: the frames have no names */
@@ -39,7 +27,6 @@ typedef struct {
     uint64_t              *keys;        /* keys of the frames */
     uint32_t              *buckets;     /* hash of keys -> frame */
     uint32_t               mask;
-    prof_finish_found_t    found[PROF_FINISH_FOUND];
 } prof_finish_t;
 
 
@@ -440,7 +427,6 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
     size_t                len;
     uintptr_t             pc, at, start;
     const prof_object_t  *obj;
-    prof_finish_found_t  *found;
 
     pc = prof_key_pc(key);
 
@@ -465,21 +451,6 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
 
     at = frame->type == PROF_TYPE_RETURN ? pc - 1 : pc;
 
-    /* a search in the tables costs more than this look-up */
-
-    found = &f->found[prof_hash(at >> 7) >> 32 & (PROF_FINISH_FOUND - 1)];
-
-    if (at - found->start < found->len) {
-        frame->object = found->object;
-        obj = f->objects[found->object];
-
-        frame->pc = prof_unwind_address(pc) - obj->base;
-        frame->function = prof_unwind_address(found->start) - obj->base;
-        frame->function_len = found->len;
-
-        return PROF_OK;
-    }
-
     obj = prof_unwind_object(f->unwind, at);
     if (obj == NULL) {
         return PROF_OK;
@@ -498,10 +469,6 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
     if (start) {
         frame->function = start - obj->base;
         frame->function_len = len;
-
-        found->start = at - (prof_unwind_address(at) - start);
-        found->len = len;
-        found->object = frame->object;
     }
 
     return PROF_OK;

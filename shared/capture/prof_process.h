@@ -237,8 +237,9 @@ uint32_t prof_process_label(prof_process_capture_t *slot,
  * prof_process_sig.c; context: signal handler; prof_thread_pace() and
  * prof_thread_pace_due(): any
  *
- * Sets all fine timers of the thread, so that one of them expires after "first"
- * ns, and then one after each period.  A period of 0 stops them.
+ * Sets the fine timers of the thread.  The first expiration is after "first"
+ * ns.  The others follow at intervals of one period.  A period of 0 stops all
+ * fine timers.
  */
 void prof_thread_pace(prof_thread_t *t, uint64_t first, uint64_t period);
 

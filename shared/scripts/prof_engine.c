@@ -36,6 +36,15 @@ prof_engines_attach(prof_unwind_t *u)
 }
 
 
+uintptr_t
+prof_engine_mark(const prof_unwind_t *u, uintptr_t address)
+{
+    (void) prof_unwind_mark(&u, 1, &address, 0);
+
+    return address;
+}
+
+
 const char *
 prof_engines_state(uint32_t i, const char **name)
 {

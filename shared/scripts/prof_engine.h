@@ -38,6 +38,12 @@ PROF_HIDDEN_BEGIN
 extern const prof_engine_t  prof_luajit_engine;
 extern const prof_engine_t  prof_perl_engine;
 
+/*
+ * Returns the address with the mark of its object.  The mark differs for each
+ * load of an object, so an engine knows whether it has examined this load.
+ */
+uintptr_t prof_engine_mark(const prof_unwind_t *u, uintptr_t address);
+
 /* prepares new unwind tables before their first use */
 void prof_engines_attach(prof_unwind_t *u);
 

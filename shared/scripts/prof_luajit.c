@@ -97,7 +97,6 @@ typedef struct {
 
 static int prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
     const char **state);
-static uintptr_t prof_luajit_mark(const prof_unwind_t *u, uintptr_t address);
 static int prof_luajit_loaded(const prof_unwind_t *u, uintptr_t at);
 static void *prof_luajit_find(const prof_unwind_t *u, prof_luajit_api_t *api);
 static void *prof_luajit_open(const char *path, prof_luajit_api_t *api);
@@ -187,7 +186,7 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
             return PROF_LIMIT;
         }
 
-        prof_luajit_at = prof_luajit_mark(u, (uintptr_t) api.luaJIT_setmode);
+        prof_luajit_at = prof_engine_mark(u, (uintptr_t) api.luaJIT_setmode);
 
         memset(&prof_luajit, 0, sizeof(prof_luajit));
         prof_luajit_why = prof_luajit_calibrate(u, &api);
@@ -212,21 +211,12 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
 }
 
 
-static uintptr_t
-prof_luajit_mark(const prof_unwind_t *u, uintptr_t address)
-{
-    (void) prof_unwind_mark(&u, 1, &address, 0);
-
-    return address;
-}
-
-
 /* whether the object of a marked address is still the same */
 
 static int
 prof_luajit_loaded(const prof_unwind_t *u, uintptr_t at)
 {
-    return prof_luajit_mark(u, prof_unwind_address(at)) == at
+    return prof_engine_mark(u, prof_unwind_address(at)) == at
            && prof_unwind_object(u, at) != NULL;
 }
 
@@ -247,7 +237,7 @@ prof_luajit_find(const prof_unwind_t *u, prof_luajit_api_t *api)
             continue;
         }
 
-        at = prof_luajit_mark(u, object->start);
+        at = prof_engine_mark(u, object->start);
 
         for (j = 0; j < PROF_LUAJIT_SEEN && prof_luajit_seen[j] != at; j++) {
             /* void */

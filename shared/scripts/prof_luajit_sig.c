@@ -268,7 +268,7 @@ prof_luajit_saved(uintptr_t pc)
 }
 
 
-/* goes to the caller of the VM, whose address is at "at" */
+/* goes to the caller of the VM; the return address is at "at" */
 
 static int
 prof_luajit_entered(prof_walk_t *w, uintptr_t at)
@@ -288,6 +288,8 @@ prof_luajit_entered(prof_walk_t *w, uintptr_t at)
     return 1;
 }
 
+
+/* returns whether the address is in the VM's code */
 
 static int
 prof_luajit_vm(uintptr_t pc)

@@ -39,30 +39,34 @@ const prof_engine_t  prof_perl_engine = { "Perl", prof_perl_attach };
 
 
 /*
- * The object is examined once: a look-up of a function takes the loader's lock,
- * and another thread may hold this lock for as long as it loads an object.
+ * The marked address of the object that was examined; 0: no object.  Each load
+ * of an object is examined once: a look-up of a function takes the loader's
+ * lock, and another thread may hold this lock while it loads an object.
  */
 
-static const prof_object_t  *prof_perl_seen;
-static const char           *prof_perl_why;
-static void               *(*prof_perl_context)(void);
+static uintptr_t     prof_perl_seen;
+static const char   *prof_perl_why;
+static void       *(*prof_perl_context)(void);
 
 
 static int
 prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
 {
+    uintptr_t             at;
     const prof_object_t  *object;
 
     object = prof_perl_object(u);
 
     if (object == NULL) {
-        prof_perl_seen = NULL;
+        prof_perl_seen = 0;
         return PROF_LIMIT;
     }
 
-    if (object != prof_perl_seen) {
+    at = prof_engine_mark(u, object->start);
+
+    if (at != prof_perl_seen) {
         prof_perl_why = prof_perl_open(u, object);
-        prof_perl_seen = object;
+        prof_perl_seen = at;
     }
 
     if (prof_perl_why) {
@@ -171,9 +175,7 @@ prof_perl_find(const prof_unwind_t *u, void *handle)
         return "off: the layout of this build is not known";
     }
 
-    (void) prof_unwind_mark(&u, 1, &loop, 0);
-
-    prof_perl.start = prof_unwind_function(u, loop, &len);
+    prof_perl.start = prof_unwind_function(u, prof_engine_mark(u, loop), &len);
 
     if (prof_perl.start == 0) {
         return "off: its code has no unwind information";

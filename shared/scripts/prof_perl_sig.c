@@ -2,6 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * Finds the current statement and its function in the memory of an interpreter.
+ * This memory may be freed or changed at any time, so each word is checked
+ * before the handler reads the word.
+ *
  * Context: signal handler.
  */
 
