@@ -86,8 +86,8 @@ LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
 .PHONY: all module core tools units unit test prove http3 asan static musl engines \
-        aarch64 aarch64-tests matrix soak scale \
-        valgrind bench benches report report-files scenarios fuzz fuzzers lint analyze install deb demo viewer \
+        aarch64 aarch64-tests matrix neighbours soak scale \
+        valgrind bench benches report report-files scenarios fuzz fuzzers ngx-fuzzers lint analyze install deb demo viewer \
         clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -304,7 +304,8 @@ musl:	## run the tests of t/ with an nginx and a module for musl
 # parent (the helper's start), memory that a child does not inherit, signals
 # that a thread has blocked, a fixed address, and sizes of the process.
 AARCH64 = $(BUILD)/aarch64
-AARCH64_SKIP = heap helper hooks_load lines process symbol unit unload unwind
+AARCH64_SKIP = context heap helper hooks_load lines process symbol unit       \
+               unload unwind
 CAPTURE_TESTS = profile profile_access profile_attribution profile_body         \
                 profile_console profile_enter profile_metrics profile_object    \
                 profile_order profile_pages profile_proxy profile_record        \
@@ -368,8 +369,13 @@ scale:	## time and memory of large numbers, write docs/scale.md
 	@$(SUB) module
 	NGINX=$(NGINX) MODULE=$(SO) SHORT=$(SHORT) bench/scale.pl
 
-soak: module	## everything at once, for SOAK_SECONDS=3600
-	bench/soak.pl $(SOAK_SECONDS)
+neighbours: module	## responses of other modules, write docs/neighbours.md
+	@$(DEPS) test
+	TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(abspath $(SO))          \
+	PROFILE_TEST_PAGE=docs/neighbours.md perl -It/lib t/profile_neighbours.t
+
+soak: module	## everything at once for SOAK_SECONDS=3600, write docs/soak.md
+	OUT=docs bench/soak.pl $(SOAK_SECONDS)
 
 benches: $(BENCHES)
 
@@ -382,21 +388,35 @@ FUZZ = address,undefined -fno-sanitize-recover=undefined
 # seconds for all fuzzers together
 FUZZ_SECONDS ?= 60
 
-fuzz:	## fuzz the encoders and the parsers of the core, FUZZ_SECONDS=60
+# fuzzers that contain nginx; without its sources they are not built
+NGX_FUZZ_SRCS = $(sort $(wildcard t/fuzz/ngx_fuzz_*.c))
+NGX_FUZZERS = $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(NGX_FUZZ_SRCS))
+NGX_FUZZ = $(FUZZ) -fno-sanitize=alignment,nonnull-attribute,pointer-overflow
+
+fuzz:	## fuzz encoders, parsers, requests and the console, FUZZ_SECONDS=60
 	@$(DEPS) fuzz
 	@$(SUB) fuzzers
-	@time=$$(($(FUZZ_SECONDS) / $(words $(FUZZERS))));                    \
-	for f in $(FUZZERS); do                                               \
-	    mkdir -p $$f.corpus && echo "$${f##*/}: $$time s"                 \
-	    && $$f -max_total_time=$$time -len_control=0 -max_len=2048       \
-	           -artifact_prefix=$$f. $$f.corpus > $$f.log 2>&1            \
-	    || { tail -n 30 $$f.log; exit 1; };                               \
-	done
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(FUZZERS) $(NGX_FUZZERS)
 
 fuzzers:
 	@$(MAKE) -s --no-print-directory CC=clang BUILD=$(BUILD)/fuzz         \
-	    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,$(FUZZ)"                 \
-	    $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRCS))
+	    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,$(FUZZ)" $(FUZZERS)
+	@CC=clang JOBS=$(JOBS) NGINX_SRC=$(NGINX_SRC) MAKEFLAGS=              \
+	    tools/build-nginx fuzz $(BUILD)/fuzz/nginx; case $$? in           \
+	    0) $(MAKE) -s --no-print-directory ngx-fuzzers ;;                 \
+	    77) echo "the fuzzers with nginx are not built" ;;                \
+	    *) exit 1 ;; esac
+
+ngx-fuzzers: $(NGX_FUZZERS)
+
+$(BUILD)/fuzz/ngx_fuzz_%: t/fuzz/ngx_fuzz_%.c t/fuzz/ngx_fuzz.c               \
+                          t/fuzz/ngx_fuzz.h $(BUILD)/fuzz/nginx/objs/libnginx.a
+	cd $(BUILD)/fuzz/nginx && clang $(WARN) -O1 -g                        \
+	    -fsanitize=fuzzer,$(NGX_FUZZ) -I $(ROOT)/ngx_http_profile_module  \
+	    -I $(ROOT)/shared -I src/core -I src/event -I src/event/modules   \
+	    -I src/os/unix -I src/http -I src/http/modules -I src/http/v2     \
+	    -I objs -o $@ $(ROOT)/$< $(ROOT)/t/fuzz/ngx_fuzz.c                \
+	    objs/libnginx.a $$(cat objs/libnginx.libs)
 
 $(BUILD)/prof_fuzz_%: t/fuzz/prof_fuzz_%.c $(BUILD)/libprof.a               \
                       $(BUILD)/libsymbolizer.a

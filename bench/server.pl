@@ -14,6 +14,8 @@
 #
 # LOADS="gzip tls proxied static" ROUNDS=7 SECONDS=3 bench/server.pl
 #
+# VARIANTS is an expression for the variants to be measured besides "again".
+#
 # The table has the median and the quartiles of the rounds.
 
 use strict;
@@ -90,6 +92,11 @@ my @variants = (
              sub { perf('--call-graph=dwarf', -F => 99) } ])
         : (),
 );
+
+if (defined $ENV{VARIANTS}) {
+    @variants = ($variants[0], grep { $_->[0] =~ /$ENV{VARIANTS}/ }
+                                    @variants[1 .. $#variants]);
+}
 
 for my $load (@loads) {
     my %ratios;

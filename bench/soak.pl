@@ -11,10 +11,12 @@
 # Prints tables: memory, descriptors and threads of a worker at the start and at
 # the end of the calm halves, and memory in each period; the latency of another
 # client at both servers; the words of read-only tables of addresses (GOT) that
-# differ between a worker and its master in the end; crashes and alerts.  Exits
-# with 1 if a worker crashed, an alert was logged, an answer was wrong,
-# descriptors or threads leaked, a pointer was not restored, or memory grew by
-# more than 16 MB.
+# differ between a worker and its master in the end; stored profiles, killed
+# workers and reloads.  Exits with 1 if a worker crashed, an alert was logged, an
+# answer was wrong, descriptors or threads leaked, a pointer was not restored, or
+# memory grew by more than 16 MB.
+#
+# OUT=docs  writes a page with the tables, soak.md, to this folder
 #
 # usage: bench/soak.pl [SECONDS [PERIOD]]
 
@@ -30,6 +32,7 @@ use Time::HiRes qw/ sleep time /;
 use lib dirname(__FILE__);
 
 use Bench;
+use Machine qw/ machine machine_table /;
 
 use constant WORKERS => 2;
 use constant GROWTH => 16 * 1024;       # kB
@@ -95,8 +98,8 @@ waitpid $object, 0;
 idle($server{profiled}) or fail('captures that do not end');
 
 my $changed = changed_words($server{profiled});
+my $page = tables();
 
-report();
 stop(values %server);
 
 my @alerts = grep { /\[(?:alert|emerg|crit)\]/
@@ -107,7 +110,13 @@ my @alerts = grep { /\[(?:alert|emerg|crit)\]/
 fail(scalar(@alerts) . " alerts, the first: $alerts[0]") if @alerts;
 fail("$changed words of tables of addresses differ") if $changed;
 
-print "passed\n" unless fail();
+$page .= "\n" . (fail() ? "The run has failed.\n" : <<'EOF');
+No worker crashed, nginx logged no alert, no answer was wrong, and the limits of
+memory, threads and descriptors held.
+EOF
+
+print "\n$page";
+write_file("$ENV{OUT}/soak.md", page()) if defined $ENV{OUT};
 exit(fail() ? 1 : 0);
 
 
@@ -143,6 +152,8 @@ sub server {
     profile_accounting on;
     profile_keep 1;
     profile_stall_threshold 2ms;
+    profile_continuous on wall=on slice=2s;
+    profile_context on;
     profile_max_captures 8;
 END
 
@@ -394,39 +405,73 @@ sub memory {
 }
 
 
-sub report {
+sub page {
+    return "# Soak\n\n`make soak` writes this page.\n\n"
+           . machine_table(machine()) . <<'EOF' . $page;
+
+Two servers of two workers run side by side with the same mixed load, which
+includes aborted requests.  One server loads the module with accounting, a
+profile of each request, the watch for stalls, the continuous profile with wall
+time, the thread context, the Performance Bar and a store in files.  Captures of
+all scopes, modes and formats begin and are aborted at random.  During the first
+half of each period, workers are killed and the configuration is reloaded.  The
+second half is calm, so that growth of a worker can be seen.  The other server
+does not load the module.
+
+EOF
+}
+
+
+sub tables {
     my %p = map { $_ => [ sort { $a <=> $b } @{$latency{$_}} ] } keys %latency;
 
-    printf "%d seconds in periods of %d, %d requests of the other client\n\n",
-           $seconds, $period, scalar @{$p{profiled}};
-    printf "| a worker, in calm | begin | end |\n|---|---|---|\n";
+    my $tables = sprintf "%d seconds in periods of %d; %d requests of the client"
+                         . " whose latency was\nmeasured.\n\n",
+                         $seconds, $period, scalar @{$p{profiled}};
 
-    for my $what ([ 'private memory, kB', 'RssAnon', GROWTH ], [ 'threads', 'Threads', 1 ],
-                  [ 'descriptors', 'fds', 8 ])
+    $tables .= "| a worker, in calm | at the begin | at the end |\n"
+               . "|---|---|---|\n";
+
+    for my $what ([ 'private memory, kB', 'RssAnon', GROWTH ],
+                  [ 'threads', 'Threads', 1 ], [ 'descriptors', 'fds', 8 ])
     {
         my ($name, $key, $most) = @$what;
         my ($first, $last) = map { median($_, $key) } 0, 1;
 
-        printf "| %s | %.0f | %.0f |\n", $name, $first, $last;
+        $tables .= sprintf "| %s | %.0f | %.0f |\n", $name, $first, $last;
         fail("$name: from $first to $last")
             if !$first || !$last || $last > $first + $most;
     }
 
-    printf "\n| calm half | private memory, kB, begin | end |\n|---|---|---|\n";
+    $tables .= "\n| calm half of a period | private memory, kB, at the begin "
+               . "| at the end |\n|---|---|---|\n";
 
     for my $n (0 .. $calm[-1]{period}) {
         my @in = grep { $_->{period} == $n } @calm or next;
-        printf "| %d | %.0f | %.0f |\n", $n + 1, map { $_->{RssAnon} }
-               @in[0, -1];
+        $tables .= sprintf "| %d | %.0f | %.0f |\n", $n + 1,
+                           map { $_->{RssAnon} } @in[0, -1];
     }
 
-    printf "\n| latency | p50 | p99 |\n|---|---|---|\n";
-    printf "| %s, ms | %.2f | %.2f |\n", $_, map { 1000 * $_ }
-           @{$p{$_}}[@{$p{$_}} / 2, @{$p{$_}} * 0.99] for qw/ profiled twin /;
-    printf "\n%d words of tables of addresses differ, %d beside a capture\n",
-           $changed, $hooked;
-    printf "%d profiles were stored, %d workers were killed, %d reloads\n",
-           $stored,
+    $tables .= "\n| latency, ms | p50 | p99 |\n|---|---|---|\n";
+
+    for my $name (qw/ profiled twin /) {
+        my @sorted = @{$p{$name}};
+        $tables .= sprintf "| %s | %.2f | %.2f |\n",
+                           $name eq 'twin' ? 'without the module' : $name,
+                           map { 1000 * $_ } @sorted[@sorted / 2,
+                                                     @sorted * 0.99];
+    }
+
+    return $tables . sprintf <<'EOF', $changed, $hooked, $stored,
+
+| what | number |
+|---|---|
+| words of read-only tables of addresses that differ from the master's in the end | %d |
+| the same, while allocations were captured | %d |
+| stored profiles | %d |
+| killed workers | %d |
+| reloads | %d |
+EOF
            scalar(() = read_file("$dir/profiled.log") =~ /on signal 9/g),
            length read_file("$dir/reloads");
 }

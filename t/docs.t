@@ -114,6 +114,12 @@ is_deeply([ sort { $a cmp $b } slurp('docs/output-formats.md')
                                 =~ /^##+ +`([a-z]+)`$/mg ],
           [ sort @formats ], 'output-formats.md has all formats');
 
+my ($manual) = slurp('tools/nginx-profile')
+    =~ /^=item B<-f>, .*?\n\n(.*?)\.  /ms;
+
+is_deeply([ sort(($manual // '') =~ /B<(\w+)>/g) ], [ sort @formats ],
+          'the manual of nginx-profile has all formats');
+
 
 # links
 

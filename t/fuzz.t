@@ -33,16 +33,23 @@ plan(skip_all => 'no clang with libFuzzer')
 my $build = `make -s fuzzers 2>&1`;
 is($?, 0, 'the fuzzers are built') or diag($build);
 
-my @fuzzers = map { 'build/fuzz/' . basename($_, '.c') }
-                  glob('t/fuzz/prof_fuzz_*.c');
+# without nginx's sources those with nginx are not built
+my @fuzzers = grep { /prof_fuzz_/ || -x }
+              map { 'build/fuzz/' . basename($_, '.c') }
+                  glob('t/fuzz/*_fuzz_*.c');
 
 cmp_ok(scalar @fuzzers, '>', 0, 'there are some');
 
 for my $fuzzer (@fuzzers) {
     my $name = basename($fuzzer);
+    my ($corpus) = $name =~ /_fuzz_(\w+)/;
+    my @corpus = grep { -d } "t/fuzz/corpus/$corpus";
+
+    mkdir "$dir/$name" or die "$dir/$name: $!\n";
+
     my $command = join(' ', $fuzzer, '-runs=' . RUNS, '-seed=1',
                        '-len_control=0', '-max_len=2048',
-                       "-artifact_prefix=$dir/");
+                       "-artifact_prefix=$dir/", "$dir/$name", @corpus);
     my $out = `$command 2>&1`;
 
     is($?, 0, $name) or diag($out);

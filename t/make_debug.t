@@ -44,7 +44,8 @@ system('strip', $installed) == 0 or die "strip\n";
 my $id = build_id($installed);
 
 isnt(build_id($built), $id, 'the build-ids differ');
-is(make_debug('-b', $built, $installed), DONE, 'the same functions');
+is(make_debug('-b', $built, $installed), DONE,
+   'a file with the same functions gets a debug file');
 
 my $debug = sprintf('%s/debug/.build-id/%.2s/%s.debug', $dir, $id,
                     substr($id, 2));
@@ -82,7 +83,8 @@ is(make_debug('-b', library('plain', $source, '-DSALT=7', '-g0'), $installed),
 
 change_function_size($installed);
 
-is(make_debug('-b', $built, $installed), REFUSED, 'a changed installed file');
+is(make_debug('-b', $built, $installed), REFUSED,
+   'a changed installed file is refused');
 ok(!-e $debug, 'a changed installed file gets no debug file');
 
 is(make_debug('-b', $built, library('no_id', $source, '-DSALT=7',
@@ -105,7 +107,7 @@ SKIP: {
 
     skip('apt cannot get the source of ' . PACKAGE, 2) if $rc == UNAVAILABLE;
 
-    is($rc, DONE, 'a package');
+    is($rc, DONE, 'a package gets a debug file');
 
     my $id = build_id($file);
     my $debug = sprintf('%s/debug/.build-id/%.2s/%s.debug', $dir, $id,

@@ -59,7 +59,8 @@ like(page(), qr/^\| debug-log \| none\.t \| unexpected: skipped, no Lua \|$/m,
 like(page(), qr/^\| static-gcc \|.*\| 2 \| 0 \| 0 \|/m,
      'the line of another row stays');
 
-isnt(matrix('static-gcc', CAPTURES => 'bad dies'), 0, 'failed tests');
+isnt(matrix('static-gcc', CAPTURES => 'bad dies'), 0,
+     'failed tests fail the run');
 like(page(), qr/^\| static-gcc \|.*\| 2 \| 2 \| 0 \|/m,
      'a file that ends too early has a failed test');
 like(page(), qr/^\| static-gcc \| bad\.t \| failed twice \|$/m,

@@ -91,7 +91,8 @@ like($out, qr/^<!DOCTYPE html>/i,
                    '-o', "$dir/a.pb.gz", '-q');
 
 $p = ProfileTest::Pprof->new($t->read_file('a.pb.gz'));
-like(join("\n", $p->comments()), qr/^scope: endpoint$/m, 'requests');
+like(join("\n", $p->comments()), qr/^scope: endpoint$/m,
+     'the tool captures requests');
 
 ($rc, $out) = tool('-u', $unix, '-s', '0.5', '-m', 'object', '-i', '0',
                    '-o', "$dir/a.pb.gz", '-q');
@@ -102,7 +103,7 @@ is(join(' ', $p->types()), 'alloc_objects/count alloc_space/bytes '
 
 ($rc, $out) = tool('-u', $unix, '-s', '0.2', '-l', 'trace', '-o',
                    "$dir/a.pb.gz", '-q');
-is("$rc $out", '0 ', 'labels of traces');
+is("$rc $out", '0 ', 'the tool requests labels of traces');
 
 # IPv6 and https
 
@@ -121,7 +122,8 @@ SKIP: {
 
     ($rc, $out) = tool('-u', $https, '--cacert', "$dir/localhost.crt",
                        '-s', '0.1', '-q', '-o', "$dir/s.svg");
-    is("$rc $out", '0 ', 'https with a trusted certificate');
+    is("$rc $out", '0 ',
+       'the tool trusts the certificate that it is given');
     like($t->read_file('s.svg'), qr/^<svg .*<\/svg>\s*$/s,
         'https transfers the whole profile');
 

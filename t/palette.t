@@ -41,11 +41,12 @@ my $assets = dirname(abs_path(__FILE__)) . '/../shared/assets';
 
 # the computations themselves
 
-is(sprintf('%.1f', contrast([ 0, 0, 0 ], [ 1, 1, 1 ])), '21.0', 'contrast');
+is(sprintf('%.1f', contrast([ 0, 0, 0 ], [ 1, 1, 1 ])), '21.0',
+   'black on white has the highest contrast');
 is(sprintf('%.2f', contrast(rgb('#777777'), rgb('#ffffff'))), '4.48',
-   'contrast of gray');
+   'gray on white has the contrast of the standard');
 is(sprintf('%.1f', distance([ 1, 1, 1 ], [ 0, 0, 0 ], 'usual')), '100.0',
-   'distance');
+   'white is 100 away from black');
 cmp_ok(distance(rgb('#c04040'), rgb('#6f6f2d'), 'deuteranopia'), '<',
        distance(rgb('#c04040'), rgb('#6f6f2d'), 'usual') / 3,
        'red and green are near to each other without green cones');
@@ -58,7 +59,8 @@ check('dark', colors($dark));
 
 my @opacities = slurp("$assets/prof_flame.css")
     =~ /^\.prof-plot \.[ab] > rect \{ fill-opacity: ([.\d]+); \}/mg;
-is_deeply([ map { $_ + 0 } @opacities ], [ @SHADES[1, 2] ], 'shades');
+is_deeply([ map { $_ + 0 } @opacities ], [ @SHADES[1, 2] ],
+          'the style has the shades that are tested');
 
 done_testing();
 

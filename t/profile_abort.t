@@ -203,7 +203,7 @@ is(scalar(grep { $_ && waiting($_) > 0.15 } @p), 4,
 is_clean($t, 'some have left');
 
 is($load->stop()->{failed}, 0, 'other requests are served');
-is(http_get($busy)->body(), 'done', 'served as before');
+is(http_get($busy)->body(), 'done', 'later requests are served as before');
 
 
 sub leave {

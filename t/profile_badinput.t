@@ -241,10 +241,12 @@ for my $case (@cases) {
 
     my $r = http($request);
 
-    is($r->status(), 400, "$label, status");
-    is($r->header('Content-Type'), 'text/plain', "$label, type")
+    is($r->status(), 400, "$label: the status is 400");
+    is($r->header('Content-Type'), 'text/plain',
+       "$label: the error is plain text")
         or diag("$r");
-    like($r->body(), qr/\A\Q$name\E $takes[ -~]*\n\z/, "$label, text");
+    like($r->body(), qr/\A\Q$name\E $takes[ -~]*\n\z/,
+         "$label: the text names what is accepted");
 
     is_without($request, $label);
 }
@@ -258,11 +260,11 @@ for my $uri (qw{ /file/a /return/ /none }) {
     my $request = request("$uri?$arg&profile_mode=x");
     my $r = http($request);
 
-    is($r->status(), 400, "$uri");
+    is($r->status(), 400, "$uri: the status is 400");
     is_deeply([ sort map { /^([^:]+)/ } @{$r->{lines}} ],
               [ sort qw/ Server Date Content-Type Content-Length Connection
                          Cache-Control X-Content-Type-Options / ],
-              "$uri, headers");
+              "$uri: the error has only these headers");
     is($r->header('Cache-Control'), 'private, no-store', "$uri, not cached");
     is($r->header('X-Content-Type-Options'), 'nosniff', "$uri, not guessed");
 
@@ -271,10 +273,11 @@ for my $uri (qw{ /file/a /return/ /none }) {
 
 my $r = http(request("/x?$arg&profile_mode=x", 'HEAD'));
 
-is($r->status(), 400, 'HEAD');
-is($r->body(), '', 'HEAD, no body');
+is($r->status(), 400, 'HEAD gets the status 400');
+is($r->body(), '', 'HEAD gets no body');
 is($r->header('Content-Length'), length('profile_mode takes "wall", "cpu" or '
-                                        . "\"object\"\n"), 'HEAD, length');
+                                        . "\"object\"\n"),
+                                        'HEAD gets the length of the text');
 
 
 # for other clients a trigger without mistakes has no effect
@@ -331,14 +334,15 @@ for my $uri ('/%ff%fe%80', '/%c3%a4%e2%80%a8', '/%22%5c%2f%08%0a%0d',
     my $r = http(request("$uri?\xff=%ff&$arg", "X: \xff"));
     my $p = eval { ProfileTest::Profile->new($r) };
 
-    ok($p, "$label, JSON") or diag($@);
-    like($r, qr/\AHTTP[ -~\r\n]+\r\n\r\n/, "$label, headers");
+    ok($p, "$label: the profile is valid JSON") or diag($@);
+    like($r, qr/\AHTTP[ -~\r\n]+\r\n\r\n/,
+         "$label: the headers are printable");
 
     $r = http(request("$uri?$arg&profile_format=folded"));
 
     is(join('', grep { !/^\S.* [1-9]\d*\n$/ } $r->body() =~ /^(.*\n)/mg), '',
-       "$label, folded");
-    is($r->header('X-Profiled-Status'), 200, "$label, status");
+       "$label: each line of the profile is a stack");
+    is($r->header('X-Profiled-Status'), 200, "$label: the request is served");
 }
 
 

@@ -413,7 +413,7 @@ for my $clients (1, 4) {
     my $load = $t->load('/busy?ms=3', clients => $clients);
 
     check($_, $clients) for grep { $again{$_->[0]} } @cases;
-    is($load->stop()->{failed}, 0, "$clients clients: all served");
+    is($load->stop()->{failed}, 0, "$clients clients are all served");
 }
 
 
@@ -436,7 +436,8 @@ cmp_ok($held, '<=', (lines('/busy?ms=450'))[0]{longest},
        'stall: not longer than it was');
 cmp_ok($held + below($p, qr/^upstream first byte/), '>=', 0.95 * 0.5,
        'stall: the rest is the upstream\'s');
-cmp_ok(abs($line->{stall} - $held), '<=', 0.01, 'stall: $profile_stall_time');
+cmp_ok(abs($line->{stall} - $held), '<=', 0.01,
+       '$profile_stall_time is the time of the stall');
 
 
 sub check {

@@ -228,9 +228,9 @@ profile_endpoint on;
 events { }
 EOF
 
-isnt($status, 0, 'profile_endpoint outside of http');
+isnt($status, 0, 'profile_endpoint outside of http fails');
 like($out, qr/emerg.*"profile_endpoint" directive is not allowed here in .*:/,
-     'profile_endpoint outside of http, error');
+     'the error names profile_endpoint outside of http');
 
 
 sub config_fails {
@@ -256,6 +256,6 @@ EOF
     my $line = 1 + ($before =~ tr/\n//) + ($more // 0);
 
     isnt($status, 0, "$name fails") or return;
-    like($out, qr/\[emerg\] .*$re/, "$name, error");
+    like($out, qr/\[emerg\] .*$re/, "$name: the error is logged");
     like($out, qr/test\.conf:$line$/m, "$name, line") unless $no_line;
 }

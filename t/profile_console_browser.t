@@ -180,6 +180,10 @@ like($s->{memory}[9], qr/^[\d.]+ \wi?B in [\d,]+$/,
      'the list shows the size of an object profile');
 isnt($s->{colors}[0], $s->{colors}[1], 'the dark theme has other colors');
 cmp_ok($s->{overflow}, '<=', 400, 'the list fits a narrow window');
+cmp_ok($s->{panel}[0], '>=', 0,
+       'the left side of the form of captures is in a narrow window');
+cmp_ok($s->{panel}[1], '<=', 400,
+       'the right side of the form of captures is in a narrow window');
 unharmed('list', $s);
 
 

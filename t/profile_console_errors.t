@@ -37,7 +37,8 @@ $t->run();
 my $unknown = '0' x 32;
 my $s = http_get('/', keepalive => 1, start => 1);
 
-is(http_end($s)->content(), "next answer\n", 'the first answer');
+is(http_end($s)->content(), "next answer\n",
+   'the first response answers the first request');
 
 for ([ 'GET', "p/$unknown", 404 ],
      [ 'GET', "p/$unknown.json", 404 ],

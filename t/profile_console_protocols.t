@@ -58,12 +58,13 @@ for my $protocol (sort keys %how) {
     my $version = $protocol =~ m{^HTTP/2} ? 2 : 1.1;
     my $r = curl($protocol, 'status.json');
 
-    is($r->{status}, 200, "$protocol: status");
+    is($r->{status}, 200, "$protocol: the status is answered");
     is($r->{version}, $version,
        "$protocol: the response has the version of the protocol");
-    is(scalar @{decode_json($r->{body})->{workers}}, 2, "$protocol: workers");
+    is(scalar @{decode_json($r->{body})->{workers}}, 2,
+       "$protocol: the status has all workers");
     is($r->{headers}{'x-content-type-options'}, 'nosniff',
-       "$protocol: headers");
+       "$protocol: the answer forbids guesses of its type");
 
 
     # pages, the same in all of them, and what belongs to them
@@ -81,7 +82,7 @@ for my $protocol (sort keys %how) {
     like($r->{body}, qr/The list of profiles/,
          "$protocol: the script has its text");
     like($r->{headers}{'cache-control'}, qr/immutable/,
-         "$protocol: script, cached");
+         "$protocol: clients may cache the script");
 
     $r = curl($protocol, 'status.json', '-I');
     is("$r->{status} $r->{body}", '200 ',

@@ -18,7 +18,7 @@ use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
 
-my $t = ProfileTest->new()->has(qw/ gzip /)->plan(48);
+my $t = ProfileTest->new()->has(qw/ gzip /)->plan(53);
 
 $t->conf(<<'EOC', workers => 2);
 profile_continuous on slice=1s wall=on;
@@ -30,6 +30,7 @@ server {
     gzip_comp_level 9;
     gzip_types text/plain;
     location / { }
+    location = /none { return 204; }
     location /-/profile/ { profile_console; }
 }
 EOC
@@ -64,10 +65,11 @@ like(http_get('/-/profile/cpu?from=' . int($begin - 60) . '&to='
 
 my $json = get("wall?from=$begin&to=$end&format=speedscope")->content();
 
-like($json, qr/"wall"/, 'wall time');
-like(get("cpu?from=-1m&format=svg")->content(), qr/<svg/, 'as a picture');
+like($json, qr/"wall"/, 'a range has wall time');
+like(get("cpu?from=-1m&format=svg")->content(), qr/<svg/,
+     'a range is shown as a picture');
 like(get("cpu?from=-1m&format=folded")->content(), qr/^\S.* \d+$/m,
-     'as folded stacks');
+     'a range is shown as folded stacks');
 
 # Go's tool reads it
 
@@ -196,8 +198,19 @@ my @wrong = (
     [ 'from=2026-11-23T06:44:20%2B01:60', 'from' ],
 );
 
-like(get("cpu?$_->[0]"), qr/ 400 .*"$_->[1]" is /s, "wrong: $_->[0]")
-    for @wrong;
+for (@wrong) {
+    my $r = get("cpu?$_->[0]");
+
+    like($r, qr/ 400 .*"$_->[1]" is /s, "wrong: $_->[0]");
+}
+
+# nothing follows the error, also not in a connection that is kept
+
+for ('cpu?from=x', 'cpu?from=-1m&to=x', 'cpu?from=-1m&uri=/',
+     'cpu?from=-1m&worker=x', 'cpu?from=-1m&format=gif')
+{
+    is(http_after("/-/profile/$_")->status(), 204, "the only answer to $_");
+}
 
 # one moment in several forms
 
@@ -230,6 +243,19 @@ sub get {
     my ($uri, $headers) = @_;
 
     return http_get("/-/profile/$uri", headers => $headers || []);
+}
+
+# the response to another request in the connection of the request
+
+sub http_after {
+    my ($uri) = @_;
+
+    my $s = http("GET $uri HTTP/1.1\r\nHost: localhost\r\n\r\n", start => 1);
+
+    http_end($s);
+
+    return http("GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                socket => $s, timeout => 3);
 }
 
 sub range {

@@ -107,17 +107,18 @@ cmp_ok(scalar @{$s->{names} || []}, '>', 0,
 is($s->{again}, $s->{told}, 'a reload shows the same range');
 
 isnt($s->{home}, $s->{told}, 'the key Home moves the selection');
-isnt($s->{extended}, $s->{home}, 'keys extend it');
-ok($s->{changed}, 'the key Enter opens it');
+isnt($s->{extended}, $s->{home}, 'keys extend the range');
+ok($s->{changed}, 'the key Enter opens the range');
 is($s->{valuetext}, $s->{extended}, 'screen readers are told the range');
 
 like($s->{compared}, qr/Before.*all workers.*After.*all workers/s,
      'two ranges are compared');
 
 for my $name (qw/ light dark narrow narrow-dark /) {
-    is_deeply($s->{axe}{$name}, [], "$name, accessible");
-    cmp_ok($s->{width}{$name} // 1, '<=', 0, "$name, fits in the window");
+    is_deeply($s->{axe}{$name}, [], "$name is accessible");
+    cmp_ok($s->{width}{$name} // 1, '<=', 0, "$name fits in the window");
 }
 
-is(join("\n", @{$s->{console} || []}), '', 'no messages');
-is(join("\n", @{$s->{elsewhere} || []}), '', 'no other resources');
+is(join("\n", @{$s->{console} || []}), '', 'the browser logs no messages');
+is(join("\n", @{$s->{elsewhere} || []}), '',
+   'the page loads nothing from elsewhere');

@@ -142,7 +142,7 @@ sub adds_up {
     my $most = $t->sanitizers() ? 0.1 : 0.03;
 
     is($requests, sum0(map { $part * $loads{$_}[0] } @names),
-       "$name: requests");
+       "$name: all requests are counted");
     cmp_ok(abs($accounted / $used - 1), '<=', $most,
            "$name: $accounted s in the log, $used s used");
 }

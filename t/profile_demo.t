@@ -3,8 +3,8 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # The demo: each card of its page has a profile without a warning about lost
-# samples, the profile of the slow page shows the reason, and "stop" leaves no
-# process and no file.
+# samples, the console begins with the overview, the profile of the slow page
+# shows the reason, and "stop" leaves no process and no file.
 
 use strict;
 use warnings;
@@ -47,9 +47,22 @@ is($?, 0, 'the demo starts') or diag($out);
 like($out, qr/^ +[\d.]+ ms +[\d.]+%  \S/m,
      'the demo prints the heaviest functions');
 
+SKIP: {
+    my @unnamed = $out =~ / ([^ ]+)\+0x[0-9a-f]+  \[no name\]$/mg;
+
+    skip('all functions have names', 1) unless @unnamed;
+
+    my $help = qr/(?:tools\/make-debug [^ \n]+|build-id [0-9a-f]+)/;
+
+    is_deeply([ grep { $out !~ /^ +\Q$_\E: +$help$/m } @unnamed ], [],
+              'the demo prints what would name the others');
+}
+
 my ($url) = $out =~ m{^Pages to profile: +(http://[\d.:]+)/$}m;
 my ($folded) = $out =~ m{^All stacks: +(\S+)$}m;
 my ($speedscope) = $out =~ m{^For speedscope: +(\S+)$}m;
+
+like($out, qr{^Metrics: +\Q$url\E/metrics$}m, 'the demo prints the URL of metrics');
 
 like(slurp($folded), qr/^[^\n]+ \d+\n/, 'the demo leaves a folded profile');
 is(decode_json(slurp($speedscope))->{'$schema'},
@@ -90,6 +103,19 @@ for my $uri (@cards) {
                "$uri: the picture in mode $mode has no warning of lost samples");
     }
 }
+
+# the console begins with the overview, which knows the requests of the cards
+
+my $console = $http->get("$url/-/profile/")->{content};
+my $overview = $http->get("$url/-/profile/?format=json")->{content};
+my %seen = map { $_->{location} => $_->{hour}{requests} }
+           @{(eval { decode_json($overview) } || {})->{locations} || []};
+
+like($console, qr{<title>[^<]*overview}i, 'the console begins with the overview');
+cmp_ok($seen{'/gzip/'} || 0, '>', 0, 'the overview has the locations');
+like($http->get("$url/metrics")->{content},
+     qr/^nginx_profile_request_duration_seconds_count\{.*"\/gzip\/"/m,
+     'the metrics have them too');
 
 SKIP: {
     skip('no Lua', 2) unless grep { $_ eq '/report/' } @cards;

@@ -277,7 +277,7 @@ for my $wrong (
     my ($args, $text) = @$wrong;
     $got = http_get("/-/profile/cpu?$args");
 
-    is($got->status(), 400, substr($args, 0, 20) . ': status');
+    is($got->status(), 400, substr($args, 0, 20) . ': the status is 400');
     like($got->body(), $text, 'the error names the permitted values');
 }
 

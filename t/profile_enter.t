@@ -57,7 +57,7 @@ is(http_get('/?lost', port => 8081)->body(), 'lost',
    'handler of a tracked request, called for another one');
 is(() = $t->read_log() =~ /handler called for a request that is not tracked/g,
    1, 'the call is logged');
-is(http_get('/?go')->body(), 'its own', 'handler in its own turn');
+is(http_get('/?go')->body(), 'its own', 'a handler runs in its own turn');
 is(http_end($waiting{$_})->body(), $_, "$_ is answered") for qw/ a b /;
 
 for my $name (qw/ a b /) {
@@ -68,8 +68,9 @@ for my $name (qw/ a b /) {
             $t->read_log('times.log') =~ /^$name (\S+) (\S+) (\S+) (\d+)$/m;
     });
 
-    cmp_ok($stall + $wait, '<=', $all + 0.002, "$name: times");
-    is($turns, 2, "$name: turns");
+    cmp_ok($stall + $wait, '<=', $all + 0.002,
+           "$name: the times fit in the duration");
+    is($turns, 2, "$name: the request has two turns");
 }
 
 is(http_get('/?foreign')->body(), 'set', 'a timer is set');
@@ -81,4 +82,4 @@ ok(wait_for(sub { http_get('/?expired')->body() eq 'expired' }),
 
 is(http_get('/?number')->body(), 'number', 'data of a connection is a number');
 like(wait_for(sub { ($t->read_log('times.log') =~ /^(number .*)$/m)[0] }),
-     qr/ 2$/, 'number: turns');
+     qr/ 2$/, 'number: the request has two turns');

@@ -43,6 +43,8 @@ $t->conf(<<'EOF', workers => 2);
 profile_accounting on;
 profile_keep $arg_keep rate=1000;
 profile_stall_threshold 1s;
+profile_context on;
+profile_continuous on wall=on;
 profile_store %%TESTDIR%%/store;
 
 server {
@@ -55,6 +57,10 @@ server {
 
     location /-/profile/ {
         profile_console;
+    }
+
+    location = /metrics {
+        profile_metrics;
     }
 }
 EOF

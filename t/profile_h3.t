@@ -223,7 +223,8 @@ is_clean($t, 'body');
 
 ($p, @others) = among("/limited?$args", ('/limited') x 2, ($busy) x 2);
 
-is(shift(@others)->status(), 200, 'limit_req: another one') for 1 .. 2;
+is(shift(@others)->status(), 200,
+   'limit_req: another request is served') for 1 .. 2;
 is_attributed($p, 'map', 'limit_req');
 cmp_ok(waiting($p), '>', 0.15, 'the profile of a delayed request has its wait');
 cmp_ok(running($p), '<', 0.05, 'a delayed request hardly runs');

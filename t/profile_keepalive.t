@@ -76,7 +76,8 @@ for my $i (1 .. 3) {
 
     is_attributed($p, 'map', "kept alive $i");
     cmp_ok($p->profile('cpu')->weight_below(qr/^deflate/), '>',
-           0.5 * $p->profile('cpu')->total(), "kept alive $i: deflate()");
+           0.5 * $p->profile('cpu')->total(),
+           "kept alive $i: deflate() uses most of the time");
     is_sum($p, "kept alive $i");
 }
 
@@ -91,16 +92,17 @@ my @uris = ($busy, "/text?$args", "$busy?a=b", $busy, "/text?$args",
             $busy);
 my @got = pipelined(map { get($_) } @uris);
 
-is(plain($got[0]), $loop, 'pipelined, 1');
-is(plain($got[2]), $loop_args, 'pipelined, 3');
-is(plain($got[3]), $loop, 'pipelined, 4');
-is(plain($got[5]), $loop, 'pipelined, 6');
+is(plain($got[0]), $loop, 'pipelined, 1: the response is the same');
+is(plain($got[2]), $loop_args, 'pipelined, 3: the response is the same');
+is(plain($got[3]), $loop, 'pipelined, 4: the response is the same');
+is(plain($got[5]), $loop, 'pipelined, 6: the response is the same');
 
 for my $i (1, 4) {
     my $p = ProfileTest::Profile->new($got[$i]);
 
     is_attributed($p, 'map', 'pipelined, ' . ($i + 1));
-    is(info($p)->{turns}, 1, 'pipelined, ' . ($i + 1) . ': one turn');
+    is(info($p)->{turns}, 1,
+       'pipelined, ' . ($i + 1) . ': the request has one turn');
 }
 
 is_clean($t, 'pipelined');

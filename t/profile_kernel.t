@@ -66,7 +66,7 @@ if (!$permitted) {
     exit;
 }
 
-is($state, 'on', 'the status');
+is($state, 'on', 'the status is on');
 
 # a single request
 
@@ -100,7 +100,7 @@ for my $format (qw/ folded html svg speedscope pprof /) {
     my $body = http_get("/-/profile/p/$id/$format")->content();
 
     unlike($body, qr/ffffffff[0-9a-f]{8}|18446744[0-9]{12}/,
-           "no address of the kernel in format $format");
+           "the format $format has no address of the kernel");
 }
 
 # workers
@@ -112,7 +112,7 @@ for my $what ('wall 1000', 'cpu 1000') {
     my $uri = "/-/profile/$mode?seconds=3&frequency=$frequency&format=folded";
 
     like(http_get($uri)->content(), qr/;sys_\w+;\w+/,
-         "a capture of workers, $what Hz");
+         "a capture of workers has functions, $what Hz");
 }
 
 $load->stop();
@@ -157,7 +157,8 @@ $t->conf($conf, workers => 2);
 $t->reload();
 
 ok(ProfileTest::wait_for(sub { state() eq 'off' }), 'the status is off');
-ok(ProfileTest::wait_for(sub { openers() == 0 }), 'no process');
+ok(ProfileTest::wait_for(sub { openers() == 0 }),
+   'without the directive no process runs');
 
 $t->stop();
 

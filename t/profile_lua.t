@@ -241,9 +241,10 @@ for my $case (@cases) {
     my $used = used($requests + 1) - used($requests);
 
     is_attributed($p, 'zlib', $name);
-    cmp_ok(share_of($p, 'lua'), '>', 0.5, "$name: Lua");
+    cmp_ok(share_of($p, 'lua'), '>', 0.5, "$name: most of the time is in Lua");
     is_sum($p, $name);
-    is(info($p)->{status}, $status || 200, "$name: status");
+    is(info($p)->{status}, $status || 200,
+       "$name: the profile has the status");
 
     my $cpu = info($p)->{cpu} / 1e9;
 
@@ -251,7 +252,8 @@ for my $case (@cases) {
        "$name: what ran is in the profile")
         or diag("in the profile $cpu, used $used");
 
-    cmp_ok(waiting($p), '>=', 0.95 * $waits, "$name: waits");
+    cmp_ok(waiting($p), '>=', 0.95 * $waits,
+           "$name: the waits are in the profile");
 
     my $wall = info($p)->{wall} / 1e9;
 

@@ -179,8 +179,8 @@ like($r->body(), qr/^# TYPE nginx_profile_request_turns_total counter$/m,
      'the text format: the family of a counter has its suffix');
 
 is(get('Accept-Encoding: gzip')->content() =~ /^# HELP/, 1,
-   'a compressed answer');
-is(http_head('/metrics')->status(), 200, 'HEAD');
+   'the answer is compressed on request');
+is(http_head('/metrics')->status(), 200, 'HEAD is a method of metrics');
 is(http_post('/metrics', 'x=1')->status(), 405, 'POST is no method of metrics');
 
 SKIP: {

@@ -86,7 +86,7 @@ http_get('/text') for 1 .. 3;
 
 $ex = exemplar('/', 0.001, sub { http_get('/text') });
 
-is($ex->{trace_id}, undef, 'an exemplar without a trace');
+is($ex->{trace_id}, undef, 'an exemplar may lack a trace');
 is(http_get("/-/profile/p/$ex->{profile_id}")->status(), 200,
    'profile_keep has kept a request for a bucket');
 
@@ -100,7 +100,7 @@ is(profiles(), $profiles, 'a bucket with a recent exemplar needs no other one');
 
 http_get('/text', port => 8082) for 1 .. 3;
 is(scalar(grep { /server="two"/ } exemplars()), 0,
-   'no exemplar without profile_keep');
+   'requests without profile_keep have no exemplar');
 
 is(http_post("/-/profile/p/$ex->{profile_id}/delete", '',
              headers => [ 'X-Profile-Console: 1' ])->status() < 300, 1,

@@ -158,7 +158,8 @@ cmp_ok(metric_sum($m, 'nginx_profile_request_duration_seconds_count'),
 
 $t->conf('server { listen 127.0.0.1:8080; location / { } }', workers => 1);
 renew();
-is(http_get('/text')->status(), 200, 'a configuration without metrics');
+is(http_get('/text')->status(), 200,
+   'a configuration without metrics is served');
 
 configure(workers => 1);
 renew();

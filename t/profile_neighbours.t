@@ -5,6 +5,9 @@
 # The modules that Debian packages for nginx, all in one worker: under load and
 # with captures of every mode, each response equals the response of an nginx
 # without the module under test, byte for byte.
+#
+# PROFILE_TEST_PAGE is the name of a file for a page with a table of the
+# neighbours and their packages.
 
 use strict;
 use warnings;
@@ -147,6 +150,12 @@ EOC
         xslt_stylesheet %%TESTDIR%%/style.xsl;
     }
 EOC
+    [ 'geoip2', [ 'geoip2' ],
+      'geoip2 %%TESTDIR%%/places.mmdb { $place default=nowhere country iso_code; }
+       geoip2_proxy 127.0.0.0/8;',
+      'location /geoip2 { return 200 $place; }',
+      sub { join '', map { get('/geoip2', "X-Forwarded-For: $_") }
+                     qw/ 10.0.0.1 200.0.0.1 / } ],
     [ 'upstream-fair', [ 'upstream_fair' ],
       'upstream fairly { fair; server 127.0.0.1:8081; }',
       'location /fair/ { proxy_pass http://fairly/; }',
@@ -215,6 +224,7 @@ $t->run_daemon(sub {
         or exit 1;
 }) if grep { $_->[0] =~ /memc/ } @present;
 
+my %number;
 my %plain = responses(0);
 my %profiled = responses(1);
 
@@ -228,6 +238,58 @@ for my $neighbour (@present) {
 }
 
 cmp_ok(ended(), '>=', CAPTURES, 'captures of all modes ended');
+
+write_page($ENV{PROFILE_TEST_PAGE}) if defined $ENV{PROFILE_TEST_PAGE};
+
+
+sub write_page {
+    my ($file) = @_;
+
+    my ($version) = `$t->{binary} -v 2>&1` =~ m{(\S+/\S+)};
+    my @rows;
+
+    for my $neighbour (@present) {
+        my ($name, $modules) = @$neighbour;
+        my %packages = map { package_of($_) => 1 } @$modules;
+
+        push @rows, [ $name, join('<br>', sort keys %packages) || 'nginx',
+                      map({ $_ // 0 } @{$number{$name}}[0, 1]),
+                      join(' ', sort keys %{$profiled{$name}})
+                      eq join(' ', sort keys %{$plain{$name}})
+                      ? 'yes' : '**no**' ];
+    }
+
+    open my $out, '>', $file or die "$file: $!\n";
+
+    print $out <<"EOF", map({ '| ' . join(' | ', @$_) . " |\n" } @rows);
+# Neighbours
+
+`make neighbours` writes this page.
+
+One worker of $version loads all modules of this table.  Clients send
+requests to all of them in a random order, first without the profiler, then with
+the profiler: with accounting, a profile of each request and the watch for
+stalls, while workers and requests are captured in all modes.  Each response is
+compared byte for byte, without its date.
+
+| neighbour | package | responses without the profiler | with the profiler | equal |
+|---|---|---|---|---|
+EOF
+    close $out or die "$file: $!\n";
+}
+
+
+# the package of a module and its version
+
+sub package_of {
+    my ($name) = @_;
+
+    my $module = $t->{dynamic}{$name};
+    my ($package) = `dpkg -S '$module' 2>/dev/null` =~ /^([^:]+):/
+        or return $module;
+
+    return "$package " . `dpkg-query -W -f '\${Version}' $package`;
+}
 
 
 # name -> the different responses, as a sum and the first bytes
@@ -249,7 +311,11 @@ sub responses {
                    : 'the load ends without the module') or last;
 
         my $lines = $t->read_file("run$module.$i");
-        $seen{$1}{$2} = 1 while $lines =~ /^(.*)\t(.*)$/mg;
+
+        while ($lines =~ /^(.*)\t(.*)$/mg) {
+            $seen{$1}{$2} = 1;
+            $number{$1}[$module]++;
+        }
     }
 
     # nchan and upload progress have timers that outlast a graceful end
@@ -419,6 +485,8 @@ async function hello(r) {
 export default { hello };
 EOF
 
+    $t->write_file('places.mmdb', places());
+
     mkdir $t->testdir() . '/listed';
     $t->write_file('listed/file.txt', 'x');
 
@@ -427,6 +495,36 @@ EOF
     $t->write_file('image.png', "\x89PNG\r\n\x1a\n"
                    . chunk('IHDR', pack('NNC5', 40, 40, 8, 2, 0, 0, 0))
                    . chunk('IDAT', compress($rows)) . chunk('IEND', ''));
+}
+
+
+# A database of MaxMind's format with one node: addresses below 128.0.0.0 have a
+# place, the other ones have none.  The first three bits of a value are its type,
+# the other ones its size; types above 7 follow the size.
+
+sub places {
+    my $text = sub { chr(0x40 | length $_[0]) . $_[0] };
+    my $map = sub { chr(0xe0 | @_ / 2) . join '', @_ };
+    my $number = sub { "\xa2" . pack 'n', $_[0] };
+
+    my $place = $map->($text->('country'),
+                       $map->($text->('iso_code'), $text->('XA')));
+    my $facts = $map->(
+        $text->('binary_format_major_version'), $number->(2),
+        $text->('binary_format_minor_version'), $number->(0),
+        $text->('build_epoch'), "\x01\x02\x01",
+        $text->('database_type'), $text->('Places'),
+        $text->('description'), $map->($text->('en'), $text->('places')),
+        $text->('ip_version'), $number->(4),
+        $text->('languages'), "\x01\x04" . $text->('en'),
+        $text->('node_count'), "\xc1\x01",
+        $text->('record_size'), $number->(24),
+    );
+
+    # record 17 is the first value: one node, and 16 bytes between both parts
+
+    return pack('CnCn', 0, 17, 0, 1) . "\0" x 16 . $place
+           . "\xab\xcd\xefMaxMind.com" . $facts;
 }
 
 

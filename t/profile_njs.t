@@ -174,9 +174,10 @@ for my $case (@cases) {
     my $used = (worker_cpu($t))[0] - $before;
     my $cpu = info($p)->{cpu} / 1e9;
 
-    is(info($p)->{status}, 200, "$name: status");
+    is(info($p)->{status}, 200, "$name: the profile has the status");
     is_sum($p, $name);
-    cmp_ok(waiting($p) + running($p), '>=', 0.95 * $waits, "$name: waits");
+    cmp_ok(waiting($p) + running($p), '>=', 0.95 * $waits,
+           "$name: the waits are in the profile");
 
     # besides, the worker only accepts the connection and sends the reply
 

@@ -68,7 +68,7 @@ http_end(http_get('/-/profile/object?seconds=0.2', start => 1));
 
 my $before = memory($pid);
 
-cmp_ok(scalar keys %$before, '>', 5, 'ranges of the worker to compare');
+cmp_ok(scalar keys %$before, '>', 5, 'the worker has ranges to compare');
 
 # while a capture is running they differ
 

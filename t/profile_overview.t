@@ -12,7 +12,7 @@ use Test::More;
 
 use ProfileTest;
 
-my $t = ProfileTest->new()->has(qw/ lua rewrite /)->plan(47);
+my $t = ProfileTest->new()->has(qw/ lua rewrite /)->plan(51);
 
 $t->conf(<<'EOF', workers => 2);
 server {
@@ -96,6 +96,11 @@ cmp_ok($j->{all}{hour}{requests}, '>=', $requests + 20 + 3 + 25,
 
 cmp_ok($j->{workers}{minute}{cpu}, '>=', $j->{all}{minute}{cpu},
        'the workers have used the CPU time of all requests');
+my ($accept) = grep { $_->{handler} eq 'ngx_event_accept' } @{$j->{handlers}};
+
+cmp_ok($accept->{calls}, '>=', 20 + 3, 'the handlers have their calls');
+cmp_ok($accept->{time}, '>', 1000, 'and the time of all calls');
+
 is($j->{workers}{hour}{cpu}, $j->{workers}{minute}{cpu},
    'the first minute is all of the hour');
 cmp_ok(abs(sum(@{$j->{workers}{minutes}{cpu}}) - $j->{workers}{hour}{cpu}),
@@ -114,6 +119,8 @@ like($page->body(), qr/All requests.*\/slow.*script timer/s,
 like($page->body(), qr/a&lt;b/, 'names are escaped');
 like($page->body(), qr{Processors of the workers:.*last hour \d+\.\d\d, \d+ % for},
      'the page has the share of requests in the CPU time of workers');
+like($page->body(), qr{<h2>Event handlers.*ngx_event_accept}s,
+     'the page has the event handlers');
 unlike($page->body(), qr/a<b|\.<b>/, 'names are no markup');
 like($page->body(), qr{href="wall\?[^"]*location=/slow"},
      'the page has a link that captures the next requests');
@@ -160,6 +167,13 @@ my $r = http_get('/-/profile/?cause=script');
 is($r->status(), 400, 'an unknown cause is an error');
 like($r->body(), qr/^"cause" is "script", it must be a cause of waiting/,
      'the error names the parameter');
+
+my $s = http("GET /-/profile/?cause=script HTTP/1.1\r\nHost: localhost\r\n"
+             . "\r\n", start => 1);
+
+http_end($s);
+is(http("GET /fast HTTP/1.1\r\nHost: localhost\r\n\r\n", socket => $s,
+        timeout => 3)->body(), "fast\n", 'the error is the only answer');
 
 
 # life

@@ -230,7 +230,7 @@ if ($lua) {
     my $before = list();
 
     is(raw('GET', '/lua/raw?performance_bar=record', []),
-       raw('GET', '/lua/raw', []), 'a raw socket of Lua');
+       raw('GET', '/lua/raw', []), 'a raw socket of Lua sends the same');
     ok(wait_for(sub { list() > $before }), 'a raw socket is recorded');
 }
 

@@ -194,9 +194,11 @@ is_captured($t, 'return', '/return');
 for my $uri (qw( /off /to_off /accel_to_off/ )) {
     my $got = http_get("$uri?performance_bar=flamegraph");
 
-    is(length($got->body()), length(http_get('/text')->body()), "off: $uri");
-    is($got->header('X-Profile-Id'), undef, "off: $uri has no profile");
-    is_clean($t, "off: $uri");
+    is(length($got->body()), length(http_get('/text')->body()),
+       "$uri: the trigger has no effect");
+    is($got->header('X-Profile-Id'), undef,
+       "$uri: the response has no profile");
+    is_clean($t, $uri);
 }
 
 
@@ -212,4 +214,4 @@ close $_ for @s;
 is_clean($t, 'left');
 
 is($load->stop()->{failed}, 0, 'other requests are served');
-is(plain(http_get('/text')), $text, 'served as before');
+is(plain(http_get('/text')), $text, 'later requests are served as before');

@@ -70,8 +70,8 @@ $t->wait_for_socket(8082);
 
 my $before = http_get('/pointers')->body();
 
-like($before, qr/^process_events [0-9A-F]+\n/, 'pointers');
-cmp_ok(() = $before =~ /^checker/mg, '>', 5, 'phases');
+like($before, qr/^process_events [0-9A-F]+\n/, 'the test knows the pointers');
+cmp_ok(() = $before =~ /^checker/mg, '>', 5, 'the test knows the checkers');
 
 
 # while a request is captured they are ours
@@ -127,7 +127,8 @@ for my $uri (qw{ /late /late/direct }) {
     my $own = callbacks($plain);
     http_end($plain);
 
-    like($own, qr/^(?:[0-9A-F]+ ){6}[0-9A-F]+$/, "$uri: callbacks");
+    like($own, qr/^(?:[0-9A-F]+ ){6}[0-9A-F]+$/,
+         "$uri: the test knows the callbacks");
 
     my $s = http_get("$uri?performance_bar=record", start => 1);
     my $ours = callbacks($s);
@@ -138,7 +139,7 @@ for my $uri (qw{ /late /late/direct }) {
 
     ok(wait_for(sub { callbacks($s) eq $own }, 3),
        "$uri: all as before while the request goes on");
-    is(http_end($s)->status(), 200, "$uri: and on");
+    is(http_end($s)->status(), 200, "$uri: the response is complete");
     restored($uri);
 }
 

@@ -110,7 +110,7 @@ for my $address (sort { $a <=> $b } keys %$names) {
 is("@wrong", '',
    'each role and each file fits the function, and no name is there twice');
 is("@symbols", '', 'other names are the symbols');
-cmp_ok(scalar(keys %roles), '>', 300, 'functions with roles');
+cmp_ok(scalar(keys %roles), '>', 300, 'many functions have roles');
 
 SKIP: {
     skip('no Capstone', 1) if !-e '/usr/include/capstone/capstone.h';
@@ -178,8 +178,9 @@ my ($gif, $map) = map {
 $names = asked_names($t, $gif, $map);
 
 unlike($names->{$gif} // '', qr/content handler/,
-       'a handler that no location has');
-like($names->{$map}, qr/^map variable \$other \(/, 'another variable');
+       'a handler without a location is not a content handler');
+like($names->{$map}, qr/^map variable \$other \(/,
+     'a variable of the new configuration names its function');
 
 
 # whether the role may be one of the function: its module, and words of the

@@ -272,7 +272,7 @@ like($deep, qr/^\[waiting\] > script timer (> app\.lua:31 deep ){61}> app/,
 $profile = profile_get('/uncached');
 is(scalar(grep { /sleep/ } stacks($profile)), 0,
    'without the code cache there is no stack');
-like($profile->response()->status(), qr/^200$/, 'and no failure');
+like($profile->response()->status(), qr/^200$/, 'the request has not failed');
 
 # clients that leave while Lua code waits, and an old worker
 

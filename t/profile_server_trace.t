@@ -117,7 +117,8 @@ for my $what ([ 'debug/pprof/profile', 'cpu' ], [ '-/profile/cpu', 'cpu' ],
 my $p = capture('/debug/pprof/profile?seconds=1');
 
 is(scalar(grep { $_->{labels}{span_id} || $_->{labels}{trace_id} }
-          $p->samples()), 0, 'no labels of traces without labels=trace');
+          $p->samples()), 0,
+          'without labels=trace, samples have no labels of traces');
 is(join(' ', unique(map { keys %{$_->{labels}} } $p->samples())),
     'state thread worker', 'the other labels are three');
 
@@ -190,7 +191,7 @@ for my $wrong ('', '00', "00-$traces[1]-$spans[1]", "00-$traces[1]-$spans[1]-",
     my $r = http_get("/text?$args", headers => [ "traceparent: $wrong" ]);
     my $name = substr($wrong, 0, 60) =~ s/[^ -~]/?/gr;
 
-    is($r->status(), 200, "\"$name\": status");
+    is($r->status(), 200, "\"$name\": the request is served");
     is(scalar(grep { $_->{labels}{trace_id} }
               ProfileTest::Pprof->new($r)->samples()), 0,
         "\"$name\": no label");

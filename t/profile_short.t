@@ -70,9 +70,9 @@ for my $case ([ '/return', 200 ], [ '/file', 200 ], [ '/none', 404 ]) {
     my $info = info($p);
     my $wall = $p->profile('wall');
 
-    is($info->{status}, $status, "$uri: status");
+    is($info->{status}, $status, "$uri: the profile has the status");
     is_sum($p, $uri);
-    cmp_ok($info->{turns}, '>', 0, "$uri: turns");
+    cmp_ok($info->{turns}, '>', 0, "$uri: the request has turns");
     cmp_ok($wall->total(), '>', 0, "$uri: takes time");
     cmp_ok($info->{running}, '<', 0.02e9,
            "$uri: the request runs for a short time");

@@ -100,7 +100,7 @@ unlike($r->body(), qr/"left_out": ?"/, 'no worker is left out');
 
 $t->write_file_expand('nginx.conf', $more);
 renew();
-ok(wait_for(sub { $t->worker_pids() == 8 }), 'more workers');
+ok(wait_for(sub { $t->worker_pids() == 8 }), 'nginx runs more workers');
 $r = http_get('/-/profile/cpu?seconds=1&format=speedscope');
 my ($workers) = $r->body() =~ /"workers":\s*"([^"]+)"/;
 is(scalar(() = ($workers // '') =~ /\d+/g), 8, 'all of them are captured')
@@ -124,7 +124,7 @@ SKIP: {
 
         my $n = settled();
         $before //= $n;
-        is($n, $before, "removed and added, $round: descriptors");
+        is($n, $before, "removed and added, $round: no descriptor is lost");
     }
 }
 

@@ -130,7 +130,8 @@ for my $round (
     }), "$what: the request is stored");
     like(http_get('/-/profile/status.json', socket => $s, keepalive => 1)
              ->status(),
-         qr/^(?:200|503)$/, "$what: the status, or none without captures");
+         qr/^(?:200|503)$/,
+         "$what: the status is answered, or has no captures");
 }
 
 configure('profile_keep 1;', 'profile_endpoint on;', $lua);
@@ -203,7 +204,7 @@ ok(wait_for(sub { reloads() > $before }), 'a reload removes "http"');
 like(http_end($s)->body(), qr/^stalled$|"profile_info"/,
      'no "http": the request is answered');
 like(http_get('/-/profile/status.json', socket => $s, keepalive => 1)
-         ->status(), qr/^(?:200|503)$/, 'no "http": the status');
+         ->status(), qr/^(?:200|503)$/, 'no "http": the status is answered');
 is(http_get('/lua?performance_bar=flamegraph', socket => $s, keepalive => 1)
        ->status(), 200, 'no "http": a request with a trigger is answered');
 is(http_get('/page', socket => $s, keepalive => 1)->body(), "page\n",

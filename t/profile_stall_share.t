@@ -109,7 +109,7 @@ sub measure {
 
     my $m = measured($name, $others, $run);
 
-    cmp_ok($m->{requests}, '>', 50, "$name: requests");
+    cmp_ok($m->{requests}, '>', 50, "$name: requests were served");
     is($m->{connected}, 0, "$name: connections were kept");
     cmp_ok($m->{difference}, '<=', $m->{expected},
            "$name: stalls are those that were measured");

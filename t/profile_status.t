@@ -47,7 +47,7 @@ my @pids = $t->worker_pids();
 my $status = settled();
 
 is_deeply([ sort { $a <=> $b } map { $_->{pid} } @{$status->{workers}} ],
-          [ sort { $a <=> $b } @pids ], 'all workers');
+          [ sort { $a <=> $b } @pids ], 'the status has all workers');
 is(join(' ', map { $_->{worker} } @{$status->{workers}}), '0 1 2',
    'workers are in the order of their numbers');
 is(scalar(grep { $_->{captures} != 0 } @{$status->{workers}}), 0,
@@ -74,7 +74,7 @@ for (1 .. 20) {
 }
 
 is(sum($status), 12, 'captures, as all count them');
-is(scalar @{$status->{captures}}, 12, 'captures, one by one');
+is(scalar @{$status->{captures}}, 12, 'the status has each capture');
 is(join(' ', sort map { $_->{uri} } @{$status->{captures}}),
    join(' ', ('/slow/text') x 12), 'the captures have their URIs');
 
@@ -83,7 +83,7 @@ $count{$_->{worker}}++ for @{$status->{captures}};
 
 for my $worker (@{$status->{workers}}) {
     is($worker->{captures}, $count{$worker->{pid}} || 0,
-       "captures of worker $worker->{worker}");
+       "worker $worker->{worker} has its captures");
 }
 
 cmp_ok((sort { $a <=> $b } map { $_->{wall} } @{$status->{captures}})[0], '>',

@@ -196,7 +196,7 @@ for my $uri (qw( /ssi /auth /nested /mirror )) {
 is($load->stop()->{failed}, 0, 'other requests are served');
 
 my $after = http_get('/loop.html')->body();
-is($after, 'donedone', 'served as before');
+is($after, 'donedone', 'later requests are served as before');
 
 
 sub post {

@@ -76,14 +76,14 @@ for my $mode (qw/ wall cpu /) {
 for my $format (qw/ folded html svg /) {
     my $body = http_get("/-/profile/p/$id/$format")->content();
 
-    ok($body =~ /\b$call\b/, "format $format");
+    ok($body =~ /\b$call\b/, "the format $format has the system call");
 }
 
 my $pprof = http_get("/-/profile/p/$id/pprof");
 my @ends = grep { $_->{stack}[0] eq $call }
                ProfileTest::Pprof->new($pprof)->samples();
 
-cmp_ok(@ends, '>', 0, 'format pprof');
+cmp_ok(@ends, '>', 0, 'the format pprof has the system call');
 is(scalar(grep { $_->{stack}[1] !~ /^sendfile/ } @ends), 0,
    'pprof shows the call below its function');
 
@@ -94,7 +94,8 @@ my $load = ProfileTest::Load->start($t, '/large', clients => 4);
 for my $mode (qw/ cpu wall /) {
     my $uri = "/-/profile/$mode?seconds=3&frequency=1000&format=folded";
 
-    like(http_get($uri)->content(), $stack, "a capture of workers, $mode");
+    like(http_get($uri)->content(), $stack,
+         "a capture of workers has system calls, $mode");
 }
 
 $load->stop();

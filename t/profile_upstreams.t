@@ -53,18 +53,20 @@ $t->wait_for_socket(8082);
 for my $uri (qw{ /memcached /grpc }) {
     my $plain = http_get($uri);
 
-    cmp_ok(length($plain->body()), '>', 60000, "$uri: a response");
+    cmp_ok(length($plain->body()), '>', 60000,
+           "$uri: the response is complete");
     ok(http_get("$uri?performance_bar=record")->body() eq $plain->body(),
        "$uri: the same one when it is recorded");
 
     my $p = profile_get($uri);
-    is($p->response()->header('X-Profiled-Status'), 200, "$uri: profiled");
+    is($p->response()->header('X-Profiled-Status'), 200,
+       "$uri: the request is captured");
 
     for my $name ('create request', 'process header', 'input filter init',
                   'input filter', 'finalize')
     {
         cmp_ok($p->profile('wall')->weight_below(qr/^upstream: $name$/), '>',
-               0, "$uri: $name");
+               0, "$uri: the profile has the stage $name");
     }
 }
 

@@ -91,9 +91,9 @@ EOF
     script("$dir/bin/$_", '') for qw/ wrk taskset /;
 
     is(report(SCRIPT => "$dir/copy/report.pl", ROWS => '^accounting$'), 0,
-       "upper quartile $quartile: status");
+       "upper quartile $quartile: the report succeeds");
     is(read_file("$dir/err") =~ tr/\n//, 1,
-       "upper quartile $quartile: no warnings after the command");
+       "upper quartile $quartile: no warnings follow the command");
 
     my ($row) = @{decode_json(read_file("$dir/out/report.json"))->{rows}};
 

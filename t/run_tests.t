@@ -44,12 +44,13 @@ my $skips = tempdir('run-tests-XXXXXXXXXX', TMPDIR => 1, CLEANUP => 1)
 delete $ENV{SKIPS};
 
 run(qw/ green green /);
-is($status, 0, 'green: status');
-like($out, qr/^Files=2, Tests=4, .*\nResult: PASS\n\z/m, 'green: summary');
+is($status, 0, 'green: the run passes');
+like($out, qr/^Files=2, Tests=4, .*\nResult: PASS\n\z/m,
+     'green: the summary counts the tests');
 is($runs, '1 1', 'green: each file is run once');
 
 run(qw/ green skipped /);
-is($status, 0, 'skipped: status');
+is($status, 0, 'skipped: the run passes');
 like($out, qr/^skipped: \S+1-skipped\.t: on purpose\nFiles=.*\n.*\n\z/m,
      'skipped: the summary names the file and the reason');
 
@@ -88,44 +89,46 @@ run(qw/ green late /);
 isnt($status, 0, 'a skip in the second run of a file');
 
 run(qw/ green green /);
-is($status, 0, 'no skip: status');
+is($status, 0, 'no skip: the run passes');
 
 allow();
 
 
 run(qw/ green red /);
-isnt($status, 0, 'red: status');
+isnt($status, 0, 'red: the run fails');
 like($out, qr/^failed twice: \S+1-red\.t\n/m, 'red: the file is named');
-like($out, qr/^Files=2, Tests=4, .*\nResult: FAIL\n\z/m, 'red: summary');
-unlike($out, qr/unstable/, 'red: and is not called unstable');
+like($out, qr/^Files=2, Tests=4, .*\nResult: FAIL\n\z/m,
+     'red: the summary says so');
+unlike($out, qr/unstable/, 'red: the file is not called unstable');
 is($runs, '1 2', 'red: the file is run twice');
 
 run(qw/ tells green /);
-is($status, 0, 'a test with a message: status');
+is($status, 0, 'a test with a message: the run passes');
 like($out, qr/^#   Failed test 'a name'\n# got: 1\nunstable, /m,
      'the summary has the message of the first run');
 
 run(qw/ green third /);
-isnt($status, 0, 'no file gets a third run: status');
+isnt($status, 0, 'a file that needs a third run fails');
 is($runs, '1 2', 'no file gets a third run');
 
 run(qw/ unstable green dies /);
-is($status, 0, 'two unstable: status');
+is($status, 0, 'two unstable: the run passes');
 like($out, qr/^unstable,\ failed\ at\ first\ and\ passed\ then:
               \ \S+0-unstable\.t\ \S+2-dies\.t\n/mx,
      'two unstable: both are named');
 like($out, qr/^Files=3, .*\nResult: PASS, but 2 unstable\n\z/m,
-     'two unstable: summary of all files');
+     'two unstable: the summary counts all files');
 is($runs, '2 1 2', 'two unstable: only they are run again');
 
 run(qw/ unstable unstable unstable green /);
-isnt($status, 0, 'three unstable: status');
+isnt($status, 0, 'three unstable: the run fails');
 like($out, qr/^3 files are unstable, at most 2 may be$/m,
-     'three unstable: the reason');
-like($out, qr/^Files=4, .*\nResult: FAIL\n\z/m, 'three unstable: summary');
+     'three unstable: the reason is named');
+like($out, qr/^Files=4, .*\nResult: FAIL\n\z/m,
+     'three unstable: the summary says so');
 
 run(qw/ unstable red /);
-isnt($status, 0, 'unstable and red: status');
+isnt($status, 0, 'unstable and red: the run fails');
 like($out, qr/^failed\ twice:\ \S+1-red\.t\n
               unstable,\ [^:]+:\ \S+0-unstable\.t\n/mx,
      'unstable and red: each is named as what it is');
@@ -142,18 +145,18 @@ SKIP: {
     skip 'one processor', 3 if `nproc` < 2;
 
     run(qw/ first:meets first:meets green /);
-    is($status, 0, 'the files of BESIDE run at the same time: status');
-    is($runs, '1 1 1', 'the files of BESIDE run at the same time: runs');
+    is($status, 0, 'files of BESIDE that wait for each other pass');
+    is($runs, '1 1 1', 'files of BESIDE that wait for each other run once');
     like($out, qr/^Files=3, Tests=6, .*\nResult: PASS\n\z/m,
-         'the files of BESIDE run at the same time: summary of all files');
+         'the summary counts the files of BESIDE');
 }
 
 run(qw/ green first:red /);
-isnt($status, 0, 'a red file of BESIDE: status');
+isnt($status, 0, 'a red file of BESIDE fails the run');
 is($runs, '1 2', 'a red file of BESIDE is run twice');
 
 run(qw/ first:green red /);
-isnt($status, 0, 'a red file beside no other: status');
+isnt($status, 0, 'a red file that is not in BESIDE fails the run');
 
 done_testing();
 

@@ -18,7 +18,8 @@ my $check = "$root/tools/check-signal-safe";
 my $cc = $ENV{CC} || 'cc';
 my $dir = tempdir(CLEANUP => 1);
 
-is(check('int f(int a) { return a + 1; }'), 0, 'no calls');
+is(check('int f(int a) { return a + 1; }'), 0,
+   'a function without calls is safe');
 is(check('#include <string.h>
           void f(char *a, char *b, int n) { memcpy(a, b, n); }'), 0,
    'a name that is listed');
@@ -30,7 +31,8 @@ isnt(check('#include <stdio.h>
 isnt(check('static __thread int n; int *f(void) { return &n; }'), 0,
      'thread-local storage is seen');
 is(check('int g(void); int f(void) { return g(); }',
-         'int g(void) { return 1; }'), 0, 'a function of another object');
+         'int g(void) { return 1; }'), 0,
+   'a function of another object is safe');
 isnt(check('int g(void); int f(void) { return g(); }'), 0,
      'a function of no object');
 

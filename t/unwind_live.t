@@ -113,10 +113,14 @@ for my $line (grep { /^samples / } split /\n/, $found) {
     $sum{$_} += $counts{$_} for keys %counts;
 }
 
-cmp_ok($sum{samples}, '>=', SAMPLES, 'samples');
-cmp_ok($sum{frames} / $sum{samples}, '>', 10, 'frames in the mean');
-is($sum{equal}, $sum{samples} - $sum{scanned}, 'the same frames as backtrace()')
+cmp_ok($sum{samples}, '>=', SAMPLES, 'enough samples were taken');
+cmp_ok($sum{frames} / $sum{samples}, '>', 10,
+       'stacks have more than ten frames on average');
+is($sum{equal}, $sum{samples} - $sum{scanned},
+   'stacks have the same frames as backtrace()')
     or diag($found);
-cmp_ok($sum{scanned}, '<', $sum{samples} / 1000, 'code without unwind info');
-cmp_ok($sum{complete}, '>=', 0.9999 * $sum{samples}, 'complete stacks');
+cmp_ok($sum{scanned}, '<', $sum{samples} / 1000,
+       'few stacks pass code without unwind information');
+cmp_ok($sum{complete}, '>=', 0.9999 * $sum{samples},
+       'nearly all stacks are complete');
 diag(join(', ', map { "$_ $sum{$_}" } sort keys %sum));

@@ -102,7 +102,7 @@ typedef struct {
 } ngx_http_profile_bar_facts_t;
 
 
-/* in shared memory; the mutex of the zone's slab pool protects it */
+/* in shared memory, protected by the mutex of the zone's slab pool */
 
 typedef struct {
     ngx_http_profile_orders_t     orders;     /* used without the mutex */

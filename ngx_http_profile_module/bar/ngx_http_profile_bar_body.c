@@ -253,7 +253,7 @@ ngx_http_profile_bar_text(ngx_http_profile_bar_out_t *out, u_char *p,
 }
 
 
-/* passes on the first bytes of the held bytes */
+/* passes on the first of the bytes that are held back */
 
 static ngx_int_t
 ngx_http_profile_bar_held(ngx_http_profile_bar_out_t *out, size_t len)
@@ -351,7 +351,7 @@ ngx_http_profile_bar_sent(ngx_http_request_t *r,
 
         ctx->busy = cl->next;
 
-        /* the other buffers may still be in use; they are few */
+        /* buffers of files are not reused: they are few, and may be in use */
 
         if (ngx_buf_in_memory(b)) {
             cl->next = ctx->free;

@@ -120,8 +120,8 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
 
     /*
      * A response that a profile replaces needs no bar.  The bar's cost would
-     * also appear in that profile.  When the bar has a request recorded, it
-     * does not note that request as one of the page.
+     * also appear in that profile.  A request that the bar has recorded does
+     * not count as a request of the page.
      */
 
     capture = ngx_http_profile_find(r);

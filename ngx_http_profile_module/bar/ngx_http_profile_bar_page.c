@@ -357,7 +357,7 @@ ngx_http_profile_bar_page_header(ngx_http_request_t *r,
                 }
             }
 
-            /* some networks put their name before this name */
+            /* some networks use this header with their name as a prefix */
 
             if (h[i].key.len >= cdn->len
                 && ngx_strncasecmp(h[i].key.data + h[i].key.len - cdn->len,

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the bar asks the console for.
+ * The console's routes for the bar's script.
  */
 
 
@@ -112,7 +112,7 @@ ngx_http_profile_bar_requests(ngx_shm_zone_t *zone, ngx_str_t *ids)
 }
 
 
-/* returns the profiles that the store has already */
+/* returns those ids whose profiles are in the store */
 
 static json_t *
 ngx_http_profile_bar_profiles(ngx_http_profile_call_t *call, ngx_str_t *ids)

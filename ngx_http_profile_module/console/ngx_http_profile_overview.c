@@ -39,7 +39,6 @@ static json_t *ngx_http_profile_overview_item(ngx_http_profile_usage_t *usage);
 static json_t *ngx_http_profile_overview_sums(float *sums);
 static json_t *ngx_http_profile_overview_minutes(
     ngx_http_profile_usage_t *usage, ngx_uint_t sum);
-static json_t *ngx_http_profile_overview_text(ngx_str_t *s);
 
 
 ngx_int_t
@@ -74,7 +73,7 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
 
     rc = ngx_http_profile_overview_cause(call, &sum);
 
-    if (rc != NGX_OK) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
@@ -111,7 +110,10 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
 }
 
 
-/* reads the argument "cause"; otherwise returns the result for the route */
+/*
+ * Reads the argument "cause".  Returns NGX_DECLINED, or the result of an answer
+ * with the error.
+ */
 
 static ngx_int_t
 ngx_http_profile_overview_cause(ngx_http_profile_call_t *call, ngx_uint_t *sum)
@@ -124,12 +126,8 @@ ngx_http_profile_overview_cause(ngx_http_profile_call_t *call, ngx_uint_t *sum)
 
     rc = ngx_http_profile_call_arg(call, "cause", &value);
 
-    if (rc == NGX_DECLINED) {
-        return NGX_OK;
-    }
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (rc != NGX_OK) {
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
     }
 
     for (i = 0; i < NGX_HTTP_PROFILE_CAUSES; i++) {
@@ -139,7 +137,7 @@ ngx_http_profile_overview_cause(ngx_http_profile_call_t *call, ngx_uint_t *sum)
             && ngx_strncmp(text.data, value.data, text.len) == 0)
         {
             *sum = NGX_HTTP_PROFILE_SUM_WAITS + i;
-            return NGX_OK;
+            return NGX_DECLINED;
         }
     }
 
@@ -181,7 +179,15 @@ ngx_http_profile_overview_html(ngx_http_profile_picture_t *pic,
 
     prof_buf_append(&pic->out, job->page.data, job->content);
 
+    prof_buf_puts(&pic->out, "<div id=\"overview\">\n");
+
     ngx_http_profile_overview_table(ov, (char *) job->root, &pic->out);
+
+    if (job->sum == NGX_HTTP_PROFILE_SUM_WALL) {
+        ngx_http_profile_handlers_table(job->dir, &pic->out);
+    }
+
+    prof_buf_puts(&pic->out, "</div>\n");
 
     prof_buf_append(&pic->out, job->page.data + job->content,
                     job->page.len - job->content);
@@ -215,13 +221,14 @@ ngx_http_profile_overview_json(ngx_http_profile_picture_t *pic,
                               ngx_http_profile_overview_item(&ov->places[i]));
     }
 
-    json = json_pack("{s:f, s:f, s:I, s:o, s:o, s:o}",
+    json = json_pack("{s:f, s:f, s:I, s:o, s:o, s:o, s:o}",
                      "minute_seconds", ov->seconds[NGX_HTTP_PROFILE_MINUTE],
                      "hour_seconds", ov->seconds[NGX_HTTP_PROFILE_HOUR],
                      "more_locations", (json_int_t) ov->more,
                      "workers", ngx_http_profile_overview_workers(&ov->workers),
                      "all", ngx_http_profile_overview_item(&ov->all),
-                     "locations", list);
+                     "locations", list,
+                     "handlers", ngx_http_profile_handlers_json(job->dir));
     free(ov);
 
     return ngx_http_profile_picture_dump(pic, json);
@@ -290,8 +297,8 @@ ngx_http_profile_overview_item(ngx_http_profile_usage_t *usage)
         "waits", waits);
 
     json = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}",
-        "server", ngx_http_profile_overview_text(&usage->server),
-        "location", ngx_http_profile_overview_text(&usage->location),
+        "server", ngx_http_profile_json_text(&usage->server),
+        "location", ngx_http_profile_json_text(&usage->location),
         "minute", ngx_http_profile_overview_sums(
                                      usage->sums[NGX_HTTP_PROFILE_MINUTE]),
         "hour", ngx_http_profile_overview_sums(hour),
@@ -347,25 +354,4 @@ ngx_http_profile_overview_minutes(ngx_http_profile_usage_t *usage,
     }
 
     return list;
-}
-
-
-static json_t *
-ngx_http_profile_overview_text(ngx_str_t *s)
-{
-    char    *text;
-    size_t   len;
-    json_t  *json;
-
-    len = s->len;
-
-    text = prof_text_utf8((char *) s->data, &len);
-    if (text == NULL) {
-        return NULL;
-    }
-
-    json = json_stringn_nocheck(text, len);
-    free(text);
-
-    return json;
 }

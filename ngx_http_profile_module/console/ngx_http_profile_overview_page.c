@@ -69,7 +69,6 @@ static void ngx_http_profile_table_list(ngx_http_profile_table_t *t,
     ngx_http_profile_usage_t *usage, const char *sort);
 static ngx_str_t ngx_http_profile_table_uri(ngx_http_profile_usage_t *usage);
 static void ngx_http_profile_table_escape(prof_buf_t *b, ngx_str_t *s);
-static void ngx_http_profile_table_time(prof_buf_t *b, double ns);
 static float ngx_http_profile_sum(float *sums, ngx_uint_t sum);
 
 
@@ -84,13 +83,11 @@ ngx_http_profile_overview_table(ngx_http_profile_overview_t *ov,
     t.root = root;
     t.out = b;
 
-    prof_buf_puts(b, "<div id=\"overview\">\n");
-
     ngx_http_profile_table_causes(&t);
 
     if (ov->n == 0) {
         prof_buf_printf(b, "<div class=\"empty\"><p>No request has %s in the "
-                           "last hour.</p></div></div>\n",
+                           "last hour.</p></div>\n",
                         ov->sum == NGX_HTTP_PROFILE_SUM_WALL
                         ? "ended" : "waited for this cause");
         return;
@@ -115,7 +112,7 @@ ngx_http_profile_overview_table(ngx_http_profile_overview_t *ov,
                         (unsigned long) ov->more);
     }
 
-    prof_buf_puts(b, "</div></div>\n");
+    prof_buf_puts(b, "</div>\n");
 }
 
 
@@ -593,7 +590,7 @@ ngx_http_profile_table_escape(prof_buf_t *b, ngx_str_t *s)
 }
 
 
-static void
+void
 ngx_http_profile_table_time(prof_buf_t *b, double ns)
 {
     if (ns >= 1e9) {

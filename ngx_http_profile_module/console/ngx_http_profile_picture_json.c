@@ -11,7 +11,6 @@
 #include "console/ngx_http_profile_routes.h"
 
 
-static json_t *ngx_http_profile_entry_text(ngx_str_t *s);
 static int ngx_http_profile_picture_item(void *data,
     const prof_summary_t *item);
 static json_t *ngx_http_profile_picture_formats(void);
@@ -28,10 +27,10 @@ ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
                      "s:I, s:I, s:i, s:I, s:b}",
                      "id", st->id, (size_t) NGX_HTTP_PROFILE_ID_LEN,
                      "start", (json_int_t) st->start,
-                     "scope", ngx_http_profile_entry_text(&st->scope),
-                     "method", ngx_http_profile_entry_text(&st->method),
-                     "host", ngx_http_profile_entry_text(&st->host),
-                     "uri", ngx_http_profile_entry_text(&st->uri),
+                     "scope", ngx_http_profile_json_text(&st->scope),
+                     "method", ngx_http_profile_json_text(&st->method),
+                     "host", ngx_http_profile_json_text(&st->host),
+                     "uri", ngx_http_profile_json_text(&st->uri),
                      "status", (int) st->status,
                      "mode", prof_mode_name(st->mode),
                      "wall", (json_int_t) st->wall,
@@ -54,8 +53,8 @@ ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
 }
 
 
-static json_t *
-ngx_http_profile_entry_text(ngx_str_t *s)
+json_t *
+ngx_http_profile_json_text(ngx_str_t *s)
 {
     char    *text;
     size_t   len;

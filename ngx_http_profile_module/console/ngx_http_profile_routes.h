@@ -147,6 +147,19 @@ ngx_int_t ngx_http_profile_overview_route(ngx_http_profile_call_t *call);
 void ngx_http_profile_overview_table(ngx_http_profile_overview_t *ov,
     const char *root, prof_buf_t *b);
 
+/* appends a time in ns with its unit */
+void ngx_http_profile_table_time(prof_buf_t *b, double ns);
+
+
+/*
+ * ngx_http_profile_handlers_page.c: the event handlers, as a table, which is
+ * appended, and as JSON.  Context: a thread.
+ */
+
+void ngx_http_profile_handlers_table(ngx_http_profile_directory_t *dir,
+    prof_buf_t *b);
+json_t *ngx_http_profile_handlers_json(ngx_http_profile_directory_t *dir);
+
 /* ngx_http_profile_profiles.c */
 
 ngx_int_t ngx_http_profile_list_route(ngx_http_profile_call_t *call);
@@ -170,8 +183,13 @@ ngx_int_t ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
 
 /* ngx_http_profile_picture_json.c */
 
-/* returns the facts as JSON, a new reference; NULL if memory is short */
+/* return JSON, a new reference; NULL if memory is short */
+
+/* the facts of the profile */
 json_t *ngx_http_profile_entry_json(ngx_http_profile_stored_t *st);
+
+/* a text of any bytes */
+json_t *ngx_http_profile_json_text(ngx_str_t *s);
 
 /* a function for pic->make: one profile as JSON */
 

@@ -94,7 +94,7 @@ ngx_http_profile_range(ngx_http_profile_call_t *call, ngx_uint_t mode)
 
     rc = ngx_http_profile_range_args(call, &range);
 
-    if (rc != NGX_OK) {
+    if (rc != NGX_DECLINED || range.from == 0) {
         return rc;
     }
 
@@ -116,7 +116,7 @@ ngx_http_profile_range(ngx_http_profile_call_t *call, ngx_uint_t mode)
     if (call->request->method == NGX_HTTP_POST) {
         rc = ngx_http_profile_range_keep(call, &range);
 
-        if (rc != NGX_OK) {
+        if (rc != NGX_DECLINED) {
             return rc;
         }
     }
@@ -135,8 +135,8 @@ ngx_http_profile_no_continuous(ngx_http_profile_call_t *call)
 
 
 /*
- * Reads the arguments.  Returns NGX_OK, NGX_DECLINED if the call asks for no
- * range, or the result of an answer with the error.
+ * Reads the arguments.  Returns NGX_DECLINED, or the result of an answer with
+ * the error.  A call that asks for no range leaves range->from zero.
  */
 
 static ngx_int_t
@@ -144,7 +144,7 @@ ngx_http_profile_range_args(ngx_http_profile_call_t *call,
     ngx_http_profile_range_t *range)
 {
     uint64_t                   now;
-    ngx_int_t                  rc, until;
+    ngx_int_t                  rc;
     ngx_str_t                  value;
     ngx_time_t                *tp;
     ngx_http_profile_params_t  params;
@@ -154,22 +154,23 @@ ngx_http_profile_range_args(ngx_http_profile_call_t *call,
 
     rc = ngx_http_profile_range_moment(call, "from", now, &range->from);
 
-    if (rc != NGX_OK && rc != NGX_DECLINED) {
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_profile_range_moment(call, "to", now, &range->to);
+    }
+
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    range->to = now;
-    until = ngx_http_profile_range_moment(call, "to", now, &range->to);
-
-    if (until != NGX_OK && until != NGX_DECLINED) {
-        return until;
-    }
-
-    if (rc == NGX_DECLINED) {
-        return until == NGX_DECLINED ? NGX_DECLINED
+    if (range->from == 0) {
+        return range->to == 0 ? NGX_DECLINED
                : ngx_http_profile_answer_error(call, NGX_HTTP_BAD_REQUEST,
                              "\"from\" is missing, it must be "
                              NGX_HTTP_PROFILE_MOMENT);
+    }
+
+    if (range->to == 0) {
+        range->to = now;
     }
 
     if (range->from >= range->to) {
@@ -182,11 +183,11 @@ ngx_http_profile_range_args(ngx_http_profile_call_t *call,
 
     rc = ngx_http_profile_range_excluded(call);
 
-    if (rc == NGX_OK) {
+    if (rc == NGX_DECLINED) {
         rc = ngx_http_profile_range_worker(call, &range->worker);
     }
 
-    if (rc != NGX_OK) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
@@ -206,11 +207,14 @@ ngx_http_profile_range_args(ngx_http_profile_call_t *call,
                     ? &prof_encode_pprof
                     : ngx_http_profile_accept_format(call->request,
                                                      prof_encoders[0]);
-    return NGX_OK;
+    return NGX_DECLINED;
 }
 
 
-/* arguments of captures, which would have no effect on a range */
+/*
+ * Refuses arguments of captures, which would have no effect on a range.  This
+ * function and the next ones return NGX_DECLINED, or the result of an answer.
+ */
 
 static ngx_int_t
 ngx_http_profile_range_excluded(ngx_http_profile_call_t *call)
@@ -238,11 +242,11 @@ ngx_http_profile_range_excluded(ngx_http_profile_call_t *call)
         }
     }
 
-    return NGX_OK;
+    return NGX_DECLINED;
 }
 
 
-/* returns NGX_DECLINED if there is no such argument */
+/* without the argument, *moment is unchanged */
 
 static ngx_int_t
 ngx_http_profile_range_moment(ngx_http_profile_call_t *call,
@@ -259,7 +263,7 @@ ngx_http_profile_range_moment(ngx_http_profile_call_t *call,
 
     *moment = ngx_http_profile_moment(&value, now);
 
-    return *moment ? NGX_OK
+    return *moment ? NGX_DECLINED
                    : ngx_http_profile_call_wrong(call, name, &value,
                                                  NGX_HTTP_PROFILE_MOMENT);
 }
@@ -277,12 +281,12 @@ ngx_http_profile_range_worker(ngx_http_profile_call_t *call,
     rc = ngx_http_profile_call_arg(call, "worker", &value);
 
     if (rc != NGX_OK) {
-        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_OK;
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
     }
 
     *worker = ngx_atoi(value.data, value.len);
 
-    return *worker >= 0 ? NGX_OK
+    return *worker >= 0 ? NGX_DECLINED
                         : ngx_http_profile_call_wrong(call, "worker", &value,
                                           "the number of a worker, from 0");
 }
@@ -301,7 +305,7 @@ ngx_http_profile_range_keep(ngx_http_profile_call_t *call,
     }
 
     return ngx_http_profile_make_id(range->id, call->request->connection->log)
-           == NGX_OK ? NGX_OK : NGX_HTTP_INTERNAL_SERVER_ERROR;
+           == NGX_OK ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 

@@ -354,7 +354,7 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
 }
 
 
-/* the location of the request: it may be freed before the request is counted */
+/* notes the place: the request may be freed before it is counted */
 
 PROF_HOT static void
 ngx_http_profile_account_place(ngx_http_profile_track_t *tr)

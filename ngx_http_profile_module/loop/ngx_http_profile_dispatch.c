@@ -22,6 +22,8 @@ static void ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr,
 static void ngx_http_profile_event_turn(void *data);
 static void ngx_http_profile_events_turn(void *data);
 static void ngx_http_profile_run_next(void);
+static void ngx_http_profile_next_handler(ngx_event_t *ev);
+static uint64_t ngx_http_profile_timer_ready(void);
 static ngx_event_t *ngx_http_profile_posted_own(ngx_queue_t *posted,
     ngx_http_profile_track_t *tr);
 
@@ -126,8 +128,33 @@ ngx_http_profile_expire_timers(void)
         ev->timer_set = 0;
         ev->timedout = 1;
 
+        if (ngx_http_profile_handlers.table) {
+            ngx_http_profile_loop.ready = ngx_http_profile_timer_ready();
+        }
+
         ngx_http_profile_find_and_dispatch(ev, 1);
     }
+}
+
+
+/* as ngx_http_profile_ready() in ngx_http_profile_turn.c for a timer */
+
+static uint64_t
+ngx_http_profile_timer_ready(void)
+{
+    uint64_t                  due;
+    ngx_http_profile_loop_t  *loop;
+
+    loop = &ngx_http_profile_loop;
+    due = (uint64_t) loop->due * 1000000;
+
+    if (loop->last_end == 0
+        || (ngx_http_profile_slept() && due >= loop->poll_start))
+    {
+        return loop->poll_end;
+    }
+
+    return ngx_min(ngx_max(due, loop->last_end), loop->poll_start);
 }
 
 
@@ -210,6 +237,8 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
         } else {
             ngx_http_profile_loop.since = prof_now();
         }
+
+        ngx_http_profile_count_handler(&run, ngx_http_profile_loop.since);
 
         ngx_http_profile_current = NULL;
         ngx_http_profile_brief.request = NULL;
@@ -310,8 +339,44 @@ ngx_http_profile_run_next(void)
             return;
         }
 
+        if (ngx_http_profile_handlers.table) {
+            ngx_http_profile_next_handler(ev);
+        }
+
         ev->handler(ev);
     }
+}
+
+
+/*
+ * Counts the handler that has returned: another event of the turn follows.  The
+ * clock is read only between two handlers.
+ */
+
+PROF_HOT static void
+ngx_http_profile_next_handler(ngx_event_t *ev)
+{
+    uint64_t                  now;
+    uintptr_t                 function;
+    ngx_http_profile_run_t   *run;
+    ngx_http_profile_loop_t  *loop;
+
+    run = ngx_http_profile_current;
+    loop = &ngx_http_profile_loop;
+    function = loop->next ? loop->next : run->handler;
+
+    if ((uintptr_t) ev->handler == function) {
+        ngx_http_profile_find_handler(function);
+        ngx_http_profile_handlers.last.counters->calls++;
+        return;
+    }
+
+    now = prof_now();
+
+    ngx_http_profile_count_handler(run, now);
+
+    loop->next = (uintptr_t) ev->handler;
+    loop->next_start = now;
 }
 
 

@@ -20,6 +20,10 @@
 #include "loop/ngx_http_profile_loop_private.h"
 
 
+/* a poll is short if it takes less than this part of the time before it */
+#define NGX_HTTP_PROFILE_SHORT  64
+
+
 typedef ngx_int_t (*ngx_http_profile_poll_pt)(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
 
@@ -41,6 +45,7 @@ static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
 PROF_GLUE_INLINE ngx_int_t ngx_http_profile_iterate(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
+PROF_GLUE_INLINE uint64_t ngx_http_profile_polled_at(void);
 static ngx_int_t ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll,
     ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags);
 static void ngx_http_profile_hold_time(void);
@@ -119,6 +124,7 @@ ngx_http_profile_loop_begin(void)
 
     ngx_memzero(&ngx_http_profile_loop, sizeof(ngx_http_profile_loop_t));
     ngx_http_profile_loop.since = prof_now();
+    ngx_http_profile_loop.ready = ngx_http_profile_loop.since;
 
     /* after disarming, the module's function stays until its next call */
 
@@ -241,6 +247,7 @@ PROF_GLUE_INLINE ngx_int_t
 ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags)
 {
+    uint64_t                  arrived;
     ngx_int_t                 rc;
     ngx_http_profile_loop_t  *loop;
     ngx_http_profile_poll_pt  poll;
@@ -263,6 +270,13 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
     loop->updated = loop->poll_end;
     loop->since = loop->poll_end;
 
+    arrived = 0;
+
+    if (ngx_http_profile_handlers.table) {
+        arrived = ngx_http_profile_polled_at();
+        loop->ready = arrived;
+    }
+
     ngx_http_profile_process_polled();
 
     if (!ngx_queue_empty(&ngx_posted_accept_events)) {
@@ -278,11 +292,46 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
     }
 
     if (!ngx_queue_empty(&ngx_posted_events)) {
+
+        /* other events than those of the poll were posted since */
+
+        loop->ready = (poll == ngx_http_profile_poll) ? loop->since : arrived;
+
         ngx_http_profile_process_posted(&ngx_posted_events);
         ngx_http_profile_hold_time();
     }
 
     return rc;
+}
+
+
+/*
+ * Counts the time in the poll, and returns when its events came.  If the poll
+ * has not slept, they came while the worker ran other code, and the middle of
+ * that time is taken.  A poll that is short beside that time may have lasted
+ * because the processor did something else.
+ */
+
+PROF_GLUE_INLINE uint64_t
+ngx_http_profile_polled_at(void)
+{
+    uint64_t                  idle, busy;
+    ngx_http_profile_loop_t  *loop;
+
+    loop = &ngx_http_profile_loop;
+
+    idle = loop->poll_end - loop->poll_start;
+    busy = loop->poll_start - loop->last_end;
+
+    *ngx_http_profile_handlers.idle += idle;
+
+    if ((ngx_http_profile_slept() && idle > busy / NGX_HTTP_PROFILE_SHORT)
+        || loop->last_end == 0)
+    {
+        return loop->poll_end;
+    }
+
+    return loop->poll_start - busy / 2;
 }
 
 
@@ -445,7 +494,7 @@ ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
 }
 
 
-/* a timer of a request, or one that may belong to a request no longer */
+/* sets a timer that belongs to a request, or did so before */
 
 __attribute__((noinline)) static void
 ngx_http_profile_insert_owned(ngx_rbtree_node_t *root,

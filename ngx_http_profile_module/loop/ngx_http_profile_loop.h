@@ -250,7 +250,7 @@ typedef struct {
     void        (*waited)(ngx_http_profile_track_t *tr,
                           ngx_http_profile_wake_t *wake, uint64_t ns);
 
-    /* its times are final, tr->place is set; it may be freed, without tr->id */
+    /* times and tr->place are final; a request that is freed has no tr->id */
     void        (*counted)(ngx_http_profile_track_t *tr);
 } ngx_http_profile_observers_t;
 
@@ -387,12 +387,12 @@ uint64_t ngx_http_profile_account_close(ngx_http_profile_track_t *tr);
 /* updates nginx's time for $request_time, but not the time of its timers */
 void ngx_http_profile_update_request_time(ngx_http_request_t *r);
 
+/* ngx_http_profile_turn.c: restores nginx's pointers, as a turn does */
+void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);
+
 /* returns whether the event reads a part of the request's body */
 ngx_uint_t ngx_http_profile_reads_body(ngx_http_request_t *r,
     ngx_event_t *ev);
-
-/* ngx_http_profile_turn.c: restores nginx's pointers, as a turn does */
-void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);
 
 PROF_HIDDEN_END
 

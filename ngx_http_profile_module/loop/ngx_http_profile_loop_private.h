@@ -11,7 +11,12 @@
 #define _NGX_HTTP_PROFILE_LOOP_PRIVATE_H_INCLUDED_
 
 
+#include "core/ngx_http_profile_handlers.h"
 #include "loop/ngx_http_profile_loop.h"
+
+
+/* a poll of more than this time has slept */
+#define NGX_HTTP_PROFILE_SLEEP_NS  20000
 
 
 typedef struct {
@@ -22,6 +27,11 @@ typedef struct {
     uint64_t                      updated;   /* nginx's updated time */
     uint64_t                      since;     /* time is charged until this */
     ngx_msec_t                    due;       /* key of the running timer */
+    uint64_t                      ready;     /* the events that are dispatched
+                                                were ready; for handlers */
+    uintptr_t                     next;      /* the last handler of the run;
+                                                0: it has only one */
+    uint64_t                      next_start;
 } ngx_http_profile_loop_t;
 
 
@@ -142,6 +152,9 @@ uint64_t ngx_http_profile_charge_brief(void);
 void ngx_http_profile_enter(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uintptr_t handler);
 
+/* makes a handler the last one that was called */
+void ngx_http_profile_find_handler(uintptr_t function);
+
 /* reports that the run, and the runs around it, are slow */
 void ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uint64_t ns);
@@ -203,16 +216,16 @@ uint64_t ngx_http_profile_take_opening_cpu(ngx_connection_t *c);
  */
 extern ngx_uint_t  ngx_http_profile_nforeign;
 
-/* a client of such a server, or a connection that was set below */
+/* returns whether the connection is of another protocol */
 ngx_uint_t ngx_http_profile_is_foreign(ngx_connection_t *c);
 
-/* for a connection to an upstream, which a foreign connection has opened */
+/* notes that a connection of another protocol has opened this connection */
 void ngx_http_profile_set_foreign(ngx_connection_t *c);
 
 /* the number of owned single events of all requests */
 extern ngx_uint_t  ngx_http_profile_nevents;
 
-/* owns the event, with its connection if that is in nginx's array */
+/* the request owns the event, and its connection if nginx's array has that */
 void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
 void ngx_http_profile_disown_event(ngx_event_t *ev);
@@ -279,6 +292,53 @@ ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
     run->track = tr;
 
     return NGX_OK;
+}
+
+
+/* returns whether the worker has waited for the events of this iteration */
+
+PROF_GLUE_INLINE ngx_uint_t
+ngx_http_profile_slept(void)
+{
+    ngx_http_profile_loop_t  *loop;
+
+    loop = &ngx_http_profile_loop;
+
+    return loop->poll_end - loop->poll_start > NGX_HTTP_PROFILE_SLEEP_NS;
+}
+
+
+/* counts the handler of the run's last event, which has returned */
+
+PROF_GLUE_INLINE void
+ngx_http_profile_count_handler(ngx_http_profile_run_t *run, uint64_t now)
+{
+    uint64_t                     start;
+    uintptr_t                    function;
+    ngx_http_profile_handled_t  *counters;
+
+    if (ngx_http_profile_handlers.table == NULL) {
+        return;
+    }
+
+    function = run->handler;
+    start = run->start;
+
+    if (ngx_http_profile_loop.next) {
+        function = ngx_http_profile_loop.next;
+        start = ngx_http_profile_loop.next_start;
+        ngx_http_profile_loop.next = 0;
+    }
+
+    if (function != ngx_http_profile_handlers.last.function) {
+        ngx_http_profile_find_handler(function);
+    }
+
+    counters = ngx_http_profile_handlers.last.counters;
+
+    counters->calls++;
+    counters->time += now - start;
+    counters->latency += start - ngx_http_profile_loop.ready;
 }
 
 

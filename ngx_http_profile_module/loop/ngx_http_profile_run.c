@@ -144,7 +144,7 @@ ngx_http_profile_charge(ngx_http_profile_run_t *run)
 }
 
 
-/* returns whether the run was long, though it may have waited */
+/* returns whether much CPU time is not charged yet: the run may have waited */
 
 static ngx_uint_t
 ngx_http_profile_is_much(void)
@@ -265,6 +265,26 @@ ngx_http_profile_enter(ngx_http_profile_run_t *run,
     if (ngx_http_profile_observers.running) {
         ngx_http_profile_observers.running(tr ? tr->request : NULL);
     }
+}
+
+
+PROF_HOT void
+ngx_http_profile_find_handler(uintptr_t function)
+{
+    ngx_http_profile_handler_t  *entry, *last;
+
+    last = &ngx_http_profile_handlers.last;
+    entry = ngx_http_profile_handlers.table
+            + ngx_http_profile_handler_place(function);
+
+    while (entry->function && entry->function != function) {
+        entry++;
+    }
+
+    last->counters = entry->function
+                     ? entry->counters
+                     : ngx_http_profile_handlers.add(entry, function);
+    last->function = function;
 }
 
 

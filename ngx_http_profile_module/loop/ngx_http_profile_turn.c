@@ -32,9 +32,6 @@
 #include <netinet/tcp.h>
 
 
-/* a poll of more than this time has slept */
-#define NGX_HTTP_PROFILE_SLEEP_NS   20000
-
 /* after more than this time the module asks the kernel when data came */
 #define NGX_HTTP_PROFILE_ASK_NS     8000000
 
@@ -180,6 +177,10 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
 
     tr = run->track;
 
+    if (run->prev == NULL) {
+        ngx_http_profile_count_handler(run, now);
+    }
+
     if (ngx_http_profile_observers.running) {
         ngx_http_profile_observers.running(run->prev && run->prev->track
                                            ? run->prev->track->request : NULL);
@@ -299,8 +300,7 @@ ngx_http_profile_ready(ngx_http_profile_track_t *tr,
     ready = wake->timer ? (uint64_t) loop->due * 1000000 : loop->poll_start;
 
     if (loop->last_end == 0
-        || (loop->poll_end - loop->poll_start > NGX_HTTP_PROFILE_SLEEP_NS
-            && ready >= loop->poll_start))
+        || (ngx_http_profile_slept() && ready >= loop->poll_start))
     {
         return loop->poll_end;
     }
@@ -343,7 +343,7 @@ ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
 }
 
 
-/* rest is -1 if nothing was read, 0 if all was read but a stream's buffer */
+/* rest: -1 if nothing was read, 0 if only a stream's buffer is not read */
 
 ngx_uint_t
 ngx_http_profile_reads_body(ngx_http_request_t *r, ngx_event_t *ev)

@@ -234,7 +234,7 @@ ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
 
     if (track || ngx_http_profile_nlocated) {
 
-        /* a brief request needs its times when it is logged */
+        /* a request that is not captured may use the brief track */
 
         if (track && !asked && ngx_http_profile_nendpoints == 0
             && ngx_http_profile_track_brief(r) == NGX_OK)
@@ -253,7 +253,7 @@ ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
         return NGX_DONE;
     }
 
-    /* also for requests whose trigger or order is invalid */
+    /* captures of endpoints include requests with an invalid trigger */
 
     if (ngx_http_profile_nendpoints
         && ngx_http_profile_endpoint_begin(r) == NGX_DONE)

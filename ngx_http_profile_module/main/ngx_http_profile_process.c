@@ -30,6 +30,8 @@ PROF_HOT_DATA ngx_uint_t                ngx_http_profile_everywhere;
 
 static void ngx_http_profile_configure(ngx_cycle_t *cycle,
     ngx_http_profile_main_conf_t *pmcf);
+static void ngx_http_profile_init_names(ngx_cycle_t *cycle,
+    ngx_http_profile_main_conf_t *pmcf);
 static void ngx_http_profile_keep_zones(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_profile_keep_zone(ngx_cycle_t *cycle,
     ngx_shm_zone_t *zone);
@@ -40,11 +42,11 @@ static void ngx_http_profile_unload(void *data);
 static void ngx_http_profile_end_all(void);
 
 
-/* the number by which this worker is armed for all of its life */
+/* 1: this worker stays armed, because the configuration accounts requests */
 
 static ngx_uint_t    ngx_http_profile_accounting;
 
-/* the frequency of the watch for all of the worker's life, or 0 */
+/* the frequency at which the watch always runs, or 0 */
 
 static ngx_uint_t    ngx_http_profile_watched;
 
@@ -60,6 +62,7 @@ static ngx_cycle_t  *ngx_http_profile_cycle;
 ngx_int_t
 ngx_http_profile_init_module(ngx_cycle_t *cycle)
 {
+    ngx_uint_t                     captures;
     ngx_http_profile_main_conf_t  *pmcf;
 
     ngx_http_profile_follow(cycle);
@@ -76,15 +79,32 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
         ngx_http_profile_configure(cycle, pmcf);
     }
 
-    if (pmcf == NULL
-        || (pmcf->nlocations + pmcf->nconsoles + pmcf->watch_frequency == 0
-            && pmcf->continuous == NULL))
-    {
+    captures = pmcf && (pmcf->nlocations + pmcf->nconsoles
+                        + pmcf->watch_frequency || pmcf->continuous);
+
+    if (captures || (pmcf && pmcf->places)) {
+        ngx_http_profile_init_names(cycle, pmcf);
+    }
+
+    if (!captures) {
         ngx_http_profile_inbox_close();
         ngx_http_profile_kernel_close();
         return NGX_OK;
     }
 
+    ngx_http_profile_kernel_init(cycle, pmcf);
+    ngx_http_profile_inbox_init(cycle);
+
+    return NGX_OK;
+}
+
+
+/* for profiles, and for the names of event handlers in metrics */
+
+static void
+ngx_http_profile_init_names(ngx_cycle_t *cycle,
+    ngx_http_profile_main_conf_t *pmcf)
+{
     /* called before the workers are forked, so that they share the tables */
 
     if (prof_process_init() != PROF_OK) {
@@ -95,10 +115,6 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
 
     ngx_http_profile_roles_init(cycle);
     ngx_http_profile_symbolizer_init(cycle, pmcf);
-    ngx_http_profile_kernel_init(cycle, pmcf);
-    ngx_http_profile_inbox_init(cycle);
-
-    return NGX_OK;
 }
 
 
@@ -151,14 +167,17 @@ ngx_http_profile_keep_zone(ngx_cycle_t *cycle, ngx_shm_zone_t *zone)
 
     if (same == NULL) {
 
-        /* the next configuration that has the zone uses it again */
+        /* a later configuration with this zone uses its memory again */
 
         name.len = zone->shm.name.len;
         name.data = ngx_pstrdup(cycle->pool, &zone->shm.name);
 
     } else {
 
-        /* the zone has got another size; nginx compares the first of a name */
+        /*
+         * The zone has another size in the new configuration.  nginx looks only
+         * at the first zone with a name, so the old zone gets another name.
+         */
 
         name.data = ngx_pnalloc(cycle->pool,
                                 sizeof("ngx_http_profile:")
@@ -214,7 +233,7 @@ ngx_http_profile_find_zone(ngx_cycle_t *cycle, ngx_str_t *name)
 /*
  * Each configuration loads the module again.  If the memory of a configuration
  * is destroyed and no configuration came after it, a reload has removed the
- * module.  Then the module also removes what nginx does not know.
+ * module.  Then the module also frees everything that nginx does not free.
  */
 
 static void
@@ -390,7 +409,7 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
 
 /*
  * Ends all captures, also in the middle of a turn.  Afterwards no timer,
- * signal, hook, thread and pointer of nginx calls the module, and nothing can
+ * signal, hook, thread or pointer of nginx calls the module, and no capture can
  * begin.  Handlers that nginx or other modules still call, for example
  * cleanups of the pools of requests, do nothing.
  *

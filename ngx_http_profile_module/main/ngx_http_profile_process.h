@@ -21,7 +21,7 @@
 
 PROF_HIDDEN_BEGIN
 
-/* of all configurations that the process has had */
+/* finds triggers in queries, for all configurations that the process had */
 
 extern ngx_http_profile_query_t  ngx_http_profile_query;
 

@@ -31,7 +31,10 @@ PROF_HIDDEN_END
 static void ngx_http_profile_add_commands(void);
 
 
-/* the Performance Bar is a module of its own, for the place of its filters */
+/*
+ * The room "bar" is not here: it is a module of its own, because of the place
+ * of its filters.
+ */
 
 static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
     &ngx_http_profile_console_room,
@@ -49,8 +52,8 @@ static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
 
 
 /*
- * The directives of all rooms; the last one is null.  The table is static,
- * since nginx must start without memory to spare.
+ * The directives of all rooms; the last one is null.  The table is static, so
+ * it needs no allocation.
  */
 
 static ngx_command_t

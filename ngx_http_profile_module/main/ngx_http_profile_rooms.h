@@ -26,7 +26,7 @@ void *ngx_http_profile_create_loc_conf(ngx_conf_t *cf);
 char *ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
 
-/* called when this worker ends: the rooms begin nothing afterwards */
+/* called when this worker ends: afterwards no room begins any work */
 void ngx_http_profile_stop_rooms(void);
 
 PROF_HIDDEN_END

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Variables.  They are computed at each use.  Before the request is logged,
- * they have the values until now.  Requests that are not tracked do not have
+ * Variables, which are computed at each use.  Until the request is logged, they
+ * have the values of the moment.  Requests that are not tracked do not have
  * these variables.
  */
 
@@ -87,7 +87,7 @@ ngx_http_profile_add_variables(ngx_conf_t *cf)
 }
 
 
-/* uses in scripts are unknown before they occur */
+/* the configuration does not show the variables that scripts use */
 
 ngx_uint_t
 ngx_http_profile_asks_times(ngx_cycle_t *cycle)
@@ -302,8 +302,8 @@ ngx_http_profile_variable_timing(ngx_http_request_t *r,
 
 
 /*
- * Returns the time of all servers that were used, and of the current one until
- * now.  A response from a cache has no such time.
+ * Returns the sum of the response times of the request's upstream servers.  The
+ * time of the current server counts until now.  Returns -1 without a server.
  */
 
 static ngx_msec_t

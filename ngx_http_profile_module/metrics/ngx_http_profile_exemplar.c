@@ -47,7 +47,7 @@ ngx_http_profile_exemplars_in(ngx_http_profile_exemplar_t *exemplars)
 }
 
 
-/* a request that profile_keep has not chosen was logged */
+/* returns whether to keep a request that profile_keep has not chosen */
 
 static ngx_uint_t
 ngx_http_profile_exemplar_wanted(ngx_http_profile_track_t *tr)
@@ -107,7 +107,7 @@ ngx_http_profile_exemplar_now(void)
 }
 
 
-/* without a trace, the exemplar has only the profile */
+/* without a trace, the exemplar has only the id of the profile */
 
 void
 ngx_http_profile_exemplar_set(ngx_http_profile_track_t *tr)

@@ -36,15 +36,15 @@ typedef struct {
     const char                      *name;
     const char                      *unit;      /* "seconds": ns in memory */
     ngx_http_profile_metric_type_e   type;
-    size_t                           offset;    /* offset in the structure that
-                                                   it belongs to */
+    size_t                           offset;    /* of the value in its
+                                                   structure */
     ngx_http_profile_bounds_t       *bounds;    /* of a histogram */
     ngx_http_profile_detail_e        detail;
     const char                      *help;
 } ngx_http_profile_metric_t;
 
 
-/* what is being written */
+/* the text, and the metric that is being written */
 
 typedef struct {
     prof_buf_t                        *out;
@@ -59,6 +59,7 @@ typedef struct {
 
 static void ngx_http_profile_expose_places(ngx_http_profile_writer_t *w);
 static void ngx_http_profile_expose_workers(ngx_http_profile_writer_t *w);
+static void ngx_http_profile_expose_handlers(ngx_http_profile_writer_t *w);
 static void ngx_http_profile_expose_losses(ngx_http_profile_writer_t *w);
 static void ngx_http_profile_expose_store(ngx_http_profile_writer_t *w);
 static ngx_http_profile_cell_t *ngx_http_profile_sum_places(
@@ -136,9 +137,37 @@ static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
 static const ngx_http_profile_metric_t  ngx_http_profile_worker_metrics[] = {
 
     { "nginx_profile_worker_cpu_seconds", "seconds",
-      NGX_HTTP_PROFILE_COUNTER, 0,
+      NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_worker_times_t, cpu),
       NULL, NGX_HTTP_PROFILE_PLAIN,
       "CPU time of a worker process, with all of its threads." },
+
+    { "nginx_profile_worker_idle_seconds", "seconds",
+      NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_worker_times_t, idle),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Time in which the event loop of a worker waited for events." },
+
+    { NULL, NULL, 0, 0, NULL, 0, NULL }
+};
+
+
+/* metrics of an event handler */
+
+static const ngx_http_profile_metric_t  ngx_http_profile_handler_metrics[] = {
+
+    { "nginx_profile_handler_calls", "",
+      NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_handled_t, calls),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Calls of an event handler by the event loop." },
+
+    { "nginx_profile_handler_time_seconds", "seconds",
+      NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_handled_t, time),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Time from the calls of an event handler to their returns." },
+
+    { "nginx_profile_handler_latency_seconds", "seconds",
+      NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_handled_t, latency),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Time for which ready events waited for the calls of their handler." },
 
     { NULL, NULL, 0, 0, NULL, 0, NULL }
 };
@@ -209,6 +238,7 @@ ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
 
     ngx_http_profile_expose_places(&w);
     ngx_http_profile_expose_workers(&w);
+    ngx_http_profile_expose_handlers(&w);
     ngx_http_profile_expose_losses(&w);
     ngx_http_profile_expose_store(&w);
 
@@ -277,9 +307,9 @@ ngx_http_profile_expose_places(ngx_http_profile_writer_t *w)
 static void
 ngx_http_profile_expose_workers(ngx_http_profile_writer_t *w)
 {
-    uint64_t                          cpu;
     ngx_uint_t                        i;
     u_char                            number[NGX_INT_T_LEN];
+    ngx_http_profile_worker_times_t   times;
     const ngx_http_profile_metric_t  *m;
 
     for (m = ngx_http_profile_worker_metrics; m->name; m++) {
@@ -287,7 +317,7 @@ ngx_http_profile_expose_workers(ngx_http_profile_writer_t *w)
         ngx_http_profile_write_family(w, m);
 
         for (i = 0;
-             ngx_http_profile_worker_cpu(w->dir, i, &cpu) == NGX_OK;
+             ngx_http_profile_worker_times(w->dir, i, &times) == NGX_OK;
              i++)
         {
             w->labels.len = 0;
@@ -295,7 +325,34 @@ ngx_http_profile_expose_workers(ngx_http_profile_writer_t *w)
             ngx_http_profile_write_label(w, "worker", number,
                                          ngx_sprintf(number, "%ui", i)
                                          - number);
-            ngx_http_profile_write_value(w, &cpu);
+            ngx_http_profile_write_value(w, &times);
+        }
+    }
+}
+
+
+static void
+ngx_http_profile_expose_handlers(ngx_http_profile_writer_t *w)
+{
+    ngx_uint_t                        i;
+    ngx_http_profile_handler_sum_t   *sum;
+    ngx_http_profile_handler_sums_t   sums;
+    const ngx_http_profile_metric_t  *m;
+
+    ngx_http_profile_handler_sums(w->dir, &sums);
+
+    for (m = ngx_http_profile_handler_metrics; m->name; m++) {
+
+        ngx_http_profile_write_family(w, m);
+
+        for (i = 0; i < sums.n; i++) {
+            sum = &sums.list[i];
+
+            w->labels.len = 0;
+
+            ngx_http_profile_write_label(w, "handler", (u_char *) sum->name,
+                                         strlen(sum->name));
+            ngx_http_profile_write_value(w, &sum->sums);
         }
     }
 }
@@ -368,7 +425,7 @@ ngx_http_profile_expose_store(ngx_http_profile_writer_t *w)
 }
 
 
-/* the sums of all pages; NULL: no memory.  Unused cells are not touched */
+/* returns the sums of all pages, or NULL; does not touch unused cells */
 
 static ngx_http_profile_cell_t *
 ngx_http_profile_sum_places(ngx_http_profile_directory_t *dir)

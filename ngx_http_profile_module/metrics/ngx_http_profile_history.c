@@ -55,7 +55,7 @@ static void ngx_http_profile_history_sum(ngx_http_profile_cell_t *cell,
     uint64_t *sums);
 
 
-/* of this process; NULL: it takes no part */
+/* NULL: this process takes no part in sampling */
 
 static ngx_http_profile_directory_t    *ngx_http_profile_history_dir;
 
@@ -151,7 +151,7 @@ ngx_http_profile_history_timer(ngx_event_t *ev)
     sample->job.rank = NGX_HTTP_PROFILE_JOB_RECORDED;
     sample->job.size = sizeof(ngx_http_profile_history_job_t);
 
-    /* the next sample includes what this one does not */
+    /* the next sample includes the increases that this one misses */
 
     if (ngx_http_profile_job_start(&sample->job) != NGX_OK) {
         ngx_free(sample);
@@ -279,7 +279,7 @@ ngx_http_profile_history_used(ngx_http_profile_directory_t *dir,
 }
 
 
-/* clears the sums of the ticks and minutes after one tick, up to another one */
+/* clears the sums of the ticks and minutes after "from", up to "to" */
 
 static void
 ngx_http_profile_history_advance(ngx_http_profile_past_t *past, uint64_t from,
@@ -335,13 +335,17 @@ static void
 ngx_http_profile_history_workers(ngx_http_profile_directory_t *dir,
     uint64_t tick)
 {
-    uint64_t    cpu, sums[NGX_HTTP_PROFILE_SUMS];
-    ngx_uint_t  i;
+    uint64_t                         sums[NGX_HTTP_PROFILE_SUMS];
+    ngx_uint_t                       i;
+    ngx_http_profile_worker_times_t  times;
 
     ngx_memzero(sums, sizeof(sums));
 
-    for (i = 0; ngx_http_profile_worker_cpu(dir, i, &cpu) == NGX_OK; i++) {
-        sums[NGX_HTTP_PROFILE_SUM_CPU] += cpu;
+    for (i = 0;
+         ngx_http_profile_worker_times(dir, i, &times) == NGX_OK;
+         i++)
+    {
+        sums[NGX_HTTP_PROFILE_SUM_CPU] += times.cpu;
     }
 
     ngx_http_profile_history_increase(&dir->history->workers, sums, tick);

@@ -30,6 +30,7 @@
 #include <ngx_http.h>
 
 #include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_http.h"
 #include "stages/ngx_http_profile_stages.h"
 #include "store/ngx_http_profile_store.h"
@@ -71,22 +72,41 @@ typedef struct {
     ngx_str_t                 location;
     ngx_http_profile_sums_t   sums[NGX_HTTP_PROFILE_PERIODS];
     ngx_http_profile_sums_t   minutes[NGX_HTTP_PROFILE_MINUTES];
-                                            /* the last one is incomplete */
+                                            /* the last minute is incomplete */
     u_char                    exemplars[NGX_HTTP_PROFILE_BUCKETS]
                                        [NGX_HTTP_PROFILE_ID_LEN];
-                                            /* by time; "\0": none */
+                                            /* by bucket; "\0": no exemplar */
 } ngx_http_profile_usage_t;
 
 
 typedef struct ngx_http_profile_directory_s  ngx_http_profile_directory_t;
 
 
+/* event handlers that have counters of their own; the first are the others */
+#define NGX_HTTP_PROFILE_HANDLERS      65
+#define NGX_HTTP_PROFILE_HANDLER_NAME  128
+
+
+/* the calls of an event handler by all workers, since the counters began */
+
+typedef struct {
+    ngx_http_profile_handled_t  sums;
+    char                        name[NGX_HTTP_PROFILE_HANDLER_NAME];
+} ngx_http_profile_handler_sum_t;
+
+
+typedef struct {
+    ngx_uint_t                      n;
+    ngx_http_profile_handler_sum_t  list[NGX_HTTP_PROFILE_HANDLERS];
+} ngx_http_profile_handler_sums_t;
+
+
 typedef struct {
     double                     seconds[NGX_HTTP_PROFILE_PERIODS];
-    ngx_uint_t                 sum;         /* that orders the places */
+    ngx_uint_t                 sum;         /* the places' order */
     ngx_uint_t                 n;           /* of places */
-    ngx_uint_t                 more;        /* locations without a place */
-    ngx_http_profile_usage_t   all;         /* also those without a place */
+    ngx_uint_t                 more;        /* locations beyond max */
+    ngx_http_profile_usage_t   all;         /* of all locations */
     ngx_http_profile_usage_t   workers;     /* only their CPU time */
     ngx_http_profile_usage_t   places[];    /* most of the sum first */
 } ngx_http_profile_overview_t;
@@ -101,34 +121,44 @@ PROF_HIDDEN_BEGIN
  */
 void ngx_http_profile_metrics_init(ngx_cycle_t *cycle);
 
-/* frees both; worker processes have their own mappings of the pages */
+/* frees the directory and the pages; workers have mappings of their own */
 void ngx_http_profile_metrics_close(void);
 
 /* the process takes a page, and counts requests from now on */
 void ngx_http_profile_metrics_open(ngx_cycle_t *cycle);
 
 /*
- * Returns the directory for ngx_http_profile_overview(), which the caller gives
- * back.  NULL: requests are not counted, or there was no memory.
+ * Returns the directory for ngx_http_profile_overview().  The caller gives the
+ * directory back with ngx_http_profile_directory_free().  Returns NULL if
+ * ngx_http_profile_metrics_on() returns 0.
  */
 ngx_http_profile_directory_t *ngx_http_profile_directory_hold(void);
 void ngx_http_profile_directory_free(ngx_http_profile_directory_t *dir);
 
-/* returns whether there is such a directory */
+/* returns whether requests are counted, and memory for the history was there */
 ngx_uint_t ngx_http_profile_metrics_on(void);
 
 /*
- * Where the time of requests went, in at most max locations.  The sum is
- * NGX_HTTP_PROFILE_SUM_WALL, or that of a cause: then only locations whose
- * requests waited for this cause are included.  Exemplars are profiles in the
- * store, which may be NULL.  The caller frees it with free().  NULL: no memory.
- * Context: any thread.
+ * Returns where the time of requests went, in at most max locations.  The sum
+ * is NGX_HTTP_PROFILE_SUM_WALL, or the sum of a cause.  The sum of a cause
+ * excludes locations whose requests did not wait for the cause.  Exemplars are
+ * profiles in the store, which may be NULL.  The caller frees the result with
+ * free().  Returns NULL if memory is short.  Context: any thread.
  */
 ngx_http_profile_overview_t *ngx_http_profile_overview(
     ngx_http_profile_directory_t *dir, ngx_http_profile_store_t *store,
     ngx_uint_t max, ngx_uint_t sum);
 
-/* the upper bound of a bucket, in nanoseconds; UINT64_MAX: none */
+/*
+ * Adds up the calls of event handlers that were called, and names the handlers
+ * that have no name yet.  Handlers of the same name are one.  If memory is
+ * short, handlers without a name are left out.  Context: any thread; slow
+ * (files).
+ */
+void ngx_http_profile_handler_sums(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_handler_sums_t *sums);
+
+/* the upper bound of a bucket in ns; UINT64_MAX for the last bucket */
 uint64_t ngx_http_profile_bucket_upper(ngx_uint_t bucket);
 
 /* returns the text of a cause without the space at its end */

@@ -10,7 +10,7 @@
 #include "metrics/ngx_http_profile_pages.h"
 
 
-/* places by default, and at most */
+/* the default number of places, and the maximum */
 #define NGX_HTTP_PROFILE_PLACES      256
 #define NGX_HTTP_PROFILE_PLACES_MAX  10000
 
@@ -121,7 +121,7 @@ ngx_http_profile_metrics_merge(ngx_conf_t *cf,
 }
 
 
-/* requests that end from now on are still counted */
+/* requests that end after this call are still counted */
 
 static void
 ngx_http_profile_metrics_stop(void)
@@ -132,8 +132,8 @@ ngx_http_profile_metrics_stop(void)
 
 
 /*
- * The name as in the configuration, so that two locations of a server have
- * different names.  "if" has the name of the location that it is in.
+ * Makes the name of the location with its modifier, so that two locations of a
+ * server have different names.  A block "if" gets the name of its location.
  */
 
 static ngx_int_t

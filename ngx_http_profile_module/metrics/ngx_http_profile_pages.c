@@ -16,6 +16,11 @@
 #include <sys/mman.h>
 
 
+/* bytes of the event handlers of a directory */
+#define NGX_HTTP_PROFILE_KNOWN_SIZE                                           \
+    (NGX_HTTP_PROFILE_HANDLERS * sizeof(ngx_http_profile_known_t))
+
+
 static ngx_http_profile_directory_t *ngx_http_profile_directory_create(
     ngx_http_profile_main_conf_t *pmcf, ngx_uint_t workers);
 static void ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
@@ -68,6 +73,14 @@ ngx_http_profile_metrics_init(ngx_cycle_t *cycle)
                                   ngx_http_profile_exemplars_size(dir->max));
 
         if (dir->exemplars == NULL) {
+            goto failed;
+        }
+    }
+
+    if (dir->known == NULL) {
+        dir->known = ngx_http_profile_map(NGX_HTTP_PROFILE_KNOWN_SIZE);
+
+        if (dir->known == NULL) {
             goto failed;
         }
     }
@@ -193,6 +206,7 @@ ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
     dir->npages = old->npages;
     dir->exemplars = old->exemplars;
     dir->history = old->history;
+    dir->known = old->known;
 
     ngx_memcpy(dir->pages, old->pages,
                old->npages * sizeof(ngx_http_profile_counters_t *));
@@ -265,7 +279,7 @@ ngx_http_profile_place_set(ngx_http_profile_place_t *place,
 }
 
 
-/* a page for a new process with this number, or the page of this process */
+/* returns the page of this process, or a page that it may take, or NULL */
 
 static ngx_http_profile_counters_t *
 ngx_http_profile_page_of(ngx_http_profile_directory_t *dir, ngx_uint_t worker)
@@ -303,6 +317,7 @@ ngx_http_profile_metrics_open(ngx_cycle_t *cycle)
 
     ngx_http_profile_worker_in(page);
     ngx_http_profile_count_in(dir, page);
+    ngx_http_profile_handled_in(dir, page);
     ngx_http_profile_history_in(page ? dir : NULL);
 }
 
@@ -322,6 +337,7 @@ ngx_http_profile_metrics_close(void)
 
     ngx_http_profile_worker_in(NULL);
     ngx_http_profile_count_in(NULL, NULL);
+    ngx_http_profile_handled_in(NULL, NULL);
     ngx_http_profile_history_in(NULL);
     ngx_http_profile_directory = NULL;
 
@@ -336,6 +352,10 @@ ngx_http_profile_metrics_close(void)
     if (dir->exemplars && ngx_process == NGX_PROCESS_MASTER) {
         (void) munmap(dir->exemplars,
                       ngx_http_profile_exemplars_size(dir->max));
+    }
+
+    if (dir->known && ngx_process == NGX_PROCESS_MASTER) {
+        (void) munmap(dir->known, NGX_HTTP_PROFILE_KNOWN_SIZE);
     }
 
     if (dir->history && ngx_process == NGX_PROCESS_MASTER) {

@@ -49,15 +49,25 @@ typedef struct {
     ngx_atomic_t                   owner;     /* ngx_http_profile_alive_self()
                                                  of its writer, or of the last
                                                  one; 0: no writer yet */
-    ngx_uint_t                     worker;    /* number of its writers */
-    uint64_t                       cpu;       /* of its writers, when it was
-                                                 last read; any process
+    ngx_uint_t                     worker;    /* ngx_worker of its writers */
+    uint64_t                       cpu;       /* CPU time of its writers at the
+                                                 last reading; any process
                                                  increases it */
-    uint64_t                       before;    /* "cpu", less the time that the
-                                                 owner had used by then */
+    uint64_t                       before;    /* "cpu" minus the owner's CPU
+                                                 time, when the owner began */
     ngx_http_profile_losses_t      losses;
+    uint64_t                       idle;      /* time in the poll */
+    ngx_http_profile_handled_t     handled[NGX_HTTP_PROFILE_HANDLERS];
     uint64_t                       used[];    /* bits of cells, and the cells */
 } ngx_http_profile_counters_t;
+
+
+/* of a worker, in ns */
+
+typedef struct {
+    uint64_t                       cpu;
+    uint64_t                       idle;
+} ngx_http_profile_worker_times_t;
 
 
 /*
@@ -67,19 +77,48 @@ typedef struct {
 
 typedef struct {
     ngx_atomic_t                   sequence;  /* odd: it is being written */
-    uint64_t                       time;      /* ms since the Epoch; 0: none */
+    uint64_t                       time;      /* ms since the Epoch; 0: unset */
     uint64_t                       wall;
     u_char                         id[NGX_HTTP_PROFILE_ID_LEN];
     u_char                         trace[PROF_TRACE_ID_LEN];  /* or zeros */
 } ngx_http_profile_exemplar_t;
 
 
-/* any bytes, in one piece of memory */
+/* texts of any bytes, in one piece of memory */
 
 typedef struct {
     ngx_str_t                      server;
     ngx_str_t                      location;
 } ngx_http_profile_place_t;
+
+
+/*
+ * An event handler, at the same index in all pages.  It is the same function in
+ * all processes: an object, and an address in it.  An entry never changes, and
+ * gets its name once, so the series of the handler keeps its name.
+ */
+
+typedef enum {
+    NGX_HTTP_PROFILE_KNOWN_FREE = 0,
+    NGX_HTTP_PROFILE_KNOWN_BEGUN,             /* a process writes the entry */
+    NGX_HTTP_PROFILE_KNOWN_UNNAMED,
+    NGX_HTTP_PROFILE_KNOWN_NAMING,            /* a process writes the name */
+    NGX_HTTP_PROFILE_KNOWN_NAMED
+} ngx_http_profile_known_e;
+
+
+typedef struct {
+    ngx_atomic_t                   state;     /* ngx_http_profile_known_e */
+    uint64_t                       function;  /* link-time addresses */
+    uint64_t                       len;
+    uint64_t                       start;     /* of the code of its object */
+    uint64_t                       end;
+    uint64_t                       offset;    /* file offset of start */
+    uint64_t                       base;
+    char                           path[256];
+    char                           build_id[2 * PROF_BUILD_ID_MAX + 1];
+    char                           name[NGX_HTTP_PROFILE_HANDLER_NAME];
+} ngx_http_profile_known_t;
 
 
 #define NGX_HTTP_PROFILE_TICK    10000000000ULL  /* ns */
@@ -102,7 +141,7 @@ typedef struct {
                                                  each tick, or 0 */
     ngx_atomic_t                   lock;      /* the process that samples now,
                                                  or 0 */
-    uint64_t                       since;     /* prof_now() */
+    uint64_t                       since;     /* its beginning, prof_now() */
     uint64_t                       tick;      /* of the last sample */
     ngx_http_profile_past_t        workers;   /* only their CPU time */
     ngx_http_profile_past_t        pasts[];   /* of all places */
@@ -124,6 +163,8 @@ struct ngx_http_profile_directory_s {
     ngx_http_profile_exemplar_t   *exemplars; /* of all buckets of all places;
                                                  NULL: no memory */
     ngx_http_profile_history_t    *history;   /* NULL: no memory */
+    ngx_http_profile_known_t      *known;     /* event handlers; NULL: no
+                                                 memory */
 };
 
 
@@ -140,7 +181,7 @@ PROF_HIDDEN_BEGIN
 
 /* ngx_http_profile_pages.c */
 
-/* NULL: nothing is counted */
+/* NULL: requests are not counted */
 extern ngx_http_profile_directory_t  *ngx_http_profile_directory;
 
 /* ngx_http_profile_count.c */
@@ -148,20 +189,20 @@ extern ngx_http_profile_directory_t  *ngx_http_profile_directory;
 extern ngx_http_profile_bounds_t  ngx_http_profile_wall_bounds;
 extern ngx_http_profile_bounds_t  ngx_http_profile_cpu_bounds;
 
-/* requests are counted in this page from now on, or not counted (NULL) */
+/* sets the page in which requests are counted; NULL: they are not counted */
 void ngx_http_profile_count_in(ngx_http_profile_directory_t *dir,
     ngx_http_profile_counters_t *page);
 
-/* the bucket of a time */
+/* returns the bucket of a time */
 ngx_uint_t ngx_http_profile_bucket(ngx_http_profile_bounds_t *bounds,
     uint64_t ns);
 
 /* ngx_http_profile_exemplar.c */
 
-/* exemplars are written here from now on, or not at all (NULL) */
+/* sets where exemplars are written; NULL: they are not written */
 void ngx_http_profile_exemplars_in(ngx_http_profile_exemplar_t *exemplars);
 
-/* the request is logged, and has a profile */
+/* called when a request with a profile is logged */
 void ngx_http_profile_exemplar_set(ngx_http_profile_track_t *tr);
 
 /*
@@ -179,41 +220,48 @@ ngx_int_t ngx_http_profile_exemplar_get(ngx_http_profile_directory_t *dir,
 void ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
     ngx_http_profile_store_t *store, ngx_uint_t openmetrics, prof_buf_t *b);
 
+/* ngx_http_profile_handled.c: calls of handlers are counted, or not (NULL) */
+void ngx_http_profile_handled_in(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_counters_t *page);
+
 /* ngx_http_profile_history.c */
 
-/* the bytes of a history, and a history that begins in such zeros, or NULL */
+/* returns the size of a history; begins a history in zeroed memory, or NULL */
 size_t ngx_http_profile_history_size(ngx_uint_t max);
 ngx_http_profile_history_t *ngx_http_profile_history_begin(void *memory);
 
-/* this process takes part in sampling from now on, or not at all (NULL) */
+/* this process begins to take part in sampling; NULL: it stops */
 void ngx_http_profile_history_in(ngx_http_profile_directory_t *dir);
 
 /*
- * Adds what was counted since the last sample, unless another process does so
- * now; returns whether any page has the place.  Context: any thread.
+ * Adds the increases since the last sample, unless another process is sampling.
+ * Context: any thread.
  */
 void ngx_http_profile_history_sample(ngx_http_profile_directory_t *dir,
     uint64_t now);
+
+/* returns whether any page has a cell in use for the place; any thread */
 ngx_uint_t ngx_http_profile_history_used(ngx_http_profile_directory_t *dir,
     ngx_uint_t place);
 
 /* ngx_http_profile_worker.c */
 
 /*
- * This process takes the page, or none (NULL).  No other process takes a page
- * with this number now.
+ * This process becomes the owner of the page, and gives up an earlier page.
+ * NULL: the process has no page.  No other process takes a page with this
+ * worker number at the same time.
  */
 void ngx_http_profile_worker_in(ngx_http_profile_counters_t *page);
 
-/* the process exits: what it has used is stored */
+/* called when the process exits: stores its CPU time */
 void ngx_http_profile_worker_end(void);
 
 /*
- * The CPU time of all workers that had this number.  NGX_DECLINED: there was no
- * such worker.  Context: any thread.
+ * Sets *times to those of all workers that had this number.  NGX_DECLINED:
+ * there was no such worker.  Context: any thread.
  */
-ngx_int_t ngx_http_profile_worker_cpu(ngx_http_profile_directory_t *dir,
-    ngx_uint_t worker, uint64_t *ns);
+ngx_int_t ngx_http_profile_worker_times(ngx_http_profile_directory_t *dir,
+    ngx_uint_t worker, ngx_http_profile_worker_times_t *times);
 
 /* ngx_http_profile_serve.c */
 ngx_int_t ngx_http_profile_metrics_handler(ngx_http_request_t *r);

@@ -5,8 +5,8 @@
  * Where the time of requests went in the last minute and in the last hour: the
  * locations with most of it, from the history.
  *
- * Context: any thread.  Another process may write the history meanwhile; then
- * a sum may be without its latest part.
+ * Context: any thread.  Another process may write the history meanwhile, so a
+ * sum may lack its latest increase.
  */
 
 
@@ -19,11 +19,11 @@
 
 typedef struct {
     ngx_uint_t                 place;
-    double                     share;   /* of the time of both periods */
+    double                     share;   /* in the minute, plus in the hour */
 } ngx_http_profile_rank_t;
 
 
-/* what is being read */
+/* the history, and the time up to which it is read */
 
 typedef struct {
     ngx_http_profile_directory_t  *dir;
@@ -115,8 +115,9 @@ ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
 
 
 /*
- * Adds up all places.  Returns the number of those that have requests in the
- * hour, and with the sum of a cause only of those that waited for the cause.
+ * Adds up all places.  Writes the places that had requests in the hour to
+ * ranks, and returns their number.  If the sum is that of a cause, places whose
+ * requests did not wait for the cause are left out.
  */
 
 static ngx_uint_t
@@ -131,7 +132,7 @@ ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
 
     for (i = 0; i < rd->dir->nplaces; i++) {
 
-        /* without memory at its reload a place has no name */
+        /* a place has no name if memory was short at a reload */
 
         if (rd->dir->places[i].server.data == NULL
             || !ngx_http_profile_history_used(rd->dir, i))
@@ -166,7 +167,7 @@ ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
 }
 
 
-/* by the shares of both periods, so the top has what is slow now as well */
+/* sorts by both periods, so that places that are slow now come first as well */
 
 static void
 ngx_http_profile_overview_sort(ngx_http_profile_reader_t *rd,

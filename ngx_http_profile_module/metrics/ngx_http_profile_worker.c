@@ -2,9 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The CPU time of worker processes, with all of their threads.  The metrics of
- * requests can be compared with it: the difference is the time of work for no
- * request.
+ * The CPU time of worker processes, with all of their threads.  The difference
+ * to the sum of the CPU times of requests is the time of work for no request.
  *
  * A worker does not count its CPU time: the kernel does, and any process can
  * read the clock of another one.  Each reader stores what it has read in the
@@ -17,7 +16,7 @@
 #include "metrics/ngx_http_profile_pages.h"
 
 
-/* of this process; NULL: nothing is counted */
+/* the page of this process, or NULL */
 static ngx_http_profile_counters_t  *ngx_http_profile_worker_page;
 
 
@@ -28,8 +27,8 @@ static ngx_int_t ngx_http_profile_worker_clock(uint64_t process,
 
 
 /*
- * The time goes on from that of the last owner of the page.  A process without
- * a master may have used CPU time before it has this page.
+ * The CPU time of the new owner is added to the times of earlier owners.  A
+ * process without a master may have used CPU time before it gets this page.
  */
 
 void
@@ -47,7 +46,7 @@ ngx_http_profile_worker_in(ngx_http_profile_counters_t *page)
 
         page->before = page->cpu - used;
 
-        /* a reader that sees the owner also sees the time before it */
+        /* a reader that sees the new owner also sees the new "before" */
 
         __atomic_store_n(&page->owner, self, __ATOMIC_RELEASE);
     }
@@ -66,19 +65,22 @@ ngx_http_profile_worker_end(void)
 
 
 ngx_int_t
-ngx_http_profile_worker_cpu(ngx_http_profile_directory_t *dir,
-    ngx_uint_t worker, uint64_t *ns)
+ngx_http_profile_worker_times(ngx_http_profile_directory_t *dir,
+    ngx_uint_t worker, ngx_http_profile_worker_times_t *times)
 {
-    ngx_int_t   rc;
-    ngx_uint_t  i;
+    ngx_int_t                     rc;
+    ngx_uint_t                    i;
+    ngx_http_profile_counters_t  *page;
 
-    *ns = 0;
+    ngx_memzero(times, sizeof(ngx_http_profile_worker_times_t));
     rc = NGX_DECLINED;
 
     for (i = 0; i < dir->npages; i++) {
+        page = dir->pages[i];
 
-        if (dir->pages[i]->worker == worker) {
-            *ns += ngx_http_profile_worker_read(dir->pages[i]);
+        if (page->worker == worker) {
+            times->cpu += ngx_http_profile_worker_read(page);
+            times->idle += ngx_http_profile_counter(&page->idle);
             rc = NGX_OK;
         }
     }
@@ -87,7 +89,7 @@ ngx_http_profile_worker_cpu(ngx_http_profile_directory_t *dir,
 }
 
 
-/* the time of all owners of the page; it never decreases */
+/* returns the CPU time of all owners of the page, which never decreases */
 
 static uint64_t
 ngx_http_profile_worker_read(ngx_http_profile_counters_t *page)

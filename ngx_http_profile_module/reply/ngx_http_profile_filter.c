@@ -123,7 +123,7 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    /* the decision for requests that did not reach the content phase */
+    /* a request that did not reach the content phase is decided here */
 
     if (ngx_http_profile_admit(ctx) != NGX_OK) {
         ngx_http_profile_drop(ctx);
@@ -514,9 +514,9 @@ ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * Sends a response of the console.  It does not pass the filters above, which
- * change responses of the site.  The response of a subrequest passes all
- * filters, because some of them put it into the main response.
+ * Sends a response of the console.  The filters above change responses of the
+ * site, so this response does not pass them.  The response of a subrequest
+ * passes all filters, because some of them put it into the main response.
  */
 
 ngx_int_t
@@ -579,7 +579,7 @@ ngx_http_profile_hold_writer(ngx_http_request_t *r)
     ngx_event_t               *wev;
     ngx_http_core_loc_conf_t  *clcf;
 
-    /* nginx's writer sends what only the filters below hold */
+    /* nginx's writer sends data that only the filters below hold */
 
     if (!(r->connection->buffered & NGX_HTTP_PROFILE_BUFFERED)) {
         return NGX_AGAIN;

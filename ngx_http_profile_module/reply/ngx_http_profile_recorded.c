@@ -99,7 +99,7 @@ ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* passes the profile to a job, which stores it also after the request */
+/* starts a job that stores the profile, also if the request ends first */
 
 ngx_int_t
 ngx_http_profile_record(ngx_http_profile_ctx_t *ctx)
@@ -142,8 +142,9 @@ ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx)
 
 
 /*
- * The request ends.  Most of its data is valid, but its pool must not be used
- * for allocations.  An admitted request without a response is recorded as well.
+ * Called when the request ends.  Most of its data is valid, but its pool must
+ * not be used for allocations.  An admitted request without a response is
+ * recorded as well.
  */
 
 void

@@ -20,7 +20,7 @@ struct ngx_http_profile_render_s {
     ngx_http_profile_job_t      job;
     ngx_http_profile_ctx_t     *ctx;         /* NULL: the request is freed */
     unsigned                    ended:1;
-    unsigned                    slot:1;      /* it was the context's slot */
+    unsigned                    slot:1;      /* the job has a slot */
 
     /* the members below belong to the thread until the job is done */
 
@@ -404,7 +404,7 @@ ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
 }
 
 
-/* the request is freed, and with it all buffers that use the output */
+/* called when the request and all buffers with the output are freed */
 
 void
 ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
@@ -447,7 +447,7 @@ ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
 static void
 ngx_http_profile_render_free(ngx_http_profile_render_t *render)
 {
-    /* the facts alone are small */
+    /* a job without profile and output has little to free */
 
     if (render->profile || render->out.data) {
         ngx_http_profile_job_free(&render->job,

@@ -58,13 +58,13 @@ typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
 /* POST changes nothing, so it needs no header of the console */
 #define NGX_HTTP_PROFILE_HARMLESS  0x01
 
-/* reads the request's body; without it the body is discarded */
+/* reads the request's body; without this flag the body is discarded */
 #define NGX_HTTP_PROFILE_BODY      0x02
 
-/* the path's suffix is a part of it, ".json" as well */
+/* a suffix is a part of the path, also ".json" */
 #define NGX_HTTP_PROFILE_FILE      0x04
 
-/* for Go's clients: errors have the form that they print */
+/* errors have the form that Go's clients print */
 #define NGX_HTTP_PROFILE_PPROF     0x08
 
 /*
@@ -75,9 +75,9 @@ typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
 
 
 /*
- * A path that ends with an asterisk matches all paths that begin so.  GET
- * includes HEAD.  Requests with other methods must come from a page of the
- * console, or have its header (see docs/console.md).
+ * A path that ends with an asterisk matches all paths that begin with the text
+ * before the asterisk.  GET includes HEAD.  Requests with other methods must
+ * come from a page of the console, or have its header (see docs/console.md).
  */
 
 struct ngx_http_profile_route_s {
@@ -164,7 +164,7 @@ ngx_int_t ngx_http_profile_answer(ngx_http_profile_call_t *call,
 ngx_int_t ngx_http_profile_answer_json(ngx_http_profile_call_t *call,
     ngx_uint_t status, struct json_t *json);
 
-/* answers with a buffer, which it takes over, also if the buffer has failed */
+/* answers with the buffer and becomes its owner; the buffer may have failed */
 ngx_int_t ngx_http_profile_answer_buf(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer, prof_buf_t *b);
 

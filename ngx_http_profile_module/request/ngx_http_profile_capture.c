@@ -3,8 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The life of a triggered request's context.  The context is created in the
- * POST_READ phase.  It is completed when nginx has nothing left to send.  It is
- * dropped when the request is refused or freed.
+ * POST_READ phase, completed when nginx has nothing left to send, and dropped
+ * when the request is refused or freed.
  *
  * Admission: the location of a request decides about its trigger.  A request
  * may pass several locations.  The decision of the last one holds.

@@ -42,7 +42,7 @@ typedef struct {
     ngx_uint_t                     depth;
     ngx_pool_t                    *request_pool;
     ngx_pool_t                    *connection_pool; /* NULL: shared */
-    size_t                         request;      /* its last fill */
+    size_t                         request;      /* last fill */
     size_t                         connection;
     const char                    *error;        /* why nothing is counted */
     prof_capture_t                *capture;      /* after its end */
@@ -71,8 +71,9 @@ void ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx);
 ngx_uint_t ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx);
 
 /*
- * Calls fn(data) when that time is over and the profile is final.  The request
- * may be freed by then.  Returns NGX_DECLINED if the profile is final now.
+ * Calls fn(data) when the time of profile_object_grace is over and the profile
+ * is final.  The request may be freed by then.  Returns NGX_DECLINED if the
+ * profile is final now.
  */
 ngx_int_t ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
     prof_profile_t *profile, ngx_http_profile_object_pt fn, void *data);

@@ -12,9 +12,9 @@
  * future profile.  SUM is the CRC-32 of the URI's path, since browsers also
  * send a cookie to all paths below its own.
  *
- * The request that fits is recorded as if it had a trigger, if its location
- * permits this.  Its response removes the cookie from the browser.  A cookie
- * with the key never reaches the application, whether it fits or not.
+ * A request that fits an order is recorded as if it had a trigger, if its
+ * location permits this.  Its response removes the cookie from the browser.  A
+ * cookie with the key never reaches the application, whether it fits or not.
  */
 
 
@@ -354,7 +354,7 @@ ngx_http_profile_order_make(ngx_http_request_t *r,
 
     value.len = p - value.data;
 
-    /* workers look at cookies until then */
+    /* workers look for orders in cookies until this time */
 
     ngx_http_profile_orders->until = ngx_time()
                                      + NGX_HTTP_PROFILE_ORDER_SECONDS;

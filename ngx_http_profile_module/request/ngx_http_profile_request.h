@@ -98,7 +98,7 @@ struct ngx_http_profile_ctx_s {
     ngx_str_t                     stripped_uri;
     ngx_list_t                    headers;
     ngx_list_t                    stripped_list;
-    ngx_list_part_t              *header_runs;    /* twice: as it was made */
+    ngx_list_part_t              *header_runs;    /* and a copy of it */
     ngx_uint_t                    nheader_runs;
 
     /* the capture and its profile */
@@ -111,9 +111,9 @@ struct ngx_http_profile_ctx_s {
 
     ngx_uint_t                    endpoints; /* bits: captures of endpoints */
     void                        (*take)(ngx_http_profile_ctx_t *ctx);
-                                             /* called when the request ends,
-                                                to get its profile; NULL: the
-                                                profile is stored */
+                                             /* takes the profile when the
+                                                request ends; NULL: the profile
+                                                is stored */
 
     /* the state of the response */
 
@@ -124,7 +124,7 @@ struct ngx_http_profile_ctx_s {
     unsigned                      tracked:1;
     unsigned                      slot:1;
     unsigned                      unfolded:1;
-    unsigned                      decided:1;  /* the next two are final */
+    unsigned                      decided:1;  /* sink and record are final */
     unsigned                      sink:1;     /* replaced by the profile */
     unsigned                      record:1;   /* recorded */
     unsigned                      crowded:1;  /* no slot for a recording */
@@ -166,15 +166,15 @@ typedef struct {
 } ngx_http_profile_request_observers_t;
 
 
-/* s; an order is valid for this time */
+/* the time for which an order is valid, s */
 #define NGX_HTTP_PROFILE_ORDER_SECONDS  120
 
 
 /* in shared memory */
 
 typedef struct {
-    ngx_atomic_t                  until;     /* seconds of ngx_time(): no order
-                                                is older; 0: no orders */
+    ngx_atomic_t                  until;     /* seconds of ngx_time(): orders
+                                                have expired; 0: no orders */
     u_char                        key[NGX_HTTP_PROFILE_ID_LEN];  /* random hex
                                                 digits; zeros: no orders */
 } ngx_http_profile_orders_t;

@@ -38,7 +38,7 @@ static ngx_int_t ngx_http_profile_add_header_key(ngx_conf_t *cf,
     ngx_array_t *keys, ngx_str_t *name);
 
 
-/* all three types are of one size on the platforms of the module */
+/* numbers, times and sizes have the same size on the module's platforms */
 
 static ngx_http_profile_limit_t  ngx_http_profile_frequency_limit = {
     ngx_conf_set_num_slot,
@@ -337,7 +337,7 @@ ngx_http_profile_add_location(ngx_conf_t *cf,
 }
 
 
-/* the search does not tell names of one length and rarest byte apart */
+/* one search finds all names whose length and rarest byte are the same */
 
 void
 ngx_http_profile_add_query(ngx_http_profile_query_t *query,
@@ -443,7 +443,7 @@ ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* returns whether nginx has a handler for the header: it cannot have two */
+/* returns whether nginx already has a handler for the header */
 
 static ngx_uint_t
 ngx_http_profile_known_header(ngx_str_t *name)

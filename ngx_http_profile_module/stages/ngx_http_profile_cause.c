@@ -61,7 +61,7 @@ const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES] = {
 };
 
 
-/* returns the subrequest or main request that waited for it, or NULL */
+/* returns the subrequest or main request that waited for the event, or NULL */
 
 static ngx_http_profile_subrequest_t *
 ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
@@ -106,7 +106,10 @@ ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
         }
     }
 
-    /* another event came, but the awaited event describes the gap better */
+    /*
+     * A timer or another connection is the cause itself.  Other events may come
+     * while the request waits, and the awaited event describes the gap better.
+     */
 
     if (wake && (wake->timer || (wake->connection
         && wake->connection != tr->request->connection)))

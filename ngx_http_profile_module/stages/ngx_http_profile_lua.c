@@ -47,7 +47,7 @@
 
 
 typedef struct {
-    ngx_cycle_t           *cycle;       /* where the rest was found */
+    ngx_cycle_t           *cycle;       /* of the members below */
     ngx_uint_t             index;       /* of ngx_lua's contexts */
     const char            *err;         /* NULL: stacks can be taken */
     prof_lua_api_t         api;
@@ -55,8 +55,8 @@ typedef struct {
     prof_lua_state_t    *(*vm)(ngx_conf_t *cf);
 
     /*
-     * the places in the memory of an entry coroutine: of its co_ctx in the
-     * context of a request, and of the coroutine in a co_ctx
+     * offsets for an entry coroutine: of its co_ctx in the context of a
+     * request, and of the coroutine in its co_ctx
      */
 
     size_t                 entry;
@@ -245,7 +245,7 @@ ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
 }
 
 
-/* returns 0 if the request has no coroutines, or none that are recognized */
+/* returns 0 if no coroutine of the request is recognized */
 
 static ngx_uint_t
 ngx_http_profile_lua_request(ngx_http_profile_lua_request_t *lr,
@@ -631,7 +631,7 @@ ngx_http_profile_lua_has(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
 }
 
 
-/* a coroutine and, unless it is a light thread, those that have resumed it */
+/* takes the stacks of a coroutine and of the coroutines that have resumed it */
 
 static ngx_uint_t
 ngx_http_profile_lua_walk(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,

@@ -47,7 +47,7 @@ static ngx_int_t ngx_http_profile_log_phase(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_no_log(ngx_http_request_t *r);
 
 
-/* of the cycle in which the worker was armed */
+/* the phase engine of the cycle in which the worker was armed */
 
 static ngx_http_phase_handler_t          *ngx_http_profile_phases;
 static ngx_http_profile_main_conf_t      *ngx_http_profile_pmcf;

@@ -143,7 +143,7 @@ void ngx_http_profile_first_gap(ngx_http_profile_track_t *tr, uint64_t begin,
 
 /*
  * Called when a turn of a captured request begins: adds the gap before it to
- * the capture.  Returns the frame of the turn: what, or the event that began
+ * the capture.  Returns the frame of the turn: "what", or the event that began
  * the turn.
  */
 uintptr_t ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
@@ -166,7 +166,7 @@ extern const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES];
 
 /*
  * Returns the cause without its name.  The function makes no system call, so it
- * does not tell the connection of a script's socket from its reading.
+ * does not find out whether a script's socket connects or reads.
  */
 ngx_http_profile_cause_e ngx_http_profile_cause_of(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);

@@ -335,7 +335,7 @@ ngx_http_profile_callback(ngx_http_request_t *r, size_t offset,
 }
 
 
-/* the request may be freed when it returns */
+/* the request may be freed when the callback returns */
 
 PROF_GLUE static void
 ngx_http_profile_finalize_request(ngx_http_request_t *r, ngx_int_t rc)
@@ -441,8 +441,8 @@ ngx_http_profile_pipe_filter(ngx_event_pipe_t *p, ngx_buf_t *buf)
 
 
 /*
- * Returns the subrequest whose upstream has this pipe or filter context.  It
- * always exists, since nginx passes the values of the upstream.
+ * Returns the subrequest whose upstream has this pipe or filter context.  The
+ * subrequest exists, since nginx passes the values of the upstream.
  */
 
 static ngx_http_profile_subrequest_t *

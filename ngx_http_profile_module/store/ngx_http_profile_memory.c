@@ -153,7 +153,7 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     ngx_http_profile_zone_lock(store, 0);
 
-    n = ngx_http_profile_zone_lookup(store, id);
+    n = ngx_http_profile_zone_touch(store, id);
 
     if (n == NGX_HTTP_PROFILE_NONE) {
         ngx_http_profile_zone_unlock(store);
@@ -161,7 +161,6 @@ ngx_http_profile_memory_read(ngx_http_profile_store_t *store, ngx_str_t *id,
     }
 
     node = ngx_http_profile_node(store, n);
-    node->touched = ngx_time();
 
     order = node->order;
     entry = node->entry;

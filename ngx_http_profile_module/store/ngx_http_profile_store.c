@@ -132,11 +132,7 @@ ngx_http_profile_store_has(ngx_http_profile_store_t *store, ngx_str_t *id)
 
     ngx_http_profile_zone_lock(store, 0);
 
-    n = ngx_http_profile_zone_lookup(store, id);
-
-    if (n != NGX_HTTP_PROFILE_NONE) {
-        ngx_http_profile_node(store, n)->touched = ngx_time();
-    }
+    n = ngx_http_profile_zone_touch(store, id);
 
     ngx_http_profile_zone_unlock(store);
 
@@ -156,7 +152,7 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     ngx_http_profile_zone_lock(store, 0);
 
-    n = ngx_http_profile_zone_lookup(store, id);
+    n = ngx_http_profile_zone_touch(store, id);
 
     if (n == NGX_HTTP_PROFILE_NONE) {
         ngx_http_profile_zone_unlock(store);
@@ -164,7 +160,6 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
     }
 
     node = ngx_http_profile_node(store, n);
-    node->touched = ngx_time();
 
     len = ngx_http_profile_entry_texts(&node->entry);
 

@@ -381,6 +381,21 @@ ngx_http_profile_zone_lookup(ngx_http_profile_store_t *store, ngx_str_t *id)
 }
 
 
+uint32_t
+ngx_http_profile_zone_touch(ngx_http_profile_store_t *store, ngx_str_t *id)
+{
+    uint32_t  n;
+
+    n = ngx_http_profile_zone_lookup(store, id);
+
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        ngx_http_profile_node(store, n)->touched = ngx_time();
+    }
+
+    return n;
+}
+
+
 /* ids are random and hexadecimal, so the first digits are the hash */
 
 uint32_t

@@ -225,6 +225,10 @@ uint32_t ngx_http_profile_zone_find(ngx_http_profile_store_t *store,
 uint32_t ngx_http_profile_zone_lookup(ngx_http_profile_store_t *store,
     ngx_str_t *id);
 
+/* works as .._zone_lookup(), and notes that the entry is used now */
+uint32_t ngx_http_profile_zone_touch(ngx_http_profile_store_t *store,
+    ngx_str_t *id);
+
 /* returns the place of an id in the hash */
 uint32_t ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store,
     u_char *id);

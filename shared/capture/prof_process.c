@@ -18,6 +18,7 @@ static uint32_t prof_process_labels(const prof_capture_t *c,
     prof_profile_t *p, uint32_t label);
 static void prof_process_end(prof_process_capture_t *slot);
 static void prof_process_end_idle(prof_process_capture_t *slot);
+static uint64_t prof_process_idle_cpu(uint64_t now);
 static void prof_process_close(void);
 
 
@@ -265,7 +266,9 @@ prof_process_idle(void)
     prof_signal_block(t->signal);
 
     prof_process.idle_since = prof_clock(CLOCK_MONOTONIC);
-    prof_process.idle_since_cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID);
+    prof_process.idle_since_cpu =
+                 (prof_process.idle_since >= prof_process.idle_measure)
+                 ? prof_clock(CLOCK_THREAD_CPUTIME_ID) : 0;
 
     t->expired = 0;
 
@@ -282,6 +285,7 @@ prof_process_idle(void)
 void
 prof_process_busy(void)
 {
+    uint64_t        now;
     prof_thread_t  *t;
 
     t = prof_process.main;
@@ -293,9 +297,10 @@ prof_process_busy(void)
         return;
     }
 
-    t->idle_cpu += prof_clock(CLOCK_THREAD_CPUTIME_ID)
-                   - prof_process.idle_since_cpu;
-    t->idle += prof_clock(CLOCK_MONOTONIC) - prof_process.idle_since;
+    now = prof_clock(CLOCK_MONOTONIC);
+
+    t->idle_cpu += prof_process_idle_cpu(now);
+    t->idle += now - prof_process.idle_since;
 
     prof_process.idle_since = 0;
 
@@ -306,6 +311,36 @@ prof_process_busy(void)
     if (t->expired && t->paced) {
         prof_thread_pace_due(t);
     }
+}
+
+
+/*
+ * Returns the CPU time of the wait that ends.  A single interrupt of the
+ * machine may cost a hundred times as much as a wait, so the mean takes at
+ * most its double from each wait.
+ */
+
+static uint64_t
+prof_process_idle_cpu(uint64_t now)
+{
+    uint64_t  cpu, mean, wall, most;
+
+    mean = prof_process.idle_mean;
+
+    if (prof_process.idle_since_cpu == 0) {
+        wall = now - prof_process.idle_since;
+
+        return mean < wall ? mean : wall;
+    }
+
+    cpu = prof_clock(CLOCK_THREAD_CPUTIME_ID) - prof_process.idle_since_cpu;
+
+    most = cpu < 2 * mean ? cpu : 2 * mean;
+
+    prof_process.idle_mean = mean ? (7 * mean + most) / 8 : cpu;
+    prof_process.idle_measure = now + PROF_PROCESS_MEASURE;
+
+    return cpu;
 }
 
 

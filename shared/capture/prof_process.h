@@ -65,6 +65,13 @@
 #define PROF_LABEL_BITS       9
 #define PROF_LABEL_TRACE      (2 * PROF_LABEL_BITS)
 
+/*
+ * A reading of the CPU clock is a system call, and costs as much as a short
+ * wait itself.  So the CPU time of a wait is measured at most once in this
+ * time, in ns.  Other waits count with the mean of the measured ones.
+ */
+#define PROF_PROCESS_MEASURE  1000000
+
 /* CPU time of the process that may be an error of clocks, ns */
 #define PROF_PROCESS_UNSEEN   1000000
 
@@ -173,7 +180,9 @@ typedef struct {
     uint64_t                tick;         /* ns of the kernel's tick */
     uint64_t                period;       /* ns; period of all timers */
     uint64_t                idle_since;   /* clocks; 0: not idle */
-    uint64_t                idle_since_cpu;
+    uint64_t                idle_since_cpu;  /* 0: not measured */
+    uint64_t                idle_measure; /* clock of the next measured wait */
+    uint64_t                idle_mean;    /* CPU time of a wait, ns, or 0 */
 } prof_process_t;
 
 

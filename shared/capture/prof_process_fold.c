@@ -23,6 +23,7 @@ static void prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
     const prof_sample_t *sample);
 static int prof_process_due(prof_capture_t *c, prof_last_t *last,
     const prof_sample_t *sample, int wall);
+static uint64_t prof_process_used(const prof_last_t *last, uint64_t cpu);
 static uint32_t prof_process_node(prof_capture_t *c,
     const prof_sample_t *sample);
 static void prof_process_pass(prof_thread_t *t);
@@ -150,7 +151,7 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
 
     /* the sample is older than this capture */
 
-    if (sample->cpu < last->cpu || (wall && sample->wall < last->busy)
+    if ((wall ? sample->wall < last->busy : sample->cpu < last->cpu)
         || !prof_process_due(c, last, sample, wall))
     {
         return;
@@ -174,17 +175,29 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
                     << PROF_LABEL_TRACE;
     }
 
-    e.cpu = sample->cpu - last->cpu;
+    e.cpu = prof_process_used(last, sample->cpu);
     e.wall = wall ? sample->wall - last->busy : e.cpu;
 
     prof_process_add(slot, &e);
 
-    last->cpu = sample->cpu;
+    last->cpu += e.cpu;
     last->busy = sample->wall;
     last->labels = e.labels;
     last->state = sample->state;
 
     c->stats.samples++;
+}
+
+
+/*
+ * Returns the CPU time since the last sample.  The CPU time of the main
+ * thread's waits is partly an estimate, so its clock may step back a little.
+ */
+
+static uint64_t
+prof_process_used(const prof_last_t *last, uint64_t cpu)
+{
+    return cpu > last->cpu ? cpu - last->cpu : 0;
 }
 
 
@@ -198,7 +211,7 @@ prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
     prof_interval_t  e;
 
     wall = sample->wall - last->busy;
-    cpu = sample->cpu - last->cpu;
+    cpu = prof_process_used(last, sample->cpu);
 
     if (wall <= cpu) {
         return;
@@ -310,8 +323,7 @@ prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t, uint64_t end)
     c = slot->capture;
     last = &t->last[slot - prof_process.slots];
 
-    cpu = t->cpu - t->idle_cpu;
-    cpu = cpu > last->cpu ? cpu - last->cpu : 0;
+    cpu = prof_process_used(last, t->cpu - t->idle_cpu);
     busy = cpu;
 
     if (t->main && slot->paced && c->mode == PROF_MODE_WALL) {

@@ -6,6 +6,8 @@
 
 #include "scripts/prof_engine.h"
 
+#include <string.h>
+
 
 static const prof_engine_t *const  prof_engines[PROF_ENGINES] = {
     &prof_luajit_engine,
@@ -33,6 +35,21 @@ prof_engines_attach(prof_unwind_t *u)
             prof_unwind_engine(u, &code);
         }
     }
+}
+
+
+const prof_object_t *
+prof_engine_object(const prof_unwind_t *u, const char *part, uint32_t *next)
+{
+    const prof_object_t  *object;
+
+    while ((object = prof_unwind_object_at(u, (*next)++)) != NULL) {
+        if (strstr(object->path, part)) {
+            return object;
+        }
+    }
+
+    return NULL;
 }
 
 

@@ -227,23 +227,21 @@ static void *
 prof_luajit_find(const prof_unwind_t *u, prof_luajit_api_t *api)
 {
     void                 *handle;
-    uint32_t              i, j;
+    uint32_t              i, next;
     uintptr_t             at;
     const prof_object_t  *object;
 
-    for (i = 0; (object = prof_unwind_object_at(u, i)) != NULL; i++) {
+    next = 0;
 
-        if (strstr(object->path, "lua") == NULL) {
-            continue;
-        }
+    while ((object = prof_engine_object(u, "lua", &next)) != NULL) {
 
         at = prof_engine_mark(u, object->start);
 
-        for (j = 0; j < PROF_LUAJIT_SEEN && prof_luajit_seen[j] != at; j++) {
+        for (i = 0; i < PROF_LUAJIT_SEEN && prof_luajit_seen[i] != at; i++) {
             /* void */
         }
 
-        if (j < PROF_LUAJIT_SEEN) {
+        if (i < PROF_LUAJIT_SEEN) {
             continue;
         }
 

@@ -144,7 +144,8 @@ typedef struct {
 typedef struct {
     prof_walk_t  *w;
     uintptr_t     trace;        /* GCtrace */
-    uintptr_t     map;          /* the snapshot's entries */
+    uint32_t      number;       /* of the snapshot */
+    uintptr_t     map;          /* its entries */
     uint32_t      n;
     uint32_t      slot;         /* of the function's base; 2: it has a frame */
     uintptr_t     pc;           /* after the instruction that runs; 0: it is
@@ -212,6 +213,16 @@ uintptr_t prof_luajit_key_c(prof_walk_t *w, uintptr_t caller,
  */
 int prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
     prof_luajit_snap_t *s);
+
+/*
+ * The same where the thread was interrupted, also in code that goes to another
+ * trace or leaves compiled code.  Context: signal handler.
+ */
+int prof_luajit_snap_here(prof_walk_t *w, uintptr_t g, prof_luajit_snap_t *s);
+
+/* goes to the next snapshot of the same trace.  Context: signal handler */
+int prof_luajit_snap_next(prof_luajit_snap_t *s);
+
 uintptr_t prof_luajit_snap_function(const prof_luajit_snap_t *s);
 int prof_luajit_snap_caller(prof_luajit_snap_t *s, uint32_t *again);
 

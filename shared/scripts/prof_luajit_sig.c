@@ -411,7 +411,8 @@ prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
     }
 
     if (!vm) {
-        return prof_luajit_snap(w, g, w->f.pc - w->f.call, s);
+        return w->f.call ? prof_luajit_snap(w, g, w->f.pc - 1, s)
+                         : prof_luajit_snap_here(w, g, s);
     }
 
     if (w->f.call) {
@@ -441,10 +442,35 @@ static int
 prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
     prof_luajit_place_t *p)
 {
-    uintptr_t     bc;
-    prof_walk_t  *w;
+    uintptr_t            bc, fn;
+    prof_walk_t         *w;
+    prof_luajit_snap_t   next;
 
     w = lw->w;
+
+    p->base = prof_arch_load(prof_arch_load(lw->state + LJ_L_GLREF)
+                             + prof_luajit.jit_base);
+
+    if (!prof_luajit_linked(lw, p->base)) {
+        return 0;
+    }
+
+    /*
+     * compiled code that has returned from the function in which it began is
+     * still before the snapshot of the caller
+     */
+
+    fn = prof_luajit_function(p->base);
+
+    if (s->slot == 2 && s->pc && !prof_luajit_runs(w, fn, s->pc)) {
+        next = *s;
+
+        if (prof_luajit_snap_next(&next) && next.slot == 2
+            && prof_luajit_runs(w, fn, next.pc))
+        {
+            *s = next;
+        }
+    }
 
     while (s->slot > 2) {
 
@@ -463,13 +489,7 @@ prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
         }
     }
 
-    p->base = prof_arch_load(prof_arch_load(lw->state + LJ_L_GLREF)
-                             + prof_luajit.jit_base);
     p->pc = s->pc;
-
-    if (!prof_luajit_linked(lw, p->base)) {
-        return 0;
-    }
 
     if (!p->again) {
         prof_luajit_caller(lw, p);

@@ -7,6 +7,10 @@
  * restore: the instruction, and the links of the frames.  A place in the code
  * belongs to the last snapshot before it.
  *
+ * The number of the trace that runs is stored at its beginning.  So code that
+ * goes from a trace to another one is recognized by its instructions.  A trace
+ * is left through a stub, whose number is that of the snapshot.
+ *
  * Context: signal handler.
  */
 
@@ -34,8 +38,30 @@
 #define PROF_LUAJIT_TRACES  2000
 
 
+/* instructions */
+
+#define LJ_X64_ADD_RSP8     0xc48348    /* add rsp, imm8 */
+#define LJ_X64_ADD_RSP32    0xc48148    /* add rsp, imm32 */
+#define LJ_X64_SET_VMSTATE  0x86c741    /* mov dword [r14 + disp32], imm32 */
+#define LJ_X64_PUSH         0x6a        /* push imm8 */
+#define LJ_X64_JMP          0xe9        /* jmp rel32 */
+#define LJ_X64_JMP8         0xeb        /* jmp rel8 */
+
+/* in bytes: the longest sequence of them that is read */
+
+#define PROF_LUAJIT_CODE  18
+
+
+static int prof_luajit_begins(prof_walk_t *w, uintptr_t g, uintptr_t pc,
+    uintptr_t *trace);
+static uintptr_t prof_luajit_adjusted(uintptr_t pc);
+static int prof_luajit_numbered(prof_walk_t *w, uintptr_t g, uint32_t number,
+    uintptr_t *trace);
+static int prof_luajit_exit(prof_walk_t *w, uintptr_t pc, uint32_t *number);
+static int prof_luajit_at(prof_walk_t *w, uintptr_t trace, uint32_t number,
+    prof_luajit_snap_t *s);
 static uintptr_t prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc);
-static int prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot, uintptr_t pc,
+static int prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot,
     uintptr_t *trace);
 static int prof_luajit_constant(const prof_luajit_snap_t *s, uint32_t slot,
     uintptr_t *value);
@@ -50,7 +76,6 @@ prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
     prof_luajit_snap_t *s)
 {
     uint32_t   lo, hi, mid, ofs;
-    uint64_t   pcbase;
     uintptr_t  snap, t;
 
     t = prof_luajit_traced(w, g, pc);
@@ -80,16 +105,178 @@ prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
         }
     }
 
-    if (lo == 0) {
+    return lo && prof_luajit_at(w, t, lo - 1, s);
+}
+
+
+int
+prof_luajit_snap_here(prof_walk_t *w, uintptr_t g, prof_luajit_snap_t *s)
+{
+    uint32_t   exit;
+    uintptr_t  pc, t;
+
+    pc = w->f.pc;
+
+    if (prof_luajit_begins(w, g, pc, &t)) {
+        return prof_luajit_at(w, t, 0, s);
+    }
+
+    if (prof_luajit_snap(w, g, pc, s)) {
+        return 1;
+    }
+
+    return prof_luajit_exit(w, pc, &exit)
+           && prof_luajit_readable(w, g + prof_luajit.vmstate, 4)
+           && prof_luajit_numbered(w, g,
+                                   prof_luajit_u32(g + prof_luajit.vmstate),
+                                   &t)
+           && prof_luajit_at(w, t, exit, s);
+}
+
+
+/*
+ * Whether a trace begins at pc, or the code there goes to the beginning of
+ * another trace: then the base is already that of the other trace.
+ */
+
+static int
+prof_luajit_begins(prof_walk_t *w, uintptr_t g, uintptr_t pc,
+    uintptr_t *trace)
+{
+    uintptr_t  p;
+
+    if (!prof_luajit_readable(w, pc, PROF_LUAJIT_CODE)) {
         return 0;
     }
 
-    snap += (lo - 1) * LJ_SNAP_SIZE;
+    p = prof_luajit_adjusted(pc);
+
+    if (prof_luajit_u8(p) == LJ_X64_JMP) {
+        p += 5 + (intptr_t) (int32_t) prof_luajit_u32(p + 1);
+
+        if (!prof_luajit_readable(w, p, PROF_LUAJIT_CODE)) {
+            return 0;
+        }
+
+        p = prof_luajit_adjusted(p);
+    }
+
+    return (prof_luajit_u32(p) & 0xffffff) == LJ_X64_SET_VMSTATE
+           && prof_luajit_numbered(w, g, prof_luajit_u32(p + 7), trace)
+           && prof_luajit_compiled(*trace, p);
+}
+
+
+/* the instruction after one that adjusts the stack pointer */
+
+static uintptr_t
+prof_luajit_adjusted(uintptr_t pc)
+{
+    uint32_t  code;
+
+    code = prof_luajit_u32(pc) & 0xffffff;
+
+    return (code == LJ_X64_ADD_RSP8) ? pc + 4
+           : (code == LJ_X64_ADD_RSP32) ? pc + 7 : pc;
+}
+
+
+/* finds the trace with the number */
+
+static int
+prof_luajit_numbered(prof_walk_t *w, uintptr_t g, uint32_t number,
+    uintptr_t *trace)
+{
+    uintptr_t  slot;
+
+    if (!prof_luajit_readable(w, g + prof_luajit.trace, 16)
+        || number >= prof_luajit_u32(g + prof_luajit.sizetrace))
+    {
+        return 0;
+    }
+
+    slot = prof_arch_load(g + prof_luajit.trace) + 8 * (uintptr_t) number;
+
+    return prof_luajit_is_trace(w, slot, trace);
+}
+
+
+/*
+ * Whether a stub leaves the trace.  Each stub pushes the low byte of its number
+ * and jumps to the code of its group, which pushes the high byte and jumps to
+ * the VM.
+ */
+
+static int
+prof_luajit_exit(prof_walk_t *w, uintptr_t pc, uint32_t *number)
+{
+    uint32_t   low, next, op;
+    uintptr_t  group, target;
+
+    if (!prof_luajit_readable(w, pc, 4)) {
+        return 0;
+    }
+
+    op = prof_luajit_u8(pc);
+    next = prof_luajit_u8(pc + 2);
+
+    if (op == LJ_X64_PUSH && next == LJ_X64_JMP8) {
+        low = prof_luajit_u8(pc + 1);
+        group = pc + 4 + (intptr_t) (int8_t) prof_luajit_u8(pc + 3);
+
+    } else if (op == LJ_X64_JMP8) {
+        low = prof_luajit_u8(w->f.sp);
+        group = pc + 2 + (intptr_t) (int8_t) prof_luajit_u8(pc + 1);
+
+    } else if (op == LJ_X64_PUSH && next == LJ_X64_JMP) {
+        low = prof_luajit_u8(w->f.sp);
+        group = pc;
+
+    } else if (op == LJ_X64_JMP) {
+        low = prof_luajit_u8(w->f.sp + 8);
+        group = pc - 2;
+
+    } else {
+        return 0;
+    }
+
+    if (!prof_luajit_readable(w, group, 7)
+        || prof_luajit_u8(group) != LJ_X64_PUSH
+        || prof_luajit_u8(group + 2) != LJ_X64_JMP)
+    {
+        return 0;
+    }
+
+    target = group + 7 + (intptr_t) (int32_t) prof_luajit_u32(group + 3);
+
+    *number = low | (uint32_t) prof_luajit_u8(group + 1) << 8;
+
+    return target - prof_luajit.start < prof_luajit.end - prof_luajit.start;
+}
+
+
+/* reads the snapshot with the number */
+
+static int
+prof_luajit_at(prof_walk_t *w, uintptr_t trace, uint32_t number,
+    prof_luajit_snap_t *s)
+{
+    uint64_t   pcbase;
+    uintptr_t  snap;
+
+    snap = prof_arch_load(trace + LJ_T_SNAP) + LJ_SNAP_SIZE * number;
+
+    if (number >= prof_luajit_u16(trace + LJ_T_NSNAP)
+        || !prof_luajit_readable(w, snap, LJ_SNAP_SIZE))
+    {
+        return 0;
+    }
 
     s->w = w;
-    s->trace = t;
+    s->trace = trace;
+    s->number = number;
     s->n = prof_luajit_u8(snap + LJ_SNAP_NENT);
-    s->map = prof_arch_load(t + LJ_T_SNAPMAP)
+    s->map = prof_arch_load(trace + LJ_T_SNAPMAP)
              + 4 * (uintptr_t) prof_luajit_u32(snap + LJ_SNAP_MAPOFS);
 
     if (!prof_luajit_readable(w, s->map, 4 * (size_t) s->n + 8)) {
@@ -114,6 +301,13 @@ prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
 }
 
 
+int
+prof_luajit_snap_next(prof_luajit_snap_t *s)
+{
+    return prof_luajit_at(s->w, s->trace, s->number + 1, s);
+}
+
+
 /* the trace whose code contains the address, or 0 */
 
 static uintptr_t
@@ -134,14 +328,15 @@ prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc)
     number = (int32_t) prof_luajit_u32(g + prof_luajit.vmstate);
 
     if (number >= 0) {
-        return ((uint32_t) number < n
-                && prof_luajit_is_trace(w, traces + 8 * (uintptr_t) number, pc,
-                                        &t))
+        return (prof_luajit_numbered(w, g, (uint32_t) number, &t)
+                && prof_luajit_compiled(t, pc))
                ? t : 0;
     }
 
     for (i = 1; i < n && i < PROF_LUAJIT_TRACES && w->looks; i++) {
-        if (prof_luajit_is_trace(w, traces + 8 * i, pc, &t)) {
+        if (prof_luajit_is_trace(w, traces + 8 * i, &t)
+            && prof_luajit_compiled(t, pc))
+        {
             return t;
         }
     }
@@ -151,8 +346,7 @@ prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc)
 
 
 static int
-prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot, uintptr_t pc,
-    uintptr_t *trace)
+prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot, uintptr_t *trace)
 {
     if (!prof_luajit_readable(w, slot, 8)) {
         return 0;
@@ -162,7 +356,7 @@ prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot, uintptr_t pc,
 
     return prof_luajit_pointer(*trace)
            && prof_luajit_readable(w, *trace, LJ_T_TRACENO + 2)
-           && prof_luajit_compiled(*trace, pc);
+           && prof_luajit_u8(*trace + LJ_GCT) == LJ_GCT_TRACE;
 }
 
 

@@ -22,13 +22,14 @@
 #if (__x86_64__)
 
 
+#define PROF_PERL_LIBRARY      "/libperl.so"
+
 #define PROF_PERL_VERSION_MIN  36
 #define PROF_PERL_VERSION_MAX  42
 
 
 static int prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code,
     const char **state);
-static const prof_object_t *prof_perl_object(const prof_unwind_t *u);
 static const char *prof_perl_open(const prof_unwind_t *u,
     const prof_object_t *object);
 static const char *prof_perl_find(const prof_unwind_t *u, void *handle);
@@ -52,10 +53,12 @@ static void       *(*prof_perl_context)(void);
 static int
 prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
 {
+    uint32_t              next;
     uintptr_t             at;
     const prof_object_t  *object;
 
-    object = prof_perl_object(u);
+    next = 0;
+    object = prof_engine_object(u, PROF_PERL_LIBRARY, &next);
 
     if (object == NULL) {
         prof_perl_seen = 0;
@@ -100,22 +103,6 @@ prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
 }
 
 
-static const prof_object_t *
-prof_perl_object(const prof_unwind_t *u)
-{
-    uint32_t              i;
-    const prof_object_t  *object;
-
-    for (i = 0; (object = prof_unwind_object_at(u, i)) != NULL; i++) {
-        if (strstr(object->path, "/libperl.so")) {
-            return object;
-        }
-    }
-
-    return NULL;
-}
-
-
 /* returns NULL, or why the object cannot be used */
 
 static const char *
@@ -147,7 +134,8 @@ prof_perl_known(const char *path)
 {
     unsigned  version;
 
-    return sscanf(strstr(path, "/libperl.so"), "/libperl.so.5.%u", &version)
+    return sscanf(strstr(path, PROF_PERL_LIBRARY),
+                  PROF_PERL_LIBRARY ".5.%u", &version)
            == 1
            && version >= PROF_PERL_VERSION_MIN
            && version <= PROF_PERL_VERSION_MAX;

@@ -324,6 +324,12 @@ async function lists() {
     await list(narrow, 5);
     out.overflow = await narrow.evaluate(
         () => document.documentElement.scrollWidth);
+    await narrow.click('#capture summary');
+    out.panel = await narrow.evaluate(() => {
+        const box = document.querySelector('.panel').getBoundingClientRect();
+
+        return [box.left, box.right];
+    });
 }
 
 

@@ -88,7 +88,7 @@ my @pushed = pushed($t);
 cmp_ok(scalar @pushed, '>=', 2, 'it sends them on');
 is_deeply(otlp_attributes(map { ($_->{body}, gzipped($_)) } $pushed[0]),
           { 'service.name' => 'web', 'host.name' => 'machine' },
-          'with the resource');
+          'the pushed profile has the resource');
 
 my %got;
 

@@ -35,7 +35,11 @@
 #define FUZZ_TRACES  0x2500
 #define FUZZ_SNAPS   0x2600
 
-/* code, which is not read */
+/* 32 bytes of code, which goes to a trace or to an exit, before the end */
+
+#define FUZZ_STUBS   0x3fe0
+
+/* other code, which cannot be read */
 
 #define FUZZ_VM      0x20000000
 #define FUZZ_MCODE   0x20100000
@@ -86,6 +90,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     return 0;
 }
+
+
+/* code that begins trace 1, jumps there, and leaves a trace by exit 1 */
+
+static const uint8_t  fuzz_stubs[] = {
+    0x48, 0x83, 0xc4, 0x10,
+    0x41, 0xc7, 0x86, 0, 1, 0, 0, 1, 0, 0, 0,
+    0xe9, 0xec, 0xff, 0xff, 0xff,
+    0x6a, 0x01, 0xeb, 0x00,
+    0x6a, 0x00, 0xe9, 0, 0, 0, 0
+};
 
 
 /* the page behind the memory cannot be accessed */
@@ -146,6 +161,7 @@ fuzz_layout(void)
     }
 
     fuzz_trace();
+    fuzz_put(FUZZ_STUBS, fuzz_stubs, sizeof(fuzz_stubs));
 }
 
 
@@ -259,7 +275,9 @@ fuzz_walk(uint8_t choice, uint8_t slot)
     w.max = FUZZ_DEPTH;
     w.st = &stats;
     w.looks = PROF_WALK_LOOKS;
-    w.f.pc = (choice & 1) ? FUZZ_VM + 16 : FUZZ_MCODE + choice;
+    w.f.pc = (choice & 1) ? (uintptr_t) FUZZ_VM + 16
+             : (choice & 0x80) ? base + FUZZ_STUBS + (choice >> 2 & 31)
+                               : (uintptr_t) FUZZ_MCODE + choice;
     w.f.sp = base;
     w.f.fp = base + FUZZ_SLOTS + slot * 8;
     w.f.call = (choice >> 1) & 1;

@@ -58,8 +58,8 @@ my @DYNAMIC = (
     [ nchan => 'ngx_nchan_module.so' ],
     map { [ $_ => "ngx_http_${_}_module.so" ] }
         qw/ auth_pam brotli_filter brotli_static cache_purge dav_ext
-            fancyindex headers_more_filter image_filter memc modsecurity perl
-            srcache_filter subs_filter uploadprogress upstream_fair
+            fancyindex geoip2 headers_more_filter image_filter memc modsecurity
+            perl srcache_filter subs_filter uploadprogress upstream_fair
             xslt_filter /
 );
 

@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +62,9 @@ typedef struct {
     x(socketpair)                                                             \
     x(mmap)                                                                   \
     x(memfd_create)                                                           \
+    x(ftruncate)                                                              \
+    x(madvise)                                                                \
+    x(prctl)                                                                  \
     x(timer_create)                                                           \
     x(pthread_create)                                                         \
     x(sigaction)                                                              \
@@ -198,6 +202,53 @@ memfd_create(const char *name, unsigned flags)
 {
     return prof_fails(memfd_create, EMFILE)
            ? -1 : prof_fault_real(memfd_create)(name, flags);
+}
+
+
+int
+ftruncate(int fd, off_t size)
+{
+    return prof_fails(ftruncate, EIO)
+           ? -1 : prof_fault_real(ftruncate)(fd, size);
+}
+
+
+int
+ftruncate64(int fd, off64_t size)
+{
+    return prof_fails(ftruncate, EIO)
+           ? -1 : prof_fault_real(ftruncate64)(fd, size);
+}
+
+
+int
+madvise(void *p, size_t size, int advice)
+{
+    return prof_fails(madvise, ENOMEM)
+           ? -1 : prof_fault_real(madvise)(p, size, advice);
+}
+
+
+/* all options have four arguments at most */
+
+int
+prctl(int option, ...)
+{
+    int      i;
+    va_list  args;
+    long     arg[4];
+
+    va_start(args, option);
+
+    for (i = 0; i < 4; i++) {
+        arg[i] = va_arg(args, long);
+    }
+
+    va_end(args);
+
+    return prof_fails(prctl, EINVAL)
+           ? -1 : prof_fault_real(prctl)(option, arg[0], arg[1], arg[2],
+                                         arg[3]);
 }
 
 

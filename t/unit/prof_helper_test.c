@@ -16,10 +16,10 @@
 #include "names/prof_helper.h"
 #include "names/prof_symbolize.h"
 #include "names/prof_wire.h"
+#include "prof_directory.h"
 #include "prof_fixture.h"
 
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,8 +47,6 @@ static prof_profile_t *profile(const char *path, const char *build_id);
 static int prepare(void);
 static int messages(void);
 static int message(FILE *f, const prof_buf_t *b);
-static const char *file(const char *name);
-static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 
 /* only the last function has a name in the dynamic symbol table */
@@ -61,8 +59,7 @@ static const char  source[] =
     "void *test_table[] = { name_0, name_1, name_2 };\n";
 
 
-static char        dir[256];
-static uint64_t    functions[FUNCTIONS];
+static uint64_t  functions[FUNCTIONS];
 
 
 /*
@@ -306,29 +303,15 @@ profile(const char *path, const char *build_id)
 static int
 prepare(void)
 {
-    FILE         *f;
-    void         *lib, **table;
-    Dl_info       info;
-    uint32_t      i;
-    const char   *cc, *tmp;
+    void      *lib, **table;
+    Dl_info    info;
+    uint32_t   i;
 
-    tmp = getenv("TMPDIR");
-    cc = getenv("CC") ? getenv("CC") : "cc";
-
-    (void) snprintf(dir, sizeof(dir), "%s/prof_helper.XXXXXX",
-                    tmp ? tmp : "/tmp");
-
-    if (mkdtemp(dir) == NULL) {
-        return 1;
-    }
-
-    f = fopen(file("lib.c"), "w");
-
-    if (f == NULL || fputs(source, f) == EOF || fclose(f) != 0
+    if (directory_create("prof_helper", source)
         || run("cd %s && %s " FLAGS " -Wl,--build-id=0x" BUILD_ID
-               " -o full.so lib.c", dir, cc)
+               " -o full.so lib.c", dir, compiler())
         || run("cd %s && %s " FLAGS " -Wl,--build-id=0x" OTHER_ID
-               " -o other.so lib.c", dir, cc)
+               " -o other.so lib.c", dir, compiler())
         || run("cd %s && strip -o stripped.so full.so", dir))
     {
         return 1;
@@ -394,34 +377,4 @@ message(FILE *f, const prof_buf_t *b)
 
     return fwrite(&len, sizeof(len), 1, f) != 1
            || fwrite(b->data, len, 1, f) != 1;
-}
-
-
-/* the result is valid until the fourth call after it */
-
-static const char *
-file(const char *name)
-{
-    static char    paths[4][512];
-    static size_t  n;
-
-    n = (n + 1) % 4;
-
-    (void) snprintf(paths[n], sizeof(paths[n]), "%s/%s", dir, name);
-
-    return paths[n];
-}
-
-
-static int
-run(const char *fmt, ...)
-{
-    char     command[4096];
-    va_list  args;
-
-    va_start(args, fmt);
-    (void) vsnprintf(command, sizeof(command), fmt, args);
-    va_end(args);
-
-    return system(command);
 }

@@ -10,6 +10,7 @@
 
 #include "tap.h"
 
+#include "prof_directory.h"
 #include "prof_fixture.h"
 #include "names/prof_symbolize.h"
 
@@ -17,7 +18,6 @@
 #include <dlfcn.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,8 +43,6 @@ static pid_t serve(int s);
 static void test_damaged(void);
 static int prepare(void);
 static uint64_t address(const char *symbol);
-static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static const char *file(const char *name);
 static prof_profile_t *profile(const char *path, const char *build_id);
 
 
@@ -87,7 +85,6 @@ static const char  source[] =
     "}\n";
 
 
-static char       dir[256];
 static uintptr_t  base;
 static uint64_t   inlined, outer, plain, plain_start;
 
@@ -461,34 +458,14 @@ prepare(void)
     int            n;
     char           name[32];
     void          *lib, *at;
-    FILE          *f;
     Dl_info        info;
-    const char    *cc, *tmp;
     void        *(*call)(int *n);
-
-    tmp = getenv("TMPDIR");
-    cc = getenv("CC") ? getenv("CC") : "cc";
-
-    (void) snprintf(dir, sizeof(dir), "%s/prof_lines.XXXXXX",
-                    tmp ? tmp : "/tmp");
-
-    if (mkdtemp(dir) == NULL) {
-        return 1;
-    }
-
-    f = fopen(file("lib.c"), "w");
-
-    if (f == NULL || fwrite(source, 1, sizeof(source) - 1, f)
-                     != sizeof(source) - 1
-        || fclose(f) != 0)
-    {
-        return 1;
-    }
 
     (void) snprintf(name, sizeof(name), "%.2s", BUILD_ID);
 
-    if (run("cd %s && %s " FLAGS " -Wl,--build-id=0x" BUILD_ID
-            " -o full.so lib.c", dir, cc)
+    if (directory_create("prof_lines", source)
+        || run("cd %s && %s " FLAGS " -Wl,--build-id=0x" BUILD_ID
+               " -o full.so lib.c", dir, compiler())
         || run("cd %s && strip -o stripped.so full.so", dir)
         || run("cd %s && strip -o other.so full.so"
                " && objcopy --remove-section=.note.gnu.build-id other.so",
@@ -534,36 +511,6 @@ address(const char *symbol)
     lib = dlopen(file("full.so"), RTLD_NOW|RTLD_LOCAL);
 
     return (uintptr_t) dlsym(lib, symbol) - base;
-}
-
-
-static int
-run(const char *fmt, ...)
-{
-    char     command[4096];
-    va_list  args;
-
-    va_start(args, fmt);
-    (void) vsnprintf(command, sizeof(command), fmt, args);
-    va_end(args);
-
-    return system(command);
-}
-
-
-/* the result is valid until the fourth call after it */
-
-static const char *
-file(const char *name)
-{
-    static char    paths[4][512];
-    static size_t  n;
-
-    n = (n + 1) % 4;
-
-    (void) snprintf(paths[n], sizeof(paths[n]), "%s/%s", dir, name);
-
-    return paths[n];
 }
 
 

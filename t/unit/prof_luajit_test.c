@@ -70,7 +70,9 @@ typedef struct {
     const char  *name;
     const char  *code;
 
-    /* the line of the caller of the function in each line; 0: outermost */
+    /* the line of the caller of the function in each line; 0: outermost; 0xff:
+       the function calls itself; 0xfe: the line is also part of a function
+       that the next line calls */
     uint8_t      callers[LINES_MAX];
 
     /* the name by which it is called; NULL: C calls it; "?": both occur */
@@ -84,6 +86,7 @@ typedef struct {
     uint32_t     wrong;
     uint32_t     none;          /* without any */
     uint32_t     open;          /* that did not reach the test's function */
+    uint32_t     compiled;      /* of the bad ones: in compiled code */
     uint32_t     named;         /* functions with the right name */
     uint32_t     unnamed;       /* without their name */
     uint32_t     misnamed;      /* with another name */
@@ -211,6 +214,21 @@ static const test_script_t  scripts[] = {
       "start() for i = 1, rounds do local r = top(i) end stop()\n",
       { 0, 2, 3, 0 },
       { NULL, "leaf", "top" } },
+
+    { "side traces, and a loop that cannot be compiled",
+      "local function leaf(x)\n"
+      "if x % 3 == 0 then return x * 2 end\n"
+      "if x % 5 == 0 then return x + 1 end return x end\n"
+      "local function mid(n) local s = 0 for i = 1, 9 do\n"
+      "s = s + leaf(i + n) end return s end\n"
+      "local function closures(n) local s = 0 for i = 1, 9 do\n"
+      "local f = function() return n end\n"
+      "s = s + f() end return s end\n"
+      "local function top(n) local r = mid(n) + closures(n) return r end\n"
+      "start() for i = 1, rounds do local r = top(i) end stop()\n",
+      { 0, 5, 5, 5, 9, 9, 9, 0xfe, 9, 10, 0 },
+      { NULL, "leaf", "leaf", "leaf", "mid", "mid", "closures", "?",
+        "closures", "top" } },
 };
 
 
@@ -241,10 +259,12 @@ static test_count_t          test_count;
 static prof_walk_cache_t     test_cache;
 static prof_stats_t          test_stats;
 static uintptr_t             test_top;
+static uintptr_t             test_state;
 static uint32_t              test_traps;
 static uint32_t              test_shown;
 static uint32_t              test_stacks;
 static uint32_t              test_bad;
+static uint32_t              test_compiled;
 static uint32_t              test_named;
 static uint32_t              test_unnamed;
 static uint32_t              test_misnamed;
@@ -276,7 +296,7 @@ main(void)
         return skip_all("LuaJIT is not installed");
     }
 
-    plan(16 + 2 * !TAP_SANITIZED + 3 * sizeof(scripts) / sizeof(scripts[0]));
+    plan(18 + 2 * !TAP_SANITIZED + 3 * sizeof(scripts) / sizeof(scripts[0]));
 
 #if !(TAP_SANITIZED)
     test_no_memory();
@@ -307,6 +327,9 @@ main(void)
 
     test_script(&scripts[0], 1, 1);
     test_script(&scripts[7], 1, 1);
+    test_script(&scripts[9], 1, 1);
+    is_int(test_compiled, 0, "no stack is wrong in compiled code, and where it "
+           "goes to other compiled code or to an exit");
     test_total("with the compiler, after each instruction");
 
     test_forged();
@@ -468,6 +491,7 @@ test_script(const test_script_t *script, int jit, int traps)
     test_shown = 0;
 
     L = luaL_newstate();
+    test_state = (uintptr_t) L;
 
     luaL_openlibs(L);
     luaJIT_setmode(L, 0, jit ? 0x100 : 0);
@@ -527,6 +551,7 @@ test_script(const test_script_t *script, int jit, int traps)
 
     test_stacks += test_count.stacks;
     test_bad += bad;
+    test_compiled += test_count.compiled;
     test_named += test_count.named;
     test_unnamed += test_count.unnamed;
     test_misnamed += test_count.misnamed;
@@ -751,7 +776,7 @@ static void
 test_handler(int signo, siginfo_t *si, void *data)
 {
     uint32_t           i, n, nlines, end, lines[PROF_MAX_DEPTH];
-    uintptr_t          pcs[PROF_MAX_DEPTH];
+    uintptr_t          g, pc, pcs[PROF_MAX_DEPTH];
     prof_script_t      s;
     const ucontext_t  *uc = data;
 
@@ -804,6 +829,12 @@ test_handler(int signo, siginfo_t *si, void *data)
     if (nlines) {
         test_count.wrong++;
     }
+
+    g = prof_arch_load(test_state + LJ_L_GLREF);
+    pc = uc->uc_mcontext.gregs[REG_RIP];
+
+    test_count.compiled += prof_arch_load(g + prof_luajit.jit_base) != 0
+                           && (pc < prof_luajit.start || pc >= prof_luajit.end);
 
     if (test_shown++ < 3) {
         fprintf(stderr, "# pc %lx:",
@@ -913,6 +944,11 @@ test_right(const uint32_t *lines, uint32_t n)
             }
 
             caller = lines[i] + 1;
+        }
+
+        if (caller == 0xfe) {
+            caller = (i + 1 < n && lines[i + 1] == lines[i] + 1)
+                     ? lines[i] + 1 : 9;
         }
 
         if (caller == 0) {

@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,6 +53,8 @@ static uint64_t test_cpu(const prof_profile_t *p, const char *thread);
 static uint64_t test_sampled(const prof_profile_t *p, const char *thread);
 static uint64_t test_count(const prof_profile_t *p, const char *thread);
 static uint64_t test_named(const prof_profile_t *p, const char *name);
+static uint64_t test_named_value(const prof_profile_t *p, const char *name,
+    int value);
 static void test_samples(const prof_profile_t *p, uint32_t frequency,
     uint64_t cpu);
 static int test_handlers(void);
@@ -77,9 +80,11 @@ static void test_signal_handler(int signo, siginfo_t *si, void *uc);
 static volatile uint64_t  test_sink;
 static volatile int       test_faults;
 static volatile int       test_settings;
+static volatile int       test_readings;
 
 static int  (*test_settime)(timer_t, int, const struct itimerspec *,
     struct itimerspec *);
+static int  (*test_gettime)(clockid_t, struct timespec *);
 
 
 /* counts how often a timer is set */
@@ -94,12 +99,32 @@ timer_settime(timer_t timer, int flags, const struct itimerspec *value,
 }
 
 
+/* counts readings of the calling thread's CPU clock, which are system calls */
+
+int
+clock_gettime(clockid_t id, struct timespec *ts)
+{
+    if (id == CLOCK_THREAD_CPUTIME_ID) {
+        test_readings++;
+
+        return syscall(SYS_clock_gettime, id, ts);
+    }
+
+    return test_gettime(id, ts);
+}
+
+
 static uint64_t
 test_clock(clockid_t id)
 {
     struct timespec  ts;
 
-    (void) clock_gettime(id, &ts);
+    if (id == CLOCK_THREAD_CPUTIME_ID) {
+        (void) syscall(SYS_clock_gettime, id, &ts);
+
+    } else {
+        (void) clock_gettime(id, &ts);
+    }
 
     return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
@@ -296,10 +321,10 @@ test_count(const prof_profile_t *p, const char *thread)
 }
 
 
-/* wall time of the stacks that consist of this name only */
+/* the sum of a value of the stacks that consist of this name only */
 
 static uint64_t
-test_named(const prof_profile_t *p, const char *name)
+test_named_value(const prof_profile_t *p, const char *name, int value)
 {
     uint32_t             i;
     uint64_t             sum;
@@ -313,11 +338,18 @@ test_named(const prof_profile_t *p, const char *name)
         frame = &p->frames[node->frame];
 
         if (frame->name && strcmp(frame->name, name) == 0) {
-            sum += wall_of(p, i);
+            sum += time_of(p, i)->values[value];
         }
     }
 
     return sum;
+}
+
+
+static uint64_t
+test_named(const prof_profile_t *p, const char *name)
+{
+    return test_named_value(p, name, PROF_VALUE_WALL);
 }
 
 
@@ -692,14 +724,16 @@ test_wall(void)
 static void
 test_wall_short(void)
 {
-    int              i, settings;
-    uint64_t         end, busy;
+    int              i, settings, readings;
+    uint64_t         end, cpu, busy, idle_cpu;
     prof_capture_t  *c;
     prof_profile_t  *p;
 
     c = test_capture(99, PROF_MODE_WALL);
     settings = test_settings;
+    readings = test_readings;
     busy = 0;
+    cpu = 0;
 
     for (i = 0; i < TEST_WAITS; i++) {
         end = test_clock(CLOCK_MONOTONIC) + MS / 4;
@@ -710,17 +744,28 @@ test_wall_short(void)
         }
 
         prof_process_idle();
+        cpu -= test_clock(CLOCK_THREAD_CPUTIME_ID);
         (void) usleep(100);
+        cpu += test_clock(CLOCK_THREAD_CPUTIME_ID);
         prof_process_busy();
     }
 
     settings = test_settings - settings;
+    readings = test_readings - readings;
 
     p = prof_process_finish(c, "short");
     prof_capture_destroy(c);
 
     ok(settings > 0 && settings < TEST_WAITS / 2,
        "%d waits set timers %d times", TEST_WAITS, settings);
+    ok(readings > 0 && readings < TEST_WAITS,
+       "%d waits read the CPU clock %d times", TEST_WAITS, readings);
+
+    idle_cpu = test_named_value(p, "[idle]", PROF_VALUE_CPU);
+
+    ok(idle_cpu > cpu * 8 / 10 && idle_cpu < cpu * 16 / 10,
+       "the CPU time of waits is %" PRIu64 " us, and shown as %" PRIu64 " us",
+       cpu / 1000, idle_cpu / 1000);
     ok(p->running >= busy && p->running + test_named(p, "[idle]")
        <= p->wall + MS,
        "running and idle time are told apart in short waits: %" PRIu64
@@ -895,6 +940,8 @@ main(void)
 {
     int  handlers;
 
+    test_gettime = (int (*)(clockid_t, struct timespec *))
+                   dlsym(RTLD_NEXT, "clock_gettime");
     test_settime = (int (*)(timer_t, int, const struct itimerspec *,
                             struct itimerspec *)) (uintptr_t)
                        dlsym(RTLD_NEXT, "timer_settime");

@@ -11,13 +11,13 @@
 
 #include "tap.h"
 
+#include "prof_directory.h"
 #include "prof_fixture.h"
 #include "names/prof_symbolize.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <stdarg.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,9 +52,7 @@ static void test_truncated(void);
 static void test_damaged(void);
 static void test_odd_files(void);
 static int prepare(void);
-static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static uint64_t address(const char *function);
-static const char *file(const char *name);
 static void names(const char *path, const char *build_id, int full,
     const char *label);
 static char *name_of(const char *path, const char *build_id, uint64_t pc,
@@ -129,8 +127,6 @@ static const test_symbol_t  symbols[] = {
 };
 
 
-static char       dir[256];
-static char       paths[4][512];
 static uintptr_t  base;
 
 static struct {
@@ -633,29 +629,16 @@ test_damaged(void)
 static int
 prepare(void)
 {
-    void        *lib;
-    Dl_info      info;
-    const char  *cc, *tmp;
+    void     *lib;
+    Dl_info   info;
 
-    tmp = getenv("TMPDIR");
-    cc = getenv("CC");
-
-    (void) snprintf(dir, sizeof(dir), "%s/prof_symbol.XXXXXX",
-                    tmp ? tmp : "/tmp");
-
-    if (mkdtemp(dir) == NULL) {
-        diag("mkdtemp(%s) failed", dir);
-        return 1;
-    }
-
-    write_file(file("lib.c"), source, sizeof(source) - 1);
-
-    if (run("cd %s && %s " FLAGS " -Wl,--build-id=0x" BUILD_ID
-            " -o full.so lib.c", dir, cc ? cc : "cc")
+    if (directory_create("prof_symbol", source)
+        || run("cd %s && %s " FLAGS " -Wl,--build-id=0x" BUILD_ID
+               " -o full.so lib.c", dir, compiler())
         || run("cd %s && %s " FLAGS " -Wl,--build-id=0x" OTHER_ID
-               " -o other.so lib.c", dir, cc ? cc : "cc")
+               " -o other.so lib.c", dir, compiler())
         || run("cd %s && %s " FLAGS " -Wl,--build-id=none"
-               " -o anonymous.so lib.c", dir, cc ? cc : "cc")
+               " -o anonymous.so lib.c", dir, compiler())
         || run("cd %s && strip -o stripped.so full.so", dir))
     {
         diag("the test's objects cannot be made in %s", dir);
@@ -676,20 +659,6 @@ prepare(void)
 }
 
 
-static int
-run(const char *fmt, ...)
-{
-    char     command[4096];
-    va_list  args;
-
-    va_start(args, fmt);
-    (void) vsnprintf(command, sizeof(command), fmt, args);
-    va_end(args);
-
-    return system(command);
-}
-
-
 /* returns the link-time address of a function of the object */
 
 static uint64_t
@@ -705,21 +674,6 @@ address(const char *function)
 
     diag("no function %s", function);
     exit(1);
-}
-
-
-/* the result is valid until the fourth call after it */
-
-static const char *
-file(const char *name)
-{
-    static size_t  n;
-
-    n = (n + 1) % 4;
-
-    (void) snprintf(paths[n], sizeof(paths[n]), "%s/%s", dir, name);
-
-    return paths[n];
 }
 
 

@@ -4,15 +4,18 @@ package ProfileTest::Module;
 #
 # Modules of nginx that tests bring with them: one source file each, built with
 # the headers that the module under test was built with, and their debug files.
+# Also programs of t/store/, which use sources of the module without nginx.
 
 use strict;
 use warnings;
 
+use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
+use File::Temp qw/ tempdir /;
 
 use Exporter qw/ import /;
 
-our @EXPORT = qw/ build_module split_module /;
+our @EXPORT = qw/ build_module run_store_program split_module /;
 
 
 # Builds t/fixtures/NAME.c in the test's directory and returns the path of the
@@ -46,6 +49,51 @@ sub build_module {
     }
 
     return $so;
+}
+
+
+# Builds t/store/NAME.c with the sources of the store, and of more files without
+# "ngx_http_profile_" and ".c", and runs the program in place of the test.  Skips
+# the file if the module was not built here.
+sub run_store_program {
+    my ($name, $sources, @args) = @_;
+
+    my $root = abs_path(dirname(__FILE__) . '/../../..');
+    my $module = $ENV{TEST_NGINX_MODULE}
+                 || "$root/build/ngx_http_profile_module.so";
+    my $build = abs_path(dirname($module) . '/nginx') || '';
+    my $core = abs_path(dirname($module) . '/libprof.a');
+    my $cc = $ENV{CC} || 'cc';
+    my $dir = tempdir(CLEANUP => 1);
+
+    # where nginx's headers are, as the module is built
+
+    open my $f, '<', "$build/objs/Makefile"
+        or Test::More::plan(skip_all => 'the module was not built here');
+    my $makefile = do { local $/; <$f> };
+
+    my ($includes) = $makefile =~ /^ALL_INCS = (.*?)\n\n/ms;
+    $includes =~ s/\\\n//g;
+
+    my @sources = map { s{(\w+)$}{ngx_http_profile_$1.c}r }
+                  (map { "store/$_" }
+                       qw/ zone entry evict store memory file files /),
+                  qw{ core/alive core/log_limit }, @$sources;
+
+    my $out = qx{cd "$build" && $cc -g -O1 -W -Wall -Wno-unused-parameter \\
+                 -Werror $includes -I "$root/t/unit" -o "$dir/$name" \\
+                 "$root/t/store/$name.c" \\
+                 @{[ map { "$root/ngx_http_profile_module/$_" } @sources ]} \\
+                 "$core" -lz 2>&1};
+
+    if ($? != 0) {
+        Test::More::plan(tests => 1);
+        Test::More::fail('the program is built');
+        Test::More::diag($out);
+        exit;
+    }
+
+    exec("$dir/$name", @args) or die "exec: $!\n";
 }
 
 
