@@ -326,18 +326,21 @@ prof_kernel_join_frames(prof_kernel_join_t *k)
     for (i = 0; i < p->nframes; i++) {
         f = &p->frames[i];
 
-        if (k->frames[i] != i) {
-            free(f->name);
-            k->frames[i] = k->frames[k->frames[i]];
-
-        } else if (f->type == PROF_TYPE_KERNEL && f->name[0] == '\0') {
-            free(f->name);
-            k->frames[i] = PROF_NONE;
-
-        } else {
+        if (k->frames[i] == i
+            && (f->type != PROF_TYPE_KERNEL || f->name[0] != '\0'))
+        {
             k->frames[i] = n;
             p->frames[n++] = *f;
+            continue;
         }
+
+        k->frames[i] = k->frames[i] == i ? PROF_NONE
+                                         : k->frames[k->frames[i]];
+
+        /* frames of the kernel have no file, but a damaged archive may */
+
+        free(f->name);
+        free(f->file);
     }
 
     p->nframes = n;
