@@ -105,11 +105,11 @@ ngx_http_profile_diff_args(ngx_http_profile_call_t *call,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (rc == NGX_DECLINED || ngx_strcmp(value.data, "off") == 0) {
+    if (rc == NGX_DECLINED || ngx_http_profile_str_eq(&value, "off", 3)) {
         return NGX_DECLINED;
     }
 
-    if (ngx_strcmp(value.data, "on") == 0) {
+    if (ngx_http_profile_str_eq(&value, "on", 2)) {
         asked->flags = PROF_DIFF_NORMALIZED;
         return NGX_DECLINED;
     }

@@ -63,7 +63,7 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
 
     if (rc == NGX_OK) {
 
-        if (ngx_strcmp(format.data, "json") != 0) {
+        if (!ngx_http_profile_str_eq(&format, "json", 4)) {
             return ngx_http_profile_call_wrong(call, "format", &format,
                                                "\"json\"");
         }

@@ -29,13 +29,16 @@ ngx_http_profile_moment(ngx_str_t *text, uint64_t now)
     char      *p;
     uint64_t   sec, ms;
 
-    /* an escaped null character would hide the rest of the text */
+    /*
+     * A null character would hide the rest of the text, and strptime() skips
+     * other control characters.
+     */
 
-    if (ngx_strlen(text->data) != text->len) {
+    if (ngx_http_profile_controls(text->data, text->len)) {
         return 0;
     }
 
-    if (ngx_strcmp(text->data, "now") == 0) {
+    if (ngx_http_profile_str_eq(text, "now", 3)) {
         return now;
     }
 

@@ -103,6 +103,22 @@ ngx_http_profile_param_set(ngx_http_profile_params_t *params, ngx_uint_t n,
 }
 
 
+size_t
+ngx_http_profile_controls(u_char *p, size_t len)
+{
+    size_t   n;
+    u_char  *last;
+
+    n = 0;
+
+    for (last = p + len; p < last; p++) {
+        n += (*p < ' ' || *p == 0x7f);
+    }
+
+    return n;
+}
+
+
 void
 ngx_http_profile_param_put(ngx_http_profile_params_t *params, ngx_uint_t n,
     ngx_uint_t value)

@@ -54,6 +54,12 @@ ngx_uint_t ngx_http_profile_param_find(u_char *name, size_t len);
 /* returns the value, or NGX_ERROR if the parameter does not take it */
 ngx_int_t ngx_http_profile_param_parse(ngx_uint_t n, ngx_str_t *value);
 
+/*
+ * Returns the number of control characters in a text: no parameter takes one.
+ * A null character would hide the rest of a text from functions of C.
+ */
+size_t ngx_http_profile_controls(u_char *p, size_t len);
+
 /* sets a value that was not parsed */
 void ngx_http_profile_param_put(ngx_http_profile_params_t *params,
     ngx_uint_t n, ngx_uint_t value);

@@ -31,6 +31,8 @@ static ngx_int_t ngx_http_profile_answer_headers(
     ngx_http_profile_call_t *call, ngx_http_profile_answer_t *answer);
 static ngx_int_t ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer);
+static u_char *ngx_http_profile_answer_printable(u_char *p, u_char *last,
+    u_char *to);
 static ngx_int_t ngx_http_profile_answer_own(ngx_http_profile_call_t *call,
     char *text, size_t len);
 static void ngx_http_profile_answer_free(void *data);
@@ -324,14 +326,15 @@ ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     va_list                     args;
     ngx_http_profile_answer_t   answer;
     u_char                      buf[NGX_MAX_ERROR_STR];
+    u_char                      shown[3 * NGX_MAX_ERROR_STR];
 
     va_start(args, fmt);
     p = ngx_vslprintf(buf, buf + sizeof(buf) - 1, fmt, args);
     va_end(args);
 
-    len = p - buf;
+    len = ngx_http_profile_answer_printable(buf, p, shown) - shown;
 
-    text = prof_text_utf8((char *) buf, &len);
+    text = prof_text_utf8((char *) shown, &len);
     if (text == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -370,4 +373,26 @@ ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     }
 
     return ngx_http_profile_answer(call, &answer);
+}
+
+
+/*
+ * Writes control characters of values as a query has them: "%00".  Returns the
+ * end of the text, which has up to three times as many bytes.
+ */
+
+static u_char *
+ngx_http_profile_answer_printable(u_char *p, u_char *last, u_char *to)
+{
+    for ( /* void */ ; p < last; p++) {
+
+        if (ngx_http_profile_controls(p, 1)) {
+            to = ngx_sprintf(to, "%%%02xd", *p);
+
+        } else {
+            *to++ = *p;
+        }
+    }
+
+    return to;
 }

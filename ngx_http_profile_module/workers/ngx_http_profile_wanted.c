@@ -324,10 +324,10 @@ ngx_http_profile_wanted_text(ngx_http_profile_call_t *call,
     }
 
     if (value.len == 0 || value.len >= NGX_HTTP_PROFILE_FILTER_LEN
-        || ngx_strlen(value.data) != value.len)
+        || ngx_http_profile_controls(value.data, value.len))
     {
         return ngx_http_profile_call_wrong(call, name, &value,
-                                             "a text of 1 to 255 bytes");
+                      "a text of 1 to 255 bytes without control characters");
     }
 
     ngx_memcpy(to, value.data, value.len + 1);
@@ -354,11 +354,11 @@ ngx_http_profile_wanted_worker(ngx_http_profile_call_t *call,
         return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
     }
 
-    if (ngx_strcmp(value.data, "all") == 0) {
+    if (ngx_http_profile_str_eq(&value, "all", 3)) {
         return NGX_DECLINED;
     }
 
-    if (ngx_strcmp(value.data, "self") == 0) {
+    if (ngx_http_profile_str_eq(&value, "self", 4)) {
         wanted->worker = ngx_worker;
         return NGX_DECLINED;
     }
@@ -393,7 +393,7 @@ ngx_http_profile_wanted_labels(ngx_http_profile_call_t *call,
         return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
     }
 
-    if (ngx_strcmp(value.data, "trace") != 0) {
+    if (!ngx_http_profile_str_eq(&value, "trace", 5)) {
         return ngx_http_profile_call_wrong(call, "labels", &value,
                                              "\"trace\"");
     }
