@@ -12,6 +12,8 @@
  *     {{}}           the URL of the console
  *     {{NAME}}       the URL of the asset NAME, or its text if it is HTML
  *     {{:id}}        the id of a profile
+ *     {{:status}}    the status of an error
+ *     {{:text}}      the text of an error
  *     {{:viewer}}    "on" if there is a viewer, or "off"
  *     {{:at NAME}}   an attribute of links to the page NAME, if this is NAME
  *     {{:on}}        an attribute that hides what needs metrics
@@ -46,6 +48,7 @@
     x(status_html,    "assets/",  "status.html")                              \
     x(status_js,      "assets/",  "status.js")                                \
     x(pprof_html,     "assets/",  "pprof.html")                               \
+    x(error_html,     "assets/",  "error.html")                               \
     x(bar_css,        "assets/",  "bar.css")                                  \
     x(bar_dom_js,     "assets/",  "bar_dom.js")                               \
     x(bar_facts_js,   "assets/",  "bar_facts.js")                             \
@@ -72,6 +75,8 @@ typedef struct {
 typedef struct {
     ngx_str_t                        root;    /* URL of the console */
     ngx_str_t                        id;      /* id of a profile, or empty */
+    ngx_str_t                        text;    /* of an error */
+    ngx_uint_t                       status;  /* of an error */
     ngx_uint_t                       viewer;
     const char                      *name;    /* set by .._profile_page() */
     size_t                           content; /* its place in the text */
@@ -82,6 +87,8 @@ static ngx_http_profile_asset_t *ngx_http_profile_asset_find(
     const char *name, size_t len);
 static void ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
     ngx_http_profile_answer_t *answer);
+static void ngx_http_profile_page_init(ngx_http_profile_page_t *page,
+    ngx_http_profile_call_t *call);
 static void ngx_http_profile_page(const char *name,
     ngx_http_profile_page_t *page, prof_buf_t *b);
 static void ngx_http_profile_page_fill(ngx_http_profile_page_t *page,
@@ -250,19 +257,9 @@ size_t
 ngx_http_profile_call_page(ngx_http_profile_call_t *call, const char *name,
     prof_buf_t *b)
 {
-    ngx_http_profile_page_t       page;
-    ngx_http_profile_loc_conf_t  *plcf;
+    ngx_http_profile_page_t  page;
 
-    plcf = ngx_http_get_module_loc_conf(call->request,
-                                        ngx_http_profile_module);
-
-    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
-
-    page.root.data = (u_char *) (*call->root ? call->root : "./");
-    page.root.len = ngx_strlen(page.root.data);
-    page.id = call->rest;
-    page.viewer = plcf->viewer.len != 0;
-
+    ngx_http_profile_page_init(&page, call);
     ngx_http_profile_page(name, &page, b);
 
     return page.content;
@@ -270,9 +267,44 @@ ngx_http_profile_call_page(ngx_http_profile_call_t *call, const char *name,
 
 
 void
+ngx_http_profile_error_page(ngx_http_profile_call_t *call, ngx_uint_t status,
+    ngx_str_t *text, prof_buf_t *b)
+{
+    ngx_http_profile_page_t  page;
+
+    ngx_http_profile_page_init(&page, call);
+
+    page.status = status;
+    page.text = *text;
+
+    ngx_http_profile_page("error.html", &page, b);
+}
+
+
+static void
+ngx_http_profile_page_init(ngx_http_profile_page_t *page,
+    ngx_http_profile_call_t *call)
+{
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(call->request,
+                                        ngx_http_profile_module);
+
+    ngx_memzero(page, sizeof(ngx_http_profile_page_t));
+
+    page->root.data = (u_char *) (*call->root ? call->root : "./");
+    page->root.len = ngx_strlen(page->root.data);
+    page->id = call->rest;
+    page->viewer = plcf->viewer.len != 0;
+}
+
+
+void
 ngx_http_profile_console_page(ngx_http_request_t *r, u_char *id, prof_buf_t *b)
 {
     ngx_http_profile_page_t  page;
+
+    ngx_memzero(&page, sizeof(ngx_http_profile_page_t));
 
     page.root = *ngx_http_profile_console_url(r);
     page.id.data = id;
@@ -380,6 +412,17 @@ ngx_http_profile_page_value(ngx_http_profile_page_t *page, u_char *name,
     if (ngx_strncmp(name, "id", len) == 0) {
         prof_markup_text(b, (char *) page->id.data, page->id.len,
                          NGX_HTTP_PROFILE_ID_LEN);
+        return;
+    }
+
+    if (ngx_strncmp(name, "status", len) == 0) {
+        prof_buf_printf(b, "%u", (unsigned) page->status);
+        return;
+    }
+
+    if (ngx_strncmp(name, "text", len) == 0) {
+        prof_markup_text(b, (char *) page->text.data, page->text.len,
+                         page->text.len);
         return;
     }
 

@@ -235,6 +235,7 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
 
     call->request = r;
     call->root = "";
+    call->page = ngx_http_profile_error_page;
 
     rc = ngx_http_profile_call_route(call);
 

@@ -112,6 +112,10 @@ ngx_int_t ngx_http_profile_answer_page(ngx_http_profile_call_t *call,
 size_t ngx_http_profile_call_page(ngx_http_profile_call_t *call,
     const char *name, prof_buf_t *b);
 
+/* appends the page of an error to b */
+void ngx_http_profile_error_page(ngx_http_profile_call_t *call,
+    ngx_uint_t status, ngx_str_t *text, prof_buf_t *b);
+
 /* appends the console's page of a profile to b, for responses of the site */
 void ngx_http_profile_console_page(ngx_http_request_t *r, u_char *id,
     prof_buf_t *b);

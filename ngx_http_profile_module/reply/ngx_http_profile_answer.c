@@ -33,6 +33,9 @@ static ngx_int_t ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer);
 static u_char *ngx_http_profile_answer_printable(u_char *p, u_char *last,
     u_char *to);
+static ngx_int_t ngx_http_profile_answer_error_page(
+    ngx_http_profile_call_t *call, ngx_http_profile_answer_t *answer,
+    char *text, size_t len);
 static ngx_int_t ngx_http_profile_answer_own(ngx_http_profile_call_t *call,
     char *text, size_t len);
 static void ngx_http_profile_answer_free(void *data);
@@ -328,6 +331,8 @@ ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     u_char                      buf[NGX_MAX_ERROR_STR];
     u_char                      shown[3 * NGX_MAX_ERROR_STR];
 
+    static const char  *types[] = { "text/plain", "text/html", NULL };
+
     va_start(args, fmt);
     p = ngx_vslprintf(buf, buf + sizeof(buf) - 1, fmt, args);
     va_end(args);
@@ -349,6 +354,16 @@ ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));
 
     answer.status = status;
+
+    if (call->page && !call->pprof) {
+        call->negotiated = 1;
+
+        if (ngx_http_profile_accept_type(call->request, types) == 1) {
+            return ngx_http_profile_answer_error_page(call, &answer, text,
+                                                      len);
+        }
+    }
+
     ngx_str_set(&answer.type, "text/plain; charset=utf-8");
 
     p = ngx_pnalloc(call->request->pool, len + 1);
@@ -395,4 +410,35 @@ ngx_http_profile_answer_printable(u_char *p, u_char *last, u_char *to)
     }
 
     return to;
+}
+
+
+/* frees the text */
+
+static ngx_int_t
+ngx_http_profile_answer_error_page(ngx_http_profile_call_t *call,
+    ngx_http_profile_answer_t *answer, char *text, size_t len)
+{
+    ngx_str_t   s;
+    prof_buf_t  b;
+
+    s.data = (u_char *) text;
+    s.len = len;
+
+    prof_buf_init(&b);
+
+    call->page(call, answer->status, &s, &b);
+
+    free(text);
+
+    if (prof_buf_failed(&b)) {
+        prof_buf_free(&b);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_str_set(&answer->type, "text/html; charset=utf-8");
+    answer->csp = NGX_HTTP_PROFILE_CSP_PAGE;
+    answer->compressible = 1;
+
+    return ngx_http_profile_answer_buf(call, answer, &b);
 }

@@ -51,6 +51,10 @@
 typedef struct ngx_http_profile_call_s   ngx_http_profile_call_t;
 typedef struct ngx_http_profile_route_s  ngx_http_profile_route_t;
 
+/* appends a page with an error's text to b */
+typedef void (*ngx_http_profile_error_pt)(ngx_http_profile_call_t *call,
+    ngx_uint_t status, ngx_str_t *text, prof_buf_t *b);
+
 /* returns as a content handler does; NGX_DONE after a hold */
 typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
 
@@ -98,6 +102,8 @@ struct ngx_http_profile_call_s {
     ngx_str_t                        path;    /* "p/0123", without ".json" */
     ngx_str_t                        rest;    /* "0123": the asterisk */
     char                            *root;    /* "../", from here to base */
+    ngx_http_profile_error_pt        page;    /* of errors for browsers; NULL:
+                                                 errors have no page */
     void                           (*abort)(ngx_http_profile_call_t *call);
     void                            *data;    /* data of the holder */
     unsigned                         json:1;  /* by suffix, or by Accept */
@@ -171,7 +177,10 @@ ngx_int_t ngx_http_profile_answer_buf(ngx_http_profile_call_t *call,
 /* answers 204 */
 ngx_int_t ngx_http_profile_answer_nothing(ngx_http_profile_call_t *call);
 
-/* answers with an error: a sentence without a period */
+/*
+ * Answers with an error: a sentence without a period.  A browser gets a page,
+ * other clients get JSON or plain text.
+ */
 ngx_int_t ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     ngx_uint_t status, const char *fmt, ...);
 
