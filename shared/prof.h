@@ -47,6 +47,7 @@
 #include "views/prof_diff.h"
 #include "formats/prof_encode.h"
 #include "formats/prof_gzip.h"
+#include "formats/prof_root.h"
 #include "formats/prof_text.h"
 #include "heap/prof_heap.h"
 #include "html/prof_html.h"

@@ -13,7 +13,7 @@ const prof = (function () {
 
     return {
         root: data.root, id: data.id, viewer: data.viewer === 'on',
-        get, change, fetch: request, make, svg, show, note, clear,
+        get, change, fetch: request, make, svg, show, note, clear, zoomed,
         duration, bytes, number, time, percent, sentence, sorter
     };
 
@@ -115,6 +115,38 @@ const prof = (function () {
 
     function clear(e, ...content) {
         e.replaceChildren(...content);
+    }
+
+
+    /*
+     * Loads the part of a flamegraph that its page asks for, see prof_flame.js,
+     * and returns the frame.  The page has no origin of its own, so the console
+     * would refuse a request of that page.
+     */
+
+    function zoomed(frame) {
+        const whole = frame.src;
+
+        window.addEventListener('message', function (e) {
+            const asked = e.data || {};
+
+            if (e.source !== frame.contentWindow || asked.prof !== 'root'
+                || !/^[0-9a-f]{0,8}$/.test(asked.root))
+            {
+                return;
+            }
+
+            const url = new URL(whole);
+
+            if (asked.root) {
+                url.searchParams.set('root', asked.root);
+            }
+
+            url.hash = asked.state;
+            frame.contentWindow.location.replace(url.href);
+        });
+
+        return frame;
     }
 
 

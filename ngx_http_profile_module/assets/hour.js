@@ -288,7 +288,8 @@
         alone.hidden = !some;
 
         c.clear(document.getElementById('pane'), some
-            ? c.make('iframe', { title: 'Flamegraph of the range', src })
+            ? c.zoomed(c.make('iframe',
+                              { title: 'Flamegraph of the range', src }))
             : c.make('p', { class: 'empty' },
                      'There are no slices in this range: the workers were '
                      + 'idle, or this time is not kept.'));

@@ -325,7 +325,7 @@
 
 
     function graph(pane) {
-        pane.append(frame('Flamegraph', `${c.root}${path}/html`));
+        pane.append(c.zoomed(frame('Flamegraph', `${c.root}${path}/html`)));
     }
 
 

@@ -284,6 +284,10 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
                                                   &pic->id[pic->missing]);
     }
 
+    if (pic->root.unknown) {
+        return ngx_http_profile_answer_no_root(call, &pic->root);
+    }
+
     if (pic->rc == NGX_ABORT) {
         return ngx_http_profile_answer_error(call,
                              NGX_HTTP_INTERNAL_SERVER_ERROR,

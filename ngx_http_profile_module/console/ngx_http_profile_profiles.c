@@ -156,6 +156,7 @@ ngx_int_t
 ngx_http_profile_one_route(ngx_http_profile_call_t *call)
 {
     u_char                      *slash;
+    ngx_int_t                    rc;
     ngx_str_t                    id, format;
     const prof_encoder_t        *encoder;
     ngx_http_profile_store_t    *store;
@@ -193,6 +194,12 @@ ngx_http_profile_one_route(ngx_http_profile_call_t *call)
     asked.encoder = encoder;
 
     if (encoder) {
+        rc = ngx_http_profile_call_root(call, &asked.root);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
         asked.make = ngx_http_profile_one_encode;
 
     } else if (call->json) {
@@ -240,6 +247,10 @@ static int
 ngx_http_profile_one_encode(ngx_http_profile_picture_t *pic,
     prof_profile_t **p)
 {
+    if (ngx_http_profile_root_keep(&pic->root, p[0]) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
     return pic->encoder->encode(p[0], &pic->out);
 }
 

@@ -44,6 +44,7 @@ struct ngx_http_profile_picture_s {
     ngx_uint_t                    flags;       /* PROF_DIFF_... */
     ngx_http_profile_continuous_t
                                  *continuous;  /* for the list of slices */
+    ngx_http_profile_root_t       root;        /* of one profile */
     uint64_t                      before;      /* of the list */
     ngx_uint_t                    limit;
     ngx_uint_t                    html;        /* the answer is a page */

@@ -32,6 +32,7 @@ typedef struct {
     ngx_int_t                       worker;   /* number, or -1: all */
     ngx_uint_t                      mode;
     const prof_encoder_t           *format;
+    ngx_http_profile_root_t         root;
     ngx_http_profile_store_t       *store;    /* POST: where to store it */
     u_char                          id[NGX_HTTP_PROFILE_ID_LEN];
 
@@ -186,6 +187,12 @@ ngx_http_profile_range_args(ngx_http_profile_call_t *call,
     if (rc == NGX_DECLINED) {
         rc = ngx_http_profile_range_worker(call, &range->worker);
     }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    rc = ngx_http_profile_call_root(call, &range->root);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -407,7 +414,9 @@ ngx_http_profile_range_work(void *data)
     if (range->slices && !range->cancelled) {
         ngx_http_profile_range_facts(range, p);
 
-        if (prof_profile_symbolize(p) != PROF_OK) {
+        if (prof_profile_symbolize(p) != PROF_OK
+            || ngx_http_profile_root_keep(&range->root, p) != PROF_OK)
+        {
             range->failed = 1;
 
         } else if (range->store) {
@@ -626,6 +635,10 @@ ngx_http_profile_range_answer(ngx_http_profile_range_t *range)
     ngx_http_profile_answer_t   answer;
 
     call = range->call;
+
+    if (range->root.unknown) {
+        return ngx_http_profile_answer_no_root(call, &range->root);
+    }
 
     if (range->failed || !range->job.worked) {
         return ngx_http_profile_answer_error(call,

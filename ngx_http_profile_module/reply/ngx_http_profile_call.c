@@ -76,6 +76,61 @@ ngx_http_profile_call_wrong(ngx_http_profile_call_t *call, const char *name,
 
 
 ngx_int_t
+ngx_http_profile_call_root(ngx_http_profile_call_t *call,
+    ngx_http_profile_root_t *root)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    rc = ngx_http_profile_call_arg(call, "root", &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
+    }
+
+    if (prof_root_parse((char *) value.data, value.len, &root->hash)
+        != PROF_OK)
+    {
+        return ngx_http_profile_call_wrong(call, "root", &value,
+                                "the number of a box: up to 8 hexadecimal "
+                                "digits, as \"zoom\" in the URL of a "
+                                "flamegraph");
+    }
+
+    root->given = 1;
+
+    return NGX_DECLINED;
+}
+
+
+int
+ngx_http_profile_root_keep(ngx_http_profile_root_t *root, prof_profile_t *p)
+{
+    int  rc;
+
+    if (!root->given) {
+        return PROF_OK;
+    }
+
+    rc = prof_root_keep(p, root->hash);
+
+    root->unknown = (rc == PROF_LIMIT);
+
+    return rc == PROF_OK ? PROF_OK : PROF_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_profile_answer_no_root(ngx_http_profile_call_t *call,
+    ngx_http_profile_root_t *root)
+{
+    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                                "the profile has no box with the \"root\" "
+                                "%xD", root->hash);
+}
+
+
+ngx_int_t
 ngx_http_profile_call_hold(ngx_http_profile_call_t *call,
     void (*abort)(ngx_http_profile_call_t *call), void *data)
 {

@@ -126,6 +126,13 @@ typedef struct {
 } ngx_http_profile_answer_t;
 
 
+typedef struct {
+    uint32_t                         hash;    /* of the box, see prof_root.h */
+    unsigned                         given:1;
+    unsigned                         unknown:1;
+} ngx_http_profile_root_t;
+
+
 struct json_t;
 
 PROF_HIDDEN_BEGIN
@@ -149,6 +156,26 @@ ngx_int_t ngx_http_profile_call_param(ngx_http_profile_call_t *call,
 /* answers that an argument has an invalid value */
 ngx_int_t ngx_http_profile_call_wrong(ngx_http_profile_call_t *call,
     const char *name, ngx_str_t *value, const char *takes);
+
+/*
+ * The argument "root": the box of a flamegraph that the answer is about, see
+ * prof_root.h.  ngx_http_profile_call_root() reads the argument, and returns
+ * NGX_DECLINED or the result of an answer with the error.
+ */
+ngx_int_t ngx_http_profile_call_root(ngx_http_profile_call_t *call,
+    ngx_http_profile_root_t *root);
+
+/*
+ * Removes all stacks that do not pass through the box.  Returns PROF_OK, or
+ * PROF_ERROR; root->unknown is set if the profile has no such box.  Context:
+ * a thread.
+ */
+int ngx_http_profile_root_keep(ngx_http_profile_root_t *root,
+    prof_profile_t *p);
+
+/* answers that the profile has no such box */
+ngx_int_t ngx_http_profile_answer_no_root(ngx_http_profile_call_t *call,
+    ngx_http_profile_root_t *root);
 
 /*
  * Lets the handler answer later; the handler returns the result, NGX_DONE.  If

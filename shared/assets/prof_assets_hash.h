@@ -17,7 +17,7 @@
 #define PROF_ASSET_HASH_page_css                                            \
     "'sha256-rg7qiARtq1p33pjhpmOFtrHawpuLKMsYlmtrcNYhSa0='"
 #define PROF_ASSET_HASH_flame_js                                            \
-    "'sha256-09uWDsaKZVCmu2TIcFlkRpafvQT6A/tH2+P51Ae4Afo='"
+    "'sha256-XBSerAgNcybG/IqSqPftVq1T7TwdmagOFBdOAIiPyRg='"
 #define PROF_ASSET_HASH_page_js                                             \
     "'sha256-u/vup+4gp3JhtjyQrbPyECc2b4ekzLe8IeCP6z92yZY='"
 

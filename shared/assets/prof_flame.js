@@ -9,8 +9,12 @@
  * A document has one "prof-host" element for the controls, and a "prof-plot"
  * for each mode, which is a measure.  One of the plots is visible.
  *
- * The URL identifies a box by a hash of the names from the root to it, so a
- * link also finds the box in another profile.
+ * The URL identifies a box by a hash of the names from the outermost function
+ * to it, so a link also finds the box in another mode, and in another profile.
+ *
+ * A picture has no origin, so it cannot send requests.  If a page of the
+ * console contains the picture, this script asks that page for the boxes that
+ * are hidden below the zoomed one.
  */
 
 (function () {
@@ -21,6 +25,19 @@
     const ROW = 18;
     const PAD = 4;
     const CRUMBS = 5;
+
+    /* if more than this part of the zoomed box is hidden, it is requested */
+
+    const DETAIL = 1000;
+
+    const utf8 = new TextEncoder();
+    const escapes = {
+        '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\'': '&#39;'
+    };
+
+    /* the box to which the server has limited the picture, or '' */
+
+    const limit = new URLSearchParams(location.search).get('root') || '';
 
     /* the sorts of frames that can be omitted, by the class of their boxes */
 
@@ -110,7 +127,7 @@
             el: el, x: x, w: w, depth: parent ? parent.depth + 1 : 0,
             parent: parent, kids: [],
             name: told[0], weight: told[1], origin: told[2] || '',
-            hash: hash(parent ? parent.hash : 0x811c9dc5, told[0]),
+            hash: parent ? hash(parent.hash, told[0]) : 0x811c9dc5,
             text: label.localName === 'text' ? label : null,
             n: n, self: self || 0,
             sorts: sorts.filter(sort => el.classList.contains(sort.mark))
@@ -263,12 +280,16 @@
     }
 
 
+    /* the hash of prof_root.h, over the name in the markup */
+
     function hash(h, text) {
-        for (let i = 0; i < text.length; i++) {
-            h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+        const markup = text.replace(/[&<>"']/g, c => escapes[c]);
+
+        for (const byte of utf8.encode(markup + ';')) {
+            h = Math.imul(h ^ byte, 0x01000193);
         }
 
-        return Math.imul(h ^ 0x3b, 0x01000193) >>> 0;
+        return h >>> 0;
     }
 
 
@@ -293,6 +314,11 @@
         document.addEventListener('keydown', shortcut);
 
         apply(read());
+
+        if (limit && current().zoom.parent) {
+            roving(current(), current().zoom);
+            current().zoom.el.focus({ preventScroll: true });
+        }
     }
 
 
@@ -515,6 +541,36 @@
         search(plot);
         labels(plot);
         crumbs(plot);
+        detail(plot);
+    }
+
+
+    /* asks for hidden boxes below the zoomed one, or for those above a limit */
+
+    function detail(plot) {
+        const box = plot.zoom.first || plot.zoom;
+        const top = whole().byHash.get(limit);
+        const above = top && box.depth < top.depth;
+
+        if (window.parent === window
+            || !(above || box.parent && hidden(box) > box.n / DETAIL))
+        {
+            return;
+        }
+
+        const root = box.parent ? box.hash.toString(16) : '';
+
+        if (root !== limit) {
+            window.parent.postMessage({
+                prof: 'root', root: root, state: location.hash.slice(1)
+            }, '*');
+        }
+    }
+
+
+    function hidden(box) {
+        return box.kids.reduce((sum, kid) => sum - kid.n + hidden(kid),
+                               box.n - box.self);
     }
 
 

@@ -29,8 +29,6 @@
 
 #define PROF_SVG_PARTIAL   1000
 
-#define PROF_SVG_NAME_MAX  512
-
 /* the size of a box without the texts of its function, in bytes */
 
 #define PROF_SVG_BOX       180

@@ -41,6 +41,8 @@
 #define PROF_SVG_ROW    18      /* pixels */
 #define PROF_SVG_DEPTH  160     /* frames; deeper ones are not shown */
 
+#define PROF_SVG_NAME_MAX  512  /* bytes of a name that a box shows */
+
 
 typedef struct prof_svg_plot_s  prof_svg_plot_t;
 

@@ -23,6 +23,7 @@ typedef struct {
 } prof_notes_ctx_t;
 
 
+static void prof_notes_root(prof_notes_ctx_t *ctx);
 static void prof_notes_memory(prof_notes_ctx_t *ctx);
 static void prof_notes_objects(prof_notes_ctx_t *ctx, const char *text,
     uint64_t space, uint64_t objects);
@@ -46,6 +47,8 @@ prof_notes(const prof_profile_t *p, prof_notes_pt fn, void *data)
     ctx.fn = fn;
     ctx.data = data;
     prof_buf_init(&ctx.line);
+
+    prof_notes_root(&ctx);
 
     n = prof_measure_list(p, list);
 
@@ -82,6 +85,27 @@ prof_notes_empty(const prof_profile_t *p, prof_buf_t *b)
                     what);
     prof_summary_duration(b, p->cpu);
     prof_buf_puts(b, " of CPU time");
+}
+
+
+/* prof_root_keep() adds the fact */
+
+static void
+prof_notes_root(prof_notes_ctx_t *ctx)
+{
+    uint32_t            i;
+    const prof_fact_t  *fact;
+
+    for (i = 0; i < ctx->profile->nfacts; i++) {
+        fact = &ctx->profile->facts[i];
+
+        if (strcmp(fact->name, "root") == 0) {
+            prof_buf_printf(&ctx->line, "Only stacks through %s are shown; "
+                            "times and counters are those of the whole "
+                            "capture", fact->value);
+            prof_notes_line(ctx, 0);
+        }
+    }
 }
 
 

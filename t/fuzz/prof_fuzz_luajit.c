@@ -19,6 +19,7 @@
 #if (__x86_64__)
 
 
+#define FUZZ_MEMORY  0x200000000000
 #define FUZZ_SIZE    0x4000
 #define FUZZ_DEPTH   64
 
@@ -103,13 +104,18 @@ static const uint8_t  fuzz_stubs[] = {
 };
 
 
-/* the page behind the memory cannot be accessed */
+/*
+ * The page behind the memory cannot be accessed.  The address is the same in
+ * each run, and far from all other memory: a pointer that an input has changed
+ * in part would otherwise refer to memory of the sanitizer.
+ */
 
 static void
 fuzz_map(void)
 {
-    fuzz_memory = mmap(NULL, FUZZ_SIZE + PROF_WALK_PAGE, PROT_NONE,
-                       MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+    fuzz_memory = mmap((void *) FUZZ_MEMORY, FUZZ_SIZE + PROF_WALK_PAGE,
+                       PROT_NONE,
+                       MAP_PRIVATE|MAP_ANONYMOUS|MAP_FIXED_NOREPLACE, -1, 0);
     fuzz_assert(fuzz_memory != MAP_FAILED);
 
     fuzz_assert(mprotect(fuzz_memory, FUZZ_SIZE, PROT_READ|PROT_WRITE) == 0);
