@@ -31,7 +31,7 @@ static void prof_notes_times(prof_notes_ctx_t *ctx);
 static void prof_notes_samples(prof_notes_ctx_t *ctx);
 static void prof_notes_clock(prof_notes_ctx_t *ctx);
 static void prof_notes_doubts(prof_notes_ctx_t *ctx);
-static int prof_notes_lost(const prof_profile_t *p);
+static void prof_notes_lost(prof_notes_ctx_t *ctx);
 static void prof_notes_count(prof_notes_ctx_t *ctx, uint64_t n,
     const char *text);
 static void prof_notes_line(prof_notes_ctx_t *ctx, int warning);
@@ -275,10 +275,7 @@ prof_notes_doubts(prof_notes_ctx_t *ctx)
         }
     }
 
-    if (prof_notes_lost(p)) {
-        prof_buf_puts(&ctx->line, "More than one in ten samples was lost");
-        prof_notes_line(ctx, 1);
-    }
+    prof_notes_lost(ctx);
 
     prof_notes_count(ctx, st->lost_traces,
                      "without their trace, of which there were too many");
@@ -292,27 +289,47 @@ prof_notes_doubts(prof_notes_ctx_t *ctx)
 
 
 /*
- * Whether the loss of samples makes the picture coarse.  A timer that expired
- * while the thread was stopped, because another process had the processor, is
- * no loss: all of these samples would have had the same stack.  A few samples
- * of a short capture are lost by chance.
+ * A timer that expired while the thread was stopped, because another process
+ * had the processor, does not make the picture coarse: all of these samples
+ * would have had the same stack.  The reader is told why samples are missing.
+ * Other losses make the picture coarse.  A few samples of a short capture are
+ * lost by chance.
  */
 
-static int
-prof_notes_lost(const prof_profile_t *p)
+static void
+prof_notes_lost(prof_notes_ctx_t *ctx)
 {
-    double               lost, stopped;
-    const prof_stats_t  *st;
+    double                 few;
+    uint64_t               lost, stopped;
+    const prof_stats_t    *st;
+    const prof_profile_t  *p;
 
+    p = ctx->profile;
     st = &p->stats;
+
+    few = st->samples / 10.;
+    lost = st->lost_overrun + st->lost_ring;
 
     stopped = p->running > p->cpu
               ? (p->running - p->cpu) * 1e-9 * p->frequency : 0;
 
-    lost = st->lost_overrun > stopped ? st->lost_overrun - stopped : 0;
-    lost += st->lost_ring;
+    if (stopped > st->lost_overrun) {
+        stopped = st->lost_overrun;
+    }
 
-    return lost >= PROF_NOTES_LOST_MIN && lost > st->samples / 10.;
+    if (stopped >= PROF_NOTES_LOST_MIN && stopped > few) {
+        prof_buf_printf(&ctx->line, "The machine was busy: %" PRIu64 " of %"
+                        PRIu64 " samples were not taken because the process "
+                        "did not get the CPU", stopped, st->samples + lost);
+        prof_notes_line(ctx, 1);
+    }
+
+    lost -= stopped;
+
+    if (lost >= PROF_NOTES_LOST_MIN && lost > few) {
+        prof_buf_puts(&ctx->line, "More than one in ten samples was lost");
+        prof_notes_line(ctx, 1);
+    }
 }
 
 

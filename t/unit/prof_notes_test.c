@@ -127,8 +127,24 @@ test_doubts(void)
                        "no sample");
     p->running -= 5000000;
 
-    p->stats.samples = 20;
+    p->running += 50000000;
+    p->stats.lost_overrun = 45;
+    check_doubt(p, "! The machine was busy: 45 of 149 samples were not taken "
+                "because the process did not get the CPU\n",
+                "many timers expire while the thread is stopped");
+
+    p->stats.lost_overrun = 10;
+    check_doubt(p, "", "one of ten samples is not many");
+
+    p->stats.lost_overrun = 70;
+    check_doubt(p, "! The machine was busy: 50 of 174 samples were not taken "
+                "because the process did not get the CPU\n"
+                "! More than one in ten samples was lost\n",
+                "samples are lost for both reasons");
+    p->running -= 50000000;
+
     p->stats.lost_overrun = 5;
+    p->stats.samples = 20;
     check_doubt(p, "", "nine lost samples are few, of any number");
     p->stats.samples = 100;
     p->stats.lost_overrun = 0;
