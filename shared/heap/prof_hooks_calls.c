@@ -35,6 +35,8 @@ typedef int (*prof_hook_munmap_pt)(void *p, size_t len);
 #define prof_hook_real(name, type)  ((type) prof_hooks_real[PROF_HOOK_##name])
 
 
+static int prof_hook_enter(void);
+static void prof_hook_leave(int entered);
 static void *prof_hook_malloc(size_t size);
 static void *prof_hook_calloc(size_t n, size_t size);
 static void *prof_hook_realloc(void *p, size_t size);
@@ -75,6 +77,34 @@ void *const  prof_hooks_calls[] = {
 };
 
 
+/*
+ * Functions of some C libraries, for example of musl, call malloc() by an
+ * import, which is hooked as well.  Such a call is not counted a second time.
+ * Returns whether to call prof_hook_leave().
+ */
+
+PROF_GLUE static int
+prof_hook_enter(void)
+{
+    if (prof_heap_state.n == 0) {
+        return 0;
+    }
+
+    prof_heap_mute();
+
+    return 1;
+}
+
+
+PROF_GLUE static void
+prof_hook_leave(int entered)
+{
+    if (entered) {
+        prof_heap_unmute();
+    }
+}
+
+
 PROF_GLUE static void *
 prof_hook_malloc(size_t size)
 {
@@ -93,9 +123,12 @@ prof_hook_malloc(size_t size)
 PROF_GLUE static void *
 prof_hook_calloc(size_t n, size_t size)
 {
+    int    entered;
     void  *p;
 
+    entered = prof_hook_enter();
     p = prof_hook_real(calloc, prof_hook_calloc_pt)(n, size);
+    prof_hook_leave(entered);
 
     if (p && prof_heap_wants(n * size)) {
         prof_heap_allocated(p, n * size, PROF_HEAP_BLOCK);
@@ -142,10 +175,12 @@ prof_hook_free(void *p)
 PROF_GLUE static int
 prof_hook_posix_memalign(void **p, size_t align, size_t size)
 {
-    int  rc;
+    int  rc, entered;
 
+    entered = prof_hook_enter();
     rc = prof_hook_real(posix_memalign, prof_hook_posix_memalign_pt)(p, align,
                                                                      size);
+    prof_hook_leave(entered);
 
     if (rc == 0 && *p && prof_heap_wants(size)) {
         prof_heap_allocated(*p, size, PROF_HEAP_BLOCK);
@@ -158,9 +193,12 @@ prof_hook_posix_memalign(void **p, size_t align, size_t size)
 PROF_GLUE static void *
 prof_hook_aligned_alloc(size_t align, size_t size)
 {
+    int    entered;
     void  *p;
 
+    entered = prof_hook_enter();
     p = prof_hook_real(aligned_alloc, prof_hook_memalign_pt)(align, size);
+    prof_hook_leave(entered);
 
     if (p && prof_heap_wants(size)) {
         prof_heap_allocated(p, size, PROF_HEAP_BLOCK);
@@ -173,9 +211,12 @@ prof_hook_aligned_alloc(size_t align, size_t size)
 PROF_GLUE static void *
 prof_hook_memalign(size_t align, size_t size)
 {
+    int    entered;
     void  *p;
 
+    entered = prof_hook_enter();
     p = prof_hook_real(memalign, prof_hook_memalign_pt)(align, size);
+    prof_hook_leave(entered);
 
     if (p && prof_heap_wants(size)) {
         prof_heap_allocated(p, size, PROF_HEAP_BLOCK);
