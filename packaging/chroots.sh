@@ -17,6 +17,7 @@ make_chroot() {
     root=$1/$2.$3
 
     if [ ! -e "$base.done" ]; then
+        leave_chroot "$base"
         rm -rf "$base"
         mkdir -p "$base"
         debootstrap --variant=minbase "$2" "$base" > "$base.log"

@@ -81,6 +81,50 @@ isnt(matrix('http3', BROKEN => 'http3'), 0, 'a build that fails');
 like(page(), qr/^\| http3 \| .*failed: does not build/m, 'the line says it');
 isnt(matrix('nothing'), 0, 'a row that does not exist');
 
+# A chroot that is not complete.  The programs are scripts; a file has the list
+# of mounts.
+
+mkdir "$dir/$_" for qw/ bin packaging /;
+copy("$root/packaging/chroots.sh", "$dir/packaging/chroots.sh")
+    or die "copy: $!\n";
+
+my $mounted = "$dir/mounted";
+
+script('bin/mount', qq{echo "\$4" >> $mounted});
+script('bin/mountpoint', qq{grep -qxsF "\$2" $mounted});
+script('bin/umount', qq{grep -vxF "\$1" $mounted > $mounted.new\n}
+                     . qq{mv $mounted.new $mounted});
+script('bin/debootstrap', <<'EOS');
+mkdir -p "$3/proc" "$3/usr/sbin"
+mount -t proc proc "$3/proc"
+test "$FAILS" != debootstrap || exit 1
+umount "$3/proc"
+EOS
+script('bin/chroot', <<'EOS');
+case "$*" in *"$FAILS"*) exit 1 ;; esac
+EOS
+script('bin/git', <<'EOS');
+printf 'tools/matrix\0'
+EOS
+
+SKIP: {
+    skip 'only root can make chroots', 6 if $>;
+
+    for ([ 'debootstrap', qr/cannot run here: debootstrap failed/ ],
+         [ 'apt-get', qr/cannot run here: debootstrap failed/ ],
+         [ 'install-deps', qr/failed: the packages do not install/ ])
+    {
+        my ($fails, $text) = @$_;
+
+        matrix('debian-12', FAILS => $fails,
+               PATH => "$dir/bin:$ENV{PATH}");
+
+        like(page(), qr/^\| debian-12 \| .*$text/m,
+             "$fails fails: the line says it");
+        ok(!-s $mounted, "$fails fails: nothing stays mounted");
+    }
+}
+
 done_testing();
 
 
