@@ -21,6 +21,15 @@
 
 #define FUZZ_MEMORY  0x200000000000
 #define FUZZ_SIZE    0x4000
+
+/* nothing else is mapped in this many bytes, and below the sanitizer's memory */
+
+#define FUZZ_APART   0x100000000
+#define FUZZ_FOREIGN 0x7fff0000
+
+/* the bits of a pointer in a tagged value */
+
+#define FUZZ_POINTER 0x7fffffffffff
 #define FUZZ_DEPTH   64
 
 /* places in the memory */
@@ -60,6 +69,7 @@ static void fuzz_layout(void);
 static void fuzz_function(uint32_t fn, uint32_t proto);
 static void fuzz_trace(void);
 static void fuzz_patch(const uint8_t *data, size_t size);
+static int fuzz_foreign(uint32_t at);
 static uint32_t fuzz_walk(uint8_t choice, uint8_t slot);
 static void fuzz_put(uint32_t at, const void *data, size_t size);
 static void fuzz_word(uint32_t at, uint64_t value);
@@ -250,8 +260,41 @@ fuzz_patch(const uint8_t *data, size_t size)
                       + p.value % (FUZZ_SIZE + PROF_WALK_PAGE);
         }
 
-        fuzz_word(p.at % (FUZZ_SIZE - 8), p.value);
+        p.at %= FUZZ_SIZE - 8;
+
+        fuzz_word(p.at, p.value);
+
+        if (fuzz_foreign(p.at)) {
+            fuzz_word(p.at, 0);
+        }
     }
+}
+
+
+/*
+ * Returns whether a word that contains a byte of the word at this place may be
+ * a pointer to memory of the sanitizer.  The walk may read all memory that can
+ * be read, but the sanitizer ends the program when its own memory is read.
+ */
+
+static int
+fuzz_foreign(uint32_t at)
+{
+    uint32_t  i;
+    uint64_t  value;
+
+    for (i = at < 7 ? 0 : at - 7; i <= at + 7 && i <= FUZZ_SIZE - 8; i++) {
+        memcpy(&value, fuzz_memory + i, sizeof(value));
+        value &= FUZZ_POINTER;
+
+        if (value >= FUZZ_FOREIGN
+            && (value < FUZZ_MEMORY || value >= FUZZ_MEMORY + FUZZ_APART))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
