@@ -451,7 +451,7 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
 
     at = frame->type == PROF_TYPE_RETURN ? pc - 1 : pc;
 
-    obj = prof_unwind_object(f->unwind, at);
+    obj = prof_unwind_find(f->unwind, at, &start, &len);
     if (obj == NULL) {
         return PROF_OK;
     }
@@ -462,9 +462,6 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
     }
 
     frame->pc = prof_unwind_address(pc) - obj->base;
-
-    len = 0;
-    start = prof_unwind_function(f->unwind, at, &len);
 
     if (start) {
         frame->function = start - obj->base;

@@ -157,16 +157,29 @@ prof_unwind_range(const prof_unwind_t *u, uintptr_t pc)
 uintptr_t
 prof_unwind_function(const prof_unwind_t *u, uintptr_t pc, size_t *len)
 {
+    uintptr_t  start;
+
+    (void) prof_unwind_find(u, pc, &start, len);
+
+    return start;
+}
+
+
+const prof_object_t *
+prof_unwind_find(const prof_unwind_t *u, uintptr_t pc, uintptr_t *start,
+    size_t *len)
+{
     uint32_t                lo, hi, mid, rel;
     const prof_block_t     *block;
     const prof_range_t     *range;
     const prof_function_t  *f;
 
+    *start = 0;
     *len = 0;
 
     range = prof_unwind_range(u, pc);
     if (range == NULL) {
-        return 0;
+        return NULL;
     }
 
     block = range->shared->block;
@@ -186,19 +199,16 @@ prof_unwind_function(const prof_unwind_t *u, uintptr_t pc, size_t *len)
         }
     }
 
-    if (lo == 0) {
-        return 0;
+    if (lo) {
+        f = &block->functions[lo - 1];
+
+        if (rel - f->start < f->len) {
+            *start = range->start + f->start;
+            *len = f->len;
+        }
     }
 
-    f = &block->functions[lo - 1];
-
-    if (rel - f->start >= f->len) {
-        return 0;
-    }
-
-    *len = f->len;
-
-    return range->start + f->start;
+    return &block->object;
 }
 
 

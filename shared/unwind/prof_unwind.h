@@ -180,6 +180,13 @@ uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
     size_t *len);
 
 /*
+ * Does both in one look-up: returns the object or NULL, and sets *start and
+ * *len of the unwind entry, or 0.
+ */
+const prof_object_t *prof_unwind_find(const prof_unwind_t *u, uintptr_t pc,
+    uintptr_t *start, size_t *len);
+
+/*
  * Marks an address that was sampled while these n snapshots were current.  A
  * "call" other than 0 means that the address is a return address, which is
  * behind the code.  Returns PROF_OK, or PROF_LIMIT if the snapshots have
