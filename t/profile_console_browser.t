@@ -247,7 +247,7 @@ unharmed('workers', $s);
 $s = browser('gone', 8080);
 
 is($s->{status}, 404, 'a missing profile is answered with status 404');
-like($s->{text}, qr/^there is no profile "0{32}"/,
+like($s->{text}, qr/Error 404\s+there is no profile "0{32}"/,
      'the page tells that the profile is missing');
 is($s->{dialog}, undef, 'the viewer reports no error of its own');
 
