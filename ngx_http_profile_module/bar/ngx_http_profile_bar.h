@@ -102,10 +102,33 @@ typedef struct {
 } ngx_http_profile_bar_facts_t;
 
 
+/* the time for which an order is valid, s */
+#define NGX_HTTP_PROFILE_ORDER_SECONDS  120
+
+
+/* in shared memory, used without a mutex */
+
+typedef struct {
+    ngx_atomic_t                  until;     /* seconds of ngx_time(): orders
+                                                have expired; 0: no orders */
+    u_char                        key[NGX_HTTP_PROFILE_ID_LEN];  /* random hex
+                                                digits; zeros: no orders */
+} ngx_http_profile_orders_t;
+
+
+typedef struct {
+    ngx_str_t                     method;
+    ngx_str_t                     path;      /* as browsers send it */
+    ngx_uint_t                    mode;      /* prof_mode_e */
+    u_char                        id[NGX_HTTP_PROFILE_ID_LEN];  /* of the
+                                                profile to be */
+} ngx_http_profile_order_t;
+
+
 /* in shared memory, protected by the mutex of the zone's slab pool */
 
 typedef struct {
-    ngx_http_profile_orders_t     orders;     /* used without the mutex */
+    ngx_http_profile_orders_t     orders;
     ngx_uint_t                    next;
     ngx_uint_t                    n;
     ngx_http_profile_bar_facts_t  facts[1];
@@ -150,7 +173,31 @@ ngx_uint_t ngx_http_profile_bar_find(ngx_shm_zone_t *zone, u_char *id,
 
 extern const ngx_http_profile_route_t  ngx_http_profile_bar_routes[];
 
-/* ngx_http_profile_bar_order.c */
+/* ngx_http_profile_bar_cookie.c: orders, which are cookies */
+
+/* this worker's orders; without a bar there is never an order */
+extern ngx_http_profile_orders_t  *ngx_http_profile_orders;
+
+/* NULL: the configuration has no bar */
+void ngx_http_profile_set_orders(ngx_http_profile_orders_t *orders);
+
+/*
+ * If an order is waiting, returns the request's header "Cookie", which may
+ * contain the order; otherwise NULL.
+ */
+ngx_table_elt_t *ngx_http_profile_order_header(ngx_http_request_t *r);
+
+/*
+ * Adds a header to the response that makes the order in the browser, or
+ * removes the order of the path.  Returns NGX_OK, or NGX_ERROR if memory is
+ * short.
+ */
+ngx_int_t ngx_http_profile_order_make(ngx_http_request_t *r,
+    ngx_http_profile_order_t *order);
+ngx_int_t ngx_http_profile_order_remove(ngx_http_request_t *r,
+    ngx_str_t *path);
+
+/* ngx_http_profile_bar_order.c: the console's route for orders */
 
 ngx_int_t ngx_http_profile_bar_order_init(ngx_cycle_t *cycle);
 

@@ -54,7 +54,7 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
     if (ngx_http_profile_add_id(r, ctx->id) != NGX_OK
         || ngx_http_profile_add_link(r, ctx->id) != NGX_OK
         || (ctx->trigger.order.len
-            && ngx_http_profile_order_remove(r, NULL) != NGX_OK))
+            && ngx_http_profile_request_observers.order_used(r) != NGX_OK))
     {
         return NGX_ERROR;
     }

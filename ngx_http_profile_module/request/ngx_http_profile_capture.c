@@ -45,6 +45,16 @@ ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
 ngx_uint_t  ngx_http_profile_slots;
 
 
+/* in the order of prof_mode_e */
+
+static const ngx_http_profile_counting_t
+    *ngx_http_profile_countings[PROF_MODE_MAX] = {
+    NULL,                                  /* wall */
+    NULL,                                  /* cpu */
+    &ngx_http_profile_object_counting      /* object */
+};
+
+
 static ngx_str_t  ngx_http_profile_too_many =
     ngx_string("too many captures are running in this worker\n");
 
@@ -73,7 +83,8 @@ ngx_http_profile_begin(ngx_http_request_t *r)
     ngx_memzero(&t, sizeof(ngx_http_profile_trigger_t));
 
     if (ngx_http_profile_find_trigger(r, &t) != NGX_OK
-        || ngx_http_profile_access_any(r, &t) != NGX_OK)
+        || ngx_http_profile_access_any(r, &t) != NGX_OK
+        || ngx_http_profile_parse_trigger(r, &t) == NGX_ERROR)
     {
         return NGX_DECLINED;
     }
@@ -86,13 +97,10 @@ ngx_http_profile_begin(ngx_http_request_t *r)
     ctx->trigger = t;
 
     if (t.order.len) {
-        ngx_memcpy(ctx->id, ngx_http_profile_order_id(&t),
-                   NGX_HTTP_PROFILE_ID_LEN);
+        ngx_memcpy(ctx->id, t.order.data, NGX_HTTP_PROFILE_ID_LEN);
     }
 
-    if (ngx_http_profile_parse_trigger(r, &ctx->trigger) == NGX_ERROR
-        || ngx_http_profile_start(ctx) != NGX_OK)
-    {
+    if (ngx_http_profile_start(ctx) != NGX_OK) {
         ngx_http_profile_forget(ctx);
         return NGX_DECLINED;
     }
@@ -180,16 +188,18 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    ctx->tracked = 1;
-    ngx_http_profile_stages_begin(ctx->track);
-
     ctx->track->capture = prof_capture_create(&conf);
 
     if (ctx->track->capture == NULL) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
                       "profile: cannot allocate the memory of a capture");
+
+        ngx_http_profile_release_sampler();
         return NGX_ERROR;
     }
+
+    ctx->tracked = 1;
+    ngx_http_profile_stages_begin(ctx->track);
 
     if (ctx->verdict == NGX_HTTP_PROFILE_ADMITTED) {
         ngx_http_profile_unfold(ctx);
@@ -216,7 +226,8 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
 static void
 ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
 {
-    ngx_http_profile_loc_conf_t  *plcf;
+    ngx_http_profile_loc_conf_t        *plcf;
+    const ngx_http_profile_counting_t  *counting;
 
     if (ctx->track->capture == NULL || ctx->trigger.error.len) {
         return;
@@ -235,11 +246,14 @@ ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
                                    ctx->track->capture, ctx->frequency);
     }
 
-    if (ngx_http_profile_param(&ctx->trigger.params,
-                               NGX_HTTP_PROFILE_PARAM_MODE, plcf->mode)
-        == PROF_MODE_OBJECT)
-    {
-        ngx_http_profile_object_begin(ctx);
+    counting = ngx_http_profile_countings[
+                        ngx_http_profile_param(&ctx->trigger.params,
+                                               NGX_HTTP_PROFILE_PARAM_MODE,
+                                               plcf->mode)];
+
+    if (counting && ctx->counting == NULL) {
+        ctx->counting = counting;
+        counting->begin(ctx);
     }
 }
 
@@ -374,7 +388,9 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
                          &r->method_name, &r->uri);
         *p = '\0';
 
-        ngx_http_profile_object_end(ctx);
+        if (ctx->counting) {
+            ctx->counting->end(ctx);
+        }
 
         ctx->profile = prof_capture_finish(c, (char *) title);
     }
@@ -387,7 +403,7 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
                    (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id,
                    (uint64_t) stats.samples);
 
-    if (!ngx_http_profile_object_take(ctx)) {
+    if (ctx->counting == NULL || !ctx->counting->take(ctx)) {
         prof_capture_destroy(c);
     }
 
@@ -461,25 +477,27 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
         ctx->profile = NULL;
     }
 
-    ngx_http_profile_object_drop(ctx);
+    if (ctx->counting) {
+        ctx->counting->drop(ctx);
+        ctx->counting = NULL;
+    }
 
     if (ctx->slot) {
         ctx->slot = 0;
         ngx_http_profile_slots--;
     }
 
+    ngx_http_profile_end_tracking(ctx);
     ngx_http_profile_forget(ctx);
 }
 
 
-/* ends the life of a context that has no capture and no profile */
+/* ends the life of a context that is not tracked and has no profile */
 
 static void
 ngx_http_profile_forget(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_profile_track_t  *tr;
-
-    ngx_http_profile_end_tracking(ctx);
 
     tr = ctx->track;
 

@@ -31,6 +31,10 @@ typedef struct {
 } ngx_http_profile_late_t;
 
 
+static void ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx);
+static ngx_uint_t ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_object_late(ngx_event_t *ev);
 static void ngx_http_profile_forget_pool(prof_heap_t *h, ngx_pool_t *pool);
 static void ngx_http_profile_object_push(ngx_http_profile_track_t *tr,
@@ -57,7 +61,15 @@ static ngx_queue_t  ngx_http_profile_lates = {
 };
 
 
-void
+const ngx_http_profile_counting_t  ngx_http_profile_object_counting = {
+    ngx_http_profile_object_begin,
+    ngx_http_profile_object_end,
+    ngx_http_profile_object_take,
+    ngx_http_profile_object_drop
+};
+
+
+static void
 ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
 {
     ngx_connection_t             *c;
@@ -68,10 +80,6 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
 
     r = ctx->request;
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
-
-    if (ctx->object) {
-        return;
-    }
 
     /* not in the pool, because the pool is measured */
 
@@ -121,7 +129,9 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
 }
 
 
-void
+/* memory that is freed with the request no longer counts as in use */
+
+static void
 ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx)
 {
     prof_heap_t  *h;
@@ -146,7 +156,9 @@ ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx)
 }
 
 
-ngx_uint_t
+/* the profile waits for the time of profile_object_grace */
+
+static ngx_uint_t
 ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_profile_loc_conf_t  *plcf;
@@ -262,7 +274,7 @@ ngx_http_profile_object_exit(void)
 }
 
 
-void
+static void
 ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx)
 {
     if (ctx->object == NULL) {

@@ -55,21 +55,6 @@ typedef void (*ngx_http_profile_object_pt)(void *data);
 
 PROF_HIDDEN_BEGIN
 
-/* begins to count; a second call has no effect */
-void ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx);
-
-/*
- * Called before the capture ends: memory that is freed with the request no
- * longer counts as in use.
- */
-void ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx);
-
-/*
- * Returns 1 and takes the capture over if its profile waits for the time of
- * profile_object_grace.
- */
-ngx_uint_t ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx);
-
 /*
  * Calls fn(data) when the time of profile_object_grace is over and the profile
  * is final.  The request may be freed by then.  Returns NGX_DECLINED if the
@@ -77,9 +62,6 @@ ngx_uint_t ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx);
  */
 ngx_int_t ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
     prof_profile_t *profile, ngx_http_profile_object_pt fn, void *data);
-
-/* stops to count, and frees the memory */
-void ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx);
 
 /* stops to count allocations when the process ends */
 void ngx_http_profile_object_exit(void);

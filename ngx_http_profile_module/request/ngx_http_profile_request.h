@@ -48,7 +48,8 @@
 typedef struct {
     ngx_str_t                  arg;          /* its name in the query */
     ngx_str_t                  header;       /* its name in the headers */
-    ngx_str_t                  order;        /* its cookie */
+    ngx_str_t                  order;        /* the id of the profile, if
+                                                an order is the trigger */
     ngx_str_t                  error;        /* the error in it */
     ngx_http_profile_params_t  params;
     unsigned                   record:1;     /* not "flamegraph" */
@@ -78,7 +79,8 @@ typedef enum {
 } ngx_http_profile_verdict_e;
 
 
-typedef struct ngx_http_profile_render_s  ngx_http_profile_render_t;
+typedef struct ngx_http_profile_render_s    ngx_http_profile_render_t;
+typedef struct ngx_http_profile_counting_s  ngx_http_profile_counting_t;
 
 
 struct ngx_http_profile_ctx_s {
@@ -103,8 +105,9 @@ struct ngx_http_profile_ctx_s {
 
     /* the capture and its profile */
 
-    ngx_http_profile_track_t     *track;     /* while tracked is set */
+    ngx_http_profile_track_t     *track;
     prof_profile_t               *profile;   /* of the capture */
+    const ngx_http_profile_counting_t  *counting;  /* NULL: of time only */
     ngx_http_profile_object_t    *object;    /* of the mode "object" */
     ngx_event_t                   timer;
     ngx_uint_t                    frequency; /* as requested */
@@ -130,6 +133,28 @@ struct ngx_http_profile_ctx_s {
     unsigned                      crowded:1;  /* no slot for a recording */
     unsigned                      timedout:1;
     unsigned                      stripped_headers:1;
+};
+
+
+/*
+ * What a mode counts besides time.  A context uses the counting of its first
+ * mode that has one.
+ */
+
+struct ngx_http_profile_counting_s {
+    void       (*begin)(ngx_http_profile_ctx_t *ctx);
+
+    /* the capture ends, and its profile is made next */
+    void       (*end)(ngx_http_profile_ctx_t *ctx);
+
+    /*
+     * The profile is made.  Returns 1 if the counting goes on after the end of
+     * the request: it has taken the capture over.
+     */
+    ngx_uint_t (*take)(ngx_http_profile_ctx_t *ctx);
+
+    /* stops to count, and frees the memory */
+    void       (*drop)(ngx_http_profile_ctx_t *ctx);
 };
 
 
@@ -163,35 +188,29 @@ typedef struct {
 
     /* the client no longer waits for the reply */
     void       (*abandoned)(ngx_http_profile_ctx_t *ctx);
+
+    /*
+     * Takes orders, which are triggers in cookies, out of the request.  If an
+     * order fits, and there is no other trigger, sets t->order and the
+     * parameters of the order.
+     */
+    void       (*find_order)(ngx_http_request_t *r,
+                   ngx_http_profile_trigger_t *t);
+
+    /*
+     * The response of a request with an order is sent.  Returns NGX_OK, or
+     * NGX_ERROR if memory is short.
+     */
+    ngx_int_t  (*order_used)(ngx_http_request_t *r);
 } ngx_http_profile_request_observers_t;
-
-
-/* the time for which an order is valid, s */
-#define NGX_HTTP_PROFILE_ORDER_SECONDS  120
-
-
-/* in shared memory */
-
-typedef struct {
-    ngx_atomic_t                  until;     /* seconds of ngx_time(): orders
-                                                have expired; 0: no orders */
-    u_char                        key[NGX_HTTP_PROFILE_ID_LEN];  /* random hex
-                                                digits; zeros: no orders */
-} ngx_http_profile_orders_t;
-
-
-typedef struct {
-    ngx_str_t                     method;
-    ngx_str_t                     path;      /* as browsers send it */
-    ngx_uint_t                    mode;      /* prof_mode_e */
-    u_char                        id[NGX_HTTP_PROFILE_ID_LEN];  /* of the
-                                                profile to be */
-} ngx_http_profile_order_t;
 
 
 PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
+
+/* ngx_http_profile_object.c: the counting of the mode "object" */
+extern const ngx_http_profile_counting_t  ngx_http_profile_object_counting;
 
 /*
  * ngx_http_profile_request_conf.c
@@ -205,30 +224,6 @@ ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
 /* adds the name of "other": then both names are searched in queries */
 void ngx_http_profile_add_query(ngx_http_profile_query_t *query,
     ngx_http_profile_query_t *other);
-
-/* ngx_http_profile_order.c: orders of the bar, which are cookies */
-
-/*
- * If an order is waiting, returns the request's header "Cookie", which may
- * contain the order; otherwise NULL.
- */
-ngx_table_elt_t *ngx_http_profile_order_header(ngx_http_request_t *r);
-
-/* this worker's orders; without a bar there is never an order */
-extern ngx_http_profile_orders_t  *ngx_http_profile_orders;
-
-/* NULL: the configuration has no bar */
-void ngx_http_profile_set_orders(ngx_http_profile_orders_t *orders);
-
-/*
- * Adds a header to the response that makes the order in the browser, or
- * removes the order of a path; a NULL path is the path of the request.
- * Returns NGX_OK, or NGX_ERROR if memory is short.
- */
-ngx_int_t ngx_http_profile_order_make(ngx_http_request_t *r,
-    ngx_http_profile_order_t *order);
-ngx_int_t ngx_http_profile_order_remove(ngx_http_request_t *r,
-    ngx_str_t *path);
 
 /* ngx_http_profile_trigger.c: the trigger in a request */
 

@@ -107,8 +107,8 @@ ngx_http_profile_find_trigger(ngx_http_request_t *r,
 
     /* an order is taken out of the cookies even if it is not used */
 
-    if (ngx_http_profile_orders->until) {
-        ngx_http_profile_find_order(r, t);
+    if (ngx_http_profile_request_observers.find_order) {
+        ngx_http_profile_request_observers.find_order(r, t);
     }
 
     return (t->arg.len || t->header.len || t->order.len) ? NGX_OK

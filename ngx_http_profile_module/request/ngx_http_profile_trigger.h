@@ -43,18 +43,6 @@ ngx_int_t ngx_http_profile_strip(ngx_http_profile_ctx_t *ctx);
 /* puts the trigger back */
 void ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx);
 
-/* ngx_http_profile_order.c */
-
-/*
- * Takes orders out of the request's cookies.  If one of them fits, and there
- * is no other trigger, it is noted in *t.
- */
-void ngx_http_profile_find_order(ngx_http_request_t *r,
-    ngx_http_profile_trigger_t *t);
-
-/* returns the id of the order's profile */
-u_char *ngx_http_profile_order_id(ngx_http_profile_trigger_t *t);
-
 /* ngx_http_profile_access.c */
 
 /*

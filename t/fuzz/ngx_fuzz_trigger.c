@@ -15,6 +15,7 @@
 
 #include "core/ngx_http_profile_param.h"
 #include "request/ngx_http_profile_trigger.h"
+#include "bar/ngx_http_profile_bar.h"
 
 
 #define FUZZ_HEADERS  256

@@ -18,7 +18,7 @@
  */
 
 
-#include "request/ngx_http_profile_trigger.h"
+#include "bar/ngx_http_profile_bar.h"
 #include "store/ngx_http_profile_store.h"
 
 
@@ -32,6 +32,8 @@
 #define NGX_HTTP_PROFILE_ORDER_MODE    (NGX_HTTP_PROFILE_ORDER_SUM + 8 + 1)
 
 
+static void ngx_http_profile_find_order(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t);
 static ngx_uint_t ngx_http_profile_cut_orders(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_table_elt_t *h);
 static ngx_int_t ngx_http_profile_cut_cookie(ngx_http_request_t *r,
@@ -42,6 +44,7 @@ static ngx_uint_t ngx_http_profile_order_taken(ngx_http_request_t *r,
     u_char *id);
 static void ngx_http_profile_order_path(ngx_http_request_t *r,
     ngx_str_t *path);
+static ngx_int_t ngx_http_profile_order_used(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_set_cookie(ngx_http_request_t *r,
     ngx_str_t *path, ngx_str_t *value, ngx_uint_t seconds);
 
@@ -56,6 +59,10 @@ void
 ngx_http_profile_set_orders(ngx_http_profile_orders_t *orders)
 {
     ngx_http_profile_orders = orders ? orders : &ngx_http_profile_no_orders;
+
+    ngx_http_profile_request_observers.find_order =
+                                   orders ? ngx_http_profile_find_order : NULL;
+    ngx_http_profile_request_observers.order_used = ngx_http_profile_order_used;
 }
 
 
@@ -80,7 +87,7 @@ ngx_http_profile_order_header(ngx_http_request_t *r)
 
 /* a client may send several headers, and an order may be in any of them */
 
-void
+static void
 ngx_http_profile_find_order(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t)
 {
@@ -155,7 +162,8 @@ ngx_http_profile_cut_orders(ngx_http_request_t *r,
                            (size_t) NGX_HTTP_PROFILE_ID_LEN,
                            value.data + NGX_HTTP_PROFILE_ORDER_ID);
 
-            t->order = value;
+            t->order.data = value.data + NGX_HTTP_PROFILE_ORDER_ID;
+            t->order.len = NGX_HTTP_PROFILE_ID_LEN;
         }
     }
 
@@ -320,13 +328,6 @@ ngx_http_profile_order_path(ngx_http_request_t *r, ngx_str_t *path)
 }
 
 
-u_char *
-ngx_http_profile_order_id(ngx_http_profile_trigger_t *t)
-{
-    return t->order.data + NGX_HTTP_PROFILE_ORDER_ID;
-}
-
-
 ngx_int_t
 ngx_http_profile_order_make(ngx_http_request_t *r,
     ngx_http_profile_order_t *order)
@@ -367,16 +368,22 @@ ngx_http_profile_order_make(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_profile_order_remove(ngx_http_request_t *r, ngx_str_t *path)
 {
-    ngx_str_t  value, own;
+    ngx_str_t  value;
 
     ngx_str_null(&value);
 
-    if (path == NULL) {
-        ngx_http_profile_order_path(r, &own);
-        path = &own;
-    }
-
     return ngx_http_profile_set_cookie(r, path, &value, 0);
+}
+
+
+static ngx_int_t
+ngx_http_profile_order_used(ngx_http_request_t *r)
+{
+    ngx_str_t  path;
+
+    ngx_http_profile_order_path(r, &path);
+
+    return ngx_http_profile_order_remove(r, &path);
 }
 
 
