@@ -47,7 +47,7 @@ ngx_uint_t  ngx_http_profile_slots;
 
 /* in the order of prof_mode_e */
 
-static const ngx_http_profile_counting_t
+static ngx_http_profile_counting_t
     *ngx_http_profile_countings[PROF_MODE_MAX] = {
     NULL,                                  /* wall */
     NULL,                                  /* cpu */
@@ -226,8 +226,8 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
 static void
 ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
 {
-    ngx_http_profile_loc_conf_t        *plcf;
-    const ngx_http_profile_counting_t  *counting;
+    ngx_http_profile_loc_conf_t  *plcf;
+    ngx_http_profile_counting_t  *counting;
 
     if (ctx->track->capture == NULL || ctx->trigger.error.len) {
         return;

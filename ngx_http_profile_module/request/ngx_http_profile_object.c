@@ -61,7 +61,7 @@ static ngx_queue_t  ngx_http_profile_lates = {
 };
 
 
-const ngx_http_profile_counting_t  ngx_http_profile_object_counting = {
+ngx_http_profile_counting_t  ngx_http_profile_object_counting = {
     ngx_http_profile_object_begin,
     ngx_http_profile_object_end,
     ngx_http_profile_object_take,

@@ -107,7 +107,7 @@ struct ngx_http_profile_ctx_s {
 
     ngx_http_profile_track_t     *track;
     prof_profile_t               *profile;   /* of the capture */
-    const ngx_http_profile_counting_t  *counting;  /* NULL: of time only */
+    ngx_http_profile_counting_t  *counting;  /* NULL: only time */
     ngx_http_profile_object_t    *object;    /* of the mode "object" */
     ngx_event_t                   timer;
     ngx_uint_t                    frequency; /* as requested */
@@ -210,7 +210,7 @@ PROF_HIDDEN_BEGIN
 extern ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
 
 /* ngx_http_profile_object.c: the counting of the mode "object" */
-extern const ngx_http_profile_counting_t  ngx_http_profile_object_counting;
+extern ngx_http_profile_counting_t  ngx_http_profile_object_counting;
 
 /*
  * ngx_http_profile_request_conf.c

@@ -6,7 +6,7 @@
 
 #include "request/ngx_http_profile_request.h"
 #include "stages/ngx_http_profile_stages.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "workers/ngx_http_profile_endpoint.h"
 
 
 #define NGX_HTTP_PROFILE_ENDPOINTS   8

@@ -23,9 +23,9 @@
 #include <ngx_http.h>
 
 #include "prof.h"
+#include "workers/ngx_http_profile_inbox.h"
 
 
-#define NGX_HTTP_PROFILE_FILTER_LEN    256
 #define NGX_HTTP_PROFILE_REQUESTS_MAX  100000
 
 /* ms, the default time of a capture */
@@ -33,20 +33,6 @@
 
 /* maximum number of requests per worker whose times are listed */
 #define NGX_HTTP_PROFILE_TIMES_MAX     10000
-
-
-/* texts are empty or null-terminated; part of a message between workers */
-
-typedef struct {
-    char              uri[NGX_HTTP_PROFILE_FILTER_LEN];       /* prefix */
-    char              server[NGX_HTTP_PROFILE_FILTER_LEN];    /* name */
-    char              location[NGX_HTTP_PROFILE_FILTER_LEN];  /* name */
-    uint32_t          requests;      /* 0: no limit */
-    uint32_t          ticket;        /* of ngx_http_profile_ticket_get() */
-    uint32_t          enabled;       /* this is a capture of an endpoint */
-    uint32_t          spans_given;   /* 0: stages as configured */
-    uint32_t          spans;
-} ngx_http_profile_filter_t;
 
 
 typedef struct ngx_http_profile_endpoint_s  ngx_http_profile_endpoint_t;

@@ -12,7 +12,7 @@
  */
 
 
-#include "workers/ngx_http_profile_asker.h"
+#include "workers/ngx_http_profile_inbox.h"
 
 #include <ngx_channel.h>
 

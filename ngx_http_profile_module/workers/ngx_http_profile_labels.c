@@ -9,7 +9,7 @@
 
 #include "core/ngx_http_profile_conf.h"
 #include "loop/ngx_http_profile_loop.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "workers/ngx_http_profile_share.h"
 
 
 static void ngx_http_profile_labels(ngx_http_request_t *r);

@@ -169,30 +169,6 @@ ngx_http_profile_asker_add(ngx_http_profile_asker_t *s, prof_merge_t *merge,
 }
 
 
-/* writes the archive of a worker to the asker's file */
-
-ngx_int_t
-ngx_http_profile_asker_write(prof_profile_t *p, int fd)
-{
-    size_t      len;
-    ssize_t     n;
-    prof_buf_t  out;
-
-    prof_buf_init(&out);
-
-    n = (prof_archive_write(p, &out) == PROF_OK && !prof_buf_failed(&out))
-        ? 0 : -1;
-
-    for (len = 0; n != -1 && len < out.len; len += n) {
-        n = write(fd, out.data + len, out.len - len);
-    }
-
-    prof_buf_free(&out);
-
-    return n == -1 ? NGX_ERROR : NGX_OK;
-}
-
-
 /* archives of workers are not trusted: a worker may be killed while writing */
 
 static prof_profile_t *

@@ -12,7 +12,9 @@
 
 #include "core/ngx_http_profile_room.h"
 #include "loop/ngx_http_profile_loop.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "core/ngx_http_profile_job.h"
+#include "workers/ngx_http_profile_endpoint.h"
+#include "workers/ngx_http_profile_share.h"
 
 
 #define NGX_HTTP_PROFILE_DRAIN  100      /* ms */
@@ -57,6 +59,7 @@ static void ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
     ngx_uint_t report);
 static void ngx_http_profile_share_leave(ngx_http_profile_share_t *share);
 static void ngx_http_profile_share_write(void *data);
+static ngx_int_t ngx_http_profile_share_archive(prof_profile_t *p, int fd);
 static void ngx_http_profile_share_done(void *data);
 static void ngx_http_profile_share_report(ngx_uint_t asker, uint64_t id,
     ngx_uint_t type, ngx_uint_t report);
@@ -352,13 +355,37 @@ ngx_http_profile_share_write(void *data)
     ngx_http_profile_share_t *share = data;
 
     if (share->profile == NULL
-        || ngx_http_profile_asker_write(share->profile, share->fd) != NGX_OK)
+        || ngx_http_profile_share_archive(share->profile, share->fd) != NGX_OK)
     {
         share->report = NGX_HTTP_PROFILE_FAILED;
     }
 
     prof_profile_destroy(share->profile);
     share->profile = NULL;
+}
+
+
+/* writes the archive of a worker to the asker's file */
+
+static ngx_int_t
+ngx_http_profile_share_archive(prof_profile_t *p, int fd)
+{
+    size_t      len;
+    ssize_t     n;
+    prof_buf_t  out;
+
+    prof_buf_init(&out);
+
+    n = (prof_archive_write(p, &out) == PROF_OK && !prof_buf_failed(&out))
+        ? 0 : -1;
+
+    for (len = 0; n != -1 && len < out.len; len += n) {
+        n = write(fd, out.data + len, out.len - len);
+    }
+
+    prof_buf_free(&out);
+
+    return n == -1 ? NGX_ERROR : NGX_OK;
 }
 
 

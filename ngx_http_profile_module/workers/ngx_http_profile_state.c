@@ -5,7 +5,8 @@
 
 
 #include "request/ngx_http_profile_request.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "core/ngx_http_profile_job.h"
+#include "workers/ngx_http_profile_inbox.h"
 
 
 static void ngx_http_profile_state_captures(ngx_http_profile_state_t *state);

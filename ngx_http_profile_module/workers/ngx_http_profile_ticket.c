@@ -7,7 +7,7 @@
 
 
 #include "core/ngx_http_profile_alive.h"
-#include "workers/ngx_http_profile_asker.h"
+#include "workers/ngx_http_profile_inbox.h"
 
 
 /* reserves a counter; a counter whose process has ended is free */

@@ -1,0 +1,151 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Inside of the room: messages between workers, and the counters that they
+ * share.
+ *
+ * Orders and reports are datagrams.  Each worker has an inbox, a socket that
+ * the master made before it started the workers.  A message wakes the worker,
+ * so nothing polls.  No lock or shared structure survives a worker that dies,
+ * and the kernel frees the files.  Workers of one configuration have the
+ * inboxes of each other; after a reload old and new workers do not meet.
+ *
+ * Context: the worker's event loop.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_INBOX_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_INBOX_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "prof.h"
+#include "workers/ngx_http_profile_workers.h"
+
+
+/* the maximum number of request limits at a time, in all workers */
+#define NGX_HTTP_PROFILE_TICKETS      64
+
+#define NGX_HTTP_PROFILE_FILTER_LEN  256
+
+
+/* which requests a capture takes; texts are empty or null-terminated */
+
+typedef struct {
+    char              uri[NGX_HTTP_PROFILE_FILTER_LEN];       /* prefix */
+    char              server[NGX_HTTP_PROFILE_FILTER_LEN];    /* name */
+    char              location[NGX_HTTP_PROFILE_FILTER_LEN];  /* name */
+    uint32_t          requests;      /* 0: no limit */
+    uint32_t          ticket;        /* of ngx_http_profile_ticket_get() */
+    uint32_t          enabled;       /* this is a capture of an endpoint */
+    uint32_t          spans_given;   /* 0: stages as configured */
+    uint32_t          spans;
+} ngx_http_profile_filter_t;
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_ORDER = 0,      /* to workers: take part */
+    NGX_HTTP_PROFILE_CANCEL,
+    NGX_HTTP_PROFILE_WRITING,        /* to the asker: captured, not written */
+    NGX_HTTP_PROFILE_REPORT,         /* to the asker: the share has ended */
+    NGX_HTTP_PROFILE_STATE           /* to workers: write your state */
+} ngx_http_profile_message_e;
+
+
+typedef enum {
+    NGX_HTTP_PROFILE_DONE = 0,       /* the file has the archive */
+    NGX_HTTP_PROFILE_EARLY,          /* has the archive; the worker exits */
+    NGX_HTTP_PROFILE_BUSY,           /* too many captures at once */
+    NGX_HTTP_PROFILE_LATE,           /* the order came after its end */
+    NGX_HTTP_PROFILE_FAILED          /* no memory; logged */
+} ngx_http_profile_report_e;
+
+
+/*
+ * Only orders contain the members after "end".  Reports are short, so that a
+ * socket holds more of them.
+ */
+
+typedef struct {
+    uint32_t                    size;        /* length of the message */
+    uint32_t                    type;        /* ngx_http_profile_message_e */
+    uint32_t                    report;      /* ngx_http_profile_report_e */
+    uint32_t                    worker;      /* the sender's number */
+    ngx_pid_t                   pid;         /* the sender's process id */
+    uint64_t                    id;          /* chosen by the asker */
+    uint64_t                    end;         /* in the time of prof_now() */
+    uint64_t                    interval;    /* for sampled allocations */
+    uint64_t                    traces;      /* maximum number of traces */
+    prof_capture_conf_t         conf;
+    ngx_http_profile_filter_t   filter;
+} ngx_http_profile_message_t;
+
+#define ngx_http_profile_message_size(type)                                   \
+    ((type) == NGX_HTTP_PROFILE_ORDER                                         \
+     ? sizeof(ngx_http_profile_message_t)                                     \
+     : offsetof(ngx_http_profile_message_t, interval))
+
+
+/* a counter of requests for all workers, and the process that owns it */
+
+typedef struct {
+    ngx_atomic_t                owner;       /* process id; 0: free */
+    ngx_atomic_t                left;
+} ngx_http_profile_ticket_t;
+
+
+/* the functions that get the messages; order() owns the descriptor */
+
+typedef struct {
+    void                      (*order)(ngx_http_profile_message_t *m, int fd);
+    void                      (*cancel)(ngx_http_profile_message_t *m);
+    void                      (*report)(ngx_http_profile_message_t *m);
+    void                      (*state)(void);
+} ngx_http_profile_receivers_t;
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_inbox.c; more of its functions are in workers.h */
+
+/* registers the functions that get the messages */
+void ngx_http_profile_inbox_receive(ngx_http_profile_receivers_t *receivers);
+
+/* returns 1 if the worker has an inbox; a worker always reaches itself */
+ngx_uint_t ngx_http_profile_inbox_reaches(ngx_uint_t worker);
+
+/* returns the place of a worker's state, in shared memory */
+ngx_http_profile_state_t *ngx_http_profile_inbox_state(ngx_uint_t worker);
+
+/* returns the counters of all workers, or NULL without shared memory */
+ngx_http_profile_ticket_t *ngx_http_profile_inbox_tickets(void);
+
+/*
+ * Sends a message, with a descriptor unless fd is -1.  Does not wait.  A
+ * message of a worker to itself is processed before the call returns.  Returns
+ * NGX_ERROR if the worker cannot receive a message now.
+ */
+ngx_int_t ngx_http_profile_inbox_send(ngx_uint_t worker,
+    ngx_http_profile_message_t *m, int fd);
+
+/* ngx_http_profile_ticket.c */
+
+/*
+ * Returns the number of a counter that all workers share, or NGX_BUSY.  The
+ * process owns the counter until it is returned.
+ */
+ngx_int_t ngx_http_profile_ticket_get(ngx_uint_t n);
+void ngx_http_profile_ticket_return(ngx_uint_t ticket);
+
+/* takes one request from the counter; returns 1 if one was left */
+ngx_uint_t ngx_http_profile_ticket_take(ngx_uint_t ticket);
+ngx_uint_t ngx_http_profile_ticket_left(ngx_uint_t ticket);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_INBOX_H_INCLUDED_ */

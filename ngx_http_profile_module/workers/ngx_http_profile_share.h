@@ -1,0 +1,48 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Inside of the room: the share of a worker in a capture of workers.  Labels
+ * are the location and the trace of samples.
+ *
+ * Context: the worker's event loop.
+ */
+
+
+#ifndef _NGX_HTTP_PROFILE_SHARE_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_SHARE_H_INCLUDED_
+
+
+#include "workers/ngx_http_profile_inbox.h"
+
+
+/* the maximum length of an archive */
+#define NGX_HTTP_PROFILE_SHARE_MAX    (64 * 1024 * 1024)
+
+/*
+ * The maximum number of shares in which a worker samples all threads.  The
+ * continuous profile needs two more captures when a slice ends.
+ */
+#define NGX_HTTP_PROFILE_SHARES       (PROF_PROCESS_CAPTURES - 2)
+
+/* memory of one worker's share */
+#define NGX_HTTP_PROFILE_SHARE_MEMORY  (16 * 1024 * 1024)
+
+
+PROF_HIDDEN_BEGIN
+
+/* ngx_http_profile_share.c */
+
+/* takes ownership of the descriptor */
+void ngx_http_profile_share_order(ngx_http_profile_message_t *m, int fd);
+void ngx_http_profile_share_cancel(ngx_http_profile_message_t *m);
+
+/* ngx_http_profile_labels.c: the location and the trace of samples */
+
+ngx_int_t ngx_http_profile_labels_begin(ngx_uint_t traced);
+void ngx_http_profile_labels_end(ngx_uint_t traced);
+
+PROF_HIDDEN_END
+
+
+#endif /* _NGX_HTTP_PROFILE_SHARE_H_INCLUDED_ */
