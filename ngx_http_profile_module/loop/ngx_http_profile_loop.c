@@ -355,9 +355,12 @@ ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll, ngx_cycle_t *cycle,
         return rc;
     }
 
-    prof_process_idle();
+    prof_process_idle(poll == ngx_http_profile_poll
+                      ? &ngx_http_profile_poll_mask : NULL);
 
     rc = poll(cycle, timer, flags);
+
+    ngx_http_profile_poll_mask = NULL;
 
     prof_process_busy();
 

@@ -81,6 +81,9 @@ ngx_int_t ngx_http_profile_poll_init(ngx_cycle_t *cycle);
 /* set if nginx's poll runs handlers, unless it gets NGX_POST_EVENTS */
 extern ngx_uint_t  ngx_http_profile_polls;
 
+/* the signal mask of the next ngx_http_profile_poll(); NULL: the present one */
+extern const sigset_t  *ngx_http_profile_poll_mask;
+
 /* the poll that then replaces nginx's poll; it runs no handlers */
 ngx_int_t ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags);

@@ -55,6 +55,7 @@ PROF_HOT_DATA static ngx_http_profile_poll_t  ngx_http_profile_polling = {
     -1, 0, NULL, NULL, 0
 };
 
+PROF_HOT_DATA const sigset_t                 *ngx_http_profile_poll_mask;
 PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_polls;
 PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_npolled;
 
@@ -217,7 +218,10 @@ ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
     ngx_log_debug1(NGX_LOG_DEBUG_EVENT, cycle->log, 0,
                    "profile epoll timer: %M", timer);
 
-    n = epoll_wait(p->fd, p->events, p->size, (int) timer);
+    n = ngx_http_profile_poll_mask
+        ? epoll_pwait(p->fd, p->events, p->size, (int) timer,
+                      ngx_http_profile_poll_mask)
+        : epoll_wait(p->fd, p->events, p->size, (int) timer);
 
     err = (n == -1) ? ngx_errno : 0;
 

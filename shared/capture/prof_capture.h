@@ -22,6 +22,8 @@
 #include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"
 
+#include <signal.h>
+
 
 #define PROF_FREQUENCY_MIN      1
 #define PROF_FREQUENCY_MAX      10000
@@ -220,11 +222,18 @@ prof_profile_t *prof_process_finish(prof_capture_t *c, const char *title);
 void prof_process_cancel(prof_capture_t *c);
 
 /*
- * Called before and after a wait of the main thread.  Both calls are cheap
- * without paced captures.
+ * prof_process_idle() and prof_process_busy() are called before and after a
+ * wait of the main thread.  Both calls are cheap without paced captures.  The
+ * signals of timers do not interrupt the wait.
+ *
+ * mask  NULL: the thread blocks the signal until prof_process_busy(), by two
+ *       system calls.  Otherwise *mask is set to the signal mask for a call
+ *       that waits with a mask, such as epoll_pwait(), or to NULL if the wait
+ *       needs no mask.  If the thread changes its own mask, *mask follows at
+ *       the next prof_process_drain().
  */
 int prof_process_paced(void);
-void prof_process_idle(void);
+void prof_process_idle(const sigset_t **mask);
 void prof_process_busy(void);
 
 /*

@@ -78,6 +78,10 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 
     prof_process_scan();
 
+    if (prof_process.main) {
+        prof_signal_mask(prof_process.main->signal, &prof_process.idle_mask);
+    }
+
     for (i = 0; i < PROF_PROCESS_THREADS; i++) {
         t = &prof_threads[i];
 
@@ -173,6 +177,10 @@ prof_process_drain(void)
         return;
     }
 
+    if (prof_process.main) {
+        prof_signal_mask(prof_process.main->signal, &prof_process.idle_mask);
+    }
+
     start = prof_clock(CLOCK_MONOTONIC);
     own = 0;
     cpu = 0;
@@ -252,10 +260,20 @@ prof_process_paced(void)
 }
 
 
+/*
+ * Signals may still arrive between this call and a wait with the mask.  As
+ * signals that arrive late, they are noted, and prof_process_busy() sets the
+ * timer again.
+ */
+
 void
-prof_process_idle(void)
+prof_process_idle(const sigset_t **mask)
 {
     prof_thread_t  *t;
+
+    if (mask) {
+        *mask = NULL;
+    }
 
     if (!prof_process_paced()) {
         return;
@@ -263,14 +281,22 @@ prof_process_idle(void)
 
     t = prof_process.main;
 
-    prof_signal_block(t->signal);
+    t->idling = 1;
+    t->expired = 0;
+
+    if (mask) {
+        *mask = &prof_process.idle_mask;
+
+    } else {
+        prof_signal_block(t->signal);
+    }
+
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 
     prof_process.idle_since = prof_clock(CLOCK_MONOTONIC);
     prof_process.idle_since_cpu =
                  (prof_process.idle_since >= prof_process.idle_measure)
                  ? prof_clock(CLOCK_THREAD_CPUTIME_ID) : 0;
-
-    t->expired = 0;
 
     if (t->wait) {
         (void) prof_timer_set(t->tick_timer, 0, 0);
@@ -292,21 +318,26 @@ prof_process_busy(void)
 
     /* a capture may have ended, and another begun, during the wait */
 
-    if (t == NULL || prof_process.idle_since == 0) {
-        prof_signal_unblock();
+    if (t && prof_process.idle_since) {
+        now = prof_clock(CLOCK_MONOTONIC);
+
+        t->idle_cpu += prof_process_idle_cpu(now);
+        t->idle += now - prof_process.idle_since;
+
+        prof_process.idle_since = 0;
+    }
+
+    prof_signal_unblock();
+
+    if (t == NULL) {
         return;
     }
 
-    now = prof_clock(CLOCK_MONOTONIC);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 
-    t->idle_cpu += prof_process_idle_cpu(now);
-    t->idle += now - prof_process.idle_since;
+    t->idling = 0;
 
-    prof_process.idle_since = 0;
-
-    t->idle_ends = 1;
-    prof_signal_unblock();
-    t->idle_ends = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 
     if (t->expired && t->paced) {
         prof_thread_pace_due(t);

@@ -130,7 +130,7 @@ struct prof_thread_s {
     /* the members below belong to the handlers */
 
     int                   running;      /* the fine timers run */
-    int                   idle_ends;    /* late signals are being delivered */
+    int                   idling;       /* expirations are only noted */
     int                   expired;      /* a timer expired in an idle thread */
     uint64_t              wait;         /* paced: ns between samples while the
                                            thread waits; 0: it runs */
@@ -183,6 +183,7 @@ typedef struct {
     uint64_t                idle_since_cpu;  /* 0: not measured */
     uint64_t                idle_measure; /* clock of the next measured wait */
     uint64_t                idle_mean;    /* CPU time of a wait, ns, or 0 */
+    sigset_t                idle_mask;    /* for calls that wait with a mask */
 } prof_process_t;
 
 

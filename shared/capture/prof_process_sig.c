@@ -36,7 +36,10 @@ prof_thread_ticked(void *data, const ucontext_t *uc)
 {
     prof_thread_t *t = data;
 
-    if (t->paced) {
+    if (t->idling) {
+        t->expired = 1;
+
+    } else if (t->paced) {
         prof_thread_woken(t, uc);
 
     } else if (t->coarse) {
@@ -56,7 +59,7 @@ prof_thread_expired(void *data, const ucontext_t *uc)
 {
     prof_thread_t *t = data;
 
-    if (t->idle_ends) {
+    if (t->idling) {
         t->expired = 1;
 
     } else if (t->paced) {

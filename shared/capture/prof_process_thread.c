@@ -81,6 +81,8 @@ prof_thread_open(int tid)
     t->cpu = 0;
     t->stale = 0;
     t->due = 0;
+    t->idling = 0;
+    t->expired = 0;
     t->idle = 0;
     t->idle_cpu = 0;
     t->location = NULL;

@@ -120,6 +120,17 @@ prof_signal_number(prof_signal_e which)
 
 
 void
+prof_signal_mask(prof_signal_e which, sigset_t *set)
+{
+    sigemptyset(set);
+
+    (void) pthread_sigmask(SIG_BLOCK, NULL, set);
+
+    sigaddset(set, prof_signals[which].signo);
+}
+
+
+void
 prof_signal_block(prof_signal_e which)
 {
     sigset_t  set;

@@ -102,6 +102,9 @@ void prof_signal_release(prof_signal_e which);
 /* returns the signal's number; the signal must be held */
 int prof_signal_number(prof_signal_e which);
 
+/* sets *set to the signal mask of the calling thread, and the held signal */
+void prof_signal_mask(prof_signal_e which, sigset_t *set);
+
 /*
  * Blocks the held signal in the main thread.  The signals that timers send
  * meanwhile are delivered before prof_signal_unblock() returns.  Without a

@@ -1,7 +1,8 @@
 
 /*
  * Copyright (C) The ngx_http_profile_module authors
-
+ *
+ * Takes a stack: first the functions of the kernel, then those of the thread.
  */
 
 

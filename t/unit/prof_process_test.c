@@ -8,13 +8,17 @@
  */
 
 
+#define _GNU_SOURCE
+
 #include "tap.h"
 
 #include "prof.h"
 #include "prof_series.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -65,8 +69,9 @@ static void test_threads(void);
 static void test_blocked(void);
 static void test_overlap(void);
 static void test_late(void);
-static void test_wall(void);
-static void test_wall_short(void);
+static void test_wait(int masked, int us);
+static void test_wall(int masked);
+static void test_wall_short(int masked);
 static void test_wall_ended(void);
 static void test_traces(void);
 static uint64_t test_traced(const prof_profile_t *p, const char *span);
@@ -81,6 +86,9 @@ static volatile uint64_t  test_sink;
 static volatile int       test_faults;
 static volatile int       test_settings;
 static volatile int       test_readings;
+static volatile int       test_masks;
+static volatile int       test_interrupted;
+static uint64_t           test_waited;   /* CPU time of waits, ns */
 
 static int  (*test_settime)(timer_t, int, const struct itimerspec *,
     struct itimerspec *);
@@ -96,6 +104,17 @@ timer_settime(timer_t timer, int flags, const struct itimerspec *value,
     test_settings++;
 
     return test_settime(timer, flags, value, old);
+}
+
+
+/* counts changes of the signal mask */
+
+int
+pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    test_masks += (set != NULL);
+
+    return syscall(SYS_rt_sigprocmask, how, set, old, _NSIG / 8) ? errno : 0;
 }
 
 
@@ -677,13 +696,42 @@ test_traces(void)
 }
 
 
+/* the main thread waits, as an event loop does */
+
 static void
-test_wall(void)
+test_wait(int masked, int us)
+{
+    const sigset_t  *mask;
+    struct timespec  ts;
+
+    ts.tv_sec = 0;
+    ts.tv_nsec = us * 1000;
+
+    mask = NULL;
+
+    prof_process_idle(masked ? &mask : NULL);
+
+    test_waited -= test_clock(CLOCK_THREAD_CPUTIME_ID);
+
+    if (ppoll(NULL, 0, &ts, mask) == -1) {
+        test_interrupted++;
+    }
+
+    test_waited += test_clock(CLOCK_THREAD_CPUTIME_ID);
+
+    prof_process_busy();
+}
+
+
+static void
+test_wall(int masked)
 {
     int              i;
     uint64_t         before, after;
     prof_capture_t  *c;
     prof_profile_t  *p;
+
+    test_interrupted = 0;
 
     before = test_clock(CLOCK_MONOTONIC);
     c = test_capture(1000, PROF_MODE_WALL);
@@ -692,9 +740,7 @@ test_wall(void)
         test_spin(5);
         test_block(3);                  /* the main thread is busy */
 
-        prof_process_idle();
-        (void) usleep(15000);
-        prof_process_busy();
+        test_wait(masked, 15000);
 
         prof_process_drain();
     }
@@ -705,6 +751,7 @@ test_wall(void)
 
     ok(p->wall <= after - before && p->wall > after - before - 20 * MS,
        "the wall time is that of the main thread");
+    is_int(test_interrupted, 0, "waits of the main thread are not interrupted");
     ok(test_named(p, "[idle]") >= 300 * MS, "the profile shows the idle time");
     ok(p->running >= 160 * MS && p->running + test_named(p, "[idle]")
        <= p->wall + MS,
@@ -722,9 +769,9 @@ test_wall(void)
 /* a wait that is shorter than the period does not stop the timer */
 
 static void
-test_wall_short(void)
+test_wall_short(int masked)
 {
-    int              i, settings, readings;
+    int              i, settings, readings, masks;
     uint64_t         end, cpu, busy, idle_cpu;
     prof_capture_t  *c;
     prof_profile_t  *p;
@@ -732,8 +779,10 @@ test_wall_short(void)
     c = test_capture(99, PROF_MODE_WALL);
     settings = test_settings;
     readings = test_readings;
+    masks = test_masks;
+    test_interrupted = 0;
     busy = 0;
-    cpu = 0;
+    cpu = test_waited;
 
     for (i = 0; i < TEST_WAITS; i++) {
         end = test_clock(CLOCK_MONOTONIC) + MS / 4;
@@ -743,15 +792,13 @@ test_wall_short(void)
             test_leaf();
         }
 
-        prof_process_idle();
-        cpu -= test_clock(CLOCK_THREAD_CPUTIME_ID);
-        (void) usleep(100);
-        cpu += test_clock(CLOCK_THREAD_CPUTIME_ID);
-        prof_process_busy();
+        test_wait(masked, 100);
     }
 
     settings = test_settings - settings;
     readings = test_readings - readings;
+    masks = test_masks - masks;
+    cpu = test_waited - cpu;
 
     p = prof_process_finish(c, "short");
     prof_capture_destroy(c);
@@ -760,6 +807,9 @@ test_wall_short(void)
        "%d waits set timers %d times", TEST_WAITS, settings);
     ok(readings > 0 && readings < TEST_WAITS,
        "%d waits read the CPU clock %d times", TEST_WAITS, readings);
+    is_int(masks, masked ? 0 : 2 * TEST_WAITS,
+           "system calls that change the signal mask for %d waits", TEST_WAITS);
+    is_int(test_interrupted, 0, "short waits are not interrupted");
 
     idle_cpu = test_named_value(p, "[idle]", PROF_VALUE_CPU);
 
@@ -788,7 +838,7 @@ test_wall_ended(void)
 
     c = test_capture(99, PROF_MODE_WALL);
 
-    prof_process_idle();
+    prof_process_idle(NULL);
     prof_process_cancel(c);
     prof_capture_destroy(c);
     prof_process_busy();
@@ -954,8 +1004,10 @@ main(void)
     test_blocked();
     test_overlap();
     test_late();
-    test_wall();
-    test_wall_short();
+    test_wall(0);
+    test_wall(1);
+    test_wall_short(0);
+    test_wall_short(1);
     test_wall_ended();
     test_traces();
     test_idle_threads();
