@@ -23,9 +23,9 @@
 
 typedef struct {
     uint64_t                      calls;
-    uint64_t                      time;      /* until the handler returned */
     uint64_t                      latency;   /* from the time at which the event
                                                 was ready until the call */
+    uint64_t                      time;      /* until the handler returned */
 } ngx_http_profile_handled_t;
 
 

@@ -14,6 +14,7 @@
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "core/ngx_http_profile_loss.h"
+#include "loop/ngx_http_profile_brief.h"
 
 
 /* memory of a capture: some hundred entries in its call tree and timeline */

@@ -9,6 +9,7 @@
 
 
 #include "core/ngx_http_profile_conf.h"
+#include "loop/ngx_http_profile_brief.h"
 #include "loop/ngx_http_profile_loop_private.h"
 
 
@@ -23,9 +24,14 @@ static uint64_t ngx_http_profile_poll_end(uint64_t begin);
 static uint64_t ngx_http_profile_account_now(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times, uint64_t now);
-__attribute__((noinline)) static ngx_int_t ngx_http_profile_account_end(
-    ngx_http_request_t *r, ngx_http_profile_track_t *tr);
+static ngx_int_t ngx_http_profile_account_waited(ngx_http_profile_run_t *run);
+static ngx_int_t ngx_http_profile_account_logged(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_account_noted(ngx_http_request_t *r);
+static ngx_int_t ngx_http_profile_account_end(ngx_http_request_t *r,
+    ngx_http_profile_track_t *tr);
+static void ngx_http_profile_account_tail(ngx_http_profile_run_t *run);
 static void ngx_http_profile_account_place(ngx_http_profile_track_t *tr);
+static void ngx_http_profile_account_late(void);
 static void ngx_http_profile_update_time(uint64_t now);
 
 
@@ -68,10 +74,13 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 PROF_HOT static int64_t
 ngx_http_profile_waited(ngx_http_request_t *r)
 {
-    int64_t  ms;
+    int64_t                   ms;
+    ngx_http_profile_loop_t  *loop;
 
-    ms = ngx_http_profile_loop.poll_msec
-         - ((uint64_t) r->start_sec * 1000 + r->start_msec);
+    loop = &ngx_http_profile_loop;
+
+    ms = (int64_t) (loop->poll_sec - r->start_sec) * 1000
+         + (int64_t) (loop->poll_msec - r->start_msec);
 
     if (ms >= 0) {
         return ms;
@@ -82,8 +91,8 @@ ngx_http_profile_waited(ngx_http_request_t *r)
      * poll, although this request had arrived before.
      */
 
-    r->start_sec = (time_t) (ngx_http_profile_loop.poll_msec / 1000);
-    r->start_msec = (ngx_msec_t) (ngx_http_profile_loop.poll_msec % 1000);
+    r->start_sec = loop->poll_sec;
+    r->start_msec = loop->poll_msec;
 
     return 0;
 }
@@ -96,6 +105,7 @@ ngx_http_profile_poll_end(uint64_t begin)
 {
     int64_t                   ago;
     uint64_t                  now;
+    ngx_time_t               *tp;
     struct timeval            tv;
     ngx_http_profile_loop_t  *loop;
 
@@ -107,13 +117,17 @@ ngx_http_profile_poll_end(uint64_t begin)
 
     /* in the iteration that arms the worker, only the millisecond is known */
 
-    loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
+    tp = ngx_timeofday();
+
+    loop->poll_sec = tp->sec;
+    loop->poll_msec = tp->msec;
 
     ngx_gettimeofday(&tv);
     now = prof_now();
 
-    ago = ((uint64_t) tv.tv_sec * 1000000 + tv.tv_usec
-           - loop->poll_msec * 1000) * 1000 - NGX_HTTP_PROFILE_MSEC;
+    ago = (int64_t) (tv.tv_sec - tp->sec) * 1000000000
+          + ((int64_t) tv.tv_usec - (int64_t) tp->msec * 1000) * 1000
+          - NGX_HTTP_PROFILE_MSEC;
 
     return ngx_min(now - ngx_max(ago, 0), begin);
 }
@@ -210,10 +224,10 @@ ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
 
 
 /*
- * Most requests are brief, and their times are not read.  A script may still
- * read the times after this handler.  Such a request is counted at the end of
- * its event, because the clock is read then anyway; nginx has freed the request
- * by then.
+ * Most requests are brief, do not wait, and their times are not read.  A script
+ * may still read the times after this handler.  Such a request is counted at
+ * the end of its event, because the clock is read then anyway; nginx has freed
+ * the request by then.
  */
 
 PROF_HOT ngx_int_t
@@ -222,51 +236,90 @@ ngx_http_profile_account_log(ngx_http_request_t *r)
     ngx_http_profile_run_t    *run;
     ngx_http_profile_track_t  *tr;
 
-    if (r != ngx_http_profile_brief.request) {
-        return ngx_http_profile_account_end(r, r == r->main
-                                               ? ngx_http_profile_find_track(r)
-                                               : NULL);
-    }
-
     tr = &ngx_http_profile_brief;
     run = ngx_http_profile_current;
 
-    if (tr->begun || !ngx_http_profile_is_plain
-        || !ngx_http_profile_is_running(tr) || run->prev
-        || ngx_http_profile_nopening
-        || (ngx_http_profile_observers.counted
-            && ngx_http_profile_observers.notes_logged))
+    if (r != tr->request || tr->begun || !ngx_http_profile_is_running(tr)
+        || !ngx_http_profile_is_plain(run) || ngx_http_profile_nopening)
     {
-        return ngx_http_profile_account_end(r, tr);
+        return ngx_http_profile_account_logged(r);
     }
 
     if (ngx_http_profile_observers.notes_logged) {
-        ngx_http_profile_observers.notes_logged(tr);
+        return ngx_http_profile_account_noted(r);
+    }
 
-        if (tr->request != r) {
+    if (ngx_http_profile_observers.counted) {
 
-            /* the request has a lasting track now */
+        ngx_http_profile_account_place(tr);
 
-            tr = ngx_http_profile_find_track(r);
-
-            if (tr) {
-                (void) ngx_http_profile_account_close(tr);
-            }
-
-            return NGX_OK;
+        if (r->start_msec != ngx_http_profile_loop.poll_msec
+            || r->start_sec != ngx_http_profile_loop.poll_sec)
+        {
+            return ngx_http_profile_account_waited(run);
         }
+    }
 
-        if (tr->begun) {
+    ngx_http_profile_account_tail(run);
+
+    return NGX_OK;
+}
+
+
+__attribute__((noinline)) static ngx_int_t
+ngx_http_profile_account_waited(ngx_http_profile_run_t *run)
+{
+    ngx_http_profile_account_start(&ngx_http_profile_brief,
+                                   ngx_http_profile_brief.since);
+
+    ngx_http_profile_account_tail(run);
+
+    return NGX_OK;
+}
+
+
+__attribute__((noinline, hot)) static ngx_int_t
+ngx_http_profile_account_logged(ngx_http_request_t *r)
+{
+    return ngx_http_profile_account_end(r, r == r->main
+                                           ? ngx_http_profile_find_track(r)
+                                           : NULL);
+}
+
+
+/* the brief request is logged, and profile_keep may keep it */
+
+__attribute__((noinline, hot)) static ngx_int_t
+ngx_http_profile_account_noted(ngx_http_request_t *r)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = &ngx_http_profile_brief;
+
+    if (ngx_http_profile_observers.counted) {
+        return ngx_http_profile_account_end(r, tr);
+    }
+
+    ngx_http_profile_observers.notes_logged(tr);
+
+    if (tr->request != r) {
+
+        /* the request has a lasting track now */
+
+        tr = ngx_http_profile_find_track(r);
+
+        if (tr) {
             (void) ngx_http_profile_account_close(tr);
         }
 
-    } else if (ngx_http_profile_observers.counted) {
-        ngx_http_profile_account_start(tr, tr->since);
-        ngx_http_profile_account_place(tr);
+        return NGX_OK;
     }
 
-    run->track = NULL;
-    run->tail = 1;
+    if (tr->begun) {
+        (void) ngx_http_profile_account_close(tr);
+    }
+
+    ngx_http_profile_account_tail(ngx_http_profile_current);
 
     return NGX_OK;
 }
@@ -316,11 +369,10 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
 
     if (r == ngx_http_profile_brief.request) {
 
-        /* the request is freed next; code until then belongs to no request */
+        /* the request is freed next */
 
         if (run && run->prev == NULL) {
-            run->track = NULL;
-            run->tail = 1;
+            ngx_http_profile_account_tail(run);
 
         } else {
             ngx_http_profile_turn_forget(&ngx_http_profile_brief);
@@ -328,6 +380,16 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
     }
 
     return NGX_OK;
+}
+
+
+/* code that runs from now on belongs to no request */
+
+PROF_HOT static void
+ngx_http_profile_account_tail(ngx_http_profile_run_t *run)
+{
+    run->track = NULL;
+    run->tail = 1;
 }
 
 
@@ -367,14 +429,12 @@ ngx_http_profile_account_place(ngx_http_profile_track_t *tr)
 }
 
 
-PROF_HOT void
-ngx_http_profile_account_brief(uint64_t cpu)
+void
+ngx_http_profile_account_brief(uint64_t now, uint64_t cpu)
 {
-    uint64_t                   now;
     ngx_http_profile_track_t  *tr;
 
     tr = &ngx_http_profile_brief;
-    now = ngx_http_profile_loop.since;
 
     tr->times.turns = 1;
     tr->times.running = now - tr->since;
@@ -387,7 +447,28 @@ ngx_http_profile_account_brief(uint64_t cpu)
 }
 
 
+/* a request that was logged, and whose start is not known, has never waited */
+
 void
+ngx_http_profile_account_freed(void)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = &ngx_http_profile_brief;
+
+    if (!tr->begun) {
+        tr->start = ngx_http_profile_loop.poll_end;
+        tr->times.stall += tr->since - tr->start;
+        tr->begun = 1;
+    }
+
+    ngx_http_profile_account_late();
+}
+
+
+/* the same as ngx_http_profile_account_freed() before the request is freed */
+
+static void
 ngx_http_profile_account_late(void)
 {
     ngx_http_profile_run_t    *run;

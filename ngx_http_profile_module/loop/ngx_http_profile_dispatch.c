@@ -8,7 +8,9 @@
  */
 
 
-#include "loop/ngx_http_profile_loop_private.h"
+#include "loop/ngx_http_profile_brief.h"
+#include "loop/ngx_http_profile_charge.h"
+#include "loop/ngx_http_profile_polling.h"
 
 
 PROF_GLUE_INLINE void ngx_http_profile_find_and_dispatch(ngx_event_t *ev,
@@ -17,6 +19,13 @@ PROF_GLUE_INLINE void ngx_http_profile_dispatch(ngx_http_profile_track_t *tr,
     ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer);
 PROF_GLUE_INLINE void ngx_http_profile_run_event(ngx_event_t *ev,
     ngx_connection_t *c);
+static void ngx_http_profile_leave_brief(ngx_http_profile_run_t *run);
+static void ngx_http_profile_leave_long(ngx_http_profile_run_t *run,
+    uint64_t now);
+PROF_GLUE_INLINE void ngx_http_profile_end_brief(ngx_http_profile_run_t *run,
+    uint64_t now, uint64_t cpu);
+PROF_GLUE_INLINE void ngx_http_profile_leave_tail(ngx_http_profile_run_t *run,
+    uint64_t now);
 static void ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr,
     ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer);
 static void ngx_http_profile_event_turn(void *data);
@@ -48,9 +57,8 @@ ngx_http_profile_process_polled(void)
 
     ngx_http_profile_posted = NULL;
 
-    while (ngx_http_profile_npolled) {
-
-        ev = ngx_http_profile_polled(&c);
+    for ( ;; ) {
+        ev = ngx_http_profile_polled(NULL, &c);
 
         if (ev == NULL) {
             return;
@@ -63,7 +71,17 @@ ngx_http_profile_process_polled(void)
             continue;
         }
 
-        tr = ngx_http_profile_polled_owner(ev, &c);
+        /* most connections are idle: the next request has not begun yet */
+
+        tr = NULL;
+
+        if (!ngx_http_profile_in_array(c)) {
+            tr = ngx_http_profile_unlisted_owner(ev);
+            c = NULL;
+
+        } else if (!c->idle) {
+            tr = ngx_http_profile_connection_owner(ev, c);
+        }
 
         ngx_http_profile_dispatch(tr, ev, c, 0);
     }
@@ -202,12 +220,13 @@ ngx_http_profile_dispatch(ngx_http_profile_track_t *tr, ngx_event_t *ev,
 PROF_GLUE_INLINE void
 ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 {
-    uint64_t                cpu;
     ngx_http_profile_run_t  run;
 
     run.top = (uintptr_t) __builtin_frame_address(0);
 
-    if (ngx_http_profile_is_plain && ngx_http_profile_current == NULL) {
+    if (ngx_http_profile_observers.running == NULL
+        && ngx_http_profile_current == NULL)
+    {
         ngx_http_profile_init_run(&run, NULL, (uintptr_t) ev->handler);
 
     } else {
@@ -219,30 +238,10 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
     ev->handler(ev);
 
-    if (ngx_http_profile_is_plain && run.tail && run.prev == NULL) {
+    if (run.tail && ngx_http_profile_is_plain(&run)) {
 
-        if (ngx_http_profile_brief.request && !ngx_http_profile_brief.closed) {
-
-            /*
-             * the times of the request were not read, but its CPU time is
-             * charged
-             */
-
-            cpu = ngx_http_profile_charge_brief();
-
-            if (ngx_http_profile_brief.begun) {
-                ngx_http_profile_account_brief(cpu);
-            }
-
-        } else {
-            ngx_http_profile_loop.since = prof_now();
-        }
-
-        ngx_http_profile_count_handler(&run, ngx_http_profile_loop.since);
-
-        ngx_http_profile_current = NULL;
-        ngx_http_profile_brief.request = NULL;
-        ngx_http_profile_spot.top = 0;
+        ngx_http_profile_select_handler(run.handler);
+        ngx_http_profile_leave_brief(&run);
 
         if (ngx_http_profile_spot.fresh) {
             ngx_http_profile_watch_pass(&run);
@@ -256,11 +255,97 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
     }
 
     if (run.tail && ngx_http_profile_brief.request) {
-        ngx_http_profile_account_late();
+        ngx_http_profile_account_freed();
     }
 
     ngx_http_profile_leave(&run);
     ngx_http_profile_brief.request = NULL;
+}
+
+
+/*
+ * Ends an event in which a request ended.  The CPU time of a brief request is
+ * charged, although no script has read its times.
+ */
+
+__attribute__((noinline, hot)) static void
+ngx_http_profile_leave_brief(ngx_http_profile_run_t *run)
+{
+    uint64_t  now, wall;
+
+    now = prof_now();
+
+    if (ngx_http_profile_brief.request == NULL
+        || ngx_http_profile_brief.closed)
+    {
+        ngx_http_profile_leave_tail(run, now);
+        return;
+    }
+
+    wall = now - ngx_http_profile_loop.since;
+
+    if (!ngx_http_profile_is_scaled(wall)) {
+        ngx_http_profile_leave_long(run, now);
+        return;
+    }
+
+    ngx_http_profile_end_brief(run, now, ngx_http_profile_charge_scaled(wall));
+}
+
+
+/* the same for an event that is charged by the CPU clock */
+
+__attribute__((noinline)) static void
+ngx_http_profile_leave_long(ngx_http_profile_run_t *run, uint64_t now)
+{
+    uint64_t  cpu;
+
+    cpu = ngx_http_profile_charge_clock(now - ngx_http_profile_loop.since);
+
+    ngx_http_profile_end_brief(run, now, cpu);
+}
+
+
+PROF_GLUE_INLINE void
+ngx_http_profile_end_brief(ngx_http_profile_run_t *run, uint64_t now,
+    uint64_t cpu)
+{
+    uint64_t                   polled;
+    ngx_http_profile_track_t  *tr;
+
+    tr = &ngx_http_profile_brief;
+
+    ngx_http_profile_leave_tail(run, now);
+
+    if (ngx_http_profile_observers.counted == NULL) {
+        return;
+    }
+
+    if (tr->begun) {
+        ngx_http_profile_account_brief(now, cpu);
+        return;
+    }
+
+    polled = ngx_http_profile_loop.poll_end;
+
+    ngx_http_profile_observers.counted_brief(tr->place, now - polled,
+                                             now - run->start,
+                                             tr->times.cpu + cpu,
+                                             tr->times.stall
+                                             + run->start - polled);
+}
+
+
+PROF_GLUE_INLINE void
+ngx_http_profile_leave_tail(ngx_http_profile_run_t *run, uint64_t now)
+{
+    ngx_http_profile_count_call(run->start, now);
+
+    ngx_http_profile_loop.since = now;
+
+    ngx_http_profile_brief.request = NULL;
+    ngx_http_profile_current = NULL;
+    ngx_http_profile_spot.top = 0;
 }
 
 

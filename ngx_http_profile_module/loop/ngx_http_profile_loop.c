@@ -17,7 +17,7 @@
  */
 
 
-#include "loop/ngx_http_profile_loop_private.h"
+#include "loop/ngx_http_profile_polling.h"
 
 
 /* a poll is short if it takes less than this part of the time before it */
@@ -43,10 +43,12 @@ static void ngx_http_profile_restore(void);
 static void ngx_http_profile_restore_poll(void);
 static ngx_int_t ngx_http_profile_process_events(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
+static ngx_msec_t ngx_http_profile_before_poll(ngx_msec_t timer,
+    ngx_uint_t flags);
 PROF_GLUE_INLINE ngx_int_t ngx_http_profile_iterate(ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags);
 PROF_GLUE_INLINE uint64_t ngx_http_profile_polled_at(void);
-static ngx_int_t ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll,
+static ngx_int_t ngx_http_profile_other_poll(ngx_uint_t own,
     ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags);
 static void ngx_http_profile_hold_time(void);
 static void ngx_http_profile_release_time(void);
@@ -125,6 +127,7 @@ ngx_http_profile_loop_begin(void)
     ngx_memzero(&ngx_http_profile_loop, sizeof(ngx_http_profile_loop_t));
     ngx_http_profile_loop.since = prof_now();
     ngx_http_profile_loop.ready = ngx_http_profile_loop.since;
+    ngx_http_profile_loop.earliest = ngx_current_msec;
 
     /* after disarming, the module's function stays until its next call */
 
@@ -182,6 +185,10 @@ ngx_http_profile_restore(void)
     ngx_event_timer_rbtree.insert = nginx.insert;
     ngx_del_timer(&ngx_http_profile_idle);
 
+    /* the rest of this iteration does not see which timers are set */
+
+    ngx_http_profile_loop.earliest = ngx_current_msec;
+
     ngx_event_actions.add = nginx.add;
     ngx_event_actions.add_conn = nginx.add_conn;
 }
@@ -202,6 +209,33 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
 {
     ngx_int_t  rc;
 
+    if (ngx_http_profile_held_msec | ngx_http_profile_disarms
+        | (uintptr_t) ngx_http_profile_observers.polling)
+    {
+        timer = ngx_http_profile_before_poll(timer, flags);
+    }
+
+    if (!ngx_http_profile_armed) {
+        ngx_http_profile_restore_poll();
+
+        return nginx.process_events(cycle, timer, flags);
+    }
+
+    iterating = 1;
+
+    rc = ngx_http_profile_iterate(cycle, timer, flags);
+
+    iterating = 0;
+
+    return rc;
+}
+
+
+/* returns the timeout of the poll */
+
+__attribute__((noinline)) static ngx_msec_t
+ngx_http_profile_before_poll(ngx_msec_t timer, ngx_uint_t flags)
+{
     if (ngx_http_profile_held_msec) {
         ngx_http_profile_release_time();
 
@@ -225,19 +259,7 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
         ngx_http_profile_disarm_idle();
     }
 
-    if (!ngx_http_profile_armed) {
-        ngx_http_profile_restore_poll();
-
-        return nginx.process_events(cycle, timer, flags);
-    }
-
-    iterating = 1;
-
-    rc = ngx_http_profile_iterate(cycle, timer, flags);
-
-    iterating = 0;
-
-    return rc;
+    return timer;
 }
 
 
@@ -249,24 +271,31 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 {
     uint64_t                  arrived;
     ngx_int_t                 rc;
+    ngx_time_t               *tp;
+    ngx_uint_t                own;
     ngx_http_profile_loop_t  *loop;
-    ngx_http_profile_poll_pt  poll;
 
     loop = &ngx_http_profile_loop;
 
     loop->last_end = loop->poll_end;
     loop->poll_start = loop->since;
 
-    poll = (ngx_http_profile_polls && !(flags & NGX_POST_EVENTS))
-           ? ngx_http_profile_poll
-           : nginx.process_events;
+    /* without timer_resolution, nginx has looked for the next timer */
 
-    rc = prof_process_paced()
-         ? ngx_http_profile_paced_poll(poll, cycle, timer, flags)
-         : poll(cycle, timer, flags);
+    loop->earliest = ngx_current_msec;
+    loop->earliest += (flags & NGX_UPDATE_TIME) ? timer : 0;
+
+    own = (ngx_http_profile_polls && !(flags & NGX_POST_EVENTS));
+
+    rc = (own && !prof_process_paced())
+         ? ngx_http_profile_poll_events(cycle, timer, flags, NULL)
+         : ngx_http_profile_other_poll(own, cycle, timer, flags);
 
     loop->poll_end = prof_now();
-    loop->poll_msec = ngx_http_profile_msec(ngx_timeofday());
+    tp = ngx_timeofday();
+
+    loop->poll_sec = tp->sec;
+    loop->poll_msec = tp->msec;
     loop->updated = loop->poll_end;
     loop->since = loop->poll_end;
 
@@ -287,7 +316,9 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
         ngx_shmtx_unlock(&ngx_accept_mutex);
     }
 
-    if (ngx_http_profile_is_due(ngx_http_profile_next_timer())) {
+    /* most iterations need not search the tree of timers */
+
+    if ((ngx_msec_int_t) (loop->earliest - ngx_current_msec) <= 0) {
         ngx_http_profile_expire_timers();
     }
 
@@ -295,7 +326,7 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 
         /* other events than those of the poll were posted since */
 
-        loop->ready = (poll == ngx_http_profile_poll) ? loop->since : arrived;
+        loop->ready = own ? loop->since : arrived;
 
         ngx_http_profile_process_posted(&ngx_posted_events);
         ngx_http_profile_hold_time();
@@ -315,36 +346,49 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 PROF_GLUE_INLINE uint64_t
 ngx_http_profile_polled_at(void)
 {
-    uint64_t                  idle, busy;
+    uint64_t                  idle, busy, last, start, end;
     ngx_http_profile_loop_t  *loop;
 
     loop = &ngx_http_profile_loop;
 
-    idle = loop->poll_end - loop->poll_start;
-    busy = loop->poll_start - loop->last_end;
+    last = loop->last_end;
+    start = loop->poll_start;
+    end = loop->poll_end;
+
+    idle = end - start;
+    busy = start - last;
 
     *ngx_http_profile_handlers.idle += idle;
 
-    if ((ngx_http_profile_slept() && idle > busy / NGX_HTTP_PROFILE_SHORT)
-        || loop->last_end == 0)
+    if ((idle > NGX_HTTP_PROFILE_SLEEP_NS
+         && idle > busy / NGX_HTTP_PROFILE_SHORT)
+        || last == 0)
     {
-        return loop->poll_end;
+        return end;
     }
 
-    return loop->poll_start - busy / 2;
+    return start - busy / 2;
 }
 
 
 /*
- * The timer of paced captures runs while the worker does not wait.  A poll
- * that finds events at once does not stop the timer.
+ * nginx's poll, or the poll during paced captures: their timer runs while the
+ * worker does not wait.  A poll that finds events at once does not stop the
+ * timer.
  */
 
-static ngx_int_t
-ngx_http_profile_paced_poll(ngx_http_profile_poll_pt poll, ngx_cycle_t *cycle,
+__attribute__((noinline)) static ngx_int_t
+ngx_http_profile_other_poll(ngx_uint_t own, ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags)
 {
-    ngx_int_t  rc;
+    ngx_int_t                 rc;
+    ngx_http_profile_poll_pt  poll;
+
+    poll = own ? ngx_http_profile_poll : nginx.process_events;
+
+    if (!prof_process_paced()) {
+        return poll(cycle, timer, flags);
+    }
 
     rc = poll(cycle, 0, flags);
 
@@ -486,6 +530,10 @@ PROF_HOT static void
 ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel)
 {
+    if ((ngx_msec_int_t) (node->key - ngx_http_profile_loop.earliest) < 0) {
+        ngx_http_profile_loop.earliest = node->key;
+    }
+
     if (ngx_http_profile_nevents
         || (ngx_http_profile_current && ngx_http_profile_current->track))
     {

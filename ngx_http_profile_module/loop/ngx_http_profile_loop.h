@@ -99,20 +99,28 @@ struct ngx_http_profile_track_s {
     unsigned                      stages:1;  /* in the queue "staged" */
     unsigned                      spans:1;   /* the capture has spans */
     unsigned                      unnoted:1; /* memory for notes was short */
-    unsigned                      described:1;  /* "context" is written */
-    unsigned                      accounted:1;  /* also without a capture */
+    unsigned                      wrapped:1; /* pointers are replaced, by this
+                                                room */
+
+    u_char                        described; /* flag: "context" is written */
+    u_char                        accounted; /* flag: also without a capture */
 
     /* the members below are set by this room */
 
-    unsigned                      begun:1;   /* times are known since then */
-    unsigned                      closed:1;  /* logged: times are final */
-    unsigned                      wrapped:1; /* pointers are replaced */
+    u_char                        begun;     /* flag: times are known since
+                                                then */
+    u_char                        closed;    /* flag: logged, times are final */
 
     uint64_t                      start;     /* start of $request_time */
     uint64_t                      since;     /* start of the turn or gap */
+    ngx_uint_t                    place;     /* of its metrics */
+
+    /* the members from here to "times" are zeroed when a request begins */
+
+    uint32_t                      waited;    /* which sums in "waits" are not
+                                                0: bits */
     uint64_t                      turn;      /* wall time of this turn */
     uint64_t                      turn_cpu;  /* CPU time of this turn */
-    ngx_uint_t                    place;     /* of its metrics */
     ngx_http_profile_times_t      times;
 
     /* the connections and events of the request */
@@ -130,10 +138,8 @@ struct ngx_http_profile_track_s {
 
     ngx_http_profile_track_t     *next;      /* of unused tracks */
 
-    /* of the observer of waits: which sums are not 0, and the sums in ns */
-
-    uint32_t                      waited;    /* bits */
     uint64_t                      waits[NGX_HTTP_PROFILE_WAITS];
+                                             /* sums of the observer, in ns */
     prof_context_record_t         context;   /* of profile_context */
 };
 
@@ -166,10 +172,10 @@ struct ngx_http_profile_run_s {
     uintptr_t                     handler;
     uintptr_t                     top;       /* stack address of its callees */
     uint64_t                      inner;     /* ns charged to the outer */
-    unsigned                      accept:1;
-    unsigned                      tail:1;    /* the request was freed */
-    unsigned                      reported:1;   /* reported as slow */
-    unsigned                      again:1;   /* in a turn of this request */
+    u_char                        accept;    /* flags */
+    u_char                        tail;      /* the request was freed */
+    u_char                        reported;  /* reported as slow */
+    u_char                        again;     /* in a turn of this request */
 };
 
 
@@ -252,6 +258,14 @@ typedef struct {
 
     /* times and tr->place are final; a request that is freed has no tr->id */
     void        (*counted)(ngx_http_profile_track_t *tr);
+
+    /*
+     * Set if "counted" is set.  Called instead of it for a request of one
+     * turn that has not waited, when it has been freed.
+     */
+    void        (*counted_brief)(ngx_uint_t place, uint64_t wall,
+                                 uint64_t longest, uint64_t cpu,
+                                 uint64_t stall);
 } ngx_http_profile_observers_t;
 
 
@@ -315,30 +329,9 @@ void ngx_http_profile_watch_stop(void);
 void ngx_http_profile_watch_pass(ngx_http_profile_run_t *run);
 
 /*
- * ngx_http_profile_tracks.c
- *
- * Most requests begin and end in one event, one after the other.  The track of
- * such a request is ngx_http_profile_brief, and its connections and events are
- * not noted.  A request that does more gets a lasting track.  The request of
- * the brief track is NULL while no request uses this track.
- */
-extern ngx_http_profile_track_t  ngx_http_profile_brief;
-
-/*
- * Set if logs need the times of brief requests.  Otherwise the times are
- * computed when a script reads them.
- */
-extern ngx_uint_t  ngx_http_profile_brief_asked;
-
-/*
- * Called in the POST_READ phase.  Returns NGX_DECLINED if the request needs a
- * lasting track.
- */
-ngx_int_t ngx_http_profile_track_brief(ngx_http_request_t *r);
-
-/*
- * Returns the request's lasting track.  Makes the track if necessary, which
- * arms the worker.  Returns NULL if memory is short, which is logged.
+ * ngx_http_profile_tracks.c: returns the request's lasting track.  Makes the
+ * track if necessary, which arms the worker.  Returns NULL if memory is short,
+ * which is logged.
  */
 ngx_http_profile_track_t *ngx_http_profile_track(ngx_http_request_t *r);
 ngx_http_profile_track_t *ngx_http_profile_lasting(

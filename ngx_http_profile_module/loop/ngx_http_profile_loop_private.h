@@ -23,10 +23,12 @@ typedef struct {
     uint64_t                      last_end;  /* end of the poll before it */
     uint64_t                      poll_start;
     uint64_t                      poll_end;
-    uint64_t                      poll_msec; /* nginx's time at the end */
+    time_t                        poll_sec;  /* nginx's time at the end */
+    ngx_uint_t                    poll_msec;
     uint64_t                      updated;   /* nginx's updated time */
     uint64_t                      since;     /* time is charged until this */
     ngx_msec_t                    due;       /* key of the running timer */
+    ngx_msec_t                    earliest;  /* no timer has an earlier key */
     uint64_t                      ready;     /* the events that are dispatched
                                                 were ready; for handlers */
     uintptr_t                     next;      /* the last handler of the run;
@@ -43,17 +45,14 @@ typedef struct {
 } ngx_http_profile_arming_t;
 
 
-/* no room observes the beginning and end of each run */
+/*
+ * Returns whether the run is not in another run, and no room observes the
+ * beginning and end of each run.
+ */
 
-#define ngx_http_profile_is_plain                                             \
-    (ngx_http_profile_observers.running == NULL                               \
-     && ngx_http_profile_observers.slow_ns == 0)
-
-/* returns the milliseconds of an ngx_time_t since the Epoch */
-
-#define ngx_http_profile_msec(tp)                                             \
-    ((uint64_t) (tp)->sec * 1000 + (tp)->msec)
-
+#define ngx_http_profile_is_plain(run)                                        \
+    (((uintptr_t) (run)->prev | ngx_http_profile_observers.slow_ns            \
+      | (uintptr_t) ngx_http_profile_observers.running) == 0)
 
 PROF_HIDDEN_BEGIN
 
@@ -92,12 +91,9 @@ ngx_int_t ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
 extern ngx_uint_t  ngx_http_profile_npolled;
 
 /*
- * Returns the event that is handled next, with its flags, or NULL. *c is its
- * connection.
+ * Returns the event that is handled next, with its flags.  Returns NULL if
+ * there is no such event, or if it belongs to another request.
  */
-ngx_event_t *ngx_http_profile_polled(ngx_connection_t **c);
-
-/* the same, but returns NULL if the event belongs to another request */
 ngx_event_t *ngx_http_profile_polled_own(ngx_http_profile_track_t *tr);
 
 /* ngx_http_profile_dispatch.c: runs the handlers of one place of the loop */
@@ -125,16 +121,16 @@ void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,
     uint64_t now);
 
 /*
- * The event of the brief request ends.  Its start is known, it is logged, and
- * it is freed.  cpu: its CPU time, in ns.
+ * The event of the brief request ends now.  Its start is known, it is logged,
+ * and it is freed.  cpu: the CPU time that is not charged yet, in ns.
  */
-void ngx_http_profile_account_brief(uint64_t cpu);
+void ngx_http_profile_account_brief(uint64_t now, uint64_t cpu);
 
 /*
  * Makes the times of the brief request final, and counts it, if it was logged
- * and its turn goes on.  Otherwise nothing happens.
+ * and its turn goes on.  Otherwise nothing happens.  The request was freed.
  */
-void ngx_http_profile_account_late(void);
+void ngx_http_profile_account_freed(void);
 
 /* ngx_http_profile_run.c: the current run, and its CPU time */
 
@@ -144,12 +140,6 @@ void ngx_http_profile_cpu_init(void);
 
 /* charges the time since the last call to the run; returns the time */
 uint64_t ngx_http_profile_charge(ngx_http_profile_run_t *run);
-
-/*
- * Charges the time since the last call to the brief request, whose times no
- * script reads any more.  Returns its CPU time in ns.
- */
-uint64_t ngx_http_profile_charge_brief(void);
 
 /* begins a run for tr, or with NULL for no request */
 void ngx_http_profile_enter(ngx_http_profile_run_t *run,
@@ -170,6 +160,10 @@ void ngx_http_profile_watch_end(void);
 
 /* ngx_http_profile_owner.c: finds the request of an event */
 
+/* nginx's array of connections, and its size in bytes */
+extern ngx_connection_t  *ngx_http_profile_connections;
+extern size_t             ngx_http_profile_connections_size;
+
 ngx_int_t ngx_http_profile_owner_init(void);
 void ngx_http_profile_owner_done(void);
 
@@ -180,9 +174,12 @@ void ngx_http_profile_owner_done(void);
 ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
     ngx_uint_t timer, ngx_connection_t **connection);
 
-/* the same for an event of the poll; *connection is the event's connection */
-ngx_http_profile_track_t *ngx_http_profile_polled_owner(ngx_event_t *ev,
-    ngx_connection_t **connection);
+/* the same for an event of a connection in nginx's array, which is not idle */
+ngx_http_profile_track_t *ngx_http_profile_connection_owner(ngx_event_t *ev,
+    ngx_connection_t *c);
+
+/* the same for an event of the poll whose connection is not in the array */
+ngx_http_profile_track_t *ngx_http_profile_unlisted_owner(ngx_event_t *ev);
 
 /* in a turn: whether the request owned the connection before the turn */
 ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
@@ -274,30 +271,6 @@ ngx_http_profile_init_run(ngx_http_profile_run_t *run,
 }
 
 
-/*
- * Makes the current run the first turn of this request, from the run's start.
- * Returns NGX_DECLINED if a part of the run was not for the request.
- */
-
-PROF_GLUE_INLINE ngx_int_t
-ngx_http_profile_adopt(ngx_http_profile_track_t *tr)
-{
-    ngx_http_profile_run_t  *run;
-
-    run = ngx_http_profile_current;
-
-    if (run == NULL || run->track || run->tail
-        || run->connection != tr->request->connection)
-    {
-        return NGX_DECLINED;
-    }
-
-    run->track = tr;
-
-    return NGX_OK;
-}
-
-
 /* returns whether the worker has waited for the events of this iteration */
 
 PROF_GLUE_INLINE ngx_uint_t
@@ -311,37 +284,13 @@ ngx_http_profile_slept(void)
 }
 
 
-/* counts the handler of the run's last event, which has returned */
+/* returns whether the connection is in nginx's array */
 
-PROF_GLUE_INLINE void
-ngx_http_profile_count_handler(ngx_http_profile_run_t *run, uint64_t now)
+PROF_GLUE_INLINE ngx_uint_t
+ngx_http_profile_in_array(ngx_connection_t *c)
 {
-    uint64_t                     start;
-    uintptr_t                    function;
-    ngx_http_profile_handled_t  *counters;
-
-    if (ngx_http_profile_handlers.table == NULL) {
-        return;
-    }
-
-    function = run->handler;
-    start = run->start;
-
-    if (ngx_http_profile_loop.next) {
-        function = ngx_http_profile_loop.next;
-        start = ngx_http_profile_loop.next_start;
-        ngx_http_profile_loop.next = 0;
-    }
-
-    if (function != ngx_http_profile_handlers.last.function) {
-        ngx_http_profile_find_handler(function);
-    }
-
-    counters = ngx_http_profile_handlers.last.counters;
-
-    counters->calls++;
-    counters->time += now - start;
-    counters->latency += start - ngx_http_profile_loop.ready;
+    return (uintptr_t) c - (uintptr_t) ngx_http_profile_connections
+           < ngx_http_profile_connections_size;
 }
 
 

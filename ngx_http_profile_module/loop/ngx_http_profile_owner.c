@@ -55,8 +55,6 @@ typedef struct {
 } ngx_http_profile_owned_event_t;
 
 
-static ngx_http_profile_track_t *ngx_http_profile_connection_owner(
-    ngx_event_t *ev, ngx_connection_t *c);
 static ngx_http_profile_track_t **ngx_http_profile_log_place(ngx_log_t *log);
 static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
 static void ngx_http_profile_find_subrequest(ngx_http_profile_track_t *tr,
@@ -83,8 +81,10 @@ static ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
 PROF_HOT_DATA static ngx_uint_t                 ngx_http_profile_nconnections;
 PROF_HOT_DATA static ngx_event_t               *ngx_http_profile_read_events;
 PROF_HOT_DATA static ngx_event_t               *ngx_http_profile_write_events;
-PROF_HOT_DATA static ngx_connection_t          *ngx_http_profile_connections;
 PROF_HOT_DATA static ngx_http_profile_owned_t  *ngx_http_profile_owned;
+
+PROF_HOT_DATA ngx_connection_t                 *ngx_http_profile_connections;
+PROF_HOT_DATA size_t  ngx_http_profile_connections_size;
 
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nopening;
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nforeign;
@@ -111,6 +111,8 @@ ngx_http_profile_owner_init(void)
 
     ngx_http_profile_nconnections = ngx_cycle->connection_n;
     ngx_http_profile_connections = ngx_cycle->connections;
+    ngx_http_profile_connections_size = ngx_cycle->connection_n
+                                        * sizeof(ngx_connection_t);
     ngx_http_profile_read_events = ngx_cycle->read_events;
     ngx_http_profile_write_events = ngx_cycle->write_events;
     ngx_http_profile_nforeign = ngx_http_profile_count_foreign();
@@ -171,24 +173,13 @@ ngx_http_profile_owner(ngx_event_t *ev, ngx_uint_t timer,
 
 
 PROF_HOT ngx_http_profile_track_t *
-ngx_http_profile_polled_owner(ngx_event_t *ev, ngx_connection_t **connection)
+ngx_http_profile_unlisted_owner(ngx_event_t *ev)
 {
-    ngx_connection_t  *c;
-
-    c = *connection;
-
-    if (ngx_http_profile_find_owned(c) == NULL) {
-        *connection = NULL;
-        return ngx_http_profile_log_owner(ev->log);
-    }
-
-    return c->idle ? NULL : ngx_http_profile_connection_owner(ev, c);
+    return ngx_http_profile_log_owner(ev->log);
 }
 
 
-/* a connection in nginx's array, which is not idle */
-
-PROF_HOT static ngx_http_profile_track_t *
+PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_connection_owner(ngx_event_t *ev, ngx_connection_t *c)
 {
     ngx_http_profile_owned_t  *owned;
@@ -484,9 +475,7 @@ ngx_http_profile_connection(ngx_event_t *ev)
 PROF_HOT static ngx_http_profile_owned_t *
 ngx_http_profile_find_owned(ngx_connection_t *c)
 {
-    if (c < ngx_http_profile_connections
-        || c >= ngx_http_profile_connections + ngx_http_profile_nconnections)
-    {
+    if (!ngx_http_profile_in_array(c)) {
         return NULL;
     }
 

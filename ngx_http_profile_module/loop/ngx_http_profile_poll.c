@@ -20,44 +20,26 @@
  */
 
 
-#include "loop/ngx_http_profile_loop_private.h"
-
-#include <sys/epoll.h>
+#include "loop/ngx_http_profile_polling.h"
 
 
 /* nginx opens its epoll descriptor as one of the first of a process */
 #define NGX_HTTP_PROFILE_DESCRIPTORS  65536
 
 
-typedef struct {
-    int                  fd;
-    int                  size;
-    struct epoll_event  *events;
-    struct epoll_event  *at;        /* to be dispatched next */
-    ngx_uint_t           writing;   /* its read event was dispatched */
-} ngx_http_profile_poll_t;
-
-
-#define ngx_http_profile_poll_advance(p)                                      \
-    (p)->at++, (p)->writing = 0, ngx_http_profile_npolled--
-
-
 static ngx_event_module_t *ngx_http_profile_event_module(ngx_cycle_t *cycle,
     ngx_uint_t *size);
 static int ngx_http_profile_epoll_descriptor(ngx_event_module_t *module,
     ngx_log_t *log);
-static void ngx_http_profile_poll_stale(ngx_connection_t *c);
-PROF_GLUE_INLINE ngx_event_t *ngx_http_profile_poll_next(
-    ngx_http_profile_track_t *tr, ngx_connection_t **connection);
 
 
-PROF_HOT_DATA static ngx_http_profile_poll_t  ngx_http_profile_polling = {
+PROF_HOT_DATA ngx_http_profile_polling_t  ngx_http_profile_polling = {
     -1, 0, NULL, NULL, 0
 };
 
-PROF_HOT_DATA const sigset_t                 *ngx_http_profile_poll_mask;
-PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_polls;
-PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_npolled;
+PROF_HOT_DATA const sigset_t             *ngx_http_profile_poll_mask;
+PROF_HOT_DATA ngx_uint_t                  ngx_http_profile_polls;
+PROF_HOT_DATA ngx_uint_t                  ngx_http_profile_npolled;
 
 
 /* called once in a process: nginx opens no second epoll descriptor */
@@ -65,9 +47,9 @@ PROF_HOT_DATA ngx_uint_t                      ngx_http_profile_npolled;
 ngx_int_t
 ngx_http_profile_poll_init(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                size;
-    ngx_event_module_t       *module;
-    ngx_http_profile_poll_t  *p;
+    ngx_uint_t                   size;
+    ngx_event_module_t          *module;
+    ngx_http_profile_polling_t  *p;
 
     p = &ngx_http_profile_polling;
 
@@ -203,38 +185,30 @@ ngx_http_profile_epoll_descriptor(ngx_event_module_t *module, ngx_log_t *log)
 }
 
 
-/* works as ngx_epoll_process_events(), but runs no handlers */
-
 PROF_GLUE ngx_int_t
 ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
 {
-    int                       n;
-    ngx_err_t                 err;
-    ngx_uint_t                level;
-    ngx_http_profile_poll_t  *p;
+    return ngx_http_profile_poll_events(cycle, timer, flags,
+                                        ngx_http_profile_poll_mask);
+}
 
-    p = &ngx_http_profile_polling;
 
-    ngx_log_debug1(NGX_LOG_DEBUG_EVENT, cycle->log, 0,
-                   "profile epoll timer: %M", timer);
-
-    n = ngx_http_profile_poll_mask
-        ? epoll_pwait(p->fd, p->events, p->size, (int) timer,
-                      ngx_http_profile_poll_mask)
-        : epoll_wait(p->fd, p->events, p->size, (int) timer);
+ngx_int_t
+ngx_http_profile_poll_nothing(ngx_cycle_t *cycle, int n, ngx_msec_t timer,
+    ngx_uint_t flags)
+{
+    ngx_err_t   err;
+    ngx_uint_t  level;
 
     err = (n == -1) ? ngx_errno : 0;
 
-    p->at = p->events;
-    p->writing = 0;
-
-    ngx_http_profile_npolled = (n > 0) ? n : 0;
+    ngx_http_profile_npolled = 0;
 
     if ((flags & NGX_UPDATE_TIME) || ngx_event_timer_alarm) {
         ngx_time_update();
     }
 
-    if (n > 0 || (n == 0 && timer != NGX_TIMER_INFINITE)) {
+    if (n == 0 && timer != NGX_TIMER_INFINITE) {
         return NGX_OK;
     }
 
@@ -253,111 +227,11 @@ ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
 }
 
 
-__attribute__((noinline, cold)) static void
+void
 ngx_http_profile_poll_stale(ngx_connection_t *c)
 {
     ngx_log_debug1(NGX_LOG_DEBUG_EVENT, ngx_cycle->log, 0,
                    "profile epoll: stale event %p", c);
-}
-
-
-/*
- * An event is skipped if an earlier handler has closed its connection, has
- * opened another one in its place, or has removed the event from the poll.
- */
-
-PROF_GLUE_INLINE ngx_event_t *
-ngx_http_profile_poll_next(ngx_http_profile_track_t *tr,
-    ngx_connection_t **connection)
-{
-    uint32_t                  revents;
-    uintptr_t                 data;
-    ngx_event_t              *ev;
-    ngx_connection_t         *c;
-    ngx_http_profile_poll_t  *p;
-
-    p = &ngx_http_profile_polling;
-
-    for ( /* void */ ;
-         ngx_http_profile_npolled;
-         ngx_http_profile_poll_advance(p))
-    {
-
-        data = (uintptr_t) p->at->data.ptr;
-        c = (ngx_connection_t *) (data & ~(uintptr_t) 1);
-
-        if (c->fd == (ngx_socket_t) -1 || c->read->instance != (data & 1)) {
-            ngx_http_profile_poll_stale(c);
-            continue;
-        }
-
-        *connection = c;
-        revents = p->at->events;
-
-        /* an error is handled by the active events of the connection */
-
-        if (revents & (EPOLLERR|EPOLLHUP)) {
-            revents |= EPOLLIN|EPOLLOUT;
-        }
-
-        ev = c->read;
-
-        if (!p->writing && (revents & EPOLLIN) && ev->active) {
-
-            if (tr && !ngx_http_profile_owns(tr,
-                                            ngx_http_profile_connection(ev)))
-            {
-                return NULL;
-            }
-
-#if (NGX_HAVE_EPOLLRDHUP)
-            if (revents & EPOLLRDHUP) {
-                ev->pending_eof = 1;
-            }
-#endif
-
-            ev->ready = 1;
-            ev->available = -1;
-
-            if (revents & EPOLLOUT) {
-                p->writing = 1;
-
-            } else {
-                ngx_http_profile_poll_advance(p);
-            }
-
-            return ev;
-        }
-
-        ev = c->write;
-
-        if ((revents & EPOLLOUT) && ev->active) {
-
-            if (tr && !ngx_http_profile_owns(tr,
-                                            ngx_http_profile_connection(ev)))
-            {
-                return NULL;
-            }
-
-            ev->ready = 1;
-#if (NGX_THREADS)
-            ev->complete = 1;
-#endif
-
-            ngx_http_profile_poll_advance(p);
-
-            return ev;
-        }
-    }
-
-    return NULL;
-}
-
-
-PROF_HOT ngx_event_t *
-ngx_http_profile_polled(ngx_connection_t **connection)
-{
-    return ngx_http_profile_poll_next(NULL, connection);
 }
 
 
@@ -366,5 +240,5 @@ ngx_http_profile_polled_own(ngx_http_profile_track_t *tr)
 {
     ngx_connection_t  *c;
 
-    return ngx_http_profile_poll_next(tr, &c);
+    return ngx_http_profile_polled(tr, &c);
 }

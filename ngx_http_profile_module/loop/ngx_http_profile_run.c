@@ -13,19 +13,8 @@
  */
 
 
-#include "loop/ngx_http_profile_loop_private.h"
+#include "loop/ngx_http_profile_charge.h"
 
-
-/*
- * The CPU clock is read after this time in turns.  The reading makes the
- * kernel update its statistics, which may cost the worker the rest of its time
- * slice.
- */
-
-#define NGX_HTTP_PROFILE_WINDOW_NS  10000000
-
-/* a turn of this length is charged by the CPU clock */
-#define NGX_HTTP_PROFILE_LONG_NS    1000000
 
 /* maximum CPU time that a nanosecond of turns may cost */
 #define NGX_HTTP_PROFILE_MAX_SCALE  4.0
@@ -34,20 +23,10 @@
 #define NGX_HTTP_PROFILE_MAX_DEBT   20000000.0
 
 
-typedef struct {
-    uint64_t               clock;      /* last reading of the CPU clock */
-    uint64_t               wall;       /* time of turns since then */
-    uint64_t               charged;    /* CPU time since then */
-    double                 scale;      /* CPU time per nanosecond of turns */
-    double                 debt;       /* CPU time left by earlier windows */
-} ngx_http_profile_cpu_t;
-
-
 static ngx_connection_t *ngx_http_profile_opening(
     ngx_http_profile_run_t *run);
 static void ngx_http_profile_running_both(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_profile_is_much(void);
-static uint64_t ngx_http_profile_charge_cpu(uint64_t wall);
 static void ngx_http_profile_next_window(uint64_t used);
 
 
@@ -64,7 +43,7 @@ static ngx_http_profile_running_pt              ngx_http_profile_runnings[2];
 
 static ngx_uint_t                               ngx_http_profile_watchers;
 
-PROF_HOT_DATA static ngx_http_profile_cpu_t  ngx_http_profile_cpu;
+PROF_HOT_DATA ngx_http_profile_cpu_t  ngx_http_profile_cpu;
 
 
 void
@@ -73,22 +52,8 @@ ngx_http_profile_cpu_init(void)
     ngx_http_profile_cpu.clock = prof_cpu_now();
     ngx_http_profile_cpu.wall = 0;
     ngx_http_profile_cpu.charged = 0;
-    ngx_http_profile_cpu.scale = 1;
+    ngx_http_profile_cpu.scale = NGX_HTTP_PROFILE_SCALE_ONE;
     ngx_http_profile_cpu.debt = 0;
-}
-
-
-PROF_HOT uint64_t
-ngx_http_profile_charge_brief(void)
-{
-    uint64_t  now, cpu;
-
-    now = prof_now();
-    cpu = ngx_http_profile_charge_cpu(now - ngx_http_profile_loop.since);
-
-    ngx_http_profile_loop.since = now;
-
-    return cpu;
 }
 
 
@@ -184,35 +149,28 @@ ngx_http_profile_opening(ngx_http_profile_run_t *run)
 }
 
 
-PROF_HOT static uint64_t
-ngx_http_profile_charge_cpu(uint64_t wall)
+uint64_t
+ngx_http_profile_charge_clock(uint64_t wall)
 {
     uint64_t                 cpu, used;
     ngx_http_profile_cpu_t  *acc;
 
     acc = &ngx_http_profile_cpu;
 
-    acc->wall += wall;
+    used = prof_cpu_now() - acc->clock;
 
     if (wall >= NGX_HTTP_PROFILE_LONG_NS) {
-
-        used = prof_cpu_now() - acc->clock;
-
         cpu = (used > acc->charged) ? used - acc->charged : 0;
         cpu = ngx_min(cpu, wall);
 
+        acc->wall += wall;
         acc->charged += cpu;
-        ngx_http_profile_next_window(used);
 
-        return cpu;
+    } else {
+        cpu = ngx_http_profile_charge_scaled(wall);
     }
 
-    cpu = (uint64_t) (wall * acc->scale);
-    acc->charged += cpu;
-
-    if (acc->wall >= NGX_HTTP_PROFILE_WINDOW_NS) {
-        ngx_http_profile_next_window(prof_cpu_now() - acc->clock);
-    }
+    ngx_http_profile_next_window(used);
 
     return cpu;
 }
@@ -235,7 +193,7 @@ ngx_http_profile_next_window(uint64_t used)
     scale = ((double) used + acc->debt / 2) / acc->wall;
     scale = ngx_min(scale, NGX_HTTP_PROFILE_MAX_SCALE);
 
-    acc->scale = ngx_max(scale, 0);
+    acc->scale = (uint64_t) (ngx_max(scale, 0) * NGX_HTTP_PROFILE_SCALE_ONE);
     acc->clock += used;
     acc->wall = 0;
     acc->charged = 0;

@@ -7,6 +7,7 @@
 
 
 #include "core/ngx_http_profile_conf.h"
+#include "loop/ngx_http_profile_brief.h"
 #include "loop/ngx_http_profile_loop_private.h"
 
 
@@ -243,38 +244,9 @@ ngx_http_profile_find_track(ngx_http_request_t *r)
 }
 
 
-PROF_HOT ngx_int_t
-ngx_http_profile_track_brief(ngx_http_request_t *r)
+void
+ngx_http_profile_ask_brief(void)
 {
-    ngx_http_profile_track_t  *tr;
-
-    tr = &ngx_http_profile_brief;
-
-    if (tr->request) {
-        return NGX_DECLINED;
-    }
-
-    tr->request = r;
-
-    if (ngx_http_profile_adopt(tr) != NGX_OK) {
-        tr->request = NULL;
-        return NGX_DECLINED;
-    }
-
-    tr->begun = 0;
-    tr->closed = 0;
-    tr->described = 0;
-    tr->accounted = 1;
-    tr->lost = 0;
-    tr->since = ngx_http_profile_current->start;
-    tr->turn = 0;
-    tr->turn_cpu = 0;
-    tr->waited = 0;
-    ngx_memzero(&tr->times, sizeof(ngx_http_profile_times_t));
-
-    if (ngx_http_profile_brief_asked) {
-        ngx_http_profile_account_start(tr, tr->since);
-    }
-
-    return NGX_OK;
+    ngx_http_profile_account_start(&ngx_http_profile_brief,
+                                   ngx_http_profile_brief.since);
 }

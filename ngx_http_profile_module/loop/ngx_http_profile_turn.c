@@ -27,7 +27,8 @@
  */
 
 
-#include "loop/ngx_http_profile_loop_private.h"
+#include "loop/ngx_http_profile_brief.h"
+#include "loop/ngx_http_profile_charge.h"
 
 #include <netinet/tcp.h>
 
@@ -416,7 +417,7 @@ ngx_http_profile_run_request(ngx_http_profile_track_t *tr)
 PROF_HOT ngx_int_t
 ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 {
-    if (ngx_http_profile_adopt(tr) == NGX_OK) {
+    if (ngx_http_profile_adopt(tr, tr->request) == NGX_OK) {
         ngx_http_profile_account_start(tr, ngx_http_profile_current->start);
 
         if (ngx_http_profile_observers.notes_begin) {

@@ -15,6 +15,7 @@
 #include "reply/ngx_http_profile_reply.h"
 #include "bar/ngx_http_profile_bar.h"
 #include "keep/ngx_http_profile_keep.h"
+#include "loop/ngx_http_profile_brief.h"
 #include "console/ngx_http_profile_console.h"
 #include "main/ngx_http_profile_process.h"
 #include "main/ngx_http_profile_rooms.h"

@@ -13,6 +13,7 @@
 #include "continuous/ngx_http_profile_continuous.h"
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"
+#include "loop/ngx_http_profile_brief.h"
 #include "metrics/ngx_http_profile_metrics.h"
 #include "request/ngx_http_profile_object.h"
 #include "roles/ngx_http_profile_roles.h"

@@ -13,8 +13,23 @@
 #define NGX_HTTP_PROFILE_MS  1000000ULL
 #define NGX_HTTP_PROFILE_S   1000000000ULL
 
+/* the upper bound of the first bucket of times of requests */
+#define NGX_HTTP_PROFILE_FIRST  NGX_HTTP_PROFILE_MS
+
+
+/* the number of the highest bit, from 0; 0 and 1 have the same */
+
+#define ngx_http_profile_highest(ns)                                          \
+    ((unsigned) (63 - __builtin_clzll((ns) | 1)))
+
 
 static void ngx_http_profile_count(ngx_http_profile_track_t *tr);
+static void ngx_http_profile_count_brief(ngx_uint_t place, uint64_t wall,
+    uint64_t longest, uint64_t cpu, uint64_t stall);
+__attribute__((noinline)) static void ngx_http_profile_count_long(
+    ngx_uint_t place, uint64_t wall, uint64_t longest, uint64_t cpu,
+    uint64_t stall);
+static ngx_http_profile_cell_t *ngx_http_profile_cell_of(ngx_uint_t place);
 static void ngx_http_profile_waited(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ns);
 static void ngx_http_profile_add_wait(ngx_http_profile_track_t *tr,
@@ -31,7 +46,7 @@ _Static_assert((int) NGX_HTTP_PROFILE_CAUSES <= NGX_HTTP_PROFILE_WAITS,
 
 
 PROF_HOT_DATA ngx_http_profile_bounds_t  ngx_http_profile_wall_bounds = {
-    { 1 * NGX_HTTP_PROFILE_MS, 2500 * NGX_HTTP_PROFILE_US,
+    { NGX_HTTP_PROFILE_FIRST, 2500 * NGX_HTTP_PROFILE_US,
       5 * NGX_HTTP_PROFILE_MS, 10 * NGX_HTTP_PROFILE_MS,
       25 * NGX_HTTP_PROFILE_MS, 50 * NGX_HTTP_PROFILE_MS,
       100 * NGX_HTTP_PROFILE_MS, 250 * NGX_HTTP_PROFILE_MS,
@@ -76,6 +91,7 @@ ngx_http_profile_count_in(ngx_http_profile_directory_t *dir,
     ngx_http_profile_all_losses = page ? &page->losses : NULL;
     ngx_http_profile_page = page;
     ngx_http_profile_observers.counted = page ? ngx_http_profile_count : NULL;
+    ngx_http_profile_observers.counted_brief = ngx_http_profile_count_brief;
     ngx_http_profile_observers.waited = page ? ngx_http_profile_waited : NULL;
 }
 
@@ -86,13 +102,8 @@ ngx_http_profile_count(ngx_http_profile_track_t *tr)
     ngx_http_profile_cell_t   *cell;
     ngx_http_profile_times_t  *times;
 
-    cell = &ngx_http_profile_cells[tr->place];
+    cell = ngx_http_profile_cell_of(tr->place);
     times = &tr->times;
-
-    if (cell->turns == 0) {
-        ngx_http_profile_page->used[tr->place / 64] |=
-                                               (uint64_t) 1 << tr->place % 64;
-    }
 
     cell->turns += times->turns;
     cell->longest = ngx_max(cell->longest, times->longest);
@@ -111,6 +122,78 @@ ngx_http_profile_count(ngx_http_profile_track_t *tr)
     if (tr->id.len) {
         ngx_http_profile_exemplar_set(tr);
     }
+}
+
+
+/*
+ * Most requests are short, and a stall is a part of the wall time, so both are
+ * in the first bucket.
+ */
+
+PROF_HOT static void
+ngx_http_profile_count_brief(ngx_uint_t place, uint64_t wall,
+    uint64_t longest, uint64_t cpu, uint64_t stall)
+{
+    ngx_http_profile_cell_t  *cell;
+
+    cell = &ngx_http_profile_cells[place];
+
+    if (wall > NGX_HTTP_PROFILE_FIRST || cell->turns == 0) {
+        ngx_http_profile_count_long(place, wall, longest, cpu, stall);
+        return;
+    }
+
+    cell->turns++;
+
+    if (longest > cell->longest) {
+        cell->longest = longest;
+    }
+
+    cell->wall.sum += wall;
+
+    ngx_http_profile_observe(&cell->cpu, &ngx_http_profile_cpu_bounds, cpu);
+
+    cell->wall.buckets[0]++;
+    cell->stall.buckets[0]++;
+
+    if (stall) {
+        cell->stall.sum += stall;
+    }
+}
+
+
+PROF_HOT static void
+ngx_http_profile_count_long(ngx_uint_t place, uint64_t wall,
+    uint64_t longest, uint64_t cpu, uint64_t stall)
+{
+    ngx_http_profile_cell_t  *cell;
+
+    cell = ngx_http_profile_cell_of(place);
+
+    cell->turns++;
+    cell->longest = ngx_max(cell->longest, longest);
+
+    ngx_http_profile_observe(&cell->cpu, &ngx_http_profile_cpu_bounds, cpu);
+    ngx_http_profile_observe(&cell->wall, &ngx_http_profile_wall_bounds, wall);
+    ngx_http_profile_observe(&cell->stall, &ngx_http_profile_wall_bounds,
+                             stall);
+}
+
+
+/* returns the cell of a place, and marks it as used */
+
+PROF_HOT static ngx_http_profile_cell_t *
+ngx_http_profile_cell_of(ngx_uint_t place)
+{
+    ngx_http_profile_cell_t  *cell;
+
+    cell = &ngx_http_profile_cells[place];
+
+    if (cell->turns == 0) {
+        ngx_http_profile_page->used[place / 64] |= (uint64_t) 1 << place % 64;
+    }
+
+    return cell;
 }
 
 
@@ -186,7 +269,7 @@ ngx_http_profile_bucket(ngx_http_profile_bounds_t *bounds, uint64_t ns)
 {
     ngx_uint_t  i;
 
-    i = bounds->first[ns ? 64 - __builtin_clzll(ns) : 0];
+    i = bounds->first[ngx_http_profile_highest(ns)];
 
     while (ns > bounds->upper[i]) {
         i++;
@@ -196,19 +279,19 @@ ngx_http_profile_bucket(ngx_http_profile_bounds_t *bounds, uint64_t ns)
 }
 
 
-/* the first bucket that may contain a time with this number of bits */
+/* the first bucket that may contain a time with this highest bit */
 
 static void
 ngx_http_profile_bounds_init(ngx_http_profile_bounds_t *bounds)
 {
-    ngx_uint_t  i, bits;
+    ngx_uint_t  i, bit;
 
-    for (i = 0, bits = 0; bits <= 64; bits++) {
+    for (i = 0, bit = 0; bit < 64; bit++) {
 
-        while (bits && bounds->upper[i] < (uint64_t) 1 << (bits - 1)) {
+        while (bounds->upper[i] < (uint64_t) 1 << bit) {
             i++;
         }
 
-        bounds->first[bits] = (u_char) i;
+        bounds->first[bit] = (u_char) i;
     }
 }

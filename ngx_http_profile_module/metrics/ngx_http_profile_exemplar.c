@@ -8,6 +8,7 @@
 
 
 #include "keep/ngx_http_profile_keep.h"
+#include "loop/ngx_http_profile_brief.h"
 #include "metrics/ngx_http_profile_pages.h"
 
 

@@ -172,8 +172,8 @@ struct ngx_http_profile_directory_s {
 
 typedef struct {
     uint64_t                       upper[NGX_HTTP_PROFILE_BUCKETS];
-    u_char                         first[65]; /* bucket to begin with, by the
-                                                 number of bits of a time */
+    u_char                         first[64]; /* bucket to begin with, by the
+                                                 highest bit of a time */
 } ngx_http_profile_bounds_t;
 
 

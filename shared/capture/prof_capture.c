@@ -283,13 +283,6 @@ prof_capture_counted(const prof_capture_t *c)
 }
 
 
-PROF_HOT uint64_t
-prof_now(void)
-{
-    return prof_clock(CLOCK_MONOTONIC);
-}
-
-
 uint64_t
 prof_cpu_now(void)
 {

@@ -15,6 +15,7 @@
 
 
 #include "base/prof_base.h"
+#include "base/prof_clock.h"
 #include "base/prof_stats.h"
 #include "base/prof_trace.h"
 #include "heap/prof_heap.h"
@@ -314,10 +315,9 @@ void prof_watch_gap(prof_watch_t *w, prof_capture_t *c,
     const uintptr_t *frames, uint32_t n, uint64_t until);
 
 /*
- * Return wall time, and the thread's CPU time (by a system call).  Context:
- * any, also a signal handler.
+ * Returns the thread's CPU time (by a system call).  Context: any, also a
+ * signal handler.
  */
-uint64_t prof_now(void);
 uint64_t prof_cpu_now(void);
 
 /* returns the counters, wall, running and CPU time so far; each may be NULL */
@@ -325,6 +325,15 @@ void prof_capture_totals(const prof_capture_t *c, prof_stats_t *st,
     uint64_t *wall, uint64_t *running, uint64_t *cpu);
 
 PROF_HIDDEN_END
+
+
+/* returns wall time; context: any, also a signal handler */
+
+static inline uint64_t
+prof_now(void)
+{
+    return prof_clock(CLOCK_MONOTONIC);
+}
 
 
 #endif /* _PROF_CAPTURE_H_INCLUDED_ */
