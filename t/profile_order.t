@@ -4,7 +4,9 @@
 
 # The order in which a worker calls handlers is the same with the module and
 # without: for each event method, with a mutex for accept and without, and for
-# each directive that makes the module run the event loop.
+# each directive that makes the module run the event loop.  With a capture alone
+# the module runs the event loop until the captured request ends, in the middle
+# of an iteration.
 #
 # ngx_http_order_test_module.c has the handlers.  They are ready at the same
 # time, because the test stops the worker first.
@@ -29,6 +31,7 @@ my %directives = (
     'accounting, logged' => "profile_accounting on; $format",
     keep => 'profile_keep 0;',
     stalls => 'profile_stall_threshold 1ms;',
+    capture => 'profile_endpoint on;',
 );
 
 for my $method (qw/ epoll poll select /) {
@@ -41,6 +44,8 @@ for my $method (qw/ epoll poll select /) {
             my $plain = notes($events, 0, '');
 
             like($plain, qr/^timer: end$/m, "$events all have run");
+            is(() = $plain =~ /^timer: from alone$/mg, 2,
+               "$events a timer was set alone");
 
             is(notes($events, 1, $directives{$_}), $plain, "$events $_")
                 for sort keys %directives;
