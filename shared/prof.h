@@ -12,20 +12,20 @@
  *     s = prof_sampler_create()       when the first capture of a thread begins
  *     c = prof_capture_create()
  *     prof_turn_run(s, c, ...)        any number of times, captures by turns
- *     p = prof_capture_finish(c)      the profile; then in any thread:
+ *     p = prof_capture_finish(c)      a draft; then in any thread:
  *     prof_profile_symbolize(p), encoder->encode(p)
  *     prof_sampler_destroy(s)         when the last capture is gone
  *
  * What a capture's turns allocate is counted by a "heap", while there is one:
  *
  *     prof_capture_heap(c, s, conf)   from now on
- *     prof_capture_finish(c)          the profile has its allocations, too
+ *     p = prof_capture_finish(c)
+ *     prof_capture_settle(c, p)       the profile has its allocations, too
  *
  * A heap of its own counts what all threads of the process allocate:
  *
  *     h = prof_heap_create(conf)
  *     p = prof_heap_finish(h)
- *     prof_heap_destroy(h)
  *
  * All times are nanoseconds of CLOCK_MONOTONIC or, for "cpu", of
  * CLOCK_THREAD_CPUTIME_ID.

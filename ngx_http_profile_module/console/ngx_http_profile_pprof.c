@@ -423,9 +423,7 @@ ngx_http_profile_symbol_abort(ngx_http_profile_call_t *call)
 static void
 ngx_http_profile_symbol_free(ngx_http_profile_symbols_t *s)
 {
-    if (s->profile) {
-        prof_profile_destroy(s->profile);
-    }
+    ngx_http_profile_free_profile(s->profile);
 
     prof_buf_free(&s->out);
     ngx_free(s);

@@ -326,7 +326,7 @@ ngx_http_profile_slice_store(prof_profile_t *p,
         ngx_free(slice);
     }
 
-    prof_profile_destroy(p);
+    ngx_http_profile_free_profile(p);
 
     (void) ngx_atomic_fetch_add(&slicer.conf->page->dropped, 1);
 }
@@ -339,8 +339,10 @@ ngx_http_profile_slice_work(void *data)
 {
     ngx_http_profile_slice_t *slice = data;
 
-    slice->rc = ngx_http_profile_slices_add(slice->conf, slice->profile,
-                                            slice->worker, NULL);
+    if (prof_profile_complete(slice->profile) == PROF_OK) {
+        slice->rc = ngx_http_profile_slices_add(slice->conf, slice->profile,
+                                                slice->worker, NULL);
+    }
 
     prof_profile_destroy(slice->profile);
     slice->profile = NULL;
@@ -365,7 +367,7 @@ ngx_http_profile_slice_done(void *data)
     (void) ngx_atomic_fetch_add(slice->rc == NGX_OK ? &page->stored
                                                     : &page->dropped, 1);
 
-    prof_profile_destroy(slice->profile);
+    ngx_http_profile_free_profile(slice->profile);
     ngx_free(slice);
 }
 

@@ -25,10 +25,20 @@
 #define NGX_HTTP_PROFILE_JOB_NICE    19
 
 
+/* a profile of this size in bytes is freed in some microseconds */
+#define NGX_HTTP_PROFILE_JOB_SMALL  (32 * 1024)
+
+
 typedef struct {
     ngx_uint_t           n;
     size_t               size;
 } ngx_http_profile_job_limit_t;
+
+
+typedef struct {
+    ngx_http_profile_job_t   job;
+    prof_profile_t          *profile;
+} ngx_http_profile_unused_t;
 
 
 typedef struct {
@@ -60,6 +70,7 @@ static int ngx_http_profile_job_create(void);
 static void *ngx_http_profile_job_cycle(void *data);
 static ngx_http_profile_job_t *ngx_http_profile_job_next(void);
 static void ngx_http_profile_job_release(ngx_http_profile_job_t *job);
+static void ngx_http_profile_job_unused(void *data);
 static void ngx_http_profile_job_timer(ngx_event_t *ev);
 static void ngx_http_profile_job_collect(void);
 static void ngx_http_profile_job_leave(ngx_http_profile_job_t *job);
@@ -436,6 +447,56 @@ ngx_http_profile_job_release(ngx_http_profile_job_t *job)
                    "profile: job %p freed", job);
 
     job->work(job->data);
+}
+
+
+void
+ngx_http_profile_free_profile(prof_profile_t *p)
+{
+    ngx_http_profile_unused_t  *unused;
+
+    unused = (p && prof_profile_size(p) > NGX_HTTP_PROFILE_JOB_SMALL)
+             ? ngx_calloc(sizeof(ngx_http_profile_unused_t), ngx_cycle->log)
+             : NULL;
+
+    if (unused == NULL) {
+        prof_profile_destroy(p);
+        return;
+    }
+
+    unused->profile = p;
+    unused->job.data = unused;
+
+    ngx_http_profile_job_free(&unused->job, ngx_http_profile_job_unused);
+}
+
+
+static void
+ngx_http_profile_job_unused(void *data)
+{
+    ngx_http_profile_unused_t *unused = data;
+
+    prof_profile_destroy(unused->profile);
+    ngx_free(unused);
+}
+
+
+/* a draft takes the memory of the capture */
+
+void
+ngx_http_profile_free_capture(prof_capture_t *c)
+{
+    prof_profile_t  *p;
+
+    p = prof_capture_finish(c, "");
+
+    if (p) {
+        prof_capture_settle(c, p);
+    }
+
+    prof_capture_destroy(c);
+
+    ngx_http_profile_free_profile(p);
 }
 
 

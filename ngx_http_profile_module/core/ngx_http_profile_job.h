@@ -104,6 +104,13 @@ ngx_int_t ngx_http_profile_job_cancel(ngx_http_profile_job_t *job);
 void ngx_http_profile_job_free(ngx_http_profile_job_t *job,
     ngx_http_profile_job_pt handler);
 
+/*
+ * Free a profile, and a capture whose profile is not needed.  A large one is
+ * freed by the thread.  These functions never fail.
+ */
+void ngx_http_profile_free_profile(prof_profile_t *p);
+void ngx_http_profile_free_capture(prof_capture_t *c);
+
 /* returns the number of queued and running jobs, and their memory */
 ngx_uint_t ngx_http_profile_jobs(size_t *size);
 

@@ -264,9 +264,7 @@ ngx_http_profile_stall_done(void *data)
 
     ngx_http_profile_stall_add(st);
 
-    if (p) {
-        prof_profile_destroy(p);
-    }
+    ngx_http_profile_free_profile(p);
 
     ngx_free(job);
 }

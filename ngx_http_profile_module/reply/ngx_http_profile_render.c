@@ -196,8 +196,6 @@ ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx, prof_profile_t *profile)
     st->waited = profile->wall - profile->running;
     st->worker = ngx_pid;
 
-    ngx_http_profile_store_measure(st, profile);
-
     return st;
 }
 
@@ -208,6 +206,10 @@ ngx_http_profile_render_late(void *data)
     ngx_http_profile_render_t *render = data;
 
     ngx_int_t  rc;
+
+    /* the profile has its allocations now */
+
+    render->job.size = prof_profile_size(render->profile);
 
     rc = ngx_http_profile_job_start(&render->job);
 
@@ -256,6 +258,8 @@ ngx_http_profile_render_store(ngx_http_profile_render_t *render)
     prof_buf_t  archive;
 
     prof_buf_init(&archive);
+
+    ngx_http_profile_store_measure(render->facts, render->profile);
 
     rc = prof_archive_write(render->profile, &archive);
 

@@ -13,6 +13,7 @@
 
 #include "request/ngx_http_profile_trigger.h"
 #include "stages/ngx_http_profile_stages.h"
+#include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"
 
 
@@ -404,6 +405,11 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
                    (uint64_t) stats.samples);
 
     if (ctx->counting == NULL || !ctx->counting->take(ctx)) {
+
+        if (ctx->profile) {
+            prof_capture_settle(c, ctx->profile);
+        }
+
         prof_capture_destroy(c);
     }
 
@@ -468,14 +474,12 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
 
     if (tr->capture) {
         prof_turn_end(ngx_http_profile_sampler(), tr->capture);
-        prof_capture_destroy(tr->capture);
+        ngx_http_profile_free_capture(tr->capture);
         tr->capture = NULL;
     }
 
-    if (ctx->profile) {
-        prof_profile_destroy(ctx->profile);
-        ctx->profile = NULL;
-    }
+    ngx_http_profile_free_profile(ctx->profile);
+    ctx->profile = NULL;
 
     if (ctx->counting) {
         ctx->counting->drop(ctx);

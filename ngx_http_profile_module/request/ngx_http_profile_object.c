@@ -16,6 +16,7 @@
 #include "request/ngx_http_profile_request.h"
 #include "request/ngx_http_profile_object.h"
 #include "stages/ngx_http_profile_stages.h"
+#include "core/ngx_http_profile_job.h"
 
 
 /* a capture that has ended, while its memory may still be freed */
@@ -161,19 +162,30 @@ ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx)
 static ngx_uint_t
 ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
 {
+    u_char                       *p;
+    prof_heap_t                  *h;
+    prof_heap_totals_t            totals;
     ngx_http_profile_loc_conf_t  *plcf;
+    u_char                        text[2 * NGX_INT64_LEN + 32];
 
     if (ctx->object == NULL || ctx->profile == NULL) {
         return 0;
     }
 
     plcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_profile_module);
+    h = prof_capture_get_heap(ctx->track->capture);
 
-    if (plcf->object_grace == 0
-        || prof_capture_get_heap(ctx->track->capture) == NULL)
-    {
+    if (plcf->object_grace == 0 || h == NULL) {
         return 0;
     }
+
+    prof_heap_totals(h, &totals);
+
+    p = ngx_sprintf(text, "%uL bytes in %uL blocks", totals.inuse_space,
+                    totals.inuse_objects);
+
+    (void) prof_profile_fact(ctx->profile, "in_use_before_grace",
+                             (char *) text, p - text);
 
     ctx->object->capture = ctx->track->capture;
     ctx->object->grace = plcf->object_grace;
@@ -221,28 +233,15 @@ ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
 static void
 ngx_http_profile_object_late(ngx_event_t *ev)
 {
-    u_char                   *p;
-    uint64_t                  objects, space;
-    prof_profile_t           *profile;
     ngx_connection_t         *c;
     ngx_http_profile_late_t  *late;
-    u_char                    text[2 * NGX_INT64_LEN + 32];
 
     c = ev->data;
     late = c->data;
-    profile = late->profile;
 
     ngx_queue_remove(&late->queue);
 
-    objects = prof_measure_total(profile, PROF_MEASURE_INUSE_OBJECTS);
-    space = prof_measure_total(profile, PROF_MEASURE_INUSE_SPACE);
-
-    p = ngx_sprintf(text, "%uL bytes in %uL blocks", space, objects);
-
-    (void) prof_profile_fact(profile, "in_use_before_grace", (char *) text,
-                             p - text);
-
-    prof_capture_settle(late->capture, profile);
+    prof_capture_settle(late->capture, late->profile);
     prof_capture_destroy(late->capture);
 
     late->fn(late->data);
@@ -282,7 +281,7 @@ ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx)
     }
 
     if (ctx->object->capture) {
-        prof_capture_destroy(ctx->object->capture);
+        ngx_http_profile_free_capture(ctx->object->capture);
     }
 
     ngx_free(ctx->object);

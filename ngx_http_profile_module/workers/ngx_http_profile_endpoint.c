@@ -6,10 +6,9 @@
 
 #include "request/ngx_http_profile_request.h"
 #include "stages/ngx_http_profile_stages.h"
+#include "core/ngx_http_profile_job.h"
 #include "workers/ngx_http_profile_endpoint.h"
 
-
-#define NGX_HTTP_PROFILE_ENDPOINTS   8
 
 /* the maximum number of requests that are captured at the same time */
 #define NGX_HTTP_PROFILE_AT_ONCE     64
@@ -21,10 +20,9 @@
 struct ngx_http_profile_endpoint_s {
     ngx_http_profile_filter_t   filter;
     prof_capture_conf_t         conf;
-    prof_merge_t               *merge;
+    ngx_http_profile_sum_t     *sum;
     uint64_t                    start;
-    uint64_t                    start_realtime;
-    uint64_t                    cost;        /* ns */
+    uint64_t                    cost;        /* ns, of the event loop */
     ngx_uint_t                  requests;
     ngx_uint_t                  skipped;
     ngx_uint_t                  traces;      /* requests still to label */
@@ -33,7 +31,6 @@ struct ngx_http_profile_endpoint_s {
     ngx_uint_t                  ntimes;
     unsigned                    used:1;
     unsigned                    traced:1;
-    unsigned                    failed:1;    /* memory was short */
 };
 
 
@@ -47,14 +44,12 @@ static void ngx_http_profile_endpoint_spans(ngx_uint_t mask,
 static ngx_uint_t ngx_http_profile_endpoint_mode(ngx_uint_t mask);
 static ngx_int_t ngx_http_profile_endpoint_start(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep, ngx_uint_t mask);
+static void ngx_http_profile_endpoint_skip(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_endpoint_add(ngx_http_profile_endpoint_t *ep,
-    ngx_http_request_t *r, prof_profile_t *p);
-static int ngx_http_profile_endpoint_merge(ngx_http_profile_endpoint_t *ep,
-    ngx_http_request_t *r, prof_profile_t *p);
-static void ngx_http_profile_endpoint_facts(ngx_http_profile_endpoint_t *ep,
-    prof_profile_t *p);
-static void ngx_http_profile_endpoint_number(prof_profile_t *p,
-    const char *name, ngx_uint_t n);
+    ngx_http_request_t *r, ngx_http_profile_part_t *part);
+static ngx_uint_t ngx_http_profile_endpoint_trace(
+    ngx_http_profile_endpoint_t *ep, ngx_http_request_t *r,
+    ngx_http_profile_part_t *part);
 static void ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep);
 
 
@@ -68,7 +63,6 @@ ngx_http_profile_endpoint_t *
 ngx_http_profile_endpoint_create(ngx_http_profile_filter_t *filter,
     prof_capture_conf_t *conf, ngx_uint_t traces)
 {
-    ngx_time_t                   *tp;
     ngx_uint_t                    i;
     ngx_http_profile_endpoint_t  *ep;
 
@@ -93,17 +87,14 @@ ngx_http_profile_endpoint_create(ngx_http_profile_filter_t *filter,
     ep->traced = (traces != 0);
     ep->start = prof_now();
 
-    tp = ngx_timeofday();
-    ep->start_realtime = ((uint64_t) tp->sec * 1000 + tp->msec) * 1000000;
-
-    ep->merge = prof_merge_create("endpoint", 0);
+    ep->sum = ngx_http_profile_sum_create(conf);
     ep->times = ngx_alloc(NGX_HTTP_PROFILE_TIMES_MAX * sizeof(uint32_t),
                           ngx_cycle->log);
 
-    if (ep->merge == NULL || ep->times == NULL) {
+    if (ep->sum == NULL || ep->times == NULL) {
 
-        if (ep->merge) {
-            prof_merge_destroy(ep->merge);
+        if (ep->sum) {
+            ngx_http_profile_sum_free(ep->sum);
         }
 
         ngx_free(ep->times);
@@ -141,7 +132,8 @@ ngx_http_profile_endpoint_begin(ngx_http_request_t *r)
             continue;
         }
 
-        if (ep->cost * NGX_HTTP_PROFILE_COST_SHARE > now - ep->start
+        if ((ep->cost + ngx_http_profile_sum_cost(ep->sum))
+            * NGX_HTTP_PROFILE_COST_SHARE > now - ep->start
             || ngx_http_profile_nlive >= NGX_HTTP_PROFILE_AT_ONCE)
         {
             ep->skipped++;
@@ -310,6 +302,7 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
 {
     uint64_t                      start;
     ngx_uint_t                    i;
+    ngx_http_profile_part_t      *part;
     ngx_http_profile_endpoint_t  *ep;
 
     if (ctx->endpoints == 0) {
@@ -318,12 +311,23 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
 
     start = prof_now();
 
+    if (ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_RECORDED) != NGX_OK) {
+        ngx_http_profile_endpoint_skip(ctx);
+        return;
+    }
+
     ngx_http_profile_last_gap(ctx->track);
     ngx_http_profile_end(ctx);
 
-    if (ctx->profile == NULL) {
+    part = ngx_calloc(sizeof(ngx_http_profile_part_t), ngx_cycle->log);
+
+    if (part == NULL || ctx->profile == NULL) {
+        ngx_free(part);
+        ngx_http_profile_endpoint_skip(ctx);
         return;
     }
+
+    part->profile = ctx->profile;
 
     for (i = 0; i < NGX_HTTP_PROFILE_ENDPOINTS; i++) {
         ep = &ngx_http_profile_endpoints[i];
@@ -337,65 +341,84 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
         if (ep->filter.requests == 0
             || ngx_http_profile_ticket_take(ep->filter.ticket))
         {
-            ngx_http_profile_endpoint_add(ep, ctx->request, ctx->profile);
+            ngx_http_profile_endpoint_add(ep, ctx->request, part);
         }
 
         ep->cost += prof_now() - start;
+    }
+
+    if (part->n == 0 || ngx_http_profile_sum_add(part) != NGX_OK) {
+        ngx_free(part);
+        return;
+    }
+
+    ctx->profile = NULL;
+}
+
+
+/* the request is only counted */
+
+static void
+ngx_http_profile_endpoint_skip(ngx_http_profile_ctx_t *ctx)
+{
+    ngx_uint_t                    i;
+    ngx_http_profile_endpoint_t  *ep;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_ENDPOINTS; i++) {
+        ep = &ngx_http_profile_endpoints[i];
+
+        if ((ctx->endpoints & (ngx_uint_t) 1 << i)
+            && ngx_http_profile_endpoint_located(ctx->request, ep))
+        {
+            ep->skipped++;
+        }
     }
 }
 
 
 static void
 ngx_http_profile_endpoint_add(ngx_http_profile_endpoint_t *ep,
-    ngx_http_request_t *r, prof_profile_t *p)
+    ngx_http_request_t *r, ngx_http_profile_part_t *part)
 {
-    uint64_t  us;
+    uint64_t                    us;
+    ngx_http_profile_sum_to_t  *to;
 
-    if (ep->failed || ngx_http_profile_endpoint_merge(ep, r, p) != PROF_OK) {
-        ep->failed = 1;
-        return;
-    }
+    to = &part->to[part->n++];
+
+    to->sum = ep->sum;
+    to->traced = ngx_http_profile_endpoint_trace(ep, r, part);
 
     ep->requests++;
 
     if (ep->ntimes < NGX_HTTP_PROFILE_TIMES_MAX) {
-        us = p->wall / 1000;
+        us = part->profile->wall / 1000;
         ep->times[ep->ntimes++] = (uint32_t) ngx_min(us, UINT32_MAX);
     }
 }
 
 
-static int
-ngx_http_profile_endpoint_merge(ngx_http_profile_endpoint_t *ep,
-    ngx_http_request_t *r, prof_profile_t *p)
+/* returns whether the request gets its trace as labels */
+
+static ngx_uint_t
+ngx_http_profile_endpoint_trace(ngx_http_profile_endpoint_t *ep,
+    ngx_http_request_t *r, ngx_http_profile_part_t *part)
 {
-    prof_trace_t        trace;
-    prof_merge_label_t  labels[2];
-    char                trace_id[PROF_TRACE_ID_LEN + 1];
-    char                span_id[PROF_SPAN_ID_LEN + 1];
+    prof_trace_t  trace;
 
     if (!ep->traced || ngx_http_profile_trace(r, &trace) != NGX_OK) {
-        return prof_merge_add(ep->merge, p, NULL, 0);
+        return 0;
     }
 
     if (ep->traces == 0) {
-        ep->lost_traces += p->stats.samples;
-        return prof_merge_add(ep->merge, p, NULL, 0);
+        ep->lost_traces += part->profile->stats.samples;
+        return 0;
     }
 
     ep->traces--;
 
-    prof_trace_text(&trace, trace_id, span_id);
+    prof_trace_text(&trace, part->trace_id, part->span_id);
 
-    labels[0].name = "trace_id";
-    labels[0].value = trace_id;
-    labels[0].unit = NULL;
-
-    labels[1].name = "span_id";
-    labels[1].value = span_id;
-    labels[1].unit = NULL;
-
-    return prof_merge_add(ep->merge, p, labels, 2);
+    return 1;
 }
 
 
@@ -407,80 +430,31 @@ ngx_http_profile_endpoint_full(ngx_http_profile_endpoint_t *ep)
 }
 
 
-prof_profile_t *
+ngx_http_profile_sum_t *
 ngx_http_profile_endpoint_finish(ngx_http_profile_endpoint_t *ep)
 {
-    prof_profile_t  *p;
+    ngx_http_profile_sum_t  *sum;
 
-    p = prof_merge_finish(ep->merge);
-    ep->merge = NULL;
+    sum = ep->sum;
 
-    if (ep->failed) {
-        prof_profile_destroy(p);
-        p = NULL;
-    }
+    sum->requests = ep->requests;
+    sum->skipped = ep->skipped;
+    sum->lost_traces = ep->lost_traces;
+    sum->times = ep->times;
+    sum->ntimes = ep->ntimes;
 
-    if (p) {
-        p->mode = ep->conf.mode;
-        p->stats.lost_traces = ep->lost_traces;
-
-        if (p->start_realtime == 0) {
-            p->start_realtime = ep->start_realtime;
-            p->frequency = ep->conf.frequency;
-            p->frequency_end = ep->conf.frequency;
-        }
-
-        ngx_http_profile_endpoint_facts(ep, p);
-    }
+    ep->times = NULL;
 
     ngx_http_profile_endpoint_forget(ep);
 
-    return p;
-}
-
-
-/* a profile without some of its facts is still useful */
-
-static void
-ngx_http_profile_endpoint_facts(ngx_http_profile_endpoint_t *ep,
-    prof_profile_t *p)
-{
-    ngx_uint_t  i;
-    prof_buf_t  b;
-
-    ngx_http_profile_endpoint_number(p, "requests", ep->requests);
-    ngx_http_profile_endpoint_number(p, "skipped", ep->skipped);
-
-    prof_buf_init(&b);
-
-    for (i = 0; i < ep->ntimes; i++) {
-        prof_buf_number(&b, ep->times[i]);
-        prof_buf_puts(&b, " ");
-    }
-
-    if (b.len && !prof_buf_failed(&b)) {
-        (void) prof_profile_fact(p, "times", b.data, b.len);
-    }
-
-    prof_buf_free(&b);
-}
-
-
-static void
-ngx_http_profile_endpoint_number(prof_profile_t *p, const char *name,
-    ngx_uint_t n)
-{
-    u_char  buf[NGX_INT_T_LEN];
-
-    (void) prof_profile_fact(p, name, (char *) buf,
-                             ngx_sprintf(buf, "%ui", n) - buf);
+    return sum;
 }
 
 
 void
 ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep)
 {
-    prof_merge_destroy(ep->merge);
+    ngx_http_profile_sum_free(ep->sum);
 
     ngx_http_profile_endpoint_forget(ep);
 }

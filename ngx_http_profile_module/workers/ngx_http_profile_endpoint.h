@@ -4,11 +4,12 @@
  *
  * Captures of an endpoint: all requests, or a number of requests, of a URI
  * prefix, a server, a location.  Each request is captured as a request with a
- * trigger, but its response is sent unchanged.  When a request ends, its
- * profile is merged into the profile of the capture.
+ * trigger, but its response is sent unchanged.  When a request ends, a job
+ * merges its profile into the profile of the capture.
  *
  * Requests that would make the capture cost more than a tenth of the time are
- * only counted.
+ * only counted.  The time includes that of the jobs.  Requests whose jobs would
+ * wait behind too many others are only counted, too.
  *
  * Context: the worker's event loop.
  */
@@ -24,6 +25,8 @@
 
 #include "prof.h"
 #include "workers/ngx_http_profile_inbox.h"
+
+#include "workers/ngx_http_profile_sum.h"
 
 
 #define NGX_HTTP_PROFILE_REQUESTS_MAX  100000
@@ -52,12 +55,8 @@ ngx_http_profile_endpoint_t *ngx_http_profile_endpoint_create(
 /* returns whether the capture has all its requests */
 ngx_uint_t ngx_http_profile_endpoint_full(ngx_http_profile_endpoint_t *ep);
 
-/*
- * Ends the capture.  Returns the profile, which the caller owns, or NULL if
- * memory is short.  The profile has the facts "requests", "skipped" and
- * "times"; times are in microseconds.
- */
-prof_profile_t *ngx_http_profile_endpoint_finish(
+/* ends the capture; the caller owns the sum of its profiles */
+ngx_http_profile_sum_t *ngx_http_profile_endpoint_finish(
     ngx_http_profile_endpoint_t *ep);
 void ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep);
 

@@ -42,6 +42,7 @@ typedef struct {
     /* the members below belong to the thread */
 
     prof_profile_t               *profile;
+    ngx_http_profile_sum_t       *sum;         /* of an endpoint, or NULL */
     ngx_uint_t                    report;
 } ngx_http_profile_share_t;
 
@@ -296,12 +297,11 @@ ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
     ngx_http_profile_share_leave(share);
 
     if (share->endpoint) {
-        share->profile = ngx_http_profile_endpoint_finish(share->endpoint);
+        share->sum = ngx_http_profile_endpoint_finish(share->endpoint);
         share->endpoint = NULL;
 
     } else if (share->heap) {
         share->profile = prof_heap_finish(share->heap, "worker");
-        prof_heap_destroy(share->heap);
         share->heap = NULL;
 
     } else {
@@ -354,7 +354,12 @@ ngx_http_profile_share_write(void *data)
 {
     ngx_http_profile_share_t *share = data;
 
+    if (share->sum) {
+        share->profile = ngx_http_profile_sum_finish(share->sum);
+    }
+
     if (share->profile == NULL
+        || prof_profile_complete(share->profile) != PROF_OK
         || ngx_http_profile_share_archive(share->profile, share->fd) != NGX_OK)
     {
         share->report = NGX_HTTP_PROFILE_FAILED;
@@ -394,7 +399,11 @@ ngx_http_profile_share_done(void *data)
 {
     ngx_http_profile_share_t *share = data;
 
-    prof_profile_destroy(share->profile);
+    ngx_http_profile_free_profile(share->profile);
+
+    if (share->sum) {
+        ngx_http_profile_sum_free(share->sum);
+    }
 
     if (share->report == NGX_HTTP_PROFILE_FAILED) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
@@ -446,13 +455,13 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
             ngx_http_profile_endpoint_cancel(share->endpoint);
 
         } else if (share->heap) {
-            prof_heap_destroy(share->heap);
+            ngx_http_profile_free_profile(prof_heap_finish(share->heap, ""));
 
         } else {
             prof_process_cancel(share->capture);
             ngx_http_profile_nsampled--;
             ngx_http_profile_share_disarm(share);
-            prof_capture_destroy(share->capture);
+            ngx_http_profile_free_capture(share->capture);
         }
 
         ngx_http_profile_share_free(share);

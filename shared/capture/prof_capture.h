@@ -60,8 +60,8 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 /*
- * Makes a profile whose frames are addresses of this process, so that
- * prof_profile_symbolize() names them. nodes[i] is the node of pcs[i], or
+ * Makes a draft of a profile whose frames are addresses of this process, so
+ * that prof_profile_symbolize() names them. nodes[i] is the node of pcs[i], or
  * PROF_NONE if pcs[i] cannot be code.  Returns NULL if memory is short, or
  * without unwind tables.
  */
@@ -170,10 +170,12 @@ void prof_turn_end(prof_sampler_t *s, prof_capture_t *c);
 prof_capture_t *prof_turn_current(const prof_sampler_t *s);
 
 /*
- * Ends the capture and returns its profile.  The caller owns the profile, and
- * still has to destroy the capture.  The profile takes over the memory of the
- * capture.  It is not symbolized yet.
- * Returns NULL if memory is short.
+ * Ends the capture and returns its profile as a draft, see
+ * prof_profile_complete().  The time of this function does not depend on the
+ * size of the capture.  The caller owns the profile, and still has to destroy
+ * the capture.  The profile takes over the memory of the capture.  The profile
+ * has no allocations before prof_capture_settle().  Returns NULL if memory is
+ * short, or without unwind tables.
  * Context: the sampler's thread, outside of a turn of c.
  */
 prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
@@ -267,18 +269,20 @@ int prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
     const prof_heap_conf_t *conf, const char **err);
 
 /*
- * Updates the memory in use in a profile of the capture, because memory may be
- * freed later.  The profile has not changed since prof_capture_finish().
+ * Ends the counting, and gives the heap of the capture, if there is one, to the
+ * profile of prof_capture_finish(), which is still a draft.  Memory that is
+ * freed before this call is not in use in the profile.  Context: the sampler's
+ * thread.
  */
 void prof_capture_settle(prof_capture_t *c, prof_profile_t *p);
 
-/* returns the capture's heap, or NULL */
+/* returns the capture's heap; NULL: it has none, or the profile has the heap */
 prof_heap_t *prof_capture_get_heap(prof_capture_t *c);
 
 /*
- * Returns a profile of the memory that was allocated since the heap was made,
- * and that is in use.  The heap continues to count.  Returns NULL if memory is
- * short.
+ * Ends the heap, also if it fails.  Returns a draft of a profile of the memory
+ * that was allocated since the heap was made, and that is in use.  Returns NULL
+ * if memory is short.
  */
 prof_profile_t *prof_heap_finish(prof_heap_t *h, const char *title);
 

@@ -2,12 +2,20 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Makes the profile of a capture.  Addresses of this process become addresses
- * within objects.  So the profile can leave the process, and the thread that
- * names its frames needs neither the tables nor the objects.
+ * Makes the profile of a capture, in two steps.  When the capture ends, its
+ * thread makes a draft.  The draft takes the memory of the capture, and holds
+ * the snapshot of the unwind tables and the names of script functions.  So the
+ * first step costs the same for captures of all sizes.
+ *
+ * In the second step, addresses of this process become addresses within
+ * objects.  This step uses only what the draft owns or holds, so the process
+ * may have unloaded objects meanwhile.
+ *
+ * Context: the capture's thread, and any thread for the second step.
  */
 
 
+#include "capture/prof_process.h"
 #include "capture/prof_turn.h"
 #include "base/prof_hash.h"
 #include "heap/prof_heap_state.h"
@@ -19,14 +27,29 @@
 #include <sys/auxv.h>
 
 
+/*
+ * The draft owns its members.  The nodes of the tree are in the memory of the
+ * series "time".
+ */
+
 typedef struct {
-    prof_profile_t        *profile;
-    const prof_capture_t  *capture;     /* NULL: the frames have no names */
+    prof_draft_t           draft;       /* the first member */
+    prof_tree_t            tree;
+    prof_heap_t           *heap;        /* NULL: allocations were not counted */
     const prof_unwind_t   *unwind;
+    prof_traces_t         *traces;      /* NULL: no trace labels */
+    uint32_t               labelled;    /* as in the capture */
+
+    /* used while the profile is completed */
+
+    prof_profile_t        *profile;
     const prof_object_t  **objects;     /* objects of the profile */
     uint64_t              *keys;        /* keys of the frames */
     uint32_t              *buckets;     /* hash of keys -> frame */
     uint32_t               mask;
+
+    uint32_t               nnames;
+    prof_capture_name_t    names[];
 } prof_finish_t;
 
 
@@ -36,19 +59,21 @@ typedef struct {
 } prof_fixed_t;
 
 
+static prof_profile_t *prof_finish_create(const char *title, uint32_t nnames);
+static void prof_finish_take(prof_finish_t *f, prof_heap_t *h);
+static void prof_finish_destroy(prof_draft_t *d);
+static int prof_finish_complete(prof_profile_t *p, prof_draft_t *d);
 static int prof_finish_start(prof_finish_t *f, uint32_t nodes);
-static void prof_finish_end(prof_finish_t *f);
 static int prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree);
-static uint32_t prof_finish_heap_nodes(prof_heap_t *h);
-static int prof_finish_heap(prof_finish_t *f, prof_heap_t *h, uint32_t n);
+static int prof_finish_heap(prof_finish_t *f);
 static void prof_finish_allocs(prof_series_t *s, const prof_heap_t *h,
-    const prof_tree_t *tree, uint32_t base);
-static void prof_finish_inuse(prof_entry_t *e,
-    const prof_heap_count_t *count);
+    uint32_t base);
+static void prof_finish_labels(prof_finish_t *f);
+static uint32_t prof_finish_set(const prof_finish_t *f, uint32_t label);
 static uint32_t prof_finish_frame(prof_finish_t *f, uint64_t key);
 static int prof_finish_address(prof_finish_t *f, prof_frame_t *frame,
     uint64_t key);
-static int prof_finish_name(const prof_capture_t *c, prof_frame_t *frame,
+static int prof_finish_name(const prof_finish_t *f, prof_frame_t *frame,
     uintptr_t pc);
 static int prof_finish_script(prof_frame_t *frame, uintptr_t key);
 static uint32_t prof_finish_object(prof_finish_t *f, const prof_object_t *obj);
@@ -71,12 +96,11 @@ static const prof_fixed_t  prof_finish_fixed[PROF_FRAME_FIXED] = {
 prof_profile_t *
 prof_capture_finish(prof_capture_t *c, const char *title)
 {
-    uint32_t         n;
-    prof_finish_t    f;
+    prof_finish_t   *f;
     prof_series_t   *time;
     prof_profile_t  *p;
 
-    p = prof_profile_create(title);
+    p = prof_finish_create(title, c->nnames);
     if (p == NULL) {
         return NULL;
     }
@@ -90,31 +114,20 @@ prof_capture_finish(prof_capture_t *c, const char *title)
     p->cpu = c->cpu;
     p->stats = c->stats;
 
-    memset(&f, 0, sizeof(prof_finish_t));
+    f = (prof_finish_t *) p->draft;
 
-    f.profile = p;
-    f.capture = c;
+    memcpy(f->names, c->names, c->nnames * sizeof(prof_capture_name_t));
+    f->nnames = c->nnames;
+    c->nnames = 0;
 
-    c->heap_base = c->tree.nnodes;
+    f->traces = c->traces;
+    c->traces = NULL;
 
-    n = c->heap ? prof_finish_heap_nodes(c->heap) : 0;
+    f->labelled = c->labelled;
 
-    if ((c->heap && n == 0)
-        || prof_finish_start(&f, c->tree.nnodes + n) != PROF_OK
-        || prof_finish_nodes(&f, &c->tree) != PROF_OK
-        || (c->heap && prof_finish_heap(&f, c->heap, n) != PROF_OK))
-    {
-        prof_finish_end(&f);
-        prof_profile_destroy(p);
-        return NULL;
-    }
-
-    prof_finish_end(&f);
-
-    /*
-     * A long timeline is neither copied nor unmapped here, because this thread
-     * serves requests.
-     */
+    f->tree = c->tree;
+    f->draft.size += c->tree.nnodes
+                     * (sizeof(prof_tree_node_t) + sizeof(prof_node_t));
 
     time = &p->series[PROF_SERIES_TIME];
 
@@ -124,48 +137,155 @@ prof_capture_finish(prof_capture_t *c, const char *title)
     time->memory_size = c->memory_size;
 
     c->memory = NULL;
+    c->tree.nnodes = 0;
+    prof_entries_init(&c->timeline, NULL, 0, 0);
 
     return p;
+}
+
+
+void
+prof_capture_settle(prof_capture_t *c, prof_profile_t *p)
+{
+    if (c->heap) {
+        prof_finish_take((prof_finish_t *) p->draft, c->heap);
+        c->heap = NULL;
+    }
 }
 
 
 prof_profile_t *
 prof_heap_finish(prof_heap_t *h, const char *title)
 {
-    uint32_t         n;
-    prof_finish_t    f;
     prof_profile_t  *p;
 
     prof_heap_mute();
 
-    p = prof_profile_create(title);
-    if (p == NULL) {
-        prof_heap_unmute();
-        return NULL;
+    p = prof_finish_create(title, 0);
+
+    if (p) {
+        p->mode = PROF_MODE_OBJECT;
+        p->start_realtime = h->start_realtime;
+        p->duration = prof_clock(CLOCK_MONOTONIC) - h->start;
+
+        prof_finish_take((prof_finish_t *) p->draft, h);
+
+    } else {
+        prof_heap_destroy(h);
     }
 
-    p->mode = PROF_MODE_OBJECT;
-    p->start_realtime = h->start_realtime;
-    p->duration = prof_clock(CLOCK_MONOTONIC) - h->start;
-
-    memset(&f, 0, sizeof(prof_finish_t));
-
-    f.profile = p;
-
-    n = prof_finish_heap_nodes(h);
-
-    if (n == 0
-        || prof_finish_start(&f, n) != PROF_OK
-        || prof_finish_heap(&f, h, n) != PROF_OK)
-    {
-        prof_profile_destroy(p);
-        p = NULL;
-    }
-
-    prof_finish_end(&f);
     prof_heap_unmute();
 
     return p;
+}
+
+
+/* makes a draft without samples, with space for names */
+
+static prof_profile_t *
+prof_finish_create(const char *title, uint32_t nnames)
+{
+    prof_finish_t        *f;
+    prof_profile_t       *p;
+    const prof_unwind_t  *unwind;
+
+    unwind = prof_process_unwind();
+
+    if (unwind == NULL) {
+        return NULL;
+    }
+
+    p = prof_profile_create(title);
+    if (p == NULL) {
+        return NULL;
+    }
+
+    f = calloc(1, sizeof(prof_finish_t) + nnames * sizeof(prof_capture_name_t));
+    if (f == NULL) {
+        prof_profile_destroy(p);
+        return NULL;
+    }
+
+    f->draft.complete = prof_finish_complete;
+    f->draft.destroy = prof_finish_destroy;
+    f->draft.size = sizeof(prof_finish_t);
+    f->unwind = unwind;
+
+    prof_unwind_hold(unwind);
+    prof_process_hold();
+
+    p->draft = &f->draft;
+
+    return p;
+}
+
+
+static void
+prof_finish_take(prof_finish_t *f, prof_heap_t *h)
+{
+    prof_heap_end(h);
+
+    f->heap = h;
+    f->draft.size += h->tree.nnodes
+                     * (sizeof(prof_tree_node_t) + sizeof(prof_node_t)
+                        + 2 * sizeof(prof_heap_count_t));
+}
+
+
+static void
+prof_finish_destroy(prof_draft_t *d)
+{
+    uint32_t        i;
+    prof_finish_t  *f;
+
+    f = (prof_finish_t *) d;
+
+    for (i = 0; i < f->nnames; i++) {
+        free(f->names[i].text);
+    }
+
+    if (f->traces) {
+        prof_traces_destroy(f->traces);
+    }
+
+    if (f->heap) {
+        prof_heap_free(f->heap);
+    }
+
+    free(f->objects);
+    free(f->keys);
+    free(f->buckets);
+
+    prof_unwind_release(f->unwind);
+    prof_process_release();
+
+    free(f);
+}
+
+
+static int
+prof_finish_complete(prof_profile_t *p, prof_draft_t *d)
+{
+    uint32_t        n;
+    prof_finish_t  *f;
+
+    f = (prof_finish_t *) d;
+    f->profile = p;
+
+    n = f->tree.nnodes + (f->heap ? f->heap->tree.nnodes : 0);
+
+    if (prof_finish_start(f, n) != PROF_OK
+        || prof_finish_nodes(f, &f->tree) != PROF_OK
+        || (f->heap && prof_finish_heap(f) != PROF_OK))
+    {
+        return PROF_ERROR;
+    }
+
+    if (f->labelled) {
+        prof_finish_labels(f);
+    }
+
+    return PROF_OK;
 }
 
 
@@ -178,8 +298,6 @@ prof_finish_start(prof_finish_t *f, uint32_t nodes)
     const prof_object_t  *obj;
 
     p = f->profile;
-
-    f->unwind = prof_process_unwind();
 
     prof_unwind_info(f->unwind, &info);
     n = info.objects + info.unloaded;
@@ -214,15 +332,6 @@ prof_finish_start(prof_finish_t *f, uint32_t nodes)
 }
 
 
-static void
-prof_finish_end(prof_finish_t *f)
-{
-    free(f->objects);
-    free(f->keys);
-    free(f->buckets);
-}
-
-
 /* appends the nodes of the tree to the nodes of the profile */
 
 static int
@@ -254,81 +363,46 @@ prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree)
 }
 
 
-/*
- * Returns the number of nodes of the heap, or 0 if its lock is lost.  Other
- * threads allocate, so nodes may be added later.  The profile leaves them out,
- * as they belong to later allocations; its arrays have this size, since the
- * largest possible arrays take a millisecond.
- */
-
-static uint32_t
-prof_finish_heap_nodes(prof_heap_t *h)
-{
-    uint32_t  n;
-
-    if (!prof_heap_lock(h)) {
-        return 0;
-    }
-
-    n = h->tree.nnodes;
-
-    prof_heap_unlock(h);
-
-    return n;
-}
-
-
-/*
- * Reads the memory in use, all under the lock.  Hooks in other threads wait
- * for the lock, and naming an object allocates.  So this function only copies
- * the sums.
- */
+/* no thread uses the heap any more */
 
 static int
-prof_finish_heap(prof_finish_t *f, prof_heap_t *h, uint32_t n)
+prof_finish_heap(prof_finish_t *f)
 {
-    uint32_t         base;
-    prof_tree_t      tree;
+    prof_heap_t     *h;
     prof_series_t   *memory;
     prof_profile_t  *p;
 
+    h = f->heap;
     p = f->profile;
-    base = p->nnodes;
 
     memory = &p->series[PROF_SERIES_MEMORY];
-    memory->entries = malloc(n * memory->size);
+    memory->entries = malloc(h->tree.nnodes * memory->size);
 
-    if (memory->entries == NULL || !prof_heap_lock(h)) {
+    if (memory->entries == NULL) {
         return PROF_ERROR;
     }
-
-    tree = h->tree;
-    tree.nnodes = n;
 
     p->alloc_interval = h->interval;
     p->peak_objects = h->peak_objects + 0.5;
     p->peak_space = h->peak_space + 0.5;
 
-    h->stats.lost_hooks = __atomic_load_n(&h->missed, __ATOMIC_RELAXED);
+    h->stats.lost_hooks = h->missed;
     prof_stats_add(&p->stats, &h->stats);
 
-    prof_finish_allocs(memory, h, &tree, base);
+    prof_finish_allocs(memory, h, p->nnodes);
 
-    prof_heap_unlock(h);
-
-    return prof_finish_nodes(f, &tree);
+    return prof_finish_nodes(f, &h->tree);
 }
 
 
 static void
-prof_finish_allocs(prof_series_t *s, const prof_heap_t *h,
-    const prof_tree_t *tree, uint32_t base)
+prof_finish_allocs(prof_series_t *s, const prof_heap_t *h, uint32_t base)
 {
     uint32_t                  i;
     prof_entry_t             *e;
     const prof_heap_count_t  *count;
 
-    for (i = 0; i < tree->nnodes; i++) {
+    for (i = 0; i < h->tree.nnodes; i++) {
         count = &h->counts[i];
 
         if (count->alloc_objects == 0) {
@@ -344,42 +418,58 @@ prof_finish_allocs(prof_series_t *s, const prof_heap_t *h,
         e->count = 0;
         e->values[PROF_VALUE_ALLOC_OBJECTS] = count->alloc_objects + 0.5;
         e->values[PROF_VALUE_ALLOC_SPACE] = count->alloc_space + 0.5;
-
-        prof_finish_inuse(e, count);
+        e->values[PROF_VALUE_INUSE_OBJECTS] = count->inuse_objects + 0.5;
+        e->values[PROF_VALUE_INUSE_SPACE] = count->inuse_space + 0.5;
     }
 }
 
 
+/* replaces the numbers of names and traces in entries by sets of labels */
+
 static void
-prof_finish_inuse(prof_entry_t *e, const prof_heap_count_t *count)
-{
-    e->values[PROF_VALUE_INUSE_OBJECTS] = count->inuse_objects + 0.5;
-    e->values[PROF_VALUE_INUSE_SPACE] = count->inuse_space + 0.5;
-}
-
-
-void
-prof_capture_settle(prof_capture_t *c, prof_profile_t *p)
+prof_finish_labels(prof_finish_t *f)
 {
     uint32_t        i;
-    prof_heap_t    *h;
     prof_entry_t   *e;
     prof_series_t  *s;
 
-    h = c->heap;
-
-    if (h == NULL || !prof_heap_lock(h)) {
-        return;
-    }
-
-    s = &p->series[PROF_SERIES_MEMORY];
+    s = &f->profile->series[PROF_SERIES_TIME];
 
     for (i = 0; i < s->n; i++) {
         e = prof_series_entry(s, i);
-        prof_finish_inuse(e, &h->counts[e->node - c->heap_base]);
+
+        if (e->labels != PROF_NONE) {
+            e->labels = prof_finish_set(f, e->labels);
+        }
+    }
+}
+
+
+static uint32_t
+prof_finish_set(const prof_finish_t *f, uint32_t label)
+{
+    uint32_t         set, mask, thread, location, trace;
+    prof_profile_t  *p;
+
+    p = f->profile;
+
+    mask = (1 << PROF_LABEL_BITS) - 1;
+    thread = (label & mask) - PROF_FRAME_FIXED;
+    location = (label >> PROF_LABEL_BITS & mask) - PROF_FRAME_FIXED;
+    trace = label >> PROF_LABEL_TRACE;
+    set = PROF_NONE;
+
+    if (thread < f->nnames) {
+        set = prof_profile_labels(p, set, "thread", f->names[thread].text,
+                                  NULL);
     }
 
-    prof_heap_unlock(h);
+    if (location < f->nnames) {
+        set = prof_profile_labels(p, set, "location", f->names[location].text,
+                                  NULL);
+    }
+
+    return trace ? prof_traces_labels(f->traces, trace, p, set) : set;
 }
 
 
@@ -433,7 +523,7 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
     frame->object = PROF_NONE;
 
     if (prof_frame_is_name(pc)) {
-        return prof_finish_name(f->capture, frame, pc);
+        return prof_finish_name(f, frame, pc);
     }
 
     if (prof_frame_is_script(pc)) {
@@ -473,13 +563,13 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
 
 
 static int
-prof_finish_name(const prof_capture_t *c, prof_frame_t *frame, uintptr_t pc)
+prof_finish_name(const prof_finish_t *f, prof_frame_t *frame, uintptr_t pc)
 {
     const char  *name;
 
-    if (c && pc >= PROF_FRAME_FIXED && pc - PROF_FRAME_FIXED < c->nnames) {
-        frame->type = c->names[pc - PROF_FRAME_FIXED].type;
-        name = c->names[pc - PROF_FRAME_FIXED].text;
+    if (pc >= PROF_FRAME_FIXED && pc - PROF_FRAME_FIXED < f->nnames) {
+        frame->type = f->names[pc - PROF_FRAME_FIXED].type;
+        name = f->names[pc - PROF_FRAME_FIXED].text;
 
     } else {
         pc = pc < PROF_FRAME_FIXED ? pc : PROF_FRAME_BAD_STACK;

@@ -14,8 +14,6 @@
 static prof_process_capture_t *prof_process_slot(const prof_capture_t *c);
 static void prof_process_rate(void);
 static void prof_process_govern(uint64_t own, uint64_t cpu);
-static uint32_t prof_process_labels(const prof_capture_t *c,
-    prof_profile_t *p, uint32_t label);
 static void prof_process_end(prof_process_capture_t *slot);
 static void prof_process_end_idle(prof_process_capture_t *slot);
 static uint64_t prof_process_idle_cpu(uint64_t now);
@@ -69,6 +67,7 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
     prof_process_entries(slot, c);
 
     slot->paced = paced;
+    c->labelled = 1;
 
     prof_process.ncaptures++;
     prof_process.paced += paced;
@@ -378,54 +377,9 @@ prof_process_idle_cpu(uint64_t now)
 prof_profile_t *
 prof_process_finish(prof_capture_t *c, const char *title)
 {
-    uint32_t         i;
-    prof_entry_t    *e;
-    prof_series_t   *s;
-    prof_profile_t  *p;
-
     prof_process_cancel(c);
 
-    p = prof_capture_finish(c, title);
-    if (p == NULL) {
-        return NULL;
-    }
-
-    s = &p->series[PROF_SERIES_TIME];
-
-    for (i = 0; i < s->n; i++) {
-        e = prof_series_entry(s, i);
-
-        if (e->labels != PROF_NONE) {
-            e->labels = prof_process_labels(c, p, e->labels);
-        }
-    }
-
-    return p;
-}
-
-
-static uint32_t
-prof_process_labels(const prof_capture_t *c, prof_profile_t *p, uint32_t label)
-{
-    uint32_t  set, mask, thread, location, trace;
-
-    mask = (1 << PROF_LABEL_BITS) - 1;
-    thread = (label & mask) - PROF_FRAME_FIXED;
-    location = (label >> PROF_LABEL_BITS & mask) - PROF_FRAME_FIXED;
-    trace = label >> PROF_LABEL_TRACE;
-    set = PROF_NONE;
-
-    if (thread < c->nnames) {
-        set = prof_profile_labels(p, set, "thread", c->names[thread].text,
-                                  NULL);
-    }
-
-    if (location < c->nnames) {
-        set = prof_profile_labels(p, set, "location", c->names[location].text,
-                                  NULL);
-    }
-
-    return trace ? prof_traces_labels(c->traces, trace, p, set) : set;
+    return prof_capture_finish(c, title);
 }
 
 

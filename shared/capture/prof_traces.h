@@ -5,7 +5,7 @@
  * The traces of the samples of a capture.  A trace is added when a sample has
  * it, up to the given number of traces.
  *
- * Context: the main thread; not in a signal.
+ * Context: one thread at a time; not in a signal.
  */
 
 

@@ -56,9 +56,10 @@ struct prof_capture_s {
     prof_capture_name_t   names[PROF_NAMES_MAX];
 
     prof_traces_t        *traces;        /* NULL: no trace labels */
+    uint32_t              labelled;      /* "labels" of entries are those of
+                                            prof_process_label() */
 
     prof_heap_t          *heap;          /* NULL: allocations are not counted */
-    uint32_t              heap_base;     /* of its nodes in the profile */
 };
 
 

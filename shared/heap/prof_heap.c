@@ -183,10 +183,17 @@ prof_heap_map(size_t memory, uint32_t nblocks)
 void
 prof_heap_destroy(prof_heap_t *h)
 {
+    prof_heap_end(h);
+    prof_heap_free(h);
+}
+
+
+void
+prof_heap_end(prof_heap_t *h)
+{
     uint32_t  i;
 
     prof_heap_remove(h);
-    prof_process_release();
 
     if (prof_heap_thread()->heap == h) {
         prof_heap_turn(NULL, NULL);
@@ -199,12 +206,23 @@ prof_heap_destroy(prof_heap_t *h)
     for (i = 0; i < PROF_HEAP_PATIENCE; i++) {
 
         if (__atomic_load_n(&prof_heap_state.readers, __ATOMIC_SEQ_CST) == 0) {
-            prof_unwind_release(h->walker.unwind);
-            (void) munmap(h, h->size);
+            h->left = 1;
             return;
         }
 
         (void) sched_yield();
+    }
+}
+
+
+void
+prof_heap_free(prof_heap_t *h)
+{
+    prof_process_release();
+
+    if (h->left) {
+        prof_unwind_release(h->walker.unwind);
+        (void) munmap(h, h->size);
     }
 }
 

@@ -76,6 +76,8 @@ struct prof_heap_s {
     volatile uint32_t      on;          /* 0 in a child process */
     volatile uint32_t      lock;
     uint32_t               process;     /* all threads */
+    uint32_t               left;        /* the heap has ended, and no thread
+                                           reads it */
     uint64_t               interval;    /* 0: every block */
     double                 rest;        /* bytes to the next sample of turns */
     uint64_t               random;
@@ -176,6 +178,13 @@ void prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer);
 /* use the current tables from now on: in one heap, or in all of the process */
 void prof_heap_renew(prof_heap_t *h);
 void prof_heap_renew_process(void);
+
+/*
+ * prof_heap_destroy() in two steps.  prof_heap_end() ends the counting.
+ * Afterwards any thread may read the heap and free it.
+ */
+void prof_heap_end(prof_heap_t *h);
+void prof_heap_free(prof_heap_t *h);
 
 /* returns whether the lock was taken; counts the call as missed if not */
 int prof_heap_lock(prof_heap_t *h);

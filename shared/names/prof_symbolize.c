@@ -106,6 +106,12 @@ prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
     uint32_t           kernel, *order;
     prof_symbolize_t   s;
 
+    rc = prof_profile_complete(p);
+
+    if (rc != PROF_OK) {
+        return rc;
+    }
+
     (void) pthread_mutex_lock(&prof_symbolize_lock);
 
     rc = prof_kernel_name_frames(p, &kernel);

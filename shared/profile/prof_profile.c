@@ -56,13 +56,43 @@ prof_profile_create(const char *title)
 }
 
 
+int
+prof_profile_complete(prof_profile_t *p)
+{
+    int            rc;
+    prof_draft_t  *draft;
+
+    draft = p->draft;
+
+    if (draft == NULL) {
+        return PROF_OK;
+    }
+
+    p->draft = NULL;
+
+    rc = draft->complete(p, draft);
+
+    draft->destroy(draft);
+
+    return rc;
+}
+
+
 void
 prof_profile_destroy(prof_profile_t *p)
 {
+    size_t    used;
     uint32_t  i;
 
     if (p == NULL) {
         return;
+    }
+
+    used = p->nnodes * sizeof(prof_node_t);
+
+    if (p->draft) {
+        used += p->draft->size;
+        p->draft->destroy(p->draft);
     }
 
     for (i = 0; i < p->nobjects; i++) {
@@ -95,8 +125,7 @@ prof_profile_destroy(prof_profile_t *p)
 
         if (p->series[i].memory) {
             prof_spare_unmap(p->series[i].memory, p->series[i].memory_size,
-                             p->nnodes * sizeof(prof_node_t)
-                             + p->series[i].n * p->series[i].size);
+                             used + p->series[i].n * p->series[i].size);
 
         } else {
             free(p->series[i].entries);
@@ -125,7 +154,8 @@ prof_profile_size(const prof_profile_t *p)
     size = sizeof(prof_profile_t)
            + p->nobjects * sizeof(prof_profile_object_t)
            + p->nframes * sizeof(prof_frame_t)
-           + p->nnodes * sizeof(prof_node_t);
+           + p->nnodes * sizeof(prof_node_t)
+           + (p->draft ? p->draft->size : 0);
 
     for (i = 0; i < PROF_SERIES_MAX; i++) {
         size += p->series[i].n * p->series[i].size;

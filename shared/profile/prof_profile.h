@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The profile: the immutable result of a capture.  Views and formats read
- * nothing else.
+ * nothing else.  A capture ends with a draft, from which any thread makes the
+ * profile.
  *
  * A profile owns its memory and does not refer to its process: addresses are
  * link-time addresses in objects, which have a path and a build-id.  Tests
@@ -187,8 +188,25 @@ typedef struct {
 
 
 typedef struct prof_profile_s  prof_profile_t;
+typedef struct prof_draft_s    prof_draft_t;
+
+/*
+ * The data of a profile that is a draft: its objects, frames and nodes are not
+ * made yet, and neither are some of its entries and labels.  The data does not
+ * change, and remains when the process unloads objects.  A larger struct
+ * contains this one.  Context of both functions: any thread.
+ */
+
+struct prof_draft_s {
+    int       (*complete)(prof_profile_t *p, prof_draft_t *d);
+    void      (*destroy)(prof_draft_t *d);
+    size_t      size;           /* bytes, for prof_profile_size() */
+};
+
 
 struct prof_profile_s {
+    prof_draft_t           *draft;          /* owned; NULL: the profile is
+                                               complete */
     uint32_t                mode;           /* prof_mode_e */
     uint32_t                first;          /* the measure to show first;
                                                PROF_NONE: that of the mode */
@@ -267,6 +285,12 @@ PROF_HIDDEN_BEGIN
 /* an empty profile, or NULL when memory is short */
 prof_profile_t *prof_profile_create(const char *title);
 void prof_profile_destroy(prof_profile_t *p);
+
+/*
+ * Makes what a draft lacks.  Returns PROF_OK, also for a complete profile, or
+ * PROF_ERROR if memory is short; then the caller destroys the profile.
+ */
+int prof_profile_complete(prof_profile_t *p);
 
 /* the size of its arrays in bytes, which is most of its memory */
 size_t prof_profile_size(const prof_profile_t *p);

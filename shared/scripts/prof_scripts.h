@@ -8,9 +8,8 @@
  *
  * The process has one table of names, in fixed memory of which unused pages are
  * never touched.  Its entries remain while keys are held, see
- * prof_process_hold().  When no keys are held, a table that is half full is
- * emptied.
- * The keys of an emptied table are unknown afterwards.
+ * prof_process_hold().  When a first holder begins, a table that is half full
+ * is emptied.  The keys of an emptied table are unknown afterwards.
  */
 
 

@@ -222,7 +222,8 @@ prof_script_find(uintptr_t key, prof_script_t *s)
 
     number = key & PROF_SCRIPTS_MASK;
 
-    if (number == 0 || number > prof_scripts.n
+    if (number == 0
+        || number > __atomic_load_n(&prof_scripts.n, __ATOMIC_RELAXED)
         || key != prof_scripts_key(number))
     {
         return PROF_ERROR;

@@ -41,7 +41,8 @@ prof_process_refresh(void)
         prof_observer(1);
     }
 
-    u = prof_unwind_update(prof_unwind, prof_users != 0);
+    u = prof_unwind_update(prof_unwind,
+                           __atomic_load_n(&prof_users, __ATOMIC_ACQUIRE) != 0);
 
     /* if there is no memory for new tables, the old tables remain */
 
@@ -71,16 +72,16 @@ prof_process_done(void)
 void
 prof_process_hold(void)
 {
-    prof_users++;
+    if (__atomic_fetch_add(&prof_users, 1, __ATOMIC_ACQUIRE) == 0) {
+        prof_scripts_reuse();
+    }
 }
 
 
 void
 prof_process_release(void)
 {
-    if (--prof_users == 0) {
-        prof_scripts_reuse();
-    }
+    (void) __atomic_fetch_sub(&prof_users, 1, __ATOMIC_RELEASE);
 }
 
 

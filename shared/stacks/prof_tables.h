@@ -40,7 +40,8 @@ const prof_unwind_t *prof_process_unwind(void);     /* without renewal */
 
 /*
  * Between these calls the tables keep the data of unloaded objects, so that
- * their addresses have names, and keys of script frames are valid.
+ * their addresses have names, and keys of script frames are valid.  Context of
+ * prof_process_release(): any thread.
  */
 void prof_process_hold(void);
 void prof_process_release(void);

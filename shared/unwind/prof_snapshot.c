@@ -46,6 +46,7 @@ static void prof_snapshot_gone(const prof_snapshot_t *s, prof_unwind_t *u,
     prof_range_t *to);
 static int prof_snapshot_has(const prof_snapshot_t *s,
     const prof_range_t *range);
+static void prof_snapshot_hold(prof_shared_t *shared);
 
 
 static uint64_t  prof_snapshot_ids;
@@ -290,7 +291,7 @@ prof_snapshot_make(prof_snapshot_t *s)
         ranges[i].index = block->index;
         ranges[i].rows = block->rows;
         ranges[i].shared = s->found[i].shared;
-        ranges[i].shared->refs++;
+        prof_snapshot_hold(ranges[i].shared);
         ranges[i].load = prof_snapshot_load(s, &s->found[i], u);
         ranges[i].age = prof_snapshot_age(s, &s->found[i]);
 
@@ -372,7 +373,7 @@ prof_snapshot_gone(const prof_snapshot_t *s, prof_unwind_t *u,
             break;
         }
 
-        to[i - 1].shared->refs++;
+        prof_snapshot_hold(to[i - 1].shared);
     }
 
     u->gone = to + i;
@@ -397,4 +398,13 @@ prof_snapshot_has(const prof_snapshot_t *s, const prof_range_t *range)
     }
 
     return 0;
+}
+
+
+/* the old snapshot, which the caller holds, has the block meanwhile */
+
+static void
+prof_snapshot_hold(prof_shared_t *shared)
+{
+    (void) __atomic_add_fetch(&shared->refs, 1, __ATOMIC_RELAXED);
 }

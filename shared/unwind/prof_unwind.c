@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Queries of a snapshot, and its release.  prof_snapshot.c makes it, and the
- * walk in prof_walk_sig.c reads it.
+ * walk in prof_walk_sig.c reads it.  The counters of holders are atomic: a
+ * thread that completes a profile releases the snapshot of the profile.
  *
  * Context: not in a signal.
  */
@@ -33,14 +34,18 @@ static int prof_unwind_loads(const prof_unwind_t *const *u, uint32_t n,
 void
 prof_unwind_hold(const prof_unwind_t *u)
 {
-    ((prof_unwind_t *) u)->refs++;
+    (void) __atomic_add_fetch(&((prof_unwind_t *) u)->refs, 1,
+                              __ATOMIC_RELAXED);
 }
 
 
 void
 prof_unwind_release(const prof_unwind_t *u)
 {
-    if (u == NULL || --((prof_unwind_t *) u)->refs) {
+    if (u == NULL
+        || __atomic_sub_fetch(&((prof_unwind_t *) u)->refs, 1,
+                              __ATOMIC_ACQ_REL))
+    {
         return;
     }
 
@@ -60,7 +65,7 @@ prof_unwind_unref(const prof_range_t *ranges, uint32_t n)
     for (i = 0; i < n; i++) {
         shared = ranges[i].shared;
 
-        if (--shared->refs == 0) {
+        if (__atomic_sub_fetch(&shared->refs, 1, __ATOMIC_ACQ_REL) == 0) {
             prof_block_free(shared->block);
             free(shared);
         }

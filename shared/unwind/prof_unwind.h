@@ -9,7 +9,7 @@
  * when it was made.  It refers to nothing in these objects, so they may be
  * unloaded.  It may be built in a parent process and used in its children.
  * Any number of threads and signal handlers may read it at once.  One thread
- * makes, holds and releases snapshots.
+ * makes and holds snapshots.
  *
  * The object of an address depends on the time when the address was sampled.
  * A *marked* address contains its object's *load* above the bits of the
@@ -147,7 +147,8 @@ void prof_unwind_engine(prof_unwind_t *u, const prof_engine_code_t *code);
 
 /*
  * Adds and removes a holder.  A new snapshot has one holder, and is freed when
- * its last holder releases it.  Context: not in a signal; one thread.
+ * its last holder releases it.  Context: not in a signal; the thread that makes
+ * snapshots, and for prof_unwind_release() any thread.
  */
 void prof_unwind_hold(const prof_unwind_t *u);
 void prof_unwind_release(const prof_unwind_t *u);

@@ -8,6 +8,7 @@
 
 
 #include "heap/prof_heap_state.h"
+#include "prof_finish.h"
 #include "prof_series.h"
 #include "prof.h"
 #include "tap.h"
@@ -307,7 +308,7 @@ test_exact(prof_sampler_t *s)
 
     prof_heap_totals(prof_capture_get_heap(c), &totals);
 
-    p = prof_capture_finish(c, "exact");
+    p = finish_capture(c, "exact");
 
     is_int(p->mode, PROF_MODE_OBJECT, "the profile has the mode of memory");
 
@@ -372,12 +373,13 @@ test_spans(void *data)
 static void
 test_kept(prof_sampler_t *s)
 {
-    uint32_t         i, node, spans;
-    pthread_t        thread;
-    test_job_t       job;
-    test_sum_t       sum;
-    prof_capture_t  *c;
-    prof_profile_t  *p;
+    uint32_t             i, node, spans;
+    pthread_t            thread;
+    test_job_t           job;
+    test_sum_t           sum;
+    prof_capture_t      *c;
+    prof_profile_t      *p;
+    prof_heap_totals_t   totals;
 
     c = test_capture(s, 0);
 
@@ -393,14 +395,33 @@ test_kept(prof_sampler_t *s)
         (void) pthread_join(thread, NULL);
     }
 
+    prof_heap_totals(prof_capture_get_heap(c), &totals);
+
+    is_int(totals.inuse_objects, 1,
+           "blocks that are freed during the capture are not in use");
+    is_int(totals.inuse_space, 1000000, "a block that is kept is in use");
+
     p = prof_capture_finish(c, "kept");
+
+    /* freed by a block of the same address that is not counted */
+
+    test_blocks[2] = test_kept_block;
+    test_kept_block = malloc(1);
+    free(test_blocks[2]);
+
+    prof_capture_settle(c, p);
+    prof_capture_destroy(c);
+
+    ok(p->nnodes == 0 && nallocs(p) == 0, "a draft has no nodes");
+    ok(prof_profile_size(p) > 1000, "a draft has a size");
+    is_int(prof_profile_complete(p), PROF_OK, "a draft becomes a profile");
+    is_int(prof_profile_complete(p), PROF_OK, "a profile is complete");
 
     test_sum(p, test_leak, &sum);
 
     is_int(sum.alloc_objects, 3, "the span has its blocks");
-    is_int(sum.inuse_objects, 1,
-           "blocks that are freed during the capture are not in use");
-    is_int(sum.inuse_space, 1000000, "a block that is kept is in use");
+    is_int(sum.inuse_objects, 0,
+           "a block that is freed after the capture is not in use");
     is_int(p->peak_space, 1000320, "the peak has its bytes");
 
     spans = 0;
@@ -421,20 +442,7 @@ test_kept(prof_sampler_t *s)
 
     is_int(spans, nallocs(p), "all stacks are below the span");
 
-    test_blocks[2] = test_kept_block;
-    test_kept_block = malloc(1);
-    free(test_blocks[2]);
-
-    prof_capture_settle(c, p);
-    test_sum(p, test_leak, &sum);
-
-    is_int(sum.inuse_objects, 0,
-           "a block that is freed after the capture is not in use");
-    is_int(sum.alloc_objects, 3,
-           "a block that is freed after the capture was allocated");
-
     prof_profile_destroy(p);
-    prof_capture_destroy(c);
     free(test_kept_block);
 
     c = test_capture(s, 0);
@@ -443,19 +451,24 @@ test_kept(prof_sampler_t *s)
 
     prof_heap_forget(prof_capture_get_heap(c), test_kept_block);
 
-    p = prof_heap_finish(prof_capture_get_heap(c), "again");
+    p = prof_capture_finish(c, "again");
+    prof_capture_settle(c, p);
+
+    /* the heap has ended, so the block that is freed is in use */
+
+    free(test_blocks[0]);
+
+    is_int(prof_profile_complete(p), PROF_OK, "the profile of a heap");
 
     test_sum(p, test_leak, &sum);
 
     is_int(sum.inuse_space, 320, "a forgotten block is no longer in use");
     is_int(sum.alloc_space, 1000320, "a block that is forgotten was allocated");
-    is_int(ntimes(p), 0, "a heap has no timeline");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
 
     free(test_kept_block);
-    free(test_blocks[0]);
     free(test_blocks[1]);
 }
 
@@ -509,7 +522,7 @@ test_two(prof_sampler_t *s)
 
     prof_turn_run(s, job.capture, (uintptr_t) test_nested, test_nested, &job);
 
-    p = prof_capture_finish(job.capture, "outer");
+    p = finish_capture(job.capture, "outer");
     test_sum(p, NULL, &sum);
 
     is_int(sum.alloc_objects, 2, "the outer turn has its blocks");
@@ -518,7 +531,7 @@ test_two(prof_sampler_t *s)
     prof_profile_destroy(p);
     prof_capture_destroy(job.capture);
 
-    p = prof_capture_finish(job.other, "inner");
+    p = finish_capture(job.other, "inner");
     test_sum(p, NULL, &sum);
 
     is_int(sum.alloc_objects, 1, "the inner turn has its blocks");
@@ -729,7 +742,7 @@ test_threads(prof_sampler_t *s)
         (void) pthread_join(threads[i], NULL);
     }
 
-    p = prof_capture_finish(c, "turn");
+    p = finish_capture(c, "turn");
     test_sum(p, NULL, &sum);
 
     is_int(sum.alloc_objects, TEST_KNOWN, "threads: a turn has its own");
@@ -737,7 +750,7 @@ test_threads(prof_sampler_t *s)
     prof_profile_destroy(p);
     prof_capture_destroy(c);
 
-    p = prof_heap_finish(h, "process");
+    p = finish_heap(h, "process");
 
     test_sum(p, test_alloc_thread, &sum);
 
@@ -745,6 +758,7 @@ test_threads(prof_sampler_t *s)
     is_int(sum.alloc_space, 4 * 1000 * 10 + 4 * 77,
            "threads: the bytes of all are counted");
     is_int(sum.inuse_objects, 4, "threads: four blocks are in use");
+    is_int(ntimes(p), 0, "threads: a heap has no timeline");
 
     test_sum(p, test_known, &sum);
 
@@ -756,7 +770,6 @@ test_threads(prof_sampler_t *s)
        "threads: a small profile of the process has small arrays");
 
     prof_profile_destroy(p);
-    prof_heap_destroy(h);
 
     for (i = 0; i < 4; i++) {
         free(test_blocks[i]);
@@ -854,7 +867,7 @@ test_full(prof_sampler_t *s)
     prof_heap_totals(prof_capture_get_heap(c), &totals);
     is_int(totals.inuse_objects, 0, "all blocks that are followed are freed");
 
-    p = prof_capture_finish(c, "full");
+    p = finish_capture(c, "full");
     is_int(p->stats.lost_live, 200000 - followed,
            "blocks that are not followed are counted");
 
@@ -935,7 +948,7 @@ test_sampled(prof_sampler_t *s)
 
         prof_turn_run(s, c, (uintptr_t) test_sizes, test_sizes, &bytes);
 
-        p = prof_capture_finish(c, "sampled");
+        p = finish_capture(c, "sampled");
         test_sum(p, NULL, &sum);
 
         objects += sum.alloc_objects;
@@ -983,18 +996,15 @@ test_sampled_process(prof_sampler_t *s)
 
         test_sizes(&bytes);
 
-        p = prof_heap_finish(h, "sampled");
+        p = finish_heap(h, "sampled");
         test_sum(p, test_sizes, &sum);
         space += sum.alloc_space;
         prof_profile_destroy(p);
 
-        p = prof_heap_finish(second, "sampled");
+        p = finish_heap(second, "sampled");
         test_sum(p, test_sizes, &sum);
         other += sum.alloc_space;
         prof_profile_destroy(p);
-
-        prof_heap_destroy(h);
-        prof_heap_destroy(second);
     }
 
     space /= (double) TEST_RUNS * bytes;
@@ -1025,7 +1035,7 @@ test_without(prof_sampler_t *s)
 
     prof_turn_run(s, c, (uintptr_t) test_known, test_known, NULL);
 
-    p = prof_capture_finish(c, "without");
+    p = finish_capture(c, "without");
 
     is_int(nallocs(p), 0, "a capture without a heap has no allocations");
     ok(prof_capture_get_heap(c) == NULL,

@@ -8,6 +8,7 @@
 
 
 #include "heap/prof_heap_state.h"
+#include "prof_finish.h"
 #include "prof.h"
 #include "tap.h"
 
@@ -167,11 +168,10 @@ main(void)
        "such a thread is not counted");
     ok(h->missed >= 10, "the calls of such a thread are counted as missed");
 
-    p = prof_heap_finish(h, "heap");
+    p = finish_heap(h, "heap");
     ok(p && p->stats.lost_hooks >= 10,
        "the profile tells the number of missed calls");
     prof_profile_destroy(p);
-    prof_heap_destroy(h);
 
     h = test_hold();
 

@@ -12,6 +12,7 @@
 #include "tap.h"
 
 #include "kernel/prof_kernel_wire.h"
+#include "prof_finish.h"
 #include "prof_series.h"
 
 #include <dirent.h>
@@ -676,7 +677,7 @@ test_captures(void)
 
     prof_turn_run(s, c, (uintptr_t) test_work, test_work, NULL);
 
-    p = prof_capture_finish(c, "request");
+    p = finish_capture(c, "request");
     prof_capture_destroy(c);
     prof_sampler_destroy(s);
 
@@ -699,7 +700,7 @@ test_captures(void)
 
     test_work(NULL);
 
-    p = prof_process_finish(c, "process");
+    p = finish_process(c, "process");
     prof_capture_destroy(c);
 
     is_int(test_mapped(), 0, "the thread has no ring after the capture");

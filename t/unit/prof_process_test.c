@@ -13,6 +13,7 @@
 #include "tap.h"
 
 #include "prof.h"
+#include "prof_finish.h"
 #include "prof_series.h"
 
 #include <dlfcn.h>
@@ -426,7 +427,7 @@ test_sum(void)
     test_spin(500);
 
     after = test_clock(CLOCK_PROCESS_CPUTIME_ID);
-    p = prof_process_finish(c, "sum");
+    p = finish_process(c, "sum");
     prof_capture_destroy(c);
 
     ok(test_cpu(p, NULL) >= after - before
@@ -467,7 +468,7 @@ test_delayed(void)
     }
 
     cpu = test_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    p = prof_process_finish(c, "delayed");
+    p = finish_process(c, "delayed");
     prof_capture_destroy(c);
 
     test_samples(p, 100, cpu);
@@ -496,7 +497,7 @@ test_threads(void)
     test_drain_until_joined(&one);
     test_drain_until_joined(&two);
 
-    p = prof_process_finish(c, "threads");
+    p = finish_process(c, "threads");
     prof_capture_destroy(c);
 
     ok(test_cpu(p, "first") > 100 * MS
@@ -541,7 +542,7 @@ test_blocked(void)
     test_drain_until_joined(&most);
     test_drain_until_joined(&all);
 
-    p = prof_process_finish(c, "blocked");
+    p = finish_process(c, "blocked");
     prof_capture_destroy(c);
 
     /*
@@ -586,13 +587,13 @@ test_overlap(void)
     test_spin(500);
 
     fast_cpu = test_clock(CLOCK_PROCESS_CPUTIME_ID) - fast_begin;
-    q = prof_process_finish(fast, "fast");
+    q = finish_process(fast, "fast");
     prof_capture_destroy(fast);
 
     test_spin(500);
 
     slow_cpu = test_clock(CLOCK_PROCESS_CPUTIME_ID) - slow_begin;
-    p = prof_process_finish(slow, "slow");
+    p = finish_process(slow, "slow");
     prof_capture_destroy(slow);
 
     test_samples(q, 1000, fast_cpu);
@@ -620,7 +621,7 @@ test_late(void)
         (void) pthread_join(t.thread, NULL);
     }
 
-    p = prof_process_finish(c, "late");
+    p = finish_process(c, "late");
     prof_capture_destroy(c);
 
     ok(test_named(p, "[threads that ended]") >= 90 * MS,
@@ -665,7 +666,7 @@ test_traces(void)
     prof_process_trace(NULL);
     test_spin(200);
 
-    p = prof_process_finish(c, "traces");
+    p = finish_process(c, "traces");
     prof_capture_destroy(c);
 
     ok(test_traced(p, "000000000000000a") > 150 * MS
@@ -682,7 +683,7 @@ test_traces(void)
 
     prof_profile_destroy(p);
 
-    p = prof_process_finish(all, "traces");
+    p = finish_process(all, "traces");
     prof_capture_destroy(all);
 
     ok(test_traced(p, "000000000000000a") > 150 * MS
@@ -745,7 +746,7 @@ test_wall(int masked)
         prof_process_drain();
     }
 
-    p = prof_process_finish(c, "wall");
+    p = finish_process(c, "wall");
     after = test_clock(CLOCK_MONOTONIC);
     prof_capture_destroy(c);
 
@@ -800,7 +801,7 @@ test_wall_short(int masked)
     masks = test_masks - masks;
     cpu = test_waited - cpu;
 
-    p = prof_process_finish(c, "short");
+    p = finish_process(c, "short");
     prof_capture_destroy(c);
 
     ok(settings > 0 && settings < TEST_WAITS / 2,

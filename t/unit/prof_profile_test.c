@@ -201,7 +201,9 @@ test_addresses(void)
 
     p = prof_process_addresses(pcs, 2, nodes);
 
-    if (!ok(p != NULL, "a profile of addresses")) {
+    if (!ok(p && prof_profile_complete(p) == PROF_OK,
+            "a profile of addresses"))
+    {
         return;
     }
 

@@ -12,6 +12,7 @@
 #include "archive/prof_archive.h"
 #include "capture/prof_capture.h"
 #include "formats/prof_encode.h"
+#include "prof_finish.h"
 #include "prof_pprof_reader.h"
 #include "names/prof_symbolize.h"
 #include "profile/prof_merge.h"
@@ -36,6 +37,8 @@ static void test_places(void);
 static void test_keys(void);
 static void test_long(void);
 static void test_full(void);
+static void test_draft(void);
+static prof_profile_t *test_capture(uint32_t pid);
 static void test_signal(void);
 static void test_handler(int signo);
 static uint32_t test_add(uint32_t round);
@@ -66,6 +69,7 @@ main(void)
     test_formats();
     test_merge();
     test_full();
+    test_draft();
 
     return done_testing();
 }
@@ -344,6 +348,23 @@ test_thread(void *data)
 static prof_profile_t *
 test_profile(uint32_t pid)
 {
+    prof_profile_t  *p;
+
+    p = test_capture(pid);
+
+    if (prof_profile_symbolize(p) != PROF_OK) {
+        abort();
+    }
+
+    return p;
+}
+
+
+/* returns a draft */
+
+static prof_profile_t *
+test_capture(uint32_t pid)
+{
     uintptr_t             frames[4];
     prof_capture_t       *c;
     prof_profile_t       *p;
@@ -376,7 +397,7 @@ test_profile(uint32_t pid)
 
     prof_capture_destroy(c);
 
-    if (p == NULL || prof_profile_symbolize(p) != PROF_OK) {
+    if (p == NULL) {
         abort();
     }
 
@@ -560,9 +581,10 @@ test_full(void)
            "a table that is held is not emptied");
 
     prof_process_release();
+    prof_process_hold();
 
     is_int(prof_script_find(first, &s), PROF_ERROR,
-           "a table that nobody holds is emptied");
+           "a table that nobody held is emptied");
 
     st = test_stats;
     key = test_key("/srv/new.lua", 1, "handler", 38);
@@ -573,4 +595,51 @@ test_full(void)
            "the emptied table loses no place");
     is_int(prof_script_find(first, &s), PROF_ERROR,
            "an old key does not find a new place");
+
+    prof_process_release();
+}
+
+
+/* the names of a draft remain, also when the table needs their space */
+
+static void
+test_draft(void)
+{
+    uint32_t         i, known;
+    prof_profile_t  *p;
+
+    p = test_capture(1);
+
+    prof_process_hold();
+
+    for (i = 0; i < 1000000; i++) {
+        if (test_key("/srv/more.lua", i, "handler", 38) == PROF_FRAME_SCRIPT) {
+            break;
+        }
+    }
+
+    prof_process_release();
+    prof_process_hold();
+
+    (void) test_key("/srv/other.lua", 1, "other", 1);
+
+    if (prof_profile_complete(p) != PROF_OK) {
+        abort();
+    }
+
+    prof_process_release();
+
+    for (known = 0, i = 0; i < p->nframes; i++) {
+        known += p->frames[i].name && strcmp(p->frames[i].name, "get") == 0;
+    }
+
+    is_int(known, 1, "a draft holds the names of its functions");
+
+    prof_profile_destroy(p);
+    prof_process_hold();
+
+    ok(test_key("/srv/more.lua", 1000000, "handler", 38) != PROF_FRAME_SCRIPT,
+       "the table is emptied after the draft");
+
+    prof_process_release();
 }

@@ -9,6 +9,7 @@
 
 #include "prof.h"
 #include "stacks/prof_stack.h"
+#include "prof_finish.h"
 #include "prof_series.h"
 #include "profile/prof_profile.h"
 
@@ -177,7 +178,7 @@ test_turns(void)
 
     prof_turn_run(s, c, (uintptr_t) test_on_fiber, test_on_fiber, NULL);
 
-    p = prof_capture_finish(c, "turns");
+    p = finish_capture(c, "turns");
 
     ok(p->stats.samples > 3, "turn: %lu samples are taken",
        (unsigned long) p->stats.samples);
@@ -227,7 +228,7 @@ test_watched(void)
     prof_capture_begin(c, start);
     prof_watch_turn(w, c, 1, (uintptr_t) test_on_fiber, prof_now(), 1);
 
-    p = prof_capture_finish(c, "watched");
+    p = finish_capture(c, "watched");
 
     ok(p->stats.samples > 0, "watch: %lu samples are taken",
        (unsigned long) p->stats.samples);
@@ -265,8 +266,7 @@ test_heap(int process)
 
         test_on_fiber(NULL);
 
-        p = prof_heap_finish(h, "heap");
-        prof_heap_destroy(h);
+        p = finish_heap(h, "heap");
 
         ok(nallocs(p) > 0, "allocations are counted");
         ok(test_frames(p, "[bad stack]"),
@@ -288,7 +288,7 @@ test_heap(int process)
 
     prof_turn_run(s, c, (uintptr_t) test_on_fiber, test_on_fiber, NULL);
 
-    p = prof_capture_finish(c, "object");
+    p = finish_capture(c, "object");
 
     ok(nallocs(p) > 0, "allocations of a turn are counted");
     ok(test_frames(p, "[bad stack]"),

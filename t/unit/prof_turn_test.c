@@ -11,6 +11,7 @@
 
 #include "capture/prof_turn.h"
 #include "prof.h"
+#include "prof_finish.h"
 #include "prof_series.h"
 #include "views/prof_kind.h"
 
@@ -315,7 +316,7 @@ test_sums(prof_sampler_t *s)
     prof_turn_run(s, c, (uintptr_t) test_job, test_job, &job);
     cpu = test_now(CLOCK_THREAD_CPUTIME_ID) - cpu;
 
-    p = prof_capture_finish(c, "sums");
+    p = finish_capture(c, "sums");
     prof_capture_totals(c, &st, NULL, NULL, NULL);
 
     ok(p->stats.samples + p->stats.lost_overrun >= 150,
@@ -371,7 +372,7 @@ test_frequency(prof_sampler_t *s)
     job.ms = 50;
     prof_turn_run(s, c, (uintptr_t) test_job, test_job, &job);
 
-    p = prof_capture_finish(c, "frequency");
+    p = finish_capture(c, "frequency");
     n = (int) p->stats.samples;
 
     ok(n + (int) p->stats.lost_overrun >= 70,
@@ -402,7 +403,7 @@ test_turns(prof_sampler_t *s)
     }
 
     prof_capture_gap(c, NULL, 0, 0);
-    p = prof_capture_finish(c, "turns");
+    p = finish_capture(c, "turns");
 
     is_int(p->stats.turns, 10, "ten turns are counted");
     is_int(test_sum(p, -1, 0), p->wall, "turns and gaps are the whole");
@@ -440,7 +441,7 @@ test_short_turns(prof_sampler_t *s)
         prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
     }
 
-    p = prof_capture_finish(c, "short");
+    p = finish_capture(c, "short");
     least = p->cpu / MS / 2;
     most = p->running / MS + 1;
 
@@ -479,8 +480,8 @@ test_two_captures(prof_sampler_t *s)
 
     prof_turn_run(s, a, (uintptr_t) test_self, test_self, &job);
 
-    pa = prof_capture_finish(a, "a");
-    pb = prof_capture_finish(b, "b");
+    pa = finish_capture(a, "a");
+    pb = finish_capture(b, "b");
 
     ok(pa->cpu >= 88 * MS && pa->cpu < 100 * MS,
        "the outer capture has its own time only: %d us",
@@ -519,7 +520,7 @@ test_nobodys(prof_sampler_t *s)
 
     prof_turn_run(s, c, (uintptr_t) test_nested, test_nested, &job);
 
-    p = prof_capture_finish(c, "nobody's");
+    p = finish_capture(c, "nobody's");
 
     ok(p->cpu >= 58 * MS && p->cpu < 70 * MS,
        "what a turn of nobody took is not the capture's: %d us",
@@ -618,7 +619,7 @@ test_names(prof_sampler_t *s)
     test_wait(2);
     prof_capture_gap(c, &a, 1, 0);
 
-    p = prof_capture_finish(c, "names");
+    p = finish_capture(c, "names");
     test_kinds_of_names(p);
 
     prof_profile_destroy(p);
@@ -767,7 +768,7 @@ test_spans(prof_sampler_t *s)
     prof_capture_gap(c, &name, 1, prof_now() - 2 * MS);
     prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
 
-    p = prof_capture_finish(c, "spans");
+    p = finish_capture(c, "spans");
     outer = test_in_spans(p, "outer", NULL);
     inner = test_in_spans(p, "outer", "inner");
 
@@ -828,7 +829,7 @@ test_brief_spans(prof_sampler_t *s)
        "%d reads of the CPU clock suffice for %d borders",
        job.ms, 2 * TEST_SPANS);
 
-    p = prof_capture_finish(c, "brief");
+    p = finish_capture(c, "brief");
 
     is_int(test_sum(p, -1, 0), p->wall, "the weights sum to the turn");
     is_int(test_sum(p, -1, 1), p->cpu, "the CPU weights sum to the turn");
@@ -862,7 +863,7 @@ test_long_capture(prof_sampler_t *s)
         prof_turn_run(s, c, (uintptr_t) test_short, test_short, NULL);
     }
 
-    p = prof_capture_finish(c, "long");
+    p = finish_capture(c, "long");
 
     ok(p->stats.samples > 100, "10000 Hz give %d samples",
        (int) p->stats.samples);
@@ -913,7 +914,7 @@ test_foreign_signal(prof_sampler_t *s)
 
     prof_turn_run(s, c, (uintptr_t) test_forge, test_forge, &signo);
 
-    p = prof_capture_finish(c, "forged");
+    p = finish_capture(c, "forged");
 
     /* a turn shorter than a period may get one sample by chance */
 

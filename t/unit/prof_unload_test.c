@@ -12,6 +12,7 @@
 
 
 #include "prof.h"
+#include "prof_finish.h"
 #include "prof_series.h"
 #include "profile/prof_profile.h"
 #include "unwind/prof_unwind.h"
@@ -72,6 +73,8 @@ static void test_spin(uint64_t until);
 static void *test_flip(void *data);
 static void test_complete(const prof_profile_t *p, uintptr_t caller,
     const char *what);
+static uint32_t test_names_later(prof_profile_t *p);
+static void *test_thread_complete(void *data);
 static uint32_t test_names(const prof_profile_t *p);
 static size_t test_mapped(void);
 
@@ -493,7 +496,7 @@ test_turns(void)
 {
     uint32_t              i, k, never;
     const char           *err;
-    prof_profile_t       *p;
+    prof_profile_t       *p, *next;
     prof_sampler_t       *s;
     prof_capture_t       *c;
     prof_capture_conf_t   conf;
@@ -504,6 +507,8 @@ test_turns(void)
         diag("%s", err);
         return;
     }
+
+    p = NULL;
 
     conf.mode = PROF_MODE_WALL;
     conf.frequency = 5000;
@@ -518,12 +523,16 @@ test_turns(void)
             prof_turn_run(s, c, (uintptr_t) test_turn, test_turn, &i);
         }
 
-        p = prof_capture_finish(c, "turns");
-        never += test_names(p);
-
-        prof_profile_destroy(p);
+        next = prof_capture_finish(c, "turns");
         prof_capture_destroy(c);
+
+        /* meanwhile the capture of this round has loaded other objects */
+
+        never += test_names_later(p);
+        p = next;
     }
+
+    never += test_names_later(p);
 
     prof_sampler_destroy(s);
 
@@ -632,7 +641,7 @@ test_watched(void)
         prof_watch_turn(w, c, 1, (uintptr_t) test_run, prof_now(),
                         prof_cpu_now() - cpu);
 
-        p = prof_capture_finish(c, "watched");
+        p = finish_capture(c, "watched");
         never += test_names(p);
 
         prof_profile_destroy(p);
@@ -681,7 +690,7 @@ test_process(void)
             prof_process_drain();
         }
 
-        p = prof_process_finish(c, "process");
+        p = finish_process(c, "process");
         never += test_names(p);
 
         prof_profile_destroy(p);
@@ -736,7 +745,7 @@ test_many(void)
         prof_process_drain();
     }
 
-    p = prof_process_finish(c, "many");
+    p = finish_process(c, "many");
     is_int(test_names(p), 0, "many: no name is wrong");
     test_complete(p, (uintptr_t) main, "process");
     prof_profile_destroy(p);
@@ -749,7 +758,7 @@ test_many(void)
         prof_turn_run(s, c, (uintptr_t) test_busy, test_busy, NULL);
     }
 
-    p = prof_capture_finish(c, "many");
+    p = finish_capture(c, "many");
     is_int(test_names(p), 0, "many: no name is wrong in turns");
     test_complete(p, (uintptr_t) test_busy, "turns");
     prof_profile_destroy(p);
@@ -847,6 +856,43 @@ test_complete(const prof_profile_t *p, uintptr_t caller, const char *what)
              (unsigned long) p->stats.lost_overrun,
              (unsigned long) p->stats.lost_ring);
     }
+}
+
+
+/* completes a draft in another thread, as jobs do, and destroys it */
+
+static uint32_t
+test_names_later(prof_profile_t *p)
+{
+    uint32_t   never;
+    pthread_t  thread;
+
+    if (p == NULL) {
+        return 0;
+    }
+
+    if (pthread_create(&thread, NULL, test_thread_complete, p) != 0) {
+        abort();
+    }
+
+    (void) pthread_join(thread, NULL);
+
+    never = test_names(p);
+
+    prof_profile_destroy(p);
+
+    return never;
+}
+
+
+static void *
+test_thread_complete(void *data)
+{
+    if (prof_profile_complete(data) != PROF_OK) {
+        abort();
+    }
+
+    return NULL;
 }
 
 

@@ -10,6 +10,7 @@
 #include "tap.h"
 
 #include "prof.h"
+#include "prof_finish.h"
 #include "prof_series.h"
 
 #include <errno.h>
@@ -219,7 +220,7 @@ test_request(test_job_t *job)
 
     prof_turn_run(s, c, (uintptr_t) test_turn, test_turn, job);
 
-    p = prof_capture_finish(c, "request");
+    p = finish_capture(c, "request");
     prof_capture_destroy(c);
     prof_sampler_destroy(s);
 
@@ -249,7 +250,7 @@ test_process(test_job_t *job)
 
     test_work(job);
 
-    p = prof_process_finish(c, "process");
+    p = finish_process(c, "process");
     prof_capture_destroy(c);
 
     test_profile(p, job);
