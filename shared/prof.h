@@ -39,6 +39,7 @@
 #include "archive/prof_archive.h"
 #include "base/prof_base.h"
 #include "base/prof_buf.h"
+#include "base/prof_spare.h"
 #include "base/prof_stats.h"
 #include "base/prof_trace.h"
 #include "capture/prof_capture.h"

@@ -51,6 +51,7 @@ typedef struct {
     ngx_queue_t          ended;
     ngx_queue_t          freed;
     ngx_uint_t           stop;
+    ngx_uint_t           trim;
 
     /* used by the event loop only */
 
@@ -258,6 +259,17 @@ ngx_http_profile_job_cycle(void *data)
                 break;
             }
 
+            if (q->trim) {
+                q->trim = 0;
+
+                (void) pthread_mutex_unlock(&q->mutex);
+
+                prof_spare_trim();
+
+                (void) pthread_mutex_lock(&q->mutex);
+                continue;
+            }
+
             (void) pthread_cond_wait(&q->cond, &q->mutex);
             continue;
         }
@@ -285,6 +297,8 @@ ngx_http_profile_job_cycle(void *data)
         job->worked = 1;
         job->state = NGX_HTTP_PROFILE_JOB_ENDED;
         ngx_queue_insert_tail(&q->ended, &job->queue);
+
+        q->trim = 1;
     }
 
     (void) pthread_mutex_unlock(&q->mutex);
@@ -497,6 +511,31 @@ ngx_http_profile_free_capture(prof_capture_t *c)
     prof_capture_destroy(c);
 
     ngx_http_profile_free_profile(p);
+}
+
+
+void
+ngx_http_profile_job_trim(void)
+{
+    ngx_http_profile_job_queue_t  *q;
+
+    q = &ngx_http_profile_queue;
+
+    if (!prof_spare_has_left()) {
+        return;
+    }
+
+    if (!q->started) {
+        prof_spare_trim();
+        return;
+    }
+
+    (void) pthread_mutex_lock(&q->mutex);
+
+    q->trim = 1;
+
+    (void) pthread_cond_signal(&q->cond);
+    (void) pthread_mutex_unlock(&q->mutex);
 }
 
 

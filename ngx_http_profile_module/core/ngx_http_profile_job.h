@@ -111,6 +111,12 @@ void ngx_http_profile_job_free(ngx_http_profile_job_t *job,
 void ngx_http_profile_free_profile(prof_profile_t *p);
 void ngx_http_profile_free_capture(prof_capture_t *c);
 
+/*
+ * Unmaps the memory of samplers that have ended: the thread does.  It does the
+ * same after each job.
+ */
+void ngx_http_profile_job_trim(void);
+
 /* returns the number of queued and running jobs, and their memory */
 ngx_uint_t ngx_http_profile_jobs(size_t *size);
 

@@ -10,6 +10,7 @@
 
 
 #include "loop/ngx_http_profile_loop_private.h"
+#include "core/ngx_http_profile_job.h"
 
 
 /* Hz of the watch while captures exist; the kernel's ticks are 4 ms */
@@ -177,6 +178,8 @@ ngx_http_profile_disarm_sampler(void)
 
     prof_sampler_destroy(worker.sampler);
     worker.sampler = NULL;
+
+    ngx_http_profile_job_trim();
 
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "profile: sampler destroyed");

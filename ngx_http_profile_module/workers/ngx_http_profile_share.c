@@ -462,6 +462,7 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
             ngx_http_profile_nsampled--;
             ngx_http_profile_share_disarm(share);
             ngx_http_profile_free_capture(share->capture);
+            ngx_http_profile_job_trim();
         }
 
         ngx_http_profile_share_free(share);

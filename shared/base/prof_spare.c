@@ -16,8 +16,22 @@ typedef struct {
 } prof_spare_t;
 
 
-static prof_spare_t     prof_spares[PROF_SPARE_MAX];
-static pthread_mutex_t  prof_spare_lock = PTHREAD_MUTEX_INITIALIZER;
+/* the start of a mapping that was left */
+
+typedef struct prof_spare_left_s  prof_spare_left_t;
+
+struct prof_spare_left_s {
+    prof_spare_left_t  *next;
+    size_t              size;
+};
+
+
+static int prof_spare_keep(void *p, size_t size, size_t used);
+
+
+static prof_spare_t        prof_spares[PROF_SPARE_MAX];
+static prof_spare_left_t  *prof_spare_left;
+static pthread_mutex_t     prof_spare_lock = PTHREAD_MUTEX_INITIALIZER;
 
 
 /*
@@ -60,24 +74,79 @@ prof_spare_map(size_t size)
 void
 prof_spare_unmap(void *p, size_t size, size_t used)
 {
-    int  i;
+    if (!prof_spare_keep(p, size, used)) {
+        (void) munmap(p, size);
+    }
+}
+
+
+static int
+prof_spare_keep(void *p, size_t size, size_t used)
+{
+    int  i, kept;
+
+    kept = 0;
 
     if (used <= PROF_SPARE_USED
         && pthread_mutex_trylock(&prof_spare_lock) == 0)
     {
-        for (i = 0; i < PROF_SPARE_MAX && p; i++) {
+        for (i = 0; i < PROF_SPARE_MAX && !kept; i++) {
 
             if (prof_spares[i].p == NULL) {
                 prof_spares[i].p = p;
                 prof_spares[i].size = size;
-                p = NULL;
+                kept = 1;
             }
         }
 
         (void) pthread_mutex_unlock(&prof_spare_lock);
     }
 
-    if (p) {
-        (void) munmap(p, size);
+    return kept;
+}
+
+
+void
+prof_spare_leave(void *p, size_t size, size_t used)
+{
+    prof_spare_left_t  *left;
+
+    if (prof_spare_keep(p, size, used)) {
+        return;
+    }
+
+    left = p;
+
+    left->size = size;
+    left->next = __atomic_load_n(&prof_spare_left, __ATOMIC_RELAXED);
+
+    while (!__atomic_compare_exchange_n(&prof_spare_left, &left->next, left, 0,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    {
+        /* void */
+    }
+}
+
+
+int
+prof_spare_has_left(void)
+{
+    return __atomic_load_n(&prof_spare_left, __ATOMIC_RELAXED) != NULL;
+}
+
+
+void
+prof_spare_trim(void)
+{
+    prof_spare_left_t  *left, *next;
+
+    left = __atomic_exchange_n(&prof_spare_left, NULL, __ATOMIC_ACQUIRE);
+
+    while (left) {
+        next = left->next;
+
+        (void) munmap(left, left->size);
+
+        left = next;
     }
 }

@@ -9,6 +9,7 @@
 
 #include "capture/prof_process.h"
 #include "base/prof_hash.h"
+#include "base/prof_spare.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -399,7 +400,7 @@ prof_thread_close(prof_thread_t *t)
         prof_unwind_release(t->unwind);
         prof_unwind_release(t->before);
         prof_kernel_close(t->kernel);
-        (void) munmap(t->memory, t->memory_size);
+        prof_spare_leave(t->memory, t->memory_size, SIZE_MAX);
         t->memory = NULL;
     }
 }

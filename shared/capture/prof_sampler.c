@@ -177,7 +177,7 @@ prof_sampler_free(prof_sampler_t *s)
     prof_kernel_close(s->walker.kernel);
 
     if (!s->own_stack || sigaltstack(&s->old_stack, NULL) == 0) {
-        prof_spare_unmap(s->memory, s->memory_size, s->ring.head);
+        prof_spare_leave(s->memory, s->memory_size, s->ring.head);
     }
 
     free(s);

@@ -127,7 +127,7 @@ prof_watch_destroy(prof_watch_t *w)
     prof_process_release();
     prof_unwind_release(w->walker.unwind);
 
-    prof_spare_unmap(w->memory, w->memory_size, w->ring.head);
+    prof_spare_leave(w->memory, w->memory_size, w->ring.head);
     free(w);
 }
 

@@ -10,11 +10,14 @@
 
 #include "base/prof_spare.h"
 
+#include <sys/mman.h>
+
 
 #define SIZE  (1024 * 1024)
 
 
 static int used(const char *p, size_t size);
+static int mapped(void *p);
 
 
 int
@@ -44,6 +47,26 @@ main(void)
     p = prof_spare_map(SIZE);
     ok(!used(p, SIZE), "a mapping of much use is given back");
     prof_spare_unmap(p, SIZE, PROF_SPARE_USED + 1);
+
+    p = prof_spare_map(SIZE);
+    p[SIZE - 1] = 1;
+    prof_spare_leave(p, SIZE, PROF_SPARE_USED);
+
+    q = prof_spare_map(SIZE);
+    ok(q == p && !prof_spare_has_left(),
+       "a mapping of little use is not left");
+
+    p = prof_spare_map(SIZE);
+    prof_spare_leave(p, SIZE, PROF_SPARE_USED + 1);
+    prof_spare_leave(q, SIZE, PROF_SPARE_USED + 1);
+
+    ok(prof_spare_has_left(), "mappings of much use are left");
+    ok(mapped(p) && mapped(q), "mappings that are left exist");
+
+    prof_spare_trim();
+
+    ok(!prof_spare_has_left() && !mapped(p) && !mapped(q),
+       "mappings that were left are unmapped");
 
     for (i = 0; i < 2 * PROF_SPARE_MAX; i++) {
         many[i] = prof_spare_map(SIZE);
@@ -78,4 +101,13 @@ used(const char *p, size_t size)
     }
 
     return 0;
+}
+
+
+static int
+mapped(void *p)
+{
+    unsigned char  pages[SIZE / 4096];
+
+    return mincore(p, SIZE, pages) == 0;
 }
