@@ -13,7 +13,9 @@
 # SUBJECT is connections, workers, profiles, capture or locations; the default
 # is all of them.
 #
-# SHORT=1  each number is a tenth; OUT=docs  the folder of scale.md
+# SHORT=1   each number is a tenth
+# SHARED=1  the page says that other processes ran on the machine
+# OUT=docs  the folder of scale.md
 #
 # usage: bench/scale.pl [SUBJECT...]
 
@@ -44,6 +46,7 @@ my $part = $ENV{SHORT} ? 10 : 1;
 my $out = $ENV{OUT} || 'docs';
 my $dir = dir();
 my $page = '';
+my (@names, %rows);
 
 write_file("$dir/html/small.html", 'x' x 1000);
 
@@ -76,7 +79,12 @@ for my $subject (@subjects) {
 
 write_file("$out/scale.md",
            "# Scale\n\n`make scale` writes this page.\n\n"
-           . machine_table(machine()) . <<'EOF' . $page);
+           . machine_table(machine()) . ($ENV{SHARED} ? <<'EOS' : '')
+
+Other processes ran on this machine, so times are too long, and single times may
+be much too long.  Memory and bytes do not depend on other processes.
+EOS
+           . <<'EOF' . $page . growth());
 
 * **ms**: the time of the operation; the median of five.  For idle connections,
   the CPU time of a request on one other connection.
@@ -339,8 +347,40 @@ sub other {
 }
 
 
+# how each operation grows from its smallest to its largest number
+
+sub growth {
+    my $text = <<'EOT';
+
+## Growth
+
+The factors from the smallest to the largest number of each operation.  Memory
+is what the largest number needs in addition to the smallest one.
+
+| operation | number | ms | memory, kB | bytes |
+|---|---|---|---|---|
+EOT
+
+    for my $name (@names) {
+        my ($first, $last) = @{$rows{$name}}[0, -1];
+        next if $first->{n} == $last->{n};
+
+        $text .= "| $name | " . join(' | ', map {
+            $_ eq 'kb' ? sprintf('%+d', $last->{kb} - $first->{kb})
+                       : $first->{$_} ? sprintf('%.1f', $last->{$_}
+                                                        / $first->{$_}) : ''
+        } qw/ n ms kb bytes /) . " |\n";
+    }
+
+    return $text;
+}
+
+
 sub row {
     my ($name, $n, $ms, $longest, $kb, $bytes) = @_;
+
+    push @names, $name if $name ne 'nothing' && !$rows{$name};
+    push @{$rows{$name}}, { n => $n, ms => $ms, kb => $kb, bytes => $bytes };
 
     my @row = ($name, $n, defined $ms ? sprintf('%.3f', $ms) : '',
                defined $longest ? sprintf('%.2f', $longest) : '',
