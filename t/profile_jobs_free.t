@@ -2,10 +2,12 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# Large data of jobs is freed in the thread, because it would hold the event
-# loop.  Cases: an answer was sent, the client has left, the queue is full, the
-# worker exits.  The number of the thread is in the debug messages.  With
-# sanitizers, no library is preloaded that delays the thread.
+# Large data of jobs and of captures is freed in the thread, because it would
+# hold the event loop.  Cases: an answer was sent, the client has left, also
+# during the capture, the queue is full, the worker exits.  Also jobs that merge
+# the requests of an endpoint, whose capture is canceled while they wait.  The
+# number of the thread is in the debug messages.  With sanitizers, no library is
+# preloaded that delays the thread.
 
 use strict;
 use warnings;
@@ -26,6 +28,7 @@ server {
     profile_endpoint on;
 
     location / { }
+    location /upload { proxy_pass http://127.0.0.1:8080/text; }
     location /-/profile/ { profile_console; }
 }
 EOF
@@ -66,8 +69,62 @@ ok(wait_for(sub { freed() == rendered() }),
 is(freed('thread'), freed(), 'the thread has freed the data of all clients');
 
 
+# A client leaves during a large capture: each turn that reads a part of its
+# body, and each gap before it, is an entry of the capture.
+
+my $before = freed();
+my $upload = http("POST /upload?performance_bar=flamegraph HTTP/1.1\r\n"
+                  . "Host: localhost\r\nContent-Length: 100000\r\n\r\n",
+                  start => 1);
+
+for my $i (1 .. 4000) {
+    syswrite($upload, 'x');
+    select(undef, undef, undef, 0.0005);
+}
+
+close($upload);
+
+ok(wait_for(sub { freed() == $before + 1 }), 'a large capture is freed');
+is(freed('thread'), $before + 1, 'the thread has freed a large capture');
+
+
 SKIP: {
-    skip 'sanitizers and a preloaded library', 7 unless $so;
+    skip 'sanitizers and a preloaded library', 13 unless $so;
+
+    # a capture of an endpoint is canceled while jobs add to it
+
+    restart();
+
+    my $endpoint = '/-/profile/wall?uri=/text&seconds=60&format=folded';
+    my $client = http_get($endpoint, start => 1);
+
+    ok(wait_for(sub { http_get('/text'); worker()->{jobs} >= 5 }),
+       'the requests of an endpoint are merged by jobs');
+
+    my $waiting = worker()->{jobs};
+    close($client);
+
+    ok(wait_for(sub { worker()->{jobs} == $waiting + 1 }),
+       'a job frees the capture of the endpoint after its requests');
+
+    unlink $t->testdir() . '/hold';
+    ok(wait_for(sub { worker()->{jobs} == 0 }), 'all these jobs are done');
+
+    # a capture ends while jobs add to it
+
+    restart();
+
+    $client = http_get("$endpoint&requests=5", start => 1);
+    ok(wait_for(sub { http_get('/text'); worker()->{jobs} >= 6 }),
+       'the profile of an endpoint is a job, too');
+
+    unlink $t->testdir() . '/hold';
+
+    my $all = http_end($client);
+
+    is($all->status(), 200, 'the profile of an endpoint is sent');
+    like($all->body(), qr/ngx_http_|phase|event/,
+         'the profile of an endpoint has the stacks of its requests');
 
     # the clients have left, and the queue is full
 
