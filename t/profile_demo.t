@@ -47,14 +47,25 @@ is($?, 0, 'the demo starts') or diag($out);
 like($out, qr/^ +[\d.]+ ms +[\d.]+%  \S/m,
      'the demo prints the heaviest functions');
 
-SKIP: {
-    my @unnamed = $out =~ / ([^ ]+)\+0x[0-9a-f]+  \[no name\]$/mg;
+# code without names counts as time of its nearest caller with a name
 
-    skip('all functions have names', 1) unless @unnamed;
+my @lines = $out =~ /^ +[\d.]+ ms +[\d.]+%  (\S[^\n]*)$/mg;
+my ($unnamed) = $out =~ /(the unnamed code that they call)/;
+
+is(scalar @lines, 5, 'the demo prints five functions');
+ok($unnamed, '... and says whose time includes that of code without names');
+is_deeply([ grep { /^[^ ]+\+0x|^\[|^(?:phase|event)[ :]|^[^ ]+\.c \(/ } @lines ],
+          [], '... each with a name');
+
+SKIP: {
+    my %files = map { $_ => 1 } grep { $_ ne '[anonymous code]' }
+                map { split /, / } $out =~ / ms without names in (.*)\]$/mg;
+
+    skip('all functions have names', 1) unless %files;
 
     my $help = qr/(?:tools\/make-debug [^ \n]+|build-id [0-9a-f]+)/;
 
-    is_deeply([ grep { $out !~ /^ +\Q$_\E: +$help$/m } @unnamed ], [],
+    is_deeply([ grep { $out !~ /^ +\Q$_\E: +$help$/m } sort keys %files ], [],
               'the demo prints what would name the others');
 }
 
@@ -65,6 +76,8 @@ my ($speedscope) = $out =~ m{^For speedscope: +(\S+)$}m;
 like($out, qr{^Metrics: +\Q$url\E/metrics$}m, 'the demo prints the URL of metrics');
 
 like(slurp($folded), qr/^[^\n]+ \d+\n/, 'the demo leaves a folded profile');
+is_deeply([ grep { abs($_->[1] - self_time($_->[0])) > 0.001 } functions($out) ], [],
+          'the times are those of the folded profile');
 is(decode_json(slurp($speedscope))->{'$schema'},
    'https://www.speedscope.app/file-format-schema.json',
    'the demo leaves a profile for speedscope');
@@ -141,6 +154,29 @@ sub folded {
                        . '&profile_format=folded');
 
     return [ $r->{status} == 200 ? split /\n/, $r->{content} : () ];
+}
+
+
+# the functions that the demo prints, with their times
+sub functions {
+    my ($text) = @_;
+    my @found;
+
+    while ($text =~ /^ +([\d.]+) ms +[\d.]+%  (\S.*?)(?:  \[.*)?$/mg) {
+        push @found, [ $2, $1 ];
+    }
+
+    return @found;
+}
+
+
+# milliseconds of stacks that end with the function, and unnamed code below it
+sub self_time {
+    my ($name) = @_;
+    my $code = qr/[^ ;]+\+0x[0-9a-f]+|[^ ;]+\.c \([^ ;]+\)|\[anonymous code\]/;
+
+    return sum0(map { / (\d+)$/ } grep { /(?:^|;)\Q$name\E(?:;$code)* \d+$/ }
+                split /\n/, slurp($folded)) / 1e6;
 }
 
 
