@@ -10,6 +10,12 @@
 #     leave_chroot ROOT               unmounts it
 #     inside ROOT COMMAND...          runs commands of the shell in it, in an
 #                                     environment of its own
+#
+# If the variable NODE_EXTRA_CA_CERTS names a file with certificates, npm trusts
+# them inside of chroots as well.  npm needs them behind a proxy that has a
+# certificate of its own.
+
+CERTIFICATES=/etc/node-ca.pem
 
 
 make_chroot() {
@@ -31,6 +37,11 @@ make_chroot() {
 
     printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
     chmod 755 "$root/usr/sbin/policy-rc.d"
+
+    if [ -f "${NODE_EXTRA_CA_CERTS:-}" ]; then
+        cp -L "$NODE_EXTRA_CA_CERTS" "$root$CERTIFICATES"
+    fi
+
     inside "$root" 'apt-get -q update > /dev/null'
 }
 
@@ -52,5 +63,6 @@ inside() {
     shift
     chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin         \
         HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive              \
+        ${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS=$CERTIFICATES}             \
         /bin/sh -ec "$*" < /dev/null
 }
