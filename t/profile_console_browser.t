@@ -145,6 +145,9 @@ is(join(' ', grep { $columns{$_} > 1 } sort keys %columns), '',
 ok($columns{'Jobs memory'}, 'the status names the memory of jobs');
 is($s->{losses}, 'Rate 0, Queue 0, Memory 0, Slots 0',
    'the status counts what was dropped');
+is_deeply([ @{$s->{kept} || []}[0, 1] ], [ 50, JSON::PP::true ],
+          'a live status page in a narrow window keeps position and focus');
+cmp_ok($s->{kept}[2] || 1000, '<', 60, '... and rows of usual height');
 unharmed('walk', $s);
 
 
@@ -184,6 +187,8 @@ cmp_ok($s->{panel}[0], '>=', 0,
        'the left side of the form of captures is in a narrow window');
 cmp_ok($s->{panel}[1], '<=', 400,
        'the right side of the form of captures is in a narrow window');
+is($s->{begins}, 'Flamegraph',
+   'the page of a profile begins with the flamegraph in a narrow window');
 unharmed('list', $s);
 
 

@@ -260,11 +260,14 @@
     }
 
 
+    /* the buttons of the viewer overlap on a narrow screen */
+
     function named() {
         const name = location.hash.slice(1);
+        const wide = !window.matchMedia('(max-width: 760px)').matches;
 
         select(panes[name] && (name !== 'viewer' || c.viewer) ? name
-               : c.viewer ? 'viewer' : 'graph');
+               : c.viewer && wide ? 'viewer' : 'graph');
     }
 
 

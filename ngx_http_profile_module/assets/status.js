@@ -59,10 +59,27 @@
         document.getElementById('version').textContent =
             `nginx ${worker.version}, told by worker ${worker.pid}`;
 
+        const before = wide();
+        const left = before.map(e => e.scrollLeft);
+        const focus = before.indexOf(document.activeElement);
+
         c.clear(cards, ...Object.entries(parts)
             .filter(([key, value]) => value !== null
                                       && typeof value === 'object')
             .map(([key, value]) => card(key, value)));
+
+        wide().forEach((e, i) => e.scrollLeft = left[i] || 0);
+
+        if (focus >= 0 && wide()[focus]) {
+            wide()[focus].focus();
+        }
+    }
+
+
+    /* the tables that scroll */
+
+    function wide() {
+        return Array.from(cards.querySelectorAll('.wide'));
     }
 
 
@@ -75,7 +92,10 @@
         }
 
         return c.make('section', { class: 'card whole' }, title,
-            value.length ? c.make('div', { class: 'wide' }, rows(value))
+            value.length ? c.make('div', {
+                                class: 'wide', tabindex: '0', role: 'region',
+                                'aria-label': title.textContent
+                            }, rows(value))
                          : c.make('p', { class: 'soft' }, 'None.'));
     }
 
@@ -120,7 +140,8 @@
                 }, label(key))))),
             c.make('tbody', null, ...list.map(item => c.make('tr', null,
                 ...keys.map(key => c.make('td', {
-                    class: typeof item[key] === 'number' ? 'num' : ''
+                    class: { number: 'num', object: 'counters' }[
+                        typeof item[key]] || ''
                 }, text(key, item[key])))))));
     }
 

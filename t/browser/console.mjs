@@ -227,6 +227,29 @@ async function walk() {
         Array.from(document.querySelectorAll('.card td'), e => e.textContent)
             .find(text => text.startsWith('Rate ')));
     await check(page, 'status');
+
+    /* a live page keeps the part of a table that a narrow window shows */
+
+    const narrow = await open('/-/profile/status',
+                              { viewport: { width: 390, height: 800 } });
+
+    await narrow.waitForSelector('.card .wide');
+    out.kept = await narrow.evaluate(async () => {
+        const first = document.querySelector('.card .wide');
+
+        first.focus();
+        first.scrollLeft = 50;
+
+        while (first.isConnected) {
+            await new Promise(done => setTimeout(done, 50));
+        }
+
+        const now = document.querySelector('.card .wide');
+
+        return [now.scrollLeft, document.activeElement === now,
+                now.querySelector('tbody tr').offsetHeight];
+    });
+    await check(narrow, 'status, narrow');
 }
 
 
@@ -330,6 +353,12 @@ async function lists() {
 
         return [box.left, box.right];
     });
+
+    await narrow.click('#capture summary');
+    await narrow.click('#list tbody td.uri a');
+    await narrow.waitForSelector('[role="tab"][aria-selected="true"]');
+    out.begins = await narrow.textContent(
+        '[role="tab"][aria-selected="true"]');
 }
 
 
