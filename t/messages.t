@@ -3,7 +3,8 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # docs/troubleshooting.md lists every message that the module logs or answers,
-# and no other message.
+# and no other message.  The page also lists the reasons that messages end with.
+# The reference lists the errors of triggers.
 
 use strict;
 use warnings;
@@ -63,6 +64,83 @@ for my $message (sort keys %code) {
     my ($row) = grep { matches($_, $message) } @rows;
 
     ok(defined $row, "$code{$message}: the page lists \"$message\"");
+}
+
+# reasons that the code appends to a message, or shows on the status page
+
+my %reason;
+my $string = qr/"(?:[^"\\]|\\.)*"/;
+my $value = qr/(?:[^;{}"]|$string)*?$string(?:[^;{}"]|$string)*?/;
+
+for my $file (glob("$root/shared/{archive,capture,heap,kernel,names,scripts}/*.c"),
+              glob("$root/ngx_http_profile_module/continuous/*_slice.c"),
+              glob("$root/ngx_http_profile_module/workers/*_merge.c"),
+              glob("$root/ngx_http_profile_module/stages/*_lua.c"))
+{
+    my $text = read_file($file) =~ s{/\*.*?\*/}{}gsr;
+
+    while ($text =~ /(?:\w*(?:err|why|state)\s*=|\breturn\b
+                      |&prof_helper_error,)\s*($value)(?:;|,\s*__ATOMIC)/gsx)
+    {
+        for my $part (split /\s[?:]\s/, $1) {
+            my $text = plain(join('', literals($part)));
+
+            # a word alone is a state, as "on" and "off"; "all workers" is a
+            # name of a profile
+            $reason{$text} //= $file =~ s{.*/}{}r
+                if $part =~ /^\s*"/ && $text =~ / / && $text !~ /^all /;
+        }
+    }
+}
+
+for my $file (glob("$root/shared/archive/*.h")) {
+    $reason{$_} = $file =~ s{.*/}{}r
+        for read_file($file) =~ /^#define PROF_ARCHIVE_[A-Z]+\s+"([^"]* [^"]*)"/mg;
+}
+
+cmp_ok(scalar keys %reason, '>', 40, 'the code has reasons');
+
+my $reasons = $page . read_file("$root/docs/kernel.md");
+
+for my $text (sort keys %reason) {
+    ok(index($reasons, "`$text`") >= 0,
+       "$reason{$text}: the page lists the reason \"$text\"");
+}
+
+my ($section) = $page =~ /^## Reasons\n(.*)/ms;
+
+for my $column ($section =~ /^\|[^|]*\|([^|]*)\|[^|]*\|$/mg) {
+    for my $text ($column =~ /`([^`]+)`/g) {
+        ok($reason{$text} || index($literals, $text) >= 0,
+           "the code has the reason of the page \"$text\"");
+    }
+}
+
+# errors of triggers, with their names in place of "profile_mode"
+
+my $reference = read_file("$root/docs/ngx_http_profile_module.md");
+my ($errors) = $reference =~ /^## Errors\n(.*?)^## /ms;
+my %error;
+
+for my $file (glob("$root/ngx_http_profile_module/{request,reply}/*.c")) {
+    my $text = read_file($file);
+
+    $error{$_} = $file =~ s{.*/}{}r
+        for $text =~ /"((?:too many|no memory|the profile)[^"]*)\\n"/g;
+
+    if ($text =~ /\bngx_http_profile_error\(/) {
+        my @calls = $text =~ /ngx_http_profile_error\(r, t,([^;]*);/g;
+
+        $error{$_} = $file =~ s{.*/}{}r
+            for map { join '', literals($_) } grep { !/takes"/ } @calls;
+    }
+}
+
+cmp_ok(scalar keys %error, '>', 5, 'triggers have errors');
+
+for my $text (sort keys %error) {
+    ok(index($errors, $text) >= 0,
+       "$error{$text}: the reference has the error \"$text\"");
 }
 
 for my $row (@rows) {
