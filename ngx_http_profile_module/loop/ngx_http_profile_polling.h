@@ -43,7 +43,10 @@ void ngx_http_profile_poll_stale(ngx_connection_t *c);
 PROF_HIDDEN_END
 
 
-/* works as ngx_epoll_process_events(), but runs no handlers; mask may be NULL */
+/*
+ * Works as ngx_epoll_process_events(), but runs no handlers.  The mask is the
+ * signal mask of the poll; NULL: the thread's own mask.
+ */
 
 PROF_GLUE_INLINE ngx_int_t
 ngx_http_profile_poll_events(ngx_cycle_t *cycle, ngx_msec_t timer,
