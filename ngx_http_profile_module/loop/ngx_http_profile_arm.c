@@ -3,7 +3,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Arming a worker: counts the users of the module's event loop
- * (ngx_http_profile_loop.c) and of the sampler.  Captures need the sampler,
+ * (ngx_http_profile_events.c) and of the sampler.  Captures need the sampler,
  * and also the watch.  The watch is a sampler of a low frequency, which
  * profile_keep and stalls use as well.
  */

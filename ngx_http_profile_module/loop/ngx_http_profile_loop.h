@@ -293,7 +293,7 @@ extern ngx_http_profile_run_t       *ngx_http_profile_current;
 void ngx_http_profile_forgive(void);
 
 /*
- * ngx_http_profile_loop.c: ngx_http_profile_loop_init() is called once in a
+ * ngx_http_profile_events.c: ngx_http_profile_loop_init() is called once in a
  * process. ngx_http_profile_loop_exit() is called when the process ends: it
  * restores nginx's pointers, and no use may begin afterwards.
  */

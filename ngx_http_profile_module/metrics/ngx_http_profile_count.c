@@ -6,7 +6,7 @@
  */
 
 
-#include "metrics/ngx_http_profile_pages.h"
+#include "metrics/ngx_http_profile_metrics_private.h"
 
 
 #define NGX_HTTP_PROFILE_US  1000ULL

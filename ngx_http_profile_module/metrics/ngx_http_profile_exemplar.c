@@ -9,7 +9,7 @@
 
 #include "keep/ngx_http_profile_keep.h"
 #include "loop/ngx_http_profile_brief.h"
-#include "metrics/ngx_http_profile_pages.h"
+#include "metrics/ngx_http_profile_metrics_private.h"
 
 
 /* age up to which an exemplar is recent, ms */

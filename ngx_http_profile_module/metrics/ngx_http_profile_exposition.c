@@ -10,7 +10,7 @@
  */
 
 
-#include "metrics/ngx_http_profile_pages.h"
+#include "metrics/ngx_http_profile_metrics_private.h"
 
 #include <string.h>
 

@@ -21,7 +21,7 @@
 
 #include "core/ngx_http_profile_alive.h"
 #include "core/ngx_http_profile_job.h"
-#include "metrics/ngx_http_profile_pages.h"
+#include "metrics/ngx_http_profile_metrics_private.h"
 
 
 #define NGX_HTTP_PROFILE_TICK_MS   (NGX_HTTP_PROFILE_TICK / 1000000)

@@ -7,7 +7,7 @@
 
 
 #include "core/ngx_http_profile_room.h"
-#include "metrics/ngx_http_profile_pages.h"
+#include "metrics/ngx_http_profile_metrics_private.h"
 
 
 /* the default number of places, and the maximum */

@@ -8,7 +8,7 @@
 
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_log_limit.h"
-#include "metrics/ngx_http_profile_pages.h"
+#include "metrics/ngx_http_profile_metrics_private.h"
 #include "reply/ngx_http_profile_reply.h"
 #include "request/ngx_http_profile_request.h"
 

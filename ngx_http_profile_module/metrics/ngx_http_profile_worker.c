@@ -13,7 +13,7 @@
 
 
 #include "core/ngx_http_profile_alive.h"
-#include "metrics/ngx_http_profile_pages.h"
+#include "metrics/ngx_http_profile_metrics_private.h"
 
 
 /* the page of this process, or NULL */

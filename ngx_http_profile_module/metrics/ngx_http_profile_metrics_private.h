@@ -9,8 +9,8 @@
  */
 
 
-#ifndef _NGX_HTTP_PROFILE_PAGES_H_INCLUDED_
-#define _NGX_HTTP_PROFILE_PAGES_H_INCLUDED_
+#ifndef _NGX_HTTP_PROFILE_METRICS_PRIVATE_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_METRICS_PRIVATE_H_INCLUDED_
 
 
 #include "core/ngx_http_profile_http.h"
@@ -282,4 +282,4 @@ PROF_HIDDEN_END
     (ngx_http_profile_counter(&(page)->used[(i) / 64]) >> (i) % 64 & 1)
 
 
-#endif /* _NGX_HTTP_PROFILE_PAGES_H_INCLUDED_ */
+#endif /* _NGX_HTTP_PROFILE_METRICS_PRIVATE_H_INCLUDED_ */
