@@ -89,7 +89,7 @@ is(freed('thread'), $before + 1, 'the thread has freed a large capture');
 
 
 SKIP: {
-    skip 'sanitizers and a preloaded library', 13 unless $so;
+    skip 'sanitizers and a preloaded library', 15 unless $so;
 
     # a capture of an endpoint is canceled while jobs add to it
 
