@@ -13,7 +13,7 @@
 #define PROF_ASSET_HASH_theme_css                                           \
     "'sha256-cNN+ofKPBQ4F8EztfmnxTOxymd4rYahFC1KdoWoY8ZE='"
 #define PROF_ASSET_HASH_flame_css                                           \
-    "'sha256-NBKl0HWbaTpyb9goFlEubMOPSINo4VBZ1qDZpkvwUmI='"
+    "'sha256-53yPd9U1GsGMGSslac6N6iHTP6h8JeJN6EGC8SPT0ro='"
 #define PROF_ASSET_HASH_page_css                                            \
     "'sha256-rg7qiARtq1p33pjhpmOFtrHawpuLKMsYlmtrcNYhSa0='"
 #define PROF_ASSET_HASH_flame_js                                            \
