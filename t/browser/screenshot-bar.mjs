@@ -21,9 +21,7 @@ const browser = await launch();
 
 try {
     await shoot('bar-light', 'light', 'Details');
-    await shoot('bar-dark', 'dark', 'Details');
     await shoot('bar-requests', 'light', 'Requests');
-    await shoot('bar-collapsed', 'light', 'Hide');
 
 } finally {
     await browser.close();

@@ -21,7 +21,7 @@ const context = await browser.newContext({ ignoreHTTPSErrors: true });
 try {
     for (const request of [
         '/shop', '/api/items?page=2', '/none', 'POST /api/reviews',
-        '/api/items?page=3', '/shop', '/-/profile/status.json', '/shop'
+        '/api/items?page=3', '/shop', '/api/items?page=4', '/shop'
     ]) {
         const [uri, method] = request.split(' ').reverse();
 
@@ -32,7 +32,7 @@ try {
 
     const shop = await stored('/shop', 3);
 
-    await shoot('console-list', '', 'light', 470, async page => {
+    await shoot('console-list', 'profiles', 'light', 470, async page => {
         await page.check('#list tbody tr:nth-child(3) input');
         await page.check('#list tbody tr:nth-child(8) input');
         await page.uncheck('#live');
@@ -43,7 +43,6 @@ try {
                 page => framed(page, '#graph'));
     await shoot('console-diff', `diff?a=${shop[2]}&b=${shop[0]}`, 'light', 760,
                 page => framed(page, '#pane'));
-    await shoot('console-status', 'status', 'light', 760);
 
 } finally {
     await browser.close();
@@ -71,7 +70,7 @@ async function shoot(name, where, colorScheme, height, use) {
     })).newPage();
 
     await page.goto(`${url}/-/profile/${where}`);
-    await page.waitForSelector('#tools:not([hidden]) #pin, #swap, .card');
+    await page.waitForSelector('#tools:not([hidden]) #pin, #swap');
 
     if (use) {
         await use(page);
