@@ -17,6 +17,7 @@
 
 
 #include "base/prof_base.h"
+#include "scripts/prof_memory.h"
 #include "scripts/prof_scripts.h"
 #include "unwind/prof_walk.h"
 
@@ -168,14 +169,6 @@ extern prof_luajit_t  prof_luajit;
 
 /* prof_engine_code_t.frame.  Context: signal handler */
 int prof_luajit_frame(prof_walk_t *w);
-
-/*
- * Whether the memory from addr to addr + size can be read: asks the kernel once
- * for each page of a walk, up to the walk's limit of questions.  Objects of Lua
- * belong to the interrupted thread, so no page goes away during the walk.
- * Context: signal handler.
- */
-int prof_luajit_readable(prof_walk_t *w, uintptr_t addr, size_t size);
 
 /*
  * Whether the address is that of a function in any language; of a function in

@@ -15,65 +15,11 @@
 #if (__x86_64__)
 
 
-static int prof_luajit_page(prof_walk_t *w, uintptr_t page);
-
-
-int
-prof_luajit_readable(prof_walk_t *w, uintptr_t addr, size_t size)
-{
-    uintptr_t  end, page;
-
-    end = addr + size;
-
-    if (addr < PROF_WALK_PAGE || end < addr || end > LJ_ADDRESS) {
-        return 0;
-    }
-
-    page = addr & ~(uintptr_t) (PROF_WALK_PAGE - 1);
-
-    for ( /* void */ ; page < end; page += PROF_WALK_PAGE) {
-        if (!prof_luajit_page(w, page)) {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
-static int
-prof_luajit_page(prof_walk_t *w, uintptr_t page)
-{
-    uintptr_t  *known;
-
-    known = &w->pages[page / PROF_WALK_PAGE % PROF_WALK_PAGES];
-
-    if (*known == page) {
-        return 1;
-    }
-
-    if (w->looks < PROF_WALK_LOOK_CODE) {
-        w->looks = 0;
-        return 0;
-    }
-
-    w->looks -= PROF_WALK_LOOK_CODE;
-
-    if (!prof_arch_readable(page)) {
-        return 0;
-    }
-
-    *known = page;
-
-    return 1;
-}
-
-
 int
 prof_luajit_is_function(prof_walk_t *w, uintptr_t fn)
 {
     return prof_luajit_pointer(fn)
-           && prof_luajit_readable(w, fn, LJ_FUNC_UVPTR)
+           && prof_memory_readable(w, fn, LJ_FUNC_UVPTR)
            && prof_luajit_u8(fn + LJ_GCT) == LJ_GCT_FUNC;
 }
 
@@ -99,7 +45,7 @@ int
 prof_luajit_is_bytecode(prof_walk_t *w, uintptr_t bc)
 {
     return prof_luajit_pointer(bc)
-           && prof_luajit_readable(w, bc - LJ_PROTO_SIZE, LJ_PROTO_SIZE)
+           && prof_memory_readable(w, bc - LJ_PROTO_SIZE, LJ_PROTO_SIZE)
            && prof_luajit_u8(bc + LJ_PT_GCT) == LJ_GCT_PROTO;
 }
 

@@ -147,7 +147,7 @@ prof_luajit_function_name(prof_walk_t *w, uintptr_t bc, uintptr_t ip,
     uint32_t     a, op;
     const char  *name;
 
-    if (!prof_luajit_readable(w, ip, 4)) {
+    if (!prof_memory_readable(w, ip, 4)) {
         return;
     }
 
@@ -232,7 +232,7 @@ prof_luajit_slot_name(prof_walk_t *w, uintptr_t bc, uintptr_t ip,
         return;
     }
 
-    while ((ip -= 4) > bc && w->names && prof_luajit_readable(w, ip, 4)) {
+    while ((ip -= 4) > bc && w->names && prof_memory_readable(w, ip, 4)) {
 
         w->names--;
 
@@ -384,7 +384,7 @@ prof_luajit_constant_name(prof_walk_t *w, uintptr_t bc, uint32_t i,
     at = prof_arch_load(bc + LJ_PT_K) - 8 * ((uintptr_t) i + 1);
 
     if (i >= prof_luajit_u32(bc + LJ_PT_SIZEKGC) || !prof_luajit_pointer(at)
-        || !prof_luajit_readable(w, at, 8))
+        || !prof_memory_readable(w, at, 8))
     {
         return;
     }
@@ -392,7 +392,7 @@ prof_luajit_constant_name(prof_walk_t *w, uintptr_t bc, uint32_t i,
     str = prof_arch_load(at);
 
     if (!prof_luajit_pointer(str)
-        || !prof_luajit_readable(w, str, LJ_STR_DATA + 1)
+        || !prof_memory_readable(w, str, LJ_STR_DATA + 1)
         || prof_luajit_u8(str + LJ_GCT) != LJ_GCT_STR)
     {
         return;
@@ -404,7 +404,7 @@ prof_luajit_constant_name(prof_walk_t *w, uintptr_t bc, uint32_t i,
         len = PROF_SCRIPT_TEXT_MAX;
     }
 
-    if (prof_luajit_readable(w, str + LJ_STR_DATA, len)) {
+    if (prof_memory_readable(w, str + LJ_STR_DATA, len)) {
         s->function = (const char *) str + LJ_STR_DATA;
         s->function_len = len;
     }
@@ -417,7 +417,7 @@ static uint32_t
 prof_luajit_byte(prof_luajit_bytes_t *b)
 {
     if (b->failed || b->w->names == 0
-        || !prof_luajit_readable(b->w, b->p, 1))
+        || !prof_memory_readable(b->w, b->p, 1))
     {
         b->failed = 1;
         return 0;
@@ -458,7 +458,7 @@ prof_luajit_file(prof_walk_t *w, uintptr_t name, prof_script_t *s)
     text = name + LJ_STR_DATA;
 
     if (!prof_luajit_pointer(name)
-        || !prof_luajit_readable(w, name, LJ_STR_DATA + 1))
+        || !prof_memory_readable(w, name, LJ_STR_DATA + 1))
     {
         return 0;
     }
@@ -474,7 +474,7 @@ prof_luajit_file(prof_walk_t *w, uintptr_t name, prof_script_t *s)
             len = PROF_SCRIPT_TEXT_MAX;
         }
 
-        if (!prof_luajit_readable(w, text, len)) {
+        if (!prof_memory_readable(w, text, len)) {
             return 0;
         }
 
@@ -484,7 +484,7 @@ prof_luajit_file(prof_walk_t *w, uintptr_t name, prof_script_t *s)
             len = PROF_SCRIPT_TEXT_MAX;
         }
 
-        if (!prof_luajit_readable(w, text, len)) {
+        if (!prof_memory_readable(w, text, len)) {
             return 0;
         }
 
@@ -540,7 +540,7 @@ prof_luajit_line(prof_walk_t *w, uintptr_t bc, uintptr_t pc, uint32_t *line)
     size = (num < 256) ? 1 : (num < 65536) ? 2 : 4;
     info += (uintptr_t) size * i;
 
-    if (!prof_luajit_readable(w, info, size)) {
+    if (!prof_memory_readable(w, info, size)) {
         return 0;
     }
 

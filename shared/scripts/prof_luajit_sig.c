@@ -114,10 +114,7 @@ prof_luajit_frame(prof_walk_t *w)
     lw.w = w;
     lw.bc = 0;
 
-    if (known == 0) {
-        memset(w->pages, 0, sizeof(w->pages));
-        w->names = PROF_WALK_NAMES;
-    }
+    prof_memory_prepare(w);
 
     vm = prof_luajit_vm(w->f.pc - w->f.call);
 
@@ -360,7 +357,7 @@ prof_luajit_state(prof_luajit_walk_t *lw, uintptr_t sp)
     state = prof_arch_load(sp + LJ_CFRAME_L);
 
     if (!prof_luajit_pointer(state)
-        || !prof_luajit_readable(lw->w, state, LJ_L_STACKSIZE + 4)
+        || !prof_memory_readable(lw->w, state, LJ_L_STACKSIZE + 4)
         || prof_luajit_u8(state + LJ_GCT) != LJ_GCT_THREAD
         || (prof_arch_load(state + LJ_L_CFRAME) & LJ_CFRAME_MASK) != sp)
     {
@@ -404,7 +401,7 @@ prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
     g = prof_arch_load(lw->state + LJ_L_GLREF);
 
     if (prof_luajit.trace == 0 || !prof_luajit_pointer(g)
-        || !prof_luajit_readable(w, g + prof_luajit.jit_base, 8)
+        || !prof_memory_readable(w, g + prof_luajit.jit_base, 8)
         || prof_arch_load(g + prof_luajit.jit_base) == 0)
     {
         return 0;
@@ -630,7 +627,7 @@ static int
 prof_luajit_called(prof_luajit_walk_t *lw, uintptr_t base, uintptr_t pc,
     prof_luajit_place_t *p)
 {
-    if (!prof_luajit_pc(pc) || !prof_luajit_readable(lw->w, pc - 4, 4)) {
+    if (!prof_luajit_pc(pc) || !prof_memory_readable(lw->w, pc - 4, 4)) {
         return 0;
     }
 
@@ -672,7 +669,7 @@ static int
 prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base)
 {
     return (base & 7) == 0 && base >= lw->low + 16 && base <= lw->high
-           && prof_luajit_readable(lw->w, base - 16, 16);
+           && prof_memory_readable(lw->w, base - 16, 16);
 }
 
 
@@ -869,7 +866,7 @@ prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,
     case LJ_FRAME_CONT:
 
         if (base - 32 < lw->low
-            || !prof_luajit_readable(lw->w, base - 32, 16))
+            || !prof_memory_readable(lw->w, base - 32, 16))
         {
             return 0;
         }

@@ -90,7 +90,7 @@ prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
     lo = 0;
     hi = prof_luajit_u16(t + LJ_T_NSNAP);
 
-    if (!prof_luajit_readable(w, snap, (size_t) hi * LJ_SNAP_SIZE)) {
+    if (!prof_memory_readable(w, snap, (size_t) hi * LJ_SNAP_SIZE)) {
         return 0;
     }
 
@@ -126,7 +126,7 @@ prof_luajit_snap_here(prof_walk_t *w, uintptr_t g, prof_luajit_snap_t *s)
     }
 
     return prof_luajit_exit(w, pc, &exit)
-           && prof_luajit_readable(w, g + prof_luajit.vmstate, 4)
+           && prof_memory_readable(w, g + prof_luajit.vmstate, 4)
            && prof_luajit_numbered(w, g,
                                    prof_luajit_u32(g + prof_luajit.vmstate),
                                    &t)
@@ -145,7 +145,7 @@ prof_luajit_begins(prof_walk_t *w, uintptr_t g, uintptr_t pc,
 {
     uintptr_t  p;
 
-    if (!prof_luajit_readable(w, pc, PROF_LUAJIT_CODE)) {
+    if (!prof_memory_readable(w, pc, PROF_LUAJIT_CODE)) {
         return 0;
     }
 
@@ -154,7 +154,7 @@ prof_luajit_begins(prof_walk_t *w, uintptr_t g, uintptr_t pc,
     if (prof_luajit_u8(p) == LJ_X64_JMP) {
         p += 5 + (intptr_t) (int32_t) prof_luajit_u32(p + 1);
 
-        if (!prof_luajit_readable(w, p, PROF_LUAJIT_CODE)) {
+        if (!prof_memory_readable(w, p, PROF_LUAJIT_CODE)) {
             return 0;
         }
 
@@ -189,7 +189,7 @@ prof_luajit_numbered(prof_walk_t *w, uintptr_t g, uint32_t number,
 {
     uintptr_t  slot;
 
-    if (!prof_luajit_readable(w, g + prof_luajit.trace, 16)
+    if (!prof_memory_readable(w, g + prof_luajit.trace, 16)
         || number >= prof_luajit_u32(g + prof_luajit.sizetrace))
     {
         return 0;
@@ -213,7 +213,7 @@ prof_luajit_exit(prof_walk_t *w, uintptr_t pc, uint32_t *number)
     uint32_t   low, next, op;
     uintptr_t  group, target;
 
-    if (!prof_luajit_readable(w, pc, 4)) {
+    if (!prof_memory_readable(w, pc, 4)) {
         return 0;
     }
 
@@ -240,7 +240,7 @@ prof_luajit_exit(prof_walk_t *w, uintptr_t pc, uint32_t *number)
         return 0;
     }
 
-    if (!prof_luajit_readable(w, group, 7)
+    if (!prof_memory_readable(w, group, 7)
         || prof_luajit_u8(group) != LJ_X64_PUSH
         || prof_luajit_u8(group + 2) != LJ_X64_JMP)
     {
@@ -267,7 +267,7 @@ prof_luajit_at(prof_walk_t *w, uintptr_t trace, uint32_t number,
     snap = prof_arch_load(trace + LJ_T_SNAP) + LJ_SNAP_SIZE * number;
 
     if (number >= prof_luajit_u16(trace + LJ_T_NSNAP)
-        || !prof_luajit_readable(w, snap, LJ_SNAP_SIZE))
+        || !prof_memory_readable(w, snap, LJ_SNAP_SIZE))
     {
         return 0;
     }
@@ -279,7 +279,7 @@ prof_luajit_at(prof_walk_t *w, uintptr_t trace, uint32_t number,
     s->map = prof_arch_load(trace + LJ_T_SNAPMAP)
              + 4 * (uintptr_t) prof_luajit_u32(snap + LJ_SNAP_MAPOFS);
 
-    if (!prof_luajit_readable(w, s->map, 4 * (size_t) s->n + 8)) {
+    if (!prof_memory_readable(w, s->map, 4 * (size_t) s->n + 8)) {
         return 0;
     }
 
@@ -317,8 +317,8 @@ prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc)
     uint32_t   i, n;
     uintptr_t  t, traces;
 
-    if (!prof_luajit_readable(w, g + prof_luajit.trace, 16)
-        || !prof_luajit_readable(w, g + prof_luajit.vmstate, 4))
+    if (!prof_memory_readable(w, g + prof_luajit.trace, 16)
+        || !prof_memory_readable(w, g + prof_luajit.vmstate, 4))
     {
         return 0;
     }
@@ -348,14 +348,14 @@ prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc)
 static int
 prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot, uintptr_t *trace)
 {
-    if (!prof_luajit_readable(w, slot, 8)) {
+    if (!prof_memory_readable(w, slot, 8)) {
         return 0;
     }
 
     *trace = prof_arch_load(slot);
 
     return prof_luajit_pointer(*trace)
-           && prof_luajit_readable(w, *trace, LJ_T_TRACENO + 2)
+           && prof_memory_readable(w, *trace, LJ_T_TRACENO + 2)
            && prof_luajit_u8(*trace + LJ_GCT) == LJ_GCT_TRACE;
 }
 
@@ -419,7 +419,7 @@ prof_luajit_snap_caller(prof_luajit_snap_t *s, uint32_t *again)
     if ((link & 3) == LJ_FRAME_LUA) {
 
         if (!prof_luajit_pc(link)
-            || !prof_luajit_readable(s->w, link - 4, 4))
+            || !prof_memory_readable(s->w, link - 4, 4))
         {
             return 0;
         }
@@ -474,7 +474,7 @@ prof_luajit_constant(const prof_luajit_snap_t *s, uint32_t slot,
 
         ir = prof_arch_load(s->trace + LJ_T_IR) + 8 * (uintptr_t) ref;
 
-        if (!prof_luajit_readable(s->w, ir, 16)) {
+        if (!prof_memory_readable(s->w, ir, 16)) {
             return 0;
         }
 
