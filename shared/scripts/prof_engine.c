@@ -6,11 +6,10 @@
 
 #include "scripts/prof_engine.h"
 
-#include <string.h>
-
 
 static const prof_engine_t *const  prof_engines[PROF_ENGINES] = {
     &prof_luajit_engine,
+    &prof_njs_engine,
     &prof_perl_engine
 };
 
@@ -35,30 +34,6 @@ prof_engines_attach(prof_unwind_t *u)
             prof_unwind_engine(u, &code);
         }
     }
-}
-
-
-const prof_object_t *
-prof_engine_object(const prof_unwind_t *u, const char *part, uint32_t *next)
-{
-    const prof_object_t  *object;
-
-    while ((object = prof_unwind_object_at(u, (*next)++)) != NULL) {
-        if (strstr(object->path, part)) {
-            return object;
-        }
-    }
-
-    return NULL;
-}
-
-
-uintptr_t
-prof_engine_mark(const prof_unwind_t *u, uintptr_t address)
-{
-    (void) prof_unwind_mark(&u, 1, &address, 0);
-
-    return address;
 }
 
 

@@ -36,6 +36,7 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 extern const prof_engine_t  prof_luajit_engine;
+extern const prof_engine_t  prof_njs_engine;
 extern const prof_engine_t  prof_perl_engine;
 
 /*

@@ -60,7 +60,7 @@ typedef struct prof_walk_s    prof_walk_t;      /* prof_walk.h */
 
 
 /* the number of interpreters */
-#define PROF_ENGINES  2
+#define PROF_ENGINES  3
 
 /*
  * The engine of an interpreter.  The walk calls frame() for frames in the code
