@@ -85,6 +85,7 @@ prof_njs_frame(prof_walk_t *w)
 
     prof_memory_prepare(w);
 
+    begins = 0;
     cfa = prof_njs_cfa(w);
     chain = cfa ? prof_njs_chain(w, &begins) : NULL;
 
@@ -154,6 +155,7 @@ prof_njs_pair(prof_walk_t *w, prof_walk_chain_t *chain,
     uintptr_t        frame;
     prof_njs_code_t  code;
 
+    line = 0;
     frame = chain->base;
     n = chain->frame ? PROF_NJS_APART : 0;
 

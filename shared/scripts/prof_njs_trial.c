@@ -234,8 +234,10 @@ prof_njs_find_self(uintptr_t vm)
 static int
 prof_njs_find_frames(uintptr_t vm, prof_njs_frames_t *f)
 {
-    uint32_t    at;
-    uintptr_t   top, incomplete;
+    uint32_t   at;
+    uintptr_t  top, incomplete;
+
+    top = 0;
 
     for (at = 0; at < PROF_NJS_VM; at += sizeof(uintptr_t)) {
 
