@@ -37,9 +37,12 @@
 #define PROF_NJS_INIT       2
 #define PROF_NJS_BACKTRACE  4
 
-/* the name of the file comes before the arguments of the program */
 
-#define PROF_NJS_VALUE      16      /* njs_value_t */
+/* njs_value_t */
+
+typedef struct {
+    uintptr_t  words[2];
+} __attribute__((aligned(16))) prof_njs_value_t;
 
 
 static int prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code,
@@ -250,8 +253,8 @@ prof_njs_options(const prof_njs_api_t *api, uint8_t *options)
 static const char *
 prof_njs_run(prof_njs_trial_t *t, void *vm)
 {
-    char        retval[PROF_NJS_VALUE];
-    uint8_t    *start, script[sizeof(prof_njs_script)];
+    uint8_t           *start, script[sizeof(prof_njs_script)];
+    prof_njs_value_t   retval;
 
     /* the compiler of njs does not change the script */
 
@@ -266,7 +269,7 @@ prof_njs_run(prof_njs_trial_t *t, void *vm)
         t->top = (uintptr_t) __builtin_frame_address(0);
         prof_njs_running = t;
 
-        (void) t->api.njs_vm_start(vm, retval);
+        (void) t->api.njs_vm_start(vm, &retval);
 
         prof_njs_running = NULL;
     }
@@ -280,9 +283,9 @@ prof_njs_run(prof_njs_trial_t *t, void *vm)
 static int
 prof_njs_bind(const prof_njs_trial_t *t, void *vm)
 {
-    void            *function;
-    uintptr_t        value[2];
-    prof_njs_str_t   name;
+    void              *function;
+    prof_njs_str_t     name;
+    prof_njs_value_t   value;
 
     static const char  known[] = "isNaN";
     static const char  profile[] = "profile";
@@ -292,24 +295,24 @@ prof_njs_bind(const prof_njs_trial_t *t, void *vm)
     name.length = sizeof(known) - 1;
     name.start = known;
 
-    memset(value, 0, sizeof(value));
+    memset(&value, 0, sizeof(prof_njs_value_t));
 
     /* a value of this type has the address of its function */
 
     if (function == NULL
-        || t->api.njs_vm_value(vm, &name, value) != 0
-        || !t->api.njs_value_is_function(value)
-        || (uintptr_t) t->api.njs_value_function(value) != value[1])
+        || t->api.njs_vm_value(vm, &name, &value) != 0
+        || !t->api.njs_value_is_function(&value)
+        || (uintptr_t) t->api.njs_value_function(&value) != value.words[1])
     {
         return PROF_ERROR;
     }
 
-    value[1] = (uintptr_t) function;
+    value.words[1] = (uintptr_t) function;
 
     name.length = sizeof(profile) - 1;
     name.start = profile;
 
-    return t->api.njs_vm_bind(vm, &name, value, 0) == 0 ? PROF_OK : PROF_ERROR;
+    return t->api.njs_vm_bind(vm, &name, &value, 0) == 0 ? PROF_OK : PROF_ERROR;
 }
 
 
