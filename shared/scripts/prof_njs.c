@@ -44,6 +44,10 @@ typedef struct {
     uintptr_t  words[2];
 } __attribute__((aligned(16))) prof_njs_value_t;
 
+/* the same with space for larger ones, in words */
+
+#define PROF_NJS_VALUE_MAX  8
+
 
 static int prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code,
     const char **state);
@@ -52,11 +56,20 @@ static const char *prof_njs_open(prof_unwind_t *u,
 static int prof_njs_api(void *handle, prof_njs_api_t *api);
 static const char *prof_njs_calibrate(prof_njs_trial_t *t);
 static const char *prof_njs_run(prof_njs_trial_t *t, void *vm);
+static int prof_njs_is_known(const prof_njs_trial_t *t, void *vm);
 static int prof_njs_options(const prof_njs_api_t *api, uint8_t *options);
 static int prof_njs_bind(const prof_njs_trial_t *t, void *vm);
 
 
 const prof_engine_t  prof_njs_engine = { "njs", prof_njs_attach };
+
+
+/*
+ * The known versions.  Others may have functions with the same names and other
+ * arguments.
+ */
+
+static const char  *prof_njs_versions[] = { "0.7.9", "0.8.9", NULL };
 
 
 /*
@@ -256,6 +269,10 @@ prof_njs_run(prof_njs_trial_t *t, void *vm)
     uint8_t           *start, script[sizeof(prof_njs_script)];
     prof_njs_value_t   retval;
 
+    if (!prof_njs_is_known(t, vm)) {
+        return "off: this version is not known";
+    }
+
     /* the compiler of njs does not change the script */
 
     memcpy(script, prof_njs_script, sizeof(script));
@@ -275,6 +292,40 @@ prof_njs_run(prof_njs_trial_t *t, void *vm)
     }
 
     return t->why;
+}
+
+
+/* scripts see the version as njs.version */
+
+static int
+prof_njs_is_known(const prof_njs_trial_t *t, void *vm)
+{
+    uint32_t        i;
+    uintptr_t       value[PROF_NJS_VALUE_MAX];
+    prof_njs_str_t  name;
+
+    static const char  version[] = "njs.version";
+
+    name.length = sizeof(version) - 1;
+    name.start = version;
+
+    memset(value, 0, sizeof(value));
+
+    if (t->api.njs_vm_value(vm, &name, value) != 0
+        || t->api.njs_vm_value_string(vm, &name, value) != 0)
+    {
+        return 0;
+    }
+
+    for (i = 0; prof_njs_versions[i]; i++) {
+        if (name.length == strlen(prof_njs_versions[i])
+            && memcmp(name.start, prof_njs_versions[i], name.length) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

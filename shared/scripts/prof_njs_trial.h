@@ -49,6 +49,8 @@ typedef intptr_t (*prof_njs_function_pt)(void *vm, void *args, unsigned nargs,
                                       unsigned shared, unsigned ctor))        \
     x(int,    njs_vm_value,          (void *vm, const prof_njs_str_t *path,   \
                                       void *retval))                          \
+    x(int,    njs_vm_value_string,   (void *vm, prof_njs_str_t *string,       \
+                                      const void *value))                     \
     x(int,    njs_value_is_function, (const void *value))                     \
     x(void *, njs_value_function,    (const void *value))                     \
     x(int,    njs_vm_bind,           (void *vm, const prof_njs_str_t *name,   \
