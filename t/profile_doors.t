@@ -306,7 +306,9 @@ my @navigate = ('Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: navigate',
 
 my ($pid) = $t->worker_pids();
 
-for my $url ('', 'profiles', "p/$id", 'status', "diff?a=$id&b=$id") {
+for my $url ('', 'profiles', "p/$id", 'status', 'help',
+             "diff?a=$id&b=$id")
+{
     my $r = http_get("/-/profile/$url", headers => \@navigate);
 
     is($r->status(), 200, "a link of another site opens the page \"$url\"");
@@ -316,7 +318,7 @@ for my $url ('', 'profiles', "p/$id", 'status', "diff?a=$id&b=$id") {
 
 for my $url ('profiles.json', "p/$id.json", "p/$id/html", "p/$id/svg",
              'status.json', "diff/html?a=$id&b=$id", 'cpu?seconds=0.1',
-             'help', 'debug/pprof/cmdline')
+             'help.json', 'debug/pprof/cmdline')
 {
     is(http_get("/-/profile/$url", headers => \@navigate)->status(), 403,
        "a link of another site to \"$url\" is refused");

@@ -47,6 +47,8 @@
     x(hour_js,        "assets/",  "hour.js")                                  \
     x(status_html,    "assets/",  "status.html")                              \
     x(status_js,      "assets/",  "status.js")                                \
+    x(help_html,      "assets/",  "help.html")                                \
+    x(help_js,        "assets/",  "help.js")                                  \
     x(pprof_html,     "assets/",  "pprof.html")                               \
     x(error_html,     "assets/",  "error.html")                               \
     x(bar_css,        "assets/",  "bar.css")                                  \

@@ -57,7 +57,7 @@ const ngx_http_profile_route_t  ngx_http_profile_console_routes[] = {
       "the continuous profile as a heatmap", NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("help"), NGX_HTTP_GET, ngx_http_profile_help_route,
-      "this list", 0 },
+      "this list", NGX_HTTP_PROFILE_PAGE },
 
     { ngx_string("status"), NGX_HTTP_GET, ngx_http_profile_status_route,
       "the state of the profiler", NGX_HTTP_PROFILE_PAGE },
@@ -421,6 +421,10 @@ ngx_http_profile_help_route(ngx_http_profile_call_t *call)
 {
     json_t                          *list;
     const ngx_http_profile_route_t  *route, **table;
+
+    if (!call->json) {
+        return ngx_http_profile_answer_page(call, "help.html");
+    }
 
     list = json_array();
 

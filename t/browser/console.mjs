@@ -228,6 +228,16 @@ async function walk() {
             .find(text => text.startsWith('Rate ')));
     await check(page, 'status');
 
+    const help = await open('/-/profile/help',
+                            { viewport: { width: 390, height: 800 } });
+
+    await help.waitForSelector('#urls tr');
+    out.urls = await help.$$eval('#urls code', all =>
+        all.map(e => e.textContent));
+    out.overflow = await help.evaluate(
+        () => document.documentElement.scrollWidth);
+    await check(help, 'help');
+
     /* a live page keeps the part of a table that a narrow window shows */
 
     const narrow = await open('/-/profile/status',
