@@ -14,6 +14,9 @@
 # If the variable NODE_EXTRA_CA_CERTS names a file with certificates, npm trusts
 # them inside of chroots as well.  npm needs them behind a proxy that has a
 # certificate of its own.
+#
+# If the variable APT_EXPIRED is set, the release file of the archive may have
+# expired, as on a mirror of Debian unstable that is not updated.
 
 CERTIFICATES=/etc/node-ca.pem
 
@@ -40,6 +43,11 @@ make_chroot() {
 
     if [ -f "${NODE_EXTRA_CA_CERTS:-}" ]; then
         cp -L "$NODE_EXTRA_CA_CERTS" "$root$CERTIFICATES"
+    fi
+
+    if [ -n "${APT_EXPIRED:-}" ]; then
+        echo 'Acquire::Check-Valid-Until "false";'                            \
+            > "$root/etc/apt/apt.conf.d/90expired"
     fi
 
     inside "$root" 'apt-get -q update > /dev/null'
