@@ -38,7 +38,7 @@ my $rows = $ENV{ROWS} // '';
 my %runs = (
     idle => [ 'valgrind', "$bench/idle.pl" ],
     instructions => [ 'valgrind', "$bench/accounting.pl --instructions" ],
-    accounting => [ 'wrk taskset', "$bench/accounting.pl 16 2",
+    accounting => [ 'wrk taskset', "LOADS=KB $bench/accounting.pl 12 1",
                     "LOADS=KB $bench/accounting.pl 3 1" ],
     continuous => [ 'wrk taskset cc', "$bench/continuous.pl",
                     "$bench/continuous.pl 15" ],
@@ -49,7 +49,7 @@ my %runs = (
     latency => [ '', "$bench/loop_latency.pl html",
                  "SAMPLES=2000 $bench/loop_latency.pl html" ],
     workers => [ 'wrk taskset openssl',
-                 "ROUNDS=5 SECONDS=2 $bench/server.pl",
+                 "ROUNDS=5 SECONDS=1 $bench/server.pl",
                  "ROUNDS=1 SECONDS=1 LOADS=static $bench/server.pl" ],
     scrape => [ 'cc', "$bench/scrape.pl", "$bench/scrape.pl 1000 5" ],
     walk => [ '', "$build/bench/bench_walk" ],
