@@ -42,7 +42,7 @@ make_chroot() {
     chmod 755 "$root/usr/sbin/policy-rc.d"
 
     if [ -f "${NODE_EXTRA_CA_CERTS:-}" ]; then
-        cp -L "$NODE_EXTRA_CA_CERTS" "$root$CERTIFICATES"
+        install -D -m 644 "$NODE_EXTRA_CA_CERTS" "$root$CERTIFICATES"
     fi
 
     if [ -n "${APT_EXPIRED:-}" ]; then
