@@ -91,17 +91,20 @@ cmp_ok(abs($l->{total} - $l->{rt}), '<', 0.02,
 cmp_ok($l->{turns}, '>=', 2, 'the end of such a request is a turn');
 
 
-# the sum over all requests; handshakes are before any request
+# The sum over all requests; handshakes are before any request.  The CPU time of
+# a short turn is an estimate, which the next window of 10 ms corrects.  So the
+# sum is wrong by a part of the last window, and the requests last long enough
+# that this part is little.
 
 my $before = (worker_cpu($t))[0];
 
-h3($t, [ ("$busy?sum") x 60 ]) for 1 .. 5;
-@lines = lines(qr/\?sum/, 300);
+h3($t, [ ("$busy?sum") x 60 ]) for 1 .. 20;
+@lines = lines(qr/\?sum/, 1200);
 
 my $used = (worker_cpu($t))[0] - $before;
 my $cpu = sum0(map { $_->{cpu} } @lines);
 
-is(scalar @lines, 300, 'all requests of the sum are logged');
+is(scalar @lines, 1200, 'all requests of the sum are logged');
 cmp_ok($cpu, '>', 0.9 * $used, 'the sum contains the CPU time of the worker');
 cmp_ok($cpu, '<', 1.01 * $used, 'the sum does not exceed the CPU time');
 
