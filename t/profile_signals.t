@@ -112,7 +112,8 @@ is(scalar(grep { !ref $_->[1] || $_->[1]->isa('ProfileTest::Response') }
 
 # A request to /busy ends when the worker has used 0.1 s of CPU time.  All other
 # time depends on the machine: a forged signal wakes a thread that waits, and
-# the worker then sets its timers anew.
+# the worker then sets its timers anew.  Samples of forged signals would be
+# hundreds of times the work.
 
 for my $mode (qw/ cpu wall /) {
     my $known = 0.1e9 * @requests;
@@ -128,7 +129,7 @@ for my $mode (qw/ cpu wall /) {
                  map { $_ / 1e9 } $busy, $cpu, $known));
     cmp_ok($busy, '>', 0.85 * $known,
            "$mode: the samples show the work of the requests");
-    cmp_ok($busy, '<', 1.1 * $known,
+    cmp_ok($busy, '<', 1.5 * $known,
            "$mode: forged signals add no work to the requests");
 }
 
