@@ -381,16 +381,15 @@ __attribute__((noinline)) static ngx_int_t
 ngx_http_profile_other_poll(ngx_uint_t own, ngx_cycle_t *cycle,
     ngx_msec_t timer, ngx_uint_t flags)
 {
-    ngx_int_t                 rc;
-    ngx_http_profile_poll_pt  poll;
-
-    poll = own ? ngx_http_profile_poll : nginx.process_events;
+    ngx_int_t        rc;
+    const sigset_t  *mask;
 
     if (!prof_process_paced()) {
-        return poll(cycle, timer, flags);
+        return nginx.process_events(cycle, timer, flags);
     }
 
-    rc = poll(cycle, 0, flags);
+    rc = own ? ngx_http_profile_poll(cycle, 0, flags, NULL)
+             : nginx.process_events(cycle, 0, flags);
 
     if (rc != NGX_OK || timer == 0 || ngx_http_profile_npolled
         || !ngx_queue_empty(&ngx_posted_accept_events)
@@ -399,12 +398,10 @@ ngx_http_profile_other_poll(ngx_uint_t own, ngx_cycle_t *cycle,
         return rc;
     }
 
-    prof_process_idle(poll == ngx_http_profile_poll
-                      ? &ngx_http_profile_poll_mask : NULL);
+    prof_process_idle(own ? &mask : NULL);
 
-    rc = poll(cycle, timer, flags);
-
-    ngx_http_profile_poll_mask = NULL;
+    rc = own ? ngx_http_profile_poll(cycle, timer, flags, mask)
+             : nginx.process_events(cycle, timer, flags);
 
     prof_process_busy();
 

@@ -80,12 +80,12 @@ ngx_int_t ngx_http_profile_poll_init(ngx_cycle_t *cycle);
 /* set if nginx's poll runs handlers, unless it gets NGX_POST_EVENTS */
 extern ngx_uint_t  ngx_http_profile_polls;
 
-/* the signal mask of the next ngx_http_profile_poll(); NULL: the present one */
-extern const sigset_t  *ngx_http_profile_poll_mask;
-
-/* the poll that then replaces nginx's poll; it runs no handlers */
+/*
+ * The poll that then replaces nginx's poll; it runs no handlers.  The mask is
+ * the signal mask of the poll; NULL: the thread's own mask.
+ */
 ngx_int_t ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
-    ngx_uint_t flags);
+    ngx_uint_t flags, const sigset_t *mask);
 
 /* the number of polled descriptors that are not handled yet */
 extern ngx_uint_t  ngx_http_profile_npolled;

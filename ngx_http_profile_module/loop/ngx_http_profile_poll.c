@@ -37,7 +37,6 @@ PROF_HOT_DATA ngx_http_profile_polling_t  ngx_http_profile_polling = {
     -1, 0, NULL, NULL, 0
 };
 
-PROF_HOT_DATA const sigset_t             *ngx_http_profile_poll_mask;
 PROF_HOT_DATA ngx_uint_t                  ngx_http_profile_polls;
 PROF_HOT_DATA ngx_uint_t                  ngx_http_profile_npolled;
 
@@ -186,10 +185,10 @@ ngx_http_profile_epoll_descriptor(ngx_event_module_t *module, ngx_log_t *log)
 
 
 PROF_GLUE ngx_int_t
-ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
+ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags,
+    const sigset_t *mask)
 {
-    return ngx_http_profile_poll_events(cycle, timer, flags,
-                                        ngx_http_profile_poll_mask);
+    return ngx_http_profile_poll_events(cycle, timer, flags, mask);
 }
 
 
