@@ -42,6 +42,10 @@ for ([ 'without the module', '', '', undef, 'none' ],
        sub { many('/small.html', 20000) } ],
      [ 'profile_console, zone of 8 MB', '', $console ],
      [ 'profile_keep, no request', 'profile_keep $never;', $console ],
+     [ 'everything on, idle', 'profile_accounting on; profile_keep $never; '
+                              . 'profile_stall_threshold 100ms; '
+                              . 'profile_continuous on; profile_context on;',
+       "$endpoint $console location /metrics { profile_metrics; }" ],
      [ 'profile_keep, every request', 'profile_keep 1;', $console,
        sub { many('/small.html', 2000) } ],
      [ 'one request captured, wall', '', $endpoint,

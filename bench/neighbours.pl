@@ -5,7 +5,7 @@
 # The effect on other connections of a worker while one client has gzipped files
 # recorded, or answered by flamegraphs, 40 in a second: throughput of 16
 # connections as a ratio to that beside the same requests without a trigger, and
-# the 99th percentile of their latency.
+# the median and the 99th percentile of their latency.
 #
 # One server is loaded for a second each with all types of requests, in a random
 # order.  "none" and "again" are two equal types without a trigger: their ratio
@@ -61,7 +61,7 @@ my $server = start(port => $port, cpu => 0, http => <<"EOC");
     }
 EOC
 
-my (%ratio, %p99, %answers);
+my (%ratio, %ms, %answers);
 
 # the first round warms up
 
@@ -75,14 +75,15 @@ for my $round (0 .. $rounds) {
         my $of = $kind =~ /none|again/ ? $none : $plain;
 
         push @{$ratio{$kind}}, $got{$kind}{rate} / $of;
-        push @{$p99{$kind}}, $got{$kind}{p99};
+        push @{$ms{$_}{$kind}}, $got{$kind}{$_} for qw/ p50 p99 /;
     }
 }
 
-printf "%-12s %26s  %26s  %s\n", '', 'throughput', 'p99, ms', 'answers';
+printf "%-12s %26s  %26s  %26s  %s\n", '', 'throughput', 'p50, ms', 'p99, ms',
+       'answers';
 
-printf "%-12s %26s  %26s  %s\n", $_, quartiles(@{$ratio{$_}}),
-       quartiles(@{$p99{$_}}), $answers{$_}
+printf "%-12s %26s  %26s  %26s  %s\n", $_, quartiles(@{$ratio{$_}}),
+       quartiles(@{$ms{p50}{$_}}), quartiles(@{$ms{p99}{$_}}), $answers{$_}
     for qw/ none again record flamegraph /;
 
 stop($server);
@@ -117,8 +118,9 @@ sub measure {
 
     my $text = read_file($out);
     my ($rate) = $text =~ m{Requests/sec:\s+(\S+)} or die "no wrk\n";
-    my ($p99, $unit) = $text =~ m{99%\s+([\d.]+)(us|ms|s)};
-    my %ms = (us => 0.001, ms => 1, s => 1000);
+    my %unit = (us => 0.001, ms => 1, s => 1000);
+    my ($p50, $p99) = map { $text =~ m{\b$_%\s+([\d.]+)(us|ms|s)}
+                            ? $1 * $unit{$2} : die "no wrk\n" } 50, 99;
 
-    return { rate => $rate, p99 => $p99 * $ms{$unit} };
+    return { rate => $rate, p50 => $p50, p99 => $p99 };
 }

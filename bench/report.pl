@@ -51,18 +51,26 @@ my %runs = (
     workers => [ 'wrk taskset openssl',
                  "ROUNDS=5 SECONDS=1 $bench/server.pl",
                  "ROUNDS=1 SECONDS=1 LOADS=static $bench/server.pl" ],
+    stacks => [ 'wrk taskset openssl readelf', "$bench/stacks.pl",
+                "SECONDS=1 $bench/stacks.pl static" ],
+    capacity => [ '', "$bench/capacity.pl" ],
+    names => [ '', "$build/bench/bench_names" ],
     scrape => [ 'cc', "$bench/scrape.pl", "$bench/scrape.pl 1000 5" ],
     walk => [ '', "$build/bench/bench_walk" ],
     encode => [ '', "$build/bench/bench_encode" ],
 );
 
+my @loads = $short ? 'static' : qw/ gzip tls proxied static /;
+
 my $number = qr/(-?\d[\d.]*)/;
 my $quartiles = qr/(-?\d[\d.]* \(.*?\))/;
 
 # Run, name, unit, the figure in the output of the run, that of the A/A run or
-# of a peer, budget.  A budget is a number with its comparison; "peer" is not
-# above the other figure, and "A/A" is within the quartiles of the A/A run: not
-# below them, or not above them if the figure is a cost.
+# of a peer, budget.  A budget is a number with its comparison, which for "A/A"
+# and "peer" is the number that the other figure is multiplied by.  Alone they
+# compare quartiles, if figures have quartiles: "A/A" is not below those of the
+# A/A run, or not above them if the figure is a cost; "peer" is not above those of
+# the peer.
 
 my @table = (
     [ 'idle', 'untriggered request, no arguments', 'instructions',
@@ -104,12 +112,18 @@ my @table = (
     [ 'neighbours', 'other clients, while flamegraphs are made',
       'of throughput', qr/^flamegraph +$quartiles/m, qr/^again +$quartiles/m,
       '>= 0.95' ],
-    [ 'neighbours', 'other clients, p99 while files are recorded', 'ms',
+    [ 'neighbours', 'other clients, p50 while files are recorded', 'ms',
       qr/^record +[\d.]+ \(.*?\) +$quartiles/m,
-      qr/^again +[\d.]+ \(.*?\) +$quartiles/m, '' ],
-    [ 'neighbours', 'other clients, p99 while flamegraphs are made', 'ms',
+      qr/^again +[\d.]+ \(.*?\) +$quartiles/m, '<= 2 A/A' ],
+    [ 'neighbours', 'other clients, p50 while flamegraphs are made', 'ms',
       qr/^flamegraph +[\d.]+ \(.*?\) +$quartiles/m,
-      qr/^again +[\d.]+ \(.*?\) +$quartiles/m, '' ],
+      qr/^again +[\d.]+ \(.*?\) +$quartiles/m, '<= 2 A/A' ],
+    [ 'neighbours', 'other clients, p99 while files are recorded', 'ms',
+      qr/^record(?: +[\d.]+ \(.*?\)){2} +$quartiles/m,
+      qr/^again(?: +[\d.]+ \(.*?\)){2} +$quartiles/m, '<= 2 A/A' ],
+    [ 'neighbours', 'other clients, p99 while flamegraphs are made', 'ms',
+      qr/^flamegraph(?: +[\d.]+ \(.*?\)){2} +$quartiles/m,
+      qr/^again(?: +[\d.]+ \(.*?\)){2} +$quartiles/m, '<= 2 A/A' ],
     [ 'latency', 'event loop held while a flamegraph is made', 'ms',
       qr/^html(?: +[\d.]+){3} +$number/m,
       qr/^ +before(?: +[\d.]+)* +$number(?: +[\d.]+){3}$/m, '<= 1' ],
@@ -130,6 +144,35 @@ my @table = (
     [ 'encode', 'html of 100,000 samples, random', 'ms',
       qr/^random.*?^html +$number/ms, qr/^random.*?^go pprof -top +$number/ms,
       '<= 500' ],
+    [ 'encode', 'memory for the html of 100,000 samples, typical', 'MB',
+      qr/^typical.*?^html +[\d.]+ +$number/ms,
+      qr/^typical.*?^go pprof -top +[\d.]+ +$number/ms, 'peer' ],
+    [ 'encode', 'memory for the html of 100,000 samples, random', 'MB',
+      qr/^random.*?^html +[\d.]+ +$number/ms,
+      qr/^random.*?^go pprof -top +[\d.]+ +$number/ms, 'peer' ],
+    [ 'names', 'names for the second profile of the same code',
+      'of the time for the first one', qr/^ratio +$number/m, undef, '<= 0.1' ],
+    [ 'capacity', 'private memory of a worker, everything on and idle', 'kB',
+      qr/^everything on, idle +\+?$number/m, undef, '<= 80' ],
+    [ 'capacity', 'shared memory, everything on and idle', 'kB',
+      qr/^everything on, idle +\S+ +\+?$number/m, undef, '<= 2355' ],
+    (map {
+        my $load = $_;
+
+        map {
+            my ($what, $unit, $column, $peer, $budget) = @$_;
+            my $before = qr/ +(?:\S+ +){$column}/;
+
+            [ 'stacks', "worker capture, $load, $what", $unit,
+              qr/^$load .*?^cpu, 1000 Hz$before$number/ms,
+              qr/^$load .*?^\Q$peer\E$before$number/ms, $budget ],
+        } [ 'complete stacks', '% of samples', 1, 'perf dwarf, 99 Hz',
+            '>= 100' ],
+          [ 'wrong names', '% of samples', 2, 'perf dwarf, 99 Hz', '<= 0' ],
+          [ 'innermost functions with a name', '% of samples', 3,
+            'perf dwarf, 99 Hz', '' ],
+          [ 'size', 'bytes a sample', 4, 'perf -g, 999 Hz', 'peer' ]
+    } @loads),
     map {
         my $load = $_;
 
@@ -146,7 +189,7 @@ my @table = (
           [ 'wall, 1000 Hz', 'perf -g, 999 Hz' ],
           [ 'gperftools, 100 Hz' ], [ 'perf -g, 99 Hz' ],
           [ 'perf -g, 999 Hz' ], [ 'perf dwarf, 99 Hz' ]
-    } $short ? 'static' : qw/ gzip tls proxied static /,
+    } @loads,
 );
 
 my %output;
@@ -216,17 +259,23 @@ sub holds {
     my ($value, $other, $budget, $unit) = @_;
 
     my ($n, $low, $high) = $value =~ /$number/g;
-    my ($sign, $limit) = split / /, $budget;
+    my ($theirs, $from, $to) = ($other // '') =~ /$number/g;
+    my ($sign, $limit, $of) = $budget =~ m{^([<>]=) (\S+)(?: (A/A|peer))?$};
 
-    if ($budget eq 'peer' || $budget eq 'A/A') {
-        my ($theirs, $from, $to) = ($other // '') =~ /$number/g or return;
-        my $ok = $budget eq 'peer' ? $n <= $theirs
-                 : $unit eq 'CPU per request' ? $low <= $to : $high >= $from;
+    if ($sign) {
+        return undef if $of && !defined $theirs;
 
-        return $ok ? JSON::PP::true : JSON::PP::false;
+        $limit *= $theirs if $of;
+
+    } else {
+        return undef if $budget eq '' || !defined $theirs;
+
+        my $cost = $budget eq 'peer' || $unit eq 'CPU per request';
+
+        $sign = $cost ? '<=' : '>=';
+        $n = ($cost ? $low : $high) // $n;
+        $limit = ($cost ? $to : $from) // $theirs;
     }
-
-    return unless defined $limit;
 
     my $ok = $sign eq '<=' ? $n <= $limit : $n >= $limit;
 
@@ -262,6 +311,11 @@ Values are medians, with quartiles in parentheses.  "A/A or peer" is a second
 run of the same thing, or the same work of another tool.  "of throughput" and
 "CPU per request" are ratios to the same server without the feature.  "commit"
 is the version that was measured.
+
+With the budget "A/A" or "peer", two values with quartiles are compared by these:
+a cost holds if its lower quartile is not above the other one's upper quartile,
+and throughput holds if its upper quartile is not below the other one's lower
+quartile.
 
 | what | value | unit | A/A or peer | budget | holds | commit |
 |---|---|---|---|---|---|---|
