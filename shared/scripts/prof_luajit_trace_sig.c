@@ -33,7 +33,7 @@
 #define prof_luajit_entry_slot(e)  ((e) >> 24)
 #define prof_luajit_entry_ref(e)   ((e) & 0xffff)
 
-/* traces to look at while the collector runs */
+/* traces to look at, if the number of the trace that runs is not stored */
 
 #define PROF_LUAJIT_TRACES  2000
 
@@ -61,6 +61,8 @@ static int prof_luajit_exit(prof_walk_t *w, uintptr_t pc, uint32_t *number);
 static int prof_luajit_at(prof_walk_t *w, uintptr_t trace, uint32_t number,
     prof_luajit_snap_t *s);
 static uintptr_t prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc);
+static uintptr_t prof_luajit_searched(prof_walk_t *w, uintptr_t g,
+    uintptr_t pc);
 static int prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot,
     uintptr_t *trace);
 static int prof_luajit_constant(const prof_luajit_snap_t *s, uint32_t slot,
@@ -125,12 +127,22 @@ prof_luajit_snap_here(prof_walk_t *w, uintptr_t g, prof_luajit_snap_t *s)
         return 1;
     }
 
-    return prof_luajit_exit(w, pc, &exit)
-           && prof_memory_readable(w, g + prof_luajit.vmstate, 4)
-           && prof_luajit_numbered(w, g,
-                                   prof_luajit_u32(g + prof_luajit.vmstate),
-                                   &t)
-           && prof_luajit_at(w, t, exit, s);
+    if (prof_luajit_exit(w, pc, &exit)) {
+        return prof_memory_readable(w, g + prof_luajit.vmstate, 4)
+               && prof_luajit_numbered(w, g,
+                                     prof_luajit_u32(g + prof_luajit.vmstate),
+                                     &t)
+               && prof_luajit_at(w, t, exit, s);
+    }
+
+    /*
+     * a trace that continues another one may move registers before it stores
+     * its number
+     */
+
+    t = prof_luajit_searched(w, g, pc);
+
+    return t && prof_luajit_at(w, t, 0, s);
 }
 
 
@@ -314,24 +326,36 @@ static uintptr_t
 prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc)
 {
     int32_t    number;
+    uintptr_t  t;
+
+    if (!prof_memory_readable(w, g + prof_luajit.vmstate, 4)) {
+        return 0;
+    }
+
+    number = (int32_t) prof_luajit_u32(g + prof_luajit.vmstate);
+
+    if (number < 0) {
+        return prof_luajit_searched(w, g, pc);
+    }
+
+    return (prof_luajit_numbered(w, g, (uint32_t) number, &t)
+            && prof_luajit_compiled(t, pc))
+           ? t : 0;
+}
+
+
+static uintptr_t
+prof_luajit_searched(prof_walk_t *w, uintptr_t g, uintptr_t pc)
+{
     uint32_t   i, n;
     uintptr_t  t, traces;
 
-    if (!prof_memory_readable(w, g + prof_luajit.trace, 16)
-        || !prof_memory_readable(w, g + prof_luajit.vmstate, 4))
-    {
+    if (!prof_memory_readable(w, g + prof_luajit.trace, 16)) {
         return 0;
     }
 
     traces = prof_arch_load(g + prof_luajit.trace);
     n = prof_luajit_u32(g + prof_luajit.sizetrace);
-    number = (int32_t) prof_luajit_u32(g + prof_luajit.vmstate);
-
-    if (number >= 0) {
-        return (prof_luajit_numbered(w, g, (uint32_t) number, &t)
-                && prof_luajit_compiled(t, pc))
-               ? t : 0;
-    }
 
     for (i = 1; i < n && i < PROF_LUAJIT_TRACES && w->looks; i++) {
         if (prof_luajit_is_trace(w, traces + 8 * i, &t)
