@@ -8,7 +8,8 @@
 #
 # Another client sends small requests to the same worker during each operation.
 # Its longest response time shows how long the operation holds the event loop.
-# The operation "nothing" shows the noise of the machine.
+# At the same time, a third client sends small requests to a twin: a server with
+# nothing else to do.  Its longest response time shows the noise of the machine.
 #
 # SUBJECT is connections, workers, profiles, capture or locations; the default
 # is all of them.
@@ -63,19 +64,23 @@ for my $name (@ARGV) {
         if !grep { $_->[0] eq $name } @subjects;
 }
 
+my $twin = server();
+
 for my $subject (@subjects) {
     my ($name, $code, $title) = @$subject;
     next if @ARGV && !grep { $_ eq $name } @ARGV;
 
-    printf "%-44s %8s %10s %9s %9s %9s\n", $title, 'number', 'ms', 'longest',
-           'memory', 'bytes';
+    printf "%-44s %8s %10s %9s %9s %9s %9s\n", $title, 'number', 'ms',
+           'longest', 'twin', 'memory', 'bytes';
     $page .= "\n## " . ucfirst($title) . "\n\n"
-             . "| operation | number | ms | longest | memory, kB | bytes |\n"
-             . "|---|---|---|---|---|---|\n";
+             . "| operation | number | ms | longest | twin | memory, kB "
+             . "| bytes |\n|---|---|---|---|---|---|---|\n";
 
     $code->();
     print "\n";
 }
+
+stop($twin);
 
 write_file("$out/scale.md",
            "# Scale\n\n`make scale` writes this page.\n\n"
@@ -89,8 +94,9 @@ EOS
 * **ms**: the time of the operation; the median of five.  For idle connections,
   the CPU time of a request on one other connection.
 * **longest**: the longest response time of another client of the same worker
-  during the operation, in ms; the median of five.  The row "nothing" has the
-  noise of the machine.
+  during the operation, in ms; the median of five.
+* **twin**: the same at the same time, for a client of a server that has nothing
+  else to do: the noise of the machine.
 * **memory**: private memory of the worker that answers, after the operation;
   for stored profiles, the memory of the store.
 * **bytes**: of the response.
@@ -114,7 +120,7 @@ sub connections {
             } 1 .. REPEAT;
 
             row("idle connections, accounting $on", $n,
-                median(@cpu) / 2000 / 1e6, undef, private($s));
+                median(@cpu) / 2000 / 1e6, undef, undef, private($s));
             close $_ for @idle;
             stop($s);
         }
@@ -139,8 +145,6 @@ sub workers {
         my $s = server(workers => $n);
 
         my $sock = connect_to($s->{port}) or die "no nginx: $!\n";
-
-        operation($s, 'nothing', $n, undef);
 
         for my $mode (qw/ wall cpu object /) {
             request($sock, "/-/profile/$mode?seconds=0.1");
@@ -172,7 +176,6 @@ sub profiles {
 
         $s->{store} = $sock;
 
-        operation($s, 'nothing', $n, undef);
         operation($s, 'list of profiles, newest 1000', $n,
                   '/-/profile/profiles.json');
         operation($s, 'list of profiles, oldest', $n,
@@ -231,7 +234,6 @@ sub locations {
 
         request($sock, "/l$_/small.html") for 1 .. $n;
 
-        operation($s, 'nothing', $n, undef);
         operation($s, 'metrics', $n, '/metrics');
         operation($s, 'metrics, gzip', $n, '/metrics', 0, REPEAT,
                   'Accept-Encoding: gzip');
@@ -268,38 +270,34 @@ EOC
 }
 
 
-# Requests the URI, or nothing, beside another client, and prints a row.  The
-# given number of seconds belongs to the operation and is not counted.
+# Requests the URI beside other clients, and prints a row.  The given number of
+# seconds belongs to the operation and is not counted.
 
 sub operation {
     my ($s, $name, $n, $uri, $seconds, $repeat, @headers) = @_;
 
-    my (@ms, @longest, $bytes);
+    my (@ms, @longest, @twin, $bytes);
 
     for (1 .. $repeat // REPEAT) {
-        my $stop = other($s);
+        my @others = map { other($_) } $s, $twin;
         my $from = time();
+        my $sock = connect_to($s->{port}) or die "no nginx: $!\n";
+        my $answer = request($sock, $uri, @headers);
 
-        if (defined $uri) {
-            my $sock = connect_to($s->{port}) or die "no nginx: $!\n";
-            my $answer = request($sock, $uri, @headers);
+        die "$uri: ", substr($answer, 0, 300), "\n"
+            if $answer !~ m{^HTTP/1.1 200 };
 
-            die "$uri: ", substr($answer, 0, 300), "\n"
-                if $answer !~ m{^HTTP/1.1 200 };
-            $bytes = length $answer;
-            push @ms, (time() - $from - ($seconds // 0)) * 1000;
+        push @ms, (time() - $from - ($seconds // 0)) * 1000;
+        $bytes = length $answer;
 
-        } else {
-            sleep 0.05;
-        }
-
-        push @longest, $stop->();
+        push @longest, $others[0]->();
+        push @twin, $others[1]->();
     }
 
     my $kb = $s->{store} ? status($s->{store}, 'memory_used') / 1024
                          : private($s);
 
-    row($name, $n, @ms ? median(@ms) : undef, median(@longest), $kb, $bytes);
+    row($name, $n, median(@ms), median(@longest), median(@twin), $kb, $bytes);
 }
 
 
@@ -337,8 +335,10 @@ sub other {
     close $wait;
     sleep 0.02;
 
+    # a later client has the descriptor as well, so closing it is not enough
+
     return sub {
-        close $end;
+        syswrite $end, 'x';
         my $longest = <$result>;
         waitpid $pid, 0;
 
@@ -377,16 +377,16 @@ EOT
 
 
 sub row {
-    my ($name, $n, $ms, $longest, $kb, $bytes) = @_;
+    my ($name, $n, $ms, $longest, $beside, $kb, $bytes) = @_;
 
-    push @names, $name if $name ne 'nothing' && !$rows{$name};
+    push @names, $name if !$rows{$name};
     push @{$rows{$name}}, { n => $n, ms => $ms, kb => $kb, bytes => $bytes };
 
-    my @row = ($name, $n, defined $ms ? sprintf('%.3f', $ms) : '',
-               defined $longest ? sprintf('%.2f', $longest) : '',
+    my @row = ($name, $n, sprintf('%.3f', $ms),
+               (map { defined ? sprintf('%.2f', $_) : '' } $longest, $beside),
                int $kb, $bytes // '');
 
-    printf "%-44s %8s %10s %9s %9s %9s\n", @row;
+    printf "%-44s %8s %10s %9s %9s %9s %9s\n", @row;
     $page .= '| ' . join(' | ', @row) . " |\n";
 }
 
