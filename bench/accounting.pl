@@ -16,7 +16,7 @@
 # logs: one with four of its variables, compared with four numbers of nginx.
 #
 # With --instructions: instructions in user space per request, by callgrind,
-# without malloc() and the clock.
+# without malloc() and the clock, and with the thread that stores profiles.
 #
 # VARIANTS is an expression for the variants to be measured, LOADS for the loads.
 #
@@ -266,10 +266,26 @@ sub count {
     my @idle = map { connect_to($server->{port}) } 1 .. IDLE;
 
     request($_, $uri) for @idle, ($s) x $n;
+    wait_for_jobs($server);
     close $_ for @idle, $s;
     stop($server);
 
     my %count = callgrind("$dir/out");
 
     return $count{total};
+}
+
+
+# a process without a master drops the profiles that its thread has not stored
+
+sub wait_for_jobs {
+    my ($server) = @_;
+
+    my ($before, $cpu) = (-1, 0);
+
+    while ($cpu != $before) {
+        $before = $cpu;
+        sleep 0.5;
+        (undef, $cpu) = cpu_of($server->{worker});
+    }
 }
