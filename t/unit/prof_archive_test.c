@@ -7,6 +7,8 @@
  */
 
 
+#define _GNU_SOURCE
+
 #include "tap.h"
 
 #include "prof_fixture.h"
@@ -21,6 +23,7 @@ static void test_again(void);
 static void test_unsymbolized(void);
 static void test_stats(void);
 static void test_size(void);
+static void test_small(void);
 static void test_truncated(void);
 static void test_flipped(void);
 static void test_made_up(void);
@@ -48,6 +51,7 @@ main(void)
     test_unsymbolized();
     test_stats();
     test_size();
+    test_small();
     test_truncated();
     test_flipped();
     test_made_up();
@@ -249,6 +253,44 @@ test_size(void)
           == 0, "all bytes of the archive are read");
 
     prof_profile_destroy(copy);
+    prof_buf_free(&b);
+    prof_profile_destroy(p);
+}
+
+
+/* the compression of few bytes costs more than all the other work of a job */
+
+static void
+test_small(void)
+{
+    prof_buf_t       b;
+    const char      *title;
+    prof_profile_t  *copy, *p;
+
+    title = "GET /small.html";
+    p = fixture_create(title);
+
+    prof_buf_init(&b);
+    prof_archive_write(p, &b);
+
+    ok(memmem(b.data, b.len, title, strlen(title)) != NULL,
+       "an archive of few bytes is not compressed");
+
+    copy = prof_archive_read(b.data, b.len, NULL);
+    ok(copy && strcmp(copy->title, title) == 0, "such an archive is read");
+
+    prof_profile_destroy(copy);
+    prof_buf_free(&b);
+    prof_profile_destroy(p);
+
+    p = document_many();
+
+    prof_buf_init(&b);
+    prof_archive_write(p, &b);
+
+    ok(memmem(b.data, b.len, p->title, strlen(p->title)) == NULL,
+       "an archive of many bytes is compressed");
+
     prof_buf_free(&b);
     prof_profile_destroy(p);
 }
