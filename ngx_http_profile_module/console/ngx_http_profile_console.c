@@ -7,7 +7,6 @@
  */
 
 
-#include "core/ngx_http_profile_log_limit.h"
 #include "core/ngx_http_profile_room.h"
 #include "request/ngx_http_profile_request.h"
 #include "console/ngx_http_profile_routes.h"
@@ -16,7 +15,6 @@
 
 
 static ngx_int_t ngx_http_profile_console_handler(ngx_http_request_t *r);
-static ngx_int_t ngx_http_profile_console_client(ngx_http_request_t *r);
 static void ngx_http_profile_console_accept(ngx_http_profile_call_t *call);
 static char *ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
@@ -224,7 +222,9 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
     ngx_int_t                 rc;
     ngx_http_profile_call_t  *call;
 
-    if (ngx_http_profile_console_client(r) != NGX_OK) {
+    static ngx_http_profile_log_limit_t  line;
+
+    if (ngx_http_profile_permits_client(r, "the console is", &line) != NGX_OK) {
         return NGX_HTTP_FORBIDDEN;
     }
 
@@ -263,32 +263,6 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
     }
 
     return call->route->handler(call);
-}
-
-
-/* checks the client in addition to the location's own access rules */
-
-static ngx_int_t
-ngx_http_profile_console_client(ngx_http_request_t *r)
-{
-    ngx_uint_t                    omitted;
-    ngx_http_profile_loc_conf_t  *plcf;
-
-    static ngx_http_profile_log_limit_t  line;
-
-    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
-
-    if (ngx_http_profile_client(r, plcf->allow) == NGX_OK) {
-        return NGX_OK;
-    }
-
-    if (ngx_http_profile_log_limit(&line, &omitted) == NGX_OK) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "profile: the console is refused by \"profile_allow\", "
-                      "%ui more not logged", omitted);
-    }
-
-    return NGX_DECLINED;
 }
 
 

@@ -7,7 +7,6 @@
 
 
 #include "core/ngx_http_profile_job.h"
-#include "core/ngx_http_profile_log_limit.h"
 #include "metrics/ngx_http_profile_metrics_private.h"
 #include "reply/ngx_http_profile_reply.h"
 #include "request/ngx_http_profile_request.h"
@@ -28,7 +27,6 @@ typedef struct {
 } ngx_http_profile_scrape_t;
 
 
-static ngx_int_t ngx_http_profile_metrics_client(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_metrics_start(
     ngx_http_profile_call_t *call);
 static void ngx_http_profile_metrics_abort(ngx_http_profile_call_t *call);
@@ -54,7 +52,9 @@ ngx_http_profile_metrics_handler(ngx_http_request_t *r)
     ngx_int_t                 rc;
     ngx_http_profile_call_t  *call;
 
-    if (ngx_http_profile_metrics_client(r) != NGX_OK) {
+    static ngx_http_profile_log_limit_t  line;
+
+    if (ngx_http_profile_permits_client(r, "metrics are", &line) != NGX_OK) {
         return NGX_HTTP_FORBIDDEN;
     }
 
@@ -85,32 +85,6 @@ ngx_http_profile_metrics_handler(ngx_http_request_t *r)
     }
 
     return ngx_http_profile_metrics_start(call);
-}
-
-
-/* a check in addition to the location's own permissions */
-
-static ngx_int_t
-ngx_http_profile_metrics_client(ngx_http_request_t *r)
-{
-    ngx_uint_t                    omitted;
-    ngx_http_profile_loc_conf_t  *plcf;
-
-    static ngx_http_profile_log_limit_t  line;
-
-    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
-
-    if (ngx_http_profile_client(r, plcf->allow) == NGX_OK) {
-        return NGX_OK;
-    }
-
-    if (ngx_http_profile_log_limit(&line, &omitted) == NGX_OK) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "profile: metrics are refused by \"profile_allow\", "
-                      "%ui more not logged", omitted);
-    }
-
-    return NGX_DECLINED;
 }
 
 

@@ -13,7 +13,6 @@
 
 
 #include "request/ngx_http_profile_trigger.h"
-#include "core/ngx_http_profile_log_limit.h"
 
 
 static char *ngx_http_profile_allow_one(ngx_conf_t *cf, ngx_array_t *allow,
@@ -24,6 +23,8 @@ static const char *ngx_http_profile_refused_by(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
 static void ngx_http_profile_log_refused(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, const char *directive);
+static ngx_int_t ngx_http_profile_client(ngx_http_request_t *r,
+    ngx_array_t *allow);
 static const char *ngx_http_profile_client_proxy(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_profile_client_is_real(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_profile_client_same(ngx_http_request_t *r,
@@ -379,6 +380,31 @@ ngx_http_profile_log_refused(ngx_http_request_t *r,
 
 
 ngx_int_t
+ngx_http_profile_permits_client(ngx_http_request_t *r, const char *pages,
+    ngx_http_profile_log_limit_t *line)
+{
+    ngx_uint_t                    omitted;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    if (ngx_http_profile_client(r, plcf->allow) == NGX_OK) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_profile_log_limit(line, &omitted) == NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "profile: %s refused by \"profile_allow\", "
+                      "%ui more not logged", pages, omitted);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* returns NGX_OK if a list of profile_allow has the client, or NGX_DECLINED */
+
+static ngx_int_t
 ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow)
 {
     const char                    *proxy;

@@ -27,6 +27,7 @@
 #include "prof.h"
 #include "core/ngx_http_profile_conf.h"
 #include "core/ngx_http_profile_http.h"
+#include "core/ngx_http_profile_log_limit.h"
 #include "core/ngx_http_profile_param.h"
 #include "loop/ngx_http_profile_loop.h"
 #include "request/ngx_http_profile_object.h"
@@ -276,8 +277,13 @@ ngx_int_t ngx_http_profile_access_address(ngx_http_request_t *r,
 ngx_int_t ngx_http_profile_permits(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
 
-/* returns NGX_OK if a list of profile_allow has the client, or NGX_DECLINED */
-ngx_int_t ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow);
+/*
+ * A check of requests for the console and for metrics, in addition to the
+ * location's own access rules.  Returns NGX_OK if profile_allow has the client,
+ * or NGX_DECLINED (logged, as "the console is" or "metrics are" refused).
+ */
+ngx_int_t ngx_http_profile_permits_client(ngx_http_request_t *r,
+    const char *pages, ngx_http_profile_log_limit_t *line);
 
 /* ngx_http_profile_capture.c: the life of a context */
 
