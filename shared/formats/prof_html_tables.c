@@ -33,6 +33,7 @@ struct prof_html_table_s {
     const prof_view_t      *view;
     prof_buf_t             *out;
     uint32_t               *functions;  /* kinds of functions */
+    uint32_t               *group;      /* of each function */
     uint32_t               *kind;       /* of a group, if not _MAX */
     uint32_t                first;      /* the column that sorts */
     void                  (*name)(prof_html_table_t *t, uint32_t group);
@@ -46,8 +47,9 @@ static int prof_html_objects(prof_html_table_t *t);
 static int prof_html_kinds(prof_html_table_t *t);
 static int prof_html_sources(prof_html_table_t *t);
 static int prof_html_unnamed(prof_html_table_t *t);
-static int prof_html_group(prof_html_table_t *t, const uint32_t *group,
-    uint32_t n, uint32_t shown);
+static int prof_html_section(prof_html_table_t *t, const char *id,
+    const char *caption, const char *column, uint32_t n);
+static int prof_html_group(prof_html_table_t *t, uint32_t n, uint32_t shown);
 static void prof_html_head(prof_html_table_t *t, const char *id,
     const char *caption, const char *column);
 static void prof_html_row(prof_html_table_t *t, const prof_total_t *total);
@@ -77,10 +79,12 @@ prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
     n = v->nfunctions > p->nobjects ? v->nfunctions : p->nobjects;
 
     t.kind = calloc(n + PROF_KIND_MAX + PROF_SOURCE_MAX, sizeof(uint32_t));
+    t.group = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
     t.functions = prof_kind_functions(p, v);
 
-    if (t.kind == NULL || t.functions == NULL) {
+    if (t.kind == NULL || t.group == NULL || t.functions == NULL) {
         free(t.kind);
+        free(t.group);
         free(t.functions);
         return PROF_ERROR;
     }
@@ -112,6 +116,7 @@ prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
     prof_buf_puts(b, "</div>\n");
 
     free(t.kind);
+    free(t.group);
     free(t.functions);
 
     return rc;
@@ -121,25 +126,17 @@ prof_html_tables(const prof_profile_t *p, const prof_view_t *v, prof_buf_t *b)
 static int
 prof_html_functions(prof_html_table_t *t)
 {
-    uint32_t       i, n, shown, *group;
+    uint32_t       i, n, shown;
     prof_total_t  *totals;
 
     n = t->view->nfunctions;
 
-    group = malloc(((size_t) n + 1) * sizeof(uint32_t));
-    if (group == NULL) {
-        return PROF_ERROR;
-    }
-
     for (i = 0; i < n; i++) {
-        group[i] = i;
+        t->group[i] = i;
         t->kind[i] = t->functions[i];
     }
 
-    totals = prof_totals_create(t->view, group, n);
-
-    free(group);
-
+    totals = prof_totals_create(t->view, t->group, n);
     if (totals == NULL) {
         return PROF_ERROR;
     }
@@ -216,95 +213,61 @@ prof_html_choose(prof_html_table_t *t, prof_total_t *totals, uint32_t n)
 static int
 prof_html_objects(prof_html_table_t *t)
 {
-    int                  rc;
-    uint32_t             i, n, *group;
+    uint32_t             i;
     const prof_frame_t  *f;
-
-    n = t->profile->nobjects + PROF_KIND_MAX;
-
-    group = malloc(((size_t) t->view->nfunctions + 1) * sizeof(uint32_t));
-    if (group == NULL) {
-        return PROF_ERROR;
-    }
 
     for (i = 0; i < t->view->nfunctions; i++) {
         f = &t->profile->frames[t->view->functions[i].frame];
 
         if (f->object == PROF_NONE) {
-            group[i] = t->profile->nobjects + t->functions[i];
-            t->kind[group[i]] = t->functions[i];
+            t->group[i] = t->profile->nobjects + t->functions[i];
+            t->kind[t->group[i]] = t->functions[i];
 
         } else {
-            group[i] = f->object;
-            t->kind[group[i]] = prof_kind_object(t->profile, f);
+            t->group[i] = f->object;
+            t->kind[f->object] = prof_kind_object(t->profile, f);
         }
     }
 
     t->name = prof_html_object_name;
-    prof_html_head(t, "objects", "Modules and libraries", "File");
 
-    rc = prof_html_group(t, group, n, n);
-
-    prof_buf_puts(t->out, "</section>\n");
-    free(group);
-
-    return rc;
+    return prof_html_section(t, "objects", "Modules and libraries", "File",
+                             t->profile->nobjects + PROF_KIND_MAX);
 }
 
 
 static int
 prof_html_kinds(prof_html_table_t *t)
 {
-    int        rc;
-    uint32_t   i, *group;
-
-    group = malloc(((size_t) t->view->nfunctions + 1) * sizeof(uint32_t));
-    if (group == NULL) {
-        return PROF_ERROR;
-    }
+    uint32_t  i;
 
     for (i = 0; i < t->view->nfunctions; i++) {
-        group[i] = t->functions[i];
-        t->kind[group[i]] = group[i];
+        t->group[i] = t->functions[i];
+        t->kind[t->group[i]] = t->functions[i];
     }
 
     t->name = prof_html_kind_name;
-    prof_html_head(t, "kinds", "Kinds of code", "Kind");
 
-    rc = prof_html_group(t, group, PROF_KIND_MAX, PROF_KIND_MAX);
-
-    prof_buf_puts(t->out, "</section>\n");
-    free(group);
-
-    return rc;
+    return prof_html_section(t, "kinds", "Kinds of code", "Kind",
+                             PROF_KIND_MAX);
 }
 
 
 static int
 prof_html_sources(prof_html_table_t *t)
 {
-    int        rc;
-    uint32_t   i, *group;
-
-    group = malloc(((size_t) t->view->nfunctions + 1) * sizeof(uint32_t));
-    if (group == NULL) {
-        return PROF_ERROR;
-    }
+    uint32_t  i;
 
     for (i = 0; i < t->view->nfunctions; i++) {
-        group[i] = prof_source_function(t->profile, &t->view->functions[i]);
-        t->kind[group[i]] = PROF_KIND_MAX;
+        t->group[i] = prof_source_function(t->profile,
+                                           &t->view->functions[i]);
+        t->kind[t->group[i]] = PROF_KIND_MAX;
     }
 
     t->name = prof_html_source_name;
-    prof_html_head(t, "names", "Names", "Source of the name");
 
-    rc = prof_html_group(t, group, PROF_SOURCE_MAX, PROF_SOURCE_MAX);
-
-    prof_buf_puts(t->out, "</section>\n");
-    free(group);
-
-    return rc;
+    return prof_html_section(t, "names", "Names", "Source of the name",
+                             PROF_SOURCE_MAX);
 }
 
 
@@ -314,7 +277,7 @@ static int
 prof_html_unnamed(prof_html_table_t *t)
 {
     int                          rc;
-    uint32_t                     i, n, none, *group;
+    uint32_t                     i, n, none;
     const prof_frame_t          *f;
     const prof_view_function_t  *func;
 
@@ -322,46 +285,56 @@ prof_html_unnamed(prof_html_table_t *t)
 
     none = t->profile->nobjects;
 
-    group = malloc(((size_t) t->view->nfunctions + 1) * sizeof(uint32_t));
-    if (group == NULL) {
-        return PROF_ERROR;
-    }
-
     n = 0;
 
     for (i = 0; i < t->view->nfunctions; i++) {
         func = &t->view->functions[i];
         f = &t->profile->frames[func->frame];
 
-        group[i] = none;
+        t->group[i] = none;
 
         if (f->object != PROF_NONE
             && prof_source_function(t->profile, func) == PROF_SOURCE_OFFSET)
         {
-            group[i] = f->object;
+            t->group[i] = f->object;
             t->kind[f->object] = prof_kind_object(t->profile, f);
             n++;
         }
     }
 
-    rc = PROF_OK;
-
-    if (n) {
-        t->name = prof_html_unnamed_name;
-        prof_html_head(t, "unnamed", "Functions without a name", "File");
-
-        rc = prof_html_group(t, group, none + 1, none);
-
-        prof_buf_puts(t->out, "<p class=\"soft\">Their debug files are in the "
-                      "package of debug symbols of the package that owns the "
-                      "file (<code>dpkg -S FILE</code>, <code>rpm -qf "
-                      "FILE</code>), on a debuginfod server if "
-                      "<code>DEBUGINFOD_URLS</code> names one, or made by "
-                      "<code>tools/make-debug PACKAGE</code>.</p></section>"
-                      "\n");
+    if (n == 0) {
+        return PROF_OK;
     }
 
-    free(group);
+    t->name = prof_html_unnamed_name;
+    prof_html_head(t, "unnamed", "Functions without a name", "File");
+
+    rc = prof_html_group(t, none + 1, none);
+
+    prof_buf_puts(t->out, "<p class=\"soft\">Their debug files are in the "
+                  "package of debug symbols of the package that owns the "
+                  "file (<code>dpkg -S FILE</code>, <code>rpm -qf "
+                  "FILE</code>), on a debuginfod server if "
+                  "<code>DEBUGINFOD_URLS</code> names one, or made by "
+                  "<code>tools/make-debug PACKAGE</code>.</p></section>\n");
+
+    return rc;
+}
+
+
+/* writes a table of all groups that have a weight */
+
+static int
+prof_html_section(prof_html_table_t *t, const char *id, const char *caption,
+    const char *column, uint32_t n)
+{
+    int  rc;
+
+    prof_html_head(t, id, caption, column);
+
+    rc = prof_html_group(t, n, n);
+
+    prof_buf_puts(t->out, "</section>\n");
 
     return rc;
 }
@@ -373,13 +346,12 @@ prof_html_unnamed(prof_html_table_t *t)
  */
 
 static int
-prof_html_group(prof_html_table_t *t, const uint32_t *group, uint32_t n,
-    uint32_t shown)
+prof_html_group(prof_html_table_t *t, uint32_t n, uint32_t shown)
 {
     uint32_t       i, k;
     prof_total_t  *totals;
 
-    totals = prof_totals_create(t->view, group, n);
+    totals = prof_totals_create(t->view, t->group, n);
     if (totals == NULL) {
         return PROF_ERROR;
     }
