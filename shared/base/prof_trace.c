@@ -5,6 +5,7 @@
 
 
 #include "base/prof_trace.h"
+#include "base/prof_hex.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,9 +21,6 @@
 #define PROF_TRACE_FLAGS  53
 
 
-static int prof_trace_hex(const char *text, uint32_t n, uint64_t *value);
-
-
 int
 prof_trace_parse(prof_trace_t *t, const char *text, size_t len)
 {
@@ -35,11 +33,11 @@ prof_trace_parse(prof_trace_t *t, const char *text, size_t len)
         || text[2] != '-'
         || text[PROF_TRACE_SPAN - 1] != '-'
         || text[PROF_TRACE_FLAGS - 1] != '-'
-        || prof_trace_hex(text, 2, &version) != PROF_OK
-        || prof_trace_hex(text + PROF_TRACE_HIGH, 16, &got.high) != PROF_OK
-        || prof_trace_hex(text + PROF_TRACE_LOW, 16, &got.low) != PROF_OK
-        || prof_trace_hex(text + PROF_TRACE_SPAN, 16, &got.span) != PROF_OK
-        || prof_trace_hex(text + PROF_TRACE_FLAGS, 2, &flags) != PROF_OK)
+        || prof_hex_parse(text, 2, &version) != PROF_OK
+        || prof_hex_parse(text + PROF_TRACE_HIGH, 16, &got.high) != PROF_OK
+        || prof_hex_parse(text + PROF_TRACE_LOW, 16, &got.low) != PROF_OK
+        || prof_hex_parse(text + PROF_TRACE_SPAN, 16, &got.span) != PROF_OK
+        || prof_hex_parse(text + PROF_TRACE_FLAGS, 2, &flags) != PROF_OK)
     {
         return PROF_ERROR;
     }
@@ -65,37 +63,9 @@ prof_trace_flags(const char *text)
 {
     uint64_t  flags;
 
-    (void) prof_trace_hex(text + PROF_TRACE_FLAGS, 2, &flags);
+    (void) prof_hex_parse(text + PROF_TRACE_FLAGS, 2, &flags);
 
     return (uint8_t) flags;
-}
-
-
-/* capital letters are not valid */
-
-static int
-prof_trace_hex(const char *text, uint32_t n, uint64_t *value)
-{
-    char      c;
-    uint32_t  i;
-
-    *value = 0;
-
-    for (i = 0; i < n; i++) {
-        c = text[i];
-
-        if (c >= '0' && c <= '9') {
-            *value = *value << 4 | (uint64_t) (c - '0');
-
-        } else if (c >= 'a' && c <= 'f') {
-            *value = *value << 4 | (uint64_t) (c - 'a' + 10);
-
-        } else {
-            return PROF_ERROR;
-        }
-    }
-
-    return PROF_OK;
 }
 
 

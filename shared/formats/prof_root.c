@@ -4,6 +4,7 @@
  */
 
 
+#include "base/prof_hex.h"
 #include "formats/prof_root.h"
 #include "formats/prof_svg_plot.h"
 #include "formats/prof_text.h"
@@ -27,28 +28,13 @@ static void prof_root_entries(prof_profile_t *p, const prof_view_t *v,
 int
 prof_root_parse(const char *text, size_t len, uint32_t *hash)
 {
-    char    c;
-    size_t  i;
+    uint64_t  value;
 
-    if (len == 0 || len > 8) {
+    if (len == 0 || len > 8 || prof_hex_parse(text, len, &value) != PROF_OK) {
         return PROF_ERROR;
     }
 
-    *hash = 0;
-
-    for (i = 0; i < len; i++) {
-        c = text[i];
-
-        if (c >= '0' && c <= '9') {
-            *hash = *hash << 4 | (uint32_t) (c - '0');
-
-        } else if (c >= 'a' && c <= 'f') {
-            *hash = *hash << 4 | (uint32_t) (c - 'a' + 10);
-
-        } else {
-            return PROF_ERROR;
-        }
-    }
+    *hash = (uint32_t) value;
 
     return PROF_OK;
 }
