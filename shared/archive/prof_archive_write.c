@@ -395,8 +395,7 @@ prof_archive_compress(char *to, uLong *len, const prof_buf_t *content,
         /* void */
     }
 
-    if (deflateInit2(&z, level, Z_DEFLATED, bits, bits - 7, strategy) != Z_OK)
-    {
+    if (deflateInit2(&z, level, Z_DEFLATED, bits, bits - 7, strategy) != Z_OK) {
         return PROF_ERROR;
     }
 
