@@ -36,6 +36,11 @@ server {
         object_test;
     }
 
+    location /grace {
+        object_test;
+        profile_object_grace 60s;
+    }
+
     location /-/profile/ {
         profile_console;
         profile_object_interval 64k;
@@ -114,6 +119,12 @@ is_deeply(sums($p, 'known'), [ 20, 20_000, 0, 0 ],
           'a capture of an endpoint counts blocks exactly');
 is_deeply(sums($p, 'leak'), [ 5, 500, 5, 500 ],
           'a capture of an endpoint counts leaks exactly');
+
+$p = capture('/-/profile/object?seconds=1&uri=/grace&format=pprof',
+             map { '/grace?known=4&leak=100' } 1 .. 5);
+
+is_deeply(sums($p, 'leak'), [ 5, 500, 5, 500 ],
+          'a capture of an endpoint does not wait for profile_object_grace');
 
 # two captures with different intervals; the client of a third one disconnects
 

@@ -19,17 +19,16 @@
 #include "core/ngx_http_profile_job.h"
 
 
-/* a capture that has ended, while its memory may still be freed */
-
-typedef struct {
+struct ngx_http_profile_late_s {
     ngx_queue_t                  queue;
     ngx_event_t                  timer;
     ngx_connection_t             connection;   /* for nginx's messages */
     prof_capture_t              *capture;
+    ngx_msec_t                   grace;
     prof_profile_t              *profile;
     ngx_http_profile_object_pt   fn;
     void                        *data;
-} ngx_http_profile_late_t;
+};
 
 
 static void ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx);
@@ -157,7 +156,10 @@ ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* the profile waits for the time of profile_object_grace */
+/*
+ * The profile waits for the time of profile_object_grace.  A profile that a
+ * capture of an endpoint takes does not wait.
+ */
 
 static ngx_uint_t
 ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
@@ -165,10 +167,11 @@ ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
     u_char                       *p;
     prof_heap_t                  *h;
     prof_heap_totals_t            totals;
+    ngx_http_profile_late_t      *late;
     ngx_http_profile_loc_conf_t  *plcf;
     u_char                        text[2 * NGX_INT64_LEN + 32];
 
-    if (ctx->object == NULL || ctx->profile == NULL) {
+    if (ctx->object == NULL || ctx->profile == NULL || ctx->take) {
         return 0;
     }
 
@@ -176,6 +179,11 @@ ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
     h = prof_capture_get_heap(ctx->track->capture);
 
     if (plcf->object_grace == 0 || h == NULL) {
+        return 0;
+    }
+
+    late = ngx_calloc(sizeof(ngx_http_profile_late_t), ngx_cycle->log);
+    if (late == NULL) {
         return 0;
     }
 
@@ -187,8 +195,10 @@ ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
     (void) prof_profile_fact(ctx->profile, "in_use_before_grace",
                              (char *) text, p - text);
 
-    ctx->object->capture = ctx->track->capture;
-    ctx->object->grace = plcf->object_grace;
+    late->capture = ctx->track->capture;
+    late->grace = plcf->object_grace;
+
+    ctx->object->late = late;
 
     return 1;
 }
@@ -200,21 +210,16 @@ ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
 {
     ngx_http_profile_late_t  *late;
 
-    if (ctx->object == NULL || ctx->object->capture == NULL) {
+    if (ctx->object == NULL || ctx->object->late == NULL) {
         return NGX_DECLINED;
     }
 
-    late = ngx_calloc(sizeof(ngx_http_profile_late_t), ngx_cycle->log);
-    if (late == NULL) {
-        return NGX_DECLINED;
-    }
+    late = ctx->object->late;
+    ctx->object->late = NULL;
 
-    late->capture = ctx->object->capture;
     late->profile = profile;
     late->fn = fn;
     late->data = data;
-
-    ctx->object->capture = NULL;
 
     late->connection.fd = (ngx_socket_t) -1;
     late->connection.data = late;
@@ -223,7 +228,7 @@ ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
     late->timer.data = &late->connection;
     late->timer.log = ngx_cycle->log;
 
-    ngx_add_timer(&late->timer, ctx->object->grace);
+    ngx_add_timer(&late->timer, late->grace);
     ngx_queue_insert_tail(&ngx_http_profile_lates, &late->queue);
 
     return NGX_OK;
@@ -280,8 +285,9 @@ ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    if (ctx->object->capture) {
-        ngx_http_profile_free_capture(ctx->object->capture);
+    if (ctx->object->late) {
+        ngx_http_profile_free_capture(ctx->object->late->capture);
+        ngx_free(ctx->object->late);
     }
 
     ngx_free(ctx->object);

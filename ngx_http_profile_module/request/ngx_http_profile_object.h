@@ -35,6 +35,11 @@ typedef struct {
 } ngx_http_profile_pool_span_t;
 
 
+/* a capture that has ended, while its memory may still be freed */
+
+typedef struct ngx_http_profile_late_s  ngx_http_profile_late_t;
+
+
 typedef struct {
     ngx_http_profile_pool_span_t   spans[NGX_HTTP_PROFILE_POOL_SPANS];
     ngx_uint_t                     nspans;
@@ -45,8 +50,7 @@ typedef struct {
     size_t                         request;      /* last fill */
     size_t                         connection;
     const char                    *error;        /* why nothing is counted */
-    prof_capture_t                *capture;      /* after its end */
-    ngx_msec_t                     grace;
+    ngx_http_profile_late_t       *late;         /* NULL: nothing waits */
 } ngx_http_profile_object_t;
 
 
