@@ -272,6 +272,12 @@ prof_finish_complete(prof_profile_t *p, prof_draft_t *d)
     f = (prof_finish_t *) d;
     f->profile = p;
 
+    /* a thread that was stopped in a hook may still add nodes */
+
+    if (f->heap && !f->heap->left) {
+        return PROF_ERROR;
+    }
+
     n = f->tree.nnodes + (f->heap ? f->heap->tree.nnodes : 0);
 
     if (prof_finish_start(f, n) != PROF_OK

@@ -288,7 +288,8 @@ void prof_profile_destroy(prof_profile_t *p);
 
 /*
  * Makes what a draft lacks.  Returns PROF_OK, also for a complete profile, or
- * PROF_ERROR if memory is short; then the caller destroys the profile.
+ * PROF_ERROR if memory is short or if a thread still uses the memory of the
+ * draft; then the caller destroys the profile.
  */
 int prof_profile_complete(prof_profile_t *p);
 

@@ -186,6 +186,20 @@ main(void)
        "a new heap counts the thread");
 
     prof_heap_destroy(h);
+
+    /* a thread is stopped in a hook: it may still change the heap */
+
+    h = test_hold();
+
+    (void) __atomic_add_fetch(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
+    p = prof_heap_finish(h, "stopped");
+    (void) __atomic_sub_fetch(&prof_heap_state.readers, 1, __ATOMIC_SEQ_CST);
+
+    ok(p && prof_profile_complete(p) == PROF_ERROR,
+       "a heap that a thread has not left becomes no profile");
+    prof_profile_destroy(p);
+    prof_unwind_release(h->walker.unwind);
+
     prof_process_done();
 
     return done_testing();
