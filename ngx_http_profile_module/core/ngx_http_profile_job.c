@@ -25,7 +25,7 @@
 #define NGX_HTTP_PROFILE_JOB_NICE    19
 
 
-/* a profile of this size in bytes is freed in some microseconds */
+/* memory of this size in bytes is freed in some microseconds */
 #define NGX_HTTP_PROFILE_JOB_SMALL  (32 * 1024)
 
 
@@ -35,9 +35,12 @@ typedef struct {
 } ngx_http_profile_job_limit_t;
 
 
+/* memory that is not needed any more */
+
 typedef struct {
-    ngx_http_profile_job_t   job;
-    prof_profile_t          *profile;
+    ngx_http_profile_job_t    job;
+    ngx_http_profile_job_pt   free;
+    void                     *data;
 } ngx_http_profile_unused_t;
 
 
@@ -71,7 +74,12 @@ static int ngx_http_profile_job_create(void);
 static void *ngx_http_profile_job_cycle(void *data);
 static ngx_http_profile_job_t *ngx_http_profile_job_next(void);
 static void ngx_http_profile_job_release(ngx_http_profile_job_t *job);
+static void ngx_http_profile_free_unused(size_t size,
+    ngx_http_profile_job_pt free, void *data);
 static void ngx_http_profile_job_unused(void *data);
+static void ngx_http_profile_unused_profile(void *data);
+static void ngx_http_profile_unused_capture(void *data);
+static void ngx_http_profile_unused_heap(void *data);
 static void ngx_http_profile_job_timer(ngx_event_t *ev);
 static void ngx_http_profile_job_collect(void);
 static void ngx_http_profile_job_leave(ngx_http_profile_job_t *job);
@@ -467,18 +475,50 @@ ngx_http_profile_job_release(ngx_http_profile_job_t *job)
 void
 ngx_http_profile_free_profile(prof_profile_t *p)
 {
+    ngx_http_profile_free_unused(p ? prof_profile_size(p) : 0,
+                                 ngx_http_profile_unused_profile, p);
+}
+
+
+void
+ngx_http_profile_free_capture(prof_capture_t *c)
+{
+    prof_capture_end(c);
+
+    ngx_http_profile_free_unused(prof_capture_size(c),
+                                 ngx_http_profile_unused_capture, c);
+}
+
+
+void
+ngx_http_profile_free_heap(prof_heap_t *h)
+{
+    prof_heap_end(h);
+
+    ngx_http_profile_free_unused(prof_heap_size(h),
+                                 ngx_http_profile_unused_heap, h);
+}
+
+
+/* without memory for a job, the event loop frees */
+
+static void
+ngx_http_profile_free_unused(size_t size, ngx_http_profile_job_pt free,
+    void *data)
+{
     ngx_http_profile_unused_t  *unused;
 
-    unused = (p && prof_profile_size(p) > NGX_HTTP_PROFILE_JOB_SMALL)
+    unused = (size > NGX_HTTP_PROFILE_JOB_SMALL)
              ? ngx_calloc(sizeof(ngx_http_profile_unused_t), ngx_cycle->log)
              : NULL;
 
     if (unused == NULL) {
-        prof_profile_destroy(p);
+        free(data);
         return;
     }
 
-    unused->profile = p;
+    unused->free = free;
+    unused->data = data;
     unused->job.data = unused;
 
     ngx_http_profile_job_free(&unused->job, ngx_http_profile_job_unused);
@@ -490,27 +530,29 @@ ngx_http_profile_job_unused(void *data)
 {
     ngx_http_profile_unused_t *unused = data;
 
-    prof_profile_destroy(unused->profile);
+    unused->free(unused->data);
     ngx_free(unused);
 }
 
 
-/* a draft takes the memory of the capture */
-
-void
-ngx_http_profile_free_capture(prof_capture_t *c)
+static void
+ngx_http_profile_unused_profile(void *data)
 {
-    prof_profile_t  *p;
+    prof_profile_destroy(data);
+}
 
-    p = prof_capture_finish(c, "");
 
-    if (p) {
-        prof_capture_settle(c, p);
-    }
+static void
+ngx_http_profile_unused_capture(void *data)
+{
+    prof_capture_free(data);
+}
 
-    prof_capture_destroy(c);
 
-    ngx_http_profile_free_profile(p);
+static void
+ngx_http_profile_unused_heap(void *data)
+{
+    prof_heap_free(data);
 }
 
 

@@ -105,11 +105,13 @@ void ngx_http_profile_job_free(ngx_http_profile_job_t *job,
     ngx_http_profile_job_pt handler);
 
 /*
- * Free a profile, and a capture whose profile is not needed.  A large one is
- * freed by the thread.  These functions never fail.
+ * Free a profile, and a capture or heap whose profile is not needed.  The
+ * capture or heap ends at once.  The thread frees large memory.  These
+ * functions never fail.
  */
 void ngx_http_profile_free_profile(prof_profile_t *p);
 void ngx_http_profile_free_capture(prof_capture_t *c);
+void ngx_http_profile_free_heap(prof_heap_t *h);
 
 /*
  * Unmaps the memory of samplers that have ended: the thread does.  It does the

@@ -455,7 +455,7 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
             ngx_http_profile_endpoint_cancel(share->endpoint);
 
         } else if (share->heap) {
-            ngx_http_profile_free_profile(prof_heap_finish(share->heap, ""));
+            ngx_http_profile_free_heap(share->heap);
 
         } else {
             prof_process_cancel(share->capture);

@@ -16,6 +16,7 @@
 
 
 static void prof_capture_touch(void *mem, size_t size);
+static size_t prof_capture_used(const prof_capture_t *c);
 static uintptr_t prof_capture_unnamed(uint32_t type);
 
 
@@ -84,12 +85,29 @@ prof_capture_touch(void *mem, size_t size)
 void
 prof_capture_destroy(prof_capture_t *c)
 {
+    prof_capture_end(c);
+    prof_capture_free(c);
+}
+
+
+void
+prof_capture_end(prof_capture_t *c)
+{
+    if (c->heap) {
+        prof_heap_end(c->heap);
+    }
+}
+
+
+void
+prof_capture_free(prof_capture_t *c)
+{
     uint32_t  i;
 
     prof_process_release();
 
     if (c->heap) {
-        prof_heap_destroy(c->heap);
+        prof_heap_free(c->heap);
     }
 
     if (c->traces) {
@@ -103,12 +121,25 @@ prof_capture_destroy(prof_capture_t *c)
     /* the profile may own the memory */
 
     if (c->memory) {
-        prof_spare_unmap(c->memory, c->memory_size,
-                         c->tree.nnodes * sizeof(prof_tree_node_t)
-                         + c->timeline.n * sizeof(prof_interval_t));
+        prof_spare_unmap(c->memory, c->memory_size, prof_capture_used(c));
     }
 
     free(c);
+}
+
+
+size_t
+prof_capture_size(const prof_capture_t *c)
+{
+    return prof_capture_used(c) + (c->heap ? prof_heap_size(c->heap) : 0);
+}
+
+
+static size_t
+prof_capture_used(const prof_capture_t *c)
+{
+    return c->tree.nnodes * sizeof(prof_tree_node_t)
+           + c->timeline.n * sizeof(prof_interval_t);
 }
 
 

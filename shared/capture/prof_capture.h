@@ -96,6 +96,17 @@ uint64_t prof_signal_refused(void);
 prof_capture_t *prof_capture_create(const prof_capture_conf_t *conf);
 void prof_capture_destroy(prof_capture_t *c);
 
+/*
+ * prof_capture_destroy() in two steps.  prof_capture_end() ends the counting of
+ * allocations, in the sampler's thread.  Afterwards any thread may free the
+ * capture.
+ */
+void prof_capture_end(prof_capture_t *c);
+void prof_capture_free(prof_capture_t *c);
+
+/* returns the bytes of the capture's memory that are in use */
+size_t prof_capture_size(const prof_capture_t *c);
+
 /* changes the frequency at once, also within a turn of the capture */
 void prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
     uint32_t frequency);

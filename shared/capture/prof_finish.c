@@ -226,9 +226,9 @@ prof_finish_take(prof_finish_t *f, prof_heap_t *h)
     prof_heap_end(h);
 
     f->heap = h;
-    f->draft.size += h->tree.nnodes
-                     * (sizeof(prof_tree_node_t) + sizeof(prof_node_t)
-                        + 2 * sizeof(prof_heap_count_t));
+    f->draft.size += prof_heap_size(h)
+                     + h->tree.nnodes * (sizeof(prof_node_t)
+                                         + sizeof(prof_heap_count_t));
 }
 
 

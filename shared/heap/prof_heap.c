@@ -227,6 +227,14 @@ prof_heap_free(prof_heap_t *h)
 }
 
 
+size_t
+prof_heap_size(const prof_heap_t *h)
+{
+    return h->tree.nnodes
+           * (sizeof(prof_tree_node_t) + sizeof(prof_heap_count_t));
+}
+
+
 void
 prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer)
 {

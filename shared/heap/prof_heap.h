@@ -61,6 +61,16 @@ prof_heap_t *prof_heap_create(const prof_heap_conf_t *conf, const char **err);
 /* removes also the hooks if this is the last heap */
 void prof_heap_destroy(prof_heap_t *h);
 
+/*
+ * prof_heap_destroy() in two steps.  prof_heap_end() ends the counting.
+ * Afterwards any thread may read the heap and free it.
+ */
+void prof_heap_end(prof_heap_t *h);
+void prof_heap_free(prof_heap_t *h);
+
+/* returns the bytes of the heap's call tree and counters that are in use */
+size_t prof_heap_size(const prof_heap_t *h);
+
 void prof_heap_totals(prof_heap_t *h, prof_heap_totals_t *totals);
 
 /* counts the block as freed: nginx will free it with the captured request */

@@ -179,13 +179,6 @@ void prof_heap_turn(prof_heap_t *h, const prof_outer_t *outer);
 void prof_heap_renew(prof_heap_t *h);
 void prof_heap_renew_process(void);
 
-/*
- * prof_heap_destroy() in two steps.  prof_heap_end() ends the counting.
- * Afterwards any thread may read the heap and free it.
- */
-void prof_heap_end(prof_heap_t *h);
-void prof_heap_free(prof_heap_t *h);
-
 /* returns whether the lock was taken; counts the call as missed if not */
 int prof_heap_lock(prof_heap_t *h);
 void prof_heap_unlock(prof_heap_t *h);
