@@ -253,6 +253,7 @@ ngx_http_profile_slice_begin(void)
 
         err = "no timer";
         prof_process_cancel(c);
+        ngx_http_profile_job_trim();
     }
 
     if (slicer.failed == NULL) {
@@ -285,7 +286,8 @@ ngx_http_profile_slice_end(prof_capture_t *c, uint64_t start,
     prof_capture_destroy(c);
 
     if (p && st.samples == 0 && cpu < NGX_HTTP_PROFILE_SLICE_IDLE) {
-        prof_profile_destroy(p);
+        ngx_http_profile_free_profile(p);
+        ngx_http_profile_job_trim();
         return;
     }
 
