@@ -173,6 +173,10 @@ ngx_http_profile_slice_timer(ngx_event_t *ev)
 
     prof_process_drain();
 
+    /* threads may have ended */
+
+    ngx_http_profile_job_trim();
+
     now = ngx_http_profile_slice_now();
 
     if (now / slicer.conf->slice != slicer.start / slicer.conf->slice) {

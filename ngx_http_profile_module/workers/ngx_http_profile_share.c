@@ -535,6 +535,10 @@ ngx_http_profile_drain_timer(ngx_event_t *ev)
 
     prof_process_drain();
 
+    /* threads may have ended */
+
+    ngx_http_profile_job_trim();
+
     ngx_add_timer(ev, NGX_HTTP_PROFILE_DRAIN);
 
     for (q = ngx_queue_head(&ngx_http_profile_shares);
