@@ -176,10 +176,6 @@ prof_process_drain(void)
         return;
     }
 
-    if (prof_process.main) {
-        prof_signal_mask(prof_process.main->signal, &prof_process.idle_mask);
-    }
-
     start = prof_clock(CLOCK_MONOTONIC);
     own = 0;
     cpu = 0;
@@ -196,6 +192,12 @@ prof_process_drain(void)
     }
 
     prof_process_scan();
+
+    /* the scan finds the main thread's signal */
+
+    if (prof_process.main) {
+        prof_signal_mask(prof_process.main->signal, &prof_process.idle_mask);
+    }
 
     for (i = 0; i < PROF_PROCESS_THREADS; i++) {
         cpu += prof_threads[i].tid ? prof_threads[i].cpu : 0;

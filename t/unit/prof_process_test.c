@@ -13,6 +13,7 @@
 #include "tap.h"
 
 #include "prof.h"
+#include "capture/prof_signal.h"
 #include "prof_finish.h"
 #include "prof_series.h"
 
@@ -73,6 +74,7 @@ static void test_late(void);
 static void test_wait(int masked, int us);
 static void test_wall(int masked);
 static void test_wall_short(int masked);
+static void test_wall_blocked(void);
 static void test_wall_ended(void);
 static void test_traces(void);
 static uint64_t test_traced(const prof_profile_t *p, const char *span);
@@ -857,6 +859,37 @@ test_wall_ended(void)
 }
 
 
+/* the main thread has blocked the signal, and gets another one */
+
+static void
+test_wall_blocked(void)
+{
+    sigset_t         set, old;
+    prof_capture_t  *c;
+    const sigset_t  *mask;
+
+    c = test_capture(1000, PROF_MODE_WALL);
+
+    sigemptyset(&set);
+    sigaddset(&set, prof_signal_number(PROF_SIGNAL_OWN));
+
+    (void) pthread_sigmask(SIG_BLOCK, &set, &old);
+
+    test_spin(100);
+    prof_process_drain();
+
+    prof_process_idle(&mask);
+    ok(mask && sigismember(mask, SIGFPE) == 1,
+       "a wait is not interrupted by the other signal");
+    prof_process_busy();
+
+    prof_process_cancel(c);
+    prof_capture_destroy(c);
+
+    (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+
 /* an idle thread is not woken: a signal would end its sleep */
 
 static void
@@ -1010,6 +1043,7 @@ main(void)
     test_wall_short(0);
     test_wall_short(1);
     test_wall_ended();
+    test_wall_blocked();
     test_traces();
     test_idle_threads();
     test_limit();
