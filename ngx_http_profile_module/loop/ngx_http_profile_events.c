@@ -209,6 +209,15 @@ ngx_http_profile_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
 {
     ngx_int_t  rc;
 
+    /*
+     * Without timer_resolution, nginx has looked for the next timer.  Functions
+     * that are called before the poll may set other timers, and may update
+     * nginx's time.
+     */
+
+    ngx_http_profile_loop.earliest = ngx_current_msec;
+    ngx_http_profile_loop.earliest += (flags & NGX_UPDATE_TIME) ? timer : 0;
+
     if (ngx_http_profile_held_msec | ngx_http_profile_disarms
         | (uintptr_t) ngx_http_profile_observers.polling)
     {
@@ -279,11 +288,6 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 
     loop->last_end = loop->poll_end;
     loop->poll_start = loop->since;
-
-    /* without timer_resolution, nginx has looked for the next timer */
-
-    loop->earliest = ngx_current_msec;
-    loop->earliest += (flags & NGX_UPDATE_TIME) ? timer : 0;
 
     own = (ngx_http_profile_polls && !(flags & NGX_POST_EVENTS));
 
