@@ -42,14 +42,15 @@ extern const prof_engine_t  prof_perl_engine;
 /*
  * Returns the first object, from number *next on, whose path contains the part.
  * Sets *next to the number after this object.  Returns NULL if there is no such
- * object.
+ * object.  The objects of two consecutive snapshots are the same if their
+ * addresses are: an object that another build has replaced has another address.
  */
 const prof_object_t *prof_engine_object(const prof_unwind_t *u,
     const char *part, uint32_t *next);
 
 /*
- * Returns the address with the mark of its object.  The mark differs for each
- * load of an object, so an engine knows whether it has examined this load.
+ * Returns the address with the mark of its object.  While no addresses are
+ * sampled, all loads of an object have the same mark.
  */
 uintptr_t prof_engine_mark(const prof_unwind_t *u, uintptr_t address);
 

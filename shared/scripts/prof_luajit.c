@@ -97,7 +97,8 @@ typedef struct {
 
 static int prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
     const char **state);
-static int prof_luajit_loaded(const prof_unwind_t *u, uintptr_t at);
+static const prof_object_t *prof_luajit_in(const prof_unwind_t *u,
+    uintptr_t address);
 static void *prof_luajit_find(const prof_unwind_t *u, prof_luajit_api_t *api);
 static void *prof_luajit_open(const char *path, prof_luajit_api_t *api);
 static int prof_luajit_api(void *handle, prof_luajit_api_t *api);
@@ -156,13 +157,14 @@ static const uint8_t  prof_luajit_loop_lines[] = { 4, 5 };
 static prof_luajit_trial_t  *prof_luajit_running;
 
 /*
- * The object with LuaJIT, by the marked address of its luaJIT_setmode(); 0: no
+ * The object with LuaJIT, and the address of its luaJIT_setmode(); NULL: no
  * object is known.  A look-up of a function takes the loader's lock, and
  * another thread may hold this lock for as long as it loads an object.  So this
  * file only examines objects that may have LuaJIT, each of them once.  "seen"
  * has marked addresses of examined objects without LuaJIT.
  */
 
+static const prof_object_t  *prof_luajit_object;
 static uintptr_t             prof_luajit_at;
 static uintptr_t             prof_luajit_seen[PROF_LUAJIT_SEEN];
 static uint32_t              prof_luajit_nseen;
@@ -177,16 +179,18 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
     void               *handle;
     prof_luajit_api_t   api;
 
-    if (prof_luajit_at == 0 || !prof_luajit_loaded(u, prof_luajit_at)) {
-
-        prof_luajit_at = 0;
+    if (prof_luajit_object == NULL
+        || prof_luajit_in(u, prof_luajit_at) != prof_luajit_object)
+    {
+        prof_luajit_object = NULL;
         handle = prof_luajit_find(u, &api);
 
         if (handle == NULL) {
             return PROF_LIMIT;
         }
 
-        prof_luajit_at = prof_engine_mark(u, (uintptr_t) api.luaJIT_setmode);
+        prof_luajit_at = (uintptr_t) api.luaJIT_setmode;
+        prof_luajit_object = prof_luajit_in(u, prof_luajit_at);
 
         memset(&prof_luajit, 0, sizeof(prof_luajit));
         prof_luajit_why = prof_luajit_calibrate(u, &api);
@@ -211,13 +215,12 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
 }
 
 
-/* whether the object of a marked address is still the same */
+/* the loaded object that has the address, or NULL */
 
-static int
-prof_luajit_loaded(const prof_unwind_t *u, uintptr_t at)
+static const prof_object_t *
+prof_luajit_in(const prof_unwind_t *u, uintptr_t address)
 {
-    return prof_engine_mark(u, prof_unwind_address(at)) == at
-           && prof_unwind_object(u, at) != NULL;
+    return prof_unwind_object(u, prof_engine_mark(u, address));
 }
 
 

@@ -94,35 +94,34 @@ static const char  prof_njs_script[] =
 
 
 /*
- * The marked address of the object that was examined; 0: no object.  Each load
- * of an object is examined once: a look-up of a function takes the loader's
- * lock, and another thread may hold this lock while it loads an object.
+ * The object that was examined; NULL: no object.  Each object is examined once:
+ * a look-up of a function takes the loader's lock, and another thread may hold
+ * this lock while it loads an object.  The master makes tables when it reads a
+ * configuration, while the objects of the last configuration still exist.  So
+ * the next tables may have another object at the same address.
  */
 
-static uintptr_t     prof_njs_seen;
-static const char   *prof_njs_why;
+static const prof_object_t  *prof_njs_seen;
+static const char           *prof_njs_why;
 
 
 static int
 prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
 {
     uint32_t              next;
-    uintptr_t             at;
     const prof_object_t  *object;
 
     next = 0;
     object = prof_engine_object(u, PROF_NJS_MODULE, &next);
 
     if (object == NULL) {
-        prof_njs_seen = 0;
+        prof_njs_seen = NULL;
         return PROF_LIMIT;
     }
 
-    at = prof_engine_mark(u, object->start);
-
-    if (at != prof_njs_seen) {
+    if (object != prof_njs_seen) {
         prof_njs_why = prof_njs_open(u, object);
-        prof_njs_seen = at;
+        prof_njs_seen = object;
     }
 
     if (prof_njs_why) {

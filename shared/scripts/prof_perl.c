@@ -40,13 +40,13 @@ const prof_engine_t  prof_perl_engine = { "Perl", prof_perl_attach };
 
 
 /*
- * The marked address of the object that was examined; 0: no object.  Each load
- * of an object is examined once: a look-up of a function takes the loader's
- * lock, and another thread may hold this lock while it loads an object.
+ * The object that was examined; NULL: no object.  Each object is examined once:
+ * a look-up of a function takes the loader's lock, and another thread may hold
+ * this lock while it loads an object.
  */
 
-static uintptr_t     prof_perl_seen;
-static const char   *prof_perl_why;
+static const prof_object_t  *prof_perl_seen;
+static const char           *prof_perl_why;
 static void       *(*prof_perl_context)(void);
 
 
@@ -54,22 +54,19 @@ static int
 prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
 {
     uint32_t              next;
-    uintptr_t             at;
     const prof_object_t  *object;
 
     next = 0;
     object = prof_engine_object(u, PROF_PERL_LIBRARY, &next);
 
     if (object == NULL) {
-        prof_perl_seen = 0;
+        prof_perl_seen = NULL;
         return PROF_LIMIT;
     }
 
-    at = prof_engine_mark(u, object->start);
-
-    if (at != prof_perl_seen) {
+    if (object != prof_perl_seen) {
         prof_perl_why = prof_perl_open(u, object);
-        prof_perl_seen = at;
+        prof_perl_seen = object;
     }
 
     if (prof_perl_why) {
