@@ -2,19 +2,21 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# The engine of njs examines the module of njs again when another build has
-# replaced it.
+# The engine of njs reads the njs that serves requests: after the module of njs
+# was replaced, and after another module with njs was loaded.
 
 use strict;
 use warnings;
 
+use File::Copy qw/ copy /;
 use Test::More;
 
 use ProfileTest;
 
 my $t = ProfileTest->new()->has(qw/ js /);
 
-$t->plan(8);
+$t->skip_all('sanitizers and a preloaded library') if $t->sanitizers();
+$t->plan(9);
 
 $t->write_file('main.js', <<'EOF');
 function leaf(n) {
@@ -76,6 +78,27 @@ like(body(), qr/^sum/, 'another version of the module is loaded');
 
 is(place(), $place, 'the loader has put it in the place of the first one');
 is(state(), 'off: this version is not known', 'the engine has examined it');
+
+$t->stop();
+
+###############################################################################
+
+# The calls of a module go to the first module with the same functions, as they
+# do in an nginx that loads the module of njs for "stream" before that for HTTP.
+
+my $first = $t->testdir() . '/first.so';
+
+copy($packaged, $first) or die "$first: $!";
+install(read_binary($packaged));
+
+{
+    local $ENV{LD_PRELOAD} = $first;
+
+    $t->run();
+}
+
+cmp_ok(scripts(), '>', 0,
+       'samples have the functions that an earlier module with njs runs');
 
 $t->stop();
 

@@ -7,8 +7,8 @@
  * njs's structures from the VM, and takes its own stack as the signal handler
  * would.  The engine is on only if this stack is right.
  *
- * The module is not linked with njs.  It looks up the functions that the module
- * of njs exports.
+ * This module is not linked with njs.  It looks up the functions that the
+ * module of njs calls.
  *
  * Context: not in a signal; the thread that makes captures.
  */
@@ -51,9 +51,8 @@ typedef struct {
 
 static int prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code,
     const char **state);
-static const char *prof_njs_open(prof_unwind_t *u,
-    const prof_object_t *object);
-static int prof_njs_api(void *handle, prof_njs_api_t *api);
+static const char *prof_njs_examine(prof_unwind_t *u);
+static int prof_njs_api(prof_njs_api_t *api);
 static const char *prof_njs_calibrate(prof_njs_trial_t *t);
 static const char *prof_njs_run(prof_njs_trial_t *t, void *vm);
 static int prof_njs_is_known(const prof_njs_trial_t *t, void *vm);
@@ -120,7 +119,7 @@ prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
     }
 
     if (object != prof_njs_seen) {
-        prof_njs_why = prof_njs_open(u, object);
+        prof_njs_why = prof_njs_examine(u);
         prof_njs_seen = object;
     }
 
@@ -140,57 +139,66 @@ prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
 }
 
 
-/* returns NULL, or why the object cannot be used */
+/* returns NULL, or why njs cannot be used */
 
 static const char *
-prof_njs_open(prof_unwind_t *u, const prof_object_t *object)
+prof_njs_examine(prof_unwind_t *u)
 {
-    void              *handle;
     const char        *why;
     prof_njs_trial_t  *t;
 
-    handle = dlopen(object->path, RTLD_LAZY|RTLD_NOLOAD);
-
-    if (handle == NULL) {
-        return "off: the module cannot be opened";
+    t = calloc(1, sizeof(prof_njs_trial_t));
+    if (t == NULL) {
+        return "off: no memory";
     }
 
-    t = calloc(1, sizeof(prof_njs_trial_t));
     why = "off: no memory";
 
-    if (t) {
-        t->unwind = u;
-        t->cache = calloc(1, sizeof(prof_walk_cache_t));
+    t->unwind = u;
+    t->cache = calloc(1, sizeof(prof_walk_cache_t));
 
-        if (t->cache) {
-            why = prof_njs_api(handle, &t->api) == PROF_OK
-                  ? prof_njs_calibrate(t)
-                  : "off: this version has another interface";
-        }
-
-        free(t->cache);
-        free(t);
+    if (t->cache) {
+        why = prof_njs_api(&t->api) == PROF_OK
+              ? prof_njs_calibrate(t)
+              : "off: this version has another interface";
     }
 
-    (void) dlclose(handle);
+    free(t->cache);
+    free(t);
 
     return why;
 }
 
 
+/*
+ * The functions that the module of njs calls.  nginx makes the functions of
+ * modules global, so these may be in a module that was loaded earlier, for
+ * example in that of njs for "stream".  The program's handle finds the same
+ * functions.  RTLD_DEFAULT would prevent the unloading of their module.
+ */
+
 static int
-prof_njs_api(void *handle, prof_njs_api_t *api)
+prof_njs_api(prof_njs_api_t *api)
 {
-    uint32_t  missing;
+    void      *program;
+    uint32_t   missing;
+
+    program = dlopen(NULL, RTLD_LAZY);
+
+    if (program == NULL) {
+        return PROF_ERROR;
+    }
 
     missing = 0;
 
 #define PROF_NJS_SYMBOL(type, name, args)                                     \
-    *(void **) &api->name = dlsym(handle, #name);                             \
+    *(void **) &api->name = dlsym(program, #name);                            \
     missing += (api->name == NULL);
 
     PROF_NJS_API(PROF_NJS_SYMBOL)
 #undef PROF_NJS_SYMBOL
+
+    (void) dlclose(program);
 
     return missing ? PROF_ERROR : PROF_OK;
 }
