@@ -54,6 +54,14 @@ const prof_object_t *prof_engine_object(const prof_unwind_t *u,
  */
 uintptr_t prof_engine_mark(const prof_unwind_t *u, uintptr_t address);
 
+/*
+ * Takes the stack of the caller, from its frame up to top, as a signal handler
+ * would do there with this engine alone.  The engines of the snapshot remain.
+ * Returns the number of addresses; pcs has space for PROF_MAX_DEPTH.
+ */
+uint32_t prof_engine_take(prof_unwind_t *u, const prof_engine_code_t *code,
+    prof_walk_cache_t *cache, uintptr_t top, uintptr_t *pcs);
+
 /* prepares new unwind tables before their first use */
 void prof_engines_attach(prof_unwind_t *u);
 

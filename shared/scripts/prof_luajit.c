@@ -15,7 +15,6 @@
 
 #include "scripts/prof_engine.h"
 #include "scripts/prof_luajit.h"
-#include "unwind/prof_table.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -608,30 +607,14 @@ prof_luajit_trial(lua_State *L)
 static void
 prof_luajit_take(prof_luajit_trial_t *t)
 {
-    uint32_t             end;
-    ucontext_t           uc;
-    prof_stats_t         stats;
-    prof_engine_code_t   code;
-
-    memset(&stats, 0, sizeof(stats));
+    prof_engine_code_t  code;
 
     code.start = prof_luajit.start;
     code.end = prof_luajit.end;
     code.compiles = 1;
     code.frame = prof_luajit_frame;
 
-    prof_unwind_engine(t->unwind, &code);
-
-    prof_arch_here(&uc);
-
-    t->n = prof_walk(t->unwind, t->cache, &uc, t->top, t->pcs, PROF_MAX_DEPTH,
-                     &stats, &end);
-
-    code.start = 0;
-    code.end = 0;
-    code.compiles = 0;
-
-    prof_unwind_engine(t->unwind, &code);
+    t->n = prof_engine_take(t->unwind, &code, t->cache, t->top, t->pcs);
 }
 
 

@@ -504,39 +504,26 @@ prof_njs_byte(uintptr_t addr)
 }
 
 
-/* takes the stack of the function in C, as a signal handler would do there */
+/* takes the stack of the function in C; frame: NULL, or that of the engine */
 
 static void
 prof_njs_take(prof_njs_trial_t *t, int (*frame)(prof_walk_t *w))
 {
-    uint32_t             end;
-    ucontext_t           uc;
-    prof_stats_t         stats;
-    prof_engine_code_t   code;
+    prof_engine_code_t  code;
 
-    memset(&stats, 0, sizeof(stats));
+    memset(&code, 0, sizeof(prof_engine_code_t));
 
-    code.start = frame ? prof_njs.start : 0;
-    code.end = frame ? prof_njs.end : 0;
-    code.compiles = 0;
-    code.frame = frame ? frame : prof_njs_frame;
+    if (frame) {
+        code.start = prof_njs.start;
+        code.end = prof_njs.end;
+        code.frame = frame;
+    }
 
-    prof_unwind_engine(t->unwind, &code);
-
-    t->cache->snapshot = 0;
     t->frames = 0;
     t->fp = 0;
     t->aux = 0;
 
-    prof_arch_here(&uc);
-
-    t->n = prof_walk(t->unwind, t->cache, &uc, t->top, t->pcs, PROF_MAX_DEPTH,
-                     &stats, &end);
-
-    code.start = 0;
-    code.end = 0;
-
-    prof_unwind_engine(t->unwind, &code);
+    t->n = prof_engine_take(t->unwind, &code, t->cache, t->top, t->pcs);
 }
 
 

@@ -87,7 +87,7 @@ prof_unwind_engine(prof_unwind_t *u, const prof_engine_code_t *code)
 
     for (i = 0; i < PROF_ENGINES; i++) {
 
-        if (u->engines[i].frame == NULL || u->engines[i].frame == code->frame) {
+        if (u->engines[i].frame == NULL) {
             u->engines[i] = *code;
             return;
         }

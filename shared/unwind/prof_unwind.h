@@ -139,10 +139,7 @@ prof_unwind_t *prof_unwind_create(void);
  */
 prof_unwind_t *prof_unwind_update(const prof_unwind_t *old, int remember);
 
-/*
- * Adds an engine to a new snapshot that no walk has used yet, or replaces the
- * engine with the same frame().
- */
+/* adds an engine to a new snapshot that no walk has used yet */
 void prof_unwind_engine(prof_unwind_t *u, const prof_engine_code_t *code);
 
 /*
