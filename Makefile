@@ -418,8 +418,8 @@ $(BUILD)/fuzz/ngx_fuzz_%: t/fuzz/ngx_fuzz_%.c t/fuzz/ngx_fuzz.c               \
 	    -I objs -o $@ $(ROOT)/$< $(ROOT)/t/fuzz/ngx_fuzz.c                \
 	    objs/libnginx.a $$(cat objs/libnginx.libs)
 
-$(BUILD)/prof_fuzz_%: t/fuzz/prof_fuzz_%.c $(BUILD)/libprof.a               \
-                      $(BUILD)/libsymbolizer.a
+$(BUILD)/prof_fuzz_%: t/fuzz/prof_fuzz_%.c t/fuzz/prof_fuzz_memory.h        \
+                      $(BUILD)/libprof.a $(BUILD)/libsymbolizer.a
 	$(COMPILE) -I t/unit -fsanitize=fuzzer,$(FUZZ) -o $@ $<               \
 	    $(BUILD)/libsymbolizer.a $(BUILD)/libprof.a -liberty $(LIBS)
 

@@ -13,22 +13,12 @@
 #include "unwind/prof_table.h"
 #include "unwind/prof_unwind.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 
 #if (__x86_64__)
 
 
-#define FUZZ_MEMORY    0x200000000000
-#define FUZZ_SIZE      0x4000
+#include "prof_fuzz_memory.h"
 
-/* nothing else is mapped in this many bytes, and below the sanitizer's memory */
-
-#define FUZZ_APART     0x100000000
-#define FUZZ_FOREIGN   0x7fff0000
-#define FUZZ_POINTER   0x7fffffffffff
 
 #define FUZZ_DEPTH     64
 #define FUZZ_FRAMES    3
@@ -50,25 +40,14 @@
 #define FUZZ_APART_BY  0x0100       /* of the three functions */
 
 
-typedef struct {
-    uint16_t  at;
-    uint64_t  value;
-} __attribute__((packed)) fuzz_patch_t;
-
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void fuzz_map(void);
+static void fuzz_init(void);
 static void fuzz_layout(void);
 static void fuzz_function(uint32_t i);
-static void fuzz_patch(const uint8_t *data, size_t size);
-static int fuzz_foreign(uint32_t at);
 static uint32_t fuzz_walk(uint8_t choice, uint8_t reg);
-static void fuzz_word(uint32_t at, uint64_t value);
-static void fuzz_assert(int ok);
 
 
-static uint8_t        *fuzz_memory;
 static prof_unwind_t  *fuzz_unwind;
 
 
@@ -81,6 +60,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (fuzz_memory == NULL) {
         fuzz_map();
+        fuzz_init();
 
         /* the walk finds functions, or the inputs would not reach them */
 
@@ -96,28 +76,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 
-/*
- * The page behind the memory cannot be accessed.  The address is the same in
- * each run, and far from all other memory: a pointer that an input has changed
- * in part would otherwise refer to memory of the sanitizer.
- */
-
 static void
-fuzz_map(void)
+fuzz_init(void)
 {
-    fuzz_memory = mmap((void *) FUZZ_MEMORY, FUZZ_SIZE + PROF_WALK_PAGE,
-                       PROT_NONE,
-                       MAP_PRIVATE|MAP_ANONYMOUS|MAP_FIXED_NOREPLACE, -1, 0);
-    fuzz_assert(fuzz_memory != MAP_FAILED);
-
-    fuzz_assert(mprotect(fuzz_memory, FUZZ_SIZE, PROT_READ|PROT_WRITE) == 0);
-
     fuzz_unwind = prof_unwind_create();
     fuzz_assert(fuzz_unwind != NULL);
 
     /* at the start of a function the return address is the first word */
 
-    prof_njs.start = (uintptr_t) fuzz_map;
+    prof_njs.start = (uintptr_t) fuzz_init;
     prof_njs.end = prof_njs.start + 1;
 
     prof_njs.self = 0x10;
@@ -198,60 +165,6 @@ fuzz_function(uint32_t i)
 }
 
 
-/* values with the highest bit set are addresses in the memory or behind it */
-
-static void
-fuzz_patch(const uint8_t *data, size_t size)
-{
-    fuzz_patch_t  p;
-
-    for ( /* void */ ; size >= sizeof(p); size -= sizeof(p)) {
-        memcpy(&p, data, sizeof(p));
-        data += sizeof(p);
-
-        if (p.value >> 63) {
-            p.value = (uintptr_t) fuzz_memory
-                      + p.value % (FUZZ_SIZE + PROF_WALK_PAGE);
-        }
-
-        p.at %= FUZZ_SIZE - 8;
-
-        fuzz_word(p.at, p.value);
-
-        if (fuzz_foreign(p.at)) {
-            fuzz_word(p.at, 0);
-        }
-    }
-}
-
-
-/*
- * Returns whether a word that contains a byte of the word at this place may be
- * a pointer to memory of the sanitizer.  The walk may read all memory that can
- * be read, but the sanitizer ends the program when its own memory is read.
- */
-
-static int
-fuzz_foreign(uint32_t at)
-{
-    uint32_t  i;
-    uint64_t  value;
-
-    for (i = at < 7 ? 0 : at - 7; i <= at + 7 && i <= FUZZ_SIZE - 8; i++) {
-        memcpy(&value, fuzz_memory + i, sizeof(value));
-        value &= FUZZ_POINTER;
-
-        if (value >= FUZZ_FOREIGN
-            && (value < FUZZ_MEMORY || value >= FUZZ_MEMORY + FUZZ_APART))
-        {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 /* returns the number of functions */
 
 static uint32_t
@@ -303,22 +216,6 @@ fuzz_walk(uint8_t choice, uint8_t reg)
     }
 
     return w.n;
-}
-
-
-static void
-fuzz_word(uint32_t at, uint64_t value)
-{
-    memcpy(fuzz_memory + at, &value, sizeof(value));
-}
-
-
-static void
-fuzz_assert(int ok)
-{
-    if (!ok) {
-        abort();
-    }
 }
 
 
