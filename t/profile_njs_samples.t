@@ -185,6 +185,27 @@ END
 
 $t->write_file('main.js', $script);
 
+# a bundle: one sample does not look at all its functions
+
+my $inner = 'function unused(n) { return n; }' x 100;
+
+$t->write_file('many.js',
+               join('', map { "function f$_() { $inner }\n" } 1 .. 60) . <<'END');
+function last(n) {
+    let x = 0;
+    for (let i = 0; i < n; i++) {
+        x += i % 7;
+    }
+    return x;
+}
+
+function content(r) {
+    r.return(200, `${last(200000)}`);
+}
+
+export default { content };
+END
+
 $t->conf(<<'EOF');
 js_path %%TESTDIR%%;
 js_import main.js;
@@ -200,6 +221,10 @@ server {
     location /own { js_content main.own; }
     location /timer { js_content main.timer; }
     location /allocate { js_content main.allocate; }
+    location /many {
+        js_import many.js;
+        js_content many.content;
+    }
 
     location /filter {
         js_header_filter main.header;
@@ -288,6 +313,11 @@ for my $case ([ '/timer', 'anonymous' ], [ '/filter', 'header' ],
                     folded($uri, 'wall')),
            '>', 0, "$uri: samples have $name() and the function it calls");
 }
+
+my @many = grep { $_->[0] =~ /ngx_http_js_module/ } folded('/many', 'wall');
+
+cmp_ok(sum(grep { $_->[0] =~ /many\.js:\d+ content;.*many\.js:\d+ last/ } @many),
+       '>', 0.5 * sum(@many), 'functions of a script with 6,000 functions');
 
 my @memory = folded('/allocate', 'object');
 

@@ -40,6 +40,13 @@ static uint32_t prof_njs_text(prof_walk_t *w, uintptr_t str, const char **text);
 
 static uintptr_t  prof_njs_cache[PROF_NJS_CACHE];
 
+/*
+ * Where the search of the next walk begins, since the limit of one walk may be
+ * less than the number of functions.
+ */
+
+static uint32_t   prof_njs_next;
+
 
 uintptr_t
 prof_njs_load(prof_walk_t *w, uintptr_t addr)
@@ -157,7 +164,7 @@ prof_njs_start(prof_walk_t *w, uintptr_t frame)
 static uintptr_t
 prof_njs_find(prof_walk_t *w, uintptr_t codes, uintptr_t start)
 {
-    uint32_t    i, n;
+    uint32_t    i, n, next;
     uintptr_t   first, entry, *cached;
 
     first = prof_njs_load(w, codes + NJS_ARR_START);
@@ -174,12 +181,15 @@ prof_njs_find(prof_walk_t *w, uintptr_t codes, uintptr_t start)
         return entry;
     }
 
+    next = n ? __atomic_load_n(&prof_njs_next, __ATOMIC_RELAXED) % n : 0;
+
     for (i = 0; i < n && w->names; i++, w->names--) {
 
-        entry = first + (uintptr_t) i * NJS_CODE_SIZE;
+        entry = first + (uintptr_t) next * NJS_CODE_SIZE;
+        next = (next + 1) % n;
 
         if (!prof_memory_readable(w, entry, NJS_CODE_SIZE)) {
-            return 0;
+            break;
         }
 
         if (prof_arch_load(entry + NJS_CODE_START) <= start
@@ -189,6 +199,8 @@ prof_njs_find(prof_walk_t *w, uintptr_t codes, uintptr_t start)
             return entry;
         }
     }
+
+    __atomic_store_n(&prof_njs_next, next, __ATOMIC_RELAXED);
 
     return 0;
 }
