@@ -129,7 +129,10 @@ void prof_njs_code(prof_walk_t *w, uintptr_t vm, uintptr_t frame,
 uint32_t prof_njs_line(prof_walk_t *w, const prof_njs_code_t *code,
     uintptr_t pc);
 
-/* returns the key of a line of the code; line 0: unknown */
+/*
+ * Returns the key of a line of the code, or 0 if its texts cannot be read; line
+ * 0: unknown.
+ */
 uintptr_t prof_njs_place(prof_walk_t *w, const prof_njs_code_t *code,
     uint32_t line);
 

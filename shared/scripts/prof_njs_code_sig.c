@@ -30,7 +30,8 @@ static uintptr_t prof_njs_start(prof_walk_t *w, uintptr_t frame);
 static uintptr_t prof_njs_find(prof_walk_t *w, uintptr_t codes,
     uintptr_t start);
 static uint32_t prof_njs_load32(prof_walk_t *w, uintptr_t addr);
-static uint32_t prof_njs_text(prof_walk_t *w, uintptr_t str, const char **text);
+static int prof_njs_text(prof_walk_t *w, uintptr_t str, const char **text,
+    uint32_t *len);
 
 
 /*
@@ -245,9 +246,13 @@ prof_njs_place(prof_walk_t *w, const prof_njs_code_t *code, uint32_t line)
     static const char  script[] = "script";
     static const char  anonymous[] = "anonymous";
 
-    s.file_len = prof_njs_text(w, code->entry + NJS_CODE_FILE, &s.file);
-    s.function_len = prof_njs_text(w, code->entry + NJS_CODE_NAME,
-                                   &s.function);
+    if (!prof_njs_text(w, code->entry + NJS_CODE_FILE, &s.file, &s.file_len)
+        || !prof_njs_text(w, code->entry + NJS_CODE_NAME, &s.function,
+                          &s.function_len))
+    {
+        return 0;
+    }
+
     s.line = line;
     s.start_line = 0;
 
@@ -265,23 +270,28 @@ prof_njs_place(prof_walk_t *w, const prof_njs_code_t *code, uint32_t line)
 }
 
 
-/* returns the length of a text; 0 if the text cannot be read */
+/* returns 0 if the text cannot be read */
 
-static uint32_t
-prof_njs_text(prof_walk_t *w, uintptr_t str, const char **text)
+static int
+prof_njs_text(prof_walk_t *w, uintptr_t str, const char **text, uint32_t *len)
 {
-    uintptr_t  len, start;
+    uintptr_t  n, start;
 
-    len = prof_njs_load(w, str + NJS_STR_LENGTH);
-    start = prof_njs_load(w, str + NJS_STR_START);
+    if (!prof_memory_readable(w, str, 2 * sizeof(uintptr_t))) {
+        return 0;
+    }
 
-    if (len > PROF_NJS_TEXT_MAX || !prof_memory_readable(w, start, len)) {
+    n = prof_arch_load(str + NJS_STR_LENGTH);
+    start = prof_arch_load(str + NJS_STR_START);
+
+    if (n > PROF_NJS_TEXT_MAX || (n && !prof_memory_readable(w, start, n))) {
         return 0;
     }
 
     *text = (const char *) start;
+    *len = (uint32_t) n;
 
-    return (uint32_t) len;
+    return 1;
 }
 
 

@@ -122,14 +122,19 @@ prof_njs_frame(prof_walk_t *w)
 static void
 prof_njs_add(prof_walk_t *w, prof_walk_chain_t *chain, uint32_t line)
 {
+    uintptr_t        key;
     prof_njs_code_t  code;
 
     prof_njs_code(w, chain->state, chain->base, &code);
 
-    if (code.entry) {
-        w->pcs[w->n++] = prof_njs_place(w, &code, line);
+    key = code.entry ? prof_njs_place(w, &code, line) : 0;
 
-    } else if (prof_njs_load(w, chain->base + NJS_FRAME_FUNCTION)) {
+    if (key) {
+        w->pcs[w->n++] = key;
+
+    } else if (code.entry
+               || prof_njs_load(w, chain->base + NJS_FRAME_FUNCTION))
+    {
         w->st->lost_engine++;
     }
 

@@ -35,8 +35,8 @@
 #define FUZZ_CODES     0x1800
 #define FUZZ_CODE      0x1840
 #define FUZZ_LINES     0x1a00
-#define FUZZ_TEXT      0x1c00
 #define FUZZ_BYTECODE  0x2000
+#define FUZZ_TEXT      0x3000       /* on a page of its own */
 #define FUZZ_APART_BY  0x0100       /* of the three functions */
 
 
@@ -45,10 +45,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void fuzz_init(void);
 static void fuzz_layout(void);
 static void fuzz_function(uint32_t i);
-static uint32_t fuzz_walk(uint8_t choice, uint8_t reg);
+static uint32_t fuzz_walk(uint8_t choice, uint8_t reg, uint32_t looks);
+static void fuzz_names(void);
 
 
 static prof_unwind_t  *fuzz_unwind;
+static uintptr_t       fuzz_pcs[FUZZ_DEPTH];
 
 
 int
@@ -65,12 +67,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         /* the walk finds functions, or the inputs would not reach them */
 
         fuzz_layout();
-        fuzz_assert(fuzz_walk(0, 0) == FUZZ_FRAMES);
+        fuzz_assert(fuzz_walk(0, 0, PROF_WALK_LOOKS) == FUZZ_FRAMES);
+        fuzz_names();
     }
 
     fuzz_layout();
     fuzz_patch(data + 2, size - 2);
-    (void) fuzz_walk(data[0], data[1]);
+    (void) fuzz_walk(data[0], data[1], PROF_WALK_LOOKS);
 
     return 0;
 }
@@ -165,14 +168,35 @@ fuzz_function(uint32_t i)
 }
 
 
+/* a walk that may not ask for the page of a name has no function without it */
+
+static void
+fuzz_names(void)
+{
+    uint32_t       i, n, looks;
+    prof_script_t  s;
+
+    for (looks = 0; looks < 8 * PROF_WALK_LOOK_CODE; looks++) {
+
+        n = fuzz_walk(0, 0, looks);
+
+        for (i = 0; i < n; i++) {
+            fuzz_assert(prof_script_find(fuzz_pcs[i], &s) == PROF_OK
+                        && s.function_len == 4
+                        && memcmp(s.function, "main", 4) == 0);
+        }
+    }
+}
+
+
 /* returns the number of functions */
 
 static uint32_t
-fuzz_walk(uint8_t choice, uint8_t reg)
+fuzz_walk(uint8_t choice, uint8_t reg, uint32_t looks)
 {
     int           rc;
     uint32_t      i;
-    uintptr_t     base, pcs[FUZZ_DEPTH];
+    uintptr_t     base;
     ucontext_t    uc;
     prof_walk_t   w;
     prof_stats_t  stats;
@@ -196,10 +220,10 @@ fuzz_walk(uint8_t choice, uint8_t reg)
     w.u = fuzz_unwind;
     w.uc = (choice & 8) ? NULL : &uc;
     w.top = base + FUZZ_TOP;
-    w.pcs = pcs;
+    w.pcs = fuzz_pcs;
     w.max = (choice & 16) ? 5 : FUZZ_DEPTH;
     w.st = &stats;
-    w.looks = PROF_WALK_LOOKS;
+    w.looks = looks;
 
     for (i = 0; i < FUZZ_FRAMES; i++) {
 
