@@ -130,7 +130,8 @@ $(OBJ)/objs/Makefile: $(BUILD)/nginx.args config config.make
 # configure runs again only when one of these changes
 $(BUILD)/nginx.args: FORCE
 	@mkdir -p $(BUILD)
-	@{ echo "$(CC)" "$(CFLAGS)" "$(NGINX_SRC)"; echo "$(CONF_FLAGS)";     \
+	@{ echo "$(ROOT)" "$(CC)" "$(CFLAGS)" "$(NGINX_SRC)";                 \
+	   echo "$(CONF_FLAGS)";                                              \
 	   echo "$(HDRS)" "$(CORE_SRCS)" "$(GLUE_SRCS)";                      \
 	   cat $(NGINX_SRC)/src/core/nginx.h; } > $@.new 2>&1
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
