@@ -73,34 +73,48 @@ is(report(ROWS => 'unwinding'), 256, 'a report of one row');
 is(@{decode_json(read_file("$dir/out/report.json"))->{rows}},
    @{$json->{rows}}, 'the other rows stay in the report');
 
-# a copy, beside a benchmark that prints figures
+# A copy, beside a benchmark that prints figures: the benchmark, its output, the
+# row, and the result.  Figures of A/A runs and of peers are compared by quartiles.
 
-for my $high ([ '0.999', 1 ], [ '0.985', 0 ]) {
-    my ($quartile, $holds) = @$high;
+my $accounting = "1 KB file\n  accounting   0.980 (0.970 .. %s)\n"
+                 . "  plain again  1.000 (0.990 .. 1.010)";
+my $server = "gzip        CPU per request\ncpu, 99 Hz  1.012 (%s .. 1.020)\n"
+             . 'gperftools, 100 Hz  1.003 (1.001 .. 1.007)';
+my $neighbours = "again   1.0 (0.9 .. 1.1)  0.2 (0.1 .. 0.3)  0.4 (0.3 .. 0.5)\n"
+                 . 'record  1.0 (0.9 .. 1.1)  0.2 (0.1 .. 0.3)  %s (0.1 .. 2.0)';
 
-    mkdir "$dir/copy";
+mkdir "$dir/copy";
+write_file("$dir/copy/$_", read_file("$root/bench/$_"))
+    for qw/ report.pl Machine.pm /;
+script("$dir/bin/$_", '') for qw/ wrk taskset openssl /;
+
+for my $case ([ 'accounting', $accounting, '0.999', 'accounting', 1 ],
+              [ 'accounting', $accounting, '0.985', 'accounting', 0 ],
+              [ 'server', $server, '1.006', 'worker capture, gzip, cpu, 99 Hz',
+                1 ],
+              [ 'server', $server, '1.008', 'worker capture, gzip, cpu, 99 Hz',
+                0 ],
+              [ 'neighbours', $neighbours, '0.8',
+                'other clients, p99 while files are recorded', 1 ],
+              [ 'neighbours', $neighbours, '0.9',
+                'other clients, p99 while files are recorded', 0 ])
+{
+    my ($program, $text, $figure, $name, $holds) = @$case;
+
     unlink "$dir/out/report.json";
-    write_file("$dir/copy/$_", read_file("$root/bench/$_"))
-        for qw/ report.pl Machine.pm /;
+    script("$dir/copy/$program.pl", sprintf($text, $figure));
 
-    script("$dir/copy/accounting.pl", <<"EOF");
-1 KB file
-  accounting             0.980 (0.970 .. $quartile)
-  plain again            1.000 (0.990 .. 1.010)
-EOF
-    script("$dir/bin/$_", '') for qw/ wrk taskset /;
-
-    is(report(SCRIPT => "$dir/copy/report.pl", ROWS => '^accounting$'), 0,
-       "upper quartile $quartile: the report succeeds");
+    is(report(SCRIPT => "$dir/copy/report.pl", ROWS => "^$name\$"), 0,
+       "$name, $figure: the report succeeds");
     is(read_file("$dir/err") =~ tr/\n//, 1,
-       "upper quartile $quartile: no warnings follow the command");
+       "$name, $figure: no warnings follow the command");
 
     my ($row) = @{decode_json(read_file("$dir/out/report.json"))->{rows}};
 
-    is($row->{value}, "0.980 (0.970 .. $quartile)",
-       "upper quartile $quartile: the value has its quartiles");
-    is(!!$row->{holds}, !!$holds,
-       "upper quartile $quartile: compared with the A/A run");
+    like($row->{value}, qr/^[\d.]+ \(.*\Q$figure\E|^\Q$figure\E \(/,
+         "$name, $figure: the value has its quartiles");
+    ok(exists $row->{holds} && !!$row->{holds} == !!$holds,
+       "$name, $figure: compared with the other figure");
 }
 
 done_testing();
