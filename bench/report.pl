@@ -194,7 +194,7 @@ my @table = (
 
 my %output;
 my %machine = (machine(), rounds => $short ? 'few' : 'all');
-my $commit = delete $machine{commit};
+my ($commit, $cpu) = delete @machine{qw/ commit cpu /};
 my %row = before();
 my $failed = 0;
 
@@ -204,7 +204,7 @@ for my $line (grep { $_->[1] =~ /$rows/ } @table) {
     my $row = measured(@$line);
 
     $failed = 1 if ($row->{missing} // '') eq 'failed';
-    $row{$row->{name}} = { %$row, commit => $commit };
+    $row{$row->{name}} = { %$row, commit => $commit, cpu => $cpu };
 
     my @all = map { $row{$_->[1]} // () } @table;
 
@@ -309,16 +309,17 @@ sub page {
 
 Values are medians, with quartiles in parentheses.  "A/A or peer" is a second
 run of the same thing, or the same work of another tool.  "of throughput" and
-"CPU per request" are ratios to the same server without the feature.  "commit"
-is the version that was measured.
+"CPU per request" are ratios to the same server without the feature.  "cpu" and
+"commit" are the processor and the version that were measured.  A run of some
+rows leaves the other rows as they are: the table above describes the last run.
 
 With the budget "A/A" or "peer", two values with quartiles are compared by these:
 a cost holds if its lower quartile is not above the other one's upper quartile,
 and throughput holds if its upper quartile is not below the other one's lower
 quartile.
 
-| what | value | unit | A/A or peer | budget | holds | commit |
-|---|---|---|---|---|---|---|
+| what | value | unit | A/A or peer | budget | holds | cpu | commit |
+|---|---|---|---|---|---|---|---|
 EOF2
 
     for my $row (@all) {
@@ -328,7 +329,7 @@ EOF2
         $text .= '| ' . join(' | ', $row->{name},
                              $row->{value} // $row->{missing}, $row->{unit},
                              $row->{other} // '', $row->{budget}, $holds,
-                             $row->{commit})
+                             $row->{cpu}, $row->{commit})
                  . " |\n";
     }
 
