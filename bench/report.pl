@@ -313,10 +313,9 @@ run of the same thing, or the same work of another tool.  "of throughput" and
 "commit" are the processor and the version that were measured.  A run of some
 rows leaves the other rows as they are: the table above describes the last run.
 
-With the budget "A/A" or "peer", two values with quartiles are compared by these:
-a cost holds if its lower quartile is not above the other one's upper quartile,
-and throughput holds if its upper quartile is not below the other one's lower
-quartile.
+The budgets "A/A" and "peer" compare quartiles.  A cost holds if its lower
+quartile is not above the other value's upper quartile.  Throughput holds if its
+upper quartile is not below the other value's lower quartile.
 
 | what | value | unit | A/A or peer | budget | holds | cpu | commit |
 |---|---|---|---|---|---|---|---|
