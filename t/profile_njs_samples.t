@@ -244,6 +244,22 @@ EOF
 
 $t->run();
 
+my ($state) = http_get('/-/profile/status.json')->body() =~ /"njs":"(.*?)"/;
+
+# samples of an unknown version have the functions in C
+
+if ($state =~ /^off: this version is not known/) {
+    my @stacks = stacks('/times', 'wall');
+
+    ok(scalar(grep { "@{$_->[0]}" =~ /ngx_http_js_module/ } @stacks),
+       'njs of an unknown version: samples have its functions in C');
+    ok(!grep({ "@{$_->[0]}" =~ /main\.js/ } @stacks),
+       'njs of an unknown version: samples have no functions of the script');
+    is(http_get('/all')->body(), 'done',
+       'njs of an unknown version: the script runs');
+    exit;
+}
+
 ###############################################################################
 
 my @text = (undef, split(/\n/, $script));
@@ -273,7 +289,7 @@ for (1 .. 40) {
 diag("$wrong{$_}: $_") for keys %wrong;
 
 is_deeply([ keys %wrong ], [], 'no stack has a wrong function or line');
-cmp_ok($samples{line}, '>', 0.9 * $samples{script}, 'functions have lines');
+cmp_ok($samples{line}, '>', 0.8 * $samples{script}, 'functions have lines');
 
 # the lines and functions that njs itself tells
 
@@ -324,8 +340,7 @@ my @memory = folded('/allocate', 'object');
 cmp_ok(sum(grep { $_->[0] =~ /main\.js:\d+ allocate/ } @memory), '>', 0,
        'allocations have the function of the script');
 
-like(http_get('/-/profile/status.json')->body(), qr/"njs":"on"/,
-     'the status page tells the state of the engine of njs');
+is($state, 'on', 'the status page tells the state of the engine of njs');
 
 ###############################################################################
 
