@@ -304,18 +304,22 @@ sub output {
 sub page {
     my (@all) = @_;
 
-    my $text = "# Report\n\n`make report` writes this page.\n\n"
-               . machine_table(%machine) . <<'EOF2';
+    my $text = "# Report\n\nThis page shows what the module costs, and what "
+               . "other profilers cost on the\nsame machine.  `make report` "
+               . "writes this page.\n\n" . machine_table(%machine) . <<'EOF2';
 
-Values are medians, with quartiles in parentheses.  "A/A or peer" is a second
-run of the same thing, or the same work of another tool.  "of throughput" and
-"CPU per request" are ratios to the same server without the feature.  "cpu" and
-"commit" are the processor and the version that were measured.  A run of some
-rows leaves the other rows as they are: the table above describes the last run.
+A value is a median, with quartiles in parentheses.  The column "A/A or peer"
+has the value of a second run of the same thing, or of another tool that does
+the same work.  The units "of throughput" and "CPU per request" are ratios to
+the same server without the feature.  The columns "cpu" and "commit" have the
+processor and the version that were measured.  A run of some rows leaves the
+other rows as they are: the table above describes the last run.
 
-The budgets "A/A" and "peer" compare quartiles.  A cost holds if its lower
-quartile is not above the other value's upper quartile.  Throughput holds if its
-upper quartile is not below the other value's lower quartile.
+The column "holds" shows whether the value is within the budget.  With the
+budget "A/A" or "peer", the quartiles of both values decide.  A cost holds if
+its lower quartile is not above the upper quartile of the other value.
+Throughput holds if its upper quartile is not below the lower quartile of the
+other value.
 
 | what | value | unit | A/A or peer | budget | holds | cpu | commit |
 |---|---|---|---|---|---|---|---|
