@@ -87,7 +87,9 @@ test_interpreter(int (*frame)(prof_walk_t *w))
     prof_stats_t         stats;
     prof_engine_code_t   code;
 
-    top = (uintptr_t) __builtin_frame_address(0) + 4096;
+    /* the frame itself may have 5 kilobytes above this address */
+
+    top = (uintptr_t) __builtin_frame_address(0) + 8192;
 
     code.start = prof_unwind_function(test_unwind,
                                       (uintptr_t) test_interpreter, &len);
