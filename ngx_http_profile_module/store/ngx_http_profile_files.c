@@ -291,8 +291,11 @@ static void
 ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
     ngx_http_profile_claim_t *claims, ngx_uint_t n)
 {
-    ngx_uint_t  i;
+    ngx_err_t   err;
+    ngx_uint_t  i, omitted;
     u_char      name[NGX_MAX_PATH];
+
+    static ngx_http_profile_log_limit_t  line;
 
     for (i = 0; i < n; i++) {
 
@@ -308,11 +311,18 @@ ngx_http_profile_files_remove(ngx_http_profile_store_t *store,
 
         ngx_http_profile_file_path(store, claims[i].id, 0, name);
 
-        if (ngx_delete_file(name) == NGX_FILE_ERROR
-            && ngx_errno != NGX_ENOENT)
+        if (ngx_delete_file(name) != NGX_FILE_ERROR) {
+            continue;
+        }
+
+        err = ngx_errno;
+
+        if (err != NGX_ENOENT
+            && ngx_http_profile_log_limit(&line, &omitted) == NGX_OK)
         {
-            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
-                          "profile: unlink() \"%s\" failed", name);
+            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, err,
+                          "profile: unlink() \"%s\" failed, %ui more not "
+                          "logged", name, omitted);
         }
     }
 

@@ -11,6 +11,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "store/ngx_http_profile_zone.h"
 
 #include <sys/file.h>
@@ -36,6 +37,9 @@ static void ngx_http_profile_load_dir(ngx_http_profile_store_t *store,
     ngx_array_t *found, ngx_log_t *log);
 static void ngx_http_profile_load_name(ngx_http_profile_store_t *store,
     u_char *p, size_t len, ngx_array_t *found, ngx_log_t *log);
+static ngx_int_t ngx_http_profile_load_remove(u_char *name, ngx_log_t *log);
+static void ngx_http_profile_load_failed(ngx_http_profile_log_limit_t *line,
+    const char *what, u_char *name, ngx_log_t *log);
 static ngx_uint_t ngx_http_profile_load_known(
     ngx_http_profile_store_t *store, u_char *id);
 static void ngx_http_profile_load_left(ngx_http_profile_store_t *store,
@@ -43,7 +47,7 @@ static void ngx_http_profile_load_left(ngx_http_profile_store_t *store,
 static ngx_int_t ngx_http_profile_load_head(ngx_http_profile_store_t *store,
     u_char *id, ngx_http_profile_entry_t *entry, u_char *texts);
 static void ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
-    ngx_http_profile_found_t *found);
+    ngx_http_profile_found_t *found, ngx_log_t *log);
 static int ngx_libc_cdecl ngx_http_profile_load_compare(const void *one,
     const void *two);
 
@@ -76,7 +80,7 @@ ngx_http_profile_load(ngx_http_profile_store_t *store, ngx_log_t *log)
                   ngx_http_profile_load_compare);
 
         for (i = 0; i < n; i++) {
-            ngx_http_profile_load_insert(store, &found[i]);
+            ngx_http_profile_load_insert(store, &found[i], log);
         }
 
         if (n) {
@@ -132,6 +136,8 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
     u_char                     name[NGX_MAX_PATH];
     u_char                     texts[NGX_HTTP_PROFILE_MAX_TEXTS];
 
+    static ngx_http_profile_log_limit_t  unread;
+
     for (i = 0; i < len; i++) {
         if (!((p[i] >= '0' && p[i] <= '9') || (p[i] >= 'a' && p[i] <= 'f'))) {
             break;
@@ -165,14 +171,13 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
     rc = ngx_http_profile_load_head(store, p, &entry, texts);
 
     if (rc == NGX_ERROR) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      "profile: cannot read \"%s\"", name);
+        ngx_http_profile_load_failed(&unread, "read", name, log);
         return;
     }
 
-    if (rc == NGX_ABORT) {
-        (void) ngx_delete_file(name);
-
+    if (rc == NGX_ABORT
+        && ngx_http_profile_load_remove(name, log) == NGX_OK)
+    {
         ngx_http_profile_zone_lock(store, 1);
         store->zone->torn++;
         ngx_http_profile_zone_unlock(store);
@@ -191,6 +196,40 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
         f->stored = entry.stored;
         f->pinned = entry.pinned;
         ngx_memcpy(f->id, entry.id, NGX_HTTP_PROFILE_ID_LEN);
+    }
+}
+
+
+/* a file that stays in the directory is found again by each search */
+
+static ngx_int_t
+ngx_http_profile_load_remove(u_char *name, ngx_log_t *log)
+{
+    static ngx_http_profile_log_limit_t  left;
+
+    if (ngx_delete_file(name) != NGX_FILE_ERROR || ngx_errno == NGX_ENOENT) {
+        return NGX_OK;
+    }
+
+    ngx_http_profile_load_failed(&left, "remove", name, log);
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_http_profile_load_failed(ngx_http_profile_log_limit_t *line,
+    const char *what, u_char *name, ngx_log_t *log)
+{
+    ngx_err_t   err;
+    ngx_uint_t  omitted;
+
+    err = ngx_errno;
+
+    if (ngx_http_profile_log_limit(line, &omitted) == NGX_OK) {
+        ngx_log_error(NGX_LOG_ERR, log, err,
+                      "profile: cannot %s \"%s\", %ui more not logged",
+                      what, name, omitted);
     }
 }
 
@@ -288,7 +327,7 @@ ngx_http_profile_load_head(ngx_http_profile_store_t *store, u_char *id,
 
 static void
 ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
-    ngx_http_profile_found_t *found)
+    ngx_http_profile_found_t *found, ngx_log_t *log)
 {
     uint32_t                  n;
     uint64_t                  bytes;
@@ -319,10 +358,7 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
                                          NGX_HTTP_PROFILE_READY, bytes, NULL);
     }
 
-    if (n == NGX_HTTP_PROFILE_NONE) {
-        store->zone->evicted++;
-
-    } else {
+    if (n != NGX_HTTP_PROFILE_NONE) {
         node = ngx_http_profile_node(store, n);
 
         node->order = entry.stored;
@@ -333,9 +369,16 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
 
     ngx_http_profile_zone_unlock(store);
 
-    if (n == NGX_HTTP_PROFILE_NONE) {
-        ngx_http_profile_file_path(store, found->id, 0, name);
-        (void) ngx_delete_file(name);
+    if (n != NGX_HTTP_PROFILE_NONE) {
+        return;
+    }
+
+    ngx_http_profile_file_path(store, found->id, 0, name);
+
+    if (ngx_http_profile_load_remove(name, log) == NGX_OK) {
+        ngx_http_profile_zone_lock(store, 1);
+        store->zone->evicted++;
+        ngx_http_profile_zone_unlock(store);
     }
 }
 
