@@ -26,8 +26,11 @@
 /* interval of the cache manager, in milliseconds */
 #define NGX_HTTP_PROFILE_SWEEP   1000
 
-/* seconds between the cache manager's searches for files of other processes */
-#define NGX_HTTP_PROFILE_SEARCH  10
+/* ms between the cache manager's searches for files of other processes */
+#define NGX_HTTP_PROFILE_SEARCH  10000
+
+/* the longest time between two looks for unused profiles, in milliseconds */
+#define NGX_HTTP_PROFILE_EXPIRE  10000
 
 
 static ngx_int_t ngx_http_profile_files_reserve(
@@ -361,8 +364,10 @@ ngx_http_profile_files_manager(void *data)
 
     } while (n == NGX_HTTP_PROFILE_CLAIMS && !ngx_quit && !ngx_terminate);
 
-    if (ngx_time() - store->searched >= NGX_HTTP_PROFILE_SEARCH) {
-        store->searched = ngx_time();
+    if (store->searched == 0
+        || ngx_current_msec - store->searched >= NGX_HTTP_PROFILE_SEARCH)
+    {
+        store->searched = ngx_current_msec;
         ngx_http_profile_load(store, ngx_cycle->log);
     }
 
@@ -377,13 +382,15 @@ ngx_http_profile_files_expire(ngx_http_profile_store_t *store)
     uint32_t                  n, newer;
     ngx_http_profile_node_t  *node;
 
-    now = ngx_time();
-
-    if (now - store->swept < ngx_min(store->inactive / 4, 10)) {
+    if (ngx_current_msec - store->swept
+        < (ngx_msec_t) ngx_min(store->inactive / 4 * 1000,
+                               NGX_HTTP_PROFILE_EXPIRE))
+    {
         return;
     }
 
-    store->swept = now;
+    store->swept = ngx_current_msec;
+    now = ngx_time();
 
     ngx_http_profile_zone_lock(store, 1);
 
@@ -392,6 +399,12 @@ ngx_http_profile_files_expire(ngx_http_profile_store_t *store)
     {
         node = ngx_http_profile_node(store, n);
         newer = node->newer;
+
+        /* the clock of the day may have been ahead, and was set right */
+
+        if ((time_t) node->touched > now) {
+            node->touched = (uint32_t) now;
+        }
 
         if (!node->entry.pinned
             && now - (time_t) node->touched >= store->inactive)

@@ -143,8 +143,8 @@ struct ngx_http_profile_store_s {
     ngx_path_t                *path;      /* NULL: no files */
     off_t                      max;
     time_t                     inactive;
-    time_t                     swept;     /* last check of inactive */
-    time_t                     searched;  /* last search for files */
+    ngx_msec_t                 swept;     /* last check of inactive */
+    ngx_msec_t                 searched;  /* last search for files, or 0 */
     ngx_shm_zone_t            *shm_zone;
 
     ngx_slab_pool_t           *pool;      /* for the mutex */

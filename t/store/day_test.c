@@ -32,6 +32,7 @@ volatile ngx_time_t     *ngx_cached_time;
 ngx_pid_t                ngx_pid;
 ngx_uint_t               ngx_pagesize = 4096;
 ngx_uint_t               ngx_test_config;
+volatile ngx_msec_t      ngx_current_msec;
 sig_atomic_t             ngx_quit, ngx_terminate;
 ngx_module_t             ngx_http_profile_module;
 uint32_t                 ngx_crc32_table256[256];
