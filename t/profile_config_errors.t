@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use File::Basename qw/ dirname /;
+use POSIX ();
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
@@ -141,6 +142,10 @@ config_fails('profile_metrics twice',
 config_fails('profile_metrics in a server', 'profile_metrics;',
              qr/"profile_metrics" directive is not allowed here/);
 
+# the size of the zone of stalls
+
+my $stalls = 16 * POSIX::sysconf(POSIX::_SC_PAGESIZE());
+
 config_fails('a path that is too long', 'profile_store ' . 'a' x 4090 . ';',
              qr/the path in "profile_store" directive is longer than \d+ bytes/);
 config_fails('the path of something else',
@@ -149,6 +154,15 @@ config_fails('the path of something else',
 config_fails('the zone of something else',
              'limit_req_zone $uri zone=z:1m rate=1r/s; profile_zone z:1m;',
              qr/zone "z" is already declared for a different use/, 1);
+config_fails('the zone of the continuous profile',
+             'profile_zone ngx_http_profile_slices:8m; profile_continuous on;',
+             qr/the zone "ngx_http_profile_slices" is already used by another/,
+             1);
+config_fails('the zone of stalls',
+             "profile_zone ngx_http_profile_stalls:$stalls; "
+             . 'profile_stall_threshold 1s;',
+             qr/the zone "ngx_http_profile_stalls" is already used by another/,
+             1);
 
 config_fails('a header that nginx reads', 'profile_header host;',
              qr/"host" in "profile_header" directive, nginx itself uses/);

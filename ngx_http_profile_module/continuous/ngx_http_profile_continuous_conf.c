@@ -245,16 +245,19 @@ ngx_http_profile_continuous_init(ngx_conf_t *cf,
 
     conf->store = ngx_http_profile_store_create(cf, &name, conf->size);
 
-    conf->zone = ngx_shared_memory_add(cf, &page,
-                               8 * ngx_pagesize
-                               + sizeof(ngx_http_profile_slice_page_t),
-                               &ngx_http_profile_module);
-
-    if (conf->store == NULL || conf->zone == NULL) {
+    if (conf->store == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    conf->zone->init = ngx_http_profile_continuous_open;
+    conf->zone = ngx_http_profile_shared_memory(cf, &page,
+                               8 * ngx_pagesize
+                               + sizeof(ngx_http_profile_slice_page_t),
+                               ngx_http_profile_continuous_open);
+
+    if (conf->zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
     conf->zone->data = conf;
 
     return NGX_CONF_OK;

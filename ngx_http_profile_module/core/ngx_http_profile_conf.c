@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Setters of directives with limits, and the URL of the console.
+ * Setters of directives with limits, shared memory, and the URL of the console.
  */
 
 
@@ -44,6 +44,33 @@ ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                        &value[1], &cmd->name, limit->takes);
 
     return NGX_CONF_ERROR;
+}
+
+
+/* nginx lets one module use a zone twice, if both uses have the same size */
+
+ngx_shm_zone_t *
+ngx_http_profile_shared_memory(ngx_conf_t *cf, ngx_str_t *name, size_t size,
+    ngx_shm_zone_init_pt init)
+{
+    ngx_shm_zone_t  *zone;
+
+    zone = ngx_shared_memory_add(cf, name, size, &ngx_http_profile_module);
+
+    if (zone == NULL) {
+        return NULL;
+    }
+
+    if (zone->init) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the zone \"%V\" is already used by another "
+                           "directive of the module", name);
+        return NULL;
+    }
+
+    zone->init = init;
+
+    return zone;
 }
 
 

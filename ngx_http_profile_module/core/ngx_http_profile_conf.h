@@ -166,6 +166,14 @@ char *ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*
+ * Adds shared memory.  Returns NULL after an error, which is logged: memory is
+ * short, or the configuration has other shared memory with this name, also of
+ * this module.
+ */
+ngx_shm_zone_t *ngx_http_profile_shared_memory(ngx_conf_t *cf,
+    ngx_str_t *name, size_t size, ngx_shm_zone_init_pt init);
+
+/*
  * Returns the URL of the server's console, escaped, with a slash at its end.
  * It is that of the first location with a console and a plain prefix, or NULL.
  */

@@ -80,15 +80,11 @@ ngx_http_profile_stall_threshold(ngx_conf_t *cf, ngx_command_t *cmd,
 
     ngx_str_set(&name, "ngx_http_profile_stalls");
 
-    pmcf->stall_zone = ngx_shared_memory_add(cf, &name, 16 * ngx_pagesize,
-                                             &ngx_http_profile_module);
-    if (pmcf->stall_zone == NULL) {
-        return NGX_CONF_ERROR;
-    }
+    pmcf->stall_zone = ngx_http_profile_shared_memory(cf, &name,
+                                                 16 * ngx_pagesize,
+                                                 ngx_http_profile_stall_init);
 
-    pmcf->stall_zone->init = ngx_http_profile_stall_init;
-
-    return NGX_CONF_OK;
+    return pmcf->stall_zone ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
 

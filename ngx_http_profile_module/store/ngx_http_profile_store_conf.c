@@ -309,14 +309,13 @@ static ngx_int_t
 ngx_http_profile_store_share(ngx_conf_t *cf, ngx_http_profile_store_t *store,
     ngx_str_t *name)
 {
-    store->shm_zone = ngx_shared_memory_add(cf, name, store->size,
-                                            &ngx_http_profile_module);
+    store->shm_zone = ngx_http_profile_shared_memory(cf, name, store->size,
+                                                 ngx_http_profile_store_open);
 
     if (store->shm_zone == NULL) {
         return NGX_ERROR;
     }
 
-    store->shm_zone->init = ngx_http_profile_store_open;
     store->shm_zone->data = store;
 
     return NGX_OK;
