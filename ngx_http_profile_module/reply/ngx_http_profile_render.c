@@ -108,7 +108,8 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
     }
 
     rc = ngx_http_profile_object_wait(ctx, render->profile,
-                                      ngx_http_profile_render_late, render);
+                                      ngx_http_profile_render_late,
+                                      ngx_http_profile_render_done, render);
 
     if (rc != NGX_OK) {
         rc = ngx_http_profile_job_start(&render->job);
@@ -441,7 +442,8 @@ ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)
     /* a profile for the store is made also without the client */
 
     if (render->store == NULL
-        && ngx_http_profile_job_cancel(&render->job) == NGX_OK)
+        && (ngx_http_profile_object_leave(render) == NGX_OK
+            || ngx_http_profile_job_cancel(&render->job) == NGX_OK))
     {
         ngx_http_profile_render_done(render);
     }

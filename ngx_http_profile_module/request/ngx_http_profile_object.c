@@ -27,6 +27,7 @@ struct ngx_http_profile_late_s {
     ngx_msec_t                   grace;
     prof_profile_t              *profile;
     ngx_http_profile_object_pt   fn;
+    ngx_http_profile_object_pt   drop;
     void                        *data;
 };
 
@@ -36,6 +37,7 @@ static void ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx);
 static ngx_uint_t ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_object_late(ngx_event_t *ev);
+static void ngx_http_profile_object_end_wait(ngx_http_profile_late_t *late);
 static void ngx_http_profile_forget_pool(prof_heap_t *h, ngx_pool_t *pool);
 static void ngx_http_profile_object_push(ngx_http_profile_track_t *tr,
     ngx_str_t *name);
@@ -206,7 +208,8 @@ ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
 
 ngx_int_t
 ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
-    prof_profile_t *profile, ngx_http_profile_object_pt fn, void *data)
+    prof_profile_t *profile, ngx_http_profile_object_pt fn,
+    ngx_http_profile_object_pt drop, void *data)
 {
     ngx_http_profile_late_t  *late;
 
@@ -219,6 +222,7 @@ ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
 
     late->profile = profile;
     late->fn = fn;
+    late->drop = drop;
     late->data = data;
 
     late->connection.fd = (ngx_socket_t) -1;
@@ -255,10 +259,8 @@ ngx_http_profile_object_late(ngx_event_t *ev)
 }
 
 
-/* the process ends, so profiles that wait are not made */
-
-void
-ngx_http_profile_object_exit(void)
+ngx_int_t
+ngx_http_profile_object_leave(void *data)
 {
     ngx_queue_t              *q;
     ngx_http_profile_late_t  *late;
@@ -269,11 +271,50 @@ ngx_http_profile_object_exit(void)
     {
         late = ngx_queue_data(q, ngx_http_profile_late_t, queue);
 
-        prof_capture_destroy(late->capture);
-
-        if (late->timer.timer_set) {
-            ngx_del_timer(&late->timer);
+        if (late->data == data) {
+            ngx_http_profile_object_end_wait(late);
+            return NGX_OK;
         }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static void
+ngx_http_profile_object_end_wait(ngx_http_profile_late_t *late)
+{
+    ngx_queue_remove(&late->queue);
+
+    if (late->timer.timer_set) {
+        ngx_del_timer(&late->timer);
+    }
+
+    ngx_http_profile_free_capture(late->capture);
+    ngx_free(late);
+}
+
+
+/* the process ends, so profiles that wait are not made */
+
+void
+ngx_http_profile_object_exit(void)
+{
+    void                        *data;
+    ngx_queue_t                 *q;
+    ngx_http_profile_late_t     *late;
+    ngx_http_profile_object_pt   drop;
+
+    while (!ngx_queue_empty(&ngx_http_profile_lates)) {
+        q = ngx_queue_head(&ngx_http_profile_lates);
+        late = ngx_queue_data(q, ngx_http_profile_late_t, queue);
+
+        drop = late->drop;
+        data = late->data;
+
+        ngx_http_profile_object_end_wait(late);
+
+        drop(data);
     }
 }
 

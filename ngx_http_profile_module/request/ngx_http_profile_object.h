@@ -61,11 +61,18 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Calls fn(data) when the time of profile_object_grace is over and the profile
- * is final.  The request may be freed by then.  Returns NGX_DECLINED if the
- * profile is final now.
+ * is final.  The request may be freed by then.  If the process ends before,
+ * calls drop(data) instead.  Returns NGX_DECLINED if the profile is final now.
  */
 ngx_int_t ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
-    prof_profile_t *profile, ngx_http_profile_object_pt fn, void *data);
+    prof_profile_t *profile, ngx_http_profile_object_pt fn,
+    ngx_http_profile_object_pt drop, void *data);
+
+/*
+ * Ends the wait of data, without a call.  The profile is not final.  Returns
+ * NGX_DECLINED if data does not wait.
+ */
+ngx_int_t ngx_http_profile_object_leave(void *data);
 
 /* stops to count allocations when the process ends */
 void ngx_http_profile_object_exit(void);
