@@ -6,6 +6,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "store/ngx_http_profile_zone.h"
 
 
@@ -30,14 +31,20 @@ ngx_int_t
 ngx_http_profile_store_add(ngx_http_profile_store_t *store,
     ngx_http_profile_stored_t *st, ngx_log_t *log)
 {
-    ngx_int_t  rc;
+    ngx_int_t   rc;
+    ngx_uint_t  omitted;
+
+    static ngx_http_profile_log_limit_t  line;
 
     rc = ngx_http_profile_store_write(store, st, 0, log);
 
-    if (rc == NGX_DECLINED) {
+    if (rc == NGX_DECLINED
+        && ngx_http_profile_log_limit(&line, &omitted) == NGX_OK)
+    {
         ngx_log_error(NGX_LOG_WARN, log, 0,
-                      "profile: %*s of %uz bytes does not fit in the store",
-                      (size_t) NGX_HTTP_PROFILE_ID_LEN, st->id, st->size);
+                      "profile: %*s of %uz bytes does not fit in the store, "
+                      "%ui more not logged", (size_t) NGX_HTTP_PROFILE_ID_LEN,
+                      st->id, st->size, omitted);
     }
 
     return rc;
