@@ -31,6 +31,8 @@ static ngx_uint_t ngx_http_profile_exemplar_wanted(
 static ngx_http_profile_exemplar_t *ngx_http_profile_exemplar_of(
     ngx_http_profile_track_t *tr, ngx_uint_t place);
 static uint64_t ngx_http_profile_exemplar_now(void);
+static uint64_t ngx_http_profile_exemplar_age(ngx_http_profile_exemplar_t *ex,
+    uint64_t now);
 
 
 static ngx_http_profile_exemplar_t  *ngx_http_profile_exemplars;
@@ -78,7 +80,9 @@ ngx_http_profile_exemplar_wanted(ngx_http_profile_track_t *tr)
 
     ex = ngx_http_profile_exemplar_of(tr, plcf->place);
 
-    if (ex->time + NGX_HTTP_PROFILE_RECENT > ngx_http_profile_exemplar_now()) {
+    if (ngx_http_profile_exemplar_age(ex, ngx_http_profile_exemplar_now())
+        < NGX_HTTP_PROFILE_RECENT)
+    {
         return 0;
     }
 
@@ -108,6 +112,18 @@ ngx_http_profile_exemplar_now(void)
 }
 
 
+/*
+ * An exemplar may be from the future: another worker's time is newer, or the
+ * clock was set back.
+ */
+
+static uint64_t
+ngx_http_profile_exemplar_age(ngx_http_profile_exemplar_t *ex, uint64_t now)
+{
+    return now > ex->time ? now - ex->time : ex->time - now;
+}
+
+
 /* without a trace, the exemplar has only the id of the profile */
 
 void
@@ -134,7 +150,9 @@ ngx_http_profile_exemplar_set(ngx_http_profile_track_t *tr)
 
     if (sequence == writing) {
 
-        if (ex->time + NGX_HTTP_PROFILE_ABANDONED > now) {
+        if (ngx_http_profile_exemplar_age(ex, now)
+            < NGX_HTTP_PROFILE_ABANDONED)
+        {
             return;
         }
 
