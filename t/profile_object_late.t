@@ -3,8 +3,8 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # Requests of the mode "object" whose profile waits for profile_object_grace,
-# without a store: the client disconnects, or the worker ends.  Nothing is made
-# for nobody, and the capture is free for other requests at once.
+# without a store: the client disconnects, or the worker ends.  No profile is
+# made, and the capture is free for other requests at once.
 
 use strict;
 use warnings;
