@@ -318,7 +318,10 @@ ngx_http_profile_access(ngx_http_request_t *r, ngx_http_profile_trigger_t *t,
 }
 
 
-/* for requests without a trigger: a refusal is not logged */
+/*
+ * Decides as ngx_http_profile_access() does, for requests without a trigger.
+ * Most of these clients may not profile, so a refusal is not logged.
+ */
 
 ngx_int_t
 ngx_http_profile_permits(ngx_http_request_t *r,
@@ -402,7 +405,10 @@ ngx_http_profile_permits_client(ngx_http_request_t *r, const char *pages,
 }
 
 
-/* returns NGX_OK if a list of profile_allow has the client, or NGX_DECLINED */
+/*
+ * Returns NGX_OK if a list of profile_allow contains the client's address, or
+ * NGX_DECLINED.  The default list does not admit requests from proxies.
+ */
 
 static ngx_int_t
 ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow)
@@ -432,7 +438,7 @@ ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow)
 }
 
 
-/* returns the name of the sign that a proxy sent the request, or NULL */
+/* returns what shows that a proxy sent the request, as a header; or NULL */
 
 static const char *
 ngx_http_profile_client_proxy(ngx_http_request_t *r)
@@ -478,7 +484,10 @@ ngx_http_profile_client_is_real(ngx_http_request_t *r)
 }
 
 
-/* without ngx_http_realip_module the values count as the same */
+/*
+ * Returns whether the variable has this value.  Without ngx_http_realip_module
+ * the variable does not exist, and the function returns 1.
+ */
 
 static ngx_uint_t
 ngx_http_profile_client_same(ngx_http_request_t *r, const char *name,

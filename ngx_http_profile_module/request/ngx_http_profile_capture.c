@@ -171,7 +171,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
                                             NGX_HTTP_PROFILE_PARAM_FREQUENCY,
                                             plcf->frequency);
 
-    /* before it is admitted, a request cannot ask for more than the default */
+    /* before a request is admitted, it can only lower the frequency */
 
     conf.frequency = ngx_min(ctx->frequency, plcf->frequency);
     conf.mode = PROF_MODE_WALL;
@@ -314,7 +314,10 @@ ngx_http_profile_content(ngx_http_profile_track_t *tr)
 }
 
 
-/* the turn may have set an upstream's callbacks, or may have been the last */
+/*
+ * The turn may have set callbacks of an upstream, which are replaced now.  It
+ * may also have completed the response.
+ */
 
 static void
 ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr)
@@ -564,9 +567,10 @@ ngx_http_profile_capture_exit(void)
 
 
 /*
- * nginx calls this function in the server and in each location.  It takes the
- * trigger out if the configuration may permit the trigger, and puts it back
- * otherwise.  Without memory the trigger stays, and admission tries again.
+ * Called when the configuration in force changes: in the server, and in each
+ * location.  Takes the trigger out if the configuration may permit the
+ * trigger, and puts it back otherwise.  If memory is short, the trigger stays
+ * in the request, and ngx_http_profile_admit() tries again.
  */
 
 static void
@@ -684,7 +688,7 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
 
     if (ngx_http_profile_slots >= pmcf->max_captures) {
 
-        /* a recorded request gets its response also without a profile */
+        /* the client gets the original response, but no profile is stored */
 
         if (ctx->trigger.record) {
             ctx->crowded = 1;

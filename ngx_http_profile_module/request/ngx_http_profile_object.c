@@ -114,7 +114,7 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
                                                 ngx_http_profile_object_push;
     ngx_http_profile_stage_observers.span_ends = ngx_http_profile_object_pop;
 
-    /* a request allocates little, so each allocation is counted */
+    /* an interval of 0: a request allocates little, so nothing is sampled */
 
     conf.memory = plcf->buffer;
     conf.interval = 0;
@@ -361,7 +361,7 @@ ngx_http_profile_forget_pool(prof_heap_t *h, ngx_pool_t *pool)
 }
 
 
-/* the name is copied */
+/* a span begins; bytes that were taken before it belong to the outer span */
 
 static void
 ngx_http_profile_object_push(ngx_http_profile_track_t *tr, ngx_str_t *name)

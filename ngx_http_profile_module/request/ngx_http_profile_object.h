@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Captures in the mode "object": memory that a request allocates. shared/
- * counts blocks.  This file reports which of them are freed with the request,
- * and measures how nginx fills the blocks of its pools.
+ * Captures in the mode "object": memory that a request allocates.  The core
+ * (shared/heap) counts blocks.  This file tells the core which blocks are
+ * freed with the request, and measures how nginx fills the blocks of its
+ * pools.
  */
 
 
@@ -46,9 +47,9 @@ typedef struct {
     ngx_uint_t                     nested[NGX_HTTP_PROFILE_POOL_NESTED];
     ngx_uint_t                     depth;
     ngx_pool_t                    *request_pool;
-    ngx_pool_t                    *connection_pool; /* NULL: shared */
-    size_t                         request;      /* last fill */
-    size_t                         connection;
+    ngx_pool_t                    *connection_pool; /* NULL: of streams */
+    size_t                         request;      /* bytes in use at the last */
+    size_t                         connection;   /* border, in each pool */
     const char                    *error;        /* why nothing is counted */
     ngx_http_profile_late_t       *late;         /* NULL: nothing waits */
 } ngx_http_profile_object_t;
@@ -62,7 +63,8 @@ PROF_HIDDEN_BEGIN
 /*
  * Calls fn(data) when the time of profile_object_grace is over and the profile
  * is final.  The request may be freed by then.  If the process ends before,
- * calls drop(data) instead.  Returns NGX_DECLINED if the profile is final now.
+ * calls drop(data) instead.  Returns NGX_DECLINED without a call if the profile
+ * is final now.
  */
 ngx_int_t ngx_http_profile_object_wait(ngx_http_profile_ctx_t *ctx,
     prof_profile_t *profile, ngx_http_profile_object_pt fn,

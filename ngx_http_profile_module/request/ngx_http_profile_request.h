@@ -6,8 +6,9 @@
  *
  * A request with a trigger gets a context.  The context is "live" from the
  * trigger until the reply is sent or the request is freed.  The context is
- * "tracked" while its capture may run.  A client that the location does not
- * permit has no effect: its context is dropped, and its trigger is put back.
+ * "tracked" while its capture may run.  If the location does not permit the
+ * client, the context is dropped and the trigger is put back, so the client
+ * sees no effect of its trigger.
  *
  * Memory: a context is in the request's pool.  The pool's cleanup drops it.
  *
@@ -34,24 +35,25 @@
 
 
 /*
- * A bit of ngx_connection_t.buffered: "the profile is not sent yet". nginx
- * keeps a request with this bit. nginx's own modules use 0x01 to 0x20.
+ * A bit of ngx_connection_t.buffered: "the profile is not sent yet".  nginx
+ * does not free a request whose connection has this bit.  nginx's own modules
+ * use the bits 0x01 to 0x20.
  */
 
 #define NGX_HTTP_PROFILE_BUFFERED  0x80
 
 
 /*
- * What a trigger requests.  Texts are empty if they do not apply.  Only
- * clients that the location permits get the error.
+ * What a trigger requests.  Texts that do not apply are empty.  Only clients
+ * that the location permits get the text of the error.
  */
 
 typedef struct {
-    ngx_str_t                  arg;          /* its name in the query */
-    ngx_str_t                  header;       /* its name in the headers */
+    ngx_str_t                  arg;          /* name of the argument */
+    ngx_str_t                  header;       /* name of the header */
     ngx_str_t                  order;        /* the id of the profile, if
                                                 an order is the trigger */
-    ngx_str_t                  error;        /* the error in it */
+    ngx_str_t                  error;        /* what is wrong in the trigger */
     ngx_http_profile_params_t  params;
     unsigned                   record:1;     /* not "flamegraph" */
 } ngx_http_profile_trigger_t;
@@ -63,10 +65,10 @@ typedef struct {
     ngx_uint_t                 status;
     ngx_str_t                  content_type;
     ngx_str_t                  file;         /* a download of this name */
-    ngx_str_t                  csp;          /* its policy, or empty */
-    ngx_str_t                  vary;         /* headers that chose it */
+    ngx_str_t                  csp;          /* content security policy */
+    ngx_str_t                  vary;         /* value of the header "Vary" */
     ngx_str_t                  encoding;     /* "gzip", or empty */
-    ngx_str_t                  dropped;      /* why it is not stored */
+    ngx_str_t                  dropped;      /* why no profile is stored */
     ngx_str_t                  body;
     unsigned                   stored:1;
     unsigned                   ready:1;
@@ -101,7 +103,8 @@ struct ngx_http_profile_ctx_s {
     ngx_str_t                     stripped_uri;
     ngx_list_t                    headers;
     ngx_list_t                    stripped_list;
-    ngx_list_part_t              *header_runs;    /* and a copy of it */
+    ngx_list_part_t              *header_runs;    /* the new parts of the list,
+                                                     and then a copy of them */
     ngx_uint_t                    nheader_runs;
 
     /* the capture and its profile */
@@ -149,12 +152,12 @@ struct ngx_http_profile_counting_s {
     void       (*end)(ngx_http_profile_ctx_t *ctx);
 
     /*
-     * The profile is made.  Returns 1 if the counting goes on after the end of
-     * the request: it has taken the capture over.
+     * The profile is made.  Returns 1 if the counting continues after the end
+     * of the request.  The counting then owns the capture.
      */
     ngx_uint_t (*take)(ngx_http_profile_ctx_t *ctx);
 
-    /* stops to count, and frees the memory */
+    /* stops counting, and frees the memory */
     void       (*drop)(ngx_http_profile_ctx_t *ctx);
 };
 
@@ -222,7 +225,10 @@ extern ngx_http_profile_counting_t  ngx_http_profile_object_counting;
 ngx_int_t ngx_http_profile_init_headers(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
 
-/* adds the name of "other": then both names are searched in queries */
+/*
+ * Adds the names of "other" to *query, so that a search finds queries with the
+ * names of both.
+ */
 void ngx_http_profile_add_query(ngx_http_profile_query_t *query,
     ngx_http_profile_query_t *other);
 
@@ -240,7 +246,8 @@ ngx_uint_t ngx_http_profile_arg_rare(ngx_str_t *name);
 
 /*
  * Returns NGX_OK if the query has the argument that the configuration names,
- * or NGX_DECLINED.  No byte of the query before p is the rarest of the name.
+ * or NGX_DECLINED.  The search for the rarest byte of the name begins at p;
+ * the caller knows that no byte of the query before p has this value.
  */
 ngx_int_t ngx_http_profile_find_arg(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf, u_char *p);
@@ -278,9 +285,10 @@ ngx_int_t ngx_http_profile_permits(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
 
 /*
- * A check of requests for the console and for metrics, in addition to the
- * location's own access rules.  Returns NGX_OK if profile_allow has the client,
- * or NGX_DECLINED (logged, as "the console is" or "metrics are" refused).
+ * Checks requests for the console and for metrics, in addition to the
+ * location's own access rules.  Returns NGX_OK if profile_allow contains the
+ * client's address, or NGX_DECLINED.  A refusal is logged; the message begins
+ * with "pages", which is "the console is" or "metrics are".
  */
 ngx_int_t ngx_http_profile_permits_client(ngx_http_request_t *r,
     const char *pages, ngx_http_profile_log_limit_t *line);
@@ -318,7 +326,10 @@ void ngx_http_profile_end(ngx_http_profile_ctx_t *ctx);
  */
 void ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx);
 
-/* removes everything that the context has; a second call has no effect */
+/*
+ * Frees all that the context holds, except for memory of the request's pool.
+ * A second call has no effect.
+ */
 void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
 
 /* drops all contexts when the process ends */
@@ -330,7 +341,8 @@ extern ngx_uint_t  ngx_http_profile_slots;
 /*
  * Decides for the current location of the request.  The decision may change in
  * another location.  Returns NGX_OK if the request is admitted; ctx->reply is
- * set if the answer is an error.  Returns NGX_DECLINED if it is refused.
+ * set if the answer is an error.  Returns NGX_DECLINED if the request is
+ * refused.
  */
 ngx_int_t ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx);
 

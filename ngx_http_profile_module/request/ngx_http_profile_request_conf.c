@@ -38,7 +38,10 @@ static ngx_int_t ngx_http_profile_add_header_key(ngx_conf_t *cf,
     ngx_array_t *keys, ngx_str_t *name);
 
 
-/* numbers, times and sizes have the same size on the module's platforms */
+/*
+ * ngx_http_profile_limited() compares numbers, times and sizes as ngx_uint_t:
+ * their types have the same size on all platforms of the module.
+ */
 
 static ngx_http_profile_limit_t  ngx_http_profile_frequency_limit = {
     ngx_conf_set_num_slot,
@@ -337,7 +340,11 @@ ngx_http_profile_add_location(ngx_conf_t *cf,
 }
 
 
-/* one search finds all names whose length and rarest byte are the same */
+/*
+ * One search finds all names of the same length that have the same rarest byte
+ * at the same place.  For other names, only the length of the query is
+ * checked.
+ */
 
 void
 ngx_http_profile_add_query(ngx_http_profile_query_t *query,

@@ -58,7 +58,7 @@ ngx_http_profile_header(ngx_http_request_t *r, ngx_table_elt_t *h,
 {
     ngx_pool_cleanup_t  *cln;
 
-    /* the header may be that of another server */
+    /* an earlier header line has already marked the request */
 
     if (ngx_http_get_module_ctx(r, ngx_http_profile_module)) {
         return NGX_OK;
@@ -231,7 +231,7 @@ ngx_http_profile_format(ngx_http_profile_ctx_t *ctx, ngx_uint_t *negotiated)
 }
 
 
-/* other arguments belong to the application */
+/* reads the trigger's arguments, and skips those of the application */
 
 static ngx_int_t
 ngx_http_profile_parse_args(ngx_http_request_t *r,
@@ -381,7 +381,7 @@ ngx_http_profile_trim(u_char **p, u_char **last)
 }
 
 
-/* whether an argument from p to last belongs to a trigger in the query */
+/* returns whether the argument from p to last belongs to the trigger */
 
 static ngx_int_t
 ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t, u_char *p,

@@ -33,8 +33,9 @@ ngx_int_t ngx_http_profile_parse_trigger(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 
 /*
- * These two functions may be called any number of times.  They do not change a
- * value that other code has replaced meanwhile.
+ * ngx_http_profile_strip() and ngx_http_profile_unstrip() may be called any
+ * number of times.  They do not change a value that other code has replaced
+ * meanwhile.
  */
 
 /* takes the trigger out; returns NGX_ERROR if memory is short */
@@ -52,7 +53,10 @@ void ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx);
 ngx_int_t ngx_http_profile_access_any(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 
-/* returns NGX_OK if the location permits it, or NGX_DECLINED (logged) */
+/*
+ * Returns NGX_OK if the location permits the request, or NGX_DECLINED.  The
+ * refusal is logged if the location has "profile_endpoint on".
+ */
 ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_http_profile_loc_conf_t *plcf);
 
