@@ -383,7 +383,7 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
 }
 
 
-/* code that runs from now on belongs to no request */
+/* the rest of the run frees the request, and belongs to no request */
 
 PROF_HOT static void
 ngx_http_profile_account_tail(ngx_http_profile_run_t *run)
@@ -416,7 +416,7 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
 }
 
 
-/* notes the place: the request may be freed before it is counted */
+/* notes the place in the metrics: the request may be freed before it counts */
 
 PROF_HOT static void
 ngx_http_profile_account_place(ngx_http_profile_track_t *tr)
@@ -447,7 +447,10 @@ ngx_http_profile_account_brief(uint64_t now, uint64_t cpu)
 }
 
 
-/* a request that was logged, and whose start is not known, has never waited */
+/*
+ * A brief request whose start was not computed before it was freed has not
+ * waited: its time begins at the end of the poll.
+ */
 
 void
 ngx_http_profile_account_freed(void)
@@ -466,7 +469,10 @@ ngx_http_profile_account_freed(void)
 }
 
 
-/* the same as ngx_http_profile_account_freed() before the request is freed */
+/*
+ * If the brief request was logged in the running turn, makes its times final,
+ * and counts the request.
+ */
 
 static void
 ngx_http_profile_account_late(void)

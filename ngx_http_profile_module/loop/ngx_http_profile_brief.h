@@ -20,7 +20,7 @@
 
 PROF_HIDDEN_BEGIN
 
-/* its request is NULL while no request uses this track */
+/* the track of the brief request; request is NULL without a brief request */
 extern ngx_http_profile_track_t  ngx_http_profile_brief;
 
 /*

@@ -15,14 +15,14 @@
 
 
 /*
- * The CPU clock is read after this time in turns.  The reading makes the
- * kernel update its statistics, which may cost the worker the rest of its time
- * slice.
+ * The CPU clock is read when the turns since the last reading have taken this
+ * time, in ns.  A reading makes the kernel update its statistics, which may
+ * cost the worker the rest of its time slice.
  */
 
 #define NGX_HTTP_PROFILE_WINDOW_NS  10000000
 
-/* a turn of this length is charged by the CPU clock */
+/* the CPU clock is read for a turn of at least this length, in ns */
 #define NGX_HTTP_PROFILE_LONG_NS    1000000
 
 #define NGX_HTTP_PROFILE_SCALE_ONE  ((uint64_t) 1 << 32)
@@ -30,12 +30,12 @@
 
 typedef struct {
     uint64_t                      clock;     /* last reading of the CPU clock */
-    uint64_t                      wall;      /* time of turns since then */
-    uint64_t                      charged;   /* CPU time since then */
+    uint64_t                      wall;      /* ns of turns since then */
+    uint64_t                      charged;   /* CPU time charged since then */
     uint64_t                      scale;     /* CPU time per wall time, as a
                                                 part of SCALE_ONE */
-    double                        debt;      /* CPU time left by earlier
-                                                windows */
+    double                        debt;      /* CPU time that was used minus
+                                                CPU time that was charged */
 } ngx_http_profile_cpu_t;
 
 
@@ -43,13 +43,16 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_cpu_t  ngx_http_profile_cpu;
 
-/* as ngx_http_profile_charge_cpu(), but reads the CPU clock */
+/*
+ * Charges a run of this wall time by the CPU clock, and returns its CPU time,
+ * in ns.
+ */
 uint64_t ngx_http_profile_charge_clock(uint64_t wall);
 
 PROF_HIDDEN_END
 
 
-/* makes the handler the one whose call ends next, if calls are counted */
+/* if calls are counted, selects the handler whose call is counted next */
 
 PROF_GLUE_INLINE void
 ngx_http_profile_select_handler(uintptr_t function)
@@ -118,7 +121,7 @@ ngx_http_profile_is_scaled(uint64_t wall)
 }
 
 
-/* the same as ngx_http_profile_charge_cpu() if the function above returns 1 */
+/* charges a run for which ngx_http_profile_is_scaled() returns 1 */
 
 PROF_GLUE_INLINE uint64_t
 ngx_http_profile_charge_scaled(uint64_t wall)
@@ -128,7 +131,7 @@ ngx_http_profile_charge_scaled(uint64_t wall)
 
     acc = &ngx_http_profile_cpu;
 
-    /* the product has less than 64 bits */
+    /* wall is less than 2^20 and scale at most 2^34, so 64 bits suffice */
 
     cpu = wall * acc->scale / NGX_HTTP_PROFILE_SCALE_ONE;
 
@@ -139,7 +142,7 @@ ngx_http_profile_charge_scaled(uint64_t wall)
 }
 
 
-/* charges a run of this wall time, and returns its CPU time */
+/* charges a run of this wall time, and returns its CPU time, in ns */
 
 PROF_GLUE_INLINE uint64_t
 ngx_http_profile_charge_cpu(uint64_t wall)

@@ -41,7 +41,7 @@ static ngx_event_t *ngx_http_profile_posted_own(ngx_queue_t *posted,
 
 PROF_HOT_DATA static ngx_queue_t        *ngx_http_profile_posted;
 
-/* the queue while timers expire: no posted event follows */
+/* an empty queue, for timers: ngx_http_profile_run_next() finds no event */
 
 static ngx_queue_t  ngx_http_profile_nothing = {
     &ngx_http_profile_nothing, &ngx_http_profile_nothing
@@ -71,7 +71,10 @@ ngx_http_profile_process_polled(void)
             continue;
         }
 
-        /* most connections are idle: the next request has not begun yet */
+        /*
+         * Most events are those of idle connections, which belong to no
+         * request.
+         */
 
         tr = NULL;
 
@@ -155,7 +158,10 @@ ngx_http_profile_expire_timers(void)
 }
 
 
-/* as ngx_http_profile_ready() in ngx_http_profile_turn.c for a timer */
+/*
+ * Returns the time at which the handler of the expired timer could have run.
+ * ngx_http_profile_ready() in ngx_http_profile_turn.c computes this for turns.
+ */
 
 static uint64_t
 ngx_http_profile_timer_ready(void)
@@ -194,9 +200,9 @@ ngx_http_profile_find_and_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 
 
 /*
- * These functions are inlined.  After a system call the processor has lost its
- * predictions of returns, so each function around the call costs some
- * nanoseconds more.
+ * The functions between the poll and the handlers are inlined.  After a system
+ * call the processor has lost its predictions of returns, so each function
+ * around the call costs some nanoseconds more.
  */
 
 PROF_GLUE_INLINE void
@@ -293,7 +299,7 @@ ngx_http_profile_leave_brief(ngx_http_profile_run_t *run)
 }
 
 
-/* the same for an event that is charged by the CPU clock */
+/* ends an event in which a brief request ended, by the CPU clock */
 
 __attribute__((noinline)) static void
 ngx_http_profile_leave_long(ngx_http_profile_run_t *run, uint64_t now)

@@ -20,7 +20,7 @@
 #include "loop/ngx_http_profile_polling.h"
 
 
-/* a poll is short if it takes less than this part of the time before it */
+/* a poll is short if it takes at most 1 / 64 of the time before it */
 #define NGX_HTTP_PROFILE_SHORT  64
 
 
@@ -68,7 +68,7 @@ static void ngx_http_profile_idle_timer(ngx_event_t *ev);
 
 PROF_HOT_DATA static ngx_http_profile_pointers_t  nginx;
 
-/* the module's iteration runs, and not nginx's iteration */
+/* 1: the module runs this iteration of the event loop, 0: nginx runs it */
 
 PROF_HOT_DATA static ngx_uint_t                 iterating;
 
@@ -185,7 +185,7 @@ ngx_http_profile_restore(void)
     ngx_event_timer_rbtree.insert = nginx.insert;
     ngx_del_timer(&ngx_http_profile_idle);
 
-    /* the rest of this iteration does not see which timers are set */
+    /* from now on the module does not see timers: it must search the tree */
 
     ngx_http_profile_loop.earliest = ngx_current_msec;
 
@@ -328,7 +328,10 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 
     if (!ngx_queue_empty(&ngx_posted_events)) {
 
-        /* other events than those of the poll were posted since */
+        /*
+         * The module's own poll posts no events, so these were posted by
+         * handlers.  nginx's poll has posted the events that it reported.
+         */
 
         loop->ready = own ? loop->since : arrived;
 
@@ -342,9 +345,10 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
 
 /*
  * Counts the time in the poll, and returns when its events came.  If the poll
- * has not slept, they came while the worker ran other code, and the middle of
- * that time is taken.  A poll that is short beside that time may have lasted
- * because the processor did something else.
+ * has not slept, its events came while the worker ran other code.  The exact
+ * time is unknown, so the middle of that interval is returned.  A poll that is
+ * short beside the interval counts as one that has not slept: the processor
+ * may have done something else meanwhile.
  */
 
 PROF_GLUE_INLINE uint64_t
@@ -376,9 +380,10 @@ ngx_http_profile_polled_at(void)
 
 
 /*
- * nginx's poll, or the poll during paced captures: their timer runs while the
- * worker does not wait.  A poll that finds events at once does not stop the
- * timer.
+ * Calls nginx's poll, or polls during paced captures.  The timer of a paced
+ * capture runs only while the worker does not wait.  Stopping the timer is
+ * expensive, so the first poll has no timeout, and the timer is stopped only
+ * if this poll finds no event.
  */
 
 __attribute__((noinline)) static ngx_int_t
@@ -500,7 +505,7 @@ ngx_http_profile_add_connection(ngx_connection_t *c)
 }
 
 
-/* a connection that code outside of requests has opened */
+/* code of no request has opened the connection, perhaps of another protocol */
 
 static void
 ngx_http_profile_opened(ngx_connection_t *c)
@@ -582,7 +587,10 @@ ngx_http_profile_insert_owned(ngx_rbtree_node_t *root,
 }
 
 
-/* about 12 days; the longest timeout of epoll_wait() is 24 days */
+/*
+ * Sets the timer that keeps the tree of timers from being empty.  Its time of
+ * 12 days is less than the longest timeout of epoll_wait(), which is 24 days.
+ */
 
 static void
 ngx_http_profile_idle_timer(ngx_event_t *ev)

@@ -44,8 +44,8 @@ typedef struct ngx_http_profile_notes_s  ngx_http_profile_notes_t;
 
 /*
  * A subrequest of a tracked request, or the main request itself, with nginx's
- * pointers that the module replaces between turns.  It is allocated from the
- * main request's pool.
+ * pointers that the module replaces between turns.  For a subrequest, this is
+ * allocated from the main request's pool.
  */
 
 struct ngx_http_profile_subrequest_s {
@@ -69,7 +69,7 @@ struct ngx_http_profile_subrequest_s {
 typedef struct {
     uint64_t                      wall;
     uint64_t                      running;   /* in turns, wall clock */
-    uint64_t                      cpu;       /* with its share of the loop */
+    uint64_t                      cpu;       /* turns, and part of the loop */
     uint64_t                      wait;      /* client, upstreams */
     uint64_t                      stall;     /* the worker was busy */
     uint64_t                      longest;   /* longest turn */
@@ -77,7 +77,7 @@ typedef struct {
 } ngx_http_profile_times_t;
 
 
-/* the maximum number of sums of waits */
+/* the maximum number of causes of waiting, each with its sum in "waits" */
 #define NGX_HTTP_PROFILE_WAITS  24
 
 
@@ -88,7 +88,7 @@ struct ngx_http_profile_track_s {
 
     prof_capture_t               *capture;   /* running capture, or NULL */
     ngx_http_profile_ctx_t       *ctx;       /* of a trigger, or NULL */
-    ngx_event_t                  *timer;     /* its handler is not a turn */
+    ngx_event_t                  *timer;     /* profile_timeout: not a turn */
     ngx_http_profile_notes_t     *notes;     /* of profile_keep, or NULL */
     ngx_str_t                     id;        /* id of its profile, or empty */
     uint64_t                      samples;   /* samples in the profile */
@@ -107,13 +107,13 @@ struct ngx_http_profile_track_s {
 
     /* the members below are set by this room */
 
-    u_char                        begun;     /* flag: times are known since
-                                                then */
+    u_char                        begun;     /* flag: "start" is known, and
+                                                times are since then */
     u_char                        closed;    /* flag: logged, times are final */
 
     uint64_t                      start;     /* start of $request_time */
     uint64_t                      since;     /* start of the turn or gap */
-    ngx_uint_t                    place;     /* of its metrics */
+    ngx_uint_t                    place;     /* in the metrics: its location */
 
     /* the members from here to "times" are zeroed when a request begins */
 
@@ -139,7 +139,8 @@ struct ngx_http_profile_track_s {
     ngx_http_profile_track_t     *next;      /* of unused tracks */
 
     uint64_t                      waits[NGX_HTTP_PROFILE_WAITS];
-                                             /* sums of the observer, in ns */
+                                             /* ns by cause of waiting, of the
+                                                observer "waited" */
     prof_context_record_t         context;   /* of profile_context */
 };
 
@@ -171,11 +172,12 @@ struct ngx_http_profile_run_s {
     uint64_t                      start;
     uintptr_t                     handler;
     uintptr_t                     top;       /* stack address of its callees */
-    uint64_t                      inner;     /* ns charged to the outer */
-    u_char                        accept;    /* flags */
-    u_char                        tail;      /* the request was freed */
-    u_char                        reported;  /* reported as slow */
-    u_char                        again;     /* in a turn of this request */
+    uint64_t                      inner;     /* ns within this run of runs
+                                                for the outer run's request */
+    u_char                        accept;    /* flag: accepts connections */
+    u_char                        tail;      /* flag: the request was freed */
+    u_char                        reported;  /* flag: reported as slow */
+    u_char                        again;     /* flag: nested in its own turn */
 };
 
 
@@ -213,7 +215,7 @@ typedef struct {
     /*
      * A turn of a captured request begins. wake is NULL for the first turn.
      * ready is the time at which the request could have run.  Returns the
-     * frame above the samples of the turn, in most cases what.
+     * frame above the samples of the turn: what, or the event's name.
      */
     uintptr_t   (*turn_begins)(ngx_http_profile_track_t *tr,
                                ngx_http_profile_wake_t *wake, uint64_t ready,
@@ -225,7 +227,7 @@ typedef struct {
     /* a turn adds an event to the poll */
     void        (*event_added)(ngx_http_profile_track_t *tr);
 
-    /* a request without a capture has begun; its first turn began at begin */
+    /* a request without a capture has begun; begin: of its first turn */
     void        (*notes_begin)(ngx_http_profile_track_t *tr, uint64_t begin);
 
     /* the next turn of a request with notes begins */
@@ -256,12 +258,12 @@ typedef struct {
     void        (*waited)(ngx_http_profile_track_t *tr,
                           ngx_http_profile_wake_t *wake, uint64_t ns);
 
-    /* times and tr->place are final; a request that is freed has no tr->id */
+    /* times and tr->place are final; tr->id is empty for a freed request */
     void        (*counted)(ngx_http_profile_track_t *tr);
 
     /*
-     * Set if "counted" is set.  Called instead of it for a request of one
-     * turn that has not waited, when it has been freed.
+     * Set if "counted" is set.  Called instead of "counted" for a request of
+     * one turn that has not waited, after the request was freed.
      */
     void        (*counted_brief)(ngx_uint_t place, uint64_t wall,
                                  uint64_t longest, uint64_t cpu,
@@ -279,7 +281,7 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_observers_t  ngx_http_profile_observers;
 
-/* set the observer "running": at most two rooms have one */
+/* add and remove a function that observes "running"; at most two rooms do */
 void ngx_http_profile_add_running(ngx_http_profile_running_pt running);
 void ngx_http_profile_remove_running(ngx_http_profile_running_pt running);
 
@@ -289,7 +291,7 @@ extern ngx_uint_t  ngx_http_profile_all;
 /* the innermost run, or NULL */
 extern ngx_http_profile_run_t       *ngx_http_profile_current;
 
-/* the time since the run began was the profiler's, and is not charged */
+/* takes the time since the last charge as the profiler's: it is not charged */
 void ngx_http_profile_forgive(void);
 
 /*
@@ -302,14 +304,18 @@ void ngx_http_profile_loop_exit(void);
 
 /*
  * ngx_http_profile_arm.c: arms the worker, until ngx_http_profile_disarm() was
- * called as many times.  Returns NGX_ERROR, which is logged.
+ * called as many times.  Returns NGX_ERROR if the worker ends, or on a
+ * failure, which is logged.
  */
 ngx_int_t ngx_http_profile_arm(void);
 void ngx_http_profile_disarm(void);
 
 /*
- * Captures need the sampler.  It also starts the watch, with at most this
- * frequency.  The sampler is destroyed when no turn is running.
+ * Each capture holds the sampler until ngx_http_profile_release_sampler().
+ * The first one makes the sampler, and starts the watch with at most this
+ * frequency in Hz.  After the last release, the sampler is destroyed when no
+ * turn is running.  Errors are those of ngx_http_profile_arm().
+ * ngx_http_profile_sampler() returns the sampler, or NULL.
  */
 ngx_int_t ngx_http_profile_arm_sampler(ngx_uint_t frequency);
 void ngx_http_profile_release_sampler(void);
@@ -325,7 +331,7 @@ extern prof_watch_spot_t   ngx_http_profile_spot;
 void ngx_http_profile_watch_start(ngx_uint_t frequency);
 void ngx_http_profile_watch_stop(void);
 
-/* gives this run to the watch's new samples */
+/* gives the watch's new samples to this run, in which they were taken */
 void ngx_http_profile_watch_pass(ngx_http_profile_run_t *run);
 
 /*
@@ -337,13 +343,13 @@ ngx_http_profile_track_t *ngx_http_profile_track(ngx_http_request_t *r);
 ngx_http_profile_track_t *ngx_http_profile_lasting(
     ngx_http_profile_track_t *tr);
 
-/* ends the tracking of the request; the track is valid until it is freed */
+/* ends the tracking of the request; the request's end frees the track */
 void ngx_http_profile_untrack(ngx_http_profile_track_t *tr);
 
 /* returns the track of the request's main request, or NULL */
 ngx_http_profile_track_t *ngx_http_profile_find_track(ngx_http_request_t *r);
 
-/* the context of an untracked request with a trigger header */
+/* nginx's context pointer of an untracked request with a trigger header */
 extern ngx_http_profile_track_t  ngx_http_profile_untracked;
 
 /* returns data of a subrequest or main request, or NULL if memory is short */
@@ -358,9 +364,10 @@ ngx_http_profile_subrequest_t *ngx_http_profile_add_subrequest(
 void ngx_http_profile_run_request(ngx_http_profile_track_t *tr);
 
 /*
- * Does the same, unless the current run can become the first turn.  Returns
- * NGX_DONE if the phases were run; the request may be freed.  Returns
- * NGX_DECLINED if the caller has to run the phases.
+ * Begins the first turn in the POST_READ phase.  Returns NGX_DECLINED if the
+ * current run has become this turn: the caller has to run the phases.
+ * Otherwise runs the phases as ngx_http_profile_run_request() does, and
+ * returns NGX_DONE; the request may be freed.
  */
 ngx_int_t ngx_http_profile_account_begin(ngx_http_profile_track_t *tr);
 
@@ -374,7 +381,7 @@ void ngx_http_profile_account_times(ngx_http_profile_track_t *tr,
 /* a handler of the log phase, which runs before all others */
 ngx_int_t ngx_http_profile_account_log(ngx_http_request_t *r);
 
-/* makes the times final; returns the time of this moment */
+/* makes the times final; returns their end.  A second call has no effect */
 uint64_t ngx_http_profile_account_close(ngx_http_profile_track_t *tr);
 
 /* updates nginx's time for $request_time, but not the time of its timers */

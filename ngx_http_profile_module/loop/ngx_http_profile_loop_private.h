@@ -15,24 +15,25 @@
 #include "loop/ngx_http_profile_loop.h"
 
 
-/* a poll of more than this time has slept */
+/* a poll of more than this time, in ns, has slept */
 #define NGX_HTTP_PROFILE_SLEEP_NS  20000
 
 
 typedef struct {
-    uint64_t                      last_end;  /* end of the poll before it */
+    uint64_t                      last_end;  /* end of the previous poll */
     uint64_t                      poll_start;
     uint64_t                      poll_end;
     time_t                        poll_sec;  /* nginx's time at the end */
     ngx_uint_t                    poll_msec;
     uint64_t                      updated;   /* nginx's updated time */
-    uint64_t                      since;     /* time is charged until this */
+    uint64_t                      since;     /* all time before is charged */
     ngx_msec_t                    due;       /* key of the running timer */
     ngx_msec_t                    earliest;  /* no timer has an earlier key */
-    uint64_t                      ready;     /* the events that are dispatched
-                                                were ready; for handlers */
-    uintptr_t                     next;      /* the last handler of the run;
-                                                0: it has only one */
+    uint64_t                      ready;     /* when the dispatched events were
+                                                ready; for the counters of
+                                                handlers */
+    uintptr_t                     next;      /* the last handler of a run with
+                                                several handlers, or 0 */
     uint64_t                      next_start;
 } ngx_http_profile_loop_t;
 
@@ -81,8 +82,9 @@ ngx_int_t ngx_http_profile_poll_init(ngx_cycle_t *cycle);
 extern ngx_uint_t  ngx_http_profile_polls;
 
 /*
- * The poll that then replaces nginx's poll; it runs no handlers.  The mask is
- * the signal mask of the poll; NULL: the thread's own mask.
+ * The module's poll, which replaces nginx's poll if ngx_http_profile_polls is
+ * set.  The module's poll runs no handlers.  The mask is the signal mask of
+ * the poll; NULL: the thread's own mask.
  */
 ngx_int_t ngx_http_profile_poll(ngx_cycle_t *cycle, ngx_msec_t timer,
     ngx_uint_t flags, const sigset_t *mask);
@@ -138,14 +140,14 @@ extern ngx_http_profile_loop_t  ngx_http_profile_loop;
 
 void ngx_http_profile_cpu_init(void);
 
-/* charges the time since the last call to the run; returns the time */
+/* charges the time since the last charge to the run; returns prof_now() */
 uint64_t ngx_http_profile_charge(ngx_http_profile_run_t *run);
 
 /* begins a run for tr, or with NULL for no request */
 void ngx_http_profile_enter(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uintptr_t handler);
 
-/* makes a handler the last one that was called */
+/* sets ngx_http_profile_handlers.last to the handler and its counters */
 void ngx_http_profile_find_handler(uintptr_t function);
 
 /* reports that the run, and the runs around it, are slow */
@@ -174,21 +176,21 @@ void ngx_http_profile_owner_done(void);
 ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
     ngx_uint_t timer, ngx_connection_t **connection);
 
-/* the same for an event of a connection in nginx's array, which is not idle */
+/* as ngx_http_profile_owner(), for a connection in nginx's array, not idle */
 ngx_http_profile_track_t *ngx_http_profile_connection_owner(ngx_event_t *ev,
     ngx_connection_t *c);
 
-/* the same for an event of the poll whose connection is not in the array */
+/* as ngx_http_profile_owner(), for a polled event outside of the array */
 ngx_http_profile_track_t *ngx_http_profile_unlisted_owner(ngx_event_t *ev);
 
-/* in a turn: whether the request owned the connection before the turn */
+/* returns whether the request owned the connection before its running turn */
 ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
     ngx_connection_t *c);
 
-/* returns NULL if the event is not in nginx's arrays */
+/* returns the event's connection, or NULL if the event is not in an array */
 ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
 
-/* the request owns its client's connection, or this one, from now on */
+/* the request owns the client's connection, or c, from now on */
 void ngx_http_profile_own_client(ngx_http_profile_track_t *tr);
 void ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
     ngx_connection_t *c);
@@ -210,9 +212,9 @@ void ngx_http_profile_add_opening_cpu(ngx_connection_t *c, uint64_t ns);
 uint64_t ngx_http_profile_take_opening_cpu(ngx_connection_t *c);
 
 /*
- * Connections of other protocols: of stream {}, mail {} and modules that have
- * servers of their own.  No request is charged for their CPU time.  The number
- * is that of the listening sockets.
+ * The number of listening sockets of other protocols: of stream {}, mail {}
+ * and modules that have servers of their own.  No request is charged for the
+ * CPU time of their connections.
  */
 extern ngx_uint_t  ngx_http_profile_nforeign;
 
@@ -225,7 +227,10 @@ void ngx_http_profile_set_foreign(ngx_connection_t *c);
 /* the number of owned single events of all requests */
 extern ngx_uint_t  ngx_http_profile_nevents;
 
-/* the request owns the event, and its connection if nginx's array has that */
+/*
+ * The request owns the event from now on: the event's connection if it is in
+ * nginx's array, or else the single event.
+ */
 void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
 void ngx_http_profile_disown_event(ngx_event_t *ev);

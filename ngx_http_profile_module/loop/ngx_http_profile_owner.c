@@ -470,7 +470,7 @@ ngx_http_profile_connection(ngx_event_t *ev)
 }
 
 
-/* returns NULL for connections outside of nginx's array, as of streams */
+/* returns NULL for a connection outside of nginx's array, as of a stream */
 
 PROF_HOT static ngx_http_profile_owned_t *
 ngx_http_profile_find_owned(ngx_connection_t *c)

@@ -22,7 +22,8 @@ typedef struct {
     int                  size;
     struct epoll_event  *events;
     struct epoll_event  *at;        /* to be dispatched next */
-    ngx_uint_t           writing;   /* its read event was dispatched */
+    ngx_uint_t           writing;   /* the read event of "at" was dispatched,
+                                       its write event follows */
 } ngx_http_profile_polling_t;
 
 
@@ -81,8 +82,9 @@ ngx_http_profile_poll_events(ngx_cycle_t *cycle, ngx_msec_t timer,
 
 
 /*
- * Returns the event that is handled next, with its flags, or NULL. *c is its
- * connection.  If tr is not NULL, only an event of this request is returned.
+ * Returns the event that is handled next, with its flags set, or NULL.  Sets
+ * *connection to the event's connection.  If tr is not NULL, only an event of
+ * this request is returned.
  *
  * An event is skipped if an earlier handler has closed its connection, has
  * opened another one in its place, or has removed the event from the poll.

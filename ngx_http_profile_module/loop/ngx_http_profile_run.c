@@ -16,10 +16,10 @@
 #include "loop/ngx_http_profile_charge.h"
 
 
-/* maximum CPU time that a nanosecond of turns may cost */
+/* maximum number of ns of CPU time for each ns of turns */
 #define NGX_HTTP_PROFILE_MAX_SCALE  4.0
 
-/* maximum CPU time that may be charged, or given back, later */
+/* maximum CPU time in ns that may be charged, or given back, later */
 #define NGX_HTTP_PROFILE_MAX_DEBT   20000000.0
 
 
@@ -109,7 +109,10 @@ ngx_http_profile_charge(ngx_http_profile_run_t *run)
 }
 
 
-/* returns whether much CPU time is not charged yet: the run may have waited */
+/*
+ * Returns whether much CPU time is not charged yet.  Wall time is not enough
+ * to tell: a long run may have waited without using the processor.
+ */
 
 static ngx_uint_t
 ngx_http_profile_is_much(void)
@@ -299,7 +302,7 @@ ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
 {
     ngx_http_profile_run_t  *r;
 
-    /* the runs around this one were not slow by themselves */
+    /* the outer runs are only slow because they contain this run */
 
     for (r = run; r; r = r->prev) {
         r->reported = 1;

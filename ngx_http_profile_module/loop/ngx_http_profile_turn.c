@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Turns: uninterrupted stretches in which the worker runs code for one request.
- * Most turns begin in the event loop (ngx_http_profile_dispatch.c).  From
- * events of others, nginx enters a request in four other ways.  The module
- * replaces these function pointers at the end of each turn, and restores them
- * before the next:
+ * Turns: uninterrupted stretches in which the worker runs code for one
+ * request.  Most turns begin in the event loop (ngx_http_profile_dispatch.c).
+ * Events of other objects enter a request through the function pointers below.
+ * The module replaces these pointers at the end of each turn, and restores
+ * them before the next turn:
  *
  *     r->write_event_handler    completions of threads and of AIO, cosockets;
  *                               of the main request and of its subrequests
@@ -17,12 +17,12 @@
  *                               events of the connection below call these
  *                               handlers, for QUIC when it is closed
  *
- * All of them are in memory that exists as long as the request.
+ * All these pointers are in memory that exists as long as the request.
  *
- * A turn begins some time after the request could have run.  This time is known
- * exactly if the turn was begun by a timer, or if the worker has slept: then
- * its poll returned because of the event.  Otherwise the event came while the
- * worker ran other code between two polls, and the middle of that time is
+ * A turn begins some time after the request could have run.  This time is
+ * known exactly if the turn was begun by a timer, or if the worker has slept:
+ * then its poll returned because of the event.  Otherwise the event came while
+ * the worker ran other code between two polls, and the middle of that time is
  * taken.
  */
 
@@ -227,9 +227,9 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
 
 /*
  * Called when an inner run has ended.  The request of the outer run was ready
- * to run, so the inner run was a stall for this request.  Inner runs of the
- * same request are not a stall. f is the run directly within the outer run of
- * this request.
+ * to run, so the inner run was a stall for this request.  A run for the same
+ * request is not a stall, also if runs for other requests are between both:
+ * its time is subtracted from f, the outermost of these other runs.
  */
 
 PROF_HOT static void
@@ -344,7 +344,10 @@ ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
 }
 
 
-/* rest: -1 if nothing was read, 0 if only a stream's buffer is not read */
+/*
+ * r->request_body->rest is -1 if nothing was read.  It is 0 if nginx still has
+ * to read only the buffer of a stream.
+ */
 
 ngx_uint_t
 ngx_http_profile_reads_body(ngx_http_request_t *r, ngx_event_t *ev)
