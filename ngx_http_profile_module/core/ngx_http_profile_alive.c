@@ -60,7 +60,11 @@ ngx_http_profile_alive(uint64_t process)
 }
 
 
-/* 0: unknown; the name of a process may contain any bytes */
+/*
+ * Returns the start time of the process in ticks, or 0 if it is unknown.  The
+ * name of the process in /proc/PID/stat may contain any bytes, so the fields
+ * are counted from the last parenthesis.
+ */
 
 static uint32_t
 ngx_http_profile_alive_start(ngx_pid_t pid)

@@ -23,19 +23,20 @@
 
 PROF_HIDDEN_BEGIN
 
-/* returns the calling process, never 0 */
+/* returns the identity of the calling process: id and start time; never 0 */
 uint64_t ngx_http_profile_alive_self(void);
 
 /*
- * Returns 1 if the process exists.  Without /proc, each process with its id
- * counts. 0 is no process.
+ * Returns 1 if the process with this identity exists.  Without /proc the start
+ * time is unknown, and any process with the same id counts.  Returns 0 for the
+ * identity 0.
  */
 ngx_uint_t ngx_http_profile_alive(uint64_t process);
 
 PROF_HIDDEN_END
 
 
-/* returns the process id */
+/* returns the process id in an identity */
 
 #define ngx_http_profile_alive_pid(process)  ((uint32_t) (process))
 

@@ -53,20 +53,21 @@ typedef struct {
     ngx_uint_t                  nlocations;   /* with profile_endpoint on */
     ngx_uint_t                  nconsoles;    /* with profile_console */
     ngx_uint_t                  nmetrics;     /* with profile_metrics */
-    ngx_uint_t                  accounting;   /* or more, in a server */
-    ngx_uint_t                  untracked;    /* nothing of it, in a server */
+    ngx_uint_t                  accounting;   /* a server tracks requests */
+    ngx_uint_t                  untracked;    /* a server tracks no requests
+                                                 without a capture */
     ngx_uint_t                  nkeeps;       /* with profile_keep */
-    ngx_uint_t                  watch_frequency;  /* 0: not all requests */
-    ngx_msec_t                  stall;        /* 0: off */
+    ngx_uint_t                  watch_frequency;  /* Hz; 0: no watch */
+    ngx_msec_t                  stall;        /* threshold; 0: off */
     ngx_shm_zone_t             *stall_zone;   /* NULL: off */
-    ngx_uint_t                  places;       /* profile_metrics: the most
-                                                 locations with own counters;
-                                                 0: off */
+    ngx_uint_t                  places;       /* profile_metrics: maximum of
+                                                 locations with their own
+                                                 counters; 0: off */
     ngx_array_t                 locations;    /* ngx_http_profile_location_t:
-                                                 all, for the places */
+                                                 all that may get a place */
     ngx_uint_t                  max_captures;
-    ngx_array_t                *local;        /* the default of allow; NULL:
-                                                 not in use */
+    ngx_array_t                *local;        /* the default list of
+                                                 profile_allow; NULL: unused */
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
     ngx_array_t                 functions;    /* of scripts, for contents */
     ngx_http_profile_store_t   *store;        /* NULL: no store */
@@ -82,7 +83,7 @@ typedef struct {
     ngx_uint_t                  nphases;
     ngx_uint_t                  precontent;   /* index of the first one */
     ngx_http_phase_handler_pt  *checkers;     /* nginx's own */
-    ngx_http_handler_pt        *handlers;     /* as they were laid out */
+    ngx_http_handler_pt        *handlers;     /* by entry of the engine */
     ngx_str_t                  *phases;       /* names of their spans */
 } ngx_http_profile_main_conf_t;
 
@@ -100,13 +101,14 @@ typedef struct {
     ngx_array_t                locations;    /* of loc conf *: enabled ones */
     ngx_uint_t                 conditional;  /* profile_if is in one of them */
     ngx_str_t                  console;      /* its URL, or empty */
-    ngx_str_t                 *viewer;       /* that console's */
-    ngx_http_profile_page_pt   page;         /* writes its page of a profile */
+    ngx_str_t                 *viewer;       /* viewer of the console */
+    ngx_http_profile_page_pt   page;         /* appends the console's page of a
+                                                profile */
     ngx_flag_t                 accounting;
     ngx_http_profile_keep_conf_t
                               *keep;         /* NULL: off */
-    ngx_uint_t                 track;        /* all requests, for one of these
-                                                or for stalls */
+    ngx_uint_t                 track;        /* all requests are tracked, by
+                                                this or another directive */
 } ngx_http_profile_srv_conf_t;
 
 
@@ -174,8 +176,9 @@ ngx_shm_zone_t *ngx_http_profile_shared_memory(ngx_conf_t *cf,
     ngx_str_t *name, size_t size, ngx_shm_zone_init_pt init);
 
 /*
- * Returns the URL of the server's console, escaped, with a slash at its end.
- * It is that of the first location with a console and a plain prefix, or NULL.
+ * Returns the URL of the server's console, escaped, with a slash at its end,
+ * or NULL.  The console is that of the first location with profile_console and
+ * a plain prefix.
  */
 ngx_str_t *ngx_http_profile_console_url(ngx_http_request_t *r);
 

@@ -37,7 +37,7 @@ typedef struct {
 } ngx_http_profile_handler_t;
 
 
-/* the place at which the search for a function begins; an entry follows */
+/* a search begins at one of this number of entries, and goes on behind it */
 
 #define NGX_HTTP_PROFILE_HANDLER_PLACES     128
 
@@ -49,9 +49,13 @@ typedef struct {
 
 typedef struct {
     ngx_http_profile_handler_t   *table;     /* NULL: nothing is counted */
-    ngx_http_profile_handler_t    last;      /* the last one that was called */
+    ngx_http_profile_handler_t    last;      /* the handler of the last search,
+                                                and its counters */
 
-    /* a search has ended at this free entry; returns counters, never NULL */
+    /*
+     * Adds a function for which a search has ended at this free entry.
+     * Returns its counters, never NULL.
+     */
     ngx_http_profile_handled_t *(*add)(ngx_http_profile_handler_t *entry,
                                        uintptr_t function);
 

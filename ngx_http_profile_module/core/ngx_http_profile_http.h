@@ -23,7 +23,7 @@
 #define NGX_HTTP_PROFILE_ID_LEN  32
 
 
-/* whether the string s is the n bytes at p; an empty string equals nothing */
+/* returns whether the string s is the n bytes at p; 0 for empty strings */
 
 #define ngx_http_profile_str_eq(s, p, n)                                      \
     ((n) && (s)->len == (size_t) (n) && ngx_memcmp((s)->data, p, n) == 0)
@@ -38,7 +38,7 @@
 typedef struct {
     unsigned                   accepted:1;     /* the client accepts gzip */
     unsigned                   compressible:1; /* the format is plain */
-    unsigned                   done:1;
+    unsigned                   done:1;         /* the body is compressed */
 } ngx_http_profile_gzip_t;
 
 
@@ -54,22 +54,24 @@ ngx_table_elt_t *ngx_http_profile_find_header(ngx_http_request_t *r,
 /*
  * Takes the header out of the list of the request's headers.  Other headers
  * keep their addresses.  The caller removes the pointers to the header that
- * nginx has elsewhere.  NGX_ERROR: no memory, and the header remains.
+ * nginx has elsewhere.  Returns NGX_OK, or NGX_ERROR if memory is short; the
+ * header then remains.
  */
 ngx_int_t ngx_http_profile_remove_header(ngx_http_request_t *r,
     ngx_table_elt_t *h);
 
 /*
  * Returns the format that the request's Accept headers prefer, or preset if
- * there is no such header or no memory to read several of them.
+ * the request has no such header, or if there is no memory to join several
+ * headers.
  */
 const prof_encoder_t *ngx_http_profile_accept_format(ngx_http_request_t *r,
     const prof_encoder_t *preset);
 
 /*
  * Returns the index of the content type that the request's Accept headers
- * prefer.  The types end with NULL.  The first one is the answer if there is no
- * such header or no memory to read several of them.
+ * prefer.  The types end with NULL.  Returns 0 if the request has no such
+ * header, or if there is no memory to join several headers.
  */
 ngx_uint_t ngx_http_profile_accept_type(ngx_http_request_t *r,
     const char **types);
@@ -79,7 +81,7 @@ ngx_uint_t ngx_http_profile_accept_gzip(ngx_http_request_t *r);
 
 /*
  * Compresses the body if gzip->accepted is set, and sets the other two fields.
- * Without memory the body stays as it is.  Context: any thread.
+ * If memory is short, the body is not changed.  Context: any thread.
  */
 void ngx_http_profile_gzip(prof_buf_t *body, ngx_http_profile_gzip_t *gzip);
 
@@ -115,7 +117,7 @@ ngx_int_t ngx_http_profile_file_name(ngx_pool_t *pool, ngx_str_t *host,
  */
 ngx_int_t ngx_http_profile_trace(ngx_http_request_t *r, prof_trace_t *trace);
 
-/* does the same, and returns the flags of a valid header */
+/* works as ngx_http_profile_trace(), and also sets *flags of a valid header */
 ngx_int_t ngx_http_profile_trace_flags(ngx_http_request_t *r,
     prof_trace_t *trace, uint8_t *flags);
 
@@ -123,9 +125,9 @@ ngx_int_t ngx_http_profile_trace_flags(ngx_http_request_t *r,
 ngx_int_t ngx_http_profile_make_id(u_char *id, ngx_log_t *log);
 
 /*
- * What a browser tells about the page that makes it send a request.  A page of
- * another site can make an operator's browser send requests that have the
- * operator's address and cookies.
+ * Headers by which a browser names the site whose page has caused the request.
+ * A page of another site can make an operator's browser send requests that
+ * have the operator's address and cookies.
  */
 
 extern ngx_str_t  ngx_http_profile_site_name;      /* Sec-Fetch-Site */

@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Jobs.  While jobs exist, a timer of the worker checks which of them have
- * ended.  It is at most some milliseconds late, and needs no descriptor.
+ * ended.  The timer notices the end of a job up to 20 ms late, but it needs no
+ * descriptor.
  */
 
 
@@ -25,7 +26,7 @@
 #define NGX_HTTP_PROFILE_JOB_NICE    19
 
 
-/* memory of this size in bytes is freed in some microseconds */
+/* smaller memory, in bytes, is freed without a job: this takes microseconds */
 #define NGX_HTTP_PROFILE_JOB_SMALL  (32 * 1024)
 
 
@@ -167,7 +168,7 @@ ngx_http_profile_job_start(ngx_http_profile_job_t *job)
 }
 
 
-/* without a thread, the next start is tried a second later */
+/* starts the thread if it does not run; after a failure not for a second */
 
 static ngx_int_t
 ngx_http_profile_job_thread(void)
@@ -247,7 +248,10 @@ ngx_http_profile_job_cycle(void *data)
 
     prof_heap_mute();
 
-    /* in Linux each thread has its own priority; the job works with any */
+    /*
+     * In Linux each thread has its own priority.  An error is ignored, since
+     * jobs run with any priority.
+     */
 
     (void) setpriority(PRIO_PROCESS, syscall(SYS_gettid),
                        NGX_HTTP_PROFILE_JOB_NICE);
@@ -315,7 +319,7 @@ ngx_http_profile_job_cycle(void *data)
 }
 
 
-/* memory is freed before other jobs allocate more */
+/* returns the next job, or NULL; frees memory before jobs allocate more */
 
 static ngx_http_profile_job_t *
 ngx_http_profile_job_next(void)
@@ -500,7 +504,7 @@ ngx_http_profile_free_heap(prof_heap_t *h)
 }
 
 
-/* without memory for a job, the event loop frees */
+/* frees in the thread; if memory for a job is short, in the event loop */
 
 static void
 ngx_http_profile_free_unused(size_t size, ngx_http_profile_job_pt free,

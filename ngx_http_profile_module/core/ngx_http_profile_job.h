@@ -4,9 +4,9 @@
  *
  * Jobs: work that takes long or reads files.  A worker has one queue of jobs
  * and one thread for all of them.  The thread has the lowest priority and is
- * started with the first job.  nginx's thread pools do not serve: an operator
- * has to configure a pool, it starts its threads in every worker, and nginx
- * may be compiled without it.
+ * started with the first job.  nginx's thread pools are not suitable: an
+ * operator has to configure a pool, a pool starts its threads in every worker,
+ * and nginx may be compiled without thread pools.
  *
  * The queue limits the number of jobs and their memory.  Jobs of a higher rank
  * are done first, and are accepted when jobs of a lower rank are not.
@@ -34,7 +34,7 @@ typedef enum {
                                          accepted, done before the worker
                                          exits */
     NGX_HTTP_PROFILE_JOB_ASKED,       /* a client waits */
-    NGX_HTTP_PROFILE_JOB_RECORDED,    /* a client may ask for it later */
+    NGX_HTTP_PROFILE_JOB_RECORDED,    /* a client may ask for the profile */
     NGX_HTTP_PROFILE_JOB_KEPT,        /* kept by profile_keep */
     NGX_HTTP_PROFILE_JOB_RANKS
 } ngx_http_profile_job_rank_e;
@@ -45,7 +45,7 @@ typedef enum {
     NGX_HTTP_PROFILE_JOB_WAITS,
     NGX_HTTP_PROFILE_JOB_RUNS,
     NGX_HTTP_PROFILE_JOB_ENDED,       /* "done" is called next */
-    NGX_HTTP_PROFILE_JOB_FREED        /* the thread frees it */
+    NGX_HTTP_PROFILE_JOB_FREED        /* the thread frees the job */
 } ngx_http_profile_job_state_e;
 
 
@@ -83,9 +83,10 @@ ngx_int_t ngx_http_profile_job_room(ngx_http_profile_job_rank_e rank);
 
 /*
  * Queues the job.  The caller has set work, done, data, rank and size.
- * Returns NGX_BUSY and NGX_ERROR as above: no function was called, and the
- * caller owns the job.  A worker that shuts down does not exit before the work
- * is done.  A worker that exits at once drops jobs that have not started.
+ * Returns NGX_OK, or NGX_BUSY and NGX_ERROR as ngx_http_profile_job_room():
+ * then no function was called, and the caller owns the job.  A worker that
+ * shuts down does not exit before the work is done.  A worker that exits at
+ * once drops jobs that have not started, unless their rank is "needed".
  */
 ngx_int_t ngx_http_profile_job_start(ngx_http_profile_job_t *job);
 
@@ -114,8 +115,8 @@ void ngx_http_profile_free_capture(prof_capture_t *c);
 void ngx_http_profile_free_heap(prof_heap_t *h);
 
 /*
- * Unmaps the memory of samplers that have ended: the thread does.  It does the
- * same after each job.
+ * Lets the thread unmap the memory of samplers that have ended.  The thread
+ * also does this after each job.
  */
 void ngx_http_profile_job_trim(void);
 

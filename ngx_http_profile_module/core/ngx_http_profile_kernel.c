@@ -10,7 +10,7 @@
 static void ngx_http_profile_kernel_title(void);
 
 
-/* workers inherit them */
+/* set in the master, and inherited by workers */
 
 static ngx_socket_t   ngx_http_profile_kernel_sock = (ngx_socket_t) -1;
 static const char    *ngx_http_profile_kernel_err = "off";

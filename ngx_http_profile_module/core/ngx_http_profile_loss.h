@@ -21,10 +21,10 @@
 
 typedef enum {
     NGX_HTTP_PROFILE_LOSS_NONE = 0,
-    NGX_HTTP_PROFILE_LOSS_RATE,      /* of profile_keep */
+    NGX_HTTP_PROFILE_LOSS_RATE,      /* more than rate= of profile_keep */
     NGX_HTTP_PROFILE_LOSS_QUEUE,     /* the queue of jobs is full */
-    NGX_HTTP_PROFILE_LOSS_MEMORY,    /* of memory, or of a thread */
-    NGX_HTTP_PROFILE_LOSS_SLOTS,     /* of profile_max_captures */
+    NGX_HTTP_PROFILE_LOSS_MEMORY,    /* no memory, or no thread for jobs */
+    NGX_HTTP_PROFILE_LOSS_SLOTS,     /* more than profile_max_captures */
     NGX_HTTP_PROFILE_LOSSES
 } ngx_http_profile_loss_e;
 
@@ -40,13 +40,16 @@ PROF_HIDDEN_BEGIN
 /* since the start of the worker */
 extern ngx_http_profile_losses_t  ngx_http_profile_losses;
 
-/* counters in shared memory that count the same; or NULL */
+/*
+ * The same counters in shared memory, for metrics, which also have the counts
+ * of earlier processes; or NULL.
+ */
 extern ngx_http_profile_losses_t  *ngx_http_profile_all_losses;
 
 /* counts a profile that profile_keep has kept */
 void ngx_http_profile_kept(void);
 
-/* the name of each cause; the name of no cause is empty */
+/* the name of each cause; the first name, of no loss, is empty */
 extern ngx_str_t  ngx_http_profile_loss_names[NGX_HTTP_PROFILE_LOSSES];
 
 /* counts a loss, and logs at most one per second */

@@ -21,10 +21,11 @@ typedef enum {
     NGX_HTTP_PROFILE_PARAM_MODE = 0,    /* prof_mode_e */
     NGX_HTTP_PROFILE_PARAM_FORMAT,      /* index in prof_encoders[] */
     NGX_HTTP_PROFILE_PARAM_FREQUENCY,   /* samples a second */
-    NGX_HTTP_PROFILE_PARAM_SPANS,       /* 1: stages are shown */
+    NGX_HTTP_PROFILE_PARAM_SPANS,       /* 1: stages are measured and shown */
     NGX_HTTP_PROFILE_PARAM_SECONDS,     /* length of a capture, in ms */
     NGX_HTTP_PROFILE_PARAM_REQUESTS,    /* length of a capture, in requests */
-    NGX_HTTP_PROFILE_PARAM_TRIGGERS,    /* a trigger has those above */
+    NGX_HTTP_PROFILE_PARAM_TRIGGERS,    /* triggers only have the parameters
+                                           above */
     NGX_HTTP_PROFILE_PARAM_INTERVAL =   /* bytes between samples of memory */
         NGX_HTTP_PROFILE_PARAM_TRIGGERS,
     NGX_HTTP_PROFILE_PARAMS
@@ -48,19 +49,20 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* returns the parameter of this name, "mode", or NGX_HTTP_PROFILE_PARAMS */
+/* returns the parameter of this name ("mode"), or NGX_HTTP_PROFILE_PARAMS */
 ngx_uint_t ngx_http_profile_param_find(u_char *name, size_t len);
 
-/* returns the value, or NGX_ERROR if the parameter does not take it */
+/* returns the parsed value, or NGX_ERROR if the parameter does not take it */
 ngx_int_t ngx_http_profile_param_parse(ngx_uint_t n, ngx_str_t *value);
 
 /*
- * Returns the number of control characters in a text: no parameter takes one.
- * A null character would hide the rest of a text from functions of C.
+ * Returns the number of control characters in a text.  No parameter takes a
+ * control character: a null character would hide the rest of a text from
+ * functions of C.
  */
 size_t ngx_http_profile_controls(u_char *p, size_t len);
 
-/* sets a value that was not parsed */
+/* sets a value that the caller knows to be valid */
 void ngx_http_profile_param_put(ngx_http_profile_params_t *params,
     ngx_uint_t n, ngx_uint_t value);
 
@@ -68,7 +70,7 @@ void ngx_http_profile_param_put(ngx_http_profile_params_t *params,
 ngx_int_t ngx_http_profile_param_set(ngx_http_profile_params_t *params,
     ngx_uint_t n, ngx_str_t *value);
 
-/* returns a description of the values that it takes; static memory */
+/* returns a description of the values that parameter n takes; static memory */
 const char *ngx_http_profile_param_takes(ngx_uint_t n);
 
 /*

@@ -27,10 +27,11 @@ char *ngx_http_profile_redact_conf(ngx_conf_t *cf, ngx_command_t *cmd,
 
 /*
  * Hides the values of the arguments that the request's location lists.  The
- * text is a URI or a request line.  If the location lists arguments, *text
- * then refers to a copy.  Returns the copy, or NULL; the caller frees both by
- * ngx_free().  If memory is short, *text ends before the arguments.  The pool
- * of the request may already be destroyed.
+ * text is a URI or a request line.  If the location lists arguments and the
+ * text has arguments, *text then refers to a copy, which the function returns
+ * and the caller frees by ngx_free().  Otherwise returns NULL.  If memory is
+ * short, returns NULL, and *text ends before the arguments.  The pool of the
+ * request may already be destroyed.
  */
 u_char *ngx_http_profile_redact(ngx_http_request_t *r, ngx_str_t *text);
 

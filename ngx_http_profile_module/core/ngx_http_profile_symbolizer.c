@@ -17,7 +17,7 @@
 
 #define NGX_HTTP_PROFILE_SYMBOLIZER  "ngx_http_profile_symbolizer"
 
-/* minimum time between two messages of one worker, ms */
+/* ms between two messages of one worker about the helper */
 
 #define NGX_HTTP_PROFILE_SYMBOLIZER_LOG  60000
 
