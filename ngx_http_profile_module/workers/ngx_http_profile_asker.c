@@ -217,7 +217,10 @@ ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
 }
 
 
-/* the asker starts at once, so one worker takes part even on a busy machine */
+/*
+ * Sends an order to a worker.  The asker starts its own share at once, so one
+ * worker takes part even on a busy machine.
+ */
 
 static ngx_int_t
 ngx_http_profile_asker_send(ngx_http_profile_member_t *member,
@@ -366,8 +369,9 @@ ngx_http_profile_asker_timer(ngx_event_t *ev)
 
 
 /*
- * Gives up workers that have exited.  With "last", gives up all workers
- * without a report.  Returns whether the others are writing their archives.
+ * Gives up workers that have exited.  With "last", also gives up workers that
+ * have sent no message.  Returns whether all workers that are not given up and
+ * have not reported are writing their archives.
  */
 
 static ngx_uint_t
@@ -441,7 +445,7 @@ ngx_http_profile_asker_merged(void *data)
 }
 
 
-/* the client has disconnected, so the workers stop */
+/* cancels the capture in all workers, since the client has disconnected */
 
 static void
 ngx_http_profile_asker_abort(ngx_http_profile_call_t *call)

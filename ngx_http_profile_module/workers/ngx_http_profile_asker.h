@@ -2,13 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Inside of the room: captures of workers.
+ * Declarations that the files of this room share: captures of workers.
  *
- * A client asks one worker, the asker.  The asker sends an order to each worker
- * that takes part, and with it a memory file that no other process knows.  A
- * worker captures its own threads until the time in the order, writes the
- * archive of its profile, its share, to the file, and reports.  The asker
- * merges the shares in a thread, and answers.
+ * A client asks one worker, the asker.  The asker sends an order to each
+ * worker that takes part, with the descriptor of a memory file that no other
+ * process knows.  A worker captures its own threads until the time in the
+ * order.  It writes the archive of its profile to the file, and reports.  This
+ * part of the worker in the capture is its share.  The asker merges the
+ * profiles in a thread, and answers.
  *
  * Context: the worker's event loop, unless stated otherwise.
  */
@@ -31,10 +32,10 @@
 #include "workers/ngx_http_profile_share.h"
 
 
-/* ms after the end; a worker without a report by then is left out */
+/* ms after the end of a capture; a worker without a report then is left out */
 #define NGX_HTTP_PROFILE_GRACE       3000
 
-/* ms after the end for a worker that is still writing its archive */
+/* the same for a worker that is still writing its archive, in ms */
 #define NGX_HTTP_PROFILE_GRACE_BUSY  5000
 
 #define NGX_HTTP_PROFILE_SECONDS_MIN  100          /* ms */
@@ -80,7 +81,7 @@ typedef struct {
     int                         fd;          /* for its archive */
     ngx_http_profile_member_e   state;
     ngx_uint_t                  report;      /* valid in the state DONE */
-    ngx_uint_t                  missed;      /* checks since its end */
+    ngx_uint_t                  missed;      /* checks since it has exited */
 } ngx_http_profile_member_t;
 
 
@@ -109,7 +110,8 @@ typedef struct {
     ngx_event_t                 timer;
     ngx_connection_t            connection;  /* for nginx's debug messages */
     ngx_http_profile_job_t      job;
-    unsigned                    merging:1;   /* the thread has the rest */
+    unsigned                    merging:1;   /* the job is started; its thread
+                                                uses the members below */
     ngx_http_profile_gzip_t     gzip;
     ngx_http_profile_merged_t   merged;
     prof_buf_t                  out;
@@ -123,8 +125,8 @@ PROF_HIDDEN_BEGIN
 /* ngx_http_profile_asker.c: the asker's part */
 
 /*
- * Starts a capture that responds to the call.  Returns NGX_DONE, as a handler
- * of the console does, or the result of an answer.
+ * Starts a capture that answers the call when it ends.  Returns NGX_DONE, or
+ * the result of an answer with an error, as handlers of routes do.
  */
 ngx_int_t ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
@@ -135,16 +137,19 @@ ngx_int_t ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
 void ngx_http_profile_asker_merge(void *data);
 
 
-/* ngx_http_profile_asker_answer.c: results are those of console handlers */
+/* ngx_http_profile_asker_answer.c: returns the result of the answer */
 
 ngx_int_t ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s);
 
 
-/* prepares a capture that is stored: finds the store, and makes the id */
+/*
+ * Prepares a capture that is stored: finds the store, and makes the id.
+ * Returns NGX_DECLINED, or the result of an answer with the error.
+ */
 ngx_int_t ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted);
 
-/* the job thread stores the merged profile */
+/* stores the merged profile; context: the thread that merges */
 ngx_int_t ngx_http_profile_asker_keep(ngx_http_profile_asker_t *s,
     prof_profile_t *p);
 

@@ -71,7 +71,7 @@ ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s)
 }
 
 
-/* answers that no worker took part */
+/* answers with an error, because no worker took part */
 
 static ngx_int_t
 ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)
@@ -105,8 +105,6 @@ ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)
                                          s->merged.left_out);
 }
 
-
-/* returns NGX_DECLINED, or the result of an answer with the error */
 
 ngx_int_t
 ngx_http_profile_asker_keep_init(ngx_http_profile_call_t *call,
@@ -184,7 +182,7 @@ ngx_http_profile_asker_is_kept(ngx_http_profile_asker_t *s)
 }
 
 
-/* headers: the URL of the stored profile, or why it is not stored */
+/* adds headers: the URL of the stored profile, or why it is not stored */
 
 static ngx_int_t
 ngx_http_profile_asker_keep_headers(ngx_http_profile_asker_t *s)

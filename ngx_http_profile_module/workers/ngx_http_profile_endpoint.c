@@ -13,7 +13,7 @@
 /* the maximum number of requests that are captured at the same time */
 #define NGX_HTTP_PROFILE_AT_ONCE     64
 
-/* captures may take one part in this many of the time */
+/* captures may take 1 / NGX_HTTP_PROFILE_COST_SHARE of the time */
 #define NGX_HTTP_PROFILE_COST_SHARE  10
 
 
@@ -356,7 +356,7 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* the request is only counted */
+/* counts a request that is not captured, because it would cost too much */
 
 static void
 ngx_http_profile_endpoint_skip(ngx_http_profile_ctx_t *ctx)
@@ -460,7 +460,7 @@ ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep)
 }
 
 
-/* running requests no longer belong to the capture */
+/* takes the running requests out of the capture, which ends */
 
 static void
 ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep)

@@ -31,7 +31,7 @@
 
 #define NGX_HTTP_PROFILE_REQUESTS_MAX  100000
 
-/* ms, the default time of a capture */
+/* ms, the default time of a capture of a number of requests */
 #define NGX_HTTP_PROFILE_REQUESTS_MSEC  60000
 
 /* maximum number of requests per worker whose times are listed */
@@ -44,7 +44,7 @@ typedef struct ngx_http_profile_endpoint_s  ngx_http_profile_endpoint_t;
 PROF_HIDDEN_BEGIN
 
 /*
- * Starts a capture.  The first "traces" requests have their trace as a label.
+ * Starts a capture.  The first "traces" requests have their traces as labels.
  * Returns NULL with errno NGX_EBUSY if too many captures run, and NULL with
  * another errno if memory is short.
  */

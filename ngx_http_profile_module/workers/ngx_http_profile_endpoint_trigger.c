@@ -4,7 +4,7 @@
  *
  * A trigger that asks for a capture of its location: of the requests in the
  * next seconds, or of a number of requests.  The client waits for this
- * profile.  It gets no other response to its own request.
+ * profile, which is the response to its own request.
  */
 
 

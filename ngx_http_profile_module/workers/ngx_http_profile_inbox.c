@@ -7,8 +7,9 @@
  * states of the workers, and counters for captures that end after a number of
  * requests of all workers.
  *
- * The unread messages of a killed process are read by its successor.  So
- * messages contain the time until which they are valid.
+ * The process that replaces a killed worker reads the messages that the killed
+ * worker has not read.  So messages contain the time until which they are
+ * valid.
  */
 
 
@@ -33,7 +34,7 @@ typedef struct {
 } ngx_http_profile_pair_t;
 
 
-/* one worker's part; all processes inherit the sockets from the master */
+/* the place of a worker; all processes inherit the sockets from the master */
 
 typedef struct {
     ngx_http_profile_state_t   state;
@@ -71,7 +72,7 @@ static ngx_uint_t                 ngx_http_profile_nworkers;
 
 static ngx_http_profile_receivers_t      *ngx_http_profile_receivers;
 
-/* this process has closed the reading ends */
+/* 1: this process has closed the reading ends of other workers */
 
 static ngx_uint_t                 ngx_http_profile_opened;
 
@@ -334,7 +335,7 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
         return NGX_OK;
     }
 
-    /* a request may be freed after the inboxes were closed */
+    /* a request that is freed late may send when the inboxes are closed */
 
     if (!ngx_http_profile_inbox_reaches(worker)) {
         return NGX_ERROR;

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Inside of the room: messages between workers, and the counters that they
- * share.
+ * Declarations that the files of this room share: messages between workers,
+ * and the counters that all workers use.
  *
  * Orders and reports are datagrams.  Each worker has an inbox, a socket that
  * the master made before it started the workers.  A message wakes the worker,
- * so nothing polls.  No lock or shared structure survives a worker that dies,
- * and the kernel frees the files.  Workers of one configuration have the
- * inboxes of each other; after a reload old and new workers do not meet.
+ * so no timer has to look for messages.  A worker that dies leaves no lock and
+ * no damaged structure, and the kernel frees its files.  A worker only reaches
+ * workers of the same configuration.
  *
  * Context: the worker's event loop.
  */
@@ -27,7 +27,7 @@
 #include "workers/ngx_http_profile_workers.h"
 
 
-/* the maximum number of request limits at a time, in all workers */
+/* the maximum number of captures with a number of requests, in all workers */
 #define NGX_HTTP_PROFILE_TICKETS      64
 
 #define NGX_HTTP_PROFILE_FILTER_LEN  256
@@ -41,8 +41,9 @@ typedef struct {
     char              location[NGX_HTTP_PROFILE_FILTER_LEN];  /* name */
     uint32_t          requests;      /* 0: no limit */
     uint32_t          ticket;        /* of ngx_http_profile_ticket_get() */
-    uint32_t          enabled;       /* this is a capture of an endpoint */
-    uint32_t          spans_given;   /* 0: stages as configured */
+    uint32_t          enabled;       /* 1: the capture is of an endpoint */
+    uint32_t          spans_given;   /* 1: "spans" replaces the directive
+                                        profile_spans */
     uint32_t          spans;
 } ngx_http_profile_filter_t;
 
@@ -58,7 +59,8 @@ typedef enum {
 
 typedef enum {
     NGX_HTTP_PROFILE_DONE = 0,       /* the file has the archive */
-    NGX_HTTP_PROFILE_EARLY,          /* has the archive; the worker exits */
+    NGX_HTTP_PROFILE_EARLY,          /* the file has the archive of a shorter
+                                        time, because the worker exits */
     NGX_HTTP_PROFILE_BUSY,           /* too many captures at once */
     NGX_HTTP_PROFILE_LATE,           /* the order came after its end */
     NGX_HTTP_PROFILE_FAILED          /* no memory; logged */
@@ -66,8 +68,8 @@ typedef enum {
 
 
 /*
- * Only orders contain the members after "end".  Reports are short, so that a
- * socket holds more of them.
+ * Only orders contain the members after "end".  Other messages are shorter, so
+ * that a socket holds more of them.
  */
 
 typedef struct {
@@ -98,7 +100,7 @@ typedef struct {
 } ngx_http_profile_ticket_t;
 
 
-/* the functions that get the messages; order() owns the descriptor */
+/* the functions that get the messages; order() takes over the descriptor */
 
 typedef struct {
     void                      (*order)(ngx_http_profile_message_t *m, int fd);

@@ -19,7 +19,7 @@
 
 #define NGX_HTTP_PROFILE_DRAIN  100      /* ms */
 
-/* the lowest tick rate of common kernels */
+/* Hz, the lowest tick rate of common kernels */
 #define NGX_HTTP_PROFILE_TICKS  100
 
 
@@ -30,8 +30,8 @@ typedef struct {
     ngx_uint_t                    asker;       /* number of the asker */
     int                           fd;
     prof_capture_t               *capture;
-    prof_heap_t                  *heap;        /* or allocations, or NULL */
-    ngx_http_profile_endpoint_t  *endpoint;    /* or requests, or NULL */
+    prof_heap_t                  *heap;        /* allocations; or NULL */
+    ngx_http_profile_endpoint_t  *endpoint;    /* requests; or NULL */
     ngx_event_t                   timer;
     ngx_connection_t              connection;  /* for nginx's debug messages */
     ngx_http_profile_job_t        job;
@@ -77,7 +77,7 @@ static ngx_queue_t  ngx_http_profile_shares = {
     &ngx_http_profile_shares, &ngx_http_profile_shares
 };
 
-/* shares that are captures of all threads of the worker */
+/* the number of shares that capture all threads of the worker */
 
 static ngx_uint_t        ngx_http_profile_nsampled;
 
@@ -199,7 +199,11 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
         return NGX_ERROR;
     }
 
-    /* for frequencies above the tick rate, and for wall time */
+    /*
+     * The module must run the event loop to pace the timer around polls, and
+     * to know the request of each sample.
+     */
+
     if ((m->conf.mode == PROF_MODE_WALL
          || m->conf.frequency > NGX_HTTP_PROFILE_TICKS
          || m->traces)
@@ -535,7 +539,7 @@ ngx_http_profile_drain_timer(ngx_event_t *ev)
 
     prof_process_drain();
 
-    /* threads may have ended */
+    /* unmaps the memory of threads that have ended */
 
     ngx_http_profile_job_trim();
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Inside of the room: the share of a worker in a capture of workers.  Labels
- * are the location and the trace of samples.
+ * Declarations that the files of this room share: the share of a worker in a
+ * capture of workers, and the labels of its samples.
  *
  * Context: the worker's event loop.
  */
@@ -16,7 +16,7 @@
 #include "workers/ngx_http_profile_inbox.h"
 
 
-/* the maximum length of an archive */
+/* the maximum length of the archive of a share, in bytes */
 #define NGX_HTTP_PROFILE_SHARE_MAX    (64 * 1024 * 1024)
 
 /*
@@ -25,7 +25,7 @@
  */
 #define NGX_HTTP_PROFILE_SHARES       (PROF_PROCESS_CAPTURES - 2)
 
-/* memory of one worker's share */
+/* memory of one worker's share, in bytes */
 #define NGX_HTTP_PROFILE_SHARE_MEMORY  (16 * 1024 * 1024)
 
 
@@ -33,7 +33,7 @@ PROF_HIDDEN_BEGIN
 
 /* ngx_http_profile_share.c */
 
-/* takes ownership of the descriptor */
+/* starts a share, and takes over the descriptor; reports a failure */
 void ngx_http_profile_share_order(ngx_http_profile_message_t *m, int fd);
 void ngx_http_profile_share_cancel(ngx_http_profile_message_t *m);
 

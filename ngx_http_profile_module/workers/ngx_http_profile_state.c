@@ -23,7 +23,7 @@ ngx_http_profile_state_write(void)
 
     state = ngx_http_profile_inbox_state(ngx_worker);
 
-    /* from here on a new asker is accepted */
+    /* a worker that asks from here on sends another message */
 
     state->asked = 0;
 

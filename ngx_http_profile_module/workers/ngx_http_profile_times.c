@@ -21,7 +21,10 @@ static int ngx_libc_cdecl ngx_http_profile_asker_cmp(const void *one,
     const void *two);
 
 
-/* moves the times, which a worker reports as facts, out of its profile */
+/*
+ * Adds the facts "requests", "skipped" and "times" of a worker's profile to
+ * the sums of the capture, and removes all facts of the profile.
+ */
 
 void
 ngx_http_profile_asker_take_times(ngx_http_profile_asker_t *s,

@@ -5,8 +5,8 @@
  * The console's routes for captures of workers, and the arguments that they
  * take.
  *
- * Functions return NGX_DECLINED, or the result of a response that names the
- * error.
+ * The functions that read arguments return NGX_DECLINED, or the result of an
+ * answer with the error.
  */
 
 
@@ -275,7 +275,10 @@ ngx_http_profile_wanted_set(ngx_http_profile_call_t *call,
 }
 
 
-/* any of these arguments selects a capture of requests instead of workers */
+/*
+ * Reads the arguments "uri", "server" and "location".  Each of them selects a
+ * capture of an endpoint instead of a capture of workers.
+ */
 
 static ngx_int_t
 ngx_http_profile_wanted_filter(ngx_http_profile_call_t *call,
@@ -378,7 +381,11 @@ ngx_http_profile_wanted_worker(ngx_http_profile_call_t *call,
 }
 
 
-/* the default is 0: each trace may create a label value of its own */
+/*
+ * Reads the argument "labels".  Without this argument samples do not have
+ * their traces as labels, since databases create a series for each value of a
+ * label.
+ */
 
 static ngx_int_t
 ngx_http_profile_wanted_labels(ngx_http_profile_call_t *call,

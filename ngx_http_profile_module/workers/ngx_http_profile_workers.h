@@ -6,8 +6,8 @@
  *
  * Workers reach each other by messages.  Each worker has a place in the memory
  * that all workers share, where it writes its state when another worker asks.
- * At most one such message is under way to a worker, so a worker that is busy
- * for long does not find a queue of them.
+ * At most one message that asks for the state is under way to a worker, so a
+ * worker that is busy for long does not find many of them.
  *
  * Context: the worker's event loop.
  */
@@ -43,7 +43,7 @@ typedef struct {
 
 
 typedef struct {
-    ngx_atomic_t                      asked;     /* 1: a message is sent */
+    ngx_atomic_t                      asked;     /* 1: message under way */
     ngx_atomic_t                      sequence;  /* odd: during a write */
     uint64_t                          when;      /* time of prof_now() */
     ngx_uint_t                        captures;
