@@ -38,18 +38,18 @@
 #include "store/ngx_http_profile_store.h"
 
 
-/* slices of one worker that become one */
+/* the number of slices of one worker that become one merged slice */
 #define NGX_HTTP_PROFILE_SLICES_MERGED  6
 
 
-/* in shared memory; a reload keeps it */
+/* in shared memory, which a reload keeps */
 
 typedef struct {
     ngx_atomic_t                  merging;   /* the process that merges, or 0 */
-    ngx_atomic_t                  merged;    /* when slices were merged last, in
-                                                lengths of merged slices */
-    ngx_atomic_t                  stored;    /* slices since the start */
-    ngx_atomic_t                  dropped;   /* not stored */
+    ngx_atomic_t                  merged;    /* number of the merged slice when
+                                                slices were merged last */
+    ngx_atomic_t                  stored;    /* slices that were stored */
+    ngx_atomic_t                  dropped;   /* slices that were not stored */
     ngx_atomic_t                  lost;      /* a killed worker's slices */
     ngx_atomic_t                  open[NGX_MAX_PROCESSES];
                                              /* processes that capture */
@@ -62,14 +62,14 @@ struct ngx_http_profile_continuous_s {
     ngx_msec_t                      merge;   /* older slices are merged */
     ngx_msec_t                      keep;    /* older slices are deleted */
     size_t                          size;    /* bytes of the zone of slices */
-    ngx_uint_t                      wall;    /* wall time as well as CPU time */
+    ngx_uint_t                      wall;    /* 1: also wall time */
     ngx_http_profile_store_t       *store;   /* of slices */
     ngx_shm_zone_t                 *zone;    /* of the page */
     ngx_http_profile_slice_page_t  *page;
 };
 
 
-/* what a list of slices tells about one */
+/* a slice in a list of slices */
 
 typedef struct {
     u_char                        id[NGX_HTTP_PROFILE_ID_LEN];
@@ -89,7 +89,7 @@ PROF_HIDDEN_BEGIN
 /* ngx_http_profile_slice.c: the capture of this worker */
 
 /*
- * Starts, changes or ends the capture, by the configuration; NULL: off.
+ * Starts, changes or ends the capture as the configuration says; NULL ends it.
  * Failures are logged.  Context: event loop.
  */
 void ngx_http_profile_slice_configure(ngx_http_profile_continuous_t *conf);
@@ -101,26 +101,34 @@ void ngx_http_profile_slice_stop(void);
 const char *ngx_http_profile_slice_state(void);
 
 
-/* ngx_http_profile_slices.c: the slices of all workers; context: disk */
+/*
+ * ngx_http_profile_slices.c: the slices of all workers
+ *
+ * Context: a job's thread, since these functions wait for the store.
+ */
 
 /*
- * Stores a slice.  With an id it replaces the slice with that id, otherwise it
- * is a new one.  Returns NGX_OK, or another value if it is not stored.
+ * Stores the profile of a slice.  If id is not NULL, the profile replaces the
+ * slice with this id.  Returns NGX_OK, or another value if the slice is not
+ * stored.
  */
 ngx_int_t ngx_http_profile_slices_add(ngx_http_profile_continuous_t *conf,
     prof_profile_t *p, ngx_uint_t worker, u_char *id);
 
 /*
  * Returns the number of slices that begin at "from" or later, and before "to",
- * or NGX_ERROR if memory is short.  Sets *list to an array of them, which
- * ngx_free() frees: by worker, then by time.  If "all" is set, the list also
- * has slices that a merged slice replaces.
+ * or NGX_ERROR if memory is short.  Sets *list to an array of these slices, by
+ * worker and then by time; the caller frees the array by ngx_free().  If "all"
+ * is set, the list also has slices that a merged slice replaces.
  */
 ngx_int_t ngx_http_profile_slices_list(ngx_http_profile_continuous_t *conf,
     uint64_t from, uint64_t to, ngx_uint_t all,
     ngx_http_profile_slice_facts_t **list);
 
-/* returns the profile of a slice, or NULL if it is gone or damaged */
+/*
+ * Returns the profile of a slice, which the caller owns, or NULL if the slice
+ * was removed or is damaged.
+ */
 prof_profile_t *ngx_http_profile_slices_read(
     ngx_http_profile_continuous_t *conf, u_char *id);
 
@@ -135,13 +143,13 @@ void ngx_http_profile_slices_tend(ngx_http_profile_continuous_t *conf,
 /* ngx_http_profile_moment.c */
 
 /*
- * Returns a time in milliseconds since the Epoch, or 0 if the text is no time:
- * "now", "-10m", "1795415060", "2026-11-23T06:44:20Z".  The time of "-10m" and
- * "now" is relative to now, in milliseconds.
+ * Parses a time: "now", "-10m", "1795415060" or "2026-11-23T06:44:20Z".  The
+ * text is null-terminated.  Returns milliseconds since the Epoch, or 0 if the
+ * text is not a time.  "now" is the present time, in the same unit.
  */
 uint64_t ngx_http_profile_moment(ngx_str_t *text, uint64_t now);
 
-/* what this text must be */
+/* describes the texts that ngx_http_profile_moment() takes */
 #define NGX_HTTP_PROFILE_MOMENT                                               \
     "a time as in \"-10m\", \"1795415060\" or \"2026-11-23T06:44:20Z\""
 
@@ -155,7 +163,7 @@ uint64_t ngx_http_profile_moment(ngx_str_t *text, uint64_t now);
 ngx_int_t ngx_http_profile_range(ngx_http_profile_call_t *call,
     ngx_uint_t mode);
 
-/* answers that the directive is missing */
+/* answers with an error, because profile_continuous is missing */
 ngx_int_t ngx_http_profile_no_continuous(ngx_http_profile_call_t *call);
 
 PROF_HIDDEN_END

@@ -12,7 +12,7 @@
 
 #define NGX_HTTP_PROFILE_SLICE_FREQUENCY      19
 
-/* the lowest tick rate of common kernels: a CPU clock is enough up to it */
+/* Hz, the lowest tick rate of common kernels; CPU clocks tick no faster */
 #define NGX_HTTP_PROFILE_SLICE_FREQUENCY_MAX  100
 
 #define NGX_HTTP_PROFILE_SLICE        10000             /* ms */

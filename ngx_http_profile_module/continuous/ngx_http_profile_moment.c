@@ -21,8 +21,6 @@ static uint64_t ngx_http_profile_moment_date(char *text);
 static char *ngx_http_profile_moment_fraction(char *p, uint64_t *ms);
 
 
-/* the text is null-terminated */
-
 uint64_t
 ngx_http_profile_moment(ngx_str_t *text, uint64_t now)
 {
@@ -87,7 +85,7 @@ ngx_http_profile_moment_ago(ngx_str_t *text, uint64_t now)
 }
 
 
-/* RFC 3339 */
+/* parses a date of RFC 3339; returns milliseconds since the Epoch, or 0 */
 
 static uint64_t
 ngx_http_profile_moment_date(char *text)

@@ -25,7 +25,7 @@ typedef struct {
     ngx_http_profile_job_t          job;
     ngx_atomic_t                    cancelled;
 
-    /* the order */
+    /* the arguments of the call */
 
     uint64_t                        from;
     uint64_t                        to;
@@ -253,7 +253,7 @@ ngx_http_profile_range_excluded(ngx_http_profile_call_t *call)
 }
 
 
-/* without the argument, *moment is unchanged */
+/* reads an argument that is a time; *moment is unchanged if it is missing */
 
 static ngx_int_t
 ngx_http_profile_range_moment(ngx_http_profile_call_t *call,
@@ -395,7 +395,10 @@ ngx_http_profile_range_abort(ngx_http_profile_call_t *call)
 }
 
 
-/* context: thread, as the functions up to ngx_http_profile_range_done() */
+/*
+ * Context: the thread, also for the functions from here up to, but without,
+ * ngx_http_profile_range_done().
+ */
 
 static void
 ngx_http_profile_range_work(void *data)
@@ -536,7 +539,10 @@ ngx_http_profile_range_facts(ngx_http_profile_range_t *range,
 
     (void) prof_profile_fact(p, "software", NGINX_VER, sizeof(NGINX_VER) - 1);
 
-    /* "cpu" shows the time from the first slice to the last one, once */
+    /*
+     * In the mode "cpu", wall is the time from the first slice to the last
+     * one, and not the sum over all workers.
+     */
 
     if (p->mode == PROF_MODE_CPU) {
         p->wall = p->duration;

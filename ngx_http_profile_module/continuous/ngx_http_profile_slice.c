@@ -4,16 +4,16 @@
  *
  * The capture that this worker makes of itself all the time.
  *
- * A slice ends at the first timer after a multiple of its length, so the slices
- * of all workers begin and end at about the same time.  The capture of the next
- * slice begins before the capture of the slice ends, so the sampling timers
- * continue.
+ * A slice ends at the first timer after a multiple of its length, so the
+ * slices of all workers begin and end at about the same time.  The capture of
+ * the next slice begins before the capture of the slice ends, so the sampling
+ * timers continue.
  *
  * A slice in which the worker used almost no CPU time is not stored.
  *
  * CPU time is sampled by timers on CPU clocks, which cost a request nothing.
- * For wall time the module runs the event loop, and a timer starts and stops
- * with each wait.
+ * For wall time the module runs the event loop, and the sampling timer stops
+ * while the worker waits for events.
  *
  * Context: the event loop, unless stated otherwise.
  */
@@ -25,13 +25,19 @@
 #include "loop/ngx_http_profile_loop.h"
 
 
-/* memory for call tree and entries: 100 Hz for a minute, mostly new stacks */
+/*
+ * Bytes for the call tree and the entries of a slice.  This is enough for a
+ * minute at 100 Hz if most stacks are new.
+ */
 #define NGX_HTTP_PROFILE_SLICE_MEMORY  (1024 * 1024)
 
-/* ms between two looks at the samples of a worker that is not idle */
+/* ms between two checks for samples in a worker that is not idle */
 #define NGX_HTTP_PROFILE_SLICE_DRAIN   1000
 
-/* ns of CPU time in an idle slice: the profiler's own timers and jobs */
+/*
+ * A slice with less CPU time than this, in ns, is idle: the profiler's own
+ * timers and jobs use about as much.
+ */
 #define NGX_HTTP_PROFILE_SLICE_IDLE    5000000
 
 
@@ -39,7 +45,7 @@ typedef struct {
     ngx_http_profile_continuous_t  *conf;     /* NULL: off */
     prof_capture_t                 *capture;  /* NULL: it cannot be made */
     uint64_t                        start;    /* ms since the Epoch */
-    uint64_t                        samples;  /* at the last look */
+    uint64_t                        samples;  /* at the last check */
     const char                     *failed;   /* why there is no capture */
     ngx_event_t                     timer;
     ngx_connection_t                connection;  /* for debug messages */
@@ -173,7 +179,7 @@ ngx_http_profile_slice_timer(ngx_event_t *ev)
 
     prof_process_drain();
 
-    /* threads may have ended */
+    /* unmaps the memory of threads that have ended */
 
     ngx_http_profile_job_trim();
 
@@ -187,7 +193,10 @@ ngx_http_profile_slice_timer(ngx_event_t *ev)
 }
 
 
-/* an idle worker has one timer event in each slice */
+/*
+ * Returns the time until the next timer event, in ms.  An idle worker has one
+ * timer event in each slice.
+ */
 
 static ngx_msec_t
 ngx_http_profile_slice_wait(void)
@@ -232,7 +241,10 @@ ngx_http_profile_slice_next(ngx_http_profile_job_rank_e rank)
 }
 
 
-/* a failure is logged once, and tried again at the next slice */
+/*
+ * Begins the capture of a slice.  A failure is logged once; the next slice
+ * tries again.
+ */
 
 static prof_capture_t *
 ngx_http_profile_slice_begin(void)

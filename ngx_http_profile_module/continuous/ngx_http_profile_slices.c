@@ -12,7 +12,7 @@
 #include "core/ngx_http_profile_alive.h"
 
 
-/* facts that are copied while the store is locked */
+/* the number of entries that are listed while the store is locked */
 #define NGX_HTTP_PROFILE_SLICES_PAGE    256
 
 /* merged slices that one job makes, at most */
@@ -186,7 +186,7 @@ ngx_http_profile_slices_facts(ngx_http_profile_slice_facts_t *facts,
 }
 
 
-/* removes slices from the list that a merged slice replaces */
+/* removes from the list the slices that a merged slice has replaced */
 
 static ngx_uint_t
 ngx_http_profile_slices_select(ngx_http_profile_continuous_t *conf,
@@ -215,7 +215,7 @@ ngx_http_profile_slices_select(ngx_http_profile_continuous_t *conf,
 }
 
 
-/* returns the number of the first slices that make one merged slice */
+/* returns how many slices at the start of the list make one merged slice */
 
 static ngx_uint_t
 ngx_http_profile_slices_group(ngx_http_profile_continuous_t *conf,
@@ -307,7 +307,7 @@ ngx_http_profile_slices_tend(ngx_http_profile_continuous_t *conf,
 }
 
 
-/* returns 1 if all old slices are merged */
+/* merges and deletes old slices; returns 1 if all old slices are merged */
 
 static ngx_uint_t
 ngx_http_profile_slices_tend_all(ngx_http_profile_continuous_t *conf,
@@ -386,7 +386,7 @@ ngx_http_profile_slices_merge(ngx_http_profile_continuous_t *conf,
 
         prof_profile_destroy(p);
 
-        /* slices are deleted only if the merged one has all of them */
+        /* slices are deleted only if the merged slice contains all of them */
 
         if (rc != PROF_OK) {
             prof_merge_destroy(merge);
