@@ -10,7 +10,7 @@
 #include "store/ngx_http_profile_zone.h"
 
 
-/* removes no entry for a profile that would not fit into the empty store */
+/* checked first, so no entry is removed for a profile that can never fit */
 
 ngx_uint_t
 ngx_http_profile_evict_none(ngx_http_profile_store_t *store, uint32_t blocks,
@@ -91,10 +91,10 @@ ngx_http_profile_evict_make(ngx_http_profile_store_t *store, uint32_t blocks,
 /*
  * Files are removed without the lock.  So a process claims an entry before it
  * removes the file, and the entry counts until the file is removed.  This
- * function claims entries that are to be removed and that no process has
- * claimed.  If the given blocks and bytes still do not fit, it claims the
- * oldest entries.  The limit is that of the store, or of a full disk.  Returns
- * the number of claimed entries.
+ * function first claims entries that are to be removed and that no process has
+ * claimed.  Then it claims the oldest entries until the new blocks and bytes
+ * fit.  The limit in bytes is that of the store, or the used bytes if the disk
+ * is full.  Returns the number of claimed entries.
  *
  * A killed process may have left a ready entry beside the unfinished entry
  * that was to replace it.  Both have the same file, which is kept.

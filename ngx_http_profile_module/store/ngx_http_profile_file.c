@@ -245,7 +245,7 @@ failed:
 }
 
 
-/* returns NGX_ABORT if the file has fewer bytes */
+/* reads len bytes; returns NGX_ABORT if the file ends before */
 
 static ngx_int_t
 ngx_http_profile_file_bytes(ngx_fd_t fd, u_char *p, size_t len)

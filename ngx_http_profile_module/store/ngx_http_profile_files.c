@@ -17,7 +17,7 @@
 /* the maximum number of files that are removed at a time */
 #define NGX_HTTP_PROFILE_CLAIMS  16
 
-/* for a full disk: maximum number of removed bytes for each new byte */
+/* maximum number of bytes that are removed for each new byte on a full disk */
 #define NGX_HTTP_PROFILE_FULL    8
 
 /* milliseconds to wait for other processes that remove files */
@@ -98,8 +98,9 @@ ngx_http_profile_files_add(ngx_http_profile_store_t *store, ngx_str_t *parts,
 
 
 /*
- * The new file has its name.  If the entry was deleted or evicted meanwhile,
- * nothing else removes the file.
+ * Replaces the old entry after the new file has replaced the old file.  If the
+ * old entry was deleted or evicted meanwhile, this function removes the new
+ * file, because no other code would.
  */
 
 static ngx_int_t
@@ -132,7 +133,7 @@ ngx_http_profile_files_replaced(ngx_http_profile_store_t *store,
 
     ngx_http_profile_zone_unlock(store);
 
-    /* the old file had the old pin; the zone has the current one */
+    /* the entry may have been pinned or unpinned after the file was written */
 
     if (pinned != entry->pinned) {
         ngx_http_profile_file_pin(store, entry->id, pinned, log);
@@ -239,8 +240,8 @@ ngx_http_profile_files_full(ngx_http_profile_store_t *store,
     ngx_http_profile_claim_t  claims[NGX_HTTP_PROFILE_CLAIMS];
 
     /*
-     * A stored profile does not delay the message about one that was not
-     * stored.
+     * Messages about profiles that were stored and about profiles that were
+     * not stored have limits of their own.
      */
 
     static ngx_http_profile_log_limit_t  lines[2];

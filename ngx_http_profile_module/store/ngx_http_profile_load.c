@@ -22,7 +22,10 @@
  */
 #define NGX_HTTP_PROFILE_WRITE_TIME  60
 
-/* a newer file may belong to an entry that is about to be ready */
+/*
+ * The cache manager does not read files that are newer than this, in seconds.
+ * Their writers may be about to make their entries ready.
+ */
 #define NGX_HTTP_PROFILE_NEW_TIME    5
 
 
@@ -85,7 +88,7 @@ ngx_http_profile_load(ngx_http_profile_store_t *store, ngx_log_t *log)
 
         if (n) {
 
-            /* by age: the newest file was added first */
+            /* sorts entries by age, since the newest file was added first */
 
             ngx_http_profile_zone_lock(store, 1);
             ngx_http_profile_zone_check(store);
@@ -269,8 +272,8 @@ ngx_http_profile_load_known(ngx_http_profile_store_t *store, u_char *id)
 
 
 /*
- * An unfinished file.  Its writer holds a lock on it, which also works for
- * processes of other containers.
+ * Removes an unfinished file if its writer has ended.  A writer holds a lock
+ * on its file, which also works between processes of different containers.
  */
 
 static void
@@ -383,7 +386,7 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
 }
 
 
-/* files that will stay come first */
+/* orders files: those that stay if the store is full come first */
 
 static int ngx_libc_cdecl
 ngx_http_profile_load_compare(const void *one, const void *two)

@@ -34,26 +34,27 @@
 #include "core/ngx_http_profile_http.h"
 
 
-/* the message about a profile that is not stored */
+/* messages to clients about a profile that is not stored */
 #define NGX_HTTP_PROFILE_STORE_FULL    "does not fit in the store"
 #define NGX_HTTP_PROFILE_STORE_FAILED  "the store failed, see the error log"
 
 
 /*
- * Texts are bytes that the client sent; longer texts are cut.  Times of the
- * capture are in nanoseconds; waited is wall without the turns.
+ * Facts of a profile.  Texts are bytes that the client sent; long texts are
+ * cut.  Times of the capture are in nanoseconds; waited is wall without the
+ * turns.
  */
 
 typedef struct {
     u_char       id[NGX_HTTP_PROFILE_ID_LEN];  /* lower-case hex digits */
     uint64_t     stored;        /* ms since the Epoch; 0: now */
-    uint64_t     start;         /* of the work, ms since the Epoch */
+    uint64_t     start;         /* of the capture, ms since the Epoch */
     ngx_str_t    scope;         /* "request", "endpoint", "worker", "all" */
     ngx_str_t    method;
     ngx_str_t    host;
     ngx_str_t    uri;
     uint32_t     status;        /* of the original response, 0: none */
-    uint32_t     mode;          /* of the original response, or 0 */
+    uint32_t     mode;          /* prof_mode_e */
     uint64_t     wall;
     uint64_t     cpu;
     uint64_t     waited;
@@ -89,7 +90,7 @@ typedef struct {
 
     uint64_t     added;
     uint64_t     evicted;       /* entries removed for newer ones */
-    uint64_t     expired;       /* removed by inactive */
+    uint64_t     expired;       /* removed because of inactive= */
     uint64_t     deleted;       /* removed by requests */
     uint64_t     dropped;       /* did not fit */
     uint64_t     failed;        /* the disk failed */
@@ -103,9 +104,10 @@ PROF_HIDDEN_BEGIN
 ngx_http_profile_store_t *ngx_http_profile_store(ngx_http_request_t *r);
 
 /*
- * ngx_http_profile_store_conf.c: makes another store, in memory, of a fixed
- * size.  Stores do not share memory.  Returns NULL on errors, which are logged.
- * Context: the configuration is read.
+ * ngx_http_profile_store_conf.c: makes a store beside that of the
+ * configuration, in memory, with this size in bytes.  Stores do not share
+ * memory.  Returns NULL on errors, which are logged.  Context: nginx reads its
+ * configuration.
  */
 ngx_http_profile_store_t *ngx_http_profile_store_create(ngx_conf_t *cf,
     ngx_str_t *name, size_t size);
@@ -145,7 +147,7 @@ ngx_int_t ngx_http_profile_store_get(ngx_http_profile_store_t *store,
 ngx_uint_t ngx_http_profile_store_has(ngx_http_profile_store_t *store,
     ngx_str_t *id);
 
-/* returns only the facts; does not use the disk */
+/* works as ngx_http_profile_store_get(), without the archive and the disk */
 ngx_int_t ngx_http_profile_store_find(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
 
@@ -175,8 +177,9 @@ ngx_int_t ngx_http_profile_store_pin(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_uint_t pinned);
 
 /*
- * Sets the facts that come from the profile: all from mode to in_use, except
- * for waited, which depends on the scope of the capture.
+ * Sets the facts that come from the profile, which are the members from mode
+ * to in_use.  The caller sets waited, which depends on the scope of the
+ * capture.
  */
 void ngx_http_profile_store_measure(ngx_http_profile_stored_t *st,
     prof_profile_t *p);

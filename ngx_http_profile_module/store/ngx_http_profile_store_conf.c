@@ -322,7 +322,7 @@ ngx_http_profile_store_share(ngx_conf_t *cf, ngx_http_profile_store_t *store,
 }
 
 
-/* a new zone gets the files that are in the directory already */
+/* opens the zone; a new zone gets the files of the directory */
 
 static ngx_int_t
 ngx_http_profile_store_open(ngx_shm_zone_t *shm_zone, void *data)

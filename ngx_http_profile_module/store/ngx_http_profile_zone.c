@@ -68,7 +68,7 @@ ngx_http_profile_zone_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    /* a word for the link of a block, and at most one word for its bucket */
+    /* each block needs a word for its link, and at most one for its bucket */
 
     size = store->pool->end - (u_char *) store->zone
            - sizeof(ngx_http_profile_zone_t) - NGX_ALIGNMENT;
@@ -218,7 +218,10 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
 }
 
 
-/* returns an order, which grows with time, also for other processes' files */
+/*
+ * Returns the order of a new entry: a number that grows with time.  It is at
+ * least the time of the entry in ms, so that files of other processes fit in.
+ */
 
 static uint64_t
 ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
@@ -284,8 +287,8 @@ ngx_http_profile_zone_move(ngx_http_profile_store_t *store, uint32_t n,
 
 
 /*
- * If this process is killed in between, there are two ready entries with the
- * same id, and the next process removes one of them.
+ * If this process is killed before the old entry is removed, there are two
+ * ready entries with the same id, and the next process removes one of them.
  */
 
 void
@@ -487,7 +490,7 @@ ngx_http_profile_zone_link(ngx_http_profile_store_t *store, uint32_t n)
 }
 
 
-/* newer: the next newer entry of the list, or NGX_HTTP_PROFILE_NONE */
+/* adds a node before "newer" in its list; _NONE: as the newest one */
 
 static void
 ngx_http_profile_zone_link_at(ngx_http_profile_store_t *store, uint32_t n,
@@ -639,7 +642,10 @@ ngx_http_profile_zone_check(ngx_http_profile_store_t *store)
 }
 
 
-/* the data that is read here is not trusted */
+/*
+ * Returns whether the entry is complete.  A process may have been killed while
+ * it wrote the entry, so the data is not trusted.
+ */
 
 static ngx_uint_t
 ngx_http_profile_zone_whole(ngx_http_profile_store_t *store, uint32_t n)
@@ -803,7 +809,10 @@ ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
 }
 
 
-/* an entry that was being replaced exists twice, and both are complete */
+/*
+ * Adds a complete entry.  An entry that was being replaced exists twice, so
+ * the second entry with the same id is removed.
+ */
 
 static void
 ngx_http_profile_zone_add(ngx_http_profile_store_t *store, uint32_t n)

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Private header of the store: its shared memory.
+ * Declarations that the files of this room share: the shared memory of a
+ * store.
  *
  * The zone is an array of blocks.  An entry is a chain of blocks.  The first
  * block begins with a node, which contains the facts of fixed size.  The texts
@@ -117,7 +118,7 @@ typedef struct {
     uint32_t                   free;      /* the first free block */
     uint32_t                   nfree;
     uint32_t                   entries;   /* in the list of ready entries */
-    uint32_t                   busy;      /* in the other list */
+    uint32_t                   busy;      /* in the list "removed" */
     uint32_t                   pinned;
     uint32_t                   pinned_blocks;
     uint64_t                   pinned_bytes;
@@ -185,7 +186,7 @@ PROF_HIDDEN_BEGIN
 
 ngx_int_t ngx_http_profile_zone_init(ngx_shm_zone_t *shm_zone, void *data);
 
-/* change: the caller may write to the zone */
+/* locks the zone; change: 1 if the caller may write to the zone */
 void ngx_http_profile_zone_lock(ngx_http_profile_store_t *store,
     ngx_uint_t change);
 void ngx_http_profile_zone_unlock(ngx_http_profile_store_t *store);
@@ -221,11 +222,11 @@ void ngx_http_profile_zone_replace(ngx_http_profile_store_t *store,
 uint32_t ngx_http_profile_zone_find(ngx_http_profile_store_t *store,
     u_char *id);
 
-/* works as .._zone_find() for an id of a client, which has any bytes */
+/* works as ngx_http_profile_zone_find() for an id that a client sent */
 uint32_t ngx_http_profile_zone_lookup(ngx_http_profile_store_t *store,
     ngx_str_t *id);
 
-/* works as .._zone_lookup(), and notes that the entry is used now */
+/* works as ngx_http_profile_zone_lookup(), and notes the time of this use */
 uint32_t ngx_http_profile_zone_touch(ngx_http_profile_store_t *store,
     ngx_str_t *id);
 
@@ -233,7 +234,7 @@ uint32_t ngx_http_profile_zone_touch(ngx_http_profile_store_t *store,
 uint32_t ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store,
     u_char *id);
 
-/* these functions copy the data after the head of an entry, in pieces */
+/* the functions of a cursor copy the data after the head of an entry */
 void ngx_http_profile_zone_open(ngx_http_profile_store_t *store, uint32_t n,
     ngx_http_profile_cursor_t *cursor);
 void ngx_http_profile_zone_read(ngx_http_profile_cursor_t *cursor,
@@ -268,27 +269,28 @@ void ngx_http_profile_entry_read(ngx_http_profile_entry_t *entry,
  * will replace it, or NGX_HTTP_PROFILE_NONE.
  */
 
-/* returns whether so many blocks, and bytes of a file, exceed the store */
+/* returns whether a new entry of this size cannot fit beside pinned entries */
 ngx_uint_t ngx_http_profile_evict_none(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes, uint32_t keep);
 
 /*
- * For memory: removes the oldest entries until the blocks are free.  Returns
- * NGX_AGAIN if this depends on other processes that are still writing; no
- * entry was removed then.
+ * For archives in memory: removes the oldest entries until the blocks are
+ * free.  Returns NGX_AGAIN if blocks only become free when other processes
+ * have written their entries; then no entry was removed.
  */
 ngx_int_t ngx_http_profile_evict_make(ngx_http_profile_store_t *store,
     uint32_t blocks, uint32_t keep);
 
-/* for files: claims entries to remove, down to limit bytes in total */
+/* for archives in files: claims entries to remove, until limit bytes remain */
 ngx_uint_t ngx_http_profile_evict_claim(ngx_http_profile_store_t *store,
     uint32_t blocks, uint64_t bytes, uint64_t limit, uint32_t keep,
     ngx_http_profile_claim_t *claims, ngx_uint_t max);
 
 /*
  * ngx_http_profile_memory.c: archives in memory; these functions take the
- * lock. replace: see ngx_http_profile_store_replace().  Return NGX_AGAIN if
- * the entry was replaced while it was read.
+ * lock.  replace: 1 to work as ngx_http_profile_store_replace().
+ * ngx_http_profile_memory_read() returns NGX_AGAIN if the entry was replaced
+ * while it was read.
  */
 
 ngx_int_t ngx_http_profile_memory_add(ngx_http_profile_store_t *store,
