@@ -15,10 +15,10 @@
  *     {{:status}}    the status of an error
  *     {{:text}}      the text of an error
  *     {{:viewer}}    "on" if there is a viewer, or "off"
- *     {{:at NAME}}   an attribute of links to the page NAME, if this is NAME
+ *     {{:at NAME}}   on the page NAME: the attribute of links to that page
  *     {{:on}}        an attribute that hides what needs metrics
  *     {{:off}}       an attribute that hides what to do for metrics
- *     {{:content}}   where the content begins that the page is made for
+ *     {{:content}}   nothing: code inserts the content of the page here
  */
 
 
@@ -81,7 +81,7 @@ typedef struct {
     ngx_uint_t                       status;  /* of an error */
     ngx_uint_t                       viewer;
     const char                      *name;    /* set by .._profile_page() */
-    size_t                           content; /* its place in the text */
+    size_t                           content; /* place of {{:content}} */
 } ngx_http_profile_page_t;
 
 
@@ -175,8 +175,8 @@ ngx_http_profile_asset(const char *name, ngx_str_t *text)
 
 
 /*
- * A page from before an upgrade has the hash of another version.  Its request
- * gets the current file.
+ * Any hash is accepted: a page that a browser loaded before an upgrade asks
+ * for the hash of another version, and gets the current file.
  */
 
 ngx_int_t

@@ -300,7 +300,10 @@ ngx_http_profile_console_accept(ngx_http_profile_call_t *call)
 }
 
 
-/* returns NGX_DECLINED if the method and the origin are permitted */
+/*
+ * Returns NGX_DECLINED if the method and the origin are permitted, or the
+ * result of an answer with the error.
+ */
 
 static ngx_int_t
 ngx_http_profile_console_allow(ngx_http_profile_call_t *call)

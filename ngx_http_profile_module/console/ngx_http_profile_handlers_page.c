@@ -13,7 +13,7 @@
 #include <string.h>
 
 
-/* the table has this number of handlers, those with the most time */
+/* the maximum number of handlers in the table: those with the most time */
 #define NGX_HTTP_PROFILE_HANDLER_ROWS  15
 
 
@@ -101,7 +101,7 @@ ngx_http_profile_handlers_json(ngx_http_profile_directory_t *dir)
 }
 
 
-/* those with most time first */
+/* lists the handlers, those with the most time first */
 
 static void
 ngx_http_profile_handlers_sorted(ngx_http_profile_directory_t *dir,

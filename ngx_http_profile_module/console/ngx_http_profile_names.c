@@ -18,7 +18,7 @@ static void ngx_http_profile_names_count(prof_profile_t *p,
     ngx_uint_t *addresses, ngx_uint_t *named);
 
 
-/* stores the profile only if it has new names */
+/* answers with the number of new names; stores the profile if there are any */
 
 int
 ngx_http_profile_picture_rename(ngx_http_profile_picture_t *pic,

@@ -72,7 +72,10 @@ ngx_http_profile_origin_check(ngx_http_profile_call_t *call)
 }
 
 
-/* "none" means that the user typed the address, or opened a bookmark */
+/*
+ * Checks the header "Sec-Fetch-Site".  Its value "none" means that the user
+ * typed the address, or opened a bookmark.
+ */
 
 static ngx_uint_t
 ngx_http_profile_origin_site(ngx_http_profile_call_t *call, ngx_uint_t change)

@@ -4,14 +4,14 @@
  *
  * The overview: where the time of requests goes, as a page or as JSON.  The
  * thread makes both, since there may be many locations.  Without metrics the
- * list of profiles is in its place.
+ * list of profiles replaces the overview.
  */
 
 
 #include "console/ngx_http_profile_routes.h"
 
 
-/* locations on the page; a reader looks at the first ones */
+/* maximum number of locations on the page: those with the most time */
 #define NGX_HTTP_PROFILE_OVERVIEW  20
 
 
@@ -21,7 +21,8 @@ typedef struct {
     ngx_http_profile_directory_t  *dir;
     prof_buf_t                     page;     /* the page without its table */
     size_t                         content;  /* where the table belongs */
-    ngx_uint_t                     sum;      /* of the cause, or all time */
+    ngx_uint_t                     sum;      /* ngx_http_profile_sum_e: of the
+                                                chosen cause, or of all time */
     u_char                         root[];   /* the URL of the console */
 } ngx_http_profile_overview_job_t;
 
@@ -158,7 +159,7 @@ ngx_http_profile_overview_free(void *data)
 }
 
 
-/* in the thread */
+/* context: the thread */
 
 static int
 ngx_http_profile_overview_html(ngx_http_profile_picture_t *pic,

@@ -25,13 +25,13 @@
 #define NGX_HTTP_PROFILE_PARTS      (NGX_HTTP_PROFILE_CAUSES + 3)
 
 
-/* a part of the time of a location: sums, less other sums */
+/* a part of the time of a location: a row of its group */
 
 typedef struct {
     ngx_str_t                  text;
     const char                *sort;        /* column of the list of profiles */
     ngx_http_profile_sums_t   *sums;
-    ngx_uint_t                 sum;         /* ..._SUMS: blocked */
+    ngx_uint_t                 sum;         /* as in ngx_http_profile_sum() */
     unsigned                   stall:1;
 } ngx_http_profile_part_t;
 
@@ -116,7 +116,7 @@ ngx_http_profile_overview_table(ngx_http_profile_overview_t *ov,
 }
 
 
-/* links to the causes that the hour has, and to that which is shown */
+/* links to the causes of the last hour, and marks the cause that is shown */
 
 static void
 ngx_http_profile_table_causes(ngx_http_profile_table_t *t)
@@ -232,9 +232,9 @@ ngx_http_profile_table_group(ngx_http_profile_table_t *t,
 
 
 /*
- * The processors that the workers have used, and the share of requests in it.
- * A request counts when it ends, so a minute may have more than the workers
- * have used in it.
+ * Appends the number of processors that the workers have used, and the share
+ * of requests in it.  A request counts when it ends, so in a minute the
+ * requests may have more CPU time than the workers.
  */
 
 static void
@@ -290,7 +290,7 @@ ngx_http_profile_table_name(ngx_http_profile_table_t *t,
 }
 
 
-/* the latest profile of each bucket, and a capture of the next requests */
+/* links to profiles of the location, and to a capture of its next requests */
 
 static void
 ngx_http_profile_table_links(ngx_http_profile_table_t *t,
@@ -341,7 +341,7 @@ ngx_http_profile_table_links(ngx_http_profile_table_t *t,
 }
 
 
-/* the parts of the time that get a row, the longest first */
+/* lists the parts of the time that get a row, the longest first */
 
 static ngx_uint_t
 ngx_http_profile_table_parts(ngx_http_profile_table_t *t,
@@ -451,7 +451,7 @@ ngx_http_profile_table_part(ngx_http_profile_table_t *t,
 }
 
 
-/* the share of the time of all requests, and the time of one of these */
+/* appends the share of all time, and the mean time of a request, as cells */
 
 static void
 ngx_http_profile_table_cells(ngx_http_profile_table_t *t,
@@ -486,7 +486,7 @@ ngx_http_profile_table_cells(ngx_http_profile_table_t *t,
 }
 
 
-/* all graphs of a location have the same scale */
+/* appends a graph; all graphs of a location have the same scale */
 
 static void
 ngx_http_profile_table_graph(ngx_http_profile_table_t *t,
@@ -605,7 +605,10 @@ ngx_http_profile_table_time(prof_buf_t *b, double ns)
 }
 
 
-/* NGX_HTTP_PROFILE_SUMS is the time of turns in which nothing ran */
+/*
+ * Returns a sum.  NGX_HTTP_PROFILE_SUMS stands for the time of turns in which
+ * the worker was blocked: wall time that no other sum contains.
+ */
 
 static float
 ngx_http_profile_sum(float *sums, ngx_uint_t sum)

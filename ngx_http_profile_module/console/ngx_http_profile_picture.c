@@ -110,9 +110,9 @@ ngx_http_profile_picture(ngx_http_profile_call_t *call,
 
 
 /*
- * Reads the format and the mode from the query: links in pages use the
- * arguments of triggers.  If it returns NGX_DECLINED, *answer is the result
- * for the route.
+ * Reads the format and the mode from the query, which have the names of a
+ * trigger's arguments.  Returns NGX_OK, or NGX_DECLINED with the result of the
+ * route in *answer.
  */
 
 static ngx_int_t

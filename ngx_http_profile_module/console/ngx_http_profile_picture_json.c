@@ -16,7 +16,7 @@ static int ngx_http_profile_picture_item(void *data,
 static json_t *ngx_http_profile_picture_formats(void);
 
 
-/* JSON numbers are exact up to 2^53; in nanoseconds this is 104 days */
+/* readers of JSON have exact numbers up to 2^53: 104 days in nanoseconds */
 
 json_t *
 ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)

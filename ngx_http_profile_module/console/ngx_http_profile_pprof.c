@@ -69,7 +69,10 @@ ngx_http_profile_go_is(ngx_str_t *uri)
 }
 
 
-/* a location with this name shows Go's index instead of the console's list */
+/*
+ * The index of Go's URLs.  A location whose name ends with the path of these
+ * URLs has the index at its root, instead of the console's list.
+ */
 
 ngx_int_t
 ngx_http_profile_go_index_route(ngx_http_profile_call_t *call)
@@ -82,7 +85,7 @@ ngx_http_profile_go_index_route(ngx_http_profile_call_t *call)
 }
 
 
-/* the format of Go: arguments with null characters between them */
+/* answers as Go does: the arguments with null characters between them */
 
 ngx_int_t
 ngx_http_profile_go_cmdline_route(ngx_http_profile_call_t *call)
@@ -166,7 +169,7 @@ ngx_http_profile_symbol_body(ngx_http_request_t *r)
         return;
     }
 
-    /* find the same route as before the body was read */
+    /* this handler gets only the request, so the call is made again */
 
     call->request = r;
     call->root = "";
@@ -181,7 +184,10 @@ ngx_http_profile_symbol_body(ngx_http_request_t *r)
 }
 
 
-/* a text that is too long is cut: it has more addresses than are answered */
+/*
+ * Reads the body.  A long text is cut, because it has more addresses than the
+ * answer may have.
+ */
 
 static ngx_int_t
 ngx_http_profile_symbol_read(ngx_http_request_t *r, ngx_str_t *text)
@@ -296,7 +302,7 @@ ngx_http_profile_symbol_begin(ngx_http_profile_call_t *call, ngx_str_t *text)
 }
 
 
-/* parses as Go does: skips words that are not numbers */
+/* parses the addresses as Go does: skips words that are not numbers */
 
 static ngx_int_t
 ngx_http_profile_symbol_parse(ngx_http_profile_symbols_t *s, ngx_str_t *text)

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Inside of the console: the handlers of its routes, and the thread's work for
- * stored profiles.
+ * Declarations that the files of this room share: the handlers of routes, and
+ * the thread's work for stored profiles.
  *
  * Context: the worker's event loop.
  */
@@ -34,7 +34,7 @@ typedef int (*ngx_http_profile_picture_pt)(ngx_http_profile_picture_t *pic,
 
 struct ngx_http_profile_picture_s {
 
-    /* the order, which the route sets */
+    /* what to make: the handler of the route sets these members */
 
     ngx_uint_t                    n;           /* number of profiles, 0 to 2 */
     ngx_str_t                     id[2];
@@ -45,11 +45,11 @@ struct ngx_http_profile_picture_s {
     ngx_http_profile_continuous_t
                                  *continuous;  /* for the list of slices */
     ngx_http_profile_root_t       root;        /* of one profile */
-    uint64_t                      before;      /* of the list */
+    uint64_t                      before;      /* for the list of profiles */
     ngx_uint_t                    limit;
     ngx_uint_t                    html;        /* the answer is a page */
-    void                         *data;        /* of make, and the function */
-    void                        (*free)(void *data);   /* for it, or NULL */
+    void                         *data;        /* for make */
+    void                        (*free)(void *data);   /* or NULL */
 
     /* the members below belong to the thread until the job is done */
 
@@ -60,7 +60,7 @@ struct ngx_http_profile_picture_s {
     ngx_http_profile_stored_t    *st[2];
     prof_buf_t                    out;
     ngx_int_t                     rc;
-    ngx_uint_t                    missing;     /* index of an unknown one */
+    ngx_uint_t                    missing;     /* index of an unknown id */
     const char                   *err;
 
     ngx_http_profile_call_t      *call;        /* NULL: client disconnected */
@@ -117,7 +117,10 @@ size_t ngx_http_profile_call_page(ngx_http_profile_call_t *call,
 void ngx_http_profile_error_page(ngx_http_profile_call_t *call,
     ngx_uint_t status, ngx_str_t *text, prof_buf_t *b);
 
-/* appends the console's page of a profile to b, for responses of the site */
+/*
+ * Appends the console's page of a profile to b, for requests that are not
+ * calls of the console.
+ */
 void ngx_http_profile_console_page(ngx_http_request_t *r, u_char *id,
     prof_buf_t *b);
 
@@ -174,26 +177,24 @@ ngx_int_t ngx_http_profile_change_route(ngx_http_profile_call_t *call);
 /* ngx_http_profile_picture.c */
 
 /*
- * Starts the thread for a copy of *asked, whose first members the caller has
- * set.  The query may choose another mode and format.  Returns the result of a
- * route.
+ * Starts a job for a copy of *asked; the caller has set the members that the
+ * route sets.  The query may choose another mode and format.  Returns the
+ * result of the route.
  */
 ngx_int_t ngx_http_profile_picture(ngx_http_profile_call_t *call,
     ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked);
 
-/* answers: the server has no store, or the store has no profile with the id */
+/* answer with an error: there is no store, or no profile with this id */
 ngx_int_t ngx_http_profile_no_store(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
     ngx_str_t *id);
 
 /* ngx_http_profile_picture_json.c */
 
-/* return JSON, a new reference; NULL if memory is short */
-
-/* the facts of the profile */
+/* returns the facts of a profile; a new reference, NULL if memory is short */
 json_t *ngx_http_profile_entry_json(ngx_http_profile_stored_t *st);
 
-/* a text of any bytes */
+/* returns a text of any bytes; a new reference, NULL if memory is short */
 json_t *ngx_http_profile_json_text(ngx_str_t *s);
 
 /* a function for pic->make: one profile as JSON */

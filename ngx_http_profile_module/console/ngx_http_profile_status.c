@@ -219,7 +219,10 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
 }
 
 
-/* returns 0 if the worker does not run: a killed process leaves its number */
+/*
+ * Returns the process id of a worker, or 0 if the worker does not run.  The
+ * shared memory still has the id of a killed process.
+ */
 
 static ngx_pid_t
 ngx_http_profile_status_pid(ngx_uint_t worker)
@@ -277,7 +280,7 @@ ngx_http_profile_status_store(ngx_http_request_t *r)
 }
 
 
-/* the state is that of this worker, and the rest is of all workers */
+/* "state" is the state of this worker; the other members are of all workers */
 
 static json_t *
 ngx_http_profile_status_continuous(ngx_http_request_t *r)

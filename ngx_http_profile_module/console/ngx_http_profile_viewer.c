@@ -203,7 +203,7 @@ ngx_http_profile_viewer_route(ngx_http_profile_call_t *call)
 }
 
 
-/* returns whether the name is plain: it cannot leave the directory */
+/* returns whether the name is plain, so that it cannot leave the directory */
 
 static ngx_uint_t
 ngx_http_profile_viewer_name(ngx_str_t *name)
