@@ -392,8 +392,9 @@ ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
 
 
 /*
- * Writes control characters of values as a query has them: "%00".  Returns the
- * end of the text, which has up to three times as many bytes.
+ * Copies a text from p to "to", with control characters in the form of a
+ * query: "%00".  The copy has up to three times as many bytes.  Returns its
+ * end.
  */
 
 static u_char *
@@ -413,7 +414,7 @@ ngx_http_profile_answer_printable(u_char *p, u_char *last, u_char *to)
 }
 
 
-/* frees the text */
+/* answers with the error as a page, and frees the text */
 
 static ngx_int_t
 ngx_http_profile_answer_error_page(ngx_http_profile_call_t *call,

@@ -16,8 +16,9 @@
 
 
 /*
- * The number of bytes of a body that are sent at a time.  The system takes
- * about a millisecond to copy two megabytes, which is nginx's own limit.
+ * The number of bytes of a body that are sent at a time.  nginx sends up to
+ * two megabytes at a time, which the system copies in about a millisecond;
+ * this is too long for other requests of the worker.
  */
 #define NGX_HTTP_PROFILE_PIECE      262144
 
@@ -480,7 +481,10 @@ ngx_http_profile_send_rest(ngx_http_request_t *r)
 }
 
 
-/* this handler only marks the cleanup whose data is the rest of the body */
+/*
+ * Does nothing: the address of this handler marks the pool's cleanup whose
+ * data is the rest of the body.
+ */
 
 static void
 ngx_http_profile_rest(void *data)
@@ -569,8 +573,8 @@ ngx_http_profile_output(ngx_http_request_t *r, ngx_str_t *body)
 
 
 /*
- * The writer sends the rest of the response and finalizes the request then.
- * nginx's own writer does not know the rest.
+ * Sets the module's writer, which sends the rest of the response and then
+ * finalizes the request.  nginx's own writer does not know the rest.
  */
 
 static ngx_int_t
@@ -579,7 +583,7 @@ ngx_http_profile_hold_writer(ngx_http_request_t *r)
     ngx_event_t               *wev;
     ngx_http_core_loc_conf_t  *clcf;
 
-    /* nginx's writer sends data that only the filters below hold */
+    /* if only the filters below hold data, nginx's own writer sends it */
 
     if (!(r->connection->buffered & NGX_HTTP_PROFILE_BUFFERED)) {
         return NGX_AGAIN;

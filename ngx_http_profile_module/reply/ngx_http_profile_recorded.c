@@ -72,7 +72,7 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* sets an error reply if no job can be started; this needs no memory */
+/* sets an error as the reply if no job can be started; allocates nothing */
 
 void
 ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx)
@@ -99,7 +99,7 @@ ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* starts a job that stores the profile, also if the request ends first */
+/* starts a job that stores the profile; the request may end before the job */
 
 ngx_int_t
 ngx_http_profile_record(ngx_http_profile_ctx_t *ctx)

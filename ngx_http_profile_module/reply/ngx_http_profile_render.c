@@ -53,8 +53,9 @@ static void ngx_http_profile_render_destroy(void *data);
 
 
 /*
- * The job becomes the profile's owner, also if it cannot be started.  Without a
- * reply it only stores the profile.
+ * The job takes over ctx->profile.  If the job cannot be started, the profile
+ * is freed; if memory for the job is short, the context keeps the profile.
+ * Without a reply the job only stores the profile.
  */
 
 ngx_int_t
@@ -409,7 +410,7 @@ ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
 }
 
 
-/* called when the request and all buffers with the output are freed */
+/* called when the request and all buffers that use the output are freed */
 
 void
 ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx)

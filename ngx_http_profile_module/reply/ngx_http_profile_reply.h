@@ -55,7 +55,10 @@ typedef struct ngx_http_profile_route_s  ngx_http_profile_route_t;
 typedef void (*ngx_http_profile_error_pt)(ngx_http_profile_call_t *call,
     ngx_uint_t status, ngx_str_t *text, prof_buf_t *b);
 
-/* returns as a content handler does; NGX_DONE after a hold */
+/*
+ * Returns the result of a content handler.  This is NGX_DONE after
+ * ngx_http_profile_call_hold().
+ */
 typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
 
 
@@ -101,7 +104,7 @@ struct ngx_http_profile_call_s {
     ngx_str_t                        base;    /* "/-/profile/", decoded */
     ngx_str_t                        path;    /* "p/0123", without ".json" */
     ngx_str_t                        rest;    /* "0123": the asterisk */
-    char                            *root;    /* "../", from here to base */
+    char                            *root;    /* "../": base, a relative URL */
     ngx_http_profile_error_pt        page;    /* of errors for browsers; NULL:
                                                  errors have no page */
     void                           (*abort)(ngx_http_profile_call_t *call);
@@ -193,7 +196,7 @@ void ngx_http_profile_call_end(ngx_http_profile_call_t *call, ngx_int_t rc);
 ngx_int_t ngx_http_profile_answer(ngx_http_profile_call_t *call,
     ngx_http_profile_answer_t *answer);
 
-/* answers with JSON, and takes over the reference; NULL: memory is short */
+/* answers with JSON, and takes over the reference; NULL: answers 500 */
 ngx_int_t ngx_http_profile_answer_json(ngx_http_profile_call_t *call,
     ngx_uint_t status, struct json_t *json);
 
@@ -211,7 +214,10 @@ ngx_int_t ngx_http_profile_answer_nothing(ngx_http_profile_call_t *call);
 ngx_int_t ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
     ngx_uint_t status, const char *fmt, ...);
 
-/* answers and counts a result of ngx_http_profile_job_room() or _start() */
+/*
+ * Counts a loss and answers with an error, for a result of
+ * ngx_http_profile_job_room() or ngx_http_profile_job_start().
+ */
 ngx_int_t ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call,
     ngx_int_t rc);
 
@@ -237,8 +243,13 @@ ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);
 
 /* ngx_http_profile_recorded.c: a profile that is stored */
 
+/* adds the headers of a recorded response; the context may be dropped */
 ngx_int_t ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx);
+
+/* starts a job that stores ctx->profile; a failure is counted and logged */
 ngx_int_t ngx_http_profile_record(ngx_http_profile_ctx_t *ctx);
+
+/* sets an error as the reply if no job can be started */
 void ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx);
