@@ -118,7 +118,7 @@ prof_capture_free(prof_capture_t *c)
         free(c->names[i].text);
     }
 
-    /* the profile may own the memory */
+    /* NULL: the profile of the capture owns the memory */
 
     if (c->memory) {
         prof_spare_unmap(c->memory, c->memory_size, prof_capture_used(c));

@@ -48,12 +48,17 @@ typedef struct {
 } prof_capture_conf_t;
 
 
-/* shared by a watch and its caller, without calls in each turn */
+/*
+ * Memory that a watch and its caller share, so that a turn needs no calls.
+ * The caller writes top; the handler writes taken, and sets fresh.
+ */
 
 typedef struct {
-    volatile uintptr_t  top;    /* frame whose callees are sampled; 0: none */
-    volatile uint32_t   fresh;  /* there are new samples */
-    volatile uint32_t   taken;  /* bytes of samples, a number that wraps */
+    volatile uintptr_t  top;    /* stack address: frames below are sampled; 0:
+                                   nothing is sampled */
+    volatile uint32_t   fresh;  /* 1: samples were taken since the last
+                                   prof_watch_pass() */
+    volatile uint32_t   taken;  /* bytes of all samples, a number that wraps */
 } prof_watch_spot_t;
 
 
@@ -138,8 +143,9 @@ void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
 void prof_capture_begin(prof_capture_t *c, uint64_t start);
 
 /*
- * Counts the time from prof_capture_counted() to "end" as running.  This adds a
- * turn after it has run.
+ * Adds a turn that has run already: counts the time from
+ * prof_capture_counted() to "end" as running, with this CPU time, for the
+ * frame.
  */
 void prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
     uint64_t cpu);

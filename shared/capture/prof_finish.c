@@ -79,7 +79,7 @@ static int prof_finish_script(prof_frame_t *frame, uintptr_t key);
 static uint32_t prof_finish_object(prof_finish_t *f, const prof_object_t *obj);
 
 
-/* number 0 is an address from a damaged stack */
+/* the fixed frames by number; number 0 is an address of a damaged stack */
 
 static const prof_fixed_t  prof_finish_fixed[PROF_FRAME_FIXED] = {
     { PROF_TYPE_NOTE, "[bad stack]" },
@@ -272,7 +272,7 @@ prof_finish_complete(prof_profile_t *p, prof_draft_t *d)
     f = (prof_finish_t *) d;
     f->profile = p;
 
-    /* a thread that was stopped in a hook may still add nodes */
+    /* a thread that is still in a hook may add nodes to the heap */
 
     if (f->heap && !f->heap->left) {
         return PROF_ERROR;
@@ -326,7 +326,7 @@ prof_finish_start(prof_finish_t *f, uint32_t nodes)
 
     memset(f->buckets, 0xff, size * sizeof(uint32_t));
 
-    /* the program is the first object, also without samples of its code */
+    /* the program is the first object even if none of its code was sampled */
 
     obj = prof_unwind_object(f->unwind, getauxval(AT_ENTRY));
 
@@ -369,7 +369,7 @@ prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree)
 }
 
 
-/* no thread uses the heap any more */
+/* makes the series "memory" of the heap, which no other thread uses now */
 
 static int
 prof_finish_heap(prof_finish_t *f)

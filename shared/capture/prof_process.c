@@ -262,9 +262,9 @@ prof_process_paced(void)
 
 
 /*
- * Signals may still arrive between this call and a wait with the mask.  As
- * signals that arrive late, they are noted, and prof_process_busy() sets the
- * timer again.
+ * Signals may still arrive between this call and a wait with the mask.  The
+ * handler takes no sample then: it only sets t->expired, and
+ * prof_process_busy() sets the timer again.
  */
 
 void
@@ -404,7 +404,10 @@ prof_process_traces(prof_capture_t *c, uint32_t max)
 }
 
 
-/* the handler may run between any two lines and must see a complete value */
+/*
+ * The handler may interrupt this function at any point.  So "traced" is 0
+ * while the trace is not complete.
+ */
 
 void
 prof_process_trace(const prof_trace_t *trace)
@@ -464,7 +467,7 @@ prof_process_end(prof_process_capture_t *slot)
 
     c = slot->capture;
 
-    /* one reading of the clock, so that the sums of all threads agree */
+    /* the clock is read once, so that all threads end at the same time */
 
     end = prof_clock(CLOCK_MONOTONIC);
     c->wall = end - slot->start;

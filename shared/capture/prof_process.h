@@ -122,8 +122,8 @@ struct prof_thread_s {
     void                 *memory;
     size_t                memory_size;
     uint64_t              cpu;          /* at the last drain */
-    uint64_t              stale;        /* CPU time without a sample */
-    prof_stats_t          passed;       /* stats that captures have */
+    uint64_t              stale;        /* CPU time without a sample, ns */
+    prof_stats_t          passed;       /* counters that the captures have */
     const prof_unwind_t  *before;       /* tables of a late handler, or NULL */
     prof_last_t           last[PROF_PROCESS_CAPTURES];
 
@@ -223,7 +223,7 @@ uint64_t prof_thread_cpu(const prof_thread_t *t);
 
 /* prof_process_fold.c */
 
-/* places the entries in the capture's memory */
+/* places the entries, and the hash of entries, in the memory of the capture */
 void prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c);
 
 /* moves the thread's samples from its ring to all captures */

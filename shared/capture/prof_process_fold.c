@@ -149,7 +149,7 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
         return;
     }
 
-    /* the sample is older than this capture */
+    /* samples that are older than this capture are not taken */
 
     if ((wall ? sample->wall < last->busy : sample->cpu < last->cpu)
         || !prof_process_due(c, last, sample, wall))
@@ -201,7 +201,7 @@ prof_process_used(const prof_last_t *last, uint64_t cpu)
 }
 
 
-/* the stack that waited gets the time in which the thread did not run */
+/* adds the time in which the thread did not run to the stack that waited */
 
 static void
 prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
@@ -250,7 +250,7 @@ prof_process_due(prof_capture_t *c, prof_last_t *last,
 
     } else if (wall && last->state == PROF_SAMPLE_WAITED) {
 
-        /* the next sample may be much later */
+        /* samples of a thread that waits are postponed, and not lost */
 
         lost = 0;
         n = (clock - last->busy) / c->period;

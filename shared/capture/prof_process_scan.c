@@ -44,7 +44,7 @@ prof_process_scan(void)
         t->stale += cpu > t->cpu ? cpu - t->cpu : 0;
         t->cpu = cpu > t->cpu ? cpu : t->cpu;
 
-        /* the thread may have blocked the signal meanwhile */
+        /* the thread may have blocked the signal since */
 
         if (t->stale > 4 * (prof_process.period + prof_process.tick)) {
             t->stale = 0;
@@ -105,7 +105,7 @@ prof_process_read(void)
 
         t = prof_thread_find(tid);
 
-        /* the number may belong to another thread now */
+        /* the CPU time has decreased, so another thread has the number now */
 
         if (t && prof_thread_cpu(t) < t->cpu) {
             prof_thread_close(t);

@@ -97,7 +97,7 @@ prof_thread_open(int tid)
     memset(&t->stats, 0, sizeof(prof_stats_t));
     memset(&t->passed, 0, sizeof(prof_stats_t));
 
-    /* all time of a new thread counts for the running captures */
+    /* running captures count a new thread from its beginning, at CPU time 0 */
 
     for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
         memset(&t->last[i], 0, sizeof(prof_last_t));
@@ -369,7 +369,10 @@ prof_thread_delete(prof_thread_t *t)
 }
 
 
-/* memory that a handler still uses is kept, and used again later */
+/*
+ * Memory that a handler may still use is not unmapped.  It remains in the
+ * entry of the table for the next thread.
+ */
 
 void
 prof_thread_close(prof_thread_t *t)

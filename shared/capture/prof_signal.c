@@ -29,7 +29,7 @@ typedef struct {
 } prof_signal_t;
 
 
-/* tries until a handler that is not interrupted must have left */
+/* number of checks for running handlers before prof_expiry_retire() returns */
 #define PROF_EXPIRY_TRIES  1000
 
 
@@ -186,7 +186,7 @@ prof_signal_refused(void)
 }
 
 
-/* a running handler may still read its entry */
+/* an entry that a late handler may still read is not used again yet */
 
 prof_expiry_t *
 prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)

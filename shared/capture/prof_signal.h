@@ -31,7 +31,7 @@
 
 /*
  * Any process of the same user can send either signal with any payload, and
- * may be able to read the payloads of our timers in /proc/PID/timers.  So a
+ * may be able to read the payloads of the timers in /proc/PID/timers.  So a
  * payload is not a pointer.  It is a word: the low bits name an entry of a
  * static table, the others are the entry's random generation.  The handler
  * follows an entry only if the entry has published this word, and only in the

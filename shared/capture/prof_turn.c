@@ -200,7 +200,7 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
 
     c = turn->capture;
 
-    /* the ring is empty, so this only renews the tables */
+    /* renews the tables; the ring is empty, so no sample is marked */
 
     prof_marks_begin(&marks, &s->walker.unwind);
     prof_marks_end(&marks);

@@ -132,7 +132,7 @@ prof_watch_destroy(prof_watch_t *w)
 }
 
 
-/* half of the ring remains free for the next turn */
+/* removes old samples, so that half of the ring is free for the next turn */
 
 void
 prof_watch_pass(prof_watch_t *w, uintptr_t owner)
@@ -171,7 +171,10 @@ prof_watch_pass(prof_watch_t *w, uintptr_t owner)
 }
 
 
-/* a signal may add a sample now: this call or the next one marks it */
+/*
+ * Marks the addresses of new samples.  A signal may add a sample during this
+ * call, which this call or the next one marks.
+ */
 
 static void
 prof_watch_mark(prof_watch_t *w)

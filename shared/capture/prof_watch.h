@@ -50,12 +50,15 @@ struct prof_watch_s {
     prof_ring_t           ring;
     prof_stats_t          stats;
     timer_t               timer;
-    prof_watch_passed_t  *passed;       /* a cyclic array of the latest ones */
+    prof_watch_passed_t  *passed;       /* the latest samples with an owner: a
+                                           cyclic array */
     uint64_t              npassed;
     void                 *memory;       /* ring, cache, passed */
     size_t                memory_size;
-    uint64_t              marked;       /* in the ring: marked up to here */
-    uint64_t              seen;         /* in the ring; new ones follow */
+    uint64_t              marked;       /* place in the ring: samples before
+                                           are marked */
+    uint64_t              seen;         /* place in the ring: samples before
+                                           have an owner */
 };
 
 
