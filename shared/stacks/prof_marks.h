@@ -41,7 +41,10 @@ PROF_HIDDEN_BEGIN
 void prof_marks_begin(prof_marks_t *m, const prof_unwind_t **u);
 void prof_marks_end(prof_marks_t *m);
 
-/* for other rings: the caller holds the tables; NULL is ignored */
+/*
+ * For rings of handlers in other threads: adds the tables of such a handler,
+ * which the caller holds.  NULL is ignored.
+ */
 void prof_marks_add(prof_marks_t *m, const prof_unwind_t *u);
 
 /*

@@ -129,7 +129,10 @@ prof_stack_read(prof_stack_line_t *line, char ch)
 }
 
 
-/* this stack grows; the kernel puts some random bytes above all frames */
+/*
+ * Finds the bounds of the main thread's stack.  The kernel puts some random
+ * bytes above all frames.  The stack grows, so its limit is the lower bound.
+ */
 
 static void
 prof_stack_main(prof_stack_t *stack)

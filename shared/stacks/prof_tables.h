@@ -25,8 +25,9 @@ PROF_HIDDEN_BEGIN
  * Builds the unwind tables of all loaded objects.  The parent of all processes
  * that will be profiled calls this function, so these processes share the
  * memory of the tables.  A further call renews the tables if an object was
- * loaded or unloaded since.  Context: not in a signal; one thread, which also
- * makes captures.
+ * loaded or unloaded since.  Returns PROF_OK, or PROF_ERROR if memory is short
+ * and there are no older tables.  Context: not in a signal; one thread, which
+ * also makes captures.
  */
 int prof_process_init(void);
 void prof_process_done(void);
@@ -36,7 +37,9 @@ void prof_process_done(void);
  * tables if memory is short, or NULL if there are no tables.
  */
 const prof_unwind_t *prof_process_refresh(void);
-const prof_unwind_t *prof_process_unwind(void);     /* without renewal */
+
+/* returns the current tables, not renewed, or NULL if there are no tables */
+const prof_unwind_t *prof_process_unwind(void);
 
 /*
  * Between these calls the tables keep the data of unloaded objects, so that

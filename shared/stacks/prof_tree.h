@@ -23,8 +23,9 @@
 /*
  * A frame's key: an address, and whether it is a return address.  A return
  * address behind a call that does not return belongs to the next function.
- * Addresses have the same value in their two highest bits; in a marked address
- * the highest bit has no meaning.
+ * The key loses the highest bit of an address.  This is no loss: the two
+ * highest bits of an address are the same, and the highest bit of a mark is
+ * not used.
  */
 
 #define prof_key(pc, call)  (((uint64_t) (pc) << 1) | ((call) != 0))
