@@ -50,11 +50,11 @@
 
 #define PROF_ARCH_RED_ZONE    0
 
-/* a saved x30 does not show where its frame ends */
+/* stacks are not scanned: a saved x30 does not show where its frame ends */
 
 #define PROF_ARCH_SCAN        0
 
-/* a siginfo_t precedes it */
+/* the siginfo_t, which precedes the ucontext_t, has this size */
 
 #define PROF_ARCH_SIGFRAME_UC  128
 
@@ -193,7 +193,10 @@ prof_arch_preserved(uint32_t reg)
 }
 
 
-/* a function that has not saved any register has no frame yet */
+/*
+ * Returns whether the CFA is beyond the frame.  The interrupted function may
+ * not have saved any register, so its frame may have the size 0.
+ */
 
 static inline int
 prof_arch_moved(const prof_regs_t *f, uintptr_t cfa)

@@ -59,7 +59,7 @@
 #define PROF_ARCH_RED_ZONE    128
 #define PROF_ARCH_SCAN        1
 
-/* a handler's return has already popped the address of the trampoline */
+/* at 0: the handler's return has already popped the trampoline's address */
 
 #define PROF_ARCH_SIGFRAME_UC  0
 

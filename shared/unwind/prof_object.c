@@ -319,7 +319,11 @@ prof_object_note(prof_object_t *object, const uint8_t *p, size_t len,
 }
 
 
-/* a replaced file has its entries at other addresses */
+/*
+ * Returns a hash of the table of entries.  It tells the builds of an object
+ * without a build-id apart, because entries of another build have other
+ * addresses.
+ */
 
 static uint64_t
 prof_object_print(const prof_eh_t *eh)

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The unwind row: how to get from one frame to its caller, from this code
- * address up to that of the next row.  Eight bytes, stored as one integer:
+ * The unwind row: how to get from one frame to its caller.  A row is valid
+ * from its code address up to that of the next row.  Eight bytes, stored as
+ * one integer:
  *
  *     bits  0..31   pc     address, relative to the object's first code byte
  *     bits 32..47   off    argument of "how"

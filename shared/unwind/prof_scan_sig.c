@@ -66,7 +66,10 @@ prof_walk_scan(prof_walk_t *w, int known)
 
     if (!found && known && w->looks && w->top - w->f.sp < PROF_SCAN_MAX * 8) {
 
-        /* the caller of a known function is known, so it must be above top */
+        /*
+         * An unwind entry covers the function, so the scan would have found a
+         * caller below top.  The caller is above top.
+         */
 
         return PROF_WALK_COMPLETE;
     }

@@ -401,7 +401,7 @@ prof_snapshot_has(const prof_snapshot_t *s, const prof_range_t *range)
 }
 
 
-/* the old snapshot, which the caller holds, has the block meanwhile */
+/* the caller holds the old snapshot, which keeps the block until this call */
 
 static void
 prof_snapshot_hold(prof_shared_t *shared)

@@ -225,7 +225,7 @@ prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
     uint32_t   load;
     uintptr_t  at;
 
-    /* the address is marked, or is not an address of the process */
+    /* the address is marked already, or is not an address of the process */
 
     if (prof_load(*pc)) {
         return PROF_OK;

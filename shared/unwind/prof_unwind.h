@@ -178,8 +178,9 @@ uintptr_t prof_unwind_function(const prof_unwind_t *u, uintptr_t pc,
     size_t *len);
 
 /*
- * Does both in one look-up: returns the object or NULL, and sets *start and
- * *len of the unwind entry, or 0.
+ * Works as prof_unwind_object() and prof_unwind_function(), in one look-up:
+ * returns the object or NULL, and sets *start and *len of the unwind entry, or
+ * 0.
  */
 const prof_object_t *prof_unwind_find(const prof_unwind_t *u, uintptr_t pc,
     uintptr_t *start, size_t *len);

@@ -19,8 +19,8 @@
 
 
 /*
- * A stack pointer farther from top is not on the same stack.  The default
- * limit for a stack is 8 MiB.
+ * A stack pointer that is farther from top, in bytes, is not on the same
+ * stack.  The default limit for a stack is 8 MiB.
  */
 
 #define PROF_WALK_STACK_MAX  (256 * 1024 * 1024)

@@ -301,7 +301,7 @@ prof_walk_beyond(prof_walk_t *w, uintptr_t cfa)
 
     if (PROF_ARCH_SCAN && w->f.fp == 0) {
 
-        /* the frame pointer was lost, by a scan or by its row */
+        /* a scan or a row has lost the frame pointer that the CFA needs */
 
         return prof_walk_scan(w, 1);
     }
