@@ -144,7 +144,7 @@ prof_heap_map(size_t memory, uint32_t nblocks)
 
 #ifdef MADV_WIPEONFORK
 
-    /* otherwise a child would count its allocations before exec() */
+    /* a child process must not count its allocations before exec() */
 
     (void) madvise(p, size, MADV_WIPEONFORK);
 
@@ -201,7 +201,10 @@ prof_heap_end(prof_heap_t *h)
 
     prof_hooks_release();
 
-    /* other threads may read the heap; readers need a few instructions */
+    /*
+     * Other threads may still read the heap, for a few instructions, unless
+     * they do not get a processor.
+     */
 
     for (i = 0; i < PROF_HEAP_PATIENCE; i++) {
 
@@ -340,7 +343,7 @@ prof_heap_remove(prof_heap_t *h)
 }
 
 
-/* all heaps of the process share samples, those of the shortest interval */
+/* chooses the shortest interval: heaps of the process share samples */
 
 static void
 prof_heap_choose(void)
@@ -369,7 +372,7 @@ prof_heap_choose(void)
 }
 
 
-/* memory of the unwind tables does not count as allocated by the process */
+/* called around the making of unwind tables, whose memory is not counted */
 
 static void
 prof_heap_tables(int begins)

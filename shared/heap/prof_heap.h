@@ -58,7 +58,7 @@ PROF_HIDDEN_BEGIN
  */
 prof_heap_t *prof_heap_create(const prof_heap_conf_t *conf, const char **err);
 
-/* removes also the hooks if this is the last heap */
+/* destroys the heap; the last heap also removes the hooks */
 void prof_heap_destroy(prof_heap_t *h);
 
 /*
@@ -73,7 +73,7 @@ size_t prof_heap_size(const prof_heap_t *h);
 
 void prof_heap_totals(prof_heap_t *h, prof_heap_totals_t *totals);
 
-/* counts the block as freed: nginx will free it with the captured request */
+/* counts the block as freed now, because the caller will free the block */
 void prof_heap_forget(prof_heap_t *h, void *block);
 
 /* between these calls the thread's allocations are not counted; they nest */

@@ -91,7 +91,7 @@ prof_heap_allocated(void *p, size_t size, prof_heap_memory_e memory)
 }
 
 
-/* called for an allocation in a thread without an entry */
+/* counts an allocation as missed, because the thread has no entry */
 
 static void
 prof_heap_missed(void)
@@ -349,7 +349,7 @@ prof_heap_add_map(prof_heap_t *h, void *p, const prof_live_block_t *block)
 }
 
 
-/* sign: 1 for a block that was allocated, -1 for one that was freed */
+/* counts a block; sign: 1 if it was allocated, -1 if it was freed */
 
 static void
 prof_heap_count(prof_heap_t *h, const prof_live_block_t *block, double sign)

@@ -64,8 +64,8 @@ prof_heap_thread_find(uintptr_t self)
 
 
 /*
- * frees entries, also of threads that have ended; a running thread gets
- * another
+ * Frees the entries of all threads that are not in a hook, also of threads
+ * that have ended.  A running thread takes an entry again in its next hook.
  */
 
 void

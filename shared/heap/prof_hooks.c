@@ -31,7 +31,10 @@
 
 #define PROF_HOOKS_MAX        8192
 
-/* ns until imports that could not be replaced are visited again; doubles */
+/*
+ * ns until imports that could not be replaced are visited again.  Each further
+ * delay is twice as long, up to the maximum.
+ */
 #define PROF_HOOKS_DELAY      1000000
 #define PROF_HOOKS_DELAY_MAX  1000000000
 
@@ -202,7 +205,10 @@ prof_hooks_refresh(void)
 
     err = errno;
 
-    /* the thread with the lock finds the object, or the next call does */
+    /*
+     * If another thread has the lock, that thread finds the new object, or the
+     * next call of this function does.
+     */
 
     if (prof_hooks_lock(0)) {
 

@@ -77,7 +77,10 @@ extern void *const  prof_hooks_calls[PROF_HOOKS_N];
  */
 int prof_hooks_hold(const char **err);
 
-/* removes a user; the last one restores all imports.  Context: the same */
+/*
+ * Removes a user of the hooks; the last one restores all imports.  Context: as
+ * for prof_hooks_hold().
+ */
 void prof_hooks_release(void);
 
 /*

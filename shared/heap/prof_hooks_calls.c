@@ -54,7 +54,10 @@ static int prof_hook_munmap(void *p, size_t len);
 static void prof_hook_mapped(void *p, size_t len, int prot, int flags);
 
 
-/* in assembler: they must not appear as callers (prof_hooks_dlsym.S) */
+/*
+ * These hooks are in assembler (prof_hooks_dlsym.S) and jump to the real
+ * functions, because dlsym() looks at its caller.
+ */
 
 PROF_HIDDEN_BEGIN
 
@@ -64,7 +67,7 @@ void *prof_hook_dlvsym(void *handle, const char *name, const char *version);
 PROF_HIDDEN_END
 
 
-/* that file contains these numbers */
+/* prof_hooks_dlsym.S contains the numbers of both functions */
 
 _Static_assert(PROF_HOOK_dlsym == 11 && PROF_HOOK_dlvsym == 12,
                "prof_hooks_dlsym.S has other numbers");

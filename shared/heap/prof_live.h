@@ -86,7 +86,7 @@ void prof_live_rename(prof_live_t *l, prof_live_block_t *block,
 PROF_HIDDEN_END
 
 
-/* the distance of two blocks is at least 16 bytes */
+/* ignores the lowest four bits: two blocks are at least 16 bytes apart */
 
 static inline uint32_t
 prof_live_hash(uintptr_t address)
