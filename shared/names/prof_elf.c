@@ -66,7 +66,10 @@ prof_elf_open(prof_elf_t *elf, const char *path)
 }
 
 
-/* the kernel's own image is trusted; it ends with its last table */
+/*
+ * Opens an image that the kernel has mapped, which is trusted.  Its size is
+ * not given: the image ends with its table of sections.
+ */
 
 int
 prof_elf_image(prof_elf_t *elf, const void *image)

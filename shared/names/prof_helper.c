@@ -92,7 +92,7 @@ prof_helper_ask(const prof_helper_question_t *q)
 }
 
 
-/* at most the time for one object */
+/* returns the deadline for one object, or that of the profile if earlier */
 
 static uint64_t
 prof_helper_deadline(uint64_t deadline)
@@ -164,7 +164,7 @@ prof_helper_start(uint64_t deadline)
     prof_wire_t    w;
     struct pollfd  pfd;
 
-    /* an idle helper exits */
+    /* a readable socket is closed at its other end: an idle helper exits */
 
     pfd.fd = prof_helper.fd;
     pfd.events = POLLIN;

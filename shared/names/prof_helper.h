@@ -3,9 +3,9 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The helper process reads debugging information: files, lines, inlined
- * functions, and names that are missing in an object's own symbol tables.  It
- * reads hostile files instead of this process.  If the helper fails, only
- * names are missing.
+ * functions, and names that are missing in an object's own symbol tables.
+ * Such files may be hostile, so this process does not read them itself.  If
+ * the helper fails, only names are missing.
  *
  * There is at most one helper.  It is started on demand, waits some seconds
  * for the next question, and exits when its socket closes.

@@ -3,8 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The kernel's list of functions is long (some 100,000 lines), and the kernel
- * makes its text anew for each reader.  So functions that were found are kept,
- * until their time is over: then modules of the kernel may have been unloaded.
+ * makes its text anew for each reader.  So functions that were found are kept
+ * for a minute.  Later, modules of the kernel may have been unloaded.
  */
 
 
@@ -25,7 +25,10 @@
 #define PROF_KERNEL_NAMES_KEEP  60000000000ULL
 
 
-/* new indexes of frames and nodes; a node that is left out has its parent's */
+/*
+ * The work of prof_kernel_join(), with the new index of each frame and node.
+ * A node that is left out has the new index of its parent.
+ */
 
 typedef struct {
     prof_profile_t  *profile;
@@ -50,7 +53,10 @@ static void prof_kernel_join_series(prof_kernel_join_t *k);
 static int prof_kernel_cmp_names(const void *one, const void *two, void *data);
 
 
-/* the way of system calls to their functions, in several versions */
+/*
+ * The functions of the kernel on the way from the entry of a system call to
+ * the function of this call, in several versions of the kernel.
+ */
 
 static const char *const  prof_kernel_ways[] = {
     "entry_SYSCALL_64",
@@ -164,7 +170,10 @@ prof_kernel_known(uint64_t pc)
 }
 
 
-/* if memory is short, the name is valid only until the list is freed */
+/*
+ * Keeps a function, and returns its name.  If memory is short, returns the
+ * name in the list, which is valid until the list is freed.
+ */
 
 static const char *
 prof_kernel_keep(const prof_kernel_symbol_t *sym)
@@ -209,7 +218,10 @@ prof_kernel_forget(void)
 }
 
 
-/* "sys_writev" for the function of a system call, "" for the way to it */
+/*
+ * Returns the name of a frame: "sys_writev" for the function of a system call,
+ * "" for a function on the way to such a function.  NULL: memory is short.
+ */
 
 static char *
 prof_kernel_name(const char *name)
@@ -226,7 +238,10 @@ prof_kernel_name(const char *name)
 }
 
 
-/* a compiler may add a suffix: "do_syscall_64.constprop.0" */
+/*
+ * Returns whether a function is on the way of system calls.  A compiler may
+ * have added a suffix to its name: "do_syscall_64.constprop.0".
+ */
 
 static int
 prof_kernel_is_way(const char *name)
@@ -293,7 +308,7 @@ prof_kernel_join(prof_profile_t *p)
 }
 
 
-/* of frames with one name the first remains */
+/* makes one frame, the first one, of all frames with the same name */
 
 static void
 prof_kernel_join_frames(prof_kernel_join_t *k)
@@ -347,7 +362,10 @@ prof_kernel_join_frames(prof_kernel_join_t *k)
 }
 
 
-/* parents precede their children, also afterwards */
+/*
+ * Makes one node of all nodes with the same frame and parent.  Parents precede
+ * their children, before and after this function.
+ */
 
 static int
 prof_kernel_join_nodes(prof_kernel_join_t *k)
@@ -386,7 +404,10 @@ prof_kernel_join_nodes(prof_kernel_join_t *k)
 }
 
 
-/* the kernel's function of a system call, below the frame of the call */
+/*
+ * Returns whether the frame is the kernel's function of a system call, and its
+ * parent is the frame "sys_..." of this call: both show the same.
+ */
 
 static int
 prof_kernel_is_repeated(const prof_profile_t *p, uint32_t frame,

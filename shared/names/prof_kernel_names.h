@@ -19,16 +19,18 @@
 PROF_HIDDEN_BEGIN
 
 /*
- * Names the kernel's functions and removes their addresses; *n is the number of
- * such frames.  Frames of the way to the function of a system call get the name
- * "".  So does each frame if the kernel's list of functions is not known.
- * Returns PROF_OK, or PROF_ERROR when memory is short.
+ * Names the frames of the kernel's functions and removes their addresses; sets
+ * *n to their number.  Functions on the way from the entry of a system call to
+ * the function of this call get the name "".  If the kernel's list of
+ * functions is not known, all frames of the kernel get the name "".  Returns
+ * PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_kernel_name_frames(prof_profile_t *p, uint32_t *n);
 
 /*
- * Makes one frame of each name, and leaves out frames with the name "".
- * Returns PROF_OK, or PROF_ERROR when memory is short.
+ * Makes one frame of all frames of the kernel with the same name, and leaves
+ * out frames with the name "".  Returns PROF_OK, or PROF_ERROR if memory is
+ * short.
  */
 int prof_kernel_join(prof_profile_t *p);
 

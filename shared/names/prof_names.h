@@ -34,9 +34,9 @@
 
 
 /*
- * The number of a system call, as the code of one function shows it: the
- * number plus 1, 0 if it is unknown, or one of these arguments of that
- * function.
+ * The number of a system call, as the code of one function shows it.  This is
+ * the number plus 1, or 0 if the number is unknown.  If the function gets the
+ * number as an argument, this is the place of the argument.
  */
 
 #define PROF_CALL_STACK   (UINT32_MAX - 1)  /* the first one on the stack */
@@ -96,8 +96,8 @@ PROF_HIDDEN_BEGIN
 prof_names_object_t *prof_names_object(const char *identity);
 
 /*
- * Returns NULL if the name is unknown.  The result is valid until the next
- * call of one of these functions.
+ * Returns the name of an address, or NULL if the cache does not have the name.
+ * The result is valid until the next call of a function of this cache.
  */
 const prof_name_t *prof_names_find(const prof_names_object_t *o, uint64_t pc,
     uint64_t function);

@@ -102,7 +102,7 @@ prof_rename_frames(prof_profile_t *copy, uint32_t *frames,
 }
 
 
-/* a frame with a name and a line of debugging information needs no lookup */
+/* returns whether debug files may have a better name, or a line */
 
 static int
 prof_rename_wanted(const prof_profile_t *p, const prof_frame_t *f)

@@ -57,7 +57,7 @@ static const char *prof_role_find(const prof_role_object_t *o,
 static pthread_mutex_t     prof_role_lock = PTHREAD_MUTEX_INITIALIZER;
 static prof_role_table_t  *prof_roles;
 
-/* each has one role */
+/* roles that were added, each in a table of its own */
 
 static prof_role_table_t  *prof_roles_added[PROF_ROLE_ADDED];
 static uint32_t            prof_nroles_added;
@@ -132,7 +132,7 @@ prof_profile_add_role(const prof_role_t *role)
 }
 
 
-/* whether the first roles of two objects are of the same function */
+/* returns whether the first roles of two objects name the same function */
 
 static int
 prof_role_same(const prof_role_object_t *one, const prof_role_object_t *two)

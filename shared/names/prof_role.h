@@ -44,9 +44,9 @@ PROF_HIDDEN_BEGIN
 int prof_profile_roles(const prof_role_t *roles, uint32_t n);
 
 /*
- * Adds a role, or replaces the one that was added for the function.  Roles
- * that were not added are preferred to it.  Without memory, or after
- * PROF_ROLE_ADDED others, the role is left out.
+ * Adds a role, or replaces the role that was added for this function before.
+ * Roles of prof_profile_roles() are preferred to added roles.  If memory is
+ * short, or if PROF_ROLE_ADDED roles were added, the role is left out.
  */
 void prof_profile_add_role(const prof_role_t *role);
 
@@ -57,7 +57,7 @@ void prof_profile_add_role(const prof_role_t *role);
  */
 int prof_role_name(const prof_profile_t *p, prof_frame_t *f);
 
-/* whether functions of the object have roles */
+/* returns whether functions of the object have roles */
 int prof_role_has(const prof_profile_object_t *o);
 
 /*

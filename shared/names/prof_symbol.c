@@ -70,7 +70,7 @@ prof_symbol_identity(const prof_profile_object_t *o, char *identity,
         return PROF_ERROR;
     }
 
-    /* a file that changes meanwhile is not the file of loaded code */
+    /* a file that changes gets another identity, and so other names */
 
     (void) snprintf(identity, size, "file %" PRIx64 " %" PRIx64 " %" PRIx64
                     " %" PRIx64,

@@ -33,10 +33,10 @@ int prof_symbol_tables(const prof_elf_t *elf, prof_symbol_t *syms,
 int prof_symbol_plt(const prof_elf_t *elf, prof_symbol_t *syms, uint32_t n);
 
 /*
- * These functions handle one symbol.  The first one returns the first of the n
- * addresses that the symbol fits, or n.  The second one returns whether the
- * symbol is code of its section.  The third one uses its name for this address
- * and the following ones.
+ * The functions for one symbol.  prof_symbol_first() returns the index of the
+ * first of the n addresses that the symbol fits, or n.  prof_symbol_is_code()
+ * returns whether the symbol is code of its section.  The last function uses
+ * the name for this address and the following addresses that the symbol fits.
  */
 uint32_t prof_symbol_first(const prof_symbol_t *syms, uint32_t n,
     const Elf64_Sym *sym);

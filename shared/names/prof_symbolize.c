@@ -396,8 +396,8 @@ prof_symbolize_ask(prof_symbolize_t *s)
     s->profile->stats.lost_names += s->nask - s->nanswers;
 
     /*
-     * the next profile asks again, unless the helper failed at the first
-     * address
+     * The next profile asks for its names again.  If the helper failed at the
+     * first address, profiles do not ask for this object for a while.
      */
 
     s->names->retry = 0;
@@ -410,7 +410,7 @@ prof_symbolize_ask(prof_symbolize_t *s)
 }
 
 
-/* units never change, so a process asks for those of an object only once */
+/* asks for the units of the object, once in a process: units never change */
 
 static int
 prof_symbolize_units(prof_symbolize_t *s)
@@ -455,7 +455,7 @@ prof_symbolize_answer(void *data, uint32_t i, const prof_name_t *name)
     f = &s->profile->frames[s->ask[i]];
     s->nanswers = i + 1;
 
-    /* known names are looked up again, and the cache may have better names */
+    /* the frame keeps the parts of its name that the answer lacks */
 
     if (prof_profile_name(s->profile, f, name) != PROF_OK) {
         return PROF_ERROR;
@@ -488,7 +488,7 @@ prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f, uint32_t complete)
 }
 
 
-/* changes when the debug file of the object appears or is replaced */
+/* returns a number that changes when the debug file appears or changes */
 
 static uint64_t
 prof_symbolize_stamp(const prof_symbolize_t *s)

@@ -24,7 +24,10 @@
 
 #define PROF_SYSCALL_INSN  4
 
-/* the functions of a C library between a constant and the call */
+/*
+ * The maximum number of callers that pass the number on: from the function
+ * with the constant to the function with the instruction.
+ */
 
 #define PROF_SYSCALL_CALLERS  4
 
@@ -122,7 +125,10 @@ prof_syscall_decoder(const prof_elf_t *elf)
 }
 
 
-/* a few bytes show that most interrupted addresses are not system calls */
+/*
+ * Returns whether the interrupted address may be a system call.  A few bytes
+ * show that most addresses are not, so their functions need not be read.
+ */
 
 static int
 prof_syscall_look(const prof_elf_t *elf, const prof_symbol_t *s)
@@ -245,8 +251,9 @@ prof_syscall_frames(prof_profile_t *p, const prof_call_t *calls)
 
 
 /*
- * In a stack with functions of the kernel, the way to them becomes the frame of
- * the call (see prof_kernel_names.h).
+ * In a stack with functions of the kernel, the outermost function on the way
+ * to the call (see prof_kernel_names.h) becomes the frame "sys_..." of the
+ * call.
  */
 
 static int
@@ -328,7 +335,7 @@ prof_syscall_number(const prof_syscall_t *sc, uint32_t node)
 
     p = sc->profile;
 
-    /* also a frame that was added, which is not in "calls" */
+    /* frames of system calls, which were added, are not in "calls" */
 
     if (p->frames[p->nodes[node].frame].type == PROF_TYPE_KERNEL) {
         return 0;

@@ -50,13 +50,13 @@ int prof_syscall_find(const prof_elf_t *elf, const prof_profile_object_t *o,
     prof_symbol_t *syms, uint32_t n);
 
 /*
- * Adds a frame to each stack that ends in a system call: "sys_writev".
- * calls[i] belongs to frame i.  Returns PROF_OK, or PROF_ERROR if memory is
- * short.
+ * Adds a frame such as "sys_writev" to each stack that ends in a system call.
+ * calls[i] is what prof_syscall_find() has found for frame i.  Returns
+ * PROF_OK, or PROF_ERROR if memory is short.
  */
 int prof_syscall_frames(prof_profile_t *p, const prof_call_t *calls);
 
-/* set all known fields of "call", whose fields are 0 before */
+/* decode a function: set the known fields of "call", which are 0 before */
 void prof_syscall_x86_64(const prof_syscall_code_t *code, prof_call_t *call);
 void prof_syscall_aarch64(const prof_syscall_code_t *code, prof_call_t *call);
 

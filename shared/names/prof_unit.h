@@ -40,16 +40,18 @@ PROF_HIDDEN_BEGIN
 void prof_profile_sources(const prof_source_file_t *files);
 
 /*
- * Asks the helper for all units of an object, which has roles.  PROF_OK, *table
- * is NULL if there is no helper; PROF_LIMIT: the helper failed; PROF_ERROR: no
- * memory.
+ * Asks the helper for all units of an object that has roles.  Returns PROF_OK;
+ * PROF_LIMIT if the helper failed; or PROF_ERROR if memory is short.  With
+ * PROF_OK the caller owns *table, which is NULL if there is no helper.  The
+ * deadline is a time of CLOCK_MONOTONIC, in ns.
  */
 int prof_unit_ask(prof_unit_table_t **table, const prof_profile_object_t *o,
     const char *debug_root, uint64_t deadline);
 
 /*
  * Names the frame "ngx_array.c (nginx+0x28a00)" if the unit of its function is
- * known.  PROF_OK, or PROF_ERROR if there is no memory.
+ * known.  Returns PROF_OK, also without a name, or PROF_ERROR if memory is
+ * short.
  */
 int prof_unit_name(const prof_unit_table_t *table, const prof_profile_t *p,
     prof_frame_t *f);

@@ -72,16 +72,16 @@ void prof_wire_u32(prof_buf_t *b, uint32_t n);
 void prof_wire_u64(prof_buf_t *b, uint64_t n);
 void prof_wire_text(prof_buf_t *b, const char *s);
 
-/* return 0 or NULL after an error */
+/* read the next number or text; return 0 or NULL after an error */
 uint32_t prof_wire_get_u32(prof_wire_t *w);
 uint64_t prof_wire_get_u64(prof_wire_t *w);
 const char *prof_wire_get_text(prof_wire_t *w);
 
 /*
- * Receives a whole message into b->data, until the deadline (CLOCK_MONOTONIC,
- * ns).  Returns PROF_OK; PROF_LIMIT if the deadline has passed; PROF_ERROR if
- * the other side has closed the socket, the message is too long, or memory is
- * short.
+ * Send a whole message, and receive a whole message into b->data, until the
+ * deadline (CLOCK_MONOTONIC, ns).  Return PROF_OK; PROF_LIMIT if the deadline
+ * has passed; PROF_ERROR if the other side has closed the socket, the message
+ * is too long, or memory is short.
  */
 int prof_wire_send(int fd, const prof_buf_t *b, uint64_t deadline);
 int prof_wire_receive(int fd, prof_buf_t *b, uint64_t deadline);
