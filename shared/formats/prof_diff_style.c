@@ -10,7 +10,7 @@
 #include "views/prof_summary.h"
 
 
-/* colors do not show changes below this part of the whole */
+/* colors do not show changes of less than 1 / 2000 of the whole */
 
 #define PROF_DIFF_SHARE   2000
 
@@ -102,7 +102,7 @@ prof_diff_style_class(const prof_svg_plot_t *plot, uint32_t node)
 }
 
 
-/* "..., before 8.0 ms, 3.10%, +4.3 ms" */
+/* appends "; before 8.0 ms, 3.10%; change +4.3 ms" */
 
 static void
 prof_diff_style_tell(const prof_svg_plot_t *plot, uint32_t node,

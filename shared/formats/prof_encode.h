@@ -37,7 +37,7 @@
 
 typedef struct {
     const char  *name;          /* the value of profile_format */
-    const char  *text;          /* for people: "SVG picture" */
+    const char  *text;          /* for readers: "SVG picture" */
     const char  *content_type;
     const char  *extension;     /* of file names: "speedscope.json" */
 
@@ -47,8 +47,8 @@ typedef struct {
      */
     int        (*encode)(const prof_profile_t *p, prof_buf_t *b);
 
-    const char  *csp;           /* its Content-Security-Policy, or NULL */
-    unsigned     download:1;    /* browsers save it and do not show it */
+    const char  *csp;           /* Content-Security-Policy, or NULL */
+    unsigned     download:1;    /* browsers save the output as a file */
 } prof_encoder_t;
 
 

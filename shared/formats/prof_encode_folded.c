@@ -96,7 +96,7 @@ prof_encode_folded_encode(const prof_profile_t *p, prof_buf_t *b)
 }
 
 
-/* writes a line: an empty file would look like a failure */
+/* writes a line of the weight 0: an empty file would look like a failure */
 
 static void
 prof_encode_folded_none(const prof_profile_t *p, uint32_t measure,

@@ -456,7 +456,7 @@ prof_encode_speedscope_stacks(const prof_profile_t *p, const prof_view_t *v,
         n = prof_encode_speedscope_stack(p, v, t->runs[i].node, modules,
                                          stack);
 
-        /* different functions in the same modules */
+        /* stacks that differ only in functions have the same modules */
 
         if (nweights && n == last
             && memcmp(stack, prev, n * sizeof(uint32_t)) == 0)

@@ -40,7 +40,7 @@ void prof_html_page_open(prof_buf_t *b, const char *title,
 /* appends the end of a page, from the end of the element "main" */
 void prof_html_page_close(prof_buf_t *b);
 
-/* appends a text; a long text is cut */
+/* appends a text, escaped; a long text is cut */
 void prof_html_text(prof_buf_t *b, const char *s);
 
 /* appends a line of prof_notes() as an item of a list; data is the buffer */

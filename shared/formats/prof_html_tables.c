@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Each value has a cell for each measure, and the page shows one of these
- * cells.
+ * The tables of self and total weights.  A row has a cell for each weight in
+ * each measure, and the page shows the cells of the chosen measure.
  */
 
 
@@ -281,7 +281,7 @@ prof_html_unnamed(prof_html_table_t *t)
     const prof_frame_t          *f;
     const prof_view_function_t  *func;
 
-    /* functions with a name are not in this table */
+    /* the group of functions with a name, which has no row */
 
     none = t->profile->nobjects;
 

@@ -17,15 +17,15 @@
 #include <string.h>
 
 
-/* a box that is narrower than this part of the picture shows no text */
+/* a box that is narrower than 1 / 64 of the picture shows no text */
 
 #define PROF_SVG_LABELED   64
 
-/* a box that is narrower than this part of the picture has no border */
+/* a box that is narrower than 1 / 512 of the picture has no border */
 
 #define PROF_SVG_LINED     512
 
-/* if more than this part is hidden, a search reports that it is incomplete */
+/* if more than 1 / 1000 is hidden, a search reports that it is incomplete */
 
 #define PROF_SVG_PARTIAL   1000
 
@@ -204,8 +204,8 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
         }
 
         /*
-         * the shown boxes form a tree: hidden is the weight that ends
-         * elsewhere
+         * The shown boxes form a tree.  The weight that does not end in a
+         * shown box is hidden.
          */
 
         plot->hidden -= prof_view_self(v, n, plot->column);
