@@ -23,9 +23,10 @@ typedef struct {
 
     /*
      * Finds the interpreter among the loaded objects and verifies its layout.
-     * PROF_OK: *code is set, *state names the parts that work; PROF_LIMIT: the
-     * interpreter is not loaded; PROF_ERROR: *state is the reason why the
-     * interpreter cannot be used.  State is a static text.
+     * Returns PROF_OK, with *code set, and with the parts that work in *state;
+     * PROF_LIMIT if the interpreter is not loaded; or PROF_ERROR, with the
+     * reason in *state why the interpreter cannot be used.  *state is a static
+     * text.
      */
 
     int        (*attach)(prof_unwind_t *u, prof_engine_code_t *code,
@@ -66,8 +67,9 @@ uint32_t prof_engine_take(prof_unwind_t *u, const prof_engine_code_t *code,
 void prof_engines_attach(prof_unwind_t *u);
 
 /*
- * The state of engine number i, a static text, when the last tables were made.
- * NULL: its interpreter is not loaded.  *name: NULL if there are fewer engines.
+ * Returns the state of engine number i when the last tables were made, a
+ * static text, or NULL if its interpreter is not loaded.  Sets *name to the
+ * name of the interpreter, or to NULL if there are fewer engines.
  */
 const char *prof_engines_state(uint32_t i, const char **name);
 

@@ -76,10 +76,10 @@ PROF_HIDDEN_BEGIN
 const char *prof_lua_api_find(prof_lua_api_t *api, void *address);
 
 /*
- * The stack of a coroutine that does not run, innermost first.  Neither the
- * coroutine's stack nor any other memory of the interpreter changes.  The texts
- * belong to the interpreter, and are valid until it runs.  Returns the number
- * of places.  Places deeper than "max" are left out.
+ * Lists the places on the stack of a coroutine that does not run, innermost
+ * first, and returns their number.  Outer places beyond "max" are left out.
+ * Neither the coroutine's stack nor any other memory of the interpreter
+ * changes.  The texts belong to the interpreter, and are valid until it runs.
  */
 uint32_t prof_lua_stack(const prof_lua_api_t *api, prof_lua_state_t *L,
     prof_script_t *places, uint32_t max);

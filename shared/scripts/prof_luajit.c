@@ -77,7 +77,7 @@ typedef struct {
 } prof_luajit_api_t;
 
 
-/* the state that the function in C is called in */
+/* the data of a trial, which the function in C reads and writes */
 
 typedef struct {
     const prof_luajit_api_t  *api;
@@ -167,7 +167,7 @@ static const prof_object_t  *prof_luajit_object;
 static uintptr_t             prof_luajit_at;
 static uintptr_t             prof_luajit_seen[PROF_LUAJIT_SEEN];
 static uint32_t              prof_luajit_nseen;
-static int                   prof_luajit_program;    /* was looked at */
+static int                   prof_luajit_program;    /* 1: examined */
 static const char           *prof_luajit_why;
 
 
@@ -579,9 +579,7 @@ prof_luajit_string(const prof_luajit_api_t *api, lua_State *L)
 }
 
 
-/*
- * the function in C: takes its own stack, as a signal handler would do there
- */
+/* the function in C, which takes its own stack as a signal handler would do */
 
 static int
 prof_luajit_trial(lua_State *L)

@@ -96,7 +96,10 @@
 
 #define LJ_DWARF_RDX     1
 
-/* slots from the base of a caller to that of the callee; operand A is a byte */
+/*
+ * The number of slots from the base of a caller to the base of its callee: two
+ * more than operand A, a byte, of the call before pc.
+ */
 
 #define LJ_CALL_SLOTS(pc)  (2 + prof_luajit_u8((pc) - 3))
 
@@ -120,7 +123,7 @@
 
 #define LJ_PROTO_SIZE    0x68
 
-/* references of constants are below */
+/* references below this value are constants */
 
 #define LJ_REF_BIAS      0x8000
 
@@ -171,55 +174,71 @@ extern prof_luajit_t  prof_luajit;
 int prof_luajit_frame(prof_walk_t *w);
 
 /*
- * Whether the address is that of a function in any language; of a function in
- * Lua; of a function in Lua that contains the instruction before pc; of the
- * bytecode of a function.  If so, the whole structure can be read.  Context:
- * signal handler.
+ * Verify an address.  If they return 1, the whole structure can be read.
+ * Context: signal handler.
  */
+
+/* returns whether the address is that of a function in any language */
 int prof_luajit_is_function(prof_walk_t *w, uintptr_t fn);
+
+/* returns whether the address is that of a function in Lua */
 int prof_luajit_is_lua(prof_walk_t *w, uintptr_t fn);
+
+/* returns whether this function in Lua contains the instruction before pc */
 int prof_luajit_runs(prof_walk_t *w, uintptr_t fn, uintptr_t pc);
+
+/* returns whether the address is that of the bytecode of a function */
 int prof_luajit_is_bytecode(prof_walk_t *w, uintptr_t bc);
 
 /*
- * The key of a function in Lua that runs the instruction before pc (0:
- * unknown).  Its bytecode at bc has been verified.  The instruction before
- * caller_pc of the function with the verified bytecode at caller calls it, and
- * gives the function its name.  A caller of 0 is not known, or not in Lua.
- * Context: signal handler.
+ * Returns the key of a function in Lua, whose bytecode at bc is verified.  The
+ * function runs the instruction before pc; 0: the instruction is unknown.  The
+ * function's name comes from the instruction before caller_pc, which calls it,
+ * in the function with the verified bytecode at "caller"; 0: the caller is
+ * unknown, or not in Lua.  Context: signal handler.
  */
 uintptr_t prof_luajit_key(prof_walk_t *w, uintptr_t bc, uintptr_t pc,
     uintptr_t caller, uintptr_t caller_pc);
 
 /*
- * The same of a function in C, which has only the name by which its caller
- * calls it; 0: it has no name.  Context: signal handler.
+ * Returns the key of a function in C, or 0 if it has no name.  Such a function
+ * only has the name by which its caller calls it.  Context: signal handler.
  */
 uintptr_t prof_luajit_key_c(prof_walk_t *w, uintptr_t caller,
     uintptr_t caller_pc);
 
 /*
- * The function that the compiled code at pc runs, the bytecode of this function
- * (0: it is not known), and its caller.  A result of 0 means that there is no
- * such function.
- * g: global_State.  Context: signal handler.
+ * Finds the snapshot of the compiled code at pc, which tells the function that
+ * runs there.  g: global_State.  Returns 0 if there is no snapshot.  Context:
+ * signal handler.
  */
 int prof_luajit_snap(prof_walk_t *w, uintptr_t g, uintptr_t pc,
     prof_luajit_snap_t *s);
 
 /*
- * The same where the thread was interrupted, also in code that goes to another
- * trace or leaves compiled code.  Context: signal handler.
+ * Works as prof_luajit_snap() for the interrupted instruction, which may also
+ * be in code that goes to another trace or leaves compiled code.  Context:
+ * signal handler.
  */
 int prof_luajit_snap_here(prof_walk_t *w, uintptr_t g, prof_luajit_snap_t *s);
 
 /* goes to the next snapshot of the same trace.  Context: signal handler */
 int prof_luajit_snap_next(prof_luajit_snap_t *s);
 
+/*
+ * Returns the bytecode of the function that the snapshot is in, or 0 if it is
+ * not known.  Context: signal handler.
+ */
 uintptr_t prof_luajit_snap_function(const prof_luajit_snap_t *s);
+
+/*
+ * Goes to the caller of an inlined function.  *again: the caller is the same
+ * function without its variable arguments.  Returns 0 if the caller is
+ * unknown.  Context: signal handler.
+ */
 int prof_luajit_snap_caller(prof_luajit_snap_t *s, uint32_t *again);
 
-/* whether the code of this GCtrace contains the address */
+/* returns whether the code of this GCtrace contains the address */
 int prof_luajit_compiled(uintptr_t trace, uintptr_t pc);
 
 PROF_HIDDEN_END

@@ -141,7 +141,7 @@ prof_luajit_frame(prof_walk_t *w)
         return PROF_WALK_OTHER;
     }
 
-    /* a turn that began inside of a function in Lua */
+    /* the turn began inside of a function in Lua, so the walk is complete */
 
     if (lw.cframe + LJ_CFRAME_SIZE > w->top) {
         return PROF_WALK_COMPLETE;
@@ -774,7 +774,7 @@ prof_luajit_code(prof_walk_t *w, uintptr_t fn)
 }
 
 
-/* the name of the function, and so its key, depends on its caller */
+/* adds a function; its name, and so its key, depends on the next caller */
 
 static void
 prof_luajit_add(prof_luajit_walk_t *lw, uintptr_t bc, uintptr_t pc)
@@ -786,7 +786,7 @@ prof_luajit_add(prof_luajit_walk_t *lw, uintptr_t bc, uintptr_t pc)
 }
 
 
-/* the function at this place called the one that was added last */
+/* sets the key of the added function, which the function at *p has called */
 
 static void
 prof_luajit_caller(prof_luajit_walk_t *lw, const prof_luajit_place_t *p)
@@ -818,7 +818,7 @@ prof_luajit_named(prof_luajit_walk_t *lw, uintptr_t caller, uintptr_t pc)
     if (lw->bc == PROF_LUAJIT_C) {
         w->pcs[w->n - 1] = prof_luajit_key_c(w, caller, pc);
 
-        /* the frame of its machine code is enough */
+        /* without a name, the frame of the machine code is enough */
 
         if (w->pcs[w->n - 1] == 0) {
             w->n--;
@@ -832,7 +832,7 @@ prof_luajit_named(prof_luajit_walk_t *lw, uintptr_t caller, uintptr_t pc)
 }
 
 
-/* goes to the caller; LJ_FRAME_C covers all frames of entries from C */
+/* goes to the caller; *type is LJ_FRAME_C for all frames of entries from C */
 
 static int
 prof_luajit_next(prof_luajit_walk_t *lw, prof_luajit_place_t *p,

@@ -19,14 +19,14 @@
 
 PROF_HIDDEN_BEGIN
 
-/* prepares a walk, before its first chain, for the function below */
+/* prepares a walk for prof_memory_readable(), before its first chain */
 void prof_memory_prepare(prof_walk_t *w);
 
 /*
- * Whether the memory from addr to addr + size can be read: asks the kernel once
- * for each page of a walk, up to the walk's limit of questions.  Objects of an
- * interpreter belong to the interrupted thread, so no page goes away during the
- * walk.
+ * Returns whether the memory from addr to addr + size can be read.  Asks the
+ * kernel once for each page of a walk, up to the walk's limit of questions.
+ * Objects of an interpreter belong to the interrupted thread, so no page goes
+ * away during the walk.
  */
 int prof_memory_readable(prof_walk_t *w, uintptr_t addr, size_t size);
 

@@ -110,12 +110,12 @@ extern prof_njs_t  prof_njs;
 /* of prof_engine_code_t; context: signal handler */
 int prof_njs_frame(prof_walk_t *w);
 
-/* the functions below have the context of a signal handler as well */
+/* context of the functions from here on: signal handler */
 
 /* returns the word at the address; 0 if the word cannot be read */
 uintptr_t prof_njs_load(prof_walk_t *w, uintptr_t addr);
 
-/* whether the address is that of a VM */
+/* returns whether the address is that of a VM */
 int prof_njs_is_vm(prof_walk_t *w, uintptr_t vm);
 
 /* returns the active frame that called this one, or 0 */
@@ -125,13 +125,13 @@ uintptr_t prof_njs_before(prof_walk_t *w, uintptr_t frame);
 void prof_njs_code(prof_walk_t *w, uintptr_t vm, uintptr_t frame,
     prof_njs_code_t *code);
 
-/* the line of an instruction of the code, or 0 */
+/* returns the line of an instruction of the code, or 0 if it is unknown */
 uint32_t prof_njs_line(prof_walk_t *w, const prof_njs_code_t *code,
     uintptr_t pc);
 
 /*
- * Returns the key of a line of the code, or 0 if its texts cannot be read; line
- * 0: unknown.
+ * Returns the key of a line of the code, or 0 if the texts of the code cannot
+ * be read.  A line of 0 is unknown.
  */
 uintptr_t prof_njs_place(prof_walk_t *w, const prof_njs_code_t *code,
     uint32_t line);

@@ -201,7 +201,10 @@ prof_njs_pair(prof_walk_t *w, prof_walk_chain_t *chain,
 }
 
 
-/* whether the VM has this frame, but has run the code outside of functions */
+/*
+ * Returns whether the frame is that of the code outside of functions, which
+ * has run already: njs_vm_start() has not called the interpreter.
+ */
 
 static int
 prof_njs_is_idle(prof_walk_t *w, uintptr_t frame, uintptr_t cfa)
@@ -363,7 +366,7 @@ prof_njs_enter(prof_walk_t *w, prof_walk_chain_t *chain,
     uintptr_t        caller;
     prof_njs_code_t  code, outer;
 
-    /* the function has called no other function yet */
+    /* a function that has called another one is not being entered */
 
     if (prof_njs_load(w, chain->base + NJS_FRAME_PC)) {
         return;
@@ -383,7 +386,7 @@ prof_njs_enter(prof_walk_t *w, prof_walk_chain_t *chain,
 }
 
 
-/* whether the outermost candidate is this call in the outer function */
+/* returns whether the outermost candidate is the call in the outer function */
 
 static int
 prof_njs_calls(const prof_njs_search_t *s, const prof_njs_code_t *code,
@@ -494,7 +497,7 @@ prof_njs_has(const prof_njs_search_t *s, uintptr_t pc)
 }
 
 
-/* whether a value is no candidate, or has the line of the others */
+/* returns whether a value is not a candidate, or has the line of the others */
 
 static int
 prof_njs_agrees(prof_walk_t *w, const prof_njs_code_t *code, uintptr_t pc,

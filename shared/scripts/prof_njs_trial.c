@@ -229,7 +229,10 @@ prof_njs_find_self(uintptr_t vm)
 }
 
 
-/* the innermost frame of all, and then that of a script, are in the VM */
+/*
+ * Finds the frames: the VM has the address of the innermost frame, and then
+ * that of the innermost frame of a script.
+ */
 
 static int
 prof_njs_find_frames(uintptr_t vm, prof_njs_frames_t *f)
@@ -398,7 +401,10 @@ prof_njs_is_codes(uintptr_t codes)
 }
 
 
-/* in a function, an address in C and that of a lambda have the same place */
+/*
+ * Finds where a lambda has the start of its code.  A function has its lambda
+ * where a function in C has its address.
+ */
 
 static int
 prof_njs_find_lambda(uintptr_t vm, const prof_njs_frames_t *f)

@@ -34,7 +34,7 @@ static uintptr_t prof_perl_load(uintptr_t addr);
 static uint32_t prof_perl_load32(uintptr_t addr);
 
 
-/* code outside of all functions */
+/* the name of code outside of all functions */
 static const char  prof_perl_main[] = "main program";
 
 prof_perl_t  prof_perl;
@@ -131,7 +131,7 @@ prof_perl_place(prof_walk_t *w, uintptr_t cop)
 }
 
 
-/* the length of a text; 0 if its memory cannot be read, or if it is too long */
+/* returns the length of a text, or 0 if it is too long or cannot be read */
 
 static uint32_t
 prof_perl_text(uintptr_t addr)
@@ -197,7 +197,7 @@ prof_perl_function(void)
 }
 
 
-/* a function without a name has the name "__ANON__" in Perl */
+/* finds the name of a function, which is "__ANON__" if it has no name */
 
 static void
 prof_perl_name(uintptr_t cv, prof_script_t *s)

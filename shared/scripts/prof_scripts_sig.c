@@ -46,7 +46,10 @@ typedef struct {
                                         /* index + 1, or 0 */
     prof_scripts_entry_t    entries[PROF_SCRIPTS_MAX];
 
-    /* a look-up that the emptying of the table overtakes stays within it */
+    /*
+     * The texts, and space behind them: a look-up reads at most this far if
+     * the table is emptied meanwhile.
+     */
 
     char                    text[PROF_SCRIPTS_TEXT + 2 * PROF_SCRIPT_TEXT_MAX];
 } prof_scripts_t;
@@ -104,7 +107,7 @@ prof_script_key(const prof_script_t *s, prof_stats_t *st)
         return PROF_FRAME_SCRIPT;
     }
 
-    /* another thread may have added it meanwhile */
+    /* another thread may have added the place before this one got the lock */
 
     number = prof_scripts_lookup(&cut, hash, &bucket);
 
