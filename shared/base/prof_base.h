@@ -53,7 +53,7 @@
 #define PROF_GLUE  __attribute__((noinline, section("prof_glue")))
 
 
-/* parts of such functions */
+/* parts of functions that are PROF_GLUE */
 
 #define PROF_GLUE_INLINE  static inline __attribute__((always_inline))
 
@@ -66,7 +66,7 @@
 #define PROF_HOT  __attribute__((hot))
 
 
-/* variables of these functions, on few cache lines */
+/* variables of functions that are PROF_HOT, together on few cache lines */
 
 #define PROF_HOT_DATA  __attribute__((section("prof_hot")))
 

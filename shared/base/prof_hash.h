@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Hashes of numbers and texts, for tables in memory.  They are not stored, and
- * do not resist keys that are chosen to collide.
+ * Hashes of numbers and texts, for tables in memory.  Hashes are not stored,
+ * so they may differ between versions.  They do not resist keys that are
+ * chosen to collide.
  *
  * Context: any, also a signal handler.
  */

@@ -35,8 +35,8 @@ void prof_map_init(prof_map_t *map);
 void prof_map_free(prof_map_t *map);
 
 /*
- * Returns the value of a key.  A new key gets the given value, which is below
- * UINT32_MAX.  Returns UINT32_MAX if memory is short.
+ * Returns the value of a key.  A new key is added with the given value, which
+ * is below UINT32_MAX.  Returns UINT32_MAX if memory is short.
  */
 uint32_t prof_map_add(prof_map_t *map, uint64_t key1, uint32_t key2,
     uint32_t value);

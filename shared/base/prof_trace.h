@@ -37,10 +37,10 @@ PROF_HIDDEN_BEGIN
  */
 int prof_trace_parse(prof_trace_t *t, const char *text, size_t len);
 
-/* returns the flags in a valid value */
+/* returns the flags in a value that prof_trace_parse() accepts */
 uint8_t prof_trace_flags(const char *text);
 
-/* writes both ids as in the header, null-terminated */
+/* writes the ids of trace and span as hex digits, null-terminated */
 void prof_trace_text(const prof_trace_t *t,
     char trace[PROF_TRACE_ID_LEN + 1], char span[PROF_SPAN_ID_LEN + 1]);
 

@@ -69,7 +69,7 @@ void prof_context_write(prof_context_record_t *record,
 PROF_HIDDEN_END
 
 
-/* the thread works on this now; NULL: on nothing */
+/* publishes the record as the thread's present work; NULL: no work */
 
 static inline void
 prof_context_attach(prof_context_record_t *record)

@@ -22,7 +22,7 @@
 #include "base/prof_base.h"
 
 
-/* the longest possible beginning: without the bytes after the name */
+/* the longest possible beginning: the byte after the name decides */
 
 #define PROF_HTML_HELD  (sizeof("</body") - 1)
 
@@ -51,9 +51,9 @@ PROF_HIDDEN_BEGIN
 void prof_html_init(prof_html_t *h);
 
 /*
- * Reads a piece.  Returns 1 at the end tag, with *at as the offset of its "<";
- * the caller then does not call it again.  Otherwise returns 0, with *at as
- * the offset of a possible beginning, or len.
+ * Reads a piece.  Returns 1 if the piece has the end tag, with the offset of
+ * its "<" in *at; the caller then makes no further calls.  Otherwise returns
+ * 0, with the offset of a possible beginning of the end tag in *at, or len.
  *
  * An offset below 0 is in earlier pieces.  At most PROF_HTML_HELD bytes are
  * undecided.  The caller holds back this number of bytes.

@@ -27,7 +27,10 @@
 #include "base/prof_base.h"
 
 
-/* frames kept of one stack in the kernel, and those of the interrupt */
+/*
+ * The maximum number of frames of one stack in the kernel, and of one record,
+ * which also has the frames of the timer's interrupt.
+ */
 
 #define PROF_KERNEL_DEPTH    64
 #define PROF_KERNEL_RECORD   96
@@ -114,8 +117,9 @@ uint32_t prof_kernel_take(prof_kernel_ring_t *ring, uintptr_t pc,
     uintptr_t sp, uintptr_t *pcs);
 
 /*
- * Asks the opener for the kernel's functions.  PROF_ERROR: the functions are
- * unknown.  Context: any thread, one at a time; not in a signal.
+ * Asks the opener for the kernel's functions.  Returns PROF_OK, and the caller
+ * frees the functions by prof_kernel_symbols_free(); or PROF_ERROR if the
+ * functions are unknown.  Context: any thread, one at a time; not in a signal.
  */
 int prof_kernel_symbols(prof_kernel_symbols_t *syms);
 void prof_kernel_symbols_free(prof_kernel_symbols_t *syms);
@@ -123,7 +127,7 @@ void prof_kernel_symbols_free(prof_kernel_symbols_t *syms);
 /* reads a file in the format of /proc/kallsyms */
 int prof_kernel_symbols_read(prof_kernel_symbols_t *syms, int fd);
 
-/* the function of an address, or NULL */
+/* returns the function that contains an address, or NULL */
 const prof_kernel_symbol_t *prof_kernel_symbol(
     const prof_kernel_symbols_t *syms, uint64_t addr);
 

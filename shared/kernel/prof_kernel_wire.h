@@ -5,7 +5,7 @@
  * Messages between a process and its opener.
  *
  * A question has a descriptor: the socket for the answer.  The kernel adds the
- * number of the asking process (SCM_CREDENTIALS).  An answer has the requested
+ * id of the asking process (SCM_CREDENTIALS).  An answer has the requested
  * descriptor, unless the answer is an error.
  */
 
@@ -46,10 +46,11 @@ PROF_HIDDEN_BEGIN
 int prof_kernel_send(int sock, const void *data, size_t size, int fd);
 
 /*
- * Receives a message of that size.  *fd is its descriptor or -1; it belongs to
- * the caller also after an error.  *pid, if not NULL, is the number of the
- * sender or 0.  Returns PROF_OK, PROF_ERROR with errno set or 0 for another
- * message, or PROF_LIMIT when no sender is left.
+ * Receives a message of this size.  *fd is its descriptor or -1; the caller
+ * owns the descriptor also after an error.  *pid, if pid is not NULL, is the
+ * process id of the sender, or 0.  Returns PROF_OK; PROF_ERROR with errno set,
+ * or with an errno of 0 for a message of another size; or PROF_LIMIT if no
+ * sender is left.
  */
 int prof_kernel_receive(int sock, void *data, size_t size, int *fd, int *pid);
 

@@ -161,16 +161,16 @@ extern const prof_series_desc_t  prof_series_desc[];    /* PROF_SERIES_MAX */
 extern const prof_measure_t      prof_measures[];       /* PROF_MEASURE_MAX */
 extern const prof_mode_t         prof_modes[];          /* PROF_MODE_MAX */
 
-/* the name of a mode; for an unknown number that of the first mode */
+/* returns the name of a mode; for an unknown number, that of the first mode */
 const char *prof_mode_name(uint32_t mode);
 
-/* the number of values in an entry of the series */
+/* returns the number of values in an entry of the series */
 uint32_t prof_series_values(uint32_t series);
 
-/* "123.4 ms", "1.5 MB", "17" */
+/* appends a value with its unit, prof_unit_e: "123.4 ms", "1.5 MB", "17" */
 void prof_measure_value(prof_buf_t *b, uint32_t unit, uint64_t n);
 
-/* "ns", "bytes", "count" */
+/* returns the name of a unit: "ns", "bytes", "count" */
 const char *prof_measure_unit(uint32_t unit);
 
 PROF_HIDDEN_END

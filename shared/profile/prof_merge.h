@@ -69,7 +69,7 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* NULL when memory is short; the title is copied */
+/* begins a merge; the title is copied.  Returns NULL if memory is short */
 prof_merge_t *prof_merge_create(const char *title, uint32_t flags);
 void prof_merge_destroy(prof_merge_t *m);
 

@@ -260,7 +260,7 @@ struct prof_profile_s {
 
 #define prof_frame_is_code(f)   ((f)->type <= PROF_TYPE_KERNEL)
 
-/* the name is the function's own */
+/* the name is the function's own name, and not inferred */
 
 #define prof_frame_is_exact(f)  ((f)->source >= PROF_SOURCE_SCRIPT)
 
@@ -282,7 +282,7 @@ struct prof_profile_s {
 
 PROF_HIDDEN_BEGIN
 
-/* an empty profile, or NULL when memory is short */
+/* returns an empty profile, or NULL if memory is short; the title is copied */
 prof_profile_t *prof_profile_create(const char *title);
 void prof_profile_destroy(prof_profile_t *p);
 
@@ -293,7 +293,7 @@ void prof_profile_destroy(prof_profile_t *p);
  */
 int prof_profile_complete(prof_profile_t *p);
 
-/* the size of its arrays in bytes, which is most of its memory */
+/* returns the size of the profile's arrays in bytes: most of its memory */
 size_t prof_profile_size(const prof_profile_t *p);
 
 /*
@@ -302,7 +302,7 @@ size_t prof_profile_size(const prof_profile_t *p);
  */
 prof_entry_t *prof_series_add(prof_series_t *s);
 
-/* copies both strings; PROF_OK or PROF_ERROR (memory) */
+/* adds a fact; copies both texts.  Returns PROF_OK or PROF_ERROR (memory) */
 int prof_profile_fact(prof_profile_t *p, const char *name,
     const char *value, size_t len);
 
@@ -310,21 +310,22 @@ int prof_profile_fact(prof_profile_t *p, const char *name,
 int prof_profile_label(prof_profile_t *p, const char *name,
     const char *value, size_t len);
 
-/* copies the text; PROF_OK or PROF_ERROR (memory) */
+/* sets the scope; copies the text.  Returns PROF_OK or PROF_ERROR (memory) */
 int prof_profile_scope(prof_profile_t *p, const char *scope);
 
 /*
- * The measures that a profile has, in the order of the table: those of its
- * mode's series, and of all series with entries.  list is an array of
- * PROF_MEASURE_MAX items.  Returns their number, which is not 0.
+ * Lists the measures that a profile has, in the order of the table: those of
+ * its mode's series, and of all series with entries.  list is an array of
+ * PROF_MEASURE_MAX items.  Returns the number of measures, which is not 0.
  */
 uint32_t prof_measure_list(const prof_profile_t *p, uint32_t *list);
 
-/* the measure to be shown first */
+/* returns the measure to be shown first */
 uint32_t prof_measure_first(const prof_profile_t *p);
 
 /*
- * the whole of a measure: the clock's time for times, else the sum of entries
+ * Returns the whole of a measure: for times, the time by the clock; for other
+ * measures, the sum of all entries.
  */
 uint64_t prof_measure_total(const prof_profile_t *p, uint32_t measure);
 
@@ -338,11 +339,11 @@ uint64_t prof_measure_total(const prof_profile_t *p, uint32_t measure);
 uint32_t prof_profile_labels(prof_profile_t *p, uint32_t set,
     const char *name, const char *value, const char *unit);
 
-/* the label of that name in a set, or NULL */
+/* returns the label of that name in a set, or NULL */
 const prof_label_t *prof_profile_label_find(const prof_profile_t *p,
     uint32_t set, const char *name);
 
-/* the last part of a path */
+/* returns the last part of a path, a pointer into the path */
 const char *prof_path_file(const char *path);
 
 PROF_HIDDEN_END

@@ -106,7 +106,7 @@ PROF_HIDDEN_BEGIN
  */
 int prof_units_answer(prof_buf_t *b, prof_wire_t *w, Elf *elf);
 
-/* the two are of one file */
+/* joins two items, by their index in "parents": both are of the same file */
 void prof_units_join(prof_units_t *u, uint32_t one, uint32_t two);
 
 /* returns the index of the function that has the address, or PROF_NONE */

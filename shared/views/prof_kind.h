@@ -70,7 +70,11 @@ uint32_t prof_kind_object(const prof_profile_t *p, const prof_frame_t *f);
  */
 uint32_t *prof_kind_functions(const prof_profile_t *p, const prof_view_t *v);
 
-/* returns the kinds of the nodes: one name may be both a stage and a cause */
+/*
+ * Returns the kinds of the nodes of a view, as prof_kind_functions() does for
+ * functions.  The same function may be a stage in one node and a cause of
+ * waiting in another node.
+ */
 uint32_t *prof_kind_nodes(const prof_profile_t *p, const prof_view_t *v);
 
 /*

@@ -43,7 +43,7 @@ typedef struct {
 typedef int (*prof_summary_pt)(void *data, const prof_summary_t *item);
 
 
-/* warning: the line names data that the picture does not show */
+/* warning: 1 if the line tells about data that the picture does not show */
 
 typedef void (*prof_notes_pt)(void *data, const prof_buf_t *line,
     int warning);
@@ -69,7 +69,7 @@ void prof_summary_size(prof_buf_t *b, uint64_t bytes);
 /* appends "all allocations" or "one sample each 512.0 KB" */
 void prof_summary_interval(const prof_profile_t *p, prof_buf_t *b);
 
-/* returns the samples for each second in turns, Hz */
+/* returns the number of samples for each second of turns, in Hz */
 uint64_t prof_summary_frequency(const prof_profile_t *p);
 
 /*
