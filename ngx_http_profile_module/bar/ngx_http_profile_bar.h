@@ -31,9 +31,10 @@ typedef struct {
 
 
 typedef struct {
-    ngx_flag_t                 enable;        /* merged; the console exists */
+    ngx_flag_t                 enable;        /* profile_bar */
     ngx_http_complex_value_t  *nonce;
-    ngx_str_t                 *console;       /* URL of the console */
+    ngx_str_t                 *console;       /* URL of the console; NULL if
+                                                 the location has no bar */
 } ngx_http_profile_bar_loc_conf_t;
 
 
@@ -141,8 +142,12 @@ PROF_HIDDEN_BEGIN
 
 /* ngx_http_profile_bar_page.c: which responses get a bar */
 
+/* returns the task for a request, by the headers of the request */
 ngx_http_profile_bar_task_e ngx_http_profile_bar_task(ngx_http_request_t *r);
+
+/* returns whether the response is a page that can contain the snippet */
 ngx_uint_t ngx_http_profile_bar_takes(ngx_http_request_t *r);
+
 ngx_int_t ngx_http_profile_bar_snippet(ngx_http_request_t *r,
     ngx_http_profile_bar_loc_conf_t *conf, ngx_http_profile_bar_ctx_t *ctx);
 ngx_int_t ngx_http_profile_bar_page_header(ngx_http_request_t *r,
@@ -178,7 +183,7 @@ extern const ngx_http_profile_route_t  ngx_http_profile_bar_routes[];
 /* this worker's orders; without a bar there is never an order */
 extern ngx_http_profile_orders_t  *ngx_http_profile_orders;
 
-/* NULL: the configuration has no bar */
+/* sets this worker's orders; NULL: the configuration has no bar */
 void ngx_http_profile_set_orders(ngx_http_profile_orders_t *orders);
 
 /*

@@ -68,9 +68,10 @@ void ngx_http_profile_keep_init(void);
 void ngx_http_profile_keep_exit(void);
 
 /*
- * Another room's reason to keep a request that the condition has not chosen; or
- * NULL.  The request is logged.  Such a request is kept if no other one was
- * kept shortly before, and is not counted as lost.
+ * Set by another room, or NULL.  Called for a logged request that the
+ * condition has not chosen.  Returns 1 if the room wants the request's
+ * profile.  The profile is kept if the rate permits one more, and is not
+ * counted as lost otherwise.
  */
 extern ngx_uint_t  (*ngx_http_profile_keep_also)(ngx_http_profile_track_t *tr);
 

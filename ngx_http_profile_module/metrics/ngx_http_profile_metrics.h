@@ -82,7 +82,7 @@ typedef struct {
 typedef struct ngx_http_profile_directory_s  ngx_http_profile_directory_t;
 
 
-/* event handlers that have counters of their own; the first are the others */
+/* counters of event handlers; the first ones are of all other handlers */
 #define NGX_HTTP_PROFILE_HANDLERS      65
 #define NGX_HTTP_PROFILE_HANDLER_NAME  128
 
@@ -103,8 +103,8 @@ typedef struct {
 
 typedef struct {
     double                     seconds[NGX_HTTP_PROFILE_PERIODS];
-    ngx_uint_t                 sum;         /* the places' order */
-    ngx_uint_t                 n;           /* of places */
+    ngx_uint_t                 sum;         /* by which places are sorted */
+    ngx_uint_t                 n;           /* number of places */
     ngx_uint_t                 more;        /* locations beyond max */
     ngx_http_profile_usage_t   all;         /* of all locations */
     ngx_http_profile_usage_t   workers;     /* only their CPU time */
@@ -135,7 +135,7 @@ void ngx_http_profile_metrics_open(ngx_cycle_t *cycle);
 ngx_http_profile_directory_t *ngx_http_profile_directory_hold(void);
 void ngx_http_profile_directory_free(ngx_http_profile_directory_t *dir);
 
-/* returns whether requests are counted, and memory for the history was there */
+/* returns whether requests are counted and their history is kept */
 ngx_uint_t ngx_http_profile_metrics_on(void);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * What the files of the room "metrics" share: the directory and the pages.
+ * Declarations that the files of this room share: the directory and the pages.
  *
  * Counters are words of 64 bits, which their only writer changes and all
  * processes read.  Times are in nanoseconds.
@@ -220,14 +220,19 @@ ngx_int_t ngx_http_profile_exemplar_get(ngx_http_profile_directory_t *dir,
 void ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
     ngx_http_profile_store_t *store, ngx_uint_t openmetrics, prof_buf_t *b);
 
-/* ngx_http_profile_handled.c: calls of handlers are counted, or not (NULL) */
+/*
+ * ngx_http_profile_handled.c: sets the page in which calls of event handlers
+ * are counted; NULL: they are not counted
+ */
 void ngx_http_profile_handled_in(ngx_http_profile_directory_t *dir,
     ngx_http_profile_counters_t *page);
 
 /* ngx_http_profile_history.c */
 
-/* returns the size of a history; begins a history in zeroed memory, or NULL */
+/* returns the size of a history of max places, in bytes */
 size_t ngx_http_profile_history_size(ngx_uint_t max);
+
+/* begins a history in zeroed memory; returns NULL for memory NULL */
 ngx_http_profile_history_t *ngx_http_profile_history_begin(void *memory);
 
 /* this process begins to take part in sampling; NULL: it stops */

@@ -114,7 +114,7 @@ PROF_HIDDEN_BEGIN
  */
 void ngx_http_profile_roles_init(ngx_cycle_t *cycle);
 
-/* NULL functions are ignored, and so are functions beyond the limit */
+/* adds a role; ignores a NULL function, and roles beyond the limit */
 void ngx_http_profile_add_role(ngx_http_profile_roles_t *roles,
     ngx_uint_t type, uintptr_t function, ngx_module_t *module,
     ngx_str_t *detail);
@@ -131,8 +131,9 @@ void ngx_http_profile_conf_roles(ngx_http_profile_roles_t *roles,
 extern const prof_source_file_t  ngx_http_profile_sources[];
 
 /*
- * ngx_http_profile_exports.c: finds the exports.  NGX_ERROR: there is no
- * memory, or an object has no table of symbols.
+ * ngx_http_profile_exports.c: finds the exports.  Returns NGX_OK, or NGX_ERROR
+ * if memory is short or an object has no table of symbols.
+ * ngx_http_profile_exported() returns whether the function is exported.
  */
 ngx_int_t ngx_http_profile_exports(ngx_http_profile_roles_t *roles);
 ngx_uint_t ngx_http_profile_exported(ngx_http_profile_roles_t *roles,

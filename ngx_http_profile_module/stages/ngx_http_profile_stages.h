@@ -171,7 +171,7 @@ extern const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES];
 ngx_http_profile_cause_e ngx_http_profile_cause_of(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
 
-/* wake is NULL while the request waits */
+/* sets *cause of a gap; wake: the event at its end, NULL while it lasts */
 void ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause);
 
