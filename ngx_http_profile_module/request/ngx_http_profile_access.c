@@ -355,7 +355,7 @@ ngx_http_profile_refused_by(ngx_http_request_t *r,
 }
 
 
-/* the messages are limited, so that refused clients cannot fill the log */
+/* logs at most one refusal a second, so that clients cannot fill the log */
 
 static void
 ngx_http_profile_log_refused(ngx_http_request_t *r,

@@ -222,7 +222,10 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* the client is permitted, so the trigger's parameters take effect */
+/*
+ * Applies the trigger's frequency and mode to the running capture, since the
+ * client is permitted now.
+ */
 
 static void
 ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
@@ -258,8 +261,6 @@ ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
     }
 }
 
-
-/* the context of a request or of a subrequest's main request, or NULL */
 
 ngx_http_profile_ctx_t *
 ngx_http_profile_find(ngx_http_request_t *r)
@@ -547,8 +548,6 @@ ngx_http_profile_cleanup(void *data)
     ngx_http_profile_drop(ctx);
 }
 
-
-/* the process ends, so captures are dropped without a profile */
 
 void
 ngx_http_profile_capture_exit(void)

@@ -101,7 +101,7 @@ ngx_http_profile_add_trace(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* if there is no memory for a fact, the profile is made without it */
+/* adds a fact; if memory is short, the profile is made without this fact */
 
 static void
 ngx_http_profile_add_fact(ngx_http_profile_ctx_t *ctx, const char *name,

@@ -131,7 +131,10 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* memory that is freed with the request no longer counts as in use */
+/*
+ * Counts memory that will be freed with the request as freed, so that the
+ * profile does not show it as in use.
+ */
 
 static void
 ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx)

@@ -175,7 +175,10 @@ typedef struct {
      */
     ngx_int_t  (*error)(ngx_http_profile_ctx_t *ctx);
 
-    /* the same for a request that asks to capture other requests */
+    /*
+     * The location admits a request that asks for a capture of other requests.
+     * Returns the result of a checker of nginx's phase engine.
+     */
     ngx_int_t  (*others)(ngx_http_profile_ctx_t *ctx);
 
     /* nginx may have completed the original response */
