@@ -657,7 +657,10 @@ ngx_http_profile_disown_event(ngx_event_t *ev)
 }
 
 
-/* called when the timer expired: the memory may be used otherwise now */
+/*
+ * Returns the owner of an event whose timer has expired, or NULL.  The request
+ * no longer owns the event, since its memory may be used otherwise now.
+ */
 
 PROF_HOT static ngx_http_profile_track_t *
 ngx_http_profile_take_event(ngx_event_t *ev)

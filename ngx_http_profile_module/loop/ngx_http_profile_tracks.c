@@ -210,7 +210,10 @@ ngx_http_profile_tracks_done(void)
 }
 
 
-/* a redirect clears the contexts of modules, but not the pool's cleanups */
+/*
+ * A redirect clears nginx's pointers to the contexts of modules, but not the
+ * cleanups of the pool.  So a track is also found by its cleanup.
+ */
 
 PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_find_track(ngx_http_request_t *r)

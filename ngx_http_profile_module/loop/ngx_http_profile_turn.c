@@ -405,7 +405,7 @@ ngx_http_profile_arrived(ngx_http_profile_wake_t *wake, uint64_t now)
 }
 
 
-/* the phases run from here, so the turn begins and ends in this call */
+/* runs the phases here, so the turn begins and ends in this call */
 
 PROF_GLUE void
 ngx_http_profile_run_request(ngx_http_profile_track_t *tr)
@@ -610,8 +610,8 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
 
 
 /*
- * Subrequests that were posted in this turn belong to it: the caller would run
- * them only after the turn.
+ * Subrequests that were posted in this turn belong to the turn.  The caller
+ * would run them only after the turn, so they run here.
  */
 
 PROF_GLUE static void
@@ -717,7 +717,7 @@ ngx_http_profile_lost(ngx_http_request_t *r)
 }
 
 
-/* the handler of both events of a stream's connection */
+/* replaces nginx's handler of both events of a stream's connection */
 
 PROF_GLUE static void
 ngx_http_profile_stream_handler(ngx_event_t *ev)
