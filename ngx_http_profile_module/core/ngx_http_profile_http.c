@@ -212,8 +212,9 @@ ngx_http_profile_vary(ngx_uint_t negotiated, ngx_uint_t compressible)
 
 
 /*
- * Several headers with one name mean the same as one header with a list of
- * their values.
+ * Sets *value to the value of a header, or to the joined values of several
+ * headers with this name, which means the same.  Returns NGX_OK, NGX_DECLINED
+ * if the request has no such header, or NGX_ERROR if memory is short.
  */
 
 static ngx_int_t
@@ -247,7 +248,7 @@ ngx_http_profile_header_value(ngx_http_request_t *r, ngx_str_t *name,
 }
 
 
-/* writes the list to p, unless p is NULL, and returns its length */
+/* joins the values at p, unless p is NULL, and returns their length */
 
 static size_t
 ngx_http_profile_join_headers(ngx_http_request_t *r, ngx_str_t *name,
@@ -370,7 +371,10 @@ ngx_http_profile_file_name(ngx_pool_t *pool, ngx_str_t *host, ngx_str_t *path,
 }
 
 
-/* a run of other characters between two parts becomes one hyphen */
+/*
+ * Appends a part of a file's name.  Characters other than letters, digits and
+ * periods become a hyphen, and several in a row become one.
+ */
 
 static u_char *
 ngx_http_profile_safe_name(u_char *start, u_char *p, u_char *last,
