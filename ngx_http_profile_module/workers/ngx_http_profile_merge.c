@@ -169,7 +169,10 @@ ngx_http_profile_asker_add(ngx_http_profile_asker_t *s, prof_merge_t *merge,
 }
 
 
-/* archives of workers are not trusted: a worker may be killed while writing */
+/*
+ * Reads a worker's archive.  The archive is not trusted, because the worker
+ * may have been killed while it wrote the archive.
+ */
 
 static prof_profile_t *
 ngx_http_profile_asker_read(int fd)
@@ -273,7 +276,7 @@ ngx_http_profile_asker_text(char *list, size_t size, const char *fmt,
 }
 
 
-/* a profile without some of its facts is still useful */
+/* adds facts; errors are ignored, since a profile without facts is useful */
 
 static void
 ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)

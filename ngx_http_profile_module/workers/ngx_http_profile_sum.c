@@ -156,7 +156,7 @@ ngx_http_profile_sum_finish(ngx_http_profile_sum_t *sum)
 }
 
 
-/* a profile without some of its facts is still useful */
+/* adds facts; errors are ignored, since a profile without facts is useful */
 
 static void
 ngx_http_profile_sum_facts(ngx_http_profile_sum_t *sum, prof_profile_t *p)
