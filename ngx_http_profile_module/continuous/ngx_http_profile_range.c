@@ -514,7 +514,7 @@ ngx_http_profile_range_add(ngx_http_profile_range_t *range,
 }
 
 
-/* a profile without some of its facts is still useful */
+/* adds facts; errors are ignored, since a profile without facts is useful */
 
 static void
 ngx_http_profile_range_facts(ngx_http_profile_range_t *range,
