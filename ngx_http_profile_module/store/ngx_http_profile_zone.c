@@ -399,7 +399,7 @@ ngx_http_profile_zone_touch(ngx_http_profile_store_t *store, ngx_str_t *id)
 }
 
 
-/* ids are random and hexadecimal, so the first digits are the hash */
+/* returns the bucket of an id: its first digits, because ids are random */
 
 uint32_t
 ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store, u_char *id)
@@ -598,7 +598,10 @@ ngx_http_profile_zone_count(ngx_http_profile_store_t *store,
 }
 
 
-/* a process may be killed during the repair; the next process restarts it */
+/*
+ * Repairs the zone.  If the process is killed during the repair, the next
+ * process begins the repair again.
+ */
 
 void
 ngx_http_profile_zone_check(ngx_http_profile_store_t *store)
