@@ -313,7 +313,7 @@ ngx_http_profile_status_continuous(ngx_http_request_t *r)
 }
 
 
-/* the interpreters whose stacks this worker reads, or the reason why not */
+/* lists the interpreters, with the reason if their stacks cannot be read */
 
 static json_t *
 ngx_http_profile_status_scripts(void)
