@@ -187,7 +187,7 @@ ngx_http_profile_answer_gzip(ngx_http_profile_call_t *call,
 }
 
 
-/* the request becomes the owner of the text; on an error the text is freed */
+/* gives the text to the request, which frees it; on an error frees the text */
 
 static ngx_int_t
 ngx_http_profile_answer_own(ngx_http_profile_call_t *call, char *text,

@@ -146,7 +146,10 @@ ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id)
 }
 
 
-/* "describedby" is registered for links to a description of the response */
+/*
+ * Adds a link to the console's page of the profile.  The relation
+ * "describedby" is registered for links to a description of the response.
+ */
 
 ngx_int_t
 ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id)
