@@ -589,7 +589,7 @@ prof_finish_name(const prof_finish_t *f, prof_frame_t *frame, uintptr_t pc)
 }
 
 
-/* a function without a name is identified by its first line */
+/* names the frame of a script; the first line replaces a missing name */
 
 static int
 prof_finish_script(prof_frame_t *frame, uintptr_t key)

@@ -178,7 +178,10 @@ prof_sampler_expired(void *data, const ucontext_t *uc)
 }
 
 
-/* the timer on the CPU clock, which is set while the thread waits */
+/*
+ * Handles the timer on the CPU clock, which is set while the thread waits.
+ * Its expiration means that the thread runs again.
+ */
 
 void
 prof_sampler_woken(void *data, const ucontext_t *uc)
@@ -200,7 +203,10 @@ prof_sampler_woken(void *data, const ucontext_t *uc)
 }
 
 
-/* the next sample counts the samples that are not taken meanwhile */
+/*
+ * Called when a sample found the thread waiting: doubles the time to the next
+ * sample.  The next sample has the weight of the samples that are left out.
+ */
 
 static void
 prof_handler_wait(prof_sampler_t *s, uint64_t now)

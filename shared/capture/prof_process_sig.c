@@ -22,7 +22,7 @@ static uintptr_t prof_thread_top(prof_thread_t *t, uintptr_t sp);
 static void prof_thread_fine(prof_thread_t *t, uint64_t period);
 
 
-/* a paced sample may be early by this part of the period */
+/* a paced sample may be early by 1 / 4 of the period */
 #define PROF_PACE_EARLY  4
 
 
@@ -150,7 +150,10 @@ prof_thread_resume(prof_thread_t *t)
 }
 
 
-/* each capture counts the expirations that it lost: see prof_process_due() */
+/*
+ * Takes a sample if it is due.  Lost expirations are not counted here: each
+ * capture counts its own, see prof_process_due().
+ */
 
 static void
 prof_thread_sample(prof_thread_t *t, const ucontext_t *uc)

@@ -21,7 +21,7 @@
 /* the CPU clock of a thread (include/linux/posix-timers_types.h) */
 #define prof_thread_clock(tid)  ((clockid_t) (~(unsigned) (tid) << 3 | 6))
 
-/* how far a main thread's stack may grow */
+/* bytes by which a main thread's stack may grow */
 #define PROF_STACK_GROWTH  (64 * 1024 * 1024)
 
 
@@ -146,7 +146,7 @@ prof_thread_memory(prof_thread_t *t)
 }
 
 
-/* each writable mapping may be a stack */
+/* lists the writable mappings of the process, any of which may be a stack */
 
 static void
 prof_thread_ranges(prof_thread_t *t)

@@ -168,7 +168,10 @@ prof_sampler_destroy(prof_sampler_t *s)
 }
 
 
-/* the kernel must not keep the address of a freed stack */
+/*
+ * Frees the sampler.  If the alternate stack cannot be restored, the memory is
+ * not freed, because the kernel would still use the stack.
+ */
 
 static void
 prof_sampler_free(prof_sampler_t *s)
@@ -184,7 +187,7 @@ prof_sampler_free(prof_sampler_t *s)
 }
 
 
-/* an existing alternate stack is used if it is large enough */
+/* sets an alternate stack, unless the thread has one that is large enough */
 
 static int
 prof_sampler_stack(prof_sampler_t *s, void *mem)
