@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 
-/* the kernel maps nothing so near below the program's stack */
+/* bytes below the program's stack where the kernel maps nothing else */
 #define PROF_STACK_MAX   (128 * 1024 * 1024)
 
 /* size of the reads from /proc/self/maps */
