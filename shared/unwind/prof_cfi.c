@@ -165,7 +165,10 @@ prof_cfi_exec(prof_cfi_t *c, const uint8_t *insn, const uint8_t *end)
 }
 
 
-/* an offset that no frame has makes the instructions unsupported */
+/*
+ * Returns n * factor.  An offset that is too large for any frame makes the
+ * instructions unsupported.
+ */
 
 static int64_t
 prof_cfi_off(prof_cfi_t *c, int64_t n, int64_t factor)

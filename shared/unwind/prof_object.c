@@ -375,7 +375,7 @@ prof_object_changed(uint64_t adds, uint64_t subs)
 }
 
 
-/* called for the first object only: the counters are the same for all */
+/* compares the counters; called for one object: all have the same counters */
 
 static int
 prof_object_counters(struct dl_phdr_info *info, size_t size, void *data)
