@@ -303,7 +303,11 @@ prof_helper_question(prof_buf_t *b, const prof_helper_question_t *q,
 }
 
 
-/* returns PROF_LIMIT if the answer is invalid */
+/*
+ * Reads one message of the answer.  Sets *next to the index after the last
+ * address with an answer, or to PROF_WIRE_END.  Returns PROF_LIMIT if the
+ * message is invalid.
+ */
 
 static int
 prof_helper_answer(const prof_helper_question_t *q, const prof_buf_t *b,

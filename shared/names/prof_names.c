@@ -16,7 +16,7 @@
 
 #define PROF_NAMES_OBJECTS   1024
 
-/* the memory of an entry beside its block: places in array and table */
+/* bytes of an entry besides its block: its places in the array and the map */
 
 #define PROF_NAMES_OVERHEAD  64
 
@@ -373,7 +373,7 @@ prof_profile_name(prof_profile_t *p, prof_frame_t *f,
 }
 
 
-/* if the text is NULL, *copy is unchanged */
+/* replaces *copy by a copy of the text, unless the text is NULL */
 
 static int
 prof_profile_text(char **copy, const char *text)

@@ -122,7 +122,7 @@ prof_rename_better(const prof_frame_t *f, const prof_frame_t *now)
 }
 
 
-/* the frame gets the new name; its old name is freed with the copy */
+/* gives the new name of the copy to the frame; the copy gets the old name */
 
 static int
 prof_rename_take(prof_profile_t *p, prof_frame_t *f, prof_profile_t *copy,

@@ -136,7 +136,10 @@ prof_spawn_start(prof_spawn_ctx_t *ctx)
     pid_t     pid;
     sigset_t  all, old;
 
-    /* no handler of this process may run in processes that share its memory */
+    /*
+     * All signals are blocked, because handlers of this process must not run
+     * in the new processes, which share its memory.
+     */
 
     (void) sigfillset(&all);
     (void) pthread_sigmask(SIG_BLOCK, &all, &old);
