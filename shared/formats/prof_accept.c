@@ -79,8 +79,8 @@ prof_accept_encoder(const char *s, size_t len, const prof_encoder_t *def)
     best = prof_accept_rank(s, len, def->content_type);
 
     /*
-     * the position only decides between other formats: the default wins unless
-     * another format is better for another reason
+     * Among equal formats the default wins, also if another format is named
+     * before.  The position only decides between other formats.
      */
 
     best.position = 0;
@@ -230,7 +230,7 @@ prof_accept_level(const prof_accept_item_t *item, const char *type)
 }
 
 
-/* types of formats may have parameters */
+/* returns whether the item has this type, without the type's parameters */
 
 static int
 prof_accept_is_type(const prof_accept_item_t *item, const char *type)

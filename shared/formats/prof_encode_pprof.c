@@ -525,7 +525,10 @@ prof_encode_pprof_function(prof_pprof_t *e, const prof_pprof_frame_t *frame,
 }
 
 
-/* keeps functions with one name apart if they begin at different places */
+/*
+ * Sorts frames by function.  Functions with the same name are different if
+ * they begin at different places.
+ */
 
 static int
 prof_encode_pprof_cmp(const void *one, const void *two, void *data)
@@ -828,7 +831,10 @@ prof_pprof_sample(prof_pprof_ctx_t *ctx, uint32_t node, uint32_t labels,
 }
 
 
-/* a label of the sample replaces the profile's label of this name */
+/*
+ * Lists the labels of a sample, and returns their number.  A label of the
+ * sample replaces a label of the profile with the same name.
+ */
 
 static size_t
 prof_pprof_labels(prof_pprof_ctx_t *ctx, uint32_t labels, Prof__Label *state)
