@@ -214,7 +214,7 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
 }
 
 
-/* the loaded object that has the address, or NULL */
+/* returns the loaded object that has the address, or NULL */
 
 static const prof_object_t *
 prof_luajit_in(const prof_unwind_t *u, uintptr_t address)
@@ -223,7 +223,10 @@ prof_luajit_in(const prof_unwind_t *u, uintptr_t address)
 }
 
 
-/* a handle of the object with LuaJIT's API, or of one that is linked to it */
+/*
+ * Returns a handle of an object with LuaJIT's API, or of an object that is
+ * linked to it; NULL: there is no such object.
+ */
 
 static void *
 prof_luajit_find(const prof_unwind_t *u, prof_luajit_api_t *api)
@@ -265,7 +268,7 @@ prof_luajit_find(const prof_unwind_t *u, prof_luajit_api_t *api)
 }
 
 
-/* path: of an object that is loaded; NULL: the program */
+/* opens a loaded object by its path, or the program if path is NULL */
 
 static void *
 prof_luajit_open(const char *path, prof_luajit_api_t *api)
@@ -341,8 +344,9 @@ prof_luajit_calibrate(prof_unwind_t *u, const prof_luajit_api_t *api)
 
 
 /*
- * Most functions of LuaJIT need memory.  Without memory, LuaJIT leaves the
- * innermost protected call, and ends the process if there is no such call.
+ * Runs the trial in a protected call.  Most functions of LuaJIT need memory.
+ * Without memory, LuaJIT leaves the innermost protected call, and ends the
+ * process if there is no such call.
  */
 
 static int
@@ -403,8 +407,8 @@ prof_luajit_try(prof_luajit_trial_t *t, const prof_luajit_api_t *api,
 
 
 /*
- * the layout of the compiler; if it is unknown, compiled code has no script
- * frames
+ * Finds the layout of the compiler's structures.  If it is unknown, compiled
+ * code has no script frames.
  */
 
 static void
@@ -462,8 +466,8 @@ prof_luajit_call(void)
 
 
 /*
- * finds the trace that contains the address, and the table that refers to the
- * trace
+ * Finds the trace that contains the address, and the table that refers to the
+ * trace.
  */
 
 static int

@@ -265,7 +265,7 @@ prof_luajit_u32(uintptr_t addr)
 }
 
 
-/* whether a value may be the address of an object */
+/* returns whether a value may be the address of an object */
 
 static inline int
 prof_luajit_pointer(uintptr_t value)
@@ -274,7 +274,7 @@ prof_luajit_pointer(uintptr_t value)
 }
 
 
-/* whether a value may be the address of an instruction */
+/* returns whether a value may be the address of an instruction */
 
 static inline int
 prof_luajit_pc(uintptr_t value)
@@ -283,7 +283,7 @@ prof_luajit_pc(uintptr_t value)
 }
 
 
-/* whether the instruction before pc is in this verified bytecode */
+/* returns whether the instruction before pc is in this verified bytecode */
 
 static inline int
 prof_luajit_inside(uintptr_t bc, uintptr_t pc)

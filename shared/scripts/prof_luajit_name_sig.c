@@ -107,7 +107,7 @@ prof_luajit_key(prof_walk_t *w, uintptr_t bc, uintptr_t pc, uintptr_t caller,
         return PROF_FRAME_SCRIPT;
     }
 
-    /* the main function of a file is known as such */
+    /* the main function of a file, which begins in line 0, needs no name */
 
     if (caller && s.start_line) {
         prof_luajit_function_name(w, caller, caller_pc - 4, &s);
@@ -135,9 +135,9 @@ prof_luajit_key_c(prof_walk_t *w, uintptr_t caller, uintptr_t caller_pc)
 
 
 /*
- * The name by which the instruction at ip of a verified bytecode calls a
- * function, found as in lj_debug_funcname().  A function that took the place of
- * its caller (a tail call) has the name of the caller.
+ * Finds the name by which the instruction at ip of a verified bytecode calls a
+ * function, as lj_debug_funcname() does.  A function that took the place of
+ * its caller (a tail call) gets the name of the caller.
  */
 
 static void
@@ -217,9 +217,9 @@ prof_luajit_metamethod(uint32_t op)
 
 
 /*
- * The name of the value that a slot has before the instruction at ip: the name
- * of the variable in the slot, or of the value that the last instruction that
- * wrote the slot has read.
+ * Finds the name of the value that a slot has before the instruction at ip:
+ * the name of the variable in the slot, or of the value that the last
+ * instruction that wrote the slot has read.
  */
 
 static void
@@ -286,9 +286,10 @@ prof_luajit_slot_name(prof_walk_t *w, uintptr_t bc, uintptr_t ip,
 
 
 /*
- * Whether a local variable lives in the slot at an instruction, found as in
- * debug_varname().  Of each variable there are the name, the distance of its
- * start to that of the variable before, and its length.
+ * Returns whether a local variable lives in the slot at an instruction, and
+ * finds its name, as debug_varname() does.  The data of a variable are its
+ * name, the distance of its start from the start of the previous variable, and
+ * its length.
  */
 
 static int
@@ -348,7 +349,7 @@ prof_luajit_variable(prof_walk_t *w, uintptr_t bc, uint32_t pc, uint32_t slot,
 }
 
 
-/* names of upvalues follow each other, each with a terminating null */
+/* finds the name of upvalue i in the list of null-terminated names */
 
 static void
 prof_luajit_upvalue(prof_walk_t *w, uintptr_t bc, uint32_t i, prof_script_t *s)
@@ -372,7 +373,10 @@ prof_luajit_upvalue(prof_walk_t *w, uintptr_t bc, uint32_t i, prof_script_t *s)
 }
 
 
-/* constants that are objects are below the other ones, in reverse order */
+/*
+ * Finds the text of constant i.  Constants that are objects are below the
+ * other constants, in reverse order.
+ */
 
 static void
 prof_luajit_constant_name(prof_walk_t *w, uintptr_t bc, uint32_t i,
@@ -447,7 +451,7 @@ prof_luajit_uleb(prof_luajit_bytes_t *b)
 }
 
 
-/* "@file", "=name", or the text itself: then its first line */
+/* sets the file: "@file", "=name", or the first line of the script's text */
 
 static int
 prof_luajit_file(prof_walk_t *w, uintptr_t name, prof_script_t *s)
@@ -512,9 +516,9 @@ prof_luajit_first(const char *text, uint32_t len)
 
 
 /*
- * The line of the instruction before pc, found as in lj_debug_line().  While a
- * function begins or returns, its instruction is unknown, and the result is the
- * function's first line.
+ * Finds the line of the instruction before pc, as lj_debug_line() does.  While
+ * a function begins or returns, its instruction is unknown, and the result is
+ * the function's first line.
  */
 
 static int

@@ -175,11 +175,12 @@ prof_luajit_frame(prof_walk_t *w)
 
 
 /*
- * Whether the VM was entered a few instructions ago, or is about to return.
- * Its frame is in no chain at that time.  The caller may have called a function
- * of LuaJIT that ends with a jump to the VM, such as lua_call(), so the target
- * of the call does not tell.  The next instruction tells where the return
- * address is.  Otherwise the walk looks for a call of the VM.
+ * Goes to the caller and returns 1 if the VM was entered a few instructions
+ * ago, or is about to return.  Its frame is in no chain then.  The caller may
+ * have called a function of LuaJIT that ends with a jump to the VM, such as
+ * lua_call(), so the target of the call does not tell.  The next instruction
+ * tells where the return address is.  Otherwise the walk looks for a call of
+ * the VM.
  */
 
 static int
@@ -223,9 +224,9 @@ prof_luajit_border(prof_walk_t *w)
 
 
 /*
- * The distance of the return address from the stack pointer, while the VM's
- * frame is made or removed.  The instruction that is next tells which registers
- * have been saved.
+ * Returns the distance of the return address from the stack pointer, in bytes,
+ * while the VM's frame is made or removed.  The next instruction tells which
+ * registers have been saved.
  */
 
 static uint32_t
@@ -347,7 +348,7 @@ prof_luajit_anchor(prof_luajit_walk_t *lw)
 }
 
 
-/* whether the VM's frame of a coroutine is at sp */
+/* returns whether the VM's frame of a coroutine is at sp; sets both in *lw */
 
 static int
 prof_luajit_state(prof_luajit_walk_t *lw, uintptr_t sp)
@@ -385,8 +386,9 @@ prof_luajit_stack(prof_luajit_walk_t *lw)
 
 
 /*
- * Whether the frame runs compiled code, and where: in this code itself, or in
- * one of the VM's helpers that it calls without a frame.
+ * Returns whether the frame runs compiled code, in this code itself or in one
+ * of the VM's helpers, which it calls without a frame.  Sets *s to the
+ * snapshot.
  */
 
 static int
@@ -422,9 +424,7 @@ prof_luajit_runs_trace(prof_luajit_walk_t *lw, uint32_t vm,
         }
     }
 
-    /*
-     * compiled code is being left: only the frame in which it began is known
-     */
+    /* compiled code is being left: only the frame where it began is known */
 
     s->slot = 2;
     s->pc = 0;
@@ -453,8 +453,8 @@ prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
     }
 
     /*
-     * compiled code that has returned from the function in which it began is
-     * still before the snapshot of the caller
+     * The code may have returned from the function in which it began.  The
+     * next snapshot is that of the caller then.
      */
 
     fn = prof_luajit_function(p->base);
@@ -574,7 +574,7 @@ prof_luajit_leaf(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 }
 
 
-/* whether the function at the base runs the instruction before pc */
+/* returns whether the function at p->base runs the instruction before p->pc */
 
 static int
 prof_luajit_right(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
@@ -619,8 +619,8 @@ prof_luajit_right(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 
 
 /*
- * Whether the instruction before pc calls the function whose base is "base".
- * If so, *p is the place of the call.
+ * Returns whether the instruction before pc calls the function whose base is
+ * "base".  If so, *p is the place of the call.
  */
 
 static int
@@ -639,7 +639,7 @@ prof_luajit_called(prof_luajit_walk_t *lw, uintptr_t base, uintptr_t pc,
 }
 
 
-/* whether there is a function at the base, and its caller can be found */
+/* returns whether the base has a function whose caller can be found */
 
 static int
 prof_luajit_linked(prof_luajit_walk_t *lw, uintptr_t base)
@@ -663,7 +663,7 @@ prof_luajit_linked(prof_luajit_walk_t *lw, uintptr_t base)
 }
 
 
-/* whether the slots of a frame can be read */
+/* returns whether the slots of the frame with this base can be read */
 
 static int
 prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base)
@@ -673,7 +673,7 @@ prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base)
 }
 
 
-/* the function at a base, or 0 */
+/* returns the function at a base, or 0 */
 
 static uintptr_t
 prof_luajit_function(uintptr_t base)
@@ -753,7 +753,7 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 }
 
 
-/* the bytecode of a function in Lua; of one in C PROF_LUAJIT_C; or 0 */
+/* returns the bytecode of a function; PROF_LUAJIT_C: it is in C; 0: unknown */
 
 static uintptr_t
 prof_luajit_code(prof_walk_t *w, uintptr_t fn)

@@ -147,8 +147,9 @@ prof_luajit_snap_here(prof_walk_t *w, uintptr_t g, prof_luajit_snap_t *s)
 
 
 /*
- * Whether a trace begins at pc, or the code there goes to the beginning of
- * another trace: then the base is already that of the other trace.
+ * Returns whether a trace begins at pc, or the code at pc goes to the
+ * beginning of another trace.  Sets *trace to this trace, to which the base
+ * already belongs.
  */
 
 static int
@@ -179,7 +180,7 @@ prof_luajit_begins(prof_walk_t *w, uintptr_t g, uintptr_t pc,
 }
 
 
-/* the instruction after one that adjusts the stack pointer */
+/* skips an instruction at pc that adjusts the stack pointer */
 
 static uintptr_t
 prof_luajit_adjusted(uintptr_t pc)
@@ -214,9 +215,9 @@ prof_luajit_numbered(prof_walk_t *w, uintptr_t g, uint32_t number,
 
 
 /*
- * Whether a stub leaves the trace.  Each stub pushes the low byte of its number
- * and jumps to the code of its group, which pushes the high byte and jumps to
- * the VM.
+ * Returns whether pc is in a stub, through which a trace is left, and sets its
+ * number.  Each stub pushes the low byte of its number and jumps to the code
+ * of its group, which pushes the high byte and jumps to the VM.
  */
 
 static int
@@ -303,8 +304,8 @@ prof_luajit_at(prof_walk_t *w, uintptr_t trace, uint32_t number,
     s->slot = 2 + (pcbase & 0xff);
 
     /*
-     * this instruction has not run yet; in other places the instruction before
-     * pc has run
+     * A snapshot has the instruction that runs next.  s->pc is the address
+     * after an instruction that runs.
      */
 
     s->pc = (uintptr_t) (pcbase >> 8) + 4;
@@ -320,7 +321,7 @@ prof_luajit_snap_next(prof_luajit_snap_t *s)
 }
 
 
-/* the trace whose code contains the address, or 0 */
+/* returns the trace whose code contains the address, or 0 */
 
 static uintptr_t
 prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc)
@@ -474,7 +475,10 @@ prof_luajit_snap_caller(prof_luajit_snap_t *s, uint32_t *again)
 }
 
 
-/* the constant that the snapshot has for a slot: 64 bits after its header */
+/*
+ * Finds the constant that the snapshot has for a slot: the 64 bits after the
+ * header of the constant.  Returns 0 if there is no constant.
+ */
 
 static int
 prof_luajit_constant(const prof_luajit_snap_t *s, uint32_t slot,

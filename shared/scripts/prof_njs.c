@@ -44,7 +44,7 @@ typedef struct {
     uintptr_t  words[2];
 } __attribute__((aligned(16))) prof_njs_value_t;
 
-/* the same with space for larger ones, in words */
+/* words of space for a value: other versions may have larger values */
 
 #define PROF_NJS_VALUE_MAX  8
 

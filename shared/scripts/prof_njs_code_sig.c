@@ -207,7 +207,7 @@ prof_njs_find(prof_walk_t *w, uintptr_t codes, uintptr_t start)
 }
 
 
-/* the table has the first instruction of each line, by ascending offsets */
+/* the table of lines has the first instruction of each line, in their order */
 
 uint32_t
 prof_njs_line(prof_walk_t *w, const prof_njs_code_t *code, uintptr_t pc)

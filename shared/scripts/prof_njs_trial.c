@@ -273,7 +273,7 @@ prof_njs_find_frames(uintptr_t vm, prof_njs_frames_t *f)
 }
 
 
-/* the address of the function in C that a frame may have, or 0 */
+/* returns the address of the function in C that a frame may have, or 0 */
 
 static uintptr_t
 prof_njs_native(uintptr_t frame)
@@ -374,7 +374,7 @@ prof_njs_find_codes(uintptr_t vm)
 }
 
 
-/* whether each entry has the bounds of some code, and one is that of inner() */
+/* returns whether all entries have bounds of code, and one entry is inner() */
 
 static int
 prof_njs_is_codes(uintptr_t codes)
