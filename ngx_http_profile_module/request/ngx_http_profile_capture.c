@@ -329,8 +329,10 @@ ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr)
 
 
 /*
- * Code that runs outside of a request's turns may finalize the request.
- * Returns 1 if a request was completed.  Its completion may post an event.
+ * Checks all requests before a poll, because code that runs outside of a
+ * request's turns may finalize the request.  Returns 1 if a request was
+ * completed; the poll must not wait long then, since the completion may post
+ * an event.
  */
 
 PROF_HOT static ngx_uint_t

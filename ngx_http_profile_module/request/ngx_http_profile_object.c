@@ -465,7 +465,10 @@ ngx_http_profile_object_border(ngx_http_profile_ctx_t *ctx)
 }
 
 
-/* pools do not take back single blocks, so the fill only grows */
+/*
+ * Returns the bytes that are in use in the blocks of a pool.  A pool does not
+ * take back single pieces, so this number only grows.
+ */
 
 static size_t
 ngx_http_profile_pool_fill(ngx_pool_t *pool)

@@ -392,7 +392,7 @@ ngx_http_profile_add_name(ngx_array_t *names, ngx_str_t *name)
 }
 
 
-/* a name of an argument or a header, or "off" */
+/* sets the name of an argument or of a header, or "off" */
 
 static char *
 ngx_http_profile_name(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
@@ -518,7 +518,7 @@ ngx_http_profile_init_headers(ngx_conf_t *cf,
 }
 
 
-/* other modules may have added headers, so the hash is copied */
+/* copies the names of nginx's hash, to which other modules may have added */
 
 static ngx_int_t
 ngx_http_profile_copy_hash(ngx_hash_t *hash, ngx_array_t *keys)

@@ -272,7 +272,7 @@ ngx_http_profile_parse_args(ngx_http_request_t *r,
 }
 
 
-/* action *( ";" name "=" value ), with optional white space around */
+/* parses action *( ";" name "=" value ), with optional white space around */
 
 static ngx_int_t
 ngx_http_profile_parse_header(ngx_http_request_t *r,
@@ -667,9 +667,10 @@ ngx_http_profile_copy_args(ngx_http_profile_trigger_t *t, u_char *dst,
 
 
 /*
- * Pointers to headers exist, so headers must not move.  Code that reads a list
- * expects that only its first part can be empty.  So the list gets new parts,
- * which refer to the remaining headers in the memory of the old parts.
+ * Takes the trigger's headers out of the list.  Pointers to headers exist, so
+ * headers must not move.  Code that reads a list expects that only its first
+ * part can be empty.  So the list gets new parts, which refer to the remaining
+ * headers in the memory of the old parts.
  */
 
 static ngx_int_t
