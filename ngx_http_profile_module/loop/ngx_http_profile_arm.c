@@ -65,8 +65,6 @@ ngx_http_profile_arm(void)
 }
 
 
-/* disarming waits until no turn is running */
-
 PROF_HOT void
 ngx_http_profile_disarm(void)
 {

@@ -404,9 +404,9 @@ ngx_http_profile_events_turn(void *data)
 
 
 /*
- * Consecutive events of the same request belong to the same turn: a connection
- * is often readable and writable at once.  Captured requests have a turn for
- * each event, with the event's name.
+ * Runs the next events in the current turn as long as they are of its request:
+ * a connection is often readable and writable at once.  Captured requests have
+ * a turn for each event, with the event's name.
  */
 
 PROF_GLUE static void

@@ -167,7 +167,10 @@ ngx_http_profile_loop_begin(void)
 }
 
 
-/* the module's process_events() stays in place until its next call */
+/*
+ * Restores nginx's pointers when the worker is disarmed, except for
+ * process_events(), which the module's function restores in its next call.
+ */
 
 static void
 ngx_http_profile_loop_end(void)
@@ -272,7 +275,7 @@ ngx_http_profile_before_poll(ngx_msec_t timer, ngx_uint_t flags)
 }
 
 
-/* the order is that of ngx_process_events_and_timers() */
+/* runs an iteration in the order of ngx_process_events_and_timers() */
 
 PROF_GLUE_INLINE ngx_int_t
 ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
@@ -419,11 +422,11 @@ ngx_http_profile_other_poll(ngx_uint_t own, ngx_cycle_t *cycle,
 
 
 /*
- * nginx looks for expired timers again when process_events() returns.  A
- * handler may have set a timer that is due at once, or may have updated
- * nginx's time.  Timers that became due in this way must expire after the next
- * poll.  So nginx's time is set back until then to the moment before the first
- * timer.
+ * Sets nginx's time back to the moment before the first timer, until the next
+ * poll.  The reason: nginx looks for expired timers again when
+ * process_events() returns.  A handler may have set a timer that is due at
+ * once, or may have updated nginx's time.  Timers that became due in this way
+ * must expire after the next poll.
  */
 
 static void

@@ -368,11 +368,13 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
 
 
 /*
- * The data of an upstream's connection is its request, which may be a
+ * Adds the subrequest that the data of a connection refers to, if there is
+ * one.  The data of an upstream's connection is its request, which may be a
  * subrequest.  The data of another module's connection may be anything, also a
  * number or freed memory.  A subrequest is in the memory of the main request,
- * which may be read, and nginx signs its requests. nginx's list of subrequests
- * does not contain background subrequests.
+ * which may be read, and nginx signs its requests.  nginx's list of
+ * subrequests cannot be used, since it does not contain background
+ * subrequests.
  */
 
 static void

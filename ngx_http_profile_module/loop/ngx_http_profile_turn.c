@@ -315,8 +315,8 @@ ngx_http_profile_ready(ngx_http_profile_track_t *tr,
 
 
 /*
- * While an upstream works, nginx only checks whether the client is still
- * connected.  The request does not wait for these events.
+ * Returns whether nginx only checks whether the client is still connected, as
+ * it does while an upstream works.  The request does not wait for such events.
  */
 
 static ngx_uint_t
@@ -368,9 +368,10 @@ ngx_http_profile_reads_body(ngx_http_request_t *r, ngx_event_t *ev)
 
 
 /*
- * The event came while the worker was busy between two polls.  After a long
- * time, the module asks the kernel when data arrived.  The kernel's clock has
- * about 250 ticks in a second, so the answer does not help for shorter times.
+ * Returns when an event came that came while the worker was busy between two
+ * polls.  If this time was long, the module asks the kernel when data arrived.
+ * The kernel's clock has about 250 ticks in a second, so the answer does not
+ * help for shorter times.
  */
 
 static uint64_t
@@ -705,8 +706,8 @@ ngx_http_profile_post_turn(void *data)
 
 
 /*
- * The module's pointer was called for an untracked request: other code has
- * kept the pointer for longer. nginx's pointer is unknown now.
+ * Logs that the module's function was called for an untracked request: other
+ * code has kept the pointer for longer.  nginx's own pointer is unknown now.
  */
 
 static void
