@@ -147,8 +147,8 @@ ngx_http_profile_redacted(ngx_array_t *names, u_char *p, u_char *last)
 
 
 /*
- * Applications decode the names of arguments, and some ignore their case.  A
- * name that only might be the same is hidden as well.
+ * Returns whether an application might read the argument at p by this name.
+ * Applications decode the names of arguments, and some ignore their case.
  */
 
 static ngx_uint_t
