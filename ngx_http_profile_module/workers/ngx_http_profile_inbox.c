@@ -175,7 +175,10 @@ ngx_http_profile_inbox_room(int fd)
 }
 
 
-/* closes inboxes of the previous configuration; its workers have copies */
+/*
+ * Closes this process's descriptors of the inboxes.  Workers have descriptors
+ * of their own, so the inboxes of a previous configuration remain.
+ */
 
 void
 ngx_http_profile_inbox_close(void)

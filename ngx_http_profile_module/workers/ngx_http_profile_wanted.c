@@ -148,7 +148,10 @@ ngx_http_profile_asker_route(ngx_http_profile_call_t *call, ngx_uint_t mode,
 }
 
 
-/* the caller has set wanted to zero, except for the mode and the memory */
+/*
+ * Reads the arguments of a capture.  The caller has set *wanted to zero,
+ * except for the mode and the memory.
+ */
 
 static ngx_int_t
 ngx_http_profile_wanted(ngx_http_profile_call_t *call,
