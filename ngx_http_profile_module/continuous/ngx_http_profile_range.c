@@ -477,7 +477,10 @@ ngx_http_profile_range_sum(ngx_http_profile_range_t *range)
 }
 
 
-/* a slice may have been replaced or deleted since it was listed */
+/*
+ * Adds a slice to the merge.  Returns NGX_DECLINED if the slice cannot be
+ * read: it may have been replaced or deleted since it was listed.
+ */
 
 static ngx_int_t
 ngx_http_profile_range_add(ngx_http_profile_range_t *range,

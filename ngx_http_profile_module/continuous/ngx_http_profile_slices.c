@@ -364,7 +364,7 @@ ngx_http_profile_slices_tend_all(ngx_http_profile_continuous_t *conf,
 }
 
 
-/* the merged slice has the id and the age of the first one */
+/* merges n slices; the merged slice has the id and the age of the first one */
 
 static void
 ngx_http_profile_slices_merge(ngx_http_profile_continuous_t *conf,
