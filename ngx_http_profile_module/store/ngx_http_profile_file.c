@@ -95,9 +95,10 @@ ngx_http_profile_file_write(ngx_http_profile_store_t *store,
 
 
 /*
- * The writer holds a lock until it closes the file or ends.  So no process is
- * writing an unfinished file that another process can lock.  On file systems
- * without locks, the age of the file decides.
+ * Creates an unfinished file.  Its writer holds a lock until it closes the
+ * file or ends.  So if a process can lock an unfinished file, no other process
+ * is writing the file.  On file systems without locks, the age of the file
+ * decides.
  */
 
 static ngx_fd_t

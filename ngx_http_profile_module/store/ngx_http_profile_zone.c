@@ -109,8 +109,9 @@ ngx_http_profile_zone_layout(ngx_http_profile_store_t *store,
 
 
 /*
- * The master unlocks the mutex of a killed worker.  The next process that
- * locks it detects that the worker had not finished.
+ * Locks the zone.  The master unlocks the mutex of a killed worker.  The next
+ * process that locks the mutex detects that the worker had not finished, and
+ * repairs the zone.
  */
 
 void
