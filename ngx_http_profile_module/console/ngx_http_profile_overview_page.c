@@ -526,7 +526,7 @@ ngx_http_profile_table_graph(ngx_http_profile_table_t *t,
 }
 
 
-/* the beginning of a link to the profiles of a location, sorted by a column */
+/* begins a link to the profiles of a location, which a column sorts */
 
 static void
 ngx_http_profile_table_list(ngx_http_profile_table_t *t,
@@ -545,8 +545,9 @@ ngx_http_profile_table_list(ngx_http_profile_table_t *t,
 
 
 /*
- * The path that URIs of the location begin with, as a part of its name.  It is
- * empty for regular expressions and named locations.
+ * Returns the path that URIs of the location begin with, which is a part of
+ * the location's name.  The path is empty for regular expressions and named
+ * locations.
  */
 
 static ngx_str_t

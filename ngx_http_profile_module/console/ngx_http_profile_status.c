@@ -338,7 +338,10 @@ ngx_http_profile_status_scripts(void)
 }
 
 
-/* workers share the tables of the master until they make new tables */
+/*
+ * Describes the unwind tables.  Workers share the tables of the master until
+ * they make new tables.
+ */
 
 static json_t *
 ngx_http_profile_status_unwind(void)
