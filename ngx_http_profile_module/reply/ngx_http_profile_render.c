@@ -139,7 +139,7 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 }
 
 
-/* the facts of the request for the lists of the store */
+/* returns the facts of the request for the store; NULL if memory is short */
 
 static ngx_http_profile_stored_t *
 ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx, prof_profile_t *profile)
