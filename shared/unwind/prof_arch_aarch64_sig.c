@@ -25,7 +25,7 @@ prof_arch_called(uintptr_t pc, uintptr_t *target)
 }
 
 
-/* svc #0 */
+/* recognizes "svc #0" */
 
 int
 prof_arch_waited(const ucontext_t *uc)

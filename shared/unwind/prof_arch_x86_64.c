@@ -125,7 +125,7 @@ prof_arch_row_cfa(const prof_cfi_state_t *state, uint32_t *how, uint32_t *off)
 }
 
 
-/* rsp + 8 + ((rip & 15) >= off) << 3 */
+/* recognizes the CFA rsp + 8 + (((rip & 15) >= off) << 3) */
 
 static int
 prof_arch_row_plt(const prof_cfi_rule_t *cfa, uint32_t *off)
@@ -154,7 +154,10 @@ prof_arch_row_plt(const prof_cfi_rule_t *cfa, uint32_t *off)
 }
 
 
-/* *(rsp + disp) + add, *(rbp + disp) + add, *(rsp + 8 + r9 * 8) + add */
+/*
+ * Recognizes the CFA *(rsp + disp) + add, *(rbp + disp) + add, or
+ * *(rsp + 8 + r9 * 8) + add.
+ */
 
 static int
 prof_arch_row_deref(const prof_cfi_rule_t *cfa, uint32_t *how, uint32_t *off)
@@ -223,7 +226,7 @@ prof_arch_row_deref(const prof_cfi_rule_t *cfa, uint32_t *how, uint32_t *off)
 }
 
 
-/* "fp" or "aux" of a row */
+/* returns the value for "fp" or "aux" of a row */
 
 static int
 prof_arch_row_saved(const prof_cfi_rule_t *rule)
@@ -248,8 +251,8 @@ prof_arch_row_saved(const prof_cfi_rule_t *rule)
     case PROF_CFI_EXPRESSION:
 
         /*
-         * Compilers save registers so, relative to rbp, when they realign the
-         * stack.
+         * When compilers realign the stack, the place of a saved register is
+         * relative to rbp.
          */
 
         prof_read_init(&r, rule->u.expr, rule->u.expr + rule->len);

@@ -18,7 +18,7 @@
 #if (__x86_64__)
 
 
-/* call rel32, or call r/m64 in each of its lengths */
+/* recognizes "call rel32", and "call r/m64" in each of its lengths */
 
 int
 prof_arch_called(uintptr_t pc, uintptr_t *target)
@@ -99,7 +99,10 @@ prof_arch_readable(uintptr_t addr)
 }
 
 
-/* syscall; the page before a page's first instruction may not be mapped */
+/*
+ * Recognizes "syscall" at the address, or before it.  The page before the
+ * first instruction of a page may not be mapped, and is not read.
+ */
 
 int
 prof_arch_waited(const ucontext_t *uc)

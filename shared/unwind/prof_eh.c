@@ -309,8 +309,8 @@ prof_eh_list(const prof_eh_t *eh, prof_eh_fde_t *fdes)
 
 
 /*
- * Shell's method.  qsort() may allocate, which is forbidden while the loader
- * is locked.  Linkers write sorted data with few exceptions.
+ * Sorts by Shell's method.  qsort() may allocate, which is forbidden while the
+ * loader is locked.  Linkers write sorted data with few exceptions.
  */
 
 static void

@@ -234,10 +234,11 @@ prof_walk_rare(prof_walk_t *w, uintptr_t *cfa)
 
 
 /*
- * The interrupted code has no unwind information, and the link register may
- * contain its return address.  If the code has called a function since, the
- * register contains an address in the code itself, which no entry covers.  If
- * the code has moved the stack pointer, unwinding from there leads to no code.
+ * Goes to the caller by the link register: the interrupted code has no unwind
+ * information, and the link register may contain its return address.  If the
+ * code has called a function since, the register contains an address in the
+ * code itself, which no entry covers.  If the code has moved the stack
+ * pointer, unwinding from there leads to no code.
  */
 
 static int
