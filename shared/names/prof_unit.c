@@ -95,7 +95,7 @@ prof_unit_ask(prof_unit_table_t **table, const prof_profile_object_t *o,
 }
 
 
-/* PROF_LIMIT: the answer is invalid */
+/* reads the answer; returns PROF_LIMIT if the answer is invalid */
 
 static int
 prof_unit_read(prof_unit_table_t *t)
