@@ -219,7 +219,10 @@ prof_heap_stack(prof_heap_t *h, const prof_outer_t *outer)
 }
 
 
-/* prof_heap_wants() has counted the bytes, unless a turn is running */
+/*
+ * Returns whether heaps of the process take a sample of an allocation.  The
+ * caller's prof_heap_wants() has counted the bytes, unless a turn is running.
+ */
 
 static int
 prof_heap_process_sample(prof_heap_thread_t *t, size_t size)
@@ -516,7 +519,10 @@ prof_heap_unmapped(void *p, size_t len)
 }
 
 
-/* mappings may be unmapped in parts: allocators align theirs in this way */
+/*
+ * Counts a range as freed, and returns whether a part of it was counted.
+ * Mappings may be unmapped in parts: allocators align mappings in this way.
+ */
 
 static int
 prof_heap_unmap(prof_heap_t *h, uintptr_t start, uintptr_t end)

@@ -262,7 +262,7 @@ prof_hook_mmap64(void *p, size_t len, int prot, int flags, int fd,
 }
 
 
-/* reserved memory and memory of files are not counted as allocated */
+/* counts a new mapping, unless it is reserved memory or memory of a file */
 
 PROF_GLUE static void
 prof_hook_mapped(void *p, size_t len, int prot, int flags)
@@ -275,7 +275,7 @@ prof_hook_mapped(void *p, size_t len, int prot, int flags)
 }
 
 
-/* without MREMAP_FIXED the value of "to" is undefined */
+/* passes "to" on, whose value is undefined without MREMAP_FIXED */
 
 PROF_GLUE static void *
 prof_hook_mremap(void *p, size_t old, size_t len, int flags, void *to)

@@ -262,7 +262,7 @@ prof_import_dynamic(prof_import_object_t *object, const ElfW(Dyn) *dyn)
 }
 
 
-/* glibc has already added the base, other loaders have not */
+/* returns a pointer; only glibc has already added the base to its value */
 
 static const void *
 prof_import_pointer(const prof_import_object_t *object, uintptr_t value)
@@ -345,7 +345,7 @@ prof_import_add(prof_import_object_t *object, uintptr_t at, uint32_t name,
 }
 
 
-/* relocations in code are skipped */
+/* returns whether a relocation is in data; relocations in code are skipped */
 
 static int
 prof_import_writable(const prof_import_object_t *object, uintptr_t at)
