@@ -394,11 +394,6 @@ prof_luajit_compiled(uintptr_t trace, uintptr_t pc)
 }
 
 
-/*
- * The bytecode of the function that the snapshot is in, which runs the
- * instruction before s->pc; 0: it is not known.
- */
-
 uintptr_t
 prof_luajit_snap_function(const prof_luajit_snap_t *s)
 {
@@ -423,11 +418,6 @@ prof_luajit_proto(const prof_luajit_snap_t *s, uint32_t slot, uintptr_t pc)
            ? bc : 0;
 }
 
-
-/*
- * Goes to the caller of an inlined function.  *again: the caller is the same
- * function without its variable arguments.  Returns 0 if the caller is unknown.
- */
 
 int
 prof_luajit_snap_caller(prof_luajit_snap_t *s, uint32_t *again)

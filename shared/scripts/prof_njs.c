@@ -302,7 +302,7 @@ prof_njs_run(prof_njs_trial_t *t, void *vm)
 }
 
 
-/* scripts see the version as njs.version */
+/* returns whether the version, which scripts see as njs.version, is known */
 
 static int
 prof_njs_is_known(const prof_njs_trial_t *t, void *vm)
