@@ -60,7 +60,7 @@ static void ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx);
 static void ngx_http_profile_resolver_turn(void *data);
 static void ngx_http_profile_post_handler(ngx_http_request_t *r);
 static void ngx_http_profile_post_turn(void *data);
-static void ngx_http_profile_lost(ngx_http_request_t *r);
+static void ngx_http_profile_log_untracked(ngx_http_request_t *r);
 static void ngx_http_profile_stream_handler(ngx_event_t *ev);
 static void ngx_http_profile_stream_turn(void *data);
 
@@ -229,13 +229,13 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
  * Called when an inner run has ended.  The request of the outer run was ready
  * to run, so the inner run was a stall for this request.  A run for the same
  * request is not a stall, also if runs for other requests are between both:
- * its time is subtracted from f, the outermost of these other runs.
+ * its time is subtracted from "other", the outermost of these runs.
  */
 
 PROF_HOT static void
 ngx_http_profile_stalled(ngx_http_profile_run_t *run, uint64_t ns)
 {
-    ngx_http_profile_run_t  *f, *prev;
+    ngx_http_profile_run_t  *other, *prev;
 
     prev = run->prev;
 
@@ -249,13 +249,13 @@ ngx_http_profile_stalled(ngx_http_profile_run_t *run, uint64_t ns)
 
     if (run->again && run->track) {
 
-        f = prev;
+        other = prev;
 
-        while (f->prev && f->prev->track != run->track) {
-            f = f->prev;
+        while (other->prev && other->prev->track != run->track) {
+            other = other->prev;
         }
 
-        f->inner += ns;
+        other->inner += ns;
     }
 }
 
@@ -590,7 +590,7 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
     sr = tr ? ngx_http_profile_add_subrequest(tr, r) : NULL;
 
     if (sr == NULL || sr->write_event_handler == NULL) {
-        ngx_http_profile_lost(r);
+        ngx_http_profile_log_untracked(r);
         return;
     }
 
@@ -646,7 +646,7 @@ ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
     sr = tr ? ngx_http_profile_add_subrequest(tr, r) : NULL;
 
     if (sr == NULL || sr->resolver_handler == NULL) {
-        ngx_http_profile_lost(r);
+        ngx_http_profile_log_untracked(r);
         return;
     }
 
@@ -677,7 +677,7 @@ ngx_http_profile_post_handler(ngx_http_request_t *r)
     tr = ngx_http_profile_find_track(r);
 
     if (tr == NULL || tr->main.post_handler == NULL) {
-        ngx_http_profile_lost(r);
+        ngx_http_profile_log_untracked(r);
         return;
     }
 
@@ -711,7 +711,7 @@ ngx_http_profile_post_turn(void *data)
  */
 
 static void
-ngx_http_profile_lost(ngx_http_request_t *r)
+ngx_http_profile_log_untracked(ngx_http_request_t *r)
 {
     ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                   "profile: handler called for a request that is not tracked");
@@ -731,7 +731,7 @@ ngx_http_profile_stream_handler(ngx_event_t *ev)
     tr = ngx_http_profile_find_track(c->data);
 
     if (tr == NULL) {
-        ngx_http_profile_lost(c->data);
+        ngx_http_profile_log_untracked(c->data);
         return;
     }
 

@@ -25,7 +25,7 @@ static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
 static void ngx_http_profile_cleanup(void *data);
 static void ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_forget(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_apply_trigger(ngx_http_profile_ctx_t *ctx);
 static ngx_uint_t ngx_http_profile_conditional(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf);
 static void ngx_http_profile_refuse(ngx_http_profile_ctx_t *ctx);
@@ -203,7 +203,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
     ngx_http_profile_stages_begin(ctx->track);
 
     if (ctx->verdict == NGX_HTTP_PROFILE_ADMITTED) {
-        ngx_http_profile_unfold(ctx);
+        ngx_http_profile_apply_trigger(ctx);
     }
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
@@ -228,7 +228,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
  */
 
 static void
-ngx_http_profile_unfold(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_apply_trigger(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_profile_loc_conf_t  *plcf;
     ngx_http_profile_counting_t  *counting;
@@ -599,7 +599,7 @@ ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
     }
 
     if (!ngx_http_profile_conditional(r, plcf)) {
-        ngx_http_profile_unfold(ctx);
+        ngx_http_profile_apply_trigger(ctx);
     }
 }
 
@@ -707,7 +707,7 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
     ctx->slot = 1;
     ngx_http_profile_slots++;
 
-    ngx_http_profile_unfold(ctx);
+    ngx_http_profile_apply_trigger(ctx);
 
     return NGX_OK;
 }

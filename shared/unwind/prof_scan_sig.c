@@ -48,7 +48,7 @@ static int prof_scan_caller(prof_walk_t *w, int known,
 static uint32_t prof_scan_frame(prof_walk_t *w, uintptr_t at,
     prof_regs_t *f);
 static int prof_scan_leads(prof_walk_t *w, prof_regs_t f,
-    uintptr_t fact);
+    uintptr_t certain);
 static int prof_scan_return(prof_walk_t *w, uintptr_t at, uint64_t *row,
     uintptr_t *target);
 static int prof_scan_look(prof_walk_t *w, uint32_t looks);
@@ -96,7 +96,7 @@ static int
 prof_scan_caller(prof_walk_t *w, int known, prof_regs_t *caller)
 {
     uint32_t     flags;
-    uintptr_t    at, end, fact, near;
+    uintptr_t    at, end, certain, near;
     prof_regs_t  f;
 
     end = (w->top - w->f.sp) / 8;
@@ -105,7 +105,7 @@ prof_scan_caller(prof_walk_t *w, int known, prof_regs_t *caller)
 
     near = w->f.sp + near * 8;
     end = w->f.sp + end * 8;
-    fact = 0;
+    certain = 0;
 
     for (at = w->f.sp; at < near && !known; at += 8) {
         flags = prof_scan_frame(w, at, caller);
@@ -113,7 +113,7 @@ prof_scan_caller(prof_walk_t *w, int known, prof_regs_t *caller)
         if ((flags & PROF_SCAN_HERE)
             && (flags & (PROF_SCAN_LEADS|PROF_SCAN_LOST)))
         {
-            fact = at;
+            certain = at;
 
             /* the words below a frame pointer belong to the frame itself */
 
@@ -125,16 +125,16 @@ prof_scan_caller(prof_walk_t *w, int known, prof_regs_t *caller)
     for (at = w->f.sp; at < end; at += 8) {
         flags = prof_scan_frame(w, at, &f);
 
-        if (fact ? (flags && prof_scan_leads(w, f, fact))
-                 : ((flags & PROF_SCAN_LEADS)
-                    || (known && (flags & PROF_SCAN_LOST))))
+        if (certain ? (flags && prof_scan_leads(w, f, certain))
+                    : ((flags & PROF_SCAN_LEADS)
+                       || (known && (flags & PROF_SCAN_LOST))))
         {
             *caller = f;
             return 1;
         }
     }
 
-    return fact != 0;
+    return certain != 0;
 }
 
 
@@ -182,10 +182,10 @@ prof_scan_frame(prof_walk_t *w, uintptr_t at, prof_regs_t *f)
 }
 
 
-/* returns whether one of the next callers of f returns to the word "fact" */
+/* returns whether one of the next callers of f returns to the certain word */
 
 static int
-prof_scan_leads(prof_walk_t *w, prof_regs_t f, uintptr_t fact)
+prof_scan_leads(prof_walk_t *w, prof_regs_t f, uintptr_t certain)
 {
     uint64_t   row;
     uintptr_t  cfa;
@@ -205,9 +205,9 @@ prof_scan_leads(prof_walk_t *w, prof_regs_t f, uintptr_t fact)
 
         prof_arch_pop(&f, row, cfa, w->top);
 
-    } while (cfa - 8 < fact);
+    } while (cfa - 8 < certain);
 
-    return cfa - 8 == fact;
+    return cfa - 8 == certain;
 }
 
 
