@@ -33,7 +33,7 @@
 #define prof_luajit_entry_slot(e)  ((e) >> 24)
 #define prof_luajit_entry_ref(e)   ((e) & 0xffff)
 
-/* traces to look at, if the number of the trace that runs is not stored */
+/* traces to look at while the collector runs */
 
 #define PROF_LUAJIT_TRACES  2000
 
@@ -43,6 +43,7 @@
 #define LJ_X64_ADD_RSP8     0xc48348    /* add rsp, imm8 */
 #define LJ_X64_ADD_RSP32    0xc48148    /* add rsp, imm32 */
 #define LJ_X64_SET_VMSTATE  0x86c741    /* mov dword [r14 + disp32], imm32 */
+#define LJ_X64_SET_VMSTATE_SIZE  11
 #define LJ_X64_PUSH         0x6a        /* push imm8 */
 #define LJ_X64_JMP          0xe9        /* jmp rel32 */
 #define LJ_X64_JMP8         0xeb        /* jmp rel8 */
@@ -50,6 +51,14 @@
 /* in bytes: the longest sequence of them that is read */
 
 #define PROF_LUAJIT_CODE  18
+
+/*
+ * In bytes: the begin of a trace in which its number is looked for.  A trace
+ * that continues another one may move registers and adjust the stack pointer
+ * before it stores its number.
+ */
+
+#define PROF_LUAJIT_HEAD  128
 
 
 static int prof_luajit_begins(prof_walk_t *w, uintptr_t g, uintptr_t pc,
@@ -61,8 +70,6 @@ static int prof_luajit_exit(prof_walk_t *w, uintptr_t pc, uint32_t *number);
 static int prof_luajit_at(prof_walk_t *w, uintptr_t trace, uint32_t number,
     prof_luajit_snap_t *s);
 static uintptr_t prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc);
-static uintptr_t prof_luajit_searched(prof_walk_t *w, uintptr_t g,
-    uintptr_t pc);
 static int prof_luajit_is_trace(prof_walk_t *w, uintptr_t slot,
     uintptr_t *trace);
 static int prof_luajit_constant(const prof_luajit_snap_t *s, uint32_t slot,
@@ -127,22 +134,12 @@ prof_luajit_snap_here(prof_walk_t *w, uintptr_t g, prof_luajit_snap_t *s)
         return 1;
     }
 
-    if (prof_luajit_exit(w, pc, &exit)) {
-        return prof_memory_readable(w, g + prof_luajit.vmstate, 4)
-               && prof_luajit_numbered(w, g,
-                                     prof_luajit_u32(g + prof_luajit.vmstate),
-                                     &t)
-               && prof_luajit_at(w, t, exit, s);
-    }
-
-    /*
-     * a trace that continues another one may move registers before it stores
-     * its number
-     */
-
-    t = prof_luajit_searched(w, g, pc);
-
-    return t && prof_luajit_at(w, t, 0, s);
+    return prof_luajit_exit(w, pc, &exit)
+           && prof_memory_readable(w, g + prof_luajit.vmstate, 4)
+           && prof_luajit_numbered(w, g,
+                                   prof_luajit_u32(g + prof_luajit.vmstate),
+                                   &t)
+           && prof_luajit_at(w, t, exit, s);
 }
 
 
@@ -156,6 +153,7 @@ static int
 prof_luajit_begins(prof_walk_t *w, uintptr_t g, uintptr_t pc,
     uintptr_t *trace)
 {
+    uint32_t   i, n;
     uintptr_t  p;
 
     if (!prof_memory_readable(w, pc, PROF_LUAJIT_CODE)) {
@@ -167,16 +165,28 @@ prof_luajit_begins(prof_walk_t *w, uintptr_t g, uintptr_t pc,
     if (prof_luajit_u8(p) == LJ_X64_JMP) {
         p += 5 + (intptr_t) (int32_t) prof_luajit_u32(p + 1);
 
-        if (!prof_memory_readable(w, p, PROF_LUAJIT_CODE)) {
-            return 0;
-        }
-
-        p = prof_luajit_adjusted(p);
+    } else {
+        p = pc;
     }
 
-    return (prof_luajit_u32(p) & 0xffffff) == LJ_X64_SET_VMSTATE
-           && prof_luajit_numbered(w, g, prof_luajit_u32(p + 7), trace)
-           && prof_luajit_compiled(*trace, p);
+    n = prof_memory_readable(w, p, PROF_LUAJIT_HEAD) ? PROF_LUAJIT_HEAD
+                                                     : PROF_LUAJIT_CODE;
+
+    if (!prof_memory_readable(w, p, n)) {
+        return 0;
+    }
+
+    for (i = 0; i <= n - LJ_X64_SET_VMSTATE_SIZE; i++) {
+
+        if ((prof_luajit_u32(p + i) & 0xffffff) == LJ_X64_SET_VMSTATE
+            && prof_luajit_numbered(w, g, prof_luajit_u32(p + i + 7), trace)
+            && prof_luajit_compiled(*trace, p))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -327,36 +337,24 @@ static uintptr_t
 prof_luajit_traced(prof_walk_t *w, uintptr_t g, uintptr_t pc)
 {
     int32_t    number;
-    uintptr_t  t;
-
-    if (!prof_memory_readable(w, g + prof_luajit.vmstate, 4)) {
-        return 0;
-    }
-
-    number = (int32_t) prof_luajit_u32(g + prof_luajit.vmstate);
-
-    if (number < 0) {
-        return prof_luajit_searched(w, g, pc);
-    }
-
-    return (prof_luajit_numbered(w, g, (uint32_t) number, &t)
-            && prof_luajit_compiled(t, pc))
-           ? t : 0;
-}
-
-
-static uintptr_t
-prof_luajit_searched(prof_walk_t *w, uintptr_t g, uintptr_t pc)
-{
     uint32_t   i, n;
     uintptr_t  t, traces;
 
-    if (!prof_memory_readable(w, g + prof_luajit.trace, 16)) {
+    if (!prof_memory_readable(w, g + prof_luajit.trace, 16)
+        || !prof_memory_readable(w, g + prof_luajit.vmstate, 4))
+    {
         return 0;
     }
 
     traces = prof_arch_load(g + prof_luajit.trace);
     n = prof_luajit_u32(g + prof_luajit.sizetrace);
+    number = (int32_t) prof_luajit_u32(g + prof_luajit.vmstate);
+
+    if (number >= 0) {
+        return (prof_luajit_numbered(w, g, (uint32_t) number, &t)
+                && prof_luajit_compiled(t, pc))
+               ? t : 0;
+    }
 
     for (i = 1; i < n && i < PROF_LUAJIT_TRACES && w->looks; i++) {
         if (prof_luajit_is_trace(w, traces + 8 * i, &t)
