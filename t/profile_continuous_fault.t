@@ -15,6 +15,7 @@ use Test::More;
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Preload;
 
 my $t = ProfileTest->new()->allow(qr/profile: /);
 
@@ -32,18 +33,11 @@ server {
 }
 EOF
 
-my $source = dirname(__FILE__) . '/preload/prof_fault.c';
-my $so = $t->testdir() . '/prof_fault.so';
-my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-O1', '-W',
-                                 '-Wall', '-Werror', '-o', $so, $source);
+my $so = eval { build_preload($t, 'prof_fault') };
 
-plan(skip_all => "the C library has no _dl_find_object(): $out") if $status;
+$t->skip_all("the C library has no _dl_find_object(): $@") unless $so;
 
-my @calls = do {
-    open my $f, '<', $source or die "$source: $!\n";
-    local $/;
-    ('', <$f> =~ /^\s+x\((\w+)\)/mg);
-};
+my @calls = fault_calls();
 my ($timer) = grep { $calls[$_] eq 'timer_create' } 0 .. $#calls;
 
 $t->write_file('fault', pack('L4', $timer, 1, 0xffffffff, 0) . "\0" x 4080);

@@ -15,18 +15,14 @@ use File::Basename qw/ dirname /;
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Preload;
 
 my $t = ProfileTest->new()->has(qw/ auth_request map proxy realip rewrite /);
 $t->skip_all('sanitizers and a preloaded library') if $t->sanitizers();
 
 my $dir = $t->testdir();
 
-my $so = "$dir/prof_doors.so";
-my ($failed, $out) = $t->command($ENV{CC} || 'cc', '-shared', '-fPIC', '-O1',
-                                 '-W', '-Wall', '-Werror', '-o', $so,
-                                 dirname(__FILE__) . '/preload/prof_doors.c',
-                                 '-ldl');
-die $out if $failed;
+my $so = build_preload($t, 'prof_doors');
 
 $t->conf(<<'EOF', main => 'env PROF_DOORS;');
 profile_zone store:1m;

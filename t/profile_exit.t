@@ -20,6 +20,7 @@ use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest::Process;
 use ProfileTest;
+use ProfileTest::Preload;
 
 my $rounds = $ENV{PROFILE_TEST_ROUNDS} || 15;
 
@@ -92,14 +93,7 @@ $t->write_file_expand('nginx.conf', $conf);
 # sanitizers do not take a preloaded library
 
 if (!$t->sanitizers()) {
-    my $so = $t->testdir() . '/prof_exit.so';
-    my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-O1', '-W',
-                                     '-Wall', '-Werror', '-o', $so,
-                                     dirname(__FILE__)
-                                     . '/preload/prof_exit.c');
-    die "cc: $out\n" if $status != 0;
-
-    $ENV{LD_PRELOAD} = $so;
+    $ENV{LD_PRELOAD} = build_preload($t, 'prof_exit');
 }
 
 alarm(600 + 30 * $rounds);

@@ -26,6 +26,7 @@ use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest::Process;
 use ProfileTest;
+use ProfileTest::Preload;
 
 # calls of one function in one place that fail, unless all of them fail
 my $FIRST = 4;
@@ -65,20 +66,11 @@ server {
 }
 EOF
 
-my $source = dirname(__FILE__) . '/preload/prof_fault.c';
-my $so = $t->testdir() . '/prof_fault.so';
-my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-O1', '-W',
-                                 '-Wall', '-Werror', '-o', $so, $source);
+my $so = eval { build_preload($t, 'prof_fault') };
 
-plan(skip_all => "the C library has no _dl_find_object(): $out") if $status;
+$t->skip_all("the C library has no _dl_find_object(): $@") unless $so;
 
-# the numbers of the calls are those of the lines in the table
-
-my @calls = do {
-    open my $f, '<', $source or die "$source: $!\n";
-    local $/;
-    ('', <$f> =~ /^\s+x\((\w+)\)/mg);
-};
+my @calls = fault_calls();
 
 $t->write_file('fault', "\0" x 4096);
 chmod 0666, $t->testdir() . '/fault';

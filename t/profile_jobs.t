@@ -9,13 +9,13 @@
 use strict;
 use warnings;
 
-use File::Basename qw/ dirname /;
 use JSON::PP qw/ decode_json /;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
 use ProfileTest::Process;
 use ProfileTest;
+use ProfileTest::Preload;
 
 my $t = ProfileTest->new();
 
@@ -45,12 +45,7 @@ EOF
 
 $t->write_file('text', "hello\n");
 
-my $so = $t->testdir() . '/prof_hold.so';
-my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-O1', '-W', '-Wall',
-                                 '-Werror', '-o', $so,
-                                 dirname(__FILE__) . '/preload/prof_hold.c',
-                                 '-ldl');
-die "cc: $out\n" if $status != 0;
+my $so = build_preload($t, 'prof_hold');
 
 my $hold = $t->testdir() . '/hold';
 

@@ -12,11 +12,11 @@
 use strict;
 use warnings;
 
-use File::Basename qw/ dirname /;
 use JSON::PP qw/ decode_json /;
 use Test::More;
 
 use ProfileTest;
+use ProfileTest::Preload;
 
 my $t = ProfileTest->new()->has('debug');
 
@@ -36,7 +36,7 @@ EOF
 
 $t->write_file('text', "hello\n");
 
-my $so = $t->sanitizers() ? undef : library();
+my $so = $t->sanitizers() ? undef : build_preload($t, 'prof_hold');
 my $symbol = '/-/profile/debug/pprof/symbol?0x1234';
 
 {
@@ -203,16 +203,4 @@ sub rendered {
 sub worker {
     my $all = decode_json(http_get('/-/profile/status.json')->body());
     return (grep { $_->{this} } @{$all->{workers}})[0];
-}
-
-
-sub library {
-    my $so = $t->testdir() . '/prof_hold.so';
-    my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-O1', '-W',
-                                     '-Wall', '-Werror', '-o', $so,
-                                     dirname(__FILE__)
-                                     . '/preload/prof_hold.c', '-ldl');
-    die "cc: $out\n" if $status != 0;
-
-    return $so;
 }

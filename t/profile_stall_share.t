@@ -10,7 +10,6 @@
 use strict;
 use warnings;
 
-use File::Basename qw/ dirname /;
 use IO::Select;
 use IO::Socket::INET;
 use List::Util qw/ sum0 /;
@@ -18,6 +17,7 @@ use Test::More;
 use Time::HiRes qw/ clock_gettime sleep time CLOCK_MONOTONIC /;
 
 use ProfileTest;
+use ProfileTest::Preload;
 
 use constant {
     WAIT => 0.03,
@@ -68,12 +68,7 @@ server {
 }
 EOF
 
-my $so = $t->testdir() . '/prof_late.so';
-my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-O1', '-W', '-Wall',
-                                 '-Werror', '-o', $so,
-                                 dirname(__FILE__) . '/preload/prof_late.c',
-                                 '-ldl');
-die "cc: $out\n" if $status != 0;
+my $so = build_preload($t, 'prof_late');
 
 $t->run_daemon(\&upstream);
 $t->wait_for_socket(8081);

@@ -8,10 +8,10 @@
 use strict;
 use warnings;
 
-use File::Basename qw/ dirname /;
 use Test::More;
 
 use ProfileTest;
+use ProfileTest::Preload;
 
 use constant DAY => 24 * 60 * 60;
 
@@ -36,12 +36,7 @@ EOF
 
 $t->write_file('file', "file\n");
 
-my $so = "$dir/prof_clock.so";
-my ($status, $out) = $t->command('cc', '-shared', '-fPIC', '-O1', '-W', '-Wall',
-                                 '-Werror', '-o', $so,
-                                 dirname(__FILE__) . '/preload/prof_clock.c',
-                                 '-ldl');
-die "cc: $out\n" if $status != 0;
+my $so = build_preload($t, 'prof_clock');
 
 $t->write_file('clock', DAY);
 

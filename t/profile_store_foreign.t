@@ -98,7 +98,8 @@ EOF
 }
 
 
-# waits for a search that begins later: it removes an unfinished file
+# waits until a search that begins later has ended: each search removes an
+# unfinished file
 sub searched {
     my $name = 'f' x 32 . '.99999999';
 

@@ -23,8 +23,8 @@
 #define NGX_HTTP_PROFILE_WRITE_TIME  60
 
 /*
- * The cache manager does not read files that are newer than this, in seconds.
- * Their writers may be about to make their entries ready.
+ * The cache manager does not read a file that was written less than this number
+ * of seconds ago: its writer may be about to make the entry ready.
  */
 #define NGX_HTTP_PROFILE_NEW_TIME    5
 

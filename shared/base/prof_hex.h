@@ -19,8 +19,8 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Parses a number of at most 16 digits, without a null byte at its end.
- * Returns PROF_OK, or PROF_ERROR for any other character: a capital letter is
- * not valid either.
+ * Returns PROF_OK, or PROF_ERROR if another character is in the text.  Capital
+ * letters are not valid.
  */
 int prof_hex_parse(const char *text, size_t len, uint64_t *value);
 

@@ -281,7 +281,7 @@ prof_html_unnamed(prof_html_table_t *t)
     const prof_frame_t          *f;
     const prof_view_function_t  *func;
 
-    /* the group of functions with a name, which has no row */
+    /* the table has no row for this group: its functions have names */
 
     none = t->profile->nobjects;
 

@@ -171,8 +171,8 @@ prof_njs_examine(prof_unwind_t *u)
 
 
 /*
- * The functions that the module of njs calls.  nginx makes the functions of
- * modules global, so these may be in a module that was loaded earlier, for
+ * Finds the functions that the module of njs calls.  nginx makes the functions
+ * of modules global, so these may be in a module that was loaded earlier, for
  * example in that of njs for "stream".  The program's handle finds the same
  * functions.  RTLD_DEFAULT would prevent the unloading of their module.
  */
