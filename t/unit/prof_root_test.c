@@ -131,9 +131,9 @@ make(const char *leaf)
     p = fixture_create("root");
     object = fixture_object(p, "/bin/x", "");
 
-    snprintf(stack, sizeof(stack), "main/task/%s", leaf);
+    snprintf(stack, sizeof(stack), "main/work/%s", leaf);
 
-    fixture_entry(p, fixture_stack(p, object, "main/task"),
+    fixture_entry(p, fixture_stack(p, object, "main/work"),
                   PROF_ENTRY_SAMPLE, 10, 10);
     fixture_entry(p, fixture_stack(p, object, stack), PROF_ENTRY_SAMPLE, 20,
                   20);
