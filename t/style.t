@@ -59,7 +59,6 @@ my %files = (
     type           => "int f(void)\n{\n    return 0;\n}\n",
     function       => "int\nf(void) {\n    return 0;\n}\n",
     end            => "#define NAME  1\n\n",
-    size           => "int\nf(void)\n{\n" . "    g();\n" x 110 . "}\n",
 );
 
 my $dir = tempdir(CLEANUP => 1);
