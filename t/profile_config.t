@@ -37,6 +37,9 @@ my %all = (
     profile_object_interval => [ '0', '1', '512k', '1024m' ],
     profile_object_grace => [ '0', '1ms', '60s' ],
     profile_format => \@formats,
+    profile_keep => [ 'off', '0', '1', '$arg_slow', 'slow=300ms',
+                      'slow=1s rate=5 share=10% frequency=100',
+                      '$arg_failed slow=1s rate=5', '1 rate=1' ],
     profile_timeout => [ '1ms', '30s', '1d' ],
 );
 

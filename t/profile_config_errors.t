@@ -78,14 +78,15 @@ for my $value (qw/ max=0 max= max=x max=-1 inactive=0 inactive= inactive=x
 
 # parameters of profile_keep
 
-my $keep = '"share=" with a percentage from 0.01% to 100%, "frequency=" with a '
-           . 'number of samples a second from 1 to 250, or "rate=" with a '
-           . 'number of profiles a second from 1 to 1000';
+my $keep = '"slow=" with a time greater than zero, "share=" with a percentage '
+           . 'from 0.01% to 100%, "frequency=" with a number of samples a '
+           . 'second from 1 to 250, or "rate=" with a number of profiles a '
+           . 'second from 1 to 1000';
 
 for my $value (qw/ rate=0 rate= rate=-1 rate=1001 rate=1r\/s rate=x RATE=1 rate
                    rate=99999999999999999999 10 frequency=0 frequency=251
                    frequency=x share=0% share=101% share=10 share=% share=
-                   share=0.001% /, '""')
+                   share=0.001% slow= slow=0 slow=x slow=-1s SLOW=1s /, '""')
 {
     my $told = $value eq '""' ? '' : $value;
 
@@ -101,9 +102,21 @@ config_fails('profile_keep twice', 'profile_keep 1 rate=1; profile_keep off;',
              qr/"profile_keep" directive is duplicate/);
 config_fails('profile_keep without a value', 'profile_keep;',
              qr/invalid number of arguments in "profile_keep" directive/);
-config_fails('profile_keep in a location',
-             'location / { profile_keep 1 rate=1; }',
-             qr/"profile_keep" directive is not allowed here/);
+config_fails('profile_keep slow= with another parameter',
+             'profile_keep slow=1s x;',
+             qr/"x" in "profile_keep" directive.*\Q$keep\E/);
+
+# a constant that looks like a switch or a parameter would be a true condition
+
+for my $value (qw/ on no true 00 2 10s rate=5 share=10% frequency=99 /) {
+    config_fails("profile_keep $value", "profile_keep $value;",
+                 qr/condition "\Q$value\E" in "profile_keep" directive, it must/);
+}
+
+for my $value (qw/ on off 00 2 /) {
+    config_fails("profile_if $value", "profile_if $value;",
+                 qr/condition "$value" in "profile_if" directive, it must/);
+}
 
 # parameters of profile_continuous
 

@@ -47,6 +47,50 @@ ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+char *
+ngx_http_profile_condition(ngx_conf_t *cf, ngx_str_t *directive,
+    ngx_str_t *value, ngx_http_complex_value_t *condition)
+{
+    ngx_http_compile_complex_value_t  ccv;
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = value;
+    ccv.complex_value = condition;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (condition->lengths || value->len == 0
+        || (value->len == 1
+            && (value->data[0] == '0' || value->data[0] == '1')))
+    {
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid condition \"%V\" in \"%V\" directive, it "
+                       "must contain a variable, or be \"0\", \"1\" or empty",
+                       value, directive);
+
+    return NGX_CONF_ERROR;
+}
+
+
+ngx_uint_t
+ngx_http_profile_holds(ngx_http_request_t *r,
+    ngx_http_complex_value_t *condition)
+{
+    ngx_str_t  value;
+
+    return ngx_http_complex_value(r, condition, &value) == NGX_OK
+           && value.len
+           && (value.len > 1 || value.data[0] != '0');
+}
+
+
 /* nginx lets one module use a zone twice, if both uses have the same size */
 
 ngx_shm_zone_t *

@@ -105,8 +105,10 @@ typedef struct {
     ngx_http_profile_page_pt   page;         /* appends the console's page of a
                                                 profile */
     ngx_flag_t                 accounting;
-    ngx_http_profile_keep_conf_t
-                              *keep;         /* NULL: off */
+    ngx_uint_t                 keep_share;   /* of 10000 requests that
+                                                profile_keep takes notes of: the
+                                                largest of its locations; 0:
+                                                off */
     ngx_uint_t                 track;        /* all requests are tracked, by
                                                 this or another directive */
 } ngx_http_profile_srv_conf_t;
@@ -116,6 +118,8 @@ typedef struct {
 
 typedef struct {
     ngx_flag_t                 enable;
+    ngx_http_profile_keep_conf_t
+                              *keep;         /* NULL: off */
     ngx_array_t               *allow;        /* of ngx_cidr_t */
     ngx_http_complex_value_t  *condition;
     ngx_array_t               *redact;       /* of ngx_str_t; NULL: off */
@@ -166,6 +170,17 @@ PROF_HIDDEN_BEGIN
 /* a setter of directives; cmd->post is the ngx_http_profile_limit_t */
 char *ngx_http_profile_limited(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+
+/*
+ * Compiles a condition.  A condition without variables is "0", "1" or empty,
+ * since a word such as "off" would be true.
+ */
+char *ngx_http_profile_condition(ngx_conf_t *cf, ngx_str_t *directive,
+    ngx_str_t *value, ngx_http_complex_value_t *condition);
+
+/* returns whether the condition's value is neither empty nor "0" */
+ngx_uint_t ngx_http_profile_holds(ngx_http_request_t *r,
+    ngx_http_complex_value_t *condition);
 
 /*
  * Adds shared memory.  Returns NULL after an error, which is logged: memory is

@@ -49,8 +49,8 @@ struct ngx_http_profile_notes_s {
 
 static void ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr,
     uint64_t begin);
-static ngx_uint_t ngx_http_profile_keep_chosen(
-    ngx_http_profile_keep_conf_t *keep);
+static ngx_uint_t ngx_http_profile_keep_chosen(ngx_uint_t share,
+    ngx_uint_t of);
 static ngx_http_profile_notes_t *ngx_http_profile_keep_get(void);
 static void ngx_http_profile_keep_turn_begins(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready);
@@ -63,6 +63,8 @@ static ngx_int_t ngx_http_profile_keep_flush(
     ngx_http_profile_notes_t *notes);
 static prof_capture_t *ngx_http_profile_keep_capture(uint64_t start);
 static void ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr);
+static ngx_msec_t ngx_http_profile_keep_elapsed(
+    ngx_http_profile_track_t *tr);
 static ngx_uint_t ngx_http_profile_keep_chosen_also(
     ngx_http_profile_track_t *tr, ngx_http_profile_keep_conf_t *keep);
 static void ngx_http_profile_keep_wanted(ngx_http_request_t *r,
@@ -122,8 +124,9 @@ ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 
     /* a request that is logged already was chosen earlier */
 
-    if (pscf->keep == NULL
-        || !(tr->closed || ngx_http_profile_keep_chosen(pscf->keep)))
+    if (pscf->keep_share == 0
+        || !(tr->closed || ngx_http_profile_keep_chosen(pscf->keep_share,
+                                                        10000)))
     {
         return;
     }
@@ -148,10 +151,9 @@ ngx_http_profile_keep_begin(ngx_http_profile_track_t *tr, uint64_t begin)
 
 
 PROF_HOT static ngx_uint_t
-ngx_http_profile_keep_chosen(ngx_http_profile_keep_conf_t *keep)
+ngx_http_profile_keep_chosen(ngx_uint_t share, ngx_uint_t of)
 {
-    return keep->share == 10000
-           || (ngx_uint_t) ngx_random() % 10000 < keep->share;
+    return share == of || (ngx_uint_t) ngx_random() % of < share;
 }
 
 
@@ -345,14 +347,22 @@ ngx_http_profile_keep_capture(uint64_t start)
 PROF_HOT static void
 ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr)
 {
-    ngx_str_t                     value;
-    ngx_http_request_t           *r;
-    ngx_http_profile_srv_conf_t  *pscf;
+    ngx_http_request_t            *r;
+    ngx_http_profile_loc_conf_t   *plcf;
+    ngx_http_profile_keep_conf_t  *keep;
 
     r = tr->request;
-    pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+    keep = plcf->keep;
 
-    if (pscf->keep == NULL || ngx_http_profile_watch == NULL) {
+    if (keep == NULL || ngx_http_profile_watch == NULL) {
+
+        /* the notes were taken for other locations of the server */
+
+        if (tr->notes) {
+            ngx_http_profile_keep_drop(tr);
+        }
+
         return;
     }
 
@@ -360,19 +370,39 @@ ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr)
         ngx_http_profile_update_request_time(r);
     }
 
-    if (ngx_http_complex_value(r, &pscf->keep->condition, &value) == NGX_OK
-        && value.len && (value.len > 1 || value.data[0] != '0'))
+    if ((keep->slow && ngx_http_profile_keep_elapsed(tr) >= keep->slow)
+        || (keep->condition && ngx_http_profile_holds(r, keep->condition)))
     {
-        ngx_http_profile_keep_wanted(r, pscf->keep);
+        ngx_http_profile_keep_wanted(r, keep);
 
     } else if (ngx_http_profile_keep_also
-               && ngx_http_profile_keep_chosen_also(tr, pscf->keep))
+               && ngx_http_profile_keep_chosen_also(tr, keep))
     {
-        ngx_http_profile_keep_wanted(r, pscf->keep);
+        ngx_http_profile_keep_wanted(r, keep);
 
     } else if (tr->notes) {
         ngx_http_profile_keep_drop(tr);
     }
+}
+
+
+/* the value of $request_time */
+
+static ngx_msec_t
+ngx_http_profile_keep_elapsed(ngx_http_profile_track_t *tr)
+{
+    ngx_time_t          *tp;
+    ngx_http_request_t  *r;
+
+    if (tr->closed) {
+        return tr->times.wall / 1000000;
+    }
+
+    r = tr->request;
+    tp = ngx_timeofday();
+
+    return ngx_max((ngx_msec_int_t) ((tp->sec - r->start_sec) * 1000
+                                     + (tp->msec - r->start_msec)), 0);
 }
 
 
@@ -459,11 +489,17 @@ PROF_HOT static ngx_int_t
 ngx_http_profile_keep_admit(ngx_http_profile_track_t *tr,
     ngx_http_profile_keep_conf_t *keep, uint64_t now)
 {
-    uint64_t   interval;
-    ngx_int_t  rc;
+    uint64_t                      interval;
+    ngx_int_t                     rc;
+    ngx_http_profile_srv_conf_t  *pscf;
 
-    if (tr == &ngx_http_profile_brief
-        && !ngx_http_profile_keep_chosen(keep))
+    /* notes were taken of a share of all requests already */
+
+    pscf = ngx_http_get_module_srv_conf(tr->request, ngx_http_profile_module);
+
+    if (!ngx_http_profile_keep_chosen(keep->share,
+                                      tr == &ngx_http_profile_brief
+                                      ? 10000 : pscf->keep_share))
     {
         return NGX_DECLINED;
     }

@@ -6,9 +6,10 @@
  * of the event loop and of its watch about all requests.
  *
  * profile_keep takes notes of the turns of a share of all requests, and keeps
- * the profile of a request if a condition is true when the request is logged.
- * Notes are cheap: names, call tree and timeline are made only if the request
- * is kept.
+ * the profile of a request that was slow, or for which a condition is true when
+ * the request is logged.  Notes are cheap: names, call tree and timeline are
+ * made only if the request is kept.  The location of a request is known at its
+ * end, so the server takes notes of the largest share of its locations.
  *
  * A stall is a run that blocked a worker for longer than
  * profile_stall_threshold.  The longest stalls of all workers are in shared
@@ -42,7 +43,8 @@
 
 
 struct ngx_http_profile_keep_conf_s {
-    ngx_http_complex_value_t   condition;
+    ngx_http_complex_value_t  *condition;    /* NULL: only "slow" counts */
+    ngx_msec_t                 slow;         /* 0: only "condition" counts */
     ngx_uint_t                 share;        /* in 10000 requests */
     ngx_uint_t                 rate;         /* profiles in a second */
     uint64_t                   next;         /* time of the next profile */

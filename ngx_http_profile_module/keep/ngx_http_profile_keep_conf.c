@@ -17,20 +17,22 @@ static char *ngx_http_profile_keep_param(ngx_conf_t *cf, ngx_str_t *value,
 
 static ngx_int_t ngx_http_profile_keep_create(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
-static ngx_int_t ngx_http_profile_keep_create_server(ngx_conf_t *cf,
-    ngx_http_profile_srv_conf_t *conf);
+static ngx_int_t ngx_http_profile_keep_create_location(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *conf);
 static char *ngx_http_profile_keep_init_main(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
-static char *ngx_http_profile_keep_merge(ngx_conf_t *cf,
+static char *ngx_http_profile_keep_merge_server(ngx_conf_t *cf,
     ngx_http_profile_srv_conf_t *prev, ngx_http_profile_srv_conf_t *conf);
+static char *ngx_http_profile_keep_merge_location(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf);
 
 
 static ngx_command_t  ngx_http_profile_keep_commands[] = {
 
     { ngx_string("profile_keep"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_CONF_TAKE1234,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
       ngx_http_profile_keep,
-      NGX_HTTP_SRV_CONF_OFFSET,
+      NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
@@ -48,11 +50,11 @@ static ngx_command_t  ngx_http_profile_keep_commands[] = {
 ngx_http_profile_room_t  ngx_http_profile_keep_room = {
     ngx_http_profile_keep_commands,
     ngx_http_profile_keep_create,
-    ngx_http_profile_keep_create_server,
-    NULL,                                  /* create location */
+    NULL,                                  /* create server */
+    ngx_http_profile_keep_create_location,
     ngx_http_profile_keep_init_main,
-    ngx_http_profile_keep_merge,
-    NULL,                                  /* merge location */
+    ngx_http_profile_keep_merge_server,
+    ngx_http_profile_keep_merge_location,
     ngx_http_profile_keep_exit
 };
 
@@ -68,8 +70,8 @@ ngx_http_profile_keep_create(ngx_conf_t *cf,
 
 
 static ngx_int_t
-ngx_http_profile_keep_create_server(ngx_conf_t *cf,
-    ngx_http_profile_srv_conf_t *conf)
+ngx_http_profile_keep_create_location(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *conf)
 {
     conf->keep = NGX_CONF_UNSET_PTR;
 
@@ -99,17 +101,34 @@ ngx_http_profile_keep_init_main(ngx_conf_t *cf,
 
 
 static char *
-ngx_http_profile_keep_merge(ngx_conf_t *cf, ngx_http_profile_srv_conf_t *prev,
-    ngx_http_profile_srv_conf_t *conf)
+ngx_http_profile_keep_merge_server(ngx_conf_t *cf,
+    ngx_http_profile_srv_conf_t *prev, ngx_http_profile_srv_conf_t *conf)
 {
     ngx_http_profile_main_conf_t  *pmcf;
 
-    ngx_conf_merge_ptr_value(conf->keep, prev->keep, NULL);
-
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
 
-    if (conf->keep || pmcf->stall) {
+    if (pmcf->stall) {
         conf->track = 1;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_profile_keep_merge_location(ngx_conf_t *cf,
+    ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf)
+{
+    ngx_http_profile_srv_conf_t  *pscf;
+
+    ngx_conf_merge_ptr_value(conf->keep, prev->keep, NULL);
+
+    if (conf->keep) {
+        pscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_profile_module);
+
+        pscf->keep_share = ngx_max(pscf->keep_share, conf->keep->share);
+        pscf->track = 1;
     }
 
     return NGX_CONF_OK;
@@ -119,15 +138,14 @@ ngx_http_profile_keep_merge(ngx_conf_t *cf, ngx_http_profile_srv_conf_t *prev,
 static char *
 ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_profile_srv_conf_t *pscf = conf;
+    ngx_http_profile_loc_conf_t *plcf = conf;
 
-    ngx_str_t                        *value;
-    ngx_uint_t                        i;
-    ngx_http_profile_keep_conf_t     *keep;
-    ngx_http_profile_main_conf_t     *pmcf;
-    ngx_http_compile_complex_value_t  ccv;
+    ngx_str_t                     *value;
+    ngx_uint_t                     i;
+    ngx_http_profile_keep_conf_t  *keep;
+    ngx_http_profile_main_conf_t  *pmcf;
 
-    if (pscf->keep != NGX_CONF_UNSET_PTR) {
+    if (plcf->keep != NGX_CONF_UNSET_PTR) {
         return "is duplicate";
     }
 
@@ -143,7 +161,7 @@ ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return NGX_CONF_ERROR;
         }
 
-        pscf->keep = NULL;
+        plcf->keep = NULL;
         return NGX_CONF_OK;
     }
 
@@ -158,7 +176,27 @@ ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
     pmcf->nkeeps++;
 
-    for (i = 2; i < cf->args->nelts; i++) {
+    i = 1;
+
+    if (ngx_strncmp(value[1].data, "slow=", 5) != 0) {
+
+        keep->condition = ngx_palloc(cf->pool,
+                                     sizeof(ngx_http_complex_value_t));
+        if (keep->condition == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        if (ngx_http_profile_condition(cf, &cmd->name, &value[1],
+                                       keep->condition)
+            != NGX_CONF_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+
+        i = 2;
+    }
+
+    for ( /* void */ ; i < cf->args->nelts; i++) {
         if (ngx_http_profile_keep_param(cf, &value[i], keep, pmcf)
             != NGX_CONF_OK)
         {
@@ -169,17 +207,7 @@ ngx_http_profile_keep(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     pmcf->watch_frequency = ngx_max(pmcf->watch_frequency,
                                     NGX_HTTP_PROFILE_KEEP_FREQUENCY);
 
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-    ccv.cf = cf;
-    ccv.value = &value[1];
-    ccv.complex_value = &keep->condition;
-
-    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    pscf->keep = keep;
+    plcf->keep = keep;
 
     return NGX_CONF_OK;
 }
@@ -190,6 +218,20 @@ ngx_http_profile_keep_param(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_profile_keep_conf_t *keep, ngx_http_profile_main_conf_t *pmcf)
 {
     ngx_int_t  n;
+    ngx_str_t  time;
+
+    if (ngx_strncmp(value->data, "slow=", 5) == 0) {
+
+        time.data = value->data + 5;
+        time.len = value->len - 5;
+
+        n = ngx_parse_time(&time, 0);
+
+        if (n > 0) {
+            keep->slow = n;
+            return NGX_CONF_OK;
+        }
+    }
 
     if (ngx_strncmp(value->data, "share=", 6) == 0
         && value->data[value->len - 1] == '%')
@@ -225,8 +267,9 @@ ngx_http_profile_keep_param(ngx_conf_t *cf, ngx_str_t *value,
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "invalid parameter \"%V\" in \"profile_keep\" "
-                       "directive, it must be \"share=\" with a percentage "
-                       "from 0.01%% to 100%%, \"frequency=\" with a number "
+                       "directive, it must be \"slow=\" with a time greater "
+                       "than zero, \"share=\" with a percentage from "
+                       "0.01%% to 100%%, \"frequency=\" with a number "
                        "of samples a second from 1 to %d, or \"rate=\" with "
                        "a number of profiles a second from 1 to %d",
                        value, NGX_HTTP_PROFILE_KEEP_MAX,

@@ -282,9 +282,29 @@ ngx_http_profile_preconfiguration(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_profile_init(ngx_conf_t *cf)
 {
-    ngx_http_profile_main_conf_t  *pmcf;
+    ngx_uint_t                      i;
+    ngx_http_core_srv_conf_t      **cscfp;
+    ngx_http_core_main_conf_t      *cmcf;
+    ngx_http_profile_srv_conf_t    *pscf;
+    ngx_http_profile_main_conf_t   *pmcf;
 
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    /* a server tracks requests also because of one of its locations */
+
+    cscfp = cmcf->servers.elts;
+
+    for (i = 0; i < cmcf->servers.nelts; i++) {
+        pscf = cscfp[i]->ctx->srv_conf[ngx_http_profile_module.ctx_index];
+
+        if (pscf->track) {
+            pmcf->accounting = 1;
+
+        } else {
+            pmcf->untracked = 1;
+        }
+    }
 
     /*
      * Handlers of the POST_READ phase run from the last to the first: as the

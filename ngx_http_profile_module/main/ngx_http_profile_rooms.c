@@ -152,9 +152,8 @@ ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
 {
     ngx_http_profile_srv_conf_t *conf = child;
 
-    char                          *rv;
-    ngx_http_profile_room_t      **room;
-    ngx_http_profile_main_conf_t  *pmcf;
+    char                      *rv;
+    ngx_http_profile_room_t  **room;
 
     for (room = ngx_http_profile_rooms; *room; room++) {
 
@@ -164,15 +163,6 @@ ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
         if (rv != NGX_CONF_OK) {
             return rv;
         }
-    }
-
-    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
-
-    if (conf->track) {
-        pmcf->accounting = 1;
-
-    } else {
-        pmcf->untracked = 1;
     }
 
     return NGX_CONF_OK;

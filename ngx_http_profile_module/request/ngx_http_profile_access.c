@@ -335,18 +335,12 @@ static const char *
 ngx_http_profile_refused_by(ngx_http_request_t *r,
     ngx_http_profile_loc_conf_t *plcf)
 {
-    ngx_str_t  value;
-
     if (ngx_http_profile_access_address(r, plcf) != NGX_OK) {
         return "profile_allow";
     }
 
-    if (plcf->condition == NULL) {
-        return NULL;
-    }
-
-    if (ngx_http_complex_value(r, plcf->condition, &value) == NGX_OK
-        && value.len && (value.len != 1 || value.data[0] != '0'))
+    if (plcf->condition == NULL
+        || ngx_http_profile_holds(r, plcf->condition))
     {
         return NULL;
     }

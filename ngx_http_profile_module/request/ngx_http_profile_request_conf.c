@@ -28,6 +28,8 @@ static char *ngx_http_profile_request_init(ngx_conf_t *cf,
 static char *ngx_http_profile_request_merge(ngx_conf_t *cf,
     ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf);
 static void ngx_http_profile_request_stop(void);
+static char *ngx_http_profile_if(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static char *ngx_http_profile_add_location(ngx_conf_t *cf,
     ngx_http_profile_loc_conf_t *conf);
 static ngx_int_t ngx_http_profile_add_name(ngx_array_t *names,
@@ -98,9 +100,9 @@ static ngx_command_t  ngx_http_profile_request_commands[] = {
 
     { ngx_string("profile_if"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_set_complex_value_slot,
+      ngx_http_profile_if,
       NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_profile_loc_conf_t, condition),
+      0,
       NULL },
 
     { ngx_string("profile_mode"),
@@ -296,6 +298,29 @@ ngx_http_profile_request_stop(void)
 {
     ngx_http_profile_capture_exit();
     ngx_http_profile_object_exit();
+}
+
+
+static char *
+ngx_http_profile_if(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_profile_loc_conf_t *plcf = conf;
+
+    ngx_str_t  *value;
+
+    if (plcf->condition != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    plcf->condition = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
+    if (plcf->condition == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    value = cf->args->elts;
+
+    return ngx_http_profile_condition(cf, &cmd->name, &value[1],
+                                      plcf->condition);
 }
 
 
