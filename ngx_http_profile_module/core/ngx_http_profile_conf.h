@@ -142,6 +142,11 @@ typedef struct {
                                                 inherited */
     ngx_uint_t                 place;        /* of its metrics; the master sets
                                                 it before it starts workers */
+    ngx_uint_t                 number;       /* identifies the location, or the
+                                                server outside of locations,
+                                                in all workers; blocks "if" and
+                                                "limit_except" have the number
+                                                of their location */
 } ngx_http_profile_loc_conf_t;
 
 

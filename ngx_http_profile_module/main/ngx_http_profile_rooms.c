@@ -175,7 +175,18 @@ ngx_http_profile_create_loc_conf(ngx_conf_t *cf)
     ngx_http_profile_room_t      **room;
     ngx_http_profile_loc_conf_t   *conf;
 
+    /*
+     * The master does not use a number again after a reload, and workers
+     * inherit the configuration from the master.
+     */
+
+    static ngx_uint_t  number;
+
     conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_loc_conf_t));
+
+    if (conf) {
+        conf->number = ++number;
+    }
 
     for (room = ngx_http_profile_rooms; conf && *room; room++) {
         if ((*room)->create_location
@@ -192,13 +203,25 @@ ngx_http_profile_create_loc_conf(ngx_conf_t *cf)
 char *
 ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 {
-    char                      *rv;
-    ngx_http_profile_room_t  **room;
+    ngx_http_profile_loc_conf_t *prev = parent;
+    ngx_http_profile_loc_conf_t *conf = child;
+
+    char                       *rv;
+    ngx_http_profile_room_t   **room;
+    ngx_http_core_loc_conf_t   *clcf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    /* the configuration of a block "if" or "limit_except" */
+
+    if (clcf->noname) {
+        conf->number = prev->number;
+    }
 
     for (room = ngx_http_profile_rooms; *room; room++) {
 
         rv = (*room)->merge_location
-             ? (*room)->merge_location(cf, parent, child) : NGX_CONF_OK;
+             ? (*room)->merge_location(cf, prev, conf) : NGX_CONF_OK;
 
         if (rv != NGX_CONF_OK) {
             return rv;

@@ -140,7 +140,8 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
     if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS
         || r->filter_finalize)
     {
-        store = ngx_http_profile_store(r) && ctx->reply.status == 0;
+        store = ngx_http_profile_store(r) && ctx->reply.status == 0
+                && !ctx->others;
 
         ngx_log_error(NGX_LOG_NOTICE, r->connection->log, 0,
                       "profile: a %s cannot be replaced%s",
@@ -286,6 +287,16 @@ ngx_http_profile_writer(ngx_http_request_t *r)
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
     ctx = ngx_http_profile_find(r);
+
+    if (ctx && ctx->others && ctx->reply.status == 0) {
+        c->buffered &= ~NGX_HTTP_PROFILE_BUFFERED;
+        ngx_http_profile_reply_clean(r);
+
+        rc = ngx_http_profile_request_observers.others(ctx);
+
+        ngx_http_finalize_request(r, rc);
+        return;
+    }
 
     if (ctx && !ctx->reply.ready) {
 
@@ -644,7 +655,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    if (ctx->reply.status == 0) {
+    if (ctx->reply.status == 0 && !ctx->others) {
         ngx_http_profile_record_room(ctx);
     }
 
@@ -663,7 +674,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
         ngx_del_timer(wev);
     }
 
-    if (ctx->reply.status == 0) {
+    if (ctx->reply.status == 0 && !ctx->others) {
 
         ngx_http_profile_add_facts(ctx);
 

@@ -10,7 +10,6 @@
 #include "request/ngx_http_profile_request.h"
 
 
-static void ngx_http_profile_reply_clean(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_reply_profile(ngx_http_profile_ctx_t *ctx);
 
 
@@ -52,7 +51,7 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
 }
 
 
-static void
+void
 ngx_http_profile_reply_clean(ngx_http_request_t *r)
 {
     ngx_http_clean_header(r);

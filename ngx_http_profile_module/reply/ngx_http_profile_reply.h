@@ -237,6 +237,9 @@ void ngx_http_profile_reply_init(void);
 
 /* ngx_http_profile_reply.c: headers */
 
+/* removes all that the original response has set in the request */
+void ngx_http_profile_reply_clean(ngx_http_request_t *r);
+
 ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
 ngx_int_t ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id);
 ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);

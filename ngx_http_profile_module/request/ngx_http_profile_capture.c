@@ -59,6 +59,10 @@ static ngx_http_profile_counting_t
 static ngx_str_t  ngx_http_profile_too_many =
     ngx_string("too many captures are running in this worker\n");
 
+static ngx_str_t  ngx_http_profile_others_wrong =
+    ngx_string("profile_seconds and profile_requests are for flamegraphs in "
+               "the modes \"wall\" and \"cpu\"\n");
+
 
 /* observes the event loop and the stages of captured requests */
 
@@ -96,6 +100,10 @@ ngx_http_profile_begin(ngx_http_request_t *r)
     }
 
     ctx->trigger = t;
+    ctx->others = ngx_http_profile_param_given(&t.params,
+                                               NGX_HTTP_PROFILE_PARAM_SECONDS)
+                  || ngx_http_profile_param_given(&t.params,
+                                              NGX_HTTP_PROFILE_PARAM_REQUESTS);
 
     if (t.order.len) {
         ngx_memcpy(ctx->id, t.order.data, NGX_HTTP_PROFILE_ID_LEN);
@@ -180,7 +188,9 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
                                                NGX_HTTP_PROFILE_PARAM_SPANS,
                                                (ngx_uint_t) plcf->spans);
 
-    if (ctx->trigger.error.len) {
+    /* the profile of this request is not shown */
+
+    if (ctx->trigger.error.len || ctx->others) {
         conf.frequency = PROF_FREQUENCY_MIN;
         conf.memory = PROF_MEMORY_MIN;
     }
@@ -233,7 +243,8 @@ ngx_http_profile_apply_trigger(ngx_http_profile_ctx_t *ctx)
     ngx_http_profile_loc_conf_t  *plcf;
     ngx_http_profile_counting_t  *counting;
 
-    if (ctx->track->capture == NULL || ctx->trigger.error.len) {
+    if (ctx->track->capture == NULL || ctx->trigger.error.len || ctx->others)
+    {
         return;
     }
 
@@ -289,29 +300,17 @@ ngx_http_profile_located(ngx_http_profile_track_t *tr)
 static ngx_int_t
 ngx_http_profile_content(ngx_http_profile_track_t *tr)
 {
-    ngx_http_profile_ctx_t     *ctx;
-    ngx_http_profile_params_t  *params;
+    ngx_http_profile_ctx_t  *ctx;
 
     ctx = tr->ctx;
 
-    if (ctx->decided || ngx_http_profile_admit(ctx) != NGX_OK) {
+    if (ctx->decided || ngx_http_profile_admit(ctx) != NGX_OK
+        || ctx->reply.status == 0)
+    {
         return NGX_DECLINED;
     }
 
-    if (ctx->reply.status) {
-        return ngx_http_profile_request_observers.error(ctx);
-    }
-
-    params = &ctx->trigger.params;
-
-    if (ngx_http_profile_param_given(params, NGX_HTTP_PROFILE_PARAM_SECONDS)
-        || ngx_http_profile_param_given(params,
-                                        NGX_HTTP_PROFILE_PARAM_REQUESTS))
-    {
-        return ngx_http_profile_request_observers.others(ctx);
-    }
-
-    return NGX_DECLINED;
+    return ngx_http_profile_request_observers.error(ctx);
 }
 
 
@@ -388,7 +387,7 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
 
     ngx_time_update();
 
-    if (ctx->profile == NULL && ctx->reply.status == 0) {
+    if (ctx->profile == NULL && ctx->reply.status == 0 && !ctx->others) {
         r = ctx->request;
 
         p = ngx_slprintf(title, title + sizeof(title) - 1, "%V %V",
@@ -680,6 +679,15 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
 
         ngx_http_profile_set_error(ctx, NGX_HTTP_BAD_REQUEST,
                                    &ctx->trigger.error);
+        return NGX_OK;
+    }
+
+    if (ctx->others
+        && (ctx->trigger.record
+            || ngx_http_profile_mode(ctx) == PROF_MODE_OBJECT))
+    {
+        ngx_http_profile_set_error(ctx, NGX_HTTP_BAD_REQUEST,
+                                   &ngx_http_profile_others_wrong);
         return NGX_OK;
     }
 

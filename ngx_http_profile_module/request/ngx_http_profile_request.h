@@ -131,6 +131,9 @@ struct ngx_http_profile_ctx_s {
     unsigned                      tracked:1;
     unsigned                      slot:1;
     unsigned                      unfolded:1;
+    unsigned                      others:1;   /* asks for a capture of other
+                                                 requests, in the location where
+                                                 this request ends */
     unsigned                      decided:1;  /* sink and record are final */
     unsigned                      sink:1;     /* replaced by the profile */
     unsigned                      record:1;   /* recorded */
@@ -176,8 +179,9 @@ typedef struct {
     ngx_int_t  (*error)(ngx_http_profile_ctx_t *ctx);
 
     /*
-     * The location admits a request that asks for a capture of other requests.
-     * Returns the result of a checker of nginx's phase engine.
+     * A request that asks for a capture of other requests has ended in a
+     * location that admits it, and nothing of its response was sent.  Drops
+     * the context.  Returns the result of a content handler.
      */
     ngx_int_t  (*others)(ngx_http_profile_ctx_t *ctx);
 

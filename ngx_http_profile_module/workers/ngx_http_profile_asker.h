@@ -57,6 +57,8 @@ typedef struct {
     ngx_uint_t                  traces;      /* maximum number of traces */
     ngx_http_profile_store_t   *store;       /* for the profile, or NULL */
     u_char                      id[NGX_HTTP_PROFILE_ID_LEN];
+    char                        title[NGX_HTTP_PROFILE_FILTER_LEN];
+                                             /* of the profile, or empty */
     unsigned                    page:1;      /* send the console's page */
     unsigned                    sent:1;      /* the client gets the profile */
     unsigned                    inuse:1;     /* show memory in use first */

@@ -155,9 +155,10 @@ static ngx_uint_t
 ngx_http_profile_endpoint_match(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep)
 {
-    size_t                     len;
-    ngx_str_t                 *name;
-    ngx_http_core_srv_conf_t  *cscf;
+    size_t                        len;
+    ngx_str_t                    *name;
+    ngx_http_core_srv_conf_t     *cscf;
+    ngx_http_profile_loc_conf_t  *plcf;
 
     len = ngx_strlen(ep->filter.uri);
 
@@ -167,7 +168,13 @@ ngx_http_profile_endpoint_match(ngx_http_request_t *r,
     }
 
     cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+    plcf = cscf->ctx->loc_conf[ngx_http_profile_module.ctx_index];
     name = &cscf->server_name;
+
+    if (ep->filter.server_number && plcf->number != ep->filter.server_number)
+    {
+        return 0;
+    }
 
     return ep->filter.server[0] == '\0'
            || (name->len == ngx_strlen(ep->filter.server)
@@ -187,7 +194,10 @@ ngx_http_profile_endpoint_located(ngx_http_request_t *r,
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
     name = &clcf->name;
 
-    if (plcf->console) {
+    if (plcf->console
+        || (ep->filter.location_number
+            && plcf->number != ep->filter.location_number))
+    {
         return 0;
     }
 

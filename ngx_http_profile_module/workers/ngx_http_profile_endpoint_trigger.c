@@ -3,8 +3,9 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * A trigger that asks for a capture of its location: of the requests in the
- * next seconds, or of a number of requests.  The client waits for this
- * profile, which is the response to its own request.
+ * next seconds, or of a number of requests.  The location is the one in which
+ * the request with the trigger ends, so the capture begins when this request
+ * has run.  Its client gets the profile of the others instead of its response.
  */
 
 
@@ -13,40 +14,15 @@
 #include "workers/ngx_http_profile_asker.h"
 
 
-static ngx_int_t ngx_http_profile_endpoint_answer(
-    ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx);
-static ngx_int_t ngx_http_profile_endpoint_wanted(
-    ngx_http_profile_ctx_t *ctx, ngx_http_profile_wanted_t *wanted);
+static void ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
+    ngx_http_profile_wanted_t *wanted);
 
 
 void
 ngx_http_profile_endpoint_init(void)
 {
-    ngx_http_profile_request_observers.others =
-                                           ngx_http_profile_endpoint_answer;
-}
-
-
-/* replaces the content of an admitted request, and drops its context */
-
-static ngx_int_t
-ngx_http_profile_endpoint_answer(ngx_http_profile_ctx_t *ctx)
-{
-    ngx_int_t            rc;
-    ngx_http_request_t  *r;
-
-    r = ctx->request;
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_profile_endpoint_ask(ctx);
-    }
-
-    ngx_http_finalize_request(r, rc);
-
-    return NGX_OK;
+    ngx_http_profile_request_observers.others = ngx_http_profile_endpoint_ask;
 }
 
 
@@ -62,7 +38,9 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
 
     call = ngx_pcalloc(r->pool, sizeof(ngx_http_profile_call_t));
+
     if (call == NULL) {
+        ngx_http_profile_drop(ctx);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -74,15 +52,9 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
     wanted.format = ngx_http_profile_format(ctx, &negotiated);
     call->negotiated = negotiated;
 
-    rc = ngx_http_profile_endpoint_wanted(ctx, &wanted);
+    ngx_http_profile_endpoint_wanted(ctx, &wanted);
 
     ngx_http_profile_drop(ctx);
-
-    if (rc != NGX_OK) {
-        return ngx_http_profile_answer_error(call, NGX_HTTP_BAD_REQUEST,
-                      "profile_seconds and profile_requests are for "
-                      "flamegraphs in the modes \"wall\" and \"cpu\"");
-    }
 
     if (ngx_http_profile_store(r)) {
         rc = ngx_http_profile_asker_keep_init(call, &wanted);
@@ -102,15 +74,17 @@ ngx_http_profile_endpoint_ask(ngx_http_profile_ctx_t *ctx)
 }
 
 
-static ngx_int_t
+static void
 ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
     ngx_http_profile_wanted_t *wanted)
 {
-    ngx_http_request_t          *r;
-    ngx_http_core_srv_conf_t    *cscf;
-    ngx_http_core_loc_conf_t    *clcf;
-    ngx_http_profile_filter_t   *f;
-    ngx_http_profile_params_t   *params;
+    u_char                       *p, *last;
+    ngx_http_request_t           *r;
+    ngx_http_core_srv_conf_t     *cscf;
+    ngx_http_core_loc_conf_t     *clcf;
+    ngx_http_profile_filter_t    *f;
+    ngx_http_profile_params_t    *params;
+    ngx_http_profile_loc_conf_t  *plcf;
 
     r = ctx->request;
     params = &ctx->trigger.params;
@@ -124,22 +98,29 @@ ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
     wanted->conf.memory = NGX_HTTP_PROFILE_SHARE_MEMORY;
     wanted->conf.frequency = ctx->frequency;
 
-    if (ctx->trigger.record || wanted->conf.mode == PROF_MODE_OBJECT) {
-        return NGX_DECLINED;
-    }
-
     cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    /* a name that is too long does not restrict the capture */
+    plcf = cscf->ctx->loc_conf[ngx_http_profile_module.ctx_index];
+    f->server_number = plcf->number;
 
-    if (cscf->server_name.len < NGX_HTTP_PROFILE_FILTER_LEN) {
-        ngx_memcpy(f->server, cscf->server_name.data, cscf->server_name.len);
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+    f->location_number = plcf->number;
+
+    p = (u_char *) wanted->title;
+    last = p + sizeof(wanted->title) - 1;
+
+    if (clcf->name.len) {
+        p = ngx_slprintf(p, last, "%V", &clcf->name);
+
+    } else if (cscf->server_name.len) {
+        p = ngx_slprintf(p, last, "server %V", &cscf->server_name);
+
+    } else {
+        p = ngx_slprintf(p, last, "a server without a name");
     }
 
-    if (clcf->name.len < NGX_HTTP_PROFILE_FILTER_LEN) {
-        ngx_memcpy(f->location, clcf->name.data, clcf->name.len);
-    }
+    *p = '\0';
 
     f->spans_given = ngx_http_profile_param_given(params,
                                           NGX_HTTP_PROFILE_PARAM_SPANS) != 0;
@@ -148,6 +129,4 @@ ngx_http_profile_endpoint_wanted(ngx_http_profile_ctx_t *ctx,
     f->requests = ngx_http_profile_param(params,
                                          NGX_HTTP_PROFILE_PARAM_REQUESTS, 0);
     f->enabled = 1;
-
-    return NGX_OK;
 }

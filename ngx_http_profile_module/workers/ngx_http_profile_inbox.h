@@ -33,12 +33,18 @@
 #define NGX_HTTP_PROFILE_FILTER_LEN  256
 
 
-/* which requests a capture takes; texts are empty or null-terminated */
+/*
+ * Which requests a capture takes.  Texts are empty or null-terminated.  Numbers
+ * are those of ngx_http_profile_loc_conf_t, or 0: names do not identify a
+ * server or a location, since several may have the same name or none.
+ */
 
 typedef struct {
     char              uri[NGX_HTTP_PROFILE_FILTER_LEN];       /* prefix */
     char              server[NGX_HTTP_PROFILE_FILTER_LEN];    /* name */
     char              location[NGX_HTTP_PROFILE_FILTER_LEN];  /* name */
+    ngx_uint_t        server_number;
+    ngx_uint_t        location_number;
     uint32_t          requests;      /* 0: no limit */
     uint32_t          ticket;        /* of ngx_http_profile_ticket_get() */
     uint32_t          enabled;       /* 1: the capture is of an endpoint */

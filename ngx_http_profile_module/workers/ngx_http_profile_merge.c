@@ -106,6 +106,10 @@ ngx_http_profile_asker_title(ngx_http_profile_asker_t *s)
 
     f = &s->wanted.filter;
 
+    if (s->wanted.title[0]) {
+        return s->wanted.title;
+    }
+
     if (f->enabled) {
         return f->location[0] ? f->location
                               : f->uri[0] ? f->uri
