@@ -174,6 +174,11 @@ ngx_http_profile_picture_work(void *data)
     ngx_uint_t       i;
     prof_profile_t  *p[2];
 
+    if (pic->unread) {
+        (void) pic->make(pic, NULL);
+        return;
+    }
+
     for (i = 0; i < pic->n; i++) {
         p[i] = ngx_http_profile_picture_read(pic, i);
 
@@ -302,11 +307,21 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
                              "the store with them: it keeps the old names");
     }
 
+    if (pic->unread && pic->rc != NGX_OK) {
+        return ngx_http_profile_answer_error(call,
+                             NGX_HTTP_INTERNAL_SERVER_ERROR,
+                             "the pin was not written, see the error log");
+    }
+
     if (pic->rc != NGX_OK || !pic->job.worked) {
         return ngx_http_profile_answer_error(call,
                              NGX_HTTP_INTERNAL_SERVER_ERROR,
                              "the profile cannot be read: %s",
                              pic->err ? pic->err : "see the error log");
+    }
+
+    if (pic->unread) {
+        return ngx_http_profile_answer_nothing(call);
     }
 
     ngx_memzero(&answer, sizeof(ngx_http_profile_answer_t));

@@ -22,8 +22,11 @@ static ngx_int_t ngx_http_profile_one_picture(ngx_http_profile_call_t *call,
     ngx_http_profile_store_t *store, ngx_http_profile_picture_t *asked);
 static ngx_int_t ngx_http_profile_list_arg(ngx_http_profile_call_t *call,
     const char *name, ngx_int_t max, ngx_int_t *n);
-static ngx_int_t ngx_http_profile_one_rename(ngx_http_profile_call_t *call,
-    ngx_http_profile_store_t *store);
+static ngx_int_t ngx_http_profile_one_change(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store, ngx_http_profile_picture_pt make,
+    ngx_uint_t pin);
+static int ngx_http_profile_one_pin(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p);
 static ngx_uint_t ngx_http_profile_entry_action(ngx_http_profile_call_t *call,
     const char *action);
 
@@ -277,15 +280,16 @@ ngx_http_profile_change_route(ngx_http_profile_call_t *call)
         rc = ngx_http_profile_store_delete(store, &id);
 
     } else if (ngx_http_profile_entry_action(call, "/pin")) {
-        id = call->rest;
-        rc = ngx_http_profile_store_pin(store, &id, 1);
+        return ngx_http_profile_one_change(call, store,
+                                           ngx_http_profile_one_pin, 1);
 
     } else if (ngx_http_profile_entry_action(call, "/unpin")) {
-        id = call->rest;
-        rc = ngx_http_profile_store_pin(store, &id, 0);
+        return ngx_http_profile_one_change(call, store,
+                                           ngx_http_profile_one_pin, 0);
 
     } else if (ngx_http_profile_entry_action(call, "/names")) {
-        return ngx_http_profile_one_rename(call, store);
+        return ngx_http_profile_one_change(call, store,
+                                           ngx_http_profile_picture_rename, 0);
 
     } else {
         return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
@@ -304,13 +308,14 @@ ngx_http_profile_change_route(ngx_http_profile_call_t *call)
 
 
 /*
- * Looks up the names of a stored profile again.  The client gets the answer
- * when the thread has finished, as for a profile in any format.
+ * Lets the thread change a stored profile, since a file is written.  The client
+ * gets the answer when the thread has finished, as for a profile in any format.
  */
 
 static ngx_int_t
-ngx_http_profile_one_rename(ngx_http_profile_call_t *call,
-    ngx_http_profile_store_t *store)
+ngx_http_profile_one_change(ngx_http_profile_call_t *call,
+    ngx_http_profile_store_t *store, ngx_http_profile_picture_pt make,
+    ngx_uint_t pin)
 {
     ngx_http_profile_picture_t  asked;
 
@@ -318,9 +323,23 @@ ngx_http_profile_one_rename(ngx_http_profile_call_t *call,
 
     asked.n = 1;
     asked.id[0] = call->rest;
-    asked.make = ngx_http_profile_picture_rename;
+    asked.make = make;
+    asked.unread = (make == ngx_http_profile_one_pin);
+    asked.pin = pin;
 
     return ngx_http_profile_one_picture(call, store, &asked);
+}
+
+
+/* context: the thread */
+
+static int
+ngx_http_profile_one_pin(ngx_http_profile_picture_t *pic, prof_profile_t **p)
+{
+    pic->rc = ngx_http_profile_store_pin(pic->store, &pic->id[0], pic->pin,
+                                         ngx_cycle->log);
+
+    return (pic->rc == NGX_OK) ? PROF_OK : PROF_ERROR;
 }
 
 

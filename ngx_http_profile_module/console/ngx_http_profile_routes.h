@@ -48,6 +48,9 @@ struct ngx_http_profile_picture_s {
     uint64_t                      before;      /* for the list of profiles */
     ngx_uint_t                    limit;
     ngx_uint_t                    html;        /* the answer is a page */
+    ngx_uint_t                    pin;         /* for a pin or its end: 1, 0 */
+    ngx_uint_t                    unread;      /* make gets no profile, and the
+                                                  answer has no body */
     void                         *data;        /* for make */
     void                        (*free)(void *data);   /* or NULL */
 

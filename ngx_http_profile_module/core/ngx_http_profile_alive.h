@@ -3,11 +3,12 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Checks whether a process that shared memory names still exists.  Another
- * process may have its process id now.  So the id and the start time together
- * identify a process.
+ * process may have its process id now.  So the id and a time together identify
+ * a process.
  *
  * One master and its children share the memory.  They see the same process
- * ids.
+ * ids, and are in one session.  A process that has got the id of an earlier
+ * one, and is in this session, knows that the earlier one has ended.
  */
 
 
@@ -23,13 +24,13 @@
 
 PROF_HIDDEN_BEGIN
 
-/* returns the identity of the calling process: id and start time; never 0 */
+/* returns the identity of the calling process: id and a time; never 0 */
 uint64_t ngx_http_profile_alive_self(void);
 
 /*
- * Returns 1 if the process with this identity exists.  Without /proc the start
- * time is unknown, and any process with the same id counts.  Returns 0 for the
- * identity 0.
+ * Returns 1 if the process with this identity exists, or a process of the same
+ * session has got its id; the process that has got it returns 0.  Returns 0
+ * for the identity 0.
  */
 ngx_uint_t ngx_http_profile_alive(uint64_t process);
 

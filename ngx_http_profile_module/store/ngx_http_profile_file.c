@@ -282,9 +282,12 @@ ngx_http_profile_file_read(ngx_http_profile_store_t *store, u_char *id,
     size_t                      len;
     ngx_fd_t                    fd;
     ngx_int_t                   rc;
+    ngx_uint_t                  omitted;
     ngx_http_profile_entry_t    entry;
     ngx_http_profile_stored_t  *found;
     u_char                      texts[NGX_HTTP_PROFILE_MAX_TEXTS];
+
+    static ngx_http_profile_log_limit_t  line;
 
     rc = ngx_http_profile_file_open(store, id, &entry, texts, &fd);
 
@@ -328,24 +331,32 @@ ngx_http_profile_file_read(ngx_http_profile_store_t *store, u_char *id,
 
 failed:
 
-    if (rc == NGX_ERROR) {
+    if (rc == NGX_ERROR
+        && ngx_http_profile_log_limit(&line, &omitted) == NGX_OK)
+    {
         ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      "profile: cannot read \"%V/%*s\"", &store->path->name,
-                      (size_t) NGX_HTTP_PROFILE_ID_LEN, id);
+                      "profile: cannot read \"%V/%*s\", %ui more not logged",
+                      &store->path->name, (size_t) NGX_HTTP_PROFILE_ID_LEN, id,
+                      omitted);
     }
 
     return rc;
 }
 
 
-void
+ngx_int_t
 ngx_http_profile_file_pin(ngx_http_profile_store_t *store, u_char *id,
     ngx_uint_t pinned, ngx_log_t *log)
 {
-    ngx_fd_t  fd;
-    uint32_t  value;
-    u_char    name[NGX_MAX_PATH];
+    ngx_fd_t    fd;
+    uint32_t    value;
+    ngx_int_t   rc;
+    ngx_uint_t  omitted;
+    u_char      name[NGX_MAX_PATH];
 
+    static ngx_http_profile_log_limit_t  line;
+
+    rc = NGX_OK;
     value = (uint32_t) pinned;
 
     ngx_http_profile_file_path(store, id, 0, name);
@@ -357,11 +368,18 @@ ngx_http_profile_file_pin(ngx_http_profile_store_t *store, u_char *id,
                   offsetof(ngx_http_profile_entry_t, pinned))
            != sizeof(uint32_t))
     {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      "profile: cannot write to \"%s\"", name);
+        rc = NGX_ERROR;
+
+        if (ngx_http_profile_log_limit(&line, &omitted) == NGX_OK) {
+            ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
+                          "profile: cannot write to \"%s\", %ui more not "
+                          "logged", name, omitted);
+        }
     }
 
     if (fd != NGX_INVALID_FILE) {
         (void) ngx_close_file(fd);
     }
+
+    return rc;
 }

@@ -136,8 +136,43 @@ ngx_http_profile_files_replaced(ngx_http_profile_store_t *store,
     /* the entry may have been pinned or unpinned after the file was written */
 
     if (pinned != entry->pinned) {
-        ngx_http_profile_file_pin(store, entry->id, pinned, log);
+        (void) ngx_http_profile_files_pin(store, entry->id, pinned, log);
     }
+
+    return NGX_OK;
+}
+
+
+/*
+ * Another process may pin or unpin the same entry, and its write may come
+ * before this one.  So each writer looks at the entry again after its write.
+ */
+
+ngx_int_t
+ngx_http_profile_files_pin(ngx_http_profile_store_t *store, u_char *id,
+    ngx_uint_t pinned, ngx_log_t *log)
+{
+    uint32_t    n;
+    ngx_uint_t  written;
+
+    do {
+        if (ngx_http_profile_file_pin(store, id, pinned, log) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        written = pinned;
+
+        ngx_http_profile_zone_lock(store, 0);
+
+        n = ngx_http_profile_zone_find(store, id);
+
+        if (n != NGX_HTTP_PROFILE_NONE) {
+            pinned = ngx_http_profile_node(store, n)->entry.pinned;
+        }
+
+        ngx_http_profile_zone_unlock(store);
+
+    } while (pinned != written);
 
     return NGX_OK;
 }

@@ -319,7 +319,7 @@ ngx_http_profile_store_delete(ngx_http_profile_store_t *store, ngx_str_t *id)
 
 ngx_int_t
 ngx_http_profile_store_pin(ngx_http_profile_store_t *store, ngx_str_t *id,
-    ngx_uint_t pinned)
+    ngx_uint_t pinned, ngx_log_t *log)
 {
     uint32_t  n;
 
@@ -335,7 +335,7 @@ ngx_http_profile_store_pin(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     ngx_http_profile_zone_unlock(store);
 
-    ngx_log_debug3(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+    ngx_log_debug3(NGX_LOG_DEBUG_CORE, log, 0,
                    "profile: store pin %V: %ui, found: %d",
                    id, pinned, n != NGX_HTTP_PROFILE_NONE);
 
@@ -343,11 +343,9 @@ ngx_http_profile_store_pin(ngx_http_profile_store_t *store, ngx_str_t *id,
         return NGX_DECLINED;
     }
 
-    if (store->path) {
-        ngx_http_profile_file_pin(store, id->data, pinned, ngx_cycle->log);
-    }
-
-    return NGX_OK;
+    return store->path ? ngx_http_profile_files_pin(store, id->data, pinned,
+                                                    log)
+                       : NGX_OK;
 }
 
 

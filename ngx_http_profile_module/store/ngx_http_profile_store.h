@@ -170,11 +170,11 @@ ngx_int_t ngx_http_profile_store_delete(ngx_http_profile_store_t *store,
 
 /*
  * Pins or unpins an entry.  A pinned entry stays until it is deleted or
- * unpinned.  Returns NGX_DECLINED if no entry has this id.  Context: no disk,
- * except for four bytes that are written to the entry's file.
+ * unpinned.  Returns NGX_DECLINED if no entry has this id, NGX_ERROR if the
+ * entry's file does not have the change (logged).  Context: disk.
  */
 ngx_int_t ngx_http_profile_store_pin(ngx_http_profile_store_t *store,
-    ngx_str_t *id, ngx_uint_t pinned);
+    ngx_str_t *id, ngx_uint_t pinned, ngx_log_t *log);
 
 /*
  * Sets the facts that come from the profile, which are the members from mode

@@ -302,6 +302,10 @@ ngx_int_t ngx_http_profile_memory_read(ngx_http_profile_store_t *store,
 
 ngx_int_t ngx_http_profile_files_add(ngx_http_profile_store_t *store,
     ngx_str_t *parts, ngx_uint_t replace, ngx_log_t *log);
+
+/* writes a pin to the file; returns NGX_ERROR if it failed (logged) */
+ngx_int_t ngx_http_profile_files_pin(ngx_http_profile_store_t *store,
+    u_char *id, ngx_uint_t pinned, ngx_log_t *log);
 ngx_msec_t ngx_http_profile_files_manager(void *data);
 
 /* ngx_http_profile_file.c: one file */
@@ -329,8 +333,8 @@ ngx_int_t ngx_http_profile_file_open(ngx_http_profile_store_t *store,
  */
 ngx_int_t ngx_http_profile_file_read(ngx_http_profile_store_t *store,
     u_char *id, ngx_http_profile_stored_t **st, ngx_log_t *log);
-void ngx_http_profile_file_pin(ngx_http_profile_store_t *store, u_char *id,
-    ngx_uint_t pinned, ngx_log_t *log);
+ngx_int_t ngx_http_profile_file_pin(ngx_http_profile_store_t *store,
+    u_char *id, ngx_uint_t pinned, ngx_log_t *log);
 
 /* ngx_http_profile_load.c: files that are not in the zone; takes the lock */
 

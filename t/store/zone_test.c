@@ -373,7 +373,8 @@ test_do(test_op_e op, uint32_t n)
         rc = ngx_http_profile_store_delete(&store, &id);
 
     } else {
-        rc = ngx_http_profile_store_pin(&store, &id, op == TEST_PIN);
+        rc = ngx_http_profile_store_pin(&store, &id, op == TEST_PIN,
+                                        &test_log);
     }
 
     e->rc = (rc == NGX_OK);
@@ -750,16 +751,39 @@ test_orphan(void)
 static void
 test_reused(void)
 {
+    int       fds[2], status;
+    char      ch;
+    pid_t     pid;
     uint64_t  self, owner;
 
     self = ngx_http_profile_alive_self();
 
     ok(ngx_http_profile_alive(self), "this process is there");
     is_int(ngx_http_profile_alive_pid(self), getpid(), "by its id");
-    ok(self >> 32 != 0, "and by its start");
+    ok(self >> 32 != 0, "and by a time");
     ok(!ngx_http_profile_alive(0), "nobody is not");
     ok(!ngx_http_profile_alive(0x7ffffff0), "nor an id that nobody has");
-    ok(ngx_http_profile_alive(getppid()), "an unknown start: the id tells");
+
+    /* the id of a process that is not one of nginx */
+
+    (void) (pipe(fds) == 0);
+
+    pid = fork();
+
+    if (pid == 0) {
+        (void) close(fds[0]);
+        (void) setsid();
+        _exit(write(fds[1], "", 1) == 1 && pause() == 0);
+    }
+
+    (void) close(fds[1]);
+
+    ok(read(fds[0], &ch, 1) == 1 && !ngx_http_profile_alive(pid),
+       "nor an id that a process of another session has");
+
+    (void) kill(pid, SIGKILL);
+    (void) waitpid(pid, &status, 0);
+    (void) close(fds[0]);
 
     owner = self - ((uint64_t) 1 << 32);
 
@@ -970,7 +994,7 @@ test_limits(void)
 
     for (i = journal->n; i && i + 100 > journal->n; i--) {
         test_id(i, text);
-        (void) ngx_http_profile_store_pin(&store, &id, 1);
+        (void) ngx_http_profile_store_pin(&store, &id, 1, &test_log);
     }
 
     ngx_http_profile_store_stat(&store, &stat);
@@ -982,7 +1006,7 @@ test_limits(void)
 
     for (i = journal->n; i; i--) {
         test_id(i, text);
-        (void) ngx_http_profile_store_pin(&store, &id, 0);
+        (void) ngx_http_profile_store_pin(&store, &id, 0, &test_log);
     }
 
     is_int(ngx_http_profile_store_add(&store, &st, &test_log), NGX_OK,
