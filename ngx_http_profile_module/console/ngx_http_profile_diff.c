@@ -207,8 +207,10 @@ ngx_http_profile_diff_functions(const prof_diff_t *d)
         name = prof_text_utf8(d->view->functions[totals[i].group].name, &len);
 
         (void) json_array_append_new(list,
-                   json_pack("{s:s*, s:[I, I], s:[I, I]}",
+                   json_pack("{s:s*, s:b, s:[I, I], s:[I, I]}",
                        "name", name,
+                       "waiting",
+                       (int) d->view->functions[totals[i].group].waits,
                        "self",
                        (json_int_t) totals[i].self[PROF_DIFF_BEFORE],
                        (json_int_t) totals[i].self[PROF_DIFF_AFTER],

@@ -310,11 +310,15 @@ prof_diff_html_row(const prof_diff_t *d, const prof_total_t *total,
 static void
 prof_diff_html_name(const prof_diff_t *d, uint32_t function, prof_buf_t *b)
 {
-    uint32_t     object;
-    const char  *name;
+    uint32_t                     object;
+    const char                  *name;
+    const prof_frame_t          *f;
+    const prof_view_function_t  *func;
 
-    name = d->view->functions[function].name;
-    object = d->merged->frames[d->view->functions[function].frame].object;
+    func = &d->view->functions[function];
+    f = &d->merged->frames[func->frame];
+    name = func->name;
+    object = f->object;
 
     prof_buf_puts(b, "<code>");
     prof_markup_text(b, name, strlen(name), PROF_DIFF_NAME_MAX);
@@ -326,6 +330,12 @@ prof_diff_html_name(const prof_diff_t *d, uint32_t function, prof_buf_t *b)
         prof_buf_puts(b, " <small>");
         prof_markup_text(b, name, strlen(name), PROF_DIFF_NAME_MAX);
         prof_buf_puts(b, "</small>");
+    }
+
+    if (func->waits
+        && (f->type == PROF_TYPE_SCRIPT || prof_frame_is_code(f)))
+    {
+        prof_buf_puts(b, " <small>waiting</small>");
     }
 }
 

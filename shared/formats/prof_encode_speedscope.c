@@ -520,6 +520,13 @@ prof_encode_speedscope_stack(const prof_profile_t *p, const prof_view_t *v,
             object = p->frames[v->functions[frame].frame].object;
 
             if (object != PROF_NONE) {
+
+                /* the cause of a wait stands for the code below it */
+
+                if (v->functions[frame].waits) {
+                    continue;
+                }
+
                 frame = v->nfunctions + object;
             }
 

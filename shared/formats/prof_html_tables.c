@@ -213,13 +213,15 @@ prof_html_choose(prof_html_table_t *t, prof_total_t *totals, uint32_t n)
 static int
 prof_html_objects(prof_html_table_t *t)
 {
-    uint32_t             i;
-    const prof_frame_t  *f;
+    uint32_t                     i;
+    const prof_frame_t          *f;
+    const prof_view_function_t  *func;
 
     for (i = 0; i < t->view->nfunctions; i++) {
-        f = &t->profile->frames[t->view->functions[i].frame];
+        func = &t->view->functions[i];
+        f = &t->profile->frames[func->frame];
 
-        if (f->object == PROF_NONE) {
+        if (f->object == PROF_NONE || func->waits) {
             t->group[i] = t->profile->nobjects + t->functions[i];
             t->kind[t->group[i]] = t->functions[i];
 
@@ -480,6 +482,14 @@ prof_html_function_name(prof_html_table_t *t, uint32_t group)
                           ? "<code class=\"inferred\">" : "<code>");
     prof_markup_text(t->out, name, strlen(name), PROF_HTML_NAME_MAX);
     prof_buf_puts(t->out, "</code>");
+
+    /* the same function may have a row for the time in which it runs */
+
+    if (func->waits
+        && (f->type == PROF_TYPE_SCRIPT || prof_frame_is_code(f)))
+    {
+        prof_buf_puts(t->out, " <small>waiting</small>");
+    }
 
     if (f->object != PROF_NONE) {
         name = prof_path_file(t->profile->objects[f->object].path);

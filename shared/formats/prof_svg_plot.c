@@ -110,7 +110,7 @@ prof_svg_plot_costs(prof_svg_plot_t *plot)
     v = plot->view;
 
     plot->cost = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
-    plot->kind = prof_kind_nodes(plot->profile, v);
+    plot->kind = prof_kind_functions(plot->profile, v);
 
     if (plot->cost == NULL || plot->kind == NULL) {
         return PROF_ERROR;
@@ -213,7 +213,7 @@ prof_svg_plot_size(prof_svg_plot_t *plot, uint64_t min)
         f = node->function;
 
         plot->nshown++;
-        plot->kinds[plot->kind[n]]++;
+        plot->kinds[plot->kind[f]]++;
         plot->ninferred += prof_svg_plot_inferred(plot, n);
 
         if (node->depth + 2 > plot->rows) {
@@ -425,6 +425,7 @@ prof_svg_plot_inferred(const prof_svg_plot_t *plot, uint32_t n)
 static void
 prof_svg_plot_class(const prof_svg_plot_t *plot, uint32_t n, prof_buf_t *b)
 {
+    uint32_t                     function;
     const prof_frame_t          *f;
     const prof_view_function_t  *func;
 
@@ -433,10 +434,11 @@ prof_svg_plot_class(const prof_svg_plot_t *plot, uint32_t n, prof_buf_t *b)
         return;
     }
 
-    func = &plot->view->functions[plot->view->nodes[n].function];
+    function = plot->view->nodes[n].function;
+    func = &plot->view->functions[function];
     f = &plot->profile->frames[func->frame];
 
-    prof_buf_puts(b, prof_kinds[plot->kind[n]].name);
+    prof_buf_puts(b, prof_kinds[plot->kind[function]].name);
     prof_buf_puts(b, prof_svg_plot_shade(func->name));
     prof_buf_puts(b, f->type == PROF_TYPE_SCRIPT ? " f"
                      : f->type == PROF_TYPE_KERNEL ? " y" : "");

@@ -87,7 +87,7 @@ struct prof_svg_plot_s {
     uint32_t               kinds[PROF_KIND_MAX];    /* boxes of the kind */
     uint32_t               ninferred;   /* boxes with an inferred name */
     uint32_t              *cost;        /* bytes of a function's box */
-    uint32_t              *kind;        /* kinds of nodes */
+    uint32_t              *kind;        /* kinds of functions */
 };
 
 

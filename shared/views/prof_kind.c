@@ -20,8 +20,6 @@ typedef struct {
 } prof_kind_object_t;
 
 
-static uint32_t *prof_kind_frames(const prof_profile_t *p,
-    const prof_view_t *v);
 static uint32_t prof_kind_of_path(const char *path);
 static int prof_kind_enters(const char *name);
 static int prof_kind_cmp(const void *one, const void *two);
@@ -139,68 +137,8 @@ prof_kind_object(const prof_profile_t *p, const prof_frame_t *f)
 uint32_t *
 prof_kind_functions(const prof_profile_t *p, const prof_view_t *v)
 {
-    uint32_t                 i, *kind;
-    const prof_view_node_t  *node;
-
-    kind = prof_kind_frames(p, v);
-    if (kind == NULL) {
-        return NULL;
-    }
-
-    for (i = 0; i < v->nnodes; i++) {
-        node = &v->nodes[i];
-
-        if (node->parent != PROF_NONE
-            && kind[node->function] == PROF_KIND_SPAN
-            && kind[v->nodes[node->parent].function] == PROF_KIND_WAITING)
-        {
-            kind[node->function] = PROF_KIND_WAITING;
-        }
-    }
-
-    return kind;
-}
-
-
-uint32_t *
-prof_kind_nodes(const prof_profile_t *p, const prof_view_t *v)
-{
-    uint32_t                 i, *frames, *kind;
-    const prof_view_node_t  *node;
-
-    frames = prof_kind_frames(p, v);
-    kind = malloc(((size_t) v->nnodes + 1) * sizeof(uint32_t));
-
-    if (frames == NULL || kind == NULL) {
-        free(frames);
-        free(kind);
-        return NULL;
-    }
-
-    for (i = 0; i < v->nnodes; i++) {
-        node = &v->nodes[i];
-
-        kind[i] = frames[node->function];
-
-        if (kind[i] == PROF_KIND_SPAN && node->parent != PROF_NONE
-            && kind[node->parent] == PROF_KIND_WAITING)
-        {
-            kind[i] = PROF_KIND_WAITING;
-        }
-    }
-
-    free(frames);
-
-    return kind;
-}
-
-
-/* returns the kind of the frame of each function, for free(), or NULL */
-
-static uint32_t *
-prof_kind_frames(const prof_profile_t *p, const prof_view_t *v)
-{
-    uint32_t  i, *kind;
+    uint32_t                     i, *kind;
+    const prof_view_function_t  *func;
 
     kind = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
     if (kind == NULL) {
@@ -208,7 +146,10 @@ prof_kind_frames(const prof_profile_t *p, const prof_view_t *v)
     }
 
     for (i = 0; i < v->nfunctions; i++) {
-        kind[i] = prof_kind(p, &p->frames[v->functions[i].frame]);
+        func = &v->functions[i];
+
+        kind[i] = func->waits ? (uint32_t) PROF_KIND_WAITING
+                              : prof_kind(p, &p->frames[func->frame]);
     }
 
     return kind;

@@ -64,18 +64,12 @@ uint32_t prof_kind(const prof_profile_t *p, const prof_frame_t *f);
 uint32_t prof_kind_object(const prof_profile_t *p, const prof_frame_t *f);
 
 /*
- * Returns the kinds of the functions of a view.  Stages below a waiting frame
- * are causes of waiting, and have its kind.  Returns an array for free(), or
- * NULL if memory is short.
+ * Returns the kinds of the functions of a view.  Whatever is below a waiting
+ * frame has its kind: causes, the scripts that wait, and the code that the
+ * worker ran meanwhile.  Returns an array for free(), or NULL if memory is
+ * short.
  */
 uint32_t *prof_kind_functions(const prof_profile_t *p, const prof_view_t *v);
-
-/*
- * Returns the kinds of the nodes of a view, as prof_kind_functions() does for
- * functions.  The same function may be a stage in one node and a cause of
- * waiting in another node.
- */
-uint32_t *prof_kind_nodes(const prof_profile_t *p, const prof_view_t *v);
 
 /*
  * Appends the text of a kind, not escaped.  The text of PROF_KIND_PROGRAM is

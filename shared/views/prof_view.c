@@ -30,6 +30,8 @@ typedef struct {
     prof_view_name_pt      name;
     uint32_t              *function;    /* frame -> function */
     uint32_t              *inlined;     /* inline -> function */
+    uint32_t              *waits;       /* function -> the same one, where it
+                                           waits; PROF_NONE: not known yet */
     prof_view_hash_t       hash;
 } prof_view_ctx_t;
 
@@ -45,6 +47,7 @@ static int prof_view_same(const prof_view_ctx_t *ctx,
 static int prof_view_nodes(prof_view_ctx_t *ctx);
 static uint32_t prof_view_node(prof_view_ctx_t *ctx, uint32_t parent,
     uint32_t function);
+static uint32_t prof_view_waits(prof_view_ctx_t *ctx, uint32_t function);
 static int prof_view_weigh(prof_view_t *v, const prof_profile_t *p,
     const uint32_t *measures, uint32_t n);
 static int prof_view_is_large(const prof_view_t *v, uint32_t node,
@@ -81,6 +84,7 @@ prof_view_create(const prof_profile_t *p, prof_view_name_pt name,
 
     free(ctx.function);
     free(ctx.inlined);
+    free(ctx.waits);
     free(ctx.hash.buckets);
 
     if (rc == PROF_OK && n) {
@@ -140,8 +144,11 @@ prof_view_functions(prof_view_ctx_t *ctx)
 
     ctx->function = calloc((size_t) p->nframes + 1, sizeof(uint32_t));
     ctx->inlined = calloc((size_t) p->ninlines + 1, sizeof(uint32_t));
-    v->functions = calloc(n + 1, sizeof(prof_view_function_t));
-    v->names = calloc(n + 1, sizeof(char *));
+
+    /* each function may exist twice: where it runs, and where it waits */
+
+    v->functions = calloc(2 * n + 1, sizeof(prof_view_function_t));
+    v->names = calloc(2 * n + 1, sizeof(char *));
 
     if (ctx->function == NULL || ctx->inlined == NULL || v->functions == NULL
         || v->names == NULL
@@ -162,6 +169,7 @@ prof_view_functions(prof_view_ctx_t *ctx)
         func.line = label ? f->line : f->start_line;
         func.frame = i;
         func.inlined = 0;
+        func.waits = (f->type == PROF_TYPE_WAITING);
 
         ctx->function[i] = prof_view_named(ctx, &func, label);
 
@@ -358,9 +366,14 @@ prof_view_nodes(prof_view_ctx_t *ctx)
 
     v->map = malloc(((size_t) p->nnodes + 1) * sizeof(uint32_t));
     v->nodes = malloc((n + 1) * sizeof(prof_view_node_t));
+    ctx->waits = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
 
-    if (v->map == NULL || v->nodes == NULL) {
+    if (v->map == NULL || v->nodes == NULL || ctx->waits == NULL) {
         return PROF_ERROR;
+    }
+
+    for (i = 0; i < v->nfunctions; i++) {
+        ctx->waits[i] = v->functions[i].waits ? i : (uint32_t) PROF_NONE;
     }
 
     for (i = 0; i < p->nnodes; i++) {
@@ -394,6 +407,12 @@ prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
     prof_view_node_t  *node;
 
     v = ctx->view;
+
+    if (parent != PROF_NONE
+        && v->functions[v->nodes[parent].function].waits)
+    {
+        function = prof_view_waits(ctx, function);
+    }
 
     first = (parent == PROF_NONE) ? &v->root : &v->nodes[parent].child;
 
@@ -440,6 +459,29 @@ prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
     }
 
     return i;
+}
+
+
+/* returns the function below a frame that waits; the text has one owner */
+
+static uint32_t
+prof_view_waits(prof_view_ctx_t *ctx, uint32_t function)
+{
+    uint32_t      i;
+    prof_view_t  *v;
+
+    v = ctx->view;
+
+    if (ctx->waits[function] == PROF_NONE) {
+        i = v->nfunctions++;
+
+        v->functions[i] = v->functions[function];
+        v->functions[i].waits = 1;
+
+        ctx->waits[function] = i;
+    }
+
+    return ctx->waits[function];
 }
 
 

@@ -31,7 +31,9 @@
 
 /*
  * The places of a script are functions of their own, because a script waits or
- * runs at a line: "app.lua:40 handler".
+ * runs at a line: "app.lua:40 handler".  A function below a frame that waits
+ * differs from the same function where it runs, so that every sum over
+ * functions tells waiting from running.
  */
 
 typedef struct {
@@ -40,6 +42,7 @@ typedef struct {
     uint32_t     line;          /* of the place or function; 0: unknown */
     uint32_t     frame;         /* the first frame of the profile in it */
     uint32_t     inlined;       /* of the inlined function in the frame */
+    uint32_t     waits;         /* a frame that waits, or below one: 1 */
 } prof_view_function_t;
 
 

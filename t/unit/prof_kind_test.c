@@ -8,13 +8,14 @@
 
 #include "prof_fixture.h"
 #include "views/prof_kind.h"
+#include "views/prof_totals.h"
 
 
 static void test_objects(void);
 static void test_calls(void);
 static void test_names(void);
 static void test_below(void);
-static void test_nodes(void);
+static void test_waits(void);
 static void test_text(void);
 static void check_type(uint32_t type, uint32_t kind);
 
@@ -31,7 +32,7 @@ main(void)
     test_calls();
     test_names();
     test_below();
-    test_nodes();
+    test_waits();
     test_text();
 
     return done_testing();
@@ -164,13 +165,16 @@ test_below(void)
     v = prof_view_create(p, NULL, test_measures, 2);
     kind = prof_kind_functions(p, v);
 
-    is_int(kind[0], PROF_KIND_WAITING, "waiting has its kind");
-    is_int(kind[1], PROF_KIND_WAITING, "the cause below it has the same kind");
-    is_int(kind[2], PROF_KIND_WAITING,
+    is_int(kind[v->nodes[0].function], PROF_KIND_WAITING,
+           "waiting has its kind");
+    is_int(kind[v->nodes[1].function], PROF_KIND_WAITING,
+           "the cause below it has the same kind");
+    is_int(kind[v->nodes[2].function], PROF_KIND_WAITING,
            "the name below the cause has the same kind");
-    is_int(kind[3], PROF_KIND_SPAN,
+    is_int(kind[v->nodes[3].function], PROF_KIND_SPAN,
            "a stage of the same depth has another kind");
-    is_int(kind[4], PROF_KIND_PROGRAM, "code has the kind of its object");
+    is_int(kind[v->nodes[4].function], PROF_KIND_PROGRAM,
+           "code has the kind of its object");
 
     free(kind);
     prof_view_destroy(v);
@@ -178,32 +182,66 @@ test_below(void)
 }
 
 
-/* a name that is a wait in one place, and a function in another */
+/*
+ * What is below a wait waits, whatever it is: a stage, a script, and code that
+ * runs in another place.
+ */
 
 static void
-test_nodes(void)
+test_waits(void)
 {
-    uint32_t        *kind;
+    uint32_t         frame, i, lua, node, script, *kind;
     prof_view_t     *v;
+    prof_total_t    *totals;
     prof_profile_t  *p;
 
-    p = fixture_create("nodes");
+    p = fixture_create("waits");
+    lua = fixture_object(p, "/lib/libluajit-5.1.so.2", "");
+    script = fixture_name(p, PROF_TYPE_SCRIPT, "handler");
+    frame = fixture_frame(p, lua, 0x1000, "lua_pcall");
 
-    (void) fixture_stack(p, PROF_NONE, "[waiting]/subrequest a/timer");
-    (void) fixture_stack(p, PROF_NONE, "event/subrequest a");
+    node = fixture_stack(p, PROF_NONE, "[waiting]/subrequest a/timer");
+    node = fixture_node(p, node, script);
+    node = fixture_node(p, node, frame);
+    fixture_entry(p, node, PROF_ENTRY_GAP, 990, 0);
+
+    node = fixture_stack(p, PROF_NONE, "event/subrequest a");
+    node = fixture_node(p, node, script);
+    node = fixture_node(p, node, frame);
+    fixture_entry(p, node, PROF_ENTRY_SAMPLE, 10, 10);
 
     v = prof_view_create(p, NULL, test_measures, 2);
-    kind = prof_kind_nodes(p, v);
+    kind = prof_kind_functions(p, v);
 
-    is_int(kind[1], PROF_KIND_WAITING, "a subrequest that is waited for");
-    is_int(kind[2], PROF_KIND_WAITING,
-           "the cause of its wait has the same kind");
-    is_int(kind[3], PROF_KIND_SPAN, "a stage has its kind");
-    is_int(kind[4], PROF_KIND_SPAN,
-           "the running subrequest has the kind of stages");
-    is_int(v->nodes[1].function, v->nodes[4].function,
-           "both nodes have the same function");
+    for (i = 0; i < 5; i++) {
+        is_int(kind[v->nodes[i].function], PROF_KIND_WAITING,
+               "a frame below the wait waits: %u", i);
+    }
 
+    is_int(kind[v->nodes[5].function], PROF_KIND_SPAN, "an event is a stage");
+    is_int(kind[v->nodes[6].function], PROF_KIND_SPAN,
+           "the running subrequest is a stage");
+    is_int(kind[v->nodes[7].function], PROF_KIND_SCRIPT,
+           "the running script is a script");
+    is_int(kind[v->nodes[8].function], PROF_KIND_SCRIPT,
+           "the running code has the kind of its object");
+
+    is_str(v->functions[v->nodes[3].function].name, "handler",
+           "the script has its name where it waits");
+    is_str(v->functions[v->nodes[7].function].name, "handler",
+           "the script has the same name where it runs");
+
+    totals = prof_totals_create(v, kind, PROF_KIND_MAX);
+
+    is_int(totals[PROF_KIND_WAITING].self[0], 990,
+           "the wait is time of waiting");
+    is_int(totals[PROF_KIND_WAITING].total[0], 990, "and nothing else is");
+    is_int(totals[PROF_KIND_SCRIPT].self[0], 10,
+           "the script has the time in which it ran");
+    is_int(totals[PROF_KIND_SCRIPT].total[0], 10,
+           "the script has no time in which it waited");
+
+    free(totals);
     free(kind);
     prof_view_destroy(v);
     prof_profile_destroy(p);
