@@ -288,6 +288,12 @@ ngx_http_profile_writer(ngx_http_request_t *r)
 
     ctx = ngx_http_profile_find(r);
 
+    /* a capture that does not replace the response goes on beside it */
+
+    if (ctx && !ctx->sink) {
+        ctx = NULL;
+    }
+
     if (ctx && ctx->others && ctx->reply.status == 0) {
         c->buffered &= ~NGX_HTTP_PROFILE_BUFFERED;
         ngx_http_profile_reply_clean(r);
