@@ -37,9 +37,6 @@ static ngx_queue_t  ngx_http_profile_askers = {
     &ngx_http_profile_askers, &ngx_http_profile_askers
 };
 
-static uint32_t  ngx_http_profile_asker_count;
-
-
 void
 ngx_http_profile_asker_init(void)
 {
@@ -58,7 +55,6 @@ ngx_int_t
 ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
     ngx_http_profile_wanted_t *wanted)
 {
-    ngx_int_t                  ticket;
     ngx_uint_t                 i;
     ngx_http_profile_asker_t  *s;
 
@@ -69,28 +65,22 @@ ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
                             "reloaded, see the error log");
     }
 
-    ticket = 0;
+    if (wanted->filter.requests
+        && ngx_http_profile_ticket_get(wanted->filter.requests,
+                                       &wanted->filter.ticket)
+           == NGX_BUSY)
+    {
+        if (ngx_http_profile_add_text_header(call->request, "Retry-After",
+                                             "5")
+            != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
 
-    if (wanted->filter.requests) {
-        ticket = ngx_http_profile_ticket_get(wanted->filter.requests);
-
-        if (ticket == NGX_BUSY) {
-
-            if (ngx_http_profile_add_text_header(call->request,
-                                                 "Retry-After", "5")
-                != NGX_OK)
-            {
-                return NGX_HTTP_INTERNAL_SERVER_ERROR;
-            }
-
-            return ngx_http_profile_answer_error(call,
-                                NGX_HTTP_TOO_MANY_REQUESTS,
+        return ngx_http_profile_answer_error(call, NGX_HTTP_TOO_MANY_REQUESTS,
                                 "%d captures of requests are running already, "
                                 "which is the limit",
                                 NGX_HTTP_PROFILE_TICKETS);
-        }
-
-        wanted->filter.ticket = ticket;
     }
 
     s = ngx_http_profile_asker_create(call, wanted);
@@ -98,7 +88,7 @@ ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
     if (s == NULL) {
 
         if (wanted->filter.requests) {
-            ngx_http_profile_ticket_return(ticket);
+            ngx_http_profile_ticket_return(wanted->filter.ticket);
         }
 
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -143,8 +133,14 @@ ngx_http_profile_asker_create(ngx_http_profile_call_t *call,
     s->call = call;
     s->wanted = *wanted;
     s->gzip.accepted = ngx_http_profile_accept_gzip(call->request);
-    s->id = (uint64_t) ngx_pid << 32 | ++ngx_http_profile_asker_count;
-    s->end = prof_now() + (uint64_t) wanted->time * 1000000;
+
+    /*
+     * The time is the id: no process with this worker's number, now or after
+     * this one was killed, has the same.
+     */
+
+    s->id = prof_now();
+    s->end = s->id + (uint64_t) wanted->time * 1000000;
 
     for (i = 0; i < n; i++) {
 

@@ -45,8 +45,8 @@ typedef struct {
     char              location[NGX_HTTP_PROFILE_FILTER_LEN];  /* name */
     ngx_uint_t        server_number;
     ngx_uint_t        location_number;
+    uint64_t          ticket;        /* of ngx_http_profile_ticket_get() */
     uint32_t          requests;      /* 0: no limit */
-    uint32_t          ticket;        /* of ngx_http_profile_ticket_get() */
     uint32_t          enabled;       /* 1: the capture is of an endpoint */
     uint32_t          spans_given;   /* 1: "spans" replaces the directive
                                         profile_spans */
@@ -98,11 +98,16 @@ typedef struct {
      : offsetof(ngx_http_profile_message_t, interval))
 
 
-/* a counter of requests for all workers, and the process that owns it */
+/*
+ * A counter of requests for all workers, and the process that owns it.  If the
+ * owner is killed, another process may own the counter while workers still have
+ * shares of the killed one.  So the counter has a generation, which each owner
+ * changes, and a share uses only the counter of its own generation.
+ */
 
 typedef struct {
-    ngx_atomic_t                owner;       /* process id; 0: free */
-    ngx_atomic_t                left;
+    ngx_atomic_t                owner;       /* process; 0: free */
+    ngx_atomic_t                left;        /* generation << 32 | requests */
 } ngx_http_profile_ticket_t;
 
 
@@ -143,15 +148,17 @@ ngx_int_t ngx_http_profile_inbox_send(ngx_uint_t worker,
 /* ngx_http_profile_ticket.c */
 
 /*
- * Returns the number of a counter that all workers share, or NGX_BUSY.  The
- * process owns the counter until it is returned.
+ * Sets *ticket to a counter of n requests that all workers share.  The process
+ * owns the counter until it is returned.  Returns NGX_OK or NGX_BUSY.
  */
-ngx_int_t ngx_http_profile_ticket_get(ngx_uint_t n);
-void ngx_http_profile_ticket_return(ngx_uint_t ticket);
+ngx_int_t ngx_http_profile_ticket_get(ngx_uint_t n, uint64_t *ticket);
+void ngx_http_profile_ticket_return(uint64_t ticket);
 
 /* takes one request from the counter; returns 1 if one was left */
-ngx_uint_t ngx_http_profile_ticket_take(ngx_uint_t ticket);
-ngx_uint_t ngx_http_profile_ticket_left(ngx_uint_t ticket);
+ngx_uint_t ngx_http_profile_ticket_take(uint64_t ticket);
+
+/* returns 0 as well if the counter has another owner now */
+ngx_uint_t ngx_http_profile_ticket_left(uint64_t ticket);
 
 PROF_HIDDEN_END
 

@@ -16,6 +16,8 @@
 #include "workers/ngx_http_profile_endpoint.h"
 #include "workers/ngx_http_profile_share.h"
 
+#include <signal.h>
+
 
 #define NGX_HTTP_PROFILE_DRAIN  100      /* ms */
 
@@ -28,6 +30,7 @@ typedef struct {
     uint64_t                      id;
     uint64_t                      end;
     ngx_uint_t                    asker;       /* number of the asker */
+    ngx_pid_t                     asker_pid;
     int                           fd;
     prof_capture_t               *capture;
     prof_heap_t                  *heap;        /* allocations; or NULL */
@@ -59,6 +62,7 @@ static void ngx_http_profile_share_timer(ngx_event_t *ev);
 static void ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
     ngx_uint_t report);
 static void ngx_http_profile_share_leave(ngx_http_profile_share_t *share);
+static void ngx_http_profile_share_drop(ngx_http_profile_share_t *share);
 static void ngx_http_profile_share_write(void *data);
 static ngx_int_t ngx_http_profile_share_archive(prof_profile_t *p, int fd);
 static void ngx_http_profile_share_done(void *data);
@@ -136,6 +140,7 @@ ngx_http_profile_share_begin(ngx_http_profile_message_t *m, int fd,
     share->id = m->id;
     share->end = m->end;
     share->asker = m->worker;
+    share->asker_pid = m->pid;
     share->fd = fd;
 
     if (m->filter.enabled) {
@@ -449,30 +454,36 @@ ngx_http_profile_share_cancel(ngx_http_profile_message_t *m)
     {
         share = ngx_queue_data(q, ngx_http_profile_share_t, queue);
 
-        if (share->id != m->id || share->asker != m->worker) {
-            continue;
+        if (share->id == m->id && share->asker == m->worker) {
+            ngx_http_profile_share_drop(share);
+            return;
         }
-
-        ngx_http_profile_share_leave(share);
-
-        if (share->endpoint) {
-            ngx_http_profile_endpoint_cancel(share->endpoint);
-
-        } else if (share->heap) {
-            ngx_http_profile_free_heap(share->heap);
-
-        } else {
-            prof_process_cancel(share->capture);
-            ngx_http_profile_nsampled--;
-            ngx_http_profile_share_disarm(share);
-            ngx_http_profile_free_capture(share->capture);
-            ngx_http_profile_job_trim();
-        }
-
-        ngx_http_profile_share_free(share);
-
-        return;
     }
+}
+
+
+/* ends a share without its profile */
+
+static void
+ngx_http_profile_share_drop(ngx_http_profile_share_t *share)
+{
+    ngx_http_profile_share_leave(share);
+
+    if (share->endpoint) {
+        ngx_http_profile_endpoint_cancel(share->endpoint);
+
+    } else if (share->heap) {
+        ngx_http_profile_free_heap(share->heap);
+
+    } else {
+        prof_process_cancel(share->capture);
+        ngx_http_profile_nsampled--;
+        ngx_http_profile_share_disarm(share);
+        ngx_http_profile_free_capture(share->capture);
+        ngx_http_profile_job_trim();
+    }
+
+    ngx_http_profile_share_free(share);
 }
 
 
@@ -551,6 +562,15 @@ ngx_http_profile_drain_timer(ngx_event_t *ev)
     {
         next = ngx_queue_next(q);
         share = ngx_queue_data(q, ngx_http_profile_share_t, queue);
+
+        /* a killed asker cannot cancel its capture */
+
+        if (share->asker_pid != ngx_pid
+            && kill(share->asker_pid, 0) == -1 && ngx_errno == NGX_ESRCH)
+        {
+            ngx_http_profile_share_drop(share);
+            continue;
+        }
 
         if (share->endpoint
             && ngx_http_profile_endpoint_full(share->endpoint))

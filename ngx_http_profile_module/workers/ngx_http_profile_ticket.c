@@ -10,31 +10,42 @@
 #include "workers/ngx_http_profile_inbox.h"
 
 
+#define ngx_http_profile_ticket_index(ticket)       ((uint32_t) (ticket))
+#define ngx_http_profile_ticket_generation(ticket)  ((ticket) >> 32)
+#define ngx_http_profile_ticket_requests(left)      ((uint32_t) (left))
+
+
 /* reserves a counter; a counter whose process has ended is free */
 
 ngx_int_t
-ngx_http_profile_ticket_get(ngx_uint_t n)
+ngx_http_profile_ticket_get(ngx_uint_t n, uint64_t *ticket)
 {
     ngx_uint_t                  i;
-    ngx_atomic_uint_t           owner;
-    ngx_http_profile_ticket_t  *tickets, *ticket;
+    ngx_atomic_uint_t           owner, generation;
+    ngx_http_profile_ticket_t  *tickets, *t;
 
     tickets = ngx_http_profile_inbox_tickets();
 
     for (i = 0; tickets && i < NGX_HTTP_PROFILE_TICKETS; i++) {
-        ticket = &tickets[i];
-        owner = ticket->owner;
+        t = &tickets[i];
+        owner = t->owner;
 
-        if (ngx_http_profile_alive(owner)) {
+        if (ngx_http_profile_alive(owner)
+            || !ngx_atomic_cmp_set(&t->owner, owner,
+                                   ngx_http_profile_alive_self()))
+        {
             continue;
         }
 
-        if (ngx_atomic_cmp_set(&ticket->owner, owner,
-                               ngx_http_profile_alive_self()))
-        {
-            ticket->left = n;
-            return i;
-        }
+        generation = (uint32_t)
+                     (ngx_http_profile_ticket_generation(t->left) + 1);
+
+        /* shares of the generation before may still take requests from it */
+
+        t->left = generation << 32 | n;
+        *ticket = generation << 32 | i;
+
+        return NGX_OK;
     }
 
     return NGX_BUSY;
@@ -42,23 +53,54 @@ ngx_http_profile_ticket_get(ngx_uint_t n)
 
 
 void
-ngx_http_profile_ticket_return(ngx_uint_t ticket)
+ngx_http_profile_ticket_return(uint64_t ticket)
 {
-    ngx_http_profile_ticket_t  *tickets;
+    ngx_http_profile_ticket_t  *tickets, *t;
 
     tickets = ngx_http_profile_inbox_tickets();
 
     if (tickets) {
-        tickets[ticket].left = 0;
-        tickets[ticket].owner = 0;
+        t = &tickets[ngx_http_profile_ticket_index(ticket)];
+
+        t->left = ngx_http_profile_ticket_generation(ticket) << 32;
+        t->owner = 0;
     }
 }
 
 
 ngx_uint_t
-ngx_http_profile_ticket_take(ngx_uint_t ticket)
+ngx_http_profile_ticket_take(uint64_t ticket)
 {
-    ngx_atomic_t               *left;
+    ngx_atomic_uint_t           n;
+    ngx_http_profile_ticket_t  *tickets, *t;
+
+    tickets = ngx_http_profile_inbox_tickets();
+
+    if (tickets == NULL) {
+        return 0;
+    }
+
+    t = &tickets[ngx_http_profile_ticket_index(ticket)];
+
+    do {
+        n = t->left;
+
+        if (ngx_http_profile_ticket_generation(n)
+            != ngx_http_profile_ticket_generation(ticket)
+            || ngx_http_profile_ticket_requests(n) == 0)
+        {
+            return 0;
+        }
+
+    } while (!ngx_atomic_cmp_set(&t->left, n, n - 1));
+
+    return 1;
+}
+
+
+ngx_uint_t
+ngx_http_profile_ticket_left(uint64_t ticket)
+{
     ngx_atomic_uint_t           n;
     ngx_http_profile_ticket_t  *tickets;
 
@@ -68,27 +110,9 @@ ngx_http_profile_ticket_take(ngx_uint_t ticket)
         return 0;
     }
 
-    left = &tickets[ticket].left;
+    n = tickets[ngx_http_profile_ticket_index(ticket)].left;
 
-    do {
-        n = *left;
-
-        if (n == 0) {
-            return 0;
-        }
-
-    } while (!ngx_atomic_cmp_set(left, n, n - 1));
-
-    return 1;
-}
-
-
-ngx_uint_t
-ngx_http_profile_ticket_left(ngx_uint_t ticket)
-{
-    ngx_http_profile_ticket_t  *tickets;
-
-    tickets = ngx_http_profile_inbox_tickets();
-
-    return tickets ? tickets[ticket].left : 0;
+    return ngx_http_profile_ticket_generation(n)
+           == ngx_http_profile_ticket_generation(ticket)
+           ? ngx_http_profile_ticket_requests(n) : 0;
 }
