@@ -21,6 +21,7 @@ my $t = ProfileTest->new()->has(qw/ lua proxy rewrite /);
 $t->conf(<<'EOF');
 log_format times '$request_uri rt=$request_time cpu=$profile_cpu_time '
                  'wait=$profile_wait_time stall=$profile_stall_time '
+                 'own=$profile_own_time '
                  'turns=$profile_turns longest=$profile_longest_turn '
                  'samples=$profile_samples id=$profile_id '
                  'timing=$profile_server_timing';
@@ -230,6 +231,7 @@ cmp_ok($l->{wait}, '>=', 0.28, 'a captured request waits');
 cmp_ok($p->profile('wall')->weight_below(qr/^upstream first byte/), '>=', 0.28e9,
        'the profile shows the wait for the upstream');
 sums($l, 'captured');
+cmp_ok($l->{own}, '>', 0, 'the profile of a captured request is made');
 
 
 # each request of a connection has its own times
@@ -305,7 +307,7 @@ sub off {
 
     my ($total) = $l->{timing} =~ /nginx-total;dur=([\d.]+)/;
 
-    return abs($total / 1000 - $l->{rt});
+    return abs($total / 1000 + $l->{own} - $l->{rt});
 }
 
 

@@ -3,24 +3,50 @@
 # Copyright (C) The ngx_http_profile_module authors
 
 # Each part of a request's time is counted once, and as what it is: waiting is
-# not the work of the script that waits.
+# not the work of the script that waits, and the profiler's work is not that of
+# the site.
 
 use strict;
 use warnings;
 
+use JSON::PP qw/ decode_json /;
 use List::Util qw/ sum0 /;
 use Test::More;
 
 use lib 't/lib';
+use ProfileTest::Metrics;
 use ProfileTest;
+
+use constant GRACE => 0.6;
 
 my $t = ProfileTest->new()->has(qw/ lua /);
 
 $t->conf(<<'CONF');
 profile_endpoint on;
+profile_zone one:16m;
+profile_keep slow=500ms;
+
+log_format times '$request_uri rt=$request_time own=$profile_own_time '
+                 'wait=$profile_wait_time';
+access_log %%TESTDIR%%/times.log times;
 
 server {
     listen 127.0.0.1:8080;
+
+    location /-/profile/ { profile_console; }
+    location = /metrics { profile_metrics; }
+
+    location /other/ { profile_console; profile_keep slow=500ms; }
+
+    # the profiler waits before it makes the profile
+
+    location /object {
+        profile_object_grace 600ms;
+        content_by_lua_block {
+            ngx.sleep(0.1)
+            ngx.say("done")
+        }
+    }
 
     # most of its time is waiting, in the same line that runs
 
@@ -86,6 +112,117 @@ my @frames = grep { $_->{name} =~ /both$/ } @{ $json->{shared}{frames} };
 
 cmp_ok(@frames, '>', 1,
        'speedscope: a function that runs and waits is two frames');
+
+# the time in which the profiler works is not that of the site
+
+http_get('/object');
+http_get('/object?performance_bar=flamegraph&profile_mode=object');
+
+my ($log) = wait_for(sub { $t->read_file('times.log')
+                           =~ /^(\/object \S+ own=0\.[1-9].*)$/m && $1 });
+my %log = $log =~ /(\w+)=(\S+)/g;
+
+cmp_ok($log{rt}, '>=', GRACE, 'the client waits for its profile');
+cmp_ok($log{own}, '>=', GRACE - 0.01, 'and this is the time of the profiler');
+cmp_ok($log{wait}, '<', $log{rt} - GRACE + 0.01,
+       'the request has not waited for the profiler');
+
+http_get('/-/profile/cpu?seconds=1&format=folded');
+http_get('/other/cpu?seconds=1&format=folded');
+http_get('/metrics') for 1 .. 3;
+
+my $m = metrics_of(http_get('/metrics')->body());
+
+my %object = (location => '/object');
+
+is(metric_sum($m, 'nginx_profile_request_duration_seconds_count', %object), 2,
+   'metrics: a request with a profile counts once');
+cmp_ok(metric_sum($m, 'nginx_profile_request_duration_seconds_sum', %object),
+       '<', $log{rt}, 'metrics: without the time of the profiler');
+cmp_ok(metric_sum($m, 'nginx_profile_request_wait_seconds_sum', %object,
+                  cause => 'script timer'),
+       '>=', 0.199, 'metrics: waits of the request count');
+is(metric_sum($m, 'nginx_profile_request_wait_seconds_sum',
+              cause => 'client not reading'),
+   0, 'metrics: no client is said to have made a request wait');
+is(grep(/location="(?:\/-\/profile\/|\/other\/|= \/metrics)"/, keys %$m), 0,
+   'metrics: pages of the profiler are not among all requests');
+
+$m = metrics_of(http_get('/metrics?profiler=on')->body());
+
+my %console = (location => '/-/profile/');
+
+cmp_ok(metric_sum($m, 'nginx_profile_request_wait_seconds_sum', %console,
+                  cause => 'profiler'),
+       '>=', 0.99, 'metrics: asked for, the console waits for the profiler');
+is(metric_sum($m, 'nginx_profile_request_wait_seconds_sum', %console,
+              cause => $_),
+   0, "metrics: the console has not waited for: $_")
+    for 'script timer', 'client not reading', 'unknown';
+cmp_ok(metric_sum($m, 'nginx_profile_request_duration_seconds_count',
+                  location => '= /metrics'),
+       '>=', 4, 'metrics: asked for, scrapes are counted');
+is(metric_sum($m, 'nginx_profile_request_wait_seconds_sum',
+              location => '= /metrics', cause => 'script timer'),
+   0, 'metrics: a scrape does not wait for a timer of a script');
+
+my $overview = overview('');
+
+is(join(' ', sort map { $_->{location} } @{ $overview->{locations} }),
+   '/object /sleep', 'overview: only the locations of the site');
+is_deeply([ grep { /profiler|client/ }
+            map { $_->{cause} } @{ $overview->{all}{hour}{waits} } ],
+          [], 'overview: all requests have waited for no client');
+
+$overview = overview('&profiler=on');
+
+is(join(' ', sort map { $_->{location} } @{ $overview->{locations} }),
+   '/-/profile/ /object /other/ /sleep = /metrics',
+   'overview: asked for, all locations');
+
+like(http_get('/-/profile/?profiler=on')->body(), qr/>Leave them out</,
+     'overview: the page says what is included');
+like(http_get('/-/profile/')->body(),
+     qr/href="[^"]*\?profiler=on">Include them</,
+     'overview: the page says what is left out');
+is(http_get('/metrics?profiler=yes')->status(), 400,
+   'metrics: a wrong argument is an error');
+
+
+# profile_keep, and captures of a prefix
+
+my $kept = wait_for(sub {
+    my $all = decode_json(http_get('/-/profile/profiles.json')->content())
+                  ->{profiles};
+
+    return (grep { $_->{uri} =~ /other/ } @$all) ? $all : undef;
+});
+
+is(grep({ $_->{uri} =~ m{/-/profile/|/metrics} } @$kept), 0,
+   'profile_keep: requests for pages of the profiler are not kept');
+is(grep({ $_->{uri} =~ m{/other/cpu} } @$kept), 1,
+   'profile_keep: unless the directive is in their location');
+is(grep({ $_->{uri} =~ m{/object} && $_->{wall} > 0.5e9 } @$kept), 0,
+   'profile_keep: the time of the profiler does not make a request slow');
+
+my $load = $t->load('/metrics', clients => 1, rate => 20);
+my $prefix = http_get('/-/profile/wall?location=/metrics&requests=3&seconds=5'
+                      . '&format=folded')->body();
+my $all = http_get('/-/profile/wall?uri=/&requests=3&seconds=1'
+                   . '&format=folded')->body();
+$load->stop();
+
+like($prefix, qr/^\[waiting\];profiler /m,
+     'a capture of a location that is named has its requests');
+unlike($all, qr/profiler/, 'a capture of a prefix has no scrapes');
+
+
+sub overview {
+    my ($more) = @_;
+
+    return decode_json(http_get("/-/profile/?format=json$more")->content());
+}
+
 
 # returns self and total weights of a table's rows by their text
 

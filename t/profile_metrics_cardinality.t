@@ -107,7 +107,8 @@ is_deeply([ sort @labels ],
           [ sort map { 'server="' . escaped($_) . '"' } keys %locations ],
           'the labels of servers are those of the configuration');
 is_deeply([ grep { $_ ne '' } sort @names ],
-          [ sort(uniq(map { map { escaped($_) } @$_ } values %locations)) ],
+          [ sort(uniq(grep { !m{^(?:= /metrics|/-/profile/)$} }
+                      map { map { escaped($_) } @$_ } values %locations)) ],
           'the labels of locations are those of the configuration');
 
 for my $accept (qw{ text/plain application/openmetrics-text }) {

@@ -23,6 +23,7 @@ typedef struct {
     size_t                         content;  /* where the table belongs */
     ngx_uint_t                     sum;      /* ngx_http_profile_sum_e: of the
                                                 chosen cause, or of all time */
+    ngx_uint_t                     own;      /* with pages of the module */
     u_char                         root[];   /* the URL of the console */
 } ngx_http_profile_overview_job_t;
 
@@ -48,7 +49,7 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
     size_t                            len;
     ngx_int_t                         rc;
     ngx_str_t                         format;
-    ngx_uint_t                        sum;
+    ngx_uint_t                        own, sum;
     ngx_http_profile_picture_t        asked;
     ngx_http_profile_overview_job_t  *job;
 
@@ -78,6 +79,12 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
         return rc;
     }
 
+    rc = ngx_http_profile_call_own(call, &own);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
     len = ngx_strlen(call->root);
 
     job = ngx_calloc(sizeof(ngx_http_profile_overview_job_t) + len + 1,
@@ -89,6 +96,7 @@ ngx_http_profile_overview_route(ngx_http_profile_call_t *call)
     ngx_memcpy(job->root, call->root, len);
     prof_buf_init(&job->page);
     job->sum = sum;
+    job->own = own;
 
     if (!call->json) {
         job->content = ngx_http_profile_call_page(call, "overview.html",
@@ -171,7 +179,8 @@ ngx_http_profile_overview_html(ngx_http_profile_picture_t *pic,
     job = pic->data;
 
     ov = ngx_http_profile_overview(job->dir, pic->store,
-                                   NGX_HTTP_PROFILE_OVERVIEW, job->sum);
+                                   NGX_HTTP_PROFILE_OVERVIEW, job->sum,
+                                   job->own);
 
     if (ov == NULL || prof_buf_failed(&job->page)) {
         free(ov);
@@ -210,7 +219,8 @@ ngx_http_profile_overview_json(ngx_http_profile_picture_t *pic,
     job = pic->data;
 
     ov = ngx_http_profile_overview(job->dir, pic->store,
-                                   NGX_HTTP_PROFILE_OVERVIEW, job->sum);
+                                   NGX_HTTP_PROFILE_OVERVIEW, job->sum,
+                                   job->own);
     if (ov == NULL) {
         return PROF_ERROR;
     }

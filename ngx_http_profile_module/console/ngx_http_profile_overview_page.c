@@ -46,6 +46,9 @@ typedef struct {
 static void ngx_http_profile_table_causes(ngx_http_profile_table_t *t);
 static void ngx_http_profile_table_cause(ngx_http_profile_table_t *t,
     ngx_uint_t sum);
+static void ngx_http_profile_table_url(ngx_http_profile_table_t *t,
+    ngx_uint_t sum, ngx_uint_t own);
+static void ngx_http_profile_table_own(ngx_http_profile_table_t *t);
 static void ngx_http_profile_table_head(ngx_http_profile_table_t *t);
 static void ngx_http_profile_table_group(ngx_http_profile_table_t *t,
     ngx_http_profile_usage_t *usage, ngx_uint_t all);
@@ -90,6 +93,7 @@ ngx_http_profile_overview_table(ngx_http_profile_overview_t *ov,
                            "last hour.</p></div>\n",
                         ov->sum == NGX_HTTP_PROFILE_SUM_WALL
                         ? "ended" : "waited for this cause");
+        ngx_http_profile_table_own(&t);
         return;
     }
 
@@ -113,6 +117,8 @@ ngx_http_profile_overview_table(ngx_http_profile_overview_t *ov,
     }
 
     prof_buf_puts(b, "</div>\n");
+
+    ngx_http_profile_table_own(&t);
 }
 
 
@@ -149,19 +155,15 @@ ngx_http_profile_table_cause(ngx_http_profile_table_t *t, ngx_uint_t sum)
     b = t->out;
     hour = t->ov->all.sums[NGX_HTTP_PROFILE_HOUR];
 
-    prof_buf_puts(b, "<a href=\"");
-    prof_markup_text(b, t->root, strlen(t->root), strlen(t->root));
-
     if (sum == NGX_HTTP_PROFILE_SUM_WALL) {
         ngx_str_set(&text, "All time");
-        prof_buf_puts(b, "./");
 
     } else {
         text = ngx_http_profile_cause_text(sum - NGX_HTTP_PROFILE_SUM_WAITS);
-        prof_buf_puts(b, "?cause=");
-        ngx_http_profile_table_escape(b, &text);
     }
 
+    prof_buf_puts(b, "<a href=\"");
+    ngx_http_profile_table_url(t, sum, t->ov->own);
     prof_buf_puts(b, sum == t->ov->sum ? "\" aria-current=\"true\">" : "\">");
     prof_markup_text(b, (char *) text.data, text.len, text.len);
 
@@ -173,6 +175,50 @@ ngx_http_profile_table_cause(ngx_http_profile_table_t *t, ngx_uint_t sum)
     }
 
     prof_buf_puts(b, "</a>\n");
+}
+
+
+/* appends the URL of the overview of a cause, or of all time */
+
+static void
+ngx_http_profile_table_url(ngx_http_profile_table_t *t, ngx_uint_t sum,
+    ngx_uint_t own)
+{
+    ngx_str_t    text;
+    prof_buf_t  *b;
+
+    b = t->out;
+
+    prof_markup_text(b, t->root, strlen(t->root), strlen(t->root));
+
+    if (sum == NGX_HTTP_PROFILE_SUM_WALL) {
+        prof_buf_puts(b, own ? "?profiler=on" : "./");
+        return;
+    }
+
+    text = ngx_http_profile_cause_text(sum - NGX_HTTP_PROFILE_SUM_WAITS);
+
+    prof_buf_puts(b, "?cause=");
+    ngx_http_profile_table_escape(b, &text);
+    prof_buf_puts(b, own ? "&amp;profiler=on" : "");
+}
+
+
+/* says whether the profiler's own pages are included, and links to the other */
+
+static void
+ngx_http_profile_table_own(ngx_http_profile_table_t *t)
+{
+    ngx_uint_t  own;
+
+    own = t->ov->own;
+
+    prof_buf_printf(t->out, "<p class=\"soft\">Requests for the console and "
+                            "for metrics are %s.  <a href=\"",
+                    own ? "included" : "left out");
+    ngx_http_profile_table_url(t, t->ov->sum, !own);
+    prof_buf_puts(t->out, own ? "\">Leave them out</a></p>\n"
+                              : "\">Include them</a></p>\n");
 }
 
 

@@ -120,6 +120,7 @@ typedef struct {
     ngx_flag_t                 enable;
     ngx_http_profile_keep_conf_t
                               *keep;         /* NULL: off */
+    ngx_uint_t                 keep_own;     /* flag: it is not inherited */
     ngx_array_t               *allow;        /* of ngx_cidr_t */
     ngx_http_complex_value_t  *condition;
     ngx_array_t               *redact;       /* of ngx_str_t; NULL: off */
@@ -148,6 +149,14 @@ typedef struct {
                                                 "limit_except" have the number
                                                 of their location */
 } ngx_http_profile_loc_conf_t;
+
+
+/*
+ * Returns whether requests of the location are for the profiler.  They are not
+ * among "all requests": the profiler's own work is not that of the site.
+ */
+
+#define ngx_http_profile_is_own(plcf)  ((plcf)->console || (plcf)->metrics)
 
 
 /* a location, or a server outside of its locations, by the names of both */

@@ -423,8 +423,9 @@ ngx_http_profile_keep_chosen_also(ngx_http_profile_track_t *tr,
 /*
  * A script in the condition may have given the request a lasting track.
  *
- * Requests for the console are not kept: an operator's work in the list would
- * fill the list.
+ * Requests for the console and for metrics are not kept, unless their location
+ * has a profile_keep of its own: an operator's work in the list would fill the
+ * list.
  */
 
 __attribute__((noinline)) static void
@@ -443,7 +444,7 @@ ngx_http_profile_keep_wanted(ngx_http_request_t *r,
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
-    if (plcf->console) {
+    if (ngx_http_profile_is_own(plcf) && !plcf->keep_own) {
 
         if (tr->notes) {
             ngx_http_profile_keep_drop(tr);

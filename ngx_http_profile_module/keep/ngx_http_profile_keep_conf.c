@@ -122,6 +122,8 @@ ngx_http_profile_keep_merge_location(ngx_conf_t *cf,
 {
     ngx_http_profile_srv_conf_t  *pscf;
 
+    conf->keep_own = (conf->keep != NGX_CONF_UNSET_PTR);
+
     ngx_conf_merge_ptr_value(conf->keep, prev->keep, NULL);
 
     if (conf->keep) {

@@ -332,12 +332,19 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
     uint64_t                 now;
     ngx_http_profile_run_t  *run;
 
-    if (tr == NULL || !tr->accounted || tr->closed) {
+    if (tr == NULL || !tr->accounted || (tr->closed && !tr->own)) {
         return NGX_OK;
     }
 
     run = ngx_http_profile_is_running(tr) ? ngx_http_profile_current : NULL;
-    now = ngx_http_profile_account_close(tr);
+
+    if (tr->own) {
+        now = prof_now();
+        ngx_http_profile_update_time(now);
+
+    } else {
+        now = ngx_http_profile_account_close(tr);
+    }
 
     if (run && ngx_http_profile_observers.slow_ns
         && now - run->start >= ngx_http_profile_observers.slow_ns)
@@ -352,7 +359,7 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
         tr = ngx_http_profile_find_track(r);
     }
 
-    if (tr && ngx_http_profile_observers.notes_logged
+    if (tr && ngx_http_profile_observers.notes_logged && !tr->own
         && (tr == &ngx_http_profile_brief || tr->notes || tr->unnoted))
     {
         ngx_http_profile_observers.notes_logged(tr);
@@ -413,6 +420,32 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
     ngx_http_profile_update_time(now);
 
     return now;
+}
+
+
+void
+ngx_http_profile_account_own(ngx_http_profile_track_t *tr)
+{
+    if (!tr->accounted || tr->closed) {
+        return;
+    }
+
+    (void) ngx_http_profile_account_close(tr);
+
+    tr->own = 1;
+
+    /* the profile of this request exists already */
+
+    if (tr->notes) {
+        ngx_http_profile_observers.notes_drop(tr);
+    }
+}
+
+
+uint64_t
+ngx_http_profile_account_rest(ngx_http_profile_track_t *tr)
+{
+    return tr->own ? prof_now() - tr->start - tr->times.wall : 0;
 }
 
 

@@ -110,6 +110,9 @@ struct ngx_http_profile_track_s {
     u_char                        begun;     /* flag: "start" is known, and
                                                 times are since then */
     u_char                        closed;    /* flag: logged, times are final */
+    u_char                        own;       /* flag: closed before it is
+                                                logged, the rest is the
+                                                profiler's */
 
     uint64_t                      start;     /* start of $request_time */
     uint64_t                      since;     /* start of the turn or gap */
@@ -383,6 +386,16 @@ ngx_int_t ngx_http_profile_account_log(ngx_http_request_t *r);
 
 /* makes the times final; returns their end.  A second call has no effect */
 uint64_t ngx_http_profile_account_close(ngx_http_profile_track_t *tr);
+
+/*
+ * The request's own response is complete, and what follows is the profiler's
+ * work: the profile is made and sent.  Makes the times final.  The request
+ * counts when it is logged.
+ */
+void ngx_http_profile_account_own(ngx_http_profile_track_t *tr);
+
+/* returns the time of this work until now, or 0 */
+uint64_t ngx_http_profile_account_rest(ngx_http_profile_track_t *tr);
 
 /* updates nginx's time for $request_time, but not the time of its timers */
 void ngx_http_profile_update_request_time(ngx_http_request_t *r);

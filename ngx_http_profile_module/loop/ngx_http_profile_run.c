@@ -91,6 +91,12 @@ ngx_http_profile_charge(ngx_http_profile_run_t *run)
               && (wall < NGX_HTTP_PROFILE_LONG_NS || run->tail
                   || !ngx_http_profile_is_much())))
     {
+        /* the profiler's CPU time is not charged to a request */
+
+        if (tr && tr->own) {
+            (void) ngx_http_profile_charge_cpu(wall);
+        }
+
         return now;
     }
 

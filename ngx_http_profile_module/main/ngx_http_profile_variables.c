@@ -18,6 +18,8 @@ static uint64_t ngx_http_profile_us(ngx_http_profile_times_t *times,
     uintptr_t offset);
 static ngx_int_t ngx_http_profile_variable_time(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_profile_variable_own(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_profile_variable_turns(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_profile_variable_samples(ngx_http_request_t *r,
@@ -46,6 +48,9 @@ static ngx_http_variable_t  ngx_http_profile_vars[] = {
 
     { ngx_string("profile_stall_time"), NULL, ngx_http_profile_variable_time,
       offsetof(ngx_http_profile_times_t, stall), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("profile_own_time"), NULL, ngx_http_profile_variable_own,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("profile_turns"), NULL, ngx_http_profile_variable_turns,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -166,6 +171,30 @@ ngx_http_profile_variable_time(ngx_http_request_t *r,
     return ngx_http_profile_set_value(r, v,
                ngx_http_profile_digits(last, ngx_http_profile_us(&times, data),
                                        6),
+               last);
+}
+
+
+static ngx_int_t
+ngx_http_profile_variable_own(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    u_char                    *last;
+    ngx_http_profile_track_t  *tr;
+    u_char                     text[NGX_INT64_LEN + sizeof(".000000")];
+
+    tr = ngx_http_profile_find_track(r);
+
+    if (tr == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    last = text + sizeof(text);
+
+    return ngx_http_profile_set_value(r, v,
+               ngx_http_profile_digits(last,
+                          (ngx_http_profile_account_rest(tr) + 500) / 1000, 6),
                last);
 }
 

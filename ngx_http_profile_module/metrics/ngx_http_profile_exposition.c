@@ -49,6 +49,8 @@ typedef struct {
 typedef struct {
     prof_buf_t                        *out;
     ngx_uint_t                         openmetrics;
+    ngx_uint_t                         own;         /* with the module's own
+                                                       pages */
     ngx_http_profile_directory_t      *dir;
     ngx_http_profile_store_t          *store;
     const ngx_http_profile_metric_t   *metric;
@@ -226,12 +228,14 @@ _Static_assert(sizeof(ngx_uint_t) == sizeof(uint64_t)
 
 void
 ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
-    ngx_http_profile_store_t *store, ngx_uint_t openmetrics, prof_buf_t *b)
+    ngx_http_profile_store_t *store, ngx_uint_t openmetrics, ngx_uint_t own,
+    prof_buf_t *b)
 {
     ngx_http_profile_writer_t  w;
 
     w.out = b;
     w.openmetrics = openmetrics;
+    w.own = own;
     w.dir = dir;
     w.store = store;
     prof_buf_init(&w.labels);
@@ -279,7 +283,9 @@ ngx_http_profile_expose_places(ngx_http_profile_writer_t *w)
 
             place = &dir->places[i];
 
-            if (cells[i].turns == 0 || place->server.data == NULL) {
+            if (cells[i].turns == 0 || place->server.data == NULL
+                || (place->own && !w->own))
+            {
                 continue;
             }
 

@@ -104,6 +104,7 @@ typedef struct {
 typedef struct {
     double                     seconds[NGX_HTTP_PROFILE_PERIODS];
     ngx_uint_t                 sum;         /* by which places are sorted */
+    ngx_uint_t                 own;         /* flag: with pages of the module */
     ngx_uint_t                 n;           /* number of places */
     ngx_uint_t                 more;        /* locations beyond max */
     ngx_http_profile_usage_t   all;         /* of all locations */
@@ -143,11 +144,12 @@ ngx_uint_t ngx_http_profile_metrics_on(void);
  * is NGX_HTTP_PROFILE_SUM_WALL, or the sum of a cause.  The sum of a cause
  * excludes locations whose requests did not wait for the cause.  Exemplars are
  * profiles in the store, which may be NULL.  The caller frees the result with
- * free().  Returns NULL if memory is short.  Context: any thread.
+ * free().  Requests for pages of the module are included if "own" is set.
+ * Returns NULL if memory is short.  Context: any thread.
  */
 ngx_http_profile_overview_t *ngx_http_profile_overview(
     ngx_http_profile_directory_t *dir, ngx_http_profile_store_t *store,
-    ngx_uint_t max, ngx_uint_t sum);
+    ngx_uint_t max, ngx_uint_t sum, ngx_uint_t own);
 
 /*
  * Adds up the calls of event handlers that were called, and names the handlers

@@ -89,6 +89,7 @@ typedef struct {
 typedef struct {
     ngx_str_t                      server;
     ngx_str_t                      location;
+    ngx_uint_t                     own;       /* flag: pages of the module */
 } ngx_http_profile_place_t;
 
 
@@ -216,9 +217,11 @@ ngx_int_t ngx_http_profile_exemplar_get(ngx_http_profile_directory_t *dir,
 /*
  * ngx_http_profile_exposition.c: the text of all metrics; any thread.  Only
  * OpenMetrics has exemplars, of profiles in the store, which may be NULL.
+ * own: also the requests for pages of the module.
  */
 void ngx_http_profile_expose(ngx_http_profile_directory_t *dir,
-    ngx_http_profile_store_t *store, ngx_uint_t openmetrics, prof_buf_t *b);
+    ngx_http_profile_store_t *store, ngx_uint_t openmetrics, ngx_uint_t own,
+    prof_buf_t *b);
 
 /*
  * ngx_http_profile_handled.c: sets the page in which calls of event handlers

@@ -200,6 +200,7 @@ ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
 
         (void) ngx_http_profile_place_set(&dir->places[i], &place->server,
                                           &place->location);
+        dir->places[i].own = place->own;
     }
 
     dir->nplaces = old->nplaces;
@@ -237,6 +238,7 @@ ngx_http_profile_directory_add(ngx_http_profile_directory_t *dir,
             && ngx_memcmp(dir->places[i].location.data, name->data, name->len)
                == 0)
         {
+            dir->places[i].own = ngx_http_profile_is_own(plcf);
             plcf->place = i;
             return;
         }
@@ -250,6 +252,7 @@ ngx_http_profile_directory_add(ngx_http_profile_directory_t *dir,
         return;
     }
 
+    dir->places[dir->nplaces].own = ngx_http_profile_is_own(plcf);
     plcf->place = dir->nplaces++;
 }
 

@@ -22,13 +22,14 @@ typedef struct {
     ngx_http_profile_directory_t  *dir;
     ngx_http_profile_store_t      *store;     /* of exemplars, or NULL */
     ngx_uint_t                     openmetrics;
+    ngx_uint_t                     own;       /* with pages of the module */
     prof_buf_t                     out;
     ngx_http_profile_gzip_t        gzip;
 } ngx_http_profile_scrape_t;
 
 
 static ngx_int_t ngx_http_profile_metrics_start(
-    ngx_http_profile_call_t *call);
+    ngx_http_profile_call_t *call, ngx_uint_t own);
 static void ngx_http_profile_metrics_abort(ngx_http_profile_call_t *call);
 static void ngx_http_profile_metrics_work(void *data);
 static void ngx_http_profile_metrics_done(void *data);
@@ -50,6 +51,7 @@ ngx_int_t
 ngx_http_profile_metrics_handler(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
+    ngx_uint_t                own;
     ngx_http_profile_call_t  *call;
 
     static ngx_http_profile_log_limit_t  line;
@@ -84,12 +86,14 @@ ngx_http_profile_metrics_handler(ngx_http_request_t *r)
                             "see the error log");
     }
 
-    return ngx_http_profile_metrics_start(call);
+    rc = ngx_http_profile_call_own(call, &own);
+
+    return rc == NGX_DECLINED ? ngx_http_profile_metrics_start(call, own) : rc;
 }
 
 
 static ngx_int_t
-ngx_http_profile_metrics_start(ngx_http_profile_call_t *call)
+ngx_http_profile_metrics_start(ngx_http_profile_call_t *call, ngx_uint_t own)
 {
     ngx_int_t                   rc;
     ngx_http_profile_scrape_t  *scrape;
@@ -113,6 +117,7 @@ ngx_http_profile_metrics_start(ngx_http_profile_call_t *call)
     scrape->gzip.accepted = ngx_http_profile_accept_gzip(call->request);
 
     scrape->dir = ngx_http_profile_directory;
+    scrape->own = own;
 
     /* the thread may begin before ngx_http_profile_job_start() returns */
 
@@ -164,7 +169,7 @@ ngx_http_profile_metrics_work(void *data)
     ngx_http_profile_scrape_t *scrape = data;
 
     ngx_http_profile_expose(scrape->dir, scrape->store, scrape->openmetrics,
-                            &scrape->out);
+                            scrape->own, &scrape->out);
 
     if (!prof_buf_failed(&scrape->out)) {
         ngx_http_profile_gzip(&scrape->out, &scrape->gzip);

@@ -34,7 +34,7 @@ typedef struct {
 
 static ngx_uint_t ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
     ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks,
-    ngx_uint_t sum);
+    ngx_uint_t sum, ngx_uint_t own);
 static void ngx_http_profile_overview_sort(ngx_http_profile_reader_t *rd,
     ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks,
     ngx_uint_t n, ngx_uint_t sum);
@@ -52,7 +52,8 @@ static void ngx_http_profile_overview_exemplars(
 
 ngx_http_profile_overview_t *
 ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
-    ngx_http_profile_store_t *store, ngx_uint_t max, ngx_uint_t sum)
+    ngx_http_profile_store_t *store, ngx_uint_t max, ngx_uint_t sum,
+    ngx_uint_t own)
 {
     uint64_t                      now, age, minute;
     ngx_uint_t                    i, n, place;
@@ -92,11 +93,12 @@ ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
 
     ngx_http_profile_overview_past(&rd, &dir->history->workers, &ov->workers);
 
-    n = ngx_http_profile_overview_all(&rd, &ov->all, ranks, sum);
+    n = ngx_http_profile_overview_all(&rd, &ov->all, ranks, sum, own);
 
     ngx_http_profile_overview_sort(&rd, &ov->all, ranks, n, sum);
 
     ov->sum = sum;
+    ov->own = own;
     ov->n = ngx_min(n, max);
     ov->more = n - ov->n;
 
@@ -117,13 +119,14 @@ ngx_http_profile_overview(ngx_http_profile_directory_t *dir,
 /*
  * Adds up all places.  Writes the places that had requests in the hour to
  * ranks, and returns their number.  If the sum is that of a cause, places whose
- * requests did not wait for the cause are left out.
+ * requests did not wait for the cause are left out.  Pages of the module are
+ * left out unless "own" is set.
  */
 
 static ngx_uint_t
 ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
     ngx_http_profile_usage_t *all, ngx_http_profile_rank_t *ranks,
-    ngx_uint_t sum)
+    ngx_uint_t sum, ngx_uint_t own)
 {
     ngx_uint_t                 i, k, n;
     ngx_http_profile_usage_t   usage;
@@ -135,6 +138,7 @@ ngx_http_profile_overview_all(ngx_http_profile_reader_t *rd,
         /* a place has no name if memory was short at a reload */
 
         if (rd->dir->places[i].server.data == NULL
+            || (rd->dir->places[i].own && !own)
             || !ngx_http_profile_history_used(rd->dir, i))
         {
             continue;

@@ -76,6 +76,32 @@ ngx_http_profile_call_wrong(ngx_http_profile_call_t *call, const char *name,
 
 
 ngx_int_t
+ngx_http_profile_call_own(ngx_http_profile_call_t *call, ngx_uint_t *own)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    *own = 0;
+
+    rc = ngx_http_profile_call_arg(call, "profiler", &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
+    }
+
+    if (ngx_http_profile_str_eq(&value, "on", 2)) {
+        *own = 1;
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_profile_str_eq(&value, "off", 3)
+           ? NGX_DECLINED
+           : ngx_http_profile_call_wrong(call, "profiler", &value,
+                                         "\"on\" or \"off\"");
+}
+
+
+ngx_int_t
 ngx_http_profile_call_root(ngx_http_profile_call_t *call,
     ngx_http_profile_root_t *root)
 {

@@ -667,6 +667,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
 
     ngx_http_profile_end(ctx);
     ngx_http_profile_end_tracking(ctx);
+    ngx_http_profile_account_own(ctx->track);
 
     r = ctx->request;
     wev = r->connection->write;

@@ -161,6 +161,14 @@ ngx_int_t ngx_http_profile_call_wrong(ngx_http_profile_call_t *call,
     const char *name, ngx_str_t *value, const char *takes);
 
 /*
+ * Sets *own if the argument "profiler" asks for requests for pages of the
+ * module among all requests.  Returns NGX_DECLINED, or the result of an answer
+ * with the error.
+ */
+ngx_int_t ngx_http_profile_call_own(ngx_http_profile_call_t *call,
+    ngx_uint_t *own);
+
+/*
  * The argument "root": the box of a flamegraph that the answer is about, see
  * prof_root.h.  ngx_http_profile_call_root() reads the argument, and returns
  * NGX_DECLINED or the result of an answer with the error.

@@ -57,7 +57,8 @@ const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES] = {
     "upstream body ",
     "limit_rate of upstream ",
     "script socket ",
-    "script timer"
+    "script timer",
+    "profiler"
 };
 
 
@@ -165,9 +166,10 @@ static ngx_http_profile_cause_e
 ngx_http_profile_classify(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr)
 {
-    ngx_connection_t          *c;
-    ngx_http_request_t        *r;
-    ngx_http_profile_cause_e   type;
+    ngx_connection_t             *c;
+    ngx_http_request_t           *r;
+    ngx_http_profile_cause_e      type;
+    ngx_http_profile_loc_conf_t  *plcf;
 
     r = tr->request;
     c = wake ? wake->connection : NULL;
@@ -186,6 +188,18 @@ ngx_http_profile_classify(ngx_http_profile_track_t *tr,
         if (type != NGX_HTTP_PROFILE_CAUSE_UNKNOWN) {
             return type;
         }
+    }
+
+    /*
+     * A page of the module waits for captures, for the thread and for other
+     * workers.  It is sent in pieces, so the client is not what it waits for.
+     */
+
+    plcf = ngx_http_get_module_loc_conf(sr ? sr->request : r,
+                                        ngx_http_profile_module);
+
+    if (ngx_http_profile_is_own(plcf)) {
+        return NGX_HTTP_PROFILE_CAUSE_PROFILER;
     }
 
     if (sr) {

@@ -194,9 +194,16 @@ ngx_http_profile_endpoint_located(ngx_http_request_t *r,
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
     name = &clcf->name;
 
-    if (plcf->console
-        || (ep->filter.location_number
-            && plcf->number != ep->filter.location_number))
+    if (ep->filter.location_number
+        && plcf->number != ep->filter.location_number)
+    {
+        return 0;
+    }
+
+    /* the profiler's own pages belong to a capture that names their location */
+
+    if (ngx_http_profile_is_own(plcf) && ep->filter.location_number == 0
+        && ep->filter.location[0] == '\0')
     {
         return 0;
     }
