@@ -234,9 +234,9 @@ PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)              \
 # The long files whose results do not depend on the load of the machine.  They
 # run at the same time; the other files run alone.
 BESIDE = bar_browser browser console_browser console_protocols                \
-         continuous_browser exit fault metrics_grafana order order_http       \
-         overview_browser reload server_failures shortage store_disk          \
-         store_kill store_zone
+         continuous_browser exit fault metrics_grafana njs_builtin order      \
+         order_http overview_browser reload server_failures shortage          \
+         store_disk store_kill store_zone
 
 # a failed file runs once more; $(1).state stores the failed files
 run_tests = BESIDE="$(BESIDE:%=t/profile_%.t) t/fuzz.t t/make_debug.t          \

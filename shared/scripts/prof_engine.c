@@ -14,11 +14,13 @@ static const prof_engine_t *const  prof_engines[PROF_ENGINES] = {
 };
 
 
+const char  prof_engine_late[] = "off: it was loaded after the configuration";
+
 static const char  *prof_engine_states[PROF_ENGINES];
 
 
 void
-prof_engines_attach(prof_unwind_t *u)
+prof_engines_attach(prof_unwind_t *u, int trials)
 {
     int                  rc;
     uint32_t             i;
@@ -26,7 +28,7 @@ prof_engines_attach(prof_unwind_t *u)
     prof_engine_code_t   code;
 
     for (i = 0; i < PROF_ENGINES; i++) {
-        rc = prof_engines[i]->attach(u, &code, &state);
+        rc = prof_engines[i]->attach(u, trials, &code, &state);
 
         prof_engine_states[i] = (rc == PROF_LIMIT) ? NULL : state;
 

@@ -6,6 +6,9 @@
  * handler.  An engine is on if its interpreter is loaded and has the layout
  * that the engine expects.
  *
+ * This process only reads what an interpreter has: it neither calls the
+ * interpreter nor makes a machine of it.
+ *
  * Context: not in a signal; the thread that makes captures.
  */
 
@@ -23,14 +26,15 @@ typedef struct {
 
     /*
      * Finds the interpreter among the loaded objects and verifies its layout.
-     * Returns PROF_OK, with *code set, and with the parts that work in *state;
+     * It makes a trial (prof_trial.h) only if "trials" is not 0.  Returns
+     * PROF_OK, with *code set, and with the parts that work in *state;
      * PROF_LIMIT if the interpreter is not loaded; or PROF_ERROR, with the
      * reason in *state why the interpreter cannot be used.  *state is a static
      * text.
      */
 
-    int        (*attach)(prof_unwind_t *u, prof_engine_code_t *code,
-                         const char **state);
+    int        (*attach)(prof_unwind_t *u, int trials,
+                         prof_engine_code_t *code, const char **state);
 } prof_engine_t;
 
 
@@ -39,6 +43,9 @@ PROF_HIDDEN_BEGIN
 extern const prof_engine_t  prof_luajit_engine;
 extern const prof_engine_t  prof_njs_engine;
 extern const prof_engine_t  prof_perl_engine;
+
+/* the state of an interpreter that was not there when trials were made */
+extern const char  prof_engine_late[];
 
 /*
  * Returns the first object, from number *next on, whose path contains the part.
@@ -63,8 +70,11 @@ uintptr_t prof_engine_mark(const prof_unwind_t *u, uintptr_t address);
 uint32_t prof_engine_take(prof_unwind_t *u, const prof_engine_code_t *code,
     prof_walk_cache_t *cache, uintptr_t top, uintptr_t *pcs);
 
-/* prepares new unwind tables before their first use */
-void prof_engines_attach(prof_unwind_t *u);
+/*
+ * Prepares new unwind tables before their first use.  Without "trials", an
+ * interpreter that was not there in an earlier call with them is off.
+ */
+void prof_engines_attach(prof_unwind_t *u, int trials);
 
 /*
  * Returns the state of engine number i when the last tables were made, a

@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Finds LuaJIT among the loaded objects, and the layout of its structures.  A
- * scratch state runs known code, from which a function in C takes its own stack
- * as the signal handler would.  The engine is on only if this stack is right.
+ * Finds LuaJIT among the loaded objects, and the layout of its structures.  In
+ * a child process, a state runs known code, from which a function in C takes
+ * its own stack as the signal handler would.  The engine is on only if this
+ * stack is right.
  *
  * The interpreter is called through the addresses of its API.  The module is
  * not linked with the interpreter, which may be unloaded later.
@@ -15,6 +16,7 @@
 
 #include "scripts/prof_engine.h"
 #include "scripts/prof_luajit.h"
+#include "scripts/prof_trial.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -66,8 +68,7 @@ typedef int (*lua_CFunction)(lua_State *L);
     x(void,         lua_setfield,     (lua_State *L, int i, const char *key)) \
     x(int,          lua_pcall,        (lua_State *L, int nargs, int nresults, \
                                        int handler))                          \
-    x(int,          luaJIT_setmode,   (lua_State *L, int i, int mode))        \
-    x(void,         lua_close,        (lua_State *L))
+    x(int,          luaJIT_setmode,   (lua_State *L, int i, int mode))
 
 
 typedef struct {
@@ -94,15 +95,16 @@ typedef struct {
 } prof_luajit_trial_t;
 
 
-static int prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
-    const char **state);
+static int prof_luajit_attach(prof_unwind_t *u, int trials,
+    prof_engine_code_t *code, const char **state);
 static const prof_object_t *prof_luajit_in(const prof_unwind_t *u,
     uintptr_t address);
 static void *prof_luajit_find(const prof_unwind_t *u, prof_luajit_api_t *api);
 static void *prof_luajit_open(const char *path, prof_luajit_api_t *api);
 static int prof_luajit_api(void *handle, prof_luajit_api_t *api);
-static const char *prof_luajit_calibrate(prof_unwind_t *u,
+static const char *prof_luajit_examine(prof_unwind_t *u,
     const prof_luajit_api_t *api);
+static const char *prof_luajit_calibrate(void *data);
 static int prof_luajit_protected(lua_State *L);
 static const char *prof_luajit_try(prof_luajit_trial_t *t,
     const prof_luajit_api_t *api, lua_State *L);
@@ -172,13 +174,14 @@ static const char           *prof_luajit_why;
 
 
 static int
-prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
+prof_luajit_attach(prof_unwind_t *u, int trials, prof_engine_code_t *code,
     const char **state)
 {
     void               *handle;
     prof_luajit_api_t   api;
 
     if (prof_luajit_object == NULL
+        || (trials && prof_luajit_why == prof_engine_late)
         || prof_luajit_in(u, prof_luajit_at) != prof_luajit_object)
     {
         prof_luajit_object = NULL;
@@ -191,8 +194,8 @@ prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
         prof_luajit_at = (uintptr_t) api.luaJIT_setmode;
         prof_luajit_object = prof_luajit_in(u, prof_luajit_at);
 
-        memset(&prof_luajit, 0, sizeof(prof_luajit));
-        prof_luajit_why = prof_luajit_calibrate(u, &api);
+        prof_luajit_why = trials ? prof_luajit_examine(u, &api)
+                                 : prof_engine_late;
 
         (void) dlclose(handle);
     }
@@ -304,10 +307,11 @@ prof_luajit_api(void *handle, prof_luajit_api_t *api)
 }
 
 
+/* returns NULL, or why LuaJIT cannot be used */
+
 static const char *
-prof_luajit_calibrate(prof_unwind_t *u, const prof_luajit_api_t *api)
+prof_luajit_examine(prof_unwind_t *u, const prof_luajit_api_t *api)
 {
-    lua_State            *L;
     const char           *why;
     prof_luajit_trial_t  *t;
 
@@ -322,24 +326,37 @@ prof_luajit_calibrate(prof_unwind_t *u, const prof_luajit_api_t *api)
     t->unwind = u;
     t->cache = calloc(1, sizeof(prof_walk_cache_t));
 
-    L = t->cache ? api->luaL_newstate() : NULL;
-
-    if (L) {
-        prof_luajit_running = t;
-
-        if (api->lua_cpcall(L, prof_luajit_protected, NULL) == 0) {
-            why = t->why;
-        }
-
-        prof_luajit_running = NULL;
-
-        api->lua_close(L);
+    if (t->cache) {
+        why = prof_trial(prof_luajit_calibrate, t, &prof_luajit,
+                         sizeof(prof_luajit));
     }
 
     free(t->cache);
     free(t);
 
     return why;
+}
+
+
+/* the trial; its process ends, and takes the state with it */
+
+static const char *
+prof_luajit_calibrate(void *data)
+{
+    prof_luajit_trial_t *t = data;
+
+    lua_State  *L;
+
+    memset(&prof_luajit, 0, sizeof(prof_luajit));
+    prof_luajit_running = t;
+
+    L = t->api->luaL_newstate();
+
+    if (L == NULL || t->api->lua_cpcall(L, prof_luajit_protected, NULL) != 0) {
+        return "off: no memory";
+    }
+
+    return t->why;
 }
 
 
@@ -652,7 +669,7 @@ prof_luajit_expected(const prof_luajit_trial_t *t, const uint8_t *lines,
 
 
 static int
-prof_luajit_attach(prof_unwind_t *u, prof_engine_code_t *code,
+prof_luajit_attach(prof_unwind_t *u, int trials, prof_engine_code_t *code,
     const char **state)
 {
     *state = "off: not for this processor";

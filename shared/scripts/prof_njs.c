@@ -2,10 +2,14 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Finds njs among the loaded objects.  A VM of its own runs a known script,
- * whose functions call a function in C.  This function learns the layout of
- * njs's structures from the VM, and takes its own stack as the signal handler
- * would.  The engine is on only if this stack is right.
+ * Finds njs among the loaded objects.  In a child process, a VM runs a known
+ * script, whose functions call a function in C.  This function learns the
+ * layout of njs's structures from the VM, and takes its own stack as the signal
+ * handler would.  The engine is on only if this stack is right.
+ *
+ * A VM in this process would break njs: since version 0.8.0 static variables
+ * have the numbers of njs's prototypes, and each VM registers its prototypes
+ * again.
  *
  * This module is not linked with njs.  It looks up the functions that the
  * module of njs calls.
@@ -16,6 +20,7 @@
 
 #include "scripts/prof_engine.h"
 #include "scripts/prof_njs_trial.h"
+#include "scripts/prof_trial.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -49,11 +54,11 @@ typedef struct {
 #define PROF_NJS_VALUE_MAX  8
 
 
-static int prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code,
-    const char **state);
+static int prof_njs_attach(prof_unwind_t *u, int trials,
+    prof_engine_code_t *code, const char **state);
 static const char *prof_njs_examine(prof_unwind_t *u);
 static int prof_njs_api(prof_njs_api_t *api);
-static const char *prof_njs_calibrate(prof_njs_trial_t *t);
+static const char *prof_njs_calibrate(void *data);
 static const char *prof_njs_run(prof_njs_trial_t *t, void *vm);
 static int prof_njs_is_known(const prof_njs_trial_t *t, void *vm);
 static int prof_njs_options(const prof_njs_api_t *api, uint8_t *options);
@@ -105,7 +110,8 @@ static const char           *prof_njs_why;
 
 
 static int
-prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
+prof_njs_attach(prof_unwind_t *u, int trials, prof_engine_code_t *code,
+    const char **state)
 {
     uint32_t              next;
     const prof_object_t  *object;
@@ -119,6 +125,12 @@ prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
     }
 
     if (object != prof_njs_seen) {
+
+        if (!trials) {
+            *state = prof_engine_late;
+            return PROF_ERROR;
+        }
+
         prof_njs_why = prof_njs_examine(u);
         prof_njs_seen = object;
     }
@@ -159,7 +171,7 @@ prof_njs_examine(prof_unwind_t *u)
 
     if (t->cache) {
         why = prof_njs_api(&t->api) == PROF_OK
-              ? prof_njs_calibrate(t)
+              ? prof_trial(prof_njs_calibrate, t, &prof_njs, sizeof(prof_njs))
               : "off: this version has another interface";
     }
 
@@ -204,12 +216,15 @@ prof_njs_api(prof_njs_api_t *api)
 }
 
 
+/* the trial; its process ends, and takes the VM with it */
+
 static const char *
-prof_njs_calibrate(prof_njs_trial_t *t)
+prof_njs_calibrate(void *data)
 {
-    void        *vm;
-    uint8_t      options[PROF_NJS_OPTIONS];
-    const char  *why;
+    prof_njs_trial_t *t = data;
+
+    void     *vm;
+    uint8_t   options[PROF_NJS_OPTIONS];
 
     if (prof_njs_options(&t->api, options) != PROF_OK) {
         return "off: this version has another interface";
@@ -221,11 +236,7 @@ prof_njs_calibrate(prof_njs_trial_t *t)
         return "off: its test does not run";
     }
 
-    why = prof_njs_run(t, vm);
-
-    t->api.njs_vm_destroy(vm);
-
-    return why;
+    return prof_njs_run(t, vm);
 }
 
 
@@ -378,7 +389,8 @@ prof_njs_bind(const prof_njs_trial_t *t, void *vm)
 
 
 static int
-prof_njs_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
+prof_njs_attach(prof_unwind_t *u, int trials, prof_engine_code_t *code,
+    const char **state)
 {
     *state = "off: not for this processor";
 

@@ -41,7 +41,6 @@ typedef intptr_t (*prof_njs_function_pt)(void *vm, void *args, unsigned nargs,
 #define PROF_NJS_API(x)                                                       \
     x(void,   njs_vm_opt_init,       (void *options))                         \
     x(void *, njs_vm_create,         (void *options))                         \
-    x(void,   njs_vm_destroy,        (void *vm))                              \
     x(int,    njs_vm_compile,        (void *vm, uint8_t **start,              \
                                       uint8_t *end))                          \
     x(int,    njs_vm_start,          (void *vm, void *retval))                \

@@ -28,8 +28,8 @@
 #define PROF_PERL_VERSION_MAX  42
 
 
-static int prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code,
-    const char **state);
+static int prof_perl_attach(prof_unwind_t *u, int trials,
+    prof_engine_code_t *code, const char **state);
 static const char *prof_perl_open(const prof_unwind_t *u,
     const prof_object_t *object);
 static const char *prof_perl_find(const prof_unwind_t *u, void *handle);
@@ -51,7 +51,8 @@ static void       *(*prof_perl_context)(void);
 
 
 static int
-prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
+prof_perl_attach(prof_unwind_t *u, int trials, prof_engine_code_t *code,
+    const char **state)
 {
     uint32_t              next;
     const prof_object_t  *object;
@@ -176,7 +177,8 @@ prof_perl_find(const prof_unwind_t *u, void *handle)
 
 
 static int
-prof_perl_attach(prof_unwind_t *u, prof_engine_code_t *code, const char **state)
+prof_perl_attach(prof_unwind_t *u, int trials, prof_engine_code_t *code,
+    const char **state)
 {
     *state = "off: not for this processor";
 

@@ -21,15 +21,25 @@ static uint32_t        prof_users;
 static void          (*prof_observer)(int begins);
 
 
+static const prof_unwind_t *prof_process_update(int trials);
+
+
 int
 prof_process_init(void)
 {
-    return prof_process_refresh() ? PROF_OK : PROF_ERROR;
+    return prof_process_update(1) ? PROF_OK : PROF_ERROR;
 }
 
 
 const prof_unwind_t *
 prof_process_refresh(void)
+{
+    return prof_process_update(0);
+}
+
+
+static const prof_unwind_t *
+prof_process_update(int trials)
 {
     prof_unwind_t  *u;
 
@@ -47,7 +57,7 @@ prof_process_refresh(void)
     /* if there is no memory for new tables, the old tables remain */
 
     if (u) {
-        prof_engines_attach(u);
+        prof_engines_attach(u, trials);
 
         prof_unwind_release(prof_unwind);
         prof_unwind = u;

@@ -26,15 +26,17 @@ PROF_HIDDEN_BEGIN
  * that will be profiled calls this function, so these processes share the
  * memory of the tables.  A further call renews the tables if an object was
  * loaded or unloaded since.  Returns PROF_OK, or PROF_ERROR if memory is short
- * and there are no older tables.  Context: not in a signal; one thread, which
- * also makes captures.
+ * and there are no older tables.  Learns the layout of interpreters in child
+ * processes, which may take some ms.  Context: not in a signal; one thread,
+ * which also makes captures.
  */
 int prof_process_init(void);
 void prof_process_done(void);
 
 /*
- * Works as prof_process_init(), and returns the tables.  Returns the old
- * tables if memory is short, or NULL if there are no tables.
+ * Works as prof_process_init(), but makes no child processes, and returns the
+ * tables.  Returns the old tables if memory is short, or NULL if there are no
+ * tables.
  */
 const prof_unwind_t *prof_process_refresh(void);
 

@@ -276,7 +276,8 @@ static uint32_t              test_seed = 1;
 /* the number of the allocation that fails; 0: none */
 
 static uint32_t              test_fails;
-static uint32_t              test_allocs;
+static uint32_t             *test_allocs;    /* shared with children */
+static uint32_t              test_states;    /* that this process has made */
 static test_alloc_pt         test_next;
 
 #endif
@@ -296,7 +297,7 @@ main(void)
         return skip_all("LuaJIT is not installed");
     }
 
-    plan(18 + 2 * !TAP_SANITIZED + 3 * sizeof(scripts) / sizeof(scripts[0]));
+    plan(18 + 3 * !TAP_SANITIZED + 3 * sizeof(scripts) / sizeof(scripts[0]));
 
 #if !(TAP_SANITIZED)
     test_no_memory();
@@ -309,6 +310,10 @@ main(void)
     state = prof_engines_state(0, &name);
 
     is_str(state, "on", "%s: its layout is known", name);
+
+#if !(TAP_SANITIZED)
+    is_int(test_states, 0, "a child process has learned it");
+#endif
 
     for (i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
         test_script(&scripts[i], 0, 1);
@@ -384,7 +389,16 @@ test_no_memory(void)
     failed = 0;
     status = 0;
 
+    test_allocs = mmap(NULL, sizeof(uint32_t), PROT_READ|PROT_WRITE,
+                       MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+
+    if (test_allocs == MAP_FAILED) {
+        abort();
+    }
+
     for (n = 1; n < 100000; n += 1 + n / 20) {
+
+        *test_allocs = 0;
 
         pid = fork();
 
@@ -395,7 +409,7 @@ test_no_memory(void)
                 _exit(2);
             }
 
-            _exit(test_allocs >= n ? 0 : 3);
+            _exit(*test_allocs >= n ? 0 : 3);
         }
 
         if (pid == -1 || waitpid(pid, &status, 0) != pid) {
@@ -436,7 +450,7 @@ dlsym(void *handle, const char *name)
 
     p = next(handle, name);
 
-    if (test_fails && strcmp(name, "luaL_newstate") == 0) {
+    if (luaL_newstate && strcmp(name, "luaL_newstate") == 0) {
         return (void *) test_newstate;
     }
 
@@ -450,6 +464,8 @@ test_newstate(void)
     void       *ud;
     lua_State  *L;
 
+    test_states++;
+
     L = luaL_newstate();
 
     test_next = (test_alloc_pt) lua_getallocf(L, &ud);
@@ -462,7 +478,7 @@ test_newstate(void)
 static void *
 test_alloc(void *ud, void *ptr, size_t osize, size_t nsize)
 {
-    if (nsize > osize && ++test_allocs == test_fails) {
+    if (nsize > osize && ++*test_allocs == test_fails) {
         return NULL;
     }
 
