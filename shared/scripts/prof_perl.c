@@ -5,7 +5,8 @@
  * Finds Perl among the loaded objects.  The engine is on for the versions whose
  * layout is known, if the current statement is where the layout has it.
  *
- * The module is not linked with Perl.  It looks up Perl's exported functions.
+ * The module is not linked with Perl.  It looks up Perl's exported functions,
+ * and calls none of them.
  *
  * Context: not in a signal; the thread that makes captures.
  */
@@ -15,6 +16,7 @@
 #include "scripts/prof_perl.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +49,7 @@ const prof_engine_t  prof_perl_engine = { "Perl", prof_perl_attach };
 
 static const prof_object_t  *prof_perl_seen;
 static const char           *prof_perl_why;
-static void       *(*prof_perl_context)(void);
+static const pthread_key_t  *prof_perl_key;     /* of its interpreter */
 
 
 static int
@@ -75,7 +77,7 @@ prof_perl_attach(prof_unwind_t *u, int trials, prof_engine_code_t *code,
         return PROF_ERROR;
     }
 
-    prof_perl.interpreter = (uintptr_t) prof_perl_context();
+    prof_perl.interpreter = (uintptr_t) pthread_getspecific(*prof_perl_key);
 
     if (prof_perl.interpreter == 0) {
         *state = "off: the worker has no interpreter";
@@ -146,7 +148,7 @@ prof_perl_find(const prof_unwind_t *u, void *handle)
     size_t     len;
     uintptr_t  loop;
 
-    *(void **) &prof_perl_context = dlsym(handle, "Perl_get_context");
+    prof_perl_key = dlsym(handle, "PL_thr_key");
 
     prof_perl.nextstate = (uintptr_t) dlsym(handle, "Perl_pp_nextstate");
     prof_perl.dbstate = (uintptr_t) dlsym(handle, "Perl_pp_dbstate");
@@ -154,9 +156,8 @@ prof_perl_find(const prof_unwind_t *u, void *handle)
 
     /* without threads, Perl has no interpreter in a structure */
 
-    if (prof_perl_context == NULL || prof_perl.nextstate == 0
-        || prof_perl.dbstate == 0 || loop == 0
-        || dlsym(handle, "PL_thr_key") == NULL)
+    if (prof_perl_key == NULL || prof_perl.nextstate == 0
+        || prof_perl.dbstate == 0 || loop == 0)
     {
         return "off: the layout of this build is not known";
     }
