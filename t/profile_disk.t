@@ -21,17 +21,20 @@ use ProfileTest::Preload;
 # what one call on the disk takes longer, in seconds; see prof_disk.c
 use constant DELAY => 0.3;
 
-my $t = ProfileTest->new();
+my $t = ProfileTest->new()->has(qw/ threads /);
 $t->skip_all('sanitizers and a preloaded library') if $t->sanitizers();
 
 my $so = build_preload($t, 'prof_disk');
 my $disk = $t->testdir() . '/store';
 
-$t->conf(<<'EOC', workers => 2, main => 'env PROF_DISK;');
+my $main = "env PROF_DISK;\nthread_pool default threads=64;";
+
+$t->conf(<<'EOC', workers => 2, main => $main);
 profile_zone store:1m;
 profile_store %%TESTDIR%%/store max=60k;
 profile_max_captures 100;
 profile_accounting on;
+profile_continuous on slice=1s;
 
 server {
     listen 127.0.0.1:8080;
@@ -64,6 +67,30 @@ my @ids = map { http_get('/text?performance_bar=record')
                     ->header('X-Profile-Id') } 1 .. 4;
 
 ok(wait_for(sub { !grep { !-e "$disk/$_" } @ids }), 'profiles are stored');
+
+
+# a capture beside 64 threads
+
+$t->write_file('store.seen', '');
+my $folded = http_get("$console/cpu?seconds=1&workers=self&format=folded",
+                      timeout => 60);
+unlink "$disk.seen";
+
+my %files = (maps => 0, status => 0, loop => 0);
+
+for ($t->read_file('store.log') =~ /^(.*\n)/mg) {
+    $files{maps}++ if m!open\w* /proc/self/maps!;
+    $files{status}++ if m!open\w* /proc/self/task/\d+/status!;
+    $files{loop}++ if m!^\d+ loop \w+ /proc!;
+}
+
+cmp_ok($files{status}, '>=', 64, 'a capture finds 64 threads');
+cmp_ok($files{maps}, '<=', $files{status} / 60,
+       'each look for threads reads the mappings once');
+is($files{loop}, 0, 'no look is in the event loop');
+
+
+# the disk and /proc are slow
 
 my $longest = watch_others();
 
@@ -104,8 +131,9 @@ my @answers = map { http_get($_, start => 1, timeout => 60) }
     ('/text?performance_bar=record') x 20,
     "$console/profiles.json", "$console/p/$ids[0]/folded",
     "$console/p/$ids[0].json", "$console/diff/$ids[0]/$ids[2]",
-    "$console/status.json", "$console/overview.json", 
-    "$console/wall?seconds=1&uri=/text",
+    "$console/status.json", "$console/overview.json", "$console/hour.json",
+    "$console/wall?seconds=1", "$console/cpu?seconds=1&workers=all",
+    "$console/object?seconds=1", "$console/wall?seconds=1&uri=/text",
     '/metrics', "$console/debug/pprof/symbol?0x400000",
     "$console/debug/pprof/cmdline";
 

@@ -40,6 +40,10 @@ $t->run();
 my ($worker) = $t->worker_pids();
 my $capture = http_get('/-/profile/wall?seconds=600', start => 1);
 
+# the capture looks for threads in a thread of its own
+
+ok(wait_for(sub { tasks() == 2 }), 'the capture has a thread');
+
 # the first threads allocate what the C library keeps
 
 threads() for 1 .. 2;

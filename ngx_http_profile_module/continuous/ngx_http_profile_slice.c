@@ -201,7 +201,7 @@ ngx_http_profile_slice_timer(ngx_event_t *ev)
 static ngx_msec_t
 ngx_http_profile_slice_wait(void)
 {
-    ngx_msec_t    wait;
+    ngx_msec_t    wait, pending;
     prof_stats_t  st;
 
     wait = slicer.conf->slice
@@ -209,6 +209,12 @@ ngx_http_profile_slice_wait(void)
 
     if (slicer.capture == NULL) {
         return wait;
+    }
+
+    pending = prof_process_pending();
+
+    if (pending) {
+        return ngx_min(wait, pending);
     }
 
     prof_capture_totals(slicer.capture, &st, NULL, NULL, NULL);

@@ -72,6 +72,7 @@ static void ngx_http_profile_share_disarm(ngx_http_profile_share_t *share);
 static void ngx_http_profile_share_free(ngx_http_profile_share_t *share);
 static void ngx_http_profile_share_exit(void);
 static void ngx_http_profile_drain_begin(void);
+static ngx_msec_t ngx_http_profile_drain_wait(void);
 static void ngx_http_profile_drain_timer(ngx_event_t *ev);
 
 
@@ -538,7 +539,20 @@ ngx_http_profile_drain_begin(void)
     ngx_http_profile_drain.log = ngx_cycle->log;
     ngx_http_profile_drain.cancelable = 1;
 
-    ngx_add_timer(&ngx_http_profile_drain, NGX_HTTP_PROFILE_DRAIN);
+    ngx_add_timer(&ngx_http_profile_drain, ngx_http_profile_drain_wait());
+}
+
+
+/* the threads of a capture are soon found */
+
+static ngx_msec_t
+ngx_http_profile_drain_wait(void)
+{
+    ngx_msec_t  wait;
+
+    wait = prof_process_pending();
+
+    return wait ? wait : NGX_HTTP_PROFILE_DRAIN;
 }
 
 
@@ -554,7 +568,7 @@ ngx_http_profile_drain_timer(ngx_event_t *ev)
 
     ngx_http_profile_job_trim();
 
-    ngx_add_timer(ev, NGX_HTTP_PROFILE_DRAIN);
+    ngx_add_timer(ev, ngx_http_profile_drain_wait());
 
     for (q = ngx_queue_head(&ngx_http_profile_shares);
          q != ngx_queue_sentinel(&ngx_http_profile_shares);

@@ -235,6 +235,12 @@ prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
 int prof_process_start(prof_capture_t *c, int paced, const char **err);
 void prof_process_drain(void);
 
+/*
+ * Returns in how many ms prof_process_drain() is to be called because threads
+ * are being looked for, or 0: they are known.
+ */
+uint32_t prof_process_pending(void);
+
 /* returns whether the main thread has timers while there are captures */
 int prof_process_timed(void);
 

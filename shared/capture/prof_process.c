@@ -75,6 +75,11 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
     slot->start = prof_clock(CLOCK_MONOTONIC);
     slot->start_cpu = prof_clock(CLOCK_PROCESS_CPUTIME_ID);
 
+    if (prof_process.ncaptures == 1) {
+        prof_process_scan_begin();
+        (void) prof_thread_open(NULL);
+    }
+
     prof_process_scan();
 
     if (prof_process.main) {
@@ -92,6 +97,7 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 
         memset(last, 0, sizeof(prof_last_t));
         last->cpu = prof_thread_cpu(t) - t->idle_cpu;
+        t->first[slot - prof_process.slots] = last->cpu + t->idle_cpu;
         last->busy = slot->start - t->idle;
         last->dropped = t->stats.lost_ring;
         last->node = PROF_NONE;
@@ -486,7 +492,9 @@ prof_process_end(prof_process_capture_t *slot)
     total = prof_clock(CLOCK_PROCESS_CPUTIME_ID) - slot->start_cpu;
 
     if (total > c->cpu + PROF_PROCESS_UNSEEN) {
-        prof_process_named(slot, PROF_TYPE_NOTE, "[threads that ended]",
+        prof_process_named(slot, PROF_TYPE_NOTE,
+                           prof_process.found ? "[threads that ended]"
+                                              : PROF_PROCESS_NOT_FOUND,
                            PROF_ENTRY_TURN, PROF_NONE, total - c->cpu,
                            total - c->cpu);
     }

@@ -85,10 +85,27 @@
 #define PROF_FINE_TIMERS  2
 
 
+/* the CPU clock of a thread (include/linux/posix-timers_types.h) */
+#define prof_thread_clock(tid)  ((clockid_t) (~(unsigned) (tid) << 3 | 6))
+
+/* CPU time before the first look for threads has ended */
+#define PROF_PROCESS_NOT_FOUND  "[threads not found yet]"
+
+
 typedef struct {
     uintptr_t             start;
     uintptr_t             end;
 } prof_area_t;
+
+
+/* a thread in /proc */
+
+typedef struct {
+    int                   tid;
+    uint64_t              blocked;      /* signals, by their bits */
+    uint64_t              cpu;          /* its clock when the result is taken */
+    char                  name[PROF_THREAD_NAME];
+} prof_found_t;
 
 
 /* a thread in a capture; clocks are those of its last sample */
@@ -111,6 +128,7 @@ struct prof_thread_s {
     prof_expiry_t        *fine;
     int                   tid;          /* 0: free */
     int                   seen;         /* found by the last scan */
+    int                   renew;        /* after the next scan */
     int                   main;
     int                   timers;       /* timers exist */
     prof_signal_e         signal;
@@ -126,6 +144,8 @@ struct prof_thread_s {
     prof_stats_t          passed;       /* counters that the captures have */
     const prof_unwind_t  *before;       /* tables of a late handler, or NULL */
     prof_last_t           last[PROF_PROCESS_CAPTURES];
+    uint64_t              first[PROF_PROCESS_CAPTURES];  /* CPU clock when
+                                           the capture began to count it */
 
     /* the members below belong to the handlers */
 
@@ -171,7 +191,8 @@ typedef struct {
 
 typedef struct {
     uint32_t                ncaptures;
-    uint32_t                scans;
+    int                     found;        /* the threads are known */
+    int                     rescan;       /* read the directory next time */
     int                     fault;        /* SIGFPE is held */
     uint32_t                paced;        /* number of paced captures */
     prof_process_capture_t  slots[PROF_PROCESS_CAPTURES];
@@ -195,18 +216,35 @@ extern prof_process_t  prof_process;
 extern prof_thread_t   prof_threads[PROF_PROCESS_THREADS];
 
 
-/* prof_process_scan.c: finds new threads, and threads that have ended */
+/*
+ * prof_process_scan.c: finds new threads, and threads that have ended.  It
+ * takes what the last scan has found, and lets the scanner's thread begin the
+ * next one.  It does not wait.
+ */
 
 void prof_process_scan(void);
+
+/* called before the first scan of the first capture */
+void prof_process_scan_begin(void);
+
+/* returns the writable mappings of the process that the last scan has found */
+void prof_process_scanned(const prof_area_t **ranges, uint32_t *n);
 
 
 /* prof_process_thread.c */
 
-/* returns NULL if there are too many threads, or if memory is short */
-prof_thread_t *prof_thread_open(int tid);
+/*
+ * f: NULL for the calling thread, which is the main thread.  Returns NULL if
+ * there are too many threads, or if memory is short.
+ */
+prof_thread_t *prof_thread_open(const prof_found_t *f);
 
 /* makes new timers with signals that the thread does not block */
-void prof_thread_renew(prof_thread_t *t);
+void prof_thread_renew(prof_thread_t *t, const prof_found_t *f);
+
+/* sets the parts of the address space that may be the thread's stack */
+void prof_thread_ranges(prof_thread_t *t, const prof_area_t *ranges,
+    uint32_t n);
 
 /* sets the thread's timers for prof_process.period */
 void prof_thread_set(prof_thread_t *t);

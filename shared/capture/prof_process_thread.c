@@ -2,33 +2,27 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * A sampled thread: its name and its blocked signals (from /proc), its timers,
- * and the memory of its handlers.
+ * A sampled thread: its name and its blocked signals, its timers, and the
+ * memory of its handlers.
  */
 
 
 #include "capture/prof_process.h"
 #include "base/prof_hash.h"
 #include "base/prof_spare.h"
+#include "stacks/prof_stack.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 
-/* the CPU clock of a thread (include/linux/posix-timers_types.h) */
-#define prof_thread_clock(tid)  ((clockid_t) (~(unsigned) (tid) << 3 | 6))
-
-/* bytes by which a main thread's stack may grow */
-#define PROF_STACK_GROWTH  (64 * 1024 * 1024)
-
-
 static int prof_thread_memory(prof_thread_t *t);
-static void prof_thread_status(prof_thread_t *t);
-static void prof_thread_ranges(prof_thread_t *t);
-static void prof_thread_timers(prof_thread_t *t);
+static void prof_thread_begin(prof_thread_t *t, const prof_found_t *f);
+static void prof_thread_status(prof_thread_t *t, const prof_found_t *f);
+static void prof_thread_timers(prof_thread_t *t, const prof_found_t *f);
 static int prof_thread_create_timers(prof_thread_t *t);
 static int prof_thread_publish(prof_thread_t *t);
 static void prof_thread_retire(prof_thread_t *t);
@@ -40,9 +34,9 @@ prof_thread_t   prof_threads[PROF_PROCESS_THREADS];
 
 
 prof_thread_t *
-prof_thread_open(int tid)
+prof_thread_open(const prof_found_t *f)
 {
-    int             i;
+    int             i, tid;
     prof_thread_t  *t;
 
     t = prof_threads;
@@ -73,14 +67,18 @@ prof_thread_open(int tid)
 
     prof_unwind_hold(prof_process_unwind());
 
+    tid = f ? f->tid : (int) syscall(SYS_gettid);
+
     t->tid = tid;
-    t->main = (tid == (int) syscall(SYS_gettid));
+    t->main = (f == NULL);
     t->clock = prof_thread_clock(tid);
     t->unwind = prof_process_unwind();
     t->before = NULL;
-    t->kernel = prof_kernel_open(tid, prof_signal_number(PROF_SIGNAL_OWN));
-    t->cpu = 0;
+    t->kernel = prof_kernel_open(tid, prof_signal_number(PROF_SIGNAL_OWN),
+                                 f ? 0 : PROF_KERNEL_SHORT);
+    t->cpu = f ? f->cpu : prof_thread_cpu(t);
     t->stale = 0;
+    t->renew = 0;
     t->due = 0;
     t->idling = 0;
     t->expired = 0;
@@ -88,8 +86,6 @@ prof_thread_open(int tid)
     t->idle_cpu = 0;
     t->location = NULL;
     t->traced = 0;
-    t->stack.start = 0;
-    t->stack.end = 0;
     t->ring.head = 0;
     t->ring.tail = 0;
 
@@ -97,21 +93,64 @@ prof_thread_open(int tid)
     memset(&t->stats, 0, sizeof(prof_stats_t));
     memset(&t->passed, 0, sizeof(prof_stats_t));
 
-    /* running captures count a new thread from its beginning, at CPU time 0 */
-
-    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
-        memset(&t->last[i], 0, sizeof(prof_last_t));
-        t->last[i].node = PROF_NONE;
-    }
-
     if (t->main) {
         prof_process.main = t;
     }
 
-    prof_thread_ranges(t);
-    prof_thread_timers(t);
+    prof_thread_begin(t, f);
+    prof_thread_timers(t, f);
 
     return t;
+}
+
+
+/*
+ * Sets the CPU time from which running captures count the thread, and its
+ * stack.  A thread of the first scan existed before the captures, and its time
+ * until this scan is not counted.  A thread of a later scan is new, and is
+ * counted from its beginning, unless a capture is younger.
+ */
+
+static void
+prof_thread_begin(prof_thread_t *t, const prof_found_t *f)
+{
+    int                 i;
+    uint32_t            n;
+    uint64_t            now, age;
+    prof_area_t         own;
+    prof_stack_t        stack;
+    const prof_area_t  *ranges;
+
+    now = prof_clock(CLOCK_MONOTONIC);
+
+    for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
+        memset(&t->last[i], 0, sizeof(prof_last_t));
+
+        age = prof_process.found ? now - prof_process.slots[i].start : 0;
+
+        t->last[i].cpu = t->cpu > age ? t->cpu - age : 0;
+        t->last[i].node = PROF_NONE;
+        t->first[i] = t->last[i].cpu;
+    }
+
+    if (f) {
+        t->stack.start = 0;
+        t->stack.end = 0;
+
+        prof_process_scanned(&ranges, &n);
+        prof_thread_ranges(t, ranges, n);
+
+        return;
+    }
+
+    prof_stack_find(&stack);
+
+    own.start = stack.low;
+    own.end = stack.high;
+
+    t->stack = own;
+
+    prof_thread_ranges(t, &own, 1);
 }
 
 
@@ -146,97 +185,67 @@ prof_thread_memory(prof_thread_t *t)
 }
 
 
-/* lists the writable mappings of the process, any of which may be a stack */
-
-static void
-prof_thread_ranges(prof_thread_t *t)
+void
+prof_thread_ranges(prof_thread_t *t, const prof_area_t *ranges, uint32_t n)
 {
-    char           line[512], perm[8];
-    FILE          *f;
-    unsigned long  start, end;
+    /* the handler of the main thread may interrupt this */
 
     t->nranges = 0;
 
-    f = fopen("/proc/self/maps", "re");
-    if (f == NULL) {
-        return;
-    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 
-    while (t->nranges < PROF_PROCESS_RANGES && fgets(line, sizeof(line), f)) {
+    memcpy(t->ranges, ranges, n * sizeof(prof_area_t));
 
-        if (sscanf(line, "%lx-%lx %7s", &start, &end, perm) != 3
-            || perm[0] != 'r' || perm[1] != 'w')
-        {
-            continue;
-        }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 
-        if (strstr(line, "[stack]")) {
-            start -= PROF_STACK_GROWTH;
-        }
-
-        t->ranges[t->nranges].start = start;
-        t->ranges[t->nranges].end = end;
-        t->nranges++;
-    }
-
-    (void) fclose(f);
+    t->nranges = n;
 }
 
 
 /*
- * Reads the thread's name, and chooses a signal that the thread does not
- * block.  A thread with the name of the main thread was not given a name; its
- * name is "thread" then.
+ * Sets the thread's name, and chooses a signal that the thread does not block.
+ * A thread with the name of the main thread was not given a name; its name is
+ * "thread" then.
  */
 
 static void
-prof_thread_status(prof_thread_t *t)
+prof_thread_status(prof_thread_t *t, const prof_found_t *f)
 {
-    char                path[64], line[256], name[PROF_THREAD_NAME];
-    FILE               *f;
-    unsigned long long  blocked;
-
-    name[0] = '\0';
-    blocked = 0;
-
-    (void) snprintf(path, sizeof(path), "/proc/self/task/%d/status", t->tid);
-
-    f = fopen(path, "re");
-
-    while (f && fgets(line, sizeof(line), f)) {
-        (void) sscanf(line, "Name: %15[^\n]", name);
-        (void) sscanf(line, "SigBlk: %llx", &blocked);
-    }
-
-    if (f) {
-        (void) fclose(f);
-    }
-
-    t->signal = PROF_SIGNAL_OWN;
-    t->deaf = 0;
-
-    if (blocked >> (prof_signal_number(PROF_SIGNAL_OWN) - 1) & 1) {
-        t->signal = PROF_SIGNAL_FAULT;
-        t->deaf = (blocked >> (SIGFPE - 1) & 1);
-    }
+    int       own, fault;
+    sigset_t  set;
 
     if (t->main) {
-        memcpy(prof_process.name, name, PROF_THREAD_NAME);
+        (void) sigemptyset(&set);
+        (void) pthread_sigmask(SIG_BLOCK, NULL, &set);
+
+        own = sigismember(&set, prof_signal_number(PROF_SIGNAL_OWN)) == 1;
+        fault = sigismember(&set, SIGFPE) == 1;
+
+        memset(prof_process.name, 0, PROF_THREAD_NAME);
+        (void) prctl(PR_GET_NAME, prof_process.name, 0, 0, 0);
         (void) strcpy(t->name, "main");
 
-    } else if (strcmp(name, prof_process.name) == 0 || name[0] == '\0') {
-        (void) strcpy(t->name, "thread");
-
     } else {
-        memcpy(t->name, name, PROF_THREAD_NAME);
+        own = f->blocked >> (prof_signal_number(PROF_SIGNAL_OWN) - 1) & 1;
+        fault = f->blocked >> (SIGFPE - 1) & 1;
+
+        if (strcmp(f->name, prof_process.name) == 0 || f->name[0] == '\0') {
+            (void) strcpy(t->name, "thread");
+
+        } else {
+            memcpy(t->name, f->name, PROF_THREAD_NAME);
+        }
     }
+
+    t->signal = own ? PROF_SIGNAL_FAULT : PROF_SIGNAL_OWN;
+    t->deaf = own && fault;
 }
 
 
 static void
-prof_thread_timers(prof_thread_t *t)
+prof_thread_timers(prof_thread_t *t, const prof_found_t *f)
 {
-    prof_thread_status(t);
+    prof_thread_status(t, f);
 
     if (t->deaf) {
         return;
@@ -341,10 +350,10 @@ prof_thread_create_timers(prof_thread_t *t)
 
 
 void
-prof_thread_renew(prof_thread_t *t)
+prof_thread_renew(prof_thread_t *t, const prof_found_t *f)
 {
     prof_thread_delete(t);
-    prof_thread_timers(t);
+    prof_thread_timers(t, f);
 }
 
 

@@ -82,7 +82,8 @@ prof_sampler_create(const char **err)
     }
 
     s->walker.kernel = prof_kernel_open((int) syscall(SYS_gettid),
-                                      prof_signal_number(PROF_SIGNAL_OWN));
+                                        prof_signal_number(PROF_SIGNAL_OWN),
+                                        PROF_KERNEL_SHORT);
 
     if (prof_sampler_timers(s, err) != PROF_OK) {
         prof_signal_release(PROF_SIGNAL_OWN);

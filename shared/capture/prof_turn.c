@@ -200,6 +200,8 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
 
     c = turn->capture;
 
+    prof_kernel_ready(s->walker.kernel);
+
     /* renews the tables; the ring is empty, so no sample is marked */
 
     prof_marks_begin(&marks, &s->walker.unwind);

@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 
-/* ms */
+/* us, for the kernel's functions */
 
-#define PROF_KERNEL_WAIT   20
+#define PROF_KERNEL_WAIT   20000
+
+#define PROF_KERNEL_AGAIN  -2
 
 /*
  * Pages of a ring.  The handler empties it each time.  All rings of a user
@@ -30,15 +32,16 @@
 #define PROF_KERNEL_PAGES  2
 
 
-static int prof_kernel_ask(const prof_kernel_question_t *q,
-    prof_kernel_answer_t *a);
-static int prof_kernel_await(int sock, prof_kernel_answer_t *a);
+static void prof_kernel_receive_ring(prof_kernel_ring_t *ring, int us);
+static int prof_kernel_ask(const prof_kernel_question_t *q);
+static int prof_kernel_await(int sock, prof_kernel_answer_t *a, int us);
 static int prof_kernel_map(prof_kernel_ring_t *ring, int fd);
 static size_t prof_kernel_size(void);
 
 
 static int          prof_kernel_sock = -1;
 static uint32_t     prof_kernel_rings;
+static int          prof_kernel_late;     /* the last answer was late */
 static const char  *prof_kernel_err;
 
 
@@ -58,14 +61,18 @@ prof_kernel_error(void)
 
 
 prof_kernel_ring_t *
-prof_kernel_open(int tid, int signo)
+prof_kernel_open(int tid, int signo, int wait)
 {
-    int                      fd;
     prof_kernel_ring_t      *ring;
-    prof_kernel_answer_t     a;
     prof_kernel_question_t   q;
 
     if (prof_kernel_sock == -1 || prof_kernel_rings == PROF_KERNEL_RINGS) {
+        return NULL;
+    }
+
+    ring = calloc(1, sizeof(prof_kernel_ring_t));
+    if (ring == NULL) {
+        prof_kernel_err = "no memory";
         return NULL;
     }
 
@@ -73,32 +80,72 @@ prof_kernel_open(int tid, int signo)
     q.tid = tid;
     q.signo = signo;
 
-    fd = prof_kernel_ask(&q, &a);
+    ring->sock = prof_kernel_ask(&q);
 
-    if (fd == -1) {
-        return NULL;
-    }
-
-    ring = calloc(1, sizeof(prof_kernel_ring_t));
-
-    if (ring == NULL || prof_kernel_map(ring, fd) != PROF_OK) {
-        prof_kernel_err = ring ? "the limit of memory for perf events "
-                                 "(kernel.perf_event_mlock_kb) is reached"
-                               : "no memory";
-        (void) close(fd);
+    if (ring->sock == -1) {
         free(ring);
         return NULL;
     }
 
-    (void) close(fd);
+    prof_kernel_rings++;
+
+    prof_kernel_receive_ring(ring, prof_kernel_late ? 0 : wait);
+
+    if (ring->sock == -1 && ring->page == NULL) {
+        prof_kernel_close(ring);
+        return NULL;
+    }
+
+    if (wait) {
+        prof_kernel_late = (ring->page == NULL);
+    }
+
+    return ring;
+}
+
+
+void
+prof_kernel_ready(prof_kernel_ring_t *ring)
+{
+    if (ring && ring->sock != -1) {
+        prof_kernel_receive_ring(ring, 0);
+    }
+}
+
+
+/* an answer without a descriptor closes the socket, and the ring stays empty */
+
+static void
+prof_kernel_receive_ring(prof_kernel_ring_t *ring, int us)
+{
+    int                   fd;
+    prof_kernel_answer_t  a;
+
+    fd = prof_kernel_await(ring->sock, &a, us);
+
+    if (fd == PROF_KERNEL_AGAIN) {
+        return;
+    }
+
+    (void) close(ring->sock);
+    ring->sock = -1;
+
+    if (fd == -1) {
+        return;
+    }
+
+    prof_kernel_err = NULL;
+    prof_kernel_late = 0;
 
     ring->nentries = a.nentries;
     memcpy(ring->entries, a.entries, sizeof(a.entries));
 
-    prof_kernel_rings++;
-    prof_kernel_err = NULL;
+    if (prof_kernel_map(ring, fd) != PROF_OK) {
+        prof_kernel_err = "the limit of memory for perf events "
+                          "(kernel.perf_event_mlock_kb) is reached";
+    }
 
-    return ring;
+    (void) close(fd);
 }
 
 
@@ -116,9 +163,10 @@ prof_kernel_map(prof_kernel_ring_t *ring, int fd)
         return PROF_ERROR;
     }
 
-    ring->page = p;
     ring->data = (char *) p + sysconf(_SC_PAGESIZE);
     ring->mask = PROF_KERNEL_PAGES * sysconf(_SC_PAGESIZE) - 1;
+
+    __atomic_store_n(&ring->page, p, __ATOMIC_RELEASE);
 
     return PROF_OK;
 }
@@ -138,7 +186,14 @@ prof_kernel_close(prof_kernel_ring_t *ring)
         return;
     }
 
-    (void) munmap(ring->page, prof_kernel_size());
+    if (ring->sock != -1) {
+        (void) close(ring->sock);
+    }
+
+    if (ring->page) {
+        (void) munmap(ring->page, prof_kernel_size());
+    }
+
     free(ring);
 
     prof_kernel_rings--;
@@ -148,7 +203,7 @@ prof_kernel_close(prof_kernel_ring_t *ring)
 int
 prof_kernel_symbols(prof_kernel_symbols_t *syms)
 {
-    int                      fd, rc;
+    int                      fd, rc, sock;
     prof_kernel_answer_t     a;
     prof_kernel_question_t   q;
 
@@ -161,9 +216,17 @@ prof_kernel_symbols(prof_kernel_symbols_t *syms)
     memset(&q, 0, sizeof(prof_kernel_question_t));
     q.what = PROF_KERNEL_ASK_SYMBOLS;
 
-    fd = prof_kernel_ask(&q, &a);
+    sock = prof_kernel_ask(&q);
 
-    if (fd == -1) {
+    if (sock == -1) {
+        return PROF_ERROR;
+    }
+
+    fd = prof_kernel_await(sock, &a, PROF_KERNEL_WAIT);
+
+    (void) close(sock);
+
+    if (fd < 0) {
         return PROF_ERROR;
     }
 
@@ -175,48 +238,50 @@ prof_kernel_symbols(prof_kernel_symbols_t *syms)
 }
 
 
-/* returns the requested descriptor, or -1 */
+/* returns the socket that receives the answer, or -1 */
 
 static int
-prof_kernel_ask(const prof_kernel_question_t *q, prof_kernel_answer_t *a)
+prof_kernel_ask(const prof_kernel_question_t *q)
 {
-    int  fd, fds[2];
+    int  rc, fds[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0, fds) == -1) {
         prof_kernel_err = "no descriptor for a socket";
         return -1;
     }
 
-    fd = -1;
+    rc = prof_kernel_send(prof_kernel_sock, q, sizeof(*q), fds[1]);
 
-    if (prof_kernel_send(prof_kernel_sock, q, sizeof(*q), fds[1]) == PROF_OK) {
-        (void) close(fds[1]);
-        fd = prof_kernel_await(fds[0], a);
-
-    } else {
+    if (rc != PROF_OK) {
         prof_kernel_err = errno == EAGAIN ? "the opener is busy"
                                           : "the opener has ended";
-        (void) close(fds[1]);
+        (void) close(fds[0]);
     }
 
-    (void) close(fds[0]);
+    (void) close(fds[1]);
 
-    return fd;
+    return rc == PROF_OK ? fds[0] : -1;
 }
 
 
+/* returns the requested descriptor, -1, or PROF_KERNEL_AGAIN: no answer yet */
+
 static int
-prof_kernel_await(int sock, prof_kernel_answer_t *a)
+prof_kernel_await(int sock, prof_kernel_answer_t *a, int us)
 {
-    int            fd, rc;
-    struct pollfd  pfd;
+    int              fd, rc;
+    struct pollfd    pfd;
+    struct timespec  ts;
 
     pfd.fd = sock;
     pfd.events = POLLIN;
 
-    if (poll(&pfd, 1, PROF_KERNEL_WAIT) != 1) {
+    ts.tv_sec = 0;
+    ts.tv_nsec = us * 1000;
+
+    if (ppoll(&pfd, 1, &ts, NULL) != 1) {
         prof_kernel_err = "the opener did not answer in time";
-        return -1;
+        return PROF_KERNEL_AGAIN;
     }
 
     rc = prof_kernel_receive(sock, a, sizeof(*a), &fd, NULL);

@@ -39,6 +39,10 @@
 
 #define PROF_KERNEL_ENTRIES  16
 
+/* us for which the ring of the calling thread is waited for */
+
+#define PROF_KERNEL_SHORT    100
+
 /* threads of a process that have rings */
 
 #define PROF_KERNEL_RINGS    16
@@ -50,9 +54,13 @@ typedef struct {
 } prof_kernel_range_t;
 
 
-/* written when the ring is opened, then read by the thread's handler */
+/*
+ * Written before "page" is set, then read by the thread's handler.  While
+ * "page" is NULL, the answer of the opener has not arrived.
+ */
 
 typedef struct {
+    int                   sock;         /* to receive the answer, or -1 */
     void                 *page;         /* struct perf_event_mmap_page */
     char                 *data;
     uint64_t              mask;         /* size of the data - 1 */
@@ -92,12 +100,17 @@ int prof_kernel_opener(void (*titled)(void), const char **err);
 void prof_kernel_use(int sock);
 
 /*
- * Opens the ring of a thread of this process that is sampled by "signo".
- * Returns NULL if this process has no opener, the event could not be opened, or
- * PROF_KERNEL_RINGS are open.  The function waits for the opener for at most 20
- * ms.  Context: the main thread; not in a signal.
+ * Asks the opener for the ring of a thread of this process that is sampled by
+ * "signo".  Returns NULL if this process has no opener, the event could not be
+ * opened, or PROF_KERNEL_RINGS are open.  The function waits for the answer for
+ * at most "wait" us, and not at all if the opener was late before.  The ring of
+ * a late answer is empty until prof_kernel_ready() has received the answer.
+ * Context: the main thread; not in a signal.
  */
-prof_kernel_ring_t *prof_kernel_open(int tid, int signo);
+prof_kernel_ring_t *prof_kernel_open(int tid, int signo, int wait);
+
+/* receives a late answer, without waiting; NULL is ignored */
+void prof_kernel_ready(prof_kernel_ring_t *ring);
 
 /* closes a ring that no handler reads any more; NULL is ignored */
 void prof_kernel_close(prof_kernel_ring_t *ring);

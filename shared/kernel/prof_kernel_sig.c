@@ -38,7 +38,12 @@ prof_kernel_take(prof_kernel_ring_t *ring, uintptr_t pc, uintptr_t sp,
     struct perf_event_header      header;
     struct perf_event_mmap_page  *page;
 
-    page = ring->page;
+    page = __atomic_load_n(&ring->page, __ATOMIC_ACQUIRE);
+
+    if (page == NULL) {
+        return 0;
+    }
+
     head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
     tail = page->data_tail;
     n = 0;

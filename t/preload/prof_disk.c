@@ -3,9 +3,10 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * For LD_PRELOAD: a disk and a /proc that hang.  PROF_DISK names a directory.
- * While the file with this name and the suffix ".slow" exists, each call that
- * uses a file of this directory or of /proc takes 300 ms more, and is written
- * to the file with the suffix ".log":
+ * While the file with this name and the suffix ".seen" exists, each call that
+ * uses a file of this directory or of /proc is written to the file with the
+ * suffix ".log".  While the file with the suffix ".slow" exists, each also
+ * takes 300 ms more.
  *
  *     PROCESS loop|thread CALL PATH
  *
@@ -39,6 +40,7 @@ static void disk_fd(const char *call, int fd);
 
 static char    disk_dir[256];
 static char    disk_slow[264];
+static char    disk_seen[264];
 static size_t  disk_len;
 static int     disk_log = -1;
 
@@ -57,6 +59,7 @@ disk_start(void)
 
     (void) snprintf(disk_dir, sizeof(disk_dir), "%s/", dir);
     (void) snprintf(disk_slow, sizeof(disk_slow), "%s.slow", dir);
+    (void) snprintf(disk_seen, sizeof(disk_seen), "%s.seen", dir);
     (void) snprintf(path, sizeof(path), "%s.log", dir);
 
     disk_len = strlen(disk_dir);
@@ -71,15 +74,19 @@ disk_start(void)
 static void
 disk_path(const char *call, const char *path)
 {
-    int              len;
+    int              len, slow;
     char             line[512];
     struct timespec  ts;
+
+    slow = (disk_log != -1
+            && syscall(SYS_faccessat, AT_FDCWD, disk_slow, F_OK) == 0);
 
     if (path == NULL || disk_log == -1
         || (strncmp(path, "/proc/", 6) != 0
             && strncmp(path, disk_dir, disk_len) != 0
             && strncmp(path, disk_dir, disk_len - 1) != 0)
-        || syscall(SYS_faccessat, AT_FDCWD, disk_slow, F_OK) == -1)
+        || (!slow
+            && syscall(SYS_faccessat, AT_FDCWD, disk_seen, F_OK) == -1))
     {
         return;
     }
@@ -93,9 +100,9 @@ disk_path(const char *call, const char *path)
     }
 
     ts.tv_sec = 0;
-    ts.tv_nsec = DISK_DELAY;
+    ts.tv_nsec = slow ? DISK_DELAY : 0;
 
-    while (nanosleep(&ts, &ts) == -1) { /* void */ }
+    while (slow && nanosleep(&ts, &ts) == -1) { /* void */ }
 }
 
 

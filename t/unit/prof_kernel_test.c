@@ -7,6 +7,8 @@
  */
 
 
+#define _GNU_SOURCE
+
 #include "prof.h"
 
 #include "tap.h"
@@ -18,6 +20,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +64,29 @@ static int test_mapped(void);
 static void test_captures(void);
 static void test_limits(void);
 static void test_unprivileged(void);
+static void test_hangs(void);
+
+
+static int  test_polls;         /* with a time */
+
+
+/* counts the waits for the opener */
+
+int
+ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts,
+    const sigset_t *mask)
+{
+    struct timespec  left;
+
+    test_polls += (ts->tv_sec || ts->tv_nsec);
+    left = *ts;
+
+    return (int) syscall(SYS_ppoll, fds, n, &left, mask, _NSIG / 8);
+}
+
+
+/* us in which a running opener answers, also on a busy machine */
+#define TEST_WAIT  500000
 
 
 static const char  test_list[] =
@@ -722,20 +748,97 @@ test_limits(void)
     tid = (int) syscall(SYS_gettid);
 
     for (i = 0; i < PROF_KERNEL_RINGS; i++) {
-        rings[i] = prof_kernel_open(tid, SIGRTMIN);
+        rings[i] = prof_kernel_open(tid, SIGRTMIN, TEST_WAIT);
         ok(rings[i] != NULL, "ring %d is opened", i);
     }
 
-    ok(prof_kernel_open(tid, SIGRTMIN) == NULL,
+    ok(prof_kernel_open(tid, SIGRTMIN, TEST_WAIT) == NULL,
        "the number of rings is limited");
 
     for (i = 0; i < PROF_KERNEL_RINGS; i++) {
         prof_kernel_close(rings[i]);
     }
 
-    ok(prof_kernel_open(getppid(), SIGRTMIN) == NULL,
+    ok(prof_kernel_open(getppid(), SIGRTMIN, TEST_WAIT) == NULL,
        "a ring for another process is refused");
     ok(prof_kernel_error() != NULL, "the error of the refusal is known");
+}
+
+
+/* an opener that hangs is waited for once; its late answer is still taken */
+
+static void
+test_hangs(void)
+{
+    int                      i, fd, reply, fds[2];
+    void                    *page;
+    prof_kernel_ring_t      *rings[3];
+    prof_kernel_answer_t     a;
+    prof_kernel_question_t   q;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) == -1) {
+        abort();
+    }
+
+    prof_kernel_use(fds[0]);
+    test_polls = 0;
+
+    for (i = 0; i < 3; i++) {
+        rings[i] = prof_kernel_open(1, SIGRTMIN, 1);
+        ok(rings[i] && rings[i]->page == NULL, "ring %d is asked for", i);
+    }
+
+    is_int(test_polls, 1, "the opener is waited for once");
+    ok(prof_kernel_error() != NULL, "the error is known");
+
+    prof_kernel_ready(rings[0]);
+    ok(rings[0]->page == NULL, "without an answer the ring stays empty");
+
+    memset(&a, 0, sizeof(a));
+    a.nentries = 1;
+
+    is_int(prof_kernel_receive(fds[1], &q, sizeof(q), &reply, NULL), PROF_OK,
+           "the opener gets the question");
+
+    fd = memfd_create("ring", 0);
+
+    if (fd == -1 || ftruncate(fd, 1 << 20) == -1) {
+        abort();
+    }
+
+    is_int(prof_kernel_send(reply, &a, sizeof(a), fd), PROF_OK,
+           "it answers late");
+    (void) close(reply);
+    (void) close(fd);
+
+    prof_kernel_ready(rings[0]);
+    page = rings[0]->page;
+    ok(page != NULL && rings[0]->nentries == 1, "a late answer is taken");
+    ok(prof_kernel_error() == NULL, "the error has ended");
+
+    /* an opener that refuses, and one that has ended */
+
+    is_int(prof_kernel_receive(fds[1], &q, sizeof(q), &reply, NULL), PROF_OK,
+           "another question");
+    a.err = EPERM;
+    is_int(prof_kernel_send(reply, &a, sizeof(a), -1), PROF_OK,
+           "is refused late");
+    (void) close(reply);
+    (void) close(fds[1]);
+
+    prof_kernel_ready(rings[1]);
+    ok(rings[1]->page == NULL && rings[1]->sock == -1,
+       "the ring of a late refusal stays empty");
+    prof_kernel_ready(rings[2]);
+    ok(rings[2]->page == NULL && rings[2]->sock == -1,
+       "so does the ring of an opener that has ended");
+
+    for (i = 0; i < 3; i++) {
+        prof_kernel_close(rings[i]);
+    }
+
+    prof_kernel_use(-1);
+    (void) close(fds[0]);
 }
 
 
@@ -774,6 +877,7 @@ main(void)
     test_symbols();
     test_ring();
     test_frames();
+    test_hangs();
 
     (void) prctl(PR_SET_CHILD_SUBREAPER, 1);
 
@@ -791,7 +895,7 @@ main(void)
     test_captures();
     test_opener(sock);
 
-    ok(prof_kernel_open((int) syscall(SYS_gettid), SIGRTMIN) == NULL,
+    ok(prof_kernel_open((int) syscall(SYS_gettid), SIGRTMIN, 0) == NULL,
        "no ring is opened without an opener");
 
     prof_process_done();

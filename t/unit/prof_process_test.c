@@ -255,6 +255,13 @@ test_capture(uint32_t frequency, uint32_t mode)
         abort();
     }
 
+    /* as an event loop does it, until the threads are known */
+
+    while (prof_process_pending()) {
+        (void) usleep(prof_process_pending() * 1000);
+        prof_process_drain();
+    }
+
     return c;
 }
 
