@@ -298,20 +298,20 @@ for my $uri (qw{ /x /file/a /return/ /none /file/ }) {
 # requests that nginx itself refuses
 
 for my $request ("GET /x?$arg HTTP/1.1\r\n\r\n",
-                 "GET /x?$arg HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-                 "GET /x?$arg HTTP/3.0\r\nHost: a\r\n\r\n",
-                 "GET x?$arg HTTP/1.1\r\nHost: a\r\n\r\n",
-                 "GET /%00?$arg HTTP/1.1\r\nHost: a\r\n\r\n",
-                 "GET /%?$arg HTTP/1.1\r\nHost: a\r\n\r\n",
-                 "GET /../?$arg HTTP/1.1\r\nHost: a\r\n\r\n",
-                 "GET /x?$arg\0 HTTP/1.1\r\nHost: a\r\n\r\n",
-                 "TRACE /x?$arg HTTP/1.1\r\nHost: a\r\n\r\n",
-                 "CONNECT /x?$arg HTTP/1.1\r\nHost: a\r\n\r\n",
-                 "GET /x?" . 'x' x 9000 . "&$arg HTTP/1.1\r\nHost: a\r\n\r\n",
+                 "GET /x?$arg HTTP/1.1\r\nHost: localhost\r\nHost: b\r\n\r\n",
+                 "GET /x?$arg HTTP/3.0\r\nHost: localhost\r\n\r\n",
+                 "GET x?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                 "GET /%00?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                 "GET /%?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                 "GET /../?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                 "GET /x?$arg\0 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                 "TRACE /x?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                 "CONNECT /x?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                 "GET /x?" . 'x' x 9000 . "&$arg HTTP/1.1\r\nHost: localhost\r\n\r\n",
                  "GET /x HTTP/1.1\r\nX-Profile: flamegraph\r\n\r\n",
-                 "GET /x HTTP/1.1\r\nHost: a\r\nX-Profile: flame\0graph\r\n"
+                 "GET /x HTTP/1.1\r\nHost: localhost\r\nX-Profile: flame\0graph\r\n"
                  . "Connection: close\r\n\r\n",
-                 "GET /x HTTP/1.1\r\nHost: a\r\nX-Profile: " . 'x' x 9000
+                 "GET /x HTTP/1.1\r\nHost: localhost\r\nX-Profile: " . 'x' x 9000
                  . "\r\n\r\n",
                  "\x16\x03\x01\x00$arg")
 {
@@ -351,7 +351,7 @@ sub request {
 
     my $method = @headers && $headers[0] !~ /:/ ? shift @headers : 'GET';
 
-    return join("\r\n", "$method $uri HTTP/1.1", 'Host: a', @headers,
+    return join("\r\n", "$method $uri HTTP/1.1", 'Host: localhost', @headers,
                 'Connection: close', '', '');
 }
 

@@ -74,7 +74,7 @@ $t->run();
 
 my $arg = 'performance_bar=flamegraph';
 my $wrong = "$arg&profile_mode=x";
-my $plain = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+my $plain = "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n";
 my $body = join('', map { sprintf("%08d\n", $_) } 1 .. 20000);
 
 
@@ -204,12 +204,12 @@ is($r->status(), 400, 'a broken chunked body gets 400');
 
 # pipelines
 
-my $s = http($plain . "GET /a?$arg HTTP/1.1\r\nHost: a\r\n\r\n" . $plain
-             . "GET /a?$wrong HTTP/1.1\r\nHost: a\r\n\r\n" x 2 . $plain
-             . "GET /return/?$arg HTTP/1.1\r\nHost: a\r\n\r\n" x 2
+my $s = http($plain . "GET /a?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n" . $plain
+             . "GET /a?$wrong HTTP/1.1\r\nHost: localhost\r\n\r\n" x 2 . $plain
+             . "GET /return/?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n" x 2
              . post('/proxy/', $arg, 4) . 'body' . $plain
-             . "GET /proxy/?$arg HTTP/1.1\r\nHost: a\r\n\r\n"
-             . "HEAD /a?$arg HTTP/1.1\r\nHost: a\r\n\r\n", start => 1);
+             . "GET /proxy/?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n"
+             . "HEAD /a?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n", start => 1);
 
 is(join(', ', map { kind(http_end($s)) } 1 .. 11),
    'a, a profile, a, 400, 400, a, a profile, a profile, a profile, a, '
@@ -225,12 +225,13 @@ is($r->header('X-Profiled-Status'), 200,
 
 # a client that sends everything and then no more
 
-$s = http("GET /a?$arg HTTP/1.1\r\nHost: a\r\n\r\n" x 5 . $plain, start => 1);
+$s = http("GET /a?$arg HTTP/1.1\r\nHost: localhost\r\n\r\n" x 5 . $plain,
+          start => 1);
 
 is(join(', ', map { kind(http_end($s)) } 1 .. 6),
    'a profile, ' x 5 . 'a',
     'a connection serves several profiles in sequence');
-is(kind(http("GET /a?$arg HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+is(kind(http("GET /a?$arg HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
              socket => $s)), 'a profile',
     'the last request on a connection may be profiled');
 is(sysread($s, my $rest, 1), 0,
@@ -248,7 +249,7 @@ sub sent {
 sub post {
     my ($uri, $args, $len, $header, $method) = @_;
 
-    return ($method || 'POST') . " $uri?$args HTTP/1.1\r\nHost: a\r\n"
+    return ($method || 'POST') . " $uri?$args HTTP/1.1\r\nHost: localhost\r\n"
            . ($header ? "$header\r\n" : '')
            . ($len ? "Content-Length: $len\r\n" : '') . "\r\n";
 }

@@ -229,8 +229,8 @@ sub capture {
     my $loop = '/loop' . 'a' x 15 . '!';
 
     for my $query ('', 'performance_bar=record') {
-        push @live, http("GET $loop?$query HTTP/1.1\nHost: l\n\n" x 5
-                         . "GET $loop HTTP/1.1\nHost: l\n\n" x 100,
+        push @live, http("GET $loop?$query HTTP/1.1\nHost: localhost\n\n" x 5
+                         . "GET $loop HTTP/1.1\nHost: localhost\n\n" x 100,
                          start => 1);
     }
 

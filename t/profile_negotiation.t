@@ -26,6 +26,7 @@ server {
     listen 127.0.0.1:8080;
 
     profile_endpoint on;
+    profile_allow 127.0.0.1;
 
     location /text {
         gzip on;

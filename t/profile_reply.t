@@ -38,6 +38,7 @@ server {
     listen 127.0.0.1:8082 sndbuf=4k;
 
     profile_endpoint on;
+    profile_allow 127.0.0.1;
 
     location / {
         add_header X-Added yes always;

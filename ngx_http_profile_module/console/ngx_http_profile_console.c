@@ -224,10 +224,6 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
 
     static ngx_http_profile_log_limit_t  line;
 
-    if (ngx_http_profile_permits_client(r, "the console is", &line) != NGX_OK) {
-        return NGX_HTTP_FORBIDDEN;
-    }
-
     call = ngx_pcalloc(r->pool, sizeof(ngx_http_profile_call_t));
     if (call == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -235,6 +231,15 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
 
     call->request = r;
     call->root = "";
+
+    /* the styles of a page would be refused as well */
+
+    rc = ngx_http_profile_call_permits(call, "the console is", &line);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
     call->page = ngx_http_profile_error_page;
 
     rc = ngx_http_profile_call_route(call);

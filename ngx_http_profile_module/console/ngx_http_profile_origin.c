@@ -18,8 +18,6 @@
 #include "core/ngx_http_profile_http.h"
 
 
-static ngx_uint_t ngx_http_profile_origin_site(ngx_http_profile_call_t *call,
-    ngx_uint_t change);
 static ngx_uint_t ngx_http_profile_origin_page(ngx_http_profile_call_t *call);
 
 
@@ -30,6 +28,7 @@ static ngx_str_t  ngx_http_profile_console_name =
 ngx_int_t
 ngx_http_profile_origin_check(ngx_http_profile_call_t *call)
 {
+    ngx_int_t            rc;
     ngx_uint_t           n, change;
     ngx_table_elt_t     *h;
     ngx_http_request_t  *r;
@@ -39,21 +38,12 @@ ngx_http_profile_origin_check(ngx_http_profile_call_t *call)
     change = !(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))
              && !(call->route->flags & NGX_HTTP_PROFILE_HARMLESS);
 
-    if (!ngx_http_profile_origin_site(call, change)) {
-        h = ngx_http_profile_find_header(r, &ngx_http_profile_site_name, &n);
+    rc = (!change && ngx_http_profile_origin_page(call))
+         ? ngx_http_profile_call_origin(call)
+         : ngx_http_profile_call_site(call, !change);
 
-        return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
-                             "the request comes from another site, as its "
-                             "header \"Sec-Fetch-Site: %V\" says",
-                             &h->value);
-    }
-
-    h = ngx_http_profile_find_header(r, &ngx_http_profile_origin_name, &n);
-
-    if (h && (n > 1 || !ngx_http_profile_site_same(r, &h->value))) {
-        return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
-                             "the request comes from another site, as its "
-                             "header \"Origin: %V\" says", &h->value);
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     if (!change) {
@@ -69,32 +59,6 @@ ngx_http_profile_origin_check(ngx_http_profile_call_t *call)
     }
 
     return NGX_DECLINED;
-}
-
-
-/*
- * Checks the header "Sec-Fetch-Site".  Its value "none" means that the user
- * typed the address, or opened a bookmark.
- */
-
-static ngx_uint_t
-ngx_http_profile_origin_site(ngx_http_profile_call_t *call, ngx_uint_t change)
-{
-    ngx_uint_t           n;
-    ngx_http_request_t  *r;
-
-    r = call->request;
-
-    if (ngx_http_profile_find_header(r, &ngx_http_profile_site_name, &n)
-        == NULL)
-    {
-        return 1;
-    }
-
-    return ngx_http_profile_site_says(r, "Sec-Fetch-Site", "same-origin")
-           || (!change
-               && (ngx_http_profile_site_says(r, "Sec-Fetch-Site", "none")
-                   || ngx_http_profile_origin_page(call)));
 }
 
 

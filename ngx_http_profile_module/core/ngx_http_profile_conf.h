@@ -68,6 +68,9 @@ typedef struct {
     ngx_uint_t                  max_captures;
     ngx_array_t                *local;        /* the default list of
                                                  profile_allow; NULL: unused */
+    ngx_array_t                 hosts;        /* ngx_str_t: names of servers
+                                                 that the default list admits;
+                                                 ".a.b" is a wildcard */
     ngx_array_t                 names;        /* ngx_http_profile_name_t */
     ngx_array_t                 functions;    /* of scripts, for contents */
     ngx_http_profile_store_t   *store;        /* NULL: no store */

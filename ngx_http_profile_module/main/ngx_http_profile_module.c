@@ -306,6 +306,10 @@ ngx_http_profile_init(ngx_conf_t *cf)
         }
     }
 
+    if (pmcf->local && ngx_http_profile_allow_hosts(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     /*
      * Handlers of the POST_READ phase run from the last to the first: as the
      * first one, this handler runs after realip's.

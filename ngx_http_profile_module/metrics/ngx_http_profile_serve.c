@@ -56,12 +56,28 @@ ngx_http_profile_metrics_handler(ngx_http_request_t *r)
 
     static ngx_http_profile_log_limit_t  line;
 
-    if (ngx_http_profile_permits_client(r, "metrics are", &line) != NGX_OK) {
-        return NGX_HTTP_FORBIDDEN;
+    call = ngx_pcalloc(r->pool, sizeof(ngx_http_profile_call_t));
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    call->request = r;
+    call->root = "";
+
+    rc = ngx_http_profile_call_permits(call, "metrics are", &line);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
         return NGX_HTTP_NOT_ALLOWED;
+    }
+
+    rc = ngx_http_profile_call_site(call, 1);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     rc = ngx_http_discard_request_body(r);
@@ -70,13 +86,6 @@ ngx_http_profile_metrics_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    call = ngx_pcalloc(r->pool, sizeof(ngx_http_profile_call_t));
-    if (call == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    call->request = r;
-    call->root = "";
     call->negotiated = 1;
 
     if (ngx_http_profile_directory == NULL) {

@@ -7,9 +7,83 @@
 
 
 #include "reply/ngx_http_profile_reply.h"
+#include "request/ngx_http_profile_request.h"
 
 
 static void ngx_http_profile_call_cleanup(void *data);
+
+
+ngx_int_t
+ngx_http_profile_call_permits(ngx_http_profile_call_t *call, const char *pages,
+    ngx_http_profile_log_limit_t *line)
+{
+    ngx_int_t            rc;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+
+    rc = ngx_http_profile_permits_client(r, pages, line);
+
+    if (rc == NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (rc == NGX_ABORT) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
+                             "no \"server_name\" is \"%V\": add this name, or "
+                             "name the clients with \"profile_allow\"",
+                             r->headers_in.host ? &r->headers_in.host->value
+                                                : &r->headers_in.server);
+    }
+
+    return NGX_HTTP_FORBIDDEN;
+}
+
+
+ngx_int_t
+ngx_http_profile_call_site(ngx_http_profile_call_t *call, ngx_uint_t none)
+{
+    ngx_uint_t           n;
+    ngx_table_elt_t     *h;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+
+    h = ngx_http_profile_find_header(r, &ngx_http_profile_site_name, &n);
+
+    if (h == NULL
+        || ngx_http_profile_site_says(r, "Sec-Fetch-Site", "same-origin")
+        || (none && ngx_http_profile_site_says(r, "Sec-Fetch-Site", "none")))
+    {
+        return ngx_http_profile_call_origin(call);
+    }
+
+    return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
+                             "the request comes from another site, as its "
+                             "header \"Sec-Fetch-Site: %V\" says",
+                             &h->value);
+}
+
+
+ngx_int_t
+ngx_http_profile_call_origin(ngx_http_profile_call_t *call)
+{
+    ngx_uint_t           n;
+    ngx_table_elt_t     *h;
+    ngx_http_request_t  *r;
+
+    r = call->request;
+
+    h = ngx_http_profile_find_header(r, &ngx_http_profile_origin_name, &n);
+
+    if (h == NULL || (n == 1 && ngx_http_profile_site_same(r, &h->value))) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_profile_answer_error(call, NGX_HTTP_FORBIDDEN,
+                             "the request comes from another site, as its "
+                             "header \"Origin: %V\" says", &h->value);
+}
 
 
 ngx_int_t

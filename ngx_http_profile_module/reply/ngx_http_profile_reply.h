@@ -31,6 +31,7 @@
 #include "prof.h"
 #include "core/ngx_http_profile_conf.h"
 #include "core/ngx_http_profile_http.h"
+#include "core/ngx_http_profile_log_limit.h"
 #include "core/ngx_http_profile_param.h"
 #include "loop/ngx_http_profile_loop.h"
 
@@ -141,6 +142,24 @@ struct json_t;
 PROF_HIDDEN_BEGIN
 
 /* ngx_http_profile_call.c */
+
+/*
+ * Checks that the client may make calls, with the arguments of
+ * ngx_http_profile_permits_client().  Returns NGX_DECLINED if it may, or the
+ * result of an answer.
+ */
+ngx_int_t ngx_http_profile_call_permits(ngx_http_profile_call_t *call,
+    const char *pages, ngx_http_profile_log_limit_t *line);
+
+/*
+ * Checks that no page of another site has caused the call, by the headers
+ * "Sec-Fetch-Site" and "Origin", or by "Origin" only.  Returns NGX_DECLINED, or
+ * the result of an answer with the error.  "none" admits the value "none": the
+ * user typed the address, or opened a bookmark.
+ */
+ngx_int_t ngx_http_profile_call_site(ngx_http_profile_call_t *call,
+    ngx_uint_t none);
+ngx_int_t ngx_http_profile_call_origin(ngx_http_profile_call_t *call);
 
 /*
  * Returns a decoded argument of the query; its length is that of the text.

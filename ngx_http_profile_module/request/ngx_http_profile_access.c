@@ -9,6 +9,13 @@
  * same machine has a local address as well, but its clients are remote.  So the
  * default list does not admit a request with a header of a proxy, unless
  * ngx_http_realip_module has set the client's address.
+ *
+ * The default list also does not admit a host that is not configured.  A
+ * page of another site can let the name of its own site resolve to 127.0.0.1
+ * ("DNS rebinding").  For the browser, the console then belongs to that site,
+ * and the page may read it.  Only the "Host" header tells this request from
+ * one of the operator.  A name that no resolver of another site can change is
+ * an address, "localhost", or a name of a server.
  */
 
 
@@ -29,8 +36,13 @@ static const char *ngx_http_profile_client_proxy(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_profile_client_is_real(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_profile_client_same(ngx_http_request_t *r,
     const char *name, ngx_str_t *value);
+static ngx_str_t *ngx_http_profile_client_host(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_profile_client_named(ngx_http_request_t *r,
+    ngx_str_t *value);
+static ngx_uint_t ngx_http_profile_client_ends(ngx_str_t *host,
+    ngx_str_t *end);
 static void ngx_http_profile_client_warn(ngx_http_request_t *r,
-    const char *proxy);
+    const char *proxy, ngx_str_t *host);
 
 
 static ngx_str_t  ngx_http_profile_defaults[] = {
@@ -178,6 +190,75 @@ ngx_http_profile_allow_unix(ngx_array_t *allow)
 
     ngx_memzero(cidr, sizeof(ngx_cidr_t));
     cidr->family = AF_UNIX;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Collects the names of all servers that only the operator's own resolvers can
+ * resolve.  nginx frees its own list when it has read the configuration.
+ *
+ * A name that fits names of other owners does not count: "_" and the empty
+ * name, a wildcard at the end or with one label ("example.*", "*.com"), and
+ * each regular expression, since what it fits cannot be known.
+ */
+
+ngx_int_t
+ngx_http_profile_allow_hosts(ngx_conf_t *cf)
+{
+    ngx_str_t                      *host, s;
+    ngx_uint_t                      i, n;
+    ngx_http_server_name_t         *name;
+    ngx_http_core_srv_conf_t      **cscfp;
+    ngx_http_core_main_conf_t      *cmcf;
+    ngx_http_profile_main_conf_t   *pmcf;
+
+    pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    if (ngx_array_init(&pmcf->hosts, cf->pool, 4, sizeof(ngx_str_t))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    cscfp = cmcf->servers.elts;
+
+    for (i = 0; i < cmcf->servers.nelts; i++) {
+        name = cscfp[i]->server_names.elts;
+
+        for (n = 0; n < cscfp[i]->server_names.nelts; n++) {
+            s = name[n].name;
+
+#if (NGX_PCRE)
+            if (name[n].regex) {
+                continue;
+            }
+#endif
+
+            if (s.len > 1 && s.data[0] == '*') {
+                s.data++;
+                s.len--;
+            }
+
+            if (s.len == 0
+                || (s.len == 1 && s.data[0] == '_')
+                || s.data[s.len - 1] == '*'
+                || (s.data[0] == '.'
+                    && ngx_strlchr(s.data + 1, s.data + s.len, '.') == NULL))
+            {
+                continue;
+            }
+
+            host = ngx_array_push(&pmcf->hosts);
+            if (host == NULL) {
+                return NGX_ERROR;
+            }
+
+            *host = s;
+        }
+    }
 
     return NGX_OK;
 }
@@ -380,12 +461,15 @@ ngx_int_t
 ngx_http_profile_permits_client(ngx_http_request_t *r, const char *pages,
     ngx_http_profile_log_limit_t *line)
 {
+    ngx_int_t                     rc;
     ngx_uint_t                    omitted;
     ngx_http_profile_loc_conf_t  *plcf;
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
-    if (ngx_http_profile_client(r, plcf->allow) == NGX_OK) {
+    rc = ngx_http_profile_client(r, plcf->allow);
+
+    if (rc == NGX_OK) {
         return NGX_OK;
     }
 
@@ -395,18 +479,20 @@ ngx_http_profile_permits_client(ngx_http_request_t *r, const char *pages,
                       "%ui more not logged", pages, omitted);
     }
 
-    return NGX_DECLINED;
+    return rc;
 }
 
 
 /*
  * Returns NGX_OK if a list of profile_allow contains the client's address, or
- * NGX_DECLINED.  The default list does not admit requests from proxies.
+ * NGX_DECLINED.  The default list does not admit requests from proxies, and
+ * returns NGX_ABORT for a host that is not configured.
  */
 
 static ngx_int_t
 ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow)
 {
+    ngx_str_t                     *host;
     const char                    *proxy;
     ngx_http_profile_main_conf_t  *pmcf;
 
@@ -422,13 +508,19 @@ ngx_http_profile_client(ngx_http_request_t *r, ngx_array_t *allow)
 
     proxy = ngx_http_profile_client_proxy(r);
 
-    if (proxy == NULL || ngx_http_profile_client_is_real(r)) {
-        return NGX_OK;
+    if (proxy && !ngx_http_profile_client_is_real(r)) {
+        ngx_http_profile_client_warn(r, proxy, NULL);
+        return NGX_DECLINED;
     }
 
-    ngx_http_profile_client_warn(r, proxy);
+    host = ngx_http_profile_client_host(r);
 
-    return NGX_DECLINED;
+    if (host) {
+        ngx_http_profile_client_warn(r, NULL, host);
+        return NGX_ABORT;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -503,21 +595,139 @@ ngx_http_profile_client_same(ngx_http_request_t *r, const char *name,
 }
 
 
-/* logs once in each worker, because the configuration causes the refusal */
+/*
+ * Returns the host of the request if it is not configured, or NULL.  A request
+ * line may name another host than the header; both must be configured.  Only
+ * requests of HTTP/1.0 have none, and browsers do not send these.
+ */
+
+static ngx_str_t *
+ngx_http_profile_client_host(ngx_http_request_t *r)
+{
+    if (r->headers_in.host
+        && !ngx_http_profile_client_named(r, &r->headers_in.host->value))
+    {
+        return &r->headers_in.host->value;
+    }
+
+    if (r->headers_in.server.len
+        && !ngx_http_profile_client_named(r, &r->headers_in.server))
+    {
+        return &r->headers_in.server;
+    }
+
+    return NULL;
+}
+
+
+static ngx_uint_t
+ngx_http_profile_client_named(ngx_http_request_t *r, ngx_str_t *value)
+{
+    u_char                        *p, *last;
+    ngx_str_t                      host, *name;
+    ngx_uint_t                     i;
+    ngx_http_profile_main_conf_t  *pmcf;
+#if (NGX_HAVE_INET6)
+    u_char                         addr[16];
+#endif
+
+    static ngx_str_t  local = ngx_string(".localhost");
+
+    host = *value;
+    last = host.data + host.len;
+
+    if (host.len && host.data[0] == '[') {
+        p = ngx_strlchr(host.data, last, ']');
+
+#if (NGX_HAVE_INET6)
+        return p && ngx_inet6_addr(host.data + 1, p - host.data - 1, addr)
+                    == NGX_OK;
+#else
+        return 0;
+#endif
+    }
+
+    p = ngx_strlchr(host.data, last, ':');
+
+    if (p) {
+        host.len = p - host.data;
+    }
+
+    if (host.len && host.data[host.len - 1] == '.') {
+        host.len--;
+    }
+
+    if (ngx_inet_addr(host.data, host.len) != INADDR_NONE
+        || ngx_http_profile_client_ends(&host, &local))
+    {
+        return 1;
+    }
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+    name = pmcf->hosts.elts;
+
+    for (i = 0; i < pmcf->hosts.nelts; i++) {
+
+        if (name[i].data[0] == '.'
+            ? ngx_http_profile_client_ends(&host, &name[i])
+            : (host.len == name[i].len
+               && ngx_strncasecmp(host.data, name[i].data, host.len) == 0))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* returns whether the host is "a.b" or ends with ".a.b"; the end is ".a.b" */
+
+static ngx_uint_t
+ngx_http_profile_client_ends(ngx_str_t *host, ngx_str_t *end)
+{
+    size_t  len;
+
+    len = end->len;
+
+    if (host->len < len) {
+        len--;
+    }
+
+    return host->len >= len
+           && ngx_strncasecmp(host->data + host->len - len,
+                              end->data + end->len - len, len)
+              == 0;
+}
+
+
+/*
+ * Logs each reason once in each worker, because the configuration causes the
+ * refusal.  One of the arguments is NULL.
+ */
 
 static void
-ngx_http_profile_client_warn(ngx_http_request_t *r, const char *proxy)
+ngx_http_profile_client_warn(ngx_http_request_t *r, const char *proxy,
+    ngx_str_t *host)
 {
-    static ngx_uint_t  warned;
+    static ngx_uint_t  warned[2];
 
-    if (warned) {
+    if (warned[proxy != NULL]) {
         return;
     }
 
-    warned = 1;
+    warned[proxy != NULL] = 1;
+
+    if (proxy) {
+        ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                      "profile: a client with a local address is not admitted, "
+                      "since its request has \"%s\" from a proxy; set "
+                      "\"profile_allow\" or \"set_real_ip_from\"", proxy);
+        return;
+    }
 
     ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
                   "profile: a client with a local address is not admitted, "
-                  "since its request has \"%s\" from a proxy; set "
-                  "\"profile_allow\" or \"set_real_ip_from\"", proxy);
+                  "since no \"server_name\" is \"%V\"; add this name, or set "
+                  "\"profile_allow\"", host);
 }

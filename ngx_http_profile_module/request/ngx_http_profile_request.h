@@ -277,6 +277,9 @@ const prof_encoder_t *ngx_http_profile_format(ngx_http_profile_ctx_t *ctx,
 char *ngx_http_profile_allow(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_array_t *ngx_http_profile_allow_default(ngx_conf_t *cf);
 
+/* collects the hosts that the default list admits, in postconfiguration */
+ngx_int_t ngx_http_profile_allow_hosts(ngx_conf_t *cf);
+
 /*
  * Returns NGX_OK if the location permits the client's address, or
  * NGX_DECLINED. profile_if is not evaluated.
@@ -294,8 +297,9 @@ ngx_int_t ngx_http_profile_permits(ngx_http_request_t *r,
 /*
  * Checks requests for the console and for metrics, in addition to the
  * location's own access rules.  Returns NGX_OK if profile_allow contains the
- * client's address, or NGX_DECLINED.  A refusal is logged; the message begins
- * with "pages", which is "the console is" or "metrics are".
+ * client's address, or NGX_DECLINED.  Returns NGX_ABORT if only the default
+ * list applies, and it does not admit the request's host.  A refusal is logged;
+ * the message begins with "pages", which is "the console is" or "metrics are".
  */
 ngx_int_t ngx_http_profile_permits_client(ngx_http_request_t *r,
     const char *pages, ngx_http_profile_log_limit_t *line);

@@ -11,7 +11,7 @@ import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
 
-export function launch() {
+export function launch(...args) {
     const executablePath = process.env.CHROMIUM
         || execFileSync('sh', ['-c', 'command -v chromium || '
                                      + 'command -v chromium-browser'],
@@ -19,7 +19,7 @@ export function launch() {
 
     return chromium.launch({
         executablePath,
-        args: process.getuid() ? [] : ['--no-sandbox']
+        args: process.getuid() ? args : ['--no-sandbox', ...args]
     });
 }
 
