@@ -48,6 +48,8 @@ server {
         }
     }
 
+    location / { }
+
     # most of its time is waiting, in the same line that runs
 
     location /sleep {
@@ -65,6 +67,7 @@ server {
 }
 CONF
 
+$t->write_file('file.txt', 'text');
 $t->run();
 
 
@@ -204,6 +207,22 @@ is(grep({ $_->{uri} =~ m{/other/cpu} } @$kept), 1,
    'profile_keep: unless the directive is in their location');
 is(grep({ $_->{uri} =~ m{/object} && $_->{wall} > 0.5e9 } @$kept), 0,
    'profile_keep: the time of the profiler does not make a request slow');
+
+# the start of a capture is not a wait of its request
+
+my $file = profile_get('/file.txt');
+my $facts = $file->json()->{profile_info};
+my $stacks = $file->profile('wall');
+
+is($stacks->count_stacks(qr/start of the capture/), 0,
+   'a profile does not contain the start of its capture');
+is($stacks->weight_below(qr/^\[waiting\]/), 0, 'a file is not waited for');
+is($facts->{waiting}, 0, 'the head of the profile says the same');
+cmp_ok($facts->{own_start_ns}, '>', 0,
+       'the start of the capture is the profiler\'s own time');
+cmp_ok($facts->{wall}, '<=', $facts->{running},
+       'the file\'s whole time is running time');
+
 
 my $load = $t->load('/metrics', clients => 1, rate => 20);
 my $prefix = http_get('/-/profile/wall?location=/metrics&requests=3&seconds=5'

@@ -88,6 +88,8 @@ struct ngx_http_profile_track_s {
 
     prof_capture_t               *capture;   /* running capture, or NULL */
     ngx_http_profile_ctx_t       *ctx;       /* of a trigger, or NULL */
+    uint64_t                      prepared;  /* when the start of its capture
+                                                began */
     ngx_event_t                  *timer;     /* profile_timeout: not a turn */
     ngx_http_profile_notes_t     *notes;     /* of profile_keep, or NULL */
     ngx_str_t                     id;        /* id of its profile, or empty */

@@ -124,9 +124,12 @@ ngx_http_profile_begin(ngx_http_request_t *r)
 ngx_http_profile_ctx_t *
 ngx_http_profile_create(ngx_http_request_t *r)
 {
+    uint64_t                   now;
     ngx_pool_cleanup_t        *cln;
     ngx_http_profile_ctx_t    *ctx;
     ngx_http_profile_track_t  *tr;
+
+    now = prof_now();
 
     tr = ngx_http_profile_track(r);
     if (tr == NULL) {
@@ -150,6 +153,7 @@ ngx_http_profile_create(ngx_http_request_t *r)
     ctx->track = tr;
 
     tr->ctx = ctx;
+    tr->prepared = now;
     tr->timer = &ctx->timer;
     tr->id.len = NGX_HTTP_PROFILE_ID_LEN;
     tr->id.data = ctx->id;

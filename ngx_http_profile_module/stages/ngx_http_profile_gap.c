@@ -61,13 +61,14 @@ uintptr_t
 ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what)
 {
+    uint64_t                 now, own, ran;
     uintptr_t                frame;
     ngx_uint_t               n;
     prof_script_t            places[NGX_HTTP_PROFILE_PLACES];
     prof_capture_t          *c;
     ngx_http_profile_gap_t   gap;
 
-    static char  header[] = "request header and start of the capture";
+    static char  header[] = "request header";
 
     c = tr->capture;
 
@@ -90,15 +91,27 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
 
     prof_capture_begin(c, tr->start);
 
-    ngx_http_profile_first_gap(tr, ngx_http_profile_current->start, &gap);
-    ngx_http_profile_add_gap(c, &gap, NULL, 0);
-
     /*
-     * Most of the time until now belongs to the profiler, not to the request.
+     * The worker has read the request's header, and then the profiler has
+     * started the capture.  The first is the request's work, without a sample;
+     * the second is left out.
      */
 
+    now = prof_now();
+    own = now - ngx_max(tr->prepared, ngx_http_profile_current->start);
+    ran = now - ngx_http_profile_current->start - own;
+
+    prof_capture_leave_out(c, own);
+
+    ngx_http_profile_first_gap(tr, ngx_http_profile_current->start, &gap);
+
+    gap.ready += own;
+    gap.end += own;
+
+    ngx_http_profile_add_gap(c, &gap, NULL, 0);
+
     frame = prof_capture_name(c, header, sizeof(header) - 1);
-    prof_capture_gap(c, &frame, 1, 0);
+    prof_capture_ran(c, frame, now, ran);
 
     return what;
 }

@@ -178,6 +178,15 @@ prof_capture_begin(prof_capture_t *c, uint64_t start)
 
 
 void
+prof_capture_leave_out(prof_capture_t *c, uint64_t ns)
+{
+    c->counted += ns;
+    c->start_realtime += ns;
+    c->stats.own_start_ns += ns;
+}
+
+
+void
 prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
     uint64_t cpu)
 {

@@ -143,6 +143,13 @@ void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
 void prof_capture_begin(prof_capture_t *c, uint64_t start);
 
 /*
+ * Leaves out a time before the first turn in which the profiler itself has
+ * worked.  The capture's time begins later by this time.  Called before
+ * anything is added to the capture.
+ */
+void prof_capture_leave_out(prof_capture_t *c, uint64_t ns);
+
+/*
  * Adds a turn that has run already: counts the time from
  * prof_capture_counted() to "end" as running, with this CPU time, for the
  * frame.

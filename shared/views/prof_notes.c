@@ -239,7 +239,8 @@ prof_notes_clock(prof_notes_ctx_t *ctx)
     prof_buf_puts(&ctx->line, ", sum of the stacks: ");
     prof_summary_duration(&ctx->line, cpu);
     prof_buf_puts(&ctx->line, ", the profiler's own time: ");
-    prof_summary_duration(&ctx->line, p->stats.own_handler_ns
+    prof_summary_duration(&ctx->line, p->stats.own_start_ns
+                                      + p->stats.own_handler_ns
                                       + p->stats.own_fold_ns);
 
     prof_notes_line(ctx, 0);

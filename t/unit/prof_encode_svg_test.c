@@ -121,7 +121,7 @@ test_document(void)
                     "late, 0 ring full), truncated: 2<") != NULL,
        "the picture has the samples");
     ok(strstr(text, "CPU clock: 2.5 ms, sum of the stacks: 2.5 ms, the "
-                    "profiler&#39;s own time: 4.7 us<") != NULL,
+                    "profiler&#39;s own time: 6.7 us<") != NULL,
        "the picture has the clocks");
     ok(strstr(text, "class=\"warn\"") != NULL, "the picture has warnings");
     ok(strstr(text, "<text x=\"18\" y=\"12\">server</text>") != NULL,

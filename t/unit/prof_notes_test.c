@@ -79,7 +79,7 @@ test_lines(void)
            "250.0 ms waiting\n"
            "3 samples, 1020 Hz (asked: 1000 Hz), lost: 0, truncated: 0\n"
            "CPU clock: 2.5 ms, sum of the stacks: 2.5 ms, the profiler's own "
-           "time: 4.7 us\n",
+           "time: 6.7 us\n",
            "a complete profile has no warning");
     free(text);
 

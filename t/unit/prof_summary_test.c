@@ -67,6 +67,7 @@ test_items(void)
     find("lost_ring", "0");
     find("truncated", "2");
     find("turns", "2");
+    find("own_start_ns", "2000 ns");
     find("own_handler_ns", "3500 ns");
     find("addresses", "7");
     find("addresses_named", "7");
