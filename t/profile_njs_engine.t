@@ -141,7 +141,7 @@ sub place {
 sub other_version {
     my ($module) = @_;
 
-    $module =~ s{0\.[78]\.9\0}{0.0.0\0}g;
+    $module =~ s{(?:0\.[78]\.9|1\.0\.2)\0}{0.0.0\0}g;
     $module =~ s/(\x14\0\0\0\x03\0\0\0GNU\0)(.{20})/$1 . ~$2/se;
 
     return $module;

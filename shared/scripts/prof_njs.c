@@ -73,7 +73,7 @@ const prof_engine_t  prof_njs_engine = { "njs", prof_njs_attach };
  * arguments.
  */
 
-static const char  *prof_njs_versions[] = { "0.7.9", "0.8.9", NULL };
+static const char  *prof_njs_versions[] = { "0.7.9", "0.8.9", "1.0.2", NULL };
 
 
 /*

@@ -58,9 +58,12 @@
 #define NJS_LINE_SIZE       8       /* the offset of an instruction, its line */
 
 
+/* a register of the interpreter that callees preserve */
+
 typedef enum {
     PROF_NJS_FP = 0,
-    PROF_NJS_AUX
+    PROF_NJS_AUX,
+    PROF_NJS_OTHER              /* the unwind tables do not follow it */
 } prof_njs_register_e;
 
 
@@ -90,6 +93,8 @@ typedef struct {
     uint32_t             code;      /* of the start of the code in a lambda */
 
     uint32_t             items;     /* the bits of the number of items */
+    uint32_t             outside;   /* code outside of functions has the right
+                                       lines */
 } prof_njs_t;
 
 
@@ -117,6 +122,12 @@ uintptr_t prof_njs_load(prof_walk_t *w, uintptr_t addr);
 
 /* returns whether the address is that of a VM */
 int prof_njs_is_vm(prof_walk_t *w, uintptr_t vm);
+
+/*
+ * Returns the VM of the current frame, of the interpreter, if it is in an
+ * unknown register; or 0.
+ */
+uintptr_t prof_njs_find_vm(prof_walk_t *w);
 
 /* returns the active frame that called this one, or 0 */
 uintptr_t prof_njs_before(prof_walk_t *w, uintptr_t frame);

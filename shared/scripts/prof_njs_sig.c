@@ -35,6 +35,9 @@
 /* registers that callees preserve */
 #define PROF_NJS_REGS   6
 
+/* of a VM, which begins with a value */
+#define PROF_NJS_ALIGN  16
+
 /* active frames without candidates, before one that has them */
 #define PROF_NJS_APART  2
 
@@ -58,8 +61,8 @@ static int prof_njs_is_idle(prof_walk_t *w, uintptr_t frame, uintptr_t cfa);
 static prof_walk_chain_t *prof_njs_chain(prof_walk_t *w, int *begins);
 static uintptr_t prof_njs_vm(prof_walk_t *w, int *begins);
 static uintptr_t prof_njs_cfa(const prof_walk_t *w);
-static void prof_njs_search(const prof_walk_t *w,
-    const prof_walk_chain_t *chain, prof_njs_search_t *s);
+static void prof_njs_search(const prof_walk_t *w, uintptr_t inner,
+    prof_njs_search_t *s);
 static void prof_njs_enter(prof_walk_t *w, prof_walk_chain_t *chain,
     const prof_njs_search_t *s);
 static int prof_njs_calls(const prof_njs_search_t *s,
@@ -97,7 +100,7 @@ prof_njs_frame(prof_walk_t *w)
         return PROF_WALK_TRUNCATED;
     }
 
-    prof_njs_search(w, chain, &s);
+    prof_njs_search(w, chain->frame, &s);
 
     if (begins) {
         prof_njs_add(w, chain, 0);
@@ -117,24 +120,28 @@ prof_njs_frame(prof_walk_t *w)
 }
 
 
-/* adds the next active frame */
+/* adds the next active frame; only code outside of functions has no function */
 
 static void
 prof_njs_add(prof_walk_t *w, prof_walk_chain_t *chain, uint32_t line)
 {
-    uintptr_t        key;
+    uintptr_t        key, function;
     prof_njs_code_t  code;
 
     prof_njs_code(w, chain->state, chain->base, &code);
+
+    function = prof_njs_load(w, chain->base + NJS_FRAME_FUNCTION);
+
+    if (function == 0 && !prof_njs.outside) {
+        line = 0;
+    }
 
     key = code.entry ? prof_njs_place(w, &code, line) : 0;
 
     if (key) {
         w->pcs[w->n++] = key;
 
-    } else if (code.entry
-               || prof_njs_load(w, chain->base + NJS_FRAME_FUNCTION))
-    {
+    } else if (code.entry || function) {
         w->st->lost_engine++;
     }
 
@@ -274,7 +281,10 @@ prof_njs_vm(prof_walk_t *w, int *begins)
             }
         }
 
-        if (!prof_walk_aux(w, &vm)) {
+        if (prof_njs.vm == PROF_NJS_OTHER) {
+            vm = prof_njs_find_vm(w);
+
+        } else if (!prof_walk_aux(w, &vm)) {
             vm = 0;
         }
     }
@@ -296,6 +306,40 @@ prof_njs_vm(prof_walk_t *w, int *begins)
 }
 
 
+/* the value is still in its register, or a callee has saved it on the stack */
+
+uintptr_t
+prof_njs_find_vm(prof_walk_t *w)
+{
+    uint32_t           i;
+    uintptr_t          p, vm;
+    prof_njs_search_t  s;
+
+    prof_njs_search(w, 0, &s);
+
+    for (i = 0; i < s.nregs; i++) {
+        if (prof_njs_is_vm(w, s.regs[i])) {
+            return s.regs[i];
+        }
+    }
+
+    /* the first callee that uses the register saves it next to the frame */
+
+    for (p = s.high - sizeof(uintptr_t); p >= s.low; p -= sizeof(uintptr_t)) {
+
+        vm = prof_arch_load(p);
+
+        if (vm % PROF_NJS_ALIGN == 0 && (vm < w->f.sp || vm >= w->top)
+            && prof_njs_is_vm(w, vm))
+        {
+            return vm;
+        }
+    }
+
+    return 0;
+}
+
+
 /* returns 0 if the CFA is not on the stack */
 
 static uintptr_t
@@ -312,9 +356,10 @@ prof_njs_cfa(const prof_walk_t *w)
 }
 
 
+/* inner: the CFA of the inner frame of the interpreter, or 0 */
+
 static void
-prof_njs_search(const prof_walk_t *w, const prof_walk_chain_t *chain,
-    prof_njs_search_t *s)
+prof_njs_search(const prof_walk_t *w, uintptr_t inner, prof_njs_search_t *s)
 {
     uintptr_t         limit;
     const greg_t     *g;
@@ -323,11 +368,11 @@ prof_njs_search(const prof_walk_t *w, const prof_walk_chain_t *chain,
     s->low = s->high;
     s->nregs = 0;
 
-    if (chain->frame) {
+    if (inner) {
 
         /* the inner frame of the interpreter has saved all registers */
 
-        s->low = chain->frame - PROF_NJS_SAVED;
+        s->low = inner - PROF_NJS_SAVED;
 
     } else if (w->uc) {
         g = w->uc->uc_mcontext.gregs;

@@ -10,7 +10,8 @@
  *     map()       in C
  *     middle()
  *     outer()
- *     first()     incomplete: its argument is not known yet
+ *     first()     incomplete: its argument is not known yet; newer versions
+ *                 have no such frame
  *     the code outside of functions
  *
  * Offsets are searched by values that only the right place has.  A word is read
@@ -137,6 +138,8 @@ prof_njs_learn(prof_njs_trial_t *t)
         return "off: this build has its state in another register";
     }
 
+    prof_njs.outside = 1;
+
     prof_njs_take(t, prof_njs_frame);
 
     return prof_njs_is_expected(t)
@@ -207,9 +210,14 @@ prof_njs_find_register(prof_njs_trial_t *t)
         return PROF_OK;
     }
 
-    prof_njs.vm = PROF_NJS_AUX;
+    if (t->aux == t->frames) {
+        prof_njs.vm = PROF_NJS_AUX;
+        return PROF_OK;
+    }
 
-    return t->aux == t->frames ? PROF_OK : PROF_ERROR;
+    prof_njs.vm = PROF_NJS_OTHER;
+
+    return t->other == t->frames ? PROF_OK : PROF_ERROR;
 }
 
 
@@ -238,7 +246,7 @@ static int
 prof_njs_find_frames(uintptr_t vm, prof_njs_frames_t *f)
 {
     uint32_t   at;
-    uintptr_t  top, incomplete;
+    uintptr_t  top, last;
 
     top = 0;
 
@@ -262,8 +270,13 @@ prof_njs_find_frames(uintptr_t vm, prof_njs_frames_t *f)
     f->natives[1] = prof_njs_word(f->scripts[0] + NJS_FRAME_PREVIOUS);
     f->scripts[1] = prof_njs_word(f->natives[1] + NJS_FRAME_PREVIOUS);
     f->scripts[2] = prof_njs_word(f->scripts[1] + NJS_FRAME_PREVIOUS);
-    incomplete = prof_njs_word(f->scripts[2] + NJS_FRAME_PREVIOUS);
-    f->scripts[3] = prof_njs_word(incomplete + NJS_FRAME_PREVIOUS);
+    f->scripts[3] = prof_njs_word(f->scripts[2] + NJS_FRAME_PREVIOUS);
+
+    last = prof_njs_word(f->scripts[3] + NJS_FRAME_PREVIOUS);
+
+    if (last) {
+        f->scripts[3] = last;
+    }
 
     return prof_njs_word(vm + prof_njs.active) == f->scripts[0]
            && f->scripts[3]
@@ -528,6 +541,7 @@ prof_njs_take(prof_njs_trial_t *t, int (*frame)(prof_walk_t *w))
     t->frames = 0;
     t->fp = 0;
     t->aux = 0;
+    t->other = 0;
 
     t->n = prof_engine_take(t->unwind, &code, t->cache, t->top, t->pcs);
 }
@@ -543,14 +557,22 @@ prof_njs_probe(prof_walk_t *w)
 
     t = prof_njs_running;
 
+    prof_memory_prepare(w);
+
     prof_njs.call = (t->frames++ == 0 || prof_njs.call == w->f.pc)
                     ? w->f.pc : 0;
     t->fp += (w->f.fp == t->vm);
     t->aux += (prof_walk_aux(w, &aux) && aux == t->vm);
+    t->other += (prof_njs_find_vm(w) == t->vm);
 
     return PROF_WALK_OTHER;
 }
 
+
+/*
+ * Some versions count the lines of code outside of functions wrong, also in
+ * their own backtraces.  Then the engine leaves these lines out.
+ */
 
 static int
 prof_njs_is_expected(const prof_njs_trial_t *t)
@@ -575,10 +597,17 @@ prof_njs_is_expected(const prof_njs_trial_t *t)
         e = &prof_njs_expected[n++];
         len = strlen(e->function);
 
-        if (s.line != e->line || s.function_len != len
-            || memcmp(s.function, e->function, len))
-        {
+        if (s.function_len != len || memcmp(s.function, e->function, len)) {
             return 0;
+        }
+
+        if (s.line != e->line) {
+
+            if (n != PROF_NJS_SCRIPTS) {
+                return 0;
+            }
+
+            prof_njs.outside = 0;
         }
     }
 

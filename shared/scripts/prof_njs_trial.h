@@ -73,6 +73,7 @@ typedef struct {
     uint32_t             frames;    /* of the interpreter, in the last walk */
     uint32_t             fp;        /* frames with the VM in a register */
     uint32_t             aux;
+    uint32_t             other;
     uintptr_t            pages[PROF_NJS_PAGES];     /* that can be read */
     uint32_t             n;
     uintptr_t            pcs[PROF_MAX_DEPTH];
