@@ -51,6 +51,7 @@
 #include "formats/prof_root.h"
 #include "formats/prof_text.h"
 #include "heap/prof_heap.h"
+#include "heap/prof_redirect.h"
 #include "html/prof_html.h"
 #include "kernel/prof_kernel.h"
 #include "names/prof_role.h"

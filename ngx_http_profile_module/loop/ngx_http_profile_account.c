@@ -336,6 +336,10 @@ ngx_http_profile_account_end(ngx_http_request_t *r,
         return NGX_OK;
     }
 
+    if (!ngx_http_profile_is_running(tr)) {
+        ngx_http_profile_turn_found(tr, r, NULL);
+    }
+
     run = ngx_http_profile_is_running(tr) ? ngx_http_profile_current : NULL;
 
     if (tr->own) {

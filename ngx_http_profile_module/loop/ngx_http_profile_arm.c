@@ -53,7 +53,8 @@ ngx_http_profile_arm(void)
             return NGX_ERROR;
         }
 
-        ngx_http_profile_armed = 1;
+        ngx_http_profile_armed = worker.sampler ? NGX_HTTP_PROFILE_SAMPLED
+                                                : NGX_HTTP_PROFILE_ARMED;
 
         ngx_log_debug0(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                        "profile: worker armed");
@@ -144,6 +145,10 @@ ngx_http_profile_arm_sampler(ngx_uint_t frequency)
             return NGX_ERROR;
         }
 
+        if (ngx_http_profile_armed) {
+            ngx_http_profile_armed = NGX_HTTP_PROFILE_SAMPLED;
+        }
+
         ngx_http_profile_watch_start(ngx_min(frequency,
                                          NGX_HTTP_PROFILE_WATCH_FREQUENCY));
 
@@ -176,6 +181,10 @@ ngx_http_profile_disarm_sampler(void)
 
     prof_sampler_destroy(worker.sampler);
     worker.sampler = NULL;
+
+    if (ngx_http_profile_armed) {
+        ngx_http_profile_armed = NGX_HTTP_PROFILE_ARMED;
+    }
 
     ngx_http_profile_job_trim();
 

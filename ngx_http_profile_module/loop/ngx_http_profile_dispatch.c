@@ -15,9 +15,13 @@
 
 PROF_GLUE_INLINE void ngx_http_profile_find_and_dispatch(ngx_event_t *ev,
     ngx_uint_t timer);
+static void ngx_http_profile_dispatch_other(ngx_event_t *ev,
+    ngx_uint_t timer);
 PROF_GLUE_INLINE void ngx_http_profile_dispatch(ngx_http_profile_track_t *tr,
     ngx_event_t *ev, ngx_connection_t *c, ngx_uint_t timer);
 PROF_GLUE_INLINE void ngx_http_profile_run_event(ngx_event_t *ev,
+    ngx_connection_t *c, ngx_uint_t sampled);
+static void ngx_http_profile_run_sampled(ngx_event_t *ev,
     ngx_connection_t *c);
 static void ngx_http_profile_leave_brief(ngx_http_profile_run_t *run);
 static void ngx_http_profile_leave_long(ngx_http_profile_run_t *run,
@@ -37,17 +41,6 @@ static ngx_event_t *ngx_http_profile_posted_own(ngx_queue_t *posted,
     ngx_http_profile_track_t *tr);
 
 
-/* the queue whose events are dispatched; NULL: the events of the poll */
-
-PROF_HOT_DATA static ngx_queue_t        *ngx_http_profile_posted;
-
-/* an empty queue, for timers: ngx_http_profile_run_next() finds no event */
-
-static ngx_queue_t  ngx_http_profile_nothing = {
-    &ngx_http_profile_nothing, &ngx_http_profile_nothing
-};
-
-
 PROF_GLUE void
 ngx_http_profile_process_polled(void)
 {
@@ -55,7 +48,7 @@ ngx_http_profile_process_polled(void)
     ngx_connection_t          *c;
     ngx_http_profile_track_t  *tr;
 
-    ngx_http_profile_posted = NULL;
+    ngx_http_profile_loop.posted = NULL;
 
     for ( ;; ) {
         ev = ngx_http_profile_polled(NULL, &c);
@@ -66,8 +59,8 @@ ngx_http_profile_process_polled(void)
 
         /* a turn of this iteration may have disarmed the worker */
 
-        if (!ngx_http_profile_armed) {
-            ev->handler(ev);
+        if (ngx_http_profile_armed != NGX_HTTP_PROFILE_ARMED) {
+            ngx_http_profile_dispatch_other(ev, 0);
             continue;
         }
 
@@ -97,7 +90,7 @@ ngx_http_profile_process_posted(ngx_queue_t *posted)
     ngx_queue_t  *q;
     ngx_event_t  *ev;
 
-    ngx_http_profile_posted = posted;
+    ngx_http_profile_loop.posted = posted;
 
     while (!ngx_queue_empty(posted)) {
 
@@ -120,7 +113,7 @@ ngx_http_profile_expire_timers(void)
     ngx_event_t        *ev;
     ngx_rbtree_node_t  *node;
 
-    ngx_http_profile_posted = &ngx_http_profile_nothing;
+    ngx_http_profile_loop.posted = &ngx_http_profile_nothing;
 
     for ( ;; ) {
         node = ngx_http_profile_next_timer();
@@ -188,6 +181,25 @@ ngx_http_profile_find_and_dispatch(ngx_event_t *ev, ngx_uint_t timer)
     ngx_connection_t          *c;
     ngx_http_profile_track_t  *tr;
 
+    if (ngx_http_profile_armed != NGX_HTTP_PROFILE_ARMED) {
+        ngx_http_profile_dispatch_other(ev, timer);
+        return;
+    }
+
+    tr = ngx_http_profile_owner(ev, timer, &c);
+
+    ngx_http_profile_dispatch(tr, ev, c, timer);
+}
+
+
+/* dispatches an event of a worker that has a sampler, or is not armed */
+
+PROF_GLUE static void
+ngx_http_profile_dispatch_other(ngx_event_t *ev, ngx_uint_t timer)
+{
+    ngx_connection_t          *c;
+    ngx_http_profile_track_t  *tr;
+
     if (!ngx_http_profile_armed) {
         ev->handler(ev);
         return;
@@ -195,7 +207,12 @@ ngx_http_profile_find_and_dispatch(ngx_event_t *ev, ngx_uint_t timer)
 
     tr = ngx_http_profile_owner(ev, timer, &c);
 
-    ngx_http_profile_dispatch(tr, ev, c, timer);
+    if (tr) {
+        ngx_http_profile_dispatch_turn(tr, ev, c, timer);
+
+    } else {
+        ngx_http_profile_run_sampled(ev, c);
+    }
 }
 
 
@@ -214,17 +231,19 @@ ngx_http_profile_dispatch(ngx_http_profile_track_t *tr, ngx_event_t *ev,
         return;
     }
 
-    ngx_http_profile_run_event(ev, c);
+    ngx_http_profile_run_event(ev, c, 0);
 }
 
 
 /*
  * Runs an event that belongs to no request, unless the event begins one.  In
- * most cases only the time of its end is needed.
+ * most cases only the time of its end is needed.  If there is a sampler, the
+ * event may turn out to be one of a captured request.
  */
 
 PROF_GLUE_INLINE void
-ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
+ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c,
+    ngx_uint_t sampled)
 {
     ngx_http_profile_run_t  run;
 
@@ -242,7 +261,13 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
     run.connection = c;
     run.accept = ev->accept;
 
-    ev->handler(ev);
+    if (sampled) {
+        prof_turn_run(ngx_http_profile_sampler(), NULL, run.handler,
+                      ngx_http_profile_event_turn, ev);
+
+    } else {
+        ev->handler(ev);
+    }
 
     if (run.tail && ngx_http_profile_is_plain(&run)) {
 
@@ -256,7 +281,7 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
         return;
     }
 
-    if (run.track) {
+    if (run.track && ngx_http_profile_loop.found != &run) {
         ngx_http_profile_run_next();
     }
 
@@ -266,6 +291,13 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c)
 
     ngx_http_profile_leave(&run);
     ngx_http_profile_brief.request = NULL;
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_run_sampled(ngx_event_t *ev, ngx_connection_t *c)
+{
+    ngx_http_profile_run_event(ev, c, 1);
 }
 
 
@@ -366,8 +398,11 @@ ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr, ngx_event_t *ev,
     wake.connection = c;
     wake.request = NULL;
     wake.resolver = NULL;
+    wake.script = NULL;
     wake.timer = timer;
     wake.body = 0;
+    wake.found = 0;
+    wake.scripted = 0;
 
     /* a posted event of a stream, whose connection is not in nginx's array */
 
@@ -417,7 +452,7 @@ ngx_http_profile_run_next(void)
     ngx_http_profile_track_t  *tr;
 
     tr = ngx_http_profile_current->track;
-    posted = ngx_http_profile_posted;
+    posted = ngx_http_profile_loop.posted;
 
     /* each event may free the request */
 

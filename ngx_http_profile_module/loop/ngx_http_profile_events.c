@@ -14,6 +14,9 @@
  *     ngx_event_actions.process_events    the poll and the dispatch
  *     ngx_event_actions.add, .add_conn    connections that a turn opens
  *     ngx_event_timer_rbtree.insert       timers that a turn sets
+ *
+ * If there is ngx_lua, its calls of lua_resume() are redirected as well
+ * (ngx_http_profile_resume.c).
  */
 
 
@@ -56,7 +59,7 @@ static ngx_int_t ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event,
     ngx_uint_t flags);
 static ngx_int_t ngx_http_profile_add_connection(ngx_connection_t *c);
 static void ngx_http_profile_opened(ngx_connection_t *c);
-static ngx_http_profile_track_t *ngx_http_profile_running(void);
+static ngx_http_profile_track_t *ngx_http_profile_running(ngx_event_t *ev);
 static void ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 static void ngx_http_profile_insert_owned(ngx_rbtree_node_t *root,
@@ -163,6 +166,8 @@ ngx_http_profile_loop_begin(void)
     nginx.insert = ngx_event_timer_rbtree.insert;
     ngx_event_timer_rbtree.insert = ngx_http_profile_insert_timer;
 
+    ngx_http_profile_resume_arm(ngx_http_profile_resume);
+
     return NGX_OK;
 }
 
@@ -194,6 +199,8 @@ ngx_http_profile_restore(void)
 
     ngx_event_actions.add = nginx.add;
     ngx_event_actions.add_conn = nginx.add_conn;
+
+    ngx_http_profile_resume_disarm();
 }
 
 
@@ -466,7 +473,7 @@ ngx_http_profile_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 
     if (run && !ev->accept) {
 
-        tr = ngx_http_profile_running();
+        tr = ngx_http_profile_running(ev);
 
         if (tr) {
             ngx_http_profile_own_event(tr, ev);
@@ -495,7 +502,7 @@ ngx_http_profile_add_connection(ngx_connection_t *c)
 {
     ngx_http_profile_track_t  *tr;
 
-    tr = ngx_http_profile_running();
+    tr = ngx_http_profile_running(c->read);
 
     if (tr) {
         ngx_http_profile_own_connection(tr, c);
@@ -522,16 +529,36 @@ ngx_http_profile_opened(ngx_connection_t *c)
 }
 
 
-/* returns the track of the running turn if it can own connections, or NULL */
+/*
+ * Returns the track of the running turn if it can own connections, or NULL.  In
+ * a run of no request, the log of a new event may show that the run is a turn,
+ * but not with the events of a stream: the connection below sets their timers.
+ */
 
 PROF_HOT static ngx_http_profile_track_t *
-ngx_http_profile_running(void)
+ngx_http_profile_running(ngx_event_t *ev)
 {
+    ngx_connection_t          *c;
+    ngx_http_profile_run_t    *run;
     ngx_http_profile_track_t  *tr;
 
-    tr = ngx_http_profile_current ? ngx_http_profile_current->track : NULL;
+    run = ngx_http_profile_current;
 
-    return tr ? ngx_http_profile_lasting(tr) : NULL;
+    if (run == NULL) {
+        return NULL;
+    }
+
+    if (run->track == NULL && run->connection == NULL && !run->tail) {
+
+        tr = ngx_http_profile_log_owner(ev->log);
+        c = tr ? tr->request->connection : NULL;
+
+        if (c && ev != c->read && ev != c->write) {
+            ngx_http_profile_turn_found(tr, tr->request, NULL);
+        }
+    }
+
+    return run->track ? ngx_http_profile_lasting(run->track) : NULL;
 }
 
 
@@ -539,12 +566,16 @@ PROF_HOT static void
 ngx_http_profile_insert_timer(ngx_rbtree_node_t *root,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel)
 {
+    ngx_http_profile_run_t  *run;
+
     if ((ngx_msec_int_t) (node->key - ngx_http_profile_loop.earliest) < 0) {
         ngx_http_profile_loop.earliest = node->key;
     }
 
+    run = ngx_http_profile_current;
+
     if (ngx_http_profile_nevents
-        || (ngx_http_profile_current && ngx_http_profile_current->track))
+        || (run && (run->track || (!run->connection && !run->tail))))
     {
         ngx_http_profile_insert_owned(root, node, sentinel);
         return;
@@ -564,7 +595,7 @@ ngx_http_profile_insert_owned(ngx_rbtree_node_t *root,
     ngx_http_profile_track_t  *tr;
 
     ev = ngx_rbtree_data(node, ngx_event_t, timer);
-    tr = ngx_http_profile_running();
+    tr = ngx_http_profile_running(ev);
 
     if (tr) {
         ngx_http_profile_own_event(tr, ev);

@@ -160,8 +160,14 @@ typedef struct {
     ngx_connection_t             *connection;
     ngx_http_request_t           *request;
     ngx_resolver_ctx_t           *resolver;
+    void                         *script;    /* coroutine that is resumed, or
+                                                NULL */
+    uint64_t                      begin;     /* of the turn */
     unsigned                      timer:1;   /* the event is a timer */
     unsigned                      body:1;    /* the request body is complete */
+    unsigned                      found:1;   /* the turn was found after its
+                                                beginning */
+    unsigned                      scripted:1;   /* it continues Lua code */
 } ngx_http_profile_wake_t;
 
 
@@ -401,6 +407,22 @@ uint64_t ngx_http_profile_account_rest(ngx_http_profile_track_t *tr);
 
 /* updates nginx's time for $request_time, but not the time of its timers */
 void ngx_http_profile_update_request_time(ngx_http_request_t *r);
+
+/*
+ * ngx_http_profile_turn.c: called when code of the request runs.  If the run
+ * began for no request and no connection, it is a turn of this request from now
+ * on; its time so far belongs to the turn, unless code of others was seen in
+ * it. tr is NULL for a request without a track.  With a script, the coroutine
+ * is resumed next.
+ */
+void ngx_http_profile_turn_found(ngx_http_profile_track_t *tr,
+    ngx_http_request_t *r, void *script);
+
+/*
+ * ngx_http_profile_resume.c: returns whether the function is one of ngx_lua,
+ * and the turn is found when ngx_lua resumes a coroutine
+ */
+ngx_uint_t ngx_http_profile_resumes_in(uintptr_t function);
 
 /* ngx_http_profile_turn.c: restores nginx's pointers, as a turn does */
 void ngx_http_profile_unwrap(ngx_http_profile_track_t *tr);

@@ -14,6 +14,8 @@
 #include "core/ngx_http_profile_handlers.h"
 #include "loop/ngx_http_profile_loop.h"
 
+#include <pthread.h>
+
 
 /* a poll of more than this time, in ns, has slept */
 #define NGX_HTTP_PROFILE_SLEEP_NS  20000
@@ -35,7 +37,23 @@ typedef struct {
     uintptr_t                     next;      /* the last handler of a run with
                                                 several handlers, or 0 */
     uint64_t                      next_start;
+    ngx_queue_t                  *posted;    /* whose events are dispatched;
+                                                NULL: the poll's */
+    ngx_http_profile_run_t       *found;     /* the run whose turn was found
+                                                after its beginning, or NULL */
+    uint64_t                      seen;      /* start of the last run in which
+                                                code of a request was seen */
 } ngx_http_profile_loop_t;
+
+
+/* how ngx_lua resumes coroutines */
+
+typedef struct {
+    ngx_cycle_t                  *cycle;     /* of the members below */
+    prof_lua_api_t                api;
+    prof_redirect_t               redirect;  /* of lua_resume() */
+    pthread_t                     thread;    /* the worker's */
+} ngx_http_profile_resume_t;
 
 
 /* functions that replace nginx's pointers, and restore them */
@@ -57,7 +75,10 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
-/* ngx_http_profile_arm.c */
+/* ngx_http_profile_arm.c: 0, or one of the values below */
+
+#define NGX_HTTP_PROFILE_ARMED    1
+#define NGX_HTTP_PROFILE_SAMPLED  2      /* there is a sampler */
 
 extern ngx_uint_t  ngx_http_profile_armed;
 
@@ -138,6 +159,9 @@ void ngx_http_profile_account_freed(void);
 
 extern ngx_http_profile_loop_t  ngx_http_profile_loop;
 
+/* an empty queue: "posted" while timers expire */
+extern ngx_queue_t  ngx_http_profile_nothing;
+
 void ngx_http_profile_cpu_init(void);
 
 /* charges the time since the last charge to the run; returns prof_now() */
@@ -179,6 +203,9 @@ ngx_http_profile_track_t *ngx_http_profile_owner(ngx_event_t *ev,
 /* as ngx_http_profile_owner(), for a connection in nginx's array, not idle */
 ngx_http_profile_track_t *ngx_http_profile_connection_owner(ngx_event_t *ev,
     ngx_connection_t *c);
+
+/* returns the track of the request that has this log, or NULL */
+ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
 
 /* as ngx_http_profile_owner(), for a polled event outside of the array */
 ngx_http_profile_track_t *ngx_http_profile_unlisted_owner(ngx_event_t *ev);
@@ -248,6 +275,17 @@ void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
 
 /* ends the run, and the turn of its request */
 void ngx_http_profile_leave(ngx_http_profile_run_t *run);
+
+/* called instead of lua_resume() */
+int ngx_http_profile_resume(prof_lua_state_t *co, int nargs);
+
+/* ngx_http_profile_resume.c: the coroutines that ngx_lua resumes */
+
+extern ngx_http_profile_resume_t  ngx_http_profile_resumes;
+
+/* from now on ngx_lua calls fn instead of lua_resume() */
+void ngx_http_profile_resume_arm(int (*fn)(prof_lua_state_t *co, int nargs));
+void ngx_http_profile_resume_disarm(void);
 
 /* returns nginx's handler of one of the request's events */
 uintptr_t ngx_http_profile_event_code(ngx_http_profile_track_t *tr,

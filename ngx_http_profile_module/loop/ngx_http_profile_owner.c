@@ -56,7 +56,6 @@ typedef struct {
 
 
 static ngx_http_profile_track_t **ngx_http_profile_log_place(ngx_log_t *log);
-static ngx_http_profile_track_t *ngx_http_profile_log_owner(ngx_log_t *log);
 static void ngx_http_profile_find_subrequest(ngx_http_profile_track_t *tr,
     void *data);
 static ngx_uint_t ngx_http_profile_in_pool(ngx_pool_t *pool, void *data);
@@ -245,7 +244,7 @@ ngx_http_profile_log_place(ngx_log_t *log)
  * is compared.
  */
 
-PROF_HOT static ngx_http_profile_track_t *
+PROF_HOT ngx_http_profile_track_t *
 ngx_http_profile_log_owner(ngx_log_t *log)
 {
     ngx_http_profile_track_t  *tr;
@@ -802,6 +801,14 @@ ngx_http_profile_shared_event(ngx_http_request_t *r, ngx_event_t *ev)
         return 1;
     }
 #endif
+
+    /* a timer of ngx.timer.at() runs code of no request */
+
+    if (ev->log == ngx_cycle->log
+        && ngx_http_profile_resumes_in((uintptr_t) ev->handler))
+    {
+        return 1;
+    }
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 

@@ -45,6 +45,12 @@ static ngx_uint_t                               ngx_http_profile_watchers;
 
 PROF_HOT_DATA ngx_http_profile_cpu_t  ngx_http_profile_cpu;
 
+/* for timers: ngx_http_profile_run_next() finds no event in this queue */
+
+ngx_queue_t  ngx_http_profile_nothing = {
+    &ngx_http_profile_nothing, &ngx_http_profile_nothing
+};
+
 
 void
 ngx_http_profile_cpu_init(void)
@@ -264,6 +270,10 @@ ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr)
         if (run->track == tr) {
             run->track = NULL;
             run->tail = 1;
+
+            if (run == ngx_http_profile_loop.found) {
+                ngx_http_profile_loop.found = NULL;
+            }
         }
     }
 }

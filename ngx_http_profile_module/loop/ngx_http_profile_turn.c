@@ -19,6 +19,18 @@
  *
  * All these pointers are in memory that exists as long as the request.
  *
+ * Some events lead to a request by no pointer that the module knows: a
+ * semaphore of a script, the completion of a thread, a module's own queue.  The
+ * run of such an event begins for no request, and its turn is found when the
+ * code does something for the request (ngx_http_profile_turn_found()):
+ *
+ *     a coroutine of ngx_lua is resumed
+ *     an event or a timer is added that has the log of the request
+ *     a phase or a filter is called for the request, if there is a sampler
+ *     the request is logged
+ *
+ * Several requests may be found in a run, one after the other.
+ *
  * A turn begins some time after the request could have run.  This time is
  * known exactly if the turn was begun by a timer, or if the worker has slept:
  * then its poll returned because of the event.  Otherwise the event came while
@@ -37,12 +49,24 @@
 #define NGX_HTTP_PROFILE_ASK_NS     8000000
 
 
+/* a call of lua_resume() */
+
+typedef struct {
+    prof_lua_state_t  *co;
+    int                nargs;
+    int                rc;
+} ngx_http_profile_resuming_t;
+
+
 static uint64_t ngx_http_profile_ready(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t now);
 static ngx_uint_t ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake);
 static uint64_t ngx_http_profile_arrived(ngx_http_profile_wake_t *wake,
     uint64_t now);
+static void ngx_http_profile_found_capture(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready);
+static void ngx_http_profile_found_ended(ngx_http_profile_run_t *run);
 static void ngx_http_profile_first_turn(void *data);
 static void ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
     ngx_http_profile_run_t *outer, uintptr_t what, prof_turn_pt fn,
@@ -63,6 +87,9 @@ static void ngx_http_profile_post_turn(void *data);
 static void ngx_http_profile_log_untracked(ngx_http_request_t *r);
 static void ngx_http_profile_stream_handler(ngx_event_t *ev);
 static void ngx_http_profile_stream_turn(void *data);
+static ngx_int_t ngx_http_profile_resume_found(
+    ngx_http_profile_resuming_t *resuming);
+static void ngx_http_profile_resume_turn(void *data);
 
 
 PROF_GLUE void
@@ -81,6 +108,10 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
         }
     }
 
+    if (ngx_http_profile_loop.found) {
+        ngx_http_profile_found_ended(ngx_http_profile_loop.found);
+    }
+
     ngx_http_profile_unwrap(tr);
 
     run.top = (uintptr_t) __builtin_frame_address(0);
@@ -90,6 +121,7 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     ready = 0;
 
     if (wake) {
+        wake->begin = run.start;
         ready = ngx_http_profile_ready(tr, wake, run.start);
         ngx_http_profile_account_gap(tr, wake, ready, run.start);
 
@@ -161,6 +193,178 @@ ngx_http_profile_turn_again(ngx_http_profile_track_t *tr,
 }
 
 
+PROF_GLUE void
+ngx_http_profile_turn_found(ngx_http_profile_track_t *tr, ngx_http_request_t *r,
+    void *script)
+{
+    uint64_t                  ready;
+    ngx_http_profile_run_t   *run;
+    ngx_http_profile_loop_t  *loop;
+    ngx_http_profile_wake_t   wake;
+
+    run = ngx_http_profile_current;
+    loop = &ngx_http_profile_loop;
+
+    if (run == NULL || (run->track && (run->track == tr || run != loop->found)))
+    {
+        return;
+    }
+
+    /*
+     * A connection that does not belong to the request serves others as well:
+     * the one below the streams of HTTP/2, or that of a resolver.  So do the
+     * events of QUIC.
+     */
+
+    if (run->connection
+#if (NGX_HTTP_V3)
+        || (r->connection->quic && script == NULL)
+#endif
+        )
+    {
+        return;
+    }
+
+    if (run == loop->found) {
+        ngx_http_profile_found_ended(run);
+
+    } else if (loop->seen == run->start) {
+        (void) ngx_http_profile_charge(run);
+    }
+
+    loop->seen = run->start;
+
+    if (tr == NULL || !tr->begun) {
+        return;
+    }
+
+    ngx_http_profile_unwrap(tr);
+
+    run->track = tr;
+    run->tail = 0;
+    loop->found = run;
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = r;
+    wake.script = script;
+    wake.begin = loop->since;
+    wake.found = 1;
+    wake.scripted = (script || ngx_http_profile_resumes_in(run->handler));
+
+    /*
+     * A handler of this iteration has posted the event, and the request has
+     * waited for that.  With other methods than epoll, the poll posts events.
+     */
+
+    if (loop->posted == &ngx_posted_events && ngx_http_profile_polls) {
+        ready = wake.begin;
+
+    } else {
+        wake.timer = (loop->posted == &ngx_http_profile_nothing);
+        ready = ngx_http_profile_ready(tr, &wake, wake.begin);
+        wake.timer = 0;
+    }
+
+    if (ngx_http_profile_observers.running) {
+        ngx_http_profile_observers.running(tr->request);
+    }
+
+    ngx_http_profile_account_gap(tr, &wake, ready, wake.begin);
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
+                   "profile: turn of %p found, coroutine %p, after %L ns, "
+                   "ready for %L ns",
+                   tr->request, script, prof_now() - wake.begin,
+                   wake.begin - ready);
+
+    if (tr->capture) {
+        ngx_http_profile_found_capture(tr, &wake, ready);
+
+    } else if (tr->notes) {
+        ngx_http_profile_observers.notes_turn_begins(tr, &wake, ready);
+    }
+}
+
+
+/*
+ * The samples that the watch took in the run so far belong to the turn.  From
+ * now on the sampler of captures samples the turn.
+ */
+
+static void
+ngx_http_profile_found_capture(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready)
+{
+    uint64_t                 now;
+    uintptr_t                what;
+    ngx_http_profile_run_t  *run;
+
+    run = ngx_http_profile_current;
+
+    what = ngx_http_profile_observers.turn_begins(tr, wake, ready,
+                                                  run->handler);
+
+    now = ngx_http_profile_charge(run);
+
+    if (ngx_http_profile_spot.fresh) {
+        prof_watch_pass(ngx_http_profile_watch, (uintptr_t) tr->capture);
+        prof_watch_turn(ngx_http_profile_watch, tr->capture,
+                        (uintptr_t) tr->capture, what, now, tr->turn_cpu);
+        now = ngx_http_profile_loop.since;
+    }
+
+    (void) prof_turn_take(ngx_http_profile_sampler(), tr->capture, what,
+                          prof_capture_counted(tr->capture) < now
+                          ? tr->turn_cpu : 0);
+}
+
+
+/*
+ * Code of another request runs next in the run, or no code of a request.  The
+ * observer "turn_ended" is not called, because it may finalize the request,
+ * and other code is running; the request is checked before the next poll.
+ */
+
+PROF_GLUE static void
+ngx_http_profile_found_ended(ngx_http_profile_run_t *run)
+{
+    uint64_t                   now;
+    ngx_http_profile_track_t  *tr;
+
+    ngx_http_profile_loop.found = NULL;
+
+    tr = run->track;
+
+    if (tr == NULL) {
+        return;
+    }
+
+    now = ngx_http_profile_charge(run);
+
+    if (ngx_http_profile_spot.fresh) {
+        ngx_http_profile_watch_pass(run);
+    }
+
+    if (tr->capture) {
+        prof_turn_end(ngx_http_profile_sampler(), tr->capture);
+    }
+
+    if (tr->notes) {
+        ngx_http_profile_observers.notes_turn_ended(tr, now);
+    }
+
+    ngx_http_profile_account_turn(tr, now);
+    ngx_http_profile_settle(tr);
+    ngx_http_profile_wrap(tr);
+
+    run->track = NULL;
+
+    if (ngx_http_profile_observers.running) {
+        ngx_http_profile_observers.running(NULL);
+    }
+}
+
+
 PROF_HOT void
 ngx_http_profile_leave(ngx_http_profile_run_t *run)
 {
@@ -175,6 +379,7 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
 
     ngx_http_profile_current = run->prev;
     ngx_http_profile_spot.top = run->prev ? run->prev->top : 0;
+    ngx_http_profile_loop.found = NULL;
 
     tr = run->track;
 
@@ -750,4 +955,82 @@ ngx_http_profile_stream_turn(void *data)
     ngx_event_t *ev = data;
 
     ev->handler(ev);
+}
+
+
+PROF_GLUE int
+ngx_http_profile_resume(prof_lua_state_t *co, int nargs)
+{
+    ngx_http_profile_run_t      *run;
+    ngx_http_profile_resuming_t  resuming;
+
+    run = ngx_http_profile_current;
+
+    if (run && (run->track == NULL || run == ngx_http_profile_loop.found)
+        && pthread_equal(pthread_self(), ngx_http_profile_resumes.thread))
+    {
+        resuming.co = co;
+        resuming.nargs = nargs;
+
+        if (ngx_http_profile_resume_found(&resuming) == NGX_OK) {
+            return resuming.rc;
+        }
+    }
+
+    return ngx_http_profile_resumes.api.resume(co, nargs);
+}
+
+
+/*
+ * Returns NGX_OK if the coroutine was resumed.  lua_getexdata() of OpenResty's
+ * LuaJIT returns the request of a coroutine.  In the event of a connection
+ * that serves others as well, only the coroutine is a turn.  The data of a
+ * coroutine may also be a request of the stream module's Lua, which has no
+ * signature.
+ */
+
+PROF_GLUE static ngx_int_t
+ngx_http_profile_resume_found(ngx_http_profile_resuming_t *resuming)
+{
+    ngx_http_request_t        *r;
+    ngx_http_profile_wake_t    wake;
+    ngx_http_profile_track_t  *tr;
+
+    r = ngx_http_profile_resumes.api.getexdata(resuming->co);
+
+    if (r == NULL || r->signature != NGX_HTTP_MODULE) {
+        return NGX_DECLINED;
+    }
+
+    tr = ngx_http_profile_find_track(r);
+
+    if (ngx_http_profile_current->connection == NULL) {
+        ngx_http_profile_turn_found(tr, r, resuming->co);
+        return NGX_DECLINED;
+    }
+
+    if (tr == NULL || !tr->begun) {
+        return NGX_DECLINED;
+    }
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = r;
+    wake.script = resuming->co;
+    wake.scripted = 1;
+
+    ngx_http_profile_turn(tr, &wake,
+                          (uintptr_t) ngx_http_profile_resumes.api.resume,
+                          ngx_http_profile_resume_turn, resuming);
+
+    return NGX_OK;
+}
+
+
+PROF_GLUE static void
+ngx_http_profile_resume_turn(void *data)
+{
+    ngx_http_profile_resuming_t *resuming = data;
+
+    resuming->rc = ngx_http_profile_resumes.api.resume(resuming->co,
+                                                       resuming->nargs);
 }

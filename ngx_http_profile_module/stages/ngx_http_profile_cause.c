@@ -58,6 +58,7 @@ const char  *ngx_http_profile_causes[NGX_HTTP_PROFILE_CAUSES] = {
     "limit_rate of upstream ",
     "script socket ",
     "script timer",
+    "script event",
     "profiler"
 };
 
@@ -180,6 +181,10 @@ ngx_http_profile_classify(ngx_http_profile_track_t *tr,
 
     if (wake && wake->body) {
         return NGX_HTTP_PROFILE_CAUSE_BODY;
+    }
+
+    if (wake && wake->scripted) {
+        return NGX_HTTP_PROFILE_CAUSE_SCRIPT_EVENT;
     }
 
     if (c == r->connection) {
@@ -428,6 +433,10 @@ ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
 {
     if (wake->resolver) {
         return "event: resolver";
+    }
+
+    if (wake->scripted) {
+        return "event: script";
     }
 
     if (sr && sr->aio) {

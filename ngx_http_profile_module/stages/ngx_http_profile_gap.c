@@ -36,7 +36,7 @@ ngx_http_profile_find_gap(ngx_http_profile_track_t *tr,
     ngx_http_profile_gap_t *gap)
 {
     gap->ready = ready;
-    gap->end = ngx_http_profile_current->start;
+    gap->end = wake->begin;
 
     ngx_http_profile_find_cause(tr, wake, &gap->cause);
 }

@@ -92,6 +92,8 @@ static ngx_uint_t ngx_http_profile_lua_anchored(
     ngx_http_profile_lua_request_t *lr, u_char *p, size_t len, void *co);
 static u_char *ngx_http_profile_lua_woken(ngx_http_profile_lua_request_t *lr,
     ngx_http_profile_wake_t *wake);
+static u_char *ngx_http_profile_lua_resumed(
+    ngx_http_profile_lua_request_t *lr, void *co);
 static u_char *ngx_http_profile_lua_co_ctx(ngx_http_profile_lua_request_t *lr,
     ngx_uint_t i);
 static ngx_uint_t ngx_http_profile_lua_waits(
@@ -204,7 +206,11 @@ ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
     ngx_http_profile_subrequest_t   *sr;
     ngx_http_profile_lua_request_t   lr;
 
-    if (ngx_http_profile_lua_attach()) {
+    /* code that has run already has perhaps continued what waited */
+
+    if (ngx_http_profile_lua_attach()
+        || (wake && wake->found && !wake->scripted))
+    {
         return 0;
     }
 
@@ -218,7 +224,9 @@ ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
             continue;
         }
 
-        co_ctx = ngx_http_profile_lua_woken(&lr, wake);
+        co_ctx = wake->script
+                 ? ngx_http_profile_lua_resumed(&lr, wake->script)
+                 : ngx_http_profile_lua_woken(&lr, wake);
 
         if (co_ctx) {
             return ngx_http_profile_lua_walk(&lr, co_ctx, places, max);
@@ -510,6 +518,28 @@ ngx_http_profile_lua_woken(ngx_http_profile_lua_request_t *lr,
     }
 
     return NULL;
+}
+
+
+/* returns the co_ctx of a coroutine that is resumed now, or NULL */
+
+static u_char *
+ngx_http_profile_lua_resumed(ngx_http_profile_lua_request_t *lr, void *co)
+{
+    u_char          *co_ctx;
+    prof_lua_api_t  *api;
+
+    api = &ngx_http_profile_lua.api;
+
+    if (api->getexdata(co) != lr->request) {
+        return NULL;
+    }
+
+    co_ctx = api->getexdata2(co);
+
+    /* without a list there is only the entry coroutine */
+
+    return (lr->list || co_ctx == lr->entry) ? co_ctx : NULL;
 }
 
 

@@ -39,6 +39,8 @@ static ngx_int_t ngx_http_profile_name_phase(ngx_pool_t *pool,
 static ngx_int_t ngx_http_profile_filter_span(
     ngx_http_request_t *r, ngx_chain_t *in, ngx_http_profile_track_t *tr,
     ngx_http_output_body_filter_pt filter, ngx_str_t *name);
+static ngx_http_profile_track_t *ngx_http_profile_staged_run(
+    ngx_http_request_t *r, uintptr_t function);
 static void ngx_http_profile_arm_log(void);
 static void ngx_http_profile_disarm_log(void);
 static ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,
@@ -288,7 +290,7 @@ ngx_http_profile_checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
         ngx_http_profile_observers.running(r);
     }
 
-    tr = ngx_http_profile_staged(r);
+    tr = ngx_http_profile_staged_run(r, (uintptr_t) ph->handler);
 
     if (tr == NULL) {
         return ngx_http_profile_pmcf->checkers[n](r, ph);
@@ -419,7 +421,7 @@ ngx_http_profile_top_header_filter(ngx_http_request_t *r)
 
     static ngx_str_t  name = ngx_string("header filters");
 
-    tr = ngx_http_profile_staged(r);
+    tr = ngx_http_profile_staged_run(r, 0);
 
     if (tr == NULL) {
         return ngx_http_profile_header_top(r);
@@ -445,7 +447,7 @@ ngx_http_profile_top_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 
     static ngx_str_t  name = ngx_string("body filters");
 
-    tr = ngx_http_profile_staged(r);
+    tr = ngx_http_profile_staged_run(r, 0);
 
     return tr ? ngx_http_profile_filter_span(r, in, tr,
                                              ngx_http_profile_body_top, &name)
@@ -461,7 +463,7 @@ ngx_http_profile_top_request_body_filter(ngx_http_request_t *r,
 
     static ngx_str_t  name = ngx_string("request body filters");
 
-    tr = ngx_http_profile_staged(r);
+    tr = ngx_http_profile_staged_run(r, 0);
 
     if (tr == NULL) {
         return ngx_http_profile_request_body_top(r, in);
@@ -560,6 +562,27 @@ ngx_http_profile_staged(ngx_http_request_t *r)
     ngx_http_profile_track_t  *tr;
 
     tr = ngx_http_profile_find_track(r);
+
+    return (tr && tr->stages) ? tr : NULL;
+}
+
+
+/*
+ * As ngx_http_profile_staged(); called when this function of a module runs for
+ * the request.  The event that has led here may not be known as the request's.
+ * If the function resumes a coroutine, more is known then.
+ */
+
+static ngx_http_profile_track_t *
+ngx_http_profile_staged_run(ngx_http_request_t *r, uintptr_t function)
+{
+    ngx_http_profile_track_t  *tr;
+
+    tr = ngx_http_profile_find_track(r);
+
+    if (!ngx_http_profile_resumes_in(function)) {
+        ngx_http_profile_turn_found(tr, r, NULL);
+    }
 
     return (tr && tr->stages) ? tr : NULL;
 }

@@ -42,6 +42,7 @@ typedef enum {
     NGX_HTTP_PROFILE_CAUSE_UPSTREAM_RATE,
     NGX_HTTP_PROFILE_CAUSE_SOCKET,        /* of a script */
     NGX_HTTP_PROFILE_CAUSE_SCRIPT_TIMER,
+    NGX_HTTP_PROFILE_CAUSE_SCRIPT_EVENT,  /* other code continues the script */
     NGX_HTTP_PROFILE_CAUSE_PROFILER,      /* the module's own pages */
     NGX_HTTP_PROFILE_CAUSES
 } ngx_http_profile_cause_e;

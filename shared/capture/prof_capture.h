@@ -177,6 +177,15 @@ void prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     prof_turn_pt fn, void *data);
 
 /*
+ * The running turn, which is not captured, is a turn of c from
+ * prof_capture_counted() on.  The thread has used "cpu" ns since then.  Returns
+ * PROF_ERROR if there is no such turn.  Context: the sampler's thread; not in a
+ * signal.
+ */
+int prof_turn_take(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
+    uint64_t cpu);
+
+/*
  * A span: a section of a turn that has a name and an exact time, also without
  * samples.  Spans nest.  The sampled frames are inside of them.  Both calls
  * have no effect if the running turn is not a turn of c; c is only compared and

@@ -38,6 +38,9 @@
 
 
 static void prof_turn_start(prof_sampler_t *s, prof_turn_t *turn);
+static void prof_turn_renew(prof_sampler_t *s);
+static void prof_turn_arm(prof_sampler_t *s, prof_turn_t *turn, uint64_t now,
+    uint64_t cpu);
 static void prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_border(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn);
@@ -101,6 +104,39 @@ prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     if (prev && prev->capture) {
         prof_turn_start(s, prev);
     }
+}
+
+
+int
+prof_turn_take(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
+    uint64_t cpu)
+{
+    uint64_t      used;
+    prof_turn_t  *turn;
+
+    turn = s->turn;
+
+    if (turn == NULL || turn->capture) {
+        return PROF_ERROR;
+    }
+
+    turn->capture = c;
+    turn->what = what;
+    turn->outer.nspans = 0;
+
+    if (prof_frame_is_name(what)) {
+        turn->outer.spans[turn->outer.nspans++] = what;
+    }
+
+    c->stats.turns++;
+
+    prof_turn_renew(s);
+
+    used = prof_clock(s->cpu_clock);
+    prof_turn_arm(s, turn, prof_clock(CLOCK_MONOTONIC),
+                  used - (cpu < used ? cpu : used));
+
+    return PROF_OK;
 }
 
 
@@ -195,17 +231,46 @@ prof_span_end(prof_sampler_t *s, prof_capture_t *c)
 static void
 prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
 {
-    prof_marks_t     marks;
     prof_capture_t  *c;
 
     c = turn->capture;
 
-    prof_kernel_ready(s->walker.kernel);
+    prof_turn_renew(s);
 
-    /* renews the tables; the ring is empty, so no sample is marked */
+    if (c->stats.turns++) {
+        prof_capture_resume(c);
+
+    } else if (c->counted == 0) {
+        c->counted = prof_clock(CLOCK_MONOTONIC);
+    }
+
+    prof_turn_arm(s, turn, c->counted, prof_clock(s->cpu_clock));
+}
+
+
+/* renews what samples use; the ring is empty, so no sample is marked */
+
+static void
+prof_turn_renew(prof_sampler_t *s)
+{
+    prof_marks_t  marks;
+
+    prof_kernel_ready(s->walker.kernel);
 
     prof_marks_begin(&marks, &s->walker.unwind);
     prof_marks_end(&marks);
+}
+
+
+/* begins a segment at the end of what is counted, with this CPU clock */
+
+static void
+prof_turn_arm(prof_sampler_t *s, prof_turn_t *turn, uint64_t now,
+    uint64_t cpu)
+{
+    prof_capture_t  *c;
+
+    c = turn->capture;
 
     s->walker.stats = &c->stats;
     s->top = turn->outer.top;
@@ -215,20 +280,13 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
     s->fill = PROF_RING_SIZE / 2;
     s->wait = 0;
 
-    if (c->stats.turns++) {
-        prof_capture_resume(c);
-
-    } else if (c->counted == 0) {
-        c->counted = prof_clock(CLOCK_MONOTONIC);
-    }
-
     turn->samples = 0;
     turn->wall = c->counted;
-    turn->cpu = prof_clock(s->cpu_clock);
+    turn->cpu = cpu;
     turn->read = turn->wall;
 
     s->start = turn->wall;
-    s->due = turn->wall + c->rest;
+    s->due = now + c->rest;
 
     prof_barrier();
     s->armed = 1;

@@ -32,7 +32,8 @@ static const prof_lua_symbol_t  prof_lua_symbols[] = {
     { "lua_rawgeti", offsetof(prof_lua_api_t, rawgeti) },
     { "lua_tothread", offsetof(prof_lua_api_t, tothread) },
     { "lua_getexdata", offsetof(prof_lua_api_t, getexdata) },
-    { "lua_getexdata2", offsetof(prof_lua_api_t, getexdata2) }
+    { "lua_getexdata2", offsetof(prof_lua_api_t, getexdata2) },
+    { "lua_resume", offsetof(prof_lua_api_t, resume) }
 };
 
 

@@ -63,6 +63,7 @@ typedef struct {
     prof_lua_state_t *(*tothread)(prof_lua_state_t *L, int index);
     void             *(*getexdata)(prof_lua_state_t *L);
     void             *(*getexdata2)(prof_lua_state_t *L);
+    int               (*resume)(prof_lua_state_t *L, int nargs);
 } prof_lua_api_t;
 
 

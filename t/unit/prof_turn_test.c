@@ -62,6 +62,8 @@ static void test_frequency(prof_sampler_t *s);
 static void test_short_turns(prof_sampler_t *s);
 static void test_two_captures(prof_sampler_t *s);
 static void test_nobodys(prof_sampler_t *s);
+static void test_take(void *data);
+static void test_taken(prof_sampler_t *s);
 static void test_end_in_turn(prof_sampler_t *s);
 static void test_kinds_of_names(prof_profile_t *p);
 static void test_names(prof_sampler_t *s);
@@ -536,6 +538,60 @@ test_nobodys(prof_sampler_t *s)
 
     ok(prof_turn_current(s) == NULL,
        "a turn without a capture has no current capture");
+}
+
+
+/* the second half of a turn without a capture belongs to a capture */
+
+static void
+test_take(void *data)
+{
+    test_job_t  *job = data;
+
+    test_spin(job->ms);
+
+    prof_capture_begin(job->other, test_now(CLOCK_MONOTONIC));
+
+    is_int(prof_turn_take(job->sampler, job->other, (uintptr_t) test_job, 0),
+           PROF_OK, "a turn without a capture is taken");
+    is_int(prof_turn_take(job->sampler, job->self, (uintptr_t) test_job, 0),
+           PROF_ERROR, "a turn is taken once");
+
+    test_job(data);
+}
+
+
+static void
+test_taken(prof_sampler_t *s)
+{
+    test_job_t       job;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    c = test_capture(1000);
+
+    job.ms = 50;
+    job.sampler = s;
+    job.other = c;
+    job.self = NULL;
+
+    is_int(prof_turn_take(s, c, (uintptr_t) test_job, 0), PROF_ERROR,
+           "without a turn nothing is taken");
+
+    prof_turn_run(s, NULL, (uintptr_t) test_take, test_take, &job);
+
+    p = finish_capture(c, "taken");
+
+    is_int(p->stats.turns, 1, "a turn that was taken counts");
+    ok(p->cpu >= 50 * MS && p->cpu < 90 * MS,
+       "it has its own half: %d ms", (int) (p->cpu / MS));
+    ok(test_below(p, (uintptr_t) test_job) >= p->cpu / 2,
+       "its samples have functions");
+    is_int(test_sum(p, -1, 0), p->running, "wall weights sum to the turn");
+    ok(prof_turn_current(s) == NULL, "the turn has ended");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
 }
 
 
@@ -1038,6 +1094,7 @@ main(void)
     test_short_turns(s);
     test_two_captures(s);
     test_nobodys(s);
+    test_taken(s);
     test_end_in_turn(s);
     test_names(s);
     test_interrupted(s);
