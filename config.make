@@ -24,6 +24,33 @@ $NGX_OBJS/addon/names/prof_syscall_names.h:	$ngx_addon_dir/tools/list-syscalls
 END
 
 
+# The header is written again only if its content changes.  nginx may be built
+# between two runs of make.
+
+prof_built=$NGX_OBJS/addon/core/ngx_http_profile_built_for.h
+
+case " $NGX_ADDONS " in
+    *" $ngx_addon_dir "*)  prof_link=static ;;
+    *)                     prof_link=dynamic ;;
+esac
+
+cat << END                                                    >> $NGX_MAKEFILE
+
+# a compiler or linker that fails leaves no file that looks complete
+.DELETE_ON_ERROR:
+
+.PHONY:	prof_always
+
+prof_always:
+
+$prof_built:	prof_always
+	@mkdir -p $NGX_OBJS/addon/core
+	@$ngx_addon_dir/tools/nginx-build-id $NGX_OBJS $prof_link > $prof_built.new
+	@cmp -s $prof_built.new $prof_built || mv $prof_built.new $prof_built
+
+END
+
+
 # "make" and "make modules" build the helper.  "make install" puts it beside
 # the module, or beside nginx if the module is linked into nginx.
 

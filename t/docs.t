@@ -35,7 +35,7 @@ static ngx_command_t  ngx_http_x_commands[] = {
       ngx_null_command
 };
 
-static ngx_http_variable_t  ngx_http_x_vars[] = {
+ngx_http_variable_t  ngx_http_x_vars[] = {
 
     { ngx_string("x_id"), NULL, f, 0, 0, 0 },
 
@@ -191,7 +191,7 @@ sub variables_of {
 
     my @found;
 
-    while ($source =~ /^static ngx_http_variable_t +\w+\[\] = \{(.*?)^\};/msg)
+    while ($source =~ /^ngx_http_variable_t +\w+\[\] = \{(.*?)^\};/msg)
     {
         push @found, $1 =~ /\{ ngx_string\("(\w+)"\)/g;
     }

@@ -10,6 +10,7 @@
 
 
 #include "bar/ngx_http_profile_bar.h"
+#include "core/ngx_http_profile_ground.h"
 
 #include <sys/random.h>
 
@@ -48,7 +49,12 @@ static ngx_command_t  ngx_http_profile_bar_commands[] = {
 };
 
 
-static ngx_http_module_t  ngx_http_profile_bar_filter_module_ctx = {
+/* as the context of the other module, this one ends with zeroes */
+
+static struct {
+    ngx_http_module_t    known;
+    void                *more[8];
+} ngx_http_profile_bar_filter_module_ctx = { {
     NULL,                                  /* preconfiguration */
     ngx_http_profile_bar_init,             /* postconfiguration */
 
@@ -60,7 +66,7 @@ static ngx_http_module_t  ngx_http_profile_bar_filter_module_ctx = {
 
     ngx_http_profile_bar_create_loc_conf,  /* create location configuration */
     ngx_http_profile_bar_merge_loc_conf    /* merge location configuration */
-};
+}, { NULL } };
 
 
 ngx_module_t  ngx_http_profile_bar_filter_module = {
@@ -96,7 +102,9 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
 
     conf = ngx_http_get_module_loc_conf(r, ngx_http_profile_bar_filter_module);
 
-    if (!conf->enable || r != r->main) {
+    if (!conf->enable || r != r->main
+        || ngx_http_profile_ground != NGX_HTTP_PROFILE_GROUND_FITS)
+    {
         return ngx_http_next_header_filter(r);
     }
 
@@ -236,7 +244,9 @@ ngx_http_profile_bar_data_header(ngx_http_request_t *r,
 static void *
 ngx_http_profile_bar_create_main_conf(ngx_conf_t *cf)
 {
-    return ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_bar_main_conf_t));
+    return ngx_http_profile_is_off()
+           ? ngx_http_profile_ground_nothing()
+           : ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_bar_main_conf_t));
 }
 
 
@@ -244,6 +254,10 @@ static void *
 ngx_http_profile_bar_create_loc_conf(ngx_conf_t *cf)
 {
     ngx_http_profile_bar_loc_conf_t  *conf;
+
+    if (ngx_http_profile_is_off()) {
+        return ngx_http_profile_ground_nothing();
+    }
 
     conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_bar_loc_conf_t));
     if (conf == NULL) {
@@ -275,6 +289,10 @@ ngx_http_profile_bar_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_profile_loc_conf_t       *plcf;
     ngx_http_profile_srv_conf_t       *pscf;
     ngx_http_profile_bar_main_conf_t  *bmcf;
+
+    if (ngx_http_profile_is_off()) {
+        return NGX_CONF_OK;
+    }
 
     ngx_conf_merge_value(conf->enable, prev->enable, 0);
     ngx_conf_merge_ptr_value(conf->nonce, prev->nonce, NULL);
@@ -318,6 +336,10 @@ static ngx_int_t
 ngx_http_profile_bar_init(ngx_conf_t *cf)
 {
     ngx_http_profile_bar_main_conf_t  *bmcf;
+
+    if (ngx_http_profile_is_off()) {
+        return NGX_OK;
+    }
 
     bmcf = ngx_http_conf_get_module_main_conf(cf,
                                          ngx_http_profile_bar_filter_module);

@@ -7,6 +7,7 @@
 
 
 #include "bar/ngx_http_profile_bar.h"
+#include "core/ngx_http_profile_ground.h"
 #include "core/ngx_http_profile_param.h"
 
 #include <jansson.h>
@@ -30,6 +31,10 @@ ngx_http_profile_bar_order_init(ngx_cycle_t *cycle)
 {
     ngx_http_profile_bar_ring_t       *ring;
     ngx_http_profile_bar_main_conf_t  *bmcf;
+
+    if (ngx_http_profile_is_off()) {
+        return NGX_OK;
+    }
 
     bmcf = ngx_http_cycle_get_module_main_conf(cycle,
                                          ngx_http_profile_bar_filter_module);

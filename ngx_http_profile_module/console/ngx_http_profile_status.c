@@ -9,6 +9,7 @@
 
 
 #include "continuous/ngx_http_profile_continuous.h"
+#include "core/ngx_http_profile_ground.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_routes.h"
@@ -199,11 +200,12 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
 
     ngx_http_profile_status_workers(asked, workers, captures);
 
-    json = json_pack("{s:{s:I, s:s}, s:o, s:o, s:o*, s:o*, s:o*, s:o*,"
+    json = json_pack("{s:{s:I, s:s, s:s}, s:o, s:o, s:o*, s:o*, s:o*, s:o*,"
                      " s:{s:s}, s:o*}",
                      "worker",
                          "pid", (json_int_t) ngx_pid,
                          "version", NGINX_VERSION,
+                         "nginx", ngx_http_profile_ground_state(),
                      "workers", workers,
                      "captures", captures,
                      "store", ngx_http_profile_status_store(call->request),

@@ -7,6 +7,7 @@
 
 
 #include "context/ngx_http_profile_context.h"
+#include "core/ngx_http_profile_ground.h"
 #include "core/ngx_http_profile_symbolizer.h"
 #include "roles/ngx_http_profile_roles.h"
 #include "stages/ngx_http_profile_stages.h"
@@ -26,6 +27,9 @@ static ngx_int_t ngx_http_profile_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_profile_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_profile_first_handler(ngx_conf_t *cf,
     ngx_uint_t phase, ngx_http_handler_pt handler);
+static ngx_int_t ngx_http_profile_first_request(ngx_http_request_t *r,
+    ngx_http_phase_handler_t *ph);
+static ngx_int_t ngx_http_profile_decline(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_post_read(ngx_http_request_t *r,
     ngx_http_phase_handler_t *ph);
 static ngx_int_t ngx_http_profile_account(ngx_http_request_t *r,
@@ -49,7 +53,15 @@ static const ngx_http_profile_route_t  *ngx_http_profile_all_routes[] = {
 };
 
 
-static ngx_http_module_t  ngx_http_profile_module_ctx = {
+/*
+ * If nginx's contexts of modules have more members than this module knows,
+ * nginx finds zeroes there.
+ */
+
+static struct {
+    ngx_http_module_t    known;
+    void                *more[8];
+} ngx_http_profile_module_ctx = { {
     ngx_http_profile_preconfiguration,     /* preconfiguration */
     ngx_http_profile_init,                 /* postconfiguration */
 
@@ -61,7 +73,7 @@ static ngx_http_module_t  ngx_http_profile_module_ctx = {
 
     ngx_http_profile_create_loc_conf,      /* create location configuration */
     ngx_http_profile_merge_loc_conf        /* merge location configuration */
-};
+}, { NULL } };
 
 
 ngx_module_t  ngx_http_profile_module = {
@@ -86,11 +98,25 @@ ngx_module_t  ngx_http_profile_module = {
     (r)->phase_handler++, (ph)[1].checker(r, &(ph)[1])
 
 
+/*
+ * While the first request has not shown that the structures of nginx fit, the
+ * module has an entry for it, and nothing else that runs for a request.
+ */
+
 void
 ngx_http_profile_init_checker(ngx_cycle_t *cycle)
 {
+    ngx_uint_t                  i, fits;
+    ngx_array_t                *log;
+    ngx_http_handler_pt        *h;
     ngx_http_phase_handler_t   *ph;
     ngx_http_core_main_conf_t  *cmcf;
+
+    static ngx_http_phase_handler_pt  checkers[] = {
+        ngx_http_profile_post_read,        /* NGX_HTTP_PROFILE_GROUND_FITS */
+        ngx_http_profile_first_request,    /* NGX_HTTP_PROFILE_GROUND_OPEN */
+        ngx_http_core_generic_phase        /* NGX_HTTP_PROFILE_GROUND_OFF */
+    };
 
     cmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_core_module);
 
@@ -101,9 +127,51 @@ ngx_http_profile_init_checker(ngx_cycle_t *cycle)
     for (ph = cmcf->phase_engine.handlers; ph->checker; ph++) {
 
         if (ph->handler == ngx_http_profile_handler) {
-            ph->checker = ngx_http_profile_post_read;
+            ph->checker = checkers[ngx_http_profile_ground];
+
+            if (ngx_http_profile_is_off()) {
+                ph->handler = ngx_http_profile_decline;
+            }
         }
     }
+
+    fits = (ngx_http_profile_ground == NGX_HTTP_PROFILE_GROUND_FITS);
+    log = &cmcf->phases[NGX_HTTP_LOG_PHASE].handlers;
+    h = log->elts;
+
+    for (i = 0; i < log->nelts; i++) {
+
+        if (fits && h[i] == ngx_http_profile_decline) {
+            h[i] = ngx_http_profile_account_log;
+
+        } else if (!fits && h[i] == ngx_http_profile_account_log) {
+            h[i] = ngx_http_profile_decline;
+        }
+    }
+}
+
+
+/* the first request of a worker of an nginx that is not known */
+
+static ngx_int_t
+ngx_http_profile_first_request(ngx_http_request_t *r,
+    ngx_http_phase_handler_t *ph)
+{
+    ngx_http_profile_ground_request(r, ph);
+    ngx_http_profile_init_checker((ngx_cycle_t *) ngx_cycle);
+
+    if (!ngx_http_profile_is_off()) {
+        ngx_http_profile_begin_process((ngx_cycle_t *) ngx_cycle);
+    }
+
+    return ph->checker(r, ph);
+}
+
+
+static ngx_int_t
+ngx_http_profile_decline(ngx_http_request_t *r)
+{
+    return NGX_DECLINED;
 }
 
 
@@ -269,6 +337,12 @@ ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
 static ngx_int_t
 ngx_http_profile_preconfiguration(ngx_conf_t *cf)
 {
+    ngx_http_profile_check_ground(cf);
+
+    if (ngx_http_profile_is_off()) {
+        return ngx_http_profile_ground_add_variables(cf);
+    }
+
     ngx_http_profile_routes = ngx_http_profile_all_routes;
 
     if (ngx_http_profile_add_variables(cf) != NGX_OK) {
@@ -282,11 +356,15 @@ ngx_http_profile_preconfiguration(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_profile_init(ngx_conf_t *cf)
 {
-    ngx_uint_t                      i;
+    ngx_uint_t                      i, first;
     ngx_http_core_srv_conf_t      **cscfp;
     ngx_http_core_main_conf_t      *cmcf;
     ngx_http_profile_srv_conf_t    *pscf;
     ngx_http_profile_main_conf_t   *pmcf;
+
+    if (ngx_http_profile_is_off()) {
+        return NGX_OK;
+    }
 
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
@@ -310,12 +388,17 @@ ngx_http_profile_init(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
+    /* the continuous profile waits for the first request */
+
+    first = pmcf->continuous
+            && ngx_http_profile_ground == NGX_HTTP_PROFILE_GROUND_OPEN;
+
     /*
      * Handlers of the POST_READ phase run from the last to the first: as the
      * first one, this handler runs after realip's.
      */
 
-    if (pmcf->nlocations + pmcf->accounting + pmcf->nconsoles
+    if (pmcf->nlocations + pmcf->accounting + pmcf->nconsoles + first
         && ngx_http_profile_first_handler(cf, NGX_HTTP_POST_READ_PHASE,
                                           ngx_http_profile_handler)
            != NGX_OK)

@@ -6,6 +6,7 @@
 
 #include "bar/ngx_http_profile_bar.h"
 #include "context/ngx_http_profile_context.h"
+#include "core/ngx_http_profile_ground.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "core/ngx_http_profile_symbolizer.h"
 #include "reply/ngx_http_profile_reply.h"
@@ -65,6 +66,11 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
 {
     ngx_uint_t                     captures;
     ngx_http_profile_main_conf_t  *pmcf;
+
+    if (ngx_http_profile_is_off()) {
+        ngx_http_profile_ground_log(cycle);
+        return NGX_OK;
+    }
 
     ngx_http_profile_follow(cycle);
     ngx_http_profile_init_checker(cycle);
@@ -279,7 +285,9 @@ ngx_http_profile_unload(void *data)
 ngx_int_t
 ngx_http_profile_init_process(ngx_cycle_t *cycle)
 {
-    ngx_http_profile_main_conf_t  *pmcf;
+    if (ngx_http_profile_is_off()) {
+        return NGX_OK;
+    }
 
     /*
      * nginx unloads the module when it destroys the memory of its cycle.  The
@@ -294,6 +302,27 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
     if (ngx_process == NGX_PROCESS_HELPER) {
         return NGX_OK;
     }
+
+    if (ngx_http_profile_ground == NGX_HTTP_PROFILE_GROUND_OPEN) {
+
+        ngx_http_profile_ground_process(cycle);
+        ngx_http_profile_init_checker(cycle);
+
+        if (ngx_http_profile_ground != NGX_HTTP_PROFILE_GROUND_FITS) {
+            return NGX_OK;
+        }
+    }
+
+    ngx_http_profile_begin_process(cycle);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_profile_begin_process(ngx_cycle_t *cycle)
+{
+    ngx_http_profile_main_conf_t  *pmcf;
 
     ngx_http_profile_serves = 1;
 
@@ -314,8 +343,6 @@ ngx_http_profile_init_process(ngx_cycle_t *cycle)
      */
 
     (void) ngx_http_profile_lua_state();
-
-    return NGX_OK;
 }
 
 
@@ -386,13 +413,19 @@ ngx_http_profile_exit_process(ngx_cycle_t *cycle)
 {
     ngx_http_profile_cycle = NULL;
 
-    ngx_http_profile_end_all();
+    if (ngx_http_profile_serves) {
+        ngx_http_profile_end_all();
+    }
 }
 
 
 void
 ngx_http_profile_exit_master(ngx_cycle_t *cycle)
 {
+    if (ngx_http_profile_is_off()) {
+        return;
+    }
+
     ngx_http_profile_cycle = NULL;
 
     ngx_http_profile_inbox_close();

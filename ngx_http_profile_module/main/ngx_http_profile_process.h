@@ -39,7 +39,12 @@ void ngx_http_profile_exit_master(ngx_cycle_t *cycle);
 
 void ngx_http_profile_init_checker(ngx_cycle_t *cycle);
 
+/* begins the work of a process that serves requests */
+void ngx_http_profile_begin_process(ngx_cycle_t *cycle);
+
 /* ngx_http_profile_variables.c */
+
+extern ngx_http_variable_t  ngx_http_profile_vars[];
 
 ngx_int_t ngx_http_profile_add_variables(ngx_conf_t *cf);
 

@@ -6,7 +6,10 @@
  */
 
 
+#include "bar/ngx_http_profile_bar.h"
+#include "core/ngx_http_profile_ground.h"
 #include "core/ngx_http_profile_room.h"
+#include "main/ngx_http_profile_process.h"
 #include "main/ngx_http_profile_rooms.h"
 
 
@@ -59,6 +62,16 @@ static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
 static ngx_command_t
     ngx_http_profile_commands[NGX_HTTP_PROFILE_COMMANDS + 1];
 
+static ngx_module_t  *ngx_http_profile_modules[] = {
+    &ngx_http_profile_module,
+    &ngx_http_profile_bar_filter_module,
+    NULL
+};
+
+/* of the configuration that is being read */
+
+static void  *ngx_http_profile_main_conf;
+
 
 /*
  * nginx looks up directives as soon as the module is loaded, also outside of
@@ -87,6 +100,27 @@ ngx_http_profile_add_commands(void)
     }
 
     ngx_http_profile_module.commands = ngx_http_profile_commands;
+
+    ngx_http_profile_ground_load(ngx_http_profile_modules,
+                                 ngx_http_profile_vars);
+}
+
+
+/* the last check of nginx before the first directive of the module */
+
+void
+ngx_http_profile_check_ground(ngx_conf_t *cf)
+{
+    ngx_module_t  **module;
+
+    ngx_http_profile_ground_http(cf, &ngx_http_profile_module,
+                                 ngx_http_profile_main_conf);
+
+    if (ngx_http_profile_is_off()) {
+        for (module = ngx_http_profile_modules; *module; module++) {
+            ngx_http_profile_ground_ignore((*module)->commands);
+        }
+    }
 }
 
 
@@ -96,7 +130,14 @@ ngx_http_profile_create_main_conf(ngx_conf_t *cf)
     ngx_http_profile_room_t       **room;
     ngx_http_profile_main_conf_t   *conf;
 
+    ngx_http_profile_ground_conf(cf);
+
+    if (ngx_http_profile_is_off()) {
+        return ngx_http_profile_ground_nothing();
+    }
+
     conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_main_conf_t));
+    ngx_http_profile_main_conf = conf;
 
     for (room = ngx_http_profile_rooms; conf && *room; room++) {
         if ((*room)->create && (*room)->create(cf, conf) != NGX_OK) {
@@ -113,6 +154,10 @@ ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf)
 {
     char                      *rv;
     ngx_http_profile_room_t  **room;
+
+    if (ngx_http_profile_is_off()) {
+        return NGX_CONF_OK;
+    }
 
     for (room = ngx_http_profile_rooms; *room; room++) {
 
@@ -132,6 +177,10 @@ ngx_http_profile_create_srv_conf(ngx_conf_t *cf)
 {
     ngx_http_profile_room_t      **room;
     ngx_http_profile_srv_conf_t   *conf;
+
+    if (ngx_http_profile_is_off()) {
+        return ngx_http_profile_ground_nothing();
+    }
 
     conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_srv_conf_t));
 
@@ -154,6 +203,10 @@ ngx_http_profile_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
 
     char                      *rv;
     ngx_http_profile_room_t  **room;
+
+    if (ngx_http_profile_is_off()) {
+        return NGX_CONF_OK;
+    }
 
     for (room = ngx_http_profile_rooms; *room; room++) {
 
@@ -182,6 +235,10 @@ ngx_http_profile_create_loc_conf(ngx_conf_t *cf)
 
     static ngx_uint_t  number;
 
+    if (ngx_http_profile_is_off()) {
+        return ngx_http_profile_ground_nothing();
+    }
+
     conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_profile_loc_conf_t));
 
     if (conf) {
@@ -209,6 +266,10 @@ ngx_http_profile_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     char                       *rv;
     ngx_http_profile_room_t   **room;
     ngx_http_core_loc_conf_t   *clcf;
+
+    if (ngx_http_profile_is_off()) {
+        return NGX_CONF_OK;
+    }
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 

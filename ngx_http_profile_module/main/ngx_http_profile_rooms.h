@@ -17,6 +17,9 @@
 
 PROF_HIDDEN_BEGIN
 
+/* called in the preconfiguration; the module may be off afterwards */
+void ngx_http_profile_check_ground(ngx_conf_t *cf);
+
 void *ngx_http_profile_create_main_conf(ngx_conf_t *cf);
 char *ngx_http_profile_init_main_conf(ngx_conf_t *cf, void *conf);
 void *ngx_http_profile_create_srv_conf(ngx_conf_t *cf);

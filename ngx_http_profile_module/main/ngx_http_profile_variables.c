@@ -10,6 +10,7 @@
 
 #include "request/ngx_http_profile_request.h"
 #include "core/ngx_http_profile_loss.h"
+#include "main/ngx_http_profile_process.h"
 
 
 static ngx_int_t ngx_http_profile_variable_id(ngx_http_request_t *r,
@@ -35,7 +36,7 @@ static ngx_int_t ngx_http_profile_set_value(ngx_http_request_t *r,
 static ngx_msec_t ngx_http_profile_upstream_time(ngx_http_request_t *r);
 
 
-static ngx_http_variable_t  ngx_http_profile_vars[] = {
+ngx_http_variable_t  ngx_http_profile_vars[] = {
 
     { ngx_string("profile_id"), NULL, ngx_http_profile_variable_id,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
