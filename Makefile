@@ -106,17 +106,19 @@ SO = $(BUILD)/$(NAME).so
 # the program that the module starts, beside it
 HELPER = $(BUILD)/ngx_http_profile_symbolizer
 
+# A linker that was killed leaves a part of the file, which is newer than its
+# objects: only a file that is older than "linked" is complete.
+
 module:	$(OBJ)/objs/Makefile $(HELPER)
+	@test $(OBJ)/objs/$(NAME).so -ot $(OBJ)/linked                        \
+	    || rm -f $(OBJ)/objs/$(NAME).so
 	@$(MAKE) -s --no-print-directory -C $(OBJ) -f objs/Makefile modules
+	@touch $(OBJ)/linked
 	@cmp -s $(OBJ)/objs/$(NAME).so $(SO)                                  \
 	    || { cp $(OBJ)/objs/$(NAME).so $(SO).new && mv $(SO).new $(SO)    \
 	         && echo "built $(SO)"; }
 
 $(OBJ)/objs/Makefile: $(BUILD)/nginx.args config config.make
-	@test -f $(NGINX_SRC)/auto/module || {                                \
-	    echo "no nginx sources in $(NGINX_SRC): install the package"      \
-	         "nginx-dev, or set NGINX_SRC to nginx's sources" >&2;        \
-	    exit 1; }
 	@rm -rf $(OBJ) && mkdir -p $(OBJ)
 	@for f in $(NGINX_SRC)/*; do                                          \
 	    case $${f##*/} in objs | Makefile) ;; *) ln -s $$f $(OBJ);; esac; \
@@ -129,6 +131,10 @@ $(OBJ)/objs/Makefile: $(BUILD)/nginx.args config config.make
 
 # configure runs again only when one of these changes
 $(BUILD)/nginx.args: FORCE
+	@test -f $(NGINX_SRC)/auto/module || {                                \
+	    echo "no nginx sources in $(NGINX_SRC): install the package"      \
+	         "nginx-dev, or set NGINX_SRC to nginx's sources" >&2;        \
+	    exit 1; }
 	@mkdir -p $(BUILD)
 	@{ echo "$(ROOT)" "$(CC)" "$(CFLAGS)" "$(NGINX_SRC)";                 \
 	   echo "$(CONF_FLAGS)";                                              \
