@@ -149,6 +149,13 @@ my $common = <<'EOF';
 EOF
 
 my $bars = <<'EOF';
+        location /policies/ {
+            alias %%TESTDIR%%/;
+            add_header Content-Security-Policy $http_x_first;
+            add_header Content-Security-Policy $http_x_second;
+            add_header Content-Security-Policy-Report-Only $http_x_report;
+        }
+
         location /nonce {
             set $n 'a"b<c';
             profile_bar_nonce $n;
@@ -348,6 +355,44 @@ is($r->header('Cache-Control'), 'private, no-store',
 
 like(page('/policy'), qr{ nonce="abc\+/="></script></BODY},
      'the bar gets the nonce of the page\'s policy');
+# the directive that decides about scripts, wherever it stands
+
+for my $case ([ "script-src-attr 'nonce-no'; script-src 'nonce-yes'", 'yes' ],
+              [ "script-src 'nonce-no'; script-src-elem 'nonce-yes'", 'yes' ],
+              [ "script-src-elem 'nonce-yes'; script-src 'nonce-no'", 'yes' ],
+              [ "script-src-elem 'nonce-yes'", 'yes' ],
+              [ "script-src-elem 'self'; script-src 'nonce-no'", undef ],
+              [ "script-src-attr 'nonce-no'", undef ],
+              [ "script-src-attr 'none'; default-src 'nonce-yes'", 'yes' ],
+              [ "default-src 'nonce-no'; script-src 'self'", undef ],
+              [ "script-src 'self'; default-src 'nonce-no'", undef ],
+              [ "default-src 'self';\tSCRIPT-SRC-ELEM\t'self' 'NONCE-Yes'",
+                'Yes' ],
+              [ "script-src 'nonce-yes'; script-src 'nonce-no'", 'yes' ],
+              [ "style-src 'nonce-no'; script-src-elem 'sha256-x' 'nonce-yes'",
+                'yes' ],
+              [ "script-src x'nonce-no'", undef ],
+              [ "script-src 'nonce-no", undef ],
+              [ "script-src 'nonce-'", undef ],
+              [ "report-uri /script-src; img-src 'nonce-no'", undef ],
+              [ "img-src 'self', script-src 'nonce-yes'", 'yes' ],
+              [ "", undef ], [ ";;, ;", undef ])
+{
+    my ($policy, $want) = @$case;
+    my ($nonce) = page('/policies/page.html',
+                       headers => [ "X-First: $policy" ])
+                  =~ / nonce="([^"]*)"/;
+
+    is($nonce, $want, "the nonce of $policy");
+}
+
+for my $name (qw/ Second Report /) {
+    like(page('/policies/page.html', headers =>
+              [ "X-First: script-src 'self'",
+                "X-$name: script-src-elem 'nonce-yes'" ]),
+         qr/ nonce="yes"/, "the nonce of a later policy: $name");
+}
+
 like(page('/nonce'), qr{ nonce="a&quot;b&lt;c"></script></BODY},
      'the bar gets the nonce of the directive, escaped');
 

@@ -23,6 +23,10 @@ static ngx_int_t ngx_http_profile_bar_nonce(ngx_http_request_t *r,
     ngx_http_profile_bar_loc_conf_t *conf, ngx_str_t *nonce);
 static ngx_uint_t ngx_http_profile_bar_policy_nonce(ngx_http_request_t *r,
     const char *name, ngx_str_t *nonce);
+static ngx_uint_t ngx_http_profile_bar_scripts_nonce(u_char *p, u_char *last,
+    ngx_str_t *nonce);
+static u_char *ngx_http_profile_bar_word(u_char *p, u_char *last,
+    u_char **word);
 static u_char *ngx_http_profile_bar_attribute(u_char *p, const char *name,
     ngx_str_t *value);
 
@@ -279,58 +283,136 @@ ngx_http_profile_bar_nonce(ngx_http_request_t *r,
 }
 
 
+/*
+ * Searches the headers with this name, each of which may have several policies
+ * with commas between them.
+ */
+
 static ngx_uint_t
 ngx_http_profile_bar_policy_nonce(ngx_http_request_t *r, const char *name,
     ngx_str_t *nonce)
 {
     u_char           *p, *last, *end;
+    ngx_str_t         key;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
     ngx_table_elt_t  *h;
 
-    h = ngx_http_profile_bar_header_out(r, name);
+    key.data = (u_char *) name;
+    key.len = ngx_strlen(name);
 
-    if (h == NULL) {
+    for (part = &r->headers_out.headers.part; part; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+
+            if (h[i].hash == 0 || !ngx_http_profile_is_header(&h[i], &key)) {
+                continue;
+            }
+
+            p = h[i].value.data;
+            last = p + h[i].value.len;
+
+            while (p < last) {
+                end = ngx_strlchr(p, last, ',');
+                end = end ? end : last;
+
+                if (ngx_http_profile_bar_scripts_nonce(p, end, nonce)) {
+                    return 1;
+                }
+
+                p = end + 1;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Finds the nonce that permits the element "script" in one policy.  The
+ * directive "script-src-elem" decides, or else "script-src", or else
+ * "default-src"; of several directives with one name, the first.  Nonces of
+ * other directives, as of "style-src" or "script-src-attr", do not count.
+ */
+
+static ngx_uint_t
+ngx_http_profile_bar_scripts_nonce(u_char *p, u_char *last, ngx_str_t *nonce)
+{
+    u_char      *end, *word;
+    ngx_str_t    sources;
+    ngx_uint_t   i, rank;
+
+    static ngx_str_t  names[] = {
+        ngx_string("default-src"),
+        ngx_string("script-src"),
+        ngx_string("script-src-elem")
+    };
+
+    rank = 0;
+    ngx_str_null(&sources);
+
+    for ( /* void */ ; p < last; p = end + 1) {
+        end = ngx_strlchr(p, last, ';');
+        end = end ? end : last;
+
+        p = ngx_http_profile_bar_word(p, end, &word);
+
+        for (i = rank; i < sizeof(names) / sizeof(names[0]); i++) {
+
+            if (names[i].len == (size_t) (p - word)
+                && ngx_strncasecmp(names[i].data, word, p - word) == 0)
+            {
+                rank = i + 1;
+                sources.data = p;
+                sources.len = end - p;
+                break;
+            }
+        }
+    }
+
+    if (rank == 0) {
         return 0;
     }
 
-    p = h->value.data;
-    last = p + h->value.len;
+    p = sources.data;
+    last = p + sources.len;
 
-    /* a nonce of styles does not permit scripts */
+    while (p < last) {
+        p = ngx_http_profile_bar_word(p, last, &word);
 
-    p = ngx_strlcasestrn(p, last, (u_char *) "script-src", 10 - 1);
+        if (p - word > 8
+            && ngx_strncasecmp(word, (u_char *) "'nonce-", 7) == 0
+            && p[-1] == '\'')
+        {
+            nonce->data = word + 7;
+            nonce->len = p - 1 - nonce->data;
 
-    if (p == NULL) {
-        p = ngx_strlcasestrn(h->value.data, last, (u_char *) "default-src",
-                             11 - 1);
+            return 1;
+        }
     }
 
-    if (p == NULL) {
-        return 0;
+    return 0;
+}
+
+
+/* returns the end of the next word */
+
+static u_char *
+ngx_http_profile_bar_word(u_char *p, u_char *last, u_char **word)
+{
+    while (p < last && (*p == ' ' || (*p >= '\t' && *p <= CR))) {
+        p++;
     }
 
-    end = ngx_strlchr(p, last, ';');
+    *word = p;
 
-    if (end == NULL) {
-        end = last;
+    while (p < last && *p != ' ' && (*p < '\t' || *p > CR)) {
+        p++;
     }
 
-    p = ngx_strlcasestrn(p, end, (u_char *) "'nonce-", 7 - 1);
-
-    if (p == NULL) {
-        return 0;
-    }
-
-    p += sizeof("'nonce-") - 1;
-    end = ngx_strlchr(p, end, '\'');
-
-    if (end == NULL) {
-        return 0;
-    }
-
-    nonce->data = p;
-    nonce->len = end - p;
-
-    return 1;
+    return p;
 }
 
 
