@@ -833,7 +833,11 @@ sub same {
         my $s = page($uri, port => $_, headers => \@headers) . '';
         $s =~ s/^Date: .*\r\n//m;
         $s =~ s/^Location: http:\/\/[^\/]+//m;
-        $s =~ s/^Server-Timing: .*\r\n//m if $port == 8080;
+
+        if ($_ == 8080 && $s =~ s/^Server-Timing: profile;.*\r\n//m) {
+            $s =~ s/^Cache-Control: private\r\n//m or $s .= 'not private';
+        }
+
         $s;
     } ($port, 8081);
 

@@ -212,7 +212,14 @@ ngx_http_profile_bar_data_header(ngx_http_request_t *r,
     ngx_http_profile_bar_ctx_t *ctx)
 {
     u_char           *p;
+    ngx_int_t         rc;
     ngx_table_elt_t  *h;
+
+    rc = ngx_http_profile_private(r);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_OK : NGX_ERROR;
+    }
 
     h = ngx_list_push(&r->headers_out.headers);
     if (h == NULL) {

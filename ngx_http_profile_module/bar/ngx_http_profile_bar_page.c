@@ -36,16 +36,12 @@ static u_char *ngx_http_profile_bar_attribute(u_char *p, const char *name,
 static ngx_str_t  ngx_http_profile_bar_unfit[] = {
     ngx_string("Cache-Control"),
     ngx_string("Expires"),
-    ngx_string("Surrogate-Control"),
-    ngx_string("X-Accel-Expires"),
     ngx_string("Content-MD5"),
     ngx_string("Digest"),
     ngx_string("Content-Digest"),
     ngx_string("Repr-Digest"),
     ngx_null_string
 };
-
-static ngx_str_t  ngx_http_profile_bar_cdn = ngx_string("CDN-Cache-Control");
 
 
 /*
@@ -421,12 +417,10 @@ ngx_http_profile_bar_page_header(ngx_http_request_t *r,
     ngx_http_profile_bar_ctx_t *ctx)
 {
     off_t             length;
-    ngx_str_t        *name, *cdn;
+    ngx_str_t        *name;
     ngx_uint_t        i;
     ngx_list_part_t  *part;
     ngx_table_elt_t  *h;
-
-    cdn = &ngx_http_profile_bar_cdn;
 
     for (part = &r->headers_out.headers.part; part; part = part->next) {
         h = part->elts;
@@ -439,13 +433,7 @@ ngx_http_profile_bar_page_header(ngx_http_request_t *r,
                 }
             }
 
-            /* some networks use this header with their name as a prefix */
-
-            if (h[i].key.len >= cdn->len
-                && ngx_strncasecmp(h[i].key.data + h[i].key.len - cdn->len,
-                                   cdn->data, cdn->len)
-                   == 0)
-            {
+            if (ngx_http_profile_is_shared(&h[i])) {
                 h[i].hash = 0;
             }
         }

@@ -318,6 +318,114 @@ ngx_http_profile_add_text_header(ngx_http_request_t *r, const char *key,
 }
 
 
+ngx_uint_t
+ngx_http_profile_is_shared(ngx_table_elt_t *h)
+{
+    static ngx_str_t  surrogate = ngx_string("Surrogate-Control");
+    static ngx_str_t  nginx = ngx_string("X-Accel-Expires");
+    static ngx_str_t  cdn = ngx_string("CDN-Cache-Control");
+
+    /* some networks use this header with their name as a prefix */
+
+    return ngx_http_profile_is_header(h, &surrogate)
+           || ngx_http_profile_is_header(h, &nginx)
+           || (h->key.len >= cdn.len
+               && ngx_strncasecmp(h->key.data + h->key.len - cdn.len,
+                                  cdn.data, cdn.len)
+                  == 0);
+}
+
+
+/*
+ * A cache in front of nginx would give the headers of one request to all
+ * clients.  "private" is the one directive that forbids a shared cache to keep
+ * the response, and means nothing to the client's own cache, so the client may
+ * do with a recorded response what it may do with any other.  The headers for
+ * shared caches only would override "private".
+ *
+ * A cache copies the headers of a 304 to the response that it has stored.  For
+ * the client's own cache, "private" would replace the lifetime of that
+ * response.  So a 304 gets neither.
+ */
+
+ngx_int_t
+ngx_http_profile_private(ngx_http_request_t *r)
+{
+    u_char           *p, *last;
+    ngx_str_t         value;
+    ngx_uint_t        i, closed;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h, *control;
+
+    static ngx_str_t  name = ngx_string("Cache-Control");
+
+    if (r->headers_out.status == NGX_HTTP_NOT_MODIFIED) {
+        return NGX_DECLINED;
+    }
+
+    closed = 0;
+    control = NULL;
+
+    for (part = &r->headers_out.headers.part; part; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+
+            if (h[i].hash == 0) {
+                continue;
+            }
+
+            if (ngx_http_profile_is_shared(&h[i])) {
+                h[i].hash = 0;
+
+                continue;
+            }
+
+            if (!ngx_http_profile_is_header(&h[i], &name)) {
+                continue;
+            }
+
+            control = &h[i];
+            last = control->value.data + control->value.len;
+
+            /* "private=..." speaks about some headers only */
+
+            p = ngx_strlcasestrn(control->value.data, last,
+                                 (u_char *) "private", 7 - 1);
+
+            if ((p && (p + 7 == last || p[7] != '='))
+                || ngx_strlcasestrn(control->value.data, last,
+                                    (u_char *) "no-store", 8 - 1))
+            {
+                closed = 1;
+            }
+        }
+    }
+
+    if (closed) {
+        return NGX_OK;
+    }
+
+    if (control == NULL || control->value.len == 0) {
+        return ngx_http_profile_add_text_header(r, "Cache-Control", "private");
+    }
+
+    value.len = control->value.len + sizeof(", private") - 1;
+
+    value.data = ngx_pnalloc(r->pool, value.len);
+    if (value.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(value.data, control->value.data, control->value.len);
+    ngx_memcpy(p, ", private", sizeof(", private") - 1);
+
+    control->value = value;
+
+    return NGX_OK;
+}
+
+
 ngx_int_t
 ngx_http_profile_add_file_header(ngx_http_request_t *r, ngx_str_t *name)
 {

@@ -98,6 +98,17 @@ ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
 ngx_int_t ngx_http_profile_add_text_header(ngx_http_request_t *r,
     const char *key, const char *value);
 
+/* returns whether only caches that many clients share read the header */
+ngx_uint_t ngx_http_profile_is_shared(ngx_table_elt_t *h);
+
+/*
+ * Lets only the client's own cache keep the response, before headers are added
+ * that describe the running request.  Changes nothing that the client's cache
+ * reads.  Returns NGX_OK; NGX_DECLINED if such headers must not be added; or
+ * NGX_ERROR if memory is short.
+ */
+ngx_int_t ngx_http_profile_private(ngx_http_request_t *r);
+
 /* makes the response a download of this name, which needs no quoting */
 ngx_int_t ngx_http_profile_add_file_header(ngx_http_request_t *r,
     ngx_str_t *name);

@@ -31,12 +31,15 @@ static ngx_str_t  ngx_http_profile_no_thread =
 ngx_int_t
 ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
 {
+    ngx_int_t            rc;
     ngx_http_request_t  *r;
 
     r = ctx->request;
 
     ctx->decided = 1;
     ctx->status = r->headers_out.status;
+
+    rc = ngx_http_profile_private(r);
 
     if (ctx->crowded) {
         ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
@@ -46,13 +49,18 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
                               r->connection->log);
         ctx->track->lost = NGX_HTTP_PROFILE_LOSS_SLOTS;
 
-        (void) ngx_http_profile_add_header(r, "X-Profile-Dropped",
-                                           &ngx_http_profile_crowded);
+        if (rc == NGX_OK) {
+            (void) ngx_http_profile_add_header(r, "X-Profile-Dropped",
+                                               &ngx_http_profile_crowded);
+        }
+
         return NGX_DECLINED;
     }
 
-    if (ngx_http_profile_add_id(r, ctx->id) != NGX_OK
-        || ngx_http_profile_add_link(r, ctx->id) != NGX_OK
+    if (rc == NGX_ERROR
+        || (rc == NGX_OK
+            && (ngx_http_profile_add_id(r, ctx->id) != NGX_OK
+                || ngx_http_profile_add_link(r, ctx->id) != NGX_OK))
         || (ctx->trigger.order.len
             && ngx_http_profile_request_observers.order_used(r) != NGX_OK))
     {
