@@ -43,6 +43,7 @@
 #include "base/prof_stats.h"
 #include "base/prof_trace.h"
 #include "capture/prof_capture.h"
+#include "capture/prof_queue.h"
 #include "context/prof_context.h"
 #include "formats/prof_accept.h"
 #include "views/prof_diff.h"

@@ -27,7 +27,8 @@ profile_zone one:16m;
 profile_keep slow=500ms;
 
 log_format times '$request_uri rt=$request_time own=$profile_own_time '
-                 'wait=$profile_wait_time';
+                 'wait=$profile_wait_time queue=$profile_no_processor_time '
+                 'blocked=$profile_blocked_time';
 access_log %%TESTDIR%%/times.log times;
 
 server {
@@ -49,6 +50,21 @@ server {
     }
 
     location / { }
+
+    location /burn {
+        content_by_lua_block {
+            local till = os.clock() + 0.2
+            while os.clock() < till do end
+            ngx.say("burnt")
+        }
+    }
+
+    location /blocked {
+        content_by_lua_block {
+            os.execute("sleep 0.3")
+            ngx.say("blocked")
+        }
+    }
 
     # most of its time is waiting, in the same line that runs
 
@@ -224,6 +240,82 @@ cmp_ok($facts->{wall}, '<=', $facts->{running},
        'the file\'s whole time is running time');
 
 
+# time in which a running request does not run: the kernel's own clock of the
+# run queue is the truth
+
+my ($worker) = $t->worker_pids();
+my @busy = map { $t->run_daemon(sub { 1 while getppid() > 1 }) } 1 .. 4;
+
+my $queue = queue_of($worker);
+my $burn = profile_get('/burn')->json()->{profile_info};
+$queue = queue_of($worker) - $queue;
+
+cmp_ok($queue, '>', 0.05e9, 'the worker has to wait for a processor');
+cmp_ok($burn->{no_processor_ns}, '<=', $queue,
+       'the time without a processor is a part of that of the worker');
+cmp_ok($burn->{no_processor_ns}, '>=', 0.5 * $queue,
+       'most of this time is the request\'s');
+parts($burn, 'on a busy machine');
+
+my $blocked = profile_get('/blocked')->json()->{profile_info};
+
+cmp_ok($blocked->{blocked_ns}, '>=', 0.8 * 0.3e9,
+       'a request that is blocked in a call, on a busy machine');
+parts($blocked, 'blocked in a call');
+
+like(http_get('/burn?performance_bar=flamegraph&profile_format=html')
+         ->content(),
+     qr/Of all time: [\d.]+% CPU, [\d.]+% no processor/,
+     'the head of the page has the parts');
+
+# the same without a capture
+
+$queue = queue_of($worker);
+http_get('/burn?plain');
+$queue = queue_of($worker) - $queue;
+http_get('/blocked?plain');
+
+my %burn = logged('/burn?plain');
+my %slept = logged('/blocked?plain');
+
+cmp_ok(abs($burn{queue} - $queue / 1e9), '<=', 0.2 * $queue / 1e9 + 0.02,
+       'without a capture: the time without a processor');
+cmp_ok($burn{blocked}, '<=', 0.02, 'without a capture: a loop is not blocked');
+cmp_ok($slept{blocked}, '>=', 0.8 * 0.3,
+       'without a capture: blocked in a call');
+
+kill 'KILL', grep { defined } @busy;
+
+my ($place) = grep { $_->{location} eq '/burn' }
+              @{ overview('')->{locations} };
+my $hour = $place->{hour};
+
+cmp_ok($hour->{no_processor}, '>=', 0.8 * $burn{queue} * 1e9,
+       'the overview has the time without a processor');
+cmp_ok($hour->{cpu} + $hour->{no_processor} + $hour->{blocked}
+       + $hour->{stall} + sum0(map { $_->{time} } @{ $hour->{waits} }),
+       '<=', 1.001 * $hour->{wall}, 'no part is larger than the whole');
+like(http_get('/-/profile/')->body(), qr/No processor</,
+     'the page names it');
+
+$m = metrics_of(http_get('/metrics')->body());
+
+cmp_ok(metric_sum($m, 'nginx_profile_request_no_processor_seconds_total',
+                  location => '/burn'),
+       '>=', 0.8 * $burn{queue}, 'and so do metrics');
+
+# CPU time of short requests has a share of the event loop
+
+http_get('/file.txt') for 1 .. 300;
+
+($place) = grep { $_->{location} eq '/' } @{ overview('')->{locations} };
+$hour = $place->{hour};
+
+cmp_ok($hour->{cpu}, '<=', $hour->{wall},
+       'the CPU time of short requests is not longer than they are');
+cmp_ok($hour->{outside}, '>', 0, 'the share of the event loop is outside');
+
+
 my $load = $t->load('/metrics', clients => 1, rate => 20);
 my $prefix = http_get('/-/profile/wall?location=/metrics&requests=3&seconds=5'
                       . '&format=folded')->body();
@@ -231,9 +323,45 @@ my $all = http_get('/-/profile/wall?uri=/&requests=3&seconds=1'
                    . '&format=folded')->body();
 $load->stop();
 
-like($prefix, qr/^\[waiting\];profiler /m,
+like($prefix, qr/^phase content/m,
      'a capture of a location that is named has its requests');
 unlike($all, qr/profiler/, 'a capture of a prefix has no scrapes');
+
+
+# ns for which the thread of the process has waited for a processor
+sub queue_of {
+    my ($pid) = @_;
+
+    open my $fh, '<', "/proc/$pid/schedstat" or die "schedstat: $!";
+
+    return (split ' ', <$fh>)[1];
+}
+
+
+# the parts of a capture's time, whose sum is the whole
+sub parts {
+    my ($info, $name) = @_;
+
+    my $running = $info->{cpu} + $info->{no_processor_ns}
+                  + $info->{blocked_ns} + $info->{not_running};
+
+    cmp_ok(abs($running - $info->{running}), '<=', 0.01 * $info->{running},
+           "$name: the parts of the turns add up");
+    cmp_ok($info->{not_running}, '<=', 0.01 * $info->{running},
+           "$name: nothing is unknown");
+    cmp_ok(abs($info->{running} + $info->{waiting} - $info->{wall}), '<=', 10,
+           "$name: turns and waiting add up to the whole");
+}
+
+
+sub logged {
+    my ($uri) = @_;
+
+    my ($line) = wait_for(sub { $t->read_file('times.log')
+                                =~ /^(\Q$uri\E .*)$/m && $1 });
+
+    return $line =~ /(\w+)=([\d.]+)/g;
+}
 
 
 sub overview {

@@ -254,18 +254,23 @@ function renderSummary() {
 
     if (facts) {
         if (facts.times) {
-            item('on CPU', ms(facts.times.cpu));
+            item('on CPU', ms(facts.times.cpu - facts.times.outside));
             item('waiting', ms(facts.times.wall - facts.times.running));
         }
 
         if (facts.upstreams.length) {
-            item('upstream', ms(facts.upstreams.reduce(
-                (sum, u) => sum + (u.response || 0), 0)));
+            item('upstream', ms(upstreamOf(facts)));
         }
 
         if (facts.times && facts.times.stall >= 0.1) {
             item('stall', ms(facts.times.stall),
                  'it could have run, but the worker was busy');
+        }
+
+        if (facts.times && facts.times.outside >= 0.1) {
+            item('CPU outside of its turns', ms(facts.times.outside),
+                 'its share of the event loop and of its connection, '
+                 + 'not a part of the total');
         }
 
         item('sent', bytes(facts.sent));

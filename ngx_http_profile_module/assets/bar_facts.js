@@ -15,7 +15,9 @@ const AFTER_FAILURE = 5;
 
 const PARTS = {
     cpu: 'on CPU',
-    preempted: 'running, without the CPU',
+    queued: 'no processor',
+    blocked: 'blocked in a call',
+    unknown: 'not running, unknown why',
     connect: 'waiting for upstream, connect',
     first: 'waiting for upstream, first byte',
     body: 'waiting for upstream, rest',
@@ -193,8 +195,11 @@ function partsOf(f) {
 
     if (times) {
         rest = times.wall;
-        take('cpu', times.cpu);
-        take('preempted', times.running - times.cpu);
+        take('cpu', times.cpu - times.outside);
+        take('queued', times.no_processor);
+        take('blocked', times.blocked);
+        take('unknown', times.running - times.cpu + times.outside
+                        - times.no_processor - times.blocked);
         take('stall', times.stall);
     }
 
@@ -216,6 +221,18 @@ function total() {
 
     return entry && entry.responseEnd
            ? ms(entry.responseEnd - entry.requestStart) : '…';
+}
+
+
+/*
+ * Returns the time of upstreams in ms.  nginx counts it in whole milliseconds,
+ * so it may be longer than the request has waited.
+ */
+
+function upstreamOf(f) {
+    const sum = f.upstreams.reduce((n, u) => n + (u.response || 0), 0);
+
+    return f.times ? Math.min(sum, f.times.wall - f.times.running) : sum;
 }
 
 

@@ -380,21 +380,38 @@
     }
 
 
+    /* the parts of a time; their sum is the whole */
+
     function split(p) {
-        const share = ns => p.wall ? 100 * Math.min(ns, p.wall) / p.wall : 0;
-        const cpu = share(p.cpu);
-        const waited = share(p.waited);
+        const parts = [
+            ['cpu', 'CPU', p.cpu],
+            ['queued', 'no processor', p.no_processor],
+            ['blocked', 'blocked in a call', p.blocked],
+            ['busy', 'not running, unknown why',
+             p.wall - p.waited - p.cpu - p.no_processor - p.blocked],
+            ['waited', 'waiting', p.waited]
+        ].filter(([, , ns]) => p.wall && ns > 0);
+
+        const sum = parts.reduce((n, [, , ns]) => n + ns, 0);
+        let x = 0;
+
+        const title = parts
+            .filter(([, , ns]) => ns >= sum / 200)
+            .map(([, name, ns]) => `${(100 * ns / sum).toFixed(0)}% ${name}`)
+            .join(', ');
 
         return c.svg('svg', {
                 'class': 'split', 'viewBox': '0 0 100 10',
                 'preserveAspectRatio': 'none', 'role': 'img',
-                'aria-label': `${cpu.toFixed(0)}% CPU, `
-                              + `${waited.toFixed(0)}% waiting`
+                'aria-label': title || 'no time'
             },
-            c.svg('rect', { class: 'cpu', width: cpu, height: 10 }),
-            c.svg('rect', { class: 'busy', x: cpu, height: 10,
-                            width: Math.max(0, 100 - cpu - waited) }),
-            c.svg('rect', { class: 'waited', x: 100 - waited, width: waited,
-                            height: 10 }));
+            c.svg('title', {}, title),
+            ...parts.map(function ([name, , ns]) {
+                const width = 100 * ns / sum;
+                const box = c.svg('rect', { class: name, x, width,
+                                            height: 10 });
+                x += width;
+                return box;
+            }));
     }
 })();

@@ -232,10 +232,13 @@ ngx_http_profile_bar_json_times(ngx_http_profile_bar_facts_t *facts)
         return json_null();
     }
 
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
                      "wall", times->wall / 1e6,
                      "running", times->running / 1e6,
                      "cpu", times->cpu / 1e6,
+                     "outside", times->outside / 1e6,
+                     "no_processor", times->no_processor / 1e6,
+                     "blocked", times->blocked / 1e6,
                      "wait", times->wait / 1e6,
                      "stall", times->stall / 1e6,
                      "longest", times->longest / 1e6,

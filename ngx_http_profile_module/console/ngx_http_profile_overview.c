@@ -341,10 +341,13 @@ ngx_http_profile_overview_sums(float *sums)
         }
     }
 
-    return json_pack("{s:I, s:I, s:I, s:I, s:o}",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
         "requests", (json_int_t) sums[NGX_HTTP_PROFILE_SUM_REQUESTS],
         "wall", (json_int_t) sums[NGX_HTTP_PROFILE_SUM_WALL],
         "cpu", (json_int_t) sums[NGX_HTTP_PROFILE_SUM_CPU],
+        "outside", (json_int_t) sums[NGX_HTTP_PROFILE_SUM_OUTSIDE],
+        "no_processor", (json_int_t) sums[NGX_HTTP_PROFILE_SUM_NO_PROCESSOR],
+        "blocked", (json_int_t) sums[NGX_HTTP_PROFILE_SUM_BLOCKED],
         "stall", (json_int_t) sums[NGX_HTTP_PROFILE_SUM_STALL],
         "waits", waits);
 }

@@ -22,7 +22,7 @@
 #define NGX_HTTP_PROFILE_STALL_MAX  0.05
 
 #define NGX_HTTP_PROFILE_NAME_MAX   200     /* bytes */
-#define NGX_HTTP_PROFILE_PARTS      (NGX_HTTP_PROFILE_CAUSES + 3)
+#define NGX_HTTP_PROFILE_PARTS      (NGX_HTTP_PROFILE_CAUSES + 5)
 
 
 /* a part of the time of a location: a row of its group */
@@ -302,7 +302,8 @@ ngx_http_profile_table_workers(ngx_http_profile_table_t *t)
     for (i = 0; i < NGX_HTTP_PROFILE_PERIODS; i++) {
 
         used = t->ov->workers.sums[i][NGX_HTTP_PROFILE_SUM_CPU];
-        counted = t->ov->all.sums[i][NGX_HTTP_PROFILE_SUM_CPU];
+        counted = t->ov->all.sums[i][NGX_HTTP_PROFILE_SUM_CPU]
+                  + t->ov->all.sums[i][NGX_HTTP_PROFILE_SUM_OUTSIDE];
 
         if (used <= 0 || t->ov->seconds[i] <= 0) {
             continue;
@@ -432,8 +433,16 @@ ngx_http_profile_table_parts(ngx_http_profile_table_t *t,
             ngx_str_set(&p->text, "Stall: the worker was busy");
             p->stall = stall > all * NGX_HTTP_PROFILE_STALL_MAX;
 
+        } else if (i == NGX_HTTP_PROFILE_SUM_NO_PROCESSOR) {
+            ngx_str_set(&p->text, "No processor");
+            p->sort = "wall";
+
+        } else if (i == NGX_HTTP_PROFILE_SUM_BLOCKED) {
+            ngx_str_set(&p->text, "Blocked in a call");
+            p->sort = "wall";
+
         } else if (i == NGX_HTTP_PROFILE_SUMS) {
-            ngx_str_set(&p->text, "Blocked while running");
+            ngx_str_set(&p->text, "Not running, unknown why");
             p->sort = "wall";
 
         } else {
@@ -556,6 +565,8 @@ ngx_http_profile_table_graph(ngx_http_profile_table_t *t,
                     sum == NGX_HTTP_PROFILE_SUM_WALL ? "wall"
                     : sum == NGX_HTTP_PROFILE_SUM_CPU ? "cpu"
                     : sum == NGX_HTTP_PROFILE_SUM_STALL ? "stalled"
+                    : sum == NGX_HTTP_PROFILE_SUM_NO_PROCESSOR ? "queued"
+                    : sum == NGX_HTTP_PROFILE_SUM_BLOCKED ? "busy"
                     : sum == NGX_HTTP_PROFILE_SUMS ? "busy" : "waited");
 
     for (i = 0; i < NGX_HTTP_PROFILE_MINUTES; i++) {
@@ -653,25 +664,26 @@ ngx_http_profile_table_time(prof_buf_t *b, double ns)
 
 
 /*
- * Returns a sum.  NGX_HTTP_PROFILE_SUMS stands for the time of turns in which
- * the worker was blocked: wall time that no other sum contains.
+ * Returns a sum.  NGX_HTTP_PROFILE_SUMS stands for wall time that no other sum
+ * contains: in short turns the worker did not run, and the reason was not
+ * measured.
  */
 
 static float
 ngx_http_profile_sum(float *sums, ngx_uint_t sum)
 {
-    float       blocked;
+    float       rest;
     ngx_uint_t  i;
 
     if (sum < NGX_HTTP_PROFILE_SUMS) {
         return sums[sum];
     }
 
-    blocked = sums[NGX_HTTP_PROFILE_SUM_WALL];
+    rest = sums[NGX_HTTP_PROFILE_SUM_WALL];
 
     for (i = NGX_HTTP_PROFILE_SUM_CPU; i < NGX_HTTP_PROFILE_SUMS; i++) {
-        blocked -= sums[i];
+        rest -= sums[i];
     }
 
-    return ngx_max(blocked, 0);
+    return ngx_max(rest, 0);
 }

@@ -24,7 +24,7 @@ ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
     json_t  *json;
 
     json = json_pack("{s:s%, s:I, s:o, s:o, s:o, s:o, s:i, s:s, s:I, s:I, "
-                     "s:I, s:I, s:i, s:I, s:b}",
+                     "s:I, s:I, s:I, s:I, s:i, s:I, s:b}",
                      "id", st->id, (size_t) NGX_HTTP_PROFILE_ID_LEN,
                      "start", (json_int_t) st->start,
                      "scope", ngx_http_profile_json_text(&st->scope),
@@ -36,6 +36,8 @@ ngx_http_profile_entry_json(ngx_http_profile_stored_t *st)
                      "wall", (json_int_t) st->wall,
                      "cpu", (json_int_t) st->cpu,
                      "waited", (json_int_t) st->waited,
+                     "no_processor", (json_int_t) st->no_processor,
+                     "blocked", (json_int_t) st->blocked,
                      "samples", (json_int_t) st->samples,
                      "worker", (int) st->worker,
                      "size", (json_int_t) st->size,

@@ -33,6 +33,8 @@ typedef struct {
     ngx_http_profile_gap_t      gap;
     uint64_t                    end;
     uint64_t                    cpu;
+    uint64_t                    no_processor;
+    uint64_t                    blocked;
 } ngx_http_profile_step_t;
 
 
@@ -57,7 +59,7 @@ static void ngx_http_profile_keep_turn_begins(ngx_http_profile_track_t *tr,
 static void ngx_http_profile_keep_turn_ended(ngx_http_profile_track_t *tr,
     uint64_t now);
 static void ngx_http_profile_keep_step(ngx_http_profile_notes_t *notes,
-    uint64_t now, uint64_t cpu);
+    ngx_http_profile_track_t *tr, uint64_t now);
 static void ngx_http_profile_keep_age(void);
 static ngx_int_t ngx_http_profile_keep_flush(
     ngx_http_profile_notes_t *notes);
@@ -207,7 +209,7 @@ ngx_http_profile_keep_turn_ended(ngx_http_profile_track_t *tr, uint64_t now)
 
     notes = tr->notes;
 
-    ngx_http_profile_keep_step(notes, now, tr->turn_cpu);
+    ngx_http_profile_keep_step(notes, tr, now);
 
     if (notes->n < NGX_HTTP_PROFILE_KEEP_STEPS) {
         return;
@@ -223,14 +225,16 @@ ngx_http_profile_keep_turn_ended(ngx_http_profile_track_t *tr, uint64_t now)
 
 
 PROF_HOT static void
-ngx_http_profile_keep_step(ngx_http_profile_notes_t *notes, uint64_t now,
-    uint64_t cpu)
+ngx_http_profile_keep_step(ngx_http_profile_notes_t *notes,
+    ngx_http_profile_track_t *tr, uint64_t now)
 {
     ngx_http_profile_step_t  *step;
 
     step = &notes->steps[notes->n++];
     step->end = now;
-    step->cpu = cpu;
+    step->cpu = tr->turn_cpu;
+    step->no_processor = tr->turn_no_processor;
+    step->blocked = tr->turn_blocked;
 }
 
 
@@ -300,6 +304,8 @@ ngx_http_profile_keep_flush(ngx_http_profile_notes_t *notes)
 
         prof_watch_turn(ngx_http_profile_watch, c, (uintptr_t) notes, what,
                         step->end, step->cpu);
+
+        prof_capture_idle(c, step->no_processor, step->blocked);
     }
 
     /* the gap before the running turn is not used yet */
@@ -555,7 +561,7 @@ ngx_http_profile_keep_log(ngx_http_profile_track_t *tr, uint64_t now)
         /* the call may have dropped the notes */
 
         if (tr->notes) {
-            ngx_http_profile_keep_step(tr->notes, now, tr->turn_cpu);
+            ngx_http_profile_keep_step(tr->notes, tr, now);
         }
     }
 

@@ -38,7 +38,7 @@ static void ngx_http_profile_update_time(uint64_t now);
 PROF_HOT void
 ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 {
-    uint64_t             from;
+    uint64_t             from, opening;
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
@@ -64,7 +64,10 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
         }
 #endif
 
-        tr->times.cpu += ngx_http_profile_take_opening_cpu(c);
+        opening = ngx_http_profile_take_opening_cpu(c);
+
+        tr->times.cpu += opening;
+        tr->times.outside += opening;
     }
 }
 
@@ -164,8 +167,12 @@ ngx_http_profile_account_turn(ngx_http_profile_track_t *tr, uint64_t now)
     tr->times.turns++;
     tr->times.running += tr->turn;
     tr->times.longest = ngx_max(tr->times.longest, tr->turn);
+    tr->times.no_processor += tr->turn_no_processor;
+    tr->times.blocked += tr->turn_blocked;
     tr->turn = 0;
     tr->turn_cpu = 0;
+    tr->turn_no_processor = 0;
+    tr->turn_blocked = 0;
     tr->since = now;
 }
 
@@ -214,6 +221,8 @@ ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
         times->turns++;
         times->running += tr->turn;
         times->longest = ngx_max(times->longest, tr->turn);
+        times->no_processor += tr->turn_no_processor;
+        times->blocked += tr->turn_blocked;
 
     } else {
         times->wait += now - tr->since;
@@ -428,13 +437,19 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
 
 
 void
-ngx_http_profile_account_own(ngx_http_profile_track_t *tr)
+ngx_http_profile_account_own(ngx_http_profile_track_t *tr, ngx_uint_t waited)
 {
     if (!tr->accounted || tr->closed) {
         return;
     }
 
-    (void) ngx_http_profile_account_close(tr);
+    if (waited || ngx_http_profile_is_running(tr)) {
+        (void) ngx_http_profile_account_close(tr);
+
+    } else {
+        ngx_http_profile_account_until(tr, &tr->times, tr->since);
+        tr->closed = 1;
+    }
 
     tr->own = 1;
 
@@ -479,6 +494,10 @@ ngx_http_profile_account_brief(uint64_t now, uint64_t cpu)
     tr->times.cpu += cpu;
     tr->times.wall = now - tr->start;
     tr->closed = 1;
+
+    if (cpu > tr->times.running) {
+        tr->times.outside += cpu - tr->times.running;
+    }
 
     ngx_http_profile_observers.counted(tr);
 }

@@ -36,6 +36,10 @@ typedef struct {
                                                 part of SCALE_ONE */
     double                        debt;      /* CPU time that was used minus
                                                 CPU time that was charged */
+    uint64_t                      queue;     /* last reading of the clock of
+                                                the run queue */
+    uint64_t                      no_processor;  /* of the last long turn */
+    uint64_t                      blocked;
 } ngx_http_profile_cpu_t;
 
 

@@ -336,9 +336,25 @@ ngx_http_profile_leave_brief(ngx_http_profile_run_t *run)
 __attribute__((noinline)) static void
 ngx_http_profile_leave_long(ngx_http_profile_run_t *run, uint64_t now)
 {
-    uint64_t  cpu;
+    uint64_t                   cpu;
+    ngx_http_profile_track_t  *tr;
 
     cpu = ngx_http_profile_charge_clock(now - ngx_http_profile_loop.since);
+
+    tr = &ngx_http_profile_brief;
+
+    if (ngx_http_profile_cpu.no_processor || ngx_http_profile_cpu.blocked) {
+        tr->times.no_processor += ngx_http_profile_cpu.no_processor;
+        tr->times.blocked += ngx_http_profile_cpu.blocked;
+
+        /* counted by all of its times */
+
+        if (!tr->begun) {
+            tr->start = ngx_http_profile_loop.poll_end;
+            tr->times.stall += tr->since - tr->start;
+            tr->begun = 1;
+        }
+    }
 
     ngx_http_profile_end_brief(run, now, cpu);
 }

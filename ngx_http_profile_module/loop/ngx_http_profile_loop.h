@@ -70,6 +70,9 @@ typedef struct {
     uint64_t                      wall;
     uint64_t                      running;   /* in turns, wall clock */
     uint64_t                      cpu;       /* turns, and part of the loop */
+    uint64_t                      outside;   /* "cpu" that is not in turns */
+    uint64_t                      no_processor;  /* in turns, ready to run */
+    uint64_t                      blocked;   /* in turns, in a call */
     uint64_t                      wait;      /* client, upstreams */
     uint64_t                      stall;     /* the worker was busy */
     uint64_t                      longest;   /* longest turn */
@@ -126,6 +129,8 @@ struct ngx_http_profile_track_s {
                                                 0: bits */
     uint64_t                      turn;      /* wall time of this turn */
     uint64_t                      turn_cpu;  /* CPU time of this turn */
+    uint64_t                      turn_no_processor;
+    uint64_t                      turn_blocked;
     ngx_http_profile_times_t      times;
 
     /* the connections and events of the request */
@@ -398,9 +403,11 @@ uint64_t ngx_http_profile_account_close(ngx_http_profile_track_t *tr);
 /*
  * The request's own response is complete, and what follows is the profiler's
  * work: the profile is made and sent.  Makes the times final.  The request
- * counts when it is logged.
+ * counts when it is logged.  waited is set if the request waited until now;
+ * otherwise its last turn has completed its response.
  */
-void ngx_http_profile_account_own(ngx_http_profile_track_t *tr);
+void ngx_http_profile_account_own(ngx_http_profile_track_t *tr,
+    ngx_uint_t waited);
 
 /* returns the time of this work until now, or 0 */
 uint64_t ngx_http_profile_account_rest(ngx_http_profile_track_t *tr);

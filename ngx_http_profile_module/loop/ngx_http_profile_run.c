@@ -16,6 +16,9 @@
 #include "loop/ngx_http_profile_charge.h"
 
 
+/* the scale is not changed by windows with less time in short turns, in ns */
+#define NGX_HTTP_PROFILE_SCALE_NS   1000000
+
 /* maximum number of ns of CPU time for each ns of turns */
 #define NGX_HTTP_PROFILE_MAX_SCALE  4.0
 
@@ -27,6 +30,7 @@ static ngx_connection_t *ngx_http_profile_opening(
     ngx_http_profile_run_t *run);
 static void ngx_http_profile_running_both(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_profile_is_much(void);
+static void ngx_http_profile_split_idle(uint64_t idle);
 static void ngx_http_profile_next_window(uint64_t used);
 
 
@@ -60,6 +64,10 @@ ngx_http_profile_cpu_init(void)
     ngx_http_profile_cpu.charged = 0;
     ngx_http_profile_cpu.scale = NGX_HTTP_PROFILE_SCALE_ONE;
     ngx_http_profile_cpu.debt = 0;
+
+    prof_queue_open();
+
+    ngx_http_profile_cpu.queue = prof_queue_now();
 }
 
 
@@ -110,8 +118,21 @@ ngx_http_profile_charge(ngx_http_profile_run_t *run)
 
     if (tr) {
         tr->turn += wall;
-        tr->turn_cpu += cpu;
         tr->times.cpu += cpu;
+
+        /* the loop's part of the CPU time is not in the turn */
+
+        if (cpu > wall) {
+            tr->times.outside += cpu - wall;
+            cpu = wall;
+        }
+
+        tr->turn_cpu += cpu;
+
+        if (wall >= NGX_HTTP_PROFILE_LONG_NS) {
+            tr->turn_no_processor += ngx_http_profile_cpu.no_processor;
+            tr->turn_blocked += ngx_http_profile_cpu.blocked;
+        }
 
     } else if (c) {
         ngx_http_profile_add_opening_cpu(c, cpu);
@@ -174,20 +195,61 @@ ngx_http_profile_charge_clock(uint64_t wall)
 
     used = prof_cpu_now() - acc->clock;
 
-    if (wall >= NGX_HTTP_PROFILE_LONG_NS) {
-        cpu = (used > acc->charged) ? used - acc->charged : 0;
-        cpu = ngx_min(cpu, wall);
-
-        acc->wall += wall;
-        acc->charged += cpu;
-
-    } else {
+    if (wall < NGX_HTTP_PROFILE_LONG_NS) {
         cpu = ngx_http_profile_charge_scaled(wall);
+
+        ngx_http_profile_split_idle(0);
+        ngx_http_profile_next_window(used);
+
+        return cpu;
     }
 
-    ngx_http_profile_next_window(used);
+    /*
+     * The long turn has what the short ones before it have not been charged.
+     * It does not change the scale of short turns: it may have been blocked.
+     */
+
+    cpu = (used > acc->charged) ? used - acc->charged : 0;
+    cpu = ngx_min(cpu, wall);
+
+    acc->clock += cpu;
+
+    ngx_http_profile_split_idle(wall - cpu);
+    ngx_http_profile_next_window(used - cpu);
 
     return cpu;
+}
+
+
+/*
+ * Splits the time of a long turn in which the worker did not run.  The clock of
+ * the run queue is only read here, so a delay before the turn since the last
+ * reading may be counted for it; there are at most ten milliseconds of turns
+ * between two readings.
+ */
+
+static void
+ngx_http_profile_split_idle(uint64_t idle)
+{
+    uint64_t                 queue, waited;
+    ngx_http_profile_cpu_t  *acc;
+
+    acc = &ngx_http_profile_cpu;
+
+    acc->no_processor = 0;
+    acc->blocked = 0;
+
+    queue = prof_queue_now();
+
+    if (queue == PROF_QUEUE_UNKNOWN) {
+        return;
+    }
+
+    waited = (acc->queue == PROF_QUEUE_UNKNOWN) ? 0 : queue - acc->queue;
+
+    acc->queue = queue;
+    acc->no_processor = ngx_min(waited, idle);
+    acc->blocked = idle - acc->no_processor;
 }
 
 
@@ -203,12 +265,17 @@ ngx_http_profile_next_window(uint64_t used)
     acc->debt = ngx_min(acc->debt, NGX_HTTP_PROFILE_MAX_DEBT);
     acc->debt = ngx_max(acc->debt, -NGX_HTTP_PROFILE_MAX_DEBT);
 
-    /* half of the debt, since windows have different lengths */
+    if (acc->wall >= NGX_HTTP_PROFILE_SCALE_NS) {
 
-    scale = ((double) used + acc->debt / 2) / acc->wall;
-    scale = ngx_min(scale, NGX_HTTP_PROFILE_MAX_SCALE);
+        /* half of the debt, since windows have different lengths */
 
-    acc->scale = (uint64_t) (ngx_max(scale, 0) * NGX_HTTP_PROFILE_SCALE_ONE);
+        scale = ((double) used + acc->debt / 2) / acc->wall;
+        scale = ngx_min(scale, NGX_HTTP_PROFILE_MAX_SCALE);
+        scale = ngx_max(scale, 0);
+
+        acc->scale = (uint64_t) (scale * NGX_HTTP_PROFILE_SCALE_ONE);
+    }
+
     acc->clock += used;
     acc->wall = 0;
     acc->charged = 0;

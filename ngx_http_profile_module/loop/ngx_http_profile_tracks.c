@@ -80,6 +80,8 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
         tr->since = brief->since;
         tr->turn = brief->turn;
         tr->turn_cpu = brief->turn_cpu;
+        tr->turn_no_processor = brief->turn_no_processor;
+        tr->turn_blocked = brief->turn_blocked;
         tr->times = brief->times;
         tr->waited = brief->waited;
 

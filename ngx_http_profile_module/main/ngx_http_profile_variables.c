@@ -50,6 +50,16 @@ ngx_http_variable_t  ngx_http_profile_vars[] = {
     { ngx_string("profile_stall_time"), NULL, ngx_http_profile_variable_time,
       offsetof(ngx_http_profile_times_t, stall), NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
+    { ngx_string("profile_no_processor_time"), NULL,
+      ngx_http_profile_variable_time,
+      offsetof(ngx_http_profile_times_t, no_processor),
+      NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("profile_blocked_time"), NULL,
+      ngx_http_profile_variable_time,
+      offsetof(ngx_http_profile_times_t, blocked),
+      NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
     { ngx_string("profile_own_time"), NULL, ngx_http_profile_variable_own,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 

@@ -107,6 +107,9 @@ ngx_http_profile_count(ngx_http_profile_track_t *tr)
 
     cell->turns += times->turns;
     cell->longest = ngx_max(cell->longest, times->longest);
+    cell->outside += times->outside;
+    cell->no_processor += times->no_processor;
+    cell->blocked += times->blocked;
 
     ngx_http_profile_observe(&cell->wall, &ngx_http_profile_wall_bounds,
                              times->wall);
@@ -149,6 +152,10 @@ ngx_http_profile_count_brief(ngx_uint_t place, uint64_t wall,
         cell->longest = longest;
     }
 
+    if (cpu > longest) {
+        cell->outside += cpu - longest;
+    }
+
     cell->wall.sum += wall;
 
     ngx_http_profile_observe(&cell->cpu, &ngx_http_profile_cpu_bounds, cpu);
@@ -172,6 +179,7 @@ ngx_http_profile_count_long(ngx_uint_t place, uint64_t wall,
 
     cell->turns++;
     cell->longest = ngx_max(cell->longest, longest);
+    cell->outside += (cpu > longest) ? cpu - longest : 0;
 
     ngx_http_profile_observe(&cell->cpu, &ngx_http_profile_cpu_bounds, cpu);
     ngx_http_profile_observe(&cell->wall, &ngx_http_profile_wall_bounds, wall);

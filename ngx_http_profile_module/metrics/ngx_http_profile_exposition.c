@@ -120,6 +120,22 @@ static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
       &ngx_http_profile_wall_bounds, NGX_HTTP_PROFILE_PLAIN,
       "Time in which a request could have run, but its worker was busy." },
 
+    { "nginx_profile_request_outside_cpu_seconds", "seconds",
+      NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_cell_t, outside),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "CPU time of requests that is outside of their turns." },
+
+    { "nginx_profile_request_no_processor_seconds", "seconds",
+      NGX_HTTP_PROFILE_COUNTER,
+      offsetof(ngx_http_profile_cell_t, no_processor),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Time in turns of requests in which the worker had no processor." },
+
+    { "nginx_profile_request_blocked_seconds", "seconds",
+      NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_cell_t, blocked),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Time in turns of requests in which a call blocked the worker." },
+
     { "nginx_profile_request_turns", "",
       NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_cell_t, turns),
       NULL, NGX_HTTP_PROFILE_PLAIN,
@@ -469,6 +485,9 @@ ngx_http_profile_sum_cell(ngx_http_profile_cell_t *sum,
 
     sum->turns += ngx_http_profile_counter(&cell->turns);
     sum->longest = ngx_max(sum->longest, longest);
+    sum->outside += ngx_http_profile_counter(&cell->outside);
+    sum->no_processor += ngx_http_profile_counter(&cell->no_processor);
+    sum->blocked += ngx_http_profile_counter(&cell->blocked);
 
     ngx_http_profile_sum_histogram(&sum->wall, &cell->wall);
     ngx_http_profile_sum_histogram(&sum->cpu, &cell->cpu);

@@ -378,6 +378,7 @@ ngx_http_profile_history_increase(ngx_http_profile_past_t *past,
 static void
 ngx_http_profile_history_sum(ngx_http_profile_cell_t *cell, uint64_t *sums)
 {
+    uint64_t    outside;
     ngx_uint_t  i;
 
     for (i = 0; i < NGX_HTTP_PROFILE_BUCKETS; i++) {
@@ -387,7 +388,16 @@ ngx_http_profile_history_sum(ngx_http_profile_cell_t *cell, uint64_t *sums)
 
     sums[NGX_HTTP_PROFILE_SUM_WALL] += ngx_http_profile_counter(
                                                              &cell->wall.sum);
-    sums[NGX_HTTP_PROFILE_SUM_CPU] += ngx_http_profile_counter(&cell->cpu.sum);
+
+    outside = ngx_http_profile_counter(&cell->outside);
+
+    sums[NGX_HTTP_PROFILE_SUM_OUTSIDE] += outside;
+    sums[NGX_HTTP_PROFILE_SUM_CPU] += ngx_http_profile_counter(&cell->cpu.sum)
+                                      - outside;
+    sums[NGX_HTTP_PROFILE_SUM_NO_PROCESSOR] += ngx_http_profile_counter(
+                                                         &cell->no_processor);
+    sums[NGX_HTTP_PROFILE_SUM_BLOCKED] += ngx_http_profile_counter(
+                                                              &cell->blocked);
     sums[NGX_HTTP_PROFILE_SUM_STALL] += ngx_http_profile_counter(
                                                             &cell->stall.sum);
 

@@ -46,8 +46,12 @@
 
 typedef enum {
     NGX_HTTP_PROFILE_SUM_REQUESTS = 0,
+    NGX_HTTP_PROFILE_SUM_OUTSIDE,     /* CPU time that is not in turns */
     NGX_HTTP_PROFILE_SUM_WALL,
-    NGX_HTTP_PROFILE_SUM_CPU,
+    NGX_HTTP_PROFILE_SUM_CPU,         /* in turns: the first part of the wall
+                                         time */
+    NGX_HTTP_PROFILE_SUM_NO_PROCESSOR,
+    NGX_HTTP_PROFILE_SUM_BLOCKED,
     NGX_HTTP_PROFILE_SUM_STALL,
     NGX_HTTP_PROFILE_SUM_WAITS,       /* the first cause */
     NGX_HTTP_PROFILE_SUMS = NGX_HTTP_PROFILE_SUM_WAITS

@@ -38,6 +38,9 @@ typedef struct {
 typedef struct {
     uint64_t                       turns;     /* 0: the cell is not in use */
     uint64_t                       longest;   /* turn */
+    uint64_t                       outside;   /* "cpu" that is not in turns */
+    uint64_t                       no_processor;
+    uint64_t                       blocked;
     ngx_http_profile_histogram_t   wall;
     ngx_http_profile_histogram_t   cpu;
     ngx_http_profile_histogram_t   stall;

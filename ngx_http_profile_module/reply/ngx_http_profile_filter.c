@@ -667,7 +667,7 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
 
     ngx_http_profile_end(ctx);
     ngx_http_profile_end_tracking(ctx);
-    ngx_http_profile_account_own(ctx->track);
+    ngx_http_profile_account_own(ctx->track, ctx->timedout);
 
     r = ctx->request;
     wev = r->connection->write;

@@ -52,8 +52,16 @@ ngx_http_profile_entry_make(ngx_http_profile_entry_t *entry,
     entry->cpu = st->cpu;
     entry->waited = st->waited;
     entry->samples = st->samples;
-    entry->allocated = st->allocated;
-    entry->allocations = st->allocations;
+
+    if (st->mode == PROF_MODE_OBJECT) {
+        entry->allocated = st->allocated;
+        entry->allocations = st->allocations;
+
+    } else {
+        entry->allocated = st->no_processor;
+        entry->allocations = st->blocked;
+    }
+
     entry->in_use = st->in_use;
     entry->size = st->size;
 
@@ -144,8 +152,20 @@ ngx_http_profile_entry_read(ngx_http_profile_entry_t *entry,
     st->cpu = entry->cpu;
     st->waited = entry->waited;
     st->samples = entry->samples;
-    st->allocated = entry->allocated;
-    st->allocations = entry->allocations;
+    st->no_processor = 0;
+    st->blocked = 0;
+    st->allocated = 0;
+    st->allocations = 0;
+
+    if (st->mode == PROF_MODE_OBJECT) {
+        st->allocated = entry->allocated;
+        st->allocations = entry->allocations;
+
+    } else {
+        st->no_processor = entry->allocated;
+        st->blocked = entry->allocations;
+    }
+
     st->in_use = entry->in_use;
     st->order = 0;
     st->worker = entry->worker;

@@ -356,6 +356,8 @@ ngx_http_profile_store_measure(ngx_http_profile_stored_t *st,
     st->mode = p->mode;
     st->wall = p->wall;
     st->cpu = p->cpu;
+    st->no_processor = p->stats.no_processor_ns;
+    st->blocked = p->stats.blocked_ns;
     st->samples = p->stats.samples;
     st->allocated = prof_measure_total(p, PROF_MEASURE_ALLOC_SPACE);
     st->allocations = prof_measure_total(p, PROF_MEASURE_ALLOC_OBJECTS);

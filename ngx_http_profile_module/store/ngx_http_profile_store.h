@@ -58,6 +58,8 @@ typedef struct {
     uint64_t     wall;
     uint64_t     cpu;
     uint64_t     waited;
+    uint64_t     no_processor;  /* of times in turns; not in "object" */
+    uint64_t     blocked;
     uint64_t     samples;
     uint64_t     allocated;     /* bytes; in the mode "object", or zero */
     uint64_t     allocations;

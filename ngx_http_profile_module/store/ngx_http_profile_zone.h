@@ -74,8 +74,8 @@ typedef struct {
     uint64_t    cpu;
     uint64_t    waited;
     uint64_t    samples;
-    uint64_t    allocated;
-    uint64_t    allocations;
+    uint64_t    allocated;      /* in other modes than "object": no_processor */
+    uint64_t    allocations;    /* in other modes: blocked */
     uint64_t    in_use;
     uint64_t    size;
     u_char      id[NGX_HTTP_PROFILE_ID_LEN];

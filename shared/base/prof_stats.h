@@ -33,6 +33,8 @@
     x(bad_stack,        "stacks that ended at an unreadable address")         \
     x(scanned,          "frames recovered by a stack scan")                   \
     x(turns,            "turns")                                              \
+    x(no_processor_ns,  "nanoseconds in turns without a processor")           \
+    x(blocked_ns,       "nanoseconds in turns blocked in a call")             \
     x(turns_unsampled,  "turns too short for a sample")                       \
     x(slowdowns,        "times the governor halved the frequency")            \
     x(allocations,      "allocations that were counted, or sampled")          \

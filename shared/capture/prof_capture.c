@@ -207,6 +207,14 @@ prof_capture_ran(prof_capture_t *c, uintptr_t frame, uint64_t end,
 }
 
 
+void
+prof_capture_idle(prof_capture_t *c, uint64_t no_processor, uint64_t blocked)
+{
+    c->stats.no_processor_ns += no_processor;
+    c->stats.blocked_ns += blocked;
+}
+
+
 uintptr_t
 prof_capture_name(prof_capture_t *c, const char *text, size_t len)
 {

@@ -117,6 +117,13 @@ void prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
     uint32_t frequency);
 
 /*
+ * Counts a time of turns in which the thread did not run, by its reason, for
+ * turns that have run already.
+ */
+void prof_capture_idle(prof_capture_t *c, uint64_t no_processor,
+    uint64_t blocked);
+
+/*
  * Returns a frame name for prof_turn_run(), prof_span_begin() and
  * prof_capture_gap().  The text is copied; the same text has the same name.
  * Returns PROF_FRAME_OTHER if there are too many names.

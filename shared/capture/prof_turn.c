@@ -27,12 +27,16 @@
 
 
 #include "capture/prof_turn.h"
+#include "capture/prof_queue.h"
 #include "heap/prof_heap_state.h"
 #include "stacks/prof_marks.h"
 
 
 /* ns; a clock that was read so recently is not read again */
 #define PROF_CPU_READ_NS  20000
+
+/* ns; clocks may differ by less than this although the thread ran */
+#define PROF_IDLE_NS      20000
 
 #define prof_barrier()  __asm__ volatile ("" ::: "memory")
 
@@ -42,6 +46,7 @@ static void prof_turn_renew(prof_sampler_t *s);
 static void prof_turn_arm(prof_sampler_t *s, prof_turn_t *turn, uint64_t now,
     uint64_t cpu);
 static void prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn);
+static void prof_turn_idle(prof_turn_t *turn);
 static void prof_turn_border(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn);
 static uint64_t prof_turn_cpu(prof_sampler_t *s, prof_turn_t *turn,
@@ -131,6 +136,10 @@ prof_turn_take(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     c->stats.turns++;
 
     prof_turn_renew(s);
+
+    /* the clock was not read when the turn began */
+
+    turn->queue = PROF_QUEUE_UNKNOWN;
 
     used = prof_clock(s->cpu_clock);
     prof_turn_arm(s, turn, prof_clock(CLOCK_MONOTONIC),
@@ -237,6 +246,8 @@ prof_turn_start(prof_sampler_t *s, prof_turn_t *turn)
 
     prof_turn_renew(s);
 
+    turn->queue = prof_queue_now();
+
     if (c->stats.turns++) {
         prof_capture_resume(c);
 
@@ -280,6 +291,7 @@ prof_turn_arm(prof_sampler_t *s, prof_turn_t *turn, uint64_t now,
     s->fill = PROF_RING_SIZE / 2;
     s->wait = 0;
 
+    turn->idle = (int64_t) (c->running - c->cpu);
     turn->samples = 0;
     turn->wall = c->counted;
     turn->cpu = cpu;
@@ -331,6 +343,44 @@ prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn)
     if (turn->samples == 0) {
         c->stats.turns_unsampled++;
     }
+
+    prof_turn_idle(turn);
+}
+
+
+/*
+ * Splits the time of the turn in which the thread did not run.  Most turns have
+ * no such time, and the clock of the run queue is not read again.
+ */
+
+static void
+prof_turn_idle(prof_turn_t *turn)
+{
+    int64_t          idle;
+    uint64_t         queue;
+    prof_capture_t  *c;
+
+    c = turn->capture;
+    idle = (int64_t) (c->running - c->cpu) - turn->idle;
+
+    if (idle < PROF_IDLE_NS) {
+        return;
+    }
+
+    queue = prof_queue_now();
+
+    if (queue == PROF_QUEUE_UNKNOWN || turn->queue == PROF_QUEUE_UNKNOWN) {
+        return;
+    }
+
+    queue -= turn->queue;
+
+    if (queue > (uint64_t) idle) {
+        queue = (uint64_t) idle;
+    }
+
+    c->stats.no_processor_ns += queue;
+    c->stats.blocked_ns += (uint64_t) idle - queue;
 }
 
 

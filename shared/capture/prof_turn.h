@@ -76,6 +76,9 @@ struct prof_turn_s {
     uint64_t         wall;          /* clocks at the start of the segment */
     uint64_t         cpu;
     uint64_t         read;          /* time of the reading of the CPU clock */
+    uint64_t         queue;         /* clock of the run queue at the start */
+    int64_t          idle;          /* of the capture at the start: running
+                                       time minus CPU time */
     uint64_t         samples;       /* samples folded in the turn */
     prof_outer_t     outer;
 };

@@ -256,6 +256,7 @@ prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
 
     last = c->counted;
     wall = (end > last) ? end - last : 0;
+    cpu = (cpu < wall) ? cpu : wall;
     used = 0;
     n = 0;
 

@@ -28,6 +28,7 @@ static void prof_notes_memory(prof_notes_ctx_t *ctx);
 static void prof_notes_objects(prof_notes_ctx_t *ctx, const char *text,
     uint64_t space, uint64_t objects);
 static void prof_notes_times(prof_notes_ctx_t *ctx);
+static void prof_notes_parts(prof_notes_ctx_t *ctx);
 static void prof_notes_samples(prof_notes_ctx_t *ctx);
 static void prof_notes_clock(prof_notes_ctx_t *ctx);
 static void prof_notes_doubts(prof_notes_ctx_t *ctx);
@@ -184,6 +185,68 @@ prof_notes_times(prof_notes_ctx_t *ctx)
     prof_summary_duration(&ctx->line,
                           p->wall > p->running ? p->wall - p->running : 0);
     prof_buf_puts(&ctx->line, " waiting");
+
+    prof_notes_line(ctx, 0);
+
+    prof_notes_parts(ctx);
+}
+
+
+/* the parts of all time in hundredths, which add up to a whole */
+
+static void
+prof_notes_parts(prof_notes_ctx_t *ctx)
+{
+    size_t                i, n;
+    uint64_t              rest;
+    const char           *comma;
+    prof_summary_parts_t  parts;
+
+    const struct {
+        const char  *text;
+        uint64_t    *value;
+    } rows[] = {
+        { "CPU", &parts.cpu },
+        { "no processor", &parts.no_processor },
+        { "blocked in a call", &parts.blocked },
+        { "not running, unknown why", &parts.unknown },
+        { "waiting", &parts.waiting }
+    };
+
+    prof_summary_parts(ctx->profile, &parts);
+
+    if (ctx->profile->wall == 0) {
+        return;
+    }
+
+    /* the largest part gets what rounding leaves */
+
+    n = 0;
+    rest = 1000;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        *rows[i].value = (uint64_t) (1000. * *rows[i].value
+                                     / ctx->profile->wall);
+        rest -= *rows[i].value;
+
+        if (*rows[i].value > *rows[n].value) {
+            n = i;
+        }
+    }
+
+    *rows[n].value += rest;
+
+    comma = "Of all time: ";
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+
+        if (*rows[i].value) {
+            prof_buf_printf(&ctx->line, "%s%" PRIu64 ".%" PRIu64 "%% %s",
+                            comma, *rows[i].value / 10, *rows[i].value % 10,
+                            rows[i].text);
+            comma = ", ";
+        }
+    }
 
     prof_notes_line(ctx, 0);
 }

@@ -149,6 +149,27 @@ prof_summary_facts(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 }
 
 
+void
+prof_summary_parts(const prof_profile_t *p, prof_summary_parts_t *parts)
+{
+    uint64_t  idle, running;
+
+    running = (p->running < p->wall) ? p->running : p->wall;
+
+    parts->waiting = p->wall - running;
+    parts->cpu = (p->cpu < running) ? p->cpu : running;
+
+    idle = running - parts->cpu;
+
+    parts->no_processor = (p->stats.no_processor_ns < idle)
+                          ? p->stats.no_processor_ns : idle;
+    idle -= parts->no_processor;
+
+    parts->blocked = (p->stats.blocked_ns < idle) ? p->stats.blocked_ns : idle;
+    parts->unknown = idle - parts->blocked;
+}
+
+
 static void
 prof_summary_times(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 {
@@ -156,6 +177,7 @@ prof_summary_times(const prof_profile_t *p, prof_summary_ctx_t *ctx)
     uint64_t              cpu[PROF_ENTRY_GAP + 1], wall[PROF_ENTRY_GAP + 1];
     const prof_entry_t   *e;
     const prof_series_t  *s;
+    prof_summary_parts_t  parts;
 
     memset(cpu, 0, sizeof(cpu));
     memset(wall, 0, sizeof(wall));
@@ -184,6 +206,12 @@ prof_summary_times(const prof_profile_t *p, prof_summary_ctx_t *ctx)
                         PROF_SUMMARY_NS, wall[PROF_ENTRY_GAP]);
     prof_summary_number(ctx, "cpu", "CPU time in turns, by the clock",
                         PROF_SUMMARY_NS, p->cpu);
+
+    prof_summary_parts(p, &parts);
+
+    prof_summary_number(ctx, "not_running",
+                        "time in turns not running, unknown why",
+                        PROF_SUMMARY_NS, parts.unknown);
 
     prof_summary_number(ctx, "sampled_wall", "time the samples stand for",
                         PROF_SUMMARY_NS, wall[PROF_ENTRY_SAMPLE]);

@@ -49,7 +49,24 @@ typedef void (*prof_notes_pt)(void *data, const prof_buf_t *line,
     int warning);
 
 
+/*
+ * The parts of the whole time of a capture, in ns.  Their sum is p->wall.
+ * unknown is the time in turns in which threads did not run, and the reason was
+ * not measured: captures of threads, and systems without the run queue's clock.
+ */
+
+typedef struct {
+    uint64_t   cpu;
+    uint64_t   no_processor;
+    uint64_t   blocked;
+    uint64_t   unknown;
+    uint64_t   waiting;
+} prof_summary_parts_t;
+
+
 PROF_HIDDEN_BEGIN
+
+void prof_summary_parts(const prof_profile_t *p, prof_summary_parts_t *parts);
 
 /* calls fn with each item; strings are valid during the call */
 int prof_summary(const prof_profile_t *p, prof_summary_pt fn, void *data);

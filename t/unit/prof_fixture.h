@@ -276,6 +276,8 @@ fixture_typical(void)
     p->stats.turns_unsampled = 1;
     p->stats.lost_overrun = 1;
     p->stats.truncated = 2;
+    p->stats.no_processor_ns = 300000;
+    p->stats.blocked_ns = 100000;
     p->stats.own_start_ns = 2000;
     p->stats.own_handler_ns = 3500;
     p->stats.own_fold_ns = 1200;

@@ -77,6 +77,7 @@ test_lines(void)
     is_str(text,
            "252.9 ms from start to end: 2.9 ms running in 2 turns, "
            "250.0 ms waiting\n"
+           "Of all time: 0.9% CPU, 0.1% no processor, 99.0% waiting\n"
            "3 samples, 1020 Hz (asked: 1000 Hz), lost: 0, truncated: 0\n"
            "CPU clock: 2.5 ms, sum of the stacks: 2.5 ms, the profiler's own "
            "time: 6.7 us\n",

@@ -67,6 +67,9 @@ test_items(void)
     find("lost_ring", "0");
     find("truncated", "2");
     find("turns", "2");
+    find("no_processor_ns", "300000 ns");
+    find("blocked_ns", "100000 ns");
+    find("not_running", "11000 ns");
     find("own_start_ns", "2000 ns");
     find("own_handler_ns", "3500 ns");
     find("addresses", "7");
