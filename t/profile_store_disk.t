@@ -194,6 +194,29 @@ ok(wait_for(sub { (ProfileTest::Store::store_size("$dir/store"))[1] == 1 },
 ok(-e "$dir/store/$pinned", 'a pinned profile is not removed after this time');
 
 
+# a scrape of the exemplars and a look of the bar are no reading
+
+configure(1000000, 'inactive=3s');
+reload();
+
+my ($unread) = record(1);
+my $until = time + 20;
+
+http_get('/file', port => 8081);
+ok(wait_for(sub { scraped() =~ /profile_id="\w+"/ }),
+   'the metrics have an exemplar');
+my ($exemplar) = scraped() =~ /profile_id="(\w+)"/;
+
+while (time < $until && (-e "$dir/store/$unread" || -e "$dir/store/$exemplar")) {
+    scraped();
+    http_get("/-/profile/bar/requests?profile=$unread");
+    select undef, undef, undef, 0.2;
+}
+
+ok(!-e "$dir/store/$exemplar", 'a profile that is only scraped is removed');
+ok(!-e "$dir/store/$unread", 'and one that the bar only asks for');
+
+
 # a reload to another zone, while an old worker still records
 
 my $s = http_get('/slow?performance_bar=record', start => 1);
@@ -250,16 +273,34 @@ profile_store $path max=$max $more;
 server {
     listen 127.0.0.1:8080;
     profile_endpoint on;
+    profile_bar on;
 
     location / { }
     location /-/profile/ { profile_console; }
+
+    location = /metrics { profile_metrics; }
 
     location = /slow {
         alias %%TESTDIR%%/large;
         limit_rate 10k;
     }
 }
+
+server {
+    listen 127.0.0.1:8081;
+    server_name kept;
+    profile_keep 1 rate=1000;
+
+    location / { }
+}
 EOF
+}
+
+
+# the metrics as Prometheus asks for them
+sub scraped {
+    return http_get('/metrics', headers => [
+        'Accept: application/openmetrics-text' ])->body();
 }
 
 

@@ -415,7 +415,8 @@ static void
 ngx_http_profile_files_expire(ngx_http_profile_store_t *store)
 {
     time_t                    now;
-    uint32_t                  n, newer;
+    uint32_t                  n, newer, k;
+    uint64_t                  order;
     ngx_http_profile_node_t  *node;
 
     if (ngx_current_msec - store->swept
@@ -430,10 +431,24 @@ ngx_http_profile_files_expire(ngx_http_profile_store_t *store)
 
     ngx_http_profile_zone_lock(store, 1);
 
-    for (n = store->zone->ready.oldest; n != NGX_HTTP_PROFILE_NONE;
-         n = newer)
+    for (n = store->zone->ready.oldest, k = 1; n != NGX_HTTP_PROFILE_NONE;
+         n = newer, k++)
     {
         node = ngx_http_profile_node(store, n);
+
+        /* others get the lock; if the entry has gone, the next look goes on */
+
+        if (k % NGX_HTTP_PROFILE_PIECE == 0) {
+            order = node->order;
+
+            ngx_http_profile_zone_unlock(store);
+            ngx_http_profile_zone_lock(store, 1);
+
+            if (!ngx_http_profile_zone_has(store, n, order)) {
+                break;
+            }
+        }
+
         newer = node->newer;
 
         /* the clock of the day may have been ahead, and was set right */

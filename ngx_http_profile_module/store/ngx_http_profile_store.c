@@ -122,6 +122,10 @@ ngx_http_profile_store_get(ngx_http_profile_store_t *store, ngx_str_t *id,
     if (rc == NGX_OK) {
         (*st)->pinned = facts->pinned;
 
+        ngx_http_profile_zone_lock(store, 0);
+        (void) ngx_http_profile_zone_touch(store, id);
+        ngx_http_profile_zone_unlock(store);
+
     } else if (rc != NGX_ERROR) {
         ngx_http_profile_store_damaged(store, facts->id, log);
     }
@@ -139,7 +143,7 @@ ngx_http_profile_store_has(ngx_http_profile_store_t *store, ngx_str_t *id)
 
     ngx_http_profile_zone_lock(store, 0);
 
-    n = ngx_http_profile_zone_touch(store, id);
+    n = ngx_http_profile_zone_lookup(store, id);
 
     ngx_http_profile_zone_unlock(store);
 
@@ -159,7 +163,7 @@ ngx_http_profile_store_find(ngx_http_profile_store_t *store, ngx_str_t *id,
 
     ngx_http_profile_zone_lock(store, 0);
 
-    n = ngx_http_profile_zone_touch(store, id);
+    n = ngx_http_profile_zone_lookup(store, id);
 
     if (n == NGX_HTTP_PROFILE_NONE) {
         ngx_http_profile_zone_unlock(store);
@@ -227,31 +231,58 @@ ngx_http_profile_store_damaged(ngx_http_profile_store_t *store, u_char *data,
 }
 
 
+/*
+ * The event loop takes the lock as well, so it is released after each piece.
+ * If the next entry has gone meanwhile, the list continues with the entries
+ * that are older than the last visited one, searched from the newest one.
+ */
+
 ngx_array_t *
 ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
     uint64_t before, ngx_uint_t max, ngx_uint_t *more)
 {
     u_char                     *texts;
     size_t                      len;
-    uint32_t                    n;
+    uint32_t                    n, k;
+    uint64_t                    order;
     ngx_array_t                *list;
     ngx_http_profile_node_t    *node;
     ngx_http_profile_cursor_t   cursor;
     ngx_http_profile_stored_t  *st;
-
-    ngx_http_profile_zone_lock(store, 0);
 
     *more = 0;
 
     n = ngx_min(max, store->zone->entries);
     list = ngx_array_create(pool, ngx_max(n, 1),
                             sizeof(ngx_http_profile_stored_t));
+    if (list == NULL) {
+        return NULL;
+    }
 
-    for (n = store->zone->ready.newest;
-         list && n != NGX_HTTP_PROFILE_NONE;
-         n = node->older)
-    {
+    ngx_http_profile_zone_lock(store, 0);
+
+    n = store->zone->ready.newest;
+
+    for (k = 1; n != NGX_HTTP_PROFILE_NONE; n = node->older, k++) {
+
         node = ngx_http_profile_node(store, n);
+
+        if (k % NGX_HTTP_PROFILE_PIECE == 0) {
+            order = node->order;
+
+            ngx_http_profile_zone_unlock(store);
+            ngx_http_profile_zone_lock(store, 0);
+
+            if (!ngx_http_profile_zone_has(store, n, order)) {
+                n = store->zone->ready.newest;
+
+                if (n == NGX_HTTP_PROFILE_NONE) {
+                    break;
+                }
+
+                node = ngx_http_profile_node(store, n);
+            }
+        }
 
         if (before && node->order >= before) {
             continue;
@@ -262,6 +293,7 @@ ngx_http_profile_store_list(ngx_http_profile_store_t *store, ngx_pool_t *pool,
             break;
         }
 
+        before = node->order;
         len = ngx_http_profile_entry_texts(&node->entry);
 
         st = ngx_array_push(list);

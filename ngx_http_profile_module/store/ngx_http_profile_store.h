@@ -137,10 +137,11 @@ ngx_int_t ngx_http_profile_store_replace(ngx_http_profile_store_t *store,
 
 /*
  * Returns a copy of the entry with this id in one piece of memory, which
- * ngx_free() frees.  Clients send the id, so it may contain any bytes.
- * Returns NGX_DECLINED if no entry has this id, NGX_ABORT if the entry was
- * damaged and is removed, NGX_ERROR if memory is short or the disk failed. *st
- * is set only on NGX_OK.  Context: disk.
+ * ngx_free() frees.  Only this function counts as reading, for "inactive".
+ * Clients send the id, so it may contain any bytes.  Returns NGX_DECLINED if no
+ * entry has this id, NGX_ABORT if the entry was damaged and is removed,
+ * NGX_ERROR if memory is short or the disk failed. *st is set only on NGX_OK.
+ * Context: disk.
  */
 ngx_int_t ngx_http_profile_store_get(ngx_http_profile_store_t *store,
     ngx_str_t *id, ngx_http_profile_stored_t **st, ngx_log_t *log);

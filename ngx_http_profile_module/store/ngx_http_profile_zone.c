@@ -400,6 +400,19 @@ ngx_http_profile_zone_touch(ngx_http_profile_store_t *store, ngx_str_t *id)
 }
 
 
+ngx_uint_t
+ngx_http_profile_zone_has(ngx_http_profile_store_t *store, uint32_t n,
+    uint64_t order)
+{
+    ngx_http_profile_node_t  *node;
+
+    node = ngx_http_profile_node(store, n);
+
+    return (store->links[n] & NGX_HTTP_PROFILE_HEAD)
+           && node->state == NGX_HTTP_PROFILE_READY && node->order == order;
+}
+
+
 /* returns the bucket of an id: its first digits, because ids are random */
 
 uint32_t

@@ -43,6 +43,9 @@
 #define NGX_HTTP_PROFILE_MAX_ARCHIVE                                          \
     (PROF_ARCHIVE_MAX + PROF_ARCHIVE_MAX / 1024 + 4096)
 
+/* entries that are visited before the lock is released for others */
+#define NGX_HTTP_PROFILE_PIECE   64
+
 /* the parts of an entry: head, texts, archive */
 #define NGX_HTTP_PROFILE_PARTS   6
 
@@ -229,6 +232,13 @@ uint32_t ngx_http_profile_zone_lookup(ngx_http_profile_store_t *store,
 /* works as ngx_http_profile_zone_lookup(), and notes the time of this use */
 uint32_t ngx_http_profile_zone_touch(ngx_http_profile_store_t *store,
     ngx_str_t *id);
+
+/*
+ * Returns whether block n is a ready entry of this order.  Without the lock the
+ * entry may have been removed, and the block may have become another one.
+ */
+ngx_uint_t ngx_http_profile_zone_has(ngx_http_profile_store_t *store,
+    uint32_t n, uint64_t order);
 
 /* returns the place of an id in the hash */
 uint32_t ngx_http_profile_zone_bucket(ngx_http_profile_store_t *store,

@@ -82,6 +82,8 @@ static void test_orphan(void);
 static void test_reused(void);
 static void test_reload(void);
 static void test_twice(void);
+static void test_list(void);
+static void test_deletes(void);
 static void test_limits(void);
 
 
@@ -108,9 +110,9 @@ uint32_t                 ngx_crc32_table256[256];
 static ngx_cycle_t       test_cycle;
 static ngx_log_t         test_log;
 static ngx_time_t        test_time;
+static uint32_t          test_locks;
+static void            (*test_between)(void);
 
-
-/* lists are not tested here */
 
 uint64_t
 prof_measure_total(const prof_profile_t *p, uint32_t measure)
@@ -123,13 +125,21 @@ void
 ngx_shmtx_lock(ngx_shmtx_t *mtx)
 {
     while (!__sync_bool_compare_and_swap(mutex, 0, ngx_pid)) { /* void */ }
+
+    test_locks++;
 }
 
+
+/* test_between() does what another process does while the lock is free */
 
 void
 ngx_shmtx_unlock(ngx_shmtx_t *mtx)
 {
     (void) __sync_bool_compare_and_swap(mutex, ngx_pid, 0);
+
+    if (test_between) {
+        test_between();
+    }
 }
 
 
@@ -150,14 +160,20 @@ ngx_pnalloc(ngx_pool_t *pool, size_t size)
 ngx_array_t *
 ngx_array_create(ngx_pool_t *pool, ngx_uint_t n, size_t size)
 {
-    return NULL;
+    static ngx_array_t  list;
+
+    list.elts = realloc(list.elts, n * size);
+    list.nelts = 0;
+    list.size = size;
+
+    return &list;
 }
 
 
 void *
 ngx_array_push(ngx_array_t *a)
 {
-    return NULL;
+    return (u_char *) a->elts + a->size * a->nelts++;
 }
 
 
@@ -275,6 +291,7 @@ main(int argc, char **argv)
     test_reused();
     test_reload();
     test_twice();
+    test_list();
     test_limits();
 
     return done_testing();
@@ -951,6 +968,138 @@ test_twice(void)
 
     is_int(store.zone->entries, entries - 1, "one of both is removed");
     is_int(test_blocks() || test_entries(), 0, "the others are in order");
+}
+
+
+/*
+ * A list is in the order of the entries, also if others remove the next entry
+ * while the lock is free; and the lock is not held for the whole list.
+ */
+
+static void
+test_list(void)
+{
+    uint32_t                    i, n, bad;
+    uint64_t                    oldest, touched;
+    ngx_uint_t                  more;
+    ngx_str_t                   id;
+    ngx_array_t                *list;
+    ngx_http_profile_stored_t   st, *got;
+
+    ngx_memzero(&st, sizeof(st));
+
+    for (i = 0; i < 200; i++) {
+        test_id(0x40000000 + i, st.id);
+        (void) ngx_http_profile_store_add(&store, &st, &test_log);
+    }
+
+    n = store.zone->entries;
+    oldest = ngx_http_profile_node(&store, store.zone->ready.oldest)->order;
+
+    test_locks = 0;
+    list = ngx_http_profile_store_list(&store, NULL, 0, n, &more);
+
+    is_int(list->nelts, n, "a list of all %u entries", n);
+    ok(!more, "has no more");
+    ok(test_locks > n / 128, "others get the lock meanwhile: %u times",
+       test_locks);
+
+    got = list->elts;
+
+    for (i = 1, bad = 0; i < list->nelts; i++) {
+        bad += (got[i].order >= got[i - 1].order);
+    }
+
+    is_int(bad, 0, "the newest is first");
+
+    test_locks = 0;
+    list = ngx_http_profile_store_list(&store, NULL, oldest + 1, n, &more);
+
+    is_int(list->nelts, 1, "the page with the oldest entry");
+    ok(test_locks > n / 128, "others get the lock until it is found: %u times",
+       test_locks);
+
+    list = ngx_http_profile_store_list(&store, NULL, 0, n - 1, &more);
+    ok(list->nelts == n - 1 && more, "a list without it has more");
+
+    test_between = test_deletes;
+    list = ngx_http_profile_store_list(&store, NULL, 0, n, &more);
+    test_between = NULL;
+
+    got = list->elts;
+
+    for (i = 1, bad = 0; i < list->nelts; i++) {
+        bad += (got[i].order >= got[i - 1].order);
+    }
+
+    is_int(bad, 0, "others remove entries meanwhile: none is there twice");
+
+    for (i = 0, n = store.zone->ready.newest, bad = 0;
+         n != NGX_HTTP_PROFILE_NONE;
+         n = ngx_http_profile_node(&store, n)->older)
+    {
+        while (i < list->nelts
+               && got[i].order > ngx_http_profile_node(&store, n)->order)
+        {
+            i++;
+        }
+
+        bad += (i == list->nelts
+                || got[i].order != ngx_http_profile_node(&store, n)->order);
+    }
+
+    is_int(bad, 0, "and none that is left is missing");
+
+    /* what counts as reading */
+
+    id.data = st.id;
+    id.len = NGX_HTTP_PROFILE_ID_LEN;
+
+    test_time.sec += 1000;
+
+    got = NULL;
+    touched = ngx_http_profile_node(&store, store.zone->ready.newest)->touched;
+
+    ok(ngx_http_profile_store_has(&store, &id), "an entry is there");
+    is_int(ngx_http_profile_store_find(&store, &id, &got, &test_log), NGX_OK,
+           "its facts are found");
+    free(got);
+
+    is_int(ngx_http_profile_node(&store, store.zone->ready.newest)->touched,
+           touched, "neither counts as reading");
+
+    is_int(ngx_http_profile_store_get(&store, &id, &got, &test_log), NGX_OK,
+           "the profile is read");
+    free(got);
+
+    is_int(ngx_http_profile_node(&store, store.zone->ready.newest)->touched,
+           touched + 1000, "this does");
+}
+
+
+/* deletes the 64th of the newest entries, which a list may visit next */
+
+static void
+test_deletes(void)
+{
+    uint32_t                  n, i;
+    ngx_str_t                 id;
+    ngx_http_profile_node_t  *node;
+
+    n = store.zone->ready.newest;
+
+    for (i = 1; i < NGX_HTTP_PROFILE_PIECE; i++) {
+        n = ngx_http_profile_node(&store, n)->older;
+    }
+
+    node = ngx_http_profile_node(&store, n);
+
+    id.data = node->entry.id;
+    id.len = NGX_HTTP_PROFILE_ID_LEN;
+
+    test_between = NULL;
+    (void) ngx_http_profile_store_delete(&store, &id);
+    test_between = test_deletes;
 }
 
 
