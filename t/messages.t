@@ -15,7 +15,7 @@ use Test::More;
 my $root = dirname(__FILE__) . '/..';
 
 # the calls whose literals are messages
-my $CALL = qr/\b(?:ngx_log_error|ngx_conf_log_error
+my $CALL = qr/\b(?:ngx_log_error|ngx_conf_log_error|ngx_http_profile_log
                  |ngx_http_profile_answer_error)\s*\(/x;
 
 # the messages of the code, with "..." in place of values, and their files

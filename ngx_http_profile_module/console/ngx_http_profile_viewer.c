@@ -8,6 +8,7 @@
 
 
 #include "console/ngx_http_profile_routes.h"
+#include "core/ngx_http_profile_log_limit.h"
 
 
 #define NGX_HTTP_PROFILE_VIEWER_MAX  (16 * 1024 * 1024)
@@ -291,16 +292,16 @@ ngx_http_profile_viewer_read(ngx_http_profile_call_t *call, ngx_str_t *dir,
             return NGX_DECLINED;
         }
 
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
-                      ngx_open_file_n " \"%s\" failed", path);
+        ngx_http_profile_log(NGX_LOG_ERR, r->connection->log, ngx_errno,
+                             ngx_open_file_n " \"%s\" failed", path);
         return NGX_ERROR;
     }
 
     rc = ngx_http_profile_viewer_file(r, fd, path, body);
 
     if (ngx_close_file(fd) == NGX_FILE_ERROR) {
-        ngx_log_error(NGX_LOG_ALERT, r->connection->log, ngx_errno,
-                      ngx_close_file_n " \"%s\" failed", path);
+        ngx_http_profile_log(NGX_LOG_ALERT, r->connection->log, ngx_errno,
+                             ngx_close_file_n " \"%s\" failed", path);
     }
 
     return rc;
@@ -318,8 +319,9 @@ ngx_http_profile_viewer_file(ngx_http_request_t *r, ngx_fd_t fd, u_char *path,
     if (ngx_fd_info(fd, &fi) == NGX_FILE_ERROR || !ngx_is_file(&fi)
         || ngx_file_size(&fi) > NGX_HTTP_PROFILE_VIEWER_MAX)
     {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "profile: \"%s\" is not a file of the viewer", path);
+        ngx_http_profile_log(NGX_LOG_ERR, r->connection->log, 0,
+                             "profile: \"%s\" is not a file of the viewer",
+                             path);
         return NGX_ERROR;
     }
 
@@ -334,9 +336,9 @@ ngx_http_profile_viewer_file(ngx_http_request_t *r, ngx_fd_t fd, u_char *path,
         n = ngx_read_fd(fd, body->data + body->len, size - body->len);
 
         if (n <= 0) {
-            ngx_log_error(NGX_LOG_ERR, r->connection->log,
-                          n < 0 ? ngx_errno : 0,
-                          ngx_read_fd_n " \"%s\" failed", path);
+            ngx_http_profile_log(NGX_LOG_ERR, r->connection->log,
+                                 n < 0 ? ngx_errno : 0,
+                                 ngx_read_fd_n " \"%s\" failed", path);
             return NGX_ERROR;
         }
     }

@@ -5,6 +5,7 @@
 
 
 #include "core/ngx_http_profile_http.h"
+#include "core/ngx_http_profile_log_limit.h"
 
 #include <sys/random.h>
 
@@ -547,8 +548,8 @@ ngx_http_profile_make_id(u_char *id, ngx_log_t *log)
     u_char  bytes[NGX_HTTP_PROFILE_ID_LEN / 2];
 
     if (getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != sizeof(bytes)) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno,
-                      "profile: getrandom() failed");
+        ngx_http_profile_log(NGX_LOG_ERR, log, ngx_errno,
+                             "profile: getrandom() failed");
         return NGX_ERROR;
     }
 

@@ -195,8 +195,8 @@ ngx_http_profile_job_thread(void)
     if (err) {
         q->failed = ngx_time();
 
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, err,
-                      "profile: pthread_create() failed");
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, err,
+                             "profile: pthread_create() failed");
         return NGX_ERROR;
     }
 

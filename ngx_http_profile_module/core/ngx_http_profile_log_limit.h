@@ -3,7 +3,8 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Logs at most one message of a type in a second.  The next message contains
- * the number of omitted messages.
+ * the number of omitted messages.  All messages from the level "warn" on that a
+ * request can cause are logged in this way: requests must not fill the disk.
  *
  * Context: any thread.
  */
@@ -27,7 +28,24 @@ typedef struct {
 } ngx_http_profile_log_limit_t;
 
 
+/*
+ * Works as ngx_log_error().  A call of this macro is a type of message: after
+ * omitted messages, ", N more not logged" is added.
+ */
+
+#define ngx_http_profile_log(level, log, err, ...)                            \
+    do {                                                                      \
+        static ngx_http_profile_log_limit_t  ngx_http_profile_line;           \
+                                                                              \
+        ngx_http_profile_log_line(&ngx_http_profile_line, level, log, err,    \
+                                  __VA_ARGS__);                               \
+    } while (0)
+
+
 PROF_HIDDEN_BEGIN
+
+void ngx_http_profile_log_line(ngx_http_profile_log_limit_t *line,
+    ngx_uint_t level, ngx_log_t *log, ngx_err_t err, const char *fmt, ...);
 
 /*
  * Returns NGX_OK if the message is to be logged, with the number of omitted

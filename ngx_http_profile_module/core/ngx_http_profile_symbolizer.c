@@ -213,6 +213,8 @@ ngx_http_profile_symbolizer_log(ngx_log_t *log)
     logged = 1;
     next = ngx_current_msec + NGX_HTTP_PROFILE_SYMBOLIZER_LOG;
 
-    ngx_log_error(NGX_LOG_ERR, log, 0,
+    /* names are missing, and the server is well */
+
+    ngx_log_error(NGX_LOG_WARN, log, 0,
                   "profile: the helper for names %s, names are missing", err);
 }

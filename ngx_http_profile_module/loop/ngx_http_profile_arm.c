@@ -9,6 +9,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "loop/ngx_http_profile_loop_private.h"
 #include "core/ngx_http_profile_job.h"
 
@@ -132,8 +133,8 @@ ngx_http_profile_arm_sampler(ngx_uint_t frequency)
         worker.sampler = prof_sampler_create(&err);
 
         if (worker.sampler == NULL) {
-            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                          "profile: %s", err);
+            ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                                 "profile: %s", err);
             return NGX_ERROR;
         }
 

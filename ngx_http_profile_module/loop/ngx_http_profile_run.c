@@ -13,6 +13,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "loop/ngx_http_profile_charge.h"
 
 
@@ -416,8 +417,8 @@ ngx_http_profile_watch_start(ngx_uint_t frequency)
                                                &ngx_http_profile_spot, &err);
 
     if (ngx_http_profile_watch == NULL) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "profile: %s", err);
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                             "profile: %s", err);
     }
 }
 

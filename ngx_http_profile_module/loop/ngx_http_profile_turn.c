@@ -39,6 +39,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "loop/ngx_http_profile_brief.h"
 #include "loop/ngx_http_profile_charge.h"
 
@@ -918,8 +919,9 @@ ngx_http_profile_post_turn(void *data)
 static void
 ngx_http_profile_log_untracked(ngx_http_request_t *r)
 {
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                  "profile: handler called for a request that is not tracked");
+    ngx_http_profile_log(NGX_LOG_ERR, r->connection->log, 0,
+                         "profile: handler called for a request that is not "
+                         "tracked");
 }
 
 

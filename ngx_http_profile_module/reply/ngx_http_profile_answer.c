@@ -6,6 +6,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "reply/ngx_http_profile_reply.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"
@@ -281,8 +282,8 @@ ngx_http_profile_answer_buf(ngx_http_profile_call_t *call,
     if (prof_buf_failed(b)) {
         prof_buf_free(b);
 
-        ngx_log_error(NGX_LOG_ERR, call->request->connection->log, 0,
-                      "profile: no memory for an answer of the console");
+        ngx_http_profile_log(NGX_LOG_ERR, call->request->connection->log, 0,
+                             "profile: no memory for an answer of the console");
 
         return ngx_http_profile_answer_error(call,
                             NGX_HTTP_INTERNAL_SERVER_ERROR,

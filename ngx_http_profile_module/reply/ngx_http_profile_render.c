@@ -8,6 +8,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "request/ngx_http_profile_request.h"
 #include "reply/ngx_http_profile_reply.h"
 #include "core/ngx_http_profile_job.h"
@@ -274,11 +275,12 @@ ngx_http_profile_render_store(ngx_http_profile_render_t *render)
                                                     ngx_cycle->log);
 
     } else {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "profile: %*s was not stored, it %s",
-                      (size_t) NGX_HTTP_PROFILE_ID_LEN, render->facts->id,
-                      (rc == PROF_LIMIT) ? "is too large"
-                                         : "needs more memory");
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, 0,
+                             "profile: %*s was not stored, it %s",
+                             (size_t) NGX_HTTP_PROFILE_ID_LEN,
+                             render->facts->id,
+                             (rc == PROF_LIMIT) ? "is too large"
+                                                : "needs more memory");
         render->stored = NGX_ERROR;
         render->lost = 1;
     }
@@ -357,8 +359,8 @@ ngx_http_profile_render_finish(ngx_http_profile_render_t *render)
         }
 
     } else {
-        ngx_log_error(NGX_LOG_ERR, ctx->request->connection->log, 0,
-                      "profile: no memory to render the profile");
+        ngx_http_profile_log(NGX_LOG_ERR, ctx->request->connection->log, 0,
+                             "profile: no memory to render the profile");
 
         reply->status = NGX_HTTP_INTERNAL_SERVER_ERROR;
         ngx_str_set(&reply->body, "no memory to render the profile\n");

@@ -11,6 +11,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "request/ngx_http_profile_trigger.h"
 #include "stages/ngx_http_profile_stages.h"
 #include "core/ngx_http_profile_job.h"
@@ -206,8 +207,9 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
     ctx->track->capture = prof_capture_create(&conf);
 
     if (ctx->track->capture == NULL) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
-                      "profile: cannot allocate the memory of a capture");
+        ngx_http_profile_log(NGX_LOG_ERR, r->connection->log, ngx_errno,
+                             "profile: cannot allocate the memory of a "
+                             "capture");
 
         ngx_http_profile_release_sampler();
         return NGX_ERROR;

@@ -13,6 +13,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "request/ngx_http_profile_request.h"
 #include "request/ngx_http_profile_object.h"
 #include "stages/ngx_http_profile_stages.h"
@@ -124,9 +125,9 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
                           &conf, &object->error)
         != PROF_OK)
     {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, ngx_errno,
-                      "profile: allocations cannot be counted: %s",
-                      object->error);
+        ngx_http_profile_log(NGX_LOG_ERR, r->connection->log, ngx_errno,
+                             "profile: allocations cannot be counted: %s",
+                             object->error);
     }
 }
 

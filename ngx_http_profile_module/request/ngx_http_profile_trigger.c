@@ -13,6 +13,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "request/ngx_http_profile_trigger.h"
 #include "core/ngx_http_profile_param.h"
 #include "store/ngx_http_profile_store.h"
@@ -546,9 +547,9 @@ ngx_http_profile_unstrip(ngx_http_profile_ctx_t *ctx)
     if (ctx->stripped_headers
         && ngx_http_profile_unstrip_headers(ctx) != NGX_OK)
     {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "profile: no memory to restore \"%V\"",
-                      &ctx->trigger.header);
+        ngx_http_profile_log(NGX_LOG_ERR, r->connection->log, 0,
+                             "profile: no memory to restore \"%V\"",
+                             &ctx->trigger.header);
     }
 }
 

@@ -14,6 +14,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "roles/ngx_http_profile_roles.h"
 #include "stages/ngx_http_profile_stages.h"
 
@@ -215,8 +216,8 @@ ngx_http_profile_arm_phases(ngx_uint_t on)
     }
 
     if (ngx_http_profile_init_phases() != NGX_OK) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "profile: no memory for the names of phases");
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, 0,
+                             "profile: no memory for the names of phases");
         return NGX_ERROR;
     }
 

@@ -215,8 +215,8 @@ ngx_http_profile_store_damaged(ngx_http_profile_store_t *store, u_char *data,
     if (n != NGX_HTTP_PROFILE_NONE) {
         store->zone->torn++;
 
-        ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "profile: the stored profile %V is damaged", &id);
+        ngx_http_profile_log(NGX_LOG_ERR, log, 0,
+                             "profile: the stored profile %V is damaged", &id);
 
         if (store->path) {
             ngx_http_profile_zone_move(store, n, NGX_HTTP_PROFILE_REMOVING,

@@ -7,6 +7,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "workers/ngx_http_profile_asker.h"
 
 #include <signal.h>
@@ -192,8 +193,8 @@ ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
     member->fd = memfd_create("profile", MFD_CLOEXEC);
 
     if (member->fd == -1) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "profile: memfd_create() failed");
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                             "profile: memfd_create() failed");
         return;
     }
 
@@ -231,8 +232,8 @@ ngx_http_profile_asker_send(ngx_http_profile_member_t *member,
     fd = fcntl(member->fd, F_DUPFD_CLOEXEC, 0);
 
     if (fd == -1) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "profile: fcntl(F_DUPFD_CLOEXEC) failed");
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                             "profile: fcntl(F_DUPFD_CLOEXEC) failed");
         return NGX_ERROR;
     }
 

@@ -13,6 +13,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "workers/ngx_http_profile_inbox.h"
 
 #include <ngx_channel.h>
@@ -373,8 +374,8 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
                    m->type, m->id, worker, n);
 
     if (n == -1) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "profile: cannot reach worker %ui", worker);
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                             "profile: cannot reach worker %ui", worker);
         return NGX_ERROR;
     }
 
@@ -427,8 +428,8 @@ ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m, int *fd)
     if (n == -1) {
 
         if (ngx_errno != NGX_EAGAIN) {
-            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                          "profile: recvmsg() failed");
+            ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                                 "profile: recvmsg() failed");
         }
 
         return NGX_DECLINED;

@@ -10,6 +10,7 @@
  */
 
 
+#include "core/ngx_http_profile_log_limit.h"
 #include "core/ngx_http_profile_room.h"
 #include "loop/ngx_http_profile_loop.h"
 #include "core/ngx_http_profile_job.h"
@@ -200,8 +201,8 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
     share->capture = prof_capture_create(&m->conf);
 
     if (share->capture == NULL) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "profile: no memory to capture the worker");
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                             "profile: no memory to capture the worker");
         return NGX_ERROR;
     }
 
@@ -241,7 +242,8 @@ ngx_http_profile_share_start(ngx_http_profile_share_t *share,
         return NGX_BUSY;
     }
 
-    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno, "profile: %s", err);
+    ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                         "profile: %s", err);
 
     return NGX_ERROR;
 }
@@ -283,7 +285,8 @@ ngx_http_profile_share_heap(ngx_http_profile_share_t *share,
         return NGX_BUSY;
     }
 
-    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno, "profile: %s", err);
+    ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                         "profile: %s", err);
 
     return NGX_ERROR;
 }
@@ -416,9 +419,9 @@ ngx_http_profile_share_done(void *data)
     }
 
     if (share->report == NGX_HTTP_PROFILE_FAILED) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "profile: no memory or no thread for the profile of the "
-                      "worker");
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, 0,
+                             "profile: no memory or no thread for the "
+                             "profile of the worker");
     }
 
     ngx_http_profile_share_report(share->asker, share->id,

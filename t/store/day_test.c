@@ -144,6 +144,13 @@ ngx_alloc(size_t size, ngx_log_t *log)
 }
 
 
+u_char *
+ngx_vslprintf(u_char *buf, u_char *last, const char *fmt, va_list args)
+{
+    return buf;
+}
+
+
 u_char * ngx_cdecl
 ngx_slprintf(u_char *buf, u_char *last, const char *fmt, ...)
 {

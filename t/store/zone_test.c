@@ -191,6 +191,13 @@ ngx_slprintf(u_char *buf, u_char *last, const char *fmt, ...)
 }
 
 
+u_char *
+ngx_vslprintf(u_char *buf, u_char *last, const char *fmt, va_list args)
+{
+    return buf;
+}
+
+
 ngx_int_t
 ngx_hextoi(u_char *line, size_t n)
 {
