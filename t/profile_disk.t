@@ -168,6 +168,23 @@ is(scalar(@calls), 0, 'the event loop uses no file of the disk or of /proc')
 like($t->read_file('store.log'), qr/ thread write \Q$disk\E/,
      'the thread for jobs does');
 
+
+# workers that shut down have jobs for half a minute
+
+my @old = $t->worker_pids();
+
+$t->write_file('store.slow', '');
+http_end($_) for map { http_get('/text?performance_bar=record', start => 1) }
+                     1 .. 40;
+
+kill 'QUIT', @old;
+ok(wait_for(sub { !grep { kill 0, $_ } @old }, 14),
+   'a slow disk does not keep workers that shut down');
+unlink "$disk.slow";
+
+like($t->read_log(), qr/the worker exits, \d+ profiles are not made or not st/,
+     'the log has the number of profiles that were dropped');
+
 # 1 if the file has a pin
 sub pinned {
     my ($id) = @_;

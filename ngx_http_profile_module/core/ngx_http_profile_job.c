@@ -22,6 +22,12 @@
 #define NGX_HTTP_PROFILE_POLL_FIRST  1
 #define NGX_HTTP_PROFILE_POLL_LAST   20
 
+/*
+ * The longest time that a worker which shuts down waits for jobs of no client,
+ * in ms.  A disk that hangs must not keep old workers.
+ */
+#define NGX_HTTP_PROFILE_JOB_EXIT    5000
+
 /* the lowest priority of setpriority() */
 #define NGX_HTTP_PROFILE_JOB_NICE    19
 
@@ -60,6 +66,9 @@ typedef struct {
     /* used by the event loop only */
 
     ngx_uint_t           n;          /* jobs whose "done" was not called */
+    ngx_uint_t           asked;      /* of them, jobs for which a client or
+                                        another worker waits */
+    ngx_msec_t           exiting;    /* since then, if "exits" is set */
     size_t               size;
     ngx_event_t          timer;
     ngx_connection_t     connection;  /* for nginx's debug messages */
@@ -67,6 +76,7 @@ typedef struct {
     pthread_t            thread;
     time_t               failed;     /* to start the thread */
     unsigned             started:1;
+    unsigned             exits:1;
 } ngx_http_profile_job_queue_t;
 
 
@@ -82,6 +92,7 @@ static void ngx_http_profile_unused_profile(void *data);
 static void ngx_http_profile_unused_capture(void *data);
 static void ngx_http_profile_unused_heap(void *data);
 static void ngx_http_profile_job_timer(ngx_event_t *ev);
+static void ngx_http_profile_job_wait(ngx_http_profile_job_queue_t *q);
 static void ngx_http_profile_job_collect(void);
 static void ngx_http_profile_job_leave(ngx_http_profile_job_t *job);
 
@@ -146,6 +157,7 @@ ngx_http_profile_job_start(ngx_http_profile_job_t *job)
     job->worked = 0;
 
     q->n++;
+    q->asked += (job->rank <= NGX_HTTP_PROFILE_JOB_ASKED);
     q->size += job->size;
 
     ngx_log_debug4(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
@@ -162,7 +174,7 @@ ngx_http_profile_job_start(ngx_http_profile_job_t *job)
 
     q->wait = NGX_HTTP_PROFILE_POLL_FIRST;
 
-    ngx_add_timer(&q->timer, q->wait);
+    ngx_http_profile_job_wait(q);
 
     return NGX_OK;
 }
@@ -358,8 +370,26 @@ ngx_http_profile_job_timer(ngx_event_t *ev)
 
     if (q->n && !ev->timer_set) {
         q->wait = ngx_min(q->wait * 2, NGX_HTTP_PROFILE_POLL_LAST);
-        ngx_add_timer(ev, q->wait);
+        ngx_http_profile_job_wait(q);
     }
+}
+
+
+/* nginx exits when all timers are cancelable, and then jobs are dropped */
+
+static void
+ngx_http_profile_job_wait(ngx_http_profile_job_queue_t *q)
+{
+    if (ngx_exiting && !q->exits) {
+        q->exits = 1;
+        q->exiting = ngx_current_msec;
+    }
+
+    q->timer.cancelable = (q->exits && q->asked == 0
+                           && ngx_current_msec - q->exiting
+                              >= NGX_HTTP_PROFILE_JOB_EXIT);
+
+    ngx_add_timer(&q->timer, q->wait);
 }
 
 
@@ -408,6 +438,7 @@ ngx_http_profile_job_leave(ngx_http_profile_job_t *job)
     job->state = NGX_HTTP_PROFILE_JOB_IDLE;
 
     ngx_http_profile_queue.n--;
+    ngx_http_profile_queue.asked -= (job->rank <= NGX_HTTP_PROFILE_JOB_ASKED);
     ngx_http_profile_queue.size -= job->size;
 }
 
@@ -597,8 +628,8 @@ ngx_http_profile_jobs(size_t *size)
 void
 ngx_http_profile_job_finish_all(void)
 {
-    ngx_uint_t                     i;
-    ngx_queue_t                   *waiting;
+    ngx_uint_t                     i, dropped;
+    ngx_queue_t                   *waiting, *first;
     ngx_http_profile_job_queue_t  *q;
 
     q = &ngx_http_profile_queue;
@@ -607,10 +638,19 @@ ngx_http_profile_job_finish_all(void)
         return;
     }
 
+    dropped = 0;
+
     (void) pthread_mutex_lock(&q->mutex);
 
     for (i = NGX_HTTP_PROFILE_JOB_ASKED; i < NGX_HTTP_PROFILE_JOB_RANKS; i++) {
         waiting = &q->waiting[i];
+
+        for (first = ngx_queue_head(waiting);
+             first != ngx_queue_sentinel(waiting);
+             first = ngx_queue_next(first))
+        {
+            dropped++;
+        }
 
         if (!ngx_queue_empty(waiting)) {
             ngx_queue_add(&q->ended, waiting);
@@ -622,6 +662,12 @@ ngx_http_profile_job_finish_all(void)
 
     (void) pthread_cond_signal(&q->cond);
     (void) pthread_mutex_unlock(&q->mutex);
+
+    if (dropped) {
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "profile: the worker exits, %ui profiles are not made or "
+                      "not stored", dropped);
+    }
 
     (void) pthread_join(q->thread, NULL);
 

@@ -85,8 +85,9 @@ ngx_int_t ngx_http_profile_job_room(ngx_http_profile_job_rank_e rank);
  * Queues the job.  The caller has set work, done, data, rank and size.
  * Returns NGX_OK, or NGX_BUSY and NGX_ERROR as ngx_http_profile_job_room():
  * then no function was called, and the caller owns the job.  A worker that
- * shuts down does not exit before the work is done.  A worker that exits at
- * once drops jobs that have not started, unless their rank is "needed".
+ * shuts down does not exit before the work is done, but waits at most five
+ * seconds for jobs of no client.  A worker that exits at once, or after this
+ * time, drops jobs that have not started, unless their rank is "needed".
  */
 ngx_int_t ngx_http_profile_job_start(ngx_http_profile_job_t *job);
 
