@@ -9,6 +9,7 @@
 use strict;
 use warnings;
 
+use IO::Uncompress::Gunzip qw/ gunzip /;
 use JSON::PP qw/ decode_json /;
 use List::Util qw/ sum0 /;
 use Test::More;
@@ -50,6 +51,16 @@ server {
     }
 
     location / { }
+
+    # Lua finds room on its heap
+
+    location /garbage {
+        content_by_lua_block {
+            local t = {}
+            for i = 1, 100 do t[i] = { i } end
+            ngx.say(#t)
+        }
+    }
 
     location /burn {
         content_by_lua_block {
@@ -240,6 +251,27 @@ cmp_ok($facts->{wall}, '<=', $facts->{running},
        'the file\'s whole time is running time');
 
 
+# an empty profile of memory says what it does not contain
+
+http_get('/garbage') for 1 .. 3;
+
+for my $format (qw/ folded speedscope svg html pprof /) {
+    my $got = http_get('/garbage?performance_bar=flamegraph&profile_mode=object'
+                       . "&profile_format=$format")->content();
+
+    $got = gunzipped($got) if $format eq 'pprof';
+
+    like($got, qr/collectgarbage/,
+         "$format: objects of Lua are not counted, and what shows them");
+}
+
+my $workers = http_get('/-/profile/object?seconds=1&format=speedscope')
+                  ->content();
+
+like($workers, qr/"not_counted":"objects of Lua/,
+     'so do captures of allocations in workers');
+
+
 # time in which a running request does not run: the kernel's own clock of the
 # run queue is the truth
 
@@ -335,6 +367,16 @@ sub queue_of {
     open my $fh, '<', "/proc/$pid/schedstat" or die "schedstat: $!";
 
     return (split ' ', <$fh>)[1];
+}
+
+
+sub gunzipped {
+    my ($data) = @_;
+    my $text;
+
+    gunzip(\$data, \$text) or return '';
+
+    return $text;
 }
 
 

@@ -64,9 +64,22 @@
         fact('Host', p.host);
         fact('Scope', p.scope === 'request' ? '' : p.scope);
         fact('Mode', p.scope === 'request' ? '' : p.mode);
-        fact('Wall', c.duration(p.wall));
-        fact('CPU', c.duration(p.cpu) + share(p.cpu));
-        fact('Waited', c.duration(p.waited) + share(p.waited));
+
+        if (p.mode === 'object') {
+            fact('Allocated', `${c.bytes(p.allocated)} in `
+                              + c.number(p.allocations));
+            fact('In use at the end', c.bytes(p.in_use));
+
+        } else {
+            fact('Wall', c.duration(p.wall));
+            fact('CPU', c.duration(p.cpu) + share(p.cpu));
+            part('No processor', p.no_processor);
+            part('Blocked in a call', p.blocked);
+            part('Not running, unknown why', p.wall - p.waited - p.cpu
+                                             - p.no_processor - p.blocked);
+            fact('Waiting', c.duration(p.waited) + share(p.waited));
+        }
+
         fact('Samples', c.number(p.samples));
         fact('Worker', p.worker ? String(p.worker) : '');
 
@@ -74,6 +87,14 @@
             if (value) {
                 list.append(c.make('div', null, c.make('dt', null, name),
                                    c.make('dd', null, value)));
+            }
+        }
+
+        /* parts of less than a two hundredth are left out */
+
+        function part(name, ns) {
+            if (p.wall && ns >= p.wall / 200) {
+                fact(name, c.duration(ns) + share(ns));
             }
         }
 

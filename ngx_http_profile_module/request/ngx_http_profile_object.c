@@ -503,8 +503,35 @@ ngx_http_profile_object_facts(ngx_http_profile_ctx_t *ctx)
                                  object->error, ngx_strlen(object->error));
     }
 
+    ngx_http_profile_not_counted(ctx->profile);
+
     ngx_http_profile_object_fact(ctx, "request_pool", 0);
     ngx_http_profile_object_fact(ctx, "connection_pool", 1);
+}
+
+
+/* Lua takes its objects from a heap of its own, which grows in large pieces */
+
+void
+ngx_http_profile_not_counted(prof_profile_t *p)
+{
+    ngx_uint_t  i;
+
+    static const char  text[] =
+        "objects of Lua, whose heap is only counted where it grows (the "
+        "difference of collectgarbage(\"count\") before and after a call "
+        "shows what the call takes, in KB)";
+
+    for (i = 0; ngx_cycle->modules[i]; i++) {
+
+        if (ngx_strcmp(ngx_cycle->modules[i]->name, "ngx_http_lua_module")
+            == 0)
+        {
+            (void) prof_profile_fact(p, PROF_FACT_NOT_COUNTED, text,
+                                     sizeof(text) - 1);
+            return;
+        }
+    }
 }
 
 

@@ -61,6 +61,12 @@ typedef void (*ngx_http_profile_object_pt)(void *data);
 PROF_HIDDEN_BEGIN
 
 /*
+ * Adds the fact which memory of this process is not counted, to a profile of
+ * allocations
+ */
+void ngx_http_profile_not_counted(prof_profile_t *p);
+
+/*
  * Calls fn(data) when the time of profile_object_grace is over and the profile
  * is final.  The request may be freed by then.  If the process ends before,
  * calls drop(data) instead.  Returns NGX_DECLINED without a call if the profile

@@ -8,6 +8,7 @@
  */
 
 
+#include "request/ngx_http_profile_object.h"
 #include "workers/ngx_http_profile_asker.h"
 
 #include <sys/mman.h>
@@ -298,6 +299,10 @@ ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
     } else {
         (void) prof_profile_scope(p, s->wanted.worker == -1 ? "all"
                                                             : "worker");
+    }
+
+    if (s->wanted.conf.mode == PROF_MODE_OBJECT) {
+        ngx_http_profile_not_counted(p);
     }
 
     (void) prof_profile_fact(p, "workers", m->took_part,

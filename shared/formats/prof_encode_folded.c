@@ -10,6 +10,7 @@
 
 #include "formats/prof_encode.h"
 #include "formats/prof_text.h"
+#include "views/prof_summary.h"
 #include "views/prof_view.h"
 
 #include <stdlib.h>
@@ -111,7 +112,14 @@ prof_encode_folded_none(const prof_profile_t *p, uint32_t measure,
         }
     }
 
-    prof_buf_printf(b, "[%s] 0\n", prof_measures[measure].none);
+    prof_buf_printf(b, "[%s", prof_measures[measure].none);
+
+    if (prof_summary_not_counted(p)) {
+        prof_buf_puts(b, ", not counted: ");
+        prof_buf_puts(b, prof_summary_not_counted(p));
+    }
+
+    prof_buf_puts(b, "] 0\n");
 }
 
 

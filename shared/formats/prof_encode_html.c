@@ -208,6 +208,11 @@ prof_encode_html_plot(const prof_svg_plot_t *plot, prof_buf_t *b)
             prof_buf_puts(&text, prof_measures[plot->measure].title);
             prof_buf_puts(&text, ": none");
 
+            if (prof_summary_not_counted(plot->profile)) {
+                prof_buf_puts(&text, ".  Not counted: ");
+                prof_buf_puts(&text, prof_summary_not_counted(plot->profile));
+            }
+
         } else {
             prof_notes_empty(plot->profile, &text);
         }

@@ -258,6 +258,12 @@ struct prof_profile_s {
 };
 
 
+/*
+ * The name of the fact that tells which memory is not counted.  A profile of
+ * allocations that is empty must not look as if nothing had been used.
+ */
+#define PROF_FACT_NOT_COUNTED  "not_counted"
+
 #define prof_frame_is_code(f)   ((f)->type <= PROF_TYPE_KERNEL)
 
 /* the name is the function's own name, and not inferred */

@@ -25,6 +25,7 @@ typedef struct {
 
 static void prof_notes_root(prof_notes_ctx_t *ctx);
 static void prof_notes_memory(prof_notes_ctx_t *ctx);
+static void prof_notes_not_counted(prof_notes_ctx_t *ctx);
 static void prof_notes_objects(prof_notes_ctx_t *ctx, const char *text,
     uint64_t space, uint64_t objects);
 static void prof_notes_times(prof_notes_ctx_t *ctx);
@@ -131,6 +132,8 @@ prof_notes_memory(prof_notes_ctx_t *ctx)
 
     prof_notes_line(ctx, 0);
 
+    prof_notes_not_counted(ctx);
+
     if (p->alloc_interval) {
         prof_buf_puts(&ctx->line, "Allocations were sampled, ");
         prof_summary_interval(p, &ctx->line);
@@ -149,6 +152,22 @@ prof_notes_memory(prof_notes_ctx_t *ctx)
         prof_buf_printf(&ctx->line, "Allocations or frees that could not be "
                         "counted: %" PRIu64, p->stats.lost_hooks);
         prof_notes_line(ctx, 1);
+    }
+}
+
+
+static void
+prof_notes_not_counted(prof_notes_ctx_t *ctx)
+{
+    const char  *text;
+
+    text = prof_summary_not_counted(ctx->profile);
+
+    if (text) {
+        prof_buf_printf(&ctx->line, "Not counted: %s", text);
+        prof_notes_line(ctx, prof_measure_total(ctx->profile,
+                                                PROF_MEASURE_ALLOC_SPACE)
+                             == 0);
     }
 }
 

@@ -149,6 +149,21 @@ prof_summary_facts(const prof_profile_t *p, prof_summary_ctx_t *ctx)
 }
 
 
+const char *
+prof_summary_not_counted(const prof_profile_t *p)
+{
+    uint32_t  i;
+
+    for (i = 0; i < p->nfacts; i++) {
+        if (strcmp(p->facts[i].name, PROF_FACT_NOT_COUNTED) == 0) {
+            return p->facts[i].value;
+        }
+    }
+
+    return NULL;
+}
+
+
 void
 prof_summary_parts(const prof_profile_t *p, prof_summary_parts_t *parts)
 {

@@ -66,6 +66,9 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
+/* returns which memory a profile of allocations does not count, or NULL */
+const char *prof_summary_not_counted(const prof_profile_t *p);
+
 void prof_summary_parts(const prof_profile_t *p, prof_summary_parts_t *parts);
 
 /* calls fn with each item; strings are valid during the call */
