@@ -13,6 +13,7 @@
  */
 
 
+#include "core/ngx_http_profile_alive.h"
 #include "metrics/ngx_http_profile_metrics_private.h"
 
 #include <string.h>
@@ -30,6 +31,7 @@ static ngx_http_profile_handled_t *ngx_http_profile_handler_add(
     ngx_http_profile_handler_t *entry, uintptr_t function);
 static ngx_uint_t ngx_http_profile_known_index(
     ngx_http_profile_known_t *known);
+static ngx_uint_t ngx_http_profile_known_take(ngx_http_profile_known_t *k);
 static ngx_int_t ngx_http_profile_known_describe(
     ngx_http_profile_known_t *known, uintptr_t function);
 static ngx_uint_t ngx_http_profile_known_is(ngx_http_profile_known_t *known,
@@ -124,24 +126,51 @@ ngx_http_profile_known_index(ngx_http_profile_known_t *known)
             continue;
         }
 
-        /* a process that was killed may have begun this entry */
-
-        if (state == NGX_HTTP_PROFILE_KNOWN_BEGUN
-            || !ngx_atomic_cmp_set(&k->state, NGX_HTTP_PROFILE_KNOWN_FREE,
-                                   NGX_HTTP_PROFILE_KNOWN_BEGUN))
-        {
+        if (!ngx_http_profile_known_take(k)) {
             continue;
         }
 
-        known->state = NGX_HTTP_PROFILE_KNOWN_BEGUN;
+        /* another process may have completed the entry meanwhile */
+
+        if (k->state != NGX_HTTP_PROFILE_KNOWN_FREE) {
+            k->owner = 0;
+            i--;
+            continue;
+        }
+
+        known->owner = k->owner;
         *k = *known;
 
         __atomic_store_n(&k->state, NGX_HTTP_PROFILE_KNOWN_UNNAMED,
                          __ATOMIC_RELEASE);
+        k->owner = 0;
+
         return i;
     }
 
     return NGX_HTTP_PROFILE_OTHER;
+}
+
+
+/*
+ * Makes this process the one that writes the entry.  Returns 0 if another one
+ * writes it.  A process that was killed while it wrote the entry owns it no
+ * longer.
+ */
+
+static ngx_uint_t
+ngx_http_profile_known_take(ngx_http_profile_known_t *k)
+{
+    uint64_t  owner, self;
+
+    owner = k->owner;
+    self = ngx_http_profile_alive_self();
+
+    if (owner && (owner == self || ngx_http_profile_alive(owner))) {
+        return 0;
+    }
+
+    return ngx_atomic_cmp_set(&k->owner, owner, self);
 }
 
 
@@ -297,17 +326,19 @@ ngx_http_profile_known_name(ngx_http_profile_known_t *known)
 
         k = &known[frames[i]];
 
-        if (!ngx_atomic_cmp_set(&k->state, NGX_HTTP_PROFILE_KNOWN_UNNAMED,
-                                NGX_HTTP_PROFILE_KNOWN_NAMING))
-        {
+        if (!ngx_http_profile_known_take(k)) {
             continue;
         }
 
-        (void) ngx_cpystrn((u_char *) k->name, (u_char *) p->frames[i].name,
-                           sizeof(k->name));
+        if (k->state == NGX_HTTP_PROFILE_KNOWN_UNNAMED) {
+            (void) ngx_cpystrn((u_char *) k->name,
+                               (u_char *) p->frames[i].name, sizeof(k->name));
 
-        __atomic_store_n(&k->state, NGX_HTTP_PROFILE_KNOWN_NAMED,
-                         __ATOMIC_RELEASE);
+            __atomic_store_n(&k->state, NGX_HTTP_PROFILE_KNOWN_NAMED,
+                             __ATOMIC_RELEASE);
+        }
+
+        k->owner = 0;
     }
 
     prof_profile_destroy(p);

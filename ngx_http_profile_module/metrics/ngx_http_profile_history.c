@@ -263,6 +263,26 @@ ngx_http_profile_history_lock(ngx_http_profile_history_t *history)
 }
 
 
+ngx_int_t
+ngx_http_profile_history_clear(ngx_http_profile_directory_t *dir,
+    ngx_uint_t place)
+{
+    if (dir->history == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_profile_history_lock(dir->history) != NGX_OK) {
+        return NGX_BUSY;
+    }
+
+    ngx_memzero(&dir->history->pasts[place], sizeof(ngx_http_profile_past_t));
+
+    dir->history->lock = 0;
+
+    return NGX_OK;
+}
+
+
 ngx_uint_t
 ngx_http_profile_history_used(ngx_http_profile_directory_t *dir,
     ngx_uint_t place)

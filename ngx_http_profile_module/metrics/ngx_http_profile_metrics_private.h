@@ -53,6 +53,7 @@ typedef struct {
                                                  of its writer, or of the last
                                                  one; 0: no writer yet */
     ngx_uint_t                     worker;    /* ngx_worker of its writers */
+    ngx_uint_t                     generation;    /* of its owner's directory */
     uint64_t                       cpu;       /* CPU time of its writers at the
                                                  last reading; any process
                                                  increases it */
@@ -93,6 +94,8 @@ typedef struct {
     ngx_str_t                      server;
     ngx_str_t                      location;
     ngx_uint_t                     own;       /* flag: pages of the module */
+    ngx_uint_t                     generation;    /* of the last directory whose
+                                                     configuration has it */
 } ngx_http_profile_place_t;
 
 
@@ -104,15 +107,15 @@ typedef struct {
 
 typedef enum {
     NGX_HTTP_PROFILE_KNOWN_FREE = 0,
-    NGX_HTTP_PROFILE_KNOWN_BEGUN,             /* a process writes the entry */
     NGX_HTTP_PROFILE_KNOWN_UNNAMED,
-    NGX_HTTP_PROFILE_KNOWN_NAMING,            /* a process writes the name */
     NGX_HTTP_PROFILE_KNOWN_NAMED
 } ngx_http_profile_known_e;
 
 
 typedef struct {
     ngx_atomic_t                   state;     /* ngx_http_profile_known_e */
+    ngx_atomic_t                   owner;     /* the process that writes the
+                                                 entry or its name; 0: none */
     uint64_t                       function;  /* link-time addresses */
     uint64_t                       len;
     uint64_t                       start;     /* of the code of its object */
@@ -159,7 +162,13 @@ typedef struct {
 
 struct ngx_http_profile_directory_s {
     ngx_uint_t                     users;     /* of this process */
-    ngx_uint_t                     max;       /* places, without the first */
+    ngx_uint_t                     generation;    /* 1 after the start, and
+                                                     one more after a reload */
+    ngx_uint_t                     max;       /* places, without the first:
+                                                 twice the limit */
+    ngx_uint_t                     limit;     /* places of locations of one
+                                                 configuration */
+    ngx_uint_t                     current;   /* places of this one */
     ngx_uint_t                     nplaces;
     ngx_uint_t                     npages;
     ngx_http_profile_place_t      *places;    /* max + 1 */
@@ -250,6 +259,13 @@ void ngx_http_profile_history_in(ngx_http_profile_directory_t *dir);
  */
 void ngx_http_profile_history_sample(ngx_http_profile_directory_t *dir,
     uint64_t now);
+
+/*
+ * Clears the history of a place that another location gets.  NGX_BUSY: another
+ * process is sampling.
+ */
+ngx_int_t ngx_http_profile_history_clear(ngx_http_profile_directory_t *dir,
+    ngx_uint_t place);
 
 /* returns whether any page has a cell in use for the place; any thread */
 ngx_uint_t ngx_http_profile_history_used(ngx_http_profile_directory_t *dir,

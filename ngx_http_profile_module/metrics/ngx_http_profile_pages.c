@@ -27,6 +27,16 @@ static void ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
     ngx_http_profile_directory_t *old);
 static void ngx_http_profile_directory_add(ngx_http_profile_directory_t *dir,
     ngx_http_profile_location_t *location);
+static void ngx_http_profile_place_mark(ngx_http_profile_directory_t *dir,
+    ngx_uint_t place);
+static ngx_int_t ngx_http_profile_place_known(
+    ngx_http_profile_directory_t *dir, ngx_http_profile_location_t *location,
+    ngx_uint_t *place);
+static ngx_int_t ngx_http_profile_place_new(
+    ngx_http_profile_directory_t *dir, ngx_http_profile_location_t *location,
+    ngx_uint_t *place);
+static ngx_int_t ngx_http_profile_place_reuse(
+    ngx_http_profile_directory_t *dir, ngx_uint_t *place);
 static ngx_int_t ngx_http_profile_place_set(ngx_http_profile_place_t *place,
     ngx_str_t *server, ngx_str_t *location);
 static ngx_http_profile_counters_t *ngx_http_profile_page_of(
@@ -128,7 +138,7 @@ static ngx_http_profile_directory_t *
 ngx_http_profile_directory_create(ngx_http_profile_main_conf_t *pmcf,
     ngx_uint_t workers)
 {
-    ngx_uint_t                     i, npages;
+    ngx_uint_t                     i, n, npages;
     ngx_http_profile_location_t   *location;
     ngx_http_profile_directory_t  *dir, *old;
 
@@ -136,7 +146,7 @@ ngx_http_profile_directory_create(ngx_http_profile_main_conf_t *pmcf,
 
     old = ngx_http_profile_directory;
 
-    if (old && old->max != pmcf->places) {
+    if (old && old->limit != pmcf->places) {
         ngx_http_profile_metrics_close();
         old = NULL;
     }
@@ -144,7 +154,8 @@ ngx_http_profile_directory_create(ngx_http_profile_main_conf_t *pmcf,
     npages = old ? old->npages : 0;
 
     dir = ngx_calloc(sizeof(ngx_http_profile_directory_t)
-                     + (pmcf->places + 1) * sizeof(ngx_http_profile_place_t)
+                     + (2 * pmcf->places + 1)
+                       * sizeof(ngx_http_profile_place_t)
                      + (npages + workers)
                        * sizeof(ngx_http_profile_counters_t *),
                      ngx_cycle->log);
@@ -153,10 +164,11 @@ ngx_http_profile_directory_create(ngx_http_profile_main_conf_t *pmcf,
     }
 
     dir->users = 1;
-    dir->max = pmcf->places;
+    dir->generation = old ? old->generation + 1 : 1;
+    dir->limit = pmcf->places;
+    dir->max = 2 * pmcf->places;
     dir->places = (ngx_http_profile_place_t *) (dir + 1);
-    dir->pages = (ngx_http_profile_counters_t **)
-                                             (dir->places + pmcf->places + 1);
+    dir->pages = (ngx_http_profile_counters_t **) (dir->places + dir->max + 1);
 
     if (old) {
         ngx_http_profile_directory_keep(dir, old);
@@ -170,6 +182,14 @@ ngx_http_profile_directory_create(ngx_http_profile_main_conf_t *pmcf,
     }
 
     location = pmcf->locations.elts;
+
+    /* locations that have a place keep it, and new ones come after them */
+
+    for (i = 0; i < pmcf->locations.nelts; i++) {
+        if (ngx_http_profile_place_known(dir, &location[i], &n) == NGX_OK) {
+            ngx_http_profile_place_mark(dir, n);
+        }
+    }
 
     for (i = 0; i < pmcf->locations.nelts; i++) {
         ngx_http_profile_directory_add(dir, &location[i]);
@@ -201,6 +221,7 @@ ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
         (void) ngx_http_profile_place_set(&dir->places[i], &place->server,
                                           &place->location);
         dir->places[i].own = place->own;
+        dir->places[i].generation = place->generation;
     }
 
     dir->nplaces = old->nplaces;
@@ -214,46 +235,173 @@ ngx_http_profile_directory_keep(ngx_http_profile_directory_t *dir,
 }
 
 
-/* the place of a location; locations without a place share the first one */
+/*
+ * The place of a location.  Locations without a place share the first one.
+ * Locations that a reload has removed keep their places until others need them.
+ */
 
 static void
 ngx_http_profile_directory_add(ngx_http_profile_directory_t *dir,
     ngx_http_profile_location_t *location)
 {
-    ngx_str_t                    *server, *name;
     ngx_uint_t                    i;
     ngx_http_profile_loc_conf_t  *plcf;
 
     plcf = location->conf;
+    plcf->place = NGX_HTTP_PROFILE_OTHER;
+
+    if (ngx_http_profile_place_known(dir, location, &i) != NGX_OK
+        && ngx_http_profile_place_new(dir, location, &i) != NGX_OK)
+    {
+        return;
+    }
+
+    ngx_http_profile_place_mark(dir, i);
+
+    if (dir->places[i].generation == dir->generation) {
+        dir->places[i].own = ngx_http_profile_is_own(plcf);
+        plcf->place = i;
+    }
+}
+
+
+/* the configuration has the place, up to the limit */
+
+static void
+ngx_http_profile_place_mark(ngx_http_profile_directory_t *dir,
+    ngx_uint_t place)
+{
+    if (dir->places[place].generation != dir->generation
+        && dir->current < dir->limit)
+    {
+        dir->places[place].generation = dir->generation;
+        dir->current++;
+    }
+}
+
+
+static ngx_int_t
+ngx_http_profile_place_known(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_location_t *location, ngx_uint_t *place)
+{
+    ngx_str_t                 *server, *name;
+    ngx_uint_t                 i;
+    ngx_http_profile_place_t  *p;
+
     server = &location->server;
     name = &location->name;
 
     for (i = NGX_HTTP_PROFILE_OTHER + 1; i < dir->nplaces; i++) {
 
-        if (dir->places[i].server.len == server->len
-            && dir->places[i].location.len == name->len
-            && ngx_memcmp(dir->places[i].server.data, server->data,
-                          server->len)
-               == 0
-            && ngx_memcmp(dir->places[i].location.data, name->data, name->len)
-               == 0)
+        p = &dir->places[i];
+
+        if (p->server.data
+            && p->server.len == server->len
+            && p->location.len == name->len
+            && ngx_memcmp(p->server.data, server->data, server->len) == 0
+            && ngx_memcmp(p->location.data, name->data, name->len) == 0)
         {
-            dir->places[i].own = ngx_http_profile_is_own(plcf);
-            plcf->place = i;
-            return;
+            *place = i;
+            return NGX_OK;
         }
     }
 
-    if (dir->nplaces > dir->max
-        || ngx_http_profile_place_set(&dir->places[dir->nplaces], server, name)
-           != NGX_OK)
-    {
-        plcf->place = NGX_HTTP_PROFILE_OTHER;
-        return;
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_profile_place_new(ngx_http_profile_directory_t *dir,
+    ngx_http_profile_location_t *location, ngx_uint_t *place)
+{
+    ngx_uint_t  i;
+
+    if (dir->current == dir->limit) {
+        return NGX_DECLINED;
     }
 
-    dir->places[dir->nplaces].own = ngx_http_profile_is_own(plcf);
-    plcf->place = dir->nplaces++;
+    i = dir->nplaces;
+
+    if (i > dir->max && ngx_http_profile_place_reuse(dir, &i) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_http_profile_place_set(&dir->places[i], &location->server,
+                                   &location->name)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    dir->nplaces += (i == dir->nplaces);
+
+    *place = i;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Takes the place of a location that the configuration has not had for longest.
+ * The configuration before this one did not have it either: its workers may
+ * still begin, and their pages do not tell.  Workers that had the location have
+ * ended, so no process writes its counters.
+ */
+
+static ngx_int_t
+ngx_http_profile_place_reuse(ngx_http_profile_directory_t *dir,
+    ngx_uint_t *place)
+{
+    ngx_uint_t                    i, n, best, oldest;
+    ngx_http_profile_counters_t  *page;
+
+    oldest = dir->generation - 1;
+
+    for (n = 0; n < dir->npages; n++) {
+        page = dir->pages[n];
+
+        if (page->generation && page->generation < oldest
+            && ngx_http_profile_alive(page->owner))
+        {
+            oldest = page->generation;
+        }
+    }
+
+    best = NGX_HTTP_PROFILE_OTHER;
+
+    for (i = NGX_HTTP_PROFILE_OTHER + 1; i < dir->nplaces; i++) {
+
+        if (dir->places[i].generation < oldest
+            && (best == NGX_HTTP_PROFILE_OTHER
+                || dir->places[i].generation < dir->places[best].generation))
+        {
+            best = i;
+        }
+    }
+
+    if (best == NGX_HTTP_PROFILE_OTHER
+        || ngx_http_profile_history_clear(dir, best) != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    for (n = 0; n < dir->npages; n++) {
+        ngx_memzero(&ngx_http_profile_page_cells(dir, dir->pages[n])[best],
+                    sizeof(ngx_http_profile_cell_t));
+    }
+
+    if (dir->exemplars) {
+        ngx_memzero(&dir->exemplars[best * NGX_HTTP_PROFILE_BUCKETS],
+                    NGX_HTTP_PROFILE_BUCKETS
+                    * sizeof(ngx_http_profile_exemplar_t));
+    }
+
+    ngx_free(dir->places[best].server.data);
+    dir->places[best].server.data = NULL;
+
+    *place = best;
+
+    return NGX_OK;
 }
 
 
@@ -317,6 +465,10 @@ ngx_http_profile_metrics_open(ngx_cycle_t *cycle)
 
     page = (dir && pmcf && pmcf->places)
            ? ngx_http_profile_page_of(dir, ngx_worker) : NULL;
+
+    if (page) {
+        page->generation = dir->generation;
+    }
 
     ngx_http_profile_worker_in(page);
     ngx_http_profile_count_in(dir, page);
