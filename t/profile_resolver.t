@@ -1,184 +1,222 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
-#
-# Captured requests that wait for a name to be resolved.  The connection of the
-# resolver serves all requests, but the code that runs when the address is known
-# belongs to one request.
+
+# Waits for the address of a name: of an upstream, of a script's sockets, of
+# ngx.fetch().  The name server answers late, or that there is no such name, or
+# not at all until the time limit, or until the client has left.  The client's
+# clock knows how long that takes.  Flamegraphs, kept profiles and metrics must
+# have the same cause.
 
 use strict;
 use warnings;
 
+use List::Util qw/ max sum0 /;
 use Test::More;
-use Time::HiRes qw/ sleep /;
+use Time::HiRes qw/ sleep time /;
 
-use ProfileTest;
-use ProfileTest::Attribution;
+use ProfileTest::Metrics;
 use ProfileTest::Names;
+use ProfileTest;
 
-my $t = ProfileTest->new()->has(qw/ debug gzip lua proxy /);
+# at the end nginx unloads LuaJIT, and LeakSanitizer looks for its thread-local
+# storage where that was
 
-$t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
-error_log %%TESTDIR%%/error.log info;
+$ENV{ASAN_OPTIONS} = join(':', $ENV{ASAN_OPTIONS} || (), 'detect_leaks=0');
 
-default_type text/plain;
-gzip_comp_level 9;
-gzip_types text/plain;
+my $t = ProfileTest->new()->has(qw/ lua js proxy ssi /);
+
+$t->conf(<<'EOF');
+js_import main from main.js;
+lua_socket_log_errors off;
+
+map $arg_keep $keep { 1 1; default 0; }
+
+log_format times '$request_uri rt=$request_time wait=$profile_wait_time '
+                 'stall=$profile_stall_time id=$profile_id';
+access_log %%TESTDIR%%/times.log times;
+
+resolver 127.0.0.1:8053 ipv6=off valid=1s;
+resolver_timeout 500ms;
 
 server {
     listen 127.0.0.1:8080;
-
     profile_endpoint on;
+    profile_accounting on;
+    profile_keep $keep;
 
-    resolver 127.0.0.1:8053 ipv6=off;
-    resolver_timeout 2s;
+    location = /upstream { proxy_pass http://$arg_name:%%PORT_8081%%; }
 
-    location /small {
-        gzip on;
-        access_log off;
+    location = /part {
+        ssi on;
+        default_type text/html;
+        alias %%TESTDIR%%/part.html;
     }
 
-    # the work, and with it the whole time, is gzip's
-
-    location /proxy/ {
-        gzip on;
-        proxy_set_header Host localhost;
-        proxy_pass http://$arg_host:%%PORT_8081%%/;
-    }
-
-    # Lua code works after the name was resolved
-
-    location /lua/ {
+    location = /tcp {
+        lua_check_client_abort on;
         content_by_lua_block {
-            local x = 0
             local s = ngx.socket.tcp()
-            s:settimeouts(5000, 5000, 5000)
-            local ok, err = s:connect(ngx.var.arg_host, %%PORT_8081%%)
-            if not ok then
-                ngx.status = 502
-                ngx.print(err)
-                return
-            end
-            for i = 1, 500 do
-                for k = 1, 5000 do
-                    x = x + math.sin(k)
-                end
-            end
-            s:close()
-            ngx.print("done")
+            s:settimeout(2000)
+            s:connect(ngx.var.arg_name, %%PORT_8081%%)
+            ngx.say("done")
         }
     }
+
+    location = /udp {
+        lua_check_client_abort on;
+        content_by_lua_block {
+            local s = ngx.socket.udp()
+            s:setpeername(ngx.var.arg_name, %%PORT_8081%%)
+            ngx.say("done")
+        }
+    }
+
+    location = /fetch { js_content main.fetch; }
+
+    location /profile/ { profile_console; }
+    location = /metrics { profile_metrics; }
 }
 
 server {
     listen 127.0.0.1:8081;
-
-    location / {
-        rewrite ^ /text break;
-    }
+    access_log off;
+    location / { return 200 "answer"; }
 }
 EOF
 
-my $text = join('', map { sprintf("line %d: %x\n", $_,
-                                  $_ * 2654435761 % 4294967296) } 1 .. 20000);
-$t->write_file('text', $text);
-$t->write_file('small', substr($text, 0, 20000));
+$t->write_file('part.html',
+               '<!--# include virtual="/upstream?name=$arg_name" -->');
+
+$t->write_file_expand('main.js', <<'EOF');
+async function fetch(r) {
+    try {
+        let reply = await ngx.fetch(`http://${r.args.name}:%%PORT_8081%%/`);
+        await reply.text();
+    } catch (e) {
+    }
+
+    r.return(200, 'done');
+}
+
+export default { fetch };
+EOF
 
 run_names($t, 8053);
-$t->run()->plan(43);
+$t->run();
 
+my %ends = (slow => 0.3, lost => 0.3, silent => 0.5, left => 0.2);
+my (%sums, $n);
 
-ok(http_get("/proxy/x?host=slow0.test")->body() eq $text,
-   "a name is resolved");
-is_clean($t);
+for my $who (qw/ upstream part tcp udp fetch /) {
+    for my $end (qw/ slow lost silent left /) {
 
+        # nginx does not notice here that the client has left
 
-# The answer takes 0.3 seconds.  Meanwhile the worker runs other requests, some
-# of which wait for names as well.
+        next if $end eq 'left' && $who eq 'fetch';
 
-my @gzip = (headers => [ 'Accept-Encoding: gzip' ]);
+        for my $way (qw/ flamegraph keep /) {
+            next if $end eq 'left' && $way eq 'flamegraph';
 
-my $lua = $t->load('/lua/x?host=fast.test', clients => 2);
-my $p = profile_get("/proxy/x?host=slow1.test", @gzip);
-is($lua->stop()->{failed}, 0, 'proxy: other requests are served');
-
-is(info($p)->{status}, 200, 'proxy: the response has its status');
-cmp_ok(waiting($p), '>', 0.285,
-       'proxy: the profile shows the wait for the name');
-cmp_ok(share_of($p, 'zlib'), '>', 0.5,
-       'proxy: the profile has the work of gzip');
-is_attributed($p, 'lua', 'proxy');
-is_sum($p, 'proxy');
-is_clean($t, 'proxy');
-
-my $zip = $t->load('/small', clients => 2, @gzip);
-$p = profile_get("/lua/x?host=slow2.test");
-is($zip->stop()->{failed}, 0, 'Lua: other requests are served');
-
-is(info($p)->{status}, 200, 'Lua: the response has its status');
-cmp_ok(waiting($p), '>', 0.285,
-       'Lua: the profile shows the wait for the name');
-cmp_ok(running($p), '>', 0.01, 'Lua: the request runs');
-cmp_ok(share_of($p, 'lua'), '>', 0.8, 'Lua: the profile has the work of Lua');
-is_attributed($p, 'zlib', 'Lua');
-is_sum($p, 'Lua');
-is_clean($t, 'Lua');
-
-
-# a name in the resolver's cache; an unknown name; a resolver without an answer
-
-for my $uri ('/proxy/x?host=slow1.test', '/lua/x?host=slow2.test') {
-    $p = profile_get($uri, @gzip);
-
-    is(info($p)->{status}, 200, "cached: $uri: the response has its status");
-    cmp_ok(info($p)->{wall}, '<', 0.28e9,
-           "cached: $uri: the request does not wait");
-    is_clean($t, "cached: $uri");
+            check($who, $end, $way);
+        }
+    }
 }
 
-for my $uri ('/proxy/x?host=none.test', '/lua/x?host=none.test') {
-    $p = profile_get($uri);
+# no other request has waited for a name
 
-    is(info($p)->{status}, 502, "no name: $uri: the response has its status");
-    is_clean($t, "no name: $uri");
-}
+my $m = metrics_of(http_get('/metrics')->body());
 
-for my $uri ('/proxy/x?host=silent1.test', '/lua/x?host=silent2.test') {
-    $p = profile_get($uri);
-
-    is(info($p)->{status}, 502, "silent: $uri: the response has its status");
-    cmp_ok(waiting($p), '>', 1.9, "silent: $uri: the profile shows the wait");
-    is_clean($t, "silent: $uri");
+for my $who (sort keys %sums) {
+    near(metric_sum($m, 'nginx_profile_request_wait_seconds_sum',
+                    location => "= /$who", cause => 'resolver'),
+         $sums{$who}, "$who: metrics have the cause", 0.15);
 }
 
 
-# the client leaves while the name is being resolved
+# what follows a query is not its wait
 
-for my $uri ('/proxy/x?host=slow3.test', '/lua/x?host=slow4.test') {
-    my $s = http("GET $uri&performance_bar=flamegraph HTTP/1.0\r\n\r\n",
-                 start => 1);
-    sleep(0.1);
-    close $s;
-    is_clean($t, "left: $uri");
+my $after = profile_get('/tcp?name=fast.test')->profile('wall');
+cmp_ok($after->weight_below(qr/^resolver/) / 1e9, '<', 0.1,
+       'a name that is answered at once is not waited for');
+
+
+sub check {
+    my ($who, $end, $way) = @_;
+
+    my $name = ($end eq 'left' ? 'silent' : $end) . ++$n . '.test';
+    my $uri = "/$who?name=$name";
+    my $about = "$who, $end, $way";
+    my $start = time();
+    my $folded;
+
+    if ($way eq 'flamegraph') {
+        my $r = http_get("$uri&performance_bar=flamegraph"
+                         . '&profile_format=folded');
+        $folded = $r->content();
+
+    } else {
+        my $s = http_get("$uri&keep=1", start => 1);
+
+        if ($end eq 'left') {
+            sleep $ends{left};
+            $s->close();
+
+        } else {
+            http_end($s);
+        }
+    }
+
+    my $l = line($uri);
+
+    $folded //= stored($l->{id});
+
+    my $waited = below($folded, qr/\bresolver \Q$name\E/);
+
+    near($waited, $ends{$end}, "$about: the wait has its cause");
+    cmp_ok(below($folded, qr/script timer|unknown/), '<', 0.02,
+           "$about: no other cause");
+    near($l->{wait} + $l->{stall}, $l->{rt}, "$about: the wait is accounted")
+        if $way eq 'keep';
+
+    $sums{$who} += $waited;
 }
 
 
-# two captured requests wait for the same name
+sub near {
+    my ($value, $truth, $name, $by) = @_;
 
-my $args = 'performance_bar=flamegraph&profile_format=speedscope';
-my @s = map {
-    http("GET $_?host=slow5.test&$args HTTP/1.1\r\nHost: localhost\r\n"
-         . "Connection: close\r\nAccept-Encoding: gzip\r\n\r\n", start => 1)
-} '/proxy/x', '/lua/x', '/proxy/x', '/lua/x';
-
-my @p = map { ProfileTest::Profile->new(http_end($_)) } @s;
-
-for my $i (0 .. 3) {
-    my ($own, $foreign) = $i % 2 ? qw/ lua zlib / : qw/ zlib lua /;
-
-    is_attributed($p[$i], $foreign, "same name $i");
-    cmp_ok(share_of($p[$i], $own), '>', 0.5,
-           "same name $i: the profile has its own work");
+    cmp_ok(abs($value - $truth), '<=', $by // 0.06, $name)
+        or diag("$value instead of $truth");
 }
 
-is_clean($t, 'same name');
+
+# seconds of waiting
+sub below {
+    my ($folded, $re) = @_;
+
+    return sum0(map { /^\[waiting\];(.*) (\d+)$/ && $1 =~ $re ? /(\d+)$/ : 0 }
+                split /\n/, $folded) / 1e9;
+}
+
+
+sub stored {
+    my ($id) = @_;
+    my $r;
+
+    wait_for(sub { $r = http_get("/profile/p/$id/folded");
+                   $r->status() == 200 });
+
+    return $r->content();
+}
+
+
+sub line {
+    my ($uri) = @_;
+    my @found;
+
+    wait_for(sub { @found = grep { /^\Q$uri\E[& ]/ }
+                            split /\n/, $t->read_file('times.log') });
+
+    return { ($found[-1] // '') =~ /(\w+)=(\S+)/g };
+}

@@ -413,7 +413,8 @@ ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr, ngx_event_t *ev,
     wake.event = ev;
     wake.connection = c;
     wake.request = NULL;
-    wake.resolver = NULL;
+    wake.resolver = (timer && c == NULL)
+                    ? ngx_http_profile_query_of(tr->request, ev) : NULL;
     wake.script = NULL;
     wake.timer = timer;
     wake.body = 0;

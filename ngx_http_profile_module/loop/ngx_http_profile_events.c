@@ -548,13 +548,20 @@ ngx_http_profile_running(ngx_event_t *ev)
         return NULL;
     }
 
-    if (run->track == NULL && run->connection == NULL && !run->tail) {
-
+    if (run->track == NULL && !run->tail
+        && (run->connection == NULL || ngx_http_profile_nqueries))
+    {
         tr = ngx_http_profile_log_owner(ev->log);
         c = tr ? tr->request->connection : NULL;
 
         if (c && ev != c->read && ev != c->write) {
-            ngx_http_profile_turn_found(tr, tr->request, NULL);
+
+            if (run->connection == NULL) {
+                ngx_http_profile_turn_found(tr, tr->request, NULL);
+
+            } else if (tr->nqueries) {
+                ngx_http_profile_query_ended(tr);
+            }
         }
     }
 

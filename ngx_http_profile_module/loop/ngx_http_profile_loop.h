@@ -139,6 +139,8 @@ struct ngx_http_profile_track_s {
     ngx_queue_t                   connections;
     ngx_queue_t                   events;
     ngx_uint_t                    nevents;
+    ngx_uint_t                    nqueries;  /* events of names that are
+                                                resolved */
     ngx_http_profile_subrequest_t
                                  *subrequests;   /* the main request is last */
     ngx_http_profile_subrequest_t
@@ -371,6 +373,14 @@ extern ngx_http_profile_track_t  ngx_http_profile_untracked;
 /* returns data of a subrequest or main request, or NULL if memory is short */
 ngx_http_profile_subrequest_t *ngx_http_profile_add_subrequest(
     ngx_http_profile_track_t *tr, ngx_http_request_t *r);
+
+/*
+ * ngx_http_profile_owner.c: returns whether the request waits for the address
+ * of a name; with "ended", whether a query has ended since the last turn.  Sets
+ * *name, which is valid until the next turn.
+ */
+ngx_uint_t ngx_http_profile_resolves(ngx_http_profile_track_t *tr,
+    ngx_uint_t ended, ngx_str_t *name);
 
 /*
  * ngx_http_profile_turn.c: called in the POST_READ phase.  Runs the remaining

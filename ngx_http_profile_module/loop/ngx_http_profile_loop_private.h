@@ -251,8 +251,16 @@ ngx_uint_t ngx_http_profile_is_foreign(ngx_connection_t *c);
 /* notes that a connection of another protocol has opened this connection */
 void ngx_http_profile_set_foreign(ngx_connection_t *c);
 
-/* the number of owned single events of all requests */
+/* the number of owned single events of all requests, and of their queries */
 extern ngx_uint_t  ngx_http_profile_nevents;
+extern ngx_uint_t  ngx_http_profile_nqueries;
+
+/*
+ * Returns the query of a name to which the event belongs as the timer of its
+ * time limit, or NULL.  The event is valid.
+ */
+ngx_resolver_ctx_t *ngx_http_profile_query_of(ngx_http_request_t *r,
+    ngx_event_t *ev);
 
 /*
  * The request owns the event from now on: the event's connection if it is in
@@ -275,6 +283,9 @@ void ngx_http_profile_turn(ngx_http_profile_track_t *tr,
 
 /* ends the run, and the turn of its request */
 void ngx_http_profile_leave(ngx_http_profile_run_t *run);
+
+/* a query of the request has ended: a turn without code ends the wait for it */
+void ngx_http_profile_query_ended(ngx_http_profile_track_t *tr);
 
 /* called instead of lua_resume() */
 int ngx_http_profile_resume(prof_lua_state_t *co, int nargs);

@@ -30,6 +30,12 @@
 /* the maximum number of single events that a request may own */
 #define NGX_HTTP_PROFILE_MAX_EVENTS  4096
 
+/* longer names are cut */
+#define NGX_HTTP_PROFILE_NAME_LEN    64
+
+/* no pointer has a lower value */
+#define NGX_HTTP_PROFILE_LOWEST      65536
+
 /* places for the addresses of logs; a power of two */
 #define NGX_HTTP_PROFILE_LOGS        1024
 
@@ -52,6 +58,9 @@ typedef struct {
     ngx_rbtree_node_t          node;        /* key: the event's address */
     ngx_queue_t                queue;       /* in track->events */
     ngx_http_profile_track_t  *track;
+    ngx_msec_t                 due;         /* of a query: its time limit */
+    size_t                     len;         /* of the name; 0: no query */
+    u_char                     name[NGX_HTTP_PROFILE_NAME_LEN];
 } ngx_http_profile_owned_event_t;
 
 
@@ -69,6 +78,9 @@ static ngx_http_profile_track_t *ngx_http_profile_take_event(ngx_event_t *ev);
 static ngx_http_profile_owned_event_t *ngx_http_profile_find_event(
     ngx_event_t *ev);
 static void ngx_http_profile_free_event(ngx_http_profile_owned_event_t *owned);
+static void ngx_http_profile_forget_queries(ngx_http_profile_track_t *tr);
+static ngx_uint_t ngx_http_profile_is_pending(
+    ngx_http_profile_owned_event_t *owned);
 static ngx_uint_t ngx_http_profile_shared(ngx_http_request_t *r,
     ngx_connection_t *c);
 static ngx_uint_t ngx_http_profile_shared_event(ngx_http_request_t *r,
@@ -88,6 +100,7 @@ PROF_HOT_DATA size_t  ngx_http_profile_connections_size;
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nopening;
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nforeign;
 PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nevents;
+PROF_HOT_DATA ngx_uint_t                        ngx_http_profile_nqueries;
 
 /*
  * Requests by the addresses of their connections' logs.  If two logs have the
@@ -337,6 +350,10 @@ ngx_http_profile_settle(ngx_http_profile_track_t *tr)
             c = sr->request->upstream->peer.connection;
             ngx_http_profile_own_connection(tr, c);
         }
+    }
+
+    if (tr->nqueries) {
+        ngx_http_profile_forget_queries(tr);
     }
 
     for (q = ngx_queue_head(&tr->connections);
@@ -602,6 +619,7 @@ PROF_HOT void
 ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 {
     ngx_connection_t                *c;
+    ngx_resolver_ctx_t              *query;
     ngx_http_profile_owned_event_t  *owned;
 
     c = ngx_http_profile_connection(ev);
@@ -613,9 +631,13 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 
     c = tr->request->connection;
 
-    if (ev == tr->timer || ev == c->read || ev == c->write
-        || ngx_http_profile_shared_event(tr->request, ev))
-    {
+    if (ev == tr->timer || ev == c->read || ev == c->write) {
+        return;
+    }
+
+    query = ngx_http_profile_query_of(tr->request, ev);
+
+    if (query == NULL && ngx_http_profile_shared_event(tr->request, ev)) {
         return;
     }
 
@@ -635,6 +657,15 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 
     owned->node.key = (ngx_rbtree_key_t) ev;
     owned->track = tr;
+
+    if (query && query->name.len) {
+        owned->due = ev->timer.key;
+        owned->len = ngx_min(query->name.len, NGX_HTTP_PROFILE_NAME_LEN);
+        ngx_memcpy(owned->name, query->name.data, owned->len);
+
+        tr->nqueries++;
+        ngx_http_profile_nqueries++;
+    }
 
     ngx_rbtree_insert(&ngx_http_profile_events, &owned->node);
     ngx_queue_insert_tail(&tr->events, &owned->queue);
@@ -712,7 +743,146 @@ ngx_http_profile_free_event(ngx_http_profile_owned_event_t *owned)
     ngx_queue_remove(&owned->queue);
     owned->track->nevents--;
     ngx_http_profile_nevents--;
+
+    if (owned->len) {
+        owned->track->nqueries--;
+        ngx_http_profile_nqueries--;
+    }
+
     ngx_free(owned);
+}
+
+
+/*
+ * Any code may resolve a name for a request: nginx for an upstream, or a script
+ * for a socket.  Each query has a timer for its time limit, whose data is the
+ * query.  A query is read only if the log of its event is that of the resolver.
+ * The handler of these timers is the same for all resolvers.
+ */
+
+PROF_HOT ngx_resolver_ctx_t *
+ngx_http_profile_query_of(ngx_http_request_t *r, ngx_event_t *ev)
+{
+    ngx_resolver_t            *resolver;
+    ngx_resolver_ctx_t        *query;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    static ngx_event_handler_pt  handler;
+
+    query = ev->data;
+
+    if (ev->handler == handler) {
+        return query;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    resolver = clcf->resolver;
+
+    if (resolver == NULL || ev->log != resolver->log
+        || (uintptr_t) query < NGX_HTTP_PROFILE_LOWEST
+        || (uintptr_t) query % sizeof(void *)
+        || query->resolver != resolver || query->event != ev)
+    {
+        return NULL;
+    }
+
+    handler = ev->handler;
+
+    return query;
+}
+
+
+/* called at the end of a turn: forgets queries that have ended */
+
+static void
+ngx_http_profile_forget_queries(ngx_http_profile_track_t *tr)
+{
+    ngx_queue_t                     *q, *next;
+    ngx_http_profile_owned_event_t  *owned;
+
+    for (q = ngx_queue_head(&tr->events);
+         q != ngx_queue_sentinel(&tr->events);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+
+        owned = ngx_queue_data(q, ngx_http_profile_owned_event_t, queue);
+
+        if (owned->len && !ngx_http_profile_is_pending(owned)) {
+            ngx_http_profile_free_event(owned);
+        }
+    }
+}
+
+
+ngx_uint_t
+ngx_http_profile_resolves(ngx_http_profile_track_t *tr, ngx_uint_t ended,
+    ngx_str_t *name)
+{
+    ngx_queue_t                     *q;
+    ngx_http_profile_owned_event_t  *owned;
+
+    if (tr->nqueries == 0) {
+        return 0;
+    }
+
+    for (q = ngx_queue_head(&tr->events);
+         q != ngx_queue_sentinel(&tr->events);
+         q = ngx_queue_next(q))
+    {
+        owned = ngx_queue_data(q, ngx_http_profile_owned_event_t, queue);
+
+        if (owned->len && ngx_http_profile_is_pending(owned) != ended) {
+            name->data = owned->name;
+            name->len = owned->len;
+
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Returns whether the timer of the query is set.  The memory of a query that
+ * has ended is freed, so the timer is looked for in nginx's tree.
+ */
+
+static ngx_uint_t
+ngx_http_profile_is_pending(ngx_http_profile_owned_event_t *owned)
+{
+    ngx_event_t        *ev;
+    ngx_rbtree_node_t  *node, *first, *sentinel;
+
+    ev = (ngx_event_t *) owned->node.key;
+    node = ngx_event_timer_rbtree.root;
+    sentinel = ngx_event_timer_rbtree.sentinel;
+    first = NULL;
+
+    /* the first of the timers with this key */
+
+    while (node != sentinel) {
+
+        if ((ngx_msec_int_t) (owned->due - node->key) <= 0) {
+            first = node;
+            node = node->left;
+
+        } else {
+            node = node->right;
+        }
+    }
+
+    for (node = first;
+         node && node->key == owned->due;
+         node = ngx_rbtree_next(&ngx_event_timer_rbtree, node))
+    {
+        if (node == &ev->timer) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

@@ -88,6 +88,7 @@ static void ngx_http_profile_post_turn(void *data);
 static void ngx_http_profile_log_untracked(ngx_http_request_t *r);
 static void ngx_http_profile_stream_handler(ngx_event_t *ev);
 static void ngx_http_profile_stream_turn(void *data);
+static void ngx_http_profile_no_turn(void *data);
 static ngx_int_t ngx_http_profile_resume_found(
     ngx_http_profile_resuming_t *resuming);
 static void ngx_http_profile_resume_turn(void *data);
@@ -957,6 +958,37 @@ ngx_http_profile_stream_turn(void *data)
     ngx_event_t *ev = data;
 
     ev->handler(ev);
+}
+
+
+/*
+ * Called when code in an event of a resolver opens a connection for the
+ * request.
+ */
+
+void
+ngx_http_profile_query_ended(ngx_http_profile_track_t *tr)
+{
+    ngx_str_t                name;
+    ngx_http_profile_wake_t  wake;
+
+    if (!ngx_http_profile_resolves(tr, 1, &name)) {
+        return;
+    }
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = tr->request;
+
+    ngx_http_profile_turn(tr, &wake,
+                          (uintptr_t) ngx_http_profile_query_ended,
+                          ngx_http_profile_no_turn, NULL);
+}
+
+
+static void
+ngx_http_profile_no_turn(void *data)
+{
+    /* void */
 }
 
 

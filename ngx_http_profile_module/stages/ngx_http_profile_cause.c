@@ -22,9 +22,9 @@ static ngx_http_profile_cause_e ngx_http_profile_subrequest_cause(
     ngx_http_profile_subrequest_t *sr);
 static ngx_http_profile_cause_e ngx_http_profile_upstream_cause(
     ngx_http_request_t *r);
-static void ngx_http_profile_name_cause(ngx_http_profile_cause_t *cause,
-    ngx_http_profile_cause_e type, ngx_http_profile_wake_t *wake,
-    ngx_http_profile_subrequest_t *sr);
+static void ngx_http_profile_name_cause(ngx_http_profile_track_t *tr,
+    ngx_http_profile_cause_t *cause, ngx_http_profile_cause_e type,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr);
 static void ngx_http_profile_name_upstream(ngx_http_profile_cause_t *cause,
     ngx_http_request_t *r);
 static void ngx_http_profile_name_socket(ngx_http_profile_cause_t *cause,
@@ -91,6 +91,12 @@ ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
             return sr;
         }
 
+        if (wake && wake->resolver && r->upstream && r->upstream->resolved
+            && r->upstream->resolved->ctx == wake->resolver)
+        {
+            return sr;
+        }
+
 #if (NGX_HTTP_CACHE)
         if (wake && wake->event && r->cache
             && wake->event == &r->cache->wait_event)
@@ -102,7 +108,11 @@ ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
         /* the main request is the last one of the list */
 
         if (any == NULL
-            && (sr->aio || (r->upstream && r->upstream->peer.connection)))
+            && (sr->aio
+                || (r->upstream
+                    && (r->upstream->peer.connection
+                        || (r->upstream->resolved
+                            && r->upstream->resolved->ctx)))))
         {
             any = sr;
         }
@@ -148,7 +158,7 @@ ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     cause->attempt = 1;
     cause->inside = NULL;
 
-    ngx_http_profile_name_cause(cause, type, wake, sr);
+    ngx_http_profile_name_cause(tr, cause, type, wake, sr);
 
     cause->event = wake ? ngx_http_profile_find_event(tr, wake, sr) : NULL;
 
@@ -167,6 +177,7 @@ static ngx_http_profile_cause_e
 ngx_http_profile_classify(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr)
 {
+    ngx_str_t                     name;
     ngx_connection_t             *c;
     ngx_http_request_t           *r;
     ngx_http_profile_cause_e      type;
@@ -217,6 +228,14 @@ ngx_http_profile_classify(ngx_http_profile_track_t *tr,
 
     if (c && c != r->connection) {
         return NGX_HTTP_PROFILE_CAUSE_SOCKET;
+    }
+
+    /* the query of a script has ended, or goes on while the client is seen */
+
+    if ((wake == NULL || !wake->timer)
+        && ngx_http_profile_resolves(tr, wake && wake->event == NULL, &name))
+    {
+        return NGX_HTTP_PROFILE_CAUSE_RESOLVER;
     }
 
     if (wake && wake->timer && c == NULL) {
@@ -338,17 +357,31 @@ ngx_http_profile_upstream_cause(ngx_http_request_t *r)
 /* returns the name of the cause, for texts that end with a space */
 
 static void
-ngx_http_profile_name_cause(ngx_http_profile_cause_t *cause,
-    ngx_http_profile_cause_e type, ngx_http_profile_wake_t *wake,
-    ngx_http_profile_subrequest_t *sr)
+ngx_http_profile_name_cause(ngx_http_profile_track_t *tr,
+    ngx_http_profile_cause_t *cause, ngx_http_profile_cause_e type,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr)
 {
+    ngx_str_t             name;
+    ngx_http_upstream_t  *u;
+
     switch (type) {
 
     case NGX_HTTP_PROFILE_CAUSE_RESOLVER:
-        ngx_http_profile_copy_name(cause,
-                                   (wake && wake->resolver)
-                                   ? &wake->resolver->name
-                                   : &sr->request->upstream->resolved->host);
+        u = sr ? sr->request->upstream : NULL;
+
+        if (wake && wake->resolver) {
+            name = wake->resolver->name;
+
+        } else if (u && u->resolved && u->resolved->ctx) {
+            name = u->resolved->host;
+
+        } else if (!ngx_http_profile_resolves(tr, wake && wake->event == NULL,
+                                              &name))
+        {
+            return;
+        }
+
+        ngx_http_profile_copy_name(cause, &name);
         return;
 
     case NGX_HTTP_PROFILE_CAUSE_SOCKET:

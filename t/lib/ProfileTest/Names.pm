@@ -4,7 +4,8 @@ package ProfileTest::Names;
 #
 # A name server that knows all names which begin with "fast" or "slow": they
 # are 127.0.0.1, the slow ones after 0.3 seconds.  To names that begin with
-# "silent" there is no answer, others do not exist.
+# "silent" there is no answer, others do not exist: those that begin with "lost"
+# after 0.3 seconds.
 
 use strict;
 use warnings;
@@ -52,7 +53,7 @@ sub answer {
         my $found = $name =~ /^(?:fast|slow)/;
 
         if (fork() == 0) {
-            sleep(0.3) if $name =~ /^slow/;
+            sleep(0.3) if $name =~ /^(?:slow|lost)/;
 
             send($s, pack('n6', $id, $found ? 0x8180 : 0x8183, 1, $found, 0,
                           0) . $question
