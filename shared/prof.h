@@ -44,6 +44,7 @@
 #include "base/prof_trace.h"
 #include "capture/prof_capture.h"
 #include "capture/prof_queue.h"
+#include "capture/prof_stuck.h"
 #include "context/prof_context.h"
 #include "formats/prof_accept.h"
 #include "views/prof_diff.h"

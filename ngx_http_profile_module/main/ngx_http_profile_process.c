@@ -336,6 +336,7 @@ ngx_http_profile_begin_process(ngx_cycle_t *cycle)
 
     ngx_http_profile_configure(cycle, pmcf);
     ngx_http_profile_inbox_open(cycle);
+    ngx_http_profile_attendant_start(cycle->log);
 
     /*
      * Finds Lua's functions before a capture needs them: a look-up waits while
@@ -456,6 +457,7 @@ ngx_http_profile_end_all(void)
     ngx_http_profile_query.more = NGX_MAX_SIZE_T_VALUE;
     ngx_http_profile_accounting = 0;
 
+    ngx_http_profile_attendant_stop();
     ngx_http_profile_stop_rooms();
     ngx_http_profile_job_finish_all();
     ngx_http_profile_inbox_close();

@@ -17,11 +17,21 @@
 /* ms after the end of a capture until silent workers are checked */
 #define NGX_HTTP_PROFILE_LOOK  100
 
+/*
+ * ms, at most, until the bells of workers that have not begun are rung: longer
+ * than a worker waits for a processor, and than events usually take
+ */
+#define NGX_HTTP_PROFILE_RING  1000
+
 
 static ngx_http_profile_asker_t *ngx_http_profile_asker_create(
     ngx_http_profile_call_t *call, ngx_http_profile_wanted_t *wanted);
 static void ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
     ngx_http_profile_member_t *member);
+static void ngx_http_profile_asker_message(ngx_http_profile_asker_t *s,
+    ngx_http_profile_message_t *m);
+static void ngx_http_profile_asker_ring(ngx_http_profile_asker_t *s,
+    ngx_uint_t type);
 static ngx_int_t ngx_http_profile_asker_send(
     ngx_http_profile_member_t *member, ngx_http_profile_message_t *m);
 static void ngx_http_profile_asker_report(ngx_http_profile_message_t *m);
@@ -108,7 +118,8 @@ ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
 
     /* the worker does not exit before it has sent the response */
 
-    ngx_add_timer(&s->timer, s->pending ? wanted->time + NGX_HTTP_PROFILE_LOOK
+    ngx_add_timer(&s->timer, s->pending ? ngx_min(wanted->time / 2,
+                                                  NGX_HTTP_PROFILE_RING)
                                         : 0);
 
     return NGX_DONE;
@@ -173,15 +184,7 @@ ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
 {
     ngx_http_profile_message_t  m;
 
-    ngx_memzero(&m, sizeof(ngx_http_profile_message_t));
-
-    m.type = NGX_HTTP_PROFILE_ORDER;
-    m.id = s->id;
-    m.end = s->end;
-    m.conf = s->wanted.conf;
-    m.filter = s->wanted.filter;
-    m.interval = s->wanted.interval;
-    m.traces = s->wanted.traces / s->nmembers;
+    ngx_http_profile_asker_message(s, &m);
 
     member->pid = ngx_http_profile_inbox_pid(member->worker);
     member->state = NGX_HTTP_PROFILE_MEMBER_REFUSED;
@@ -210,6 +213,54 @@ ngx_http_profile_asker_order(ngx_http_profile_asker_t *s,
     if (ngx_http_profile_asker_send(member, &m) != NGX_OK) {
         member->state = NGX_HTTP_PROFILE_MEMBER_REFUSED;
         s->pending--;
+    }
+}
+
+
+static void
+ngx_http_profile_asker_message(ngx_http_profile_asker_t *s,
+    ngx_http_profile_message_t *m)
+{
+    ngx_memzero(m, sizeof(ngx_http_profile_message_t));
+
+    m->type = NGX_HTTP_PROFILE_ORDER;
+    m->id = s->id;
+    m->end = s->end;
+    m->conf = s->wanted.conf;
+    m->filter = s->wanted.filter;
+    m->interval = s->wanted.interval;
+    m->traces = s->wanted.traces / s->nmembers;
+}
+
+
+/*
+ * Sends the order, or its end, to the attendants of workers whose event loops
+ * have not begun their shares.  Requests and allocations are captured only by
+ * event loops.
+ */
+
+static void
+ngx_http_profile_asker_ring(ngx_http_profile_asker_t *s, ngx_uint_t type)
+{
+    ngx_uint_t                  i;
+    ngx_http_profile_member_t  *member;
+    ngx_http_profile_message_t  m;
+
+    if (s->wanted.filter.enabled || s->wanted.conf.mode == PROF_MODE_OBJECT) {
+        return;
+    }
+
+    ngx_http_profile_asker_message(s, &m);
+    m.type = type;
+
+    for (i = 0; i < s->nmembers; i++) {
+        member = &s->members[i];
+
+        if (member->state == NGX_HTTP_PROFILE_MEMBER_ASKED && !member->begun) {
+            (void) ngx_http_profile_inbox_ring(member->worker, &m,
+                                               type == NGX_HTTP_PROFILE_ORDER
+                                               ? member->fd : -1);
+        }
     }
 }
 
@@ -273,6 +324,11 @@ ngx_http_profile_asker_report(ngx_http_profile_message_t *m)
             continue;
         }
 
+        if (m->type == NGX_HTTP_PROFILE_BEGUN) {
+            member->begun = 1;
+            return;
+        }
+
         member->pid = m->pid;
         member->report = m->report;
 
@@ -328,6 +384,16 @@ ngx_http_profile_asker_timer(ngx_event_t *ev)
     c = ev->data;
     s = c->data;
     now = prof_now();
+
+    if (s->pending && !s->rung) {
+        s->rung = 1;
+
+        ngx_http_profile_asker_ring(s, NGX_HTTP_PROFILE_ORDER);
+
+        ngx_add_timer(ev, (s->end > now ? (s->end - now) / 1000000 : 0)
+                          + NGX_HTTP_PROFILE_LOOK);
+        return;
+    }
 
     if (s->pending) {
         writing = ngx_http_profile_asker_silent(s,
@@ -461,6 +527,10 @@ ngx_http_profile_asker_abort(ngx_http_profile_call_t *call)
         }
 
         return;
+    }
+
+    if (s->rung) {
+        ngx_http_profile_asker_ring(s, NGX_HTTP_PROFILE_CANCEL);
     }
 
     ngx_memzero(&m, sizeof(ngx_http_profile_message_t));

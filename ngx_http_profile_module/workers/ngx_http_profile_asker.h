@@ -84,6 +84,7 @@ typedef struct {
     ngx_http_profile_member_e   state;
     ngx_uint_t                  report;      /* valid in the state DONE */
     ngx_uint_t                  missed;      /* checks since it has exited */
+    ngx_uint_t                  begun;       /* its share has begun */
 } ngx_http_profile_member_t;
 
 
@@ -112,6 +113,8 @@ typedef struct {
     ngx_event_t                 timer;
     ngx_connection_t            connection;  /* for nginx's debug messages */
     ngx_http_profile_job_t      job;
+    unsigned                    rung:1;      /* bells of workers whose shares
+                                                had not begun were rung */
     unsigned                    merging:1;   /* the job is started; its thread
                                                 uses the members below */
     ngx_http_profile_gzip_t     gzip;

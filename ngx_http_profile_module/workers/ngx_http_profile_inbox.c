@@ -42,6 +42,7 @@ typedef struct {
     volatile ngx_pid_t         pid;
     volatile ngx_uint_t        deaf;    /* the inbox is not read */
     ngx_http_profile_pair_t    pair;
+    ngx_http_profile_pair_t    bell;    /* the attendant reads from it */
 } ngx_http_profile_place_t;
 
 
@@ -59,10 +60,14 @@ typedef struct {
 
 
 static void ngx_http_profile_inbox_pairs(ngx_log_t *log);
+static void ngx_http_profile_inbox_bells(void);
+static ngx_int_t ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair);
+static void ngx_http_profile_inbox_close_pair(ngx_http_profile_pair_t *pair,
+    ngx_uint_t worker);
 static ngx_uint_t ngx_http_profile_inbox_room(int fd);
 static void ngx_http_profile_inbox_handler(ngx_event_t *ev);
-static ngx_int_t ngx_http_profile_inbox_read(int in,
-    ngx_http_profile_message_t *m, int *fd);
+static ssize_t ngx_http_profile_inbox_write(int out,
+    ngx_http_profile_message_t *m, int fd);
 static void ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd);
 
 
@@ -110,6 +115,8 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
     for (i = 0; i < n; i++) {
         board->places[i].pair.out = -1;
         board->places[i].pair.in = -1;
+        board->places[i].bell.out = -1;
+        board->places[i].bell.in = -1;
     }
 
     ngx_http_profile_board = board;
@@ -117,6 +124,7 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
 
     if (ccf->master) {
         ngx_http_profile_inbox_pairs(cycle->log);
+        ngx_http_profile_inbox_bells();
     }
 }
 
@@ -124,26 +132,15 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
 static void
 ngx_http_profile_inbox_pairs(ngx_log_t *log)
 {
-    int         s[2];
     ngx_uint_t  i;
 
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
 
-        if (socketpair(AF_UNIX, SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0, s)
-            == -1)
+        if (ngx_http_profile_inbox_pair(&ngx_http_profile_board->places[i].pair)
+            != NGX_OK)
         {
             break;
         }
-
-        if (!ngx_http_profile_inbox_room(ngx_max(s[0], s[1]))) {
-            (void) close(s[0]);
-            (void) close(s[1]);
-            ngx_set_errno(NGX_EMFILE);
-            break;
-        }
-
-        ngx_http_profile_board->places[i].pair.out = s[0];
-        ngx_http_profile_board->places[i].pair.in = s[1];
     }
 
     if (i < ngx_http_profile_nworkers) {
@@ -154,6 +151,59 @@ ngx_http_profile_inbox_pairs(ngx_log_t *log)
                       ngx_http_profile_nworkers - i,
                       ngx_http_profile_nworkers);
     }
+}
+
+
+/*
+ * A single worker has no bell: the worker would have to ring it itself.
+ * Without descriptors, stuck workers are not captured.
+ */
+
+static void
+ngx_http_profile_inbox_bells(void)
+{
+    ngx_uint_t  i;
+
+    if (ngx_http_profile_nworkers == 1
+        || ngx_http_profile_board->places[ngx_http_profile_nworkers - 1].pair.in
+           == -1)
+    {
+        return;
+    }
+
+    for (i = 0; i < ngx_http_profile_nworkers; i++) {
+
+        if (ngx_http_profile_inbox_pair(&ngx_http_profile_board->places[i].bell)
+            != NGX_OK)
+        {
+            return;
+        }
+    }
+}
+
+
+static ngx_int_t
+ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair)
+{
+    int  s[2];
+
+    if (socketpair(AF_UNIX, SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0, s)
+        == -1)
+    {
+        return NGX_ERROR;
+    }
+
+    if (!ngx_http_profile_inbox_room(ngx_max(s[0], s[1]))) {
+        (void) close(s[0]);
+        (void) close(s[1]);
+        ngx_set_errno(NGX_EMFILE);
+        return NGX_ERROR;
+    }
+
+    pair->out = s[0];
+    pair->in = s[1];
+
+    return NGX_OK;
 }
 
 
@@ -184,25 +234,17 @@ ngx_http_profile_inbox_room(int fd)
 void
 ngx_http_profile_inbox_close(void)
 {
-    ngx_uint_t                i;
-    ngx_http_profile_pair_t  *pair;
+    ngx_uint_t  i;
 
     if (ngx_http_profile_board == NULL) {
         return;
     }
 
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
-        pair = &ngx_http_profile_board->places[i].pair;
-
-        if (pair->out == -1) {
-            continue;
-        }
-
-        (void) close(pair->out);
-
-        if (!ngx_http_profile_opened || i == ngx_worker) {
-            (void) close(pair->in);
-        }
+        ngx_http_profile_inbox_close_pair(
+                                 &ngx_http_profile_board->places[i].pair, i);
+        ngx_http_profile_inbox_close_pair(
+                                 &ngx_http_profile_board->places[i].bell, i);
     }
 
     (void) munmap(ngx_http_profile_board,
@@ -210,6 +252,22 @@ ngx_http_profile_inbox_close(void)
 
     ngx_http_profile_nworkers = 0;
     ngx_http_profile_board = NULL;
+}
+
+
+static void
+ngx_http_profile_inbox_close_pair(ngx_http_profile_pair_t *pair,
+    ngx_uint_t worker)
+{
+    if (pair->out == -1) {
+        return;
+    }
+
+    (void) close(pair->out);
+
+    if (!ngx_http_profile_opened || worker == ngx_worker) {
+        (void) close(pair->in);
+    }
 }
 
 
@@ -233,6 +291,12 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
 
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
         pair = &ngx_http_profile_board->places[i].pair;
+
+        if (i != ngx_worker && pair->in != -1) {
+            (void) close(pair->in);
+        }
+
+        pair = &ngx_http_profile_board->places[i].bell;
 
         if (i != ngx_worker && pair->in != -1) {
             (void) close(pair->in);
@@ -320,7 +384,68 @@ ngx_int_t
 ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
     int fd)
 {
-    ssize_t          n;
+    ssize_t  n;
+
+    if (worker == ngx_worker) {
+        m->size = ngx_http_profile_message_size(m->type);
+        m->worker = ngx_worker;
+        m->pid = ngx_pid;
+
+        ngx_http_profile_inbox_got(m, fd);
+        return NGX_OK;
+    }
+
+    /* a request that is freed late may send when the inboxes are closed */
+
+    if (!ngx_http_profile_inbox_reaches(worker)) {
+        return NGX_ERROR;
+    }
+
+    n = ngx_http_profile_inbox_write(
+                   ngx_http_profile_board->places[worker].pair.out, m, fd);
+
+    ngx_log_debug4(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: message %uD for %uL to worker %ui: %z",
+                   m->type, m->id, worker, n);
+
+    if (n == -1) {
+        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                             "profile: cannot reach worker %ui", worker);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_profile_inbox_ring(ngx_uint_t worker, ngx_http_profile_message_t *m,
+    int fd)
+{
+    int  out;
+
+    if (worker >= ngx_http_profile_nworkers) {
+        return NGX_ERROR;
+    }
+
+    out = ngx_http_profile_board->places[worker].bell.out;
+
+    return out == -1 || ngx_http_profile_inbox_write(out, m, fd) == -1
+           ? NGX_ERROR : NGX_OK;
+}
+
+
+int
+ngx_http_profile_inbox_bell(void)
+{
+    return ngx_http_profile_board
+           ? ngx_http_profile_board->places[ngx_worker].bell.in : -1;
+}
+
+
+static ssize_t
+ngx_http_profile_inbox_write(int out, ngx_http_profile_message_t *m, int fd)
+{
     struct iovec     iov;
     struct msghdr    msg;
     struct cmsghdr  *cmsg;
@@ -333,17 +458,6 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
     m->size = ngx_http_profile_message_size(m->type);
     m->worker = ngx_worker;
     m->pid = ngx_pid;
-
-    if (worker == ngx_worker) {
-        ngx_http_profile_inbox_got(m, fd);
-        return NGX_OK;
-    }
-
-    /* a request that is freed late may send when the inboxes are closed */
-
-    if (!ngx_http_profile_inbox_reaches(worker)) {
-        return NGX_ERROR;
-    }
 
     ngx_memzero(&msg, sizeof(struct msghdr));
 
@@ -367,19 +481,7 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
         ngx_memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
     }
 
-    n = sendmsg(ngx_http_profile_board->places[worker].pair.out, &msg, 0);
-
-    ngx_log_debug4(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
-                   "profile: message %uD for %uL to worker %ui: %z",
-                   m->type, m->id, worker, n);
-
-    if (n == -1) {
-        ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                             "profile: cannot reach worker %ui", worker);
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+    return sendmsg(out, &msg, 0);
 }
 
 
@@ -400,7 +502,7 @@ ngx_http_profile_inbox_handler(ngx_event_t *ev)
 
 /* returns NGX_DECLINED after the last message */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m, int *fd)
 {
     ssize_t          n;
@@ -479,6 +581,7 @@ ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
         ngx_http_profile_receivers->cancel(m);
         break;
 
+    case NGX_HTTP_PROFILE_BEGUN:
     case NGX_HTTP_PROFILE_WRITING:
     case NGX_HTTP_PROFILE_REPORT:
         ngx_http_profile_receivers->report(m);

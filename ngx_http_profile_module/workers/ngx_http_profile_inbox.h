@@ -5,6 +5,10 @@
  * Declarations that the files of this room share: messages between workers,
  * and the counters that all workers use.
  *
+ * A worker that runs one event for long does not read its inbox.  A thread of
+ * the worker, the attendant, waits for messages to a second socket, the bell.
+ * The asker rings the bell of a worker that has not begun its share.
+ *
  * Orders and reports are datagrams.  Each worker has an inbox, a socket that
  * the master made before it started the workers.  A message wakes the worker,
  * so no timer has to look for messages.  A worker that dies leaves no lock and
@@ -59,7 +63,8 @@ typedef enum {
     NGX_HTTP_PROFILE_CANCEL,
     NGX_HTTP_PROFILE_WRITING,        /* to the asker: captured, not written */
     NGX_HTTP_PROFILE_REPORT,         /* to the asker: the share has ended */
-    NGX_HTTP_PROFILE_STATE           /* to workers: write your state */
+    NGX_HTTP_PROFILE_STATE,          /* to workers: write your state */
+    NGX_HTTP_PROFILE_BEGUN           /* to the asker: the share has begun */
 } ngx_http_profile_message_e;
 
 
@@ -68,6 +73,9 @@ typedef enum {
     NGX_HTTP_PROFILE_EARLY,          /* the file has the archive of a shorter
                                         time, because the worker exits */
     NGX_HTTP_PROFILE_BUSY,           /* too many captures at once */
+    NGX_HTTP_PROFILE_STUCK,          /* the file has the archive of the main
+                                        thread, which ran one event when the
+                                        capture began */
     NGX_HTTP_PROFILE_LATE,           /* the order came after its end */
     NGX_HTTP_PROFILE_FAILED          /* no memory; logged */
 } ngx_http_profile_report_e;
@@ -144,6 +152,36 @@ ngx_http_profile_ticket_t *ngx_http_profile_inbox_tickets(void);
  */
 ngx_int_t ngx_http_profile_inbox_send(ngx_uint_t worker,
     ngx_http_profile_message_t *m, int fd);
+
+/*
+ * The same for the bell of the worker; does not log.  Returns NGX_ERROR if the
+ * worker has no bell.
+ */
+ngx_int_t ngx_http_profile_inbox_ring(ngx_uint_t worker,
+    ngx_http_profile_message_t *m, int fd);
+
+/* returns the descriptor at which this worker hears its bell, or -1 */
+int ngx_http_profile_inbox_bell(void);
+
+/*
+ * Reads a message.  Sets *fd to its descriptor, or to -1.  Returns NGX_DECLINED
+ * if there is no message.  Context: any thread.
+ */
+ngx_int_t ngx_http_profile_inbox_read(int in, ngx_http_profile_message_t *m,
+    int *fd);
+
+/* ngx_http_profile_attendant.c */
+
+/*
+ * Returns 1 if the caller is the first to call with this order of the asker.
+ * So either the event loop or the attendant captures.  Context: any thread.
+ */
+ngx_uint_t ngx_http_profile_attendant_claim(ngx_uint_t asker, uint64_t id);
+
+/* ngx_http_profile_share.c */
+
+/* writes the archive to the file; context: any thread */
+ngx_int_t ngx_http_profile_share_archive(prof_profile_t *p, int fd);
 
 /* ngx_http_profile_ticket.c */
 

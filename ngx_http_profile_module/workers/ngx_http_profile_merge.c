@@ -138,7 +138,8 @@ ngx_http_profile_asker_add(ngx_http_profile_asker_t *s, prof_merge_t *merge,
 
     if (member->state != NGX_HTTP_PROFILE_MEMBER_DONE
         || (member->report != NGX_HTTP_PROFILE_DONE
-            && member->report != NGX_HTTP_PROFILE_EARLY))
+            && member->report != NGX_HTTP_PROFILE_EARLY
+            && member->report != NGX_HTTP_PROFILE_STUCK))
     {
         return NGX_DECLINED;
     }
@@ -226,7 +227,9 @@ ngx_http_profile_asker_name(ngx_http_profile_asker_t *s,
     ngx_http_profile_asker_text(m->took_part, sizeof(m->took_part),
                                  "%s%P%s", member,
                                  member->report == NGX_HTTP_PROFILE_EARLY
-                                     ? " (until it exited)" : "");
+                                     ? " (until it exited)"
+                                 : member->report == NGX_HTTP_PROFILE_STUCK
+                                     ? " (busy with one event)" : "");
 }
 
 
@@ -254,6 +257,7 @@ ngx_http_profile_asker_why(ngx_http_profile_member_t *member)
 
     case NGX_HTTP_PROFILE_DONE:
     case NGX_HTTP_PROFILE_EARLY:
+    case NGX_HTTP_PROFILE_STUCK:
         return NULL;
 
     case NGX_HTTP_PROFILE_BUSY:

@@ -65,7 +65,6 @@ static void ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
 static void ngx_http_profile_share_leave(ngx_http_profile_share_t *share);
 static void ngx_http_profile_share_drop(ngx_http_profile_share_t *share);
 static void ngx_http_profile_share_write(void *data);
-static ngx_int_t ngx_http_profile_share_archive(prof_profile_t *p, int fd);
 static void ngx_http_profile_share_done(void *data);
 static void ngx_http_profile_share_report(ngx_uint_t asker, uint64_t id,
     ngx_uint_t type, ngx_uint_t report);
@@ -108,11 +107,20 @@ ngx_http_profile_share_order(ngx_http_profile_message_t *m, int fd)
 {
     ngx_uint_t  report;
 
-    if (ngx_http_profile_share_begin(m, fd, &report) != NGX_OK) {
-        ngx_http_profile_share_report(m->worker, m->id,
-                                      NGX_HTTP_PROFILE_REPORT, report);
+    if (!ngx_http_profile_attendant_claim(m->worker, m->id)) {
         (void) close(fd);
+        return;
     }
+
+    if (ngx_http_profile_share_begin(m, fd, &report) == NGX_OK) {
+        ngx_http_profile_share_report(m->worker, m->id,
+                                      NGX_HTTP_PROFILE_BEGUN, 0);
+        return;
+    }
+
+    ngx_http_profile_share_report(m->worker, m->id, NGX_HTTP_PROFILE_REPORT,
+                                  report);
+    (void) close(fd);
 }
 
 
@@ -385,7 +393,7 @@ ngx_http_profile_share_write(void *data)
 
 /* writes the archive of a worker to the asker's file */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_profile_share_archive(prof_profile_t *p, int fd)
 {
     size_t      len;

@@ -88,6 +88,15 @@ ngx_uint_t ngx_http_profile_inbox_workers(void);
 ngx_pid_t ngx_http_profile_inbox_pid(ngx_uint_t worker);
 
 
+/* ngx_http_profile_attendant.c: a thread for orders to a stuck worker */
+
+/* starts the thread, if the worker can have orders for it; logs a failure */
+void ngx_http_profile_attendant_start(ngx_log_t *log);
+
+/* ends the thread and its captures, before the inboxes are closed */
+void ngx_http_profile_attendant_stop(void);
+
+
 /* ngx_http_profile_asker.c: lets this process take part in captures */
 void ngx_http_profile_asker_init(void);
 

@@ -189,7 +189,7 @@ prof_finish_create(const char *title, uint32_t nnames)
     prof_profile_t       *p;
     const prof_unwind_t  *unwind;
 
-    unwind = prof_process_unwind();
+    unwind = prof_process_unwind_take();
 
     if (unwind == NULL) {
         return NULL;
@@ -197,11 +197,13 @@ prof_finish_create(const char *title, uint32_t nnames)
 
     p = prof_profile_create(title);
     if (p == NULL) {
+        prof_unwind_release(unwind);
         return NULL;
     }
 
     f = calloc(1, sizeof(prof_finish_t) + nnames * sizeof(prof_capture_name_t));
     if (f == NULL) {
+        prof_unwind_release(unwind);
         prof_profile_destroy(p);
         return NULL;
     }
@@ -211,7 +213,6 @@ prof_finish_create(const char *title, uint32_t nnames)
     f->draft.size = sizeof(prof_finish_t);
     f->unwind = unwind;
 
-    prof_unwind_hold(unwind);
     prof_process_hold();
 
     p->draft = &f->draft;

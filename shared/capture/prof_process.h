@@ -56,6 +56,9 @@
 /* parts of the address space that may be a thread's stack */
 #define PROF_PROCESS_RANGES   4096
 
+/* bytes by which a main thread's stack may grow */
+#define PROF_STACK_GROWTH  (64 * 1024 * 1024)
+
 #define PROF_THREAD_NAME      16
 
 /*
@@ -180,6 +183,7 @@ struct prof_thread_s {
 typedef struct {
     prof_capture_t       *capture;      /* NULL: free */
     int                   paced;
+    int                   alone;        /* of one thread: its last[0] */
     uint32_t             *chains;       /* hash of entries: index + 1 */
     uint32_t              mask;
     uint64_t              start;        /* clocks */
@@ -252,6 +256,15 @@ void prof_thread_set(prof_thread_t *t);
 /* deletes the timers, and frees the memory */
 void prof_thread_close(prof_thread_t *t);
 
+/*
+ * Opens a thread that is not in the table, with timers of its own: of this
+ * period, and paced or not.  The caller has filled *t with zeros.  Returns
+ * PROF_ERROR if memory or timers are short.  Context: any thread.
+ */
+int prof_thread_open_alone(prof_thread_t *t, int tid, uint64_t period,
+    int paced);
+void prof_thread_close_alone(prof_thread_t *t);
+
 /* returns whether no handler uses the thread's memory and tables */
 int prof_thread_quiet(const prof_thread_t *t);
 
@@ -266,6 +279,10 @@ void prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c);
 
 /* moves the thread's samples from its ring to all captures */
 void prof_process_fold(prof_thread_t *t);
+
+/* adds a sample, with marked addresses, to one capture */
+void prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
+    const prof_sample_t *sample);
 
 /* adds the time from the last sample until "end" to its stack */
 void prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t,

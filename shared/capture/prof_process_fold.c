@@ -17,12 +17,12 @@
 
 
 static void prof_process_renew(prof_thread_t *t, int unused);
-static void prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
-    const prof_sample_t *sample);
+static prof_last_t *prof_process_last(prof_process_capture_t *slot,
+    prof_thread_t *t);
 static void prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
     const prof_sample_t *sample);
 static int prof_process_due(prof_capture_t *c, prof_last_t *last,
-    const prof_sample_t *sample, int wall);
+    const prof_sample_t *sample, uint64_t period, int wall);
 static uint64_t prof_process_used(const prof_last_t *last, uint64_t cpu);
 static uint32_t prof_process_node(prof_capture_t *c,
     const prof_sample_t *sample);
@@ -130,7 +130,16 @@ prof_process_renew(prof_thread_t *t, int unused)
 }
 
 
-static void
+/* a capture of one thread alone is not in the table of captures */
+
+static prof_last_t *
+prof_process_last(prof_process_capture_t *slot, prof_thread_t *t)
+{
+    return &t->last[slot->alone ? 0 : slot - prof_process.slots];
+}
+
+
+void
 prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
     const prof_sample_t *sample)
 {
@@ -140,7 +149,7 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
     prof_interval_t  e;
 
     c = slot->capture;
-    last = &t->last[slot - prof_process.slots];
+    last = prof_process_last(slot, t);
     wall = (t->main && slot->paced && c->mode == PROF_MODE_WALL);
 
     /* a thread that waits in the kernel uses no CPU time there */
@@ -152,7 +161,7 @@ prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
     /* samples that are older than this capture are not taken */
 
     if ((wall ? sample->wall < last->busy : sample->cpu < last->cpu)
-        || !prof_process_due(c, last, sample, wall))
+        || !prof_process_due(c, last, sample, t->period, wall))
     {
         return;
     }
@@ -238,7 +247,7 @@ prof_process_waited(prof_process_capture_t *slot, prof_last_t *last,
 
 static int
 prof_process_due(prof_capture_t *c, prof_last_t *last,
-    const prof_sample_t *sample, int wall)
+    const prof_sample_t *sample, uint64_t period, int wall)
 {
     uint64_t  clock, lost, n;
 
@@ -257,7 +266,7 @@ prof_process_due(prof_capture_t *c, prof_last_t *last,
         c->stats.postponed += n ? n - 1 : 0;
         last->due = clock + c->period;
 
-    } else if (prof_expiry_due(clock, last->due, prof_process.period)) {
+    } else if (prof_expiry_due(clock, last->due, period)) {
         lost = prof_expiry_next(&last->due, clock, c->period);
 
     } else {
@@ -321,7 +330,7 @@ prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t, uint64_t end)
     prof_interval_t  e;
 
     c = slot->capture;
-    last = &t->last[slot - prof_process.slots];
+    last = prof_process_last(slot, t);
 
     cpu = prof_process_used(last, t->cpu - t->idle_cpu);
     busy = cpu;

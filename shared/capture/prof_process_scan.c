@@ -42,9 +42,6 @@
 #define PROF_SCAN_STACK   (128 * 1024)
 #define PROF_SCAN_READ    4096
 
-/* bytes by which a main thread's stack may grow */
-#define PROF_STACK_GROWTH  (64 * 1024 * 1024)
-
 /* the longest time between two looks for the first result, in ms */
 #define PROF_SCAN_WAIT    100
 

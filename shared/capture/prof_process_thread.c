@@ -12,6 +12,7 @@
 #include "base/prof_spare.h"
 #include "stacks/prof_stack.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -25,6 +26,9 @@ static void prof_thread_status(prof_thread_t *t, const prof_found_t *f);
 static void prof_thread_timers(prof_thread_t *t, const prof_found_t *f);
 static int prof_thread_create_timers(prof_thread_t *t);
 static int prof_thread_publish(prof_thread_t *t);
+static void prof_thread_maps(prof_thread_t *t);
+static void prof_thread_start(prof_thread_t *t, uint64_t period, int paced,
+    uint64_t tick);
 static void prof_thread_retire(prof_thread_t *t);
 static void prof_thread_delete(prof_thread_t *t);
 
@@ -434,20 +438,25 @@ prof_thread_cpu(const prof_thread_t *t)
 void
 prof_thread_set(prof_thread_t *t)
 {
-    uint64_t  period, clock, first;
-
-    if (!t->timers) {
-        return;
+    if (t->timers) {
+        prof_thread_start(t, prof_process.period,
+                          t->main && prof_process.paced, prof_process.tick);
     }
+}
+
+
+static void
+prof_thread_start(prof_thread_t *t, uint64_t period, int paced, uint64_t tick)
+{
+    uint64_t  clock, first;
 
     prof_thread_pace(t, 0, 0);
 
     t->wait = 0;
-    period = prof_process.period;
 
-    t->paced = t->main && prof_process.paced;
+    t->paced = paced;
     t->period = period;
-    t->coarse = (period >= prof_process.tick);
+    t->coarse = (period >= tick);
 
     clock = t->paced ? prof_clock(CLOCK_MONOTONIC) - t->idle
                      : prof_thread_cpu(t) - t->idle_cpu;
@@ -466,6 +475,108 @@ prof_thread_set(prof_thread_t *t)
         return;
     }
 
-    (void) prof_timer_set(t->tick_timer, first,
-                             t->coarse ? period : prof_process.tick);
+    (void) prof_timer_set(t->tick_timer, first, t->coarse ? period : tick);
+}
+
+
+int
+prof_thread_open_alone(prof_thread_t *t, int tid, uint64_t period, int paced)
+{
+    struct timespec  ts;
+
+    if (prof_thread_memory(t) != PROF_OK) {
+        return PROF_ERROR;
+    }
+
+    t->unwind = prof_process_unwind_take();
+
+    if (t->unwind == NULL || prof_signal_hold(PROF_SIGNAL_OWN) != PROF_OK) {
+        goto failed;
+    }
+
+    t->tid = tid;
+    t->main = 1;
+    t->clock = prof_thread_clock(tid);
+    t->signal = PROF_SIGNAL_OWN;
+    (void) strcpy(t->name, "main");
+
+    t->last[0].node = PROF_NONE;
+    t->last[0].cpu = prof_thread_cpu(t);
+    t->last[0].busy = prof_clock(CLOCK_MONOTONIC);
+
+    prof_thread_maps(t);
+
+    if (prof_thread_publish(t) != PROF_OK) {
+        prof_signal_release(PROF_SIGNAL_OWN);
+        goto failed;
+    }
+
+    if (prof_thread_create_timers(t) != PROF_OK) {
+        prof_thread_retire(t);
+        prof_signal_release(PROF_SIGNAL_OWN);
+        goto failed;
+    }
+
+    t->timers = 1;
+
+    (void) clock_getres(CLOCK_MONOTONIC_COARSE, &ts);
+
+    prof_thread_start(t, period, paced, ts.tv_nsec);
+
+    return PROF_OK;
+
+failed:
+
+    prof_unwind_release(t->unwind);
+    prof_spare_leave(t->memory, t->memory_size, SIZE_MAX);
+
+    return PROF_ERROR;
+}
+
+
+/* lists the writable mappings of the process, any of which may be a stack */
+
+static void
+prof_thread_maps(prof_thread_t *t)
+{
+    char           line[512], perm[8];
+    FILE          *f;
+    unsigned long  start, end;
+
+    f = fopen("/proc/self/maps", "re");
+    if (f == NULL) {
+        return;
+    }
+
+    while (t->nranges < PROF_PROCESS_RANGES && fgets(line, sizeof(line), f)) {
+
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, perm) == 3
+            && perm[0] == 'r' && perm[1] == 'w')
+        {
+            if (strstr(line, "[stack]")) {
+                start -= PROF_STACK_GROWTH;
+            }
+
+            t->ranges[t->nranges].start = start;
+            t->ranges[t->nranges].end = end;
+            t->nranges++;
+        }
+    }
+
+    (void) fclose(f);
+}
+
+
+/* if a handler still uses the memory, the memory is not freed */
+
+void
+prof_thread_close_alone(prof_thread_t *t)
+{
+    prof_thread_delete(t);
+    prof_signal_release(PROF_SIGNAL_OWN);
+
+    if (prof_thread_quiet(t)) {
+        prof_unwind_release(t->unwind);
+        prof_spare_leave(t->memory, t->memory_size, SIZE_MAX);
+    }
 }

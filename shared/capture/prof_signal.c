@@ -9,6 +9,7 @@
 #include "unwind/prof_arch.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -33,11 +34,16 @@ typedef struct {
 #define PROF_EXPIRY_TRIES  1000
 
 
+static int prof_signal_begin(prof_signal_e which);
 static int prof_signal_free(void);
 static uintptr_t prof_expiry_word(uint32_t index);
 
 
 static prof_signal_t  prof_signals[2];
+
+/* two threads may make timers, see prof_stuck.h */
+
+static pthread_mutex_t  prof_signal_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* the signal that prof_signal_block() blocked, or 0 */
 static int            prof_signal_blocked;
@@ -46,16 +52,30 @@ static int            prof_signal_blocked;
 int
 prof_signal_hold(prof_signal_e which)
 {
+    int  rc;
+
+    (void) pthread_mutex_lock(&prof_signal_mutex);
+
+    rc = prof_signals[which].users ? PROF_OK : prof_signal_begin(which);
+
+    if (rc == PROF_OK) {
+        prof_signals[which].users++;
+    }
+
+    (void) pthread_mutex_unlock(&prof_signal_mutex);
+
+    return rc;
+}
+
+
+static int
+prof_signal_begin(prof_signal_e which)
+{
     int               signo;
     prof_signal_t    *s;
     struct sigaction  sa;
 
     s = &prof_signals[which];
-
-    if (s->users) {
-        s->users++;
-        return PROF_OK;
-    }
 
     signo = (which == PROF_SIGNAL_OWN) ? prof_signal_free() : SIGFPE;
 
@@ -79,7 +99,6 @@ prof_signal_hold(prof_signal_e which)
     }
 
     s->signo = signo;
-    s->users = 1;
 
     return PROF_OK;
 }
@@ -99,16 +118,18 @@ prof_signal_release(prof_signal_e which)
 
     s = &prof_signals[which];
 
-    if (--s->users) {
-        return;
+    (void) pthread_mutex_lock(&prof_signal_mutex);
+
+    if (--s->users == 0) {
+        memset(&sa, 0, sizeof(struct sigaction));
+        sa.sa_handler = SIG_IGN;
+        sigemptyset(&sa.sa_mask);
+
+        (void) sigaction(s->signo, &sa, NULL);
+        (void) sigaction(s->signo, &s->old, NULL);
     }
 
-    memset(&sa, 0, sizeof(struct sigaction));
-    sa.sa_handler = SIG_IGN;
-    sigemptyset(&sa.sa_mask);
-
-    (void) sigaction(s->signo, &sa, NULL);
-    (void) sigaction(s->signo, &s->old, NULL);
+    (void) pthread_mutex_unlock(&prof_signal_mutex);
 }
 
 
@@ -195,6 +216,8 @@ prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)
     uintptr_t       word;
     prof_expiry_t  *e;
 
+    (void) pthread_mutex_lock(&prof_signal_mutex);
+
     for (i = 0; i < PROF_EXPIRIES; i++) {
         if (prof_expiries[i].word == 0 && prof_expiry_quiet(&prof_expiries[i]))
         {
@@ -203,6 +226,7 @@ prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)
     }
 
     if (i == PROF_EXPIRIES) {
+        (void) pthread_mutex_unlock(&prof_signal_mutex);
         errno = EAGAIN;
         return NULL;
     }
@@ -211,6 +235,7 @@ prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)
     word = prof_expiry_word(i);
 
     if (word == 0) {
+        (void) pthread_mutex_unlock(&prof_signal_mutex);
         return NULL;
     }
 
@@ -220,6 +245,8 @@ prof_expiry_publish(int tid, prof_expiry_pt handler, void *data)
     e->data = data;
 
     __atomic_store_n(&e->word, word, __ATOMIC_SEQ_CST);
+
+    (void) pthread_mutex_unlock(&prof_signal_mutex);
 
     return e;
 }

@@ -14,11 +14,17 @@
 #include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"
 
+#include <pthread.h>
+
 
 static prof_unwind_t  *prof_unwind;
 static uint32_t        prof_users;
 
 static void          (*prof_observer)(int begins);
+
+/* another thread may take the snapshot that this one replaces */
+
+static pthread_mutex_t  prof_unwind_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 
 static const prof_unwind_t *prof_process_update(int trials);
@@ -59,8 +65,12 @@ prof_process_update(int trials)
     if (u) {
         prof_engines_attach(u, trials);
 
+        (void) pthread_mutex_lock(&prof_unwind_mutex);
+
         prof_unwind_release(prof_unwind);
         prof_unwind = u;
+
+        (void) pthread_mutex_unlock(&prof_unwind_mutex);
     }
 
     if (prof_observer) {
@@ -99,6 +109,25 @@ const prof_unwind_t *
 prof_process_unwind(void)
 {
     return prof_unwind;
+}
+
+
+const prof_unwind_t *
+prof_process_unwind_take(void)
+{
+    const prof_unwind_t  *u;
+
+    (void) pthread_mutex_lock(&prof_unwind_mutex);
+
+    u = prof_unwind;
+
+    if (u) {
+        prof_unwind_hold(u);
+    }
+
+    (void) pthread_mutex_unlock(&prof_unwind_mutex);
+
+    return u;
 }
 
 

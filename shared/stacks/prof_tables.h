@@ -43,6 +43,9 @@ const prof_unwind_t *prof_process_refresh(void);
 /* returns the current tables, not renewed, or NULL if there are no tables */
 const prof_unwind_t *prof_process_unwind(void);
 
+/* returns the current snapshot, which the caller releases; any thread */
+const prof_unwind_t *prof_process_unwind_take(void);
+
 /*
  * Between these calls the tables keep the data of unloaded objects, so that
  * their addresses have names, and keys of script frames are valid.  Context of
