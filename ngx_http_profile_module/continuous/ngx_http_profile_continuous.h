@@ -53,6 +53,9 @@ typedef struct {
     ngx_atomic_t                  lost;      /* a killed worker's slices */
     ngx_atomic_t                  open[NGX_MAX_PROCESSES];
                                              /* processes that capture */
+    ngx_atomic_t                  seen[NGX_MAX_PROCESSES];
+                                             /* when their event loops ran the
+                                                timer of the slice, in ms */
 } ngx_http_profile_slice_page_t;
 
 
@@ -96,6 +99,15 @@ void ngx_http_profile_slice_configure(ngx_http_profile_continuous_t *conf);
 
 /* ends the capture when the worker ends, and stores the last slice */
 void ngx_http_profile_slice_stop(void);
+
+/*
+ * Writes to p the processes that have not ended a slice in time, since they run
+ * one event for long, and the time since when, if it is before "to": "10318
+ * (one event since 2026-11-23T06:44:20.000Z)".  Returns the end of the text,
+ * which is at most "last".  Context: any thread.
+ */
+u_char *ngx_http_profile_slice_late(ngx_http_profile_continuous_t *conf,
+    uint64_t to, u_char *p, u_char *last);
 
 /* returns "on", "off", or why this worker has no capture; static memory */
 const char *ngx_http_profile_slice_state(void);
@@ -141,6 +153,9 @@ void ngx_http_profile_slices_tend(ngx_http_profile_continuous_t *conf,
 
 
 /* ngx_http_profile_moment.c */
+
+/* writes a time: "2026-11-23T06:44:20.000Z" */
+u_char *ngx_http_profile_moment_text(u_char *p, uint64_t ms);
 
 /*
  * Parses a time: "now", "-10m", "1795415060" or "2026-11-23T06:44:20Z".  The

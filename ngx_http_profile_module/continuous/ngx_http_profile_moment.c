@@ -158,3 +158,17 @@ ngx_http_profile_moment_fraction(char *p, uint64_t *ms)
 
     return p;
 }
+
+
+u_char *
+ngx_http_profile_moment_text(u_char *p, uint64_t ms)
+{
+    ngx_tm_t  tm;
+
+    ngx_gmtime((time_t) (ms / 1000), &tm);
+
+    return ngx_sprintf(p, "%4d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+                       tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
+                       tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
+                       (int) (ms % 1000));
+}

@@ -18,6 +18,9 @@
 /* the maximum number of ranges that one worker makes at a time */
 #define NGX_HTTP_PROFILE_RANGES  4
 
+/* bytes of the list of workers that run one event for long */
+#define NGX_HTTP_PROFILE_LATE_LEN  256
+
 
 typedef struct {
     ngx_http_profile_continuous_t  *conf;
@@ -66,7 +69,6 @@ static ngx_int_t ngx_http_profile_range_add(ngx_http_profile_range_t *range,
     prof_merge_t *merge, ngx_http_profile_slice_facts_t *slice);
 static void ngx_http_profile_range_facts(ngx_http_profile_range_t *range,
     prof_profile_t *p);
-static u_char *ngx_http_profile_range_time(u_char *p, uint64_t ms);
 static ngx_int_t ngx_http_profile_range_store(
     ngx_http_profile_range_t *range, prof_profile_t *p);
 static void ngx_http_profile_range_done(void *data);
@@ -525,20 +527,28 @@ ngx_http_profile_range_facts(ngx_http_profile_range_t *range,
 {
     u_char  *last;
     u_char   text[NGX_INT_T_LEN + sizeof("2026-11-23T06:44:20.000Z")];
+    u_char   late[NGX_HTTP_PROFILE_LATE_LEN];
 
     p->mode = range->mode;
 
     (void) prof_profile_scope(p, range->worker == -1 ? "all" : "worker");
 
-    last = ngx_http_profile_range_time(text, p->start_realtime / 1000000);
+    last = ngx_http_profile_moment_text(text, p->start_realtime / 1000000);
     (void) prof_profile_fact(p, "from", (char *) text, last - text);
 
-    last = ngx_http_profile_range_time(text,
+    last = ngx_http_profile_moment_text(text,
                                (p->start_realtime + p->duration) / 1000000);
     (void) prof_profile_fact(p, "to", (char *) text, last - text);
 
     last = ngx_sprintf(text, "%ui", range->slices);
     (void) prof_profile_fact(p, "slices", (char *) text, last - text);
+
+    last = ngx_http_profile_slice_late(range->conf, range->to, late,
+                                       late + sizeof(late));
+
+    if (last != late) {
+        (void) prof_profile_fact(p, "left_out", (char *) late, last - late);
+    }
 
     (void) prof_profile_fact(p, "software", NGINX_VER, sizeof(NGINX_VER) - 1);
 
@@ -550,20 +560,6 @@ ngx_http_profile_range_facts(ngx_http_profile_range_t *range,
     if (p->mode == PROF_MODE_CPU) {
         p->wall = p->duration;
     }
-}
-
-
-static u_char *
-ngx_http_profile_range_time(u_char *p, uint64_t ms)
-{
-    ngx_tm_t  tm;
-
-    ngx_gmtime((time_t) (ms / 1000), &tm);
-
-    return ngx_sprintf(p, "%4d-%02d-%02dT%02d:%02d:%02d.%03dZ",
-                       tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
-                       tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
-                       (int) (ms % 1000));
 }
 
 
@@ -693,9 +689,20 @@ ngx_http_profile_range_empty(ngx_http_profile_range_t *range)
 {
     u_char  from[sizeof("2026-11-23T06:44:20.000Z")];
     u_char  to[sizeof("2026-11-23T06:44:20.000Z")];
+    u_char  late[NGX_HTTP_PROFILE_LATE_LEN + 1];
 
-    *ngx_http_profile_range_time(from, range->from) = '\0';
-    *ngx_http_profile_range_time(to, range->to) = '\0';
+    *ngx_http_profile_moment_text(from, range->from) = '\0';
+    *ngx_http_profile_moment_text(to, range->to) = '\0';
+    *ngx_http_profile_slice_late(range->conf, range->to, late,
+                                 late + NGX_HTTP_PROFILE_LATE_LEN) = '\0';
+
+    if (late[0]) {
+        return ngx_http_profile_answer_error(range->call, NGX_HTTP_NOT_FOUND,
+                             "the continuous profile has no slice that began "
+                             "from %s to %s: workers have not ended theirs: "
+                             "%s; a capture of the workers shows what they do",
+                             from, to, late);
+    }
 
     return ngx_http_profile_answer_error(range->call, NGX_HTTP_NOT_FOUND,
                              "the continuous profile has no slice that began "

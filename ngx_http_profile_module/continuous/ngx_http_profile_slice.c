@@ -34,6 +34,9 @@
 /* ms between two checks for samples in a worker that is not idle */
 #define NGX_HTTP_PROFILE_SLICE_DRAIN   1000
 
+/* ms after which the end of a slice is late */
+#define NGX_HTTP_PROFILE_SLICE_LATE    2000
+
 /*
  * A slice with less CPU time than this, in ns, is idle: the profiler's own
  * timers and jobs use about as much.
@@ -132,7 +135,51 @@ ngx_http_profile_slice_open(ngx_http_profile_slice_page_t *page)
         }
     }
 
+    page->seen[ngx_process_slot] = ngx_http_profile_slice_now();
     page->open[ngx_process_slot] = ngx_http_profile_alive_self();
+}
+
+
+u_char *
+ngx_http_profile_slice_late(ngx_http_profile_continuous_t *conf, uint64_t to,
+    u_char *p, u_char *last)
+{
+    u_char            *text;
+    uint64_t           now, seen;
+    ngx_uint_t         i, n;
+    struct timeval     tv;
+    ngx_atomic_uint_t  owner;
+    u_char             since[sizeof("2026-11-23T06:44:20.000Z")];
+
+    ngx_gettimeofday(&tv);
+
+    now = (uint64_t) tv.tv_sec * 1000 + tv.tv_usec / 1000;
+    text = p;
+
+    for (i = 0, n = 0; i < NGX_MAX_PROCESSES; i++) {
+        owner = conf->page->open[i];
+        seen = conf->page->seen[i];
+
+        /* an idle worker has a timer at the end of its slice */
+
+        if (owner == 0 || seen >= to
+            || (seen / conf->slice + 1) * conf->slice
+               + NGX_HTTP_PROFILE_SLICE_LATE > now
+            || !ngx_http_profile_alive(owner))
+        {
+            continue;
+        }
+
+        *ngx_http_profile_moment_text(since, seen) = '\0';
+
+        p = ngx_slprintf(p, last, "%s%uD (one event since %s)",
+                         n++ ? ", " : "",
+                         ngx_http_profile_alive_pid(owner), since);
+    }
+
+    /* no part of an entry */
+
+    return p == last ? text : p;
 }
 
 
@@ -184,6 +231,7 @@ ngx_http_profile_slice_timer(ngx_event_t *ev)
     ngx_http_profile_job_trim();
 
     now = ngx_http_profile_slice_now();
+    slicer.conf->page->seen[ngx_process_slot] = now;
 
     if (now / slicer.conf->slice != slicer.start / slicer.conf->slice) {
         ngx_http_profile_slice_next(NGX_HTTP_PROFILE_JOB_KEPT);
