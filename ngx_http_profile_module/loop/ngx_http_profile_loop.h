@@ -297,6 +297,13 @@ typedef struct {
 
 PROF_HIDDEN_BEGIN
 
+/*
+ * Calls fn for each tracked request that has a connection, while the worker is
+ * armed.  It takes as long as nginx's array of connections is.
+ */
+void ngx_http_profile_each_track(
+    void (*fn)(ngx_http_profile_track_t *tr, void *data), void *data);
+
 extern ngx_http_profile_observers_t  ngx_http_profile_observers;
 
 /* add and remove a function that observes "running"; at most two rooms do */

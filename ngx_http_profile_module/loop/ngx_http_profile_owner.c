@@ -216,6 +216,33 @@ ngx_http_profile_connection_owner(ngx_event_t *ev, ngx_connection_t *c)
 }
 
 
+/* a request without a client's connection, of HTTP/2, is found by its first */
+
+void
+ngx_http_profile_each_track(
+    void (*fn)(ngx_http_profile_track_t *tr, void *data), void *data)
+{
+    ngx_uint_t                 i;
+    ngx_http_profile_owned_t  *owned;
+    ngx_http_profile_track_t  *tr;
+
+    for (i = 0; ngx_http_profile_owned && i < ngx_http_profile_nconnections;
+         i++)
+    {
+        owned = &ngx_http_profile_owned[i];
+        tr = owned->track;
+
+        if (tr && tr->request
+            && (owned->client
+                || (tr->client == NULL
+                    && ngx_queue_head(&tr->connections) == &owned->queue)))
+        {
+            fn(tr, data);
+        }
+    }
+}
+
+
 PROF_HOT ngx_uint_t
 ngx_http_profile_owns(ngx_http_profile_track_t *tr, ngx_connection_t *c)
 {

@@ -142,6 +142,40 @@ ngx_http_profile_cause_of(ngx_http_profile_track_t *tr,
 }
 
 
+/* the event that is going to wake the request is the one that it waits for */
+
+void
+ngx_http_profile_find_present_cause(ngx_http_profile_track_t *tr,
+    ngx_http_profile_cause_t *cause)
+{
+    ngx_connection_t         *c;
+    ngx_http_profile_wake_t   wake;
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+
+    c = tr->request->connection;
+
+    if (ngx_http_profile_waiting_subrequest(tr, NULL)) {
+        ngx_http_profile_find_cause(tr, NULL, cause);
+        return;
+    }
+
+    if (c->write->delayed || c->write->timer_set) {
+        wake.connection = c;
+        wake.event = c->write;
+
+    } else if (c->read->timer_set) {
+        wake.connection = c;
+        wake.event = c->read;
+
+    } else if (tr->nevents) {
+        wake.timer = 1;
+    }
+
+    ngx_http_profile_find_cause(tr, &wake, cause);
+}
+
+
 void
 ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause)

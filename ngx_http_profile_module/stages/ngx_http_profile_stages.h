@@ -177,6 +177,10 @@ ngx_http_profile_cause_e ngx_http_profile_cause_of(
 void ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause);
 
+/* finds the cause of the gap that a request is in; allocates nothing */
+void ngx_http_profile_find_present_cause(ngx_http_profile_track_t *tr,
+    ngx_http_profile_cause_t *cause);
+
 /* returns a frame of the capture: the cause, its place, and the event */
 uintptr_t ngx_http_profile_cause_name(prof_capture_t *c,
     ngx_http_profile_cause_t *cause);

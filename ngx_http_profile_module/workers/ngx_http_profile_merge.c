@@ -14,6 +14,10 @@
 #include <sys/mman.h>
 
 
+#define NGX_HTTP_PROFILE_NO_WAITS                                             \
+    "not known, since \"profile_accounting\" is off"
+
+
 static prof_profile_t *ngx_http_profile_asker_sum(
     ngx_http_profile_asker_t *s);
 static const char *ngx_http_profile_asker_title(
@@ -290,9 +294,12 @@ ngx_http_profile_asker_text(char *list, size_t size, const char *fmt,
 static void
 ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
 {
-    ngx_http_profile_merged_t  *m;
+    ngx_http_profile_merged_t     *m;
+    ngx_http_profile_main_conf_t  *pmcf;
 
     m = &s->merged;
+    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_profile_module);
 
     p->first = s->wanted.inuse ? PROF_MEASURE_INUSE_SPACE : PROF_NONE;
 
@@ -315,6 +322,14 @@ ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
     if (m->left_out[0]) {
         (void) prof_profile_fact(p, "left_out", m->left_out,
                                  ngx_strlen(m->left_out));
+    }
+
+    if (p->mode == PROF_MODE_WALL && !s->wanted.filter.enabled
+        && !pmcf->accounting)
+    {
+        (void) prof_profile_fact(p, "requests_wait_for",
+                                 NGX_HTTP_PROFILE_NO_WAITS,
+                                 sizeof(NGX_HTTP_PROFILE_NO_WAITS) - 1);
     }
 
     (void) prof_profile_fact(p, "software", NGINX_VER, sizeof(NGINX_VER) - 1);

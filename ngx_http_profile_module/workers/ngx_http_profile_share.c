@@ -29,6 +29,7 @@
 typedef struct {
     ngx_queue_t                   queue;
     uint64_t                      id;
+    uint64_t                      begin;
     uint64_t                      end;
     ngx_uint_t                    asker;       /* number of the asker */
     ngx_pid_t                     asker_pid;
@@ -148,6 +149,7 @@ ngx_http_profile_share_begin(ngx_http_profile_message_t *m, int fd,
     }
 
     share->id = m->id;
+    share->begin = now;
     share->end = m->end;
     share->asker = m->worker;
     share->asker_pid = m->pid;
@@ -326,6 +328,10 @@ ngx_http_profile_share_finish(ngx_http_profile_share_t *share,
         share->heap = NULL;
 
     } else {
+        if (share->located) {
+            ngx_http_profile_waiting(share->capture, share->begin);
+        }
+
         share->profile = prof_process_finish(share->capture, "worker");
         ngx_http_profile_nsampled--;
 

@@ -37,6 +37,12 @@ PROF_HIDDEN_BEGIN
 void ngx_http_profile_share_order(ngx_http_profile_message_t *m, int fd);
 void ngx_http_profile_share_cancel(ngx_http_profile_message_t *m);
 
+/*
+ * ngx_http_profile_waiting.c: divides the idle time of the capture between what
+ * the accounted requests wait for now; called directly before its end
+ */
+void ngx_http_profile_waiting(prof_capture_t *c, uint64_t begin);
+
 /* ngx_http_profile_labels.c: the location and the trace of samples */
 
 ngx_int_t ngx_http_profile_labels_begin(ngx_uint_t traced);

@@ -62,6 +62,15 @@ typedef struct {
 } prof_watch_spot_t;
 
 
+/* what requests of a location wait for; texts are null-terminated */
+
+typedef struct {
+    const char  *location;      /* NULL: requests of no location */
+    const char  *cause;
+    uint64_t     weight;
+} prof_wait_t;
+
+
 PROF_HIDDEN_BEGIN
 
 /*
@@ -257,6 +266,14 @@ prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
 
 int prof_process_start(prof_capture_t *c, int paced, const char **err);
 void prof_process_drain(void);
+
+/*
+ * Divides the idle time of the main thread, in the mode "wall", in proportion
+ * to the weights: what requests waited for while the thread was idle.  Called
+ * directly before prof_process_finish(), until which the array lives.
+ */
+void prof_process_waits(prof_capture_t *c, const prof_wait_t *waits,
+    uint32_t n);
 
 /*
  * Returns in how many ms prof_process_drain() is to be called because threads

@@ -392,6 +392,20 @@ prof_process_finish(prof_capture_t *c, const char *title)
 
 
 void
+prof_process_waits(prof_capture_t *c, const prof_wait_t *waits, uint32_t n)
+{
+    prof_process_capture_t  *slot;
+
+    slot = prof_process_slot(c);
+
+    if (slot) {
+        slot->waits = waits;
+        slot->nwaits = n;
+    }
+}
+
+
+void
 prof_process_location(const char *location)
 {
     if (prof_process.main) {
@@ -506,8 +520,8 @@ prof_process_end(prof_process_capture_t *slot)
 static void
 prof_process_end_idle(prof_process_capture_t *slot)
 {
-    uint32_t        type, label;
-    uint64_t        wall, cpu;
+    uint32_t        i, type, label;
+    uint64_t        wall, cpu, all, part, rest, shared;
     prof_thread_t  *t;
 
     t = prof_process.main;
@@ -524,6 +538,25 @@ prof_process_end_idle(prof_process_capture_t *slot)
     if (slot->capture->mode == PROF_MODE_WALL) {
         wall = t->idle - slot->start_idle;
         type = PROF_ENTRY_GAP;
+
+        for (i = 0, all = 0; i < slot->nwaits; i++) {
+            all += slot->waits[i].weight;
+        }
+
+        /* the CPU time of the polls belongs to no request */
+
+        rest = wall > cpu ? wall - cpu : 0;
+        shared = rest;
+
+        for (i = 0; i < slot->nwaits && all; i++) {
+            part = (double) shared * slot->waits[i].weight / all;
+            part = part < rest ? part : rest;
+
+            prof_process_waited_for(slot, t, &slot->waits[i], part);
+
+            rest -= part;
+            wall -= part;
+        }
     }
 
     prof_process_named(slot, PROF_TYPE_WAITING, "[idle]", type, label, wall,

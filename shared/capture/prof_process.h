@@ -184,6 +184,8 @@ typedef struct {
     prof_capture_t       *capture;      /* NULL: free */
     int                   paced;
     int                   alone;        /* of one thread: its last[0] */
+    const prof_wait_t    *waits;        /* that divide the idle time */
+    uint32_t              nwaits;
     uint32_t             *chains;       /* hash of entries: index + 1 */
     uint32_t              mask;
     uint64_t              start;        /* clocks */
@@ -292,6 +294,10 @@ void prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t,
 void prof_process_named(prof_process_capture_t *slot, uint32_t frame,
     const char *name, uint32_t type, uint32_t labels, uint64_t wall,
     uint64_t cpu);
+
+/* adds idle time in which requests waited for this */
+void prof_process_waited_for(prof_process_capture_t *slot,
+    const prof_thread_t *t, const prof_wait_t *wait, uint64_t wall);
 
 /* returns the "labels" of entries: one or two names of the capture */
 uint32_t prof_process_label(prof_process_capture_t *slot,

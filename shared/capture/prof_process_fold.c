@@ -384,6 +384,43 @@ prof_process_named(prof_process_capture_t *slot, uint32_t frame,
 }
 
 
+void
+prof_process_waited_for(prof_process_capture_t *slot, const prof_thread_t *t,
+    const prof_wait_t *wait, uint64_t wall)
+{
+    prof_capture_t  *c;
+    prof_interval_t  e;
+
+    c = slot->capture;
+
+    e.node = prof_tree_frame(&c->tree, PROF_NONE,
+                             prof_capture_typed(c, PROF_TYPE_WAITING, "[idle]",
+                                                sizeof("[idle]") - 1),
+                             &c->stats);
+
+    if (wait->location) {
+        e.node = prof_tree_frame(&c->tree, e.node,
+                                 prof_capture_typed(c, PROF_TYPE_WAITING,
+                                                    wait->location,
+                                                    strlen(wait->location)),
+                                 &c->stats);
+    }
+
+    e.node = prof_tree_frame(&c->tree, e.node,
+                             prof_capture_typed(c, PROF_TYPE_WAITING,
+                                                wait->cause,
+                                                strlen(wait->cause)),
+                             &c->stats);
+    e.type = PROF_ENTRY_GAP;
+    e.labels = prof_process_label(slot, t, wait->location);
+    e.count = 0;
+    e.wall = wall;
+    e.cpu = 0;
+
+    prof_process_add(slot, &e);
+}
+
+
 uint32_t
 prof_process_label(prof_process_capture_t *slot, const prof_thread_t *t,
     const char *location)
