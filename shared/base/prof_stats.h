@@ -29,6 +29,7 @@
     x(thinned,          "samples merged into a neighbour to save memory")     \
     x(lost_traces,      "samples of traces that were too many")               \
     x(truncated,        "stacks cut at the depth limit")                      \
+    x(elided,           "frames left out in the middle of deep stacks")       \
     x(no_unwind,        "stacks that ended at code without unwind info")      \
     x(bad_stack,        "stacks that ended at an unreadable address")         \
     x(scanned,          "frames recovered by a stack scan")                   \

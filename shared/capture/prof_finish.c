@@ -89,7 +89,8 @@ static const prof_fixed_t  prof_finish_fixed[PROF_FRAME_FIXED] = {
     [PROF_FRAME_TREE_FULL] = { PROF_TYPE_NOTE, "[call tree full]" },
     [PROF_FRAME_WAITING] = { PROF_TYPE_WAITING, "[waiting]" },
     [PROF_FRAME_TURN] = { PROF_TYPE_NOTE, "[turn]" },
-    [PROF_FRAME_OTHER] = { PROF_TYPE_STAGE, "[other]" }
+    [PROF_FRAME_OTHER] = { PROF_TYPE_STAGE, "[other]" },
+    [PROF_FRAME_ELIDED] = { PROF_TYPE_NOTE, "[frames left out]" }
 };
 
 

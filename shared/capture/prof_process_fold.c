@@ -287,6 +287,7 @@ static uint32_t
 prof_process_node(prof_capture_t *c, const prof_sample_t *sample)
 {
     c->stats.truncated += (sample->end == PROF_FRAME_TRUNCATED);
+    c->stats.elided += sample->elided;
     c->stats.no_unwind += (sample->end == PROF_FRAME_NO_UNWIND);
     c->stats.bad_stack += (sample->end == PROF_FRAME_BAD_STACK);
 

@@ -271,7 +271,7 @@ prof_luajit_saved(uintptr_t pc)
 static int
 prof_luajit_entered(prof_walk_t *w, uintptr_t at)
 {
-    if (w->n == w->max) {
+    if (prof_walk_room(w, 1) != PROF_WALK_NEXT) {
         return 0;
     }
 
@@ -473,7 +473,7 @@ prof_luajit_inlined(prof_luajit_walk_t *lw, prof_luajit_snap_t *s,
 
         bc = prof_luajit_snap_function(s);
 
-        if (bc && !p->again && w->n < w->max) {
+        if (bc && !p->again && prof_walk_room(w, 1) == PROF_WALK_NEXT) {
             prof_luajit_add(lw, bc, s->pc);
         }
 
@@ -725,7 +725,7 @@ prof_luajit_functions(prof_luajit_walk_t *lw, prof_luajit_place_t *p)
 
         if (bc) {
 
-            if (w->n == w->max) {
+            if (prof_walk_room(w, 1) != PROF_WALK_NEXT) {
                 return PROF_WALK_TRUNCATED;
             }
 
@@ -896,7 +896,7 @@ prof_luajit_pop(prof_luajit_walk_t *lw)
 
     w = lw->w;
 
-    if (w->n == w->max) {
+    if (prof_walk_room(w, 1) != PROF_WALK_NEXT) {
         return PROF_WALK_TRUNCATED;
     }
 

@@ -96,7 +96,7 @@ prof_njs_frame(prof_walk_t *w)
         return PROF_WALK_OTHER;
     }
 
-    if (w->max - w->n < PROF_NJS_APART + 2) {
+    if (prof_walk_room(w, PROF_NJS_APART + 2) != PROF_WALK_NEXT) {
         return PROF_WALK_TRUNCATED;
     }
 

@@ -57,7 +57,7 @@ prof_perl_frame(prof_walk_t *w)
         return PROF_WALK_OTHER;
     }
 
-    if (w->n == w->max) {
+    if (prof_walk_room(w, 1) != PROF_WALK_NEXT) {
         return PROF_WALK_TRUNCATED;
     }
 

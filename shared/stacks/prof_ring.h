@@ -44,6 +44,7 @@ typedef struct {
     uint32_t      end;          /* as prof_walk() sets it */
     uint16_t      state;        /* prof_sample_state_e */
     uint16_t      nkernel;      /* the first frames, which are the kernel's */
+    uint64_t      elided;       /* frames of the middle that are left out */
     uint64_t      wall;         /* clocks at the sample */
     uint64_t      cpu;
     uint64_t      dropped;      /* earlier samples that were dropped */

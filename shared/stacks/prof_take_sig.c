@@ -14,7 +14,10 @@ void
 prof_take(prof_sample_t *sample, const prof_walker_t *w, const ucontext_t *uc,
     const prof_stack_t *stack, uintptr_t top)
 {
+    uint64_t     elided;
     prof_regs_t  regs;
+
+    elided = w->stats->elided;
 
     prof_arch_regs(&regs, uc);
 
@@ -31,4 +34,6 @@ prof_take(prof_sample_t *sample, const prof_walker_t *w, const ucontext_t *uc,
                       + prof_walk(w->unwind, w->cache, uc, top,
                                   sample->pcs + sample->nkernel,
                                   PROF_MAX_DEPTH, w->stats, &sample->end);
+
+    sample->elided = w->stats->elided - elided;
 }

@@ -74,7 +74,9 @@ prof_tree_stack(prof_tree_t *t, uint32_t node, const uintptr_t *pcs,
             continue;
         }
 
-        child = prof_tree_child(t, node, prof_key(pcs[i], i > interrupted));
+        child = prof_tree_child(t, node,
+                                prof_key(pcs[i], i > interrupted
+                                               && !prof_frame_is_name(pcs[i])));
 
         if (child == PROF_NONE) {
             st->lost_tree++;

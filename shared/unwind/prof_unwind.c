@@ -227,7 +227,7 @@ prof_unwind_mark(const prof_unwind_t *const *u, uint32_t n, uintptr_t *pc,
 
     /* the address is marked already, or is not an address of the process */
 
-    if (prof_load(*pc)) {
+    if (prof_load(*pc) || prof_frame_is_name(*pc)) {
         return PROF_OK;
     }
 

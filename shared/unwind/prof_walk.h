@@ -61,6 +61,16 @@ typedef struct {
 #define PROF_WALK_PAGE       4096
 
 
+/*
+ * A stack that does not fit keeps both ends: the innermost half of the frames,
+ * and this number of the outermost ones.  Frames that are left out are counted
+ * up to the limit, which bounds the time of the handler.
+ */
+
+#define PROF_WALK_OUTER      64
+#define PROF_WALK_ELIDED     16384
+
+
 struct prof_walk_s {
     const prof_unwind_t  *u;
     const ucontext_t     *uc;       /* of frame "base"; NULL: unknown */
@@ -69,6 +79,7 @@ struct prof_walk_s {
     uintptr_t            *pcs;
     uint32_t              n;
     uint32_t              max;
+    uint32_t              elided;   /* frames left out, or 0 */
     prof_stats_t         *st;
     uint32_t              looks;    /* the remaining units for scans */
     uint32_t              nchains;
@@ -98,6 +109,12 @@ PROF_HIDDEN_BEGIN
 
 /* returns PROF_WALK_NEXT, or PROF_WALK_TRUNCATED if pcs is full */
 prof_walk_e prof_walk_add(prof_walk_t *w);
+
+/*
+ * Makes room for n more addresses in pcs, by leaving out frames of the middle.
+ * Returns PROF_WALK_NEXT, or PROF_WALK_TRUNCATED.
+ */
+prof_walk_e prof_walk_room(prof_walk_t *w, uint32_t n);
 
 /*
  * Goes to the caller of a frame that cannot be unwound, by scanning the stack

@@ -31,6 +31,7 @@ static int prof_walk_leaf(prof_walk_t *w);
 static prof_walk_e prof_walk_beyond(prof_walk_t *w, uintptr_t cfa);
 static prof_walk_e prof_walk_signal(prof_walk_t *w);
 static int prof_walk_extra(prof_walk_t *w, uint64_t row, uintptr_t *cfa);
+static void prof_walk_elide(prof_walk_t *w, uint32_t keep);
 static uint32_t prof_walk_end(prof_walk_e rc, prof_stats_t *st);
 
 
@@ -51,6 +52,7 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
     w.pcs = pcs;
     w.n = 0;
     w.max = max;
+    w.elided = 0;
     w.st = st;
     w.looks = PROF_WALK_LOOKS;
     w.nchains = 0;
@@ -94,7 +96,9 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
             continue;
         }
 
-        if (__builtin_expect(w.n == max, 0)) {
+        if (__builtin_expect(w.n == max, 0)
+            && prof_walk_room(&w, 1) != PROF_WALK_NEXT)
+        {
             rc = PROF_WALK_TRUNCATED;
             break;
         }
@@ -104,6 +108,13 @@ prof_walk(const prof_unwind_t *u, prof_walk_cache_t *cache,
         prof_arch_pop(&w.f, row, cfa, top);
 
         rc = PROF_WALK_NEXT;
+    }
+
+    /* the same number for all stacks, so that they have the same callers */
+
+    if (w.elided) {
+        prof_walk_elide(&w, PROF_WALK_OUTER);
+        st->elided += w.elided;
     }
 
     *end = prof_walk_end(rc, st);
@@ -314,9 +325,64 @@ prof_walk_beyond(prof_walk_t *w, uintptr_t cfa)
 
 
 prof_walk_e
+prof_walk_room(prof_walk_t *w, uint32_t n)
+{
+    uint32_t  middle;
+
+    if (w->max - w->n >= n) {
+        return PROF_WALK_NEXT;
+    }
+
+    middle = w->max / 2;
+
+    if (middle < PROF_WALK_OUTER + n || w->elided >= PROF_WALK_ELIDED) {
+        return PROF_WALK_TRUNCATED;
+    }
+
+    if (w->elided == 0) {
+        w->pcs[middle] = PROF_FRAME_ELIDED;
+        w->elided = 1;
+    }
+
+    prof_walk_elide(w, PROF_WALK_OUTER);
+
+    /* frames since the last context are missing */
+
+    w->uc = NULL;
+    w->base = w->base < middle ? w->base : middle;
+
+    return PROF_WALK_NEXT;
+}
+
+
+/* of the frames beyond the middle, keeps the outermost ones */
+
+static void
+prof_walk_elide(prof_walk_t *w, uint32_t keep)
+{
+    uint32_t  from, to;
+
+    to = w->max / 2 + 1;
+
+    if (w->n <= to + keep) {
+        return;
+    }
+
+    from = w->n - keep;
+    w->elided += from - to;
+
+    while (from < w->n) {
+        w->pcs[to++] = w->pcs[from++];
+    }
+
+    w->n = to;
+}
+
+
+prof_walk_e
 prof_walk_add(prof_walk_t *w)
 {
-    if (w->n == w->max) {
+    if (prof_walk_room(w, 1) != PROF_WALK_NEXT) {
         return PROF_WALK_TRUNCATED;
     }
 

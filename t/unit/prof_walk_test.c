@@ -38,6 +38,7 @@ static void nested_handler_top(int signo, siginfo_t *si, void *ctx);
 static void callback_jump(void);
 static void callback_signal(void);
 static int recurse(int n);
+static int recurse_outer(int n);
 
 
 static uintptr_t   nested_top;
@@ -245,7 +246,8 @@ test_top(void)
 static __attribute__((noinline)) void
 test_depth(void)
 {
-    uint32_t  n;
+    uint32_t   n, i;
+    uintptr_t  outer;
 
     walk_reset((uintptr_t) __builtin_frame_address(0));
     fixture_call(fixture_nofp, callback);
@@ -276,13 +278,37 @@ test_depth(void)
     is_int(walk_n, 0, "no room: the stack has no frames");
     is_int(walk_end, PROF_FRAME_TRUNCATED, "no room: the stack is truncated");
 
-    walk_reset((uintptr_t) __builtin_frame_address(0));
-    (void) recurse(1000);
+    /* both ends of a deep stack */
 
-    is_int(walk_n, PROF_MAX_DEPTH,
-           "recursion: the stack has the maximum depth");
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    (void) recurse_outer(10);
+    outer = pcs[walk_n - 1];
+    n = walk_n - 10;
+
+    ok(outer != pcs[walk_n - 2], "the outermost frame is another function");
+
+    for (i = 0; i < 3; i++) {
+        walk_reset((uintptr_t) __builtin_frame_address(0));
+        (void) recurse_outer(1000 + 2500 * i);
+
+        is_int(walk_n, PROF_MAX_DEPTH / 2 + 1 + 64,
+               "recursion of %d: the stack has both ends", 1000 + 2500 * i);
+        is_int(walk_end, 0, "recursion: the stack is complete");
+        is_int(pcs[PROF_MAX_DEPTH / 2], PROF_FRAME_ELIDED,
+               "recursion: a frame stands for the middle");
+        ok(pcs[walk_n - 1] == outer, "recursion: the outermost frame");
+        is_int(stats.elided, 1000 + 2500 * i + n - (walk_n - 1),
+               "recursion: the other frames are counted");
+        is_int(stats.truncated, 0, "recursion: no stack is truncated");
+    }
+
+    walk_reset((uintptr_t) __builtin_frame_address(0));
+    (void) recurse(30000);
+
     is_int(walk_end, PROF_FRAME_TRUNCATED,
-           "recursion: the stack is truncated");
+           "recursion of 30000: the stack is truncated");
+    ok(walk_n > PROF_MAX_DEPTH / 2 && walk_n <= PROF_MAX_DEPTH,
+       "recursion of 30000: %u frames", walk_n);
 }
 
 
@@ -614,6 +640,17 @@ recurse(int n)
     }
 
     v = recurse(n - 1);
+
+    return v + 1;
+}
+
+
+static __attribute__((noinline)) int
+recurse_outer(int n)
+{
+    volatile int  v;
+
+    v = recurse(n);
 
     return v + 1;
 }
