@@ -32,6 +32,7 @@ my %LIMITED = (
     ngx_http_profile_slice_begin => 'once until it works again',
     ngx_http_profile_symbolizer_log => 'once a minute',
     ngx_http_profile_inbox_pairs => 'the process that starts workers',
+    ngx_http_profile_ground_log => 'once for all workers',
     ngx_http_profile_job_finish_all => 'once, when the worker exits',
     ngx_http_profile_stall_done => 'the stall had asked the limit',
     ngx_http_profile_load_dir => 'the cache manager, every ten seconds',
