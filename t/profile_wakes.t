@@ -377,6 +377,24 @@ near($p->weight_below(qr/\bburn\b/) / 1e9, $l->{ran},
      'a captured request has its own work');
 
 
+# code that runs in the event of another request's connection is not seen: the
+# time is shown, and counted
+
+my $unseen = http_get('/module?hold&performance_bar=flamegraph'
+                      . '&profile_format=speedscope', start => 1, port => 8082);
+sleep 0.1;
+http_get('/module?kick', port => 8082);
+$p = ProfileTest::Profile->new(http_end($unseen));
+$l = line('/module?hold');
+
+near($p->profile('wall')->total() / 1e9, $l->{waited} + $l->{ran},
+     'code that is not seen: the profile has the whole time');
+near($p->profile('wall')->weight_below(qr/^untracked$/) / 1e9,
+     $l->{waited} + $l->{ran}, 'code that is not seen: it is not tracked');
+near($p->json()->{profile_info}{untracked_ns} / 1e9,
+     $l->{waited} + $l->{ran}, 'code that is not seen: it is counted');
+
+
 # HTTP/2
 
 h2('/thread?h2');

@@ -30,6 +30,11 @@ static ngx_int_t ngx_http_profile_account_noted(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_account_end(ngx_http_request_t *r,
     ngx_http_profile_track_t *tr);
 static void ngx_http_profile_account_tail(ngx_http_profile_run_t *run);
+static void ngx_http_profile_account_last(ngx_http_profile_track_t *tr,
+    uint64_t now);
+#if (NGX_DEBUG)
+static void ngx_http_profile_account_check(ngx_http_profile_track_t *tr);
+#endif
 static void ngx_http_profile_account_place(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_account_late(void);
 static void ngx_http_profile_update_time(uint64_t now);
@@ -427,8 +432,19 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
     }
 
     now = ngx_http_profile_account_now(tr);
+
+    if (ngx_http_profile_observers.waited && !ngx_http_profile_is_running(tr)
+        && now > tr->since)
+    {
+        ngx_http_profile_account_last(tr, now);
+    }
+
     ngx_http_profile_account_until(tr, &tr->times, now);
     tr->closed = 1;
+
+#if (NGX_DEBUG)
+    ngx_http_profile_account_check(tr);
+#endif
 
     ngx_http_profile_update_time(now);
 
@@ -466,6 +482,55 @@ ngx_http_profile_account_rest(ngx_http_profile_track_t *tr)
 {
     return tr->own ? prof_now() - tr->start - tr->times.wall : 0;
 }
+
+
+/*
+ * The request ends in code that is not seen as a turn, or that is not its own:
+ * the time since the last turn has a cause as well.
+ */
+
+__attribute__((noinline)) static void
+ngx_http_profile_account_last(ngx_http_profile_track_t *tr, uint64_t now)
+{
+    ngx_http_profile_wake_t  wake;
+
+    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
+    wake.request = tr->request;
+    wake.begin = now;
+    wake.found = 1;
+
+    ngx_http_profile_observers.waited(tr, &wake, now - tr->since);
+}
+
+
+#if (NGX_DEBUG)
+
+/* the parts of a request add up to the whole, and none is larger */
+
+static void
+ngx_http_profile_account_check(ngx_http_profile_track_t *tr)
+{
+    int64_t                    off;
+    ngx_http_profile_times_t  *times;
+
+    times = &tr->times;
+
+    off = (int64_t) (times->wall - times->running - times->wait
+                     - times->stall);
+
+    if (off < 0) {
+        off = -off;
+    }
+
+    if (off > NGX_HTTP_PROFILE_MSEC && (uint64_t) off > times->wall / 100) {
+        ngx_log_error(NGX_LOG_ALERT, tr->request->connection->log, 0,
+                      "profile: the times of a request do not add up: "
+                      "%uL ns, running %uL, wait %uL, stall %uL",
+                      times->wall, times->running, times->wait, times->stall);
+    }
+}
+
+#endif
 
 
 /* notes the place in the metrics: the request may be freed before it counts */

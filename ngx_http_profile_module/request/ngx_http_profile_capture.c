@@ -18,10 +18,17 @@
 #include "core/ngx_http_profile_loss.h"
 
 
+/* turns and gaps may differ from a request's time by this, or by one part */
+
+#define NGX_HTTP_PROFILE_SUM_NS    1000000
+#define NGX_HTTP_PROFILE_SUM_PART  100
+
+
 static void ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_located(ngx_http_profile_track_t *tr);
 static ngx_int_t ngx_http_profile_content(ngx_http_profile_track_t *tr);
 static ngx_uint_t ngx_http_profile_check_all(void);
+static void ngx_http_profile_check_sum(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
 static void ngx_http_profile_cleanup(void *data);
 static void ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
@@ -389,6 +396,8 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
 
     prof_turn_end(ngx_http_profile_sampler(), c);
 
+    ngx_http_profile_check_sum(ctx->track);
+
     /* nginx has set its time at the poll before the last turn */
 
     ngx_time_update();
@@ -425,6 +434,40 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
     }
 
     ctx->track->capture = NULL;
+}
+
+
+/*
+ * Turns and gaps must add up to the time of the request.  Code that is not seen
+ * as a turn may have ended the request: then the time since the last turn is
+ * shown as not tracked.
+ */
+
+static void
+ngx_http_profile_check_sum(ngx_http_profile_track_t *tr)
+{
+    uint64_t   now, counted;
+    uintptr_t  frame;
+
+    static char  name[] = "untracked";
+
+    now = prof_now();
+    counted = prof_capture_counted(tr->capture);
+
+    if (!tr->begun || now <= counted
+        || now - counted < NGX_HTTP_PROFILE_SUM_NS
+        || (now - counted) * NGX_HTTP_PROFILE_SUM_PART < now - tr->start)
+    {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, tr->request->connection->log, 0,
+                  "profile: %uL ns at the end of the request were not tracked",
+                  now - counted);
+
+    frame = prof_capture_name(tr->capture, name, sizeof(name) - 1);
+
+    prof_capture_untracked(tr->capture, frame, now);
 }
 
 

@@ -44,6 +44,7 @@
     x(lost_names,       "addresses that the helper for names did not look up") \
     x(lost_scripts,     "script frames whose names did not fit")   \
     x(lost_engine,      "stacks of scripts that could not be read")          \
+    x(untracked_ns,     "nanoseconds in which the request was not tracked")   \
     x(own_start_ns,     "nanoseconds spent starting the capture")             \
     x(own_handler_ns,   "nanoseconds spent in the sample handler")            \
     x(own_fold_ns,      "nanoseconds spent folding samples")

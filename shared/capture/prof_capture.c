@@ -303,6 +303,16 @@ prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
 
 
 void
+prof_capture_untracked(prof_capture_t *c, uintptr_t frame, uint64_t now)
+{
+    if (now > c->counted) {
+        c->stats.untracked_ns += now - c->counted;
+        prof_capture_gap(c, &frame, 1, now);
+    }
+}
+
+
+void
 prof_capture_resume(prof_capture_t *c)
 {
     uint64_t                now;

@@ -152,6 +152,12 @@ void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
     uint64_t until);
 
 /*
+ * Adds the time until now as a wait with this frame, and counts it as not
+ * tracked: whose code ran in this time is not known.
+ */
+void prof_capture_untracked(prof_capture_t *c, uintptr_t frame, uint64_t now);
+
+/*
  * Sets the beginning of the capture's time, which may be before now and before
  * its first turn.  This is the first call for a capture.  Without it the time
  * begins with the first turn.
