@@ -308,11 +308,12 @@ musl:	## run the tests of t/ with an nginx and a module for musl
 	    $(call run_tests,musl) $(filter-out $(BUILD)/t,$(T))
 
 # Qemu cannot run what these tests need: a child that shares memory with its
-# parent (the helper's start), memory that a child does not inherit, signals
-# that a thread has blocked, a fixed address, and sizes of the process.
+# parent (the helper's start), a child whose end sends no signal, memory that a
+# child does not inherit, signals that a thread has blocked, a fixed address,
+# and sizes of the process.
 AARCH64 = $(BUILD)/aarch64
-AARCH64_SKIP = context heap helper hooks_load lines process symbol unit       \
-               unload unwind
+AARCH64_SKIP = context heap helper hooks_load lines process symbol trial      \
+               unit unload unwind
 CAPTURE_TESTS = profile profile_access profile_attribution profile_body         \
                 profile_console profile_enter profile_metrics profile_object    \
                 profile_order profile_pages profile_proxy profile_record        \
