@@ -161,8 +161,11 @@ static inline uint32_t prof_luajit_u8(uintptr_t addr)
     __attribute__((no_sanitize_address));
 static inline uint32_t prof_luajit_u16(uintptr_t addr)
     __attribute__((no_sanitize_address));
+
+/* operands of instructions are not aligned */
+
 static inline uint32_t prof_luajit_u32(uintptr_t addr)
-    __attribute__((no_sanitize_address));
+    __attribute__((no_sanitize_address, no_sanitize("alignment")));
 
 
 PROF_HIDDEN_BEGIN
