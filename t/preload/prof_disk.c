@@ -10,7 +10,9 @@
  *
  *     PROCESS loop|thread CALL PATH
  *
- * "loop" is the main thread of the process, which runs nginx's event loop.
+ * "loop" is the main thread of the process, which runs nginx's event loop.  The
+ * file schedstat of a thread is a clock: the kernel prints three numbers, and
+ * takes no lock for them, so it is left out.
  */
 
 
@@ -81,7 +83,7 @@ disk_path(const char *call, const char *path)
     slow = (disk_log != -1
             && syscall(SYS_faccessat, AT_FDCWD, disk_slow, F_OK) == 0);
 
-    if (path == NULL || disk_log == -1
+    if (path == NULL || disk_log == -1 || strstr(path, "/schedstat")
         || (strncmp(path, "/proc/", 6) != 0
             && strncmp(path, disk_dir, disk_len) != 0
             && strncmp(path, disk_dir, disk_len - 1) != 0)
